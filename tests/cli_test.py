@@ -33,9 +33,9 @@ def read_csv(text):
     return list(csv.DictReader(line for line in io.StringIO(text) if not line.startswith("#")))
 
 
-def farscale(*arguments, cwd=None, env=None):
+def farscale(*arguments, cwd=None, env=None, input=None):
     return subprocess.run([PROGRAM, *map(str, arguments)], capture_output=True, text=True, cwd=cwd, timeout=120,
-                          env={**os.environ, **(env or {})})
+                          env={**os.environ, **(env or {})}, input=input)
 
 
 @functools.cache
@@ -846,12 +846,57 @@ class Predict(CliTest):
         weak = self.run_ok("predict", self.write("w.txt", "1 10\n2 10.5\n4 11\n"), "--targets", 64)
         self.assertIn("do not become shorter on more cores: weak scaling", weak.stderr)
 
+    def test_tables_from_standard_input(self):
+        text = "phase,cores,loadBalance\n\"a\nb\",2,0.9\n\"a b\",4,0.8\n\"a b\",8,0.7\n"
+        from_file = self.run_ok("predict", self.write("t.csv", text), "--targets", 64)
+        self.assertIn("a b", from_file.stdout)
+        self.assertEqual(self.run_ok("predict", "-", "--targets", 64, input=text).stdout, from_file.stdout)
+        self.assertEqual(self.run_ok("factors", "-", "-o", "-", input=text).stdout,
+                         self.run_ok("factors", self.folder / "t.csv", "-o", "-").stdout)
+        self.run_ok("backtest", "-", input=text)
+        self.fails(3, "standard input:3: loadBalance is 'x'", "predict", "-",
+                   input="cores,loadBalance\n2,0.9\n4,x\n")
+        self.fails(3, "standard input: is empty", "predict", "-", input="")
+
+    def test_output_keeps_links(self):
+        table = self.write("t.csv", "cores,loadBalance\n2,0.9\n4,0.8\n8,0.7\n")
+        (self.folder / "link.csv").symlink_to("kept.csv")
+        self.run_ok("factors", table, "-o", self.folder / "link.csv")
+        self.assertTrue((self.folder / "link.csv").is_symlink())
+        self.assertIn("loadBalance", (self.folder / "kept.csv").read_text())
+
+    def test_truncated_traces(self):
+        head = "#Paraver (20/11/2026 at 10:30):100000_ns:1(2):1:2(1:1,1:1),1\nc:1:1:2:1:2\n"
+        records = []
+        for rank in (1, 2):
+            records.append((0, f"2:{rank}:1:{rank}:1:0:40000001:1"))
+            for step in range(0, 100000, 1000):
+                records.append((step, f"1:{rank}:1:{rank}:1:{step}:{step + 1000}:1"))
+                records.append((step + 800, f"2:{rank}:1:{rank}:1:{step + 800}:50000002:8:50100004:1"))
+                records.append((step + 900, f"2:{rank}:1:{rank}:1:{step + 900}:50000002:0"))
+            records.append((100000, f"2:{rank}:1:{rank}:1:100000:40000001:0"))
+        lines = [line for _, line in sorted(records)]
+        whole = self.write("whole.prv", head + "\n".join(lines) + "\n")
+        self.run_ok("factors", whole)
+        cut = self.write("cut.prv", head + "\n".join(lines[:len(lines) // 2]) + "\n")
+        for command in (["factors"], ["inspect"], ["phases"], ["imbalance"]):
+            self.fails(3, "read what there is with --accept-truncated", *command, cut)
+        read = self.run_ok("factors", cut, "--accept-truncated", "-o", self.folder / "f.json")
+        self.assertIn("traceEndsEarly", read.stderr)
+        self.assertIn("traceEndsEarly", (self.folder / "f.json").read_text())
+        study = "[study]\ntitle = 't'\nscaling = 'strong'\n[[runs]]\ntrace = 'cut.prv'\n"
+        self.assertIn("traceEndsEarly", self.run_ok(
+            "factors", self.write("s.toml", study + "accept_truncated = true\n")).stderr)
+        self.assertIn("traceEndsEarly", self.run_ok("factors", self.write("s.toml", study), "--accept-truncated").stderr)
+
     def test_odd_tables_are_said(self):
         def warnings(text):
             return self.run_ok("predict", self.write("t.csv", text), "--targets", 64).stderr
         self.assertIn("parentNotProduct", warnings(
             "cores,parallelEfficiency,loadBalance,communicationEfficiency\n2,0.9,0.5,0.5\n4,0.8,0.5,0.5\n"))
-        self.assertIn("shareAboveOne", warnings("cores,loadBalance\n2,1.9\n4,0.9\n"))
+        self.assertIn("shareAboveOne", warnings("cores,transferEfficiency\n2,1.1\n4,0.9\n"))
+        self.fails(3, "t.csv:2: loadBalance is 1.9, but it is a share between 0 and 1", "predict",
+                   self.write("t.csv", "cores,loadBalance\n2,1.9\n4,0.9\n"))
         self.assertIn("valuesMissing", warnings("cores,loadBalance\n2,0.9\n4,\n8,0.7\n"))
         table = self.write("t.csv", "cores,loadBalance,communicationEfficiency\n2,0.9,0.9\n4,0.8,0.8\n")
         result = self.run_ok("predict", table, "--model", "parallelEfficiency=constant")

@@ -61,7 +61,7 @@ inline constexpr Anomaly kValuesMissing{
     "valuesMissing", Severity::kWarning,
     "rows lack a factor that other rows of the phase have; each factor is fitted to the rows that have it"};
 inline constexpr Anomaly kShareAboveOne{"shareAboveOne", Severity::kWarning,
-                                        "factors that cannot exceed 1 are given above 1 by more than rounding"};
+                                        "factors that should not exceed 1 are given above 1 by more than rounding"};
 inline constexpr Anomaly kParentNotProduct{
     "parentNotProduct", Severity::kWarning,
     "factors are given that are not the product of the factors they consist of; only the latter are extrapolated"};

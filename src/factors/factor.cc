@@ -1,5 +1,7 @@
 #include "factors/factor.h"
 
+#include <algorithm>
+
 #include "base/text.h"
 
 namespace farscale {
@@ -72,7 +74,17 @@ static_assert(
     }(),
     "the table is in the order of the enumeration, parents before children");
 
+constexpr auto kIsParent = [] {
+  std::array<bool, kFactorCount> is_parent{};
+  for (const FactorType& type : kTable) {
+    if (type.parent) is_parent[static_cast<std::size_t>(*type.parent)] = true;
+  }
+  return is_parent;
+}();
+
 }  // namespace
+
+bool IsParent(Factor factor) { return kIsParent[static_cast<std::size_t>(factor)]; }
 
 const std::array<FactorType, kFactorCount>& AllFactors() { return kTable; }
 
@@ -111,18 +123,20 @@ int DepthOf(Factor factor) {
   return depth;
 }
 
+bool FactorValues::KnowsChildrenOf(Factor factor) const {
+  const auto is_known = [&](const FactorType& type) { return type.parent != factor || (*this)[type.factor]; };
+  return kIsParent[static_cast<std::size_t>(factor)] && std::ranges::all_of(kTable, is_known);
+}
+
 void FactorValues::DeriveParents() {
   for (std::size_t i = kFactorCount; i-- > 0;) {  // children come after their parents in the table
     const Factor factor = kTable[i].factor;
-    const std::vector<Factor> children = ChildrenOf(factor);
-    if (children.empty() || (*this)[factor]) continue;
+    if ((*this)[factor] || !KnowsChildrenOf(factor)) continue;
     double product = 1;
-    bool complete = true;
-    for (const Factor child : children) {
-      complete = complete && (*this)[child].has_value();
-      if (complete) product *= *(*this)[child];
+    for (std::size_t child = i + 1; child < kFactorCount; ++child) {
+      if (kTable[child].parent == factor) product *= *values_[child];
     }
-    if (complete) (*this)[factor] = product;
+    values_[i] = product;
   }
 }
 

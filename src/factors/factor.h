@@ -30,6 +30,10 @@ enum class Factor {
   kSerializationPhaseEstimate,  // stays the last one
 };
 
+// Tables with factors that cannot exceed 1 above this are refused. Chosen: above what rounding to three digits makes.
+inline constexpr double kLargestShare = 1.02;
+inline constexpr const char* kShareAdvice = "divide percentages by 100, or correct the table";
+
 inline constexpr std::size_t kFactorCount = static_cast<std::size_t>(Factor::kSerializationPhaseEstimate) + 1;
 
 enum class FactorKind {
@@ -73,6 +77,8 @@ std::string NameInSentence(Factor factor);
 
 // Children whose product is the factor, in the order of the tree; empty for leaves.
 std::vector<Factor> ChildrenOf(Factor factor);
+// Whether it has any.
+bool IsParent(Factor factor);
 // How deep the factor lies in the tree: 0 for global efficiency, speedup and checks.
 int DepthOf(Factor factor);
 
@@ -84,6 +90,8 @@ class FactorValues {
 
   // Fills every missing parent whose children are all there with their product.
   void DeriveParents();
+  // Whether the factor is a parent and all of its children are there.
+  bool KnowsChildrenOf(Factor factor) const;
 
   friend bool operator==(const FactorValues&, const FactorValues&) = default;
 

@@ -13,6 +13,7 @@
 #include "base/text.h"
 #include "factors/anomalies.h"
 #include "factors/scaling.h"
+#include "factors/share_limit.h"
 #include "factors/spread.h"
 
 namespace farscale {
@@ -21,11 +22,6 @@ namespace {
 // Nearer to 1, a scalability of a table from elsewhere is that of the reference. Chosen: above the rounding of doubles,
 // below that of any file.
 constexpr double kOne = 1e-9;
-
-template <typename Value>
-void AddOnce(std::vector<Value>& values, const Value& value) {
-  if (std::ranges::find(values, value) == values.end()) values.push_back(value);
-}
 
 std::vector<FactorType> FactorsThatAreOneAtReference() {
   std::vector<FactorType> types;
@@ -77,15 +73,15 @@ std::optional<std::int64_t> ImpliedReference(const FactorTable& table) {
 }
 
 void ChooseReference(FactorTable& table) {
-  std::vector<std::int64_t> cores;
-  for (const FactorRow& row : table.rows) AddOnce(cores, row.cores);
+  std::set<std::int64_t> cores;
+  for (const FactorRow& row : table.rows) cores.insert(row.cores);
   if (cores.empty()) return;
   if (!table.reference) table.reference = ImpliedReference(table);
   if (!table.reference) {
-    table.reference = *std::min_element(cores.begin(), cores.end());
+    table.reference = *cores.begin();
     return;
   }
-  if (std::find(cores.begin(), cores.end(), *table.reference) != cores.end()) return;
+  if (cores.contains(*table.reference)) return;
   std::vector<std::string> known;
   for (const std::int64_t count : cores) known.push_back(std::to_string(count));
   throw Error(ErrorKind::kUsage, "", fmt::format("there is no run at the reference of {} cores", *table.reference),
@@ -228,28 +224,64 @@ void CompareWithReference(FactorRow& row, const Reference& reference, std::optio
   }
 }
 
-// What a table from elsewhere may get wrong. The thresholds are chosen above what rounding to three digits does.
+// What the parts of a given factor multiply to; nothing for leaves and where a part is unknown.
+std::optional<double> ProductOfParts(const FactorValues& values, Factor factor) {
+  if (!IsParent(factor)) return std::nullopt;
+  FactorValues derived = values;
+  derived[factor].reset();
+  derived.DeriveParents();
+  return derived[factor];
+}
+
+void CheckGivenValue(const FactorRow& row, const FactorType& type, double value, Diagnostics& diagnostics) {
+  constexpr double kLargestDeviation = 0.01;  // chosen: above what rounding to three digits makes
+  if (type.AtMostOne() && value > LargestGiven(type.factor)) {
+    throw Error(ErrorKind::kInput, fmt::format("row of {} cores", row.cores),
+                fmt::format("{} is {}, but it is a share between 0 and 1", type.id, value), kShareAdvice);
+  }
+  if (type.AtMostOne() && value > kLargestShare) {
+    diagnostics.Add(anomaly::kShareAboveOne, 1, fmt::format("{} {} at {} cores", type.id, value, row.cores));
+  }
+  const std::optional<double> product = ProductOfParts(row.values, type.factor);
+  if (!product || !(std::fabs(value / *product - 1) > kLargestDeviation)) return;
+  diagnostics.Add(anomaly::kParentNotProduct, 1,
+                  fmt::format("{} {} at {} cores, parts give {:.6g}", type.id, value, row.cores, *product));
+}
+
+// What a table from elsewhere may get wrong.
 void CheckGivenValues(const std::vector<FactorRow*>& rows, Diagnostics& diagnostics) {
-  constexpr double kLargestShare = 1.02, kLargestDeviation = 0.01;
   for (const FactorType& type : AllFactors()) {
     std::size_t known = 0;
     for (const FactorRow* row : rows) {
       const auto& value = row->values[type.factor];
       known += value ? 1 : 0;
-      if (!value || row->totals) continue;
-      const std::string place = fmt::format("{} {} at {} cores", type.id, *value, row->cores);
-      if (type.AtMostOne() && *value > kLargestShare) diagnostics.Add(anomaly::kShareAboveOne, 1, place);
-      FactorValues derived = row->values;
-      derived[type.factor].reset();
-      derived.DeriveParents();
-      const auto& product = derived[type.factor];
-      if (product && std::fabs(*value / *product - 1) > kLargestDeviation) {
-        diagnostics.Add(anomaly::kParentNotProduct, 1, fmt::format("{}, parts give {:.6g}", place, *product));
-      }
+      if (value && !row->totals) CheckGivenValue(*row, type, *value, diagnostics);
     }
     if (known == 0 || known == rows.size()) continue;
     diagnostics.Add(anomaly::kValuesMissing, rows.size() - known,
                     fmt::format("{} in {} of {} rows", type.id, known, rows.size()));
+  }
+}
+
+// Counts repeats whose work differs from that of any repeat before them.
+void CompareWorkOfRepeats(const std::vector<FactorRow*>& rows, Diagnostics& diagnostics) {
+  constexpr double kOtherWork = 0.1;  // chosen: noise moves useful time by a few percent
+  std::vector<const FactorRow*> measured;
+  std::ranges::copy_if(rows, std::back_inserter(measured),
+                       [](const FactorRow* row) { return row->totals.has_value(); });
+  std::ranges::stable_sort(measured, {}, [](const FactorRow* row) { return std::pair(row->cores, row->repeat); });
+  double least = 0, most = 0;  // of the repeats before
+  for (std::size_t i = 0; i < measured.size(); ++i) {
+    const double useful = *measured[i]->UsefulTime();
+    if (i == 0 || measured[i]->cores != measured[i - 1]->cores) {
+      least = most = useful;
+      continue;
+    }
+    if (std::fabs(useful / least - 1) > kOtherWork || std::fabs(useful / most - 1) > kOtherWork) {
+      diagnostics.Add(anomaly::kWorkDiffersBetweenRepeats, 1, fmt::format("at {} cores", measured[i]->cores));
+    }
+    least = std::min(least, useful);
+    most = std::max(most, useful);
   }
 }
 
@@ -273,21 +305,22 @@ void CompletePhase(const std::vector<FactorRow*>& rows, const FactorTable& table
   if (std::any_of(rows.begin(), rows.end(), [&](const FactorRow* row) { return row->threads != rows[0]->threads; })) {
     diagnostics.Add(anomaly::kThreadsDifferBetweenRuns, 1, "in phase " + rows[0]->phase.Text());
   }
-  constexpr double kOtherWork = 0.1;  // chosen: noise moves useful time by a few percent
-  for (const FactorRow* row : rows) {
-    for (const FactorRow* other : rows) {
-      if (!row->totals || !other->totals || other->cores != row->cores || other->repeat >= row->repeat) continue;
-      if (std::fabs(*row->UsefulTime() / *other->UsefulTime() - 1) > kOtherWork) {
-        diagnostics.Add(anomaly::kWorkDiffersBetweenRepeats, 1, fmt::format("at {} cores", row->cores));
-      }
-    }
-  }
+  CompareWorkOfRepeats(rows, diagnostics);
 }
 
-std::vector<FactorRow*> RowsOf(FactorTable& table, const PhaseKey& key) {
-  std::vector<FactorRow*> rows;
+// The rows of every phase, in the order of the table; phases as in Keys().
+std::vector<std::vector<FactorRow*>> RowsByPhase(FactorTable& table) {
+  const std::vector<PhaseKey> keys = table.Keys();
+  std::map<PhaseKey, std::size_t> index;
+  for (std::size_t i = 0; i < keys.size(); ++i) index[keys[i]] = i;
+  std::vector<std::vector<FactorRow*>> rows(keys.size());
+  const auto is_of = [](const FactorRow& row, const PhaseKey& key) {
+    return row.series == key.series && row.phase == key.phase;
+  };
+  std::size_t last = 0;  // rows of one phase often follow each other
   for (FactorRow& row : table.rows) {
-    if (row.Key() == key) rows.push_back(&row);
+    if (!is_of(row, keys[last])) last = index.at(row.Key());
+    rows[last].push_back(&row);
   }
   return rows;
 }
@@ -365,33 +398,46 @@ std::optional<double> FactorRow::UsefulTime() const {
 
 std::vector<std::string> FactorTable::Series() const {
   std::vector<std::string> series;
-  for (const FactorRow& row : rows) AddOnce(series, row.series);
+  for (const PhaseKey& key : Keys()) {
+    if (series.empty() || series.back() != key.series) series.push_back(key.series);
+  }
   return series;
 }
 
 std::vector<PhaseId> FactorTable::Phases(const std::string& series) const {
   std::vector<PhaseId> phases;
-  for (const FactorRow& row : rows) {
-    if (row.series == series) AddOnce(phases, row.phase);
+  for (const PhaseKey& key : Keys()) {
+    if (key.series == series) phases.push_back(key.phase);
   }
   return phases;
 }
 
 std::vector<PhaseKey> FactorTable::Keys() const {
+  std::map<std::string, std::size_t> order;  // of the series, by their first rows
+  std::set<PhaseKey> seen;
   std::vector<PhaseKey> keys;
-  for (const std::string& one : Series()) {
-    for (const PhaseId& phase : Phases(one)) keys.push_back({one, phase});
+  const FactorRow* before = nullptr;
+  for (const FactorRow& row : rows) {
+    const bool is_same = before != nullptr && before->series == row.series && before->phase == row.phase;
+    before = &row;
+    if (is_same || !seen.insert(row.Key()).second) continue;
+    order.try_emplace(row.series, order.size());
+    keys.push_back(row.Key());
   }
+  std::ranges::stable_sort(keys, {}, [&](const PhaseKey& key) { return order.at(key.series); });
   return keys;
 }
 
 std::vector<FactorRow> FactorTable::Rows(const PhaseKey& key) const {
-  std::vector<FactorRow> chosen;
+  std::vector<const FactorRow*> chosen;  // rows are large: sorted by their places, then copied once
   for (const FactorRow& row : rows) {
-    if (row.series == key.series && row.phase == key.phase) chosen.push_back(row);
+    if (row.series == key.series && row.phase == key.phase) chosen.push_back(&row);
   }
-  std::ranges::stable_sort(chosen, {}, [](const FactorRow& row) { return std::pair(row.cores, row.repeat); });
-  return chosen;
+  std::ranges::stable_sort(chosen, {}, [](const FactorRow* row) { return std::pair(row->cores, row->repeat); });
+  std::vector<FactorRow> sorted;
+  sorted.reserve(chosen.size());
+  for (const FactorRow* row : chosen) sorted.push_back(*row);
+  return sorted;
 }
 
 void FindGroupsInOldTexts(FactorTable& table) {
@@ -446,7 +492,7 @@ void CompleteTable(FactorTable& table) {
     diagnostics.Add(anomaly::kTimesOnly, 1);
   }
   ChooseReference(table);
-  for (const PhaseKey& key : table.Keys()) CompletePhase(RowsOf(table, key), table, diagnostics);
+  for (const std::vector<FactorRow*>& rows : RowsByPhase(table)) CompletePhase(rows, table, diagnostics);
   for (const Finding& finding : diagnostics.findings()) {
     const auto same = [&](const Finding& other) { return other.id == finding.id; };
     std::erase_if(table.findings, same);  // of a table that was complete before
@@ -465,8 +511,7 @@ void ChangeTerms(FactorTable& table, std::optional<Scaling> scaling, std::option
   }
   if (reference) table.reference = reference;
   ChooseReference(table);
-  for (const PhaseKey& key : table.Keys()) {
-    const std::vector<FactorRow*> rows = RowsOf(table, key);
+  for (const std::vector<FactorRow*>& rows : RowsByPhase(table)) {
     if (other_reference) MoveReference(rows, *table.reference);
     for (FactorRow* row : rows) {
       if (other_scaling && KnowsTimesOnly(*row)) row->values = {};  // made anew of the times

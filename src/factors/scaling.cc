@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <functional>
+#include <map>
 
 #include "base/error.h"
 #include "factors/anomalies.h"
@@ -125,19 +126,21 @@ std::vector<FactorRow> LongestPhase(const FactorTable& table, const std::string&
 }
 
 std::optional<WorkGrowth> GrowthOfWork(const std::vector<FactorRow>& rows) {
-  const FactorRow *least = nullptr, *most = nullptr;
-  for (const FactorRow& first : rows) {
-    for (const FactorRow& last : rows) {
-      if (first.threads != last.threads || first.cores >= last.cores) continue;
-      const double processes = last.Processes() / first.Processes();
-      const double widest = least == nullptr ? 0 : most->Processes() / least->Processes();
-      const bool is_smaller = processes == widest && first.threads < least->threads;
-      if (processes < widest || (processes == widest && !is_smaller)) continue;
-      least = &first;
-      most = &last;
-    }
+  struct Ends {
+    const FactorRow* least;
+    const FactorRow* most;
+    double Processes() const { return most->Processes() / least->Processes(); }
+  };
+  std::map<std::int64_t, Ends> by_threads;
+  for (const FactorRow& row : rows) {
+    Ends& ends = by_threads.try_emplace(row.threads, Ends{&row, &row}).first->second;
+    if (row.cores < ends.least->cores) ends.least = &row;
+    if (row.cores > ends.most->cores) ends.most = &row;
   }
-  if (least == nullptr) return std::nullopt;
+  // Of as much growth, that with the fewest threads.
+  const auto widest = std::ranges::max_element(by_threads, {}, [](const auto& one) { return one.second.Processes(); });
+  if (widest == by_threads.end() || widest->second.least->cores == widest->second.most->cores) return std::nullopt;
+  const auto [least, most] = std::pair(widest->second.least, widest->second.most);
   std::vector<FactorRow> alike;
   for (const FactorRow& row : rows) {
     if (row.threads == least->threads) alike.push_back(row);

@@ -6,18 +6,18 @@
 #include <array>
 #include <cmath>
 #include <limits>
+#include <map>
 #include <set>
 #include <tuple>
 
 #include "base/error.h"
 #include "base/format.h"
 #include "base/text.h"
+#include "factors/share_limit.h"
+#include "results/csv_text.h"
 
 namespace farscale {
 namespace {
-
-// Chosen: far above what clock errors make of a share, far below a percentage.
-constexpr double kLargestShare = 2.0;
 
 constexpr std::string_view kErrorEnding = "Error";
 
@@ -106,18 +106,6 @@ std::vector<Column> ReadHeader(const std::vector<std::string>& fields, const std
   return columns;
 }
 
-// The fields of lines without commas stand between blanks.
-std::vector<std::string> SplitAtBlanks(std::string_view line) {
-  std::vector<std::string> fields;
-  std::string_view rest = Trim(line);
-  while (!rest.empty()) {
-    const std::size_t end = std::min(rest.find_first_of(" \t"), rest.size());
-    fields.emplace_back(rest.substr(0, end));
-    rest = Trim(rest.substr(end));
-  }
-  return fields;
-}
-
 // Whether a line has numbers where the names of columns should be.
 bool IsWithoutHeader(const std::vector<std::string>& fields) {
   return std::ranges::all_of(fields, [](const std::string& field) {
@@ -126,74 +114,75 @@ bool IsWithoutHeader(const std::vector<std::string>& fields) {
   });
 }
 
-[[noreturn]] void BadValue(const std::string& where, const std::string& column, const std::string& value,
+[[noreturn]] void BadValue(const CsvReader& reader, const std::string& column, const std::string& value,
                            const std::string& expected) {
-  throw Error(ErrorKind::kInput, where, fmt::format("{} is '{}', which is not {}", column, value, expected));
+  throw Error(ErrorKind::kInput, reader.Where(),
+              fmt::format("{} is '{}', which is not {}", column, ToUtf8(value), expected));
 }
 
-std::int64_t ReadWhole(const std::string& where, const std::string& column, const std::string& text,
+std::int64_t ReadWhole(const CsvReader& reader, const std::string& column, const std::string& text,
                        std::int64_t smallest) {
   long long value = 0;
   if (!ParseInteger(text, value) || value < smallest || value > 1000000000) {
-    BadValue(where, column, text, fmt::format("a whole number of at least {}", smallest));
+    BadValue(reader, column, text, fmt::format("a whole number of at least {}", smallest));
   }
   return value;
 }
 
-double ReadNumber(const std::string& where, const std::string& column, const std::string& text, bool may_be_zero) {
+double ReadNumber(const CsvReader& reader, const std::string& column, const std::string& text, bool may_be_zero) {
   double value = 0;
   const bool is_one = ParseNumber(text, value) && (value > 0 || (may_be_zero && value == 0)) && value <= 1e300;
-  if (!is_one) BadValue(where, column, text, may_be_zero ? "a number of 0 or more" : "a positive number");
+  if (!is_one) BadValue(reader, column, text, may_be_zero ? "a number of 0 or more" : "a positive number");
   return value;
 }
 
-void ReadLoad(const std::string& where, const LoadColumn& column, const std::string& text, FactorRow& row) {
+void ReadLoad(const CsvReader& reader, const LoadColumn& column, const std::string& text, FactorRow& row) {
   double value = 0;
   if (!ParseNumber(text, value) || value < column.smallest || !(std::fabs(value) <= 1e300)) {
-    BadValue(where, std::string(column.name), text,
+    BadValue(reader, std::string(column.name), text,
              column.smallest == kAny ? "a number" : fmt::format("a number of {} or more", column.smallest));
   }
   if (!row.loads) row.loads.emplace();
   (*row.loads).*column.value = value;
 }
 
-double ReadPositive(const std::string& where, const std::string& column, const std::string& text) {
-  return ReadNumber(where, column, text, false);
+double ReadPositive(const CsvReader& reader, const std::string& column, const std::string& text) {
+  return ReadNumber(reader, column, text, false);
 }
 
-double ReadFactor(const std::string& where, const Column& column, const std::string& text) {
-  const double value = ReadPositive(where, column.name, text);
-  if (Describe(*column.factor).AtMostOne() && value > kLargestShare) {
-    throw Error(ErrorKind::kInput, where, fmt::format("{} is {}, but it is a share between 0 and 1", column.name, text),
-                "divide percentages by 100");
+double ReadFactor(const CsvReader& reader, const Column& column, const std::string& text) {
+  const double value = ReadPositive(reader, column.name, text);
+  if (Describe(*column.factor).AtMostOne() && value > LargestGiven(*column.factor)) {
+    throw Error(ErrorKind::kInput, reader.Where(),
+                fmt::format("{} is {}, but it is a share between 0 and 1", column.name, text), kShareAdvice);
   }
   return value;
 }
 
 // Returns whether the row has a repeat of its own.
-bool ReadField(const std::string& where, const Column& column, const std::string& text, FactorRow& row,
+bool ReadField(const CsvReader& reader, const Column& column, const std::string& text, FactorRow& row,
                std::optional<std::int64_t>& ranks) {
-  if (column.name == "series") row.series = text;
-  if (column.name == "phase") row.phase.name = text;
+  if (column.name == "series") row.series = ToUtf8(text);
+  if (column.name == "phase") row.phase.name = ToUtf8(text);
   if (column.name == "group") {
-    CheckGroupName(where, text);
-    row.phase.group = text;
+    row.phase.group = ToUtf8(text);
+    CheckGroupName(reader.Where(), row.phase.group);
   }
   if (text.empty()) return false;
   if (column.is_error) {
     (column.factor ? row.standard_errors[*column.factor] : row.runtime_error) =
-        ReadNumber(where, column.name, text, true);
+        ReadNumber(reader, column.name, text, true);
     return false;
   }
-  if (column.load != nullptr) ReadLoad(where, *column.load, text, row);
-  if (column.factor) row.values[*column.factor] = ReadFactor(where, column, text);
-  if (column.name == "cores") row.cores = ReadWhole(where, column.name, text, 1);
-  if (column.name == "ranks") ranks = ReadWhole(where, column.name, text, 1);
-  if (column.name == "threads") row.threads = ReadWhole(where, column.name, text, 1);
-  if (column.name == "nodes") row.nodes = ReadWhole(where, column.name, text, 1);
-  if (column.name == "repeat") row.repeat = ReadWhole(where, column.name, text, 0);
-  if (column.name == "runtime") row.runtime = ReadPositive(where, column.name, text);
-  if (column.name == "iterations") row.iterations = ReadPositive(where, column.name, text);
+  if (column.load != nullptr) ReadLoad(reader, *column.load, text, row);
+  if (column.factor) row.values[*column.factor] = ReadFactor(reader, column, text);
+  if (column.name == "cores") row.cores = ReadWhole(reader, column.name, text, 1);
+  if (column.name == "ranks") ranks = ReadWhole(reader, column.name, text, 1);
+  if (column.name == "threads") row.threads = ReadWhole(reader, column.name, text, 1);
+  if (column.name == "nodes") row.nodes = ReadWhole(reader, column.name, text, 1);
+  if (column.name == "repeat") row.repeat = ReadWhole(reader, column.name, text, 0);
+  if (column.name == "runtime") row.runtime = ReadPositive(reader, column.name, text);
+  if (column.name == "iterations") row.iterations = ReadPositive(reader, column.name, text);
   return column.name == "repeat";
 }
 
@@ -201,61 +190,65 @@ std::optional<double> LoadOf(const FactorRow& row, const LoadColumn& column) {
   return row.loads ? (*row.loads).*column.value : std::nullopt;
 }
 
-using Key = std::tuple<std::string, PhaseId, std::int64_t, std::int64_t>;
-
-void AddRow(const std::string& where, FactorRow row, bool has_repeat, std::set<Key>& seen, FactorTable& table) {
-  if (!has_repeat) {
-    while (seen.count({row.series, row.phase, row.cores, row.repeat}) > 0) ++row.repeat;
+FactorRow ReadRow(const CsvReader& reader, const std::vector<Column>& columns, const std::vector<std::string>& fields,
+                  bool& has_repeat) {
+  if (fields.size() != columns.size()) {
+    throw Error(ErrorKind::kInput, reader.Where(),
+                fmt::format("the line has {} fields, the header {}", fields.size(), columns.size()));
   }
-  if (!seen.insert({row.series, row.phase, row.cores, row.repeat}).second) {
-    throw Error(ErrorKind::kInput, where, fmt::format("a second row for {} cores, repeat {}", row.cores, row.repeat),
+  FactorRow row;
+  std::optional<std::int64_t> ranks;
+  for (std::size_t i = 0; i < fields.size(); ++i) {
+    has_repeat |= ReadField(reader, columns[i], fields[i], row, ranks);
+  }
+  if (row.cores == 0) throw Error(ErrorKind::kInput, reader.Where(), "the number of cores is missing");
+  row.ranks = ranks.value_or(std::max<std::int64_t>(1, row.cores / row.threads));
+  if (row.nodes.value_or(1) > row.cores) {
+    throw Error(ErrorKind::kInput, reader.Where(),
+                fmt::format("{} cores cannot lie on {} nodes", row.cores, *row.nodes));
+  }
+  return row;
+}
+
+// The repeats of one core count: all below `next`, and `others`.
+struct TakenRepeats {
+  std::int64_t next = 0;
+  std::set<std::int64_t> others;
+
+  bool Take(std::int64_t repeat) {
+    if (repeat < next || !others.insert(repeat).second) return false;
+    for (; others.erase(next) > 0; ++next) {
+    }
+    return true;
+  }
+};
+
+using RunKey = std::tuple<std::string, PhaseId, std::int64_t>;
+
+void AddRow(const CsvReader& reader, FactorRow row, bool has_repeat, std::map<RunKey, TakenRepeats>& taken,
+            FactorTable& table) {
+  TakenRepeats& repeats = taken[{row.series, row.phase, row.cores}];
+  if (!has_repeat) row.repeat = repeats.next;
+  if (!repeats.Take(row.repeat)) {
+    throw Error(ErrorKind::kInput, reader.Where(),
+                fmt::format("a second row for {} cores, repeat {}", row.cores, row.repeat),
                 "give every run of a core count its own repeat");
   }
   table.rows.push_back(std::move(row));
 }
 
 // Only a group of ranks has fewer ranks than the run.
-void CheckRanks(const std::string& where, const FactorRow& row) {
+void CheckRanks(const CsvReader& reader, std::size_t line, const FactorRow& row) {
   const std::int64_t processes = row.cores / row.threads;
   const bool is_whole_run = row.ranks == processes;
   if (processes * row.threads == row.cores && (is_whole_run || (row.phase.IsGroup() && row.ranks < processes))) return;
-  throw Error(ErrorKind::kInput, where,
+  throw Error(ErrorKind::kInput, reader.WhereIs(line),
               fmt::format("{} cores are not {} ranks with {} thread{} each", row.cores, row.ranks, row.threads,
                           row.threads == 1 ? "" : "s"),
               row.ranks < processes ? "the column 'group' names the group of ranks that a row is about" : "");
 }
 
 }  // namespace
-
-std::vector<std::string> SplitCsvLine(std::string_view line, const std::string& where) {
-  std::vector<std::string> fields(1);
-  bool quoted = false;
-  for (std::size_t i = 0; i < line.size(); ++i) {
-    const char c = line[i];
-    if (quoted && c == '"' && i + 1 < line.size() && line[i + 1] == '"') {
-      fields.back() += '"';
-      ++i;
-    } else if (c == '"' && (quoted || fields.back().empty())) {
-      quoted = !quoted;
-    } else if (c == ',' && !quoted) {
-      fields.emplace_back();
-    } else {
-      fields.back() += c;
-    }
-  }
-  if (quoted) throw Error(ErrorKind::kInput, where, "a quoted field does not end on its line");
-  return fields;
-}
-
-std::string CsvField(const std::string& text) {
-  if (text.find_first_of(",\"\n\r") == std::string::npos) return text;
-  std::string quoted = "\"";
-  for (const char c : text) {
-    if (c == '"') quoted += '"';
-    quoted += c == '\n' || c == '\r' ? ' ' : c;
-  }
-  return quoted + "\"";
-}
 
 std::string WriteFactorCsv(const FactorTable& table) {
   const auto known = [&](FactorValues FactorRow::*of) {
@@ -299,47 +292,26 @@ std::string WriteFactorCsv(const FactorTable& table) {
 FactorTable ReadFactorCsv(const std::string& text, const std::string& file) {
   FactorTable table;
   table.scaling_source = "file";
-  std::string_view rest = text;
-  if (rest.substr(0, 3) == "\xEF\xBB\xBF") rest.remove_prefix(3);
+  CsvReader reader(text, file);
   std::vector<Column> columns;
-  bool has_blanks = false;  // between fields, in place of commas
-  std::set<Key> seen;
-  std::vector<std::string> places;  // of the rows
-  std::size_t number = 0;
-  for (const std::string& line : Split(rest, '\n')) {
-    const std::string where = fmt::format("{}:{}", file, ++number);
-    const std::string_view trimmed = Trim(line);
-    if (trimmed.empty() || trimmed.front() == '#') continue;
-    if (columns.empty()) has_blanks = trimmed.find_first_of(",;\"") == std::string_view::npos;
-    const std::vector<std::string> fields = has_blanks ? SplitAtBlanks(trimmed) : SplitCsvLine(trimmed, where);
+  std::map<RunKey, TakenRepeats> taken;
+  std::vector<std::size_t> lines;  // of the rows
+  for (std::vector<std::string> fields; reader.Next(fields);) {
     if (columns.empty()) {
       const bool is_plain = IsWithoutHeader(fields) && fields.size() == 2;
-      columns = ReadHeader(is_plain ? std::vector<std::string>{"cores", "runtime"} : fields, where);
+      columns = ReadHeader(is_plain ? std::vector<std::string>{"cores", "runtime"} : fields, reader.Where());
       if (!is_plain) continue;
     }
-    if (fields.size() != columns.size()) {
-      throw Error(ErrorKind::kInput, where,
-                  fmt::format("the line has {} fields, the header {}", fields.size(), columns.size()));
-    }
-    FactorRow row;
-    std::optional<std::int64_t> ranks;
     bool has_repeat = false;
-    for (std::size_t i = 0; i < fields.size(); ++i) {
-      has_repeat |= ReadField(where, columns[i], ToUtf8(Trim(fields[i])), row, ranks);
-    }
-    if (row.cores == 0) throw Error(ErrorKind::kInput, where, "the number of cores is missing");
-    row.ranks = ranks.value_or(std::max<std::int64_t>(1, row.cores / row.threads));
-    if (row.nodes.value_or(1) > row.cores) {
-      throw Error(ErrorKind::kInput, where, fmt::format("{} cores cannot lie on {} nodes", row.cores, *row.nodes));
-    }
-    AddRow(where, std::move(row), has_repeat, seen, table);
-    places.push_back(where);
+    FactorRow row = ReadRow(reader, columns, fields, has_repeat);
+    AddRow(reader, std::move(row), has_repeat, taken, table);
+    lines.push_back(reader.line());
   }
   if (table.rows.empty()) throw Error(ErrorKind::kInput, file, "the table has no rows");
   const bool has_groups =
       std::any_of(columns.begin(), columns.end(), [](const Column& column) { return column.name == "group"; });
   if (!has_groups) FindGroupsInOldTexts(table);
-  for (std::size_t i = 0; i < table.rows.size(); ++i) CheckRanks(places[i], table.rows[i]);
+  for (std::size_t i = 0; i < table.rows.size(); ++i) CheckRanks(reader, lines[i], table.rows[i]);
   return table;
 }
 

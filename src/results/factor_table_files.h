@@ -5,8 +5,6 @@
 
 #include <nlohmann/json_fwd.hpp>
 #include <string>
-#include <string_view>
-#include <vector>
 
 #include "factors/factor_table.h"
 
@@ -20,11 +18,6 @@ std::string WriteFactorCsv(const FactorTable& table);
 // order. Two columns of numbers without a header are cores and seconds. Without commas in the first line, fields stand
 // between blanks.
 FactorTable ReadFactorCsv(const std::string& text, const std::string& file);
-
-// One line of CSV [RFC 4180]; fields may be quoted but not contain line breaks. Throws an input error at `where`.
-std::vector<std::string> SplitCsvLine(std::string_view line, const std::string& where);
-// A field, quoted where it must be.
-std::string CsvField(const std::string& text);
 
 inline constexpr int kFactorTableVersion = 2;
 

@@ -2,7 +2,12 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <chrono>
+#include <optional>
+
 #include "base/error.h"
+#include "factors/scaling.h"
 #include "results/factor_table_files.h"
 
 namespace farscale {
@@ -193,6 +198,31 @@ TEST(FactorCsv, QuotedFields) {
   EXPECT_EQ(table.rows[0].series, "a, \"b\"");
 }
 
+TEST(FactorCsv, QuotedLineBreaks) {
+  const FactorTable table = ReadFactorCsv("phase,cores,loadBalance\n\"a\nb\r\n,c\",8,0.9\nd,16,0.8\n", "t.csv");
+  EXPECT_EQ(table.rows[0].phase.name, "a b ,c");
+  EXPECT_EQ(table.rows[1].phase.name, "d");
+  EXPECT_THAT(CsvError("phase,cores,loadBalance\n\"a\nb\",8,0.9\nd,16,x\n"), HasSubstr("t.csv:4: loadBalance"));
+}
+
+// Seconds to read and complete a table of so many repeats, the best of some.
+double SecondsToComplete(int rows, int attempts) {
+  std::string text = "cores,loadBalance,communicationEfficiency,runtime\n";
+  for (int i = 0; i < rows; ++i) text += fmt::format("{},0.{},0.9,{}\n", 8 << i % 4, 80 + i % 17, 1 + i % 7);
+  double best = 1e9;
+  for (int i = 0; i < attempts; ++i) {
+    const auto begin = std::chrono::steady_clock::now();
+    FactorTable table = ReadFactorCsv(text, "t.csv");
+    PutInTerms(table, std::nullopt, std::nullopt);
+    EXPECT_EQ(table.rows.size(), static_cast<std::size_t>(rows));
+    best = std::min(best, std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count());
+  }
+  return best;
+}
+
+// Quadratic work takes 100 times as long for ten times the rows.
+TEST(FactorCsv, TimeGrowsWithTheRows) { EXPECT_LT(SecondsToComplete(100'000, 3), 15 * SecondsToComplete(10'000, 5)); }
+
 TEST(FactorCsv, RunTimesAreEnough) {
   for (const char* text : {"cores,runtime\n8,2.5\n16,1.5\n16,1.25\n", "8 2.5\n16\t1.5\n 16  1.25\n",
                            "8,2.5\n16,1.5\n16,1.25\n", "# seconds\ncores runtime\n8 2.5\n16 1.5\n16 1.25\n"}) {
@@ -220,6 +250,8 @@ TEST(FactorCsv, ErrorsNameLineAndField) {
   EXPECT_THAT(CsvError("cores,loadBalance\n8,0\n"), HasSubstr("not a positive number"));
   EXPECT_THAT(CsvError("cores,loadBalance\n8,nan\n"), HasSubstr("not a positive number"));
   EXPECT_THAT(CsvError("cores,loadBalance\n8,99.7\n"), HasSubstr("divide percentages by 100"));
+  EXPECT_THAT(CsvError("cores,loadBalance\n8,1.05\n"), HasSubstr("t.csv:2: loadBalance is 1.05, but it is a share"));
+  EXPECT_EQ(CsvError("cores,ipcScaling,transferEfficiency\n8,1.05,1.05\n"), "no error");
   EXPECT_THAT(CsvError("cores,loadBalanceError\n8,1\n"), HasSubstr("no column with a factor"));
   EXPECT_THAT(CsvError("cores,loadBalance,loadBalanceErr\n8,1,1\n"), HasSubstr("did you mean 'loadBalanceError'?"));
   EXPECT_THAT(CsvError("cores,loadBalance,loadBalanceError\n8,1,-1\n"),
@@ -228,7 +260,7 @@ TEST(FactorCsv, ErrorsNameLineAndField) {
   EXPECT_THAT(CsvError("cores,loadBalance\n,1\n"), HasSubstr("the number of cores is missing"));
   EXPECT_THAT(CsvError("cores,ranks,threads,loadBalance\n8,3,2,1\n"), HasSubstr("8 cores are not 3 ranks with 2"));
   EXPECT_THAT(CsvError("cores,repeat,loadBalance\n8,1,1\n8,1,1\n"), HasSubstr("a second row for 8 cores, repeat 1"));
-  EXPECT_THAT(CsvError("series,cores,loadBalance\n\"a,8,1\n"), HasSubstr("does not end on its line"));
+  EXPECT_THAT(CsvError("series,cores,loadBalance\n\"a,8,1\n"), HasSubstr("t.csv:2: a quoted field does not end"));
   EXPECT_THAT(CsvError(""), HasSubstr("the table has no rows"));
   EXPECT_THAT(CsvError("cores,loadBalance\n"), HasSubstr("the table has no rows"));
 }

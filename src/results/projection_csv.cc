@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 
 #include "base/format.h"
-#include "results/factor_table_files.h"
+#include "results/csv_text.h"
 
 namespace farscale {
 namespace {
