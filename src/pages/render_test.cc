@@ -24,6 +24,20 @@ TEST(Render, SectionsThatPrintNothingLeaveNoLine) {
   EXPECT_EQ(Filled("{{#yes}}\n\n{{/yes}}\nend", {{"yes", true}}), "\nend");
 }
 
+TEST(Render, DepthIsBounded) {
+  const auto nested = [](int depth) {
+    std::string text;
+    for (int i = 0; i < depth; ++i) text += "{{#a}}\n";
+    for (int i = 0; i < depth; ++i) text += "{{/a}}\n";
+    return text;
+  };
+  EXPECT_EQ(Filled(nested(100), {{"a", true}}), "");
+  EXPECT_THAT(test::UsageErrorOf([&] {
+                Filled(nested(100'000), {{"a", true}});
+              }),
+              HasSubstr("t:101: the section 'a' lies in more than 100 others; nest fewer sections"));
+}
+
 TEST(Render, LinesOfLabelsAndTexts) {
   const Partials templates = {{"t", {"caption: {{name}}: all of it\nempty: {{nothing}}\n\n", "t"}},
                               {"wrong", {"no label\n", "wrong"}}};

@@ -11,6 +11,8 @@
 namespace farscale {
 namespace {
 
+constexpr std::size_t kDeepest = 100;  // sections in each other; chosen: beyond any page
+
 // A tag of one file.
 struct Tag {
   char kind = 'v';  // as in TagPlace; also '>' partial, '!' comment, '=' delimiters
@@ -131,11 +133,21 @@ class Expansion {
       sections_.pop_back();
     } else {
       result_.places.push_back(place);
-      if (place.kind == '#' || place.kind == '^') sections_.push_back(number);
+      if (place.kind == '#' || place.kind == '^') OpenSection(place, number);
     }
     result_.text += ExpandedTemplate::kOpen;
     if (place.kind != 'v') result_.text += place.kind;
     result_.text += place.name + ExpandedTemplate::kNumber + std::to_string(number) + ExpandedTemplate::kClose;
+  }
+
+  // The template engine is recursive.
+  void OpenSection(const TagPlace& place, std::size_t number) {
+    if (sections_.size() == kDeepest) {
+      throw Error(ErrorKind::kUsage, place.Where(),
+                  fmt::format("the section '{}' lies in more than {} others", place.name, kDeepest),
+                  "nest fewer sections and partials");
+    }
+    sections_.push_back(number);
   }
 
   void AddPartial(const TagPlace& place) {
