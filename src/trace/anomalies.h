@@ -10,6 +10,16 @@ inline constexpr Anomaly kDamagedLine{"damagedLine", Severity::kWarning,
 inline constexpr Anomaly kTraceEndsEarly{
     "traceEndsEarly", Severity::kWarning,
     "traces end before the time that their header gives; the rest of the run is unknown"};
+inline constexpr Anomaly kStateMissing{
+    "stateMissing", Severity::kWarning,
+    "states are missing between others of a rank; time outside MPI in which no state "
+    "is recorded counts as time in which the rank did not run",
+    0.01};
+inline constexpr Anomaly kRecordNotRead{"recordNotRead", Severity::kWarning,
+                                        "records are of a type that farscale does not read and were left out"};
+inline constexpr Anomaly kMpiNameContradicted{
+    "mpiNameContradicted", Severity::kWarning,
+    "MPI functions have another name in the .pcf file than by their number; the number counts", 0.5};
 inline constexpr Anomaly kHeaderContradicted{
     "headerContradicted", Severity::kWarning,
     "records or definitions contradict the header of the trace; the records count"};

@@ -21,7 +21,9 @@ Trace ReadOtf2(const std::string& anchor, const CounterSelection& counters, bool
 // `application`: which one of a trace with several, from 1 on. Throws an input error for anything unreadable, with line
 // and field, and when more than a hundredth of the lines is damaged; a usage error when the trace has several
 // applications and none is chosen, or not the one asked for.
-Trace ReadParaver(const std::string& path, const CounterSelection& counters, std::optional<int> application);
+// `accept_truncated`: also of a trace of which more than a hundredth of the run is missing at its end.
+Trace ReadParaver(const std::string& path, const CounterSelection& counters, std::optional<int> application,
+                  bool accept_truncated);
 
 // A Paraver trace and what lies beside it.
 std::vector<std::string> FilesOfParaver(const std::string& path);

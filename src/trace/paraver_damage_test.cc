@@ -178,7 +178,7 @@ TEST_F(ParaverDamageTest, CutInTheMiddleOfALine) {
   EXPECT_EQ(nearly.diagnostics.findings()[0].example, "line 702: the file ends in the middle of this line");
   EXPECT_EQ(Failure(whole.substr(0, whole.size() / 2 + 1)).find(": line "), 0u);
   EXPECT_THAT(Failure(whole.substr(0, whole.size() / 2 + 1)),
-              HasSubstr("of the 1e-05 s that the header gives; the file is cut short; copy it again"));
+              HasSubstr("of the 1e-05 s that the header gives; the file is cut short; copy the trace again"));
   EXPECT_THAT(Failure(whole.substr(0, whole.size() / 2 + 1)),
               HasSubstr("the file ends in the middle of this line, at "));
 }
@@ -187,7 +187,7 @@ TEST_F(ParaverDamageTest, CutInTheMiddleOfALine) {
 TEST_F(ParaverDamageTest, CutBehindAStateThatEndsWithTheRun) {
   std::string whole = Whole(100);
   whole.insert(whole.find("1:1:1:1:1:"), "1:2:1:2:1:0:10000:2\n");
-  EXPECT_THAT(Failure(whole.substr(0, whole.size() / 2 + 1)), HasSubstr("the file is cut short; copy it again"));
+  EXPECT_THAT(Failure(whole.substr(0, whole.size() / 2 + 1)), HasSubstr("the file is cut short; copy the trace again"));
   const std::size_t value = whole.find("2:1:1:1:1:5010:50000001:1") + 22;  // 5000000, which reads as well
   EXPECT_THAT(Failure(whole.substr(0, value)), HasSubstr("the file ends in the middle of this line"));
 }
@@ -195,8 +195,59 @@ TEST_F(ParaverDamageTest, CutBehindAStateThatEndsWithTheRun) {
 // Between two lines nothing but the header's duration shows that the rest is missing.
 TEST_F(ParaverDamageTest, CutBetweenLines) {
   const std::string whole = Whole(100);
-  const Trace half = Read(whole.substr(0, whole.find('\n', whole.size() / 2) + 1));
-  EXPECT_EQ(half.diagnostics.count(anomaly::kTraceEndsEarly), 1u);
+  const std::string half = whole.substr(0, whole.find("2:2:1:2:1:4950:"));
+  EXPECT_EQ(
+      Failure(half),
+      ": the trace ends with its line 351, at 4.93e-06 s of the 1e-05 s that the header gives: 51 % of the run are "
+      "missing; copy the trace again, or read what there is with --accept-truncated");
+  ReadOptions options;
+  options.accept_truncated = true;
+  const Trace read = Read(half, "", options);
+  EXPECT_EQ(read.diagnostics.count(anomaly::kTraceEndsEarly), 1u);
+  EXPECT_EQ(read.timelines[0].calls(), 50u);
+  EXPECT_EQ(Read(half + "1:1:1:1", "", options).diagnostics.count(anomaly::kDamagedLine), 1u);
+  const Trace nearly = Read(whole.substr(0, whole.find("2:1:1:1:1:9930:")));
+  EXPECT_EQ(nearly.diagnostics.count(anomaly::kTraceEndsEarly), 0u);
+}
+
+// One of 200 states, and a hundred in a row of one task.
+TEST_F(ParaverDamageTest, MissingStates) {
+  std::string whole = Whole(100);
+  const std::string state = "1:1:1:1:1:5000:5100:1\n";
+  whole.erase(whole.find(state), state.size());
+  const Trace trace = Read(whole);
+  EXPECT_EQ(trace.diagnostics.count(anomaly::kStateMissing), 1u);
+  ASSERT_EQ(trace.diagnostics.findings().size(), 1u);
+  EXPECT_EQ(trace.diagnostics.findings()[0].population, 200u);
+  EXPECT_EQ(trace.diagnostics.findings()[0].example, "before line 359: rank 0 has no state from 5e-06 s on");
+  for (int i = 51; i < 60; ++i) {
+    const std::string next = "1:1:1:1:1:" + std::to_string(100 * i) + ":" + std::to_string(100 * i + 100) + ":1\n";
+    whole.erase(whole.find(next), next.size());
+  }
+  EXPECT_THAT(Failure(whole),
+              HasSubstr("rank 0 has no state from 5e-06 s on; 5 % of the time of all ranks has no state"));
+}
+
+TEST_F(ParaverDamageTest, RecordsThatAreNotReadAreCounted) {
+  const Trace trace = Read(Whole(100) + "4:1:1:1:1:50:60:1:8:8\n");
+  EXPECT_EQ(trace.diagnostics.count(anomaly::kRecordNotRead), 1u);
+  EXPECT_EQ(trace.diagnostics.count(anomaly::kDamagedLine), 0u);
+  const Trace damaged = Read(Whole(100) + "4:1:1:x\nc:1:1:0:100:1\n#:1:1:1:1:0:100\n");
+  EXPECT_EQ(damaged.diagnostics.count(anomaly::kDamagedLine), 3u);
+}
+
+TEST_F(ParaverDamageTest, NamesThatContradictNumbers) {
+  folder_.Write("t.pcf", "EVENT_TYPE\n9 50000001 MPI Point-to-point\nVALUES\n1 MPI_Send\n2 MPI_Barrier\n");
+  const Trace trace = Read(Whole(10));
+  ASSERT_EQ(trace.diagnostics.count(anomaly::kMpiNameContradicted), 1u);
+  EXPECT_THAT(trace.diagnostics.findings()[0].example,
+              HasSubstr("t.pcf, line 5: 2 of 50000001 is 'MPI_Barrier', but that is the number of MPI_Recv"));
+  EXPECT_EQ(trace.diagnostics.findings()[0].population, 2u);
+}
+
+TEST_F(ParaverDamageTest, RowOfAnotherNumberOfThreads) {
+  folder_.Write("t.row", "LEVEL CPU SIZE 4\n1\n2\n3\n4\n\nLEVEL THREAD SIZE 8\nTHREAD 1.1.1\n");
+  EXPECT_THAT(Failure(Whole(10)), HasSubstr("t.row, line 7: the file names 8 threads, the header of the trace 2"));
 }
 
 TEST_F(ParaverDamageTest, WholeLastLineWithoutNewline) {

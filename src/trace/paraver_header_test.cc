@@ -70,7 +70,10 @@ TEST_F(ParaverHeaderTest, WithoutCommunicators) {
 
 TEST_F(ParaverHeaderTest, CommentsNameTheToolsThatCutTheTrace) {
   const std::string records = "1:1:1:1:1:0:40:1\n";
-  EXPECT_EQ(Read("#Paraver (x):100:1(1):1:1(1:1),0\n" + records).diagnostics.count(anomaly::kTraceEndsEarly), 1u);
+  ReadOptions options;
+  options.accept_truncated = true;
+  const Trace whole = Read("#Paraver (x):100:1(1):1:1(1:1),0\n" + records, "", options);
+  EXPECT_EQ(whole.diagnostics.count(anomaly::kTraceEndsEarly), 1u);
   const Trace cut = Read("#Paraver (x):100:1(1):1:1(1:1),1\nc:1:1:1:1\n#09/10/2019:CUTTER:10:20\n" + records);
   EXPECT_EQ(cut.end(), 40);
   EXPECT_TRUE(cut.diagnostics.empty());

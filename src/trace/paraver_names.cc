@@ -44,6 +44,12 @@ bool TakeNumber(std::string_view& text, Number& value) {
   return true;
 }
 
+bool TakeWord(std::string_view& text, std::string_view word) {
+  if (!text.starts_with(word)) return false;
+  text.remove_prefix(word.size());
+  return true;
+}
+
 // The sections of a .pcf: a heading in capitals, then lines until the next one.
 class PcfReader {
  public:
@@ -95,15 +101,28 @@ class PcfReader {
 // LEVEL NODE SIZE 2, then as many names.
 void ReadRow(const std::string& text, ParaverNames& names) {
   std::vector<std::string>* list = nullptr;
+  std::uint64_t number = 0;
   for (const std::string& raw : Split(text, '\n')) {
     const std::string_view line = Trim(raw);
+    ++number;
     if (line.starts_with("LEVEL ")) {
       list = nullptr;
+      std::string_view size = line;
+      if (TakeWord(size, "LEVEL THREAD SIZE ") && TakeNumber(size, names.threads)) names.threads_line = number;
       if (line.starts_with("LEVEL NODE ")) list = &names.nodes;
     } else if (list != nullptr && !line.empty()) {
       list->push_back(ToUtf8(line));
     }
   }
+}
+
+// The function that Extrae gives this number.
+std::optional<std::string> NumberedFunction(std::uint64_t value) {
+  for (const auto& [first, functions] : kMpiFunctions) {
+    const std::vector<std::string> numbered = Split(functions, ' ');
+    if (value >= first && value - first < numbered.size()) return "MPI_" + numbered[value - first];
+  }
+  return std::nullopt;
 }
 
 std::string TextOf(const std::string& path) {
@@ -135,13 +154,25 @@ std::string ParaverNamesFile(const std::string& trace, const char* extension) {
 }
 
 std::optional<std::string> ParaverMpiFunction(const ParaverNames& names, std::uint32_t type, std::uint64_t value) {
-  const auto label = names.ValueOf(type, value);
-  if (label && ToLower(*label).starts_with("mpi_")) return label;
-  for (const auto& [first, functions] : kMpiFunctions) {
-    const std::vector<std::string> numbered = Split(functions, ' ');
-    if (value >= first && value - first < numbered.size()) return "MPI_" + numbered[value - first];
+  const std::optional<std::string> numbered = NumberedFunction(value);
+  return numbered ? numbered : names.ValueOf(type, value);
+}
+
+bool ContradictsNumber(const ParaverNames& names, std::uint32_t type, std::uint64_t value) {
+  const std::optional<std::string> numbered = NumberedFunction(value), label = names.ValueOf(type, value);
+  return numbered && label && ToLower(*label) != ToLower(*numbered);
+}
+
+std::optional<std::uint64_t> LineOfValue(const std::string& pcf, std::uint32_t type, std::uint64_t value) {
+  ParaverNames names;
+  PcfReader reader(names);
+  std::uint64_t number = 0;
+  for (const std::string& line : Split(TextOf(pcf), '\n')) {
+    reader.Line(line);
+    ++number;
+    if (names.ValueOf(type, value)) return number;
   }
-  return label;
+  return std::nullopt;
 }
 
 ParaverCounterName ParaverCounter(const ParaverNames& names, std::uint32_t type) {

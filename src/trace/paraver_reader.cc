@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <filesystem>
 #include <map>
 #include <numeric>
@@ -47,22 +48,26 @@ std::uint32_t ChooseApplication(const std::string& path, const ParaverHeader& he
 
 // All records of the trace.
 struct Records : ParaverTally {
-  explicit Records(std::size_t count) : tasks(count) {}
+  explicit Records(std::size_t count) : tasks(count), states(count) {}
 
   ParaverBlocks all;
+  std::uint64_t last_line = 0;
   std::vector<ParaverTaskParts> tasks;
-  bool is_cut_short = false;  // ends in the middle of a line
+  std::vector<ParaverStates> states;  // of each task
+  bool is_cut_short = false;          // ends in the middle of a line
 
   void Add(ParaverBlock block) {
     Append(block);
     const auto number = static_cast<std::uint32_t>(all.blocks.size());
     for (std::uint32_t i = 0; i < block.segments.size(); ++i) {
       ParaverTaskParts& task = tasks[block.segments[i].task];
+      states[block.segments[i].task].Append(block.states[i]);
       task.parts.push_back({number, i});
       for (std::size_t s = 0; s < kParaverStreams; ++s) task.orders[s].Append(block.orders[i][s]);
     }
     for (const std::uint32_t task : block.root_tasks) tasks[task].has_roots = true;
     block.orders = {};
+    block.states = {};
     all.blocks.push_back(std::move(block));
   }
 };
@@ -110,14 +115,32 @@ Records ReadRecords(ParaverText& text, const ParaverScope& scope) {
         now[i - 1].text = {};
       }
     });
-    for (ParaverBlock& block : parsed) records.Add(std::move(block));
+    for (std::size_t i = 0; i < parsed.size(); ++i) {
+      records.last_line = now[i].first_line + parsed[i].lines - 1;
+      records.Add(std::move(parsed[i]));
+    }
     std::swap(now, next);
   }
   if (last) AddLastLine(scope, *last, records);
   return records;
 }
 
-void RefuseDamage(const std::string& path, const ParaverHeader& header, const Records& records) {
+constexpr double kMostMissing = 0.01;  // of the run; chosen as the limit of damaged lines
+constexpr const char* kTruncatedAdvice = "copy the trace again, or read what there is with --accept-truncated";
+
+double ShareMissing(const ParaverHeader& header, const Records& records) {
+  if (header.duration == 0) return 0;
+  return 1 - static_cast<double>(records.last_begin) / static_cast<double>(header.duration);
+}
+
+// "at 4 s of the 22 s that the header gives"
+std::string EndOf(const ParaverHeader& header, const Records& records) {
+  return fmt::format("at {:.6g} s of the {:.6g} s that the header gives",
+                     static_cast<double>(records.last_begin) / header.ticks_per_second,
+                     static_cast<double>(header.duration) / header.ticks_per_second);
+}
+
+void RefuseDamage(const std::string& path, const ParaverHeader& header, const Records& records, bool accept_truncated) {
   const double limit = anomaly::kDamagedLine.fatal_share;
   if (records.records == 0) {
     throw Error(ErrorKind::kInput, path,
@@ -131,13 +154,81 @@ void RefuseDamage(const std::string& path, const ParaverHeader& header, const Re
                 "the trace is damaged; copy it again");
   }
   // A state that began early may end with the run.
-  const double lost = 1 - static_cast<double>(records.last_begin) / static_cast<double>(header.duration);
-  if (records.is_cut_short && header.duration > 0 && lost > limit) {
-    throw Error(ErrorKind::kInput, path,
-                fmt::format("{}, at {:.6g} s of the {:.6g} s that the header gives", records.first_damage,
-                            static_cast<double>(records.last_begin) / header.ticks_per_second,
-                            static_cast<double>(header.duration) / header.ticks_per_second),
-                "the file is cut short; copy it again");
+  if (records.is_cut_short && !accept_truncated && ShareMissing(header, records) > kMostMissing) {
+    throw Error(ErrorKind::kInput, path, fmt::format("{}, {}", records.first_damage, EndOf(header, records)),
+                std::string("the file is cut short; ") + kTruncatedAdvice);
+  }
+}
+
+// A file cut between two lines, which no line shows: ranks do not end, or nothing reaches the end of the run.
+void RefuseTruncated(const std::string& path, const ParaverHeader& header, const Records& records,
+                     const Diagnostics& diagnostics) {
+  const double missing = ShareMissing(header, records);
+  if (diagnostics.count(anomaly::kTraceEndsEarly) == 0 || missing <= kMostMissing) return;
+  throw Error(ErrorKind::kInput, path,
+              fmt::format("the trace ends with its line {}, {}: {:.0f} % of the run are missing", records.last_line,
+                          EndOf(header, records), 100 * missing),
+              kTruncatedAdvice);
+}
+
+// Adds the states that are missing, and refuses more than a hundredth of their time. Tools that filter traces leave
+// states out.
+void DiagnoseStates(const std::string& path, const ParaverHeader& header, const Records& records,
+                    Diagnostics& diagnostics) {
+  double missing = 0, all = 0;
+  std::string first;
+  for (std::size_t task = 0; task < records.states.size(); ++task) {
+    const ParaverStates& states = records.states[task];
+    if (!records.tasks[task].IsInOrder(ParaverStream::kStates)) continue;
+    const std::string example =
+        fmt::format("before line {}: rank {} has no state from {:.6g} s on", states.first_missing_line, task,
+                    static_cast<double>(states.first_missing) / header.ticks_per_second);
+    diagnostics.Add(anomaly::kStateMissing, states.missing, example);
+    if (states.missing > 0 && first.empty()) first = example;
+    if (header.tools.empty()) diagnostics.AddPopulation(anomaly::kStateMissing, states.count + states.missing);
+    missing += static_cast<double>(states.missing_ticks);
+    all += static_cast<double>(states.end - states.begin);
+  }
+  if (!header.tools.empty() || missing <= kMostMissing * all) return;
+  throw Error(ErrorKind::kInput, path,
+              fmt::format("{}; {:.2g} % of the time of all ranks has no state, more than {:.0f} %", first,
+                          100 * missing / all, 100 * kMostMissing),
+              "the trace is damaged; copy it again");
+}
+
+// The .row file names every thread that the header lists. Tools that cut traces may copy it as it is.
+void CompareWithRow(const std::string& path, const ParaverHeader& header, const ParaverNames& names,
+                    Diagnostics& diagnostics) {
+  std::uint64_t threads = 0;
+  for (const ParaverApplication& application : header.applications) {
+    for (const ParaverTask& task : application.tasks) threads += static_cast<std::uint64_t>(std::max(task.threads, 1));
+  }
+  if (names.threads == 0 || names.threads == threads) return;
+  const std::string row = ParaverNamesFile(path, ".row");
+  const std::string what = fmt::format("{}, line {}: the file names {} threads, the header of the trace {}", row,
+                                       names.threads_line, names.threads, threads);
+  const double differing = std::fabs(static_cast<double>(threads) - static_cast<double>(names.threads));
+  if (header.tools.empty() && differing > kMostMissing * static_cast<double>(std::max(threads, names.threads))) {
+    throw Error(ErrorKind::kInput, path, what,
+                "one of both is damaged or of another trace; copy them again, or remove the .row file");
+  }
+  diagnostics.Add(anomaly::kHeaderContradicted, 1, what);
+}
+
+// Numbers of MPI functions that the trace has, and that the .pcf file names otherwise.
+void CompareMpiNames(const std::string& path, const ParaverNames& names, const std::vector<ParaverBlock>& blocks,
+                     Diagnostics& diagnostics) {
+  std::set<ParaverSymbol> symbols;
+  for (const ParaverBlock& block : blocks) symbols.insert(block.symbols.begin(), block.symbols.end());
+  for (const auto& [type, value] : symbols) {
+    if (ClassifyParaverEvent(type) != ParaverEvent::kMpi) continue;
+    diagnostics.AddPopulation(anomaly::kMpiNameContradicted, 1);
+    if (!ContradictsNumber(names, type, value)) continue;
+    const std::string pcf = ParaverNamesFile(path, ".pcf");
+    diagnostics.Add(anomaly::kMpiNameContradicted, 1,
+                    fmt::format("{}, line {}: {} of {} is '{}', but that is the number of {}", pcf,
+                                LineOfValue(pcf, type, value).value_or(0), value, type, *names.ValueOf(type, value),
+                                *ParaverMpiFunction(names, type, value)));
   }
 }
 
@@ -145,6 +236,11 @@ void Diagnose(const std::string& path, const ParaverHeader& header, const Record
   diagnostics.Add(anomaly::kDamagedLine, records.damaged, records.first_damage);
   diagnostics.AddPopulation(anomaly::kDamagedLine, records.lines);
   for (const std::string& sentence : header.contradictions) diagnostics.Add(anomaly::kHeaderContradicted, 1, sentence);
+  if (records.not_read > 0) {
+    diagnostics.Add(anomaly::kRecordNotRead, records.not_read,
+                    fmt::format("line {}: a global operation", records.first_not_read));
+  }
+  diagnostics.AddPopulation(anomaly::kRecordNotRead, records.lines);
   diagnostics.Add(anomaly::kHeaderContradicted, records.late, path + ", " + records.first_late);
   diagnostics.Add(anomaly::kMpiOnWorkerThread, records.mpi_calls_on_threads);
   diagnostics.AddPopulation(anomaly::kMpiOnWorkerThread, records.mpi_calls_on_threads);
@@ -344,7 +440,8 @@ void BuildRanks(const std::vector<ParaverTaskParts>& tasks, const ParaverTraceFa
 
 }  // namespace
 
-Trace ReadParaver(const std::string& path, const CounterSelection& counters, std::optional<int> application) {
+Trace ReadParaver(const std::string& path, const CounterSelection& counters, std::optional<int> application,
+                  bool accept_truncated) {
   ParaverText text(path);
   const ParaverHeader header = ReadParaverHeader(path, text);
   const ParaverNames names = ReadParaverNames(ParaverNamesFile(path, ".pcf"), ParaverNamesFile(path, ".row"));
@@ -359,7 +456,7 @@ Trace ReadParaver(const std::string& path, const CounterSelection& counters, std
     scope.keeps_counter = [&](std::uint32_t type) { return counters.Keeps(ParaverCounter(names, type).name); };
   }
   Records records = ReadRecords(text, scope);
-  RefuseDamage(path, header, records);
+  RefuseDamage(path, header, records, accept_truncated);
 
   TraceBuilder builder;
   Trace& trace = builder.trace();
@@ -368,6 +465,9 @@ Trace ReadParaver(const std::string& path, const CounterSelection& counters, std
   trace.ticks_per_second = header.ticks_per_second;
   trace.events = records.records;
   Diagnose(path, header, records, trace.diagnostics);
+  DiagnoseStates(path, header, records, trace.diagnostics);
+  CompareWithRow(path, header, names, trace.diagnostics);
+  CompareMpiNames(path, names, records.all.blocks, trace.diagnostics);
   ParaverTraceFacts facts;
   facts.is_part = !header.tools.empty();
   Definitions definitions(names, header.applications[scope.application], builder);
@@ -379,6 +479,7 @@ Trace ReadParaver(const std::string& path, const CounterSelection& counters, std
   for (ParaverTaskParts& task : records.tasks) task.blocks = &records.all;
   facts.roots = CollectRoots(records.tasks, facts);
   BuildRanks(records.tasks, facts, builder);
+  if (!accept_truncated) RefuseTruncated(path, header, records, trace.diagnostics);
   if (records.has_mpi_states) RequireCalls(trace);
   return std::move(builder).Finish();
 }

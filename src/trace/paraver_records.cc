@@ -45,6 +45,7 @@ struct StreamBuffer {
 struct TaskBuffer {
   std::uint32_t task = 0;
   bool has_root = false;
+  ParaverStates states;
   std::array<StreamBuffer, kParaverStreams> streams;
 
   StreamBuffer& operator[](ParaverStream stream) { return streams[static_cast<std::size_t>(stream)]; }
@@ -162,7 +163,7 @@ class BlockReader {
     at_ = begin;
     end_ = end > begin && end[-1] == '\r' ? end - 1 : end;
     field_ = 0;
-    if (at_ == end_ || *at_ == '#') return;
+    if (at_ == end_ || (*at_ == '#' && (end_ - at_ < 2 || at_[1] != ':'))) return;
     if (end_ - at_ < 2 || at_[1] != ':') Fail("", fmt::format("'{}' is no record", Shown(at_)));
     const char type = *at_;
     at_ += 2;
@@ -171,10 +172,29 @@ class BlockReader {
       case '1': ReadState(); break;
       case '2': ReadEvents(); break;
       case '3': ReadMessage(); break;
-      case '4': break;  // global operations of old traces, which are also events
+      case '4': ReadGlobalOperation(); break;
       case 'c':
-      case 'i': break;  // definitions behind the header: of another application, or repeated
+      case 'i': ReadDefinition(); break;
       default: field_ = 0; Fail("", fmt::format("'{}' is no record type", ToUtf8({&type, 1})));
+    }
+  }
+
+  // Global operations of old traces are also events.
+  void ReadGlobalOperation() {
+    while (at_ <= end_) SignedNumber("number");
+    if (block_.not_read++ == 0) block_.first_not_read = Line();
+  }
+
+  // Definitions behind the header, of another application or repeated. c:appl:communicator:count:members
+  void ReadDefinition() {
+    const bool is_list = at_[-2] == 'c';
+    Number("application", kNone);
+    Number("communicator", ~std::uint64_t{0});
+    const std::uint64_t count = Number(is_list ? "size" : "first group", ~std::uint64_t{0});
+    std::uint64_t members = 0;
+    for (; at_ <= end_; ++members) SignedNumber("member");
+    if (is_list && members != count) {
+      Fail("size", fmt::format("the communicator has {} members, but {} follow", count, members));
     }
   }
 
@@ -189,7 +209,9 @@ class BlockReader {
     if (!Takes(place, begin, end)) return;
     constexpr std::uint32_t kMpiStates = 1u << 3 | 1u << 4 | 1u << 8 | 1u << 10 | 1u << 11 | 1u << 13 | 1u << 16;
     block_.has_mpi_states |= state < 32 && (kMpiStates >> state & 1) != 0;
-    StreamBuffer& stream = BufferOf(place.task)[ParaverStream::kStates];
+    TaskBuffer& buffer = BufferOf(place.task);
+    buffer.states.Append({begin, end, Line(), 1});
+    StreamBuffer& stream = buffer[ParaverStream::kStates];
     stream.PutTime(begin);
     stream.Put(static_cast<std::uint64_t>(end - begin));
     stream.Put(state);
@@ -385,6 +407,7 @@ class BlockReader {
     for (const TaskBuffer& buffer : buffers_) {
       ParaverSegment& segment = block_.segments.emplace_back();
       ParaverOrders& orders = block_.orders.emplace_back();
+      block_.states.push_back(buffer.states);
       segment.task = buffer.task;
       if (buffer.has_root) block_.root_tasks.push_back(buffer.task);
       for (std::size_t i = 0; i < kParaverStreams; ++i) {

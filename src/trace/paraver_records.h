@@ -75,6 +75,34 @@ struct ParaverOrder {
 };
 using ParaverOrders = std::array<ParaverOrder, kParaverStreams>;
 
+// The states of one task in the order of the file, each of which should begin where the one before ends.
+struct ParaverStates {
+  Tick begin = 0, end = 0;
+  std::uint64_t first_line = 0;
+  std::uint64_t count = 0, missing = 0;
+  Tick missing_ticks = 0;
+  Tick first_missing = 0;                // where it begins
+  std::uint64_t first_missing_line = 0;  // of the state behind it
+
+  // What follows behind it in the file.
+  void Append(const ParaverStates& next) {
+    if (next.count == 0) return;
+    if (count == 0) {
+      *this = next;
+      return;
+    }
+    const bool is_missing = next.begin > end;
+    if (missing == 0 && (is_missing || next.missing > 0)) {
+      first_missing = is_missing ? end : next.first_missing;
+      first_missing_line = is_missing ? next.first_line : next.first_missing_line;
+    }
+    missing += next.missing + (is_missing ? 1 : 0);
+    missing_ticks += next.missing_ticks + (is_missing ? next.begin - end : 0);
+    count += next.count;
+    end = std::max(end, next.end);
+  }
+};
+
 // What records of an application add up to.
 struct ParaverTally {
   std::uint64_t lines = 0;
@@ -87,11 +115,15 @@ struct ParaverTally {
   bool has_mpi_states = false;
   std::uint64_t late = 0;  // records behind the end that the header gives
   std::string first_late;
+  std::uint64_t not_read = 0;        // records of types that are not read
+  std::uint64_t first_not_read = 0;  // line
 
   // What follows behind it in the file.
   void Append(const ParaverTally& next) {
     if (damaged == 0) first_damage = next.first_damage;
     if (late == 0) first_late = next.first_late;
+    if (not_read == 0) first_not_read = next.first_not_read;
+    not_read += next.not_read;
     lines += next.lines;
     records += next.records;
     damaged += next.damaged;
@@ -107,6 +139,7 @@ struct ParaverBlock : ParaverTally {
   std::vector<std::uint8_t> bytes;
   std::vector<ParaverSegment> segments;
   std::vector<ParaverOrders> orders;      // one a segment; dropped once the block is taken in
+  std::vector<ParaverStates> states;      // the same
   std::vector<std::uint32_t> root_tasks;  // that say of a collective that they are its root
   std::vector<std::uint32_t> types;       // event types by their number in this block
   std::vector<ParaverSymbol> symbols;     // by their number in this block, from 1 on; 0 is no symbol
