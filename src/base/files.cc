@@ -5,13 +5,62 @@
 #include <cerrno>
 #include <cstring>
 #include <fstream>
+#include <iostream>
 #include <sstream>
 #include <system_error>
 
 #include "base/error.h"
+#include "base/read_input.h"
 
 namespace farscale {
 namespace fs = std::filesystem;
+
+namespace {
+
+// A link stays: what it points to is written, which need not exist yet.
+fs::path TargetOf(const fs::path& path) {
+  constexpr int kMostLinks = 40;  // as the system allows
+  fs::path target = path;
+  std::error_code code;
+  for (int i = 0; i < kMostLinks && fs::is_symlink(target, code); ++i) {
+    const fs::path next = fs::read_symlink(target, code);
+    if (code) break;
+    target = next.is_absolute() ? next : target.parent_path() / next;
+  }
+  return target;
+}
+
+// Devices, pipes and the like cannot be replaced by a file.
+bool IsSpecial(const fs::path& path) {
+  std::error_code code;
+  return fs::exists(path, code) && !fs::is_regular_file(path, code) && !fs::is_directory(path, code);
+}
+
+void Write(const fs::path& file, const std::string& content, const fs::path& path) {
+  std::ofstream stream(file, std::ios::binary | std::ios::trunc);
+  stream << content;
+  stream.close();
+  const int cause = errno;
+  if (stream) return;
+  std::error_code code;
+  if (!IsSpecial(file)) fs::remove(file, code);
+  throw Error(ErrorKind::kOutput, path.string(), std::string("cannot be written: ") + std::strerror(cause));
+}
+
+}  // namespace
+
+std::string ReadInput(const std::string& path) {
+  if (path != "-") return ReadFile(path);
+  // Read once only, but some files are inspected before they are read.
+  static const std::string content = [] {
+    std::ostringstream text;
+    text << std::cin.rdbuf();
+    if (std::cin.bad()) throw Error(ErrorKind::kInput, "standard input", "cannot be read");
+    return std::move(text).str();
+  }();
+  if (content.empty()) throw Error(ErrorKind::kInput, "standard input", "is empty");
+  return content;
+}
 
 std::string ReadFile(const fs::path& path) {
   std::error_code code;
@@ -35,19 +84,14 @@ void CreateFolder(const fs::path& path) {
   }
 }
 
-void WriteFile(const fs::path& path, const std::string& content) {
+void WriteFile(const fs::path& link, const std::string& content) {
+  const fs::path path = TargetOf(link);
+  if (IsSpecial(path)) return Write(path, content, link);
   const fs::path folder = path.has_parent_path() ? path.parent_path() : fs::path(".");
   std::error_code code;
   if (!fs::is_directory(folder, code)) CreateFolder(folder);
   const fs::path temporary = folder / ("." + path.filename().string() + "." + std::to_string(getpid()) + ".tmp");
-  std::ofstream stream(temporary, std::ios::binary | std::ios::trunc);
-  stream << content;
-  stream.close();
-  const int cause = errno;
-  if (!stream) {
-    fs::remove(temporary, code);
-    throw Error(ErrorKind::kOutput, path.string(), std::string("cannot be written: ") + std::strerror(cause));
-  }
+  Write(temporary, content, link);
   fs::rename(temporary, path, code);
   if (code) {
     std::error_code ignored;

@@ -54,6 +54,26 @@ TEST(Files, MissingFileAndFolderAreInputErrors) {
   EXPECT_EQ(ExitCodeOf([&] { ReadFile(folder.path()); }), 3);
 }
 
+// The link stays, and what it points to is written, here through another link to a file that is not there yet.
+TEST(Files, LinksStay) {
+  const test::TemporaryFolder folder;
+  fs::create_directory(folder / "target");
+  fs::create_symlink("target/second", folder / "first");
+  fs::create_symlink("file", folder / "target" / "second");
+  for (const char* content : {"a", "b"}) {
+    WriteFile(folder / "first", content);
+    EXPECT_TRUE(fs::is_symlink(folder / "first"));
+    EXPECT_TRUE(fs::is_symlink(folder / "target" / "second"));
+    EXPECT_EQ(ReadFile(folder / "target" / "file"), content);
+  }
+  EXPECT_EQ(FilesIn(folder / "target"), 2u);
+}
+
+TEST(Files, DevicesAreWrittenTo) {
+  WriteFile("/dev/null", "x");
+  EXPECT_TRUE(fs::is_character_file("/dev/null"));
+}
+
 TEST(Files, WhatCannotBeWrittenLeavesNothingBehind) {
   const test::TemporaryFolder folder;
   const std::string file = folder.Write("file", "");

@@ -15,7 +15,7 @@ namespace farscale {
 namespace {
 
 struct BalanceOptions {
-  int application = 0;
+  TraceChoice choice;
   std::vector<std::string> inputs;
   std::string phase;
   std::vector<std::size_t> processors, levels, intervals;
@@ -100,7 +100,7 @@ int Balance(const BalanceOptions& options, const Common& common) {
   const PageForm form = PageFormOf(options.output);
   const ReportTemplates templates = LoadFormTemplates("balance", options.templates);
   const Messages messages(common);
-  Study study = StudyOfInputs(options.inputs, "", options.application);
+  Study study = StudyOfInputs(options.inputs, "", options.choice);
   if (study.runs.front().trace == options.inputs.front()) study.title.clear();  // no study: the name of its program
   if (!options.phase.empty()) study.phases = {PhaseSpec::Region(options.phase)};
   if (options.phase == "auto") study.phases = {PhaseSpec::WholeRun()};  // nothing that the study has chosen
@@ -191,7 +191,7 @@ void AddBalanceCommand(CommandLine& line) {
   command->footer(
       "Replays runs with their ranks as tasks that share processors and move between them, as under AMPI. With strong\n"
       "scaling, the run with as many ranks as there are processors is the baseline of all gains.");
-  AddInputOptions(command, options.inputs, options.application);
+  AddInputOptions(command, options.inputs, options.choice);
   command->add_option(
       "--phase", options.phase,
       "Region of an iteration, by name or as /regular expression/, or auto for the loop of the runs (default: the "

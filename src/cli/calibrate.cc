@@ -19,7 +19,7 @@ namespace {
 constexpr double kNear = 0.02, kFar = 0.1;
 
 struct CalibrateOptions {
-  int application = 0;
+  TraceChoice choice;
   std::vector<std::string> traces;
   std::string output;
   std::string rules;
@@ -86,11 +86,9 @@ struct Calibrated {
   }
 };
 
-Calibrated CalibrateTrace(const std::string& path, std::optional<int> application, const ReplayRules& rules,
+Calibrated CalibrateTrace(const std::string& path, const TraceChoice& choice, const ReplayRules& rules,
                           const Messages& messages, bool print) {
-  ReadOptions read;
-  read.application = application;
-  const Trace trace = ReadTrace(path, read);
+  const Trace trace = ReadTrace(path, ReadOptionsOf(choice));
   const Matching matching = MatchTrace(trace);
   Diagnostics diagnostics = trace.diagnostics;
   diagnostics.Merge(matching.diagnostics);
@@ -116,7 +114,7 @@ int CalibrateTraces(const CalibrateOptions& options, const Common& common) {
   std::vector<Error> failures;
   for (const std::string& path : options.traces) {
     try {
-      const Calibrated one = CalibrateTrace(path, ApplicationOf(options.application), rules, messages, print);
+      const Calibrated one = CalibrateTrace(path, options.choice, rules, messages, print);
       if (print && options.traces.size() > 1) fmt::print("\n");
       if (!largest || one.IsLargerThan(*largest)) largest = one;
     } catch (const Error& error) {
@@ -139,7 +137,7 @@ void AddCalibrateCommand(CommandLine& line) {
   command->footer(
       "Every trace is fitted. The network of the trace with the most ranks is written (docs/network-files.md).");
   command->add_option("trace", options.traces, "Traces of one machine (.otf2, .prv, .prv.gz)")->required();
-  AddApplicationOption(command, options.application);
+  AddTraceOptions(command, options.choice);
   command->add_option("--rules", options.rules, "Rules of the replay that checks the network (default: bsc)")
       ->check(CLI::IsMember({"bsc", "causal"}));
   command->add_option("-o,--output", options.output, "Network file to write (.toml); - prints it alone");

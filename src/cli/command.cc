@@ -25,9 +25,9 @@ bool IsStudy(const std::string& path) { return std::filesystem::path(path).exten
 
 }  // namespace
 
-void AddInputOptions(CLI::App* command, std::vector<std::string>& inputs, int& application) {
+void AddInputOptions(CLI::App* command, std::vector<std::string>& inputs, TraceChoice& choice) {
   command->add_option("input", inputs, "A study file, or traces of one program (.otf2, .prv, .prv.gz)")->required();
-  AddApplicationOption(command, application);
+  AddTraceOptions(command, choice);
 }
 
 CLI::Option* AddPhaseOption(CLI::App* command, std::vector<std::string>& phases) {
@@ -70,23 +70,38 @@ void AddTemplatesOption(CLI::App* command, std::string& folder) {
                       "Folder with your own templates; missing ones come from farscale (docs/templates.md)");
 }
 
-void AddApplicationOption(CLI::App* command, int& application) {
+void AddTraceOptions(CLI::App* command, TraceChoice& choice) {
   command
-      ->add_option("--application", application,
+      ->add_option("--application", choice.application,
                    "Application to read from a Paraver trace with several, counted from 1")
       ->check(CLI::Range(1, 1000000));
+  AddTruncatedOption(command, choice.accept_truncated);
 }
 
-Study StudyOfInputs(const std::vector<std::string>& inputs, const std::string& preset, int application) {
+void AddTruncatedOption(CLI::App* command, bool& accept_truncated) {
+  command->add_flag("--accept-truncated", accept_truncated,
+                    "Read Paraver traces of which more than 1 % of the run is missing at the end; outputs warn of it");
+}
+
+ReadOptions ReadOptionsOf(const TraceChoice& choice) {
+  ReadOptions options;
+  if (choice.application > 0) options.application = choice.application;
+  options.accept_truncated = choice.accept_truncated;
+  return options;
+}
+
+Study StudyOfInputs(const std::vector<std::string>& inputs, const std::string& preset, const TraceChoice& choice) {
   if (IsStudy(inputs.front())) {
-    if (application > 0) {
+    if (choice.application > 0) {
       throw Error(ErrorKind::kUsage, "--application", "the study sets the application of each run",
-                  "put application = " + std::to_string(application) + " into its [[runs]]");
+                  "put application = " + std::to_string(choice.application) + " into its [[runs]]");
     }
     if (inputs.size() > 1) {
       throw Error(ErrorKind::kUsage, inputs[1], "one study at a time, or traces without a study");
     }
-    return ParseStudy(ReadFile(inputs.front()), inputs.front(), LoadPreset, preset);
+    Study study = ParseStudy(ReadFile(inputs.front()), inputs.front(), LoadPreset, preset);
+    for (RunSpec& run : study.runs) choice.ApplyTo(run);
+    return study;
   }
   if (!preset.empty()) {
     throw Error(ErrorKind::kUsage, "--preset", "a preset fills what a study leaves out, but there is no study");
@@ -98,7 +113,10 @@ Study StudyOfInputs(const std::vector<std::string>& inputs, const std::string& p
       if (std::filesystem::weakly_canonical(other.trace) != std::filesystem::weakly_canonical(input)) continue;
       throw Error(ErrorKind::kUsage, input, "the trace is given twice");
     }
-    study.runs.push_back({input, std::nullopt, std::nullopt, "", ApplicationOf(application)});
+    RunSpec run;
+    run.trace = input;
+    choice.ApplyTo(run);
+    study.runs.push_back(run);
   }
   study.title = std::filesystem::path(inputs.front()).stem().string();
   study.phases = {PhaseSpec::WholeRun()};

@@ -13,6 +13,7 @@
 #include "base/diagnostics.h"
 #include "base/error.h"
 #include "study/run_study.h"
+#include "trace/trace_reader.h"
 
 namespace farscale {
 
@@ -116,12 +117,27 @@ std::string FromEnvironment(const std::vector<const char*>& names);
 // usage error when there is none.
 std::string DateGiven(const std::string& date_option);
 
-// A study from its file, or of some traces with the whole run as its phase. Throws a usage error for anything else.
-Study StudyOfInputs(const std::vector<std::string>& inputs, const std::string& preset = "", int application = 0);
+// What to read of Paraver traces: --application and --accept-truncated.
+struct TraceChoice {
+  int application = 0;  // 0: not given
+  bool accept_truncated = false;
 
-// The study or traces that a command reads, and --application of Paraver traces; 0: not given.
-void AddInputOptions(CLI::App* command, std::vector<std::string>& inputs, int& application);
-void AddApplicationOption(CLI::App* command, int& application);
+  bool IsGiven() const { return application > 0 || accept_truncated; }
+  void ApplyTo(RunSpec& run) const {
+    if (application > 0) run.application = application;
+    run.accept_truncated |= accept_truncated;
+  }
+};
+
+// A study from its file, or of some traces with the whole run as its phase. Throws a usage error for anything else.
+Study StudyOfInputs(const std::vector<std::string>& inputs, const std::string& preset = "",
+                    const TraceChoice& choice = {});
+
+// The study or traces that a command reads, and how.
+void AddInputOptions(CLI::App* command, std::vector<std::string>& inputs, TraceChoice& choice);
+void AddTraceOptions(CLI::App* command, TraceChoice& choice);
+// --accept-truncated.
+void AddTruncatedOption(CLI::App* command, bool& accept_truncated);
 // --phase, of a region or a loop; several.
 CLI::Option* AddPhaseOption(CLI::App* command, std::vector<std::string>& phases);
 // --grow-to: numbers of cores that nobody has run.
@@ -134,7 +150,7 @@ void AddCounterOptions(CLI::App* command, CounterNames& counters);
 void AddIterationOptions(CLI::App* command, std::int64_t& skip, std::int64_t& keep);
 // --templates.
 void AddTemplatesOption(CLI::App* command, std::string& folder);
-inline std::optional<int> ApplicationOf(int option) { return option > 0 ? std::optional(option) : std::nullopt; }
+ReadOptions ReadOptionsOf(const TraceChoice& choice);
 
 // Throws a usage error when the output is the input itself.
 void RefuseOverwriting(const std::filesystem::path& input, const std::filesystem::path& output);

@@ -20,7 +20,7 @@ namespace farscale {
 namespace {
 
 struct CutOptions {
-  int application = 0;
+  TraceChoice choice;
   std::string trace;
   std::string output;
   std::string phase;
@@ -83,7 +83,7 @@ std::optional<Scenario> ScenarioOf(const CutOptions& options) {
   }
   RunSpec run;
   run.trace = options.trace;
-  run.application = ApplicationOf(options.application);
+  options.choice.ApplyTo(run);
   Scenario scenario;
   scenario.network =
       options.network == "calibrated" ? CalibrateToRuns({run}, {}) : LoadNetwork(options.network, "--network");
@@ -97,7 +97,7 @@ int Cut(const CutOptions& options, const Common& common) {
   PhaseSpec spec = SpecOf(options);
   RequireFree(options.output, ".otf2");
   const std::optional<Scenario> scenario = ScenarioOf(options);
-  Trace trace = ReadTrace(options.trace, {true, {}, ApplicationOf(options.application)});
+  Trace trace = ReadTrace(options.trace, ReadOptionsOf(options.choice));
   if (IsAutomatic(options.phase)) spec = WithLoopOf(trace, spec);
   const Matching matching = MatchTrace(trace);
   PhaseCut cut = CutClean(trace, matching, CutPhase(trace, spec), {{}, options.counters});
@@ -142,7 +142,7 @@ void AddCutCommand(CommandLine& line) {
       ->add_option("--computation", options.computation,
                    "With --network, replace lengths of computation by estimates from this source")
       ->check(CLI::IsMember({"auto", "cycles", "cpu-time", "iterations", "instructions"}));
-  AddApplicationOption(command, options.application);
+  AddTraceOptions(command, options.choice);
   AddCounterOptions(command, options.counters);
   command->add_option("--cpu-time", options.counters.cpu_time, "Counter that holds CPU time");
 }

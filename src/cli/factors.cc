@@ -19,7 +19,7 @@ namespace farscale {
 namespace {
 
 struct FactorsOptions {
-  int application = 0;
+  TraceChoice choice;
   std::vector<std::string> inputs;
   std::vector<std::string> phases;
   std::string span;
@@ -139,7 +139,7 @@ void WriteTable(const FactorTable& table, const std::string& format, const Facto
 bool AreTables(const std::vector<std::string>& inputs) {
   return std::all_of(inputs.begin(), inputs.end(), [](const std::string& input) {
     const std::string ending = std::filesystem::path(input).extension().string();
-    return ending == ".json" || ending == ".csv" || ending == ".txt" || ending == ".dat";
+    return input == "-" || ending == ".json" || ending == ".csv" || ending == ".txt" || ending == ".dat";
   });
 }
 
@@ -148,7 +148,7 @@ FactorTable ReadTables(const FactorsOptions& options) {
                              !options.groups.empty() || !options.preset.empty() || !options.clean.empty() ||
                              !options.counters.instructions.empty() || !options.counters.cycles.empty() ||
                              options.skip > 0 || options.keep > 0 || options.eager_limit >= 0 ||
-                             options.application > 0;
+                             options.choice.IsGiven();
   if (is_for_traces) {
     throw Error(ErrorKind::kUsage, options.inputs.front(),
                 "is a factor table, which takes only --scaling, --reference, --series, --format and --date");
@@ -188,7 +188,7 @@ int Factors(const FactorsOptions& options, const Common& common) {
     WriteTable(table, format, options, messages);
     return 0;
   }
-  Study study = StudyOfInputs(options.inputs, options.preset, options.application);
+  Study study = StudyOfInputs(options.inputs, options.preset, options.choice);
   Apply(options, study);
   const MeasuredRuns measured = MeasureRuns(study, messages.Progress());
   messages.FindingsOf(measured.table, measured.runs);
@@ -226,7 +226,7 @@ void AddFactorsCommand(CommandLine& line) {
       ->add_option("--groups", options.groups,
                    "Find groups of ranks that do different work: auto or none (default: as in the study, else auto)")
       ->check(CLI::IsMember({"auto", "none"}));
-  AddApplicationOption(command, options.application);
+  AddTraceOptions(command, options.choice);
   AddCounterOptions(command, options.counters);
   command->add_option("--series", options.series, "Name of the program in the table");
   command->add_option("--preset", options.preset, "Preset whose settings fill what the study leaves out");

@@ -19,7 +19,7 @@ namespace farscale {
 namespace {
 
 struct GrowOptions {
-  int application = 0;
+  TraceChoice choice;
   std::vector<std::string> inputs;
   std::vector<std::string> phases;
   std::vector<std::int64_t> cores;
@@ -157,7 +157,7 @@ int Grow(const GrowOptions& options, const Common& common) {
     throw Error(ErrorKind::kUsage, "--cores", "is missing", "say how far to grow, as in --cores 256,1024");
   CheckOutput(options);
   const Messages messages(common);
-  Study study = StudyOfInputs(options.inputs, "", options.application);
+  Study study = StudyOfInputs(options.inputs, "", options.choice);
   if (!options.phases.empty()) study.phases = PhasesNamed(options.phases, study.runs);
   GrowthOptions growth{.ranks = options.cores,
                        .seed = static_cast<std::uint64_t>(options.seed),
@@ -192,7 +192,7 @@ void AddGrowCommand(CommandLine& line) {
       "Three or more runs show who talks to whom, how large messages are and how long computations take. Larger runs\n"
       "follow the same rules and are replayed. Each measured run is also grown from the smaller ones: that is the\n"
       "proof. docs/growth.md describes the method and what it does not do.");
-  AddInputOptions(command, options.inputs, options.application);
+  AddInputOptions(command, options.inputs, options.choice);
   AddPhaseOption(command, options.phases);
   command->add_option("--cores", options.cores, "Numbers of ranks to grow to, such as 256,1024")
       ->delimiter(',')

@@ -19,7 +19,7 @@ namespace farscale {
 namespace {
 
 struct ImbalanceOptions {
-  int application = 0;
+  TraceChoice choice;
   std::vector<std::string> inputs;
   std::vector<std::string> phases;
   std::int64_t top = 10;
@@ -95,7 +95,7 @@ int Imbalance(const ImbalanceOptions& options, const Common& common) {
   const PageForm form = PageFormOf(options.output);
   const ReportTemplates templates = LoadFormTemplates("imbalance", options.templates);
   const Messages messages(common);
-  Study study = StudyOfInputs(options.inputs, "", options.application);
+  Study study = StudyOfInputs(options.inputs, "", options.choice);
   if (!options.phases.empty()) study.phases = PhasesNamed(options.phases, study.runs);
   study.delays = *ParseDelayRules(options.rules);
   const MeasuredRuns measured = MeasureRuns(study, messages.Progress(), {}, Detail::kLosses);
@@ -127,7 +127,7 @@ void AddImbalanceCommand(CommandLine& line) {
   command->footer(
       "Waits are charged to the call paths that made other ranks wait. Short-term costs are waits that a delay caused\n"
       "itself, long-term costs those that these waits caused in turn. docs/formulas.md describes both rules.");
-  AddInputOptions(command, options.inputs, options.application);
+  AddInputOptions(command, options.inputs, options.choice);
   AddPhaseOption(command, options.phases);
   command
       ->add_option(

@@ -20,7 +20,7 @@ struct InspectOptions {
   std::string trace;
   bool json = false;
   std::size_t most_regions = 20;
-  int application = 0;
+  TraceChoice choice;
 };
 
 struct CallSummary {
@@ -92,7 +92,7 @@ double CounterTotal(const Trace& trace, std::size_t counter) {
 
 Inspection Inspect(const InspectOptions& options) {
   Inspection inspection;
-  inspection.trace = ReadTrace(options.trace, {true, {}, ApplicationOf(options.application)});
+  inspection.trace = ReadTrace(options.trace, ReadOptionsOf(options.choice));
   inspection.regions = SummarizeRegions(inspection.trace);
   SummarizeCalls(inspection);
   for (std::size_t i = 0; i < inspection.trace.counters.size(); ++i) {
@@ -347,7 +347,7 @@ void AddInspectCommand(CommandLine& line) {
       InspectTrace);
   command->add_option("trace", options.trace, "The trace: anchor file of an OTF2 archive, or a Paraver trace")
       ->required();
-  AddApplicationOption(command, options.application);
+  AddTraceOptions(command, options.choice);
   command->add_flag("--json", options.json, "Print JSON");
   command->add_option("--regions", options.most_regions, "How many regions to list")->capture_default_str();
 }

@@ -16,7 +16,7 @@ namespace farscale {
 namespace {
 
 struct PhasesOptions {
-  int application = 0;
+  TraceChoice choice;
   std::vector<std::string> traces;
   std::string phase = "auto";
   std::string output;
@@ -47,7 +47,7 @@ class PhaseReader {
 
  private:
   void ReadOne(std::size_t i) {
-    const Trace trace = ReadTrace(options_.traces[i], {true, {}, ApplicationOf(options_.application)});
+    const Trace trace = ReadTrace(options_.traces[i], ReadOptionsOf(options_.choice));
     if (IsAutomatic(options_.phase) && !is_chosen_) spec_ = WithLoopOf(trace, spec_);
     is_chosen_ = true;
     structures_[i] = DescribePhase(trace, spec_);
@@ -86,7 +86,7 @@ int Phases(const PhasesOptions& options, const Common& common) {
   if (options.output.empty()) return found.loop ? 0 : static_cast<int>(ErrorKind::kNotEnoughData);
   const std::string folder = to_file ? std::filesystem::path(options.output).parent_path().string() : "";
   WriteOutput(options.output,
-              WriteStudyDraft(options.traces, options.application, folder.empty() ? "." : folder, found));
+              WriteStudyDraft(options.traces, options.choice.application, folder.empty() ? "." : folder, found));
   if (to_file && !common.quiet) fmt::print("wrote {}\n", options.output);
   return 0;
 }
@@ -105,7 +105,7 @@ void AddPhasesCommand(CommandLine& line) {
       ->add_option("--phase", options.phase,
                    "Region of an iteration, or found for the loop in the MPI calls, or auto for either (default: auto)")
       ->allow_extra_args(false);
-  AddApplicationOption(command, options.application);
+  AddTraceOptions(command, options.choice);
   command->add_option("-o,--output", options.output, "Study file to write (.toml), for editing; it must not exist");
 }
 

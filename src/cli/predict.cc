@@ -86,7 +86,7 @@ int Predict(const PredictOptions& options, const Common& common) {
   messages.Findings("", table.findings);
   std::vector<std::filesystem::path> written;
   if (!options.report.empty()) {
-    Results results = ResultsOfTable(table, projections, input.stem().string());
+    Results results = ResultsOfTable(table, projections, input == "-" ? "table" : input.stem().string());
     results.models = Describe(projection_options.models);
     results.backtest = BacktestForReport(table, library, projection_options);
     written = WriteReport(results, LoadTemplates(), options.report,

@@ -3,6 +3,7 @@
 #include <filesystem>
 
 #include "base/files.h"
+#include "base/read_input.h"
 #include "base/text.h"
 #include "cli/allocation_form.h"
 #include "cli/command.h"
@@ -62,7 +63,7 @@ void RefuseSeveral(const ReportOptions& options) {
 int Report(const ReportOptions& options, const Common& common) {
   if (options.form != "allocation") RefuseAllocationOptions(options.allocation);
   RefuseSeveral(options);
-  const std::string text = ReadFile(options.results);
+  const std::string text = ReadInput(options.results);
   RefuseStudy(options.results);
   if (options.form == "allocation") return WriteAllocationPack(options, common);
   const Results results = ReadResultsJson(text, options.results);

@@ -23,6 +23,7 @@ struct RunOptions {
   std::string templates;
   std::string form = "report";
   bool grow = false;
+  bool accept_truncated = false;
   AllocationFormOptions allocation;
 };
 
@@ -57,6 +58,7 @@ int Run(const RunOptions& options, const Common& common) {
   if (options.form != "allocation") RefuseAllocationOptions(options.allocation);
   const Messages messages(common);
   Study study = ParseStudy(ReadFile(options.study), options.study, LoadPreset, options.preset);
+  for (RunSpec& run : study.runs) run.accept_truncated |= options.accept_truncated;
   if (!options.output.empty()) study.report_folder = options.output;
   if (options.grow && !study.growth) study.growth = {"calibrated", options.study};
   const ModelLibrary library = LoadModels(study.model_files);
@@ -90,6 +92,7 @@ void AddRunCommand(CommandLine& line) {
   command->add_option("-o,--output", options.output, "Folder of the report (default: as the study says)");
   command->add_option("--preset", options.preset, "Preset whose settings fill what the study leaves out");
   AddTemplatesOption(command, options.templates);
+  AddTruncatedOption(command, options.accept_truncated);
   command->add_flag("--grow", options.grow,
                     "Also replay the program at the targets, and weigh that against the curves (docs/growth.md)");
   command->add_option("--form", options.form, "report (default), or allocation for that and an allocation pack")

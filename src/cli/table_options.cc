@@ -5,6 +5,7 @@
 #include "base/core_count.h"
 #include "base/error.h"
 #include "base/files.h"
+#include "base/read_input.h"
 #include "base/text.h"
 #include "cli/command.h"
 #include "results/factor_table_files.h"
@@ -34,8 +35,8 @@ FactorTable ParseTable(const std::string& path, const std::vector<std::string>& 
     runs.insert(runs.end(), more_runs.begin(), more_runs.end());
     return ReadTableOfRuns(runs);
   }
-  const std::string text = ReadFile(path);
-  return FormatOfResults(text, path).empty() ? ReadFactorCsv(text, path) : ReadTableFromJson(text, path);
+  const std::string text = ReadInput(path), name = path == "-" ? "standard input" : path;
+  return FormatOfResults(text, name).empty() ? ReadFactorCsv(text, name) : ReadTableFromJson(text, name);
 }
 
 }  // namespace
@@ -131,7 +132,7 @@ void AddTargetsOption(CLI::App* command, std::vector<std::int64_t>& targets, con
 }
 
 void AddTableOptions(CLI::App* command, TableOptions& options) {
-  command->add_option("table", options.table, "The factor table (.json or .csv), or a run measured by farscale or TALP")
+  command->add_option("table", options.table, "The factor table (.json or .csv; - reads standard input), or a run measured by farscale or TALP")
       ->required();
   command->add_option("runs", options.more_runs, "More measured runs, which make one table with the first");
   AddModelOptions(command, options);
@@ -141,7 +142,7 @@ void AddTableOptions(CLI::App* command, TableOptions& options) {
 }
 
 Results ReadResults(const std::string& path, const ResultsOptions& options) {
-  const std::string text = ReadFile(path);
+  const std::string text = ReadInput(path);
   if (IsResultsJson(text)) {
     Results results = ReadResultsJson(text, path);
     if (options.scaling.empty() || options.is_one_of_several) return results;
@@ -155,7 +156,7 @@ Results ReadResults(const std::string& path, const ResultsOptions& options) {
   const FactorTable table = ReadTable(table_options);
   const ProjectionOptions projection = ProjectionOptionsOf(table_options);
   Results results =
-      ResultsOfTable(table, Project(table, LoadModels(), projection), std::filesystem::path(path).stem().string());
+      ResultsOfTable(table, Project(table, LoadModels(), projection), path == "-" ? "table" : std::filesystem::path(path).stem().string());
   results.models = Describe(projection.models);
   return results;
 }

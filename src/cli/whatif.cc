@@ -19,7 +19,7 @@ namespace farscale {
 namespace {
 
 struct WhatIfOptions {
-  int application = 0;
+  TraceChoice choice;
   std::vector<std::string> inputs;
   std::vector<std::string> networks;
   std::vector<double> latency = {1}, bandwidth = {1}, speed = {1};
@@ -73,7 +73,7 @@ std::vector<Scenario> ScenariosOf(const WhatIfOptions& options) {
 }
 
 Study StudyOf(const WhatIfOptions& options) {
-  Study study = StudyOfInputs(options.inputs, "", options.application);
+  Study study = StudyOfInputs(options.inputs, "", options.choice);
   if (!options.phase.empty()) study.phases = PhasesNamed({options.phase}, study.runs);
   if (!options.scaling.empty()) study.scaling = ScalingByName(options.scaling);
   study.noise.reset();
@@ -182,7 +182,7 @@ void AddWhatIfCommand(CommandLine& line) {
       "of configs/networks by name, or files of your own (docs/network-files.md). Without -o, prints the comparison.");
   const CLI::Validator factor = NumberThat([](double value) { return value >= 1e-6 && value <= 1e6; },
                                            "is not a factor between 1e-6 and 1e6", "FACTOR");
-  AddInputOptions(command, options.inputs, options.application);
+  AddInputOptions(command, options.inputs, options.choice);
   command
       ->add_option("--network", options.networks,
                    "Network to replay on; repeat for several (default: calibrated to the runs)")

@@ -9,7 +9,7 @@
 #include <utility>
 
 #include "base/error.h"
-#include "base/files.h"
+#include "base/read_input.h"
 #include "base/format.h"
 #include "base/text.h"
 #include "factors/anomalies.h"
@@ -181,7 +181,7 @@ void RequireSameTerms(const std::vector<NamedTable>& tables) {
 // own reference. Nothing when there are others among them.
 std::optional<MeasuredResults> ReadSingleRuns(const std::vector<std::string>& paths, std::optional<Scaling> scaling) {
   std::set<std::string> formats;
-  for (const std::string& path : paths) formats.insert(FormatOfResults(ReadFile(path), path));
+  for (const std::string& path : paths) formats.insert(FormatOfResults(ReadInput(path), path));
   const bool are_runs = *formats.begin() == kTalpFormat || *formats.begin() == kMeasuredRunFormat;
   if (formats.size() > 1 || !are_runs) return std::nullopt;
   MeasuredResults read;
@@ -200,7 +200,7 @@ FactorTable ReadTableOfRuns(const std::vector<std::string>& paths) {
   std::vector<TalpFile> talp;
   std::vector<MeasuredRunFile> measured;
   for (const std::string& path : paths) {
-    const std::string text = ReadFile(path);
+    const std::string text = ReadInput(path);
     talp.push_back({text, path});
     measured.push_back({text, path});
   }
@@ -212,7 +212,7 @@ MeasuredResults ReadResultFileUnchecked(const std::string& path, std::optional<S
   MeasuredResults read;
   read.name = path;
   read.files = {path};
-  const std::string text = ReadFile(path);
+  const std::string text = ReadInput(path);
   const std::string format = FormatOfResults(text, path);
   if (format == "farscale-results") {
     Results results = ReadResultsJsonUnchecked(text, path);

@@ -146,7 +146,7 @@ void Describe(const PhaseCut& measured, const Trace& trace, const BalanceInput& 
 
 std::unique_ptr<BalanceRunData> LoadBalanceRun(const Study& study, const RunSpec& spec, const BalanceInput& input) {
   auto run = std::make_unique<BalanceRunData>();
-  run->trace = ReadRun(spec, {true, {}, spec.application});
+  run->trace = ReadRun(spec, {true, {}, spec.application, spec.accept_truncated});
   run->matching = MatchTrace(run->trace);
   run->cut = CutPhase(run->trace, input.phase);
   RequireLoop(run->trace, run->cut);

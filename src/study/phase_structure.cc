@@ -263,7 +263,7 @@ void Describe(const Trace& trace, const PhaseSpec& spec, PhaseStructure& structu
 std::optional<Trace> ReadLargest(const std::vector<RunSpec>& runs) {
   for (const std::size_t i : LargestFirst(runs)) {
     try {
-      return ReadTrace(runs[i].trace, {false, {}, runs[i].application});
+      return ReadTrace(runs[i].trace, {false, {}, runs[i].application, runs[i].accept_truncated});
     } catch (const Error&) {
       continue;
     }

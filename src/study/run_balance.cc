@@ -82,7 +82,8 @@ Measured ChoosePhase(const Study& study, bool phase_is_given) {
 void FindShape(const std::vector<RunSpec>& runs, PhaseSpec& phase) {
   if (!phase.NeedsShape()) return;
   for (const std::size_t i : LargestFirst(runs)) {
-    const std::optional<IterationShape> shape = ShapeOfPhase(ReadRun(runs[i], {false, {}, runs[i].application}), phase);
+    const std::optional<IterationShape> shape =
+        ShapeOfPhase(ReadRun(runs[i], {false, {}, runs[i].application, runs[i].accept_truncated}), phase);
     if (!shape) continue;
     phase.shape = std::make_shared<const IterationShape>(*shape);
     return;

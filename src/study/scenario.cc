@@ -132,7 +132,7 @@ Network CalibrateToRuns(const std::vector<RunSpec>& runs, const ReplayRules& rul
   std::vector<std::optional<Calibration>> found(runs.size());
   ParallelFor(runs.size(), [&](std::size_t i) {
     try {
-      const Trace trace = ReadTrace(runs[i].trace, {false, {}, runs[i].application});
+      const Trace trace = ReadTrace(runs[i].trace, {false, {}, runs[i].application, runs[i].accept_truncated});
       found[i] = Calibrate(trace, MatchTrace(trace), rules);
     } catch (const Error&) {  // says so when it is measured; others may do
     }

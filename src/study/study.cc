@@ -169,6 +169,7 @@ void ParseRuns(const ConfigTable& root, const std::string& file, Study& study) {
     if (const auto application = table.Integer("application")) {
       run.application = static_cast<int>(Positive(table, "application", *application));
     }
+    run.accept_truncated = table.Bool("accept_truncated").value_or(false);
     run.size = PositiveNumber(table, "size");
     if (const auto grid = table.Integers("grid")) run.grid = ParseGrid(table, *grid);
     table.RefuseUnknownKeys();

@@ -36,6 +36,7 @@ struct RunSpec {
   std::optional<RankGrid> grid = std::nullopt;    // layout of its ranks
   // What it is grown from, where nobody has run it: then `trace` says so in words [study/grown_study.h].
   std::shared_ptr<const GrownSource> grown = nullptr;
+  bool accept_truncated = false;  // a Paraver trace of which the end is missing
 };
 
 // Indices of the runs, those with the largest traces first.
