@@ -853,7 +853,7 @@ class Predict(CliTest):
         self.assertEqual(self.run_ok("predict", "-", "--targets", 64, input=text).stdout, from_file.stdout)
         self.assertEqual(self.run_ok("factors", "-", "-o", "-", input=text).stdout,
                          self.run_ok("factors", self.folder / "t.csv", "-o", "-").stdout)
-        self.run_ok("backtest", "-", input=text)
+        self.run_ok("backtest", "-", input=text + "\"a b\",16,0.6\n\"a b\",32,0.5\n")
         self.fails(3, "standard input:3: loadBalance is 'x'", "predict", "-",
                    input="cores,loadBalance\n2,0.9\n4,x\n")
         self.fails(3, "standard input: is empty", "predict", "-", input="")

@@ -132,7 +132,9 @@ void AddTargetsOption(CLI::App* command, std::vector<std::int64_t>& targets, con
 }
 
 void AddTableOptions(CLI::App* command, TableOptions& options) {
-  command->add_option("table", options.table, "The factor table (.json or .csv; - reads standard input), or a run measured by farscale or TALP")
+  command
+      ->add_option("table", options.table,
+                   "The factor table (.json or .csv; - reads standard input), or a run measured by farscale or TALP")
       ->required();
   command->add_option("runs", options.more_runs, "More measured runs, which make one table with the first");
   AddModelOptions(command, options);
@@ -155,8 +157,8 @@ Results ReadResults(const std::string& path, const ResultsOptions& options) {
   table_options.scaling = options.scaling;
   const FactorTable table = ReadTable(table_options);
   const ProjectionOptions projection = ProjectionOptionsOf(table_options);
-  Results results =
-      ResultsOfTable(table, Project(table, LoadModels(), projection), path == "-" ? "table" : std::filesystem::path(path).stem().string());
+  Results results = ResultsOfTable(table, Project(table, LoadModels(), projection),
+                                   path == "-" ? "table" : std::filesystem::path(path).stem().string());
   results.models = Describe(projection.models);
   return results;
 }
