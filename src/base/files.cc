@@ -10,7 +10,6 @@
 #include <system_error>
 
 #include "base/error.h"
-#include "base/read_input.h"
 
 namespace farscale {
 namespace fs = std::filesystem;

@@ -10,6 +10,8 @@ namespace farscale {
 
 // Throws an input error naming the file when it cannot be read.
 std::string ReadFile(const std::filesystem::path& path);
+// The same of standard input for "-", as often as it is asked for.
+std::string ReadInput(const std::string& path);
 
 // Writes beside the target and renames, so that a failed run leaves no half file. Throws an output error.
 void WriteFile(const std::filesystem::path& path, const std::string& content);

@@ -3,7 +3,6 @@
 #include <filesystem>
 
 #include "base/files.h"
-#include "base/read_input.h"
 #include "base/text.h"
 #include "cli/allocation_form.h"
 #include "cli/command.h"

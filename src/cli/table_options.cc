@@ -5,7 +5,6 @@
 #include "base/core_count.h"
 #include "base/error.h"
 #include "base/files.h"
-#include "base/read_input.h"
 #include "base/text.h"
 #include "cli/command.h"
 #include "results/factor_table_files.h"

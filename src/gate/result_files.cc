@@ -9,7 +9,7 @@
 #include <utility>
 
 #include "base/error.h"
-#include "base/read_input.h"
+#include "base/files.h"
 #include "base/format.h"
 #include "base/text.h"
 #include "factors/anomalies.h"
