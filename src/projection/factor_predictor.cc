@@ -6,7 +6,7 @@
 namespace farscale {
 namespace {
 
-constexpr double kLeastLoss = 1e-6;  // whose logarithm counts in the average, as in an ensemble
+constexpr double kLeastCurveLoss = 1e-6;  // whose logarithm counts in the average, as in an ensemble
 
 }  // namespace
 
@@ -18,7 +18,7 @@ std::optional<double> FactorPredictor::ByGrowthAt(double cores) const {
 double FactorPredictor::ByCurvesAt(double cores) const {
   const double by_curves = curves_.ValueAt(cores);
   if (loads_ == nullptr) return by_curves;
-  const auto logarithm_of_loss = [](double value) { return std::log(std::max(-std::log(value), kLeastLoss)); };
+  const auto logarithm_of_loss = [](double value) { return std::log(std::max(-std::log(value), kLeastCurveLoss)); };
   return std::exp(-std::exp(kWeightOfLoads * logarithm_of_loss(loads_->ValueAt(cores)) +
                             (1 - kWeightOfLoads) * logarithm_of_loss(by_curves)));
 }
