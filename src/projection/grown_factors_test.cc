@@ -26,7 +26,7 @@ Ensemble AlwaysHalf(const std::vector<double>& cores, double scatter) {
 }
 
 // Of the tests, whatever the program has.
-constexpr IntervalConstants kIntervals{0.13, 0.25, 0.15, 0.025, 0};
+constexpr IntervalConstants kIntervalsOfCurves{0.13, 0.25, 0.15, 0.025, 0};
 
 class GrownFactorsTest : public testing::Test {
  protected:
@@ -35,12 +35,12 @@ class GrownFactorsTest : public testing::Test {
   // Factors with these errors, as shares of the loss, whatever the distance.
   std::unique_ptr<GrownFactors> Of(const std::vector<double>& errors, std::optional<GrowthError> of_product,
                                    double scatter_of_curves = 0.05) {
-    auto grown = std::make_unique<GrownFactors>(16, kIntervals);
+    auto grown = std::make_unique<GrownFactors>(16, kIntervalsOfCurves);
     std::map<Factor, FactorDraws> curves;
     for (std::size_t i = 0; i < errors.size(); ++i) {
       grown->Add(kFactors[i], AlwaysHalf({4, 8, 16, 64}, 0.01), {errors[i], 0}, i);
       const Ensemble& ensemble = ensembles_.emplace_back(AlwaysHalf({4, 8, 16}, scatter_of_curves));
-      curves.try_emplace(kFactors[i], ensemble, kIntervals, 10 + i);
+      curves.try_emplace(kFactors[i], ensemble, kIntervalsOfCurves, 10 + i);
     }
     grown->Weigh(curves, {16, 32, 64, 128}, of_product);
     return grown;
