@@ -13,7 +13,7 @@
 namespace farscale {
 namespace {
 
-FactorRow Row(std::int64_t ranks, double load_balance, std::optional<double> largest_of_half = std::nullopt) {
+FactorRow RowWithLoads(std::int64_t ranks, double load_balance, std::optional<double> largest_of_half = std::nullopt) {
   FactorRow row;
   row.cores = row.ranks = ranks;
   row.values[Factor::kLoadBalance] = load_balance;
@@ -29,7 +29,7 @@ double LoadBalanceOf(const std::vector<double>& loads) {
 }
 
 FactorRow RowOf(const std::vector<double>& loads) {
-  FactorRow row = Row(static_cast<std::int64_t>(loads.size()), LoadBalanceOf(loads));
+  FactorRow row = RowWithLoads(static_cast<std::int64_t>(loads.size()), LoadBalanceOf(loads));
   row.loads = DistributionOf(loads);
   return row;
 }
@@ -98,7 +98,7 @@ TEST(LoadBalanceByLoads, ExpectedLargestOfNormalValues) {
 // Many ranks are the largest, so that half of them have it, too: load balance stays but for the prior of 8 ranks to
 // 24, a quarter of normal growth.
 TEST(LoadBalanceByLoads, LevelsOffWhereManyRanksAreTheLargest) {
-  const auto by_loads = LoadBalanceByLoads::From({Row(6, 0.8), Row(12, 0.8), Row(24, 0.8, 1.25)}, 1);
+  const auto by_loads = LoadBalanceByLoads::From({RowWithLoads(6, 0.8), RowWithLoads(12, 0.8), RowWithLoads(24, 0.8, 1.25)}, 1);
   ASSERT_TRUE(by_loads);
   const double growth = 1 + 8.0 / 32 * (ExpectedLargestNormal(96) / ExpectedLargestNormal(24) - 1);
   EXPECT_NEAR(1 / by_loads->ValueAt(96) - 1, 0.25 * growth, 0.02);
@@ -108,8 +108,8 @@ TEST(LoadBalanceByLoads, LevelsOffWhereManyRanksAreTheLargest) {
 // Half of 24 ranks have what 12 normal ones would: growth as of normal values, at a level that fits all runs.
 TEST(LoadBalanceByLoads, GrowsAsTheLargestOfNormalLoads) {
   const auto excess = [](double ranks) { return 0.1 * ExpectedLargestNormal(ranks); };
-  std::vector<FactorRow> rows = {Row(6, 1 / (1 + excess(6))), Row(12, 1 / (1 + excess(12))),
-                                 Row(24, 1 / (1 + excess(24)), 1 + excess(12))};
+  std::vector<FactorRow> rows = {RowWithLoads(6, 1 / (1 + excess(6))), RowWithLoads(12, 1 / (1 + excess(12))),
+                                 RowWithLoads(24, 1 / (1 + excess(24)), 1 + excess(12))};
   const auto by_loads = LoadBalanceByLoads::From(rows, 1);
   ASSERT_TRUE(by_loads);
   EXPECT_NEAR(by_loads->ValueAt(384), 1 / (1 + excess(384)), 1e-9);
@@ -120,7 +120,7 @@ TEST(LoadBalanceByLoads, GrowsAsTheLargestOfNormalLoads) {
 
 // One rank sticks out: half of the ranks have it half of the time. It does so by as much in all runs, and will.
 TEST(LoadBalanceByLoads, SingleRankStaysWhatItIs) {
-  const auto by_loads = LoadBalanceByLoads::From({Row(8, 0.8, 1.125), Row(16, 0.8, 1.125), Row(64, 0.8, 1.125)}, 1);
+  const auto by_loads = LoadBalanceByLoads::From({RowWithLoads(8, 0.8, 1.125), RowWithLoads(16, 0.8, 1.125), RowWithLoads(64, 0.8, 1.125)}, 1);
   ASSERT_TRUE(by_loads);
   EXPECT_DOUBLE_EQ(by_loads->ValueAt(1024), 0.8);
 }
@@ -130,7 +130,7 @@ TEST(LoadBalanceByLoads, GrowingSpreadGoesOn) {
   std::vector<FactorRow> rows;
   for (const double ranks : {8., 32., 128., 512.}) {
     const auto excess = [](double count) { return 0.01 * std::sqrt(count) * ExpectedLargestNormal(count); };
-    rows.push_back(Row(static_cast<std::int64_t>(ranks), 1 / (1 + excess(ranks)),
+    rows.push_back(RowWithLoads(static_cast<std::int64_t>(ranks), 1 / (1 + excess(ranks)),
                        1 + excess(ranks) * ExpectedLargestNormal(ranks / 2) / ExpectedLargestNormal(ranks)));
   }
   const auto growing = LoadBalanceByLoads::From(rows, 1);
@@ -146,7 +146,7 @@ TEST(LoadBalanceByLoads, GrowingSpreadGoesOn) {
 // variance falls from 4/5 to 1/17. The rest, noise, has grown by √(16/17 / (1/5)) = 2.2 and is nearly all of it now:
 // its trend decides. With the parts exchanged the persistent loads grow, and it is theirs.
 TEST(LoadBalanceByLoads, PersistentLoadsAndNoiseHaveTrendsOfTheirOwn) {
-  std::vector<FactorRow> rows = {Row(8, 0.8, 1.2), Row(16, 0.8, 1.2), Row(64, 0.8, 1.2), Row(256, 0.8, 1.2)};
+  std::vector<FactorRow> rows = {RowWithLoads(8, 0.8, 1.2), RowWithLoads(16, 0.8, 1.2), RowWithLoads(64, 0.8, 1.2), RowWithLoads(256, 0.8, 1.2)};
   const double together = LoadBalanceByLoads::From(rows, 1)->ValueAt(4096);
   std::vector<FactorRow> exchanged = rows;
   for (std::size_t i = 0; i < rows.size(); ++i) {
@@ -162,22 +162,22 @@ TEST(LoadBalanceByLoads, PersistentLoadsAndNoiseHaveTrendsOfTheirOwn) {
 }
 
 TEST(LoadBalanceByLoads, EqualLoadsStayEqual) {
-  const auto by_loads = LoadBalanceByLoads::From({Row(2, 1), Row(4, 1), Row(8, 1, 1.0)}, 1);
+  const auto by_loads = LoadBalanceByLoads::From({RowWithLoads(2, 1), RowWithLoads(4, 1), RowWithLoads(8, 1, 1.0)}, 1);
   ASSERT_TRUE(by_loads);
   EXPECT_DOUBLE_EQ(by_loads->ValueAt(64), 1);
   for (const double draw : by_loads->DrawsAt(64)) EXPECT_LE(draw, 1);
 }
 
 TEST(LoadBalanceByLoads, NothingWithoutLoadsOrWithFewCounts) {
-  EXPECT_FALSE(LoadBalanceByLoads::From({Row(4, 0.9), Row(8, 0.8), Row(16, 0.7)}, 1));
-  EXPECT_FALSE(LoadBalanceByLoads::From({Row(4, 0.9, 1.1), Row(8, 0.8, 1.1), Row(16, 0.7)}, 1));
-  EXPECT_FALSE(LoadBalanceByLoads::From({Row(8, 0.8, 1.1), Row(16, 0.7, 1.2)}, 1));
+  EXPECT_FALSE(LoadBalanceByLoads::From({RowWithLoads(4, 0.9), RowWithLoads(8, 0.8), RowWithLoads(16, 0.7)}, 1));
+  EXPECT_FALSE(LoadBalanceByLoads::From({RowWithLoads(4, 0.9, 1.1), RowWithLoads(8, 0.8, 1.1), RowWithLoads(16, 0.7)}, 1));
+  EXPECT_FALSE(LoadBalanceByLoads::From({RowWithLoads(8, 0.8, 1.1), RowWithLoads(16, 0.7, 1.2)}, 1));
   EXPECT_FALSE(LoadBalanceByLoads::From({}, 1));
 }
 
 // Threads instead of ranks in the largest run; a group of four ranks, however many the others are.
 TEST(LoadBalanceByLoads, NothingWhereRanksDoNotGrowWithTheCores) {
-  std::vector<FactorRow> rows = {Row(8, 0.9, 1.1), Row(16, 0.9, 1.1), Row(32, 0.9, 1.1)};
+  std::vector<FactorRow> rows = {RowWithLoads(8, 0.9, 1.1), RowWithLoads(16, 0.9, 1.1), RowWithLoads(32, 0.9, 1.1)};
   EXPECT_TRUE(LoadBalanceByLoads::From(rows, 1));
   rows.back().ranks = 16;
   EXPECT_FALSE(LoadBalanceByLoads::From(rows, 1));
