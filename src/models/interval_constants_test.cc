@@ -15,7 +15,7 @@ using ::testing::HasSubstr;
 constexpr const char* kText =
     "drift = 0.1\ndrift_power = 0.5\nnew_loss_share = 0.2\nnew_loss = 0.03\nnew_loss_power = 1\n";
 
-std::string UsageErrorOf(const std::string& text) {
+std::string UsageErrorOfConstants(const std::string& text) {
   try {
     ParseIntervalConstants(text, "c.toml");
   } catch (const Error& error) {
@@ -34,14 +34,14 @@ TEST(IntervalConstants, GrowsWithTheScatter) {
 }
 
 TEST(IntervalConstants, BadFiles) {
-  EXPECT_THAT(UsageErrorOf("drift = 0.1\n"), HasSubstr("drift_power"));
-  EXPECT_THAT(UsageErrorOf(std::string(kText) + "other = 1\n"), HasSubstr("other"));
+  EXPECT_THAT(UsageErrorOfConstants("drift = 0.1\n"), HasSubstr("drift_power"));
+  EXPECT_THAT(UsageErrorOfConstants(std::string(kText) + "other = 1\n"), HasSubstr("other"));
   std::string negative = kText;
   negative.replace(negative.find("0.1"), 3, "-1");
-  EXPECT_THAT(UsageErrorOf(negative), HasSubstr("c.toml:1: 'drift' must not be negative"));
+  EXPECT_THAT(UsageErrorOfConstants(negative), HasSubstr("c.toml:1: 'drift' must not be negative"));
   std::string share = kText;
   share.replace(share.find("0.2"), 3, "1.2");
-  EXPECT_THAT(UsageErrorOf(share), HasSubstr("'new_loss_share' must not exceed 1"));
+  EXPECT_THAT(UsageErrorOfConstants(share), HasSubstr("'new_loss_share' must not exceed 1"));
 }
 
 TEST(IntervalConstants, OfThisProject) {
