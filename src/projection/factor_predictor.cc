@@ -6,7 +6,7 @@
 namespace farscale {
 namespace {
 
-constexpr double kLeastCurveLoss = 1e-6;  // whose logarithm counts in the average, as in an ensemble
+constexpr double kLeastCurveLoss = 1e-6;  // whose logarithm counts in the average; chosen: below what can be measured
 
 }  // namespace
 
@@ -14,7 +14,7 @@ std::optional<double> FactorPredictor::ByGrowthAt(double cores) const {
   return grown_.Contains(factor_) ? std::optional(grown_.ValueAt(factor_, cores)) : std::nullopt;
 }
 
-// The models of an ensemble are averaged in the same way.
+// Logarithms of losses are averaged, as those of curves are.
 double FactorPredictor::ByCurvesAt(double cores) const {
   const double by_curves = curves_.ValueAt(cores);
   if (loads_ == nullptr) return by_curves;
