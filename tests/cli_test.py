@@ -95,15 +95,15 @@ FENCES = """#Paraver (20/11/26 at 10:00):5020000_ns:1(2):1:2(1:1,1:1),1
 c:1:1:2:1:2
 2:1:1:1:1:0:40000001:1
 2:2:1:2:1:0:40000001:1
-2:2:1:2:1:1000000:50000004:4
-2:1:1:1:1:5000000:50000004:4
+2:2:1:2:1:1000000:50000004:77
+2:1:1:1:1:5000000:50000004:77
 2:1:1:1:1:5020000:50000004:0
 2:2:1:2:1:5020000:50000004:0
 """
 FENCES_PCF = """EVENT_TYPE
 9   50000004    MPI One-sided
 VALUES
-4   MPI_Win_fence
+77   MPI_Win_fence
 0   End
 """
 
@@ -187,7 +187,7 @@ def paraver_trace(ranks, steps=4, applications=1, work_of_step=100_000):
                 lines += [
                     f"1:{who}:{t}:{exchange}:1",
                     f"2:{who}:{t}:60000019:1:42000050:100:42000059:100",
-                    f"1:{who}:{exchange}:{exchange + 500}:16",
+                    f"1:{who}:{exchange}:{t + length + 500}:16",
                     f"2:{who}:{exchange}:50000001:41:42000050:{2 * work}:42000059:{work}",
                     f"3:{who}:{exchange}:{exchange}:{right + 1}:{application}:{right + 1}:1:"
                     f"{t + (length if right == 0 else length * 8 // 10)}:{t + length + 500}:4096:7",

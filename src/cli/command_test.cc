@@ -36,7 +36,7 @@ TEST(Command, FormOfATableByTheNameOfItsOutput) {
 }
 
 TEST(Command, TracesMakeAStudyOfTheWholeRun) {
-  const Study study = StudyOfInputs({"runs/lu.otf2", "runs/lu16.otf2"}, "", 2);
+  const Study study = StudyOfInputs({"runs/lu.otf2", "runs/lu16.otf2"}, "", {2, false});
   ASSERT_EQ(study.runs.size(), 2u);
   EXPECT_EQ(study.runs[1].trace, "runs/lu16.otf2");
   EXPECT_EQ(study.runs[1].application, 2);
