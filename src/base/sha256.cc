@@ -1,6 +1,7 @@
 #include "base/sha256.h"
 
 #include <fmt/format.h>
+#include <openssl/crypto.h>
 #include <openssl/evp.h>
 
 namespace farscale {
@@ -13,7 +14,12 @@ Sha256::Sha256() : context_(std::make_unique<Context>()) {
   EVP_DigestInit_ex(context_->digest.get(), EVP_sha256(), nullptr);
 }
 
-Sha256::~Sha256() = default;
+// OpenSSL keeps a record of errors for every thread that has used it. It frees the record when the thread ends, which
+// the threads of TBB may do after leaks have been counted.
+Sha256::~Sha256() {
+  context_.reset();
+  OPENSSL_thread_stop();
+}
 
 void Sha256::Add(std::string_view bytes) { EVP_DigestUpdate(context_->digest.get(), bytes.data(), bytes.size()); }
 
