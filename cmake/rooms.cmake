@@ -98,7 +98,7 @@ function(farscale_room name)
   if(FARSCALE_UNITY AND "nlohmann_json::nlohmann_json" IN_LIST ROOM_LIBRARIES)
     target_precompile_headers(farscale_${name} REUSE_FROM farscale_json_headers)
   endif()
-  if(ROOM_TESTS AND (FARSCALE_TESTS OR (FARSCALE_LONG_TESTS AND ROOM_TEST_PARTS)))
+  if(ROOM_TESTS AND ((ROOM_TEST_PARTS AND FARSCALE_LONG_TESTS) OR (NOT ROOM_TEST_PARTS AND FARSCALE_TESTS)))
     add_executable(${name}_test ${ROOM_TESTS})
     target_link_libraries(${name}_test PRIVATE farscale_${name} ${ROOM_TEST_USES} farscale_test_support
                           GTest::gmock GTest::gtest_main)
