@@ -27,7 +27,6 @@ constexpr Anomaly kModelNotUsed{
 
 namespace {
 
-constexpr double kLargestTarget = 1e6;      // by default; chosen: the order of the largest machines
 constexpr int kCurvePointsPerDoubling = 4;  // chosen: curves look smooth
 
 std::optional<double> LimitOf(Factor factor) {
@@ -501,10 +500,9 @@ std::vector<Finding> FindUnusedModels(const ModelSettings& settings, const std::
 
 std::vector<double> DefaultTargets(double largest_fitted) {
   std::vector<double> targets;
-  for (double cores = 1; cores < kLargestTarget; cores *= 2) {
+  for (double cores = 1; cores <= kFarthestChecked * largest_fitted; cores *= 2) {
     if (cores > largest_fitted) targets.push_back(cores);
   }
-  targets.push_back(kLargestTarget);
   return targets;
 }
 

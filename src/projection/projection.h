@@ -110,7 +110,7 @@ struct ProjectionOptions {
   std::vector<GrownPhase> grown = {};
 };
 
-// Powers of two above the largest fitted count, up to 10^6 and 10^6 itself.
+// Powers of two above the largest fitted count, up to kFarthestChecked times as many, beyond which nothing is reliable.
 std::vector<double> DefaultTargets(double largest_fitted);
 
 // Projects every series and phase of a completed table. Throws a usage error for models that do not exist; that too

@@ -1,0 +1,403 @@
+#include "models/least_squares.h"
+
+#include <ceres/ceres.h>
+#include <ceres/tiny_solver.h>
+#include <glog/logging.h>
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+namespace farscale {
+namespace {
+
+// Relative distance from a bound at which a parameter counts as at it; chosen: above the rounding of the solver.
+constexpr double kBoundTolerance = 1e-9;
+// Of a search, relative to the width of the bounds: nearer ones are held there in the refinement, which finds out
+// whether they belong there. Chosen: above what a search leaves open.
+constexpr double kNearBound = 1e-5;
+constexpr double kFromBound = 1e-3;    // how far a start at a bound is moved, of the width or of 1; chosen
+constexpr double kSameMinimum = 1e-3;  // relative distance of searched parameters, and of costs, that are one; chosen
+constexpr double kStep = 1e-6;         // of numeric derivatives, relative [Press07, 5.7]
+const double kSmallestStep = std::sqrt(std::numeric_limits<double>::epsilon());
+
+double StepAt(double value) { return std::max(kSmallestStep, kStep * std::fabs(value)); }
+
+// A parameter between bounds as a function of one without, and its derivative [James75, 1.3].
+struct Transform {
+  explicit Transform(const ParameterBounds& bounds) : bounds_(bounds) {}
+
+  double Outer(double inner) const {
+    if (!IsOpen()) return bounds_.lower + Width() / 2 * (std::sin(inner) + 1);
+    return bounds_.lower - 1 + std::sqrt(inner * inner + 1);
+  }
+  double Slope(double inner) const {
+    return IsOpen() ? inner / std::sqrt(inner * inner + 1) : Width() / 2 * std::cos(inner);
+  }
+  // A bound itself has no slope, from which no search gets away: it begins a little beside.
+  double Inner(double outer) const {
+    const double margin = kFromBound * (IsOpen() ? 1 : std::min(1.0, Width()));
+    if (outer <= bounds_.lower) outer = bounds_.lower + margin;
+    if (outer >= bounds_.upper) outer = bounds_.upper - margin;
+    if (!IsOpen()) return std::asin(2 * (outer - bounds_.lower) / Width() - 1);
+    const double above = outer - bounds_.lower + 1;
+    return std::sqrt(above * above - 1);
+  }
+
+ private:
+  bool IsOpen() const { return !std::isfinite(bounds_.upper); }
+  double Width() const { return bounds_.upper - bounds_.lower; }
+
+  ParameterBounds bounds_;
+};
+
+// Residuals of all points and their derivatives, numeric because formulas come from files.
+class Residuals {
+ public:
+  Residuals(const ScalingModel& model, int dimension, const std::vector<WeightedPoint>& points)
+      : model_(model), dimension_(dimension), points_(points) {}
+
+  std::size_t count() const { return points_.size(); }
+
+  double At(std::size_t i, const std::vector<double>& parameters) const {
+    return std::sqrt(points_[i].weight) *
+           (points_[i].point.value - model_.Evaluate(points_[i].point.cores, dimension_, parameters));
+  }
+
+  double DerivativeAt(std::size_t i, std::size_t parameter, std::vector<double>& parameters) const {
+    const double value = parameters[parameter], step = StepAt(value);
+    parameters[parameter] = value + step;
+    const double up = At(i, parameters);
+    parameters[parameter] = value - step;
+    const double down = At(i, parameters);
+    parameters[parameter] = value;
+    return (up - down) / (2 * step);
+  }
+
+  double CostOf(const std::vector<double>& parameters) const {
+    double sum = 0;
+    for (std::size_t i = 0; i < count(); ++i) sum += At(i, parameters) * At(i, parameters);
+    return std::isfinite(sum) ? sum / 2 : std::numeric_limits<double>::infinity();
+  }
+
+ private:
+  const ScalingModel& model_;
+  int dimension_;
+  const std::vector<WeightedPoint>& points_;
+};
+
+// What ceres::TinySolver minimizes: the parameters that are free, transformed or as they are.
+class FreeProblem {
+ public:
+  using Scalar = double;
+  enum { NUM_RESIDUALS = Eigen::Dynamic, NUM_PARAMETERS = Eigen::Dynamic };
+
+  FreeProblem(const Residuals& residuals, std::vector<double> parameters, std::vector<std::size_t> free,
+              const std::vector<Transform>* transforms)
+      : residuals_(residuals), parameters_(std::move(parameters)), free_(std::move(free)), transforms_(transforms) {}
+
+  int NumResiduals() const { return static_cast<int>(residuals_.count()); }
+  int NumParameters() const { return static_cast<int>(free_.size()); }
+
+  // The derivatives column by column. Where the curve is not defined the residuals are infinite, and the step is refused.
+  bool operator()(const double* inner, double* residuals, double* jacobian) const {
+    std::vector<double> parameters = OuterOf(inner);
+    const std::size_t count = residuals_.count();
+    for (std::size_t i = 0; i < count; ++i) {
+      residuals[i] = residuals_.At(i, parameters);
+      if (!std::isfinite(residuals[i])) residuals[i] = std::numeric_limits<double>::infinity();
+    }
+    if (jacobian == nullptr) return true;
+    for (std::size_t k = 0; k < free_.size(); ++k) {
+      const double slope = transforms_ != nullptr ? (*transforms_)[free_[k]].Slope(inner[k]) : 1;
+      for (std::size_t i = 0; i < count; ++i) {
+        const double derivative = slope * residuals_.DerivativeAt(i, free_[k], parameters);
+        jacobian[k * count + i] = std::isfinite(derivative) ? derivative : 0;
+      }
+    }
+    return true;
+  }
+
+  // All parameters, the held ones too.
+  std::vector<double> OuterOf(const double* inner) const {
+    std::vector<double> parameters = parameters_;
+    for (std::size_t k = 0; k < free_.size(); ++k) {
+      parameters[free_[k]] = transforms_ != nullptr ? (*transforms_)[free_[k]].Outer(inner[k]) : inner[k];
+    }
+    return parameters;
+  }
+
+  // The search for a minimum from `inner` on.
+  LeastSquares Minimize(Eigen::VectorXd inner, int iterations, double parameter_tolerance) const {
+    ceres::TinySolver<FreeProblem> solver;
+    solver.options.max_num_iterations = iterations;
+    solver.options.gradient_tolerance = 1e-16;
+    solver.options.parameter_tolerance = parameter_tolerance;
+    solver.options.function_tolerance = 0;
+    solver.options.cost_threshold = 1e-28;
+    solver.Solve(*this, &inner);
+    LeastSquares solution;
+    solution.parameters = OuterOf(inner.data());
+    solution.cost = residuals_.CostOf(solution.parameters);
+    solution.converged = std::isfinite(solution.cost);
+    return solution;
+  }
+
+ private:
+  const Residuals& residuals_;
+  std::vector<double> parameters_;
+  std::vector<std::size_t> free_;
+  const std::vector<Transform>* transforms_;  // of all parameters; nothing: as they are
+};
+
+std::vector<std::size_t> AllOf(std::size_t count) {
+  std::vector<std::size_t> all(count);
+  for (std::size_t i = 0; i < count; ++i) all[i] = i;
+  return all;
+}
+
+LeastSquares Search(const Residuals& residuals, const std::vector<ParameterBounds>& bounds,
+                    const std::vector<double>& start) {
+  std::vector<Transform> transforms;
+  Eigen::VectorXd inner(bounds.size());
+  for (std::size_t i = 0; i < bounds.size(); ++i) {
+    transforms.emplace_back(bounds[i]);
+    inner(static_cast<Eigen::Index>(i)) = transforms.back().Inner(start[i]);
+  }
+  const FreeProblem problem(residuals, start, AllOf(start.size()), &transforms);
+  if (!std::isfinite(residuals.CostOf(problem.OuterOf(inner.data())))) return {};
+  constexpr int kIterations = 60;      // chosen: searches that need more creep along a bound
+  constexpr double kTolerance = 1e-6;  // of the parameters; chosen: the refinement does the rest
+  return problem.Minimize(std::move(inner), kIterations, kTolerance);
+}
+
+// What Ceres has to say about a start that leads nowhere is no concern of the user: another start may, or the outcome
+// of the fit says that none did.
+void SilenceCeres() {
+  static const bool silenced = [] {
+    FLAGS_minloglevel = google::GLOG_FATAL;
+    return true;
+  }();
+  static_cast<void>(silenced);
+}
+
+ceres::Solver::Options SolverOptions() {
+  ceres::Solver::Options options;
+  options.linear_solver_type = ceres::DENSE_QR;
+  options.max_num_iterations = 200;
+  options.function_tolerance = 1e-15;
+  options.gradient_tolerance = 1e-15;
+  options.parameter_tolerance = 1e-14;
+  options.logging_type = ceres::SILENT;
+  options.num_threads = 1;
+  return options;
+}
+
+// One residual for ceres::Problem.
+struct ResidualOfPoint {
+  const Residuals* residuals;
+  std::size_t index;
+  std::size_t parameters;
+
+  bool operator()(double const* const* at, double* residual) const {
+    residual[0] = residuals->At(index, {at[0], at[0] + parameters});
+    return std::isfinite(residual[0]);
+  }
+};
+
+// Solves with the bounds as they are, from solution.parameters on, with the parameters of `held` kept where they are.
+void SolveBounded(const Residuals& residuals, const std::vector<ParameterBounds>& bounds, const std::vector<int>& held,
+                  LeastSquares& solution) {
+  ceres::Problem problem;
+  double* parameters = solution.parameters.data();
+  for (std::size_t i = 0; i < residuals.count(); ++i) {
+    using Cost = ceres::DynamicNumericDiffCostFunction<ResidualOfPoint, ceres::CENTRAL>;
+    auto* cost = new Cost(new ResidualOfPoint{&residuals, i, bounds.size()});
+    cost->AddParameterBlock(static_cast<int>(bounds.size()));
+    cost->SetNumResiduals(1);
+    problem.AddResidualBlock(cost, nullptr, parameters);
+  }
+  for (std::size_t i = 0; i < bounds.size(); ++i) {
+    const int index = static_cast<int>(i);
+    problem.SetParameterLowerBound(parameters, index, bounds[i].lower);
+    if (std::isfinite(bounds[i].upper)) problem.SetParameterUpperBound(parameters, index, bounds[i].upper);
+  }
+  if (!held.empty()) {
+    problem.SetManifold(parameters, new ceres::SubsetManifold(static_cast<int>(bounds.size()), held));
+  }
+  SilenceCeres();
+  ceres::Solver::Summary summary;
+  ceres::Solve(SolverOptions(), &problem, &summary);
+  solution.converged = summary.IsSolutionUsable();
+  solution.cost = summary.final_cost;
+}
+
+// A step that ends at a bound is shortened for all parameters, so the others may have stopped short of their best: the
+// ones at their bounds are held, and the rest is solved for.
+LeastSquares RefineBounded(const Residuals& residuals, const std::vector<ParameterBounds>& bounds,
+                           LeastSquares solution) {
+  SolveBounded(residuals, bounds, {}, solution);
+  std::vector<int> held;
+  for (std::size_t i = 0; i < bounds.size(); ++i) {
+    if (IsAtBound(solution.parameters[i], bounds[i])) held.push_back(static_cast<int>(i));
+  }
+  if (!solution.converged || held.empty() || held.size() == bounds.size()) return solution;
+  LeastSquares refined = solution;
+  SolveBounded(residuals, bounds, held, refined);
+  return refined.converged && refined.cost < solution.cost ? refined : solution;
+}
+
+// Whether the cost falls when a parameter at its bound moves inwards.
+bool WantsInside(const Residuals& residuals, const std::vector<ParameterBounds>& bounds, std::size_t parameter,
+                 std::vector<double> parameters) {
+  double gradient = 0;
+  for (std::size_t i = 0; i < residuals.count(); ++i) {
+    gradient += residuals.At(i, parameters) * residuals.DerivativeAt(i, parameter, parameters);
+  }
+  const bool at_lower = parameters[parameter] - bounds[parameter].lower < bounds[parameter].upper - parameters[parameter];
+  return at_lower ? gradient < 0 : gradient > 0;
+}
+
+// The minimum near what a search has found. Where the parameters near their bounds belong there, the others are free
+// and need no bounds; else Ceres solves with bounds.
+LeastSquares Refine(const Residuals& residuals, const std::vector<ParameterBounds>& bounds,
+                    const LeastSquares& searched) {
+  std::vector<double> start = searched.parameters;
+  std::vector<std::size_t> free, held;
+  for (std::size_t i = 0; i < bounds.size(); ++i) {
+    const double width = std::isfinite(bounds[i].upper) ? bounds[i].upper - bounds[i].lower : 1;
+    const bool low = start[i] - bounds[i].lower < kNearBound * width, high = bounds[i].upper - start[i] < kNearBound * width;
+    (low || high ? held : free).push_back(i);
+    if (low || high) start[i] = low ? bounds[i].lower : bounds[i].upper;
+  }
+  Eigen::VectorXd inner(free.size());
+  for (std::size_t k = 0; k < free.size(); ++k) inner(static_cast<Eigen::Index>(k)) = start[free[k]];
+  LeastSquares refined;
+  refined.parameters = start;
+  if (!free.empty()) {
+    constexpr int kIterations = 200;
+    constexpr double kTolerance = 1e-13;  // chosen: above rounding
+    refined = FreeProblem(residuals, start, free, nullptr).Minimize(std::move(inner), kIterations, kTolerance);
+  } else {
+    refined.cost = residuals.CostOf(start);
+    refined.converged = std::isfinite(refined.cost);
+  }
+  bool fits = refined.converged && refined.cost <= searched.cost * (1 + kSameMinimum) + 1e-24;
+  for (const std::size_t i : free) {
+    fits = fits && refined.parameters[i] >= bounds[i].lower && refined.parameters[i] <= bounds[i].upper;
+  }
+  for (const std::size_t i : held) fits = fits && !WantsInside(residuals, bounds, i, refined.parameters);
+  return fits ? refined : RefineBounded(residuals, bounds, searched);
+}
+
+// Straight line through (g(x), transform(y)), weighted so that equal errors of y count as they do in the fit: an error
+// of 1/y is one of y divided by y².
+std::optional<std::vector<double>> StartFromLine(const ScalingModel& model, int dimension,
+                                                 const std::vector<WeightedPoint>& points) {
+  if (!model.start) return std::nullopt;
+  double sw = 0, sx = 0, sy = 0, sxx = 0, sxy = 0;
+  for (const auto& [point, weight_in_fit] : points) {
+    const double g = model.start->basis({std::pow(point.cores, 1.0 / dimension)});
+    const double z = model.start->transform({point.value});
+    const double step = 1e-6 * point.value;
+    const double slope = (model.start->transform({point.value + step}) - z) / step;
+    const double weight = weight_in_fit / (slope * slope);
+    if (!std::isfinite(g) || !std::isfinite(z) || !std::isfinite(weight)) return std::nullopt;
+    sw += weight;
+    sx += weight * g;
+    sy += weight * z;
+    sxx += weight * g * g;
+    sxy += weight * g * z;
+  }
+  const double determinant = sw * sxx - sx * sx;
+  if (!(std::fabs(determinant) > 1e-14 * sw * sxx)) return std::nullopt;
+  const double b = (sw * sxy - sx * sy) / determinant;
+  const double a = (sy - b * sx) / sw;
+  std::vector<double> parameters;
+  for (const ModelParameter& parameter : model.parameters) {
+    parameters.push_back(model.start->parameters.at(parameter.name)({a, b}));
+    if (!std::isfinite(parameters.back())) return std::nullopt;
+  }
+  return parameters;
+}
+
+// Every combination of the starts of the parameters.
+std::vector<std::vector<double>> GridOfStarts(const ScalingModel& model) {
+  std::vector<std::vector<double>> starts = {{}};
+  for (const ModelParameter& parameter : model.parameters) {
+    std::vector<std::vector<double>> longer;
+    for (const std::vector<double>& start : starts) {
+      for (const double value : parameter.starts) {
+        longer.push_back(start);
+        longer.back().push_back(value);
+      }
+    }
+    starts = std::move(longer);
+  }
+  return starts;
+}
+
+bool AreOne(const LeastSquares& a, const LeastSquares& b, const std::vector<ParameterBounds>& bounds) {
+  for (std::size_t i = 0; i < bounds.size(); ++i) {
+    const double size = std::max({kSameMinimum, std::fabs(a.parameters[i]), std::fabs(b.parameters[i])});
+    if (std::fabs(a.parameters[i] - b.parameters[i]) > kSameMinimum * size) return false;
+  }
+  return true;
+}
+
+}  // namespace
+
+std::vector<ParameterBounds> BoundsOf(const ScalingModel& model, std::optional<double> limit) {
+  std::vector<ParameterBounds> bounds;
+  for (const ModelParameter& parameter : model.parameters) {
+    const double unlimited = std::numeric_limits<double>::infinity();
+    bounds.push_back({parameter.lower, parameter.upper ? *parameter.upper : limit.value_or(unlimited)});
+  }
+  return bounds;
+}
+
+bool IsAtBound(double value, const ParameterBounds& bounds) {
+  const double width = std::isfinite(bounds.upper) ? bounds.upper - bounds.lower : 1;
+  return std::min(value - bounds.lower, bounds.upper - value) <= kBoundTolerance * width;
+}
+
+LeastSquares SolveLeastSquares(const ScalingModel& model, int dimension, const std::vector<WeightedPoint>& points,
+                               const std::vector<ParameterBounds>& bounds) {
+  const Residuals residuals(model, dimension, points);
+  std::vector<std::vector<double>> starts = GridOfStarts(model);
+  if (const auto line = StartFromLine(model, dimension, points)) starts.insert(starts.begin(), *line);
+  std::vector<LeastSquares> minima;
+  for (const std::vector<double>& start : starts) {
+    LeastSquares found = Search(residuals, bounds, start);
+    const auto is_known = [&](const LeastSquares& other) { return AreOne(found, other, bounds); };
+    if (found.converged && std::none_of(minima.begin(), minima.end(), is_known)) minima.push_back(std::move(found));
+  }
+  double least = std::numeric_limits<double>::infinity();
+  for (const LeastSquares& minimum : minima) least = std::min(least, minimum.cost);
+  LeastSquares best;
+  for (const LeastSquares& minimum : minima) {
+    if (minimum.cost > least * (1 + kSameMinimum) + 1e-16) continue;
+    LeastSquares refined = Refine(residuals, bounds, minimum);
+    // The first start keeps its place unless another is better by more than rounding.
+    if (refined.converged && (!best.converged || refined.cost < best.cost * (1 - 1e-9) - 1e-18)) {
+      best = std::move(refined);
+    }
+  }
+  return best;
+}
+
+Eigen::MatrixXd JacobianOf(const ScalingModel& model, int dimension, const std::vector<WeightedPoint>& points,
+                           const std::vector<double>& parameters) {
+  const Residuals residuals(model, dimension, points);
+  std::vector<double> moved = parameters;
+  Eigen::MatrixXd jacobian(points.size(), parameters.size());
+  for (std::size_t row = 0; row < points.size(); ++row) {
+    for (std::size_t column = 0; column < parameters.size(); ++column) {
+      jacobian(static_cast<Eigen::Index>(row), static_cast<Eigen::Index>(column)) =
+          residuals.DerivativeAt(row, column, moved);
+    }
+  }
+  return jacobian;
+}
+
+}  // namespace farscale
