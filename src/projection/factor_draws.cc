@@ -23,10 +23,12 @@ FactorDraws::FactorDraws(const Ensemble& ensemble, const IntervalConstants& inte
     for (std::size_t i = 0; i < member.posterior.draws.size() && member.weight > 0; ++i) {
       passed += member.weight * member.posterior.weights[i];
       const CurveDraw& curve = member.posterior.draws[i];
+      const std::size_t before = taken;
       // Evenly spaced through all the weights: as often as the weight says, give or take one.
       for (; taken < kFactorDraws && (static_cast<double>(taken) + 0.5) / kFactorDraws < passed; ++taken) {
-        draws_.push_back({&member, &curve.parameters, curve.scatter, 0, 0, 0});
+        draws_.push_back({curves_.size(), curve.scatter, intervals_.DriftAt(curve.scatter), 0, 0, 0});
       }
+      if (taken > before) curves_.push_back({&member, &curve.parameters});
     }
   }
   while (!draws_.empty() && draws_.size() < kFactorDraws) draws_.push_back(draws_.back());  // rounding of the sum
@@ -40,19 +42,21 @@ FactorDraws::FactorDraws(const Ensemble& ensemble, const IntervalConstants& inte
   }
 }
 
-double FactorDraws::Disturb(const Draw& draw, double scatter, double value, double doublings) const {
+double FactorDraws::Disturb(const Draw& draw, const Draw& of_curve, double value, double doublings) const {
   const bool has_limit = ensemble_.limit.has_value();
-  double loss = -std::log(value) * std::exp(intervals_.DriftAt(scatter) * doublings * draw.drift);
+  double loss = -std::log(value) * std::exp(of_curve.deviation * doublings * draw.drift);
   // What may exceed 1 may also gain.
   loss += draw.new_loss * doublings * (has_limit || draw.drift > 0 ? 1 : -1);
-  loss += std::hypot(own_error_, scatter * LogShape(value)) * draw.noise;
+  loss += std::hypot(own_error_, of_curve.scatter * LogShape(value)) * draw.noise;
   return std::exp(-(has_limit ? std::max(0.0, loss) : loss));
 }
 
 std::vector<double> FactorDraws::CurvesAt(double cores) const {
-  std::vector<double> values;
+  std::vector<double> of_curves, values;
+  of_curves.reserve(curves_.size());
+  for (const Curve& curve : curves_) of_curves.push_back(curve.member->Evaluate(cores, *curve.parameters));
   values.reserve(draws_.size());
-  for (const Draw& draw : draws_) values.push_back(draw.member->Evaluate(cores, *draw.parameters));
+  for (const Draw& draw : draws_) values.push_back(of_curves[draw.curve]);
   return values;
 }
 
@@ -60,23 +64,21 @@ std::vector<double> FactorDraws::At(double cores) const {
   std::vector<double> values = CurvesAt(cores);
   const double doublings = Doublings(cores, anchor_);
   for (std::size_t i = 0; i < values.size(); ++i) {
-    values[i] = Disturb(draws_[i], draws_[i].scatter, values[i], doublings);
+    values[i] = Disturb(draws_[i], draws_[i], values[i], doublings);
   }
   return values;
 }
 
 double FactorDraws::LogDeviation(std::size_t draw, double value, double cores) const {
   const double scatter = std::hypot(own_error_, draws_[draw].scatter * LogShape(value));
-  return std::hypot(scatter, intervals_.DriftAt(draws_[draw].scatter) * Doublings(cores, anchor_) * std::log(value));
+  return std::hypot(scatter, draws_[draw].deviation * Doublings(cores, anchor_) * std::log(value));
 }
 
-double FactorDraws::CurveAfter(std::size_t draw, double at_cores, double at_run, double outcome, double run) const {
-  const double loss = -std::log(at_run), seen = -std::log(outcome);
-  if (!(loss * seen > 0)) return at_cores;  // no multiple of the loss explains the outcome
-  const double drift = intervals_.DriftAt(draws_[draw].scatter) * Doublings(run, anchor_) * loss;
-  const double scatter = std::hypot(own_error_, draws_[draw].scatter * LogShape(at_run));
-  const double of_drift = drift * drift / (drift * drift + scatter * scatter);
-  return std::exp(std::log(at_cores) * std::pow(seen / loss, of_drift));
+FactorDraws::Learning FactorDraws::LearningAt(std::size_t draw, double value, double run) const {
+  const double loss = -std::log(value);
+  const double drift = draws_[draw].deviation * Doublings(run, anchor_) * loss;
+  const double scatter = std::hypot(own_error_, draws_[draw].scatter * LogShape(value));
+  return {loss, drift * drift / (drift * drift + scatter * scatter)};
 }
 
 std::vector<double> FactorDraws::AfterRun(const std::vector<double>& curves, const std::vector<std::size_t>& chosen,
@@ -85,9 +87,14 @@ std::vector<double> FactorDraws::AfterRun(const std::vector<double>& curves, con
   std::vector<double> values;
   values.reserve(draws_.size());
   for (std::size_t i = 0; i < draws_.size(); ++i) {
-    values.push_back(Disturb(draws_[i], draws_[chosen[i]].scatter, curves[i], doublings));
+    values.push_back(Disturb(draws_[i], draws_[chosen[i]], curves[i], doublings));
   }
   return values;
+}
+
+double CurveAfter(double at_cores, const FactorDraws::Learning& learning, double seen_loss) {
+  if (!(learning.loss * seen_loss > 0)) return at_cores;  // no multiple of the loss explains the outcome
+  return std::exp(std::log(at_cores) * std::pow(seen_loss / learning.loss, learning.of_drift));
 }
 
 }  // namespace farscale

@@ -31,31 +31,44 @@ class FactorDraws {
   // Standard deviation of ln y of a new run around a curve that has `value` there, drift included.
   double LogDeviation(std::size_t draw, double value, double cores) const;
 
-  // The curve of a draw at `cores` once a run at `run` cores has measured `outcome`, where the curve has the values
-  // `at_cores` and `at_run`: of the difference, the part that is drift stays, and the rest is scatter of that run.
-  double CurveAfter(std::size_t draw, double at_cores, double at_run, double outcome, double run) const;
+  // What a run at `run` cores would say of the curve of a draw, which has `value` there: see CurveAfter.
+  struct Learning {
+    double loss = 0;      // -ln value
+    double of_drift = 0;  // part of a difference to the run that is drift and stays; the rest is scatter of that run
+  };
+  Learning LearningAt(std::size_t draw, double value, double run) const;
   // The same as At once a run at `run` cores is known: draw i has the value curves[i] of draw chosen[i], and drifts
   // from that run on.
   std::vector<double> AfterRun(const std::vector<double>& curves, const std::vector<std::size_t>& chosen, double cores,
                                double run) const;
 
  private:
-  struct Draw {
+  struct Curve {
     const Member* member;
     const std::vector<double>* parameters;
+  };
+  struct Draw {
+    std::size_t curve;  // in curves_
     double scatter;
-    double drift;     // standard normal
-    double new_loss;  // by doubling
-    double noise;     // standard normal
+    double deviation;  // of the drift of ln(-ln y) by doubling
+    double drift;      // standard normal
+    double new_loss;   // by doubling
+    double noise;      // standard normal
   };
 
-  double Disturb(const Draw& draw, double scatter, double value, double doublings) const;
+  // `of_curve`: the draw whose scatter and deviation hold.
+  double Disturb(const Draw& draw, const Draw& of_curve, double value, double doublings) const;
 
   const Ensemble& ensemble_;
   IntervalConstants intervals_;
   double anchor_ = 0;     // cores of the largest run
   double own_error_ = 0;  // of a run, of ln y
+  std::vector<Curve> curves_;  // each once
   std::vector<Draw> draws_;
 };
+
+// The curve of a draw with the value `at_cores`, once it has learnt from a run with `seen_loss`, which is -ln of what the
+// run has measured.
+double CurveAfter(double at_cores, const FactorDraws::Learning& learning, double seen_loss);
 
 }  // namespace farscale

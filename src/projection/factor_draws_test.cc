@@ -190,9 +190,9 @@ TEST(FactorDraws, WhatARunShowsIsDriftOrScatter) {
   const Ensemble ensemble = Constants({{value, 1, 0.036}}, 1.0);
   const FactorDraws draws(ensemble, kIntervals, 1);
   const double expected = std::exp(-0.4 * std::pow(1.5, 0.002704 / (0.002704 + 0.000081)));
-  EXPECT_NEAR(draws.CurveAfter(0, std::exp(-0.4), value, outcome, 256), expected, 1e-9);
-  EXPECT_NEAR(draws.CurveAfter(0, std::exp(-0.4), value, outcome, 64), std::exp(-0.4), 1e-12);
-  EXPECT_EQ(draws.CurveAfter(0, 0.7, value, 1, 256), 0.7);
+  EXPECT_NEAR(CurveAfter(std::exp(-0.4), draws.LearningAt(0, value, 256), -std::log(outcome)), expected, 1e-9);
+  EXPECT_NEAR(CurveAfter(std::exp(-0.4), draws.LearningAt(0, value, 64), -std::log(outcome)), std::exp(-0.4), 1e-12);
+  EXPECT_EQ(CurveAfter(0.7, draws.LearningAt(0, value, 256), 0), 0.7);
 }
 
 // After a run at 64 cores or less nothing is new but what was chosen; after one at the target, no drift is left.

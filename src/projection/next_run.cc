@@ -11,9 +11,10 @@ constexpr std::size_t kAssumedOutcomes = 12;  // of a run; chosen, to bound the 
 constexpr std::size_t kMostChoices = 6;       // chosen: as many as reports list
 
 double WidthOf(std::vector<double> draws) {
-  std::sort(draws.begin(), draws.end());
   const auto at = [&](double share) {
-    return draws[static_cast<std::size_t>(share * static_cast<double>(draws.size() - 1))];
+    const auto place = draws.begin() + static_cast<std::ptrdiff_t>(share * static_cast<double>(draws.size() - 1));
+    std::nth_element(draws.begin(), place, draws.end());
+    return *place;
   };
   return at(0.9) - at(0.1);
 }
@@ -33,27 +34,59 @@ int PowerOf(const std::vector<double>& cores) {
   return ArePowers(cores, 3) ? 3 : ArePowers(cores, 2) ? 2 : 1;
 }
 
-// Which draws stand for what is believed after a run has shown `outcome` where the curves have `curves`: as many as
-// before, each as often as it agrees, evenly spaced through the weights.
-std::vector<std::size_t> Agreeing(const FactorDraws& draws, const std::vector<double>& curves, double outcome,
-                                  double cores) {
-  std::vector<double> passed;
-  double sum = 0;
-  for (std::size_t i = 0; i < curves.size(); ++i) {
-    const double deviation = draws.LogDeviation(i, curves[i], cores);
-    const double distance = std::log(outcome / curves[i]) / deviation;
-    sum += std::exp(-distance * distance / 2) / deviation;
-    passed.push_back(sum);
+// What a run at a number of cores says of the draws of one factor, whatever it measures.
+class RunOfFactor {
+ public:
+  RunOfFactor(const FactorDraws& draws, double cores) : outcomes_(draws.At(cores)) {
+    const std::vector<double> curves = draws.CurvesAt(cores);
+    for (std::size_t i = 0; i < curves.size(); ++i) {
+      log_curves_.push_back(std::log(curves[i]));
+      deviations_.push_back(draws.LogDeviation(i, curves[i], cores));
+      learning_.push_back(draws.LearningAt(i, curves[i], cores));
+    }
   }
-  std::vector<std::size_t> chosen;
-  std::size_t at = 0;
-  for (std::size_t i = 0; i < curves.size(); ++i) {
-    const double position = (static_cast<double>(i) + 0.5) / static_cast<double>(curves.size()) * sum;
-    while (at + 1 < passed.size() && !(passed[at] > position)) ++at;
-    chosen.push_back(sum > 0 && std::isfinite(sum) ? at : i);
+
+  // Which draws stand for what is believed after the run has shown what draw `drawn` would: as many as before, each as
+  // often as it agrees, evenly spaced through the weights.
+  std::vector<std::size_t> Agreeing(std::size_t drawn) const {
+    const double log_outcome = std::log(outcomes_[drawn]);
+    std::vector<double> passed;
+    passed.reserve(log_curves_.size());
+    double sum = 0;
+    for (std::size_t i = 0; i < log_curves_.size(); ++i) {
+      const double distance = (log_outcome - log_curves_[i]) / deviations_[i];
+      sum += std::exp(-distance * distance / 2) / deviations_[i];
+      passed.push_back(sum);
+    }
+    std::vector<std::size_t> chosen;
+    chosen.reserve(passed.size());
+    std::size_t at = 0;
+    for (std::size_t i = 0; i < passed.size(); ++i) {
+      const double position = (static_cast<double>(i) + 0.5) / static_cast<double>(passed.size()) * sum;
+      while (at + 1 < passed.size() && !(passed[at] > position)) ++at;
+      chosen.push_back(sum > 0 && std::isfinite(sum) ? at : i);
+    }
+    return chosen;
   }
-  return chosen;
-}
+
+  // The curves of the chosen draws at the target, where all draws have the curves `at_target`, after the same.
+  std::vector<double> CurvesAfter(std::size_t drawn, const std::vector<std::size_t>& chosen,
+                                  const std::vector<double>& at_target) const {
+    const double seen_loss = -std::log(outcomes_[drawn]);
+    std::vector<double> curves;
+    curves.reserve(chosen.size());
+    std::size_t last = learning_.size();
+    for (const std::size_t i : chosen) {
+      curves.push_back(i == last ? curves.back() : CurveAfter(at_target[i], learning_[i], seen_loss));
+      last = i;
+    }
+    return curves;
+  }
+
+ private:
+  std::vector<double> outcomes_, log_curves_, deviations_;  // one a draw
+  std::vector<FactorDraws::Learning> learning_;
+};
 
 // The expected width at the target after a run.
 class RunRanking {
@@ -63,22 +96,16 @@ class RunRanking {
   }
 
   double WidthAfter(double cores) const {
-    std::vector<std::vector<double>> curves, outcomes;
-    for (const FactorDraws* factor : factors_) {
-      curves.push_back(factor->CurvesAt(cores));
-      outcomes.push_back(factor->At(cores));
-    }
+    std::vector<RunOfFactor> runs;
+    for (const FactorDraws* factor : factors_) runs.emplace_back(*factor, cores);
     double sum = 0;
     for (std::size_t k = 0; k < kAssumedOutcomes; ++k) {
       const std::size_t drawn = k * kFactorDraws / kAssumedOutcomes;  // draws are in no order
       std::vector<double> product(kFactorDraws, 1.0);
       for (std::size_t f = 0; f < factors_.size(); ++f) {
-        const std::vector<std::size_t> chosen = Agreeing(*factors_[f], curves[f], outcomes[f][drawn], cores);
-        std::vector<double> believed;
-        for (const std::size_t i : chosen) {
-          believed.push_back(factors_[f]->CurveAfter(i, at_target_[f][i], curves[f][i], outcomes[f][drawn], cores));
-        }
-        const std::vector<double> after = factors_[f]->AfterRun(believed, chosen, target_, cores);
+        const std::vector<std::size_t> chosen = runs[f].Agreeing(drawn);
+        const std::vector<double> after =
+            factors_[f]->AfterRun(runs[f].CurvesAfter(drawn, chosen, at_target_[f]), chosen, target_, cores);
         for (std::size_t i = 0; i < kFactorDraws; ++i) product[i] *= after[i];
       }
       sum += WidthOf(std::move(product));

@@ -119,7 +119,10 @@ class PhaseProjector {
     }
     WeighGrown();
     for (const auto& [factor, predictor] : predictors_) {
-      for (const double cores : grid_) drawn_[factor].push_back(predictor.DrawsAt(cores));
+      for (const double cores : grid_) {
+        drawn_[factor].push_back(predictor.DrawsAt(cores));
+        values_[factor].push_back(predictor.ValueAt(cores));
+      }
     }
     if (result_.fitted_cores.size() < 2) {
       result_.obstacle = result_.fitted_cores.empty() ? "no run lies within the training range"
@@ -209,10 +212,10 @@ class PhaseProjector {
     grid_.erase(std::unique(grid_.begin(), grid_.end()), grid_.end());
   }
 
-  // Product of fitted factors.
-  double ValueAt(const std::vector<Factor>& parts, double cores) const {
+  // Product of fitted factors at a place of the grid.
+  double ValueAt(const std::vector<Factor>& parts, std::size_t place) const {
     double product = 1;
-    for (const Factor part : parts) product *= predictors_.at(part).ValueAt(cores);
+    for (const Factor part : parts) product *= values_.at(part)[place];
     return product;
   }
 
@@ -242,7 +245,7 @@ class PhaseProjector {
       for (std::size_t i = 0; i < draws.size(); ++i) draws[i] *= of_part[i];
     }
     std::sort(draws.begin(), draws.end());
-    const double cores = grid_[place], product = ValueAt(parts, cores);
+    const double cores = grid_[place], product = ValueAt(parts, place);
     const auto interval = [&](double coverage) {
       const IntervalBounds bounds = IntervalOf(draws, coverage, product);
       return IntervalBounds{in_unit(bounds.low, cores), in_unit(bounds.high, cores)};
@@ -444,6 +447,7 @@ class PhaseProjector {
   std::optional<GrownFactors> grown_;
   std::map<Factor, FactorPredictor> predictors_;              // of every one of use
   std::map<Factor, std::vector<std::vector<double>>> drawn_;  // of every one of use, at each place of the grid
+  std::map<Factor, std::vector<double>> values_;              // the same
 };
 
 }  // namespace
