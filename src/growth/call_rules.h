@@ -165,6 +165,10 @@ CallRules WithSmallExtents(const CallRules& of_one_run, std::int32_t small_exten
 // [program_search.h].
 CallRules FindCallRules(const std::vector<RunCalls>& runs);
 
+// Rules under other layouts than those of `best` which explain the runs as fully and are as regular a series, where
+// `best` explains all.
+std::vector<CallRules> FindRivalRules(const std::vector<RunCalls>& runs, const CallRules& best);
+
 // A class with one rank in every run leaves rules open: the last of 4 × 2 and 4 × 4 ranks is 4 before the fourth one,
 // too, and tag 7 of rank 7 is constant or the number of the rank. Where several are left, that one goes first which
 // clearly more classes with ranks of several runs have for such calls [common_rules.cc].

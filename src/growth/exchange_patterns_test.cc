@@ -13,6 +13,7 @@
 #include "growth/grown_trace.h"
 #include "growth/growth_model.h"
 #include "growth/iteration_budget.h"
+#include "growth/rival_layouts.h"
 #include "growth/rule_shares.h"
 #include "support/exchange_patterns.h"
 #include "support/learned_growth.h"
@@ -51,6 +52,7 @@ void ExpectGrownOrRefused(const test::ExchangePattern& pattern) {
   std::string refusal = model.rules.Suffice() ? WhyAmbiguous(model)
                                               : fmt::format("{:.1f} % explained, {:.1f} % confirmed",
                                                             100 * model.rules.Share(), 100 * model.rules.Confirmed());
+  if (refusal.empty()) refusal = WhyContested(model);
   for (const std::int32_t target : pattern.targets) {
     if (!refusal.empty()) break;
     const Outcome outcome = GrowTo(model, program, target);

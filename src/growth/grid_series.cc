@@ -162,6 +162,8 @@ RankGrid ContinueSeries(const std::vector<RankGrid>& series, std::int64_t ranks)
   return Nearest(series, ranks, [&](std::int64_t tried) { return GridFor(series, course, tried); });
 }
 
+bool IsRegular(const std::vector<RankGrid>& series) { return Foresees(series, false) || Foresees(series, true); }
+
 RankGrid LayoutFor(const CallRules& rules, std::int64_t ranks) {
   if (!rules.scheme.is_lifted) return ContinueSeries(rules.grids, ranks);
   const std::int64_t of_run = rules.grids.back().size();

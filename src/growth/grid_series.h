@@ -15,6 +15,9 @@ namespace farscale {
 // are no continuation of it: then that of the nearest number of ranks which has one.
 RankGrid ContinueSeries(const std::vector<RankGrid>& series, std::int64_t ranks);
 
+// Whether each layout of the series is one that the others let expect.
+bool IsRegular(const std::vector<RankGrid>& series);
+
 // The layout for so many ranks, or the nearest number that has one: the next of the series, or copies of a lifted run.
 RankGrid LayoutFor(const CallRules& rules, std::int64_t ranks);
 

@@ -2,12 +2,16 @@
 #include <algorithm>
 #include <cmath>
 #include <functional>
+#include <iterator>
 #include <limits>
 #include <numeric>
 #include <optional>
+#include <set>
+#include <vector>
 
 #include "base/parallel.h"
 #include "growth/call_rules.h"
+#include "growth/grid_series.h"
 #include "growth/layout_search.h"
 #include "growth/program_search.h"
 
@@ -89,11 +93,25 @@ struct Found {
   std::optional<Start> hopeless;
 };
 
+// With layouts of the other runs beside that of the largest one.
+CallRules OfAllRuns(const std::vector<RunCalls>& runs, const std::vector<RankGrid>& rows, const Start& start,
+                    std::size_t dimensions) {
+  const std::vector<RankGrid> grids = GridsBeside(runs, rows, start.rules, 0, dimensions);
+  CallRules rules = start.rules;
+  for (std::size_t run = runs.size() - 1; run-- > 0;) rules = AddRunBefore(rules, runs[run], grids[run]);
+  return rules;
+}
+
+std::vector<RankGrid> RowsOf(const std::vector<RunCalls>& runs) {
+  std::vector<RankGrid> rows;
+  for (const RunCalls& run : runs) rows.push_back(RowOf(run));
+  return rows;
+}
+
 // Takes what explains more than the best, or as much more plainly.
 void Search(const std::vector<RunCalls>& runs, bool has_lines, Found& found) {
   const std::uint64_t most_missed = MostMissed(runs);
-  std::vector<RankGrid> rows;
-  for (const RunCalls& run : runs) rows.push_back(RowOf(run));
+  const std::vector<RankGrid> rows = RowsOf(runs);
   std::optional<CallRules>& best = found.best;
   for (const std::size_t dimensions : DimensionsToTry(runs)) {
     if (best && IsPerfect(*best)) break;
@@ -102,16 +120,47 @@ void Search(const std::vector<RunCalls>& runs, bool has_lines, Found& found) {
         if (!found.hopeless || start.rules.Share() > found.hopeless->rules.Share()) found.hopeless = start;
         continue;
       }
-      const std::vector<RankGrid> grids = GridsBeside(runs, rows, start.rules, 0, dimensions);
-      CallRules rules = start.rules;
-      for (std::size_t run = runs.size() - 1; run-- > 0;) rules = AddRunBefore(rules, runs[run], grids[run]);
+      CallRules rules = OfAllRuns(runs, rows, start, dimensions);
       if (!best || IsBetter(rules, *best)) best = std::move(rules);
       if (IsPerfect(*best)) break;
     }
   }
 }
 
+// Of every layout those larger than one, which make it what it is.
+using Extents = std::vector<std::vector<std::int32_t>>;
+Extents ExtentsOf(const std::vector<RankGrid>& grids) {
+  Extents all;
+  for (const RankGrid& grid : grids) {
+    std::vector<std::int32_t>& extents = all.emplace_back();
+    std::ranges::copy_if(grid.extents, std::back_inserter(extents), [](std::int32_t extent) { return extent > 1; });
+  }
+  return all;
+}
+
 }  // namespace
+
+std::vector<CallRules> FindRivalRules(const std::vector<RunCalls>& runs, const CallRules& best) {
+  const bool is_recorded =
+      std::ranges::all_of(runs, [](const RunCalls& run) { return run.named || !run.recorded.empty(); });
+  constexpr double kWellConfirmed = 0.9;  // chosen: corners of small layouts are seen once
+  if (!IsPerfect(best) || best.grids.back().HasTwo() || is_recorded) return {};
+  const std::vector<RankGrid> rows = RowsOf(runs);
+  std::vector<RankGrid> tried = {best.grids.back()};
+  std::set<Extents> known = {ExtentsOf(best.grids)};
+  std::vector<CallRules> rivals;
+  for (const std::size_t dimensions : DimensionsToTry(runs)) {
+    for (const Start& start : Starts(runs.back(), dimensions, best.scheme.has_lines, MostMissed(runs))) {
+      const RankGrid& grid = start.rules.grids.front();
+      if (start.Rounded() < 1e4 || std::ranges::find(tried, grid) != tried.end()) continue;
+      tried.push_back(grid);
+      CallRules rules = OfAllRuns(runs, rows, start, dimensions);
+      const bool is_as_good = rules.Share() == 1 && rules.Confirmed() >= kWellConfirmed && IsRegular(rules.grids);
+      if (is_as_good && known.insert(ExtentsOf(rules.grids)).second) rivals.push_back(std::move(rules));
+    }
+  }
+  return rivals;
+}
 
 // On two grids, a row can also be a block of as many ranks; so blocks come after all grids.
 CallRules FindCallRules(const std::vector<RunCalls>& runs) {

@@ -99,7 +99,8 @@ class FreeProblem {
   int NumResiduals() const { return static_cast<int>(residuals_.count()); }
   int NumParameters() const { return static_cast<int>(free_.size()); }
 
-  // The derivatives column by column. Where the curve is not defined the residuals are infinite, and the step is refused.
+  // The derivatives column by column. Where the curve is not defined the residuals are infinite, and the step is
+  // refused.
   bool operator()(const double* inner, double* residuals, double* jacobian) const {
     std::vector<double> parameters = OuterOf(inner);
     const std::size_t count = residuals_.count();
@@ -254,7 +255,8 @@ bool WantsInside(const Residuals& residuals, const std::vector<ParameterBounds>&
   for (std::size_t i = 0; i < residuals.count(); ++i) {
     gradient += residuals.At(i, parameters) * residuals.DerivativeAt(i, parameter, parameters);
   }
-  const bool at_lower = parameters[parameter] - bounds[parameter].lower < bounds[parameter].upper - parameters[parameter];
+  const bool at_lower =
+      parameters[parameter] - bounds[parameter].lower < bounds[parameter].upper - parameters[parameter];
   return at_lower ? gradient < 0 : gradient > 0;
 }
 
@@ -266,7 +268,8 @@ LeastSquares Refine(const Residuals& residuals, const std::vector<ParameterBound
   std::vector<std::size_t> free, held;
   for (std::size_t i = 0; i < bounds.size(); ++i) {
     const double width = std::isfinite(bounds[i].upper) ? bounds[i].upper - bounds[i].lower : 1;
-    const bool low = start[i] - bounds[i].lower < kNearBound * width, high = bounds[i].upper - start[i] < kNearBound * width;
+    const bool low = start[i] - bounds[i].lower < kNearBound * width,
+               high = bounds[i].upper - start[i] < kNearBound * width;
     (low || high ? held : free).push_back(i);
     if (low || high) start[i] = low ? bounds[i].lower : bounds[i].upper;
   }

@@ -35,13 +35,13 @@ struct LeastSquares {
 
 // The best of what is reached from all starts of the model: the line through its transformed values, if it has one, and
 // every combination of the starts of its parameters. All starts are searched in parameters without bounds, into which
-// those with bounds are transformed [James75]. Each distinct minimum is then refined, with the parameters at their bounds
-// held there.
+// those with bounds are transformed [James75]. Each distinct minimum is then refined, with the parameters at their
+// bounds held there.
 LeastSquares SolveLeastSquares(const ScalingModel& model, int dimension, const std::vector<WeightedPoint>& points,
                                const std::vector<ParameterBounds>& bounds);
 
-// Derivatives of minus the curve at the points by the parameters, every row times the root of its weight; a row a point.
-// Not finite where the curve is not.
+// Derivatives of minus the curve at the points by the parameters, every row times the root of its weight; a row a
+// point. Not finite where the curve is not.
 Eigen::MatrixXd JacobianOf(const ScalingModel& model, int dimension, const std::vector<WeightedPoint>& points,
                            const std::vector<double>& parameters);
 

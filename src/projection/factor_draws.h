@@ -61,14 +61,14 @@ class FactorDraws {
 
   const Ensemble& ensemble_;
   IntervalConstants intervals_;
-  double anchor_ = 0;     // cores of the largest run
-  double own_error_ = 0;  // of a run, of ln y
+  double anchor_ = 0;          // cores of the largest run
+  double own_error_ = 0;       // of a run, of ln y
   std::vector<Curve> curves_;  // each once
   std::vector<Draw> draws_;
 };
 
-// The curve of a draw with the value `at_cores`, once it has learnt from a run with `seen_loss`, which is -ln of what the
-// run has measured.
+// The curve of a draw with the value `at_cores`, once it has learnt from a run with `seen_loss`, which is -ln of what
+// the run has measured.
 double CurveAfter(double at_cores, const FactorDraws::Learning& learning, double seen_loss);
 
 }  // namespace farscale

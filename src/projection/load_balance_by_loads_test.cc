@@ -98,7 +98,8 @@ TEST(LoadBalanceByLoads, ExpectedLargestOfNormalValues) {
 // Many ranks are the largest, so that half of them have it, too: load balance stays but for the prior of 8 ranks to
 // 24, a quarter of normal growth.
 TEST(LoadBalanceByLoads, LevelsOffWhereManyRanksAreTheLargest) {
-  const auto by_loads = LoadBalanceByLoads::From({RowWithLoads(6, 0.8), RowWithLoads(12, 0.8), RowWithLoads(24, 0.8, 1.25)}, 1);
+  const auto by_loads =
+      LoadBalanceByLoads::From({RowWithLoads(6, 0.8), RowWithLoads(12, 0.8), RowWithLoads(24, 0.8, 1.25)}, 1);
   ASSERT_TRUE(by_loads);
   const double growth = 1 + 8.0 / 32 * (ExpectedLargestNormal(96) / ExpectedLargestNormal(24) - 1);
   EXPECT_NEAR(1 / by_loads->ValueAt(96) - 1, 0.25 * growth, 0.02);
@@ -120,7 +121,8 @@ TEST(LoadBalanceByLoads, GrowsAsTheLargestOfNormalLoads) {
 
 // One rank sticks out: half of the ranks have it half of the time. It does so by as much in all runs, and will.
 TEST(LoadBalanceByLoads, SingleRankStaysWhatItIs) {
-  const auto by_loads = LoadBalanceByLoads::From({RowWithLoads(8, 0.8, 1.125), RowWithLoads(16, 0.8, 1.125), RowWithLoads(64, 0.8, 1.125)}, 1);
+  const auto by_loads = LoadBalanceByLoads::From(
+      {RowWithLoads(8, 0.8, 1.125), RowWithLoads(16, 0.8, 1.125), RowWithLoads(64, 0.8, 1.125)}, 1);
   ASSERT_TRUE(by_loads);
   EXPECT_DOUBLE_EQ(by_loads->ValueAt(1024), 0.8);
 }
@@ -131,7 +133,7 @@ TEST(LoadBalanceByLoads, GrowingSpreadGoesOn) {
   for (const double ranks : {8., 32., 128., 512.}) {
     const auto excess = [](double count) { return 0.01 * std::sqrt(count) * ExpectedLargestNormal(count); };
     rows.push_back(RowWithLoads(static_cast<std::int64_t>(ranks), 1 / (1 + excess(ranks)),
-                       1 + excess(ranks) * ExpectedLargestNormal(ranks / 2) / ExpectedLargestNormal(ranks)));
+                                1 + excess(ranks) * ExpectedLargestNormal(ranks / 2) / ExpectedLargestNormal(ranks)));
   }
   const auto growing = LoadBalanceByLoads::From(rows, 1);
   const auto constant = LoadBalanceByLoads::From({rows.back(), rows.back(), rows.back()}, 1);
@@ -146,7 +148,8 @@ TEST(LoadBalanceByLoads, GrowingSpreadGoesOn) {
 // variance falls from 4/5 to 1/17. The rest, noise, has grown by √(16/17 / (1/5)) = 2.2 and is nearly all of it now:
 // its trend decides. With the parts exchanged the persistent loads grow, and it is theirs.
 TEST(LoadBalanceByLoads, PersistentLoadsAndNoiseHaveTrendsOfTheirOwn) {
-  std::vector<FactorRow> rows = {RowWithLoads(8, 0.8, 1.2), RowWithLoads(16, 0.8, 1.2), RowWithLoads(64, 0.8, 1.2), RowWithLoads(256, 0.8, 1.2)};
+  std::vector<FactorRow> rows = {RowWithLoads(8, 0.8, 1.2), RowWithLoads(16, 0.8, 1.2), RowWithLoads(64, 0.8, 1.2),
+                                 RowWithLoads(256, 0.8, 1.2)};
   const double together = LoadBalanceByLoads::From(rows, 1)->ValueAt(4096);
   std::vector<FactorRow> exchanged = rows;
   for (std::size_t i = 0; i < rows.size(); ++i) {
@@ -170,7 +173,8 @@ TEST(LoadBalanceByLoads, EqualLoadsStayEqual) {
 
 TEST(LoadBalanceByLoads, NothingWithoutLoadsOrWithFewCounts) {
   EXPECT_FALSE(LoadBalanceByLoads::From({RowWithLoads(4, 0.9), RowWithLoads(8, 0.8), RowWithLoads(16, 0.7)}, 1));
-  EXPECT_FALSE(LoadBalanceByLoads::From({RowWithLoads(4, 0.9, 1.1), RowWithLoads(8, 0.8, 1.1), RowWithLoads(16, 0.7)}, 1));
+  EXPECT_FALSE(
+      LoadBalanceByLoads::From({RowWithLoads(4, 0.9, 1.1), RowWithLoads(8, 0.8, 1.1), RowWithLoads(16, 0.7)}, 1));
   EXPECT_FALSE(LoadBalanceByLoads::From({RowWithLoads(8, 0.8, 1.1), RowWithLoads(16, 0.7, 1.2)}, 1));
   EXPECT_FALSE(LoadBalanceByLoads::From({}, 1));
 }

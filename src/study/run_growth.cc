@@ -17,6 +17,7 @@
 #include "growth/grown_times.h"
 #include "growth/grown_trace.h"
 #include "growth/iteration_budget.h"
+#include "growth/rival_layouts.h"
 #include "growth/rule_shares.h"
 #include "replay/replayed_trace.h"
 #include "study/measure_run.h"
@@ -143,6 +144,7 @@ class PhaseGrower {
       return std::move(result_);
     }
     result_.refusal = WhyAmbiguous(model);
+    if (result_.refusal.empty()) result_.refusal = WhyContested(model);
     if (!result_.refusal.empty()) return std::move(result_);
     result_.repeated = Repeat(model);
     result_.refusal = WhyUnlike(result_.repeated);

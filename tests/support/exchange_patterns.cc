@@ -323,6 +323,14 @@ void ComputeAroundRing(SpmdRank& rank) {
   }
 }
 
+// Along the slowest of three dimensions, which grow in turn. Its 2, 4 and 4 ranks could be those of two dimensions.
+void ShiftInOneOfThree(SpmdRank& rank) {
+  const std::int32_t doublings = Log2(rank.ranks()), x = 1 << (doublings + 2) / 3, stride = rank.ranks() / x;
+  rank.Compute(1000);
+  const std::int32_t to = rank.rank() + stride, from = rank.rank() - stride;
+  rank.SendReceive(to < rank.ranks() ? to : -1, from >= 0 ? from : -1, 800, 1);
+}
+
 }  // namespace
 
 std::vector<ExchangePattern> ExchangePatterns() {
@@ -350,6 +358,7 @@ std::vector<ExchangePattern> ExchangePatterns() {
           {"half as often", ShiftHalfAsOften, even, {64, 128}, false},
           {"middle root", BroadcastOfMiddle, powers, {128, 256}, false},
           {"shift by a third", ShiftByThird, {8, 11, 16}, {64, 128}, false},
+          {"shift in one of three", ShiftInOneOfThree, powers, {64, 128}, false},
           {"shift with remainder", ShiftWithRemainder, {8, 12, 18}, {72, 144}},
           {"remap, strong", [](SpmdRank& rank) { Remap(rank, true); }, powers, {128, 256}, false},
           {"remap, weak", [](SpmdRank& rank) { Remap(rank, false); }, {16, 32, 64}, {256, 512}, false},
