@@ -5,6 +5,7 @@
 """
 
 import csv
+import fcntl
 import functools
 import gzip
 import io
@@ -12,11 +13,14 @@ import hashlib
 import json
 import os
 import pathlib
+import pty
 import re
 import shutil
 import stat
+import struct
 import subprocess
 import tempfile
+import termios
 import tomllib
 import unittest
 
@@ -36,6 +40,24 @@ def read_csv(text):
 def farscale(*arguments, cwd=None, env=None, input=None):
     return subprocess.run([PROGRAM, *map(str, arguments)], capture_output=True, text=True, cwd=cwd, timeout=120,
                           env={**os.environ, **(env or {})}, input=input)
+
+
+def on_terminal(*arguments, columns, cwd=None, env=None):
+    """What the program shows on a terminal of so many columns, outputs and progress together."""
+    ours, its = pty.openpty()
+    fcntl.ioctl(its, termios.TIOCSWINSZ, struct.pack("HHHH", 40, columns, 0, 0))
+    process = subprocess.Popen([PROGRAM, *map(str, arguments)], stdin=its, stdout=its, stderr=its, cwd=cwd,
+                               env={**{key: value for key, value in os.environ.items() if key != "NO_COLOR"}, **(env or {})})
+    os.close(its)
+    shown = b""
+    try:
+        while chunk := os.read(ours, 65536):
+            shown += chunk
+    except OSError:  # the program has closed the other end
+        pass
+    os.close(ours)
+    process.wait(timeout=120)
+    return shown.decode()
 
 
 @functools.cache
@@ -453,12 +475,31 @@ class Phases(CliTest):
 class Run(CliTest):
     def test_report_with_every_form(self):
         result = self.run_ok("run", LU / "study.toml", "-o", self.folder / "out")
-        self.assertIn("32 cores (largest run): parallel efficiency 0.816", result.stdout)
+        self.assertRegex(result.stdout, r"\niteration +0\.816 @ 32 +serialization +128: 1\.68 ms \(1\.55–2\.03\) ")
+        self.assertLessEqual(max(map(len, result.stdout.splitlines())), 100 + len(str(self.folder)))
+        self.assertEqual(result.stdout.count("Fitted to 5 core counts (2–32)."), 1)
+        self.assertNotIn("\033", result.stdout)
         self.assertEqual(result.stderr, "")  # no progress when stderr is not a terminal
         names = sorted(p.name for p in (self.folder / "out").iterdir())
         self.assertEqual(names, ["factors.csv", "figures", "projection.csv", "report.html", "report.md",
                                  "results.json"])
-        self.assertEqual(self.run_ok("run", LU / "study.toml", "-o", self.folder / "out", "-q").stdout, "")
+        paths = self.run_ok("run", LU / "study.toml", "-o", self.folder / "out", "-q").stdout.splitlines()
+        self.assertEqual(sorted(pathlib.Path(path).name for path in paths), sorted(set(names) - {"figures"}))
+        said = self.run_ok("run", LU / "study.toml", "-o", self.folder / "out", "-v").stdout
+        self.assertIn("32 cores (largest run): parallel efficiency 0.816", said)
+
+    def test_colours_on_request_alone(self):
+        run = ["run", LU / "study.toml", "-o", self.folder / "out"]
+        self.assertIn("\033[32m0.816\033[0m", self.run_ok(*run, "--color", "always", env={"NO_COLOR": "1"}).stdout)
+        self.assertNotIn("\033", self.run_ok(*run, "--color", "never").stdout)
+        self.assertIn("\033[32m0.816", on_terminal(*run, columns=100))
+        self.assertNotIn("\033[32m", on_terminal(*run, columns=100, env={"NO_COLOR": "1"}))
+
+    def test_width_of_the_terminal_is_respected(self):
+        said = on_terminal("run", LU / "study.toml", "-o", "out", "--color", "never", columns=50, cwd=self.folder)
+        said = said.rsplit("\033[K", 1)[-1]  # without progress
+        self.assertIn("iteration", said)
+        self.assertLessEqual(max(map(len, said.splitlines())), 50, said)
 
     def test_a_report_is_not_made_of_a_table(self):
         table = self.folder / "t.csv"
@@ -482,7 +523,7 @@ class Run(CliTest):
         (bad.parent / "traces/3.evt").unlink()
         study = self.study([LU_TRACES[0], LU_TRACES[1], bad, LU_TRACES[3]])
         result = self.fails(3, "files are missing", "run", study, "-o", self.folder / "out")
-        self.assertIn("16 cores (largest run): parallel efficiency", result.stdout)
+        self.assertRegex(result.stdout, r"\nssor_iter +0\.\d+ @ 16 ")
         report = (self.folder / "out/report.html").read_text()
         self.assertIn("Some runs could not be used", report)
         self.assertIn("3.evt (rank 3)", report)

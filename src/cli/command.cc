@@ -136,9 +136,9 @@ void Messages::Warning(const std::string& text) const {
 void Messages::Findings(const std::string& where, const std::vector<Finding>& findings) const {
   for (const Finding& finding : findings) {
     const std::string text = (where.empty() ? "" : where + ": ") + ToSentence(finding);
-    const bool is_bold = PutsAllInDoubt(finding) && isatty(STDERR_FILENO) != 0;
+    const bool is_bold = PutsAllInDoubt(finding) && IsColored(common_, STDERR_FILENO);
     if (finding.severity == Severity::kWarning) {
-      Warning(is_bold ? "\033[1m" + text + "\033[0m" : text);
+      Warning(is_bold ? Paint(text, Tone::kBold) : text);
     } else {
       Note(text);
     }
@@ -162,6 +162,15 @@ ProgressSink Messages::Progress() const {
       std::fflush(stderr);
     }
   };
+}
+
+bool IsColored(const Common& common, int file) {
+  if (common.color != "auto") return common.color == "always";
+  return FromEnvironment({"NO_COLOR"}).empty() && isatty(file) != 0;
+}
+
+TerminalStyle StyleOf(const Common& common) {
+  return {TerminalColumns(STDOUT_FILENO), IsColored(common, STDOUT_FILENO)};
 }
 
 void PrintError(const Error& error) { PrintLine(stderr, std::string("farscale: ") + error.what()); }

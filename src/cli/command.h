@@ -12,6 +12,7 @@
 
 #include "base/diagnostics.h"
 #include "base/error.h"
+#include "base/terminal.h"
 #include "study/run_study.h"
 #include "trace/trace_reader.h"
 
@@ -22,6 +23,7 @@ struct Common {
   int jobs = 0;  // 0: as many as the machine has cores
   bool quiet = false;
   bool verbose = false;
+  std::string color = "auto";        // or "always", "never"
   std::vector<std::string> program;  // that measure and trace run, with its arguments
 };
 
@@ -95,6 +97,12 @@ class Messages {
  private:
   const Common& common_;
 };
+
+// How text looks on standard output: as wide as its terminal, and coloured there unless --color or NO_COLOR
+// (https://no-color.org) says otherwise.
+TerminalStyle StyleOf(const Common& common);
+// Whether to colour what goes to an open file, such as STDERR_FILENO.
+bool IsColored(const Common& common, int file);
 
 // An error as one sentence on stderr.
 void PrintError(const Error& error);

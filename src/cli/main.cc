@@ -39,7 +39,8 @@ constexpr const char* kFooter =
     "Exit codes: 0 done or gate passed, 1 gate failed, 2 wrong usage or study file, 3 unreadable or damaged input,\n"
     "4 not enough data to answer, 5 cannot write.";
 
-constexpr const char* kCommonFooter = "Every command also takes -j/--jobs N, -q/--quiet and -v/--verbose.";
+constexpr const char* kCommonFooter =
+    "Every command also takes -j/--jobs N, -q/--quiet, -v/--verbose and --color WHEN.";
 
 void AddFooters(CLI::App& app) {
   app.footer(kFooter);
@@ -72,8 +73,10 @@ int Main(int argc, char** argv) {
   app.get_formatter()->column_width(32);
   Common common;
   app.add_option("-j,--jobs", common.jobs, "Threads to use (default: one a core)")->check(CLI::Range(1, 4096));
-  app.add_flag("-q,--quiet", common.quiet, "No progress and no warnings; errors only");
-  app.add_flag("-v,--verbose", common.verbose, "Also print notes on every run");
+  app.add_flag("-q,--quiet", common.quiet, "No progress and no warnings; run prints the paths of its files alone");
+  app.add_flag("-v,--verbose", common.verbose, "Also print notes on every run, and every sentence on every phase");
+  app.add_option("--color", common.color, "Colours: auto (on terminals, unless NO_COLOR is set), always or never")
+      ->check(CLI::IsMember({"auto", "always", "never"}));
   std::function<int()> action;
   CommandLine line{app, common, action};
   for (const auto add :

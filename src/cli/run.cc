@@ -3,11 +3,13 @@
 #include <filesystem>
 
 #include "base/files.h"
+#include "base/text.h"
 #include "cli/allocation_form.h"
 #include "cli/command.h"
-#include "report/key_results.h"
 #include "report/backtest.h"
 #include "report/comparison.h"
+#include "report/digest.h"
+#include "report/key_results.h"
 #include "report/summary.h"
 #include "report/report.h"
 #include "study/resources.h"
@@ -27,7 +29,8 @@ struct RunOptions {
   AllocationFormOptions allocation;
 };
 
-void PrintSummary(const Results& results, const Partials& texts) {
+// Every sentence of every phase.
+void PrintSentences(const Results& results, const Partials& texts) {
   const auto print = [](const std::vector<std::string>& sentences) {
     for (const std::string& sentence : sentences) fmt::print("  {}\n", sentence);
   };
@@ -40,6 +43,30 @@ void PrintSummary(const Results& results, const Partials& texts) {
     print(SummarizeComparison(results, series, phase, texts));
   }
   if (!results.projections.empty()) fmt::print("{}\n", texts.at("interval_note").text);
+}
+
+// What was written, in one line where it fits: "wrote report/report.html, report.md and results.json". Alone, a path a
+// line.
+void PrintFiles(const std::vector<std::filesystem::path>& files, const Common& common) {
+  if (common.verbose && !common.quiet) return PrintWritten(files, common);
+  std::vector<std::string> names;
+  for (const std::filesystem::path& file : files) {
+    if (file.parent_path().filename() == "figures") continue;
+    if (common.quiet) fmt::print("{}\n", file.string());
+    names.push_back(names.empty() ? file.string() : file.filename().string());
+  }
+  if (common.quiet || names.empty()) return;
+  const std::string last = names.back();
+  names.pop_back();
+  const std::string text = names.empty() ? last : Join(names, ", ") + " and " + last;
+  for (const std::string& line : WrapText("wrote " + text, StyleOf(common).columns, "  ")) fmt::print("{}\n", line);
+}
+
+void PrintResults(const Results& results, const Partials& texts, const std::vector<std::filesystem::path>& files,
+                  const Common& common) {
+  if (common.verbose && !common.quiet) PrintSentences(results, texts);
+  if (!common.verbose && !common.quiet) fmt::print("{}", FormatDigest(results, texts, StyleOf(common)));
+  PrintFiles(files, common);
 }
 
 // A template that cannot be filled must not lose what was measured.
@@ -69,8 +96,7 @@ int Run(const RunOptions& options, const Common& common) {
   const StudyOutcome outcome = RunStudy(study, library, messages.Progress(), ScenariosOf(study));
   messages.FindingsOf(outcome.results);
   const auto files = Write(outcome.results, templates, study);
-  if (!common.quiet) PrintSummary(outcome.results, templates.partials);
-  PrintWritten(files, common);
+  PrintResults(outcome.results, templates.partials, files, common);
   const int failure = ReportFailures(outcome.results.runs, outcome.failure);
   if (outcome.shortage) PrintError(*outcome.shortage);
   if (is_allocation && !outcome.results.table.rows.empty()) {

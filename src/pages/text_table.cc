@@ -2,28 +2,21 @@
 
 #include <algorithm>
 
+#include "base/terminal.h"
+
 namespace farscale {
-namespace {
-
-// Characters, not bytes, of UTF-8 text.
-std::size_t WidthOf(const std::string& text) {
-  return static_cast<std::size_t>(
-      std::count_if(text.begin(), text.end(), [](char c) { return (static_cast<unsigned char>(c) & 0xC0) != 0x80; }));
-}
-
-}  // namespace
 
 std::string FormatTable(const std::vector<std::vector<std::string>>& rows) {
   std::vector<std::size_t> widths;
   for (const auto& row : rows) {
     widths.resize(std::max(widths.size(), row.size()));
-    for (std::size_t i = 0; i < row.size(); ++i) widths[i] = std::max(widths[i], WidthOf(row[i]));
+    for (std::size_t i = 0; i < row.size(); ++i) widths[i] = std::max(widths[i], DisplayWidth(row[i]));
   }
   std::string text;
   for (const auto& row : rows) {
     std::string line;
     for (std::size_t i = 0; i < row.size(); ++i) {
-      const std::string padding(widths[i] - WidthOf(row[i]), ' ');
+      const std::string padding(widths[i] - DisplayWidth(row[i]), ' ');
       const bool is_text = i == 0 || i >= rows.front().size() || rows.front()[i].empty();
       if (i > 0) line += "  ";
       line += is_text ? row[i] + padding : padding + row[i];

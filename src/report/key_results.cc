@@ -150,21 +150,6 @@ std::optional<PeakText> PeakOf(const PhaseProjection& projection) {
   return text;
 }
 
-// Of the targets that are reliable for a factor and beyond the runs, the one nearest to eight times the largest run.
-std::optional<double> TargetToSpeakOf(const PhaseProjection& projection, Factor factor) {
-  std::optional<double> best;
-  double distance = 0;
-  const double reach = ReliableUpTo(projection, factor);
-  for (const PerfectAtTarget& at : projection.key_results->perfect) {
-    const double ratio = at.cores / projection.fitted_cores.back();
-    const double here = std::fabs(std::log(ratio / kWantedRatio));
-    if (at.cores > reach || (best && here >= distance)) continue;
-    best = at.cores;
-    distance = here;
-  }
-  return best;
-}
-
 std::optional<TimeText> TimeOf(const PhaseProjection& projection) {
   const std::optional<TimeEstimate>& time = projection.key_results->time;
   const std::optional<double> cores = TargetToSpeakOf(projection, Factor::kSpeedup);
@@ -216,10 +201,10 @@ std::optional<GainText> GainOf(const PhaseProjection& projection) {
 std::string FormatWidth(double width) { return FormatSignificant(width, 2); }
 
 std::optional<NextRunText> NextRunOf(const PhaseProjection& projection) {
-  if (!projection.next_runs || projection.next_runs->choices.empty()) return std::nullopt;
+  const RunChoice* suggested = SuggestedRun(projection);
+  if (suggested == nullptr) return std::nullopt;
   const NextRuns& next = *projection.next_runs;
-  const RunChoice& best = next.choices.front();
-  if (best.width > kNoticeable * next.width) return std::nullopt;
+  const RunChoice& best = *suggested;
   return NextRunText{
       FormatCores(best.cores), NameInSentence(next.factor), FormatCores(next.target),
       FormatWidth(next.width), FormatWidth(best.width),     best.core_hours ? FormatCoreHours(*best.core_hours) : "",
@@ -367,6 +352,26 @@ ResultTable TabulateNextRuns(const NextRuns& next) {
 }
 
 }  // namespace
+
+std::optional<double> TargetToSpeakOf(const PhaseProjection& projection, Factor factor) {
+  std::optional<double> best;
+  double distance = 0;
+  const double reach = ReliableUpTo(projection, factor);
+  for (const PerfectAtTarget& at : projection.key_results->perfect) {
+    const double ratio = at.cores / projection.fitted_cores.back();
+    const double here = std::fabs(std::log(ratio / kWantedRatio));
+    if (at.cores > reach || (best && here >= distance)) continue;
+    best = at.cores;
+    distance = here;
+  }
+  return best;
+}
+
+const RunChoice* SuggestedRun(const PhaseProjection& projection) {
+  if (!projection.next_runs || projection.next_runs->choices.empty()) return nullptr;
+  const RunChoice& best = projection.next_runs->choices.front();
+  return best.width > kNoticeable * projection.next_runs->width ? nullptr : &best;
+}
 
 // Three digits from a hundredth of a core hour on, two below.
 std::string FormatCoreHours(double hours) {

@@ -2,6 +2,7 @@
 // [projection/key_results.h].
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -13,6 +14,13 @@ namespace farscale {
 // How many cores keep which efficiency, where speedup peaks, what an iteration takes and costs, the largest potential
 // gain and the suggested next run, as key_results.txt.mustache of `texts` words them. Empty without results.
 std::vector<std::string> SummarizeKeyResults(const PhaseProjection& projection, const Partials& texts);
+
+// Of the targets that are reliable for a factor and beyond the runs, the one nearest to eight times the largest run:
+// that which sentences speak of. The projection has key results.
+std::optional<double> TargetToSpeakOf(const PhaseProjection& projection, Factor factor);
+
+// The run that narrows the predictions most; null where none is worth it.
+const RunChoice* SuggestedRun(const PhaseProjection& projection);
 
 // A cell; where it is uncertain the text is the interval, where it is unknown a dash or "unknown".
 struct ResultCell {

@@ -48,28 +48,6 @@ std::vector<Factor> LossesOf(Factor whole, const std::vector<Factor>& known) {
   return parts;
 }
 
-struct LargestLoss {
-  Factor factor = Factor::kLoadBalance;
-  Factor whole = Factor::kParallelEfficiency;  // of which it is a part: parallel efficiency if it is one of that, too
-};
-
-// The smallest of the factors that make up the widest efficiency that is known in parts.
-std::optional<LargestLoss> LargestLossOf(const FactorRow& row) {
-  const std::vector<Factor> known = FactorsOf(row);
-  for (const Factor whole : {Factor::kGlobalEfficiency, Factor::kParallelEfficiency}) {
-    const std::vector<Factor> losses = LossesOf(whole, known);
-    if (losses.empty() || !row.values[whole]) continue;
-    const Factor worst = *std::min_element(losses.begin(), losses.end(),
-                                           [&](Factor a, Factor b) { return *row.values[a] < *row.values[b]; });
-    if (*row.values[worst] >= 1) return std::nullopt;
-    const std::vector<Factor> inner = LossesOf(Factor::kParallelEfficiency, known);
-    const bool is_inner = std::find(inner.begin(), inner.end(), worst) != inner.end();
-    const bool names_inner = is_inner && row.values[Factor::kParallelEfficiency];
-    return LargestLoss{worst, names_inner ? Factor::kParallelEfficiency : whole};
-  }
-  return std::nullopt;
-}
-
 struct NamedValue {
   FARSCALE_TEXTS(name, value)
 };
@@ -220,6 +198,22 @@ void AddProjection(const PhaseProjection& projection, SummaryText& text) {
 }
 
 }  // namespace
+
+std::optional<LargestLoss> LargestLossOf(const FactorRow& row) {
+  const std::vector<Factor> known = FactorsOf(row);
+  for (const Factor whole : {Factor::kGlobalEfficiency, Factor::kParallelEfficiency}) {
+    const std::vector<Factor> losses = LossesOf(whole, known);
+    if (losses.empty() || !row.values[whole]) continue;
+    const Factor worst = *std::min_element(losses.begin(), losses.end(),
+                                           [&](Factor a, Factor b) { return *row.values[a] < *row.values[b]; });
+    if (*row.values[worst] >= 1) return std::nullopt;
+    const std::vector<Factor> inner = LossesOf(Factor::kParallelEfficiency, known);
+    const bool is_inner = std::find(inner.begin(), inner.end(), worst) != inner.end();
+    const bool names_inner = is_inner && row.values[Factor::kParallelEfficiency];
+    return LargestLoss{worst, names_inner ? Factor::kParallelEfficiency : whole};
+  }
+  return std::nullopt;
+}
 
 std::vector<std::string> SummarizePhase(const std::vector<FactorRow>& rows, const PhaseProjection* projection,
                                         const Partials& texts) {

@@ -1,6 +1,7 @@
 // What a phase's numbers say, in sentences: for the top of a report and for the terminal.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -9,6 +10,14 @@
 #include "projection/projection.h"
 
 namespace farscale {
+
+struct LargestLoss {
+  Factor factor = Factor::kLoadBalance;
+  Factor whole = Factor::kParallelEfficiency;  // of which it is a part: parallel efficiency if it is one of that, too
+};
+
+// The smallest of the factors that make up the widest efficiency that is known in parts.
+std::optional<LargestLoss> LargestLossOf(const FactorRow& row);
 
 // Efficiency and largest loss of the largest run, predictions and how far they are reliable, which factor dominates,
 // and what was fitted, as summary.txt.mustache of `texts` words it. `projection` may be null.

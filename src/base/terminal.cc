@@ -1,0 +1,116 @@
+#include "base/terminal.h"
+
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include <clocale>
+#include <cwchar>
+
+#include "base/text.h"
+
+namespace farscale {
+namespace {
+
+constexpr std::size_t kColumnsOfFiles = 100;
+constexpr std::size_t kFewestColumns = 20;  // of terminals that say less, or nothing
+constexpr std::string_view kLeftOut = "…";
+
+// The widths of characters do not depend on the locale of the user.
+class Utf8Locale {
+ public:
+  Utf8Locale() : locale_(newlocale(LC_CTYPE_MASK, "C.UTF-8", nullptr)), before_(nullptr) {
+    if (locale_ != nullptr) before_ = uselocale(locale_);
+  }
+  ~Utf8Locale() {
+    if (locale_ == nullptr) return;
+    uselocale(before_);
+    freelocale(locale_);
+  }
+  Utf8Locale(const Utf8Locale&) = delete;
+  Utf8Locale& operator=(const Utf8Locale&) = delete;
+
+ private:
+  locale_t locale_, before_;
+};
+
+// A character, or a colour.
+struct Piece {
+  std::size_t bytes = 1, columns = 1;
+};
+
+Piece FirstPiece(std::string_view text) {
+  if (text.starts_with("\033[")) {
+    const std::size_t end = text.find('m');
+    return {end == std::string_view::npos ? text.size() : end + 1, 0};
+  }
+  std::mbstate_t state{};
+  wchar_t character = 0;
+  const std::size_t bytes = std::mbrtowc(&character, text.data(), text.size(), &state);
+  if (bytes == 0 || bytes > text.size()) return {};  // not UTF-8
+  const int columns = wcwidth(character);
+  return {bytes, columns < 0 ? 1 : static_cast<std::size_t>(columns)};
+}
+
+}  // namespace
+
+std::size_t DisplayWidth(std::string_view text) {
+  const Utf8Locale locale;
+  std::size_t columns = 0;
+  while (!text.empty()) {
+    const Piece piece = FirstPiece(text);
+    columns += piece.columns;
+    text.remove_prefix(piece.bytes);
+  }
+  return columns;
+}
+
+std::string Shorten(std::string_view text, std::size_t columns) {
+  if (DisplayWidth(text) <= columns) return std::string(text);
+  const Utf8Locale locale;
+  std::string kept;
+  std::size_t used = 1;
+  bool is_colored = false;
+  for (std::string_view rest = text; !rest.empty();) {
+    const Piece piece = FirstPiece(rest);
+    if ((used += piece.columns) > columns) break;
+    is_colored |= piece.columns == 0 && rest.front() == '\033';
+    kept += rest.substr(0, piece.bytes);
+    rest.remove_prefix(piece.bytes);
+  }
+  return kept + std::string(kLeftOut) + (is_colored ? "\033[0m" : "");
+}
+
+std::vector<std::string> WrapText(std::string_view text, std::size_t columns, const std::string& indent) {
+  std::vector<std::string> lines;
+  std::string line;
+  bool is_begun = false;  // whether the line holds a word
+  for (const std::string& word : Split(text, ' ')) {
+    if (is_begun && DisplayWidth(line) + 1 + DisplayWidth(word) > columns) {
+      lines.push_back(line);
+      line = indent;
+      is_begun = false;
+    }
+    line += (is_begun ? " " : "") + word;
+    is_begun = true;
+  }
+  lines.push_back(line);
+  return lines;
+}
+
+std::size_t TerminalColumns(int file) {
+  winsize size{};
+  if (isatty(file) == 0 || ioctl(file, TIOCGWINSZ, &size) != 0 || size.ws_col < kFewestColumns) return kColumnsOfFiles;
+  return size.ws_col;
+}
+
+std::string Paint(const std::string& text, Tone tone) {
+  const char* code = tone == Tone::kGood    ? "32"
+                     : tone == Tone::kFair  ? "33"
+                     : tone == Tone::kBad   ? "31"
+                     : tone == Tone::kBold  ? "1"
+                     : tone == Tone::kFaint ? "2"
+                                            : nullptr;
+  return code == nullptr || text.empty() ? text : "\033[" + std::string(code) + "m" + text + "\033[0m";
+}
+
+}  // namespace farscale

@@ -1,0 +1,263 @@
+#include "report/digest.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "base/format.h"
+#include "base/text.h"
+#include "report/factor_text.h"
+#include "report/figures.h"
+#include "report/key_results.h"
+#include "report/reliability.h"
+#include "report/summary.h"
+
+namespace farscale {
+namespace {
+
+constexpr double kWantedLevel = 0.75;       // of efficiency; of those asked for, the nearest
+constexpr double kLargeDeviation = 0.03;    // of measured values from the curve, as in the summary
+constexpr double kGood = 0.8, kFair = 0.5;  // of efficiencies, as POP colours them
+constexpr std::size_t kWidestPhase = 24;    // columns, in a table
+constexpr const char* kNothing = "–";
+
+// Tags of digest.txt.mustache; what is not known is a dash.
+struct PhaseText {
+  std::string name, run, loss, target, value, until, next;
+  FARSCALE_TAGS(name, run, loss, target, value, until, next)
+};
+
+struct NoteText {
+  std::string obstacle, misfits, missing, noise;
+  bool is_unreliable = false;
+  FARSCALE_TAGS(obstacle, misfits, missing, noise, is_unreliable)
+};
+
+struct DigestText {
+  std::vector<PhaseText> phases;
+  std::string level, counts, first, last;
+  bool is_wide = true, has_predictions = false;
+  FARSCALE_TAGS(phases, level, counts, first, last, is_wide, has_predictions)
+};
+
+Tone ToneAt(double efficiency) {
+  return efficiency >= kGood ? Tone::kGood : efficiency >= kFair ? Tone::kFair : Tone::kBad;
+}
+
+std::optional<Factor> EfficiencyOf(const FactorRow& row) {
+  for (const Factor factor : {Factor::kParallelEfficiency, Factor::kGlobalEfficiency}) {
+    if (row.values[factor]) return factor;
+  }
+  return std::nullopt;
+}
+
+void AddLargestRun(const FactorRow& row, const TerminalStyle& style, PhaseText& text) {
+  const std::optional<Factor> factor = EfficiencyOf(row);
+  if (!factor) return;
+  const double value = *row.values[*factor];
+  text.run = fmt::format("{} @ {}", style.Painted(FormatFactor(value), ToneAt(value)),
+                         FormatCores(static_cast<double>(row.cores)));
+  if (const std::optional<LargestLoss> loss = LargestLossOf(row)) text.loss = NameInSentence(loss->factor);
+}
+
+// "1.68 ms (1.55–2.03)": the unit once where all have it.
+std::string WithInterval(const std::string& value, const std::string& interval) {
+  const std::size_t unit = value.rfind(' ');
+  const std::string shared = unit == std::string::npos ? "" : value.substr(unit);
+  const bool has_units_inside = std::ranges::count(interval, ' ') > 1;
+  const bool is_shared = !shared.empty() && interval.ends_with(shared) && !has_units_inside;
+  return fmt::format("{} ({})", value, is_shared ? interval.substr(0, interval.size() - shared.size()) : interval);
+}
+
+std::string TimeWithInterval(const ProjectedTime& time) {
+  const std::string value = FormatSeconds(time.seconds);
+  if (!time.interval80) return value;
+  const OpenBounds& bounds = *time.interval80;
+  if (!bounds.high) return fmt::format("{} (more than {})", value, FormatSeconds(bounds.low));
+  return WithInterval(value, FormatRange(FormatSeconds(bounds.low), FormatSeconds(*bounds.high), "–"));
+}
+
+// A time, or else an efficiency, where one is reliable.
+void AddPrediction(const PhaseProjection& projection, PhaseText& text) {
+  if (!projection.key_results) return;
+  const std::optional<TimeEstimate>& time = projection.key_results->time;
+  if (const auto cores = TargetToSpeakOf(projection, Factor::kSpeedup); time && cores) {
+    const auto target = std::ranges::find(time->targets, *cores, &ProjectedTime::cores);
+    if (target != time->targets.end()) {
+      text.target = FormatCores(*cores);
+      text.value = TimeWithInterval(*target);
+      return;
+    }
+  }
+  const FactorProjection* headline = HeadlineOf(projection);
+  if (headline == nullptr) return;
+  const std::optional<double> cores = TargetToSpeakOf(projection, headline->factor);
+  if (!cores) return;
+  const auto target = std::ranges::find(headline->targets, *cores, &ProjectedValue::cores);
+  if (target == headline->targets.end()) return;
+  text.target = FormatCores(*cores);
+  text.value =
+      fmt::format("{} ({})", FormatFactor(target->value), FormatBounds(headline->factor, target->interval80, "–"));
+}
+
+std::string Short(const CountBound& bound) {
+  const std::string cores = FormatCores(bound.cores);
+  if (bound.kind == CountBound::Kind::kBelow) return "<" + cores;
+  return bound.kind == CountBound::Kind::kMoreThan ? cores + "+" : cores;
+}
+
+const LevelCounts* LevelOf(const PhaseProjection& projection) {
+  if (!projection.key_results || projection.key_results->levels.empty()) return nullptr;
+  return &*std::ranges::min_element(projection.key_results->levels, {},
+                                    [](const LevelCounts& level) { return std::fabs(level.level - kWantedLevel); });
+}
+
+// Where it is uncertain the interval alone.
+void AddLevel(const PhaseProjection& projection, PhaseText& text) {
+  const LevelCounts* level = LevelOf(projection);
+  if (level == nullptr || !level->parallel) return;
+  const CountEstimate& count = *level->parallel;
+  const std::string value = Short(count.value);
+  const Reliability reliability = ReliabilityOf(projection, Factor::kParallelEfficiency, count.value);
+  if (reliability == Reliability::kUnknown || (reliability != Reliability::kReliable && !count.low)) return;
+  text.until = value;
+  if (!count.low || !count.high) return;
+  const std::string interval = FormatRange(Short(*count.low), Short(*count.high), "–");
+  if (reliability == Reliability::kUncertain) {
+    text.until = "(" + interval + ")";
+  } else if (interval != value) {
+    text.until += " (" + interval + ")";
+  }
+}
+
+PhaseText TextOf(const PhaseKey& key, const FactorRow& largest, const PhaseProjection* projection,
+                 const TerminalStyle& style) {
+  PhaseText text{key.phase.Text(), kNothing, kNothing, "", kNothing, kNothing, kNothing};
+  AddLargestRun(largest, style, text);
+  if (projection == nullptr || !projection->obstacle.empty()) return text;
+  AddPrediction(*projection, text);
+  AddLevel(*projection, text);
+  if (const RunChoice* run = SuggestedRun(*projection)) {
+    text.next = FormatCores(run->cores) + (run->is_repeat ? " again" : "");
+  }
+  return text;
+}
+
+// Factors whose curves miss their points by so much that following them further is a guess.
+void AddMisfits(const PhaseProjection& projection, NoteText& note) {
+  std::vector<std::string> names;
+  for (const FactorProjection& factor : projection.factors) {
+    const bool is_fitted = !factor.is_product && IsUsable(factor.fit.outcome) && !factor.fit.sigma_is_assumed;
+    if (!is_fitted || factor.fit.sigma < kLargeDeviation) continue;
+    names.push_back(NameInSentence(factor.factor));
+  }
+  note.misfits = Join(names, " and ");
+}
+
+// Parallel efficiency of the largest run in every variant: "0.954 without network noise, 0.959 without any noise".
+std::string VariantsOf(const PhaseKey& key, const Results& results) {
+  std::vector<std::string> parts;
+  for (const Variant& variant : results.variants) {
+    const std::vector<FactorRow> rows = variant.table.Rows(key);
+    if (rows.empty() || !rows.back().values[Factor::kParallelEfficiency]) continue;
+    parts.push_back(FormatFactor(*rows.back().values[Factor::kParallelEfficiency]) + " " + variant.name);
+  }
+  return Join(parts, ", ");
+}
+
+NoteText NoteOf(const PhaseKey& key, const PhaseProjection* projection, const Results& results) {
+  NoteText note;
+  note.noise = VariantsOf(key, results);
+  if (projection == nullptr) return note;
+  note.obstacle = projection->obstacle;
+  if (!note.obstacle.empty()) return note;
+  note.missing = DescribeMissing(*projection);
+  const std::optional<ReliableRange>& range = projection->reliable_range;
+  note.is_unreliable =
+      range && (range->reach == ReliableRange::Reach::kOnlyMeasured || range->reach == ReliableRange::Reach::kMisfit);
+  AddMisfits(*projection, note);
+  return note;
+}
+
+// One line for all phases about which the same is to be said.
+std::vector<std::string> NotesOf(const Results& results, const Partials& texts) {
+  std::vector<std::string> sentences;
+  std::vector<std::vector<std::string>> phases;
+  const std::vector<PhaseKey> keys = results.table.Keys();
+  for (const PhaseKey& key : keys) {
+    const NoteText note = NoteOf(key, FindPhase(results.projections, key), results);
+    for (const std::string& sentence : RenderSentences(texts, "digest_notes.txt", ToData(note))) {
+      const auto known = std::ranges::find(sentences, sentence);
+      if (known == sentences.end()) {
+        sentences.push_back(sentence);
+        phases.push_back({key.phase.Text()});
+      } else {
+        phases[static_cast<std::size_t>(known - sentences.begin())].push_back(key.phase.Text());
+      }
+    }
+  }
+  for (std::size_t i = 0; i < sentences.size(); ++i) {
+    if (phases[i].size() < keys.size()) sentences[i] = Join(phases[i], ", ") + ": " + sentences[i];
+  }
+  return sentences;
+}
+
+// Of the phases that are projected, where all have the same.
+void AddFittedCounts(const Results& results, DigestText& text) {
+  const std::vector<double>* counts = nullptr;
+  for (const PhaseProjection& projection : results.projections) {
+    if (projection.fitted_cores.empty()) continue;
+    if (counts != nullptr && *counts != projection.fitted_cores) return;
+    counts = &projection.fitted_cores;
+  }
+  if (counts == nullptr) return;
+  text.counts = std::to_string(counts->size());
+  text.first = FormatCores(counts->front());
+  text.last = FormatCores(counts->back());
+}
+
+DigestText DigestOf(const Results& results, const TerminalStyle& style) {
+  DigestText text;
+  for (const PhaseKey& key : results.table.Keys()) {
+    const std::vector<FactorRow> rows = results.table.Rows(key);
+    const PhaseProjection* projection = FindPhase(results.projections, key);
+    text.phases.push_back(TextOf(key, rows.back(), projection, style));
+    text.phases.back().name = Shorten(text.phases.back().name, kWidestPhase);
+    if (projection == nullptr) continue;
+    if (const LevelCounts* level = LevelOf(*projection)) text.level = fmt::format("{:g}", 100 * level->level);
+    text.has_predictions |= !projection->factors.empty() && projection->obstacle.empty();
+  }
+  AddFittedCounts(results, text);
+  return text;
+}
+
+bool Fits(const std::string& text, std::size_t columns) {
+  const std::vector<std::string> lines = Split(text, '\n');
+  return std::ranges::all_of(lines, [&](const std::string& line) { return DisplayWidth(line) <= columns; });
+}
+
+std::string Wrapped(const std::vector<std::string>& sentences, std::size_t columns) {
+  std::string text;
+  for (const std::string& sentence : sentences) {
+    for (const std::string& line : WrapText(sentence, columns, "  ")) text += line + "\n";
+  }
+  return text;
+}
+
+}  // namespace
+
+std::string FormatDigest(const Results& results, const Partials& texts, const TerminalStyle& style) {
+  DigestText digest = DigestOf(results, style);
+  if (digest.phases.empty()) return "";
+  std::string text = RenderText(texts, "digest.txt", ToData(digest));
+  if (!Fits(text, style.columns)) {
+    digest.is_wide = false;
+    text = RenderText(texts, "digest.txt", ToData(digest));
+  }
+  std::vector<std::string> sentences = NotesOf(results, texts);
+  for (const std::string& line : RenderSentences(texts, "digest_legend.txt", ToData(digest))) sentences.push_back(line);
+  return text + Wrapped(sentences, style.columns);
+}
+
+}  // namespace farscale
