@@ -14,7 +14,7 @@ endif()
 if(FARSCALE_SANITIZE)
   # With sanitizers GCC 12 takes members of std::function and of regular expressions for uninitialized.
   target_compile_options(farscale_options INTERFACE -fsanitize=${FARSCALE_SANITIZE} -fno-omit-frame-pointer
-                         -fno-sanitize-recover=all -Wno-maybe-uninitialized)
+                         -fno-sanitize-recover=all $<$<CXX_COMPILER_ID:GNU>:-Wno-maybe-uninitialized>)
   if(FARSCALE_SANITIZE MATCHES "address" AND NOT FARSCALE_FUZZ)
     # Whoever uses a null pointer is stopped by AddressSanitizer anyhow, and its check before every member call is a
     # fifth of the time to compile. The build for fuzzing, which reads what parsers are given, has these checks, too.

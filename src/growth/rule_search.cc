@@ -28,7 +28,7 @@ std::vector<std::size_t> DimensionsToTry(const std::vector<RunCalls>& runs) {
   std::vector<std::size_t> dimensions(kMostDimensions);
   std::iota(dimensions.begin(), dimensions.end(), 1);
   for (const RankGrid& grid : runs.back().recorded)
-    std::ranges::stable_partition(dimensions, [&](std::size_t d) { return d == grid.dimensions(); });
+    std::stable_partition(dimensions.begin(), dimensions.end(), [&](std::size_t d) { return d == grid.dimensions(); });
   std::erase_if(dimensions, [&](std::size_t d) {
     return std::ranges::any_of(runs, [&](const RunCalls& run) {
       const std::vector<RankGrid> grids = GridsOf(run.ranks, d);
