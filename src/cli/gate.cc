@@ -136,7 +136,7 @@ void AddGateCommand(CommandLine& line) {
   AddScalingOption(command, options.table.scaling, "How the runs of factor tables scale (default: as they say)");
   AddTargetsOption(command, options.targets,
                    "Core counts for rules with cores = \"targets\", separated by commas (default: as in results.json, "
-                   "else powers of two up to a million)");
+                   "else powers of two up to 64 times the largest run)");
   AddModelOptions(command, options.table);
 }
 

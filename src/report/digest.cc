@@ -28,10 +28,17 @@ struct PhaseText {
   FARSCALE_TAGS(name, run, loss, target, value, until, next)
 };
 
+// A run that was measured and not fitted, and what the others predict for it.
+struct HeldBackText {
+  std::string cores, factor, measured, predicted, interval;
+  FARSCALE_TAGS(cores, factor, measured, predicted, interval)
+};
+
 struct NoteText {
   std::string obstacle, misfits, missing, noise;
   bool is_unreliable = false;
-  FARSCALE_TAGS(obstacle, misfits, missing, noise, is_unreliable)
+  std::vector<HeldBackText> held_back;
+  FARSCALE_TAGS(obstacle, misfits, missing, noise, is_unreliable, held_back)
 };
 
 struct DigestText {
@@ -166,6 +173,20 @@ std::string VariantsOf(const PhaseKey& key, const Results& results) {
   return Join(parts, ", ");
 }
 
+// Runs beyond the fitted ones that are among the targets.
+std::vector<HeldBackText> HeldBackOf(const PhaseProjection& projection) {
+  std::vector<HeldBackText> texts;
+  const FactorProjection* headline = HeadlineOf(projection);
+  if (headline == nullptr || projection.fitted_cores.empty()) return texts;
+  for (const DataPoint& run : headline->measured) {
+    const auto target = std::ranges::find(headline->targets, run.cores, &ProjectedValue::cores);
+    if (run.cores <= projection.fitted_cores.back() || target == headline->targets.end()) continue;
+    texts.push_back({FormatCores(run.cores), NameInSentence(headline->factor), FormatFactor(run.value),
+                     FormatFactor(target->value), FormatBounds(headline->factor, target->interval80, "–")});
+  }
+  return texts;
+}
+
 NoteText NoteOf(const PhaseKey& key, const PhaseProjection* projection, const Results& results) {
   NoteText note;
   note.noise = VariantsOf(key, results);
@@ -173,6 +194,7 @@ NoteText NoteOf(const PhaseKey& key, const PhaseProjection* projection, const Re
   note.obstacle = projection->obstacle;
   if (!note.obstacle.empty()) return note;
   note.missing = DescribeMissing(*projection);
+  note.held_back = HeldBackOf(*projection);
   const std::optional<ReliableRange>& range = projection->reliable_range;
   note.is_unreliable =
       range && (range->reach == ReliableRange::Reach::kOnlyMeasured || range->reach == ReliableRange::Reach::kMisfit);

@@ -65,6 +65,21 @@ TEST(Digest, ColoursEfficiencies) {
   EXPECT_THAT(text, HasSubstr("\033[31m0.400\033[0m"));
 }
 
+// Curves of constant efficiency on 2 to 8 cores, and a run that they miss on 64.
+TEST(Digest, ShowsPredictionsOfRunsThatAreHeldBack) {
+  Results results;
+  results.table = ReadFactorCsv(
+      "phase,cores,loadBalance,serializationEfficiency,transferEfficiency\n"
+      "a,2,0.9,1,1\na,4,0.9,1,1\na,8,0.9,1,1\na,64,0.5,1,1\n",
+      "t.csv");
+  CompleteTable(results.table);
+  ProjectionOptions options{DefaultModelSettings(), {64, 128}, {}};
+  options.train_max = 8;
+  results.projections = Project(results.table, test::AllModels(), options);
+  EXPECT_THAT(FormatDigest(results, test::OwnTexts(), {}),
+              testing::ContainsRegex("Held back: parallel efficiency on 64 cores is 0.500; predicted 0\\.[89].. \\("));
+}
+
 TEST(Digest, SaysOnceWhatHoldsForAll) {
   const Results one = ResultsOf("phase,cores,loadBalance,runtime\na,8,0.9,1\nb,8,0.8,1\n");
   const std::string text = FormatDigest(one, test::OwnTexts(), {});
