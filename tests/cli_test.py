@@ -472,6 +472,123 @@ class Phases(CliTest):
         self.assertIn("phaseEstimateClamped", result.stderr)
 
 
+def talp_run(ranks, elapsed):
+    """As TALP writes it: 24 s of computation on all ranks together, on the busiest a tenth more than on average."""
+    average = 24.0 / ranks
+    region = {"numCpus": ranks, "numMpiRanks": ranks, "numNodes": 1, "avgCpus": float(ranks), "cycles": 48e9,
+              "instructions": 60e9, "numMeasurements": ranks, "numMpiCalls": 100, "elapsedTime": elapsed * 1e9,
+              "usefulTime": 24e9, "mpiTime": (elapsed * ranks - 24) * 1e9,
+              "minMpiNormdProc": (elapsed - 1.1 * average) * 1e9, "minMpiNormdNode": (elapsed - average) * 1e9,
+              "parallelEfficiency": round(average / elapsed, 2)}
+    return json.dumps({"dlbVersion": "3.6.1", "timestamp": "2026-11-20T12:00:00",
+                       "resources": {"numCpus": ranks, "numNodes": 1, "numMpiRanks": ranks, "numGpus": 0},
+                       "Application": {"Global": region}})
+
+
+class RunWithoutStudy(CliTest):
+    def test_study_is_written_and_gives_the_same(self):
+        for ranks in (2, 4, 8):
+            self.copy_trace(ranks, f"results/{ranks}")
+        said = self.run_ok("run", "results", cwd=self.folder)
+        self.assertRegex(said.stdout, r"\nssor_iter +0\.\d+ @ 8 ")
+        self.assertIn("and study.toml", " ".join(said.stdout.split()))
+        study = self.folder / "report/study.toml"
+        text = tomllib.loads(study.read_text())
+        self.assertEqual((text["study"]["title"], text["study"]["scaling"]), ("results", "strong"))
+        self.assertEqual([run["trace"] for run in text["runs"]],
+                         [f"../results/{ranks}/traces.otf2" for ranks in (2, 4, 8)])
+        self.assertEqual(text["phases"][0], {"region": "ssor_iter"})
+        first = (self.folder / "report/factors.csv").read_text()
+        before = study.read_text()
+        self.run_ok("run", "results", "-q", cwd=self.folder)  # the draft is written again
+        self.assertEqual(study.read_text(), before)
+        self.run_ok("run", "report/study.toml", cwd=self.folder)
+        self.assertEqual((self.folder / "report/factors.csv").read_text(), first)
+        study.write_text(before + "# mine\n")
+        self.fails(2, "report/study.toml: was not drafted by farscale run, or was edited since; run it with farscale run "
+                      "report/study.toml", "run", "results", cwd=self.folder)
+        self.assertTrue(study.read_text().endswith("# mine\n"))
+
+    def test_formats_mix_and_runs_repeat(self):
+        for name, ranks in (("a", 2), ("b", 4), ("c", 4), ("d", 8)):
+            self.write(name + ".prv", paraver_trace(ranks, steps=6))
+        self.run_ok("run", *(f"{name}.prv" for name in "abcd"), "-o", "out", "-q", cwd=self.folder)
+        rows = read_csv(self.folder / "out/factors.csv")
+        self.assertEqual([(row["cores"], row["repeat"]) for row in rows if row["phase"] == rows[0]["phase"]],
+                         [("2", "0"), ("4", "0"), ("4", "1"), ("8", "0")])
+        self.assertEqual(tomllib.loads((self.folder / "out/study.toml").read_text())["phases"][0], {"region": "function 1"})
+
+    def test_bad_input_is_named(self):
+        self.fails(3, "nothing: no such file or folder", "run", "nothing", cwd=self.folder)
+        (self.folder / "empty").mkdir()
+        self.fails(3, "empty: holds no study, trace (.otf2, .prv, .prv.gz) or measured run", "run", "empty", cwd=self.folder)
+        self.write("other.json", '{"format": "farscale-factors"}')
+        self.fails(3, "other.json: is no run that farscale measure or TALP has measured", "run", "other.json", cwd=self.folder)
+        self.copy_trace(2, "runs/2")
+        self.copy_trace(4, "runs/4")
+        self.write("runs/bad.prv", "no trace")
+        self.fails(3, "runs/bad.prv: ", "run", "runs", cwd=self.folder)
+        text = (self.folder / "report/study.toml").read_text()
+        self.assertIn("# left out: runs/bad.prv: ", text)
+        self.assertEqual(len(tomllib.loads(text)["runs"]), 2)
+
+    def test_strong_and_weak_runs_do_not_mix(self):
+        """100 us of all ranks together on 2 and 4 ranks, 400 us on 16: from there on each rank has as much as before."""
+        for ranks, work in ((2, 100_000), (4, 100_000), (16, 400_000)):
+            self.write(f"{ranks}.prv", paraver_trace(ranks, steps=6, work_of_step=work))
+        result = farscale("run", "2.prv", "4.prv", "16.prv", cwd=self.folder)
+        self.assertEqual(result.returncode, 2, result.stderr)
+        self.assertIn("the runs mix strong and weak scaling: from 2 to 4 cores", result.stderr)
+        self.assertFalse((self.folder / "report/report.html").exists())
+
+    def test_measured_runs(self):
+        runs = self.folder / "runs"
+        runs.mkdir()
+        for ranks, elapsed in ((2, 14), (4, 7.5), (8, 4)):
+            (runs / f"{ranks}.json").write_text(talp_run(ranks, elapsed))
+        self.run_ok("run", "runs", cwd=self.folder)
+        rows = read_csv(self.folder / "report/factors.csv")
+        self.assertEqual([(row["cores"], row["phase"]) for row in rows], [("2", "whole"), ("4", "whole"), ("8", "whole")])
+        self.assertAlmostEqual(float(rows[2]["parallelEfficiency"]), 24 / (8 * 4), places=3)
+        text = (self.folder / "report/study.toml").read_text()
+        self.assertEqual(tomllib.loads(text)["runs"][0], {"measured": "../runs/2.json"})
+        study = self.write("s.toml", '[noise]\n[[runs]]\nmeasured = "runs/2.json"\n[[runs]]\nmeasured = "runs/4.json"\n')
+        self.fails(2, "s.toml:2: the run was measured without a trace, so it cannot be replayed", "run", study)
+        study = self.write("s.toml", '[[runs]]\nmeasured = "runs/2.json"\nthreads = 2\n')
+        self.fails(2, "'threads' is for runs with a trace", "run", study)
+
+
+class Batch(CliTest):
+    def test_many_studies(self):
+        for name, counts in (("a", (0, 1, 2)), ("b", (1, 2, 3))):
+            (self.folder / name).mkdir()
+            self.study([LU_TRACES[i] for i in counts]).rename(self.folder / name / "study.toml")
+        bad = self.write("bad.toml", "[study]\ntitel = 1\n[[runs]]\ntrace = 'x'\n")
+        result = self.fails(2, "did you mean 'title'?", "run", "a/study.toml", bad, "b", "-o", "all", cwd=self.folder)
+        lines = result.stdout.splitlines()
+        self.assertRegex(lines[1], r"^a +ssor_iter +0\.\d+ @ 8 ")
+        self.assertRegex(lines[2], r"failed")
+        self.assertRegex(lines[3], r"^b +ssor_iter +0\.\d+ @ 16 ")
+        page = (self.folder / "all/index.html").read_text()
+        self.assertIn('<a href="a/report.html">a</a>', page)
+        first = (self.folder / "all/b/report.html").stat().st_mtime_ns
+        again = self.run_ok("run", "a", "b", "-o", "all", cwd=self.folder)
+        self.assertIn("2 of 2 were up to date and were not run again.", again.stdout)
+        self.assertEqual((self.folder / "all/b/report.html").stat().st_mtime_ns, first)
+        (self.folder / "b/study.toml").write_text((self.folder / "b/study.toml").read_text() + "skip = 1\n")
+        again = self.run_ok("run", "a", "b", "-o", "all", cwd=self.folder)
+        self.assertIn("1 of 2 were up to date", again.stdout)
+        self.assertNotEqual((self.folder / "all/b/report.html").stat().st_mtime_ns, first)
+        paths = self.run_ok("run", "a", "b", "-o", "all", "-q", cwd=self.folder).stdout.splitlines()
+        self.assertEqual(paths, ["all/a/report.html", "all/b/report.html"])
+
+    def test_reports_do_not_overwrite_each_other(self):
+        for name in ("a.toml", "b.toml"):
+            self.study(LU_TRACES[:2]).rename(self.folder / name)
+        self.fails(2, "b.toml: writes its report to report, as a.toml does; give a folder for all reports with -o", "run",
+                   "a.toml", "b.toml", cwd=self.folder)
+
+
 class Run(CliTest):
     def test_report_with_every_form(self):
         result = self.run_ok("run", LU / "study.toml", "-o", self.folder / "out")

@@ -1,16 +1,13 @@
 #include <fmt/format.h>
 
 #include <filesystem>
-#include <memory>
 #include <optional>
 
 #include "base/text.h"
 #include "cli/command.h"
 #include "phases/loop_choice.h"
-#include "phases/phase_cut.h"
-#include "replay/processor_time.h"
+#include "study/run_structures.h"
 #include "study/study_draft.h"
-#include "trace/trace_reader.h"
 
 namespace farscale {
 namespace {
@@ -22,71 +19,32 @@ struct PhasesOptions {
   std::string output;
 };
 
-// The largest trace is read first and shows the others what to look for; a trace that cannot be read does not lose the
-// others.
-class PhaseReader {
- public:
-  PhaseReader(const PhasesOptions& options, PhaseSpec spec)
-      : options_(options), spec_(std::move(spec)), structures_(options.traces.size()) {}
-
-  void Read() {
-    for (const std::size_t i : LargestFirst(options_.traces)) {
-      try {
-        ReadOne(i);
-      } catch (const Error& error) {
-        structures_[i].text = std::string(error.what()) + "\n";
-        failure_ = error;
-      }
-    }
-    if (failure_ && options_.traces.size() == 1) throw *failure_;
-  }
-
-  const PhaseSpec& spec() const { return spec_; }
-  const std::vector<PhaseStructure>& structures() const { return structures_; }  // in the order given
-  const std::optional<Error>& failure() const { return failure_; }
-
- private:
-  void ReadOne(std::size_t i) {
-    const Trace trace = ReadTrace(options_.traces[i], ReadOptionsOf(options_.choice));
-    if (IsAutomatic(options_.phase) && !is_chosen_) spec_ = WithLoopOf(trace, spec_);
-    is_chosen_ = true;
-    structures_[i] = DescribePhase(trace, spec_);
-    structures_[i].diagnostics.Merge(trace.diagnostics);
-    structures_[i].diagnostics.Merge(CheckProcessorTime(trace, {}));
-    if (!spec_.shape) spec_.shape = structures_[i].shape;
-  }
-
-  const PhasesOptions& options_;
-  PhaseSpec spec_;
-  bool is_chosen_ = false;
-  std::vector<PhaseStructure> structures_;
-  std::optional<Error> failure_;
-};
-
 int Phases(const PhasesOptions& options, const Common& common) {
   const bool to_file = IsFile(options.output);
   if (to_file) RequireFree(options.output, ".toml");
   const Messages messages(common);
   const PhaseSpec spec = PhaseSpec::Region(options.phase);
   if (!spec.part.empty()) throw Error(ErrorKind::kUsage, "--phase", "is a part of an iteration", "name its loop: auto");
-  PhaseReader reader(options, spec);
-  reader.Read();
-  bool is_first = true;
+  const RunStructures runs = ReadStructures(options.traces, spec, IsAutomatic(options.phase),
+                                            ReadOptionsOf(options.choice), messages.Progress());
+  std::optional<Error> failure;
   for (std::size_t i = 0; i < options.traces.size(); ++i) {
-    messages.Findings(options.traces[i], reader.structures()[i].diagnostics.findings());
-    fmt::print("{}{}", is_first ? "" : "\n", reader.structures()[i].text);
-    is_first = false;
+    const std::optional<Error>& error = runs.errors[i];
+    if (error && options.traces.size() == 1) throw *error;
+    if (error) failure = error;
+    messages.Findings(options.traces[i], runs.structures[i].diagnostics.findings());
+    fmt::print("{}{}", i == 0 ? "" : "\n", error ? std::string(error->what()) + "\n" : runs.structures[i].text);
   }
-  if (reader.failure()) {
-    PrintError(*reader.failure());
-    return reader.failure()->exit_code();
+  if (failure) {
+    PrintError(*failure);
+    return failure->exit_code();
   }
-  const FoundPhases found = PhasesOf(options.traces, reader.spec(), reader.structures());
+  const FoundPhases found = PhasesOf(options.traces, runs.spec, runs.structures);
   if (!found.loop) messages.Warning(found.why);
   if (options.output.empty()) return found.loop ? 0 : static_cast<int>(ErrorKind::kNotEnoughData);
   const std::string folder = to_file ? std::filesystem::path(options.output).parent_path().string() : "";
   WriteOutput(options.output,
-              WriteStudyDraft(options.traces, options.choice.application, folder.empty() ? "." : folder, found));
+              WriteStudyDraft({options.traces, options.choice.application, folder.empty() ? "." : folder}, found));
   if (to_file && !common.quiet) fmt::print("wrote {}\n", options.output);
   return 0;
 }

@@ -2,32 +2,20 @@
 
 #include <filesystem>
 
-#include "base/files.h"
 #include "base/text.h"
-#include "cli/allocation_form.h"
+#include "cli/batch.h"
 #include "cli/command.h"
+#include "cli/one_study.h"
 #include "report/backtest.h"
 #include "report/comparison.h"
 #include "report/digest.h"
 #include "report/key_results.h"
 #include "report/summary.h"
-#include "report/report.h"
 #include "study/resources.h"
-#include "study/run_study.h"
+#include "study/input_files.h"
 
 namespace farscale {
 namespace {
-
-struct RunOptions {
-  std::string study;
-  std::string output;
-  std::string preset;
-  std::string templates;
-  std::string form = "report";
-  bool grow = false;
-  bool accept_truncated = false;
-  AllocationFormOptions allocation;
-};
 
 // Every sentence of every phase.
 void PrintSentences(const Results& results, const Partials& texts) {
@@ -69,56 +57,44 @@ void PrintResults(const Results& results, const Partials& texts, const std::vect
   PrintFiles(files, common);
 }
 
-// A template that cannot be filled must not lose what was measured.
-std::vector<std::filesystem::path> Write(const Results& results, const ReportTemplates& templates, const Study& study) {
-  try {
-    return WriteReport(results, templates, study.report_folder, study.formats);
-  } catch (const Error& error) {
-    if (error.kind() == ErrorKind::kUsage) {
-      WriteReport(results, templates, study.report_folder, {ReportFormat::kJson, ReportFormat::kCsv});
-    }
-    throw;
-  }
+int RunAlone(const StudyToRun& study, const std::string& folder, const RunOptions& options, const Common& common) {
+  const StudyRun run = RunOneStudy(study, folder, options, common);
+  PrintResults(run.results, LoadTemplates(options.templates).partials, run.files, common);
+  return run.code;
 }
 
 int Run(const RunOptions& options, const Common& common) {
   if (options.form != "allocation") RefuseAllocationOptions(options.allocation);
-  const Messages messages(common);
-  Study study = ParseStudy(ReadFile(options.study), options.study, LoadPreset, options.preset);
-  for (RunSpec& run : study.runs) run.accept_truncated |= options.accept_truncated;
-  if (!options.output.empty()) study.report_folder = options.output;
-  if (options.grow && !study.growth) study.growth = {"calibrated", options.study};
-  const ModelLibrary library = LoadModels(study.model_files);
-  const ReportTemplates templates = LoadTemplates(options.templates);
-  const bool is_allocation = options.form == "allocation";
-  const ReportTemplates form = is_allocation ? LoadFormTemplates("allocation", options.templates) : ReportTemplates();
-  CreateFolder(study.report_folder);  // before hours of work, not after
-  const StudyOutcome outcome = RunStudy(study, library, messages.Progress(), ScenariosOf(study));
-  messages.FindingsOf(outcome.results);
-  const auto files = Write(outcome.results, templates, study);
-  PrintResults(outcome.results, templates.partials, files, common);
-  const int failure = ReportFailures(outcome.results.runs, outcome.failure);
-  if (outcome.shortage) PrintError(*outcome.shortage);
-  if (is_allocation && !outcome.results.table.rows.empty()) {
-    const std::filesystem::path folder = std::filesystem::path(study.report_folder) / "allocation";
-    WriteAllocationForm(outcome.results, options.allocation, form, folder, common);
-  }
-  return failure == 0 && outcome.shortage ? outcome.shortage->exit_code() : failure;
+  const InputFiles files = FindInputFiles(options.inputs);
+  if (files.studies.size() + (files.HasRuns() ? 1 : 0) > 1) return RunBatch(files, options, common);
+  if (!files.HasRuns()) return RunAlone(StudyOfFile(files.studies.front()), options.output, options, common);
+  const std::string folder = options.output.empty() ? "report" : options.output;
+  return RunAlone(StudyOfRuns(files, options, folder, Messages(common)), "", options, common);
 }
 
 }  // namespace
 
 void AddRunCommand(CommandLine& line) {
   auto [command, options] = AddCommand<RunOptions>(
-      line, "run", "Run a study: measure the factors of every run and phase, fit, extrapolate, write the report", Run);
+      line, "run", "Measure the factors of every run and phase, fit, extrapolate, write a report", Run);
   command->footer(
+      "Runs without a study: their phases are marked loops or loops found in the calls, scaling is taken from how the\n"
+      "work grows, and the study is written beside the report, for editing. Several studies are run one after the "
+      "other;\n"
+      "those whose report is up to date are not run again, and a table shows all of them.\n"
       "docs/study-file.md describes the study file. --form allocation also writes what farscale report --form\n"
       "allocation does, into the folder allocation in that of the report.");
-  command->add_option("study", options.study, "The study file (TOML)")->required();
-  command->add_option("-o,--output", options.output, "Folder of the report (default: as the study says)");
+  command
+      ->add_option("input", options.inputs,
+                   "Studies (.toml), traces (.otf2, .prv, .prv.gz), runs that farscale measure or TALP has measured "
+                   "(.json), or folders with any of these")
+      ->required();
+  command->add_option(
+      "-o,--output", options.output,
+      "Folder of the report (default: as the study says, else report); of several, a folder with one for each");
   command->add_option("--preset", options.preset, "Preset whose settings fill what the study leaves out");
   AddTemplatesOption(command, options.templates);
-  AddTruncatedOption(command, options.accept_truncated);
+  AddTraceOptions(command, options.choice);
   command->add_flag("--grow", options.grow,
                     "Also replay the program at the targets, and weigh that against the curves (docs/growth.md)");
   command->add_option("--form", options.form, "report (default), or allocation for that and an allocation pack")

@@ -15,6 +15,8 @@ namespace {
 
 // Between strong and weak scaling, in the logarithm of work by that of processes.
 constexpr double kHalfWay = 0.5;  // chosen: the middle
+// Chosen: well to either side of the middle; what every process repeats gives strong scaling up to 0.4 [FitOf].
+constexpr double kCertainlyStrong = 0.25, kCertainlyWeak = 0.75;
 // Chosen: below √2 times as many processes, such as neighbouring counts of one node, growth does not distinguish the
 // two.
 constexpr double kLeastFactor = 1.4;
@@ -203,6 +205,32 @@ std::string WhyExcluded(const FactorTable& table) {
   for (const std::string& series : table.Series()) {
     const PhaseFit fit = FitOfPhase(LongestPhase(table, series), *table.scaling);
     if (fit.fit == ScalingFit::kExcluded) return WithSeries(series, fit.Excluded());
+  }
+  return "";
+}
+
+std::string WhyMixed(const FactorTable& table) {
+  for (const std::string& series : table.Series()) {
+    std::optional<WorkGrowth> strong, weak;
+    const std::vector<FactorRow> rows = LongestPhase(table, series);
+    std::map<std::int64_t, std::vector<FactorRow>> by_cores;
+    for (const FactorRow& row : rows) by_cores[row.cores].push_back(row);
+    for (auto next = by_cores.begin(); next != by_cores.end();) {
+      const auto here = next++;
+      if (next == by_cores.end()) break;
+      std::vector<FactorRow> pair = here->second;
+      pair.insert(pair.end(), next->second.begin(), next->second.end());
+      const std::optional<WorkGrowth> growth = GrowthOfWork(pair);
+      if (!growth || !growth->work || growth->processes < kLeastFactor) continue;
+      const double exponent = std::log(*growth->work) / std::log(growth->processes);
+      if (exponent < kCertainlyStrong) strong = growth;
+      if (exponent > kCertainlyWeak) weak = growth;
+    }
+    if (!strong || !weak) continue;
+    return WithSeries(series,
+                      fmt::format("the runs mix strong and weak scaling: from {} to {} cores an iteration's "
+                                  "work is {:.3g} times as much, from {} to {} cores {:.3g} times",
+                                  strong->first, strong->last, *strong->work, weak->first, weak->last, *weak->work));
   }
   return "";
 }

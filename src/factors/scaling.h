@@ -48,6 +48,10 @@ void CheckScaling(FactorTable& table, const std::string& where);
 // Why the longest phase of a series excludes the scaling of a completed table; empty where none does.
 std::string WhyExcluded(const FactorTable& table);
 
+// Why the runs of the longest phase of a series mix both kinds of scaling: between some neighbouring core counts the
+// work of an iteration stays, between others it grows with the processes. Empty where they do not.
+std::string WhyMixed(const FactorTable& table);
+
 // Checks the scaling of a table for one phase alone. Returns why it is unlikely, as in a finding; empty where it fits.
 // Throws a usage error naming the phase when it is excluded.
 std::string CheckScalingOf(const FactorTable& table, const std::string& series, const PhaseId& phase);

@@ -364,6 +364,17 @@ TEST(RunScaling, ReferenceAndScalingCanBeAskedForAlone) {
   EXPECT_DOUBLE_EQ(*scaled.rows[1].values[Factor::kSpeedup], 1.6);
 }
 
+// Work of an iteration is cores times seconds times efficiency: 32, 32, 64 in the first table; then it halves its
+// growth everywhere, and in the last it is that of strong runs with 10 % more at each step.
+TEST(RunScaling, OfBothKindsIsSaid) {
+  EXPECT_EQ(WhyMixed(Told({{4, 8, 1}, {8, 4, 1}, {16, 4, 1}})),
+            "the runs mix strong and weak scaling: from 4 to 8 cores an iteration's work is 1 times as much, from 8 to "
+            "16 cores 2 times");
+  EXPECT_EQ(WhyMixed(Told({{4, 8, 1}, {8, 6, 1}, {16, 4.5, 1}})), "");
+  EXPECT_EQ(WhyMixed(Told({{4, 8, 1}, {8, 4.4, 1}, {16, 2.4, 1}})), "");
+  EXPECT_EQ(WhyMixed(Told({{4, 8, 1}})), "");
+}
+
 // Work of a fixed size inside a weak run shows nothing of the run.
 TEST(RunScaling, TheLongestPhaseTells) {
   FactorTable table = Told({{16, 80, 0.9}, {64, 85, 0.8}}, "iteration");

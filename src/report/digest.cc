@@ -4,9 +4,11 @@
 
 #include <algorithm>
 #include <cmath>
+#include <filesystem>
 
 #include "base/format.h"
 #include "base/text.h"
+#include "factors/scaling.h"
 #include "report/factor_text.h"
 #include "report/figures.h"
 #include "report/key_results.h"
@@ -41,6 +43,20 @@ struct NoteText {
   FARSCALE_TAGS(obstacle, misfits, missing, noise, is_unreliable, held_back)
 };
 
+// A study of a batch, by its longest phase. Tags of batch.txt.mustache and batch.html.mustache.
+struct StudyText {
+  std::string name, phase, run, loss, target, value, until, next, link;
+  bool is_failed = false;
+  FARSCALE_TAGS(name, phase, run, loss, target, value, until, next, link, is_failed)
+};
+
+struct BatchText {
+  std::vector<StudyText> studies;
+  std::string level, count, up_to_date;  // how many of them; empty: none
+  bool is_wide = true;
+  FARSCALE_TAGS(studies, level, count, up_to_date, is_wide)
+};
+
 struct DigestText {
   std::vector<PhaseText> phases;
   std::string level, counts, first, last;
@@ -65,7 +81,11 @@ void AddLargestRun(const FactorRow& row, const TerminalStyle& style, PhaseText& 
   const double value = *row.values[*factor];
   text.run = fmt::format("{} @ {}", style.Painted(FormatFactor(value), ToneAt(value)),
                          FormatCores(static_cast<double>(row.cores)));
-  if (const std::optional<LargestLoss> loss = LargestLossOf(row)) text.loss = NameInSentence(loss->factor);
+  const std::optional<LargestLoss> loss = LargestLossOf(row);
+  if (!loss) return;
+  text.loss = NameInSentence(loss->factor);
+  constexpr std::string_view kLong = "computation ";  // its names are twice as long as those of other factors
+  if (text.loss.starts_with(kLong)) text.loss = "comp. " + text.loss.substr(kLong.size());
 }
 
 // "1.68 ms (1.55–2.03)": the unit once where all have it.
@@ -159,18 +179,20 @@ void AddMisfits(const PhaseProjection& projection, NoteText& note) {
     if (!is_fitted || factor.fit.sigma < kLargeDeviation) continue;
     names.push_back(NameInSentence(factor.factor));
   }
-  note.misfits = Join(names, " and ");
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    note.misfits += (i == 0 ? "" : i + 1 == names.size() ? " and " : ", ") + names[i];
+  }
 }
 
-// Parallel efficiency of the largest run in every variant: "0.954 without network noise, 0.959 without any noise".
-std::string VariantsOf(const PhaseKey& key, const Results& results) {
-  std::vector<std::string> parts;
-  for (const Variant& variant : results.variants) {
-    const std::vector<FactorRow> rows = variant.table.Rows(key);
-    if (rows.empty() || !rows.back().values[Factor::kParallelEfficiency]) continue;
-    parts.push_back(FormatFactor(*rows.back().values[Factor::kParallelEfficiency]) + " " + variant.name);
-  }
-  return Join(parts, ", ");
+// Parallel efficiency of the largest run without all noise that is removed; empty where that changes nothing.
+std::string WithoutNoise(const PhaseKey& key, const Results& results) {
+  if (results.variants.empty() || !results.variants.back().is_noise) return "";
+  const std::vector<FactorRow> measured = results.table.Rows(key), quiet = results.variants.back().table.Rows(key);
+  if (measured.empty() || quiet.empty()) return "";
+  const std::optional<double>&before = measured.back().values[Factor::kParallelEfficiency],
+        &after = quiet.back().values[Factor::kParallelEfficiency];
+  if (!before || !after || *after <= *before || FormatFactor(*after) == FormatFactor(*before)) return "";
+  return FormatFactor(*after);
 }
 
 // Runs beyond the fitted ones that are among the targets.
@@ -189,7 +211,7 @@ std::vector<HeldBackText> HeldBackOf(const PhaseProjection& projection) {
 
 NoteText NoteOf(const PhaseKey& key, const PhaseProjection* projection, const Results& results) {
   NoteText note;
-  note.noise = VariantsOf(key, results);
+  note.noise = WithoutNoise(key, results);
   if (projection == nullptr) return note;
   note.obstacle = projection->obstacle;
   if (!note.obstacle.empty()) return note;
@@ -233,7 +255,7 @@ void AddFittedCounts(const Results& results, DigestText& text) {
     if (counts != nullptr && *counts != projection.fitted_cores) return;
     counts = &projection.fitted_cores;
   }
-  if (counts == nullptr) return;
+  if (counts == nullptr || counts->size() < 2) return;
   text.counts = std::to_string(counts->size());
   text.first = FormatCores(counts->front());
   text.last = FormatCores(counts->back());
@@ -254,6 +276,46 @@ DigestText DigestOf(const Results& results, const TerminalStyle& style) {
   return text;
 }
 
+std::vector<FactorRow> LongestPhaseOf(const Results& results) {
+  const std::vector<std::string> series = results.table.Series();
+  return series.empty() ? std::vector<FactorRow>() : LongestPhase(results.table, series.front());
+}
+
+StudyText StudyTextOf(const BatchRow& row, const std::string& link, const TerminalStyle& style, std::string& level) {
+  const std::string dash = kNothing;
+  StudyText text{row.name, dash, dash, dash, "", dash, dash, dash, link, row.is_failed};
+  if (!row.results) return text;
+  const std::vector<FactorRow> rows = LongestPhaseOf(*row.results);
+  if (rows.empty()) return text;
+  const PhaseProjection* projection = FindPhase(row.results->projections, rows.front().Key());
+  const PhaseText phase = TextOf(rows.front().Key(), rows.back(), projection, style);
+  if (projection != nullptr) {
+    if (const LevelCounts* found = LevelOf(*projection)) level = fmt::format("{:g}", 100 * found->level);
+  }
+  text.phase = Shorten(phase.name, kWidestPhase);
+  text.run = phase.run;
+  text.loss = phase.loss;
+  text.target = phase.target;
+  text.value = phase.value;
+  text.until = phase.until;
+  text.next = phase.next;
+  return text;
+}
+
+BatchText BatchTextOf(const std::vector<BatchRow>& rows, const std::string& folder, const TerminalStyle& style) {
+  BatchText text;
+  for (const BatchRow& row : rows) {
+    const bool is_near = !folder.empty() && !row.report.empty();
+    const std::string link =
+        is_near ? std::filesystem::path(row.report).lexically_proximate(folder).generic_string() : row.report;
+    text.studies.push_back(StudyTextOf(row, row.results ? link : "", style, text.level));
+  }
+  const auto kept = std::ranges::count(rows, true, &BatchRow::is_up_to_date);
+  text.count = std::to_string(rows.size());
+  if (kept > 0) text.up_to_date = std::to_string(kept);
+  return text;
+}
+
 bool Fits(const std::string& text, std::size_t columns) {
   const std::vector<std::string> lines = Split(text, '\n');
   return std::ranges::all_of(lines, [&](const std::string& line) { return DisplayWidth(line) <= columns; });
@@ -268,6 +330,20 @@ std::string Wrapped(const std::vector<std::string>& sentences, std::size_t colum
 }
 
 }  // namespace
+
+std::string FormatBatch(const std::vector<BatchRow>& rows, const Partials& texts, const TerminalStyle& style) {
+  BatchText batch = BatchTextOf(rows, "", style);
+  std::string text = RenderText(texts, "batch.txt", ToData(batch));
+  if (!Fits(text, style.columns)) {
+    batch.is_wide = false;
+    text = RenderText(texts, "batch.txt", ToData(batch));
+  }
+  return text;
+}
+
+std::string RenderBatchPage(const std::vector<BatchRow>& rows, const Partials& texts, const std::string& folder) {
+  return RenderTemplate(texts.at("batch.html"), ToData(BatchTextOf(rows, folder, {})), Escape::kHtml, texts);
+}
 
 std::string FormatDigest(const Results& results, const Partials& texts, const TerminalStyle& style) {
   DigestText digest = DigestOf(results, style);

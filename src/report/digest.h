@@ -1,7 +1,9 @@
 // What a study found, in a few lines for the terminal: a row a phase, then what is odd about phases.
 #pragma once
 
+#include <optional>
 #include <string>
+#include <vector>
 
 #include "base/terminal.h"
 #include "pages/render.h"
@@ -13,5 +15,20 @@ namespace farscale {
 // the core count up to which efficiency is high, and the suggested next run; where rows do not fit in the columns of
 // `style`, they are lines. Notes that phases share name all of them in one line.
 std::string FormatDigest(const Results& results, const Partials& texts, const TerminalStyle& style);
+
+// One of several studies.
+struct BatchRow {
+  std::string name;
+  std::string report;              // path of its page
+  std::optional<Results> results;  // nothing: it failed
+  bool is_failed = false, is_up_to_date = false;
+};
+
+// A row a study: its longest phase, as in a digest, and what became of it; then where the reports are. As
+// batch.txt.mustache of `texts` words it.
+std::string FormatBatch(const std::vector<BatchRow>& rows, const Partials& texts, const TerminalStyle& style);
+
+// The same as a page in `folder` with links to the reports: batch.html.mustache.
+std::string RenderBatchPage(const std::vector<BatchRow>& rows, const Partials& texts, const std::string& folder);
 
 }  // namespace farscale

@@ -16,10 +16,10 @@ namespace {
 RunSpec RunOf(const GrowthRow& row, std::shared_ptr<const GrowthModel> model, const Network& network,
               const Study& study, std::uint64_t seed, std::int64_t threads) {
   RunSpec run;
-  run.trace = fmt::format("grown to {} ranks{} from runs on up to {} ranks",
-                          FormatCount(static_cast<std::uint64_t>(row.ranks)),
-                          model->rules.scheme.is_lifted ? "" : " in " + row.grid.Text(),
-                          FormatCount(static_cast<std::uint64_t>(*row.learned_up_to)));
+  run.trace =
+      fmt::format("grown to {} ranks{} from runs on up to {} ranks", FormatCount(static_cast<std::uint64_t>(row.ranks)),
+                  model->rules.scheme.is_lifted ? "" : " in " + row.grid.Text(),
+                  FormatCount(static_cast<std::uint64_t>(*row.learned_up_to)));
   run.threads = threads;
   run.grown = std::make_shared<const GrownSource>(GrownSource{std::move(model), row.grid, network, study.factors.rules,
                                                               seed, threads, *row.learned_up_to * threads});

@@ -14,6 +14,7 @@
 #include "replay/unknown_waits.h"
 #include "results/anomalies.h"
 #include "study/grown_study.h"
+#include "study/measured_file.h"
 #include "trace/anomalies.h"
 #include "trace/location_trace.h"
 #include "trace/trace_reader.h"
@@ -300,6 +301,7 @@ PhaseMarks MarkPhase(const Trace& trace, const Matching& matching, const PhaseCu
 AnalysedRun MeasureRun(const Study& study, const RunSpec& spec, const std::vector<Scenario>& scenarios,
                        bool wants_shapes, Detail detail) {
   try {
+    if (spec.is_measured) return AnalyseMeasuredFile(study, spec, scenarios.size(), detail != Detail::kFactors);
     return ReadAndMeasure(study, spec, scenarios, wants_shapes, detail);
   } catch (const Error& error) {
     AnalysedRun failed;

@@ -30,6 +30,7 @@ struct AnalysedRun {
   std::vector<std::string> scenario_errors;  // empty where there is none
   std::set<std::string> regions;
   std::optional<Error> error;
+  bool is_measured = false;  // without a trace
 };
 
 // What to find out of a run: factors; besides, where its time is lost; besides both, what reports draw of it, pictures

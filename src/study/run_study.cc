@@ -52,7 +52,7 @@ std::string PlainName(const std::string& program) {
 void RequireOneProgram(std::vector<AnalysedRun>& runs) {
   AnalysedRun* first = nullptr;
   for (AnalysedRun& run : runs) {
-    if (run.error) continue;
+    if (run.error || run.is_measured) continue;  // measured runs do not name their program
     if (first == nullptr) {
       first = &run;
       continue;
@@ -262,6 +262,7 @@ void AddMissingPhases(std::span<const AnalysedRun> runs, FactorTable& table) {
 void CheckIterations(const Study& study, FactorTable& table) {
   constexpr double kFarOff = 1.4;  // chosen: √2, as for the growth of processes (factors/scaling.cc)
   for (const PhaseSpec& phase : study.phases) {
+    // Of these no measured run has rows, so all have totals.
     const bool is_chosen = phase.kind == PhaseSpec::Kind::kFoundLoop || phase.clean.kind != CleanSpec::Kind::kAll;
     if (!is_chosen || !table.scaling) continue;
     const auto work = [&](const FactorRow& row) {
@@ -280,6 +281,15 @@ void CheckIterations(const Study& study, FactorTable& table) {
                  fmt::format("in phase {}: {:.2f} times as much at {} cores as usual", phase.name, ratio, row.cores),
                  table);
     }
+  }
+}
+
+void RequireTraces(const Study& study, const std::string& action) {
+  for (const RunSpec& run : study.runs) {
+    if (!run.is_measured) continue;
+    throw Error(ErrorKind::kUsage, run.where.empty() ? run.trace : run.where,
+                "the run was measured without a trace, so it cannot be " + action,
+                "leave out the measured runs, or [noise] and [growth]");
   }
 }
 
@@ -343,6 +353,7 @@ void ProjectVariant(const Study& study, const ModelLibrary& library, bool grows,
 
 MeasuredRuns MeasureRuns(const Study& study, const ProgressSink& progress, const std::vector<Scenario>& scenarios,
                          Detail detail) {
+  if (!scenarios.empty()) RequireTraces(study, "replayed");
   std::vector<AnalysedRun> runs = StudyRuns(study, progress, scenarios, detail).Measure();
   FailWhenNothingIsLeft(runs);
   RequireOneProgram(runs);
@@ -402,6 +413,8 @@ StudyOutcome RunStudy(const Study& study, const ModelLibrary& library, const Pro
                       const std::vector<Scenario>& scenarios) {
   // Before hours of work, not after.
   if (study.growth && study.growth->network != "calibrated") LoadNetwork(study.growth->network, study.growth->where);
+  if (study.growth) RequireTraces(study, "grown");
+  if (!scenarios.empty()) RequireTraces(study, "replayed");
   std::vector<Scenario> replayed = scenarios;
   std::string problem;
   try {

@@ -159,7 +159,9 @@ void ParseCounters(const ConfigTable& root, Study& study) {
 void ParseRuns(const ConfigTable& root, const std::string& file, Study& study) {
   for (const ConfigTable& table : root.Tables("runs")) {
     RunSpec run;
-    run.trace = Relative(table.RequiredString("trace"), file);
+    run.is_measured = table.Has("measured");
+    if (run.is_measured && table.Has("trace")) table.Fail("measured", "a run has a trace or was measured, not both");
+    run.trace = Relative(table.RequiredString(run.is_measured ? "measured" : "trace"), file);
     run.where = table.Where();
     if (const auto threads = table.Integer("threads")) run.threads = Positive(table, "threads", *threads);
     if (const auto repeat = table.Integer("repeat")) {
@@ -172,10 +174,15 @@ void ParseRuns(const ConfigTable& root, const std::string& file, Study& study) {
     run.accept_truncated = table.Bool("accept_truncated").value_or(false);
     run.size = PositiveNumber(table, "size");
     if (const auto grid = table.Integers("grid")) run.grid = ParseGrid(table, *grid);
+    for (const char* key : {"threads", "application", "accept_truncated", "grid"}) {
+      if (run.is_measured && table.Has(key)) table.Fail(key, fmt::format("'{}' is for runs with a trace", key));
+    }
     table.RefuseUnknownKeys();
     for (const RunSpec& other : study.runs) {
       if (fs::weakly_canonical(other.trace) == fs::weakly_canonical(run.trace)) {
-        table.Fail("trace", "the trace " + run.trace + " is listed twice", "the other is at " + other.where);
+        table.Fail("trace",
+                   fmt::format("the {} {} is listed twice", run.is_measured ? "measured run" : "trace", run.trace),
+                   "the other is at " + other.where);
       }
     }
     study.runs.push_back(run);

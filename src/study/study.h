@@ -37,6 +37,8 @@ struct RunSpec {
   // What it is grown from, where nobody has run it: then `trace` says so in words [study/grown_study.h].
   std::shared_ptr<const GrownSource> grown = nullptr;
   bool accept_truncated = false;  // a Paraver trace of which the end is missing
+  // What farscale measure or TALP has measured of it, without a trace: `trace` is that file [study/measured_file.h].
+  bool is_measured = false;
 };
 
 // Indices of the runs, those with the largest traces first.

@@ -24,15 +24,38 @@ std::string QuotedToml(const std::string& text) {
   return quoted + '"';
 }
 
-std::string RunsText(const std::vector<std::string>& traces, int application, const std::string& folder) {
-  std::string text = "# scaling = \"strong\" or \"weak\": only you know\n[study]\n# scaling = \"strong\"\n\n";
-  for (const std::string& trace : traces) {
-    const std::filesystem::path path =
-        std::filesystem::absolute(trace).lexically_proximate(std::filesystem::absolute(folder));
-    text += fmt::format("[[runs]]\ntrace = {}\n", QuotedToml(path.string()));
-    if (application > 0) text += fmt::format("application = {}\n", application);
+std::string PathFrom(const std::string& folder, const std::string& path) {
+  const auto whole = [](const std::string& text) { return std::filesystem::absolute(text).lexically_normal(); };
+  return QuotedToml(whole(path).lexically_proximate(whole(folder)).string());
+}
+
+std::string HeaderText(const StudyDraft& draft) {
+  std::string text;
+  if (!draft.scaling) text += "# scaling = \"strong\" or \"weak\": only you know\n";
+  text += "[study]\n";
+  if (!draft.title.empty()) text += fmt::format("title = {}\n", QuotedToml(draft.title));
+  text += draft.scaling ? fmt::format("scaling = \"{}\"    # by the growth of work\n", ToString(*draft.scaling))
+                        : "# scaling = \"strong\"\n";
+  if (draft.removes_noise)
+    text +=
+        "\n[noise]              # what noise costs; without this table runs are replayed once\n"
+        "network = \"calibrated\"\n";
+  if (draft.reports_here) text += "\n[report]\nfolder = \".\"\n";
+  return text + "\n";
+}
+
+std::string RunsText(const StudyDraft& draft) {
+  std::string text;
+  for (const std::string& trace : draft.traces) {
+    text += fmt::format("[[runs]]\ntrace = {}\n", PathFrom(draft.folder, trace));
+    if (draft.application > 0) text += fmt::format("application = {}\n", draft.application);
+    if (draft.accepts_truncated) text += "accept_truncated = true\n";
     text += "\n";
   }
+  for (const std::string& file : draft.measured) {
+    text += fmt::format("[[runs]]\nmeasured = {}\n\n", PathFrom(draft.folder, file));
+  }
+  for (const std::string& why : draft.left_out) text += fmt::format("# left out: {}\n\n", why);
   return text;
 }
 
@@ -177,9 +200,14 @@ FoundPhases PhasesOf(const std::vector<std::string>& traces, const PhaseSpec& sp
   return found;
 }
 
-std::string WriteStudyDraft(const std::vector<std::string>& traces, int application, const std::string& folder,
-                            const FoundPhases& found) {
-  return RunsText(traces, application, folder) + PhasesText(traces, found);
+std::string WriteStudyDraft(const StudyDraft& draft, const FoundPhases& found) {
+  return HeaderText(draft) + RunsText(draft) + PhasesText(draft.traces, found);
+}
+
+std::string WriteStudyDraft(const StudyDraft& draft, const std::vector<std::string>& regions) {
+  std::string text = HeaderText(draft) + RunsText(draft) + "[[phases]]\nwhole = true\n";
+  for (const std::string& region : regions) text += fmt::format("\n[[phases]]\nregion = {}\n", QuotedToml(region));
+  return text;
 }
 
 }  // namespace farscale

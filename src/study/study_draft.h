@@ -32,8 +32,24 @@ struct FoundPhases {
 FoundPhases PhasesOf(const std::vector<std::string>& traces, const PhaseSpec& spec,
                      const std::vector<PhaseStructure>& structures);
 
-// The study as TOML, for a file in `folder`: paths are relative to it. 0: no application is chosen.
-std::string WriteStudyDraft(const std::vector<std::string>& traces, int application, const std::string& folder,
-                            const FoundPhases& found);
+// What a study says besides its phases.
+struct StudyDraft {
+  std::vector<std::string> traces;
+  int application = 0;                            // of the traces; 0: none is chosen
+  std::string folder = ".";                       // of the file: paths are relative to it
+  std::string title = "";                         // empty: none
+  std::vector<std::string> measured = {};         // runs without a trace
+  std::optional<Scaling> scaling = std::nullopt;  // found from the growth of work; nothing: only the user knows
+  std::vector<std::string> left_out = {};         // runs that cannot be read, and why: one line each
+  bool removes_noise = false;                     // on a network that is calibrated to the runs
+  bool reports_here = false;                      // into the folder of the file
+  bool accepts_truncated = false;                 // traces of which the end is missing
+};
+
+// The study as TOML.
+std::string WriteStudyDraft(const StudyDraft& draft, const FoundPhases& found);
+
+// The same of measured runs, or with some among the runs: the phases that all of them know.
+std::string WriteStudyDraft(const StudyDraft& draft, const std::vector<std::string>& regions);
 
 }  // namespace farscale

@@ -1,0 +1,213 @@
+#include "cli/batch.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <new>
+#include <set>
+
+#include "base/files.h"
+#include "base/sha256.h"
+#include "base/text.h"
+#include "base/version.h"
+#include "report/digest.h"
+#include "results/results_json.h"
+#include "study/resources.h"
+#include "trace/trace_reader.h"
+
+namespace farscale {
+namespace {
+
+namespace fs = std::filesystem;
+
+// In the folder of a report: what it was made of, and the exit code.
+constexpr const char* kStamp = "inputs.sha256";
+
+void AddFile(const fs::path& path, Sha256& hash) { hash.Add(path.string() + "\n" + ReadFile(path)); }
+
+void AddFolder(const fs::path& folder, Sha256& hash) {
+  std::vector<fs::path> paths;
+  for (const fs::directory_entry& entry : fs::directory_iterator(folder)) {
+    if (entry.is_regular_file()) paths.push_back(entry.path());
+  }
+  std::ranges::sort(paths);
+  for (const fs::path& path : paths) AddFile(path, hash);
+}
+
+bool IsFileOfUser(const std::string& network) { return fs::path(network).extension() == ".toml"; }
+
+// Of everything that the report is made of: program, study, options, runs, models, networks, templates. Throws when
+// something of it cannot be read.
+std::string FingerprintOf(const StudyToRun& input, const Study& study, const RunOptions& options) {
+  Sha256 hash;
+  hash.Add(BuildDescription() + input.text);
+  hash.Add(fmt::format("\n{} {} {}\n", options.preset, options.grow, options.choice.accept_truncated));
+  for (const RunSpec& run : study.runs) {
+    if (run.is_measured) {
+      AddFile(run.trace, hash);
+    } else {
+      hash.Add(run.trace + " " + FingerprintOfTrace(run.trace) + "\n");
+    }
+  }
+  for (const std::string& path : study.model_files)
+    fs::is_directory(path) ? AddFolder(path, hash) : AddFile(path, hash);
+  if (study.noise && IsFileOfUser(study.noise->network)) AddFile(study.noise->network, hash);
+  if (study.growth && IsFileOfUser(study.growth->network)) AddFile(study.growth->network, hash);
+  if (!options.templates.empty()) AddFolder(options.templates, hash);
+  return hash.Hex();
+}
+
+// A study of the batch, and what became of it.
+struct Entry {
+  StudyToRun study;
+  std::string folder;  // of its report; empty: as the study says
+  std::string report;  // the folder that this is
+  BatchRow row;
+  int code = 0;
+};
+
+class Batch {
+ public:
+  Batch(const RunOptions& options, const Common& common) : options_(options), common_(common), messages_(common) {}
+
+  void Add(const InputFiles& files) {
+    std::set<std::string> taken;
+    const auto folder_of = [&](const std::string& name) {
+      return options_.output.empty() ? "" : (fs::path(options_.output) / UniqueSlug(name, taken)).string();
+    };
+    for (const std::string& file : files.studies) {
+      Try([&](Entry& entry) {
+        entry.row.name = entry.study.name = entry.study.file = file;
+        entry.study = StudyOfFile(file);
+        entry.folder = folder_of(entry.study.name);
+      });
+    }
+    if (!files.HasRuns()) return;
+    Try([&](Entry& entry) {
+      entry.row.name = "runs without a study";
+      const std::string folder = folder_of("runs");
+      entry.study = StudyOfRuns(files, options_, folder.empty() ? "report" : folder, messages_);
+    });
+  }
+
+  void Run() {
+    RequireFoldersOfTheirOwn();
+    std::size_t done = 0;
+    for (Entry& entry : entries_) {
+      if (entry.code == 0) Guard(entry, [&] { RunOne(entry, ++done); });
+    }
+  }
+
+  int Code() const { return std::ranges::max(entries_, {}, &Entry::code).code; }
+
+  std::vector<BatchRow> Rows() const {
+    std::vector<BatchRow> rows;
+    for (const Entry& entry : entries_) rows.push_back(entry.row);
+    return rows;
+  }
+
+ private:
+  template <typename Body>
+  void Try(const Body& body) {
+    Entry& entry = entries_.emplace_back();
+    Guard(entry, [&] {
+      body(entry);
+      entry.row.name = entry.study.name;
+      entry.report = ParseStudyToRun(entry.study, entry.folder, options_).report_folder;
+    });
+  }
+
+  template <typename Body>
+  void Guard(Entry& entry, const Body& body) {
+    try {
+      body();
+    } catch (const Error& error) {
+      Fail(entry, error);
+    } catch (const std::bad_alloc&) {
+      Fail(entry, Error(ErrorKind::kInput, entry.study.file, "out of memory"));
+    }
+  }
+
+  static void Fail(Entry& entry, const Error& error) {
+    PrintError(error);
+    entry.code = error.exit_code();
+    entry.row.is_failed = true;
+  }
+
+  void RequireFoldersOfTheirOwn() const {
+    std::map<fs::path, std::string> taken;
+    for (const Entry& entry : entries_) {
+      if (entry.report.empty()) continue;
+      const auto [other, is_new] = taken.try_emplace(fs::weakly_canonical(entry.report), entry.study.file);
+      if (is_new) continue;
+      throw Error(ErrorKind::kUsage, entry.study.file,
+                  "writes its report to " + entry.report + ", as " + other->second + " does",
+                  "give a folder for all reports with -o");
+    }
+  }
+
+  void RunOne(Entry& entry, std::size_t number) {
+    const Study study = ParseStudyToRun(entry.study, entry.folder, options_);
+    const fs::path stamp = fs::path(study.report_folder) / kStamp;
+    std::string fingerprint;
+    try {
+      fingerprint = FingerprintOf(entry.study, study, options_);
+    } catch (const Error&) {  // said when the study is run
+    }
+    entry.row.report = (fs::path(study.report_folder) / "report.html").string();
+    if (IsUpToDate(entry, study, stamp, fingerprint)) return;
+    messages_.Note(fmt::format("study {} of {}: {}", number, entries_.size(), entry.study.file));
+    std::error_code code;
+    fs::remove(stamp, code);
+    StudyRun run = RunOneStudy(entry.study, entry.folder, options_, common_);
+    entry.code = run.code;
+    entry.row.results = std::move(run.results);
+    const bool is_final = run.code == 0 || run.code == static_cast<int>(ErrorKind::kNotEnoughData);
+    if (is_final && !fingerprint.empty()) WriteFile(stamp, fmt::format("{} {}\n", fingerprint, run.code));
+  }
+
+  bool IsUpToDate(Entry& entry, const Study& study, const fs::path& stamp, const std::string& fingerprint) const {
+    std::error_code code;
+    const fs::path results = fs::path(study.report_folder) / "results.json";
+    if (fingerprint.empty() || options_.form != "report" || !fs::exists(stamp, code) || !fs::exists(results, code)) {
+      return false;
+    }
+    const std::vector<std::string> words = Split(Trim(ReadFile(stamp)), ' ');
+    long long earlier = 0;
+    if (words.size() != 2 || words[0] != fingerprint || !ParseInteger(words[1], earlier)) return false;
+    if (study.formats.contains(ReportFormat::kHtml) && !fs::exists(entry.row.report, code)) return false;
+    entry.row.results = ReadResultsJsonUnchecked(ReadFile(results), results.string());
+    entry.code = static_cast<int>(earlier);
+    entry.row.is_up_to_date = true;
+    return true;
+  }
+
+  const RunOptions& options_;
+  const Common& common_;
+  Messages messages_;
+  std::vector<Entry> entries_;
+};
+
+}  // namespace
+
+int RunBatch(const InputFiles& files, const RunOptions& options, const Common& common) {
+  if (!options.output.empty()) CreateFolder(options.output);
+  Batch batch(options, common);
+  batch.Add(files);
+  batch.Run();
+  const std::vector<BatchRow> rows = batch.Rows();
+  const ReportTemplates templates = LoadTemplates(options.templates);
+  if (!common.quiet) fmt::print("{}", FormatBatch(rows, templates.partials, StyleOf(common)));
+  for (const BatchRow& row : rows) {
+    if (common.quiet && row.results) fmt::print("{}\n", row.report);
+  }
+  if (!options.output.empty()) {
+    const fs::path index = fs::path(options.output) / "index.html";
+    WriteFile(index, RenderBatchPage(rows, templates.partials, options.output));
+    PrintWritten({index}, common);
+  }
+  return batch.Code();
+}
+
+}  // namespace farscale

@@ -1,0 +1,14 @@
+// Several studies, one after the other: each uses all threads, so together they need no more memory than the largest.
+#pragma once
+
+#include "cli/one_study.h"
+#include "study/input_files.h"
+
+namespace farscale {
+
+// One that fails does not stop the others. A study whose report was made by this program of the same inputs is not run
+// again. Prints a row a study, and writes a page with the same where there is a folder for all. Returns the largest
+// exit code.
+int RunBatch(const InputFiles& files, const RunOptions& options, const Common& common);
+
+}  // namespace farscale
