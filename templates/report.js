@@ -1,5 +1,6 @@
-// What moves in report.html. Every number shown was calculated and formatted before: the element #choices holds, for
-// every phase, the texts of every factor at many core counts, and this script picks among them. It fetches nothing.
+// What moves in report.html. Every number shown was calculated and formatted before, but for what-ifs: the element
+// #choices holds, for every phase, the texts of every factor at many core counts, and this script picks among them. It
+// fetches nothing.
 "use strict";
 (() => {
   const all = (selector, within = document) => [...within.querySelectorAll(selector)];
@@ -225,9 +226,12 @@
       for (const [series, side, stroke] of shown) {
         const at = phase.sides[side].factors[series].at[place];
         const name = factorName(series) + (side > 0 ? `, ${phase.sides[side].name}` : "");
-        const cells = [name, at.value, at.interval];
+        const cells = [name, at.value, at.interval, phase.sides[side].factors[series].model];
         if (anyMeasured) cells.push(at.measured ? `measured ${at.measured}` : "");
         addRow(table, cells).cells[0].prepend(swatch(stroke));
+      }
+      for (const { series, values } of phase.perfect ?? []) {
+        if (values[place] !== null) addRow(table, [`${factorName(series)} with what is switched off`, values[place].toFixed(2)]);
       }
     });
     drawLine(svg, "cursor", phase.numbers[place]);
@@ -345,6 +349,8 @@
 
   // ---- the target ----
 
+  let isReady = false;  // what the page itself does first is no choice of a reader
+
   const fillCell = (cell, at) => {
     const value = document.createElement("span");
     value.textContent = at ? at.value : "–";
@@ -384,13 +390,121 @@
         fillCell(cell, phase.sides[Number(cell.dataset.side ?? 0)].factors[row.dataset.factor]?.at[place]);
       }
     }
-    for (const svg of charts) drawLine(svg, "mark", phase.numbers[place]);
+    if (isReady) for (const svg of charts) drawLine(svg, "mark", phase.numbers[place]);
   };
 
   // All phases go to the same target, so that they can be compared.
   const choose = (cores) => {
     if (!(cores > 0)) return;
     for (const phase of phases.values()) showTarget(phase, nearest(phase, cores), cores);
+    keepState({ cores });
+  };
+
+  // ---- what-ifs ----
+
+  // The curves of the efficiencies without the losses that are switched off: the only numbers that are calculated here,
+  // of those shown, and so drawn to two digits.
+  const drawPerfect = (phase) => {
+    const own = `[data-phase="${phase.anchor}"]`;
+    const off = all(`.perfect${own}`).filter((box) => box.checked);
+    const { factors } = phase.sides[0];
+    const valueAt = (id, place) => (/^\d/.test(factors[id].at[place].value) ? parseFloat(factors[id].at[place].value) : NaN);
+    phase.perfect = ["parallelEfficiency", "globalEfficiency"].flatMap((series) => {
+      const parts = off.filter((box) => factors[series] && box.dataset.affects.split(" ").includes(series));
+      if (parts.length === 0) return [];
+      const values = phase.numbers.map((_, place) => {
+        const value = parts.reduce((whole, box) => whole / valueAt(box.value, place), valueAt(series, place));
+        return Number.isFinite(value) ? value : null;
+      });
+      return [{ series, values }];
+    });
+    for (const svg of phase.charts) {
+      for (const line of all(".what-if", svg)) line.remove();
+      const frame = frameOf(svg);
+      for (const { series, values } of phase.perfect) {
+        const curve = svg.querySelector(`polyline[data-factor="${series}"], polyline[data-series="${series}"]`);
+        if (!curve) continue;
+        const points = values.map((value, place) => value !== null &&
+          `${toX(frame, phase.numbers[place]).toFixed(1)},${toY(frame, value).toFixed(1)}`).filter(Boolean).join(" ");
+        addShape(svg, "polyline", { class: "what-if", points, fill: "none", stroke: curve.getAttribute("stroke"),
+                                    "stroke-width": 2.4, "stroke-dasharray": "2 4" });
+      }
+    }
+  };
+
+  const connectPerfect = () => {
+    for (const box of all("input.perfect")) {
+      const phase = phases.get(box.dataset.phase);
+      if (!phase?.sides[0].factors[box.value]) {
+        box.parentElement.remove();
+        continue;
+      }
+      box.addEventListener("change", () => {
+        drawPerfect(phase);
+        keepState({ perfect: all("input.perfect:checked").map((one) => `${one.dataset.phase}:${one.value}`).join(",") });
+      });
+    }
+  };
+
+  // ---- links: #SECTION&cores=216&perfect=PHASE:FACTOR ----
+
+  const stateOf = () => {
+    const [id, ...parts] = window.location.hash.slice(1).split("&").map(decodeURIComponent);
+    const isState = id.includes("=");
+    return { id: isState ? "" : id, parts: new Map((isState ? [id, ...parts] : parts).map((part) => part.split("="))) };
+  };
+
+  const keepState = (changes) => {
+    if (!isReady) return;
+    const { id, parts } = stateOf();
+    for (const [key, value] of Object.entries(changes)) value ? parts.set(key, String(value)) : parts.delete(key);
+    const texts = [...(id ? [id] : []), ...[...parts].map((part) => part.join("="))].map((text) => encodeURI(text));
+    window.history.replaceState(null, "", `#${texts.join("&")}`);
+  };
+
+  // Opens what is folded around the section, and chooses what the link says.
+  const followLink = () => {
+    const { id, parts } = stateOf();
+    const section = document.getElementById(id);
+    for (let element = section; element; element = element.parentElement) {
+      if (element.localName === "details") element.open = true;
+    }
+    const body = section?.querySelector(":scope > .fold");
+    if (body) body.open = true;
+    if (section) section.scrollIntoView();
+    if (parts.has("cores")) choose(Number(parts.get("cores")));
+    for (const one of parts.get("perfect")?.split(",") ?? []) {
+      const [anchor, factor] = one.split(":");
+      const box = all("input.perfect").find((other) => other.dataset.phase === anchor && other.value === factor);
+      if (box && !box.checked) box.click();
+    }
+  };
+
+  // ---- tables as CSV ----
+
+  const csvOf = (table) => {
+    const textOf = (cell) => {
+      const copy = cell.cloneNode(true);
+      for (const br of all("br", copy)) br.replaceWith(" ");
+      const text = copy.textContent.trim().replace(/\s+/g, " ");
+      return /[",]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
+    };
+    return [...table.rows].map((row) => [...row.cells].map(textOf).join(",") + "\n").join("");
+  };
+
+  const addCopyButtons = () => {
+    for (const table of all("main .scroll > table")) {
+      const button = document.createElement("button");
+      button.type = "button";
+      button.className = "controls copy";
+      button.textContent = "Copy as CSV";
+      button.addEventListener("click", () => {
+        navigator.clipboard.writeText(csvOf(table)).then(
+          () => (button.textContent = "Copied"), () => (button.textContent = "Copying is not allowed here"));
+        setTimeout(() => (button.textContent = "Copy as CSV"), 2000);
+      });
+      table.parentElement.append(button);
+    }
   };
 
   const steps = { ArrowDown: -1, ArrowUp: 1, PageDown: -5, PageUp: 5 };
@@ -475,9 +589,8 @@
   const connectChoices = () => {
     for (const box of all(".choose-phase")) {
       box.addEventListener("change", () => {
-        document.getElementById(box.value).hidden = !box.checked;
-        const link = document.querySelector(`[data-phase-link="${box.value}"]`);
-        if (link) link.hidden = !box.checked;
+        const parts = `[data-phase-link="${box.value}"], [data-row="${box.value}"]`;
+        for (const part of [document.getElementById(box.value), ...all(parts)]) part.hidden = !box.checked;
       });
     }
     for (const box of all(".choose-factor")) {
@@ -508,6 +621,14 @@
     button.addEventListener("click", () => show(root.dataset.theme !== "dark"));
   };
 
+  // On a phone tables of runs begin at the largest.
+  const showLargestRuns = () => {
+    if (!window.matchMedia("(max-width: 40rem)").matches) return;
+    const show = (within) => all(".scroll:has(> .factors)", within).forEach((box) => (box.scrollLeft = box.scrollWidth));
+    show(document);
+    for (const details of all(".phase > details")) details.addEventListener("toggle", () => show(details));
+  };
+
   // The link to the section that is being read.
   const followReader = () => {
     const links = new Map(all(".contents a").map((link) => [link.hash.slice(1), link]));
@@ -534,7 +655,13 @@
   connectTheme();
   connectTargets();
   connectSides();
+  connectPerfect();
   connectChoices();
+  addCopyButtons();
   all(".plot").forEach(readPlot);
   followReader();
+  showLargestRuns();
+  isReady = true;
+  followLink();
+  window.addEventListener("hashchange", followLink);
 })();

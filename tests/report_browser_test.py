@@ -142,6 +142,9 @@ class ReportBrowserTest(unittest.TestCase):
             const seen = (e) => !hidden(e) && !e.closest("details:not([open]) > :not(summary)");
             return [...document.querySelectorAll({selector!r})].filter(seen).length;""")
 
+    def open_all(self):
+        self.run_js("for (const details of document.querySelectorAll('main details')) details.open = true")
+
     def readings(self, anchor):
         """What the table at the target says: [factor, value, interval] of what was measured."""
         return self.run_js(f"""
@@ -167,9 +170,12 @@ class ReportBrowserTest(unittest.TestCase):
 
     def test_what_is_on_the_page(self):
         self.assertEqual(self.visible("main > section.phase"), 2)
+        self.assertEqual(self.visible(".phase-row svg[data-plot]"), 2)
+        self.assertEqual(self.visible(".overview svg[data-plot]"), 1)  # the second phase is folded
+        self.open_all()
         self.assertGreaterEqual(self.visible("svg[data-plot]"), 12)
         self.assertEqual(self.run_js("window.alert.toString().includes('native code')"), True)
-        self.assertIn(HOSTILE, self.run_js("document.querySelectorAll('h2')[1].textContent"))
+        self.assertIn(HOSTILE, self.run_js("document.querySelectorAll('h2')[2].textContent"))
         self.assertEqual(self.run_js("document.scripts.length"), 2)
 
     def test_the_policy_stops_what_is_not_ours(self):
@@ -272,7 +278,7 @@ class ReportBrowserTest(unittest.TestCase):
 
     def test_pointing_at_a_chart_reads_its_values(self):
         left, top, width, height = self.run_js("""
-            const svg = document.querySelector("svg[data-plot]");
+            const svg = document.querySelector(".overview svg[data-plot]");
             svg.scrollIntoView({block: "center"});
             const box = svg.getBoundingClientRect();
             return [box.left, box.top, box.width, box.height];""")
@@ -304,6 +310,7 @@ class ReportBrowserTest(unittest.TestCase):
 
     def read_picture(self, selector, keys):
         """What the readout says of a picture, after each key."""
+        self.open_all()
         self.run_js(f"document.querySelector('{selector}').focus({{focusVisible: true}})")
         said = [self.run_js("document.getElementById('readout').innerText")]
         for key, code in keys:
@@ -348,6 +355,7 @@ class ReportBrowserTest(unittest.TestCase):
         self.assertEqual(self.run_js(CHECKS), [])
 
     def test_factors_and_phases_can_be_left_out(self):
+        self.open_all()
         self.assertGreater(self.visible('[data-factor="transferEfficiency"]'), 10)
         self.run_js("document.querySelector('.choose').open = true")
         click = "document.querySelector('input[value=\"{}\"]').click()"
@@ -362,6 +370,7 @@ class ReportBrowserTest(unittest.TestCase):
         self.assertEqual(self.visible("main > section.phase"), 1)
 
     def test_measured_beside_noise_free(self):
+        self.open_all()
         name = self.results["variants"][0]["name"]
         self.assertEqual(self.visible(".overlay"), 0)
         self.run_js("document.querySelector('input.side').click()")
@@ -425,6 +434,7 @@ class ReportBrowserTest(unittest.TestCase):
         results["projections"][1] = {"series": "comd", "phase": HOSTILE, "obstacle": "there is one run",
                                      "fittedCores": [], "factors": [], "dominance": [], "dominantAt": []}
         self.browser.open(self.render(results, "obstacle"))
+        self.open_all()
         self.assertEqual(self.visible("input.target"), 1)
         self.assertIn("there is one run", self.run_js("document.querySelectorAll('section.phase')[1].textContent"))
         self.assertEqual(self.run_js(CHECKS), [])
@@ -437,7 +447,7 @@ class ReportBrowserTest(unittest.TestCase):
         for selector in (".controls", ".contents", ".skip", ".mark"):
             self.assertEqual(self.visible(selector), 0, selector)
         self.assertGreater(self.visible("table"), 10)
-        self.assertEqual(self.visible("summary"), 0)
+        self.assertEqual(self.visible(".data > summary"), 0)
         self.assertNotIn("chosen above", self.run_js("document.body.innerText"))
         # Nothing is smaller than 7 points; pictures shrink to the width of a page, where they are largest.
         self.assertEqual(self.run_js("""
@@ -445,6 +455,105 @@ class ReportBrowserTest(unittest.TestCase):
             const says = (e) => [...e.childNodes].some((node) => node.nodeType === 3 && node.textContent.trim());
             const found = [...document.querySelectorAll("body *")].filter((e) => !e.closest("svg, script, .unseen"));
             return [...new Set(found.filter((e) => says(e) && small(e)).map((e) => e.outerHTML.slice(0, 60)))];"""), [])
+
+    def sample(self, name):
+        """The report of a study of sample-runs/."""
+        folder = self.folder / name
+        if not folder.exists():
+            farscale("run", ROOT / "sample-runs" / name / "study.toml", "-o", folder)
+        return folder / "report.html"
+
+    def bottom(self, selector):
+        """Where the lowest of these ends, in pixels from the top of the page."""
+        return self.run_js(f"""
+            return Math.max(...[...document.querySelectorAll({selector!r})].map((e) => e.getBoundingClientRect().bottom));""")
+
+    def test_the_first_screen_answers(self):
+        for name, parts in (("comd-noise", ".phase "), ("lulesh", ".phase-row "), ("npb-lu", ".phase-row ")):
+            self.browser.open(self.sample(name), width=1400)
+            for part in (".verdict", ".numbers strong", ".lost svg", ".lost table", "svg[data-plot]", ".sure"):
+                within = parts + (".overview " if parts == ".phase " and part != ".verdict" else "")
+                self.assertGreater(self.run_js(f"document.querySelectorAll({within + part!r}).length"), 0, (name, part))
+                self.assertLess(self.bottom(within + part), 900, (name, part))
+            rows = self.run_js("document.querySelectorAll('.phase-row').length") or 1
+            self.assertEqual(self.run_js(f"document.querySelectorAll('{parts}.numbers strong').length"), 3 * rows)
+
+    def test_reports_are_short(self):
+        for name in ("comd-noise", "lulesh", "npb-lu", "lammps-lj"):
+            self.browser.open(self.sample(name), width=1400)
+            self.assertLessEqual(self.run_js("document.documentElement.scrollHeight"), 6 * 900, name)
+            phases = self.run_js("document.querySelectorAll('section.phase').length")
+            lines = (self.folder / name / "report.md").read_text().count("\n")
+            self.assertLessEqual(lines, 250 * max(1, phases / 3), name)
+        self.browser.open(self.sample("comd-noise"))
+        self.run_js("document.getElementById('appendix').remove()")
+        self.assertLessEqual(len(re.findall(rb"/Type\s*/Page\b", self.browser.print())), 3)
+
+    def test_labels_of_charts_are_legible_and_apart(self):
+        for name in ("comd-noise", "lulesh", "npb-lu", "lammps-lj"):
+            self.browser.open(self.sample(name), width=1400)
+            self.open_all()
+            self.assertEqual(self.run_js("""
+                const problems = [];
+                for (const svg of document.querySelectorAll(".overview svg[data-plot], .phase-row svg[data-plot]")) {
+                  const texts = [...svg.querySelectorAll("text")].filter((text) => text.getBoundingClientRect().width > 0);
+                  const scale = svg.getBoundingClientRect().width / svg.viewBox.baseVal.width;
+                  const boxes = texts.map((text) => text.getBoundingClientRect());
+                  texts.forEach((text, i) => {
+                    const size = scale * parseFloat(getComputedStyle(text).fontSize);
+                    if (size < 11.95) problems.push(`${size} px: ${text.textContent}`);
+                    boxes.forEach((box, j) => {
+                      // Boxes of texts are higher than what is seen of them.
+                      if (j < i && box.left < boxes[i].right && boxes[i].left < box.right && box.top + 2 < boxes[i].bottom - 2 &&
+                          boxes[i].top + 2 < box.bottom - 2) {
+                        problems.push(`"${text.textContent}" touches "${texts[j].textContent}"`);
+                      }
+                    });
+                  });
+                }
+                return problems;"""), [], name)
+
+    def test_what_if_a_factor_were_perfect(self):
+        self.run_js("document.querySelector('.overview .perfect[value=loadBalance]').click()")
+        self.assertEqual(self.visible(".overview polyline.what-if"), 2)  # of parallel and of global efficiency
+        phase = self.choices[0]
+        place = phase["place"]
+        whole, part = (float(decoded(phase, phase["sides"][0]["factors"][factor]["values"])[3 * place])
+                       for factor in ("parallelEfficiency", "loadBalance"))
+        self.run_js("document.querySelector('.overview .plot').focus({focusVisible: true})")
+        self.assertRegex(self.run_js("document.getElementById('readout').innerText"),
+                         rf"Parallel efficiency with what is switched off\s+{whole / part:.2f}")
+        self.assertIn("perfect=", self.run_js("location.hash"))
+        self.run_js("document.querySelector('.overview .perfect[value=loadBalance]').click()")
+        self.assertEqual(self.visible("polyline.what-if"), 0)
+
+    def test_links_open_what_is_folded_and_choose(self):
+        anchor, counts = self.choices[1]["anchor"], self.choices[1]["numbers"]
+        self.assertEqual(self.visible(f"[id='{anchor}.fits'] .fit"), 0)
+        self.run_js(f"location.hash = '#{anchor}.fits&cores={counts[2]}&perfect={anchor}:transferEfficiency'")
+        self.run_js("return new Promise((done) => setTimeout(done, 50))")
+        self.assertGreater(self.visible(f"[id='{anchor}.fits'] .fit"), 0)
+        self.assertEqual(self.run_js(f"document.querySelector('.count[data-phase=\"{anchor}\"]').value"), str(counts[2]))
+        self.assertTrue(self.run_js(f"document.querySelector('.perfect[data-phase=\"{anchor}\"][value=transferEfficiency]').checked"))
+
+    def test_tables_are_copied_as_csv(self):
+        self.run_js("""
+            navigator.clipboard.writeText = (text) => { window.copied = text; return Promise.resolve(); };
+            document.querySelector(".scroll:has(> .factors) > .copy").click();""")
+        lines = self.run_js("window.copied").splitlines()
+        self.assertEqual(lines[0].split(",")[0], "Cores")
+        row = next(line for line in lines if line.startswith("Load balance,"))
+        self.assertEqual(row.count(","), lines[0].count(","))
+
+    def test_tables_on_a_phone_show_the_largest_run_and_their_headings(self):
+        self.browser.open(self.sample("npb-lu"), width=420)
+        self.assertEqual(self.run_js("""
+            const table = document.querySelector(".phase .factors");
+            table.scrollIntoView();
+            const [first, last] = [table.rows[1].cells[0], table.rows[1].cells[table.rows[1].cells.length - 1]];
+            const box = table.parentElement.getBoundingClientRect();
+            return [Math.round(first.getBoundingClientRect().left - box.left),
+                    last.getBoundingClientRect().right <= box.right + 1];"""), [0, True])
 
     def test_a_large_report_is_small_and_fast(self):
         results = large_results(self.folder)

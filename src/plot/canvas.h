@@ -11,7 +11,8 @@ inline constexpr const char* kFaint = "#66727f";
 inline constexpr const char* kGridLine = "#e3e7eb";
 inline constexpr const char* kPaper = "#ffffff";
 
-// "#0072b2" and so on; easily told apart, also by colour-blind readers [Okabe08].
+// "#2a38aa" and so on. The first six get lighter one by one and differ for readers with deuteranopia or protanopia, too
+// (tests/palette.py).
 std::string PaletteColor(int index);
 inline constexpr int kPaletteBlue = 0, kPaletteBlack = 6, kPaletteGrey = 7;
 
@@ -42,13 +43,19 @@ struct Fill {
   std::string attributes = "";
 };
 
-// A disc of one colour, or a square as wide; filled or not.
+enum class MarkerShape { kDisc, kSquare, kDiamond, kTriangle, kTurnedTriangle };
+
+// In one colour, filled or not. A square is as wide as a disc.
 struct Marker {
   std::string color = kInk;
   bool is_filled = false;
   double radius = 4;
-  bool is_square = false;
+  MarkerShape shape = MarkerShape::kDisc;
 };
+
+// The corners of a diamond or triangle around a spot, which reach a little beyond the radius so that all shapes look
+// equally large; empty for a disc or a square.
+std::vector<Spot> CornersOf(const Marker& marker, const Spot& spot);
 
 enum class Anchor { kStart, kMiddle, kEnd };
 

@@ -14,7 +14,11 @@ namespace farscale {
 namespace {
 
 constexpr double kLeft = 56;
+constexpr double kUprightText = 18;  // room for the label of the y axis
+constexpr double kTickText = 24;     // and for numbers below the x axis alone
 constexpr double kInset = 12;  // of the first and last of named values
+constexpr double kLetter = 6.8, kNameRow = 17, kBesideLine = 40;  // of names beside lines
+constexpr std::size_t kFadingParts = 5;
 constexpr std::size_t kMostNames = 10;
 
 struct Range {
@@ -62,15 +66,36 @@ std::string DataOf(const ChartSeries& series) {
 }
 
 Marker MarkerOf(const ChartSeries& series) {
-  const bool is_small = series.has_filled_points || series.has_square_points;
-  return {PaletteColor(series.color), series.has_filled_points, is_small ? 3.0 : 4.0, series.has_square_points};
+  const bool is_small = series.has_filled_points || series.shape == MarkerShape::kSquare;
+  return {PaletteColor(series.color), series.has_filled_points, is_small ? 3.0 : 4.0, series.shape};
+}
+
+// Without what lies beyond the end of the axis, and without curves where they are unknown.
+Chart Clipped(Chart chart) {
+  const auto erase = [](auto& list, const std::optional<double>& end) {
+    std::erase_if(list, [&](const auto& one) { return end && one.x > *end * (1 + 1e-9); });
+  };
+  for (ChartSeries& series : chart.series) {
+    for (const std::optional<double>& end : {chart.x_end, chart.uncertain_to_x}) {
+      erase(series.line, end);
+      erase(series.inner_band, end);
+      erase(series.outer_band, end);
+    }
+    erase(series.points, chart.x_end);
+  }
+  return chart;
 }
 
 class Plot {
  public:
   // `has_script`: it is in a page whose script finds its way in it.
-  Plot(const Chart& chart, bool has_script) : chart_(chart), has_script_(has_script) {
+  Plot(const Chart& chart, bool has_script) : chart_(Clipped(chart)), has_script_(has_script) {
     box_ = {kLeft, 34, chart.width - 14.0, chart.height - kBelowAxis};
+    if (chart.legend == LegendPlace::kBeside) {
+      box_.top = 14;  // it has no title
+      if (chart.y_label.empty()) box_.left -= kUprightText;
+      if (chart.x_label.empty()) box_.bottom = chart.height - kTickText;
+    }
     LayOutLegend();
     FindScales();
   }
@@ -92,13 +117,14 @@ class Plot {
     ReliableRange();
     for (const ChartSeries& series : chart_.series) {
       Band(series, series.outer_band, 0.12);
-      Band(series, series.inner_band, 0.20);
+      Band(series, series.inner_band, 0.22);
     }
     Marks();
     for (const ChartSeries& series : chart_.series) Line(series);
     for (const ChartSeries& series : chart_.series) ErrorBars(series);
     for (const ChartSeries& series : chart_.series) Points(series);
     for (const Legend& legend : legends_) legend.Draw(canvas);
+    if (chart_.legend == LegendPlace::kBeside) NamesBeside();
   }
 
  private:
@@ -122,10 +148,18 @@ class Plot {
       if (!entry.line) entry.marker = MarkerOf(series);
       entries.push_back(std::move(entry));
     }
-    entries.insert(entries.end(), chart_.keys.begin(), chart_.keys.end());
+    if (chart_.legend != LegendPlace::kBeside) {
+      entries.insert(entries.end(), chart_.keys.begin(), chart_.keys.end());
+    }
     if (chart_.legend == LegendPlace::kInside) {
       legends_.emplace_back(std::move(entries), box_.left + 14, box_.left, box_.top + 16);
       return;
+    }
+    if (chart_.legend == LegendPlace::kBeside) {
+      std::size_t longest = 0;
+      for (const LegendEntry& entry : entries) longest = std::max(longest, entry.name.size());
+      if (longest > 0) box_.right = chart_.width - kBesideLine - kLetter * static_cast<double>(longest);
+      entries = chart_.keys;
     }
     // Rows of their own for the sides that a reader may lay over the others.
     for (std::size_t side = 0; side < chart_.sides.size() && has_script_; ++side) {
@@ -157,6 +191,7 @@ class Plot {
         highest = std::max(highest, std::min(band.high, 1.5 * highest));
       }
     }
+    if (chart_.x_end) x.Add(*chart_.x_end);
     x = Widened(x, chart_.log_x);
     y = Widened(y, chart_.log_y);
     const double names = static_cast<double>(chart_.x_names.size());
@@ -181,20 +216,20 @@ class Plot {
     canvas_->Lines({{x, box_.top}, {x, box_.bottom}}, stroke);
     const bool is_left = x > box_.right - room;
     if (text.empty()) return;
-    canvas_->Text({x + (is_left ? -5 : 5), text_y}, text, {is_left ? Anchor::kEnd : Anchor::kStart, color, 11});
+    canvas_->Text({x + (is_left ? -5 : 5), text_y}, text, {is_left ? Anchor::kEnd : Anchor::kStart, color});
   }
 
   // Where the measured range ends.
   void Split() {
     if (!chart_.split_x || *chart_.split_x >= x_.high) return;
-    canvas_->Rect({x_.At(*chart_.split_x), box_.top, box_.right, box_.bottom}, {kFaint, 0.06});
     LineAcross(*chart_.split_x, {kFaint, 1, "2 3"}, chart_.split_label, box_.bottom - 6, kFaint, 0);
   }
 
   void ReliableRange() {
     if (!chart_.reliable_to_x || *chart_.reliable_to_x < x_.low || *chart_.reliable_to_x > x_.high) return;
     const double end = *chart_.reliable_to_x;
-    if (chart_.beyond_is_grey) canvas_->Rect({x_.At(end), box_.top, box_.right, box_.bottom}, {kFaint, 0.16});
+    canvas_->Rect({box_.left, box_.top, chart_.has_end ? x_.At(end) : box_.right, box_.bottom},
+                  {PaletteColor(kPaletteBlue), 0.07});
     LineAcross(end, {kInk, 1.5, "", 0.55}, chart_.reliable_label, box_.bottom - 20, kInk, 170);
   }
 
@@ -234,7 +269,25 @@ class Plot {
     return has_script_ && series.is_chosen ? DataOf(series) : "";
   }
 
+  // Whether curves fade from here on: beyond the reliable range.
+  bool IsFading(double x) const {
+    return chart_.reliable_to_x && chart_.has_end && x > *chart_.reliable_to_x * (1 + 1e-9);
+  }
+
+  // Up to the end of the reliable range as it is, then in parts that get paler.
   void Band(const ChartSeries& series, const std::vector<ChartBand>& band, double opacity) {
+    const auto fades = std::find_if(band.begin(), band.end(), [&](const ChartBand& one) { return IsFading(one.x); });
+    BandPart(series, {band.begin(), fades}, opacity);
+    if (fades == band.begin() || fades == band.end()) return;
+    const auto rest = static_cast<std::size_t>(band.end() - fades) + 1;  // parts share a point with the next
+    for (std::size_t i = 0; i < kFadingParts; ++i) {
+      const auto from = fades - 1 + static_cast<std::ptrdiff_t>(i * (rest - 1) / kFadingParts);
+      const auto to = fades + static_cast<std::ptrdiff_t>((i + 1) * (rest - 1) / kFadingParts);
+      BandPart(series, {from, to}, opacity * (0.65 - 0.5 * static_cast<double>(i) / (kFadingParts - 1)));
+    }
+  }
+
+  void BandPart(const ChartSeries& series, const std::vector<ChartBand>& band, double opacity) {
     if (band.size() < 2) return;
     std::vector<Spot> high, low;
     for (const ChartBand& one : band) high.push_back(At(one.x, one.high));
@@ -252,11 +305,16 @@ class Plot {
     canvas_->Polyline(Needed(spots), stroke);
   }
 
-  // The line with a point where its reliable range ends.
+  // Where the line gets pale: at the end of its own reliable range, or of that of the chart.
+  std::optional<double> PaleFrom(const ChartSeries& series) const {
+    return series.reliable_x ? series.reliable_x : chart_.has_end ? chart_.reliable_to_x : std::nullopt;
+  }
+
+  // The line with a point where it gets pale.
   std::vector<ChartPoint> LineOf(const ChartSeries& series) const {
     std::vector<ChartPoint> line = series.line;
-    if (!series.reliable_x) return line;
-    const double end = *series.reliable_x;
+    if (!PaleFrom(series)) return line;
+    const double end = *PaleFrom(series);
     const auto next = std::find_if(line.begin(), line.end(), [&](const ChartPoint& point) { return point.x >= end; });
     if (next == line.begin() || next == line.end() || next->x == end) return line;
     const ChartPoint &a = *std::prev(next), &b = *next;
@@ -277,15 +335,16 @@ class Plot {
     const std::vector<ChartPoint> line = LineOf(series);
     const bool is_split = chart_.split_x.has_value();
     const std::size_t split = is_split ? CountUpTo(line, chart_.split_x) : 0;
-    const std::size_t reliable = std::max(split, CountUpTo(line, series.reliable_x));
+    const std::size_t reliable = std::max(split, CountUpTo(line, PaleFrom(series)));
     const Stroke solid = StrokeOf(series, series.dashed), dashed = StrokeOf(series, true);
     // Parts share a point with the next.
     Part(line, 0, is_split ? split : reliable, solid);
     if (is_split) Part(line, split > 0 ? split - 1 : 0, reliable, dashed);
-    if (!series.reliable_x || reliable == 0 || reliable == line.size()) return;
+    if (!PaleFrom(series) || reliable == 0 || reliable == line.size()) return;
     Stroke pale = dashed, bar = solid;
     pale.opacity = 0.4;
     Part(line, reliable - 1, line.size(), pale);
+    if (!series.reliable_x) return;
     bar.dashes = "";
     bar.width = 2;
     const auto [x, y] = At(line[reliable - 1].x, line[reliable - 1].y);
@@ -317,7 +376,38 @@ class Plot {
     }
   }
 
-  const Chart& chart_;
+  // The names of lines beside their ends, none nearer to another than a row, with a sample of the line and its marker.
+  void NamesBeside() {
+    struct Name {
+      const ChartSeries* series;
+      double y;
+    };
+    std::vector<Name> names;
+    for (const ChartSeries& series : chart_.series) {
+      if (!series.name.empty() && !series.line.empty()) names.push_back({&series, y_.At(series.line.back().y)});
+    }
+    std::ranges::stable_sort(names, {}, &Name::y);
+    double lowest = box_.bottom + kNameRow;
+    for (auto name = names.rbegin(); name != names.rend(); ++name) lowest = name->y = std::min(name->y, lowest - kNameRow);
+    double highest = box_.top - kNameRow + 4;
+    for (Name& name : names) {
+      highest = name.y = std::max(name.y, highest + kNameRow);
+      const ChartSeries& series = *name.series;
+      const double x = box_.right + 8;
+      Stroke stroke = StrokeOf(series, series.dashed);
+      const std::string attributes = std::exchange(stroke.attributes, "");
+      const std::string own = attributes.empty() || !series.is_chosen ? "" : attributes;
+      if (!own.empty()) canvas_->OpenGroup(own);
+      const Spot end = At(series.line.back().x, series.line.back().y);
+      canvas_->Lines({end, {x, name.y}}, {PaletteColor(series.color), 1, "1 3"});
+      canvas_->Lines({{x, name.y}, {x + 18, name.y}}, stroke);
+      canvas_->Markers({{x + 9, name.y}}, MarkerOf(series), "");
+      canvas_->Text({x + 24, name.y + 4}, series.name, {.is_bold = series.width > 3});
+      if (!own.empty()) canvas_->CloseGroup();
+    }
+  }
+
+  const Chart chart_;
   const bool has_script_;
   Box box_;
   Scale x_, y_;
@@ -329,8 +419,9 @@ class Plot {
 
 std::string RenderSvg(const Chart& chart, bool standalone) {
   Plot plot(chart, !standalone && chart.has_script);
+  const auto title_x = chart.legend == LegendPlace::kBeside ? std::nullopt : std::optional(kLeft);
   SvgCanvas canvas({static_cast<double>(chart.width), static_cast<double>(chart.height), chart.title, chart.description,
-                    standalone, kLeft, " class=\"chart\"" + plot.Data()});
+                    standalone, title_x, " class=\"chart\"" + plot.Data()});
   plot.Draw(canvas);
   return canvas.Close();
 }

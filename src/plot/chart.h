@@ -42,7 +42,7 @@ struct ChartSeries {
   std::optional<double> reliable_x;  // where its own reliable range ends: a bar across the line, which is pale beyond
   std::vector<ChartPoint> points;    // drawn as markers
   bool has_filled_points = false;
-  bool has_square_points = false;
+  MarkerShape shape = MarkerShape::kDisc;
   std::vector<ChartBand> error_bars;
   std::vector<ChartBand> inner_band;
   std::vector<ChartBand> outer_band;
@@ -54,7 +54,8 @@ struct ChartMark {
   std::string dashes = "5 4";
 };
 
-enum class LegendPlace { kNone, kAbove, kInside };
+// kBeside: each name at the end of its line.
+enum class LegendPlace { kNone, kAbove, kInside, kBeside };
 
 struct Chart {
   std::string title;        // also read out by screen readers
@@ -66,12 +67,13 @@ struct Chart {
   std::vector<std::string> x_names;  // of x = 0, 1, 2, ...; those too many are left out
   std::optional<double> y_min;       // where a linear y axis begins, or a little before; none: 0
   std::optional<double> y_max;       // at least this much is shown
+  std::optional<double> x_end;       // where the x axis ends, although curves go on
   std::optional<double> split_x;     // where measurement ends and extrapolation begins
   std::string split_label;
-  std::optional<double> reliable_to_x;  // where the reliable range ends: a line, and grey beyond
+  std::optional<double> reliable_to_x;  // where the reliable range ends: shaded up to a line, curves fade beyond
   std::string reliable_label;
-  bool beyond_is_grey = true;            // false: the reliable range may reach further
-  std::optional<double> uncertain_to_x;  // where predictions get unknown: a fine line, and more grey beyond
+  bool has_end = true;                   // false: the reliable range may reach further
+  std::optional<double> uncertain_to_x;  // where predictions get unknown: a fine line, and no curves beyond
   std::string unknown_label;
   std::vector<ChartMark> marks;  // vertical lines with a label
   std::vector<ChartSeries> series;

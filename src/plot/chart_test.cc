@@ -77,7 +77,7 @@ TEST(Chart, ABarMarksWhereTheReliableRangeOfACurveEnds) {
   std::smatch bar;
   ASSERT_TRUE(std::regex_search(svg, bar,
                                 std::regex("<line x1=\"([0-9.]+)\" y1=\"([0-9.]+)\" x2=\"[0-9.]+\" "
-                                           "y2=\"([0-9.]+)\" stroke=\"#0072b2\" stroke-width=\"2\"/>")));
+                                           "y2=\"([0-9.]+)\" stroke=\"#2a38aa\" stroke-width=\"2\"/>")));
   EXPECT_NEAR(std::stod(bar[3]) - std::stod(bar[2]), 14, 0.11);
   const std::string meeting = bar[1].str() + "," + TickText(std::stod(bar[2]) + 7);
   EXPECT_THAT(svg, HasSubstr(" " + meeting + "\" fill=\"none\""));     // the line ends there
@@ -129,8 +129,8 @@ TEST(Chart, SquaresKeysAndDashes) {
   chart.series = {series};
   const std::string square = "stroke-linecap=\"square\"";
   EXPECT_THAT(RenderSvg(chart, true), Not(HasSubstr(square)));
-  chart.series[0].has_square_points = true;
-  chart.keys = {{"grown run", {}, Marker{kFaint, false, 3, true}}};
+  chart.series[0].shape = MarkerShape::kSquare;
+  chart.keys = {{"grown run", {}, Marker{kFaint, false, 3, MarkerShape::kSquare}}};
   const std::string svg = RenderSvg(chart, true), tikz = RenderTikz(chart);
   EXPECT_LT(svg.find(">transfer<"), svg.find(">grown run<"));
   EXPECT_NE(svg.find(square), svg.rfind(square));
@@ -157,7 +157,7 @@ TEST(Chart, TheSameAsSvgAndAsTikz) {
     return text.find('.') == std::string::npos ? text + ".0" : text;
   };
   EXPECT_THAT(tikz, HasSubstr("(" + tenth(1) + "," + tenth(2) + ") -- (" + tenth(3) + "," + tenth(4) + ");"));
-  EXPECT_THAT(tikz, HasSubstr("draw={rgb,255:red,0;green,114;blue,178}"));
+  EXPECT_THAT(tikz, HasSubstr("draw={rgb,255:red,42;green,56;blue,170}"));
   EXPECT_THAT(tikz, HasSubstr("{50 \\% \\& more};"));
   EXPECT_THAT(tikz, HasSubstr("\\node[anchor=base east, inner sep=0pt] at (48.0,"));
   EXPECT_THAT(tikz, HasSubstr("dash pattern=on 5pt off 4pt, opacity=0.7]"));

@@ -48,9 +48,24 @@ std::string Corner(const Box& box) {
 }  // namespace
 
 std::string PaletteColor(int index) {
-  constexpr std::array<const char*, 8> kPalette = {"#0072b2", "#d55e00", "#009e73", "#cc79a7",
-                                                   "#56b4e9", "#b8860b", "#000000", "#7f7f7f"};
+  constexpr std::array<const char*, 8> kPalette = {"#2a38aa", "#a4250a", "#8e5299", "#408648",
+                                                   "#bf7304", "#369ae8", "#000000", "#7f7f7f"};
   return kPalette[static_cast<std::size_t>(index) % kPalette.size()];
+}
+
+std::vector<Spot> CornersOf(const Marker& marker, const Spot& spot) {
+  const auto [x, y] = spot;
+  const double r = 1.2 * marker.radius;
+  const double down = marker.shape == MarkerShape::kTurnedTriangle ? -1 : 1;
+  switch (marker.shape) {
+    case MarkerShape::kDisc:
+    case MarkerShape::kSquare: return {};
+    case MarkerShape::kDiamond: return {{x, y - r}, {x + r, y}, {x, y + r}, {x - r, y}};
+    case MarkerShape::kTriangle:
+    case MarkerShape::kTurnedTriangle:
+      return {{x, y - down * r}, {x + r, y + down * 0.8 * r}, {x - r, y + down * 0.8 * r}};
+  }
+  return {};
 }
 
 std::string EscapeXml(const std::string& text) {
@@ -113,12 +128,25 @@ void SvgCanvas::Polygon(const std::vector<Spot>& spots, const Fill& fill) {
 
 void SvgCanvas::Rect(const Box& box, const Fill& fill) { text_ += Corner(box) + AttributesOf(fill) + "/>"; }
 
-// Strokes without length that have round or square ends.
+// Discs and squares are strokes without length that have round or square ends.
 void SvgCanvas::Markers(const std::vector<Spot>& spots, const Marker& marker, const std::string& attributes) {
   if (spots.empty()) return;
+  if (marker.shape != MarkerShape::kDisc && marker.shape != MarkerShape::kSquare) {
+    std::string path;
+    for (const Spot& spot : spots) {
+      for (const Spot& corner : CornersOf(marker, spot)) {
+        path += (path.empty() || path.back() == 'z' ? "M" : "L") + Pixel(corner.x) + " " + Pixel(corner.y);
+      }
+      path += "z";
+    }
+    OpenGroup(AttributesOf(Fill{marker.is_filled ? marker.color : kPaper}) + attributes);
+    Path(path, {marker.color, 2});
+    CloseGroup();
+    return;
+  }
   std::string dots;
   for (const Spot& spot : spots) dots += fmt::format("M{} {}h0", Pixel(spot.x), Pixel(spot.y));
-  OpenGroup(fmt::format(" fill=\"none\" stroke-linecap=\"{}\"{}", marker.is_square ? "square" : "round", attributes));
+  OpenGroup(fmt::format(" fill=\"none\" stroke-linecap=\"{}\"{}", marker.shape == MarkerShape::kSquare ? "square" : "round", attributes));
   Path(dots, {marker.color, 2 * marker.radius + 2});
   if (!marker.is_filled) Path(dots, {kPaper, 2 * marker.radius - 2});
   CloseGroup();

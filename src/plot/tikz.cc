@@ -53,10 +53,17 @@ class TikzCanvas : public Canvas {
   }
   void Markers(const std::vector<Spot>& spots, const Marker& marker, const std::string&) override {
     const double radius = kPoints * marker.radius;
-    const std::string shape = marker.is_square
+    const std::string shape = marker.shape == MarkerShape::kSquare
                                   ? fmt::format("+(-{0:.2f}pt,-{0:.2f}pt) rectangle +({0:.2f}pt,{0:.2f}pt)", radius)
                                   : fmt::format("circle[radius={:.2f}pt]", radius);
     for (const Spot& spot : spots) {
+      if (const std::vector<Spot> corners = CornersOf(marker, spot); !corners.empty()) {
+        std::string path;
+        for (const Spot& corner : corners) path += Coordinates(corner) + " -- ";
+        text_ += fmt::format("\\path[draw={}, line width=0.9pt, fill={}] {}cycle;\n", Color(marker.color),
+                             Color(marker.is_filled ? marker.color : kPaper), path);
+        continue;
+      }
       text_ += fmt::format("\\path[draw={}, line width=0.9pt, fill={}] {} {};\n", Color(marker.color),
                            Color(marker.is_filled ? marker.color : kPaper), Coordinates(spot), shape);
     }

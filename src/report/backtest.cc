@@ -91,7 +91,8 @@ struct BacktestText {
   FARSCALE_TAGS(points, within80, within95, name, error, is_median)
 };
 
-std::vector<std::string> BacktestSentences(const std::vector<BacktestRow>& rows, const Partials& texts) {
+std::vector<std::string> BacktestSentences(const std::vector<BacktestRow>& rows, const Partials& texts,
+                                           const std::string& sentences = "backtest.txt") {
   if (rows.empty()) return {};
   const Factor headline = HeadlineOf(rows);
   std::vector<const BacktestRow*> all, of_headline;
@@ -107,7 +108,7 @@ std::vector<std::string> BacktestSentences(const std::vector<BacktestRow>& rows,
     if (errors.interval95) text.within95 = std::to_string(errors.interval95->inside);
   }
   if (const auto median = ErrorsOf(of_headline).median) text.error = FormatPercent(*median);
-  return RenderSentences(texts, "backtest.txt", ToData(text));
+  return RenderSentences(texts, sentences, ToData(text));
 }
 
 using TableRow = std::vector<std::string>;
@@ -180,6 +181,12 @@ std::optional<BacktestSection> BacktestOfPhase(const Results& results, const std
 std::vector<std::string> SummarizeBacktest(const Results& results, const std::string& series, const PhaseId& phase,
                                            const Partials& texts) {
   return BacktestSentences(RowsOf(results, series, phase), texts);
+}
+
+std::string BacktestInShort(const Results& results, const std::string& series, const PhaseId& phase,
+                            const Partials& texts) {
+  const auto sentences = BacktestSentences(RowsOf(results, series, phase), texts, "backtest_short.txt");
+  return sentences.empty() ? "" : sentences.front();
 }
 
 std::string FormatErrors(const std::vector<ErrorsAtRatio>& errors) {

@@ -33,6 +33,10 @@ std::optional<BacktestSection> BacktestOfPhase(const Results& results, const std
 std::vector<std::string> SummarizeBacktest(const Results& results, const std::string& series, const PhaseId& phase,
                                            const Partials& texts);
 
+// The same in a few words; empty where nothing was predicted.
+std::string BacktestInShort(const Results& results, const std::string& series, const PhaseId& phase,
+                            const Partials& texts);
+
 // Errors of the predictions and how the intervals held, by factor and ratio.
 std::string FormatErrors(const std::vector<ErrorsAtRatio>& errors);
 

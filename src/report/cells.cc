@@ -22,10 +22,10 @@ std::string Mix(const std::array<double, 3>& a, const std::array<double, 3>& b, 
 }  // namespace
 
 std::string PopColor(double value) {
-  constexpr std::array<double, 3> kWhite = {255, 255, 255}, kGreen = {116, 196, 118}, kRed = {239, 101, 72};
+  constexpr std::array<double, 3> kWhite = {255, 255, 255}, kBlue = {90, 163, 214}, kOrange = {242, 163, 84};
   constexpr double kGood = 0.8, kBad = 0.5;
-  if (value >= kGood) return Mix(kWhite, kGreen, std::min(1.0, 0.25 + 0.75 * (value - kGood) / (1 - kGood)));
-  return Mix(kWhite, kRed, std::min(1.0, 0.25 + 0.75 * (kGood - value) / (kGood - kBad)));
+  if (value >= kGood) return Mix(kWhite, kBlue, std::min(1.0, 0.25 + 0.75 * (value - kGood) / (1 - kGood)));
+  return Mix(kWhite, kOrange, std::min(1.0, 0.25 + 0.75 * (kGood - value) / (kGood - kBad)));
 }
 
 std::string PopTone(double value) {

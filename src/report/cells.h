@@ -1,4 +1,5 @@
-// Cells of tables of factors, in the colours of POP reports.
+// Cells of tables of factors, in colours with the thresholds of POP reports. Blue and orange look different to readers
+// with red-green blindness, too (tests/palette.py).
 #pragma once
 
 #include <optional>
@@ -10,10 +11,10 @@
 
 namespace farscale {
 
-// Background of a factor in tables: green above 0.8, fading to white there, red below 0.5.
+// Background of a factor in tables: blue above 0.8, fading to white there, orange below 0.5.
 std::string PopColor(double value);
 // The same in steps of 0.05, as a letter that style sheets have a colour for, light and dark: 0 (below 0.5) to 6 (up to
-// 0.8) are red, 7 to a (0.95 and above) are green.
+// 0.8) are orange, 7 to a (0.95 and above) are blue.
 std::string PopTone(double value);
 
 inline constexpr const char* kNoColor = "#ffffff";

@@ -8,6 +8,7 @@
 #include "base/format.h"
 #include "base/text.h"
 #include "report/reliability.h"
+#include "report/shown_results.h"
 
 namespace farscale {
 namespace {
@@ -74,7 +75,26 @@ Chart EfficiencyChart(const PhaseProjection& projection, const std::string& titl
   if (!projection.fitted_cores.empty()) chart.split_x = projection.fitted_cores.back();
   chart.split_label = "extrapolated";
   MarkReliableRange(projection, chart);
+  chart.x_end = ShownUpTo(projection);
   return chart;
+}
+
+double LowestShown(const Chart& chart) {
+  double lowest = 1;
+  const auto is_shown = [&](double x) {
+    return x <= chart.x_end.value_or(x) && x <= chart.uncertain_to_x.value_or(x);
+  };
+  for (const ChartSeries& series : chart.series) {
+    for (const auto* points : {&series.line, &series.points}) {
+      for (const ChartPoint& point : *points) {
+        if (is_shown(point.x)) lowest = std::min(lowest, point.y);
+      }
+    }
+    for (const ChartBand& band : series.inner_band) {
+      if (is_shown(band.x)) lowest = std::min(lowest, band.low);
+    }
+  }
+  return std::max(0.0, lowest);
 }
 
 ReportData AddChart(const Chart& chart, const std::string& name, ReportModel& model) {

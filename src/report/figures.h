@@ -39,6 +39,9 @@ inline const std::string kProjected = "projected";
 // Axes of a chart of efficiencies against cores, which marks where measurement and the reliable range end.
 Chart EfficiencyChart(const PhaseProjection& projection, const std::string& title);
 
+// Where its y axis may begin so that all that is drawn fits.
+double LowestShown(const Chart& chart);
+
 // Adds a chart to the figures of a report, by the name of its file.
 ReportData AddChart(const Chart& chart, const std::string& name, ReportModel& model);
 

@@ -338,7 +338,7 @@ ResultTable PerfectTable(const PhaseProjection& projection) {
   return table;
 }
 
-ResultTable TabulateNextRuns(const NextRuns& next) {
+ResultTable NextRunTable(const NextRuns& next) {
   ResultTable table;
   table.caption = fmt::format("Suggested next runs: width of the 80 % interval of {} at {} cores, now {}",
                               NameInSentence(next.factor), FormatCores(next.target), FormatWidth(next.width));
@@ -389,16 +389,38 @@ std::vector<std::string> SummarizeKeyResults(const PhaseProjection& projection, 
   return RenderSentences(texts, "key_results.txt", ToData(text));
 }
 
-std::vector<ResultTable> TabulateKeyResults(const PhaseProjection& projection) {
+std::string DescribePeak(const PhaseProjection& projection, const Partials& texts) {
+  if (!projection.key_results) return "";
+  return Join(RenderSentences(texts, "peak.txt", {{"peak", ToData(PeakOf(projection))}}), " ");
+}
+
+std::string SuggestNextRun(const PhaseProjection& projection, const Partials& texts) {
+  return Join(RenderSentences(texts, "next_run.txt", {{"nextRun", ToData(NextRunOf(projection))}}), " ");
+}
+
+std::vector<ResultTable> TabulateOutlook(const PhaseProjection& projection) {
   std::vector<ResultTable> tables;
   if (!projection.key_results) return tables;
   if (!projection.key_results->levels.empty()) tables.push_back(LevelTable(projection));
   if (projection.key_results->time) tables.push_back(TimeTable(projection));
-  if (!projection.key_results->perfect.empty()) {
-    ResultTable perfect = PerfectTable(projection);
-    if (perfect.header.size() > 1) tables.push_back(std::move(perfect));
-  }
-  if (projection.next_runs) tables.push_back(TabulateNextRuns(*projection.next_runs));
+  return tables;
+}
+
+std::vector<ResultTable> TabulateGains(const PhaseProjection& projection) {
+  if (!projection.key_results || projection.key_results->perfect.empty()) return {};
+  ResultTable perfect = PerfectTable(projection);
+  return perfect.header.size() > 1 ? std::vector{std::move(perfect)} : std::vector<ResultTable>();
+}
+
+std::vector<ResultTable> TabulateNextRuns(const PhaseProjection& projection) {
+  if (!projection.key_results || !projection.next_runs) return {};
+  return {NextRunTable(*projection.next_runs)};
+}
+
+std::vector<ResultTable> TabulateKeyResults(const PhaseProjection& projection) {
+  std::vector<ResultTable> tables = TabulateOutlook(projection);
+  for (ResultTable& table : TabulateGains(projection)) tables.push_back(std::move(table));
+  for (ResultTable& table : TabulateNextRuns(projection)) tables.push_back(std::move(table));
   return tables;
 }
 

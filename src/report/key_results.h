@@ -44,7 +44,17 @@ struct ResultTable {
   FARSCALE_TAGS(caption, is_text, header, rows)
 };
 
-// Core counts by level of efficiency; by target times, costs and potential gains. Without empty ones.
+// Where speedup peaks, and the suggested next run, in a sentence each; empty where that is not known.
+std::string DescribePeak(const PhaseProjection& projection, const Partials& texts);
+std::string SuggestNextRun(const PhaseProjection& projection, const Partials& texts);
+
+// Core counts by level of efficiency, and times and costs by target. Without empty ones.
+std::vector<ResultTable> TabulateOutlook(const PhaseProjection& projection);
+// Potential gains by target.
+std::vector<ResultTable> TabulateGains(const PhaseProjection& projection);
+// Suggested next runs.
+std::vector<ResultTable> TabulateNextRuns(const PhaseProjection& projection);
+// All of them.
 std::vector<ResultTable> TabulateKeyResults(const PhaseProjection& projection);
 
 // Digits that tell core hours apart from the smallest to the largest.

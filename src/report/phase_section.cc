@@ -14,10 +14,10 @@
 #include "report/fits.h"
 #include "report/key_results.h"
 #include "report/losses_section.h"
+#include "report/overview.h"
 #include "report/predictors.h"
 #include "report/reliability.h"
 #include "report/sampled_values.h"
-#include "report/summary.h"
 #include "report/timelines.h"
 
 namespace farscale {
@@ -38,10 +38,10 @@ struct MeasuredTable {
   FARSCALE_TAGS(columns, rows, has_errors)
 };
 
-struct KeyResults {
-  std::vector<std::string> sentences;
+struct ResultTables {
+  std::string sentence;
   std::vector<ResultTable> tables;
-  FARSCALE_TAGS(sentences, tables)
+  FARSCALE_TAGS(sentence, tables)
 };
 
 struct FactorColumn {
@@ -60,9 +60,8 @@ struct DominanceRow {
 };
 
 struct ProjectionSection {
-  ReportData figure;
   std::string headline, early_ends;  // for the caption: whose intervals are drawn, which curves end early
-  bool is_grey_beyond = false, is_unknown_beyond = false, is_grown = false;
+  bool is_grown = false;
   std::vector<FactorColumn> chart_columns;
   std::vector<ChartRow> chart_rows;
   std::optional<SampledTable> sampled;
@@ -70,30 +69,29 @@ struct ProjectionSection {
   std::vector<TargetRow> targets;
   std::optional<PredictorTable> predictors;
   std::vector<DominanceRow> dominance;
-  FARSCALE_TAGS(figure, headline, early_ends, is_grey_beyond, is_unknown_beyond, is_grown, chart_columns, chart_rows,
-                sampled, columns, targets, predictors, dominance)
+  FARSCALE_TAGS(headline, early_ends, is_grown, chart_columns, chart_rows, sampled, columns, targets, predictors,
+                dominance)
 };
 
 struct PhaseSection {
   std::string heading, anchor, description;
-  std::vector<std::string> summary;
-  std::optional<KeyResults> key_results;
+  Overview overview;
+  bool is_folded = false;
   MeasuredTable measured;
   std::string superlinear, obstacle;
   std::optional<ProjectionSection> projection;
+  std::optional<ResultTables> outlook, gains, next_runs;
   std::optional<ComparisonSection> comparison;
   std::optional<BacktestSection> backtest;
   std::optional<ReportData> losses;
   std::optional<IterationsSection> iterations;
   std::vector<Fit> fits;
-  FARSCALE_TAGS(heading, anchor, description, summary, key_results, measured, superlinear, obstacle, projection,
-                comparison, backtest, losses, iterations, fits)
+  FARSCALE_TAGS(heading, anchor, description, overview, is_folded, measured, superlinear, obstacle, projection, outlook,
+                gains, next_runs, comparison, backtest, losses, iterations, fits)
 };
 
-std::optional<KeyResults> KeyResultsOf(const PhaseProjection* projection, const Partials& texts) {
-  if (projection == nullptr || !projection->key_results) return std::nullopt;
-  KeyResults results{SummarizeKeyResults(*projection, texts), TabulateKeyResults(*projection)};
-  return results.tables.empty() ? std::nullopt : std::optional(results);
+std::optional<ResultTables> TablesOrNothing(ResultTables tables) {
+  return tables.tables.empty() ? std::nullopt : std::optional(std::move(tables));
 }
 
 MeasuredRow RowOf(const FactorType& type, const std::vector<FactorRow>& runs) {
@@ -144,57 +142,9 @@ MeasuredTable MeasuredFactors(const std::vector<FactorRow>& runs, std::set<Facto
   return table;
 }
 
-// Whether the factor is part of the efficiency as projected; others are fitted for reading only.
-bool IsPartOfTheWhole(const PhaseProjection& phase, Factor factor) {
-  std::vector<Factor> fitted;
-  for (const FactorProjection& projection : phase.factors) {
-    if (!projection.curve.empty() && !projection.is_product) fitted.push_back(projection.factor);
-  }
-  const std::vector<Factor> losses = LossesAmong(fitted);
-  return std::ranges::find(losses, factor) != losses.end();
-}
-
-// What a reader follows from run to target: the efficiencies and their losses.
-std::vector<const FactorProjection*> ChartedFactors(const PhaseProjection& phase) {
-  std::vector<const FactorProjection*> chosen;
-  for (const FactorProjection& projection : phase.factors) {
-    const bool is_whole =
-        projection.factor == Factor::kGlobalEfficiency || projection.factor == Factor::kParallelEfficiency;
-    if (!projection.curve.empty() && (is_whole || IsPartOfTheWhole(phase, projection.factor))) {
-      chosen.push_back(&projection);
-    }
-  }
-  return chosen;
-}
-
 FactorColumn ColumnOf(const FactorProjection& projection) {
   return {Name(projection.factor), std::string(Describe(projection.factor).id),
           projection.is_product ? "product" : WeighedModel(projection)};
-}
-
-Chart ProjectionChart(const Results& results, const PhaseProjection& phase, const std::string& heading) {
-  Chart chart = EfficiencyChart(phase, "Efficiency against cores: " + heading);
-  chart.description = "Measured and projected efficiency factors of " + heading + " against the number of cores.";
-  chart.width = 860;
-  chart.height = 420;
-  const FactorProjection* headline = HeadlineOf(phase);
-  for (const FactorProjection* projection : ChartedFactors(phase)) {
-    ChartSeries series = SeriesOf(*projection, projection == headline);
-    series.name = Name(projection->factor);
-    series.is_chosen = true;
-    series.color = static_cast<int>(chart.series.size());
-    series.width = projection == headline ? 3.2 : 1.8;
-    series.reliable_x = EndsEarly(phase, projection->factor);
-    chart.series.push_back(std::move(series));
-  }
-  DrawPredictors(phase, ChartedFactors(phase), chart);
-  for (const Variant& variant : results.variants) chart.sides.push_back(variant.name);
-  const std::vector<Dominance> ranges = DominanceWithinReliableRange(phase).ranges;
-  for (std::size_t i = 1; i < ranges.size(); ++i) {
-    chart.marks.push_back(
-        {ranges[i].cores, fmt::format("from {}: {}", FormatCores(ranges[i].cores), Name(ranges[i].factor))});
-  }
-  return chart;
 }
 
 std::vector<TargetRow> TargetsOf(const PhaseProjection& phase, const std::vector<const FactorProjection*>& columns) {
@@ -251,13 +201,9 @@ std::vector<SampledMachine> MachinesOf(const Results& results, const PhaseProjec
 ProjectionSection Project(const Results& results, const PhaseProjection& phase, const PhaseNames& names,
                           const ReportParts& parts) {
   ProjectionSection section;
-  const Chart chart = ProjectionChart(results, phase, names.heading);
-  section.figure = AddChart(chart, names.anchor + "-projection.svg", parts.model);
   const std::vector<const FactorProjection*> charted = ChartedFactors(phase);
   if (const FactorProjection* headline = HeadlineOf(phase)) section.headline = NameInSentence(headline->factor);
-  section.is_grey_beyond = chart.reliable_to_x && chart.beyond_is_grey;
-  section.is_unknown_beyond = chart.uncertain_to_x.has_value();
-  section.is_grown = !chart.keys.empty();
+  section.is_grown = std::ranges::any_of(charted, [](const auto* factor) { return !factor->predictors.empty(); });
   section.early_ends = ListEarlyEnds(phase, charted);
   for (const FactorProjection* factor : charted) section.chart_columns.push_back(ColumnOf(*factor));
   section.chart_rows = RowsBehindChart(phase, charted);
@@ -294,12 +240,17 @@ ReportData SectionOfPhase(const Results& results, const PhaseProjection* project
   PhaseSection section{.heading = names.heading, .anchor = names.anchor};
   const auto record = std::ranges::find(results.phases, phase, &PhaseRecord::id);
   if (record != results.phases.end()) section.description = record->description;
-  section.summary = SummarizePhase(rows, projection, parts.texts);
-  section.key_results = KeyResultsOf(projection, parts.texts);
+  section.overview = OverviewOf(results, rows, projection, names, parts.texts, parts.model);
+  section.is_folded = !parts.choices.empty();
   section.measured = MeasuredFactors(rows, parts.used);
   section.superlinear = WhySuperlinear(rows, projection);
   section.obstacle = projection != nullptr ? projection->obstacle : "no projection was made";
-  if (section.obstacle.empty()) section.projection = Project(results, *projection, names, parts);
+  if (section.obstacle.empty()) {
+    section.projection = Project(results, *projection, names, parts);
+    section.outlook = TablesOrNothing({DescribePeak(*projection, parts.texts), TabulateOutlook(*projection)});
+    section.gains = TablesOrNothing({"", TabulateGains(*projection)});
+    section.next_runs = TablesOrNothing({"", TabulateNextRuns(*projection)});
+  }
   section.comparison = ComparePhase(results, series, phase, names, parts.texts, parts.model);
   section.backtest = BacktestOfPhase(results, series, phase, parts.texts);
   section.losses = LossesInReport(results, series, phase, names.heading, parts.texts);

@@ -123,7 +123,7 @@ bool DrawPredictors(const PhaseProjection& phase, const std::vector<const Factor
     series.id = chart.series[i].id;
     series.color = chart.series[i].color;
     series.is_chosen = chart.series[i].is_chosen;
-    series.has_square_points = true;
+    series.shape = MarkerShape::kSquare;
     for (const DataPoint& point : GrownValues(phase, *factors[i])) {
       series.points.push_back({point.cores, point.value,
                                fmt::format("{} at {} cores: {} (grown run)", Name(factors[i]->factor),
@@ -133,7 +133,7 @@ bool DrawPredictors(const PhaseProjection& phase, const std::vector<const Factor
     any_points = any_points || !series.points.empty();
     chart.series.push_back(std::move(series));
   }
-  if (any_points) chart.keys.push_back({.name = "grown run", .marker = Marker{kFaint, false, 3, true}});
+  if (any_points) chart.keys.push_back({.name = "grown run", .marker = Marker{kFaint, false, 3, MarkerShape::kSquare}});
   if (any) chart.keys.push_back({.name = "by curves alone", .line = Stroke{kFaint, kThin, kThinDashes}});
   return any;
 }

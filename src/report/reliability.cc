@@ -68,7 +68,7 @@ void MarkReliableRange(const PhaseProjection& projection, Chart& chart) {
   const ReliableRange& reliable_range = *projection.reliable_range;
   const std::string cores = FormatCores(reliable_range.cores);
   chart.reliable_to_x = reliable_range.cores;
-  chart.beyond_is_grey = reliable_range.reach != Reach::kAtLeast;
+  chart.has_end = reliable_range.reach != Reach::kAtLeast;
   switch (reliable_range.reach) {
     case Reach::kAtLeast: chart.reliable_label = "reliable to " + cores + " at least"; break;
     case Reach::kUpTo: chart.reliable_label = "reliable to " + cores; break;
@@ -86,7 +86,7 @@ void MarkReliableRange(const PhaseProjection& projection, Factor factor, Chart& 
   if (!end) return;
   const bool is_measured = *end <= projection.fitted_cores.back();
   chart.reliable_to_x = end;
-  chart.beyond_is_grey = true;
+  chart.has_end = true;
   chart.reliable_label = is_measured ? LabelBeyond(*end, uncertain) : "reliable to " + FormatCores(*end);
 }
 

@@ -202,17 +202,19 @@ TEST(Reliability, Sentences) {
   EXPECT_THAT(sentences, Contains(DescribeReliableRange(phase, test::OwnTexts())[0]));
 }
 
-TEST(Reliability, ChartsHaveALineAndGreyBeyond) {
-  const std::string grey = "fill-opacity=\"0.16\"";
+// The plot is from 56 to 706 pixels.
+TEST(Reliability, ChartsShadeTheReliableRangeUpToALine) {
+  const std::string shaded = "width=\"650\" height=\"300\" fill=\"#2a38aa\" fill-opacity=\"0.07\"";
   const auto svg = [](const PhaseProjection& phase) {
     Chart chart = EfficiencyChart(phase, "t");
     chart.series = {SeriesOf(phase.factors[0], false)};
     return RenderSvg(chart, true);
   };
   EXPECT_THAT(svg(Phase()), HasSubstr("reliable to 100<"));
-  EXPECT_THAT(svg(Phase()), HasSubstr(grey));
+  EXPECT_THAT(svg(Phase()), HasSubstr("fill-opacity=\"0.07\""));
+  EXPECT_THAT(svg(Phase()), Not(HasSubstr(shaded)));
   EXPECT_THAT(svg(Phase(Reach::kAtLeast, 256)), HasSubstr("reliable to 256 at least"));
-  EXPECT_THAT(svg(Phase(Reach::kAtLeast, 256)), Not(HasSubstr(grey)));
+  EXPECT_THAT(svg(Phase(Reach::kAtLeast, 256)), HasSubstr(shaded));
   EXPECT_THAT(svg(Phase(Reach::kOnlyMeasured, 32)), HasSubstr("uncertain beyond 32"));
   EXPECT_THAT(svg(Phase()), Not(HasSubstr("unknown")));
   EXPECT_THAT(svg(PhaseThatGetsUnknown()), HasSubstr("unknown beyond 222<"));

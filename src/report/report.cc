@@ -12,6 +12,7 @@
 #include "factors/scaling.h"
 #include "report/phase_section.h"
 #include "report/sampled_values.h"
+#include "report/shown_results.h"
 #include "report/timelines.h"
 #include "results/factor_table_files.h"
 #include "results/projection_files.h"
@@ -166,6 +167,8 @@ NamedTexts RenderedFiles(const Results& results, const ReportTemplates& template
   }
   if (formats.count(ReportFormat::kMarkdown) > 0) {
     files.emplace_back("report.md", RenderMarkdown(model, templates));
+    files.emplace_back("appendix.md", RenderTemplate(templates.partials.at("report_appendix.md"), model.data,
+                                                     Escape::kMarkdown, templates.partials));
     for (const auto& [name, svg] : model.figures) {
       files.emplace_back(std::filesystem::path("figures") / name, svg + "\n");
     }
@@ -175,7 +178,8 @@ NamedTexts RenderedFiles(const Results& results, const ReportTemplates& template
 
 }  // namespace
 
-ReportModel BuildReportModel(const Results& results, const Partials& texts) {
+ReportModel BuildReportModel(const Results& all_results, const Partials& texts) {
+  const Results results = ShownResults(all_results);
   ReportModel model;
   std::set<Factor> used;
   // Ids that the page has besides its phases.

@@ -96,16 +96,16 @@ TEST(ReportModel, PhasesWithLikeNamesKeepTheirFigures) {
   EXPECT_EQ(model.figures.size(), 6u);  // overview and fit of each
 }
 
-TEST(PopColor, GreenAboveRedBelow) {
-  EXPECT_EQ(PopColor(1), "#74c476");
-  EXPECT_EQ(PopColor(0.5), "#ef6548");
-  EXPECT_EQ(PopColor(0.1), "#ef6548");
-  EXPECT_EQ(PopColor(1.4), "#74c476");
+TEST(PopColor, BlueAboveOrangeBelow) {
+  EXPECT_EQ(PopColor(1), "#5aa3d6");
+  EXPECT_EQ(PopColor(0.5), "#f2a354");
+  EXPECT_EQ(PopColor(0.1), "#f2a354");
+  EXPECT_EQ(PopColor(1.4), "#5aa3d6");
   EXPECT_NE(PopColor(0.81), PopColor(0.79));
 }
 
 // Steps of 0.05 up to 0.95; whole steps belong to the better side.
-TEST(PopTone, RedToGreen) {
+TEST(PopTone, OrangeToBlue) {
   std::string tones;
   for (const double value : {0.1, 0.499, 0.5, 0.799, 0.8, 0.85, 0.949, 0.95, 1.0, 1.4}) tones += PopTone(value);
   EXPECT_EQ(tones, "0016789aaa");
@@ -190,8 +190,8 @@ TEST(Report, HtmlSaysWhatWasFound) {
   const ReportModel model = BuildReportModel(MakeResults(), test::OwnTexts());
   const std::string html = RenderHtml(model, test::OwnTemplates());
   EXPECT_THAT(html, HasSubstr("A &lt;b&gt;study&lt;/b&gt;"));
-  EXPECT_THAT(html, HasSubstr("32 cores (largest run): parallel efficiency 0.638"));
-  EXPECT_THAT(html, HasSubstr("largest loss: load balance (0.700)"));
+  EXPECT_THAT(html, HasSubstr("Parallel efficiency is 0.638 on 32 cores, the largest run"));
+  EXPECT_THAT(html, HasSubstr("load balance costs most"));
   EXPECT_THAT(html, HasSubstr("event file is truncated"));
   EXPECT_THAT(html, HasSubstr("messages were lost (3 of 100, first on rank 0)"));
   EXPECT_THAT(html, HasSubstr(std::string(64, 'a')));
@@ -215,8 +215,8 @@ Results MakeResultsWithErrors() {
 TEST(Report, StandardErrorsStandBesideTheirValues) {
   const ReportModel model = BuildReportModel(MakeResultsWithErrors(), test::OwnTexts());
   const std::string html = RenderHtml(model, test::OwnTemplates());
-  EXPECT_THAT(html, HasSubstr("0.950<br><small>± 0.012</small>"));
-  EXPECT_THAT(html, HasSubstr("1.60 s<br><small>± 20.0 ms</small>"));
+  EXPECT_THAT(html, HasSubstr("0.950 <small>± 0.012</small>"));
+  EXPECT_THAT(html, HasSubstr("1.60 s <small>± 20.0 ms</small>"));
   EXPECT_THAT(html, testing::ContainsRegex("<td class=tone-.>0.980"));
   EXPECT_THAT(html, HasSubstr("standard errors of single runs"));
   EXPECT_THAT(
@@ -263,7 +263,8 @@ TEST(Backtest, SaysHowManyHiddenValuesWereMet) {
                               "<td>0.550<td>0.490 – 0.610<td>+10.0 %<td>80 %"));
   EXPECT_THAT(html, HasSubstr("<td>-44.4 %<td class=\"outside\">neither"));
   const ReportTemplates templates = test::OwnTemplates();
-  const std::string markdown = RenderTemplate(templates.markdown, model.data, Escape::kMarkdown, templates.partials);
+  const std::string markdown = RenderTemplate(templates.partials.at("report_appendix.md"), model.data,
+                                              Escape::kMarkdown, templates.partials);
   EXPECT_THAT(markdown, HasSubstr("|  | 32 | 64 | 2.0× | 0.500 | 0.400 | 0.340 – 0.460 | -20.0 % | 95 % |"));
   EXPECT_THAT(markdown, Not(HasSubstr("from fewer runs")));
 }
@@ -416,14 +417,14 @@ TEST(Report, EveryFormAndFigureIsWritten) {
   const auto files =
       WriteReport(MakeResults(), test::OwnTemplates(), folder / "report",
                   {ReportFormat::kHtml, ReportFormat::kMarkdown, ReportFormat::kJson, ReportFormat::kCsv});
-  const std::string markdown = ReadFile(folder / "report" / "report.md");
+  const std::string markdown = ReadFile(folder / "report" / "report.md") + ReadFile(folder / "report" / "appendix.md");
   int figures = 0;
   const std::regex link("\\]\\((figures/[^)]+)\\)");
   for (std::sregex_iterator i(markdown.begin(), markdown.end(), link), end; i != end; ++i, ++figures) {
     EXPECT_TRUE(std::filesystem::exists(folder / "report" / (*i)[1].str()));
   }
   EXPECT_EQ(figures, 5);  // overview, load balance, serialization, transfer, computation scalability
-  EXPECT_EQ(files.size(), 5u + 5u);
+  EXPECT_EQ(files.size(), 6u + 5u);
 }
 
 TEST(Report, AFileInTheWayLeavesNothingHalfWritten) {

@@ -12,9 +12,11 @@
 #include "base/format.h"
 #include "base/text.h"
 #include "projection/curve.h"
+#include "report/fits.h"
 #include "report/predictors.h"
 #include "report/reliability.h"
 #include "report/figures.h"
+#include "report/shown_results.h"
 
 namespace farscale {
 namespace {
@@ -54,7 +56,7 @@ std::vector<double> ChooseCounts(const PhaseProjection& phase, const FactorProje
   for (std::size_t i = 0; i < shown; ++i) counts.insert(rest[i * rest.size() / shown]);
   std::vector<double> chosen;
   for (const double count : counts) {
-    if (ReadCurve(projection, count)) chosen.push_back(count);
+    if (count <= ShownUpTo(phase) && ReadCurve(projection, count)) chosen.push_back(count);
   }
   return chosen;
 }
@@ -95,14 +97,14 @@ class Codes {
 
 // One factor on one machine, before it is known how many digits codes have.
 struct FactorChoices {
-  std::string id, tones;
+  std::string id, model, tones;
   std::vector<std::size_t> values, measured;
 };
 
 FactorChoices ChoicesOf(const PhaseProjection& phase, const FactorProjection& factor, const std::vector<double>& counts,
                         Codes& codes) {
   const double reliable = ReliableUpTo(phase, factor.factor), uncertain = UncertainUpTo(phase, factor.factor);
-  FactorChoices choices{std::string(Describe(factor.factor).id), "", {}, {}};
+  FactorChoices choices{std::string(Describe(factor.factor).id), factor.is_product ? "product" : WeighedModel(factor), "", {}, {}};
   for (std::size_t i = 0; i < counts.size(); ++i) {
     const std::optional<ProjectedValue> value = ReadCurve(factor, counts[i]);
     const bool is_reliable = value && counts[i] <= reliable;
@@ -136,7 +138,8 @@ Data ChoicesOf(const std::vector<SampledMachine>& machines, const std::vector<do
   for (std::size_t i = 0; i < machines.size(); ++i) {
     Data factors = Data::object();
     for (const FactorChoices& choices : all[i]) {
-      factors[choices.id] = {{"values", Codes::Joined(choices.values, width)},
+      factors[choices.id] = {{"model", choices.model},
+                             {"values", Codes::Joined(choices.values, width)},
                              {"tones", choices.tones},
                              {"measured", Codes::Joined(choices.measured, width)}};
     }

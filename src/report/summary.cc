@@ -222,4 +222,10 @@ std::vector<std::string> SummarizePhase(const std::vector<FactorRow>& rows, cons
   return RenderSentences(texts, "summary.txt", ToData(text));
 }
 
+std::vector<std::string> DescribeCertainty(const PhaseProjection& projection, const Partials& texts) {
+  SummaryText text;
+  AddProjection(projection, text);
+  return RenderSentences(texts, "certainty.txt", ToData(text));
+}
+
 }  // namespace farscale

@@ -24,4 +24,7 @@ std::optional<LargestLoss> LargestLossOf(const FactorRow& row);
 std::vector<std::string> SummarizePhase(const std::vector<FactorRow>& rows, const PhaseProjection* projection,
                                         const Partials& texts);
 
+// How far predictions hold and what limits them: the part of it that a report shows beside its charts.
+std::vector<std::string> DescribeCertainty(const PhaseProjection& projection, const Partials& texts);
+
 }  // namespace farscale

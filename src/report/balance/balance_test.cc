@@ -416,7 +416,7 @@ TEST(BalanceFigures, MapsShareAScale) {
   EXPECT_THAT(model.figures.at("b-load-1.svg"), HasSubstr("xmlns="));
 }
 
-// RefineLB is #d55e00 and grey is no balancing, whichever other strategies there are.
+// RefineLB is #a4250a and grey is no balancing, whichever other strategies there are.
 TEST(BalanceFigures, AStrategyKeepsItsColour) {
   WhatIf what_if = test::MakeWhatIf();
   const auto figures = [](const WhatIf& of) {
@@ -426,13 +426,13 @@ TEST(BalanceFigures, AStrategyKeepsItsColour) {
     return model.figures;
   };
   const auto all = figures(what_if);
-  EXPECT_THAT(all.at("c-interval.svg"), HasSubstr("stroke=\"#0072b2\""));
+  EXPECT_THAT(all.at("c-interval.svg"), HasSubstr("stroke=\"#2a38aa\""));
   for (std::size_t i : {2u, 3u}) what_if.outcomes[i].configuration.strategy = "refine";
   const auto alone = figures(what_if);
-  EXPECT_THAT(alone.at("c-interval.svg"), Not(HasSubstr("#0072b2")));
+  EXPECT_THAT(alone.at("c-interval.svg"), Not(HasSubstr("#2a38aa")));
   for (const auto& drawn : {all, alone}) {
     for (const char* name : {"c-interval.svg", "c-average-load.svg"}) {
-      EXPECT_THAT(drawn.at(name), HasSubstr("stroke=\"#d55e00\""));
+      EXPECT_THAT(drawn.at(name), HasSubstr("stroke=\"#a4250a\""));
       EXPECT_THAT(drawn.at(name), HasSubstr("stroke=\"#7f7f7f\""));
     }
   }
@@ -443,8 +443,8 @@ TEST(BalanceFigures, BarsAreStacked) {
       "t", "d", "makespan", {{"a", 0}, {"b", 1}}, {{"one", {1, 3}, "4 s"}, {"two", {2, -1}, "2 s"}}};
   const std::string svg = RenderStackedBars(bars, true);
   EXPECT_THAT(svg, HasSubstr("<desc>d</desc>"));
-  EXPECT_THAT(svg, HasSubstr("<rect x=\"14\" y=\"76\" width=\"118\" height=\"16\" fill=\"#0072b2\"/>"));  // 472 / 4
-  EXPECT_THAT(svg, HasSubstr("<rect x=\"132\" y=\"76\" width=\"354\" height=\"16\" fill=\"#d55e00\"/>"));
+  EXPECT_THAT(svg, HasSubstr("<rect x=\"14\" y=\"76\" width=\"118\" height=\"16\" fill=\"#2a38aa\"/>"));  // 472 / 4
+  EXPECT_THAT(svg, HasSubstr("<rect x=\"132\" y=\"76\" width=\"354\" height=\"16\" fill=\"#a4250a\"/>"));
   EXPECT_THAT(svg, HasSubstr("makespan (s)"));
 }
 

@@ -1,0 +1,330 @@
+#include "report/overview.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "base/format.h"
+#include "base/text.h"
+#include "plot/bands.h"
+#include "projection/curve.h"
+#include "projection/factor_parts.h"
+#include "report/backtest.h"
+#include "report/key_results.h"
+#include "report/predictors.h"
+#include "report/reliability.h"
+#include "report/summary.h"
+
+namespace farscale {
+namespace {
+
+using Reach = ReliableRange::Reach;
+
+constexpr double kSmallGain = 0.005;  // not worth a fix
+constexpr double kGood = 0.8, kBad = 0.5;  // of efficiencies, as tables are coloured [cells.h]
+
+// A factor has the same colour and marker in every chart of a report: those that charts show together differ.
+struct Look {
+  int color;
+  MarkerShape shape;
+  bool is_filled;
+};
+
+Look LookOf(Factor factor) {
+  switch (factor) {
+    case Factor::kParallelEfficiency: return {0, MarkerShape::kDisc, false};
+    case Factor::kGlobalEfficiency: return {kPaletteBlack, MarkerShape::kDisc, true};
+    case Factor::kLoadBalance: return {5, MarkerShape::kDiamond, false};
+    case Factor::kSerialization: return {1, MarkerShape::kTriangle, false};
+    case Factor::kTransfer: return {3, MarkerShape::kTurnedTriangle, false};
+    case Factor::kInstructionScaling: return {2, MarkerShape::kDiamond, true};
+    case Factor::kIpcScaling: return {4, MarkerShape::kTriangle, true};
+    case Factor::kFrequencyScaling: return {kPaletteGrey, MarkerShape::kTurnedTriangle, true};
+    case Factor::kComputationScalability: return {2, MarkerShape::kDiamond, true};
+    case Factor::kCommunicationEfficiency: return {1, MarkerShape::kTriangle, false};
+    default: return {kPaletteGrey, MarkerShape::kDisc, true};
+  }
+}
+
+Chart OverviewChart(const Results& results, const PhaseProjection& phase, const std::string& heading) {
+  Chart chart = EfficiencyChart(phase, "Efficiency against cores: " + heading);
+  chart.description = "Measured and projected efficiency factors of " + heading + " against the number of cores.";
+  chart.width = 700;
+  chart.height = 400;
+  chart.legend = LegendPlace::kBeside;
+  const std::vector<const FactorProjection*> factors = ChartedFactors(phase);
+  const FactorProjection* headline = HeadlineOf(phase);
+  for (const FactorProjection* projection : factors) {
+    ChartSeries series = SeriesOf(*projection, projection == headline);
+    const Look look = LookOf(projection->factor);
+    series.name = Name(projection->factor);
+    series.is_chosen = true;
+    series.color = look.color;
+    series.shape = look.shape;
+    series.has_filled_points = look.is_filled;
+    series.width = projection == headline ? 3.2 : 1.6;
+    series.reliable_x = EndsEarly(phase, projection->factor);
+    chart.series.push_back(std::move(series));
+  }
+  DrawPredictors(phase, factors, chart);
+  chart.y_min = LowestShown(chart);
+  for (const Variant& variant : results.variants) chart.sides.push_back(variant.name);
+  return chart;
+}
+
+// The efficiency to talk about alone, without labels.
+Chart SmallMultiple(const PhaseProjection& phase, const std::string& heading) {
+  Chart chart = EfficiencyChart(phase, "Efficiency against cores: " + heading);
+  chart.width = 340;
+  chart.height = 170;
+  chart.legend = LegendPlace::kBeside;
+  chart.x_label = chart.y_label = chart.split_label = chart.reliable_label = chart.unknown_label = "";
+  if (const FactorProjection* headline = HeadlineOf(phase)) chart.series = {SeriesOf(*headline, true)};
+  chart.y_min = LowestShown(chart);
+  return chart;
+}
+
+// Factors that multiply to an efficiency, at one core count.
+struct Split {
+  Factor whole = Factor::kParallelEfficiency;
+  double value = 0;
+  std::vector<std::pair<Factor, double>> parts;
+};
+
+// What each part takes of the time of all cores: the loss of the whole, shared in proportion to the logarithms of the
+// parts, since these multiply. Parts above 1 take nothing.
+std::vector<double> SharesOf(const Split& split) {
+  const auto weight = [](double value) { return value > 0 && value < 1 ? -std::log(value) : 0; };
+  double sum = 0;
+  for (const auto& [factor, value] : split.parts) sum += weight(value);
+  const double lost = std::clamp(1 - split.value, 0.0, 1.0);
+  std::vector<double> shares;
+  for (const auto& [factor, value] : split.parts) shares.push_back(sum > 0 ? lost * weight(value) / sum : 0);
+  return shares;
+}
+
+std::optional<Split> SplitOf(const FactorRow& row) {
+  std::vector<Factor> known;
+  for (const FactorType& type : AllFactors()) {
+    if (row.values[type.factor]) known.push_back(type.factor);
+  }
+  const std::optional<Factor> whole = WholeAmong(known);
+  if (!whole || !row.values[*whole]) return std::nullopt;
+  Split split{*whole, *row.values[*whole], {}};
+  for (const Factor factor : LossesAmong(known)) split.parts.emplace_back(factor, *row.values[factor]);
+  return split;
+}
+
+// How far the whole and all its parts are reliable.
+double ReliableUpTo(const PhaseProjection& projection, const Split& split) {
+  double last = ReliableUpTo(projection, split.whole);
+  for (const auto& part : split.parts) last = std::min(last, ReliableUpTo(projection, part.first));
+  return WholeCores(last);
+}
+
+// As projected, for the same factors as were measured; nothing where one is not.
+std::optional<Split> SplitAt(const PhaseProjection& projection, const Split& measured, double cores) {
+  const auto value_of = [&](Factor factor) -> std::optional<double> {
+    const FactorProjection* found = projection.Find(factor);
+    if (found == nullptr) return std::nullopt;
+    const std::optional<ProjectedValue> value = ReadCurve(*found, cores);
+    return value ? std::optional(value->value) : std::nullopt;
+  };
+  const std::optional<double> whole = value_of(measured.whole);
+  if (!whole) return std::nullopt;
+  Split split{measured.whole, *whole, {}};
+  for (const auto& part : measured.parts) {
+    const std::optional<double> value = value_of(part.first);
+    if (!value) return std::nullopt;
+    split.parts.emplace_back(part.first, *value);
+  }
+  return split;
+}
+
+// The part that takes most; nothing where none takes anything.
+std::optional<Factor> WorstOf(const Split& split) {
+  const std::vector<double> shares = SharesOf(split);
+  const auto most = std::ranges::max_element(shares);
+  if (most == shares.end() || *most <= 0) return std::nullopt;
+  return split.parts[static_cast<std::size_t>(most - shares.begin())].first;
+}
+
+// The largest run and how far its losses are reliable, where that is beyond.
+struct Ends {
+  std::optional<Split> measured, projected;
+  double largest = 0, last = 0;
+
+  const Split* Last() const { return projected ? &*projected : measured ? &*measured : nullptr; }
+  double CoresOfLast() const { return projected ? last : largest; }
+};
+
+Ends EndsOf(const std::vector<FactorRow>& rows, const PhaseProjection* projection) {
+  Ends ends;
+  if (rows.empty()) return ends;
+  ends.measured = SplitOf(rows.back());
+  ends.largest = static_cast<double>(rows.back().cores);
+  if (projection == nullptr || !projection->reliable_range || !ends.measured) return ends;
+  ends.last = ReliableUpTo(*projection, *ends.measured);
+  if (ends.last > ends.largest) ends.projected = SplitAt(*projection, *ends.measured, ends.last);
+  return ends;
+}
+
+// The ids of the efficiencies that a part of the split is part of.
+std::string AffectedBy(Factor factor, const Split& split) {
+  std::vector<Factor> parts;
+  for (const auto& part : split.parts) parts.push_back(part.first);
+  std::vector<std::string> affected;
+  for (const Factor whole : {Factor::kParallelEfficiency, Factor::kGlobalEfficiency}) {
+    const std::vector<Factor> own = PartsOf(whole, parts);
+    if (std::ranges::find(own, factor) != own.end()) affected.emplace_back(Describe(whole).id);
+  }
+  return Join(affected, " ");
+}
+
+std::optional<LostTime> LostTimeOf(const Ends& ends, const std::string& heading) {
+  if (!ends.measured || ends.measured->parts.size() < 2) return std::nullopt;
+  const auto band = [](double cores, const Split& split) {
+    Band drawn{FormatCores(cores), {}};
+    const std::vector<double> shares = SharesOf(split);
+    for (std::size_t i = 0; i < shares.size(); ++i) {
+      drawn.parts.push_back({shares[i], LookOf(split.parts[i].first).color});
+    }
+    return drawn;
+  };
+  const auto lost = [](const Split& split) { return FormatPercent(std::clamp(1 - split.value, 0.0, 1.0)); };
+  Bands bands{"Lost time by factor: " + heading, "Shares of the time of all cores, as in the table below.", {}};
+  bands.bands.push_back(band(ends.largest, *ends.measured));
+  LostTime time{.largest = FormatCores(ends.largest), .measured = lost(*ends.measured)};
+  if (ends.projected) {
+    bands.bands.push_back(band(ends.last, *ends.projected));
+    time.last = FormatCores(ends.last);
+    time.projected = lost(*ends.projected);
+  }
+  time.svg = RenderBands(bands);
+  const std::vector<double> before = SharesOf(*ends.measured);
+  const std::vector<double> after = ends.projected ? SharesOf(*ends.projected) : std::vector<double>(before.size());
+  for (std::size_t i = 0; i < before.size(); ++i) {
+    const Factor factor = ends.measured->parts[i].first;
+    time.rows.push_back({Name(factor), std::string(Describe(factor).id), AffectedBy(factor, *ends.measured),
+                         PaletteColor(LookOf(factor).color), FormatPercent(before[i]),
+                         ends.projected ? FormatPercent(after[i]) : "", factor == WorstOf(*ends.Last())});
+  }
+  return time;
+}
+
+// The tags of verdict.txt.mustache.
+struct VerdictText {
+  Factor factor = Factor::kParallelEfficiency;  // that it is about
+  std::string ratio;                            // of `cores` to the largest run
+  std::string interval;                         // of the value
+  std::string name, cores, value, worst;
+  bool is_predicted = false, is_at_least = false, is_good = false, is_fair = false, is_poor = false;
+  FARSCALE_TAGS(name, cores, value, worst, is_predicted, is_at_least, is_good, is_fair, is_poor)
+};
+
+// The efficiency to talk about, as measured.
+std::optional<Factor> MeasuredHeadline(const FactorRow& row) {
+  for (const Factor factor : {Factor::kParallelEfficiency, Factor::kGlobalEfficiency}) {
+    if (row.values[factor]) return factor;
+  }
+  return std::nullopt;
+}
+
+// Nothing without an efficiency.
+std::optional<VerdictText> VerdictOf(const std::vector<FactorRow>& rows, const PhaseProjection* projection,
+                                     const Ends& ends) {
+  VerdictText text;
+  double value = 0;
+  const FactorProjection* headline = projection != nullptr ? HeadlineOf(*projection) : nullptr;
+  const double end = headline != nullptr && projection->reliable_range ? projection->reliable_range->cores : 0;
+  const auto at = end > ends.largest ? ReadCurve(*headline, end) : std::nullopt;
+  if (at) {
+    value = at->value;
+    text = {.factor = headline->factor, .name = NameInSentence(headline->factor), .cores = FormatCores(end), .is_predicted = true};
+    text.ratio = FormatRatio(end / ends.largest);
+    text.interval = FormatBounds(headline->factor, at->interval80, "–");
+    text.is_at_least = projection->reliable_range->reach == Reach::kAtLeast;
+  } else {
+    const std::optional<Factor> factor = rows.empty() ? std::nullopt : MeasuredHeadline(rows.back());
+    if (!factor) return std::nullopt;
+    value = *rows.back().values[*factor];
+    text = {.factor = *factor, .name = Name(*factor), .cores = FormatCores(ends.largest)};
+  }
+  text.value = FormatFactor(value);
+  text.is_good = value >= kGood;
+  text.is_poor = value < kBad;
+  text.is_fair = !text.is_good && !text.is_poor;
+  const std::optional<Factor> worst = ends.Last() != nullptr ? WorstOf(*ends.Last()) : std::nullopt;
+  if (worst) text.worst = NameInSentence(*worst);
+  return text;
+}
+
+std::vector<OverviewNumber> NumbersOf(const VerdictText& verdict, const Ends& ends) {
+  std::vector<OverviewNumber> numbers;
+  if (verdict.is_predicted) {
+    const std::string ratio = verdict.ratio + " the largest run";
+    numbers.push_back({"Reliable to", verdict.cores + " cores", verdict.is_at_least ? ratio + ", at least" : ratio});
+    numbers.push_back({Name(verdict.factor) + " there", verdict.value, verdict.interval + " (80 %)"});
+  } else {
+    numbers.push_back({"Measured to", verdict.cores + " cores", "not reliable beyond"});
+    numbers.push_back({Name(verdict.factor) + " there", verdict.value, "measured"});
+  }
+  const Split* last = ends.Last();
+  const std::optional<Factor> worst = last != nullptr ? WorstOf(*last) : std::nullopt;
+  if (!worst) return numbers;
+  const auto part = std::ranges::find(last->parts, *worst, &std::pair<Factor, double>::first);
+  const double gain = 1 / part->second - 1;
+  if (gain < kSmallGain) return numbers;
+  const std::string faster = gain < 1     ? FormatPercent(gain) + " faster"
+                             : gain <= 10 ? fmt::format("{:.1f} times as fast", 1 + gain)
+                                          : "more than 10 times as fast";
+  numbers.push_back({"First fix", Name(*worst),
+                     fmt::format("{} without its loss, on {} cores", faster, FormatCores(ends.CoresOfLast()))});
+  return numbers;
+}
+
+}  // namespace
+
+bool IsPartOfTheWhole(const PhaseProjection& phase, Factor factor) {
+  std::vector<Factor> fitted;
+  for (const FactorProjection& projection : phase.factors) {
+    if (!projection.curve.empty() && !projection.is_product) fitted.push_back(projection.factor);
+  }
+  const std::vector<Factor> losses = LossesAmong(fitted);
+  return std::ranges::find(losses, factor) != losses.end();
+}
+
+std::vector<const FactorProjection*> ChartedFactors(const PhaseProjection& phase) {
+  std::vector<const FactorProjection*> chosen;
+  for (const FactorProjection& projection : phase.factors) {
+    const bool is_whole =
+        projection.factor == Factor::kGlobalEfficiency || projection.factor == Factor::kParallelEfficiency;
+    if (!projection.curve.empty() && (is_whole || IsPartOfTheWhole(phase, projection.factor))) {
+      chosen.push_back(&projection);
+    }
+  }
+  return chosen;
+}
+
+Overview OverviewOf(const Results& results, const std::vector<FactorRow>& rows, const PhaseProjection* projection,
+                    const PhaseNames& names, const Partials& texts, ReportModel& model) {
+  Overview overview;
+  const Ends ends = EndsOf(rows, projection);
+  if (const std::optional<VerdictText> verdict = VerdictOf(rows, projection, ends)) {
+    for (const std::string& sentence : RenderSentences(texts, "verdict.txt", ToData(*verdict))) {
+      overview.verdict = sentence;
+    }
+    overview.numbers = NumbersOf(*verdict, ends);
+  }
+  overview.lost = LostTimeOf(ends, names.heading);
+  if (projection == nullptr || !projection->obstacle.empty()) return overview;
+  overview.figure = AddChart(OverviewChart(results, *projection, names.heading), names.anchor + "-projection.svg", model);
+  overview.small = RenderSvg(SmallMultiple(*projection, names.heading), false);
+  overview.notes = DescribeCertainty(*projection, texts);
+  overview.next_run = SuggestNextRun(*projection, texts);
+  if (!rows.empty()) overview.sure = BacktestInShort(results, rows.back().series, rows.back().phase, texts);
+  return overview;
+}
+
+}  // namespace farscale

@@ -1,0 +1,122 @@
+#include "report/overview.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "report/shown_results.h"
+#include "results/factor_table_files.h"
+#include "support/models.h"
+#include "support/own_templates.h"
+
+namespace farscale {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+// Parallel efficiency on 32 cores is 0.8 · 0.9 · 1 = 0.72.
+FactorTable Table() {
+  FactorTable table = ReadFactorCsv(
+      "cores,loadBalance,serializationEfficiency,transferEfficiency\n8,0.95,0.99,1\n16,0.9,0.95,1\n32,0.8,0.9,1\n",
+      "t.csv");
+  CompleteTable(table);
+  return table;
+}
+
+Overview OverviewOfTable(const FactorTable& table, const PhaseProjection* projection) {
+  ReportModel model;
+  return OverviewOf({}, table.Rows("", {}), projection, {"All runs", "all-runs"}, test::OwnTexts(), model);
+}
+
+// A factor that is the same everywhere, known to ± 0.01.
+FactorProjection Constant(Factor factor, double value) {
+  FactorProjection projection;
+  projection.factor = factor;
+  for (double cores = 8; cores <= 4096; cores *= 2) {
+    const IntervalBounds bounds{value - 0.01, value + 0.01};
+    projection.curve.push_back({cores, cores / 32, value, bounds, bounds});
+  }
+  return projection;
+}
+
+PhaseProjection Reliable(double cores) {
+  PhaseProjection phase;
+  phase.fitted_cores = {8, 16, 32};
+  phase.factors = {Constant(Factor::kParallelEfficiency, 0.6), Constant(Factor::kLoadBalance, 0.75),
+                   Constant(Factor::kSerialization, 0.8), Constant(Factor::kTransfer, 1)};
+  phase.factors.front().is_product = true;
+  phase.reliable_range = ReliableRange{Factor::kParallelEfficiency, {}, cores, ReliableRange::Reach::kUpTo};
+  return phase;
+}
+
+// Of the 28 % that are lost, ln 0.8 / (ln 0.8 + ln 0.9) = 0.679 are of load balance.
+TEST(Overview, WithoutAProjectionItIsAboutTheLargestRun) {
+  const Overview overview = OverviewOfTable(Table(), nullptr);
+  EXPECT_EQ(overview.verdict, "Parallel efficiency is 0.720 on 32 cores, the largest run; load balance costs most.");
+  ASSERT_EQ(overview.numbers.size(), 3u);
+  EXPECT_EQ(overview.numbers[0].value, "32 cores");
+  EXPECT_EQ(overview.numbers[2].detail, "25.0 % faster without its loss, on 32 cores");
+  ASSERT_TRUE(overview.lost);
+  EXPECT_EQ(overview.lost->measured, "28.0 %");
+  EXPECT_EQ(overview.lost->last, "");
+  ASSERT_EQ(overview.lost->rows.size(), 3u);
+  EXPECT_EQ(overview.lost->rows[0].measured, "19.0 %");
+  EXPECT_TRUE(overview.lost->rows[0].is_worst);
+  EXPECT_EQ(overview.lost->rows[0].affects, "parallelEfficiency");
+  EXPECT_EQ(overview.lost->rows[1].measured, "9.0 %");
+  EXPECT_EQ(overview.lost->rows[2].measured, "0.0 %");
+  EXPECT_FALSE(overview.figure);
+}
+
+// At the end of the reliable range 0.75 · 0.8 = 0.6: of 40 %, ln 0.75 / ln 0.6 = 0.563 are of load balance.
+TEST(Overview, LossesAreThoseAtTheEndOfTheReliableRange) {
+  const PhaseProjection phase = Reliable(256);
+  const Overview overview = OverviewOfTable(Table(), &phase);
+  EXPECT_EQ(overview.verdict,
+            "Scales with losses up to 256 cores: parallel efficiency 0.600 there; load balance costs most.");
+  EXPECT_EQ(overview.numbers[0].detail, "8.0× the largest run");
+  EXPECT_EQ(overview.lost->last, "256");
+  EXPECT_EQ(overview.lost->projected, "40.0 %");
+  EXPECT_EQ(overview.lost->rows[0].projected, "22.5 %");
+  EXPECT_EQ(overview.lost->rows[1].projected, "17.5 %");
+  EXPECT_EQ(overview.numbers[2].detail, "33.3 % faster without its loss, on 256 cores");
+  EXPECT_THAT(overview.figure.value()["svg"].get<std::string>(), HasSubstr(">Load balance</text>"));
+}
+
+PhaseProjection WithTargets(const std::vector<double>& targets) {
+  PhaseProjection phase = Reliable(100);
+  for (FactorProjection& factor : phase.factors) {
+    for (const double cores : targets) factor.targets.push_back({cores, cores / 32, 0.5, {}, {}});
+  }
+  phase.key_results.emplace();
+  phase.key_results->perfect = {{64, {{Factor::kLoadBalance, 0.2, OpenBounds{0.1, 0.3}, {}, {}, {}},
+                                      {Factor::kSerialization, 0.1, OpenBounds{0, 12}, {}, {}, {}},
+                                      {Factor::kTransfer, 11, {}, {}, {}, {}}}},
+                                {1024, {{Factor::kLoadBalance, 0.2, {}, {}, {}, {}}}}};
+  return phase;
+}
+
+std::vector<double> TargetsShown(const PhaseProjection& phase) {
+  std::vector<double> targets;
+  const PhaseProjection shown = ShownProjection(phase);
+  for (const ProjectedValue& target : shown.factors.back().targets) targets.push_back(target.cores);
+  return targets;
+}
+
+// Reliable up to 100: 128 is the first target beyond. Who asks for 4096 cores gets them.
+TEST(ShownResults, TargetsThatNobodyAskedForEndBeyondTheReliableRange) {
+  EXPECT_THAT(TargetsShown(WithTargets(DefaultTargets(32))), ElementsAre(64, 128));
+  EXPECT_THAT(TargetsShown(WithTargets({48, 4096})), ElementsAre(48, 4096));
+  EXPECT_EQ(ShownUpTo(ShownProjection(WithTargets(DefaultTargets(32)))), 200);
+  EXPECT_EQ(ShownUpTo(ShownProjection(WithTargets({48, 4096}))), 4096);
+}
+
+TEST(ShownResults, GainsThatMayBeAnyAreLeftOut) {
+  const PhaseProjection shown = ShownProjection(WithTargets(DefaultTargets(32)));
+  ASSERT_EQ(shown.key_results->perfect.size(), 1u);
+  ASSERT_EQ(shown.key_results->perfect[0].factors.size(), 1u);
+  EXPECT_EQ(shown.key_results->perfect[0].factors[0].factor, Factor::kLoadBalance);
+}
+
+}  // namespace
+}  // namespace farscale
