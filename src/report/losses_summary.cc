@@ -79,7 +79,8 @@ std::optional<LateText> LateRanks(const LossRecord& losses) {
   for (const PathRecord& path : losses.paths) {
     if (!path.path.starts_with("(before the phase)")) continue;
     costs += path.total.Costs();
-    for (std::size_t i = 0; i < late.size(); ++i) late[i] += path.execution[i];
+    // Records for reports do not hold these times [results/reported_losses.h].
+    for (std::size_t i = 0; i < path.execution.size(); ++i) late[i] += path.execution[i];
   }
   if (late.empty() || costs < kWorthSkew * losses.Waiting()) return std::nullopt;
   const double latest = std::ranges::max(late);
