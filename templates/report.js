@@ -621,6 +621,14 @@
     button.addEventListener("click", () => show(root.dataset.theme !== "dark"));
   };
 
+  // What a factor means, from the glossary, for who points at its name.
+  const addMeanings = () => {
+    for (const entry of all("[data-meaning]")) {
+      const text = entry.querySelector("dd").textContent.trim();
+      for (const name of all(`tr[data-factor="${entry.dataset.meaning}"] > th`)) name.title = text;
+    }
+  };
+
   // On a phone tables of runs begin at the largest.
   const showLargestRuns = () => {
     if (!window.matchMedia("(max-width: 40rem)").matches) return;
@@ -658,6 +666,7 @@
   connectPerfect();
   connectChoices();
   addCopyButtons();
+  addMeanings();
   all(".plot").forEach(readPlot);
   followReader();
   showLargestRuns();

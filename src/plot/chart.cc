@@ -14,11 +14,11 @@ namespace farscale {
 namespace {
 
 constexpr double kLeft = 56;
-constexpr double kUprightText = 18;  // room for the label of the y axis
-constexpr double kTickText = 24;     // and for numbers below the x axis alone
-constexpr double kInset = 12;  // of the first and last of named values
+constexpr double kUprightText = 18;                               // room for the label of the y axis
+constexpr double kTickText = 24;                                  // and for numbers below the x axis alone
+constexpr double kInset = 12;                                     // of the first and last of named values
 constexpr double kLetter = 6.8, kNameRow = 17, kBesideLine = 40;  // of names beside lines
-constexpr std::size_t kFadingParts = 5;
+constexpr std::size_t kFadingParts = 3;
 constexpr std::size_t kMostNames = 10;
 
 struct Range {
@@ -388,7 +388,8 @@ class Plot {
     }
     std::ranges::stable_sort(names, {}, &Name::y);
     double lowest = box_.bottom + kNameRow;
-    for (auto name = names.rbegin(); name != names.rend(); ++name) lowest = name->y = std::min(name->y, lowest - kNameRow);
+    for (auto name = names.rbegin(); name != names.rend(); ++name)
+      lowest = name->y = std::min(name->y, lowest - kNameRow);
     double highest = box_.top - kNameRow + 4;
     for (Name& name : names) {
       highest = name.y = std::max(name.y, highest + kNameRow);

@@ -146,7 +146,8 @@ void SvgCanvas::Markers(const std::vector<Spot>& spots, const Marker& marker, co
   }
   std::string dots;
   for (const Spot& spot : spots) dots += fmt::format("M{} {}h0", Pixel(spot.x), Pixel(spot.y));
-  OpenGroup(fmt::format(" fill=\"none\" stroke-linecap=\"{}\"{}", marker.shape == MarkerShape::kSquare ? "square" : "round", attributes));
+  OpenGroup(fmt::format(" fill=\"none\" stroke-linecap=\"{}\"{}",
+                        marker.shape == MarkerShape::kSquare ? "square" : "round", attributes));
   Path(dots, {marker.color, 2 * marker.radius + 2});
   if (!marker.is_filled) Path(dots, {kPaper, 2 * marker.radius - 2});
   CloseGroup();

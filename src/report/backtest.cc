@@ -91,8 +91,7 @@ struct BacktestText {
   FARSCALE_TAGS(points, within80, within95, name, error, is_median)
 };
 
-std::vector<std::string> BacktestSentences(const std::vector<BacktestRow>& rows, const Partials& texts,
-                                           const std::string& sentences = "backtest.txt") {
+BacktestText TextOf(const std::vector<BacktestRow>& rows) {
   if (rows.empty()) return {};
   const Factor headline = HeadlineOf(rows);
   std::vector<const BacktestRow*> all, of_headline;
@@ -108,7 +107,11 @@ std::vector<std::string> BacktestSentences(const std::vector<BacktestRow>& rows,
     if (errors.interval95) text.within95 = std::to_string(errors.interval95->inside);
   }
   if (const auto median = ErrorsOf(of_headline).median) text.error = FormatPercent(*median);
-  return RenderSentences(texts, sentences, ToData(text));
+  return text;
+}
+
+std::vector<std::string> BacktestSentences(const std::vector<BacktestRow>& rows, const Partials& texts) {
+  return rows.empty() ? std::vector<std::string>() : RenderSentences(texts, "backtest.txt", ToData(TextOf(rows)));
 }
 
 using TableRow = std::vector<std::string>;
@@ -185,8 +188,7 @@ std::vector<std::string> SummarizeBacktest(const Results& results, const std::st
 
 std::string BacktestInShort(const Results& results, const std::string& series, const PhaseId& phase,
                             const Partials& texts) {
-  const auto sentences = BacktestSentences(RowsOf(results, series, phase), texts, "backtest_short.txt");
-  return sentences.empty() ? "" : sentences.front();
+  return RenderSentences(texts, "backtest_short.txt", ToData(TextOf(RowsOf(results, series, phase)))).at(0);
 }
 
 std::string FormatErrors(const std::vector<ErrorsAtRatio>& errors) {

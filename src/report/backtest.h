@@ -33,7 +33,7 @@ std::optional<BacktestSection> BacktestOfPhase(const Results& results, const std
 std::vector<std::string> SummarizeBacktest(const Results& results, const std::string& series, const PhaseId& phase,
                                            const Partials& texts);
 
-// The same in a few words; empty where nothing was predicted.
+// The same in a few words, also that nothing was predicted.
 std::string BacktestInShort(const Results& results, const std::string& series, const PhaseId& phase,
                             const Partials& texts);
 

@@ -81,9 +81,7 @@ Chart EfficiencyChart(const PhaseProjection& projection, const std::string& titl
 
 double LowestShown(const Chart& chart) {
   double lowest = 1;
-  const auto is_shown = [&](double x) {
-    return x <= chart.x_end.value_or(x) && x <= chart.uncertain_to_x.value_or(x);
-  };
+  const auto is_shown = [&](double x) { return x <= chart.x_end.value_or(x) && x <= chart.uncertain_to_x.value_or(x); };
   for (const ChartSeries& series : chart.series) {
     for (const auto* points : {&series.line, &series.points}) {
       for (const ChartPoint& point : *points) {

@@ -21,7 +21,7 @@ namespace {
 
 using Reach = ReliableRange::Reach;
 
-constexpr double kSmallGain = 0.005;  // not worth a fix
+constexpr double kSmallGain = 0.005;       // not worth a fix
 constexpr double kGood = 0.8, kBad = 0.5;  // of efficiencies, as tables are coloured [cells.h]
 
 // A factor has the same colour and marker in every chart of a report: those that charts show together differ.
@@ -76,11 +76,15 @@ Chart OverviewChart(const Results& results, const PhaseProjection& phase, const 
 // The efficiency to talk about alone, without labels.
 Chart SmallMultiple(const PhaseProjection& phase, const std::string& heading) {
   Chart chart = EfficiencyChart(phase, "Efficiency against cores: " + heading);
+  chart.description = "The headline of the larger chart below.";
   chart.width = 340;
   chart.height = 170;
   chart.legend = LegendPlace::kBeside;
   chart.x_label = chart.y_label = chart.split_label = chart.reliable_label = chart.unknown_label = "";
-  if (const FactorProjection* headline = HeadlineOf(phase)) chart.series = {SeriesOf(*headline, true)};
+  if (const FactorProjection* headline = HeadlineOf(phase)) {
+    chart.series = {SeriesOf(*headline, true)};
+    chart.series.front().outer_band.clear();
+  }
   chart.y_min = LowestShown(chart);
   return chart;
 }
@@ -241,7 +245,10 @@ std::optional<VerdictText> VerdictOf(const std::vector<FactorRow>& rows, const P
   const auto at = end > ends.largest ? ReadCurve(*headline, end) : std::nullopt;
   if (at) {
     value = at->value;
-    text = {.factor = headline->factor, .name = NameInSentence(headline->factor), .cores = FormatCores(end), .is_predicted = true};
+    text = {.factor = headline->factor,
+            .name = NameInSentence(headline->factor),
+            .cores = FormatCores(end),
+            .is_predicted = true};
     text.ratio = FormatRatio(end / ends.largest);
     text.interval = FormatBounds(headline->factor, at->interval80, "–");
     text.is_at_least = projection->reliable_range->reach == Reach::kAtLeast;
@@ -319,7 +326,8 @@ Overview OverviewOf(const Results& results, const std::vector<FactorRow>& rows, 
   }
   overview.lost = LostTimeOf(ends, names.heading);
   if (projection == nullptr || !projection->obstacle.empty()) return overview;
-  overview.figure = AddChart(OverviewChart(results, *projection, names.heading), names.anchor + "-projection.svg", model);
+  overview.figure =
+      AddChart(OverviewChart(results, *projection, names.heading), names.anchor + "-projection.svg", model);
   overview.small = RenderSvg(SmallMultiple(*projection, names.heading), false);
   overview.notes = DescribeCertainty(*projection, texts);
   overview.next_run = SuggestNextRun(*projection, texts);

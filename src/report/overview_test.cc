@@ -73,7 +73,7 @@ TEST(Overview, LossesAreThoseAtTheEndOfTheReliableRange) {
   const PhaseProjection phase = Reliable(256);
   const Overview overview = OverviewOfTable(Table(), &phase);
   EXPECT_EQ(overview.verdict,
-            "Scales with losses up to 256 cores: parallel efficiency 0.600 there; load balance costs most.");
+            "Scales with losses up to 256 cores (parallel efficiency 0.600); load balance costs most.");
   EXPECT_EQ(overview.numbers[0].detail, "8.0× the largest run");
   EXPECT_EQ(overview.lost->last, "256");
   EXPECT_EQ(overview.lost->projected, "40.0 %");
@@ -89,9 +89,10 @@ PhaseProjection WithTargets(const std::vector<double>& targets) {
     for (const double cores : targets) factor.targets.push_back({cores, cores / 32, 0.5, {}, {}});
   }
   phase.key_results.emplace();
-  phase.key_results->perfect = {{64, {{Factor::kLoadBalance, 0.2, OpenBounds{0.1, 0.3}, {}, {}, {}},
-                                      {Factor::kSerialization, 0.1, OpenBounds{0, 12}, {}, {}, {}},
-                                      {Factor::kTransfer, 11, {}, {}, {}, {}}}},
+  phase.key_results->perfect = {{64,
+                                 {{Factor::kLoadBalance, 0.2, OpenBounds{0.1, 0.3}, {}, {}, {}},
+                                  {Factor::kSerialization, 0.1, OpenBounds{0, 12}, {}, {}, {}},
+                                  {Factor::kTransfer, 11, {}, {}, {}, {}}}},
                                 {1024, {{Factor::kLoadBalance, 0.2, {}, {}, {}, {}}}}};
   return phase;
 }

@@ -263,8 +263,8 @@ TEST(Backtest, SaysHowManyHiddenValuesWereMet) {
                               "<td>0.550<td>0.490 – 0.610<td>+10.0 %<td>80 %"));
   EXPECT_THAT(html, HasSubstr("<td>-44.4 %<td class=\"outside\">neither"));
   const ReportTemplates templates = test::OwnTemplates();
-  const std::string markdown = RenderTemplate(templates.partials.at("report_appendix.md"), model.data,
-                                              Escape::kMarkdown, templates.partials);
+  const std::string markdown =
+      RenderTemplate(templates.partials.at("report_appendix.md"), model.data, Escape::kMarkdown, templates.partials);
   EXPECT_THAT(markdown, HasSubstr("|  | 32 | 64 | 2.0× | 0.500 | 0.400 | 0.340 – 0.460 | -20.0 % | 95 % |"));
   EXPECT_THAT(markdown, Not(HasSubstr("from fewer runs")));
 }

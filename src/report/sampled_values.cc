@@ -104,7 +104,8 @@ struct FactorChoices {
 FactorChoices ChoicesOf(const PhaseProjection& phase, const FactorProjection& factor, const std::vector<double>& counts,
                         Codes& codes) {
   const double reliable = ReliableUpTo(phase, factor.factor), uncertain = UncertainUpTo(phase, factor.factor);
-  FactorChoices choices{std::string(Describe(factor.factor).id), factor.is_product ? "product" : WeighedModel(factor), "", {}, {}};
+  FactorChoices choices{
+      std::string(Describe(factor.factor).id), factor.is_product ? "product" : WeighedModel(factor), "", {}, {}};
   for (std::size_t i = 0; i < counts.size(); ++i) {
     const std::optional<ProjectedValue> value = ReadCurve(factor, counts[i]);
     const bool is_reliable = value && counts[i] <= reliable;

@@ -54,12 +54,11 @@ struct SampledValues {
   std::optional<SampledTable> table;  // nothing without curves
   // For the script: `anchor`, `numbers`, `counts` and `ratios` (as they are, as printed, and to the largest run),
   // `place` of the first one shown, `lastReliable` and `lastUncertain` (places), what to say where it is `reliable`,
-  // `uncertain` or `unknown`, and by side and factor `model` (its name), `values` (text, lower and upper bound of every count, "-" for the
-  // text of what is uncertain, and for all three of what is unknown), `measured`
-  // (place and text of every measured count) and `tones` (a letter for every count). Places and texts are codes,
-  // numbers in base 36 of `width` digits: n below 1000 is the text 0.n of three decimals, n from 1000 on stands for the
-  // text with number n - 1000 in `texts`. Reports may have 20 phases on three machines, and these are most of their
-  // numbers.
+  // `uncertain` or `unknown`, and by side and factor `model` (its name), `values` (text, lower and upper bound of every
+  // count, "-" for the text of what is uncertain, and for all three of what is unknown), `measured` (place and text of
+  // every measured count) and `tones` (a letter for every count). Places and texts are codes, numbers in base 36 of
+  // `width` digits: n below 1000 is the text 0.n of three decimals, n from 1000 on stands for the text with number n -
+  // 1000 in `texts`. Reports may have 20 phases on three machines, and these are most of their numbers.
   ReportData choices;
 };
 

@@ -20,7 +20,8 @@ std::vector<double> TargetsOf(const PhaseProjection& projection) {
 
 // How many of the targets a report shows.
 std::size_t CountShown(const PhaseProjection& projection, const std::vector<double>& targets) {
-  const bool is_asked_for = projection.fitted_cores.empty() || targets != DefaultTargets(projection.fitted_cores.back());
+  const bool is_asked_for =
+      projection.fitted_cores.empty() || targets != DefaultTargets(projection.fitted_cores.back());
   if (is_asked_for || !projection.reliable_range) return targets.size();
   const auto beyond = std::ranges::upper_bound(targets, projection.reliable_range->cores);
   return std::min(targets.size(), static_cast<std::size_t>(beyond - targets.begin()) + 1);
