@@ -5,6 +5,7 @@
 #include <cmath>
 #include <limits>
 #include <numbers>
+#include <numeric>
 #include <set>
 
 #include "stats/distributions.h"
@@ -68,6 +69,7 @@ class Sampler {
       : model_(model),
         fit_(fit),
         limit_(limit),
+        log_limit_(std::log(limit.value_or(1))),
         reach_(reach),
         parameters_(fit.parameters.size()),
         grid_(ScatterGrid(CountCores(fit.points) > 2 ? kUsualScatter : kUntoldScatter)) {
@@ -75,7 +77,12 @@ class Sampler {
     double widest = 0;
     for (std::size_t i = 0; i < fit.points.size(); ++i) {
       const double value = std::max(fit.points[i].value, 1e-9);
-      points_.push_back({fit.points[i].cores, std::log(value), errors[i] / value, shapes[i] / value});
+      Point& point = points_.emplace_back(Point{fit.points[i].cores, std::log(value), {}, {}});
+      for (const Scatter& scatter : grid_) {
+        const double error = errors[i] / value, shape = shapes[i] / value;
+        point.variances.push_back(error * error + scatter.value * scatter.value * shape * shape);
+        point.logarithms.push_back(std::log(2 * std::numbers::pi * point.variances.back()));
+      }
       widest = std::max(widest, std::fabs(1 / value - 1));
     }
     log_width_ = std::log(std::max(kNarrowest, kNarrowest + widest / 2));
@@ -107,10 +114,11 @@ class Sampler {
  private:
   static constexpr double kNarrowest = 0.02;  // chosen, of 1/y: no curve is known better before it is measured
 
-  // Of ln y: what was measured, its own error, and its scatter for a scatter of 1.
+  // Of ln y: what was measured, and its variance, from its own error and its scatter, for each scatter of the grid.
   struct Point {
-    double cores, log_value, error, shape;
-    double Variance(double scatter) const { return error * error + scatter * scatter * shape * shape; }
+    double cores, log_value;
+    std::vector<double> variances;
+    std::vector<double> logarithms;  // of 2 pi variance
   };
 
   double LogCurve(double cores, const std::vector<double>& parameters) const {
@@ -118,14 +126,13 @@ class Sampler {
   }
 
   // Logarithm of the probability of the points; minus infinity where the curve is not defined or leaves its range.
-  double LogLikelihood(const std::vector<double>& parameters, double scatter) const {
+  double LogLikelihood(const std::vector<double>& parameters, std::size_t of_grid) const {
     double sum = 0;
     for (const Point& point : points_) {
       const double log_curve = LogCurve(point.cores, parameters);
-      if (limit_ && log_curve > std::log(*limit_) + 1e-9) return kNever;
+      if (limit_ && log_curve > log_limit_ + 1e-9) return kNever;
       const double residual = point.log_value - log_curve;
-      const double variance = point.Variance(scatter);
-      sum -= (residual * residual / variance + std::log(2 * std::numbers::pi * variance)) / 2;
+      sum -= (residual * residual / point.variances[of_grid] + point.logarithms[of_grid]) / 2;
     }
     for (const double cores : reach_) {
       const double value = model_.Evaluate(cores, fit_.dimension, parameters);
@@ -142,19 +149,20 @@ class Sampler {
     return true;
   }
 
-  // Derivatives of `value`(cores) by the parameters, at all the core counts.
+  // Derivatives of `value`(cores) by some of the parameters, at all the core counts.
   template <typename Value>
-  Eigen::MatrixXd Derivatives(const std::vector<double>& cores, const std::vector<double>& parameters,
-                              Value value) const {
-    Eigen::MatrixXd derivatives(cores.size(), parameters_);
+  Eigen::MatrixXd Derivatives(const std::vector<double>& cores, const std::vector<std::size_t>& columns,
+                              const std::vector<double>& parameters, Value value) const {
+    Eigen::MatrixXd derivatives(cores.size(), columns.size());
     std::vector<double> moved = parameters;
     for (std::size_t row = 0; row < cores.size(); ++row) {
-      for (std::size_t i = 0; i < parameters_; ++i) {
+      for (std::size_t column = 0; column < columns.size(); ++column) {
+        const std::size_t i = columns[column];
         const double step = 1e-6 * std::max(1e-3, std::fabs(parameters[i]));
         moved[i] = parameters[i] + step;
         const double up = value(cores[row], moved);
         moved[i] = parameters[i] - step;
-        derivatives(static_cast<Eigen::Index>(row), static_cast<Eigen::Index>(i)) =
+        derivatives(static_cast<Eigen::Index>(row), static_cast<Eigen::Index>(column)) =
             (up - value(cores[row], moved)) / (2 * step);
         moved[i] = parameters[i];
       }
@@ -174,9 +182,9 @@ class Sampler {
     }
     if (free_.empty()) return sum;
     const Eigen::MatrixXd derivatives = Derivatives(
-        reference_, parameters,
+        reference_, free_, parameters,
         [&](double cores, const std::vector<double>& at) { return 1 / model_.Evaluate(cores, fit_.dimension, at); });
-    const double volume = std::fabs(derivatives(Eigen::all, free_).determinant());
+    const double volume = std::fabs(derivatives.determinant());
     if (!(volume > 0) || !std::isfinite(volume)) return kNever;
     return sum + std::log(volume) - static_cast<double>(free_.size()) * log_width_;
   }
@@ -185,14 +193,16 @@ class Sampler {
   void MakeProposals() {
     std::vector<double> cores;
     for (const Point& point : points_) cores.push_back(point.cores);
+    std::vector<std::size_t> all(parameters_);
+    std::iota(all.begin(), all.end(), std::size_t{0});
     const Eigen::MatrixXd jacobian =
-        Derivatives(cores, fit_.parameters,
+        Derivatives(cores, all, fit_.parameters,
                     [&](double at, const std::vector<double>& parameters) { return LogCurve(at, parameters); });
     std::vector<double> logarithms;
-    for (const Scatter& scatter : grid_) {
+    for (std::size_t of_grid = 0; of_grid < grid_.size(); ++of_grid) {
       Eigen::MatrixXd precision = Eigen::MatrixXd::Zero(jacobian.cols(), jacobian.cols());
       for (Eigen::Index row = 0; row < jacobian.rows(); ++row) {
-        const double variance = points_[static_cast<std::size_t>(row)].Variance(scatter.value);
+        const double variance = points_[static_cast<std::size_t>(row)].variances[of_grid];
         if (jacobian.row(row).allFinite()) precision += jacobian.row(row).transpose() * jacobian.row(row) / variance;
       }
       // The ellipse lies around the fit, moved to where priors of parameters draw it.
@@ -211,9 +221,8 @@ class Sampler {
       log_volumes_.push_back(log_volume);
       std::vector<double> centre = fit_.parameters;
       for (std::size_t i = 0; i < parameters_; ++i) centre[i] += centres_.back()(ToIndex(i));
-      const double likely =
-          std::max(LogLikelihood(centre, scatter.value), LogLikelihood(fit_.parameters, scatter.value));
-      logarithms.push_back(scatter.log_prior + likely + log_volume);
+      const double likely = std::max(LogLikelihood(centre, of_grid), LogLikelihood(fit_.parameters, of_grid));
+      logarithms.push_back(grid_[of_grid].log_prior + likely + log_volume);
     }
     const double sum = LogSumExp(logarithms);
     for (std::size_t i = 0; i < grid_.size(); ++i) {
@@ -244,7 +253,7 @@ class Sampler {
     for (std::size_t i = 0; i < parameters_; ++i)
       draw.parameters[i] += centres_[of_grid](ToIndex(i)) + step(ToIndex(i));
     if (!IsWithinBounds(draw.parameters)) return kNever;
-    const double log_likelihood = LogLikelihood(draw.parameters, draw.scatter);
+    const double log_likelihood = LogLikelihood(draw.parameters, of_grid);
     if (log_likelihood == kNever) return kNever;
     return grid_[of_grid].log_prior - std::log(share_[of_grid]) + log_likelihood + LogPrior(draw.parameters) -
            log_proposal;
@@ -255,6 +264,7 @@ class Sampler {
   const ScalingModel& model_;
   const FittedModel& fit_;
   const std::optional<double> limit_;
+  const double log_limit_;
   const std::vector<double>& reach_;
   const std::size_t parameters_;
   const std::vector<Scatter> grid_;

@@ -16,7 +16,12 @@ constexpr double kLeastValue = 1e-9;  // where a logarithm still is one
 
 }  // namespace
 
-double LogShape(double value) { return kLossThatIsNone + std::fabs(std::log(std::max(value, kLeastValue))); }
+double LogShape(double value) { return ShapeOfLoss(-std::log(std::max(value, kLeastValue))); }
+
+double ShapeOfLoss(double loss) {
+  static const double kMostLoss = -std::log(kLeastValue);
+  return kLossThatIsNone + std::fabs(std::min(loss, kMostLoss));
+}
 
 std::vector<double> ShapesOf(const std::vector<DataPoint>& points) {
   double largest = 0;

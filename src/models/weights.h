@@ -30,6 +30,8 @@ inline constexpr double kUsualScatter = 0.036;
 
 // Scatter of ln y for a scatter of 1: the loss |ln y|, and 0.05 more.
 double LogShape(double value);
+// The same by the loss -ln y, for whoever has it.
+double ShapeOfLoss(double loss);
 
 // Scatter of the values, in their unit, for a scatter of 1: y · l · sqrt(1 + (0.7 log2(Pmax / P))²) with
 // l² = LogShape(y)² + (0.15 · the largest LogShape of the points)²: next to large losses none is known to be small.

@@ -31,6 +31,8 @@ TEST(Weights, ShapeGrowsWithLossAndDistance) {
                           DoubleNear(std::hypot(0.15, 0.15 * (0.05 + std::log(2))) * std::exp(-0.1), 1e-12)));
   EXPECT_DOUBLE_EQ(LogShape(1), 0.05);
   EXPECT_DOUBLE_EQ(LogShape(2), 0.05 + std::log(2));  // gains count like losses
+  EXPECT_DOUBLE_EQ(ShapeOfLoss(0.3), LogShape(std::exp(-0.3)));
+  EXPECT_DOUBLE_EQ(ShapeOfLoss(100), LogShape(0));
 }
 
 // (0.0001² + 0.001²)/0.001² is 1.01.

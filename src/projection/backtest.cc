@@ -7,6 +7,7 @@
 
 #include "base/parallel.h"
 #include "base/text.h"
+#include "projection/targets_only.h"
 
 namespace farscale {
 namespace {
@@ -145,11 +146,10 @@ SplitOutcome Predict(const TrainingSplit& split, const FactorTable& table, const
   }
   ProjectionOptions options = asked;
   options.train_max.reset();
-  options.next_runs = false;
   const std::vector<double>& cores = split.runs->cores;
   options.targets.assign(std::upper_bound(cores.begin(), cores.end(), split.train_max), cores.end());
   SplitOutcome outcome;
-  for (const PhaseProjection& projection : Project(training, library, options)) {
+  for (const PhaseProjection& projection : ProjectTargets(training, library, options)) {
     for (const FactorProjection& factor : projection.factors) Compare(factor, split, outcome);
     outcome.fitted = FittedOf(projection);
   }

@@ -7,6 +7,15 @@
 
 namespace farscale {
 
+void PlaceIntervals(std::vector<double>& draws, const std::vector<double>& coverages) {
+  std::vector<double> shares;
+  for (const double coverage : coverages) {
+    shares.push_back(0.5 - coverage / 2);
+    shares.push_back(0.5 + coverage / 2);
+  }
+  PlaceQuantiles(draws, shares);
+}
+
 IntervalBounds IntervalOf(const std::vector<double>& sorted, double coverage, double value) {
   constexpr double kNothing = 1e-6;  // chosen: lower bounds of efficiencies below this are printed as 0
   if (!(coverage >= 0 && coverage <= 1))

@@ -21,8 +21,11 @@ struct OpenBounds {
   friend bool operator==(const OpenBounds&, const OpenBounds&) = default;
 };
 
-// The middle part of sorted draws of an efficiency, widened to the value itself [docs/formulas.md, intervals]. Throws
-// std::domain_error for a coverage outside 0 to 1, and without draws.
+// Moves draws so that IntervalOf may read these coverages from them, which takes a fraction of the time of sorting.
+void PlaceIntervals(std::vector<double>& draws, const std::vector<double>& coverages);
+
+// The middle part of draws of an efficiency, sorted or placed, widened to the value itself [docs/formulas.md,
+// intervals]. Throws std::domain_error for a coverage outside 0 to 1, and without draws.
 IntervalBounds IntervalOf(const std::vector<double>& sorted, double coverage, double value);
 
 }  // namespace farscale

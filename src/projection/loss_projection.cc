@@ -213,18 +213,16 @@ class LossProjector {
         losses80[i] = parts[i] * std::min(sums[i] / (1 + sums[i]), most.high80);
         losses95[i] = parts[i] * std::min(sums[i] / (1 + sums[i]), most.high95);
       }
-      share.part80 = IntervalAround(share.part, parts, 0.80);
-      share.part95 = IntervalAround(share.part, parts, 0.95);
-      share.loss80 = IntervalAround(share.loss, losses80, 0.80);
-      share.loss95 = IntervalAround(share.loss, losses95, 0.95);
+      PlaceIntervals(parts, {0.80, 0.95});
+      PlaceIntervals(losses80, {0.80});
+      PlaceIntervals(losses95, {0.95});
+      share.part80 = IntervalOf(parts, 0.80, share.part);
+      share.part95 = IntervalOf(parts, 0.95, share.part);
+      share.loss80 = IntervalOf(losses80, 0.80, share.loss);
+      share.loss95 = IntervalOf(losses95, 0.95, share.loss);
       share.loss95->low = std::min(share.loss95->low, share.loss80->low);  // where all draws reach a bound
       paths[p]->targets.push_back(share);
     }
-  }
-
-  static IntervalBounds IntervalAround(double value, std::vector<double> draws, double coverage) {
-    std::sort(draws.begin(), draws.end());
-    return IntervalOf(draws, coverage, value);
   }
 
   // What all paths together can lose, as the factors are projected; 1 where they are not.

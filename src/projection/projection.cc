@@ -16,6 +16,7 @@
 #include "projection/factor_parts.h"
 #include "projection/factor_predictor.h"
 #include "projection/load_balance_by_loads.h"
+#include "projection/targets_only.h"
 
 namespace farscale {
 
@@ -33,12 +34,18 @@ std::optional<double> LimitOf(Factor factor) {
   return Describe(factor).AtMostOne() ? std::optional(1.0) : std::nullopt;
 }
 
+// What of a phase is wanted.
+enum class Extent {
+  kAll,
+  kTargets,  // no curves, and nothing that is read off them
+};
+
 // Projects one phase of one series.
 class PhaseProjector {
  public:
   PhaseProjector(const FactorTable& table, const ModelLibrary& library, const ProjectionOptions& options,
-                 const std::string& series, const PhaseId& phase)
-      : table_(table), library_(library), options_(options), rows_(table.Rows(series, phase)) {
+                 const std::string& series, const PhaseId& phase, Extent extent)
+      : table_(table), library_(library), options_(options), extent_(extent), rows_(table.Rows(series, phase)) {
     result_.series = series;
     result_.phase = phase;
   }
@@ -55,8 +62,9 @@ class PhaseProjector {
       AddValues();
       AddProducts();
       AddSpeedup();
-      FindDominance();
+      if (extent_ == Extent::kAll) FindDominance();
     }
+    if (extent_ == Extent::kTargets) return std::move(result_);
     AddMeasured();
     result_.reliable_range = FindReliableRange(result_, options_.reliability_limits);
     if (options_.next_runs && result_.obstacle.empty()) FindNextRuns();
@@ -100,7 +108,7 @@ class PhaseProjector {
       // By factor alone: the same values give the same numbers, whatever they are called.
       const std::uint64_t seed = SeedFor(options_.seed, Describe(factor).id);
       const Ensemble& ensemble = ensembles_
-                                     .emplace(factor, FitEnsemble(candidates, Points(factor), LimitOf(factor), grid_,
+                                     .emplace(factor, FitEnsemble(candidates, Points(factor), LimitOf(factor), reach_,
                                                                   seed, options_.models.weights))
                                      .first->second;
       if (!ensemble.members.empty()) projection.fit = ensemble.members.front().fit;
@@ -148,7 +156,7 @@ class PhaseProjector {
     });
     std::optional<GrowthError> of_product;
     if (is_known) of_product = ErrorOfGrowth(Factor::kParallelEfficiency, Grown(), rows_, largest_);
-    grown_->Weigh(draws_, grid_, of_product);
+    grown_->Weigh(draws_, reach_, of_product);
   }
 
   // Grown runs, where there are any, as the second predictor of a factor.
@@ -160,7 +168,7 @@ class PhaseProjector {
     std::erase_if(points, [](const DataPoint& point) { return point.value <= 0; });  // have no logarithm
     points.insert(points.end(), projection.grown.begin(), projection.grown.end());
     Ensemble ensemble =
-        FitEnsemble(candidates, points, LimitOf(factor), grid_, SeedFor(seed, "grown"), options_.models.weights);
+        FitEnsemble(candidates, points, LimitOf(factor), reach_, SeedFor(seed, "grown"), options_.models.weights);
     if (!ensemble.IsUsable()) return;
     grown_->Add(factor, std::move(ensemble), ErrorOfGrowth(factor, Grown(), rows_, largest_), seed);
   }
@@ -202,14 +210,15 @@ class PhaseProjector {
     const double first = std::min(result_.fitted_cores.front(), targets_.front());
     const double last = std::max(largest_, targets_.back());
     const int steps = std::max(1, static_cast<int>(std::ceil(kCurvePointsPerDoubling * std::log2(last / first))));
-    for (int i = 0; i <= steps; ++i) grid_.push_back(first * std::pow(last / first, static_cast<double>(i) / steps));
-    grid_.back() = last;
-    grid_.insert(grid_.end(), result_.fitted_cores.begin(), result_.fitted_cores.end());
-    grid_.insert(grid_.end(), targets_.begin(), targets_.end());
+    for (int i = 0; i <= steps; ++i) reach_.push_back(first * std::pow(last / first, static_cast<double>(i) / steps));
+    reach_.back() = last;
+    reach_.insert(reach_.end(), result_.fitted_cores.begin(), result_.fitted_cores.end());
+    reach_.insert(reach_.end(), targets_.begin(), targets_.end());
     const std::vector<double> runs = CandidateRuns(result_.fitted_cores, targets_.back());  // to know their cost
-    grid_.insert(grid_.end(), runs.begin(), runs.end());
-    std::sort(grid_.begin(), grid_.end());
-    grid_.erase(std::unique(grid_.begin(), grid_.end()), grid_.end());
+    reach_.insert(reach_.end(), runs.begin(), runs.end());
+    std::sort(reach_.begin(), reach_.end());
+    reach_.erase(std::unique(reach_.begin(), reach_.end()), reach_.end());
+    grid_ = extent_ == Extent::kAll ? reach_ : targets_;
   }
 
   // Product of fitted factors at a place of the grid.
@@ -235,36 +244,41 @@ class PhaseProjector {
     }
   }
 
-  // A product of fitted factors at one place of the grid, in the unit that `in_unit`(product, cores) makes of it, which
-  // must rise with the product.
-  template <typename InUnit>
-  ProjectedValue ProjectAt(const std::vector<Factor>& parts, std::size_t place, InUnit in_unit) const {
+  // A product of fitted factors at one place of the grid.
+  ProjectedValue ProductAt(const std::vector<Factor>& parts, std::size_t place) const {
     std::vector<double> draws(kFactorDraws, 1.0);
     for (const Factor part : parts) {
       const std::vector<double>& of_part = drawn_.at(part)[place];
       for (std::size_t i = 0; i < draws.size(); ++i) draws[i] *= of_part[i];
     }
-    std::sort(draws.begin(), draws.end());
+    PlaceIntervals(draws, {0.80, 0.95});
     const double cores = grid_[place], product = ValueAt(parts, place);
-    const auto interval = [&](double coverage) {
-      const IntervalBounds bounds = IntervalOf(draws, coverage, product);
-      return IntervalBounds{in_unit(bounds.low, cores), in_unit(bounds.high, cores)};
-    };
-    return {cores, cores / largest_, in_unit(product, cores), interval(0.80), interval(0.95)};
+    return {cores, cores / largest_, product, IntervalOf(draws, 0.80, product), IntervalOf(draws, 0.95, product)};
   }
 
+  // The same at all places of the grid. Several factors may have the same parts.
+  const std::vector<ProjectedValue>& ProductOf(const std::vector<Factor>& parts) {
+    const auto [found, is_new] = products_.try_emplace(parts, grid_.size());
+    if (is_new) ParallelFor(grid_.size(), [&](std::size_t place) { found->second[place] = ProductAt(parts, place); });
+    return found->second;
+  }
+
+  // A product of fitted factors in the unit that `in_unit`(product, cores) makes of it, which must rise with the
+  // product.
   template <typename InUnit>
-  void Fill(FactorProjection& projection, const std::vector<Factor>& parts, InUnit in_unit) const {
-    for (std::size_t place = 0; place < grid_.size(); ++place) {
-      projection.curve.push_back(ProjectAt(parts, place, in_unit));
-      if (std::binary_search(targets_.begin(), targets_.end(), grid_[place])) {
-        projection.targets.push_back(projection.curve.back());
+  void Fill(FactorProjection& projection, const std::vector<Factor>& parts, InUnit in_unit) {
+    for (ProjectedValue value : ProductOf(parts)) {
+      value.value = in_unit(value.value, value.cores);
+      for (std::optional<IntervalBounds>* bounds : {&value.interval80, &value.interval95}) {
+        *bounds = IntervalBounds{in_unit((*bounds)->low, value.cores), in_unit((*bounds)->high, value.cores)};
       }
+      projection.curve.push_back(value);
+      if (std::binary_search(targets_.begin(), targets_.end(), value.cores)) projection.targets.push_back(value);
     }
     AddPredictors(parts, in_unit, projection);
   }
 
-  void Fill(FactorProjection& projection, const std::vector<Factor>& parts) const {
+  void Fill(FactorProjection& projection, const std::vector<Factor>& parts) {
     Fill(projection, parts, [](double product, double) { return product; });
   }
 
@@ -336,11 +350,15 @@ class PhaseProjector {
     SortFactors();
   }
 
+  // Of the grid the values are known.
   Factor DominantAt(const std::vector<Factor>& losses, double cores) const {
+    const auto place = std::ranges::lower_bound(grid_, cores);
+    const bool is_known = place != grid_.end() && *place == cores;
     Factor worst = losses.front();
     double smallest = std::numeric_limits<double>::infinity();
     for (const Factor factor : losses) {
-      const double value = predictors_.at(factor).ValueAt(cores);
+      const double value = is_known ? values_.at(factor)[static_cast<std::size_t>(place - grid_.begin())]
+                                    : predictors_.at(factor).ValueAt(cores);
       if (value < smallest) {
         smallest = value;
         worst = factor;
@@ -398,7 +416,7 @@ class PhaseProjector {
       for (std::size_t i = 0; i < draws.size(); ++i) draws[i] *= of_part[i];
       value *= ensembles_.at(part).ValueAt(cores);
     }
-    std::sort(draws.begin(), draws.end());
+    PlaceIntervals(draws, {0.8});
     const IntervalBounds bounds = IntervalOf(draws, 0.8, value);
     return bounds.high - bounds.low;
   }
@@ -435,12 +453,14 @@ class PhaseProjector {
   const FactorTable& table_;
   const ModelLibrary library_;  // formulas are not for several threads, so every phase has its own
   const ProjectionOptions& options_;
+  const Extent extent_;
   const std::vector<FactorRow> rows_;
   PhaseProjection result_;
   std::vector<Factor> fitted_;
   double largest_ = 0;
   std::vector<double> targets_;
-  std::vector<double> grid_;                 // of the curves; contains the targets and the fitted counts
+  std::vector<double> reach_;                // of the curves; contains the targets and the fitted counts
+  std::vector<double> grid_;                 // where values are wanted: there, or at the targets alone
   std::map<Factor, Ensemble> ensembles_;     // of every factor that is fitted
   std::map<Factor, FactorDraws> draws_;      // of every one of use
   std::optional<LoadBalanceByLoads> loads_;  // of load balance
@@ -448,6 +468,7 @@ class PhaseProjector {
   std::map<Factor, FactorPredictor> predictors_;              // of every one of use
   std::map<Factor, std::vector<std::vector<double>>> drawn_;  // of every one of use, at each place of the grid
   std::map<Factor, std::vector<double>> values_;              // the same
+  std::map<std::vector<Factor>, std::vector<ProjectedValue>> products_;  // by parts, at each place of the grid
 };
 
 }  // namespace
@@ -510,8 +531,10 @@ std::vector<double> DefaultTargets(double largest_fitted) {
   return targets;
 }
 
-std::vector<PhaseProjection> Project(const FactorTable& table, const ModelLibrary& library,
-                                     const ProjectionOptions& options) {
+namespace {
+
+std::vector<PhaseProjection> ProjectAll(const FactorTable& table, const ModelLibrary& library,
+                                        const ProjectionOptions& options, Extent extent) {
   RequireModels(options.models, library);
   std::vector<std::pair<std::string, PhaseId>> keys;
   for (const std::string& series : table.Series()) {
@@ -520,11 +543,24 @@ std::vector<PhaseProjection> Project(const FactorTable& table, const ModelLibrar
   std::vector<PhaseProjection> projections(keys.size());
   ParallelFor(keys.size(), [&](std::size_t i) {
     PhaseProjection& projection = projections[i];
-    projection = PhaseProjector(table, library, options, keys[i].first, keys[i].second).Run();
+    projection = PhaseProjector(table, library, options, keys[i].first, keys[i].second, extent).Run();
+    if (extent == Extent::kTargets) return;
     projection.key_results = FindKeyResults(projection, table, options.key_results);
     AddCosts(projection, table);
   });
   return projections;
+}
+
+}  // namespace
+
+std::vector<PhaseProjection> Project(const FactorTable& table, const ModelLibrary& library,
+                                     const ProjectionOptions& options) {
+  return ProjectAll(table, library, options, Extent::kAll);
+}
+
+std::vector<PhaseProjection> ProjectTargets(const FactorTable& table, const ModelLibrary& library,
+                                            const ProjectionOptions& options) {
+  return ProjectAll(table, library, options, Extent::kTargets);
 }
 
 }  // namespace farscale

@@ -38,6 +38,8 @@ std::size_t PlaceOfMedian(const std::vector<Value>& values) {
 // The value below which this share of the values lies. Throws std::domain_error for shares outside 0 to 1, and for no
 // values.
 double QuantileOfSorted(const std::vector<double>& sorted, double share);
+// Moves values so that QuantileOfSorted is right for these shares, which takes a fraction of the time of sorting.
+void PlaceQuantiles(std::vector<double>& values, const std::vector<double>& shares);
 double Quantile(std::vector<double> values, double share);
 
 }  // namespace farscale
