@@ -29,7 +29,10 @@ struct Member {
 
   // The curve, cut off at the limit of the factor: a series that rises towards it gets there and stays.
   double Evaluate(double cores, const std::vector<double>& parameters) const {
-    const double value = model->Evaluate(cores, fit.dimension, parameters);
+    return EvaluateAt({ScalingModel::XOf(cores, fit.dimension), cores}, parameters);
+  }
+  double EvaluateAt(const ScalingModel::Place& place, const std::vector<double>& parameters) const {
+    const double value = model->EvaluateAt(place, parameters);
     return limit && value > *limit ? *limit : value;
   }
 };

@@ -70,14 +70,13 @@ class Sampler {
         fit_(fit),
         limit_(limit),
         log_limit_(std::log(limit.value_or(1))),
-        reach_(reach),
         parameters_(fit.parameters.size()),
         grid_(ScatterGrid(CountCores(fit.points) > 2 ? kUsualScatter : kUntoldScatter)) {
     const std::vector<double> errors = ErrorsForWeights(fit.points), shapes = ShapesOf(fit.points);
     double widest = 0;
     for (std::size_t i = 0; i < fit.points.size(); ++i) {
       const double value = std::max(fit.points[i].value, 1e-9);
-      Point& point = points_.emplace_back(Point{fit.points[i].cores, std::log(value), {}, {}});
+      Point& point = points_.emplace_back(Point{PlaceOf(fit.points[i].cores), std::log(value), {}, {}});
       for (const Scatter& scatter : grid_) {
         const double error = errors[i] / value, shape = shapes[i] / value;
         point.variances.push_back(error * error + scatter.value * scatter.value * shape * shape);
@@ -89,7 +88,8 @@ class Sampler {
     for (std::size_t i = 0; i < parameters_; ++i) {
       if (!model.parameters[i].prior) free_.push_back(i);
     }
-    reference_ = ReferenceCores(fit.points, free_.size());
+    for (const double cores : ReferenceCores(fit.points, free_.size())) reference_.push_back(PlaceOf(cores));
+    for (const double cores : reach) reach_.push_back(PlaceOf(cores));
   }
 
   Posterior Run(Random& random) {
@@ -116,27 +116,29 @@ class Sampler {
 
   // Of ln y: what was measured, and its variance, from its own error and its scatter, for each scatter of the grid.
   struct Point {
-    double cores, log_value;
+    ScalingModel::Place place;
+    double log_value;
     std::vector<double> variances;
     std::vector<double> logarithms;  // of 2 pi variance
   };
 
-  double LogCurve(double cores, const std::vector<double>& parameters) const {
-    return std::log(model_.Evaluate(cores, fit_.dimension, parameters));
+  ScalingModel::Place PlaceOf(double cores) const { return {ScalingModel::XOf(cores, fit_.dimension), cores}; }
+
+  double LogCurve(const ScalingModel::Place& place, const std::vector<double>& parameters) const {
+    return std::log(model_.EvaluateAt(place, parameters));
   }
 
   // Logarithm of the probability of the points; minus infinity where the curve is not defined or leaves its range.
   double LogLikelihood(const std::vector<double>& parameters, std::size_t of_grid) const {
     double sum = 0;
     for (const Point& point : points_) {
-      const double log_curve = LogCurve(point.cores, parameters);
+      const double log_curve = LogCurve(point.place, parameters);
       if (limit_ && log_curve > log_limit_ + 1e-9) return kNever;
       const double residual = point.log_value - log_curve;
       sum -= (residual * residual / point.variances[of_grid] + point.logarithms[of_grid]) / 2;
     }
-    for (const double cores : reach_) {
-      const double value = model_.Evaluate(cores, fit_.dimension, parameters);
-      if (!(value > 0)) return kNever;
+    for (const ScalingModel::Place& place : reach_) {
+      if (!(model_.EvaluateAt(place, parameters) > 0)) return kNever;
     }
     return std::isfinite(sum) ? sum : kNever;
   }
@@ -149,21 +151,21 @@ class Sampler {
     return true;
   }
 
-  // Derivatives of `value`(cores) by some of the parameters, at all the core counts.
+  // Derivatives of `value`(place, parameters) by some of the parameters, at all the places.
   template <typename Value>
-  Eigen::MatrixXd Derivatives(const std::vector<double>& cores, const std::vector<std::size_t>& columns,
+  Eigen::MatrixXd Derivatives(const std::vector<ScalingModel::Place>& places, const std::vector<std::size_t>& columns,
                               const std::vector<double>& parameters, Value value) const {
-    Eigen::MatrixXd derivatives(cores.size(), columns.size());
+    Eigen::MatrixXd derivatives(places.size(), columns.size());
     std::vector<double> moved = parameters;
-    for (std::size_t row = 0; row < cores.size(); ++row) {
+    for (std::size_t row = 0; row < places.size(); ++row) {
       for (std::size_t column = 0; column < columns.size(); ++column) {
         const std::size_t i = columns[column];
         const double step = 1e-6 * std::max(1e-3, std::fabs(parameters[i]));
         moved[i] = parameters[i] + step;
-        const double up = value(cores[row], moved);
+        const double up = value(places[row], moved);
         moved[i] = parameters[i] - step;
         derivatives(static_cast<Eigen::Index>(row), static_cast<Eigen::Index>(column)) =
-            (up - value(cores[row], moved)) / (2 * step);
+            (up - value(places[row], moved)) / (2 * step);
         moved[i] = parameters[i];
       }
     }
@@ -182,8 +184,9 @@ class Sampler {
     }
     if (free_.empty()) return sum;
     const Eigen::MatrixXd derivatives = Derivatives(
-        reference_, free_, parameters,
-        [&](double cores, const std::vector<double>& at) { return 1 / model_.Evaluate(cores, fit_.dimension, at); });
+        reference_, free_, parameters, [&](const ScalingModel::Place& place, const std::vector<double>& at) {
+          return 1 / model_.EvaluateAt(place, at);
+        });
     const double volume = std::fabs(derivatives.determinant());
     if (!(volume > 0) || !std::isfinite(volume)) return kNever;
     return sum + std::log(volume) - static_cast<double>(free_.size()) * log_width_;
@@ -191,13 +194,13 @@ class Sampler {
 
   // One proposal for each scatter: an ellipse around the fit, wider with more scatter; and how often to take it.
   void MakeProposals() {
-    std::vector<double> cores;
-    for (const Point& point : points_) cores.push_back(point.cores);
+    std::vector<ScalingModel::Place> places;
+    for (const Point& point : points_) places.push_back(point.place);
     std::vector<std::size_t> all(parameters_);
     std::iota(all.begin(), all.end(), std::size_t{0});
-    const Eigen::MatrixXd jacobian =
-        Derivatives(cores, all, fit_.parameters,
-                    [&](double at, const std::vector<double>& parameters) { return LogCurve(at, parameters); });
+    const Eigen::MatrixXd jacobian = Derivatives(
+        places, all, fit_.parameters,
+        [&](const ScalingModel::Place& at, const std::vector<double>& parameters) { return LogCurve(at, parameters); });
     std::vector<double> logarithms;
     for (std::size_t of_grid = 0; of_grid < grid_.size(); ++of_grid) {
       Eigen::MatrixXd precision = Eigen::MatrixXd::Zero(jacobian.cols(), jacobian.cols());
@@ -265,12 +268,12 @@ class Sampler {
   const FittedModel& fit_;
   const std::optional<double> limit_;
   const double log_limit_;
-  const std::vector<double>& reach_;
+  std::vector<ScalingModel::Place> reach_;
   const std::size_t parameters_;
   const std::vector<Scatter> grid_;
   std::vector<Point> points_;
   std::vector<std::size_t> free_;  // parameters without a prior of their own
-  std::vector<double> reference_;
+  std::vector<ScalingModel::Place> reference_;
   double log_width_ = 0;
   std::vector<Eigen::VectorXd> centres_;  // of the ellipses, from the fit, one a scatter
   std::vector<Eigen::MatrixXd> factors_;  // of the precisions, one a scatter

@@ -6,16 +6,20 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <mutex>
 
 #include "base/config.h"
 #include "base/error.h"
 #include "base/text.h"
+#include "models/expression.h"
 
 namespace farscale {
 
 struct Formula::Parser {
   mu::Parser parser;
   std::vector<double> values;
+  std::mutex mutex;                      // of both
+  std::optional<Expression> expression;  // evaluates instead, where it knows the formula
 };
 
 namespace {
@@ -38,6 +42,21 @@ void RefuseStatements(const std::string& text, mu::Parser& parser, const std::st
   int results = 0;
   parser.Eval(results);
   if (results != 1) throw Error(ErrorKind::kUsage, where, "'" + text + "' is a list of formulas", "write one");
+}
+
+// Whether both say the same of a formula, wherever it is tried: values of variables that spread with every round.
+bool Agree(const Expression& expression, mu::Parser& parser, std::vector<double>& values) {
+  constexpr int kRounds = 8;
+  constexpr double kRounding = 1e-12;
+  for (int round = 0; round < kRounds; ++round) {
+    for (std::size_t i = 0; i < values.size(); ++i)
+      values[i] = 0.3 + 0.41 * static_cast<double>(i * round + i + 2 * round);
+    const double expected = parser.Eval(), found = expression(nullptr, 0, values.data());
+    const bool is_same = std::isfinite(expected) ? std::fabs(found - expected) <= kRounding * std::fabs(expected)
+                                                 : !std::isfinite(found);
+    if (!is_same) return false;
+  }
+  return true;
 }
 
 constexpr double kCheckTolerance = 1e-9;  // relative; chosen: above rounding, below any error of a formula
@@ -150,6 +169,8 @@ Formula::Formula(const std::string& text, const std::vector<std::string>& variab
     for (std::size_t i = 0; i < variables.size(); ++i) parser_->parser.DefineVar(variables[i], &parser_->values[i]);
     parser_->parser.SetExpr(text);
     RefuseStatements(text, parser_->parser, where);
+    std::optional<Expression> expression = Expression::Compile(text, variables);
+    if (expression && Agree(*expression, parser_->parser, parser_->values)) parser_->expression = std::move(expression);
   } catch (const mu::Parser::exception_type& error) {
     throw Error(ErrorKind::kUsage, where, "'" + text + "' is not a formula: " + WithoutFullStop(error.GetMsg()),
                 "it may use " + Join(variables, ", ") + ", + - * / ^, and functions such as log, exp and sqrt");
@@ -161,7 +182,9 @@ Formula::Formula(Formula&&) noexcept = default;
 Formula::Formula(const Formula& other) : Formula(other.text_, other.variables_, other.where_) {}
 
 double Formula::operator()(std::initializer_list<double> first, const std::vector<double>& rest) const {
+  if (parser_->expression) return (*parser_->expression)(first.begin(), first.size(), rest.data());
   // In place: the parser knows the addresses.
+  const std::lock_guard<std::mutex> lock(parser_->mutex);
   std::copy(rest.begin(), rest.end(), std::copy(first.begin(), first.end(), parser_->values.begin()));
   try {
     return parser_->parser.Eval();
@@ -194,7 +217,11 @@ double ScalingModel::PriorOf(int dimension, PriorCase of_case) const {
 }
 
 double ScalingModel::Evaluate(double cores, int dimension, const std::vector<double>& values) const {
-  return formula({dimension == 1 ? cores : std::pow(cores, 1.0 / dimension), cores}, values);
+  return EvaluateAt({XOf(cores, dimension), cores}, values);
+}
+
+double ScalingModel::XOf(double cores, int dimension) {
+  return dimension == 1 ? cores : std::pow(cores, 1.0 / dimension);
 }
 
 ScalingModel ParseModel(const std::string& text, const std::string& file) {

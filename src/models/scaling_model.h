@@ -13,8 +13,8 @@
 
 namespace farscale {
 
-// A formula of a model file over named variables, evaluated by muParser. Not for use by several threads at once;
-// copying is cheap enough to give each its own.
+// A formula of a model file over named variables, read by muParser. Formulas of plain arithmetic are compiled as well
+// (models/expression.h), all others evaluated by muParser. For use by several threads at once.
 class Formula {
  public:
   // Throws a usage error at `where` when the text is no formula or uses other variables.
@@ -92,6 +92,16 @@ struct ScalingModel {
 
   // y at a number of cores, with x = P^(1/dimension) [docs/formulas.md, models].
   double Evaluate(double cores, int dimension, const std::vector<double>& values) const;
+
+  // The same in two steps, for many values of the parameters at one number of cores.
+  struct Place {
+    double x = 0;
+    double cores = 0;
+  };
+  static double XOf(double cores, int dimension);
+  double EvaluateAt(const Place& place, const std::vector<double>& values) const {
+    return formula({place.x, place.cores}, values);
+  }
 };
 
 // Reads one model and runs its self-checks. Throws a usage error with file and line.

@@ -63,7 +63,13 @@ double FactorDraws::Disturb(const Draw& draw, const Draw& of_curve, double value
 std::vector<double> FactorDraws::CurvesAt(double cores) const {
   std::vector<double> of_curves, values;
   of_curves.reserve(curves_.size());
-  for (const Curve& curve : curves_) of_curves.push_back(curve.member->Evaluate(cores, *curve.parameters));
+  const Member* member = nullptr;
+  ScalingModel::Place place;
+  for (const Curve& curve : curves_) {  // those of a member are neighbours
+    if (curve.member != member) place = {ScalingModel::XOf(cores, curve.member->fit.dimension), cores};
+    member = curve.member;
+    of_curves.push_back(member->EvaluateAt(place, *curve.parameters));
+  }
   values.reserve(draws_.size());
   for (const Draw& draw : draws_) values.push_back(of_curves[draw.curve]);
   return values;

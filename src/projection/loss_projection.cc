@@ -292,7 +292,7 @@ class LossProjector {
   }
 
   const std::vector<RunLosses> runs_;
-  const ModelLibrary library_;  // formulas are not for several threads, so every measure has its own
+  const ModelLibrary& library_;
   const ProjectionOptions& options_;
   const PhaseProjection* const factors_;  // of the phase; nothing: not projected
   LossProjection& result_;

@@ -94,44 +94,62 @@ class PhaseProjector {
     return points;
   }
 
+  std::vector<Candidate> CandidatesFor(Factor factor) const {
+    return CandidatesOf(options_.models.For(result_.phase, factor), library_, PriorOf(factor));
+  }
+
+  // By factor alone: the same values give the same numbers, whatever they are called.
+  std::uint64_t SeedOf(Factor factor) const { return SeedFor(options_.seed, Describe(factor).id); }
+
+  void AddFitted(Factor factor, Ensemble fitted, const std::vector<FactorRow>& rows) {
+    const Ensemble& ensemble = ensembles_.emplace(factor, std::move(fitted)).first->second;
+    FactorProjection projection;
+    projection.factor = factor;
+    if (!ensemble.members.empty()) projection.fit = ensemble.members.front().fit;
+    projection.candidates = CandidatesIn(ensemble);
+    if (ensemble.IsUsable()) {
+      projection.formula = ensemble.members.front().model->formula.text();
+      fitted_.push_back(factor);
+      const std::uint64_t seed = SeedOf(factor);
+      const FactorDraws& draws =
+          draws_.try_emplace(factor, ensemble, library_.intervals(), SeedFor(seed, "draws")).first->second;
+      AddGrown(factor, CandidatesFor(factor), seed, projection);
+      if (factor == Factor::kLoadBalance) AddLoads(rows, seed, projection);
+      predictors_.try_emplace(factor, factor, ensemble, draws,
+                              factor == Factor::kLoadBalance && loads_ ? &*loads_ : nullptr, *grown_);
+    }
+    result_.factors.push_back(std::move(projection));
+  }
+
+  // Of all factors of use at all places of the grid, place by place in parallel.
+  void FindValues() {
+    for (const auto& [factor, predictor] : predictors_) {
+      std::vector<std::vector<double>>& drawn = drawn_[factor];
+      std::vector<double>& values = values_[factor];
+      drawn.resize(grid_.size());
+      values.resize(grid_.size());
+      ParallelFor(grid_.size(), [&](std::size_t place) {
+        drawn[place] = predictor.DrawsAt(grid_[place]);
+        values[place] = predictor.ValueAt(grid_[place]);
+      });
+    }
+  }
+
   void Fit() {
     std::vector<FactorRow> rows;
     for (const FactorRow& row : rows_) {
       if (IsFitted(row)) rows.push_back(row);
     }
     grown_.emplace(largest_, library_.intervals());
-    for (const Factor factor : FittedFactors(rows)) {
-      FactorProjection projection;
-      projection.factor = factor;
-      const std::vector<Candidate> candidates =
-          CandidatesOf(options_.models.For(result_.phase, factor), library_, PriorOf(factor));
-      // By factor alone: the same values give the same numbers, whatever they are called.
-      const std::uint64_t seed = SeedFor(options_.seed, Describe(factor).id);
-      const Ensemble& ensemble = ensembles_
-                                     .emplace(factor, FitEnsemble(candidates, Points(factor), LimitOf(factor), reach_,
-                                                                  seed, options_.models.weights))
-                                     .first->second;
-      if (!ensemble.members.empty()) projection.fit = ensemble.members.front().fit;
-      projection.candidates = CandidatesIn(ensemble);
-      if (ensemble.IsUsable()) {
-        projection.formula = ensemble.members.front().model->formula.text();
-        fitted_.push_back(factor);
-        const FactorDraws& draws =
-            draws_.try_emplace(factor, ensemble, library_.intervals(), SeedFor(seed, "draws")).first->second;
-        AddGrown(factor, candidates, seed, projection);
-        if (factor == Factor::kLoadBalance) AddLoads(rows, seed, projection);
-        predictors_.try_emplace(factor, factor, ensemble, draws,
-                                factor == Factor::kLoadBalance && loads_ ? &*loads_ : nullptr, *grown_);
-      }
-      result_.factors.push_back(std::move(projection));
-    }
+    const std::vector<Factor> factors = FittedFactors(rows);
+    std::vector<Ensemble> fitted(factors.size());
+    ParallelFor(factors.size(), [&](std::size_t i) {
+      fitted[i] = FitEnsemble(CandidatesFor(factors[i]), Points(factors[i]), LimitOf(factors[i]), reach_,
+                              SeedOf(factors[i]), options_.models.weights);
+    });
+    for (std::size_t i = 0; i < factors.size(); ++i) AddFitted(factors[i], std::move(fitted[i]), rows);
     WeighGrown();
-    for (const auto& [factor, predictor] : predictors_) {
-      for (const double cores : grid_) {
-        drawn_[factor].push_back(predictor.DrawsAt(cores));
-        values_[factor].push_back(predictor.ValueAt(cores));
-      }
-    }
+    FindValues();
     if (result_.fitted_cores.size() < 2) {
       result_.obstacle = result_.fitted_cores.empty() ? "no run lies within the training range"
                                                       : "a fit needs runs at two core counts at least, there is one";
@@ -451,7 +469,7 @@ class PhaseProjector {
   }
 
   const FactorTable& table_;
-  const ModelLibrary library_;  // formulas are not for several threads, so every phase has its own
+  const ModelLibrary& library_;
   const ProjectionOptions& options_;
   const Extent extent_;
   const std::vector<FactorRow> rows_;

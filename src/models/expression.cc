@@ -1,0 +1,231 @@
+#include "models/expression.h"
+
+#include <algorithm>
+#include <cctype>
+#include <charconv>
+#include <cmath>
+#include <limits>
+#include <map>
+#include <system_error>
+
+namespace farscale {
+namespace {
+
+constexpr std::size_t kDeepest = 16;   // values that wait for their operator; chosen: no model needs half of it
+constexpr std::size_t kNesting = 100;  // chosen: keeps the compiler from recursing for ever
+
+}  // namespace
+
+// Recursive descent; a rule returns false for what it does not know.
+class ExpressionCompiler {
+ public:
+  using Kind = Expression::Kind;
+
+  ExpressionCompiler(std::string_view text, const std::vector<std::string>& variables)
+      : text_(text), variables_(variables) {}
+
+  std::optional<Expression> Run() {
+    if (!Sum() || !Peek().empty() || deepest_ > kDeepest) return std::nullopt;
+    return std::move(result_);
+  }
+
+ private:
+  std::string_view Peek() {
+    while (!text_.empty() && std::isspace(static_cast<unsigned char>(text_.front())) != 0) text_.remove_prefix(1);
+    return text_.substr(0, 1);
+  }
+
+  bool Take(std::string_view symbol) {
+    if (Peek() != symbol) return false;
+    text_.remove_prefix(1);
+    return true;
+  }
+
+  bool Sum() {
+    if (!Product()) return false;
+    while (true) {
+      const bool adds = Take("+");
+      if (!adds && !Take("-")) return true;
+      if (!Product()) return false;
+      EmitBinary(adds ? Kind::kAdd : Kind::kSubtract);
+    }
+  }
+
+  bool Product() {
+    if (!Signed()) return false;
+    while (true) {
+      const bool multiplies = Take("*");
+      if (!multiplies && !Take("/")) return true;
+      if (!Signed()) return false;
+      EmitBinary(multiplies ? Kind::kMultiply : Kind::kDivide);
+    }
+  }
+
+  // A sign counts less than a power: -x^2 is -(x^2).
+  bool Signed() {
+    if (++nesting_ > kNesting) return false;
+    const bool is_negative = Take("-");
+    if (!(is_negative ? Signed() : Power())) return false;
+    if (is_negative) EmitUnary(Kind::kNegate);
+    --nesting_;
+    return true;
+  }
+
+  // From the right: 2^3^2 is 2^9. An exponent may have a sign.
+  bool Power() {
+    if (!Atom()) return false;
+    if (!Take("^")) return true;
+    if (!Signed()) return false;
+    if (IsNumber(0) && Last(0).number == 2) {
+      Drop();
+      EmitUnary(Kind::kSquare);
+    } else {
+      EmitBinary(Kind::kPower);
+    }
+    return true;
+  }
+
+  bool Atom() {
+    if (Take("(")) return Sum() && Take(")");
+    const std::string_view next = Peek();
+    if (next.empty()) return false;
+    if (std::isdigit(static_cast<unsigned char>(next.front())) != 0 || next == ".") return Number();
+    const std::string name = Name();
+    if (Take("(")) return Call(name);
+    const auto found = std::find(variables_.begin(), variables_.end(), name);
+    if (name.empty() || found == variables_.end()) return false;
+    Emit({Kind::kVariable, static_cast<std::size_t>(found - variables_.begin()), 0}, 1);
+    return true;
+  }
+
+  bool Number() {
+    double number = 0;
+    const auto [end, error] = std::from_chars(text_.data(), text_.data() + text_.size(), number);
+    if (error != std::errc()) return false;
+    text_.remove_prefix(static_cast<std::size_t>(end - text_.data()));
+    Emit({Kind::kNumber, 0, number}, 1);
+    return true;
+  }
+
+  std::string Name() {
+    const auto end =
+        std::find_if(text_.begin(), text_.end(), [](unsigned char c) { return std::isalnum(c) == 0 && c != '_'; });
+    const std::string name(text_.begin(), end);
+    text_.remove_prefix(name.size());
+    return name;
+  }
+
+  bool Call(const std::string& name) {
+    static const std::map<std::string, Kind> kUnary = {
+        {"sqrt", Kind::kSquareRoot}, {"exp", Kind::kExponential},   {"ln", Kind::kLogarithm}, {"log", Kind::kLogarithm},
+        {"log2", Kind::kLogarithm2}, {"log10", Kind::kLogarithm10}, {"abs", Kind::kAbsolute}};
+    static const std::map<std::string, Kind> kBinary = {{"min", Kind::kMinimum}, {"max", Kind::kMaximum}};
+    if (!Sum()) return false;
+    if (const auto found = kUnary.find(name); found != kUnary.end()) {
+      EmitUnary(found->second);
+      return Take(")");
+    }
+    const auto found = kBinary.find(name);
+    if (found == kBinary.end()) return false;
+    while (Take(",")) {
+      if (!Sum()) return false;
+      EmitBinary(found->second);
+    }
+    return Take(")");
+  }
+
+  // `grown`: by how many values there are more after the instruction.
+  void Emit(const Expression::Instruction& instruction, int grown) {
+    result_.instructions_.push_back(instruction);
+    depth_ += static_cast<std::size_t>(grown);
+    deepest_ = std::max(deepest_, depth_);
+  }
+
+  const Expression::Instruction& Last(std::size_t back) const {
+    return result_.instructions_[result_.instructions_.size() - 1 - back];
+  }
+  bool IsNumber(std::size_t back) const {
+    return back < result_.instructions_.size() && Last(back).kind == Kind::kNumber;
+  }
+  void Drop() {
+    result_.instructions_.pop_back();
+    --depth_;
+  }
+
+  // What is known now is calculated now.
+  void EmitUnary(Kind kind) {
+    if (IsNumber(0)) {
+      result_.instructions_.back().number = Expression::Apply(kind, Last(0).number);
+    } else {
+      Emit({kind, 0, 0}, 0);
+    }
+  }
+
+  void EmitBinary(Kind kind) {
+    if (IsNumber(0) && IsNumber(1)) {
+      const double number = Expression::Apply(kind, Last(1).number, Last(0).number);
+      Drop();
+      result_.instructions_.back().number = number;
+    } else {
+      result_.instructions_.push_back({kind, 0, 0});
+      --depth_;
+    }
+  }
+
+  std::string_view text_;
+  const std::vector<std::string>& variables_;
+  Expression result_;
+  std::size_t depth_ = 0, deepest_ = 0;
+  std::size_t nesting_ = 0;
+};
+
+std::optional<Expression> Expression::Compile(std::string_view text, const std::vector<std::string>& variables) {
+  return ExpressionCompiler(text, variables).Run();
+}
+
+double Expression::Apply(Kind kind, double a) {
+  switch (kind) {
+    case Kind::kNegate: return -a;
+    case Kind::kSquare: return a * a;
+    case Kind::kSquareRoot: return std::sqrt(a);
+    case Kind::kExponential: return std::exp(a);
+    case Kind::kLogarithm: return std::log(a);
+    case Kind::kLogarithm2: return std::log2(a);
+    case Kind::kLogarithm10: return std::log10(a);
+    case Kind::kAbsolute: return std::fabs(a);
+    default: return std::numeric_limits<double>::quiet_NaN();
+  }
+}
+
+double Expression::Apply(Kind kind, double a, double b) {
+  switch (kind) {
+    case Kind::kAdd: return a + b;
+    case Kind::kSubtract: return a - b;
+    case Kind::kMultiply: return a * b;
+    case Kind::kDivide: return a / b;
+    case Kind::kPower: return std::pow(a, b);
+    case Kind::kMinimum: return std::min(a, b);
+    case Kind::kMaximum: return std::max(a, b);
+    default: return std::numeric_limits<double>::quiet_NaN();
+  }
+}
+
+double Expression::operator()(const double* first, std::size_t count, const double* rest) const {
+  double values[kDeepest];
+  double* top = values;  // behind the last
+  for (const Instruction& instruction : instructions_) {
+    if (instruction.kind == Kind::kNumber) {
+      *top++ = instruction.number;
+    } else if (instruction.kind == Kind::kVariable) {
+      *top++ = instruction.variable < count ? first[instruction.variable] : rest[instruction.variable - count];
+    } else if (instruction.kind < Kind::kNegate) {
+      --top;
+      top[-1] = Apply(instruction.kind, top[-1], top[0]);
+    } else {
+      top[-1] = Apply(instruction.kind, top[-1]);
+    }
+  }
+  return values[0];
+}
+
+}  // namespace farscale

@@ -1,0 +1,57 @@
+#include "models/expression.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "models/scaling_model.h"
+
+namespace farscale {
+namespace {
+
+// At x = 3, y = 2.
+double ValueOf(const std::string& text) {
+  const auto expression = Expression::Compile(text, {"x", "y"});
+  const double x = 3, y = 2;
+  return expression ? (*expression)(&x, 1, &y) : std::nan("");
+}
+
+TEST(Expression, OperatorsAndTheirOrder) {
+  EXPECT_DOUBLE_EQ(ValueOf("1 + 2 * x - 4 / y"), 5);
+  EXPECT_DOUBLE_EQ(ValueOf("10 - x - y"), 5);
+  EXPECT_DOUBLE_EQ(ValueOf("12 / x / y"), 2);
+  EXPECT_DOUBLE_EQ(ValueOf("-x^2"), -9);
+  EXPECT_DOUBLE_EQ(ValueOf("y^-1"), 0.5);
+  EXPECT_DOUBLE_EQ(ValueOf("y^x^2"), 512);
+  EXPECT_DOUBLE_EQ(ValueOf("(1 + x)*(y - -1)"), 12);
+  EXPECT_DOUBLE_EQ(ValueOf("1.5e1 * .2"), 3);
+}
+
+TEST(Expression, Functions) {
+  EXPECT_DOUBLE_EQ(ValueOf("sqrt(x + 1)"), 2);
+  EXPECT_DOUBLE_EQ(ValueOf("ln(exp(x)) + log(exp(y))"), 5);
+  EXPECT_DOUBLE_EQ(ValueOf("log2(8) + log10(100)"), 5);
+  EXPECT_DOUBLE_EQ(ValueOf("max(x, y) - min(4, x, y) + abs(y - x)"), 2);
+  EXPECT_FALSE(std::isfinite(ValueOf("ln(-x)")));
+}
+
+TEST(Expression, WhatItDoesNotKnow) {
+  for (const char* text : {"", "x +", "z", "x > y ? 1 : 2", "sin(x)", "(x", "x)", "1e", "x y", "2 x", "min(x"}) {
+    EXPECT_FALSE(Expression::Compile(text, {"x", "y"})) << text;
+  }
+  std::string deep = "x";
+  for (int i = 0; i < 40; ++i) deep = "1 / (x + " + deep + ")";
+  EXPECT_FALSE(Expression::Compile(deep, {"x"})) << "40 values wait";
+  EXPECT_FALSE(Expression::Compile(std::string(100000, '(') + "x", {"x"}));
+}
+
+// muParser takes over, with the same numbers: 1 / (3 + 1 / (3 + ...)) is (sqrt(13) - 3) / 2.
+TEST(Formula, WhatOnlyMuParserKnows) {
+  EXPECT_DOUBLE_EQ(Formula("x > 2 ? 7 : 8", {"x"}, "f")({3}), 7);
+  std::string deep = "x";
+  for (int i = 0; i < 40; ++i) deep = "1 / (x + " + deep + ")";
+  EXPECT_NEAR(Formula(deep, {"x"}, "f")({3}), (std::sqrt(13) - 3) / 2, 1e-12);
+}
+
+}  // namespace
+}  // namespace farscale
