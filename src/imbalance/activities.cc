@@ -10,6 +10,8 @@
 
 #include "base/parallel.h"
 #include "base/search.h"
+#include "replay/replayed_trace.h"
+#include "trace/trace_builder.h"
 
 namespace farscale {
 namespace {
@@ -18,40 +20,90 @@ const std::string kSpecialNames[kSpecialPaths] = {"(outside regions)", "(before 
                                                   "(after the phase)"};
 constexpr std::string_view kSeparator = " / ";
 
-class Tiler {
+}  // namespace
+
+// The columns of one rank while they grow.
+class ActivitiesBuilder {
  public:
-  Tiler(const Trace& trace, const RankTimeline& timeline, const PhaseCut& cut, const RankCut& rank, CallPaths& paths,
-        RankActivities& result)
-      : trace_(trace), timeline_(timeline), rank_(rank), paths_(paths), result_(result) {
-    if (cut.span == Span::kEach || rank.iterations.size() > 1) occurrences_ = &rank.iterations;
-    hides_between_ = cut.span == Span::kEach;
+  explicit ActivitiesBuilder(Tick origin) : last_edge_(origin) { edges_.Append(origin); }
+
+  Tick last_edge() const { return last_edge_; }
+
+  void Add(PathId path, Tick end) {
+    paths_.Append(path);
+    edges_.Append(last_edge_ = end);
+  }
+  void AddCall(PathId path, Tick end, std::uint32_t occurrence) {
+    call_activity_.Append(static_cast<std::int64_t>(paths_.size()));
+    call_occurrence_.Append(occurrence == kNoCall ? 0 : static_cast<std::int64_t>(occurrence) + 1);
+    Add(path, end);
   }
 
-  void Run(Tick origin) {
-    const Interval& window = rank_.window;
-    result_.present = true;
-    result_.first_call = window.begin.call;
-    result_.call_activity.reserve(window.end.call - window.begin.call);
-    result_.call_occurrence.reserve(window.end.call - window.begin.call);
-    result_.edges.push_back(origin);
+  // Of a rank with these iterations or occurrences, and paths numbered as its own.
+  RankActivities Finish(const RankCut& cut) {
+    RankActivities rank;
+    rank.present = true;
+    rank.first_call = cut.window.begin.call;
+    rank.calls = call_activity_.size();
+    rank.edges_ = edges_.Finish();
+    rank.paths_ = paths_.Finish();
+    rank.call_activity_ = call_activity_.Finish();
+    rank.call_occurrence_ = call_occurrence_.Finish();
+    rank.end_ = rank.phase_end_ = last_edge_;
+    for (const Interval& iteration : cut.iterations) {
+      const std::size_t edge =
+          PartitionIndex(0, rank.edges_.size(), [&](std::size_t i) { return rank.edges_[i] < iteration.begin.tick; });
+      rank.iteration_begin.push_back(static_cast<std::uint32_t>(edge));
+    }
+    return rank;
+  }
+
+  static void SetPaths(std::vector<PathId> numbers, RankActivities& rank) { rank.path_of_ = std::move(numbers); }
+
+  // `counts`: the end of the phase, as its last iteration does.
+  static void SetEnd(Tick end, bool counts, RankActivities& rank) {
+    rank.phase_end_ = end;
+    rank.end_occurrence_ = !counts ? kNoCall : rank.calls == 0 ? 0 : rank.occurrence(rank.calls - 1);
+  }
+
+ private:
+  PackedColumnBuilder edges_, paths_, call_activity_, call_occurrence_;
+  Tick last_edge_;
+};
+
+namespace {
+
+// `Timeline`: a RankTimeline, or one at other times.
+template <typename Timeline>
+class Tiler {
+ public:
+  Tiler(const Trace& trace, const Timeline& timeline, Span span, const RankCut& rank, CallPaths& paths, Tick origin)
+      : trace_(trace), timeline_(timeline), rank_(rank), paths_(paths), origin_(origin), result_(origin) {
+    if (span == Span::kEach || rank.iterations.size() > 1) occurrences_ = &rank.iterations;
+    hides_between_ = span == Span::kEach;
+  }
+
+  RankActivities Run() {
     TileBefore();
+    TileWindow();
+    return result_.Finish(rank_);
+  }
+
+ private:
+  void TileWindow() {
+    const Interval& window = rank_.window;
     std::size_t event = window.begin.event;
     for (std::size_t call = window.begin.call; call < window.end.call; ++call) {
       for (; event < window.end.event && timeline_.region_event(event).call <= call; ++event) TakeEvent(event);
       const std::uint32_t region = timeline_.region(call);
       ComputeUntil(std::max({timeline_.enter(call), window.begin.tick, BeginOfOccurrence(call)}));
-      if (trace_.regions[region].call == MpiCall::kFinalize) {
-        result_.calls = call - window.begin.call;
-        return;
-      }
+      if (trace_.regions[region].call == MpiCall::kFinalize) return;
       TakeCall(call, region, std::min(timeline_.leave(call), window.end.tick));
     }
     for (; event < window.end.event; ++event) TakeEvent(event);
     ComputeUntil(window.end.tick);
-    result_.calls = window.end.call - window.begin.call;
   }
 
- private:
   // Opens the regions around the begin of the window. From when the phase begins on the first rank until then, what the
   // rank does is in the same regions below "before the phase"; its calls there wait for nobody in the phase.
   void TileBefore() {
@@ -71,7 +123,7 @@ class Tiler {
         }
       }
     };
-    for (std::size_t call = FirstCallBehind(result_.edges.front()); call < begin.call; ++call) {
+    for (std::size_t call = FirstCallBehind(origin_); call < begin.call; ++call) {
       take_events(call);
       CloseAt(std::min(timeline_.enter(call), begin.tick), current());
       CloseAt(std::min(timeline_.leave(call), begin.tick), paths_.Child(current(), timeline_.region(call)));
@@ -114,9 +166,7 @@ class Tiler {
   }
 
   void CloseAt(Tick tick, PathId path) {
-    if (tick <= result_.edges.back()) return;
-    result_.edges.push_back(tick);
-    result_.path.push_back(path);
+    if (tick > result_.last_edge()) result_.Add(path, tick);
   }
 
   // Threads are idle from one occurrence into the next, until a fork in it: what lies before does not count.
@@ -128,10 +178,8 @@ class Tiler {
   void TakeCall(std::size_t call, std::uint32_t region, Tick leave) {
     const std::uint32_t occurrence = OccurrenceOf(call);
     const bool is_hidden = hides_between_ && occurrence == kNoCall;
-    result_.call_activity.push_back(static_cast<std::uint32_t>(result_.path.size()));
-    result_.call_occurrence.push_back(occurrence);
-    result_.path.push_back(is_hidden ? kBetweenOccurrences : paths_.Child(Current(), region));
-    result_.edges.push_back(std::max(leave, result_.edges.back()));
+    result_.AddCall(is_hidden ? kBetweenOccurrences : paths_.Child(Current(), region),
+                    std::max(leave, result_.last_edge()), occurrence);
   }
 
   // Calls come in order, so the occurrence is found by going on.
@@ -148,21 +196,58 @@ class Tiler {
   }
 
   const Trace& trace_;
-  const RankTimeline& timeline_;
+  const Timeline& timeline_;
   const RankCut& rank_;
   CallPaths& paths_;
-  RankActivities& result_;
+  const Tick origin_;
+  ActivitiesBuilder result_;
   const std::vector<Interval>* occurrences_ = nullptr;
   bool hides_between_ = false;
   std::size_t occurrence_ = 0, call_occurrence_ = 0;
   std::vector<PathId> stack_;
 };
 
-void NoteIterations(const RankCut& cut, RankActivities& rank) {
-  for (const Interval& iteration : cut.iterations) {
-    const auto edge = std::lower_bound(rank.edges.begin(), rank.edges.end(), iteration.begin.tick);
-    rank.iteration_begin.push_back(static_cast<std::uint32_t>(edge - rank.edges.begin()));
+// The calls and region events of a timeline at the times of a replay.
+class ReplayedTimeline {
+ public:
+  ReplayedTimeline(const RankTimeline& timeline, const NewTimes& times) : timeline_(timeline), times_(times) {}
+
+  std::size_t calls() const { return timeline_.calls(); }
+  Tick enter(std::size_t call) const { return times_.enter[call]; }
+  Tick leave(std::size_t call) const { return times_.leave[call]; }
+  std::uint32_t region(std::size_t call) const { return timeline_.region(call); }
+  RankTimeline::RegionEvent region_event(std::size_t event) const {
+    RankTimeline::RegionEvent at = timeline_.region_event(event);
+    at.tick = times_.events[event];
+    return at;
   }
+
+ private:
+  const RankTimeline& timeline_;
+  const NewTimes& times_;
+};
+
+// tile(rank, paths) returns the activities of a rank that is present, with paths numbered as its own.
+template <typename Tile>
+Activities Collect(const Trace& trace, const PhaseCut& cut, Tile tile) {
+  Activities activities{CallPaths(trace), std::vector<RankActivities>(trace.size()), cut.begin(), cut.begin()};
+  std::vector<CallPaths> own(trace.size(), activities.paths);
+  ParallelFor(trace.size(), [&](std::size_t rank) {
+    if (cut.ranks[rank].present) activities.ranks[rank] = tile(rank, own[rank]);
+  });
+  for (std::size_t rank = 0; rank < trace.size(); ++rank) {
+    std::vector<PathId> numbers = own[rank].MergeInto(activities.paths);
+    RankActivities& of_rank = activities.ranks[rank];
+    if (!of_rank.present) continue;
+    ActivitiesBuilder::SetPaths(std::move(numbers), of_rank);
+    activities.end = std::max(activities.end, of_rank.end());
+  }
+  // Of a phase that recurs, the end is that of its last occurrence, and nothing of the phase.
+  const bool counts = cut.span != Span::kEach;
+  for (RankActivities& rank : activities.ranks) {
+    if (rank.present) ActivitiesBuilder::SetEnd(activities.end, counts, rank);
+  }
+  return activities;
 }
 
 }  // namespace
@@ -237,32 +322,17 @@ std::size_t RankActivities::IterationOf(std::size_t activity) const {
 }
 
 Activities CollectActivities(const Trace& trace, const PhaseCut& cut) {
-  Activities activities{CallPaths(trace), std::vector<RankActivities>(trace.size()), cut.begin(), cut.begin()};
-  std::vector<CallPaths> own(trace.size(), activities.paths);
-  ParallelFor(trace.size(), [&](std::size_t rank) {
-    if (!cut.ranks[rank].present) return;
-    Tiler(trace, trace.timelines[rank], cut, cut.ranks[rank], own[rank], activities.ranks[rank]).Run(activities.begin);
-    NoteIterations(cut.ranks[rank], activities.ranks[rank]);
+  return Collect(trace, cut, [&](std::size_t rank, CallPaths& paths) {
+    return Tiler(trace, trace.timelines[rank], cut.span, cut.ranks[rank], paths, cut.begin()).Run();
   });
-  std::vector<std::vector<PathId>> numbers;
-  numbers.reserve(trace.size());
-  for (const CallPaths& paths : own) numbers.push_back(paths.MergeInto(activities.paths));
-  ParallelFor(trace.size(), [&](std::size_t rank) {
-    for (PathId& path : activities.ranks[rank].path) path = numbers[rank][path];
+}
+
+Activities CollectActivities(const Trace& trace, const PhaseCut& cut, ReplayResult replayed) {
+  return Collect(trace, cut, [&](std::size_t rank, CallPaths& paths) {
+    const ReplayedRank at = ReplayedPart(trace, cut, replayed, rank);
+    replayed.leave[rank] = {};
+    return Tiler(trace, ReplayedTimeline(trace.timelines[rank], at.times), cut.span, at.cut, paths, cut.begin()).Run();
   });
-  for (const RankActivities& rank : activities.ranks) {
-    if (rank.present) activities.end = std::max(activities.end, rank.edges.back());
-  }
-  for (RankActivities& rank : activities.ranks) {
-    if (!rank.present) continue;
-    rank.call_activity.push_back(static_cast<std::uint32_t>(rank.path.size()));
-    // Of a phase that recurs, the end is that of its last occurrence, and nothing of the phase.
-    const bool counts = cut.span != Span::kEach;
-    rank.call_occurrence.push_back(!counts ? kNoCall : rank.call_occurrence.empty() ? 0 : rank.call_occurrence.back());
-    rank.path.push_back(kAfterPhase);
-    rank.edges.push_back(activities.end);
-  }
-  return activities;
 }
 
 }  // namespace farscale

@@ -11,6 +11,8 @@
 #include <vector>
 
 #include "phases/phase_cut.h"
+#include "replay/replay.h"
+#include "trace/packed_column.h"
 #include "trace/trace.h"
 
 namespace farscale {
@@ -74,26 +76,51 @@ class CallPaths {
 inline constexpr std::uint32_t kNoCall = std::numeric_limits<std::uint32_t>::max();
 
 // Ticks are those of the trace. Calls are counted from the first of the rank's window: call c of the window is call
-// first_call + c of its timeline.
-struct RankActivities {
+// first_call + c of its timeline. Columns are packed, because there are more activities than calls in the trace.
+class RankActivities {
+ public:
   bool present = false;
-  std::vector<Tick> edges;                     // of activities, rising: activity a is [edges[a], edges[a + 1])
-  std::vector<PathId> path;                    // of every activity
-  std::vector<std::uint32_t> call_activity;    // of every call in the window
-  std::vector<std::uint32_t> call_occurrence;  // iteration or occurrence it lies in, kNoCall between them
   std::vector<std::uint32_t> iteration_begin;  // activity with which every iteration or occurrence begins
   std::size_t first_call = 0;                  // in the timeline
   std::size_t calls = 0;                       // of the timeline; one more stands for the end of the phase
 
-  std::size_t size() const { return path.size(); }
-  Tick begin() const { return edges.front(); }
+  // Activity a is [edge(a), edge(a + 1)) in path(a). The last one is idle in the end of the phase.
+  std::size_t size() const { return present ? paths_.size() + 1 : 0; }
+  Tick edge(std::size_t activity) const { return activity < edges_.size() ? edges_[activity] : phase_end_; }
+  Tick ticks(std::size_t activity) const { return edge(activity + 1) - edge(activity); }
+  PathId path(std::size_t activity) const {
+    return activity < paths_.size() ? path_of_[static_cast<std::size_t>(paths_[activity])] : kAfterPhase;
+  }
+  // Those that the rank is ever in, the end of the phase left out.
+  const std::vector<PathId>& paths() const { return path_of_; }
+  std::uint32_t activity_of(std::size_t call) const {
+    return static_cast<std::uint32_t>(call < calls ? call_activity_[call] : static_cast<std::int64_t>(paths_.size()));
+  }
+  PathId path_of_call(std::size_t call) const { return path(activity_of(call)); }
+  // Iteration or occurrence that a call lies in, kNoCall between them.
+  std::uint32_t occurrence(std::size_t call) const {
+    return call < calls ? static_cast<std::uint32_t>(call_occurrence_[call] - 1) : end_occurrence_;
+  }
+
+  Tick begin() const { return edges_[0]; }
   // Of what the rank does: it enters the end of the phase, in which it is idle until the last rank is there.
-  Tick end() const { return edges[edges.size() - 2]; }
-  Tick enter(std::size_t call) const { return edges[call_activity[call]]; }
-  Tick leave(std::size_t call) const { return edges[call_activity[call] + 1]; }
-  bool counts(std::size_t call) const { return call_occurrence[call] != kNoCall; }
+  Tick end() const { return end_; }
+  Tick enter(std::size_t call) const { return edge(activity_of(call)); }
+  Tick leave(std::size_t call) const { return edge(activity_of(call) + std::size_t{1}); }
+  bool counts(std::size_t call) const { return occurrence(call) != kNoCall; }
   // That an activity lies in or behind; 0 before the first.
   std::size_t IterationOf(std::size_t activity) const;
+
+ private:
+  friend class ActivitiesBuilder;
+
+  PackedColumn edges_;            // all but the last
+  PackedColumn paths_;            // of all activities but the last, into path_of_
+  PackedColumn call_activity_;    // of every call of the timeline
+  PackedColumn call_occurrence_;  // 1 more, 0 between occurrences
+  std::vector<PathId> path_of_;
+  std::uint32_t end_occurrence_ = 0;
+  Tick end_ = 0, phase_end_ = 0;
 };
 
 struct Activities {
@@ -107,5 +134,8 @@ struct Activities {
 // there in the regions and calls that the trace shows. What a rank does ends with its window, or where it enters
 // MPI_Finalize; its last activity is that it is "after the phase" until the last rank ends, and counts as a call.
 Activities CollectActivities(const Trace& trace, const PhaseCut& cut);
+
+// The same at the times of a replay of the phase, which kept the times of all calls; these are given up.
+Activities CollectActivities(const Trace& trace, const PhaseCut& cut, ReplayResult replayed);
 
 }  // namespace farscale

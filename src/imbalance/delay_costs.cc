@@ -1,9 +1,13 @@
 #include "imbalance/delay_costs.h"
 
 #include <algorithm>
+#include <array>
+#include <limits>
+#include <memory>
 #include <optional>
 #include <queue>
 #include <tuple>
+#include <unordered_map>
 #include <utility>
 
 #include "base/parallel.h"
@@ -17,10 +21,10 @@ class PathVisits {
  public:
   // `paths`: how many there are.
   PathVisits(const RankActivities& activities, std::size_t paths) : activities_(activities.size()), first_(paths + 1) {
-    for (const PathId path : activities.path) ++first_[path + 1];
+    for (std::size_t a = 0; a < activities.size(); ++a) ++first_[activities.path(a) + 1];
     for (std::size_t path = 0; path < paths; ++path) first_[path + 1] += first_[path];
     std::vector<std::uint32_t> next(first_.begin(), first_.end() - 1);
-    for (std::uint32_t a = 0; a < activities.size(); ++a) activities_[next[activities.path[a]]++] = a;
+    for (std::uint32_t a = 0; a < activities.size(); ++a) activities_[next[activities.path(a)]++] = a;
   }
 
   // The last activity in the path before `activity`; that one itself when there is none.
@@ -36,23 +40,24 @@ class PathVisits {
 };
 
 // What flows back to the waits of one rank, asked for from the last wait to the first. Short ranges are added wait by
-// wait, long ones at their ends.
+// wait, long ones at their ends. Room is made for waits that something flows back to, and given up behind the last.
 class WaitLedger {
  public:
-  explicit WaitLedger(std::size_t waits) : caused_(waits), share_(waits), begins_(waits), ends_(waits), next_(waits) {}
+  explicit WaitLedger(std::size_t waits) : blocks_((waits + kBlock - 1) / kBlock), next_(waits) {}
 
   // Waits [first, end) caused so much each tick of theirs; `share`: of which this much is waiting they passed on.
   void Add(std::uint32_t first, std::uint32_t end, const ByWaitKind& each, double share) {
     if (end <= first) return;
     if (end - first <= kShort) {
       for (std::uint32_t i = first; i < end; ++i) {
-        farscale::Add(each, caused_[i]);
-        share_[i] = std::max(share_[i], share);
+        Flow& flow = FlowOf(i);
+        farscale::Add(each, flow.caused);
+        flow.share = std::max(flow.share, share);
       }
       return;
     }
-    farscale::Add(each, ends_[end - 1]);
-    farscale::Add(each, begins_[first]);
+    farscale::Add(each, rims_[end - 1].ends);
+    farscale::Add(each, rims_[first].begins);
     wide_.emplace(share, first);
   }
 
@@ -63,13 +68,18 @@ class WaitLedger {
   // Of the wait before the one asked for last.
   Flow TakePrevious() {
     const std::size_t i = --next_;
-    farscale::Add(ends_[i], running_);
-    Flow flow{caused_[i], share_[i]};
+    std::unique_ptr<Block>& block = blocks_[i / kBlock];
+    Flow flow = block ? (*block)[i % kBlock] : Flow{};
+    if (i % kBlock == 0) block.reset();
+    if (wide_.empty()) return flow;
+    const auto rim = rims_.find(static_cast<std::uint32_t>(i));
+    if (rim != rims_.end()) farscale::Add(rim->second.ends, running_);
     while (!wide_.empty() && wide_.top().second > i) wide_.pop();
     if (!wide_.empty()) flow.share = std::max(flow.share, wide_.top().first);
-    for (std::size_t kind = 0; kind < kWaitKinds; ++kind) {
-      flow.caused[kind] += running_[kind];
-      running_[kind] -= begins_[i][kind];
+    farscale::Add(running_, flow.caused);
+    if (rim != rims_.end()) {
+      for (std::size_t kind = 0; kind < kWaitKinds; ++kind) running_[kind] -= rim->second.begins[kind];
+      rims_.erase(rim);
     }
     if (wide_.empty()) running_ = {};
     return flow;
@@ -77,39 +87,96 @@ class WaitLedger {
 
  private:
   static constexpr std::uint32_t kShort = 64;  // chosen: adding one by one costs less than a heap then
+  static constexpr std::size_t kBlock = 64;    // chosen: about as many as a short range has
+  using Block = std::array<Flow, kBlock>;
 
-  std::vector<ByWaitKind> caused_;
-  std::vector<double> share_;
-  std::vector<ByWaitKind> begins_, ends_;  // of long ranges
-  ByWaitKind running_{};                   // of long ranges around the next wait
+  struct Rim {
+    ByWaitKind begins{}, ends{};
+  };
+
+  Flow& FlowOf(std::uint32_t i) {
+    std::unique_ptr<Block>& block = blocks_[i / kBlock];
+    if (!block) block = std::make_unique<Block>();
+    return (*block)[i % kBlock];
+  }
+
+  std::vector<std::unique_ptr<Block>> blocks_;
+  std::unordered_map<std::uint32_t, Rim> rims_;  // of long ranges
+  ByWaitKind running_{};                         // of long ranges around the next wait
   std::priority_queue<std::pair<double, std::uint32_t>> wide_;
   std::size_t next_;
 };
 
 struct WaitPlace {
   Tick end = 0;
-  std::uint32_t rank = 0;
-  std::uint32_t index = 0;
+  std::uint32_t part = 0;   // of the stretch
+  std::uint32_t index = 0;  // among the waits of the rank
 };
 
-// All wait states, the one that ends last first: what a wait causes has ended later, so it is known.
-std::vector<WaitPlace> LastToFirst(const Activities& activities, const WaitStates& states) {
-  std::vector<WaitPlace> places;
-  for (std::uint32_t rank = 0; rank < states.ranks.size(); ++rank) {
-    const std::vector<WaitState>& waits = states.ranks[rank].waits;
-    for (std::uint32_t i = 0; i < waits.size(); ++i) {
-      places.push_back({activities.ranks[rank].enter(waits[i].call) + waits[i].length, rank, i});
+// All wait states, the one that ends last first: what a wait causes has ended later, so it is known. They come in
+// stretches of time, because everything that their accounting needs is more than can be kept of all.
+class WaitsLastToFirst {
+ public:
+  WaitsLastToFirst(const Activities& activities, const WaitStates& states) : activities_(activities), states_(states) {
+    for (std::uint32_t rank = 0; rank < states.ranks.size(); ++rank) {
+      const std::size_t waits = states.ranks[rank].waits.size();
+      left_.push_back(static_cast<std::uint32_t>(waits));
+      for (std::size_t i = kSample / 2; i < waits; i += kSample) begins_.push_back(EndOf(rank, i));
     }
+    std::ranges::sort(begins_);
+    // From the first stretch to the last.
+    std::size_t kept = 0;
+    for (std::size_t i = kStretch / kSample; i < begins_.size(); i += kStretch / kSample) begins_[kept++] = begins_[i];
+    begins_.resize(kept);
   }
-  std::ranges::sort(places, {}, [](const WaitPlace& p) { return std::tuple(-p.end, p.rank, ~p.index); });
-  return places;
-}
+
+  // The next stretch; false behind the last.
+  bool Next() {
+    if (is_done_) return false;
+    is_done_ = begins_.empty();
+    const Tick begin = is_done_ ? std::numeric_limits<Tick>::min() : begins_.back();
+    if (!is_done_) begins_.pop_back();
+    parts_.clear();
+    places_.clear();
+    for (std::uint32_t rank = 0; rank < left_.size(); ++rank) {
+      const std::uint32_t end = left_[rank];
+      std::uint32_t& first = left_[rank];
+      for (Tick at = 0; first > 0 && (at = EndOf(rank, first - 1)) >= begin; --first) {
+        places_.push_back({at, static_cast<std::uint32_t>(parts_.size()), first - 1});
+      }
+      if (first < end) parts_.push_back({rank, first, end});
+    }
+    // Parts are in the order of ranks.
+    std::ranges::sort(places_, {}, [](const WaitPlace& p) { return std::tuple(-p.end, p.part, ~p.index); });
+    return true;
+  }
+
+  const std::vector<DelayIntervalSearch::Part>& parts() const { return parts_; }
+  const std::vector<WaitPlace>& places() const { return places_; }
+
+ private:
+  static constexpr std::size_t kStretch = 65536, kSample = 64;  // waits; chosen
+
+  // Rising with the index: a wait lies within its call.
+  Tick EndOf(std::uint32_t rank, std::size_t index) const {
+    const WaitState& wait = states_.ranks[rank].waits[index];
+    return activities_.ranks[rank].enter(wait.call) + wait.length;
+  }
+
+  const Activities& activities_;
+  const WaitStates& states_;
+  std::vector<std::uint32_t> left_;  // waits of every rank
+  std::vector<Tick> begins_;         // of the stretches left but the first
+  std::vector<DelayIntervalSearch::Part> parts_;
+  std::vector<WaitPlace> places_;
+  bool is_done_ = false;
+};
 
 class Accounting {
  public:
-  Accounting(const Activities& activities, const WaitStates& states, const std::vector<RankIntervals>& intervals,
-             std::size_t iterations, const DelayOptions& options)
-      : activities_(activities), states_(states), intervals_(intervals), iterations_(iterations), options_(options) {
+  Accounting(const Activities& activities, const WaitStates& states, std::size_t iterations,
+             const DelayOptions& options)
+      : activities_(activities), states_(states), iterations_(iterations), options_(options) {
     const LossRaster empty{std::min(kRasterCells, states.ranks.size()), std::min(kRasterCells, iterations), {}};
     costs_.rasters.assign(activities.paths.size(), empty);
     costs_.ranks.resize(states.ranks.size());
@@ -124,8 +191,18 @@ class Accounting {
     }
   }
 
-  DelayCosts Run() {
-    for (const WaitPlace& place : LastToFirst(activities_, states_)) Settle(place.rank, place.index);
+  DelayCosts Run(const DelayIntervalSearch& search) {
+    WaitsLastToFirst waits(activities_, states_);
+    std::vector<RankIntervals> intervals;
+    while (waits.Next()) {
+      intervals.resize(std::max(intervals.size(), waits.parts().size()));
+      search.Find(waits.parts(), intervals);
+      for (const WaitPlace& place : waits.places()) {
+        const DelayIntervalSearch::Part& part = waits.parts()[place.part];
+        const RankIntervals& of_part = intervals[place.part];
+        Settle(part.rank, place.index, of_part.intervals[place.index - part.first], of_part.delays);
+      }
+    }
     for (RankCosts& rank : costs_.ranks) {
       std::ranges::sort(rank.paths, {}, &PathCosts::path);
     }
@@ -133,9 +210,9 @@ class Accounting {
   }
 
  private:
-  void Settle(std::uint32_t rank, std::uint32_t index) {
+  void Settle(std::uint32_t rank, std::uint32_t index, const DelayInterval& interval,
+              const std::vector<Delay>& delays) {
     const WaitState& wait = states_.ranks[rank].waits[index];
-    const DelayInterval& interval = intervals_[rank].intervals[index];
     const auto length = static_cast<double>(wait.length);
     const auto kind = static_cast<std::size_t>(wait.kind);
     const double counted = activities_.ranks[rank].counts(wait.call) ? length : 0;
@@ -164,7 +241,7 @@ class Accounting {
     each[kind] += charged / sum;
     ledgers_[wait.delayer].Add(interval.first_wait, interval.end_wait, each, length / sum);
     for (std::uint32_t i = interval.first_delay; i < interval.end_delay; ++i) {
-      Charge(wait, intervals_[rank].delays[i], sum, charged, caused);
+      Charge(wait, delays[i], sum, charged, caused);
     }
   }
 
@@ -195,7 +272,7 @@ class Accounting {
     std::size_t iteration = 0;
     if (iterations_ > 1) {
       const RankActivities& delayer = activities_.ranks[wait.delayer];
-      const std::size_t until = delayer.call_activity[wait.delayer_call];
+      const std::size_t until = delayer.activity_of(wait.delayer_call);
       iteration = std::min(delayer.IterationOf(visits_[wait.delayer]->LastBefore(until, path)), iterations_ - 1);
     }
     raster.Add(wait.delayer * raster.rows / states_.ranks.size(), iteration * raster.columns / iterations_, cost);
@@ -214,7 +291,6 @@ class Accounting {
 
   const Activities& activities_;
   const WaitStates& states_;
-  const std::vector<RankIntervals>& intervals_;
   const std::size_t iterations_;  // of the phase
   const DelayOptions options_;
   DelayCosts costs_;
@@ -236,8 +312,8 @@ std::optional<DelayRules> ParseDelayRules(std::string_view id) {
 
 DelayCosts FindDelayCosts(const Activities& activities, const WaitStates& states, const CollectiveWaits& collectives,
                           std::size_t iterations, const DelayOptions& options) {
-  const std::vector<RankIntervals> intervals = FindDelayIntervals(activities, states, collectives, options.rules);
-  return Accounting(activities, states, intervals, std::max<std::size_t>(1, iterations), options).Run();
+  const DelayIntervalSearch search(activities, states, collectives, options.rules);
+  return Accounting(activities, states, std::max<std::size_t>(1, iterations), options).Run(search);
 }
 
 }  // namespace farscale

@@ -4,6 +4,7 @@
 #include <iterator>
 
 #include "base/parallel.h"
+#include "base/search.h"
 
 namespace farscale {
 namespace {
@@ -42,25 +43,26 @@ class IntervalTimes {
  public:
   IntervalTimes(const RankActivities& activities, const std::vector<WaitState>& waits)
       : activities_(activities), waits_(waits) {
-    PathId largest = 0;
-    for (const PathId path : activities.path) largest = std::max(largest, path);
-    std::vector<char> is_known(largest + 1);
+    std::vector<char> is_known;
     std::size_t known = 0;
-    for (const PathId path : activities.path) {
+    for (std::size_t a = 0; a < activities.size(); ++a) {
+      const PathId path = activities.path(a);
+      if (path >= is_known.size()) is_known.resize(path + 1);
       known += is_known[path] == 0;
       is_known[path] = 1;
     }
-    // Sums take no more room than the activities between them.
+    // There are no more sums than activities between them.
     step_ = std::max(kSmallestStep, known);
-    PathTimes times(largest + 1);
+    FindFirstWaits();
+    PathTimes times(is_known.size());
     std::size_t begin = 0;
     for (std::size_t end = step_; end <= activities.size(); begin = end, end += step_) {
       Walk(times, begin, end, 1);
-      std::vector<Tick> sums;
-      sums.reserve(times.used().size());
-      for (const PathId path : times.used()) sums.push_back(times[path]);
-      sums_.push_back(std::move(sums));
+      for (const PathId path : times.used()) sums_.push_back(times[path]);
+      sum_ends_.push_back(static_cast<std::uint32_t>(sums_.size()));
     }
+    sums_.shrink_to_fit();
+    sum_ends_.shrink_to_fit();
     order_ = times.used();
   }
 
@@ -73,23 +75,38 @@ class IntervalTimes {
 
  private:
   void Walk(PathTimes& times, std::size_t first, std::size_t end, Tick sign) const {
+    if (first >= end) return;
+    Tick begin = activities_.edge(first);
     for (std::size_t a = first; a < end; ++a) {
-      times.Add(activities_.path[a], sign * (activities_.edges[a + 1] - activities_.edges[a]));
+      const Tick next = activities_.edge(a + 1);
+      times.Add(activities_.path(a), sign * (next - begin));
+      begin = next;
     }
-    const auto activity = [this](const WaitState& wait) { return activities_.call_activity[wait.call]; };
-    auto wait = std::partition_point(waits_.begin(), waits_.end(),
-                                     [&](const WaitState& other) { return activity(other) < first; });
-    for (; wait != waits_.end() && activity(*wait) < end; ++wait) {
-      times.Add(activities_.path[activity(*wait)], -sign * wait->length);
+    std::size_t wait = PartitionIndex(first_waits_[first / step_], first_waits_[first / step_ + 1],
+                                      [&](std::size_t i) { return ActivityOf(i) < first; });
+    for (; wait < waits_.size(); ++wait) {
+      const std::uint32_t activity = ActivityOf(wait);
+      if (activity >= end) break;
+      times.Add(activities_.path(activity), -sign * waits_[wait].length);
     }
+  }
+
+  std::uint32_t ActivityOf(std::size_t wait) const { return activities_.activity_of(waits_[wait].call); }
+
+  void FindFirstWaits() {
+    first_waits_.reserve(activities_.size() / step_ + 2);
+    for (std::uint32_t i = 0; i < waits_.size(); ++i) {
+      while (first_waits_.size() * step_ <= ActivityOf(i)) first_waits_.push_back(i);
+    }
+    first_waits_.resize(activities_.size() / step_ + 2, static_cast<std::uint32_t>(waits_.size()));
   }
 
   void AddUntil(PathTimes& times, std::size_t end, Tick sign) const {
     const std::size_t noted = end / step_;
     if (noted > 0) {
-      const std::vector<Tick>& sums = sums_[noted - 1];
-      for (std::size_t i = 0; i < sums.size(); ++i) {
-        if (sums[i] != 0) times.Add(order_[i], sign * sums[i]);
+      const std::uint32_t first = noted > 1 ? sum_ends_[noted - 2] : 0, behind = sum_ends_[noted - 1];
+      for (std::uint32_t i = first; i < behind; ++i) {
+        if (sums_[i] != 0) times.Add(order_[i - first], sign * sums_[i]);
       }
     }
     Walk(times, noted * step_, end, sign);
@@ -98,12 +115,14 @@ class IntervalTimes {
   const RankActivities& activities_;
   const std::vector<WaitState>& waits_;
   // Sums are kept at every so many activities at least; chosen: walking that far takes about as long as adding sums.
-  static constexpr std::size_t kSmallestStep = 128;
+  static constexpr std::size_t kSmallestStep = 64;
 
   // Sums over activities [0, (i + 1) * step_): of paths in the order in which the rank first comes to them.
   std::size_t step_ = 0;
   std::vector<PathId> order_;
-  std::vector<std::vector<Tick>> sums_;
+  std::vector<Tick> sums_;
+  std::vector<std::uint32_t> sum_ends_;     // of activities [0, (i + 1) * step_), in sums_
+  std::vector<std::uint32_t> first_waits_;  // in or behind activity i * step_
 };
 
 // Calls of a waiter and its delayer at their synchronization point before a wait state; kNoCall: there is none, the
@@ -142,10 +161,11 @@ SyncPoint PointBefore(const WaitStates& states, const CollectiveWaits& collectiv
   return last;
 }
 
-class IntervalSearch {
+}  // namespace
+
+class DelayIntervalSearch::Search {
  public:
-  IntervalSearch(const Activities& activities, const WaitStates& states, const CollectiveWaits& collectives,
-                 DelayRules rules)
+  Search(const Activities& activities, const WaitStates& states, const CollectiveWaits& collectives, DelayRules rules)
       : activities_(activities), states_(states), collectives_(collectives), rules_(rules) {
     times_.resize(states.ranks.size());
     sums_.resize(states.ranks.size());
@@ -158,14 +178,18 @@ class IntervalSearch {
     });
   }
 
-  RankIntervals Run(std::uint32_t rank) const {
-    RankIntervals result;
-    PathTimes own(activities_.paths.size()), other(activities_.paths.size());
-    for (const WaitState& wait : states_.ranks[rank].waits) {
-      const SyncPoint from = PointBefore(states_, collectives_, rank, wait);
+  std::size_t paths() const { return activities_.paths.size(); }
+
+  // `own`, `other`: room for the times of the two ranks.
+  void Find(const Part& part, PathTimes& own, PathTimes& other, RankIntervals& result) const {
+    result.intervals.clear();
+    result.delays.clear();
+    for (std::uint32_t i = part.first; i < part.end; ++i) {
+      const WaitState& wait = states_.ranks[part.rank].waits[i];
+      const SyncPoint from = PointBefore(states_, collectives_, part.rank, wait);
       own.Clear();
       other.Clear();
-      AddBetween(own, rank, from.call, wait.call);
+      AddBetween(own, part.rank, from.call, wait.call);
       AddBetween(other, wait.delayer, from.delayer_call, wait.delayer_call);
       DelayInterval interval;
       interval.first_delay = static_cast<std::uint32_t>(result.delays.size());
@@ -182,7 +206,6 @@ class IntervalSearch {
       interval.waits = sums_[wait.delayer][interval.end_wait] - sums_[wait.delayer][interval.first_wait];
       result.intervals.push_back(interval);
     }
-    return result;
   }
 
  private:
@@ -190,14 +213,11 @@ class IntervalSearch {
   void AddBetween(PathTimes& times, std::uint32_t rank, std::uint32_t from, std::uint32_t to) const {
     const RankActivities& activities = activities_.ranks[rank];
     const std::size_t behind = rules_ == DelayRules::kScalasca ? 0 : 1;
-    const std::size_t first = from == kNoCall ? 0 : activities.call_activity[from] + behind;
-    times_[rank]->AddTo(times, first, activities.call_activity[to]);
+    const std::size_t first = from == kNoCall ? 0 : activities.activity_of(from) + behind;
+    times_[rank]->AddTo(times, first, activities.activity_of(to));
   }
 
-  PathId PathOfCall(std::uint32_t rank, std::uint32_t call) const {
-    const RankActivities& activities = activities_.ranks[rank];
-    return activities.path[activities.call_activity[call]];
-  }
+  PathId PathOfCall(std::uint32_t rank, std::uint32_t call) const { return activities_.ranks[rank].path_of_call(call); }
 
   std::uint32_t FirstWaitFrom(std::uint32_t rank, std::uint32_t call) const {
     const std::vector<WaitState>& waits = states_.ranks[rank].waits;
@@ -218,15 +238,21 @@ class IntervalSearch {
   std::vector<std::vector<Tick>> sums_;  // of the waits of every rank before each
 };
 
-}  // namespace
+DelayIntervalSearch::DelayIntervalSearch(const Activities& activities, const WaitStates& states,
+                                         const CollectiveWaits& collectives, DelayRules rules)
+    : search_(std::make_unique<Search>(activities, states, collectives, rules)) {}
 
-std::vector<RankIntervals> FindDelayIntervals(const Activities& activities, const WaitStates& states,
-                                              const CollectiveWaits& collectives, DelayRules rules) {
-  const IntervalSearch search(activities, states, collectives, rules);
-  std::vector<RankIntervals> intervals(states.ranks.size());
-  ParallelFor(states.ranks.size(),
-              [&](std::size_t rank) { intervals[rank] = search.Run(static_cast<std::uint32_t>(rank)); });
-  return intervals;
+DelayIntervalSearch::~DelayIntervalSearch() = default;
+
+void DelayIntervalSearch::Find(std::span<const Part> parts, std::span<RankIntervals> results) const {
+  constexpr std::size_t kTasks = 32;  // chosen: room for times is made once a task
+  const std::size_t each = (parts.size() + kTasks - 1) / kTasks;
+  ParallelFor(kTasks, [&](std::size_t task) {
+    const std::size_t first = task * each, end = std::min(parts.size(), first + each);
+    if (first >= end) return;
+    PathTimes own(search_->paths()), other(search_->paths());
+    for (std::size_t i = first; i < end; ++i) search_->Find(parts[i], own, other, results[i]);
+  });
 }
 
 }  // namespace farscale

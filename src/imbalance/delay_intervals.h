@@ -3,7 +3,9 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
+#include <span>
 #include <vector>
 
 #include "imbalance/collective_waits.h"
@@ -25,13 +27,30 @@ struct Delay {
   Tick ticks = 0;  // by which the delayer was longer in it
 };
 
+// Of some wait states of one rank, in their order.
 struct RankIntervals {
-  std::vector<DelayInterval> intervals;  // one a wait state
+  std::vector<DelayInterval> intervals;
   std::vector<Delay> delays;
 };
 
-// Of all wait states of every rank.
-std::vector<RankIntervals> FindDelayIntervals(const Activities& activities, const WaitStates& states,
-                                              const CollectiveWaits& collectives, DelayRules rules);
+// Finds the intervals of any wait states. They take more room than the wait states, so that only those in use are kept.
+class DelayIntervalSearch {
+ public:
+  DelayIntervalSearch(const Activities& activities, const WaitStates& states, const CollectiveWaits& collectives,
+                      DelayRules rules);
+  ~DelayIntervalSearch();
+
+  // Wait states [first, end) of a rank.
+  struct Part {
+    std::uint32_t rank = 0;
+    std::uint32_t first = 0, end = 0;
+  };
+  // One result a part, in the place of what is there.
+  void Find(std::span<const Part> parts, std::span<RankIntervals> results) const;
+
+ private:
+  class Search;
+  std::unique_ptr<const Search> search_;
+};
 
 }  // namespace farscale

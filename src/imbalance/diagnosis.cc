@@ -24,7 +24,7 @@ class RankAccount {
  public:
   RankAccount(const Activities& all, const RankActivities& activities, RankLosses& result)
       : activities_(activities), result_(result), place_(all.paths.size(), kNoCall) {
-    for (const PathId path : activities.path) place_[path] = 0;
+    for (std::size_t a = 0; a < activities.size(); ++a) place_[activities.path(a)] = 0;
     for (PathId path = 0; path < place_.size(); ++path) {
       if (place_[path] == kNoCall) continue;
       place_[path] = static_cast<std::uint32_t>(result.paths.size());
@@ -35,10 +35,13 @@ class RankAccount {
   }
 
   void AddTime() {
+    Tick begin = activities_.begin();
     for (std::size_t a = 0; a < activities_.size(); ++a) {
-      PathLosses& losses = Of(activities_.path[a]);
-      losses.time += static_cast<double>(activities_.edges[a + 1] - activities_.edges[a]);
+      PathLosses& losses = Of(activities_.path(a));
+      const Tick end = activities_.edge(a + 1);
+      losses.time += static_cast<double>(end - begin);
       ++losses.visits;
+      begin = end;
     }
   }
 
@@ -64,7 +67,7 @@ class RankAccount {
     }
   }
 
-  PathLosses& OfCall(std::uint32_t call) { return Of(activities_.path[activities_.call_activity[call]]); }
+  PathLosses& OfCall(std::uint32_t call) { return Of(activities_.path_of_call(call)); }
 
  private:
   PathLosses& Of(PathId path) { return result_.losses[place_[path]]; }
@@ -89,7 +92,7 @@ void AddCompletion(const Activities& activities, const CollectiveWaits& collecti
       const RankActivities& own = activities.ranks[p->rank];
       const Tick completion = own.leave(p->call) - std::max(first_leave, last_enter);
       if (completion <= 0) continue;
-      ranks[p->rank].Of(own.path[own.call_activity[p->call]]).completion += static_cast<double>(completion);
+      ranks[p->rank].Of(own.path_of_call(p->call)).completion += static_cast<double>(completion);
     }
   }
 }
@@ -281,14 +284,19 @@ double Diagnosis::Waiting() const {
 double Diagnosis::Allocation() const { return length * static_cast<double>(processes); }
 
 Diagnosis Diagnose(const Trace& trace, const Matching& matching, const PhaseCut& cut, const DiagnosisOptions& options) {
-  Activities activities = CollectActivities(trace, cut);
+  return Diagnose(trace, matching, cut, CollectActivities(trace, cut), options);
+}
+
+Diagnosis Diagnose(const Trace& trace, const Matching& matching, const PhaseCut& cut, Activities activities,
+                   const DiagnosisOptions& options) {
   const CollectiveWaits collectives(trace, matching, activities);
-  const WaitStates states = FindWaitStates(trace, matching, activities, collectives);
+  WaitStates states = FindWaitStates(trace, matching, activities, collectives);
   DelayOptions delays = options.delays;
   // The end of a phase that recurs is none of its time.
   const bool goes_on = cut.spec.kind != PhaseSpec::Kind::kWholeRun && cut.span != Span::kEach;
   if (!delays.charge_end) delays.charge_end = goes_on;
   DelayCosts costs = FindDelayCosts(activities, states, collectives, cut.iterations, delays);
+  states.marks = {};
   const double second = 1 / trace.ticks_per_second;
   Diagnosis diagnosis;
   diagnosis.paths = activities.paths;
@@ -305,6 +313,7 @@ Diagnosis Diagnose(const Trace& trace, const Matching& matching, const PhaseCut&
     RankAccount account(activities, activities.ranks[rank], diagnosis.ranks[rank]);
     account.AddTime();
     account.AddWaits(states.ranks[rank], costs.ranks[rank]);
+    costs.ranks[rank] = {};
   });
   AddCompletion(activities, collectives, diagnosis.ranks);
   diagnosis.recurs = cut.span == Span::kEach;

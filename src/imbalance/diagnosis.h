@@ -101,4 +101,8 @@ struct DiagnosisOptions {
 Diagnosis Diagnose(const Trace& trace, const Matching& matching, const PhaseCut& cut,
                    const DiagnosisOptions& options = {});
 
+// Of a phase in which ranks did this, as a replay may have it.
+Diagnosis Diagnose(const Trace& trace, const Matching& matching, const PhaseCut& cut, Activities activities,
+                   const DiagnosisOptions& options);
+
 }  // namespace farscale

@@ -1,11 +1,11 @@
 #include "imbalance/factor_losses.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "imbalance/diagnosis.h"
 #include "imbalance/load_matrix.h"
 #include "replay/replay.h"
-#include "replay/replayed_trace.h"
 
 namespace farscale {
 namespace {
@@ -45,20 +45,12 @@ const PathFactorLoss* FactorLosses::Find(const std::string& path) const {
 FactorLosses SplitByFactor(const Trace& trace, const Matching& matching, const PhaseCut& cut,
                            const ReplayRules& rules) {
   const Network network = OneTickNetwork(trace);
-  const ReplayResult replayed = Replay(trace, matching, cut, {rules, true, &network, nullptr});
-  const Trace one_tick = ReplayedPart(trace, cut, replayed);
-  PhaseCut moved = MoveCut(trace, one_tick, cut);
-  // A window may begin or end within a call, of which the replay knows how much is in it.
-  for (std::size_t rank = 0; rank < trace.size(); ++rank) {
-    Interval& window = moved.ranks[rank].window;
-    if (!moved.ranks[rank].present) continue;
-    window.begin.tick = cut.ranks[rank].window.begin.tick;
-    window.end.tick = cut.begin() + replayed.end[rank];
-  }
+  ReplayResult replayed = Replay(trace, matching, cut, {rules, true, &network, nullptr});
+  Activities activities = CollectActivities(trace, cut, std::move(replayed));
   DiagnosisOptions options;
   options.delays.charge_end = true;
   options.slack = false;
-  const Diagnosis diagnosis = Diagnose(one_tick, matching, moved, options);
+  const Diagnosis diagnosis = Diagnose(trace, matching, cut, std::move(activities), options);
   FactorLosses losses;
   const RankLosses* most = MostLoaded(diagnosis);
   if (most == nullptr) return losses;

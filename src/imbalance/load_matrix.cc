@@ -18,22 +18,23 @@ class RowFiller {
 
   // Adds ticks of those activities whose paths are wanted.
   void Fill(const std::vector<char>& is_wanted, std::vector<Tick>& row) {
+    std::size_t next_call = activities_.activity_of(0);
     for (std::size_t a = 0; a < activities_.size(); ++a) {
-      const bool is_call = call_ < activities_.call_activity.size() && activities_.call_activity[call_] == a;
-      if (is_wanted[activities_.path[a]]) {
+      const bool is_call = a == next_call;
+      if (is_wanted[activities_.path(a)]) {
         if (is_call) {
-          row[ColumnOfCall()] += activities_.edges[a + 1] - activities_.edges[a] - WaitOfCall();
+          row[ColumnOfCall()] += activities_.ticks(a) - WaitOfCall();
         } else {
-          Part(activities_.edges[a], activities_.edges[a + 1], row);
+          Part(activities_.edge(a), activities_.edge(a + 1), row);
         }
       }
-      call_ += is_call;
+      if (is_call && ++call_ <= activities_.calls) next_call = activities_.activity_of(call_);
     }
   }
 
  private:
   std::size_t ColumnOfCall() const {
-    const std::uint32_t occurrence = activities_.call_occurrence[call_];
+    const std::uint32_t occurrence = activities_.occurrence(call_);
     return std::min<std::size_t>(occurrence == kNoCall ? 0 : occurrence, columns_ - 1);
   }
 

@@ -104,7 +104,7 @@ class Reading {
     const RankActivities& activities = activities_.ranks[rank];
     for (std::size_t i = 0; i < states_.ranks[rank].waits.size(); ++i) {
       const WaitState& wait = states_.ranks[rank].waits[i];
-      if (!IsNamed(activities.path[activities.call_activity[wait.call]], where.substr(dot + 1)) || --n > 0) continue;
+      if (!IsNamed(activities.path_of_call(wait.call), where.substr(dot + 1)) || --n > 0) continue;
       return quantity == "phi" ? costs_.ranks[rank].waits[i].caused : static_cast<double>(wait.length);
     }
     return 0;

@@ -16,10 +16,16 @@
 namespace farscale {
 namespace {
 
-// Calls that post the two ends of every message; kNoCall outside of the phase. Senders write one table, receivers the
-// other, so that ranks can be looked at in parallel.
+// Call that posts one end of a message; kNoCall outside of the phase. When it is entered stands here as well, because
+// the calls of the other rank are anywhere in memory.
+struct MessageEnd {
+  Tick enter = 0;
+  std::uint32_t call = kNoCall;
+};
+
+// Of every message. Senders write one table, receivers the other, so that ranks can be looked at in parallel.
 struct MessageEnds {
-  std::vector<std::uint32_t> sent, received;
+  std::vector<MessageEnd> sent, received;
 };
 
 // How a region waits, by what its name says beyond its kind.
@@ -66,7 +72,8 @@ bool IsLocalSend(const Region& region) {
 void FindEnds(const RankRecords& input, MessageEnds& ends) {
   ForEachRecord(input, [&](std::uint32_t call, std::size_t, const RecordPart& part) {
     if (part.IsCollective() || !part.posts || !part.IsMatched()) return;
-    (part.type == OperationClass::kSend ? ends.sent : ends.received)[part.number] = call;
+    (part.type == OperationClass::kSend ? ends.sent : ends.received)[part.number] = {input.activities.enter(call),
+                                                                                     call};
   });
 }
 
@@ -79,15 +86,9 @@ struct Received {
 
 class RankSearch {
  public:
-  RankSearch(const RankRecords& input, const Activities& all, const MessageEnds& ends,
-             const CollectiveWaits& collectives, const std::vector<Waiting>& waiting,
-             const std::vector<bool>& local_sends)
-      : input_(input),
-        all_(all),
-        ends_(ends),
-        collectives_(collectives),
-        waiting_(waiting),
-        local_sends_(local_sends) {}
+  RankSearch(const RankRecords& input, const MessageEnds& ends, const CollectiveWaits& collectives,
+             const std::vector<Waiting>& waiting, const std::vector<bool>& local_sends)
+      : input_(input), ends_(ends), collectives_(collectives), waiting_(waiting), local_sends_(local_sends) {}
 
   void Run() {
     std::uint32_t current = kNoCall;
@@ -145,7 +146,7 @@ class RankSearch {
   // Sends posted before the phase are not in sends_; their completions release whoever waits for the first.
   void NeedReceive(const RecordPart& part) {
     const std::size_t first = FirstSend();
-    if (part.ordinal < first || !part.IsMatched() || ends_.received[part.number] == kNoCall) return Release();
+    if (part.ordinal < first || !part.IsMatched() || ends_.received[part.number].call == kNoCall) return Release();
     const SendPost& post = sends_[part.ordinal - first];
     if (local_sends_[RegionOf(post.call)]) return Release();
     const auto peer = static_cast<std::uint32_t>(input_.timeline.endpoints()[post.endpoint].peer);
@@ -161,13 +162,12 @@ class RankSearch {
   }
 
   void NeedSend(const RecordPart& part, std::uint32_t endpoint) {
-    if (!part.IsMatched() || ends_.sent[part.number] == kNoCall) return Release();
-    const std::uint32_t call = ends_.sent[part.number];
+    if (!part.IsMatched() || ends_.sent[part.number].call == kNoCall) return Release();
+    const MessageEnd& sent = ends_.sent[part.number];
     const auto peer = static_cast<std::uint32_t>(input_.timeline.endpoints()[endpoint].peer);
-    const Tick sent = all_.ranks[peer].enter(call);
-    received_.push_back({call_, peer, sent});
-    EndProbes(part.ordinal, {peer, call, sent, WaitKind::kLateSender});
-    Need(peer, call, WaitKind::kLateSender);
+    received_.push_back({call_, peer, sent.enter});
+    EndProbes(part.ordinal, {peer, sent.call, sent.enter, WaitKind::kLateSender});
+    Need(peer, sent, WaitKind::kLateSender);
   }
 
   void NeedCollective(std::uint32_t operation) {
@@ -187,9 +187,9 @@ class RankSearch {
     }
   }
 
-  void Need(std::uint32_t peer, std::uint32_t peer_call, WaitKind kind) {
+  void Need(std::uint32_t peer, const MessageEnd& end, WaitKind kind) {
     if (peer == input_.rank) return Release();
-    Take({peer, peer_call, all_.ranks[peer].enter(peer_call), kind});
+    Take({peer, end.call, end.enter, kind});
   }
 
   void Take(const Dependency& dependency) {
@@ -273,7 +273,6 @@ class RankSearch {
   };
 
   const RankRecords& input_;
-  const Activities& all_;
   const MessageEnds& ends_;
   const CollectiveWaits& collectives_;
   const std::vector<Waiting>& waiting_;
@@ -321,7 +320,7 @@ void AddWaitsAtEnd(const Activities& activities, std::vector<RankWaits>& ranks) 
   for (std::uint32_t rank = 0; rank < ranks.size(); ++rank) {
     const RankActivities& own = activities.ranks[rank];
     if (!own.present || own.end() == activities.end) continue;
-    const auto call = [](const RankActivities& of) { return static_cast<std::uint32_t>(of.call_activity.size() - 1); };
+    const auto call = [](const RankActivities& of) { return static_cast<std::uint32_t>(of.calls); };
     ranks[rank].waits.push_back(
         {call(own), last, call(activities.ranks[last]), WaitKind::kWaitAtEnd, activities.end - own.end()});
   }
@@ -352,8 +351,7 @@ WaitStates FindWaitStates(const Trace& trace, const Matching& matching, const Ac
   const std::vector<Waiting> waiting = HowRegionsWait(trace);
   std::vector<bool> local_sends;
   for (const Region& region : trace.regions) local_sends.push_back(IsLocalSend(region));
-  MessageEnds ends{std::vector<std::uint32_t>(matching.messages, kNoCall),
-                   std::vector<std::uint32_t>(matching.messages, kNoCall)};
+  MessageEnds ends{std::vector<MessageEnd>(matching.messages), std::vector<MessageEnd>(matching.messages)};
   const auto input_of = [&](std::size_t rank) { return RecordsOf(trace, matching, activities, rank); };
   ParallelFor(trace.size(), [&](std::size_t rank) {
     if (activities.ranks[rank].present) FindEnds(input_of(rank), ends);
@@ -363,7 +361,7 @@ WaitStates FindWaitStates(const Trace& trace, const Matching& matching, const Ac
   ParallelFor(trace.size(), [&](std::size_t rank) {
     if (!activities.ranks[rank].present) return;
     const RankRecords input = input_of(rank);
-    RankSearch search(input, activities, ends, collectives, waiting, local_sends);
+    RankSearch search(input, ends, collectives, waiting, local_sends);
     search.Run();
     violations[rank] = search.violations();
     needs[rank] = search.needs();

@@ -2,11 +2,12 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
+#include <utility>
 
 #include "base/parallel.h"
 #include "base/search.h"
 #include "replay/bursts.h"
-#include "trace/trace_builder.h"
 
 namespace farscale {
 namespace {
@@ -47,9 +48,12 @@ class TimeMap {
   Tick begin_, end_;
 };
 
-RankTimeline ReplayedTimeline(const RankTimeline& timeline, const std::vector<Tick>& left, Tick origin, Tick begin,
-                              Tick end, const std::vector<Tick>* bursts) {
+NewTimes ReplayedTimes(const RankTimeline& timeline, const std::vector<Tick>& left, Tick origin, Tick begin, Tick end,
+                       const std::vector<Tick>* bursts) {
   NewTimes times;
+  times.enter.reserve(timeline.calls());
+  times.leave.reserve(timeline.calls());
+  times.events.reserve(timeline.region_events());
   Tick now = begin, old_now = timeline.begin();
   for (std::size_t call = 0; call < timeline.calls(); ++call) {
     now += bursts != nullptr ? (*bursts)[call] : std::max<Tick>(0, timeline.enter(call) - old_now);
@@ -66,7 +70,22 @@ RankTimeline ReplayedTimeline(const RankTimeline& timeline, const std::vector<Ti
   for (const Interruption& interruption : timeline.interruptions()) {
     times.interruptions.push_back({map.At(interruption.begin), map.At(interruption.end), interruption.is_flush});
   }
-  return Retime(timeline, times);
+  return times;
+}
+
+// The edge of a time window may lie inside a call.
+void MoveEdge(const RankTimeline& before, const TimeMap& map, Edge& edge) {
+  const bool inside = edge.call < before.calls() && edge.tick > before.enter(edge.call);
+  edge.tick = map.At(edge.tick, edge.call + (inside ? 1 : 0));
+}
+
+void MoveRank(const RankTimeline& before, const TimeMap& map, RankCut& cut) {
+  MoveEdge(before, map, cut.window.begin);
+  MoveEdge(before, map, cut.window.end);
+  for (Interval& iteration : cut.iterations) {
+    MoveEdge(before, map, iteration.begin);
+    MoveEdge(before, map, iteration.end);
+  }
 }
 
 // Time of [begin, end] on one rank that lies within the regions marked.
@@ -95,6 +114,19 @@ class RegionClock {
   int depth_ = 0;
 };
 
+// Of calls and region events; 0 where there are none.
+std::pair<Tick, Tick> SpanOf(const NewTimes& times) {
+  if (times.enter.empty() && times.events.empty()) return {0, 0};
+  Tick begin = std::numeric_limits<Tick>::max(), end = std::numeric_limits<Tick>::min();
+  for (const std::vector<Tick>* ticks : {&times.enter, &times.leave, &times.events}) {
+    for (const Tick tick : *ticks) {
+      begin = std::min(begin, tick);
+      end = std::max(end, tick);
+    }
+  }
+  return {begin, end};
+}
+
 }  // namespace
 
 PhaseCut MoveCut(const Trace& trace, const Trace& replayed, const PhaseCut& cut) {
@@ -109,17 +141,7 @@ PhaseCut MoveCut(const Trace& trace, const Trace& replayed, const PhaseCut& cut)
       leave[call] = now.leave(call);
     }
     const TimeMap map(trace.timelines[rank], enter, leave, now.begin(), now.end());
-    const RankTimeline& before = trace.timelines[rank];
-    const auto move = [&](Edge& edge) {  // a time window may begin inside a call
-      const bool inside = edge.call < before.calls() && edge.tick > before.enter(edge.call);
-      edge.tick = map.At(edge.tick, edge.call + (inside ? 1 : 0));
-    };
-    move(rank_cut.window.begin);
-    move(rank_cut.window.end);
-    for (Interval& iteration : rank_cut.iterations) {
-      move(iteration.begin);
-      move(iteration.end);
-    }
+    MoveRank(trace.timelines[rank], map, rank_cut);
   });
   return moved;
 }
@@ -149,34 +171,36 @@ Trace ReplayedTrace(const Trace& trace, const ReplayResult& result, const BurstL
   const Tick origin = trace.begin();
   ParallelFor(trace.size(), [&](std::size_t rank) {
     if (trace.timelines[rank].empty()) return;
+    const RankTimeline& timeline = trace.timelines[rank];
     replayed.timelines[rank] =
-        ReplayedTimeline(trace.timelines[rank], result.leave[rank], origin, origin + result.begin[rank],
-                         origin + result.end[rank], bursts != nullptr ? &(*bursts)[rank] : nullptr);
+        Retime(timeline, ReplayedTimes(timeline, result.leave[rank], origin, origin + result.begin[rank],
+                                       origin + result.end[rank], bursts != nullptr ? &(*bursts)[rank] : nullptr));
   });
   return replayed;
 }
 
-Trace ReplayedPart(const Trace& trace, const PhaseCut& cut, const ReplayResult& result) {
-  ReplayResult whole;
-  whole.begin.resize(trace.size());
-  whole.end.resize(trace.size());
-  whole.leave.resize(trace.size());
-  const Tick origin = trace.begin(), part = cut.begin() - origin;
-  ParallelFor(trace.size(), [&](std::size_t rank) {
-    const RankTimeline& timeline = trace.timelines[rank];
-    const RankCut& own = cut.ranks[rank];
-    std::vector<Tick>& leave = whole.leave[rank];
-    for (std::size_t call = 0; call < timeline.calls(); ++call) leave.push_back(timeline.leave(call) - origin);
-    whole.begin[rank] = timeline.begin() - origin;
-    whole.end[rank] = timeline.end() - origin;
-    if (!own.present) return;
-    const Tick shift = part + result.end[rank] - (own.window.end.tick - origin);
-    const std::vector<Tick>& replayed = result.leave[rank];
-    for (std::size_t i = 0; i < replayed.size(); ++i) leave[own.window.begin.call + i] = part + replayed[i];
-    for (std::size_t call = own.window.begin.call + replayed.size(); call < leave.size(); ++call) leave[call] += shift;
-    whole.end[rank] += shift;
-  });
-  return ReplayedTrace(trace, whole);
+ReplayedRank ReplayedPart(const Trace& trace, const PhaseCut& cut, const ReplayResult& result, std::size_t rank) {
+  const RankTimeline& timeline = trace.timelines[rank];
+  ReplayedRank replayed{{}, cut.ranks[rank]};
+  Interval& window = replayed.cut.window;
+  const Tick origin = cut.begin(), end = origin + result.end[rank], shift = end - window.end.tick;
+  std::vector<Tick> leave;
+  leave.reserve(timeline.calls());
+  for (std::size_t call = 0; call < timeline.calls(); ++call) leave.push_back(timeline.leave(call));
+  const std::vector<Tick>& of_window = result.leave[rank];
+  const std::size_t first = window.begin.call, behind = first + of_window.size();
+  for (std::size_t i = 0; i < of_window.size(); ++i) leave[first + i] = origin + of_window[i];
+  for (std::size_t call = behind; call < leave.size(); ++call) leave[call] += shift;
+  replayed.times = ReplayedTimes(timeline, leave, 0, timeline.begin(), timeline.end() + shift, nullptr);
+  if (!replayed.cut.iterations.empty()) {
+    const NewTimes& times = replayed.times;
+    const auto [begin, until] = SpanOf(times);
+    MoveRank(timeline, TimeMap(timeline, times.enter, times.leave, begin, until), replayed.cut);
+  }
+  // A window may begin or end within a call, of which the replay knows how much is in it.
+  window.begin.tick = cut.ranks[rank].window.begin.tick;
+  window.end.tick = end;
+  return replayed;
 }
 
 }  // namespace farscale

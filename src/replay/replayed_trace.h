@@ -7,6 +7,7 @@
 #include "replay/rules.h"
 #include "replay/replay.h"
 #include "trace/trace.h"
+#include "trace/trace_builder.h"
 
 namespace farscale {
 
@@ -15,9 +16,15 @@ namespace farscale {
 // call. `bursts`: what was replayed; nothing: the computation as measured.
 Trace ReplayedTrace(const Trace& trace, const ReplayResult& result, const BurstLengths* bursts = nullptr);
 
-// The trace with a part of it at the times of its replay, which kept the times of all calls: what is before stays as it
-// was measured, what is behind moves along. Only within the part do messages take the time that the replay gave them.
-Trace ReplayedPart(const Trace& trace, const PhaseCut& cut, const ReplayResult& result);
+// A rank with a part of the run at the times of its replay, and that part.
+struct ReplayedRank {
+  NewTimes times;
+  RankCut cut;
+};
+
+// Of one rank that is in the part; the replay kept the times of all calls. What is before the part stays as it was
+// measured, what is behind moves along. Only within the part do messages take the time that the replay gave them.
+ReplayedRank ReplayedPart(const Trace& trace, const PhaseCut& cut, const ReplayResult& result, std::size_t rank);
 
 // The same part of the run in its replayed trace.
 PhaseCut MoveCut(const Trace& trace, const Trace& replayed, const PhaseCut& cut);
