@@ -8,11 +8,18 @@
 #include "base/format.h"
 #include "base/text.h"
 #include "gate/judging.h"
+#include "gate/lasting_change.h"
 #include "projection/reliable_range.h"
 #include "stats/distributions.h"
 
 namespace farscale {
 namespace {
+
+// Of a core count in one commit, to show by their scatter that one of them is bad.
+constexpr std::size_t kRepeatsThatShow = 3;
+// A change decides in one commit where it is so many times as large as the largest bad run before. Chosen with
+// history_simulation_test.cc.
+constexpr double kBeyondBadRuns = 2;
 
 std::string Percent(double share) { return fmt::format("{:.3g} %", 100 * share); }
 
@@ -37,6 +44,7 @@ class ChangeFinder {
   }
 
   std::vector<PendingChange> All() {
+    if (!rule_.since.empty()) return Lasting();
     const std::string subject = SubjectOf(data_, base_.judgement);
     if (!data_.input().baseline) return {Open({}, subject + " has no baseline to compare with; give --baseline")};
     if (data_.history().empty()) {
@@ -62,6 +70,49 @@ class ChangeFinder {
   }
 
  private:
+  // Against the level since the time that the rule says; nothing before there are enough commits.
+  std::vector<PendingChange> Lasting() {
+    if (data_.history().empty()) return {};
+    const std::optional<std::size_t> begin = ReferenceBegin(data_.history(), rule_.since);
+    if (!begin) {
+      return {Open(
+          {}, fmt::format("{} has no commit since {} in the history", SubjectOf(data_, base_.judgement), rule_.since))};
+    }
+    newest_ = SamplesOf(data_.compared(), key_, rule_.quantity);
+    series_ = CommitSeriesOf(data_.history(), key_, rule_.quantity);
+    const SamplesByCores* last = LastKnown();
+    if (last == nullptr) return {};
+    const std::vector<double> cores = CoresInBoth(*last);
+    noise_ = LearnNoise(series_, newest_, cores, data_.rules().noise);
+    PendingChange pending = base_;
+    pending.judgement.cores = cores;
+    for (const LastingChange& found :
+         FindLastingChanges(series_, newest_, cores, noise_, *begin, static_cast<std::size_t>(data_.rules().window),
+                            rule_.quantity.IsTime())) {
+      std::size_t runs = 0;
+      for (const double count : cores) runs += newest_.at(count).values.size();
+      pending.comparisons.push_back({cores,
+                                     {std::exp(found.before), 0, 0, 0},
+                                     {std::exp(found.after), 0, 0, runs},
+                                     found.change,
+                                     found.recent,
+                                     found.lasting});
+      pending.baseline = found.reference;
+    }
+    if (pending.comparisons.empty()) return {};
+    return {pending};
+  }
+
+  std::vector<double> CoresInBoth(const SamplesByCores& last) const {
+    std::vector<double> cores;
+    for (const auto& [count, samples] : newest_) {
+      const bool is_asked = rule_.cores.empty() || std::ranges::find(rule_.cores, count) != rule_.cores.end();
+      const bool is_enough = samples.values.size() >= static_cast<std::size_t>(rule_.min_runs);
+      if (is_asked && is_enough && last.count(count) > 0) cores.push_back(count);
+    }
+    return cores;
+  }
+
   PendingChange Open(const std::vector<double>& cores, const std::string& why) const {
     PendingChange pending = base_;
     pending.judgement = Undecidable(base_.judgement, why);
@@ -92,7 +143,9 @@ class ChangeFinder {
     const std::optional<Measurement> before = BaselineAt(series_, commits_, cores, noise_);
     const std::optional<Measurement> after = NewestAt(found->second, cores, noise_);
     if (!before || !after) return std::nullopt;
-    return ComparedValues{{cores}, *before, *after, ChangeBetween(*before, *after)};
+    ComparedValues compared{{cores}, *before, *after, ChangeBetween(*before, *after)};
+    if (found->second.values.size() < kRepeatsThatShow) compared.bad_run = noise_.bad_run;
+    return compared;
   }
 
   // The mean change over all counts and every single change; counts that the results lack are judged separately.
@@ -120,6 +173,8 @@ class ChangeFinder {
     if (singles.size() > 1) {
       pending.comparisons.push_back(
           {pending.judgement.cores, MeanOf(before), MeanOf(after), MeanChange(changes, noise_, commits_.size())});
+      const bool shows = std::ranges::all_of(singles, [](const ComparedValues& one) { return one.bad_run == 0; });
+      if (!shows) pending.comparisons.back().bad_run = noise_.bad_mean;
     }
     pending.comparisons.insert(pending.comparisons.end(), singles.begin(), singles.end());
     std::vector<PendingChange> all = {pending};
@@ -213,22 +268,28 @@ std::optional<Blame> BlameOf(GateData& data, const PendingChange& pending, const
     return BlameForChange(judgement.quantity, LogsOf(*data.BaselineProjection(key), comparison.cores.front()),
                           LogsOf(*data.ComparedProjection(key), comparison.cores.front()));
   }
-  std::vector<const FactorTable*> tables;
-  for (const std::size_t index : pending.baseline) tables.push_back(&data.history()[index].table);
-  return BlameForChange(judgement.quantity, LogsOf(tables, judgement.Key(), comparison.cores),
-                        LogsOf({&data.compared()}, judgement.Key(), comparison.cores));
+  const History& history = data.history();
+  std::vector<const FactorTable*> before, after = {&data.compared()};
+  for (const std::size_t index : pending.baseline) before.push_back(&history[index].table);
+  for (std::size_t i = 1; i < comparison.commits; ++i) after.push_back(&history[history.size() - i].table);
+  return BlameForChange(judgement.quantity, LogsOf(before, judgement.Key(), comparison.cores),
+                        LogsOf(after, judgement.Key(), comparison.cores));
 }
 
 // "parallelEfficiency of phase solve dropped by 5.1 % from 0.800 to 0.759 at 16 and 32 cores (99.97 % interval of the
 // change -7.2 to -3.1 %)": the interval that decides what is beyond noise.
 std::string SentenceOf(const GateData& data, const Rule& rule, const Judgement& judgement,
-                       const ComparedValues& comparison) {
+                       const ComparedValues& comparison, const std::vector<std::size_t>& reference) {
   const double change = comparison.change.ratio - 1;
   const std::string size = fmt::format("{:.1f} %", 100 * std::fabs(change));
   const std::string moved = size == "0.0 %" ? "is unchanged," : (change < 0 ? "dropped by " : "rose by ") + size;
   std::string text = fmt::format("{} of {} {} from {} to {} at {}", IdOf(rule.quantity), PlaceOf(data, judgement.Key()),
                                  moved, FormatQuantity(rule.quantity, comparison.before.value),
                                  FormatQuantity(rule.quantity, comparison.after.value), CoresInWords(comparison.cores));
+  if (comparison.commits > 1) {
+    text += fmt::format(" in the last {} commits, against {} from {} on", comparison.commits, reference.size(),
+                        NameOf(data.history()[reference.front()]));
+  }
   if (!rule.by_value) {
     const double high = 100 * judgement.interval->high;
     text += fmt::format(" ({} interval of the change {:+.1f} {})", ConfidenceText(judgement.confidence),
@@ -253,16 +314,25 @@ Judgement DecideChange(GateData& data, PendingChange pending, std::size_t compar
   // Not 1, to which the difference would be rounded for millions of comparisons.
   const double confidence =
       std::min(1 - chance / static_cast<double>(std::max<std::size_t>(1, comparisons)), std::nextafter(1.0, 0.0));
-  const auto exceeds = [&](const ComparedValues& comparison) { return Worse(rule, comparison.change.ratio) > allowed; };
+  const double warning =
+      1 - std::max(chance, 1 - kWarningConfidence) / static_cast<double>(std::max<std::size_t>(1, comparisons));
+  const double half = std::fabs(std::log1p(rule.quantity.IsTime() ? allowed / 2 : -allowed / 2));
+  const auto exceeds = [&](const ComparedValues& comparison) {
+    return Worse(rule, comparison.change.ratio) > allowed && comparison.lasting > half;
+  };
+  bool is_within_noise = false;
   const ComparedValues* reported = nullptr;
   const ComparedValues* doubtful = nullptr;
   for (const ComparedValues& comparison : pending.comparisons) {
     if (!exceeds(comparison)) continue;
-    if (rule.by_value || comparison.change.IsBeyondNoise(confidence)) {
+    const bool may_be_bad_run = std::fabs(std::log(comparison.change.ratio)) < kBeyondBadRuns * comparison.bad_run;
+    if (rule.by_value || (comparison.change.IsBeyondNoise(confidence) && !may_be_bad_run)) {
       if (reported == nullptr) reported = &comparison;
     } else if (doubtful == nullptr &&
-               (&comparison == &pending.comparisons.front() || comparison.change.IsBeyondNoise())) {
+               (rule.undecided || judgement.is_projected || comparison.change.IsBeyondNoise(warning))) {
       doubtful = &comparison;
+    } else if (&comparison == &pending.comparisons.front()) {
+      is_within_noise = true;
     }
   }
   judgement.verdict = Verdict::kPass;
@@ -275,15 +345,17 @@ Judgement DecideChange(GateData& data, PendingChange pending, std::size_t compar
     reason += ", but that may be noise";
   } else {
     reported = &pending.comparisons.front();
+    if (is_within_noise) reason += ", and that may well be noise";
   }
   judgement.cores = reported->cores;
   judgement.before = reported->before.value;
   judgement.value = reported->after.value;
   judgement.runs = reported->after.runs;
+  judgement.commits = reported->commits;
   judgement.change = reported->change.ratio - 1;
   judgement.confidence = confidence;
   judgement.interval = {reported->change.Low(confidence) - 1, reported->change.High(confidence) - 1};
-  judgement.sentence = SentenceOf(data, rule, judgement, *reported) + "; " + reason + ".";
+  judgement.sentence = SentenceOf(data, rule, judgement, *reported, pending.baseline) + "; " + reason + ".";
   if (judgement.verdict != Verdict::kPass) judgement.blame = BlameOf(data, pending, *reported);
   return judgement;
 }

@@ -19,6 +19,7 @@ constexpr double kMostShared = 16;         // degrees of freedom that one core c
 constexpr double kMostSharedInCommon = 4;  // the same where all of them err together
 constexpr double kFreedomBesideOwn = 4;    // of the usual noise, where repeats speak for themselves
 constexpr double kStepConfidence = 0.9999;
+constexpr double kLargeSpike = 4;          // the same, of a run between two usual ones
 constexpr std::size_t kShortestLevel = 2;  // commits
 
 double LogOf(const Samples& samples) {
@@ -84,6 +85,14 @@ std::vector<double> WithoutSpikes(const std::vector<double>& values) {
                                            values.begin() + static_cast<std::ptrdiff_t>(first) + 3));
   }
   return middle;
+}
+
+// How far the farthest value lies from both its neighbours, if that is beyond noise.
+double LargestSpike(const std::vector<double>& values, const Noise& noise) {
+  const std::vector<double> middle = WithoutSpikes(values);
+  double largest = 0;
+  for (std::size_t i = 1; i + 1 < values.size(); ++i) largest = std::max(largest, std::fabs(values[i] - middle[i]));
+  return largest > kLargeSpike * noise.deviation ? largest : 0;
 }
 
 // Splits a level where both sides differ most, and each side again.
@@ -187,6 +196,10 @@ SeriesNoise LearnNoise(const CommitSeries& series, const SamplesByCores& newest,
     squares += at.deviation * at.deviation;
     largest = std::max({largest, at.deviation, own ? own->deviation : 0});
   }
+  for (std::size_t i = 0; i < cores.size(); ++i) {
+    noise.bad_run = std::max(noise.bad_run, LargestSpike(all_series[i], noise.counts[cores[i]]));
+  }
+  noise.bad_mean = LargestSpike(MeansOverCounts(series, cores), shared.value());
   // Core counts that err together say little of how much: the largest estimate counts for all, and for their mean.
   if (series.has_common_error) {
     for (auto& [count, at] : noise.counts) at.deviation = largest;

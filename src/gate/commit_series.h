@@ -41,6 +41,9 @@ struct SeriesNoise {
   std::map<double, Noise> counts;  // of the mean of a commit's runs at a core count; empty with fewer than two commits
   std::optional<Noise> mean;       // of the mean over the core counts of a commit; nothing with fewer than two
   bool has_common_error = false;   // means over core counts are no better known than single counts
+  // The largest bad run of the commits, at one core count and of the mean over them: how far it lies from both its
+  // neighbours, as a logarithm; 0 where none is beyond noise.
+  double bad_run = 0, bad_mean = 0;
 };
 
 // Learns from repeats and from differences between consecutive commits, without the few large ones: those are changes

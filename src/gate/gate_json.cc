@@ -66,6 +66,7 @@ Fields<Judgement> FieldsOf<Judgement>() {
           Field("cores", &T::cores, "Judged; several: over all of them together").Above(0),
           Field("isProjected", &T::is_projected),
           Field("runs", &T::runs, "Of the results, at these core counts"),
+          Field("commits", &T::commits, "Whose mean the value is, the newest one included; 1 without since").Above(0),
           Field("sentence", &T::sentence),
           Computed<T>("value", finite(&T::value), "Geometric mean of the runs, or projected; times in seconds"),
           Computed<T>("bound", finite(&T::bound),

@@ -1,6 +1,7 @@
 // Input of the judgement: results, baseline, and projections of both, computed only when a rule needs them.
 #pragma once
 
+#include <limits>
 #include <optional>
 #include <string>
 #include <utility>
@@ -97,6 +98,11 @@ struct ComparedValues {
   std::vector<double> cores;
   Measurement before, after;  // geometric means over the cores
   Change change;
+  std::size_t commits = 1;  // whose mean is compared, the newest one included
+  // How much worse two of them are at least, as a logarithm; infinite where one commit decides.
+  double lasting = std::numeric_limits<double>::infinity();
+  // The largest bad run of earlier commits, as a logarithm, where the newest one has too few repeats to show one.
+  double bad_run = 0;
 };
 
 struct PendingChange {
@@ -105,7 +111,8 @@ struct PendingChange {
   std::vector<std::size_t> baseline;        // the commits compared with
 };
 
-// Against the baseline. The second step decides; all comparisons of the gate share the chance of error.
+// Against the baseline. The second step decides; all comparisons of the same kind share
+// the chance of error.
 std::vector<PendingChange> FindChanges(GateData& data, std::size_t rule, const PhaseKey& key);
 Judgement DecideChange(GateData& data, PendingChange pending, std::size_t comparisons);
 

@@ -1,5 +1,5 @@
 // Rules in one sentence:
-//   FACTOR [of phase NAME] [of group NAME] [of series NAME] [at COUNT, … | measured | targets] BOUND
+//   FACTOR [of phase NAME] [of group NAME] [of series NAME] [at COUNT, … | measured | targets] BOUND [since NAME]
 // where a bound is ">= 0.75", "<= 1.5", "drops at most 3 %" or "rises at most 5 %". Names end where the next part
 // begins, or stand in single quotes.
 #include <fmt/format.h>
@@ -84,7 +84,9 @@ class Words {
   }
   bool BeginsPart(std::size_t index) const {
     const std::string& word = words_[index];
-    if (word == "at" || word == ">=" || word == "<=" || word == "drops" || word == "rises") return true;
+    if (word == "at" || word == ">=" || word == "<=" || word == "drops" || word == "rises" || word == "since") {
+      return true;
+    }
     if (word != "of" || index + 1 == words_.size()) return false;
     return words_[index + 1] == "phase" || words_[index + 1] == "group" || words_[index + 1] == "series";
   }
@@ -150,6 +152,9 @@ void ReadPart(Words& words, Rule& rule) {
     set(rule.max_drop, "how much it drops");
   } else if (words.Take({"rises", "at", "most"})) {
     set(rule.max_rise, "how much it rises");
+  } else if (words.Take({"since"})) {
+    if (!rule.since.empty()) words.Fail("it says since when twice");
+    rule.since = words.Name();
   } else {
     words.Fail(fmt::format("'{}' is not expected there", words.Next("")));
   }

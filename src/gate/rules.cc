@@ -56,6 +56,13 @@ std::vector<std::string> ReadNames(const ConfigTable& table, const std::string& 
   return *names;
 }
 
+std::string ReadSince(const ConfigTable& table, const Rule& rule) {
+  if (!rule.since.empty()) table.Fail("since", "the rule in words says 'since' already");
+  const std::string since = table.String("since").value_or("");
+  if (Trim(since).empty()) table.Fail("since", "'since' names nothing", "say \"accepted\", a date or a commit");
+  return since;
+}
+
 void ReadCounts(const ConfigTable& table, Rule& rule) {
   if (!table.Has("cores")) return;
   if (table.IsString("cores")) {
@@ -124,6 +131,12 @@ void RefuseWrongSide(const Rule& rule) {
                 fmt::format("'warn' must be {} '{}', so that a warning comes before a failure",
                             is_time ? "below" : "above", is_time ? "max" : "min"));
   }
+  if (!rule.since.empty() && (rule.HasLevel() || !rule.HasChange() || rule.counts == Rule::Counts::kMeasured ||
+                              rule.counts == Rule::Counts::kTargets)) {
+    throw Error(ErrorKind::kUsage, rule.where, "'since' is about changes of the mean over core counts alone",
+                fmt::format("say {}, list core counts or leave them out, and write other bounds as another rule",
+                            is_time ? "max_rise" : "max_drop"));
+  }
   if (!rule.HasLevel() && !rule.HasChange()) {
     throw Error(ErrorKind::kUsage, rule.where, "the rule has no bound",
                 is_time ? "say max, warn or max_rise" : "say min, warn or max_drop");
@@ -177,6 +190,7 @@ std::vector<Rule> ParseRule(const ConfigTable& table) {
   if (table.Has("phase")) rule.phases = ReadNames(table, "phase");
   if (table.Has("group")) rule.groups = ReadNames(table, "group");
   if (table.Has("series")) rule.series = ReadNames(table, "series");
+  if (table.Has("since")) rule.since = ReadSince(table, rule);
   ReadCounts(table, rule);
   ReadBounds(table, rule);
   ReadJudging(table, rule);
@@ -267,7 +281,7 @@ std::string ToText(const Rule& rule) {
   if (rule.warn) bounds.push_back(fmt::format("warn unless {} {}", better, FormatExact(*rule.warn)));
   if (rule.max_drop) bounds.push_back("drops at most " + Shares(*rule.max_drop));
   if (rule.max_rise) bounds.push_back("rises at most " + Shares(*rule.max_rise));
-  return text + " " + Join(bounds, ", ");
+  return text + " " + Join(bounds, ", ") + (rule.since.empty() ? "" : " since " + rule.since);
 }
 
 }  // namespace farscale

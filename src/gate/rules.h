@@ -39,11 +39,14 @@ struct Rule {
   std::vector<double> cores;  // for kListed
   std::optional<double> min, max, warn;
   std::optional<double> max_drop, max_rise;  // relative: 0.03 is 3 % of the baseline
-  std::optional<double> confidence;          // of intervals and of what is beyond noise; nothing: the usual
-  bool by_value = false;                     // intervals and noise do not count
-  std::optional<Verdict> undecided;          // where the interval contains the bound; nothing: the usual
-  std::int64_t min_runs = 1;                 // at a core count, for a measured value to be reliable
-  bool if_known = false;                     // silent where neither results nor baseline know the factor
+  // Changes that last, against the level since then: "accepted", a date or a commit [gate/lasting_change.h]. Empty:
+  // changes of the newest commit against those before it.
+  std::string since;
+  std::optional<double> confidence;  // of intervals and of what is beyond noise; nothing: the usual
+  bool by_value = false;             // intervals and noise do not count
+  std::optional<Verdict> undecided;  // where the interval contains the bound; nothing: the usual
+  std::int64_t min_runs = 1;         // at a core count, for a measured value to be reliable
+  bool if_known = false;             // silent where neither results nor baseline know the factor
   RuleSeverity severity = RuleSeverity::kError;
 
   bool HasLevel() const { return min || max || warn; }

@@ -13,6 +13,10 @@
 namespace farscale {
 namespace {
 
+// Windows of commits that a rule with `since` compares overlap and go with each other. Chosen with
+// history_simulation_test.cc.
+constexpr std::size_t kWindowsThatCountAsOne = 2;
+
 bool Contains(const std::vector<std::string>& names, const std::string& name) {
   return names.empty() || std::ranges::find(names, name) != names.end();
 }
@@ -32,10 +36,12 @@ class GateJudge {
 
   std::vector<Judgement> All() {
     for (std::size_t i = 0; i < data_.rules().rules.size(); ++i) JudgeRule(i);
-    std::size_t comparisons = 0;
-    for (const PendingChange& pending : pending_) comparisons += pending.comparisons.size();
+    std::size_t at_once = 0, lasting = 0;
+    for (const PendingChange& pending : pending_)
+      (IsLasting(pending) ? lasting : at_once) += pending.comparisons.size();
     std::vector<Judgement> judgements;
     for (PendingChange& pending : pending_) {
+      const std::size_t comparisons = IsLasting(pending) ? (lasting + 1) / kWindowsThatCountAsOne : at_once;
       judgements.push_back(Finish(DecideChange(data_, std::move(pending), comparisons)));
     }
     return judgements;
@@ -44,6 +50,10 @@ class GateJudge {
   const std::vector<Finding>& terms() const { return data_.terms(); }
 
  private:
+  bool IsLasting(const PendingChange& pending) const {
+    return !data_.rules().rules[pending.judgement.rule].since.empty();
+  }
+
   // A phase alone means all of its ranks; the text of a group means the group, unless a phase is called so.
   bool IsNamed(const Rule& rule, const PhaseId& phase) const {
     if (!rule.groups.empty())
@@ -69,7 +79,7 @@ class GateJudge {
         for (PendingChange& change : FindChanges(data_, index, key)) pending_.push_back(std::move(change));
       }
     }
-    if (!rule.HasChange() || !rule.phases.empty()) return;
+    if (!rule.HasChange() || !rule.phases.empty() || !rule.since.empty()) return;
     for (const PhaseKey& key : data_.LostPhases()) {
       if (!IsAbout(rule, key) || (rule.if_known && !IsKnown(key, rule.quantity))) continue;
       AddOpen(Undecided(data_, index, key, Judgement::Check::kChange),

@@ -14,9 +14,12 @@
 
 namespace farscale {
 
-// The confidence that a gate passes unchanged code, over all its comparisons with the baseline. Chosen: strict, since a
-// gate judges every commit.
+// The confidence that nothing in unchanged code changes beyond noise, in either direction: over all comparisons of the
+// newest commit, and again over all of changes that last. Half of what changes gets worse, so a gate fails one
+// unchanged commit in 1000. Chosen: strict, since a gate judges every commit.
 inline constexpr double kChangeConfidence = 0.999;
+// The same of warnings: of one unchanged commit in twenty. Chosen: people stop reading more frequent ones.
+inline constexpr double kWarningConfidence = 0.95;
 
 struct GateInput {
   MeasuredResults results;
@@ -53,6 +56,7 @@ struct Judgement {
   std::optional<double> before;            // the baseline
   std::optional<double> change;            // relative: -0.05 is a drop of 5 %
   std::size_t runs = 0;                    // of the results at these counts
+  std::size_t commits = 1;                 // whose mean the value is, the newest one included
   std::optional<Blame> blame;              // for what is not as it should be
 
   PhaseKey Key() const { return {series, phase}; }
