@@ -116,8 +116,8 @@ class Plot {
     Unknown();
     ReliableRange();
     for (const ChartSeries& series : chart_.series) {
-      Band(series, series.outer_band, 0.12);
-      Band(series, series.inner_band, 0.22);
+      Band(series, series.outer_band, 0.12, false);
+      Band(series, series.inner_band, 0.22, true);
     }
     Marks();
     for (const ChartSeries& series : chart_.series) Line(series);
@@ -274,11 +274,11 @@ class Plot {
     return chart_.reliable_to_x && chart_.has_end && x > *chart_.reliable_to_x * (1 + 1e-9);
   }
 
-  // Up to the end of the reliable range as it is, then in parts that get paler.
-  void Band(const ChartSeries& series, const std::vector<ChartBand>& band, double opacity) {
+  // Up to the end of the reliable range as it is; the inner one goes on in parts that get paler.
+  void Band(const ChartSeries& series, const std::vector<ChartBand>& band, double opacity, bool goes_on) {
     const auto fades = std::find_if(band.begin(), band.end(), [&](const ChartBand& one) { return IsFading(one.x); });
     BandPart(series, {band.begin(), fades}, opacity);
-    if (fades == band.begin() || fades == band.end()) return;
+    if (fades == band.begin() || fades == band.end() || !goes_on) return;
     const auto rest = static_cast<std::size_t>(band.end() - fades) + 1;  // parts share a point with the next
     for (std::size_t i = 0; i < kFadingParts; ++i) {
       const auto from = fades - 1 + static_cast<std::ptrdiff_t>(i * (rest - 1) / kFadingParts);

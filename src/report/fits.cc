@@ -49,9 +49,10 @@ ReportData FigureOf(const PhaseProjection& phase, const FactorProjection& projec
   MarkReliableRange(phase, projection.factor, chart);
   chart.width = 430;
   chart.height = 260;
-  chart.legend = LegendPlace::kNone;
-  chart.y_label = "";
+  chart.legend = LegendPlace::kBeside;  // which has no title
+  chart.y_label = chart.split_label = "";
   chart.series = {SeriesOf(projection, true)};
+  chart.y_min = LowestShown(chart);
   if (DrawPredictors(phase, {&projection}, chart)) chart.legend = LegendPlace::kAbove;
   const std::string name = slug + "-" + Slug(std::string(Describe(projection.factor).id)) + ".svg";
   return AddChart(chart, name, model);

@@ -211,7 +211,7 @@ std::optional<LostTime> LostTimeOf(const Ends& ends, const std::string& heading)
   for (std::size_t i = 0; i < before.size(); ++i) {
     const Factor factor = ends.measured->parts[i].first;
     time.rows.push_back({Name(factor), std::string(Describe(factor).id), AffectedBy(factor, *ends.measured),
-                         PaletteColor(LookOf(factor).color), FormatPercent(before[i]),
+                         std::to_string(LookOf(factor).color), FormatPercent(before[i]),
                          ends.projected ? FormatPercent(after[i]) : "", factor == WorstOf(*ends.Last())});
   }
   return time;

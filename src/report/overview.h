@@ -16,8 +16,8 @@ struct OverviewNumber {
 
 // What a factor takes of the time of all cores, at the largest run and at the end of the reliable range.
 struct LostShare {
-  std::string name, factor, affects;  // its id, and those of the efficiencies that it is part of
-  std::string color, measured, projected;
+  std::string name, factor, affects;       // its id, and those of the efficiencies that it is part of
+  std::string color, measured, projected;  // the index of its colour in the palette
   bool is_worst = false;
   FARSCALE_TAGS(name, factor, affects, color, measured, projected, is_worst)
 };

@@ -149,19 +149,6 @@ Data ChoicesOf(const std::vector<SampledMachine>& machines, const std::vector<do
   return data;
 }
 
-// What a table shows of a factor on one machine.
-SampledCell CellAt(const SampledMachine& machine, Factor factor, double cores) {
-  const FactorProjection* found = machine.projection != nullptr ? machine.projection->Find(factor) : nullptr;
-  const std::optional<ProjectedValue> value = found != nullptr ? ReadCurve(*found, cores) : std::nullopt;
-  if (!value) return {.text = "–", .tone = kNoTone};
-  const Reliability level = ReliabilityOf(*machine.projection, factor, cores);
-  const bool is_reliable = level == Reliability::kReliable;
-  return {.text = is_reliable ? FormatValue(factor, value->value) : ToString(level),
-          .interval = level == Reliability::kUnknown ? "" : FormatBounds(factor, value->interval80),
-          .measured = MeasuredAt(*found, cores),
-          .tone = is_reliable ? ToneOf(factor, value->value) : kUncertainTone};
-}
-
 // The last count at which every efficiency that matters most is reliable, but none before the largest run.
 std::size_t FirstIndex(const PhaseProjection& projection, const std::vector<double>& counts) {
   const double largest = projection.fitted_cores.empty() ? counts.front() : projection.fitted_cores.back();
@@ -184,18 +171,12 @@ std::int64_t LastWith(Reliability level, const PhaseProjection& projection, cons
   return last;
 }
 
-std::vector<SampledRow> RowsAt(const std::vector<SampledMachine>& machines, double cores) {
+std::vector<SampledRow> RowsOf(const PhaseProjection& projection) {
   std::vector<SampledRow> rows;
-  for (const FactorProjection& factor : machines.front().projection->factors) {
+  for (const FactorProjection& factor : projection.factors) {
     if (factor.curve.empty()) continue;
-    SampledRow row{
-        Name(factor.factor), std::string(Describe(factor.factor).id), std::to_string(DepthOf(factor.factor)), {}};
-    for (std::size_t i = 0; i < machines.size(); ++i) {
-      row.cells.push_back(CellAt(machines[i], factor.factor, cores));
-      row.cells.back().machine = std::to_string(i);
-      row.cells.back().is_other = i > 0;
-    }
-    rows.push_back(std::move(row));
+    rows.push_back(
+        {Name(factor.factor), std::string(Describe(factor.factor).id), std::to_string(DepthOf(factor.factor))});
   }
   return rows;
 }
@@ -245,7 +226,7 @@ SampledValues SampleValues(const std::vector<SampledMachine>& machines, const st
   for (std::size_t i = 0; i < machines.size(); ++i) {
     table.machines.push_back({machines[i].name, std::to_string(i), i > 0});
   }
-  table.rows = RowsAt(machines, counts[index]);
+  table.rows = RowsOf(projection);
   Data choices = ChoicesOf(machines, counts);
   choices.update({{"anchor", anchor},
                   {"numbers", numbers},

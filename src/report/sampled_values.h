@@ -14,7 +14,7 @@ namespace farscale {
 // Counts that readers choose from are whole ones, each once: those measured, the targets, the last that is reliable,
 // and others until there are so many, but at least a few. Between the points of a curve they are interpolated
 // [projection/curve.h].
-inline constexpr std::size_t kMostCounts = 40, kFewestOthers = 10;
+inline constexpr std::size_t kMostCounts = 28, kFewestOthers = 10;
 
 // One phase on the machine of the runs, or the same phase on another machine.
 struct SampledMachine {
@@ -22,25 +22,17 @@ struct SampledMachine {
   const PhaseProjection* projection = nullptr;  // null: there is none
 };
 
-struct SampledCell {
-  std::string text, interval, measured, tone, machine;  // the machine by its number
-  bool is_other = false;                                // than that of the runs
-  FARSCALE_TAGS(text, interval, measured, tone, machine, is_other)
-};
-
 struct SampledRow {
-  std::string name, factor, depth;
-  std::vector<SampledCell> cells;  // one a machine
-  FARSCALE_TAGS(name, factor, depth, cells)
+  FARSCALE_TEXTS(name, factor, depth)
 };
 
 struct MachineName {
-  std::string name, machine;
-  bool is_other = false;
+  std::string name, machine;  // the machine by its number
+  bool is_other = false;      // than that of the runs
   FARSCALE_TAGS(name, machine, is_other)
 };
 
-// At the first count shown, the last that is reliable; `count`, `least` and `most` are for a number field, `index` and
+// At the first count shown, the last that is reliable; the script fills in the values. `count`, `least` and `most` are for a number field, `index` and
 // `last` for a slider.
 struct SampledTable {
   std::string cores, ratio, count, least, most, index, last, note;
