@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Keeps the docs true.
 
-Runs every command shown in a ```console block of README.md and docs/*.md and compares what it prints with what the
+Runs every command shown in a ```console block of README.md and docs/**/*.md and compares what it prints with what the
 page shows; checks that links lead somewhere, and that every factor, anomaly, study key and template tag has its line.
 
     tests/docs.py --program build/dev/bin/farscale            check
@@ -25,7 +25,7 @@ LINK = re.compile(r"(?<!!)\[[^\]]*\]\(([^)\s]+)\)|!\[[^\]]*\]\(([^)\s]+)\)")
 
 def pages():
     return [ROOT / name for name in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md", "sample-runs/README.md")] + sorted(
-        (ROOT / "docs").glob("*.md"))
+        (ROOT / "docs").rglob("*.md"))
 
 
 def run_block(text, program, folder):
@@ -121,7 +121,7 @@ def missing_references():
     """Keys such as [Rosas14, eq. 1] in sources, models and pages."""
     known = set(re.findall(r"^\*\*\[(\w+)\]\*\*", (ROOT / "docs/bibliography.md").read_text(), re.MULTILINE))
     files = [*(ROOT / "src").rglob("*.h"), *(ROOT / "src").rglob("*.cc"), *(ROOT / "fits").glob("*.toml"),
-             *(ROOT / "configs").glob("*.toml"), *(ROOT / "docs").glob("*.md")]
+             *(ROOT / "configs").glob("*.toml"), *(ROOT / "docs").rglob("*.md")]
     used = {key for file in files for key in re.findall(r"\[([A-Z][a-z]+\d\d)\b", file.read_text())}
     return [f"[{key}] is cited and not listed" for key in sorted(used - known)]
 
