@@ -214,15 +214,22 @@ double Expression::operator()(const double* first, std::size_t count, const doub
   double values[kDeepest];
   double* top = values;  // behind the last
   for (const Instruction& instruction : instructions_) {
-    if (instruction.kind == Kind::kNumber) {
-      *top++ = instruction.number;
-    } else if (instruction.kind == Kind::kVariable) {
-      *top++ = instruction.variable < count ? first[instruction.variable] : rest[instruction.variable - count];
-    } else if (instruction.kind < Kind::kNegate) {
-      --top;
-      top[-1] = Apply(instruction.kind, top[-1], top[0]);
-    } else {
-      top[-1] = Apply(instruction.kind, top[-1]);
+    switch (instruction.kind) {
+      case Kind::kNumber: *top++ = instruction.number; break;
+      case Kind::kVariable:
+        *top++ = instruction.variable < count ? first[instruction.variable] : rest[instruction.variable - count];
+        break;
+      case Kind::kAdd: --top, top[-1] += top[0]; break;
+      case Kind::kSubtract: --top, top[-1] -= top[0]; break;
+      case Kind::kMultiply: --top, top[-1] *= top[0]; break;
+      case Kind::kDivide: --top, top[-1] /= top[0]; break;
+      case Kind::kPower:
+      case Kind::kMinimum:
+      case Kind::kMaximum:
+        --top;
+        top[-1] = Apply(instruction.kind, top[-1], top[0]);
+        break;
+      default: top[-1] = Apply(instruction.kind, top[-1]);
     }
   }
   return values[0];

@@ -49,19 +49,26 @@ FactorDraws::FactorDraws(const Ensemble& ensemble, const IntervalConstants& inte
   }
 }
 
-double FactorDraws::Disturb(const Draw& draw, const Draw& of_curve, double value, double doublings) const {
+double FactorDraws::Disturb(const Draw& draw, const Draw& of_curve, double loss, double doublings) const {
   const bool has_limit = ensemble_.limit.has_value();
-  double loss = -std::log(value);
   const double shape = ShapeOfLoss(loss);
   if (doublings > 0) loss *= std::exp(of_curve.deviation * doublings * draw.drift);
   // What may exceed 1 may also gain.
   loss += draw.new_loss * doublings * (has_limit || draw.drift > 0 ? 1 : -1);
   loss += Hypotenuse(own_error_, of_curve.scatter * shape) * draw.noise;
-  return std::exp(-(has_limit ? std::max(0.0, loss) : loss));
+  return has_limit ? std::max(0.0, loss) : loss;
 }
 
-std::vector<double> FactorDraws::CurvesAt(double cores) const {
-  std::vector<double> of_curves, values;
+std::vector<double> FactorDraws::CurvesAt(double cores) const { return OfDraws(ValuesOfCurves(cores)); }
+
+std::vector<double> FactorDraws::LossesAt(double cores) const {
+  std::vector<double> losses = ValuesOfCurves(cores);
+  for (double& loss : losses) loss = -std::log(loss);
+  return OfDraws(losses);
+}
+
+std::vector<double> FactorDraws::ValuesOfCurves(double cores) const {
+  std::vector<double> of_curves;
   of_curves.reserve(curves_.size());
   const Member* member = nullptr;
   ScalingModel::Place place;
@@ -70,16 +77,21 @@ std::vector<double> FactorDraws::CurvesAt(double cores) const {
     member = curve.member;
     of_curves.push_back(member->EvaluateAt(place, *curve.parameters));
   }
+  return of_curves;
+}
+
+std::vector<double> FactorDraws::OfDraws(const std::vector<double>& of_curves) const {
+  std::vector<double> values;
   values.reserve(draws_.size());
   for (const Draw& draw : draws_) values.push_back(of_curves[draw.curve]);
   return values;
 }
 
 std::vector<double> FactorDraws::At(double cores) const {
-  std::vector<double> values = CurvesAt(cores);
+  std::vector<double> values = LossesAt(cores);
   const double doublings = Doublings(cores, anchor_);
   for (std::size_t i = 0; i < values.size(); ++i) {
-    values[i] = Disturb(draws_[i], draws_[i], values[i], doublings);
+    values[i] = std::exp(-Disturb(draws_[i], draws_[i], values[i], doublings));
   }
   return values;
 }
@@ -96,20 +108,20 @@ FactorDraws::Learning FactorDraws::LearningAt(std::size_t draw, double value, do
   return {loss, drift * drift / (drift * drift + scatter * scatter)};
 }
 
-std::vector<double> FactorDraws::AfterRun(const std::vector<double>& curves, const std::vector<std::size_t>& chosen,
+std::vector<double> FactorDraws::AfterRun(const std::vector<double>& losses, const std::vector<std::size_t>& chosen,
                                           double cores, double run) const {
   const double doublings = Doublings(cores, std::max(anchor_, run));
-  std::vector<double> values;
-  values.reserve(draws_.size());
+  std::vector<double> after;
+  after.reserve(draws_.size());
   for (std::size_t i = 0; i < draws_.size(); ++i) {
-    values.push_back(Disturb(draws_[i], draws_[chosen[i]], curves[i], doublings));
+    after.push_back(Disturb(draws_[i], draws_[chosen[i]], losses[i], doublings));
   }
-  return values;
+  return after;
 }
 
-double CurveAfter(double at_cores, const FactorDraws::Learning& learning, double seen_loss) {
+double LossAfter(double at_cores, const FactorDraws::Learning& learning, double seen_loss) {
   if (!(learning.loss * seen_loss > 0)) return at_cores;  // no multiple of the loss explains the outcome
-  return std::exp(std::log(at_cores) * std::pow(seen_loss / learning.loss, learning.of_drift));
+  return at_cores * std::pow(seen_loss / learning.loss, learning.of_drift);
 }
 
 }  // namespace farscale

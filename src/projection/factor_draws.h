@@ -26,20 +26,21 @@ class FactorDraws {
 
   // What a run at that many cores could measure, one value a draw.
   std::vector<double> At(double cores) const;
-  // The curves of the draws alone.
+  // The curves of the draws alone, and their losses -ln y.
   std::vector<double> CurvesAt(double cores) const;
+  std::vector<double> LossesAt(double cores) const;
   // Standard deviation of ln y of a new run around a curve that has `value` there, drift included.
   double LogDeviation(std::size_t draw, double value, double cores) const;
 
-  // What a run at `run` cores would say of the curve of a draw, which has `value` there: see CurveAfter.
+  // What a run at `run` cores would say of the curve of a draw, which has `value` there: see LossAfter.
   struct Learning {
     double loss = 0;      // -ln value
     double of_drift = 0;  // part of a difference to the run that is drift and stays; the rest is scatter of that run
   };
   Learning LearningAt(std::size_t draw, double value, double run) const;
-  // The same as At once a run at `run` cores is known: draw i has the value curves[i] of draw chosen[i], and drifts
-  // from that run on.
-  std::vector<double> AfterRun(const std::vector<double>& curves, const std::vector<std::size_t>& chosen, double cores,
+  // The losses -ln y of At once a run at `run` cores is known: draw i has the curve of draw chosen[i], with the loss
+  // losses[i], and drifts from that run on.
+  std::vector<double> AfterRun(const std::vector<double>& losses, const std::vector<std::size_t>& chosen, double cores,
                                double run) const;
 
  private:
@@ -56,8 +57,11 @@ class FactorDraws {
     double noise;      // standard normal
   };
 
-  // `of_curve`: the draw whose scatter and deviation hold.
-  double Disturb(const Draw& draw, const Draw& of_curve, double value, double doublings) const;
+  // Of a curve with that loss, the loss that a run would show. `of_curve`: the draw whose scatter and deviation hold.
+  double Disturb(const Draw& draw, const Draw& of_curve, double loss, double doublings) const;
+
+  std::vector<double> ValuesOfCurves(double cores) const;  // one a curve of curves_
+  std::vector<double> OfDraws(const std::vector<double>& of_curves) const;
 
   const Ensemble& ensemble_;
   IntervalConstants intervals_;
@@ -67,8 +71,8 @@ class FactorDraws {
   std::vector<Draw> draws_;
 };
 
-// The curve of a draw with the value `at_cores`, once it has learnt from a run with `seen_loss`, which is -ln of what
-// the run has measured.
-double CurveAfter(double at_cores, const FactorDraws::Learning& learning, double seen_loss);
+// The loss of the curve of a draw, `at_cores` until then, once it has learnt from a run with `seen_loss`, which is -ln
+// of what the run has measured.
+double LossAfter(double at_cores, const FactorDraws::Learning& learning, double seen_loss);
 
 }  // namespace farscale

@@ -189,10 +189,10 @@ TEST(FactorDraws, WhatARunShowsIsDriftOrScatter) {
   const double value = std::exp(-0.2), outcome = std::exp(-0.3);
   const Ensemble ensemble = Constants({{value, 1, 0.036}}, 1.0);
   const FactorDraws draws(ensemble, kIntervals, 1);
-  const double expected = std::exp(-0.4 * std::pow(1.5, 0.002704 / (0.002704 + 0.000081)));
-  EXPECT_NEAR(CurveAfter(std::exp(-0.4), draws.LearningAt(0, value, 256), -std::log(outcome)), expected, 1e-9);
-  EXPECT_NEAR(CurveAfter(std::exp(-0.4), draws.LearningAt(0, value, 64), -std::log(outcome)), std::exp(-0.4), 1e-12);
-  EXPECT_EQ(CurveAfter(0.7, draws.LearningAt(0, value, 256), 0), 0.7);
+  const double expected = 0.4 * std::pow(1.5, 0.002704 / (0.002704 + 0.000081));
+  EXPECT_NEAR(LossAfter(0.4, draws.LearningAt(0, value, 256), -std::log(outcome)), expected, 1e-9);
+  EXPECT_NEAR(LossAfter(0.4, draws.LearningAt(0, value, 64), -std::log(outcome)), 0.4, 1e-12);
+  EXPECT_EQ(LossAfter(0.7, draws.LearningAt(0, value, 256), 0), 0.7);
 }
 
 // After a run at 64 cores or less nothing is new but what was chosen; after one at the target, no drift is left.
@@ -202,12 +202,17 @@ TEST(FactorDraws, AfterARunTakesCurvesAndLeavesTheNoise) {
   const std::vector<double> before = draws.At(1024), curves = draws.CurvesAt(1024);
   std::vector<std::size_t> itself(kFactorDraws);
   std::iota(itself.begin(), itself.end(), 0);
-  EXPECT_EQ(draws.AfterRun(curves, itself, 1024, 64), before);
-  EXPECT_LT(Deviation(draws.AfterRun(curves, itself, 1024, 1024)), Deviation(before));
+  const auto after_run = [&](const std::vector<double>& losses, const std::vector<std::size_t>& chosen, double run) {
+    std::vector<double> values = draws.AfterRun(losses, chosen, 1024, run);
+    for (double& value : values) value = std::exp(-value);
+    return values;
+  };
+  EXPECT_EQ(after_run(draws.LossesAt(1024), itself, 64), before);
+  EXPECT_LT(Deviation(after_run(draws.LossesAt(1024), itself, 1024)), Deviation(before));
 
   const auto high = static_cast<std::size_t>(std::find(curves.begin(), curves.end(), 0.9) - curves.begin());
   const std::vector<double> after =
-      draws.AfterRun(std::vector<double>(kFactorDraws, 0.9), std::vector<std::size_t>(kFactorDraws, high), 1024, 64);
+      after_run(std::vector<double>(kFactorDraws, -std::log(0.9)), std::vector<std::size_t>(kFactorDraws, high), 64);
   EXPECT_GT(Deviation(after), 0);  // every draw has its own noise still
   for (std::size_t i = 0; i < kFactorDraws; ++i) {
     if (curves[i] == 0.9) {

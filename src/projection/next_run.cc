@@ -10,11 +10,12 @@ namespace {
 constexpr std::size_t kAssumedOutcomes = 12;  // of a run; chosen, to bound the time
 constexpr std::size_t kMostChoices = 6;       // chosen: as many as reports list
 
+// Of the middle 80 % of what has these logarithms.
 double WidthOf(std::vector<double> draws) {
   const auto at = [&](double share) {
     const auto place = draws.begin() + static_cast<std::ptrdiff_t>(share * static_cast<double>(draws.size() - 1));
     std::nth_element(draws.begin(), place, draws.end());
-    return *place;
+    return std::exp(*place);
   };
   return at(0.9) - at(0.1);
 }
@@ -69,18 +70,18 @@ class RunOfFactor {
     return chosen;
   }
 
-  // The curves of the chosen draws at the target, where all draws have the curves `at_target`, after the same.
-  std::vector<double> CurvesAfter(std::size_t drawn, const std::vector<std::size_t>& chosen,
+  // The losses of the chosen draws at the target, where all draws have the losses `at_target`, after the same.
+  std::vector<double> LossesAfter(std::size_t drawn, const std::vector<std::size_t>& chosen,
                                   const std::vector<double>& at_target) const {
     const double seen_loss = -std::log(outcomes_[drawn]);
-    std::vector<double> curves;
-    curves.reserve(chosen.size());
+    std::vector<double> losses;
+    losses.reserve(chosen.size());
     std::size_t last = learning_.size();
     for (const std::size_t i : chosen) {
-      curves.push_back(i == last ? curves.back() : CurveAfter(at_target[i], learning_[i], seen_loss));
+      losses.push_back(i == last ? losses.back() : LossAfter(at_target[i], learning_[i], seen_loss));
       last = i;
     }
-    return curves;
+    return losses;
   }
 
  private:
@@ -92,7 +93,7 @@ class RunOfFactor {
 class RunRanking {
  public:
   RunRanking(const std::vector<const FactorDraws*>& factors, double target) : factors_(factors), target_(target) {
-    for (const FactorDraws* factor : factors) at_target_.push_back(factor->CurvesAt(target));
+    for (const FactorDraws* factor : factors) at_target_.push_back(factor->LossesAt(target));
   }
 
   double WidthAfter(double cores) const {
@@ -101,14 +102,14 @@ class RunRanking {
     double sum = 0;
     for (std::size_t k = 0; k < kAssumedOutcomes; ++k) {
       const std::size_t drawn = k * kFactorDraws / kAssumedOutcomes;  // draws are in no order
-      std::vector<double> product(kFactorDraws, 1.0);
+      std::vector<double> logarithms(kFactorDraws, 0.0);
       for (std::size_t f = 0; f < factors_.size(); ++f) {
         const std::vector<std::size_t> chosen = runs[f].Agreeing(drawn);
         const std::vector<double> after =
-            factors_[f]->AfterRun(runs[f].CurvesAfter(drawn, chosen, at_target_[f]), chosen, target_, cores);
-        for (std::size_t i = 0; i < kFactorDraws; ++i) product[i] *= after[i];
+            factors_[f]->AfterRun(runs[f].LossesAfter(drawn, chosen, at_target_[f]), chosen, target_, cores);
+        for (std::size_t i = 0; i < kFactorDraws; ++i) logarithms[i] -= after[i];
       }
-      sum += WidthOf(std::move(product));
+      sum += WidthOf(std::move(logarithms));
     }
     return sum / kAssumedOutcomes;
   }
@@ -116,7 +117,7 @@ class RunRanking {
  private:
   const std::vector<const FactorDraws*>& factors_;
   const double target_;
-  std::vector<std::vector<double>> at_target_;  // one a factor
+  std::vector<std::vector<double>> at_target_;  // losses, one list a factor
 };
 
 }  // namespace
