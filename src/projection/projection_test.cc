@@ -13,6 +13,7 @@
 #include "results/factor_table_files.h"
 #include "projection/factor_parts.h"
 #include "projection/load_balance_by_loads.h"
+#include "projection/targets_only.h"
 #include "results/projection_files.h"
 #include "results/fields.h"
 #include "support/models.h"
@@ -158,6 +159,19 @@ TEST_F(ProjectionTest, IntervalsAreNestedAndWithinTheLimits) {
       EXPECT_LE(value.interval80->high, value.interval95->high);
       EXPECT_LE(value.interval95->high, 1);
     }
+  }
+}
+
+// With all models, where intervals and weights take part.
+TEST_F(ProjectionTest, TargetsAloneAreTheSame) {
+  options_.models = {};
+  const PhaseProjection all = Project(table_, test::AllModels(), options_).front();
+  const PhaseProjection alone = ProjectTargets(table_, test::AllModels(), options_).front();
+  ASSERT_EQ(alone.factors.size(), all.factors.size());
+  for (std::size_t i = 0; i < all.factors.size(); ++i) {
+    EXPECT_EQ(alone.factors[i].factor, all.factors[i].factor);
+    EXPECT_EQ(alone.factors[i].fit, all.factors[i].fit);
+    EXPECT_EQ(alone.factors[i].targets, all.factors[i].targets);
   }
 }
 
