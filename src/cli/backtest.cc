@@ -9,6 +9,7 @@
 #include "cli/table_options.h"
 #include "results/projection_files.h"
 #include "projection/backtest_errors.h"
+#include "projection/observed_projection.h"
 #include "report/backtest.h"
 #include "study/resources.h"
 #include "study/study.h"
@@ -72,7 +73,7 @@ int RunBacktest(const BacktestCommand& command, const Common& common) {
   BacktestOptions options{ProjectionOptionsOf(command.table), {command.train_max.begin(), command.train_max.end()}, 0};
   const FactorTable table = ReadTable(command.table);
   const ModelLibrary library = LoadModels(command.table.model_files);
-  const BacktestResult result = Backtest(table, library, options);
+  const BacktestResult result = Backtest(table, library, options, messages.Progress());
   messages.Findings("", table.findings);
   messages.Findings("", result.findings);
   if (result.rows.empty()) FailWithoutRows(command, result);
@@ -80,7 +81,7 @@ int RunBacktest(const BacktestCommand& command, const Common& common) {
   std::vector<BacktestRow> others;
   if (!command.against.empty()) {
     options.projection.models = {ParseModelChoice(command.against, "--against"), {}, {}};
-    others = Backtest(table, library, options).rows;
+    others = Backtest(table, library, options, messages.Progress()).rows;
   }
   const auto comparison_of = [&](const std::vector<BacktestRow>& rows) -> std::optional<BacktestComparison> {
     if (command.against.empty()) return std::nullopt;

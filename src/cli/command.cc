@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
@@ -150,15 +151,36 @@ void Messages::FindingsOf(const FactorTable& table, const std::vector<RunRecord>
   for (const RunRecord& run : runs) Findings(run.path, run.findings);
 }
 
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+// "about 12 s left", as the steps so far suggest; empty while nothing suggests anything, and when it is not worth a
+// word.
+std::string TimeLeft(Clock::duration elapsed, std::size_t done, std::size_t total) {
+  const double seconds = std::chrono::duration<double>(elapsed).count();
+  if (done == 0 || seconds < 1) return "";
+  const double left = seconds * static_cast<double>(total - done) / static_cast<double>(done);
+  if (left < 1) return "";
+  return left < 100 ? fmt::format(", about {:.0f} s left", left) : fmt::format(", about {:.0f} min left", left / 60);
+}
+
+}  // namespace
+
 ProgressSink Messages::Progress() const {
   const bool terminal = isatty(STDERR_FILENO) != 0;
-  return [this, terminal](std::size_t done, std::size_t total, const std::string& run) {
+  auto begin = std::make_shared<Clock::time_point>(Clock::now());
+  return [this, terminal, begin](std::size_t done, std::size_t total, const std::string& what) {
     if (common_.quiet) return;
+    if (done == 0) *begin = Clock::now();
     if (common_.verbose) {
-      PrintLine(stderr, fmt::format("[{}/{}] {}", done, total, run));
+      if (done > 0 && !what.empty()) PrintLine(stderr, fmt::format("[{}/{}] {}", done, total, what));
     } else if (terminal) {
-      fmt::print(stderr, "\r\033[K[{}/{}] {}", done, total, run);
-      if (done == total) fmt::print(stderr, "\r\033[K");
+      const std::string line =
+          fmt::format("[{}/{}] {}{}", done, total, what, TimeLeft(Clock::now() - *begin, done, total));
+      fmt::print(stderr, "\r\033[K");
+      // The last column stays free, or the line would wrap.
+      if (done < total) fmt::print(stderr, "{}", Shorten(line, TerminalColumns(STDERR_FILENO) - 1));
       std::fflush(stderr);
     }
   };

@@ -91,7 +91,7 @@ class Messages {
   void Findings(const std::string& where, const std::vector<Finding>& findings) const;
   void FindingsOf(const FactorTable& table, const std::vector<RunRecord>& runs) const;
   void FindingsOf(const Results& results) const { FindingsOf(results.table, results.runs); }
-  // A line that overwrites itself, when stderr is a terminal.
+  // A line that overwrites itself, when stderr is a terminal: what is done, how far, and how long still.
   ProgressSink Progress() const;
 
  private:

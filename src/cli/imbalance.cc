@@ -6,6 +6,7 @@
 
 #include "base/files.h"
 #include "cli/command.h"
+#include "projection/observed_projection.h"
 #include "report/imbalance/pages.h"
 #include "report/loss_growth.h"
 #include "report/losses_section.h"
@@ -103,7 +104,7 @@ int Imbalance(const ImbalanceOptions& options, const Common& common) {
   for (const LossRecord& losses : measured.losses) messages.Findings(losses.trace, losses.findings);
   const ModelLibrary library = LoadModels(study.model_files);
   Losses losses{TitleOf(study, measured), measured.losses, {}, {}, {}, WarningsOf(measured)};
-  const std::vector<PhaseProjection> factors = Project(measured.table, library, study.projection);
+  const std::vector<PhaseProjection> factors = Project(measured.table, library, study.projection, messages.Progress());
   losses.projected = ProjectLosses(losses.records, factors, library, study.projection);
   if (losses.records.size() > study.phases.size()) {
     losses.growth = DescribeGrowth(losses.projected, factors, templates.partials);

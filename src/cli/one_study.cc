@@ -111,7 +111,10 @@ StudyRun RunOneStudy(const StudyToRun& study, const std::string& folder, const R
     throw Error(ErrorKind::kUsage, study.name, why, "run those of either kind by themselves");
   }
   StudyRun run;
-  run.files = Write(outcome.results, templates, parsed);
+  {
+    const ProgressStep step(messages.Progress(), "writing the report");
+    run.files = Write(outcome.results, templates, parsed);
+  }
   if (study.draft) run.files.push_back(WriteDraft(study, outcome.results));
   run.results = std::move(outcome.results);
   if (is_allocation && !run.results.table.rows.empty()) {

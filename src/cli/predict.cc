@@ -5,6 +5,7 @@
 #include "base/text.h"
 #include "cli/command.h"
 #include "cli/table_options.h"
+#include "projection/observed_projection.h"
 #include "results/projection_files.h"
 #include "report/factor_text.h"
 #include "report/report.h"
@@ -79,7 +80,7 @@ int Predict(const PredictOptions& options, const Common& common) {
   FactorTable table = ReadTable(options.table);
   const ProjectionOptions projection_options = ProjectionOptionsOf(options);
   const ModelLibrary library = LoadModels(options.table.model_files);
-  const std::vector<PhaseProjection> projections = Project(table, library, projection_options);
+  const std::vector<PhaseProjection> projections = Project(table, library, projection_options, messages.Progress());
   for (const Finding& finding : FindUnusedModels(projection_options.models, projections)) {
     table.findings.push_back(finding);
   }
@@ -88,7 +89,7 @@ int Predict(const PredictOptions& options, const Common& common) {
   if (!options.report.empty()) {
     Results results = ResultsOfTable(table, projections, input == "-" ? "table" : input.stem().string());
     results.models = Describe(projection_options.models);
-    results.backtest = BacktestForReport(table, library, projection_options);
+    results.backtest = BacktestForReport(table, library, projection_options, messages.Progress());
     written = WriteReport(results, LoadTemplates(), options.report,
                           {ReportFormat::kHtml, ReportFormat::kMarkdown, ReportFormat::kJson, ReportFormat::kCsv});
   }

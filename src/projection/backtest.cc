@@ -7,6 +7,7 @@
 
 #include "base/parallel.h"
 #include "base/text.h"
+#include "projection/observed_projection.h"
 #include "projection/targets_only.h"
 
 namespace farscale {
@@ -170,7 +171,8 @@ void Append(std::vector<SplitOutcome>& outcomes, std::size_t first, std::size_t 
 
 }  // namespace
 
-BacktestResult Backtest(const FactorTable& table, const ModelLibrary& library, const BacktestOptions& options) {
+BacktestResult Backtest(const FactorTable& table, const ModelLibrary& library, const BacktestOptions& options,
+                        const ProgressSink& progress) {
   const std::vector<PhaseRuns> phases = RunsOf(table);
   const std::set<double> train_max(options.train_max.begin(), options.train_max.end());
   BacktestResult result;
@@ -183,8 +185,11 @@ BacktestResult Backtest(const FactorTable& table, const ModelLibrary& library, c
     }
   }
   std::vector<SplitOutcome> outcomes(splits.size());
-  ParallelFor(splits.size(),
-              [&](std::size_t i) { outcomes[i] = Predict(splits[i], table, library, options.projection); });
+  ProgressCount count(progress, splits.size(), "predicting larger runs from smaller ones");
+  ParallelFor(splits.size(), [&](std::size_t i) {
+    outcomes[i] = Predict(splits[i], table, library, options.projection);
+    count.Done("predicted larger runs of " + splits[i].runs->phase.Text());
+  });
   for (std::size_t first = 0, end = 0; first < splits.size(); first = end) {
     while (end < splits.size() && splits[end].runs == splits[first].runs) ++end;
     Append(outcomes, first, end, result);
@@ -196,9 +201,18 @@ BacktestResult Backtest(const FactorTable& table, const ModelLibrary& library, c
   return result;
 }
 
+BacktestResult Backtest(const FactorTable& table, const ModelLibrary& library, const BacktestOptions& options) {
+  return Backtest(table, library, options, {});
+}
+
 std::vector<BacktestRow> BacktestForReport(const FactorTable& table, const ModelLibrary& library,
                                            const ProjectionOptions& options) {
-  return Backtest(table, library, {options, {}, kSplitsOfReports}).rows;
+  return BacktestForReport(table, library, options, {});
+}
+
+std::vector<BacktestRow> BacktestForReport(const FactorTable& table, const ModelLibrary& library,
+                                           const ProjectionOptions& options, const ProgressSink& progress) {
+  return Backtest(table, library, {options, {}, kSplitsOfReports}, progress).rows;
 }
 
 std::vector<std::string> DescribeGaps(const BacktestResult& result) {

@@ -11,6 +11,7 @@
 #include "base/error.h"
 #include "base/parallel.h"
 #include "models/ensemble.h"
+#include "projection/observed_projection.h"
 #include "projection/intervals.h"
 #include "projection/factor_draws.h"
 #include "projection/factor_parts.h"
@@ -552,19 +553,22 @@ std::vector<double> DefaultTargets(double largest_fitted) {
 namespace {
 
 std::vector<PhaseProjection> ProjectAll(const FactorTable& table, const ModelLibrary& library,
-                                        const ProjectionOptions& options, Extent extent) {
+                                        const ProjectionOptions& options, Extent extent, const ProgressSink& progress) {
   RequireModels(options.models, library);
   std::vector<std::pair<std::string, PhaseId>> keys;
   for (const std::string& series : table.Series()) {
     for (const PhaseId& phase : table.Phases(series)) keys.emplace_back(series, phase);
   }
   std::vector<PhaseProjection> projections(keys.size());
+  ProgressCount count(progress, keys.size(), "fitting models");
   ParallelFor(keys.size(), [&](std::size_t i) {
     PhaseProjection& projection = projections[i];
     projection = PhaseProjector(table, library, options, keys[i].first, keys[i].second, extent).Run();
-    if (extent == Extent::kTargets) return;
-    projection.key_results = FindKeyResults(projection, table, options.key_results);
-    AddCosts(projection, table);
+    if (extent == Extent::kAll) {
+      projection.key_results = FindKeyResults(projection, table, options.key_results);
+      AddCosts(projection, table);
+    }
+    count.Done("fitted " + keys[i].second.Text());
   });
   return projections;
 }
@@ -573,12 +577,17 @@ std::vector<PhaseProjection> ProjectAll(const FactorTable& table, const ModelLib
 
 std::vector<PhaseProjection> Project(const FactorTable& table, const ModelLibrary& library,
                                      const ProjectionOptions& options) {
-  return ProjectAll(table, library, options, Extent::kAll);
+  return ProjectAll(table, library, options, Extent::kAll, {});
+}
+
+std::vector<PhaseProjection> Project(const FactorTable& table, const ModelLibrary& library,
+                                     const ProjectionOptions& options, const ProgressSink& progress) {
+  return ProjectAll(table, library, options, Extent::kAll, progress);
 }
 
 std::vector<PhaseProjection> ProjectTargets(const FactorTable& table, const ModelLibrary& library,
                                             const ProjectionOptions& options) {
-  return ProjectAll(table, library, options, Extent::kTargets);
+  return ProjectAll(table, library, options, Extent::kTargets, {});
 }
 
 }  // namespace farscale

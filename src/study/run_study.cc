@@ -16,6 +16,7 @@
 #include "base/parallel.h"
 #include "base/text.h"
 #include "factors/scaling.h"
+#include "projection/observed_projection.h"
 #include "results/reported_losses.h"
 #include "stats/sample_quantiles.h"
 #include "study/anomalies.h"
@@ -125,6 +126,7 @@ class StudyRuns {
         is_done_(runs_.size()) {}
 
   std::vector<AnalysedRun> Measure() {
+    if (progress_) progress_(0, runs_.size(), "reading traces");
     FindShapes();
     ParallelFor(runs_.size(), [&](std::size_t i) {
       if (is_done_[i] == 0) MeasureOne(i, false);
@@ -346,7 +348,7 @@ void ProjectVariant(const Study& study, const ModelLibrary& library, bool grows,
     AddObstacles(growth.obstacles, results.table);
     options.grown = std::move(growth.phases);
   }
-  variant.projections = Project(variant.table, library, options);
+  variant.projections = Project(variant.table, library, options, progress);
 }
 
 }  // namespace
@@ -418,6 +420,7 @@ StudyOutcome RunStudy(const Study& study, const ModelLibrary& library, const Pro
   std::vector<Scenario> replayed = scenarios;
   std::string problem;
   try {
+    const ProgressStep step(replayed.empty() ? ProgressSink() : progress, "calibrating a network to the runs");
     CalibrateScenarios(study, replayed);
   } catch (const Error& error) {  // what can be measured stands without
     problem = error.what();
@@ -442,10 +445,11 @@ StudyOutcome RunStudy(const Study& study, const ModelLibrary& library, const Pro
     options.grown = std::move(growth.phases);
     if (growth.results) AddGrownRuns(study, *std::move(growth.results), progress, results);
   }
-  results.projections = Project(results.table, library, options);
-  results.backtest = BacktestForReport(results.table, library, options);
+  results.projections = Project(results.table, library, options, progress);
+  results.backtest = BacktestForReport(results.table, library, options, progress);
   results.losses = LossesForReport(measured.losses);
   if (measured.losses.size() > results.losses.size()) {
+    const ProgressStep step(progress, "fitting losses");
     results.loss_projections =
         LossProjectionsForReport(ProjectLosses(measured.losses, results.projections, library, study.projection));
   }

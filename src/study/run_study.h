@@ -2,12 +2,12 @@
 #pragma once
 
 #include <cstddef>
-#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "base/error.h"
+#include "base/progress.h"
 #include "models/scaling_model.h"
 #include "results/results.h"
 #include "study/measure_run.h"
@@ -15,9 +15,6 @@
 #include "study/study.h"
 
 namespace farscale {
-
-// Called after every run, from any thread but never twice at once: how many of how many are through, and which.
-using ProgressSink = std::function<void(std::size_t done, std::size_t total, const std::string& run)>;
 
 struct MeasuredRuns {
   std::vector<RunRecord> runs;  // in the order of cores and repeats, failed ones last
