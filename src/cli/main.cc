@@ -13,6 +13,7 @@
 #include "base/version.h"
 #include "cli/command.h"
 #include "cli/launch.h"
+#include "cli/usage.h"
 
 namespace farscale {
 namespace {
@@ -25,7 +26,8 @@ constexpr const char* kDescription =
 constexpr const char* kFooter =
     "Examples:\n"
     "  farscale inspect traces/8/traces.otf2           what is in a trace\n"
-    "  farscale run study.toml                         the main job: report with projections\n"
+    "  farscale run traces/*/traces.otf2               the main job: report with projections\n"
+    "  farscale run study.toml                         the same, with phases and targets that you choose\n"
     "  farscale factors study.toml -o factors.csv      stop after the factor table\n"
     "  farscale predict factors.csv --targets 1024     fit and extrapolate a factor table\n"
     "  farscale backtest factors.csv                   predict the larger runs from the smaller ones\n"
@@ -87,17 +89,20 @@ int Main(int argc, char** argv) {
         AddSchemaCommand}) {
     add(line);
   }
+  CLI::App* help = app.add_subcommand("help", "Show the help of a command: farscale help run");
+  help->allow_extras();
+  help->callback([] { throw CLI::CallForHelp(); });  // behind a common option
   AddFooters(app);
   std::vector<std::string> arguments(argv + 1, argv + argc);
   const bool is_repetition = IsRepetition(arguments);
   common.program = TakeProgram(arguments);
-  std::reverse(arguments.begin(), arguments.end());  // as the library takes them
+  arguments = WithHelpAsOption(std::move(arguments));
   try {
-    app.parse(arguments);
+    app.parse(std::vector<std::string>(arguments.rbegin(), arguments.rend()));  // as the library takes them
   } catch (const CLI::ParseError& error) {
     if (error.get_exit_code() == 0) return app.exit(error);  // --help, --version
     if (is_repetition) return EndAfterOthers(static_cast<int>(ErrorKind::kUsage));
-    fmt::print(stderr, "farscale: {}; farscale --help shows how\n", error.what());
+    fmt::print(stderr, "farscale: {}\n", DescribeWrongUsage(app, arguments, error));
     return static_cast<int>(ErrorKind::kUsage);
   }
   const int threads = common.jobs > 0 ? common.jobs : tbb::info::default_concurrency();
