@@ -184,6 +184,10 @@ class Help(CliTest):
 
     def test_wrong_usage(self):
         self.fails(2, "subcommand", )
+        self.fails(2, "no command 'predit'; did you mean 'predict'?", "predit", "x.csv")
+        self.fails(2, "run has no option --outptu; did you mean '--output'?", "run", "x.toml", "--outptu", "y")
+        self.assertEqual(self.run_ok("help", "run").stdout, self.run_ok("run", "--help").stdout)
+        self.assertEqual(self.run_ok("help").stdout, self.run_ok("--help").stdout)
         self.fails(2, "--colour", "run", "x.toml", "--colour")
         self.fails(2, "--rules", "factors", "x", "--rules", "mine")
         self.fails(2, "must end in .json or .csv", "factors", LU_TRACES[0], "-o", "x.txt")
@@ -614,7 +618,10 @@ class Run(CliTest):
 
     def test_width_of_the_terminal_is_respected(self):
         said = on_terminal("run", LU / "study.toml", "-o", "out", "--color", "never", columns=50, cwd=self.folder)
-        said = said.rsplit("\033[K", 1)[-1]  # without progress
+        *progress, said = re.split(r"\r\033\[K", said)
+        self.assertLess(max(map(len, progress)), 50, progress)
+        for step in ("[0/5] reading traces", "fitting models", "predicting larger runs", "fitting losses", "writing the report"):
+            self.assertIn(step, "\n".join(progress))
         self.assertIn("iteration", said)
         self.assertLessEqual(max(map(len, said.splitlines())), 50, said)
 
@@ -830,6 +837,11 @@ class WhatIf(CliTest):
         result = self.run_ok("whatif", *LU_TRACES[1:3], "--phase", "ssor_iter", "--scaling", "strong", "--network",
                              "infiniband-hdr", "--bandwidth", "1,4", "--computation", "1,2", "-o", self.folder / "r")
         self.assertIn("wrote", result.stdout)
+        self.assertRegex(result.stdout, r"computation ×2 helps most: ssor_iter on 8 cores is \d\.\d\d× as fast")
+        said = self.run_ok("whatif", *LU_TRACES[1:3], "--phase", "ssor_iter", "--latency", "1,4").stdout
+        self.assertEqual(said.count("computation as measured"), 1)
+        self.assertEqual(said.count("latency ×4"), 1)
+        self.assertIn("Add -o FOLDER", said)
         results = json.loads((self.folder / "r/results.json").read_text())
         times = [variant["factors"]["rows"][-1]["runtime"] for variant in results["variants"]]
         self.assertEqual(len(times), 4)  # in the order bandwidth, computation

@@ -45,7 +45,7 @@ int Phases(const PhasesOptions& options, const Common& common) {
   const std::string folder = to_file ? std::filesystem::path(options.output).parent_path().string() : "";
   WriteOutput(options.output,
               WriteStudyDraft({options.traces, options.choice.application, folder.empty() ? "." : folder}, found));
-  if (to_file && !common.quiet) fmt::print("wrote {}\n", options.output);
+  if (to_file && !common.quiet) fmt::print("wrote {0}\nNext: farscale run {0}\n", options.output);
   return 0;
 }
 

@@ -8,12 +8,13 @@
 #include <thread>
 
 #include "cli/command.h"
+#include "base/terminal.h"
 #include "base/text.h"
 #include "base/version.h"
 #include "collect/measured_run.h"
 #include "collect/measured_run_output.h"
 #include "collect/page_file.h"
-#include "pages/text_table.h"
+#include "pages/fitted_table.h"
 
 namespace farscale {
 namespace {
@@ -71,7 +72,7 @@ void Print(const WatchOptions& options) {
   std::vector<std::vector<std::string>> cells = {
       {"program", "ranks here", "elapsed", "parallel", "balance", "communic.", "calls/ms"}};
   for (const auto& [job, pages] : jobs) AddRows(collect::Summarize(pages), cells);
-  fmt::print("{}", FormatTable(cells));
+  fmt::print("{}", FormatTableWithin(std::move(cells), TerminalColumns(STDOUT_FILENO), 4));
 }
 
 int Watch(const WatchOptions& options, const Common&) {

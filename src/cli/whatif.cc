@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <filesystem>
 
 #include "base/files.h"
@@ -7,6 +8,7 @@
 #include "base/text.h"
 #include "cli/command.h"
 #include "cli/table_options.h"
+#include "factors/scaling.h"
 #include "report/comparison.h"
 #include "pages/text_table.h"
 #include "report/report.h"
@@ -17,6 +19,8 @@
 
 namespace farscale {
 namespace {
+
+constexpr double kWorthAWord = 1.01;  // times as fast
 
 struct WhatIfOptions {
   TraceChoice choice;
@@ -109,6 +113,67 @@ void AddMachines(const PhaseKey& key, const FactorTable& compared, const std::ve
   for (const Variant& variant : variants) AddMachine(variant.name, variant.table.Rows(key), rows, is_grown, table);
 }
 
+// The longest phase in its largest measured run, on the machine that makes it fastest.
+struct BestMachine {
+  std::string machine, phase, cores, ratio, before, after;
+  bool is_faster = false;
+  FARSCALE_TAGS(machine, phase, cores, ratio, before, after, is_faster)
+};
+
+// The tags of whatif.txt.mustache.
+struct Conclusion {
+  std::vector<std::string> machines;
+  std::optional<BestMachine> best;
+  bool is_without_report = false;
+  FARSCALE_TAGS(machines, best, is_without_report)
+};
+
+// What a machine is besides what its name says, which the table has: once where several are alike.
+std::vector<std::string> MachinesOf(const std::vector<Variant>& variants) {
+  std::vector<std::string> machines;
+  for (const Variant& variant : variants) {
+    std::string text = variant.description;
+    for (const std::string& part : Split(variant.name, ',')) {
+      const std::string known = ", " + std::string(Trim(part));
+      if (const std::size_t at = text.find(known); at != std::string::npos) text.erase(at, known.size());
+    }
+    if (std::ranges::count(machines, text) == 0) machines.push_back(text);
+  }
+  return machines;
+}
+
+std::optional<BestMachine> BestMachineOf(const Results& results) {
+  const std::vector<std::string> series = results.table.Series();
+  const std::vector<FactorRow> rows =
+      series.empty() ? std::vector<FactorRow>() : LongestPhase(results.table, series[0]);
+  if (rows.empty() || !rows.back().runtime) return std::nullopt;
+  const FactorRow& measured = rows.back();
+  std::optional<BestMachine> best;
+  double shortest = 0;
+  for (const Variant& variant : results.variants) {
+    for (const FactorRow& row : variant.table.Rows(measured.Key())) {
+      const bool is_same_run = row.cores == measured.cores && row.repeat == measured.repeat;
+      if (!is_same_run || !row.runtime || !(*row.runtime > 0) || (best && *row.runtime >= shortest)) continue;
+      shortest = *row.runtime;
+      const double ratio = *measured.runtime / shortest;
+      best = {variant.name,
+              measured.phase.Text(),
+              FormatCores(static_cast<double>(measured.cores)),
+              fmt::format("{:.2f}×", ratio),
+              FormatSeconds(*measured.runtime),
+              FormatSeconds(shortest),
+              ratio > kWorthAWord};
+    }
+  }
+  return best;
+}
+
+void PrintConclusion(const Conclusion& conclusion) {
+  for (const std::string& line : RenderSentences(LoadTemplates().partials, "whatif.txt", ToData(conclusion))) {
+    fmt::print("{}\n", line);
+  }
+}
+
 // Measured runs, then those that nobody has made.
 void PrintComparison(const Results& results, const std::vector<MeasuredRuns>& grown) {
   for (const PhaseKey& key : results.table.Keys()) {
@@ -119,11 +184,11 @@ void PrintComparison(const Results& results, const std::vector<MeasuredRuns>& gr
     }
     fmt::print("Phase {}\n{}", key.phase.Text(), FormatTable(table));
   }
-  for (const Variant& variant : results.variants) fmt::print("{}: {}\n", variant.name, variant.description);
   if (!grown.empty()) {
     fmt::print("Grown: nobody has made these runs; they follow rules learned from those on up to {} cores.\n",
                FormatCores(static_cast<double>(*grown.front().runs.front().grown_from)));
   }
+  PrintConclusion({MachinesOf(results.variants), BestMachineOf(results), true});
 }
 
 // The grown runs on every machine, phase by phase. Where none is named, the network is that of the measured runs.
@@ -163,6 +228,7 @@ int RunWhatIf(const WhatIfOptions& options, const Common& common) {
   messages.FindingsOf(outcome.results);
   if (!options.output.empty()) {
     PrintWritten(WriteReport(outcome.results, LoadTemplates(), options.output, study.formats), common);
+    if (!common.quiet) PrintConclusion({{}, BestMachineOf(outcome.results), false});
   }
   if (options.output.empty()) {
     PrintComparison(outcome.results, options.grow_to.empty() ? std::vector<MeasuredRuns>()
