@@ -16,6 +16,9 @@ inline constexpr Anomaly kGroupNotInEveryRun{"groupNotInEveryRun", Severity::kWa
 inline constexpr Anomaly kProgramNameDiffers{
     "programNameDiffers", Severity::kNote,
     "runs carry different program names but the same regions; they count as one program"};
+inline constexpr Anomaly kMeasuredOtherProgram{
+    "measuredOtherProgram", Severity::kWarning,
+    "a run measured without a trace names another program than the other runs"};
 inline constexpr Anomaly kScenarioNotPossible{
     "scenarioNotPossible", Severity::kWarning,
     "replays on other machines are missing, since the runs lack what they need"};

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <nlohmann/json.hpp>
 
 #include "base/files.h"
 #include "base/sha256.h"
@@ -30,6 +31,13 @@ PhaseNotFound NotFound(const PhaseSpec& spec, const std::string& path, const std
               (name.empty() ? ": a measured run knows whole runs and whole regions alone" : DidYouMean(name, known))};
 }
 
+// As farscale measure writes it; TALP writes none.
+std::string ProgramOf(const std::string& text) {
+  const nlohmann::json json = nlohmann::json::parse(text, nullptr, false);
+  const auto program = json.is_object() ? json.find("program") : json.end();
+  return json.is_object() && program != json.end() && program->is_string() ? program->get<std::string>() : "";
+}
+
 RunRecord RecordOf(const RunSpec& spec, const FactorTable& table, const std::string& text) {
   RunRecord record;
   record.path = spec.trace;
@@ -38,6 +46,7 @@ RunRecord RecordOf(const RunSpec& spec, const FactorTable& table, const std::str
   Sha256 hash;
   hash.Add(text);
   record.fingerprint = hash.Hex();
+  record.program = ProgramOf(text);
   record.bytes = text.size();
   const auto whole = std::ranges::find(table.rows, PhaseId(kWhole), &FactorRow::phase);
   const FactorRow& row = whole == table.rows.end() ? table.rows.front() : *whole;

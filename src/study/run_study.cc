@@ -49,11 +49,17 @@ std::string PlainName(const std::string& program) {
   return plain;
 }
 
+void AddOtherName(const Anomaly& anomaly, AnalysedRun& run, const AnalysedRun& first) {
+  Diagnostics diagnostics;
+  diagnostics.Add(anomaly, 1, fmt::format("'{}' and '{}'", run.record.program, first.record.program));
+  for (const Finding& finding : diagnostics.findings()) run.record.findings.push_back(finding);
+}
+
 // Programs are distinguished by their regions, or by the recorded name where there are none.
 void RequireOneProgram(std::vector<AnalysedRun>& runs) {
   AnalysedRun* first = nullptr;
   for (AnalysedRun& run : runs) {
-    if (run.error || run.is_measured) continue;  // measured runs do not name their program
+    if (run.error || run.is_measured) continue;  // those need not have regions
     if (first == nullptr) {
       first = &run;
       continue;
@@ -70,11 +76,13 @@ void RequireOneProgram(std::vector<AnalysedRun>& runs) {
                       first->record.program.empty() ? "a different program" : "'" + first->record.program + "'"),
           "the runs of a study must be of one program; make a study for each");
     }
-    if (!same_name) {
-      Diagnostics diagnostics;
-      diagnostics.Add(anomaly::kProgramNameDiffers, 1,
-                      fmt::format("'{}' and '{}'", run.record.program, first->record.program));
-      for (const Finding& finding : diagnostics.findings()) run.record.findings.push_back(finding);
+    if (!same_name) AddOtherName(anomaly::kProgramNameDiffers, run, *first);
+  }
+  for (AnalysedRun& run : runs) {
+    if (run.error || !run.is_measured || run.record.program.empty()) continue;
+    if (first == nullptr) first = &run;
+    if (PlainName(run.record.program) != PlainName(first->record.program)) {
+      AddOtherName(anomaly::kMeasuredOtherProgram, run, *first);
     }
   }
 }
