@@ -17,7 +17,7 @@ struct GateOptions {
   std::vector<std::string> results;
   std::string rules = "default";
   std::string baseline;
-  std::string json, junit, markdown, badge, openmetrics;
+  std::string json, junit, markdown, link, badge, openmetrics;
   std::string annotations, annotations_file = "-";
   TableOptions table;  // its models and scaling
   std::vector<std::int64_t> targets;
@@ -44,7 +44,7 @@ std::vector<GateOutput> OutputsOf(const GateOptions& options, const GateReport& 
   };
   add(options.json, WriteGateJson(report));
   add(options.junit, WriteGateJunit(report));
-  add(options.markdown, WriteGateMarkdown(report));
+  add(options.markdown, WriteGateMarkdown(report, options.link));
   add(options.badge, WriteGateBadge(report));
   add(options.openmetrics, WriteOpenMetrics(report, table));
   if (options.annotations == "github") add(options.annotations_file, WriteGithubAnnotations(report));
@@ -128,6 +128,7 @@ void AddGateCommand(CommandLine& line) {
   command->add_option("--json", options.json, "File for the verdicts as JSON");
   command->add_option("--junit", options.junit, "File for the verdicts as JUnit XML");
   command->add_option("--markdown", options.markdown, "File for the verdicts as Markdown, for a pull request");
+  command->add_option("--link", options.link, "Address of the verdicts and the history, for the Markdown");
   command->add_option("--badge", options.badge, "File for a badge (SVG)");
   command->add_option("--openmetrics", options.openmetrics, "File for factors and verdicts as OpenMetrics text");
   command->add_option("--annotations", options.annotations, "Mark rules in the CI server: github or gitlab")

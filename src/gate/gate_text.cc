@@ -1,6 +1,7 @@
 // Verdicts as text: a table for the terminal, Markdown for a pull request, and a badge.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 
 #include "base/format.h"
@@ -17,6 +18,8 @@ namespace {
 // About the width of a letter of Verdana, at 11 pixels; chosen: text in badges is stretched to it.
 constexpr double kBadgeLetter = 6.7;
 constexpr int kBadgeHeight = 20;
+constexpr std::size_t kOthersNamed = 3;  // in a comment, beside the worst; chosen: all of it fits 15 lines
+constexpr double kLeastRange = 0.03;     // of a sparkline, relative; chosen: noise must not fill it
 
 // How outputs show a verdict.
 struct VerdictStyle {
@@ -69,16 +72,76 @@ std::string Cell(const std::string& text) {
   return cell;
 }
 
-std::string Row(const Judgement& judgement) {
-  const JudgementCells cells = CellsOf(judgement);
-  return fmt::format("| {} | {} | {} | {} | {} | {} | {} | {} | {} |\n", StyleOf(judgement.verdict).mark,
-                     Cell(cells.phase), cells.factor, cells.cores, cells.baseline, cells.value, cells.change,
-                     Cell(cells.bound), judgement.blame ? NameOf(*judgement.blame) : "");
+// What ends a link in Markdown, escaped as in URLs.
+std::string LinkTarget(const std::string& link) {
+  std::string target;
+  for (const char c : link) {
+    const bool ends =
+        static_cast<unsigned char>(c) <= ' ' || std::string_view("<>\\").find(c) != std::string_view::npos;
+    target += ends ? fmt::format("%{:02X}", static_cast<unsigned char>(c)) : std::string(1, c);
+  }
+  return target;
 }
 
-constexpr const char* kHead =
-    "| Verdict | Phase | Factor | Cores | Baseline | Value | Change | Allowed | To blame |\n"
-    "|---|---|---|---:|---:|---:|---:|---:|---|\n";
+// Eighths of a block, from the smallest to the largest; what changes by less than a bound allows stays below it.
+std::string Sparkline(const Judgement& judgement) {
+  static constexpr const char* kBlocks[] = {"▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"};
+  const auto [low, high] = std::minmax_element(judgement.course.begin(), judgement.course.end());
+  const bool is_change = judgement.check == Judgement::Check::kChange;
+  const double range = std::max(*high - *low, *high * (is_change && judgement.bound ? *judgement.bound : kLeastRange));
+  std::string line;
+  for (const double value : judgement.course) {
+    line += kBlocks[static_cast<std::size_t>(std::round(7 * (range > 0 ? (value - *low) / range : 0)))];
+  }
+  return line;
+}
+
+// How much a judgement matters among those of the same verdict: how far the value is from where it should be.
+double Distance(const Judgement& judgement) {
+  const std::optional<double>& from = judgement.before ? judgement.before : judgement.bound;
+  const bool is_known = judgement.value && from && *judgement.value > 0 && *from > 0;
+  return is_known ? std::fabs(std::log(*judgement.value / *from)) : 0;
+}
+
+// What did not pass, the worst first.
+std::vector<const Judgement*> WorstFirst(const GateReport& report) {
+  std::vector<const Judgement*> open;
+  for (const Judgement& judgement : report.judgements) {
+    if (judgement.verdict != Verdict::kPass) open.push_back(&judgement);
+  }
+  const auto rank = [](const Judgement* judgement) {
+    return judgement->verdict == Verdict::kFail ? 0 : judgement->verdict == Verdict::kUndecided ? 1 : 2;
+  };
+  std::ranges::stable_sort(open, [&](const Judgement* a, const Judgement* b) {
+    return rank(a) != rank(b) ? rank(a) < rank(b) : Distance(*a) > Distance(*b);
+  });
+  return open;
+}
+
+// The one to blame, and the course of its values.
+std::string WorstInMarkdown(const Judgement& worst) {
+  const JudgementCells cells = CellsOf(worst);
+  std::string text = "**" + (cells.phase == "-" ? std::string("Whole run") : Cell(cells.phase));
+  if (worst.blame) text += ", " + NameOf(*worst.blame);
+  text += ":** " + Cell(worst.sentence) + "\n\n";
+  if (worst.course.size() < 2) return text;
+  return text + fmt::format("`{}` {} of the last {} commits, the newest on the right\n\n", Sparkline(worst),
+                            cells.factor, worst.course.size());
+}
+
+// "2 more did not pass: ❌ solve timePerIteration +5.2 %, …".
+std::string OthersInMarkdown(const std::vector<const Judgement*>& open) {
+  if (open.size() < 2) return "";
+  std::vector<std::string> names;
+  for (std::size_t i = 1; i < std::min(open.size(), 1 + kOthersNamed); ++i) {
+    const JudgementCells cells = CellsOf(*open[i]);
+    const std::string change = cells.change == "-" ? "" : " " + cells.change;
+    names.push_back(
+        fmt::format("{}: {} {}{}", StyleOf(open[i]->verdict).mark, Cell(cells.phase), cells.factor, change));
+  }
+  if (open.size() > 1 + kOthersNamed) names.push_back(fmt::format("{} others", open.size() - 1 - kOthersNamed));
+  return fmt::format("{} more did not pass: ", open.size() - 1) + Join(names, "; ") + "\n\n";
+}
 
 }  // namespace
 
@@ -135,23 +198,21 @@ std::string WriteGateTable(const GateReport& report) {
   return text + SummaryOf(report) + "\n";
 }
 
-std::string WriteGateMarkdown(const GateReport& report) {
+std::string WriteGateMarkdown(const GateReport& report, const std::string& link) {
   // The comment lets a bot find and replace its earlier text.
   std::string text = "<!-- farscale gate -->\n## " + SummaryOf(report) + "\n\n";
-  for (const std::string& doubt : DoubtsOf(report.findings)) text += "**⚠️ " + Cell(doubt) + "**\n\n";
-  std::string open, passed, sentences;
-  for (const Judgement& judgement : report.judgements) {
-    (judgement.verdict == Verdict::kPass ? passed : open) += Row(judgement);
-    if (HasSentence(judgement)) sentences += "- " + Cell(judgement.sentence) + "\n";
-  }
-  if (!open.empty()) text += kHead + open + "\n";
-  if (!sentences.empty()) text += sentences + "\n";
-  if (!passed.empty()) {
-    text += fmt::format("<details><summary>{} passed</summary>\n\n{}{}\n</details>\n\n", report.Count(Verdict::kPass),
-                        kHead, passed);
-  }
-  return text + fmt::format("Results: {}. Rules: {}. Baseline: {}.\n", Cell(report.results), Cell(report.rules),
-                            report.baseline.empty() ? "none" : Cell(report.baseline));
+  std::vector<std::string> doubts = DoubtsOf(report.findings);
+  if (!doubts.empty()) text += "**⚠️ " + Cell(Join(doubts, "; ")) + "**\n\n";
+  const std::vector<const Judgement*> open = WorstFirst(report);
+  if (!open.empty()) text += WorstInMarkdown(*open.front()) + OthersInMarkdown(open);
+  const auto superlinear = std::ranges::find_if(report.judgements, [&](const Judgement& judgement) {
+    return !judgement.superlinear.empty() && (open.empty() || &judgement != open.front());
+  });
+  if (superlinear != report.judgements.end()) text += Cell(superlinear->superlinear) + "\n\n";
+  text += fmt::format("Results: {}. Rules: {}. Baseline: {}.", Cell(report.results), Cell(report.rules),
+                      report.baseline.empty() ? "none" : Cell(report.baseline));
+  if (!link.empty()) text += " [All verdicts and the history](<" + LinkTarget(link) + ">).";
+  return text + "\n";
 }
 
 std::string WriteGateBadge(const GateReport& report) {

@@ -22,7 +22,9 @@ std::string SummaryOf(const GateReport& report);
 std::string WriteGateTable(const GateReport& report);  // for the terminal
 std::string WriteGateJson(const GateReport& report);   // [docs/schema/gate.schema.json]
 nlohmann::ordered_json GateSchema();
-std::string WriteGateMarkdown(const GateReport& report);       // for a pull request
+// For a pull request, at most 15 lines: the verdict, the worst of what did not pass with its cause and the course of
+// its values, and a link to where the rest stands; empty: no link.
+std::string WriteGateMarkdown(const GateReport& report, const std::string& link = "");
 std::string WriteGateJunit(const GateReport& report);          // [docs/schema/junit.xsd]
 std::string WriteGateBadge(const GateReport& report);          // an SVG of its own
 std::string WriteGithubAnnotations(const GateReport& report);  // workflow commands, for the log of the job

@@ -4,6 +4,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 namespace farscale {
 namespace {
 
@@ -85,10 +87,30 @@ TEST(Outputs, AnnotationsOfGitlab) {
 
 TEST(Outputs, MarkdownKeepsNamesAsText) {
   const std::string text = WriteGateMarkdown(Report());
-  EXPECT_THAT(text, HasSubstr("| ❌ fail | a&#124;b | loadBalance | 16, 32 | 0.800 | 0.750 | -6.2 % | -3 % |"));
-  EXPECT_THAT(text, HasSubstr("<details><summary>1 passed</summary>"));
-  EXPECT_THAT(text, HasSubstr("- It is unknown.\n"));
-  EXPECT_THAT(text, Not(HasSubstr("- It is <well>")));
+  EXPECT_THAT(text, HasSubstr("\n**a&#124;b:** It dropped, by 6 %.\n"));
+  EXPECT_THAT(text, HasSubstr("1 more did not pass: ❔ not enough data: a&#124;b loadBalance -6.2 %\n"));
+  EXPECT_THAT(text, Not(HasSubstr("<well>")));
+  EXPECT_THAT(text, Not(HasSubstr("](")));
+}
+
+// Values 0.8, 0.79 and 0.75 of a range of 0.05: 7, 5.6 and 0 eighths above the first block. The failure by 25 % comes
+// before that by 6 %.
+TEST(Outputs, MarkdownIsShort) {
+  GateReport report = Report();
+  report.judgements.insert(report.judgements.begin(), 10, Judged(Verdict::kFail, "It dropped."));
+  Judgement worst = Judged(Verdict::kFail, "It dropped by 25 %.");
+  worst.value = 0.6;
+  worst.blame = Blame{Factor::kTransfer, -0.2, 0.9, false};
+  worst.course = {0.8, 0.79, 0.75};
+  report.judgements.push_back(worst);
+  report.findings = {};
+  const std::string text = WriteGateMarkdown(report, "https://ci.example/run 1");
+  EXPECT_LE(std::count(text.begin(), text.end(), '\n'), 15);
+  EXPECT_THAT(text, HasSubstr("\n**a&#124;b, Transfer:** It dropped by 25 %.\n"));
+  EXPECT_THAT(text, HasSubstr("\n`█▇▁` loadBalance of the last 3 commits, the newest on the right\n"));
+  EXPECT_THAT(text, HasSubstr("12 more did not pass: "));
+  EXPECT_THAT(text, HasSubstr("; 9 others\n"));
+  EXPECT_THAT(text, HasSubstr(" [All verdicts and the history](<https://ci.example/run%201>).\n"));
 }
 
 TEST(Outputs, Badge) {

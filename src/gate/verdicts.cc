@@ -13,9 +13,7 @@
 namespace farscale {
 namespace {
 
-// Windows of commits that a rule with `since` compares overlap and go with each other. Chosen with
-// history_simulation_test.cc.
-constexpr std::size_t kWindowsThatCountAsOne = 2;
+constexpr std::ptrdiff_t kCourse = 20;  // commits; chosen: fits a line of a comment
 
 bool Contains(const std::vector<std::string>& names, const std::string& name) {
   return names.empty() || std::ranges::find(names, name) != names.end();
@@ -41,7 +39,7 @@ class GateJudge {
       (IsLasting(pending) ? lasting : at_once) += pending.comparisons.size();
     std::vector<Judgement> judgements;
     for (PendingChange& pending : pending_) {
-      const std::size_t comparisons = IsLasting(pending) ? (lasting + 1) / kWindowsThatCountAsOne : at_once;
+      const std::size_t comparisons = IsLasting(pending) ? lasting : at_once;
       judgements.push_back(Finish(DecideChange(data_, std::move(pending), comparisons)));
     }
     return judgements;
@@ -169,9 +167,23 @@ class GateJudge {
       judgement.sentence +=
           fmt::format(" {} explains {:.0f} % {}.", NameOf(*judgement.blame), 100 * judgement.blame->share, what);
     }
+    if (judgement.verdict != Verdict::kPass && judgement.value) judgement.course = CourseOf(judgement);
     judgement.superlinear = WhySuperlinearHere(judgement);
     if (!judgement.superlinear.empty()) judgement.sentence += " " + judgement.superlinear;
     return judgement;
+  }
+
+  // The newest commit by itself, also where the judgement is about several.
+  std::vector<double> CourseOf(const Judgement& judgement) const {
+    std::vector<double> course;
+    const CommitSeries series = CommitSeriesOf(data_.history(), judgement.Key(), judgement.quantity);
+    const SamplesByCores newest = SamplesOf(data_.compared(), judgement.Key(), judgement.quantity);
+    for (const SamplesByCores& commit : series.commits) {
+      if (const auto mean = MeanOverCounts(commit, judgement.cores)) course.push_back(std::exp(*mean));
+    }
+    if (const auto mean = MeanOverCounts(newest, judgement.cores)) course.push_back(std::exp(*mean));
+    if (std::ssize(course) > kCourse) course.erase(course.begin(), course.end() - kCourse);
+    return course;
   }
 
   std::string WhySuperlinearHere(const Judgement& judgement) const {

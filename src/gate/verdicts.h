@@ -58,6 +58,7 @@ struct Judgement {
   std::size_t runs = 0;                    // of the results at these counts
   std::size_t commits = 1;                 // whose mean the value is, the newest one included
   std::optional<Blame> blame;              // for what is not as it should be
+  std::vector<double> course;              // of what did not pass: the last commits at these counts, the newest last
 
   PhaseKey Key() const { return {series, phase}; }
 };
