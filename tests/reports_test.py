@@ -128,7 +128,7 @@ class Allocation(ReportsTest):
 
     def test_sample_run(self):
         rows, result = self.pack(self.samples / "npb-lu/results.json", "--iterations", 250000)
-        self.assertIn("Jobs of up to 49 cores (49 full nodes) are expected to have an efficiency of at least 75 %", result.stdout)
+        self.assertIn("Jobs of up to 48 cores are expected to have an efficiency of at least 75 %", result.stdout)
         names = sorted(path.name for path in (self.folder / "a").iterdir())
         self.assertEqual(names, ["allocation-figure.tex", "allocation-text.tex", "allocation.csv", "allocation.html",
                                  "allocation.md", "allocation.tex", "figures"])

@@ -25,14 +25,14 @@ std::string DescriptionOf(const Results& results, const PhaseId& phase) {
   return "";
 }
 
-// Of the run with the fullest nodes.
+// Of the run with the fullest nodes. Nodes of one core are names of processes or of containers.
 std::optional<double> CoresPerNode(const std::vector<FactorRow>& rows) {
   std::optional<double> most;
   for (const FactorRow& row : rows) {
     if (!row.nodes || *row.nodes < 1) continue;
     most = std::max(most.value_or(0), static_cast<double>(row.cores) / static_cast<double>(*row.nodes));
   }
-  return most;
+  return most.value_or(0) > 1 ? most : std::nullopt;
 }
 
 void CountRuns(const AllocationTerms& terms, AllocationPack& pack) {

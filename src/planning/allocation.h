@@ -67,7 +67,9 @@ struct Disagreement {
 };
 
 // The largest job that is efficient enough, never larger than is known. What was measured comes first: it is no less
-// than the largest measured count that is efficient enough, and less than the next measured one, which is not.
+// than the largest measured count that is efficient enough, and less than the next measured one, which is not. A
+// projected count is one that machines have: 2^k or 3 · 2^k full nodes, or without nodes 2^k or 3 · 2^k times the odd
+// number that divides all measured counts.
 struct Recommendation {
   enum class Kind {
     kReached,           // up to `cores` and not beyond
@@ -78,7 +80,7 @@ struct Recommendation {
   bool is_baseline = false;  // efficient by definition
   double cores = 0;
   std::optional<double> nodes;          // of a measured count; else full ones, with all cores of the job
-  std::optional<double> limit;          // projected cores before they were rounded down to nodes or processes
+  std::optional<double> limit;          // projected cores before they were rounded down to a usual count
   std::optional<CountBound> low, high;  // of projected counts: 80 % interval of where the efficiency falls below
   Estimate efficiency, work, core_hours;
   std::optional<double> sure;               // cores, up to `cores`, that are enough with a probability of 90 %

@@ -1,7 +1,10 @@
 #include "planning/job_size.h"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
+#include <cstdint>
+#include <numeric>
 
 #include "projection/curve.h"
 
@@ -9,6 +12,13 @@ namespace farscale {
 namespace {
 
 constexpr double kLastBits = 1e-9;
+
+// The largest of 2^k and 3 · 2^k that is not larger; 0 below 1.
+double LargestUsual(double count) {
+  if (count < 1 - kLastBits) return 0;
+  const double power = std::exp2(std::floor(std::log2(count + kLastBits)));
+  return 1.5 * power <= count + kLastBits && power >= 2 ? 1.5 * power : power;
+}
 
 class JobSize {
  public:
@@ -57,15 +67,22 @@ class JobSize {
     job_.core_hours = row.core_hours;
   }
 
-  // As many cores as full nodes have, where it is at least one, and as whole processes have.
+  // The largest usual count of full nodes, where the cores hold at least one, else of cores, with whole processes.
   double Fitting(double cores) const {
-    double fitting = std::floor(cores + kLastBits);
-    if (plan_.cores_per_node && FullNodes(cores) >= 1) fitting = std::floor(FullNodes(cores) * *plan_.cores_per_node);
-    const auto threads = static_cast<double>(terms_.counts().back().rows.front()->threads);
-    return threads > 1 ? std::floor(fitting / threads) * threads : fitting;
+    if (HasFullNode(cores)) return WholeProcesses(std::floor(UsualNodes(cores) * *plan_.cores_per_node));
+    std::int64_t divisor = 0;
+    for (const RunsAt& runs : terms_.counts()) divisor = std::gcd(divisor, runs.cores);
+    const auto odd = static_cast<double>(divisor >> std::countr_zero(static_cast<std::uint64_t>(divisor)));
+    return odd * WholeProcesses(LargestUsual(cores / odd));
   }
 
-  double FullNodes(double cores) const { return std::floor(cores / *plan_.cores_per_node + kLastBits); }
+  bool HasFullNode(double cores) const { return plan_.cores_per_node && cores >= *plan_.cores_per_node - kLastBits; }
+  double UsualNodes(double cores) const { return LargestUsual(cores / *plan_.cores_per_node); }
+
+  double WholeProcesses(double cores) const {
+    const auto threads = static_cast<double>(terms_.counts().back().rows.front()->threads);
+    return threads > 1 ? std::floor(cores / threads) * threads : cores;
+  }
 
   // The projection decides beyond the largest run that is efficient enough, up to the next one, which is not.
   void Project(const CountEstimate& answer) {
@@ -81,7 +98,7 @@ class JobSize {
     job_.cores = cores;
     if (cores != limit) job_.limit = limit;
     job_.nodes.reset();
-    if (plan_.cores_per_node && FullNodes(limit) >= 1) job_.nodes = FullNodes(limit);
+    if (HasFullNode(limit)) job_.nodes = UsualNodes(limit);
     job_.low = answer.low;
     job_.high = answer.high;
     Fill(ProjectedRow(terms_, plan_, *value));

@@ -242,7 +242,9 @@ TEST(Allocation, RecommendationStaysWithinTheEvidence) {
   options.efficiency = 0.6;
   const AllocationPack pack = MakeAllocationPack(Projected(), options);
   EXPECT_EQ(pack.recommendation.kind, Recommendation::Kind::kReliableRangeEnds);
-  EXPECT_EQ(pack.recommendation.cores, 40);
+  EXPECT_EQ(pack.recommendation.cores, 32);  // 40 cores are 10 nodes, and 8 a usual count
+  EXPECT_EQ(pack.recommendation.limit, 40);
+  EXPECT_THAT(Described(pack).recommendation.front(), HasSubstr("the reliable range ends at 40 cores. Larger"));
   EXPECT_THAT(Described(pack).recommendation.front(), HasSubstr("too uncertain"));
 }
 
@@ -251,7 +253,8 @@ TEST(Allocation, RecommendationStaysWithinTheEvidence) {
 TEST(Allocation, RecommendedJobsFitNodesAndProcesses) {
   Results results = Projected();
   for (FactorRow& row : results.table.rows) row.nodes.reset();
-  EXPECT_EQ(MakeAllocationPack(results, {}).recommendation.cores, 34);
+  EXPECT_EQ(MakeAllocationPack(results, {}).recommendation.cores, 32);
+  EXPECT_EQ(MakeAllocationPack(results, {}).recommendation.nodes, std::nullopt);
   for (FactorRow& row : results.table.rows) row.threads = 8;
   AllocationPack pack = MakeAllocationPack(results, {});
   EXPECT_EQ(pack.recommendation.cores, 32);
@@ -273,10 +276,10 @@ TEST(Allocation, SureSizes) {
   AllocationOptions options;
   options.efficiency = 0.5;
   AllocationPack pack = MakeAllocationPack(Projected(), options);
-  EXPECT_EQ(pack.recommendation.sure, 40);
+  EXPECT_EQ(pack.recommendation.sure, 32);
   EXPECT_TRUE(pack.recommendation.is_surer);
   EXPECT_THAT(Described(pack).recommendation,
-              Contains("On 40 cores it is at least 50 % with a probability of more than 90 %."));
+              Contains("On 32 cores it is at least 50 % with a probability of more than 90 %."));
   pack = MakeAllocationPack(Projected(), {});
   EXPECT_EQ(pack.recommendation.sure, 32);
   EXPECT_FALSE(pack.recommendation.is_surer);
