@@ -195,12 +195,31 @@ TEST(HistorySimulation, ADriftIsFoundBeforeItAddsUpToFourPercent) {
   EXPECT_GE(Found(Drifting(0.02), kCommitsOfDrift, 20, 1), 19);
 }
 
-// Not run by default: bin/gate_test --gtest_also_run_disabled_tests --gtest_filter='HistorySimulation.*Rates*'
-TEST(HistorySimulation, DISABLED_Rates) {
-  struct Case {
-    std::string name;
-    World world;
-  };
+struct Case {
+  std::string name;
+  World world;
+};
+
+void PrintRates(const std::vector<Case>& cases) {
+  const char* const text = std::getenv("HISTORIES");
+  const int histories = text != nullptr ? std::atoi(text) : 40;
+  for (const Case& one : cases) {
+    const Alarms alarms = AlarmsOf(one.world, histories, 50, 5000);
+    World step = one.world, drift = one.world;
+    step.step = 0.05;
+    drift.drift = 0.003;
+    std::printf(
+        "%-30s failed %d (%d at once), warned %d of %d; 5 %% found in 3 commits: %d, 0.3 %% a commit below 4 %%: %d "
+        "of %d\n",
+        one.name.c_str(), alarms.failed, alarms.failed_at_once, alarms.warned, alarms.commits,
+        Found(step, 3, histories, 6000), Found(drift, kCommitsOfDrift, histories, 7000), histories);
+    std::fflush(stdout);
+  }
+}
+
+// Not run by default: HISTORIES=60 bin/gate_test --gtest_also_run_disabled_tests
+// --gtest_filter='HistorySimulation.*Rates*'
+TEST(HistorySimulation, DISABLED_RatesByNoise) {
   std::vector<Case> cases;
   for (const double noise : {0.01, 0.02, 0.03}) {
     for (const std::size_t before : {10, 30}) {
@@ -210,6 +229,10 @@ TEST(HistorySimulation, DISABLED_Rates) {
       cases.push_back({std::to_string(100 * noise).substr(0, 1) + " %, " + std::to_string(before) + " before", world});
     }
   }
+  PrintRates(cases);
+}
+
+TEST(HistorySimulation, DISABLED_RatesByKindOfNoise) {
   World heavy, common, memory, grows, many;
   heavy.is_heavy = true;
   common.noise = 0.01;
@@ -218,25 +241,28 @@ TEST(HistorySimulation, DISABLED_Rates) {
   memory.memory = 0.6;
   grows.grows = 0.5;
   many.phases = 10;
-  cases.push_back({"2 %, heavy tails", heavy});
-  cases.push_back({"2 %, 1.7 % of it common", common});
-  cases.push_back({"2 %, common with memory 0.6", memory});
-  cases.push_back({"2 % to 5 % on more cores", grows});
-  cases.push_back({"2 %, 10 phases", many});
-  const char* const histories_text = std::getenv("HISTORIES");
-  const int histories = histories_text != nullptr ? std::atoi(histories_text) : 40;
-  for (const Case& one : cases) {
-    const Alarms alarms = AlarmsOf(one.world, histories, 50, 5000);
-    World step = one.world, drift = one.world;
-    step.step = 0.05;
-    drift.drift = 0.003;
-    std::printf(
-        "%-30s failed %d (%d at once), warned %d of %d; 5 %% found in 3 commits: %d, 0.3 %% a commit below 4 %%: %d of "
-        "%d\n",
-        one.name.c_str(), alarms.failed, alarms.failed_at_once, alarms.warned, alarms.commits,
-        Found(step, 3, histories, 6000), Found(drift, kCommitsOfDrift, histories, 7000), histories);
-    std::fflush(stdout);
-  }
+  PrintRates({{"2 %, heavy tails", heavy},
+              {"2 %, 1.7 % of it common", common},
+              {"2 %, common with memory 0.6", memory},
+              {"2 % to 5 % on more cores", grows},
+              {"2 %, 10 phases", many}});
+}
+
+// A change for the better becomes the reference, so that losing it again is found; a change for the worse that was
+// accepted passes.
+TEST(HistorySimulation, ImprovementsAreKeptAndAcceptedLevelsPass) {
+  World world;
+  world.noise = 0.01;
+  Machine machine(world, 3);
+  History history;
+  for (int i = 0; i < 12; ++i) Append(history, machine.Measure(0.05));
+  for (int i = 0; i < 12; ++i) Append(history, machine.Measure(0));
+  EXPECT_NE(JudgeCommit(machine.Measure(0), history).Overall(), Verdict::kFail);
+  for (int i = 0; i < 4; ++i) Append(history, machine.Measure(0.05));
+  EXPECT_TRUE(NamesSerialization(JudgeCommit(machine.Measure(0.05), history)));
+  Append(history, machine.Measure(0.05), "twice the physics");
+  for (int i = 0; i < 6; ++i) Append(history, machine.Measure(0.05));
+  EXPECT_NE(JudgeCommit(machine.Measure(0.05), history).Overall(), Verdict::kFail);
 }
 
 }  // namespace
