@@ -602,7 +602,7 @@ class Run(CliTest):
         self.assertNotIn("\033", result.stdout)
         self.assertEqual(result.stderr, "")  # no progress when stderr is not a terminal
         names = sorted(p.name for p in (self.folder / "out").iterdir())
-        self.assertEqual(names, ["factors.csv", "figures", "projection.csv", "report.html", "report.md",
+        self.assertEqual(names, ["appendix.md", "factors.csv", "figures", "projection.csv", "report.html", "report.md",
                                  "results.json"])
         paths = self.run_ok("run", LU / "study.toml", "-o", self.folder / "out", "-q").stdout.splitlines()
         self.assertEqual(sorted(pathlib.Path(path).name for path in paths), sorted(set(names) - {"figures"}))
@@ -1386,9 +1386,9 @@ class Backtest(CliTest):
         self.assertEqual(self.run_ok("backtest", self.folder / "out/results.json", "-o", "-").stdout, text)
         results = json.loads((self.folder / "out/results.json").read_text())
         self.assertEqual([row["value"] for row in results["backtest"]], [float(row["value"]) for row in read_csv(text)])
-        self.assertIn("### Backtest", (self.folder / "out/report.md").read_text())
+        self.assertIn("### Backtest", (self.folder / "out/appendix.md").read_text())
         self.run_ok("predict", self.folder / "f.json", "--report", self.folder / "report")
-        self.assertIn(">Backtest</h3>", (self.folder / "report/report.html").read_text())
+        self.assertIn("<summary>Backtest</summary>", (self.folder / "report/report.html").read_text())
         self.run_ok("predict", self.folder / "f.json", "--train-max", 8, "--report", self.folder / "report")
         again = json.loads((self.folder / "report/results.json").read_text())
         self.assertEqual(again["backtest"], results["backtest"])
@@ -1457,7 +1457,7 @@ class Report(CliTest):
         self.assertIn("What the factors mean", ours)
         self.assertIn("<p>House of farscale", theirs)
         self.assertNotIn('<section id="glossary"', theirs)
-        self.assertIn('<section id="measured"', theirs)
+        self.assertIn('<details id="measured"', theirs)
         (templates / "house.mustache").write_text("\n{{phases}}")
         self.fails(2, "house.mustache:2: the tag 'phases' is no text", "report", results, "-o", self.folder / "d",
                    "--templates", templates)

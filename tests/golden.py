@@ -23,7 +23,7 @@ import sys
 import tempfile
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
-FILES = ["factors.csv", "projection.csv", "report.md"]
+FILES = ["factors.csv", "projection.csv", "report.md", "appendix.md"]
 NUMBER = re.compile(r"(?<![\w.])[-+]?\d+(?:\.\d+)?(?:e[-+]?\d+)?(?![\w])")  # not within hashes and names
 
 

@@ -136,7 +136,6 @@ class Plot {
   }
 
   void LayOutLegend() {
-    if (chart_.legend == LegendPlace::kNone) return;
     std::vector<LegendEntry> entries, sides;
     for (const ChartSeries& series : chart_.series) {
       if (series.name.empty()) continue;

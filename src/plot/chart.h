@@ -55,7 +55,7 @@ struct ChartMark {
 };
 
 // kBeside: each name at the end of its line.
-enum class LegendPlace { kNone, kAbove, kInside, kBeside };
+enum class LegendPlace { kAbove, kInside, kBeside };
 
 struct Chart {
   std::string title;        // also read out by screen readers

@@ -47,6 +47,7 @@ std::string Corner(const Box& box) {
 
 }  // namespace
 
+// In lightness, too, as [Okabe08] advise.
 std::string PaletteColor(int index) {
   constexpr std::array<const char*, 8> kPalette = {"#2a38aa", "#a4250a", "#8e5299", "#408648",
                                                    "#bf7304", "#369ae8", "#000000", "#7f7f7f"};

@@ -32,8 +32,8 @@ struct MachineName {
   FARSCALE_TAGS(name, machine, is_other)
 };
 
-// At the first count shown, the last that is reliable; the script fills in the values. `count`, `least` and `most` are for a number field, `index` and
-// `last` for a slider.
+// At the first count shown, the last that is reliable; the script fills in the values. `count`, `least` and `most` are
+// for a number field, `index` and `last` for a slider.
 struct SampledTable {
   std::string cores, ratio, count, least, most, index, last, note;
   bool has_others = false;
