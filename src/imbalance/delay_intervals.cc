@@ -7,7 +7,8 @@
 #include "base/search.h"
 
 namespace farscale {
-namespace {
+// With a name, because a member of DelayIntervalSearch::Search is of one of these types.
+namespace delay_internal {
 
 // Adds up times by path; a value for every path of the phase, of which few are used at a time.
 class PathTimes {
@@ -161,7 +162,9 @@ SyncPoint PointBefore(const WaitStates& states, const CollectiveWaits& collectiv
   return last;
 }
 
-}  // namespace
+}  // namespace delay_internal
+
+using namespace delay_internal;
 
 class DelayIntervalSearch::Search {
  public:
