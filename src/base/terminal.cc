@@ -108,7 +108,7 @@ std::string Paint(const std::string& text, Tone tone) {
                      : tone == Tone::kFair  ? "33"
                      : tone == Tone::kBad   ? "31"
                      : tone == Tone::kBold  ? "1"
-                     : tone == Tone::kFaint ? "2"
+                     : tone == Tone::kDim ? "2"
                                             : nullptr;
   return code == nullptr || text.empty() ? text : "\033[" + std::string(code) + "m" + text + "\033[0m";
 }

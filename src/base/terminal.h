@@ -21,7 +21,7 @@ std::vector<std::string> WrapText(std::string_view text, std::size_t columns, co
 // Columns of the terminal behind an open file, such as STDOUT_FILENO; 100 where it is none.
 std::size_t TerminalColumns(int file);
 
-enum class Tone { kNone, kGood, kFair, kBad, kBold, kFaint };
+enum class Tone { kNone, kGood, kFair, kBad, kBold, kDim };
 std::string Paint(const std::string& text, Tone tone);
 
 // How outputs look: for a terminal, or for a file.

@@ -7,7 +7,7 @@
 namespace farscale {
 namespace {
 
-constexpr double kWidth = 360, kNames = 76, kBand = 16, kRow = 22, kBetween = 1;
+constexpr double kWidth = 360, kNames = 76, kBand = 16, kBandRow = 22, kBetween = 1;
 
 double LengthOf(const Band& band) {
   double sum = 0;
@@ -20,9 +20,9 @@ double LengthOf(const Band& band) {
 std::string RenderBands(const Bands& bands) {
   double longest = 0;
   for (const Band& band : bands.bands) longest = std::max(longest, LengthOf(band));
-  const double height = kRow * static_cast<double>(bands.bands.size());
+  const double height = kBandRow * static_cast<double>(bands.bands.size());
   SvgCanvas canvas({kWidth, height, bands.title, bands.description, false, {}, " class=\"chart\""});
-  double top = (kRow - kBand) / 2;
+  double top = (kBandRow - kBand) / 2;
   for (const Band& band : bands.bands) {
     canvas.Text({kNames - 8, top + kBand - 4}, band.name, {Anchor::kEnd});
     double x = kNames;
@@ -31,7 +31,7 @@ std::string RenderBands(const Bands& bands) {
       if (width > kBetween) canvas.Rect({x, top, x + width - kBetween, top + kBand}, {PaletteColor(part.color)});
       x += width;
     }
-    top += kRow;
+    top += kBandRow;
   }
   return canvas.Close();
 }

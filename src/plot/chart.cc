@@ -14,10 +14,10 @@ namespace farscale {
 namespace {
 
 constexpr double kLeft = 56;
-constexpr double kUprightText = 18;                               // room for the label of the y axis
-constexpr double kTickText = 24;                                  // and for numbers below the x axis alone
-constexpr double kInset = 12;                                     // of the first and last of named values
-constexpr double kLetter = 6.8, kNameRow = 17, kBesideLine = 40;  // of names beside lines
+constexpr double kUprightText = 18;                                   // room for the label of the y axis
+constexpr double kTickText = 24;                                      // and for numbers below the x axis alone
+constexpr double kInset = 12;                                         // of the first and last of named values
+constexpr double kNameLetter = 6.8, kNameRow = 17, kBesideLine = 40;  // of names beside lines
 constexpr std::size_t kFadingParts = 3;
 constexpr std::size_t kMostNames = 10;
 
@@ -157,7 +157,7 @@ class Plot {
     if (chart_.legend == LegendPlace::kBeside) {
       std::size_t longest = 0;
       for (const LegendEntry& entry : entries) longest = std::max(longest, entry.name.size());
-      if (longest > 0) box_.right = chart_.width - kBesideLine - kLetter * static_cast<double>(longest);
+      if (longest > 0) box_.right = chart_.width - kBesideLine - kNameLetter * static_cast<double>(longest);
       entries = chart_.keys;
     }
     // Rows of their own for the sides that a reader may lay over the others.
