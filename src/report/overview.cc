@@ -220,7 +220,7 @@ std::optional<LostTime> LostTimeOf(const Ends& ends, const std::string& heading)
 // The tags of verdict.txt.mustache.
 struct VerdictText {
   Factor factor = Factor::kParallelEfficiency;  // that it is about
-  std::string ratio;                            // of `cores` to the largest run
+  std::string ratio;                            // "4.0× the largest run": of `cores`
   std::string interval;                         // of the value
   std::string name, cores, value, worst;
   bool is_predicted = false, is_at_least = false, is_good = false, is_fair = false, is_poor = false;
@@ -249,7 +249,8 @@ std::optional<VerdictText> VerdictOf(const std::vector<FactorRow>& rows, const P
             .name = NameInSentence(headline->factor),
             .cores = FormatCores(end),
             .is_predicted = true};
-    text.ratio = FormatRatio(end / ends.largest);
+    const double fitted = projection->fitted_cores.back();  // runs that are held back may be larger
+    text.ratio = FormatRatio(end / fitted) + (fitted < ends.largest ? " the largest fitted run" : " the largest run");
     text.interval = FormatBounds(headline->factor, at->interval80, "–");
     text.is_at_least = projection->reliable_range->reach == Reach::kAtLeast;
   } else {
@@ -270,8 +271,8 @@ std::optional<VerdictText> VerdictOf(const std::vector<FactorRow>& rows, const P
 std::vector<OverviewNumber> NumbersOf(const VerdictText& verdict, const Ends& ends) {
   std::vector<OverviewNumber> numbers;
   if (verdict.is_predicted) {
-    const std::string ratio = verdict.ratio + " the largest run";
-    numbers.push_back({"Reliable to", verdict.cores + " cores", verdict.is_at_least ? ratio + ", at least" : ratio});
+    numbers.push_back(
+        {"Reliable to", verdict.cores + " cores", verdict.is_at_least ? verdict.ratio + ", at least" : verdict.ratio});
     numbers.push_back({Name(verdict.factor) + " there", verdict.value, verdict.interval + " (80 %)"});
   } else {
     numbers.push_back({"Measured to", verdict.cores + " cores", "not reliable beyond"});

@@ -69,6 +69,13 @@ TEST(Overview, WithoutAProjectionItIsAboutTheLargestRun) {
 }
 
 // At the end of the reliable range 0.75 · 0.8 = 0.6: of 40 %, ln 0.75 / ln 0.6 = 0.563 are of load balance.
+TEST(Overview, TheReliableRangeIsRelativeToTheFittedRuns) {
+  PhaseProjection projection = Reliable(128);
+  EXPECT_EQ(OverviewOfTable(Table(), &projection).numbers[0].detail, "4.0× the largest run");
+  projection.fitted_cores = {8, 16};  // the run on 32 cores is held back
+  EXPECT_EQ(OverviewOfTable(Table(), &projection).numbers[0].detail, "8.0× the largest fitted run");
+}
+
 TEST(Overview, LossesAreThoseAtTheEndOfTheReliableRange) {
   const PhaseProjection phase = Reliable(256);
   const Overview overview = OverviewOfTable(Table(), &phase);
