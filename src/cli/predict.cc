@@ -114,8 +114,9 @@ void AddPredictCommand(CommandLine& line) {
       "(loadBalance, serializationEfficiency, ...; docs/file-formats.md). Without -o the projection is printed.");
   AddTableOptions(command, options.table);
   command->add_option("--train-max", options.train_max, "Fit only runs up to this many cores")->check(CoreCount());
-  AddTargetsOption(command, options.targets,
-                   "Core counts to project to, separated by commas (default: powers of two up to 64 times the largest run)");
+  AddTargetsOption(
+      command, options.targets,
+      "Core counts to project to, separated by commas (default: powers of two up to 64 times the largest run)");
   const CLI::Validator share = Share();
   command
       ->add_option("--reliable-width", options.limits.share,
