@@ -16,7 +16,7 @@
 namespace farscale {
 namespace {
 
-constexpr std::int64_t kCores[] = {16, 32, 64, 128};
+constexpr std::int64_t kMachineCores[] = {16, 32, 64, 128};
 
 struct World {
   double noise = 0.02;    // of every value of a run
@@ -41,7 +41,7 @@ class Machine {
     FactorTable table;
     table.scaling = Scaling::kStrong;
     for (int phase = 0; phase < world_.phases; ++phase) {
-      for (const std::int64_t cores : kCores) table.rows.push_back(Row(phase, cores, phase == 0 ? loss : 0));
+      for (const std::int64_t cores : kMachineCores) table.rows.push_back(Row(phase, cores, phase == 0 ? loss : 0));
     }
     CompleteTable(table);
     return table;
@@ -78,7 +78,7 @@ class Machine {
 };
 
 // The default rules [configs/gate/default.toml].
-const GateRules& DefaultRules() {
+const GateRules& UsualRules() {
   static const GateRules kRules = [] {
     std::string text;
     for (const char* bound : {"0.03\n", "0.02\nsince = \"accepted\"\n"}) {
@@ -92,11 +92,11 @@ const GateRules& DefaultRules() {
   return kRules;
 }
 
-GateReport JudgeCommit(const FactorTable& table, const History& history) {
+GateReport JudgeNext(const FactorTable& table, const History& history) {
   GateInput input;
   input.results.table = table;
   input.baseline = history;
-  return Judge(DefaultRules(), input);
+  return Judge(UsualRules(), input);
 }
 
 void Append(History& history, FactorTable table, const std::string& accepted = "") {
@@ -121,7 +121,7 @@ Alarms AlarmsOf(const World& world, int histories, int commits, std::uint64_t se
     History history = HistoryOf(machine, world.before);
     for (int commit = 0; commit < commits; ++commit) {
       FactorTable table = machine.Measure(0);
-      const GateReport report = JudgeCommit(table, history);
+      const GateReport report = JudgeNext(table, history);
       const Verdict verdict = report.Overall();
       const bool is_at_once = std::ranges::any_of(report.judgements, [](const Judgement& judgement) {
         return judgement.verdict == Verdict::kFail && judgement.commits == 1;
@@ -150,7 +150,7 @@ std::optional<int> FoundAfter(const World& world, int commits, std::uint64_t see
   History history = HistoryOf(machine, world.before);
   for (int commit = 1; commit <= commits; ++commit) {
     FactorTable table = machine.Measure(world.step + world.drift * commit);
-    if (NamesSerialization(JudgeCommit(table, history))) return commit;
+    if (NamesSerialization(JudgeNext(table, history))) return commit;
     Append(history, std::move(table));
   }
   return std::nullopt;
@@ -257,12 +257,12 @@ TEST(HistorySimulation, ImprovementsAreKeptAndAcceptedLevelsPass) {
   History history;
   for (int i = 0; i < 12; ++i) Append(history, machine.Measure(0.05));
   for (int i = 0; i < 12; ++i) Append(history, machine.Measure(0));
-  EXPECT_NE(JudgeCommit(machine.Measure(0), history).Overall(), Verdict::kFail);
+  EXPECT_NE(JudgeNext(machine.Measure(0), history).Overall(), Verdict::kFail);
   for (int i = 0; i < 4; ++i) Append(history, machine.Measure(0.05));
-  EXPECT_TRUE(NamesSerialization(JudgeCommit(machine.Measure(0.05), history)));
+  EXPECT_TRUE(NamesSerialization(JudgeNext(machine.Measure(0.05), history)));
   Append(history, machine.Measure(0.05), "twice the physics");
   for (int i = 0; i < 6; ++i) Append(history, machine.Measure(0.05));
-  EXPECT_NE(JudgeCommit(machine.Measure(0.05), history).Overall(), Verdict::kFail);
+  EXPECT_NE(JudgeNext(machine.Measure(0.05), history).Overall(), Verdict::kFail);
 }
 
 }  // namespace
