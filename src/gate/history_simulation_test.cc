@@ -99,13 +99,13 @@ GateReport JudgeNext(const FactorTable& table, const History& history) {
   return Judge(UsualRules(), input);
 }
 
-void Append(History& history, FactorTable table, const std::string& accepted = "") {
+void AddCommit(History& history, FactorTable table, const std::string& accepted = "") {
   history.push_back({"", std::to_string(history.size()), "", accepted, std::move(table)});
 }
 
 History HistoryOf(Machine& machine, std::size_t commits) {
   History history;
-  for (std::size_t i = 0; i < commits; ++i) Append(history, machine.Measure(0));
+  for (std::size_t i = 0; i < commits; ++i) AddCommit(history, machine.Measure(0));
   return history;
 }
 
@@ -130,7 +130,7 @@ Alarms AlarmsOf(const World& world, int histories, int commits, std::uint64_t se
       ++alarms.commits;
       alarms.failed += verdict == Verdict::kFail ? 1 : 0;
       alarms.warned += verdict == Verdict::kWarn ? 1 : 0;
-      Append(history, std::move(table));
+      AddCommit(history, std::move(table));
     }
   }
   return alarms;
@@ -151,7 +151,7 @@ std::optional<int> FoundAfter(const World& world, int commits, std::uint64_t see
   for (int commit = 1; commit <= commits; ++commit) {
     FactorTable table = machine.Measure(world.step + world.drift * commit);
     if (NamesSerialization(JudgeNext(table, history))) return commit;
-    Append(history, std::move(table));
+    AddCommit(history, std::move(table));
   }
   return std::nullopt;
 }
@@ -255,13 +255,13 @@ TEST(HistorySimulation, ImprovementsAreKeptAndAcceptedLevelsPass) {
   world.noise = 0.01;
   Machine machine(world, 3);
   History history;
-  for (int i = 0; i < 12; ++i) Append(history, machine.Measure(0.05));
-  for (int i = 0; i < 12; ++i) Append(history, machine.Measure(0));
+  for (int i = 0; i < 12; ++i) AddCommit(history, machine.Measure(0.05));
+  for (int i = 0; i < 12; ++i) AddCommit(history, machine.Measure(0));
   EXPECT_NE(JudgeNext(machine.Measure(0), history).Overall(), Verdict::kFail);
-  for (int i = 0; i < 4; ++i) Append(history, machine.Measure(0.05));
+  for (int i = 0; i < 4; ++i) AddCommit(history, machine.Measure(0.05));
   EXPECT_TRUE(NamesSerialization(JudgeNext(machine.Measure(0.05), history)));
-  Append(history, machine.Measure(0.05), "twice the physics");
-  for (int i = 0; i < 6; ++i) Append(history, machine.Measure(0.05));
+  AddCommit(history, machine.Measure(0.05), "twice the physics");
+  for (int i = 0; i < 6; ++i) AddCommit(history, machine.Measure(0.05));
   EXPECT_NE(JudgeNext(machine.Measure(0.05), history).Overall(), Verdict::kFail);
 }
 
