@@ -23,7 +23,7 @@ const double kSmallestStep = std::sqrt(std::numeric_limits<double>::epsilon());
 
 double StepAt(double value) { return std::max(kSmallestStep, kStep * std::fabs(value)); }
 
-// A parameter between bounds as a function of one without, and its derivative [James75, 1.3].
+// A parameter between bounds as a function of one without, and its derivative [James75].
 struct Transform {
   explicit Transform(const ParameterBounds& bounds) : bounds_(bounds) {}
 

@@ -88,7 +88,7 @@ TEST(FactorDraws, SameAtAnyThreadCount) {
   for (const std::size_t threads : {1u, 4u}) {
     const tbb::global_control control(tbb::global_control::max_allowed_parallelism, threads);
     std::vector<std::vector<double>> draws(8);
-    // Formulas are not for several threads, so each has its own.
+    // Each with a model of its own.
     ParallelFor(draws.size(), [&](std::size_t i) {
       const ScalingModel amdahl = test::LoadModel("amdahl");
       const Ensemble ensemble =
