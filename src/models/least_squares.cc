@@ -6,6 +6,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
+#include <set>
 #include <utility>
 
 namespace farscale {
@@ -324,13 +326,30 @@ std::optional<std::vector<double>> StartFromLine(const ScalingModel& model, int 
   return parameters;
 }
 
+// One between every two neighbours of the x of the points, their geometric mean: a curve with a kink at a parameter is
+// smooth between them, so that each of these stretches has a minimum of its own.
+std::vector<double> StartsBetween(int dimension, const std::vector<WeightedPoint>& points,
+                                  const ParameterBounds& bounds) {
+  std::set<double> places;
+  for (const WeightedPoint& point : points) places.insert(ScalingModel::XOf(point.point.cores, dimension));
+  std::vector<double> starts;
+  for (auto place = places.begin(); place != places.end() && std::next(place) != places.end(); ++place) {
+    starts.push_back(std::clamp(std::sqrt(*place * *std::next(place)), bounds.lower, bounds.upper));
+  }
+  return starts;
+}
+
 // Every combination of the starts of the parameters.
-std::vector<std::vector<double>> GridOfStarts(const ScalingModel& model) {
+std::vector<std::vector<double>> GridOfStarts(const ScalingModel& model, int dimension,
+                                              const std::vector<WeightedPoint>& points,
+                                              const std::vector<ParameterBounds>& bounds) {
   std::vector<std::vector<double>> starts = {{}};
-  for (const ModelParameter& parameter : model.parameters) {
+  for (std::size_t i = 0; i < model.parameters.size(); ++i) {
+    const std::vector<double> of_points =
+        model.parameters[i].starts.empty() ? StartsBetween(dimension, points, bounds[i]) : std::vector<double>();
     std::vector<std::vector<double>> longer;
     for (const std::vector<double>& start : starts) {
-      for (const double value : parameter.starts) {
+      for (const double value : of_points.empty() ? model.parameters[i].starts : of_points) {
         longer.push_back(start);
         longer.back().push_back(value);
       }
@@ -367,7 +386,7 @@ bool IsAtBound(double value, const ParameterBounds& bounds) {
 LeastSquares SolveLeastSquares(const ScalingModel& model, int dimension, const std::vector<WeightedPoint>& points,
                                const std::vector<ParameterBounds>& bounds) {
   const Residuals residuals(model, dimension, points);
-  std::vector<std::vector<double>> starts = GridOfStarts(model);
+  std::vector<std::vector<double>> starts = GridOfStarts(model, dimension, points, bounds);
   if (const auto line = StartFromLine(model, dimension, points)) starts.insert(starts.begin(), *line);
   std::vector<LeastSquares> minima;
   for (const std::vector<double>& start : starts) {

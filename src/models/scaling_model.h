@@ -64,7 +64,7 @@ struct ModelParameter {
   std::string meaning;
   double lower = 0;
   std::optional<double> upper;  // nothing: the limit of the factor, 1 for efficiencies and none for others
-  std::vector<double> starts;   // where the solver begins
+  std::vector<double> starts;   // where the solver begins; empty: between the neighbours of what x is measured at
   std::optional<NormalPrior> prior = std::nullopt;
 };
 

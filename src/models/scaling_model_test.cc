@@ -103,6 +103,8 @@ TEST(ScalingModel, ErrorsNameFileAndLine) {
               HasSubstr("a number or \"limit\""));
   EXPECT_THAT(UsageErrorOf(head + "formula = 'e0'\n[parameters.e0]\nlower = 0\nupper = 1\nstarts = [2]\n"),
               HasSubstr("outside the bounds"));
+  EXPECT_THAT(UsageErrorOf(head + "formula = 'e0'\n[parameters.e0]\nlower = 0\nupper = 1\nstarts = 'anywhere'\n"),
+              HasSubstr("'starts' must be a list of numbers or \"between counts\""));
   EXPECT_THAT(UsageErrorOf(head + "formula = 'e0'\n[parameters.e0]\nlower = 1\nupper = 0\nstarts = [0]\n"),
               HasSubstr("must lie above"));
   EXPECT_THAT(UsageErrorOf(head + "formula = 'x'\n[parameters.x]\nlower = 0\nupper = 1\nstarts = [0]\n"),
