@@ -109,10 +109,10 @@ def bias_table(groups):
     return markdown(["data", "ratio", "points", *METHODS.values()], rows)
 
 
-def intervals_table(groups, with_applications=True):
+def intervals_table(groups):
     """Of the methods that have intervals."""
     rows = []
-    for name, ratio, count, summaries in summarised(groups, with_applications):
+    for name, ratio, count, summaries in summarised(groups, with_applications=False):
         for method, one in summaries.items():
             if "score80" not in one:
                 continue
@@ -220,17 +220,39 @@ def worse_list(groups):
     return "\n".join(lines) if lines else "Nowhere in these tables."
 
 
+def beside_best(summaries):
+    """farscale's median error and the least of the others'; bold where that is smaller."""
+    method, value = best_other(summaries, "median")
+    ours = summaries[FARSCALE]["median"]
+    return f"{bold(percent(ours), ours > value)}; {percent(value)} ({METHODS[method]})"
+
+
 def applications_table(points):
-    """Errors of all methods, and farscale's bias and intervals beside the score of plain Amdahl's."""
+    """Of every application the errors by ratio, and bias and coverage over all ratios."""
     rows = []
-    for name, ratio, count, summaries in summarised(groups_of_applications(points), with_applications=False):
-        ours = summaries[FARSCALE]
-        cells = [signed(ours["bias"]), *[percent(ours[f"cover{level}"]) for level in LEVELS]]
-        rows.append([name, ratio, count, *error_cells(summaries), *cells,
-                     bold(number(ours["score80"]), is_worse(summaries, "score80")),
-                     number(summaries[AMDAHL]["score80"])])
-    return markdown(["application", "ratio", "points", *METHODS.values(), "bias", "in 80 %", "in 95 %", "score 80 %",
-                     "plain Amdahl"], rows)
+    for label, some in groups_of_applications(points):
+        cells = {ratio: beside_best(summaries)
+                 for _, ratio, _, summaries in summarised([(label, some)], with_applications=False)}
+        if not cells:
+            continue
+        ours = summary([point for _, _, of_ratio in by_ratio([(label, some)]) for point in of_ratio], FARSCALE)
+        rows.append([label, ours["points"], *[cells.get(f"{ratio}×", "") for ratio in RATIOS], signed(ours["bias"]),
+                     *[percent(ours[f"cover{level}"]) for level in LEVELS]])
+    return markdown(["application", "points", *[f"{ratio}×" for ratio in RATIOS], "bias", "in 80 %", "in 95 %"], rows)
+
+
+def few_table(points):
+    """Learned from three core counts and from two: errors and coverage."""
+    rows = []
+    for kind in KINDS:
+        for counts in (3, 2):
+            some = [point for point in points if point["kind"] == kind and point["factor"] in WHOLE and
+                    point["counts"] == counts]
+            for _, ratio, count, summaries in summarised([(kind, some)], with_applications=False):
+                ours = summaries[FARSCALE]
+                rows.append([f"{kind}, {counts} counts", ratio, count, beside_best(summaries), signed(ours["bias"]),
+                             *[percent(ours[f"{name}80"]) for name in ("cover", "width")]])
+    return markdown(["data", "ratio", "points", "median error", "bias", "in 80 %", "width 80 %"], rows)
 
 
 def grown_table(points):
@@ -309,8 +331,6 @@ def page_tables(points, moved):
     groups = [(kind, [point for point in whole if point["kind"] == kind]) for kind in KINDS]
     factors = [(f"{kind}: {FACTORS[factor]}", [p for p in many if p["kind"] == kind and p["factor"] == factor])
                for factor in (BALANCE, COMMUNICATION, SERIALIZATION, TRANSFER) for kind in KINDS]
-    few = [(f"{kind}, {counts} counts", [p for p in points if p["kind"] == kind and p["factor"] in WHOLE and
-                                         p["counts"] == counts]) for counts in (3, 2) for kind in KINDS]
     of_kind = {kind: [point for point in many if point["kind"] == kind] for kind in KINDS}
     return {
         "data": data_table(points),
@@ -325,8 +345,7 @@ def page_tables(points, moved):
         "grown": grown_table(whole),
         "extrap-times": extrap_times_table(dict(groups)[TIMES]),
         "factors": errors_table([group for group in factors if group[1]], "data and factor", False),
-        "few": errors_table(few, with_applications=False),
-        "few-intervals": intervals_table(few[len(KINDS):], with_applications=False),
+        "few": few_table(points),
         "applications": applications_table(whole),
         "worst-sorting": worst_table(of_kind[SORTING]),
         "worst-traces": worst_table(of_kind[TRACES]),

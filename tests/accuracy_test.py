@@ -338,6 +338,21 @@ class TablesTest(unittest.TestCase):
                   made_point(0.5, {"farscale": (0.6, 0.4, 0.7)} | self.METHODS, application="b")]
         self.assertIn("| sorting, by application | 2× | 2 |", accuracy_tables.errors_table([("sorting", points)]))
 
+    def test_an_application_has_one_row_with_the_best_of_the_others(self):
+        points = [made_point(0.5, {"farscale": (0.6, 0.4, 0.7)} | self.METHODS),
+                  made_point(0.5, {"farscale": (0.52, 0.51, 0.7)} | self.METHODS, ratio=8.0)]
+        # Errors of 20 and 4 %, and 10 % of the simple selection; the median of +20 and +4 % is +12 %.
+        self.assertIn("| sorting: a | 2 | **20.0 %**; 10.0 % (simple selection) |  | 4.0 %; 10.0 % (simple selection) "
+                      "|  | +12.0 % | 50.0 % | 50.0 % |", accuracy_tables.applications_table(points))
+
+    def test_few_points_are_split_by_how_many(self):
+        points = [made_point(0.5, {"farscale": (0.6, 0.4, 0.7)} | self.METHODS, counts=counts) for counts in (2, 3, 4)]
+        table = accuracy_tables.few_table(points)
+        for counts in (2, 3):
+            self.assertIn(f"| sorting, {counts} counts | 2× | 1 | **20.0 %**; 10.0 % (simple selection) | +20.0 % | "
+                          "100.0 % | 60.0 % |", table)
+        self.assertNotIn("4 counts", table)
+
     def test_stability(self):
         moved = [{"table": "t", "phase": "p", "method": "farscale", "move": move} for move in (0.01, 0.03, 0.2)]
         self.assertIn("| farscale | 3 | **3.0 %** (≤ 2 %) | **20.0 %** (≤ 10 %) | t p |",
