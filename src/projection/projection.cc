@@ -10,13 +10,10 @@
 #include "base/diagnostics.h"
 #include "base/error.h"
 #include "base/parallel.h"
-#include "models/ensemble.h"
 #include "projection/observed_projection.h"
 #include "projection/intervals.h"
-#include "projection/factor_draws.h"
 #include "projection/factor_parts.h"
-#include "projection/factor_predictor.h"
-#include "projection/load_balance_by_loads.h"
+#include "projection/phase_fits.h"
 #include "projection/targets_only.h"
 
 namespace farscale {
@@ -30,10 +27,6 @@ constexpr Anomaly kModelNotUsed{
 namespace {
 
 constexpr int kCurvePointsPerDoubling = 4;  // chosen: curves look smooth
-
-std::optional<double> LimitOf(Factor factor) {
-  return Describe(factor).AtMostOne() ? std::optional(1.0) : std::nullopt;
-}
 
 // What of a phase is wanted.
 enum class Extent {
@@ -54,7 +47,9 @@ class PhaseProjector {
   PhaseProjection Run() {
     std::set<double> cores;
     for (const FactorRow& row : rows_) {
-      if (IsFitted(row)) cores.insert(static_cast<double>(row.cores));
+      if (options_.train_max && static_cast<double>(row.cores) > *options_.train_max) continue;
+      fitted_rows_.push_back(row);
+      cores.insert(static_cast<double>(row.cores));
     }
     result_.fitted_cores.assign(cores.begin(), cores.end());
     if (!cores.empty()) MakeGrid();
@@ -73,58 +68,10 @@ class PhaseProjector {
   }
 
  private:
-  bool IsFitted(const FactorRow& row) const {
-    return !options_.train_max || static_cast<double>(row.cores) <= *options_.train_max;
-  }
-
-  // Global efficiency is fitted as a whole where times are all that is known.
-  PriorCase PriorOf(Factor factor) const {
-    const bool is_of_times = factor == Factor::kGlobalEfficiency && table_.scaling == Scaling::kStrong;
-    return is_of_times ? PriorCase::kStrongTimes : PriorCase::kUsual;
-  }
-
-  static DataPoint PointOf(const FactorRow& row, Factor factor) {
-    return {static_cast<double>(row.cores), *row.values[factor], row.standard_errors[factor]};
-  }
-
-  std::vector<DataPoint> Points(Factor factor) const {
-    std::vector<DataPoint> points;
-    for (const FactorRow& row : rows_) {
-      if (IsFitted(row) && row.values[factor]) points.push_back(PointOf(row, factor));
-    }
-    return points;
-  }
-
-  std::vector<Candidate> CandidatesFor(Factor factor) const {
-    return CandidatesOf(options_.models.For(result_.phase, factor), library_, PriorOf(factor));
-  }
-
-  // By factor alone: the same values give the same numbers, whatever they are called.
-  std::uint64_t SeedOf(Factor factor) const { return SeedFor(options_.seed, Describe(factor).id); }
-
-  void AddFitted(Factor factor, Ensemble fitted, const std::vector<FactorRow>& rows) {
-    const Ensemble& ensemble = ensembles_.emplace(factor, std::move(fitted)).first->second;
-    FactorProjection projection;
-    projection.factor = factor;
-    if (!ensemble.members.empty()) projection.fit = ensemble.members.front().fit;
-    projection.candidates = CandidatesIn(ensemble);
-    if (ensemble.IsUsable()) {
-      projection.formula = ensemble.members.front().model->formula.text();
-      fitted_.push_back(factor);
-      const std::uint64_t seed = SeedOf(factor);
-      const FactorDraws& draws =
-          draws_.try_emplace(factor, ensemble, library_.intervals(), SeedFor(seed, "draws")).first->second;
-      AddGrown(factor, CandidatesFor(factor), seed, projection);
-      if (factor == Factor::kLoadBalance) AddLoads(rows, seed, projection);
-      predictors_.try_emplace(factor, factor, ensemble, draws,
-                              factor == Factor::kLoadBalance && loads_ ? &*loads_ : nullptr, *grown_);
-    }
-    result_.factors.push_back(std::move(projection));
-  }
-
   // Of all factors of use at all places of the grid, place by place in parallel.
   void FindValues() {
-    for (const auto& [factor, predictor] : predictors_) {
+    for (const Factor factor : fits_->usable()) {
+      const FactorPredictor& predictor = fits_->PredictorOf(factor);
       std::vector<std::vector<double>>& drawn = drawn_[factor];
       std::vector<double>& values = values_[factor];
       drawn.resize(grid_.size());
@@ -137,107 +84,35 @@ class PhaseProjector {
   }
 
   void Fit() {
-    std::vector<FactorRow> rows;
-    for (const FactorRow& row : rows_) {
-      if (IsFitted(row)) rows.push_back(row);
-    }
-    grown_.emplace(largest_, library_.intervals());
-    const std::vector<Factor> factors = FittedFactors(rows);
-    std::vector<Ensemble> fitted(factors.size());
-    ParallelFor(factors.size(), [&](std::size_t i) {
-      fitted[i] = FitEnsemble(CandidatesFor(factors[i]), Points(factors[i]), LimitOf(factors[i]), reach_,
-                              SeedOf(factors[i]), options_.models.weights);
-    });
-    for (std::size_t i = 0; i < factors.size(); ++i) AddFitted(factors[i], std::move(fitted[i]), rows);
-    WeighGrown();
+    fits_.emplace(table_, library_, options_, result_.series, result_.phase, rows_, fitted_rows_, places_);
+    result_.factors = fits_->TakeProjections();
     FindValues();
     if (result_.fitted_cores.size() < 2) {
       result_.obstacle = result_.fitted_cores.empty() ? "no run lies within the training range"
                                                       : "a fit needs runs at two core counts at least, there is one";
-    } else if (fitted_.empty()) {
+    } else if (fits_->usable().empty()) {
       result_.obstacle = "no factor could be fitted";
     }
   }
 
-  const GrownPhase& Grown() const {
-    static const GrownPhase kNone;
-    for (const GrownPhase& grown : options_.grown) {
-      if (grown.series == result_.series && PhaseId(grown.phase) == result_.phase) return grown;
-    }
-    return kNone;
-  }
-
-  // How exact the product of the grown factors is, is known where that is parallel efficiency.
-  void WeighGrown() {
-    const std::vector<Factor> parts = PartsOf(Factor::kParallelEfficiency, fitted_);
-    const bool is_known = !parts.empty() && std::ranges::all_of(fitted_, [&](Factor factor) {
-      return grown_->Contains(factor) == (std::ranges::find(parts, factor) != parts.end());
-    });
-    std::optional<GrowthError> of_product;
-    if (is_known) of_product = ErrorOfGrowth(Factor::kParallelEfficiency, Grown(), rows_, largest_);
-    grown_->Weigh(draws_, reach_, of_product);
-  }
-
-  // Grown runs, where there are any, as the second predictor of a factor.
-  void AddGrown(Factor factor, const std::vector<Candidate>& candidates, std::uint64_t seed,
-                FactorProjection& projection) {
-    projection.grown = GrownPoints(factor, Grown().runs, largest_);
-    if (projection.grown.empty()) return;
-    std::vector<DataPoint> points = Points(factor);
-    std::erase_if(points, [](const DataPoint& point) { return point.value <= 0; });  // have no logarithm
-    points.insert(points.end(), projection.grown.begin(), projection.grown.end());
-    Ensemble ensemble =
-        FitEnsemble(candidates, points, LimitOf(factor), reach_, SeedFor(seed, "grown"), options_.models.weights);
-    if (!ensemble.IsUsable()) return;
-    grown_->Add(factor, std::move(ensemble), ErrorOfGrowth(factor, Grown(), rows_, largest_), seed);
-  }
-
-  // Loads as one more candidate for load balance, behind the heaviest curve, unless somebody chose the models.
-  void AddLoads(const std::vector<FactorRow>& rows, std::uint64_t seed, FactorProjection& projection) {
-    if (!options_.models.For(result_.phase, Factor::kLoadBalance).where.empty()) return;
-    loads_ = LoadBalanceByLoads::From(rows, SeedFor(seed, kLoadsModel));
-    if (!loads_) return;
-    for (CandidateModel& candidate : projection.candidates) candidate.weight *= 1 - kWeightOfLoads;
-    CandidateModel candidate{kLoadsModel, 1, FitOutcome::kConverged, kWeightOfLoads, {}, {}, {}};
-    for (const double cores : targets_) candidate.values.push_back(loads_->ValueAt(cores));
-    projection.candidates.insert(projection.candidates.begin() + 1, std::move(candidate));
-  }
-
-  std::vector<CandidateModel> CandidatesIn(const Ensemble& ensemble) const {
-    std::vector<CandidateModel> candidates;
-    for (const Member& member : ensemble.members) {
-      CandidateModel candidate{member.model->id,
-                               member.fit.dimension,
-                               member.fit.outcome,
-                               member.weight,
-                               member.fit.names,
-                               member.fit.parameters,
-                               {}};
-      for (std::size_t i = 0; i < targets_.size() && IsUsable(member.fit.outcome); ++i) {
-        candidate.values.push_back(member.Evaluate(targets_[i], member.fit.parameters));
-      }
-      candidates.push_back(std::move(candidate));
-    }
-    return candidates;
-  }
-
   void MakeGrid() {
-    largest_ = result_.fitted_cores.back();
-    targets_ = options_.targets.empty() ? DefaultTargets(largest_) : options_.targets;
-    std::sort(targets_.begin(), targets_.end());
-    targets_.erase(std::unique(targets_.begin(), targets_.end()), targets_.end());
-    const double first = std::min(result_.fitted_cores.front(), targets_.front());
-    const double last = std::max(largest_, targets_.back());
+    std::vector<double>&targets = places_.targets, &reach = places_.reach;
+    places_.largest = result_.fitted_cores.back();
+    targets = options_.targets.empty() ? DefaultTargets(places_.largest) : options_.targets;
+    std::sort(targets.begin(), targets.end());
+    targets.erase(std::unique(targets.begin(), targets.end()), targets.end());
+    const double first = std::min(result_.fitted_cores.front(), targets.front());
+    const double last = std::max(places_.largest, targets.back());
     const int steps = std::max(1, static_cast<int>(std::ceil(kCurvePointsPerDoubling * std::log2(last / first))));
-    for (int i = 0; i <= steps; ++i) reach_.push_back(first * std::pow(last / first, static_cast<double>(i) / steps));
-    reach_.back() = last;
-    reach_.insert(reach_.end(), result_.fitted_cores.begin(), result_.fitted_cores.end());
-    reach_.insert(reach_.end(), targets_.begin(), targets_.end());
-    const std::vector<double> runs = CandidateRuns(result_.fitted_cores, targets_.back());  // to know their cost
-    reach_.insert(reach_.end(), runs.begin(), runs.end());
-    std::sort(reach_.begin(), reach_.end());
-    reach_.erase(std::unique(reach_.begin(), reach_.end()), reach_.end());
-    grid_ = extent_ == Extent::kAll ? reach_ : targets_;
+    for (int i = 0; i <= steps; ++i) reach.push_back(first * std::pow(last / first, static_cast<double>(i) / steps));
+    reach.back() = last;
+    reach.insert(reach.end(), result_.fitted_cores.begin(), result_.fitted_cores.end());
+    reach.insert(reach.end(), targets.begin(), targets.end());
+    const std::vector<double> runs = CandidateRuns(result_.fitted_cores, targets.back());  // to know their cost
+    reach.insert(reach.end(), runs.begin(), runs.end());
+    std::sort(reach.begin(), reach.end());
+    reach.erase(std::unique(reach.begin(), reach.end()), reach.end());
+    grid_ = extent_ == Extent::kAll ? reach : targets;
   }
 
   // Product of fitted factors at a place of the grid.
@@ -250,12 +125,12 @@ class PhaseProjector {
   // What curves and grown runs say of a product of fitted factors, where all of these were grown.
   template <typename InUnit>
   void AddPredictors(const std::vector<Factor>& parts, InUnit in_unit, FactorProjection& projection) const {
-    if (!std::ranges::all_of(parts, [&](Factor part) { return grown_->Contains(part); })) return;
-    for (const double cores : targets_) {
-      PredictorValues values{cores, 1, 1, grown_->WeightAt(cores)};
+    if (!std::ranges::all_of(parts, [&](Factor part) { return fits_->grown().Contains(part); })) return;
+    for (const double cores : places_.targets) {
+      PredictorValues values{cores, 1, 1, fits_->grown().WeightAt(cores)};
       for (const Factor part : parts) {
-        values.curves *= predictors_.at(part).ByCurvesAt(cores);
-        values.grown *= *predictors_.at(part).ByGrowthAt(cores);
+        values.curves *= fits_->PredictorOf(part).ByCurvesAt(cores);
+        values.grown *= *fits_->PredictorOf(part).ByGrowthAt(cores);
       }
       values.curves = in_unit(values.curves, cores);
       values.grown = in_unit(values.grown, cores);
@@ -272,7 +147,8 @@ class PhaseProjector {
     }
     PlaceIntervals(draws, {0.80, 0.95});
     const double cores = grid_[place], product = ValueAt(parts, place);
-    return {cores, cores / largest_, product, IntervalOf(draws, 0.80, product), IntervalOf(draws, 0.95, product)};
+    return {cores, cores / places_.largest, product, IntervalOf(draws, 0.80, product),
+            IntervalOf(draws, 0.95, product)};
   }
 
   // The same at all places of the grid. Several factors may have the same parts.
@@ -292,7 +168,8 @@ class PhaseProjector {
         *bounds = IntervalBounds{in_unit((*bounds)->low, value.cores), in_unit((*bounds)->high, value.cores)};
       }
       projection.curve.push_back(value);
-      if (std::binary_search(targets_.begin(), targets_.end(), value.cores)) projection.targets.push_back(value);
+      if (std::binary_search(places_.targets.begin(), places_.targets.end(), value.cores))
+        projection.targets.push_back(value);
     }
     AddPredictors(parts, in_unit, projection);
   }
@@ -303,13 +180,13 @@ class PhaseProjector {
 
   void AddValues() {
     for (FactorProjection& projection : result_.factors) {
-      if (ensembles_.at(projection.factor).IsUsable()) Fill(projection, {projection.factor});
+      if (fits_->EnsembleOf(projection.factor).IsUsable()) Fill(projection, {projection.factor});
     }
   }
 
   void AddProducts() {
     for (const FactorType& type : AllFactors()) {
-      const std::vector<Factor> parts = PartsOf(type.factor, fitted_);
+      const std::vector<Factor> parts = PartsOf(type.factor, fits_->usable());
       if (parts.empty() || (parts.size() == 1 && parts.front() == type.factor)) continue;
       FactorProjection projection;
       projection.factor = type.factor;
@@ -358,7 +235,7 @@ class PhaseProjector {
   }
 
   void AddSpeedup() {
-    const std::vector<Factor> parts = PartsOf(Factor::kGlobalEfficiency, fitted_);
+    const std::vector<Factor> parts = PartsOf(Factor::kGlobalEfficiency, fits_->usable());
     const std::optional<SpeedupAnchor> anchor = Anchor();
     if (parts.empty() || !anchor) return;
     FactorProjection projection;
@@ -377,7 +254,7 @@ class PhaseProjector {
     double smallest = std::numeric_limits<double>::infinity();
     for (const Factor factor : losses) {
       const double value = is_known ? values_.at(factor)[static_cast<std::size_t>(place - grid_.begin())]
-                                    : predictors_.at(factor).ValueAt(cores);
+                                    : fits_->PredictorOf(factor).ValueAt(cores);
       if (value < smallest) {
         smallest = value;
         worst = factor;
@@ -387,8 +264,8 @@ class PhaseProjector {
   }
 
   void FindDominance() {
-    const std::vector<Factor> losses = LossesAmong(fitted_);
-    for (const double cores : targets_) result_.dominant_at[cores] = DominantAt(losses, cores);
+    const std::vector<Factor> losses = LossesAmong(fits_->usable());
+    for (const double cores : places_.targets) result_.dominant_at[cores] = DominantAt(losses, cores);
     double before = grid_.front();
     result_.dominance.push_back({before, DominantAt(losses, before)});
     for (const double cores : grid_) {
@@ -418,10 +295,11 @@ class PhaseProjector {
     for (const Factor whole : {Factor::kParallelEfficiency, Factor::kGlobalEfficiency}) {
       if (result_.Find(whole) != nullptr && !result_.Find(whole)->targets.empty()) wholes.push_back(whole);
     }
-    if (wholes.empty()) wholes = {fitted_.front()};
+    if (wholes.empty()) wholes = {fits_->usable().front()};
     for (const Factor whole : wholes) {
-      const auto target = std::upper_bound(targets_.begin(), targets_.end(), ReliableUpTo(result_, whole));
-      if (target != targets_.end() && *target > largest_) return std::pair(whole, *target);
+      const auto target =
+          std::upper_bound(places_.targets.begin(), places_.targets.end(), ReliableUpTo(result_, whole));
+      if (target != places_.targets.end() && *target > places_.largest) return std::pair(whole, *target);
     }
     return std::nullopt;
   }
@@ -431,9 +309,9 @@ class PhaseProjector {
     std::vector<double> draws(kFactorDraws, 1.0);
     double value = 1;
     for (const Factor part : parts) {
-      const std::vector<double> of_part = draws_.at(part).At(cores);
+      const std::vector<double> of_part = fits_->DrawsOf(part).At(cores);
       for (std::size_t i = 0; i < draws.size(); ++i) draws[i] *= of_part[i];
-      value *= ensembles_.at(part).ValueAt(cores);
+      value *= fits_->EnsembleOf(part).ValueAt(cores);
     }
     PlaceIntervals(draws, {0.8});
     const IntervalBounds bounds = IntervalOf(draws, 0.8, value);
@@ -442,20 +320,20 @@ class PhaseProjector {
 
   // What a run would tell grown runs is not known, so nothing is suggested where there are any.
   void FindNextRuns() {
-    if (!grown_->IsEmpty()) return;
+    if (!fits_->grown().IsEmpty()) return;
     const auto aim = AimOfNextRun();
     if (!aim) return;
     const auto [factor, target] = *aim;
     std::vector<const FactorDraws*> parts;
-    for (const Factor part : PartsOf(factor, fitted_)) parts.push_back(&draws_.at(part));
+    for (const Factor part : PartsOf(factor, fits_->usable())) parts.push_back(&fits_->DrawsOf(part));
     NextRuns next{factor, target, 0, {}};
     for (const ProjectedValue& value : result_.Find(factor)->targets) {
       if (value.cores == target) next.width = value.interval80->high - value.interval80->low;
     }
     next.choices = RankRuns(parts, CandidateRuns(result_.fitted_cores, target), result_.fitted_cores, target);
-    if (loads_) {
+    if (fits_->HasLoads()) {
       // What a run tells of loads is taken to be as much as it tells curves, as a share of the width.
-      const double scale = next.width / WidthByCurves(PartsOf(factor, fitted_), target);
+      const double scale = next.width / WidthByCurves(PartsOf(factor, fits_->usable()), target);
       for (RunChoice& choice : next.choices) choice.width *= scale;
     }
     result_.next_runs = std::move(next);
@@ -475,16 +353,10 @@ class PhaseProjector {
   const Extent extent_;
   const std::vector<FactorRow> rows_;
   PhaseProjection result_;
-  std::vector<Factor> fitted_;
-  double largest_ = 0;
-  std::vector<double> targets_;
-  std::vector<double> reach_;                // of the curves; contains the targets and the fitted counts
-  std::vector<double> grid_;                 // where values are wanted: there, or at the targets alone
-  std::map<Factor, Ensemble> ensembles_;     // of every factor that is fitted
-  std::map<Factor, FactorDraws> draws_;      // of every one of use
-  std::optional<LoadBalanceByLoads> loads_;  // of load balance
-  std::optional<GrownFactors> grown_;
-  std::map<Factor, FactorPredictor> predictors_;              // of every one of use
+  std::vector<FactorRow> fitted_rows_;
+  PhaseFits::Places places_;
+  std::vector<double> grid_;       // where values are wanted: all over the reach, or at the targets alone
+  std::optional<PhaseFits> fits_;  // of the phase, from Fit() on
   std::map<Factor, std::vector<std::vector<double>>> drawn_;  // of every one of use, at each place of the grid
   std::map<Factor, std::vector<double>> values_;              // the same
   std::map<std::vector<Factor>, std::vector<ProjectedValue>> products_;  // by parts, at each place of the grid

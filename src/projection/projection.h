@@ -101,7 +101,7 @@ const PhaseProjection* FindPhase(const std::vector<PhaseProjection>& projections
 
 struct ProjectionOptions {
   ModelSettings models;
-  std::vector<double> targets;      // core counts; empty: powers of two from above the largest fitted to 10^6
+  std::vector<double> targets;      // core counts; empty: DefaultTargets
   std::optional<double> train_max;  // fit only runs up to this many cores
   std::uint64_t seed = 1;           // of the draws that make the intervals
   ReliabilityLimits reliability_limits = {};
