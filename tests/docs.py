@@ -101,7 +101,8 @@ def check_coverage():
     anomalies = re.findall(r'constexpr Anomaly k\w+\{\s*"(\w+)"', "".join(
         file.read_text() for file in (ROOT / "src").rglob("*.*") if not file.stem.endswith("_test")))
     assert anomalies, "the sources declare no anomalies"
-    tags = "".join(file.read_text() for file in (ROOT / "templates").glob("*.mustache"))
+    # Tags of sentences are the fields of the structs that the page names.
+    tags = "".join(file.read_text() for file in (ROOT / "templates").glob("*.mustache") if ".txt." not in file.name)
     return {
         "formulas.md": missing(re.findall(r'\{k\w+, "(\w+)"', source["factors/factor.cc"]), "formulas.md"),
         "file-formats.md": missing(anomalies, "file-formats.md") + [

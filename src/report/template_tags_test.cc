@@ -88,16 +88,16 @@ std::vector<std::string> Quoted(const std::string& text) {
   return words;
 }
 
-// Headings name lists and objects by their paths, the first columns of the tables below them their tags.
+// The first column of the table names lists and objects by their paths, the second the tags within.
 Tags DocumentedTags() {
   Tags tags;
-  std::vector<std::string> paths;
+  bool is_inside = false;
   for (const std::string& line : Split(ReadFile(test::SourceFolder() + "/docs/templates.md"), '\n')) {
-    if (line.rfind("## ", 0) == 0) paths.clear();
-    if (line.rfind("### ", 0) == 0) paths = Quoted(line);
-    if (line.rfind("### At the top", 0) == 0) paths = {""};
-    if (line.rfind("| `", 0) != 0) continue;
-    for (const std::string& tag : Quoted(Split(line, '|')[1])) {
+    if (line.rfind("## ", 0) == 0) is_inside = line == "## Tags";
+    if (!is_inside || line.rfind("| ", 0) != 0) continue;
+    const std::vector<std::string> columns = Split(line, '|');
+    const std::vector<std::string> paths = columns.at(1) == " top " ? std::vector<std::string>{""} : Quoted(columns[1]);
+    for (const std::string& tag : Quoted(columns.at(2))) {
       for (const std::string& path : paths) tags.insert(path.empty() ? tag : path + "." + tag);
     }
   }
