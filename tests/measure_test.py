@@ -45,7 +45,7 @@ class MpiTest:
         cls.bin = pathlib.Path(cls.folder.name) / "bin"
         cls.bin.mkdir()
         for source in ("everything.c", "ends.c", "threads.c", "pils.c", "spawn.c", "token.c", "odd.c", "groups.c",
-                       "windows.c"):
+                       "windows.c", "turns.c"):
             cls.compile([f"mpicc.{cls.name}", "-O1", "-w", f"-I{ROOT}/src/collect/include"], [SOURCES / source])
         if shutil.which(f"mpif90.{cls.name}"):
             module = ROOT / "src" / "collect" / "include" / "farscale.f90"
@@ -258,6 +258,18 @@ class MpiTest:
         inspected = self.check_trace(2, allowed=["regionLeftOpen"])
         self.assertIn("step", [region["name"] for region in inspected["regions"]])
         self.assertIn("CPU_TIME", [counter["name"] for counter in inspected["counters"]])
+
+    def test_regions_have_the_factors_of_their_trace(self):
+        self.trace(2, "turns")
+        measured = self.regions("trace/farscale.json")
+        for region, span in (("turn", "whole"), ("together", "whole"), ("part", "each")):
+            self.farscale("factors", "trace/traces.otf2", "--phase", region, "-o", "factors.json")
+            row = self.results("factors.json")["rows"][0]
+            self.assertEqual((row["span"], measured[region]["span"]), (span, span), region)
+            for factor, value in measured[region]["factors"].items():
+                self.assertAlmostEqual(row["factors"][factor], value, delta=0.03, msg=f"{region}: {factor}")
+        # Two ranks are in it one after the other: half of the time of either is nobody's.
+        self.assertLess(measured["turn"]["factors"]["parallelEfficiency"], 0.55)
 
     def test_a_trace_of_everything_is_whole(self):
         for ranks in (2, 3):

@@ -70,6 +70,11 @@ void AddCpu(const std::vector<const RegionRecord*>& records, const std::vector<c
   metrics.process_cpu = process_cpu;
 }
 
+double WindowLengthOf(const std::vector<RankWindow>& windows) {
+  const auto [first, unused] = std::ranges::minmax(windows, {}, &RankWindow::begin);
+  return std::ranges::max(windows, {}, &RankWindow::end).end - first.begin;
+}
+
 // The whole run of one node goes from where its first rank began to where its last one ended, as in a trace
 // [formulas.md, spans]; clocks of several nodes do not compare. Only of ranks that have ended.
 double SpanOf(const std::vector<Process>& processes, double otherwise) {
@@ -83,6 +88,22 @@ double SpanOf(const std::vector<Process>& processes, double otherwise) {
   return std::max(otherwise, static_cast<double>(end - begin) * processes.front().seconds_a_tick);
 }
 
+// On the clock of the node, which the tick of the begin and its seconds tell.
+RankWindow WindowIn(const Process& process, const Window& window, double elapsed) {
+  const double began = static_cast<double>(process.page->begin_clock) * 1e-9;
+  return {began + static_cast<double>(window.begin) * process.seconds_a_tick,
+          began + static_cast<double>(window.end) * process.seconds_a_tick, elapsed, process.node};
+}
+
+// T and T_ideal of a region in the span that its occurrences have.
+void ResolveSpan(const std::vector<RankWindow>& windows, const std::vector<RankWindow>& ideal, RegionMetrics& metrics) {
+  const std::optional<double> whole = WholeSpanOf(windows);
+  metrics.is_whole_span = whole.has_value();
+  if (!whole) return;
+  metrics.elapsed = std::max(metrics.elapsed, *whole);
+  if (metrics.ideal_elapsed) metrics.ideal_elapsed = WindowLengthOf(ideal);
+}
+
 RegionMetrics Measure(const std::vector<Process>& processes, const std::string& name, bool is_whole) {
   RegionMetrics metrics;
   metrics.name = Printable(name);
@@ -90,6 +111,7 @@ RegionMetrics Measure(const std::vector<Process>& processes, const std::string& 
   std::vector<const RegionRecord*> records;
   std::vector<const Process*> taking_part;
   std::vector<int> nodes;
+  std::vector<RankWindow> windows, ideal_windows;
   double instructions = 0, cycles = 0;
   bool has_counters = true, has_ideal = true;
   double ideal = 0;
@@ -111,6 +133,10 @@ RegionMetrics Measure(const std::vector<Process>& processes, const std::string& 
     metrics.mpi_total += mpi;
     metrics.elapsed_by_rank.push_back(elapsed);
     metrics.useful_by_rank.push_back(elapsed - mpi);
+    const Window window = WindowOf(*process.page, record, process.sums);
+    windows.push_back(WindowIn(process, window, elapsed));
+    ideal_windows.push_back({static_cast<double>(window.ideal_begin) * process.seconds_a_tick,
+                             static_cast<double>(window.ideal_end) * process.seconds_a_tick, 0, process.node});
     metrics.mpi_calls += total.calls;
     metrics.mpi_calls_of_other_threads += total.other_calls;
     if (elapsed > 0) {
@@ -127,14 +153,19 @@ RegionMetrics Measure(const std::vector<Process>& processes, const std::string& 
   metrics.useful_total = std::accumulate(useful.begin(), useful.end(), 0.0);
   metrics.useful_average = metrics.useful_total / static_cast<double>(std::max<std::size_t>(1, records.size()));
   if (!useful.empty()) metrics.useful_largest = std::max(0.0, std::ranges::max(useful));
-  if (is_whole && !processes.empty()) metrics.elapsed = SpanOf(processes, metrics.elapsed);
+  if (has_ideal && ideal > 0) metrics.ideal_elapsed = ideal;
+  if (is_whole) {
+    metrics.elapsed = SpanOf(processes, metrics.elapsed);
+    metrics.is_whole_span = true;
+  } else {
+    ResolveSpan(windows, ideal_windows, metrics);
+  }
   metrics.efficiencies = EfficienciesOf(metrics.useful_by_rank, nodes, metrics.elapsed);
   if (metrics.efficiencies) metrics.node_load_largest = metrics.useful_average / metrics.efficiencies->load_balance_out;
   if (has_counters && cycles > 0) {
     metrics.instructions = instructions;
     metrics.cycles = cycles;
   }
-  if (has_ideal && ideal > 0) metrics.ideal_elapsed = ideal;
   AddCpu(records, taking_part, metrics);
   return metrics;
 }
@@ -254,6 +285,16 @@ std::optional<Efficiencies> EfficienciesOf(const std::vector<double>& useful, co
   e.load_balance_out = average / largest_load;
   e.communication = largest / elapsed;
   return e;
+}
+
+std::optional<double> WholeSpanOf(const std::vector<RankWindow>& windows) {
+  constexpr double kLargestGapShare = 0.02;  // [docs/formulas.md, spans]
+  if (windows.empty()) return std::nullopt;
+  const bool is_each = std::ranges::any_of(windows, [&](const RankWindow& window) {
+    const double gaps = window.end - window.begin - window.elapsed;
+    return window.node != windows.front().node || gaps >= kLargestGapShare * window.elapsed;
+  });
+  return is_each ? std::nullopt : std::optional(WindowLengthOf(windows));
 }
 
 MeasuredRun Summarize(std::vector<Page> pages) {

@@ -1,5 +1,5 @@
 // The metrics of a measured run, from the pages of its ranks. Definitions and names are those of the trace path
-// [docs/formulas.md]: T is the longest elapsed time of any rank [Lopez21, eq. 1].
+// [docs/formulas.md, spans].
 #pragma once
 
 #include <cstdint>
@@ -26,6 +26,7 @@ struct RegionMetrics {
   std::uint64_t fewest_starts = 0;
   std::uint64_t most_starts = 0;
   bool is_open_somewhere = false;  // the program left it open
+  bool is_whole_span = false;      // whether T is that of the span `whole`, else of `each`
   double elapsed = 0;              // T
   double useful_average = 0;       // over the ranks that have started it
   double useful_largest = 0;
@@ -40,7 +41,7 @@ struct RegionMetrics {
   std::optional<double> process_cpu;  // CPU time of all threads of all ranks
   std::optional<double> instructions;
   std::optional<double> cycles;
-  std::optional<double> ideal_elapsed;  // T_ideal, the longest of any rank
+  std::optional<double> ideal_elapsed;  // T_ideal
   std::vector<double> elapsed_by_rank;  // in the order of `ranks`
   std::vector<double> useful_by_rank;
   std::optional<Efficiencies> efficiencies;  // nothing when no rank computed
@@ -84,6 +85,18 @@ MeasuredRun Summarize(std::vector<Page> pages);
 // useful time of every rank with the node it is on; nothing when all are 0.
 std::optional<Efficiencies> EfficienciesOf(const std::vector<double>& useful, const std::vector<int>& node,
                                            double elapsed);
+
+// When a rank was in a region: seconds on the clock of its node, and how long it was inside.
+struct RankWindow {
+  double begin = 0;
+  double end = 0;
+  double elapsed = 0;
+  int node = 0;
+};
+
+// T of the span `whole`, from the first begin to the last end of any rank; nothing where the span is `each`: a rank has
+// gaps of 2 % of its time, or ranks are on several nodes, whose clocks do not compare.
+std::optional<double> WholeSpanOf(const std::vector<RankWindow>& windows);
 
 // Warnings and notes on a run, as sentences with an id each.
 struct Diagnostic {

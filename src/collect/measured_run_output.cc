@@ -39,6 +39,7 @@ Json RegionToJson(const RegionMetrics& region, int all_ranks) {
                {"ranks", region.ranks.size()},
                {"fewestStarts", region.fewest_starts},
                {"mostStarts", region.most_starts},
+               {"span", region.is_whole_span ? "whole" : "each"},
                {"elapsed", region.elapsed},
                {"usefulAverage", region.useful_average},
                {"usefulLargest", region.useful_largest},
@@ -119,12 +120,13 @@ std::string RegionTable(const MeasuredRun& run) {
   for (std::size_t i = 1; i <= shown; ++i) width = std::max(width, Width(run.regions[i].name));
   // Padded here, since printf counts bytes.
   const auto padded = [&](const std::string& name) { return name + std::string(width - Width(name), ' '); };
-  std::string text = Format("\n  %s  %10s  %10s  %10s  %10s  %10s\n", padded("region").c_str(), "starts", "elapsed",
-                            "parallel", "balance", "communic.");
+  std::string text = Format("\n  %s  %10s  %10s  %5s  %10s  %10s  %10s\n", padded("region").c_str(), "starts",
+                            "elapsed", "span", "parallel", "balance", "communic.");
   for (std::size_t i = 1; i <= shown; ++i) {
     const RegionMetrics& region = run.regions[i];
-    text += Format("  %s  %10llu  %10s", padded(region.name).c_str(),
-                   static_cast<unsigned long long>(region.most_starts), FormatSeconds(region.elapsed).c_str());
+    text += Format("  %s  %10llu  %10s  %5s", padded(region.name).c_str(),
+                   static_cast<unsigned long long>(region.most_starts), FormatSeconds(region.elapsed).c_str(),
+                   region.is_whole_span ? "whole" : "each");
     if (region.efficiencies) {
       text +=
           Format("  %10s  %10s  %10s", Share(region.efficiencies->parallel).c_str(),

@@ -44,6 +44,25 @@ void AddRegion(Page& page, const char* name, std::uint64_t starts, std::uint64_t
   region.starts = region.stops = starts;
   region.total.elapsed = elapsed * 1'000'000;
   region.total.mpi = mpi * 1'000'000;
+  region.last_stop = region.total.elapsed;
+}
+
+// From `begin` to `end` of the rank's run, in milliseconds.
+void PlaceRegion(Page& page, std::uint64_t begin, std::uint64_t end) {
+  RegionRecord& region = page.region[page.regions - 1];
+  region.first_start = begin * 1'000'000;
+  region.last_stop = end * 1'000'000;
+}
+
+// Four ranks that are in a region one after the other, each 10 ms and on the node of that name.
+std::vector<Page> OneAfterTheOther(const std::vector<const char*>& hosts) {
+  std::vector<Page> pages;
+  for (int rank = 0; rank < 4; ++rank) {
+    pages.push_back(PageOf(rank, 4, hosts[static_cast<std::size_t>(rank)], 100, 20));
+    AddRegion(pages.back(), "output", 1, 10, 0);
+    PlaceRegion(pages.back(), static_cast<std::uint64_t>(10 * rank), static_cast<std::uint64_t>(10 * rank + 10));
+  }
+  return pages;
 }
 
 std::vector<std::string> Ids(const MeasuredRun& run) {
@@ -76,6 +95,62 @@ TEST(MeasuredRun, HasTheFactorsOfTheDefinitions) {
 TEST(MeasuredRun, TakesTheLongestRankAsElapsed) {
   const MeasuredRun run = Summarize({PageOf(0, 2, "a", 100, 0), PageOf(1, 2, "a", 50, 0)});
   EXPECT_THAT(run.regions.front().efficiencies->parallel, DoubleNear(0.75, 1e-12));
+}
+
+// From 0 to 40 ms, of which every rank computes 10: a quarter, as in the factors of a trace.
+TEST(MeasuredRun, CountsARegionFromItsFirstStartToItsLastStop) {
+  const MeasuredRun run = Summarize(OneAfterTheOther({"a", "a", "a", "a"}));
+  const RegionMetrics& region = run.regions[1];
+  EXPECT_TRUE(region.is_whole_span);
+  EXPECT_THAT(region.elapsed, DoubleNear(0.04, 1e-12));
+  EXPECT_THAT(region.efficiencies->parallel, DoubleNear(0.25, 1e-12));
+  EXPECT_THAT(region.efficiencies->load_balance, DoubleNear(1, 1e-12));
+  EXPECT_EQ(nlohmann::json::parse(ToJsonText(run, "x"))["regions"][1]["span"], "whole");
+}
+
+TEST(MeasuredRun, CountsOccurrencesAloneWhereClocksDoNotCompare) {
+  const MeasuredRun run = Summarize(OneAfterTheOther({"a", "a", "b", "b"}));
+  EXPECT_FALSE(run.regions[1].is_whole_span);
+  EXPECT_THAT(run.regions[1].elapsed, DoubleNear(0.01, 1e-12));
+}
+
+// Gaps of 1.9 ms in 100 are less than 2 %, those of 2.1 are not.
+TEST(MeasuredRun, CountsOccurrencesAloneWhereARankHasGaps) {
+  for (const bool has_gaps : {false, true}) {
+    std::vector<Page> pages = {PageOf(0, 2, "a", 200, 20), PageOf(1, 2, "a", 200, 20)};
+    for (Page& page : pages) AddRegion(page, "step", 5, 1000, 100);
+    PlaceRegion(pages[1], 0, has_gaps ? 1021 : 1019);
+    const MeasuredRun run = Summarize(pages);
+    EXPECT_EQ(run.regions[1].is_whole_span, !has_gaps);
+    EXPECT_THAT(run.regions[1].elapsed, DoubleNear(has_gaps ? 1.0 : 1.019, 1e-12));
+  }
+}
+
+// On the ideal network the ranks are in the region from 0 to 10 and from 5 to 15 ms.
+TEST(MeasuredRun, TakesTheIdealTimeOfTheSameSpan) {
+  std::vector<Page> pages = {PageOf(0, 2, "a", 100, 20), PageOf(1, 2, "a", 100, 20)};
+  for (std::size_t rank = 0; rank < 2; ++rank) {
+    pages[rank].flags |= kHasIdeal;
+    AddRegion(pages[rank], "step", 1, 20, 10);
+    pages[rank].region[1].total.ideal = 10'000'000;
+    pages[rank].region[1].first_start_ideal = rank * 5'000'000;
+    pages[rank].region[1].last_stop_ideal = 10'000'000 + rank * 5'000'000;
+  }
+  EXPECT_THAT(Summarize(pages).regions[1].ideal_elapsed.value(), DoubleNear(0.015, 1e-12));
+}
+
+TEST(MeasuredRun, CountsARegionThatIsOpenUntilNow) {
+  std::vector<Page> pages = {PageOf(0, 2, "a", 100, 20), PageOf(1, 2, "a", 100, 20)};
+  for (Page& page : pages) {
+    AddRegion(page, "step", 1, 0, 0);
+    PlaceRegion(page, 30, 0);
+    page.region[1].open = 1;
+    page.region[1].at_start.elapsed = 30'000'000;
+    page.end_tick = page.end_clock = 0;
+    page.termination = Termination::kRunning;
+    EndAsOf(page, page.begin_tick + 90'000'000, page.begin_clock + 90'000'000);
+  }
+  EXPECT_THAT(Summarize(pages).regions[1].elapsed, DoubleNear(0.06, 1e-12));
 }
 
 TEST(MeasuredRun, SaysWhichRegionsAreOnSomeRanksOnly) {

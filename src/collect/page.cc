@@ -57,10 +57,20 @@ Sums TotalOf(const Page& page, const RegionRecord& region, const Sums& now) {
   return total;
 }
 
+Window WindowOf(const Page& page, const RegionRecord& region, const Sums& now) {
+  const bool is_open = region.open != 0 && page.end_tick == 0;
+  return {region.first_start, is_open ? now.elapsed : region.last_stop, region.first_start_ideal,
+          is_open ? now.ideal : region.last_stop_ideal};
+}
+
 void EndAsOf(Page& page, std::uint64_t tick, std::uint64_t clock) {
   const Sums now = SumsOfPage(page, tick);
   for (std::uint32_t i = 0; i < page.regions && i < kMostRegions; ++i) {
-    page.region[i].total = TotalOf(page, page.region[i], now);
+    RegionRecord& region = page.region[i];
+    const Window window = WindowOf(page, region, now);
+    region.total = TotalOf(page, region, now);
+    region.last_stop = window.end;
+    region.last_stop_ideal = window.ideal_end;
   }
   page.region[0].stops = 1;
   page.region[0].open = 0;

@@ -10,7 +10,7 @@
 
 namespace farscale::collect {
 
-inline constexpr std::uint32_t kPageVersion = 1;
+inline constexpr std::uint32_t kPageVersion = 2;
 inline constexpr char kPageMagic[8] = {'f', 'a', 'r', 's', 'c', 'a', 'l', 'e'};
 // Part of the format; chosen: far more than programs mark by hand, and a page stays below 100 kB.
 inline constexpr std::size_t kMostRegions = 256;
@@ -63,6 +63,11 @@ struct RegionRecord {
   std::uint64_t cpu_ticks;  // elapsed ticks of the occurrences that CPU time and preemptions were taken of
   Sums at_start;            // of the process when it was started last
   Sums total;               // of its occurrences that were stopped
+  // Elapsed ticks of the process, and those of its ideal clock, at the first start and at the last stop.
+  std::uint64_t first_start;
+  std::uint64_t last_stop;
+  std::uint64_t first_start_ideal;
+  std::uint64_t last_stop_ideal;
 };
 
 struct Page {
@@ -104,7 +109,7 @@ struct Page {
   RegionRecord region[kMostRegions];
 };
 
-static_assert(sizeof(Sums) == 80 && sizeof(RegionRecord) == 256);
+static_assert(sizeof(Sums) == 80 && sizeof(RegionRecord) == 288);
 static_assert(offsetof(Page, started) == 48 && offsetof(Page, job) == 208 && offsetof(Page, region) == 2576);
 
 // What of a page is worth sending: without the records that are not in use.
@@ -120,6 +125,16 @@ Sums SumsOfPage(const Page& page, std::uint64_t now);
 
 // What a region of a page has taken, its open occurrence until `now`, which is SumsOfPage.
 Sums TotalOf(const Page& page, const RegionRecord& region, const Sums& now);
+
+// From the first start of a region to its last stop, while it is open to `now`: in ticks since the run of the page
+// began.
+struct Window {
+  std::uint64_t begin = 0;
+  std::uint64_t end = 0;
+  std::uint64_t ideal_begin = 0;  // of the ideal clock
+  std::uint64_t ideal_end = 0;
+};
+Window WindowOf(const Page& page, const RegionRecord& region, const Sums& now);
 
 // Ends the copy of a page whose process could not do so itself: what is open counts until `tick`.
 void EndAsOf(Page& page, std::uint64_t tick, std::uint64_t clock);

@@ -50,6 +50,8 @@ int WhyNot(const char* name) {
 
 // What one rank sends to the others.
 struct Share {
+  double begin = 0;  // of the region's window
+  double end = 0;
   double elapsed = 0;
   double mpi = 0;
   unsigned long long starts = 0;
@@ -74,8 +76,11 @@ Share OwnShare(const RegionRecord* region) {
   Share share;
   share.node = std::hash<std::string_view>()(page->host);
   if (region == nullptr) return share;
-  const Sums total = TotalOf(*page, *region, SumsSoFar(false));
-  const double seconds = SecondsATick();
+  const Sums now = SumsSoFar(false), total = TotalOf(*page, *region, now);
+  const Window window = WindowOf(*page, *region, now);
+  const double seconds = SecondsATick(), began = static_cast<double>(page->begin_clock) * 1e-9;
+  share.begin = began + static_cast<double>(window.begin) * seconds;
+  share.end = began + static_cast<double>(window.end) * seconds;
   share.elapsed = static_cast<double>(total.elapsed) * seconds;
   share.mpi = static_cast<double>(total.mpi) * seconds;
   share.starts = region->starts;
@@ -86,6 +91,7 @@ Share OwnShare(const RegionRecord* region) {
 void FillMetrics(const std::vector<Share>& shares, farscale_metrics& metrics) {
   std::vector<double> useful;
   std::vector<int> nodes;
+  std::vector<RankWindow> windows;
   std::map<unsigned long long, int> node_index;
   for (const Share& share : shares) {
     if (share.starts == 0) continue;
@@ -97,7 +103,9 @@ void FillMetrics(const std::vector<Share>& shares, farscale_metrics& metrics) {
     useful.push_back(share.elapsed - share.mpi);
     nodes.push_back(node_index.try_emplace(share.node, static_cast<int>(node_index.size())).first->second);
     metrics.useful += useful.back();
+    windows.push_back({share.begin, share.end, share.elapsed, nodes.back()});
   }
+  if (const auto whole = WholeSpanOf(windows)) metrics.elapsed = *whole;
   metrics.nodes = static_cast<int>(node_index.size());
   if (metrics.ranks == 0) return;
   metrics.useful /= metrics.ranks;
@@ -151,6 +159,10 @@ int StartRegion(const char* name) {
   if (region.open == 0) {
     region.times_cpu = TimesCpu(region, TicksAMillisecond()) ? 1 : 0;
     region.at_start = SumsSoFar(region.times_cpu != 0);
+    if (region.starts == 0) {
+      region.first_start = region.at_start.elapsed;
+      region.first_start_ideal = region.at_start.ideal;
+    }
   }
   ++region.open;
   ++region.starts;
@@ -168,8 +180,10 @@ int StopRegion(const char* name) {
   }
   RegionRecord& region = page->region[index];
   if (region.open == 1) {
-    const Sums taken = Minus(SumsSoFar(region.times_cpu != 0), region.at_start);
+    const Sums now = SumsSoFar(region.times_cpu != 0), taken = Minus(now, region.at_start);
     Add(region.total, taken);
+    region.last_stop = now.elapsed;
+    region.last_stop_ideal = now.ideal;
     if (region.times_cpu != 0) region.cpu_ticks += taken.elapsed;
   }
   --region.open;
@@ -201,6 +215,8 @@ void CloseRegions() {
     Sums taken = Minus(now, region.at_start);
     if (region.times_cpu == 0) taken.cpu = taken.process_cpu = taken.preemptions = 0;
     Add(region.total, taken);
+    region.last_stop = now.elapsed;
+    region.last_stop_ideal = now.ideal;
     if (region.times_cpu != 0) region.cpu_ticks += taken.elapsed;
   }
   page->region[0].stops = 1;

@@ -47,7 +47,7 @@ struct NodeInFile {
 };
 
 struct RegionInFile {
-  std::string name;
+  std::string name, span;
   std::int64_t ranks = 0, fewest_starts = 0, most_starts = 0;
   std::optional<std::vector<std::int64_t>> on_ranks;
   double elapsed = 0, useful_average = 0, useful_largest = 0, useful_total = 0, mpi_total = 0, node_load_largest = 0;
@@ -124,9 +124,10 @@ Fields<RegionInFile> FieldsOf<RegionInFile>() {
           Field("onRanks", &T::on_ranks, "Which, where it is not all").AtLeast(0),
           Field("fewestStarts", &T::fewest_starts, "Of a rank that has started it").AtLeast(0).AtMost(kMostOfAny),
           Field("mostStarts", &T::most_starts).AtLeast(0).AtMost(kMostOfAny),
-          Field("elapsed", &T::elapsed,
-                "Seconds, the longest of any rank [Lopez21, eq. 1]; of the whole run on one node from the first begin "
-                "to the last end")
+          Field("span", &T::span, OneOf({"whole", "each"}),
+                "`whole`: from the first start to the last stop of any rank; `each`: the occurrences alone")
+              .Later(),
+          Field("elapsed", &T::elapsed, "Seconds: T in that span; of `each` the longest of any rank [Lopez21, eq. 1]")
               .AtLeast(0),
           Field("usefulAverage", &T::useful_average, "Seconds outside MPI, mean over the ranks").AtLeast(0),
           Field("usefulLargest", &T::useful_largest).AtLeast(0),
@@ -224,7 +225,7 @@ void AddRegion(const RunInFile& run, const RegionInFile& region, const std::stri
   row.runtime = region.elapsed;
   const bool is_even = region.fewest_starts == region.most_starts;
   if (!is_whole && is_even && region.most_starts > 0) row.iterations = static_cast<double>(region.most_starts);
-  row.span = is_whole ? Span::kWhole : Span::kEach;
+  row.span = is_whole || region.span == "whole" ? Span::kWhole : Span::kEach;
   row.repeat = measured.repeats[{row.series, row.phase, row.cores}]++;
   table.rows.push_back(std::move(row));
 }

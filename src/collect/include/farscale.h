@@ -32,7 +32,9 @@ enum {
   FARSCALE_ALL_RANKS = 1 /* of all ranks of MPI_COMM_WORLD, which must all call */
 };
 
-/* Times in seconds. Of all ranks: elapsed is the longest of any rank, useful and mpi are means, counts are sums.
+/* Times in seconds. Of all ranks: elapsed is from the first start to the last stop of any rank while the gaps between
+ * occurrences are below 2 % of their time and all ranks are on one node, else the longest sum of occurrences of any
+ * rank; useful and mpi are means, counts are sums.
  * Efficiencies lie between 0 and 1; a local query knows none but parallel_efficiency, which is useful / elapsed, and
  * leaves the others at 0. */
 typedef struct farscale_metrics {
