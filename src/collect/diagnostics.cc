@@ -81,6 +81,12 @@ void DiagnoseIdealClocks(const MeasuredRun& run, Diagnostics& diagnostics) {
                             "clocks (one-sided, collective on files or neighbours, persistent or partitioned, on "
                             "communicators not followed)",
                             static_cast<unsigned long long>(run.not_followed)));
+  } else if (run.large_messages > 0) {
+    diagnostics.Warn(
+        "idealLargeMessages",
+        Format("serialization is at most what is shown, transfer at least: the senders of %llu messages of "
+               "32 KiB and more wait for their receivers, which a trace knows and ideal clocks do not",
+               static_cast<unsigned long long>(run.large_messages)));
   }
 }
 

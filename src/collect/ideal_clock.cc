@@ -92,8 +92,10 @@ MPI_Comm MakeShadow(MPI_Comm of) {
   return shadow;
 }
 
-void SendClock(int peer, int tag, MPI_Comm shadow) {
+void SendClock(int peer, int tag, std::uint64_t bytes, MPI_Comm shadow) {
+  constexpr std::uint64_t kRendezvous = 32768;  // [docs/formulas.md, rules bsc]
   if (shadow == MPI_COMM_NULL) return;
+  if (bytes >= kRendezvous) ++page->large_messages;
   Sweep();
   SentClock& clock = sent.emplace_back();
   clock.value = page->ideal;

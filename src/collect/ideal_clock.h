@@ -30,7 +30,7 @@ void StopIdealClock();
 MPI_Comm MakeShadow(MPI_Comm of);
 
 // After a message to `peer` is posted, and after one from `peer` has come.
-void SendClock(int peer, int tag, MPI_Comm shadow);
+void SendClock(int peer, int tag, std::uint64_t bytes, MPI_Comm shadow);
 void ReceiveClock(int peer, int tag, MPI_Comm shadow);
 
 // Whose clocks a rank of a collective depends on: on all, on those of ranks up to its own, or on none.

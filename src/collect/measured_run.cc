@@ -315,6 +315,7 @@ MeasuredRun Summarize(std::vector<Page> pages) {
     run.counters_refused |= (page.flags & kHasCounters) == 0;
     run.ideal_refused |= (page.flags & kIdealRefused) != 0;
     run.not_followed += page.not_followed;
+    run.large_messages += page.large_messages;
     run.is_traced |= (page.flags & kIsTraced) != 0;
     run.too_many_regions |= (page.flags & kTooManyRegions) != 0;
     run.regions_out_of_order |= (page.flags & kRegionsOutOfOrder) != 0;

@@ -73,7 +73,8 @@ struct MeasuredRun {
   bool is_traced = false;
   double flushed_largest = 0;  // seconds of a rank in which events were written to files
   bool ideal_refused = false;
-  std::uint64_t not_followed = 0;  // calls that wait for others and carry no ideal clock
+  std::uint64_t not_followed = 0;    // calls that wait for others and carry no ideal clock
+  std::uint64_t large_messages = 0;  // whose senders wait in a replay, and not on the ideal clock
   bool too_many_regions = false;
   bool regions_out_of_order = false;
   std::vector<RegionMetrics> regions;  // the whole run first

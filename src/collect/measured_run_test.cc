@@ -235,6 +235,16 @@ TEST(MeasuredRun, WarnsOfPreemptionAndOfManyCalls) {
 }
 
 // Useful instructions over useful time: 3e8 cycles in 80 ms and 1.5 instructions a cycle.
+TEST(MeasuredRun, SaysWhereIdealClocksAssumeTooMuch) {
+  Page page = PageOf(0, 1, "a", 100, 20);
+  page.flags |= kHasIdeal;
+  page.region[0].total.ideal = 90'000'000;
+  page.large_messages = 3;
+  EXPECT_THAT(Ids(Summarize({page})), testing::Contains("idealLargeMessages"));
+  page.not_followed = 1;  // then nothing is known
+  EXPECT_THAT(Ids(Summarize({page})), testing::Not(testing::Contains("idealLargeMessages")));
+}
+
 TEST(MeasuredRun, ReportsCounters) {
   Page page = PageOf(0, 1, "a", 100, 20);
   page.flags |= kHasCounters;

@@ -97,7 +97,8 @@ struct Page {
   std::uint64_t not_followed;     // calls that wait for others and carry no ideal clock
   std::uint64_t flushed;          // ticks in which events were written to files, of a trace
   std::uint64_t process_started;  // by the kernel's count, so that a later process of the same number is another one
-  std::uint64_t reserved[3];      // keeps what other threads write away from what the main thread writes
+  std::uint64_t large_messages;   // sent, whose senders wait in a replay and not on the ideal clock
+  std::uint64_t reserved[2];      // keeps what other threads write away from what the main thread writes
   std::uint64_t other_calls;
   std::uint64_t other_mpi;  // of all other threads together, ticks
   char job[kNameBytes];     // the same on all ranks of a run, and on no other run

@@ -30,7 +30,7 @@ void Post(TracedRequest& request) {
   request.is_active = true;
   const bool sends = request.peer != MPI_PROC_NULL;
   if (request.kind == RequestKind::kReceive && sends) request.sent_number = ++numbers;
-  if (sends) SendClock(request.peer, request.tag, request.shadow);
+  if (sends) SendClock(request.peer, request.tag, request.bytes, request.shadow);
   if (request.kind == RequestKind::kCollective) request.reduction = PostReduceClock(request.shadow, request.wait);
   RecordPost(request);
 }

@@ -37,8 +37,9 @@ inline const TracedCommunicator* FindForMessage(int peer, MPI_Comm in) {
 inline void RecordSend(std::int64_t count, MPI_Datatype type, int peer, int tag, MPI_Comm in) {
   const TracedCommunicator* communicator = FindForMessage(peer, in);
   if (communicator == nullptr) return;
-  Record(OTF2_EvtWriter_MpiSend, peer, communicator->id, tag, Bytes(count, type));
-  SendClock(peer, tag, communicator->shadow);
+  const std::uint64_t bytes = Bytes(count, type);
+  Record(OTF2_EvtWriter_MpiSend, peer, communicator->id, tag, bytes);
+  SendClock(peer, tag, bytes, communicator->shadow);
 }
 
 inline void RecordReceive(const MPI_Status& status, const TracedCommunicator& communicator) {
