@@ -164,6 +164,12 @@ class Writing(TalpTest):
         self.farscale("factors", TRACES[0], "--format", "talp", "-o", "one.json", SOURCE_DATE_EPOCH="1795176000")
         self.assertEqual(again, (self.folder / "one.json").read_bytes())
 
+    def test_the_whole_run_comes_first_whatever_phases_are_named(self):
+        trace = ROOT / "sample-runs/lulesh/traces/8/traces.otf2"
+        self.farscale("factors", trace, "--format", "talp", "--phase", "cycle", "-o", "one.json",
+                      SOURCE_DATE_EPOCH="1795176000")
+        self.assertEqual(list(demands_of_talp_pages(self.folder / "one.json")), ["Global", "cycle"])
+
     def test_what_cannot_be_written(self):
         (self.folder / "t.csv").write_text("cores,runtime,parallelEfficiency\n4,1,0.9\n8,1,\n16,0.5,0.8\n")
         date = ("--date", "2026-11-20T12:00:00Z")

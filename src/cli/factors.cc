@@ -65,6 +65,10 @@ void ApplyPhases(const FactorsOptions& options, Study& study) {
     if (options.keep > 0) phase.keep = static_cast<std::size_t>(options.keep);
     if (!options.clean.empty()) phase.clean = ParseClean(options.clean, "--clean");
   }
+  const bool has_whole = std::ranges::any_of(
+      study.phases, [](const PhaseSpec& phase) { return phase.kind == PhaseSpec::Kind::kWholeRun; });
+  // TALP-Pages stops at a file without the region Global, which it expects first.
+  if (options.format == "talp" && !has_whole) study.phases.insert(study.phases.begin(), PhaseSpec::WholeRun());
 }
 
 void Apply(const FactorsOptions& options, Study& study) {
