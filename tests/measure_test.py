@@ -45,7 +45,7 @@ class MpiTest:
         cls.bin = pathlib.Path(cls.folder.name) / "bin"
         cls.bin.mkdir()
         for source in ("everything.c", "ends.c", "threads.c", "pils.c", "spawn.c", "token.c", "odd.c", "groups.c",
-                       "windows.c", "turns.c"):
+                       "windows.c", "turns.c", "reductions.c"):
             cls.compile([f"mpicc.{cls.name}", "-O1", "-w", f"-I{ROOT}/src/collect/include"], [SOURCES / source])
         if shutil.which(f"mpif90.{cls.name}"):
             module = ROOT / "src" / "collect" / "include" / "farscale.f90"
@@ -233,6 +233,51 @@ class MpiTest:
         self.assertEqual(result.code, 0, result.err)
         loop = self.regions()["loop"]
         self.check_load_balance(loop, 0.75)
+
+    # Other tools.
+
+    def make_tool(self, name):
+        library = self.here / f"lib{name}.so"
+        subprocess.run([f"mpicc.{self.name}", "-shared", "-fPIC", f'-DTOOL="{name}"', str(SOURCES / "tool.c"), "-o",
+                        str(library)], check=True)
+        return str(library)
+
+    def check_tools(self, command, tools, environment=(), calls=2 * 5):
+        for what in ("measure", "trace"):
+            output = str(self.here / what / "farscale.json" if what == "trace" else self.here / "farscale.json")
+            options = ["-o", what] if what == "trace" else []
+            result = self.launch_ranks(2, ["env", *environment, PROGRAM, what, *options, *command])
+            self.assertEqual(result.code, 0, result.err)
+            for tool in tools:
+                self.assertEqual(result.err.count(f"{tool}: 1 init, 10 reductions"), 1, (what, result.err))
+            self.assertEqual(self.regions(output)["whole run"]["mpiCalls"], calls, what)
+            says = "is started with LD_PRELOAD=" in result.err
+            self.assertEqual(says, command[0] == "env", result.err)
+            shutil.rmtree(self.here / "trace", ignore_errors=True)
+            (self.here / "farscale.json").unlink(missing_ok=True)
+
+    def test_other_tools_that_are_preloaded_keep_working(self):
+        first, second = self.make_tool("one"), self.make_tool("two")
+        program = str(self.bin / "reductions")
+        self.check_tools([program], ["one"], [f"LD_PRELOAD={first}"])
+        # Two tools that call PMPI_ keep each other from working without farscale, too: the first one is called.
+        self.check_tools([program], ["one"], [f"LD_PRELOAD={first}:{second}"])
+        self.check_tools([program], ["two"], [f"LD_PRELOAD={second}:{first}"])
+
+    def test_a_tool_that_takes_the_place_of_farscale_does_not(self):
+        tool = self.make_tool("late")
+        self.check_tools(["env", f"LD_PRELOAD={tool}", str(self.bin / "reductions")], ["late"])
+
+    def test_another_tool_that_is_linked_keeps_working(self):
+        library = self.make_tool("linked")
+        program = self.here / "program"
+        subprocess.run([f"mpicc.{self.name}", str(SOURCES / "reductions.c"), library, "-o", str(program),
+                        f"-Wl,-rpath,{self.here}"], check=True)
+        self.check_tools([str(program)], ["linked"])
+        # A tool within the program itself calls PMPI_ functions, which are measured, too.
+        subprocess.run([f"mpicc.{self.name}", '-DTOOL="inside"', str(SOURCES / "reductions.c"), str(SOURCES / "tool.c"),
+                        "-o", str(program)], check=True)
+        self.check_tools([str(program)], ["inside"], calls=2 * 6)
 
     # Traces.
 

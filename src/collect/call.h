@@ -5,8 +5,6 @@
 #include "collect/page.h"
 #include "mpi_functions.h"
 #define FARSCALE_EXPORT __attribute__((visibility("default")))
-// The second name of a wrapper that is written by hand.
-#define FARSCALE_ALIAS(name) FARSCALE_EXPORT decltype(name) P##name __attribute__((alias(#name)))
 
 namespace farscale::collect {
 
@@ -27,17 +25,32 @@ extern thread_local ThreadState this_thread __attribute__((tls_model("initial-ex
 // The page of this process; before MPI_Init one that is not used.
 extern Page* page;
 
-// The MPI's own functions behind the wrappers are looked up, not linked: the wrappers go by their names, too.
-// FindRealFunctions is generated and fills `real`.
+// By what the launcher says; of a program without one, yes.
+bool IsFirstRank();
+
+// The functions behind the wrappers are looked up, not linked: the wrappers go by their names, too. `real` are the
+// PMPI_ functions of the MPI, for our own messages and for what calls these by name; `next` are the MPI_ functions of
+// the tool that is loaded after this library, which ends in the former, and without one those of the MPI.
+// FindRealFunctions is generated and fills both.
 void* FindRealSymbol(const char* name);
 void FindRealFunctions();
+
+// By the name with P; MPIs may lack the one without.
+template <typename Function>
+void FindFunctions(const char* name, Function& real_function, Function& next_function) {
+  real_function = reinterpret_cast<Function>(FindRealSymbol(name));
+  next_function = reinterpret_cast<Function>(FindRealSymbol(name + 1));
+  if (next_function == nullptr) next_function = real_function;
+}
 
 // The rare cases: threads seen for the first time or other than the main one, counters, traces.
 void EnterSlowly(CallId id);
 void LeaveSlowly(CallId id);
 
 // Written by the main thread alone and read by others at any time.
-inline void Store(std::uint64_t& value, std::uint64_t next) { __atomic_store_n(&value, next, __ATOMIC_RELAXED); }
+inline void Store(std::uint64_t& number, std::uint64_t value) {
+  __atomic_store_n(&number, value, __ATOMIC_RELAXED);
+}
 
 class Call {
  public:

@@ -8,11 +8,12 @@ mpi_wrappers.cc. A wrapper is
 
     int MPI_Send(const void* a1, int a2, ...) {
       const Call call(CallId::kMPI_Send);
-      if (call.is_recorded()) return TracedMPI_Send(a1, a2, ...);   // where traced_functions.txt lists it
-      return real.MPI_Send(a1, a2, ...);
+      if (call.is_recorded()) return TracedMPI_Send(next.MPI_Send, a1, a2, ...);   // where traced_functions.txt lists it
+      return next.MPI_Send(a1, a2, ...);
     }
 
-It goes by both names, MPI_Send and PMPI_Send, because the Fortran bindings of both MPIs call the latter in places.
+and the same for PMPI_Send with `real` in the place of `next`, because the Fortran bindings of both MPIs call it in
+places, and other tools that are loaded do.
 What is called of a traced function stays out of the wrapper, so that it costs runs that are not recorded nothing.
 """
 
@@ -99,12 +100,13 @@ def wrapper(name, parameters, recorder):
     passed = ", ".join(f"a{i}" for i in range(1, len(parameters) + 1))
     code = []
     if recorder:
-        code += [f"[[gnu::noinline]] static int Traced{name}({declared}) {{ return {recorder}(real.{name}, {passed}); }}"]
-    code += [f"FARSCALE_EXPORT int {name}({declared}) {{", f"  const Call call(CallId::k{name});"]
-    if recorder:
-        code += [f"  if (call.is_recorded()) return Traced{name}({passed});"]
-    code += [f"  return real.{name}({passed});", "}",
-             f'FARSCALE_EXPORT int P{name}({declared}) __attribute__((alias("{name}")));']
+        code += [f"[[gnu::noinline]] static int Traced{name}(decltype(&P{name}) function, {declared}) {{",
+                 f"  return {recorder}(function, {passed});", "}"]
+    for called, behind in ((name, f"next.{name}"), (f"P{name}", f"real.{name}")):
+        code += [f"FARSCALE_EXPORT int {called}({declared}) {{", f"  const Call call(CallId::k{name});"]
+        if recorder:
+            code += [f"  if (call.is_recorded()) return Traced{name}({behind}, {passed});"]
+        code += [f"  return {behind}({passed});", "}"]
     return "\n".join(code)
 
 
@@ -118,7 +120,7 @@ def main():
     functions = functions_of(options.header.read_text())
     local = LocalFunctions(options.local.read_text())
     by_hand = ["MPI_Init", "MPI_Init_thread", "MPI_Finalize", "MPI_Abort", "MPI_Comm_spawn",
-               "MPI_Comm_spawn_multiple", "MPI_Session_init"]
+               "MPI_Comm_spawn_multiple", "MPI_Session_init", "MPI_Pcontrol"]
     by_hand = [name for name in by_hand if name in functions]
     wrapped = sorted(name for name in functions
                      if not local.contains(name) and functions[name] is not None and name not in by_hand)
@@ -131,12 +133,12 @@ def main():
     table += [f'  "{re.sub("_c$", "", name)}",' for name in by_hand + wrapped]
     table += ["};", "struct RealFunctions {"]
     table += [f"  decltype(&P{name}) {name};" for name in by_hand + wrapped]
-    table += ["};", "extern RealFunctions real;", "}  // namespace farscale::collect", ""]
+    table += ["};", "extern RealFunctions real, next;", "}  // namespace farscale::collect", ""]
     code = ["// Written by generate_wrappers.py.", '#include "mpi_functions.h"', '#include "collect/call.h"',
             '#include "collect/traced_collectives.h"', '#include "collect/traced_handles.h"',
-            '#include "collect/traced_messages.h"', "namespace farscale::collect {", "RealFunctions real;",
+            '#include "collect/traced_messages.h"', "namespace farscale::collect {", "RealFunctions real, next;",
             "void FindRealFunctions() {"]
-    code += [f'  real.{name} = reinterpret_cast<decltype(&P{name})>(FindRealSymbol("P{name}"));' for name in by_hand + wrapped]
+    code += [f"  FindFunctions(\"P{name}\", real.{name}, next.{name});" for name in by_hand + wrapped]
     code += ["}", "}  // namespace farscale::collect", "using namespace farscale::collect;", 'extern "C" {']
     code += [wrapper(name, functions[name], traced.get(re.sub("_c$", "", name))) for name in wrapped]
     code += ["}", ""]

@@ -52,14 +52,6 @@ bool IsOpenMpi(const std::string& library) {
   return has;
 }
 
-bool IsFirstRank() {
-  for (const char* name : {"OMPI_COMM_WORLD_RANK", "PMI_RANK", "SLURM_PROCID"}) {
-    const char* rank = std::getenv(name);
-    if (rank != nullptr) return std::strcmp(rank, "0") == 0;
-  }
-  return true;
-}
-
 // LD_PRELOAD with this library's path replaced, or left out.
 std::string PreloadWith(const std::string& own, const std::string& instead) {
   std::string result;
@@ -100,7 +92,8 @@ void CheckMpi(char** arguments) {
   if (preload == Variable("LD_PRELOAD")) return;
   if (preload.empty()) unsetenv("LD_PRELOAD");
   if (!preload.empty()) setenv("LD_PRELOAD", preload.c_str(), 1);
-  execv("/proc/self/exe", arguments);
+  const auto real_execv = reinterpret_cast<decltype(&execv)>(FindRealSymbol("execv"));  // with what is chosen here
+  real_execv("/proc/self/exe", arguments);
 }
 
 // Whether MPI_Init is about to initialise this library's own MPI. Not so, after a message, where a program such as
@@ -158,8 +151,10 @@ std::string ReadName(const char* from) {
   return "";
 }
 
+// Another tool that is loaded calls PMPI_Init itself: the run begins when that has done what it does.
 template <typename Init>
 int InitWith(Init init) {
+  if (this_thread.depth > 0) return init();
   ++this_thread.depth;
   // Both MPIs in one process, and the calls of one that end in the other, are a crash at best.
   if (!IsOwnMpi()) std::exit(kWrongUse);
@@ -171,7 +166,39 @@ int InitWith(Init init) {
   return code;
 }
 
+#if MPI_VERSION >= 4
+int InitSession(decltype(real.MPI_Session_init) init, MPI_Info info, MPI_Errhandler handler, MPI_Session* session) {
+  uses_sessions = true;
+  ForgetLaunch();  // there is a better message for it
+  return init(info, handler, session);
+}
+#endif
+
+int FinalizeWith(decltype(real.MPI_Finalize) finalize) {
+  ++this_thread.depth;
+  EndRun();
+  const int code = finalize();
+  --this_thread.depth;
+  return code;
+}
+
+int AbortWith(decltype(real.MPI_Abort) abort, MPI_Comm communicator, int code) {
+  ++this_thread.depth;
+  MarkTermination(Termination::kAborted, 0);
+  const int result = abort(communicator, code);
+  --this_thread.depth;
+  return result;
+}
+
 }  // namespace
+
+bool IsFirstRank() {
+  for (const char* name : {"OMPI_COMM_WORLD_RANK", "PMI_RANK", "SLURM_PROCID"}) {
+    const char* rank = std::getenv(name);
+    if (rank != nullptr) return std::strcmp(rank, "0") == 0;
+  }
+  return true;
+}
 
 void* FindRealSymbol(const char* name) { return dlsym(RTLD_NEXT, name); }
 
@@ -182,49 +209,44 @@ using namespace farscale::collect;
 extern "C" {
 
 FARSCALE_EXPORT int MPI_Init(int* argc, char*** argv) {
+  return InitWith([&] { return next.MPI_Init(argc, argv); });
+}
+FARSCALE_EXPORT int PMPI_Init(int* argc, char*** argv) {
   return InitWith([&] { return real.MPI_Init(argc, argv); });
 }
-FARSCALE_ALIAS(MPI_Init);
 
 FARSCALE_EXPORT int MPI_Init_thread(int* argc, char*** argv, int required, int* provided) {
+  return InitWith([&] { return next.MPI_Init_thread(argc, argv, required, provided); });
+}
+FARSCALE_EXPORT int PMPI_Init_thread(int* argc, char*** argv, int required, int* provided) {
   return InitWith([&] { return real.MPI_Init_thread(argc, argv, required, provided); });
 }
-FARSCALE_ALIAS(MPI_Init_thread);
 
 #if MPI_VERSION >= 4
 FARSCALE_EXPORT int MPI_Session_init(MPI_Info info, MPI_Errhandler handler, MPI_Session* session) {
-  uses_sessions = true;
-  ForgetLaunch();  // there is a better message for it
-  return real.MPI_Session_init(info, handler, session);
+  return InitSession(next.MPI_Session_init, info, handler, session);
 }
-FARSCALE_ALIAS(MPI_Session_init);
+FARSCALE_EXPORT int PMPI_Session_init(MPI_Info info, MPI_Errhandler handler, MPI_Session* session) {
+  return InitSession(real.MPI_Session_init, info, handler, session);
+}
 #endif
 
-FARSCALE_EXPORT int MPI_Finalize(void) {
-  ++this_thread.depth;
-  EndRun();
-  const int code = real.MPI_Finalize();
-  --this_thread.depth;
-  return code;
-}
-FARSCALE_ALIAS(MPI_Finalize);
+FARSCALE_EXPORT int MPI_Finalize(void) { return FinalizeWith(next.MPI_Finalize); }
+FARSCALE_EXPORT int PMPI_Finalize(void) { return FinalizeWith(real.MPI_Finalize); }
 
-FARSCALE_EXPORT int MPI_Abort(MPI_Comm communicator, int code) {
-  ++this_thread.depth;
-  MarkTermination(Termination::kAborted, 0);
-  const int result = real.MPI_Abort(communicator, code);
-  --this_thread.depth;
-  return result;
+FARSCALE_EXPORT int MPI_Abort(MPI_Comm communicator, int code) { return AbortWith(next.MPI_Abort, communicator, code); }
+FARSCALE_EXPORT int PMPI_Abort(MPI_Comm communicator, int code) {
+  return AbortWith(real.MPI_Abort, communicator, code);
 }
-FARSCALE_ALIAS(MPI_Abort);
 
 // MPI_Pcontrol(1, "name") starts a region, MPI_Pcontrol(-1, "name") stops it; all other levels mean nothing here.
 FARSCALE_EXPORT int MPI_Pcontrol(const int level, ...) {
-  if (!IsMeasuring() || (level != 1 && level != -1)) return MPI_SUCCESS;
   va_list arguments;
   va_start(arguments, level);
   const char* from = va_arg(arguments, const char*);
   va_end(arguments);
+  next.MPI_Pcontrol(level, from);  // of what the program passes, tools know one argument as well
+  if (!IsMeasuring() || (level != 1 && level != -1)) return MPI_SUCCESS;
   const std::string name = ReadName(from);
   if (level == 1) StartRegion(name.c_str());
   // Without a name it may be any value.

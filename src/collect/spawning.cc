@@ -81,33 +81,24 @@ SpawnedCommand::SpawnedCommand(const char* command, char** arguments, MPI_Info i
   arguments_ = pointers_.data();
 }
 
-}  // namespace
-}  // namespace farscale::collect
-
-using namespace farscale::collect;
-
-extern "C" {
-
-FARSCALE_EXPORT int MPI_Comm_spawn(const char* command, char* argv[], int count, MPI_Info info, int root, MPI_Comm in,
-                                   MPI_Comm* made, int errors[]) {
+int Spawn(decltype(real.MPI_Comm_spawn) spawn, const char* command, char* argv[], int count, MPI_Info info, int root,
+          MPI_Comm in, MPI_Comm* made, int errors[]) {
   const Call call(CallId::kMPI_Comm_spawn);
   int rank = 0;
   PMPI_Comm_rank(in, &rank);
   // Elsewhere the arguments mean nothing.
-  if (rank != root) return real.MPI_Comm_spawn(command, argv, count, info, root, in, made, errors);
+  if (rank != root) return spawn(command, argv, count, info, root, in, made, errors);
   SpawnedCommand spawned(command, argv, info);
-  return real.MPI_Comm_spawn(spawned.command(), spawned.arguments(), count, info, root, in, made, errors);
+  return spawn(spawned.command(), spawned.arguments(), count, info, root, in, made, errors);
 }
-FARSCALE_ALIAS(MPI_Comm_spawn);
 
-FARSCALE_EXPORT int MPI_Comm_spawn_multiple(int count, char* commands[], char** argvs[], const int counts[],
-                                            const MPI_Info infos[], int root, MPI_Comm in, MPI_Comm* made,
-                                            int errors[]) {
+int SpawnMultiple(decltype(real.MPI_Comm_spawn_multiple) spawn, int count, char* commands[], char** argvs[],
+                  const int counts[], const MPI_Info infos[], int root, MPI_Comm in, MPI_Comm* made, int errors[]) {
   const Call call(CallId::kMPI_Comm_spawn_multiple);
   int rank = 0;
   PMPI_Comm_rank(in, &rank);
   if (rank != root) {
-    return real.MPI_Comm_spawn_multiple(count, commands, argvs, counts, infos, root, in, made, errors);
+    return spawn(count, commands, argvs, counts, infos, root, in, made, errors);
   }
   std::vector<SpawnedCommand> spawned;
   spawned.reserve(static_cast<std::size_t>(count > 0 ? count : 0));
@@ -121,8 +112,34 @@ FARSCALE_EXPORT int MPI_Comm_spawn_multiple(int count, char* commands[], char** 
   // A command without arguments is a list that ends at once, where others have some.
   char* none[] = {nullptr};
   for (char**& list : arguments) list = list == MPI_ARGV_NULL ? none : list;
-  return real.MPI_Comm_spawn_multiple(count, launched.data(), arguments.data(), counts, infos, root, in, made, errors);
+  return spawn(count, launched.data(), arguments.data(), counts, infos, root, in, made, errors);
 }
-FARSCALE_ALIAS(MPI_Comm_spawn_multiple);
+
+}  // namespace
+}  // namespace farscale::collect
+
+using namespace farscale::collect;
+
+extern "C" {
+
+FARSCALE_EXPORT int MPI_Comm_spawn(const char* command, char* argv[], int count, MPI_Info info, int root, MPI_Comm in,
+                                   MPI_Comm* made, int errors[]) {
+  return Spawn(next.MPI_Comm_spawn, command, argv, count, info, root, in, made, errors);
+}
+FARSCALE_EXPORT int PMPI_Comm_spawn(const char* command, char* argv[], int count, MPI_Info info, int root, MPI_Comm in,
+                                    MPI_Comm* made, int errors[]) {
+  return Spawn(real.MPI_Comm_spawn, command, argv, count, info, root, in, made, errors);
+}
+
+FARSCALE_EXPORT int MPI_Comm_spawn_multiple(int count, char* commands[], char** argvs[], const int counts[],
+                                            const MPI_Info infos[], int root, MPI_Comm in, MPI_Comm* made,
+                                            int errors[]) {
+  return SpawnMultiple(next.MPI_Comm_spawn_multiple, count, commands, argvs, counts, infos, root, in, made, errors);
+}
+FARSCALE_EXPORT int PMPI_Comm_spawn_multiple(int count, char* commands[], char** argvs[], const int counts[],
+                                             const MPI_Info infos[], int root, MPI_Comm in, MPI_Comm* made,
+                                             int errors[]) {
+  return SpawnMultiple(real.MPI_Comm_spawn_multiple, count, commands, argvs, counts, infos, root, in, made, errors);
+}
 
 }  // extern "C"
