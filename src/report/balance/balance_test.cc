@@ -361,6 +361,16 @@ TEST(BalanceWords, AShortTraceDecidesNothing) {
           "120 iterations."));
 }
 
+// An interval that is longer than the phase has neither strategy nor processors.
+TEST(BalanceWords, LeftOutIntervals) {
+  WhatIf what_if;
+  what_if.left_out = {{{.run = 0, .tasks = 64, .interval = 10}, "the phase has 5 iterations"},
+                      {{.run = 0, .tasks = 64, .interval = 1}, "the phase has 1 iteration"}};
+  EXPECT_THAT(DescribeLeftOut(what_if),
+              ElementsAre("balancing every 10 iterations with 64 tasks: the phase has 5 iterations",
+                          "balancing every 1 iteration with 64 tasks: the phase has 1 iteration"));
+}
+
 // What is beyond the values that were tried has to exist, and not to have been refused.
 TEST(BalanceReasons, NotTriedIsTrue) {
   WhatIf what_if = test::MakeWhatIf();

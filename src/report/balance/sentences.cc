@@ -224,6 +224,15 @@ ProjectedWay WayOf(const std::vector<BalancedProjection>& list, const BalancedFa
   return text;
 }
 
+// An interval that is too long for a run is left out whatever the strategy and the number of processors.
+std::string NameOfLeftOut(const BalanceConfiguration& configuration) {
+  if (configuration.interval > 0 && configuration.strategy.empty()) {
+    return fmt::format("balancing every {} with {}", CountOf(configuration.interval, "iteration"),
+                       CountOfTasks(configuration));
+  }
+  return fmt::format("{} with {}", NameOfBalancing(configuration), TasksOn(configuration));
+}
+
 }  // namespace
 
 Sentences AnswerOf(const WhatIf& what_if, const BalanceCase& one, const Partials& templates) {
@@ -371,7 +380,7 @@ Sentences DescribeLeftOut(const WhatIf& what_if) {
   for (const LeftOut& one : what_if.left_out) {
     auto found = std::ranges::find(reasons, one.why, &std::pair<std::string, Sentences>::first);
     if (found == reasons.end()) found = reasons.insert(reasons.end(), {one.why, {}});
-    found->second.push_back(fmt::format("{} with {}", NameOfBalancing(one.configuration), TasksOn(one.configuration)));
+    found->second.push_back(NameOfLeftOut(one.configuration));
   }
   Sentences sentences;
   for (auto& [why, names] : reasons) {
