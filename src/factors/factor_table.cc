@@ -12,6 +12,7 @@
 #include "base/error.h"
 #include "base/text.h"
 #include "factors/anomalies.h"
+#include "factors/phase_rows.h"
 #include "factors/scaling.h"
 #include "factors/share_limit.h"
 #include "factors/spread.h"
@@ -29,22 +30,21 @@ std::vector<FactorType> FactorsThatAreOneAtReference() {
   return types;
 }
 
-// Of the longest phase of a series, from the trace. Where no runs have as many threads, cores stand for
-// processes.
-std::optional<WorkGrowth> MeasuredGrowth(const FactorTable& table, const std::string& series) {
-  std::vector<FactorRow> rows = LongestPhase(table, series);
-  std::erase_if(rows, [](const FactorRow& row) { return !row.totals; });
+// Of a phase, from the trace. Where no runs have as many threads, cores stand for processes.
+std::optional<WorkGrowth> MeasuredGrowth(RowPointers rows) {
+  std::erase_if(rows, [](const FactorRow* row) { return !row->totals; });
   if (const std::optional<WorkGrowth> growth = GrowthOfWork(rows)) return growth;
-  for (FactorRow& row : rows) row.threads = 1;
-  return GrowthOfWork(rows);
+  std::vector<FactorRow> by_cores;
+  for (const FactorRow* row : rows) by_cores.emplace_back(*row).threads = 1;
+  return GrowthOfWork(PointersTo(by_cores));
 }
 
 // Strong scaling keeps the total work, weak scaling lets it grow with the processes; the nearer one (in the logarithm)
 // is it. The first series with a result decides.
 void DecideScaling(FactorTable& table, Diagnostics& diagnostics) {
   if (table.scaling) return;
-  for (const std::string& series : table.Series()) {
-    const std::optional<WorkGrowth> growth = MeasuredGrowth(table, series);
+  for (const RowsOfPhase& longest : LongestPhases(table)) {
+    const std::optional<WorkGrowth> growth = MeasuredGrowth(longest.rows);
     if (!growth || !growth->work) continue;
     table.scaling = *growth->work > std::sqrt(growth->processes) ? Scaling::kWeak : Scaling::kStrong;
     table.scaling_source = growth->is_instructions ? "instructions" : "useful time";
@@ -59,8 +59,9 @@ void DecideScaling(FactorTable& table, Diagnostics& diagnostics) {
 // The number of cores at which the scalabilities and speedups that a table from elsewhere gives are 1.
 std::optional<std::int64_t> ImpliedReference(const FactorTable& table) {
   std::map<std::int64_t, bool> is_one;
+  const std::vector<FactorType> types = FactorsThatAreOneAtReference();
   for (const FactorRow& row : table.rows) {
-    for (const FactorType& type : FactorsThatAreOneAtReference()) {
+    for (const FactorType& type : types) {
       if (row.totals || !row.values[type.factor]) continue;
       const bool one = std::fabs(*row.values[type.factor] - 1) < kOne;
       is_one[row.cores] = is_one.try_emplace(row.cores, true).first->second && one;
@@ -168,16 +169,16 @@ bool KnowsTimesOnly(const FactorTable& table) {
 void DecideScalingByTimes(FactorTable& table, Diagnostics& diagnostics) {
   constexpr double kFaster = 0.8;  // chosen: above what noise makes of a time
   std::string detail;
-  for (const PhaseKey& key : table.Keys()) {
-    const std::vector<FactorRow> rows = table.Rows(key);
-    const auto fastest =
-        std::ranges::min_element(rows, {}, [](const FactorRow& row) { return *row.TimePerIteration(); });
-    if (fastest->cores == rows.front().cores) continue;
-    const double ratio = *fastest->TimePerIteration() / *rows.front().TimePerIteration();
+  for (const RowsOfPhase& phase : RowsByPhase(table)) {
+    const FactorRow& first = *phase.rows.front();
+    const FactorRow& fastest =
+        **std::ranges::min_element(phase.rows, {}, [](const FactorRow* row) { return *row->TimePerIteration(); });
+    if (fastest.cores == first.cores) continue;
+    const double ratio = *fastest.TimePerIteration() / *first.TimePerIteration();
     if (ratio > kFaster) continue;
     table.scaling = Scaling::kStrong;
     detail = fmt::format("run times become {:.3g} times as long from {} to {} cores: strong scaling", ratio,
-                         rows.front().cores, fastest->cores);
+                         first.cores, fastest.cores);
     break;
   }
   if (!table.scaling) {
@@ -309,7 +310,7 @@ void CompletePhase(const std::vector<FactorRow*>& rows, const FactorTable& table
 }
 
 // The rows of every phase, in the order of the table; phases as in Keys().
-std::vector<std::vector<FactorRow*>> RowsByPhase(FactorTable& table) {
+std::vector<std::vector<FactorRow*>> RowsToComplete(FactorTable& table) {
   const std::vector<PhaseKey> keys = table.Keys();
   std::map<PhaseKey, std::size_t> index;
   for (std::size_t i = 0; i < keys.size(); ++i) index[keys[i]] = i;
@@ -449,6 +450,7 @@ void FindGroupsInOldTexts(FactorTable& table) {
     groups.insert(row.Key());
     parts.emplace(row.Key(), row.cores);
   }
+  if (groups.empty()) return;
   // A group has some of the ranks or all of them at one core count: where there are rows of both kinds, those of all
   // ranks are a phase with the same text.
   std::set<PhaseKey> phases;
@@ -492,7 +494,7 @@ void CompleteTable(FactorTable& table) {
     diagnostics.Add(anomaly::kTimesOnly, 1);
   }
   ChooseReference(table);
-  for (const std::vector<FactorRow*>& rows : RowsByPhase(table)) CompletePhase(rows, table, diagnostics);
+  for (const std::vector<FactorRow*>& rows : RowsToComplete(table)) CompletePhase(rows, table, diagnostics);
   for (const Finding& finding : diagnostics.findings()) {
     const auto same = [&](const Finding& other) { return other.id == finding.id; };
     std::erase_if(table.findings, same);  // of a table that was complete before
@@ -511,7 +513,7 @@ void ChangeTerms(FactorTable& table, std::optional<Scaling> scaling, std::option
   }
   if (reference) table.reference = reference;
   ChooseReference(table);
-  for (const std::vector<FactorRow*>& rows : RowsByPhase(table)) {
+  for (const std::vector<FactorRow*>& rows : RowsToComplete(table)) {
     if (other_reference) MoveReference(rows, *table.reference);
     for (FactorRow* row : rows) {
       if (other_scaling && KnowsTimesOnly(*row)) row->values = {};  // made anew of the times

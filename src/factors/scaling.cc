@@ -32,15 +32,14 @@ std::optional<double> InstructionsOf(const FactorRow& row) {
 }
 
 template <typename Value>
-std::optional<double> RatioOf(const std::vector<FactorRow>& rows, const WorkGrowth& growth, Value value) {
+std::optional<double> RatioOf(const RowPointers& rows, const WorkGrowth& growth, Value value) {
   const std::optional<double> first = MeanAt(rows, growth.first, value), last = MeanAt(rows, growth.last, value);
   return first && last ? std::optional(*last / *first) : std::nullopt;
 }
 
 // What a table from elsewhere says of its computation, where it gives neither totals nor times: 1 / growth for strong
 // scaling, processes / growth for weak.
-std::optional<double> GrowthBehindScalability(const std::vector<FactorRow>& rows, const WorkGrowth& growth,
-                                              Scaling scaling) {
+std::optional<double> GrowthBehindScalability(const RowPointers& rows, const WorkGrowth& growth, Scaling scaling) {
   const auto scalability =
       RatioOf(rows, growth, [](const FactorRow& row) { return row.values[Factor::kComputationScalability]; });
   if (!scalability) return std::nullopt;
@@ -79,7 +78,7 @@ struct PhaseFit {
   std::string Excluded() const { return "the problem does not grow with the cores: " + growth; }
 };
 
-PhaseFit FitOfPhase(const std::vector<FactorRow>& rows, Scaling scaling) {
+PhaseFit FitOfPhase(const RowPointers& rows, Scaling scaling) {
   std::optional<WorkGrowth> growth = GrowthOfWork(rows);
   if (!growth) return {};
   if (!growth->work) growth->work = GrowthBehindScalability(rows, *growth, scaling);
@@ -94,17 +93,32 @@ std::string DoubtIn(const FactorTable& table, const PhaseFit& fit) {
                      fit.growth, fit.verdict);
 }
 
+double SecondsOf(const RowsOfPhase& phase) { return phase.rows.front()->runtime.value_or(0); }
+
+// The longest of the phases of every series, which follow each other.
+std::vector<const RowsOfPhase*> LongestOf(const std::vector<RowsOfPhase>& phases) {
+  std::vector<const RowsOfPhase*> longest;
+  for (const RowsOfPhase& phase : phases) {
+    if (longest.empty() || longest.back()->key.series != phase.key.series) {
+      longest.push_back(&phase);
+    } else if (SecondsOf(phase) > SecondsOf(*longest.back())) {
+      longest.back() = &phase;
+    }
+  }
+  return longest;
+}
+
 // Work of a smaller phase need not grow as that of the program, but of one that is about as long it should.
-void AddExcludedPhases(const FactorTable& table, const std::string& series, const FactorRow& longest,
+void AddExcludedPhases(const FactorTable& table, const std::vector<RowsOfPhase>& phases, const RowsOfPhase& longest,
                        Diagnostics& diagnostics) {
-  for (const PhaseId& phase : table.Phases(series)) {
-    const std::vector<FactorRow> rows = table.Rows(series, phase);
-    const bool is_long = rows.front().runtime.value_or(0) >= kAboutAsLong * longest.runtime.value_or(0);
-    if (phase == longest.phase || !is_long) continue;
-    const PhaseFit fit = FitOfPhase(rows, *table.scaling);
+  const std::string& series = longest.key.series;
+  for (const RowsOfPhase& phase : phases) {
+    const bool is_long = SecondsOf(phase) >= kAboutAsLong * SecondsOf(longest);
+    if (phase.key.series != series || phase.key == longest.key || !is_long) continue;
+    const PhaseFit fit = FitOfPhase(phase.rows, *table.scaling);
     if (fit.fit != ScalingFit::kExcluded) continue;
     diagnostics.Add(anomaly::kScalingUnlikely, 1,
-                    WithSeries(series, "phase " + phase.Text() + ": " + DoubtIn(table, fit)));
+                    WithSeries(series, "phase " + phase.key.phase.Text() + ": " + DoubtIn(table, fit)));
   }
 }
 
@@ -114,38 +128,41 @@ std::optional<double> WorkGrowth::TimeRatio() const {
   return first_seconds && last_seconds ? std::optional(*last_seconds / *first_seconds) : std::nullopt;
 }
 
-std::vector<FactorRow> LongestPhase(const FactorTable& table, const std::string& series) {
-  std::vector<FactorRow> longest;
-  double most = -1;
-  for (const PhaseId& phase : table.Phases(series)) {
-    std::vector<FactorRow> rows = table.Rows(series, phase);
-    const double seconds = rows.front().runtime.value_or(0);
-    if (seconds <= most) continue;
-    most = seconds;
-    longest = std::move(rows);
-  }
+std::vector<RowsOfPhase> LongestPhases(const FactorTable& table) {
+  const std::vector<RowsOfPhase> phases = RowsByPhase(table);
+  std::vector<RowsOfPhase> longest;
+  for (const RowsOfPhase* phase : LongestOf(phases)) longest.push_back(*phase);
   return longest;
 }
 
-std::optional<WorkGrowth> GrowthOfWork(const std::vector<FactorRow>& rows) {
+std::vector<FactorRow> LongestPhase(const FactorTable& table, const std::string& series) {
+  std::vector<FactorRow> rows;
+  for (const RowsOfPhase& phase : LongestPhases(table)) {
+    if (phase.key.series != series) continue;
+    for (const FactorRow* row : phase.rows) rows.push_back(*row);
+  }
+  return rows;
+}
+
+std::optional<WorkGrowth> GrowthOfWork(const RowPointers& rows) {
   struct Ends {
     const FactorRow* least;
     const FactorRow* most;
     double Processes() const { return most->Processes() / least->Processes(); }
   };
   std::map<std::int64_t, Ends> by_threads;
-  for (const FactorRow& row : rows) {
-    Ends& ends = by_threads.try_emplace(row.threads, Ends{&row, &row}).first->second;
-    if (row.cores < ends.least->cores) ends.least = &row;
-    if (row.cores > ends.most->cores) ends.most = &row;
+  for (const FactorRow* row : rows) {
+    Ends& ends = by_threads.try_emplace(row->threads, Ends{row, row}).first->second;
+    if (row->cores < ends.least->cores) ends.least = row;
+    if (row->cores > ends.most->cores) ends.most = row;
   }
   // Of as much growth, that with the fewest threads.
   const auto widest = std::ranges::max_element(by_threads, {}, [](const auto& one) { return one.second.Processes(); });
   if (widest == by_threads.end() || widest->second.least->cores == widest->second.most->cores) return std::nullopt;
   const auto [least, most] = std::pair(widest->second.least, widest->second.most);
-  std::vector<FactorRow> alike;
-  for (const FactorRow& row : rows) {
-    if (row.threads == least->threads) alike.push_back(row);
+  RowPointers alike;
+  for (const FactorRow* row : rows) {
+    if (row->threads == least->threads) alike.push_back(row);
   }
   WorkGrowth growth;
   growth.first = least->cores;
@@ -181,18 +198,18 @@ void CheckScaling(FactorTable& table, const std::string& where) {
   const std::string excluded = WhyExcluded(table);
   if (!excluded.empty()) throw Error(ErrorKind::kUsage, where, excluded, kAdvice);
   Diagnostics diagnostics, of_phases;
-  const std::vector<std::string> all_series = table.Series();
-  for (const std::string& series : all_series) {
-    const std::vector<FactorRow> rows = LongestPhase(table, series);
-    const PhaseFit fit = FitOfPhase(rows, *table.scaling);
+  const std::vector<RowsOfPhase> phases = RowsByPhase(table);
+  const std::vector<const RowsOfPhase*> longest_phases = LongestOf(phases);
+  for (const RowsOfPhase* longest : longest_phases) {
+    const PhaseFit fit = FitOfPhase(longest->rows, *table.scaling);
     if (fit.fit == ScalingFit::kFits) {
-      if (!rows.empty()) AddExcludedPhases(table, series, rows.front(), of_phases);
+      AddExcludedPhases(table, phases, *longest, of_phases);
     } else {
-      diagnostics.Add(anomaly::kScalingUnlikely, 1, WithSeries(series, DoubtIn(table, fit)));
+      diagnostics.Add(anomaly::kScalingUnlikely, 1, WithSeries(longest->key.series, DoubtIn(table, fit)));
     }
   }
-  if (!diagnostics.empty() && all_series.size() > 1) {
-    diagnostics.AddPopulation(anomaly::kScalingUnlikely, all_series.size());
+  if (!diagnostics.empty() && longest_phases.size() > 1) {
+    diagnostics.AddPopulation(anomaly::kScalingUnlikely, longest_phases.size());
   }
   // What puts all numbers in doubt is said first.
   std::vector<Finding> found = diagnostics.findings();
@@ -202,23 +219,22 @@ void CheckScaling(FactorTable& table, const std::string& where) {
 
 std::string WhyExcluded(const FactorTable& table) {
   if (!table.scaling) return "";
-  for (const std::string& series : table.Series()) {
-    const PhaseFit fit = FitOfPhase(LongestPhase(table, series), *table.scaling);
-    if (fit.fit == ScalingFit::kExcluded) return WithSeries(series, fit.Excluded());
+  for (const RowsOfPhase& longest : LongestPhases(table)) {
+    const PhaseFit fit = FitOfPhase(longest.rows, *table.scaling);
+    if (fit.fit == ScalingFit::kExcluded) return WithSeries(longest.key.series, fit.Excluded());
   }
   return "";
 }
 
 std::string WhyMixed(const FactorTable& table) {
-  for (const std::string& series : table.Series()) {
+  for (const RowsOfPhase& longest : LongestPhases(table)) {
     std::optional<WorkGrowth> strong, weak;
-    const std::vector<FactorRow> rows = LongestPhase(table, series);
-    std::map<std::int64_t, std::vector<FactorRow>> by_cores;
-    for (const FactorRow& row : rows) by_cores[row.cores].push_back(row);
+    std::map<std::int64_t, RowPointers> by_cores;
+    for (const FactorRow* row : longest.rows) by_cores[row->cores].push_back(row);
     for (auto next = by_cores.begin(); next != by_cores.end();) {
       const auto here = next++;
       if (next == by_cores.end()) break;
-      std::vector<FactorRow> pair = here->second;
+      RowPointers pair = here->second;
       pair.insert(pair.end(), next->second.begin(), next->second.end());
       const std::optional<WorkGrowth> growth = GrowthOfWork(pair);
       if (!growth || !growth->work || growth->processes < kLeastFactor) continue;
@@ -227,7 +243,7 @@ std::string WhyMixed(const FactorTable& table) {
       if (exponent > kCertainlyWeak) weak = growth;
     }
     if (!strong || !weak) continue;
-    return WithSeries(series,
+    return WithSeries(longest.key.series,
                       fmt::format("the runs mix strong and weak scaling: from {} to {} cores an iteration's "
                                   "work is {:.3g} times as much, from {} to {} cores {:.3g} times",
                                   strong->first, strong->last, *strong->work, weak->first, weak->last, *weak->work));
@@ -237,7 +253,8 @@ std::string WhyMixed(const FactorTable& table) {
 
 std::string CheckScalingOf(const FactorTable& table, const std::string& series, const PhaseId& phase) {
   if (!table.scaling) return "";
-  const PhaseFit fit = FitOfPhase(table.Rows(series, phase), *table.scaling);
+  const std::vector<FactorRow> rows = table.Rows(series, phase);
+  const PhaseFit fit = FitOfPhase(PointersTo(rows), *table.scaling);
   if (fit.fit == ScalingFit::kExcluded) {
     throw Error(ErrorKind::kUsage, phase.IsUnnamed() ? "" : "phase " + phase.Text(), WithSeries(series, fit.Excluded()),
                 std::string(kAdvice) + ", or choose a phase whose work grows");
@@ -281,8 +298,8 @@ namespace {
 // What all phases say of their scaling, unless they contradict each other.
 std::optional<Scaling> ImpliedScaling(const FactorTable& table) {
   std::optional<Scaling> implied;
-  for (const PhaseKey& key : table.Keys()) {
-    const std::optional<Scaling> scaling = ScalingShownBy(table.Rows(key));
+  for (const RowsOfPhase& phase : RowsByPhase(table)) {
+    const std::optional<Scaling> scaling = ScalingShownBy(phase.rows);
     if (implied && scaling && *implied != *scaling) return std::nullopt;
     if (scaling) implied = scaling;
   }
@@ -292,13 +309,13 @@ std::optional<Scaling> ImpliedScaling(const FactorTable& table) {
 }  // namespace
 
 std::optional<Scaling> ScalingOf(const FactorTable& table, const std::vector<FactorRow>& rows) {
-  return table.scaling ? table.scaling : ScalingShownBy(rows);
+  return table.scaling ? table.scaling : ScalingShownBy(PointersTo(rows));
 }
 
-std::optional<Scaling> ScalingShownBy(const std::vector<FactorRow>& rows) {
+std::optional<Scaling> ScalingShownBy(const RowPointers& rows) {
   constexpr double kSame = 0.02;  // chosen: tables give two digits at least
-  const bool has_speedups = std::any_of(
-      rows.begin(), rows.end(), [](const FactorRow& row) { return row.runtime && row.values[Factor::kSpeedup]; });
+  const bool has_speedups =
+      std::ranges::any_of(rows, [](const FactorRow* row) { return row->runtime && row->values[Factor::kSpeedup]; });
   // Up to a constant, speedup is global efficiency times cores.
   const auto speedup_of = [&](const FactorRow& row) -> std::optional<double> {
     if (has_speedups) return row.values[Factor::kSpeedup];
@@ -307,15 +324,15 @@ std::optional<Scaling> ScalingShownBy(const std::vector<FactorRow>& rows) {
   };
   const FactorRow* first = nullptr;
   bool is_strong = true, is_weak = true, differs = false;
-  for (const FactorRow& row : rows) {
-    if (!row.runtime || !speedup_of(row)) continue;
-    if (first == nullptr) first = &row;
+  for (const FactorRow* row : rows) {
+    if (!row->runtime || !speedup_of(*row)) continue;
+    if (first == nullptr) first = row;
     const auto reach = [&](const FactorRow& one) { return *one.runtime / one.iterations * *speedup_of(one); };
-    const double growth = static_cast<double>(row.cores) / static_cast<double>(first->cores);
-    const double ratio = reach(row) / reach(*first);
+    const double growth = static_cast<double>(row->cores) / static_cast<double>(first->cores);
+    const double ratio = reach(*row) / reach(*first);
     is_strong = is_strong && std::fabs(ratio - 1) < kSame;
     is_weak = is_weak && std::fabs(ratio / growth - 1) < kSame;
-    differs = differs || row.cores != first->cores;
+    differs = differs || row->cores != first->cores;
   }
   if (!differs || is_strong == is_weak) return std::nullopt;
   return is_strong ? Scaling::kStrong : Scaling::kWeak;

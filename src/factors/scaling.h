@@ -8,6 +8,7 @@
 
 #include "base/diagnostics.h"
 #include "factors/factor_table.h"
+#include "factors/phase_rows.h"
 
 namespace farscale {
 
@@ -26,11 +27,13 @@ struct WorkGrowth {
 };
 
 // Nothing with one core count only.
-std::optional<WorkGrowth> GrowthOfWork(const std::vector<FactorRow>& rows);
+std::optional<WorkGrowth> GrowthOfWork(const RowPointers& rows);
 
 // The rows of the phase of a series that takes longest at its fewest cores; the work of shorter phases may not grow.
 // This phase decides the scaling where it is not given, and is checked against it where it is.
 std::vector<FactorRow> LongestPhase(const FactorTable& table, const std::string& series);
+// The same of every series, in the order of FactorTable::Series().
+std::vector<RowsOfPhase> LongestPhases(const FactorTable& table);
 
 enum class ScalingFit { kFits, kUnlikely, kExcluded };
 
@@ -75,7 +78,7 @@ std::optional<Scaling> ScalingOf(const FactorTable& table, const std::vector<Fac
 // Strong when the time of an iteration times speedup is the same at every core count, weak when it grows with the
 // cores, to two digits. Where no speedup is known, global efficiency times cores does. Nothing where neither holds, or
 // where times or both of these are unknown.
-std::optional<Scaling> ScalingShownBy(const std::vector<FactorRow>& rows);
+std::optional<Scaling> ScalingShownBy(const RowPointers& rows);
 
 // Source of the scaling of a table that does not say it.
 inline constexpr const char* kShownByTimes = "run times";

@@ -116,7 +116,7 @@ TEST(ScalingCheck, NeighbouringCountsTellNothing) {
 TEST(ScalingCheck, ComparesRunsWithAsManyThreads) {
   FactorTable table = Traced({{4, 8, 32}, {32, 1.2, 4.8}, {8, 4, 32}}, Scaling::kStrong);
   table.rows[1].threads = 8;
-  const auto growth = GrowthOfWork(table.rows);
+  const auto growth = GrowthOfWork(PointersTo(table.rows));
   ASSERT_TRUE(growth);
   EXPECT_EQ(growth->last, 8);
   EXPECT_DOUBLE_EQ(*growth->work, 1);
@@ -199,7 +199,7 @@ TEST(ScalingCheck, TheSmallestRunMayHaveOtherThreads) {
     row.ranks = row.cores / row.threads;
     row.values[Factor::kParallelEfficiency] = efficiencies[i];
   }
-  const auto growth = GrowthOfWork(table.rows);
+  const auto growth = GrowthOfWork(PointersTo(table.rows));
   ASSERT_TRUE(growth);
   EXPECT_EQ(growth->first, 16);
   EXPECT_EQ(growth->last, 64);
@@ -272,11 +272,13 @@ FactorRow TimedRow(std::int64_t cores, double runtime, std::optional<double> spe
   return row;
 }
 
+std::optional<Scaling> ShownBy(const std::vector<FactorRow>& rows) { return ScalingShownBy(PointersTo(rows)); }
+
 // 10 s · 1 and 6.25 s · 1.6 are both 10 s. Weak scaling: 10 s · 1 and 12.5 s · 1.6 = 20 s on twice the cores.
 TEST(RunScaling, TimesAndSpeedupsShowIt) {
-  EXPECT_EQ(ScalingShownBy({TimedRow(4, 10, 1), TimedRow(8, 6.25, 1.6)}), Scaling::kStrong);
-  EXPECT_EQ(ScalingShownBy({TimedRow(4, 10, 1), TimedRow(8, 12.5, 1.6)}), Scaling::kWeak);
-  EXPECT_EQ(ScalingShownBy({TimedRow(4, 20, 1, 2), TimedRow(8, 6.25, 1.6)}),
+  EXPECT_EQ(ShownBy({TimedRow(4, 10, 1), TimedRow(8, 6.25, 1.6)}), Scaling::kStrong);
+  EXPECT_EQ(ShownBy({TimedRow(4, 10, 1), TimedRow(8, 12.5, 1.6)}), Scaling::kWeak);
+  EXPECT_EQ(ShownBy({TimedRow(4, 20, 1, 2), TimedRow(8, 6.25, 1.6)}),
             Scaling::kStrong);  // times of an iteration
 }
 
@@ -285,17 +287,17 @@ TEST(RunScaling, GlobalEfficiencyDoes) {
   std::vector<FactorRow> rows = {TimedRow(4, 10, std::nullopt), TimedRow(8, 6.25, std::nullopt)};
   rows[0].values[Factor::kGlobalEfficiency] = 1;
   rows[1].values[Factor::kGlobalEfficiency] = 0.8;
-  EXPECT_EQ(ScalingShownBy(rows), Scaling::kStrong);
+  EXPECT_EQ(ShownBy(rows), Scaling::kStrong);
   rows[1].runtime = 12.5;
-  EXPECT_EQ(ScalingShownBy(rows), Scaling::kWeak);
+  EXPECT_EQ(ShownBy(rows), Scaling::kWeak);
 }
 
 TEST(RunScaling, NothingWhereItDoesNotShow) {
-  EXPECT_FALSE(ScalingShownBy({}));
-  EXPECT_FALSE(ScalingShownBy({TimedRow(4, 10, 1)}));
-  EXPECT_FALSE(ScalingShownBy({TimedRow(4, 10, 1), TimedRow(4, 10, 1)}));
-  EXPECT_FALSE(ScalingShownBy({TimedRow(4, 10, 1), TimedRow(8, 6.25, std::nullopt)}));
-  EXPECT_FALSE(ScalingShownBy({TimedRow(4, 10, 1), TimedRow(8, 9, 1.6)}));
+  EXPECT_FALSE(ShownBy({}));
+  EXPECT_FALSE(ShownBy({TimedRow(4, 10, 1)}));
+  EXPECT_FALSE(ShownBy({TimedRow(4, 10, 1), TimedRow(4, 10, 1)}));
+  EXPECT_FALSE(ShownBy({TimedRow(4, 10, 1), TimedRow(8, 6.25, std::nullopt)}));
+  EXPECT_FALSE(ShownBy({TimedRow(4, 10, 1), TimedRow(8, 9, 1.6)}));
 }
 
 TEST(RunScaling, WhatTheTableSaysComesFirst) {

@@ -8,6 +8,7 @@
 
 #include "base/format.h"
 #include "base/text.h"
+#include "factors/phase_rows.h"
 
 namespace farscale {
 namespace {
@@ -103,7 +104,8 @@ std::string WhySuperlinear(const std::vector<FactorRow>& rows, double largest, s
   const FactorRow* scalability = RowWithLargest(rows, Factor::kComputationScalability);
   const FactorRow* parallel = baseline ? RowWithLargest(rows, Factor::kParallelEfficiency) : nullptr;
   const auto there = [&](Factor factor) {
-    return baseline ? MeanAt(rows, *baseline, [&](const FactorRow& row) { return row.values[factor]; }) : std::nullopt;
+    return baseline ? MeanAt(PointersTo(rows), *baseline, [&](const FactorRow& row) { return row.values[factor]; })
+                    : std::nullopt;
   };
   const std::optional<double> scalability_there = there(Factor::kComputationScalability);
   const std::optional<double> parallel_there = there(Factor::kParallelEfficiency);

@@ -20,6 +20,8 @@ class CsvReader {
   // when a quoted field does not end.
   bool Next(std::vector<std::string>& fields);
 
+  // Bytes of the text behind the record at hand.
+  std::size_t left() const { return rest_.size(); }
   // The line on which the record at hand begins, from 1 on.
   std::size_t line() const { return line_; }
   // "file:line" of the record at hand.

@@ -5,13 +5,13 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <iterator>
 #include <limits>
 #include <map>
 #include <set>
-#include <tuple>
+#include <utility>
 
 #include "base/error.h"
-#include "base/format.h"
 #include "base/text.h"
 #include "factors/share_limit.h"
 #include "results/csv_text.h"
@@ -44,8 +44,25 @@ constexpr std::array kLoadColumns = {
     LoadColumn{"loadNoise", &LoadDistribution::noise, 0},
 };
 
+// Columns that are neither factors nor loads.
+enum class Plain { kNone, kSeries, kPhase, kGroup, kCores, kRanks, kThreads, kNodes, kRepeat, kRuntime, kIterations };
+
+constexpr std::array<std::pair<std::string_view, Plain>, 10> kPlainColumns = {{
+    {"series", Plain::kSeries},
+    {"phase", Plain::kPhase},
+    {"group", Plain::kGroup},
+    {"cores", Plain::kCores},
+    {"ranks", Plain::kRanks},
+    {"threads", Plain::kThreads},
+    {"nodes", Plain::kNodes},
+    {"repeat", Plain::kRepeat},
+    {"runtime", Plain::kRuntime},
+    {"iterations", Plain::kIterations},
+}};
+
 struct Column {
   std::string name;
+  Plain plain = Plain::kNone;
   std::optional<Factor> factor;
   bool is_error = false;  // the factor's, or the run time's when there is no factor
   const LoadColumn* load = nullptr;
@@ -53,14 +70,16 @@ struct Column {
 
 Column ColumnOf(const std::string& name) {
   const auto load = std::ranges::find(kLoadColumns, name, &LoadColumn::name);
-  if (load != kLoadColumns.end()) return {name, std::nullopt, false, &*load};
-  if (!name.ends_with(kErrorEnding)) return {name, FactorById(name)};
-  return {name, FactorById(std::string_view(name).substr(0, name.size() - kErrorEnding.size())), true};
+  if (load != kLoadColumns.end()) return {name, Plain::kNone, std::nullopt, false, &*load};
+  const auto plain = std::ranges::find(kPlainColumns, name, &std::pair<std::string_view, Plain>::first);
+  if (plain != kPlainColumns.end()) return {name, plain->second, std::nullopt};
+  if (!name.ends_with(kErrorEnding)) return {name, Plain::kNone, FactorById(name)};
+  return {name, Plain::kNone, FactorById(std::string_view(name).substr(0, name.size() - kErrorEnding.size())), true};
 }
 
 std::vector<std::string> KnownColumns() {
-  std::vector<std::string> known = {"series",  "phase", "group",  "cores",   "ranks",
-                                    "threads", "nodes", "repeat", "runtime", "iterations"};
+  std::vector<std::string> known;
+  for (const auto& [name, plain] : kPlainColumns) known.emplace_back(name);
   for (const std::string& id : FactorIds()) known.push_back(id);
   for (const LoadColumn& load : kLoadColumns) known.emplace_back(load.name);
   return known;
@@ -97,7 +116,7 @@ std::vector<Column> ReadHeader(const std::vector<std::string>& fields, const std
                 "a factor table is a CSV file with a header line");
   }
   const auto is_measured = [](const Column& column) {
-    return !column.is_error && (column.factor || column.name == "runtime");
+    return !column.is_error && (column.factor || column.plain == Plain::kRuntime);
   };
   if (std::ranges::none_of(columns, is_measured)) {
     throw Error(ErrorKind::kInput, where, "there is no column with a factor or run times",
@@ -159,31 +178,47 @@ double ReadFactor(const CsvReader& reader, const Column& column, const std::stri
   return value;
 }
 
-// Returns whether the row has a repeat of its own.
-bool ReadField(const CsvReader& reader, const Column& column, const std::string& text, FactorRow& row,
-               std::optional<std::int64_t>& ranks) {
-  if (column.name == "series") row.series = ToUtf8(text);
-  if (column.name == "phase") row.phase.name = ToUtf8(text);
-  if (column.name == "group") {
-    row.phase.group = ToUtf8(text);
-    CheckGroupName(reader.Where(), row.phase.group);
+// What a line says of its run; the rest is known to the row.
+struct RunFields {
+  std::optional<std::int64_t> ranks;
+  bool has_repeat = false;
+};
+
+void ReadPlain(const CsvReader& reader, const Column& column, const std::string& text, FactorRow& row, RunFields& run) {
+  const auto whole = [&](std::int64_t smallest) { return ReadWhole(reader, column.name, text, smallest); };
+  switch (column.plain) {
+    case Plain::kCores: row.cores = whole(1); break;
+    case Plain::kRanks: run.ranks = whole(1); break;
+    case Plain::kThreads: row.threads = whole(1); break;
+    case Plain::kNodes: row.nodes = whole(1); break;
+    case Plain::kRepeat:
+      row.repeat = whole(0);
+      run.has_repeat = true;
+      break;
+    case Plain::kRuntime: row.runtime = ReadPositive(reader, column.name, text); break;
+    case Plain::kIterations: row.iterations = ReadPositive(reader, column.name, text); break;
+    default: break;
   }
-  if (text.empty()) return false;
+}
+
+void ReadField(const CsvReader& reader, const Column& column, const std::string& text, FactorRow& row, RunFields& run) {
+  if (column.plain == Plain::kSeries) row.series = ToUtf8(text);
+  if (column.plain == Plain::kPhase) row.phase.name = ToUtf8(text);
+  if (column.plain == Plain::kGroup) {
+    row.phase.group = ToUtf8(text);
+    if (!text.empty()) CheckGroupName(reader.Where(), row.phase.group);
+  }
+  if (text.empty()) return;
   if (column.is_error) {
     (column.factor ? row.standard_errors[*column.factor] : row.runtime_error) =
         ReadNumber(reader, column.name, text, true);
-    return false;
+  } else if (column.load != nullptr) {
+    ReadLoad(reader, *column.load, text, row);
+  } else if (column.factor) {
+    row.values[*column.factor] = ReadFactor(reader, column, text);
+  } else {
+    ReadPlain(reader, column, text, row, run);
   }
-  if (column.load != nullptr) ReadLoad(reader, *column.load, text, row);
-  if (column.factor) row.values[*column.factor] = ReadFactor(reader, column, text);
-  if (column.name == "cores") row.cores = ReadWhole(reader, column.name, text, 1);
-  if (column.name == "ranks") ranks = ReadWhole(reader, column.name, text, 1);
-  if (column.name == "threads") row.threads = ReadWhole(reader, column.name, text, 1);
-  if (column.name == "nodes") row.nodes = ReadWhole(reader, column.name, text, 1);
-  if (column.name == "repeat") row.repeat = ReadWhole(reader, column.name, text, 0);
-  if (column.name == "runtime") row.runtime = ReadPositive(reader, column.name, text);
-  if (column.name == "iterations") row.iterations = ReadPositive(reader, column.name, text);
-  return column.name == "repeat";
 }
 
 std::optional<double> LoadOf(const FactorRow& row, const LoadColumn& column) {
@@ -197,12 +232,11 @@ FactorRow ReadRow(const CsvReader& reader, const std::vector<Column>& columns, c
                 fmt::format("the line has {} fields, the header {}", fields.size(), columns.size()));
   }
   FactorRow row;
-  std::optional<std::int64_t> ranks;
-  for (std::size_t i = 0; i < fields.size(); ++i) {
-    has_repeat |= ReadField(reader, columns[i], fields[i], row, ranks);
-  }
+  RunFields run;
+  for (std::size_t i = 0; i < fields.size(); ++i) ReadField(reader, columns[i], fields[i], row, run);
+  has_repeat = run.has_repeat;
   if (row.cores == 0) throw Error(ErrorKind::kInput, reader.Where(), "the number of cores is missing");
-  row.ranks = ranks.value_or(std::max<std::int64_t>(1, row.cores / row.threads));
+  row.ranks = run.ranks.value_or(std::max<std::int64_t>(1, row.cores / row.threads));
   if (row.nodes.value_or(1) > row.cores) {
     throw Error(ErrorKind::kInput, reader.Where(),
                 fmt::format("{} cores cannot lie on {} nodes", row.cores, *row.nodes));
@@ -223,11 +257,27 @@ struct TakenRepeats {
   }
 };
 
-using RunKey = std::tuple<std::string, PhaseId, std::int64_t>;
+// The repeats of every core count of every phase.
+class Repeats {
+ public:
+  TakenRepeats& Of(const FactorRow& row) {
+    const bool is_same =
+        last_ != nullptr && cores_ == row.cores && key_.phase == row.phase && key_.series == row.series;
+    if (is_same) return *last_;  // as often in files with many
+    key_ = row.Key();
+    cores_ = row.cores;
+    return *(last_ = &taken_[{key_, cores_}]);
+  }
 
-void AddRow(const CsvReader& reader, FactorRow row, bool has_repeat, std::map<RunKey, TakenRepeats>& taken,
-            FactorTable& table) {
-  TakenRepeats& repeats = taken[{row.series, row.phase, row.cores}];
+ private:
+  std::map<std::pair<PhaseKey, std::int64_t>, TakenRepeats> taken_;
+  TakenRepeats* last_ = nullptr;
+  PhaseKey key_;
+  std::int64_t cores_ = 0;
+};
+
+void AddRow(const CsvReader& reader, FactorRow row, bool has_repeat, Repeats& taken, FactorTable& table) {
+  TakenRepeats& repeats = taken.Of(row);
   if (!has_repeat) row.repeat = repeats.next;
   if (!repeats.Take(row.repeat)) {
     throw Error(ErrorKind::kInput, reader.Where(),
@@ -248,43 +298,68 @@ void CheckRanks(const CsvReader& reader, std::size_t line, const FactorRow& row)
               row.ranks < processes ? "the column 'group' names the group of ranks that a row is about" : "");
 }
 
+// Which of the values that may be missing any row has. Rows are large, so that each is looked at once.
+struct WrittenColumns {
+  std::vector<Factor> factors, errors;
+  std::vector<LoadColumn> loads;
+  bool has_runtime_errors = false;
+
+  explicit WrittenColumns(const FactorTable& table) {
+    std::array<bool, kFactorCount> has_value{}, has_error{};
+    std::array<bool, kLoadColumns.size()> has_load{};
+    for (const FactorRow& row : table.rows) {
+      for (std::size_t i = 0; i < kFactorCount; ++i) {
+        has_value[i] |= row.values[static_cast<Factor>(i)].has_value();
+        has_error[i] |= row.standard_errors[static_cast<Factor>(i)].has_value();
+      }
+      for (std::size_t i = 0; row.loads && i < kLoadColumns.size(); ++i) {
+        has_load[i] |= LoadOf(row, kLoadColumns[i]).has_value();
+      }
+      has_runtime_errors |= row.runtime_error.has_value();
+    }
+    for (std::size_t i = 0; i < kFactorCount; ++i) {
+      if (has_value[i]) factors.push_back(static_cast<Factor>(i));
+      if (has_error[i]) errors.push_back(static_cast<Factor>(i));
+    }
+    for (std::size_t i = 0; i < kLoadColumns.size(); ++i) {
+      if (has_load[i]) loads.push_back(kLoadColumns[i]);
+    }
+  }
+};
+
+// Room for all rows once some show how long their lines are: moving large rows again and again takes long.
+void ReserveRows(const CsvReader& reader, std::size_t bytes, std::vector<FactorRow>& rows) {
+  constexpr std::size_t kSome = 1024;
+  if (rows.size() != kSome) return;
+  const double read = static_cast<double>(bytes - reader.left());
+  rows.reserve(static_cast<std::size_t>(1.02 * kSome * static_cast<double>(bytes) / read));
+}
+
 }  // namespace
 
 std::string WriteFactorCsv(const FactorTable& table) {
-  const auto known = [&](FactorValues FactorRow::*of) {
-    std::vector<Factor> factors;
-    for (const FactorType& type : AllFactors()) {
-      const bool any = std::any_of(table.rows.begin(), table.rows.end(),
-                                   [&](const FactorRow& row) { return (row.*of)[type.factor].has_value(); });
-      if (any) factors.push_back(type.factor);
-    }
-    return factors;
-  };
-  const std::vector<Factor> factors = known(&FactorRow::values), errors = known(&FactorRow::standard_errors);
-  const bool has_runtime_errors = std::any_of(table.rows.begin(), table.rows.end(),
-                                              [](const FactorRow& row) { return row.runtime_error.has_value(); });
-  std::vector<LoadColumn> loads;
-  for (const LoadColumn& column : kLoadColumns) {
-    const auto is_known = [&](const FactorRow& row) { return LoadOf(row, column).has_value(); };
-    if (std::ranges::any_of(table.rows, is_known)) loads.push_back(column);
-  }
+  const WrittenColumns columns(table);
   std::string text = "series,phase,group,cores,ranks,threads,nodes,repeat,runtime,iterations";
-  for (const Factor factor : factors) text += fmt::format(",{}", Describe(factor).id);
-  if (has_runtime_errors) text += ",runtimeError";
-  for (const Factor factor : errors) text += fmt::format(",{}{}", Describe(factor).id, kErrorEnding);
-  for (const LoadColumn& column : loads) text += fmt::format(",{}", column.name);
+  for (const Factor factor : columns.factors) text += fmt::format(",{}", Describe(factor).id);
+  if (columns.has_runtime_errors) text += ",runtimeError";
+  for (const Factor factor : columns.errors) text += fmt::format(",{}{}", Describe(factor).id, kErrorEnding);
+  for (const LoadColumn& column : columns.loads) text += fmt::format(",{}", column.name);
   text += "\n";
-  const auto field = [](const std::optional<double>& value) { return value ? FormatExact(*value) : ""; };
+  const auto add = [&text](const std::optional<double>& value) {
+    text += ',';
+    if (value) fmt::format_to(std::back_inserter(text), "{}", *value);  // as FormatExact
+  };
   for (const FactorRow& row : table.rows) {
-    text += fmt::format("{},{},{},{},{},{},{},{},{},{}", CsvField(row.series), CsvField(row.phase.name),
-                        CsvField(row.phase.group), row.cores, row.ranks, row.threads,
-                        row.nodes ? std::to_string(*row.nodes) : "", row.repeat, field(row.runtime),
-                        FormatExact(row.iterations));
-    for (const Factor factor : factors) text += "," + field(row.values[factor]);
-    if (has_runtime_errors) text += "," + field(row.runtime_error);
-    for (const Factor factor : errors) text += "," + field(row.standard_errors[factor]);
-    for (const LoadColumn& column : loads) text += "," + field(LoadOf(row, column));
-    text += "\n";
+    fmt::format_to(std::back_inserter(text), "{},{},{},{},{},{},{},{}", CsvField(row.series), CsvField(row.phase.name),
+                   CsvField(row.phase.group), row.cores, row.ranks, row.threads,
+                   row.nodes ? std::to_string(*row.nodes) : "", row.repeat);
+    add(row.runtime);
+    add(row.iterations);
+    for (const Factor factor : columns.factors) add(row.values[factor]);
+    if (columns.has_runtime_errors) add(row.runtime_error);
+    for (const Factor factor : columns.errors) add(row.standard_errors[factor]);
+    for (const LoadColumn& column : columns.loads) add(LoadOf(row, column));
+    text += '\n';
   }
   return text;
 }
@@ -294,7 +369,7 @@ FactorTable ReadFactorCsv(const std::string& text, const std::string& file) {
   table.scaling_source = "file";
   CsvReader reader(text, file);
   std::vector<Column> columns;
-  std::map<RunKey, TakenRepeats> taken;
+  Repeats taken;
   std::vector<std::size_t> lines;  // of the rows
   for (std::vector<std::string> fields; reader.Next(fields);) {
     if (columns.empty()) {
@@ -306,6 +381,7 @@ FactorTable ReadFactorCsv(const std::string& text, const std::string& file) {
     FactorRow row = ReadRow(reader, columns, fields, has_repeat);
     AddRow(reader, std::move(row), has_repeat, taken, table);
     lines.push_back(reader.line());
+    ReserveRows(reader, text.size(), table.rows);
   }
   if (table.rows.empty()) throw Error(ErrorKind::kInput, file, "the table has no rows");
   const bool has_groups =

@@ -1,0 +1,36 @@
+#include "factors/phase_rows.h"
+
+#include <algorithm>
+#include <map>
+#include <utility>
+
+namespace farscale {
+
+RowPointers PointersTo(const std::vector<FactorRow>& rows) {
+  RowPointers pointers;
+  pointers.reserve(rows.size());
+  for (const FactorRow& row : rows) pointers.push_back(&row);
+  return pointers;
+}
+
+std::vector<RowsOfPhase> RowsByPhase(const FactorTable& table) {
+  std::vector<RowsOfPhase> phases;
+  std::map<PhaseKey, std::size_t> index;
+  for (const PhaseKey& key : table.Keys()) {
+    index.emplace(key, phases.size());
+    phases.push_back({key, {}});
+  }
+  std::size_t last = 0;  // rows of one phase often follow each other
+  for (const FactorRow& row : table.rows) {
+    const PhaseKey& key = phases[last].key;
+    if (row.series != key.series || row.phase != key.phase) last = index.at(row.Key());
+    phases[last].rows.push_back(&row);
+  }
+  const auto place = [](const FactorRow* row) { return std::pair(row->cores, row->repeat); };
+  for (RowsOfPhase& phase : phases) {
+    if (!std::ranges::is_sorted(phase.rows, {}, place)) std::ranges::stable_sort(phase.rows, {}, place);
+  }
+  return phases;
+}
+
+}  // namespace farscale
