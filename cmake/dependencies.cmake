@@ -11,10 +11,13 @@ find_package(nlohmann_json REQUIRED)
 find_package(CLI11 REQUIRED)
 find_package(TBB REQUIRED)
 find_package(Boost REQUIRED)
-find_package(ZLIB REQUIRED)
+pkg_check_modules(ISAL REQUIRED IMPORTED_TARGET libisal)
 find_package(OpenSSL REQUIRED COMPONENTS Crypto)
 if(FARSCALE_TESTS OR FARSCALE_LONG_TESTS)
   find_package(GTest REQUIRED)
+endif()
+if(FARSCALE_TESTS OR FARSCALE_LONG_TESTS OR FARSCALE_FUZZ OR FARSCALE_BENCHMARKS)
+  find_package(ZLIB REQUIRED)  # compresses the traces of tests
 endif()
 if(FARSCALE_TESTS OR FARSCALE_PROGRAM_TESTS)
   find_package(Python3 REQUIRED COMPONENTS Interpreter)
@@ -23,8 +26,8 @@ if(FARSCALE_BENCHMARKS)
   find_package(benchmark REQUIRED)
 endif()
 
-# What --version says of them. OTF2 and muParser are found by pkg-config, the others by their own packages.
+# What --version says of them. OTF2, muParser and ISA-L are found by pkg-config, the others by their own packages.
 set(FARSCALE_LIBRARY_VERSIONS
     "OTF2 ${OTF2_VERSION}, Ceres ${Ceres_VERSION}, Eigen ${Eigen3_VERSION}, muParser ${MUPARSER_VERSION}, \
 fmt ${fmt_VERSION}, toml++ ${tomlplusplus_VERSION}, nlohmann-json ${nlohmann_json_VERSION}, CLI11 ${CLI11_VERSION}, \
-oneTBB ${TBB_VERSION}, Boost ${Boost_VERSION}, OpenSSL ${OPENSSL_VERSION}, zlib ${ZLIB_VERSION_STRING}")
+oneTBB ${TBB_VERSION}, Boost ${Boost_VERSION}, OpenSSL ${OPENSSL_VERSION}, ISA-L ${ISAL_VERSION}")

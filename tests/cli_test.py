@@ -163,7 +163,7 @@ class Help(CliTest):
             self.assertIn(command, overview)
             self.assertIn("Usage", self.run_ok(command, "--help").stdout)
         self.assertRegex(self.run_ok("--version").stdout,
-                         r"^farscale \d+\.\d+\.\d+\n(commit [0-9a-f]{12}\+?\n)?libraries: OTF2 \d.*, zlib \d.*\n"
+                         r"^farscale \d+\.\d+\.\d+\n(commit [0-9a-f]{12}\+?\n)?libraries: OTF2 \d.*, ISA-L \d.*\n"
                          r"measures programs of: .+\n$")
 
     def test_shells_complete_commands_options_and_their_values(self):

@@ -6,10 +6,6 @@
 namespace farscale {
 namespace {
 
-// States of Paraver [docs/traces.md].
-constexpr std::uint32_t kRunning = 1;
-constexpr std::uint32_t kNotCreated = 2;
-
 // Whether a record of these is an edge, rather than adds to one.
 bool HasEdge(const ParaverMoment& moment) {
   return std::ranges::any_of(moment.facts, [](const ParaverFact& fact) {
@@ -50,10 +46,6 @@ void ReadState(const ParaverTaskParts&, std::size_t, SegmentReader& reader, Para
 }
 
 }  // namespace
-
-SegmentReader::SegmentReader(const ParaverBlock& block, const ParaverSegment& segment, ParaverStream stream)
-    : at_(block.bytes.data() + segment.begin[static_cast<std::size_t>(stream)]),
-      end_(block.bytes.data() + segment.begin[static_cast<std::size_t>(stream) + 1]) {}
 
 std::uint64_t SegmentReader::Varint() {
   std::uint64_t value = 0;
@@ -98,10 +90,7 @@ ParaverMessage SegmentReader::NextMessage() {
 
 std::size_t ParaverTaskParts::Bytes() const {
   std::size_t bytes = 0;
-  for (const Part& part : parts) {
-    const ParaverSegment& segment = blocks->blocks[part.block].segments[part.segment];
-    bytes += segment.begin[kParaverStreams] - segment.begin[0];
-  }
+  for (const Part& part : parts) bytes += std::accumulate(part.bytes.begin(), part.bytes.end(), std::size_t{0});
   return bytes;
 }
 
@@ -195,18 +184,7 @@ void EventCursor::Advance() {
 }
 
 StateCursor::StateCursor(const ParaverTaskParts& parts)
-    : states_(parts, ParaverStream::kStates, ReadState, &ParaverState::begin) {
-  for (std::size_t part = 0; part < parts.parts.size(); ++part) {
-    SegmentReader reader = parts.Reader(part, ParaverStream::kStates);
-    while (!reader.AtEnd()) {
-      const ParaverState state = reader.NextState();
-      are_recorded_ |= state.state == kRunning;
-      if (state.state == kNotCreated) continue;
-      first_ = first_ ? std::min(*first_, state.begin) : state.begin;
-      last_ = std::max(last_, state.end);
-    }
-  }
-}
+    : summary_(parts.states), states_(parts, ParaverStream::kStates, ReadState, &ParaverState::begin) {}
 
 const ParaverState* StateCursor::Current() {
   if (!current_ && !states_.Next(current_.emplace())) current_.reset();
@@ -233,7 +211,7 @@ void StateCursor::NotRunning(Tick from, Tick to, std::vector<Stretch>& stretches
     const Tick begin = std::clamp(state->begin, from, to);
     const Tick end = std::min(state->end, to);
     add(from, begin);
-    if (state->state != kRunning) add(begin, end);
+    if (state->state != kParaverRunning) add(begin, end);
     from = std::max(begin, end);
   }
 }

@@ -2,8 +2,11 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <cstdint>
 #include <deque>
+#include <limits>
+#include <numeric>
 #include <optional>
 #include <utility>
 #include <vector>
@@ -30,7 +33,7 @@ struct ParaverBlocks {
 // Reads the bytes of one segment again.
 class SegmentReader {
  public:
-  SegmentReader(const ParaverBlock& block, const ParaverSegment& segment, ParaverStream stream);
+  SegmentReader(const std::uint8_t* begin, const std::uint8_t* end) : at_(begin), end_(end) {}
 
   bool AtEnd() const { return at_ == end_; }
   Tick NextEvents(std::vector<ParaverPair>& pairs);  // returns the time
@@ -49,17 +52,26 @@ class SegmentReader {
 // The segments of one task in the order of the file.
 struct ParaverTaskParts {
   struct Part {
+    const std::uint8_t* begin = nullptr;                 // in the bytes of its block
+    std::array<std::uint32_t, kParaverStreams> bytes{};  // of every stream, one behind the other
     std::uint32_t block = 0;
-    std::uint32_t segment = 0;  // in the block
+
+    const std::uint8_t* Begin(ParaverStream stream) const {
+      return std::accumulate(bytes.begin(), bytes.begin() + static_cast<std::ptrdiff_t>(stream), begin,
+                             [](const std::uint8_t* at, std::uint32_t size) { return at + size; });
+    }
   };
   const ParaverBlocks* blocks = nullptr;
   std::vector<Part> parts;
   ParaverOrders orders;  // over all parts
+  ParaverStates states;  // the same
   bool has_roots = false;
 
   SegmentReader Reader(std::size_t part, ParaverStream stream) const {
-    const ParaverBlock& block = blocks->blocks[parts[part].block];
-    return SegmentReader(block, block.segments[parts[part].segment], stream);
+    // With many tasks the parts lie far from each other.
+    if (part + 1 < parts.size()) __builtin_prefetch(parts[part + 1].Begin(stream));
+    const std::uint8_t* begin = parts[part].Begin(stream);
+    return {begin, begin + parts[part].bytes[static_cast<std::size_t>(stream)]};
   }
   bool IsInOrder(ParaverStream stream) const { return orders[static_cast<std::size_t>(stream)].in_order; }
   std::size_t Bytes() const;
@@ -158,10 +170,13 @@ class StateCursor {
   explicit StateCursor(const ParaverTaskParts& parts);
 
   // Whether the task recorded when it runs. If not, its states cannot be used.
-  bool are_recorded() const { return are_recorded_; }
+  bool are_recorded() const { return summary_.has_running; }
   // First begin of a state in which the task exists.
-  std::optional<Tick> first() const { return first_; }
-  Tick last() const { return last_; }
+  std::optional<Tick> first() const {
+    const bool exists = summary_.first_existing != std::numeric_limits<Tick>::max();
+    return exists ? std::optional(summary_.first_existing) : std::nullopt;
+  }
+  Tick last() const { return summary_.last_existing; }
 
   // Stretches of [from, to) in which the task did not run, in order, without those next to each other. `from` must not
   // be less than in the call before.
@@ -173,9 +188,7 @@ class StateCursor {
  private:
   const ParaverState* Current();
 
-  bool are_recorded_ = false;
-  std::optional<Tick> first_;
-  Tick last_ = 0;
+  const ParaverStates& summary_;
   OrderedStream<ParaverState> states_;
   std::optional<ParaverState> current_;
 };

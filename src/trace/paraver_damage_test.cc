@@ -281,6 +281,31 @@ TEST_F(ParaverDamageTest, CompressedFileCutShort) {
   }
 }
 
+// As `cat a.gz b.gz` makes it; what is no member any more is no text.
+TEST_F(ParaverDamageTest, CompressedInSeveralMembers) {
+  const std::string whole = Whole(2000);
+  const std::string first = ReadFile(WriteCompressed(whole.substr(0, 1000)));
+  const std::string path = WriteCompressed(whole.substr(1000));
+  const std::string second = ReadFile(path);
+  for (const std::string behind : {"", "\x1F", "\x1Fx", "rest"}) {
+    WriteFile(path, first + second + behind);
+    const Trace trace = ReadTrace(path);
+    EXPECT_EQ(trace.timelines[0].calls(), 2000u);
+    EXPECT_TRUE(trace.diagnostics.empty());
+  }
+  WriteFile(path, first + second.substr(0, second.size() - 9));
+  EXPECT_THAT(FailureOf(path), StartsWith(": the compressed file is cut short: it ends after "));
+}
+
+TEST_F(ParaverDamageTest, CompressedFileWithAWrongCheckSum) {
+  const std::string path = WriteCompressed(Whole(10));
+  std::string content = ReadFile(path);
+  content[content.size() - 8] ^= 1;
+  WriteFile(path, content);
+  EXPECT_THAT(FailureOf(path),
+              HasSubstr("the check sum of the compressed data is wrong; the compressed file is damaged"));
+}
+
 TEST_F(ParaverDamageTest, CompressedFileDamagedInTheMiddle) {
   const std::string path = WriteCompressed(Whole(2000));
   const std::string content = ReadFile(path);

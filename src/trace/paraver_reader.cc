@@ -48,24 +48,28 @@ std::uint32_t ChooseApplication(const std::string& path, const ParaverHeader& he
 
 // All records of the trace.
 struct Records : ParaverTally {
-  explicit Records(std::size_t count) : tasks(count), states(count) {}
+  explicit Records(std::size_t count) : tasks(count) {}
 
   ParaverBlocks all;
   std::uint64_t last_line = 0;
   std::vector<ParaverTaskParts> tasks;
-  std::vector<ParaverStates> states;  // of each task
-  bool is_cut_short = false;          // ends in the middle of a line
+  bool is_cut_short = false;  // ends in the middle of a line
 
   void Add(ParaverBlock block) {
     Append(block);
     const auto number = static_cast<std::uint32_t>(all.blocks.size());
-    for (std::uint32_t i = 0; i < block.segments.size(); ++i) {
-      ParaverTaskParts& task = tasks[block.segments[i].task];
-      states[block.segments[i].task].Append(block.states[i]);
-      task.parts.push_back({number, i});
+    const std::uint8_t* begin = block.bytes.data();
+    for (std::size_t i = 0; i < block.segments.size(); ++i) {
+      const ParaverSegment& segment = block.segments[i];
+      ParaverTaskParts& task = tasks[segment.task];
+      task.parts.push_back({begin, segment.bytes, number});
+      task.states.Append(block.states[i]);
       for (std::size_t s = 0; s < kParaverStreams; ++s) task.orders[s].Append(block.orders[i][s]);
+      begin = std::accumulate(segment.bytes.begin(), segment.bytes.end(), begin,
+                              [](const std::uint8_t* at, std::uint32_t size) { return at + size; });
     }
     for (const std::uint32_t task : block.root_tasks) tasks[task].has_roots = true;
+    block.segments = {};
     block.orders = {};
     block.states = {};
     all.blocks.push_back(std::move(block));
@@ -94,15 +98,16 @@ Records ReadRecords(ParaverText& text, const ParaverScope& scope) {
   std::vector<TextBlock> now, next;
   std::optional<TextBlock> last;
   const auto read = [&](std::vector<TextBlock>& blocks) {
-    TextBlock block;
-    blocks.clear();
-    while (blocks.size() < kBlocksAtOnce && text.NextBlock(block)) {
-      if (block.is_cut) {
-        last = std::move(block);
+    std::size_t count = 0;
+    blocks.resize(kBlocksAtOnce);  // in the memory of those before
+    while (count < kBlocksAtOnce && text.NextBlock(blocks[count])) {
+      if (blocks[count].is_cut) {
+        last = std::move(blocks[count]);
       } else {
-        blocks.push_back(std::move(block));
+        ++count;
       }
     }
+    blocks.resize(count);
   };
   read(now);
   while (!now.empty()) {
@@ -112,7 +117,6 @@ Records ReadRecords(ParaverText& text, const ParaverScope& scope) {
         read(next);
       } else {
         parsed[i - 1] = ReadParaverBlock(scope, now[i - 1]);
-        now[i - 1].text = {};
       }
     });
     for (std::size_t i = 0; i < parsed.size(); ++i) {
@@ -177,8 +181,8 @@ void DiagnoseStates(const std::string& path, const ParaverHeader& header, const 
                     Diagnostics& diagnostics) {
   double missing = 0, all = 0;
   std::string first;
-  for (std::size_t task = 0; task < records.states.size(); ++task) {
-    const ParaverStates& states = records.states[task];
+  for (std::size_t task = 0; task < records.tasks.size(); ++task) {
+    const ParaverStates& states = records.tasks[task].states;
     if (!records.tasks[task].IsInOrder(ParaverStream::kStates)) continue;
     const std::string example =
         fmt::format("before line {}: rank {} has no state from {:.6g} s on", states.first_missing_line, task,

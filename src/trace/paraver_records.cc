@@ -4,8 +4,10 @@
 
 #include <algorithm>
 #include <array>
+#include <charconv>
 #include <cstring>
 #include <unordered_map>
+#include <utility>
 
 #include "base/error.h"
 #include "base/text.h"
@@ -20,35 +22,76 @@ std::uint64_t ZigZag(std::int64_t value) {
   return (static_cast<std::uint64_t>(value) << 1) ^ static_cast<std::uint64_t>(value >> 63);
 }
 
-// Bytes of one stream of one task while its block is read.
-struct StreamBuffer {
-  std::vector<std::uint8_t> bytes;
+constexpr std::size_t kLongestNumber = 10;  // bytes of 64 bits
+
+// What is known of the records of one stream of one task while their block is read.
+struct StreamState {
   ParaverOrder order;
-
-  void Put(std::uint64_t value) {
-    while (value >= 0x80) {
-      bytes.push_back(static_cast<std::uint8_t>(value | 0x80));
-      value >>= 7;
-    }
-    bytes.push_back(static_cast<std::uint8_t>(value));
-  }
-  void PutTime(Tick tick) {
-    Put(ZigZag(tick - time_));
-    time_ = tick;
-    order.Append({tick, tick, true, false});
-  }
-
- private:
-  Tick time_ = 0;
+  Tick time = 0;            // of the last record
+  std::uint32_t bytes = 0;  // of all, and then where the next ones go
 };
 
-struct TaskBuffer {
+struct TaskState {
   std::uint32_t task = 0;
   bool has_root = false;
   ParaverStates states;
-  std::array<StreamBuffer, kParaverStreams> streams;
+  std::array<StreamState, kParaverStreams> streams;
+};
 
-  StreamBuffer& operator[](ParaverStream stream) { return streams[static_cast<std::size_t>(stream)]; }
+// The bytes of all records in the order of the file. With many tasks a block has few records of each, so that they are
+// kept in one place and sorted by task at the end.
+class RecordLog {
+ public:
+  // Forgets what was there.
+  void Clear() {
+    size_ = 0;
+    pieces_.clear();
+  }
+
+  // Begins the record of a stream with room for so many numbers behind its time.
+  void Begin(std::uint32_t buffer, ParaverStream stream, std::size_t numbers) {
+    const std::size_t most = size_ + (numbers + 1) * kLongestNumber;
+    if (most > bytes_.size()) bytes_.resize(std::max(most, 2 * bytes_.size()));
+    begin_ = at_ = bytes_.data() + size_;
+    slot_ = buffer * kParaverStreams + static_cast<std::uint32_t>(stream);
+  }
+  void Put(std::uint64_t value) {
+    while (value >= 0x80) {
+      *at_++ = static_cast<std::uint8_t>(value | 0x80);
+      value >>= 7;
+    }
+    *at_++ = static_cast<std::uint8_t>(value);
+  }
+  void End(StreamState& stream) {
+    const auto length = static_cast<std::uint32_t>(at_ - begin_);
+    pieces_.push_back({slot_, length});
+    stream.bytes += length;
+    size_ += length;
+  }
+
+  // Copies the records of each stream to where its bytes go.
+  void SortInto(std::vector<TaskState>& tasks, std::vector<std::uint8_t>& bytes) const {
+    const std::uint8_t* from = bytes_.data();
+    for (const Piece& piece : pieces_) {
+      std::uint32_t& to = tasks[piece.slot / kParaverStreams].streams[piece.slot % kParaverStreams].bytes;
+      std::memcpy(bytes.data() + to, from, piece.length);
+      to += piece.length;
+      from += piece.length;
+    }
+  }
+
+ private:
+  struct Piece {
+    std::uint32_t slot;
+    std::uint32_t length;
+  };
+
+  std::vector<std::uint8_t> bytes_;
+  std::size_t size_ = 0;
+  std::vector<Piece> pieces_;
+  std::uint8_t* begin_ = nullptr;  // of the record at hand
+  std::uint8_t* at_ = nullptr;
+  std::uint32_t slot_ = 0;
 };
 
 // What is wrong with a line: thrown within a block only, where it is counted.
@@ -126,14 +169,27 @@ class Dictionary {
   std::unordered_map<std::uint64_t, std::vector<std::uint32_t>> symbol_numbers_;
 };
 
+// Its memory serves one block after the other.
+struct BlockScratch {
+  RecordLog log;
+  std::vector<TaskState> buffers;        // one a task of the block
+  std::vector<std::uint32_t> buffer_of;  // by task
+};
+
 class BlockReader {
  public:
-  BlockReader(const ParaverScope& scope, const TextBlock& text)
+  BlockReader(const ParaverScope& scope, const TextBlock& text, BlockScratch& scratch)
       : scope_(scope),
         tasks_(scope.header->applications[scope.application].tasks),
         text_(text),
         dictionary_(scope),
-        buffer_of_(tasks_.size(), kNone) {}
+        log_(scratch.log),
+        buffer_of_(scratch.buffer_of),
+        buffers_(scratch.buffers) {
+    log_.Clear();
+    buffers_.clear();
+    buffer_of_.assign(tasks_.size(), kNone);
+  }
 
   ParaverBlock Read() {
     const char* at = text_.text.data();
@@ -209,12 +265,11 @@ class BlockReader {
     if (!Takes(place, begin, end)) return;
     constexpr std::uint32_t kMpiStates = 1u << 3 | 1u << 4 | 1u << 8 | 1u << 10 | 1u << 11 | 1u << 13 | 1u << 16;
     block_.has_mpi_states |= state < 32 && (kMpiStates >> state & 1) != 0;
-    TaskBuffer& buffer = BufferOf(place.task);
-    buffer.states.Append({begin, end, Line(), 1});
-    StreamBuffer& stream = buffer[ParaverStream::kStates];
-    stream.PutTime(begin);
-    stream.Put(static_cast<std::uint64_t>(end - begin));
-    stream.Put(state);
+    StreamState& stream = BeginRecord(place.task, ParaverStream::kStates, 2, begin);
+    log_.Put(static_cast<std::uint64_t>(end - begin));
+    log_.Put(state);
+    log_.End(stream);
+    buffers_[buffer_of_[place.task]].states.Add(begin, end, state, Line());
   }
 
   // 2:cpu:appl:task:thread:time:type:value[:type:value...]
@@ -241,15 +296,14 @@ class BlockReader {
       }
     } while (at_ <= end_);
     if (!Takes(place, time, time) || pairs_.empty()) return;
-    TaskBuffer& buffer = BufferOf(place.task);
-    buffer.has_root |= has_root;
-    StreamBuffer& stream = buffer[ParaverStream::kEvents];
-    stream.PutTime(time);
-    stream.Put(pairs_.size());
+    StreamState& stream = BeginRecord(place.task, ParaverStream::kEvents, 1 + 2 * pairs_.size(), time);
+    log_.Put(pairs_.size());
     for (const ParaverPair& pair : pairs_) {
-      stream.Put(pair.type_index);
-      stream.Put(pair.coded);
+      log_.Put(pair.type_index);
+      log_.Put(pair.coded);
     }
+    log_.End(stream);
+    buffers_[buffer_of_[place.task]].has_root |= has_root;
   }
 
   void CheckCommunicator(std::int64_t value) const {
@@ -281,13 +335,13 @@ class BlockReader {
   }
 
   void PutMessage(std::uint32_t task, std::uint32_t peer, bool is_send, const ParaverMessage& message) {
-    StreamBuffer& stream = BufferOf(task)[ParaverStream::kMessages];
-    stream.PutTime(message.logical_send);
-    stream.Put(static_cast<std::uint64_t>(peer) << 1 | (is_send ? 1 : 0));
-    stream.Put(ZigZag(message.logical_receive - message.logical_send));
-    stream.Put(ZigZag(message.physical_receive - message.logical_receive));
-    stream.Put(message.bytes);
-    stream.Put(message.tag);
+    StreamState& stream = BeginRecord(task, ParaverStream::kMessages, 5, message.logical_send);
+    log_.Put(static_cast<std::uint64_t>(peer) << 1 | (is_send ? 1 : 0));
+    log_.Put(ZigZag(message.logical_receive - message.logical_send));
+    log_.Put(ZigZag(message.physical_receive - message.logical_receive));
+    log_.Put(message.bytes);
+    log_.Put(message.tag);
+    log_.End(stream);
   }
 
   // cpu:appl:task:thread
@@ -332,22 +386,24 @@ class BlockReader {
   std::uint64_t Number(const char* name, std::uint64_t most) {
     ++field_;
     if (at_ >= end_) Fail(name, "the record has too few fields");
-    std::uint64_t value = 0, before = 0;
+    std::uint64_t value = 0;
     const char* const begin = at_;
-    for (; at_ != end_; ++at_) {
-      const auto digit = static_cast<unsigned>(*at_ - '0');
-      if (digit > 9) break;
-      before = value;
+    for (unsigned digit; (digit = static_cast<unsigned>(*at_ - '0')) <= 9; ++at_) {  // no line ends with a digit
       value = 10 * value + digit;
     }
     const bool is_number = at_ != begin && (at_ == end_ || *at_ == ':');
     if (!is_number) FailNumber(begin, name);
-    constexpr std::ptrdiff_t kMostDigits = 20;  // of 64 bits, where the last may be one too many
-    const bool overflows = at_ - begin > kMostDigits ||
-                           (at_ - begin == kMostDigits && (before > ~std::uint64_t{0} / 10 || value < 10 * before));
-    if (overflows || value > most) FailTooLarge(begin, name);
+    if (value > most || Overflows(begin)) FailTooLarge(begin, name);
     ++at_;
     return value;
+  }
+
+  // Whether the digits up to at_ are more than 64 bits hold.
+  bool Overflows(const char* begin) const {
+    constexpr std::ptrdiff_t kMostDigits = 20;
+    if (at_ - begin < kMostDigits) return false;
+    std::uint64_t value = 0;
+    return at_ - begin > kMostDigits || std::from_chars(begin, at_, value).ec != std::errc();
   }
 
   // Values are unsigned numbers of 64 bits for some tools.
@@ -388,36 +444,41 @@ class BlockReader {
     block_.first_damage = fmt::format("line {}{}: {}", Line(), field, damage.what);
   }
 
-  TaskBuffer& BufferOf(std::uint32_t task) {
+  // With its time; the numbers follow.
+  StreamState& BeginRecord(std::uint32_t task, ParaverStream kind, std::size_t numbers, Tick time) {
     std::uint32_t& number = buffer_of_[task];
     if (number == kNone) {
       number = static_cast<std::uint32_t>(buffers_.size());
       buffers_.emplace_back().task = task;
     }
-    return buffers_[number];
+    StreamState& stream = buffers_[number].streams[static_cast<std::size_t>(kind)];
+    log_.Begin(number, kind, numbers);
+    log_.Put(ZigZag(time - stream.time));
+    stream.time = time;
+    stream.order.Append({time, time, true, false});
+    return stream;
   }
 
   void Pack() {
-    std::size_t size = 0;
-    for (const TaskBuffer& buffer : buffers_) {
-      for (const StreamBuffer& stream : buffer.streams) size += stream.bytes.size();
-    }
-    block_.bytes.reserve(size);
     block_.segments.reserve(buffers_.size());
-    for (const TaskBuffer& buffer : buffers_) {
+    block_.orders.reserve(buffers_.size());
+    block_.states.reserve(buffers_.size());
+    std::uint32_t bytes = 0;
+    for (TaskState& buffer : buffers_) {
       ParaverSegment& segment = block_.segments.emplace_back();
       ParaverOrders& orders = block_.orders.emplace_back();
       block_.states.push_back(buffer.states);
       segment.task = buffer.task;
       if (buffer.has_root) block_.root_tasks.push_back(buffer.task);
       for (std::size_t i = 0; i < kParaverStreams; ++i) {
-        const StreamBuffer& stream = buffer.streams[i];
-        segment.begin[i] = static_cast<std::uint32_t>(block_.bytes.size());
-        block_.bytes.insert(block_.bytes.end(), stream.bytes.begin(), stream.bytes.end());
-        orders[i] = stream.order;
+        segment.bytes[i] = buffer.streams[i].bytes;
+        orders[i] = buffer.streams[i].order;
+        buffer.streams[i].bytes = bytes;
+        bytes += segment.bytes[i];
       }
-      segment.begin[kParaverStreams] = static_cast<std::uint32_t>(block_.bytes.size());
     }
+    block_.bytes.resize(bytes);
+    log_.SortInto(buffers_, block_.bytes);
     dictionary_.MoveInto(block_);
   }
 
@@ -425,8 +486,9 @@ class BlockReader {
   const std::vector<ParaverTask>& tasks_;
   const TextBlock& text_;
   Dictionary dictionary_;
-  std::vector<std::uint32_t> buffer_of_;  // by task
-  std::vector<TaskBuffer> buffers_;
+  RecordLog& log_;
+  std::vector<std::uint32_t>& buffer_of_;
+  std::vector<TaskState>& buffers_;
   std::vector<ParaverPair> pairs_;  // of the record at hand
   ParaverBlock block_;
   const char* at_ = nullptr;
@@ -461,7 +523,8 @@ ParaverEvent ClassifyParaverEvent(std::uint32_t type) {
 }
 
 ParaverBlock ReadParaverBlock(const ParaverScope& scope, const TextBlock& text) {
-  return BlockReader(scope, text).Read();
+  thread_local BlockScratch scratch;
+  return BlockReader(scope, text, scratch).Read();
 }
 
 }  // namespace farscale

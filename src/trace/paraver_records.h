@@ -10,6 +10,7 @@
 #include <array>
 #include <cstdint>
 #include <functional>
+#include <limits>
 #include <string>
 #include <vector>
 
@@ -53,7 +54,7 @@ constexpr std::size_t kParaverStreams = 3;
 // The part of one task in one block: its streams one behind the other.
 struct ParaverSegment {
   std::uint32_t task = 0;
-  std::uint32_t begin[kParaverStreams + 1] = {};  // in `bytes` of the block; where the next stream begins, one ends
+  std::array<std::uint32_t, kParaverStreams> bytes{};  // of every stream
 };
 
 // In which order a stream of a segment is, to know whether the whole stream is in the order of time.
@@ -75,6 +76,10 @@ struct ParaverOrder {
 };
 using ParaverOrders = std::array<ParaverOrder, kParaverStreams>;
 
+// States of Paraver [docs/traces.md].
+constexpr std::uint32_t kParaverRunning = 1;
+constexpr std::uint32_t kParaverNotCreated = 2;
+
 // The states of one task in the order of the file, each of which should begin where the one before ends.
 struct ParaverStates {
   Tick begin = 0, end = 0;
@@ -83,6 +88,23 @@ struct ParaverStates {
   Tick missing_ticks = 0;
   Tick first_missing = 0;                // where it begins
   std::uint64_t first_missing_line = 0;  // of the state behind it
+  bool has_running = false;
+  // In which the task exists: first begin and last end.
+  Tick first_existing = std::numeric_limits<Tick>::max(), last_existing = 0;
+
+  void Add(Tick next_begin, Tick next_end, std::uint32_t state, std::uint64_t line) {
+    ParaverStates next;
+    next.begin = next_begin;
+    next.end = next_end;
+    next.first_line = line;
+    next.count = 1;
+    next.has_running = state == kParaverRunning;
+    if (state != kParaverNotCreated) {
+      next.first_existing = next_begin;
+      next.last_existing = next_end;
+    }
+    Append(next);
+  }
 
   // What follows behind it in the file.
   void Append(const ParaverStates& next) {
@@ -100,6 +122,9 @@ struct ParaverStates {
     missing_ticks += next.missing_ticks + (is_missing ? next.begin - end : 0);
     count += next.count;
     end = std::max(end, next.end);
+    has_running |= next.has_running;
+    first_existing = std::min(first_existing, next.first_existing);
+    last_existing = std::max(last_existing, next.last_existing);
   }
 };
 
@@ -137,8 +162,9 @@ struct ParaverTally {
 
 struct ParaverBlock : ParaverTally {
   std::vector<std::uint8_t> bytes;
+  // In the order of `bytes`; these three are dropped once the block is taken in.
   std::vector<ParaverSegment> segments;
-  std::vector<ParaverOrders> orders;      // one a segment; dropped once the block is taken in
+  std::vector<ParaverOrders> orders;      // one a segment
   std::vector<ParaverStates> states;      // the same
   std::vector<std::uint32_t> root_tasks;  // that say of a collective that they are its root
   std::vector<std::uint32_t> types;       // event types by their number in this block

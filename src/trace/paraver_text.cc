@@ -3,10 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
-#include <cerrno>
 #include <cstring>
-#include <utility>
+#include <string_view>
 
 #include "base/error.h"
 
@@ -16,39 +14,30 @@ namespace {
 constexpr std::size_t kLongestHeader = std::size_t{1} << 30;  // a hundred million ranks
 constexpr std::size_t kLongestRecord = std::size_t{1} << 22;
 
+// Newlines, eight bytes at a time: the sum below sets the highest bit of those that differ from one.
+std::uint64_t CountLines(std::string_view text) {
+  constexpr std::uint64_t kOfEach = 0x0101010101010101u, kLow = 0x7F * kOfEach;
+  std::uint64_t lines = 0;
+  for (; text.size() >= 8; text.remove_prefix(8)) {
+    std::uint64_t word;
+    std::memcpy(&word, text.data(), sizeof word);
+    word ^= '\n' * kOfEach;
+    const std::uint64_t equal = ~(((word & kLow) + kLow) | word | kLow);
+    lines += (equal >> 7) * kOfEach >> 56;
+  }
+  return lines + static_cast<std::uint64_t>(std::ranges::count(text, '\n'));
+}
+
 }  // namespace
 
-ParaverText::ParaverText(const std::string& path) : path_(path), file_(nullptr, gzclose_r) {
-  errno = 0;
-  file_.reset(gzopen(path.c_str(), "rb"));  // zlib reads plain files as they are
-  if (!file_) {
-    throw Error(ErrorKind::kInput, path, std::string("cannot be read: ") + std::strerror(errno == 0 ? ENOMEM : errno));
-  }
-  gzbuffer(file_.get(), 1 << 18);
-  is_compressed_ = gzdirect(file_.get()) == 0;
-}
+ParaverText::ParaverText(const std::string& path) : path_(path), file_(path) {}
 
 void ParaverText::Read(std::string& text, std::size_t count) {
   const std::size_t before = text.size();
   text.resize(before + count);
-  errno = 0;
-  const int got = gzread(file_.get(), text.data() + before, static_cast<unsigned>(count));
-  text.resize(before + static_cast<std::size_t>(std::max(got, 0)));
-  bytes_ += static_cast<std::uint64_t>(std::max(got, 0));
-  int code = Z_OK;
-  const char* message = gzerror(file_.get(), &code);
-  if (code == Z_BUF_ERROR && static_cast<std::size_t>(std::max(got, 0)) < count) {  // read ahead, it may come later
-    throw Error(ErrorKind::kInput, path_,
-                fmt::format("the compressed file is cut short: it ends after {} bytes of text", bytes_),
-                "copy or compress the trace again");
-  }
-  if (got < 0) {
-    std::string reason = code == Z_ERRNO ? std::strerror(errno) : message;
-    if (reason.starts_with(path_ + ": ")) reason.erase(0, path_.size() + 2);  // zlib names the file, as the error does
-    throw Error(ErrorKind::kInput, path_, fmt::format("cannot be read after {} bytes of text: {}", bytes_, reason),
-                is_compressed_ ? "the compressed file is damaged; copy or compress the trace again" : "");
-  }
-  at_end_ = static_cast<std::size_t>(got) < count;
+  const std::size_t got = file_.Read(text.data() + before, count);
+  text.resize(before + got);
+  at_end_ = got < count;
 }
 
 std::string ParaverText::Peek(std::size_t count) {
@@ -74,7 +63,8 @@ bool ParaverText::NextLine(std::string& line) {
 }
 
 bool ParaverText::NextBlock(TextBlock& block) {
-  block.text = std::exchange(rest_, {});
+  block.text.assign(rest_);
+  rest_.clear();
   block.is_cut = false;
   block.first_line = lines_ + 1;
   block.text.reserve(kBlockBytes + 1);
@@ -98,9 +88,9 @@ bool ParaverText::NextBlock(TextBlock& block) {
     block.text += '\n';
     return true;
   }
-  rest_ = block.text.substr(last + 1);
+  rest_.assign(block.text, last + 1);
   block.text.resize(last + 1);
-  lines_ += static_cast<std::uint64_t>(std::count(block.text.begin(), block.text.end(), '\n'));
+  lines_ += CountLines(block.text);
   return true;
 }
 

@@ -1,12 +1,10 @@
 // The text of a Paraver trace in blocks of whole lines, plain or compressed by gzip.
 #pragma once
 
-#include <zlib.h>
-
 #include <cstdint>
-#include <memory>
 #include <string>
-#include <vector>
+
+#include "trace/packed_text.h"
 
 namespace farscale {
 
@@ -31,7 +29,7 @@ class ParaverText {
 
   // Some whole lines, about kBlockBytes of them. A text that ends without newline gives its last line as a block of its
   // own. False at the end. Throws an input error when the file cannot be read on, the compressed data is damaged or
-  // ends early, or a line is longer than any record is.
+  // ends early, or a line is longer than any record is. Uses the memory of the block that is there.
   bool NextBlock(TextBlock& block);
 
   static constexpr std::size_t kBlockBytes = std::size_t{1} << 19;
@@ -41,11 +39,9 @@ class ParaverText {
   void Read(std::string& text, std::size_t count);
 
   std::string path_;
-  std::unique_ptr<gzFile_s, decltype(&gzclose_r)> file_;
+  PackedText file_;
   std::string rest_;         // read, but not handed out
-  std::uint64_t bytes_ = 0;  // read so far, uncompressed
   std::uint64_t lines_ = 0;  // handed out
-  bool is_compressed_ = false;
   bool at_end_ = false;
 };
 

@@ -3,8 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <functional>
 #include <limits>
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include "trace/anomalies.h"
@@ -254,31 +256,40 @@ class TimelineWriter {
     flush_since_ = begins ? std::optional(tick) : std::nullopt;
   }
 
-  // Regions of the callers of the call in this record and those of the same time, the outermost first.
-  std::vector<std::uint32_t> CallersOf(const ParaverMoment& record, std::size_t ahead) {
-    std::map<std::uint32_t, std::uint32_t, std::greater<>> by_level;
-    if (facts_.has_functions) return {};
-    const auto add = [&](const ParaverMoment& events) {
-      for (const ParaverFact& fact : events.facts) {
-        if (fact.event != ParaverEvent::kCaller) continue;
-        const std::uint32_t region = fact.index;
-        if (region != kNothing) by_level[fact.type] = region;
-      }
-    };
-    add(record);
-    for (std::size_t i = ahead + 1; by_level.empty(); ++i) {
+  // Regions of the callers of the call in this record and those of the same time, the outermost first. Until the next
+  // call.
+  const std::vector<std::uint32_t>& CallersOf(const ParaverMoment& record, std::size_t ahead) {
+    call_callers_.clear();
+    if (facts_.has_functions) return call_callers_;
+    callers_by_level_.clear();
+    AddCallers(record);
+    for (std::size_t i = ahead + 1; callers_by_level_.empty(); ++i) {
       const ParaverMoment* next = events_.Peek(i);
       if (next == nullptr || next->tick != record.tick) break;
-      add(*next);
+      AddCallers(*next);
     }
-    std::vector<std::uint32_t> callers;
-    for (const auto& [level, region] : by_level) callers.push_back(region);
-    return callers;
+    std::ranges::sort(callers_by_level_, std::greater<>(), &std::pair<std::uint32_t, std::uint32_t>::first);
+    for (const auto& [level, region] : callers_by_level_) call_callers_.push_back(region);
+    return call_callers_;
+  }
+
+  void AddCallers(const ParaverMoment& record) {
+    for (const ParaverFact& fact : record.facts) {
+      if (fact.event != ParaverEvent::kCaller || fact.index == kNothing) continue;
+      const auto same =
+          std::ranges::find(callers_by_level_, fact.type, &std::pair<std::uint32_t, std::uint32_t>::first);
+      if (same == callers_by_level_.end()) {
+        callers_by_level_.emplace_back(fact.type, fact.index);
+      } else {
+        same->second = fact.index;
+      }
+    }
   }
 
   // Of the next call from a fact of the record at hand on, when nothing else of the program comes before.
-  std::vector<std::uint32_t> CallersToCome(std::size_t index) {
-    if (!regions_.has_callers()) return {};
+  const std::vector<std::uint32_t>& CallersToCome(std::size_t index) {
+    call_callers_.clear();
+    if (!regions_.has_callers()) return call_callers_;
     for (std::size_t i = 0; i < kMostAhead; ++i) {
       const ParaverMoment* record = events_.Peek(i);
       if (record == nullptr) break;
@@ -287,10 +298,10 @@ class TimelineWriter {
         if (event == ParaverEvent::kMpi && record->facts[k].is_enter()) return CallersOf(*record, i);
         const bool is_edge = event == ParaverEvent::kFunction || event == ParaverEvent::kUserEvent ||
                              event == ParaverEvent::kTracing || event == ParaverEvent::kApplication;
-        if (is_edge) return {};
+        if (is_edge) return call_callers_;
       }
     }
-    return {};
+    return call_callers_;
   }
 
   void Finish() {
@@ -334,6 +345,8 @@ class TimelineWriter {
   bool is_application_open_ = false;
   std::uint32_t call_ = kNothing;  // region of the call at hand
   ParaverRegions regions_;
+  std::vector<std::uint32_t> call_callers_;                                // of the call asked for last
+  std::vector<std::pair<std::uint32_t, std::uint32_t>> callers_by_level_;  // level and region; the same
   std::vector<StateCursor::Stretch> stretches_;
   std::optional<bool> is_tracing_;  // nothing before the first event about it
   std::optional<Tick> stopped_at_, flush_since_;

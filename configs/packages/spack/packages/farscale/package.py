@@ -42,7 +42,7 @@ class Farscale(CMakePackage):
     depends_on("tbb")
     depends_on("boost@1.74:")
     depends_on("openssl@3:")
-    depends_on("zlib-api")
+    depends_on("isa-l@2.30:")
     depends_on("mpi", when="+collector")
 
     conflicts("%gcc@:11", msg="farscale is written in C++20")
