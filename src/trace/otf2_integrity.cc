@@ -78,8 +78,11 @@ constexpr std::uint8_t kEndOfChunk = 0;
 constexpr std::uint8_t kEndOfFile = 2;
 constexpr std::uint8_t kTimeStamp = 5;
 constexpr std::size_t kHeaderBytes = 18;
+constexpr std::uint8_t kChunkHeader = 3;
 constexpr std::uint8_t kLittleEndian = 0x42;
 constexpr std::uint8_t kLongRecord = 0xFF;  // the length follows in eight bytes
+constexpr std::uint8_t kClockOffset = 6;  // of local definitions: time in eight bytes, offset, deviation in eight bytes
+constexpr std::size_t kZeroOffsetBytes = 19;  // an offset of 0 takes one byte, which is 0; any other more
 
 std::vector<std::uint8_t> LastChunk(const std::string& path, std::uint64_t chunk_size, std::uint64_t& begin) {
   std::ifstream stream(path, std::ios::binary | std::ios::ate);
@@ -92,10 +95,10 @@ std::vector<std::uint8_t> LastChunk(const std::string& path, std::uint64_t chunk
   return stream ? bytes : std::vector<std::uint8_t>{};
 }
 
-std::uint64_t LongLength(const std::uint8_t* bytes, bool is_swapped) {
-  std::uint64_t length;
-  std::memcpy(&length, bytes, sizeof length);
-  return is_swapped ? __builtin_bswap64(length) : length;
+std::uint64_t NumberAt(const std::uint8_t* bytes, bool is_swapped) {
+  std::uint64_t number;
+  std::memcpy(&number, bytes, sizeof number);
+  return is_swapped ? __builtin_bswap64(number) : number;
 }
 
 // Where the record at `at` ends, or nothing when the chunk ends first.
@@ -109,10 +112,48 @@ std::optional<std::size_t> EndOfRecord(const std::vector<std::uint8_t>& chunk, s
     return length <= left ? std::optional(at + length) : std::nullopt;
   }
   if (left >= 10) {
-    const std::uint64_t length = LongLength(&chunk[at + 2], is_swapped);
+    const std::uint64_t length = NumberAt(&chunk[at + 2], is_swapped);
     if (length <= left - 10) return at + 10 + static_cast<std::size_t>(length);
   }
   return at + 2;  // not a length: a record of one number, the largest, takes one byte for it
+}
+
+bool IsSwapped(const std::vector<std::uint8_t>& chunk) {
+  constexpr bool kHostIsLittle = std::endian::native == std::endian::little;
+  return (chunk[1] == kLittleEndian) != kHostIsLittle;
+}
+
+// `begin` is where the chunk begins in its file.
+void RequireEnd(const std::vector<std::uint8_t>& chunk, std::uint64_t begin, const std::string& path, Otf2FileKind kind,
+                const std::string& where) {
+  if (chunk.size() < kHeaderBytes) return;
+  const bool is_swapped = IsSwapped(chunk);
+  std::optional<std::size_t> at = kHeaderBytes;
+  while (at && *at < chunk.size() && chunk[*at] != kEndOfFile && chunk[*at] != kEndOfChunk) {
+    at = EndOfRecord(chunk, *at, kind, is_swapped);
+  }
+  if (at && *at < chunk.size() && chunk[*at] == kEndOfFile) return;
+  const std::string what = at && *at < chunk.size()
+                               ? fmt::format("the records of {} stop at byte {} without an end", path, begin + *at)
+                               : fmt::format("{} ends in the middle of its records", path);
+  throw Error(ErrorKind::kInput, where, what, "the file is truncated or damaged; copy the archive again");
+}
+
+// Offsets that are 0 at every time leave time stamps as they are, whatever their deviations. A file that is unusual in
+// any other way is left to the library; so are times that do not increase, between which it would divide by 0.
+bool HasZeroOffsetsAlone(const std::vector<std::uint8_t>& chunk) {
+  if (chunk.size() < kHeaderBytes || chunk[0] != kChunkHeader || chunk[1] != kLittleEndian) return false;
+  const bool is_swapped = IsSwapped(chunk);
+  std::size_t at = kHeaderBytes;
+  std::optional<std::uint64_t> before;
+  while (chunk.size() - at >= kZeroOffsetBytes && chunk[at] == kClockOffset) {
+    if (chunk[at + 1] != kZeroOffsetBytes - 2 || chunk[at + 10] != 0) return false;
+    const std::uint64_t time = NumberAt(&chunk[at + 2], is_swapped);
+    if (before && time <= *before) return false;
+    before = time;
+    at += kZeroOffsetBytes;
+  }
+  return at < chunk.size() && chunk[at] == kEndOfFile;
 }
 
 }  // namespace
@@ -142,19 +183,14 @@ Otf2Layout RequireSoundAnchor(const std::string& path, std::uintmax_t definition
 
 void RequireEndOfFile(const std::string& path, Otf2FileKind kind, std::uint64_t chunk_size, const std::string& where) {
   std::uint64_t begin = 0;
+  RequireEnd(LastChunk(path, chunk_size, begin), begin, path, kind, where);
+}
+
+bool RequireEndOfLocalDefinitions(const std::string& path, std::uint64_t chunk_size, const std::string& where) {
+  std::uint64_t begin = 0;
   const std::vector<std::uint8_t> chunk = LastChunk(path, chunk_size, begin);
-  if (chunk.size() < kHeaderBytes) return;
-  constexpr bool kHostIsLittle = std::endian::native == std::endian::little;
-  const bool is_swapped = (chunk[1] == kLittleEndian) != kHostIsLittle;
-  std::optional<std::size_t> at = kHeaderBytes;
-  while (at && *at < chunk.size() && chunk[*at] != kEndOfFile && chunk[*at] != kEndOfChunk) {
-    at = EndOfRecord(chunk, *at, kind, is_swapped);
-  }
-  if (at && *at < chunk.size() && chunk[*at] == kEndOfFile) return;
-  const std::string what = at && *at < chunk.size()
-                               ? fmt::format("the records of {} stop at byte {} without an end", path, begin + *at)
-                               : fmt::format("{} ends in the middle of its records", path);
-  throw Error(ErrorKind::kInput, where, what, "the file is truncated or damaged; copy the archive again");
+  RequireEnd(chunk, begin, path, Otf2FileKind::kDefinitions, where);
+  return begin > 0 || !HasZeroOffsetsAlone(chunk);
 }
 
 }  // namespace farscale

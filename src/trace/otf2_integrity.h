@@ -25,4 +25,9 @@ enum class Otf2FileKind { kDefinitions, kEvents };
 // the library, which says why.
 void RequireEndOfFile(const std::string& path, Otf2FileKind kind, std::uint64_t chunk_size, const std::string& where);
 
+// The same for the definitions of a location. Returns whether they may change its events; they do not when they are
+// clock offsets of 0 alone, or nothing. Then the library need not read them: it would clear a whole chunk for each of
+// these small files.
+bool RequireEndOfLocalDefinitions(const std::string& path, std::uint64_t chunk_size, const std::string& where);
+
 }  // namespace farscale

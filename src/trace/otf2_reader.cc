@@ -5,6 +5,7 @@
 #include <cstdlib>
 #include <exception>
 #include <filesystem>
+#include <iterator>
 #include <memory>
 #include <utility>
 
@@ -34,12 +35,22 @@ fs::path LocationFile(const fs::path& anchor, OTF2_LocationRef location, const c
 // Every location has its events, and definitions of its own: they translate the numbers of regions and communicators
 // and correct the clock, so that without them all would look right and be wrong.
 void RequireLocationFiles(const fs::path& anchor, const std::vector<Otf2Location>& locations) {
+  constexpr const char* kExtensions[] = {"evt", "def"};
+  std::vector<char> is_there[] = {std::vector<char>(locations.size()), std::vector<char>(locations.size())};
+  ParallelForBlocks(locations.size(), [&](std::size_t first, std::size_t end) {
+    for (std::size_t i = first; i < end; ++i) {
+      for (std::size_t k = 0; k < std::size(kExtensions); ++k) {
+        std::error_code code;
+        is_there[k][i] =
+            fs::is_regular_file(LocationFile(anchor, locations[i].reference, kExtensions[k]), code) ? 1 : 0;
+      }
+    }
+  });
   std::vector<std::string> missing;
-  for (const char* extension : {"evt", "def"}) {
-    for (const Otf2Location& location : locations) {
-      std::error_code code;
-      if (fs::is_regular_file(LocationFile(anchor, location.reference, extension), code)) continue;
-      missing.push_back(fmt::format("{}.{} (rank {})", location.reference, extension, location.rank));
+  for (std::size_t k = 0; k < std::size(kExtensions); ++k) {
+    for (std::size_t i = 0; i < locations.size(); ++i) {
+      if (is_there[k][i] != 0) continue;
+      missing.push_back(fmt::format("{}.{} (rank {})", locations[i].reference, kExtensions[k], locations[i].rank));
     }
   }
   if (missing.empty()) return;
@@ -63,13 +74,15 @@ std::uintmax_t DefinitionBytes(const std::string& anchor) {
   return bytes;
 }
 
-void RequireEnds(const Otf2LocationReader& reader, const Otf2Layout& layout) {
-  if (!layout.is_plain) return;
+// Returns whether the definitions of the location must be read, since they may change its events.
+bool RequireEnds(const Otf2LocationReader& reader, const Otf2Layout& layout) {
+  if (!layout.is_plain) return true;
   const OTF2_LocationRef location = reader.location.reference;
-  RequireEndOfFile(LocationFile(reader.path, location, "def").string(), Otf2FileKind::kDefinitions,
-                   layout.definition_chunk, reader.Where());
+  const bool needs_definitions = RequireEndOfLocalDefinitions(LocationFile(reader.path, location, "def").string(),
+                                                              layout.definition_chunk, reader.Where());
   RequireEndOfFile(LocationFile(reader.path, location, "evt").string(), Otf2FileKind::kEvents, layout.event_chunk,
                    reader.Where());
+  return needs_definitions;
 }
 
 // The open archive, closed whatever happens. Safe for several threads.
@@ -92,9 +105,10 @@ class Archive {
   OTF2_Reader* reader() { return reader_.get(); }
   const Otf2Layout& layout() const { return layout_; }
 
-  void OpenFiles(const std::vector<Otf2Location>& locations) {
-    for (const Otf2Location& location : locations) {
-      CheckOtf2(OTF2_Reader_SelectLocation(reader(), location.reference), anchor_, "selecting a location");
+  // Of every `step`-th location from `first` on.
+  void OpenFiles(const std::vector<Otf2Location>& locations, std::size_t first, std::size_t step) {
+    for (std::size_t i = first; i < locations.size(); i += step) {
+      CheckOtf2(OTF2_Reader_SelectLocation(reader(), locations[i].reference), anchor_, "selecting a location");
     }
     CheckOtf2(OTF2_Reader_OpenDefFiles(reader()), anchor_, "opening the definition files");
     has_definitions_ = true;
@@ -135,6 +149,27 @@ class Archive {
   std::unique_ptr<OTF2_Reader, decltype(&OTF2_Reader_Close)> reader_{nullptr, OTF2_Reader_Close};
   bool has_definitions_ = false;
   bool has_events_ = false;
+};
+
+// The library searches all locations of a reader for every one it opens, one thread at a time. So locations are dealt
+// out to several readers of the same archive, neighbours to different ones.
+class LocationReaders {
+ public:
+  LocationReaders(Archive& first, const std::string& anchor, const std::vector<Otf2Location>& locations) {
+    constexpr std::size_t kLocationsOfOne = 128;  // chosen: opening a reader takes as long as searching so many times
+    const std::size_t count = first.layout().is_plain ? (locations.size() + kLocationsOfOne - 1) / kLocationsOfOne : 1;
+    readers_.push_back(&first);
+    while (readers_.size() < count) {
+      readers_.push_back(others_.emplace_back(std::make_unique<Archive>(anchor, first.layout())).get());
+    }
+    for (std::size_t i = 0; i < readers_.size(); ++i) readers_[i]->OpenFiles(locations, i, readers_.size());
+  }
+
+  Archive& Of(std::size_t location) const { return *readers_[location % readers_.size()]; }
+
+ private:
+  std::vector<Archive*> readers_;
+  std::vector<std::unique_ptr<Archive>> others_;
 };
 
 void CheckEventCount(const Otf2LocationReader& reader, std::uint64_t count) {
@@ -198,8 +233,7 @@ struct LocationResult {
 LocationResult ReadLocation(Archive& archive, const Trace& trace, const Otf2Definitions& definitions,
                             const Otf2Location& location, const OTF2_EvtReaderCallbacks* callbacks) {
   Otf2LocationReader reader(trace, definitions, location);
-  RequireEnds(reader, archive.layout());
-  archive.ReadLocalDefinitions(reader);
+  if (RequireEnds(reader, archive.layout())) archive.ReadLocalDefinitions(reader);
   LocationResult result;
   result.events = archive.ReadEvents(reader, callbacks);
   CheckEventCount(reader, result.events);
@@ -237,7 +271,8 @@ void KeepThreads(const std::vector<Otf2Location>& locations, std::vector<Locatio
   if (std::ranges::none_of(threads.workers, is_in_teams)) threads = {};
 }
 
-void ReadLocations(Archive& archive, const Otf2Definitions& definitions, bool keep_threads, TraceBuilder& builder) {
+void ReadLocations(const LocationReaders& readers, const Otf2Definitions& definitions, bool keep_threads,
+                   TraceBuilder& builder) {
   const Otf2EventCallbacks main_callbacks = Otf2EventCallbacks::OfMainThread(keep_threads);
   const Otf2EventCallbacks worker_callbacks = Otf2EventCallbacks::OfWorker(keep_threads);
   std::vector<std::uint64_t> sizes;
@@ -246,7 +281,7 @@ void ReadLocations(Archive& archive, const Otf2Definitions& definitions, bool ke
   std::vector<LocationResult> results(order.size());
   ParallelFor(order.size(), [&](std::size_t i) {
     const Otf2Location& location = definitions.locations[order[i]];
-    results[order[i]] = ReadLocation(archive, builder.definitions(), definitions, location,
+    results[order[i]] = ReadLocation(readers.Of(order[i]), builder.definitions(), definitions, location,
                                      location.is_main ? main_callbacks.get() : worker_callbacks.get());
   });
   Trace& trace = builder.trace();
@@ -277,8 +312,8 @@ Trace ReadOtf2(const std::string& anchor, const CounterSelection& counters, bool
   builder.trace().creator = Creator(archive.reader());
   const Otf2Definitions definitions = ReadOtf2Definitions(archive.reader(), counters, builder);
   if (layout.is_plain) RequireLocationFiles(anchor, definitions.locations);
-  archive.OpenFiles(definitions.locations);
-  ReadLocations(archive, definitions, keep_threads, builder);
+  const LocationReaders readers(archive, anchor, definitions.locations);
+  ReadLocations(readers, definitions, keep_threads, builder);
   AddUnrecordedCalls(archive.reader(), builder.trace());
   std::uint64_t threaded = 0;
   for (const Rank& rank : builder.definitions().ranks) threaded += rank.threads > 1 ? 1 : 0;

@@ -5,6 +5,7 @@
 #include "support/otf2_archive.h"
 #include "support/temporary_folder.h"
 #include "trace/anomalies.h"
+#include "trace/otf2_integrity.h"
 #include "trace/trace_reader.h"
 
 namespace farscale {
@@ -19,6 +20,19 @@ std::vector<RecordKind> KindsOf(const RankTimeline& timeline) {
   std::vector<RecordKind> kinds;
   for (std::size_t i = 0; i < timeline.records(); ++i) kinds.push_back(timeline.record_kind(i));
   return kinds;
+}
+
+// A file of local definitions in little-endian order: clock offsets, each with its time (both below 128), and the end.
+std::string ClockOffsets(const std::vector<std::pair<char, char>>& offsets) {
+  std::string bytes("\x03\x42", 2);
+  bytes.append(16, '\0');
+  for (const auto& [time, offset] : offsets) {
+    bytes += {'\x06', static_cast<char>(offset == 0 ? 0x11 : 0x12), time};
+    bytes.append(7, '\0');
+    bytes += offset == 0 ? std::string(1, '\0') : std::string({'\x01', offset});  // how many bytes, and those
+    bytes.append(8, '\0');                                                        // a deviation of 0
+  }
+  return bytes + std::string("\x02\x01", 2);
 }
 
 class Otf2ReaderTest : public testing::Test {
@@ -363,6 +377,45 @@ TEST_F(Otf2ReaderTest, MappingTables) {
   archive_.Location(0).Enter(0, first).Leave(5, first);
   const Trace trace = Read();
   EXPECT_EQ(trace.regions[trace.timelines[0].region_event(0).region].name, "solve");
+}
+
+// From 0 at time 10 to 8 at time 90, the clock must be put forward by a tenth of the time since 10.
+TEST_F(Otf2ReaderTest, ClockOffsetsShiftTimes) {
+  archive_.AddWorld(1);
+  archive_.Location(0).Enter(10, "main").Leave(50, "main");
+  const std::string anchor = archive_.Close();
+  const auto length_with = [&](const std::vector<std::pair<char, char>>& offsets) {
+    folder_.Write("a/traces/0.def", ClockOffsets(offsets));
+    const Trace trace = ReadTrace(anchor);
+    return trace.end() - trace.begin();
+  };
+  EXPECT_EQ(length_with({{10, 0}, {90, 8}}), 44);
+  EXPECT_EQ(length_with({{10, 0}, {90, 0}}), 40);
+  EXPECT_EQ(length_with({}), 40);
+}
+
+TEST(Otf2Reader, LocalDefinitionsThatChangeNothingNeedNotBeRead) {
+  const test::TemporaryFolder folder;
+  const auto matter = [&](const std::string& bytes) {
+    return RequireEndOfLocalDefinitions(folder.Write("0.def", bytes), 1 << 22, "here");
+  };
+  EXPECT_FALSE(matter(ClockOffsets({})));
+  EXPECT_FALSE(matter(ClockOffsets({{10, 0}, {90, 0}})));
+  EXPECT_TRUE(matter(ClockOffsets({{10, 0}, {90, 8}})));
+  EXPECT_TRUE(matter(ClockOffsets({{10, 8}, {90, 8}})));
+  EXPECT_TRUE(matter(ClockOffsets({{10, 0}, {10, 0}})));  // no interval to interpolate in
+  std::string uncertain = ClockOffsets({{10, 0}, {90, 0}});
+  uncertain[18 + 18] = '\x40';  // of a deviation
+  EXPECT_FALSE(matter(uncertain));
+  std::string table = ClockOffsets({});
+  table.insert(18, std::string("\x05\x03\x01\x00\x00", 5));
+  EXPECT_TRUE(matter(table));
+  std::string foreign = ClockOffsets({});
+  foreign[1] = '#';
+  EXPECT_TRUE(matter(foreign));
+  const std::string whole = ClockOffsets({{10, 0}, {90, 0}});
+  EXPECT_THROW(matter(whole.substr(0, 40)), Error);
+  EXPECT_TRUE(matter(whole.substr(0, 10)));  // the library says what is wrong
 }
 
 TEST_F(Otf2ReaderTest, ProgramNameAndInterruptions) {

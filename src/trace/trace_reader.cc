@@ -110,9 +110,12 @@ std::vector<std::string> FilesOfTrace(const std::string& path) {
 
 std::uint64_t BytesOfTrace(const std::string& path) {
   try {
-    std::uint64_t bytes = 0;
-    for (const std::string& file : FilesOfTrace(path)) bytes += fs::file_size(file);
-    return bytes;
+    const std::vector<std::string> files = FilesOfTrace(path);
+    std::vector<std::uint64_t> sizes(files.size());
+    ParallelForBlocks(files.size(), [&](std::size_t first, std::size_t end) {
+      for (std::size_t i = first; i < end; ++i) sizes[i] = fs::file_size(files[i]);
+    });
+    return std::accumulate(sizes.begin(), sizes.end(), std::uint64_t{0});
   } catch (const std::exception&) {
     return 0;
   }
