@@ -161,6 +161,15 @@ class MpiTest:
         self.assertEqual(result.err.count("the program aborted"), 1)
         self.check_load_balance(self.regions()["step"], 0.75)
 
+    def test_an_error_of_mpi_names_its_rank_and_function(self):
+        result = self.measure(2, "ends", "error")
+        self.assertNotEqual(result.code, 0)
+        results = self.results()
+        self.assertEqual((results["ending"], results["endedFirst"]), ("error", [1]))
+        self.assertRegex(results["error"], "^MPI_Send: .*[Ii]nvalid rank")
+        self.assertEqual(result.err.count("an MPI error ended rank 1"), 1, result.err)
+        self.validate()
+
     def test_missing_finalize_is_reported(self):
         result = self.measure(2, "ends", "exit")
         self.assertEqual(self.results()["ending"], "not finalized")

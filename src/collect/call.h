@@ -17,7 +17,8 @@ struct ThreadState {
   Tick entered = 0;
   unsigned depth = 0;  // of MPI calls within MPI calls; only the outermost counts
   Role role = Role::kUnknown;
-  bool is_recording = false;  // events of this thread go into a trace
+  CallId call = CallId::kCount;  // the outermost one, while depth is not 0
+  bool is_recording = false;     // events of this thread go into a trace
 };
 
 extern thread_local ThreadState this_thread __attribute__((tls_model("initial-exec")));
@@ -48,15 +49,14 @@ void EnterSlowly(CallId id);
 void LeaveSlowly(CallId id);
 
 // Written by the main thread alone and read by others at any time.
-inline void Store(std::uint64_t& number, std::uint64_t value) {
-  __atomic_store_n(&number, value, __ATOMIC_RELAXED);
-}
+inline void Store(std::uint64_t& number, std::uint64_t value) { __atomic_store_n(&number, value, __ATOMIC_RELAXED); }
 
 class Call {
  public:
   explicit Call(CallId id) : id_(id) {
     ThreadState& thread = this_thread;
     if (thread.depth++ != 0) return;
+    thread.call = id;
     if (thread.role != Role::kMain) [[unlikely]] {
       EnterSlowly(id);
       return;

@@ -1,3 +1,4 @@
+#include <cstring>
 #include <utility>
 
 #include "collect/measured_run.h"
@@ -37,9 +38,12 @@ void DiagnoseTermination(const MeasuredRun& run, Diagnostics& diagnostics) {
   const bool is_alone = run.ranks == 1;
   const std::string who = is_alone ? "the program" : Ranks(run.ended_first);
   const std::string before = run.not_finalized.size() > run.ended_first.size() ? ", before the others" : "";
-  const std::string signal = Format("signal %d", run.signal);
+  const char* name = sigabbrev_np(run.signal);
+  const std::string signal = name != nullptr ? std::string("SIG") + name : Format("signal %d", run.signal);
   if (run.termination == Termination::kAborted) {
     diagnostics.Warn("aborted", "the program aborted" + (is_alone ? "" : " on " + who) + then);
+  } else if (run.termination == Termination::kError) {
+    diagnostics.Warn("mpiError", "an MPI error ended " + who + before + ": " + run.error + then);
   } else if (run.termination == Termination::kSignal) {
     diagnostics.Warn("endedBySignal", signal + " ended " + who + before + then);
   } else if (run.termination == Termination::kNotFinalized) {

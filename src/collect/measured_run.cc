@@ -185,7 +185,8 @@ std::vector<std::string> RegionNames(const std::vector<Process>& processes) {
 int Weight(const Page& page) {
   const bool is_asked = page.signal == SIGTERM || page.signal == SIGINT || page.signal == SIGHUP;
   switch (page.termination) {
-    case Termination::kAborted: return 3;
+    case Termination::kAborted:
+    case Termination::kError: return 3;
     case Termination::kSignal: return is_asked ? 1 : 2;
     case Termination::kNotFinalized:
     case Termination::kLost: return 1;
@@ -257,6 +258,7 @@ void AddTermination(const std::vector<Page>& pages, MeasuredRun& run) {
   if (first.empty()) return;
   run.termination = first.front()->termination;
   run.signal = first.front()->signal;
+  run.error = Name(first.front()->error, sizeof first.front()->error);
   if (run.termination == Termination::kRunning) return;
   for (const Page* page : first) run.ended_first.push_back(page->rank);
   std::sort(run.ended_first.begin(), run.ended_first.end());

@@ -65,6 +65,7 @@ struct MeasuredRun {
   std::vector<int> missing;  // ranks nothing is known of
   Termination termination = Termination::kFinalized;
   int signal = 0;
+  std::string error;               // of MPI, that ended it
   std::vector<int> ended_first;    // the rank whose end that is, where it is not MPI_Finalize; several if at once
   std::vector<int> left;           // ranks that left by exit
   std::vector<int> not_finalized;  // ranks that did not come to MPI_Finalize

@@ -29,7 +29,7 @@ std::string WallTime(std::uint64_t nanoseconds) {
 
 // Pages are what anybody may have written there.
 const char* NameOf(Termination termination) {
-  constexpr const char* kNames[] = {"running", "finalized", "not finalized", "aborted", "signal", "lost"};
+  constexpr const char* kNames[] = {"running", "finalized", "not finalized", "aborted", "signal", "lost", "error"};
   const auto number = static_cast<std::size_t>(termination);
   return number < std::size(kNames) ? kNames[number] : "finalized";
 }
@@ -182,6 +182,7 @@ std::string ToJsonText(const MeasuredRun& run, const std::string& generator) {
                {"clock", run.clock_is_tsc ? "time stamp counter" : "monotonic clock"},
                {"ending", NameOf(run.termination)}};
   if (run.termination == Termination::kSignal) json["signal"] = run.signal;
+  if (run.termination == Termination::kError) json["error"] = run.error;
   if (!run.ended_first.empty()) json["endedFirst"] = run.ended_first;
   if (!run.not_finalized.empty()) json["notFinalized"] = run.not_finalized;
   if (!run.missing.empty()) json["missingRanks"] = run.missing;

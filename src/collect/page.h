@@ -24,7 +24,8 @@ enum class Termination : std::int32_t {
   kNotFinalized = 2,
   kAborted = 3,
   kSignal = 4,
-  kLost = 5
+  kLost = 5,
+  kError = 6,  // of MPI, which nobody handled
 };
 
 enum PageFlags : std::uint32_t {
@@ -107,11 +108,12 @@ struct Page {
   char mpi_library[128];
   char command[1024];  // arguments separated by line feeds
   char output[1024];   // where the results go
+  char error[160];     // of MPI, that ended the process: the function and what it says
   RegionRecord region[kMostRegions];
 };
 
 static_assert(sizeof(Sums) == 80 && sizeof(RegionRecord) == 288);
-static_assert(offsetof(Page, started) == 48 && offsetof(Page, job) == 208 && offsetof(Page, region) == 2576);
+static_assert(offsetof(Page, started) == 48 && offsetof(Page, job) == 208 && offsetof(Page, region) == 2736);
 
 // What of a page is worth sending: without the records that are not in use.
 inline std::size_t UsedBytes(const Page& page) {

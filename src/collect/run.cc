@@ -265,6 +265,7 @@ void BeginRun() {
   real.MPI_Barrier(own_world);
   if (!page_path.empty() && IsLowestHere(names.job, rank)) StartGuard(*fresh);
   WatchSignals();
+  WatchErrors();
   // The run begins with all ranks together: after MPI_Init these may be far apart, after a barrier hardly. The second
   // one is what MPI_Init is in the run.
   real.MPI_Barrier(own_world);
@@ -295,6 +296,7 @@ void EndRun() {
   }
   const std::string trace = is_tracing ? FinishRecording() : "";
   StopWatchingSignals();
+  StopWatchingErrors();
   const std::vector<Page> pages = GatherPages();
   if (!pages.empty()) Report(pages, trace);
   if (!page_path.empty()) unlink(page_path.c_str());

@@ -9,6 +9,7 @@
 
 #include <atomic>
 #include <cerrno>
+#include <cstdio>
 #include <cstdint>
 #include <cstdlib>
 #include <cstring>
@@ -81,6 +82,34 @@ void Watch(int signal) {
   ours.sa_flags = SA_SIGINFO | SA_ONSTACK;
   sigfillset(&ours.sa_mask);
   sigaction(signal, &ours, nullptr);
+}
+
+MPI_Errhandler error_handler = MPI_ERRHANDLER_NULL;
+
+// "MPI_Send: MPI_ERR_RANK: invalid rank", as far as there is place.
+void NoteError(int code) {
+  char said[MPI_MAX_ERROR_STRING] = {};
+  int kind = code, length = 0;
+  PMPI_Error_class(code, &kind);  // a code of its own may come with a stack of calls
+  PMPI_Error_string(kind, said, &length);
+  const std::size_t call = static_cast<std::size_t>(this_thread.call);
+  const std::string function = this_thread.depth > 0 && this_thread.call < CallId::kCount ? kCallNames[call] : "";
+  std::snprintf(page->error, sizeof page->error, "%s%s%s", function.c_str(), function.empty() ? "" : ": ", said);
+}
+
+void OnError(MPI_Comm* communicator, int* code, ...) {
+  if (IsMeasuring() && is_watching) NoteError(*code);
+  MarkTermination(Termination::kError, 0);
+  PMPI_Comm_set_errhandler(*communicator, MPI_ERRORS_ARE_FATAL);
+  PMPI_Comm_call_errhandler(*communicator, *code);
+}
+
+bool HasHandler(MPI_Comm communicator, MPI_Errhandler handler) {
+  MPI_Errhandler now = MPI_ERRHANDLER_NULL;
+  PMPI_Comm_get_errhandler(communicator, &now);
+  const bool has = now == handler;
+  if (now != MPI_ERRHANDLER_NULL) PMPI_Errhandler_free(&now);
+  return has;
 }
 
 void OnExit() { MarkTermination(Termination::kNotFinalized, 0); }
@@ -157,6 +186,22 @@ void WatchSignals() {
   for (const int signal : kSent) {
     if (IsLeftAlone(signal, before[signal])) Watch(signal);
   }
+}
+
+// Communicators that are made of these inherit the handler.
+void WatchErrors() {
+  if (PMPI_Comm_create_errhandler(OnError, &error_handler) != MPI_SUCCESS) return;
+  for (const MPI_Comm communicator : {MPI_COMM_WORLD, MPI_COMM_SELF}) {
+    if (HasHandler(communicator, MPI_ERRORS_ARE_FATAL)) PMPI_Comm_set_errhandler(communicator, error_handler);
+  }
+}
+
+void StopWatchingErrors() {
+  if (error_handler == MPI_ERRHANDLER_NULL) return;
+  for (const MPI_Comm communicator : {MPI_COMM_WORLD, MPI_COMM_SELF}) {
+    if (HasHandler(communicator, error_handler)) PMPI_Comm_set_errhandler(communicator, MPI_ERRORS_ARE_FATAL);
+  }
+  PMPI_Errhandler_free(&error_handler);
 }
 
 void WatchExit() {

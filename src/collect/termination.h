@@ -20,6 +20,11 @@ void StopWatchingSignals();
 // Marks the page. Only the first call of a process does something.
 void MarkTermination(Termination termination, int signal);
 
+// Errors of MPI end a program that has not said otherwise. The rank and the function are noted first; then the MPI ends
+// it as it would have. StopWatchingErrors gives back what was there.
+void WatchErrors();
+void StopWatchingErrors();
+
 // At exit, after all that the program itself does then.
 void WatchExit();
 

@@ -70,6 +70,7 @@ struct RunInFile {
   std::vector<std::string> command;
   std::int64_t ranks = 0, threads = 0;
   std::optional<std::uint64_t> signal;
+  std::optional<std::string> error;
   std::optional<std::vector<std::int64_t>> ended_first, not_finalized;
   std::vector<std::int64_t> missing_ranks;
   std::vector<NodeInFile> nodes;
@@ -176,12 +177,14 @@ Fields<RunInFile> FieldsOf<RunInFile>() {
           Field("ranks", &T::ranks).AtLeast(1).AtMost(kMostOfAny),
           Field("threads", &T::threads, "Per rank, from --threads").AtLeast(1).AtMost(kMostOfAny),
           Field("clock", &T::clock, OneOf({"time stamp counter", "monotonic clock"})).Later(),
-          Field("ending", &T::ending, OneOf({"finalized", "not finalized", "aborted", "signal", "lost", "running"}),
+          Field("ending", &T::ending,
+                OneOf({"finalized", "not finalized", "aborted", "signal", "lost", "error", "running"}),
                 "`lost`: a process ended without MPI_Finalize, killed or by _exit"),
           Field("endedFirst", &T::ended_first,
                 "The rank whose termination `ending` is, where it is not MPI_Finalize; several when they ended at once")
               .AtLeast(0),
           Field("signal", &T::signal, "That ended it"),
+          Field("error", &T::error, "Of MPI, that ended it: the function, and what MPI says"),
           Field("notFinalized", &T::not_finalized, "Ranks that did not come to MPI_Finalize").AtLeast(0),
           Field("missingRanks", &T::missing_ranks, "Ranks without any data").AtLeast(0).OrMissing(),
           Field("nodes", &T::nodes).LeastItems(1),
@@ -236,8 +239,8 @@ constexpr std::pair<const char*, const char*> kWarnings[] = {
     {"manyCalls", "runs made so many MPI calls that measuring them may take more than 1 % of the time"},
     {"callsOfOtherThreads", "runs had MPI calls of other threads than the one whose time is measured"},
 };
-constexpr std::string_view kSeenOtherwise[] = {"aborted",      "endedBySignal", "notFinalized",     "lost",
-                                               "ranksMissing", "nothingUseful", "regionOnSomeRanks"};
+constexpr std::string_view kSeenOtherwise[] = {"aborted", "mpiError",     "endedBySignal", "notFinalized",
+                                               "lost",    "ranksMissing", "nothingUseful", "regionOnSomeRanks"};
 
 void AddWarnings(const RunInFile& run, const std::string& file, FactorTable& table) {
   for (const WarningInFile& warning : run.warnings) {

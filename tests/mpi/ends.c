@@ -43,8 +43,9 @@ int main(int argc, char** argv) {
   }
   fflush(stdout);
   if (!strcmp(how, "abort") && rank == 1) MPI_Abort(MPI_COMM_WORLD, 3);
+  if (!strcmp(how, "error") && rank == 1) MPI_Send(&rank, 1, MPI_INT, 99, 0, MPI_COMM_WORLD);
   if (!strcmp(how, "segv") && rank == 1) *(volatile int*)0 = 1;
-  if (!strcmp(how, "abort") || !strcmp(how, "segv")) MPI_Barrier(MPI_COMM_WORLD);
+  if (!strcmp(how, "abort") || !strcmp(how, "error") || !strcmp(how, "segv")) MPI_Barrier(MPI_COMM_WORLD);
   if (!strcmp(how, "exit")) exit(0);
   if (!strcmp(how, "leave") && rank == 1) exit(3);
   if (!strcmp(how, "killed") && rank == 1) raise(SIGKILL);
