@@ -576,6 +576,12 @@ class Launching(unittest.TestCase):
             self.assertEqual(result.code, 2, arguments)
             self.assertIn(words, result.err)
 
+    def test_a_launcher_in_the_place_of_the_program_is_told(self):
+        result = self.run_farscale("measure", "mpirun", "-n", "2", "sh", "-c", "true")
+        self.assertEqual(result.code, 2)
+        self.assertIn("write mpirun -n 2 farscale measure sh -c true", result.err)
+        self.assertIn("write srun OPTIONS farscale trace PROGRAM", self.run_farscale("trace", "srun", "./nothing").err)
+
     def test_outputs_that_cannot_be_written_are_refused(self):
         for arguments, words in ((["measure", "-o", "/none/x.json", "ls"], "does not exist"),
                                  (["measure", "-o", "/", "ls"], "is a folder"),

@@ -128,6 +128,28 @@ std::vector<fs::path> LibraryFolders() {
   return {folder / "../lib/farscale", folder / ".." / FARSCALE_LIBRARY_FOLDER};
 }
 
+// `farscale measure mpirun -n 4 ./program` would measure the launcher: the command that was meant, with farscale before
+// the first word that is a program. Empty for what is no launcher.
+std::string MeantCommand(const Launch& launch, const std::string& command) {
+  constexpr std::string_view kLaunchers[] = {"mpirun", "mpiexec", "orterun", "prterun", "prun", "srun", "aprun"};
+  const std::string name = fs::path(launch.command.front()).filename().string();
+  const auto is_it = [&](std::string_view known) {
+    return name == known || name.starts_with(std::string(known) + ".");
+  };
+  if (std::ranges::none_of(kLaunchers, is_it)) return "";
+  std::string meant;
+  bool is_placed = false;
+  for (std::size_t i = 0; i < launch.command.size(); ++i) {
+    const std::string& word = launch.command[i];
+    if (i > 0 && !is_placed && !word.starts_with('-') && access(FindProgram(word).c_str(), X_OK) == 0) {
+      meant += command + " ";
+      is_placed = true;
+    }
+    meant += word + (i + 1 < launch.command.size() ? " " : "");
+  }
+  return is_placed ? meant : launch.command.front() + " OPTIONS " + command + " PROGRAM";
+}
+
 // The MPI of the program decides; where it does not say, as scripts do not, the launcher's.
 std::string ChooseMpi(const Launch& launch) {
   if (!launch.mpi.empty()) return launch.mpi;
@@ -272,6 +294,11 @@ bool IsRepetition(const std::vector<std::string>& arguments) {
 }
 
 void BecomeProgram(const Launch& launch) {
+  const std::string meant = MeantCommand(launch, "farscale " + launch.variables.at("FARSCALE_MODE"));
+  if (!meant.empty()) {
+    throw Error(ErrorKind::kUsage, launch.command.front(), "starts programs, and farscale measures the program",
+                "write " + meant);
+  }
   const fs::path library = PreloadLibrary(ChooseMpi(launch));
   if (FindRank().world <= 0) WatchForNothing(launch);
   const char* others = std::getenv("LD_PRELOAD");
