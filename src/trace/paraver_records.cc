@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <charconv>
 #include <cstring>
 #include <unordered_map>
@@ -93,6 +94,26 @@ class RecordLog {
   std::uint8_t* at_ = nullptr;
   std::uint32_t slot_ = 0;
 };
+
+constexpr std::array<std::uint64_t, 9> kPowersOfTen = {1,       10,        100,        1'000,      10'000,
+                                                       100'000, 1'000'000, 10'000'000, 100'000'000};
+
+// The number that begins the next eight bytes, and of how many digits it is, at most eight. Eight at a time, since the
+// lengths of numbers cannot be foreseen.
+std::uint64_t NextDigits(const char* at, int& digits) {
+  constexpr std::uint64_t kOfEach = 0x0101010101010101u;
+  std::uint64_t word;
+  std::memcpy(&word, at, sizeof word);
+  word ^= '0' * kOfEach;
+  const std::uint64_t others = (((word & 0x7F * kOfEach) + 0x76 * kOfEach) | word) & 0x80 * kOfEach;  // above 9
+  digits = std::countr_zero(others) / 8;
+  if (digits == 0) return 0;
+  word <<= 64 - 8 * digits;  // zeros in front
+  word = (10 * word + (word >> 8)) & 0x00FF00FF00FF00FFu;
+  word = (100 * word + (word >> 16)) & 0x0000FFFF0000FFFFu;
+  return (10'000 * word + (word >> 32)) & 0xFFFFFFFFu;
+}
+static_assert(std::endian::native == std::endian::little, "the first digit is the lowest byte");
 
 // What is wrong with a line: thrown within a block only, where it is counted.
 struct Damage {
@@ -388,8 +409,14 @@ class BlockReader {
     if (at_ >= end_) Fail(name, "the record has too few fields");
     std::uint64_t value = 0;
     const char* const begin = at_;
-    for (unsigned digit; (digit = static_cast<unsigned>(*at_ - '0')) <= 9; ++at_) {  // no line ends with a digit
-      value = 10 * value + digit;
+    int digits = 8;
+    while (digits == 8 && end_ - at_ >= 8) {
+      const std::uint64_t eight = NextDigits(at_, digits);
+      value = kPowersOfTen[static_cast<std::size_t>(digits)] * value + eight;
+      at_ += digits;
+    }
+    for (unsigned digit; digits == 8 && (digit = static_cast<unsigned>(*at_ - '0')) <= 9; ++at_) {
+      value = 10 * value + digit;  // no line ends with a digit
     }
     const bool is_number = at_ != begin && (at_ == end_ || *at_ == ':');
     if (!is_number) FailNumber(begin, name);
