@@ -75,7 +75,9 @@ void RankBuilder::PostRequest(RecordKind kind, std::uint32_t target, std::uint64
     const bool is_new = requests_.insert_or_assign(*request, Request{type, timeline_.posts(type)}).second;
     if (!is_new) diagnostics_.Add(anomaly::kRequestNeverCompleted, 1, fmt::format("request {} {}", *request, Place()));
   } else {
-    diagnostics_.Add(anomaly::kCompletionUnknown, 1, Place());
+    // As of every send of a Paraver trace; the first place alone is kept.
+    const bool is_first = diagnostics_.count(anomaly::kCompletionUnknown) == 0;
+    diagnostics_.Add(anomaly::kCompletionUnknown, 1, is_first ? Place() : "");
   }
   Post(kind, target, bytes);
 }
