@@ -88,9 +88,11 @@ Fields<BalanceConfiguration> FieldsOf<BalanceConfiguration>() {
           {
               Field("run", &T::run, "Index into runs: whose ranks are the tasks"),
               Field("tasks", &T::tasks),
-              Field("processors", &T::processors),
+              Field("processors", &T::processors, "0: left out for any number of processors"),
               Computed<T>(
-                  "level", [](const T& configuration) { return configuration.level(); }, "Tasks per processor")
+                  "level",
+                  [](const T& configuration) { return configuration.processors == 0 ? 0.0 : configuration.level(); },
+                  "Tasks per processor; 0 for any number of processors")
                   .AtLeast(0),
               Field("strategy", &T::strategy),
               Field("interval", &T::interval, "Iterations between balancing points; 0: there are none"),

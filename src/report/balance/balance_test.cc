@@ -369,6 +369,7 @@ TEST(BalanceWords, LeftOutIntervals) {
   EXPECT_THAT(DescribeLeftOut(what_if),
               ElementsAre("balancing every 10 iterations with 64 tasks: the phase has 5 iterations",
                           "balancing every 1 iteration with 64 tasks: the phase has 1 iteration"));
+  EXPECT_EQ(nlohmann::ordered_json::parse(WriteWhatIfJson(what_if))["leftOut"][0]["configuration"]["level"], 0);
 }
 
 // What is beyond the values that were tried has to exist, and not to have been refused.
