@@ -518,6 +518,20 @@ class OpenMpi(MpiTest, unittest.TestCase):
     launch = ["--oversubscribe"]
 
     # Debian's MPICH cannot spawn.
+    def test_regions_of_python(self):
+        pythons = [python for python in (sys.executable, "/usr/bin/python3") if
+                   subprocess.run([python, "-c", "import mpi4py"], capture_output=True).returncode == 0]
+        if not pythons:
+            self.skipTest("no mpi4py, which Debian builds with Open MPI")
+        program = ["env", f"PYTHONPATH={ROOT}/src/collect/include", "PYTHONDONTWRITEBYTECODE=1", pythons[0],
+                   str(SOURCES / "regions.py")]
+        result = self.launch_ranks(2, [PROGRAM, "measure", *program])
+        self.assertEqual((result.code, result.out.strip()), (0, "2 ranks, 10 starts"), result.err)
+        regions = self.regions()
+        self.assertEqual([regions[name]["mostStarts"] for name in ("step", "all steps")], [5, 1])
+        self.check_load_balance(regions["step"], 0.75)
+        self.assertEqual(self.launch_ranks(2, program).out.strip(), "nothing")
+
     def test_a_program_that_spawns_is_measured_with_its_children(self):
         for how, calls in (("", (3, 2 * 3)), ("multiple", (3, 2 * 3))):
             result = self.measure(1, "spawn", *how.split(), options=["-o", f"{how}run.json"])
