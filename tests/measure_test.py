@@ -325,6 +325,16 @@ class MpiTest:
         # Two ranks are in it one after the other: half of the time of either is nobody's.
         self.assertLess(measured["turn"]["factors"]["parallelEfficiency"], 0.55)
 
+    def test_other_readers_of_traces_have_nothing_to_say(self):
+        if not shutil.which("otf2-print"):
+            self.skipTest("no otf2-print")
+        self.trace(3, "token")
+        for option in ("-G", "--silent"):
+            result = Launched(subprocess.run(["otf2-print", option, "trace/traces.otf2"], cwd=self.here, text=True,
+                                             capture_output=True))
+            self.assertEqual((result.code, [line for line in (result.out + result.err).splitlines()
+                                            if "otf2-print:" in line]), (0, []))
+
     def test_a_trace_of_everything_is_whole(self):
         for ranks in (2, 3):
             shutil.rmtree(self.here / "trace", ignore_errors=True)

@@ -102,11 +102,11 @@ class GlobalDefinitions {
   void WriteRegions() {
     std::set<std::uint32_t> calls;
     for (const RankDefinitions& rank : ranks_) calls.insert(rank.calls.begin(), rank.calls.end());
+    std::uint32_t reference = 0;  // as MapRegions counts
     for (const std::uint32_t call : calls) {
       const std::string name = kCallNames[call];
-      WriteRegion(call, name, RoleOf(name), OTF2_PARADIGM_MPI);
+      WriteRegion(reference++, name, RoleOf(name), OTF2_PARADIGM_MPI);
     }
-    auto reference = static_cast<std::uint32_t>(CallId::kCount);
     for (const std::string& name : regions_) {
       WriteRegion(reference++, NameInTrace(name), OTF2_REGION_ROLE_CODE, OTF2_PARADIGM_USER);
     }

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <map>
-#include <numeric>
 #include <string>
 #include <tuple>
 #include <type_traits>
@@ -116,16 +115,37 @@ std::vector<RankDefinitions> Gather(const RankDefinitions& own) {
   return all;
 }
 
-// Numbers of this rank's regions among those of all ranks, which rank 0 gives; it learns their names.
-std::vector<std::uint32_t> MapRegions(std::vector<RankDefinitions>& all, std::size_t own_count,
+// The calls that occur anywhere, as regions of the archive are numbered: without gaps, before the program's own.
+std::vector<std::uint32_t> NumberCalls(const std::vector<RankDefinitions>& all) {
+  std::vector<std::uint32_t> numbers(static_cast<std::size_t>(CallId::kCount), OTF2_UNDEFINED_UINT32);
+  for (const RankDefinitions& rank : all) {
+    for (const std::uint32_t call : rank.calls) numbers[call] = 0;
+  }
+  std::uint32_t next_number = 0;
+  for (std::uint32_t& number : numbers) {
+    if (number == 0) number = next_number++;
+  }
+  return numbers;
+}
+
+// What this rank's numbers of calls, and behind them of its regions, are in the archive, which rank 0 says; it learns
+// the names of the regions. The first of a rank's regions is the whole run, which the archive does not have.
+std::vector<std::uint32_t> MapRegions(const std::vector<RankDefinitions>& all, std::size_t own_count,
                                       std::vector<std::string>& names) {
-  const auto first = static_cast<std::uint32_t>(CallId::kCount);
+  std::vector<std::uint32_t> own(static_cast<std::size_t>(CallId::kCount) + own_count);
+  if (all.empty()) {
+    real.MPI_Recv(own.data(), static_cast<int>(own.size()), MPI_UINT32_T, 0, 3, OwnWorld(), MPI_STATUS_IGNORE);
+    return own;
+  }
+  const std::vector<std::uint32_t> calls = NumberCalls(all);
+  const auto used = static_cast<std::uint32_t>(calls.size() - std::ranges::count(calls, OTF2_UNDEFINED_UINT32));
   std::map<std::string, std::uint32_t> index;
-  std::vector<std::uint32_t> own(own_count);
   for (std::size_t rank = 0; rank < all.size(); ++rank) {
-    std::vector<std::uint32_t> mapped;
-    for (const std::string& name : all[rank].regions) {
-      const auto [entry, is_new] = index.try_emplace(name, first + static_cast<std::uint32_t>(index.size()));
+    std::vector<std::uint32_t> mapped = calls;
+    mapped.push_back(OTF2_UNDEFINED_UINT32);
+    for (std::size_t i = 1; i < all[rank].regions.size(); ++i) {
+      const std::string& name = all[rank].regions[i];
+      const auto [entry, is_new] = index.try_emplace(name, used + static_cast<std::uint32_t>(index.size()));
       if (is_new) names.push_back(name);
       mapped.push_back(entry->second);
     }
@@ -135,27 +155,19 @@ std::vector<std::uint32_t> MapRegions(std::vector<RankDefinitions>& all, std::si
                     OwnWorld());
     }
   }
-  if (all.empty()) {
-    real.MPI_Recv(own.data(), static_cast<int>(own.size()), MPI_UINT32_T, 0, 3, OwnWorld(), MPI_STATUS_IGNORE);
-  }
   return own;
 }
 
-bool WriteLocalDefinitions(OTF2_Archive* archive, const std::vector<std::uint32_t>& regions) {
+bool WriteLocalDefinitions(OTF2_Archive* archive, const std::vector<std::uint32_t>& mapping) {
   bool good = OTF2_Archive_OpenDefFiles(archive) == OTF2_SUCCESS;
   OTF2_DefWriter* writer = good ? OTF2_Archive_GetDefWriter(archive, static_cast<std::uint64_t>(page->rank)) : nullptr;
   if (writer == nullptr) return false;
   for (const ClockOffset& offset : offsets) {
     good = OTF2_DefWriter_WriteClockOffset(writer, offset.time, offset.offset, 0) == OTF2_SUCCESS && good;
   }
-  if (!regions.empty()) {
-    std::vector<std::uint32_t> mapping(static_cast<std::size_t>(CallId::kCount));
-    std::iota(mapping.begin(), mapping.end(), 0U);
-    mapping.insert(mapping.end(), regions.begin(), regions.end());
-    OTF2_IdMap* map = OTF2_IdMap_CreateFromUint32Array(mapping.size(), mapping.data(), false);
-    good = OTF2_DefWriter_WriteMappingTable(writer, OTF2_MAPPING_REGION, map) == OTF2_SUCCESS && good;
-    OTF2_IdMap_Free(map);
-  }
+  OTF2_IdMap* map = OTF2_IdMap_CreateFromUint32Array(mapping.size(), mapping.data(), false);
+  good = OTF2_DefWriter_WriteMappingTable(writer, OTF2_MAPPING_REGION, map) == OTF2_SUCCESS && good;
+  OTF2_IdMap_Free(map);
   good = OTF2_Archive_CloseDefWriter(archive, writer) == OTF2_SUCCESS && good;
   return OTF2_Archive_CloseDefFiles(archive) == OTF2_SUCCESS && good;
 }
@@ -167,7 +179,7 @@ RankDefinitions OwnDefinitionsOf(std::uint64_t events) {
   own.begin = page->begin_tick + static_cast<std::uint64_t>(FirstOffset());
   own.end = page->end_tick + static_cast<std::uint64_t>(LastOffset());
   own.calls = UsedCalls();
-  // Region 0, the whole run, is no region of the trace; keeping its place keeps the numbers simple.
+  // Region 0, the whole run, is no region of the archive; keeping its place here keeps the numbers simple.
   for (std::uint32_t i = 0; i < page->regions; ++i) own.regions.emplace_back(page->region[i].name);
   own.communicators = OwnDefinitions();
   own.windows = OwnWindows();
@@ -196,10 +208,9 @@ void MeasureClockOffset() {
 
 bool WriteDefinitions(OTF2_Archive* archive, std::uint64_t events, bool has_counters) {
   const RankDefinitions own = OwnDefinitionsOf(events);
-  std::vector<RankDefinitions> all = Gather(own);
+  const std::vector<RankDefinitions> all = Gather(own);
   std::vector<std::string> names;
-  const std::vector<std::uint32_t> regions = MapRegions(all, own.regions.size(), names);
-  const bool good = WriteLocalDefinitions(archive, regions);
+  const bool good = WriteLocalDefinitions(archive, MapRegions(all, own.regions.size(), names));
   if (all.empty()) return good;
   OTF2_GlobalDefWriter* writer = OTF2_Archive_GetGlobalDefWriter(archive);
   return writer != nullptr && WriteGlobalDefinitions(writer, all, names, has_counters) && good;
