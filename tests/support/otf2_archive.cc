@@ -37,8 +37,9 @@ OTF2_FlushCallbacks flush_callbacks = {BeforeFlush, nullptr};
 }  // namespace
 
 Otf2Archive::Otf2Archive(const std::filesystem::path& folder, const std::string& name) : folder_(folder), name_(name) {
-  archive_ = OTF2_Archive_Open(folder.c_str(), name.c_str(), OTF2_FILEMODE_WRITE, 1 << 20, 1 << 22,
-                               OTF2_SUBSTRATE_POSIX, OTF2_COMPRESSION_NONE);
+  // The smallest chunks there may be: whoever reads an archive makes the library clear one for every file.
+  archive_ = OTF2_Archive_Open(folder.c_str(), name.c_str(), OTF2_FILEMODE_WRITE, OTF2_CHUNK_SIZE_MIN,
+                               OTF2_CHUNK_SIZE_MIN, OTF2_SUBSTRATE_POSIX, OTF2_COMPRESSION_NONE);
   if (archive_ == nullptr) throw std::runtime_error("OTF2: cannot open " + folder.string());
   Check(OTF2_Archive_SetFlushCallbacks(archive_, &flush_callbacks, nullptr));
   Check(OTF2_Archive_SetSerialCollectiveCallbacks(archive_));
