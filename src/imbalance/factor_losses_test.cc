@@ -6,8 +6,6 @@
 
 #include "replay/replay.h"
 #include "support/program.h"
-#include "support/traces.h"
-#include "trace/trace_reader.h"
 
 namespace farscale {
 namespace {
@@ -50,35 +48,6 @@ TEST(FactorLosses, OfAChainAreSerialization) {
   EXPECT_NEAR(losses.load_balance, 0, 0.005);
   EXPECT_NEAR(losses.serialization, 0.6, 0.005);
   EXPECT_GT(Of(losses, "a").serialization + Of(losses, "b").serialization + Of(losses, "c").serialization, 0.55);
-}
-
-// Sums are largest minus average useful time, and ideal minus largest useful time, on every real trace.
-TEST(FactorLosses, AddUpToWhatTheFactorsLose) {
-  for (const std::string& path : test::AllTraces()) {
-    const Trace trace = ReadTrace(path);
-    const PhaseCut cut = CutPhase(trace, PhaseSpec::WholeRun());
-    if (trace.size() < 2) continue;
-    const Matching matching = MatchTrace(trace);
-    const FactorLosses losses = SplitByFactor(trace, matching, cut);
-    double sum = 0, largest = 0, end = 0;
-    const ReplayResult ideal = Replay(trace, matching, cut, {});
-    for (std::size_t rank = 0; rank < trace.size(); ++rank) {
-      const Interval& window = cut.ranks[rank].window;
-      double useful = trace.Seconds(window.length());
-      for (std::size_t call = window.begin.call; call < window.end.call; ++call) {
-        useful -= trace.Seconds(trace.timelines[rank].duration(call));
-      }
-      sum += useful;
-      largest = std::max(largest, useful);
-      end = std::max(end, trace.Seconds(ideal.Duration()));
-    }
-    const double average = sum / static_cast<double>(trace.size());
-    // The phase ends where MPI_Finalize is entered here, and messages take a tick.
-    const double tolerance = 0.002 * end;
-    EXPECT_NEAR(losses.average_useful, average, tolerance) << path;
-    EXPECT_NEAR(losses.load_balance, largest - average, tolerance) << path;
-    EXPECT_NEAR(losses.load_balance + losses.serialization, end - average, tolerance) << path;
-  }
 }
 
 }  // namespace

@@ -8,8 +8,6 @@
 #include <utility>
 
 #include "support/loaded_program.h"
-#include "support/traces.h"
-#include "trace/trace_reader.h"
 
 namespace farscale {
 namespace {
@@ -119,19 +117,6 @@ TEST(LossRemedy, AChainMayHaveTwoRanks) {
     EXPECT_EQ(RemedyForAll(unknown).kind, Kind::kBreakChain) << ranks;
     EXPECT_EQ(RemedyForAll(unknown).doubt, ranks == 2 ? Doubt::kTwoRanks : Doubt::kNone) << ranks;
   }
-}
-
-// LU and Sweep3D are wavefronts: whatever is lost in their iterations is lost along chains, on any number of ranks.
-TEST(LossRemedy, RealChains) {
-  std::size_t found = 0;
-  for (const std::string& path : test::AllTraces()) {
-    const bool is_lu = path.find("npb-lu") != std::string::npos;
-    if (!is_lu && path.find("sweep3d") == std::string::npos) continue;
-    const LossRecord losses = LossesOf(ReadTrace(path), PhaseSpec::Region(is_lu ? "ssor_iter" : "inner_iter"));
-    EXPECT_EQ(RemedyForAll(losses).kind, Kind::kBreakChain) << path;
-    ++found;
-  }
-  EXPECT_GT(found, 0u);
 }
 
 // Steps two by two.

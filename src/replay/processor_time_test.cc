@@ -1,14 +1,11 @@
-// Processor time on traces worked out by hand, and on all real ones: said where processes share cores, and nowhere
-// else.
+// Processor time on traces worked out by hand. On all real ones: tests/invariants/real_traces_test.cc.
 #include "replay/processor_time.h"
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "support/traces.h"
 #include "trace/trace_builder.h"
-#include "trace/trace_reader.h"
 
 namespace farscale {
 namespace {
@@ -148,20 +145,6 @@ TEST(ProcessorTime, OfThePhaseAlone) {
   const PhaseCut second_half = CutPhase(trace, PhaseSpec::TimeWindow(0.0505, 0.102));
   EXPECT_EQ(Detail(CheckProcessorTime(trace, {}, {second_half})), "");
   EXPECT_THAT(Said(trace), HasSubstr("1, rank 0"));
-}
-
-// LAMMPS on two real cores that others used, too: with 1 rank 0.3 % of the time is lacking, with 2, 4 and 8 it is 44,
-// 34 and 52 %. EPOCH's ranks lack only what the trace says of input and output; detours of CoMD with noise are 1 %.
-TEST(ProcessorTime, RealTraces) {
-  std::size_t shared = 0;
-  for (const std::string& path : test::AllTraces()) {
-    const bool is_shared =
-        path.find("lammps-lj-strong-real") != std::string::npos && path.find("/1/traces.otf2") == std::string::npos;
-    shared += is_shared ? 1 : 0;
-    EXPECT_EQ(!Said(ReadTrace(path)).empty(), is_shared) << path;
-  }
-  if (shared == 0) GTEST_SKIP() << "no shared data";
-  EXPECT_EQ(shared, 3u);
 }
 
 }  // namespace

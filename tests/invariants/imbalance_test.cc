@@ -9,7 +9,10 @@
 #include "factors/phase_factors.h"
 #include "imbalance/diagnosis.h"
 #include "imbalance/factor_losses.h"
+#include "imbalance/loss_record.h"
+#include "imbalance/loss_remedy.h"
 #include "phases/location_cut.h"
+#include "replay/replay.h"
 #include "support/hybrid_program.h"
 #include "support/random_program.h"
 #include "support/traces.h"
@@ -222,6 +225,54 @@ TEST(ImbalanceProperty, HoldsOnRealTraces) {
       ExpectLossesOfFactors(trace, cut);
     }
   }
+}
+
+// Sums are largest minus average useful time, and ideal minus largest useful time, on every real trace.
+TEST(ImbalanceProperty, FactorLossesAddUpOnRealTraces) {
+  for (const std::string& path : test::AllTraces()) {
+    const Trace trace = ReadTrace(path);
+    const PhaseCut cut = CutPhase(trace, PhaseSpec::WholeRun());
+    if (trace.size() < 2) continue;
+    const Matching matching = MatchTrace(trace);
+    const FactorLosses losses = SplitByFactor(trace, matching, cut);
+    double sum = 0, largest = 0, end = 0;
+    const ReplayResult ideal = Replay(trace, matching, cut, {});
+    for (std::size_t rank = 0; rank < trace.size(); ++rank) {
+      const Interval& window = cut.ranks[rank].window;
+      double useful = trace.Seconds(window.length());
+      for (std::size_t call = window.begin.call; call < window.end.call; ++call) {
+        useful -= trace.Seconds(trace.timelines[rank].duration(call));
+      }
+      sum += useful;
+      largest = std::max(largest, useful);
+      end = std::max(end, trace.Seconds(ideal.Duration()));
+    }
+    const double average = sum / static_cast<double>(trace.size());
+    // The phase ends where MPI_Finalize is entered here, and messages take a tick.
+    const double tolerance = 0.002 * end;
+    EXPECT_NEAR(losses.average_useful, average, tolerance) << path;
+    EXPECT_NEAR(losses.load_balance, largest - average, tolerance) << path;
+    EXPECT_NEAR(losses.load_balance + losses.serialization, end - average, tolerance) << path;
+  }
+}
+
+// LU and Sweep3D are wavefronts: whatever is lost in their iterations is lost along chains, on any number of ranks.
+TEST(ImbalanceProperty, WavefrontsLoseTimeAlongChains) {
+  std::size_t found = 0;
+  for (const std::string& path : test::AllTraces()) {
+    const bool is_lu = path.find("npb-lu") != std::string::npos;
+    if (!is_lu && path.find("sweep3d") == std::string::npos) continue;
+    const Trace trace = ReadTrace(path);
+    const PhaseCut cut = CutPhase(trace, PhaseSpec::Region(is_lu ? "ssor_iter" : "inner_iter"));
+    const Matching matching = MatchTrace(trace);
+    DiagnosisOptions options;
+    options.shapes = 3;
+    LossRecord losses = RecordOf(Diagnose(trace, matching, cut, options), cut.spec.name);
+    losses.by_factor = SplitByFactor(trace, matching, cut);
+    EXPECT_EQ(RemedyForAll(losses).kind, Remedy::Kind::kBreakChain) << path;
+    ++found;
+  }
+  EXPECT_GT(found, 0u);
 }
 
 }  // namespace
