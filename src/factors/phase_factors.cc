@@ -221,9 +221,14 @@ void AddInterruptions(const Trace& trace, const PhaseCut& cut, Diagnostics& diag
 
 // What the replay of a whole run computes before the rank's own begin: the rank has started later than others. In a
 // trace cut out of a run, and in every other phase, ranks did something else before.
-Tick BeforeOwnBegin(const Trace& trace, const PhaseCut& cut, std::size_t rank) {
-  const bool is_whole_run = cut.spec.kind == PhaseSpec::Kind::kWholeRun && !trace.IsCutOut();
-  return is_whole_run && cut.ranks[rank].present ? cut.ranks[rank].window.begin.tick - cut.begin() : 0;
+std::vector<Tick> BeforeOwnBegins(const Trace& trace, const PhaseCut& cut) {
+  std::vector<Tick> before(trace.size());
+  if (cut.spec.kind != PhaseSpec::Kind::kWholeRun || trace.IsCutOut()) return before;
+  const Tick first = cut.begin();
+  for (std::size_t rank = 0; rank < trace.size(); ++rank) {
+    if (cut.ranks[rank].present) before[rank] = cut.ranks[rank].window.begin.tick - first;
+  }
+  return before;
 }
 
 void RequireComputation(const Trace& trace, const PhaseFactors& result) {
@@ -277,12 +282,13 @@ FactorValues FactorsOf(const PhaseTotals& t, RuleSet rules) {
 PhaseTotals SumRanks(const Trace& trace, const PhaseCut& cut, const std::vector<Tick>& useful,
                      const std::vector<Tick>& paused) {
   PhaseTotals totals;
+  const std::vector<Tick> before = BeforeOwnBegins(trace, cut);
   Tick total = 0, total_paused = 0, largest = 0, largest_computation = 0;
   for (std::size_t rank = 0; rank < trace.size(); ++rank) {
     total += useful[rank];
     total_paused += paused[rank];
     largest = std::max(largest, useful[rank]);
-    largest_computation = std::max(largest_computation, BeforeOwnBegin(trace, cut, rank) + useful[rank] + paused[rank]);
+    largest_computation = std::max(largest_computation, before[rank] + useful[rank] + paused[rank]);
   }
   totals.total_useful = trace.Seconds(total);
   totals.average_useful = totals.total_useful / static_cast<double>(cut.CountedRanks().size());

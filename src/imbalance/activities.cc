@@ -322,16 +322,16 @@ std::size_t RankActivities::IterationOf(std::size_t activity) const {
 }
 
 Activities CollectActivities(const Trace& trace, const PhaseCut& cut) {
-  return Collect(trace, cut, [&](std::size_t rank, CallPaths& paths) {
-    return Tiler(trace, trace.timelines[rank], cut.span, cut.ranks[rank], paths, cut.begin()).Run();
+  return Collect(trace, cut, [&, begin = cut.begin()](std::size_t rank, CallPaths& paths) {
+    return Tiler(trace, trace.timelines[rank], cut.span, cut.ranks[rank], paths, begin).Run();
   });
 }
 
 Activities CollectActivities(const Trace& trace, const PhaseCut& cut, ReplayResult replayed) {
-  return Collect(trace, cut, [&](std::size_t rank, CallPaths& paths) {
-    const ReplayedRank at = ReplayedPart(trace, cut, replayed, rank);
+  return Collect(trace, cut, [&, begin = cut.begin()](std::size_t rank, CallPaths& paths) {
+    const ReplayedRank at = ReplayedPart(trace, cut, begin, replayed, rank);
     replayed.leave[rank] = {};
-    return Tiler(trace, ReplayedTimeline(trace.timelines[rank], at.times), cut.span, at.cut, paths, cut.begin()).Run();
+    return Tiler(trace, ReplayedTimeline(trace.timelines[rank], at.times), cut.span, at.cut, paths, begin).Run();
   });
 }
 

@@ -332,7 +332,8 @@ class SlackSearch {
         moments_[i].insert(moments_[i].end(), block.moments[i].begin(), block.moments[i].end());
         block.moments[i].clear();
       }
-      std::sort(moments_[i].begin(), moments_[i].end(), IsLater);
+      // As a lambda, which is inlined.
+      std::ranges::sort(moments_[i], [](const Moment& a, const Moment& b) { return IsLater(a, b); });
     });
     for (std::size_t i = 0; i < stretches.count; ++i) {
       for (const Moment& moment : moments_[i]) walk_.Take(moment);

@@ -195,9 +195,9 @@ Trace CutTrace(const Trace& trace, const Matching& matching, const PhaseCut& cut
   CopyUnrecordedCalls(trace.diagnostics, builder.trace().diagnostics);
   const std::vector<OperationSet> keep = OperationsToKeep(trace, matching, cut);
   std::vector<RankPart> parts(trace.size());
-  ParallelFor(trace.size(), [&](std::size_t rank) {
-    parts[rank] = PartOf(trace, trace.timelines[rank], cut.ranks[rank], cut.begin());
-  });
+  const Tick begin = cut.begin();
+  ParallelFor(trace.size(),
+              [&](std::size_t rank) { parts[rank] = PartOf(trace, trace.timelines[rank], cut.ranks[rank], begin); });
   for (RankPart& part : parts) {
     if (!part.has_marked_edges) MarkEdges(builder, part);
   }

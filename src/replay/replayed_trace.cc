@@ -179,11 +179,12 @@ Trace ReplayedTrace(const Trace& trace, const ReplayResult& result, const BurstL
   return replayed;
 }
 
-ReplayedRank ReplayedPart(const Trace& trace, const PhaseCut& cut, const ReplayResult& result, std::size_t rank) {
+ReplayedRank ReplayedPart(const Trace& trace, const PhaseCut& cut, Tick origin, const ReplayResult& result,
+                          std::size_t rank) {
   const RankTimeline& timeline = trace.timelines[rank];
   ReplayedRank replayed{{}, cut.ranks[rank]};
   Interval& window = replayed.cut.window;
-  const Tick origin = cut.begin(), end = origin + result.end[rank], shift = end - window.end.tick;
+  const Tick end = origin + result.end[rank], shift = end - window.end.tick;
   std::vector<Tick> leave;
   leave.reserve(timeline.calls());
   for (std::size_t call = 0; call < timeline.calls(); ++call) leave.push_back(timeline.leave(call));

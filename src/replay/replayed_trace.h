@@ -24,7 +24,9 @@ struct ReplayedRank {
 
 // Of one rank that is in the part; the replay kept the times of all calls. What is before the part stays as it was
 // measured, what is behind moves along. Only within the part do messages take the time that the replay gave them.
-ReplayedRank ReplayedPart(const Trace& trace, const PhaseCut& cut, const ReplayResult& result, std::size_t rank);
+// `origin`: where the part begins, cut.begin().
+ReplayedRank ReplayedPart(const Trace& trace, const PhaseCut& cut, Tick origin, const ReplayResult& result,
+                          std::size_t rank);
 
 // The same part of the run in its replayed trace.
 PhaseCut MoveCut(const Trace& trace, const Trace& replayed, const PhaseCut& cut);

@@ -80,7 +80,7 @@ TraceFormat FormatOf(const fs::path& path) {
 
 std::string HashFile(const std::string& path) {
   std::ifstream stream(path, std::ios::binary);
-  std::vector<char> buffer(1 << 18);
+  thread_local std::vector<char> buffer(1 << 18);  // kept, since a trace may have thousands of small files
   Sha256 hash;
   while (stream) {
     stream.read(buffer.data(), static_cast<std::streamsize>(buffer.size()));
