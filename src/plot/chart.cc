@@ -309,7 +309,7 @@ class Plot {
     return series.reliable_x ? series.reliable_x : chart_.has_end ? chart_.reliable_to_x : std::nullopt;
   }
 
-  // The line with a point where it gets pale.
+  // The line with a point where it gets pale, so that it stays straight between its points.
   std::vector<ChartPoint> LineOf(const ChartSeries& series) const {
     std::vector<ChartPoint> line = series.line;
     if (!PaleFrom(series)) return line;
@@ -318,7 +318,8 @@ class Plot {
     if (next == line.begin() || next == line.end() || next->x == end) return line;
     const ChartPoint &a = *std::prev(next), &b = *next;
     const double share = (x_.At(end) - x_.At(a.x)) / (x_.At(b.x) - x_.At(a.x));
-    line.insert(next, {end, a.y + share * (b.y - a.y), ""});
+    const bool is_log = chart_.log_y && a.y > 0 && b.y > 0;
+    line.insert(next, {end, is_log ? a.y * std::pow(b.y / a.y, share) : a.y + share * (b.y - a.y), ""});
     return line;
   }
 

@@ -93,5 +93,7 @@ void DrawChart(const Chart& chart, Canvas& canvas);
 
 // A LaTeX document whose only page is the chart; needs TikZ and nothing else.
 std::string RenderTikz(const Chart& chart);
+// Its picture alone, for a document that uses TikZ.
+std::string RenderTikzPicture(const Chart& chart);
 
 }  // namespace farscale

@@ -138,6 +138,26 @@ TEST(Chart, SquaresKeysAndDashes) {
   EXPECT_THAT(tikz, HasSubstr(" +(-1.35pt,-1.35pt) rectangle +(1.35pt,1.35pt);"));
 }
 
+// Both axes logarithmic: where the reliable range ends, half way, the ideal line has half of its height.
+TEST(Chart, LinesStayStraightWhereTheyGetPale) {
+  Chart chart;
+  chart.log_y = true;
+  chart.legend = LegendPlace::kInside;
+  chart.reliable_to_x = 10;
+  ChartSeries series;
+  series.line = {{1, 1, ""}, {100, 100, ""}};
+  chart.series = {series};
+  const std::string svg = RenderSvg(chart, true);
+  const std::string number = "([0-9.]+)", spot = number + "," + number;
+  std::smatch solid, pale;
+  const std::regex line("<polyline points=\"" + spot + " " + spot + "\"");
+  ASSERT_TRUE(std::regex_search(svg, solid, line));
+  const std::string rest = solid.suffix();
+  ASSERT_TRUE(std::regex_search(rest, pale, line));
+  EXPECT_NEAR(std::stod(solid[3]), (std::stod(solid[1]) + std::stod(pale[3])) / 2, 0.1);
+  EXPECT_NEAR(std::stod(solid[4]), (std::stod(solid[2]) + std::stod(pale[4])) / 2, 0.1);
+}
+
 // Both axes logarithmic: the ideal line goes from corner to corner, and an interval without an end up to the top.
 TEST(Chart, TheSameAsSvgAndAsTikz) {
   Chart chart;

@@ -87,10 +87,18 @@ class TikzCanvas : public Canvas {
 
 }  // namespace
 
-std::string RenderTikz(const Chart& chart) {
-  const int width = chart.width, height = chart.height;
+std::string RenderTikzPicture(const Chart& chart) {
   TikzCanvas canvas;
   DrawChart(chart, canvas);
+  return fmt::format(
+             "\\begin{{tikzpicture}}[x={}cm, y=-{}cm, font=\\footnotesize]\n"
+             "\\useasboundingbox (0,0) rectangle ({},{});\n",
+             kCentimetres, kCentimetres, chart.width, chart.height) +
+         canvas.text() + "\\end{tikzpicture}\n";
+}
+
+std::string RenderTikz(const Chart& chart) {
+  const int width = chart.width, height = chart.height;
   return fmt::format(
              "\\documentclass{{article}}\n"
              "\\usepackage{{tikz}}\n"
@@ -102,12 +110,10 @@ std::string RenderTikz(const Chart& chart) {
              "\\hoffset=-1in \\voffset=-1in \\oddsidemargin=2mm \\topmargin=2mm\n"
              "\\headheight=0pt \\headsep=0pt \\footskip=0pt \\topskip=0pt \\parindent=0pt\n"
              "\\textwidth={}cm \\textheight={}cm\n"
-             "\\begin{{document}}\n"
-             "\\begin{{tikzpicture}}[x={}cm, y=-{}cm, font=\\footnotesize]\n"
-             "\\useasboundingbox (0,0) rectangle ({},{});\n",
+             "\\begin{{document}}\n",
              width * kCentimetres + 0.4, height * kCentimetres + 0.4, width * kCentimetres + 0.1,
-             height * kCentimetres + 0.2, kCentimetres, kCentimetres, width, height) +
-         canvas.text() + "\\end{tikzpicture}\n\\end{document}\n";
+             height * kCentimetres + 0.2) +
+         RenderTikzPicture(chart) + "\\end{document}\n";
 }
 
 }  // namespace farscale
