@@ -7,8 +7,8 @@
 
 #include "base/error.h"
 #include "base/sha256.h"
+#include "base/terminal.h"
 #include "base/text.h"
-#include "pages/text_table.h"
 #include "plot/svg.h"
 
 namespace farscale {
@@ -94,12 +94,21 @@ std::string EscapeBars(const std::string& text) {
 // Cells are trimmed, so templates indent by blanks that do not break; terminals get ordinary ones.
 constexpr std::string_view kHardBlank = "\u00a0";
 
-std::string AlignTables(const std::string& text) {
+// Lines after the first are indented by two more blanks than the first.
+std::string WrapLine(const std::string& line, std::size_t width) {
+  if (width == kAnyWidth) return line + "\n";
+  const std::string indent(std::min(line.size(), line.find_first_not_of(' ')) + 2, ' ');
+  std::string wrapped;
+  for (const std::string& part : WrapText(line, width, indent)) wrapped += part + "\n";
+  return wrapped;
+}
+
+std::string AlignTables(const std::string& text, std::size_t width) {
   std::string aligned;
   std::vector<std::vector<std::string>> table;
   for (const std::string& line : Split(text, '\n')) {
     if (!line.starts_with('|')) {
-      aligned += FormatTable(table) + line + "\n";
+      aligned += FormatTable(table, width) + WrapLine(line, width);
       table.clear();
       continue;
     }
@@ -107,7 +116,7 @@ std::string AlignTables(const std::string& text) {
     for (const std::string& cell : Split(line.substr(1, line.rfind('|') - 1), '|'))
       table.back().emplace_back(Trim(cell));
   }
-  aligned += FormatTable(table);
+  aligned += FormatTable(table, width);
   std::ranges::replace(aligned, kValueBar, '|');
   for (std::size_t at = 0; (at = aligned.find(kHardBlank, at)) != std::string::npos; ++at) {
     aligned.replace(at, kHardBlank.size(), " ");
@@ -192,9 +201,9 @@ void AddWhetherFilled(ReportData& data, const std::vector<std::string>& lists) {
   }
 }
 
-std::string RenderText(const Partials& templates, const std::string& name, const ReportData& data) {
+std::string RenderText(const Partials& templates, const std::string& name, const ReportData& data, std::size_t width) {
   const std::string text = RenderTemplate(templates.at(name), data, Escape::kText, templates);
-  return AlignTables(WithoutDoubleBlankLines(text));
+  return AlignTables(WithoutDoubleBlankLines(text), width);
 }
 
 std::string Slug(const std::string& text) {

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "pages/template_text.h"
+#include "pages/text_table.h"
 
 namespace farscale {
 
@@ -94,8 +95,10 @@ LabelledTexts RenderLabelledTexts(const Partials& templates, const std::string& 
 // For templates that ask whether a list of the object holds anything: `hasCauses` of `causes`.
 void AddWhetherFilled(ReportData& data, const std::vector<std::string>& lists);
 
-// The text template `name` for a terminal: lines that begin with | are rows of a table, whose columns are padded.
-std::string RenderText(const Partials& templates, const std::string& name, const ReportData& data);
+// The text template `name` for a terminal: lines that begin with | are rows of a table, whose columns are padded. What
+// is wider than `width` is broken, sentences at blanks and tables as in FormatTable.
+std::string RenderText(const Partials& templates, const std::string& name, const ReportData& data,
+                       std::size_t width = kAnyWidth);
 
 // Letters, digits and dashes, for names of anchors and files.
 std::string Slug(const std::string& text);

@@ -5,24 +5,81 @@
 #include "base/terminal.h"
 
 namespace farscale {
+namespace {
 
-std::string FormatTable(const std::vector<std::vector<std::string>>& rows) {
+using Rows = std::vector<std::vector<std::string>>;
+
+constexpr std::size_t kGap = 2, kShortestName = 16;
+
+std::vector<std::size_t> WidthsOf(const Rows& rows) {
   std::vector<std::size_t> widths;
   for (const auto& row : rows) {
     widths.resize(std::max(widths.size(), row.size()));
     for (std::size_t i = 0; i < row.size(); ++i) widths[i] = std::max(widths[i], DisplayWidth(row[i]));
   }
+  return widths;
+}
+
+// The first column and those from `begin` to before `end`.
+std::string FormatColumns(const Rows& rows, const std::vector<std::size_t>& widths, std::size_t begin,
+                          std::size_t end) {
   std::string text;
   for (const auto& row : rows) {
     std::string line;
-    for (std::size_t i = 0; i < row.size(); ++i) {
+    const auto add = [&](std::size_t i) {
       const std::string padding(widths[i] - DisplayWidth(row[i]), ' ');
       const bool is_text = i == 0 || i >= rows.front().size() || rows.front()[i].empty();
-      if (i > 0) line += "  ";
+      if (i > 0) line += std::string(kGap, ' ');
       line += is_text ? row[i] + padding : padding + row[i];
-    }
+    };
+    if (!row.empty()) add(0);
+    for (std::size_t i = begin; i < std::min(end, row.size()); ++i) add(i);
     while (!line.empty() && line.back() == ' ') line.pop_back();
     text += line + "\n";
+  }
+  return text;
+}
+
+// Behind the last column from `begin` on that fits beside the first; one at least.
+std::size_t EndOfBlock(const std::vector<std::size_t>& widths, std::size_t begin, std::size_t width) {
+  std::size_t used = widths[0], end = begin;
+  while (end < widths.size() && (end == begin || used + kGap + widths[end] <= width)) used += kGap + widths[end++];
+  return end;
+}
+
+// Room for the widest column beside names, and for texts.
+void ShortenTexts(Rows& rows, std::vector<std::size_t>& widths, std::size_t width) {
+  const std::size_t widest = *std::max_element(widths.begin() + 1, widths.end());
+  const std::size_t room = width > widest + kGap ? width - widest - kGap : 0;
+  const std::size_t longest = std::max(kShortestName, std::min(room, width / 2));
+  const auto shorten = [&](std::size_t column, std::size_t to) {
+    if (widths[column] <= to) return;
+    for (auto& row : rows) {
+      if (column < row.size()) row[column] = Shorten(row[column], to);
+    }
+    widths[column] = to;
+  };
+  shorten(0, longest);
+  for (std::size_t i = 1; i < widths.size(); ++i) {
+    const bool is_text = i >= rows.front().size() || rows.front()[i].empty();
+    if (is_text) shorten(i, std::max(kShortestName, width - std::min(width, widths[0] + kGap)));
+  }
+}
+
+}  // namespace
+
+std::string FormatTable(const Rows& rows, std::size_t width) {
+  std::vector<std::size_t> widths = WidthsOf(rows);
+  if (widths.size() < 2 || EndOfBlock(widths, 1, width) == widths.size()) {
+    return FormatColumns(rows, widths, 1, widths.size());
+  }
+  Rows shortened = rows;
+  ShortenTexts(shortened, widths, width);
+  std::string text;
+  for (std::size_t begin = 1; begin < widths.size();) {
+    const std::size_t end = EndOfBlock(widths, begin, width);
+    text += (begin > 1 ? "\n" : "") + FormatColumns(shortened, widths, begin, end);
+    begin = end;
   }
   return text;
 }

@@ -1,13 +1,19 @@
 // Tables for the terminal.
 #pragma once
 
+#include <cstddef>
+#include <cstdint>
 #include <string>
 #include <vector>
 
 namespace farscale {
 
+// The width of text for files and pipes, which nothing bounds.
+inline constexpr std::size_t kAnyWidth = SIZE_MAX;
+
 // Columns are padded to their widest cell. The first row is the header and as long as any. The first column and
 // those without a heading are texts and left-aligned, the others numbers and right-aligned.
-std::string FormatTable(const std::vector<std::vector<std::string>>& rows);
+// Columns that do not fit the width follow below, beside the first column again.
+std::string FormatTable(const std::vector<std::vector<std::string>>& rows, std::size_t width = kAnyWidth);
 
 }  // namespace farscale
