@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "base/format.h"
+#include "base/terminal.h"
 #include "base/text.h"
 #include "factors/scaling.h"
 #include "gate/judging.h"
@@ -178,24 +179,27 @@ std::string SummaryOf(const GateReport& report) {
   return fmt::format("{}: {}.", StyleOf(report.Overall()).summary, Join(counts, ", "));
 }
 
-std::string WriteGateTable(const GateReport& report) {
-  std::string text = fmt::format("Results   {}\nRules     {}\nBaseline  {}\n\n", report.results, report.rules,
-                                 report.baseline.empty() ? "none" : report.baseline);
-  for (const std::string& doubt : DoubtsOf(report.findings)) text += "Warning: " + doubt + "\n\n";
+std::string WriteGateTable(const GateReport& report, std::size_t width) {
+  std::string text;
+  const auto add = [&](const std::string& sentence) {
+    for (const std::string& line : WrapText(sentence, width, "  ")) text += line + "\n";
+  };
+  add(SummaryOf(report));
+  for (const std::string& doubt : DoubtsOf(report.findings)) add("Warning: " + doubt);
+  for (const Verdict verdict : {Verdict::kFail, Verdict::kUndecided, Verdict::kWarn, Verdict::kPass}) {
+    for (const Judgement& judgement : report.judgements) {
+      if (judgement.verdict == verdict && HasSentence(judgement)) add(ToText(verdict) + ": " + judgement.sentence);
+    }
+  }
   std::vector<std::vector<std::string>> rows = {{"verdict", "", "", "cores", "baseline", "value", "change", "allowed"}};
   for (const Judgement& judgement : report.judgements) {
     const JudgementCells cells = CellsOf(judgement);
     rows.push_back({judgement.verdict == Verdict::kUndecided ? "undecided" : ToText(judgement.verdict), cells.phase,
                     cells.factor, cells.cores, cells.baseline, cells.value, cells.change, cells.bound});
   }
-  if (rows.size() > 1) text += FormatTable(rows) + "\n";
-  for (const Verdict verdict : {Verdict::kFail, Verdict::kUndecided, Verdict::kWarn, Verdict::kPass}) {
-    for (const Judgement& judgement : report.judgements) {
-      if (judgement.verdict != verdict || !HasSentence(judgement)) continue;
-      text += fmt::format("{}: {}\n", ToText(verdict), judgement.sentence);
-    }
-  }
-  return text + SummaryOf(report) + "\n";
+  if (rows.size() > 1) text += "\n" + FormatTable(rows, width);
+  return text + fmt::format("\nResults   {}\nRules     {}\nBaseline  {}\n", report.results, report.rules,
+                            report.baseline.empty() ? "none" : report.baseline);
 }
 
 std::string WriteGateMarkdown(const GateReport& report, const std::string& link) {

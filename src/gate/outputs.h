@@ -5,6 +5,7 @@
 #include <string>
 
 #include "gate/verdicts.h"
+#include "pages/text_table.h"
 
 namespace farscale {
 
@@ -19,8 +20,8 @@ JudgementCells CellsOf(const Judgement& judgement);
 // "Gate failed: 1 failed, 2 warnings, 9 passed, 1 without enough data."
 std::string SummaryOf(const GateReport& report);
 
-std::string WriteGateTable(const GateReport& report);  // for the terminal
-std::string WriteGateJson(const GateReport& report);   // [docs/schema/gate.schema.json]
+std::string WriteGateTable(const GateReport& report, std::size_t width = kAnyWidth);  // for the terminal
+std::string WriteGateJson(const GateReport& report);                                  // [docs/schema/gate.schema.json]
 nlohmann::ordered_json GateSchema();
 // For a pull request, at most 15 lines: the verdict, the worst of what did not pass with its cause and the course of
 // its values, and a link to where the rest stands; empty: no link.
