@@ -128,9 +128,9 @@ class Allocation(ReportsTest):
 
     def test_sample_run(self):
         rows, result = self.pack(self.samples / "npb-lu/results.json", "--iterations", 250000)
-        self.assertIn("Jobs of up to 48 cores are expected to have an efficiency of at least 75 %", result.stdout)
+        self.assertIn("Jobs of up to 48 cores are expected to keep an efficiency of at least 75 %", result.stdout)
         names = sorted(path.name for path in (self.folder / "a").iterdir())
-        self.assertEqual(names, ["allocation-figure.tex", "allocation-text.tex", "allocation.csv", "allocation.html",
+        self.assertEqual(names, ["allocation-figure.tex", "allocation-page.tex", "allocation-text.tex", "allocation.csv", "allocation.html",
                                  "allocation.md", "allocation.tex", "figures"])
         measured = [row for row in rows if row["source"] == "measured"]
         self.assertEqual([row["cores"] for row in measured], ["2", "4", "8", "16", "32"])
@@ -161,20 +161,20 @@ class Allocation(ReportsTest):
 
     def test_stated_efficiency_and_noise(self):
         _, result = self.pack(self.samples / "comd-noise/results.json", "--efficiency", 0.9)
-        self.assertIn("efficiency of at least 90 % against the run on 8 cores", result.stdout)
+        self.assertIn("efficiency of at least 90 % relative to the run on 8 cores", result.stdout)
         text = (self.folder / "a/allocation.md").read_text()
         self.assertIn("weak: the problem grows with the cores", text)
-        self.assertIn("noise of the machine is part of the measured times", text)
+        self.assertIn("the measured times include noise of the machine", text)
 
     def test_what_was_measured_comes_first(self):
         """4 cores have 90.6 % as measured, though the projection would stop at 3; the baseline has 100 % by definition."""
         results = self.samples / "npb-lu/results.json"
         _, result = self.pack(results, "--phase", "upper sweep", "--efficiency", 0.9)
-        self.assertIn("Jobs of up to 4 cores (4 nodes) have an efficiency of at least 90 %", result.stdout)
+        self.assertIn("Jobs of up to 4 cores (4 nodes) keep an efficiency of at least 90 %", result.stdout)
         for name in ("allocation.md", "allocation.html", "allocation.csv", "allocation-text.tex"):
             self.assertIn("Measurement and projection disagree: on 4 cores", (self.folder / "a" / name).read_text())
         _, result = self.pack(results, "--phase", "upper sweep", "--efficiency", 1)
-        self.assertIn("Jobs of up to 2 cores (2 nodes) have an efficiency of at least 100 %", result.stdout)
+        self.assertIn("Jobs of up to 2 cores (2 nodes) keep an efficiency of at least 100 %", result.stdout)
         self.assertIn("by definition; on 4 cores, the next larger count, it is less (90.6 %)", result.stdout)
 
     def test_probability_at_the_end_of_the_reliable_range(self):
@@ -185,11 +185,11 @@ class Allocation(ReportsTest):
         rows, result = self.pack(self.write("t.csv", TABLE), "--scaling", "strong", "--iterations", 7200)
         self.assertEqual([row["efficiency"][:6] for row in rows[:3]], ["1", "0.9000", "0.8000"])
         self.assertAlmostEqual(float(rows[2]["core_hours"]), 32 * 25 / 8 * 7200 / 3600)
-        self.assertIn("warning: The problem size is not stated", result.stderr)
+        self.assertIn("warning: The problem size is unknown", result.stderr)
 
     def test_factors_without_times(self):
         _, result = self.pack(ROOT / "tests/tables/rosas14-table5.csv")
-        self.assertIn("there are neither wall times nor core hours", result.stderr)
+        self.assertIn("there are no wall times and no core hours", result.stderr)
         text = (self.folder / "a/allocation.md").read_text()
         self.assertNotIn("Wall time", text)
         self.assertIn("parallel efficiency alone", text)
@@ -211,7 +211,7 @@ class Allocation(ReportsTest):
         """One command from traces to the pack, the same as from the results."""
         study = ROOT / "sample-runs/npb-lu/study.toml"
         result = self.run_ok("run", study, "-o", self.folder / "r", "--form", "allocation", "--efficiency", 0.9)
-        self.assertIn("have an efficiency of at least 90 % against the run on 2 cores", result.stdout)
+        self.assertIn("keep an efficiency of at least 90 % relative to the run on 2 cores", result.stdout)
         self.assertTrue((self.folder / "r/report.html").exists())
         self.pack(self.folder / "r/results.json", "--efficiency", 0.9)
         for path in (self.folder / "a").glob("*.*"):
@@ -264,6 +264,11 @@ class Allocation(ReportsTest):
         self.assertNotIn("\n!", output)
         return output
 
+    def compile_page(self, tex):
+        output = self.compile(tex, "allocation-page.tex")
+        self.assertIn("Output written on allocation-page.pdf (1 page,", output.replace("\n", ""))
+        self.assertNotIn("Overfull", output)
+
     def odd_results(self):
         """Any name from a trace."""
         results = json.loads((self.samples / "npb-lu/results.json").read_text())
@@ -283,6 +288,12 @@ class Allocation(ReportsTest):
             with self.subTest(name):
                 self.compile(tex, name)
 
+    def test_latex_is_one_page(self):
+        tex = self.tex()
+        for results, options in ((self.odd_results(), ()), (self.samples / "npb-lu/results.json", ("--iterations", 250000))):
+            self.pack(results, *options)
+            self.compile_page(tex)
+
     def test_latex_fits_the_column(self):
         """The table in an article, as wide as its text, with sizes, hours and all columns there are."""
         tex = self.tex()
@@ -297,6 +308,7 @@ class Allocation(ReportsTest):
                 "\\documentclass{article}\\begin{document}\\begin{table}\\centering\\input{allocation}"
                 "\\caption{Scaling}\\end{table}\\end{document}\n")
             self.assertNotIn("Overfull", self.compile(tex, "document.tex"))
+            self.compile_page(tex)
 
 
 class Compare(ReportsTest):

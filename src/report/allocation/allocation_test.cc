@@ -343,8 +343,7 @@ TEST(Allocation, TheBaselineIsEfficientByDefinition) {
 TEST(Allocation, SmallerRunsThatFailAreNamed) {
   const AllocationPack pack = MakeAllocationPack(Strong({Row(4, 100), Row(8, 50 / 0.6), Row(16, 25 / 0.8)}), {});
   EXPECT_EQ(pack.recommendation.cores, 16);
-  EXPECT_THAT(Described(pack).recommendation,
-              Contains("Smaller jobs had less, though: 60.0 % on 8 cores, as measured."));
+  EXPECT_THAT(Described(pack).recommendation, Contains("Some smaller jobs measured less: 60.0 % on 8 cores."));
 }
 
 // Repeats that differ by 4 % leave a mean of 0.9 surely above 0.75, with a probability of 90 % at least.
@@ -552,8 +551,8 @@ TEST(Allocation, TextToHandIn) {
   EXPECT_THAT(data, HasSubstr("E = p₀ T₀ / (p T)"));
   EXPECT_THAT(
       WriteAllocationText(Described(pack, results), test::OwnTexts()),
-      HasSubstr("Speedup is $S = T_0 / T$ and efficiency $E = p_0 T_0 / (p\\,T)$, with $p_0$ cores and the time "
-                "$T_0$ of an iteration there, and $p$ and $T$ elsewhere."));
+      HasSubstr("with $p_0$ cores and the time $T_0$ for an iteration. A run with $p$ cores and the time $T$ has the "
+                "speedup $S = T_0 / T$ and the efficiency $E = p_0 T_0 / (p\\,T)$."));
 }
 
 TEST(Allocation, FiguresShowWhatIsKnown) {

@@ -6,6 +6,7 @@
 
 #include "base/text.h"
 #include "plot/latex.h"
+#include "report/allocation/figure.h"
 #include "report/allocation/pages.h"
 #include "report/allocation/text.h"
 
@@ -16,15 +17,16 @@ using Data = ReportData;
 
 constexpr std::size_t kHeadingLines = 3, kShortHeading = 13;
 
-// As DescribeMeasurement writes them, and in LaTeX.
+// As allocation_measurement.txt.mustache writes them, and in LaTeX.
 constexpr std::pair<std::string_view, std::string_view> kFormulas[] = {
     {"E = p₀ T₀ / (p T)", "$E = p_0 T_0 / (p\\,T)$"},
     {"E = T₀ / T", "$E = T_0 / T$"},
     {"S = T₀ / T", "$S = T_0 / T$"},
     {"p₀ T₀ / (p T)", "$p_0 T_0 / (p\\,T)$"},
     {"T₀ / T", "$T_0 / T$"},
-    {"p and T elsewhere", "$p$ and $T$ elsewhere"},
-    {"and T elsewhere", "and $T$ elsewhere"},
+    {"with p cores", "with $p$ cores"},
+    {"the time T has", "the time $T$ has"},
+    {"speedup is E times", "speedup is $E$ times"},
     {"p₀", "$p_0$"},
     {"T₀", "$T_0$"},
 };
@@ -151,6 +153,14 @@ std::string WriteAllocationText(const AllocationText& text, const Partials& temp
     data["facts"].push_back({{"name", EscapeLatex(name)}, {"value", EscapeLatex(value)}});
   }
   return RenderTemplate(templates.at("allocation_text.tex"), data, Escape::kNone, templates);
+}
+
+std::string WriteAllocationPage(const Results& results, const AllocationPack& pack, const Partials& templates) {
+  Chart chart = SpeedupChart(pack);
+  chart.width = 560;
+  chart.height = HasSizes(pack) ? 220 : 330;  // there is a table more
+  const Data data = {{"title", EscapeLatex(results.title)}, {"figure", RenderTikzPicture(chart)}};
+  return RenderTemplate(templates.at("allocation_page.tex"), data, Escape::kNone, templates);
 }
 
 }  // namespace farscale

@@ -1,4 +1,5 @@
-// The allocation pack for LaTeX: the table, and the text around it; both for \\input and without any package.
+// The allocation pack for LaTeX: the table, and the text around it, both for \\input and without any package; and a
+// page of both with the figure.
 #pragma once
 
 #include <string>
@@ -14,5 +15,7 @@ namespace farscale {
 std::string WriteAllocationTable(const Results& results, const AllocationPack& pack, const Partials& templates);
 // [templates/allocation_text.tex.mustache]
 std::string WriteAllocationText(const AllocationText& text, const Partials& templates);
+// A document of one page that inputs both [templates/allocation_page.tex.mustache].
+std::string WriteAllocationPage(const Results& results, const AllocationPack& pack, const Partials& templates);
 
 }  // namespace farscale

@@ -197,7 +197,8 @@ std::vector<std::filesystem::path> WriteAllocation(const Results& results, const
                       {"allocation.csv", WriteAllocationCsv(results, pack, text)},
                       {"allocation.tex", WriteAllocationTable(results, pack, templates.partials)},
                       {"allocation-text.tex", WriteAllocationText(text, templates.partials)},
-                      {"allocation-figure.tex", SpeedupTikz(pack)}};
+                      {"allocation-figure.tex", SpeedupTikz(pack)},
+                      {"allocation-page.tex", WriteAllocationPage(results, pack, templates.partials)}};
   for (const auto& [name, svg] : model.figures) {
     files.emplace_back(std::filesystem::path("figures") / name, svg + "\n");
   }

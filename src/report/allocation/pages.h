@@ -1,5 +1,6 @@
 // The allocation pack as files: allocation.md with figures/allocation.svg, allocation.html, allocation.csv, and for
-// LaTeX allocation.tex (the table), allocation-text.tex (the text around it) and allocation-figure.tex.
+// LaTeX allocation.tex (the table), allocation-text.tex (the text around it), allocation-figure.tex and
+// allocation-page.tex (all of it).
 #pragma once
 
 #include <filesystem>
