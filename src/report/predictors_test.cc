@@ -60,8 +60,8 @@ std::vector<std::string> SentencesOf(const PhaseProjection& phase) {
 // 130 cores are the target nearest to the run that was grown.
 TEST(Predictors, SentenceOnTheLastTargetThatWasReplayed) {
   const std::vector<std::string> sentences = {
-      "Projected by grown runs and curves together: at 130 cores grown runs count for 92 %.",
-      "130 cores: parallel efficiency 0.720 by grown runs alone, 0.650 by curves alone."};
+      "Predicted from grown runs and fitted curves: at 130 cores grown runs have a weight of 92 %.",
+      "130 cores: parallel efficiency 0.720 from grown runs alone, 0.650 from curves alone."};
   EXPECT_EQ(SentencesOf(PhaseOfTwoPredictors()), sentences);
   const PhaseProjection phase = PhaseOfTwoPredictors();
   EXPECT_THAT(SummarizePhase({}, &phase, test::OwnTexts()), testing::IsSupersetOf(sentences));

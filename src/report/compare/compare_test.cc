@@ -212,11 +212,12 @@ TEST(Compare, TimesThatNothingExplains) {
   }
   const ComparedPhase one = CompareResults(before, after, "a", "b").phases.front();
   EXPECT_THAT(Notes(one),
-              Contains(HasSubstr("How the runs of b scale is not known, so factors relative to the reference")));
+              Contains(HasSubstr("It is unknown how the runs of b scale, so factors relative to the reference")));
   EXPECT_THAT(Notes(one), Contains("Only a knows global efficiency, computation scalability."));
   const ComparedPhase both = CompareResults(after, after, "a", "b").phases.front();
-  EXPECT_THAT(Notes(both), ElementsAre(HasSubstr("How the runs scale is not known on either side")));
-  EXPECT_THAT(Notes(both), ElementsAre(HasSubstr("Times of an iteration stand side by side, unexplained.")));
+  EXPECT_THAT(Notes(both), ElementsAre(HasSubstr("It is unknown on both sides how the runs scale")));
+  EXPECT_THAT(Notes(both),
+              ElementsAre(HasSubstr("Times of an iteration are shown side by side, without an explanation.")));
 }
 
 TEST(Compare, StrongAgainstWeakComparesParallelEfficiencyAlone) {

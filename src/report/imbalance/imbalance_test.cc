@@ -74,8 +74,8 @@ TEST(LossesSection, SaysWhatCausesOfNoRegionAre) {
                                            "start of the run, leave out the first iterations."));
   EXPECT_THAT(
       sentences,
-      testing::Contains("12.5 % of the waiting (500 ms, summed over ranks) is exit skew: ranks leave a call in which "
-                        "they met at different times and do nothing longer until they meet again. "
+      testing::Contains("12.5 % of the waiting (500 ms, summed over ranks) is exit skew: ranks leave a common call at "
+                        "different times and do nothing longer until they meet again. "
                         "It is charged to that call, most of it to main / MPI_Recv."));
   EXPECT_EQ(Section(losses, {2, 1})["causes"][1]["exitSkew"], "500 ms");
 }
@@ -176,7 +176,7 @@ TEST(LossesPages, SumsOverRanksAreSaidToBeSo) {
         "<caption>Wait states by kind, in time summed over ranks<",
         "<caption>Where ranks wait, in time summed over ranks<",
         "<caption>Messages received in another order than they were sent in, in time summed over ranks<",
-        "<caption>On the critical path; what ranks lose is summed over ranks<",
+        "<caption>On the critical path; losses of ranks are summed over ranks<",
         "<caption>All runs, waiting summed over ranks; the largest in full below<"}) {
     EXPECT_EQ(CountOf(html, caption), 1u) << caption;
   }
