@@ -32,8 +32,12 @@
     });
   };
 
+  let names = {};  // of factors, by id
+
   const load = () => {
-    for (const phase of JSON.parse(document.getElementById("choices").textContent).phases) {
+    const choices = JSON.parse(document.getElementById("choices").textContent);
+    names = choices.names;
+    for (const phase of choices.phases) {
       for (const side of phase.sides) Object.values(side.factors).forEach((factor) => unpack(factor, phase));
       phases.set(phase.anchor, phase);
     }
@@ -101,11 +105,6 @@
     const x = toX(frame, cores).toFixed(1);
     line.setAttribute("x1", x);
     line.setAttribute("x2", x);
-  };
-
-  const factorName = (id) => {
-    const box = document.querySelector(`.choose-factor[value="${CSS.escape(id)}"]`);
-    return box ? box.parentElement.textContent.trim() : id;
   };
 
   // The series that are to be seen in a chart, or all, each once: [factor, side, colour].
@@ -225,13 +224,13 @@
     openReadout(svg, toX(frame, phase.numbers[place]), 0.18 * svg.viewBox.baseVal.height, caption, (table) => {
       for (const [series, side, stroke] of shown) {
         const at = phase.sides[side].factors[series].at[place];
-        const name = factorName(series) + (side > 0 ? `, ${phase.sides[side].name}` : "");
+        const name = names[series] + (side > 0 ? `, ${phase.sides[side].name}` : "");
         const cells = [name, at.value, at.interval, phase.sides[side].factors[series].model];
         if (anyMeasured) cells.push(at.measured ? `measured ${at.measured}` : "");
         addRow(table, cells).cells[0].prepend(swatch(stroke));
       }
       for (const { series, values } of phase.perfect ?? []) {
-        if (values[place] !== null) addRow(table, [`${factorName(series)} with what is switched off`, values[place].toFixed(2)]);
+        if (values[place] !== null) addRow(table, [`${names[series]} with what is switched off`, values[place].toFixed(2)]);
       }
     });
     drawLine(svg, "cursor", phase.numbers[place]);
@@ -577,9 +576,11 @@
     for (const box of all("input.side")) {
       const section = box.closest("section");
       const phase = phases.get(box.dataset.phase);
-      const svg = section.querySelector("svg[data-plot]");
+      const charts = all(".overview svg[data-plot]", section);
       box.addEventListener("change", () => {
-        if (!svg.querySelector(`polyline.overlay[data-side="${box.value}"]`)) layOver(svg, phase, Number(box.value));
+        for (const svg of charts) {
+          if (!svg.querySelector(`polyline.overlay[data-side="${box.value}"]`)) layOver(svg, phase, Number(box.value));
+        }
         const parts = `.readings [data-side="${box.value}"], .overlay[data-side="${box.value}"]`;
         for (const part of all(parts, section)) part.classList.toggle("shown", box.checked);
       });

@@ -563,6 +563,48 @@ class RunWithoutStudy(CliTest):
 
 
 class Batch(CliTest):
+    def test_results_of_several_studies_on_one_page(self):
+        shutil.copytree(pathlib.Path(reported_lu().name) / "out", self.folder / "a")
+        results = json.loads((self.folder / "a/results.json").read_text())
+        results["study"]["title"] = "other"
+        other = self.write("other.json", json.dumps(results))
+        result = self.run_ok("report", "a/results.json", other, "-o", "all", cwd=self.folder)
+        self.assertRegex(result.stdout, r"\nother\s+iteration:? +0\.816 @ 32")
+        page = (self.folder / "all/index.html").read_text()
+        self.assertEqual(page.count('class="phase-row"'), 2 * len(results["phases"]))
+        self.assertIn('<a href="../a/report.html">', page)
+        self.assertIn(">Limited by serialization<", page)
+        self.assertNotIn(">Machines<", page)
+        text = (self.folder / "all/index.md").read_text()
+        for figure in re.findall(r"\]\((figures/[^)]+)\)", text):
+            self.assertTrue((self.folder / "all" / figure).exists(), figure)
+        self.assertRegex(text, r"\| other \| iteration \| serialization \| [\d.]+ % \|")
+        self.fails(2, "an allocation pack is of one", "report", "a/results.json", other, "--form", "allocation", cwd=self.folder)
+        self.fails(2, "a page of several studies is html or markdown", "report", "a/results.json", other, "-o", "x", "--format",
+                   "csv", cwd=self.folder)
+
+    def test_machines_of_several_studies(self):
+        for name, counts in (("a", (0, 1)), ("b", (1, 2))):
+            study = self.study([LU_TRACES[i] for i in counts])
+            self.run_ok("whatif", study, "--computation", "1,2", "-o", self.folder / name, "-q")
+        result = self.run_ok("report", "a/results.json", "b/results.json", "-o", "all", cwd=self.folder)
+        self.assertRegex(result.stdout, r"\ncomputation ×2 is fastest: 1\.\d\d× the speed of the machine of the runs over 2 studies")
+        table = (self.folder / "all/index.md").read_text().partition("## Machines")[2].partition("## Studies")[0]
+        self.assertRegex(table, r"\n\| computation ×2 \|( [\d.]+ .?s[^|]*, 1\.\d\d× \|){2} 1\.\d\d× \|\n")
+        self.assertRegex(table, r"\n\| machine of the runs \|( [\d.]+ .?s[^|]* \|){2} 1\.00× \|\n")
+
+    def test_studies_side_by_side_give_the_same_results(self):
+        for name, counts in (("a", (0, 1, 2)), ("b", (1, 2, 3)), ("c", (0, 2, 3))):
+            (self.folder / name).mkdir()
+            self.study([LU_TRACES[i] for i in counts]).rename(self.folder / name / "study.toml")
+            self.run_ok("run", self.folder / name / "study.toml", "-o", self.folder / "alone" / name, "-q")
+        self.run_ok("run", "a", "b", "c", "-o", "all", "--jobs", "12", "-q", cwd=self.folder)
+        for name in "abc":
+            for file in ("results.json", "report.html"):
+                self.assertEqual((self.folder / "all" / name / file).read_bytes(),
+                                 (self.folder / "alone" / name / file).read_bytes())
+        self.fails(2, "--memory", "run", "a", "b", "-o", "more", "--memory", "0", cwd=self.folder)
+
     def test_many_studies(self):
         for name, counts in (("a", (0, 1, 2)), ("b", (1, 2, 3))):
             (self.folder / name).mkdir()
@@ -1104,7 +1146,7 @@ class Predict(CliTest):
         self.run_ok("predict", self.folder / "f.json", "-o", self.folder / "p.json")
         projection = json.loads((self.folder / "p.json").read_text())
         self.assertEqual(projection["format"], "farscale-projection")
-        self.assertIn("Parallel efficiency", self.run_ok("predict", self.folder / "f.json").stdout)
+        self.assertIn("parallel efficiency", self.run_ok("predict", self.folder / "f.json").stdout)
         self.run_ok("predict", self.folder / "f.json", "--report", self.folder / "report")
         self.assertIn("<svg", (self.folder / "report/report.html").read_text())
         self.copy_report("out")
@@ -1145,7 +1187,7 @@ class Predict(CliTest):
                                     "8,0.99,0.98,8\n16,0.95,0.97,4.3\n32,0.96,0.93,2.2\n64,0.9,0.91,1.3\n")
         out = self.folder / "p.json"
         options = ["--scaling", "strong", "--targets", "128,100000", "--reliable-width", "0.14", "--reliable-width-absolute", "0.08"]
-        said = self.run_ok("predict", table, *options, "-o", out).stdout
+        said = self.run_ok("predict", table, *options, "-o", out, "-v").stdout
         phase = json.loads(out.read_text())["phases"][0]
         limit = phase["reliableRange"]
         self.assertEqual((limit["factor"], limit["share"], limit["absolute"]), ("parallelEfficiency", 0.14, 0.08))
@@ -1169,7 +1211,7 @@ class Predict(CliTest):
                 self.assertIn(target["reliability"], ("reliable", "uncertain", "unknown"))
                 if target["cores"] > limit["cores"]:
                     self.assertNotEqual(target["reliability"], "reliable")
-        self.assertRegex(self.run_ok("predict", table, *options).stdout, r"100,000 .* (uncertain +<?0\.\d+–|unknown +–)")
+        self.assertRegex(self.run_ok("predict", table, *options, "-v").stdout, r"100,000 .* (uncertain +<?0\.\d+–|unknown +–)")
         self.run_ok("predict", table, *options, "--report", self.folder / "r")
         self.assertRegex((self.folder / "r/report.md").read_text(), r"\| 100,000 \| [\d,]+×, (uncertain|unknown) \|")
         self.fails(2, "divide percentages by 100", "predict", table, "--reliable-width", "20")
@@ -1571,7 +1613,7 @@ class Cut(CliTest):
 class Inspect(CliTest):
     def test_text_and_json(self):
         text = self.run_ok("inspect", LU_TRACES[2]).stdout
-        for word in ("8 on 8 nodes", "ssor_iter", "loop", "BB_COUNT", "MPI_Send", "Loops to analyse", "Nothing odd"):
+        for word in ("8 on 8 nodes", "ssor_iter", "loop", "BB_COUNT", "MPI_Send", "Loops to analyse", "No anomalies were found"):
             self.assertIn(word, text)
         inspection = json.loads(self.run_ok("inspect", LU_TRACES[2], "--json").stdout)
         self.assertEqual(inspection["ranks"], 8)

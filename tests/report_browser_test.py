@@ -130,7 +130,7 @@ class ReportBrowserTest(unittest.TestCase):
 
     def tearDown(self):
         self.assertEqual(self.browser.complaints(), [])
-        self.assertEqual([url for url in self.browser.requests() if not url.endswith("/report.html")], [])
+        self.assertEqual([url for url in self.browser.requests() if not url.endswith(("/report.html", "/index.html"))], [])
 
     def run_js(self, script):
         return self.browser.run(script)
@@ -514,6 +514,44 @@ class ReportBrowserTest(unittest.TestCase):
                   });
                 }
                 return problems;"""), [], name)
+
+    def test_charts_on_a_phone_keep_the_size_of_their_text(self):
+        for name in ("comd-noise", "npb-lu"):
+            self.browser.open(self.sample(name), width=420, height=800)
+            self.open_all()
+            self.assertGreater(self.visible(".overview .narrow svg"), 0)
+            self.assertEqual(self.visible(".overview .broad svg"), 0)
+            self.assertEqual(self.run_js("document.documentElement.scrollWidth"), 420)
+            self.assertEqual(self.run_js("""
+                const problems = [];
+                for (const svg of document.querySelectorAll("main svg[data-plot], main .lost svg")) {
+                  const box = svg.getBoundingClientRect();
+                  const scale = box.width / svg.viewBox.baseVal.width;
+                  for (const text of svg.querySelectorAll("text")) {
+                    if (text.getBoundingClientRect().width === 0) continue;
+                    const size = scale * parseFloat(getComputedStyle(text).fontSize);
+                    if (size < 11.95) problems.push(`${size} px: ${text.textContent}`);
+                    const isWhole = text.getBoundingClientRect().right <= box.right + 1;
+                    if (svg.closest(".narrow") && !isWhole) problems.push(`cut off: ${text.textContent}`);
+                  }
+                }
+                return problems.slice(0, 5);"""), [], name)
+
+    def test_several_studies(self):
+        folder = self.folder / "studies"
+        results = [self.sample(name).parent / "results.json" for name in ("npb-lu", "lulesh")]
+        farscale("report", *results, "-o", folder)
+        for scheme in ("light", "dark"):
+            self.browser.prefer(scheme)
+            self.browser.open(folder / "index.html", width=1400)
+            self.assertEqual(self.run_js(CHECKS), [], scheme)
+        self.assertEqual(self.run_js("document.querySelectorAll('.phase-row').length"), 6)
+        for part in (".verdict", ".numbers strong", ".lost svg", "svg[data-plot]", ".sure"):
+            self.assertGreaterEqual(self.run_js(f"document.querySelectorAll('.phase-row {part}').length"), 6, part)
+        self.run_js("document.querySelector('.phase-row .plot').focus({focusVisible: true})")
+        self.assertRegex(self.run_js("document.getElementById('readout').innerText"), r"cores.*\s+Parallel efficiency\s+0\.\d+")
+        self.browser.open(folder / "index.html", width=400)
+        self.assertEqual(self.run_js("document.documentElement.scrollWidth"), 400)
 
     def test_what_if_a_factor_were_perfect(self):
         self.run_js("document.querySelector('.overview .perfect[value=loadBalance]').click()")

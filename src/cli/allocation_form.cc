@@ -40,9 +40,7 @@ void WriteAllocationForm(const Results& results, const AllocationFormOptions& op
   const AllocationPack pack = MakeAllocationPack(results, options.plan);
   const auto files = WriteAllocation(results, pack, templates, folder);
   const AllocationText text = DescribeAllocation(results, pack, templates.partials);
-  if (!common.quiet) {
-    for (const std::string& sentence : text.recommendation) fmt::print("{}\n", sentence);
-  }
+  if (!common.quiet) PrintSentences(text.recommendation);
   for (const std::string& sentence : text.contradictions) Messages(common).Warning(sentence);
   for (const std::string& sentence : text.missing) Messages(common).Warning(sentence);
   PrintWritten(files, common);

@@ -47,10 +47,13 @@ std::vector<Factor> FactorsBySeries(const std::vector<BacktestRow>& rows, const 
 
 void Print(const std::vector<BacktestRow>& rows, const std::vector<Factor>& factors,
            const std::optional<BacktestComparison>& comparison, bool by_series) {
-  fmt::print("{}", FormatErrors(ErrorsByRatio(rows)));
-  if (comparison) fmt::print("\n{}", FormatComparison(*comparison));
+  PrintSentences(SummarizeBacktest(rows, LoadTemplates().partials));
+  fmt::print("\n{}", FormatErrors(ErrorsByRatio(rows), WidthOfOutput()));
+  if (comparison) fmt::print("\n{}", FormatComparison(*comparison, WidthOfOutput()));
   if (!by_series) return;
-  for (const Factor factor : FactorsBySeries(rows, factors)) fmt::print("\n{}", FormatErrorsByPhase(rows, factor));
+  for (const Factor factor : FactorsBySeries(rows, factors)) {
+    fmt::print("\n{}", FormatErrorsByPhase(rows, factor, WidthOfOutput()));
+  }
 }
 
 [[noreturn]] void FailWithoutRows(const BacktestCommand& command, const BacktestResult& result) {

@@ -110,7 +110,7 @@ int Balance(const BalanceOptions& options, const Common& common) {
   const ReportModel model =
       BuildBalanceModel(results.what_if, templates.partials, projections, static_cast<std::size_t>(options.top));
   if (form == PageForm::kText) {
-    fmt::print("{}", WriteBalanceText(model, templates.partials));
+    fmt::print("{}", WriteBalanceText(model, templates.partials, WidthOfOutput()));
     return 0;
   }
   messages.Findings("", results.what_if.findings);

@@ -4,14 +4,17 @@
 
 #include <algorithm>
 #include <map>
+#include <mutex>
 #include <new>
 #include <set>
 
 #include "base/files.h"
 #include "base/sha256.h"
+#include "base/side_by_side.h"
 #include "base/text.h"
 #include "base/version.h"
 #include "report/digest.h"
+#include "report/studies/pages.h"
 #include "results/results_json.h"
 #include "study/resources.h"
 #include "trace/trace_reader.h"
@@ -23,6 +26,11 @@ namespace fs = std::filesystem;
 
 // In the folder of a report: what it was made of, and the exit code.
 constexpr const char* kStamp = "inputs.sha256";
+
+// Chosen: with its handful of runs a study keeps about so many threads busy.
+constexpr std::size_t kThreadsOfStudy = 4;
+// What a study takes beside its traces, and for each byte of them on disk [docs/performance.md].
+constexpr std::uint64_t kMemoryOfStudy = 128 << 20, kMemoryPerByte = 4;
 
 void AddFile(const fs::path& path, Sha256& hash) { hash.Add(path.string() + "\n" + ReadFile(path)); }
 
@@ -61,10 +69,40 @@ std::string FingerprintOf(const StudyToRun& input, const Study& study, const Run
 // A study of the batch, and what became of it.
 struct Entry {
   StudyToRun study;
-  std::string folder;  // of its report; empty: as the study says
-  std::string report;  // the folder that this is
-  BatchRow row;
+  std::string folder;        // of its report; empty: as the study says
+  std::string report;        // the folder that this is
+  std::string fingerprint;   // of what it is made of; empty: something of that cannot be read
+  std::uint64_t memory = 0;  // bytes that running it is expected to take
+  ListedStudy row;
   int code = 0;
+};
+
+// Which studies are being run, as a line of progress.
+class StudiesShown {
+ public:
+  StudiesShown(std::size_t total, ProgressSink sink) : total_(total), sink_(std::move(sink)) {}
+
+  void Begin(const std::string& name) {
+    const std::lock_guard lock(mutex_);
+    running_.push_back(name);
+    Show();
+  }
+  void End(const std::string& name) {
+    const std::lock_guard lock(mutex_);
+    running_.erase(std::ranges::find(running_, name));
+    ++done_;
+    Show();
+  }
+
+ private:
+  void Show() const {
+    if (sink_) sink_(done_, total_, Join(running_, ", "));
+  }
+
+  std::size_t total_, done_ = 0;
+  ProgressSink sink_;
+  std::mutex mutex_;
+  std::vector<std::string> running_;
 };
 
 class Batch {
@@ -93,16 +131,30 @@ class Batch {
 
   void Run() {
     RequireFoldersOfTheirOwn();
-    std::size_t done = 0;
+    std::vector<Entry*> to_run;
     for (Entry& entry : entries_) {
-      if (entry.code == 0) Guard(entry, [&] { RunOne(entry, ++done); });
+      if (entry.code == 0) Guard(entry, [&] { Prepare(entry); });
+      if (entry.code == 0 && !entry.row.is_up_to_date) to_run.push_back(&entry);
     }
+    const std::size_t most = std::min(to_run.size(), std::max<std::size_t>(1, ThreadsOfLoops() / kThreadsOfStudy));
+    Common common = common_;
+    common.shows_progress = most == 1;
+    StudiesShown shown(to_run.size(), most == 1 ? ProgressSink() : messages_.Progress());
+    std::vector<Piece> pieces;
+    for (Entry* entry : to_run) {
+      pieces.push_back({entry->memory, [this, entry, &common, &shown] {
+                          shown.Begin(entry->study.name);
+                          Guard(*entry, [&] { RunOne(*entry, common); });
+                          shown.End(entry->study.name);
+                        }});
+    }
+    RunSideBySide(pieces, most, MemoryBudget());
   }
 
   int Code() const { return std::ranges::max(entries_, {}, &Entry::code).code; }
 
-  std::vector<BatchRow> Rows() const {
-    std::vector<BatchRow> rows;
+  std::vector<ListedStudy> Rows() const {
+    std::vector<ListedStudy> rows;
     for (const Entry& entry : entries_) rows.push_back(entry.row);
     return rows;
   }
@@ -147,35 +199,49 @@ class Batch {
     }
   }
 
-  void RunOne(Entry& entry, std::size_t number) {
+  // Says whether the report is up to date, and what running the study takes.
+  void Prepare(Entry& entry) {
     const Study study = ParseStudyToRun(entry.study, entry.folder, options_);
-    const fs::path stamp = fs::path(study.report_folder) / kStamp;
-    std::string fingerprint;
     try {
-      fingerprint = FingerprintOf(entry.study, study, options_);
+      entry.fingerprint = FingerprintOf(entry.study, study, options_);
     } catch (const Error&) {  // said when the study is run
     }
     entry.row.report = (fs::path(study.report_folder) / "report.html").string();
-    if (IsUpToDate(entry, study, stamp, fingerprint)) return;
-    messages_.Note(fmt::format("study {} of {}: {}", number, entries_.size(), entry.study.file));
+    if (IsUpToDate(entry, study)) return;
+    std::uint64_t bytes = 0;
+    for (const RunSpec& run : study.runs) bytes += run.is_measured ? 0 : BytesOfTrace(run.trace);
+    entry.memory = kMemoryOfStudy + kMemoryPerByte * bytes;
+  }
+
+  void RunOne(Entry& entry, const Common& common) {
+    messages_.Note("study " + entry.study.file);
+    const fs::path stamp = fs::path(entry.report) / kStamp;
     std::error_code code;
     fs::remove(stamp, code);
-    StudyRun run = RunOneStudy(entry.study, entry.folder, options_, common_);
+    StudyRun run = RunOneStudy(entry.study, entry.folder, options_, common);
     entry.code = run.code;
     entry.row.results = std::move(run.results);
     const bool is_final = run.code == 0 || run.code == static_cast<int>(ErrorKind::kNotEnoughData);
-    if (is_final && !fingerprint.empty()) WriteFile(stamp, fmt::format("{} {}\n", fingerprint, run.code));
+    if (is_final && !entry.fingerprint.empty()) WriteFile(stamp, fmt::format("{} {}\n", entry.fingerprint, run.code));
   }
 
-  bool IsUpToDate(Entry& entry, const Study& study, const fs::path& stamp, const std::string& fingerprint) const {
+  std::uint64_t MemoryBudget() const {
+    constexpr double kGibibyte = 1 << 30;
+    if (options_.memory > 0) return static_cast<std::uint64_t>(options_.memory * kGibibyte);
+    return AvailableMemory() / 4 * 3;
+  }
+
+  bool IsUpToDate(Entry& entry, const Study& study) const {
     std::error_code code;
+    const fs::path stamp = fs::path(study.report_folder) / kStamp;
     const fs::path results = fs::path(study.report_folder) / "results.json";
-    if (fingerprint.empty() || options_.form != "report" || !fs::exists(stamp, code) || !fs::exists(results, code)) {
+    if (entry.fingerprint.empty() || options_.form != "report" || !fs::exists(stamp, code) ||
+        !fs::exists(results, code)) {
       return false;
     }
     const std::vector<std::string> words = Split(Trim(ReadFile(stamp)), ' ');
     long long earlier = 0;
-    if (words.size() != 2 || words[0] != fingerprint || !ParseInteger(words[1], earlier)) return false;
+    if (words.size() != 2 || words[0] != entry.fingerprint || !ParseInteger(words[1], earlier)) return false;
     if (study.formats.contains(ReportFormat::kHtml) && !fs::exists(entry.row.report, code)) return false;
     entry.row.results = ReadResultsJsonUnchecked(ReadFile(results), results.string());
     entry.code = static_cast<int>(earlier);
@@ -196,16 +262,15 @@ int RunBatch(const InputFiles& files, const RunOptions& options, const Common& c
   Batch batch(options, common);
   batch.Add(files);
   batch.Run();
-  const std::vector<BatchRow> rows = batch.Rows();
+  const std::vector<ListedStudy> rows = batch.Rows();
   const ReportTemplates templates = LoadTemplates(options.templates);
   if (!common.quiet) fmt::print("{}", FormatBatch(rows, templates.partials, StyleOf(common)));
-  for (const BatchRow& row : rows) {
+  for (const ListedStudy& row : rows) {
     if (common.quiet && row.results) fmt::print("{}\n", row.report);
   }
   if (!options.output.empty()) {
-    const fs::path index = fs::path(options.output) / "index.html";
-    WriteFile(index, RenderBatchPage(rows, templates.partials, options.output));
-    PrintWritten({index}, common);
+    const ReportTemplates studies = LoadFormTemplates("studies", options.templates);
+    PrintWritten(WriteStudies(rows, studies, options.output, {ReportFormat::kHtml, ReportFormat::kMarkdown}), common);
   }
   return batch.Code();
 }

@@ -1,4 +1,4 @@
-// Several studies, one after the other: each uses all threads, so together they need no more memory than the largest.
+// Several studies within one budget of threads and memory: side by side where it suffices for several.
 #pragma once
 
 #include "cli/one_study.h"

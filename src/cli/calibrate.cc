@@ -58,17 +58,17 @@ std::string SayCalibration(const Calibration& calibration) {
 void Print(const Trace& trace, const Calibration& calibration) {
   fmt::print("{}: {} ranks on {} node{}\n", trace.path, trace.size(), trace.nodes.size(),
              trace.nodes.size() == 1 ? "" : "s");
+  PrintSentences({SayCalibration(calibration)});
   std::vector<std::vector<std::string>> cells = {
       {"link", "latency", "bandwidth", "overhead", "eager limit", "messages used", "sizes", "spread"}};
   if (calibration.remote) cells.push_back(RowOf("between nodes", *calibration.remote));
   if (calibration.local) cells.push_back(RowOf("within nodes", *calibration.local));
-  fmt::print("{}", FormatTable(cells));
+  fmt::print("{}", FormatTable(cells, WidthOfOutput()));
   const auto assumed = [](const std::optional<LinkCalibration>& link) { return link && !link->found_eager_limit; };
   if (assumed(calibration.remote) || assumed(calibration.local)) {
     fmt::print("* of the rules; nothing in the trace contradicts it\n");
   }
-  for (const std::string& note : calibration.notes) fmt::print("note: {}\n", note);
-  fmt::print("{}\n", SayCalibration(calibration));
+  for (const std::string& note : calibration.notes) PrintSentences({"note: " + note});
 }
 
 // A trace and what came of it, without the trace itself.
@@ -125,7 +125,8 @@ int CalibrateTraces(const CalibrateOptions& options, const Common& common) {
   if (!largest) throw failures.front();
   for (const Error& failure : failures) messages.Warning(failure.what());
   if (!options.output.empty()) WriteOutput(options.output, WriteNetworkToml(largest->calibration.network));
-  if (to_file && !common.quiet) fmt::print("wrote {}\n", options.output);
+  if (to_file && !common.quiet)
+    fmt::print("wrote {0}\nNext: farscale whatif study.toml --network {0}\n", options.output);
   return 0;
 }
 

@@ -175,7 +175,7 @@ ProgressSink Messages::Progress() const {
     if (done == 0) *begin = Clock::now();
     if (common_.verbose) {
       if (done > 0 && !what.empty()) PrintLine(stderr, fmt::format("[{}/{}] {}", done, total, what));
-    } else if (terminal) {
+    } else if (terminal && common_.shows_progress) {
       const std::string line =
           fmt::format("[{}/{}] {}{}", done, total, what, TimeLeft(Clock::now() - *begin, done, total));
       fmt::print(stderr, "\r\033[K");
@@ -193,6 +193,17 @@ bool IsColored(const Common& common, int file) {
 
 TerminalStyle StyleOf(const Common& common) {
   return {TerminalColumns(STDOUT_FILENO), IsColored(common, STDOUT_FILENO)};
+}
+
+std::size_t WidthOfOutput() { return isatty(STDOUT_FILENO) != 0 ? TerminalColumns(STDOUT_FILENO) : kAnyWidth; }
+
+void PrintSentences(const std::vector<std::string>& sentences, std::size_t indent) {
+  const std::string blanks(indent, ' ');
+  for (const std::string& sentence : sentences) {
+    for (const std::string& line : WrapText(blanks + sentence, WidthOfOutput(), blanks + "  ")) {
+      fmt::print("{}\n", line);
+    }
+  }
 }
 
 void PrintError(const Error& error) { PrintLine(stderr, std::string("farscale: ") + error.what()); }

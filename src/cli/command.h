@@ -13,6 +13,7 @@
 #include "base/diagnostics.h"
 #include "base/error.h"
 #include "base/terminal.h"
+#include "pages/text_table.h"
 #include "study/run_study.h"
 #include "trace/trace_reader.h"
 
@@ -23,6 +24,7 @@ struct Common {
   int jobs = 0;  // 0: as many as the machine has cores
   bool quiet = false;
   bool verbose = false;
+  bool shows_progress = true;        // on a terminal
   std::string color = "auto";        // or "always", "never"
   std::vector<std::string> program;  // that measure and trace run, with its arguments
 };
@@ -101,6 +103,10 @@ class Messages {
 // How text looks on standard output: as wide as its terminal, and coloured there unless --color or NO_COLOR
 // (https://no-color.org) says otherwise.
 TerminalStyle StyleOf(const Common& common);
+// Of the terminal that standard output is; kAnyWidth where it is none, so that tables stay whole in files.
+std::size_t WidthOfOutput();
+// Sentences in lines of that width, indented by so many blanks.
+void PrintSentences(const std::vector<std::string>& sentences, std::size_t indent = 0);
 // Whether to colour what goes to an open file, such as STDERR_FILENO.
 bool IsColored(const Common& common, int file);
 

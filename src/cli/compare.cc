@@ -62,7 +62,7 @@ int Compare(const CompareOptions& options, const Common& common) {
   if (!options.output.empty()) files = WriteCompared(comparisons, templates, options.output);
   if (common.quiet && !files.empty()) return 0;
   const std::vector<std::string> texts =
-      WriteCompareTexts(BuildCompareModel(comparisons, templates.partials), templates.partials);
+      WriteCompareTexts(BuildCompareModel(comparisons, templates.partials), templates.partials, WidthOfOutput());
   for (std::size_t i = 0; i < texts.size(); ++i) {
     fmt::print("{}{}", i > 0 ? "\n" : "", texts[i]);
   }

@@ -132,7 +132,7 @@ void WriteTable(const FactorTable& table, const std::string& format, const Facto
                 const Messages& messages) {
   if (format == "talp") return WriteTalp(table, options, messages);
   if (options.output.empty() && options.format.empty()) {
-    fmt::print("{}", FormatFactorTable(table));
+    fmt::print("{}", FormatFactorTable(table, WidthOfOutput()));
     return;
   }
   WriteOutput(options.output.empty() ? "-" : options.output,
@@ -197,6 +197,9 @@ int Factors(const FactorsOptions& options, const Common& common) {
   const MeasuredRuns measured = MeasureRuns(study, messages.Progress());
   messages.FindingsOf(measured.table, measured.runs);
   WriteTable(WithWarningsOfRuns(measured), format, options, messages);
+  if (options.output.empty() && options.format.empty() && !common.quiet) {
+    PrintSentences({"Next: -o factors.json keeps this table, and farscale predict factors.json extrapolates it."});
+  }
   return ReportFailures(measured.runs, measured.failure);
 }
 

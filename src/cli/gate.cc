@@ -107,7 +107,7 @@ int Gate(const GateOptions& options, const Common& common) {
   const GateReport report = Judge(rules, input);
   messages.Findings(options.baseline, report.baseline_findings);
   const std::vector<GateOutput> outputs = OutputsOf(options, report, input.results.table);
-  if (PrintsTable(outputs, options) && !common.quiet) fmt::print("{}", WriteGateTable(report));
+  if (PrintsTable(outputs, options) && !common.quiet) fmt::print("{}", WriteGateTable(report, WidthOfOutput()));
   for (const GateOutput& output : outputs) WriteOutput(output.path, output.text);
   return report.ExitCode();
 }

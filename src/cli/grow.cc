@@ -105,7 +105,8 @@ void PrintRules(const GrowthModel& model) {
 
 void Print(const GrowthFile& file, const GrowthResults& results, const Common& common, const Partials& texts) {
   for (std::size_t i = 0; i < file.phases.size(); ++i) {
-    fmt::print("{}{}", i == 0 ? "" : "\n", FormatGrownRuns(file.phases[i], file.scenario, common.verbose, texts));
+    fmt::print("{}{}", i == 0 ? "" : "\n",
+               FormatGrownRuns(file.phases[i], file.scenario, common.verbose, texts, WidthOfOutput()));
     if (common.verbose && file.phases[i].refusal.empty()) PrintRules(results.phases[i].model);
   }
   if (file.unknown_network.empty()) {

@@ -49,15 +49,28 @@ std::vector<Finding> WarningsOf(const MeasuredRuns& measured) {
   return warnings;
 }
 
-void Print(const Losses& losses, std::size_t top, const Partials& texts) {
+// Whether another run of the phase is larger.
+bool IsSmaller(const LossRecord& record, const std::vector<LossRecord>& records) {
+  return std::ranges::any_of(
+      records, [&](const LossRecord& other) { return other.phase == record.phase && other.cores > record.cores; });
+}
+
+// The largest run of every phase, or all runs.
+void Print(const Losses& losses, std::size_t top, bool shows_all, const Partials& texts) {
   bool is_first = true;
+  std::size_t left_out = 0;
   for (const std::vector<LossRecord>* records : {&losses.records, &losses.grown}) {
     for (const LossRecord& record : *records) {
-      fmt::print("{}{}", is_first ? "" : "\n", FormatLosses(record, top, texts));
+      if (!shows_all && records == &losses.records && IsSmaller(record, *records)) {
+        ++left_out;
+        continue;
+      }
+      fmt::print("{}{}", is_first ? "" : "\n", FormatLosses(record, top, texts, WidthOfOutput()));
       is_first = false;
     }
   }
-  if (!losses.growth.empty()) fmt::print("\n{}", FormatGrowth(losses.growth, texts));
+  if (!losses.growth.empty()) fmt::print("\n{}", FormatGrowth(losses.growth, texts, WidthOfOutput()));
+  if (left_out > 0) PrintSentences({"Largest run of every phase; -v shows the smaller runs, too."});
 }
 
 void Write(const Losses& losses, PageForm form, const ImbalanceOptions& options, const ReportTemplates& templates) {
@@ -111,7 +124,7 @@ int Imbalance(const ImbalanceOptions& options, const Common& common) {
   }
   if (!options.grow_to.empty()) AddGrown(study, measured, options, messages, losses);
   if (form == PageForm::kText) {
-    Print(losses, static_cast<std::size_t>(options.top), templates.partials);
+    Print(losses, static_cast<std::size_t>(options.top), common.verbose, templates.partials);
   } else {
     Write(losses, form, options, templates);
   }

@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cctype>
 #include <map>
 
 #include "base/format.h"
@@ -117,6 +118,17 @@ std::string Ranges(const std::vector<std::size_t>& ranks) {
   return Join(parts, ", ");
 }
 
+// A name as a shell takes it for one word.
+std::string ShellWord(const std::string& name) {
+  const auto is_plain = [](unsigned char c) {
+    return std::isalnum(c) != 0 || std::string_view("_-.:/+,=@").find(static_cast<char>(c)) != std::string_view::npos;
+  };
+  if (!name.empty() && std::ranges::all_of(name, is_plain)) return name;
+  std::string quoted = "'";
+  for (const char c : name) quoted += c == '\'' ? "'\\''" : std::string(1, c);
+  return quoted + "'";
+}
+
 std::vector<std::vector<std::size_t>> RanksByNode(const Trace& trace) {
   std::vector<std::vector<std::size_t>> ranks(trace.nodes.size());
   for (std::size_t rank = 0; rank < trace.size(); ++rank) {
@@ -155,7 +167,7 @@ void PrintTables(const Inspection& inspection, std::size_t most) {
   for (const CallSummary& call : inspection.calls) {
     cells.push_back({call.name, FormatCount(call.count), FormatPercent(call.share)});
   }
-  if (cells.size() > 1) fmt::print("\n{}", FormatTable(cells));
+  if (cells.size() > 1) fmt::print("\n{}", FormatTable(cells, WidthOfOutput()));
   cells = {{"Region", "a rank", "each", "time", ""}};
   for (std::size_t i = 0; i < std::min(most, inspection.regions.size()); ++i) {
     const RegionSummary& region = inspection.regions[i];
@@ -167,7 +179,7 @@ void PrintTables(const Inspection& inspection, std::size_t most) {
                      : region.ranks < trace.size() ? fmt::format("on {} ranks only", region.ranks)
                                                    : ""});
   }
-  if (cells.size() > 1) fmt::print("\n{}", FormatTable(cells));
+  if (cells.size() > 1) fmt::print("\n{}", FormatTable(cells, WidthOfOutput()));
   if (inspection.regions.size() > most) {
     fmt::print("and {} more regions (--regions shows more)\n", inspection.regions.size() - most);
   }
@@ -177,24 +189,34 @@ void PrintTables(const Inspection& inspection, std::size_t most) {
     cells.push_back({counter.name, counter.accumulates ? FormatSignificant(inspection.counter_totals[i], 4) : "-",
                      counter.unit, counter.accumulates ? counter.description : "a level, not counted"});
   }
-  if (cells.size() > 1) fmt::print("\n{}", FormatTable(cells));
+  if (cells.size() > 1) fmt::print("\n{}", FormatTable(cells, WidthOfOutput()));
 }
 
+// The regions to analyse, and how.
 void PrintAdvice(const Inspection& inspection) {
   constexpr double kSmallestShare = 0.05;
-  std::vector<std::string> loops;
+  std::vector<const RegionSummary*> loops;
   bool any = false;
   for (const RegionSummary& region : inspection.regions) {
     if (!region.IsLoop(inspection.trace)) continue;
     any = true;
-    if (region.share < kSmallestShare || loops.size() == 3) continue;
-    loops.push_back(
-        fmt::format("{} ({} iterations, {} of the run)", region.name, region.most, FormatPercent(region.share)));
+    if (region.share >= kSmallestShare && loops.size() < 3) loops.push_back(&region);
   }
-  const std::string what =
-      any ? "No region that repeats on every rank covers much of the run" : "No region repeats on every rank";
-  fmt::print("\n{}\n", loops.empty() ? what + "; analyse the whole run or a time window."
-                                     : "Loops to analyse as phases: " + Join(loops, ", ") + ".");
+  fmt::print("\n");
+  if (loops.empty()) {
+    PrintSentences({std::string(any ? "No region that repeats on every rank covers much of the run"
+                                    : "No region repeats on every rank") +
+                        "; analyse the whole run or a time window.",
+                    "Next: farscale phases " + inspection.trace.path + " finds loops in the MPI calls."});
+    return;
+  }
+  std::vector<std::string> texts;
+  for (const RegionSummary* region : loops) {
+    texts.push_back(
+        fmt::format("{} ({} iterations, {} of the run)", region->name, region->most, FormatPercent(region->share)));
+  }
+  PrintSentences({"Loops to analyse as phases: " + Join(texts, ", ") + ".",
+                  "Next: farscale factors " + inspection.trace.path + " --phase " + ShellWord(loops.front()->name)});
 }
 
 // Parts of the file that the trace has in other forms.
@@ -330,12 +352,12 @@ int InspectTrace(const InspectOptions& options, const Common&) {
   }
   PrintHead(inspection);
   PrintTables(inspection, options.most_regions);
-  PrintAdvice(inspection);
   fmt::print("\n");
-  if (inspection.findings.empty()) fmt::print("Nothing odd was found.\n");
+  if (inspection.findings.empty()) PrintSentences({"No anomalies were found."});
   for (const Finding& finding : inspection.findings) {
-    fmt::print("{}: {}\n", finding.severity == Severity::kWarning ? "warning" : "note", ToSentence(finding));
+    PrintSentences({(finding.severity == Severity::kWarning ? "warning: " : "note: ") + ToSentence(finding)});
   }
+  PrintAdvice(inspection);
   return 0;
 }
 

@@ -26,7 +26,7 @@ int Phases(const PhasesOptions& options, const Common& common) {
   const PhaseSpec spec = PhaseSpec::Region(options.phase);
   if (!spec.part.empty()) throw Error(ErrorKind::kUsage, "--phase", "is a part of an iteration", "name its loop: auto");
   const RunStructures runs = ReadStructures(options.traces, spec, IsAutomatic(options.phase),
-                                            ReadOptionsOf(options.choice), messages.Progress());
+                                            ReadOptionsOf(options.choice), messages.Progress(), WidthOfOutput());
   std::optional<Error> failure;
   for (std::size_t i = 0; i < options.traces.size(); ++i) {
     const std::optional<Error>& error = runs.errors[i];
@@ -41,7 +41,10 @@ int Phases(const PhasesOptions& options, const Common& common) {
   }
   const FoundPhases found = PhasesOf(options.traces, runs.spec, runs.structures);
   if (!found.loop) messages.Warning(found.why);
-  if (options.output.empty()) return found.loop ? 0 : static_cast<int>(ErrorKind::kNotEnoughData);
+  if (options.output.empty()) {
+    if (found.loop && !common.quiet) PrintSentences({"Next: add -o study.toml for a study with these phases."});
+    return found.loop ? 0 : static_cast<int>(ErrorKind::kNotEnoughData);
+  }
   const std::string folder = to_file ? std::filesystem::path(options.output).parent_path().string() : "";
   WriteOutput(options.output,
               WriteStudyDraft({options.traces, options.choice.application, folder.empty() ? "." : folder}, found));

@@ -7,8 +7,10 @@
 #include "cli/table_options.h"
 #include "projection/observed_projection.h"
 #include "results/projection_files.h"
+#include "report/digest.h"
 #include "report/factor_text.h"
 #include "report/report.h"
+#include "report/target_text.h"
 #include "study/resources.h"
 
 namespace farscale {
@@ -53,13 +55,25 @@ int ExitCode(const std::vector<PhaseProjection>& projections, const Messages& me
   return 0;
 }
 
-// The projections, unless they went to files, and the key results.
-void Print(const std::vector<PhaseProjection>& projections, bool with_tables, const FactorTable& table,
-           const std::vector<std::filesystem::path>& written, const Common& common) {
+// The tags of predict.txt.mustache.
+struct PredictHint {
+  bool is_without_report = false;
+  FARSCALE_TAGS(is_without_report)
+};
+
+// A digest, or all tables with --verbose; then what was asked for besides.
+void Print(const Results& results, const PredictOptions& options, const std::vector<std::filesystem::path>& written,
+           const Common& common) {
   const Partials texts = LoadTemplates().partials;
-  if (written.empty()) fmt::print("{}", FormatProjections(projections, table, texts));
-  if (written.empty() && with_tables) fmt::print("\n");
-  if (!written.empty() || with_tables) fmt::print("{}", FormatKeyResults(projections, with_tables, texts));
+  const bool is_verbose = common.verbose && !common.quiet;
+  if (is_verbose) fmt::print("{}", FormatProjections(results.projections, results.table, texts, WidthOfOutput()));
+  if (!is_verbose) fmt::print("{}", FormatDigest(results, texts, StyleOf(common)));
+  if (!is_verbose && !options.targets.empty()) {
+    fmt::print("\n{}", FormatTargets(results.projections, texts, StyleOf(common)));
+  }
+  if (is_verbose || options.key_results)
+    fmt::print("\n{}", FormatKeyResults(results.projections, true, texts, WidthOfOutput()));
+  PrintSentences(RenderSentences(texts, "predict.txt", ToData(PredictHint{written.empty() && !common.quiet})));
   PrintWritten(written, common);
 }
 
@@ -86,8 +100,8 @@ int Predict(const PredictOptions& options, const Common& common) {
   }
   messages.Findings("", table.findings);
   std::vector<std::filesystem::path> written;
+  Results results = ResultsOfTable(table, projections, input == "-" ? "table" : input.stem().string());
   if (!options.report.empty()) {
-    Results results = ResultsOfTable(table, projections, input == "-" ? "table" : input.stem().string());
     results.models = Describe(projection_options.models);
     results.backtest = BacktestForReport(table, library, projection_options, messages.Progress());
     written = WriteReport(results, LoadTemplates(), options.report,
@@ -99,7 +113,7 @@ int Predict(const PredictOptions& options, const Common& common) {
     if (to_file) written.emplace_back(options.output);
   }
   if (options.output != "-" && (written.empty() || !common.quiet)) {
-    Print(projections, options.key_results, table, written, common);
+    Print(results, options, written, common);
   }
   return ExitCode(projections, messages);
 }
@@ -111,7 +125,7 @@ void AddPredictCommand(CommandLine& line) {
       AddCommand<PredictOptions>(line, "predict", "Fit and extrapolate a factor table, measured or published", Predict);
   command->footer(
       "The table is factors.json, results.json, or a CSV file with the column cores and factors by their ids\n"
-      "(loadBalance, serializationEfficiency, ...; docs/file-formats.md). Without -o the projection is printed.");
+      "(loadBalance, serializationEfficiency, ...; docs/file-formats.md). -v prints the projections of all factors.");
   AddTableOptions(command, options.table);
   command->add_option("--train-max", options.train_max, "Fit only runs up to this many cores")->check(CoreCount());
   AddTargetsOption(

@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include <filesystem>
+#include <set>
 
 #include "base/files.h"
 #include "base/text.h"
@@ -9,14 +10,14 @@
 #include "cli/table_options.h"
 #include "results/results_json.h"
 #include "report/report.h"
+#include "report/studies/pages.h"
 #include "study/resources.h"
 
 namespace farscale {
 namespace {
 
 struct ReportOptions {
-  std::string results;
-  std::vector<std::string> others;
+  std::vector<std::string> results;
   std::string form = "report";
   std::string output;
   std::string templates;
@@ -39,7 +40,7 @@ std::set<ReportFormat> FormatsOf(const std::vector<std::string>& names) {
 }
 
 int WriteAllocationPack(const ReportOptions& options, const Common& common) {
-  const Results results = ReadResults(options.results, {"", options.scaling, false});
+  const Results results = ReadResults(options.results.front(), {"", options.scaling, false});
   const std::string folder = options.output.empty() ? "allocation" : options.output;
   WriteAllocationForm(results, options.allocation, LoadFormTemplates("allocation", options.templates), folder, common);
   return 0;
@@ -51,24 +52,67 @@ void RefuseStudy(const std::string& path) {
               "farscale run measures it and writes its report");
 }
 
-void RefuseSeveral(const ReportOptions& options) {
-  if (options.others.empty()) return;
-  throw Error(
-      ErrorKind::kUsage, options.others.front(), "is one file too many: a report is of one",
-      "of several measured runs, farscale factors FILES -o factors.json makes a table, and farscale predict FILES "
-      "--report DIR a report");
+void RequireFolder(const ReportOptions& options) {
+  if (!options.output.empty()) return;
+  throw Error(ErrorKind::kUsage, "--output", "is missing", "-o DIR names the folder of the report");
+}
+
+// By their titles, or by their paths where titles do not tell them apart.
+std::vector<std::string> NamesOf(const std::vector<ListedStudy>& studies, const std::vector<std::string>& paths) {
+  std::vector<std::string> titles;
+  for (const ListedStudy& study : studies) titles.push_back(study.results->title);
+  const std::set<std::string> distinct(titles.begin(), titles.end());
+  return distinct.size() == titles.size() && !distinct.contains("") ? titles : paths;
+}
+
+// The report that farscale run writes beside results; empty where there is none.
+std::string ReportBeside(const std::string& results) {
+  const std::filesystem::path report = std::filesystem::path(results).replace_filename("report.html");
+  std::error_code code;
+  return std::filesystem::exists(report, code) ? report.string() : "";
+}
+
+// Throws where the file is a study.
+std::string ReadResultsText(const std::string& path) {
+  const std::string text = ReadInput(path);
+  RefuseStudy(path);
+  return text;
+}
+
+int ReportStudies(const ReportOptions& options, const Common& common) {
+  RequireFolder(options);
+  const ReportTemplates templates = LoadFormTemplates("studies", options.templates);
+  const std::set<ReportFormat> formats = FormatsOf(options.formats);
+  if (!formats.contains(ReportFormat::kHtml) && !formats.contains(ReportFormat::kMarkdown)) {
+    throw Error(ErrorKind::kUsage, "--format", "a page of several studies is html or markdown");
+  }
+  std::vector<ListedStudy> studies;
+  for (const std::string& path : options.results) {
+    studies.push_back(
+        {.name = path, .report = ReportBeside(path), .results = ReadResultsJson(ReadResultsText(path), path)});
+  }
+  const std::vector<std::string> names = NamesOf(studies, options.results);
+  for (std::size_t i = 0; i < studies.size(); ++i) studies[i].name = names[i];
+  const std::vector<std::filesystem::path> files = WriteStudies(studies, templates, options.output, formats);
+  if (!common.quiet) {
+    fmt::print("{}", FormatBatch(studies, templates.partials, StyleOf(common)));
+    PrintSentences(SummarizeShortlist(studies, templates.partials));
+  }
+  PrintWritten(files, common);
+  return 0;
 }
 
 int Report(const ReportOptions& options, const Common& common) {
-  if (options.form != "allocation") RefuseAllocationOptions(options.allocation);
-  RefuseSeveral(options);
-  const std::string text = ReadInput(options.results);
-  RefuseStudy(options.results);
-  if (options.form == "allocation") return WriteAllocationPack(options, common);
-  const Results results = ReadResultsJson(text, options.results);
-  if (options.output.empty()) {
-    throw Error(ErrorKind::kUsage, "--output", "is missing", "-o DIR names the folder of the report");
+  const bool is_allocation = options.form == "allocation";
+  if (!is_allocation) RefuseAllocationOptions(options.allocation);
+  if (options.results.size() > 1) {
+    if (!is_allocation) return ReportStudies(options, common);
+    throw Error(ErrorKind::kUsage, options.results[1], "is one file too many: an allocation pack is of one");
   }
+  const std::string text = ReadResultsText(options.results.front());
+  if (is_allocation) return WriteAllocationPack(options, common);
+  const Results results = ReadResultsJson(text, options.results.front());
+  RequireFolder(options);
   const std::set<ReportFormat> formats = FormatsOf(options.formats);
   PrintWritten(WriteReport(results, LoadTemplates(options.templates), options.output, formats), common);
   return 0;
@@ -79,12 +123,15 @@ int Report(const ReportOptions& options, const Common& common) {
 void AddReportCommand(CommandLine& line) {
   auto [command, options] = AddCommand<ReportOptions>(
       line, "report",
-      "Render the report of an earlier run again, in other templates, or as an application for computing time", Report);
+      "Render earlier results again: in other templates, several on one page, or as an application for computing time",
+      Report);
   command->footer(
+      "Results of several codes make one page, sorted by the factor that limits each; results of farscale whatif add "
+      "a\n"
+      "table of machines.\n"
       "--form allocation writes times, speedup, efficiency, core hours and a job size for an application for\n"
       "computing time, as Markdown, HTML, LaTeX and CSV. It also takes a factor table (.json or .csv).");
-  command->add_option("results", options.results, "results.json of an earlier run")->required();
-  command->add_option("others", options.others)->group("");
+  command->add_option("results", options.results, "results.json of an earlier run, or of several")->required();
   command->add_option("-o,--output", options.output, "Folder of the report (of an allocation: allocation)");
   command->add_option("--form", options.form, "report (default) or allocation")
       ->check(CLI::IsMember({"report", "allocation"}));

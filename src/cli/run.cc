@@ -18,10 +18,8 @@ namespace farscale {
 namespace {
 
 // Every sentence of every phase.
-void PrintSentences(const Results& results, const Partials& texts) {
-  const auto print = [](const std::vector<std::string>& sentences) {
-    for (const std::string& sentence : sentences) fmt::print("  {}\n", sentence);
-  };
+void PrintPhases(const Results& results, const Partials& texts) {
+  const auto print = [](const std::vector<std::string>& sentences) { PrintSentences(sentences, 2); };
   for (const auto& [series, phase] : results.table.Keys()) {
     const PhaseProjection* found = FindPhase(results.projections, {series, phase});
     fmt::print("Phase {}\n", phase.Text());
@@ -30,7 +28,7 @@ void PrintSentences(const Results& results, const Partials& texts) {
     print(SummarizeBacktest(results, series, phase, texts));
     print(SummarizeComparison(results, series, phase, texts));
   }
-  if (!results.projections.empty()) fmt::print("{}\n", texts.at("interval_note").text);
+  if (!results.projections.empty()) PrintSentences({texts.at("interval_note").text});
 }
 
 // What was written, in one line where it fits: "wrote report/report.html, report.md and results.json". Alone, a path a
@@ -52,7 +50,7 @@ void PrintFiles(const std::vector<std::filesystem::path>& files, const Common& c
 
 void PrintResults(const Results& results, const Partials& texts, const std::vector<std::filesystem::path>& files,
                   const Common& common) {
-  if (common.verbose && !common.quiet) PrintSentences(results, texts);
+  if (common.verbose && !common.quiet) PrintPhases(results, texts);
   if (!common.verbose && !common.quiet) fmt::print("{}", FormatDigest(results, texts, StyleOf(common)));
   PrintFiles(files, common);
 }
@@ -79,9 +77,10 @@ void AddRunCommand(CommandLine& line) {
       line, "run", "Measure the factors of every run and phase, fit, extrapolate, write a report", Run);
   command->footer(
       "Runs without a study: their phases are marked loops or loops found in the calls, scaling is taken from how the\n"
-      "work grows, and the study is written beside the report, for editing. Several studies are run one after the "
-      "other;\n"
-      "those whose report is up to date are not run again, and a table shows all of them.\n"
+      "work grows, and the study is written beside the report, for editing. Of several studies\n"
+      "those whose report is up to date are not run again. The others are run side by side where there are threads "
+      "and\n"
+      "memory for several; a table and a page show all of them.\n"
       "docs/study-file.md describes the study file. --form allocation also writes what farscale report --form\n"
       "allocation does, into the folder allocation in that of the report.");
   command
@@ -95,6 +94,12 @@ void AddRunCommand(CommandLine& line) {
   command->add_option("--preset", options.preset, "Preset whose settings fill what the study leaves out");
   AddTemplatesOption(command, options.templates);
   AddTraceOptions(command, options.choice);
+  command
+      ->add_option(
+          "--memory", options.memory,
+          "Of several studies, run as many at a time as take no more than so many GiB (default: three quarters "
+          "of what is available)")
+      ->check(Positive());
   command->add_flag("--grow", options.grow,
                     "Also replay the program at the targets, and weigh that against the curves (docs/growth.md)");
   command->add_option("--form", options.form, "report (default), or allocation for that and an allocation pack")

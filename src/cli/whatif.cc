@@ -169,26 +169,25 @@ std::optional<BestMachine> BestMachineOf(const Results& results) {
 }
 
 void PrintConclusion(const Conclusion& conclusion) {
-  for (const std::string& line : RenderSentences(LoadTemplates().partials, "whatif.txt", ToData(conclusion))) {
-    fmt::print("{}\n", line);
-  }
+  PrintSentences(RenderSentences(LoadTemplates().partials, "whatif.txt", ToData(conclusion)));
 }
 
-// Measured runs, then those that nobody has made.
+// The best machine, then measured runs, then those that nobody has made.
 void PrintComparison(const Results& results, const std::vector<MeasuredRuns>& grown) {
+  PrintConclusion({{}, BestMachineOf(results), false});
   for (const PhaseKey& key : results.table.Keys()) {
     TextRows table = {{"machine", "cores", "run time", "speed", "parallel eff.", "load bal.", "serial.", "transfer"}};
     AddMachines(key, results.table, results.variants, false, table);
     for (const MeasuredRuns& runs : grown) {
       if (!runs.table.Rows(key).empty()) AddMachines(key, runs.table, runs.variants, true, table);
     }
-    fmt::print("Phase {}\n{}", key.phase.Text(), FormatTable(table));
+    fmt::print("\nPhase {}\n{}", key.phase.Text(), FormatTable(table, WidthOfOutput()));
   }
   if (!grown.empty()) {
-    fmt::print("Grown: nobody has made these runs; they follow rules learned from those on up to {} cores.\n",
+    fmt::print("Grown runs were not measured; they follow rules learned from runs on up to {} cores.\n",
                FormatCores(static_cast<double>(*grown.front().runs.front().grown_from)));
   }
-  PrintConclusion({MachinesOf(results.variants), BestMachineOf(results), true});
+  PrintConclusion({MachinesOf(results.variants), std::nullopt, true});
 }
 
 // The grown runs on every machine, phase by phase. Where none is named, the network is that of the measured runs.

@@ -110,10 +110,6 @@ BacktestText TextOf(const std::vector<BacktestRow>& rows) {
   return text;
 }
 
-std::vector<std::string> BacktestSentences(const std::vector<BacktestRow>& rows, const Partials& texts) {
-  return rows.empty() ? std::vector<std::string>() : RenderSentences(texts, "backtest.txt", ToData(TextOf(rows)));
-}
-
 using TableRow = std::vector<std::string>;
 
 constexpr int kDigits = 2;  // of scores
@@ -174,7 +170,7 @@ std::optional<BacktestSection> BacktestOfPhase(const Results& results, const std
                                                const Partials& texts) {
   std::vector<BacktestRow> rows = RowsOf(results, series, phase);
   if (rows.empty()) return std::nullopt;
-  BacktestSection section{BacktestSentences(rows, texts), {}, Shorten(rows)};
+  BacktestSection section{SummarizeBacktest(rows, texts), {}, Shorten(rows)};
   for (std::size_t i = 0; i < rows.size(); ++i) {
     section.rows.push_back(LineOf(rows[i], i == 0 || rows[i - 1].factor != rows[i].factor));
   }
@@ -183,7 +179,11 @@ std::optional<BacktestSection> BacktestOfPhase(const Results& results, const std
 
 std::vector<std::string> SummarizeBacktest(const Results& results, const std::string& series, const PhaseId& phase,
                                            const Partials& texts) {
-  return BacktestSentences(RowsOf(results, series, phase), texts);
+  return SummarizeBacktest(RowsOf(results, series, phase), texts);
+}
+
+std::vector<std::string> SummarizeBacktest(const std::vector<BacktestRow>& rows, const Partials& texts) {
+  return rows.empty() ? std::vector<std::string>() : RenderSentences(texts, "backtest.txt", ToData(TextOf(rows)));
 }
 
 std::string BacktestInShort(const Results& results, const std::string& series, const PhaseId& phase,
@@ -191,17 +191,17 @@ std::string BacktestInShort(const Results& results, const std::string& series, c
   return RenderSentences(texts, "backtest_short.txt", ToData(TextOf(RowsOf(results, series, phase)))).at(0);
 }
 
-std::string FormatErrors(const std::vector<ErrorsAtRatio>& errors) {
+std::string FormatErrors(const std::vector<ErrorsAtRatio>& errors, std::size_t width) {
   std::vector<TableRow> cells = {Joined({"factor", "ratio"}, kErrorHeader)};
   std::vector<const PredictionErrors*> all;
   for (std::size_t i = 0; i < errors.size(); ++i) {
     cells.push_back(Joined({NameCell(errors, i), ClassCell(errors[i].ratio)}, ErrorCells(errors[i].errors)));
     all.push_back(&errors[i].errors);
   }
-  return FormatTable(cells) + Notes(all);
+  return FormatTable(cells, width) + Notes(all);
 }
 
-std::string FormatErrorsByPhase(const std::vector<BacktestRow>& rows, Factor factor) {
+std::string FormatErrorsByPhase(const std::vector<BacktestRow>& rows, Factor factor, std::size_t width) {
   std::vector<TableRow> cells = {Joined({Name(factor)}, kErrorHeader)};
   const std::vector<ErrorsOfPhase> list = ErrorsByPhase(rows, factor);
   std::vector<const PredictionErrors*> all;
@@ -211,10 +211,10 @@ std::string FormatErrorsByPhase(const std::vector<BacktestRow>& rows, Factor fac
     cells.push_back(Joined({name.empty() ? "all runs" : name}, ErrorCells(one.errors)));
     all.push_back(&one.errors);
   }
-  return FormatTable(cells) + Notes(all);
+  return FormatTable(cells, width) + Notes(all);
 }
 
-std::string FormatComparison(const BacktestComparison& comparison) {
+std::string FormatComparison(const BacktestComparison& comparison, std::size_t width) {
   const std::string& other = comparison.against;
   std::vector<TableRow> cells = {{"factor", "ratio", "points", "median error", other, "90th percentile", other,
                                   "score 80 %", other, "share", "score 95 %", other, "share"}};
@@ -226,7 +226,7 @@ std::string FormatComparison(const BacktestComparison& comparison) {
                      ScoreCell(a.interval80), ScoreCell(b.interval80), ShareCell(a.interval80, b.interval80),
                      ScoreCell(a.interval95), ScoreCell(b.interval95), ShareCell(a.interval95, b.interval95)});
   }
-  return FormatTable(cells) + fmt::format("share: the score over that of {}, below 1× is better\n", other);
+  return FormatTable(cells, width) + fmt::format("share: the score over that of {}, below 1× is better\n", other);
 }
 
 }  // namespace farscale

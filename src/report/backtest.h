@@ -33,17 +33,20 @@ std::optional<BacktestSection> BacktestOfPhase(const Results& results, const std
 std::vector<std::string> SummarizeBacktest(const Results& results, const std::string& series, const PhaseId& phase,
                                            const Partials& texts);
 
-// The same in a few words, also that nothing was predicted.
+// The same of these rows.
+std::vector<std::string> SummarizeBacktest(const std::vector<BacktestRow>& rows, const Partials& texts);
+
+// The same of a phase in a few words, also that nothing was predicted.
 std::string BacktestInShort(const Results& results, const std::string& series, const PhaseId& phase,
                             const Partials& texts);
 
 // Errors of the predictions and how the intervals held, by factor and ratio.
-std::string FormatErrors(const std::vector<ErrorsAtRatio>& errors);
+std::string FormatErrors(const std::vector<ErrorsAtRatio>& errors, std::size_t width = kAnyWidth);
 
 // The same of one factor, one line a series and phase.
-std::string FormatErrorsByPhase(const std::vector<BacktestRow>& rows, Factor factor);
+std::string FormatErrorsByPhase(const std::vector<BacktestRow>& rows, Factor factor, std::size_t width = kAnyWidth);
 
 // Two ways to predict side by side.
-std::string FormatComparison(const BacktestComparison& comparison);
+std::string FormatComparison(const BacktestComparison& comparison, std::size_t width = kAnyWidth);
 
 }  // namespace farscale

@@ -4,10 +4,10 @@
 
 #include <algorithm>
 #include <cmath>
-#include <filesystem>
 
 #include "base/format.h"
 #include "base/text.h"
+#include "factors/anomalies.h"
 #include "factors/scaling.h"
 #include "report/factor_text.h"
 #include "report/figures.h"
@@ -27,6 +27,7 @@ constexpr const char* kNothing = "–";
 // Tags of digest.txt.mustache; what is not known is a dash.
 struct PhaseText {
   std::string name, run, loss, target, value, until, next;
+  std::string efficiency, predicted;  // what `run` and `value` are; not printed in every row
   FARSCALE_TAGS(name, run, loss, target, value, until, next)
 };
 
@@ -43,7 +44,7 @@ struct NoteText {
   FARSCALE_TAGS(obstacle, misfits, missing, noise, is_unreliable, held_back)
 };
 
-// A study of a batch, by its longest phase. Tags of batch.txt.mustache and batch.html.mustache.
+// A study of a batch, by its longest phase. Tags of batch.txt.mustache.
 struct StudyText {
   std::string name, phase, run, loss, target, value, until, next, link;
   bool is_failed = false;
@@ -57,11 +58,12 @@ struct BatchText {
   FARSCALE_TAGS(studies, level, count, up_to_date, is_wide)
 };
 
+// `efficiency` and `predicted`: what is shown of the largest run, and at a target. Empty: not the same in all phases.
 struct DigestText {
   std::vector<PhaseText> phases;
-  std::string level, counts, first, last;
+  std::string level, counts, first, last, efficiency, predicted;
   bool is_wide = true, has_predictions = false;
-  FARSCALE_TAGS(phases, level, counts, first, last, is_wide, has_predictions)
+  FARSCALE_TAGS(phases, level, counts, first, last, efficiency, predicted, is_wide, has_predictions)
 };
 
 Tone ToneAt(double efficiency) {
@@ -79,6 +81,7 @@ void AddLargestRun(const FactorRow& row, const TerminalStyle& style, PhaseText& 
   const std::optional<Factor> factor = EfficiencyOf(row);
   if (!factor) return;
   const double value = *row.values[*factor];
+  text.efficiency = NameInSentence(*factor);
   text.run = fmt::format("{} @ {}", style.Painted(FormatFactor(value), ToneAt(value)),
                          FormatCores(static_cast<double>(row.cores)));
   const std::optional<LargestLoss> loss = LargestLossOf(row);
@@ -86,23 +89,6 @@ void AddLargestRun(const FactorRow& row, const TerminalStyle& style, PhaseText& 
   text.loss = NameInSentence(loss->factor);
   constexpr std::string_view kLong = "computation ";  // its names are twice as long as those of other factors
   if (text.loss.starts_with(kLong)) text.loss = "comp. " + text.loss.substr(kLong.size());
-}
-
-// "1.68 ms (1.55–2.03)": the unit once where all have it.
-std::string WithInterval(const std::string& value, const std::string& interval) {
-  const std::size_t unit = value.rfind(' ');
-  const std::string shared = unit == std::string::npos ? "" : value.substr(unit);
-  const bool has_units_inside = std::ranges::count(interval, ' ') > 1;
-  const bool is_shared = !shared.empty() && interval.ends_with(shared) && !has_units_inside;
-  return fmt::format("{} ({})", value, is_shared ? interval.substr(0, interval.size() - shared.size()) : interval);
-}
-
-std::string TimeWithInterval(const ProjectedTime& time) {
-  const std::string value = FormatSeconds(time.seconds);
-  if (!time.interval80) return value;
-  const OpenBounds& bounds = *time.interval80;
-  if (!bounds.high) return fmt::format("{} (more than {})", value, FormatSeconds(bounds.low));
-  return WithInterval(value, FormatRange(FormatSeconds(bounds.low), FormatSeconds(*bounds.high), "–"));
 }
 
 // A time, or else an efficiency, where one is reliable.
@@ -113,7 +99,8 @@ void AddPrediction(const PhaseProjection& projection, PhaseText& text) {
     const auto target = std::ranges::find(time->targets, *cores, &ProjectedTime::cores);
     if (target != time->targets.end()) {
       text.target = FormatCores(*cores);
-      text.value = TimeWithInterval(*target);
+      text.value = FormatTime(*target);
+      text.predicted = "time of an iteration";
       return;
     }
   }
@@ -126,6 +113,7 @@ void AddPrediction(const PhaseProjection& projection, PhaseText& text) {
   text.target = FormatCores(*cores);
   text.value =
       fmt::format("{} ({})", FormatFactor(target->value), FormatBounds(headline->factor, target->interval80, "–"));
+  text.predicted = NameInSentence(headline->factor);
 }
 
 std::string Short(const CountBound& bound) {
@@ -158,9 +146,14 @@ void AddLevel(const PhaseProjection& projection, PhaseText& text) {
   }
 }
 
-PhaseText TextOf(const PhaseKey& key, const FactorRow& largest, const PhaseProjection* projection,
-                 const TerminalStyle& style) {
-  PhaseText text{key.phase.Text(), kNothing, kNothing, "", kNothing, kNothing, kNothing};
+std::string NameInDigest(const PhaseKey& key, const Results& results) {
+  const std::string name = NameOfPhase(key, results.table.Series().size() > 1);
+  return name.empty() ? "all runs" : name;
+}
+
+PhaseText TextOf(const PhaseKey& key, const FactorRow& largest, const Results& results, const TerminalStyle& style) {
+  const PhaseProjection* projection = FindPhase(results.projections, key);
+  PhaseText text{NameInDigest(key, results), kNothing, kNothing, "", kNothing, kNothing, kNothing, "", ""};
   AddLargestRun(largest, style, text);
   if (projection == nullptr || !projection->obstacle.empty()) return text;
   AddPrediction(*projection, text);
@@ -235,14 +228,17 @@ std::vector<std::string> NotesOf(const Results& results, const Partials& texts) 
       const auto known = std::ranges::find(sentences, sentence);
       if (known == sentences.end()) {
         sentences.push_back(sentence);
-        phases.push_back({key.phase.Text()});
+        phases.push_back({NameInDigest(key, results)});
       } else {
-        phases[static_cast<std::size_t>(known - sentences.begin())].push_back(key.phase.Text());
+        phases[static_cast<std::size_t>(known - sentences.begin())].push_back(NameInDigest(key, results));
       }
     }
   }
   for (std::size_t i = 0; i < sentences.size(); ++i) {
     if (phases[i].size() < keys.size()) sentences[i] = Join(phases[i], ", ") + ": " + sentences[i];
+  }
+  for (const Finding& finding : results.table.findings) {
+    if (finding.id == anomaly::kTimesOnly.id) sentences.push_back("Note: " + finding.sentence + ".");
   }
   return sentences;
 }
@@ -261,17 +257,32 @@ void AddFittedCounts(const Results& results, DigestText& text) {
   text.last = FormatCores(counts->back());
 }
 
+// What all phases have that have it; empty where they differ.
+std::string Shared(const std::vector<PhaseText>& phases, std::string PhaseText::*member) {
+  std::string shared;
+  for (const PhaseText& phase : phases) {
+    const std::string& own = phase.*member;
+    if (!shared.empty() && !own.empty() && own != shared) return "";
+    if (shared.empty()) shared = own;
+  }
+  return shared;
+}
+
 DigestText DigestOf(const Results& results, const TerminalStyle& style) {
   DigestText text;
   for (const PhaseKey& key : results.table.Keys()) {
     const std::vector<FactorRow> rows = results.table.Rows(key);
     const PhaseProjection* projection = FindPhase(results.projections, key);
-    text.phases.push_back(TextOf(key, rows.back(), projection, style));
+    text.phases.push_back(TextOf(key, rows.back(), results, style));
     text.phases.back().name = Shorten(text.phases.back().name, kWidestPhase);
     if (projection == nullptr) continue;
-    if (const LevelCounts* level = LevelOf(*projection)) text.level = fmt::format("{:g}", 100 * level->level);
+    if (const LevelCounts* level = LevelOf(*projection); level != nullptr && level->parallel) {
+      text.level = fmt::format("{:g}", 100 * level->level);
+    }
     text.has_predictions |= !projection->factors.empty() && projection->obstacle.empty();
   }
+  text.efficiency = Shared(text.phases, &PhaseText::efficiency);
+  text.predicted = Shared(text.phases, &PhaseText::predicted);
   AddFittedCounts(results, text);
   return text;
 }
@@ -281,14 +292,15 @@ std::vector<FactorRow> LongestPhaseOf(const Results& results) {
   return series.empty() ? std::vector<FactorRow>() : LongestPhase(results.table, series.front());
 }
 
-StudyText StudyTextOf(const BatchRow& row, const std::string& link, const TerminalStyle& style, std::string& level) {
+StudyText StudyTextOf(const ListedStudy& row, const TerminalStyle& style, std::string& level) {
   const std::string dash = kNothing;
-  StudyText text{row.name, dash, dash, dash, "", dash, dash, dash, link, row.is_failed};
+  StudyText text{row.name, dash, dash, dash, "", dash, dash, dash, "", row.is_failed};
   if (!row.results) return text;
+  text.link = row.report;
   const std::vector<FactorRow> rows = LongestPhaseOf(*row.results);
   if (rows.empty()) return text;
   const PhaseProjection* projection = FindPhase(row.results->projections, rows.front().Key());
-  const PhaseText phase = TextOf(rows.front().Key(), rows.back(), projection, style);
+  const PhaseText phase = TextOf(rows.front().Key(), rows.back(), *row.results, style);
   if (projection != nullptr) {
     if (const LevelCounts* found = LevelOf(*projection)) level = fmt::format("{:g}", 100 * found->level);
   }
@@ -302,15 +314,10 @@ StudyText StudyTextOf(const BatchRow& row, const std::string& link, const Termin
   return text;
 }
 
-BatchText BatchTextOf(const std::vector<BatchRow>& rows, const std::string& folder, const TerminalStyle& style) {
+BatchText BatchTextOf(const std::vector<ListedStudy>& rows, const TerminalStyle& style) {
   BatchText text;
-  for (const BatchRow& row : rows) {
-    const bool is_near = !folder.empty() && !row.report.empty();
-    const std::string link =
-        is_near ? std::filesystem::path(row.report).lexically_proximate(folder).generic_string() : row.report;
-    text.studies.push_back(StudyTextOf(row, row.results ? link : "", style, text.level));
-  }
-  const auto kept = std::ranges::count(rows, true, &BatchRow::is_up_to_date);
+  for (const ListedStudy& row : rows) text.studies.push_back(StudyTextOf(row, style, text.level));
+  const auto kept = std::ranges::count(rows, true, &ListedStudy::is_up_to_date);
   text.count = std::to_string(rows.size());
   if (kept > 0) text.up_to_date = std::to_string(kept);
   return text;
@@ -331,18 +338,14 @@ std::string Wrapped(const std::vector<std::string>& sentences, std::size_t colum
 
 }  // namespace
 
-std::string FormatBatch(const std::vector<BatchRow>& rows, const Partials& texts, const TerminalStyle& style) {
-  BatchText batch = BatchTextOf(rows, "", style);
+std::string FormatBatch(const std::vector<ListedStudy>& rows, const Partials& texts, const TerminalStyle& style) {
+  BatchText batch = BatchTextOf(rows, style);
   std::string text = RenderText(texts, "batch.txt", ToData(batch));
   if (!Fits(text, style.columns)) {
     batch.is_wide = false;
     text = RenderText(texts, "batch.txt", ToData(batch));
   }
   return text;
-}
-
-std::string RenderBatchPage(const std::vector<BatchRow>& rows, const Partials& texts, const std::string& folder) {
-  return RenderTemplate(texts.at("batch.html"), ToData(BatchTextOf(rows, folder, {})), Escape::kHtml, texts);
 }
 
 std::string FormatDigest(const Results& results, const Partials& texts, const TerminalStyle& style) {

@@ -17,18 +17,15 @@ namespace farscale {
 std::string FormatDigest(const Results& results, const Partials& texts, const TerminalStyle& style);
 
 // One of several studies.
-struct BatchRow {
+struct ListedStudy {
   std::string name;
-  std::string report;              // path of its page
+  std::string report;              // path of its page; empty: there is none
   std::optional<Results> results;  // nothing: it failed
   bool is_failed = false, is_up_to_date = false;
 };
 
 // A row a study: its longest phase, as in a digest, and what became of it; then where the reports are. As
 // batch.txt.mustache of `texts` words it.
-std::string FormatBatch(const std::vector<BatchRow>& rows, const Partials& texts, const TerminalStyle& style);
-
-// The same as a page in `folder` with links to the reports: batch.html.mustache.
-std::string RenderBatchPage(const std::vector<BatchRow>& rows, const Partials& texts, const std::string& folder);
+std::string FormatBatch(const std::vector<ListedStudy>& rows, const Partials& texts, const TerminalStyle& style);
 
 }  // namespace farscale

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "base/format.h"
+#include "base/terminal.h"
 #include "factors/anomalies.h"
 #include "factors/superlinear.h"
 #include "pages/text_table.h"
@@ -23,9 +24,11 @@ std::string Heading(const std::string& series, const PhaseId& phase) {
 
 using Cells = std::vector<std::vector<std::string>>;
 
-std::string Lines(const std::vector<std::string>& sentences) {
+std::string Lines(const std::vector<std::string>& sentences, std::size_t width) {
   std::string text;
-  for (const std::string& sentence : sentences) text += sentence + "\n";
+  for (const std::string& sentence : sentences) {
+    for (const std::string& line : WrapText(sentence, width, "  ")) text += line + "\n";
+  }
   return text;
 }
 
@@ -54,7 +57,7 @@ void AddRun(const FactorRow& row, const std::vector<Factor>& factors, Cells& cel
 
 }  // namespace
 
-std::string FormatFactorTable(const FactorTable& table) {
+std::string FormatFactorTable(const FactorTable& table, std::size_t width) {
   std::string text;
   for (const std::string& series : table.Series()) {
     for (const PhaseId& phase : table.Phases(series)) {
@@ -72,22 +75,23 @@ std::string FormatFactorTable(const FactorTable& table) {
       cells.push_back({"Run time"});
       for (const FactorRow& row : rows) AddRun(row, factors, cells);
       if (!text.empty()) text += "\n";
-      text += Heading(series, phase) + FormatTable(cells);
-      if (const std::string why = WhySuperlinear(rows); !why.empty()) text += why + "\n";
+      text += Heading(series, phase) + FormatTable(cells, width);
+      if (const std::string why = WhySuperlinear(rows); !why.empty()) text += Lines({why}, width);
     }
   }
   return text;
 }
 
-std::string FormatKeyResults(const std::vector<PhaseProjection>& projections, bool with_tables, const Partials& texts) {
+std::string FormatKeyResults(const std::vector<PhaseProjection>& projections, bool with_tables, const Partials& texts,
+                             std::size_t width) {
   std::string text;
   for (const PhaseProjection& phase : projections) {
     if (!text.empty()) text += "\n";
     text += Heading(phase.series, phase.phase);
-    if (!phase.obstacle.empty()) text += "no projection: " + phase.obstacle + "\n";
+    if (!phase.obstacle.empty()) text += Lines({"no projection: " + phase.obstacle}, width);
     // Without tables nothing else says how far predictions are reliable.
-    if (!with_tables) text += Lines(DescribeReliableRange(phase, texts));
-    text += Lines(SummarizeKeyResults(phase, texts));
+    if (!with_tables) text += Lines(DescribeReliableRange(phase, texts), width);
+    text += Lines(SummarizeKeyResults(phase, texts), width);
     if (!with_tables) continue;
     for (const ResultTable& table : TabulateKeyResults(phase)) {
       Cells cells = {{}};
@@ -96,20 +100,20 @@ std::string FormatKeyResults(const std::vector<PhaseProjection>& projections, bo
         cells.push_back({Joined(row.heading)});
         for (const ResultCell& cell : row.cells) cells.back().push_back(Joined(cell));
       }
-      text += "\n" + table.caption + "\n" + FormatTable(cells);
+      text += "\n" + Lines({table.caption}, width) + FormatTable(cells, width);
     }
   }
   return text;
 }
 
 std::string FormatProjections(const std::vector<PhaseProjection>& projections, const FactorTable& table,
-                              const Partials& texts) {
+                              const Partials& texts, std::size_t width) {
   std::string text;
   for (const PhaseProjection& phase : projections) {
     if (!text.empty()) text += "\n";
     text += Heading(phase.series, phase.phase);
     if (!phase.obstacle.empty()) {
-      text += "no projection: " + phase.obstacle + "\n";
+      text += Lines({"no projection: " + phase.obstacle}, width);
       continue;
     }
     std::vector<std::vector<std::string>> cells = {{"cores", "beyond"}};
@@ -142,14 +146,14 @@ std::string FormatProjections(const std::vector<PhaseProjection>& projections, c
         }
       }
     }
-    text += FormatTable(cells);
+    text += FormatTable(cells, width);
     const double largest = LargestProjected(phase);
     const std::string why = WhySuperlinear(table.Rows(phase.series, phase.phase), largest);
-    if (!why.empty()) text += why + "\n";
-    text += Lines(DescribeReliableRange(phase, texts));
+    if (!why.empty()) text += Lines({why}, width);
+    text += Lines(DescribeReliableRange(phase, texts), width);
   }
   for (const Finding& finding : table.findings) {
-    if (finding.id == anomaly::kTimesOnly.id) text += "Note: " + finding.sentence + ".\n";
+    if (finding.id == anomaly::kTimesOnly.id) text += Lines({"Note: " + finding.sentence + "."}, width);
   }
   return text;
 }

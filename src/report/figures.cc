@@ -20,6 +20,12 @@ double HalfDigit(double value) { return 0.5 * std::pow(10, std::floor(std::log10
 
 std::string Name(Factor factor) { return std::string(Describe(factor).name); }
 
+std::string NameOfPhase(const PhaseKey& key, bool several_series) {
+  const std::string phase = key.phase.IsUnnamed() ? "" : key.phase.Text();
+  if (!several_series || key.series.empty()) return phase;
+  return key.series + (phase.empty() ? "" : ", " + phase);
+}
+
 std::string FormatValue(Factor factor, double value) {
   return factor == Factor::kSpeedup ? FormatSpeedup(value) : FormatFactor(value);
 }
@@ -39,6 +45,21 @@ std::string FormatSecondsError(double seconds, const std::optional<double>& erro
 std::string FormatBounds(Factor factor, const std::optional<IntervalBounds>& interval, const char* between) {
   if (!interval) return "unknown";
   return FormatValue(factor, interval->low) + between + FormatValue(factor, interval->high);
+}
+
+std::string FormatTimeBounds(const OpenBounds& bounds) {
+  if (!bounds.high) return "more than " + FormatSeconds(bounds.low);
+  return FormatRange(FormatSeconds(bounds.low), FormatSeconds(*bounds.high));
+}
+
+std::string FormatTime(double seconds, const std::optional<OpenBounds>& bounds) {
+  const std::string value = FormatSeconds(seconds);
+  if (!bounds) return value;
+  std::string interval = FormatTimeBounds(*bounds);
+  const std::string unit = value.substr(value.rfind(' '));
+  const bool is_shared = bounds->high && interval.ends_with(unit) && std::ranges::count(interval, ' ') == 1;
+  if (is_shared) interval.resize(interval.size() - unit.size());
+  return fmt::format("{} ({})", value, interval);
 }
 
 std::string MeasuredAt(const FactorProjection& projection, double cores) {

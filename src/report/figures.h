@@ -13,6 +13,8 @@
 namespace farscale {
 
 std::string Name(Factor factor);
+// "phase", or "series, phase" where there are several series; empty where it has no name.
+std::string NameOfPhase(const PhaseKey& key, bool several_series);
 // A factor or a speedup as printed.
 std::string FormatValue(Factor factor, double value);
 // A standard error as printed beside its value: "0.003", or "" where it is unknown or would not show in the digits of
@@ -21,6 +23,12 @@ std::string FormatError(Factor factor, double value, const std::optional<double>
 std::string FormatSecondsError(double seconds, const std::optional<double>& error);
 // "0.813 – 0.902", or "unknown".
 std::string FormatBounds(Factor factor, const std::optional<IntervalBounds>& interval, const char* between = " – ");
+
+// The same of a time: "1.55–2.03 ms", or "more than 1.55 ms".
+std::string FormatTimeBounds(const OpenBounds& bounds);
+// "1.68 ms (1.55–2.03)": the unit once where all have it.
+std::string FormatTime(double seconds, const std::optional<OpenBounds>& bounds);
+inline std::string FormatTime(const ProjectedTime& time) { return FormatTime(time.seconds, time.interval80); }
 
 // What the runs at so many cores measured: "0.912", or "0.912, 0.908" of repeated ones; empty where there was none.
 std::string MeasuredAt(const FactorProjection& projection, double cores);

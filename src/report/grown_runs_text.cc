@@ -186,7 +186,7 @@ LearnedText LearnedOf(const LearnedRecord& learned) {
 }  // namespace
 
 std::string FormatGrownRuns(const GrowthRecord& record, const std::string& scenario, bool with_classes,
-                            const Partials& texts) {
+                            const Partials& texts, std::size_t width) {
   GrownRunsText text{.phase = record.phase, .refusal = record.refusal, .scenario = scenario, .proof = ProofOf(record)};
   for (const GrowthRecordRow& row : record.rows) {
     text.rows.push_back(RowOf(row, scenario));
@@ -204,7 +204,7 @@ std::string FormatGrownRuns(const GrowthRecord& record, const std::string& scena
   for (const std::string& reason : record.left_out) {
     if (reason != record.refusal) text.left_out.push_back(reason);
   }
-  return RenderText(texts, "grown_runs.txt", ToData(text));
+  return RenderText(texts, "grown_runs.txt", ToData(text), width);
 }
 
 }  // namespace farscale

@@ -166,8 +166,8 @@ std::vector<LossGrowth> DescribeGrowth(const std::vector<LossProjection>& losses
   return growth;
 }
 
-std::string FormatGrowth(const std::vector<LossGrowth>& growth, const Partials& texts) {
-  return RenderText(texts, "losses_growth.txt", {{"growth", ToData(growth)}});
+std::string FormatGrowth(const std::vector<LossGrowth>& growth, const Partials& texts, std::size_t width) {
+  return RenderText(texts, "losses_growth.txt", {{"growth", ToData(growth)}}, width);
 }
 
 }  // namespace farscale

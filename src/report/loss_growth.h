@@ -28,6 +28,6 @@ std::vector<LossGrowth> DescribeGrowth(const std::vector<LossProjection>& losses
                                        std::size_t most = 4);
 
 // For a terminal.
-std::string FormatGrowth(const std::vector<LossGrowth>& growth, const Partials& texts);
+std::string FormatGrowth(const std::vector<LossGrowth>& growth, const Partials& texts, std::size_t width = kAnyWidth);
 
 }  // namespace farscale

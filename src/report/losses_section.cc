@@ -263,9 +263,9 @@ ReportData LossesOfPhase(const LossRecord& losses, const std::vector<LossGrowth>
   return data;
 }
 
-std::string FormatLosses(const LossRecord& losses, std::size_t top, const Partials& texts) {
+std::string FormatLosses(const LossRecord& losses, std::size_t top, const Partials& texts, std::size_t width) {
   const ReportData section = LossesOfPhase(losses, {}, "", texts, {.rows = top, .maps = 0});
-  return RenderText(texts, "losses.txt", {{"phase", losses.phase}, {"losses", section}});
+  return RenderText(texts, "losses.txt", {{"phase", losses.phase}, {"losses", section}}, width);
 }
 
 std::optional<ReportData> LossesInReport(const Results& results, const std::string& series, const PhaseId& phase,

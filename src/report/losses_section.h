@@ -19,7 +19,8 @@ ReportData LossesOfPhase(const LossRecord& losses, const std::vector<LossGrowth>
                          const Partials& texts, const LossDetail& detail = {}, const LossRecord* grown = nullptr);
 
 // For a terminal, with `top` rows of a table at most.
-std::string FormatLosses(const LossRecord& losses, std::size_t top, const Partials& texts);
+std::string FormatLosses(const LossRecord& losses, std::size_t top, const Partials& texts,
+                         std::size_t width = kAnyWidth);
 
 // The tags of `losses` of a phase; nothing where its losses are not known.
 std::optional<ReportData> LossesInReport(const Results& results, const std::string& series, const PhaseId& phase,

@@ -21,8 +21,9 @@ namespace {
 
 using Reach = ReliableRange::Reach;
 
-constexpr double kSmallGain = 0.005;       // not worth a fix
-constexpr double kGood = 0.8, kBad = 0.5;  // of efficiencies, as tables are coloured [cells.h]
+constexpr double kSmallGain = 0.005;          // not worth a fix
+constexpr std::size_t kMostNarrowCharts = 8;  // of more phases the page would be too large: charts are scrolled
+constexpr double kGood = 0.8, kBad = 0.5;     // of efficiencies, as tables are coloured [cells.h]
 
 // A factor has the same colour and marker in every chart of a report: those that charts show together differ.
 struct Look {
@@ -73,19 +74,12 @@ Chart OverviewChart(const Results& results, const PhaseProjection& phase, const 
   return chart;
 }
 
-// The efficiency to talk about alone, without labels.
-Chart SmallMultiple(const PhaseProjection& phase, const std::string& heading) {
-  Chart chart = EfficiencyChart(phase, "Efficiency against cores: " + heading);
-  chart.description = "The headline of the larger chart below.";
-  chart.width = 340;
-  chart.height = 170;
-  chart.legend = LegendPlace::kBeside;
-  chart.x_label = chart.y_label = chart.split_label = chart.reliable_label = chart.unknown_label = "";
-  if (const FactorProjection* headline = HeadlineOf(phase)) {
-    chart.series = {SeriesOf(*headline, true)};
-    chart.series.front().outer_band.clear();
-  }
-  chart.y_min = LowestShown(chart);
+// The same in its own pixels on a phone, so that its text can be read.
+Chart NarrowChart(Chart chart) {
+  chart.width = 380;
+  chart.height = 360;
+  chart.legend = LegendPlace::kAbove;
+  chart.title = "Efficiency against cores";  // there is no room for the phase
   return chart;
 }
 
@@ -147,11 +141,16 @@ std::optional<Split> SplitAt(const PhaseProjection& projection, const Split& mea
 }
 
 // The part that takes most; nothing where none takes anything.
-std::optional<Factor> WorstOf(const Split& split) {
+std::optional<Limit> LimitOf(const Split& split) {
   const std::vector<double> shares = SharesOf(split);
   const auto most = std::ranges::max_element(shares);
   if (most == shares.end() || *most <= 0) return std::nullopt;
-  return split.parts[static_cast<std::size_t>(most - shares.begin())].first;
+  return Limit{split.parts[static_cast<std::size_t>(most - shares.begin())].first, *most};
+}
+
+std::optional<Factor> WorstOf(const Split& split) {
+  const std::optional<Limit> limit = LimitOf(split);
+  return limit ? std::optional(limit->factor) : std::nullopt;
 }
 
 // The largest run and how far its losses are reliable, where that is beyond.
@@ -315,8 +314,23 @@ std::vector<const FactorProjection*> ChartedFactors(const PhaseProjection& phase
   return chosen;
 }
 
-Overview OverviewOf(const Results& results, const std::vector<FactorRow>& rows, const PhaseProjection* projection,
-                    const PhaseNames& names, const Partials& texts, ReportModel& model) {
+Chart SmallMultiple(const PhaseProjection& projection, const std::string& heading) {
+  Chart chart = EfficiencyChart(projection, "Efficiency against cores: " + heading);
+  chart.description = "Measured and projected efficiency of " + heading + " against the number of cores.";
+  chart.width = 340;
+  chart.height = 170;
+  chart.legend = LegendPlace::kBeside;
+  chart.x_label = chart.y_label = chart.split_label = chart.reliable_label = chart.unknown_label = "";
+  if (const FactorProjection* headline = HeadlineOf(projection)) {
+    chart.series = {SeriesOf(*headline, true)};
+    chart.series.front().outer_band.clear();
+  }
+  chart.y_min = LowestShown(chart);
+  return chart;
+}
+
+Overview OverviewWithoutFigures(const Results& results, const std::vector<FactorRow>& rows,
+                                const PhaseProjection* projection, const PhaseNames& names, const Partials& texts) {
   Overview overview;
   const Ends ends = EndsOf(rows, projection);
   if (const std::optional<VerdictText> verdict = VerdictOf(rows, projection, ends)) {
@@ -325,14 +339,23 @@ Overview OverviewOf(const Results& results, const std::vector<FactorRow>& rows, 
     }
     overview.numbers = NumbersOf(*verdict, ends);
   }
+  if (ends.Last() != nullptr) overview.limit = LimitOf(*ends.Last());
   overview.lost = LostTimeOf(ends, names.heading);
   if (projection == nullptr || !projection->obstacle.empty()) return overview;
-  overview.figure =
-      AddChart(OverviewChart(results, *projection, names.heading), names.anchor + "-projection.svg", model);
-  overview.small = RenderSvg(SmallMultiple(*projection, names.heading), false);
   overview.notes = DescribeCertainty(*projection, texts);
   overview.next_run = SuggestNextRun(*projection, texts);
   if (!rows.empty()) overview.sure = BacktestInShort(results, rows.back().series, rows.back().phase, texts);
+  return overview;
+}
+
+Overview OverviewOf(const Results& results, const std::vector<FactorRow>& rows, const PhaseProjection* projection,
+                    const PhaseNames& names, const Partials& texts, ReportModel& model) {
+  Overview overview = OverviewWithoutFigures(results, rows, projection, names, texts);
+  if (projection == nullptr || !projection->obstacle.empty()) return overview;
+  const Chart chart = OverviewChart(results, *projection, names.heading);
+  overview.figure = AddChart(chart, names.anchor + "-projection.svg", model);
+  if (results.table.Keys().size() <= kMostNarrowCharts) overview.narrow = RenderSvg(NarrowChart(chart), false);
+  overview.small = RenderSvg(SmallMultiple(*projection, names.heading), false);
   return overview;
 }
 

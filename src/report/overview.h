@@ -29,20 +29,34 @@ struct LostTime {
   FARSCALE_TAGS(svg, largest, last, measured, projected, rows)
 };
 
+// What costs most at the end of the reliable range, or else in the largest run: its share of the time of all cores.
+struct Limit {
+  Factor factor = Factor::kLoadBalance;
+  double share = 0;
+};
+
 struct Overview {
   std::string verdict, sure;
   std::vector<OverviewNumber> numbers;
   std::optional<ReportData> figure;  // nothing without a projection
-  std::string small;                 // the same as a small multiple, in an HTML page
+  std::string narrow, small;         // the same for a narrow screen and as a small multiple, in an HTML page
   std::optional<LostTime> lost;
   std::vector<std::string> notes;
   std::string next_run;
-  FARSCALE_TAGS(verdict, sure, numbers, figure, small, lost, notes, next_run)
+  std::optional<Limit> limit;  // nothing where no loss is known
+  FARSCALE_TAGS(verdict, sure, numbers, figure, narrow, small, lost, notes, next_run)
 };
 
-// `projection` is as a report shows it [shown_results.h], or null.
+// Without figures. `projection` is as a report shows it [shown_results.h], or null.
+Overview OverviewWithoutFigures(const Results& results, const std::vector<FactorRow>& rows,
+                                const PhaseProjection* projection, const PhaseNames& names, const Partials& texts);
+
+// The same with its charts.
 Overview OverviewOf(const Results& results, const std::vector<FactorRow>& rows, const PhaseProjection* projection,
                     const PhaseNames& names, const Partials& texts, ReportModel& model);
+
+// The efficiency to talk about alone, without labels.
+Chart SmallMultiple(const PhaseProjection& projection, const std::string& heading);
 
 // What a reader follows from run to target: the efficiencies and their losses.
 std::vector<const FactorProjection*> ChartedFactors(const PhaseProjection& phase);

@@ -204,7 +204,7 @@ ReportModel BuildReportModel(const Results& all_results, const Partials& texts) 
   }
   text.diagnostics = DiagnosticsOf(results);
   text.glossary = GlossaryOf(used);
-  text.choices = ToScriptJson({{"phases", choices}});
+  text.choices = ToScriptJson({{"phases", choices}, {"names", NamesById(used)}});
   text.has_runs = !text.runs.empty();
   text.has_failures = !text.failures.empty();
   text.has_diagnostics = !text.diagnostics.empty();

@@ -267,6 +267,12 @@ std::vector<ChartRow> RowsBehindChart(const PhaseProjection& projection,
   return rows;
 }
 
+ReportData NamesById(const std::set<Factor>& factors) {
+  ReportData names = ReportData::object();
+  for (const Factor factor : factors) names[std::string(Describe(factor).id)] = Name(factor);
+  return names;
+}
+
 std::string ToScriptJson(const ReportData& data) {
   std::string json;
   for (const char c : data.dump(-1, ' ', false, Data::error_handler_t::replace)) {

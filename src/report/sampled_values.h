@@ -3,6 +3,7 @@
 #pragma once
 
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -72,6 +73,9 @@ struct ChartRow {
 };
 std::vector<ChartRow> RowsBehindChart(const PhaseProjection& projection,
                                       const std::vector<const FactorProjection*>& factors);
+
+// Names of factors by their ids, for the script.
+ReportData NamesById(const std::set<Factor>& factors);
 
 // JSON that may stand in a <script> element: nothing in it ends one.
 std::string ToScriptJson(const ReportData& data);

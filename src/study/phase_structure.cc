@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "base/format.h"
+#include "base/terminal.h"
 #include "base/text.h"
 #include "factors/anomalies.h"
 #include "factors/disturbance.h"
@@ -16,7 +17,6 @@
 #include "phases/loop_choice.h"
 #include "phases/rank_groups.h"
 #include "replay/matching.h"
-#include "pages/text_table.h"
 #include "stats/sample_quantiles.h"
 #include "trace/trace_reader.h"
 
@@ -42,7 +42,7 @@ std::string DisturbanceText(const IterationProfile& profile, double median, cons
   return "";
 }
 
-std::string Iterations(const std::vector<IterationProfile>& profiles, const CleanChoice& choice) {
+std::string Iterations(const std::vector<IterationProfile>& profiles, const CleanChoice& choice, std::size_t width) {
   std::vector<double> lengths;
   for (const IterationProfile& profile : profiles) lengths.push_back(profile.elapsed);
   const double by_profiles = SumOfProfiles(profiles);
@@ -65,7 +65,7 @@ std::string Iterations(const std::vector<IterationProfile>& profiles, const Clea
                      is_judged ? FormatPercent(choice.iterations[k].Total()) : "",
                      DisturbanceText(profile, median, choice.reasons[k])});
   }
-  return FormatTable(table);
+  return FormatTable(table, width);
 }
 
 // Serialization is the micro load balance of [Huck10]: from the profiles of the iterations alone, and as the replay has
@@ -98,13 +98,14 @@ std::string MicroLoadBalance(const PhaseFactors& factors) {
 }
 
 // Regions of the program that all ranks enter equally often, the loops that it marks itself.
-std::string MarkedLoops(const Trace& trace) {
+std::string MarkedLoops(const Trace& trace, std::size_t width) {
   std::vector<std::string> loops;
   for (const RegionSummary& region : SummarizeRegions(trace)) {
     if (!region.IsLoop(trace) || loops.size() == 5) continue;
     loops.push_back(fmt::format("{} ({} times, {} of the run)", region.name, region.most, FormatPercent(region.share)));
   }
-  return loops.empty() ? "" : fmt::format("Regions that repeat on every rank: {}\n", Join(loops, ", "));
+  if (loops.empty()) return "";
+  return Join(WrapText("Regions that repeat on every rank: " + Join(loops, ", "), width, "  "), "\n") + "\n";
 }
 
 double UsefulSeconds(const Trace& trace, const PhaseCut& cut, std::size_t rank) {
@@ -116,7 +117,7 @@ double UsefulSeconds(const Trace& trace, const PhaseCut& cut, std::size_t rank) 
 }
 
 // Ranks that do different work in the phase; nothing when all do the same.
-std::string Groups(const Trace& trace, const PhaseCut& cut, Diagnostics& diagnostics) {
+std::string Groups(const Trace& trace, const PhaseCut& cut, Diagnostics& diagnostics, std::size_t width) {
   const RankGroups found = FindGroups(trace, cut);
   diagnostics.Merge(found.diagnostics);
   if (found.groups.empty()) return "";
@@ -135,11 +136,11 @@ std::string Groups(const Trace& trace, const PhaseCut& cut, Diagnostics& diagnos
                      largest > 0 ? FormatFactor(LoadBalance(average, largest)) : "-",
                      "ranks " + FormatRanks(group.ranks)});
   }
-  return "\nRanks do different work\n" + FormatTable(table);
+  return "\nRanks do different work\n" + FormatTable(table, width);
 }
 
 // What keeping the longest clean run would change.
-std::string CleanRun(const PhaseFactors& all, const PhaseFactors& kept, const CleanChoice& choice) {
+std::string CleanRun(const PhaseFactors& all, const PhaseFactors& kept, const CleanChoice& choice, std::size_t width) {
   const auto first = std::find(choice.kept.begin(), choice.kept.end(), true) - choice.kept.begin();
   const std::size_t count = choice.Kept();
   const std::string which = count == 1
@@ -154,7 +155,7 @@ std::string CleanRun(const PhaseFactors& all, const PhaseFactors& kept, const Cl
     };
     table.push_back({NameInSentence(factor), text(all), text(kept)});
   }
-  return "\n" + FormatTable(table);
+  return "\n" + FormatTable(table, width);
 }
 
 double Share(Tick part, Tick all) { return all > 0 ? static_cast<double>(part) / static_cast<double>(all) : 0; }
@@ -177,7 +178,7 @@ Cleaning CleaningBy(const CleanChoice& choice) {
 
 // The parts of an iteration, by the names that hold in every run of its shape.
 std::string Parts(const Trace& trace, const Matching& matching, const PhaseSpec& spec, const PhaseCut& loop,
-                  PhaseStructure& structure) {
+                  PhaseStructure& structure, std::size_t width) {
   const IterationShape& shape = *structure.shape;
   if (shape.parts.empty()) return "";
   Tick all = 0;
@@ -218,7 +219,7 @@ std::string Parts(const Trace& trace, const Matching& matching, const PhaseSpec&
   // What lies before the first part of the first iteration, the last occurrence of a part that would end behind the
   // loop, and parts that the run does not have.
   table.push_back({"rest", FormatPercent(std::max(0.0, 1 - covered)), "", "", ""});
-  return "Parts of an iteration\n" + FormatTable(table) + "\n";
+  return "Parts of an iteration\n" + FormatTable(table, width) + "\n";
 }
 
 std::string Loop(const Trace& trace, const PhaseSpec& spec) {
@@ -229,7 +230,7 @@ std::string Loop(const Trace& trace, const PhaseSpec& spec) {
                      FormatPercent(loop->similarity), FormatPercent(loop->coverage));
 }
 
-void Describe(const Trace& trace, const PhaseSpec& spec, PhaseStructure& structure) {
+void Describe(const Trace& trace, const PhaseSpec& spec, PhaseStructure& structure, std::size_t width) {
   const PhaseCut cut = CutPhase(trace, spec);
   structure.is_found = cut.diagnostics.count(anomaly::kNoLoopFound) == 0;
   if (!structure.is_found) {
@@ -240,7 +241,7 @@ void Describe(const Trace& trace, const PhaseSpec& spec, PhaseStructure& structu
   structure.shape = spec.shape;
   if (!structure.shape) structure.shape = std::make_shared<const IterationShape>(*ShapeOfPhase(trace, spec));
   const Matching matching = MatchTrace(trace);
-  structure.text += Parts(trace, matching, spec, cut, structure);
+  structure.text += Parts(trace, matching, spec, cut, structure, width);
   const PhaseFactors factors = MeasurePhase(trace, matching, cut, {});
   structure.diagnostics.Merge(matching.diagnostics);
   structure.diagnostics.Merge(factors.diagnostics);
@@ -248,15 +249,15 @@ void Describe(const Trace& trace, const PhaseSpec& spec, PhaseStructure& structu
   structure.iterations = choice.reasons.size();
   structure.useful = factors.totals.total_useful;
   structure.cleaning[""] = CleaningBy(choice);
-  structure.text += Iterations(factors.profiles, choice) + MicroLoadBalance(factors);
+  structure.text += Iterations(factors.profiles, choice, width) + MicroLoadBalance(factors);
   if (!choice.KeepsAll()) {
     const PhaseFactors kept = MeasurePhase(trace, matching, KeepIterations(trace, cut, choice.kept), {});
-    structure.text += CleanRun(factors, kept, choice);
+    structure.text += CleanRun(factors, kept, choice, width);
   }
   if (choice.too_many_differ) {
-    structure.text += "More than a third of the iterations differ from the others: that is how the program is.\n";
+    structure.text += "More than a third of the iterations differ from the others: this is how the program behaves.\n";
   }
-  structure.text += Groups(trace, cut, structure.diagnostics);
+  structure.text += Groups(trace, cut, structure.diagnostics, width);
 }
 
 // Why others cannot be read is said where they are measured.
@@ -289,14 +290,14 @@ std::vector<PhaseSpec> PhasesNamed(const std::vector<std::string>& texts, const 
   return phases;
 }
 
-PhaseStructure DescribePhase(const Trace& trace, const PhaseSpec& spec) {
+PhaseStructure DescribePhase(const Trace& trace, const PhaseSpec& spec, std::size_t width) {
   PhaseStructure structure;
   structure.ranks = trace.size();
   structure.text = fmt::format("{}: {} ranks, {}\n", trace.path, FormatCount(trace.size()),
                                FormatSeconds(trace.Seconds(trace.end() - trace.begin())));
-  structure.text += MarkedLoops(trace);
+  structure.text += MarkedLoops(trace, width);
   try {
-    Describe(trace, spec, structure);
+    Describe(trace, spec, structure, width);
   } catch (const PhaseNotFound& error) {
     if (!spec.shape) throw;
     structure.text += fmt::format("{}\n", error.what());  // other runs have it

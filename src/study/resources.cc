@@ -192,14 +192,11 @@ ReportTemplates LoadTemplates(const std::string& folder) {
 
 ReportTemplates LoadFormTemplates(const std::string& form, const std::string& folder) {
   RequireFolder(folder);
-  const std::string style = form == "history"                          ? "history.css"
-                            : form == "imbalance" || form == "balance" ? "style.css"
-                                                                       : "handout.css";
-  return {LoadTemplate(folder, form + ".html.mustache"),
-          LoadTemplate(folder, form + ".md.mustache"),
-          LoadTemplate(folder, style),
-          {},
-          LoadPartials(folder)};
+  const bool is_report = form == "imbalance" || form == "balance" || form == "studies";
+  const std::string style = form == "history" ? "history.css" : is_report ? "style.css" : "handout.css";
+  const Template script = form == "studies" ? LoadTemplate(folder, "report.js") : Template();
+  return {LoadTemplate(folder, form + ".html.mustache"), LoadTemplate(folder, form + ".md.mustache"),
+          LoadTemplate(folder, style), script, LoadPartials(folder)};
 }
 
 }  // namespace farscale

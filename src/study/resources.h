@@ -46,7 +46,7 @@ Network LoadNetwork(const std::string& name, const std::string& where = "");
 ReportTemplates LoadTemplates(const std::string& folder = "");
 
 // The same of a form with templates of its own: "allocation" and "compare", which share handout.css; "imbalance"
-// and "balance", which are styled as the report is; and "history".
+// and "balance", which are styled as the report is; "studies", which also has the report's script; and "history".
 ReportTemplates LoadFormTemplates(const std::string& form, const std::string& folder = "");
 
 }  // namespace farscale

@@ -6,7 +6,7 @@
 namespace farscale {
 
 RunStructures ReadStructures(const std::vector<std::string>& traces, const PhaseSpec& spec, bool is_automatic,
-                             const ReadOptions& options, const ProgressSink& progress) {
+                             const ReadOptions& options, const ProgressSink& progress, std::size_t width) {
   RunStructures runs{spec, std::vector<PhaseStructure>(traces.size()),
                      std::vector<std::optional<Error>>(traces.size())};
   std::size_t done = 0;
@@ -17,7 +17,7 @@ RunStructures ReadStructures(const std::vector<std::string>& traces, const Phase
       if (!is_chosen) runs.spec = WithLoopOf(trace, runs.spec);
       is_chosen = true;
       PhaseStructure& structure = runs.structures[i];
-      structure = DescribePhase(trace, runs.spec);
+      structure = DescribePhase(trace, runs.spec, width);
       structure.diagnostics.Merge(trace.diagnostics);
       structure.diagnostics.Merge(CheckProcessorTime(trace, {}));
       if (!runs.spec.shape) runs.spec.shape = structure.shape;

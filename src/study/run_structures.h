@@ -20,8 +20,8 @@ struct RunStructures {
 };
 
 // Reads the largest trace first. `is_automatic`: looks for the first loop that it shows, else for `spec`. A trace that
-// cannot be read does not lose the others.
+// cannot be read does not lose the others. Tables are no wider than `width`.
 RunStructures ReadStructures(const std::vector<std::string>& traces, const PhaseSpec& spec, bool is_automatic,
-                             const ReadOptions& options, const ProgressSink& progress);
+                             const ReadOptions& options, const ProgressSink& progress, std::size_t width = kAnyWidth);
 
 }  // namespace farscale

@@ -440,7 +440,7 @@ TEST(Allocation, FactorsWithoutTimes) {
   EXPECT_DOUBLE_EQ(*pack.rows[1].efficiency.value, 0.75);
   EXPECT_DOUBLE_EQ(*pack.rows[1].speedup.value, 1.5);
   EXPECT_FALSE(pack.rows[1].iteration.value);
-  EXPECT_THAT(Described(pack).missing, Contains(HasSubstr("neither wall times nor core hours")));
+  EXPECT_THAT(Described(pack).missing, Contains(HasSubstr("no wall times and no core hours")));
   EXPECT_THAT(Described(pack).missing, Contains(HasSubstr("parallel efficiency alone")));
 }
 

@@ -315,8 +315,8 @@ ReportModel BuildBalanceModel(const WhatIf& what_if, const Partials& templates,
   return model;
 }
 
-std::string WriteBalanceText(const ReportModel& model, const Partials& templates) {
-  return RenderText(templates, "balance.txt", model.data);
+std::string WriteBalanceText(const ReportModel& model, const Partials& templates, std::size_t width) {
+  return RenderText(templates, "balance.txt", model.data, width);
 }
 
 }  // namespace farscale

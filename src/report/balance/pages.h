@@ -17,6 +17,6 @@ namespace farscale {
 ReportModel BuildBalanceModel(const WhatIf& what_if, const Partials& templates,
                               const std::vector<BalancedProjection>& projections = {}, std::size_t top = 10);
 
-std::string WriteBalanceText(const ReportModel& model, const Partials& templates);
+std::string WriteBalanceText(const ReportModel& model, const Partials& templates, std::size_t width = kAnyWidth);
 
 }  // namespace farscale

@@ -353,10 +353,10 @@ ReportModel BuildCompareModel(const std::vector<ComparedResults>& comparisons, c
   return model;
 }
 
-std::vector<std::string> WriteCompareTexts(const ReportModel& model, const Partials& templates) {
+std::vector<std::string> WriteCompareTexts(const ReportModel& model, const Partials& templates, std::size_t width) {
   std::vector<std::string> texts;
   for (const Data& comparison : model.data["comparisons"]) {
-    texts.push_back(RenderText(templates, "compare.txt", comparison));
+    texts.push_back(RenderText(templates, "compare.txt", comparison, width));
   }
   return texts;
 }

@@ -14,7 +14,8 @@ namespace farscale {
 ReportModel BuildCompareModel(const std::vector<ComparedResults>& comparisons, const Partials& templates);
 
 // For the terminal, one a comparison.
-std::vector<std::string> WriteCompareTexts(const ReportModel& model, const Partials& templates);
+std::vector<std::string> WriteCompareTexts(const ReportModel& model, const Partials& templates,
+                                           std::size_t width = kAnyWidth);
 
 // Writes all or nothing of each file; everything is rendered before the first is written. Returns the paths.
 std::vector<std::filesystem::path> WriteCompared(const std::vector<ComparedResults>& comparisons,

@@ -1,0 +1,45 @@
+// Machines beside each other: how long an iteration of every code takes on each, where codes were replayed on several.
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "factors/factor_table.h"
+#include "projection/key_results.h"
+#include "results/results.h"
+
+namespace farscale {
+
+struct MachineTime {
+  double seconds = 0;                    // an iteration
+  std::optional<OpenBounds> interval80;  // of predictions; nothing for a replayed run
+  double speed = 1;                      // times as fast as on the machine of the runs
+};
+
+// The longest phase of a code, on as many cores for every machine.
+struct ShortlistColumn {
+  std::size_t study = 0;  // index in the list
+  PhaseKey phase;
+  double cores = 0;
+  bool is_predicted = false;  // else it is the largest run, replayed
+};
+
+struct ShortlistRow {
+  std::string machine;                            // empty: that of the runs
+  std::vector<std::optional<MachineTime>> times;  // in the order of the columns
+  std::optional<double> speed;                    // geometric mean; nothing where a time is missing
+};
+
+struct Shortlist {
+  std::vector<ShortlistColumn> columns;
+  std::vector<ShortlistRow> rows;  // the fastest first, those without a speed last
+};
+
+// Of the studies with variants that are no removal of noise; machines of several studies are the same when their names
+// are. Counts of cores are the target nearest to eight times the largest run that is reliable on every machine, else
+// that of the largest run. Empty without such a study.
+Shortlist ShortlistOf(const std::vector<const Results*>& studies);
+
+}  // namespace farscale

@@ -1,0 +1,237 @@
+#include "report/studies/pages.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <optional>
+
+#include "base/files.h"
+#include "base/format.h"
+#include "base/version.h"
+#include "planning/shortlist.h"
+#include "report/factor_text.h"
+#include "report/overview.h"
+#include "report/sampled_values.h"
+#include "report/shown_results.h"
+
+namespace farscale {
+namespace {
+
+constexpr const char* kUnknownCell = "–";
+
+// A phase of a study. The numbers of the overview again, for a table; a dash where there is none.
+struct PhaseOfStudy {
+  std::string study, link, phase, heading, anchor, description;
+  std::string obstacle;  // why there is no prediction
+  std::string limit, lost, reach, efficiency, fix;
+  std::optional<ReportData> figure;
+  Overview overview;
+  FARSCALE_TAGS(study, link, phase, heading, anchor, description, obstacle, limit, lost, reach, efficiency, fix, figure,
+                overview)
+};
+
+// Phases that the same factor limits; an empty name: none is known.
+struct LimitedPhases {
+  std::string limit, anchor;
+  std::vector<PhaseOfStudy> rows;
+  FARSCALE_TAGS(limit, anchor, rows)
+};
+
+struct ShortlistHead {
+  std::string study, phase, cores;
+  bool is_predicted = false;
+  FARSCALE_TAGS(study, phase, cores, is_predicted)
+};
+
+struct ShortlistCell {
+  FARSCALE_TEXTS(text, speed)
+};
+
+struct ShortlistLine {
+  std::string machine, speed;
+  bool is_own = false;
+  std::vector<ShortlistCell> cells;
+  FARSCALE_TAGS(machine, speed, is_own, cells)
+};
+
+struct ShortlistTable {
+  std::vector<ShortlistHead> columns;
+  std::vector<ShortlistLine> rows;
+  std::vector<std::string> sentences;
+  bool has_predictions = false;
+  FARSCALE_TAGS(columns, rows, sentences, has_predictions)
+};
+
+// The tags of shortlist.txt.mustache.
+struct ShortlistText {
+  std::string machine, speed, count;
+  bool is_own = false, is_one = false;
+  FARSCALE_TAGS(machine, speed, count, is_own, is_one)
+};
+
+struct StudiesText {
+  std::string generator, choices, count;
+  std::vector<std::string> failed;  // names of studies
+  std::optional<ShortlistTable> shortlist;
+  std::vector<LimitedPhases> groups;
+  FARSCALE_TAGS(generator, choices, count, failed, shortlist, groups)
+};
+
+// What the phases of all studies share.
+struct SharedParts {
+  const Partials& texts;
+  ReportModel& model;
+  std::set<std::string>& anchors;
+  ReportData& choices;
+  std::set<Factor>& named;
+};
+
+std::string LinkTo(const std::string& report, const std::string& folder) {
+  if (report.empty()) return "";
+  return std::filesystem::path(report).lexically_proximate(folder.empty() ? "." : folder).generic_string();
+}
+
+std::string ValueOf(const Overview& overview, std::size_t i) {
+  if (i >= overview.numbers.size()) return kUnknownCell;
+  const OverviewNumber& number = overview.numbers[i];
+  return number.detail.empty() ? number.value : number.value + ", " + number.detail;
+}
+
+// `results` are as a report shows them.
+PhaseOfStudy PhaseOf(const ListedStudy& study, const Results& results, const PhaseKey& key, const std::string& folder,
+                     const SharedParts& parts) {
+  const std::vector<FactorRow> rows = results.table.Rows(key);
+  const PhaseProjection* projection = FindPhase(results.projections, key);
+  PhaseOfStudy phase{.study = study.name,
+                     .link = LinkTo(study.report, folder),
+                     .phase = NameOfPhase(key, results.table.Series().size() > 1)};
+  phase.heading = study.name + (phase.phase.empty() ? "" : ", " + phase.phase);
+  phase.anchor = UniqueSlug(phase.heading, parts.anchors);
+  phase.overview = OverviewWithoutFigures(results, rows, projection, {phase.heading, phase.anchor}, parts.texts);
+  phase.reach = ValueOf(phase.overview, 0);
+  phase.efficiency = ValueOf(phase.overview, 1);
+  phase.fix = ValueOf(phase.overview, 2);
+  phase.limit = phase.lost = kUnknownCell;
+  if (phase.overview.limit) {
+    phase.limit = NameInSentence(phase.overview.limit->factor);
+    phase.lost = FormatPercent(phase.overview.limit->share);
+  }
+  if (projection == nullptr || !projection->obstacle.empty()) {
+    phase.obstacle = projection == nullptr ? "no projection was made" : projection->obstacle;
+    return phase;
+  }
+  const std::string name = phase.anchor + "-efficiency.svg";
+  phase.figure = AddChart(SmallMultiple(*projection, phase.heading), name, parts.model);
+  phase.overview.small = (*phase.figure)["svg"].get<std::string>();
+  SampledValues sampled = SampleValues({{kProjected, projection}}, phase.anchor);
+  if (sampled.table) parts.choices.push_back(std::move(sampled.choices));
+  for (const FactorProjection& factor : projection->factors) parts.named.insert(factor.factor);
+  return phase;
+}
+
+double ShareOf(const PhaseOfStudy& phase) { return phase.overview.limit ? phase.overview.limit->share : 0; }
+
+// The factor that costs a phase most comes first, and so do the phases that it costs most.
+std::vector<LimitedPhases> GroupByLimit(std::vector<PhaseOfStudy> phases, std::set<std::string>& anchors) {
+  std::ranges::stable_sort(phases, std::ranges::greater(), ShareOf);
+  std::vector<LimitedPhases> groups;
+  for (PhaseOfStudy& phase : phases) {
+    const std::string limit = phase.overview.limit ? phase.limit : "";
+    auto group = std::ranges::find(groups, limit, &LimitedPhases::limit);
+    if (group == groups.end()) {
+      groups.push_back({limit, UniqueSlug(limit.empty() ? "no limit" : "limit " + limit, anchors), {}});
+      group = groups.end() - 1;
+    }
+    group->rows.push_back(std::move(phase));
+  }
+  return groups;
+}
+
+Shortlist ShortlistOfStudies(const std::vector<ListedStudy>& studies) {
+  static const Results kNone;
+  std::vector<const Results*> results;
+  for (const ListedStudy& study : studies) results.push_back(study.results ? &*study.results : &kNone);
+  return ShortlistOf(results);
+}
+
+std::string FormatTimes(double ratio) { return fmt::format("{:.2f}×", ratio); }
+
+ShortlistCell CellOfTime(const std::optional<MachineTime>& time, bool is_own) {
+  if (!time) return {kUnknownCell, ""};
+  return {FormatTime(time->seconds, time->interval80), is_own ? "" : FormatTimes(time->speed)};
+}
+
+std::vector<std::string> SentencesOf(const Shortlist& list, const Partials& texts) {
+  if (list.rows.empty() || !list.rows.front().speed) return {};
+  const ShortlistRow& best = list.rows.front();
+  return RenderSentences(
+      texts, "shortlist.txt",
+      ToData(ShortlistText{best.machine, FormatTimes(*best.speed), std::to_string(list.columns.size()),
+                           best.machine.empty(), list.columns.size() == 1}));
+}
+
+std::optional<ShortlistTable> TableOf(const Shortlist& list, const std::vector<ListedStudy>& studies,
+                                      const Partials& texts) {
+  if (list.columns.empty()) return std::nullopt;
+  ShortlistTable table;
+  table.sentences = SentencesOf(list, texts);
+  for (const ShortlistColumn& column : list.columns) {
+    table.columns.push_back(
+        {studies[column.study].name, NameOfPhase(column.phase, false), FormatCores(column.cores), column.is_predicted});
+    table.has_predictions |= column.is_predicted;
+  }
+  for (const ShortlistRow& row : list.rows) {
+    const bool is_own = row.machine.empty();
+    table.rows.push_back({row.machine, row.speed ? FormatTimes(*row.speed) : kUnknownCell, is_own, {}});
+    for (const std::optional<MachineTime>& time : row.times)
+      table.rows.back().cells.push_back(CellOfTime(time, is_own));
+  }
+  return table;
+}
+
+}  // namespace
+
+ReportModel BuildStudiesModel(const std::vector<ListedStudy>& studies, const std::string& folder,
+                              const Partials& texts) {
+  ReportModel model;
+  StudiesText text{.generator = Generator(), .count = std::to_string(studies.size())};
+  std::set<std::string> anchors = {"choices", "readout", "report", "shortlist", "theme"};
+  ReportData choices = ReportData::array();
+  std::set<Factor> named;
+  const SharedParts parts{texts, model, anchors, choices, named};
+  std::vector<PhaseOfStudy> phases;
+  for (const ListedStudy& study : studies) {
+    if (!study.results) {
+      text.failed.push_back(study.name);
+      continue;
+    }
+    const Results shown = ShownResults(*study.results);
+    for (const PhaseKey& key : shown.table.Keys()) phases.push_back(PhaseOf(study, shown, key, folder, parts));
+  }
+  text.groups = GroupByLimit(std::move(phases), anchors);
+  text.shortlist = TableOf(ShortlistOfStudies(studies), studies, texts);
+  text.choices = ToScriptJson({{"phases", choices}, {"names", NamesById(named)}});
+  model.data = ToData(text);
+  return model;
+}
+
+std::vector<std::string> SummarizeShortlist(const std::vector<ListedStudy>& studies, const Partials& texts) {
+  return SentencesOf(ShortlistOfStudies(studies), texts);
+}
+
+std::vector<std::filesystem::path> WriteStudies(const std::vector<ListedStudy>& studies,
+                                                const ReportTemplates& templates, const std::filesystem::path& folder,
+                                                const std::set<ReportFormat>& formats) {
+  const ReportModel model = BuildStudiesModel(studies, folder.string(), templates.partials);
+  NamedTexts files;
+  if (formats.contains(ReportFormat::kHtml)) files.emplace_back("index.html", RenderHtml(model, templates));
+  if (formats.contains(ReportFormat::kMarkdown)) {
+    files.emplace_back("index.md", RenderMarkdown(model, templates));
+    for (const auto& [name, svg] : model.figures)
+      files.emplace_back(std::filesystem::path("figures") / name, svg + "\n");
+  }
+  return WriteFiles(folder, files);
+}
+
+}  // namespace farscale

@@ -1,0 +1,58 @@
+#include "report/target_text.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "base/text.h"
+#include "support/own_templates.h"
+
+namespace farscale {
+namespace {
+
+using testing::ElementsAre;
+
+// Reliable up to 100 cores, of which the curve says nothing: at 128 it is uncertain, from 512 on unknown.
+PhaseProjection WithTargets() {
+  PhaseProjection phase;
+  phase.phase = "step";
+  phase.fitted_cores = {8, 16};
+  FactorProjection factor;
+  factor.factor = Factor::kParallelEfficiency;
+  for (const double cores : {8.0, 16.0, 64.0, 100.0, 128.0, 256.0, 512.0, 1024.0}) {
+    const double half = cores <= 100 ? 0.02 : cores <= 256 ? 0.15 : 0.45;
+    factor.curve.push_back({cores, cores / 16, 0.5, IntervalBounds{0.5 - half, 0.5 + half}, {}});
+    if (cores == 64 || cores == 128 || cores == 1024) factor.targets.push_back(factor.curve.back());
+  }
+  factor.measured = {{64, 0.51}};
+  phase.factors = {factor};
+  phase.reliable_range = ReliableRange{Factor::kParallelEfficiency, {}, 100, ReliableRange::Reach::kUpTo};
+  phase.key_results.emplace();
+  phase.key_results->time.emplace();
+  phase.key_results->time->targets = {{64, 4, 0.002, OpenBounds{0.0018, 0.0021}, {}}, {128, 8, 0.001, {}, {}}};
+  return phase;
+}
+
+std::vector<std::string> Lines(std::size_t columns) {
+  return Split(FormatTargets({WithTargets()}, test::OwnTexts(), {columns, false}), '\n');
+}
+
+TEST(Targets, StandSideBySideOrBelowEachOther) {
+  EXPECT_THAT(
+      Lines(100),
+      ElementsAre("cores                                                         64            128  1,024",
+                  "step   parallel efficiency   0.500 (0.480–0.520), measured 0.510  (0.350–0.650)      –",
+                  "       time of an iteration                  2.00 ms (1.80–2.10)              –      –", ""));
+  EXPECT_THAT(Lines(75), ElementsAre("step", "cores                  parallel efficiency  time of an iteration",
+                                     "64     0.500 (0.480–0.520), measured 0.510   2.00 ms (1.80–2.10)",
+                                     "128                          (0.350–0.650)                     –",
+                                     "1,024                                    –                     –", ""));
+  EXPECT_EQ(Lines(50)[1], "64 cores");
+  EXPECT_EQ(Lines(50)[2], "  parallel efficiency 0.500 (0.480–0.520), measured 0.510");
+}
+
+TEST(Targets, AreNotShownWithoutAProjection) {
+  EXPECT_EQ(FormatTargets({PhaseProjection()}, test::OwnTexts(), {}), "");
+}
+
+}  // namespace
+}  // namespace farscale
