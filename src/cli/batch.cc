@@ -29,7 +29,8 @@ constexpr const char* kStamp = "inputs.sha256";
 
 // Chosen: with its handful of runs a study keeps about so many threads busy.
 constexpr std::size_t kThreadsOfStudy = 4;
-// What a study takes beside its traces, and for each byte of them on disk [docs/performance.md].
+// What a study takes beside its traces, and for each byte of them on disk. Chosen with room to spare: studies with 2 to
+// 6 MB of traces take 40 MB together.
 constexpr std::uint64_t kMemoryOfStudy = 128 << 20, kMemoryPerByte = 4;
 
 void AddFile(const fs::path& path, Sha256& hash) { hash.Add(path.string() + "\n" + ReadFile(path)); }
