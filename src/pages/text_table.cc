@@ -70,9 +70,9 @@ void ShortenTexts(Rows& rows, std::vector<std::size_t>& widths, std::size_t widt
 
 std::string FormatTable(const Rows& rows, std::size_t width) {
   std::vector<std::size_t> widths = WidthsOf(rows);
-  if (widths.size() < 2 || EndOfBlock(widths, 1, width) == widths.size()) {
-    return FormatColumns(rows, widths, 1, widths.size());
-  }
+  std::size_t whole = 0;
+  for (const std::size_t column : widths) whole += (whole > 0 ? kGap : 0) + column;
+  if (widths.size() < 2 || whole <= width) return FormatColumns(rows, widths, 1, widths.size());
   Rows shortened = rows;
   ShortenTexts(shortened, widths, width);
   std::string text;
