@@ -667,6 +667,18 @@ class Run(CliTest):
         self.assertIn("iteration", said)
         self.assertLessEqual(max(map(len, said.splitlines())), 50, said)
 
+    def test_every_command_keeps_to_the_width_of_the_terminal(self):
+        self.run_ok("factors", LU / "study.toml", "-o", self.folder / "f.csv")
+        self.run_ok("predict", self.folder / "f.csv", "--report", self.folder / "r", "-q")
+        for command in (["inspect", LU_TRACES[2]], ["factors", LU / "study.toml"], ["phases", *LU_TRACES[:2]],
+                        ["imbalance", LU / "study.toml"], ["predict", self.folder / "f.csv", "-v"],
+                        ["predict", self.folder / "f.csv", "--targets", "64,256,1024"], ["backtest", self.folder / "f.csv"],
+                        ["calibrate", LU_TRACES[2]], ["whatif", *LU_TRACES[1:3], "--bandwidth", "1,2"],
+                        ["compare", self.folder / "f.csv", self.folder / "f.csv"], ["gate", self.folder / "r/results.json"]):
+            said = re.sub(r"[^\n]*\r\033\[K", "", on_terminal(*command, "--color", "never", columns=80))
+            words = [word for line in said.splitlines() if len(line) > 80 for word in line.split()]
+            self.assertLessEqual(len([word for word in words if "/" not in word]), 2, (command[0], said))
+
     def test_a_report_is_not_made_of_a_table(self):
         table = self.folder / "t.csv"
         table.write_text("# measured\nphase,cores,loadBalance\nall,2,0.9\nall,4,0.8\nall,8,0.7\n")

@@ -20,7 +20,12 @@
 namespace farscale {
 namespace {
 
-void PrintLine(std::FILE* stream, const std::string& line) { fmt::print(stream, "{}\n", line); }
+// Broken at the width of the terminal that the stream is; whole in files.
+void PrintLine(std::FILE* stream, const std::string& line) {
+  const int file = fileno(stream);
+  const std::size_t width = isatty(file) != 0 ? TerminalColumns(file) : kAnyWidth;
+  fmt::print(stream, "{}\n", Join(WrapText(line, width, "  "), "\n"));
+}
 
 bool IsStudy(const std::string& path) { return std::filesystem::path(path).extension() == ".toml"; }
 
