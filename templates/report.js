@@ -445,7 +445,7 @@
     }
   };
 
-  // ---- links: #SECTION&cores=216&perfect=PHASE:FACTOR ----
+  // ---- links: #SECTION&cores=216&perfect=PHASE:FACTOR&without=PHASE,FACTOR ----
 
   const stateOf = () => {
     const [id, ...parts] = window.location.hash.slice(1).split("&").map(decodeURIComponent);
@@ -472,6 +472,10 @@
     if (body) body.open = true;
     if (section) section.scrollIntoView();
     if (parts.has("cores")) choose(Number(parts.get("cores")));
+    for (const one of parts.get("without")?.split(",") ?? []) {
+      const box = chooseBoxes().find((other) => other.value === one);
+      if (box?.checked) box.click();
+    }
     for (const one of parts.get("perfect")?.split(",") ?? []) {
       const [anchor, factor] = one.split(":");
       const box = all("input.perfect").find((other) => other.dataset.phase === anchor && other.value === factor);
@@ -592,6 +596,7 @@
       box.addEventListener("change", () => {
         const parts = `[data-phase-link="${box.value}"], [data-row="${box.value}"]`;
         for (const part of [document.getElementById(box.value), ...all(parts)]) part.hidden = !box.checked;
+        keepChoices();
       });
     }
     for (const box of all(".choose-factor")) {
@@ -599,9 +604,14 @@
         for (const part of all(`[data-factor="${box.value}"]`).flatMap(withColumn)) {
           part.classList.toggle("off", !box.checked);
         }
+        keepChoices();
       });
     }
   };
+
+  const chooseBoxes = () => all(".choose-phase, .choose-factor");
+  const keepChoices = () =>
+    keepState({ without: chooseBoxes().filter((box) => !box.checked).map((box) => box.value).join(",") });
 
   // A factor that is the heading of a column takes the column with it.
   const withColumn = (part) => {

@@ -370,6 +370,14 @@ class ReportBrowserTest(unittest.TestCase):
         self.run_js(click.format(anchor))
         self.assertEqual(self.visible(f"#{anchor}"), 0)
         self.assertEqual(self.visible("main > section.phase"), 1)
+        self.run_js(click.format("transferEfficiency"))
+        link = self.run_js("location.hash")
+        self.browser.open(self.report)
+        self.assertEqual(self.visible("main > section.phase"), 2)
+        self.run_js(f"location.hash = {link!r}")
+        self.run_js("return new Promise((done) => setTimeout(done, 50))")
+        self.assertEqual(self.visible("main > section.phase"), 1)
+        self.assertEqual(self.visible('[data-factor="transferEfficiency"]'), 0)
 
     def test_measured_beside_noise_free(self):
         self.open_all()
