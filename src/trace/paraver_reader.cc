@@ -459,6 +459,7 @@ Trace ReadParaver(const std::string& path, const CounterSelection& counters, std
   if (!counters.all) {
     scope.keeps_counter = [&](std::uint32_t type) { return counters.Keeps(ParaverCounter(names, type).name); };
   }
+  text.MakeBlocksFor(header.applications[scope.application].tasks.size());
   Records records = ReadRecords(text, scope);
   RefuseDamage(path, header, records, accept_truncated);
 

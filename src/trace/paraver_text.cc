@@ -62,15 +62,21 @@ bool ParaverText::NextLine(std::string& line) {
   return true;
 }
 
+void ParaverText::MakeBlocksFor(std::size_t tasks) {
+  constexpr std::size_t kBytesOfTask = 512,
+                        kMost = 4 * kBlockBytes;  // chosen: ten records, and what eight threads hold
+  block_bytes_ = std::clamp(kBytesOfTask * tasks, kBlockBytes, kMost);
+}
+
 bool ParaverText::NextBlock(TextBlock& block) {
   block.text.assign(rest_);
   rest_.clear();
   block.is_cut = false;
   block.first_line = lines_ + 1;
-  block.text.reserve(kBlockBytes + 1);
+  block.text.reserve(block_bytes_ + 1);
   std::size_t last = std::string::npos;
   do {
-    if (!at_end_ && block.text.size() < kBlockBytes) Read(block.text, kBlockBytes - block.text.size());
+    if (!at_end_ && block.text.size() < block_bytes_) Read(block.text, block_bytes_ - block.text.size());
     last = block.text.rfind('\n');
     if (last == std::string::npos && !at_end_) {
       if (block.text.size() > kLongestRecord) {
@@ -79,7 +85,7 @@ bool ParaverText::NextBlock(TextBlock& block) {
             fmt::format("has a line of more than {} bytes behind line {}, which no record is", kLongestRecord, lines_),
             "the trace is damaged");
       }
-      Read(block.text, kBlockBytes);
+      Read(block.text, block_bytes_);
     }
   } while (last == std::string::npos && !at_end_);
   if (block.text.empty()) return false;

@@ -27,7 +27,10 @@ class ParaverText {
   // before any block is read. Throws an input error when the line is longer than any header is.
   bool NextLine(std::string& line);
 
-  // Some whole lines, about kBlockBytes of them. A text that ends without newline gives its last line as a block of its
+  // How large blocks are for so many tasks: each has some records of every task.
+  void MakeBlocksFor(std::size_t tasks);
+
+  // Some whole lines, about a block of bytes. A text that ends without newline gives its last line as a block of its
   // own. False at the end. Throws an input error when the file cannot be read on, the compressed data is damaged or
   // ends early, or a line is longer than any record is. Uses the memory of the block that is there.
   bool NextBlock(TextBlock& block);
@@ -39,6 +42,7 @@ class ParaverText {
   void Read(std::string& text, std::size_t count);
 
   std::string path_;
+  std::size_t block_bytes_ = kBlockBytes;
   PackedText file_;
   std::string rest_;         // read, but not handed out
   std::uint64_t lines_ = 0;  // handed out
