@@ -8,10 +8,14 @@
 #include <cstdlib>
 
 #include "base/random.h"
-#include "gate/verdicts.h"
+#include "support/gate_judging.h"
 
 namespace farscale {
 namespace {
+
+using test::AddCommit;
+using test::FailsBecauseOf;
+using test::JudgeCommit;
 
 constexpr std::int64_t kCores[] = {16, 32, 64, 128};
 constexpr double kNoise = 0.01;
@@ -24,15 +28,6 @@ struct Simulation {
   double bad_runs = 0;           // share of runs that something disturbs by a fifth
   double noise = kNoise;
 };
-
-// The default rules [configs/gate/default.toml].
-GateRules DefaultRules() {
-  return ParseRules(ConfigTable::Parse("[[rule]]\nfactor = \"parallelEfficiency\"\nmax_drop = 0.03\n"
-                                       "[[rule]]\nfactor = \"globalEfficiency\"\nmax_drop = 0.03\nif_known = true\n"
-                                       "[[rule]]\nfactor = \"timePerIteration\"\nmax_rise = 0.03\nif_known = true\n",
-                                       "default.toml"),
-                    "default.toml");
-}
 
 FactorRow RowOf(const std::string& phase, double share, std::int64_t cores, int repeat, const Simulation& simulation,
                 double drop, Random& random) {
@@ -68,15 +63,8 @@ FactorTable CommitOf(const Simulation& simulation, double drop, Random& random) 
   return table;
 }
 
-GateReport JudgeCommit(const FactorTable& table, const History& history) {
-  GateInput input;
-  input.results.table = table;
-  input.baseline = history;
-  return Judge(DefaultRules(), input);
-}
-
 void Append(History& history, FactorTable table) {
-  history.push_back({"", std::to_string(history.size()), "", "", std::move(table)});
+  AddCommit(history, std::move(table));
   if (history.size() > kHistory) history.erase(history.begin());
 }
 
@@ -112,12 +100,7 @@ int Caught(const Simulation& simulation, int commits, std::uint64_t seed) {
   for (int i = 0; i < commits; ++i) {
     const History history = HistoryOf(simulation, random);
     const GateReport report = JudgeCommit(CommitOf(simulation, simulation.drop, random), history);
-    bool named = false;
-    for (const Judgement& judgement : report.judgements) {
-      named = named || (judgement.verdict == Verdict::kFail && judgement.phase == "solve" && judgement.blame &&
-                        judgement.blame->factor == Factor::kTransfer);
-    }
-    caught += named ? 1 : 0;
+    caught += FailsBecauseOf(report, "solve", Factor::kTransfer) ? 1 : 0;
   }
   return caught;
 }

@@ -11,10 +11,14 @@
 #include <vector>
 
 #include "base/random.h"
-#include "gate/verdicts.h"
+#include "support/gate_judging.h"
 
 namespace farscale {
 namespace {
+
+using test::AddCommit;
+using test::FailsBecauseOf;
+using test::JudgeCommit;
 
 constexpr std::int64_t kMachineCores[] = {16, 32, 64, 128};
 
@@ -77,32 +81,6 @@ class Machine {
   double common_efficiency_ = 0, common_time_ = 0;
 };
 
-// The default rules [configs/gate/default.toml].
-const GateRules& UsualRules() {
-  static const GateRules kRules = [] {
-    std::string text;
-    for (const char* bound : {"0.03\n", "0.02\nsince = \"accepted\"\n"}) {
-      text += std::string(
-                  "[[rule]]\nfactor = [\"parallelEfficiency\", \"globalEfficiency\"]\nif_known = true\nmax_drop = ") +
-              bound;
-      text += std::string("[[rule]]\nfactor = \"timePerIteration\"\nif_known = true\nmax_rise = ") + bound;
-    }
-    return ParseRules(ConfigTable::Parse(text, "default.toml"), "default.toml");
-  }();
-  return kRules;
-}
-
-GateReport JudgeNext(const FactorTable& table, const History& history) {
-  GateInput input;
-  input.results.table = table;
-  input.baseline = history;
-  return Judge(UsualRules(), input);
-}
-
-void AddCommit(History& history, FactorTable table, const std::string& accepted = "") {
-  history.push_back({"", std::to_string(history.size()), "", accepted, std::move(table)});
-}
-
 History HistoryOf(Machine& machine, std::size_t commits) {
   History history;
   for (std::size_t i = 0; i < commits; ++i) AddCommit(history, machine.Measure(0));
@@ -121,7 +99,7 @@ Alarms AlarmsOf(const World& world, int histories, int commits, std::uint64_t se
     History history = HistoryOf(machine, world.before);
     for (int commit = 0; commit < commits; ++commit) {
       FactorTable table = machine.Measure(0);
-      const GateReport report = JudgeNext(table, history);
+      const GateReport report = JudgeCommit(table, history);
       const Verdict verdict = report.Overall();
       const bool is_at_once = std::ranges::any_of(report.judgements, [](const Judgement& judgement) {
         return judgement.verdict == Verdict::kFail && judgement.commits == 1;
@@ -136,13 +114,7 @@ Alarms AlarmsOf(const World& world, int histories, int commits, std::uint64_t se
   return alarms;
 }
 
-bool NamesSerialization(const GateReport& report) {
-  for (const Judgement& judgement : report.judgements) {
-    const bool is_it = judgement.verdict == Verdict::kFail && judgement.phase.name == "p0" && judgement.blame;
-    if (is_it && judgement.blame->factor == Factor::kSerialization) return true;
-  }
-  return false;
-}
+bool BlamesSerialization(const GateReport& report) { return FailsBecauseOf(report, "p0", Factor::kSerialization); }
 
 // How many commits after the change the gate fails for it: 1 is the first; nothing: not within `commits`.
 std::optional<int> FoundAfter(const World& world, int commits, std::uint64_t seed) {
@@ -150,7 +122,7 @@ std::optional<int> FoundAfter(const World& world, int commits, std::uint64_t see
   History history = HistoryOf(machine, world.before);
   for (int commit = 1; commit <= commits; ++commit) {
     FactorTable table = machine.Measure(world.step + world.drift * commit);
-    if (NamesSerialization(JudgeNext(table, history))) return commit;
+    if (BlamesSerialization(JudgeCommit(table, history))) return commit;
     AddCommit(history, std::move(table));
   }
   return std::nullopt;
@@ -257,12 +229,12 @@ TEST(HistorySimulation, ImprovementsAreKeptAndAcceptedLevelsPass) {
   History history;
   for (int i = 0; i < 12; ++i) AddCommit(history, machine.Measure(0.05));
   for (int i = 0; i < 12; ++i) AddCommit(history, machine.Measure(0));
-  EXPECT_NE(JudgeNext(machine.Measure(0), history).Overall(), Verdict::kFail);
+  EXPECT_NE(JudgeCommit(machine.Measure(0), history).Overall(), Verdict::kFail);
   for (int i = 0; i < 4; ++i) AddCommit(history, machine.Measure(0.05));
-  EXPECT_TRUE(NamesSerialization(JudgeNext(machine.Measure(0.05), history)));
+  EXPECT_TRUE(BlamesSerialization(JudgeCommit(machine.Measure(0.05), history)));
   AddCommit(history, machine.Measure(0.05), "twice the physics");
   for (int i = 0; i < 6; ++i) AddCommit(history, machine.Measure(0.05));
-  EXPECT_NE(JudgeNext(machine.Measure(0.05), history).Overall(), Verdict::kFail);
+  EXPECT_NE(JudgeCommit(machine.Measure(0.05), history).Overall(), Verdict::kFail);
 }
 
 }  // namespace
