@@ -14,7 +14,7 @@
 #include "collect/measured_run.h"
 #include "collect/measured_run_output.h"
 #include "collect/page_file.h"
-#include "pages/fitted_table.h"
+#include "pages/text_table.h"
 
 namespace farscale {
 namespace {

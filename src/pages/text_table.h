@@ -16,4 +16,9 @@ inline constexpr std::size_t kAnyWidth = SIZE_MAX;
 // Columns that do not fit the width follow below, beside the first column again.
 std::string FormatTable(const std::vector<std::vector<std::string>>& rows, std::size_t width = kAnyWidth);
 
+// The same for a terminal that may be narrow. Where lines would be wider than so many columns, long names of the first
+// column are shortened; where that is not enough, the last columns are left out, which should say least, down to the
+// `fewest`. A table of these and names of eight columns may still be wider.
+std::string FormatTableWithin(std::vector<std::vector<std::string>> cells, std::size_t columns, std::size_t fewest);
+
 }  // namespace farscale

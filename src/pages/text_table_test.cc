@@ -1,4 +1,4 @@
-#include "pages/fitted_table.h"
+#include "pages/text_table.h"
 
 #include <gtest/gtest.h>
 
@@ -8,7 +8,7 @@ namespace farscale {
 namespace {
 
 // The name takes 11 + 4 columns, and two blanks stand between columns: 15 + 2 + 5 + 2 + 3 = 27. Names keep 8.
-TEST(FittedTable, GivesUpNamesThenColumns) {
+TEST(TextTable, GivesUpNamesThenColumns) {
   const std::vector<std::vector<std::string>> cells = {{"program", "ranks", "eff"}, {"lulesh-2.0-計算", "8", "0.9"}};
   EXPECT_EQ(FormatTableWithin(cells, 27, 2), "program          ranks  eff\nlulesh-2.0-計算      8  0.9\n");
   EXPECT_EQ(FormatTableWithin(cells, 22, 2), "program     ranks  eff\nlulesh-2.…      8  0.9\n");
