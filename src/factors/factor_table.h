@@ -107,19 +107,6 @@ void ChangeTerms(FactorTable& table, std::optional<Scaling> scaling, std::option
 // Removes the factors that compare with the reference: computation scalability, its parts, speedup, global efficiency.
 void ForgetComparison(FactorRow& row);
 
-// The mean of the known values above 0 at a core count; nothing without any.
-template <typename Value>
-std::optional<double> MeanAt(const std::vector<FactorRow>& rows, std::int64_t cores, Value value) {
-  double sum = 0, known = 0;
-  for (const FactorRow& row : rows) {
-    const std::optional<double> one = row.cores == cores ? value(row) : std::nullopt;
-    if (!one || !(*one > 0)) continue;
-    sum += *one;
-    ++known;
-  }
-  return known > 0 ? std::optional(sum / known) : std::nullopt;
-}
-
 // A run whose speedup is known.
 struct SpeedupAnchor {
   double cores = 0;
