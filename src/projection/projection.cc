@@ -76,9 +76,9 @@ class PhaseProjector {
       std::vector<double>& values = values_[factor];
       drawn.resize(grid_.size());
       values.resize(grid_.size());
-      ParallelFor(grid_.size(), [&](std::size_t place) {
-        drawn[place] = predictor.DrawsAt(grid_[place]);
-        values[place] = predictor.ValueAt(grid_[place]);
+      ParallelFor(grid_.size(), [&, &of = predictor](std::size_t place) {  // clang 14 captures no structured bindings
+        drawn[place] = of.DrawsAt(grid_[place]);
+        values[place] = of.ValueAt(grid_[place]);
       });
     }
   }
@@ -154,8 +154,9 @@ class PhaseProjector {
   // The same at all places of the grid. Several factors may have the same parts.
   const std::vector<ProjectedValue>& ProductOf(const std::vector<Factor>& parts) {
     const auto [found, is_new] = products_.try_emplace(parts, grid_.size());
-    if (is_new) ParallelFor(grid_.size(), [&](std::size_t place) { found->second[place] = ProductAt(parts, place); });
-    return found->second;
+    std::vector<ProjectedValue>& products = found->second;  // for clang 14, as above
+    if (is_new) ParallelFor(grid_.size(), [&](std::size_t place) { products[place] = ProductAt(parts, place); });
+    return products;
   }
 
   // A product of fitted factors in the unit that `in_unit`(product, cores) makes of it, which must rise with the
