@@ -34,6 +34,13 @@ function(farscale_compile_together)
   endif()
 endfunction()
 
+# All tests of a program: without optimisation most of their time goes into what GoogleTest needs once a file.
+function(farscale_compile_tests_together)
+  if(FARSCALE_UNITY)
+    set_target_properties(${ARGN} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 0)
+  endif()
+endfunction()
+
 # What is checked is the rooms, so that tests are compiled as fast as can be: without optimisation, without checks of
 # every assertion, and with the large headers that all of them read compiled once. Under AddressSanitizer every room is
 # a shared library that calls its own copies of inline functions; with one library of all, the linker could take the
@@ -106,7 +113,7 @@ function(farscale_room name)
     add_executable(${name}_test ${ROOM_TESTS})
     target_link_libraries(${name}_test PRIVATE farscale_${name} ${ROOM_TEST_USES} farscale_test_support
                           GTest::gmock GTest::gtest_main)
-    farscale_compile_together(${name}_test)
+    farscale_compile_tests_together(${name}_test)
     farscale_test_program(${name} ${ROOM_TEST_PARTS})
   endif()
 endfunction()
