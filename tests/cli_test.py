@@ -638,7 +638,7 @@ class Batch(CliTest):
 class Run(CliTest):
     def test_report_with_every_form(self):
         result = self.run_ok("run", LU / "study.toml", "-o", self.folder / "out")
-        self.assertRegex(result.stdout, r"\niteration +0\.816 @ 32 +serialization +128: 1\.68 ms \(1\.55–2\.03\) ")
+        self.assertRegex(result.stdout, r"\niteration +0\.816 @ 32 +serialization +128: 1\.68 ms \(1\.55–2\.02\) ")
         self.assertLessEqual(max(map(len, result.stdout.splitlines())), 100 + len(str(self.folder)))
         self.assertEqual(result.stdout.count("Fitted to 5 core counts (2–32)."), 1)
         self.assertNotIn("\033", result.stdout)

@@ -140,7 +140,7 @@ class EndingTest:
                 run = self.check_report(result, expected, int(rank) if rank else None)
                 if how in ("segv", "abort", "usr2", "term"):
                     self.assertEqual(run["signal"], {"segv": 11, "abort": 6, "usr2": 12, "term": 15}[how])
-                    self.assertIn(f"signal {run['signal']} ended rank {rank}", result.err)
+                    self.assertIn(f"{signal.Signals(run['signal']).name} ended rank {rank}", result.err)
 
     def test_all_killed_at_once_are_reported(self):
         launcher = subprocess.Popen([f"mpirun.{self.name}", "-n", "3", PROGRAM, "measure", str(self.bin / "badends"),
