@@ -132,7 +132,8 @@ class MpiTest:
         regions = self.regions()
         self.assertEqual(regions["step"]["mostStarts"], 10)
         self.assertEqual(regions["on rank 0"]["onRanks"], [0])
-        self.assertAlmostEqual(regions["on rank 0"]["factors"]["parallelEfficiency"], 1, delta=0.01)
+        # Gaps below 2 % belong to it.
+        self.assertGreater(regions["on rank 0"]["factors"]["parallelEfficiency"], 1 / 1.02)
         self.validate()
         for finding in ("regionOnSomeRanks", "regionLeftOpen", "stopWithoutStart"):
             self.assertIn(finding, self.ids())
