@@ -199,7 +199,7 @@ def groups_of_applications(points):
 
 
 def worse_list(groups):
-    """Where another method is better than farscale, one line each kind of data and measure; then the applications."""
+    """Where another method is better than farscale, one line each kind of data and measure."""
     lines = []
     for measure, text in (("median", percent), ("percentile", percent), ("score80", number), ("score95", number)):
         found = {}
@@ -209,14 +209,6 @@ def worse_list(groups):
                 found.setdefault(name, []).append(
                     f"{ratio} {text(summaries[FARSCALE][measure])} ({METHODS[method]} {text(value)})")
         lines += [f"- {name}, {MEASURES[measure]}: {'; '.join(some)}" for name, some in found.items()]
-    for kind, points in groups:
-        found = {}
-        for name, ratio, _, summaries in summarised(groups_of_applications(points), with_applications=False):
-            if is_worse(summaries, "median"):
-                found.setdefault(name.removeprefix(f"{kind}: "), []).append(ratio)
-        if found:
-            lines.append(f"- applications of {kind}, median error: " +
-                         "; ".join(f"{name} {', '.join(ratios)}" for name, ratios in found.items()))
     return "\n".join(lines) if lines else "Nowhere in these tables."
 
 

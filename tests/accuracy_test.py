@@ -319,8 +319,6 @@ class TablesTest(unittest.TestCase):
         self.assertIn("| sorting | 2× | 1 | **20.0 %**, **20.0 %** | 10.0 %, 10.0 % |", table)
         self.assertIn("- sorting, median error: 2× 20.0 % (simple selection 10.0 %)",
                       accuracy_tables.worse_list([("sorting", points)]))
-        self.assertIn("- applications of sorting, median error: a 2×",
-                      accuracy_tables.worse_list([("sorting", points)]))
         # Its interval is narrower than plain Amdahl's and holds, too.
         self.assertNotIn("score", accuracy_tables.worse_list([("sorting", points)]))
         best = [made_point(0.5, {"farscale": (0.5, 0.4, 0.7)} | self.METHODS)]
