@@ -220,8 +220,8 @@ double SecondsToComplete(int rows, int attempts) {
   return best;
 }
 
-// Quadratic work takes 100 times as long for ten times the rows.
-TEST(FactorCsv, TimeGrowsWithTheRows) { EXPECT_LT(SecondsToComplete(100'000, 3), 15 * SecondsToComplete(10'000, 5)); }
+// For ten times the rows linear work takes 10 times as long, up to 20 where caches end, and quadratic work 100 times.
+TEST(FactorCsv, TimeGrowsWithTheRows) { EXPECT_LT(SecondsToComplete(100'000, 3), 45 * SecondsToComplete(10'000, 5)); }
 
 TEST(FactorCsv, RunTimesAreEnough) {
   for (const char* text : {"cores,runtime\n8,2.5\n16,1.5\n16,1.25\n", "8 2.5\n16\t1.5\n 16  1.25\n",
