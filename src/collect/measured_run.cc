@@ -71,8 +71,7 @@ void AddCpu(const std::vector<const RegionRecord*>& records, const std::vector<c
 }
 
 double WindowLengthOf(const std::vector<RankWindow>& windows) {
-  const auto [first, unused] = std::ranges::minmax(windows, {}, &RankWindow::begin);
-  return std::ranges::max(windows, {}, &RankWindow::end).end - first.begin;
+  return std::ranges::max(windows, {}, &RankWindow::end).end - std::ranges::min(windows, {}, &RankWindow::begin).begin;
 }
 
 // The whole run of one node goes from where its first rank began to where its last one ended, as in a trace

@@ -1,5 +1,6 @@
-// Programs that are started with an LD_PRELOAD of their own, as by `env LD_PRELOAD=tool ./program` in the place of the
-// program, would lose this library without a word. What a process that has it starts keeps it, before whatever else.
+// A program started with an LD_PRELOAD of its own, as by `env LD_PRELOAD=tool ./program`, would lose this library
+// without a word. The exec functions below put it back, in front of the others; posix_spawn and the execl family do
+// not.
 //
 // These functions may run between vfork and exec, where nothing may be allocated: the new environment is on the stack.
 #include <alloca.h>
@@ -46,10 +47,10 @@ std::size_t CountOf(char** environment) {
 
 void Say(const char* program, const char* variable) {
   char text[1024];
-  const int size = std::snprintf(text, sizeof text,
-                                 "farscale: %s is started with %s, which would leave farscale out: it is loaded before "
-                                 "these, and measures on\n",
-                                 program, variable);
+  const int size =
+      std::snprintf(text, sizeof text,
+                    "farscale: %s is started with %s, which would drop farscale: farscale is loaded in front of it\n",
+                    program, variable);
   if (size > 0) {
     [[maybe_unused]] const ssize_t written =
         write(STDERR_FILENO, text, std::min(static_cast<std::size_t>(size), sizeof text - 1));
