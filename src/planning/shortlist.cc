@@ -72,7 +72,7 @@ std::optional<MachineTime> MeasuredTime(const FactorTable& table, const PhaseKey
 
 ShortlistRow& RowOf(const std::string& machine, std::vector<ShortlistRow>& rows) {
   const auto known = std::ranges::find(rows, machine, &ShortlistRow::machine);
-  return known != rows.end() ? *known : rows.emplace_back(machine);
+  return known != rows.end() ? *known : rows.emplace_back(ShortlistRow{machine, {}, {}});
 }
 
 void AddStudy(const Results& results, std::size_t study, Shortlist& list) {
