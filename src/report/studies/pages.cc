@@ -38,6 +38,21 @@ struct LimitedPhases {
   FARSCALE_TAGS(limit, anchor, rows)
 };
 
+// The tags of studies_verdict.txt.mustache: how many phases each factor limits, and the one that loses most.
+struct VerdictLimit {
+  std::string limit, count;
+  bool is_one = false, is_first = false, is_last = false;
+  FARSCALE_TAGS(limit, count, is_one, is_first, is_last)
+};
+
+struct StudiesVerdict {
+  std::string count;  // of phases
+  bool is_one = false;
+  std::vector<VerdictLimit> limits;
+  std::string largest, lost;
+  FARSCALE_TAGS(count, is_one, limits, largest, lost)
+};
+
 struct ShortlistHead {
   std::string study, phase, cores;
   bool is_predicted = false;
@@ -73,9 +88,10 @@ struct ShortlistText {
 struct StudiesText {
   std::string generator, choices, count;
   std::vector<std::string> failed;  // names of studies
+  std::vector<std::string> verdict;
   std::optional<ShortlistTable> shortlist;
   std::vector<LimitedPhases> groups;
-  FARSCALE_TAGS(generator, choices, count, failed, shortlist, groups)
+  FARSCALE_TAGS(generator, choices, count, failed, verdict, shortlist, groups)
 };
 
 // What the phases of all studies share.
@@ -148,6 +164,31 @@ std::vector<LimitedPhases> GroupByLimit(std::vector<PhaseOfStudy> phases, std::s
   return groups;
 }
 
+// `groups` are in order of their largest loss; factors that limit most phases are named first. No sentence where
+// nothing is lost.
+std::vector<std::string> VerdictOn(const std::vector<LimitedPhases>& groups, const Partials& texts) {
+  StudiesVerdict verdict;
+  std::vector<const LimitedPhases*> limited;
+  std::size_t phases = 0;
+  for (const LimitedPhases& group : groups) {
+    phases += group.rows.size();
+    if (!group.limit.empty()) limited.push_back(&group);
+  }
+  if (limited.empty()) return {};
+  const PhaseOfStudy& worst = limited.front()->rows.front();
+  const auto count = [](const LimitedPhases* group) { return group->rows.size(); };
+  std::ranges::stable_sort(limited, std::ranges::greater(), count);
+  for (const LimitedPhases* group : limited) {
+    verdict.limits.push_back({group->limit, std::to_string(count(group)), count(group) == 1, false, false});
+  }
+  verdict.limits.front().is_first = verdict.limits.back().is_last = true;
+  verdict.count = std::to_string(phases);
+  verdict.is_one = phases == 1;
+  verdict.largest = worst.heading;
+  verdict.lost = worst.lost;
+  return RenderSentences(texts, "studies_verdict.txt", ToData(verdict));
+}
+
 Shortlist ShortlistOfStudies(const std::vector<ListedStudy>& studies) {
   static const Results kNone;
   std::vector<const Results*> results;
@@ -210,6 +251,7 @@ ReportModel BuildStudiesModel(const std::vector<ListedStudy>& studies, const std
     for (const PhaseKey& key : shown.table.Keys()) phases.push_back(PhaseOf(study, shown, key, folder, parts));
   }
   text.groups = GroupByLimit(std::move(phases), anchors);
+  text.verdict = VerdictOn(text.groups, texts);
   text.shortlist = TableOf(ShortlistOfStudies(studies), studies, texts);
   text.choices = ToScriptJson({{"phases", choices}, {"names", NamesById(named)}});
   model.data = ToData(text);

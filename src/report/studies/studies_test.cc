@@ -75,6 +75,8 @@ TEST(StudiesPage, SortsPhasesByWhatLimitsThem) {
   EXPECT_EQ(row["fix"], "Load balance, 25.0 % faster without its loss, on 8 cores");
   EXPECT_EQ(model.data["groups"][0]["rows"][0]["lost"], "47.7 %");
   EXPECT_EQ(model.data["failed"], ReportData({"second"}));
+  EXPECT_EQ(model.data["verdict"], ReportData({"Of 2 phases, 1 is limited by serialization and 1 is limited by load "
+                                               "balance. third loses most, 47.7 % of its time."}));
   EXPECT_EQ(model.data["shortlist"], false);
 }
 
@@ -83,6 +85,7 @@ TEST(StudiesPage, HasAGroupForPhasesWithoutLosses) {
   const ReportModel model =
       BuildStudiesModel({Listed("a", Measured("cores,loadBalance\n4,1\n8,1\n"))}, "", test::OwnTexts());
   EXPECT_THAT(NamesOf(model.data["groups"], "limit"), ElementsAre(""));
+  EXPECT_EQ(model.data["verdict"], ReportData::array());
   EXPECT_EQ(model.data["groups"][0]["rows"][0]["limit"], "–");
   EXPECT_THAT(RenderHtml(model, test::OwnTemplates("studies")), HasSubstr("No known loss"));
 }
