@@ -9,7 +9,8 @@
 namespace farscale {
 namespace {
 
-constexpr std::array<const char*, 3> kPlacements = {"measured", "block", "round-robin"};  // in the order of Placement
+constexpr std::array<const char*, 4> kPlacements = {"measured", "block", "round-robin",
+                                                    "by-messages"};  // as in Placement
 
 bool IsOneNode(const Machine& machine) { return std::set(machine.nodes.begin(), machine.nodes.end()).size() <= 1; }
 

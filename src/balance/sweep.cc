@@ -4,7 +4,6 @@
 #include <cmath>
 #include <map>
 #include <mutex>
-#include <numeric>
 #include <optional>
 #include <set>
 #include <tuple>
@@ -13,7 +12,6 @@
 #include "balance/outcome.h"
 #include "base/error.h"
 #include "base/parallel.h"
-#include "factors/phase_factors.h"
 #include "stats/sample_quantiles.h"
 
 namespace farscale {
@@ -255,41 +253,6 @@ class Sweeping {
   std::map<std::pair<std::size_t, std::size_t>, std::size_t> rank_references_;
 };
 
-void AddLoadBalance(const TaskLoads& loads, const std::vector<std::int32_t>& nodes, NodeMapping& mapping) {
-  std::vector<double> of_tasks;
-  for (const std::vector<Tick>& task : loads) {
-    of_tasks.push_back(static_cast<double>(std::accumulate(task.begin(), task.end(), Tick{0})));
-  }
-  const double sum = std::accumulate(of_tasks.begin(), of_tasks.end(), 0.0);
-  const double largest_node = LargestNodeLoad(of_tasks, nodes);
-  if (!(largest_node > 0)) return;
-  mapping.load_balance_in = LoadBalanceWithinNodes(largest_node, std::ranges::max(of_tasks));
-  mapping.load_balance_out = LoadBalanceBetweenNodes(sum / static_cast<double>(of_tasks.size()), largest_node);
-}
-
-NodeMapping ReplayMapping(const TaskProgram& tasks, Placement placement, const std::vector<std::int32_t>& nodes,
-                          const Network* network) {
-  const TaskReplayResult result =
-      ReplayTasks(tasks, {nodes, network}, {.placement = PlaceTasks(tasks.tasks(), tasks.tasks())});
-  NodeMapping mapping{.placement = placement, .nodes = std::set(nodes.begin(), nodes.end()).size()};
-  AddLoadBalance(result.loads, nodes, mapping);
-  if (result.messages > 0) {
-    mapping.remote_share = static_cast<double>(result.between_nodes) / static_cast<double>(result.messages);
-  }
-  mapping.makespan = tasks.Seconds(result.Makespan());
-  return mapping;
-}
-
-// Nodes numbered by the first rank on each, so that equal mappings are equal.
-std::vector<std::int32_t> Renumbered(const std::vector<std::int32_t>& nodes) {
-  std::map<std::int32_t, std::int32_t> numbers;
-  std::vector<std::int32_t> renumbered;
-  for (const std::int32_t node : nodes) {
-    renumbered.push_back(numbers.emplace(node, static_cast<std::int32_t>(numbers.size())).first->second);
-  }
-  return renumbered;
-}
-
 }  // namespace
 
 TaskReplayResult ReplayConfiguration(const SweepRun& run, const BalanceConfiguration& configuration,
@@ -313,22 +276,6 @@ void Sweep(const std::vector<SweepRun>& runs, const SweepOptions& options, const
            WhatIf& what_if) {
   what_if.same_problem = options.same_problem;
   Sweeping(runs, options, progress, what_if).Run();
-}
-
-std::vector<NodeMapping> TryMappings(const TaskProgram& tasks, const std::vector<std::int32_t>& measured_nodes,
-                                     const Network* network) {
-  const std::vector<std::int32_t> nodes = Renumbered(measured_nodes);
-  const std::size_t count = std::set(nodes.begin(), nodes.end()).size();
-  if (count < 2) return {};
-  std::vector<NodeMapping> mappings = {ReplayMapping(tasks, Placement::kAsMeasured, nodes, network)};
-  for (const Placement placement : {Placement::kBlock, Placement::kRoundRobin}) {
-    const std::vector<std::uint32_t> places = PlaceTasks(nodes.size(), count, placement);
-    const std::vector<std::int32_t> other(places.begin(), places.end());
-    if (other == nodes) continue;
-    mappings.push_back(ReplayMapping(tasks, placement, other, network));
-    mappings.back().gain = GainOf(mappings.front().makespan, mappings.back().makespan);
-  }
-  return mappings;
 }
 
 }  // namespace farscale

@@ -59,10 +59,4 @@ TaskReplayResult ReplayConfiguration(const SweepRun& run, const BalanceConfigura
                                      const SweepOptions& options, const LoadScale* scale = nullptr,
                                      bool counts_computation = false);
 
-// Would other places of ranks on nodes help? One task a processor, replayed on other mappings [Lopez21]: the run as
-// measured first, then in blocks and round robin over as many nodes, where these are different ones. Empty
-// for a run on one node. `nodes`: of every rank as measured.
-std::vector<NodeMapping> TryMappings(const TaskProgram& tasks, const std::vector<std::int32_t>& nodes,
-                                     const Network* network);
-
 }  // namespace farscale

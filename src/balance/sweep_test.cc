@@ -574,21 +574,5 @@ TEST(NoiseReplica, KeepsWhatIsNoNoise) {
   EXPECT_FALSE(NoiseReplica(LoadsOf(Ring(4, 5)->Compiled()), 1));
 }
 
-// Neighbours in a ring: dealt out over the nodes, every message leaves its node. Nodes have equal loads then.
-TEST(NodeMapping, RoundRobinSendsMoreBetweenNodes) {
-  const Network network = SomeNetwork();
-  auto tasks = Ring(16, 4);
-  std::vector<std::int32_t> nodes(16);
-  for (std::size_t i = 0; i < 16; ++i) nodes[i] = static_cast<std::int32_t>(1 - i / 8);
-  const std::vector<NodeMapping> mappings = TryMappings(tasks->Compiled(&network), nodes, &network);
-  ASSERT_EQ(mappings.size(), 2u);  // as measured is in blocks already
-  EXPECT_EQ(mappings[1].placement, Placement::kRoundRobin);
-  EXPECT_DOUBLE_EQ(mappings[0].remote_share, 4.0 / 32);
-  EXPECT_DOUBLE_EQ(mappings[1].remote_share, 1);
-  EXPECT_GT(mappings[1].load_balance_out, mappings[0].load_balance_out);
-  EXPECT_DOUBLE_EQ(mappings[1].gain.value, 1 - mappings[1].makespan / mappings[0].makespan);
-  EXPECT_TRUE(TryMappings(tasks->Compiled(), std::vector<std::int32_t>(16, 0), nullptr).empty());
-}
-
 }  // namespace
 }  // namespace farscale

@@ -12,10 +12,11 @@
 
 namespace farscale {
 
-// How tasks lie on processors at the start, and ranks on nodes: neighbours together, or dealt out one by one.
-enum class Placement : std::uint8_t { kAsMeasured, kBlock, kRoundRobin };
+// How tasks lie on processors at the start, and ranks on nodes: neighbours together, dealt out one by one, or, on
+// nodes, those together that send each other most.
+enum class Placement : std::uint8_t { kAsMeasured, kBlock, kRoundRobin, kByMessages };
 
-std::string ToString(Placement placement);  // "measured", "block", "round-robin"
+std::string ToString(Placement placement);  // "measured", "block", "round-robin", "by-messages"
 std::optional<Placement> ParsePlacement(const std::string& name);
 
 struct BalanceConfiguration {
@@ -101,7 +102,8 @@ struct NodeMapping {
   double load_balance_in = 1, load_balance_out = 1;  // within and between nodes
   double remote_share = 0;                           // of the messages, that leave their node
   double makespan = 0;
-  Gain gain = {};  // against the mapping as measured
+  Gain gain = {};                               // against the mapping as measured
+  std::vector<std::int32_t> node_of_rank = {};  // numbered by the first rank on each
 };
 
 struct BalanceRun {

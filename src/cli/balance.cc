@@ -7,6 +7,7 @@
 #include "base/text.h"
 #include "cli/command.h"
 #include "planning/balance_json.h"
+#include "planning/rank_files.h"
 #include "report/balance/pages.h"
 #include "study/resources.h"
 #include "study/run_balance.h"
@@ -34,6 +35,7 @@ struct BalanceOptions {
   std::vector<double> targets;
   std::vector<std::int64_t> grow_to;
   std::int64_t top = 10;
+  std::string rank_files;
   std::string output;
   std::string templates;
 };
@@ -96,6 +98,19 @@ std::vector<BalancedProjection> ProjectTables(std::vector<BalancedTable> tables,
   return projections;
 }
 
+// No folder where no mapping gains enough: one without files would look as if something had failed.
+void WriteRankFiles(const WhatIf& what_if, const BalanceOptions& options, const Common& common) {
+  if (options.rank_files.empty()) return;
+  const NodeMapping* mapping = MappingWorthHaving(what_if);
+  if (mapping == nullptr) {
+    Messages(common).Warning(
+        fmt::format("no rank files: no other mapping of ranks to nodes gains {:.0f} % or more", 100 * kWorthMapping));
+    return;
+  }
+  const std::vector<std::filesystem::path> written = WriteFiles(options.rank_files, RankFiles(*mapping));
+  if (options.output != "-") PrintWritten(written, common);
+}
+
 int Balance(const BalanceOptions& options, const Common& common) {
   const PageForm form = PageFormOf(options.output);
   const ReportTemplates templates = LoadFormTemplates("balance", options.templates);
@@ -111,6 +126,7 @@ int Balance(const BalanceOptions& options, const Common& common) {
       BuildBalanceModel(results.what_if, templates.partials, projections, static_cast<std::size_t>(options.top));
   if (form == PageForm::kText) {
     fmt::print("{}", WriteBalanceText(model, templates.partials, WidthOfOutput()));
+    WriteRankFiles(results.what_if, options, common);
     return 0;
   }
   messages.Findings("", results.what_if.findings);
@@ -120,6 +136,7 @@ int Balance(const BalanceOptions& options, const Common& common) {
               [&] { return RenderMarkdown(model, templates); },
               [&] { return WriteWhatIfJson(results.what_if, projections); },
               {model.figures.begin(), model.figures.end()}});
+  WriteRankFiles(results.what_if, options, common);
   return 0;
 }
 
@@ -202,6 +219,10 @@ void AddBalanceCommand(CommandLine& line) {
       ->delimiter(',')
       ->check(Positive());
   AddGrowOption(command, options.grow_to);
+  command->add_option(
+      "--rank-files", options.rank_files,
+      "Folder for files that place ranks on nodes as the best mapping does, if it gains 2 % or more: for "
+      "Open MPI, Slurm and MPICH");
   AddPageOptions(command, options.output, options.top, options.templates);
 }
 

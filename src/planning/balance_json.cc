@@ -74,7 +74,8 @@ std::vector<ProjectedSide> SidesOf(const std::vector<BalancedProjection>& projec
 template <>
 std::vector<std::pair<Placement, std::string>> NamesOf<Placement>() {
   std::vector<std::pair<Placement, std::string>> names;
-  for (const Placement placement : {Placement::kAsMeasured, Placement::kBlock, Placement::kRoundRobin}) {
+  for (const Placement placement :
+       {Placement::kAsMeasured, Placement::kBlock, Placement::kRoundRobin, Placement::kByMessages}) {
     names.emplace_back(placement, ToString(placement));
   }
   return names;
@@ -194,6 +195,7 @@ Fields<NodeMapping> FieldsOf<NodeMapping>() {
           {
               Field("run", &T::run),
               Field("placement", &T::placement),
+              Field("nodeOfRank", &T::node_of_rank, "Nodes are numbered by the first rank on each"),
               Field("nodes", &T::nodes),
               Field("loadBalanceWithin", &T::load_balance_in),
               Field("loadBalanceBetween", &T::load_balance_out),

@@ -8,6 +8,7 @@
 #include <iterator>
 #include <set>
 
+#include "balance/node_mapping.h"
 #include "base/error.h"
 #include "base/parallel.h"
 #include "factors/anomalies.h"

@@ -9,6 +9,7 @@
 #include "base/text.h"
 #include "planning/balance_cases.h"
 #include "planning/balance_json.h"
+#include "planning/rank_files.h"
 #include "plot/heat_map.h"
 #include "plot/stacked_bars.h"
 #include "report/balance/figures.h"
@@ -24,6 +25,7 @@ namespace farscale {
 namespace {
 
 using testing::ElementsAre;
+using testing::EndsWith;
 using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::Not;
@@ -402,9 +404,27 @@ TEST(BalanceReasons, MappingsAreConfirmedOrNot) {
                   "imbalance from between nodes into them, which pays only where processors of a node share "
                   "work."));
   what_if.mappings[1].gain = {0.03, 0.02, 0.04};
-  EXPECT_THAT(DescribeMappings(what_if, test::OwnTexts())[0], HasSubstr("The replay confirms that it helps."));
+  EXPECT_THAT(DescribeMappings(what_if, test::OwnTexts())[0],
+              HasSubstr("The replay confirms that it helps: `--rank-files` writes it for"));
   EXPECT_THAT(DescribeFidelity(what_if, test::OwnTexts()),
               ElementsAre(HasSubstr("64 ranks takes 2.60 s instead of 2.90 s as measured")));
+}
+
+// Ranks 0 and 3 on the first node, 1 and 2 on the second.
+TEST(RankFiles, OfAMappingThatGains) {
+  WhatIf what_if = test::MakeWhatIf();
+  EXPECT_EQ(MappingWorthHaving(what_if), nullptr);  // 3 % slower
+  what_if.mappings[1].gain = {0.03, 0.02, 0.04};
+  what_if.mappings[1].node_of_rank = {0, 1, 1, 0};
+  what_if.mappings[1].nodes = 2;
+  const NodeMapping* mapping = MappingWorthHaving(what_if);
+  ASSERT_EQ(mapping, &what_if.mappings[1]);
+  const NamedTexts files = RankFiles(*mapping);
+  ASSERT_EQ(files.size(), 4u);
+  EXPECT_EQ(files[0].second, "rank 0=+n0 slot=0\nrank 1=+n1 slot=0\nrank 2=+n1 slot=1\nrank 3=+n0 slot=1\n");
+  EXPECT_THAT(files[1].second, HasSubstr("for node in 0 1 1 0; do host \"$node\"; done\n"));
+  EXPECT_THAT(files[2].second, HasSubstr("echo \"$(host 0):1\"\necho \"$(host 1):2\"\necho \"$(host 0):1\"\n"));
+  EXPECT_THAT(files[3].second, EndsWith("\n0,3,1,2\n"));
 }
 
 // 0.1 to 0.2 s: nothing lies far off, and the scale begins with the least.

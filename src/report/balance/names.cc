@@ -22,9 +22,10 @@ std::string NameOfPlacement(Placement placement) {
   switch (placement) {
     case Placement::kAsMeasured: return "as measured";
     case Placement::kBlock: return "in blocks";
-    case Placement::kRoundRobin: break;
+    case Placement::kRoundRobin: return "round robin";
+    case Placement::kByMessages: break;
   }
-  return "round robin";
+  return "by messages";
 }
 
 std::string CountOf(std::size_t count, const std::string& one) {

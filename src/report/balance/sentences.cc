@@ -7,6 +7,7 @@
 
 #include "base/format.h"
 #include "base/text.h"
+#include "planning/rank_files.h"
 #include "report/balance/names.h"
 #include "report/cells.h"
 #include "report/figures.h"
@@ -177,9 +178,9 @@ std::string RestOf(const BalanceOutcome& best) {
 
 struct MappingText {
   std::string ranks, placement, nodes, between, measured_between, makespan, measured_makespan, gain;
-  bool is_confirmed = false, is_inside = false, is_unconfirmed = false;
+  bool is_confirmed = false, is_worth = false, is_inside = false, is_unconfirmed = false;
   FARSCALE_TAGS(ranks, placement, nodes, between, measured_between, makespan, measured_makespan, gain, is_confirmed,
-                is_inside, is_unconfirmed)
+                is_worth, is_inside, is_unconfirmed)
 };
 
 struct ReplayedRun {
@@ -330,10 +331,12 @@ Sentences DescribeMappings(const WhatIf& what_if, const Partials& templates) {
     const bool gains = mapping.gain.value >= kHardlyAGain && mapping.gain.low > 0;
     const bool is_inside = !gains && mapping.load_balance_out - measured->load_balance_out > kMoreBalanced;
     const BalanceRun& run = what_if.runs[mapping.run];
+    const bool is_worth = gains && mapping.gain.value >= kWorthMapping && !run.grown_from;
     texts.push_back({FormatCount(run.ranks) + (run.grown_from ? " grown" : ""), NameOfPlacement(mapping.placement),
                      CountOf(mapping.nodes, "node"), FormatFactor(mapping.load_balance_out),
                      FormatFactor(measured->load_balance_out), FormatSeconds(mapping.makespan),
-                     FormatSeconds(measured->makespan), SayGain(mapping.gain), gains, is_inside, !gains && !is_inside});
+                     FormatSeconds(measured->makespan), SayGain(mapping.gain), gains, is_worth, is_inside,
+                     !gains && !is_inside});
   }
   return RenderSentences(templates, "balance_mappings.txt", {{"mappings", ToData(texts)}});
 }
