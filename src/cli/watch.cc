@@ -45,11 +45,13 @@ void AddRows(const collect::MeasuredRun& run, std::vector<std::vector<std::strin
                                     "",
                                     "",
                                     "",
-                                    fmt::format("{:.3g}", region.calls_a_millisecond)};
+                                    fmt::format("{:.3g}", region.calls_a_millisecond),
+                                    ""};
     if (region.efficiencies) {
       row[3] = Share(region.efficiencies->parallel);
       row[4] = Share(region.efficiencies->load_balance);
       row[5] = Share(region.efficiencies->communication);
+      if (region.threads) row[7] = Share(collect::OpenMpEfficienciesOf(*region.threads).parallel);
     }
     if (here > 0) cells.push_back(std::move(row));
   }
@@ -70,8 +72,13 @@ void Print(const WatchOptions& options) {
     return;
   }
   std::vector<std::vector<std::string>> cells = {
-      {"program", "ranks here", "elapsed", "parallel", "balance", "communic.", "calls/ms"}};
+      {"program", "ranks here", "elapsed", "parallel", "balance", "communic.", "calls/ms", "OpenMP"}};
   for (const auto& [job, pages] : jobs) AddRows(collect::Summarize(pages), cells);
+  // Of hybrid programs alone.
+  const auto is_empty = [](const std::vector<std::string>& row) { return row.back().empty(); };
+  if (std::all_of(cells.begin() + 1, cells.end(), is_empty)) {
+    for (std::vector<std::string>& row : cells) row.pop_back();
+  }
   fmt::print("{}", FormatTableWithin(std::move(cells), TerminalColumns(STDOUT_FILENO), 4));
 }
 

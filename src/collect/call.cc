@@ -5,6 +5,7 @@
 #include "collect/counters.h"
 #include "collect/ideal_clock.h"
 #include "collect/recorder.h"
+#include "collect/team.h"
 
 namespace farscale::collect {
 namespace {
@@ -32,6 +33,7 @@ void EnterSlowly(CallId id) {
   ThreadState& thread = this_thread;
   if (thread.role == Role::kUnknown) thread.role = is_measuring ? Role::kOther : Role::kUnknown;
   thread.entered = Now();
+  if (thread.role == Role::kOther) EnterMpiInTeam(thread.entered);
   if (thread.role != Role::kMainSlowly) return;
   CountInstructions();
   if ((page->flags & kHasIdeal) != 0) Store(page->ideal, page->ideal + (thread.entered - page->left));
@@ -51,6 +53,7 @@ void LeaveSlowly(CallId id) {
     Store(page->entered, 0);
     if ((page->flags & kHasCounters) != 0) counts_at_leave = ReadCounts();
   } else if (thread.role == Role::kOther) {
+    LeaveMpiInTeam(Now());
     __atomic_fetch_add(&page->other_calls, 1, __ATOMIC_RELAXED);
     __atomic_fetch_add(&page->other_mpi, Now() - thread.entered, __ATOMIC_RELAXED);
   }
@@ -83,6 +86,7 @@ Sums SumsSoFar(bool with_cpu) {
   if (this_thread.depth == 0) CountInstructions();
   sums.instructions = page->instructions;
   sums.cycles = page->cycles;
+  sums.threads = ThreadSumsOfPage(*page, now);
   if ((page->flags & kHasIdeal) != 0) sums.ideal = page->ideal + (page->entered == 0 ? now - page->left : 0);
   if (!with_cpu) return sums;
   sums.cpu = Nanoseconds(CLOCK_THREAD_CPUTIME_ID);

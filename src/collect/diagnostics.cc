@@ -73,6 +73,28 @@ void DiagnoseThreads(const MeasuredRun& run, Diagnostics& diagnostics) {
                    "called MPI_Init lack a half, and the trace may be refused");
 }
 
+void DiagnoseUnknownThreads(const MeasuredRun& run, Diagnostics& diagnostics) {
+  const RegionMetrics& whole = run.regions.front();
+  if (whole.threads_seen > 1 && whole.threads) {
+    diagnostics.Warn("threadsAtProcessLevel",
+                     "threads that are in no OpenMP team used CPU time: the factors are those of OpenMP's threads, and "
+                     "what the others did is not in them");
+  } else if (whole.threads_seen > 1) {
+    const std::string bound = whole.parallel_at_most ? Format("; parallel efficiency of all threads is at most %.1f %%",
+                                                              *whole.parallel_at_most * 100)
+                                                     : "";
+    diagnostics.Warn("threadsAtProcessLevel",
+                     Format("%d threads of a rank used CPU time, and no OpenMP library said what for: the factors are "
+                            "those of the threads that called MPI_Init%s",
+                            whole.threads_seen, bound.c_str()));
+  } else if (run.too_many_threads) {
+    diagnostics.Warn("threadsAtProcessLevel",
+                     Format("a rank had more than %d threads in OpenMP teams, of which farscale keeps no more: the "
+                            "factors are those of the threads that called MPI_Init",
+                            static_cast<int>(kMostThreads)));
+  }
+}
+
 void DiagnoseIdealClocks(const MeasuredRun& run, Diagnostics& diagnostics) {
   if (run.ideal_refused) {
     diagnostics.Warn("idealRefused",
@@ -133,13 +155,15 @@ std::vector<Diagnostic> DiagnosticsOf(const MeasuredRun& run) {
                      Format("%.0f MPI calls a millisecond: measuring them may take more than 1 %% of the time",
                             whole.calls_a_millisecond));
   }
-  if (whole.cpu_share && *whole.cpu_share < kLittleCpu && whole.elapsed >= kShortRun) {
+  if (whole.cpu_share && *whole.cpu_share + whole.runtime_share.value_or(0) < kLittleCpu &&
+      whole.elapsed >= kShortRun) {
     diagnostics.Warn("preempted",
                      Format("the ranks ran only %.0f %% of the time (%llu preemptions): they share cores with each "
                             "other or with something else, or sleep, and useful time contains the rest",
                             *whole.cpu_share * 100, static_cast<unsigned long long>(whole.preemptions.value_or(0))));
   }
   DiagnoseThreads(run, diagnostics);
+  DiagnoseUnknownThreads(run, diagnostics);
   DiagnoseIdealClocks(run, diagnostics);
   DiagnoseTrace(run, diagnostics);
   if (!whole.efficiencies) diagnostics.Warn("nothingUseful", "no rank computed anything outside MPI");

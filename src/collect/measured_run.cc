@@ -68,6 +68,22 @@ void AddCpu(const std::vector<const RegionRecord*>& records, const std::vector<c
   metrics.cpu_share = cpu / covered;
   metrics.preemptions = preemptions;
   metrics.process_cpu = process_cpu;
+  const double all = std::accumulate(metrics.elapsed_by_rank.begin(), metrics.elapsed_by_rank.end(), 0.0);
+  metrics.other_cpu = std::max(0.0, process_cpu - cpu) * all / covered;
+}
+
+// What is known where no OpenMP library tells what threads do: that some compute beside the main one, and that no more
+// than their CPU time was useful.
+void AddThreadsSeen(const std::vector<const Process*>& processes, RegionMetrics& metrics) {
+  std::uint32_t unknown = 0;
+  for (const Process* process : processes) unknown = std::max(unknown, process->page->teams.unknown);
+  if (unknown == 0) return;
+  metrics.threads_seen = 1 + static_cast<int>(unknown);
+  if (metrics.threads) metrics.threads_seen += (metrics.threads->cpus - 1) / static_cast<int>(processes.size());
+  if (metrics.threads || !metrics.other_cpu || !(metrics.elapsed > 0)) return;
+  const int threads = std::max(processes.front()->page->threads, metrics.threads_seen);
+  const double cpus = threads * static_cast<double>(processes.size());
+  metrics.parallel_at_most = std::min(1.0, (metrics.useful_total + *metrics.other_cpu) / (cpus * metrics.elapsed));
 }
 
 double WindowLengthOf(const std::vector<RankWindow>& windows) {
@@ -113,7 +129,9 @@ RegionMetrics Measure(const std::vector<Process>& processes, const std::string& 
   std::vector<RankWindow> windows, ideal_windows;
   double instructions = 0, cycles = 0;
   bool has_counters = true, has_ideal = true;
-  double ideal = 0;
+  double ideal = 0, in_runtime = 0;
+  std::vector<ThreadTimes> thread_times;
+  const bool is_hybrid = std::ranges::any_of(processes, [](const Process& p) { return HasTeams(*p.page); });
   for (const Process& process : processes) {
     const int index = is_whole ? 0 : FindRegion(*process.page, name.c_str());
     if (index < 0 || process.page->region[index].starts == 0) continue;
@@ -123,6 +141,7 @@ RegionMetrics Measure(const std::vector<Process>& processes, const std::string& 
     const double mpi = static_cast<double>(std::min(total.mpi, total.elapsed)) * process.seconds_a_tick;
     records.push_back(&record);
     taking_part.push_back(&process);
+    thread_times.push_back(ThreadTimesOf(*process.page, total, process.seconds_a_tick));
     nodes.push_back(process.node);
     metrics.ranks.push_back(process.page->rank);
     metrics.fewest_starts = std::min(metrics.fewest_starts, record.starts);
@@ -138,6 +157,7 @@ RegionMetrics Measure(const std::vector<Process>& processes, const std::string& 
                              static_cast<double>(window.ideal_end) * process.seconds_a_tick, 0, process.node});
     metrics.mpi_calls += total.calls;
     metrics.mpi_calls_of_other_threads += total.other_calls;
+    in_runtime += static_cast<double>(total.threads.main_in_runtime) * process.seconds_a_tick;
     if (elapsed > 0) {
       metrics.calls_a_millisecond =
           std::max(metrics.calls_a_millisecond, static_cast<double>(total.calls) / (elapsed * 1e3));
@@ -160,12 +180,16 @@ RegionMetrics Measure(const std::vector<Process>& processes, const std::string& 
     ResolveSpan(windows, ideal_windows, metrics);
   }
   metrics.efficiencies = EfficienciesOf(metrics.useful_by_rank, nodes, metrics.elapsed);
+  if (is_hybrid) UseThreadTimes(thread_times, nodes, metrics);
+  const double elapsed_total = std::accumulate(metrics.elapsed_by_rank.begin(), metrics.elapsed_by_rank.end(), 0.0);
+  if (is_hybrid && elapsed_total > 0) metrics.runtime_share = in_runtime / elapsed_total;
   if (metrics.efficiencies) metrics.node_load_largest = metrics.useful_average / metrics.efficiencies->load_balance_out;
-  if (has_counters && cycles > 0) {
+  if (has_counters && cycles > 0 && !is_hybrid) {
     metrics.instructions = instructions;
     metrics.cycles = cycles;
   }
   AddCpu(records, taking_part, metrics);
+  AddThreadsSeen(taking_part, metrics);
   return metrics;
 }
 
@@ -318,6 +342,7 @@ MeasuredRun Summarize(std::vector<Page> pages) {
     run.not_followed += page.not_followed;
     run.large_messages += page.large_messages;
     run.is_traced |= (page.flags & kIsTraced) != 0;
+    run.too_many_threads |= (page.flags & kTooManyThreads) != 0;
     run.too_many_regions |= (page.flags & kTooManyRegions) != 0;
     run.regions_out_of_order |= (page.flags & kRegionsOutOfOrder) != 0;
   }
@@ -332,6 +357,10 @@ MeasuredRun Summarize(std::vector<Page> pages) {
     RegionMetrics metrics = Measure(processes, name, false);
     if (!metrics.ranks.empty()) run.regions.push_back(std::move(metrics));
   }
+  // The CPUs that their teams had, and those that were given.
+  const std::optional<ThreadTimes>& threads = run.regions.front().threads;
+  const int known = static_cast<int>(run.regions.front().ranks.size());
+  if (threads) run.threads = (threads->cpus + known - 1) / known;
   if (run.not_followed > 0) {  // clocks that waits were lost to say too little
     for (RegionMetrics& region : run.regions) region.ideal_elapsed.reset();
   }

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "collect/page.h"
+#include "collect/thread_times.h"
 
 namespace farscale::collect {
 
@@ -39,11 +40,18 @@ struct RegionMetrics {
   std::optional<double> cpu_share;  // CPU time over elapsed time, main threads, where it was taken
   std::optional<std::uint64_t> preemptions;
   std::optional<double> process_cpu;  // CPU time of all threads of all ranks
+  std::optional<double> other_cpu;    // of threads other than the main ones, in all occurrences
   std::optional<double> instructions;
   std::optional<double> cycles;
   std::optional<double> ideal_elapsed;  // T_ideal
   std::vector<double> elapsed_by_rank;  // in the order of `ranks`
   std::vector<double> useful_by_rank;
+  // Where processes have OpenMP teams, the times above but elapsed, and the efficiencies, are those of all CPUs; useful
+  // times are time outside MPI.
+  std::optional<ThreadTimes> threads;
+  std::optional<double> runtime_share;       // time in the OpenMP runtime over elapsed time, main threads
+  int threads_seen = 1;                      // that used CPU time, of the rank with most
+  std::optional<double> parallel_at_most;    // bound of parallel efficiency, where threads are not understood
   std::optional<Efficiencies> efficiencies;  // nothing when no rank computed
 };
 
@@ -76,6 +84,7 @@ struct MeasuredRun {
   bool ideal_refused = false;
   std::uint64_t not_followed = 0;    // calls that wait for others and carry no ideal clock
   std::uint64_t large_messages = 0;  // whose senders wait in a replay, and not on the ideal clock
+  bool too_many_threads = false;     // some of teams were not measured
   bool too_many_regions = false;
   bool regions_out_of_order = false;
   std::vector<RegionMetrics> regions;  // the whole run first

@@ -12,6 +12,7 @@
 #include <nlohmann/json.hpp>
 
 #include "collect/text.h"
+#include "collect/thread_output.h"
 
 namespace farscale::collect {
 namespace {
@@ -73,6 +74,7 @@ Json RegionToJson(const RegionMetrics& region, int all_ranks) {
       json["factors"]["transferEfficiency"] = *region.ideal_elapsed / region.elapsed;
     }
   }
+  AddThreadsToJson(region, json);
   if (static_cast<int>(region.ranks.size()) < all_ranks) json["onRanks"] = region.ranks;
   json["elapsedByRank"] = region.elapsed_by_rank;
   json["usefulByRank"] = region.useful_by_rank;
@@ -85,9 +87,9 @@ constexpr std::size_t kMostShown = 20;
 std::string Share(double share) { return Format("%.1f %%", share * 100); }
 
 std::string Header(const MeasuredRun& run) {
-  return Format("\nfarscale: %s on %d rank%s, %d node%s, %s, %llu MPI calls\n", run.program.c_str(), run.ranks,
-                run.ranks == 1 ? "" : "s", static_cast<int>(run.nodes.size()), run.nodes.size() == 1 ? "" : "s",
-                FormatSeconds(run.regions.front().elapsed).c_str(),
+  return Format("\nfarscale: %s on %d rank%s%s, %d node%s, %s, %llu MPI calls\n", run.program.c_str(), run.ranks,
+                run.ranks == 1 ? "" : "s", OfThreads(run.regions.front()).c_str(), static_cast<int>(run.nodes.size()),
+                run.nodes.size() == 1 ? "" : "s", FormatSeconds(run.regions.front().elapsed).c_str(),
                 static_cast<unsigned long long>(run.regions.front().mpi_calls));
 }
 
@@ -95,6 +97,7 @@ std::string Tree(const RegionMetrics& whole) {
   if (!whole.efficiencies) return "";
   const Efficiencies& e = *whole.efficiencies;
   std::string text;
+  if (whole.threads) return TreeOfThreads(whole);
   const auto line = [&](const char* name, double share) { text += Format("  %-32s%8s\n", name, Share(share).c_str()); };
   line("Parallel efficiency", e.parallel);
   line("  Load balance", e.load_balance);
@@ -120,8 +123,9 @@ std::string RegionTable(const MeasuredRun& run) {
   for (std::size_t i = 1; i <= shown; ++i) width = std::max(width, Width(run.regions[i].name));
   // Padded here, since printf counts bytes.
   const auto padded = [&](const std::string& name) { return name + std::string(width - Width(name), ' '); };
-  std::string text = Format("\n  %s  %10s  %10s  %5s  %10s  %10s  %10s\n", padded("region").c_str(), "starts",
-                            "elapsed", "span", "parallel", "balance", "communic.");
+  const bool has_threads = run.regions.front().threads.has_value();
+  std::string text = Format("\n  %s  %10s  %10s  %5s  %10s  %10s  %10s%s\n", padded("region").c_str(), "starts",
+                            "elapsed", "span", "parallel", "balance", "communic.", has_threads ? "      OpenMP" : "");
   for (std::size_t i = 1; i <= shown; ++i) {
     const RegionMetrics& region = run.regions[i];
     text += Format("  %s  %10llu  %10s  %5s", padded(region.name).c_str(),
@@ -131,6 +135,7 @@ std::string RegionTable(const MeasuredRun& run) {
       text +=
           Format("  %10s  %10s  %10s", Share(region.efficiencies->parallel).c_str(),
                  Share(region.efficiencies->load_balance).c_str(), Share(region.efficiencies->communication).c_str());
+      if (region.threads) text += Format("  %10s", Share(OpenMpEfficienciesOf(*region.threads).parallel).c_str());
     }
     text += "\n";
   }

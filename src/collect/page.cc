@@ -44,6 +44,7 @@ Sums SumsOfPage(const Page& page, std::uint64_t now) {
   sums.other_calls = page.other_calls;
   sums.instructions = page.instructions;
   sums.cycles = page.cycles;
+  sums.threads = ThreadSumsOfPage(page, now);
   sums.ideal = page.ideal + (page.entered == 0 && page.left != 0 && now > page.left ? now - page.left : 0);
   return sums;
 }

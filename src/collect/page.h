@@ -8,11 +8,13 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "collect/thread_record.h"
+
 namespace farscale::collect {
 
-inline constexpr std::uint32_t kPageVersion = 2;
+inline constexpr std::uint32_t kPageVersion = 3;
 inline constexpr char kPageMagic[8] = {'f', 'a', 'r', 's', 'c', 'a', 'l', 'e'};
-// Part of the format; chosen: far more than programs mark by hand, and a page stays below 100 kB.
+// Part of the format; chosen: far more than programs mark by hand, and a page stays below 150 kB.
 inline constexpr std::size_t kMostRegions = 256;
 inline constexpr std::size_t kNameBytes = 64;
 
@@ -31,6 +33,7 @@ enum class Termination : std::int32_t {
 enum PageFlags : std::uint32_t {
   kClockIsTsc = 1,         // ticks are of the processor's time stamp counter, else nanoseconds
   kHasCounters = 2,        // instructions and cycles are counted
+  kTooManyThreads = 256,   // some threads of teams were not measured
   kTooManyRegions = 4,     // some regions were not measured
   kRegionsOutOfOrder = 8,  // a stop without a start
   kIsTraced = 64,          // the run is recorded
@@ -52,6 +55,7 @@ struct Sums {
   std::uint64_t instructions;  // outside MPI
   std::uint64_t cycles;        // outside MPI
   std::uint64_t ideal;         // ticks on a network that takes no time, where that is measured
+  ThreadSums threads;
 };
 
 // Region 0 is the whole run.
@@ -109,11 +113,13 @@ struct Page {
   char command[1024];  // arguments separated by line feeds
   char output[1024];   // where the results go
   char error[160];     // of MPI, that ended the process: the function and what it says
+  TeamRecord teams;
   RegionRecord region[kMostRegions];
+  ThreadRecord thread[kMostThreads];  // those of OpenMP, the main one first
 };
 
-static_assert(sizeof(Sums) == 80 && sizeof(RegionRecord) == 288);
-static_assert(offsetof(Page, started) == 48 && offsetof(Page, job) == 208 && offsetof(Page, region) == 2736);
+static_assert(sizeof(Sums) == 144 && sizeof(RegionRecord) == 416);
+static_assert(offsetof(Page, started) == 48 && offsetof(Page, job) == 208 && offsetof(Page, region) == 2816);
 
 // What of a page is worth sending: without the records that are not in use.
 inline std::size_t UsedBytes(const Page& page) {

@@ -17,6 +17,7 @@
 #include "collect/recorder.h"
 #include "collect/run.h"
 #include "collect/text.h"
+#include "collect/thread_times.h"
 
 namespace farscale::collect {
 namespace {
@@ -57,6 +58,8 @@ struct Share {
   unsigned long long starts = 0;
   unsigned long long calls = 0;
   unsigned long long node = 0;
+  ThreadTimes threads;
+  int has_teams = 0;
 };
 
 double SecondsATick() {
@@ -85,6 +88,8 @@ Share OwnShare(const RegionRecord* region) {
   share.mpi = static_cast<double>(total.mpi) * seconds;
   share.starts = region->starts;
   share.calls = total.calls;
+  share.threads = ThreadTimesOf(*page, total, seconds);
+  share.has_teams = HasTeams(*page) ? 1 : 0;
   return share;
 }
 
@@ -93,6 +98,8 @@ void FillMetrics(const std::vector<Share>& shares, farscale_metrics& metrics) {
   std::vector<int> nodes;
   std::vector<RankWindow> windows;
   std::map<unsigned long long, int> node_index;
+  RegionMetrics all_cpus;
+  std::vector<ThreadTimes> times;
   for (const Share& share : shares) {
     if (share.starts == 0) continue;
     ++metrics.ranks;
@@ -103,6 +110,8 @@ void FillMetrics(const std::vector<Share>& shares, farscale_metrics& metrics) {
     useful.push_back(share.elapsed - share.mpi);
     nodes.push_back(node_index.try_emplace(share.node, static_cast<int>(node_index.size())).first->second);
     metrics.useful += useful.back();
+    times.push_back(share.threads);
+    all_cpus.elapsed_by_rank.push_back(share.elapsed);
     windows.push_back({share.begin, share.end, share.elapsed, nodes.back()});
   }
   if (const auto whole = WholeSpanOf(windows)) metrics.elapsed = *whole;
@@ -110,7 +119,13 @@ void FillMetrics(const std::vector<Share>& shares, farscale_metrics& metrics) {
   if (metrics.ranks == 0) return;
   metrics.useful /= metrics.ranks;
   metrics.mpi /= metrics.ranks;
-  const auto efficiencies = EfficienciesOf(useful, nodes, metrics.elapsed);
+  auto efficiencies = EfficienciesOf(useful, nodes, metrics.elapsed);
+  if (std::ranges::any_of(shares, [](const Share& share) { return share.has_teams != 0; })) {
+    all_cpus.elapsed = metrics.elapsed;
+    UseThreadTimes(times, nodes, all_cpus);
+    metrics.useful = all_cpus.useful_average;
+    efficiencies = all_cpus.efficiencies;
+  }
   if (!efficiencies) return;
   metrics.parallel_efficiency = efficiencies->parallel;
   if (metrics.ranks == 1 && shares.size() == 1) return;

@@ -25,11 +25,13 @@
 #include "collect/counters.h"
 #include "collect/termination.h"
 #include "collect/ideal_clock.h"
+#include "collect/other_threads.h"
 #include "collect/page_file.h"
 #include "collect/measured_run.h"
 #include "collect/measured_run_output.h"
 #include "collect/recorder.h"
 #include "collect/regions.h"
+#include "collect/team.h"
 #include "collect/text.h"
 
 namespace farscale::collect {
@@ -278,6 +280,8 @@ void BeginRun() {
   fresh->left = together;
   OpenWholeRun(*fresh);
   StartMeasuring(fresh, is_tracing || is_ideal || (fresh->flags & kHasCounters) != 0);
+  StartTeams();
+  NoteThreads();
   SetWholeRunStart();
   if (is_tracing) RecordBegin(together);
   this_thread.is_recording = is_tracing || is_ideal;
@@ -289,6 +293,7 @@ void EndRun() {
   page->end_clock = Nanoseconds(CLOCK_MONOTONIC);
   page->end_tick = Now();
   CloseRegions();
+  CountOtherThreads(*page);
   page->termination = Termination::kFinalized;
   if (HasIdealClock()) {
     page->not_followed += UnknownCommunicators();

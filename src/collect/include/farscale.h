@@ -34,7 +34,8 @@ enum {
 
 /* Times in seconds. Of all ranks: elapsed is from the first start to the last stop of any rank while the gaps between
  * occurrences are below 2 % of their time and all ranks are on one node, else the longest sum of occurrences of any
- * rank; useful and mpi are means, counts are sums.
+ * rank; useful and mpi are means, counts are sums. Where ranks have OpenMP teams, useful is a mean over all CPUs, and
+ * parallel_efficiency that of all of them; the other efficiencies are those of MPI.
  * Efficiencies lie between 0 and 1; a local query knows none but parallel_efficiency, which is useful / elapsed, and
  * leaves the others at 0. */
 typedef struct farscale_metrics {

@@ -1,0 +1,15 @@
+// Threads of this process that no OpenMP library tells of: of other compilers, of static libraries, or the program's
+// own. What they do is not known; that they compute is, by their CPU time.
+#pragma once
+
+#include "collect/page.h"
+
+namespace farscale::collect {
+
+// When the run begins: what its threads have used before.
+void NoteThreads();
+
+// When it has ended, from the CPU time of the whole run: how many of them computed, and for how long.
+void CountOtherThreads(Page& page);
+
+}  // namespace farscale::collect
