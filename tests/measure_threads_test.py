@@ -89,15 +89,15 @@ class ThreadsTest:
         self.check_sums(region)
         self.assertNotIn("threadsAtProcessLevel", self.ids)
         known = {"useful": own["useful"], "mpi": own["mpi"], "mpiIdle": own["mpiIdle"],
-                 "ompImbalance": own["imbalance"], "ompScheduling": own["waited"],
-                 "ompSerialization": own["serial"] * (THREADS - 1)}
+                 "ompImbalance": own["imbalance"], "ompSerialization": own["serial"] * (THREADS - 1)}
         known.update(more)
         all_of_it = THREADS * sum(region["elapsedByRank"])
         for name, expected in known.items():
             if expected is not None:
                 self.assertAlmostEqual(times[name] / all_of_it, expected / all_of_it, delta=0.02,
                                        msg=f"{name} of {times}, by the program {known}")
-        return times
+        # Threads that share cores are late, too, which is scheduling.
+        self.assertGreater(times["ompScheduling"], own["waited"] - 0.02 * all_of_it)
 
     def test_serial_parts(self):
         self.check(1, "serial")
@@ -114,22 +114,22 @@ class ThreadsTest:
         self.check(1, "locks")
 
     def test_tasks(self):
-        self.check(1, "tasks", ompImbalance=None, ompScheduling=None)
+        self.check(1, "tasks", ompImbalance=None)
 
     def test_main_thread_in_mpi(self):
-        self.check(2, "alone", ompImbalance=None, ompScheduling=None)
+        self.check(2, "alone", ompImbalance=None)
 
     def test_main_thread_in_mpi_inside_of_a_team(self):
-        self.check(2, "master", ompScheduling=None)
+        self.check(2, "master")
 
     def test_nested_teams(self):
-        self.check(1, "nested", ompSerialization=None, ompScheduling=None)
+        self.check(1, "nested", ompSerialization=None)
 
     def test_teams_of_changing_size(self):
         self.check(1, "sizes", ompSerialization=None, ompImbalance=None)
 
     def test_workers_that_call_mpi(self):
-        self.check(2, "multiple", mpiIdle=None, ompImbalance=None, ompScheduling=None, ompSerialization=None)
+        self.check(2, "multiple", mpiIdle=None, ompImbalance=None, ompSerialization=None)
 
     def test_threads_that_are_given(self):
         self.measure(1, "serial", options=("--threads", "8"))

@@ -247,9 +247,9 @@ static void own_threads(int are_joined) {
 }
 
 /* Parallel regions of a given length, as fast as they come. */
-static void many(int regions, double microseconds) {
+static void many(int regions, double microseconds, int threads) {
   for (int i = 0; i < regions; ++i) {
-#pragma omp parallel num_threads(2)
+#pragma omp parallel num_threads(threads)
     {
       const double until = now() + microseconds * 1e-6;
       while (now() < until) {
@@ -289,7 +289,7 @@ int main(int argc, char** argv) {
   }
   MPI_Barrier(MPI_COMM_WORLD);
   farscale_region_start("work");
-  const double start = now();
+  const double start = now(), cpu = now_of(CLOCK_THREAD_CPUTIME_ID);
   if (strcmp(what, "serial") == 0) serial_parts();
   if (strcmp(what, "loops") == 0) loops();
   if (strcmp(what, "locks") == 0) locks();
@@ -301,13 +301,13 @@ int main(int argc, char** argv) {
   if (is_multiple && provided == MPI_THREAD_MULTIPLE) multiple();
   if (strcmp(what, "joined") == 0) own_threads(1);
   if (strcmp(what, "own") == 0) own_threads(0);
-  if (strcmp(what, "many") == 0) many(atoi(argv[2]), atof(argv[3]));
+  if (strcmp(what, "many") == 0) many(atoi(argv[2]), atof(argv[3]), atoi(argv[4]));
   if (strcmp(what, "tiny") == 0) tiny_tasks();
   if (strcmp(what, "segv") == 0) {
     serial_parts();
     if (rank == ranks - 1) *(volatile int*)8 = 0;
   }
-  const double begin = now(), elapsed = begin - start;
+  const double begin = now(), elapsed = begin - start, used = now_of(CLOCK_THREAD_CPUTIME_ID) - cpu;
   MPI_Barrier(MPI_COMM_WORLD);
   mpi += now() - begin;
   mpi_idle += (now() - begin) * (kThreads - 1);
@@ -317,8 +317,8 @@ int main(int argc, char** argv) {
   MPI_Reduce(own, all, 6, MPI_DOUBLE, MPI_SUM, 0, MPI_COMM_WORLD);
   if (rank == 0) {
     printf("{\"useful\": %.9f, \"serial\": %.9f, \"imbalance\": %.9f, \"waited\": %.9f, \"mpi\": %.9f, "
-           "\"mpiIdle\": %.9f, \"elapsed\": %.9f}\n",
-           all[0], all[1], all[2], all[3], all[4], all[5], elapsed);
+           "\"mpiIdle\": %.9f, \"elapsed\": %.9f, \"cpu\": %.9f}\n",
+           all[0], all[1], all[2], all[3], all[4], all[5], elapsed, used);
   }
   MPI_Finalize();
   return 0;
