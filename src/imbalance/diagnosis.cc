@@ -6,6 +6,7 @@
 
 #include "base/parallel.h"
 #include "imbalance/collective_waits.h"
+#include "imbalance/find_causes.h"
 #include "imbalance/load_matrix.h"
 
 namespace farscale {
@@ -325,6 +326,9 @@ Diagnosis Diagnose(const Trace& trace, const Matching& matching, const PhaseCut&
   diagnosis.slack.resize(diagnosis.totals.size());
   if (options.slack) AddSlack(FindSlack(trace, matching, activities, states, collectives), diagnosis);
   if (options.shapes) AddShapes(trace, cut, activities, states, *options.shapes, diagnosis);
+  if (options.causes) {
+    diagnosis.causes = FindCauses({trace, matching, cut, activities, states, collectives, diagnosis}, *options.causes);
+  }
   ToSeconds(diagnosis, second);
   diagnosis.window = trace.Seconds(activities.end - activities.begin);
   diagnosis.length = diagnosis.recurs ? LongestInside(diagnosis) : diagnosis.window;

@@ -12,6 +12,7 @@
 
 #include "base/diagnostics.h"
 #include "imbalance/activities.h"
+#include "imbalance/cause.h"
 #include "imbalance/critical_path.h"
 #include "imbalance/delay_costs.h"
 #include "imbalance/load_shape.h"
@@ -19,6 +20,7 @@
 #include "phases/phase_cut.h"
 #include "phases/rank_groups.h"
 #include "replay/matching.h"
+#include "trace/counters.h"
 #include "trace/trace.h"
 
 namespace farscale {
@@ -70,6 +72,7 @@ struct Diagnosis {
   std::vector<LossRaster> rasters;                   // one a path: seconds of costs
   std::vector<std::pair<PathId, LoadShape>> shapes;  // of the paths that cost most, in that order
   std::optional<LoadShape> useful_shape;             // of all useful time
+  std::vector<Cause> causes;                         // when asked for
   std::size_t iterations = 1;
   ByWaitKind unattributed{};  // waiting for which no cause is found
   ByWaitKind lost{};          // not charged by the rules of Scalasca
@@ -89,13 +92,18 @@ struct Diagnosis {
   bool IsOutside(PathId path) const;
 };
 
+struct CauseOptions {
+  CounterNames counters;
+};
+
 struct DiagnosisOptions {
   DelayOptions delays;
   // Ranks that do different work. Nothing: a rank that is never in a call path is of another group than those in it.
   std::vector<RankGroup> groups;
   // Paths at most whose shapes are asked for, besides that of all useful time; nothing: none at all.
   std::optional<std::size_t> shapes;
-  bool slack = true;  // whether to compute it, and near-critical activities
+  std::optional<CauseOptions> causes{};  // nothing: none are looked for
+  bool slack = true;                     // whether to compute it, and near-critical activities
 };
 
 Diagnosis Diagnose(const Trace& trace, const Matching& matching, const PhaseCut& cut,

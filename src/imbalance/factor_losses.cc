@@ -10,14 +10,6 @@
 namespace farscale {
 namespace {
 
-Network OneTickNetwork(const Trace& trace) {
-  Network network = IdealNetwork();
-  const double tick = 1 / trace.ticks_per_second;
-  network.local.latency = network.remote.latency = tick;
-  for (CollectiveCost& cost : network.collectives) cost.fan_in.growth = CollectiveGrowth::kConstant;
-  return network;
-}
-
 // Of the present ranks the one that computes most, the lowest of equals.
 const RankLosses* MostLoaded(const Diagnosis& diagnosis) {
   const RankLosses* most = nullptr;
@@ -40,6 +32,14 @@ const RankLosses* MostLoaded(const Diagnosis& diagnosis) {
 const PathFactorLoss* FactorLosses::Find(const std::string& path) const {
   const auto found = std::ranges::find(paths, path, &PathFactorLoss::path);
   return found == paths.end() ? nullptr : &*found;
+}
+
+Network OneTickNetwork(const Trace& trace) {
+  Network network = IdealNetwork();
+  const double tick = 1 / trace.ticks_per_second;
+  network.local.latency = network.remote.latency = tick;
+  for (CollectiveCost& cost : network.collectives) cost.fan_in.growth = CollectiveGrowth::kConstant;
+  return network;
 }
 
 FactorLosses SplitByFactor(const Trace& trace, const Matching& matching, const PhaseCut& cut,

@@ -10,6 +10,7 @@
 
 #include "phases/phase_cut.h"
 #include "replay/matching.h"
+#include "replay/network.h"
 #include "replay/rules.h"
 #include "trace/trace.h"
 
@@ -33,6 +34,9 @@ struct FactorLosses {
 
   const PathFactorLoss* Find(const std::string& path) const;  // nullptr: it costs nothing
 };
+
+// The ideal network, but that every message takes one tick of the trace's clock: so who waits for whom stays visible.
+Network OneTickNetwork(const Trace& trace);
 
 // Replays the phase on a network whose messages take one tick, so that who waits for whom stays visible. Throws an
 // input error as Replay does.

@@ -51,6 +51,7 @@ void WithholdWaits(LossRecord& record, const UnknownWaits& waits) {
   }
   record.at_end = record.wrong_order = record.indirect = record.propagating = 0;
   record.paths.clear();
+  record.causes.clear();
   record.by_factor.reset();
 }
 
@@ -67,6 +68,7 @@ LossRecord RecordOf(const Diagnosis& diagnosis, const std::string& phase, const 
   record.unattributed = diagnosis.unattributed;
   record.lost = diagnosis.lost;
   record.iterations = diagnosis.iterations;
+  record.causes = diagnosis.causes;
   record.shape = diagnosis.useful_shape;
   record.run_ranks = diagnosis.ranks.size();
   for (std::size_t rank = 0; rank < diagnosis.ranks.size(); ++rank) {

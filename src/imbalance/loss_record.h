@@ -56,6 +56,7 @@ struct LossRecord {
   // by_factor, and each number of a rank is a place in this list. Empty: ranks are ranks.
   std::vector<Location> locations;
   std::vector<std::string> groups;        // of ranks that do different work; empty: none are known
+  std::vector<Cause> causes;              // by what the phase would gain without them
   std::vector<PathRecord> paths;          // what causes most first; of equals by name
   std::optional<FactorLosses> by_factor;  // nothing: not asked for
   std::optional<LoadShape> shape;         // of all useful time together

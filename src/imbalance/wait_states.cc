@@ -28,47 +28,6 @@ struct MessageEnds {
   std::vector<MessageEnd> sent, received;
 };
 
-// How a region waits, by what its name says beyond its kind.
-enum class Waiting : std::uint8_t {
-  kNever,
-  kForAll,    // that it completes
-  kForFirst,  // waitany and waitsome: what they complete releases them
-  kForNext,   // probe: for the message that the next receive gets
-};
-
-std::vector<Waiting> HowRegionsWait(const Trace& trace) {
-  std::vector<Waiting> waiting;
-  for (const Region& region : trace.regions) {
-    const std::string name = ToLower(region.name);
-    const auto has = [&name](std::string_view part) { return name.find(part) != std::string::npos; };
-    Waiting how = Waiting::kNever;
-    switch (region.call) {
-      case MpiCall::kSend: how = has("rsend") ? Waiting::kNever : Waiting::kForAll; break;
-      case MpiCall::kWait: how = has("waitany") || has("waitsome") ? Waiting::kForFirst : Waiting::kForAll; break;
-      case MpiCall::kProbe: how = has("improbe") || has("iprobe") ? Waiting::kNever : Waiting::kForNext; break;
-      case MpiCall::kSynchronousSend:
-      case MpiCall::kReceive:
-      case MpiCall::kSendReceive:
-      case MpiCall::kCollective:
-      case MpiCall::kWindowFence:
-      case MpiCall::kWindowComplete:
-      case MpiCall::kWindowWait:
-      case MpiCall::kWindowOther:
-      case MpiCall::kInputOutput:
-      case MpiCall::kOther: how = Waiting::kForAll; break;
-      default: break;
-    }
-    waiting.push_back(how);
-  }
-  return waiting;
-}
-
-// Sends that never wait for their receiver.
-bool IsLocalSend(const Region& region) {
-  return region.call == MpiCall::kBufferedSend || region.call == MpiCall::kImmediateBufferedSend ||
-         IsOneSided(region.call) || ToLower(region.name).find("rsend") != std::string::npos;
-}
-
 void FindEnds(const RankRecords& input, MessageEnds& ends) {
   ForEachRecord(input, [&](std::uint32_t call, std::size_t, const RecordPart& part) {
     if (part.IsCollective() || !part.posts || !part.IsMatched()) return;
@@ -344,6 +303,38 @@ const std::array<WaitKindName, kWaitKinds>& WaitKindNames() {
       {WaitKind::kWaitAtEnd, "waitAtEnd", "Wait at the end"},
   }};
   return names;
+}
+
+std::vector<Waiting> HowRegionsWait(const Trace& trace) {
+  std::vector<Waiting> waiting;
+  for (const Region& region : trace.regions) {
+    const std::string name = ToLower(region.name);
+    const auto has = [&name](std::string_view part) { return name.find(part) != std::string::npos; };
+    Waiting how = Waiting::kNever;
+    switch (region.call) {
+      case MpiCall::kSend: how = has("rsend") ? Waiting::kNever : Waiting::kForAll; break;
+      case MpiCall::kWait: how = has("waitany") || has("waitsome") ? Waiting::kForFirst : Waiting::kForAll; break;
+      case MpiCall::kProbe: how = has("improbe") || has("iprobe") ? Waiting::kNever : Waiting::kForNext; break;
+      case MpiCall::kSynchronousSend:
+      case MpiCall::kReceive:
+      case MpiCall::kSendReceive:
+      case MpiCall::kCollective:
+      case MpiCall::kWindowFence:
+      case MpiCall::kWindowComplete:
+      case MpiCall::kWindowWait:
+      case MpiCall::kWindowOther:
+      case MpiCall::kInputOutput:
+      case MpiCall::kOther: how = Waiting::kForAll; break;
+      default: break;
+    }
+    waiting.push_back(how);
+  }
+  return waiting;
+}
+
+bool IsLocalSend(const Region& region) {
+  return region.call == MpiCall::kBufferedSend || region.call == MpiCall::kImmediateBufferedSend ||
+         IsOneSided(region.call) || ToLower(region.name).find("rsend") != std::string::npos;
 }
 
 WaitStates FindWaitStates(const Trace& trace, const Matching& matching, const Activities& activities,

@@ -95,6 +95,18 @@ inline constexpr Anomaly kEndedBeforeNeeded{
     0.2};
 }  // namespace anomaly
 
+// How a call waits, by what the name of its function says beyond its kind.
+enum class Waiting : std::uint8_t {
+  kNever,
+  kForAll,    // that it completes
+  kForFirst,  // waitany and waitsome: what they complete releases them
+  kForNext,   // probe: for the message that the next receive gets
+};
+std::vector<Waiting> HowRegionsWait(const Trace& trace);  // one a region
+
+// Of sends that never wait for their receiver.
+bool IsLocalSend(const Region& region);
+
 // The records of a rank's calls in a phase.
 struct RankRecords {
   const RankTimeline& timeline;

@@ -1,0 +1,99 @@
+// Why ranks wait, in the words of whoever is to repair it: where a delay lies, what it consists of, and what the run
+// would gain without it [docs/formulas.md, causes and gains].
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "imbalance/wait_states.h"
+
+namespace farscale {
+
+// Where a delay lies, in ranks and time.
+enum class CausePlace : std::uint8_t {
+  kRank,          // one rank, all the time
+  kRanks,         // few ranks, all the time
+  kNode,          // all ranks of a node, all the time
+  kAlone,         // one rank or few do it, the others never
+  kByDegrees,     // ranks differ by degrees, or in groups of many
+  kFromTime,      // one rank, from a time on
+  kForAWhile,     // one rank, for a while
+  kNoisyRank,     // one rank, again and again without a pattern
+  kOnce,          // once or twice
+  kPeriodic,      // every n-th iteration
+  kStartUp,       // in the first iterations, or ranks begin at different times
+  kMovingHotSpot  // other ranks in other iterations
+};
+inline constexpr std::size_t kCausePlaces = 12;
+
+// What makes it longer there than elsewhere.
+enum class CauseClass : std::uint8_t {
+  kUnknown,         // nothing that the trace records
+  kMoreWork,        // more instructions; or others do nothing of the kind
+  kMoreCalls,       // the call path is visited more often
+  kLowerIpc,        // fewer instructions a cycle
+  kLowerFrequency,  // fewer cycles a second
+  kInterruptions,   // the process did not run
+};
+inline constexpr std::size_t kCauseClasses = 6;
+
+std::string_view IdOf(CausePlace place);   // "fromTime"
+std::string_view IdOf(CauseClass reason);  // "moreWork"
+
+// How much of the difference a class explains; the shares of a cause add up to 1.
+struct CausePart {
+  CauseClass reason = CauseClass::kUnknown;
+  double share = 0;
+
+  friend bool operator==(const CausePart&, const CausePart&) = default;
+};
+
+// A wait, as other tools find it. Times are seconds since the begin of the trace.
+struct WaitInstance {
+  double begin = 0;  // the first rank waits
+  double end = 0;    // the late rank is there
+  double delay = 0;  // since when the late rank does what makes it late
+  std::size_t rank = 0;
+  std::string call;                  // of the late rank
+  std::vector<std::size_t> waiting;  // ranks, longest first; the first ones
+  std::size_t waiting_count = 0;
+  double seconds = 0;  // that they wait, summed over ranks
+  WaitKind kind = WaitKind::kLateSender;
+
+  friend bool operator==(const WaitInstance&, const WaitInstance&) = default;
+};
+
+struct Cause {
+  CausePlace place = CausePlace::kRank;
+  bool in_everything = false;      // in all computation alike; else in one call path
+  std::string path, innermost;     // call path; empty in everything
+  bool is_mpi = false;             // time in an MPI call beyond its waiting
+  std::vector<std::size_t> ranks;  // those with most first; the first ones
+  std::size_t rank_count = 0;
+  std::string node;                       // of all these ranks; empty where they are of several
+  std::optional<double> level;            // time there over that elsewhere; nothing where others have none
+  std::optional<double> from, until;      // seconds since the begin of the trace
+  std::size_t every = 0;                  // iterations, of a periodic one
+  std::size_t affected = 0, columns = 0;  // iterations (or visits, or steps) with it, and all of them
+  std::vector<CausePart> parts;           // largest first
+  double gain = 0;                        // seconds of the phase, without this delay alone
+  // The same when all other causes named are gone: what two of equal length hide from each other.
+  double gain_last = 0;
+  // What is the next bottleneck once this is gone: a place among the causes, and what it gains then.
+  std::optional<std::size_t> next;
+  double next_gain = 0;
+  std::optional<WaitInstance> worst;
+
+  CauseClass reason() const { return parts.empty() ? CauseClass::kUnknown : parts.front().reason; }
+  friend bool operator==(const Cause&, const Cause&) = default;
+};
+
+// Chosen: what gains less is not named.
+inline constexpr double kLeastGain = 0.01;  // of the length of the phase
+
+}  // namespace farscale

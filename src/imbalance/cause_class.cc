@@ -1,0 +1,198 @@
+#include "imbalance/cause_class.h"
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+#include <set>
+
+#include "base/error.h"
+
+namespace farscale {
+namespace {
+
+// Ranks that are compared on either side; chosen, as one slow rank says as much as all.
+constexpr std::size_t kRows = 16;
+// Counters of a call path must be sampled at its edges; chosen.
+constexpr double kSampledEdges = 0.9;
+
+std::optional<std::size_t> CounterOf(const Trace& trace, CounterMeaning meaning, const CounterNames& names) {
+  try {
+    return ChooseCounter(trace, meaning, names);
+  } catch (const Error&) {  // said where factors are measured
+    return std::nullopt;
+  }
+}
+
+// Some of them, evenly.
+std::vector<std::size_t> Sample(const std::vector<std::size_t>& rows) {
+  if (rows.size() <= kRows) return rows;
+  std::vector<std::size_t> some;
+  for (std::size_t i = 0; i < kRows; ++i) some.push_back(rows[i * rows.size() / kRows]);
+  return some;
+}
+
+// Values of a counter at the edges of activities, asked for in the order of time.
+class EdgeCounts {
+ public:
+  EdgeCounts(const RankTimeline& timeline, const RankActivities& own) : timeline_(timeline), own_(own) {}
+
+  // Finds the edges of an activity that is no call.
+  bool Find(const LoadPiece& piece) {
+    const std::size_t a = piece.activity;
+    const std::size_t next = own_.first_call + piece.call;
+    begin_is_call_ = piece.call > 0 && own_.activity_of(piece.call - 1) + std::size_t{1} == a;
+    end_is_call_ = piece.call < own_.calls && own_.activity_of(piece.call) == a + 1;
+    call_ = next;
+    if (!begin_is_call_ && !FindEvent(own_.edge(a), begin_event_)) return false;
+    return end_is_call_ || FindEvent(own_.edge(a + 1), end_event_);
+  }
+
+  double Count(std::size_t counter) const {
+    const double begin = begin_is_call_ ? timeline_.counter_at_leave(counter, call_ - 1)
+                                        : timeline_.counter_at_event(counter, begin_event_);
+    const double end =
+        end_is_call_ ? timeline_.counter_at_enter(counter, call_) : timeline_.counter_at_event(counter, end_event_);
+    return end - begin;
+  }
+
+ private:
+  bool FindEvent(Tick tick, std::size_t& event) {
+    while (next_ < timeline_.region_events() && timeline_.event_tick(next_) < tick) ++next_;
+    event = next_;
+    return next_ < timeline_.region_events() && timeline_.event_tick(next_) == tick;
+  }
+
+  const RankTimeline& timeline_;
+  const RankActivities& own_;
+  bool begin_is_call_ = false, end_is_call_ = false;
+  std::size_t call_ = 0, begin_event_ = 0, end_event_ = 0, next_ = 0;
+};
+
+// The logarithm of how many times as large it is; 0 where that is unknown.
+double Growth(double now, double usual) { return now > 0 && usual > 0 ? std::log(now / usual) : 0; }
+
+// Of what made the time longer each its share; what made it shorter has none.
+std::vector<CausePart> Normalised(std::vector<CausePart> parts) {
+  double whole = 0;
+  for (CausePart& part : parts) whole += part.share = std::max(0.0, part.share);
+  if (whole <= 0) return {{CauseClass::kUnknown, 1}};
+  for (CausePart& part : parts) part.share /= whole;
+  std::erase_if(parts, [](const CausePart& part) { return part.share < 0.005; });
+  std::ranges::stable_sort(parts, std::greater(), &CausePart::share);
+  return parts;
+}
+
+}  // namespace
+
+struct CauseClassifier::Sums {
+  double ticks = 0;    // of all pieces
+  double counted = 0;  // of those with counters
+  double instructions = 0, cycles = 0, cpu_ticks = 0;
+  double visits = 0;
+  double cells = 0;
+};
+
+CauseClassifier::CauseClassifier(const Trace& trace, const Activities& activities, const LoadTables& loads,
+                                 const CounterNames& names)
+    : trace_(trace),
+      activities_(activities),
+      loads_(loads),
+      instructions_(CounterOf(trace, CounterMeaning::kInstructions, names)),
+      cycles_(CounterOf(trace, CounterMeaning::kCycles, names)),
+      cpu_time_(CounterOf(trace, CounterMeaning::kCpuTime, names)) {}
+
+template <typename IsWanted>
+void CauseClassifier::AddRow(std::size_t load, std::size_t row, IsWanted is_wanted, Sums& sums) const {
+  const std::size_t rank = loads_.ranks()[row];
+  const RankTimeline& timeline = trace_.timelines[rank];
+  EdgeCounts edges(timeline, activities_.ranks[rank]);
+  const auto known = [&](const std::optional<std::size_t>& counter) {
+    return counter && timeline.has_counter(*counter) && timeline.counter_is_reliable(*counter) &&
+           timeline.counter_edge_share(*counter) >= kSampledEdges;
+  };
+  const bool has_instructions = known(instructions_), has_cycles = known(cycles_), has_cpu = known(cpu_time_);
+  const double cpu_ticks = has_cpu ? trace_.ticks_per_second / CountsPerSecond(trace_.counters[*cpu_time_]) : 0;
+  std::set<std::size_t> columns;
+  loads_.ForEachPiece(row, [&](const LoadPiece& piece) {
+    if (piece.load != load || !is_wanted(piece.column)) return;
+    columns.insert(piece.column);
+    sums.ticks += static_cast<double>(piece.execution);
+    ++sums.visits;
+    if (piece.is_call || !edges.Find(piece)) return;
+    sums.counted += static_cast<double>(piece.execution);
+    if (has_instructions) sums.instructions += edges.Count(*instructions_);
+    if (has_cycles) sums.cycles += edges.Count(*cycles_);
+    if (has_cpu) sums.cpu_ticks += edges.Count(*cpu_time_) * cpu_ticks;
+  });
+  sums.cells += static_cast<double>(columns.size());
+}
+
+std::vector<CausePart> CauseClassifier::PartsOf(std::size_t load, const LoadDeviation& deviation) const {
+  if (deviation.place == CausePlace::kAlone) return {{CauseClass::kMoreWork, 1}};
+  const LoadMatrix& matrix = loads_.of(load);
+  Sums slow, usual;
+  const bool by_degrees = deviation.place == CausePlace::kByDegrees;
+  std::set<std::size_t> rows;
+  std::vector<std::size_t> indices(deviation.rows.size());
+  std::iota(indices.begin(), indices.end(), 0);
+  for (const std::size_t index : Sample(indices)) {
+    const std::size_t row = deviation.rows[index];
+    if (by_degrees) {
+      AddRow(
+          load, row, [](std::size_t) { return true; }, deviation.kept[index].front() < 1 ? slow : usual);
+      continue;
+    }
+    AddRow(
+        load, row, [&](std::size_t column) { return deviation.IsAffected(index, column); }, slow);
+    AddRow(
+        load, row, [&](std::size_t column) { return !deviation.IsAffected(index, column); }, usual);
+  }
+  rows.insert(deviation.rows.begin(), deviation.rows.end());
+  if (usual.cells == 0) {
+    std::vector<std::size_t> others;
+    for (std::size_t row = 0; row < matrix.ranks.size(); ++row) {
+      if (rows.count(row) == 0) others.push_back(row);
+    }
+    for (const std::size_t row : Sample(others))
+      AddRow(
+          load, row, [](std::size_t) { return true; }, usual);
+  }
+  if (usual.cells == 0 || usual.ticks <= 0) return {{CauseClass::kMoreWork, 1}};  // nobody else does it
+  const auto growth = [&](double now, double then) { return Growth(now / slow.cells, then / usual.cells); };
+  const double whole = growth(slow.ticks, usual.ticks);
+  const double calls = std::max(0.0, growth(slow.visits, usual.visits));
+  const bool has_instructions = slow.instructions > 0 && usual.instructions > 0;
+  const bool has_cycles = slow.cycles > 0 && usual.cycles > 0;
+  const bool has_cpu = slow.cpu_ticks > 0 && usual.cpu_ticks > 0;
+  std::vector<CausePart> parts;
+  double rest = whole;
+  const auto add = [&](CauseClass reason, double share) {
+    parts.push_back({reason, share});
+    rest -= share;
+  };
+  if (has_instructions) {
+    const double work = growth(slow.instructions, usual.instructions);
+    const double of_calls = std::clamp(work, 0.0, calls);
+    add(CauseClass::kMoreCalls, of_calls);
+    add(CauseClass::kMoreWork, work - of_calls);
+    if (has_cycles) add(CauseClass::kLowerIpc, growth(slow.cycles, usual.cycles) - work);
+  } else {
+    add(CauseClass::kMoreCalls, std::min(calls, whole));
+  }
+  if (has_cpu) {
+    const double running = growth(slow.cpu_ticks, usual.cpu_ticks);
+    add(CauseClass::kInterruptions, growth(slow.counted, usual.counted) - running);
+    if (has_cycles) add(CauseClass::kLowerFrequency, running - growth(slow.cycles, usual.cycles));
+  } else if (has_cycles) {
+    // Cycles do not pass while a process is interrupted, which does not last; a slow clock does.
+    const bool lasts = deviation.place == CausePlace::kRank || deviation.place == CausePlace::kRanks ||
+                       deviation.place == CausePlace::kNode || by_degrees || deviation.place == CausePlace::kFromTime ||
+                       deviation.place == CausePlace::kForAWhile;
+    add(lasts ? CauseClass::kLowerFrequency : CauseClass::kInterruptions,
+        growth(slow.counted, usual.counted) - growth(slow.cycles, usual.cycles));
+  }
+  if (rest > 0.02 * whole) parts.push_back({CauseClass::kUnknown, rest});
+  return Normalised(std::move(parts));
+}
+
+}  // namespace farscale

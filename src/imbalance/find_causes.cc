@@ -1,0 +1,463 @@
+#include "imbalance/find_causes.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <set>
+#include <utility>
+
+#include "base/parallel.h"
+#include "imbalance/cause_class.h"
+#include "imbalance/load_deviation.h"
+#include "imbalance/load_table.h"
+#include "imbalance/measured_program.h"
+
+namespace farscale {
+namespace {
+
+// Chosen: what is looked for.
+constexpr double kSignificant = 0.05;      // of all computation: paths that must be slow where everything is
+constexpr double kInEverything = 0.7;      // of all computation lies in paths that are slow alike
+constexpr double kWorthCosts = 0.005;      // of the time of all ranks: waits that a path causes
+constexpr std::size_t kMostLoads = 12;     // call paths
+constexpr std::size_t kMostReplayed = 12;  // deviations
+constexpr std::size_t kMostPairs = 4;      // causes of which each is replayed with each other
+constexpr std::size_t kNamedRanks = 16;
+
+struct Candidate {
+  std::size_t load = 0;
+  LoadDeviation deviation;
+  bool in_everything = false;
+  bool is_start = false;  // ranks enter the phase at different times
+  double most = 0;        // ticks that it can gain at most: of every column the largest excess of a rank
+  std::vector<Saving> savings;
+};
+
+// Where a rank is late: the cell with most beyond the usual.
+struct WorstCell {
+  std::size_t row = 0, column = 0;
+  Tick begin = 0, end = 0;
+  bool is_whole = false;  // the load has no other columns
+};
+
+class CauseSearch {
+ public:
+  CauseSearch(const CauseInput& input, const CauseOptions& options)
+      : input_(input),
+        length_(static_cast<double>(input.activities.end - input.activities.begin)),
+        loads_(input.trace, input.cut, input.activities, input.states, input.collectives, ChooseLoads()),
+        classifier_(input.trace, input.activities, loads_, options.counters) {}
+
+  std::vector<Cause> Run() {
+    FindCandidates();
+    if (candidates_.empty()) return {};
+    const MeasuredProgram program(input_.trace, input_.matching, input_.activities, input_.states, input_.collectives);
+    if (!ReplayAlone(program)) return {};
+    ReplayWithoutOthers(program);
+    Select();
+    ReplayPairs(program);
+    FindWorst();
+    const double second = 1 / input_.trace.ticks_per_second;
+    for (Cause& cause : causes_) {
+      cause.gain *= second;
+      cause.gain_last *= second;
+      cause.next_gain *= second;
+    }
+    return std::move(causes_);
+  }
+
+ private:
+  // All computation; then call paths that take a good part of it, or that others wait for.
+  std::vector<std::optional<PathId>> ChooseLoads() {
+    const Diagnosis& diagnosis = input_.diagnosis;
+    double useful = 0;
+    for (PathId path = 0; path < diagnosis.totals.size(); ++path) {
+      if (IsUseful(diagnosis.paths, path)) useful += diagnosis.totals[path].Execution();
+    }
+    useful_ = useful;
+    std::vector<std::pair<double, PathId>> paths;
+    const double of_all = length_ * static_cast<double>(diagnosis.processes);
+    for (PathId path = 0; path < diagnosis.totals.size(); ++path) {
+      if (diagnosis.paths.is_before_phase(path) || path == kBetweenOccurrences || path == kAfterPhase) continue;
+      const double costs = diagnosis.totals[path].Costs() / of_all;
+      const double share = IsUseful(diagnosis.paths, path) ? diagnosis.totals[path].Execution() / useful : 0;
+      if (share >= kSignificant || costs >= kWorthCosts) paths.emplace_back(-std::max(share, costs), path);
+    }
+    std::ranges::sort(paths);
+    if (paths.size() > kMostLoads) paths.resize(kMostLoads);
+    std::vector<std::optional<PathId>> loads = {std::nullopt};
+    for (const auto& [share, path] : paths) loads.emplace_back(path);
+    return loads;
+  }
+
+  double ShareOf(std::size_t load) const {
+    const std::optional<PathId> path = loads_.path(load);
+    if (!path || !IsUseful(input_.diagnosis.paths, *path)) return 0;
+    return input_.diagnosis.totals[*path].Execution() / useful_;
+  }
+
+  void FindCandidates() {
+    std::vector<std::int32_t> nodes;
+    for (const std::size_t rank : loads_.ranks()) nodes.push_back(input_.trace.ranks[rank].node);
+    std::vector<std::vector<LoadDeviation>> found(loads_.size());
+    ParallelFor(loads_.size(), [&](std::size_t load) {
+      const LoadMatrix& matrix = loads_.of(load);
+      const double typical =
+          useful_ / static_cast<double>(std::max<std::size_t>(1, matrix.ranks.size()) * matrix.iterations);
+      found[load] = FindDeviations(matrix, nodes, typical);
+    });
+    JoinInEverything(found);
+    for (std::size_t load = 0; load < found.size(); ++load) {
+      for (LoadDeviation& deviation : found[load]) Add({load, std::move(deviation), load == 0, false, 0, {}});
+    }
+    AddStart();
+    std::ranges::stable_sort(candidates_, std::greater(), &Candidate::most);
+    if (candidates_.size() > kMostReplayed) candidates_.resize(kMostReplayed);
+    ParallelFor(candidates_.size(), [&](std::size_t i) {
+      if (candidates_[i].savings.empty()) candidates_[i].savings = SavingsOf(candidates_[i]);
+    });
+  }
+
+  static bool AreAlike(const LoadDeviation& a, const LoadDeviation& b) {
+    if (a.place != b.place) return false;
+    if (a.place == CausePlace::kByDegrees || a.place == CausePlace::kMovingHotSpot) return false;
+    return std::set(a.rows.begin(), a.rows.end()) == std::set(b.rows.begin(), b.rows.end());
+  }
+
+  static bool ShareRows(const LoadDeviation& a, const LoadDeviation& b) {
+    return std::ranges::any_of(a.rows, [&](std::size_t row) { return std::ranges::find(b.rows, row) != b.rows.end(); });
+  }
+
+  // What deviates in most call paths alike is slow in everything, and is one cause. What all computation shows besides
+  // is left to the call paths, where these show it, too.
+  void JoinInEverything(std::vector<std::vector<LoadDeviation>>& found) const {
+    std::erase_if(found[0], [&](const LoadDeviation& of_all) {
+      double share = 0;
+      std::size_t paths = 0;
+      bool is_explained = false;
+      for (std::size_t load = 1; load < found.size(); ++load) {
+        for (const LoadDeviation& of_path : found[load]) {
+          is_explained = is_explained || (ShareOf(load) > 0 && ShareRows(of_all, of_path));
+          if (ShareOf(load) <= 0 || !AreAlike(of_all, of_path)) continue;
+          share += ShareOf(load);
+          ++paths;
+        }
+      }
+      if (paths < 2 || share < kInEverything) return is_explained;
+      for (std::size_t load = 1; load < found.size(); ++load) {
+        if (ShareOf(load) > 0) std::erase_if(found[load], [&](const auto& one) { return AreAlike(of_all, one); });
+      }
+      return false;
+    });
+  }
+
+  void Add(Candidate candidate) {
+    const LoadMatrix& matrix = loads_.of(candidate.load);
+    for (std::size_t column = 0; column < matrix.iterations; ++column) {
+      double most = 0;
+      for (std::size_t i = 0; i < candidate.deviation.rows.size(); ++i) {
+        most = std::max(most, matrix.At(candidate.deviation.rows[i], column) *
+                                  (1 - static_cast<double>(candidate.deviation.kept[i][column])));
+      }
+      candidate.most += most;
+    }
+    if (candidate.most >= kLeastGain / 2 * length_) candidates_.push_back(std::move(candidate));
+  }
+
+  // Ranks that enter the phase later than the first.
+  void AddStart() {
+    double costs = 0;
+    for (PathId path = 0; path < input_.diagnosis.totals.size(); ++path) {
+      if (input_.diagnosis.paths.is_before_phase(path)) costs += input_.diagnosis.totals[path].Costs();
+    }
+    if (costs < kLeastGain / 2 * length_ * static_cast<double>(input_.diagnosis.processes)) return;
+    Candidate start;
+    start.is_start = true;
+    start.deviation.place = CausePlace::kStartUp;
+    std::vector<std::pair<Tick, std::size_t>> late;
+    for (std::size_t row = 0; row < loads_.ranks().size(); ++row) {
+      const RankActivities& own = input_.activities.ranks[loads_.ranks()[row]];
+      Tick ticks = 0;
+      for (std::size_t a = 0; a + 1 < own.size() && input_.activities.paths.is_before_phase(own.path(a)); ++a)
+        ticks += own.ticks(a);
+      if (ticks > 0) late.emplace_back(-ticks, row);
+    }
+    std::ranges::sort(late);
+    for (const auto& [ticks, row] : late) {
+      start.savings.push_back({static_cast<std::uint32_t>(loads_.ranks()[row]), 0, -ticks});
+      start.deviation.rows.push_back(row);
+    }
+    if (late.empty()) return;
+    start.most = static_cast<double>(-late.front().first);
+    candidates_.push_back(std::move(start));
+  }
+
+  std::vector<Saving> SavingsOf(const Candidate& candidate) const {
+    std::vector<Saving> savings;
+    for (std::size_t i = 0; i < candidate.deviation.rows.size(); ++i) {
+      const std::size_t row = candidate.deviation.rows[i];
+      const auto rank = static_cast<std::uint32_t>(loads_.ranks()[row]);
+      double owed = 0;  // less than a tick
+      loads_.ForEachPiece(row, [&](const LoadPiece& piece) {
+        if (piece.load != candidate.load) return;
+        owed +=
+            static_cast<double>(piece.execution) * (1 - static_cast<double>(candidate.deviation.kept[i][piece.column]));
+        const auto ticks = static_cast<Tick>(std::llround(owed));
+        if (ticks == 0) return;
+        owed -= static_cast<double>(ticks);
+        savings.push_back({rank, piece.call + (piece.is_call ? 1 : 0), ticks});
+      });
+    }
+    return savings;
+  }
+
+  // False: the program does not take as long as it did.
+  bool ReplayAlone(const MeasuredProgram& program) {
+    std::vector<const std::vector<Saving>*> fixes = {nullptr};
+    for (const Candidate& candidate : candidates_) fixes.push_back(&candidate.savings);
+    const std::vector<Tick> durations = program.Replay(fixes);
+    whole_ = durations.front();
+    if (std::fabs(static_cast<double>(whole_) - length_) > 1e-3 * length_) return false;
+    for (std::size_t i = 0; i < candidates_.size(); ++i) {
+      causes_.push_back(Describe(candidates_[i]));
+      causes_.back().gain = causes_.back().gain_last = static_cast<double>(whole_ - durations[i + 1]);
+    }
+    return true;
+  }
+
+  std::vector<Saving> AllBut(std::size_t left_out) const {
+    std::vector<Saving> all;
+    for (std::size_t i = 0; i < candidates_.size(); ++i) {
+      if (i != left_out) all.insert(all.end(), candidates_[i].savings.begin(), candidates_[i].savings.end());
+    }
+    return all;
+  }
+
+  void ReplayWithoutOthers(const MeasuredProgram& program) {
+    if (candidates_.size() < 2) return;
+    std::vector<std::vector<Saving>> savings;
+    for (std::size_t i = 0; i <= candidates_.size(); ++i) savings.push_back(AllBut(i));
+    std::vector<const std::vector<Saving>*> fixes;
+    for (const std::vector<Saving>& one : savings) fixes.push_back(&one);
+    const std::vector<Tick> durations = program.Replay(fixes);
+    for (std::size_t i = 0; i < causes_.size(); ++i)
+      causes_[i].gain_last = static_cast<double>(durations[i] - durations.back());
+  }
+
+  void Select() {
+    std::vector<std::size_t> order;
+    for (std::size_t i = 0; i < causes_.size(); ++i) {
+      if (std::max(causes_[i].gain, causes_[i].gain_last) >= kLeastGain * length_) order.push_back(i);
+    }
+    std::ranges::stable_sort(order, std::greater(),
+                             [&](std::size_t i) { return std::pair(causes_[i].gain, causes_[i].gain_last); });
+    std::vector<Cause> causes;
+    std::vector<Candidate> candidates;
+    for (const std::size_t i : order) {
+      causes.push_back(std::move(causes_[i]));
+      candidates.push_back(std::move(candidates_[i]));
+    }
+    causes_ = std::move(causes);
+    candidates_ = std::move(candidates);
+    for (std::size_t i = 0; i < causes_.size(); ++i) {
+      if (!candidates_[i].is_start)
+        causes_[i].parts = classifier_.PartsOf(candidates_[i].load, candidates_[i].deviation);
+    }
+  }
+
+  // What gains most once one is gone.
+  void ReplayPairs(const MeasuredProgram& program) {
+    const std::size_t count = std::min(kMostPairs, causes_.size());
+    std::vector<std::pair<std::size_t, std::size_t>> pairs;
+    std::vector<std::vector<Saving>> savings;
+    for (std::size_t i = 0; i < count; ++i) {
+      for (std::size_t j = i + 1; j < count; ++j) {
+        pairs.emplace_back(i, j);
+        savings.push_back(candidates_[i].savings);
+        savings.back().insert(savings.back().end(), candidates_[j].savings.begin(), candidates_[j].savings.end());
+      }
+    }
+    std::vector<const std::vector<Saving>*> fixes;
+    for (const std::vector<Saving>& one : savings) fixes.push_back(&one);
+    const std::vector<Tick> durations = program.Replay(fixes);
+    for (std::size_t p = 0; p < pairs.size(); ++p) {
+      const auto both = static_cast<double>(whole_ - durations[p]);
+      const auto update = [&](std::size_t first, std::size_t then) {
+        const double gain = both - causes_[first].gain;
+        if (gain < kLeastGain * length_ || gain <= causes_[first].next_gain) return;
+        causes_[first].next = then;
+        causes_[first].next_gain = gain;
+      };
+      update(pairs[p].first, pairs[p].second);
+      update(pairs[p].second, pairs[p].first);
+    }
+  }
+
+  Cause Describe(const Candidate& candidate) const {
+    const LoadDeviation& deviation = candidate.deviation;
+    const CallPaths& paths = input_.diagnosis.paths;
+    Cause cause;
+    cause.place = deviation.place;
+    cause.in_everything = candidate.in_everything;
+    const std::optional<PathId> path = candidate.is_start ? std::optional(kBeforePhase) : loads_.path(candidate.load);
+    if (path) {
+      cause.path = paths.Name(*path);
+      cause.innermost = paths.InnermostName(*path);
+      cause.is_mpi = paths.is_mpi(*path);
+    }
+    cause.rank_count = deviation.rows.size();
+    for (const std::size_t row : deviation.rows) {
+      if (cause.ranks.size() < kNamedRanks) cause.ranks.push_back(loads_.ranks()[row]);
+    }
+    if (deviation.node) {
+      const std::string& name = input_.trace.nodes[static_cast<std::size_t>(*deviation.node)];
+      cause.node = name.empty() ? std::to_string(*deviation.node) : name;
+    }
+    cause.level = deviation.level;
+    cause.every = deviation.every;
+    cause.affected = deviation.affected;
+    cause.columns = candidate.is_start ? 1 : loads_.of(candidate.load).iterations;
+    if (!candidate.is_start) SetTimes(candidate, cause);
+    return cause;
+  }
+
+  double Seconds(Tick tick) const { return input_.trace.Seconds(tick - input_.trace.begin()); }
+
+  // From the first to the last cell of those that are no matter of all the time.
+  void SetTimes(const Candidate& candidate, Cause& cause) const {
+    if (cause.affected == cause.columns) return;
+    Tick first = std::numeric_limits<Tick>::max(), last = std::numeric_limits<Tick>::min();
+    const std::size_t rows = std::min(kNamedRanks, candidate.deviation.rows.size());
+    for (std::size_t i = 0; i < rows; ++i) {
+      const std::size_t row = candidate.deviation.rows[i];
+      const RankActivities& own = input_.activities.ranks[loads_.ranks()[row]];
+      loads_.ForEachPiece(row, [&](const LoadPiece& piece) {
+        if (piece.load != candidate.load || !candidate.deviation.IsAffected(i, piece.column)) return;
+        first = std::min(first, own.edge(piece.activity));
+        last = std::max(last, own.edge(piece.activity + 1));
+      });
+    }
+    if (last < first) return;
+    cause.from = Seconds(first);
+    cause.until = Seconds(last);
+  }
+
+  // Of the first rank; nothing of those that only begin late.
+  std::optional<WorstCell> WorstOf(const Candidate& candidate) const {
+    if (candidate.is_start) return std::nullopt;
+    const LoadMatrix& matrix = loads_.of(candidate.load);
+    WorstCell worst;
+    double largest = 0;
+    const std::size_t rows = std::min(kNamedRanks, candidate.deviation.rows.size());
+    for (std::size_t i = 0; i < rows; ++i) {
+      for (std::size_t column = 0; column < matrix.iterations; ++column) {
+        const std::size_t row = candidate.deviation.rows[i];
+        const double excess = matrix.At(row, column) * (1 - static_cast<double>(candidate.deviation.kept[i][column]));
+        if (excess <= largest) continue;
+        largest = excess;
+        worst.row = row;
+        worst.column = column;
+      }
+    }
+    if (largest <= 0) return std::nullopt;
+    worst.is_whole = matrix.iterations == 1;
+    worst.begin = std::numeric_limits<Tick>::max();
+    worst.end = std::numeric_limits<Tick>::min();
+    const RankActivities& own = input_.activities.ranks[loads_.ranks()[worst.row]];
+    loads_.ForEachPiece(worst.row, [&](const LoadPiece& piece) {
+      if (piece.load != candidate.load || piece.column != worst.column) return;
+      worst.begin = std::min(worst.begin, own.edge(piece.activity));
+      worst.end = std::max(worst.end, own.edge(piece.activity + 1));
+    });
+    return worst;
+  }
+
+  // The waits for the first call behind the cell in which the rank lost most that others waited for; where there is one
+  // cell alone, for the call that others waited longest for.
+  void FindWorst() {
+    for (std::size_t i = 0; i < causes_.size(); ++i) {
+      const std::optional<WorstCell> worst = WorstOf(candidates_[i]);
+      if (!worst) continue;
+      const std::size_t rank = loads_.ranks()[worst->row];
+      const RankActivities& own = input_.activities.ranks[rank];
+      std::optional<std::uint32_t> call;
+      Tick best = std::numeric_limits<Tick>::max();
+      ForEachWaitFor(rank, [&](std::size_t, const WaitState& wait) {
+        const Tick enter = EnterOf(own, wait.delayer_call);
+        const Tick rating = worst->is_whole ? -wait.length : enter;
+        if ((!worst->is_whole && enter < worst->end) || rating >= best) return;
+        best = rating;
+        call = wait.delayer_call;
+      });
+      if (call) causes_[i].worst = InstanceOf(rank, *call, *worst);
+    }
+  }
+
+  static Tick EnterOf(const RankActivities& own, std::uint32_t call) {
+    return call < own.calls ? own.enter(call) : own.end();
+  }
+
+  template <typename Visit>
+  void ForEachWaitFor(std::size_t rank, Visit visit) const {
+    for (const std::size_t waiting : loads_.ranks()) {
+      for (const WaitState& wait : input_.states.ranks[waiting].waits) {
+        if (wait.delayer == rank) visit(waiting, wait);
+      }
+    }
+  }
+
+  WaitInstance InstanceOf(std::size_t rank, std::uint32_t call, const WorstCell& worst) const {
+    const RankActivities& own = input_.activities.ranks[rank];
+    WaitInstance instance;
+    instance.rank = rank;
+    instance.end = instance.begin = Seconds(EnterOf(own, call));
+    instance.delay = Seconds(worst.begin);
+    instance.call = call < own.calls ? input_.diagnosis.paths.InnermostName(own.path_of_call(call))
+                                     : input_.diagnosis.paths.InnermostName(kAfterPhase);
+    std::vector<std::pair<Tick, std::size_t>> waiting;
+    ForEachWaitFor(rank, [&](std::size_t other, const WaitState& wait) {
+      if (wait.delayer_call != call) return;
+      waiting.emplace_back(-wait.length, other);
+      instance.kind = wait.kind;
+      instance.seconds += input_.trace.Seconds(wait.length);
+      instance.begin = std::min(instance.begin, instance.end - input_.trace.Seconds(wait.length));
+    });
+    std::ranges::sort(waiting);
+    instance.waiting_count = waiting.size();
+    for (const auto& [length, other] : waiting) {
+      if (instance.waiting.size() < kNamedRanks) instance.waiting.push_back(other);
+    }
+    return instance;
+  }
+
+  const CauseInput& input_;
+  const double length_;  // ticks
+  double useful_ = 0;    // of all ranks; set while loads are chosen
+  LoadTables loads_;
+  CauseClassifier classifier_;
+  std::vector<Candidate> candidates_;
+  std::vector<Cause> causes_;  // one a candidate
+  Tick whole_ = 0;
+};
+
+}  // namespace
+
+std::string_view IdOf(CausePlace place) {
+  constexpr std::string_view kIds[kCausePlaces] = {"rank",      "ranks",    "node",      "alone",
+                                                   "byDegrees", "fromTime", "forAWhile", "noisyRank",
+                                                   "once",      "periodic", "startUp",   "movingHotSpot"};
+  return kIds[static_cast<std::size_t>(place)];
+}
+
+std::string_view IdOf(CauseClass reason) {
+  constexpr std::string_view kIds[kCauseClasses] = {"unknown",  "moreWork",       "moreCalls",
+                                                    "lowerIpc", "lowerFrequency", "interruptions"};
+  return kIds[static_cast<std::size_t>(reason)];
+}
+
+std::vector<Cause> FindCauses(const CauseInput& input, const CauseOptions& options) {
+  if (input.activities.end <= input.activities.begin) return {};
+  return CauseSearch(input, options).Run();
+}
+
+}  // namespace farscale

@@ -1,0 +1,30 @@
+// Names the causes of waiting and what the run would gain without each [docs/formulas.md, causes and gains].
+#pragma once
+
+#include <cstddef>
+#include <vector>
+
+#include "imbalance/cause.h"
+#include "imbalance/collective_waits.h"
+#include "imbalance/diagnosis.h"
+#include "phases/phase_cut.h"
+#include "replay/matching.h"
+#include "trace/trace.h"
+
+namespace farscale {
+
+struct CauseInput {
+  const Trace& trace;
+  const Matching& matching;
+  const PhaseCut& cut;
+  const Activities& activities;
+  const WaitStates& states;
+  const CollectiveWaits& collectives;
+  const Diagnosis& diagnosis;  // in ticks
+};
+
+// Those that gain kLeastGain of the phase or more, alone or once the others are gone, by what they gain. Each is
+// replayed on the measured program; none where that does not take as long as was measured.
+std::vector<Cause> FindCauses(const CauseInput& input, const CauseOptions& options);
+
+}  // namespace farscale

@@ -1,0 +1,231 @@
+#include "imbalance/find_causes.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstdio>
+#include <iterator>
+#include <string>
+
+#include "base/random.h"
+#include "support/faulty_program.h"
+
+namespace farscale {
+namespace {
+
+using test::Fault;
+using test::FaultKind;
+using test::FaultyRun;
+
+std::vector<Cause> CausesOf(const FaultyRun& run, const PhaseSpec& phase = PhaseSpec::Region("step")) {
+  const Trace trace = test::MakeFaulty(run);
+  const Matching matching = MatchTrace(trace);
+  DiagnosisOptions options;
+  options.causes.emplace();
+  return Diagnose(trace, matching, CutPhase(trace, phase), options).causes;
+}
+
+struct Expected {
+  const char* name;
+  Fault fault;
+  CausePlace place;
+  CauseClass reason;
+  const char* path;  // end of it; empty: in everything
+};
+
+std::size_t NodeSize(std::size_t ranks) { return ranks == 4 ? 2 : ranks == 64 ? 8 : 32; }
+
+class InjectedFault : public testing::TestWithParam<std::tuple<std::size_t, Expected>> {};
+
+// The first cause is the injected one, and removing it gains what the same run without it takes less.
+TEST_P(InjectedFault, IsNamedFirst) {
+  const auto& [ranks, expected] = GetParam();
+  FaultyRun run;
+  run.ranks = ranks;
+  run.ranks_on_node = NodeSize(ranks);
+  run.faults = {expected.fault};
+  FaultyRun without = run;
+  without.faults.clear();
+  const std::vector<Cause> causes = CausesOf(run);
+  ASSERT_FALSE(causes.empty());
+  const Cause& first = causes.front();
+  EXPECT_EQ(IdOf(first.place), IdOf(expected.place));
+  EXPECT_EQ(IdOf(first.reason()), IdOf(expected.reason));
+  EXPECT_EQ(first.in_everything, std::string(expected.path).empty());
+  EXPECT_TRUE(first.path.ends_with(expected.path)) << first.path;
+  EXPECT_EQ(causes.size(), 1u);
+  const double gain = test::LengthOf(run) - test::LengthOf(without);
+  EXPECT_NEAR(first.gain, gain, 0.05 * gain);
+}
+
+constexpr Expected kFaults[] = {
+    {"SlowRank", {FaultKind::kSlowRank, 3, 0.25}, CausePlace::kRank, CauseClass::kMoreWork, "solve"},
+    {"SlowNode", {FaultKind::kSlowNode, 1, 0.25}, CausePlace::kNode, CauseClass::kLowerFrequency, ""},
+    {"MovingHotSpot", {FaultKind::kMovingHotSpot, 1, 0.5}, CausePlace::kMovingHotSpot, CauseClass::kMoreWork, "solve"},
+    {"LateSender", {FaultKind::kLateSender, 2, 0.5}, CausePlace::kRank, CauseClass::kMoreWork, "assemble"},
+    {"MoreCalls", {FaultKind::kMoreCalls, 1, 1}, CausePlace::kRank, CauseClass::kMoreCalls, "solve"},
+    {"CacheMisses", {FaultKind::kCacheMisses, 0, 0.3}, CausePlace::kRank, CauseClass::kLowerIpc, "solve"},
+    {"Interruption", {FaultKind::kInterruption, 2, 0.1}, CausePlace::kOnce, CauseClass::kInterruptions, "solve"},
+    {"SerialRoot", {FaultKind::kSerialRoot, 0, 0.2}, CausePlace::kAlone, CauseClass::kMoreWork, "write"},
+    {"AlternatingRoot",
+     {FaultKind::kAlternatingRoot, 0, 0.2},
+     CausePlace::kMovingHotSpot,
+     CauseClass::kMoreWork,
+     "write"},
+    {"ExitSkew", {FaultKind::kExitSkew, 1, 0.2}, CausePlace::kRank, CauseClass::kUnknown, "MPI_Allreduce"},
+    {"UnevenWork", {FaultKind::kUnevenWork, 0, 0.3}, CausePlace::kByDegrees, CauseClass::kMoreWork, "solve"},
+    {"FromTime", {FaultKind::kFromTime, 3, 0.25}, CausePlace::kFromTime, CauseClass::kMoreWork, "solve"},
+    {"Periodic", {FaultKind::kPeriodic, 3, 0.5}, CausePlace::kPeriodic, CauseClass::kInterruptions, "solve"},
+    {"StartUp", {FaultKind::kStartUp, 3, 0.25}, CausePlace::kStartUp, CauseClass::kMoreWork, "solve"},
+    {"NoisyRank", {FaultKind::kNoisyRank, 2, 0.4}, CausePlace::kNoisyRank, CauseClass::kInterruptions, "solve"},
+};
+
+INSTANTIATE_TEST_SUITE_P(Runs, InjectedFault,
+                         testing::Combine(testing::Values(4, 64, 1024), testing::ValuesIn(kFaults)),
+                         [](const auto& test) {
+                           return std::string(std::get<1>(test.param).name) + std::to_string(std::get<0>(test.param));
+                         });
+
+// One that a generator draws: other sizes, lengths, faults, noise than above.
+struct Drawn {
+  FaultyRun run;
+  Expected expected;
+};
+
+Drawn Draw(std::uint64_t seed) {
+  Random random(seed);
+  constexpr std::size_t kRanks[] = {3, 6, 12, 24, 48, 96, 160};
+  constexpr double kNoise[] = {0, 0.005, 0.01, 0.02};
+  Drawn drawn{{}, kFaults[random.Index(std::size(kFaults))]};
+  FaultyRun& run = drawn.run;
+  run.ranks = kRanks[random.Index(std::size(kRanks))];
+  run.iterations = 12 + random.Index(60);
+  run.ranks_on_node = run.ranks == 3 ? 1 : run.ranks / 3;
+  run.noise = kNoise[random.Index(std::size(kNoise))];
+  run.noise_kind = static_cast<test::NoiseKind>(random.Index(3));
+  run.has_halo = random.Uniform() < 0.6;
+  run.has_counters = random.Uniform() < 0.7;
+  run.seed = seed;
+  Fault& fault = drawn.expected.fault;
+  const bool of_node = fault.kind == FaultKind::kSlowNode;
+  fault.at = random.Index(of_node ? 3 : run.ranks);
+  if (fault.kind != FaultKind::kMoreCalls) fault.size *= 0.6 + random.Uniform();
+  if (of_node && run.ranks == 3) drawn.expected.place = CausePlace::kRank;
+  const bool is_by_counters = drawn.expected.place != CausePlace::kAlone && fault.kind != FaultKind::kMoreCalls &&
+                              fault.kind != FaultKind::kAlternatingRoot;
+  if (!run.has_counters && is_by_counters) drawn.expected.reason = CauseClass::kUnknown;
+  run.faults = {fault};
+  return drawn;
+}
+
+std::string Describe(const Cause& cause) {
+  return std::string(IdOf(cause.place)) + ' ' + std::string(IdOf(cause.reason())) + ' ' + cause.path;
+}
+
+// A few are too short, or hide in their noise: three of five slow iterations are no period, and so on.
+TEST(FindCauses, OfOtherRuns) {
+  constexpr std::uint64_t kRuns = 200;
+  std::size_t places = 0, reasons = 0, gains = 0, extra = 0;
+  std::string missed;
+  for (std::uint64_t seed = 1; seed <= kRuns; ++seed) {
+    const auto [run, expected] = Draw(seed);
+    FaultyRun without = run;
+    without.faults.clear();
+    const std::vector<Cause> causes = CausesOf(run);
+    const double length = test::LengthOf(run), gain = length - test::LengthOf(without);
+    const bool has_place =
+        !causes.empty() && causes[0].place == expected.place && causes[0].path.ends_with(expected.path);
+    const bool has_reason = has_place && causes[0].reason() == expected.reason;
+    const bool has_gain = has_place && std::abs(causes[0].gain - gain) < std::max(0.05 * gain, 0.005 * length);
+    places += has_place;
+    reasons += has_reason;
+    gains += has_gain;
+    extra += causes.size() > 1;
+    if (has_place && has_reason && has_gain) continue;
+    missed += "seed " + std::to_string(seed) + ": " + expected.name + ", " + std::to_string(run.ranks) + " ranks, " +
+              std::to_string(run.iterations) + " iterations, noise " + std::to_string(run.noise) + ' ' +
+              std::to_string(static_cast<int>(run.noise_kind)) + ", size " + std::to_string(expected.fault.size) +
+              ": " + (causes.empty() ? "nothing" : Describe(causes[0])) + '\n';
+  }
+  RecordProperty("places", static_cast<int>(places));
+  RecordProperty("classes", static_cast<int>(reasons));
+  RecordProperty("gains", static_cast<int>(gains));
+  EXPECT_GE(places, kRuns * 95 / 100) << missed;
+  EXPECT_GE(reasons, kRuns * 95 / 100);
+  EXPECT_GE(gains, kRuns * 95 / 100);
+  EXPECT_LE(extra, kRuns * 5 / 100);
+}
+
+// Both are named, by what they gain; once the first is gone, the second is the next bottleneck.
+TEST(FindCauses, OfTwoFaultsAtOnce) {
+  FaultyRun run;
+  run.ranks = 32;
+  run.ranks_on_node = 8;
+  run.noise = 0.005;
+  run.faults = {{FaultKind::kSlowRank, 5, 0.4}, {FaultKind::kLateSender, 20, 0.5}};
+  std::vector<Cause> causes = CausesOf(run);
+  ASSERT_EQ(causes.size(), 2u);
+  EXPECT_EQ(causes[0].ranks, (std::vector<std::size_t>{5}));
+  EXPECT_EQ(causes[1].ranks, (std::vector<std::size_t>{20}));
+  EXPECT_GT(causes[0].gain, causes[1].gain);
+  EXPECT_EQ(causes[0].next, 1u);
+  run.faults = {{FaultKind::kSlowNode, 2, 0.2}, {FaultKind::kInterruption, 3, 0.1}};
+  causes = CausesOf(run);
+  ASSERT_EQ(causes.size(), 2u);
+  EXPECT_EQ(IdOf(causes[0].place), "node");
+  EXPECT_EQ(causes[0].node, "node2");
+  EXPECT_EQ(IdOf(causes[1].place), "once");
+  // Two ranks that are slow alike hide each other: without one of them alone nothing is gained.
+  run.faults = {{FaultKind::kSlowRank, 5, 0.4}, {FaultKind::kCacheMisses, 9, 0.4}};
+  causes = CausesOf(run);
+  ASSERT_EQ(causes.size(), 1u);
+  EXPECT_EQ(IdOf(causes[0].place), "ranks");
+  EXPECT_THAT(causes[0].ranks, testing::UnorderedElementsAre(5, 9));
+}
+
+// Without regions of the program and without iterations: steps between the collectives of all ranks show it.
+TEST(FindCauses, InAWholeRunWithoutRegions) {
+  FaultyRun run;
+  run.ranks = 16;
+  run.ranks_on_node = 4;
+  run.noise = 0.005;
+  run.has_regions = false;
+  run.faults = {{FaultKind::kSlowNode, 1, 0.3}};
+  std::vector<Cause> causes = CausesOf(run, PhaseSpec::WholeRun());
+  ASSERT_FALSE(causes.empty());
+  EXPECT_EQ(IdOf(causes[0].place), "node");
+  EXPECT_EQ(IdOf(causes[0].reason()), "lowerFrequency");
+  run.faults = {{FaultKind::kInterruption, 7, 0.1}};
+  causes = CausesOf(run, PhaseSpec::WholeRun());
+  ASSERT_FALSE(causes.empty());
+  EXPECT_EQ(IdOf(causes[0].place), "once");
+  EXPECT_EQ(causes[0].ranks, (std::vector<std::size_t>{7}));
+  ASSERT_TRUE(causes[0].worst.has_value());
+  EXPECT_EQ(causes[0].worst->rank, 7u);
+  EXPECT_EQ(causes[0].worst->waiting_count, 15u);
+}
+
+TEST(FindCauses, NothingIsAccusedWithoutAFault) {
+  for (const std::size_t ranks : {2, 4, 7, 64, 200}) {
+    FaultyRun run;
+    run.seed = ranks;
+    run.ranks = ranks;
+    run.ranks_on_node = NodeSize(ranks);
+    for (const auto noise_kind :
+         {test::NoiseKind::kNormal, test::NoiseKind::kLogNormal, test::NoiseKind::kExponential}) {
+      for (const double noise : {0.0, 0.005, 0.02, 0.1, 0.3}) {
+        run.noise = noise;
+        ++run.seed;
+        run.iterations = 10 + run.seed % 50;
+        run.noise_kind = noise_kind;
+        const std::vector<Cause> causes = CausesOf(run);
+        EXPECT_TRUE(causes.empty()) << ranks << ' ' << noise << ' ' << static_cast<int>(noise_kind) << ' '
+                                    << (causes.empty() ? "" : IdOf(causes[0].place));
+      }
+    }
+  }
+}
+
+}  // namespace
+}  // namespace farscale

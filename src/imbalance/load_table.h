@@ -1,0 +1,101 @@
+// Execution time, waits left out, of several call paths by rank and column: an iteration, a step between two operations
+// of all ranks, or a visit of the call path. Tells which piece of a rank's time lies in which cell.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "imbalance/activities.h"
+#include "imbalance/collective_waits.h"
+#include "imbalance/load_matrix.h"
+#include "imbalance/wait_states.h"
+#include "phases/phase_cut.h"
+#include "trace/trace.h"
+
+namespace farscale {
+
+// What the columns of a load stand for. Iterations where there are several, as many on every rank; else visits of the
+// call path where every rank that has any has equally many; else steps; else all time is in one column.
+enum class LoadColumns : std::uint8_t { kOne, kIterations, kVisits, kSteps };
+
+// An activity, or a part of no other cell.
+struct LoadPiece {
+  std::size_t load = 0, column = 0;
+  std::size_t activity = 0;
+  Tick execution = 0;
+  std::uint32_t call = 0;  // the activity itself where it is a call, else the next one
+  bool is_call = false;
+};
+
+class LoadTables {
+ public:
+  // Loads: a call path, or nothing for all computation in the program's regions. An activity belongs to the iteration
+  // in which it begins.
+  LoadTables(const Trace& trace, const PhaseCut& cut, const Activities& activities, const WaitStates& states,
+             const CollectiveWaits& collectives, std::vector<std::optional<PathId>> loads);
+
+  std::size_t size() const { return loads_.size(); }
+  std::optional<PathId> path(std::size_t load) const { return loads_[load]; }
+  // In ticks. Rows are the ranks in the phase.
+  const LoadMatrix& of(std::size_t load) const { return matrices_[load]; }
+  LoadColumns columns(std::size_t load) const { return columns_[load]; }
+  // How often a rank is in the path, over all columns.
+  const std::vector<std::uint64_t>& visits(std::size_t load) const { return visits_[load]; }
+  const std::vector<std::size_t>& ranks() const { return ranks_; }
+
+  // Calls visit(piece) for all pieces of a row, in the order of time.
+  template <typename Visit>
+  void ForEachPiece(std::size_t row, Visit visit) const;
+
+ private:
+  void FindSteps(const CollectiveWaits& collectives);
+  void ChooseColumns(const PhaseCut& cut);
+  void Fill();
+
+  const Activities& activities_;
+  const WaitStates& states_;
+  std::vector<std::optional<PathId>> loads_;
+  std::vector<std::size_t> ranks_;
+  std::vector<std::vector<std::size_t>> loads_of_path_;
+  std::vector<std::vector<std::uint32_t>> step_ends_;  // of every row: calls in operations of all ranks
+  std::vector<LoadColumns> columns_;
+  std::vector<std::size_t> joined_;  // of every load, neighbouring columns that are one
+  std::vector<LoadMatrix> matrices_;
+  std::vector<std::vector<std::uint64_t>> visits_;
+};
+
+template <typename Visit>
+void LoadTables::ForEachPiece(std::size_t row, Visit visit) const {
+  const RankActivities& own = activities_.ranks[ranks_[row]];
+  const std::vector<WaitState>& waits = states_.ranks[ranks_[row]].waits;
+  const std::vector<std::uint32_t>& steps = step_ends_[row];
+  std::vector<std::size_t> visited(loads_.size(), 0);
+  std::size_t call = 0, wait = 0, iteration = 0, step = 0;
+  std::size_t next_call = own.activity_of(0);
+  Tick begin = own.begin();
+  for (std::size_t a = 0; a + 1 < own.size(); ++a) {
+    const Tick end = own.edge(a + 1);
+    const bool is_call = a == next_call && call < own.calls;
+    while (iteration + 1 < own.iteration_begin.size() && own.iteration_begin[iteration + 1] <= a) ++iteration;
+    Tick execution = end - begin;
+    if (is_call) {
+      while (wait < waits.size() && waits[wait].call < call) ++wait;
+      if (wait < waits.size() && waits[wait].call == call) execution -= waits[wait].length;
+    }
+    for (const std::size_t load : loads_of_path_[own.path(a)]) {
+      const std::size_t columns[] = {0, iteration, visited[load], step};
+      const std::size_t column = columns[static_cast<std::size_t>(columns_[load])] / joined_[load];
+      visit(LoadPiece{load, column, a, execution, static_cast<std::uint32_t>(call), is_call});
+      ++visited[load];
+    }
+    if (is_call) {
+      if (step < steps.size() && steps[step] == call) ++step;
+      next_call = ++call <= own.calls ? own.activity_of(call) : own.size();
+    }
+    begin = end;
+  }
+}
+
+}  // namespace farscale

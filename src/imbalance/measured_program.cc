@@ -1,0 +1,284 @@
+#include "imbalance/measured_program.h"
+
+#include <algorithm>
+#include <limits>
+#include <optional>
+#include <utility>
+
+#include "base/parallel.h"
+#include "replay/call_compiler.h"
+#include "replay/engine.h"
+#include "replay/rules.h"
+
+namespace farscale {
+namespace {
+
+constexpr Tick kNotPosted = std::numeric_limits<Tick>::min();
+
+// When both ends of every message were posted, and whether its sender waits for its receiver. Every entry is written by
+// one rank.
+struct MessageTimes {
+  explicit MessageTimes(std::size_t messages)
+      : sent(messages, kNotPosted), received(messages, kNotPosted), sender_waits(messages) {}
+
+  std::vector<Tick> sent, received;
+  std::vector<char> sender_waits;
+};
+
+void FindPosts(const RankRecords& records, MessageTimes& times) {
+  ForEachRecord(records, [&](std::uint32_t call, std::size_t, const RecordPart& part) {
+    if (part.IsCollective() || !part.posts || !part.IsMatched()) return;
+    (part.type == OperationClass::kSend ? times.sent : times.received)[part.number] = records.activities.enter(call);
+  });
+}
+
+// The wait states of a rank, call by call.
+class WaitsByCall {
+ public:
+  explicit WaitsByCall(const std::vector<WaitState>& waits) : waits_(waits) {}
+
+  // Calls are asked for in rising order.
+  const WaitState* Of(std::uint32_t call) {
+    while (next_ < waits_.size() && waits_[next_].call < call) ++next_;
+    return next_ < waits_.size() && waits_[next_].call == call ? &waits_[next_] : nullptr;
+  }
+
+ private:
+  const std::vector<WaitState>& waits_;
+  std::size_t next_ = 0;
+};
+
+// What decides for all ranks alike how calls wait.
+struct CallRules {
+  explicit CallRules(const Trace& trace) : waiting(HowRegionsWait(trace)) {
+    for (const Region& region : trace.regions) local_sends.push_back(IsLocalSend(region));
+  }
+
+  std::vector<Waiting> waiting;
+  std::vector<bool> local_sends;
+  ReplayRules sizes;  // from which on messages wait for their receivers
+};
+
+void FindWaitingSenders(const RankRecords& records, const CallRules& rules, const std::vector<WaitState>& waits,
+                        MessageTimes& times) {
+  struct Post {
+    std::uint32_t region;
+    std::uint64_t bytes;
+  };
+  std::vector<Post> posts;
+  std::optional<std::size_t> first;
+  WaitsByCall of_calls(waits);
+  ForEachRecord(records, [&](std::uint32_t call, std::size_t record, const RecordPart& part) {
+    if (part.type != OperationClass::kSend) return;
+    const std::uint32_t region = records.timeline.region(records.activities.first_call + call);
+    if (part.posts) {
+      if (!first) first = part.ordinal;
+      posts.push_back({region, records.timeline.record_bytes(record)});
+    }
+    if (!part.completes || !part.IsMatched() || !first || part.ordinal < *first) return;
+    const Post& post = posts[part.ordinal - *first];
+    if (times.received[part.number] == kNotPosted || rules.local_sends[post.region]) return;
+    if (rules.waiting[region] != Waiting::kForAll || times.received[part.number] >= records.activities.leave(call))
+      return;
+    const WaitState* wait = of_calls.Of(call);
+    const bool has_waited = wait != nullptr && wait->kind == WaitKind::kLateReceiver;
+    times.sender_waits[part.number] =
+        has_waited || rules.sizes.IsRendezvous(records.regions[post.region].call, post.bytes);
+  });
+}
+
+// Writes the program of one rank.
+class RankWriter {
+ public:
+  RankWriter(const RankRecords& records, const CallRules& rules, const std::vector<WaitState>& waits,
+             const MessageTimes& times, const CollectiveWaits& collectives, RankProgram& program,
+             std::vector<std::uint32_t>& before_calls)
+      : records_(records),
+        own_(records.activities),
+        rules_(rules),
+        waits_(waits),
+        times_(times),
+        collectives_(collectives),
+        program_(program),
+        before_calls_(before_calls),
+        left_(own_.begin()) {
+    before_calls_.reserve(own_.calls + 1);
+  }
+
+  void Run() {
+    ForEachRecord(records_, [&](std::uint32_t call, std::size_t, const RecordPart& part) {
+      while (next_ <= call) BeginCall();
+      Take(part);
+    });
+    while (next_ < own_.calls) BeginCall();
+    EndCall();
+    ComputeUntil(own_.end());
+    program_.compute_after = pending_;
+  }
+
+ private:
+  void ComputeUntil(Tick tick) {
+    before_calls_.push_back(static_cast<std::uint32_t>(program_.instructions.size()));
+    pending_ += tick - left_;
+  }
+
+  void BeginCall() {
+    EndCall();
+    call_ = next_++;
+    is_open_ = true;
+    enter_ = released_ = own_.enter(call_);
+    leave_ = own_.leave(call_);
+    how_ = rules_.waiting[records_.timeline.region(own_.first_call + call_)];
+    wait_ = waits_.Of(call_);
+    ComputeUntil(enter_);
+  }
+
+  void EndCall() {
+    if (!is_open_) return;
+    for (const Instruction& needed : needs_) Append(needed.step, needed.target);
+    needs_.clear();
+    pending_ += leave_ - released_;
+    left_ = leave_;
+    is_open_ = false;
+  }
+
+  void Append(Step step, std::uint32_t target) {
+    Instruction& instruction = program_.instructions.emplace_back();
+    instruction.compute = std::exchange(pending_, 0);
+    instruction.step = step;
+    instruction.target = target;
+  }
+
+  void Take(const RecordPart& part) {
+    if (!part.IsMatched()) return;
+    if (part.IsCollective()) {
+      if (part.posts) PostCollective(part.number);
+      if (part.completes) NeedCollective(part.number);
+      return;
+    }
+    const bool both_posted = times_.sent[part.number] != kNotPosted && times_.received[part.number] != kNotPosted;
+    if (!both_posted) return;
+    const bool is_send = part.type == OperationClass::kSend;
+    if (part.posts && is_send) Append(Step::kSend, part.number);
+    if (part.posts && !is_send && times_.sender_waits[part.number] != 0) Append(Step::kReceive, part.number);
+    if (!part.completes) return;
+    if (!is_send) Need(Step::kWaitForSend, part.number, times_.sent[part.number]);
+    if (is_send && times_.sender_waits[part.number] != 0)
+      Need(Step::kWaitForReceive, part.number, times_.received[part.number]);
+  }
+
+  // Of operations of which one is enough, the call needs the one that it waited for.
+  void Need(Step step, std::uint32_t target, Tick since) {
+    if (how_ == Waiting::kNever || since >= leave_) return;
+    if (how_ == Waiting::kForFirst && (wait_ == nullptr || since != enter_ + wait_->length)) return;
+    Instruction& needed = needs_.emplace_back();
+    needed.step = step;
+    needed.target = target;
+    released_ = std::max(released_, since);
+  }
+
+  void PostCollective(std::uint32_t operation) {
+    const Participant* self = collectives_.Find(operation, records_.rank);
+    if (self == nullptr || !self->sends) return;
+    switch (collectives_.pattern(operation)) {
+      case CollectivePattern::kNone:
+      case CollectivePattern::kPrefix: break;
+      case CollectivePattern::kAllToAll: Append(Step::kArrive, operation); break;
+      case CollectivePattern::kFromRoot:
+        if (collectives_.IsRoot(operation, records_.rank)) Append(Step::kArriveAsRoot, operation);
+        break;
+      case CollectivePattern::kToRoot:
+        if (!collectives_.IsRoot(operation, records_.rank)) Append(Step::kArrive, operation);
+        break;
+    }
+  }
+
+  void NeedCollective(std::uint32_t operation) {
+    const Participant* self = collectives_.Find(operation, records_.rank);
+    const CollectivePattern pattern = collectives_.pattern(operation);
+    if (self == nullptr || self->depends_on == kNoParticipant || pattern == CollectivePattern::kNone ||
+        pattern == CollectivePattern::kPrefix)
+      return;
+    const Tick since = collectives_.begin(0)[self->depends_on].enter;
+    Need(pattern == CollectivePattern::kFromRoot ? Step::kWaitForRoot : Step::kWaitForAll, operation, since);
+  }
+
+  const RankRecords& records_;
+  const RankActivities& own_;
+  const CallRules& rules_;
+  WaitsByCall waits_;
+  const MessageTimes& times_;
+  const CollectiveWaits& collectives_;
+  RankProgram& program_;
+  std::vector<std::uint32_t>& before_calls_;
+
+  std::uint32_t next_ = 0;  // call to begin
+  std::uint32_t call_ = 0;
+  bool is_open_ = false;
+  Tick enter_ = 0, leave_ = 0, released_ = 0, left_;
+  Tick pending_ = 0;  // computation of the next instruction
+  Waiting how_ = Waiting::kNever;
+  const WaitState* wait_ = nullptr;
+  std::vector<Instruction> needs_;  // of the call
+};
+
+}  // namespace
+
+MeasuredProgram::MeasuredProgram(const Trace& trace, const Matching& matching, const Activities& activities,
+                                 const WaitStates& states, const CollectiveWaits& collectives)
+    : instructions_(trace.size()) {
+  const CallRules rules(trace);
+  MessageTimes times(matching.messages);
+  const auto for_each_rank = [&](const auto& body) {
+    ParallelFor(trace.size(), [&](std::size_t rank) {
+      if (activities.ranks[rank].present) body(rank, RecordsOf(trace, matching, activities, rank));
+    });
+  };
+  for_each_rank([&](std::size_t, const RankRecords& records) { FindPosts(records, times); });
+  for_each_rank([&](std::size_t rank, const RankRecords& records) {
+    FindWaitingSenders(records, rules, states.ranks[rank].waits, times);
+  });
+  program_.ranks.resize(trace.size());
+  program_.messages = matching.messages;
+  for_each_rank([&](std::size_t rank, const RankRecords& records) {
+    RankWriter(records, rules, states.ranks[rank].waits, times, collectives, program_.ranks[rank], instructions_[rank])
+        .Run();
+  });
+  program_.arrivals.assign(matching.collectives.size(), 0);
+  program_.root_arrives.assign(matching.collectives.size(), false);
+  CountArrivals(program_);
+}
+
+void MeasuredProgram::Apply(const std::vector<Saving>& savings, Program& program) const {
+  for (const Saving& saving : savings) {
+    RankProgram& rank = program.ranks[saving.rank];
+    const std::uint32_t at = instructions_[saving.rank][saving.call];
+    Tick& compute = at < rank.instructions.size() ? rank.instructions[at].compute : rank.compute_after;
+    compute -= saving.ticks;
+  }
+}
+
+std::vector<Tick> MeasuredProgram::Replay(const std::vector<const std::vector<Saving>*>& fixes) const {
+  // A program is as large as a trace, so that there are few of them at a time; chosen.
+  constexpr std::size_t kPrograms = 4;
+  std::vector<Tick> durations(fixes.size());
+  const std::size_t programs = std::min(kPrograms, fixes.size());
+  ParallelFor(programs, [&](std::size_t first) {
+    for (std::size_t i = first; i < fixes.size(); i += programs) {
+      if (fixes[i] == nullptr) {
+        Engine<IdealLinks> engine(program_, false);
+        engine.Run();
+        durations[i] = engine.TakeResult().Duration();
+        continue;
+      }
+      Program fixed = program_;
+      Apply(*fixes[i], fixed);
+      Engine<IdealLinks> engine(fixed, false);
+      engine.Run();
+      durations[i] = engine.TakeResult().Duration();
+    }
+  });
+  return durations;
+}
+
+}  // namespace farscale

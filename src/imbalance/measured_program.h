@@ -1,0 +1,48 @@
+// A phase as a program for the replay engine [replay/engine.h] that takes exactly as long as was measured: calls wait
+// for what they waited for, and what they take beyond is computation. Taking a delay out of it says how long the phase
+// would have been without [docs/formulas.md, gain of a fix].
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "imbalance/activities.h"
+#include "imbalance/collective_waits.h"
+#include "imbalance/wait_states.h"
+#include "replay/matching.h"
+#include "replay/program.h"
+#include "trace/trace.h"
+
+namespace farscale {
+
+// Time taken off a rank before one of its calls, or off what the call before that took beyond its waiting; call `calls`
+// stands for the end of the phase. Negative: added.
+struct Saving {
+  std::uint32_t rank = 0;
+  std::uint32_t call = 0;
+  Tick ticks = 0;
+};
+
+class MeasuredProgram {
+ public:
+  // A send depends on its receiver where it waited for it, or where it is too large to be sent at once. Scans keep
+  // their measured waits.
+  MeasuredProgram(const Trace& trace, const Matching& matching, const Activities& activities, const WaitStates& states,
+                  const CollectiveWaits& collectives);
+
+  // Ticks from the begin of the phase to the end of its last rank. One result for each fix; several are replayed at a
+  // time.
+  std::vector<Tick> Replay(const std::vector<const std::vector<Saving>*>& fixes) const;
+  // As it is.
+  Tick Duration() const { return Replay({nullptr}).front(); }
+
+ private:
+  void Apply(const std::vector<Saving>& savings, Program& program) const;
+
+  Program program_;
+  // Of every rank the instruction that computes what lies before each call, the end of the phase included.
+  std::vector<std::vector<std::uint32_t>> instructions_;
+};
+
+}  // namespace farscale

@@ -1,0 +1,57 @@
+#include "imbalance/measured_program.h"
+
+#include <gtest/gtest.h>
+
+#include "base/files.h"
+#include "support/program.h"
+#include "support/random_program.h"
+#include "support/traces.h"
+
+namespace farscale {
+namespace {
+
+struct Measured {
+  explicit Measured(const Trace& trace)
+      : matching(MatchTrace(trace)),
+        activities(CollectActivities(trace, CutPhase(trace, PhaseSpec::WholeRun()))),
+        collectives(trace, matching, activities),
+        states(FindWaitStates(trace, matching, activities, collectives)),
+        program(trace, matching, activities, states, collectives) {}
+
+  Tick length() const { return activities.end - activities.begin; }
+
+  Matching matching;
+  Activities activities;
+  CollectiveWaits collectives;
+  WaitStates states;
+  MeasuredProgram program;
+};
+
+TEST(MeasuredProgram, TakesAsLongAsMeasured) {
+  for (const test::TextProgram& program :
+       test::ParsePrograms(ReadFile(test::SourceFolder() + "/tests/programs/imbalance.txt"))) {
+    const Measured measured(program.trace);
+    EXPECT_EQ(measured.program.Duration(), measured.length()) << program.name;
+  }
+  for (std::uint64_t seed = 1; seed <= 100; ++seed) {
+    const Trace trace = test::MakeRandomProgram(seed, test::VariedOptions(seed));
+    const Measured measured(trace);
+    EXPECT_EQ(measured.program.Duration(), measured.length()) << seed;
+  }
+}
+
+// r1 waits from 2 to 6 for a message, whose transfer takes 2; r2 waits from 1 to 8 for one of r1. Without 3 of the 6 in
+// which r0 computes, r1 leaves at max(2, 3) + 2 = 5 and r2 at max(1, 5) + 2 = 7. Without 5 of them r0 is there before
+// r1, so that r1 leaves at 4 and r2 at 6.
+TEST(MeasuredProgram, WithoutADelayWaitsForWhatIsThenLate) {
+  const Trace trace = test::ParseTrace(
+      "r0: comp 0-6 | Send>1#a 6-7\n"
+      "r1: comp 0-2 | Recv<0#a 2-8 | Send>2#b 8-9\n"
+      "r2: comp 0-1 | Recv<1#b 1-10\n");
+  const Measured measured(trace);
+  const std::vector<Saving> some = {{0, 0, 3}}, most = {{0, 0, 5}}, of_call = {{1, 1, 2}}, added = {{2, 0, -9}};
+  EXPECT_EQ(measured.program.Replay({&some, &most, nullptr, &of_call, &added}), (std::vector<Tick>{7, 6, 10, 8, 12}));
+}
+
+}  // namespace
+}  // namespace farscale
