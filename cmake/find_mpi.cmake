@@ -3,6 +3,7 @@
 # _INCLUDES, _LIBRARIES.
 set(FARSCALE_MPIS "" CACHE STRING "Further MPIs to build the preload library for, as NAME=/path/to/mpicc;...")
 option(FARSCALE_COLLECT "Build the libraries that farscale measure and farscale trace load" ON)
+option(FARSCALE_MPI "Build the library by which farscale runs on several processes of an MPI job" ON)
 
 function(farscale_add_mpi name compiler)
   execute_process(COMMAND ${compiler} -show OUTPUT_VARIABLE line RESULT_VARIABLE code ERROR_QUIET
@@ -46,10 +47,10 @@ endfunction()
 
 set(FARSCALE_MPI_NAMES "")
 set(FARSCALE_MPI_VERSIONS "")
-if(FARSCALE_COLLECT AND FARSCALE_SANITIZE)
+if(FARSCALE_SANITIZE)
   # They are loaded into programs that were built without sanitizers.
-  message(STATUS "No preload libraries in a build with sanitizers")
-elseif(FARSCALE_COLLECT)
+  message(STATUS "No preload libraries and no MPI in a build with sanitizers")
+elseif(FARSCALE_COLLECT OR FARSCALE_MPI)
   foreach(name IN ITEMS openmpi mpich)
     find_program(FARSCALE_MPICC_${name} mpicc.${name})
     if(FARSCALE_MPICC_${name})
@@ -63,9 +64,9 @@ elseif(FARSCALE_COLLECT)
     farscale_add_mpi(${CMAKE_MATCH_1} ${CMAKE_MATCH_2})
   endforeach()
   if(FARSCALE_MPI_NAMES)
-    message(STATUS "Preload libraries for ${FARSCALE_MPI_NAMES}")
+    message(STATUS "MPIs: ${FARSCALE_MPI_NAMES}")
   else()
-    message(STATUS "No MPI found: farscale measure and farscale trace will have no library to load. "
+    message(STATUS "No MPI found: farscale measure, farscale trace and farscale on several processes will have no library to load. "
                    "Install libopenmpi-dev or libmpich-dev, or name an MPI by FARSCALE_MPIS.")
   endif()
 endif()

@@ -10,11 +10,11 @@ import re
 import sys
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
-ROOMS = ["base", "stats", "trace", "phases", "replay", "factors", "growth", "imbalance", "balance", "models", "projection", "results",
+ROOMS = ["base", "parallel", "stats", "trace", "phases", "replay", "factors", "growth", "imbalance", "balance", "models", "projection", "results",
          "planning", "plot", "pages", "report", "gate", "study", "cli"]
 INCLUDE = re.compile(r'^\s*#\s*include\s+"([^"]+)"', re.MULTILINE)
 # Which room alone may know a library, by a part of the include.
-OWNERS = {"otf2/": ["trace", "collect"], "mpi.h": ["collect"], "ceres/": ["models"], "toml++/": ["base"], "CLI/": ["cli"], "mustache.hpp": ["pages"],
+OWNERS = {"otf2/": ["trace", "collect"], "mpi.h": ["collect", "parallel"], "ceres/": ["models"], "toml++/": ["base"], "CLI/": ["cli"], "mustache.hpp": ["pages"],
           "muParser": ["models"], "tbb/": ["base", "cli"], "isa-l": ["trace"], "boost/": ["stats"], "openssl/": ["base"], "trace/paraver_": ["trace"],
           "trace/format_readers": ["trace"]}
 ANY_INCLUDE = re.compile(r'^\s*#\s*include\s+[<"]([^>"]+)[>"]', re.MULTILINE)

@@ -58,12 +58,30 @@ class Diagnostics {
   // Throws an input error naming the anomaly when its share is above its fatal share.
   void FailPastThreshold(const std::string& where) const;
 
+  // For another process [parallel/bytes.h].
+  template <typename Bytes>
+  friend void TransferBytes(Bytes& bytes, Diagnostics& diagnostics) {
+    std::vector<EntryOfAnomaly> entries = diagnostics.Entries();
+    bytes.Transfer(entries);
+    diagnostics.SetEntries(entries);
+  }
+
  private:
   struct Entry {
     std::uint64_t count = 0;
     std::uint64_t population = 0;
     std::string example;
   };
+  struct EntryOfAnomaly {
+    std::string id;
+    Severity severity = Severity::kNote;
+    std::string sentence;
+    double fatal_share = kNeverFatal;
+    Entry entry;
+  };
+  std::vector<EntryOfAnomaly> Entries() const;
+  void SetEntries(const std::vector<EntryOfAnomaly>& entries);
+
   std::map<Anomaly, Entry> entries_;
 };
 

@@ -15,6 +15,7 @@ namespace farscale {
 // Reads an OTF2 archive through the OTF2 C library, locations in parallel. `anchor` is the anchor file, whatever its
 // name. `keep_threads`: with the threads that form teams, if any do. Throws an input error when anything of it cannot
 // be read.
+// Other processes of the job read some of the locations, where they may be asked [trace/shared_reading.h].
 Trace ReadOtf2(const std::string& anchor, const CounterSelection& counters, bool keep_threads);
 
 // Reads a Paraver trace: X.prv or X.prv.gz, with names from X.pcf and X.row where they are [docs/traces.md].

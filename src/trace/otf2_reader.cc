@@ -14,12 +14,15 @@
 #include "base/error.h"
 #include "base/parallel.h"
 #include "base/text.h"
+#include "parallel/bytes.h"
+#include "parallel/job.h"
 #include "trace/anomalies.h"
 #include "trace/format_readers.h"
 #include "trace/otf2_definitions.h"
 #include "trace/otf2_events.h"
 #include "trace/otf2_integrity.h"
 #include "trace/otf2_library.h"
+#include "trace/shared_reading.h"
 
 namespace farscale {
 namespace {
@@ -72,6 +75,14 @@ std::uintmax_t DefinitionBytes(const std::string& anchor) {
                 "copy the whole archive: anchor, definitions and the folder of events");
   }
   return bytes;
+}
+
+Otf2Layout RequireSoundDefinitions(const std::string& anchor) {
+  const Otf2Layout layout = RequireSoundAnchor(anchor, DefinitionBytes(anchor));
+  if (layout.is_plain) {
+    RequireEndOfFile(DefinitionsFile(anchor).string(), Otf2FileKind::kDefinitions, layout.definition_chunk, anchor);
+  }
+  return layout;
 }
 
 // Returns whether the definitions of the location must be read, since they may change its events.
@@ -271,19 +282,77 @@ void KeepThreads(const std::vector<Otf2Location>& locations, std::vector<Locatio
   if (std::ranges::none_of(threads.workers, is_in_teams)) threads = {};
 }
 
-void ReadLocations(const LocationReaders& readers, const Otf2Definitions& definitions, bool keep_threads,
-                   TraceBuilder& builder) {
+// An archive and its definitions, which every process that reads some of its locations reads by itself.
+struct OpenedArchive {
+  OpenedArchive(const std::string& anchor, const CounterSelection& counters)
+      : archive(anchor, RequireSoundDefinitions(anchor)) {
+    builder.trace().path = anchor;
+    builder.trace().format = Format(archive.reader());
+    builder.trace().creator = Creator(archive.reader());
+    definitions = ReadOtf2Definitions(archive.reader(), counters, builder);
+  }
+
+  Archive archive;
+  TraceBuilder builder;
+  Otf2Definitions definitions;
+};
+
+std::vector<std::uint64_t> EventsOf(const std::vector<Otf2Location>& locations) {
+  std::vector<std::uint64_t> events;
+  for (const Otf2Location& location : locations) events.push_back(location.events);
+  return events;
+}
+
+// Of the locations with these indices, in their order. No files of others are opened.
+std::vector<LocationResult> ReadSome(OpenedArchive& opened, const std::vector<std::size_t>& which, bool keep_threads) {
   const Otf2EventCallbacks main_callbacks = Otf2EventCallbacks::OfMainThread(keep_threads);
   const Otf2EventCallbacks worker_callbacks = Otf2EventCallbacks::OfWorker(keep_threads);
-  std::vector<std::uint64_t> sizes;
-  for (const Otf2Location& location : definitions.locations) sizes.push_back(location.events);
-  const std::vector<std::size_t> order = LargestFirst(sizes);
+  const Trace& trace = opened.builder.definitions();
+  std::vector<Otf2Location> locations;
+  for (const std::size_t i : which) locations.push_back(opened.definitions.locations[i]);
+  const LocationReaders readers(opened.archive, trace.path, locations);
+  const std::vector<std::size_t> order = LargestFirst(EventsOf(locations));
   std::vector<LocationResult> results(order.size());
   ParallelFor(order.size(), [&](std::size_t i) {
-    const Otf2Location& location = definitions.locations[order[i]];
-    results[order[i]] = ReadLocation(readers.Of(order[i]), builder.definitions(), definitions, location,
+    const Otf2Location& location = locations[order[i]];
+    results[order[i]] = ReadLocation(readers.Of(order[i]), trace, opened.definitions, location,
                                      location.is_main ? main_callbacks.get() : worker_callbacks.get());
   });
+  return results;
+}
+
+constexpr std::string_view kReadLocations = "read locations";
+
+// What another process needs to read some of the locations.
+struct LocationsRequest {
+  std::string anchor;
+  CounterSelection counters;
+  bool keep_threads = false;
+  std::vector<std::size_t> which;
+};
+
+// Of all locations; other processes read their shares where they may be asked.
+std::vector<LocationResult> ReadAll(OpenedArchive& opened, const CounterSelection& counters, bool keep_threads) {
+  Helpers helpers;
+  const std::vector<std::uint64_t> events = EventsOf(opened.definitions.locations);
+  const std::vector<std::vector<std::size_t>> shares = ShareOut(events, helpers.processes().size() + 1);
+  for (std::size_t k = 1; k < shares.size(); ++k) {
+    LocationsRequest request{opened.builder.definitions().path, counters, keep_threads, shares[k]};
+    if (!shares[k].empty()) helpers.Ask(helpers.processes()[k - 1], kReadLocations, ToBytes(request));
+  }
+  std::vector<LocationResult> results(events.size());
+  for (std::size_t k = 0; k < shares.size(); ++k) {
+    if (shares[k].empty()) continue;
+    std::vector<LocationResult> some;
+    if (k == 0) some = ReadSome(opened, shares[0], keep_threads);
+    if (k > 0) FromBytes(helpers.Answer(helpers.processes()[k - 1]), some);
+    for (std::size_t i = 0; i < some.size(); ++i) results[shares[k][i]] = std::move(some[i]);
+  }
+  return results;
+}
+
+void KeepLocations(std::vector<LocationResult> results, const Otf2Definitions& definitions, bool keep_threads,
+                   TraceBuilder& builder) {
   Trace& trace = builder.trace();
   for (std::size_t i = 0; i < results.size(); ++i) {
     const Otf2Location& location = definitions.locations[i];
@@ -298,23 +367,24 @@ void ReadLocations(const LocationReaders& readers, const Otf2Definitions& defini
   if (keep_threads) KeepThreads(definitions.locations, results, trace.team_threads);
 }
 
+std::string ReadLocationsForOther(std::string_view text) {
+  LocationsRequest request;
+  FromBytes(text, request);
+  OpenedArchive opened(request.anchor, request.counters);
+  std::vector<LocationResult> results = ReadSome(opened, request.which, request.keep_threads);
+  return ToBytes(results);
+}
+
 }  // namespace
 
+Service ReadingService() { return {kReadLocations, ReadLocationsForOther}; }
+
 Trace ReadOtf2(const std::string& anchor, const CounterSelection& counters, bool keep_threads) {
-  const Otf2Layout layout = RequireSoundAnchor(anchor, DefinitionBytes(anchor));
-  if (layout.is_plain) {
-    RequireEndOfFile(DefinitionsFile(anchor).string(), Otf2FileKind::kDefinitions, layout.definition_chunk, anchor);
-  }
-  Archive archive(anchor, layout);
-  TraceBuilder builder;
-  builder.trace().path = anchor;
-  builder.trace().format = Format(archive.reader());
-  builder.trace().creator = Creator(archive.reader());
-  const Otf2Definitions definitions = ReadOtf2Definitions(archive.reader(), counters, builder);
-  if (layout.is_plain) RequireLocationFiles(anchor, definitions.locations);
-  const LocationReaders readers(archive, anchor, definitions.locations);
-  ReadLocations(readers, definitions, keep_threads, builder);
-  AddUnrecordedCalls(archive.reader(), builder.trace());
+  OpenedArchive opened(anchor, counters);
+  TraceBuilder& builder = opened.builder;
+  if (opened.archive.layout().is_plain) RequireLocationFiles(anchor, opened.definitions.locations);
+  KeepLocations(ReadAll(opened, counters, keep_threads), opened.definitions, keep_threads, builder);
+  AddUnrecordedCalls(opened.archive.reader(), builder.trace());
   std::uint64_t threaded = 0;
   for (const Rank& rank : builder.definitions().ranks) threaded += rank.threads > 1 ? 1 : 0;
   builder.trace().diagnostics.Add(anomaly::kThreadsAtProcessLevel, threaded);

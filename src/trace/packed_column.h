@@ -36,6 +36,14 @@ class PackedColumn {
     return blocks_.capacity() * sizeof(Block) + words_.capacity() * sizeof(std::uint64_t);
   }
 
+  // For another process [parallel/bytes.h].
+  template <typename Bytes>
+  friend void TransferBytes(Bytes& bytes, PackedColumn& column) {
+    bytes.Transfer(column.blocks_);
+    bytes.Transfer(column.words_);
+    bytes.Transfer(column.size_);
+  }
+
  private:
   friend class PackedColumnBuilder;
 
