@@ -4,10 +4,10 @@
 
 #include <algorithm>
 #include <condition_variable>
-#include <fstream>
+#include <functional>
 #include <memory>
 #include <mutex>
-#include <string>
+#include <numeric>
 #include <thread>
 
 namespace farscale {
@@ -60,15 +60,6 @@ class Running {
 
 std::size_t ThreadsOfLoops() { return global_control::active_value(global_control::max_allowed_parallelism); }
 
-std::uint64_t AvailableMemory() {
-  std::ifstream file("/proc/meminfo");
-  std::string name, unit;
-  for (std::uint64_t kibibytes = 0; file >> name >> kibibytes; std::getline(file, unit)) {
-    if (name == "MemAvailable:") return kibibytes * 1024;
-  }
-  return 0;
-}
-
 void RunSideBySide(const std::vector<Piece>& pieces, std::size_t most, std::uint64_t memory) {
   if (most < 2) {
     for (const Piece& piece : pieces) piece.run();
@@ -83,6 +74,26 @@ void RunSideBySide(const std::vector<Piece>& pieces, std::size_t most, std::uint
       running.End(piece.memory);
     });
   }
+}
+
+std::vector<std::vector<std::size_t>> RoundsThatFit(const std::vector<std::uint64_t>& sizes, std::uint64_t memory) {
+  std::vector<std::size_t> order(sizes.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::ranges::stable_sort(order, std::greater(), [&](std::size_t i) { return sizes[i]; });
+  std::vector<std::vector<std::size_t>> rounds;
+  std::vector<std::uint64_t> left;
+  for (const std::size_t i : order) {
+    std::size_t round = 0;
+    while (round < rounds.size() && left[round] < sizes[i]) ++round;
+    if (round == rounds.size()) {
+      rounds.emplace_back();
+      left.push_back(memory);
+    }
+    rounds[round].push_back(i);
+    left[round] -= std::min(left[round], sizes[i]);
+  }
+  for (std::vector<std::size_t>& round : rounds) std::ranges::sort(round);
+  return rounds;
 }
 
 }  // namespace farscale

@@ -15,12 +15,15 @@ struct Piece {
 
 // How many threads loops may use together.
 std::size_t ThreadsOfLoops();
-// Bytes of memory that programs may still take; 0 where the system does not say.
-std::uint64_t AvailableMemory();
 
 // Runs all pieces, each on a thread of its own, begun in their order. So many run at a time at most, and as many as
 // take no more than so many bytes together; one always runs. What loops within the pieces use besides are the threads
 // of loops that are left, so that no more run than without this.
 void RunSideBySide(const std::vector<Piece>& pieces, std::size_t most, std::uint64_t memory);
+
+// Pieces of so many bytes, in rounds that fit into the memory, one after the other: the largest pieces first, smaller
+// ones beside them. What is larger than the memory has a round of its own. One round where all fit; within a round
+// pieces keep their order.
+std::vector<std::vector<std::size_t>> RoundsThatFit(const std::vector<std::uint64_t>& sizes, std::uint64_t memory);
 
 }  // namespace farscale

@@ -91,7 +91,19 @@ TEST(SideBySide, LoopsShareTheThreads) {
   EXPECT_EQ(ThreadsOfLoops(), 6u);
 }
 
-TEST(SideBySide, MemoryIsKnown) { EXPECT_GT(AvailableMemory(), 1u << 20); }
+using Rounds = std::vector<std::vector<std::size_t>>;
+
+TEST(SideBySide, FillsRoundsWithTheLargestFirst) {
+  // 7 with 3, then 6 with 2 and 1: the second piece is the largest.
+  EXPECT_EQ(RoundsThatFit({3, 7, 2, 6, 1}, 10), (Rounds{{0, 1}, {2, 3, 4}}));
+  EXPECT_EQ(RoundsThatFit({1, 2, 3}, 6), (Rounds{{0, 1, 2}}));
+  EXPECT_EQ(RoundsThatFit({}, 6), Rounds());
+}
+
+TEST(SideBySide, WhatIsLargerThanTheMemoryHasItsOwnRound) {
+  EXPECT_EQ(RoundsThatFit({20, 1, 30}, 10), (Rounds{{2}, {0}, {1}}));
+  EXPECT_EQ(RoundsThatFit({5, 5}, 0), (Rounds{{0}, {1}}));
+}
 
 }  // namespace
 }  // namespace farscale

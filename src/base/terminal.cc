@@ -15,6 +15,8 @@ constexpr std::size_t kColumnsOfFiles = 100;
 constexpr std::size_t kFewestColumns = 20;  // of terminals that say less, or nothing
 constexpr std::string_view kLeftOut = "…";
 
+bool has_no_terminal = false;
+
 // The widths of characters do not depend on the locale of the user.
 class Utf8Locale {
  public:
@@ -99,7 +101,7 @@ std::vector<std::string> WrapText(std::string_view text, std::size_t columns, co
 
 std::size_t TerminalColumns(int file) {
   winsize size{};
-  if (isatty(file) == 0 || ioctl(file, TIOCGWINSZ, &size) != 0 || size.ws_col < kFewestColumns) return kColumnsOfFiles;
+  if (!IsTerminal(file) || ioctl(file, TIOCGWINSZ, &size) != 0 || size.ws_col < kFewestColumns) return kColumnsOfFiles;
   return size.ws_col;
 }
 
@@ -112,5 +114,9 @@ std::string Paint(const std::string& text, Tone tone) {
                                            : nullptr;
   return code == nullptr || text.empty() ? text : "\033[" + std::string(code) + "m" + text + "\033[0m";
 }
+
+bool IsTerminal(int file) { return !has_no_terminal && isatty(file) != 0; }
+
+void HaveNoTerminal() { has_no_terminal = true; }
 
 }  // namespace farscale

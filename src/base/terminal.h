@@ -32,4 +32,10 @@ struct TerminalStyle {
   std::string Painted(const std::string& text, Tone tone) const { return is_colored ? Paint(text, tone) : text; }
 };
 
+// Whether people read on it what is written to an open file.
+bool IsTerminal(int file);
+// From now on nothing is one. For a process of a job: Open MPI gives the first one a terminal of its own and writes
+// what comes out of it to wherever its own output goes.
+void HaveNoTerminal();
+
 }  // namespace farscale

@@ -9,6 +9,7 @@
 #include <set>
 
 #include "base/files.h"
+#include "base/memory.h"
 #include "base/sha256.h"
 #include "base/side_by_side.h"
 #include "base/text.h"
@@ -17,6 +18,7 @@
 #include "report/studies/pages.h"
 #include "results/results_json.h"
 #include "study/resources.h"
+#include "study/run_memory.h"
 #include "trace/trace_reader.h"
 
 namespace farscale {
@@ -29,9 +31,9 @@ constexpr const char* kStamp = "inputs.sha256";
 
 // Chosen: with its handful of runs a study keeps about so many threads busy.
 constexpr std::size_t kThreadsOfStudy = 4;
-// What a study takes beside its traces, and for each byte of them on disk. Chosen with room to spare: studies with 2 to
-// 6 MB of traces take 40 MB together.
-constexpr std::uint64_t kMemoryOfStudy = 128 << 20, kMemoryPerByte = 4;
+// What a study takes beside its traces. Chosen with room to spare: studies with 2 to 6 MB of traces take 40 MB
+// together.
+constexpr std::uint64_t kMemoryOfStudy = 128 << 20;
 
 void AddFile(const fs::path& path, Sha256& hash) { hash.Add(path.string() + "\n" + ReadFile(path)); }
 
@@ -209,9 +211,8 @@ class Batch {
     }
     entry.row.report = (fs::path(study.report_folder) / "report.html").string();
     if (IsUpToDate(entry, study)) return;
-    std::uint64_t bytes = 0;
-    for (const RunSpec& run : study.runs) bytes += run.is_measured ? 0 : BytesOfTrace(run.trace);
-    entry.memory = kMemoryOfStudy + kMemoryPerByte * bytes;
+    entry.memory = kMemoryOfStudy;
+    for (const RunSpec& run : study.runs) entry.memory += ExpectedMemory(run, RunUse::kLosses);
   }
 
   void RunOne(Entry& entry, const Common& common) {
@@ -224,12 +225,6 @@ class Batch {
     entry.row.results = std::move(run.results);
     const bool is_final = run.code == 0 || run.code == static_cast<int>(ErrorKind::kNotEnoughData);
     if (is_final && !entry.fingerprint.empty()) WriteFile(stamp, fmt::format("{} {}\n", entry.fingerprint, run.code));
-  }
-
-  std::uint64_t MemoryBudget() const {
-    constexpr double kGibibyte = 1 << 30;
-    if (options_.memory > 0) return static_cast<std::uint64_t>(options_.memory * kGibibyte);
-    return AvailableMemory() / 4 * 3;
   }
 
   bool IsUpToDate(Entry& entry, const Study& study) const {

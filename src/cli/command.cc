@@ -23,7 +23,7 @@ namespace {
 // Broken at the width of the terminal that the stream is; whole in files.
 void PrintLine(std::FILE* stream, const std::string& line) {
   const int file = fileno(stream);
-  const std::size_t width = isatty(file) != 0 ? TerminalColumns(file) : kAnyWidth;
+  const std::size_t width = IsTerminal(file) ? TerminalColumns(file) : kAnyWidth;
   fmt::print(stream, "{}\n", Join(WrapText(line, width, "  "), "\n"));
 }
 
@@ -173,7 +173,7 @@ std::string TimeLeft(Clock::duration elapsed, std::size_t done, std::size_t tota
 }  // namespace
 
 ProgressSink Messages::Progress() const {
-  const bool terminal = isatty(STDERR_FILENO) != 0;
+  const bool terminal = IsTerminal(STDERR_FILENO);
   auto begin = std::make_shared<Clock::time_point>(Clock::now());
   return [this, terminal, begin](std::size_t done, std::size_t total, const std::string& what) {
     if (common_.quiet) return;
@@ -193,14 +193,14 @@ ProgressSink Messages::Progress() const {
 
 bool IsColored(const Common& common, int file) {
   if (common.color != "auto") return common.color == "always";
-  return FromEnvironment({"NO_COLOR"}).empty() && isatty(file) != 0;
+  return FromEnvironment({"NO_COLOR"}).empty() && IsTerminal(file);
 }
 
 TerminalStyle StyleOf(const Common& common) {
   return {TerminalColumns(STDOUT_FILENO), IsColored(common, STDOUT_FILENO)};
 }
 
-std::size_t WidthOfOutput() { return isatty(STDOUT_FILENO) != 0 ? TerminalColumns(STDOUT_FILENO) : kAnyWidth; }
+std::size_t WidthOfOutput() { return IsTerminal(STDOUT_FILENO) ? TerminalColumns(STDOUT_FILENO) : kAnyWidth; }
 
 void PrintSentences(const std::vector<std::string>& sentences, std::size_t indent) {
   const std::string blanks(indent, ' ');

@@ -21,7 +21,8 @@ namespace farscale {
 
 // Options before or behind any subcommand.
 struct Common {
-  int jobs = 0;  // 0: as many as the machine has cores
+  int jobs = 0;        // 0: as many as the machine has cores
+  std::string memory;  // to get along with; empty: three quarters of what is available
   bool quiet = false;
   bool verbose = false;
   bool shows_progress = true;        // on a terminal

@@ -75,8 +75,8 @@ std::uint64_t OffsetOf(const std::vector<Elf64_Phdr>& headers, std::uint64_t add
 
 // Options whose value is the next word.
 bool TakesNextWord(const std::string& word) {
-  static const std::vector<std::string> options = {"-j",    "--jobs",    "-o",      "--output",
-                                                   "--mpi", "--threads", "--guard", "--only"};
+  static const std::vector<std::string> options = {"-j",        "--jobs",  "-o",     "--output", "--mpi",
+                                                   "--threads", "--guard", "--only", "--memory"};
   return std::find(options.begin(), options.end(), word) != options.end();
 }
 
@@ -169,11 +169,7 @@ std::string ChooseMpi(const Launch& launch) {
 }
 
 fs::path PreloadLibrary(const std::string& mpi) {
-  for (const fs::path& folder : LibraryFolders()) {
-    const fs::path library = folder / fmt::format("libfarscale-{}.so", mpi);
-    std::error_code code;
-    if (fs::exists(library, code)) return fs::canonical(library);
-  }
+  if (const auto library = FindLibrary(fmt::format("libfarscale-{}.so", mpi))) return *library;
   throw Error(ErrorKind::kUsage, "libfarscale-" + mpi + ".so",
               fmt::format("there is no preload library for {}", NameOfMpi(mpi)),
               "build farscale where the MPI's development files are installed");
@@ -229,6 +225,11 @@ void CheckFolder(const fs::path& path, const fs::path& folder) {
 }
 
 }  // namespace
+
+std::string CommandOf(const std::vector<std::string>& arguments) {
+  const std::size_t command = FirstWord(arguments, 0);
+  return command < arguments.size() ? arguments[command] : "";
+}
 
 std::vector<std::string> TakeProgram(std::vector<std::string>& arguments) {
   const std::size_t command = FirstWord(arguments, 0);
@@ -287,6 +288,16 @@ std::optional<std::string> MpiOfLauncher() {
 bool IsBesideFirstRank() {
   const RankOfLauncher rank = FindRank();
   return rank.world <= 0 || rank.world == rank.local;
+}
+
+bool IsFurtherRank() { return FindRank().world > 0; }
+
+std::optional<fs::path> FindLibrary(const std::string& name) {
+  for (const fs::path& folder : LibraryFolders()) {
+    std::error_code code;
+    if (fs::exists(folder / name, code)) return fs::canonical(folder / name);
+  }
+  return std::nullopt;
 }
 
 bool IsRepetition(const std::vector<std::string>& arguments) {

@@ -19,6 +19,9 @@ struct Launch {
 // an option of farscale nor the value of one. Leaves other command lines alone.
 std::vector<std::string> TakeProgram(std::vector<std::string>& arguments);
 
+// The word of a command line that is the subcommand; empty without one.
+std::string CommandOf(const std::vector<std::string>& arguments);
+
 // Becomes the program: returns only by throwing, a usage error that says what is wrong with the command or the MPI.
 [[noreturn]] void BecomeProgram(const Launch& launch);
 
@@ -34,8 +37,13 @@ std::optional<std::string> MpiOfLauncher();
 // As far as the launcher says which rank this is: whether it is the first one, or on the first one's node. What is
 // wrong here is then wrong there.
 bool IsBesideFirstRank();
+// Whether it is a rank other than the first one.
+bool IsFurtherRank();
 // The same, but not the first one: it has nothing to say that the first one does not say.
 bool IsRepetition(const std::vector<std::string>& arguments);
+
+// A shared library of farscale by the name of its file; nothing where it was not built.
+std::optional<std::filesystem::path> FindLibrary(const std::string& name);
 
 // This program's own file.
 std::filesystem::path OwnProgram();

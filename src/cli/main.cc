@@ -8,11 +8,15 @@
 #include <chrono>
 #include <cstdio>
 #include <exception>
+#include <memory>
 #include <thread>
 
+#include "base/large_arrays.h"
+#include "base/memory.h"
 #include "base/version.h"
 #include "cli/command.h"
 #include "cli/launch.h"
+#include "cli/mpi_job.h"
 #include "cli/usage.h"
 
 namespace farscale {
@@ -42,7 +46,7 @@ constexpr const char* kFooter =
     "4 not enough data to answer, 5 cannot write.";
 
 constexpr const char* kCommonFooter =
-    "Every command also takes -j/--jobs N, -q/--quiet, -v/--verbose and --color WHEN.";
+    "Every command also takes -j/--jobs N, --memory SIZE, -q/--quiet, -v/--verbose and --color WHEN.";
 
 void AddFooters(CLI::App& app) {
   app.footer(kFooter);
@@ -67,6 +71,35 @@ int WithoutWords(const std::function<int()>& action) {
   }
 }
 
+// Of a process that the launcher has started beside the first one. What the first one can say itself, this one does
+// not.
+int Serve(const LaunchedProcess& process) {
+  std::unique_ptr<Job> job;
+  try {
+    job = JoinJob(process);
+  } catch (const Error&) {
+    EndAfterOthers(0);
+    throw;
+  }
+  if (job == nullptr) return 0;
+  try {
+    ServeJob(*job);
+  } catch (const std::exception& error) {
+    const bool is_memory = dynamic_cast<const std::bad_alloc*>(&error) != nullptr;
+    fmt::print(stderr, "farscale: {}\n", is_memory ? "out of memory" : error.what());
+    job->Abort(static_cast<int>(ErrorKind::kInput));
+  }
+  return 0;
+}
+
+// Returns 0.
+int LimitMemory(const Common& common, const LaunchedProcess& process) {
+  const std::uint64_t given = common.memory.empty() ? 0 : ParseMemory(common.memory, "--memory");
+  SetMemoryBudget(given > 0 ? given : MemoryBudget() / process.on_node);
+  LimitLargeArrays(ShareOfLargeArrays(MemoryBudget()));
+  return 0;
+}
+
 int Main(int argc, char** argv) {
   CLI::App app(kDescription, "farscale");
   app.require_subcommand(1);
@@ -75,6 +108,9 @@ int Main(int argc, char** argv) {
   app.get_formatter()->column_width(32);
   Common common;
   app.add_option("-j,--jobs", common.jobs, "Threads to use (default: one a core)")->check(CLI::Range(1, 4096));
+  app.add_option("--memory", common.memory,
+                 "Memory to get along with, such as 24G: runs are read at once as far as they fit, the rest goes to "
+                 "files in TMPDIR (default: three quarters of what is available)");
   app.add_flag("-q,--quiet", common.quiet, "No progress and no warnings; run prints the paths of its files alone");
   app.add_flag("-v,--verbose", common.verbose, "Also print notes on every run, and every sentence on every phase");
   app.add_option("--color", common.color, "Colours: auto (on terminals, unless NO_COLOR is set), always or never")
@@ -94,19 +130,29 @@ int Main(int argc, char** argv) {
   help->callback([] { throw CLI::CallForHelp(); });  // behind a common option
   AddFooters(app);
   std::vector<std::string> arguments(argv + 1, argv + argc);
-  const bool is_repetition = IsRepetition(arguments);
+  const std::string command = CommandOf(arguments);
+  const LaunchedProcess process = FindLaunchedProcess(command);
+  if (!process.is_first && !SharesWork(command)) return 0;
+  const bool is_repetition = IsRepetition(arguments) || !process.is_first;
   common.program = TakeProgram(arguments);
   arguments = WithHelpAsOption(std::move(arguments));
   try {
     app.parse(std::vector<std::string>(arguments.rbegin(), arguments.rend()));  // as the library takes them
   } catch (const CLI::ParseError& error) {
-    if (error.get_exit_code() == 0) return app.exit(error);  // --help, --version
+    if (error.get_exit_code() == 0) return process.is_first ? app.exit(error) : 0;  // --help, --version
     if (is_repetition) return EndAfterOthers(static_cast<int>(ErrorKind::kUsage));
     fmt::print(stderr, "farscale: {}\n", DescribeWrongUsage(app, arguments, error));
     return static_cast<int>(ErrorKind::kUsage);
   }
   const int threads = common.jobs > 0 ? common.jobs : tbb::info::default_concurrency();
   const tbb::global_control control(tbb::global_control::max_allowed_parallelism, static_cast<std::size_t>(threads));
+  if (!process.is_first) {
+    const int wrong = WithoutWords([&] { return LimitMemory(common, process); });
+    return wrong != 0 ? wrong : Serve(process);
+  }
+  LimitMemory(common, process);
+  if (!process.mpi.empty()) HaveNoTerminal();
+  const std::unique_ptr<Job> job = SharesWork(command) ? JoinJob(process) : nullptr;
   const int code = is_repetition ? WithoutWords(action) : action();
   if (std::fflush(stdout) != 0 || std::ferror(stdout) != 0) {
     throw Error(ErrorKind::kOutput, "standard output", "cannot be written");

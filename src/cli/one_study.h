@@ -20,7 +20,6 @@ struct RunOptions {
   std::string templates;
   std::string form = "report";
   bool grow = false;
-  double memory = 0;  // GiB that studies beside each other may take; 0: what is available
   TraceChoice choice;
   AllocationFormOptions allocation;
 };

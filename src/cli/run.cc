@@ -94,12 +94,6 @@ void AddRunCommand(CommandLine& line) {
   command->add_option("--preset", options.preset, "Preset whose settings fill what the study leaves out");
   AddTemplatesOption(command, options.templates);
   AddTraceOptions(command, options.choice);
-  command
-      ->add_option(
-          "--memory", options.memory,
-          "Of several studies, run as many at a time as take no more than so many GiB (default: three quarters "
-          "of what is available)")
-      ->check(Positive());
   command->add_flag("--grow", options.grow,
                     "Also replay the program at the targets, and weigh that against the curves (docs/growth.md)");
   command->add_option("--form", options.form, "report (default), or allocation for that and an allocation pack")

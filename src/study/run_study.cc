@@ -7,13 +7,11 @@
 #include <iterator>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <numeric>
 #include <set>
 #include <span>
 #include <tuple>
 
-#include "base/parallel.h"
 #include "base/text.h"
 #include "factors/scaling.h"
 #include "projection/observed_projection.h"
@@ -24,6 +22,7 @@
 #include "study/grown_study.h"
 #include "study/measure_run.h"
 #include "study/resources.h"
+#include "study/shared_runs.h"
 #include "study/projected_growth.h"
 #include "trace/trace_reader.h"
 
@@ -136,17 +135,18 @@ class StudyRuns {
   std::vector<AnalysedRun> Measure() {
     if (progress_) progress_(0, runs_.size(), "reading traces");
     FindShapes();
-    ParallelFor(runs_.size(), [&](std::size_t i) {
-      if (is_done_[i] == 0) MeasureOne(i, false);
-    });
+    std::vector<std::size_t> left;
+    for (std::size_t i = 0; i < runs_.size(); ++i) {
+      if (is_done_[i] == 0) left.push_back(i);
+    }
+    MeasureEach(study_, left, scenarios_, detail_, [this](std::size_t i, AnalysedRun run) { Set(i, std::move(run)); });
     return std::move(runs_);
   }
 
  private:
-  void MeasureOne(std::size_t i, bool wants_shapes) {
-    runs_[i] = MeasureRun(study_, study_.runs[i], scenarios_, wants_shapes, detail_);
+  void Set(std::size_t i, AnalysedRun run) {
+    runs_[i] = std::move(run);
     is_done_[i] = 1;
-    const std::lock_guard lock(mutex_);
     if (progress_) progress_(++done_, runs_.size(), study_.runs[i].trace);
   }
 
@@ -154,7 +154,7 @@ class StudyRuns {
     if (std::ranges::none_of(study_.phases, &PhaseSpec::NeedsShape)) return;
     std::vector<std::size_t> loopless;
     for (const std::size_t i : LargestFirst(study_.runs)) {
-      MeasureOne(i, true);
+      Set(i, MeasureRun(study_, study_.runs[i], scenarios_, true, detail_));
       bool shows_all = !runs_[i].error;
       for (std::size_t p = 0; p < study_.phases.size() && shows_all; ++p) {
         if (!study_.phases[p].NeedsShape()) continue;
@@ -177,8 +177,7 @@ class StudyRuns {
   const std::vector<Scenario>& scenarios_;
   Detail detail_;
   std::vector<AnalysedRun> runs_;
-  std::vector<char> is_done_;  // not bits: written by several threads
-  std::mutex mutex_;
+  std::vector<char> is_done_;
   std::size_t done_ = 0;
 };
 

@@ -4,15 +4,16 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 #include <set>
 
 #include "base/error.h"
 #include "base/format.h"
-#include "base/parallel.h"
 #include "base/text.h"
 #include "replay/calibration.h"
 #include "replay/replayed_trace.h"
 #include "replay/unknown_waits.h"
+#include "study/run_memory.h"
 #include "trace/trace_reader.h"
 
 namespace farscale {
@@ -130,7 +131,9 @@ std::string InWords(const Calibration& calibration, const std::string& path) {
 
 Network CalibrateToRuns(const std::vector<RunSpec>& runs, const ReplayRules& rules) {
   std::vector<std::optional<Calibration>> found(runs.size());
-  ParallelFor(runs.size(), [&](std::size_t i) {
+  std::vector<std::size_t> all(runs.size());
+  std::iota(all.begin(), all.end(), std::size_t{0});
+  ForEachRun(runs, all, RunUse::kReplay, [&](std::size_t i) {
     try {
       const Trace trace = ReadTrace(runs[i].trace, {false, {}, runs[i].application, runs[i].accept_truncated});
       found[i] = Calibrate(trace, MatchTrace(trace), rules);

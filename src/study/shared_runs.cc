@@ -1,0 +1,124 @@
+#include "study/shared_runs.h"
+
+#include <algorithm>
+#include <mutex>
+#include <optional>
+
+#include "factors/factor.h"
+#include "parallel/bytes.h"
+#include "study/run_memory.h"
+
+namespace farscale {
+
+// What has private members or constructors, for another process.
+template <typename Bytes>
+void TransferBytes(Bytes& bytes, PhaseId& id) {
+  bytes.Transfer(id.name);
+  bytes.Transfer(id.group);
+}
+
+template <typename Bytes>
+void TransferBytes(Bytes& bytes, FactorValues& values) {
+  for (std::size_t i = 0; i < kFactorCount; ++i) bytes.Transfer(values[static_cast<Factor>(i)]);
+}
+
+// Grown runs stay where they are grown.
+template <typename Bytes>
+void TransferBytes(Bytes&, std::shared_ptr<const GrownSource>&) {}
+
+namespace {
+
+constexpr std::string_view kMeasureRuns = "measure runs";
+
+// What another process needs to measure some of the runs.
+struct RunsRequest {
+  Study study;
+  std::vector<std::size_t> which;
+  std::vector<Scenario> scenarios;
+  Detail detail = Detail::kFactors;
+};
+
+RunUse UseOf(Detail detail) { return detail == Detail::kFactors ? RunUse::kReplay : RunUse::kLosses; }
+
+void MeasureHere(const Study& study, const std::vector<std::size_t>& which, const std::vector<Scenario>& scenarios,
+                 Detail detail, const std::function<void(std::size_t, AnalysedRun)>& done) {
+  std::mutex mutex;
+  ForEachRun(study.runs, which, UseOf(detail), [&](std::size_t i) {
+    AnalysedRun run = MeasureRun(study, study.runs[i], scenarios, false, detail);
+    const std::lock_guard lock(mutex);
+    done(i, std::move(run));
+  });
+}
+
+std::string MeasureForOther(std::string_view text) {
+  RunsRequest request;
+  FromBytes(text, request);
+  std::vector<AnalysedRun> runs(request.which.size());
+  MeasureHere(request.study, request.which, request.scenarios, request.detail, [&](std::size_t i, AnalysedRun run) {
+    runs[static_cast<std::size_t>(std::ranges::find(request.which, i) - request.which.begin())] = std::move(run);
+  });
+  return ToBytes(runs);
+}
+
+// Processes that measure together: the first of them measures, the others read with it.
+using ProcessGroup = std::vector<std::size_t>;
+
+// As many groups as there are shares of runs. Processes beyond that join where there is most to do for each.
+std::vector<ProcessGroup> GroupProcesses(const std::vector<std::size_t>& processes,
+                                         const std::vector<std::uint64_t>& sizes) {
+  std::vector<ProcessGroup> groups(sizes.size());
+  for (std::size_t i = 0; i < processes.size(); ++i) {
+    std::size_t chosen = i;
+    if (i >= groups.size()) {
+      chosen = 0;
+      for (std::size_t k = 1; k < groups.size(); ++k) {
+        if (sizes[k] * groups[chosen].size() > sizes[chosen] * groups[k].size()) chosen = k;
+      }
+    }
+    groups[chosen].push_back(processes[i]);
+  }
+  return groups;
+}
+
+}  // namespace
+
+Service MeasuringService() { return {kMeasureRuns, MeasureForOther}; }
+
+void MeasureEach(const Study& study, const std::vector<std::size_t>& which, const std::vector<Scenario>& scenarios,
+                 Detail detail, const std::function<void(std::size_t, AnalysedRun)>& done) {
+  const bool is_grown = std::ranges::any_of(which, [&](std::size_t i) { return study.runs[i].grown != nullptr; });
+  std::optional<Helpers> helpers;
+  if (!is_grown && which.size() > 1) helpers.emplace();
+  if (!helpers || helpers->empty()) {
+    helpers.reset();
+    return MeasureHere(study, which, scenarios, detail, done);
+  }
+  std::vector<std::uint64_t> sizes;
+  for (const std::size_t i : which) sizes.push_back(ExpectedMemory(study.runs[i], UseOf(detail)));
+  // This process is the first one of the first group; its own number does not matter.
+  std::vector<std::size_t> processes = {0};
+  processes.insert(processes.end(), helpers->processes().begin(), helpers->processes().end());
+  std::vector<std::vector<std::size_t>> shares = ShareOut(sizes, std::min(which.size(), processes.size()));
+  std::vector<std::uint64_t> loads;
+  for (const std::vector<std::size_t>& share : shares) {
+    std::uint64_t& load = loads.emplace_back(0);
+    for (const std::size_t k : share) load += sizes[k];
+  }
+  const std::vector<ProcessGroup> groups = GroupProcesses(processes, loads);
+  for (std::vector<std::size_t>& share : shares) {
+    for (std::size_t& k : share) k = which[k];
+  }
+  for (std::size_t k = 1; k < shares.size(); ++k) {
+    RunsRequest request{study, shares[k], scenarios, detail};
+    helpers->Ask(groups[k].front(), kMeasureRuns, ToBytes(request), {groups[k].begin() + 1, groups[k].end()});
+  }
+  helpers->Lend({groups[0].begin() + 1, groups[0].end()},
+                [&] { MeasureHere(study, shares[0], scenarios, detail, done); });
+  for (std::size_t k = 1; k < shares.size(); ++k) {
+    std::vector<AnalysedRun> runs;
+    FromBytes(helpers->Answer(groups[k].front()), runs);
+    for (std::size_t i = 0; i < runs.size(); ++i) done(shares[k][i], std::move(runs[i]));
+  }
+}
+
+}  // namespace farscale
