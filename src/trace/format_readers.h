@@ -22,9 +22,10 @@ Trace ReadOtf2(const std::string& anchor, const CounterSelection& counters, bool
 // `application`: which one of a trace with several, from 1 on. Throws an input error for anything unreadable, with line
 // and field, and when more than a hundredth of the lines is damaged; a usage error when the trace has several
 // applications and none is chosen, or not the one asked for.
-// `accept_truncated`: also of a trace of which more than a hundredth of the run is missing at its end.
+// `accept_truncated`: also of a trace of which more than a hundredth of the run is missing at its end. `keep_threads`:
+// with the other threads of the tasks, where they recorded when they run.
 Trace ReadParaver(const std::string& path, const CounterSelection& counters, std::optional<int> application,
-                  bool accept_truncated);
+                  bool accept_truncated, bool keep_threads);
 
 // A Paraver trace and what lies beside it.
 std::vector<std::string> FilesOfParaver(const std::string& path);

@@ -119,7 +119,8 @@ TEST_F(LocationTraceTest, ThreadsAreKeptOnlyWhenAskedFor) {
   EXPECT_EQ(plain.size(), kept.size());
   EXPECT_EQ(plain.events, kept.events);
   EXPECT_EQ(plain.timelines[0].region_events(), kept.timelines[0].region_events());
-  EXPECT_EQ(plain.diagnostics.findings(), kept.diagnostics.findings());
+  EXPECT_EQ(plain.diagnostics.count(anomaly::kThreadsAtProcessLevel), 1u);
+  EXPECT_EQ(kept.diagnostics.count(anomaly::kThreadsAtProcessLevel), 0u);
 }
 
 TEST_F(LocationTraceTest, ThreadsWithoutTeamsAreNotKept) {

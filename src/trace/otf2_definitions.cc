@@ -108,7 +108,12 @@ void AddRegions(const RawDefinitions& raw, TraceBuilder& builder, Otf2Definition
     if (is_mpi && call == MpiCall::kNone) call = MpiCall::kOther;
     const bool is_outside = !is_mpi && region.is_artificial && name == kOutsideRegion;
     const bool is_pause = !is_mpi && region.is_artificial && name.starts_with(kPauseRegion);
-    result.regions.Set(reference, builder.AddRegion({name, is_mpi, call, is_outside, is_pause, region.team_role}));
+    // Locks are functions of the OpenMP interface; others of them take no time.
+    const bool is_lock = name.starts_with("omp_set_lock") || name.starts_with("omp_set_nest_lock");
+    const TeamRole role = is_lock && region.team_role == TeamRole::kNone ? TeamRole::kScheduling : region.team_role;
+    const bool is_device_runtime = !is_mpi && region.is_device_runtime;
+    result.regions.Set(reference,
+                       builder.AddRegion({name, is_mpi, call, is_outside, is_pause, role, false, is_device_runtime}));
   }
 }
 

@@ -9,14 +9,30 @@
 namespace farscale {
 namespace {
 
-// Of OpenMP; other paradigms fork no teams.
+// Of OpenMP; other paradigms fork no teams. Inside of critical and ordered sections there is a region of its own.
 TeamRole TeamRoleOf(OTF2_RegionRole role, OTF2_Paradigm paradigm) {
   if (paradigm != OTF2_PARADIGM_OPENMP) return TeamRole::kNone;
   switch (role) {
     case OTF2_REGION_ROLE_PARALLEL: return TeamRole::kParallel;
     case OTF2_REGION_ROLE_BARRIER: return TeamRole::kBarrier;
     case OTF2_REGION_ROLE_IMPLICIT_BARRIER: return TeamRole::kImplicitBarrier;
+    case OTF2_REGION_ROLE_TASK_WAIT: return TeamRole::kTaskWait;
+    case OTF2_REGION_ROLE_CRITICAL:
+    case OTF2_REGION_ROLE_ORDERED:
+    case OTF2_REGION_ROLE_FLUSH:
+    case OTF2_REGION_ROLE_TASK_CREATE: return TeamRole::kScheduling;
     default: return TeamRole::kNone;
+  }
+}
+
+// On host threads.
+bool IsOfDevices(OTF2_Paradigm paradigm) {
+  switch (paradigm) {
+    case OTF2_PARADIGM_CUDA:
+    case OTF2_PARADIGM_HIP:
+    case OTF2_PARADIGM_OPENACC:
+    case OTF2_PARADIGM_OPENCL: return true;
+    default: return false;
   }
 }
 
@@ -55,7 +71,7 @@ class DefinitionCallbacks {
     On(OTF2_GlobalDefReaderCallbacks_SetRegionCallback,
        [](Raw& raw, auto self, auto name, auto /*canonical*/, auto /*description*/, auto role, auto paradigm, auto...) {
          raw.regions[self] = {name, paradigm == OTF2_PARADIGM_MPI, role == OTF2_REGION_ROLE_ARTIFICIAL,
-                              TeamRoleOf(role, paradigm)};
+                              TeamRoleOf(role, paradigm), IsOfDevices(paradigm)};
        });
   }
 

@@ -62,6 +62,7 @@ struct RawDefinitions {
     bool is_mpi = false;
     bool is_artificial = false;
     TeamRole team_role = TeamRole::kNone;
+    bool is_device_runtime = false;
   };
   struct Member {
     std::uint32_t name = OTF2_UNDEFINED_STRING, description = OTF2_UNDEFINED_STRING, unit = OTF2_UNDEFINED_STRING;

@@ -191,14 +191,16 @@ const ParaverState* StateCursor::Current() {
   return current_ ? &*current_ : nullptr;
 }
 
-void StateCursor::NotRunning(Tick from, Tick to, std::vector<Stretch>& stretches) {
+void StateCursor::NotRunning(Tick from, Tick to, std::span<const std::uint32_t> apart,
+                             std::vector<Stretch>& stretches) {
   stretches.clear();
-  const auto add = [&](Tick begin, Tick end) {
+  const auto add = [&](Tick begin, Tick end, std::uint32_t state = kParaverNotCreated) {
     if (begin >= end) return;
-    if (!stretches.empty() && stretches.back().end == begin) {
+    if (std::ranges::find(apart, state) == apart.end()) state = kParaverNotCreated;
+    if (!stretches.empty() && stretches.back().end == begin && stretches.back().state == state) {
       stretches.back().end = end;
     } else {
-      stretches.push_back({begin, end});
+      stretches.push_back({begin, end, state});
     }
   };
   while (from < to) {
@@ -211,7 +213,7 @@ void StateCursor::NotRunning(Tick from, Tick to, std::vector<Stretch>& stretches
     const Tick begin = std::clamp(state->begin, from, to);
     const Tick end = std::min(state->end, to);
     add(from, begin);
-    if (state->state != kParaverRunning) add(begin, end);
+    if (state->state != kParaverRunning) add(begin, end, state->state);
     from = std::max(begin, end);
   }
 }

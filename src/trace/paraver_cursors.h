@@ -8,6 +8,7 @@
 #include <limits>
 #include <numeric>
 #include <optional>
+#include <span>
 #include <utility>
 #include <vector>
 
@@ -178,12 +179,13 @@ class StateCursor {
   }
   Tick last() const { return summary_.last_existing; }
 
-  // Stretches of [from, to) in which the task did not run, in order, without those next to each other. `from` must not
-  // be less than in the call before.
+  // Stretches of [from, to) in which the task did not run, in order, without those next to each other, unless only one
+  // of them is in a state of `apart`. `from` must not be less than in the call before.
   struct Stretch {
     Tick begin = 0, end = 0;
+    std::uint32_t state = kParaverNotCreated;  // one of `apart`, else this one
   };
-  void NotRunning(Tick from, Tick to, std::vector<Stretch>& stretches);
+  void NotRunning(Tick from, Tick to, std::span<const std::uint32_t> apart, std::vector<Stretch>& stretches);
 
  private:
   const ParaverState* Current();

@@ -17,6 +17,7 @@
 #include "trace/paraver_names.h"
 #include "trace/paraver_records.h"
 #include "trace/paraver_text.h"
+#include "trace/paraver_threads.h"
 #include "trace/paraver_timeline.h"
 
 namespace farscale {
@@ -48,12 +49,20 @@ std::uint32_t ChooseApplication(const std::string& path, const ParaverHeader& he
 
 // All records of the trace.
 struct Records : ParaverTally {
-  explicit Records(std::size_t count) : tasks(count) {}
+  explicit Records(std::size_t count) : tasks(count), thread_states(count) {}
+
+  // Whether threads other than the first of their tasks recorded when they run.
+  bool HasThreads() const {
+    return std::ranges::any_of(thread_states, [](const std::vector<ParaverThreadState>& states) {
+      return std::ranges::find(states, kParaverRunning, &ParaverThreadState::state) != states.end();
+    });
+  }
 
   ParaverBlocks all;
   std::uint64_t last_line = 0;
   std::vector<ParaverTaskParts> tasks;
-  bool is_cut_short = false;  // ends in the middle of a line
+  std::vector<std::vector<ParaverThreadState>> thread_states;  // by task
+  bool is_cut_short = false;                                   // ends in the middle of a line
 
   void Add(ParaverBlock block) {
     Append(block);
@@ -69,6 +78,8 @@ struct Records : ParaverTally {
                               [](const std::uint8_t* at, std::uint32_t size) { return at + size; });
     }
     for (const std::uint32_t task : block.root_tasks) tasks[task].has_roots = true;
+    for (const ParaverThreadState& state : block.thread_states) thread_states[state.task].push_back(state);
+    block.thread_states = {};
     block.segments = {};
     block.orders = {};
     block.states = {};
@@ -439,18 +450,19 @@ void BuildRanks(const std::vector<ParaverTaskParts>& tasks, const ParaverTraceFa
     empty += trace.timelines[rank].empty() ? 1 : 0;
   }
   trace.diagnostics.Add(anomaly::kRankWithoutRecords, empty);
-  trace.diagnostics.Add(anomaly::kThreadsAtProcessLevel, threaded);
+  if (!facts.knows_threads) trace.diagnostics.Add(anomaly::kThreadsAtProcessLevel, threaded);
 }
 
 }  // namespace
 
 Trace ReadParaver(const std::string& path, const CounterSelection& counters, std::optional<int> application,
-                  bool accept_truncated) {
+                  bool accept_truncated, bool keep_threads) {
   ParaverText text(path);
   const ParaverHeader header = ReadParaverHeader(path, text);
   const ParaverNames names = ReadParaverNames(ParaverNamesFile(path, ".pcf"), ParaverNamesFile(path, ".row"));
   ParaverScope scope;
   scope.header = &header;
+  scope.keep_threads = keep_threads;
   scope.application = ChooseApplication(path, header, application);
   for (const ParaverCommunicator& communicator : header.applications[scope.application].communicators) {
     scope.communicators.push_back(communicator.id);
@@ -479,11 +491,13 @@ Trace ReadParaver(const std::string& path, const CounterSelection& counters, std
   definitions.AddPlaces();
   definitions.AddCommunicators(facts);
   definitions.AddRegions(records.all.blocks, facts);
+  if (records.HasThreads()) AddParaverTeamRegions(builder, facts);
   definitions.AddCounters(records.all.blocks);
   for (const ParaverBlock& block : records.all.blocks) records.all.meanings.push_back(definitions.MeaningOf(block));
   for (ParaverTaskParts& task : records.tasks) task.blocks = &records.all;
   facts.roots = CollectRoots(records.tasks, facts);
   BuildRanks(records.tasks, facts, builder);
+  if (facts.knows_threads) AddParaverThreads(std::move(records.thread_states), facts, builder);
   if (!accept_truncated) RefuseTruncated(path, header, records, trace.diagnostics);
   if (records.has_mpi_states) RequireCalls(trace);
   return std::move(builder).Finish();

@@ -234,6 +234,7 @@ class BlockReader {
     std::uint32_t task = 0;
     bool is_ours = false;   // of the application
     bool is_first = false;  // thread of its task
+    std::uint32_t thread = 0;
   };
 
   void ReadLine(const char* begin, const char* end) {
@@ -283,7 +284,11 @@ class BlockReader {
     if (end < begin) Fail("end", fmt::format("the state ends at {}, before it begins at {}", end, begin));
     const auto state = static_cast<std::uint32_t>(Number("state", 1u << 30));
     if (at_ <= end_) Fail("state", "the record goes on behind its last field");
-    if (!Takes(place, begin, end)) return;
+    if (!Takes(place, begin, end)) {
+      const bool is_kept = place.is_ours && scope_.keep_threads;
+      if (is_kept) block_.thread_states.push_back({place.task, place.thread, begin, end, state});
+      return;
+    }
     constexpr std::uint32_t kMpiStates = 1u << 3 | 1u << 4 | 1u << 8 | 1u << 10 | 1u << 11 | 1u << 13 | 1u << 16;
     block_.has_mpi_states |= state < 32 && (kMpiStates >> state & 1) != 0;
     StreamState& stream = BeginRecord(place.task, ParaverStream::kStates, 2, begin);
@@ -383,7 +388,8 @@ class BlockReader {
       Fail("thread",
            fmt::format("there is no thread {}: the header lists {} of task {}", thread, tasks[task - 1].threads, task));
     }
-    return {static_cast<std::uint32_t>(task - 1), application - 1 == scope_.application, thread == 1};
+    return {static_cast<std::uint32_t>(task - 1), application - 1 == scope_.application, thread == 1,
+            static_cast<std::uint32_t>(thread - 1)};
   }
 
   bool Takes(const Place& place, Tick begin, Tick end) {

@@ -77,8 +77,11 @@ struct ParaverOrder {
 using ParaverOrders = std::array<ParaverOrder, kParaverStreams>;
 
 // States of Paraver [docs/traces.md].
+constexpr std::uint32_t kParaverIdle = 0;
 constexpr std::uint32_t kParaverRunning = 1;
 constexpr std::uint32_t kParaverNotCreated = 2;
+constexpr std::uint32_t kParaverSynchronization = 5;
+constexpr std::uint32_t kParaverForkJoin = 7;
 
 // The states of one task in the order of the file, each of which should begin where the one before ends.
 struct ParaverStates {
@@ -160,6 +163,14 @@ struct ParaverTally {
   }
 };
 
+// Of a thread that is not the first of its task, from 1 on.
+struct ParaverThreadState {
+  std::uint32_t task = 0;
+  std::uint32_t thread = 0;
+  Tick begin = 0, end = 0;
+  std::uint32_t state = 0;
+};
+
 struct ParaverBlock : ParaverTally {
   std::vector<std::uint8_t> bytes;
   // In the order of `bytes`; these three are dropped once the block is taken in.
@@ -169,6 +180,7 @@ struct ParaverBlock : ParaverTally {
   std::vector<std::uint32_t> root_tasks;  // that say of a collective that they are its root
   std::vector<std::uint32_t> types;       // event types by their number in this block
   std::vector<ParaverSymbol> symbols;     // by their number in this block, from 1 on; 0 is no symbol
+  std::vector<ParaverThreadState> thread_states;  // where they are kept
 };
 
 // What a block is read for; outlives all blocks.
@@ -179,6 +191,7 @@ struct ParaverScope {
   std::vector<std::uint64_t> communicators;
   // Which counter types to keep; nothing: all.
   std::function<bool(std::uint32_t type)> keeps_counter;
+  bool keep_threads = false;
 };
 
 ParaverBlock ReadParaverBlock(const ParaverScope& scope, const TextBlock& text);

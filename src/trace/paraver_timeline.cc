@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <functional>
+#include <iterator>
 #include <limits>
 #include <optional>
 #include <utility>
@@ -129,9 +130,9 @@ class TimelineWriter {
 
   void WriteMoment(const ParaverMoment& record) {
     const Tick tick = record.tick;
-    const bool ends_pause = PauseUntil(tick);
+    const std::optional<std::uint32_t> pause = PauseUntil(tick);
     Count(record);
-    if (ends_pause) rank_.Leave(tick, facts_.pause_region);
+    if (pause) rank_.Leave(tick, *pause);
     for (std::size_t i = 0; i < record.facts.size(); ++i) {
       const ParaverFact& fact = record.facts[i];
       const ParaverEvent event = fact.event;
@@ -171,21 +172,29 @@ class TimelineWriter {
     }
   }
 
-  // Writes the pauses since the last edge outside MPI; true when one reaches up to here and is still open, since the
-  // counters at its end come with the record that follows.
-  bool PauseUntil(Tick tick) {
-    if (call_ != kNothing || !states_.are_recorded() || tick <= outside_since_) return false;
-    states_.NotRunning(outside_since_, tick, stretches_);
+  std::uint32_t RegionOf(const StateCursor::Stretch& stretch) const {
+    if (stretch.state == kParaverSynchronization) return facts_.barrier_region;
+    return stretch.state == kParaverForkJoin ? facts_.scheduling_region : facts_.pause_region;
+  }
+
+  // Writes the pauses since the last edge outside MPI. Returns the region of one that reaches up to here and is still
+  // open, since the counters at its end come with the record that follows.
+  std::optional<std::uint32_t> PauseUntil(Tick tick) {
+    if (call_ != kNothing || !states_.are_recorded() || tick <= outside_since_) return std::nullopt;
+    static constexpr std::uint32_t kOfTeams[] = {kParaverSynchronization, kParaverForkJoin};
+    const std::span<const std::uint32_t> apart(kOfTeams, facts_.knows_threads ? std::size(kOfTeams) : 0);
+    states_.NotRunning(outside_since_, tick, apart, stretches_);
     outside_since_ = tick;
     for (const StateCursor::Stretch& stretch : stretches_) {
       const bool has_sample = last_sample_ == stretch.begin;
       if (!has_sample) RepeatCounters(stretch.begin);
-      rank_.Enter(stretch.begin, facts_.pause_region);
-      if (stretch.end == tick && has_sample) return true;
+      const std::uint32_t region = RegionOf(stretch);
+      rank_.Enter(stretch.begin, region);
+      if (stretch.end == tick && has_sample) return region;
       RepeatCounters(stretch.end);
-      rank_.Leave(stretch.end, facts_.pause_region);
+      rank_.Leave(stretch.end, region);
     }
-    return false;
+    return std::nullopt;
   }
 
   // Where a pause begins without samples, what was counted around it counts as that of the running program.
@@ -307,10 +316,10 @@ class TimelineWriter {
   void Finish() {
     Tick end = std::max(last_event_, application_end_ ? *application_end_ : states_.last());
     if (stopped_at_) end = *stopped_at_;
-    const bool ends_pause = PauseUntil(end);
+    const std::optional<std::uint32_t> pause = PauseUntil(end);
     // The program is over: what its last burst counted behind the last sample is the tools' own.
     if (call_ == kNothing) RepeatCounters(end);
-    if (ends_pause) rank_.Leave(end, facts_.pause_region);
+    if (pause) rank_.Leave(end, *pause);
     messages_.OutsideUntil(kNever);
     regions_.Finish(end);
     rank_.Leave(end, facts_.application_region);

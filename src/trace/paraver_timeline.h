@@ -17,13 +17,17 @@ struct ParaverTraceFacts : ParaverCollectiveFacts {
   std::uint32_t tracing_region = 0;
   std::uint32_t pause_region = 0;
   std::uint32_t cut_call_region = 0;  // of a call whose begin lies before the trace
+  bool knows_threads = false;         // then two states of the runtime are regions
+  std::uint32_t barrier_region = 0;
+  std::uint32_t scheduling_region = 0;
   bool is_part = false;               // cut out of a trace, or filtered
   bool has_functions = false;         // they are recorded as regions, so callers are not needed
 };
 
 // Feeds the rank with all that its task recorded: a region around all of it; functions, the program's own events and
 // stretches with tracing on as regions; MPI calls with their messages and collectives; counters, summed up; and the
-// stretches outside MPI in which it did not run as pauses. Without functions, regions of the callers of MPI calls:
+// stretches outside MPI in which it did not run as pauses; where threads are known, as what the runtime of its team
+// does. Without functions, regions of the callers of MPI calls:
 // a region from the first to the last of the calls that follow each other and have the caller in common.
 void BuildParaverRank(const Trace& trace, const ParaverTaskParts& parts, const ParaverTraceFacts& facts,
                       RankBuilder& rank);

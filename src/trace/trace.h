@@ -28,7 +28,14 @@ namespace farscale {
 using Tick = std::int64_t;
 
 // What a region is to a team of threads.
-enum class TeamRole : std::uint8_t { kNone, kParallel, kBarrier, kImplicitBarrier };
+enum class TeamRole : std::uint8_t {
+  kNone,
+  kParallel,
+  kBarrier,
+  kImplicitBarrier,
+  kTaskWait,
+  kScheduling,  // the runtime: creating tasks, waiting for locks and for critical and ordered sections
+};
 
 struct Region {
   std::string name;
@@ -39,6 +46,7 @@ struct Region {
   bool is_pause = false;    // time outside MPI in which the rank did not run, by what the trace says of its state
   TeamRole team_role = TeamRole::kNone;
   bool is_fork = false;  // of a team of threads [trace/location_trace.h]
+  bool is_device_runtime = false;  // a call of the host to CUDA, HIP, OpenACC or OpenCL
 
   bool IsUser() const { return !is_mpi && !is_outside && !is_pause; }
   bool IsCollective() const { return call == MpiCall::kCollective || call == MpiCall::kImmediateCollective; }

@@ -153,9 +153,9 @@ Trace ReadTrace(const std::string& path, const ReadOptions& options) {
     throw Error(ErrorKind::kUsage, path, "an OTF2 archive has no applications to choose from",
                 "leave out the application");
   }
-  Trace trace = format == TraceFormat::kOtf2
-                    ? ReadOtf2(Resolve(path), counters, options.keep_threads)
-                    : ReadParaver(Resolve(path), counters, options.application, options.accept_truncated);
+  Trace trace = format == TraceFormat::kOtf2 ? ReadOtf2(Resolve(path), counters, options.keep_threads)
+                                             : ReadParaver(Resolve(path), counters, options.application,
+                                                           options.accept_truncated, options.keep_threads);
   trace.path = path;
   trace.disk_bytes = BytesOfTrace(path);
   return trace;

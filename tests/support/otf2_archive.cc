@@ -23,6 +23,11 @@ OTF2_RegionRole RoleOf(const std::string& region) {
   if (begins("!$omp parallel")) return OTF2_REGION_ROLE_PARALLEL;
   if (begins("!$omp barrier")) return OTF2_REGION_ROLE_BARRIER;
   if (begins("!$omp implicit barrier")) return OTF2_REGION_ROLE_IMPLICIT_BARRIER;
+  if (begins("!$omp critical sblock")) return OTF2_REGION_ROLE_CRITICAL_SBLOCK;
+  if (begins("!$omp critical")) return OTF2_REGION_ROLE_CRITICAL;
+  if (begins("!$omp taskwait")) return OTF2_REGION_ROLE_TASK_WAIT;
+  if (begins("!$omp create task")) return OTF2_REGION_ROLE_TASK_CREATE;
+  if (begins("!$omp task")) return OTF2_REGION_ROLE_TASK;
   return begins("!$omp") ? OTF2_REGION_ROLE_LOOP : OTF2_REGION_ROLE_FUNCTION;
 }
 
