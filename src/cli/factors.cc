@@ -31,6 +31,7 @@ struct FactorsOptions {
   std::string format;
   std::string date;
   std::string preset;
+  std::string hybrid;
   CounterNames counters;
   std::int64_t eager_limit = -1;
   std::int64_t reference = 0;
@@ -102,6 +103,10 @@ std::string FormatOf(const FactorsOptions& options) {
   if (options.format != "talp" && !options.date.empty()) {
     throw Error(ErrorKind::kUsage, "--date", "is for --format talp; other tables carry no date");
   }
+  if (options.hybrid == "additive" && (!options.output.empty() || !options.format.empty())) {
+    throw Error(ErrorKind::kUsage, "--hybrid additive", "is for the printed table",
+                "factors.json holds the times of both schemes (totals.threadTimes)");
+  }
   if (!options.format.empty()) return options.format;
   return to_file && TableFormatOf(options.output) == TableFormat::kJson ? "json" : "csv";
 }
@@ -133,6 +138,7 @@ void WriteTable(const FactorTable& table, const std::string& format, const Facto
   if (format == "talp") return WriteTalp(table, options, messages);
   if (options.output.empty() && options.format.empty()) {
     fmt::print("{}", FormatFactorTable(table, WidthOfOutput()));
+    if (options.hybrid == "additive") fmt::print("\n{}", FormatAdditiveLosses(table, WidthOfOutput()));
     return;
   }
   WriteOutput(options.output.empty() ? "-" : options.output,
@@ -235,6 +241,10 @@ void AddFactorsCommand(CommandLine& line) {
       ->check(CLI::IsMember({"auto", "none"}));
   AddTraceOptions(command, options.choice);
   AddCounterOptions(command, options.counters);
+  command
+      ->add_option("--hybrid", options.hybrid,
+                   "Scheme for runs with threads: multiplicative, or additive beside it (default: multiplicative)")
+      ->check(CLI::IsMember({"multiplicative", "additive"}));
   command->add_option("--series", options.series, "Name of the program in the table");
   command->add_option("--preset", options.preset, "Preset whose settings fill what the study leaves out");
   command->add_option("-o,--output", options.output,

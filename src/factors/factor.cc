@@ -16,6 +16,9 @@ constexpr std::array<FactorType, kFactorCount> kTable = {{
     {kParallelEfficiency, "parallelEfficiency", "Parallel efficiency", "avg t / T = LB · CommE", "Rosas14, eq. 1",
      kGlobalEfficiency, FactorKind::kShare,
      "The share of the cores' time spent computing rather than waiting or communicating.", ""},
+    {kMpiParallelEfficiency, "mpiParallelEfficiency", "MPI parallel efficiency",
+     "1 − (Σ MPI + Σ waiting for MPI) / (N · T)", "POP", kParallelEfficiency, FactorKind::kShare,
+     "The share of the cores' time that MPI does not take, the threads that wait for it included.", ""},
     {kLoadBalance, "loadBalance", "Load balance", "avg t / max t", "Rosas14, eq. 2", kParallelEfficiency,
      FactorKind::kShare,
      "How evenly the computation is spread over the ranks: below 1, most ranks wait for the busiest one.",
@@ -38,6 +41,25 @@ constexpr std::array<FactorType, kFactorCount> kTable = {{
      FactorKind::kShare,
      "What the network and the MPI library cost: moving data, latency, contention and overhead of the calls.",
      "Send less and in larger messages, overlap communication with computation, use a faster network or mapping."},
+    {kOmpParallelEfficiency, "ompParallelEfficiency", "OpenMP parallel efficiency", "A / (A + R + I + S)", "POP",
+     kParallelEfficiency, FactorKind::kShare,
+     "What of the time that MPI leaves to the threads is work rather than waiting for one another or for the runtime.",
+     ""},
+    {kOmpLoadBalance, "ompLoadBalance", "OpenMP load balance", "(A + R) / (A + R + I)", "POP", kOmpParallelEfficiency,
+     FactorKind::kShare, "How evenly the threads of a team share its work: below 1, threads wait at barriers.",
+     "Divide loops more evenly or dynamically, and place data near the threads that use it."},
+    {kOmpScheduling, "ompSchedulingEfficiency", "OpenMP scheduling", "(A + R + I) / (A + R + I + S)", "POP",
+     kOmpParallelEfficiency, FactorKind::kShare,
+     "What the OpenMP runtime costs: forks and joins, handing out loops and tasks, locks and critical sections.",
+     "Use fewer and longer parallel regions, larger chunks and tasks, and reductions in place of critical sections."},
+    {kOmpSerialization, "ompSerializationEfficiency", "OpenMP serialization", "A / (A + R)", "POP",
+     kOmpParallelEfficiency, FactorKind::kShare,
+     "What of the threads' time is not lost outside of parallel regions, where the main thread computes alone.",
+     "Put more of the serial code into parallel regions, or use fewer threads and more processes."},
+    {kDeviceOffload, "deviceOffloadEfficiency", "Device offload", "Σ useful / (Σ useful + Σ device runtime)", "POP",
+     kParallelEfficiency, FactorKind::kShare,
+     "What of the host's time is not spent in the device runtime, waiting for kernels and copies or starting them.",
+     "Let the host compute while devices do, and start fewer and larger kernels and copies."},
     {kComputationScalability, "computationScalability", "Computation scalability", "Σ t_ref / Σ t (weak: · P / P_ref)",
      "POP", kGlobalEfficiency, FactorKind::kScalability,
      "How the total computing time grows with the number of cores: below 1, the same work costs more core time.",
@@ -57,6 +79,19 @@ constexpr std::array<FactorType, kFactorCount> kTable = {{
      "Check clock limits and whether processes share cores."},
     {kSpeedup, "speedup", "Speedup", "T_ref / T an iteration (weak: · P / P_ref)", "POP", std::nullopt,
      FactorKind::kSpeedup, "How much faster than the reference the work gets done.", ""},
+    {kDeviceParallelEfficiency, "deviceParallelEfficiency", "Device parallel efficiency", "Σ kernels / (devices · T)",
+     "POP", std::nullopt, FactorKind::kShare, "The share of the devices' time that they spend in kernels.", ""},
+    {kDeviceLoadBalance, "deviceLoadBalance", "Device load balance", "Σ kernels / (devices · max kernels)", "POP",
+     kDeviceParallelEfficiency, FactorKind::kShare, "How evenly kernels are spread over the devices.",
+     "Divide the work of devices more evenly."},
+    {kDeviceCommunication, "deviceCommunicationEfficiency", "Device communication",
+     "max kernels / max (kernels or copies)", "POP", kDeviceParallelEfficiency, FactorKind::kShare,
+     "What of the busiest device's time is not spent with copies alone.",
+     "Copy less, keep data on the devices, and copy while kernels run."},
+    {kDeviceOrchestration, "deviceOrchestrationEfficiency", "Device orchestration", "max (kernels or copies) / T",
+     "POP", kDeviceParallelEfficiency, FactorKind::kShare,
+     "How much of the run the busiest device has something to do.",
+     "Start kernels earlier and several at a time, so that devices need not wait for the host."},
     {kSerializationPhaseEstimate, "serializationPhaseEstimate", "Serialization from phase profiles (check)",
      "max t / Σ over iterations of max t", "Huck10", std::nullopt, FactorKind::kCheck,
      "An estimate of serialization from profiles alone, next to the exact replay: it sees no dependencies within an "
@@ -74,17 +109,49 @@ static_assert(
     }(),
     "the table is in the order of the enumeration, parents before children");
 
-constexpr auto kIsParent = [] {
-  std::array<bool, kFactorCount> is_parent{};
+constexpr const FactorType& TypeOf(Factor factor) { return kTable[static_cast<std::size_t>(factor)]; }
+
+constexpr bool IsOfHybridRuns(Factor factor) {
+  return factor == kMpiParallelEfficiency || (factor >= kOmpParallelEfficiency && factor <= kDeviceOffload);
+}
+
+constexpr std::optional<Factor> ParentIn(Factor factor, FactorTree tree) {
+  const std::optional<Factor> parent = TypeOf(factor).parent;
+  if (tree == FactorTree::kMpi) return IsOfHybridRuns(factor) ? std::nullopt : parent;
+  const bool is_of_mpi = factor == kLoadBalance || factor == kCommunicationEfficiency;
+  return is_of_mpi ? std::optional(kMpiParallelEfficiency) : parent;
+}
+
+using IsParentOfTree = std::array<bool, kFactorCount>;
+
+constexpr IsParentOfTree ParentsIn(FactorTree tree) {
+  IsParentOfTree is_parent{};
   for (const FactorType& type : kTable) {
-    if (type.parent) is_parent[static_cast<std::size_t>(*type.parent)] = true;
+    if (const auto parent = ParentIn(type.factor, tree)) is_parent[static_cast<std::size_t>(*parent)] = true;
   }
   return is_parent;
-}();
+}
+
+constexpr IsParentOfTree kIsParent[] = {ParentsIn(FactorTree::kMpi), ParentsIn(FactorTree::kHybrid)};
 
 }  // namespace
 
-bool IsParent(Factor factor) { return kIsParent[static_cast<std::size_t>(factor)]; }
+bool IsParent(Factor factor, FactorTree tree) {
+  return kIsParent[static_cast<std::size_t>(tree)][static_cast<std::size_t>(factor)];
+}
+
+bool IsHybrid(Factor factor) { return IsOfHybridRuns(factor); }
+
+FactorTree TreeOf(const std::vector<Factor>& known) {
+  return std::ranges::any_of(known, IsOfHybridRuns) ? FactorTree::kHybrid : FactorTree::kMpi;
+}
+
+std::optional<Factor> ParentOf(Factor factor, FactorTree tree) { return ParentIn(factor, tree); }
+
+std::string_view FormulaOf(Factor factor, FactorTree tree) {
+  const bool is_other = factor == kParallelEfficiency && tree == FactorTree::kHybrid;
+  return is_other ? "Σ useful / (N · T) = MPI · OpenMP · device offload" : Describe(factor).formula;
+}
 
 const std::array<FactorType, kFactorCount>& AllFactors() { return kTable; }
 
@@ -105,39 +172,58 @@ std::vector<std::string> FactorIds() {
 
 std::string NameInSentence(Factor factor) {
   const std::string name(Describe(factor).name);
-  const bool is_acronym = name.size() > 1 && name[1] >= 'A' && name[1] <= 'Z';
-  return is_acronym ? name : ToLower(name.substr(0, 1)) + name.substr(1);
+  const std::string first = name.substr(0, name.find(' '));
+  const bool is_name = std::any_of(first.begin() + 1, first.end(), [](char c) { return c >= 'A' && c <= 'Z'; });
+  return is_name ? name : ToLower(name.substr(0, 1)) + name.substr(1);
 }
 
-std::vector<Factor> ChildrenOf(Factor factor) {
+std::vector<Factor> ChildrenOf(Factor factor, FactorTree tree) {
   std::vector<Factor> children;
   for (const FactorType& type : kTable) {
-    if (type.parent == factor) children.push_back(type.factor);
+    if (ParentIn(type.factor, tree) == factor) children.push_back(type.factor);
   }
   return children;
 }
 
-int DepthOf(Factor factor) {
+int DepthOf(Factor factor, FactorTree tree) {
   int depth = 0;
-  for (std::optional<Factor> parent = Describe(factor).parent; parent; parent = Describe(*parent).parent) ++depth;
+  for (auto parent = ParentIn(factor, tree); parent; parent = ParentIn(*parent, tree)) ++depth;
   return depth;
 }
 
+FactorTree FactorValues::Tree() const {
+  const bool is_hybrid = std::ranges::any_of(
+      kTable, [&](const FactorType& type) { return IsOfHybridRuns(type.factor) && (*this)[type.factor]; });
+  return is_hybrid ? FactorTree::kHybrid : FactorTree::kMpi;
+}
+
 bool FactorValues::KnowsChildrenOf(Factor factor) const {
-  const auto is_known = [&](const FactorType& type) { return type.parent != factor || (*this)[type.factor]; };
-  return kIsParent[static_cast<std::size_t>(factor)] && std::ranges::all_of(kTable, is_known);
+  const FactorTree tree = Tree();
+  const auto is_known = [&](const FactorType& type) {
+    return ParentIn(type.factor, tree) != factor || (*this)[type.factor];
+  };
+  return IsParent(factor, tree) && std::ranges::all_of(kTable, is_known);
 }
 
 void FactorValues::DeriveParents() {
+  const FactorTree tree = Tree();
   for (std::size_t i = kFactorCount; i-- > 0;) {  // children come after their parents in the table
     const Factor factor = kTable[i].factor;
     if ((*this)[factor] || !KnowsChildrenOf(factor)) continue;
     double product = 1;
     for (std::size_t child = i + 1; child < kFactorCount; ++child) {
-      if (kTable[child].parent == factor) product *= *values_[child];
+      if (ParentIn(kTable[child].factor, tree) == factor) product *= *values_[child];
     }
     values_[i] = product;
   }
 }
+
+void FactorValues::SetPerfectOpenMp() {
+  for (const Factor factor : {kOmpParallelEfficiency, kOmpLoadBalance, kOmpScheduling, kOmpSerialization}) {
+    (*this)[factor] = 1;
+  }
+}
+
+void FactorValues::SetPerfectOffload() { (*this)[kDeviceOffload] = 1; }
 
 }  // namespace farscale

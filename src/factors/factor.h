@@ -16,17 +16,27 @@ namespace farscale {
 enum class Factor {
   kGlobalEfficiency,
   kParallelEfficiency,
+  kMpiParallelEfficiency,
   kLoadBalance,
   kLoadBalanceIn,
   kLoadBalanceOut,
   kCommunicationEfficiency,
   kSerialization,
   kTransfer,
+  kOmpParallelEfficiency,
+  kOmpLoadBalance,
+  kOmpScheduling,
+  kOmpSerialization,
+  kDeviceOffload,
   kComputationScalability,
   kInstructionScaling,
   kIpcScaling,
   kFrequencyScaling,
   kSpeedup,
+  kDeviceParallelEfficiency,
+  kDeviceLoadBalance,
+  kDeviceCommunication,
+  kDeviceOrchestration,
   kSerializationPhaseEstimate,  // stays the last one
 };
 
@@ -51,7 +61,7 @@ struct FactorType {
   std::string_view name;  // in reports
   std::string_view formula;
   std::string_view source;  // key of docs/bibliography.md
-  std::optional<Factor> parent;
+  std::optional<Factor> parent;  // in the tree of MPI; of factors of hybrid runs alone in theirs
   FactorKind kind;
   std::string_view meaning;  // one sentence
   std::string_view advice;   // what one can do about it; empty for products and checks
@@ -75,12 +85,25 @@ std::vector<std::string> FactorIds();
 // "load balance", "IPC scaling".
 std::string NameInSentence(Factor factor);
 
+// Runs with threads or devices have a tree in which parallel efficiency is the product of MPI, OpenMP and device
+// offload [docs/formulas.md, threads and devices]; in that of MPI alone, load balance and communication efficiency are
+// its children, and the factors of threads and devices are in no tree.
+enum class FactorTree { kMpi, kHybrid };
+
+// Whether the factor is known of hybrid runs alone.
+bool IsHybrid(Factor factor);
+// The tree of a run of which these factors are known.
+FactorTree TreeOf(const std::vector<Factor>& known);
+
+std::optional<Factor> ParentOf(Factor factor, FactorTree tree);
 // Children whose product is the factor, in the order of the tree; empty for leaves.
-std::vector<Factor> ChildrenOf(Factor factor);
+std::vector<Factor> ChildrenOf(Factor factor, FactorTree tree = FactorTree::kMpi);
 // Whether it has any.
-bool IsParent(Factor factor);
+bool IsParent(Factor factor, FactorTree tree = FactorTree::kMpi);
 // How deep the factor lies in the tree: 0 for global efficiency, speedup and checks.
-int DepthOf(Factor factor);
+int DepthOf(Factor factor, FactorTree tree = FactorTree::kMpi);
+// As in FactorType, but for parallel efficiency, which is another product in the tree of hybrid runs.
+std::string_view FormulaOf(Factor factor, FactorTree tree);
 
 // Values of some of the factors.
 class FactorValues {
@@ -88,10 +111,14 @@ class FactorValues {
   std::optional<double>& operator[](Factor factor) { return values_[static_cast<std::size_t>(factor)]; }
   const std::optional<double>& operator[](Factor factor) const { return values_[static_cast<std::size_t>(factor)]; }
 
+  FactorTree Tree() const;
   // Fills every missing parent whose children are all there with their product.
   void DeriveParents();
   // Whether the factor is a parent and all of its children are there.
   bool KnowsChildrenOf(Factor factor) const;
+  // What a run loses nothing by is 1: OpenMP with one thread a process, device offload without devices.
+  void SetPerfectOpenMp();
+  void SetPerfectOffload();
 
   friend bool operator==(const FactorValues&, const FactorValues&) = default;
 

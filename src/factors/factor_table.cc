@@ -16,6 +16,7 @@
 #include "factors/scaling.h"
 #include "factors/share_limit.h"
 #include "factors/spread.h"
+#include "trace/anomalies.h"
 
 namespace farscale {
 namespace {
@@ -107,7 +108,7 @@ std::optional<double> Ipc(const PhaseTotals& totals) {
 
 std::optional<double> Frequency(const PhaseTotals& totals) {
   if (!totals.cycles) return std::nullopt;
-  return *totals.cycles / totals.total_useful;
+  return *totals.cycles / totals.UsefulOfAll();
 }
 
 template <typename Value>
@@ -143,7 +144,7 @@ Reference MakeReference(const std::vector<const FactorRow*>& rows) {
     return MeanOf(rows, [&](const FactorRow& row) { return row.totals ? value(row) : std::optional<double>(); });
   };
   reference.useful =
-      of_totals([](const FactorRow& r) { return std::optional(r.totals->total_useful / r.iterations); }).value_or(0);
+      of_totals([](const FactorRow& r) { return std::optional(r.totals->UsefulOfAll() / r.iterations); }).value_or(0);
   reference.instructions = of_totals([](const FactorRow& r) {
     return r.totals->instructions ? std::optional(*r.totals->instructions / r.iterations) : std::nullopt;
   });
@@ -227,7 +228,7 @@ void CompareWithReference(FactorRow& row, const Reference& reference, std::optio
 
 // What the parts of a given factor multiply to; nothing for leaves and where a part is unknown.
 std::optional<double> ProductOfParts(const FactorValues& values, Factor factor) {
-  if (!IsParent(factor)) return std::nullopt;
+  if (!IsParent(factor, values.Tree())) return std::nullopt;
   FactorValues derived = values;
   derived[factor].reset();
   derived.DeriveParents();
@@ -286,7 +287,46 @@ void CompareWorkOfRepeats(const std::vector<FactorRow*>& rows, Diagnostics& diag
   }
 }
 
+// Where some rows have factors of threads or devices, those of one thread a process have them, too. What a run has no
+// part of costs it nothing.
+void FillHybrid(const std::vector<FactorRow*>& rows, const std::vector<Finding>& findings) {
+  if (std::ranges::none_of(rows, [](const FactorRow* row) { return row->IsHybrid(); })) return;
+  const bool has_unknown_threads = std::ranges::any_of(
+      findings, [](const Finding& finding) { return finding.id == anomaly::kThreadsAtProcessLevel.id; });
+  const bool know_parts =
+      std::ranges::any_of(rows, [](const FactorRow* row) { return row->values[Factor::kOmpLoadBalance].has_value(); });
+  for (FactorRow* row : rows) {
+    FactorValues& values = row->values;
+    const bool may_have_more = row->threads > 1 || has_unknown_threads;
+    if (may_have_more && !row->IsHybrid()) continue;  // at process level
+    if (!row->IsHybrid()) values[Factor::kMpiParallelEfficiency] = values[Factor::kParallelEfficiency];
+    const bool knows_openmp =
+        values[Factor::kOmpParallelEfficiency] || values.KnowsChildrenOf(Factor::kOmpParallelEfficiency);
+    if (row->threads == 1 && !knows_openmp) {
+      values.SetPerfectOpenMp();
+      for (const Factor part : {Factor::kOmpLoadBalance, Factor::kOmpScheduling, Factor::kOmpSerialization}) {
+        if (!know_parts) values[part].reset();
+      }
+    }
+    if (!values[Factor::kDeviceOffload]) values.SetPerfectOffload();
+  }
+}
+
+// Whether runs differ in threads a process in a way that curves over cores do not show: with factors of main threads,
+// or with other numbers of threads on the same number of cores.
+bool ThreadsConfuse(const std::vector<FactorRow*>& rows) {
+  std::map<std::int64_t, std::int64_t> threads;  // by cores
+  bool differ = false, all_hybrid = true, same_on_cores = true;
+  for (const FactorRow* row : rows) {
+    differ = differ || row->threads != rows.front()->threads;
+    all_hybrid = all_hybrid && row->IsHybrid();
+    same_on_cores = same_on_cores && threads.try_emplace(row->cores, row->threads).first->second == row->threads;
+  }
+  return differ && !(all_hybrid && same_on_cores);
+}
+
 void CompletePhase(const std::vector<FactorRow*>& rows, const FactorTable& table, Diagnostics& diagnostics) {
+  FillHybrid(rows, table.findings);
   CheckGivenValues(rows, diagnostics);
   for (FactorRow* row : rows) row->values.DeriveParents();
   const std::vector<const FactorRow*> reference_rows = ReferenceRows(rows, *table.reference);
@@ -303,7 +343,7 @@ void CompletePhase(const std::vector<FactorRow*>& rows, const FactorTable& table
     }
   }
   AddErrors(rows);
-  if (std::any_of(rows.begin(), rows.end(), [&](const FactorRow* row) { return row->threads != rows[0]->threads; })) {
+  if (ThreadsConfuse(rows)) {
     diagnostics.Add(anomaly::kThreadsDifferBetweenRuns, 1, "in phase " + rows[0]->phase.Text());
   }
   CompareWorkOfRepeats(rows, diagnostics);
@@ -392,9 +432,10 @@ std::optional<double> FactorRow::TimePerIteration() const {
 }
 
 std::optional<double> FactorRow::UsefulTime() const {
-  if (totals) return totals->total_useful / iterations;
+  if (totals) return totals->UsefulOfAll() / iterations;
   if (!runtime || !values[Factor::kParallelEfficiency]) return std::nullopt;
-  return static_cast<double>(ranks) * *runtime * *values[Factor::kParallelEfficiency] / iterations;
+  const double processors = static_cast<double>(IsHybrid() ? ranks * threads : ranks);
+  return processors * *runtime * *values[Factor::kParallelEfficiency] / iterations;
 }
 
 std::vector<std::string> FactorTable::Series() const {
@@ -439,6 +480,11 @@ std::vector<FactorRow> FactorTable::Rows(const PhaseKey& key) const {
   sorted.reserve(chosen.size());
   for (const FactorRow* row : chosen) sorted.push_back(*row);
   return sorted;
+}
+
+FactorTree TreeOf(const std::vector<FactorRow>& rows) {
+  const bool is_hybrid = std::ranges::any_of(rows, [](const FactorRow& row) { return row.IsHybrid(); });
+  return is_hybrid ? FactorTree::kHybrid : FactorTree::kMpi;
 }
 
 void FindGroupsInOldTexts(FactorTable& table) {

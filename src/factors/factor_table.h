@@ -57,6 +57,8 @@ struct FactorRow {
   std::optional<UnknownWaits> unknown_waits;  // why there are no serialization and transfer; without `operations`
 
   PhaseKey Key() const { return {series, phase}; }
+  // Whether its factors are those of all threads and of devices, too.
+  bool IsHybrid() const { return values.Tree() == FactorTree::kHybrid; }
   // Of the run, also where the row is about some of its ranks.
   double Processes() const { return static_cast<double>(cores) / static_cast<double>(threads); }
   // Seconds that an iteration takes.
@@ -84,6 +86,9 @@ struct FactorTable {
   std::vector<FactorRow> Rows(const PhaseKey& key) const;
   std::vector<FactorRow> Rows(const std::string& series, const PhaseId& phase) const { return Rows({series, phase}); }
 };
+
+// The tree of a phase: that of hybrid runs where any row is of one.
+FactorTree TreeOf(const std::vector<FactorRow>& rows);
 
 // Files before version 2, and CSV files without the column `group`, have a group of ranks in the text of its phase,
 // "iteration / pme". A text of that form is that of a group where any row of it has fewer ranks than its run, but for

@@ -334,6 +334,42 @@ TEST(FactorTable, RunsWithOtherNumbersOfThreadsAreSaid) {
   EXPECT_EQ(table.findings[0].id, "threadsDifferBetweenRuns");
 }
 
+// 4 cores that are useful for 0.9 · 0.8 of 3 s, MPI and OpenMP.
+FactorRow HybridRow(std::int64_t cores, std::int64_t threads, double mpi, double openmp) {
+  FactorRow row;
+  row.phase = "p";
+  row.cores = cores;
+  row.threads = threads;
+  row.ranks = cores / threads;
+  row.runtime = 3;
+  row.values[Factor::kLoadBalance] = mpi;
+  row.values[Factor::kCommunicationEfficiency] = 1;
+  row.values[Factor::kOmpParallelEfficiency] = openmp;
+  return row;
+}
+
+TEST(FactorTable, ARunOfOneThreadStandsBesideHybridOnes) {
+  FactorRow single = HybridRow(2, 1, 0.95, 1);
+  single.values[Factor::kOmpParallelEfficiency].reset();
+  const FactorTable table = Table({single, HybridRow(4, 2, 0.9, 0.8)}, Scaling::kStrong);
+  EXPECT_TRUE(table.findings.empty());
+  const FactorValues &one = table.rows[0].values, &two = table.rows[1].values;
+  EXPECT_DOUBLE_EQ(*one[Factor::kMpiParallelEfficiency], 0.95);
+  EXPECT_DOUBLE_EQ(*one[Factor::kOmpSerialization], 1);
+  EXPECT_DOUBLE_EQ(*one[Factor::kParallelEfficiency], 0.95);
+  EXPECT_DOUBLE_EQ(*two[Factor::kMpiParallelEfficiency], 0.9);
+  EXPECT_DOUBLE_EQ(*two[Factor::kDeviceOffload], 1);
+  EXPECT_DOUBLE_EQ(*two[Factor::kParallelEfficiency], 0.72);
+  EXPECT_DOUBLE_EQ(*table.rows[1].UsefulTime(), 4 * 3 * 0.72);
+}
+
+// Curves over cores take them for repeats.
+TEST(FactorTable, OtherThreadsOnTheSameCoresAreSaid) {
+  const FactorTable table = Table({HybridRow(4, 2, 0.9, 0.8), HybridRow(4, 4, 0.95, 0.6)}, Scaling::kStrong);
+  EXPECT_TRUE(std::ranges::any_of(
+      table.findings, [](const Finding& finding) { return finding.id == anomaly::kThreadsDifferBetweenRuns.id; }));
+}
+
 // 0.9 · 0.8 = 0.72. To one percent that is rounding, whichever way; beyond it the table contradicts itself.
 TEST(FactorTable, ParentsThatAreNotTheirProduct) {
   const auto findings_with = [](double parallel_efficiency) {

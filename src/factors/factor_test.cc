@@ -21,7 +21,7 @@ TEST(Factor, TableIsInTheOrderOfTheEnumeration) {
     // Parents come first; what is a leaf comes with advice.
     if (type.parent) {
       EXPECT_LT(*type.parent, type.factor);
-      EXPECT_FALSE(ChildrenOf(type.factor).empty() && type.advice.empty()) << type.id;
+      EXPECT_FALSE(ChildrenOf(type.factor, FactorTree::kHybrid).empty() && type.advice.empty()) << type.id;
     }
   }
   EXPECT_FALSE(FactorById("loadbalance"));
@@ -35,6 +35,40 @@ TEST(Factor, Tree) {
   EXPECT_EQ(DepthOf(Factor::kGlobalEfficiency), 0);
   EXPECT_EQ(DepthOf(Factor::kTransfer), 3);
   EXPECT_EQ(DepthOf(Factor::kSpeedup), 0);
+}
+
+TEST(Factor, TreeOfHybridRuns) {
+  constexpr FactorTree kTree = FactorTree::kHybrid;
+  EXPECT_THAT(ChildrenOf(Factor::kParallelEfficiency, kTree),
+              ElementsAre(Factor::kMpiParallelEfficiency, Factor::kOmpParallelEfficiency, Factor::kDeviceOffload));
+  EXPECT_THAT(ChildrenOf(Factor::kMpiParallelEfficiency, kTree),
+              ElementsAre(Factor::kLoadBalance, Factor::kCommunicationEfficiency));
+  EXPECT_THAT(ChildrenOf(Factor::kOmpParallelEfficiency, kTree),
+              ElementsAre(Factor::kOmpLoadBalance, Factor::kOmpScheduling, Factor::kOmpSerialization));
+  EXPECT_EQ(DepthOf(Factor::kTransfer, kTree), 4);
+  EXPECT_EQ(DepthOf(Factor::kOmpParallelEfficiency), 0);
+  EXPECT_EQ(TreeOf({Factor::kLoadBalance}), FactorTree::kMpi);
+  EXPECT_EQ(TreeOf({Factor::kLoadBalance, Factor::kOmpScheduling}), FactorTree::kHybrid);
+  EXPECT_EQ(NameInSentence(Factor::kOmpLoadBalance), "OpenMP load balance");
+  EXPECT_EQ(NameInSentence(Factor::kDeviceOffload), "device offload");
+}
+
+// (0.9 · 0.5) · (0.8 · 0.5 · 1) · 1 = 0.18; without device offload parallel efficiency is not known.
+TEST(Factor, ParentsOfHybridRunsAreDerivedFromChildren) {
+  FactorValues values;
+  values[Factor::kLoadBalance] = 0.9;
+  values[Factor::kCommunicationEfficiency] = 0.5;
+  values[Factor::kOmpLoadBalance] = 0.8;
+  values[Factor::kOmpScheduling] = 0.5;
+  values[Factor::kOmpSerialization] = 1;
+  FactorValues without = values;
+  without.DeriveParents();
+  EXPECT_DOUBLE_EQ(*without[Factor::kMpiParallelEfficiency], 0.45);
+  EXPECT_FALSE(without[Factor::kParallelEfficiency]);
+  values.SetPerfectOffload();
+  values.DeriveParents();
+  EXPECT_DOUBLE_EQ(*values[Factor::kOmpParallelEfficiency], 0.4);
+  EXPECT_DOUBLE_EQ(*values[Factor::kParallelEfficiency], 0.18);
 }
 
 // 0.9 · (0.8 · 0.5) = 0.36, through two levels.

@@ -8,6 +8,7 @@
 #include <numeric>
 
 #include "base/error.h"
+#include "base/parallel.h"
 #include "factors/anomalies.h"
 #include "factors/spread.h"
 #include "phases/counter_at.h"
@@ -159,6 +160,25 @@ std::optional<LoadDistribution> LoadsOf(const Trace& trace, const PhaseCut& cut,
   return DistributionOf(std::move(loads));
 }
 
+std::vector<ThreadTicks> TicksOfThreads(const PhaseCut& cut, const ThreadStates& threads) {
+  std::vector<ThreadTicks> of_ranks(cut.ranks.size());
+  ParallelFor(cut.ranks.size(), [&](std::size_t rank) {
+    of_ranks[rank].outside.resize(threads.Threads(rank));
+    for (const Interval& interval : cut.CountedTime(rank)) of_ranks[rank] += threads.In(rank, interval);
+  });
+  return of_ranks;
+}
+
+std::optional<LoadDistribution> LoadsOf(const Trace& trace, const PhaseCut& cut,
+                                        const std::vector<ThreadTicks>& of_threads) {
+  std::vector<double> loads;
+  for (const std::size_t rank : cut.CountedRanks()) {
+    const ThreadTicks& ticks = of_threads[rank];
+    loads.push_back(trace.Seconds(ticks.OutsideMpi()) / static_cast<double>(ticks.outside.size()));
+  }
+  return DistributionOf(std::move(loads));
+}
+
 // Nothing where ranks differ in how many iterations they run, or an iteration has no load to compare with.
 void AddVariation(const Trace& trace, const PhaseCut& cut, const std::vector<IterationProfile>& profiles,
                   LoadDistribution& loads) {
@@ -232,7 +252,7 @@ std::vector<Tick> BeforeOwnBegins(const Trace& trace, const PhaseCut& cut) {
 }
 
 void RequireComputation(const Trace& trace, const PhaseFactors& result) {
-  if (result.totals.largest_useful > 0 && result.totals.elapsed > 0) return;
+  if (result.totals.largest_useful > 0 && result.totals.UsefulOfAll() > 0 && result.totals.elapsed > 0) return;
   throw Error(ErrorKind::kNotEnoughData, trace.path,
               fmt::format("phase '{}' contains no computation, so it has no efficiency factors", result.phase.Text()),
               "choose another phase");
@@ -259,6 +279,22 @@ double ClampEstimate(double estimated_ideal, const PhaseTotals& totals) {
 FactorValues FactorsOf(const PhaseTotals& t, RuleSet rules) {
   FactorValues values;
   values[Factor::kParallelEfficiency] = ParallelEfficiency(t.average_useful, t.elapsed);
+  if (t.threads) {
+    const ThreadTimes& threads = *t.threads;
+    values[Factor::kMpiParallelEfficiency] = ParallelEfficiency(t.average_useful, t.elapsed);
+    values[Factor::kParallelEfficiency] = ParallelEfficiency(threads.useful / threads.cpus, t.elapsed);
+    values[Factor::kOmpParallelEfficiency] = OmpParallelEfficiency(threads);
+    values[Factor::kOmpLoadBalance] = OmpLoadBalance(threads);
+    values[Factor::kOmpScheduling] = OmpScheduling(threads);
+    values[Factor::kOmpSerialization] = OmpSerialization(threads);
+    values[Factor::kDeviceOffload] = DeviceOffload(threads);
+  }
+  if (t.devices && t.devices->kernels > 0) {
+    values[Factor::kDeviceParallelEfficiency] = DeviceParallelEfficiency(*t.devices, t.elapsed);
+    values[Factor::kDeviceLoadBalance] = DeviceLoadBalance(*t.devices);
+    values[Factor::kDeviceCommunication] = DeviceCommunication(*t.devices);
+    values[Factor::kDeviceOrchestration] = DeviceOrchestration(*t.devices, t.elapsed);
+  }
   values[Factor::kLoadBalance] = LoadBalance(t.average_useful, t.largest_useful);
   values[Factor::kLoadBalanceIn] = LoadBalanceWithinNodes(t.largest_node_load, t.largest_useful);
   values[Factor::kLoadBalanceOut] = LoadBalanceBetweenNodes(t.average_useful, t.largest_node_load);
@@ -277,6 +313,64 @@ FactorValues FactorsOf(const PhaseTotals& t, RuleSet rules) {
     values[Factor::kSerializationPhaseEstimate] = Serialization(t.largest_useful, *t.estimated_ideal);
   }
   return values;
+}
+
+std::optional<AdditiveLosses> AdditiveLossesOf(const PhaseTotals& t) {
+  if (!t.threads) return std::nullopt;
+  const ThreadTimes& threads = *t.threads;
+  const double all = threads.cpus * t.elapsed;
+  const double ideal = t.ideal_elapsed > 0 ? t.ideal_elapsed : t.largest_useful;
+  AdditiveLosses losses;
+  losses.mpi_load_balance = (t.largest_useful - t.average_useful) / t.elapsed;
+  losses.mpi_serialization = (ideal - t.largest_useful) / t.elapsed;
+  losses.mpi_transfer = (t.elapsed - ideal) / t.elapsed;
+  losses.parallel_regions = (threads.imbalance + threads.scheduling + threads.idle_in_region) / all;
+  losses.serial_regions = (threads.serialization - threads.idle_in_region) / all;
+  losses.device_runtime = threads.device_runtime / all;
+  return losses;
+}
+
+void UseThreads(const Trace& trace, const PhaseCut& cut, const std::vector<ThreadTicks>& of_ranks,
+                PhaseTotals& totals) {
+  ThreadTimes times;
+  double largest = 0, all_time = 0, useful = 0;
+  Tick longest = 0;
+  std::map<std::int32_t, std::pair<double, double>> of_node;  // time outside MPI and threads
+  for (const std::size_t rank : cut.CountedRanks()) {
+    const ThreadTicks& ticks = of_ranks[rank];
+    const auto threads = static_cast<double>(ticks.outside.size());
+    const auto seconds = [&](ThreadState state) { return trace.Seconds(ticks.Of(state)); };
+    const double outside = trace.Seconds(ticks.OutsideMpi());
+    times.cpus += threads;
+    times.useful += seconds(ThreadState::kUseful);
+    times.mpi += seconds(ThreadState::kMpi);
+    times.mpi_idle += seconds(ThreadState::kMpiIdle);
+    times.imbalance += seconds(ThreadState::kImbalance);
+    times.scheduling += seconds(ThreadState::kScheduling);
+    times.idle_in_region += seconds(ThreadState::kIdleInRegion);
+    times.serialization += seconds(ThreadState::kSerialization) + seconds(ThreadState::kIdleInRegion);
+    times.device_runtime += seconds(ThreadState::kDeviceRuntime);
+    largest = std::max(largest, outside / threads);
+    useful += outside / threads;
+    all_time += outside / threads + (seconds(ThreadState::kMpi) + seconds(ThreadState::kMpiIdle)) / threads;
+    longest = std::max(longest, std::ranges::max(ticks.outside));
+    auto& [sum, processors] = of_node[trace.ranks[rank].node];
+    sum += outside;
+    processors += threads;
+  }
+  totals.threads = times;
+  totals.average_useful = times.OutsideMpi() / times.cpus;
+  totals.largest_useful = largest;
+  totals.total_useful = useful;
+  totals.total_mpi = all_time - useful - totals.total_paused;
+  totals.largest_computation = std::max(totals.largest_computation, largest);
+  totals.largest_node_load = 0;
+  for (const auto& [node, of] : of_node) {
+    totals.largest_node_load = std::max(totals.largest_node_load, of.first / of.second);
+  }
+  if (totals.ideal_elapsed > 0) totals.ideal_elapsed = std::max(totals.ideal_elapsed, trace.Seconds(longest));
+  // Counters are those of main threads.
+  if (times.cpus > static_cast<double>(cut.CountedRanks().size())) totals.instructions = totals.cycles = std::nullopt;
 }
 
 PhaseTotals SumRanks(const Trace& trace, const PhaseCut& cut, const std::vector<Tick>& useful,
@@ -352,7 +446,7 @@ bool HasIterations(const PhaseCut& cut) { return cut.iterations > 1 || cut.spec.
 
 // The factors of the ranks that count in the cut; `replay` is that of the phase with all ranks.
 PhaseFactors MeasureRanks(const Trace& trace, const PhaseCut& cut, const ReplayResult& replay,
-                          const FactorOptions& options) {
+                          const ThreadStates* threads, const FactorOptions& options) {
   PhaseFactors result;
   result.phase = cut.Id();
   result.span = cut.span;
@@ -371,14 +465,20 @@ PhaseFactors MeasureRanks(const Trace& trace, const PhaseCut& cut, const ReplayR
   totals.total_mpi = trace.Seconds(times.covered - useful - paused);
   totals.instructions = TotalCount(trace, cut, ChooseCounter(trace, CounterMeaning::kInstructions, options.counters));
   totals.cycles = TotalCount(trace, cut, ChooseCounter(trace, CounterMeaning::kCycles, options.counters));
+  std::vector<ThreadTicks> of_threads;
+  if (threads != nullptr) {
+    of_threads = TicksOfThreads(cut, *threads);
+    UseThreads(trace, cut, of_threads, totals);
+  }
   RequireComputation(trace, result);
   AddEstimate(trace, cut, result);
   result.values = FactorsOf(totals, options.rules.set);
-  result.loads = LoadsOf(trace, cut, times.useful);
+  result.loads = threads != nullptr ? LoadsOf(trace, cut, of_threads) : LoadsOf(trace, cut, times.useful);
   if (HasIterations(cut)) {
     result.profiles = ProfileIterations(trace, cut, replay, options.rules.set);
-    result.samples = SampleBlocks(trace, cut, replay, options, times.useful, times.paused, result);
-    if (result.loads) AddVariation(trace, cut, result.profiles, *result.loads);
+    result.samples =
+        SampleBlocks(trace, cut, replay, options, {times.useful, times.paused, threads, of_threads}, result);
+    if (result.loads && threads == nullptr) AddVariation(trace, cut, result.profiles, *result.loads);
   }
   AddInterruptions(trace, cut, result.diagnostics);
   if (paused > 0) {
@@ -412,14 +512,17 @@ bool Computes(const Trace& trace, const PhaseCut& cut) {
 GroupedFactors MeasurePhase(const Trace& trace, const Matching& matching, const PhaseCut& cut,
                             const std::vector<RankGroup>& groups, const FactorOptions& options) {
   const ReplayResult replay = Replay(trace, matching, cut, {options.rules, HasIterations(cut)});
+  std::optional<ThreadStates> states;
+  if (ThreadStates::AreIn(trace)) states.emplace(trace);
+  const ThreadStates* threads = states ? &*states : nullptr;
   GroupedFactors result;
-  result.whole = MeasureRanks(trace, cut, replay, options);
+  result.whole = MeasureRanks(trace, cut, replay, threads, options);
   result.whole.diagnostics.Merge(replay.diagnostics);
   for (const RankGroup& group : groups) {
     const PhaseCut part = cut.OnlyRanks(group.ranks, group.name);
     std::optional<PhaseFactors>& factors = result.groups.emplace_back();
     if (Computes(trace, part)) {
-      factors = MeasureRanks(trace, part, replay, options);
+      factors = MeasureRanks(trace, part, replay, threads, options);
     } else {
       result.whole.diagnostics.Add(anomaly::kGroupWithoutFactors, 1, part.Id().Text());
     }

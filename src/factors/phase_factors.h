@@ -9,6 +9,7 @@
 #include "factors/factor.h"
 #include "factors/iteration_profile.h"
 #include "factors/load_distribution.h"
+#include "factors/thread_times.h"
 #include "phases/phase_cut.h"
 #include "phases/rank_groups.h"
 #include "replay/matching.h"
@@ -65,7 +66,9 @@ struct BlockSamples {
   friend bool operator==(const BlockSamples&, const BlockSamples&) = default;
 };
 
-// Sums over one phase of one run, in seconds and counts.
+// Sums over one phase of one run, in seconds and counts. In a hybrid run, useful time of a rank is the mean of what its
+// threads are outside MPI without waiting for it, and averages weigh ranks by their threads: factors of MPI follow as
+// in a run without threads.
 struct PhaseTotals {
   double elapsed = 0;         // T
   double ideal_elapsed = 0;   // T_ideal; 0 where it is not known: without a trace, or with waits it does not tell
@@ -81,6 +84,11 @@ struct PhaseTotals {
   std::optional<double> cycles;
   std::optional<double> estimated_ideal;  // Σ over iterations of max t [Huck10], clamped to [max t, T]
   std::optional<RelativeErrors> errors;   // of a row of a table; nothing with too few iterations
+  std::optional<ThreadTimes> threads;     // of a hybrid run
+  std::optional<DeviceTimes> devices;     // of a run with devices that computed
+
+  // Σ t of all threads.
+  double UsefulOfAll() const { return threads ? threads->useful : total_useful; }
 
   friend bool operator==(const PhaseTotals&, const PhaseTotals&) = default;
 };
@@ -120,6 +128,14 @@ GroupedFactors MeasurePhase(const Trace& trace, const Matching& matching, const 
 
 // The factors that need no reference run, and the estimate of serialization where it is known.
 FactorValues FactorsOf(const PhaseTotals& totals, RuleSet rules);
+
+// The additive scheme from the same times; nothing of a run without threads. Without an ideal time, transfer holds
+// serialization.
+std::optional<AdditiveLosses> AdditiveLossesOf(const PhaseTotals& totals);
+
+// Puts what the threads of every rank do into totals of main threads. A run takes no less on an ideal network than any
+// of its threads is outside MPI, which a replay of main threads does not know.
+void UseThreads(const Trace& trace, const PhaseCut& cut, const std::vector<ThreadTicks>& of_ranks, PhaseTotals& totals);
 
 // The ideal time by phase profiles within the range it must lie in, [max t, T].
 double ClampEstimate(double estimated_ideal, const PhaseTotals& totals);

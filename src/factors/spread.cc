@@ -13,23 +13,24 @@ constexpr double kRounding = 1e-9;        // chosen: of factors and shares, equa
 // Sums over some iterations.
 struct IterationSums {
   std::vector<Tick> useful, paused, elapsed, ideal;  // of every rank
+  std::vector<ThreadTicks> threads;                  // the same, where they are known
   double instructions = 0;
   double cycles = 0;
   double seconds = 0;  // as the profiles of the iterations have it
   double ideal_seconds = 0;
   double estimated_ideal = 0;
 
-  explicit IterationSums(std::size_t ranks) : useful(ranks), paused(ranks), elapsed(ranks), ideal(ranks) {}
+  explicit IterationSums(std::size_t ranks)
+      : useful(ranks), paused(ranks), elapsed(ranks), ideal(ranks), threads(ranks) {}
 };
 
 class BlockSampler {
  public:
-  BlockSampler(const Trace& trace, const PhaseCut& cut, const FactorOptions& options, const std::vector<Tick>& useful,
-               const std::vector<Tick>& paused, const PhaseFactors& factors)
+  BlockSampler(const Trace& trace, const PhaseCut& cut, const FactorOptions& options, const TicksOfRanks& ticks,
+               const PhaseFactors& factors)
       : trace_(trace),
         cut_(cut),
-        useful_(useful),
-        paused_(paused),
+        ticks_(ticks),
         totals_(factors.totals),
         blocks_(BlocksOf(cut.iterations)),
         sums_(blocks_.count, IterationSums(trace.size())),
@@ -52,6 +53,7 @@ class BlockSampler {
       IterationSums& block = BlockOf(k);
       block.useful[rank] += UsefulTicks(timeline, iteration);
       block.paused[rank] += PausedTicks(timeline, iteration);
+      if (ticks_.states != nullptr) block.threads[rank] += ticks_.states->In(rank, iteration);
       block.elapsed[rank] += iteration.length();
       block.ideal[rank] += ideal;
       block.instructions += CountOf(timeline, instructions_, iteration);
@@ -70,7 +72,7 @@ class BlockSampler {
       if (!HasWork(sample)) return std::nullopt;
       samples.values.push_back(FactorsOf(sample, rules));
       samples.elapsed.push_back(longer * sample.elapsed / totals_.elapsed);
-      samples.useful.push_back(longer * sample.total_useful / totals_.total_useful);
+      samples.useful.push_back(longer * sample.UsefulOfAll() / totals_.UsefulOfAll());
       if (totals_.instructions) samples.instructions.push_back(longer * *sample.instructions / *totals_.instructions);
       if (totals_.cycles) samples.cycles.push_back(longer * *sample.cycles / *totals_.cycles);
     }
@@ -102,7 +104,7 @@ class BlockSampler {
   }
 
   PhaseTotals Without(const IterationSums& block) const {
-    std::vector<Tick> useful = useful_, paused = paused_;
+    std::vector<Tick> useful = ticks_.useful, paused = ticks_.paused;
     for (std::size_t rank = 0; rank < useful.size(); ++rank) {
       useful[rank] -= block.useful[rank];
       paused[rank] -= block.paused[rank];
@@ -113,6 +115,11 @@ class BlockSampler {
     if (totals_.ideal_elapsed > 0) {
       totals.ideal_elapsed = is_each ? Longest(all_.ideal, block.ideal) : totals_.ideal_elapsed - block.ideal_seconds;
     }
+    if (ticks_.states != nullptr) {
+      std::vector<ThreadTicks> threads = ticks_.threads;
+      for (std::size_t rank = 0; rank < threads.size(); ++rank) threads[rank] -= block.threads[rank];
+      UseThreads(trace_, cut_, threads, totals);
+    }
     if (totals_.instructions) totals.instructions = *totals_.instructions - block.instructions;
     if (totals_.cycles) totals.cycles = *totals_.cycles - block.cycles;
     if (totals_.estimated_ideal) {
@@ -122,15 +129,14 @@ class BlockSampler {
   }
 
   bool HasWork(const PhaseTotals& sample) const {
-    return sample.largest_useful > 0 && sample.elapsed > 0 &&
+    return sample.largest_useful > 0 && sample.UsefulOfAll() > 0 && sample.elapsed > 0 &&
            (sample.ideal_elapsed > 0 || totals_.ideal_elapsed == 0) && sample.instructions.value_or(1) > 0 &&
            sample.cycles.value_or(1) > 0;
   }
 
   const Trace& trace_;
   const PhaseCut& cut_;
-  const std::vector<Tick>& useful_;
-  const std::vector<Tick>& paused_;
+  const TicksOfRanks& ticks_;
   const PhaseTotals& totals_;
   const Blocks blocks_;
   std::vector<IterationSums> sums_;  // of every block
@@ -161,14 +167,14 @@ double JackknifeError(const std::vector<double>& samples, std::size_t iterations
 }
 
 std::optional<BlockSamples> SampleBlocks(const Trace& trace, const PhaseCut& cut, const ReplayResult& replay,
-                                         const FactorOptions& options, const std::vector<Tick>& useful,
-                                         const std::vector<Tick>& paused, const PhaseFactors& factors) {
+                                         const FactorOptions& options, const TicksOfRanks& ticks,
+                                         const PhaseFactors& factors) {
   if (BlocksOf(cut.iterations).count == 0) return std::nullopt;
   const bool is_even = std::all_of(cut.ranks.begin(), cut.ranks.end(), [&](const RankCut& rank) {
     return !rank.present || rank.iterations.size() == cut.iterations;
   });
   if (!is_even) return std::nullopt;
-  BlockSampler sampler(trace, cut, options, useful, paused, factors);
+  BlockSampler sampler(trace, cut, options, ticks, factors);
   for (std::size_t rank = 0; rank < trace.size(); ++rank) {
     if (cut.ranks[rank].present) sampler.AddRank(rank, replay);
   }

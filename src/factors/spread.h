@@ -11,12 +11,19 @@
 
 namespace farscale {
 
-// The phase without one block of consecutive iterations at a time. `useful` and `paused`: ticks of every rank in the
-// whole phase; of the factors, totals and profiles must be there. Nothing with fewer than three iterations, where ranks
-// differ in how many they run, or where all computation lies in one block.
+// What every rank does in the whole phase, and its threads where they are known.
+struct TicksOfRanks {
+  const std::vector<Tick>&useful, &paused;
+  const ThreadStates* states = nullptr;  // null: not known
+  const std::vector<ThreadTicks>& threads;
+};
+
+// The phase without one block of consecutive iterations at a time; of the factors, totals and profiles must be there.
+// Nothing with fewer than three iterations, where ranks differ in how many they run, or where all computation lies in
+// one block.
 std::optional<BlockSamples> SampleBlocks(const Trace& trace, const PhaseCut& cut, const ReplayResult& replay,
-                                         const FactorOptions& options, const std::vector<Tick>& useful,
-                                         const std::vector<Tick>& paused, const PhaseFactors& factors);
+                                         const FactorOptions& options, const TicksOfRanks& ticks,
+                                         const PhaseFactors& factors);
 
 // Iterations 0 to count·size - 1 in blocks of `size`; what is left over at the end stays in every sample.
 struct Blocks {

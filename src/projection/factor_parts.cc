@@ -19,20 +19,20 @@ std::size_t CountsOf(const std::vector<FactorRow>& rows, Factor factor) {
 }
 
 // Parts that only explain a factor are not extrapolated.
-std::vector<Factor> ProjectionChildren(Factor factor) {
-  std::vector<Factor> children = ChildrenOf(factor);
+std::vector<Factor> ProjectionChildren(Factor factor, FactorTree tree) {
+  std::vector<Factor> children = ChildrenOf(factor, tree);
   std::erase_if(children, [](Factor child) { return Describe(child).kind == FactorKind::kDetail; });
   return children;
 }
 
 // Adds the factors to fit for `factor` and returns at how many core counts they are known together: its finest complete
 // parts, unless those are known too rarely to be fitted and the factor itself is known more often.
-std::size_t AddFitted(const std::vector<FactorRow>& rows, Factor factor, std::vector<Factor>& fitted) {
-  const std::vector<Factor> children = ProjectionChildren(factor);
+std::size_t AddFitted(const std::vector<FactorRow>& rows, FactorTree tree, Factor factor, std::vector<Factor>& fitted) {
+  const std::vector<Factor> children = ProjectionChildren(factor, tree);
   const std::size_t counts = CountsOf(rows, factor);
   std::size_t of_parts = children.empty() ? 0 : std::numeric_limits<std::size_t>::max();
   std::vector<Factor> parts;
-  for (const Factor child : children) of_parts = std::min(of_parts, AddFitted(rows, child, parts));
+  for (const Factor child : children) of_parts = std::min(of_parts, AddFitted(rows, tree, child, parts));
   const bool are_enough = of_parts > 0 && of_parts >= std::min(counts, kEnoughCounts);
   const bool are_incomplete = of_parts == 0;  // still worth a projection of their own
   if (are_enough || are_incomplete) fitted.insert(fitted.end(), parts.begin(), parts.end());
@@ -46,7 +46,7 @@ std::size_t AddFitted(const std::vector<FactorRow>& rows, Factor factor, std::ve
 std::vector<Factor> PartsOf(Factor factor, const std::vector<Factor>& available) {
   std::vector<Factor> parts;
   bool complete = true;
-  for (const Factor child : ProjectionChildren(factor)) {
+  for (const Factor child : ProjectionChildren(factor, TreeOf(available))) {
     const std::vector<Factor> of_child = PartsOf(child, available);
     complete = complete && !of_child.empty();
     parts.insert(parts.end(), of_child.begin(), of_child.end());
@@ -70,7 +70,7 @@ std::optional<Factor> WholeAmong(const std::vector<Factor>& available) {
 
 std::vector<Factor> FittedFactors(const std::vector<FactorRow>& rows) {
   std::vector<Factor> fitted;
-  AddFitted(rows, Factor::kGlobalEfficiency, fitted);
+  AddFitted(rows, TreeOf(rows), Factor::kGlobalEfficiency, fitted);
   std::sort(fitted.begin(), fitted.end());
   return fitted;
 }

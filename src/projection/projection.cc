@@ -218,7 +218,8 @@ class PhaseProjector {
     std::int64_t cores = std::numeric_limits<std::int64_t>::max();
     for (const FactorRow& row : rows_) {
       cores = std::min(cores, row.cores);
-      if (row.threads != rows_.front().threads || !HasSameShare(row, rows_.front())) return std::nullopt;
+      const bool compare = row.threads == rows_.front().threads || (row.IsHybrid() && rows_.front().IsHybrid());
+      if (!compare || !HasSameShare(row, rows_.front())) return std::nullopt;
     }
     for (const FactorRow& row : rows_) {
       if (row.cores == table_.reference) cores = row.cores;
@@ -379,13 +380,18 @@ const FactorProjection* PhaseProjection::Find(Factor factor) const {
   return nullptr;
 }
 
+FactorTree PhaseProjection::Tree() const {
+  const bool is_hybrid = std::ranges::any_of(factors, IsHybrid, &FactorProjection::factor);
+  return is_hybrid ? FactorTree::kHybrid : FactorTree::kMpi;
+}
+
 std::string DescribeMissing(const PhaseProjection& projection) {
   if (!projection.obstacle.empty()) return "no projection: " + projection.obstacle;
   std::string text;
   for (const FactorProjection& one : projection.factors) {
     if (one.is_product || IsUsable(one.fit.outcome)) continue;
     // Parts of computation scalability are fitted for reading when the whole is fitted too.
-    const std::optional<Factor> parent = Describe(one.factor).parent;
+    const std::optional<Factor> parent = ParentOf(one.factor, projection.Tree());
     const FactorProjection* whole = parent ? projection.Find(*parent) : nullptr;
     if (whole != nullptr && !whole->curve.empty()) continue;
     text += fmt::format("{}{} (model {}: {})", text.empty() ? "no fit of " : ", ", Describe(one.factor).id,

@@ -92,6 +92,8 @@ struct PhaseProjection {
   std::optional<NextRuns> next_runs;  // suggested; nothing where all targets are reliable, or runs were grown
 
   const FactorProjection* Find(Factor factor) const;
+  // That of the factors that are projected.
+  FactorTree Tree() const;
 
   friend bool operator==(const PhaseProjection&, const PhaseProjection&) = default;
 };

@@ -166,6 +166,39 @@ BurstLengths SpeedUp(const Trace& trace, const BurstLengths& bursts, double spee
   return faster;
 }
 
+namespace {
+
+// What threads do stays inside of what their main threads do.
+void MoveThreads(const Trace& trace, std::size_t rank, Trace& replayed) {
+  const RankTimeline& now = replayed.timelines[rank];
+  std::vector<Tick> enter, leave;
+  for (std::size_t call = 0; call < now.calls(); ++call) {
+    enter.push_back(now.enter(call));
+    leave.push_back(now.leave(call));
+  }
+  const TimeMap map(trace.timelines[rank], enter, leave, now.begin(), now.end());
+  const auto move = [&](std::vector<TeamEvent>& events) {
+    for (TeamEvent& event : events) event.tick = map.At(event.tick);
+  };
+  move(replayed.team_threads.of_ranks[rank]);
+  for (WorkerThread& worker : replayed.team_threads.workers) {
+    if (static_cast<std::size_t>(worker.location.rank) != rank) continue;
+    const RankTimeline& old = worker.timeline;
+    NewTimes times;
+    for (std::size_t call = 0; call < old.calls(); ++call) {
+      times.enter.push_back(map.At(old.enter(call)));
+      times.leave.push_back(map.At(old.leave(call)));
+    }
+    for (std::size_t event = 0; event < old.region_events(); ++event) {
+      times.events.push_back(map.At(old.event_tick(event)));
+    }
+    worker.timeline = Retime(old, times);
+    move(worker.team_events);
+  }
+}
+
+}  // namespace
+
 Trace ReplayedTrace(const Trace& trace, const ReplayResult& result, const BurstLengths* bursts) {
   Trace replayed = trace;
   const Tick origin = trace.begin();
@@ -175,6 +208,7 @@ Trace ReplayedTrace(const Trace& trace, const ReplayResult& result, const BurstL
     replayed.timelines[rank] =
         Retime(timeline, ReplayedTimes(timeline, result.leave[rank], origin, origin + result.begin[rank],
                                        origin + result.end[rank], bursts != nullptr ? &(*bursts)[rank] : nullptr));
+    if (!trace.team_threads.empty()) MoveThreads(trace, rank, replayed);
   });
   return replayed;
 }

@@ -11,7 +11,8 @@
 
 namespace farscale {
 
-// The trace at the times of a replay of its whole run, which kept the times of all calls. Regions and counters keep
+// The trace at the times of a replay of its whole run, which kept the times of all calls. Threads move with their main
+// threads. Regions and counters keep
 // their place in the computation, whose length changes evenly between two calls; what lies inside calls does so in the
 // call. `bursts`: what was replayed; nothing: the computation as measured.
 Trace ReplayedTrace(const Trace& trace, const ReplayResult& result, const BurstLengths* bursts = nullptr);

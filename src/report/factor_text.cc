@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "base/error.h"
 #include "base/format.h"
 #include "base/terminal.h"
 #include "factors/anomalies.h"
@@ -69,7 +70,7 @@ std::string FormatFactorTable(const FactorTable& table, std::size_t width) {
                                      [&](const FactorRow& row) { return row.values[type.factor].has_value(); });
         if (!any) continue;
         factors.push_back(type.factor);
-        const std::string indent(2 * static_cast<std::size_t>(DepthOf(type.factor)), ' ');
+        const std::string indent(2 * static_cast<std::size_t>(DepthOf(type.factor, TreeOf(rows))), ' ');
         cells.push_back({indent + std::string(type.name)});
       }
       cells.push_back({"Run time"});
@@ -80,6 +81,39 @@ std::string FormatFactorTable(const FactorTable& table, std::size_t width) {
     }
   }
   return text;
+}
+
+std::string FormatAdditiveLosses(const FactorTable& table, std::size_t width) {
+  std::string text;
+  for (const PhaseKey& key : table.Keys()) {
+    Cells cells = {{"cores"},
+                   {"Parallel efficiency"},
+                   {"  lost in MPI: load balance"},
+                   {"  lost in MPI: serialization"},
+                   {"  lost in MPI: transfer"},
+                   {"  lost by threads in parallel regions"},
+                   {"  lost by threads outside of them"},
+                   {"  lost in the device runtime"}};
+    for (const FactorRow& row : table.Rows(key)) {
+      const auto losses = row.totals ? AdditiveLossesOf(*row.totals) : std::nullopt;
+      if (!losses) continue;
+      const bool knows_ideal = row.totals->ideal_elapsed > 0;
+      const double lost[] = {losses->mpi_load_balance, losses->mpi_serialization, losses->mpi_transfer,
+                             losses->parallel_regions, losses->serial_regions,    losses->device_runtime};
+      cells[0].push_back(std::to_string(row.cores) + (row.repeat > 0 ? fmt::format(" #{}", row.repeat + 1) : ""));
+      cells[1].push_back(FormatFactor(*row.values[Factor::kParallelEfficiency]));
+      for (std::size_t i = 0; i < std::size(lost); ++i) {
+        const bool is_split = i == 1 || i == 2;
+        cells[i + 2].push_back(is_split && !knows_ideal ? "-" : FormatFactor(lost[i]));
+      }
+    }
+    if (cells[0].size() == 1) continue;
+    if (!text.empty()) text += "\n";
+    text += Heading(key.series, key.phase) + FormatTable(cells, width);
+  }
+  if (!text.empty()) return text;
+  throw Error(ErrorKind::kUsage, "--hybrid additive", "no run says what its threads do",
+              "trace with threads, or measure with a tool for OpenMP");
 }
 
 std::string FormatKeyResults(const std::vector<PhaseProjection>& projections, bool with_tables, const Partials& texts,

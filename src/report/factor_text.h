@@ -14,6 +14,10 @@ namespace farscale {
 // and below.
 std::string FormatFactorTable(const FactorTable& table, std::size_t width = kAnyWidth);
 
+// What is lost by the additive scheme, as shares of all time that add up to 1 with parallel efficiency. Throws a usage
+// error when no row knows what threads do.
+std::string FormatAdditiveLosses(const FactorTable& table, std::size_t width = kAnyWidth);
+
 // The projections of every series and phase: factors side by side, targets below each other, 80 % intervals of
 // parallel or global efficiency; of all factors, and no values, beyond the reliable range. Then where that ends, and
 // why values are above 110 %, by the rows of the table that they are projected from.

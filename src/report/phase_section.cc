@@ -95,10 +95,13 @@ std::optional<ResultTables> TablesOrNothing(ResultTables tables) {
 }
 
 MeasuredRow RowOf(const FactorType& type, const std::vector<FactorRow>& runs) {
-  MeasuredRow row{.name = std::string(type.name), .factor = std::string(type.id), .formula = std::string(type.formula)};
+  const FactorTree tree = TreeOf(runs);
+  MeasuredRow row{.name = std::string(type.name),
+                  .factor = std::string(type.id),
+                  .formula = std::string(FormulaOf(type.factor, tree))};
   row.is_plain = type.kind == FactorKind::kCheck;
-  row.depth = std::to_string(DepthOf(type.factor));
-  for (int i = 0; i < DepthOf(type.factor); ++i) row.indent += "  ";
+  row.depth = std::to_string(DepthOf(type.factor, tree));
+  for (int i = 0; i < DepthOf(type.factor, tree); ++i) row.indent += "  ";
   for (const FactorRow& run : runs) {
     const std::optional<double>& value = run.values[type.factor];
     FactorCell cell =

@@ -128,10 +128,11 @@ std::vector<DiagnosticText> DiagnosticsOf(const Results& results) {
 
 std::vector<GlossaryEntry> GlossaryOf(const std::set<Factor>& used) {
   std::vector<GlossaryEntry> list;
+  const FactorTree tree = TreeOf(std::vector<Factor>(used.begin(), used.end()));
   for (const FactorType& type : AllFactors()) {
     if (!used.contains(type.factor)) continue;
-    list.push_back({std::string(type.name), std::string(type.id), std::to_string(DepthOf(type.factor)),
-                    std::string(type.formula), std::string(type.source), std::string(type.meaning),
+    list.push_back({std::string(type.name), std::string(type.id), std::to_string(DepthOf(type.factor, tree)),
+                    std::string(FormulaOf(type.factor, tree)), std::string(type.source), std::string(type.meaning),
                     std::string(type.advice)});
   }
   return list;

@@ -173,10 +173,11 @@ std::int64_t LastWith(Reliability level, const PhaseProjection& projection, cons
 
 std::vector<SampledRow> RowsOf(const PhaseProjection& projection) {
   std::vector<SampledRow> rows;
+  const FactorTree tree = projection.Tree();
   for (const FactorProjection& factor : projection.factors) {
     if (factor.curve.empty()) continue;
     rows.push_back(
-        {Name(factor.factor), std::string(Describe(factor.factor).id), std::to_string(DepthOf(factor.factor))});
+        {Name(factor.factor), std::string(Describe(factor.factor).id), std::to_string(DepthOf(factor.factor, tree))});
   }
   return rows;
 }

@@ -7,6 +7,10 @@ namespace farscale::anomaly {
 
 inline constexpr Anomaly kUnevenThreads{"unevenThreads", Severity::kWarning,
                                         "ranks differ in their number of threads; the largest counts"};
+inline constexpr Anomaly kThreadsContradicted{
+    "threadsContradicted", Severity::kWarning,
+    "runs have teams of other sizes than the threads a process that the study gives; cores are as the study says, "
+    "efficiencies of the threads that the trace has"};
 inline constexpr Anomaly kCounterImpossible{"counterImpossible", Severity::kWarning,
                                             "counters of TALP are negative or what no core counts, and are left out"};
 inline constexpr Anomaly kTimesImpossible{
@@ -22,6 +26,14 @@ inline constexpr Anomaly kRegionWithoutFactors{
     "regions of TALP never ran, ran on some ranks alone or have no factor, and are left out"};
 inline constexpr Anomaly kDevicesNotCounted{
     "devicesNotCounted", Severity::kNote,
-    "TALP's factors of accelerators are not taken; host time in their calls is time outside MPI, so it is useful"};
+    "TALP's times of accelerators cannot be, so there are no factors of them"};
+inline constexpr Anomaly kTalpFactorsDiffer{
+    "talpFactorsDiffer", Severity::kNote,
+    "efficiencies that TALP gives for threads and devices follow other formulas than those here, which are taken from "
+    "its times (docs/formulas.md, threads and devices)"};
+inline constexpr Anomaly kWaitsForMpiAssumed{
+    "waitsForMpiAssumed", Severity::kNote,
+    "TALP before version 3.8 counts threads that wait for MPI as outside of parallel regions; all threads of a process "
+    "but the one that calls are taken to wait"};
 
 }  // namespace farscale::anomaly

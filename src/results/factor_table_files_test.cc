@@ -60,6 +60,8 @@ FactorTable MakeTable() {
     totals.instructions = 1e12;
     totals.estimated_ideal = 0.25;
     totals.errors = RelativeErrors{0.1, 1.0 / 3, 1.0 / 7, {}, 0};
+    totals.threads = ThreadTimes{.cpus = 6, .useful = 41, .mpi = 14, .mpi_idle = 28, .imbalance = 1.0 / 3};
+    totals.devices = DeviceTimes{2, 10, 6, 8};
     row.totals = totals;
     table.rows.push_back(row);
   }

@@ -118,6 +118,45 @@ Fields<RelativeErrors> FieldsOf<RelativeErrors>() {
 }
 
 template <>
+Fields<ThreadTimes> FieldsOf<ThreadTimes>() {
+  using T = ThreadTimes;
+  return {"factors/threadTimes",
+          "Of a hybrid run: seconds, summed over all threads of all ranks",
+          {
+              Field("cpus", &T::cpus, "Threads that are ever in a team, and main threads").AtLeast(1),
+              Field("useful", &T::useful, "Computing outside of the runtimes").AtLeast(0),
+              Field("mpi", &T::mpi, "In MPI").AtLeast(0),
+              Field("mpiIdle", &T::mpi_idle, "Workers without work while their main thread is in MPI").AtLeast(0),
+              Field("ompImbalance", &T::imbalance, "At barriers of the team").AtLeast(0),
+              Field("ompScheduling", &T::scheduling, "In the OpenMP runtime").AtLeast(0),
+              Field("ompSerialization", &T::serialization,
+                    "Workers outside of a parallel region while their main thread is not in MPI")
+                  .AtLeast(0),
+              Field("ompIdleInRegions", &T::idle_in_region,
+                    "Part of ompSerialization in which the main thread is in a parallel region of other threads; "
+                    "absent: 0")
+                  .AtLeast(0)
+                  .UnlessDefault(),
+              Field("deviceRuntime", &T::device_runtime, "The host in calls to devices; absent: 0")
+                  .AtLeast(0)
+                  .UnlessDefault(),
+          }};
+}
+
+template <>
+Fields<DeviceTimes> FieldsOf<DeviceTimes>() {
+  using T = DeviceTimes;
+  return {"factors/deviceTimes",
+          "Of a run with devices: seconds",
+          {
+              Field("devices", &T::devices).AtLeast(1),
+              Field("kernels", &T::kernels, "In kernels, summed over the devices").AtLeast(0),
+              Field("kernelsLargest", &T::most_kernels, "The same of one device").AtLeast(0),
+              Field("activeLargest", &T::most_active, "In kernels or copies, of one device").AtLeast(0),
+          }};
+}
+
+template <>
 Fields<PhaseTotals> FieldsOf<PhaseTotals>() {
   using T = PhaseTotals;
   return Fields<T>{
@@ -148,6 +187,8 @@ Fields<PhaseTotals> FieldsOf<PhaseTotals>() {
           Field("idealElapsedEstimate", &T::estimated_ideal,
                 "Sum over the iterations of the largest useful time, seconds [Huck10]")
               .AtLeast(0),
+          Field("threadTimes", &T::threads),
+          Field("deviceTimes", &T::devices),
           Field("relativeErrors", &T::errors,
                 "Standard errors of the times and counts of an iteration, as shares of them; absent with too few "
                 "iterations"),

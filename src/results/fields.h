@@ -47,6 +47,8 @@ template <>
 Fields<PhaseId> FieldsOf<PhaseId>();  // `phase` and, for a group of its ranks, `group`
 template <>
 Fields<UnknownWaits> FieldsOf<UnknownWaits>();
+template <>
+Fields<ThreadTimes> FieldsOf<ThreadTimes>();
 
 // Files and their larger parts.
 template <>

@@ -56,6 +56,9 @@ struct RegionInFile {
   std::optional<double> ideal_elapsed, cpu_share, cpu_total, instructions, cycles, ipc, frequency;
   std::optional<std::uint64_t> preemptions;
   FactorValues factors;
+  std::optional<ThreadTimes> threads;
+  std::optional<std::int64_t> threads_seen;
+  std::optional<double> efficiency_at_most;
   std::vector<double> elapsed_by_rank, useful_by_rank;
 };
 
@@ -94,7 +97,16 @@ void CheckTimes(const RegionInFile& region, const JsonPlace& at) {
   const std::optional<double> efficiency = region.factors[Factor::kParallelEfficiency];
   if (!efficiency) return;
   if (!(elapsed > 0)) at.Fail("has factors, but elapsed is 0", "measure the run again");
-  if (!Agree(*efficiency, average / elapsed)) contradict("parallelEfficiency", "usefulAverage");
+  if (!region.threads) {
+    if (!Agree(*efficiency, average / elapsed)) contradict("parallelEfficiency", "usefulAverage");
+    return;
+  }
+  const ThreadTimes& threads = *region.threads;
+  if (threads.cpus < static_cast<double>(region.ranks)) contradict("threadTimes/cpus", "ranks");
+  if (!Agree(threads.OutsideMpi() / threads.cpus, average)) contradict("threadTimes", "usefulAverage");
+  if (!Agree(*efficiency, threads.useful / (threads.cpus * elapsed))) contradict("parallelEfficiency", "threadTimes");
+  const std::optional<double> of_mpi = region.factors[Factor::kMpiParallelEfficiency];
+  if (of_mpi && !Agree(*of_mpi, average / elapsed)) contradict("mpiParallelEfficiency", "usefulAverage");
 }
 
 void CheckRun(const RunInFile& run, const JsonPlace& at) {
@@ -115,8 +127,10 @@ Fields<NodeInFile> FieldsOf<NodeInFile>() {
 template <>
 Fields<RegionInFile> FieldsOf<RegionInFile>() {
   using T = RegionInFile;
-  const auto factors = ValuesOfFactors({"parallelEfficiency", "loadBalance", "loadBalanceIn", "loadBalanceOut",
-                                        "communicationEfficiency", "serializationEfficiency", "transferEfficiency"});
+  const auto factors = ValuesOfFactors(
+      {"parallelEfficiency", "mpiParallelEfficiency", "loadBalance", "loadBalanceIn", "loadBalanceOut",
+       "communicationEfficiency", "serializationEfficiency", "transferEfficiency", "ompParallelEfficiency",
+       "ompLoadBalance", "ompSchedulingEfficiency", "ompSerializationEfficiency", "deviceOffloadEfficiency"});
   return Fields<T>{
       "measured-run/region",
       {
@@ -149,6 +163,15 @@ Fields<RegionInFile> FieldsOf<RegionInFile>() {
           Field("ipc", &T::ipc).AtLeast(0),
           Field("frequency", &T::frequency, "Cycles a second of useful time").AtLeast(0),
           Field("factors", &T::factors, factors, "By the ids of factor tables; empty when no rank computed").Above(0),
+          Field("threadTimes", &T::threads),
+          Field("threadsSeen", &T::threads_seen,
+                "Most threads of a rank that used CPU time, where what they do is not known")
+              .AtLeast(2)
+              .AtMost(kMostOfAny),
+          Field("parallelEfficiencyAtMost", &T::efficiency_at_most,
+                "Where what threads do is not known: their CPU time outside MPI, of the time of all CPUs")
+              .AtLeast(0)
+              .AtMost(1),
           Field("elapsedByRank", &T::elapsed_by_rank, "In the order of the ranks that have started it")
               .AtLeast(0)
               .Later(),
@@ -223,6 +246,10 @@ void AddRegion(const RunInFile& run, const RegionInFile& region, const std::stri
   row.phase = is_whole ? std::string(kPhaseOfWhole) : PhaseOf(region.name);
   row.ranks = run.ranks;
   row.threads = run.threads;
+  if (region.threads) {
+    const auto cpus = static_cast<std::int64_t>(std::ceil(region.threads->cpus / static_cast<double>(run.ranks)));
+    row.threads = std::max(row.threads, cpus);
+  }
   row.cores = row.ranks * row.threads;
   row.nodes = static_cast<std::int64_t>(run.nodes.size());
   row.runtime = region.elapsed;

@@ -52,6 +52,41 @@ TEST(MeasuredRuns, AreAFactorTable) {
   EXPECT_EQ(table.findings[0].id, "scalingGuessed");
 }
 
+// Two ranks of three threads, 20 s: useful 41 of 120 s, outside MPI 78.
+std::string HybridRun(const std::string& times, const std::string& efficiency) {
+  return RunOf("a", "app", 2,
+               fmt::format(R"({{"name": "whole run", "ranks": 2, "fewestStarts": 1, "mostStarts": 1, "elapsed": 20,
+                   "usefulAverage": 13, "usefulLargest": 16, "usefulTotal": 26, "threadTimes": {},
+                   "factors": {{"parallelEfficiency": {}, "mpiParallelEfficiency": 0.65, "loadBalance": 0.8125,
+                   "communicationEfficiency": 0.8, "ompParallelEfficiency": 0.525641025641}}}})",
+                           times, efficiency));
+}
+
+TEST(MeasuredRuns, SayWhatThreadsDo) {
+  const std::string times = R"({"cpus": 6, "useful": 41, "mpi": 14, "mpiIdle": 28, "ompImbalance": 13,
+                                "ompScheduling": 4, "ompSerialization": 20})";
+  FactorTable table = TableOfMeasuredRuns({{HybridRun(times, "0.341666666667"), "6.json"}});
+  ASSERT_EQ(table.rows.size(), 1U);
+  EXPECT_EQ(table.rows[0].threads, 3);
+  EXPECT_EQ(table.rows[0].cores, 6);
+  CompleteTable(table);
+  EXPECT_DOUBLE_EQ(*table.rows[0].values[Factor::kDeviceOffload], 1);
+  EXPECT_NEAR(*table.rows[0].UsefulTime(), 41, 1e-6);
+  const auto error = [](const std::string& what) { return ThrowsMessage<Error>(HasSubstr(what)); };
+  EXPECT_THAT(
+      [&] {
+        TableOfMeasuredRuns({{HybridRun(times, "0.65"), "6.json"}});
+      },
+      error("parallelEfficiency and threadTimes contradict each other"));
+  std::string other = times;
+  other.replace(other.find("41"), 2, "42");
+  EXPECT_THAT(
+      [&] {
+        TableOfMeasuredRuns({{HybridRun(other, "0.35"), "6.json"}});
+      },
+      error("threadTimes and usefulAverage contradict each other"));
+}
+
 // 2 · 1 · 0.9 = 1.8 and 8 · 1.2 · 0.8 = 7.68.
 TEST(MeasuredRuns, WhoseWorkGrowsScaleWeakly) {
   const FactorTable table =

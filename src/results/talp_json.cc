@@ -97,19 +97,22 @@ void ReadEfficiencies(const Json& json, TalpRegion& region) {
   region.given.balance_in = either("mpiLoadBalanceIn", "lbIn");
   region.given.balance_out = either("mpiLoadBalanceOut", "lbOut");
   region.given.openmp = Number(json, "ompParallelEfficiency");
+  region.given.offload = Number(json, "deviceOffloadEfficiency");
 }
 
 void ReadTimes(const Json& json, TalpRegion& region) {
   region.elapsed = Seconds(json, "elapsedTime").value_or(0);
   region.useful = Seconds(json, "usefulTime");
   region.mpi = Seconds(json, "mpiTime");
-  region.mpi_idle = Seconds(json, "mpiWorkerIdleTime").value_or(0);
+  region.mpi_idle = Seconds(json, "mpiWorkerIdleTime");
+  region.omp_imbalance = Seconds(json, "ompLoadImbalanceTime");
+  region.omp_scheduling = Seconds(json, "ompSchedulingTime");
+  region.omp_serialization = Seconds(json, "ompSerializationTime");
+  if (!region.omp_serialization) region.omp_serialization = Seconds(json, "ompOutsideParallelTime");  // since 3.8
   region.gpu_calls = Seconds(json, "gpuRuntimeTime").value_or(0);
-  // The last one was renamed in 3.8.
-  for (const char* key :
-       {"ompLoadImbalanceTime", "ompSchedulingTime", "ompSerializationTime", "ompOutsideParallelTime"}) {
-    region.openmp_lost += Seconds(json, key).value_or(0);
-  }
+  region.gpu_kernels = Seconds(json, "gpuUsefulTime").value_or(0);
+  region.most_gpu_kernels = Seconds(json, "maxGpuUsefulTime").value_or(0);
+  region.most_gpu_active = Seconds(json, "maxGpuActiveTime").value_or(0);
   region.most_useful = Seconds(json, "maxUsefulNormdProc");
   region.most_useful_node = Seconds(json, "maxUsefulNormdNode");
   region.least_mpi = Seconds(json, "minMpiNormdProc");
@@ -123,7 +126,7 @@ TalpRegion RegionOf(const std::string& name, const Json& json, const Document& d
   TalpRegion region;
   region.name = name;
   region.where = fmt::format("{} of {}", name, file);
-  region.at_process_level = document.is_own;
+  region.at_process_level = document.is_own && !json.contains("mpiWorkerIdleTime");
   const double ranks = Number(json, "numMpiRanks").value_or(document.ranks.value_or(0));
   region.ranks = Count(ranks, "numMpiRanks", region.where);
   region.all_ranks = Count(document.ranks.value_or(ranks), "numMpiRanks", region.where);
@@ -137,6 +140,12 @@ TalpRegion RegionOf(const std::string& name, const Json& json, const Document& d
   }
   ReadTimes(json, region);
   ReadEfficiencies(json, region);
+  // A program without MPI is one process, which its threads and devices say.
+  if (region.ranks == 0 && (region.HasOpenMp() || region.gpu_calls > 0)) {
+    region.ranks = region.all_ranks = 1;
+    region.cpus = std::max<std::int64_t>(1, region.cpus);
+    region.mpi = region.least_mpi = region.least_mpi_node = 0;
+  }
   return region;
 }
 

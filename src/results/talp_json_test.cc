@@ -250,14 +250,157 @@ TEST(TalpJson, WithoutMpiHasNoFactors) {
   EXPECT_THAT(ErrorOf(Document("3.5", {{"Global", region}}, 2, 0).dump()), HasSubstr("has no MPI process"));
 }
 
-// Two processes of four CPUs, in MPI for 4 and 1 of 10 s: outside for 6 and 9 s. Others than 3.8 count the one CPU that
-// calls, divided by four: 1 and 0.25 s.
-TEST(TalpJson, HybridRunsCountAtProcessLevel) {
+// Two processes of four CPUs, in MPI for 4 and 1 of 10 s: outside for 6 and 9 s. Of 80 s, 5 are in MPI, 15 wait for it,
+// 40 are useful, 8 load imbalance, 2 scheduling and 10 outside of parallel regions.
+TEST(TalpJson, HybridRunsHaveFactorsOfThreads) {
   Json region = Region36();
   region["numCpus"] = 8;
   region["usefulTime"] = 40e9;
-  region["ompLoadImbalanceTime"] = 35e9;
-  region["parallelEfficiency"] = 0.5;  // 40 / (40 + 5 + 35)
+  region["ompLoadImbalanceTime"] = 8e9;
+  region["ompSchedulingTime"] = 2e9;
+  region["ompOutsideParallelTime"] = 10e9;
+  region["mpiWorkerIdleTime"] = 15e9;
+  region["minMpiNormdProc"] = region["minMpiNormdNode"] = 1e9;
+  region["parallelEfficiency"] = 0.5;
+  region["ompParallelEfficiency"] = 0.7;  // (40 + 5) / 65
+  const auto check = [](const FactorTable& table) {
+    ASSERT_EQ(table.rows.size(), 1u);
+    const FactorRow& row = table.rows[0];
+    EXPECT_EQ(row.cores, 8);
+    EXPECT_EQ(row.threads, 4);
+    EXPECT_DOUBLE_EQ(*row.values[Factor::kParallelEfficiency], 0.5);
+    EXPECT_DOUBLE_EQ(*row.values[Factor::kMpiParallelEfficiency], 0.75);
+    EXPECT_DOUBLE_EQ(*row.values[Factor::kLoadBalance], 7.5 / 9);
+    EXPECT_DOUBLE_EQ(*row.values[Factor::kCommunicationEfficiency], 0.9);
+    EXPECT_DOUBLE_EQ(*row.values[Factor::kOmpParallelEfficiency], 40.0 / 60);
+    EXPECT_DOUBLE_EQ(*row.values[Factor::kOmpLoadBalance], 50.0 / 58);
+    EXPECT_DOUBLE_EQ(*row.values[Factor::kOmpScheduling], 58.0 / 60);
+    EXPECT_DOUBLE_EQ(*row.values[Factor::kOmpSerialization], 40.0 / 50);
+    EXPECT_DOUBLE_EQ(*row.values[Factor::kDeviceOffload], 1);
+    EXPECT_DOUBLE_EQ(*row.UsefulTime(), 40);
+    EXPECT_EQ(FindingOf(table, "threadsAtProcessLevel"), nullptr);
+    ASSERT_NE(FindingOf(table, "talpFactorsDiffer"), nullptr);
+    EXPECT_THAT(FindingOf(table, "talpFactorsDiffer")->example,
+                HasSubstr("ompParallelEfficiency 0.7, here 0.667 in Global of t.json"));
+  };
+  const FactorTable newest = Read(Document("3.8", {{"Global", region}}, 8));
+  check(newest);
+  EXPECT_EQ(FindingOf(newest, "waitsForMpiAssumed"), nullptr);
+  // Before, waiting for MPI is part of serialization, and time in MPI is of the one CPU that calls.
+  region.erase("mpiWorkerIdleTime");
+  region.erase("ompOutsideParallelTime");
+  region["ompSerializationTime"] = 25e9;
+  region["minMpiNormdProc"] = region["minMpiNormdNode"] = 0.25e9;
+  const FactorTable before = Read(Document("3.6", {{"Global", region}}, 8));
+  check(before);
+  EXPECT_NE(FindingOf(before, "waitsForMpiAssumed"), nullptr);
+  // Version 1 of its hybrid factors: 40 / (40 + 5), and OpenMP (40 + 5) / 80.
+  region["mpiParallelEfficiency"] = 0.89;
+  region["mpiCommunicationEfficiency"] = region["mpiLoadBalance"] = nullptr;
+  region["ompParallelEfficiency"] = 0.56;
+  EXPECT_THAT(FindingOf(Read(Document("3.6", {{"Global", region}}, 8)), "talpFactorsDiffer")->example,
+              HasSubstr("mpiParallelEfficiency 0.89, here 0.75, ompParallelEfficiency 0.56, here 0.667"));
+}
+
+// What cannot be leaves the factors of processes.
+TEST(TalpJson, TimesOfThreadsThatCannotBe) {
+  Json region = Region36();
+  region["numCpus"] = 8;
+  region["usefulTime"] = 40e9;
+  region["parallelEfficiency"] = nullptr;
+  region["minMpiNormdProc"] = region["minMpiNormdNode"] = 0.25e9;
+  for (const auto& [time, why] :
+       {std::pair(-1e9, "ompLoadImbalanceTime is -1 s"), std::pair(60e9, "add up to 105 s, of 80 s")}) {
+    region["ompLoadImbalanceTime"] = time;
+    const FactorTable table = Read(Document("3.6", {{"Global", region}}, 8));
+    EXPECT_FALSE(table.rows[0].values[Factor::kMpiParallelEfficiency]);
+    EXPECT_DOUBLE_EQ(*table.rows[0].values[Factor::kParallelEfficiency], 0.75);
+    EXPECT_THAT(FindingOf(table, "timesImpossible")->example, HasSubstr(why));
+    EXPECT_NE(FindingOf(table, "threadsAtProcessLevel"), nullptr);
+  }
+}
+
+// Two processes with a device each, 10 s: useful 9, in the device runtime 6, in MPI 5 s. Kernels take 4 and 6 s, with
+// copies 5 and 8 s.
+TEST(TalpJson, Devices) {
+  Json region = Region36();
+  region["usefulTime"] = 9e9;
+  region["gpuRuntimeTime"] = 6e9;
+  region["numGpus"] = 2;
+  region["gpuUsefulTime"] = 10e9;
+  region["maxGpuUsefulTime"] = 6e9;
+  region["maxGpuActiveTime"] = 8e9;
+  region["parallelEfficiency"] = 0.45;
+  region["deviceOffloadEfficiency"] = 0.6;
+  const FactorTable table = Read(Document("3.6", {{"Global", region}}));
+  const FactorValues& values = table.rows[0].values;
+  EXPECT_DOUBLE_EQ(*values[Factor::kParallelEfficiency], 0.45);
+  EXPECT_DOUBLE_EQ(*values[Factor::kMpiParallelEfficiency], 0.75);
+  EXPECT_DOUBLE_EQ(*values[Factor::kOmpParallelEfficiency], 1);
+  EXPECT_DOUBLE_EQ(*values[Factor::kDeviceOffload], 0.6);
+  EXPECT_DOUBLE_EQ(*values[Factor::kDeviceParallelEfficiency], 0.5);
+  EXPECT_DOUBLE_EQ(*values[Factor::kDeviceLoadBalance], 10.0 / 12);
+  EXPECT_DOUBLE_EQ(*values[Factor::kDeviceCommunication], 0.75);
+  EXPECT_DOUBLE_EQ(*values[Factor::kDeviceOrchestration], 0.8);
+  EXPECT_EQ(FindingOf(table, "talpFactorsDiffer"), nullptr);
+  EXPECT_EQ(FindingOf(table, "devicesNotCounted"), nullptr);
+  region["maxGpuActiveTime"] = 12e9;
+  const FactorTable damaged = Read(Document("3.6", {{"Global", region}}));
+  EXPECT_FALSE(damaged.rows[0].values[Factor::kDeviceParallelEfficiency]);
+  EXPECT_NE(FindingOf(damaged, "devicesNotCounted"), nullptr);
+}
+
+// Factors of threads and devices are written by their times.
+TEST(TalpJson, HybridRunsReadBackTheSame) {
+  Json region = Region36();
+  region["numCpus"] = 8;
+  region["usefulTime"] = 40e9;
+  region["ompLoadImbalanceTime"] = 6e9;
+  region["ompSchedulingTime"] = 2e9;
+  region["ompOutsideParallelTime"] = 10e9;
+  region["mpiWorkerIdleTime"] = 15e9;
+  region["gpuRuntimeTime"] = 2e9;
+  region["minMpiNormdProc"] = region["minMpiNormdNode"] = 1e9;
+  region["parallelEfficiency"] = region["ompParallelEfficiency"] = nullptr;
+  const FactorTable table = Read(Document("3.8", {{"Global", region}}, 8));
+  ASSERT_TRUE(table.rows[0].IsHybrid());
+  std::vector<std::string> left_out;
+  const std::vector<NamedText> runs = WriteTalpJson(table, "2026-11-20T12:00:00", left_out);
+  ASSERT_EQ(runs.size(), 1u);
+  const FactorTable again = TableOfTalpFiles({{runs[0].second, runs[0].first}});
+  EXPECT_TRUE(again.findings.empty());
+  ASSERT_EQ(again.rows.size(), 1u);
+  for (const FactorType& type : AllFactors()) {
+    const auto &was = table.rows[0].values[type.factor], &is = again.rows[0].values[type.factor];
+    ASSERT_EQ(was.has_value(), is.has_value()) << type.id;
+    if (was) {
+      EXPECT_NEAR(*was, *is, 1e-8) << type.id;
+    }
+  }
+}
+
+// A program without MPI: four threads, 10 s, useful 20, at barriers 5, outside of parallel regions 15.
+TEST(TalpJson, ThreadsWithoutMpiAreOneProcess) {
+  Json region = {{"numCpus", 4}, {"numMpiRanks", 0}, {"numNodes", 1}, {"numMeasurements", 1}};
+  region["elapsedTime"] = 10e9;
+  region["usefulTime"] = 20e9;
+  region["ompLoadImbalanceTime"] = 5e9;
+  region["ompSerializationTime"] = 15e9;
+  const FactorTable table = Read(Document("3.6", {{"Global", region}}, 4, 0));
+  ASSERT_EQ(table.rows.size(), 1u);
+  EXPECT_EQ(table.rows[0].ranks, 1);
+  EXPECT_EQ(table.rows[0].threads, 4);
+  EXPECT_DOUBLE_EQ(*table.rows[0].values[Factor::kParallelEfficiency], 0.5);
+  EXPECT_DOUBLE_EQ(*table.rows[0].values[Factor::kMpiParallelEfficiency], 1);
+  EXPECT_DOUBLE_EQ(*table.rows[0].values[Factor::kOmpLoadBalance], 35.0 / 40);
+}
+
+// Without times of OpenMP. Others than 3.8 count the one CPU that calls, divided by four: 1 and 0.25 s.
+TEST(TalpJson, RunsWithUnknownThreadsCountAtProcessLevel) {
+  Json region = Region36();
+  region["numCpus"] = 8;
+  region["usefulTime"] = 40e9;
+  region["parallelEfficiency"] = 0.89;  // 40 / (40 + 5)
   region["ompParallelEfficiency"] = 0.56;
   region["minMpiNormdProc"] = region["minMpiNormdNode"] = 0.25e9;
   const auto check = [](const FactorTable& table) {
@@ -267,7 +410,7 @@ TEST(TalpJson, HybridRunsCountAtProcessLevel) {
     EXPECT_DOUBLE_EQ(*table.rows[0].values[Factor::kParallelEfficiency], 0.75);
     EXPECT_DOUBLE_EQ(*table.rows[0].values[Factor::kCommunicationEfficiency], 0.9);
     EXPECT_FALSE(table.rows[0].totals->instructions);
-    EXPECT_EQ(FindingOf(table, "threadsAtProcessLevel")->severity, Severity::kNote);
+    EXPECT_EQ(FindingOf(table, "threadsAtProcessLevel")->severity, Severity::kWarning);
     EXPECT_THAT(FindingOf(table, "threadsAtProcessLevel")->example, HasSubstr("OpenMP efficiency 0.56 is not taken"));
   };
   check(Read(Document("3.6", {{"Global", region}}, 8)));

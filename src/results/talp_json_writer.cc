@@ -33,6 +33,7 @@ std::string WhyNotWritten(const FactorRow& row) {
   if (row.phase.IsGroup() || row.ranks * row.threads != row.cores) return "is of a group of ranks";
   if (!row.runtime) return "has no run time";
   if (!row.values[Factor::kParallelEfficiency]) return "has no parallel efficiency";
+  if (row.IsHybrid() && !(row.totals && row.totals->threads)) return "has no times of its threads";
   return "";
 }
 
@@ -45,7 +46,8 @@ struct UsefulTimes {
 UsefulTimes UsefulTimesOf(const FactorRow& row) {
   const FactorValues& values = row.values;
   UsefulTimes useful;
-  useful.average = *row.runtime * *values[Factor::kParallelEfficiency];
+  const Factor of_mpi = row.IsHybrid() ? Factor::kMpiParallelEfficiency : Factor::kParallelEfficiency;
+  useful.average = *row.runtime * *values[of_mpi];
   if (values[Factor::kLoadBalance]) {
     useful.most = useful.average / *values[Factor::kLoadBalance];
   } else if (values[Factor::kCommunicationEfficiency]) {
@@ -59,7 +61,26 @@ UsefulTimes UsefulTimesOf(const FactorRow& row) {
   return useful;
 }
 
-// Time is divided at process level: CPUs of a process are useful or in MPI together, and nothing is lost to OpenMP.
+// What threads do, by state, with the names of 3.8 for what there was no place before.
+void AddThreadTimes(const ThreadTimes& times, const UsefulTimes& outside, double elapsed, Json& json) {
+  json["usefulTime"] = Nanoseconds(times.useful);
+  json["mpiTime"] = Nanoseconds(times.mpi);
+  json["mpiWorkerIdleTime"] = Nanoseconds(times.mpi_idle);
+  json["ompLoadImbalanceTime"] = Nanoseconds(times.imbalance);
+  json["ompSchedulingTime"] = Nanoseconds(times.scheduling);
+  json["ompSerializationTime"] = Nanoseconds(times.serialization);
+  json["gpuRuntimeTime"] = Nanoseconds(times.device_runtime);
+  json["minMpiNormdProc"] = TimeOrNull(outside.most ? std::optional(elapsed - *outside.most) : std::nullopt);
+  json["minMpiNormdNode"] =
+      TimeOrNull(outside.most_of_node ? std::optional(elapsed - *outside.most_of_node) : std::nullopt);
+  json["ompParallelEfficiency"] = OmpParallelEfficiency(times);
+  json["ompLoadBalance"] = OmpLoadBalance(times);
+  json["ompSchedulingEfficiency"] = OmpScheduling(times);
+  json["ompSerializationEfficiency"] = OmpSerialization(times);
+}
+
+// Without threads, time is divided at process level: CPUs of a process are useful or in MPI together, and nothing is
+// lost to OpenMP.
 Json RegionToJson(const FactorRow& row) {
   const UsefulTimes useful = UsefulTimesOf(row);
   const double cpus = static_cast<double>(row.cores), elapsed = *row.runtime, mpi = elapsed - useful.average;
@@ -84,7 +105,7 @@ Json RegionToJson(const FactorRow& row) {
     return part && whole ? std::optional(*part / *whole) : std::nullopt;
   };
   json["parallelEfficiency"] = *row.values[Factor::kParallelEfficiency];
-  json["mpiParallelEfficiency"] = *row.values[Factor::kParallelEfficiency];
+  json["mpiParallelEfficiency"] = useful.average / elapsed;
   json["mpiCommunicationEfficiency"] = OrNull(ratio(useful.most, elapsed));
   json["mpiLoadBalance"] = OrNull(ratio(useful.average, useful.most));
   json["mpiLoadBalanceIn"] = OrNull(ratio(useful.most_of_node, useful.most));
@@ -93,6 +114,7 @@ Json RegionToJson(const FactorRow& row) {
        {"ompParallelEfficiency", "ompLoadBalance", "ompSchedulingEfficiency", "ompSerializationEfficiency"}) {
     json[factor] = 1.0;
   }
+  if (row.IsHybrid()) AddThreadTimes(*row.totals->threads, useful, elapsed, json);
   return json;
 }
 

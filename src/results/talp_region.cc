@@ -43,8 +43,8 @@ std::optional<OutsideMpi> Measured(const TalpRegion& region) {
   }
   if (!region.mpi) return std::nullopt;
   // With what the other threads wait meanwhile, time in MPI is that of all CPUs; without it, that of one a process.
-  if (region.mpi_idle > 0) {
-    return OutsideMpi{elapsed - (*region.mpi + region.mpi_idle) / cpus, less(region.least_mpi, 1),
+  if (region.mpi_idle) {
+    return OutsideMpi{elapsed - (*region.mpi + *region.mpi_idle) / cpus, less(region.least_mpi, 1),
                       less(region.least_mpi_node, 1)};
   }
   return OutsideMpi{elapsed - *region.mpi / ranks, less(region.least_mpi, threads),
@@ -141,9 +141,10 @@ void CheckAgainstItself(const TalpRegion& region, const NotePlace& note) {
   CheckProduct(region, "balance, within and between nodes", given.balance, given.balance_in, given.balance_out, note);
   if (!given.parallel || !region.useful || !(region.elapsed > 0)) return;
   const double used = region.mpi && !region.at_process_level
-                          ? *region.useful + *region.mpi + region.openmp_lost + region.gpu_calls
+                          ? *region.useful + *region.mpi + region.OpenMpLost() + region.gpu_calls
                           : region.elapsed * static_cast<double>(region.cpus);
-  if (!(used > 0) || std::fabs(*given.parallel - *region.useful / used) <= 0.006) return;
+  const auto is_given = [&](double of) { return std::fabs(*given.parallel - *region.useful / of) <= 0.006; };
+  if (!(used > 0) || is_given(used) || is_given(used + region.mpi_idle.value_or(0))) return;
   note(anomaly::kFileContradictsItself, fmt::format("parallelEfficiency {:.4g}, times give {:.4g} in {}",
                                                     *given.parallel, *region.useful / used, region.where));
 }
@@ -170,7 +171,8 @@ void FillCounters(const TalpRegion& region, FactorRow& row, const NotePlace& not
     return;
   }
   // Of several threads they are those of all, and do not go with time at process level.
-  if (!row.totals || (row.threads > 1 && !region.at_process_level)) return;
+  const bool is_of_threads = row.totals && row.totals->threads;
+  if (!row.totals || (row.threads > 1 && !region.at_process_level && !is_of_threads)) return;
   row.totals->instructions = region.instructions;
   row.totals->cycles = region.cycles;
 }
@@ -183,8 +185,8 @@ std::string WhyNoFactors(const TalpRegion& region) {
   return on_all ? "" : "ran on some of the ranks alone";
 }
 
-void NoteParallelism(const TalpRegion& region, const NotePlace& note) {
-  if (ThreadsOf(region) > 1 && !region.at_process_level) {
+void NoteParallelism(const TalpRegion& region, bool is_hybrid, const NotePlace& note) {
+  if (ThreadsOf(region) > 1 && !region.at_process_level && !is_hybrid) {
     const std::string openmp =
         region.given.openmp ? fmt::format("OpenMP efficiency {:.4g} is not taken ", *region.given.openmp) : "";
     note(anomaly::kThreadsAtProcessLevel, fmt::format("{}in {}", openmp, region.where));
@@ -192,7 +194,103 @@ void NoteParallelism(const TalpRegion& region, const NotePlace& note) {
   if (region.cpus > region.ranks && region.cpus % region.ranks != 0) {
     note(anomaly::kUnevenThreads, fmt::format("{} CPUs of {} ranks in {}", region.cpus, region.ranks, region.where));
   }
-  if (region.gpus > 0 || region.gpu_calls > 0) note(anomaly::kDevicesNotCounted, "in " + region.where);
+}
+
+// What all threads do, seconds; nothing where the file does not say it, or says what cannot be.
+std::optional<ThreadTimes> ThreadTimesOf(const TalpRegion& region, const NotePlace& note) {
+  const bool has_threads = ThreadsOf(region) > 1 && region.HasOpenMp();
+  if (region.at_process_level || !region.useful || !region.mpi || !(has_threads || region.gpu_calls > 0)) {
+    return std::nullopt;
+  }
+  ThreadTimes times;
+  times.cpus = static_cast<double>(region.cpus);
+  times.useful = *region.useful;
+  times.mpi = *region.mpi;
+  times.mpi_idle = region.mpi_idle.value_or(0);
+  times.imbalance = region.omp_imbalance.value_or(0);
+  times.scheduling = region.omp_scheduling.value_or(0);
+  times.serialization = region.omp_serialization.value_or(0);
+  times.device_runtime = region.gpu_calls;
+  const auto refuse = [&](const std::string& why) {
+    note(anomaly::kTimesImpossible, fmt::format("{} in {}", why, region.where));
+    return std::nullopt;
+  };
+  for (const auto& [time, name] :
+       {std::pair(times.useful, "usefulTime"), std::pair(times.mpi, "mpiTime"),
+        std::pair(times.mpi_idle, "mpiWorkerIdleTime"), std::pair(times.imbalance, "ompLoadImbalanceTime"),
+        std::pair(times.scheduling, "ompSchedulingTime"),
+        std::pair(times.serialization, "time outside of parallel regions"),
+        std::pair(times.device_runtime, "gpuRuntimeTime")}) {
+    if (time < 0) return refuse(fmt::format("{} is {:.4g} s", name, time));
+  }
+  if (!(times.useful > 0)) return std::nullopt;
+  const double all = times.cpus * region.elapsed;
+  double rest = all - times.OutsideMpi() - times.mpi - times.mpi_idle;
+  if (rest < (1 - kTolerance) * all) {
+    return refuse(fmt::format("times of threads add up to {:.4g} s, of {:.4g} s", all - rest, all));
+  }
+  // What is recorded of no thread is outside of parallel regions, or of the region; what is too much is taken off
+  // losses.
+  if (rest > 0) (has_threads ? times.serialization : times.mpi) += rest;
+  for (double* lost : {&times.serialization, &times.imbalance, &times.scheduling, &times.mpi_idle, &times.mpi}) {
+    const double less = std::clamp(-rest, 0.0, *lost);
+    *lost -= less;
+    rest += less;
+  }
+  if (region.mpi_idle || !has_threads) return times;
+  times.mpi_idle = std::min(times.serialization, times.mpi * static_cast<double>(ThreadsOf(region) - 1));
+  times.serialization -= times.mpi_idle;
+  if (times.mpi_idle > 0) note(anomaly::kWaitsForMpiAssumed, "in " + region.where);
+  return times;
+}
+
+std::optional<DeviceTimes> DeviceTimesOf(const TalpRegion& region, const NotePlace& note) {
+  if (!(region.gpus > 0) || region.gpu_kernels == 0) return std::nullopt;
+  const DeviceTimes times = {region.gpus, region.gpu_kernels, region.most_gpu_kernels, region.most_gpu_active};
+  const double most = times.most_kernels;
+  const bool is_possible = times.kernels > 0 && most > 0 && times.kernels <= times.devices * most * kTolerance &&
+                           most <= times.most_active * kTolerance && times.most_active <= region.elapsed * kTolerance;
+  if (is_possible) return times;
+  note(anomaly::kDevicesNotCounted,
+       fmt::format("{:.4g} s of kernels on {:g} devices, {:.4g} s and {:.4g} s with copies "
+                   "on the busiest, in {:.4g} s in {}",
+                   times.kernels, times.devices, most, times.most_active, region.elapsed, region.where));
+  return std::nullopt;
+}
+
+// With what threads and devices do. Factors of MPI stay as they are, those of threads come from their times.
+void UseTimesOf(const ThreadTimes& times, FactorRow& row) {
+  FactorValues& values = row.values;
+  values[Factor::kMpiParallelEfficiency] = values[Factor::kParallelEfficiency];
+  values[Factor::kOmpParallelEfficiency] = OmpParallelEfficiency(times);
+  values[Factor::kOmpLoadBalance] = OmpLoadBalance(times);
+  values[Factor::kOmpScheduling] = OmpScheduling(times);
+  values[Factor::kOmpSerialization] = OmpSerialization(times);
+  values[Factor::kDeviceOffload] = DeviceOffload(times);
+  *values[Factor::kParallelEfficiency] *= OmpParallelEfficiency(times) * DeviceOffload(times);
+  if (row.totals) row.totals->threads = times;
+}
+
+void UseDevices(const DeviceTimes& times, double elapsed, FactorRow& row) {
+  row.values[Factor::kDeviceParallelEfficiency] = DeviceParallelEfficiency(times, elapsed);
+  row.values[Factor::kDeviceLoadBalance] = DeviceLoadBalance(times);
+  row.values[Factor::kDeviceCommunication] = DeviceCommunication(times);
+  row.values[Factor::kDeviceOrchestration] = DeviceOrchestration(times, elapsed);
+  if (row.totals) row.totals->devices = times;
+}
+
+void NoteDifferences(const TalpRegion& region, const FactorRow& row, const NotePlace& note) {
+  constexpr double kRounded = 0.006;  // half of the second digit
+  std::string text;
+  for (const auto& [factor, given] : {std::pair(Factor::kParallelEfficiency, region.given.parallel),
+                                      std::pair(Factor::kMpiParallelEfficiency, region.given.mpi),
+                                      std::pair(Factor::kOmpParallelEfficiency, region.given.openmp),
+                                      std::pair(Factor::kDeviceOffload, region.given.offload)}) {
+    const std::optional<double>& own = row.values[factor];
+    if (!given || !own || std::fabs(*given - *own) <= kRounded) continue;
+    text += fmt::format("{}{} {:.3g}, here {:.3g}", text.empty() ? "" : ", ", Describe(factor).id, *given, *own);
+  }
+  if (!text.empty()) note(anomaly::kTalpFactorsDiffer, fmt::format("{} in {}", text, region.where));
 }
 
 }  // namespace
@@ -210,17 +308,22 @@ std::optional<FactorRow> RowOf(const TalpRegion& region, const NotePlace& note) 
   row.nodes = region.nodes;
   row.runtime = region.elapsed;
   CheckAgainstItself(region, note);
+  const std::optional<ThreadTimes> threads = ThreadTimesOf(region, note);
   std::optional<OutsideMpi> outside = Measured(region);
+  if (threads && outside) outside->average = threads->OutsideMpi() / threads->cpus;
   const std::string impossible = outside ? WhyImpossible(*outside, region.elapsed) : "";
   if (!impossible.empty()) note(anomaly::kTimesImpossible, fmt::format("{} in {}", impossible, region.where));
   if (outside && impossible.empty()) {
     PutInOrder(*outside, region.elapsed);
     FillFromTimes(region, *outside, row);
+    if (threads) UseTimesOf(*threads, row);
+    if (threads) NoteDifferences(region, row, note);
+    if (const auto devices = DeviceTimesOf(region, note)) UseDevices(*devices, region.elapsed, row);
   } else if (row.threads == 1 || region.at_process_level) {
     FillAsGiven(region, row, note);
   }
   FillCounters(region, row, note);
-  NoteParallelism(region, note);
+  NoteParallelism(region, row.IsHybrid(), note);
   if (row.values != FactorValues()) return row;
   note(anomaly::kRegionWithoutFactors, region.where + " has no efficiency that can be");
   return std::nullopt;

@@ -33,7 +33,8 @@ RunRecord RecordOf(const Trace& trace, const RunSpec& spec, const std::vector<Ph
   record.events = trace.events;
   record.seconds = trace.Seconds(trace.end() - trace.begin());
   record.ranks = static_cast<std::int64_t>(trace.size());
-  record.threads = spec.threads.value_or(trace.threads());
+  const bool knows_teams = !trace.team_threads.empty();
+  record.threads = spec.threads.value_or(knows_teams ? ThreadsInTeams(trace) : trace.threads());
   record.cores = record.ranks * record.threads;
   record.nodes = static_cast<std::int64_t>(trace.nodes.size());
   record.coverage = Coverage(trace, cuts);
@@ -138,17 +139,26 @@ std::vector<std::shared_ptr<const IterationShape>> ShapesOf(const Study& study, 
 // Means over the ranks, and which iterations are kept.
 std::vector<IterationRecord> RecordIterations(const Trace& trace, const PhaseCut& cut, const CleanChoice& choice) {
   std::vector<IterationRecord> records(cut.iterations);
-  std::vector<double> ranks(cut.iterations), largest(cut.iterations);
+  std::vector<double> ranks(cut.iterations), largest(cut.iterations), outside(cut.iterations);
+  std::optional<ThreadStates> threads;
+  if (ThreadStates::AreIn(trace)) threads.emplace(trace);
   const Tick origin = trace.begin();
   for (std::size_t rank = 0; rank < trace.size(); ++rank) {
     const std::vector<Interval>& iterations = cut.ranks[rank].iterations;
     for (std::size_t k = 0; k < iterations.size(); ++k) {
-      const double useful = trace.Seconds(UsefulTicks(trace.timelines[rank], iterations[k]));
+      double useful = trace.Seconds(UsefulTicks(trace.timelines[rank], iterations[k])), outside_mpi = useful;
+      if (threads) {
+        const ThreadTicks ticks = threads->In(rank, iterations[k]);
+        const auto count = static_cast<double>(ticks.outside.size());
+        useful = trace.Seconds(ticks.Of(ThreadState::kUseful)) / count;
+        outside_mpi = trace.Seconds(ticks.OutsideMpi()) / count;
+      }
       records[k].begin += trace.Seconds(iterations[k].begin.tick - origin);
       records[k].end += trace.Seconds(iterations[k].end.tick - origin);
       records[k].elapsed += trace.Seconds(iterations[k].length());
       records[k].useful += useful;
-      largest[k] = std::max(largest[k], useful);
+      outside[k] += outside_mpi;
+      largest[k] = std::max(largest[k], outside_mpi);
       ++ranks[k];
     }
   }
@@ -160,7 +170,7 @@ std::vector<IterationRecord> RecordIterations(const Trace& trace, const PhaseCut
     record.elapsed /= count;
     record.useful /= count;
     record.parallel_efficiency = record.elapsed > 0 ? record.useful / record.elapsed : 0;
-    record.load_balance = largest[k] > 0 ? record.useful / largest[k] : 0;
+    record.load_balance = largest[k] > 0 ? outside[k] / count / largest[k] : 0;
     if (!choice.iterations.empty()) record.disturbance = choice.iterations[k].Total();
     if (choice.kept[k]) continue;
     record.left_out = 1;
@@ -177,11 +187,10 @@ struct ThreadedRun {
   Matching matching;
 };
 
-// Nothing where no threads of the ranks record their teams. Removes them from the trace.
-std::optional<ThreadedRun> TakeThreads(Trace& trace, Diagnostics& diagnostics) {
+// Nothing where no threads of the ranks record their teams.
+std::optional<ThreadedRun> RunOfThreads(const Trace& trace, Diagnostics& diagnostics) {
   if (trace.team_threads.empty()) return std::nullopt;
   ThreadedRun threaded{LocationTrace(trace), {}};
-  trace.team_threads = {};
   threaded.matching = MatchTrace(threaded.trace);
   diagnostics.Merge(threaded.trace.diagnostics);
   return threaded;
@@ -220,18 +229,27 @@ AnalysedRun ReadAndMeasure(const Study& study, const RunSpec& spec, const std::v
                            bool wants_shapes, Detail detail) {
   AnalysedRun result;
   ReadOptions what = WhatToRead(study, spec, !scenarios.empty());
-  what.keep_threads = detail != Detail::kFactors;
-  Trace trace = ReadRun(spec, what);
+  what.keep_threads = true;
+  const Trace trace = ReadRun(spec, what);
   Diagnostics diagnostics = trace.diagnostics;
   if (HasUnevenThreads(trace)) diagnostics.Add(anomaly::kUnevenThreads);
   if (spec.threads.value_or(1) > 1 && trace.threads() == 1) {
     diagnostics.Add(anomaly::kThreadsAtProcessLevel, trace.size(), "threads as the study says");
   }
+  const std::int64_t in_teams = ThreadsInTeams(trace);
+  if (!trace.team_threads.empty() && spec.threads.value_or(in_teams) != in_teams) {
+    diagnostics.Add(anomaly::kThreadsContradicted, 1, fmt::format("{} instead of {}", in_teams, *spec.threads));
+  }
   const Matching matching = MatchTrace(trace);
   diagnostics.Merge(matching.diagnostics);
   // Domains that do not divide evenly give messages of a grown run two sizes; the replay takes the sender's.
   if (spec.grown == nullptr) diagnostics.FailPastThreshold(spec.trace);
-  const std::optional<ThreadedRun> threaded = TakeThreads(trace, diagnostics);
+  std::optional<ThreadedRun> threaded;
+  if (detail != Detail::kFactors) {
+    threaded = RunOfThreads(trace, diagnostics);
+  } else if (!trace.team_threads.empty()) {
+    diagnostics.Merge(ThreadStates(trace).diagnostics());
+  }
   if (wants_shapes) result.shapes = ShapesOf(study, trace);
   std::vector<PhaseCut> cuts = CutPhases(study, trace, result);
   std::vector<PhaseMarks> marks;

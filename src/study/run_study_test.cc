@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <filesystem>
 
 #include "base/files.h"
@@ -49,6 +50,38 @@ class RunStudyTest : public testing::Test {
     return anchor;
   }
 
+  // Two threads a rank: serial for 400, a team until 1000 for the main thread and 700 for the other, then the barrier.
+  void AddHybridRun(const std::string& name, int ranks) {
+    test::Otf2Archive archive(folder_ / name, "traces");
+    const auto node = archive.Node("n");
+    for (int rank = 0; rank < ranks; ++rank) archive.AddProcess(node, 2);
+    archive.AddMpi();
+    for (std::uint64_t rank = 0; rank < static_cast<std::uint64_t>(ranks); ++rank) {
+      const std::uint64_t other = 1000 + 100 * rank + 1;
+      const std::uint32_t team = archive.AddTeam({rank, other});
+      archive.Location(rank).ProgramBegin(0, "app").Enter(0, "main");
+      for (std::uint64_t i = 0; i < 4; ++i) {
+        const std::uint64_t t = 10 + 2000 * i;
+        archive.Location(rank).Enter(t, "step").ThreadFork(t + 400, 2);
+        for (const auto& [location, done] : {std::pair(rank, t + 1000), std::pair(other, t + 700)}) {
+          archive.Location(location)
+              .TeamBegin(t + 400, team)
+              .Enter(done, "!$omp implicit barrier @x.c:9")
+              .Leave(t + 1000, "!$omp implicit barrier @x.c:9")
+              .TeamEnd(t + 1000, team);
+        }
+        archive.Location(rank)
+            .ThreadJoin(t + 1000)
+            .Enter(t + 1000, "MPI_Barrier")
+            .Collective(t + 1000, OTF2_COLLECTIVE_OP_BARRIER, 0, OTF2_UNDEFINED_UINT32, 0, 0)
+            .Leave(t + 2000, "MPI_Barrier")
+            .Leave(t + 2000, "step");
+      }
+      archive.Location(rank).Leave(8020, "main");
+    }
+    study_.runs.push_back({archive.Close(), std::nullopt, std::nullopt, "test"});
+  }
+
   MeasuredRuns Measure() {
     if (study_.phases.empty()) study_.phases = {PhaseSpec::Region("step")};
     return MeasureRuns(study_, nullptr);
@@ -67,6 +100,26 @@ class RunStudyTest : public testing::Test {
   test::TemporaryFolder folder_;
   Study study_;
 };
+
+// A step of 2000 with two threads: useful 1000 + 300, half of it is MPI's. Factors and reports see the same.
+TEST_F(RunStudyTest, HybridRuns) {
+  AddHybridRun("2", 2);
+  AddHybridRun("4", 4);
+  const MeasuredRuns measured = Measure();
+  ASSERT_EQ(measured.table.rows.size(), 2u);
+  for (const FactorRow& row : measured.table.rows) {
+    EXPECT_EQ(row.threads, 2);
+    EXPECT_EQ(row.cores, 2 * row.ranks);
+    EXPECT_DOUBLE_EQ(*row.values[Factor::kParallelEfficiency], 1300.0 / 4000);
+    EXPECT_DOUBLE_EQ(*row.values[Factor::kMpiParallelEfficiency], 0.5);
+    EXPECT_DOUBLE_EQ(*row.values[Factor::kOmpLoadBalance], 1700.0 / 2000);
+    EXPECT_DOUBLE_EQ(*row.values[Factor::kOmpSerialization], 1300.0 / 1700);
+  }
+  for (const RunRecord& run : measured.runs) {
+    EXPECT_TRUE(std::ranges::none_of(run.findings,
+                                     [](const Finding& finding) { return finding.id == "threadsAtProcessLevel"; }));
+  }
+}
 
 TEST_F(RunStudyTest, RowsByPhaseCoresAndRepeat) {
   AddRun("b", 4);

@@ -59,9 +59,9 @@ inline constexpr Anomaly kMpiOnWorkerThread{
     "mpiOnWorkerThread", Severity::kWarning,
     "MPI calls were made by threads other than the main one; they are not part of the analysis", 0.01};
 inline constexpr Anomaly kThreadsAtProcessLevel{
-    "threadsAtProcessLevel", Severity::kNote,
-    "processes with several threads are analysed at process level: time outside MPI on the main thread is useful, "
-    "whatever the other threads do"};
+    "threadsAtProcessLevel", Severity::kWarning,
+    "processes have several threads, and what those do is not known: time outside MPI on the main thread counts as "
+    "useful, so that efficiencies are those of main threads alone"};
 inline constexpr Anomaly kTeamRecordsUnbalanced{"teamRecordsUnbalanced", Severity::kWarning,
                                                 "forks of OpenMP teams have no join, or threads enter or leave a team "
                                                 "that nobody forked; waiting there is unknown"};

@@ -42,6 +42,12 @@ Data ChangeCell(const ComparedNumber& number, bool rises_for_better, Format form
                                 : "loss"}};
 }
 
+std::vector<Factor> KnownFactors(const ComparedCount& count) {
+  std::vector<Factor> known;
+  for (const ComparedFactor& one : count.factors) known.push_back(one.factor);
+  return known;
+}
+
 std::string Indent(int depth) {
   std::string indent;
   for (int i = 0; i < depth; ++i) indent += "\u00a0\u00a0";
@@ -139,7 +145,7 @@ class ComparedPhaseSection {
     FactorTableOfCount table{.cores = FormatCoreCount(count.cores),
                              .whole = count.efficiency ? NameInSentence(count.whole) : "it"};
     for (const ComparedFactor& one : count.factors) {
-      FactorOfCount row{.name = Name(one.factor), .indent = Indent(DepthOf(one.factor))};
+      FactorOfCount row{.name = Name(one.factor), .indent = Indent(DepthOf(one.factor, TreeOf(KnownFactors(count))))};
       Fill(
           one.number, [&](double value) { return FormatValue(one.factor, value); }, row);
       if (count.efficiency) {
@@ -162,6 +168,11 @@ class ComparedPhaseSection {
       rows.push_back(
           {{"name", name}, {"depth", std::to_string(depth)}, {"indent", Indent(depth)}, {"cells", std::move(cells)}});
     };
+    std::vector<Factor> known;
+    for (const ComparedCount& count : phase_.counts) {
+      for (const Factor factor : KnownFactors(count)) known.push_back(factor);
+    }
+    const FactorTree tree = TreeOf(known);
     for (const FactorType& type : AllFactors()) {
       Data cells = Data::array();
       bool any = false;
@@ -171,7 +182,7 @@ class ComparedPhaseSection {
         cells.push_back(ChangeCell(number != nullptr ? *number : ComparedNumber{}, true,
                                    [&](double value) { return FormatValue(type.factor, value); }));
       }
-      if (any) add(Name(type.factor), DepthOf(type.factor), std::move(cells));
+      if (any) add(Name(type.factor), DepthOf(type.factor, tree), std::move(cells));
     }
     Data cells = Data::array();
     bool any = false;

@@ -1,0 +1,288 @@
+#include "factors/thread_times.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <limits>
+#include <utility>
+
+#include "base/parallel.h"
+#include "trace/anomalies.h"
+#include "trace/team_plan.h"
+
+namespace farscale {
+namespace {
+
+constexpr Tick kBefore = std::numeric_limits<Tick>::min(), kNever = std::numeric_limits<Tick>::max();
+
+// What a thread does as its own records say.
+enum class Activity : std::uint8_t { kOutside, kWork, kBarrier, kScheduling, kMpi, kNotRunning, kDevice };
+
+struct Change {
+  Tick tick;
+  Activity activity;
+  bool in_team;
+};
+
+// Walks through the region and team events of one thread.
+class ActivityReader {
+ public:
+  ActivityReader(const std::vector<Region>& regions, const ThreadInput& thread)
+      : regions_(regions),
+        timeline_(*thread.timeline),
+        team_events_(*thread.team_events),
+        is_main_(thread.location.thread == 0) {}
+
+  std::vector<Change> Read() {
+    Add(timeline_.begin());
+    std::size_t next_team = 0;
+    for (std::size_t i = 0; i <= timeline_.region_events(); ++i) {
+      for (; next_team < team_events_.size() && team_events_[next_team].event <= i; ++next_team) {
+        PassTeam(team_events_[next_team]);
+      }
+      if (i < timeline_.region_events()) PassRegion(timeline_.region_event(i));
+    }
+    return WithCalls();
+  }
+
+ private:
+  struct Fork {
+    std::size_t depth = 0;  // of regions
+    bool has_begun = false, has_ended = false;
+  };
+
+  void PassTeam(const TeamEvent& event) {
+    switch (event.kind) {
+      case TeamEvent::Kind::kFork: forks_.push_back({open_.size(), false, false}); break;
+      case TeamEvent::Kind::kBegin:
+        if (!forks_.empty()) forks_.back().has_begun = true;
+        ++teams_;
+        break;
+      case TeamEvent::Kind::kEnd:
+        if (!forks_.empty() && forks_.back().has_begun) forks_.back().has_ended = true;
+        if (teams_ > 0) --teams_;
+        break;
+      case TeamEvent::Kind::kJoin:
+        if (!forks_.empty()) forks_.pop_back();
+        if (is_main_ && forks_.empty()) teams_ = 0;
+        break;
+    }
+    Add(event.tick);
+  }
+
+  void PassRegion(const RankTimeline::RegionEvent& event) {
+    if (!event.is_leave) {
+      open_.push_back(event.region);
+    } else if (!open_.empty()) {
+      open_.pop_back();
+    }
+    Add(event.tick);
+  }
+
+  void Add(Tick tick) {
+    const Change change{tick, Current(), teams_ > 0};
+    if (!changes_.empty() && changes_.back().tick >= tick) changes_.pop_back();
+    changes_.push_back(change);
+  }
+
+  Activity Current() const {
+    const bool is_forking = !forks_.empty() && forks_.back().has_begun == forks_.back().has_ended;
+    // What the main thread does between fork and team in regions of its own is work.
+    if (is_forking && open_.size() <= forks_.back().depth) return Activity::kScheduling;
+    const bool is_idle = !is_main_ && teams_ == 0 && forks_.empty();
+    if (open_.empty()) return is_idle ? Activity::kOutside : Activity::kWork;
+    const Region& region = regions_[open_.back()];
+    if (region.is_pause) return Activity::kNotRunning;
+    if (region.is_device_runtime) return Activity::kDevice;
+    if (region.team_role == TeamRole::kScheduling) return Activity::kScheduling;
+    const bool waits = region.IsTeamBarrier() || region.team_role == TeamRole::kTaskWait;
+    if (is_idle && (waits || region.team_role == TeamRole::kParallel)) return Activity::kOutside;
+    return waits ? Activity::kBarrier : Activity::kWork;
+  }
+
+  // Calls lie between region events, or around those of functions that are called back.
+  std::vector<Change> WithCalls() const {
+    std::vector<Change> all;
+    std::size_t next = 0;
+    Change last{kBefore, is_main_ ? Activity::kWork : Activity::kOutside, false};
+    const auto pass = [&](Tick until, bool is_hidden) {
+      for (; next < changes_.size() && changes_[next].tick <= until; ++next) {
+        last = changes_[next];
+        if (!is_hidden && last.tick < until) all.push_back(last);
+      }
+    };
+    for (std::size_t call = 0; call < timeline_.calls(); ++call) {
+      pass(timeline_.enter(call), false);
+      all.push_back({timeline_.enter(call), Activity::kMpi, last.in_team});
+      pass(timeline_.leave(call), true);
+      all.push_back({timeline_.leave(call), last.activity, last.in_team});
+    }
+    pass(kNever, false);
+    return all;
+  }
+
+  const std::vector<Region>& regions_;
+  const RankTimeline& timeline_;
+  const std::vector<TeamEvent>& team_events_;
+  const bool is_main_;
+  std::vector<std::uint32_t> open_;
+  std::vector<Fork> forks_;
+  std::size_t teams_ = 0;
+  std::vector<Change> changes_;
+};
+
+// What is current at rising ticks.
+class Cursor {
+ public:
+  Cursor(const std::vector<Change>& changes, Activity before) : changes_(changes), current_{0, before, false} {}
+
+  Tick next() const { return next_ < changes_.size() ? changes_[next_].tick : kNever; }
+  const Change& At(Tick tick) {
+    while (next_ < changes_.size() && changes_[next_].tick <= tick) current_ = changes_[next_++];
+    return current_;
+  }
+
+ private:
+  const std::vector<Change>& changes_;
+  Change current_;
+  std::size_t next_ = 0;
+};
+
+ThreadState StateOfMain(const Change& own) {
+  switch (own.activity) {
+    case Activity::kMpi:
+    case Activity::kNotRunning: return ThreadState::kMpi;
+    case Activity::kBarrier: return ThreadState::kImbalance;
+    case Activity::kScheduling: return ThreadState::kScheduling;
+    case Activity::kDevice: return ThreadState::kDeviceRuntime;
+    default: return ThreadState::kUseful;
+  }
+}
+
+// `is_expected`: between a fork and a join of a team that the worker is in.
+ThreadState StateOfWorker(const Change& own, const Change& main, bool is_expected) {
+  const bool main_in_mpi = main.activity == Activity::kMpi || main.activity == Activity::kNotRunning;
+  const bool has_work = own.activity != Activity::kBarrier && own.activity != Activity::kOutside;
+  if (has_work) return StateOfMain(own);
+  if (main_in_mpi) return ThreadState::kMpiIdle;
+  if (own.activity == Activity::kBarrier) return ThreadState::kImbalance;
+  if (is_expected) return ThreadState::kScheduling;
+  return main.in_team ? ThreadState::kIdleInRegion : ThreadState::kSerialization;
+}
+
+bool IsMpi(ThreadState state) { return state == ThreadState::kMpi || state == ThreadState::kMpiIdle; }
+
+// The main thread of a rank and the workers that are ever in a team.
+std::vector<ThreadInput> InputsOf(const Trace& trace, std::size_t rank) {
+  static const std::vector<TeamEvent> kNone;
+  const TeamThreads& threads = trace.team_threads;
+  const std::vector<TeamEvent>& of_main = rank < threads.of_ranks.size() ? threads.of_ranks[rank] : kNone;
+  std::vector<ThreadInput> inputs = {{&trace.timelines[rank], &of_main, {static_cast<std::int32_t>(rank), 0}}};
+  const auto rank_of = [](const WorkerThread& worker) { return worker.location.rank; };
+  for (const WorkerThread& worker :
+       std::ranges::equal_range(threads.workers, static_cast<std::int32_t>(rank), {}, rank_of)) {
+    if (!worker.team_events.empty()) inputs.push_back({&worker.timeline, &worker.team_events, worker.location});
+  }
+  return inputs;
+}
+
+// From every fork of a team that the thread is in to its join.
+std::vector<Change> TimesOfForks(const RankTeams& teams, std::size_t thread) {
+  std::vector<Change> changes;
+  for (const TeamSpan& span : teams.spans[thread]) {
+    if (span.fork == kNoFork) continue;
+    changes.push_back({teams.forks[span.fork].fork.tick, Activity::kOutside, true});
+    changes.push_back({teams.forks[span.fork].join.tick, Activity::kOutside, false});
+  }
+  return changes;
+}
+
+}  // namespace
+
+Tick ThreadTicks::OutsideMpi() const {
+  Tick sum = 0;
+  for (std::size_t i = 0; i < kThreadStates; ++i) sum += IsMpi(static_cast<ThreadState>(i)) ? 0 : in[i];
+  return sum;
+}
+
+ThreadTicks& ThreadTicks::operator+=(const ThreadTicks& other) {
+  outside.resize(std::max(outside.size(), other.outside.size()));
+  for (std::size_t i = 0; i < kThreadStates; ++i) in[i] += other.in[i];
+  for (std::size_t i = 0; i < other.outside.size(); ++i) outside[i] += other.outside[i];
+  return *this;
+}
+
+ThreadTicks& ThreadTicks::operator-=(const ThreadTicks& other) {
+  for (std::size_t i = 0; i < kThreadStates; ++i) in[i] -= other.in[i];
+  for (std::size_t i = 0; i < other.outside.size(); ++i) outside[i] -= other.outside[i];
+  return *this;
+}
+
+bool ThreadStates::AreIn(const Trace& trace) {
+  if (!trace.team_threads.empty()) return true;
+  const bool has_threads = trace.threads() > 1;  // of which nothing is known
+  return !has_threads && std::ranges::any_of(trace.regions, &Region::is_device_runtime);
+}
+
+void ThreadStates::Append(Tick begin, ThreadState state, Segments& segments) {
+  if (segments.empty() || segments.back().state != state) segments.push_back({begin, state});
+}
+
+Diagnostics ThreadStates::ReadRank(const Trace& trace, std::size_t rank) {
+  const std::vector<ThreadInput> inputs = InputsOf(trace, rank);
+  const RankTeams teams = PlanTeams(trace.regions, trace.team_threads.teams, inputs);
+  const std::vector<Change> of_main = ActivityReader(trace.regions, inputs.front()).Read();
+  Segments& main_segments = ranks_[rank].emplace_back();
+  Append(kBefore, ThreadState::kUseful, main_segments);
+  for (const Change& change : of_main) Append(change.tick, StateOfMain(change), main_segments);
+  for (std::size_t i = 1; i < inputs.size(); ++i) {
+    const std::vector<Change> of_worker = ActivityReader(trace.regions, inputs[i]).Read();
+    const std::vector<Change> expected = TimesOfForks(teams, i);
+    Cursor main(of_main, Activity::kWork), own(of_worker, Activity::kOutside), forks(expected, Activity::kOutside);
+    Segments& segments = ranks_[rank].emplace_back();
+    for (Tick tick = kBefore; tick != kNever; tick = std::min({main.next(), own.next(), forks.next()})) {
+      Append(tick, StateOfWorker(own.At(tick), main.At(tick), forks.At(tick).in_team), segments);
+    }
+  }
+  Diagnostics diagnostics;
+  diagnostics.Add(anomaly::kTeamRecordsUnbalanced, teams.diagnostics.count(anomaly::kTeamRecordsUnbalanced),
+                  fmt::format("on rank {}", rank));
+  return diagnostics;
+}
+
+ThreadStates::ThreadStates(const Trace& trace) : ranks_(trace.size()) {
+  std::vector<Diagnostics> diagnostics(trace.size());
+  ParallelFor(trace.size(), [&](std::size_t rank) { diagnostics[rank] = ReadRank(trace, rank); });
+  for (const Diagnostics& of_rank : diagnostics) diagnostics_.Merge(of_rank);
+  for (const WorkerThread& worker : trace.team_threads.workers) {
+    if (!worker.team_events.empty()) continue;
+    diagnostics_.Add(anomaly::kThreadOutsideTeams, 1,
+                     fmt::format("rank {}, thread {}", worker.location.rank, worker.location.thread));
+  }
+}
+
+ThreadTicks ThreadStates::In(std::size_t rank, const Interval& interval) const {
+  ThreadTicks ticks;
+  for (const Segments& segments : ranks_[rank]) {
+    Tick& outside = ticks.outside.emplace_back();
+    auto segment = std::ranges::upper_bound(segments, interval.begin.tick, {}, &Segment::begin) - 1;
+    for (Tick at = interval.begin.tick; at < interval.end.tick; ++segment) {
+      const Tick next = segment + 1 == segments.end() ? kNever : (segment + 1)->begin;
+      const Tick end = std::min(next, interval.end.tick);
+      ticks.in[static_cast<std::size_t>(segment->state)] += end - at;
+      if (!IsMpi(segment->state)) outside += end - at;
+      at = end;
+    }
+  }
+  return ticks;
+}
+
+std::int64_t ThreadsInTeams(const Trace& trace) {
+  std::vector<std::int64_t> threads(trace.size(), 1);
+  for (const WorkerThread& worker : trace.team_threads.workers) {
+    if (!worker.team_events.empty()) ++threads[static_cast<std::size_t>(worker.location.rank)];
+  }
+  return threads.empty() ? 1 : std::ranges::max(threads);
+}
+
+}  // namespace farscale

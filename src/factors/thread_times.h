@@ -1,0 +1,132 @@
+// What the threads of processes do in a phase, and the factors that follow [docs/formulas.md, threads and devices].
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "base/diagnostics.h"
+#include "phases/phase_cut.h"
+#include "trace/trace.h"
+
+namespace farscale {
+
+// A thread is in one of these at a time. A thread that does not exist yet or any more is outside of parallel regions:
+// its processor is there.
+enum class ThreadState : std::uint8_t {
+  kUseful,
+  kMpi,               // or the trace says that the thread did not run
+  kMpiIdle,           // a worker without work while the main thread is in MPI
+  kImbalance,         // at a barrier of the team, or waiting for tasks
+  kScheduling,        // fork, join, creation of tasks, waiting for locks and sections
+  kSerialization,     // a worker outside of a parallel region, while the main thread is outside too
+  kIdleInRegion,      // the same, while the main thread is in a parallel region of others; counts as serialization
+  kDeviceRuntime,     // the host calls or waits for devices
+};
+inline constexpr std::size_t kThreadStates = 8;
+
+// Seconds, summed over all threads of all processes.
+struct ThreadTimes {
+  double cpus = 0;  // N: threads that are ever in a team, and main threads
+  double useful = 0;
+  double mpi = 0, mpi_idle = 0;
+  double imbalance = 0, scheduling = 0;
+  double serialization = 0;   // with what follows
+  double idle_in_region = 0;
+  double device_runtime = 0;
+
+  // A, and what MPI leaves to the threads.
+  double Work() const { return useful + device_runtime; }
+  double OutsideMpi() const { return Work() + serialization + imbalance + scheduling; }
+
+  friend bool operator==(const ThreadTimes&, const ThreadTimes&) = default;
+};
+
+// One function a factor [POP hybrid, multiplicative]: (A + R) / (A + R + I), (A + R + I) / (A + R + I + S),
+// A / (A + R), and their product.
+inline double OmpLoadBalance(const ThreadTimes& t) {
+  return (t.Work() + t.serialization) / (t.Work() + t.serialization + t.imbalance);
+}
+inline double OmpScheduling(const ThreadTimes& t) {
+  return (t.Work() + t.serialization + t.imbalance) / t.OutsideMpi();
+}
+inline double OmpSerialization(const ThreadTimes& t) { return t.Work() / (t.Work() + t.serialization); }
+inline double OmpParallelEfficiency(const ThreadTimes& t) { return t.Work() / t.OutsideMpi(); }
+// Σ useful / A
+inline double DeviceOffload(const ThreadTimes& t) { return t.useful / t.Work(); }
+
+// Seconds of devices.
+struct DeviceTimes {
+  double devices = 0;
+  double kernels = 0;         // summed over the devices
+  double most_kernels = 0;    // of one of them
+  double most_active = 0;     // of one of them, in kernels or copies
+
+  friend bool operator==(const DeviceTimes&, const DeviceTimes&) = default;
+};
+
+// Σ kernels / (devices · T) is the product of Σ kernels / (devices · max kernels), max kernels / max active and
+// max active / T [POP].
+inline double DeviceParallelEfficiency(const DeviceTimes& t, double elapsed) {
+  return t.kernels / (t.devices * elapsed);
+}
+inline double DeviceLoadBalance(const DeviceTimes& t) { return t.kernels / (t.devices * t.most_kernels); }
+inline double DeviceCommunication(const DeviceTimes& t) { return t.most_kernels / t.most_active; }
+inline double DeviceOrchestration(const DeviceTimes& t, double elapsed) { return t.most_active / elapsed; }
+
+// The inefficiencies of the additive scheme [POP hybrid, additive], shares of N · T that sum up to 1 less the parallel
+// efficiency.
+struct AdditiveLosses {
+  double mpi_load_balance = 0, mpi_serialization = 0, mpi_transfer = 0;  // by processes
+  double parallel_regions = 0;  // threads in parallel regions that do nothing useful
+  double serial_regions = 0;    // threads outside of them
+  double device_runtime = 0;
+
+  friend bool operator==(const AdditiveLosses&, const AdditiveLosses&) = default;
+};
+
+// Of one process in parts of a phase.
+struct ThreadTicks {
+  std::array<Tick, kThreadStates> in{};  // by state
+  std::vector<Tick> outside;             // of MPI, by thread, the main one first
+
+  Tick Of(ThreadState state) const { return in[static_cast<std::size_t>(state)]; }
+  Tick OutsideMpi() const;
+  ThreadTicks& operator+=(const ThreadTicks& other);
+  ThreadTicks& operator-=(const ThreadTicks& other);
+};
+
+// The states of all threads of a trace, from its records of teams, barriers and calls.
+class ThreadStates {
+ public:
+  explicit ThreadStates(const Trace& trace);
+
+  // Whether the trace shows what threads do, or calls to devices: else there are factors of MPI alone.
+  static bool AreIn(const Trace& trace);
+
+  // m: the main thread and those that are ever in a team.
+  std::size_t Threads(std::size_t rank) const { return ranks_[rank].size(); }
+  ThreadTicks In(std::size_t rank, const Interval& interval) const;
+
+  // Threads that are in no team, and records of teams that do not fit each other.
+  const Diagnostics& diagnostics() const { return diagnostics_; }
+
+ private:
+  struct Segment {
+    Tick begin;
+    ThreadState state;
+  };
+  using Segments = std::vector<Segment>;  // of a thread, from one begin to the next
+
+  static void Append(Tick begin, ThreadState state, Segments& segments);
+  Diagnostics ReadRank(const Trace& trace, std::size_t rank);
+
+  std::vector<std::vector<Segments>> ranks_;
+  Diagnostics diagnostics_;
+};
+
+// m of the rank with most threads; 1 where threads form no teams.
+std::int64_t ThreadsInTeams(const Trace& trace);
+
+}  // namespace farscale
