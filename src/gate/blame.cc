@@ -19,7 +19,7 @@ std::optional<double> ComputationOf(const FactorRow& row, Factor factor) {
   if (!row.totals || !row.totals->instructions || !row.totals->cycles) return std::nullopt;
   if (factor == Factor::kInstructionScaling) return row.iterations / *row.totals->instructions;
   if (factor == Factor::kIpcScaling) return *row.totals->instructions / *row.totals->cycles;
-  return *row.totals->cycles / row.totals->total_useful;
+  return *row.totals->cycles / row.totals->UsefulOfAll();
 }
 
 // The mean over core counts of their mean logarithm; nothing if a run lacks the value.

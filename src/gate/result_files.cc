@@ -21,6 +21,7 @@
 #include "results/measured_run_json.h"
 #include "results/results_json.h"
 #include "results/talp_json.h"
+#include "trace/anomalies.h"
 
 namespace farscale {
 namespace {
@@ -218,6 +219,11 @@ MeasuredResults ReadResultFileUnchecked(const std::string& path, std::optional<S
     Results results = ReadResultsJsonUnchecked(text, path);
     read.table = std::move(results.table);
     AddFindingsOfRows(read.table);
+    for (const RunRecord& run : results.runs) {
+      for (const Finding& finding : run.findings) {
+        if (finding.id == anomaly::kThreadsAtProcessLevel.id) MergeFindings({finding}, read.table.findings);
+      }
+    }
     read.projections = std::move(results.projections);
     read.is_results_json = true;
     scaling.reset();

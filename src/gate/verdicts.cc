@@ -9,6 +9,7 @@
 #include "base/text.h"
 #include "factors/superlinear.h"
 #include "gate/judging.h"
+#include "trace/anomalies.h"
 
 namespace farscale {
 namespace {
@@ -170,7 +171,25 @@ class GateJudge {
     if (judgement.verdict != Verdict::kPass && judgement.value) judgement.course = CourseOf(judgement);
     judgement.superlinear = WhySuperlinearHere(judgement);
     if (!judgement.superlinear.empty()) judgement.sentence += " " + judgement.superlinear;
+    const bool may_pass = judgement.verdict == Verdict::kPass || judgement.verdict == Verdict::kWarn;
+    if (may_pass && IsOfMainThreads(judgement)) {
+      judgement.verdict = Verdict::kUndecided;
+      judgement.sentence +=
+          " The processes have more threads, and what those do is not known: this is an efficiency "
+          "of the main threads alone.";
+    }
     return judgement;
+  }
+
+  // Whether the value leaves threads out that the runs have.
+  bool IsOfMainThreads(const Judgement& judgement) const {
+    const Quantity& quantity = judgement.quantity;
+    if (quantity.IsTime() || !Describe(quantity.factor).IsEfficiency()) return false;
+    const FactorTable& table = data_.table();
+    const bool is_found = std::ranges::any_of(
+        table.findings, [](const Finding& finding) { return finding.id == anomaly::kThreadsAtProcessLevel.id; });
+    const std::vector<FactorRow> rows = table.Rows(judgement.Key());
+    return is_found && std::ranges::any_of(rows, [](const FactorRow& row) { return !row.IsHybrid(); });
   }
 
   // The newest commit by itself, also where the judgement is about several.

@@ -6,6 +6,7 @@
 
 #include "factors/scaling.h"
 #include "gate/outputs.h"
+#include "trace/anomalies.h"
 
 namespace farscale {
 namespace {
@@ -79,6 +80,25 @@ TEST(Levels, AsTheRuleSays) {
   EXPECT_EQ(Only(off).verdict, Verdict::kWarn);
   EXPECT_EQ(off.ExitCode(), 0);
   EXPECT_EQ(Only(JudgeTable("[[rule]]\nfactor = \"parallelEfficiency\"\nwarn = 0.9\n", near)).verdict, Verdict::kWarn);
+}
+
+// Efficiencies of main threads alone do not pass; what they fail, they fail all the more, and times are those of all.
+TEST(Levels, MainThreadsAlonePassNothing) {
+  FactorTable table = TableOf({RowOf(64, 0.8, 0.98)});
+  const Anomaly& alone = anomaly::kThreadsAtProcessLevel;
+  table.findings.push_back({std::string(alone.id), alone.severity, std::string(alone.sentence), 1, 0, ""});
+  const GateReport report = JudgeTable(kMin, table);
+  EXPECT_EQ(Only(report).verdict, Verdict::kUndecided);
+  EXPECT_EQ(report.ExitCode(), 4);
+  EXPECT_THAT(Only(report).sentence, HasSubstr("efficiency of the main threads alone"));
+  EXPECT_EQ(Only(JudgeTable("[[rule]]\nfactor = \"parallelEfficiency\"\nmin = 0.9\n", table)).verdict, Verdict::kFail);
+  EXPECT_EQ(Only(JudgeTable("[[rule]]\nfactor = \"runtime\"\nmax = 3\n", table)).verdict, Verdict::kPass);
+  for (FactorRow& row : table.rows) {  // measured with all threads
+    row.values[Factor::kMpiParallelEfficiency] = row.values[Factor::kParallelEfficiency];
+    row.values.SetPerfectOpenMp();
+    row.values.SetPerfectOffload();
+  }
+  EXPECT_EQ(Only(JudgeTable(kMin, table)).verdict, Verdict::kPass);
 }
 
 // Global efficiency of 0.9 · 0.98 · 1.5 = 1.323 where caches hold more of the problem, passed or not; 0.882 needs no
