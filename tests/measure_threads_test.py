@@ -49,17 +49,18 @@ class ThreadsTest:
     def tearDownClass(cls):
         cls.folder.cleanup()
 
-    def measure(self, ranks, *arguments, options=(), **variables):
+    def measure(self, ranks, *arguments, options=(), mode="measure", **variables):
         environment = dict(os.environ, OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1",
                            OMPI_MCA_pml="ob1", OMPI_MCA_btl="self,vader,tcp", OMPI_MCA_rmaps_base_oversubscribe="1",
                            OMPI_MCA_hwloc_base_binding_policy="none", FARSCALE_PAGES=str(self.here / "pages"),
                            OMP_WAIT_POLICY="passive", KMP_BLOCKTIME="0", **variables)
         (self.here / "farscale.json").unlink(missing_ok=True)
-        result = subprocess.run([f"mpirun.{self.mpi}", "-n", str(ranks), PROGRAM, "measure", *options,
+        result = subprocess.run([f"mpirun.{self.mpi}", "-n", str(ranks), PROGRAM, mode, *options,
                                  str(self.here / "hybrid"), *arguments], cwd=self.here, env=environment, text=True,
                                 capture_output=True, timeout=60)
         self.result = result
-        self.results = json.loads((self.here / "farscale.json").read_text())
+        path = self.here / ("trace" if mode == "trace" else ".") / "farscale.json"
+        self.results = json.loads(path.read_text())
         self.ids = [finding["id"] for finding in self.results["diagnostics"]]
         self.regions = {region["name"]: region for region in self.results["regions"]}
         self.whole = self.results["regions"][0]
@@ -155,6 +156,16 @@ class ThreadsTest:
         self.check_sums(self.whole)
         self.assertGreater(times["ompScheduling"] + times["ompImbalance"], 0.05 * sum(self.whole["elapsedByRank"]))
         self.assertGreater(times["useful"], own["useful"] * 0.98)
+
+    def test_a_trace_says_that_threads_are_missing(self):
+        shutil.rmtree(self.here / "trace", ignore_errors=True)
+        self.measure(1, "serial", options=("-o", "trace"), mode="trace")
+        self.check_sums(self.whole)
+        self.assertIn("teamsNotTraced", self.ids)
+        read = subprocess.run([PROGRAM, "factors", "-v", str(self.here / "trace" / "traces.otf2")], text=True,
+                              capture_output=True)
+        self.assertEqual(read.returncode, 0, read.stderr)
+        self.assertIn("threadsAtProcessLevel", read.stderr)
 
     def test_threads_that_no_library_tells_of(self):
         self.measure(1, "own")

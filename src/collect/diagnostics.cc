@@ -61,12 +61,14 @@ void DiagnoseThreads(const MeasuredRun& run, Diagnostics& diagnostics) {
   const RegionMetrics& whole = run.regions.front();
   const std::uint64_t others = whole.mpi_calls_of_other_threads;
   if (others == 0) return;
-  const bool is_most = others > whole.mpi_calls;
+  const bool is_most = others > whole.mpi_calls && !whole.threads;
+  const char* what = whole.threads ? "those of OpenMP teams are in the factors"
+                     : is_most     ? "useful time is that of this thread, which made fewer: the factors say little of "
+                                     "this program"
+                                   : "useful time is that of this thread";
   diagnostics.Add("callsOfOtherThreads", is_most,
-                  Format("%llu MPI calls were made by other threads than the one that called MPI_Init; useful time "
-                         "is that of this thread%s",
-                         static_cast<unsigned long long>(others),
-                         is_most ? ", which made fewer: the factors say little of this program" : ""));
+                  Format("%llu MPI calls were made by other threads than the one that called MPI_Init; %s",
+                         static_cast<unsigned long long>(others), what));
   if (!run.is_traced) return;
   diagnostics.Warn("threadsNotTraced",
                    "MPI calls of other threads are not in the trace: messages between them and the threads that "
@@ -89,10 +91,17 @@ void DiagnoseUnknownThreads(const MeasuredRun& run, Diagnostics& diagnostics) {
                             whole.threads_seen, bound.c_str()));
   } else if (run.too_many_threads) {
     diagnostics.Warn("threadsAtProcessLevel",
-                     Format("a rank had more than %d threads in OpenMP teams, of which farscale keeps no more: the "
+                     Format("some threads of OpenMP teams could not be measured, of which a rank may have %d: the "
                             "factors are those of the threads that called MPI_Init",
                             static_cast<int>(kMostThreads)));
   }
+}
+
+void DiagnoseTeamsOfTrace(const MeasuredRun& run, Diagnostics& diagnostics) {
+  if (!run.is_traced || !run.regions.front().threads) return;
+  diagnostics.Warn("teamsNotTraced",
+                   "the trace has the threads that called MPI_Init alone: its factors are theirs, and farscale.json "
+                   "beside it has those of all threads");
 }
 
 void DiagnoseIdealClocks(const MeasuredRun& run, Diagnostics& diagnostics) {
@@ -164,6 +173,7 @@ std::vector<Diagnostic> DiagnosticsOf(const MeasuredRun& run) {
   }
   DiagnoseThreads(run, diagnostics);
   DiagnoseUnknownThreads(run, diagnostics);
+  DiagnoseTeamsOfTrace(run, diagnostics);
   DiagnoseIdealClocks(run, diagnostics);
   DiagnoseTrace(run, diagnostics);
   if (!whole.efficiencies) diagnostics.Warn("nothingUseful", "no rank computed anything outside MPI");

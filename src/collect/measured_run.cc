@@ -131,7 +131,9 @@ RegionMetrics Measure(const std::vector<Process>& processes, const std::string& 
   bool has_counters = true, has_ideal = true;
   double ideal = 0, in_runtime = 0;
   std::vector<ThreadTimes> thread_times;
-  const bool is_hybrid = std::ranges::any_of(processes, [](const Process& p) { return HasTeams(*p.page); });
+  const bool is_hybrid =
+      std::ranges::any_of(processes, [](const Process& p) { return HasTeams(*p.page); }) &&
+      std::ranges::none_of(processes, [](const Process& p) { return (p.page->flags & kTooManyThreads) != 0; });
   for (const Process& process : processes) {
     const int index = is_whole ? 0 : FindRegion(*process.page, name.c_str());
     if (index < 0 || process.page->region[index].starts == 0) continue;

@@ -169,7 +169,8 @@ Team& NextTeam(TeamThread& own, unsigned capacity) {
 }  // namespace
 
 void StartTeams() {
-  static const bool has_key = pthread_key_create(&at_thread_end, Release) == 0;
+  static const bool has_key = pthread_key_create(&at_thread_end, Release) == 0 &&
+                              pthread_atfork(nullptr, nullptr, StopMeasuring) == 0;  // children have the same page
   if (threads == nullptr) threads = new (std::nothrow) TeamThread[kMostThreads];
   if (!has_key || threads == nullptr) return;
   TeamThread& main = threads[0];
@@ -203,7 +204,11 @@ void Begin(Team* team, unsigned index, unsigned size) {
   TeamThread* own = team != nullptr ? TakeOwn() : nullptr;
   if (own == nullptr) return;
   const Tick now = Now();
-  if (index < team->idle.size()) team->idle[index] = {};
+  if (index < team->idle.size()) {
+    team->idle[index] = {};
+  } else {
+    __atomic_fetch_or(&page->flags, kTooManyThreads, __ATOMIC_RELAXED);
+  }
   team->size.store(size, std::memory_order_relaxed);
   own->place.team = team;
   own->place.index = index;

@@ -91,6 +91,8 @@ void UseThreadTimes(const std::vector<ThreadTimes>& times, const std::vector<int
   metrics.useful_largest = std::ranges::max(metrics.useful_by_rank);
   metrics.useful_total = metrics.useful_average * static_cast<double>(times.size());
   metrics.mpi_total = std::max(0.0, std::accumulate(elapsed.begin(), elapsed.end(), 0.0) - metrics.useful_total);
+  // Threads that compute while the main one is in MPI do so on any network.
+  if (metrics.ideal_elapsed) metrics.ideal_elapsed = std::max(*metrics.ideal_elapsed, metrics.useful_largest);
   metrics.efficiencies = EfficienciesOfCpus(times, nodes, metrics.elapsed);
 }
 

@@ -30,6 +30,7 @@ constexpr std::size_t kMostChunks = 16;
 constexpr const char* kName = "traces";
 // Number of MPI calls by other threads than those that called MPI_Init, as trace/otf2_reader.cc knows it.
 constexpr const char* kPropertyOfOtherThreads = "FARSCALE::CALLS_OF_OTHER_THREADS";
+constexpr const char* kPropertyOfThreadedRanks = "FARSCALE::RANKS_WITH_THREADS";
 
 OTF2_Archive* archive = nullptr;
 std::string anchor;
@@ -155,6 +156,16 @@ bool WriteCallsOfOtherThreads() {
          OTF2_SUCCESS;
 }
 
+// Likewise for threads, whose events are not recorded.
+bool WriteThreadedRanks() {
+  const std::uint64_t has_threads = page->teams.most > 0 || page->teams.unknown > 0 ? 1 : 0;
+  std::uint64_t ranks = 0;
+  real.MPI_Allreduce(&has_threads, &ranks, 1, MPI_UINT64_T, MPI_SUM, OwnWorld());
+  if (ranks == 0 || page->rank != 0) return true;
+  return OTF2_Archive_SetProperty(archive, kPropertyOfThreadedRanks, std::to_string(ranks).c_str(), true) ==
+         OTF2_SUCCESS;
+}
+
 // Leaves nothing of an archive that could not be opened.
 std::string NotOpened(const Page& fresh, const std::string& why) {
   if (fresh.rank == 0) rmdir((std::string(fresh.output) + "/" + kName).c_str());
@@ -196,6 +207,7 @@ std::string CloseArchive(OTF2_EvtWriter* writer, bool has_counters) {
   good = OTF2_Archive_CloseEvtFiles(archive) == OTF2_SUCCESS && good;
   good = WriteDefinitions(archive, events, has_counters) && good;
   good = WriteCallsOfOtherThreads() && good;
+  good = WriteThreadedRanks() && good;
   good = OTF2_Archive_Close(archive) == OTF2_SUCCESS && good;
   std::uint64_t unknown_of_all = 0;
   real.MPI_Allreduce(&unknown, &unknown_of_all, 1, MPI_UINT64_T, MPI_SUM, OwnWorld());

@@ -387,6 +387,7 @@ Trace ReadOtf2(const std::string& anchor, const CounterSelection& counters, bool
   AddUnrecordedCalls(opened.archive.reader(), builder.trace());
   std::uint64_t threaded = 0;
   for (const Rank& rank : builder.definitions().ranks) threaded += rank.threads > 1 ? 1 : 0;
+  threaded = std::max(threaded, CallsByProperty(opened.archive.reader(), kPropertyOfThreadedRanks));
   if (builder.trace().team_threads.empty()) builder.trace().diagnostics.Add(anomaly::kThreadsAtProcessLevel, threaded);
   return std::move(builder).Finish();
 }

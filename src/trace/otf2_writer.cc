@@ -201,9 +201,14 @@ std::string CreatorOf(const Trace& trace) {
   return trace.creator.empty() ? Generator() : Generator() + std::string(kRecordedBy) + trace.creator;
 }
 
-// Calls of threads that are not in the trace.
+// Threads that are not in the trace, and their calls.
 void WriteUnrecordedCalls(const Trace& trace, const fs::path& anchor, OTF2_Archive* archive) {
   for (const Finding& finding : trace.diagnostics.findings()) {
+    if (finding.id == anomaly::kThreadsAtProcessLevel.id) {
+      CheckOtf2Writing(
+          OTF2_Archive_SetProperty(archive, kPropertyOfThreadedRanks, std::to_string(finding.count).c_str(), true),
+          anchor, "creating the archive");
+    }
     if (finding.id != anomaly::kMpiOnWorkerThread.id) continue;
     for (const auto& [property, calls] :
          {std::pair(kPropertyOfOtherThreads, finding.count), std::pair(kPropertyOfAllThreads, finding.population)}) {
