@@ -129,7 +129,8 @@ class EndingTest:
 
     def test_every_other_end_is_reported_once(self):
         for how, rank, ending in (("exit3", "1", "not finalized"), ("exit0", None, None), ("_exit", None, None),
-                                  ("segv", "1", "signal"), ("abort", "2", "signal"), ("usr2", "1", "signal"),
+                                  ("segv", "1", "signal"), ("overflow", "1", "signal"),
+                                  ("abort", "2", "signal"), ("usr2", "1", "signal"),
                                   ("term", "1", "signal"), ("mpi_abort", "1", "aborted")):
             with self.subTest(how):
                 for path in self.here.glob("*.json"):
@@ -139,9 +140,89 @@ class EndingTest:
                 expected = ending or self.results()["ending"]
                 self.assertIn(expected, ("not finalized", "lost", "signal", "aborted"))
                 run = self.check_report(result, expected, int(rank) if rank else None)
-                if how in ("segv", "abort", "usr2", "term"):
-                    self.assertEqual(run["signal"], {"segv": 11, "abort": 6, "usr2": 12, "term": 15}[how])
+                if how in ("segv", "overflow", "abort", "usr2", "term"):
+                    self.assertEqual(run["signal"], {"segv": 11, "overflow": 11, "abort": 6, "usr2": 12, "term": 15}[how])
                     self.assertIn(f"{signal.Signals(run['signal']).name} ended rank {rank}", result.err)
+
+    # Traces.
+
+    def farscale(self, *arguments):
+        return Launched(subprocess.run([PROGRAM, *arguments], cwd=self.here, text=True, capture_output=True, timeout=60))
+
+    def check_cut_trace(self, folder, said):
+        """Readable here and elsewhere, with its end said, and ten steps of every rank in it."""
+        self.assertEqual(said.count("warning: the trace ends early"), 1, said)
+        self.assertEqual(sorted(p.name for p in (self.here / folder).iterdir()),
+                         ["farscale.json", "traces", "traces.def", "traces.otf2"])
+        self.assertEqual({p.suffix for p in (self.here / folder / "traces").iterdir()}, {".def", ".evt"})
+        inspected = json.loads(self.farscale("inspect", f"{folder}/traces.otf2", "--json").out)
+        found = {one["id"]: one for one in inspected["diagnostics"]}
+        self.assertIn("traceEndsEarly", found)
+        self.assertRegex(found["traceEndsEarly"]["example"], r"rank \d has events until [\d.]+ m?s")
+        self.assertEqual({c["name"]: c["count"] for c in inspected["calls"]}["MPI_Allreduce"], 3 * 10)
+        factors = self.farscale("factors", f"{folder}/traces.otf2")
+        self.assertEqual(factors.code, 0, factors.err)
+        self.assertIn("traceEndsEarly", factors.err)
+        if shutil.which("otf2-print"):
+            printed = subprocess.run(["otf2-print", f"{folder}/traces.otf2"], cwd=self.here, text=True,
+                                     capture_output=True)
+            self.assertEqual(printed.returncode, 0, printed.stderr)
+            self.assertNotIn("otf2-print:", printed.stdout + printed.stderr)
+            self.assertEqual(len(re.findall("^ENTER .*MPI_Allreduce", printed.stdout, re.MULTILINE)), 3 * 10)
+
+    def test_traces_keep_what_was_recorded(self):
+        for how in (["kill", "1"], ["segv", "0"], ["term"], ["exit0"]):
+            with self.subTest(how):
+                result = self.mpirun("-n", 3, PROGRAM, "trace", "-o", how[0], self.bin / "badends", *how)
+                self.check_cut_trace(how[0], result.err)
+                self.wait_for(lambda: list((self.here / "pages").iterdir()) == [])
+
+    def test_traces_of_several_nodes_are_put_together(self):
+        # Nodes do not see each other's pages: each has a guard of its own, of which that of rank 0 waits for the other.
+        command = []
+        for node, ranks in (("a", 1), ("b", 2)):
+            (self.here / f"pages-{node}").mkdir()
+            command += [":"] * (node == "b") + ["-n", ranks, "env", f"FARSCALE_NODE={node}",
+                                               f"FARSCALE_PAGES={self.here}/pages-{node}", PROGRAM, "trace", "-o", "nodes",
+                                               self.bin / "badends", "segv", "1"]
+        result = self.mpirun(*command)
+        self.wait_for((self.here / "nodes/traces.otf2").exists)
+        for file in (self.here / "nodes").glob("farscale.json.*"):
+            file.unlink()
+        inspected = json.loads(self.farscale("inspect", "nodes/traces.otf2", "--json").out)
+        self.assertEqual(inspected["ranks"], 3, result.err)
+        self.assertEqual({c["name"]: c["count"] for c in inspected["calls"]}["MPI_Allreduce"], 3 * 10)
+
+    def test_what_a_failed_node_leaves_can_be_finished(self):
+        # The guards are killed with the ranks, as when the power fails.
+        launcher = subprocess.Popen([f"mpirun.{self.name}", "-n", "2", PROGRAM, "trace", "--flush", "0.1", "-o", "t",
+                                     str(self.bin / "badends"), "wait"], cwd=self.here, env=environment(self.here),
+                                    stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        self.wait_for(lambda: len(list((self.here / "t/traces").glob("*.room"))) == 2)
+        time.sleep(0.3)
+        job = str(self.here / "pages")
+        pids = [int(p.name) for p in pathlib.Path("/proc").iterdir() if p.name.isdigit() and self.is_of(p, job)]
+        for pid in pids:
+            if pid != launcher.pid:
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(pid, signal.SIGKILL)
+        launcher.wait(timeout=30)
+        self.assertFalse((self.here / "t/traces.otf2").exists())
+        recovered = self.farscale("trace", "--recover", "t")
+        self.assertEqual(recovered.code, 0, recovered.err)
+        self.assertIn("wrote t/traces.otf2", recovered.out)
+        inspected = json.loads(self.farscale("inspect", "t/traces.otf2", "--json").out)
+        self.assertGreater({c["name"]: c["count"] for c in inspected["calls"]}["MPI_Allreduce"], 2)
+        again = self.farscale("trace", "--recover", "t")
+        self.assertIn("contains no trace that can be finished", again.err)
+
+    @staticmethod
+    def is_of(process, pages):
+        """A rank or its guard, by its environment."""
+        with contextlib.suppress(OSError):
+            return f"FARSCALE_PAGES={pages}".encode() in (process / "environ").read_bytes().split(b"\0") and \
+                b"mpirun" not in (process / "cmdline").read_bytes().split(b"\0")[0]
+        return False
 
     def test_all_killed_at_once_are_reported(self):
         launcher = subprocess.Popen([f"mpirun.{self.name}", "-n", "3", PROGRAM, "measure", str(self.bin / "badends"),

@@ -197,11 +197,6 @@ class MpiTest:
         self.measure(2, "ends", "segv")
         self.assertEqual(self.results()["ending"], "signal")
 
-    def test_a_trace_that_was_not_finished_leaves_nothing_but_results(self):
-        result = self.launch_ranks(2, [PROGRAM, "trace", "-o", "trace", str(self.bin / "ends"), "exit"])
-        self.assertIn("there is no trace: it is put together in MPI_Finalize", result.err)
-        self.assertEqual([file.name for file in (self.here / "trace").iterdir()], ["farscale.json"])
-
     def test_a_crash_is_reported(self):
         self.measure(2, "ends", "segv")
         self.assertEqual(self.results()["ending"], "signal")
@@ -289,6 +284,18 @@ class MpiTest:
                         "-o", str(program)], check=True)
         self.check_tools([str(program)], ["inside"], calls=2 * 6)
 
+    def test_programs_started_in_other_ways_keep_farscale(self):
+        tool = self.make_tool("late")
+        starts = self.here / "starts"
+        subprocess.run(["gcc", str(SOURCES / "starts.c"), "-o", str(starts)], check=True)
+        for how in ("execl", "execlp", "execle", "spawn", "spawnp"):
+            with self.subTest(how):
+                result = self.launch_ranks(2, [PROGRAM, "measure", "--mpi", self.name, "-o", f"{how}.json", str(starts), how,
+                                               tool, str(self.bin / "reductions")])
+                self.assertEqual(result.code, 0, result.err)
+                self.assertEqual(result.err.count("late: 1 init, 10 reductions"), 1, result.err)
+                self.assertEqual(self.results(f"{how}.json")["command"][1:], ["one", "two"])
+
     # Traces.
 
     def check_trace(self, ranks, allowed=()):
@@ -330,12 +337,14 @@ class MpiTest:
     def test_other_readers_of_traces_have_nothing_to_say(self):
         if not shutil.which("otf2-print"):
             self.skipTest("no otf2-print")
-        self.trace(3, "token")
-        for option in ("-G", "--silent"):
-            result = Launched(subprocess.run(["otf2-print", option, "trace/traces.otf2"], cwd=self.here, text=True,
-                                             capture_output=True))
-            self.assertEqual((result.code, [line for line in (result.out + result.err).splitlines()
-                                            if "otf2-print:" in line]), (0, []))
+        for program in ("token", "groups", "windows"):
+            shutil.rmtree(self.here / "trace", ignore_errors=True)
+            self.trace(3 if program != "windows" else 2, program, *["epochs"] * (program == "windows"))
+            for option in ("-G", "--silent"):
+                result = Launched(subprocess.run(["otf2-print", option, "trace/traces.otf2"], cwd=self.here, text=True,
+                                                 capture_output=True))
+                self.assertEqual((result.code, [line for line in (result.out + result.err).splitlines()
+                                                if "otf2-print:" in line]), (0, []))
 
     def test_a_trace_of_everything_is_whole(self):
         for ranks in (2, 3):
@@ -435,6 +444,34 @@ class MpiTest:
         inspected = json.loads(self.farscale("inspect", "trace/traces.otf2", "--json").out)
         self.assertEqual([region["name"] for region in inspected["regions"]][0], "step")
         self.assertIn("measurementOff", {finding["id"] for finding in inspected["diagnostics"]} | {"measurementOff"})
+
+    def test_a_window_of_occurrences_has_its_own_factors(self):
+        result = self.trace(2, "ends", options=["--record-only", "step:3..5"])
+        self.assertIn("factors of step:3..5, as recorded", result.err)
+        inspected = json.loads(self.farscale("inspect", "trace/traces.otf2", "--json").out)
+        self.assertEqual([(r["name"], r["most"]) for r in inspected["regions"]][0], ("step", 3))
+        self.farscale("factors", "trace/traces.otf2", "--phase", "step", "-o", "factors.json")
+        traced = self.results("factors.json")["rows"][0]["factors"]
+        window = self.regions("trace/farscale.json")["step:3..5"]
+        self.assertEqual((window["mostStarts"], self.regions("trace/farscale.json")["step"]["mostStarts"]), (3, 10))
+        for factor, value in window["factors"].items():
+            self.assertAlmostEqual(traced[factor], value, delta=0.01, msg=factor)
+            shown = re.search(r"Parallel efficiency +([\d.]+) %", result.err)
+            self.assertAlmostEqual(float(shown[1]) / 100, window["factors"]["parallelEfficiency"], delta=0.0006)
+        refused = self.launch_ranks(1, [PROGRAM, "trace", "-o", "x", "--record-only", "step:5..3", str(self.bin / "ends")])
+        self.assertIn("names no occurrences", refused.err)
+
+    def test_an_estimate_is_the_size_of_the_trace(self):
+        estimated = self.trace(2, "pils", "20000", "0", options=["--estimate"])
+        said = re.search(r"a trace would take ([\d.]+) MiB: ([\d.]+) MiB on the largest rank, (\d+) events", estimated.err)
+        self.assertIsNotNone(said, estimated.err)
+        self.assertEqual(sorted(p.name for p in self.here.iterdir()), ["pages", "trace.json"])
+        self.assertEqual(list((self.here / "pages").iterdir()), [])
+        self.assertRegex(estimated.err, r"about [\d.]+ MiB of it in loop")
+        self.trace(2, "pils", "20000", "0")
+        sizes = [file.stat().st_size for file in (self.here / "trace/traces").glob("*.evt")]
+        # CPU time is asked for by the clock, so that two runs differ.
+        self.assertAlmostEqual(sum(sizes) / 2**20 / float(said[1]), 1, delta=0.1)
 
     def test_regions_that_overlap_nest_in_the_trace(self):
         self.trace(1, "odd", "overlap")

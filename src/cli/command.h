@@ -75,6 +75,8 @@ void AddHistoryCommand(CommandLine& line);
 void AddMeasureCommand(CommandLine& line);
 void AddTraceCommand(CommandLine& line);
 void AddWatchCommand(CommandLine& line);
+void AddJobsCommand(CommandLine& line);
+void AddSiteCommand(CommandLine& line);
 void AddCompletionCommand(CommandLine& line);
 void AddSchemaCommand(CommandLine& line);
 

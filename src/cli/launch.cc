@@ -75,8 +75,9 @@ std::uint64_t OffsetOf(const std::vector<Elf64_Phdr>& headers, std::uint64_t add
 
 // Options whose value is the next word.
 bool TakesNextWord(const std::string& word) {
-  static const std::vector<std::string> options = {"-j",        "--jobs",  "-o",     "--output", "--mpi",
-                                                   "--threads", "--guard", "--only", "--memory"};
+  static const std::vector<std::string> options = {"-j",        "--jobs",  "-o",     "--output",      "--mpi",
+                                                   "--threads", "--guard", "--only", "--record-only", "--flush",
+                                                   "--recover", "--memory"};
   return std::find(options.begin(), options.end(), word) != options.end();
 }
 
@@ -102,13 +103,17 @@ struct RankOfLauncher {
 RankOfLauncher FindRank() {
   constexpr const char* kNames[][2] = {{"OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_LOCAL_RANK"},
                                        {"PMI_RANK", "MPI_LOCALRANKID"},
-                                       {"SLURM_PROCID", "SLURM_LOCALID"}};
+                                       {"SLURM_PROCID", "SLURM_LOCALID"},
+                                       {"FLUX_TASK_RANK", "FLUX_TASK_LOCAL_ID"},
+                                       {"PALS_RANKID", "PALS_LOCAL_RANKID"}};
   for (const auto& [world, local] : kNames) {
     const char* rank = std::getenv(world);
     const char* rank_here = std::getenv(local);
     if (rank != nullptr && rank_here != nullptr) return {std::atoi(rank), std::atoi(rank_here)};
   }
-  return {};
+  // Launchers of PMIx need not say more than the rank.
+  const char* rank = std::getenv("PMIX_RANK");
+  return rank != nullptr ? RankOfLauncher{std::atoi(rank), std::atoi(rank) == 0 ? 0 : -1} : RankOfLauncher{};
 }
 
 fs::path FindProgram(const std::string& name) {
@@ -131,7 +136,8 @@ std::vector<fs::path> LibraryFolders() {
 // `farscale measure mpirun -n 4 ./program` would measure the launcher: the command that was meant, with farscale before
 // the first word that is a program. Empty for what is no launcher.
 std::string MeantCommand(const Launch& launch, const std::string& command) {
-  constexpr std::string_view kLaunchers[] = {"mpirun", "mpiexec", "orterun", "prterun", "prun", "srun", "aprun"};
+  constexpr std::string_view kLaunchers[] = {"mpirun", "mpiexec", "orterun", "prterun", "prun",
+                                             "srun",   "aprun",   "jsrun",   "ibrun",   "ccc_mprun"};
   const std::string name = fs::path(launch.command.front()).filename().string();
   const auto is_it = [&](std::string_view known) {
     return name == known || name.starts_with(std::string(known) + ".");
@@ -163,13 +169,16 @@ std::string ChooseMpi(const Launch& launch) {
   }
   if (linked) return *linked;
   if (launcher) return *launcher;
+  // As a module says it. A library of another MPI starts the program again with that of its own.
+  const char* module = std::getenv("FARSCALE_MPI");
+  if (module != nullptr && *module != '\0') return module;
   throw Error(ErrorKind::kUsage, launch.command.front(),
               "neither the program nor its environment shows which MPI it uses",
-              "start it with mpirun, or give --mpi openmpi or --mpi mpich");
+              "start it with mpirun, give --mpi openmpi or --mpi mpich, or set FARSCALE_MPI");
 }
 
 fs::path PreloadLibrary(const std::string& mpi) {
-  if (const auto library = FindLibrary(fmt::format("libfarscale-{}.so", mpi))) return *library;
+  if (const auto library = LibraryFor(mpi)) return *library;
   throw Error(ErrorKind::kUsage, "libfarscale-" + mpi + ".so",
               fmt::format("there is no preload library for {}", NameOfMpi(mpi)),
               "build farscale where the MPI's development files are installed");
@@ -239,6 +248,10 @@ std::vector<std::string> TakeProgram(std::vector<std::string>& arguments) {
   arguments.erase(begin, arguments.end());
   if (arguments.back() == "--") arguments.pop_back();
   return program;
+}
+
+std::optional<fs::path> LibraryFor(const std::string& mpi) {
+  return mpi.empty() ? std::nullopt : FindLibrary(fmt::format("libfarscale-{}.so", mpi));
 }
 
 fs::path OwnProgram() {
@@ -316,6 +329,8 @@ void BecomeProgram(const Launch& launch) {
   SetVariable("LD_PRELOAD", library.string() + (others != nullptr && *others != '\0' ? ":" + std::string(others) : ""));
   SetVariable("FARSCALE_PROGRAM", OwnProgram().string());
   for (const auto& [name, value] : launch.variables) SetVariable(name, value);
+  // Where the site measures all programs, this is what the user wants of his own.
+  for (const char* of_site : {"FARSCALE_PRIVATE", "FARSCALE_MOST_BYTES"}) unsetenv(of_site);
   std::vector<char*> arguments;
   for (const std::string& argument : launch.command) arguments.push_back(const_cast<char*>(argument.c_str()));
   arguments.push_back(nullptr);

@@ -44,6 +44,8 @@ bool IsRepetition(const std::vector<std::string>& arguments);
 
 // A shared library of farscale by the name of its file; nothing where it was not built.
 std::optional<std::filesystem::path> FindLibrary(const std::string& name);
+// The preload library for an MPI, where farscale was built for it.
+std::optional<std::filesystem::path> LibraryFor(const std::string& mpi);
 
 // This program's own file.
 std::filesystem::path OwnProgram();

@@ -9,6 +9,8 @@
 #include "cli/launch.h"
 #include "collect/guard.h"
 #include "collect/page_file.h"
+#include "collect/recorded_regions.h"
+#include "collect/trace_recovery.h"
 
 namespace farscale {
 namespace {
@@ -20,6 +22,9 @@ struct LaunchOptions {
   int threads = 1;
   bool ideal = false;
   std::vector<std::string> regions;
+  double flush = 0;
+  bool estimate = false;
+  std::string recover;
 };
 
 Launch LaunchOf(const LaunchOptions& options, const Common& common, const std::string& mode) {
@@ -58,9 +63,40 @@ int Measure(const LaunchOptions& options, const Common& common) {
   BecomeProgram(launch);
 }
 
+// Of a folder that --flush left behind.
+int Recover(const std::string& folder, const Common& common) {
+  if (!collect::HasSavedRanks(folder)) {
+    throw Error(ErrorKind::kInput, folder, "contains no trace that can be finished",
+                "only --flush keeps what the end of a node leaves; guards finish all other traces themselves");
+  }
+  const collect::RecoveredTrace trace =
+      collect::RecoverTrace(folder, "the run ended without farscale seeing how", Generator());
+  if (trace.anchor.empty()) throw Error(ErrorKind::kOutput, folder, trace.why);
+  fmt::print(stderr, "warning: {}\n", collect::SentenceOf(trace));
+  if (!common.quiet) fmt::print("wrote {}\n", trace.anchor);
+  return 0;
+}
+
+void CheckRegions(const std::vector<std::string>& regions) {
+  for (const std::string& text : regions) {
+    const collect::RecordedRegion region = collect::ParseRecordedRegion(text);
+    if (region.first >= 1 && region.first <= region.last) continue;
+    throw Error(ErrorKind::kUsage, "--record-only " + text, "names no occurrences: they are counted from 1",
+                "write REGION:3..5");
+  }
+}
+
 int RecordTrace(const LaunchOptions& options, const Common& common) {
+  if (!options.recover.empty()) return Recover(options.recover, common);
+  CheckRegions(options.regions);
   Launch launch = LaunchOf(options, common, "trace");
-  if (IsBesideFirstRank()) CheckTraceFolder(options.output);
+  if (options.estimate) {
+    launch.variables["FARSCALE_MODE"] = "estimate";
+    launch.variables["FARSCALE_OUTPUT"] = options.output + ".json";
+  }
+  if (options.flush > 0) launch.variables["FARSCALE_FLUSH"] = fmt::format("{}", options.flush);
+  if (IsBesideFirstRank() && options.estimate) CheckResultFile(options.output + ".json");
+  if (IsBesideFirstRank() && !options.estimate) CheckTraceFolder(options.output);
   collect::RemoveStalePages();
   for (const std::string& region : options.regions) launch.variables["FARSCALE_ONLY"] += region + "\n";
   BecomeProgram(launch);
@@ -90,9 +126,15 @@ void AddTraceCommand(CommandLine& line) {
   command->add_option("-o,--output", options.output,
                       "Folder for the trace archive, with anchor file traces.otf2 (default: farscale-trace)");
   command
-      ->add_option("--only", options.regions,
-                   "Record only within this region, which the program marks; repeat for several")
+      ->add_option("--only,--record-only", options.regions,
+                   "Record only within REGION, or its occurrences i to j: REGION:i..j; repeat for several")
       ->allow_extra_args(false);
+  command
+      ->add_option("--flush", options.flush,
+                   "Seconds after which events are written to the folder again and again, for nodes that fail")
+      ->check(CLI::Range(0.1, 1e6));
+  command->add_flag("--estimate", options.estimate, "Write no trace: say how large it would be");
+  command->add_option("--recover", options.recover, "Finish the trace in this folder, whose run --flush has outlived");
   AddLaunchOptions(command, options);
 }
 

@@ -8,6 +8,7 @@
 #include "cli/command.h"
 #include "gate/history_json.h"
 #include "gate/history_view.h"
+#include "results/collected_jobs.h"
 #include "gate/outputs.h"
 #include "planning/balance_json.h"
 #include "report/compare/json.h"
@@ -32,6 +33,7 @@ const std::map<std::string, Schema>& Schemas() {
                                                         {"growth", GrowthSchema},
                                                         {"history", HistorySchema},
                                                         {"inspection", InspectionSchema},
+                                                        {"jobs", JobsSchema},
                                                         {"losses", LossesSchema},
                                                         {"measured-run", MeasuredRunSchema},
                                                         {"projection", ProjectionSchema},

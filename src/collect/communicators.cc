@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "collect/ideal_clock.h"
+#include "collect/recorder.h"
 #include "collect/requests.h"
 #include "collect/run.h"
 #include "mpi_functions.h"
@@ -41,6 +42,14 @@ CommunicatorDefinition DefinitionOf(MPI_Comm communicator, bool is_inter) {
   definition.remote = MembersOf(group);
   PMPI_Group_free(&group);
   return definition;
+}
+
+// The following also say it to a trace of a run that does not come to its end.
+void Define(CommunicatorDefinition&& definition) {
+  RankDefinitions added;
+  added.communicators.push_back(definition);
+  NoteDefinitions(added);
+  definitions.push_back(std::move(definition));
 }
 
 bool HasForeignRanks(const std::vector<std::int32_t>& members) {
@@ -93,6 +102,9 @@ std::uint32_t NumberOfGroup(std::vector<std::int32_t> members) {
   if (is_new) {
     entry->second = kFirstGroup + NumberAmongRanks(static_cast<std::uint32_t>(group_definitions.size()));
     group_definitions.push_back({entry->second, std::move(members)});
+    RankDefinitions added;
+    added.groups.push_back(group_definitions.back());
+    NoteDefinitions(added);
   }
   return entry->second;
 }
@@ -168,7 +180,7 @@ void AddCommunicator(MPI_Comm communicator) {
   if (!added.is_inter) KeepNumbersForCopies(added, id + WorldSize());
   if (names && added.rank == 0) {
     numbers_given += 1 + kCopies;
-    definitions.push_back(std::move(definition));
+    Define(std::move(definition));
   }
   added.shadow = MakeShadow(communicator);
   last_found = nullptr;
@@ -194,7 +206,7 @@ void AddCopy(MPI_Comm old, MPI_Comm copy) {
   if (added.rank == 0) {
     CommunicatorDefinition definition = DefinitionOf(old, false);
     definition.id = added.id;
-    definitions.push_back(std::move(definition));
+    Define(std::move(definition));
   }
   last_found = nullptr;
   communicators[KeyOf(copy)] = added;
@@ -221,6 +233,9 @@ void AddWindow(MPI_Win window, MPI_Comm in) {
   if (communicator->rank == 0) {
     ++windows_named;
     window_definitions.push_back({id, communicator->id});
+    RankDefinitions added;
+    added.windows.push_back(window_definitions.back());
+    NoteDefinitions(added);
   }
   windows[KeyOf(window)] = {id, {}};
 }

@@ -9,9 +9,9 @@
 #include <optional>
 #include <vector>
 
-namespace farscale::collect {
+#include "collect/trace_definitions.h"
 
-inline constexpr std::uint32_t kWorldId = 0, kSelfId = 1;
+namespace farscale::collect {
 
 // Handles are numbers in one MPI and pointers in the other.
 template <typename Handle>
@@ -35,13 +35,6 @@ struct TracedCommunicator {
   MPI_Comm shadow = MPI_COMM_NULL;  // for ideal clocks
 };
 
-// Kept by the member with rank 0 until the definitions are written.
-struct CommunicatorDefinition {
-  std::uint32_t id = 0;
-  std::vector<std::int32_t> members;  // ranks of MPI_COMM_WORLD
-  std::vector<std::int32_t> remote;   // the other group of a communicator between two
-};
-
 void StartCommunicators();
 
 // The ranks of a group in MPI_COMM_WORLD; MPI_UNDEFINED for those of another run.
@@ -63,18 +56,6 @@ const std::vector<CommunicatorDefinition>& OwnDefinitions();
 
 // Calls that could not be recorded because their communicator is not known.
 std::uint64_t UnknownCommunicators();
-
-// Kept by the rank that is rank 0 of the window until the definitions are written.
-struct WindowDefinition {
-  std::uint32_t id = 0;
-  std::uint32_t communicator = 0;
-};
-
-// Kept by the rank that names the group; numbered apart from the groups of communicators.
-struct GroupDefinition {
-  std::uint32_t id = 0;
-  std::vector<std::int32_t> members;  // ranks of MPI_COMM_WORLD
-};
 
 // What an epoch is for: a start and its complete, or a post and its wait.
 enum class Epoch : std::uint8_t { kAccess, kExposure };

@@ -6,10 +6,7 @@
 #include <cctype>
 #include <map>
 #include <numeric>
-#include <set>
 #include <type_traits>
-
-#include "collect/call.h"
 
 namespace farscale::collect {
 namespace {
@@ -44,15 +41,15 @@ OTF2_RegionRole RoleOf(const std::string& name) {
 
 class GlobalDefinitions {
  public:
-  GlobalDefinitions(OTF2_GlobalDefWriter* writer, const std::vector<RankDefinitions>& ranks,
-                    const std::vector<std::string>& regions, bool has_counters)
-      : writer_(writer), ranks_(ranks), regions_(regions), has_counters_(has_counters) {}
+  GlobalDefinitions(OTF2_GlobalDefWriter* writer, const std::vector<RankDefinitions>& ranks, const RegionNames& names,
+                    const RunFacts& facts)
+      : writer_(writer), ranks_(ranks), names_(names), facts_(facts) {}
 
   // Whether all could be written.
   bool Write() {
     WriteClock();
     String("");
-    String(page->program);
+    String(facts_.program);
     Define(OTF2_GlobalDefWriter_WriteParadigm, OTF2_PARADIGM_MPI, String("MPI"), OTF2_PARADIGM_CLASS_PROCESS);
     WriteNodesAndRanks();
     WriteRegions();
@@ -69,12 +66,7 @@ class GlobalDefinitions {
       begin = std::min(begin, rank.begin);
       end = std::max(end, rank.end);
     }
-    const auto ticks = static_cast<double>(page->end_tick - page->begin_tick);
-    const auto nanoseconds = static_cast<double>(page->end_clock - page->begin_clock);
-    const bool is_known = clock_is_tsc && ticks > 0 && nanoseconds > 0;
-    const double ticks_a_second = is_known ? ticks / nanoseconds * 1e9 : 1e9;
-    Define(OTF2_GlobalDefWriter_WriteClockProperties, static_cast<std::uint64_t>(ticks_a_second), begin,
-           end - begin + 1, page->started);
+    Define(OTF2_GlobalDefWriter_WriteClockProperties, facts_.ticks_a_second, begin, end - begin + 1, facts_.started);
   }
 
   void WriteNodesAndRanks() {
@@ -100,14 +92,11 @@ class GlobalDefinitions {
   }
 
   void WriteRegions() {
-    std::set<std::uint32_t> calls;
-    for (const RankDefinitions& rank : ranks_) calls.insert(rank.calls.begin(), rank.calls.end());
-    std::uint32_t reference = 0;  // as MapRegions counts
-    for (const std::uint32_t call : calls) {
-      const std::string name = kCallNames[call];
+    std::uint32_t reference = 0;
+    for (const std::string& name : names_.calls) {
       WriteRegion(reference++, name, RoleOf(name), OTF2_PARADIGM_MPI);
     }
-    for (const std::string& name : regions_) {
+    for (const std::string& name : names_.regions) {
       WriteRegion(reference++, NameInTrace(name), OTF2_REGION_ROLE_CODE, OTF2_PARADIGM_USER);
     }
   }
@@ -124,8 +113,12 @@ class GlobalDefinitions {
     WriteGroup(groups_++, OTF2_GROUP_TYPE_COMM_LOCATIONS, all);
     WriteCommunicator(kWorldId, "MPI_COMM_WORLD", OTF2_GROUP_TYPE_COMM_GROUP, all);
     WriteCommunicator(kSelfId, "MPI_COMM_SELF", OTF2_GROUP_TYPE_COMM_SELF, {});
-    for (const RankDefinitions& rank : ranks_) {
-      for (const CommunicatorDefinition& communicator : rank.communicators) WriteCommunicator(communicator);
+    for (const bool is_inter : {false, true}) {  // as they are numbered
+      for (const RankDefinitions& rank : ranks_) {
+        for (const CommunicatorDefinition& communicator : rank.communicators) {
+          if (communicator.remote.empty() != is_inter) WriteCommunicator(communicator);
+        }
+      }
     }
   }
 
@@ -180,13 +173,13 @@ class GlobalDefinitions {
              OTF2_METRIC_ACCUMULATED_START, OTF2_TYPE_INT64, OTF2_BASE_DECIMAL, 0, unit_text);
     };
     write(0, "CPU_TIME", "CPU time of the main thread, asked for every 50 us at most", "ns", OTF2_METRIC_TYPE_OTHER);
-    if (has_counters_) {
+    if (facts_.has_counters) {
       write(1, "instructions", "Instructions of the main thread in user mode", "#", OTF2_METRIC_TYPE_OTHER);
       write(2, "cycles", "Cycles of the main thread in user mode", "#", OTF2_METRIC_TYPE_OTHER);
     }
     Define(OTF2_GlobalDefWriter_WriteMetricClass, kCpuTimeClass, 1, members, OTF2_METRIC_SYNCHRONOUS,
            OTF2_RECORDER_KIND_CPU);
-    if (has_counters_) {
+    if (facts_.has_counters) {
       Define(OTF2_GlobalDefWriter_WriteMetricClass, kCountersClass, 2, members + 1, OTF2_METRIC_SYNCHRONOUS_STRICT,
              OTF2_RECORDER_KIND_CPU);
     }
@@ -206,8 +199,8 @@ class GlobalDefinitions {
 
   OTF2_GlobalDefWriter* const writer_;
   const std::vector<RankDefinitions>& ranks_;
-  const std::vector<std::string>& regions_;
-  const bool has_counters_;
+  const RegionNames& names_;
+  const RunFacts& facts_;
   bool good_ = true;
   std::map<std::string, OTF2_StringRef> strings_;
   OTF2_GroupRef groups_ = 0;
@@ -216,8 +209,32 @@ class GlobalDefinitions {
 }  // namespace
 
 bool WriteGlobalDefinitions(OTF2_GlobalDefWriter* writer, const std::vector<RankDefinitions>& ranks,
-                            const std::vector<std::string>& regions, bool has_counters) {
-  return GlobalDefinitions(writer, ranks, regions, has_counters).Write();
+                            const RegionNames& names, const RunFacts& facts) {
+  return GlobalDefinitions(writer, ranks, names, facts).Write();
+}
+
+bool WriteLocalDefinitions(OTF2_Archive* archive, std::uint64_t location, const std::vector<ClockOffset>& offsets,
+                           const RankNumbers& numbers) {
+  OTF2_DefWriter* writer = OTF2_Archive_GetDefWriter(archive, location);
+  if (writer == nullptr) return false;
+  bool good = true;
+  for (const ClockOffset& offset : offsets) {
+    good = OTF2_DefWriter_WriteClockOffset(writer, offset.time, offset.offset, 0) == OTF2_SUCCESS && good;
+  }
+  OTF2_IdMap* regions = OTF2_IdMap_CreateFromUint32Array(numbers.regions.size(), numbers.regions.data(), false);
+  good = OTF2_DefWriter_WriteMappingTable(writer, OTF2_MAPPING_REGION, regions) == OTF2_SUCCESS && good;
+  OTF2_IdMap_Free(regions);
+  const auto write = [&](OTF2_MappingType type, const std::vector<NumberPair>& pairs) {
+    if (pairs.empty()) return;
+    OTF2_IdMap* map = OTF2_IdMap_Create(OTF2_ID_MAP_SPARSE, pairs.size());
+    for (const NumberPair& pair : pairs) OTF2_IdMap_AddIdPair(map, pair.own, pair.in_archive);
+    good = OTF2_DefWriter_WriteMappingTable(writer, type, map) == OTF2_SUCCESS && good;
+    OTF2_IdMap_Free(map);
+  };
+  write(OTF2_MAPPING_COMM, numbers.communicators);
+  write(OTF2_MAPPING_RMA_WIN, numbers.windows);
+  write(OTF2_MAPPING_GROUP, numbers.groups);
+  return OTF2_Archive_CloseDefWriter(archive, writer) == OTF2_SUCCESS && good;
 }
 
 }  // namespace farscale::collect

@@ -19,9 +19,12 @@
 #include "collect/clock.h"
 #include "collect/measured_run.h"
 #include "collect/measured_run_output.h"
+#include "collect/recorded_regions.h"
 #include "collect/page_file.h"
 #include "collect/page.h"
 #include "collect/text.h"
+#include "collect/trace_recovery.h"
+#include "collect/trace_room.h"
 
 namespace farscale::collect {
 namespace {
@@ -93,6 +96,7 @@ struct Watched {
   bool is_gone = false;
   Page state{};   // at its end
   Page before{};  // at the first abnormal termination
+  Room room;      // of its trace; nothing in it without one
 };
 
 class Guard {
@@ -105,6 +109,7 @@ class Guard {
       rank.process = static_cast<int>(syscall(SYS_pidfd_open, page->pid, 0));
 #endif
       rank.is_visible = ProcessExists(*page);
+      if ((page->flags & kIsTraced) != 0) rank.room = MapRoom(RoomPath(job_, page->rank));
       ranks_.push_back(rank);
     }
   }
@@ -154,8 +159,18 @@ class Guard {
     return pages;
   }
 
+  // Their events, in the folder of the trace.
+  void SaveRanks(const std::string& folder) const {
+    for (const Watched& rank : ranks_) {
+      if (rank.room.head != nullptr) SaveRank(folder, rank.state, rank.room, 0);
+    }
+  }
+
   void RemovePages() const {
-    for (const Watched& rank : ranks_) unlink(PagePath(job_, rank.page->rank).c_str());
+    for (const Watched& rank : ranks_) {
+      unlink(PagePath(job_, rank.page->rank).c_str());
+      unlink(RoomPath(job_, rank.page->rank).c_str());
+    }
   }
 
  private:
@@ -228,25 +243,39 @@ void DetachFromJob() {
   for (int file = 3; file < std::min(most, 65536L); ++file) close(file);
 }
 
-// A trace is put together in MPI_Finalize; what its ranks had written until then is of no use.
-std::string RemoveTrace(const std::filesystem::path& folder) {
+// Chosen: guards of other nodes see the end of the run at about the same time.
+constexpr int kSecondsForOthers = 10;
+
+// The trace of a run that did not come to MPI_Finalize is put together where rank 0 was, of what the guards of all
+// nodes save.
+std::string FinishTrace(const Guard& guard, const MeasuredRun& run, const std::string& generator) {
+  const std::string& folder = run.output;
   std::error_code code;
-  if (!std::filesystem::is_directory(folder / "traces", code) ||
-      std::filesystem::exists(folder / "traces.otf2", code)) {
+  if (!std::filesystem::is_directory(folder + "/" + kArchiveName, code) ||
+      std::filesystem::exists(folder + "/" + kArchiveName + ".otf2", code)) {
     return "";
   }
-  std::filesystem::remove_all(folder / "traces", code);
-  std::filesystem::remove(folder / "traces.def", code);
-  return "warning: there is no trace: it is put together in MPI_Finalize, which was not reached\n";
+  guard.SaveRanks(folder);
+  if (!run.missing.empty() && run.missing.front() == 0) return "";
+  const std::uint64_t begin = Nanoseconds(CLOCK_MONOTONIC);
+  while (!HasAllRanks(folder) && Nanoseconds(CLOCK_MONOTONIC) - begin < kSecondsForOthers * 1'000'000'000ULL) {
+    poll(nullptr, 0, kCheckMilliseconds);
+  }
+  const std::string end = DiagnosticsOf(run).front().sentence;
+  const RecoveredTrace trace = RecoverTrace(folder, end.substr(0, end.find("; ")), generator);
+  if (trace.anchor.empty() && !HasSavedRanks(folder)) RemoveUnfinished(folder);
+  return "warning: " + SentenceOf(trace) + "\n" + (trace.anchor.empty() ? "" : "wrote " + trace.anchor + "\n");
 }
 
-void Report(const std::vector<Page>& pages, const std::string& job, const std::string& generator, int to) {
-  const MeasuredRun run = Summarize(pages);
+void Report(const Guard& guard, const std::vector<Page>& pages, const std::string& job, const std::string& generator,
+            int to) {
+  MeasuredRun run = Summarize(pages);
   std::string output = run.output;
   std::string trace;
   std::error_code code;
   if (run.is_traced && std::filesystem::is_directory(output, code)) {
-    trace = RemoveTrace(output);
+    trace = FinishTrace(guard, run, generator);
+    run.windows = WindowNames();
     output += "/farscale.json";
   }
   // The node of rank 0 writes to the name that was asked for.
@@ -270,7 +299,7 @@ void GuardJob(const std::string& job, const std::string& generator) {
   const int output = guard.FindOutput();
   guard.Wait();
   const std::vector<Page> pages = guard.PagesLeft();
-  if (!pages.empty()) Report(pages, job, generator, output);
+  if (!pages.empty()) Report(guard, pages, job, generator, output);
   guard.RemovePages();
 }
 

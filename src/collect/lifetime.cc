@@ -124,10 +124,7 @@ bool has_begun = false;
 // The run is that of MPI_COMM_WORLD, which a program that has sessions alone does not have.
 [[gnu::destructor]] void WarnNothingMeasured() {
   if (!uses_sessions || has_begun) return;
-  const char* ranks[] = {std::getenv("PMI_RANK"), std::getenv("OMPI_COMM_WORLD_RANK")};
-  for (const char* rank : ranks) {
-    if (rank != nullptr && std::strcmp(rank, "0") != 0) return;
-  }
+  if (!IsFirstRank()) return;
   std::fprintf(stderr, "farscale: nothing was measured: the program used MPI_Session_init, but never MPI_Init\n");
 }
 
@@ -193,7 +190,8 @@ int AbortWith(decltype(real.MPI_Abort) abort, MPI_Comm communicator, int code) {
 }  // namespace
 
 bool IsFirstRank() {
-  for (const char* name : {"OMPI_COMM_WORLD_RANK", "PMI_RANK", "SLURM_PROCID"}) {
+  for (const char* name :
+       {"OMPI_COMM_WORLD_RANK", "PMI_RANK", "PMIX_RANK", "SLURM_PROCID", "FLUX_TASK_RANK", "PALS_RANKID"}) {
     const char* rank = std::getenv(name);
     if (rank != nullptr) return std::strcmp(rank, "0") == 0;
   }

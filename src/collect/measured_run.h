@@ -88,6 +88,7 @@ struct MeasuredRun {
   bool too_many_regions = false;
   bool regions_out_of_order = false;
   std::vector<RegionMetrics> regions;  // the whole run first
+  std::vector<std::string> windows;    // of a trace of regions alone: their names among the regions
 };
 
 // `pages` must not be empty and belong to one job. A page of a process that still runs counts until now.

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cstdlib>
 #include <cstring>
 #include <ctime>
 #include <iterator>
@@ -81,6 +82,13 @@ Json RegionToJson(const RegionMetrics& region, int all_ranks) {
   return json;
 }
 
+std::string FormatBytes(double bytes) {
+  if (bytes < 1024) return Format("%.0f B", bytes);
+  if (bytes < 1024 * 1024) return Format("%.1f KiB", bytes / 1024);
+  return bytes < 1024.0 * 1024 * 1024 ? Format("%.1f MiB", bytes / (1024 * 1024))
+                                      : Format("%.1f GiB", bytes / (1024.0 * 1024 * 1024));
+}
+
 // Chosen: more than fit a terminal are in the file.
 constexpr std::size_t kMostShown = 20;
 
@@ -114,6 +122,16 @@ std::string Tree(const RegionMetrics& whole) {
     text += Format("  %-32s%5.2f GHz\n", "Frequency", *whole.cycles / whole.useful_total * 1e-9);
   }
   return text;
+}
+
+// Factors of what was recorded: of the whole run, or of the regions that alone were.
+std::string Trees(const MeasuredRun& run) {
+  std::string text;
+  for (const RegionMetrics& region : run.regions) {
+    if (&region == &run.regions.front() || std::ranges::find(run.windows, region.name) == run.windows.end()) continue;
+    text += "factors of " + region.name + ", as recorded, " + FormatSeconds(region.elapsed) + ":\n" + Tree(region);
+  }
+  return text.empty() ? Tree(run.regions.front()) : text;
 }
 
 std::string RegionTable(const MeasuredRun& run) {
@@ -210,8 +228,27 @@ std::string FormatSeconds(double seconds) {
   return Format("%.*f us", seconds < 1e-5 ? 2 : seconds < 1e-4 ? 1 : 0, seconds * 1e6);
 }
 
+std::string ToSentences(const TraceSize& size, const MeasuredRun& run) {
+  const RegionMetrics& whole = run.regions.front();
+  const auto bytes = static_cast<double>(size.bytes);
+  std::string text = Format("a trace would take %s: %s on the largest rank, %llu events, %s a second of the run\n",
+                            FormatBytes(bytes).c_str(), FormatBytes(static_cast<double>(size.largest)).c_str(),
+                            static_cast<unsigned long long>(size.events),
+                            FormatBytes(whole.elapsed > 0 ? bytes / whole.elapsed : 0).c_str());
+  for (std::size_t i = 1; i < run.regions.size() && i <= kMostShown; ++i) {
+    const RegionMetrics& region = run.regions[i];
+    if (whole.mpi_calls == 0 || region.mpi_calls == 0 || region.most_starts == 0) continue;
+    // By its share of calls, which are most of the events.
+    const double share = static_cast<double>(region.mpi_calls) / static_cast<double>(whole.mpi_calls);
+    text += Format("  about %s of it in %s, %s an occurrence: --record-only '%s:1..10' records ten\n",
+                   FormatBytes(bytes * share).c_str(), region.name.c_str(),
+                   FormatBytes(bytes * share / static_cast<double>(region.most_starts)).c_str(), region.name.c_str());
+  }
+  return text;
+}
+
 std::string ToSummary(const MeasuredRun& run, const std::string& written) {
-  std::string text = Header(run) + Tree(run.regions.front()) + RegionTable(run);
+  std::string text = Header(run) + Trees(run) + RegionTable(run);
   for (const Diagnostic& diagnostic : DiagnosticsOf(run)) {
     if (diagnostic.is_warning) text += "warning: " + diagnostic.sentence + "\n";
   }
@@ -221,7 +258,13 @@ std::string ToSummary(const MeasuredRun& run, const std::string& written) {
 std::string WriteResult(const std::string& path, const std::string& job, const std::string& text, std::string& why) {
   const std::string folder = path.substr(0, path.rfind('/') + 1);
   const std::string temporary = folder + ".farscale." + job + "." + std::to_string(getpid()) + ".tmp";
-  const int file = open(temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0666);
+  const std::string most = Variable("FARSCALE_MOST_BYTES");
+  if (!most.empty() && text.size() > std::strtoull(most.c_str(), nullptr, 10)) {
+    why = path + " is not written: the site gives results of a user no more room";
+    return "";
+  }
+  const mode_t mode = IsSet("FARSCALE_PRIVATE") ? 0600 : 0666;
+  const int file = open(temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, mode);
   if (file < 0) {
     why = path + " cannot be written: " + std::strerror(errno);
     return "";

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "collect/measured_run.h"
+#include "collect/trace_size.h"
 
 namespace farscale::collect {
 
@@ -12,6 +13,9 @@ std::string ToJsonText(const MeasuredRun& run, const std::string& generator);
 
 // `written` names the file with the results, or says why there is none.
 std::string ToSummary(const MeasuredRun& run, const std::string& written);
+
+// What a trace of the run would take, and its regions.
+std::string ToSentences(const TraceSize& size, const MeasuredRun& run);
 
 // "0.98 s", "12.3 ms".
 std::string FormatSeconds(double seconds);

@@ -179,6 +179,8 @@ void RemoveStalePages() {
     if (lstat(path.c_str(), &status) != 0 || status.st_uid != geteuid()) return;
     if (time(nullptr) - status.st_mtime < kOldSeconds) return;
     if (IsStaleLaunch(path)) unlink(path.c_str());
+    const std::size_t end = path.rfind(".trace");  // of a page that is gone
+    if (end != std::string::npos && access(path.substr(0, end).c_str(), F_OK) != 0) unlink(path.c_str());
     Page page{};
     if (ReadPage(path, page) && !ProcessExists(page)) unlink(path.c_str());
   });

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <cstdlib>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -9,9 +11,12 @@
 #include "collect/clock.h"
 #include "collect/communicators.h"
 #include "collect/counters.h"
+#include "collect/gathered_definitions.h"
+#include "collect/recorded_regions.h"
+#include "collect/regions.h"
 #include "collect/text.h"
-#include "collect/trace_definitions.h"
 #include "collect/trace_archive.h"
+#include "collect/trace_recovery.h"
 
 namespace farscale::collect {
 namespace {
@@ -21,13 +26,23 @@ namespace {
 constexpr double kCpuTimeAge = 50e3;  // ns
 
 bool has_counters = false;
-std::uint64_t cpu_asked = 0;  // when
-std::uint64_t cpu_age = 0;    // in ticks
+bool is_estimate = false;
+std::uint64_t save_age = 0;     // in ticks; 0: events are not saved while the program runs
+std::uint64_t saved_at = 0;     // when they were
+std::uint64_t saved_chunk = 0;  // of the file, from which on they have to be saved
+std::uint64_t cpu_asked = 0;    // when
+std::uint64_t cpu_age = 0;      // in ticks
 std::uint64_t cpu_written = 0;
 double ticks_a_nanosecond = 1;
 bool is_used[static_cast<std::size_t>(CallId::kCount)];
-std::vector<std::string> only;  // regions to record; empty for all
-int open_only = 0;              // how many of them are open
+// A region that is recorded, and its occurrences until now.
+struct Only {
+  RecordedRegion region;
+  std::uint64_t seen = 0;
+  bool is_open = false;
+};
+std::vector<Only> only;  // regions to record; empty for all
+int open_only = 0;       // how many of them are open
 bool was_only_open = false;
 std::vector<std::uint32_t> open_regions;  // in the trace, by their numbers there
 
@@ -52,17 +67,42 @@ void WriteCounters(std::uint64_t time) {
   recording.Check(OTF2_EvtWriter_Metric(recording.writer, nullptr, time, kCountersClass, 2, kTypes, values));
 }
 
+// What is in memory goes to the folder of the trace, for a node that may fail.
+void SaveEvents(std::uint64_t time) {
+  saved_at = time;
+  const auto state = std::make_unique<Page>(*page);
+  const Tick now = Now();
+  EndAsOf(*state, now, Nanoseconds(CLOCK_MONOTONIC));
+  state->termination = Termination::kLost;
+  SaveRank(page->output, *state, recording.room, saved_chunk);
+  const Chunks chunks = ChunksOf(*recording.room.head);
+  saved_chunk = chunks.in_file + chunks.in_memory - 1;
+  const Tick stop = Now();
+  Store(page->flushed, page->flushed + (stop - now));
+  recording.Check(OTF2_EvtWriter_BufferFlush(recording.writer, nullptr, time, stop));
+}
+
 // What is known at an edge, before it.
 void WriteSamples(std::uint64_t time) {
   recording.last_time = time;
-  if (time - cpu_asked >= cpu_age) [[unlikely]]
+  if (time - cpu_asked >= cpu_age) [[unlikely]] {
+    if (save_age != 0 && time - saved_at >= save_age) SaveEvents(time);
     WriteCpuTime(time);
+  }
   if (has_counters) WriteCounters(time);
+}
+
+void NoteCall(std::uint32_t call) {
+  is_used[call] = true;
+  RankDefinitions added;
+  added.calls.push_back({call, kCallNames[call]});
+  NoteDefinitions(added);
 }
 
 void Enter(std::uint32_t region, std::uint64_t time) {
   WriteSamples(time);
-  if (region < static_cast<std::uint32_t>(CallId::kCount)) is_used[region] = true;
+  if (region < static_cast<std::uint32_t>(CallId::kCount) && !is_used[region]) [[unlikely]]
+    NoteCall(region);
   recording.Check(OTF2_EvtWriter_Enter(recording.writer, nullptr, time, region));
 }
 
@@ -99,22 +139,50 @@ void Switch(bool on) {
   recording.is_writing = on;
 }
 
+// Only the outermost start of a region is an occurrence, and its last stop ends it.
+void SwitchOn(int index) {
+  const RegionRecord& region = page->region[index];
+  for (Only& one : only) {
+    if (region.open != 0 || one.region.name != region.name) continue;
+    ++one.seen;
+    if (one.seen < one.region.first || one.seen > one.region.last) continue;
+    one.is_open = was_only_open = true;
+    if (one.region.window != one.region.name) OpenQuietly(one.region.window.c_str());
+    if (open_only++ == 0) Switch(true);
+  }
+}
+
+void SwitchOff(int index) {
+  const RegionRecord& region = page->region[index];
+  for (Only& one : only) {
+    if (!one.is_open || region.open != 0 || one.region.name != region.name) continue;
+    one.is_open = false;
+    if (one.region.window != one.region.name) CloseQuietly(one.region.window.c_str());
+    if (--open_only == 0) Switch(false);
+  }
+}
+
 }  // namespace
 
 Recording recording;
 
 bool RecordedNothing() { return !only.empty() && !was_only_open; }
 
-std::vector<std::uint32_t> UsedCalls() {
-  std::vector<std::uint32_t> used;
+std::vector<CallDefinition> UsedCalls() {
+  std::vector<CallDefinition> used;
   for (std::uint32_t i = 0; i < static_cast<std::uint32_t>(CallId::kCount); ++i) {
-    if (is_used[i]) used.push_back(i);
+    if (is_used[i]) used.push_back({i, kCallNames[i]});
   }
   return used;
 }
 
-bool StartRecording(const Page& fresh) {
-  const std::string why = OpenArchive(fresh, recording.writer);
+void NoteDefinitions(const RankDefinitions& added) {
+  if (recording.room.head != nullptr) LogDefinitions(*recording.room.head, added);
+}
+
+bool StartRecording(const Page& fresh, bool estimates) {
+  is_estimate = estimates;
+  const std::string why = OpenArchive(fresh, estimates, recording.writer, recording.room);
   if (!why.empty()) {
     if (fresh.rank == 0) std::fprintf(stderr, "farscale: no trace: %s\n", why.c_str());
     return false;
@@ -122,13 +190,14 @@ bool StartRecording(const Page& fresh) {
   has_counters = (fresh.flags & kHasCounters) != 0;
   ticks_a_nanosecond = TicksANanosecond();
   cpu_age = static_cast<std::uint64_t>(kCpuTimeAge * ticks_a_nanosecond);
-  for (const std::string& line : Split(Variable("FARSCALE_ONLY"), "\n")) {
-    char name[kNameBytes];
-    CopyName(line.c_str(), name);
-    only.emplace_back(name);
-  }
+  const double save_seconds = estimates ? 0 : std::atof(Variable("FARSCALE_FLUSH").c_str());
+  save_age = static_cast<std::uint64_t>(save_seconds * 1e9 * ticks_a_nanosecond);
+  for (const RecordedRegion& region : RecordedRegions()) only.push_back({region, 0, false});
   StartCommunicators();
   MeasureClockOffset();
+  RankDefinitions known;
+  known.offsets = OwnClockOffsets();
+  NoteDefinitions(known);
   return true;
 }
 
@@ -136,6 +205,7 @@ void RecordBegin(std::uint64_t together) {
   this_thread.is_recording = true;
   recording.is_writing = true;
   const std::uint64_t time = page->begin_tick;
+  saved_at = time;
   if (page->rank == 0)
     recording.Check(OTF2_EvtWriter_ProgramBegin(recording.writer, nullptr, time, kProgramString, 0, nullptr));
   const auto init = static_cast<std::uint32_t>(CallId::kMPI_Init);
@@ -144,7 +214,7 @@ void RecordBegin(std::uint64_t together) {
   if (!only.empty()) Switch(false);
 }
 
-std::string FinishRecording() {
+void RecordEnd() {
   const bool was_writing = recording.is_writing;
   if (!was_writing && !only.empty()) Switch(true);
   const std::uint64_t time = page->end_tick > recording.last_time ? page->end_tick : recording.last_time;
@@ -160,8 +230,17 @@ std::string FinishRecording() {
   }
   recording.is_writing = false;
   this_thread.is_recording = false;
+}
+
+std::string FinishRecording() {
+  RecordEnd();
   MeasureClockOffset();
   return CloseArchive(recording.writer, has_counters);
+}
+
+TraceSize FinishEstimate() {
+  RecordEnd();
+  return CloseEstimate();
 }
 
 void RecordEnter(CallId id, std::uint64_t time) {
@@ -174,18 +253,14 @@ void RecordLeave(CallId id, std::uint64_t time) {
 
 void RecordRegion(int index, bool is_start) {
   const auto region = static_cast<std::uint32_t>(CallId::kCount) + static_cast<std::uint32_t>(index);
-  const bool switches = std::ranges::find(only, page->region[index].name) != only.end();
-  if (is_start && switches && open_only++ == 0) {
-    was_only_open = true;
-    Switch(true);
-  }
+  if (is_start) SwitchOn(index);
   if (recording.is_writing && is_start) {
     Enter(region, Now());
     open_regions.push_back(region);
   } else if (recording.is_writing) {
     LeaveRegion(region, Now());
   }
-  if (!is_start && switches && open_only > 0 && --open_only == 0) Switch(false);
+  if (!is_start) SwitchOff(index);
 }
 
 }  // namespace farscale::collect

@@ -9,16 +9,22 @@
 #include <vector>
 
 #include "collect/page.h"
+#include "collect/trace_definitions.h"
+#include "collect/trace_room.h"
+#include "collect/trace_size.h"
 #include "mpi_functions.h"
 
 namespace farscale::collect {
 
-// Opens the archive, before the run begins. Collective. False, after a message, where that is not possible.
-bool StartRecording(const Page& fresh);
+// Opens the archive, before the run begins, or only finds out how large it would be. Collective. False, after a
+// message, where that is not possible.
+bool StartRecording(const Page& fresh, bool estimates);
 // The first events of the run, MPI_Init from its begin to where all ranks are together, and the last with all
 // definitions. The second returns the message for the user.
 void RecordBegin(std::uint64_t together);
 std::string FinishRecording();
+// The same where a trace is only estimated: how large it would have been. Collective.
+TraceSize FinishEstimate();
 
 // Edges of MPI calls, at the time at which the thread entered and left.
 void RecordEnter(CallId id, std::uint64_t time);
@@ -28,15 +34,21 @@ void RecordRegion(int index, bool is_start);
 
 struct Recording {
   OTF2_EvtWriter* writer = nullptr;
+  Room room;
   bool is_writing = false;      // events are written now: not so outside the regions that alone are to be recorded
   bool is_complete = true;      // all events could be written until now
   std::uint64_t last_time = 0;  // of the last edge
 
   void Check(OTF2_ErrorCode code) {
-    if (code == OTF2_SUCCESS) return;
+    if (code == OTF2_SUCCESS) [[likely]] {
+      Count();
+      return;
+    }
     is_writing = false;
     is_complete = false;
   }
+  // An event is whole now: what ends the process later does not take it away.
+  void Count() { __atomic_store_n(&room.head->events, room.head->events + 1, __ATOMIC_RELEASE); }
 };
 extern Recording recording;
 
@@ -48,8 +60,11 @@ void Record(OTF2_ErrorCode (*write)(OTF2_EvtWriter*, OTF2_AttributeList*, OTF2_T
   recording.Check(write(recording.writer, nullptr, recording.last_time, static_cast<Parameters>(values)...));
 }
 
-// MPI functions that occur in the trace of this rank, by CallId.
-std::vector<std::uint32_t> UsedCalls();
+// MPI functions that occur in the trace of this rank.
+std::vector<CallDefinition> UsedCalls();
+
+// Definitions that are new on this rank, for a trace of a run that does not come to its end.
+void NoteDefinitions(const RankDefinitions& added);
 
 // Whether regions alone were to be recorded and none of them was started here.
 bool RecordedNothing();

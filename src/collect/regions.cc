@@ -44,6 +44,31 @@ int FindOrAdd(const char* name) {
   return static_cast<int>(page->regions) - 1;
 }
 
+void Open(RegionRecord& region) {
+  if (region.open == 0) {
+    region.times_cpu = TimesCpu(region, TicksAMillisecond()) ? 1 : 0;
+    region.at_start = SumsSoFar(region.times_cpu != 0);
+    if (region.starts == 0) {
+      region.first_start = region.at_start.elapsed;
+      region.first_start_ideal = region.at_start.ideal;
+    }
+  }
+  ++region.open;
+  ++region.starts;
+}
+
+void Close(RegionRecord& region) {
+  if (region.open == 1) {
+    const Sums now = SumsSoFar(region.times_cpu != 0), taken = Minus(now, region.at_start);
+    Add(region.total, taken);
+    region.last_stop = now.elapsed;
+    region.last_stop_ideal = now.ideal;
+    if (region.times_cpu != 0) region.cpu_ticks += taken.elapsed;
+  }
+  --region.open;
+  ++region.stops;
+}
+
 int WhyNot(const char* name) {
   if (!IsMeasuring() || name == nullptr || *name == '\0') return FARSCALE_NOT_MEASURING;
   return IsMainThread() ? FARSCALE_OK : FARSCALE_OTHER_THREAD;
@@ -169,18 +194,8 @@ int StartRegion(const char* name) {
   if (why_not != FARSCALE_OK) return why_not;
   const int index = FindOrAdd(name);
   if (index < 0) return FARSCALE_TOO_MANY_REGIONS;
-  RegionRecord& region = page->region[index];
   if (this_thread.is_recording) RecordRegion(index, true);
-  if (region.open == 0) {
-    region.times_cpu = TimesCpu(region, TicksAMillisecond()) ? 1 : 0;
-    region.at_start = SumsSoFar(region.times_cpu != 0);
-    if (region.starts == 0) {
-      region.first_start = region.at_start.elapsed;
-      region.first_start_ideal = region.at_start.ideal;
-    }
-  }
-  ++region.open;
-  ++region.starts;
+  Open(page->region[index]);
   return FARSCALE_OK;
 }
 
@@ -193,18 +208,19 @@ int StopRegion(const char* name) {
     if (index >= 0 || (page->flags & kTooManyRegions) == 0) page->flags |= kRegionsOutOfOrder;
     return index < 0 ? FARSCALE_NO_SUCH_REGION : FARSCALE_NOT_STARTED;
   }
-  RegionRecord& region = page->region[index];
-  if (region.open == 1) {
-    const Sums now = SumsSoFar(region.times_cpu != 0), taken = Minus(now, region.at_start);
-    Add(region.total, taken);
-    region.last_stop = now.elapsed;
-    region.last_stop_ideal = now.ideal;
-    if (region.times_cpu != 0) region.cpu_ticks += taken.elapsed;
-  }
-  --region.open;
-  ++region.stops;
+  Close(page->region[index]);
   if (this_thread.is_recording) RecordRegion(index, false);
   return FARSCALE_OK;
+}
+
+void OpenQuietly(const char* name) {
+  const int index = FindOrAdd(name);
+  if (index >= 0) Open(page->region[index]);
+}
+
+void CloseQuietly(const char* name) {
+  const int index = FindRegion(*page, name);
+  if (index >= 0 && page->region[index].open > 0) Close(page->region[index]);
 }
 
 void OpenWholeRun(Page& fresh) {

@@ -9,6 +9,10 @@ namespace farscale::collect {
 int StartRegion(const char* name);
 int StopRegion(const char* name);
 
+// The same without a trace knowing it.
+void OpenQuietly(const char* name);
+void CloseQuietly(const char* name);
+
 // Region 0, which is open as long as the run.
 void OpenWholeRun(Page& fresh);
 void SetWholeRunStart();

@@ -14,6 +14,7 @@
 #include <cstring>
 #include <mutex>
 #include <new>
+#include <optional>
 #include <stop_token>
 #include <string>
 #include <system_error>
@@ -30,6 +31,7 @@
 #include "collect/measured_run.h"
 #include "collect/measured_run_output.h"
 #include "collect/recorder.h"
+#include "collect/recorded_regions.h"
 #include "collect/regions.h"
 #include "collect/team.h"
 #include "collect/text.h"
@@ -40,6 +42,7 @@ namespace {
 MPI_Comm own_world = MPI_COMM_NULL;
 std::string page_path;
 bool is_tracing = false;
+bool is_estimating = false;  // how large a trace would be
 
 // What rank 0 sends to all. What is measured has to be the same everywhere, so its options are those of all.
 struct RunNames {
@@ -170,13 +173,14 @@ std::vector<Page> GatherPages() {
   return pages;
 }
 
-void Report(const std::vector<Page>& pages, const std::string& trace) {
-  const MeasuredRun run = Summarize(pages);
+void Report(const std::vector<Page>& pages, const std::string& trace, const std::optional<TraceSize>& size) {
+  MeasuredRun run = Summarize(pages);
+  if (!trace.empty()) run.windows = WindowNames();
   const std::string output = trace.empty() ? run.output : run.output + "/farscale.json";
   std::string why;
   const std::string path = WriteResult(output, run.job, ToJsonText(run, FARSCALE_GENERATOR), why);
-  const std::string written =
-      (trace.empty() ? "" : trace + "\n") + (path.empty() ? "farscale: " + why : "wrote " + path);
+  const std::string written = (trace.empty() ? "" : trace + "\n") + (size ? ToSentences(*size, run) : "") +
+                              (path.empty() ? "farscale: " + why : "wrote " + path);
   __atomic_store_n(&page->flags, page->flags | kReported, __ATOMIC_RELEASE);
   if (!IsSet("FARSCALE_QUIET")) std::fprintf(stderr, "%s", ToSummary(run, written).c_str());
 }
@@ -205,7 +209,8 @@ class StartupWatchdog {
  private:
   // One rank of a node is enough.
   static bool IsReporting(int rank) {
-    constexpr const char* kRankOnNode[] = {"OMPI_COMM_WORLD_LOCAL_RANK", "MPI_LOCALRANKID", "SLURM_LOCALID"};
+    constexpr const char* kRankOnNode[] = {"OMPI_COMM_WORLD_LOCAL_RANK", "MPI_LOCALRANKID", "SLURM_LOCALID",
+                                           "FLUX_TASK_LOCAL_ID", "PALS_LOCAL_RANKID"};
     return rank == 0 || std::ranges::any_of(kRankOnNode, [](const char* name) { return Variable(name) == "0"; });
   }
 
@@ -260,8 +265,9 @@ void BeginRun() {
   if (wants_ideal && !is_ideal) fresh->flags |= kIdealRefused;
   if (is_ideal) StartIdealClock();
   if (is_ideal) fresh->flags |= kHasIdeal;
-  is_tracing = Variable("FARSCALE_MODE") == "trace" && StartRecording(*fresh);
-  if (is_tracing) fresh->flags |= kIsTraced;
+  is_estimating = Variable("FARSCALE_MODE") == "estimate";
+  is_tracing = (is_estimating || Variable("FARSCALE_MODE") == "trace") && StartRecording(*fresh, is_estimating);
+  if (is_tracing && !is_estimating) fresh->flags |= kIsTraced;
   if (is_ideal && !is_tracing) StartCommunicators();
   // All pages of the node are there now.
   real.MPI_Barrier(own_world);
@@ -299,11 +305,13 @@ void EndRun() {
     page->not_followed += UnknownCommunicators();
     StopIdealClock();
   }
-  const std::string trace = is_tracing ? FinishRecording() : "";
+  const std::string trace = is_tracing && !is_estimating ? FinishRecording() : "";
+  std::optional<TraceSize> size;
+  if (is_tracing && is_estimating) size = FinishEstimate();
   StopWatchingSignals();
   StopWatchingErrors();
   const std::vector<Page> pages = GatherPages();
-  if (!pages.empty()) Report(pages, trace);
+  if (!pages.empty()) Report(pages, trace, size);
   if (!page_path.empty()) unlink(page_path.c_str());
   StopMeasuring();
   real.MPI_Comm_free(&own_world);

@@ -29,6 +29,8 @@ constexpr int kSent[] = {SIGTERM, SIGINT,  SIGHUP,  SIGQUIT, SIGXCPU,   SIGXFSZ,
                          SIGPIPE, SIGALRM, SIGUSR1, SIGUSR2, SIGVTALRM, SIGPROF};
 constexpr int kLargestSignal = 64;          // of Linux
 constexpr std::size_t kStackBytes = 65536;  // chosen: the guard's start calls clone, waitpid and execve alone
+// Chosen: the registers of the largest processors take 12 kB, and the handler closes regions.
+constexpr std::size_t kHandlerStackBytes = 65536;
 
 bool was_left_alone[kLargestSignal + 1];
 struct sigaction before[kLargestSignal + 1];
@@ -149,13 +151,26 @@ std::vector<char*> Pointers(std::vector<std::string>& texts) {
   return pointers;
 }
 
+// A thread whose stack is full needs another one to say so. A program that has one for its handlers keeps it.
+void GiveHandlersAStack() {
+  alignas(16) static char stack[kHandlerStackBytes];
+  stack_t now{};
+  if (sigaltstack(nullptr, &now) != 0 || (now.ss_flags & SS_DISABLE) == 0) return;
+  now = {};
+  now.ss_sp = stack;
+  now.ss_size = sizeof stack;
+  sigaltstack(&now, nullptr);
+}
+
 }  // namespace
 
 void StartGuard(const Page& fresh) {
   const char* program = std::getenv("FARSCALE_PROGRAM");
   if (program == nullptr) return;
   std::vector<std::string> words = {"farscale", "measure", "--guard", fresh.job}, variables;
-  for (const char* name : {"FARSCALE_PAGES", "LD_LIBRARY_PATH", "FARSCALE_QUIET"}) Keep(name, variables);
+  for (const char* name : {"FARSCALE_PAGES", "LD_LIBRARY_PATH", "FARSCALE_QUIET", "FARSCALE_ONLY", "FARSCALE_PRIVATE",
+                           "FARSCALE_MOST_BYTES"})
+    Keep(name, variables);
   std::vector<char*> arguments = Pointers(words), environment = Pointers(variables);
   std::vector<char> stack(kStackBytes), stack_of_guard(kStackBytes);
   GuardStart start = {program, arguments.data(), environment.data(), TopOf(stack_of_guard)};
@@ -179,6 +194,7 @@ void NoteSignals() {
 
 void WatchSignals() {
   is_watching = true;
+  GiveHandlersAStack();
   for (const int signal : kFaults) {
     IsLeftAlone(signal, before[signal]);
     if (was_left_alone[signal]) Watch(signal);

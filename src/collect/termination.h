@@ -13,7 +13,7 @@ void NoteSignals();
 void StartGuard(const Page& fresh);
 
 // Watches the signals that end the program. A signal that the program itself handles or ignores is left alone, so
-// whether it survives one never depends on us.
+// whether it survives one never depends on us. Of the calling thread an overflow of its stack is one of them.
 void WatchSignals();
 void StopWatchingSignals();
 

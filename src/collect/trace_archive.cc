@@ -1,6 +1,5 @@
 #include "collect/trace_archive.h"
 
-#include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <unistd.h>
@@ -12,6 +11,9 @@
 
 #include "collect/call.h"
 #include "collect/communicators.h"
+#include "collect/event_file.h"
+#include "collect/gathered_definitions.h"
+#include "collect/page_file.h"
 #include "collect/recorder.h"
 #include "collect/run.h"
 #include "collect/trace_definitions.h"
@@ -21,13 +23,10 @@
 namespace farscale::collect {
 namespace {
 
-// Bytes of chunks, chosen: the largest record of events is small, that of definitions is the group of MPI_COMM_WORLD.
-constexpr std::uint64_t kEventChunk = std::uint64_t{1} << 20;
-constexpr std::uint64_t kDefinitionChunk = std::uint64_t{1} << 22;
 // Chunks of events that a rank keeps in memory; then they are written to the file, and the trace says so. Chosen: 16
 // MiB a rank.
 constexpr std::size_t kMostChunks = 16;
-constexpr const char* kName = "traces";
+constexpr const char* kName = kArchiveName;
 // Number of MPI calls by other threads than those that called MPI_Init, as trace/otf2_reader.cc knows it.
 constexpr const char* kPropertyOfOtherThreads = "FARSCALE::CALLS_OF_OTHER_THREADS";
 constexpr const char* kPropertyOfThreadedRanks = "FARSCALE::RANKS_WITH_THREADS";
@@ -35,54 +34,57 @@ constexpr const char* kPropertyOfThreadedRanks = "FARSCALE::RANKS_WITH_THREADS";
 OTF2_Archive* archive = nullptr;
 std::string anchor;
 
-// Room for all chunks of events, touched before the run begins: the first touch of a page of memory takes longer than
-// the calls whose events it holds.
-constexpr std::size_t kRoomBytes = kMostChunks * kEventChunk;
-char* room = nullptr;
-
-bool MakeRoom() {
-  void* memory = mmap(nullptr, kRoomBytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-  if (memory == MAP_FAILED) return false;
-  madvise(memory, kRoomBytes, MADV_HUGEPAGE);
-  room = static_cast<char*>(memory);
-  const auto page_bytes = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
-  for (std::size_t i = 0; i < kRoomBytes; i += page_bytes) static_cast<volatile char*>(room)[i] = 0;
-  return true;
-}
+Room room;
+std::string folder;
+bool is_estimate = false;
 
 std::uint64_t event_bytes = 0;  // that wait to be written, in whole chunks
 
 // The chunks of one buffer.
-struct Chunks {
+struct BufferChunks {
   void* chunk[kMostChunks];
   std::size_t made;
   std::size_t used;
 };
 
+BufferChunks* of_events = nullptr;  // of the one buffer of events
+
+void NoteUsed(std::size_t used) { SetChunks(*room.head, {ChunksOf(*room.head).in_file, used}); }
+
+// The chunks in memory are in the file now.
+void NoteWritten() {
+  const Chunks chunks = ChunksOf(*room.head);
+  SetChunks(*room.head, {chunks.in_file + chunks.in_memory, 0});
+  event_bytes = 0;
+}
+
 void* Allocate(void*, OTF2_FileType type, OTF2_LocationRef, void** of_buffer, std::uint64_t size) {
-  if (*of_buffer == nullptr) *of_buffer = std::calloc(1, sizeof(Chunks));
-  auto* chunks = static_cast<Chunks*>(*of_buffer);
+  if (*of_buffer == nullptr) *of_buffer = std::calloc(1, sizeof(BufferChunks));
+  auto* chunks = static_cast<BufferChunks*>(*of_buffer);
   if (chunks == nullptr || chunks->used == kMostChunks) return nullptr;
+  const bool is_of_events = type == OTF2_FILETYPE_EVENTS;
   if (chunks->used == chunks->made) {
-    void* fresh = type == OTF2_FILETYPE_EVENTS ? room + chunks->made * kEventChunk : std::malloc(size);
+    void* fresh = is_of_events ? room.chunks + chunks->made * kEventChunk : std::malloc(size);
     if (fresh == nullptr) return nullptr;
     chunks->chunk[chunks->made++] = fresh;
   }
-  if (type == OTF2_FILETYPE_EVENTS) event_bytes += size;
-  return chunks->chunk[chunks->used++];
+  void* const chunk = chunks->chunk[chunks->used++];
+  if (is_of_events) {
+    of_events = chunks;
+    event_bytes += size;
+    *static_cast<char*>(chunk) = 0;  // what an earlier chunk left here is none
+    NoteUsed(chunks->used);
+  }
+  return chunk;
 }
 
 void FreeAll(void*, OTF2_FileType type, OTF2_LocationRef, void** of_buffer, bool is_last) {
-  auto* chunks = static_cast<Chunks*>(*of_buffer);
+  auto* chunks = static_cast<BufferChunks*>(*of_buffer);
   if (chunks == nullptr) return;
   chunks->used = 0;
-  if (type == OTF2_FILETYPE_EVENTS) event_bytes = 0;
+  if (type == OTF2_FILETYPE_EVENTS) NoteWritten();
   if (!is_last) return;
-  if (type == OTF2_FILETYPE_EVENTS) {
-    munmap(room, kRoomBytes);
-  } else {
-    for (std::size_t i = 0; i < chunks->made; ++i) std::free(chunks->chunk[i]);
-  }
+  for (std::size_t i = 0; type != OTF2_FILETYPE_EVENTS && i < chunks->made; ++i) std::free(chunks->chunk[i]);
   std::free(chunks);
   *of_buffer = nullptr;
 }
@@ -94,6 +96,11 @@ bool is_full = false;
 // The OTF2 library does not survive a file that cannot take its events.
 OTF2_FlushType BeforeFlush(void*, OTF2_FileType, OTF2_LocationRef, void*, bool) {
   flush_began = Now();
+  if (is_estimate) {
+    NoteWritten();
+    if (of_events != nullptr) of_events->used = 0;
+    return OTF2_NO_FLUSH;
+  }
   struct statvfs disk;
   if (!is_full && statvfs(page->output, &disk) == 0) is_full = disk.f_bavail * disk.f_frsize < 2 * event_bytes;
   return is_full ? OTF2_NO_FLUSH : OTF2_FLUSH;
@@ -101,15 +108,19 @@ OTF2_FlushType BeforeFlush(void*, OTF2_FileType, OTF2_LocationRef, void*, bool) 
 
 OTF2_TimeStamp AfterFlush(void*, OTF2_FileType, OTF2_LocationRef) {
   const Tick now = Now();
+  recording.Count();  // the library adds one that says so
   if (page->end_tick == 0) Store(page->flushed, page->flushed + (now - flush_began));
   return now;
 }
+
+// Where the archive of an estimate is opened, which gets no files of events.
+std::string EstimateFolder(const std::string& job) { return PagePath(job, 0) + ".estimate"; }
 
 constexpr OTF2_MemoryCallbacks kMemory = {Allocate, FreeAll};
 constexpr OTF2_FlushCallbacks kFlush = {BeforeFlush, AfterFlush};
 
 // Made by rank 0 alone, before the others open it.
-std::string MakeFolder(const std::string& folder) {
+std::string MakeFolder() {
   for (std::size_t end = folder.find('/', 1); end != std::string::npos; end = folder.find('/', end + 1)) {
     mkdir(folder.substr(0, end).c_str(), 0777);
   }
@@ -118,9 +129,15 @@ std::string MakeFolder(const std::string& folder) {
     return folder + " contains a trace already; choose another folder, or remove it";
   }
   if (access((folder + "/" + kName).c_str(), F_OK) == 0) {
-    return folder + " contains a trace that is not finished; choose another folder, or remove it";
+    return folder +
+           " contains a trace that is not finished; choose another folder, remove it, or try farscale trace "
+           "--recover";
   }
   return "";
+}
+
+std::string FileOfRank(int rank, const char* extension) {
+  return folder + "/" + kName + "/" + std::to_string(rank) + extension;
 }
 
 // Errors are reported by us, once.
@@ -131,13 +148,12 @@ OTF2_ErrorCode IgnoreMessage(void*, const char*, std::uint64_t, const char*, OTF
 
 // A trace that is not whole is of no use, and stands in the way of the next.
 void RemoveFiles() {
-  const std::string folder = std::string(page->output) + "/", events = folder + kName + "/";
-  for (int rank = 0; page->rank == 0 && rank < page->ranks; ++rank) {
-    for (const char* extension : {".evt", ".def"}) unlink((events + std::to_string(rank) + extension).c_str());
-  }
   if (page->rank != 0) return;
-  rmdir(events.c_str());
-  for (const char* extension : {".def", ".otf2"}) unlink((folder + kName + extension).c_str());
+  for (int rank = 0; rank < page->ranks; ++rank) {
+    for (const char* extension : {".evt", ".def", ".room"}) unlink(FileOfRank(rank, extension).c_str());
+  }
+  rmdir((folder + "/" + kName).c_str());
+  for (const char* extension : {".def", ".otf2"}) unlink((folder + "/" + kName + extension).c_str());
 }
 
 bool Agree(bool good) {
@@ -168,33 +184,21 @@ bool WriteThreadedRanks() {
 
 // Leaves nothing of an archive that could not be opened.
 std::string NotOpened(const Page& fresh, const std::string& why) {
-  if (fresh.rank == 0) rmdir((std::string(fresh.output) + "/" + kName).c_str());
+  if (fresh.rank == 0) rmdir((folder + "/" + kName).c_str());
+  unlink(RoomPath(fresh.job, fresh.rank).c_str());
   return why;
 }
 
-}  // namespace
-
-std::string OpenArchive(const Page& fresh, OTF2_EvtWriter*& writer) {
-  const std::string folder = fresh.output;
-  const std::string why = fresh.rank == 0 ? MakeFolder(folder) : "";
-  if (!Agree(why.empty())) return why.empty() ? "rank 0 could not make the folder" : why;
-  anchor = folder + "/" + kName + ".otf2";
-  OTF2_Error_RegisterCallback(IgnoreMessage, nullptr);
-  archive = OTF2_Archive_Open(folder.c_str(), kName, OTF2_FILEMODE_WRITE, kEventChunk, kDefinitionChunk,
-                              OTF2_SUBSTRATE_POSIX, OTF2_COMPRESSION_NONE);
-  bool good = archive != nullptr && MakeRoom();
-  good = good && OTF2_Archive_SetFlushCallbacks(archive, &kFlush, nullptr) == OTF2_SUCCESS;
-  good = good && OTF2_Archive_SetMemoryCallbacks(archive, &kMemory, nullptr) == OTF2_SUCCESS;
-  good = good && OTF2_Archive_SetCreator(archive, FARSCALE_GENERATOR) == OTF2_SUCCESS;
-  if (!Agree(good)) return NotOpened(fresh, anchor + " cannot be written");
-  good = OTF2_MPI_Archive_SetCollectiveCallbacks(archive, OwnWorld(), MPI_COMM_NULL) == OTF2_SUCCESS;
-  good = good && OTF2_Archive_OpenEvtFiles(archive) == OTF2_SUCCESS;
-  if (good) writer = OTF2_Archive_GetEvtWriter(archive, static_cast<OTF2_LocationRef>(fresh.rank));
-  if (!Agree(good && writer != nullptr)) return NotOpened(fresh, anchor + " cannot be written");
-  return "";
+// The calls of a trace's events have to be whole in the room, whatever ends the process.
+bool OpenRoom(const Page& fresh) {
+  room = CreateRoom(RoomPath(fresh.job, fresh.rank), kMostChunks);
+  if (room.head == nullptr) return false;
+  room.head->call_count = static_cast<std::uint32_t>(CallId::kCount);
+  room.head->has_counters = (fresh.flags & kHasCounters) != 0 ? 1 : 0;
+  return true;
 }
 
-std::string CloseArchive(OTF2_EvtWriter* writer, bool has_counters) {
+std::string Close(OTF2_EvtWriter* writer, bool has_counters) {
   std::uint64_t events = 0;
   OTF2_EvtWriter_GetNumberOfEvents(writer, &events);
   const std::uint64_t unknown = UnknownCommunicators();
@@ -202,8 +206,9 @@ std::string CloseArchive(OTF2_EvtWriter* writer, bool has_counters) {
   if (good) good = OTF2_Archive_CloseEvtWriter(archive, writer) == OTF2_SUCCESS && !is_full;
   if (!Agree(good)) {
     RemoveFiles();
-    return "warning: there is no trace: " + std::string(page->output) + " has no room for it";
+    return "warning: there is no trace: " + folder + " has no room for it";
   }
+  unlink(FileOfRank(page->rank, ".room").c_str());
   good = OTF2_Archive_CloseEvtFiles(archive) == OTF2_SUCCESS && good;
   good = WriteDefinitions(archive, events, has_counters) && good;
   good = WriteCallsOfOtherThreads() && good;
@@ -224,6 +229,52 @@ std::string CloseArchive(OTF2_EvtWriter* writer, bool has_counters) {
                "trace as calls alone\n";
   }
   return message + "wrote " + anchor;
+}
+
+}  // namespace
+
+std::string OpenArchive(const Page& fresh, bool estimates, OTF2_EvtWriter*& writer, Room& of_events_here) {
+  is_estimate = estimates;
+  folder = estimates ? EstimateFolder(fresh.job) : fresh.output;
+  const std::string why = fresh.rank == 0 ? MakeFolder() : "";
+  if (!Agree(why.empty())) return why.empty() ? "rank 0 could not make the folder" : why;
+  anchor = folder + "/" + kName + ".otf2";
+  OTF2_Error_RegisterCallback(IgnoreMessage, nullptr);
+  archive = OTF2_Archive_Open(folder.c_str(), kName, OTF2_FILEMODE_WRITE, kEventChunk, kDefinitionChunk,
+                              OTF2_SUBSTRATE_POSIX, OTF2_COMPRESSION_NONE);
+  bool good = archive != nullptr && OpenRoom(fresh);
+  good = good && OTF2_Archive_SetFlushCallbacks(archive, &kFlush, nullptr) == OTF2_SUCCESS;
+  good = good && OTF2_Archive_SetMemoryCallbacks(archive, &kMemory, nullptr) == OTF2_SUCCESS;
+  good = good && OTF2_Archive_SetCreator(archive, FARSCALE_GENERATOR) == OTF2_SUCCESS;
+  if (!Agree(good)) return NotOpened(fresh, anchor + " cannot be written");
+  good = OTF2_MPI_Archive_SetCollectiveCallbacks(archive, OwnWorld(), MPI_COMM_NULL) == OTF2_SUCCESS;
+  good = good && OTF2_Archive_OpenEvtFiles(archive) == OTF2_SUCCESS;
+  if (good) writer = OTF2_Archive_GetEvtWriter(archive, static_cast<OTF2_LocationRef>(fresh.rank));
+  if (!Agree(good && writer != nullptr)) return NotOpened(fresh, anchor + " cannot be written");
+  of_events_here = room;
+  return "";
+}
+
+std::string CloseArchive(OTF2_EvtWriter* writer, bool has_counters) {
+  const std::string message = Close(writer, has_counters);
+  unlink(RoomPath(page->job, page->rank).c_str());
+  return message;
+}
+
+TraceSize CloseEstimate() {
+  const Chunks chunks = ChunksOf(*room.head);
+  std::uint64_t own[2] = {chunks.in_file * kEventChunk, room.head->events};
+  if (chunks.in_memory > 0) {
+    own[0] += (chunks.in_memory - 1) * kEventChunk;
+    own[0] += UsedOfChunk(room.chunks + (chunks.in_memory - 1) * kEventChunk, room.head->events);
+  }
+  std::uint64_t sums[2] = {}, largest = 0;
+  real.MPI_Allreduce(own, sums, 2, MPI_UINT64_T, MPI_SUM, OwnWorld());
+  real.MPI_Allreduce(own, &largest, 1, MPI_UINT64_T, MPI_MAX, OwnWorld());
+  RemoveFiles();
+  if (page->rank == 0) rmdir(folder.c_str());
+  unlink(RoomPath(page->job, page->rank).c_str());
+  return {sums[0], largest, sums[1]};
 }
 
 }  // namespace farscale::collect

@@ -1,33 +1,101 @@
-// The definitions of a trace: gathered from all ranks, written by rank 0; what is a rank's own beside its events.
+// What the definitions of a trace are made of, by rank, and how the numbers of ranks become those of the archive.
 #pragma once
 
 #include <otf2/otf2.h>
 
 #include <cstdint>
 #include <string>
+#include <tuple>
 #include <vector>
-
-#include "collect/communicators.h"
 
 namespace farscale::collect {
 
-// How far this node's clock is from that of rank 0, by messages back and forth; called at the begin and at the end of
-// the run. Collective.
-void MeasureClockOffset();
+inline constexpr std::uint32_t kWorldId = 0, kSelfId = 1;
 
-// Collective; whether all could be written here.
-bool WriteDefinitions(OTF2_Archive* archive, std::uint64_t events, bool has_counters);
+struct CallDefinition {
+  std::uint32_t id = 0;
+  std::string name;
+};
+
+// Kept by the member with rank 0 until the definitions are written.
+struct CommunicatorDefinition {
+  std::uint32_t id = 0;
+  std::vector<std::int32_t> members;  // ranks of MPI_COMM_WORLD
+  std::vector<std::int32_t> remote;   // the other group of a communicator between two
+};
+
+// Kept by the rank that is rank 0 of the window until the definitions are written.
+struct WindowDefinition {
+  std::uint32_t id = 0;
+  std::uint32_t communicator = 0;
+};
+
+// Kept by the rank that names the group; numbered apart from the groups of communicators.
+struct GroupDefinition {
+  std::uint32_t id = 0;
+  std::vector<std::int32_t> members;  // ranks of MPI_COMM_WORLD
+};
+
+// How far the clock of a rank's node was behind that of rank 0, at a time by its own.
+struct ClockOffset {
+  std::uint64_t time = 0;
+  std::int64_t offset = 0;
+};
 
 struct RankDefinitions {
   std::string host;
   std::uint64_t events = 0;
   std::uint64_t begin = 0;  // by the clock of rank 0
   std::uint64_t end = 0;
-  std::vector<std::uint32_t> calls;  // that occur, by CallId
-  std::vector<std::string> regions;
+  std::vector<CallDefinition> calls;  // that occur
+  std::vector<std::string> regions;   // of the page; the first, the whole run, is none of the archive
   std::vector<CommunicatorDefinition> communicators;
   std::vector<WindowDefinition> windows;
   std::vector<GroupDefinition> groups;
+  std::vector<ClockOffset> offsets;  // none on the node of rank 0
+};
+
+// What a rank's own number is in the archive.
+struct NumberPair {
+  std::uint32_t own = 0;
+  std::uint32_t in_archive = 0;
+};
+
+struct RankNumbers {
+  std::vector<std::uint32_t> regions;  // by number of the call, and behind the calls by index of the region
+  std::vector<NumberPair> communicators;
+  std::vector<NumberPair> windows;
+  std::vector<NumberPair> groups;
+};
+
+// For packing.h.
+inline auto Fields(CallDefinition& d) { return std::tie(d.id, d.name); }
+inline auto Fields(CommunicatorDefinition& d) { return std::tie(d.id, d.members, d.remote); }
+inline auto Fields(GroupDefinition& d) { return std::tie(d.id, d.members); }
+inline auto Fields(RankDefinitions& d) {
+  return std::tie(d.host, d.events, d.begin, d.end, d.calls, d.regions, d.communicators, d.windows, d.groups,
+                  d.offsets);
+}
+inline auto Fields(RankNumbers& n) { return std::tie(n.regions, n.communicators, n.windows, n.groups); }
+
+// Names by the number that regions have in the archive: calls, and behind them regions of the program.
+struct RegionNames {
+  std::vector<std::string> calls;
+  std::vector<std::string> regions;
+};
+
+// Numbers all definitions without gaps, in the order in which they are written, and replaces the ranks' own numbers of
+// communicators, windows and groups. `call_count` is the number of MPI functions that ranks know. `of_ranks` becomes
+// what events need.
+RegionNames NumberDefinitions(std::vector<RankDefinitions>& all, std::uint32_t call_count,
+                              std::vector<RankNumbers>& of_ranks);
+
+// What all definitions of an archive have in common.
+struct RunFacts {
+  std::string program;
+  std::uint64_t ticks_a_second = 0;
+  std::uint64_t started = 0;  // ns since 1970
+  bool has_counters = false;
 };
 
 // References of the first strings: the program's name is needed before the definitions are written.
@@ -36,8 +104,22 @@ inline constexpr OTF2_StringRef kEmptyString = 0, kProgramString = 1;
 // Metric classes: CPU time where it was asked for, instructions and cycles at every edge.
 inline constexpr std::uint32_t kCpuTimeClass = 0, kCountersClass = 1;
 
-// Whether all could be written. `ranks` by rank, `regions` of all of them.
+// Bytes of chunks, chosen: the largest record of events is small, that of definitions is the group of MPI_COMM_WORLD.
+inline constexpr std::uint64_t kEventChunk = std::uint64_t{1} << 20;
+inline constexpr std::uint64_t kDefinitionChunk = std::uint64_t{1} << 22;
+
+// The archive's file is FOLDER/traces.otf2.
+inline constexpr const char* kArchiveName = "traces";
+
+// Properties of an archive, as trace/otf2_reader.cc knows them: the number of MPI calls by other threads than those
+// that called MPI_Init, and how the run ended that did not come to MPI_Finalize.
+inline constexpr const char* kPropertyOfOtherThreads = "FARSCALE::CALLS_OF_OTHER_THREADS";
+inline constexpr const char* kPropertyOfEnd = "FARSCALE::ENDS_EARLY";
+
+// Both return whether all could be written. `ranks` by rank, numbered.
 bool WriteGlobalDefinitions(OTF2_GlobalDefWriter* writer, const std::vector<RankDefinitions>& ranks,
-                            const std::vector<std::string>& regions, bool has_counters);
+                            const RegionNames& names, const RunFacts& facts);
+bool WriteLocalDefinitions(OTF2_Archive* archive, std::uint64_t location, const std::vector<ClockOffset>& offsets,
+                           const RankNumbers& numbers);
 
 }  // namespace farscale::collect

@@ -192,7 +192,7 @@ ReportTemplates LoadTemplates(const std::string& folder) {
 
 ReportTemplates LoadFormTemplates(const std::string& form, const std::string& folder) {
   RequireFolder(folder);
-  const bool is_report = form == "imbalance" || form == "balance" || form == "studies";
+  const bool is_report = form == "imbalance" || form == "balance" || form == "studies" || form == "jobs";
   const std::string style = form == "history" ? "history.css" : is_report ? "style.css" : "handout.css";
   const Template script = form == "studies" ? LoadTemplate(folder, "report.js") : Template();
   return {LoadTemplate(folder, form + ".html.mustache"), LoadTemplate(folder, form + ".md.mustache"),

@@ -45,8 +45,9 @@ Network LoadNetwork(const std::string& name, const std::string& where = "");
 // program's own. NAME.mustache of either folder is the partial {{> NAME}}.
 ReportTemplates LoadTemplates(const std::string& folder = "");
 
-// The same of a form with templates of its own: "allocation" and "compare", which share handout.css; "imbalance"
-// and "balance", which are styled as the report is; "studies", which also has the report's script; and "history".
+// The same of a form with templates of its own: "allocation" and "compare", which share handout.css; "imbalance",
+// "balance" and "jobs", which are styled as the report is; "studies", which also has the report's script; and
+// "history".
 ReportTemplates LoadFormTemplates(const std::string& form, const std::string& folder = "");
 
 }  // namespace farscale

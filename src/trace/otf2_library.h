@@ -66,8 +66,11 @@ inline constexpr Otf2Collective kOtf2Collectives[] = {
     {OTF2_COLLECTIVE_OP_DESTROY_HANDLE_AND_DEALLOCATE, CollectiveKind::kDestroyHandle}};
 
 // Properties of archives that say what is not in them, as farscale trace and farscale cut write them.
-// MPI calls of other threads than the main ones, which were not recorded. collect/trace_archive.cc has it, too.
+// MPI calls of other threads than the main ones, which were not recorded. collect/trace_definitions.h has it, too.
 inline constexpr const char* kPropertyOfOtherThreads = "FARSCALE::CALLS_OF_OTHER_THREADS";
+// How a run ended that did not come to its end: its trace has the events until then. collect/trace_definitions.h has
+// it, too.
+inline constexpr const char* kPropertyOfEnd = "FARSCALE::ENDS_EARLY";
 // Of a part of a run: the MPI calls of all threads of the whole run, in which those above were counted.
 inline constexpr const char* kPropertyOfAllThreads = "FARSCALE::CALLS_OF_ALL_THREADS";
 // Ranks with threads that computed and are not in the archive. collect/trace_archive.cc has it, too.

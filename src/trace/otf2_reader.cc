@@ -198,17 +198,23 @@ std::string Creator(OTF2_Reader* reader) {
   return creator;
 }
 
-// A positive number of calls; 0 for archives that do not say it, as those of others.
-std::uint64_t CallsByProperty(OTF2_Reader* reader, const char* property) {
+// Empty for archives that do not have it.
+std::string TextOfProperty(OTF2_Reader* reader, const char* property) {
   char* text = nullptr;
   TakeOtf2Message();
   if (OTF2_Reader_GetProperty(reader, property, &text) != OTF2_SUCCESS || text == nullptr) {
     TakeOtf2Message();  // that there is no such property is no error
-    return 0;
+    return "";
   }
-  long long calls = 0;
-  const bool is_count = ParseInteger(text, calls) && calls > 0;
+  const std::string value = ToUtf8(text);
   std::free(text);
+  return value;
+}
+
+// A positive number of calls; 0 for archives that do not say it, as those of others.
+std::uint64_t CallsByProperty(OTF2_Reader* reader, const char* property) {
+  long long calls = 0;
+  const bool is_count = ParseInteger(TextOfProperty(reader, property), calls) && calls > 0;
   return is_count ? static_cast<std::uint64_t>(calls) : 0;
 }
 
@@ -385,6 +391,8 @@ Trace ReadOtf2(const std::string& anchor, const CounterSelection& counters, bool
   if (opened.archive.layout().is_plain) RequireLocationFiles(anchor, opened.definitions.locations);
   KeepLocations(ReadAll(opened, counters, keep_threads), opened.definitions, keep_threads, builder);
   AddUnrecordedCalls(opened.archive.reader(), builder.trace());
+  const std::string end = TextOfProperty(opened.archive.reader(), kPropertyOfEnd);
+  builder.trace().diagnostics.Add(anomaly::kTraceEndsEarly, end.empty() ? 0 : 1, end);
   std::uint64_t threaded = 0;
   for (const Rank& rank : builder.definitions().ranks) threaded += rank.threads > 1 ? 1 : 0;
   threaded = std::max(threaded, CallsByProperty(opened.archive.reader(), kPropertyOfThreadedRanks));

@@ -50,9 +50,16 @@ static void handle(int number, void (*simple)(int), void (*with_info)(int, sigin
   sigaction(number, &action, NULL);
 }
 
+static int deeper(int depth) {
+  volatile char room[4096];
+  room[depth % 4096] = (char)depth;
+  return depth < 0 ? 0 : deeper(depth + 1) + room[depth % 4096];
+}
+
 static void end(const char* how) {
   if (!strcmp(how, "kill")) kill(getpid(), SIGKILL);
   if (!strcmp(how, "segv")) *(volatile int*)0 = 1;
+  if (!strcmp(how, "overflow")) deeper(0);
   if (!strcmp(how, "abort")) abort();
   if (!strcmp(how, "exit0")) exit(0);
   if (!strcmp(how, "exit3")) exit(3);

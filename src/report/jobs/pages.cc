@@ -1,0 +1,88 @@
+#include "report/jobs/pages.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "base/format.h"
+#include "base/version.h"
+#include "report/cells.h"
+
+namespace farscale {
+namespace {
+
+std::string Percent(const std::optional<double>& share) { return share ? FormatPercent(*share) : "–"; }
+
+std::string CoreHours(const CollectedJob& job) {
+  return job.lost_core_hours ? FormatSignificant(*job.lost_core_hours, 3) : "–";
+}
+
+std::string Size(const CollectedJob& job) {
+  if (job.threads == 1) return FormatCores(static_cast<double>(job.ranks));
+  return fmt::format("{} × {}", FormatCores(static_cast<double>(job.ranks)), job.threads);
+}
+
+std::string Summary(const CollectedJobs& jobs) {
+  double lost = 0, used = 0;
+  for (const CollectedJob& job : jobs.jobs) {
+    lost += job.lost_core_hours.value_or(0);
+    used += static_cast<double>(job.cores) * job.elapsed / 3600;
+  }
+  return fmt::format("{} job{}, {} core hours, of which {} were lost to parallel inefficiency",
+                     FormatCount(jobs.jobs.size()), jobs.jobs.size() == 1 ? "" : "s", FormatSignificant(used, 3),
+                     FormatSignificant(lost, 3));
+}
+
+struct JobRow {
+  FARSCALE_TEXTS(program, command, owner, started, size, nodes, elapsed, lost, ending, file)
+};
+
+ReportData RowOf(const CollectedJob& job) {
+  ReportData row = ToData(JobRow{job.program, job.command, job.owner, job.started, Size(job),
+                                 FormatCores(static_cast<double>(job.nodes)), FormatSeconds(job.elapsed),
+                                 CoreHours(job), job.ending == "finalized" ? "" : job.ending, job.file});
+  std::vector<FactorCell> cells;
+  for (const Factor factor : {Factor::kParallelEfficiency, Factor::kLoadBalance, Factor::kCommunicationEfficiency}) {
+    cells.push_back(ColoredCell(Percent(job.factors[factor]), job.factors[factor]));
+  }
+  WriteData(cells, row["cells"]);
+  row["warnings"] = job.warnings;
+  return row;
+}
+
+}  // namespace
+
+std::string WriteJobsTable(const CollectedJobs& jobs, std::size_t top, std::size_t width) {
+  std::vector<std::vector<std::string>> rows = {
+      {"program", "ranks", "elapsed", "parallel", "balance", "communic.", "lost core h", "started", "owner", "ended"}};
+  const std::size_t shown = top == 0 ? jobs.jobs.size() : std::min(top, jobs.jobs.size());
+  for (std::size_t i = 0; i < shown; ++i) {
+    const CollectedJob& job = jobs.jobs[i];
+    rows.push_back({job.program, Size(job), FormatSeconds(job.elapsed),
+                    Percent(job.factors[Factor::kParallelEfficiency]), Percent(job.factors[Factor::kLoadBalance]),
+                    Percent(job.factors[Factor::kCommunicationEfficiency]), CoreHours(job), job.started, job.owner,
+                    job.ending == "finalized" ? "" : job.ending});
+  }
+  constexpr std::size_t kFewest = 6;
+  std::string text = Summary(jobs) + "\n" + FormatTableWithin(std::move(rows), width, kFewest);
+  if (shown < jobs.jobs.size()) text += fmt::format("and {} more: --top 0 shows all\n", jobs.jobs.size() - shown);
+  return text;
+}
+
+ReportModel BuildJobsModel(const CollectedJobs& jobs) {
+  ReportModel model;
+  ReportData& data = model.data;
+  data["generator"] = Generator();
+  data["folder"] = jobs.folder;
+  data["summary"] = Summary(jobs);
+  data["warnings"] = ReportData::array();
+  for (const Finding& finding : jobs.findings) {
+    data["warnings"].push_back(fmt::format("{} {}: {}", FormatCount(finding.count), finding.sentence, finding.example));
+  }
+  data["hasWarnings"] = !jobs.findings.empty();
+  data["jobs"] = ReportData::array();
+  for (const CollectedJob& job : jobs.jobs) data["jobs"].push_back(RowOf(job));
+  return model;
+}
+
+}  // namespace farscale

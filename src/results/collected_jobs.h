@@ -1,0 +1,44 @@
+// The measured runs that lie in a folder, as a computing centre collects them [docs/how-to/site.md].
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <nlohmann/json_fwd.hpp>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/diagnostics.h"
+#include "factors/factor_table.h"
+
+namespace farscale {
+
+struct CollectedJob {
+  std::string program, command, mpi, started, ending;
+  std::string owner;  // of the file; its number where it has no name
+  std::string file;   // within the folder
+  std::int64_t ranks = 0, threads = 0, nodes = 0, cores = 0;
+  double elapsed = 0;  // seconds, of the whole run
+  FactorValues factors;
+  std::optional<double> lost_core_hours;  // cores * elapsed * (1 - parallel efficiency)
+  std::vector<std::string> warnings;      // sentences of the run
+};
+
+enum class JobOrder { kEfficiency, kLost, kStarted, kProgram };
+
+struct CollectedJobs {
+  std::string folder;
+  std::vector<CollectedJob> jobs;
+  std::vector<Finding> findings;  // files that were left out
+};
+
+// All results of farscale measure in the folder and the folders in it, the worst first: those whose parallel efficiency
+// is lowest, or that lost most core hours; the newest; by program and size. Other files are no results; those that are
+// and cannot be read are findings. Throws an input error where the folder cannot be read.
+CollectedJobs ReadJobs(const std::filesystem::path& folder, JobOrder order);
+
+std::string WriteJobsJson(const CollectedJobs& jobs);
+std::string WriteJobsCsv(const CollectedJobs& jobs);
+nlohmann::ordered_json JobsSchema();
+
+}  // namespace farscale
