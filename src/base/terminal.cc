@@ -36,11 +36,11 @@ class Utf8Locale {
 };
 
 // A character, or a colour.
-struct Piece {
+struct TextPiece {
   std::size_t bytes = 1, columns = 1;
 };
 
-Piece FirstPiece(std::string_view text) {
+TextPiece FirstPiece(std::string_view text) {
   if (text.starts_with("\033[")) {
     const std::size_t end = text.find('m');
     return {end == std::string_view::npos ? text.size() : end + 1, 0};
@@ -59,7 +59,7 @@ std::size_t DisplayWidth(std::string_view text) {
   const Utf8Locale locale;
   std::size_t columns = 0;
   while (!text.empty()) {
-    const Piece piece = FirstPiece(text);
+    const TextPiece piece = FirstPiece(text);
     columns += piece.columns;
     text.remove_prefix(piece.bytes);
   }
@@ -73,7 +73,7 @@ std::string Shorten(std::string_view text, std::size_t columns) {
   std::size_t used = 1;
   bool is_colored = false;
   for (std::string_view rest = text; !rest.empty();) {
-    const Piece piece = FirstPiece(rest);
+    const TextPiece piece = FirstPiece(rest);
     if ((used += piece.columns) > columns) break;
     is_colored |= piece.columns == 0 && rest.front() == '\033';
     kept += rest.substr(0, piece.bytes);

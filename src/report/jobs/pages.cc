@@ -13,7 +13,7 @@ namespace {
 
 std::string Percent(const std::optional<double>& share) { return share ? FormatPercent(*share) : "–"; }
 
-std::string CoreHours(const CollectedJob& job) {
+std::string HoursOfCores(const CollectedJob& job) {
   return job.lost_core_hours ? FormatSignificant(*job.lost_core_hours, 3) : "–";
 }
 
@@ -40,7 +40,7 @@ struct JobRow {
 ReportData RowOf(const CollectedJob& job) {
   ReportData row = ToData(JobRow{job.program, job.command, job.owner, job.started, Size(job),
                                  FormatCores(static_cast<double>(job.nodes)), FormatSeconds(job.elapsed),
-                                 CoreHours(job), job.ending == "finalized" ? "" : job.ending, job.file});
+                                 HoursOfCores(job), job.ending == "finalized" ? "" : job.ending, job.file});
   std::vector<FactorCell> cells;
   for (const Factor factor : {Factor::kParallelEfficiency, Factor::kLoadBalance, Factor::kCommunicationEfficiency}) {
     cells.push_back(ColoredCell(Percent(job.factors[factor]), job.factors[factor]));
@@ -60,7 +60,7 @@ std::string WriteJobsTable(const CollectedJobs& jobs, std::size_t top, std::size
     const CollectedJob& job = jobs.jobs[i];
     rows.push_back({job.program, Size(job), FormatSeconds(job.elapsed),
                     Percent(job.factors[Factor::kParallelEfficiency]), Percent(job.factors[Factor::kLoadBalance]),
-                    Percent(job.factors[Factor::kCommunicationEfficiency]), CoreHours(job), job.started, job.owner,
+                    Percent(job.factors[Factor::kCommunicationEfficiency]), HoursOfCores(job), job.started, job.owner,
                     job.ending == "finalized" ? "" : job.ending});
   }
   constexpr std::size_t kFewest = 6;
