@@ -314,6 +314,39 @@ TEST_F(ThreadTimesTest, NestedTeams) {
   ExpectTree(factors);
 }
 
+// Serial until 4, waiting for the device until 8, then both threads until 12: useful 4 + 8, in the device runtime 4, and
+// the worker is outside for 8.
+TEST_F(ThreadTimesTest, DeviceRuntime) {
+  AddProcesses(1, 2);
+  Serial(0, 0, 4);
+  At(0).Enter(4, "cudaDeviceSynchronize").Leave(8, "cudaDeviceSynchronize").ThreadFork(8, 2);
+  Work(0, 0, 8, 12, 12);
+  Work(0, 1, 8, 12, 12);
+  At(0).ThreadJoin(12);
+  const PhaseFactors factors = Measure();
+  const ThreadTimes expected = {.cpus = 2, .useful = 12, .serialization = 8, .device_runtime = 4};
+  EXPECT_EQ(*factors.totals.threads, expected);
+  EXPECT_DOUBLE_EQ(*factors.values[Factor::kParallelEfficiency], 12.0 / 24);
+  EXPECT_DOUBLE_EQ(*factors.values[Factor::kOmpParallelEfficiency], 16.0 / 24);
+  EXPECT_DOUBLE_EQ(*factors.values[Factor::kDeviceOffload], 12.0 / 16);
+  ExpectTree(factors);
+  EXPECT_NEAR(AdditiveLossesOf(factors.totals)->device_runtime, 4.0 / 24, 1e-12);
+}
+
+// Without threads, 3 of 10 in MPI and 2 in the device runtime.
+TEST_F(ThreadTimesTest, DeviceRuntimeWithoutThreads) {
+  AddProcesses(1, 1);
+  Serial(0, 0, 5);
+  At(0).Enter(5, "hipDeviceSynchronize").Leave(7, "hipDeviceSynchronize");
+  Barrier(0, 7, 10);
+  const PhaseFactors factors = Measure();
+  EXPECT_DOUBLE_EQ(*factors.values[Factor::kParallelEfficiency], 0.5);
+  EXPECT_DOUBLE_EQ(*factors.values[Factor::kMpiParallelEfficiency], 0.7);
+  EXPECT_DOUBLE_EQ(*factors.values[Factor::kOmpParallelEfficiency], 1);
+  EXPECT_DOUBLE_EQ(*factors.values[Factor::kDeviceOffload], 5.0 / 7);
+  ExpectTree(factors);
+}
+
 // A thread without a team is no processor of OpenMP; one that is never in a team of its rank leaves the others.
 TEST_F(ThreadTimesTest, WorkersWithoutATeam) {
   AddProcesses(1, 3);

@@ -33,6 +33,8 @@ OTF2_RegionRole RoleOf(const std::string& region) {
 
 OTF2_Paradigm ParadigmOf(const std::string& region) {
   if (region.rfind("MPI_", 0) == 0) return OTF2_PARADIGM_MPI;
+  if (region.rfind("cuda", 0) == 0) return OTF2_PARADIGM_CUDA;
+  if (region.rfind("hip", 0) == 0) return OTF2_PARADIGM_HIP;
   return region.rfind("!$omp", 0) == 0 ? OTF2_PARADIGM_OPENMP : OTF2_PARADIGM_USER;
 }
 

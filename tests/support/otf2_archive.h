@@ -74,7 +74,8 @@ class Otf2Archive {
   void Property(const std::string& name, const std::string& value);
 
   // Definitions; may be added until Close().
-  // MPI_ names get the MPI paradigm; those with "!$omp" in front that of OpenMP, and the role that they name.
+  // MPI_ names get the MPI paradigm, "cuda" and "hip" theirs; those with "!$omp" in front that of OpenMP, and the role
+  // that they name.
   std::uint32_t Region(const std::string& name);
   std::uint32_t String(const std::string& text);
   std::uint32_t Node(const std::string& name);
