@@ -145,7 +145,7 @@ class ThreadsTest:
         self.assertEqual(self.results["threads"], 1)
 
     def test_a_program_that_is_killed(self):
-        self.measure(2, "segv")
+        self.measure(2, "serial", "segv")
         self.assertEqual(self.results["ending"], "signal")
         self.check_sums(self.whole)
         self.assertAlmostEqual(self.whole["factors"]["ompParallelEfficiency"], 0.3, delta=0.06)
@@ -176,9 +176,10 @@ class ThreadsTest:
         self.check_said()
 
     def test_threads_that_have_ended(self):
-        self.measure(1, "joined")
-        self.assertGreaterEqual(self.whole["threadsSeen"], 2)
-        self.check_said()
+        for arguments in (["joined"], ["joined", "segv"]):
+            self.measure(1, *arguments)
+            self.assertGreaterEqual(self.whole["threadsSeen"], 2)
+            self.check_said()
 
     def check_said(self):
         self.assertIn("threadsAtProcessLevel", self.ids)

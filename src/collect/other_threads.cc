@@ -38,28 +38,41 @@ std::map<int, std::uint64_t> CpuTimes() {
   return times;
 }
 
+// Threads of teams may have ended, too: then nothing is known of others.
+void CountEndedThreads(Page& page, std::uint64_t cpu_time, double elapsed) {
+  const auto least = static_cast<std::uint64_t>(kLeastShare * elapsed);
+  TeamRecord& teams = page.teams;
+  if (cpu_time < least || cpu_time == 0 || teams.regions > 0 || teams.active > 0) return;
+  teams.unknown += static_cast<std::uint32_t>(std::ceil(static_cast<double>(cpu_time) / elapsed));
+  teams.unknown_cpu += cpu_time;
+}
+
+double ElapsedOf(const Page& page) { return static_cast<double>(page.end_clock - page.begin_clock); }
+
+std::uint64_t CpuTimeOfOthers(const Page& page) {
+  const Sums& run = page.region[0].total;
+  return run.process_cpu > run.cpu ? run.process_cpu - run.cpu : 0;
+}
+
 }  // namespace
 
 void NoteThreads() { used_before = CpuTimes(); }
 
 void CountOtherThreads(Page& page) {
-  const Sums& run = page.region[0].total;
-  const auto elapsed = static_cast<double>(page.end_clock - page.begin_clock);
+  const double elapsed = ElapsedOf(page);
   const auto least = static_cast<std::uint64_t>(kLeastShare * elapsed);
-  std::uint64_t left = run.process_cpu > run.cpu ? run.process_cpu - run.cpu : 0;
-  TeamRecord& teams = page.teams;
+  std::uint64_t left = CpuTimeOfOthers(page);
   for (const auto& [thread, time] : CpuTimes()) {
     const auto before = used_before.find(thread);
     const std::uint64_t used = std::min(left, time - (before != used_before.end() ? before->second : 0));
     left -= used;
     if (used < least || IsOfTeams(thread)) continue;
-    ++teams.unknown;
-    teams.unknown_cpu += used;
+    ++page.teams.unknown;
+    page.teams.unknown_cpu += used;
   }
-  // Threads that have ended: of teams, where there are any, else as many others as it takes.
-  if (left < least || left == 0 || teams.regions > 0) return;
-  teams.unknown += static_cast<std::uint32_t>(std::ceil(static_cast<double>(left) / elapsed));
-  teams.unknown_cpu += left;
+  CountEndedThreads(page, left, elapsed);
 }
+
+void CountOtherThreadsTogether(Page& page) { CountEndedThreads(page, CpuTimeOfOthers(page), ElapsedOf(page)); }
 
 }  // namespace farscale::collect

@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "collect/call.h"
+#include "collect/other_threads.h"
 #include "collect/regions.h"
 
 namespace farscale::collect {
@@ -236,6 +237,7 @@ void MarkTermination(Termination termination, int signal) {
     page->end_clock = Nanoseconds(CLOCK_MONOTONIC);
     page->end_tick = Now();
     CloseRegions();
+    CountOtherThreadsTogether(*page);
   }
   __atomic_store(&page->termination, &termination, __ATOMIC_RELEASE);
 }
