@@ -28,7 +28,7 @@ std::optional<Efficiencies> EfficienciesOfCpus(const std::vector<ThreadTimes>& t
     loads[nodes[i]].first += times[i].outside_mpi();
     loads[nodes[i]].second += times[i].cpus;
   }
-  if (!(largest > 0) || !(elapsed > 0)) return std::nullopt;
+  if (!(useful > 0) || !(elapsed > 0)) return std::nullopt;
   for (const auto& [node, load] : loads) largest_load = std::max(largest_load, load.first / load.second);
   const double average = outside / cpus;
   Efficiencies e;
