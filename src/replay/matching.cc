@@ -9,6 +9,7 @@
 #include "base/parallel.h"
 #include "replay/anomalies.h"
 #include "replay/operations.h"
+#include "trace/anomalies.h"
 
 namespace farscale {
 namespace {
@@ -88,6 +89,15 @@ struct RankNumbering {
   std::vector<Numbering> sends, receives;  // by endpoint
 };
 
+// Of a trace that ends early the ranks end at different times. As halves are matched in order, those that lack another
+// half are then the last ones.
+bool EndsEarly(const Trace& trace) { return trace.diagnostics.count(anomaly::kTraceEndsEarly) > 0; }
+
+const Anomaly& MissingHalf(bool ends_early, bool is_receive) {
+  if (ends_early) return anomaly::kMessageCutAtEdge;
+  return is_receive ? anomaly::kUnmatchedReceive : anomaly::kUnmatchedSend;
+}
+
 std::string NameChannel(const ChannelEnd& end) {
   return fmt::format("from rank {} to rank {} with tag {}", end.source, end.destination, end.tag);
 }
@@ -108,6 +118,7 @@ std::vector<RankNumbering> NumberMessages(const Trace& trace, std::vector<Channe
     return std::tuple_cat(a.Channel(), std::tie(a.is_receive)) < std::tuple_cat(b.Channel(), std::tie(b.is_receive));
   });
   std::uint64_t matched = 0, unmatched = 0;
+  const bool ends_early = EndsEarly(trace);
   const auto shared_count = [&](std::size_t i, std::size_t j) {
     return j - i == 2 ? std::min(ends[i].count, ends[i + 1].count) : 0;
   };
@@ -117,7 +128,7 @@ std::vector<RankNumbering> NumberMessages(const Trace& trace, std::vector<Channe
     for (std::size_t k = i; k < j; ++k) {
       const std::uint64_t extra = ends[k].count - shared;
       unmatched += extra;
-      const Anomaly& missing = ends[k].is_receive ? anomaly::kUnmatchedReceive : anomaly::kUnmatchedSend;
+      const Anomaly& missing = MissingHalf(ends_early, ends[k].is_receive);
       matching.diagnostics.Add(missing, extra, extra > 0 ? NameChannel(ends[k]) : "");
       matching.diagnostics.AddPopulation(missing, ends[k].count);
     }
@@ -233,6 +244,10 @@ void MatchCollectives(const Trace& trace, std::vector<Targets>& targets, Matchin
     const Communicator& communicator = trace.communicators[operation.communicator];
     const std::size_t members = communicator.members.size() + communicator.remote.size();
     if (operation.participants == members) continue;
+    if (EndsEarly(trace)) {
+      matching.diagnostics.Add(anomaly::kCollectiveCutAtEdge, 1, communicator.name);
+      continue;
+    }
     ++mismatches;
     if (example.empty()) {
       example = fmt::format("a {} on {} with {} of {} ranks", ToString(operation.kind), communicator.name,

@@ -8,6 +8,7 @@
 #include "replay/replay.h"
 #include "support/program.h"
 #include "support/replay_rules.h"
+#include "trace/anomalies.h"
 
 namespace farscale {
 namespace {
@@ -47,6 +48,22 @@ TEST(Matching, KindsOfNonBlockingCollectivesInFlight) {
   EXPECT_EQ(matching.collectives[0].kind, CollectiveKind::kAllreduce);
   EXPECT_EQ(matching.collectives[1].kind, CollectiveKind::kBroadcast);
   EXPECT_EQ(matching.collectives[1].participants, 2u);
+}
+
+// Rank 1 was killed before the others: what it lacks is damage only where the trace does not say so.
+TEST(Matching, EndsOfATraceThatEndsEarly) {
+  Trace trace = test::ParseTrace(
+      "r0: Allreduce@1 0-1 | Send>1#a*8 1-2 | Send>1#a*8 2-3 | Allreduce@2 3-9\nr1: Allreduce@1 0-1 | Recv<0#a*8 1-3");
+  const Matching damaged = MatchTrace(trace);
+  EXPECT_EQ(damaged.diagnostics.count(anomaly::kCollectiveMismatch), 1u);
+  EXPECT_EQ(damaged.diagnostics.count(anomaly::kUnmatchedSend), 1u);
+  trace.diagnostics.Add(anomaly::kTraceEndsEarly, 1, "rank 1 was killed");
+  const Matching cut = MatchTrace(trace);
+  EXPECT_EQ(cut.diagnostics.count(anomaly::kCollectiveMismatch), 0u);
+  EXPECT_EQ(cut.diagnostics.count(anomaly::kUnmatchedSend), 0u);
+  EXPECT_EQ(cut.diagnostics.count(anomaly::kCollectiveCutAtEdge), 1u);
+  EXPECT_EQ(cut.diagnostics.count(anomaly::kMessageCutAtEdge), 1u);
+  EXPECT_EQ(cut.matched, 1u);
 }
 
 // Sent 9 and received 8 is as wrong as sent 8 and received 9.
