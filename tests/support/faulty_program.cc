@@ -15,7 +15,7 @@ namespace {
 // In nanoseconds.
 constexpr double kAssemble = 300'000, kSolve = 600'000, kUpdate = 100'000;
 constexpr double kIteration = kAssemble + kSolve + kUpdate;
-constexpr Tick kPost = 200, kLatency = 2'000, kCollective = 5'000;
+constexpr Tick kPost = 200, kFaultyLatency = 2'000, kCollective = 5'000;
 constexpr double kIpc = 2, kClock = 3;  // instructions a cycle, cycles a nanosecond
 
 struct Burst {
@@ -227,7 +227,7 @@ class FaultyProgram {
       ranks_[rank].ReceiveComplete(static_cast<std::uint32_t>(right), world_, 1, kBytes, 1);
       ranks_[rank].SendComplete(2);
       ranks_[rank].SendComplete(3);
-      LeaveAt(rank, waitall_, std::max(now_[rank], std::max(sent[left], sent[right]) + kLatency) + kPost);
+      LeaveAt(rank, waitall_, std::max(now_[rank], std::max(sent[left], sent[right]) + kFaultyLatency) + kPost);
     }
   }
 
