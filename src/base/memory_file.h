@@ -9,7 +9,6 @@
 #include <mutex>
 #include <set>
 #include <string>
-#include <unordered_map>
 #include <utility>
 
 namespace farscale {
@@ -45,9 +44,10 @@ class MemoryFile {
   char* begin_;
   std::size_t size_;
   std::mutex mutex_;
-  std::map<std::size_t, std::size_t> free_;  // sizes of free ranges, by where they begin; no two are adjacent
-  std::set<std::pair<std::size_t, std::size_t>> by_size_;  // the same: sizes, and where they begin
-  std::unordered_map<std::size_t, std::size_t> taken_;     // sizes of those in use
+  // Trees, whose nodes are small: a table that grows would be a large array and ask for memory here.
+  std::map<std::size_t, std::size_t> free_;                // sizes of free ranges by offset; no two are adjacent
+  std::set<std::pair<std::size_t, std::size_t>> by_size_;  // the same: sizes and offsets
+  std::map<std::size_t, std::size_t> taken_;               // sizes of those in use
 };
 
 }  // namespace farscale

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cctype>
+#include <cmath>
 #include <map>
 
 #include "base/format.h"
@@ -137,6 +138,23 @@ std::vector<std::vector<std::size_t>> RanksByNode(const Trace& trace) {
   return ranks;
 }
 
+// How far a usual machine goes with traces like this one. A replay adds so many bytes a call, a search for waits and
+// their causes so many: measured at the peak, for traces of MPI calls alone [docs/large-traces.md].
+void PrintMemory(const Trace& trace, std::uint64_t calls) {
+  constexpr double kOfReplay = 20, kOfLosses = 45, kMachine = 24e9;
+  if (trace.events == 0) return;
+  const auto events = static_cast<double>(trace.events);
+  std::vector<std::string> bytes, hold;
+  for (const double of_call : {0.0, kOfReplay, kOfLosses}) {
+    const double each = (static_cast<double>(trace.MemoryBytes()) + of_call * static_cast<double>(calls)) / events;
+    bytes.push_back(FormatSignificant(each, 2));
+    hold.push_back(FormatCount(static_cast<std::uint64_t>(std::round(kMachine / each / 1e8)) * 100));
+  }
+  fmt::print(
+      "Memory     {} bytes an event, {} with a replay, {} with its waits: 24 GB hold {}, {}, {} million events\n",
+      bytes[0], bytes[1], bytes[2], hold[0], hold[1], hold[2]);
+}
+
 void PrintHead(const Inspection& inspection) {
   const Trace& trace = inspection.trace;
   std::uint64_t calls = 0;
@@ -150,6 +168,7 @@ void PrintHead(const Inspection& inspection) {
              trace.nodes.size() == 1 ? "" : "s", trace.threads(), trace.threads() == 1 ? "" : "s");
   fmt::print("Events     {} in {}; in memory {}\n", FormatCount(trace.events), FormatBytes(trace.disk_bytes),
              FormatBytes(trace.MemoryBytes()));
+  PrintMemory(trace, calls);
   fmt::print("MPI        {} calls, {} of the time; {} messages with {}\n", FormatCount(calls),
              FormatPercent(inspection.mpi_share), FormatCount(inspection.messages), FormatBytes(inspection.bytes));
   const auto by_node = RanksByNode(trace);
