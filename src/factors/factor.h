@@ -60,7 +60,7 @@ struct FactorType {
   std::string_view id;    // in files
   std::string_view name;  // in reports
   std::string_view formula;
-  std::string_view source;  // key of docs/bibliography.md
+  std::string_view source;       // key of docs/bibliography.md
   std::optional<Factor> parent;  // in the tree of MPI; of factors of hybrid runs alone in theirs
   FactorKind kind;
   std::string_view meaning;  // one sentence

@@ -16,13 +16,13 @@ namespace farscale {
 // its processor is there.
 enum class ThreadState : std::uint8_t {
   kUseful,
-  kMpi,               // or the trace says that the thread did not run
-  kMpiIdle,           // a worker without work while the main thread is in MPI
-  kImbalance,         // at a barrier of the team, or waiting for tasks
-  kScheduling,        // fork, join, creation of tasks, waiting for locks and sections
-  kSerialization,     // a worker outside of a parallel region, while the main thread is outside too
-  kIdleInRegion,      // the same, while the main thread is in a parallel region of others; counts as serialization
-  kDeviceRuntime,     // the host calls or waits for devices
+  kMpi,            // or the trace says that the thread did not run
+  kMpiIdle,        // a worker without work while the main thread is in MPI
+  kImbalance,      // at a barrier of the team, or waiting for tasks
+  kScheduling,     // fork, join, creation of tasks, waiting for locks and sections
+  kSerialization,  // a worker outside of a parallel region, while the main thread is outside too
+  kIdleInRegion,   // the same, while the main thread is in a parallel region of others; counts as serialization
+  kDeviceRuntime,  // the host calls or waits for devices
 };
 inline constexpr std::size_t kThreadStates = 8;
 
@@ -32,7 +32,7 @@ struct ThreadTimes {
   double useful = 0;
   double mpi = 0, mpi_idle = 0;
   double imbalance = 0, scheduling = 0;
-  double serialization = 0;   // with what follows
+  double serialization = 0;  // with what follows
   double idle_in_region = 0;
   double device_runtime = 0;
 
@@ -59,9 +59,9 @@ inline double DeviceOffload(const ThreadTimes& t) { return t.useful / t.Work(); 
 // Seconds of devices.
 struct DeviceTimes {
   double devices = 0;
-  double kernels = 0;         // summed over the devices
-  double most_kernels = 0;    // of one of them
-  double most_active = 0;     // of one of them, in kernels or copies
+  double kernels = 0;       // summed over the devices
+  double most_kernels = 0;  // of one of them
+  double most_active = 0;   // of one of them, in kernels or copies
 
   friend bool operator==(const DeviceTimes&, const DeviceTimes&) = default;
 };

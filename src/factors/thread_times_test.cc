@@ -314,8 +314,8 @@ TEST_F(ThreadTimesTest, NestedTeams) {
   ExpectTree(factors);
 }
 
-// Serial until 4, waiting for the device until 8, then both threads until 12: useful 4 + 8, in the device runtime 4, and
-// the worker is outside for 8.
+// Serial until 4, waiting for the device until 8, then both threads until 12: useful 4 + 8, in the device runtime 4,
+// and the worker is outside for 8.
 TEST_F(ThreadTimesTest, DeviceRuntime) {
   AddProcesses(1, 2);
   Serial(0, 0, 4);

@@ -24,9 +24,8 @@ inline constexpr Anomaly kFileContradictsItself{"fileContradictsItself", Severit
 inline constexpr Anomaly kRegionWithoutFactors{
     "regionWithoutFactors", Severity::kWarning,
     "regions of TALP never ran, ran on some ranks alone or have no factor, and are left out"};
-inline constexpr Anomaly kDevicesNotCounted{
-    "devicesNotCounted", Severity::kNote,
-    "TALP's times of accelerators cannot be, so there are no factors of them"};
+inline constexpr Anomaly kDevicesNotCounted{"devicesNotCounted", Severity::kNote,
+                                            "TALP's times of accelerators cannot be, so there are no factors of them"};
 inline constexpr Anomaly kTalpFactorsDiffer{
     "talpFactorsDiffer", Severity::kNote,
     "efficiencies that TALP gives for threads and devices follow other formulas than those here, which are taken from "

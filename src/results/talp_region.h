@@ -29,14 +29,14 @@ struct TalpRegion {
 
   double elapsed = 0;  // the longest of any process
   std::optional<double> useful;
-  std::optional<double> mpi;  // of the threads that call MPI alone
+  std::optional<double> mpi;       // of the threads that call MPI alone
   std::optional<double> mpi_idle;  // of the others meanwhile, since 3.8
   std::optional<double> omp_imbalance, omp_scheduling, omp_serialization;
-  double gpu_calls = 0;                                      // on the host
+  double gpu_calls = 0;                                               // on the host
   double gpu_kernels = 0, most_gpu_kernels = 0, most_gpu_active = 0;  // on the devices
-  std::optional<double> most_useful, most_useful_node;  // normalised, up to 3.5
-  std::optional<double> least_mpi, least_mpi_node;      // normalised, since 3.6
-  std::optional<double> instructions, cycles;           // in useful time
+  std::optional<double> most_useful, most_useful_node;                // normalised, up to 3.5
+  std::optional<double> least_mpi, least_mpi_node;                    // normalised, since 3.6
+  std::optional<double> instructions, cycles;                         // in useful time
 
   double OpenMpLost() const {
     return omp_imbalance.value_or(0) + omp_scheduling.value_or(0) + omp_serialization.value_or(0);

@@ -175,11 +175,11 @@ struct ParaverBlock : ParaverTally {
   std::vector<std::uint8_t> bytes;
   // In the order of `bytes`; these three are dropped once the block is taken in.
   std::vector<ParaverSegment> segments;
-  std::vector<ParaverOrders> orders;      // one a segment
-  std::vector<ParaverStates> states;      // the same
-  std::vector<std::uint32_t> root_tasks;  // that say of a collective that they are its root
-  std::vector<std::uint32_t> types;       // event types by their number in this block
-  std::vector<ParaverSymbol> symbols;     // by their number in this block, from 1 on; 0 is no symbol
+  std::vector<ParaverOrders> orders;              // one a segment
+  std::vector<ParaverStates> states;              // the same
+  std::vector<std::uint32_t> root_tasks;          // that say of a collective that they are its root
+  std::vector<std::uint32_t> types;               // event types by their number in this block
+  std::vector<ParaverSymbol> symbols;             // by their number in this block, from 1 on; 0 is no symbol
   std::vector<ParaverThreadState> thread_states;  // where they are kept
 };
 

@@ -20,8 +20,8 @@ struct ParaverTraceFacts : ParaverCollectiveFacts {
   bool knows_threads = false;         // then two states of the runtime are regions
   std::uint32_t barrier_region = 0;
   std::uint32_t scheduling_region = 0;
-  bool is_part = false;               // cut out of a trace, or filtered
-  bool has_functions = false;         // they are recorded as regions, so callers are not needed
+  bool is_part = false;        // cut out of a trace, or filtered
+  bool has_functions = false;  // they are recorded as regions, so callers are not needed
 };
 
 // Feeds the rank with all that its task recorded: a region around all of it; functions, the program's own events and

@@ -45,7 +45,7 @@ struct Region {
   bool is_outside = false;  // around the records that lie outside a cut
   bool is_pause = false;    // time outside MPI in which the rank did not run, by what the trace says of its state
   TeamRole team_role = TeamRole::kNone;
-  bool is_fork = false;  // of a team of threads [trace/location_trace.h]
+  bool is_fork = false;            // of a team of threads [trace/location_trace.h]
   bool is_device_runtime = false;  // a call of the host to CUDA, HIP, OpenACC or OpenCL
 
   bool IsUser() const { return !is_mpi && !is_outside && !is_pause; }
