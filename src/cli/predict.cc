@@ -1,15 +1,18 @@
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <filesystem>
 
 #include "base/text.h"
 #include "cli/command.h"
 #include "cli/table_options.h"
 #include "projection/observed_projection.h"
+#include "projection/thread_split.h"
 #include "results/projection_files.h"
 #include "report/digest.h"
 #include "report/factor_text.h"
 #include "report/report.h"
+#include "report/split_text.h"
 #include "report/target_text.h"
 #include "study/resources.h"
 
@@ -24,6 +27,7 @@ struct PredictOptions {
   ReliabilityLimits limits;
   std::string horizon_width;
   std::vector<std::int64_t> targets;
+  std::int64_t split = 0;
   std::vector<double> levels;
   bool key_results = false;
 };
@@ -77,7 +81,20 @@ void Print(const Results& results, const PredictOptions& options, const std::vec
   PrintWritten(written, common);
 }
 
+// How so many cores are best divided into processes and threads.
+int PrintSplits(const PredictOptions& options, const Common& common) {
+  const Messages messages(common);
+  const FactorTable table = ReadTable(options.table);
+  messages.Findings("", table.findings);
+  const std::vector<ThreadSplits> splits =
+      SplitCores(table, LoadModels(options.table.model_files), ProjectionOptionsOf(options), options.split);
+  fmt::print("{}", FormatSplits(splits, options.split, WidthOfOutput()));
+  const bool is_any = std::ranges::any_of(splits, [](const ThreadSplits& one) { return one.obstacle.empty(); });
+  return is_any ? 0 : static_cast<int>(ErrorKind::kNotEnoughData);
+}
+
 int Predict(const PredictOptions& options, const Common& common) {
+  if (options.split > 0) return PrintSplits(options, common);
   const Messages messages(common);
   const bool to_file = IsFile(options.output);
   const TableFormat format = to_file ? TableFormatOf(options.output) : TableFormat::kCsv;
@@ -131,6 +148,10 @@ void AddPredictCommand(CommandLine& line) {
   AddTargetsOption(
       command, options.targets,
       "Core counts to project to, separated by commas (default: powers of two up to 64 times the largest run)");
+  command
+      ->add_option("--split", options.split,
+                   "Print how so many cores are best divided into processes and threads, of runs with threads")
+      ->check(CoreCount());
   const CLI::Validator share = Share();
   command
       ->add_option("--reliable-width", options.limits.share,
