@@ -10,6 +10,7 @@
 #include <string_view>
 #include <vector>
 
+#include "imbalance/delay_costs.h"
 #include "imbalance/wait_states.h"
 
 namespace farscale {
@@ -88,10 +89,15 @@ struct Cause {
   std::optional<std::size_t> next;
   double next_gain = 0;
   std::optional<WaitInstance> worst;
+  // Seconds of one rank beyond the usual, by rank of the phase and iteration (or visit, or step); of those that share a
+  // cell the largest. Empty: ranks differ in when they begin alone.
+  LossRaster beyond;
 
   CauseClass reason() const { return parts.empty() ? CauseClass::kUnknown : parts.front().reason; }
   friend bool operator==(const Cause&, const Cause&) = default;
 };
+
+inline constexpr std::size_t kCauseCells = 32;  // of `beyond` in either direction, at most; chosen
 
 // Chosen: what gains less is not named.
 inline constexpr double kLeastGain = 0.01;  // of the length of the phase

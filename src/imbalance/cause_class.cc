@@ -38,14 +38,20 @@ class EdgeCounts {
 
   // Finds the edges of an activity that is no call.
   bool Find(const LoadPiece& piece) {
+    begins_visit_ = false;
     const std::size_t a = piece.activity;
     const std::size_t next = own_.first_call + piece.call;
     begin_is_call_ = piece.call > 0 && own_.activity_of(piece.call - 1) + std::size_t{1} == a;
     end_is_call_ = piece.call < own_.calls && own_.activity_of(piece.call) == a + 1;
     call_ = next;
-    if (!begin_is_call_ && !FindEvent(own_.edge(a), begin_event_)) return false;
+    const bool has_event = FindEvent(own_.edge(a), begin_event_);
+    begins_visit_ = has_event && EntersAt(own_.edge(a));
+    if (!begin_is_call_ && !has_event) return false;
     return end_is_call_ || FindEvent(own_.edge(a + 1), end_event_);
   }
+
+  // Whether the rank enters the region with it, rather than comes back from a call or another region.
+  bool begins_visit() const { return begins_visit_; }
 
   double Count(std::size_t counter) const {
     const double begin = begin_is_call_ ? timeline_.counter_at_leave(counter, call_ - 1)
@@ -56,6 +62,14 @@ class EdgeCounts {
   }
 
  private:
+  // Whether the last event at that time enters a region, behind the call before.
+  bool EntersAt(Tick tick) const {
+    std::size_t last = begin_event_;
+    while (last + 1 < timeline_.region_events() && timeline_.event_tick(last + 1) == tick) ++last;
+    const RankTimeline::RegionEvent event = timeline_.region_event(last);
+    return !event.is_leave && event.call == call_;
+  }
+
   bool FindEvent(Tick tick, std::size_t& event) {
     while (next_ < timeline_.region_events() && timeline_.event_tick(next_) < tick) ++next_;
     event = next_;
@@ -64,7 +78,7 @@ class EdgeCounts {
 
   const RankTimeline& timeline_;
   const RankActivities& own_;
-  bool begin_is_call_ = false, end_is_call_ = false;
+  bool begin_is_call_ = false, end_is_call_ = false, begins_visit_ = false;
   std::size_t call_ = 0, begin_event_ = 0, end_event_ = 0, next_ = 0;
 };
 
@@ -117,8 +131,9 @@ void CauseClassifier::AddRow(std::size_t load, std::size_t row, IsWanted is_want
     if (piece.load != load || !is_wanted(piece.column)) return;
     columns.insert(piece.column);
     sums.ticks += static_cast<double>(piece.execution);
-    ++sums.visits;
-    if (piece.is_call || !edges.Find(piece)) return;
+    const bool has_edges = !piece.is_call && edges.Find(piece);
+    sums.visits += piece.is_call || edges.begins_visit() ? 1 : 0;
+    if (!has_edges) return;
     sums.counted += static_cast<double>(piece.execution);
     if (has_instructions) sums.instructions += edges.Count(*instructions_);
     if (has_cycles) sums.cycles += edges.Count(*cycles_);

@@ -317,8 +317,26 @@ class CauseSearch {
     cause.every = deviation.every;
     cause.affected = deviation.affected;
     cause.columns = candidate.is_start ? 1 : loads_.of(candidate.load).iterations;
-    if (!candidate.is_start) SetTimes(candidate, cause);
+    if (candidate.is_start) return cause;
+    SetTimes(candidate, cause);
+    cause.beyond = RasterOf(candidate);
     return cause;
+  }
+
+  LossRaster RasterOf(const Candidate& candidate) const {
+    const LoadMatrix& matrix = loads_.of(candidate.load);
+    const std::size_t rows = matrix.ranks.size(), columns = matrix.iterations;
+    LossRaster raster{std::min(kCauseCells, rows), std::min(kCauseCells, columns), {}};
+    raster.cells.assign(raster.rows * raster.columns, 0);
+    for (std::size_t i = 0; i < candidate.deviation.rows.size(); ++i) {
+      const std::size_t row = candidate.deviation.rows[i];
+      for (std::size_t column = 0; column < columns; ++column) {
+        const double excess = matrix.At(row, column) * (1 - static_cast<double>(candidate.deviation.kept[i][column]));
+        double& cell = raster.cells[row * raster.rows / rows * raster.columns + column * raster.columns / columns];
+        cell = std::max(cell, excess / input_.trace.ticks_per_second);
+      }
+    }
+    return raster;
   }
 
   double Seconds(Tick tick) const { return input_.trace.Seconds(tick - input_.trace.begin()); }

@@ -9,6 +9,7 @@
 #include <string>
 
 #include "base/random.h"
+#include "imbalance/load_deviation.h"
 #include "support/faulty_program.h"
 
 namespace farscale {
@@ -204,6 +205,30 @@ TEST(FindCauses, InAWholeRunWithoutRegions) {
   ASSERT_TRUE(causes[0].worst.has_value());
   EXPECT_EQ(causes[0].worst->rank, 7u);
   EXPECT_EQ(causes[0].worst->waiting_count, 15u);
+}
+
+// What all ranks do at once in few steps is nobody's fault.
+TEST(FindCauses, NotOfWhatAllDoAtTheSameTime) {
+  FaultyRun run;
+  run.ranks = 16;
+  run.noise = 0.01;
+  for (const bool has_halo : {false, true}) {
+    run.has_halo = has_halo;
+    EXPECT_TRUE(CausesOf(run, PhaseSpec::WholeRun()).empty());
+  }
+  LoadMatrix load;
+  for (std::size_t rank = 0; rank < 16; ++rank) load.ranks.push_back(rank);
+  load.iterations = 10;
+  load.seconds.assign(160, 0);
+  for (std::size_t rank = 0; rank < 16; ++rank) load.seconds[rank * 10 + 3] = 100;
+  const std::vector<std::int32_t> nodes(16, 0);
+  EXPECT_TRUE(FindDeviations(load, nodes, 100).empty());
+  load.seconds[7 * 10 + 3] = 200;
+  const std::vector<LoadDeviation> found = FindDeviations(load, nodes, 100);
+  ASSERT_EQ(found.size(), 1u);
+  EXPECT_EQ(found[0].place, CausePlace::kOnce);
+  EXPECT_EQ(found[0].rows, (std::vector<std::size_t>{7}));
+  EXPECT_FLOAT_EQ(found[0].kept[0][3], 0.5F);
 }
 
 TEST(FindCauses, NothingIsAccusedWithoutAFault) {

@@ -127,6 +127,13 @@ class DeviationSearch {
       empty += middle_[row] <= 0;
     }
     is_sparse_ = 2 * empty > rows_.size();
+    in_column_.assign(columns_, 0);
+    std::vector<double> values;
+    for (std::size_t column = 0; empty > 0 && column < columns_; ++column) {
+      values.clear();
+      for (const std::size_t row : rows_) values.push_back(At(row, column));
+      in_column_[column] = Median(values);
+    }
     factor_.assign(columns_, is_sparse_ ? 0 : 1);
     std::vector<double> ratios;
     for (std::size_t column = 0; !is_sparse_ && columns_ > 1 && column < columns_; ++column) {
@@ -158,7 +165,10 @@ class DeviationSearch {
     return RobustDeviation(rest, Median(rest));
   }
 
-  double Usual(std::size_t row, std::size_t column) const { return middle_[row] * factor_[column]; }
+  // Of a rank that is rarely in it: what the middle rank spends in that column, as all may be in it at the same time.
+  double Usual(std::size_t row, std::size_t column) const {
+    return middle_[row] > 0 ? middle_[row] * factor_[column] : in_column_[column];
+  }
 
   // The column from which on a rank is slow, where it was not before: where the means before and behind differ most for
   // the noise. Nothing where they do not differ clearly.
@@ -499,6 +509,7 @@ class DeviationSearch {
   std::vector<std::size_t> rows_;  // with any time
   std::vector<double> middle_;     // of rows
   std::vector<double> factor_;     // of columns
+  std::vector<double> in_column_;  // the middle rank's time in each column, where some ranks are rarely in it
   bool is_sparse_ = false;         // most ranks are in it in few columns only
   double base_ = 0, noise_ = 0;
   std::set<std::size_t> fixed_;  // rows that are slow all the time
