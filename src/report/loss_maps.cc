@@ -146,6 +146,40 @@ LossMap MapOf(const LossRecord& losses, const PathRecord& path, std::size_t numb
 
 }  // namespace
 
+namespace {
+
+// The tags of cause_map.txt.mustache, with those of LossRanks.
+struct CauseMapText {
+  std::string number, heading, count, columns, strongest;
+  bool are_iterations = false, is_joined = false, has_columns = false;
+  FARSCALE_TAGS(number, heading, count, columns, strongest, are_iterations, is_joined, has_columns)
+};
+
+}  // namespace
+
+std::optional<CauseMap> MapOfCause(const LossRecord& losses, const Cause& cause, std::size_t number,
+                                   const std::string& heading, const Partials& texts) {
+  if (cause.beyond.cells.empty() || losses.ranks.empty()) return std::nullopt;
+  const LossRanks ranks(losses);
+  const bool are_iterations = losses.iterations > 1 && cause.columns == losses.iterations;
+  const CauseMapText text{.number = std::to_string(number),
+                          .heading = heading,
+                          .count = std::to_string(losses.ranks.size()),
+                          .columns = std::to_string(cause.columns),
+                          .strongest = FormatSeconds(LargestOf(cause.beyond.cells)),
+                          .are_iterations = are_iterations,
+                          .is_joined = cause.beyond.rows < losses.ranks.size() ||
+                                       cause.beyond.columns<cause.columns, .has_columns = cause.columns> 1};
+  ReportData data = ToData(ranks);
+  data.update(ToData(text));
+  const LabelledTexts labelled = RenderLabelledTexts(texts, "cause_map.txt", data);
+  std::map<std::string, std::string> of_map(labelled.begin(), labelled.end());
+  const HeatLabels labels{ranks.NameOf(losses.ranks.front()), ranks.NumberOf(losses.ranks.back()),
+                          are_iterations ? "iteration 1" : "first", std::to_string(cause.columns),
+                          text.strongest + " of one " + ranks.one};
+  return CauseMap{RenderHeatMap(cause.beyond, labels, of_map["figure"], of_map["description"]), of_map["caption"]};
+}
+
 std::vector<LossMap> MapsOfLosses(const LossRecord& losses, std::size_t most, const std::string& heading,
                                   const Partials& texts) {
   std::vector<LossMap> maps;

@@ -23,6 +23,13 @@ struct LossMap {
   FARSCALE_TAGS(svg, title, number, caption, table, grid)
 };
 
+// The picture of a cause: by how much ranks exceed the usual, when. Nothing where there is none.
+struct CauseMap {
+  FARSCALE_TEXTS(svg, caption)
+};
+std::optional<CauseMap> MapOfCause(const LossRecord& losses, const Cause& cause, std::size_t number,
+                                   const std::string& heading, const Partials& texts);
+
 // A map a call path, of the `most` with the largest costs. `heading`: of the phase, for names of figures.
 std::vector<LossMap> MapsOfLosses(const LossRecord& losses, std::size_t most, const std::string& heading,
                                   const Partials& texts);

@@ -13,6 +13,7 @@
 #include "report/loss_ranks.h"
 #include "report/loss_shape.h"
 #include "report/losses_summary.h"
+#include "results/cause_text.h"
 #include "results/remedy_text.h"
 
 namespace farscale {
@@ -24,6 +25,13 @@ struct KindRow {
 
 struct CauseRow {
   FARSCALE_TEXTS(number, path, costs, per_rank, share, short_term, long_term, exit_skew, most)
+};
+
+// A delay, and what the phase would gain without it.
+struct FixRow {
+  std::string number, place, reasons, gain, last, next, remedy, worst;
+  std::optional<CauseMap> map;
+  FARSCALE_TAGS(number, place, reasons, gain, last, next, remedy, worst, map)
 };
 
 struct WaiterRow {
@@ -58,6 +66,7 @@ struct LossesSection {
   std::vector<std::string> sentences;
   bool is_one_of_many = false, is_full = false;
   std::string groups, parentheses, more_causes;
+  std::vector<FixRow> fixes;
   std::vector<CauseRow> causes;
   std::vector<LossMap> maps;
   std::vector<ShapeRow> shapes;
@@ -68,8 +77,8 @@ struct LossesSection {
   std::vector<ByFactorRow> by_factor;
   std::vector<LossGrowth> growth;
   std::optional<GrownLosses> grown;
-  FARSCALE_TAGS(run, trace, length, count, sentences, is_one_of_many, is_full, groups, parentheses, more_causes, causes,
-                maps, shapes, kinds, waiters, wrong_order, critical, by_factor, growth, grown)
+  FARSCALE_TAGS(run, trace, length, count, sentences, is_one_of_many, is_full, groups, parentheses, more_causes, fixes,
+                causes, maps, shapes, kinds, waiters, wrong_order, critical, by_factor, growth, grown)
 };
 
 // Which names in parentheses occur: the tags of loss_parentheses.txt.mustache.
@@ -128,6 +137,28 @@ void AddCauses(const LossRecord& losses, std::size_t most, LossesSection& sectio
                               TimeOrDash(path->total.ExitSkew()), MostRanks(path->costs, ranks, costs)});
   }
   if (rest > kNoShare * losses.Waiting()) section.more_causes = ShareOrDash(rest, losses.Waiting());
+}
+
+std::string Capitalised(std::string text) {
+  if (!text.empty() && text[0] >= 'a' && text[0] <= 'z') text[0] = static_cast<char>(text[0] - 'a' + 'A');
+  return text;
+}
+
+// What gains more once all others are gone hides behind one of them.
+std::vector<FixRow> Fixes(const LossRecord& losses, std::size_t most, std::size_t maps, const std::string& heading,
+                          const Partials& texts) {
+  constexpr double kHidden = 1.2;  // chosen
+  std::vector<FixRow> rows;
+  for (const Cause& cause : losses.causes) {
+    if (rows.size() == most) break;
+    const bool is_hidden = cause.gain_last > kHidden * cause.gain;
+    rows.push_back({std::to_string(rows.size() + 1), Capitalised(DescribePlace(cause, losses)), DescribeReasons(cause),
+                    DescribeGain(cause.gain, losses), is_hidden ? DescribeGain(cause.gain_last, losses) : "",
+                    DescribeNext(cause, losses), RemedyOf(cause), Capitalised(DescribeWorst(cause, losses)),
+                    std::nullopt});
+    if (rows.size() <= maps) rows.back().map = MapOfCause(losses, cause, rows.size(), heading, texts);
+  }
+  return rows;
 }
 
 std::vector<WaiterRow> Waiters(const LossRecord& losses, std::size_t most) {
@@ -245,6 +276,8 @@ ReportData LossesOfPhase(const LossRecord& losses, const std::vector<LossGrowth>
                         .parentheses = ExplainParentheses(losses, texts),
                         .maps = MapsOfLosses(losses, detail.maps, heading, texts)};
   AddCauses(losses, detail.rows, section);
+  section.fixes =
+      Fixes(losses, detail.is_brief ? 1 : std::min<std::size_t>(detail.rows, 5), detail.maps, heading, texts);
   if (grown != nullptr) section.grown = GrownLosses{CoresOf(*grown), SummarizeLosses(*grown, texts)};
   if (detail.is_brief) {
     section.growth = Shortened({growth.begin(), growth.begin() + (growth.empty() ? 0 : 1)}, 0);
@@ -259,7 +292,8 @@ ReportData LossesOfPhase(const LossRecord& losses, const std::vector<LossGrowth>
   }
   ReportData data = ToData(ranks);
   data.update(ToData(section));
-  AddWhetherFilled(data, {"causes", "maps", "shapes", "kinds", "waiters", "wrongOrder", "critical", "byFactor"});
+  AddWhetherFilled(data,
+                   {"fixes", "causes", "maps", "shapes", "kinds", "waiters", "wrongOrder", "critical", "byFactor"});
   return data;
 }
 

@@ -3,7 +3,9 @@
 #include <algorithm>
 
 #include "imbalance/loss_remedy.h"
+#include "results/causes_json.h"
 #include "results/fields.h"
+#include "results/raster_json.h"
 #include "results/remedy_text.h"
 
 namespace farscale {
@@ -57,26 +59,6 @@ Form<std::vector<double>> ByRank() {
       "Costs of a rank are the waits of others that it caused, summed over those",
       std::make_shared<ValuesByRank>());
   return form;
-}
-
-using Rows = std::vector<std::vector<double>>;
-
-Rows RowsOf(const LossRaster& raster) {
-  Rows rows;
-  for (std::size_t row = 0; row < raster.rows; ++row) {
-    const auto first = raster.cells.begin() + static_cast<std::ptrdiff_t>(row * raster.columns);
-    rows.emplace_back(first, first + static_cast<std::ptrdiff_t>(raster.columns));
-  }
-  return rows;
-}
-
-LossRaster RasterOf(const Rows& rows, const JsonPlace& at) {
-  LossRaster raster{rows.size(), rows.empty() ? 0 : rows.front().size(), {}};
-  for (const std::vector<double>& row : rows) {
-    if (row.empty() || row.size() != raster.columns) at.Fail("has rows of different lengths");
-    raster.cells.insert(raster.cells.end(), row.begin(), row.end());
-  }
-  return raster;
 }
 
 // Threads of every rank.
@@ -224,7 +206,7 @@ template <>
 Fields<PathRecord> FieldsOf<PathRecord>() {
   using T = PathRecord;
   using L = PathLosses;
-  const auto raster = Via<LossRaster, Rows>(RowsOf, RasterOf);
+  const auto raster = Via<LossRaster, RasterRows>(RowsOf, RasterOf);
   const auto shape = OptionalOf<LoadShape>(FormOfFields(ShapeFields(
       [](const JsonPlace& at) { return TextOf(RemedyForPath(at.Within<LossRecord>(), at.Within<PathRecord>())); })));
   const auto innermost =
@@ -372,6 +354,8 @@ Fields<LossRecord> FieldsOf<LossRecord>() {
           Field("wrongOrder", &T::wrong_order,
                 "Waits for senders that another order of receiving would have avoided, in seconds summed over ranks")
               .RequiredWhen(is_known),
+          Field("causes", &T::causes, "Delays whose removal would gain anything to speak of, by what it gains")
+              .When([](const T& losses) { return !losses.causes.empty(); }),
           Field("callPaths", &T::paths, "Those that cause most first; in results.json those that a report shows")
               .RequiredWhen(is_known),
           Field("byFactor", &T::by_factor, by_factor,

@@ -71,6 +71,11 @@ LossRecord Reduced(const LossRecord& losses, const LossDetail& detail) {
     }
     ShortenRanks(path.shape);
   }
+  for (std::size_t i = 0; i < reduced.causes.size(); ++i) {
+    Cause& cause = reduced.causes[i];
+    if (i >= detail.maps) cause.beyond = {};
+    for (double& cell : cause.beyond.cells) cell = Rounded(cell);
+  }
   ShortenRanks(reduced.shape);
   if (!losses.by_factor) return reduced;
   std::vector<PathFactorLoss>& paths = reduced.by_factor->paths;

@@ -197,9 +197,10 @@ std::optional<ThreadedRun> RunOfThreads(const Trace& trace, Diagnostics& diagnos
 }
 
 LossRecord LossesOfThreads(const Trace& trace, const ThreadedRun& threaded, const PhaseCut& cut,
-                           const std::vector<RankGroup>& groups, DelayRules rules) {
+                           const std::vector<RankGroup>& groups, const Study& study) {
   const PhaseCut of_threads = CutOfLocations(trace, cut, threaded.trace);
-  const DiagnosisOptions options = {{rules}, GroupsOfLocations(groups, threaded.trace), kShapedPaths};
+  const DiagnosisOptions options = {
+      {study.delays}, GroupsOfLocations(groups, threaded.trace), kShapedPaths, CauseOptions{study.factors.counters}};
   return RecordOf(Diagnose(threaded.trace, threaded.matching, of_threads, options), cut.spec.name,
                   threaded.trace.locations);
 }
@@ -208,10 +209,9 @@ LossRecord LossesOfThreads(const Trace& trace, const ThreadedRun& threaded, cons
 LossRecord LossesOf(const Trace& trace, const Matching& matching, const std::optional<ThreadedRun>& threaded,
                     const PhaseCut& cut, const std::vector<RankGroup>& groups, const RunRecord& run,
                     const Study& study) {
-  const DelayRules rules = study.delays;
-  LossRecord losses = threaded
-                          ? LossesOfThreads(trace, *threaded, cut, groups, rules)
-                          : RecordOf(Diagnose(trace, matching, cut, {{rules}, groups, kShapedPaths}), cut.spec.name);
+  const DiagnosisOptions options = {{study.delays}, groups, kShapedPaths, CauseOptions{study.factors.counters}};
+  LossRecord losses = threaded ? LossesOfThreads(trace, *threaded, cut, groups, study)
+                               : RecordOf(Diagnose(trace, matching, cut, options), cut.spec.name);
   losses.trace = run.path;
   for (const RankGroup& group : groups) losses.groups.push_back(group.name);
   losses.cores = run.cores;

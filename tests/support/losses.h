@@ -12,6 +12,32 @@ inline void SetKind(ByWaitKind& values, WaitKind kind, double seconds) {
   values[static_cast<std::size_t>(kind)] = seconds;
 }
 
+// Rank 1 has three times the work of rank 0, and begins late.
+inline std::vector<Cause> MakeCauses() {
+  Cause work;
+  work.place = CausePlace::kRank;
+  work.path = "main / work";
+  work.innermost = "work";
+  work.ranks = {1};
+  work.rank_count = 1;
+  work.level = 3;
+  work.affected = work.columns = 2;
+  work.parts = {{CauseClass::kMoreWork, 0.75}, {CauseClass::kLowerIpc, 0.25}};
+  work.gain = 1;
+  work.gain_last = 1.5;
+  work.next = 1;
+  work.next_gain = 0.5;
+  work.worst = WaitInstance{2, 3, 1.5, 1, "main / MPI_Send", {0}, 1, 1, WaitKind::kLateSender};
+  work.beyond = {2, 2, {0, 0, 0.5, 1.5}};
+  Cause start;
+  start.place = CausePlace::kStartUp;
+  start.path = start.innermost = "(before the phase)";
+  start.ranks = {1};
+  start.rank_count = start.affected = start.columns = 1;
+  start.gain = start.gain_last = 0.25;
+  return {work, start};
+}
+
 // Two ranks for 4 s each, half of which is waiting: 3 s for messages, of which 2 s are caused by work on rank 1, 0.5 s
 // by a sum and 0.5 s by nobody, and 1 s at the end.
 inline LossRecord MakeLosses(std::int64_t cores = 2) {
@@ -70,6 +96,7 @@ inline LossRecord MakeLosses(std::int64_t cores = 2) {
   work.shape->imbalance = work.shape->imbalance_in_iteration = 0.5;
   losses.grid = ProcessGrid{{1, 2}, {false, false}, {}, false, GridSource::kMessages, 1};
   losses.paths = {work, receive};
+  losses.causes = MakeCauses();
   losses.by_factor = FactorLosses{{{"main / MPI_Recv", -0.04, 0.2}, {"main / work", 0.8, 0.04}}, 2, 0.76, 0.24};
   return losses;
 }

@@ -1,0 +1,205 @@
+#include "results/cause_text.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "base/format.h"
+#include "base/text.h"
+
+namespace farscale {
+namespace {
+
+constexpr std::size_t kNamed = 4;  // ranks in a sentence
+
+std::string NumberOf(std::size_t rank, const LossRecord& losses) {
+  if (rank >= losses.locations.size()) return std::to_string(rank);
+  const Location& location = losses.locations[rank];
+  return fmt::format("{}, thread {}", location.rank, location.thread);
+}
+
+std::string NameOf(std::size_t rank, const LossRecord& losses) { return "rank " + NumberOf(rank, losses); }
+
+// "rank 3", "ranks 3, 7", "64 ranks (3, 7, 9, 12, ...)"
+std::string RanksOf(const Cause& cause, const LossRecord& losses) {
+  if (cause.rank_count == 1) return NameOf(cause.ranks.front(), losses);
+  std::vector<std::string> numbers;
+  for (const std::size_t rank : cause.ranks) {
+    if (numbers.size() < kNamed) numbers.push_back(NumberOf(rank, losses));
+  }
+  const std::string list = Join(numbers, losses.locations.empty() ? ", " : "; ");
+  const std::string_view who = losses.locations.empty() ? "ranks" : "threads";
+  if (cause.rank_count <= kNamed) return fmt::format("{} {}", who, list);
+  return fmt::format("{} {} ({}, …)", FormatCount(cause.rank_count), who, list);
+}
+
+std::string WhereOf(const Cause& cause) {
+  return cause.path.empty() ? (cause.in_everything ? "everything" : "all computation") : cause.path;
+}
+
+std::string LongerOf(const Cause& cause, bool is_one) {
+  if (!cause.level) return fmt::format("{} time in {} that others do not", is_one ? "spends" : "spend", WhereOf(cause));
+  return fmt::format("{} {} longer in {}", is_one ? "takes" : "take", FormatPercent(*cause.level - 1), WhereOf(cause));
+}
+
+// Columns of a table of iterations are iterations; those of others are visits or steps.
+std::string TimesOf(const Cause& cause, const LossRecord& losses) {
+  const bool are_iterations = losses.iterations > 1 && cause.columns == losses.iterations;
+  return fmt::format("{} of {} {}", FormatCount(cause.affected), FormatCount(cause.columns),
+                     are_iterations ? "iterations" : "visits");
+}
+
+std::string PreciseSeconds(double seconds) { return fmt::format("{:.6f} s", seconds); }
+
+std::string_view NameOf(CauseClass reason) {
+  switch (reason) {
+    case CauseClass::kUnknown: break;
+    case CauseClass::kMoreWork: return "more work";
+    case CauseClass::kMoreCalls: return "more calls";
+    case CauseClass::kLowerIpc: return "lower IPC";
+    case CauseClass::kLowerFrequency: return "lower frequency";
+    case CauseClass::kInterruptions: return "interruptions";
+  }
+  return "unknown";
+}
+
+constexpr const char* kRecordCounters =
+    "Record instructions, cycles and CPU time to see whether there is more work or the same work is slower.";
+
+// Of ranks that are slow all the time.
+std::string RemedyOfRanks(const Cause& cause) {
+  switch (cause.reason()) {
+    case CauseClass::kMoreWork: return "Give them less work: weigh the parts of the decomposition by measured times.";
+    case CauseClass::kMoreCalls: return "See why it is called more often there; spread these calls over the ranks.";
+    case CauseClass::kLowerIpc:
+      return "The same instructions take more cycles there: see where its data lie (caches, NUMA, placement). Another "
+             "decomposition does not help.";
+    case CauseClass::kLowerFrequency:
+      return "Its cores run slower: leave them out, or have clock and cooling checked. No change of the program helps.";
+    case CauseClass::kInterruptions:
+      return "Something else runs on its cores: pin processes, leave a core free, or leave these cores out.";
+    case CauseClass::kUnknown: break;
+  }
+  return kRecordCounters;
+}
+
+std::string RemedyOfNode(const Cause& cause) {
+  if (cause.reason() == CauseClass::kMoreWork || cause.reason() == CauseClass::kMoreCalls) return RemedyOfRanks(cause);
+  return "Leave this node out, or have its clock, cooling and memory checked. Another decomposition does not help.";
+}
+
+}  // namespace
+
+std::string DescribePlace(const Cause& cause, const LossRecord& losses) {
+  const std::string ranks = cause.ranks.empty() ? "ranks" : RanksOf(cause, losses);
+  const bool is_one = cause.rank_count == 1;
+  const std::string longer = LongerOf(cause, is_one);
+  switch (cause.place) {
+    case CausePlace::kRank:
+    case CausePlace::kRanks: break;
+    case CausePlace::kNode:
+      return fmt::format("all {} ranks of node {} take {} longer in {}", FormatCount(cause.rank_count), cause.node,
+                         FormatPercent(cause.level.value_or(1) - 1), WhereOf(cause));
+    case CausePlace::kAlone:
+      return fmt::format("{} alone {} time in {}", ranks, is_one ? "spends" : "spend", WhereOf(cause));
+    case CausePlace::kByDegrees:
+      return fmt::format("ranks differ in {}: the slowest ({}) takes {} longer than the average", WhereOf(cause),
+                         NameOf(cause.ranks.front(), losses), FormatPercent(cause.level.value_or(1) - 1));
+    case CausePlace::kFromTime:
+      return fmt::format("from {} on {} {}", PreciseSeconds(cause.from.value_or(0)), ranks, longer);
+    case CausePlace::kForAWhile:
+      return fmt::format("from {} to {} {} {}", PreciseSeconds(cause.from.value_or(0)),
+                         PreciseSeconds(cause.until.value_or(0)), ranks, longer);
+    case CausePlace::kNoisyRank:
+      return fmt::format("{} {}, again and again without a pattern ({})", ranks, longer, TimesOf(cause, losses));
+    case CausePlace::kOnce:
+      return fmt::format("{} {}, once or twice, first at {}", ranks, longer, PreciseSeconds(cause.from.value_or(0)));
+    case CausePlace::kPeriodic: return fmt::format("{} {} in every {}th iteration", ranks, longer, cause.every);
+    case CausePlace::kStartUp:
+      if (LiesOutsidePhase(cause.path))
+        return fmt::format("{} {} later than the first rank", ranks, is_one ? "begins" : "begin");
+      return fmt::format("{} {} in the first iterations", ranks, longer);
+    case CausePlace::kMovingHotSpot:
+      return fmt::format("a hot spot in {} moves over {}: whoever has it {}", WhereOf(cause), ranks,
+                         cause.level ? fmt::format("takes {} longer", FormatPercent(*cause.level - 1))
+                                     : std::string("spends time that others do not"));
+  }
+  return fmt::format("{} {}", ranks, longer);
+}
+
+std::string DescribeReasons(const Cause& cause) {
+  std::vector<std::string> texts;
+  for (const CausePart& part : cause.parts) {
+    const bool is_all = part.share > 0.995;
+    texts.push_back(is_all ? std::string(NameOf(part.reason))
+                           : fmt::format("{} ({:.0f} %)", NameOf(part.reason), 100 * part.share));
+  }
+  return texts.empty() ? "unknown" : Join(texts, ", ");
+}
+
+std::string RemedyOf(const Cause& cause) {
+  const bool is_disturbed =
+      cause.reason() == CauseClass::kInterruptions || cause.reason() == CauseClass::kLowerFrequency;
+  if (cause.is_mpi) {
+    return cause.place == CausePlace::kOnce ? ""
+                                            : "The call itself takes longer there, not its waiting: compare message "
+                                              "sizes, and where these ranks lie.";
+  }
+  switch (cause.place) {
+    case CausePlace::kRank:
+    case CausePlace::kRanks: return RemedyOfRanks(cause);
+    case CausePlace::kNode: return RemedyOfNode(cause);
+    case CausePlace::kAlone: return "Spread it over the ranks, or do it while the others compute.";
+    case CausePlace::kByDegrees:
+      if (cause.reason() == CauseClass::kMoreWork || cause.reason() == CauseClass::kUnknown)
+        return "Weigh the parts of the decomposition by measured times, or make more and smaller parts than ranks.";
+      return RemedyOfRanks(cause);
+    case CausePlace::kFromTime:
+    case CausePlace::kForAWhile:
+      if (cause.reason() == CauseClass::kMoreWork || cause.reason() == CauseClass::kMoreCalls)
+        return "Its load changes while the program runs: repartition by measured loads.";
+      if (is_disturbed) return "See what changed on its cores at that time; no change of the program helps.";
+      return cause.reason() == CauseClass::kUnknown ? kRecordCounters : RemedyOfRanks(cause);
+    case CausePlace::kNoisyRank:
+      if (cause.reason() == CauseClass::kMoreWork || cause.reason() == CauseClass::kMoreCalls)
+        return "Synchronise less often, so that delays at different times even out.";
+      return "Something disturbs these ranks: pin processes, and leave a core free for the system.";
+    case CausePlace::kOnce: return "";
+    case CausePlace::kPeriodic:
+      if (is_disturbed || cause.reason() == CauseClass::kUnknown)
+        return "Look for what happens at this interval: output, checkpoints, services of the system.";
+      return "Spread over the ranks what they do at this interval, or do it while the others compute.";
+    case CausePlace::kStartUp:
+      return "It is over after the start: leave it out of measurements; longer runs lose less.";
+    case CausePlace::kMovingHotSpot:
+      if (!cause.level) return "Spread it over the ranks, or do it while the others compute.";
+      return "No fixed decomposition helps: hand out work as tasks, repartition as often as it moves, or synchronise "
+             "less often.";
+  }
+  return "";
+}
+
+std::string DescribeGain(double seconds, const LossRecord& losses) {
+  return fmt::format("{} ({})", FormatSeconds(seconds), FormatPercent(losses.window > 0 ? seconds / losses.window : 0));
+}
+
+std::string DescribeNext(const Cause& cause, const LossRecord& losses) {
+  if (!cause.next || *cause.next >= losses.causes.size()) return "";
+  return fmt::format("then {}: {}", DescribeGain(cause.next_gain, losses),
+                     DescribePlace(losses.causes[*cause.next], losses));
+}
+
+std::string DescribeWorst(const Cause& cause, const LossRecord& losses) {
+  if (!cause.worst) return "";
+  const WaitInstance& worst = *cause.worst;
+  const bool is_one = worst.waiting_count == 1;
+  const std::string who =
+      is_one ? NameOf(worst.waiting.front(), losses)
+             : fmt::format("{} {}", FormatCount(worst.waiting_count), losses.locations.empty() ? "ranks" : "threads");
+  const WaitKindName& kind = *std::ranges::find(WaitKindNames(), worst.kind, &WaitKindName::kind);
+  return fmt::format("{} to {}: {} {} ({}) until {} enters {}", PreciseSeconds(worst.begin), PreciseSeconds(worst.end),
+                     who, is_one ? "waits" : "wait", ToLower(std::string(kind.name)), NameOf(worst.rank, losses),
+                     worst.call);
+}
+
+}  // namespace farscale

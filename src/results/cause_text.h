@@ -1,0 +1,30 @@
+// What a cause of waiting is, what to do about it, and where it is worst, for readers [docs/formulas.md, causes and
+// gains].
+#pragma once
+
+#include <string>
+
+#include "imbalance/loss_record.h"
+
+namespace farscale {
+
+// "rank 3 takes 25.0 % longer in main / solve"
+std::string DescribePlace(const Cause& cause, const LossRecord& losses);
+
+// "more work (98 %), lower IPC (2 %)"
+std::string DescribeReasons(const Cause& cause);
+
+// One or two sentences; empty where nothing is to be done.
+std::string RemedyOf(const Cause& cause);
+
+// "5.21 ms (17.1 % of the phase)"
+std::string DescribeGain(double seconds, const LossRecord& losses);
+
+// "then 1.2 ms: rank 5 takes 10.0 % longer in solve"; empty: nothing that gains as much follows.
+std::string DescribeNext(const Cause& cause, const LossRecord& losses);
+
+// The worst instance: "0.012300 s to 0.013000 s: 63 ranks wait (Wait at N×N) until rank 3 enters solve /
+// MPI_Allreduce".
+std::string DescribeWorst(const Cause& cause, const LossRecord& losses);
+
+}  // namespace farscale

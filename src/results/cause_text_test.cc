@@ -1,0 +1,61 @@
+#include "results/cause_text.h"
+
+#include <gtest/gtest.h>
+
+namespace farscale {
+namespace {
+
+// Two ranks for 4 s. Rank 1 has three times the work of rank 0, and begins late.
+LossRecord MakeLosses() {
+  LossRecord losses;
+  losses.window = losses.length = 4;
+  losses.ranks = {0, 1};
+  Cause work;
+  work.place = CausePlace::kRank;
+  work.path = "main / work";
+  work.ranks = {1};
+  work.rank_count = 1;
+  work.level = 3;
+  work.parts = {{CauseClass::kMoreWork, 0.75}, {CauseClass::kLowerIpc, 0.25}};
+  work.gain = 1;
+  work.next = 1;
+  work.next_gain = 0.5;
+  work.worst = WaitInstance{2, 3, 1.5, 1, "main / MPI_Send", {0}, 1, 1, WaitKind::kLateSender};
+  Cause start;
+  start.place = CausePlace::kStartUp;
+  start.path = "(before the phase)";
+  start.ranks = {1};
+  start.rank_count = 1;
+  losses.causes = {work, start};
+  return losses;
+}
+
+TEST(CauseText, SaysWhereWhyAndWhen) {
+  const LossRecord losses = MakeLosses();
+  const Cause& work = losses.causes[0];
+  EXPECT_EQ(DescribePlace(work, losses), "rank 1 takes 200.0 % longer in main / work");
+  EXPECT_EQ(DescribeReasons(work), "more work (75 %), lower IPC (25 %)");
+  EXPECT_EQ(DescribeGain(work.gain, losses), "1.00 s (25.0 %)");
+  EXPECT_EQ(DescribeNext(work, losses), "then 500 ms (12.5 %): rank 1 begins later than the first rank");
+  EXPECT_EQ(DescribeWorst(work, losses),
+            "2.000000 s to 3.000000 s: rank 0 waits (late sender) until rank 1 enters main / MPI_Send");
+}
+
+// What cannot be changed has no remedy; a slow clock has none in the program.
+TEST(CauseText, HasARemedyForWhatCanBeChanged) {
+  Cause cause;
+  for (std::size_t place = 0; place < kCausePlaces; ++place) {
+    for (std::size_t reason = 0; reason < kCauseClasses; ++reason) {
+      cause.place = static_cast<CausePlace>(place);
+      cause.parts = {{static_cast<CauseClass>(reason), 1}};
+      EXPECT_EQ(RemedyOf(cause).empty(), cause.place == CausePlace::kOnce);
+    }
+  }
+  cause.place = CausePlace::kNode;
+  cause.parts = {{CauseClass::kLowerFrequency, 1}};
+  EXPECT_NE(RemedyOf(cause).find("Leave this node out"), std::string::npos);
+  EXPECT_EQ(RemedyOf(cause).find("decompos"), RemedyOf(cause).find("decomposition does not help"));
+}
+
+}  // namespace
+}  // namespace farscale

@@ -1,0 +1,336 @@
+#include "results/cube_file.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cstdint>
+#include <cstring>
+#include <functional>
+#include <map>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "base/parallel.h"
+#include "base/version.h"
+
+namespace farscale {
+namespace {
+
+std::string Escaped(const std::string& text) {
+  std::string escaped;
+  for (const char c : text) {
+    switch (c) {
+      case '&': escaped += "&amp;"; break;
+      case '<': escaped += "&lt;"; break;
+      case '>': escaped += "&gt;"; break;
+      case '"': escaped += "&quot;"; break;
+      default: escaped += static_cast<unsigned char>(c) < 0x20 ? ' ' : c;
+    }
+  }
+  return escaped;
+}
+
+// An archive of files in the format of POSIX.1-1988 (ustar).
+class Tar {
+ public:
+  void Add(const std::string& name, const std::string& content) {
+    std::array<char, kBlock> header{};
+    const auto put = [&](std::size_t at, const std::string& text) {
+      std::memcpy(header.data() + at, text.data(), text.size());
+    };
+    put(0, name);
+    put(100, "0000644");
+    put(108, "0000000");
+    put(116, "0000000");
+    put(124, fmt::format("{:011o}", content.size()));
+    put(136, "00000000000");
+    put(148, "        ");  // the checksum counts as blanks
+    header[156] = '0';
+    put(257, std::string("ustar\0"
+                         "00",
+                         8));
+    unsigned sum = 0;
+    for (const char c : header) sum += static_cast<unsigned char>(c);
+    put(148, fmt::format("{:06o}", sum) + std::string("\0 ", 2));
+    bytes_.append(header.data(), kBlock);
+    bytes_ += content;
+    bytes_.append((kBlock - content.size() % kBlock) % kBlock, '\0');
+  }
+
+  std::string Finish() {
+    bytes_.append(2 * kBlock, '\0');
+    return std::move(bytes_);
+  }
+
+ private:
+  static constexpr std::size_t kBlock = 512;
+  std::string bytes_;
+};
+
+// Raw bytes of a number as this machine stores it; files say in which order that is.
+template <typename Number>
+void AppendRaw(Number number, std::string& bytes) {
+  const auto raw = std::bit_cast<std::array<char, sizeof(Number)>>(number);
+  bytes.append(raw.data(), raw.size());
+}
+
+struct Metric {
+  std::string id;  // of Scalasca where it is
+  std::string name;
+  std::string description;
+  std::size_t parent = 0;  // itself: none
+  std::function<double(const PathLosses&)> value;
+  bool is_count = false;
+};
+
+// What Scalasca calls kinds of waits, and costs of the delays behind them; empty: nothing like it.
+struct KindNames {
+  WaitKind kind;
+  const char* wait;
+  const char* delay;
+};
+constexpr KindNames kKindNames[] = {
+    {WaitKind::kLateSender, "mpi_latesender", "delay_latesender"},
+    {WaitKind::kLateReceiver, "mpi_latereceiver", "delay_latereceiver"},
+    {WaitKind::kLateBroadcast, "mpi_latebroadcast", "delay_12n"},
+    {WaitKind::kEarlyReduce, "mpi_earlyreduce", ""},
+    {WaitKind::kEarlyScan, "mpi_earlyscan", ""},
+    {WaitKind::kWaitAtNxN, "mpi_wait_nxn", "delay_n2n"},
+    {WaitKind::kWaitAtBarrier, "mpi_barrier_wait", "delay_barrier"},
+    {WaitKind::kWaitAtThreadBarrier, "omp_ebarrier_wait", "delay_ompbarrier"},
+    {WaitKind::kWaitAtImplicitBarrier, "omp_ibarrier_wait", ""},
+};
+
+const KindNames* NamesOfKind(WaitKind kind) {
+  const auto* found = std::ranges::find(kKindNames, kind, &KindNames::kind);
+  return found == std::end(kKindNames) ? nullptr : found;
+}
+
+class CubeWriter {
+ public:
+  CubeWriter(const Trace& trace, const Diagnosis& diagnosis) : trace_(trace), diagnosis_(diagnosis) {
+    OrderPaths();
+    DefineMetrics();
+  }
+
+  std::string Write() {
+    Tar tar;
+    for (std::size_t metric = 0; metric < metrics_.size(); ++metric) {
+      std::string index, data;
+      WriteValues(metric, index, data);
+      tar.Add(fmt::format("{}.index", metric), index);
+      tar.Add(fmt::format("{}.data", metric), data);
+    }
+    tar.Add("anchor.xml", Anchor());
+    return tar.Finish();
+  }
+
+ private:
+  // Numbers of call paths in the order of their tree, a path before those below it. The root is the time outside of all
+  // regions; what lies outside of the phase is below it, too.
+  void OrderPaths() {
+    children_.resize(diagnosis_.paths.size());
+    for (PathId path = 1; path < diagnosis_.paths.size(); ++path)
+      children_[path < kSpecialPaths ? kOutsideRegions : diagnosis_.paths.parent(path)].push_back(path);
+    std::vector<PathId> stack = {kOutsideRegions};
+    while (!stack.empty()) {
+      const PathId path = stack.back();
+      stack.pop_back();
+      number_[path] = order_.size();
+      order_.push_back(path);
+      stack.insert(stack.end(), children_[path].rbegin(), children_[path].rend());
+    }
+    for (const PathId path : order_) regions_.emplace(RegionOf(path), regions_.size());
+  }
+
+  std::string RegionOf(PathId path) const {
+    return path == kOutsideRegions ? (trace_.program.empty() ? "program" : trace_.program)
+                                   : diagnosis_.paths.region_name(path);
+  }
+
+  std::size_t Define(Metric metric, std::optional<std::size_t> parent) {
+    metric.parent = parent.value_or(metrics_.size());
+    metrics_.push_back(std::move(metric));
+    return metrics_.size() - 1;
+  }
+
+  // The value of a metric holds those of the metrics below it.
+  void DefineMetrics() {
+    Define({"visits", "Visits", "Activities, which regions called in between part", 0,
+            [](const PathLosses& losses) { return static_cast<double>(losses.visits); }, true},
+           std::nullopt);
+    const std::size_t time = Define(
+        {"time", "Time", "Time of all ranks", 0, [](const PathLosses& losses) { return losses.time; }}, std::nullopt);
+    const std::size_t waiting =
+        Define({"farscale_waiting", "Waiting", "Time in which a call could not go on because another rank was late", 0,
+                [](const PathLosses& losses) { return losses.Waiting(); }},
+               time);
+    const std::size_t costs = Define({"delay", "Delay costs", "Waiting of other ranks that it caused", 0,
+                                      [](const PathLosses& losses) { return losses.Costs(); }},
+                                     std::nullopt);
+    for (const WaitKindName& kind : WaitKindNames()) {
+      const auto k = static_cast<std::size_t>(kind.kind);
+      if (!Occurs([k](const PathLosses& losses) { return losses.waiting[k]; })) continue;
+      DefineWait(kind, waiting);
+    }
+    for (const WaitKindName& kind : WaitKindNames()) DefineDelay(kind, costs);
+    Define({"farscale_exit_skew", "Exit skew", "Waits for ranks that left the call later and did nothing longer since",
+            0, [](const PathLosses& losses) { return losses.ExitSkew(); }},
+           costs);
+    Define({"mpi_wait_indirect", "Indirect waits", "Waits for ranks that had waited themselves", 0,
+            [](const PathLosses& losses) { return losses.indirect; }},
+           std::nullopt);
+    Define({"mpi_wait_propagating", "Propagating waits", "Waits that make others wait", 0,
+            [](const PathLosses& losses) { return losses.propagating; }},
+           std::nullopt);
+    Define({"critical_path", "Critical path", "Time on the critical path", 0,
+            [](const PathLosses& losses) { return losses.critical; }},
+           std::nullopt);
+  }
+
+  template <typename Value>
+  bool Occurs(Value value) const {
+    return std::ranges::any_of(diagnosis_.totals, [&](const PathLosses& losses) { return value(losses) > 0; });
+  }
+
+  void DefineWait(const WaitKindName& kind, std::size_t parent) {
+    const auto k = static_cast<std::size_t>(kind.kind);
+    const KindNames* names = NamesOfKind(kind.kind);
+    const std::string id = names != nullptr ? names->wait : "farscale_" + std::string(kind.id);
+    const std::size_t defined = Define({id, std::string(kind.name), "Waiting of this kind", 0,
+                                        [k](const PathLosses& losses) { return losses.waiting[k]; }},
+                                       parent);
+    if (kind.kind != WaitKind::kLateSender) return;
+    const std::size_t wrong = Define({"mpi_latesender_wo", "Messages in wrong order",
+                                      "Late senders that another order of receiving would have avoided", 0,
+                                      [](const PathLosses& losses) { return losses.wrong_order; }},
+                                     defined);
+    Define({"mpi_lswo_same", "From the same source", "The same for messages of one rank", 0,
+            [](const PathLosses& losses) { return losses.wrong_order_same; }},
+           wrong);
+  }
+
+  void DefineDelay(const WaitKindName& kind, std::size_t parent) {
+    const auto k = static_cast<std::size_t>(kind.kind);
+    const auto both = [k](const PathLosses& losses) { return losses.short_term[k] + losses.long_term[k]; };
+    if (!Occurs(both)) return;
+    const KindNames* names = NamesOfKind(kind.kind);
+    const bool has_name = names != nullptr && *names->delay != 0;
+    const std::string id = has_name ? names->delay : "farscale_delay_" + std::string(kind.id);
+    const std::size_t aggregate =
+        Define({id + "_aggregate", std::string(kind.name), "Waits of this kind that it caused", 0, both}, parent);
+    Define({id, "Short-term", "Waits that it caused itself", 0,
+            [k](const PathLosses& losses) { return losses.short_term[k]; }},
+           aggregate);
+    Define({id + "_longterm", "Long-term", "Waits that those caused in turn", 0,
+            [k](const PathLosses& losses) { return losses.long_term[k]; }},
+           aggregate);
+  }
+
+  // The index names the paths with values, the data have a row of all ranks for each.
+  void WriteValues(std::size_t metric, std::string& index, std::string& data) const {
+    const Metric& of = metrics_[metric];
+    std::vector<std::uint32_t> numbers;
+    data = "CUBEX.DATA";
+    for (std::uint32_t number = 0; number < order_.size(); ++number) {
+      const PathId path = order_[number];
+      if (diagnosis_.IsOutside(path) || of.value(diagnosis_.totals[path]) == 0) continue;
+      numbers.push_back(number);
+      for (const RankLosses& rank : diagnosis_.ranks) {
+        const PathLosses* losses = rank.Find(path);
+        const double value = losses == nullptr ? 0 : of.value(*losses);
+        if (of.is_count) {
+          AppendRaw(static_cast<std::uint64_t>(value), data);
+        } else {
+          AppendRaw(value, data);
+        }
+      }
+    }
+    index = "CUBEX.INDEX";
+    AppendRaw(std::int32_t{1}, index);  // by which readers know the order of bytes
+    AppendRaw(std::uint16_t{0}, index);
+    index += '\1';  // sparse
+    AppendRaw(static_cast<std::uint32_t>(numbers.size()), index);
+    for (const std::uint32_t number : numbers) AppendRaw(number, index);
+  }
+
+  std::string Anchor() const {
+    std::string xml = "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<cube version=\"4.4\">\n";
+    xml += fmt::format("<attr key=\"Creator\" value=\"{}\"/>\n<doc></doc>\n<metrics>\n", Escaped(Generator()));
+    for (std::size_t metric = 0; metric < metrics_.size(); ++metric) {
+      if (metrics_[metric].parent == metric) AddMetric(metric, xml);
+    }
+    xml += "</metrics>\n<program>\n";
+    std::vector<std::string> names(regions_.size());
+    for (const auto& [name, number] : regions_) names[number] = name;
+    for (std::size_t region = 0; region < names.size(); ++region) AddRegion(region, names[region], xml);
+    AddPath(kOutsideRegions, xml);
+    xml += "</program>\n<system>\n";
+    AddSystem(xml);
+    return xml + "</system>\n</cube>\n";
+  }
+
+  void AddMetric(std::size_t metric, std::string& xml) const {
+    const Metric& of = metrics_[metric];
+    xml += fmt::format(
+        "<metric id=\"{}\" type=\"EXCLUSIVE\">\n<disp_name>{}</disp_name>\n<uniq_name>{}</uniq_name>\n"
+        "<dtype>{}</dtype>\n<uom>{}</uom>\n<url></url>\n<descr>{}</descr>\n",
+        metric, Escaped(of.name), of.id, of.is_count ? "UINT64" : "DOUBLE", of.is_count ? "occ" : "sec",
+        Escaped(of.description));
+    for (std::size_t child = 0; child < metrics_.size(); ++child) {
+      if (child != metric && metrics_[child].parent == metric) AddMetric(child, xml);
+    }
+    xml += "</metric>\n";
+  }
+
+  static void AddRegion(std::size_t number, const std::string& name, std::string& xml) {
+    const bool is_mpi = name.starts_with("MPI_");
+    xml += fmt::format(
+        "<region id=\"{}\" mod=\"\" begin=\"-1\" end=\"-1\">\n<name>{}</name>\n<mangled_name>{}</mangled_name>\n"
+        "<paradigm>{}</paradigm>\n<role>function</role>\n<url></url>\n<descr></descr>\n</region>\n",
+        number, Escaped(name), Escaped(name), is_mpi ? "mpi" : "compiler");
+  }
+
+  // Call paths are at most kDeepestPath deep.
+  void AddPath(PathId path, std::string& xml) const {
+    xml += fmt::format("<cnode id=\"{}\" calleeId=\"{}\">\n", number_.at(path), regions_.at(RegionOf(path)));
+    for (const PathId child : children_[path]) AddPath(child, xml);
+    xml += "</cnode>\n";
+  }
+
+  // Ranks by node; the numbers of locations are those of ranks.
+  void AddSystem(std::string& xml) const {
+    xml += "<systemtreenode Id=\"0\">\n<name>machine</name>\n<class>machine</class>\n";
+    for (std::size_t node = 0; node < trace_.nodes.size(); ++node) {
+      xml += fmt::format("<systemtreenode Id=\"{}\">\n<name>{}</name>\n<class>node</class>\n", node + 1,
+                         Escaped(trace_.nodes[node]));
+      for (std::size_t rank = 0; rank < trace_.size(); ++rank) {
+        if (trace_.ranks[rank].node != static_cast<std::int32_t>(node)) continue;
+        xml += fmt::format(
+            "<locationgroup Id=\"{0}\">\n<name>rank {0}</name>\n<rank>{0}</rank>\n<type>process</type>\n"
+            "<location Id=\"{0}\">\n<name>main thread</name>\n<rank>0</rank>\n<type>thread</type>\n</location>\n"
+            "</locationgroup>\n",
+            rank);
+      }
+      xml += "</systemtreenode>\n";
+    }
+    xml += "</systemtreenode>\n";
+  }
+
+  const Trace& trace_;
+  const Diagnosis& diagnosis_;
+  std::vector<std::vector<PathId>> children_;
+  std::vector<PathId> order_;                   // of the tree
+  std::map<PathId, std::size_t> number_;        // in it
+  std::map<std::string, std::size_t> regions_;  // by name
+  std::vector<Metric> metrics_;
+};
+
+}  // namespace
+
+std::string WriteCube(const Trace& trace, const Diagnosis& diagnosis) { return CubeWriter(trace, diagnosis).Write(); }
+
+}  // namespace farscale

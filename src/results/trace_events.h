@@ -1,0 +1,31 @@
+// A phase of a run for viewers of timelines: its calls and regions, the wait states in them, and where the causes are
+// worst. The format is the JSON of Chrome's trace events, which ui.perfetto.dev opens:
+// https://docs.google.com/document/ d/1CvAClvFfyA5R-PhYUmn5OOQtYMH4h6I0nSsKchNAySU, "Trace Event Format".
+#pragma once
+
+#include <string>
+
+#include "imbalance/activities.h"
+#include "imbalance/loss_record.h"
+#include "imbalance/wait_states.h"
+#include "phases/phase_cut.h"
+#include "trace/trace.h"
+
+namespace farscale {
+
+struct TimelineInput {
+  const Trace& trace;
+  const PhaseCut& cut;
+  const Activities& activities;
+  const WaitStates& states;
+  const LossRecord& losses;  // whose causes have a track of their own
+};
+
+// One process a node, one thread a rank. Times are microseconds since the begin of the trace. A wait lies in its call
+// and names the late rank; waits for messages are connected with the call of the other side.
+std::string WriteTraceEvents(const TimelineInput& input);
+
+// The worst instance of each cause with the command that cuts it out of the trace, for other tools.
+std::string WriteAnnotations(const LossRecord& losses);
+
+}  // namespace farscale
