@@ -68,6 +68,7 @@ void AddGrowCommand(CommandLine& line);
 void AddCalibrateCommand(CommandLine& line);
 void AddWhatIfCommand(CommandLine& line);
 void AddCutCommand(CommandLine& line);
+void AddTimelineCommand(CommandLine& line);
 void AddCompareCommand(CommandLine& line);
 void AddReportCommand(CommandLine& line);
 void AddGateCommand(CommandLine& line);

@@ -6,10 +6,16 @@
 
 #include "base/files.h"
 #include "cli/command.h"
+#include "factors/disturbance.h"
+#include "imbalance/diagnosis.h"
+#include "phases/phase_cut.h"
 #include "projection/observed_projection.h"
 #include "report/imbalance/pages.h"
 #include "report/loss_growth.h"
 #include "report/losses_section.h"
+#include "replay/matching.h"
+#include "replay/unknown_waits.h"
+#include "results/cube_file.h"
 #include "results/losses_json.h"
 #include "study/grown_study.h"
 #include "study/phase_structure.h"
@@ -105,7 +111,33 @@ void AddGrown(const Study& study, const MeasuredRuns& measured, const ImbalanceO
   losses.warnings.insert(losses.warnings.end(), grown.findings.begin(), grown.findings.end());
 }
 
+constexpr std::string_view kCubeEnding = ".cubex";
+
+// For readers of Cube: of ranks, not of threads.
+int WriteProfile(const ImbalanceOptions& options, const Common& common) {
+  const Messages messages(common);
+  Study study = StudyOfInputs(options.inputs, "", options.choice);
+  if (!options.phases.empty()) study.phases = PhasesNamed(options.phases, study.runs);
+  if (study.runs.size() != 1 || study.phases.size() != 1 || !options.grow_to.empty()) {
+    throw Error(ErrorKind::kUsage, options.output, "a Cube profile is of one phase of one run",
+                "give one trace and at most one --phase");
+  }
+  const Trace trace = ReadTrace(study.runs.front().trace, ReadOptionsOf(options.choice));
+  const Matching matching = MatchTrace(trace);
+  const PhaseCut cut = CutClean(trace, matching, CutPhase(trace, study.phases.front()), study.factors);
+  RequireKnownWaits(trace, cut);
+  DiagnosisOptions diagnosis;
+  diagnosis.delays.rules = *ParseDelayRules(options.rules);
+  diagnosis.slack = false;
+  Diagnostics diagnostics = trace.diagnostics;
+  diagnostics.Merge(matching.diagnostics);
+  messages.Findings(trace.path, diagnostics.findings());
+  WriteFile(options.output, WriteCube(trace, Diagnose(trace, matching, cut, diagnosis)));
+  return 0;
+}
+
 int Imbalance(const ImbalanceOptions& options, const Common& common) {
+  if (options.output.ends_with(kCubeEnding)) return WriteProfile(options, common);
   const PageForm form = PageFormOf(options.output);
   const ReportTemplates templates = LoadFormTemplates("imbalance", options.templates);
   const Messages messages(common);
@@ -140,7 +172,8 @@ void AddImbalanceCommand(CommandLine& line) {
       line, "imbalance", "Find where time is lost: wait states, their causes, the critical path", Imbalance);
   command->footer(
       "Waits are charged to the call paths that made other ranks wait. Short-term costs are waits that a delay caused\n"
-      "itself, long-term costs those that these waits caused in turn. docs/formulas.md describes both rules.");
+      "itself, long-term costs those that these waits caused in turn. docs/formulas.md describes both rules.\n"
+      "With -o NAME.cubex, the profile of one phase of one run is written for Cube.");
   AddInputOptions(command, options.inputs, options.choice);
   AddPhaseOption(command, options.phases);
   command

@@ -118,11 +118,11 @@ int Main(int argc, char** argv) {
   std::function<int()> action;
   CommandLine line{app, common, action};
   for (const auto add :
-       {AddRunCommand,     AddInspectCommand,    AddPhasesCommand,   AddFactorsCommand, AddImbalanceCommand,
-        AddBalanceCommand, AddPredictCommand,    AddBacktestCommand, AddGrowCommand,    AddCalibrateCommand,
-        AddWhatIfCommand,  AddCutCommand,        AddCompareCommand,  AddReportCommand,  AddGateCommand,
-        AddHistoryCommand, AddMeasureCommand,    AddTraceCommand,    AddWatchCommand,   AddJobsCommand,
-        AddSiteCommand,    AddCompletionCommand, AddSchemaCommand}) {
+       {AddRunCommand,     AddInspectCommand, AddPhasesCommand,     AddFactorsCommand, AddImbalanceCommand,
+        AddBalanceCommand, AddPredictCommand, AddBacktestCommand,   AddGrowCommand,    AddCalibrateCommand,
+        AddWhatIfCommand,  AddCutCommand,     AddTimelineCommand,   AddCompareCommand, AddReportCommand,
+        AddGateCommand,    AddHistoryCommand, AddMeasureCommand,    AddTraceCommand,   AddWatchCommand,
+        AddJobsCommand,    AddSiteCommand,    AddCompletionCommand, AddSchemaCommand}) {
     add(line);
   }
   CLI::App* help = app.add_subcommand("help", "Show the help of a command: farscale help run");
