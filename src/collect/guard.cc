@@ -171,6 +171,8 @@ class Guard {
       unlink(PagePath(job_, rank.page->rank).c_str());
       unlink(RoomPath(job_, rank.page->rank).c_str());
     }
+    std::error_code code;
+    std::filesystem::remove_all(EstimateFolder(job_), code);
   }
 
  private:
@@ -263,7 +265,7 @@ std::string FinishTrace(const Guard& guard, const MeasuredRun& run, const std::s
   }
   const std::string end = DiagnosticsOf(run).front().sentence;
   const RecoveredTrace trace = RecoverTrace(folder, end.substr(0, end.find("; ")), generator);
-  if (trace.anchor.empty() && !HasSavedRanks(folder)) RemoveUnfinished(folder);
+  if (trace.is_nothing_saved) RemoveUnfinished(folder);
   return "warning: " + SentenceOf(trace) + "\n" + (trace.anchor.empty() ? "" : "wrote " + trace.anchor + "\n");
 }
 

@@ -113,9 +113,6 @@ OTF2_TimeStamp AfterFlush(void*, OTF2_FileType, OTF2_LocationRef) {
   return now;
 }
 
-// Where the archive of an estimate is opened, which gets no files of events.
-std::string EstimateFolder(const std::string& job) { return PagePath(job, 0) + ".estimate"; }
-
 constexpr OTF2_MemoryCallbacks kMemory = {Allocate, FreeAll};
 constexpr OTF2_FlushCallbacks kFlush = {BeforeFlush, AfterFlush};
 

@@ -252,6 +252,7 @@ RecoveredTrace RecoverTrace(const std::string& folder, const std::string& end, c
   std::vector<FoundRank> ranks = FindRanks(folder);
   if (ranks.empty()) {
     trace.why = "nothing was saved of the events of any rank";
+    trace.is_nothing_saved = true;
     return trace;
   }
   FillMissing(folder, ranks, trace.missing);

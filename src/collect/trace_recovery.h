@@ -21,10 +21,11 @@ bool HasSavedRanks(const std::string& folder);
 bool HasAllRanks(const std::string& folder);
 
 struct RecoveredTrace {
-  std::string anchor;        // empty where there is no trace
-  std::string why;           // there is none
-  std::vector<int> missing;  // ranks of which nothing was saved
-  double first_end = 0;      // seconds of the run until the last event of the rank that ends first
+  std::string anchor;             // empty where there is no trace
+  std::string why;                // there is none
+  bool is_nothing_saved = false;  // so that another try would find no more
+  std::vector<int> missing;       // ranks of which nothing was saved
+  double first_end = 0;           // seconds of the run until the last event of the rank that ends first
   int first_rank = 0;
   double last_end = 0;
 };

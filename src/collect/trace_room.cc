@@ -77,6 +77,7 @@ void SetChunks(RoomHead& head, Chunks chunks) {
 }
 
 std::string RoomPath(const std::string& job, int rank) { return PagePath(job, rank) + ".trace"; }
+std::string EstimateFolder(const std::string& job) { return PagePath(job, 0) + ".estimate"; }
 
 Room CreateRoom(const std::string& path, std::size_t chunks) {
   const std::size_t bytes = chunks * kEventChunk;

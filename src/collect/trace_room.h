@@ -44,6 +44,8 @@ struct Room {
 };
 
 std::string RoomPath(const std::string& job, int rank);
+// Where the archive of an estimate is opened, which gets no files of events.
+std::string EstimateFolder(const std::string& job);
 
 // A new room for `chunks` chunks, touched. Without enough shared memory its chunks, or all of it, are the process's
 // own. Nothing in it, if there is no memory at all.
