@@ -122,6 +122,21 @@ class SiteTest:
         self.assertEqual(self.results(), [])
         self.assertEqual(json.loads((self.here / "own.json").read_text())["ranks"], 2)
 
+    def test_a_wrapper_of_a_module_is_measured(self):
+        wrapper = self.here / "wrapper"
+        wrapper.write_text(f"#!/bin/sh\nexec {self.ends}\n")
+        wrapper.chmod(0o755)
+        # As under a launcher of PMIx, which does not say the MPI; the program itself starts as one rank.
+        environment = {name: value for name, value in self.environment().items()
+                       if not name.startswith(("OMPI_COMM", "PMI"))}
+        command = [str(PROGRAM), "measure", str(wrapper)]
+        unknown = subprocess.run(command, cwd=self.here, env=environment, text=True, capture_output=True, timeout=60)
+        self.assertIn("set FARSCALE_MPI", unknown.stderr)
+        known = subprocess.run(command, cwd=self.here, env=dict(environment, FARSCALE_MPI=self.name), text=True,
+                               capture_output=True, timeout=60)
+        self.assertEqual(known.returncode, 0, known.stderr)
+        self.assertEqual(json.loads((self.here / "farscale.json").read_text())["program"], "ends")
+
     def test_the_file_is_checked(self):
         self.configure(mpi=self.name)
         checked = self.farscale("site", "--check")

@@ -63,8 +63,9 @@ class Environment : public testing::Test {
   void SetUp() override { Clear(); }
   void TearDown() override { Clear(); }
   static void Clear() {
-    for (const char* name : {"OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_LOCAL_RANK", "PMI_RANK",
-                             "PMI_FD", "MPI_LOCALRANKID", "SLURM_PROCID", "SLURM_LOCALID"}) {
+    for (const char* name :
+         {"OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_LOCAL_RANK", "PMI_RANK", "PMI_FD",
+          "MPI_LOCALRANKID", "SLURM_PROCID", "SLURM_LOCALID", "PMIX_RANK", "FLUX_TASK_RANK", "FLUX_TASK_LOCAL_ID"}) {
       unsetenv(name);
     }
   }
@@ -92,6 +93,22 @@ TEST_F(Environment, TellsWhichRanksRepeatTheFirst) {
   setenv("OMPI_COMM_WORLD_LOCAL_RANK", "1", 1);
   EXPECT_FALSE(IsBesideFirstRank());
   EXPECT_FALSE(IsRepetition(line));
+}
+
+TEST_F(Environment, TellsRanksOfOtherLaunchers) {
+  setenv("PMIX_RANK", "0", 1);
+  EXPECT_TRUE(IsBesideFirstRank());
+  setenv("PMIX_RANK", "5", 1);  // which does not say the node
+  EXPECT_FALSE(IsBesideFirstRank());
+  setenv("FLUX_TASK_RANK", "5", 1);
+  setenv("FLUX_TASK_LOCAL_ID", "5", 1);
+  EXPECT_TRUE(IsBesideFirstRank());
+  EXPECT_TRUE(IsRepetition({"measure", "./app"}));
+}
+
+TEST(Launch, OptionsOfTracesTakeTheirValues) {
+  Words line = {"trace", "--record-only", "step:1..3", "--flush", "60", "--estimate", "./app", "x"};
+  EXPECT_THAT(TakeProgram(line), ElementsAre("./app", "x"));
 }
 
 TEST(LaunchCheck, ResultsNeedAFileInAFolderThatExists) {
