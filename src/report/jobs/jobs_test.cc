@@ -52,6 +52,7 @@ TEST(Jobs, ThePageHasTonesAndWarnings) {
   EXPECT_EQ(row["cells"][0]["tone"], "1");
   EXPECT_EQ(row["cells"][1]["tone"], "n");
   EXPECT_EQ(row["warnings"][0], "SIGTERM ended rank 3");
+  EXPECT_EQ(row["warningCount"], "1 warning");
   EXPECT_EQ(row["ending"], "signal");
 }
 

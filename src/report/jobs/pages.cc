@@ -47,6 +47,8 @@ ReportData RowOf(const CollectedJob& job) {
   }
   WriteData(cells, row["cells"]);
   row["warnings"] = job.warnings;
+  const std::size_t count = job.warnings.size();
+  row["warningCount"] = count == 0 ? "" : fmt::format("{} warning{}", count, count == 1 ? "" : "s");
   return row;
 }
 
