@@ -158,7 +158,7 @@ class UnknownWaits(CliTest):
 class Help(CliTest):
     def test_help_of_everything(self):
         overview = self.run_ok("--help").stdout
-        for command in ("run", "inspect", "phases", "factors", "predict", "backtest", "calibrate", "whatif", "imbalance", "balance", "cut",
+        for command in ("run", "inspect", "phases", "factors", "predict", "backtest", "calibrate", "whatif", "imbalance", "balance", "cut", "timeline",
                         "report", "gate", "history", "compare", "measure", "trace", "watch"):
             self.assertIn(command, overview)
             self.assertIn("Usage", self.run_ok(command, "--help").stdout)

@@ -181,7 +181,7 @@ class DeviationSearch {
     }
     std::optional<std::size_t> step;
     double clearest = 0;
-    const std::size_t fewest = std::max<std::size_t>(3, columns_ / 20);
+    const std::size_t fewest = std::max<std::size_t>(3, columns_ / 10);
     for (std::size_t column = 0; column + fewest < columns_; ++column) {
       before += excess[column];
       behind -= excess[column];

@@ -51,6 +51,11 @@ std::string TimesOf(const Cause& cause, const LossRecord& losses) {
 
 std::string PreciseSeconds(double seconds) { return fmt::format("{:.6f} s", seconds); }
 
+// "late sender", "wait at N×N"
+std::string NameOf(const WaitKindName& kind) {
+  return ToLower(std::string(kind.name.substr(0, 1))) + std::string(kind.name.substr(1));
+}
+
 std::string_view NameOf(CauseClass reason) {
   switch (reason) {
     case CauseClass::kUnknown: break;
@@ -198,8 +203,7 @@ std::string DescribeWorst(const Cause& cause, const LossRecord& losses) {
              : fmt::format("{} {}", FormatCount(worst.waiting_count), losses.locations.empty() ? "ranks" : "threads");
   const WaitKindName& kind = *std::ranges::find(WaitKindNames(), worst.kind, &WaitKindName::kind);
   return fmt::format("{} to {}: {} {} ({}) until {} enters {}", PreciseSeconds(worst.begin), PreciseSeconds(worst.end),
-                     who, is_one ? "waits" : "wait", ToLower(std::string(kind.name)), NameOf(worst.rank, losses),
-                     worst.call);
+                     who, is_one ? "waits" : "wait", NameOf(kind), NameOf(worst.rank, losses), worst.call);
 }
 
 }  // namespace farscale
