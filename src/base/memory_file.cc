@@ -15,8 +15,9 @@ namespace farscale {
 namespace {
 
 constexpr std::size_t kPage = 4096;
-// Most that a file may become: address space, not disk. Chosen: as large as the files of ext4 may be.
-constexpr std::size_t kLargestFile = (std::size_t{1} << 44) - kPage;
+// Most that a file may become: address space, not disk. Chosen: far above what one process works on, and as much as
+// sanitizers leave.
+constexpr std::size_t kLargestFile = std::size_t{1} << 40;
 constexpr std::size_t kSmallestFile = std::size_t{1} << 30;
 // Of what is freed, the disk gets back ranges of this size and more; chosen: handing back takes some microseconds.
 constexpr std::size_t kWorthReturning = std::size_t{1} << 18;
