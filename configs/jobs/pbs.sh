@@ -7,5 +7,7 @@
 # What does not fit goes to files in TMPDIR, which should be a local disk.
 
 cd "${PBS_O_WORKDIR:-.}" || exit 1
+# Open MPI would bind all threads of a process to one core.
+export OMPI_MCA_hwloc_base_binding_policy=none
 # As many processes as the file with the nodes has lines.
 exec mpirun -n "$(wc -l < "$PBS_NODEFILE")" farscale run "${study:-study.toml}" -o "${report:-report}" --jobs 16
