@@ -45,7 +45,7 @@ void NoteFor(const std::vector<std::int32_t>& members, NumberPair pair, std::vec
   }
 }
 
-// Those between two groups come behind the others, as their definitions do.
+// Those between two groups come behind the others, as their definitions do, and teams of threads last.
 std::uint32_t NumberCommunicators(std::vector<RankDefinitions>& all, std::vector<RankNumbers>& of_ranks,
                                   std::map<std::uint32_t, const CommunicatorDefinition*>& by_own) {
   std::uint32_t next = kSelfId + 1, groups = kFirstGroups;
@@ -60,6 +60,12 @@ std::uint32_t NumberCommunicators(std::vector<RankDefinitions>& all, std::vector
         communicator.id = pair.in_archive;
         groups += is_inter ? 2 : 1;
       }
+    }
+  }
+  for (std::size_t rank = 0; rank < all.size(); ++rank) {
+    for (TeamDefinition& team : all[rank].teams) {
+      of_ranks[rank].communicators.push_back({team.id, next});
+      team.id = next++;
     }
   }
   return groups;

@@ -97,13 +97,6 @@ void DiagnoseUnknownThreads(const MeasuredRun& run, Diagnostics& diagnostics) {
   }
 }
 
-void DiagnoseTeamsOfTrace(const MeasuredRun& run, Diagnostics& diagnostics) {
-  if (!run.is_traced || !run.regions.front().threads) return;
-  diagnostics.Warn("teamsNotTraced",
-                   "the trace has the threads that called MPI_Init alone: its factors are theirs, and farscale.json "
-                   "beside it has those of all threads");
-}
-
 void DiagnoseIdealClocks(const MeasuredRun& run, Diagnostics& diagnostics) {
   if (run.ideal_refused) {
     diagnostics.Warn("idealRefused",
@@ -173,7 +166,6 @@ std::vector<Diagnostic> DiagnosticsOf(const MeasuredRun& run) {
   }
   DiagnoseThreads(run, diagnostics);
   DiagnoseUnknownThreads(run, diagnostics);
-  DiagnoseTeamsOfTrace(run, diagnostics);
   DiagnoseIdealClocks(run, diagnostics);
   DiagnoseTrace(run, diagnostics);
   if (!whole.efficiencies) diagnostics.Warn("nothingUseful", "no rank computed anything outside MPI");

@@ -9,6 +9,7 @@
 #include "collect/recorder.h"
 #include "collect/run.h"
 #include "collect/text.h"
+#include "collect/thread_recorder.h"
 
 namespace farscale::collect {
 namespace {
@@ -104,7 +105,11 @@ RunFacts FactsOfRun(bool has_counters) {
 
 bool WriteOwnDefinitions(OTF2_Archive* archive, const RankNumbers& numbers) {
   if (OTF2_Archive_OpenDefFiles(archive) != OTF2_SUCCESS) return false;
-  const bool good = WriteLocalDefinitions(archive, static_cast<std::uint64_t>(page->rank), offsets, numbers);
+  const auto rank = static_cast<std::uint64_t>(page->rank);
+  bool good = WriteLocalDefinitions(archive, rank, offsets, numbers);
+  for (const ThreadDefinition& thread : OwnThreads()) {
+    good = WriteLocalDefinitions(archive, LocationOf(rank, thread.number), offsets, numbers) && good;
+  }
   return OTF2_Archive_CloseDefFiles(archive) == OTF2_SUCCESS && good;
 }
 
@@ -122,6 +127,8 @@ RankDefinitions OwnDefinitionsOf(std::uint64_t events) {
   own.windows = OwnWindows();
   own.groups = OwnGroups();
   own.offsets = offsets;
+  own.threads = OwnThreads();
+  own.teams = OwnTeams();
   return own;
 }
 

@@ -23,6 +23,9 @@ OTF2_RegionRole RoleOf(const std::string& name) {
   std::string lower = name;
   for (char& c : lower) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
   const auto contains = [&](const char* text) { return lower.find(text) != std::string::npos; };
+  if (lower == "!$omp parallel") return OTF2_REGION_ROLE_PARALLEL;
+  if (lower == "!$omp implicit barrier") return OTF2_REGION_ROLE_IMPLICIT_BARRIER;
+  if (lower == "!$omp task") return OTF2_REGION_ROLE_TASK;
   if (contains("file_")) return OTF2_REGION_ROLE_FILE_IO;
   if (contains("win_") || contains("put") || contains("accumulate") || lower.ends_with("_get") ||
       lower.ends_with("rget")) {
@@ -55,6 +58,8 @@ class GlobalDefinitions {
     WriteRegions();
     WriteCommunicators();
     WriteWindows();
+    WriteThreads();
+    WriteTeams();
     WriteCounters();
     return good_;
   }
@@ -94,7 +99,7 @@ class GlobalDefinitions {
   void WriteRegions() {
     std::uint32_t reference = 0;
     for (const std::string& name : names_.calls) {
-      WriteRegion(reference++, name, RoleOf(name), OTF2_PARADIGM_MPI);
+      WriteRegion(reference++, name, RoleOf(name), name[0] == '!' ? OTF2_PARADIGM_OPENMP : OTF2_PARADIGM_MPI);
     }
     for (const std::string& name : names_.regions) {
       WriteRegion(reference++, NameInTrace(name), OTF2_REGION_ROLE_CODE, OTF2_PARADIGM_USER);
@@ -122,8 +127,9 @@ class GlobalDefinitions {
     }
   }
 
-  void WriteGroup(OTF2_GroupRef reference, OTF2_GroupType type, const std::vector<std::uint64_t>& members) {
-    Define(OTF2_GlobalDefWriter_WriteGroup, reference, kEmptyString, type, OTF2_PARADIGM_MPI, OTF2_GROUP_FLAG_NONE,
+  void WriteGroup(OTF2_GroupRef reference, OTF2_GroupType type, const std::vector<std::uint64_t>& members,
+                  OTF2_Paradigm paradigm = OTF2_PARADIGM_MPI) {
+    Define(OTF2_GlobalDefWriter_WriteGroup, reference, kEmptyString, type, paradigm, OTF2_GROUP_FLAG_NONE,
            static_cast<std::uint32_t>(members.size()), members.data());
   }
 
@@ -155,11 +161,51 @@ class GlobalDefinitions {
     for (const RankDefinitions& rank : ranks_) {
       for (const GroupDefinition& group : rank.groups) {
         WriteGroup(group.id, OTF2_GROUP_TYPE_COMM_GROUP, {group.members.begin(), group.members.end()});
+        groups_ = group.id + 1;
       }
       for (const WindowDefinition& window : rank.windows) {
         const OTF2_StringRef name = String("window " + std::to_string(window.id));
         Define(OTF2_GlobalDefWriter_WriteRmaWin, window.id, name, window.communicator,
                OTF2_RMA_WIN_FLAG_CREATE_DESTROY_EVENTS);
+      }
+    }
+  }
+
+  void WriteThreads() {
+    for (std::uint32_t i = 0; i < ranks_.size(); ++i) {
+      for (const ThreadDefinition& thread : ranks_[i].threads) {
+        const OTF2_StringRef name = String("OpenMP thread " + std::to_string(thread.number));
+        Define(OTF2_GlobalDefWriter_WriteLocation, LocationOf(i, thread.number), name, OTF2_LOCATION_TYPE_CPU_THREAD,
+               thread.events, i);
+      }
+    }
+  }
+
+  // Groups of teams name their members by where these are among all locations of threads in teams.
+  void WriteTeams() {
+    std::vector<std::uint64_t> locations;
+    std::map<std::uint64_t, std::uint64_t> index;
+    const auto add = [&](std::uint64_t location) {
+      index[location] = locations.size();
+      locations.push_back(location);
+    };
+    for (std::uint32_t i = 0; i < ranks_.size(); ++i) {
+      if (!ranks_[i].teams.empty()) add(i);
+      for (const ThreadDefinition& thread : ranks_[i].threads) add(LocationOf(i, thread.number));
+    }
+    if (locations.empty()) return;
+    const OTF2_StringRef paradigm = String("OpenMP"), name = String("OpenMP team");
+    Define(OTF2_GlobalDefWriter_WriteParadigm, OTF2_PARADIGM_OPENMP, paradigm, OTF2_PARADIGM_CLASS_THREAD_FORK_JOIN);
+    WriteGroup(groups_++, OTF2_GROUP_TYPE_COMM_LOCATIONS, locations, OTF2_PARADIGM_OPENMP);
+    for (std::uint32_t i = 0; i < ranks_.size(); ++i) {
+      for (const TeamDefinition& team : ranks_[i].teams) {
+        std::vector<std::uint64_t> members;
+        for (const std::uint64_t thread : team.threads) {
+          const auto found = index.find(LocationOf(i, thread));
+          if (found != index.end()) members.push_back(found->second);
+        }
+        WriteGroup(groups_, OTF2_GROUP_TYPE_COMM_GROUP, members, OTF2_PARADIGM_OPENMP);
+        Define(OTF2_GlobalDefWriter_WriteComm, team.id, name, groups_++, OTF2_UNDEFINED_COMM, OTF2_COMM_FLAG_NONE);
       }
     }
   }

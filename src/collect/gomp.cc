@@ -34,11 +34,14 @@ struct InRuntime {
   const Activity before;
 };
 
-struct InBarrier {
-  explicit InBarrier(bool is_measured) : visit(is_measured ? EnterBarrier() : BarrierVisit{}) {}
-  ~InBarrier() { LeaveBarrier(visit); }
+template <bool is_implicit>
+struct InAnyBarrier {
+  explicit InAnyBarrier(bool is_measured) : visit(is_measured ? EnterBarrier(is_implicit) : BarrierVisit{}) {}
+  ~InAnyBarrier() { LeaveBarrier(visit); }
   const BarrierVisit visit;
 };
+using InBarrier = InAnyBarrier<false>;
+using InImplicitBarrier = InAnyBarrier<true>;
 
 struct InWait {
   explicit InWait(bool is_measured) : is_waiting(is_measured) {
@@ -212,10 +215,10 @@ FARSCALE_EXPORT unsigned GOMP_parallel_reductions(PartFunction function, void* d
 
 FARSCALE_GOMP(InBarrier, void, GOMP_barrier, (), ())
 FARSCALE_GOMP(InBarrier, bool, GOMP_barrier_cancel, (), ())
-FARSCALE_GOMP(InBarrier, void, GOMP_loop_end, (), ())
-FARSCALE_GOMP(InBarrier, bool, GOMP_loop_end_cancel, (), ())
-FARSCALE_GOMP(InBarrier, void, GOMP_sections_end, (), ())
-FARSCALE_GOMP(InBarrier, bool, GOMP_sections_end_cancel, (), ())
+FARSCALE_GOMP(InImplicitBarrier, void, GOMP_loop_end, (), ())
+FARSCALE_GOMP(InImplicitBarrier, bool, GOMP_loop_end_cancel, (), ())
+FARSCALE_GOMP(InImplicitBarrier, void, GOMP_sections_end, (), ())
+FARSCALE_GOMP(InImplicitBarrier, bool, GOMP_sections_end_cancel, (), ())
 FARSCALE_GOMP(InWait, void*, GOMP_single_copy_start, (), ())
 FARSCALE_GOMP(InWait, void, GOMP_single_copy_end, (void* data), (data))
 FARSCALE_GOMP(InWait, void, GOMP_workshare_task_reduction_unregister, (bool is_cancelled), (is_cancelled))

@@ -39,7 +39,7 @@ void OnSyncRegion(ompt::SyncRegion kind, ompt::Endpoint endpoint, ompt::Data* pa
   if (kind == ompt::kReduction) return;
   const bool is_barrier = kind != ompt::kTaskwait && kind != ompt::kTaskgroup;
   if (endpoint == ompt::kBegin) {
-    if (is_barrier) visit = EnterBarrier();
+    if (is_barrier) visit = EnterBarrier(kind != ompt::kBarrier && kind != ompt::kExplicitBarrier);
     if (!is_barrier) EnterWait();
   } else if (parallel != nullptr) {
     if (is_barrier) LeaveBarrier(visit);

@@ -36,7 +36,13 @@ using SetCallback = int (*)(Callback which, Function callback);
 
 enum Endpoint : int { kBegin = 1, kEnd = 2 };
 
-enum SyncRegion : int { kTaskwait = 5, kTaskgroup = 6, kReduction = 7 };  // all others are barriers
+enum SyncRegion : int {
+  kBarrier = 1,
+  kExplicitBarrier = 3,
+  kTaskwait = 5,
+  kTaskgroup = 6,
+  kReduction = 7
+};  // all others are barriers
 
 enum Mutex : int { kTestLock = 2, kTestNestLock = 4 };
 

@@ -168,6 +168,11 @@ Recording recording;
 
 bool RecordedNothing() { return !only.empty() && !was_only_open; }
 
+void NoteUsed(CallId id) {
+  const auto call = static_cast<std::uint32_t>(id);
+  if (!is_used[call]) NoteCall(call);
+}
+
 std::vector<CallDefinition> UsedCalls() {
   std::vector<CallDefinition> used;
   for (std::uint32_t i = 0; i < static_cast<std::uint32_t>(CallId::kCount); ++i) {

@@ -60,7 +60,9 @@ void Record(OTF2_ErrorCode (*write)(OTF2_EvtWriter*, OTF2_AttributeList*, OTF2_T
   recording.Check(write(recording.writer, nullptr, recording.last_time, static_cast<Parameters>(values)...));
 }
 
-// MPI functions that occur in the trace of this rank.
+// Another thread than the main one entered it.
+void NoteUsed(CallId id);
+// MPI functions, and regions of OpenMP, that occur in the trace of this rank.
 std::vector<CallDefinition> UsedCalls();
 
 // Definitions that are new on this rank, for a trace of a run that does not come to its end.

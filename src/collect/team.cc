@@ -8,6 +8,7 @@
 
 #include "collect/call.h"
 #include "collect/page.h"
+#include "collect/thread_recorder.h"
 
 namespace farscale::collect {
 namespace {
@@ -115,6 +116,8 @@ void Account(TeamThread& own, Tick now) {
   }
 }
 
+std::size_t NumberOf(const TeamThread& own) { return static_cast<std::size_t>(&own - threads); }
+
 void Switch(TeamThread& own, Activity to, Tick now) {
   Write(*own.record, [&] {
     Account(own, now);
@@ -125,7 +128,7 @@ void Switch(TeamThread& own, Activity to, Tick now) {
 void Wait(TeamThread& own, Tick now) {
   Team& team = *own.place.team;
   Switch(own, Activity::kWaiting, now);
-  own.idle = {now, MpiClock(now)};
+  own.idle = {now, MpiClock(now), NumberOf(own)};
   own.is_dispatching = team.queued.load(std::memory_order_relaxed) > 0;
   if (own.place.index < team.idle.size()) team.idle[own.place.index] = own.idle;
 }
@@ -194,6 +197,8 @@ Team* Fork(unsigned capacity) {
   team.queued = 0;
   const Tick now = Now();
   team.forked = now;
+  team.is_recorded = own->is_main && team.outer.team == nullptr && IsRecordingTeams();
+  if (team.is_recorded) RecordFork(capacity, now);
   team.mpi_clock_at_fork = MpiClock(now);
   Switch(*own, Activity::kScheduling, now);
   return &team;
@@ -204,8 +209,9 @@ void Begin(Team* team, unsigned index, unsigned size) {
   TeamThread* own = team != nullptr ? TakeOwn() : nullptr;
   if (own == nullptr) return;
   const Tick now = Now();
+  if (team->is_recorded) RecordTeamBegin(NumberOf(*own), size, now);
   if (index < team->idle.size()) {
-    team->idle[index] = {};
+    team->idle[index] = {0, 0, NumberOf(*own)};
   } else {
     __atomic_fetch_or(&page->flags, kTooManyThreads, __ATOMIC_RELAXED);
   }
@@ -228,7 +234,10 @@ void Begin(Team* team, unsigned index, unsigned size) {
 
 void EndPart() {
   TeamThread* own = InTeam();
-  if (own != nullptr) Wait(*own, Now());
+  if (own == nullptr) return;
+  const Tick now = Now();
+  if (own->place.team->is_recorded) RecordBarrier(NumberOf(*own), true, true, now);
+  Wait(*own, now);
 }
 
 void Join(Team* team) {
@@ -240,7 +249,8 @@ void Join(Team* team) {
   Tick last = 0;
   for (unsigned i = 0; i < size; ++i) {
     Idle& idle = team->idle[i];
-    if (idle.since == 0 || idle.since > now) idle = {now, MpiClock(now)};  // it did not say that it was done
+    if (idle.since == 0 || idle.since > now)
+      idle = {now, MpiClock(now), idle.thread};  // it did not say that it was done
     last = std::max(last, idle.since);
   }
   Write(*own->record, [&] {
@@ -252,6 +262,10 @@ void Join(Team* team) {
     Become(*own->record, team->outer.activity, now);
   });
   AddOthers(*team, size, last, now);
+  if (team->is_recorded) {
+    for (unsigned i = size; i > 0; --i) RecordTeamEnd(team->idle[i - 1].thread, size, now);
+    RecordJoin(now);
+  }
   TeamRecord& teams = page->teams;
   Increase(teams.active_mpi, team->added * Since(team->mpi_clock_at_fork, MpiClock(now)));
   Increase(teams.regions, 1);
@@ -261,13 +275,14 @@ void Join(Team* team) {
   --own->teams_open;
 }
 
-BarrierVisit EnterBarrier() {
+BarrierVisit EnterBarrier(bool is_implicit) {
   TeamThread* own = InTeam();
   if (own == nullptr) return {};
   Team& team = *own->place.team;
   const unsigned size = std::max(1U, team.size.load(std::memory_order_relaxed));
   const unsigned arrival = team.arrivals.fetch_add(1, std::memory_order_relaxed);
   const Tick now = Now();
+  if (team.is_recorded) RecordBarrier(NumberOf(*own), is_implicit, true, now);
   Wait(*own, now);
   const unsigned number = arrival / size;
   if (arrival % size == size - 1) team.last_arrivals[number % 4].store(now, std::memory_order_relaxed);
@@ -281,6 +296,7 @@ void LeaveBarrier(const BarrierVisit& visit) {
   const Tick now = Now();
   const Tick arrival = team.last_arrivals[visit.number % 4].load(std::memory_order_relaxed);
   const Tick task = team.last_task.load(std::memory_order_relaxed);
+  if (team.is_recorded) RecordBarrier(NumberOf(*own), false, false, now);
   Write(*own->record, [&] {
     AddWait(*own, std::max(arrival, task), now);
     Become(*own->record, Activity::kUseful, now);
@@ -320,7 +336,9 @@ Activity BeginTask(bool was_queued) {
   if (own == nullptr) return Activity::kOutside;
   if (was_queued) own->place.team->queued.fetch_sub(1, std::memory_order_relaxed);
   const Activity before = own->record->activity;
-  Switch(*own, Activity::kUseful, Now());
+  const Tick now = Now();
+  if (own->place.team->is_recorded) RecordTask(NumberOf(*own), true, now);
+  Switch(*own, Activity::kUseful, now);
   return before;
 }
 
@@ -328,6 +346,7 @@ void EndTask(Activity before) {
   TeamThread* own = before == Activity::kOutside ? nullptr : InTeam();
   if (own == nullptr) return;
   const Tick now = Now();
+  if (own->place.team->is_recorded) RecordTask(NumberOf(*own), false, now);
   if (before != Activity::kWaiting) {
     Switch(*own, before, now);
     return;

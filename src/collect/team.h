@@ -28,6 +28,7 @@ struct TeamPlace {
 struct Idle {
   Tick since = 0;
   std::uint64_t mpi_clock = 0;
+  std::size_t thread = 0;  // number of its record
 };
 
 struct Team {
@@ -35,7 +36,8 @@ struct Team {
 
   Tick forked = 0;
   std::uint64_t mpi_clock_at_fork = 0;
-  TeamPlace outer;     // of the thread that forked it
+  TeamPlace outer;  // of the thread that forked it
+  bool is_recorded = false;
   unsigned added = 0;  // threads that are active because of this team
   std::atomic<unsigned> size = 0;
   std::atomic<unsigned> arrivals = 0;       // at barriers
@@ -62,7 +64,7 @@ struct BarrierVisit {
   bool is_in_team = false;
   unsigned number = 0;
 };
-BarrierVisit EnterBarrier();
+BarrierVisit EnterBarrier(bool is_implicit);
 void LeaveBarrier(const BarrierVisit& visit);
 
 // Waiting for tasks, or for one thread of the team.

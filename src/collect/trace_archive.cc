@@ -16,6 +16,7 @@
 #include "collect/page_file.h"
 #include "collect/recorder.h"
 #include "collect/run.h"
+#include "collect/thread_recorder.h"
 #include "collect/trace_definitions.h"
 
 #include <otf2/OTF2_MPI_Collectives.h>  // its functions are of MPI's names, which are the wrappers'
@@ -27,9 +28,6 @@ namespace {
 // MiB a rank.
 constexpr std::size_t kMostChunks = 16;
 constexpr const char* kName = kArchiveName;
-// Number of MPI calls by other threads than those that called MPI_Init, as trace/otf2_reader.cc knows it.
-constexpr const char* kPropertyOfOtherThreads = "FARSCALE::CALLS_OF_OTHER_THREADS";
-constexpr const char* kPropertyOfThreadedRanks = "FARSCALE::RANKS_WITH_THREADS";
 
 OTF2_Archive* archive = nullptr;
 std::string anchor;
@@ -58,7 +56,11 @@ void NoteWritten() {
   event_bytes = 0;
 }
 
-void* Allocate(void*, OTF2_FileType type, OTF2_LocationRef, void** of_buffer, std::uint64_t size) {
+void* Allocate(void*, OTF2_FileType type, OTF2_LocationRef location, void** of_buffer, std::uint64_t size) {
+  if (IsLocationOfThread(location)) {
+    if (type == OTF2_FILETYPE_EVENTS) event_bytes += size;
+    return AllocateForThread(of_buffer, size);
+  }
   if (*of_buffer == nullptr) *of_buffer = std::calloc(1, sizeof(BufferChunks));
   auto* chunks = static_cast<BufferChunks*>(*of_buffer);
   if (chunks == nullptr || chunks->used == kMostChunks) return nullptr;
@@ -78,7 +80,12 @@ void* Allocate(void*, OTF2_FileType type, OTF2_LocationRef, void** of_buffer, st
   return chunk;
 }
 
-void FreeAll(void*, OTF2_FileType type, OTF2_LocationRef, void** of_buffer, bool is_last) {
+void FreeAll(void*, OTF2_FileType type, OTF2_LocationRef location, void** of_buffer, bool is_last) {
+  if (IsLocationOfThread(location)) {
+    if (type == OTF2_FILETYPE_EVENTS) event_bytes = 0;
+    FreeOfThread(of_buffer);
+    return;
+  }
   auto* chunks = static_cast<BufferChunks*>(*of_buffer);
   if (chunks == nullptr) return;
   chunks->used = 0;
@@ -106,8 +113,9 @@ OTF2_FlushType BeforeFlush(void*, OTF2_FileType, OTF2_LocationRef, void*, bool) 
   return is_full ? OTF2_NO_FLUSH : OTF2_FLUSH;
 }
 
-OTF2_TimeStamp AfterFlush(void*, OTF2_FileType, OTF2_LocationRef) {
+OTF2_TimeStamp AfterFlush(void*, OTF2_FileType, OTF2_LocationRef location) {
   const Tick now = Now();
+  if (IsLocationOfThread(location)) return now;
   recording.Count();  // the library adds one that says so
   if (page->end_tick == 0) Store(page->flushed, page->flushed + (now - flush_began));
   return now;
@@ -145,6 +153,8 @@ OTF2_ErrorCode IgnoreMessage(void*, const char*, std::uint64_t, const char*, OTF
 
 // A trace that is not whole is of no use, and stands in the way of the next.
 void RemoveFiles() {
+  RemoveThreadFiles(folder + "/" + kName + "/");
+  real.MPI_Barrier(OwnWorld());
   if (page->rank != 0) return;
   for (int rank = 0; rank < page->ranks; ++rank) {
     for (const char* extension : {".evt", ".def", ".room"}) unlink(FileOfRank(rank, extension).c_str());
@@ -169,9 +179,10 @@ bool WriteCallsOfOtherThreads() {
          OTF2_SUCCESS;
 }
 
-// Likewise for threads, whose events are not recorded.
+// Likewise for threads whose events are not recorded.
 bool WriteThreadedRanks() {
-  const std::uint64_t has_threads = page->teams.most > 0 || page->teams.unknown > 0 ? 1 : 0;
+  const bool lacks_teams = page->teams.most > 0 && OwnThreads().empty();
+  const std::uint64_t has_threads = lacks_teams || page->teams.unknown > 0 ? 1 : 0;
   std::uint64_t ranks = 0;
   real.MPI_Allreduce(&has_threads, &ranks, 1, MPI_UINT64_T, MPI_SUM, OwnWorld());
   if (ranks == 0 || page->rank != 0) return true;
@@ -206,6 +217,7 @@ std::string Close(OTF2_EvtWriter* writer, bool has_counters) {
     return "warning: there is no trace: " + folder + " has no room for it";
   }
   unlink(FileOfRank(page->rank, ".room").c_str());
+  good = WriteThreadEvents(archive) && !is_full;
   good = OTF2_Archive_CloseEvtFiles(archive) == OTF2_SUCCESS && good;
   good = WriteDefinitions(archive, events, has_counters) && good;
   good = WriteCallsOfOtherThreads() && good;
@@ -224,6 +236,9 @@ std::string Close(OTF2_EvtWriter* writer, bool has_counters) {
     message += "warning: " + std::to_string(unknown_of_all) +
                " operations on communicators with ranks of another run, or of two groups and with a root, are in the "
                "trace as calls alone\n";
+  }
+  if (!Agree(!HasTooManyThreadEvents())) {
+    message += "warning: OpenMP's threads have more events than are kept, so the trace has the main threads alone\n";
   }
   return message + "wrote " + anchor;
 }
@@ -265,6 +280,9 @@ TraceSize CloseEstimate() {
     own[0] += (chunks.in_memory - 1) * kEventChunk;
     own[0] += UsedOfChunk(room.chunks + (chunks.in_memory - 1) * kEventChunk, room.head->events);
   }
+  const TraceSize threads = SizeOfThreadEvents(archive);
+  own[0] += threads.bytes;
+  own[1] += threads.events;
   std::uint64_t sums[2] = {}, largest = 0;
   real.MPI_Allreduce(own, sums, 2, MPI_UINT64_T, MPI_SUM, OwnWorld());
   real.MPI_Allreduce(own, &largest, 1, MPI_UINT64_T, MPI_MAX, OwnWorld());

@@ -36,6 +36,18 @@ struct GroupDefinition {
   std::vector<std::int32_t> members;  // ranks of MPI_COMM_WORLD
 };
 
+// A thread of OpenMP beside the main one, with events of its own.
+struct ThreadDefinition {
+  std::uint64_t number = 0;  // of its record in the page
+  std::uint64_t events = 0;
+};
+
+// OpenMP teams of one size.
+struct TeamDefinition {
+  std::uint32_t id = 0;
+  std::vector<std::uint64_t> threads;  // numbers of those that were in one
+};
+
 // How far the clock of a rank's node was behind that of rank 0, at a time by its own.
 struct ClockOffset {
   std::uint64_t time = 0;
@@ -53,6 +65,8 @@ struct RankDefinitions {
   std::vector<WindowDefinition> windows;
   std::vector<GroupDefinition> groups;
   std::vector<ClockOffset> offsets;  // none on the node of rank 0
+  std::vector<ThreadDefinition> threads;
+  std::vector<TeamDefinition> teams;
 };
 
 // What a rank's own number is in the archive.
@@ -62,8 +76,8 @@ struct NumberPair {
 };
 
 struct RankNumbers {
-  std::vector<std::uint32_t> regions;  // by number of the call, and behind the calls by index of the region
-  std::vector<NumberPair> communicators;
+  std::vector<std::uint32_t> regions;     // by number of the call, and behind the calls by index of the region
+  std::vector<NumberPair> communicators;  // and teams
   std::vector<NumberPair> windows;
   std::vector<NumberPair> groups;
 };
@@ -72,9 +86,10 @@ struct RankNumbers {
 inline auto Fields(CallDefinition& d) { return std::tie(d.id, d.name); }
 inline auto Fields(CommunicatorDefinition& d) { return std::tie(d.id, d.members, d.remote); }
 inline auto Fields(GroupDefinition& d) { return std::tie(d.id, d.members); }
+inline auto Fields(TeamDefinition& d) { return std::tie(d.id, d.threads); }
 inline auto Fields(RankDefinitions& d) {
-  return std::tie(d.host, d.events, d.begin, d.end, d.calls, d.regions, d.communicators, d.windows, d.groups,
-                  d.offsets);
+  return std::tie(d.host, d.events, d.begin, d.end, d.calls, d.regions, d.communicators, d.windows, d.groups, d.offsets,
+                  d.threads, d.teams);
 }
 inline auto Fields(RankNumbers& n) { return std::tie(n.regions, n.communicators, n.windows, n.groups); }
 
@@ -85,8 +100,8 @@ struct RegionNames {
 };
 
 // Numbers all definitions without gaps, in the order in which they are written, and replaces the ranks' own numbers of
-// communicators, windows and groups. `call_count` is the number of MPI functions that ranks know. `of_ranks` becomes
-// what events need.
+// communicators, teams, windows and groups. `call_count` is the number of MPI functions that ranks know. `of_ranks`
+// becomes what events need.
 RegionNames NumberDefinitions(std::vector<RankDefinitions>& all, std::uint32_t call_count,
                               std::vector<RankNumbers>& of_ranks);
 
@@ -108,12 +123,17 @@ inline constexpr std::uint32_t kCpuTimeClass = 0, kCountersClass = 1;
 inline constexpr std::uint64_t kEventChunk = std::uint64_t{1} << 20;
 inline constexpr std::uint64_t kDefinitionChunk = std::uint64_t{1} << 22;
 
+// The location of a thread of a rank, as Score-P has it; 0 is the main one.
+constexpr std::uint64_t LocationOf(std::uint64_t rank, std::uint64_t thread) { return thread << 32U | rank; }
+
 // The archive's file is FOLDER/traces.otf2.
 inline constexpr const char* kArchiveName = "traces";
 
 // Properties of an archive, as trace/otf2_reader.cc knows them: the number of MPI calls by other threads than those
-// that called MPI_Init, and how the run ended that did not come to MPI_Finalize.
+// that called MPI_Init, that of ranks with threads that are not in the trace, and how the run ended that did not come
+// to MPI_Finalize.
 inline constexpr const char* kPropertyOfOtherThreads = "FARSCALE::CALLS_OF_OTHER_THREADS";
+inline constexpr const char* kPropertyOfThreadedRanks = "FARSCALE::RANKS_WITH_THREADS";
 inline constexpr const char* kPropertyOfEnd = "FARSCALE::ENDS_EARLY";
 
 // Both return whether all could be written. `ranks` by rank, numbered.

@@ -160,6 +160,16 @@ OTF2_ErrorCode IgnoreMessage(void*, const char*, std::uint64_t, const char*, OTF
   return code;
 }
 
+// Events of other threads than the main one are in the memory of the process alone.
+int CountThreadedRanks(const std::vector<FoundRank>& ranks) {
+  return static_cast<int>(std::ranges::count_if(
+      ranks, [](const FoundRank& rank) { return rank.page.teams.most > 0 || rank.page.teams.unknown > 0; }));
+}
+
+bool SetCount(OTF2_Archive* archive, const char* property, std::uint64_t count) {
+  return count == 0 || OTF2_Archive_SetProperty(archive, property, std::to_string(count).c_str(), true) == OTF2_SUCCESS;
+}
+
 // All of an archive but its events, in a folder of its own: the library makes new archives only.
 bool WriteArchive(const fs::path& folder, std::vector<FoundRank>& ranks, const std::string& end,
                   const std::string& generator) {
@@ -183,10 +193,8 @@ bool WriteArchive(const fs::path& folder, std::vector<FoundRank>& ranks, const s
               OTF2_Archive_SetCreator(archive, generator.c_str()) == OTF2_SUCCESS &&
               OTF2_Archive_SetProperty(archive, kPropertyOfEnd, end.c_str(), true) == OTF2_SUCCESS &&
               OTF2_Archive_OpenDefFiles(archive) == OTF2_SUCCESS;
-  if (good && other_calls > 0) {
-    good = OTF2_Archive_SetProperty(archive, kPropertyOfOtherThreads, std::to_string(other_calls).c_str(), true) ==
-           OTF2_SUCCESS;
-  }
+  good = good && SetCount(archive, kPropertyOfOtherThreads, other_calls) &&
+         SetCount(archive, kPropertyOfThreadedRanks, static_cast<std::uint64_t>(CountThreadedRanks(ranks)));
   for (std::size_t rank = 0; good && rank < all.size(); ++rank) {
     good = WriteLocalDefinitions(archive, rank, all[rank].offsets, of_ranks[rank]);
   }
@@ -257,6 +265,7 @@ RecoveredTrace RecoverTrace(const std::string& folder, const std::string& end, c
   }
   FillMissing(folder, ranks, trace.missing);
   NoteEnds(ranks, trace);
+  trace.threaded = CountThreadedRanks(ranks);
   const std::string sentence =
       end + Format("; rank %d has events until %s", trace.first_rank, FormatSeconds(trace.first_end).c_str());
   const fs::path made = fs::path(folder) / "recovered";
@@ -280,6 +289,7 @@ std::string SentenceOf(const RecoveredTrace& trace) {
   if (!trace.missing.empty()) {
     text += Format(", %d rank%s none", static_cast<int>(trace.missing.size()), trace.missing.size() == 1 ? "" : "s");
   }
+  if (trace.threaded > 0) text += ", without other threads than those that called MPI_Init";
   return text;
 }
 

@@ -91,6 +91,9 @@ TEST_F(RecoveryTest, DefinitionsOfALogAreOneAfterAnother) {
   added = {};
   added.communicators = {{6, {0, 2}, {}}};
   LogDefinitions(*room.head, added);
+  added = {};
+  added.teams = {{9, {0, 3}}};
+  LogDefinitions(*room.head, added);
   const Room mapped = MapRoom(RoomPath("job", 0));
   ASSERT_NE(mapped.head, nullptr);
   const auto all = DefinitionsInLog({mapped.head->log, mapped.head->log_bytes});
@@ -99,6 +102,8 @@ TEST_F(RecoveryTest, DefinitionsOfALogAreOneAfterAnother) {
   EXPECT_EQ(all->calls[0].name, "MPI_Send");
   ASSERT_EQ(all->communicators.size(), 1u);
   EXPECT_EQ(all->communicators[0].members, (std::vector<std::int32_t>{0, 2}));
+  ASSERT_EQ(all->teams.size(), 1u);
+  EXPECT_EQ(all->teams[0].threads, (std::vector<std::uint64_t>{0, 3}));
   EXPECT_FALSE(DefinitionsInLog({mapped.head->log, mapped.head->log_bytes - 1}));
   // More than there is room for is noticed.
   added.communicators = {{7, std::vector<std::int32_t>(kLogBytes / 4), {}}};
@@ -151,6 +156,27 @@ TEST(DefinitionNumbers, HaveNoGaps) {
   EXPECT_EQ(all[1].windows[1].communicator, kWorldId);
   // Groups before it: locations, world, self, two communicators, and two of the one between.
   EXPECT_EQ(all[1].groups[0].id, 7u);
+}
+
+TEST(DefinitionNumbers, OfTeamsComeBehindThoseOfCommunicators) {
+  constexpr std::uint32_t kFirst = 3U << 30U;
+  std::vector<RankDefinitions> all(2);
+  all[1].communicators = {{30, {0, 1}, {}}};
+  all[0].teams = {{kFirst + 2, {0, 1}}, {kFirst + 4, {0}}};
+  all[1].teams = {{kFirst + 4, {0, 1, 2, 3}}};
+  std::vector<RankNumbers> numbers;
+  NumberDefinitions(all, 8, numbers);
+  EXPECT_EQ(all[1].communicators[0].id, 2u);
+  EXPECT_EQ(all[0].teams[0].id, 3u);
+  EXPECT_EQ(all[0].teams[1].id, 4u);
+  EXPECT_EQ(all[1].teams[0].id, 5u);
+  // Numbers of teams are the rank's own.
+  ASSERT_EQ(numbers[0].communicators.size(), 3u);
+  EXPECT_EQ(numbers[0].communicators[2].own, kFirst + 4);
+  EXPECT_EQ(numbers[0].communicators[2].in_archive, 4u);
+  ASSERT_EQ(numbers[1].communicators.size(), 2u);
+  EXPECT_EQ(numbers[1].communicators[1].own, kFirst + 4);
+  EXPECT_EQ(numbers[1].communicators[1].in_archive, 5u);
 }
 
 }  // namespace

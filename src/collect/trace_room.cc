@@ -61,6 +61,7 @@ void Append(RankDefinitions& to, RankDefinitions&& more) {
   append(to.windows, more.windows);
   append(to.groups, more.groups);
   append(to.offsets, more.offsets);
+  append(to.teams, more.teams);
 }
 
 constexpr unsigned kBitsInMemory = 16;

@@ -73,7 +73,7 @@ inline constexpr const char* kPropertyOfOtherThreads = "FARSCALE::CALLS_OF_OTHER
 inline constexpr const char* kPropertyOfEnd = "FARSCALE::ENDS_EARLY";
 // Of a part of a run: the MPI calls of all threads of the whole run, in which those above were counted.
 inline constexpr const char* kPropertyOfAllThreads = "FARSCALE::CALLS_OF_ALL_THREADS";
-// Ranks with threads that computed and are not in the archive. collect/trace_archive.cc has it, too.
+// Ranks with threads that computed and are not in the archive. collect/trace_definitions.h has it, too.
 inline constexpr const char* kPropertyOfThreadedRanks = "FARSCALE::RANKS_WITH_THREADS";
 
 }  // namespace farscale
