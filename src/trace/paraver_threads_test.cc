@@ -16,9 +16,9 @@ class ParaverThreadsTest : public test::ParaverTextTest {
     options.keep_threads = true;
     return options;
   }
-  // One task of two threads in 100 ns, with the states of both.
+  // One task of three threads in 100 ns, with the states of all.
   static std::string Run(const std::string& states) {
-    return "#Paraver (20/11/2026 at 10:30):100_ns:1(4):1:1(2:1),0\n"
+    return "#Paraver (20/11/2026 at 10:30):100_ns:1(4):1:1(3:1),0\n"
            "2:1:1:1:1:0:40000001:1\n" +
            states +
            "2:1:1:1:1:20:50000002:8\n"
@@ -27,8 +27,8 @@ class ParaverThreadsTest : public test::ParaverTextTest {
   }
 };
 
-// The main thread forks at 40 until 45, works, waits from 80 on and joins at 90; the worker works from 45 until 70,
-// idles until 75 and waits until 90.
+// The main thread forks at 40 until 45, works, waits from 80 on and joins at 90. The first worker works from 45 until
+// 70, idles until 75 and waits until 90; the other works until 85 and waits.
 const char* const kStates =
     "1:1:1:1:1:0:20:1\n"
     "1:1:1:1:1:20:30:13\n"
@@ -41,12 +41,16 @@ const char* const kStates =
     "1:2:1:1:2:45:70:1\n"
     "1:2:1:1:2:70:75:0\n"
     "1:2:1:1:2:75:90:5\n"
-    "1:2:1:1:2:90:100:0\n";
+    "1:2:1:1:2:90:100:0\n"
+    "1:3:1:1:3:0:45:0\n"
+    "1:3:1:1:3:45:85:1\n"
+    "1:3:1:1:3:85:90:5\n"
+    "1:3:1:1:3:90:100:0\n";
 
 TEST_F(ParaverThreadsTest, StatesBecomeTeams) {
   const Trace trace = Read(Run(kStates), "", WithThreads());
   EXPECT_EQ(trace.diagnostics.count(anomaly::kThreadsAtProcessLevel), 0u);
-  ASSERT_EQ(trace.team_threads.workers.size(), 1u);
+  ASSERT_EQ(trace.team_threads.workers.size(), 2u);
   const WorkerThread& worker = trace.team_threads.workers[0];
   EXPECT_EQ(worker.location, (Location{0, 1}));
   ASSERT_EQ(worker.team_events.size(), 2u);
