@@ -151,7 +151,8 @@ void PrintMemory(const Trace& trace, std::uint64_t calls) {
     hold.push_back(FormatCount(static_cast<std::uint64_t>(std::round(kMachine / each / 1e8)) * 100));
   }
   fmt::print(
-      "Memory     {} bytes an event, {} with a replay, {} with its waits: 24 GB hold {}, {}, {} million events\n",
+      "Memory     {}, {}, {} bytes an event to read, replay, find waits\n"
+      "           24 GB hold {}, {}, {} million events\n",
       bytes[0], bytes[1], bytes[2], hold[0], hold[1], hold[2]);
 }
 

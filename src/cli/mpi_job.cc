@@ -48,7 +48,8 @@ LaunchedProcess FindLaunchedProcess(const std::string& command) {
   const std::string chosen = Variable("FARSCALE_MPI");
   process.mpi = MpiOfJob();
   if (!process.mpi.empty() && !chosen.empty()) process.mpi = chosen;
-  const bool is_for_programs = command == "measure" || command == "trace" || command == "watch";
+  constexpr std::string_view kForPrograms[] = {"measure", "trace", "watch", "site", "jobs"};
+  const bool is_for_programs = std::ranges::find(kForPrograms, command) != std::end(kForPrograms);
   if (is_for_programs || process.mpi.empty() || !FindLibrary(LibraryOf(process.mpi))) return {};
   process.is_first = !IsFurtherRank();
   process.on_node = ProcessesOnNode();

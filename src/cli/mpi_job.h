@@ -17,7 +17,8 @@ struct LaunchedProcess {
 };
 
 // By itself is a process without a launcher, with one that farscale was not built for, with FARSCALE_MPI=none in its
-// environment, and one of the commands measure, trace and watch, which are there for processes of other programs.
+// environment, and one of the commands measure, trace, watch, site and jobs, which are there for processes of other
+// programs.
 LaunchedProcess FindLaunchedProcess(const std::string& command);
 
 // Whether processes share the work of a command; of others, the first process does all.

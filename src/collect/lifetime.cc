@@ -15,6 +15,7 @@
 
 #include "collect/call.h"
 #include "collect/termination.h"
+#include "collect/other_threads.h"
 #include "collect/page_file.h"
 #include "collect/regions.h"
 #include "collect/run.h"
@@ -155,7 +156,10 @@ int InitWith(Init init) {
   ++this_thread.depth;
   // Both MPIs in one process, and the calls of one that end in the other, are a crash at best.
   if (!IsOwnMpi()) std::exit(kWrongUse);
-  if (!IsMeasuring()) NoteSignals();
+  if (!IsMeasuring()) {
+    NoteSignals();
+    NoteThreadsBeforeMpi();
+  }
   const int code = init();
   if (code == MPI_SUCCESS && !IsMeasuring()) BeginRun();
   has_begun = true;

@@ -16,10 +16,14 @@
 namespace farscale::collect {
 namespace {
 
-// Of the run; chosen: what libraries of networks use for their own threads is less.
+// Of the run, and ns; chosen: threads of libraries that wait for events use less.
 constexpr double kLeastShare = 0.01;
+constexpr double kLeastTime = 2e6;
 
-std::map<int, std::uint64_t> used_before;  // CPU time by thread, ns
+// CPU time by thread, ns; never freed, as the end of the program asks for it.
+using TimesOfThreads = std::map<int, std::uint64_t>;
+TimesOfThreads& before_mpi = *new TimesOfThreads;
+TimesOfThreads& used_before = *new TimesOfThreads;
 
 // The clock of a thread of this process, as Linux numbers them: the C library does so, too.
 std::uint64_t CpuTimeOf(int thread) {
@@ -28,8 +32,8 @@ std::uint64_t CpuTimeOf(int thread) {
 }
 
 // All but the calling one.
-std::map<int, std::uint64_t> CpuTimes() {
-  std::map<int, std::uint64_t> times;
+TimesOfThreads CpuTimes() {
+  TimesOfThreads times;
   const std::unique_ptr<DIR, int (*)(DIR*)> threads(opendir("/proc/self/task"), closedir);
   while (const dirent* entry = threads ? readdir(threads.get()) : nullptr) {
     const int thread = std::atoi(entry->d_name);
@@ -38,11 +42,14 @@ std::map<int, std::uint64_t> CpuTimes() {
   return times;
 }
 
+double LeastOf(double elapsed) { return std::max(kLeastShare * elapsed, kLeastTime); }
+
+bool IsOfMpi(int thread) { return used_before.count(thread) > 0 && before_mpi.count(thread) == 0; }
+
 // Threads of teams may have ended, too: then nothing is known of others.
 void CountEndedThreads(Page& page, std::uint64_t cpu_time, double elapsed) {
-  const auto least = static_cast<std::uint64_t>(kLeastShare * elapsed);
   TeamRecord& teams = page.teams;
-  if (cpu_time < least || cpu_time == 0 || teams.regions > 0 || teams.active > 0) return;
+  if (static_cast<double>(cpu_time) < LeastOf(elapsed) || teams.regions > 0 || teams.active > 0) return;
   teams.unknown += static_cast<std::uint32_t>(std::ceil(static_cast<double>(cpu_time) / elapsed));
   teams.unknown_cpu += cpu_time;
 }
@@ -56,23 +63,30 @@ std::uint64_t CpuTimeOfOthers(const Page& page) {
 
 }  // namespace
 
+void NoteThreadsBeforeMpi() { before_mpi = CpuTimes(); }
+
 void NoteThreads() { used_before = CpuTimes(); }
 
 void CountOtherThreads(Page& page) {
   const double elapsed = ElapsedOf(page);
-  const auto least = static_cast<std::uint64_t>(kLeastShare * elapsed);
   std::uint64_t left = CpuTimeOfOthers(page);
   for (const auto& [thread, time] : CpuTimes()) {
     const auto before = used_before.find(thread);
     const std::uint64_t used = std::min(left, time - (before != used_before.end() ? before->second : 0));
     left -= used;
-    if (used < least || IsOfTeams(thread)) continue;
+    if (static_cast<double>(used) < LeastOf(elapsed) || IsOfTeams(thread) || IsOfMpi(thread)) continue;
     ++page.teams.unknown;
     page.teams.unknown_cpu += used;
   }
   CountEndedThreads(page, left, elapsed);
 }
 
-void CountOtherThreadsTogether(Page& page) { CountEndedThreads(page, CpuTimeOfOthers(page), ElapsedOf(page)); }
+void CountOtherThreadsTogether(Page& page) {
+  std::uint64_t left = CpuTimeOfOthers(page);
+  for (const auto& [thread, before] : used_before) {
+    if (IsOfMpi(thread)) left -= std::min(left, std::max(CpuTimeOf(thread), before) - before);
+  }
+  CountEndedThreads(page, left, ElapsedOf(page));
+}
 
 }  // namespace farscale::collect

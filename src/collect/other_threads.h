@@ -6,6 +6,8 @@
 
 namespace farscale::collect {
 
+// Before the MPI is initialised: threads that it starts by itself are none of the program's.
+void NoteThreadsBeforeMpi();
 // When the run begins: what its threads have used before.
 void NoteThreads();
 

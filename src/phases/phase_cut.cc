@@ -419,13 +419,17 @@ std::vector<RegionSummary> SummarizeRegions(const Trace& trace) {
       ++sum.ranks;
     }
   }
+  std::vector<bool> of_devices(names.size());
+  for (std::size_t region = 0; region < trace.regions.size(); ++region) {
+    if (trace.regions[region].is_device_runtime) of_devices[name_of[region]] = true;
+  }
   std::vector<RegionSummary> summaries;
   for (std::size_t name = 0; name < names.size(); ++name) {
     const Sum& sum = sums[name];
     if (sum.ranks == 0) continue;
     const double seconds = trace.Seconds(sum.ticks) / static_cast<double>(std::max<std::uint64_t>(sum.total, 1));
     const double share = run_time > 0 ? static_cast<double>(sum.ticks) / static_cast<double>(run_time) : 0;
-    summaries.push_back({names[name], sum.fewest, sum.most, sum.ranks, seconds, share});
+    summaries.push_back({names[name], sum.fewest, sum.most, sum.ranks, seconds, share, of_devices[name]});
   }
   std::ranges::stable_sort(summaries, std::greater<>(), &RegionSummary::share);
   return summaries;

@@ -103,9 +103,12 @@ struct RegionSummary {
   std::size_t ranks = 0;  // that enter it at all
   double seconds = 0;     // mean duration of an occurrence
   double share = 0;       // of the run's time over all ranks
+  bool is_device_runtime = false;
 
-  // A loop body: every rank enters the region, all equally often, more than once.
-  bool IsLoop(const Trace& trace) const { return ranks == trace.size() && fewest == most && most > 1; }
+  // A loop body: every rank enters the region, all equally often, more than once, and may compute in it.
+  bool IsLoop(const Trace& trace) const {
+    return ranks == trace.size() && fewest == most && most > 1 && !is_device_runtime;
+  }
 };
 
 // Every user region of the trace, largest share first.

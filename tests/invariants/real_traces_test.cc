@@ -25,7 +25,7 @@ constexpr double kClockError = 1e-6;
 std::vector<PhaseSpec> PhasesToTry(const Trace& trace) {
   std::vector<PhaseSpec> phases = {PhaseSpec::WholeRun()};
   for (const RegionSummary& region : SummarizeRegions(trace)) {
-    if (region.ranks < trace.size() || phases.size() > 6) continue;
+    if (region.ranks < trace.size() || region.is_device_runtime || phases.size() > 6) continue;
     for (const Span span : {Span::kAuto, Span::kWhole, Span::kEach}) {
       phases.push_back(PhaseSpec::Region(region.name));
       phases.back().span = span;
@@ -39,7 +39,9 @@ void ExpectInvariants(const Trace& trace, const PhaseCut& cut, const PhaseFactor
   const FactorValues& v = factors.values;
   const auto product = [&](Factor parent) {
     double result = 1;
-    for (const Factor child : ChildrenOf(parent)) result *= *v[child];
+    for (const Factor child : ChildrenOf(parent, t.threads ? FactorTree::kHybrid : FactorTree::kMpi)) {
+      result *= *v[child];
+    }
     return result;
   };
   for (const Factor parent : {Factor::kParallelEfficiency, Factor::kLoadBalance, Factor::kCommunicationEfficiency}) {
@@ -151,7 +153,7 @@ TEST(RealTraces, ComeBackFromTheWriter) {
 std::vector<PhaseSpec> PhasesToCut(const Trace& trace) {
   std::vector<PhaseSpec> phases;
   for (const RegionSummary& region : SummarizeRegions(trace)) {
-    if (region.ranks < trace.size() || region.most < 2) continue;
+    if (region.ranks < trace.size() || region.most < 2 || region.is_device_runtime) continue;
     phases.push_back(PhaseSpec::Region(region.name));
     phases.back().skip = region.fewest > 1 ? 1 : 0;
     break;
@@ -193,6 +195,7 @@ TEST(RealTraces, CutsKeepTheirFactors) {
   int compared = 0, counted = 0;
   for (const std::string& path : test::TracesToTry()) {
     const Trace trace = ReadTrace(path);
+    if (std::ranges::any_of(trace.regions, &Region::is_device_runtime)) continue;  // what is cut has no devices
     const Matching matching = MatchTrace(trace);
     for (const PhaseSpec& spec : PhasesToCut(trace)) {
       const test::TemporaryFolder folder;
