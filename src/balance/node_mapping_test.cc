@@ -13,17 +13,17 @@ namespace {
 
 using testing::ElementsAre;
 
-constexpr ReplayRules kRules{RuleSet::kBsc, 32768};
+constexpr ReplayRules kMappingRules{RuleSet::kBsc, 32768};
 
-class Ring {
+class RingTasks {
  public:
-  Ring(std::size_t ranks, std::size_t iterations)
+  RingTasks(std::size_t ranks, std::size_t iterations)
       : trace_(test::MakeRing(ranks, iterations, 5)),
         matching_(MatchTrace(trace_)),
         cut_(CutPhase(trace_, PhaseSpec::Region("step"))) {}
 
   TaskProgram Compiled(const Network* network = nullptr) const {
-    return CompileTasks(trace_, matching_, cut_, kRules, network);
+    return CompileTasks(trace_, matching_, cut_, kMappingRules, network);
   }
 
  private:
@@ -45,7 +45,7 @@ Network SlowBetweenNodes() {
 // Neighbours in a ring: dealt out over the nodes, every message leaves its node. Nodes have equal loads then.
 TEST(NodeMapping, RoundRobinSendsMoreBetweenNodes) {
   const Network network = SlowBetweenNodes();
-  const Ring tasks(16, 4);
+  const RingTasks tasks(16, 4);
   std::vector<std::int32_t> nodes(16);
   for (std::size_t i = 0; i < 16; ++i) nodes[i] = static_cast<std::int32_t>(1 - i / 8);
   const std::vector<NodeMapping> mappings = TryMappings(tasks.Compiled(&network), nodes, &network);
@@ -62,7 +62,7 @@ TEST(NodeMapping, RoundRobinSendsMoreBetweenNodes) {
 // is better; the same halves of the ring are found from the messages, so that they are tried once.
 TEST(NodeMapping, RanksThatSendEachOtherMostAreTogether) {
   const Network network = SlowBetweenNodes();
-  const Ring tasks(16, 4);
+  const RingTasks tasks(16, 4);
   TaskProgram shuffled = tasks.Compiled(&network);
   std::vector<std::int32_t> nodes;
   for (std::int32_t i = 0; i < 16; ++i) nodes.push_back(i % 2);
@@ -77,7 +77,7 @@ TEST(NodeMapping, RanksThatSendEachOtherMostAreTogether) {
 // Ranks i and i + 8 alone exchange messages: neither blocks nor round robin over four nodes keeps them together.
 TEST(NodeMapping, ByMessagesWhereRanksFarApartExchange) {
   const Network network = SlowBetweenNodes();
-  const Ring tasks(16, 4);
+  const RingTasks tasks(16, 4);
   TaskProgram pairs = tasks.Compiled(&network);
   pairs.edges.clear();
   for (std::uint32_t i = 0; i < 8; ++i) pairs.edges.push_back({i, i + 8, 1e6});
@@ -95,7 +95,7 @@ TEST(NodeMapping, ByMessagesWhereRanksFarApartExchange) {
 // Whatever is exchanged, no node gets more ranks than the fullest had.
 TEST(NodeMapping, NeverFillsANodeMoreThanMeasured) {
   const Network network = SlowBetweenNodes();
-  const Ring tasks(23, 1);
+  const RingTasks tasks(23, 1);
   const TaskProgram ring = tasks.Compiled(&network);
   std::mt19937 random(7);
   for (int i = 0; i < 200; ++i) {

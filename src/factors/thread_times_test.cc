@@ -495,7 +495,7 @@ class RandomProgram {
 TEST(ThreadTimes, FactorsOfRandomProgramsMultiply) {
   for (unsigned seed = 1; seed <= 20; ++seed) {
     SCOPED_TRACE(seed);
-    class Program : public ThreadTimesTest {
+    class RandomRun : public ThreadTimesTest {
      public:
       void TestBody() override {}
       void Run(unsigned seed) {
@@ -512,7 +512,7 @@ TEST(ThreadTimes, FactorsOfRandomProgramsMultiply) {
         EXPECT_NEAR(times.OutsideMpi() + times.mpi + times.mpi_idle, times.cpus * factors.totals.elapsed, 1e-9);
       }
     };
-    Program().Run(seed);
+    RandomRun().Run(seed);
   }
 }
 
