@@ -29,22 +29,22 @@ constexpr double kNothing = 0.004;  // of all computation in a column
 constexpr double kNormal = 1.4826;  // standard deviations in a median absolute deviation
 
 // The lower one of two.
-double Median(std::vector<double> values) {
+double MedianOfCells(std::vector<double> values) {
   if (values.empty()) return 0;
   const auto middle = values.begin() + static_cast<std::ptrdiff_t>((values.size() - 1) / 2);
   std::ranges::nth_element(values, middle);
   return *middle;
 }
 
-double MeanOf(const std::vector<double>& values) {
+double MeanOfCells(const std::vector<double>& values) {
   return values.empty() ? 0 : std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
 }
 
-double RobustDeviation(const std::vector<double>& values, double middle) {
+double DeviationOfCells(const std::vector<double>& values, double middle) {
   std::vector<double> distances;
   distances.reserve(values.size());
   for (const double value : values) distances.push_back(std::fabs(value - middle));
-  return kNormal * Median(std::move(distances));
+  return kNormal * MedianOfCells(std::move(distances));
 }
 
 struct Cell {
@@ -123,7 +123,7 @@ class DeviationSearch {
     middle_.assign(load_.ranks.size(), 0);
     std::size_t empty = 0;
     for (const std::size_t row : rows_) {
-      middle_[row] = columns_ > 2 ? Median(Row(row)) : MeanOfRow(row);
+      middle_[row] = columns_ > 2 ? MedianOfCells(Row(row)) : MeanOfRow(row);
       empty += middle_[row] <= 0;
     }
     is_sparse_ = 2 * empty > rows_.size();
@@ -132,7 +132,7 @@ class DeviationSearch {
     for (std::size_t column = 0; empty > 0 && column < columns_; ++column) {
       values.clear();
       for (const std::size_t row : rows_) values.push_back(At(row, column));
-      in_column_[column] = Median(values);
+      in_column_[column] = MedianOfCells(values);
     }
     factor_.assign(columns_, is_sparse_ ? 0 : 1);
     std::vector<double> ratios;
@@ -141,17 +141,17 @@ class DeviationSearch {
       for (const std::size_t row : rows_) {
         if (middle_[row] > 0) ratios.push_back(At(row, column) / middle_[row]);
       }
-      factor_[column] = Median(ratios);
+      factor_[column] = MedianOfCells(ratios);
     }
     std::vector<double> middles;
     for (const std::size_t row : rows_) middles.push_back(middle_[row]);
-    base_ = Median(middles);
+    base_ = MedianOfCells(middles);
     std::vector<double> rest;
     rest.reserve(rows_.size() * columns_);
     for (const std::size_t row : rows_) {
       for (std::size_t column = 0; column < columns_; ++column) rest.push_back(At(row, column) - Usual(row, column));
     }
-    noise_ = columns_ > 1 ? RobustDeviation(rest, Median(rest)) : 0;
+    noise_ = columns_ > 1 ? DeviationOfCells(rest, MedianOfCells(rest)) : 0;
     if (columns_ > 1 && rows_.size() < kFewRows) noise_ = std::max(noise_, NoiseOfRows());
   }
 
@@ -162,7 +162,7 @@ class DeviationSearch {
     for (const std::size_t row : rows_) {
       for (std::size_t column = 0; column < columns_; ++column) rest.push_back(At(row, column) - middle_[row]);
     }
-    return RobustDeviation(rest, Median(rest));
+    return DeviationOfCells(rest, MedianOfCells(rest));
   }
 
   // Of a rank that is rarely in it: what the middle rank spends in that column, as all may be in it at the same time.
@@ -214,7 +214,7 @@ class DeviationSearch {
     }
     if (steps.size() > std::max<std::size_t>(1, rows_.size() / 8)) return;
     for (const auto& [row, step] : steps) {
-      middle_[row] = Median(BeforeStep(row, step));
+      middle_[row] = MedianOfCells(BeforeStep(row, step));
       std::vector<Cell> cells;
       double before = 0, behind = 0;
       for (std::size_t column = 0; column < columns_; ++column) {
@@ -241,7 +241,7 @@ class DeviationSearch {
     for (const std::size_t row : rows_) middles.push_back(middle_[row]);
     const double of_mean = noise_ / std::sqrt(static_cast<double>(columns_));
     const double threshold = std::max(
-        {kRowSigmas * RobustDeviation(middles, base_), kRowSigmas * 1.25 * of_mean, kLeastRow * base_, nothing_});
+        {kRowSigmas * DeviationOfCells(middles, base_), kRowSigmas * 1.25 * of_mean, kLeastRow * base_, nothing_});
     std::vector<std::size_t> slow;
     std::size_t in_gap = 0;
     for (const std::size_t row : rows_) {
@@ -338,7 +338,7 @@ class DeviationSearch {
       means.push_back(middle_[row]);
     }
     if (rows.size() < 2) return;
-    const double mean = MeanOf(means);
+    const double mean = MeanOfCells(means);
     double variance = 0;
     for (const double one : means) variance += (one - mean) * (one - mean) / static_cast<double>(means.size() - 1);
     const double largest = std::ranges::max(means);
