@@ -7,6 +7,8 @@
 #include <numeric>
 #include <set>
 
+#include "stats/sample_quantiles.h"
+
 namespace farscale {
 namespace {
 
@@ -26,7 +28,6 @@ constexpr std::size_t kRarely = 2;  // cells of a rank that are no pattern
 constexpr double kLeastStep = 0.06;
 constexpr double kStepSigmas = 6;
 constexpr double kNothing = 0.004;  // of all computation in a column
-constexpr double kNormal = 1.4826;  // standard deviations in a median absolute deviation
 
 // The lower one of two.
 double MedianOfCells(std::vector<double> values) {
@@ -44,7 +45,7 @@ double DeviationOfCells(const std::vector<double>& values, double middle) {
   std::vector<double> distances;
   distances.reserve(values.size());
   for (const double value : values) distances.push_back(std::fabs(value - middle));
-  return kNormal * MedianOfCells(std::move(distances));
+  return kDeviationOverMedianDistance * MedianOfCells(std::move(distances));
 }
 
 struct Cell {
