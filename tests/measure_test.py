@@ -220,6 +220,22 @@ class MpiTest:
         factors = self.farscale("factors", "trace/traces.otf2")
         self.assertIn("MPI calls were made by threads other than the main one", factors.err)
 
+    def test_ideal_clocks_where_several_threads_may_call(self):
+        """The main thread alone does: nothing is missing. Others do: nobody waits for their clocks in vain."""
+        if self.measure(3, "threads", "only", options=["--ideal"]).code == 77:
+            self.skipTest("this MPI does not let several threads call")
+        self.assertNotIn("idealRefused", self.ids())
+        self.assertIn("transferEfficiency", self.regions()["whole run"]["factors"])
+        self.measure(3, "threads", "mixed", options=["--ideal", "-o", "mixed.json"])
+        self.assertIn("idealRefused", self.ids("mixed.json"))
+        self.assertNotIn("transferEfficiency", self.regions("mixed.json")["whole run"]["factors"])
+        self.trace(3, "threads", "mixed", options=["--ideal"])
+
+    def test_another_thread_fills_its_stack(self):
+        if self.measure(2, "threads", "overflow").code == 77:
+            self.skipTest("this MPI does not let several threads call")
+        self.assertEqual((self.results()["ending"], self.results()["signal"]), ("signal", 11))
+
     def test_fortran_is_measured(self):
         if not (self.bin / "fortran08").exists():
             self.skipTest("no Fortran compiler")

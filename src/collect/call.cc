@@ -2,10 +2,13 @@
 
 #include <sys/resource.h>
 
+#include <mutex>
+
 #include "collect/counters.h"
 #include "collect/ideal_clock.h"
 #include "collect/recorder.h"
 #include "collect/team.h"
+#include "collect/termination.h"
 
 namespace farscale::collect {
 namespace {
@@ -14,6 +17,8 @@ namespace {
 Page unused_page;
 
 bool is_measuring = false;
+bool follows_others = false;
+std::recursive_mutex shared_state;
 Counts counts_at_leave;
 
 void CountInstructions() {
@@ -24,6 +29,14 @@ void CountInstructions() {
   counts_at_leave = counts;
 }
 
+// The ideal clock of a rank is that of its main thread.
+void BecomeOther(ThreadState& thread) {
+  thread.role = Role::kOther;
+  thread.is_followed = follows_others;
+  GiveHandlersAStack();
+  if (HasIdealClock()) __atomic_fetch_or(&page->flags, kIdealRefused, __ATOMIC_RELAXED);
+}
+
 }  // namespace
 
 thread_local ThreadState this_thread __attribute__((tls_model("initial-exec")));
@@ -31,7 +44,7 @@ Page* page = &unused_page;
 
 void EnterSlowly(CallId id) {
   ThreadState& thread = this_thread;
-  if (thread.role == Role::kUnknown) thread.role = is_measuring ? Role::kOther : Role::kUnknown;
+  if (thread.role == Role::kUnknown && is_measuring) BecomeOther(thread);
   thread.entered = Now();
   if (thread.role == Role::kOther) EnterMpiInTeam(thread.entered);
   if (thread.role != Role::kMainSlowly) return;
@@ -68,6 +81,20 @@ void StartMeasuring(Page* fresh, bool is_slow) {
   is_measuring = true;
   if ((page->flags & kHasCounters) != 0) counts_at_leave = ReadCounts();
   this_thread.role = is_slow ? Role::kMainSlowly : Role::kMain;
+}
+
+void FollowOthers() {
+  int level = MPI_THREAD_SINGLE;
+  PMPI_Query_thread(&level);
+  follows_others = level > MPI_THREAD_FUNNELED;
+}
+
+SharedState::SharedState() {
+  if (follows_others) shared_state.lock();
+}
+
+SharedState::~SharedState() {
+  if (follows_others) shared_state.unlock();
 }
 
 void StopMeasuring() {

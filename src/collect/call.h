@@ -19,6 +19,7 @@ struct ThreadState {
   Role role = Role::kUnknown;
   CallId call = CallId::kCount;  // the outermost one, while depth is not 0
   bool is_recording = false;     // events of this thread go into a trace
+  bool is_followed = false;      // another thread than the main one, whose calls leave no events: see FollowOthers
 };
 
 extern thread_local ThreadState this_thread __attribute__((tls_model("initial-exec")));
@@ -79,8 +80,8 @@ class Call {
   Call(const Call&) = delete;
   Call& operator=(const Call&) = delete;
 
-  // Whether this call has to leave records in a trace.
-  bool is_recorded() const { return this_thread.is_recording && this_thread.depth == 1; }
+  // Whether this call has to leave records in a trace, or ideal clocks.
+  bool is_recorded() const { return (this_thread.is_recording || this_thread.is_followed) && this_thread.depth == 1; }
 
  private:
   const CallId id_;
@@ -91,6 +92,20 @@ Sums SumsSoFar(bool with_cpu);
 
 bool IsMeasuring();
 bool IsMainThread();
+
+// Requests, communicators and ideal clocks of other threads than the main one are followed from now on, where MPI lets
+// them call it: threads of other ranks may wait for what these do.
+void FollowOthers();
+
+// Guards what threads that are followed share. Costs next to nothing where the program has not asked MPI for several
+// threads. Nobody who holds it waits for others.
+class SharedState {
+ public:
+  SharedState();
+  ~SharedState();
+  SharedState(const SharedState&) = delete;
+  SharedState& operator=(const SharedState&) = delete;
+};
 
 // Makes `fresh` the page of this process and the calling thread its main thread.
 void StartMeasuring(Page* fresh, bool is_slow);

@@ -46,6 +46,7 @@ CommunicatorDefinition DefinitionOf(MPI_Comm communicator, bool is_inter) {
 
 // The following also say it to a trace of a run that does not come to its end.
 void Define(CommunicatorDefinition&& definition) {
+  const SharedState held;
   RankDefinitions added;
   added.communicators.push_back(definition);
   NoteDefinitions(added);
@@ -76,7 +77,10 @@ void KeepNumbersForCopies(TracedCommunicator& communicator, std::uint32_t first)
 }
 
 // Numbers of communicators follow those of MPI_COMM_WORLD and MPI_COMM_SELF.
-std::uint32_t NumberOf(std::uint32_t own) { return 2U + NumberAmongRanks(own); }
+std::uint32_t TakeNumbers(std::uint32_t count) {
+  const SharedState held;
+  return 2U + NumberAmongRanks(std::exchange(numbers_given, numbers_given + count));
+}
 
 // Above the numbers of the groups of communicators, which the definitions count from 0.
 constexpr std::uint32_t kFirstGroup = 1U << 28;
@@ -91,6 +95,11 @@ std::vector<WindowDefinition> window_definitions;
 std::vector<GroupDefinition> group_definitions;
 std::map<std::vector<std::int32_t>, std::uint32_t> group_numbers;
 std::uint32_t windows_named = 0;  // by this rank as rank 0 of them
+
+std::uint32_t TakeNumberOfWindow() {
+  const SharedState held;
+  return NumberAmongRanks(windows_named++);
+}
 
 TracedWindow* Find(MPI_Win window) {
   const auto found = windows.find(KeyOf(window));
@@ -138,6 +147,7 @@ void StartCommunicators() {
 }
 
 const TracedCommunicator* FindCommunicator(MPI_Comm communicator) {
+  const SharedState held;
   const std::uint64_t key = KeyOf(communicator);
   if (last_found != nullptr && key == last_key) return last_found;
   const auto found = communicators.find(key);
@@ -167,27 +177,25 @@ void AddCommunicator(MPI_Comm communicator) {
   TracedCommunicator added = Describe(communicator, 0);
   added.is_inter = is_inter != 0;
   if (added.is_inter) added.size = static_cast<int>(definition.remote.size());
-  unsigned id = NumberOf(numbers_given);  // its rank 0 names it
-  bool names = true;
+  const bool names = !added.is_inter || *std::min_element(definition.members.begin(), definition.members.end()) <
+                                            *std::min_element(definition.remote.begin(), definition.remote.end());
+  unsigned id = names && added.rank == 0 ? TakeNumbers(1 + kCopies) : 0;  // its rank 0 names it
   if (added.is_inter) {
-    names = *std::min_element(definition.members.begin(), definition.members.end()) <
-            *std::min_element(definition.remote.begin(), definition.remote.end());
     AgreeBetweenGroups(id, names, added.rank, communicator);
   } else {
     real.MPI_Bcast(&id, 1, MPI_UNSIGNED, 0, communicator);
   }
   added.id = definition.id = id;
   if (!added.is_inter) KeepNumbersForCopies(added, id + WorldSize());
-  if (names && added.rank == 0) {
-    numbers_given += 1 + kCopies;
-    Define(std::move(definition));
-  }
+  if (names && added.rank == 0) Define(std::move(definition));
   added.shadow = MakeShadow(communicator);
+  const SharedState held;
   last_found = nullptr;
   communicators[KeyOf(communicator)] = added;
 }
 
 void AddCopy(MPI_Comm old, MPI_Comm copy) {
+  const SharedState held;
   const auto found = communicators.find(KeyOf(old));
   if (found == communicators.end()) return;
   TracedCommunicator& original = found->second;
@@ -195,7 +203,7 @@ void AddCopy(MPI_Comm old, MPI_Comm copy) {
   added.shadow = MPI_COMM_NULL;
   added.copies_left = 0;
   if (original.id == kSelfId) {
-    added.id = NumberOf(numbers_given++);
+    added.id = TakeNumbers(1);
   } else if (original.copies_left > 0) {
     added.id = original.next_copy;
     original.next_copy += WorldSize();
@@ -213,6 +221,7 @@ void AddCopy(MPI_Comm old, MPI_Comm copy) {
 }
 
 void RemoveCommunicator(MPI_Comm communicator) {
+  const SharedState held;
   const auto found = communicators.find(KeyOf(communicator));
   if (found == communicators.end()) return;
   last_found = nullptr;
@@ -228,10 +237,10 @@ std::uint64_t UnknownCommunicators() { return unknown; }
 void AddWindow(MPI_Win window, MPI_Comm in) {
   const TracedCommunicator* communicator = FindCommunicator(in);
   if (communicator == nullptr) return;
-  unsigned id = NumberAmongRanks(windows_named);
+  unsigned id = communicator->rank == 0 ? TakeNumberOfWindow() : 0;
   real.MPI_Bcast(&id, 1, MPI_UNSIGNED, 0, in);
+  const SharedState held;
   if (communicator->rank == 0) {
-    ++windows_named;
     window_definitions.push_back({id, communicator->id});
     RankDefinitions added;
     added.windows.push_back(window_definitions.back());
@@ -240,14 +249,19 @@ void AddWindow(MPI_Win window, MPI_Comm in) {
   windows[KeyOf(window)] = {id, {}};
 }
 
-void RemoveWindow(MPI_Win window) { windows.erase(KeyOf(window)); }
+void RemoveWindow(MPI_Win window) {
+  const SharedState held;
+  windows.erase(KeyOf(window));
+}
 
 std::optional<std::uint32_t> FindWindow(MPI_Win window) {
+  const SharedState held;
   const TracedWindow* found = Find(window);
   return found == nullptr ? std::nullopt : std::optional(found->id);
 }
 
 std::optional<std::uint32_t> BeginEpoch(MPI_Win window, Epoch epoch, MPI_Group group) {
+  const SharedState held;
   TracedWindow* found = Find(window);
   if (found == nullptr) return std::nullopt;
   std::optional<std::uint32_t>& number = found->groups[static_cast<std::size_t>(epoch)];
@@ -257,6 +271,7 @@ std::optional<std::uint32_t> BeginEpoch(MPI_Win window, Epoch epoch, MPI_Group g
 }
 
 std::optional<std::uint32_t> EndEpoch(MPI_Win window, Epoch epoch) {
+  const SharedState held;
   TracedWindow* found = Find(window);
   if (found == nullptr) return std::nullopt;
   return std::exchange(found->groups[static_cast<std::size_t>(epoch)], std::nullopt);

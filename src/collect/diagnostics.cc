@@ -100,8 +100,8 @@ void DiagnoseUnknownThreads(const MeasuredRun& run, Diagnostics& diagnostics) {
 void DiagnoseIdealClocks(const MeasuredRun& run, Diagnostics& diagnostics) {
   if (run.ideal_refused) {
     diagnostics.Warn("idealRefused",
-                     "serialization and transfer are not known: the program lets several threads call MPI, whose "
-                     "messages carry no ideal clocks; a trace tells them apart");
+                     "serialization and transfer are not known: threads other than the main one called MPI, and "
+                     "ideal clocks follow the main thread alone");
   }
   if (run.not_followed > 0) {
     diagnostics.Warn("idealIncomplete",

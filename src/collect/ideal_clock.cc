@@ -32,7 +32,9 @@ std::deque<SentClock> sent;  // elements stay where they are while both ends cha
 std::unordered_map<std::uint64_t, std::unique_ptr<Reduction>> reductions;
 std::uint64_t numbers = 0;
 
-void Become(std::uint64_t value) { Store(page->ideal, std::max(page->ideal, value)); }
+void Become(std::uint64_t value) {
+  if (IsMainThread()) Store(page->ideal, std::max(page->ideal, value));
+}
 
 // Forgets what has been sent.
 void Sweep() {
@@ -44,14 +46,13 @@ void Sweep() {
   }
 }
 
-}  // namespace
-
-bool HasSeveralThreads(MPI_Comm world) {
-  int level = MPI_THREAD_SINGLE, highest = MPI_THREAD_SINGLE;
-  PMPI_Query_thread(&level);
-  real.MPI_Allreduce(&level, &highest, 1, MPI_INT, MPI_MAX, world);
-  return highest > MPI_THREAD_FUNNELED;
+std::unique_ptr<Reduction> Take(std::uint64_t number) {
+  const SharedState held;
+  auto found = reductions.extract(number);
+  return found ? std::move(found.mapped()) : nullptr;
 }
+
+}  // namespace
 
 void StartIdealClock() {
   has_clock = true;
@@ -95,6 +96,7 @@ MPI_Comm MakeShadow(MPI_Comm of) {
 void SendClock(int peer, int tag, std::uint64_t bytes, MPI_Comm shadow) {
   constexpr std::uint64_t kRendezvous = 32768;  // [docs/formulas.md, rules bsc]
   if (shadow == MPI_COMM_NULL) return;
+  const SharedState held;
   if (bytes >= kRendezvous) ++page->large_messages;
   Sweep();
   SentClock& clock = sent.emplace_back();
@@ -131,16 +133,16 @@ std::uint64_t PostReduceClock(MPI_Comm shadow, ClockWait wait) {
   } else {
     real.MPI_Iallreduce(&r.own, &r.latest, 1, MPI_UINT64_T, MPI_MAX, shadow, &r.request);
   }
+  const SharedState held;
   reductions[++numbers] = std::move(reduction);
   return numbers;
 }
 
 void CompleteReduceClock(std::uint64_t number, ClockWait wait) {
-  const auto found = reductions.find(number);
-  if (found == reductions.end()) return;
-  real.MPI_Wait(&found->second->request, MPI_STATUS_IGNORE);
-  if (wait != ClockWait::kNothing) Become(found->second->latest);
-  reductions.erase(found);
+  std::unique_ptr<Reduction> reduction = Take(number);
+  if (reduction == nullptr) return;
+  real.MPI_Wait(&reduction->request, MPI_STATUS_IGNORE);
+  if (wait != ClockWait::kNothing) Become(reduction->latest);
 }
 
 }  // namespace farscale::collect

@@ -13,11 +13,10 @@
 
 namespace farscale::collect {
 
-// Whether other threads may call MPI, on any rank: no clocks are sent for them, and waiting for one never ends.
-bool HasSeveralThreads(MPI_Comm world);
 // Of calls that wait for others, but carry no clock.
 bool IsNotFollowed(CallId id);
-// This rank has a clock from now on.
+// This rank has a clock from now on, that of its main thread. What other threads send carries it, too, so that nobody
+// waits for it in vain; a run with any such call has no ideal time.
 void StartIdealClock();
 bool HasIdealClock();
 // The clock of a run whose ranks began at different ticks and then came together: where the last one began, counted

@@ -363,7 +363,7 @@ MeasuredRun Summarize(std::vector<Page> pages) {
   const std::optional<ThreadTimes>& threads = run.regions.front().threads;
   const int known = static_cast<int>(run.regions.front().ranks.size());
   if (threads) run.threads = (threads->cpus + known - 1) / known;
-  if (run.not_followed > 0) {  // clocks that waits were lost to say too little
+  if (run.not_followed > 0 || run.ideal_refused) {  // clocks that waits were lost to say too little
     for (RegionMetrics& region : run.regions) region.ideal_elapsed.reset();
   }
   return run;

@@ -39,7 +39,7 @@ enum PageFlags : std::uint32_t {
   kIsTraced = 64,          // the run is recorded
   kHasIdeal = 32,          // there is an ideal clock
   kCountersRefused = 16,   // the kernel did not let us count
-  kIdealRefused = 128,     // ideal clocks were asked for, but several threads may call MPI
+  kIdealRefused = 128,     // ideal clocks were asked for, but several threads called MPI
   kReported = 1U << 30,    // of rank 0: the results of the run are written
 };
 

@@ -182,6 +182,7 @@ std::vector<CallDefinition> UsedCalls() {
 }
 
 void NoteDefinitions(const RankDefinitions& added) {
+  const SharedState held;
   if (recording.room.head != nullptr) LogDefinitions(*recording.room.head, added);
 }
 

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "collect/call.h"
 #include "collect/page.h"
 #include "collect/trace_definitions.h"
 #include "collect/trace_room.h"
@@ -52,11 +53,14 @@ struct Recording {
 };
 extern Recording recording;
 
+// Whether events of the calling thread are written now.
+inline bool IsWriting() { return recording.is_writing && !this_thread.is_followed; }
+
 // Writes an event inside the call that was entered last, with a function of OTF2's event writer.
 template <typename... Parameters>
 void Record(OTF2_ErrorCode (*write)(OTF2_EvtWriter*, OTF2_AttributeList*, OTF2_TimeStamp, Parameters...),
             auto... values) {
-  if (!recording.is_writing) return;
+  if (!IsWriting()) return;
   recording.Check(write(recording.writer, nullptr, recording.last_time, static_cast<Parameters>(values)...));
 }
 

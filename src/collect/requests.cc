@@ -13,7 +13,7 @@ std::unordered_map<std::uint64_t, TracedCommunicator> probed;
 std::uint64_t numbers = 0;
 
 void RecordPost(TracedRequest& request) {
-  request.is_recorded = recording.is_writing;
+  request.is_recorded = IsWriting();
   const auto record_send = [&](std::uint64_t number) {
     Record(OTF2_EvtWriter_MpiIsend, request.peer, request.communicator, request.tag, request.bytes, number);
   };
@@ -26,6 +26,7 @@ void RecordPost(TracedRequest& request) {
 }
 
 void Post(TracedRequest& request) {
+  const SharedState held;
   request.number = ++numbers;
   request.is_active = true;
   const bool sends = request.peer != MPI_PROC_NULL;
@@ -67,7 +68,7 @@ void TakeClock(const TracedRequest& request, const MPI_Status& status) {
 // What was posted while nothing was recorded and completes now is in the trace as if posted now, since its other half
 // may be there.
 void RecordCompletion(TracedRequest& request, const MPI_Status& status) {
-  if (!request.is_recorded && recording.is_writing) RecordPost(request);
+  if (!request.is_recorded && IsWriting()) RecordPost(request);
   if (!request.is_recorded) return;
   if (request.sent_number != 0) Record(OTF2_EvtWriter_MpiIsendComplete, request.sent_number);
   if (request.kind == RequestKind::kCollective) {
@@ -83,6 +84,18 @@ void RecordCompletion(TracedRequest& request, const MPI_Status& status) {
   }
 }
 
+// It is not under way any more; nothing where no active request has the handle.
+std::optional<TracedRequest> TakeCompleted(MPI_Request handle) {
+  if (handle == MPI_REQUEST_NULL) return std::nullopt;
+  const SharedState held;
+  const auto found = requests.equal_range(KeyOf(handle)).first;  // of equals the one that was added first
+  if (found == requests.end() || found->first != KeyOf(handle) || !found->second.is_active) return std::nullopt;
+  const TracedRequest request = found->second;
+  found->second.is_active = false;
+  if (!request.is_persistent) requests.erase(found);
+  return request;
+}
+
 }  // namespace
 
 void AddRequest(MPI_Request handle, TracedRequest request) {
@@ -92,29 +105,30 @@ void AddRequest(MPI_Request handle, TracedRequest request) {
   } else {
     Post(request);
   }
+  const SharedState held;
   requests.emplace(KeyOf(handle), request);
 }
 
 void StartRequest(MPI_Request handle) {
+  const SharedState held;
   const auto found = requests.find(KeyOf(handle));
   if (found != requests.end()) Post(found->second);
 }
 
 void CompleteRequest(MPI_Request handle, const MPI_Status& status) {
-  if (handle == MPI_REQUEST_NULL) return;
-  const auto found = requests.equal_range(KeyOf(handle)).first;  // of equals the one that was added first
-  if (found == requests.end() || found->first != KeyOf(handle) || !found->second.is_active) return;
-  TakeClock(found->second, status);
-  RecordCompletion(found->second, status);
-  found->second.is_active = false;
-  if (!found->second.is_persistent) requests.erase(found);
+  std::optional<TracedRequest> request = TakeCompleted(handle);
+  if (!request) return;
+  TakeClock(*request, status);
+  RecordCompletion(*request, status);
 }
 
 bool NeedsShadow(MPI_Comm shadow) {
+  const SharedState held;
   return std::ranges::any_of(requests, [&](const auto& entry) { return entry.second.shadow == shadow; });
 }
 
 void FreeRequest(MPI_Request handle) {
+  const SharedState held;
   const auto found = requests.find(KeyOf(handle));
   if (found != requests.end()) requests.erase(found);
 }
@@ -139,10 +153,12 @@ void RequestsBefore::CompleteSome(int count, const int* indices) const {
 void AddProbed(MPI_Message message, MPI_Comm in) {
   const TracedCommunicator* communicator = FindCommunicator(in);
   const bool is_message = message != MPI_MESSAGE_NULL && message != MPI_MESSAGE_NO_PROC;
+  const SharedState held;
   if (communicator != nullptr && is_message) probed[KeyOf(message)] = *communicator;
 }
 
 std::optional<TracedCommunicator> TakeProbed(MPI_Message message) {
+  const SharedState held;
   const auto found = probed.extract(KeyOf(message));
   return found ? std::optional(found.mapped()) : std::nullopt;
 }

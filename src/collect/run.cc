@@ -260,15 +260,14 @@ void BeginRun() {
     if (fresh == nullptr) return;
   }
   FillPage(*fresh, names);
-  const bool wants_ideal = IsSet("FARSCALE_IDEAL");
-  const bool is_ideal = wants_ideal && !HasSeveralThreads(own_world);
-  if (wants_ideal && !is_ideal) fresh->flags |= kIdealRefused;
+  const bool is_ideal = IsSet("FARSCALE_IDEAL");
   if (is_ideal) StartIdealClock();
   if (is_ideal) fresh->flags |= kHasIdeal;
   is_estimating = Variable("FARSCALE_MODE") == "estimate";
   is_tracing = (is_estimating || Variable("FARSCALE_MODE") == "trace") && StartRecording(*fresh, is_estimating);
   if (is_tracing && !is_estimating) fresh->flags |= kIsTraced;
   if (is_ideal && !is_tracing) StartCommunicators();
+  if (is_ideal || is_tracing) FollowOthers();
   // All pages of the node are there now.
   real.MPI_Barrier(own_world);
   if (!page_path.empty() && IsLowestHere(names.job, rank)) StartGuard(*fresh);

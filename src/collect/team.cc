@@ -8,6 +8,7 @@
 
 #include "collect/call.h"
 #include "collect/page.h"
+#include "collect/termination.h"
 #include "collect/thread_recorder.h"
 
 namespace farscale::collect {
@@ -65,6 +66,7 @@ TeamThread* Take() {
     }
     own_thread = &thread;
     pthread_setspecific(at_thread_end, &thread);
+    GiveHandlersAStack();
     return &thread;
   }
   __atomic_fetch_or(&page->flags, kTooManyThreads, __ATOMIC_RELAXED);

@@ -13,6 +13,8 @@
 #include <cstdint>
 #include <cstdlib>
 #include <cstring>
+#include <memory>
+#include <new>
 #include <string>
 #include <vector>
 
@@ -152,18 +154,41 @@ std::vector<char*> Pointers(std::vector<std::string>& texts) {
   return pointers;
 }
 
-// A thread whose stack is full needs another one to say so. A program that has one for its handlers keeps it.
-void GiveHandlersAStack() {
-  alignas(16) static char stack[kHandlerStackBytes];
-  stack_t now{};
-  if (sigaltstack(nullptr, &now) != 0 || (now.ss_flags & SS_DISABLE) == 0) return;
-  now = {};
-  now.ss_sp = stack;
-  now.ss_size = sizeof stack;
-  sigaltstack(&now, nullptr);
-}
+class HandlerStack {
+ public:
+  HandlerStack() = default;
+  ~HandlerStack() {
+    stack_t now{};
+    if (bytes_ == nullptr || sigaltstack(nullptr, &now) != 0 || now.ss_sp != bytes_.get()) return;
+    now.ss_flags = SS_DISABLE;
+    sigaltstack(&now, nullptr);
+  }
+  HandlerStack(const HandlerStack&) = delete;
+  HandlerStack& operator=(const HandlerStack&) = delete;
+
+  // A program that has one for its handlers keeps it.
+  void Give() {
+    stack_t now{};
+    if (bytes_ != nullptr || sigaltstack(nullptr, &now) != 0 || (now.ss_flags & SS_DISABLE) == 0) return;
+    bytes_.reset(new (std::nothrow) char[kHandlerStackBytes]);
+    if (bytes_ == nullptr) return;
+    now = {};
+    now.ss_sp = bytes_.get();
+    now.ss_size = kHandlerStackBytes;
+    sigaltstack(&now, nullptr);
+  }
+
+ private:
+  std::unique_ptr<char[]> bytes_;
+};
+
+thread_local HandlerStack handler_stack;
 
 }  // namespace
+
+void GiveHandlersAStack() {
+  if (is_watching) handler_stack.Give();
+}
 
 void StartGuard(const Page& fresh) {
   const char* program = std::getenv("FARSCALE_PROGRAM");

@@ -13,8 +13,10 @@ void NoteSignals();
 void StartGuard(const Page& fresh);
 
 // Watches the signals that end the program. A signal that the program itself handles or ignores is left alone, so
-// whether it survives one never depends on us. Of the calling thread an overflow of its stack is one of them.
+// whether it survives one never depends on us. An overflow of its stack is one of them on threads that have another one
+// for handlers, which the functions give to the calling thread.
 void WatchSignals();
+void GiveHandlersAStack();
 void StopWatchingSignals();
 
 // Marks the page. Only the first call of a process does something.
