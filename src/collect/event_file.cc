@@ -60,14 +60,14 @@ Walked Walk(const std::uint8_t* chunk, std::size_t size, std::uint64_t most) {
   return walked;
 }
 
-class File {
+class OpenFile {
  public:
-  explicit File(const std::string& path) : file_(open(path.c_str(), O_RDWR | O_CLOEXEC | O_NOFOLLOW)) {}
-  ~File() {
+  explicit OpenFile(const std::string& path) : file_(open(path.c_str(), O_RDWR | O_CLOEXEC | O_NOFOLLOW)) {}
+  ~OpenFile() {
     if (file_ >= 0) close(file_);
   }
-  File(const File&) = delete;
-  File& operator=(const File&) = delete;
+  OpenFile(const OpenFile&) = delete;
+  OpenFile& operator=(const OpenFile&) = delete;
 
   std::uint64_t Size() const {
     struct stat status {};
@@ -88,7 +88,7 @@ class File {
 }  // namespace
 
 std::optional<EventFile> EndEventFile(const std::string& path, std::uint64_t events) {
-  const File file(path);
+  const OpenFile file(path);
   const std::uint64_t size = file.Size();
   for (std::uint64_t chunk = (size + kEventChunk - 1) / kEventChunk; chunk-- > 0;) {
     const std::uint64_t begin = chunk * kEventChunk;

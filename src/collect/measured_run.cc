@@ -195,7 +195,7 @@ RegionMetrics Measure(const std::vector<Process>& processes, const std::string& 
   return metrics;
 }
 
-std::vector<std::string> RegionNames(const std::vector<Process>& processes) {
+std::vector<std::string> NamesOfRegions(const std::vector<Process>& processes) {
   std::vector<std::string> names;  // as they are in the pages
   for (const Process& process : processes) {
     for (std::uint32_t i = 1; i < process.page->regions; ++i) {
@@ -355,7 +355,7 @@ MeasuredRun Summarize(std::vector<Page> pages) {
     run.flushed_largest = std::max(run.flushed_largest, flushed);
   }
   run.regions.push_back(Measure(processes, "whole run", true));
-  for (const std::string& name : RegionNames(processes)) {
+  for (const std::string& name : NamesOfRegions(processes)) {
     RegionMetrics metrics = Measure(processes, name, false);
     if (!metrics.ranks.empty()) run.regions.push_back(std::move(metrics));
   }

@@ -47,17 +47,17 @@ double LeastOf(double elapsed) { return std::max(kLeastShare * elapsed, kLeastTi
 bool IsOfMpi(int thread) { return used_before.count(thread) > 0 && before_mpi.count(thread) == 0; }
 
 // Threads of teams may have ended, too: then nothing is known of others.
-void CountEndedThreads(Page& page, std::uint64_t cpu_time, double elapsed) {
-  TeamRecord& teams = page.teams;
+void CountEndedThreads(Page& own, std::uint64_t cpu_time, double elapsed) {
+  TeamRecord& teams = own.teams;
   if (static_cast<double>(cpu_time) < LeastOf(elapsed) || teams.regions > 0 || teams.active > 0) return;
   teams.unknown += static_cast<std::uint32_t>(std::ceil(static_cast<double>(cpu_time) / elapsed));
   teams.unknown_cpu += cpu_time;
 }
 
-double ElapsedOf(const Page& page) { return static_cast<double>(page.end_clock - page.begin_clock); }
+double ElapsedOf(const Page& own) { return static_cast<double>(own.end_clock - own.begin_clock); }
 
-std::uint64_t CpuTimeOfOthers(const Page& page) {
-  const Sums& run = page.region[0].total;
+std::uint64_t CpuTimeOfOthers(const Page& own) {
+  const Sums& run = own.region[0].total;
   return run.process_cpu > run.cpu ? run.process_cpu - run.cpu : 0;
 }
 
@@ -67,26 +67,26 @@ void NoteThreadsBeforeMpi() { before_mpi = CpuTimes(); }
 
 void NoteThreads() { used_before = CpuTimes(); }
 
-void CountOtherThreads(Page& page) {
-  const double elapsed = ElapsedOf(page);
-  std::uint64_t left = CpuTimeOfOthers(page);
+void CountOtherThreads(Page& own) {
+  const double elapsed = ElapsedOf(own);
+  std::uint64_t left = CpuTimeOfOthers(own);
   for (const auto& [thread, time] : CpuTimes()) {
     const auto before = used_before.find(thread);
     const std::uint64_t used = std::min(left, time - (before != used_before.end() ? before->second : 0));
     left -= used;
     if (static_cast<double>(used) < LeastOf(elapsed) || IsOfTeams(thread) || IsOfMpi(thread)) continue;
-    ++page.teams.unknown;
-    page.teams.unknown_cpu += used;
+    ++own.teams.unknown;
+    own.teams.unknown_cpu += used;
   }
-  CountEndedThreads(page, left, elapsed);
+  CountEndedThreads(own, left, elapsed);
 }
 
-void CountOtherThreadsTogether(Page& page) {
-  std::uint64_t left = CpuTimeOfOthers(page);
+void CountOtherThreadsTogether(Page& own) {
+  std::uint64_t left = CpuTimeOfOthers(own);
   for (const auto& [thread, before] : used_before) {
     if (IsOfMpi(thread)) left -= std::min(left, std::max(CpuTimeOf(thread), before) - before);
   }
-  CountEndedThreads(page, left, ElapsedOf(page));
+  CountEndedThreads(own, left, ElapsedOf(own));
 }
 
 }  // namespace farscale::collect

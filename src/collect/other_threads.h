@@ -12,8 +12,8 @@ void NoteThreadsBeforeMpi();
 void NoteThreads();
 
 // When it has ended, from the CPU time of the whole run: how many of them computed, and for how long.
-void CountOtherThreads(Page& page);
+void CountOtherThreads(Page& own);
 // The same where a signal ends it, and nothing else can be asked for: at least as many as their time takes.
-void CountOtherThreadsTogether(Page& page);
+void CountOtherThreadsTogether(Page& own);
 
 }  // namespace farscale::collect

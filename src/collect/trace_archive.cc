@@ -34,7 +34,7 @@ std::string anchor;
 
 Room room;
 std::string folder;
-bool is_estimate = false;
+bool is_estimated = false;
 
 std::uint64_t event_bytes = 0;  // that wait to be written, in whole chunks
 
@@ -103,7 +103,7 @@ bool is_full = false;
 // The OTF2 library does not survive a file that cannot take its events.
 OTF2_FlushType BeforeFlush(void*, OTF2_FileType, OTF2_LocationRef, void*, bool) {
   flush_began = Now();
-  if (is_estimate) {
+  if (is_estimated) {
     NoteWritten();
     if (of_events != nullptr) of_events->used = 0;
     return OTF2_NO_FLUSH;
@@ -206,7 +206,7 @@ bool OpenRoom(const Page& fresh) {
   return true;
 }
 
-std::string Close(OTF2_EvtWriter* writer, bool has_counters) {
+std::string Close(OTF2_EvtWriter* writer, bool with_counters) {
   std::uint64_t events = 0;
   OTF2_EvtWriter_GetNumberOfEvents(writer, &events);
   const std::uint64_t unknown = UnknownCommunicators();
@@ -219,7 +219,7 @@ std::string Close(OTF2_EvtWriter* writer, bool has_counters) {
   unlink(FileOfRank(page->rank, ".room").c_str());
   good = WriteThreadEvents(archive) && !is_full;
   good = OTF2_Archive_CloseEvtFiles(archive) == OTF2_SUCCESS && good;
-  good = WriteDefinitions(archive, events, has_counters) && good;
+  good = WriteDefinitions(archive, events, with_counters) && good;
   good = WriteCallsOfOtherThreads() && good;
   good = WriteThreadedRanks() && good;
   good = OTF2_Archive_Close(archive) == OTF2_SUCCESS && good;
@@ -246,7 +246,7 @@ std::string Close(OTF2_EvtWriter* writer, bool has_counters) {
 }  // namespace
 
 std::string OpenArchive(const Page& fresh, bool estimates, OTF2_EvtWriter*& writer, Room& of_events_here) {
-  is_estimate = estimates;
+  is_estimated = estimates;
   folder = estimates ? EstimateFolder(fresh.job) : fresh.output;
   const std::string why = fresh.rank == 0 ? MakeFolder() : "";
   if (!Agree(why.empty())) return why.empty() ? "rank 0 could not make the folder" : why;
@@ -267,8 +267,8 @@ std::string OpenArchive(const Page& fresh, bool estimates, OTF2_EvtWriter*& writ
   return "";
 }
 
-std::string CloseArchive(OTF2_EvtWriter* writer, bool has_counters) {
-  const std::string message = Close(writer, has_counters);
+std::string CloseArchive(OTF2_EvtWriter* writer, bool with_counters) {
+  const std::string message = Close(writer, with_counters);
   unlink(RoomPath(page->job, page->rank).c_str());
   return message;
 }
