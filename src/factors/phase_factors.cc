@@ -470,14 +470,17 @@ PhaseFactors MeasureRanks(const Trace& trace, const PhaseCut& cut, const ReplayR
     of_threads = TicksOfThreads(cut, *threads);
     UseThreads(trace, cut, of_threads, totals);
   }
+  const std::vector<DeviceTicks> of_devices =
+      TicksOfDevices(trace, cut, [&](std::size_t rank) { return cut.CountedTime(rank); });
+  totals.devices = DeviceTimesOf(trace, of_devices, totals.elapsed);
   RequireComputation(trace, result);
   AddEstimate(trace, cut, result);
   result.values = FactorsOf(totals, options.rules.set);
   result.loads = threads != nullptr ? LoadsOf(trace, cut, of_threads) : LoadsOf(trace, cut, times.useful);
   if (HasIterations(cut)) {
     result.profiles = ProfileIterations(trace, cut, replay, options.rules.set);
-    result.samples =
-        SampleBlocks(trace, cut, replay, options, {times.useful, times.paused, threads, of_threads}, result);
+    result.samples = SampleBlocks(trace, cut, replay, options,
+                                  {times.useful, times.paused, threads, of_threads, of_devices}, result);
     if (result.loads && threads == nullptr) AddVariation(trace, cut, result.profiles, *result.loads);
   }
   AddInterruptions(trace, cut, result.diagnostics);

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "base/diagnostics.h"
+#include "factors/device_times.h"
 #include "factors/factor.h"
 #include "factors/iteration_profile.h"
 #include "factors/load_distribution.h"

@@ -14,6 +14,7 @@ constexpr double kRounding = 1e-9;        // chosen: of factors and shares, equa
 struct IterationSums {
   std::vector<Tick> useful, paused, elapsed, ideal;  // of every rank
   std::vector<ThreadTicks> threads;                  // the same, where they are known
+  std::vector<DeviceTicks> devices;
   double instructions = 0;
   double cycles = 0;
   double seconds = 0;  // as the profiles of the iterations have it
@@ -38,6 +39,10 @@ class BlockSampler {
     if (totals_.instructions) instructions_ = ChooseCounter(trace, CounterMeaning::kInstructions, options.counters);
     if (totals_.cycles) cycles_ = ChooseCounter(trace, CounterMeaning::kCycles, options.counters);
     for (std::size_t k = 0; k < factors.profiles.size(); ++k) AddProfile(factors.profiles[k], k);
+    for (std::size_t block = 0; block < blocks_.count; ++block) {
+      sums_[block].devices =
+          TicksOfDevices(trace, cut, [&](std::size_t rank) { return IterationsOf(cut.ranks[rank], block); });
+    }
   }
 
   void AddRank(std::size_t rank, const ReplayResult& replay) {
@@ -83,6 +88,12 @@ class BlockSampler {
   bool HasBlock(std::size_t iteration) const { return iteration / blocks_.size < blocks_.count; }
   IterationSums& BlockOf(std::size_t iteration) { return sums_[iteration / blocks_.size]; }
 
+  std::vector<Interval> IterationsOf(const RankCut& rank, std::size_t block) const {
+    if (!rank.present) return {};
+    const auto first = rank.iterations.begin() + static_cast<std::ptrdiff_t>(block * blocks_.size);
+    return {first, first + static_cast<std::ptrdiff_t>(blocks_.size)};
+  }
+
   void AddProfile(const IterationProfile& profile, std::size_t iteration) {
     all_.estimated_ideal += profile.largest_useful;
     if (!HasBlock(iteration)) return;
@@ -120,6 +131,12 @@ class BlockSampler {
       for (std::size_t rank = 0; rank < threads.size(); ++rank) threads[rank] -= block.threads[rank];
       UseThreads(trace_, cut_, threads, totals);
     }
+    std::vector<DeviceTicks> devices = ticks_.devices;
+    for (std::size_t i = 0; i < devices.size(); ++i) {
+      devices[i].kernels -= block.devices[i].kernels;
+      devices[i].active -= block.devices[i].active;
+    }
+    totals.devices = DeviceTimesOf(trace_, devices, totals.elapsed);
     if (totals_.instructions) totals.instructions = *totals_.instructions - block.instructions;
     if (totals_.cycles) totals.cycles = *totals_.cycles - block.cycles;
     if (totals_.estimated_ideal) {

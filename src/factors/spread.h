@@ -16,6 +16,7 @@ struct TicksOfRanks {
   const std::vector<Tick>&useful, &paused;
   const ThreadStates* states = nullptr;  // null: not known
   const std::vector<ThreadTicks>& threads;
+  const std::vector<DeviceTicks>& devices;  // of all ranks together
 };
 
 // The phase without one block of consecutive iterations at a time; of the factors, totals and profiles must be there.

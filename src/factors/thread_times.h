@@ -56,25 +56,6 @@ inline double OmpParallelEfficiency(const ThreadTimes& t) { return t.Work() / t.
 // Σ useful / A
 inline double DeviceOffload(const ThreadTimes& t) { return t.useful / t.Work(); }
 
-// Seconds of devices.
-struct DeviceTimes {
-  double devices = 0;
-  double kernels = 0;       // summed over the devices
-  double most_kernels = 0;  // of one of them
-  double most_active = 0;   // of one of them, in kernels or copies
-
-  friend bool operator==(const DeviceTimes&, const DeviceTimes&) = default;
-};
-
-// Σ kernels / (devices · T) is the product of Σ kernels / (devices · max kernels), max kernels / max active and
-// max active / T [POP].
-inline double DeviceParallelEfficiency(const DeviceTimes& t, double elapsed) {
-  return t.kernels / (t.devices * elapsed);
-}
-inline double DeviceLoadBalance(const DeviceTimes& t) { return t.kernels / (t.devices * t.most_kernels); }
-inline double DeviceCommunication(const DeviceTimes& t) { return t.most_kernels / t.most_active; }
-inline double DeviceOrchestration(const DeviceTimes& t, double elapsed) { return t.most_active / elapsed; }
-
 // The inefficiencies of the additive scheme [POP hybrid, additive], shares of N · T that sum up to 1 less the parallel
 // efficiency.
 struct AdditiveLosses {

@@ -79,6 +79,16 @@ inline constexpr Anomaly kTaskInTeamBarrier{"taskInTeamBarrier", Severity::kNote
 inline constexpr Anomaly kThreadOutsideTeams{
     "threadOutsideTeams", Severity::kWarning,
     "threads recorded something outside of any OpenMP team, or were in none; that is not part of the analysis"};
+inline constexpr Anomaly kDeviceRecordsUnbalanced{
+    "deviceRecordsUnbalanced", Severity::kWarning,
+    "kernels or copies on devices have a begin or an end only, or end before they begin; they are left out"};
+inline constexpr Anomaly kDeviceClockDiffers{
+    "deviceClockDiffers", Severity::kWarning,
+    "kernels or copies lie before the begin of their process or after its end, so that clocks of devices differ from "
+    "those of hosts: factors of devices in parts of the run are wrong by that"};
+inline constexpr Anomaly kDeviceCallsUnrecorded{
+    "deviceCallsUnrecorded", Severity::kWarning,
+    "devices compute, but no thread of a host records calls to them: waiting for devices counts as useful time"};
 inline constexpr Anomaly kOtherLocationsIgnored{
     "otherLocationsIgnored", Severity::kNote,
     "locations of accelerators or of asynchronous metrics are not part of the analysis"};

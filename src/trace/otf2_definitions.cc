@@ -15,6 +15,7 @@
 namespace farscale {
 namespace {
 
+constexpr int kDeepest = 64;                         // chosen: levels of a system tree; a damaged one may be a circle
 constexpr std::uint32_t kDenseReferences = 1 << 16;  // chosen: a table of 256 kB at most
 
 [[noreturn]] void Damaged(const std::string& path, const std::string& what) {
@@ -24,7 +25,7 @@ constexpr std::uint32_t kDenseReferences = 1 << 16;  // chosen: a table of 256 k
 // The node a process runs on: the nearest system tree node of class "node" or that shares memory, else the nearest.
 std::uint32_t NodeOf(const RawDefinitions& raw, std::uint32_t start) {
   std::uint32_t reference = start;
-  for (int depth = 0; depth < 64; ++depth) {  // a damaged tree may be a circle
+  for (int depth = 0; depth < kDeepest; ++depth) {
     const auto found = raw.system_nodes.find(reference);
     if (found == raw.system_nodes.end()) return start;
     if (found->second.shares_memory || ToLower(raw.Text(found->second.class_name)) == "node") return reference;
@@ -59,7 +60,51 @@ std::vector<std::uint64_t> MainLocations(const RawDefinitions& raw, const std::s
   return mains;
 }
 
-void AddRanks(const RawDefinitions& raw, const std::string& path, TraceBuilder& builder, Otf2Definitions& result) {
+// Streams of devices, and whose they are.
+class StreamFinder {
+ public:
+  StreamFinder(const RawDefinitions& raw, const std::map<std::uint32_t, std::int32_t>& rank_of_group)
+      : raw_(raw), rank_of_group_(rank_of_group) {}
+
+  // Whether the location is a stream that belongs to a rank.
+  bool Add(std::uint64_t reference, const RawDefinitions::Location& location, Otf2Definitions& result) {
+    if (location.type != OTF2_LOCATION_TYPE_ACCELERATOR_STREAM) return false;
+    const auto group = raw_.location_groups.find(location.group);
+    if (group == raw_.location_groups.end()) return false;
+    // Before OTF2 3.0 streams belong to the process itself.
+    const bool is_context = group->second.type != OTF2_LOCATION_GROUP_TYPE_PROCESS;
+    const auto rank = rank_of_group_.find(is_context ? group->second.creator : location.group);
+    if (rank == rank_of_group_.end()) return false;
+    const auto [device, is_new] =
+        devices_.try_emplace(DeviceOf(location, group->second), static_cast<std::int32_t>(devices_.size()));
+    if (is_new) result.devices.push_back(device->first);
+    result.locations.push_back({reference, rank->second, false, 0, location.events, device->second});
+    return true;
+  }
+
+ private:
+  // Processes may share a device. Where only names of streams tell devices apart, as "CUDA[1:7]", the first number is
+  // the device's among those of the process.
+  std::string DeviceOf(const RawDefinitions::Location& location, const RawDefinitions::LocationGroup& group) const {
+    std::uint32_t node = group.node;
+    for (int depth = 0; depth < kDeepest; ++depth) {
+      const auto found = raw_.system_nodes.find(node);
+      if (found == raw_.system_nodes.end()) break;
+      if (found->second.is_device) return fmt::format("{} (node {})", raw_.Text(found->second.name), node);
+      node = found->second.parent;
+    }
+    const std::string name = raw_.Text(location.name);
+    const bool is_context = group.type != OTF2_LOCATION_GROUP_TYPE_PROCESS;
+    return fmt::format("{} {}", location.group, is_context ? raw_.Text(group.name) : name.substr(0, name.find(':')));
+  }
+
+  const RawDefinitions& raw_;
+  const std::map<std::uint32_t, std::int32_t>& rank_of_group_;
+  std::map<std::string, std::int32_t> devices_;
+};
+
+void AddRanks(const RawDefinitions& raw, const std::string& path, bool keep_streams, TraceBuilder& builder,
+              Otf2Definitions& result) {
   const std::vector<std::uint64_t> mains = MainLocations(raw, path);
   if (mains.empty()) {
     throw Error(ErrorKind::kInput, path, "the trace has no ranks",
@@ -83,9 +128,11 @@ void AddRanks(const RawDefinitions& raw, const std::string& path, TraceBuilder& 
   }
   const std::set<std::uint64_t> main_set(mains.begin(), mains.end());
   std::vector<std::int32_t> workers(mains.size());
+  StreamFinder streams(raw, rank_of_group);
   for (const auto& [reference, location] : raw.locations) {
     const auto rank = rank_of_group.find(location.group);
     if (location.type != OTF2_LOCATION_TYPE_CPU_THREAD || rank == rank_of_group.end()) {
+      if (keep_streams && streams.Add(reference, location, result)) continue;
       if (main_set.count(reference) == 0 && location.events > 0) {
         builder.trace().diagnostics.Add(anomaly::kOtherLocationsIgnored);
       }
@@ -111,9 +158,11 @@ void AddRegions(const RawDefinitions& raw, TraceBuilder& builder, Otf2Definition
     // Locks are functions of the OpenMP interface; others of them take no time.
     const bool is_lock = name.starts_with("omp_set_lock") || name.starts_with("omp_set_nest_lock");
     const TeamRole role = is_lock && region.team_role == TeamRole::kNone ? TeamRole::kScheduling : region.team_role;
-    const bool is_device_runtime = !is_mpi && region.is_device_runtime;
+    const bool is_device_runtime = !is_mpi && raw.IsOfDevices(region);
     result.regions.Set(reference,
                        builder.AddRegion({name, is_mpi, call, is_outside, is_pause, role, false, is_device_runtime}));
+    if (region.is_copy) result.stream_uses[reference] = StreamUse::kCopy;
+    if (region.is_artificial) result.stream_uses[reference] = StreamUse::kIdle;  // the tool's mark of idle streams
   }
 }
 
@@ -196,7 +245,7 @@ std::vector<std::uint64_t> LocationsOfGroup(const RawDefinitions& raw, const Raw
 void AddTeams(const RawDefinitions& raw, TraceBuilder& builder, Otf2Definitions& result) {
   std::unordered_map<std::uint64_t, Location> threads;
   for (const Otf2Location& location : result.locations) {
-    threads[location.reference] = {location.rank, location.thread};
+    if (!location.IsStream()) threads[location.reference] = {location.rank, location.thread};
   }
   std::vector<ThreadTeam>& teams = builder.trace().team_threads.teams;
   for (const auto& [reference, definition] : raw.communicators) {
@@ -304,14 +353,15 @@ void ReferenceTable::Set(std::uint32_t reference, std::uint32_t index) {
   dense_[reference] = index;
 }
 
-Otf2Definitions ReadOtf2Definitions(OTF2_Reader* reader, const CounterSelection& counters, TraceBuilder& builder) {
+Otf2Definitions ReadOtf2Definitions(OTF2_Reader* reader, const CounterSelection& counters, bool keep_streams,
+                                    TraceBuilder& builder) {
   const std::string path = builder.definitions().path;
   const RawDefinitions raw = ReadRawDefinitions(reader, path);
   if (raw.ticks_per_second == 0) Damaged(path, "the clock of the trace is not defined");
   Otf2Definitions result;
   result.origin = raw.origin;
   builder.trace().ticks_per_second = static_cast<double>(raw.ticks_per_second);
-  AddRanks(raw, path, builder, result);
+  AddRanks(raw, path, keep_streams, builder, result);
   AddRegions(raw, builder, result);
   AddCommunicators(raw, path, builder, result);
   AddWindows(raw, path, builder, result);

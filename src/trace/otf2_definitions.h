@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "trace/counters.h"
+#include "trace/device_records.h"
 #include "trace/trace_builder.h"
 
 namespace farscale {
@@ -47,12 +48,17 @@ struct Otf2Metric {
   OTF2_Type type = OTF2_TYPE_UINT64;
 };
 
+inline constexpr std::int32_t kNoDevice = -1;
+
 struct Otf2Location {
   OTF2_LocationRef reference = 0;
   std::int32_t rank = 0;
-  bool is_main = false;      // carries the rank's timeline; others are worker threads
-  std::int32_t thread = 0;   // 0 for the main one, workers from 1 on in the order of their references
-  std::uint64_t events = 0;  // as defined; 0 when the writer did not say
+  bool is_main = false;             // carries the rank's timeline; others are worker threads or streams of devices
+  std::int32_t thread = 0;          // 0 for the main one, workers from 1 on in the order of their references
+  std::uint64_t events = 0;         // as defined; 0 when the writer did not say
+  std::int32_t device = kNoDevice;  // of a stream: index into the names of devices
+
+  bool IsStream() const { return device != kNoDevice; }
 };
 
 struct Otf2Definitions {
@@ -66,12 +72,15 @@ struct Otf2Definitions {
   ReferenceTable teams;            // communicators of threads, by the same references
   std::uint32_t unknown_team = 0;  // for those that are not defined
   std::unordered_map<std::uint32_t, std::vector<Otf2Metric>> metrics;  // by class or instance reference
-  std::vector<Otf2Location> locations;                                 // of CPU threads of ranks
+  std::vector<Otf2Location> locations;                                 // of CPU threads of ranks, then of streams
+  std::vector<std::string> devices;                                    // names
+  std::unordered_map<OTF2_RegionRef, StreamUse> stream_uses;           // of regions that are no kernels
   std::vector<std::string> strings;                                    // by reference; "" where undefined
 };
 
-// Reads the definitions through `reader` into `builder`. Throws an input error when they are damaged or contain no
-// rank.
-Otf2Definitions ReadOtf2Definitions(OTF2_Reader* reader, const CounterSelection& counters, TraceBuilder& builder);
+// Reads the definitions through `reader` into `builder`; with streams of devices only if they are kept. Throws an input
+// error when they are damaged or contain no rank.
+Otf2Definitions ReadOtf2Definitions(OTF2_Reader* reader, const CounterSelection& counters, bool keep_streams,
+                                    TraceBuilder& builder);
 
 }  // namespace farscale

@@ -77,6 +77,11 @@ void AddSample(Reader& reader, Tick tick, const Otf2Metric& metric, OTF2_Type ty
                             is_double ? std::bit_cast<std::int64_t>(total) : static_cast<std::int64_t>(total));
 }
 
+StreamUse UseOf(const Reader& reader, OTF2_RegionRef reference) {
+  const auto found = reader.definitions.stream_uses.find(reference);
+  return found == reader.definitions.stream_uses.end() ? StreamUse::kKernel : found->second;
+}
+
 void CountMpi(Reader& reader, OTF2_RegionRef region) {
   if (reader.builder.IsMpi(RegionOf(reader, region))) ++reader.mpi_calls_on_worker;
 }
@@ -219,6 +224,24 @@ Otf2EventCallbacks Otf2EventCallbacks::OfWorker(bool keep_threads) {
   } else {
     callbacks.On(OTF2_EvtReaderCallbacks_SetEnterCallback, [](Reader& r, Tick, auto region) { CountMpi(r, region); });
   }
+  return callbacks;
+}
+
+// Kernels are regions, copies one-sided operations or regions.
+Otf2EventCallbacks Otf2EventCallbacks::OfStream() {
+  Otf2EventCallbacks callbacks;
+  callbacks.On(OTF2_EvtReaderCallbacks_SetEnterCallback,
+               [](Reader& r, Tick tick, auto region) { r.stream.Enter(tick, RegionOf(r, region)); });
+  callbacks.On(OTF2_EvtReaderCallbacks_SetLeaveCallback,
+               [](Reader& r, Tick tick, auto region) { r.stream.Leave(tick, RegionOf(r, region), UseOf(r, region)); });
+  const auto begin = [](Reader& r, Tick tick, auto window, auto /*remote*/, auto /*bytes*/, auto id) {
+    r.stream.BeginCopy(tick, window, id);
+  };
+  const auto end = [](Reader& r, Tick tick, auto window, auto id) { r.stream.EndCopy(tick, window, id); };
+  callbacks.On(OTF2_EvtReaderCallbacks_SetRmaPutCallback, begin);
+  callbacks.On(OTF2_EvtReaderCallbacks_SetRmaGetCallback, begin);
+  callbacks.On(OTF2_EvtReaderCallbacks_SetRmaOpCompleteBlockingCallback, end);
+  callbacks.On(OTF2_EvtReaderCallbacks_SetRmaOpCompleteNonBlockingCallback, end);
   return callbacks;
 }
 

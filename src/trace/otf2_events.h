@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "trace/device_records.h"
 #include "trace/otf2_definitions.h"
 #include "trace/trace_builder.h"
 
@@ -31,6 +32,7 @@ struct Otf2LocationReader {
   const Otf2Definitions& definitions;
   const Otf2Location& location;
   RankBuilder builder;
+  StreamRecords stream;  // of a device
   std::string program;
   std::uint64_t mpi_calls_on_worker = 0;
   std::vector<double> running_totals;      // of counters recorded as increments
@@ -44,6 +46,7 @@ class Otf2EventCallbacks {
   static Otf2EventCallbacks OfMainThread(bool keep_threads);
   // Worker threads are read only to know whether they call MPI, unless they are kept.
   static Otf2EventCallbacks OfWorker(bool keep_threads);
+  static Otf2EventCallbacks OfStream();
 
   const OTF2_EvtReaderCallbacks* get() const { return callbacks_.get(); }
 

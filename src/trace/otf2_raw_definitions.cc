@@ -25,17 +25,6 @@ TeamRole TeamRoleOf(OTF2_RegionRole role, OTF2_Paradigm paradigm) {
   }
 }
 
-// On host threads.
-bool IsOfDevices(OTF2_Paradigm paradigm) {
-  switch (paradigm) {
-    case OTF2_PARADIGM_CUDA:
-    case OTF2_PARADIGM_HIP:
-    case OTF2_PARADIGM_OPENACC:
-    case OTF2_PARADIGM_OPENCL: return true;
-    default: return false;
-  }
-}
-
 using Raw = RawDefinitions;
 
 // What to do with each kind of definition.
@@ -70,8 +59,16 @@ class DefinitionCallbacks {
        });
     On(OTF2_GlobalDefReaderCallbacks_SetRegionCallback,
        [](Raw& raw, auto self, auto name, auto /*canonical*/, auto /*description*/, auto role, auto paradigm, auto...) {
-         raw.regions[self] = {name, paradigm == OTF2_PARADIGM_MPI, role == OTF2_REGION_ROLE_ARTIFICIAL,
-                              TeamRoleOf(role, paradigm), IsOfDevices(paradigm)};
+         raw.regions[self] = {name,
+                              paradigm == OTF2_PARADIGM_MPI,
+                              role == OTF2_REGION_ROLE_ARTIFICIAL,
+                              TeamRoleOf(role, paradigm),
+                              paradigm,
+                              role == OTF2_REGION_ROLE_DATA_TRANSFER};
+       });
+    On(OTF2_GlobalDefReaderCallbacks_SetParadigmCallback,
+       [](Raw& raw, auto paradigm, auto /*name*/, auto paradigm_class) {
+         if (paradigm_class == OTF2_PARADIGM_CLASS_ACCELERATOR) raw.device_paradigms.insert(paradigm);
        });
   }
 
@@ -79,18 +76,19 @@ class DefinitionCallbacks {
     On(OTF2_GlobalDefReaderCallbacks_SetSystemTreeNodeCallback,
        [](Raw& raw, auto self, auto name, auto type, auto parent) {
          Raw::SystemNode& node = raw.system_nodes[self];
-         node = {name, type, parent, node.shares_memory};
+         node = {name, type, parent, node.shares_memory, node.is_device};
        });
     On(OTF2_GlobalDefReaderCallbacks_SetSystemTreeNodeDomainCallback, [](Raw& raw, auto node, auto domain) {
       if (domain == OTF2_SYSTEM_TREE_DOMAIN_SHARED_MEMORY) raw.system_nodes[node].shares_memory = true;
+      if (domain == OTF2_SYSTEM_TREE_DOMAIN_ACCELERATOR_DEVICE) raw.system_nodes[node].is_device = true;
     });
     On(OTF2_GlobalDefReaderCallbacks_SetLocationGroupCallback,
-       [](Raw& raw, auto self, auto name, auto type, auto node, auto /*creator*/) {
-         raw.location_groups[self] = {name, type, node};
+       [](Raw& raw, auto self, auto name, auto type, auto node, auto creator) {
+         raw.location_groups[self] = {name, type, node, creator};
        });
     On(OTF2_GlobalDefReaderCallbacks_SetLocationCallback,
-       [](Raw& raw, auto self, auto /*name*/, auto type, auto events, auto group) {
-         raw.locations[self] = {type, events, group};
+       [](Raw& raw, auto self, auto name, auto type, auto events, auto group) {
+         raw.locations[self] = {type, events, group, name};
        });
   }
 
@@ -154,6 +152,16 @@ class DefinitionCallbacks {
 };
 
 }  // namespace
+
+bool RawDefinitions::IsOfDevices(const Region& region) const {
+  switch (region.paradigm) {
+    case OTF2_PARADIGM_CUDA:
+    case OTF2_PARADIGM_HIP:
+    case OTF2_PARADIGM_OPENACC:
+    case OTF2_PARADIGM_OPENCL: return true;
+    default: return device_paradigms.contains(region.paradigm);  // SYCL and others that came later
+  }
+}
 
 RawDefinitions ReadRawDefinitions(OTF2_Reader* reader, const std::string& path) {
   OTF2_GlobalDefReader* definitions = OTF2_Reader_GetGlobalDefReader(reader);

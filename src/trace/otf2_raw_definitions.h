@@ -21,16 +21,19 @@ struct RawDefinitions {
     std::uint32_t name = OTF2_UNDEFINED_STRING, class_name = OTF2_UNDEFINED_STRING;
     std::uint32_t parent = OTF2_UNDEFINED_SYSTEM_TREE_NODE;
     bool shares_memory = false;
+    bool is_device = false;
   };
   struct LocationGroup {
     std::uint32_t name = OTF2_UNDEFINED_STRING;
     OTF2_LocationGroupType type = OTF2_LOCATION_GROUP_TYPE_UNKNOWN;
     std::uint32_t node = OTF2_UNDEFINED_SYSTEM_TREE_NODE;
+    std::uint32_t creator = OTF2_UNDEFINED_LOCATION_GROUP;
   };
   struct Location {
     OTF2_LocationType type = OTF2_LOCATION_TYPE_UNKNOWN;
     std::uint64_t events = 0;
     std::uint32_t group = OTF2_UNDEFINED_LOCATION_GROUP;
+    std::uint32_t name = OTF2_UNDEFINED_STRING;
   };
   struct Group {
     OTF2_GroupType type = OTF2_GROUP_TYPE_UNKNOWN;
@@ -62,7 +65,8 @@ struct RawDefinitions {
     bool is_mpi = false;
     bool is_artificial = false;
     TeamRole team_role = TeamRole::kNone;
-    bool is_device_runtime = false;
+    OTF2_Paradigm paradigm = OTF2_PARADIGM_UNKNOWN;
+    bool is_copy = false;
   };
   struct Member {
     std::uint32_t name = OTF2_UNDEFINED_STRING, description = OTF2_UNDEFINED_STRING, unit = OTF2_UNDEFINED_STRING;
@@ -78,6 +82,7 @@ struct RawDefinitions {
   std::map<std::uint32_t, LocationGroup> location_groups;
   std::map<std::uint64_t, Location> locations;
   std::map<std::uint32_t, Region> regions;
+  std::set<OTF2_Paradigm> device_paradigms;  // that say so themselves
   std::map<std::uint32_t, Group> groups;
   std::map<std::uint32_t, Communicator> communicators;
   std::map<std::uint32_t, Window> windows;
@@ -89,6 +94,9 @@ struct RawDefinitions {
   std::map<std::uint32_t, std::uint32_t> metric_instances;
 
   std::exception_ptr failure;  // of a callback
+
+  // Of calls on host threads.
+  bool IsOfDevices(const Region& region) const;
 
   std::string Text(std::uint32_t reference) const {
     const auto found = strings.find(reference);

@@ -240,6 +240,7 @@ std::string Format(OTF2_Reader* reader) {
 struct LocationResult {
   RankTimeline timeline;
   std::vector<TeamEvent> team_events;
+  StreamSpans spans;  // of a stream
   std::uint64_t mpi_calls_on_worker = 0;
   Diagnostics diagnostics;
   std::string program;
@@ -260,6 +261,7 @@ LocationResult ReadLocation(Archive& archive, const Trace& trace, const Otf2Defi
   result.timeline = reader.builder.Finish();
   result.team_events = reader.builder.TakeTeamEvents();
   result.diagnostics = reader.builder.diagnostics();
+  result.spans = reader.stream.Finish(result.where, result.diagnostics);
   return result;
 }
 
@@ -279,6 +281,7 @@ void KeepThreads(const std::vector<Otf2Location>& locations, std::vector<Locatio
       threads.of_ranks[static_cast<std::size_t>(location.rank)] = std::move(results[i].team_events);
       continue;
     }
+    if (location.IsStream()) continue;
     threads.diagnostics.Merge(results[i].diagnostics);
     threads.workers.push_back(
         {{location.rank, location.thread}, std::move(results[i].timeline), std::move(results[i].team_events)});
@@ -290,12 +293,12 @@ void KeepThreads(const std::vector<Otf2Location>& locations, std::vector<Locatio
 
 // An archive and its definitions, which every process that reads some of its locations reads by itself.
 struct OpenedArchive {
-  OpenedArchive(const std::string& anchor, const CounterSelection& counters)
+  OpenedArchive(const std::string& anchor, const CounterSelection& counters, bool keep_threads)
       : archive(anchor, RequireSoundDefinitions(anchor)) {
     builder.trace().path = anchor;
     builder.trace().format = Format(archive.reader());
     builder.trace().creator = Creator(archive.reader());
-    definitions = ReadOtf2Definitions(archive.reader(), counters, builder);
+    definitions = ReadOtf2Definitions(archive.reader(), counters, keep_threads, builder);
   }
 
   Archive archive;
@@ -313,6 +316,11 @@ std::vector<std::uint64_t> EventsOf(const std::vector<Otf2Location>& locations) 
 std::vector<LocationResult> ReadSome(OpenedArchive& opened, const std::vector<std::size_t>& which, bool keep_threads) {
   const Otf2EventCallbacks main_callbacks = Otf2EventCallbacks::OfMainThread(keep_threads);
   const Otf2EventCallbacks worker_callbacks = Otf2EventCallbacks::OfWorker(keep_threads);
+  const Otf2EventCallbacks stream_callbacks = Otf2EventCallbacks::OfStream();
+  const auto callbacks_of = [&](const Otf2Location& location) {
+    if (location.IsStream()) return stream_callbacks.get();
+    return location.is_main ? main_callbacks.get() : worker_callbacks.get();
+  };
   const Trace& trace = opened.builder.definitions();
   std::vector<Otf2Location> locations;
   for (const std::size_t i : which) locations.push_back(opened.definitions.locations[i]);
@@ -321,8 +329,7 @@ std::vector<LocationResult> ReadSome(OpenedArchive& opened, const std::vector<st
   std::vector<LocationResult> results(order.size());
   ParallelFor(order.size(), [&](std::size_t i) {
     const Otf2Location& location = locations[order[i]];
-    results[order[i]] = ReadLocation(readers.Of(order[i]), trace, opened.definitions, location,
-                                     location.is_main ? main_callbacks.get() : worker_callbacks.get());
+    results[order[i]] = ReadLocation(readers.Of(order[i]), trace, opened.definitions, location, callbacks_of(location));
   });
   return results;
 }
@@ -357,6 +364,21 @@ std::vector<LocationResult> ReadAll(OpenedArchive& opened, const CounterSelectio
   return results;
 }
 
+// Those that do something, whatever streams they have.
+void KeepDevices(const Otf2Definitions& definitions, const std::vector<LocationResult>& results, Trace& trace) {
+  std::vector<DeviceWorkBuilder> devices(definitions.devices.size());
+  for (std::size_t i = 0; i < results.size(); ++i) {
+    const Otf2Location& location = definitions.locations[i];
+    if (!location.IsStream()) continue;
+    trace.diagnostics.Merge(results[i].diagnostics);
+    devices[static_cast<std::size_t>(location.device)].Add(location.rank, results[i].spans);
+  }
+  for (std::size_t i = 0; i < devices.size(); ++i) {
+    Device device{definitions.devices[i], devices[i].Finish()};
+    if (!device.of_ranks.empty()) trace.devices.push_back(std::move(device));
+  }
+}
+
 void KeepLocations(std::vector<LocationResult> results, const Otf2Definitions& definitions, bool keep_threads,
                    TraceBuilder& builder) {
   Trace& trace = builder.trace();
@@ -369,6 +391,7 @@ void KeepLocations(std::vector<LocationResult> results, const Otf2Definitions& d
     if (trace.program.empty()) trace.program = results[i].program;
     trace.timelines[static_cast<std::size_t>(location.rank)] = std::move(results[i].timeline);
   }
+  if (keep_threads) KeepDevices(definitions, results, trace);
   if (!keep_threads) trace.team_threads = {};
   if (keep_threads) KeepThreads(definitions.locations, results, trace.team_threads);
 }
@@ -376,7 +399,7 @@ void KeepLocations(std::vector<LocationResult> results, const Otf2Definitions& d
 std::string ReadLocationsForOther(std::string_view text) {
   LocationsRequest request;
   FromBytes(text, request);
-  OpenedArchive opened(request.anchor, request.counters);
+  OpenedArchive opened(request.anchor, request.counters, request.keep_threads);
   std::vector<LocationResult> results = ReadSome(opened, request.which, request.keep_threads);
   return ToBytes(results);
 }
@@ -386,7 +409,7 @@ std::string ReadLocationsForOther(std::string_view text) {
 Service ReadingService() { return {kReadLocations, ReadLocationsForOther}; }
 
 Trace ReadOtf2(const std::string& anchor, const CounterSelection& counters, bool keep_threads) {
-  OpenedArchive opened(anchor, counters);
+  OpenedArchive opened(anchor, counters, keep_threads);
   TraceBuilder& builder = opened.builder;
   if (opened.archive.layout().is_plain) RequireLocationFiles(anchor, opened.definitions.locations);
   KeepLocations(ReadAll(opened, counters, keep_threads), opened.definitions, keep_threads, builder);
@@ -397,6 +420,7 @@ Trace ReadOtf2(const std::string& anchor, const CounterSelection& counters, bool
   for (const Rank& rank : builder.definitions().ranks) threaded += rank.threads > 1 ? 1 : 0;
   threaded = std::max(threaded, CallsByProperty(opened.archive.reader(), kPropertyOfThreadedRanks));
   if (builder.trace().team_threads.empty()) builder.trace().diagnostics.Add(anomaly::kThreadsAtProcessLevel, threaded);
+  CheckDevices(builder.trace());
   return std::move(builder).Finish();
 }
 

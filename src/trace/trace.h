@@ -328,6 +328,27 @@ struct TeamThreads {
   bool empty() const { return workers.empty(); }
 };
 
+// A time in which a device has something to do.
+struct DeviceSpan {
+  Tick begin = 0;
+  Tick end = 0;
+
+  Tick length() const { return end - begin; }
+  friend auto operator<=>(const DeviceSpan&, const DeviceSpan&) = default;
+};
+
+// What a device does for a rank, on all of its streams together: spans in the order of time and apart.
+struct DeviceWork {
+  std::int32_t rank = 0;
+  std::vector<DeviceSpan> kernels;
+  std::vector<DeviceSpan> active;  // kernels or copies
+};
+
+struct Device {
+  std::string name;
+  std::vector<DeviceWork> of_ranks;  // of those that use it, rising
+};
+
 struct Rank {
   std::int32_t node = 0;  // index into Trace::nodes
   std::int32_t threads = 1;
@@ -349,6 +370,7 @@ struct Trace {
   std::vector<Counter> counters;
   std::vector<RankTimeline> timelines;  // one a rank
   TeamThreads team_threads;             // nothing unless asked for
+  std::vector<Device> devices;          // that compute or copy; nothing unless threads are asked for
   std::vector<Location> locations;      // of a trace whose ranks are threads, one a rank; else empty
 
   std::uint64_t events = 0;      // records read, as the format counts them

@@ -19,7 +19,8 @@ constexpr std::uint32_t kRankGroups = 1 << 21;    // the first of those that are
 
 OTF2_RegionRole RoleOf(const std::string& region) {
   const auto begins = [&](const char* text) { return region.rfind(text, 0) == 0; };
-  if (region == kOutsideRegion) return OTF2_REGION_ROLE_ARTIFICIAL;
+  if (region == kOutsideRegion || begins("cuda idle")) return OTF2_REGION_ROLE_ARTIFICIAL;
+  if (begins("cuda copy")) return OTF2_REGION_ROLE_DATA_TRANSFER;
   if (begins("!$omp parallel")) return OTF2_REGION_ROLE_PARALLEL;
   if (begins("!$omp barrier")) return OTF2_REGION_ROLE_BARRIER;
   if (begins("!$omp implicit barrier")) return OTF2_REGION_ROLE_IMPLICIT_BARRIER;
@@ -35,6 +36,7 @@ OTF2_Paradigm ParadigmOf(const std::string& region) {
   if (region.rfind("MPI_", 0) == 0) return OTF2_PARADIGM_MPI;
   if (region.rfind("cuda", 0) == 0) return OTF2_PARADIGM_CUDA;
   if (region.rfind("hip", 0) == 0) return OTF2_PARADIGM_HIP;
+  if (region.rfind("acc", 0) == 0) return OTF2_PARADIGM_OPENACC;
   return region.rfind("!$omp", 0) == 0 ? OTF2_PARADIGM_OPENMP : OTF2_PARADIGM_USER;
 }
 
@@ -76,6 +78,23 @@ std::uint32_t Otf2Archive::Node(const std::string& name) {
 }
 
 void Otf2Archive::AddProcess(std::uint32_t node, int threads) { processes_.push_back({node, threads}); }
+
+std::uint32_t Otf2Archive::AddDevice(std::uint32_t node) {
+  devices_.push_back(node);
+  return static_cast<std::uint32_t>(devices_.size() - 1);
+}
+
+void Otf2Archive::AddStream(std::uint64_t location, std::uint32_t process, std::uint32_t device) {
+  streams_.push_back({location, process, device, "stream"});
+}
+
+void Otf2Archive::AddStream(std::uint64_t location, std::uint32_t process, const std::string& name) {
+  streams_.push_back({location, process, OTF2_UNDEFINED_SYSTEM_TREE_NODE, name});
+}
+
+void Otf2Archive::SetClockOffset(std::uint64_t location, std::uint64_t time, std::int64_t offset) {
+  clock_offsets_[location].emplace_back(time, offset);
+}
 
 void Otf2Archive::AddWorld(int ranks) {
   const std::uint32_t node = Node("node0");
@@ -147,6 +166,7 @@ void Otf2Archive::WriteDefinitions() {
   for (const std::string& name : nodes_) String(name);
   for (const std::string& name : regions_) String(name);
   for (const Communicator& c : communicators_) String(c.name);
+  for (const Stream& s : streams_) String(s.name);
   for (const MetricClass& m : metrics_) {
     for (const std::string& name : m.names) String(name);
   }
@@ -168,6 +188,7 @@ void Otf2Archive::WriteDefinitions() {
                                                static_cast<std::uint32_t>(rank)));
     }
   }
+  WriteStreams();
   for (std::size_t i = 0; i < regions_.size(); ++i) {
     const std::uint32_t name = String(regions_[i]);
     Check(OTF2_GlobalDefWriter_WriteRegion(w, static_cast<std::uint32_t>(i), name, name, kEmpty, RoleOf(regions_[i]),
@@ -229,6 +250,27 @@ void Otf2Archive::WriteDefinitions() {
   }
 }
 
+void Otf2Archive::WriteStreams() {
+  OTF2_GlobalDefWriter* w = OTF2_Archive_GetGlobalDefWriter(archive_);
+  const auto first_device = static_cast<std::uint32_t>(nodes_.size());
+  for (std::uint32_t i = 0; i < devices_.size(); ++i) {
+    Check(OTF2_GlobalDefWriter_WriteSystemTreeNode(w, first_device + i, kEmpty, kEmpty, devices_[i]));
+    Check(OTF2_GlobalDefWriter_WriteSystemTreeNodeDomain(w, first_device + i,
+                                                         OTF2_SYSTEM_TREE_DOMAIN_ACCELERATOR_DEVICE));
+  }
+  auto context = static_cast<std::uint32_t>(processes_.size());
+  for (const Stream& stream : streams_) {
+    std::uint32_t group = stream.process;
+    if (stream.device != OTF2_UNDEFINED_SYSTEM_TREE_NODE) {
+      group = context++;
+      Check(OTF2_GlobalDefWriter_WriteLocationGroup(w, group, kEmpty, OTF2_LOCATION_GROUP_TYPE_ACCELERATOR,
+                                                    first_device + stream.device, stream.process));
+    }
+    Check(OTF2_GlobalDefWriter_WriteLocation(w, stream.location, String(stream.name),
+                                             OTF2_LOCATION_TYPE_ACCELERATOR_STREAM, events_[stream.location], group));
+  }
+}
+
 void Otf2Archive::WriteTopologies() {
   OTF2_GlobalDefWriter* w = OTF2_Archive_GetGlobalDefWriter(archive_);
   std::uint32_t dimension = 0;
@@ -263,6 +305,9 @@ std::string Otf2Archive::Close() {
       OTF2_IdMap* map = OTF2_IdMap_CreateFromUint64Array(mapping->second.size(), mapping->second.data(), false);
       Check(OTF2_DefWriter_WriteMappingTable(definitions, OTF2_MAPPING_REGION, map));
       OTF2_IdMap_Free(map);
+    }
+    for (const auto& [time, offset] : clock_offsets_[location]) {
+      Check(OTF2_DefWriter_WriteClockOffset(definitions, time, offset, 0));
     }
     Check(OTF2_Archive_CloseDefWriter(archive_, definitions));
   }
@@ -346,6 +391,14 @@ Otf2Writer& Otf2Writer::WindowCollective(std::uint64_t time, OTF2_CollectiveOp o
 }
 Otf2Writer& Otf2Writer::WindowGroup(std::uint64_t time, std::uint32_t window, std::uint32_t group) {
   Check(OTF2_EvtWriter_RmaGroupSync(writer_, nullptr, time, OTF2_RMA_SYNC_LEVEL_PROCESS, window, group));
+  return *this;
+}
+Otf2Writer& Otf2Writer::BeginCopy(std::uint64_t time, std::uint32_t window, std::uint64_t id) {
+  Check(OTF2_EvtWriter_RmaPut(writer_, nullptr, time, window, 0, 1024, id));
+  return *this;
+}
+Otf2Writer& Otf2Writer::EndCopy(std::uint64_t time, std::uint32_t window, std::uint64_t id) {
+  Check(OTF2_EvtWriter_RmaOpCompleteBlocking(writer_, nullptr, time, window, id));
   return *this;
 }
 

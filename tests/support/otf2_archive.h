@@ -14,6 +14,7 @@
 #include <filesystem>
 #include <map>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace farscale::test {
@@ -45,6 +46,9 @@ class Otf2Writer {
                                  std::uint32_t root, std::uint64_t request);
   Otf2Writer& WindowCollective(std::uint64_t time, OTF2_CollectiveOp operation, std::uint32_t window);
   Otf2Writer& WindowGroup(std::uint64_t time, std::uint32_t window, std::uint32_t group);
+  // On a stream of a device: a copy in a window, known by a number.
+  Otf2Writer& BeginCopy(std::uint64_t time, std::uint32_t window, std::uint64_t id);
+  Otf2Writer& EndCopy(std::uint64_t time, std::uint32_t window, std::uint64_t id);
   Otf2Writer& MetricUnsigned(std::uint64_t time, std::uint32_t metric, const std::vector<std::uint64_t>& values);
   Otf2Writer& MetricSigned(std::uint64_t time, std::uint32_t metric, const std::vector<std::int64_t>& values);
   Otf2Writer& MetricDouble(std::uint64_t time, std::uint32_t metric, const std::vector<double>& values);
@@ -74,14 +78,22 @@ class Otf2Archive {
   void Property(const std::string& name, const std::string& value);
 
   // Definitions; may be added until Close().
-  // MPI_ names get the MPI paradigm, "cuda" and "hip" theirs; those with "!$omp" in front that of OpenMP, and the role
-  // that they name.
+  // MPI_ names get the MPI paradigm, "cuda" and "hip" theirs, "acc" that of OpenACC; those with "!$omp" in front that
+  // of OpenMP, and the role that they name. "cuda copy" and "cuda idle" have roles of their own, too.
   std::uint32_t Region(const std::string& name);
   std::uint32_t String(const std::string& text);
   std::uint32_t Node(const std::string& name);
   // A process on a node with so many threads; its main thread is a location, the others have the numbers
   // 1000 + 100 * rank + thread.
   void AddProcess(std::uint32_t node, int threads = 1);
+  // A device of a node.
+  std::uint32_t AddDevice(std::uint32_t node);
+  // A stream of a process, in a context of its own on a device.
+  void AddStream(std::uint64_t location, std::uint32_t process, std::uint32_t device);
+  // As they were before OTF2 3.0: a location of the process, with a name that tells devices apart.
+  void AddStream(std::uint64_t location, std::uint32_t process, const std::string& name);
+  // The time of a location is later than it should be by so much, from the time on.
+  void SetClockOffset(std::uint64_t location, std::uint64_t time, std::int64_t offset);
   // So many processes on one node; MPI_COMM_WORLD is communicator 0, MPI_COMM_SELF communicator 1.
   void AddWorld(int ranks);
   // World and self for the processes added so far, spread over nodes as they are.
@@ -113,6 +125,12 @@ class Otf2Archive {
     std::uint32_t node;
     int threads;
   };
+  struct Stream {
+    std::uint64_t location;
+    std::uint32_t process;
+    std::uint32_t device;  // of OTF2 3.0, else none
+    std::string name;
+  };
   struct MetricClass {
     std::vector<std::string> names;
     OTF2_MetricMode mode;
@@ -132,6 +150,7 @@ class Otf2Archive {
     bool is_team = false;
   };
   void WriteDefinitions();
+  void WriteStreams();
   void WriteTopologies();
 
   std::filesystem::path folder_;
@@ -143,6 +162,9 @@ class Otf2Archive {
   std::map<std::string, std::uint32_t> region_index_;
   std::vector<std::string> nodes_;
   std::vector<Process> processes_;
+  std::vector<std::uint32_t> devices_;  // their nodes
+  std::vector<Stream> streams_;
+  std::map<std::uint64_t, std::vector<std::pair<std::uint64_t, std::int64_t>>> clock_offsets_;
   std::vector<Communicator> communicators_;
   std::vector<std::uint32_t> windows_;                   // their communicators
   std::vector<std::vector<std::uint64_t>> rank_groups_;  // of no communicator
