@@ -105,6 +105,9 @@ int DepthOf(Factor factor, FactorTree tree = FactorTree::kMpi);
 // As in FactorType, but for parallel efficiency, which is another product in the tree of hybrid runs.
 std::string_view FormulaOf(Factor factor, FactorTree tree);
 
+// Whether it is what a run has that does not use devices at all; reports leave the row out.
+constexpr bool IsWithoutDevices(Factor factor, double value) { return factor == Factor::kDeviceOffload && value == 1; }
+
 // Values of some of the factors.
 class FactorValues {
  public:

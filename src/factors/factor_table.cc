@@ -487,6 +487,13 @@ FactorTree TreeOf(const std::vector<FactorRow>& rows) {
   return is_hybrid ? FactorTree::kHybrid : FactorTree::kMpi;
 }
 
+bool IsShown(Factor factor, const std::vector<FactorRow>& rows) {
+  return std::ranges::any_of(rows, [&](const FactorRow& row) {
+    const std::optional<double>& value = row.values[factor];
+    return value && !IsWithoutDevices(factor, *value);
+  });
+}
+
 void FindGroupsInOldTexts(FactorTable& table) {
   const auto is_part = [](const FactorRow& row) { return row.ranks < row.cores / row.threads; };
   std::set<PhaseKey> groups;

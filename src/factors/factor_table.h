@@ -90,6 +90,9 @@ struct FactorTable {
 // The tree of a phase: that of hybrid runs where any row is of one.
 FactorTree TreeOf(const std::vector<FactorRow>& rows);
 
+// Whether a report has a row for the factor: a run knows it, and device offload is not that of runs without devices.
+bool IsShown(Factor factor, const std::vector<FactorRow>& rows);
+
 // Files before version 2, and CSV files without the column `group`, have a group of ranks in the text of its phase,
 // "iteration / pme". A text of that form is that of a group where any row of it has fewer ranks than its run, but for
 // rows of all ranks at core counts that have both; all other phases keep their names.

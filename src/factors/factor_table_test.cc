@@ -361,6 +361,18 @@ TEST(FactorTable, ARunOfOneThreadStandsBesideHybridOnes) {
   EXPECT_DOUBLE_EQ(*two[Factor::kDeviceOffload], 1);
   EXPECT_DOUBLE_EQ(*two[Factor::kParallelEfficiency], 0.72);
   EXPECT_DOUBLE_EQ(*table.rows[1].UsefulTime(), 4 * 3 * 0.72);
+  EXPECT_TRUE(IsShown(Factor::kOmpParallelEfficiency, table.rows));
+  EXPECT_FALSE(IsShown(Factor::kDeviceOffload, table.rows));
+  EXPECT_FALSE(IsShown(Factor::kDeviceParallelEfficiency, table.rows));
+}
+
+// A run without devices beside one that waits for them.
+TEST(FactorTable, OffloadIsShownWhereAnyRunUsesDevices) {
+  FactorRow with = HybridRow(4, 2, 0.9, 0.8);
+  with.values[Factor::kDeviceOffload] = 0.5;
+  const FactorTable table = Table({HybridRow(2, 2, 0.9, 0.8), with}, Scaling::kStrong);
+  EXPECT_TRUE(IsShown(Factor::kDeviceOffload, table.rows));
+  EXPECT_DOUBLE_EQ(*table.rows[1].values[Factor::kParallelEfficiency], 0.36);
 }
 
 // Curves over cores take them for repeats.

@@ -66,9 +66,7 @@ std::string FormatFactorTable(const FactorTable& table, std::size_t width) {
       Cells cells = {{"cores"}};
       std::vector<Factor> factors;
       for (const FactorType& type : AllFactors()) {
-        const bool any = std::any_of(rows.begin(), rows.end(),
-                                     [&](const FactorRow& row) { return row.values[type.factor].has_value(); });
-        if (!any) continue;
+        if (!IsShown(type.factor, rows)) continue;
         factors.push_back(type.factor);
         const std::string indent(2 * static_cast<std::size_t>(DepthOf(type.factor, TreeOf(rows))), ' ');
         cells.push_back({indent + std::string(type.name)});

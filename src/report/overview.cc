@@ -293,7 +293,14 @@ std::vector<OverviewNumber> NumbersOf(const VerdictText& verdict, const Ends& en
 
 }  // namespace
 
+bool IsShown(const FactorProjection& projection) {
+  const auto is_without = [&](const DataPoint& at) { return IsWithoutDevices(projection.factor, at.value); };
+  return projection.measured.empty() || !std::ranges::all_of(projection.measured, is_without);
+}
+
 bool IsPartOfTheWhole(const PhaseProjection& phase, Factor factor) {
+  const FactorProjection* own = phase.Find(factor);
+  if (own != nullptr && !IsShown(*own)) return false;
   std::vector<Factor> fitted;
   for (const FactorProjection& projection : phase.factors) {
     if (!projection.curve.empty() && !projection.is_product) fitted.push_back(projection.factor);

@@ -122,8 +122,7 @@ MeasuredRow PlainRow(const std::string& name, const std::vector<FactorRow>& runs
 MeasuredTable MeasuredFactors(const std::vector<FactorRow>& runs, std::set<Factor>& used) {
   MeasuredTable table{ColumnsOf(runs), {}, false};
   for (const FactorType& type : AllFactors()) {
-    const auto is_known = [&](const FactorRow& run) { return run.values[type.factor].has_value(); };
-    if (!std::ranges::any_of(runs, is_known)) continue;
+    if (!IsShown(type.factor, runs)) continue;
     used.insert(type.factor);
     table.rows.push_back(RowOf(type, runs));
   }

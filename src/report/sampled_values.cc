@@ -16,6 +16,7 @@
 #include "report/predictors.h"
 #include "report/reliability.h"
 #include "report/figures.h"
+#include "report/overview.h"
 #include "report/shown_results.h"
 
 namespace farscale {
@@ -131,7 +132,8 @@ Data ChoicesOf(const std::vector<SampledMachine>& machines, const std::vector<do
     all.emplace_back();
     if (machine.projection == nullptr) continue;
     for (const FactorProjection& factor : machine.projection->factors) {
-      if (!factor.curve.empty()) all.back().push_back(ChoicesOf(*machine.projection, factor, counts, codes));
+      if (!factor.curve.empty() && IsShown(factor))
+        all.back().push_back(ChoicesOf(*machine.projection, factor, counts, codes));
     }
   }
   const std::size_t width = codes.Width();
@@ -175,7 +177,7 @@ std::vector<SampledRow> RowsOf(const PhaseProjection& projection) {
   std::vector<SampledRow> rows;
   const FactorTree tree = projection.Tree();
   for (const FactorProjection& factor : projection.factors) {
-    if (factor.curve.empty()) continue;
+    if (factor.curve.empty() || !IsShown(factor)) continue;
     rows.push_back(
         {Name(factor.factor), std::string(Describe(factor.factor).id), std::to_string(DepthOf(factor.factor, tree))});
   }

@@ -48,6 +48,12 @@ std::vector<Factor> KnownFactors(const ComparedCount& count) {
   return known;
 }
 
+// Whether the row has more than device offload of runs without devices.
+bool HasShownValue(Factor factor, const ComparedNumber& number) {
+  const auto is_shown = [&](const std::optional<double>& value) { return value && !IsWithoutDevices(factor, *value); };
+  return is_shown(number.before) || is_shown(number.after);
+}
+
 std::string Indent(int depth) {
   std::string indent;
   for (int i = 0; i < depth; ++i) indent += "\u00a0\u00a0";
@@ -178,7 +184,7 @@ class ComparedPhaseSection {
       bool any = false;
       for (const ComparedCount& count : phase_.counts) {
         const ComparedNumber* number = count.Find(type.factor);
-        any = any || number != nullptr;
+        any = any || (number != nullptr && HasShownValue(type.factor, *number));
         cells.push_back(ChangeCell(number != nullptr ? *number : ComparedNumber{}, true,
                                    [&](double value) { return FormatValue(type.factor, value); }));
       }
