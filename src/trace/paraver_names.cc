@@ -110,6 +110,7 @@ void ReadRow(const std::string& text, ParaverNames& names) {
       std::string_view size = line;
       if (TakeWord(size, "LEVEL THREAD SIZE ") && TakeNumber(size, names.threads)) names.threads_line = number;
       if (line.starts_with("LEVEL NODE ")) list = &names.nodes;
+      if (line.starts_with("LEVEL THREAD ")) list = &names.thread_names;
     } else if (list != nullptr && !line.empty()) {
       list->push_back(ToUtf8(line));
     }

@@ -17,6 +17,7 @@ struct ParaverNames {
   };
   std::map<std::uint32_t, EventType> types;
   std::vector<std::string> nodes;  // in their order
+  std::vector<std::string> thread_names;  // of all tasks of all applications
   std::uint64_t threads = 0;       // as many as the .row file names; 0: unknown
   std::uint64_t threads_line = 0;  // of the .row file, which says so
 

@@ -12,10 +12,12 @@
 #include "base/parallel.h"
 #include "base/text.h"
 #include "trace/anomalies.h"
+#include "trace/device_records.h"
 #include "trace/format_readers.h"
 #include "trace/paraver_header.h"
 #include "trace/paraver_names.h"
 #include "trace/paraver_records.h"
+#include "trace/paraver_streams.h"
 #include "trace/paraver_text.h"
 #include "trace/paraver_threads.h"
 #include "trace/paraver_timeline.h"
@@ -393,8 +395,11 @@ class Definitions {
           return ParaverBlockMeaning::kNothing;
         }
         return Region(FunctionName(*label), false);
-      default: return Region(UserEventName(symbol, label), false);
+      default: break;
     }
+    const std::uint32_t region = Region(UserEventName(symbol, label), false);
+    if (symbol.type == kParaverCudaCall) builder_.trace().regions[region].is_device_runtime = true;
+    return region;
   }
 
   // Values with names of their own are regions of their own; others, which may be numbers of iterations, are
@@ -489,6 +494,7 @@ Trace ReadParaver(const std::string& path, const CounterSelection& counters, std
   facts.is_part = !header.tools.empty();
   Definitions definitions(names, header.applications[scope.application], builder);
   definitions.AddPlaces();
+  AddParaverDevices(names, header, scope.application, records.thread_states, builder);
   definitions.AddCommunicators(facts);
   definitions.AddRegions(records.all.blocks, facts);
   if (records.HasThreads()) AddParaverTeamRegions(builder, facts);
@@ -498,6 +504,7 @@ Trace ReadParaver(const std::string& path, const CounterSelection& counters, std
   facts.roots = CollectRoots(records.tasks, facts);
   BuildRanks(records.tasks, facts, builder);
   if (facts.knows_threads) AddParaverThreads(std::move(records.thread_states), facts, builder);
+  CheckDevices(trace);
   if (!accept_truncated) RefuseTruncated(path, header, records, trace.diagnostics);
   if (records.has_mpi_states) RequireCalls(trace);
   return std::move(builder).Finish();

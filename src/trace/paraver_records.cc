@@ -541,6 +541,7 @@ ParaverEvent ClassifyParaverEvent(std::uint32_t type) {
     case 40000003: return ParaverEvent::kFlush;
     case 40000012: return ParaverEvent::kTracing;
     case 40000018: return ParaverEvent::kTracingMode;
+    case kParaverCudaCall: return ParaverEvent::kUserEvent;
     case 60000018:  // outlined parallel regions of OpenMP
     case 60000019: return ParaverEvent::kFunction;
     default: break;

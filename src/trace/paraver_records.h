@@ -76,7 +76,8 @@ struct ParaverOrder {
 };
 using ParaverOrders = std::array<ParaverOrder, kParaverStreams>;
 
-// States of Paraver [docs/traces.md].
+// The event of hosts that call CUDA, and states of Paraver [docs/traces.md].
+constexpr std::uint32_t kParaverCudaCall = 63000001;
 constexpr std::uint32_t kParaverIdle = 0;
 constexpr std::uint32_t kParaverRunning = 1;
 constexpr std::uint32_t kParaverNotCreated = 2;
