@@ -5,6 +5,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <cstring>
 #if defined(__x86_64__)
 #include <x86intrin.h>
@@ -20,7 +21,7 @@ struct Counter {
 
 Counter instructions, cycles;
 
-bool Open(std::uint64_t config, int group, Counter& counter) {
+CounterAccess Open(std::uint64_t config, int group, Counter& counter) {
   perf_event_attr attributes;
   std::memset(&attributes, 0, sizeof attributes);
   attributes.size = sizeof attributes;
@@ -29,11 +30,12 @@ bool Open(std::uint64_t config, int group, Counter& counter) {
   attributes.exclude_kernel = 1;
   attributes.exclude_hv = 1;
   counter.file = static_cast<int>(syscall(SYS_perf_event_open, &attributes, 0, -1, group, PERF_FLAG_FD_CLOEXEC));
-  if (counter.file < 0) return false;
+  const bool is_forbidden = errno == EACCES || errno == EPERM;
+  if (counter.file < 0) return is_forbidden ? CounterAccess::kForbidden : CounterAccess::kMissing;
   void* memory = mmap(nullptr, static_cast<std::size_t>(sysconf(_SC_PAGESIZE)), PROT_READ, MAP_SHARED, counter.file, 0);
-  if (memory == MAP_FAILED) return false;
+  if (memory == MAP_FAILED) return CounterAccess::kSlow;
   counter.state = static_cast<const volatile perf_event_mmap_page*>(memory);
-  return counter.state->cap_user_rdpmc != 0;
+  return counter.state->cap_user_rdpmc != 0 ? CounterAccess::kOpen : CounterAccess::kSlow;
 }
 
 void Close(Counter& counter) {
@@ -70,15 +72,16 @@ std::uint64_t Read(const Counter& counter) {
 
 }  // namespace
 
-bool OpenCounters() {
+CounterAccess OpenCounters() {
+  CounterAccess access = CounterAccess::kSlow;
 #if defined(__x86_64__)
-  if (Open(PERF_COUNT_HW_INSTRUCTIONS, -1, instructions) && Open(PERF_COUNT_HW_CPU_CYCLES, instructions.file, cycles)) {
-    return true;
-  }
+  access = Open(PERF_COUNT_HW_INSTRUCTIONS, -1, instructions);
+  if (access == CounterAccess::kOpen) access = Open(PERF_COUNT_HW_CPU_CYCLES, instructions.file, cycles);
+  if (access == CounterAccess::kOpen) return access;
 #endif
   Close(cycles);
   Close(instructions);
-  return false;
+  return access;
 }
 
 Counts ReadCounts() { return {Read(instructions), Read(cycles)}; }

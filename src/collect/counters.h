@@ -10,9 +10,15 @@ struct Counts {
   std::uint64_t cycles = 0;
 };
 
-// Opens both counters for the calling thread. False where the kernel or the machine does not allow it, or would answer
-// only by system calls, which cost more than most MPI calls.
-bool OpenCounters();
+enum class CounterAccess : std::uint8_t {
+  kOpen,
+  kForbidden,  // by the kernel
+  kMissing,    // the machine has none, or the kernel does not know them
+  kSlow,       // the kernel answers only by system calls, which cost more than most MPI calls
+};
+
+// Opens both counters for the calling thread.
+CounterAccess OpenCounters();
 Counts ReadCounts();
 
 }  // namespace farscale::collect

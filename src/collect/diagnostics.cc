@@ -178,8 +178,11 @@ std::vector<Diagnostic> DiagnosticsOf(const MeasuredRun& run) {
     diagnostics.Warn("stopWithoutStart", "a region was stopped that was not started; the stop was ignored");
   }
   if (run.counters_refused) {
-    diagnostics.Note("noCounters",
-                     "instructions and cycles are not known: the kernel or the machine does not let them be counted");
+    const char* why = run.counters_forbidden
+                          ? "the kernel forbids counting; set kernel.perf_event_paranoid to 2 or less"
+                      : run.counters_slow ? "the kernel does not let programs read counters by themselves (rdpmc)"
+                                          : "the machine shows no hardware counters, as most virtual machines";
+    diagnostics.Note("noCounters", Format("instructions and cycles are not known: %s", why));
   }
   return diagnostics.all;
 }

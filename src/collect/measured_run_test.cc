@@ -14,6 +14,7 @@ namespace {
 
 using testing::DoubleNear;
 using testing::ElementsAre;
+using testing::HasSubstr;
 
 // A process that ended at MPI_Finalize, with a clock in nanoseconds: elapsed and MPI time in milliseconds.
 Page PageOf(int rank, int ranks, const char* host, std::uint64_t elapsed, std::uint64_t mpi) {
@@ -167,6 +168,18 @@ TEST(MeasuredRun, SaysWhichRegionsAreOnSomeRanksOnly) {
   EXPECT_THAT(run.regions[2].efficiencies->parallel, DoubleNear(0.7, 1e-12));
   EXPECT_EQ(run.regions[2].fewest_starts, 4U);
   EXPECT_THAT(Ids(run), ElementsAre("regionOnSomeRanks", "regionStartsDiffer", "noCounters"));
+}
+
+TEST(MeasuredRun, SaysWhyNothingIsCounted) {
+  const auto reason = [](std::uint32_t flags) {
+    Page page = PageOf(0, 1, "a", 100, 20);
+    page.flags |= flags;
+    const MeasuredRun run = Summarize({page});
+    return DiagnosticsOf(run).back().sentence;
+  };
+  EXPECT_THAT(reason(kCountersRefused), HasSubstr("the machine shows no hardware counters"));
+  EXPECT_THAT(reason(kCountersRefused | kCountersForbidden), HasSubstr("set kernel.perf_event_paranoid to 2 or less"));
+  EXPECT_THAT(reason(kCountersRefused | kCountersSlow), HasSubstr("rdpmc"));
 }
 
 TEST(MeasuredRun, CountsARegionLeftOpenUntilTheEndOnce) {

@@ -147,7 +147,12 @@ void FillPage(Page& fresh, const RunNames& names) {
   PMPI_Get_library_version(library, &length);
   Copy(MpiVersion(library), fresh.mpi_library, sizeof fresh.mpi_library);
   if (clock_is_tsc) fresh.flags |= kClockIsTsc;
-  fresh.flags |= OpenCounters() ? kHasCounters : kCountersRefused;
+  switch (OpenCounters()) {
+    case CounterAccess::kOpen: fresh.flags |= kHasCounters; break;
+    case CounterAccess::kForbidden: fresh.flags |= kCountersRefused | kCountersForbidden; break;
+    case CounterAccess::kMissing: fresh.flags |= kCountersRefused; break;
+    case CounterAccess::kSlow: fresh.flags |= kCountersRefused | kCountersSlow; break;
+  }
 }
 
 // All pages at rank 0, each as long as it is used.
