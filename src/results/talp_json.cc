@@ -98,6 +98,10 @@ void ReadEfficiencies(const Json& json, TalpRegion& region) {
   region.given.balance_out = either("mpiLoadBalanceOut", "lbOut");
   region.given.openmp = Number(json, "ompParallelEfficiency");
   region.given.offload = Number(json, "deviceOffloadEfficiency");
+  region.given.gpu = Number(json, "gpuParallelEfficiency");
+  region.given.gpu_balance = Number(json, "gpuLoadBalance");
+  region.given.gpu_communication = Number(json, "gpuCommunicationEfficiency");
+  region.given.gpu_orchestration = Number(json, "gpuOrchestrationEfficiency");
 }
 
 void ReadTimes(const Json& json, TalpRegion& region) {

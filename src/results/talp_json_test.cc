@@ -344,6 +344,12 @@ TEST(TalpJson, Devices) {
   EXPECT_DOUBLE_EQ(*values[Factor::kDeviceOrchestration], 0.8);
   EXPECT_EQ(FindingOf(table, "talpFactorsDiffer"), nullptr);
   EXPECT_EQ(FindingOf(table, "devicesNotCounted"), nullptr);
+  // TALP's own value, where its formula is another one.
+  region["gpuParallelEfficiency"] = 0.71;
+  region["gpuOrchestrationEfficiency"] = 0.8;
+  const FactorTable other = Read(Document("3.6", {{"Global", region}}));
+  ASSERT_NE(FindingOf(other, "talpFactorsDiffer"), nullptr);
+  EXPECT_THAT(FindingOf(other, "talpFactorsDiffer")->example, HasSubstr("deviceParallelEfficiency 0.71, here 0.5 in"));
   region["maxGpuActiveTime"] = 12e9;
   const FactorTable damaged = Read(Document("3.6", {{"Global", region}}));
   EXPECT_FALSE(damaged.rows[0].values[Factor::kDeviceParallelEfficiency]);
@@ -360,6 +366,10 @@ TEST(TalpJson, HybridRunsReadBackTheSame) {
   region["ompOutsideParallelTime"] = 10e9;
   region["mpiWorkerIdleTime"] = 15e9;
   region["gpuRuntimeTime"] = 2e9;
+  region["numGpus"] = 2;
+  region["gpuUsefulTime"] = 10e9;
+  region["maxGpuUsefulTime"] = 6e9;
+  region["maxGpuActiveTime"] = 8e9;
   region["minMpiNormdProc"] = region["minMpiNormdNode"] = 1e9;
   region["parallelEfficiency"] = region["ompParallelEfficiency"] = nullptr;
   const FactorTable table = Read(Document("3.8", {{"Global", region}}, 8));

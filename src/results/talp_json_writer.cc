@@ -77,6 +77,18 @@ void AddThreadTimes(const ThreadTimes& times, const UsefulTimes& outside, double
   json["ompLoadBalance"] = OmpLoadBalance(times);
   json["ompSchedulingEfficiency"] = OmpScheduling(times);
   json["ompSerializationEfficiency"] = OmpSerialization(times);
+  json["deviceOffloadEfficiency"] = DeviceOffload(times);
+}
+
+void AddDeviceTimes(const DeviceTimes& times, double elapsed, Json& json) {
+  json["numGpus"] = times.devices;
+  json["gpuUsefulTime"] = Nanoseconds(times.kernels);
+  json["maxGpuUsefulTime"] = Nanoseconds(times.most_kernels);
+  json["maxGpuActiveTime"] = Nanoseconds(times.most_active);
+  json["gpuParallelEfficiency"] = DeviceParallelEfficiency(times, elapsed);
+  json["gpuLoadBalance"] = DeviceLoadBalance(times);
+  json["gpuCommunicationEfficiency"] = DeviceCommunication(times);
+  json["gpuOrchestrationEfficiency"] = DeviceOrchestration(times, elapsed);
 }
 
 // Without threads, time is divided at process level: CPUs of a process are useful or in MPI together, and nothing is
@@ -115,6 +127,7 @@ Json RegionToJson(const FactorRow& row) {
     json[factor] = 1.0;
   }
   if (row.IsHybrid()) AddThreadTimes(*row.totals->threads, useful, elapsed, json);
+  if (row.totals && row.totals->devices) AddDeviceTimes(*row.totals->devices, elapsed, json);
   return json;
 }
 

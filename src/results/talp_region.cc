@@ -285,7 +285,11 @@ void NoteDifferences(const TalpRegion& region, const FactorRow& row, const NoteP
   for (const auto& [factor, given] : {std::pair(Factor::kParallelEfficiency, region.given.parallel),
                                       std::pair(Factor::kMpiParallelEfficiency, region.given.mpi),
                                       std::pair(Factor::kOmpParallelEfficiency, region.given.openmp),
-                                      std::pair(Factor::kDeviceOffload, region.given.offload)}) {
+                                      std::pair(Factor::kDeviceOffload, region.given.offload),
+                                      std::pair(Factor::kDeviceParallelEfficiency, region.given.gpu),
+                                      std::pair(Factor::kDeviceLoadBalance, region.given.gpu_balance),
+                                      std::pair(Factor::kDeviceCommunication, region.given.gpu_communication),
+                                      std::pair(Factor::kDeviceOrchestration, region.given.gpu_orchestration)}) {
     const std::optional<double>& own = row.values[factor];
     if (!given || !own || std::fabs(*given - *own) <= kRounded) continue;
     text += fmt::format("{}{} {:.3g}, here {:.3g}", text.empty() ? "" : ", ", Describe(factor).id, *given, *own);
@@ -317,8 +321,8 @@ std::optional<FactorRow> RowOf(const TalpRegion& region, const NotePlace& note) 
     PutInOrder(*outside, region.elapsed);
     FillFromTimes(region, *outside, row);
     if (threads) UseTimesOf(*threads, row);
-    if (threads) NoteDifferences(region, row, note);
     if (const auto devices = DeviceTimesOf(region, note)) UseDevices(*devices, region.elapsed, row);
+    if (threads) NoteDifferences(region, row, note);
   } else if (row.threads == 1 || region.at_process_level) {
     FillAsGiven(region, row, note);
   }

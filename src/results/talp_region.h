@@ -48,6 +48,7 @@ struct TalpRegion {
     std::optional<double> parallel;
     std::optional<double> mpi, communication, balance, balance_in, balance_out;
     std::optional<double> openmp, offload;
+    std::optional<double> gpu, gpu_balance, gpu_communication, gpu_orchestration;
   } given;
 };
 
