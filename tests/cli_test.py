@@ -1610,6 +1610,11 @@ class Cut(CliTest):
         self.fails(5, "cannot create this folder", "cut", LU_TRACES[0], "-o", self.write("f", "") / "a.otf2")
         self.run_ok(*cut)
         self.fails(5, "a.otf2: already exists", *cut)
+        threads = self.write("threads.prv", "#Paraver (20/11/2026 at 10:30):100_ns:1(4):1:1(2:1),0\n"
+                             "2:1:1:1:1:0:40000001:1\n1:1:1:1:1:0:100:1\n1:2:1:1:2:0:20:0\n1:2:1:1:2:20:90:1\n"
+                             "2:1:1:1:1:10:50000002:8\n2:1:1:1:1:15:50000002:0\n2:1:1:1:1:100:40000001:0\n")
+        self.fails(2, "also has OpenMP threads; add --main-threads", "cut", threads, "-o", self.folder / "t.otf2")
+        self.run_ok("cut", threads, "-o", self.folder / "t.otf2", "--main-threads")
         target.unlink()
         self.fails(5, "a: already exists", *cut)  # what is left of the archive
 

@@ -31,6 +31,7 @@ struct CutOptions {
   std::int64_t skip = 0;
   std::int64_t keep = 0;
   bool clean = false;
+  bool main_threads = false;
 };
 
 // "0.5,1.25"
@@ -92,12 +93,26 @@ std::optional<Scenario> ScenarioOf(const CutOptions& options) {
   return scenario;
 }
 
+// What threads and devices record is not written. Without it, factors of the cut would be those of main threads, and
+// not those of the phase.
+void RefuseThreads(const Trace& trace) {
+  if (trace.team_threads.empty() && trace.devices.empty()) return;
+  throw Error(ErrorKind::kUsage, trace.path,
+              fmt::format("a cut keeps main threads alone, and this trace also has {}",
+                          trace.team_threads.empty() ? "devices" : "OpenMP threads"),
+              "add --main-threads to leave the others out, or measure the phase without cutting: farscale factors "
+              "--phase");
+}
+
 int Cut(const CutOptions& options, const Common& common) {
   const Messages messages(common);
   PhaseSpec spec = SpecOf(options);
   RequireFree(options.output, ".otf2");
   const std::optional<Scenario> scenario = ScenarioOf(options);
-  Trace trace = ReadTrace(options.trace, ReadOptionsOf(options.choice));
+  ReadOptions what = ReadOptionsOf(options.choice);
+  what.keep_threads = !options.main_threads;
+  Trace trace = ReadTrace(options.trace, what);
+  RefuseThreads(trace);
   if (IsAutomatic(options.phase)) spec = WithLoopOf(trace, spec);
   const Matching matching = MatchTrace(trace);
   PhaseCut cut = CutClean(trace, matching, CutPhase(trace, spec), {{}, options.counters});
@@ -136,6 +151,8 @@ void AddCutCommand(CommandLine& line) {
   AddIterationOptions(command, options.skip, options.keep);
   command->add_flag("--clean", options.clean, "Keep the longest run of undisturbed iterations");
   command->add_option("--window", options.window, "Cut out BEGIN,END instead, in seconds since the start of the run");
+  command->add_flag("--main-threads", options.main_threads,
+                    "Leave out what other threads and devices record; else such traces are refused");
   command->add_option("--network", options.network,
                       "Write the run as replayed on this network: by name, a file, or calibrated");
   command
