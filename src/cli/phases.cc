@@ -25,8 +25,10 @@ int Phases(const PhasesOptions& options, const Common& common) {
   const Messages messages(common);
   const PhaseSpec spec = PhaseSpec::Region(options.phase);
   if (!spec.part.empty()) throw Error(ErrorKind::kUsage, "--phase", "is a part of an iteration", "name its loop: auto");
-  const RunStructures runs = ReadStructures(options.traces, spec, IsAutomatic(options.phase),
-                                            ReadOptionsOf(options.choice), messages.Progress(), WidthOfOutput());
+  ReadOptions what = ReadOptionsOf(options.choice);
+  what.keep_threads = true;
+  const RunStructures runs =
+      ReadStructures(options.traces, spec, IsAutomatic(options.phase), what, messages.Progress(), WidthOfOutput());
   std::optional<Error> failure;
   for (std::size_t i = 0; i < options.traces.size(); ++i) {
     const std::optional<Error>& error = runs.errors[i];

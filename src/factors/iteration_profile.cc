@@ -28,10 +28,26 @@ struct Ends {
 // One iteration in ticks since the begin of the phase.
 struct Iteration {
   Ends measured, ideal;
-  Tick total_useful = 0;
-  Tick largest_useful = 0;
-  Tick largest_computation = 0;
+  double total_useful = 0, total_load = 0;  // of all threads
+  double largest_useful = 0;
+  double largest_computation = 0;
 };
+
+// What a rank does in an interval, in ticks.
+struct RankLoad {
+  double useful = 0, outside_mpi = 0;  // of all threads
+  double computation = 0;              // outside MPI, for a thread
+};
+
+RankLoad LoadIn(const RankTimeline& timeline, std::size_t rank, const Interval& interval, const ThreadStates* threads) {
+  if (threads != nullptr) {
+    const ThreadTicks ticks = threads->In(rank, interval);
+    const auto outside = static_cast<double>(ticks.OutsideMpi()), count = static_cast<double>(ticks.outside.size());
+    return {static_cast<double>(ticks.Of(ThreadState::kUseful)), outside, outside / count};
+  }
+  const auto useful = static_cast<double>(UsefulTicks(timeline, interval));
+  return {useful, useful, useful};
+}
 
 // When the first of the ranks that count begins, since the begin of the phase on all ranks.
 Tick EarliestBegin(const PhaseCut& cut, const ReplayResult& replay) {
@@ -42,8 +58,8 @@ Tick EarliestBegin(const PhaseCut& cut, const ReplayResult& replay) {
   return earliest;
 }
 
-void AddRank(const Trace& trace, const PhaseCut& cut, std::size_t rank, const ReplayResult& replay, RuleSet rules,
-             Tick start, std::vector<Iteration>& iterations) {
+void AddRank(const Trace& trace, const PhaseCut& cut, std::size_t rank, const ReplayResult& replay,
+             const ThreadStates* threads, RuleSet rules, Tick start, std::vector<Iteration>& iterations) {
   const RankTimeline& timeline = trace.timelines[rank];
   const RankCut& rank_cut = cut.ranks[rank];
   const Tick origin = rank_cut.window.begin.tick - replay.begin[rank] + start;
@@ -51,11 +67,13 @@ void AddRank(const Trace& trace, const PhaseCut& cut, std::size_t rank, const Re
   for (std::size_t k = 0; k < rank_cut.iterations.size(); ++k) {
     const Interval& interval = rank_cut.iterations[k];
     Iteration& iteration = iterations[k];
-    const Tick useful = UsefulTicks(timeline, interval);
-    const Tick computation = rules == RuleSet::kBsc ? useful + PausedTicks(timeline, interval) : useful;
-    iteration.total_useful += useful;
-    iteration.largest_useful = std::max(iteration.largest_useful, useful);
-    iteration.largest_computation = std::max(iteration.largest_computation, computation);
+    const RankLoad load = LoadIn(timeline, rank, interval, threads);
+    const Tick paused = rules == RuleSet::kBsc ? PausedTicks(timeline, interval) : 0;
+    iteration.total_useful += load.useful;
+    iteration.total_load += load.outside_mpi;
+    iteration.largest_useful = std::max(iteration.largest_useful, load.computation);
+    iteration.largest_computation =
+        std::max(iteration.largest_computation, load.computation + static_cast<double>(paused));
     const Tick begin = interval.begin.tick - origin,
                ideal_begin = replay.TimeAt(timeline, rank_cut, rank, interval.begin) - start;
     const Tick gap = k > 0 ? begin - end : 0, ideal_gap = k > 0 ? ideal_begin - ideal_end : 0;
@@ -77,14 +95,18 @@ Tick Advance(const Ends& ends, Tick& reached) {
 }  // namespace
 
 std::vector<IterationProfile> ProfileIterations(const Trace& trace, const PhaseCut& cut, const ReplayResult& replay,
-                                                RuleSet rules) {
+                                                const ThreadStates* threads, RuleSet rules) {
   std::vector<Iteration> iterations(cut.iterations);
   const Tick start = EarliestBegin(cut, replay);
   for (std::size_t rank = 0; rank < trace.size(); ++rank) {
-    if (cut.ranks[rank].present) AddRank(trace, cut, rank, replay, rules, start, iterations);
+    if (cut.ranks[rank].present) AddRank(trace, cut, rank, replay, threads, rules, start, iterations);
   }
   std::vector<IterationProfile> profiles;
-  const auto count = static_cast<double>(cut.CountedRanks().size());
+  double count = 0;
+  for (const std::size_t rank : cut.CountedRanks()) {
+    count += threads != nullptr ? static_cast<double>(threads->Threads(rank)) : 1;
+  }
+  const auto seconds = [&](double ticks) { return ticks / trace.ticks_per_second; };
   const Tick begin = cut.begin() - trace.begin();
   Tick reached = 0, ideal_reached = 0;
   for (const Iteration& iteration : iterations) {
@@ -96,9 +118,10 @@ std::vector<IterationProfile> ProfileIterations(const Trace& trace, const PhaseC
     if (!replay.unknown_waits.any()) {
       profile.ideal = trace.Seconds(is_each ? iteration.ideal.longest : ideal_advance);
     }
-    profile.average_useful = trace.Seconds(iteration.total_useful) / count;
-    profile.largest_useful = trace.Seconds(iteration.largest_useful);
-    profile.largest_computation = trace.Seconds(iteration.largest_computation);
+    profile.average_useful = seconds(iteration.total_useful) / count;
+    profile.average_load = seconds(iteration.total_load) / count;
+    profile.largest_useful = seconds(iteration.largest_useful);
+    profile.largest_computation = seconds(iteration.largest_computation);
   }
   return profiles;
 }

@@ -17,22 +17,25 @@ namespace farscale {
 
 namespace {
 
-// A counter can be used when every rank of the phase has reliable samples of it.
-bool IsUsable(const Trace& trace, const PhaseCut& cut, std::size_t counter) {
+// A counter can be used when every rank of the phase has reliable samples of it, and every thread that counts.
+bool IsUsable(const Trace& trace, const PhaseCut& cut, const ThreadStates* threads, std::size_t counter) {
   for (std::size_t rank = 0; rank < trace.size(); ++rank) {
     if (!cut.ranks[rank].present) continue;
     const RankTimeline& timeline = trace.timelines[rank];
     if (!timeline.has_counter(counter) || !timeline.counter_is_reliable(counter)) return false;
+    if (threads != nullptr && !ThreadStates::HaveCounter(trace, rank, counter)) return false;
   }
   return true;
 }
 
-std::optional<double> TotalCount(const Trace& trace, const PhaseCut& cut, std::optional<std::size_t> counter) {
-  if (!counter || !IsUsable(trace, cut, *counter)) return std::nullopt;
+std::optional<double> TotalCount(const Trace& trace, const PhaseCut& cut, const ThreadStates* threads,
+                                 std::optional<std::size_t> counter) {
+  if (!counter || !IsUsable(trace, cut, threads, *counter)) return std::nullopt;
   double total = 0;
   for (std::size_t rank = 0; rank < trace.size(); ++rank) {
     for (const Interval& interval : cut.CountedTime(rank)) {
-      total += UsefulCount(trace.timelines[rank], *counter, interval);
+      total += threads != nullptr ? threads->UsefulCount(trace, rank, *counter, interval)
+                                  : UsefulCount(trace.timelines[rank], *counter, interval);
     }
   }
   return total > 0 ? std::optional(total * trace.counters[*counter].scale) : std::nullopt;
@@ -141,10 +144,10 @@ double LargestNodeLoad(const Trace& trace, const PhaseCut& cut, const std::vecto
   return farscale::LargestNodeLoad(loads, nodes);
 }
 
-void AddEstimate(const Trace& trace, const PhaseCut& cut, PhaseFactors& result) {
+void AddEstimate(const Trace& trace, const PhaseCut& cut, const ThreadStates* threads, PhaseFactors& result) {
   if (cut.iterations < 2) return;
   PhaseTotals& totals = result.totals;
-  const double estimate = trace.Seconds(EstimateIdealFromIterations(trace, cut));
+  const double estimate = trace.Seconds(EstimateIdealFromIterations(trace, cut, threads));
   // A hair's breadth outside is rounding and the gaps between iterations, not an error of the estimate.
   if (estimate > (1 + 1e-3) * totals.elapsed || estimate < (1 - 1e-3) * totals.largest_useful) {
     result.diagnostics.Add(anomaly::kPhaseEstimateClamped, 1,
@@ -369,8 +372,6 @@ void UseThreads(const Trace& trace, const PhaseCut& cut, const std::vector<Threa
     totals.largest_node_load = std::max(totals.largest_node_load, of.first / of.second);
   }
   if (totals.ideal_elapsed > 0) totals.ideal_elapsed = std::max(totals.ideal_elapsed, trace.Seconds(longest));
-  // Counters are those of main threads.
-  if (times.cpus > static_cast<double>(cut.CountedRanks().size())) totals.instructions = totals.cycles = std::nullopt;
 }
 
 PhaseTotals SumRanks(const Trace& trace, const PhaseCut& cut, const std::vector<Tick>& useful,
@@ -427,12 +428,15 @@ double UsefulCount(const RankTimeline& timeline, std::size_t counter, const Inte
   return std::max(0.0, at_end - at_begin - in_calls - PausedCount(timeline, counter, interval));
 }
 
-Tick EstimateIdealFromIterations(const Trace& trace, const PhaseCut& cut) {
+Tick EstimateIdealFromIterations(const Trace& trace, const PhaseCut& cut, const ThreadStates* threads) {
   std::vector<Tick> largest(cut.iterations);
   for (std::size_t rank = 0; rank < trace.size(); ++rank) {
     const std::vector<Interval>& iterations = cut.ranks[rank].iterations;
     for (std::size_t k = 0; k < iterations.size(); ++k) {
-      largest[k] = std::max(largest[k], UsefulTicks(trace.timelines[rank], iterations[k]));
+      const Tick useful =
+          threads != nullptr ? threads->In(rank, iterations[k]).OutsideMpi() / static_cast<Tick>(threads->Threads(rank))
+                             : UsefulTicks(trace.timelines[rank], iterations[k]);
+      largest[k] = std::max(largest[k], useful);
     }
   }
   Tick sum = 0;
@@ -463,8 +467,9 @@ PhaseFactors MeasureRanks(const Trace& trace, const PhaseCut& cut, const ReplayR
   const Tick useful = std::accumulate(times.useful.begin(), times.useful.end(), Tick{0});
   const Tick paused = std::accumulate(times.paused.begin(), times.paused.end(), Tick{0});
   totals.total_mpi = trace.Seconds(times.covered - useful - paused);
-  totals.instructions = TotalCount(trace, cut, ChooseCounter(trace, CounterMeaning::kInstructions, options.counters));
-  totals.cycles = TotalCount(trace, cut, ChooseCounter(trace, CounterMeaning::kCycles, options.counters));
+  totals.instructions =
+      TotalCount(trace, cut, threads, ChooseCounter(trace, CounterMeaning::kInstructions, options.counters));
+  totals.cycles = TotalCount(trace, cut, threads, ChooseCounter(trace, CounterMeaning::kCycles, options.counters));
   std::vector<ThreadTicks> of_threads;
   if (threads != nullptr) {
     of_threads = TicksOfThreads(cut, *threads);
@@ -474,11 +479,11 @@ PhaseFactors MeasureRanks(const Trace& trace, const PhaseCut& cut, const ReplayR
       TicksOfDevices(trace, cut, [&](std::size_t rank) { return cut.CountedTime(rank); });
   totals.devices = DeviceTimesOf(trace, of_devices, totals.elapsed);
   RequireComputation(trace, result);
-  AddEstimate(trace, cut, result);
+  AddEstimate(trace, cut, threads, result);
   result.values = FactorsOf(totals, options.rules.set);
   result.loads = threads != nullptr ? LoadsOf(trace, cut, of_threads) : LoadsOf(trace, cut, times.useful);
   if (HasIterations(cut)) {
-    result.profiles = ProfileIterations(trace, cut, replay, options.rules.set);
+    result.profiles = ProfileIterations(trace, cut, replay, threads, options.rules.set);
     result.samples = SampleBlocks(trace, cut, replay, options,
                                   {times.useful, times.paused, threads, of_threads, of_devices}, result);
     if (result.loads && threads == nullptr) AddVariation(trace, cut, result.profiles, *result.loads);

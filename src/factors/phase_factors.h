@@ -156,7 +156,7 @@ Tick PausedTicks(const RankTimeline& timeline, const Interval& interval);
 double UsefulCount(const RankTimeline& timeline, std::size_t counter, const Interval& interval);
 
 // T_ideal estimated from phase profiles: the sum over iterations of the largest useful time of any rank [Huck10],
-// in ticks and not clamped.
-Tick EstimateIdealFromIterations(const Trace& trace, const PhaseCut& cut);
+// in ticks and not clamped. Of threads the mean time outside MPI, as in the totals of a hybrid run.
+Tick EstimateIdealFromIterations(const Trace& trace, const PhaseCut& cut, const ThreadStates* threads = nullptr);
 
 }  // namespace farscale

@@ -61,8 +61,8 @@ class BlockSampler {
       if (ticks_.states != nullptr) block.threads[rank] += ticks_.states->In(rank, iteration);
       block.elapsed[rank] += iteration.length();
       block.ideal[rank] += ideal;
-      block.instructions += CountOf(timeline, instructions_, iteration);
-      block.cycles += CountOf(timeline, cycles_, iteration);
+      block.instructions += CountOf(rank, instructions_, iteration);
+      block.cycles += CountOf(rank, cycles_, iteration);
     }
   }
 
@@ -103,8 +103,11 @@ class BlockSampler {
     block.ideal_seconds += profile.ideal;
   }
 
-  double CountOf(const RankTimeline& timeline, std::optional<std::size_t> counter, const Interval& interval) const {
-    return counter ? UsefulCount(timeline, *counter, interval) * trace_.counters[*counter].scale : 0;
+  double CountOf(std::size_t rank, std::optional<std::size_t> counter, const Interval& interval) const {
+    if (!counter) return 0;
+    const double count = ticks_.states != nullptr ? ticks_.states->UsefulCount(trace_, rank, *counter, interval)
+                                                  : UsefulCount(trace_.timelines[rank], *counter, interval);
+    return count * trace_.counters[*counter].scale;
   }
 
   // Seconds of the rank that takes longest without a block.

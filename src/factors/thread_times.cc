@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "base/parallel.h"
+#include "phases/counter_at.h"
 #include "trace/anomalies.h"
 #include "trace/team_plan.h"
 
@@ -275,6 +276,31 @@ ThreadTicks ThreadStates::In(std::size_t rank, const Interval& interval) const {
     }
   }
   return ticks;
+}
+
+bool ThreadStates::HaveCounter(const Trace& trace, std::size_t rank, std::size_t counter) {
+  return std::ranges::all_of(InputsOf(trace, rank), [&](const ThreadInput& thread) {
+    return thread.timeline->has_counter(counter) && thread.timeline->counter_is_reliable(counter);
+  });
+}
+
+double ThreadStates::UsefulCount(const Trace& trace, std::size_t rank, std::size_t counter,
+                                 const Interval& interval) const {
+  const std::vector<ThreadInput> threads = InputsOf(trace, rank);
+  double count = 0;
+  for (std::size_t i = 0; i < threads.size(); ++i) {
+    const RankTimeline& timeline = *threads[i].timeline;
+    const Segments& segments = ranks_[rank][i];
+    auto segment = std::ranges::upper_bound(segments, interval.begin.tick, {}, &Segment::begin) - 1;
+    for (; segment != segments.end() && segment->begin < interval.end.tick; ++segment) {
+      if (segment->state != ThreadState::kUseful) continue;
+      const Tick next = segment + 1 == segments.end() ? kNever : (segment + 1)->begin;
+      const Edge begin = EdgeAtTick(timeline, std::max(segment->begin, interval.begin.tick), true);
+      const Edge end = EdgeAtTick(timeline, std::min(next, interval.end.tick), false);
+      count += CounterAt(timeline, counter, end) - CounterAt(timeline, counter, begin);
+    }
+  }
+  return std::max(0.0, count);
 }
 
 std::int64_t ThreadsInTeams(const Trace& trace) {

@@ -89,6 +89,9 @@ class ThreadStates {
   // m: the main thread and those that are ever in a team.
   std::size_t Threads(std::size_t rank) const { return ranks_[rank].size(); }
   ThreadTicks In(std::size_t rank, const Interval& interval) const;
+  // Whether the counter is reliable on all of these threads, and what it counts in their useful time in an interval.
+  static bool HaveCounter(const Trace& trace, std::size_t rank, std::size_t counter);
+  double UsefulCount(const Trace& trace, std::size_t rank, std::size_t counter, const Interval& interval) const;
 
   // Threads that are in no team, and records of teams that do not fit each other.
   const Diagnostics& diagnostics() const { return diagnostics_; }

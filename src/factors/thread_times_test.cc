@@ -413,7 +413,51 @@ TEST_F(ThreadTimesTest, IterationsOfARegion) {
   ASSERT_TRUE(factors.samples);
   ASSERT_EQ(factors.samples->values.size(), 4u);
   EXPECT_DOUBLE_EQ(*factors.samples->values[0][Factor::kParallelEfficiency], (62.0 - 14) / 90);
+  // The main thread alone is outside MPI all the time.
+  ASSERT_EQ(factors.profiles.size(), 4u);
+  EXPECT_DOUBLE_EQ(factors.profiles[0].ParallelEfficiency(), 14.0 / 30);
+  EXPECT_DOUBLE_EQ(factors.profiles[3].ParallelEfficiency(), 17.0 / 30);
+  EXPECT_DOUBLE_EQ(factors.profiles[3].LoadBalance(), 1);
   ExpectTree(factors);
+}
+
+// The main thread counts 400 in its serial part and 400 in the team, and 1200 while it waits at the barrier; the worker
+// 400 in the team, after 50 that are not of the run. Cycles are twice as many in useful time.
+TEST_F(ThreadTimesTest, CountersOfUsefulTime) {
+  AddProcesses(1, 2);
+  const std::uint32_t counters =
+      archive_.AddMetricClass({"PAPI_TOT_INS", "PAPI_TOT_CYC"}, OTF2_METRIC_ACCUMULATED_START, OTF2_TYPE_UINT64);
+  At(0)
+      .MetricUnsigned(0, counters, {0, 0})
+      .Enter(0, "serial")
+      .MetricUnsigned(4, counters, {400, 800})
+      .Leave(4, "serial");
+  At(0).ThreadFork(4, 2).TeamBegin(4, teams_[0]).MetricUnsigned(4, counters, {400, 800}).Enter(4, "work");
+  At(0)
+      .MetricUnsigned(8, counters, {800, 1600})
+      .Leave(8, "work")
+      .MetricUnsigned(8, counters, {800, 1600})
+      .Enter(8, kEnd);
+  At(0).MetricUnsigned(12, counters, {2000, 1900}).Leave(12, kEnd).TeamEnd(12, teams_[0]).ThreadJoin(12);
+  At(0, 1).TeamBegin(4, teams_[0]).MetricUnsigned(4, counters, {50, 100}).Enter(4, "work");
+  At(0, 1).MetricUnsigned(12, counters, {450, 900}).Leave(12, "work").TeamEnd(12, teams_[0]);
+  const PhaseFactors factors = Measure();
+  EXPECT_DOUBLE_EQ(factors.totals.threads->useful, 16);
+  ASSERT_TRUE(factors.totals.instructions && factors.totals.cycles);
+  EXPECT_DOUBLE_EQ(*factors.totals.instructions, 1200);
+  EXPECT_DOUBLE_EQ(*factors.totals.cycles, 2400);
+}
+
+// Without counters of the worker there are none.
+TEST_F(ThreadTimesTest, CountersOfMainThreadsAloneAreNotUsed) {
+  AddProcesses(1, 2);
+  const std::uint32_t counters =
+      archive_.AddMetricClass({"PAPI_TOT_INS"}, OTF2_METRIC_ACCUMULATED_START, OTF2_TYPE_UINT64);
+  At(0).MetricUnsigned(0, counters, {0}).Enter(0, "serial").MetricUnsigned(4, counters, {400}).Leave(4, "serial");
+  At(0).MetricUnsigned(4, counters, {400}).ThreadFork(4, 2);
+  for (int thread = 0; thread < 2; ++thread) Work(0, thread, 4, 8, 8);
+  At(0).ThreadJoin(8);
+  EXPECT_FALSE(Measure().totals.instructions);
 }
 
 // Programs of random steps: serial parts, teams of other sizes, sections, MPI inside and outside of teams.

@@ -180,7 +180,7 @@ void Otf2EventCallbacks::OnWindows() {
   });
 }
 
-void Otf2EventCallbacks::OnMeasurement() {
+void Otf2EventCallbacks::OnCounters() {
   On(OTF2_EvtReaderCallbacks_SetMetricCallback,
      [](Reader& r, Tick tick, auto metric, auto count, auto* types, auto* values) {
        const auto found = r.definitions.metrics.find(metric);
@@ -191,6 +191,9 @@ void Otf2EventCallbacks::OnMeasurement() {
        }
        for (std::size_t i = 0; i < members.size(); ++i) AddSample(r, tick, members[i], types[i], values[i]);
      });
+}
+
+void Otf2EventCallbacks::OnMeasurement() {
   On(OTF2_EvtReaderCallbacks_SetMeasurementOnOffCallback, [](Reader& r, Tick tick, auto mode) {
     mode == OTF2_MEASUREMENT_OFF ? r.builder.MeasurementOff(tick) : r.builder.MeasurementOn(tick);
   });
@@ -207,6 +210,7 @@ Otf2EventCallbacks Otf2EventCallbacks::OfMainThread(bool keep_threads) {
   callbacks.OnMessages();
   callbacks.OnCollectives();
   callbacks.OnWindows();
+  callbacks.OnCounters();
   callbacks.OnMeasurement();
   if (keep_threads) callbacks.OnTeams();
   return callbacks;
@@ -217,6 +221,7 @@ Otf2EventCallbacks Otf2EventCallbacks::OfWorker(bool keep_threads) {
   if (keep_threads) {
     callbacks.OnRegions();
     callbacks.OnTeams();
+    callbacks.OnCounters();
     callbacks.On(OTF2_EvtReaderCallbacks_SetEnterCallback, [](Reader& r, Tick tick, auto region) {  // once more
       CountMpi(r, region);
       r.builder.Enter(tick, RegionOf(r, region));

@@ -61,6 +61,7 @@ class Otf2EventCallbacks {
   void OnMessages();
   void OnCollectives();
   void OnWindows();
+  void OnCounters();
   void OnMeasurement();
 
   std::unique_ptr<OTF2_EvtReaderCallbacks, decltype(&OTF2_EvtReaderCallbacks_Delete)> callbacks_{
