@@ -23,7 +23,7 @@ std::vector<BacktestRow> RowsOf(const Results& results, const std::string& serie
   std::set<Factor> leaves;
   for (const BacktestRow& row : results.backtest) {
     if (row.series != series || row.phase != phase) continue;
-    rows.push_back(row);
+    if (!IsWithoutDevices(row.factor, row.measured)) rows.push_back(row);
     if (row.model != kProduct) leaves.insert(row.factor);
   }
   const std::vector<Factor> losses = LossesAmong({leaves.begin(), leaves.end()});

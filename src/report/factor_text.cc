@@ -151,7 +151,7 @@ std::string FormatProjections(const std::vector<PhaseProjection>& projections, c
     std::vector<std::vector<std::string>> cells = {{"cores", "beyond"}};
     const std::vector<ProjectedValue>* targets = nullptr;
     for (const FactorProjection& factor : phase.factors) {
-      if (factor.targets.empty()) continue;
+      if (factor.targets.empty() || !IsShown(factor)) continue;
       targets = &factor.targets;
       cells[0].emplace_back(Describe(factor.factor).name);
       const bool headline = factor.factor == Factor::kParallelEfficiency || factor.factor == Factor::kGlobalEfficiency;
@@ -160,7 +160,7 @@ std::string FormatProjections(const std::vector<PhaseProjection>& projections, c
     for (std::size_t i = 0; targets != nullptr && i < targets->size(); ++i) {
       cells.push_back({FormatCores((*targets)[i].cores), FormatRatio((*targets)[i].ratio)});
       for (const FactorProjection& factor : phase.factors) {
-        if (factor.targets.empty()) continue;
+        if (factor.targets.empty() || !IsShown(factor)) continue;
         const ProjectedValue& target = factor.targets[i];
         const bool headline =
             factor.factor == Factor::kParallelEfficiency || factor.factor == Factor::kGlobalEfficiency;

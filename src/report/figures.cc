@@ -120,6 +120,11 @@ ReportData AddChart(const Chart& chart, const std::string& name, ReportModel& mo
   return AddFigure(model, name, RenderSvg(chart, false), RenderSvg(chart, true), chart.description);
 }
 
+bool IsShown(const FactorProjection& projection) {
+  const auto is_without = [&](const DataPoint& at) { return IsWithoutDevices(projection.factor, at.value); };
+  return projection.measured.empty() || !std::ranges::all_of(projection.measured, is_without);
+}
+
 const FactorProjection* HeadlineOf(const PhaseProjection& projection) {
   for (const Factor factor : {Factor::kParallelEfficiency, Factor::kGlobalEfficiency}) {
     const FactorProjection* found = projection.Find(factor);

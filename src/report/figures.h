@@ -53,6 +53,9 @@ double LowestShown(const Chart& chart);
 // Adds a chart to the figures of a report, by the name of its file.
 ReportData AddChart(const Chart& chart, const std::string& name, ReportModel& model);
 
+// Whether a report has it: not device offload of runs without devices.
+bool IsShown(const FactorProjection& projection);
+
 // The efficiency to talk about: parallel efficiency, else global efficiency; null when neither is projected.
 const FactorProjection* HeadlineOf(const PhaseProjection& projection);
 

@@ -143,7 +143,7 @@ std::vector<Fit> FitsOfPhase(const PhaseProjection* projection, const std::strin
   std::vector<Fit> fits;
   if (projection == nullptr) return fits;
   for (const FactorProjection& one : projection->factors) {
-    if (one.is_product) continue;
+    if (one.is_product || !IsShown(one)) continue;
     used.insert(one.factor);
     fits.push_back(FitOf(*projection, one, slug, model));
   }

@@ -307,16 +307,20 @@ ResultCell GainCell(const PhaseProjection& projection, double cores, const Perfe
   return {Name(perfect.factor) + " " + FormatGain(perfect.gain), detail};
 }
 
-// Without factors above 1.
-std::vector<PerfectAtTarget> WithGains(std::vector<PerfectAtTarget> targets) {
+// Without factors above 1, and those that a report does not have.
+std::vector<PerfectAtTarget> WithGains(const PhaseProjection& projection) {
+  std::vector<PerfectAtTarget> targets = projection.key_results->perfect;
   for (PerfectAtTarget& at : targets) {
-    std::erase_if(at.factors, [](const PerfectFactor& perfect) { return perfect.gain < 0; });
+    std::erase_if(at.factors, [&](const PerfectFactor& perfect) {
+      const FactorProjection* factor = projection.Find(perfect.factor);
+      return perfect.gain < 0 || (factor != nullptr && !IsShown(*factor));
+    });
   }
   return targets;
 }
 
 ResultTable PerfectTable(const PhaseProjection& projection) {
-  const std::vector<PerfectAtTarget> targets = WithGains(projection.key_results->perfect);
+  const std::vector<PerfectAtTarget> targets = WithGains(projection);
   ResultTable table;
   const Factor whole = WholeOf(targets);
   table.caption = fmt::format("Potential gain from removing each loss, with the resulting {}{}", NameInSentence(whole),

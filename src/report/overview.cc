@@ -110,7 +110,9 @@ std::optional<Split> SplitOf(const FactorRow& row) {
   const std::optional<Factor> whole = WholeAmong(known);
   if (!whole || !row.values[*whole]) return std::nullopt;
   Split split{*whole, *row.values[*whole], {}};
-  for (const Factor factor : LossesAmong(known)) split.parts.emplace_back(factor, *row.values[factor]);
+  for (const Factor factor : LossesAmong(known)) {
+    if (!IsWithoutDevices(factor, *row.values[factor])) split.parts.emplace_back(factor, *row.values[factor]);
+  }
   return split;
 }
 
@@ -292,11 +294,6 @@ std::vector<OverviewNumber> NumbersOf(const VerdictText& verdict, const Ends& en
 }
 
 }  // namespace
-
-bool IsShown(const FactorProjection& projection) {
-  const auto is_without = [&](const DataPoint& at) { return IsWithoutDevices(projection.factor, at.value); };
-  return projection.measured.empty() || !std::ranges::all_of(projection.measured, is_without);
-}
 
 bool IsPartOfTheWhole(const PhaseProjection& phase, Factor factor) {
   const FactorProjection* own = phase.Find(factor);

@@ -61,9 +61,6 @@ Chart SmallMultiple(const PhaseProjection& projection, const std::string& headin
 // What a reader follows from run to target: the efficiencies and their losses.
 std::vector<const FactorProjection*> ChartedFactors(const PhaseProjection& phase);
 
-// Whether a report has it: not device offload of runs without devices.
-bool IsShown(const FactorProjection& projection);
-
 // Whether the factor is a part of the efficiency as projected that a report shows; others are fitted for reading only.
 bool IsPartOfTheWhole(const PhaseProjection& phase, Factor factor);
 

@@ -16,7 +16,6 @@
 #include "report/predictors.h"
 #include "report/reliability.h"
 #include "report/figures.h"
-#include "report/overview.h"
 #include "report/shown_results.h"
 
 namespace farscale {

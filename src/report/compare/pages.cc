@@ -151,6 +151,7 @@ class ComparedPhaseSection {
     FactorTableOfCount table{.cores = FormatCoreCount(count.cores),
                              .whole = count.efficiency ? NameInSentence(count.whole) : "it"};
     for (const ComparedFactor& one : count.factors) {
+      if (!HasShownValue(one.factor, one.number)) continue;
       FactorOfCount row{.name = Name(one.factor), .indent = Indent(DepthOf(one.factor, TreeOf(KnownFactors(count))))};
       Fill(
           one.number, [&](double value) { return FormatValue(one.factor, value); }, row);
