@@ -13,6 +13,7 @@
 #include "replay/matching.h"
 #include "replay/processor_time.h"
 #include "pages/text_table.h"
+#include "trace/device_records.h"
 #include "trace/trace_reader.h"
 
 namespace farscale {
@@ -94,7 +95,9 @@ double CounterTotal(const Trace& trace, std::size_t counter) {
 
 Inspection Inspect(const InspectOptions& options) {
   Inspection inspection;
-  inspection.trace = ReadTrace(options.trace, ReadOptionsOf(options.choice));
+  ReadOptions what = ReadOptionsOf(options.choice);
+  what.keep_threads = true;
+  inspection.trace = ReadTrace(options.trace, what);
   inspection.regions = SummarizeRegions(inspection.trace);
   SummarizeCalls(inspection);
   for (std::size_t i = 0; i < inspection.trace.counters.size(); ++i) {
@@ -138,6 +141,19 @@ std::vector<std::vector<std::size_t>> RanksByNode(const Trace& trace) {
   return ranks;
 }
 
+// "2, in kernels 44.3 % of the run"
+std::string DescribeDevices(const Trace& trace) {
+  Tick kernels = 0;
+  for (const Device& device : trace.devices) {
+    std::vector<DeviceSpan> all;
+    for (const DeviceWork& work : device.of_ranks) all.insert(all.end(), work.kernels.begin(), work.kernels.end());
+    for (const DeviceSpan& span : UnionOf(std::move(all))) kernels += span.length();
+  }
+  const double of_run = static_cast<double>(trace.devices.size()) * static_cast<double>(trace.end() - trace.begin());
+  return fmt::format("{}, in kernels {} of the run", FormatCount(trace.devices.size()),
+                     FormatPercent(of_run > 0 ? static_cast<double>(kernels) / of_run : 0));
+}
+
 // How far a usual machine goes with traces like this one. A replay adds so many bytes a call, a search for waits and
 // their causes so many: measured at the peak, for traces of MPI calls alone [docs/large-traces.md].
 void PrintMemory(const Trace& trace, std::uint64_t calls) {
@@ -167,6 +183,7 @@ void PrintHead(const Inspection& inspection) {
              FormatCores(trace.ticks_per_second));
   fmt::print("Ranks      {} on {} node{}, {} thread{} each\n", trace.size(), trace.nodes.size(),
              trace.nodes.size() == 1 ? "" : "s", trace.threads(), trace.threads() == 1 ? "" : "s");
+  if (!trace.devices.empty()) fmt::print("Devices    {}\n", DescribeDevices(trace));
   fmt::print("Events     {} in {}; in memory {}\n", FormatCount(trace.events), FormatBytes(trace.disk_bytes),
              FormatBytes(trace.MemoryBytes()));
   PrintMemory(trace, calls);

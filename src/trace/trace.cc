@@ -148,6 +148,9 @@ std::uint64_t Trace::MemoryBytes() const {
     bytes += worker.timeline.MemoryBytes() + Bytes(worker.team_events);
   }
   for (const std::vector<TeamEvent>& of_rank : team_threads.of_ranks) bytes += Bytes(of_rank);
+  for (const Device& device : devices) {
+    for (const DeviceWork& work : device.of_ranks) bytes += sizeof work + Bytes(work.kernels) + Bytes(work.active);
+  }
   return bytes;
 }
 
