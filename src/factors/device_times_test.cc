@@ -1,8 +1,11 @@
 // Factors of devices, with the numbers worked out by hand from OTF2 archives; one tick is a second.
 #include "factors/device_times.h"
 
-#include <fmt/format.h>
 #include <gtest/gtest.h>
+
+#include <random>
+#include <string>
+#include <vector>
 
 #include "factors/phase_factors.h"
 #include "support/otf2_archive.h"
@@ -81,6 +84,33 @@ TEST_F(DeviceTimesTest, SeveralDevicesAndStreams) {
   EXPECT_DOUBLE_EQ(*factors.values[Factor::kParallelEfficiency], 0.6);
 }
 
+// Whatever devices do, their factors multiply, and none exceeds 1 by more than rounding.
+TEST_F(DeviceTimesTest, FactorsOfRandomDevicesMultiply) {
+  std::mt19937 random(7);
+  for (std::uint64_t rank = 0; rank < 2; ++rank) Step(rank, "work", 0, 60, 1000);
+  const std::uint32_t devices[] = {archive_.AddDevice(node_), archive_.AddDevice(node_), archive_.AddDevice(node_)};
+  for (int i = 0; i < 12; ++i) {
+    const std::uint64_t stream = Stream(random() % 2, devices[random() % 3]);
+    for (std::uint64_t now = random() % 50, id = 0; now < 900; now += 1 + random() % 80, ++id) {
+      const std::uint64_t begin = now;
+      now += random() % 60;
+      if (random() % 3 > 0) Kernel(stream, begin, now);
+      if (random() % 3 > 0) continue;
+      archive_.Location(stream).BeginCopy(now, 0, id);
+      now += random() % 30;
+      archive_.Location(stream).EndCopy(now, 0, id);
+    }
+  }
+  const FactorValues values = Measure(Read()).values;
+  const double product = *values[Factor::kDeviceLoadBalance] * *values[Factor::kDeviceCommunication] *
+                         *values[Factor::kDeviceOrchestration];
+  EXPECT_NEAR(*values[Factor::kDeviceParallelEfficiency], product, 1e-12);
+  for (const Factor factor : {Factor::kDeviceLoadBalance, Factor::kDeviceCommunication, Factor::kDeviceOrchestration}) {
+    EXPECT_GT(*values[factor], 0);
+    EXPECT_LE(*values[factor], 1 + 1e-12);
+  }
+}
+
 // Of kernels that cross the edges of the phase, from 20 to 60, what lies inside counts: 10 and 15 of 40. The device of
 // rank 1 has no kernel there, and counts. Without it, in the group of rank 0, load balance is 1.
 TEST_F(DeviceTimesTest, KernelsCrossEdgesOfPhase) {
@@ -130,11 +160,10 @@ TEST_F(DeviceTimesTest, IterationsGiveErrors) {
   EXPECT_DOUBLE_EQ(*factors.samples->values[4][Factor::kDeviceParallelEfficiency], 32.0 / 80);
 }
 
-// OpenACC's calls of the host are time of the device's runtime, too.
-TEST_F(DeviceTimesTest, OpenAcc) {
-  for (std::uint64_t rank = 0; rank < 2; ++rank) {
-    archive_.Location(rank).Enter(0, "main").Enter(20, "acc wait").Leave(60, "acc wait").Leave(100, "main");
-  }
+// Calls of a host to OpenACC, and to a paradigm that says itself to be one of accelerators.
+TEST_F(DeviceTimesTest, OtherParadigms) {
+  archive_.Location(0).Enter(0, "main").Enter(20, "acc wait").Leave(60, "acc wait").Leave(100, "main");
+  archive_.Location(1).Enter(0, "main").Enter(20, "sycl wait").Leave(60, "sycl wait").Leave(100, "main");
   const PhaseFactors factors = Measure(Read());
   EXPECT_DOUBLE_EQ(*factors.values[Factor::kDeviceOffload], 0.6);
   EXPECT_FALSE(factors.totals.devices);

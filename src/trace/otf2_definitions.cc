@@ -66,9 +66,9 @@ class StreamFinder {
   StreamFinder(const RawDefinitions& raw, const std::map<std::uint32_t, std::int32_t>& rank_of_group)
       : raw_(raw), rank_of_group_(rank_of_group) {}
 
-  // Whether the location is a stream that belongs to a rank.
+  // Whether the location is a stream that belongs to a rank and records anything; others may have no files.
   bool Add(std::uint64_t reference, const RawDefinitions::Location& location, Otf2Definitions& result) {
-    if (location.type != OTF2_LOCATION_TYPE_ACCELERATOR_STREAM) return false;
+    if (location.type != OTF2_LOCATION_TYPE_ACCELERATOR_STREAM || location.events == 0) return false;
     const auto group = raw_.location_groups.find(location.group);
     if (group == raw_.location_groups.end()) return false;
     // Before OTF2 3.0 streams belong to the process itself.

@@ -17,6 +17,8 @@ void Check(OTF2_ErrorCode code) {
 constexpr std::uint32_t kThreadsGroup = 1 << 20;  // of all locations of OpenMP
 constexpr std::uint32_t kRankGroups = 1 << 21;    // the first of those that are of no communicator
 
+constexpr OTF2_Paradigm kLaterParadigm = 200;  // that this version of OTF2 does not know
+
 OTF2_RegionRole RoleOf(const std::string& region) {
   const auto begins = [&](const char* text) { return region.rfind(text, 0) == 0; };
   if (region == kOutsideRegion || begins("cuda idle")) return OTF2_REGION_ROLE_ARTIFICIAL;
@@ -37,6 +39,7 @@ OTF2_Paradigm ParadigmOf(const std::string& region) {
   if (region.rfind("cuda", 0) == 0) return OTF2_PARADIGM_CUDA;
   if (region.rfind("hip", 0) == 0) return OTF2_PARADIGM_HIP;
   if (region.rfind("acc", 0) == 0) return OTF2_PARADIGM_OPENACC;
+  if (region.rfind("sycl", 0) == 0) return kLaterParadigm;
   return region.rfind("!$omp", 0) == 0 ? OTF2_PARADIGM_OPENMP : OTF2_PARADIGM_USER;
 }
 
@@ -188,6 +191,7 @@ void Otf2Archive::WriteDefinitions() {
                                                static_cast<std::uint32_t>(rank)));
     }
   }
+  Check(OTF2_GlobalDefWriter_WriteParadigm(w, kLaterParadigm, kEmpty, OTF2_PARADIGM_CLASS_ACCELERATOR));
   WriteStreams();
   for (std::size_t i = 0; i < regions_.size(); ++i) {
     const std::uint32_t name = String(regions_[i]);

@@ -78,8 +78,9 @@ class Otf2Archive {
   void Property(const std::string& name, const std::string& value);
 
   // Definitions; may be added until Close().
-  // MPI_ names get the MPI paradigm, "cuda" and "hip" theirs, "acc" that of OpenACC; those with "!$omp" in front that
-  // of OpenMP, and the role that they name. "cuda copy" and "cuda idle" have roles of their own, too.
+  // MPI_ names get the MPI paradigm, "cuda" and "hip" theirs, "acc" that of OpenACC, "sycl" one of accelerators; those
+  // with "!$omp" in front that of OpenMP, and the role that they name. "cuda copy" and "cuda idle" have roles of their
+  // own, too.
   std::uint32_t Region(const std::string& name);
   std::uint32_t String(const std::string& text);
   std::uint32_t Node(const std::string& name);
