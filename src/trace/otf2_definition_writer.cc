@@ -4,6 +4,7 @@
 
 #include <cmath>
 #include <map>
+#include <string_view>
 #include <type_traits>
 
 #include "base/error.h"
@@ -45,8 +46,17 @@ OTF2_RegionRole RoleOf(const Region& region) {
   }
 }
 
+// By the beginnings of its functions. Whatever else computes on devices is nearest to CUDA.
+OTF2_Paradigm DeviceParadigmOf(std::string_view name) {
+  while (name.starts_with('_')) name.remove_prefix(1);
+  if (name.starts_with("hip")) return OTF2_PARADIGM_HIP;
+  if (name.starts_with("acc")) return OTF2_PARADIGM_OPENACC;
+  return name.starts_with("cl") ? OTF2_PARADIGM_OPENCL : OTF2_PARADIGM_CUDA;
+}
+
 OTF2_Paradigm ParadigmOf(const Region& region) {
   if (region.is_outside || region.is_pause) return OTF2_PARADIGM_MEASUREMENT_SYSTEM;
+  if (region.is_device_runtime) return DeviceParadigmOf(region.name);
   return region.is_mpi ? OTF2_PARADIGM_MPI : OTF2_PARADIGM_USER;
 }
 

@@ -74,6 +74,23 @@ class Definitions : public Otf2WriterTest {
   std::map<std::string, std::uint32_t> regions_;
 };
 
+// Else a part of a run would have waited for devices in useful time.
+TEST_F(Definitions, CallsToDevicesStayWhatTheyAre) {
+  for (const char* name : {"cudaDeviceSynchronize", "__hipPopCallConfiguration", "acc_wait", "clFinish", "zeInit"}) {
+    farscale::Region region{.name = name};
+    region.is_device_runtime = true;
+    builder_.AddRegion(region);
+  }
+  for (std::int32_t rank = 0; rank < 4; ++rank) {
+    RankBuilder timeline(builder_.definitions(), rank);
+    timeline.Enter(1, main_);
+    timeline.Leave(2, main_);
+    builder_.SetTimeline(timeline);
+  }
+  const Trace trace = RoundTrip(std::move(builder_).Finish());
+  EXPECT_EQ(std::ranges::count_if(trace.regions, &farscale::Region::is_device_runtime), 5);
+}
+
 TEST_F(Definitions, EveryKindOfRecord) {
   const std::uint32_t send = Region("MPI_Send"), isend = Region("MPI_Isend"), irecv = Region("MPI_Irecv"),
                       recv = Region("MPI_Recv"), waitall = Region("MPI_Waitall"), bcast = Region("MPI_Bcast"),
