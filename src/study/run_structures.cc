@@ -1,5 +1,6 @@
 #include "study/run_structures.h"
 
+#include "factors/thread_times.h"
 #include "phases/loop_choice.h"
 #include "replay/processor_time.h"
 
@@ -20,6 +21,7 @@ RunStructures ReadStructures(const std::vector<std::string>& traces, const Phase
       structure = DescribePhase(trace, runs.spec, width);
       structure.diagnostics.Merge(trace.diagnostics);
       structure.diagnostics.Merge(CheckProcessorTime(trace, {}));
+      if (!trace.team_threads.empty()) structure.diagnostics.Merge(ThreadStates(trace).diagnostics());
       if (!runs.spec.shape) runs.spec.shape = structure.shape;
     } catch (const Error& error) {
       runs.errors[i] = error;
