@@ -81,7 +81,7 @@ void AddThreadTimes(const ThreadTimes& times, const UsefulTimes& outside, double
 }
 
 void AddDeviceTimes(const DeviceTimes& times, double elapsed, Json& json) {
-  json["numGpus"] = times.devices;
+  json["numGpus"] = Whole(times.devices);
   json["gpuUsefulTime"] = Nanoseconds(times.kernels);
   json["maxGpuUsefulTime"] = Nanoseconds(times.most_kernels);
   json["maxGpuActiveTime"] = Nanoseconds(times.most_active);
