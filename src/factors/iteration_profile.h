@@ -25,7 +25,8 @@ struct IterationProfile {
   double largest_computation = 0;  // what serialization compares with `ideal`: the same unless ranks paused
 
   // The factors of a phase. In one window they exceed 1 where a rank has computed long before the last one is through
-  // with the iteration before: such iterations overlap, and only the phase as a whole has these factors.
+  // with the iteration before: such iterations overlap, and only the phase as a whole has these factors. With threads
+  // or devices, load balance, serialization and transfer are those of MPI.
   double ParallelEfficiency() const { return elapsed > 0 ? average_useful / elapsed : 0; }
   double LoadBalance() const { return largest_useful > 0 ? average_load / largest_useful : 0; }
   double Serialization() const { return ideal > 0 ? largest_computation / ideal : 0; }
