@@ -140,8 +140,8 @@ def main():
     table += ["};", "extern RealFunctions real, next;", "}  // namespace farscale::collect", ""]
     code = ["// Written by generate_wrappers.py.", '#include "mpi_functions.h"', '#include "collect/call.h"',
             '#include "collect/traced_collectives.h"', '#include "collect/traced_handles.h"',
-            '#include "collect/traced_messages.h"', "namespace farscale::collect {", "RealFunctions real, next;",
-            "void FindRealFunctions() {"]
+            '#include "collect/traced_messages.h"', '#include "collect/traced_neighbours.h"',
+            "namespace farscale::collect {", "RealFunctions real, next;", "void FindRealFunctions() {"]
     code += [f"  FindFunctions(\"P{name}\", real.{name}, next.{name});" for name in by_hand + wrapped]
     code += ["}", "}  // namespace farscale::collect", "using namespace farscale::collect;", 'extern "C" {']
     code += [wrapper(name, functions[name], traced.get(re.sub("_c$", "", name))) for name in wrapped]

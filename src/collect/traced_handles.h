@@ -1,5 +1,5 @@
-// What makes and frees communicators and windows, and the synchronisation of windows as Score-P records it. Locks are
-// not recorded: who holds one when the call returns is not known. The functions are called in the place of the MPI's
+// What makes and frees communicators and windows, and the synchronisation of windows as Score-P records it. Of
+// locks the request is recorded and the release, not when they are got: MPI may put that off to any later call. The functions are called in the place of the MPI's
 // own one, which is their first argument, with its arguments.
 #pragma once
 
@@ -106,6 +106,21 @@ int TracedEndEpoch(auto function, MPI_Win window) {
 int TracedTestEpoch(auto function, MPI_Win window, int* flag) {
   const int code = function(window, flag);
   if (code == MPI_SUCCESS && *flag != 0) RecordEpoch(window, EndEpoch(window, Epoch::kExposure));
+  return code;
+}
+
+// There is one lock for each rank of a window.
+constexpr std::uint64_t kOnlyLock = 0;
+
+int TracedLock(auto function, int type, int target, int assertion, MPI_Win window) {
+  const OTF2_LockType kind = type == MPI_LOCK_EXCLUSIVE ? OTF2_LOCK_EXCLUSIVE : OTF2_LOCK_SHARED;
+  if (const auto id = FindWindow(window)) Record(OTF2_EvtWriter_RmaRequestLock, *id, target, kOnlyLock, kind);
+  return function(type, target, assertion, window);
+}
+
+int TracedUnlock(auto function, int target, MPI_Win window) {
+  const int code = function(target, window);
+  if (const auto id = FindWindow(window)) Record(OTF2_EvtWriter_RmaReleaseLock, *id, target, kOnlyLock);
   return code;
 }
 

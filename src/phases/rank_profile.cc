@@ -24,7 +24,8 @@ std::uint32_t KindOfCall(const Region& region) {
   switch (region.call) {
     case MpiCall::kInit: return kInit;
     case MpiCall::kFinalize: return kFinalize;
-    case MpiCall::kInputOutput: return kInputOutput;
+    case MpiCall::kInputOutput:
+    case MpiCall::kCollectiveInputOutput: return kInputOutput;
     case MpiCall::kNone:
     case MpiCall::kOther: return kNoKind;
     case MpiCall::kCollective:

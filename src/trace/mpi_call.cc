@@ -63,6 +63,8 @@ const NameTable<MpiCall>& Names() {
       {kWindowTest, "win_test"},
       {kWindowLock, "win_lock win_unlock"},
       {kWindowLockAll, "win_lock_all win_unlock_all"},
+      {kCollectiveInputOutput,
+       "file_open file_close file_set_size file_preallocate file_set_view file_set_atomicity file_sync"},
   });
   return names;
 }
@@ -75,6 +77,12 @@ std::string_view PlainName(std::string_view lower) {
   name.remove_prefix(4);
   while (!name.empty() && name.back() == '_') name.remove_suffix(1);
   return name;
+}
+
+// Of functions on files; the names of collective ones end so [MPI 4.0, 14.4].
+bool IsOfAllRanks(std::string_view name) {
+  constexpr std::string_view kEndings[] = {"_all", "_all_begin", "_all_end", "_ordered", "_ordered_begin", "_ordered_end"};
+  return std::ranges::any_of(kEndings, [&](std::string_view ending) { return name.ends_with(ending); });
 }
 
 // Of a plain name; non-blocking ones have an i before it.
@@ -102,6 +110,14 @@ std::optional<CollectiveKind> KindOfPlain(std::string_view name) {
 
 bool IsOneSided(MpiCall call) { return call >= MpiCall::kOneSided && call <= MpiCall::kWindowOther; }
 
+bool IsInputOutput(MpiCall call) { return call == MpiCall::kInputOutput || call == MpiCall::kCollectiveInputOutput; }
+
+bool IsAmongNeighbours(std::string_view region_name) {
+  const std::string lower = ToLower(region_name);
+  const std::string_view name = PlainName(lower);
+  return name.starts_with("neighbor_") || name.starts_with("ineighbor_");
+}
+
 bool IsWindowSynchronisation(MpiCall call) {
   return call == MpiCall::kWindowFence || call == MpiCall::kWindowPost || call == MpiCall::kWindowComplete ||
          call == MpiCall::kWindowWait;
@@ -117,7 +133,9 @@ MpiCall ClassifyMpiCall(std::string_view region_name) {
   if (name.starts_with("win_unknown")) return MpiCall::kWindowLock;  // the trace does not name it: any of them
   if (name.starts_with("win_flush")) return MpiCall::kWindowLockAll;
   if (name.starts_with("win_")) return MpiCall::kWindowOther;
-  if (name.starts_with("file_")) return MpiCall::kInputOutput;
+  if (name.starts_with("file_")) {
+    return IsOfAllRanks(name) ? MpiCall::kCollectiveInputOutput : MpiCall::kInputOutput;
+  }
   return MpiCall::kOther;
 }
 

@@ -37,13 +37,18 @@ enum class MpiCall : std::uint8_t {
   kWindowLock,     // and unlock: of the window of one rank, which another may hold
   kWindowLockAll,  // and unlock_all, flush: waits for what operations do elsewhere, if there are any
   kWindowOther,    // start, creation, sync, names: waits for nobody beyond what is recorded
-  kInputOutput,
+  kInputOutput,            // on files, by one rank alone
+  kCollectiveInputOutput,  // by all ranks of a file
   kOther,
 };
 
 bool IsOneSided(MpiCall call);
+bool IsInputOutput(MpiCall call);
 // Functions of one-sided communication that wait for, or release, whom only their records show.
 bool IsWindowSynchronisation(MpiCall call);
+
+// Whether the function exchanges messages among neighbours in a topology; of PMPI_ and Fortran names, too.
+bool IsAmongNeighbours(std::string_view region_name);
 
 // The function as named by C, by Fortran (any case, trailing underscores) or by its profiling name (PMPI_).
 // kNone when the name does not begin like an MPI function.

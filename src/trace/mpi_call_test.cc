@@ -21,7 +21,12 @@ TEST(MpiCall, NamesOfCFortranAndProfiling) {
   EXPECT_EQ(ClassifyMpiCall("mpi_win_unlock_all_"), MpiCall::kWindowLockAll);
   EXPECT_EQ(ClassifyMpiCall("MPI_Win_flush_local_all"), MpiCall::kWindowLockAll);
   EXPECT_EQ(ClassifyMpiCall("MPI_Win_create"), MpiCall::kWindowOther);
-  EXPECT_EQ(ClassifyMpiCall("MPI_File_open"), MpiCall::kInputOutput);
+  EXPECT_EQ(ClassifyMpiCall("MPI_File_open"), MpiCall::kCollectiveInputOutput);
+  EXPECT_EQ(ClassifyMpiCall("mpi_file_write_at_all_begin_"), MpiCall::kCollectiveInputOutput);
+  EXPECT_EQ(ClassifyMpiCall("MPI_File_iread_all"), MpiCall::kCollectiveInputOutput);
+  EXPECT_EQ(ClassifyMpiCall("MPI_File_write_ordered"), MpiCall::kCollectiveInputOutput);
+  EXPECT_EQ(ClassifyMpiCall("MPI_File_write_at"), MpiCall::kInputOutput);
+  EXPECT_EQ(ClassifyMpiCall("MPI_File_read_shared"), MpiCall::kInputOutput);
   EXPECT_EQ(ClassifyMpiCall("MPI_Comm_rank"), MpiCall::kOther);
 }
 

@@ -41,7 +41,8 @@ OTF2_RegionRole RoleOf(const Region& region) {
     case MpiCall::kReceive:
     case MpiCall::kImmediateReceive:
     case MpiCall::kSendReceive: return OTF2_REGION_ROLE_POINT2POINT;
-    case MpiCall::kInputOutput: return OTF2_REGION_ROLE_FILE_IO;
+    case MpiCall::kInputOutput:
+    case MpiCall::kCollectiveInputOutput: return OTF2_REGION_ROLE_FILE_IO;
     default: return IsOneSided(region.call) ? OTF2_REGION_ROLE_RMA : OTF2_REGION_ROLE_FUNCTION;
   }
 }

@@ -178,6 +178,16 @@ void Otf2EventCallbacks::OnWindows() {
     if (window == ReferenceTable::kUnknown || members == r.definitions.groups.end()) return;
     r.builder.SynchroniseGroup(window, members->second, r.definitions.alone);
   });
+  const auto lock = [](Reader& r, Tick, auto reference, auto target, auto /*lock*/, auto type) {
+    const std::uint32_t window = r.definitions.windows[reference];
+    if (window != ReferenceTable::kUnknown) r.builder.Lock(window, target, type == OTF2_LOCK_EXCLUSIVE);
+  };
+  On(OTF2_EvtReaderCallbacks_SetRmaRequestLockCallback, lock);
+  On(OTF2_EvtReaderCallbacks_SetRmaAcquireLockCallback, lock);
+  On(OTF2_EvtReaderCallbacks_SetRmaReleaseLockCallback, [](Reader& r, Tick, auto reference, auto target, auto /*lock*/) {
+    const std::uint32_t window = r.definitions.windows[reference];
+    if (window != ReferenceTable::kUnknown) r.builder.Unlock(window, target);
+  });
 }
 
 void Otf2EventCallbacks::OnCounters() {

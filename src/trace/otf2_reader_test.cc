@@ -220,6 +220,36 @@ TEST_F(Otf2ReaderTest, WindowsOfOneSidedCommunication) {
   EXPECT_TRUE(trace.diagnostics.empty());
 }
 
+// Local rank 0 of the window is rank 2. The last lock is not given back; locks are not replayed, recorded or not.
+TEST_F(Otf2ReaderTest, LocksOfWindows) {
+  archive_.AddWorld(3);
+  const std::uint32_t window = archive_.AddWindow(archive_.AddCommunicator("sub", {2, 0}));
+  archive_.Location(0)
+      .Enter(0, "MPI_Win_lock")
+      .WindowLock(0, window, 0, OTF2_LOCK_SHARED)
+      .Leave(1, "MPI_Win_lock")
+      .Enter(2, "MPI_Win_lock")
+      .WindowLock(2, window, 1, OTF2_LOCK_EXCLUSIVE)
+      .Leave(3, "MPI_Win_lock");
+  for (const std::uint32_t target : {1u, 0u}) {
+    archive_.Location(0)
+        .Enter(6 - target, "MPI_Win_unlock")
+        .WindowUnlock(6 - target, window, target)
+        .Leave(6 - target, "MPI_Win_unlock");
+  }
+  archive_.Location(0)
+      .Enter(7, "MPI_Win_lock")
+      .WindowLock(7, window, 0, OTF2_LOCK_SHARED)
+      .Leave(8, "MPI_Win_lock");
+  for (const std::uint64_t rank : {1u, 2u}) archive_.Location(rank).Enter(0, "main").Leave(9, "main");
+  const Trace trace = Read();
+  const std::uint32_t number = trace.timelines[0].lock_epochs().at(0).window;
+  EXPECT_EQ(trace.communicators[number].members, (std::vector<std::int32_t>{2, 0}));
+  EXPECT_THAT(trace.timelines[0].lock_epochs(),
+              ElementsAre(LockEpoch{number, 0, true, 1, 2}, LockEpoch{number, 2, false, 0, 3}));
+  EXPECT_EQ(trace.diagnostics.count(anomaly::kOneSidedNotReplayed), 5u);
+}
+
 // Without records nobody knows whom fences and locks wait for; a put waits for nobody.
 TEST_F(Otf2ReaderTest, WindowsWithoutRecords) {
   archive_.AddWorld(1);

@@ -98,7 +98,8 @@ std::uint64_t RankTimeline::MemoryBytes() const {
     bytes +=
         data.columns.at_enter.MemoryBytes() + data.columns.in_call.MemoryBytes() + data.columns.at_event.MemoryBytes();
   }
-  return bytes + Bytes(endpoints_) + Bytes(collective_types_) + Bytes(interruptions_) + Bytes(pauses_);
+  return bytes + Bytes(endpoints_) + Bytes(collective_types_) + Bytes(interruptions_) + Bytes(pauses_) +
+         Bytes(lock_epochs_);
 }
 
 Tick Trace::begin() const {

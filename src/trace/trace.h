@@ -153,6 +153,18 @@ struct Pause {
   friend bool operator==(const Pause&, const Pause&) = default;
 };
 
+// A rank had the window of another one to itself, or shared it with others who asked to share: from the call that asks
+// for the lock to the one that gives it back.
+struct LockEpoch {
+  std::uint32_t window = 0;  // the communicator that stands for it
+  std::int32_t target = 0;   // world rank
+  bool is_exclusive = false;
+  std::uint32_t lock_call = 0;
+  std::uint32_t unlock_call = 0;
+
+  friend bool operator==(const LockEpoch&, const LockEpoch&) = default;
+};
+
 // Everything one rank did.
 //
 // Calls do not nest: an MPI call inside another belongs to the outer one. Sends, receives and collectives are each
@@ -244,6 +256,8 @@ class RankTimeline {
   const std::vector<Interruption>& interruptions() const { return interruptions_; }
   // In the order of time, apart from each other and from calls.
   const std::vector<Pause>& pauses() const { return pauses_; }
+  // Of windows, where the trace records locks; in the order in which they were given back.
+  const std::vector<LockEpoch>& lock_epochs() const { return lock_epochs_; }
 
   // Whether the rank entered anything at all.
   bool empty() const { return calls() == 0 && region_events() == 0; }
@@ -262,6 +276,7 @@ class RankTimeline {
     bytes.Transfer(timeline.collective_types_);
     bytes.Transfer(timeline.interruptions_);
     bytes.Transfer(timeline.pauses_);
+    bytes.Transfer(timeline.lock_epochs_);
     for (std::size_t& posts : timeline.posts_) bytes.Transfer(posts);
     bytes.Transfer(timeline.call_records_end_);
     bytes.Transfer(timeline.begin_);
@@ -285,6 +300,7 @@ class RankTimeline {
   std::vector<CollectiveType> collective_types_;
   std::vector<Interruption> interruptions_;
   std::vector<Pause> pauses_;
+  std::vector<LockEpoch> lock_epochs_;
   std::size_t posts_[3] = {};  // by OperationClass
   std::size_t call_records_end_ = 0;
   Tick begin_ = 0, end_ = 0;

@@ -287,6 +287,7 @@ RankTimeline RankBuilder::Finish() {
   timeline_.collective_types_.shrink_to_fit();
   timeline_.interruptions_.shrink_to_fit();
   timeline_.pauses_.shrink_to_fit();
+  timeline_.lock_epochs_.shrink_to_fit();
   return std::move(timeline_);
 }
 

@@ -64,6 +64,11 @@ class RankBuilder {
   // Members are world ranks. With nobody at all it is a barrier on `alone`, a communicator of the rank itself.
   void SynchroniseGroup(std::uint32_t window, const std::vector<std::int32_t>& group, std::uint32_t alone);
 
+  // The call around it asks for the lock of a rank's window, or gives it back. Locks that are never given back are left
+  // out. `target`: local rank.
+  void Lock(std::uint32_t window, std::uint32_t target, bool is_exclusive);
+  void Unlock(std::uint32_t window, std::uint32_t target);
+
   // The value of an accumulating counter from now on; an integer, or the bits of a double as the counter says.
   // Comes before the edge it belongs to.
   void SetCounter(Tick tick, std::uint32_t counter, std::int64_t value);
@@ -160,6 +165,7 @@ class RankBuilder {
   static constexpr std::uint32_t kNoEndpoint = std::numeric_limits<std::uint32_t>::max();
   std::array<std::uint32_t, 64> endpoint_cache_;  // index of an endpoint by the low bits of its hash
   std::map<CollectiveType, std::uint32_t> collective_index_;
+  std::vector<LockEpoch> open_locks_;
 };
 
 // Times of everything a rank did, each as many as the timeline has, in ascending order.

@@ -393,6 +393,14 @@ Otf2Writer& Otf2Writer::WindowCollective(std::uint64_t time, OTF2_CollectiveOp o
                                         OTF2_COLLECTIVE_ROOT_NONE, 0, 0));
   return *this;
 }
+Otf2Writer& Otf2Writer::WindowLock(std::uint64_t time, std::uint32_t window, std::uint32_t target, OTF2_LockType type) {
+  Check(OTF2_EvtWriter_RmaRequestLock(writer_, nullptr, time, window, target, 0, type));
+  return *this;
+}
+Otf2Writer& Otf2Writer::WindowUnlock(std::uint64_t time, std::uint32_t window, std::uint32_t target) {
+  Check(OTF2_EvtWriter_RmaReleaseLock(writer_, nullptr, time, window, target, 0));
+  return *this;
+}
 Otf2Writer& Otf2Writer::WindowGroup(std::uint64_t time, std::uint32_t window, std::uint32_t group) {
   Check(OTF2_EvtWriter_RmaGroupSync(writer_, nullptr, time, OTF2_RMA_SYNC_LEVEL_PROCESS, window, group));
   return *this;

@@ -60,7 +60,8 @@ MpiEvent KindOf(MpiCall call) {
     case MpiCall::kStart: return {50000001, 0, 15};
     case MpiCall::kCollective:
     case MpiCall::kImmediateCollective: return {50000002, 0, 13};
-    case MpiCall::kInputOutput: return {50000005, 0, 12};
+    case MpiCall::kInputOutput:
+    case MpiCall::kCollectiveInputOutput: return {50000005, 0, 12};
     default: return {50000003, 0, 15};
   }
 }

@@ -172,6 +172,11 @@ class ProgramBuilder {
       rank.Leave(activity.leave, region);
       return;
     }
+    if (activity.name == "Win_lock" || activity.name == "Win_unlock") {
+      if (!activity.send.empty()) Lock(activity, rank);
+      rank.Leave(activity.leave, region);
+      return;
+    }
     if (!activity.send.empty()) Send(activity, immediate, rank);
     if (!activity.receive.empty()) Receive(activity, immediate, rank);
     if (!activity.collective.empty()) Collective(activity, immediate, rank);
@@ -179,6 +184,16 @@ class ProgramBuilder {
       for (const std::string& label : Split(activity.completes, ',')) Complete(label, rank);
     }
     rank.Leave(activity.leave, region);
+  }
+
+  // "Win_lock>2", "Win_lock>2#shared", "Win_unlock>2": the window of rank 2
+  void Lock(const Activity& activity, RankBuilder& rank) {
+    const Message lock = ParseMessage(activity.send);
+    if (activity.name == "Win_lock") {
+      rank.Lock(world_, lock.peer, lock.label != "shared");
+    } else {
+      rank.Unlock(world_, lock.peer);
+    }
   }
 
   void Send(const Activity& activity, bool immediate, RankBuilder& rank) {
