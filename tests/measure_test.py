@@ -428,6 +428,21 @@ class MpiTest:
                 return
         self.fail(f"off by {off}")
 
+    def test_waits_of_one_sided_communication_are_told(self):
+        waits = {"fence": {"waitAtFence"}, "epochs": {"latePost", "earlyWait"}, "held": {"waitForLock"},
+                 "neighbours": {"lateNeighbour"}, "file": set()}
+        for how, kinds in waits.items():
+            shutil.rmtree(self.here / "trace", ignore_errors=True)
+            self.trace(2, "windows", how, str(self.here / "file"))
+            result = self.farscale("imbalance", "trace/traces.otf2", "--phase", "loop", "-o", f"{how}.json")
+            self.assertEqual(result.code, 0, result.err)
+            losses = self.results(f"{how}.json")["phases"][0]
+            self.assertNotIn("waitsUnknown", losses, how)
+            found = {kind for kind, time in losses["waiting"].items() if time > 5e-3}  # ranks wait about 60 ms in all
+            # Whether a rank waits for a post, or then for the complete, depends on the MPI.
+            self.assertTrue(found - {"waitAtEnd"} <= kinds and bool(found & kinds) == bool(kinds), losses["waiting"])
+            self.assertEqual({"individualIo", "collectiveIo"} <= set(losses), how == "file")
+
     def test_one_sided_communication_is_replayed(self):
         # Ranks compute 2.5 ms an iteration on average, where the run needs 4: serialization is 2.5/4, with a barrier as
         # with windows, less where other processes keep the ranks from their cores. Without waiting it would be 1. What

@@ -125,7 +125,7 @@ int WriteProfile(const ImbalanceOptions& options, const Common& common) {
   const Trace trace = ReadTrace(study.runs.front().trace, ReadOptionsOf(options.choice));
   const Matching matching = MatchTrace(trace);
   const PhaseCut cut = CutClean(trace, matching, CutPhase(trace, study.phases.front()), study.factors);
-  RequireKnownWaits(trace, cut);
+  RequireKnownWaits(trace, cut, LockOrder::kAsMeasured);
   DiagnosisOptions diagnosis;
   diagnosis.delays.rules = *ParseDelayRules(options.rules);
   diagnosis.slack = false;

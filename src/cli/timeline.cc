@@ -38,7 +38,8 @@ LossRecord LossesOf(const Trace& trace, const Matching& matching, const PhaseCut
   diagnosis.slack = false;
   LossRecord losses = RecordOf(Diagnose(trace, matching, cut, diagnosis), cut.spec.name);
   losses.trace = options.trace;
-  if (const UnknownWaits waits = FindUnknownWaits(trace, cut); waits.any()) WithholdWaits(losses, waits);
+  const UnknownWaits waits = FindUnknownWaits(trace, cut, LockOrder::kAsMeasured);
+  if (waits.any()) WithholdWaits(losses, waits);
   return losses;
 }
 

@@ -16,7 +16,8 @@ constexpr double PathLosses::*kValues[] = {
     &PathLosses::time,       &PathLosses::wrong_order, &PathLosses::wrong_order_same,
     &PathLosses::completion, &PathLosses::indirect,    &PathLosses::propagating,
     &PathLosses::caused,     &PathLosses::critical,    &PathLosses::nearly_critical,
-    &PathLosses::intra,      &PathLosses::inter};
+    &PathLosses::intra,      &PathLosses::inter,       &PathLosses::late_complete,
+    &PathLosses::individual_io, &PathLosses::collective_io};
 constexpr ByWaitKind PathLosses::*kValuesByKind[] = {&PathLosses::waiting, &PathLosses::short_term,
                                                      &PathLosses::long_term, &PathLosses::exit_skew};
 
@@ -60,6 +61,9 @@ class RankAccount {
       const auto length = static_cast<double>(wait.length);
       OfCall(wait.call).wrong_order += length;
       if (wrong.same_source) OfCall(wait.call).wrong_order_same += length;
+    }
+    for (const LateComplete& late : states.late_completes) {
+      OfCall(states.waits[late.wait].call).late_complete += static_cast<double>(late.length);
     }
     for (const PathCosts& path : costs.paths) {
       Add(path.short_term, Of(path.path).short_term);
@@ -160,6 +164,26 @@ void AddImpact(Diagnosis& diagnosis, const std::vector<RankGroup>& groups) {
       total.inter += cost * (1 - within);
     }
   }
+}
+
+// Calls on files are paths of a class of their own.
+void AddInputOutput(Diagnosis& diagnosis) {
+  std::vector<MpiCall> calls;
+  for (PathId path = 0; path < diagnosis.paths.size(); ++path) {
+    const bool is_call = diagnosis.paths.is_mpi(path);
+    calls.push_back(is_call ? ClassifyMpiCall(diagnosis.paths.region_name(path)) : MpiCall::kNone);
+  }
+  if (std::ranges::none_of(calls, IsInputOutput)) return;
+  ForEach(diagnosis.ranks, [&](std::size_t, PathId path, PathLosses& losses) {
+    if (calls[path] == MpiCall::kInputOutput) losses.individual_io = losses.time;
+    if (calls[path] == MpiCall::kCollectiveInputOutput) losses.collective_io = losses.time;
+  });
+}
+
+bool HasLockWaits(const WaitStates& states) {
+  return std::ranges::any_of(states.ranks, [](const RankWaits& rank) {
+    return std::ranges::any_of(rank.waits, [](const WaitState& wait) { return wait.kind == WaitKind::kWaitForLock; });
+  });
 }
 
 void AddTotals(Diagnosis& diagnosis) {
@@ -321,10 +345,12 @@ Diagnosis Diagnose(const Trace& trace, const Matching& matching, const PhaseCut&
   diagnosis.critical = FindCriticalPath(activities, states);
   AddCritical(activities, diagnosis);
   for (const RankLosses& rank : diagnosis.ranks) diagnosis.processes += rank.present;
+  AddInputOutput(diagnosis);
   AddTotals(diagnosis);
   if (!diagnosis.recurs) AddImpact(diagnosis, options.groups);
   diagnosis.slack.resize(diagnosis.totals.size());
-  if (options.slack) AddSlack(FindSlack(trace, matching, activities, states, collectives), diagnosis);
+  // Whoever has a lock may keep others waiting, which slack does not know.
+  if (options.slack && !HasLockWaits(states)) AddSlack(FindSlack(trace, matching, activities, states, collectives), diagnosis);
   if (options.shapes) AddShapes(trace, cut, activities, states, *options.shapes, diagnosis);
   if (options.causes) {
     diagnosis.causes = FindCauses({trace, matching, cut, activities, states, collectives, diagnosis}, *options.causes);

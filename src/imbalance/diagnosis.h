@@ -33,6 +33,9 @@ struct PathLosses {
   ByWaitKind waiting{};                  // by kind
   double wrong_order = 0;                // of the late senders those that another order of receiving would have avoided
   double wrong_order_same = 0;           // those with messages from the same rank
+  double late_complete = 0;              // of the early waits the part after the late rank's last operation
+  double individual_io = 0;              // time in calls on files, by one rank alone
+  double collective_io = 0;              // by all ranks of a file
   double completion = 0;                 // of barriers and N×N operations, after the first rank left
   double indirect = 0, propagating = 0;  // of its waits
   double caused = 0;                     // waiting elsewhere that its waits brought about (phi)

@@ -49,7 +49,7 @@ void WithholdWaits(LossRecord& record, const UnknownWaits& waits) {
                              &record.unattributed, &record.lost}) {
     values->fill(0);
   }
-  record.at_end = record.wrong_order = record.indirect = record.propagating = 0;
+  record.at_end = record.wrong_order = record.late_complete = record.indirect = record.propagating = 0;
   record.paths.clear();
   record.causes.clear();
   record.by_factor.reset();
@@ -86,6 +86,9 @@ LossRecord RecordOf(const Diagnosis& diagnosis, const std::string& phase, const 
     if (is_outside) continue;
     Add(total.waiting, record.waiting);
     record.wrong_order += total.wrong_order;
+    record.late_complete += total.late_complete;
+    record.individual_io += total.individual_io;
+    record.collective_io += total.collective_io;
     record.indirect += total.indirect;
     record.propagating += total.propagating;
   }

@@ -43,11 +43,38 @@ struct Received {
   Tick sent = 0;
 };
 
+// How waits are called in calls of a function.
+struct KindsOfRegion {
+  WaitKind of_message = WaitKind::kLateSender;  // that it receives
+  WaitKind of_barrier = WaitKind::kWaitAtBarrier;
+  bool is_access = false;  // begins an access epoch, or is an operation in it
+};
+
+KindsOfRegion KindsOf(const Region& region) {
+  switch (region.call) {
+    case MpiCall::kWindowComplete: return {.of_message = WaitKind::kLatePost};
+    case MpiCall::kWindowWait: return {.of_message = WaitKind::kEarlyWait};
+    case MpiCall::kOneSided: return {.is_access = true};
+    case MpiCall::kWindowOther: return {.is_access = ToLower(region.name).find("win_start") != std::string::npos};
+    case MpiCall::kWindowFence: return {.of_barrier = WaitKind::kWaitAtFence};
+    case MpiCall::kCollective:
+      if (IsAmongNeighbours(region.name)) return {.of_message = WaitKind::kLateNeighbour};
+      return {};
+    default: return {};
+  }
+}
+
 class RankSearch {
  public:
   RankSearch(const RankRecords& input, const MessageEnds& ends, const CollectiveWaits& collectives,
-             const std::vector<Waiting>& waiting, const std::vector<bool>& local_sends)
-      : input_(input), ends_(ends), collectives_(collectives), waiting_(waiting), local_sends_(local_sends) {}
+             const std::vector<Waiting>& waiting, const std::vector<bool>& local_sends,
+             const std::vector<KindsOfRegion>& kinds)
+      : input_(input),
+        ends_(ends),
+        collectives_(collectives),
+        waiting_(waiting),
+        local_sends_(local_sends),
+        kinds_(kinds) {}
 
   void Run() {
     std::uint32_t current = kNoCall;
@@ -59,7 +86,7 @@ class RankSearch {
       Take(record, part);
     });
     EndCall(current);
-    std::ranges::sort(waits_.waits, {}, &WaitState::call);
+    SortWaits();
     FindWrongOrder();
   }
 
@@ -124,16 +151,32 @@ class RankSearch {
     if (!part.IsMatched() || ends_.sent[part.number].call == kNoCall) return Release();
     const MessageEnd& sent = ends_.sent[part.number];
     const auto peer = static_cast<std::uint32_t>(input_.timeline.endpoints()[endpoint].peer);
-    received_.push_back({call_, peer, sent.enter});
-    EndProbes(part.ordinal, {peer, sent.call, sent.enter, WaitKind::kLateSender});
-    Need(peer, sent, WaitKind::kLateSender);
+    const WaitKind kind = kinds_[RegionOf(call_)].of_message;
+    if (kind == WaitKind::kLateSender) {
+      received_.push_back({call_, peer, sent.enter});
+      EndProbes(part.ordinal, {peer, sent.call, sent.enter, kind});
+    }
+    if (kind == WaitKind::kLatePost && NeedBefore({peer, sent.call, sent.enter, kind})) return;
+    Need(peer, sent, kind);
+  }
+
+  // MPI may wait for a post in the start of the epoch already, or in an operation.
+  bool NeedBefore(const Dependency& post) {
+    if (post.rank == input_.rank || post.enter >= input_.activities.enter(call_)) return false;
+    const auto call = CallAt(input_.activities, epoch_begin_, call_, post.enter);
+    if (!call || !kinds_[RegionOf(*call)].is_access) return false;
+    marks_.push_back({post.rank, *call, post.call});
+    AddWait(*call, post);
+    return true;
   }
 
   void NeedCollective(std::uint32_t operation) {
     if (operation == kNoCollective) return Release();
     const std::optional<Dependency> dependency = collectives_.DependencyOf(operation, input_.rank);
     if (!dependency) return Release();
-    Take(*dependency);
+    Dependency needed = *dependency;
+    if (needed.kind == WaitKind::kWaitAtBarrier) needed.kind = kinds_[RegionOf(call_)].of_barrier;
+    Take(needed);
     if (collectives_.pattern(operation) == CollectivePattern::kToRoot) MarkLateSenders(operation);
   }
 
@@ -174,6 +217,7 @@ class RankSearch {
   }
 
   void EndCall(std::uint32_t call) {
+    if (call != kNoCall && kinds_[RegionOf(call)].of_message == WaitKind::kLatePost) epoch_begin_ = call + 1;
     if (call == kNoCall || dependencies_.empty()) return;
     if (how_ == Waiting::kForFirst && is_released_) return;
     // Of equals the lowest rank, then the kind that comes first.
@@ -200,6 +244,15 @@ class RankSearch {
       AddWait(probe, message);
     }
     probes_of_.erase(probes);
+  }
+
+  // A start waits for the last of several posts.
+  void SortWaits() {
+    std::ranges::sort(waits_.waits, {}, [](const WaitState& wait) {
+      return std::tuple(wait.call, -wait.length, wait.delayer, wait.delayer_call);
+    });
+    const auto rest = std::ranges::unique(waits_.waits, {}, &WaitState::call);
+    waits_.waits.erase(rest.begin(), rest.end());
   }
 
   // From the last message to the first, with the earliest sending of all received later.
@@ -236,6 +289,7 @@ class RankSearch {
   const CollectiveWaits& collectives_;
   const std::vector<Waiting>& waiting_;
   const std::vector<bool>& local_sends_;
+  const std::vector<KindsOfRegion>& kinds_;
 
   std::uint32_t call_ = 0;
   Waiting how_ = Waiting::kNever;
@@ -246,6 +300,7 @@ class RankSearch {
   std::vector<std::uint32_t> probes_;                                      // behind which no receive was posted so far
   std::unordered_map<std::size_t, std::vector<std::uint32_t>> probes_of_;  // by the number of the receive
   std::uint32_t next_probe_ = 0;
+  std::uint32_t epoch_begin_ = 0;  // behind the last complete
   std::vector<Received> received_;
 
   RankWaits waits_;
@@ -266,6 +321,48 @@ void MirrorMarks(std::vector<std::vector<SyncMark>>& marks) {
   ParallelFor(marks.size(), [&](std::size_t rank) {
     std::sort(marks[rank].begin(), marks[rank].end());
     marks[rank].erase(std::unique(marks[rank].begin(), marks[rank].end()), marks[rank].end());
+  });
+}
+
+}  // namespace
+
+std::optional<std::uint32_t> CallAt(const RankActivities& activities, std::uint32_t first, std::uint32_t end,
+                                    Tick tick) {
+  const std::uint32_t behind = end;
+  while (first < end) {  // the first that is left later
+    const std::uint32_t middle = first + (end - first) / 2;
+    activities.leave(middle) <= tick ? first = middle + 1 : end = middle;
+  }
+  return first < behind && activities.enter(first) < tick ? std::optional(first) : std::nullopt;
+}
+
+namespace {
+
+// Where a rank was done with its operations in the epoch that it ends with a complete: it left the last one, or began
+// the epoch.
+Tick DoneBefore(const Trace& trace, const Activities& activities, std::uint32_t rank, std::uint32_t complete) {
+  const RankActivities& own = activities.ranks[rank];
+  for (std::uint32_t call = complete; call-- > 0;) {
+    switch (trace.regions[trace.timelines[rank].region(own.first_call + call)].call) {
+      case MpiCall::kOneSided:
+      case MpiCall::kWindowOther:  // start, too
+      case MpiCall::kWindowComplete:
+      case MpiCall::kWindowFence: return own.leave(call);
+      default: break;
+    }
+  }
+  return own.begin();
+}
+
+void AddLateCompletes(const Trace& trace, const Activities& activities, std::vector<RankWaits>& ranks) {
+  ParallelFor(ranks.size(), [&](std::size_t rank) {
+    for (std::uint32_t i = 0; i < ranks[rank].waits.size(); ++i) {
+      const WaitState& wait = ranks[rank].waits[i];
+      if (wait.kind != WaitKind::kEarlyWait) continue;
+      const Tick enter = activities.ranks[rank].enter(wait.call);
+      const Tick done = DoneBefore(trace, activities, wait.delayer, wait.delayer_call);
+      ranks[rank].late_completes.push_back({i, enter + wait.length - std::max(enter, done)});
+    }
   });
 }
 
@@ -296,6 +393,11 @@ const std::array<WaitKindName, kWaitKinds>& WaitKindNames() {
       {WaitKind::kEarlyScan, "earlyScan", "Early scan"},
       {WaitKind::kWaitAtNxN, "waitAtNxN", "Wait at N×N"},
       {WaitKind::kWaitAtBarrier, "waitAtBarrier", "Wait at barrier"},
+      {WaitKind::kWaitAtFence, "waitAtFence", "Wait at fence"},
+      {WaitKind::kLatePost, "latePost", "Late post"},
+      {WaitKind::kEarlyWait, "earlyWait", "Early wait"},
+      {WaitKind::kWaitForLock, "waitForLock", "Wait for a lock"},
+      {WaitKind::kLateNeighbour, "lateNeighbour", "Late neighbour"},
       {WaitKind::kWaitAtCreation, "waitAtCreation", "Wait at creation of communicators and files"},
       {WaitKind::kWaitAtFork, "waitAtFork", "Wait for an OpenMP fork"},
       {WaitKind::kWaitAtThreadBarrier, "waitAtThreadBarrier", "Wait at OpenMP barrier"},
@@ -324,6 +426,7 @@ std::vector<Waiting> HowRegionsWait(const Trace& trace) {
       case MpiCall::kWindowWait:
       case MpiCall::kWindowOther:
       case MpiCall::kInputOutput:
+      case MpiCall::kCollectiveInputOutput:
       case MpiCall::kOther: how = Waiting::kForAll; break;
       default: break;
     }
@@ -334,14 +437,18 @@ std::vector<Waiting> HowRegionsWait(const Trace& trace) {
 
 bool IsLocalSend(const Region& region) {
   return region.call == MpiCall::kBufferedSend || region.call == MpiCall::kImmediateBufferedSend ||
-         IsOneSided(region.call) || ToLower(region.name).find("rsend") != std::string::npos;
+         IsOneSided(region.call) || IsAmongNeighbours(region.name) || ToLower(region.name).find("rsend") != std::string::npos;
 }
 
 WaitStates FindWaitStates(const Trace& trace, const Matching& matching, const Activities& activities,
                           const CollectiveWaits& collectives) {
   const std::vector<Waiting> waiting = HowRegionsWait(trace);
   std::vector<bool> local_sends;
-  for (const Region& region : trace.regions) local_sends.push_back(IsLocalSend(region));
+  std::vector<KindsOfRegion> kinds;
+  for (const Region& region : trace.regions) {
+    local_sends.push_back(IsLocalSend(region));
+    kinds.push_back(KindsOf(region));
+  }
   MessageEnds ends{std::vector<MessageEnd>(matching.messages), std::vector<MessageEnd>(matching.messages)};
   const auto input_of = [&](std::size_t rank) { return RecordsOf(trace, matching, activities, rank); };
   ParallelFor(trace.size(), [&](std::size_t rank) {
@@ -352,14 +459,16 @@ WaitStates FindWaitStates(const Trace& trace, const Matching& matching, const Ac
   ParallelFor(trace.size(), [&](std::size_t rank) {
     if (!activities.ranks[rank].present) return;
     const RankRecords input = input_of(rank);
-    RankSearch search(input, ends, collectives, waiting, local_sends);
+    RankSearch search(input, ends, collectives, waiting, local_sends, kinds);
     search.Run();
     violations[rank] = search.violations();
     needs[rank] = search.needs();
     states.ranks[rank] = search.TakeWaits();
     states.marks[rank] = search.TakeMarks();
   });
+  AddLockWaits(trace, activities, states);
   MirrorMarks(states.marks);
+  AddLateCompletes(trace, activities, states.ranks);
   AddWaitsAtEnd(activities, states.ranks);
   for (std::size_t rank = 0; rank < trace.size(); ++rank) {
     states.diagnostics.AddPopulation(anomaly::kEndedBeforeNeeded, needs[rank]);

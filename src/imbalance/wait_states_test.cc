@@ -10,6 +10,8 @@
 namespace farscale {
 namespace {
 
+using testing::ElementsAre;
+
 RankWaits WaitsOf(std::size_t rank, const std::string& program) {
   const Trace trace = test::ParseTrace(program);
   const Matching matching = MatchTrace(trace);
@@ -65,6 +67,84 @@ TEST(WaitStates, ScansWaitForTheLastOfThoseBefore) {
   EXPECT_EQ(wait("5", "3").length, 4);
   EXPECT_EQ(wait("5", "5").delayer, 0u);
   EXPECT_EQ(wait("5", "5").kind, WaitKind::kEarlyScan);
+}
+
+// Rank 1 completes its epoch at 2, but rank 0 posts at 4 only, so it waits 2. Rank 0 waits for nobody: rank 1 has called
+// complete by then.
+TEST(WaitStates, CompletesWaitForLatePosts) {
+  const std::string program =
+      "r0: comp 0-4 | Win_post>1#p 4-5 | Win_wait<1#c 5-9\nr1: Win_start 0-1 | Put 1-2 | Win_complete<0#p>0#c 2-6";
+  EXPECT_THAT(WaitsOf(1, program).waits, ElementsAre(WaitState{2, 0, 0, WaitKind::kLatePost, 2}));
+  EXPECT_TRUE(WaitsOf(0, program).waits.empty());
+}
+
+// The same where the start waits already: it is charged there.
+TEST(WaitStates, StartsWaitForLatePosts) {
+  const std::string program =
+      "r0: comp 0-4 | Win_post>1#p 4-5 | Win_wait<1#c 5-9\n"
+      "r1: Win_start 0-6 | Put 6-7 | Win_complete<0#p>0#c 7-8";
+  EXPECT_THAT(WaitsOf(1, program).waits, ElementsAre(WaitState{0, 0, 0, WaitKind::kLatePost, 4}));
+}
+
+// Rank 0 waits from 1 on for rank 1, which calls complete at 8. Its put ended at 4, so that 4 of the 7 are late complete;
+// had the put ended at 0, all would be.
+TEST(WaitStates, WaitsForLateCompletes) {
+  const auto waits = [](const std::string& put) {
+    return WaitsOf(0, "r0: Win_post>1#p 0-1 | Win_wait<1#c 1-10\nr1: Win_start 0-0 | " + put +
+                          " | Win_complete<0#p>0#c 8-9");
+  };
+  const RankWaits late = waits("comp 0-3 | Put 3-4 | comp 4-8");
+  EXPECT_THAT(late.waits, ElementsAre(WaitState{1, 1, 2, WaitKind::kEarlyWait, 7}));
+  ASSERT_EQ(late.late_completes.size(), 1u);
+  EXPECT_EQ(late.late_completes[0].length, 4);
+  EXPECT_EQ(waits("Put 0-0 | comp 0-8").late_completes.at(0).length, 7);
+  EXPECT_EQ(waits("comp 0-8").late_completes.at(0).length, 7);  // no operation at all: since the epoch began
+}
+
+TEST(WaitStates, FencesWaitForTheLast) {
+  EXPECT_THAT(WaitsOf(0, "r0: Win_fence@1 0-5\nr1: comp 0-4 | Win_fence@1 4-5").waits,
+              ElementsAre(WaitState{0, 1, 0, WaitKind::kWaitAtFence, 4}));
+}
+
+// Rank 0 has the lock of rank 2's window until it unlocks at 5. Rank 1 asks for it at 2: it waits 3 where MPI locks at
+// once, and from its unlock at 4 on where MPI puts the lock off.
+TEST(WaitStates, LocksWaitForWhoHasThem) {
+  const auto waits = [](const std::string& lock, const std::string& rank1) {
+    return WaitsOf(1, "r0: Win_lock>2" + lock + " 0-1 | comp 1-5 | Win_unlock>2 5-6\nr1: comp 0-2 | " + rank1 +
+                          "\nr2: comp 0-9")
+        .waits;
+  };
+  constexpr WaitKind kLock = WaitKind::kWaitForLock;
+  EXPECT_THAT(waits("", "Win_lock>2 2-6 | Put 6-7 | Win_unlock>2 7-8"), ElementsAre(WaitState{0, 0, 1, kLock, 3}));
+  EXPECT_THAT(waits("", "Win_lock>2 2-3 | Put 3-4 | Win_unlock>2 4-7"), ElementsAre(WaitState{2, 0, 1, kLock, 1}));
+  // Sharing takes one who has it for himself.
+  EXPECT_THAT(waits("", "Win_lock>2#shared 2-6 | Win_unlock>2 7-8"), ElementsAre(WaitState{0, 0, 1, kLock, 3}));
+  EXPECT_THAT(waits("#shared", "Win_lock>2 2-6 | Win_unlock>2 7-8"), ElementsAre(WaitState{0, 0, 1, kLock, 3}));
+  EXPECT_THAT(waits("#shared", "Win_lock>2#shared 2-6 | Win_unlock>2 7-8"), ElementsAre());
+  // The lock of another rank's window; computation while another has the lock; given back before rank 0 got it.
+  EXPECT_THAT(waits("", "Win_lock>1 2-6 | Win_unlock>1 7-8"), ElementsAre());
+  EXPECT_THAT(waits("", "Win_lock>2 2-3 | comp 3-6 | Win_unlock>2 6-8"), ElementsAre());
+  EXPECT_THAT(WaitsOf(1, "r0: Win_lock>2 0-5 | Win_unlock>2 5-6\nr1: Win_lock>2 0-1 | Win_unlock>2 1-3\nr2: comp 0-9")
+                  .waits,
+              ElementsAre());
+}
+
+// Rank 2 gets the lock third: it waits for rank 1, which had waited for rank 0.
+TEST(WaitStates, LocksAreGivenOutInTurn) {
+  const std::string program =
+      "r0: Win_lock>0 0-1 | comp 1-3 | Win_unlock>0 3-4\nr1: Win_lock>0 0-4 | comp 4-6 | Win_unlock>0 6-7\n"
+      "r2: Win_lock>0 0-7 | Win_unlock>0 7-8";
+  EXPECT_THAT(WaitsOf(1, program).waits, ElementsAre(WaitState{0, 0, 1, WaitKind::kWaitForLock, 3}));
+  EXPECT_THAT(WaitsOf(2, program).waits, ElementsAre(WaitState{0, 1, 1, WaitKind::kWaitForLock, 6}));
+}
+
+// In a ring each waits for its neighbour alone: rank 1, which comes at 5, keeps rank 2 and nobody else.
+TEST(WaitStates, NeighboursWaitForNeighbours) {
+  const std::string program =
+      "r0: Neighbor_alltoall>1#n<3#n*99999 1-2\nr1: comp 0-5 | Neighbor_alltoall>2#n<0#n 5-6\n"
+      "r2: comp 0-1 | Neighbor_alltoall>3#n<1#n 1-6\nr3: comp 0-1 | Neighbor_alltoall>0#n*99999<2#n 1-2";
+  EXPECT_THAT(WaitsOf(2, program).waits, ElementsAre(WaitState{0, 1, 0, WaitKind::kLateNeighbour, 4}));
+  for (const std::size_t rank : {0, 1, 3}) EXPECT_TRUE(WaitsOf(rank, program).waits.empty()) << rank;
 }
 
 }  // namespace

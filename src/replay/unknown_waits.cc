@@ -42,10 +42,23 @@ std::vector<bool> NeverCompleted(const RankTimeline& timeline) {
   return never;
 }
 
-class RankSearch {
+// Calls of a rank in which locks that the trace records decide how long they wait, and flushes between.
+std::vector<bool> CallsOfLocks(const RankTimeline& timeline) {
+  std::vector<bool> calls(timeline.calls());
+  for (const LockEpoch& epoch : timeline.lock_epochs()) {
+    calls[epoch.lock_call] = calls[epoch.unlock_call] = true;
+    for (std::size_t call = epoch.lock_call; epoch.is_exclusive && call < epoch.unlock_call; ++call) calls[call] = true;
+  }
+  return calls;
+}
+
+class UnknownWaitSearch {
  public:
-  RankSearch(const Trace& trace, const RankTimeline& timeline, const Interval& window, bool has_immediate)
-      : trace_(trace), timeline_(timeline), window_(window), has_immediate_(has_immediate) {}
+  UnknownWaitSearch(const Trace& trace, const RankTimeline& timeline, const Interval& window, bool has_immediate,
+                    LockOrder locks)
+      : trace_(trace), timeline_(timeline), window_(window), has_immediate_(has_immediate) {
+    if (locks == LockOrder::kAsMeasured) calls_of_locks_ = CallsOfLocks(timeline);
+  }
 
   Found Run() {
     if (has_immediate_) {
@@ -73,6 +86,7 @@ class RankSearch {
 
   void AddOneSided(MpiCall kind, std::size_t call) {
     found_.operations += kind == MpiCall::kOneSided;
+    if (call < calls_of_locks_.size() && calls_of_locks_[call]) return;
     if (kind == MpiCall::kWindowLock || (IsWindowSynchronisation(kind) && !HasRecord(call))) found_.unknown.Add(call);
     if (kind == MpiCall::kWindowLockAll) found_.lock_all.Add(call);
   }
@@ -103,6 +117,7 @@ class RankSearch {
   const RankTimeline& timeline_;
   const Interval& window_;
   const bool has_immediate_;           // collectives that do not block; without them nothing below is filled
+  std::vector<bool> calls_of_locks_;   // nothing: they are not known
   std::vector<bool> never_completed_;  // by their number
   Posts posts_;                        // before the call
   Found found_;
@@ -124,7 +139,7 @@ std::string Describe(const Trace& trace, std::size_t rank, std::size_t call) {
 
 }  // namespace
 
-UnknownWaits FindUnknownWaits(const Trace& trace, const PhaseCut& cut) {
+UnknownWaits FindUnknownWaits(const Trace& trace, const PhaseCut& cut, LockOrder locks) {
   UnknownWaits waits;
   const bool has_any = std::any_of(trace.regions.begin(), trace.regions.end(), [](const Region& region) {
     return IsOneSided(region.call) || region.IsCollective();
@@ -137,7 +152,7 @@ UnknownWaits FindUnknownWaits(const Trace& trace, const PhaseCut& cut) {
   std::vector<char> is_noticeable(trace.size());  // not bits: written by several threads
   ParallelFor(trace.size(), [&](std::size_t rank) {
     if (!cut.ranks[rank].present) return;
-    found[rank] = RankSearch(trace, trace.timelines[rank], cut.ranks[rank].window, has_immediate).Run();
+    found[rank] = UnknownWaitSearch(trace, trace.timelines[rank], cut.ranks[rank].window, has_immediate, locks).Run();
     is_noticeable[rank] = IsNoticeable(found[rank], cut, rank) ? 1 : 0;
   });
   for (const Found& rank : found) waits.operations += rank.operations;
@@ -154,8 +169,8 @@ UnknownWaits FindUnknownWaits(const Trace& trace, const PhaseCut& cut) {
   return waits;
 }
 
-void RequireKnownWaits(const Trace& trace, const PhaseCut& cut) {
-  const UnknownWaits waits = FindUnknownWaits(trace, cut);
+void RequireKnownWaits(const Trace& trace, const PhaseCut& cut, LockOrder locks) {
+  const UnknownWaits waits = FindUnknownWaits(trace, cut, locks);
   if (!waits.any()) return;
   throw Error(
       ErrorKind::kNotEnoughData, trace.path,

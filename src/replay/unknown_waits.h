@@ -29,10 +29,14 @@ inline constexpr double kNoticeableCollectives = 0.01;
 // such operations may wait for a value that another rank puts there. Also collectives without records, such as those
 // among neighbours, where any rank spends a noticeable part of the phase in them; those that do not block, in the waits
 // in which they may complete, which Paraver traces do not record.
-UnknownWaits FindUnknownWaits(const Trace& trace, const PhaseCut& cut);
+//
+// Locks that the trace records say who had them when, which another run need not repeat: waits as measured are known,
+// those of a replay are not. Inside an epoch of an exclusive lock flushes wait for nobody.
+enum class LockOrder : std::uint8_t { kOfReplay, kAsMeasured };
+UnknownWaits FindUnknownWaits(const Trace& trace, const PhaseCut& cut, LockOrder locks = LockOrder::kOfReplay);
 
 // Throws an error of kind kNotEnoughData when there are any: for what would be wrong without them, such as other times
 // of the run.
-void RequireKnownWaits(const Trace& trace, const PhaseCut& cut);
+void RequireKnownWaits(const Trace& trace, const PhaseCut& cut, LockOrder locks = LockOrder::kOfReplay);
 
 }  // namespace farscale

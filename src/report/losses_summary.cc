@@ -43,15 +43,21 @@ struct WaitingText {
   std::optional<CauseText> cause;
   std::optional<LateText> late;
   std::optional<ExitSkewText> exit_skew;
-  std::optional<PartText> at_end, unattributed, lost, wrong_order;
+  std::optional<PartText> at_end, unattributed, lost, wrong_order, late_complete;
   bool recurs = false, is_by_scalasca = false;
   FARSCALE_TAGS(share, time, whole, count, per_rank, whole_per_rank, cause, late, exit_skew, at_end, unattributed, lost,
-                wrong_order, recurs, is_by_scalasca)
+                wrong_order, late_complete, recurs, is_by_scalasca)
 };
 
 // Of a run that nobody has made.
 struct GrownText {
   FARSCALE_TEXTS(cores, from)
+};
+
+// Of all ranks' time; empty: none.
+struct InputOutputText {
+  std::string share, collective, individual;
+  FARSCALE_TAGS(share, collective, individual)
 };
 
 // The tags of losses_summary.txt.mustache, with those of LossRanks.
@@ -60,7 +66,8 @@ struct LossesSummary {
   std::optional<UnknownWaitsText> unknown;
   std::optional<WaitingText> waiting;
   bool is_without_waits = false;
-  FARSCALE_TAGS(grown, unknown, waiting, is_without_waits)
+  std::optional<InputOutputText> input_output;
+  FARSCALE_TAGS(grown, unknown, waiting, is_without_waits, input_output)
 };
 
 std::optional<CauseText> LargestCause(const LossRecord& losses) {
@@ -118,6 +125,7 @@ WaitingText WaitingOf(const LossRecord& losses) {
           .unattributed = PartOf(losses, SumOf(losses.unattributed), kNoShare),
           .lost = PartOf(losses, SumOf(losses.lost)),
           .wrong_order = PartOf(losses, losses.wrong_order),
+          .late_complete = PartOf(losses, losses.late_complete),
           .recurs = losses.recurs,
           .is_by_scalasca = losses.rules != DelayRules::kConserving};
 }
@@ -136,6 +144,10 @@ std::vector<std::string> SummarizeLosses(const LossRecord& losses, const Partial
     summary.waiting = WaitingOf(losses);
   } else {
     summary.is_without_waits = true;
+  }
+  if (const double io = losses.individual_io + losses.collective_io; io > kNoShare * losses.allocation) {
+    const auto share = [&](double time) { return time > 0 ? ShareOrDash(time, losses.allocation) : ""; };
+    summary.input_output = {share(io), share(losses.collective_io), share(losses.individual_io)};
   }
   ReportData data = ToData(LossRanks(losses));
   data.update(ToData(summary));

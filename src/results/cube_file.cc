@@ -100,6 +100,10 @@ constexpr KindNames kKindNames[] = {
     {WaitKind::kEarlyScan, "mpi_earlyscan", ""},
     {WaitKind::kWaitAtNxN, "mpi_wait_nxn", "delay_n2n"},
     {WaitKind::kWaitAtBarrier, "mpi_barrier_wait", "delay_barrier"},
+    {WaitKind::kWaitAtFence, "mpi_rma_wait_at_fence", ""},
+    {WaitKind::kLatePost, "mpi_rma_sync_late_post", ""},
+    {WaitKind::kEarlyWait, "mpi_rma_early_wait", ""},
+    {WaitKind::kWaitForLock, "mpi_rma_sync_lock_competition", ""},
     {WaitKind::kWaitAtThreadBarrier, "omp_ebarrier_wait", "delay_ompbarrier"},
     {WaitKind::kWaitAtImplicitBarrier, "omp_ibarrier_wait", ""},
 };
@@ -168,6 +172,7 @@ class CubeWriter {
         Define({"farscale_waiting", "Waiting", "Time in which a call could not go on because another rank was late", 0,
                 [](const PathLosses& losses) { return losses.Waiting(); }},
                time);
+    DefineInputOutput(time);
     const std::size_t costs = Define({"delay", "Delay costs", "Waiting of other ranks that it caused", 0,
                                       [](const PathLosses& losses) { return losses.Costs(); }},
                                      std::nullopt);
@@ -196,6 +201,19 @@ class CubeWriter {
     return std::ranges::any_of(diagnosis_.totals, [&](const PathLosses& losses) { return value(losses) > 0; });
   }
 
+  // What of it is waiting is not known.
+  void DefineInputOutput(std::size_t parent) {
+    const auto individual = [](const PathLosses& losses) { return losses.individual_io; };
+    const auto collective = [](const PathLosses& losses) { return losses.collective_io; };
+    const auto both = [](const PathLosses& losses) { return losses.individual_io + losses.collective_io; };
+    if (!Occurs(both)) return;
+    const std::size_t all = Define({"mpi_io", "MPI file I/O", "Calls on files", 0, both}, parent);
+    if (Occurs(individual))
+      Define({"mpi_io_individual", "Individual", "Calls on files by one rank alone", 0, individual}, all);
+    if (Occurs(collective))
+      Define({"mpi_io_collective", "Collective", "Calls on files by all ranks of a file", 0, collective}, all);
+  }
+
   void DefineWait(const WaitKindName& kind, std::size_t parent) {
     const auto k = static_cast<std::size_t>(kind.kind);
     const KindNames* names = NamesOfKind(kind.kind);
@@ -203,6 +221,12 @@ class CubeWriter {
     const std::size_t defined = Define({id, std::string(kind.name), "Waiting of this kind", 0,
                                         [k](const PathLosses& losses) { return losses.waiting[k]; }},
                                        parent);
+    const auto late_complete = [](const PathLosses& losses) { return losses.late_complete; };
+    if (kind.kind == WaitKind::kEarlyWait && Occurs(late_complete)) {
+      Define({"mpi_rma_late_complete", "Late complete", "After the last one-sided operation of the late rank", 0,
+              late_complete},
+             defined);
+    }
     if (kind.kind != WaitKind::kLateSender) return;
     const std::size_t wrong = Define({"mpi_latesender_wo", "Messages in wrong order",
                                       "Late senders that another order of receiving would have avoided", 0,

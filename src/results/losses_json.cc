@@ -331,6 +331,11 @@ Fields<LossRecord> FieldsOf<LossRecord>() {
               .When([](const T& losses) { return !losses.locations.empty(); }),
           Field("shape", &T::shape, shape),
           Field("processGrid", &T::grid),
+          Field("individualIo", &T::individual_io,
+                "MPI calls on files by one rank alone, in seconds summed over ranks; absent without any")
+              .When([](const T& losses) { return losses.individual_io > 0; }),
+          Field("collectiveIo", &T::collective_io, "The same of calls by all ranks of a file")
+              .When([](const T& losses) { return losses.collective_io > 0; }),
           Field("waitsUnknown", &T::unknown_waits,
                 "Instead of everything about waits: calls in which ranks may have waited, but the trace does not say "
                 "for whom"),
@@ -354,6 +359,10 @@ Fields<LossRecord> FieldsOf<LossRecord>() {
           Field("wrongOrder", &T::wrong_order,
                 "Waits for senders that another order of receiving would have avoided, in seconds summed over ranks")
               .RequiredWhen(is_known),
+          Field("lateComplete", &T::late_complete,
+                "Of the early waits what lies after the last one-sided operation of the late rank, in seconds summed "
+                "over ranks; absent without any")
+              .When([](const T& losses) { return losses.late_complete > 0; }),
           Field("causes", &T::causes, "Delays whose removal would gain anything to speak of, by what it gains")
               .When([](const T& losses) { return !losses.causes.empty(); }),
           Field("callPaths", &T::paths, "Those that cause most first; in results.json those that a report shows")
