@@ -31,7 +31,11 @@ struct BalancingCosts {
   std::vector<double> task_bytes = {};  // state of every task; empty: nothing has to be sent
   double step_seconds = 50e-9;          // of one step of a strategy [docs/formulas.md, balancing points]
   double record_bytes = 32;  // sent to the strategy for every task, and back [docs/formulas.md, balancing points]
-  bool are_free = false;     // nothing takes time
+  // Where a processor takes up another task than the one it ran last; caches and the scheduler are not in traces.
+  double switch_seconds = 0;
+  // In the first iteration after a move, computation takes longer by this share: its data are elsewhere.
+  double cold_share = 0;
+  bool are_free = false;  // nothing takes time
 };
 
 // A barrier of all processors, in seconds.

@@ -20,6 +20,7 @@ namespace {
 constexpr std::size_t kRows = 64, kColumns = 160;      // of a history; chosen: what a figure of a report can show
 constexpr std::size_t kMostHistories = 4;              // chosen: as many as fit on a page
 constexpr double kStateFactors[] = {0, 0.1, 10, 100};  // chosen: estimates of states are off by powers of ten
+constexpr double kOverheadFactors[] = {0, 0.1, 10};    // chosen: like estimates of states
 constexpr double kRankPrecision = 1e9;                 // chosen: differences of shares below its inverse are rounding
 
 // Configurations of one run on one number of processors and with one placement share what they are compared with.
@@ -48,6 +49,10 @@ class Sweeping {
     Rank();
     AddHistories();
     AddStateCosts();
+    if (what_if_.by_time.empty()) return;
+    if (options_.costs.switch_seconds > 0) AddOverheadCosts("switching", &BalancingCosts::switch_seconds);
+    if (options_.costs.cold_share > 0) AddOverheadCosts("lostLocality", &BalancingCosts::cold_share);
+    if (options_.iterations > 0) AddProductionRun();
   }
 
  private:
@@ -244,6 +249,45 @@ class Sweeping {
     });
   }
 
+  // Costs that no trace holds are guesses: does the result depend on them?
+  void AddOverheadCosts(const std::string& overhead, double BalancingCosts::*cost) {
+    const BalanceOutcome& best = what_if_.outcomes[what_if_.by_time.front()];
+    const BalanceConfiguration& without = what_if_.outcomes[best.baseline].configuration;
+    const SweepRun& run = runs_[best.configuration.run];
+    std::vector<OverheadCost> costs(std::size(kOverheadFactors));
+    ParallelFor(costs.size(), [&](std::size_t i) {
+      SweepOptions options = options_;
+      options.costs.*cost *= kOverheadFactors[i];
+      const auto makespan = [&](const BalanceConfiguration& configuration) {
+        return run.tasks->Seconds(ReplayConfiguration(run, configuration, options).Makespan());
+      };
+      costs[i] = {overhead, kOverheadFactors[i], makespan(best.configuration)};
+      costs[i].gain = GainOf(makespan(without), costs[i].makespan);
+    });
+    std::ranges::move(costs, std::back_inserter(what_if_.overhead_costs));
+  }
+
+  void AddProductionRun() {
+    const BalanceOutcome& best = what_if_.outcomes[what_if_.by_time.front()];
+    const std::size_t of_one = Iterations(best);
+    ProductionRun production{.repeats = (options_.iterations + of_one - 1) / of_one,
+                             .drifts = options_.continues_drift};
+    SweepRun run = runs_[best.configuration.run];
+    run.tasks = std::make_shared<const TaskProgram>(RepeatTasks(*run.tasks, production.repeats));
+    std::optional<LoadScale> scale;
+    if (production.drifts) scale = ContinueDrift(loads_[best.configuration.run], production.repeats);
+    production.iterations = run.tasks->iterations;
+    const BalanceConfiguration* configurations[] = {&best.configuration,
+                                                    &what_if_.outcomes[best.baseline].configuration};
+    double* makespans[] = {&production.makespan, &production.baseline};
+    ParallelFor(2, [&](std::size_t i) {
+      const TaskReplayResult result = ReplayConfiguration(run, *configurations[i], options_, scale ? &*scale : nullptr);
+      *makespans[i] = run.tasks->Seconds(result.Makespan());
+    });
+    production.gain = GainOf(production.baseline, production.makespan);
+    what_if_.production = production;
+  }
+
   const std::vector<SweepRun>& runs_;
   const SweepOptions& options_;
   const SweepProgress& progress_;
@@ -266,6 +310,7 @@ TaskReplayResult ReplayConfiguration(const SweepRun& run, const BalanceConfigura
       .predictor = options.predictor,
       .always_migrates = options.always_migrates,
       .costs = options.costs,
+      .shares_time = options.shares_time,
       .scale = scale,
       .counts_computation = counts_computation};
   replay.costs.task_bytes = run.task_bytes;
@@ -275,6 +320,7 @@ TaskReplayResult ReplayConfiguration(const SweepRun& run, const BalanceConfigura
 void Sweep(const std::vector<SweepRun>& runs, const SweepOptions& options, const SweepProgress& progress,
            WhatIf& what_if) {
   what_if.same_problem = options.same_problem;
+  what_if.shares_time = options.shares_time;
   Sweeping(runs, options, progress, what_if).Run();
 }
 

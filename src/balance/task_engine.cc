@@ -10,6 +10,14 @@
 #include "replay/engine.h"
 
 namespace farscale {
+namespace {
+
+constexpr std::size_t kNever = static_cast<std::size_t>(-1);
+
+// Work of a share below this is rounding; chosen: a thousandth of a tick.
+constexpr double kNoWork = 1e-3;
+
+}  // namespace
 
 TaskEngine::TaskEngine(const TaskProgram& tasks, const Machine& machine, const TaskReplayOptions& options,
                        std::vector<Tick> periods)
@@ -25,6 +33,9 @@ TaskEngine::TaskEngine(const TaskProgram& tasks, const Machine& machine, const T
   ready_.resize(machine.processors());
   busy_.assign(machine.processors(), false);
   free_since_.assign(machine.processors(), 0);
+  last_task_.assign(machine.processors(), kNobody);
+  cold_iteration_.assign(tasks.tasks(), kNever);
+  shared_.resize(machine.processors());
   sent_.assign(program_.messages, kUnknown);
   received_.assign(program_.messages, kUnknown);
   if (network_ != nullptr) {
@@ -70,7 +81,13 @@ TaskReplayResult TaskEngine::Run() {
 
 void TaskEngine::Handle(const Event& event) {
   switch (event.kind) {
+    case EventKind::kShareDone: EndShares(event.id, event.time); break;
     case EventKind::kReady: {
+      if (options_.shares_time) {
+        states_[event.id].clock = std::max(states_[event.id].clock, event.time);
+        Advance(event.id);
+        break;
+      }
       const std::uint32_t processor = ProcessorOf(event.id);
       if (busy_[processor]) {
         ready_[processor].push_back(event.id);
@@ -89,6 +106,11 @@ void TaskEngine::Start(std::uint32_t task, Tick time) {
   const std::uint32_t processor = ProcessorOf(task);
   busy_[processor] = true;
   states_[task].clock = std::max({states_[task].clock, time, free_since_[processor]});
+  const std::uint32_t before = std::exchange(last_task_[processor], task);
+  if (before != kNobody && before != task) {
+    ++result_.switches;
+    if (!options_.costs.are_free) states_[task].clock += Ticks(options_.costs.switch_seconds);
+  }
   Advance(task);
 }
 
@@ -97,9 +119,8 @@ void TaskEngine::Advance(std::uint32_t task) {
   Task& state = states_[task];
   while (state.next != state.end) {
     if (!state.has_computed) {
-      Compute(task, state.next->compute);
-      state.clock += OverheadOf(task, *state.next);
       state.has_computed = true;
+      if (!Work(task, state.next->compute, OverheadOf(task, *state.next))) return;
     }
     if (IsWait(*state.next)) {
       const Tick known = KnownTime(task);
@@ -110,7 +131,10 @@ void TaskEngine::Advance(std::uint32_t task) {
     ++state.next;
     state.has_computed = false;
   }
-  Compute(task, program_.ranks[task].compute_after);
+  if (!state.has_computed) {
+    state.has_computed = true;
+    if (!Work(task, program_.ranks[task].compute_after, 0)) return;
+  }
   Push(state.clock, EventKind::kStop, task);
 }
 
@@ -147,6 +171,7 @@ void TaskEngine::GoOn(std::uint32_t task) {
 }
 
 void TaskEngine::Release(std::uint32_t processor, Tick time) {
+  if (options_.shares_time) return;
   busy_[processor] = false;
   free_since_[processor] = time;
   if (ready_[processor].empty()) return;
@@ -241,16 +266,79 @@ Tick TaskEngine::Ticks(double seconds) const {
   return static_cast<Tick>(std::llround(seconds * tasks_.ticks_per_second));
 }
 
-void TaskEngine::Compute(std::uint32_t task, Tick length) {
+Tick TaskEngine::LengthOf(std::uint32_t task, Tick length) const {
+  const std::size_t iteration = states_[task].iteration;
+  double scale = options_.scale != nullptr ? (*options_.scale)[task][iteration] : 1;
+  if (cold_iteration_[task] == iteration && !options_.costs.are_free) scale *= 1 + options_.costs.cold_share;
+  return ScaledLength(length, scale);
+}
+
+// Whether the task is through with its work; else it goes on when its share of the processor has done it.
+bool TaskEngine::Work(std::uint32_t task, Tick compute, Tick overhead) {
   Task& state = states_[task];
-  if (options_.scale != nullptr) length = ScaledLength(length, (*options_.scale)[task][state.iteration]);
-  Tick begin = state.clock;
-  state.clock += length;
+  const Tick length = LengthOf(task, compute);
+  if (options_.shares_time) return !BeginShare(task, length + overhead);
+  CountComputed(state.clock, state.clock + length);
+  state.clock += length + overhead;
+  return true;
+}
+
+void TaskEngine::CountComputed(Tick begin, Tick end) {
   auto period = std::upper_bound(periods_.begin(), periods_.end(), begin);
-  for (; period != periods_.end() && begin < state.clock; ++period) {
-    const Tick end = std::min(*period, state.clock);
-    result_.computed[static_cast<std::size_t>(period - periods_.begin())] += end - begin;
-    begin = end;
+  for (; period != periods_.end() && begin < end; ++period) {
+    const Tick until = std::min(*period, end);
+    result_.computed[static_cast<std::size_t>(period - periods_.begin())] += until - begin;
+    begin = until;
+  }
+}
+
+// False where there is nothing to do.
+bool TaskEngine::BeginShare(std::uint32_t task, Tick work) {
+  if (work <= 0) return false;
+  const std::uint32_t processor = ProcessorOf(task);
+  CountShares(processor, states_[task].clock);
+  states_[task].work = static_cast<double>(work);
+  shared_[processor].tasks.push_back(task);
+  ScheduleShares(processor);
+  return true;
+}
+
+// What was done since the number of tasks changed last.
+void TaskEngine::CountShares(std::uint32_t processor, Tick time) {
+  Shared& shared = shared_[processor];
+  if (!shared.tasks.empty()) {
+    const double each = static_cast<double>(time - shared.since) / static_cast<double>(shared.tasks.size());
+    for (const std::uint32_t task : shared.tasks) states_[task].work -= each;
+    CountComputed(shared.since, time);
+  }
+  shared.since = time;
+}
+
+void TaskEngine::ScheduleShares(std::uint32_t processor) {
+  Shared& shared = shared_[processor];
+  shared.next = kUnknown;
+  if (shared.tasks.empty()) return;
+  double least = states_[shared.tasks.front()].work;
+  for (const std::uint32_t task : shared.tasks) least = std::min(least, states_[task].work);
+  const double until = least * static_cast<double>(shared.tasks.size());
+  shared.next = shared.since + static_cast<Tick>(std::ceil(std::max(0.0, until - kNoWork)));
+  Push(shared.next, EventKind::kShareDone, processor);
+}
+
+void TaskEngine::EndShares(std::uint32_t processor, Tick time) {
+  Shared& shared = shared_[processor];
+  if (shared.next != time) return;  // tasks came in the meantime
+  CountShares(processor, time);
+  std::vector<std::uint32_t> done;
+  std::erase_if(shared.tasks, [&](std::uint32_t task) {
+    if (states_[task].work > kNoWork) return false;
+    done.push_back(task);
+    return true;
+  });
+  ScheduleShares(processor);
+  for (const std::uint32_t task : done) {
+    states_[task].clock = time;
+    Advance(task);
   }
 }
 
@@ -314,6 +402,7 @@ Tick TaskEngine::Decide(std::size_t next) {
   }
   for (std::size_t task = 0; task < placement_.size(); ++task) {
     if (placement_[task] == decision.placement[task]) continue;
+    cold_iteration_[task] = next;
     ++result_.migrations;
     if (!costs.task_bytes.empty()) result_.migrated_bytes += costs.task_bytes[task];
   }
@@ -327,8 +416,11 @@ void TaskEngine::FailStuck() const {
   std::string first;
   if (const auto state = std::ranges::find_if(states_, waits); state != states_.end()) {
     const auto task = static_cast<std::size_t>(state - states_.begin());
+    // Repetitions are alike, with the end of an iteration between them.
+    const std::vector<Instruction>& instructions = program_.ranks[task].instructions;
+    const std::size_t of_one = (instructions.size() + 1) / tasks_.repeats;
     first = DescribeInstruction(*tasks_.trace, *tasks_.matching, *tasks_.cut, tasks_.options, task,
-                                static_cast<std::size_t>(state->next - program_.ranks[task].instructions.data()));
+                                static_cast<std::size_t>(state->next - instructions.data()) % of_one);
   }
   if (at_point_ > 0) {
     throw Error(ErrorKind::kNotEnoughData, tasks_.trace->path,

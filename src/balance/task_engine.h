@@ -25,14 +25,14 @@ class TaskEngine {
   TaskReplayResult Run();
 
  private:
-  // In this order at the same time: ready tasks are queued before a processor selects the next one, and
+  // In this order at the same time: shares of processors that are done leave before others come; ready tasks are queued before a processor selects the next one, and
   // all requests for transfers of a time are known before the first is served.
-  enum class EventKind : std::uint8_t { kReady, kStop, kTransfer };
+  enum class EventKind : std::uint8_t { kShareDone, kReady, kStop, kTransfer };
 
   struct Event {
     Tick time = 0;
     EventKind kind = EventKind::kReady;
-    std::uint32_t id = 0;  // task, or message of a transfer
+    std::uint32_t id = 0;  // task, message of a transfer, or processor whose first share is done
 
     friend auto operator<=>(const Event&, const Event&) = default;
   };
@@ -49,6 +49,14 @@ class TaskEngine {
     bool has_computed = false;      // what comes before the next instruction
     bool waits = false;             // at the next instruction, not yet knowing until when
     bool finished = false;
+    double work = 0;  // ticks of a processor that are left, where processors share their time
+  };
+
+  // Tasks that compute on a processor at once, each at the same speed.
+  struct Shared {
+    std::vector<std::uint32_t> tasks;
+    Tick since = 0;  // up to here their work is counted
+    Tick next = -1;  // when the first of them is done
   };
 
   struct Collective {
@@ -95,7 +103,13 @@ class TaskEngine {
   std::uint32_t ProcessorOf(std::uint32_t task) const { return placement_[task]; }
   std::int32_t NodeOf(std::uint32_t task) const { return machine_.nodes[placement_[task]]; }
   Tick Ticks(double seconds) const;
-  void Compute(std::uint32_t task, Tick length);
+  Tick LengthOf(std::uint32_t task, Tick length) const;
+  bool Work(std::uint32_t task, Tick compute, Tick overhead);
+  void CountComputed(Tick begin, Tick end);
+  bool BeginShare(std::uint32_t task, Tick work);
+  void CountShares(std::uint32_t processor, Tick time);
+  void ScheduleShares(std::uint32_t processor);
+  void EndShares(std::uint32_t processor, Tick time);
   void Push(Tick time, EventKind kind, std::uint32_t id) { events_.push({time, kind, id}); }
 
   const TaskProgram& tasks_;
@@ -111,6 +125,9 @@ class TaskEngine {
   std::vector<std::uint32_t> placement_;
   std::vector<std::deque<std::uint32_t>> ready_;  // tasks by processor
   std::vector<bool> busy_;                        // processors
+  std::vector<std::uint32_t> last_task_;          // of every processor
+  std::vector<std::size_t> cold_iteration_;       // of every task: after its last move
+  std::vector<Shared> shared_;                    // by processor
   std::vector<Tick> free_since_;                  // when a processor that is not busy became so
   std::vector<Tick> sent_, received_;             // as in the plain engine
   std::vector<Tick> first_posts_;

@@ -112,7 +112,9 @@ Tick TaskEngine::DelayOf(std::uint32_t number) {
   operation.delay = 0;
   const TaskCollective& of = program_.task_collectives[number];
   if (network_ == nullptr || of.tasks == 0) return 0;
-  const CollectiveOperation& type = tasks_.matching->collectives[number];
+  // Numbers go on where a phase is repeated.
+  const std::vector<CollectiveOperation>& operations = tasks_.matching->collectives;
+  const CollectiveOperation& type = operations[number % operations.size()];
   const Communicator& communicator = tasks_.trace->communicators[type.communicator];
   std::set<std::uint32_t> processors;
   std::set<std::int32_t> nodes;

@@ -18,6 +18,7 @@ namespace farscale {
 struct TaskProgram {
   Program program;
   std::size_t iterations = 1;        // the same number on every task
+  std::size_t repeats = 1;           // of the phase, one behind the other
   std::vector<TaskEdge> edges = {};  // bytes of messages over the whole phase
   double ticks_per_second = 1e9;
   const Trace* trace = nullptr;  // communicators, and for messages of errors; outlives this
@@ -33,6 +34,14 @@ struct TaskProgram {
 // error of kind kNotEnoughData when not every rank is in the phase, or when ranks differ in their number of iterations.
 TaskProgram CompileTasks(const Trace& trace, const Matching& matching, const PhaseCut& cut, const ReplayRules& rules,
                          const Network* network);
+
+// The phase so many times, one after the other: iterations depend on those before as within the phase, but no message
+// goes from one repetition to the next. Throws an error of kind kNotEnoughData when that would be too large.
+TaskProgram RepeatTasks(const TaskProgram& tasks, std::size_t times);
+
+// Of a repeated phase, by whose loads once: every task's computation goes on to change as the line through its loads
+// does, and never falls below 0.
+LoadScale ContinueDrift(const TaskLoads& loads, std::size_t times);
 
 // Lengths as they are, or scaled.
 TaskLoads LoadsOf(const TaskProgram& tasks, const LoadScale* scale = nullptr);

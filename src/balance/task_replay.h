@@ -1,5 +1,6 @@
 // Replays a phase with its ranks as tasks on processors: a processor runs one task at a time and takes up the next one,
-// in the order in which they became ready, when the task waits in MPI [docs/formulas.md, tasks on processors]. With one
+// in the order in which they became ready, when the task waits in MPI [docs/formulas.md, tasks on processors]; or it
+// serves all that are ready in equal shares, as an operating system does with processes. With one
 // task a processor and no balancing it is exactly the replay of replay/replay.h.
 #pragma once
 
@@ -24,6 +25,7 @@ struct TaskReplayOptions {
   // stay where they are.
   bool always_migrates = false;
   BalancingCosts costs = {};
+  bool shares_time = false;  // processors serve all ready tasks at once; then switching costs nothing
   const LoadScale* scale = nullptr;  // of computation; null: as it is
   bool counts_computation = false;   // fills TaskReplayResult::computed, which takes a second run of the engine
 };
@@ -47,6 +49,7 @@ struct TaskReplayResult {
   Tick barriers = 0, strategy = 0, migration = 0;  // sums over the balancing points
   std::size_t balancing_points = 0;
   std::size_t migrations = 0;
+  std::size_t switches = 0;  // of processors to another task than the one before
   double migrated_bytes = 0;
   std::size_t messages = 0, between_processors = 0, between_nodes = 0;
   std::uint64_t released = 0;  // senders that waited for each other

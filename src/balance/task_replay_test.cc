@@ -132,6 +132,108 @@ TEST(TaskReplay, ComputationIsNotInterrupted) {
   EXPECT_THAT(RunTasks(tasks, {0, 1}, PlacedAs({0, 0, 1})).end, ElementsAre(10, 9, 5));
 }
 
+TaskReplayOptions SharedAs(const std::vector<std::uint32_t>& placement) {
+  TaskReplayOptions options = PlacedAs(placement);
+  options.shares_time = true;
+  return options;
+}
+
+// Both run at half speed until the shorter has done 3, at 6; the longer has 1 left.
+TEST(TaskReplay, SharedProcessorsServeAllReadyTasks) {
+  EXPECT_THAT(RunTasks(TasksOf("r0: comp 0-4\nr1: comp 0-3"), {0}, SharedAs({0, 0})).end, ElementsAre(7, 6));
+}
+
+// Task 0 has done its 2 at 4, task 1 then 2 of 7. From 5 on, when the message is there, both share again: task 0 has done
+// its 1 at 7, and task 1, which did 1 from 4 to 5 and 1 from 5 to 7, has 3 left.
+TEST(TaskReplay, SharedProcessorsInterruptComputation) {
+  const ReplayedTasks tasks = TasksOf(
+      "r0: comp 0-2 | Recv<2#a 2-5 | comp 5-6\n"
+      "r1: comp 0-7\n"
+      "r2: comp 0-5 | Send>0#a 5-5");
+  EXPECT_THAT(RunTasks(tasks, {0, 1}, SharedAs({0, 0, 1})).end, ElementsAre(7, 10, 5));
+}
+
+// With one task a processor there is nothing to share. In all, processors do the same work, so that one processor alone
+// needs as long either way on the ideal network.
+TEST(TaskReplay, SharingChangesNothingForOneTaskOrOneProcessor) {
+  for (std::uint64_t seed = 1; seed <= 100; ++seed) {
+    ReplayedTasks of;
+    of.trace = test::MakeRandomProgram(seed, test::VariedOptions(seed));
+    of.matching = MatchTrace(of.trace);
+    of.cut = CutPhase(of.trace, PhaseSpec::WholeRun());
+    std::vector<std::int32_t> nodes(of.trace.size(), 0);
+    const std::vector<std::uint32_t> apart = PlaceTasks(nodes.size(), nodes.size()), together(nodes.size(), 0);
+    EXPECT_EQ(RunTasks(of, nodes, SharedAs(apart)).end, RunTasks(of, nodes, PlacedAs(apart)).end) << seed;
+    TaskReplayOptions shared = SharedAs(together), alone = PlacedAs(together);
+    const auto makespan = static_cast<double>(RunTasks(of, {0}, alone).Makespan());
+    // Every share rounds to a tick.
+    EXPECT_NEAR(static_cast<double>(RunTasks(of, {0}, shared).Makespan()), makespan, 1e-6 * makespan + 100) << seed;
+  }
+}
+
+// The processor runs task 0, then task 1 while task 0 waits, then task 0 again: it switches twice, at 1 each. Task 1 runs
+// from 3 to 6, task 0 from 7 to 8.
+TEST(TaskReplay, SwitchingCosts) {
+  const ReplayedTasks tasks = TasksOf(
+      "r0: comp 0-2 | Recv<2#a 2-5 | comp 5-6\n"
+      "r1: comp 0-3\n"
+      "r2: comp 0-5 | Send>0#a 5-5");
+  TaskReplayOptions options = PlacedAs({0, 0, 1});
+  options.costs.switch_seconds = 1;
+  const TaskReplayResult result = RunTasks(tasks, {0, 1}, options);
+  EXPECT_THAT(result.end, ElementsAre(8, 6, 5));
+  EXPECT_EQ(result.switches, 2u);
+}
+
+// Two iterations, of 4 on task 0 and 2 on task 1: again and again they are the same, with task 1 waiting for task 0 in
+// every one.
+TEST(RepeatedTasks, RepeatTheirIterations) {
+  const ReplayedTasks of = TasksOf(
+      "cuts: all 4 8\n"
+      "r0: comp 0-4 | Send>1#a 4-4 | comp 4-8 | Send>1#a 8-8\n"
+      "r1: comp 0-2 | Recv<0#a 2-4 | comp 4-6 | Recv<0#a 6-8");
+  const TaskProgram once = CompileTasks(of.trace, of.matching, of.cut, kBsc, nullptr);
+  const TaskProgram thrice = RepeatTasks(once, 3);
+  EXPECT_EQ(thrice.iterations, 6u);
+  TaskReplayOptions options;
+  options.placement = PlaceTasks(2, 2);
+  const TaskReplayResult result = ReplayTasks(thrice, {{0, 0}, nullptr}, options);
+  EXPECT_THAT(result.end, ElementsAre(24, 24));
+  EXPECT_THAT(result.iteration_end, ElementsAre(4, 8, 12, 16, 20, 24));
+  EXPECT_THAT(result.loads, ElementsAre(std::vector<Tick>(6, 4), std::vector<Tick>(6, 2)));
+  EXPECT_EQ(ReplayTasks(RepeatTasks(once, 1), {{0, 0}, nullptr}, options).end,
+            ReplayTasks(once, {{0, 0}, nullptr}, options).end);
+  EXPECT_THROW(RepeatTasks(once, 1000000000), Error);
+}
+
+// On a network on which all that is exchanged takes time, with ranks that are together at the end: each repetition takes
+// as long as the first.
+TEST(RepeatedTasks, RepeatMessagesAndCollectives) {
+  const ReplayedTasks of = TasksOf(
+      "r0: comp 0-4 | Send>1#a*8 4-4 | Reduce@r/1 4-5 | Barrier@b 5-6\n"
+      "r1: comp 0-2 | Recv<0#a*8 2-4 | Reduce@r/1 4-5 | Barrier@b 5-6");
+  Network network;
+  network.local = network.remote = {1, 1, 0.5, 100};
+  network.collectives = StandardCollectives();
+  const TaskProgram once = CompileTasks(of.trace, of.matching, of.cut, kBsc, &network);
+  const Machine machine{{0, 1}, &network};
+  TaskReplayOptions options;
+  options.placement = PlaceTasks(2, 2);
+  const Tick alone = ReplayTasks(once, machine, options).Makespan();
+  EXPECT_GT(alone, 4 + 8);
+  EXPECT_EQ(ReplayTasks(RepeatTasks(once, 3), machine, options).Makespan(), 3 * alone);
+}
+
+// Loads of 4, 5, 6 rise by 1: three iterations later they are 7, 8, 9. Loads that fall to 0 stay there; two that scatter
+// have no drift, nor has what does not change.
+TEST(RepeatedTasks, ContinueTheirDrift) {
+  const LoadScale scale = ContinueDrift({{4, 5, 6}, {4, 2, 1}, {3, 9, 4}, {0, 0, 0}}, 2);
+  EXPECT_THAT(scale[0], ElementsAre(1, 1, 1, 7.0 / 4, 8.0 / 5, 9.0 / 6));
+  EXPECT_THAT(scale[1], ElementsAre(1, 1, 1, 0, 0, 0));
+  EXPECT_THAT(scale[2], ElementsAre(1, 1, 1, 1, 1, 1));
+  EXPECT_THAT(scale[3], ElementsAre(1, 1, 1, 1, 1, 1));
+}
+
 // Large messages towards each other, whose senders wait for each other until they are released, at 2 and 3. By then
 // their processors have run tasks 1 and 3 until 7 and 5: on each the sender goes on after that.
 TEST(TaskReplay, ReleasedSendersWaitForTheirProcessor) {

@@ -131,6 +131,23 @@ struct StateCost {
   Gain gain;  // against the same baseline
 };
 
+// What a stated cost does to the best configuration and its baseline: with none of it, and with other amounts.
+struct OverheadCost {
+  std::string overhead;  // "switching" or "lostLocality"
+  double factor = 1;     // times what was stated
+  double makespan = 0;
+  Gain gain = {};  // against the baseline with the same cost
+};
+
+// The best configuration over more iterations than the trace has.
+struct ProductionRun {
+  std::size_t iterations = 0, repeats = 1;  // of the phase as traced, which are always whole ones
+  bool drifts = false;                      // loads go on to change as in the trace; else they repeat
+  double makespan = 0;
+  double baseline = 0;  // without balancing
+  Gain gain = {};
+};
+
 // Something simulated did not get through: its iterations depend on later ones of others, or a run lacks what is
 // needed.
 struct LeftOut {
@@ -154,6 +171,9 @@ struct WhatIf {
   std::vector<std::size_t> by_robustness;  // those with replicas, by the worst tenth of them
   std::vector<LoadHistory> histories;      // of the best, and of what it is compared with
   std::vector<StateCost> state_costs;      // of the best configuration, where tasks have a state and it moves some
+  std::vector<OverheadCost> overhead_costs;  // of the best configuration, of those that are stated
+  std::optional<ProductionRun> production;   // when asked for
+  bool shares_time = false;                  // processors serve all ready tasks in equal shares
   std::vector<NodeMapping> mappings;
   std::vector<LeftOut> left_out;
   std::vector<Finding> findings;

@@ -28,6 +28,11 @@ struct BalanceOptions {
   std::string computation;
   std::string task_bytes;
   double step_time = 50;  // ns
+  double switch_time = 0;    // ns
+  double lost_locality = 0;  // %
+  bool time_sliced = false;
+  std::size_t iterations = 0;
+  std::string drift = "constant";
   bool free = false;
   std::size_t per_node = 0;
   std::size_t replicas = 20;
@@ -76,6 +81,11 @@ BalanceStudy BalanceOf(const BalanceOptions& options) {
   sweep.always_migrates = options.always_migrate;
   sweep.costs.step_seconds = options.step_time * 1e-9;
   sweep.costs.are_free = options.free;
+  sweep.costs.switch_seconds = options.switch_time * 1e-9;
+  sweep.costs.cold_share = options.lost_locality / 100;
+  sweep.shares_time = options.time_sliced;
+  sweep.iterations = options.iterations;
+  sweep.continues_drift = options.drift == "trace";
   sweep.replicas = options.replicas;
   sweep.seed = options.seed;
   if (!options.network.empty()) balance.network = options.network;
@@ -192,6 +202,32 @@ void AddMachineOptions(CLI::App* command, BalanceOptions& options) {
   command->add_option("--step-time", options.step_time, "Nanoseconds that a step of a strategy takes")
       ->check(
           NumberThat([](double time) { return time >= 0 && time <= 1e9; }, "is no number from 0 to 1e+09", "NUMBER"))
+      ->capture_default_str();
+  const auto cost = [](double value) { return value >= 0 && value <= 1e9; };
+  CLI::Option* switching =
+      command
+          ->add_option("--switch-time", options.switch_time,
+                       "Nanoseconds that a processor needs to take up another task, with refilling its caches")
+          ->check(NumberThat(cost, "is no number from 0 to 1e+09", "NUMBER"))
+          ->capture_default_str();
+  command
+      ->add_option("--lost-locality", options.lost_locality,
+                   "By how many percent computation is longer in the first iteration after a move")
+      ->check(NumberThat(cost, "is no number from 0 to 1e+09", "NUMBER"))
+      ->capture_default_str();
+  command
+      ->add_flag("--time-sliced", options.time_sliced,
+                 "Processors serve all ready tasks in equal shares, as an operating system does, not one at a time")
+      ->excludes(switching);
+  command
+      ->add_option("--iterations", options.iterations,
+                   "Also replay the best configuration over so many iterations: the phase again and again")
+      ->check(CLI::Range(1, 100000000));
+  command
+      ->add_option("--drift", options.drift,
+                   "Loads in these iterations: constant (those of the trace again), or trace (they go on to change as "
+                   "the line through those of the trace)")
+      ->check(CLI::IsMember({"constant", "trace"}))
       ->capture_default_str();
   command->add_flag("--free", options.free, "Assume that barriers, strategies and migrations take no time");
   command->add_option("--replicas", options.replicas, "Repetitions of the best configurations with the noise reordered")

@@ -218,6 +218,34 @@ Fields<StateCost> FieldsOf<StateCost>() {
 }
 
 template <>
+Fields<OverheadCost> FieldsOf<OverheadCost>() {
+  using T = OverheadCost;
+  return {"balance/overheadCost",
+          "",
+          {
+              Field("overhead", &T::overhead, "switching or lostLocality"),
+              Field("factor", &T::factor, "Times what was stated").AtLeast(0),
+              Field("makespan", &T::makespan).AtLeast(0),
+              Field("gain", &T::gain, &Gain::value, "Over the baseline with the same cost"),
+          }};
+}
+
+template <>
+Fields<ProductionRun> FieldsOf<ProductionRun>() {
+  using T = ProductionRun;
+  return {"balance/production",
+          "",
+          {
+              Field("iterations", &T::iterations).AtLeast(1),
+              Field("repeats", &T::repeats, "Of the phase as traced").AtLeast(1),
+              Field("drifts", &T::drifts, "Loads go on to change as in the trace; else they repeat"),
+              Field("makespan", &T::makespan, "Of the best configuration").AtLeast(0),
+              Field("baseline", &T::baseline, "Makespan without balancing").AtLeast(0),
+              Field("gain", &T::gain, &Gain::value),
+          }};
+}
+
+template <>
 Fields<BalanceRun> FieldsOf<BalanceRun>() {
   using T = BalanceRun;
   return {"balance/run",
@@ -348,6 +376,13 @@ Fields<BalanceFile> FieldsOf<BalanceFile>() {
           Field("byRobustness", &T::what_if, &W::by_robustness, "The same by the worst tenth of the replicas"),
           Field("histories", &T::what_if, &W::histories),
           Field("stateCosts", &T::what_if, &W::state_costs, "The best configuration with other states of its tasks"),
+          Field("overheadCosts", &T::what_if, &W::overhead_costs,
+                "The best configuration with other costs of switching or of lost locality; absent unless stated")
+              .When([](const T& file) { return !file.what_if.overhead_costs.empty(); }),
+          Field("production", &T::what_if, &W::production, "A run of production length; absent unless asked for"),
+          Field("sharesTime", &T::what_if, &W::shares_time,
+                "Processors serve all ready tasks in equal shares; absent where one task runs at a time")
+              .When([](const T& file) { return file.what_if.shares_time; }),
           Computed<T>(
               "projections", [](const T& file) { return SidesOf(file.projections); },
               "Factors as measured, and with balancing; empty where one of them alone is known"),

@@ -238,6 +238,10 @@ void DescribeCosts(const BalanceStudy& balance, WhatIf& what_if) {
       "a barrier, {:g} bytes a task to the strategy and back, {:g} ns for each of its steps, and the states of the "
       "tasks that move, one at a time from and to each processor",
       balance.sweep.costs.record_bytes, balance.sweep.costs.step_seconds * 1e9);
+  if (const double time = balance.sweep.costs.switch_seconds; time > 0)
+    what_if.cost_model += fmt::format("; {:g} ns where a processor takes up another task", time * 1e9);
+  if (const double share = balance.sweep.costs.cold_share; share > 0)
+    what_if.cost_model += fmt::format("; {:g} % more computation in the first iteration after a move", 100 * share);
 }
 
 void MarkGrown(WhatIf& what_if) {

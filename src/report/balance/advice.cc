@@ -50,6 +50,19 @@ struct StateGains {
   FARSCALE_TAGS(matter, gain, gains)
 };
 
+struct ProductionText {
+  std::string iterations, repeats, name, makespan, baseline, gain;
+  bool drifts = false;
+  FARSCALE_TAGS(iterations, repeats, name, makespan, baseline, gain, drifts)
+};
+
+struct OverheadText {
+  bool is_switching = false, matters = false;
+  std::string name, gain;
+  std::vector<StateGain> gains;
+  FARSCALE_TAGS(is_switching, matters, name, gain, gains)
+};
+
 struct CaseAdvice {
   std::optional<AxisAdvice> intervals, levels;
   std::optional<OtherStrategy> other;
@@ -166,6 +179,28 @@ bool DependsOnState(const WhatIf& what_if) {
   return std::ranges::any_of(what_if.state_costs, [&](const StateCost& cost) {
     return cost.makespan != what_if.state_costs.front().makespan;
   });
+}
+
+Sentences DescribeProduction(const WhatIf& what_if, const Partials& templates) {
+  if (what_if.by_time.empty()) return {};
+  const BalanceOutcome& best = what_if.outcomes[what_if.by_time.front()];
+  std::vector<ProductionText> runs;
+  if (const auto& run = what_if.production) {
+    runs.push_back({CountOf(run->iterations, "iteration"), FormatCount(run->repeats), WithTasks(best.configuration),
+                    FormatSeconds(run->makespan), FormatSeconds(run->baseline), SayGain(run->gain.value), run->drifts});
+  }
+  std::vector<OverheadText> costs;
+  for (const OverheadCost& cost : what_if.overhead_costs) {
+    const bool is_switching = cost.overhead == "switching";
+    if (costs.empty() || costs.back().is_switching != is_switching)
+      costs.push_back({is_switching, false, WithTasks(best.configuration), FormatPercent(best.gain.value), {}});
+    OverheadText& text = costs.back();
+    text.matters = text.matters || std::fabs(cost.gain.value - best.gain.value) >= kMatters;
+    text.gains.push_back(
+        {text.gains.empty(), FormatPercent(cost.gain.value), cost.factor == 0 ? "" : FormatRatio(cost.factor)});
+  }
+  return RenderSentences(templates, "balance_production.txt",
+                         {{"production", ToData(runs)}, {"costs", ToData(costs)}});
 }
 
 Sentences AdviceOf(const WhatIf& what_if, const BalanceCase& one, const Partials& templates) {

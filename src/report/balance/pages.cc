@@ -304,6 +304,7 @@ ReportModel BuildBalanceModel(const WhatIf& what_if, const Partials& templates,
   data["projectionSentences"] = DescribeProjections(projections, templates);
   data["mappings"] = farscale::ToData(MappingsOf(what_if));
   data["mappingSentences"] = DescribeMappings(what_if, templates);
+  data["productionSentences"] = DescribeProduction(what_if, templates);
   data["leftOut"] = DescribeLeftOut(what_if);
   data["runs"] = farscale::ToData(RunsOf(what_if));
   data["stateCosts"] = StateCostsOf(what_if);
@@ -311,7 +312,7 @@ ReportModel BuildBalanceModel(const WhatIf& what_if, const Partials& templates,
   data["method"] = MethodOf(what_if, templates);
   data["diagnostics"] = FindingsOf(what_if);
   AddWhetherFilled(data, {"details", "configurations", "maps", "averages", "projections", "mappings", "leftOut", "runs",
-                          "stateCosts", "fidelity", "diagnostics"});
+                          "stateCosts", "fidelity", "diagnostics", "productionSentences"});
   return model;
 }
 

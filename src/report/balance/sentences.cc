@@ -196,8 +196,9 @@ struct ProjectedWay {
 struct Method {
   std::string network, computation, state, predictor, costs, replicas;
   std::string grown_from;  // cores of the largest run that others are grown from; empty: all are measured
-  bool has_several_runs = false, is_same_problem = false;
-  FARSCALE_TAGS(network, computation, state, predictor, costs, replicas, grown_from, has_several_runs, is_same_problem)
+  bool has_several_runs = false, is_same_problem = false, shares_time = false;
+  FARSCALE_TAGS(network, computation, state, predictor, costs, replicas, grown_from, has_several_runs, is_same_problem,
+                shares_time)
 };
 
 IntervalBounds BoundsOf(const BalancedValue& value) {
@@ -374,7 +375,7 @@ LabelledTexts DescribeMethod(const WhatIf& what_if, const Partials& templates) {
       what_if.task_bytes_source, what_if.predictor,
       what_if.cost_model,        what_if.noise_replicas == 0 ? "" : CountOf(what_if.noise_replicas, "replica"),
       GrownFrom(what_if),        what_if.runs.size() > 1,
-      what_if.same_problem};
+      what_if.same_problem,      what_if.shares_time};
   return RenderLabelledTexts(templates, "balance_method.txt", ToData(method));
 }
 

@@ -25,6 +25,9 @@ Sentences ReasonsOf(const WhatIf& what_if, const BalanceCase& one, const Partial
 // leads.
 Sentences AdviceOf(const WhatIf& what_if, const BalanceCase& one, const Partials& templates);
 
+// A run of production length, and what the stated costs of switching and of lost locality do; empty unless asked for.
+Sentences DescribeProduction(const WhatIf& what_if, const Partials& templates);
+
 // Whether migration costs depend on how much state tasks have: not where nothing moves, where that takes no time, or
 // where the costs of bytes are unknown.
 bool DependsOnState(const WhatIf& what_if);
