@@ -97,6 +97,16 @@ struct Cause {
   friend bool operator==(const Cause&, const Cause&) = default;
 };
 
+// What the phase would gain without the latency of messages and collectives in one call path. Seconds.
+struct LatencyGain {
+  std::string path;
+  double gain = 0;   // of the phase, with every call as short as the shortest
+  double mean = 0;   // of a call, waits apart
+  double least = 0;  // of the shortest
+
+  friend bool operator==(const LatencyGain&, const LatencyGain&) = default;
+};
+
 inline constexpr std::size_t kCauseCells = 32;  // of `beyond` in either direction, at most; chosen
 
 // Chosen: what gains less is not named.

@@ -355,6 +355,8 @@ Diagnosis Diagnose(const Trace& trace, const Matching& matching, const PhaseCut&
   if (options.causes) {
     diagnosis.causes = FindCauses({trace, matching, cut, activities, states, collectives, diagnosis}, *options.causes);
   }
+  if (options.latency)
+    diagnosis.latency = FindLatencyGain({trace, matching, cut, activities, states, collectives, diagnosis});
   ToSeconds(diagnosis, second);
   diagnosis.window = trace.Seconds(activities.end - activities.begin);
   diagnosis.length = diagnosis.recurs ? LongestInside(diagnosis) : diagnosis.window;

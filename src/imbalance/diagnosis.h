@@ -76,6 +76,7 @@ struct Diagnosis {
   std::vector<std::pair<PathId, LoadShape>> shapes;  // of the paths that cost most, in that order
   std::optional<LoadShape> useful_shape;             // of all useful time
   std::vector<Cause> causes;                         // when asked for
+  std::optional<LatencyGain> latency;                // when asked for
   std::size_t iterations = 1;
   ByWaitKind unattributed{};  // waiting for which no cause is found
   ByWaitKind lost{};          // not charged by the rules of Scalasca
@@ -106,6 +107,7 @@ struct DiagnosisOptions {
   // Paths at most whose shapes are asked for, besides that of all useful time; nothing: none at all.
   std::optional<std::size_t> shapes;
   std::optional<CauseOptions> causes{};  // nothing: none are looked for
+  bool latency = false;                  // whether the gain without latency is looked for
   bool slack = true;                     // whether to compute it, and near-critical activities
 };
 

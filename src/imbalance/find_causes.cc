@@ -217,7 +217,7 @@ class CauseSearch {
     for (const Candidate& candidate : candidates_) fixes.push_back(&candidate.savings);
     const std::vector<Tick> durations = program.Replay(fixes);
     whole_ = durations.front();
-    if (std::fabs(static_cast<double>(whole_) - length_) > 1e-3 * length_) return false;
+    if (std::fabs(static_cast<double>(whole_) - length_) > kMeasuredPrecision * length_) return false;
     for (std::size_t i = 0; i < candidates_.size(); ++i) {
       causes_.push_back(Describe(candidates_[i]));
       causes_.back().gain = causes_.back().gain_last = static_cast<double>(whole_ - durations[i + 1]);

@@ -52,6 +52,7 @@ void WithholdWaits(LossRecord& record, const UnknownWaits& waits) {
   record.at_end = record.wrong_order = record.late_complete = record.indirect = record.propagating = 0;
   record.paths.clear();
   record.causes.clear();
+  record.latency.reset();
   record.by_factor.reset();
 }
 
@@ -69,6 +70,7 @@ LossRecord RecordOf(const Diagnosis& diagnosis, const std::string& phase, const 
   record.lost = diagnosis.lost;
   record.iterations = diagnosis.iterations;
   record.causes = diagnosis.causes;
+  record.latency = diagnosis.latency;
   record.shape = diagnosis.useful_shape;
   record.run_ranks = diagnosis.ranks.size();
   for (std::size_t rank = 0; rank < diagnosis.ranks.size(); ++rank) {

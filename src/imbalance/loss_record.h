@@ -58,6 +58,7 @@ struct LossRecord {
   std::vector<Location> locations;
   std::vector<std::string> groups;        // of ranks that do different work; empty: none are known
   std::vector<Cause> causes;              // by what the phase would gain without them
+  std::optional<LatencyGain> latency;     // nothing: not asked for, or next to none
   std::vector<PathRecord> paths;          // what causes most first; of equals by name
   std::optional<FactorLosses> by_factor;  // nothing: not asked for
   std::optional<LoadShape> shape;         // of all useful time together

@@ -24,6 +24,9 @@ struct Saving {
   Tick ticks = 0;
 };
 
+// How far a replay may be from the measured length; chosen: beyond, its gains mean nothing.
+inline constexpr double kMeasuredPrecision = 1e-3;
+
 class MeasuredProgram {
  public:
   // A send depends on its receiver where it waited for it, or where it is too large to be sent at once. Scans keep

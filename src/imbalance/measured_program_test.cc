@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "base/files.h"
+#include "imbalance/diagnosis.h"
 #include "support/program.h"
 #include "support/random_program.h"
 #include "support/traces.h"
@@ -51,6 +52,33 @@ TEST(MeasuredProgram, WithoutADelayWaitsForWhatIsThenLate) {
   const Measured measured(trace);
   const std::vector<Saving> some = {{0, 0, 3}}, most = {{0, 0, 5}}, of_call = {{1, 1, 2}}, added = {{2, 0, -9}};
   EXPECT_EQ(measured.program.Replay({&some, &most, nullptr, &of_call, &added}), (std::vector<Tick>{7, 6, 10, 8, 12}));
+}
+
+// Receives take 1 and 4 beyond their waiting, for messages sent at 4 and 8. With the second as short as the first, the
+// phase of 20 ends at 17. Sends take nothing.
+TEST(LatencyGain, ShortensCallsToTheShortest) {
+  const Trace trace = test::ParseTrace(
+      "r0: comp 0-4 | Send>1#a 4-4 | comp 4-8 | Send>1#b 8-8\n"
+      "r1: Recv<0#a 0-5 | comp 5-6 | Recv<0#b 6-12 | comp 12-20");
+  DiagnosisOptions options;
+  options.latency = true;
+  const auto latency =
+      Diagnose(trace, MatchTrace(trace), CutPhase(trace, PhaseSpec::WholeRun()), options).latency.value();
+  EXPECT_EQ(latency, (LatencyGain{"MPI_Recv", 3, 2.5, 1}));
+}
+
+// All calls are alike, or the phase does not depend on the longer one.
+TEST(LatencyGain, IsNothingWhereItChangesNothing) {
+  for (const char* program : {"r0: comp 0-4 | Barrier@b 4-6\nr1: comp 0-5 | Barrier@b 5-6",
+                              "r0: comp 0-4 | Send>1#a 4-4 | comp 4-20 | Send>1#b 20-20\n"
+                              "r1: Recv<0#a 0-9 | comp 9-10 | Recv<0#b 10-21"}) {
+    const Trace trace = test::ParseTrace(program);
+    DiagnosisOptions options;
+    options.latency = true;
+    const Diagnosis diagnosis =
+        Diagnose(trace, MatchTrace(trace), CutPhase(trace, PhaseSpec::WholeRun()), options);
+    EXPECT_FALSE(diagnosis.latency) << program;
+  }
 }
 
 }  // namespace

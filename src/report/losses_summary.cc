@@ -6,6 +6,7 @@
 
 #include "base/format.h"
 #include "report/loss_ranks.h"
+#include "results/cause_text.h"
 #include "results/reported_losses.h"
 
 namespace farscale {
@@ -54,6 +55,10 @@ struct GrownText {
   FARSCALE_TEXTS(cores, from)
 };
 
+struct LatencyText {
+  FARSCALE_TEXTS(path, gain, mean, least)
+};
+
 // Of all ranks' time; empty: none.
 struct InputOutputText {
   std::string share, collective, individual;
@@ -66,8 +71,9 @@ struct LossesSummary {
   std::optional<UnknownWaitsText> unknown;
   std::optional<WaitingText> waiting;
   bool is_without_waits = false;
+  std::optional<LatencyText> latency;
   std::optional<InputOutputText> input_output;
-  FARSCALE_TAGS(grown, unknown, waiting, is_without_waits, input_output)
+  FARSCALE_TAGS(grown, unknown, waiting, is_without_waits, latency, input_output)
 };
 
 std::optional<CauseText> LargestCause(const LossRecord& losses) {
@@ -144,6 +150,10 @@ std::vector<std::string> SummarizeLosses(const LossRecord& losses, const Partial
     summary.waiting = WaitingOf(losses);
   } else {
     summary.is_without_waits = true;
+  }
+  if (const auto& latency = losses.latency) {
+    summary.latency = LatencyText{latency->path, DescribeGain(latency->gain, losses), FormatSeconds(latency->mean),
+                                  FormatSeconds(latency->least)};
   }
   if (const double io = losses.individual_io + losses.collective_io; io > kNoShare * losses.allocation) {
     const auto share = [&](double time) { return time > 0 ? ShareOrDash(time, losses.allocation) : ""; };

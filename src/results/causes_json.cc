@@ -53,6 +53,19 @@ Fields<WaitInstance> FieldsOf<WaitInstance>() {
 }
 
 template <>
+Fields<LatencyGain> FieldsOf<LatencyGain>() {
+  using T = LatencyGain;
+  return {"losses/latencyGain",
+          "What the phase would gain without the latency of messages and collectives in one call path",
+          {
+              Field("path", &T::path),
+              Field("gain", &T::gain, "Seconds of the phase, by a replay with every call as short as the shortest"),
+              Field("mean", &T::mean, "Seconds of a call, waits apart"),
+              Field("least", &T::least, "Of the shortest"),
+          }};
+}
+
+template <>
 Fields<Cause> FieldsOf<Cause>() {
   using T = Cause;
   const auto text = [](auto describe) {

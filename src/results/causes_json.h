@@ -9,4 +9,7 @@ namespace farscale {
 template <>
 Fields<Cause> FieldsOf<Cause>();
 
+template <>
+Fields<LatencyGain> FieldsOf<LatencyGain>();
+
 }  // namespace farscale

@@ -365,6 +365,7 @@ Fields<LossRecord> FieldsOf<LossRecord>() {
               .When([](const T& losses) { return losses.late_complete > 0; }),
           Field("causes", &T::causes, "Delays whose removal would gain anything to speak of, by what it gains")
               .When([](const T& losses) { return !losses.causes.empty(); }),
+          Field("withoutLatency", &T::latency),
           Field("callPaths", &T::paths, "Those that cause most first; in results.json those that a report shows")
               .RequiredWhen(is_known),
           Field("byFactor", &T::by_factor, by_factor,

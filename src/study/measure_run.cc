@@ -208,8 +208,9 @@ LossRecord LossesOfThreads(const Trace& trace, const ThreadedRun& threaded, cons
 // Losses by factor are always of ranks, as factors are; a grid of processes says nothing of threads.
 LossRecord LossesOf(const Trace& trace, const Matching& matching, const std::optional<ThreadedRun>& threaded,
                     const PhaseCut& cut, const std::vector<RankGroup>& groups, const RunRecord& run,
-                    const Study& study) {
-  const DiagnosisOptions options = {{study.delays}, groups, kShapedPaths, CauseOptions{study.factors.counters}};
+                    const Study& study, Detail detail) {
+  DiagnosisOptions options = {{study.delays}, groups, kShapedPaths, CauseOptions{study.factors.counters}};
+  options.latency = detail == Detail::kLosses;
   LossRecord losses = threaded ? LossesOfThreads(trace, *threaded, cut, groups, study)
                                : RecordOf(Diagnose(trace, matching, cut, options), cut.spec.name);
   losses.trace = run.path;
@@ -273,7 +274,7 @@ AnalysedRun ReadAndMeasure(const Study& study, const RunSpec& spec, const std::v
     if (missing) continue;
     const std::vector<RankGroup> groups = GroupsOf(study, trace, *cut, diagnostics);
     if (detail != Detail::kFactors) {
-      result.losses.back() = LossesOf(trace, matching, threaded, *cut, groups, result.record, study);
+      result.losses.back() = LossesOf(trace, matching, threaded, *cut, groups, result.record, study, detail);
       if (spec.grown != nullptr) RemoveGrownRegion(*spec.grown->model, *result.losses.back());
     }
     const GroupedFactors factors = MeasurePhase(trace, matching, *cut++, groups, study.factors);
