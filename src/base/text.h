@@ -27,4 +27,7 @@ bool IsUtf8(std::string_view text);
 // The text itself when it is UTF-8, else with every offending byte replaced by '?'.
 std::string ToUtf8(std::string_view text);
 
+// Text for XML and HTML, outside and inside of attributes. Control characters that XML does not have become blanks.
+std::string EscapeXml(const std::string& text);
+
 }  // namespace farscale

@@ -50,5 +50,9 @@ TEST(Text, Utf8) {
             "a?b");
 }
 
+TEST(EscapeXml, HoldsInTextAndAttributes) {
+  EXPECT_EQ(EscapeXml("<a b=\"c\" d='&'>\n\t\x01"), "&lt;a b=&quot;c&quot; d=&#39;&amp;&#39;&gt;\n\t ");
+}
+
 }  // namespace
 }  // namespace farscale

@@ -10,7 +10,6 @@
 #include "factors/scaling.h"
 #include "gate/judging.h"
 #include "gate/outputs.h"
-#include "plot/svg.h"
 
 namespace farscale {
 namespace {

@@ -9,7 +9,6 @@
 #include "base/sha256.h"
 #include "base/terminal.h"
 #include "base/text.h"
-#include "plot/svg.h"
 
 namespace farscale {
 namespace {

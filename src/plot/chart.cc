@@ -6,6 +6,7 @@
 #include <cmath>
 #include <utility>
 
+#include "base/text.h"
 #include "plot/axes.h"
 #include "plot/legend.h"
 #include "plot/svg.h"

@@ -5,6 +5,8 @@
 #include <array>
 #include <utility>
 
+#include "base/text.h"
+
 namespace farscale {
 namespace {
 
@@ -67,23 +69,6 @@ std::vector<Spot> CornersOf(const Marker& marker, const Spot& spot) {
       return {{x, y - down * r}, {x + r, y + down * 0.8 * r}, {x - r, y + down * 0.8 * r}};
   }
   return {};
-}
-
-std::string EscapeXml(const std::string& text) {
-  std::string escaped;
-  for (const char c : text) {
-    switch (c) {
-      case '&': escaped += "&amp;"; break;
-      case '<': escaped += "&lt;"; break;
-      case '>': escaped += "&gt;"; break;
-      case '"': escaped += "&quot;"; break;
-      case '\'': escaped += "&#39;"; break;
-      default:
-        // Control characters are not allowed in XML.
-        escaped += static_cast<unsigned char>(c) < 0x20 && c != '\n' && c != '\t' ? ' ' : c;
-    }
-  }
-  return escaped;
 }
 
 std::string Pixel(double value) {

@@ -11,9 +11,6 @@
 
 namespace farscale {
 
-// Text for XML and HTML, outside and inside of attributes.
-std::string EscapeXml(const std::string& text);
-
 // Pixels with one decimal, or none: precise enough, and the same text on every machine.
 std::string Pixel(double value);
 

@@ -14,24 +14,11 @@
 #include <vector>
 
 #include "base/parallel.h"
+#include "base/text.h"
 #include "base/version.h"
 
 namespace farscale {
 namespace {
-
-std::string Escaped(const std::string& text) {
-  std::string escaped;
-  for (const char c : text) {
-    switch (c) {
-      case '&': escaped += "&amp;"; break;
-      case '<': escaped += "&lt;"; break;
-      case '>': escaped += "&gt;"; break;
-      case '"': escaped += "&quot;"; break;
-      default: escaped += static_cast<unsigned char>(c) < 0x20 ? ' ' : c;
-    }
-  }
-  return escaped;
-}
 
 // An archive of files in the format of POSIX.1-1988 (ustar).
 class Tar {
@@ -283,7 +270,7 @@ class CubeWriter {
 
   std::string Anchor() const {
     std::string xml = "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<cube version=\"4.4\">\n";
-    xml += fmt::format("<attr key=\"Creator\" value=\"{}\"/>\n<doc></doc>\n<metrics>\n", Escaped(Generator()));
+    xml += fmt::format("<attr key=\"Creator\" value=\"{}\"/>\n<doc></doc>\n<metrics>\n", EscapeXml(Generator()));
     for (std::size_t metric = 0; metric < metrics_.size(); ++metric) {
       if (metrics_[metric].parent == metric) AddMetric(metric, xml);
     }
@@ -302,8 +289,8 @@ class CubeWriter {
     xml += fmt::format(
         "<metric id=\"{}\" type=\"EXCLUSIVE\">\n<disp_name>{}</disp_name>\n<uniq_name>{}</uniq_name>\n"
         "<dtype>{}</dtype>\n<uom>{}</uom>\n<url></url>\n<descr>{}</descr>\n",
-        metric, Escaped(of.name), of.id, of.is_count ? "UINT64" : "DOUBLE", of.is_count ? "occ" : "sec",
-        Escaped(of.description));
+        metric, EscapeXml(of.name), of.id, of.is_count ? "UINT64" : "DOUBLE", of.is_count ? "occ" : "sec",
+        EscapeXml(of.description));
     for (std::size_t child = 0; child < metrics_.size(); ++child) {
       if (child != metric && metrics_[child].parent == metric) AddMetric(child, xml);
     }
@@ -315,7 +302,7 @@ class CubeWriter {
     xml += fmt::format(
         "<region id=\"{}\" mod=\"\" begin=\"-1\" end=\"-1\">\n<name>{}</name>\n<mangled_name>{}</mangled_name>\n"
         "<paradigm>{}</paradigm>\n<role>function</role>\n<url></url>\n<descr></descr>\n</region>\n",
-        number, Escaped(name), Escaped(name), is_mpi ? "mpi" : "compiler");
+        number, EscapeXml(name), EscapeXml(name), is_mpi ? "mpi" : "compiler");
   }
 
   // Call paths are at most kDeepestPath deep.
@@ -330,7 +317,7 @@ class CubeWriter {
     xml += "<systemtreenode Id=\"0\">\n<name>machine</name>\n<class>machine</class>\n";
     for (std::size_t node = 0; node < trace_.nodes.size(); ++node) {
       xml += fmt::format("<systemtreenode Id=\"{}\">\n<name>{}</name>\n<class>node</class>\n", node + 1,
-                         Escaped(trace_.nodes[node]));
+                         EscapeXml(trace_.nodes[node]));
       for (std::size_t rank = 0; rank < trace_.size(); ++rank) {
         if (trace_.ranks[rank].node != static_cast<std::int32_t>(node)) continue;
         xml += fmt::format(
