@@ -17,20 +17,21 @@ namespace farscale {
 
 // Where a delay lies, in ranks and time.
 enum class CausePlace : std::uint8_t {
-  kRank,          // one rank, all the time
-  kRanks,         // few ranks, all the time
-  kNode,          // all ranks of a node, all the time
-  kAlone,         // one rank or few do it, the others never
-  kByDegrees,     // ranks differ by degrees, or in groups of many
-  kFromTime,      // one rank, from a time on
-  kForAWhile,     // one rank, for a while
-  kNoisyRank,     // one rank, again and again without a pattern
-  kOnce,          // once or twice
-  kPeriodic,      // every n-th iteration
-  kStartUp,       // in the first iterations, or ranks begin at different times
-  kMovingHotSpot  // other ranks in other iterations
+  kRank,           // one rank, all the time
+  kRanks,          // few ranks, all the time
+  kNode,           // all ranks of a node, all the time
+  kAlone,          // one rank or few do it, the others never
+  kByDegrees,      // ranks differ by degrees, or in groups of many
+  kFromTime,       // one rank, from a time on
+  kForAWhile,      // one rank, for a while
+  kNoisyRank,      // one rank, again and again without a pattern
+  kOnce,           // once or twice
+  kPeriodic,       // every n-th iteration
+  kStartUp,        // in the first iterations, or ranks begin at different times
+  kMovingHotSpot,  // other ranks in other iterations
+  kPlane           // a row, column or plane of the process grid, all the time
 };
-inline constexpr std::size_t kCausePlaces = 12;
+inline constexpr std::size_t kCausePlaces = 13;
 
 // What makes it longer there than elsewhere.
 enum class CauseClass : std::uint8_t {
@@ -69,6 +70,14 @@ struct WaitInstance {
   friend bool operator==(const WaitInstance&, const WaitInstance&) = default;
 };
 
+// All ranks with this coordinate in this dimension of the process grid; both count from 0.
+struct GridLine {
+  std::size_t dimension = 0, coordinate = 0;
+  std::size_t dimensions = 2;  // of the grid
+
+  friend bool operator==(const GridLine&, const GridLine&) = default;
+};
+
 struct Cause {
   CausePlace place = CausePlace::kRank;
   bool in_everything = false;      // in all computation alike; else in one call path
@@ -77,6 +86,7 @@ struct Cause {
   std::vector<std::size_t> ranks;  // those with most first; the first ones
   std::size_t rank_count = 0;
   std::string node;                       // of all these ranks; empty where they are of several
+  std::optional<GridLine> line;           // of the process grid
   std::optional<double> level;            // time there over that elsewhere; nothing where others have none
   std::optional<double> from, until;      // seconds since the begin of the trace
   std::size_t every = 0;                  // iterations, of a periodic one

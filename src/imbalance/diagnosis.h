@@ -16,6 +16,7 @@
 #include "imbalance/critical_path.h"
 #include "imbalance/delay_costs.h"
 #include "imbalance/load_shape.h"
+#include "imbalance/process_grid.h"
 #include "imbalance/wait_states.h"
 #include "phases/phase_cut.h"
 #include "phases/rank_groups.h"
@@ -98,6 +99,7 @@ struct Diagnosis {
 
 struct CauseOptions {
   CounterNames counters;
+  std::optional<ProcessGrid> grid{};  // whose rows and columns may be places of causes; nothing: none is known
 };
 
 struct DiagnosisOptions {

@@ -8,6 +8,7 @@
 
 #include "base/parallel.h"
 #include "imbalance/cause_class.h"
+#include "imbalance/cause_description.h"
 #include "imbalance/load_deviation.h"
 #include "imbalance/load_table.h"
 #include "imbalance/measured_program.h"
@@ -22,23 +23,6 @@ constexpr double kWorthCosts = 0.005;      // of the time of all ranks: waits th
 constexpr std::size_t kMostLoads = 12;     // call paths
 constexpr std::size_t kMostReplayed = 12;  // deviations
 constexpr std::size_t kMostPairs = 4;      // causes of which each is replayed with each other
-constexpr std::size_t kNamedRanks = 16;
-
-struct Candidate {
-  std::size_t load = 0;
-  LoadDeviation deviation;
-  bool in_everything = false;
-  bool is_start = false;  // ranks enter the phase at different times
-  double most = 0;        // ticks that it can gain at most: of every column the largest excess of a rank
-  std::vector<Saving> savings;
-};
-
-// Where a rank is late: the cell with most beyond the usual.
-struct WorstCell {
-  std::size_t row = 0, column = 0;
-  Tick begin = 0, end = 0;
-  bool is_whole = false;  // the load has no other columns
-};
 
 class CauseSearch {
  public:
@@ -46,7 +30,9 @@ class CauseSearch {
       : input_(input),
         length_(static_cast<double>(input.activities.end - input.activities.begin)),
         loads_(input.trace, input.cut, input.activities, input.states, input.collectives, ChooseLoads()),
-        classifier_(input.trace, input.activities, loads_, options.counters) {}
+        classifier_(input.trace, input.activities, loads_, options.counters),
+        describer_(input, loads_),
+        grid_(options.grid) {}
 
   std::vector<Cause> Run() {
     FindCandidates();
@@ -96,22 +82,33 @@ class CauseSearch {
     return input_.diagnosis.totals[*path].Execution() / useful_;
   }
 
+  RowPlaces PlacesOfRows() const {
+    RowPlaces places;
+    for (const std::size_t rank : loads_.ranks()) places.nodes.push_back(input_.trace.ranks[rank].node);
+    if (!grid_ || grid_->size() != loads_.ranks().size()) return places;
+    places.coordinates.resize(grid_->extents.size());
+    for (std::size_t row = 0; row < loads_.ranks().size(); ++row) {
+      const std::vector<std::size_t> coordinates = grid_->CoordinatesOf(row);
+      for (std::size_t i = 0; i < coordinates.size(); ++i) places.coordinates[i].push_back(coordinates[i]);
+    }
+    return places;
+  }
+
   void FindCandidates() {
-    std::vector<std::int32_t> nodes;
-    for (const std::size_t rank : loads_.ranks()) nodes.push_back(input_.trace.ranks[rank].node);
+    const RowPlaces places = PlacesOfRows();
     std::vector<std::vector<LoadDeviation>> found(loads_.size());
     ParallelFor(loads_.size(), [&](std::size_t load) {
       const LoadMatrix& matrix = loads_.of(load);
       const double typical =
           useful_ / static_cast<double>(std::max<std::size_t>(1, matrix.ranks.size()) * matrix.iterations);
-      found[load] = FindDeviations(matrix, nodes, typical);
+      found[load] = FindDeviations(matrix, places, typical);
     });
     JoinInEverything(found);
     for (std::size_t load = 0; load < found.size(); ++load) {
       for (LoadDeviation& deviation : found[load]) Add({load, std::move(deviation), load == 0, false, 0, {}});
     }
     AddStart();
-    std::ranges::stable_sort(candidates_, std::greater(), &Candidate::most);
+    std::ranges::stable_sort(candidates_, std::greater(), &CauseCandidate::most);
     if (candidates_.size() > kMostReplayed) candidates_.resize(kMostReplayed);
     ParallelFor(candidates_.size(), [&](std::size_t i) {
       if (candidates_[i].savings.empty()) candidates_[i].savings = SavingsOf(candidates_[i]);
@@ -151,7 +148,7 @@ class CauseSearch {
     });
   }
 
-  void Add(Candidate candidate) {
+  void Add(CauseCandidate candidate) {
     const LoadMatrix& matrix = loads_.of(candidate.load);
     for (std::size_t column = 0; column < matrix.iterations; ++column) {
       double most = 0;
@@ -171,7 +168,7 @@ class CauseSearch {
       if (input_.diagnosis.paths.is_before_phase(path)) costs += input_.diagnosis.totals[path].Costs();
     }
     if (costs < kLeastGain / 2 * length_ * static_cast<double>(input_.diagnosis.processes)) return;
-    Candidate start;
+    CauseCandidate start;
     start.is_start = true;
     start.deviation.place = CausePlace::kStartUp;
     std::vector<std::pair<Tick, std::size_t>> late;
@@ -192,7 +189,7 @@ class CauseSearch {
     candidates_.push_back(std::move(start));
   }
 
-  std::vector<Saving> SavingsOf(const Candidate& candidate) const {
+  std::vector<Saving> SavingsOf(const CauseCandidate& candidate) const {
     std::vector<Saving> savings;
     for (std::size_t i = 0; i < candidate.deviation.rows.size(); ++i) {
       const std::size_t row = candidate.deviation.rows[i];
@@ -214,12 +211,12 @@ class CauseSearch {
   // False: the program does not take as long as it did.
   bool ReplayAlone(const MeasuredProgram& program) {
     std::vector<const std::vector<Saving>*> fixes = {nullptr};
-    for (const Candidate& candidate : candidates_) fixes.push_back(&candidate.savings);
+    for (const CauseCandidate& candidate : candidates_) fixes.push_back(&candidate.savings);
     const std::vector<Tick> durations = program.Replay(fixes);
     whole_ = durations.front();
     if (std::fabs(static_cast<double>(whole_) - length_) > kMeasuredPrecision * length_) return false;
     for (std::size_t i = 0; i < candidates_.size(); ++i) {
-      causes_.push_back(Describe(candidates_[i]));
+      causes_.push_back(describer_.Describe(candidates_[i]));
       causes_.back().gain = causes_.back().gain_last = static_cast<double>(whole_ - durations[i + 1]);
     }
     return true;
@@ -252,7 +249,7 @@ class CauseSearch {
     std::ranges::stable_sort(order, std::greater(),
                              [&](std::size_t i) { return std::pair(causes_[i].gain, causes_[i].gain_last); });
     std::vector<Cause> causes;
-    std::vector<Candidate> candidates;
+    std::vector<CauseCandidate> candidates;
     for (const std::size_t i : order) {
       causes.push_back(std::move(causes_[i]));
       candidates.push_back(std::move(candidates_[i]));
@@ -293,159 +290,8 @@ class CauseSearch {
     }
   }
 
-  Cause Describe(const Candidate& candidate) const {
-    const LoadDeviation& deviation = candidate.deviation;
-    const CallPaths& paths = input_.diagnosis.paths;
-    Cause cause;
-    cause.place = deviation.place;
-    cause.in_everything = candidate.in_everything;
-    const std::optional<PathId> path = candidate.is_start ? std::optional(kBeforePhase) : loads_.path(candidate.load);
-    if (path) {
-      cause.path = paths.Name(*path);
-      cause.innermost = paths.InnermostName(*path);
-      cause.is_mpi = paths.is_mpi(*path);
-    }
-    cause.rank_count = deviation.rows.size();
-    for (const std::size_t row : deviation.rows) {
-      if (cause.ranks.size() < kNamedRanks) cause.ranks.push_back(loads_.ranks()[row]);
-    }
-    if (deviation.node) {
-      const std::string& name = input_.trace.nodes[static_cast<std::size_t>(*deviation.node)];
-      cause.node = name.empty() ? std::to_string(*deviation.node) : name;
-    }
-    cause.level = deviation.level;
-    cause.every = deviation.every;
-    cause.affected = deviation.affected;
-    cause.columns = candidate.is_start ? 1 : loads_.of(candidate.load).iterations;
-    if (candidate.is_start) return cause;
-    SetTimes(candidate, cause);
-    cause.beyond = RasterOf(candidate);
-    return cause;
-  }
-
-  LossRaster RasterOf(const Candidate& candidate) const {
-    const LoadMatrix& matrix = loads_.of(candidate.load);
-    const std::size_t rows = matrix.ranks.size(), columns = matrix.iterations;
-    LossRaster raster{std::min(kCauseCells, rows), std::min(kCauseCells, columns), {}};
-    raster.cells.assign(raster.rows * raster.columns, 0);
-    for (std::size_t i = 0; i < candidate.deviation.rows.size(); ++i) {
-      const std::size_t row = candidate.deviation.rows[i];
-      for (std::size_t column = 0; column < columns; ++column) {
-        const double excess = matrix.At(row, column) * (1 - static_cast<double>(candidate.deviation.kept[i][column]));
-        double& cell = raster.cells[row * raster.rows / rows * raster.columns + column * raster.columns / columns];
-        cell = std::max(cell, excess / input_.trace.ticks_per_second);
-      }
-    }
-    return raster;
-  }
-
-  double Seconds(Tick tick) const { return input_.trace.Seconds(tick - input_.trace.begin()); }
-
-  // From the first to the last cell of those that are no matter of all the time.
-  void SetTimes(const Candidate& candidate, Cause& cause) const {
-    if (cause.affected == cause.columns) return;
-    Tick first = std::numeric_limits<Tick>::max(), last = std::numeric_limits<Tick>::min();
-    const std::size_t rows = std::min(kNamedRanks, candidate.deviation.rows.size());
-    for (std::size_t i = 0; i < rows; ++i) {
-      const std::size_t row = candidate.deviation.rows[i];
-      const RankActivities& own = input_.activities.ranks[loads_.ranks()[row]];
-      loads_.ForEachPiece(row, [&](const LoadPiece& piece) {
-        if (piece.load != candidate.load || !candidate.deviation.IsAffected(i, piece.column)) return;
-        first = std::min(first, own.edge(piece.activity));
-        last = std::max(last, own.edge(piece.activity + 1));
-      });
-    }
-    if (last < first) return;
-    cause.from = Seconds(first);
-    cause.until = Seconds(last);
-  }
-
-  // Of the first rank; nothing of those that only begin late.
-  std::optional<WorstCell> WorstOf(const Candidate& candidate) const {
-    if (candidate.is_start) return std::nullopt;
-    const LoadMatrix& matrix = loads_.of(candidate.load);
-    WorstCell worst;
-    double largest = 0;
-    const std::size_t rows = std::min(kNamedRanks, candidate.deviation.rows.size());
-    for (std::size_t i = 0; i < rows; ++i) {
-      for (std::size_t column = 0; column < matrix.iterations; ++column) {
-        const std::size_t row = candidate.deviation.rows[i];
-        const double excess = matrix.At(row, column) * (1 - static_cast<double>(candidate.deviation.kept[i][column]));
-        if (excess <= largest) continue;
-        largest = excess;
-        worst.row = row;
-        worst.column = column;
-      }
-    }
-    if (largest <= 0) return std::nullopt;
-    worst.is_whole = matrix.iterations == 1;
-    worst.begin = std::numeric_limits<Tick>::max();
-    worst.end = std::numeric_limits<Tick>::min();
-    const RankActivities& own = input_.activities.ranks[loads_.ranks()[worst.row]];
-    loads_.ForEachPiece(worst.row, [&](const LoadPiece& piece) {
-      if (piece.load != candidate.load || piece.column != worst.column) return;
-      worst.begin = std::min(worst.begin, own.edge(piece.activity));
-      worst.end = std::max(worst.end, own.edge(piece.activity + 1));
-    });
-    return worst;
-  }
-
-  // The waits for the first call behind the cell in which the rank lost most that others waited for; where there is one
-  // cell alone, for the call that others waited longest for.
   void FindWorst() {
-    for (std::size_t i = 0; i < causes_.size(); ++i) {
-      const std::optional<WorstCell> worst = WorstOf(candidates_[i]);
-      if (!worst) continue;
-      const std::size_t rank = loads_.ranks()[worst->row];
-      const RankActivities& own = input_.activities.ranks[rank];
-      std::optional<std::uint32_t> call;
-      Tick best = std::numeric_limits<Tick>::max();
-      ForEachWaitFor(rank, [&](std::size_t, const WaitState& wait) {
-        const Tick enter = EnterOf(own, wait.delayer_call);
-        const Tick rating = worst->is_whole ? -wait.length : enter;
-        if ((!worst->is_whole && enter < worst->end) || rating >= best) return;
-        best = rating;
-        call = wait.delayer_call;
-      });
-      if (call) causes_[i].worst = InstanceOf(rank, *call, *worst);
-    }
-  }
-
-  static Tick EnterOf(const RankActivities& own, std::uint32_t call) {
-    return call < own.calls ? own.enter(call) : own.end();
-  }
-
-  template <typename Visit>
-  void ForEachWaitFor(std::size_t rank, Visit visit) const {
-    for (const std::size_t waiting : loads_.ranks()) {
-      for (const WaitState& wait : input_.states.ranks[waiting].waits) {
-        if (wait.delayer == rank) visit(waiting, wait);
-      }
-    }
-  }
-
-  WaitInstance InstanceOf(std::size_t rank, std::uint32_t call, const WorstCell& worst) const {
-    const RankActivities& own = input_.activities.ranks[rank];
-    WaitInstance instance;
-    instance.rank = rank;
-    instance.end = instance.begin = Seconds(EnterOf(own, call));
-    instance.delay = Seconds(worst.begin);
-    instance.call = call < own.calls ? input_.diagnosis.paths.InnermostName(own.path_of_call(call))
-                                     : input_.diagnosis.paths.InnermostName(kAfterPhase);
-    std::vector<std::pair<Tick, std::size_t>> waiting;
-    ForEachWaitFor(rank, [&](std::size_t other, const WaitState& wait) {
-      if (wait.delayer_call != call) return;
-      waiting.emplace_back(-wait.length, other);
-      instance.kind = wait.kind;
-      instance.seconds += input_.trace.Seconds(wait.length);
-      instance.begin = std::min(instance.begin, instance.end - input_.trace.Seconds(wait.length));
-    });
-    std::ranges::sort(waiting);
-    instance.waiting_count = waiting.size();
-    for (const auto& [length, other] : waiting) {
-      if (instance.waiting.size() < kNamedRanks) instance.waiting.push_back(other);
-    }
-    return instance;
+    for (std::size_t i = 0; i < causes_.size(); ++i) causes_[i].worst = describer_.WorstOf(candidates_[i]);
   }
 
   const CauseInput& input_;
@@ -453,25 +299,14 @@ class CauseSearch {
   double useful_ = 0;    // of all ranks; set while loads are chosen
   LoadTables loads_;
   CauseClassifier classifier_;
-  std::vector<Candidate> candidates_;
+  CauseDescriber describer_;
+  const std::optional<ProcessGrid>& grid_;
+  std::vector<CauseCandidate> candidates_;
   std::vector<Cause> causes_;  // one a candidate
   Tick whole_ = 0;
 };
 
 }  // namespace
-
-std::string_view IdOf(CausePlace place) {
-  constexpr std::string_view kIds[kCausePlaces] = {"rank",      "ranks",    "node",      "alone",
-                                                   "byDegrees", "fromTime", "forAWhile", "noisyRank",
-                                                   "once",      "periodic", "startUp",   "movingHotSpot"};
-  return kIds[static_cast<std::size_t>(place)];
-}
-
-std::string_view IdOf(CauseClass reason) {
-  constexpr std::string_view kIds[kCauseClasses] = {"unknown",  "moreWork",       "moreCalls",
-                                                    "lowerIpc", "lowerFrequency", "interruptions"};
-  return kIds[static_cast<std::size_t>(reason)];
-}
 
 std::vector<Cause> FindCauses(const CauseInput& input, const CauseOptions& options) {
   if (input.activities.end <= input.activities.begin) return {};

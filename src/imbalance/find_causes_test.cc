@@ -221,14 +221,42 @@ TEST(FindCauses, NotOfWhatAllDoAtTheSameTime) {
   load.iterations = 10;
   load.seconds.assign(160, 0);
   for (std::size_t rank = 0; rank < 16; ++rank) load.seconds[rank * 10 + 3] = 100;
-  const std::vector<std::int32_t> nodes(16, 0);
-  EXPECT_TRUE(FindDeviations(load, nodes, 100).empty());
+  const RowPlaces places{std::vector<std::int32_t>(16, 0), {}};
+  EXPECT_TRUE(FindDeviations(load, places, 100).empty());
   load.seconds[7 * 10 + 3] = 200;
-  const std::vector<LoadDeviation> found = FindDeviations(load, nodes, 100);
+  const std::vector<LoadDeviation> found = FindDeviations(load, places, 100);
   ASSERT_EQ(found.size(), 1u);
   EXPECT_EQ(found[0].place, CausePlace::kOnce);
   EXPECT_EQ(found[0].rows, (std::vector<std::size_t>{7}));
   EXPECT_FLOAT_EQ(found[0].kept[0][3], 0.5F);
+}
+
+// A grid of 4 rows and 4 columns of ranks that take 100, but for those in column 2, which take 120 (ranks 2, 6, 10,
+// 14).
+TEST(FindCauses, RowsAndColumnsOfTheGridArePlaces) {
+  LoadMatrix load;
+  RowPlaces places{std::vector<std::int32_t>(16, 0), std::vector<std::vector<std::size_t>>(2)};
+  for (std::size_t rank = 0; rank < 16; ++rank) {
+    load.ranks.push_back(rank);
+    places.coordinates[0].push_back(rank / 4);
+    places.coordinates[1].push_back(rank % 4);
+  }
+  load.iterations = 10;
+  for (std::size_t rank = 0; rank < 16; ++rank) load.seconds.insert(load.seconds.end(), 10, rank % 4 == 2 ? 120 : 100);
+  std::vector<LoadDeviation> found = FindDeviations(load, places, 100);
+  ASSERT_EQ(found.size(), 1u);
+  EXPECT_EQ(found[0].place, CausePlace::kPlane);
+  EXPECT_EQ(found[0].line, (GridLine{1, 2, 2}));
+  EXPECT_EQ(found[0].rows, (std::vector<std::size_t>{2, 6, 10, 14}));
+  EXPECT_DOUBLE_EQ(*found[0].level, 1.2);
+  places.nodes = {0, 0, 1, 0, 0, 0, 1, 0, 0, 0, 1, 0, 0, 0, 1, 0};  // a node explains it as well, and comes first
+  found = FindDeviations(load, places, 100);
+  ASSERT_EQ(found.size(), 1u);
+  EXPECT_EQ(found[0].place, CausePlace::kNode);
+  places = {std::vector<std::int32_t>(16, 0), {}};
+  found = FindDeviations(load, places, 100);  // a quarter of the ranks
+  ASSERT_EQ(found.size(), 1u);
+  EXPECT_EQ(found[0].place, CausePlace::kRanks);
 }
 
 TEST(FindCauses, NothingIsAccusedWithoutAFault) {

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "imbalance/collective_waits.h"
+#include "replay/unknown_waits.h"
 #include "support/program.h"
 
 namespace farscale {
@@ -127,6 +128,20 @@ TEST(WaitStates, LocksWaitForWhoHasThem) {
   EXPECT_THAT(WaitsOf(1, "r0: Win_lock>2 0-5 | Win_unlock>2 5-6\nr1: Win_lock>2 0-1 | Win_unlock>2 1-3\nr2: comp 0-9")
                   .waits,
               ElementsAre());
+}
+
+// A replay need not give out locks in the same order. Without records nobody knows whom a lock waits for; flushes wait
+// for nobody where no other may have the lock.
+TEST(WaitStates, LocksAreKnownAsMeasuredAlone) {
+  const auto is_unknown = [](const std::string& lock, const std::string& unlock, LockOrder order) {
+    const Trace trace =
+        test::ParseTrace("r0: " + lock + " 0-1 | Put 1-2 | Win_flush 2-3 | " + unlock + " 3-4\nr1: comp 0-4");
+    return FindUnknownWaits(trace, CutPhase(trace, PhaseSpec::WholeRun()), order).any();
+  };
+  EXPECT_TRUE(is_unknown("Win_lock>1", "Win_unlock>1", LockOrder::kOfReplay));
+  EXPECT_FALSE(is_unknown("Win_lock>1", "Win_unlock>1", LockOrder::kAsMeasured));
+  EXPECT_TRUE(is_unknown("Win_lock>1#shared", "Win_unlock>1", LockOrder::kAsMeasured));
+  EXPECT_TRUE(is_unknown("Win_lock", "Win_unlock", LockOrder::kAsMeasured));
 }
 
 // Rank 2 gets the lock third: it waits for rank 1, which had waited for rank 0.

@@ -71,6 +71,13 @@ std::string_view NameOf(CauseClass reason) {
 constexpr const char* kRecordCounters =
     "Record instructions, cycles and CPU time to see whether there is more work or the same work is slower.";
 
+// "row 3 of the process grid", "plane 3 in dimension 0 of the process grid"
+std::string NameOf(const GridLine& line) {
+  if (line.dimensions != 2)
+    return fmt::format("plane {} in dimension {} of the process grid", line.coordinate, line.dimension);
+  return fmt::format("{} {} of the process grid", line.dimension == 0 ? "row" : "column", line.coordinate);
+}
+
 // Of ranks that are slow all the time.
 std::string RemedyOfRanks(const Cause& cause) {
   switch (cause.reason()) {
@@ -105,6 +112,10 @@ std::string DescribePlace(const Cause& cause, const LossRecord& losses) {
     case CausePlace::kNode:
       return fmt::format("all {} ranks of node {} take {} longer in {}", FormatCount(cause.rank_count), cause.node,
                          FormatPercent(cause.level.value_or(1) - 1), WhereOf(cause));
+    case CausePlace::kPlane:
+      return fmt::format("all {} ranks in {} take {} longer in {}", FormatCount(cause.rank_count),
+                         NameOf(cause.line.value_or(GridLine{})), FormatPercent(cause.level.value_or(1) - 1),
+                         WhereOf(cause));
     case CausePlace::kAlone:
       return fmt::format("{} alone {} time in {}", ranks, is_one ? "spends" : "spend", WhereOf(cause));
     case CausePlace::kByDegrees:
@@ -154,6 +165,10 @@ std::string RemedyOf(const Cause& cause) {
     case CausePlace::kRank:
     case CausePlace::kRanks: return RemedyOfRanks(cause);
     case CausePlace::kNode: return RemedyOfNode(cause);
+    case CausePlace::kPlane:
+      return cause.reason() == CauseClass::kMoreWork ? "Their part of the domain holds more work: move the boundaries "
+                                                       "of the decomposition in this direction."
+                                                     : RemedyOfRanks(cause);
     case CausePlace::kAlone: return "Spread it over the ranks, or do it while the others compute.";
     case CausePlace::kByDegrees:
       if (cause.reason() == CauseClass::kMoreWork || cause.reason() == CauseClass::kUnknown)

@@ -57,5 +57,20 @@ TEST(CauseText, HasARemedyForWhatCanBeChanged) {
   EXPECT_EQ(RemedyOf(cause).find("decompos"), RemedyOf(cause).find("decomposition does not help"));
 }
 
+TEST(CauseText, NamesRowsColumnsAndPlanes) {
+  Cause cause;
+  cause.place = CausePlace::kPlane;
+  cause.rank_count = 4;
+  cause.ranks = {2, 6, 10, 14};
+  cause.level = 1.2;
+  cause.line = GridLine{1, 2, 2};
+  EXPECT_EQ(DescribePlace(cause, {}),
+            "all 4 ranks in column 2 of the process grid take 20.0 % longer in all computation");
+  cause.line = GridLine{0, 2, 2};
+  EXPECT_NE(DescribePlace(cause, {}).find("in row 2 of"), std::string::npos);
+  cause.line = GridLine{2, 0, 3};
+  EXPECT_NE(DescribePlace(cause, {}).find("in plane 0 in dimension 2 of"), std::string::npos);
+}
+
 }  // namespace
 }  // namespace farscale

@@ -53,6 +53,16 @@ Fields<WaitInstance> FieldsOf<WaitInstance>() {
 }
 
 template <>
+Fields<GridLine> FieldsOf<GridLine>() {
+  using T = GridLine;
+  return {
+      Field("dimension", &T::dimension, "From 0; the last one changes fastest"),
+      Field("coordinate", &T::coordinate, "From 0"),
+      Field("dimensions", &T::dimensions, "Of the grid"),
+  };
+}
+
+template <>
 Fields<LatencyGain> FieldsOf<LatencyGain>() {
   using T = LatencyGain;
   return {"losses/latencyGain",
@@ -87,6 +97,7 @@ Fields<Cause> FieldsOf<Cause>() {
               Field("ranks", &T::ranks, "Those with most first; the first ones"),
               Field("rankCount", &T::rank_count),
               Field("node", &T::node).When([](const T& cause) { return !cause.node.empty(); }),
+              Field("gridLine", &T::line, "All ranks with this coordinate of the process grid"),
               Field("level", &T::level, "Time there over that elsewhere; absent where others have none"),
               Field("from", &T::from, "Seconds since the begin of the trace"),
               Field("until", &T::until),

@@ -211,6 +211,7 @@ LossRecord LossesOf(const Trace& trace, const Matching& matching, const std::opt
                     const Study& study, Detail detail) {
   DiagnosisOptions options = {{study.delays}, groups, kShapedPaths, CauseOptions{study.factors.counters}};
   options.latency = detail == Detail::kLosses;
+  if (!threaded) options.causes->grid = FindProcessGrid(trace, cut);
   LossRecord losses = threaded ? LossesOfThreads(trace, *threaded, cut, groups, study)
                                : RecordOf(Diagnose(trace, matching, cut, options), cut.spec.name);
   losses.trace = run.path;
@@ -222,7 +223,7 @@ LossRecord LossesOf(const Trace& trace, const Matching& matching, const std::opt
   } else if (!FindUnknownWaits(trace, cut).any()) {
     losses.by_factor = SplitByFactor(trace, matching, cut, study.factors.rules);
   }
-  if (!threaded) losses.grid = FindProcessGrid(trace, cut);
+  losses.grid = options.causes->grid;
   return losses;
 }
 

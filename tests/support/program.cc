@@ -63,6 +63,7 @@ const std::set<std::string>& MpiNames() {
                                               "Win_unlock",
                                               "Win_lock_all",
                                               "Win_unlock_all",
+                                              "Win_flush",
                                               "Neighbor_alltoall",
                                               "Ineighbor_alltoall"};
   return names;
