@@ -49,7 +49,6 @@ class Sweeping {
     Rank();
     AddHistories();
     AddStateCosts();
-    if (what_if_.by_time.empty()) return;
     if (options_.costs.switch_seconds > 0) AddOverheadCosts("switching", &BalancingCosts::switch_seconds);
     if (options_.costs.cold_share > 0) AddOverheadCosts("lostLocality", &BalancingCosts::cold_share);
     if (options_.iterations > 0) AddProductionRun();
@@ -251,6 +250,7 @@ class Sweeping {
 
   // Costs that no trace holds are guesses: does the result depend on them?
   void AddOverheadCosts(const std::string& overhead, double BalancingCosts::*cost) {
+    if (what_if_.by_time.empty()) return;
     const BalanceOutcome& best = what_if_.outcomes[what_if_.by_time.front()];
     const BalanceConfiguration& without = what_if_.outcomes[best.baseline].configuration;
     const SweepRun& run = runs_[best.configuration.run];
@@ -268,7 +268,7 @@ class Sweeping {
   }
 
   void AddProductionRun() {
-    const BalanceOutcome& best = what_if_.outcomes[what_if_.by_time.front()];
+    const BalanceOutcome& best = what_if_.outcomes[what_if_.by_time.empty() ? 0 : what_if_.by_time.front()];
     const std::size_t of_one = Iterations(best);
     ProductionRun production{.repeats = (options_.iterations + of_one - 1) / of_one,
                              .drifts = options_.continues_drift};

@@ -139,7 +139,7 @@ struct OverheadCost {
   Gain gain = {};  // against the baseline with the same cost
 };
 
-// The best configuration over more iterations than the trace has.
+// The best configuration over more iterations than the trace has; where none balances, the first.
 struct ProductionRun {
   std::size_t iterations = 0, repeats = 1;  // of the phase as traced, which are always whole ones
   bool drifts = false;                      // loads go on to change as in the trace; else they repeat

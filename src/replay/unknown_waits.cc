@@ -57,7 +57,7 @@ class UnknownWaitSearch {
   UnknownWaitSearch(const Trace& trace, const RankTimeline& timeline, const Interval& window, bool has_immediate,
                     LockOrder locks)
       : trace_(trace), timeline_(timeline), window_(window), has_immediate_(has_immediate) {
-    if (locks == LockOrder::kAsMeasured) calls_of_locks_ = CallsOfLocks(timeline);
+    if (locks == LockOrder::kAsMeasured && !timeline.lock_epochs().empty()) calls_of_locks_ = CallsOfLocks(timeline);
   }
 
   Found Run() {

@@ -16,6 +16,10 @@ namespace {
 
 using OrderedJson = nlohmann::ordered_json;
 
+// That end when one other rank enters a call, which an arrow can show.
+constexpr WaitKind kWaitsForOne[] = {WaitKind::kLateSender, WaitKind::kLateReceiver, WaitKind::kLatePost,
+                                     WaitKind::kEarlyWait, WaitKind::kWaitForLock, WaitKind::kLateNeighbour};
+
 std::string Quoted(const std::string& text) {
   return nlohmann::json(text).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
 }
@@ -146,7 +150,7 @@ class EventWriter {
     const WaitState& state = waits[wait];
     AddSlice(rank, "wait", kinds_[static_cast<std::size_t>(state.kind)], enter, enter + state.length,
              fmt::format(R"(,"args":{{"late rank":{}}})", state.delayer), text);
-    if (state.kind != WaitKind::kLateSender && state.kind != WaitKind::kLateReceiver) return;
+    if (std::ranges::find(kWaitsForOne, state.kind) == std::end(kWaitsForOne)) return;
     // One arrow a wait; its number is the same nowhere else.
     const std::string id = fmt::format("\"{}.{}\"", rank, call);
     Add(text, R"({{"ph":"s","cat":"wait","name":"late","id":{},"pid":{},"tid":{},"ts":{}}})", id,

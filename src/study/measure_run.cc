@@ -218,7 +218,9 @@ LossRecord LossesOf(const Trace& trace, const Matching& matching, const std::opt
   for (const RankGroup& group : groups) losses.groups.push_back(group.name);
   losses.cores = run.cores;
   losses.grown_from = run.grown_from;
-  if (const UnknownWaits waits = FindUnknownWaits(trace, cut, LockOrder::kAsMeasured); waits.any()) {
+  // Locks are told by rank alone.
+  const LockOrder locks = threaded ? LockOrder::kOfReplay : LockOrder::kAsMeasured;
+  if (const UnknownWaits waits = FindUnknownWaits(trace, cut, locks); waits.any()) {
     WithholdWaits(losses, waits);
   } else if (!FindUnknownWaits(trace, cut).any()) {
     losses.by_factor = SplitByFactor(trace, matching, cut, study.factors.rules);

@@ -182,12 +182,14 @@ bool DependsOnState(const WhatIf& what_if) {
 }
 
 Sentences DescribeProduction(const WhatIf& what_if, const Partials& templates) {
-  if (what_if.by_time.empty()) return {};
-  const BalanceOutcome& best = what_if.outcomes[what_if.by_time.front()];
+  if (what_if.outcomes.empty()) return {};
+  const bool is_balanced = !what_if.by_time.empty();
+  const BalanceOutcome& best = what_if.outcomes[is_balanced ? what_if.by_time.front() : 0];
   std::vector<ProductionText> runs;
   if (const auto& run = what_if.production) {
     runs.push_back({CountOf(run->iterations, "iteration"), FormatCount(run->repeats), WithTasks(best.configuration),
-                    FormatSeconds(run->makespan), FormatSeconds(run->baseline), SayGain(run->gain.value), run->drifts});
+                    FormatSeconds(run->makespan), is_balanced ? FormatSeconds(run->baseline) : "",
+                    SayGain(run->gain.value), run->drifts});
   }
   std::vector<OverheadText> costs;
   for (const OverheadCost& cost : what_if.overhead_costs) {
