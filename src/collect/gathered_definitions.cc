@@ -1,5 +1,8 @@
 #include "collect/gathered_definitions.h"
 
+#include <sched.h>
+
+#include <fstream>
 #include <string>
 #include <vector>
 
@@ -113,11 +116,28 @@ bool WriteOwnDefinitions(OTF2_Archive* archive, const RankNumbers& numbers) {
   return OTF2_Archive_CloseDefFiles(archive) == OTF2_SUCCESS && good;
 }
 
+// By the kernel's numbers, where all processors that the process may use are on one socket.
+int SocketOfProcess() {
+  cpu_set_t processors;
+  CPU_ZERO(&processors);
+  if (sched_getaffinity(0, sizeof processors, &processors) != 0) return -1;
+  int socket = -1;
+  for (std::size_t i = 0; i < CPU_SETSIZE; ++i) {
+    if (!CPU_ISSET(i, &processors)) continue;
+    std::ifstream file("/sys/devices/system/cpu/cpu" + std::to_string(i) + "/topology/physical_package_id");
+    int number = -1;
+    if (!(file >> number) || number < 0 || (socket >= 0 && number != socket)) return -1;
+    socket = number;
+  }
+  return socket;
+}
+
 }  // namespace
 
 RankDefinitions OwnDefinitionsOf(std::uint64_t events) {
   RankDefinitions own;
   own.host = page->host;
+  own.socket = SocketOfProcess();
   own.events = events;
   own.begin = page->begin_tick + static_cast<std::uint64_t>(FirstOffset());
   own.end = page->end_tick + static_cast<std::uint64_t>(LastOffset());

@@ -7,6 +7,7 @@
 #include <map>
 #include <numeric>
 #include <type_traits>
+#include <utility>
 
 namespace farscale::collect {
 namespace {
@@ -88,12 +89,29 @@ class GlobalDefinitions {
       Define(OTF2_GlobalDefWriter_WriteSystemTreeNode, entry->second, name, node_class, machine);
       Define(OTF2_GlobalDefWriter_WriteSystemTreeNodeDomain, entry->second, OTF2_SYSTEM_TREE_DOMAIN_SHARED_MEMORY);
     }
+    const auto sockets = WriteSockets(nodes);
     for (std::uint32_t i = 0; i < ranks_.size(); ++i) {
       const OTF2_StringRef name = String("MPI Rank " + std::to_string(i));
-      Define(OTF2_GlobalDefWriter_WriteLocationGroup, i, name, OTF2_LOCATION_GROUP_TYPE_PROCESS, nodes[ranks_[i].host],
-             OTF2_UNDEFINED_LOCATION_GROUP);
+      const auto socket = sockets.find({nodes[ranks_[i].host], ranks_[i].socket});
+      Define(OTF2_GlobalDefWriter_WriteLocationGroup, i, name, OTF2_LOCATION_GROUP_TYPE_PROCESS,
+             socket == sockets.end() ? nodes[ranks_[i].host] : socket->second, OTF2_UNDEFINED_LOCATION_GROUP);
       Define(OTF2_GlobalDefWriter_WriteLocation, i, thread, OTF2_LOCATION_TYPE_CPU_THREAD, ranks_[i].events, i);
     }
+  }
+
+  using Sockets = std::map<std::pair<std::uint32_t, int>, std::uint32_t>;  // by node and number
+
+  Sockets WriteSockets(std::map<std::string, std::uint32_t>& nodes) {
+    Sockets sockets;
+    for (const RankDefinitions& rank : ranks_) {
+      const std::uint32_t node = nodes[rank.host];
+      const auto reference = static_cast<std::uint32_t>(nodes.size() + 1 + sockets.size());
+      if (rank.socket < 0 || !sockets.emplace(std::pair(node, rank.socket), reference).second) continue;
+      const OTF2_StringRef name = String("socket " + std::to_string(rank.socket)), socket_class = String("socket");
+      Define(OTF2_GlobalDefWriter_WriteSystemTreeNode, reference, name, socket_class, node);
+      Define(OTF2_GlobalDefWriter_WriteSystemTreeNodeDomain, reference, OTF2_SYSTEM_TREE_DOMAIN_SOCKET);
+    }
+    return sockets;
   }
 
   void WriteRegions() {

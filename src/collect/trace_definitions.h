@@ -56,6 +56,7 @@ struct ClockOffset {
 
 struct RankDefinitions {
   std::string host;
+  int socket = -1;  // that all its processors are on; -1: not known
   std::uint64_t events = 0;
   std::uint64_t begin = 0;  // by the clock of rank 0
   std::uint64_t end = 0;
@@ -88,7 +89,7 @@ inline auto Fields(CommunicatorDefinition& d) { return std::tie(d.id, d.members,
 inline auto Fields(GroupDefinition& d) { return std::tie(d.id, d.members); }
 inline auto Fields(TeamDefinition& d) { return std::tie(d.id, d.threads); }
 inline auto Fields(RankDefinitions& d) {
-  return std::tie(d.host, d.events, d.begin, d.end, d.calls, d.regions, d.communicators, d.windows, d.groups, d.offsets,
+  return std::tie(d.host, d.socket, d.events, d.begin, d.end, d.calls, d.regions, d.communicators, d.windows, d.groups, d.offsets,
                   d.threads, d.teams);
 }
 inline auto Fields(RankNumbers& n) { return std::tie(n.regions, n.communicators, n.windows, n.groups); }

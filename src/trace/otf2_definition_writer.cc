@@ -6,6 +6,7 @@
 #include <map>
 #include <string_view>
 #include <type_traits>
+#include <utility>
 
 #include "base/error.h"
 #include "base/text.h"
@@ -104,6 +105,17 @@ class DefinitionWriter {
       Define(OTF2_GlobalDefWriter_WriteSystemTreeNode, NodeOf(i), name, node_class, machine);
       Define(OTF2_GlobalDefWriter_WriteSystemTreeNodeDomain, NodeOf(i), OTF2_SYSTEM_TREE_DOMAIN_SHARED_MEMORY);
     }
+    for (const Rank& rank : trace_.ranks) WriteSocket(rank);
+  }
+
+  void WriteSocket(const Rank& rank) {
+    const std::pair place(rank.node, rank.socket);
+    const auto reference = static_cast<OTF2_SystemTreeNodeRef>(trace_.nodes.size() + 1 + sockets_.size());
+    if (rank.socket < 0 || !sockets_.emplace(place, reference).second) return;
+    const OTF2_StringRef name = String(fmt::format("socket {}", rank.socket)), socket_class = String("socket");
+    Define(OTF2_GlobalDefWriter_WriteSystemTreeNode, reference, name, socket_class,
+           NodeOf(static_cast<std::size_t>(rank.node)));
+    Define(OTF2_GlobalDefWriter_WriteSystemTreeNodeDomain, reference, OTF2_SYSTEM_TREE_DOMAIN_SOCKET);
   }
 
   static OTF2_SystemTreeNodeRef NodeOf(std::size_t node) { return static_cast<std::uint32_t>(node) + 1; }
@@ -112,7 +124,9 @@ class DefinitionWriter {
     const Rank& definition = trace_.ranks[rank];
     const auto group = static_cast<OTF2_LocationGroupRef>(rank);
     Define(OTF2_GlobalDefWriter_WriteLocationGroup, group, String(definition.name), OTF2_LOCATION_GROUP_TYPE_PROCESS,
-           NodeOf(static_cast<std::size_t>(definition.node)), OTF2_UNDEFINED_LOCATION_GROUP);
+           definition.socket < 0 ? NodeOf(static_cast<std::size_t>(definition.node))
+                                 : sockets_.at({definition.node, definition.socket}),
+           OTF2_UNDEFINED_LOCATION_GROUP);
     for (int thread = 0; thread < definition.threads; ++thread) {
       const OTF2_StringRef name = String(thread == 0 ? "Master thread" : fmt::format("Worker thread {}", thread));
       Define(OTF2_GlobalDefWriter_WriteLocation, LocationOf(rank, thread), name, OTF2_LOCATION_TYPE_CPU_THREAD,
@@ -217,6 +231,7 @@ class DefinitionWriter {
   const fs::path& anchor_;
   OTF2_GlobalDefWriter* const writer_;
   std::map<std::string, OTF2_StringRef> strings_;
+  std::map<std::pair<std::int32_t, std::int32_t>, OTF2_SystemTreeNodeRef> sockets_;  // by node and number
   OTF2_StringRef strings_written_ = 0;
   OTF2_GroupRef groups_written_ = 0;
 };

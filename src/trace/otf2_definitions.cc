@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <map>
+#include <optional>
 #include <set>
 
 #include "base/error.h"
@@ -32,6 +33,17 @@ std::uint32_t NodeOf(const RawDefinitions& raw, std::uint32_t start) {
     reference = found->second.parent;
   }
   return start;
+}
+
+// The socket of its node that a process is on; nothing where the trace does not say.
+std::optional<std::uint32_t> SocketOf(const RawDefinitions& raw, std::uint32_t start) {
+  for (int depth = 0; depth < 64; ++depth) {
+    const auto found = raw.system_nodes.find(start);
+    if (found == raw.system_nodes.end() || found->second.shares_memory) return std::nullopt;
+    if (found->second.is_socket) return start;
+    start = found->second.parent;
+  }
+  return std::nullopt;
 }
 
 // Main location of every rank. MPI traces list them; without MPI every process is a rank of its own.
@@ -112,6 +124,7 @@ void AddRanks(const RawDefinitions& raw, const std::string& path, bool keep_stre
   }
   std::map<std::uint32_t, std::int32_t> rank_of_group;
   std::map<std::uint32_t, std::int32_t> node_index;
+  std::map<std::uint32_t, std::map<std::uint32_t, std::int32_t>> socket_index;  // of every node
   for (std::size_t rank = 0; rank < mains.size(); ++rank) {
     const RawDefinitions::Location& location = raw.locations.at(mains[rank]);
     const auto group = raw.location_groups.find(location.group);
@@ -124,6 +137,11 @@ void AddRanks(const RawDefinitions& raw, const std::string& path, bool keep_stre
     }
     rank_of_group.try_emplace(location.group, static_cast<std::int32_t>(rank));
     builder.AddRank({entry->second, 0, has_group ? raw.Text(group->second.name) : fmt::format("rank {}", rank)});
+    if (const auto socket = has_group ? SocketOf(raw, group->second.node) : std::nullopt) {
+      std::map<std::uint32_t, std::int32_t>& of_node = socket_index[node];
+      builder.trace().ranks.back().socket =
+          of_node.try_emplace(*socket, static_cast<std::int32_t>(of_node.size())).first->second;
+    }
     result.locations.push_back({mains[rank], static_cast<std::int32_t>(rank), true, 0, location.events});
   }
   const std::set<std::uint64_t> main_set(mains.begin(), mains.end());

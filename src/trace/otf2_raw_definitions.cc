@@ -76,11 +76,12 @@ class DefinitionCallbacks {
     On(OTF2_GlobalDefReaderCallbacks_SetSystemTreeNodeCallback,
        [](Raw& raw, auto self, auto name, auto type, auto parent) {
          Raw::SystemNode& node = raw.system_nodes[self];
-         node = {name, type, parent, node.shares_memory, node.is_device};
+         node = {name, type, parent, node.shares_memory, node.is_device, node.is_socket};
        });
     On(OTF2_GlobalDefReaderCallbacks_SetSystemTreeNodeDomainCallback, [](Raw& raw, auto node, auto domain) {
       if (domain == OTF2_SYSTEM_TREE_DOMAIN_SHARED_MEMORY) raw.system_nodes[node].shares_memory = true;
       if (domain == OTF2_SYSTEM_TREE_DOMAIN_ACCELERATOR_DEVICE) raw.system_nodes[node].is_device = true;
+      if (domain == OTF2_SYSTEM_TREE_DOMAIN_SOCKET) raw.system_nodes[node].is_socket = true;
     });
     On(OTF2_GlobalDefReaderCallbacks_SetLocationGroupCallback,
        [](Raw& raw, auto self, auto name, auto type, auto node, auto creator) {

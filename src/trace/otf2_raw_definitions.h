@@ -22,6 +22,7 @@ struct RawDefinitions {
     std::uint32_t parent = OTF2_UNDEFINED_SYSTEM_TREE_NODE;
     bool shares_memory = false;
     bool is_device = false;
+    bool is_socket = false;
   };
   struct LocationGroup {
     std::uint32_t name = OTF2_UNDEFINED_STRING;

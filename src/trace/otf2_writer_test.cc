@@ -54,7 +54,8 @@ class Definitions : public Otf2WriterTest {
     builder_.trace().ticks_per_second = 1e6;
     for (const char* node : {"node0", "node1"}) builder_.AddNode(node);
     for (std::int32_t rank = 0; rank < 4; ++rank) {
-      builder_.AddRank({rank / 2, rank == 1 ? 3 : 1, "MPI Rank " + std::to_string(rank)});
+      const std::int32_t socket = rank < 2 ? rank : -1;  // those of node1 are not known
+      builder_.AddRank({rank / 2, rank == 1 ? 3 : 1, "MPI Rank " + std::to_string(rank), socket});
     }
     main_ = builder_.AddRegion("main");
     world_ = builder_.AddCommunicator({"MPI_COMM_WORLD", {0, 1, 2, 3}, {}, false});

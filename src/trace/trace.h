@@ -369,6 +369,7 @@ struct Rank {
   std::int32_t node = 0;  // index into Trace::nodes
   std::int32_t threads = 1;
   std::string name;
+  std::int32_t socket = -1;  // of its node, from 0; -1: not known, or it is on several
 };
 
 struct Trace {

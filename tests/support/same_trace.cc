@@ -10,7 +10,7 @@ namespace {
 auto Fields(const Region& r) { return std::tie(r.name, r.is_mpi, r.call, r.is_outside, r.is_pause); }
 auto Fields(const Communicator& c) { return std::tie(c.name, c.members, c.remote, c.is_self); }
 auto Fields(const Counter& c) { return std::tie(c.name, c.description, c.unit, c.scale, c.is_double, c.accumulates); }
-auto Fields(const Rank& r) { return std::tie(r.node, r.threads, r.name); }
+auto Fields(const Rank& r) { return std::tie(r.node, r.threads, r.name, r.socket); }
 auto Fields(const Interruption& i) { return std::tie(i.begin, i.end, i.is_flush); }
 
 template <typename Element>
