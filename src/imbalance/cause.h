@@ -29,9 +29,10 @@ enum class CausePlace : std::uint8_t {
   kPeriodic,       // every n-th iteration
   kStartUp,        // in the first iterations, or ranks begin at different times
   kMovingHotSpot,  // other ranks in other iterations
-  kPlane           // a row, column or plane of the process grid, all the time
+  kPlane,          // a row, column or plane of the process grid, all the time
+  kSocket          // all ranks of a socket, all the time
 };
-inline constexpr std::size_t kCausePlaces = 13;
+inline constexpr std::size_t kCausePlaces = 14;
 
 // What makes it longer there than elsewhere.
 enum class CauseClass : std::uint8_t {
@@ -86,6 +87,7 @@ struct Cause {
   std::vector<std::size_t> ranks;  // those with most first; the first ones
   std::size_t rank_count = 0;
   std::string node;                       // of all these ranks; empty where they are of several
+  std::optional<std::int32_t> socket;     // of the node
   std::optional<GridLine> line;           // of the process grid
   std::optional<double> level;            // time there over that elsewhere; nothing where others have none
   std::optional<double> from, until;      // seconds since the begin of the trace

@@ -201,7 +201,8 @@ std::vector<CausePart> CauseClassifier::PartsOf(std::size_t load, const LoadDevi
   } else if (has_cycles) {
     // Cycles do not pass while a process is interrupted, which does not last; a slow clock does.
     const bool lasts = deviation.place == CausePlace::kRank || deviation.place == CausePlace::kRanks ||
-                       deviation.place == CausePlace::kNode || deviation.place == CausePlace::kPlane || by_degrees ||
+                       deviation.place == CausePlace::kNode || deviation.place == CausePlace::kPlane ||
+                       deviation.place == CausePlace::kSocket || by_degrees ||
                        deviation.place == CausePlace::kFromTime || deviation.place == CausePlace::kForAWhile;
     add(lasts ? CauseClass::kLowerFrequency : CauseClass::kInterruptions,
         growth(slow.counted, usual.counted) - growth(slow.cycles, usual.cycles));

@@ -17,7 +17,7 @@ Tick EnterOf(const RankActivities& own, std::uint32_t call) { return call < own.
 std::string_view IdOf(CausePlace place) {
   constexpr std::string_view kIds[kCausePlaces] = {"rank",     "ranks",         "node",      "alone", "byDegrees",
                                                    "fromTime", "forAWhile",     "noisyRank", "once",  "periodic",
-                                                   "startUp",  "movingHotSpot", "gridLine"};
+                                                   "startUp",  "movingHotSpot", "gridLine",  "socket"};
   return kIds[static_cast<std::size_t>(place)];
 }
 
@@ -56,6 +56,7 @@ Cause CauseDescriber::Describe(const CauseCandidate& candidate) const {
     const std::string& name = input_.trace.nodes[static_cast<std::size_t>(*deviation.node)];
     cause.node = name.empty() ? std::to_string(*deviation.node) : name;
   }
+  cause.socket = deviation.socket;
   cause.line = deviation.line;
   cause.level = deviation.level;
   cause.every = deviation.every;

@@ -85,6 +85,8 @@ class CauseSearch {
   RowPlaces PlacesOfRows() const {
     RowPlaces places;
     for (const std::size_t rank : loads_.ranks()) places.nodes.push_back(input_.trace.ranks[rank].node);
+    for (const std::size_t rank : loads_.ranks()) places.sockets.push_back(input_.trace.ranks[rank].socket);
+    if (std::ranges::any_of(places.sockets, [](std::int32_t socket) { return socket < 0; })) places.sockets.clear();
     if (!grid_ || grid_->size() != loads_.ranks().size()) return places;
     places.coordinates.resize(grid_->extents.size());
     for (std::size_t row = 0; row < loads_.ranks().size(); ++row) {

@@ -221,7 +221,7 @@ TEST(FindCauses, NotOfWhatAllDoAtTheSameTime) {
   load.iterations = 10;
   load.seconds.assign(160, 0);
   for (std::size_t rank = 0; rank < 16; ++rank) load.seconds[rank * 10 + 3] = 100;
-  const RowPlaces places{std::vector<std::int32_t>(16, 0), {}};
+  const RowPlaces places{std::vector<std::int32_t>(16, 0), {}, {}};
   EXPECT_TRUE(FindDeviations(load, places, 100).empty());
   load.seconds[7 * 10 + 3] = 200;
   const std::vector<LoadDeviation> found = FindDeviations(load, places, 100);
@@ -235,7 +235,7 @@ TEST(FindCauses, NotOfWhatAllDoAtTheSameTime) {
 // 14).
 TEST(FindCauses, RowsAndColumnsOfTheGridArePlaces) {
   LoadMatrix load;
-  RowPlaces places{std::vector<std::int32_t>(16, 0), std::vector<std::vector<std::size_t>>(2)};
+  RowPlaces places{std::vector<std::int32_t>(16, 0), {}, std::vector<std::vector<std::size_t>>(2)};
   for (std::size_t rank = 0; rank < 16; ++rank) {
     load.ranks.push_back(rank);
     places.coordinates[0].push_back(rank / 4);
@@ -253,7 +253,14 @@ TEST(FindCauses, RowsAndColumnsOfTheGridArePlaces) {
   found = FindDeviations(load, places, 100);
   ASSERT_EQ(found.size(), 1u);
   EXPECT_EQ(found[0].place, CausePlace::kNode);
-  places = {std::vector<std::int32_t>(16, 0), {}};
+  places.nodes = std::vector<std::int32_t>(16, 0);
+  places.sockets = {0, 0, 1, 0, 0, 0, 1, 0, 0, 0, 1, 0, 0, 0, 1, 0};  // and so does a socket
+  found = FindDeviations(load, places, 100);
+  ASSERT_EQ(found.size(), 1u);
+  EXPECT_EQ(found[0].place, CausePlace::kSocket);
+  EXPECT_EQ(found[0].node, 0);
+  EXPECT_EQ(found[0].socket, 1);
+  places = {std::vector<std::int32_t>(16, 0), {}, {}};
   found = FindDeviations(load, places, 100);  // a quarter of the ranks
   ASSERT_EQ(found.size(), 1u);
   EXPECT_EQ(found[0].place, CausePlace::kRanks);

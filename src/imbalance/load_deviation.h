@@ -1,6 +1,6 @@
 // Where in a load by rank and time something takes longer than it usually does [docs/formulas.md, causes and gains]:
-// slow ranks, nodes, rows and columns of the process grid, ranks that become slow, hot spots that move. Noise is nothing
-// of the kind: what deviates must lie apart from what merely varies.
+// slow ranks, nodes, rows and columns of the process grid, ranks that become slow, hot spots that move. Noise is
+// nothing of the kind: what deviates must lie apart from what merely varies.
 #pragma once
 
 #include <cstddef>
@@ -21,6 +21,7 @@ struct LoadDeviation {
   std::vector<std::vector<float>> kept;
   std::optional<double> level;  // time in it over the usual time; nothing where that is none
   std::optional<std::int32_t> node;
+  std::optional<std::int32_t> socket;  // of the node
   std::optional<GridLine> line;
   std::size_t every = 0;  // columns, of a periodic one
   std::size_t first_column = 0, last_column = 0;
@@ -33,6 +34,7 @@ struct LoadDeviation {
 // Where the rows of a load lie.
 struct RowPlaces {
   std::vector<std::int32_t> nodes;                    // of every row
+  std::vector<std::int32_t> sockets;                  // of the nodes; empty: not known
   std::vector<std::vector<std::size_t>> coordinates;  // of every dimension of a process grid, of every row
 };
 

@@ -131,6 +131,22 @@ void DeviationSearch::FindRows() {
       slow, [&](std::size_t row) { return static_cast<std::size_t>(places_.nodes[row]); },
       [](std::size_t nodes) { return nodes / 2; },
       [](std::size_t node, LoadDeviation& found) { found.node = static_cast<std::int32_t>(node); });
+  if (!places_.sockets.empty()) {
+    // Nodes have fewer sockets than that.
+    constexpr std::size_t kSockets = 4096;
+    others = TakeWhole(
+        others,
+        [&](std::size_t row) {
+          return static_cast<std::size_t>(places_.nodes[row]) * kSockets +
+                 static_cast<std::size_t>(places_.sockets[row]);
+        },
+        [](std::size_t sockets) { return sockets / 2; },
+        [](std::size_t socket, LoadDeviation& found) {
+          found.place = CausePlace::kSocket;
+          found.node = static_cast<std::int32_t>(socket / kSockets);
+          found.socket = static_cast<std::int32_t>(socket % kSockets);
+        });
+  }
   for (std::size_t dimension = 0; dimension < places_.coordinates.size(); ++dimension) {
     others = TakeWhole(
         others, [&](std::size_t row) { return places_.coordinates[dimension][row]; },

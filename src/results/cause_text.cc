@@ -112,6 +112,10 @@ std::string DescribePlace(const Cause& cause, const LossRecord& losses) {
     case CausePlace::kNode:
       return fmt::format("all {} ranks of node {} take {} longer in {}", FormatCount(cause.rank_count), cause.node,
                          FormatPercent(cause.level.value_or(1) - 1), WhereOf(cause));
+    case CausePlace::kSocket:
+      return fmt::format("all {} ranks on socket {} of node {} take {} longer in {}", FormatCount(cause.rank_count),
+                         cause.socket.value_or(0), cause.node, FormatPercent(cause.level.value_or(1) - 1),
+                         WhereOf(cause));
     case CausePlace::kPlane:
       return fmt::format("all {} ranks in {} take {} longer in {}", FormatCount(cause.rank_count),
                          NameOf(cause.line.value_or(GridLine{})), FormatPercent(cause.level.value_or(1) - 1),
@@ -165,6 +169,11 @@ std::string RemedyOf(const Cause& cause) {
     case CausePlace::kRank:
     case CausePlace::kRanks: return RemedyOfRanks(cause);
     case CausePlace::kNode: return RemedyOfNode(cause);
+    case CausePlace::kSocket:
+      if (cause.reason() == CauseClass::kMoreWork || cause.reason() == CauseClass::kMoreCalls)
+        return RemedyOfRanks(cause);
+      return "Have clock, cooling and memory of this socket checked, or leave it out. Another decomposition does not "
+             "help.";
     case CausePlace::kPlane:
       return cause.reason() == CauseClass::kMoreWork ? "Their part of the domain holds more work: move the boundaries "
                                                        "of the decomposition in this direction."

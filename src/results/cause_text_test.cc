@@ -63,6 +63,12 @@ TEST(CauseText, NamesRowsColumnsAndPlanes) {
   cause.rank_count = 4;
   cause.ranks = {2, 6, 10, 14};
   cause.level = 1.2;
+  cause.place = CausePlace::kSocket;
+  cause.node = "n3";
+  cause.socket = 1;
+  EXPECT_EQ(DescribePlace(cause, {}),
+            "all 4 ranks on socket 1 of node n3 take 20.0 % longer in all computation");
+  cause.place = CausePlace::kPlane;
   cause.line = GridLine{1, 2, 2};
   EXPECT_EQ(DescribePlace(cause, {}),
             "all 4 ranks in column 2 of the process grid take 20.0 % longer in all computation");

@@ -97,6 +97,7 @@ Fields<Cause> FieldsOf<Cause>() {
               Field("ranks", &T::ranks, "Those with most first; the first ones"),
               Field("rankCount", &T::rank_count),
               Field("node", &T::node).When([](const T& cause) { return !cause.node.empty(); }),
+              Field("socket", &T::socket, "Of the node, from 0"),
               Field("gridLine", &T::line, "All ranks with this coordinate of the process grid"),
               Field("level", &T::level, "Time there over that elsewhere; absent where others have none"),
               Field("from", &T::from, "Seconds since the begin of the trace"),
