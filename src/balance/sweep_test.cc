@@ -5,6 +5,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <functional>
 #include <memory>
 #include <numeric>
 
@@ -480,6 +481,57 @@ TEST(Sweep, ALongRunDecides) {
   EXPECT_DOUBLE_EQ(LongRunGainOver(what_if.outcomes[0], 4, every, 4).value, 1 - 4.0 / 6);
   EXPECT_LT(what_if.outcomes[2].makespan, 12 + 50 + 8 + 1e-9);
   EXPECT_EQ(what_if.by_time.size(), 2u);
+}
+
+// Four iterations of 4 and 2 | 1 and 1, which take 6 without balancing. After the first, GreedyLB leaves the 4 alone,
+// and all others take 4.
+struct SweptFour {
+  explicit SweptFour(const std::function<void(SweepOptions&)>& set) {
+    const auto tasks = Computing({{4, 4, 4, 4}, {2, 2, 2, 2}, {1, 1, 1, 1}, {1, 1, 1, 1}});
+    std::vector<SweepRun> runs;
+    runs.push_back({tasks->Shared(), 2, {}});
+    SweepOptions options;
+    options.processors = {2};
+    options.strategies = {"greedy"};
+    options.intervals = {1};
+    options.replicas = 0;
+    set(options);
+    Sweep(runs, options, {}, what_if);
+  }
+  WhatIf what_if;
+};
+
+// 98 iterations are 25 times the four: 6 and 99 times 4 seconds, instead of 100 times 6.
+TEST(Sweep, ProductionRunsRepeatThePhase) {
+  const SweptFour swept([](SweepOptions& options) { options.iterations = 98; });
+  const ProductionRun run = swept.what_if.production.value();
+  EXPECT_EQ(run.iterations, 100u);
+  EXPECT_EQ(run.repeats, 25u);
+  EXPECT_DOUBLE_EQ(run.makespan, 6 + 99 * 4);
+  EXPECT_DOUBLE_EQ(run.baseline, 600);
+  EXPECT_DOUBLE_EQ(run.gain.value, 1 - 402.0 / 600);
+}
+
+// At 10 a switch (ten times what is stated): before the balancing point the first processor switches once, from the 4
+// to the 2; behind it the other one runs three tasks in turn, 34 an iteration. Without balancing tasks never wait, and
+// a processor switches once in all. A tenth of a second is less than a tick here.
+TEST(Sweep, SwitchingIsVaried) {
+  const SweptFour swept([](SweepOptions& options) { options.costs.switch_seconds = 1; });
+  std::vector<double> makespans, gains;
+  for (const OverheadCost& cost : swept.what_if.overhead_costs) {
+    EXPECT_EQ(cost.overhead, "switching");
+    makespans.push_back(cost.makespan);
+    gains.push_back(cost.gain.value);
+  }
+  EXPECT_THAT(makespans, ElementsAre(18, 18, 16 + 3 * 34));
+  EXPECT_THAT(gains, ElementsAre(DoubleEq(1 - 18.0 / 24), DoubleEq(1 - 18.0 / 24), DoubleEq(1 - 118.0 / 34)));
+}
+
+// The 2 moves and takes 3 then, once: the iteration behind the point takes 5.
+TEST(Sweep, LostLocalityCostsAfterAMove) {
+  const SweptFour swept([](SweepOptions& options) { options.costs.cold_share = 0.5; });
+  EXPECT_DOUBLE_EQ(swept.what_if.outcomes[1].makespan, 6 + 5 + 4 + 4);
+  EXPECT_DOUBLE_EQ(swept.what_if.overhead_costs.front().makespan, 18);
 }
 
 // Balancing points after 1 and 2 of 4 iterations of loads that stay: what both cost is spread over all iterations to

@@ -2,6 +2,7 @@
 // are slow all the time or from a time on (slow_rows.cc), and single cells (slow_cells.cc).
 #pragma once
 
+#include <algorithm>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>

@@ -1,6 +1,8 @@
 // What a phase would gain if the calls of one call path were as short as the shortest of them, waits apart: messages
 // without latency [docs/formulas.md, causes and gains].
 #include <algorithm>
+#include <cmath>
+#include <functional>
 #include <limits>
 #include <utility>
 

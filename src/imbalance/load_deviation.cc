@@ -1,6 +1,8 @@
 #include "imbalance/load_deviation.h"
 
 #include <algorithm>
+#include <functional>
+#include <utility>
 
 #include "imbalance/deviation_search.h"
 

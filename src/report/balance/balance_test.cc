@@ -395,6 +395,24 @@ TEST(BalanceReasons, StatesMatterOnlyWhereTheyCost) {
   EXPECT_THAT(Advice(what_if, OnlyCase(what_if)), Not(testing::Contains(HasSubstr("state"))));
 }
 
+TEST(BalanceReasons, ProductionRunsAndStatedCosts) {
+  WhatIf what_if = test::MakeWhatIf();
+  EXPECT_TRUE(DescribeProduction(what_if, test::OwnTexts()).empty());
+  what_if.production = ProductionRun{10000, 100, true, 8, 10, {0.2, 0.2, 0.2}};
+  const double gain = what_if.outcomes[what_if.by_time.front()].gain.value;
+  what_if.overhead_costs = {{"switching", 0, 8, {gain, gain, gain}},
+                            {"switching", 10, 9, {-0.5, -0.5, -0.5}},
+                            {"lostLocality", 0, 8, {gain, gain, gain}}};
+  EXPECT_THAT(DescribeProduction(what_if, test::OwnTexts()),
+              ElementsAre(testing::AllOf(
+                              HasSubstr("Over 10,000 iterations (100 times the phase, loads go on to change as in the "
+                                        "trace), "),
+                              HasSubstr(" takes 8.00 s instead of 10.0 s without balancing: 20.0 % less.")),
+                          testing::AllOf(HasSubstr("Switching between tasks, as stated, matters: "),
+                                         HasSubstr("−50.0 % with 10× as much.")),
+                          HasSubstr("Lost locality, as stated, hardly matters: ")));
+}
+
 TEST(BalanceReasons, MappingsAreConfirmedOrNot) {
   WhatIf what_if = test::MakeWhatIf();
   EXPECT_THAT(
