@@ -131,7 +131,7 @@ WaitingText WaitingOf(const LossRecord& losses) {
           .unattributed = PartOf(losses, SumOf(losses.unattributed), kNoShare),
           .lost = PartOf(losses, SumOf(losses.lost)),
           .wrong_order = PartOf(losses, losses.wrong_order),
-          .late_complete = PartOf(losses, losses.late_complete),
+          .late_complete = PartOf(losses, losses.late_complete, kNoShare),
           .recurs = losses.recurs,
           .is_by_scalasca = losses.rules != DelayRules::kConserving};
 }
@@ -155,8 +155,10 @@ std::vector<std::string> SummarizeLosses(const LossRecord& losses, const Partial
     summary.latency = LatencyText{latency->path, DescribeGain(latency->gain, losses), FormatSeconds(latency->mean),
                                   FormatSeconds(latency->least)};
   }
-  if (const double io = losses.individual_io + losses.collective_io; io > kNoShare * losses.allocation) {
-    const auto share = [&](double time) { return time > 0 ? ShareOrDash(time, losses.allocation) : ""; };
+  if (const double io = losses.individual_io + losses.collective_io; io > 2 * kNoShare * losses.allocation) {
+    const auto share = [&](double time) {
+      return time > kNoShare * losses.allocation ? ShareOrDash(time, losses.allocation) : "";
+    };
     summary.input_output = {share(io), share(losses.collective_io), share(losses.individual_io)};
   }
   ReportData data = ToData(LossRanks(losses));

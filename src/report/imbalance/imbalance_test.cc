@@ -46,6 +46,25 @@ TEST(HeatMap, StrengthTellsTheValue) {
   EXPECT_THAT(RenderGridMap({1, 2, {0, 3}}, 1, "3 ms", "t", "d"), HasSubstr("d=\"M1 0h1\""));
 }
 
+TEST(LossesSection, SaysWhatOnlySomeProgramsHave) {
+  LossRecord losses = test::MakeLosses();
+  losses.late_complete = 0.5;
+  losses.collective_io = 0.8;
+  losses.individual_io = 0.4;
+  losses.latency = LatencyGain{"main / MPI_Recv", 1, 0.25, 0.125};
+  EXPECT_THAT(
+      Sentences(losses),
+      testing::IsSupersetOf(std::vector<testing::Matcher<std::string>>{
+          HasSubstr("12.5 % of the waiting (500 ms, summed over ranks) is late complete: "),
+          HasSubstr("15.0 % of the time of all ranks is MPI-IO: 10.0 % in collective calls, 5.0 % in calls of "
+                    "one rank alone. The trace does not say for whom the collective calls wait."),
+          HasSubstr("Without latency in main / MPI_Recv, the phase would be 1.00 s (25.0 %) shorter: with every "
+                    "call as short as the shortest, 125 ms instead of 250 ms on average, waits apart.")}));
+  losses.collective_io = 0;
+  EXPECT_THAT(Sentences(losses),
+              testing::Contains("5.0 % of the time of all ranks is MPI-IO: 5.0 % in calls of one rank alone."));
+}
+
 TEST(LossesSection, SaysHowMuchIsWaitingAndForWhom) {
   const std::vector<std::string> sentences = Sentences(test::MakeLosses());
   EXPECT_EQ(
