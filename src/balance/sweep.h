@@ -38,8 +38,8 @@ struct SweepOptions {
   bool shares_time = false;      // as in TaskReplayOptions
   std::size_t iterations = 0;    // of a run of production length; 0: none is replayed
   bool continues_drift = false;  // in it [ContinueDrift]; else loads repeat
-  std::size_t replicas = 20;  // with noise in another order, of the best and of what they are compared with
-  std::size_t best = 10;      // how many get replicas; chosen: as many as reports show
+  std::size_t replicas = 20;     // with noise in another order, of the best and of what they are compared with
+  std::size_t best = 10;         // how many get replicas; chosen: as many as reports show
   std::uint64_t seed = 1;
 };
 

@@ -25,8 +25,9 @@ class TaskEngine {
   TaskReplayResult Run();
 
  private:
-  // In this order at the same time: shares of processors that are done leave before others come; ready tasks are queued before a processor selects the next one, and
-  // all requests for transfers of a time are known before the first is served.
+  // In this order at the same time: shares of processors that are done leave before others come; ready tasks are queued
+  // before a processor selects the next one, and all requests for transfers of a time are known before the first is
+  // served.
   enum class EventKind : std::uint8_t { kShareDone, kReady, kStop, kTransfer };
 
   struct Event {

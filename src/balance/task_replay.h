@@ -25,7 +25,7 @@ struct TaskReplayOptions {
   // stay where they are.
   bool always_migrates = false;
   BalancingCosts costs = {};
-  bool shares_time = false;  // processors serve all ready tasks at once; then switching costs nothing
+  bool shares_time = false;          // processors serve all ready tasks at once; then switching costs nothing
   const LoadScale* scale = nullptr;  // of computation; null: as it is
   bool counts_computation = false;   // fills TaskReplayResult::computed, which takes a second run of the engine
 };

@@ -143,8 +143,8 @@ TEST(TaskReplay, SharedProcessorsServeAllReadyTasks) {
   EXPECT_THAT(RunTasks(TasksOf("r0: comp 0-4\nr1: comp 0-3"), {0}, SharedAs({0, 0})).end, ElementsAre(7, 6));
 }
 
-// Task 0 has done its 2 at 4, task 1 then 2 of 7. From 5 on, when the message is there, both share again: task 0 has done
-// its 1 at 7, and task 1, which did 1 from 4 to 5 and 1 from 5 to 7, has 3 left.
+// Task 0 has done its 2 at 4, task 1 then 2 of 7. From 5 on, when the message is there, both share again: task 0 has
+// done its 1 at 7, and task 1, which did 1 from 4 to 5 and 1 from 5 to 7, has 3 left.
 TEST(TaskReplay, SharedProcessorsInterruptComputation) {
   const ReplayedTasks tasks = TasksOf(
       "r0: comp 0-2 | Recv<2#a 2-5 | comp 5-6\n"
@@ -171,8 +171,8 @@ TEST(TaskReplay, SharingChangesNothingForOneTaskOrOneProcessor) {
   }
 }
 
-// The processor runs task 0, then task 1 while task 0 waits, then task 0 again: it switches twice, at 1 each. Task 1 runs
-// from 3 to 6, task 0 from 7 to 8.
+// The processor runs task 0, then task 1 while task 0 waits, then task 0 again: it switches twice, at 1 each. Task 1
+// runs from 3 to 6, task 0 from 7 to 8.
 TEST(TaskReplay, SwitchingCosts) {
   const ReplayedTasks tasks = TasksOf(
       "r0: comp 0-2 | Recv<2#a 2-5 | comp 5-6\n"
@@ -206,8 +206,8 @@ TEST(RepeatedTasks, RepeatTheirIterations) {
   EXPECT_THROW(RepeatTasks(once, 1000000000), Error);
 }
 
-// On a network on which all that is exchanged takes time, with ranks that are together at the end: each repetition takes
-// as long as the first.
+// On a network on which all that is exchanged takes time, with ranks that are together at the end: each repetition
+// takes as long as the first.
 TEST(RepeatedTasks, RepeatMessagesAndCollectives) {
   const ReplayedTasks of = TasksOf(
       "r0: comp 0-4 | Send>1#a*8 4-4 | Reduce@r/1 4-5 | Barrier@b 5-6\n"
@@ -224,8 +224,8 @@ TEST(RepeatedTasks, RepeatMessagesAndCollectives) {
   EXPECT_EQ(ReplayTasks(RepeatTasks(once, 3), machine, options).Makespan(), 3 * alone);
 }
 
-// Loads of 4, 5, 6 rise by 1: three iterations later they are 7, 8, 9. Loads that fall to 0 stay there; two that scatter
-// have no drift, nor has what does not change.
+// Loads of 4, 5, 6 rise by 1: three iterations later they are 7, 8, 9. Loads that fall to 0 stay there; two that
+// scatter have no drift, nor has what does not change.
 TEST(RepeatedTasks, ContinueTheirDrift) {
   const LoadScale scale = ContinueDrift({{4, 5, 6}, {4, 2, 1}, {3, 9, 4}, {0, 0, 0}}, 2);
   EXPECT_THAT(scale[0], ElementsAre(1, 1, 1, 7.0 / 4, 8.0 / 5, 9.0 / 6));

@@ -165,12 +165,12 @@ struct WhatIf {
   std::string predictor;          // what loads strategies are given
   std::string cost_model;         // how barriers, strategies and migrations are counted
   std::size_t noise_replicas = 0;
-  std::vector<BalanceRun> runs;            // by ranks
-  std::vector<BalanceOutcome> outcomes;    // by run, processors, placement, strategy, interval
-  std::vector<std::size_t> by_time;        // outcomes with balancing, by what an iteration of a long run takes
-  std::vector<std::size_t> by_robustness;  // those with replicas, by the worst tenth of them
-  std::vector<LoadHistory> histories;      // of the best, and of what it is compared with
-  std::vector<StateCost> state_costs;      // of the best configuration, where tasks have a state and it moves some
+  std::vector<BalanceRun> runs;              // by ranks
+  std::vector<BalanceOutcome> outcomes;      // by run, processors, placement, strategy, interval
+  std::vector<std::size_t> by_time;          // outcomes with balancing, by what an iteration of a long run takes
+  std::vector<std::size_t> by_robustness;    // those with replicas, by the worst tenth of them
+  std::vector<LoadHistory> histories;        // of the best, and of what it is compared with
+  std::vector<StateCost> state_costs;        // of the best configuration, where tasks have a state and it moves some
   std::vector<OverheadCost> overhead_costs;  // of the best configuration, of those that are stated
   std::optional<ProductionRun> production;   // when asked for
   bool shares_time = false;                  // processors serve all ready tasks in equal shares

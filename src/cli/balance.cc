@@ -27,7 +27,7 @@ struct BalanceOptions {
   std::string network;
   std::string computation;
   std::string task_bytes;
-  double step_time = 50;  // ns
+  double step_time = 50;     // ns
   double switch_time = 0;    // ns
   double lost_locality = 0;  // %
   bool time_sliced = false;

@@ -89,8 +89,8 @@ inline auto Fields(CommunicatorDefinition& d) { return std::tie(d.id, d.members,
 inline auto Fields(GroupDefinition& d) { return std::tie(d.id, d.members); }
 inline auto Fields(TeamDefinition& d) { return std::tie(d.id, d.threads); }
 inline auto Fields(RankDefinitions& d) {
-  return std::tie(d.host, d.socket, d.events, d.begin, d.end, d.calls, d.regions, d.communicators, d.windows, d.groups, d.offsets,
-                  d.threads, d.teams);
+  return std::tie(d.host, d.socket, d.events, d.begin, d.end, d.calls, d.regions, d.communicators, d.windows, d.groups,
+                  d.offsets, d.threads, d.teams);
 }
 inline auto Fields(RankNumbers& n) { return std::tie(n.regions, n.communicators, n.windows, n.groups); }
 

@@ -13,10 +13,10 @@ namespace farscale {
 namespace {
 
 constexpr double PathLosses::*kValues[] = {
-    &PathLosses::time,       &PathLosses::wrong_order, &PathLosses::wrong_order_same,
-    &PathLosses::completion, &PathLosses::indirect,    &PathLosses::propagating,
-    &PathLosses::caused,     &PathLosses::critical,    &PathLosses::nearly_critical,
-    &PathLosses::intra,      &PathLosses::inter,       &PathLosses::late_complete,
+    &PathLosses::time,          &PathLosses::wrong_order,  &PathLosses::wrong_order_same,
+    &PathLosses::completion,    &PathLosses::indirect,     &PathLosses::propagating,
+    &PathLosses::caused,        &PathLosses::critical,     &PathLosses::nearly_critical,
+    &PathLosses::intra,         &PathLosses::inter,        &PathLosses::late_complete,
     &PathLosses::individual_io, &PathLosses::collective_io};
 constexpr ByWaitKind PathLosses::*kValuesByKind[] = {&PathLosses::waiting, &PathLosses::short_term,
                                                      &PathLosses::long_term, &PathLosses::exit_skew};
@@ -350,7 +350,8 @@ Diagnosis Diagnose(const Trace& trace, const Matching& matching, const PhaseCut&
   if (!diagnosis.recurs) AddImpact(diagnosis, options.groups);
   diagnosis.slack.resize(diagnosis.totals.size());
   // Whoever has a lock may keep others waiting, which slack does not know.
-  if (options.slack && !HasLockWaits(states)) AddSlack(FindSlack(trace, matching, activities, states, collectives), diagnosis);
+  if (options.slack && !HasLockWaits(states))
+    AddSlack(FindSlack(trace, matching, activities, states, collectives), diagnosis);
   if (options.shapes) AddShapes(trace, cut, activities, states, *options.shapes, diagnosis);
   if (options.causes) {
     diagnosis.causes = FindCauses({trace, matching, cut, activities, states, collectives, diagnosis}, *options.causes);

@@ -28,8 +28,9 @@ struct CauseInput {
 // replayed on the measured program; none where that does not take as long as was measured.
 std::vector<Cause> FindCauses(const CauseInput& input, const CauseOptions& options);
 
-// Of the MPI call path that gains most with every call as short as the shortest of them, waits apart, by a replay of the
-// measured program; nothing below kLeastGain. Call overhead stays, and so does what messages of the least size take.
+// Of the MPI call path that gains most with every call as short as the shortest of them, waits apart, by a replay of
+// the measured program; nothing below kLeastGain. Call overhead stays, and so does what messages of the least size
+// take.
 std::optional<LatencyGain> FindLatencyGain(const CauseInput& input);
 
 }  // namespace farscale

@@ -75,8 +75,7 @@ TEST(LatencyGain, IsNothingWhereItChangesNothing) {
     const Trace trace = test::ParseTrace(program);
     DiagnosisOptions options;
     options.latency = true;
-    const Diagnosis diagnosis =
-        Diagnose(trace, MatchTrace(trace), CutPhase(trace, PhaseSpec::WholeRun()), options);
+    const Diagnosis diagnosis = Diagnose(trace, MatchTrace(trace), CutPhase(trace, PhaseSpec::WholeRun()), options);
     EXPECT_FALSE(diagnosis.latency) << program;
   }
 }

@@ -324,48 +324,6 @@ void MirrorMarks(std::vector<std::vector<SyncMark>>& marks) {
   });
 }
 
-}  // namespace
-
-std::optional<std::uint32_t> CallAt(const RankActivities& activities, std::uint32_t first, std::uint32_t end,
-                                    Tick tick) {
-  const std::uint32_t behind = end;
-  while (first < end) {  // the first that is left later
-    const std::uint32_t middle = first + (end - first) / 2;
-    activities.leave(middle) <= tick ? first = middle + 1 : end = middle;
-  }
-  return first < behind && activities.enter(first) < tick ? std::optional(first) : std::nullopt;
-}
-
-namespace {
-
-// Where a rank was done with its operations in the epoch that it ends with a complete: it left the last one, or began
-// the epoch.
-Tick DoneBefore(const Trace& trace, const Activities& activities, std::uint32_t rank, std::uint32_t complete) {
-  const RankActivities& own = activities.ranks[rank];
-  for (std::uint32_t call = complete; call-- > 0;) {
-    switch (trace.regions[trace.timelines[rank].region(own.first_call + call)].call) {
-      case MpiCall::kOneSided:
-      case MpiCall::kWindowOther:  // start, too
-      case MpiCall::kWindowComplete:
-      case MpiCall::kWindowFence: return own.leave(call);
-      default: break;
-    }
-  }
-  return own.begin();
-}
-
-void AddLateCompletes(const Trace& trace, const Activities& activities, std::vector<RankWaits>& ranks) {
-  ParallelFor(ranks.size(), [&](std::size_t rank) {
-    for (std::uint32_t i = 0; i < ranks[rank].waits.size(); ++i) {
-      const WaitState& wait = ranks[rank].waits[i];
-      if (wait.kind != WaitKind::kEarlyWait) continue;
-      const Tick enter = activities.ranks[rank].enter(wait.call);
-      const Tick done = DoneBefore(trace, activities, wait.delayer, wait.delayer_call);
-      ranks[rank].late_completes.push_back({i, enter + wait.length - std::max(enter, done)});
-    }
-  });
-}
-
 // Every rank waits at the end of the phase for the last one, of equals the lowest.
 void AddWaitsAtEnd(const Activities& activities, std::vector<RankWaits>& ranks) {
   std::uint32_t last = kNoCall;
@@ -383,62 +341,6 @@ void AddWaitsAtEnd(const Activities& activities, std::vector<RankWaits>& ranks) 
 }
 
 }  // namespace
-
-const std::array<WaitKindName, kWaitKinds>& WaitKindNames() {
-  static const std::array<WaitKindName, kWaitKinds> names = {{
-      {WaitKind::kLateSender, "lateSender", "Late sender"},
-      {WaitKind::kLateReceiver, "lateReceiver", "Late receiver"},
-      {WaitKind::kLateBroadcast, "lateBroadcast", "Late broadcast"},
-      {WaitKind::kEarlyReduce, "earlyReduce", "Early reduce"},
-      {WaitKind::kEarlyScan, "earlyScan", "Early scan"},
-      {WaitKind::kWaitAtNxN, "waitAtNxN", "Wait at N×N"},
-      {WaitKind::kWaitAtBarrier, "waitAtBarrier", "Wait at barrier"},
-      {WaitKind::kWaitAtFence, "waitAtFence", "Wait at fence"},
-      {WaitKind::kLatePost, "latePost", "Late post"},
-      {WaitKind::kEarlyWait, "earlyWait", "Early wait"},
-      {WaitKind::kWaitForLock, "waitForLock", "Wait for a lock"},
-      {WaitKind::kLateNeighbour, "lateNeighbour", "Late neighbour"},
-      {WaitKind::kWaitAtCreation, "waitAtCreation", "Wait at creation of communicators and files"},
-      {WaitKind::kWaitAtFork, "waitAtFork", "Wait for an OpenMP fork"},
-      {WaitKind::kWaitAtThreadBarrier, "waitAtThreadBarrier", "Wait at OpenMP barrier"},
-      {WaitKind::kWaitAtImplicitBarrier, "waitAtImplicitBarrier", "Wait at implicit OpenMP barrier"},
-      {WaitKind::kWaitAtEnd, "waitAtEnd", "Wait at the end"},
-  }};
-  return names;
-}
-
-std::vector<Waiting> HowRegionsWait(const Trace& trace) {
-  std::vector<Waiting> waiting;
-  for (const Region& region : trace.regions) {
-    const std::string name = ToLower(region.name);
-    const auto has = [&name](std::string_view part) { return name.find(part) != std::string::npos; };
-    Waiting how = Waiting::kNever;
-    switch (region.call) {
-      case MpiCall::kSend: how = has("rsend") ? Waiting::kNever : Waiting::kForAll; break;
-      case MpiCall::kWait: how = has("waitany") || has("waitsome") ? Waiting::kForFirst : Waiting::kForAll; break;
-      case MpiCall::kProbe: how = has("improbe") || has("iprobe") ? Waiting::kNever : Waiting::kForNext; break;
-      case MpiCall::kSynchronousSend:
-      case MpiCall::kReceive:
-      case MpiCall::kSendReceive:
-      case MpiCall::kCollective:
-      case MpiCall::kWindowFence:
-      case MpiCall::kWindowComplete:
-      case MpiCall::kWindowWait:
-      case MpiCall::kWindowOther:
-      case MpiCall::kInputOutput:
-      case MpiCall::kCollectiveInputOutput:
-      case MpiCall::kOther: how = Waiting::kForAll; break;
-      default: break;
-    }
-    waiting.push_back(how);
-  }
-  return waiting;
-}
-
-bool IsLocalSend(const Region& region) {
-  return region.call == MpiCall::kBufferedSend || region.call == MpiCall::kImmediateBufferedSend ||
-         IsOneSided(region.call) || IsAmongNeighbours(region.name) || ToLower(region.name).find("rsend") != std::string::npos;
-}
 
 WaitStates FindWaitStates(const Trace& trace, const Matching& matching, const Activities& activities,
                           const CollectiveWaits& collectives) {

@@ -25,11 +25,11 @@ enum class WaitKind : std::uint8_t {
   kEarlyScan,
   kWaitAtNxN,
   kWaitAtBarrier,
-  kWaitAtFence,      // and where a window is freed: all its ranks
-  kLatePost,         // complete, until the last of its group has posted
-  kEarlyWait,        // wait, until the last of its group has completed
-  kWaitForLock,      // of a rank's window, until who has it gives it back
-  kLateNeighbour,    // a collective among neighbours
+  kWaitAtFence,     // and where a window is freed: all its ranks
+  kLatePost,        // complete, until the last of its group has posted
+  kEarlyWait,       // wait, until the last of its group has completed
+  kWaitForLock,     // of a rank's window, until who has it gives it back
+  kLateNeighbour,   // a collective among neighbours
   kWaitAtCreation,  // of communicators, windows and files, which need not synchronise
   kWaitAtFork,      // of a team of threads, by its main one [trace/location_trace.h]
   kWaitAtThreadBarrier,
@@ -71,8 +71,8 @@ struct WrongOrder {
   bool same_source = false;  // a message from the same rank was sent earlier
 };
 
-// Of a wait for a complete: the part of it after the late rank's last one-sided operation. Completing at once would have
-// waited less.
+// Of a wait for a complete: the part of it after the late rank's last one-sided operation. Completing at once would
+// have waited less.
 struct LateComplete {
   std::uint32_t wait = 0;  // index into the waits of the rank
   Tick length = 0;
@@ -147,13 +147,17 @@ void ForEachRecord(const RankRecords& input, Sink sink) {
 
 class CollectiveWaits;
 
-// The call among [first, end) in which a rank was at that time; nothing where it was between calls or only began or left
-// one.
-std::optional<std::uint32_t> CallAt(const RankActivities& activities, std::uint32_t first, std::uint32_t end, Tick tick);
+// The call among [first, end) in which a rank was at that time; nothing where it was between calls or only began or
+// left one.
+std::optional<std::uint32_t> CallAt(const RankActivities& activities, std::uint32_t first, std::uint32_t end,
+                                    Tick tick);
 
 // Adds the waits for locks of windows, where the trace records these, and marks where they end [docs/formulas.md,
 // wait states].
 void AddLockWaits(const Trace& trace, const Activities& activities, WaitStates& states);
+
+// Fills late_completes from the early waits.
+void AddLateCompletes(const Trace& trace, const Activities& activities, std::vector<RankWaits>& ranks);
 
 WaitStates FindWaitStates(const Trace& trace, const Matching& matching, const Activities& activities,
                           const CollectiveWaits& collectives);

@@ -70,8 +70,8 @@ TEST(WaitStates, ScansWaitForTheLastOfThoseBefore) {
   EXPECT_EQ(wait("5", "5").kind, WaitKind::kEarlyScan);
 }
 
-// Rank 1 completes its epoch at 2, but rank 0 posts at 4 only, so it waits 2. Rank 0 waits for nobody: rank 1 has called
-// complete by then.
+// Rank 1 completes its epoch at 2, but rank 0 posts at 4 only, so it waits 2. Rank 0 waits for nobody: rank 1 has
+// called complete by then.
 TEST(WaitStates, CompletesWaitForLatePosts) {
   const std::string program =
       "r0: comp 0-4 | Win_post>1#p 4-5 | Win_wait<1#c 5-9\nr1: Win_start 0-1 | Put 1-2 | Win_complete<0#p>0#c 2-6";
@@ -87,12 +87,12 @@ TEST(WaitStates, StartsWaitForLatePosts) {
   EXPECT_THAT(WaitsOf(1, program).waits, ElementsAre(WaitState{0, 0, 0, WaitKind::kLatePost, 4}));
 }
 
-// Rank 0 waits from 1 on for rank 1, which calls complete at 8. Its put ended at 4, so that 4 of the 7 are late complete;
-// had the put ended at 0, all would be.
+// Rank 0 waits from 1 on for rank 1, which calls complete at 8. Its put ended at 4, so that 4 of the 7 are late
+// complete; had the put ended at 0, all would be.
 TEST(WaitStates, WaitsForLateCompletes) {
   const auto waits = [](const std::string& put) {
-    return WaitsOf(0, "r0: Win_post>1#p 0-1 | Win_wait<1#c 1-10\nr1: Win_start 0-0 | " + put +
-                          " | Win_complete<0#p>0#c 8-9");
+    return WaitsOf(
+        0, "r0: Win_post>1#p 0-1 | Win_wait<1#c 1-10\nr1: Win_start 0-0 | " + put + " | Win_complete<0#p>0#c 8-9");
   };
   const RankWaits late = waits("comp 0-3 | Put 3-4 | comp 4-8");
   EXPECT_THAT(late.waits, ElementsAre(WaitState{1, 1, 2, WaitKind::kEarlyWait, 7}));
@@ -125,9 +125,9 @@ TEST(WaitStates, LocksWaitForWhoHasThem) {
   // The lock of another rank's window; computation while another has the lock; given back before rank 0 got it.
   EXPECT_THAT(waits("", "Win_lock>1 2-6 | Win_unlock>1 7-8"), ElementsAre());
   EXPECT_THAT(waits("", "Win_lock>2 2-3 | comp 3-6 | Win_unlock>2 6-8"), ElementsAre());
-  EXPECT_THAT(WaitsOf(1, "r0: Win_lock>2 0-5 | Win_unlock>2 5-6\nr1: Win_lock>2 0-1 | Win_unlock>2 1-3\nr2: comp 0-9")
-                  .waits,
-              ElementsAre());
+  EXPECT_THAT(
+      WaitsOf(1, "r0: Win_lock>2 0-5 | Win_unlock>2 5-6\nr1: Win_lock>2 0-1 | Win_unlock>2 1-3\nr2: comp 0-9").waits,
+      ElementsAre());
 }
 
 // A replay need not give out locks in the same order. Without records nobody knows whom a lock waits for; flushes wait

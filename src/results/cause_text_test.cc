@@ -66,8 +66,7 @@ TEST(CauseText, NamesRowsColumnsAndPlanes) {
   cause.place = CausePlace::kSocket;
   cause.node = "n3";
   cause.socket = 1;
-  EXPECT_EQ(DescribePlace(cause, {}),
-            "all 4 ranks on socket 1 of node n3 take 20.0 % longer in all computation");
+  EXPECT_EQ(DescribePlace(cause, {}), "all 4 ranks on socket 1 of node n3 take 20.0 % longer in all computation");
   cause.place = CausePlace::kPlane;
   cause.line = GridLine{1, 2, 2};
   EXPECT_EQ(DescribePlace(cause, {}),

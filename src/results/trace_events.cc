@@ -18,7 +18,7 @@ using OrderedJson = nlohmann::ordered_json;
 
 // That end when one other rank enters a call, which an arrow can show.
 constexpr WaitKind kWaitsForOne[] = {WaitKind::kLateSender, WaitKind::kLateReceiver, WaitKind::kLatePost,
-                                     WaitKind::kEarlyWait, WaitKind::kWaitForLock, WaitKind::kLateNeighbour};
+                                     WaitKind::kEarlyWait,  WaitKind::kWaitForLock,  WaitKind::kLateNeighbour};
 
 std::string Quoted(const std::string& text) {
   return nlohmann::json(text).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);

@@ -207,8 +207,8 @@ LossRecord LossesOfThreads(const Trace& trace, const ThreadedRun& threaded, cons
 
 // Losses by factor are always of ranks, as factors are; a grid of processes says nothing of threads.
 LossRecord LossesOf(const Trace& trace, const Matching& matching, const std::optional<ThreadedRun>& threaded,
-                    const PhaseCut& cut, const std::vector<RankGroup>& groups, const RunRecord& run,
-                    const Study& study, Detail detail) {
+                    const PhaseCut& cut, const std::vector<RankGroup>& groups, const RunRecord& run, const Study& study,
+                    Detail detail) {
   DiagnosisOptions options = {{study.delays}, groups, kShapedPaths, CauseOptions{study.factors.counters}};
   options.latency = detail == Detail::kLosses;
   if (!threaded) options.causes->grid = FindProcessGrid(trace, cut);

@@ -81,7 +81,8 @@ std::string_view PlainName(std::string_view lower) {
 
 // Of functions on files; the names of collective ones end so [MPI 4.0, 14.4].
 bool IsOfAllRanks(std::string_view name) {
-  constexpr std::string_view kEndings[] = {"_all", "_all_begin", "_all_end", "_ordered", "_ordered_begin", "_ordered_end"};
+  constexpr std::string_view kEndings[] = {"_all",     "_all_begin",     "_all_end",
+                                           "_ordered", "_ordered_begin", "_ordered_end"};
   return std::ranges::any_of(kEndings, [&](std::string_view ending) { return name.ends_with(ending); });
 }
 

@@ -34,9 +34,9 @@ enum class MpiCall : std::uint8_t {
   kWindowComplete,  // notifies a group of ranks that theirs is done
   kWindowWait,      // for them
   kWindowTest,
-  kWindowLock,     // and unlock: of the window of one rank, which another may hold
-  kWindowLockAll,  // and unlock_all, flush: waits for what operations do elsewhere, if there are any
-  kWindowOther,    // start, creation, sync, names: waits for nobody beyond what is recorded
+  kWindowLock,             // and unlock: of the window of one rank, which another may hold
+  kWindowLockAll,          // and unlock_all, flush: waits for what operations do elsewhere, if there are any
+  kWindowOther,            // start, creation, sync, names: waits for nobody beyond what is recorded
   kInputOutput,            // on files, by one rank alone
   kCollectiveInputOutput,  // by all ranks of a file
   kOther,

@@ -184,10 +184,11 @@ void Otf2EventCallbacks::OnWindows() {
   };
   On(OTF2_EvtReaderCallbacks_SetRmaRequestLockCallback, lock);
   On(OTF2_EvtReaderCallbacks_SetRmaAcquireLockCallback, lock);
-  On(OTF2_EvtReaderCallbacks_SetRmaReleaseLockCallback, [](Reader& r, Tick, auto reference, auto target, auto /*lock*/) {
-    const std::uint32_t window = r.definitions.windows[reference];
-    if (window != ReferenceTable::kUnknown) r.builder.Unlock(window, target);
-  });
+  On(OTF2_EvtReaderCallbacks_SetRmaReleaseLockCallback,
+     [](Reader& r, Tick, auto reference, auto target, auto /*lock*/) {
+       const std::uint32_t window = r.definitions.windows[reference];
+       if (window != ReferenceTable::kUnknown) r.builder.Unlock(window, target);
+     });
 }
 
 void Otf2EventCallbacks::OnCounters() {

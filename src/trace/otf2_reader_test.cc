@@ -237,10 +237,7 @@ TEST_F(Otf2ReaderTest, LocksOfWindows) {
         .WindowUnlock(6 - target, window, target)
         .Leave(6 - target, "MPI_Win_unlock");
   }
-  archive_.Location(0)
-      .Enter(7, "MPI_Win_lock")
-      .WindowLock(7, window, 0, OTF2_LOCK_SHARED)
-      .Leave(8, "MPI_Win_lock");
+  archive_.Location(0).Enter(7, "MPI_Win_lock").WindowLock(7, window, 0, OTF2_LOCK_SHARED).Leave(8, "MPI_Win_lock");
   for (const std::uint64_t rank : {1u, 2u}) archive_.Location(rank).Enter(0, "main").Leave(9, "main");
   const Trace trace = Read();
   const std::uint32_t number = trace.timelines[0].lock_epochs().at(0).window;

@@ -186,9 +186,8 @@ void RankBuilder::SynchroniseGroup(std::uint32_t window, const std::vector<std::
 void RankBuilder::Lock(std::uint32_t window, std::uint32_t target, bool is_exclusive) {
   const std::vector<std::int32_t>& members = trace_.communicators[window].members;
   if (!InCall() || target >= members.size()) return;
-  const bool is_open = std::ranges::any_of(open_locks_, [&](const LockEpoch& lock) {
-    return lock.window == window && lock.target == members[target];
-  });
+  const bool is_open = std::ranges::any_of(
+      open_locks_, [&](const LockEpoch& lock) { return lock.window == window && lock.target == members[target]; });
   const auto call = static_cast<std::uint32_t>(columns_.enter.size());
   if (!is_open) open_locks_.push_back({window, members[target], is_exclusive, call, call});
 }
@@ -196,9 +195,8 @@ void RankBuilder::Lock(std::uint32_t window, std::uint32_t target, bool is_exclu
 void RankBuilder::Unlock(std::uint32_t window, std::uint32_t target) {
   const std::vector<std::int32_t>& members = trace_.communicators[window].members;
   if (!InCall() || target >= members.size()) return;
-  const auto open = std::ranges::find_if(open_locks_, [&](const LockEpoch& lock) {
-    return lock.window == window && lock.target == members[target];
-  });
+  const auto open = std::ranges::find_if(
+      open_locks_, [&](const LockEpoch& lock) { return lock.window == window && lock.target == members[target]; });
   if (open == open_locks_.end()) return;
   open->unlock_call = static_cast<std::uint32_t>(columns_.enter.size());
   timeline_.lock_epochs_.push_back(*open);

@@ -201,8 +201,7 @@ Sentences DescribeProduction(const WhatIf& what_if, const Partials& templates) {
     text.gains.push_back(
         {text.gains.empty(), FormatPercent(cost.gain.value), cost.factor == 0 ? "" : FormatRatio(cost.factor)});
   }
-  return RenderSentences(templates, "balance_production.txt",
-                         {{"production", ToData(runs)}, {"costs", ToData(costs)}});
+  return RenderSentences(templates, "balance_production.txt", {{"production", ToData(runs)}, {"costs", ToData(costs)}});
 }
 
 Sentences AdviceOf(const WhatIf& what_if, const BalanceCase& one, const Partials& templates) {

@@ -1,5 +1,5 @@
-// Waits for locks of windows. Locks are given out one after the other, or to several who share, in an order that the
-// trace shows by when they are given back.
+// Waits of one-sided communication beyond messages and collectives. Locks are given out one after the other, or to
+// several who share, in an order that the trace shows by when they are given back.
 #include <algorithm>
 #include <cstdint>
 #include <optional>
@@ -7,10 +7,27 @@
 #include <utility>
 #include <vector>
 
+#include "base/parallel.h"
 #include "imbalance/wait_states.h"
 
 namespace farscale {
 namespace {
+
+// Where a rank was done with its operations in the epoch that it ends with a complete: it left the last one, or began
+// the epoch.
+Tick DoneBefore(const Trace& trace, const Activities& activities, std::uint32_t rank, std::uint32_t complete) {
+  const RankActivities& own = activities.ranks[rank];
+  for (std::uint32_t call = complete; call-- > 0;) {
+    switch (trace.regions[trace.timelines[rank].region(own.first_call + call)].call) {
+      case MpiCall::kOneSided:
+      case MpiCall::kWindowOther:  // start, too
+      case MpiCall::kWindowComplete:
+      case MpiCall::kWindowFence: return own.leave(call);
+      default: break;
+    }
+  }
+  return own.begin();
+}
 
 // An epoch within the phase. Calls are those of Activities.
 struct Holding {
@@ -85,6 +102,28 @@ const Holding* HolderBefore(const std::vector<Holding>& holdings, const std::vec
 }
 
 }  // namespace
+
+std::optional<std::uint32_t> CallAt(const RankActivities& activities, std::uint32_t first, std::uint32_t end,
+                                    Tick tick) {
+  const std::uint32_t behind = end;
+  while (first < end) {  // the first that is left later
+    const std::uint32_t middle = first + (end - first) / 2;
+    activities.leave(middle) <= tick ? first = middle + 1 : end = middle;
+  }
+  return first < behind && activities.enter(first) < tick ? std::optional(first) : std::nullopt;
+}
+
+void AddLateCompletes(const Trace& trace, const Activities& activities, std::vector<RankWaits>& ranks) {
+  ParallelFor(ranks.size(), [&](std::size_t rank) {
+    for (std::uint32_t i = 0; i < ranks[rank].waits.size(); ++i) {
+      const WaitState& wait = ranks[rank].waits[i];
+      if (wait.kind != WaitKind::kEarlyWait) continue;
+      const Tick enter = activities.ranks[rank].enter(wait.call);
+      const Tick done = DoneBefore(trace, activities, wait.delayer, wait.delayer_call);
+      ranks[rank].late_completes.push_back({i, enter + wait.length - std::max(enter, done)});
+    }
+  });
+}
 
 void AddLockWaits(const Trace& trace, const Activities& activities, WaitStates& states) {
   const std::vector<Holding> holdings = HoldingsOf(trace, activities);
