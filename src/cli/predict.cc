@@ -27,7 +27,7 @@ struct PredictOptions {
   ReliabilityLimits limits;
   std::string horizon_width;
   std::vector<std::int64_t> targets;
-  std::int64_t split = 0;
+  std::int64_t split = 0, cpus_of_node = 0;
   std::vector<double> levels;
   bool key_results = false;
 };
@@ -84,11 +84,21 @@ void Print(const Results& results, const PredictOptions& options, const std::vec
 // How so many cores are best divided into processes and threads.
 int PrintSplits(const PredictOptions& options, const Common& common) {
   const Messages messages(common);
+  if (!options.report.empty()) {
+    throw Error(ErrorKind::kUsage, "--report", "splits of cores have no report", "use -o FILE.json, or leave out --split");
+  }
+  if (IsFile(options.output) && TableFormatOf(options.output) != TableFormat::kJson) {
+    throw Error(ErrorKind::kUsage, options.output, "splits of cores are written as JSON", "choose a name in .json");
+  }
+  if (IsFile(options.output)) RefuseOverwriting(options.table.table, options.output);
   const FactorTable table = ReadTable(options.table);
   messages.Findings("", table.findings);
+  SplitQuestion question{options.split, std::nullopt};
+  if (options.cpus_of_node > 0) question.cpus_of_node = options.cpus_of_node;
   const std::vector<ThreadSplits> splits =
-      SplitCores(table, LoadModels(options.table.model_files), ProjectionOptionsOf(options), options.split);
-  fmt::print("{}", FormatSplits(splits, options.split, WidthOfOutput()));
+      SplitCores(table, LoadModels(options.table.model_files), ProjectionOptionsOf(options), question);
+  if (!options.output.empty()) WriteOutput(options.output, WriteSplitsJson(options.split, splits, table.findings));
+  if (options.output != "-") fmt::print("{}", FormatSplits(splits, options.split, WidthOfOutput()));
   const bool is_any = std::ranges::any_of(splits, [](const ThreadSplits& one) { return one.obstacle.empty(); });
   return is_any ? 0 : static_cast<int>(ErrorKind::kNotEnoughData);
 }
@@ -152,6 +162,11 @@ void AddPredictCommand(CommandLine& line) {
       ->add_option("--split", options.split,
                    "Print how so many cores are best divided into processes and threads, of runs with threads")
       ->check(CoreCount());
+  command
+      ->add_option("--per-node", options.cpus_of_node,
+                   "CPUs of a node, for --split: no process has more threads (default: unknown)")
+      ->check(CoreCount())
+      ->needs("--split");
   const CLI::Validator share = Share();
   command
       ->add_option("--reliable-width", options.limits.share,
@@ -177,7 +192,7 @@ void AddPredictCommand(CommandLine& line) {
       ->allow_extra_args(false)
       ->check(share);
   command->add_option("--report", options.report, "Folder for a full report of the table and its projection");
-  command->add_option("-o,--output", options.output, "File to write, .json or .csv; - prints CSV");
+  command->add_option("-o,--output", options.output, "File to write, .json or .csv; - prints CSV, splits as JSON");
 }
 
 }  // namespace farscale

@@ -38,6 +38,7 @@ const std::map<std::string, Schema>& Schemas() {
                                                         {"measured-run", MeasuredRunSchema},
                                                         {"projection", ProjectionSchema},
                                                         {"results", ResultsSchema},
+                                                        {"splits", SplitsSchema},
                                                         {"tracks", TracksSchema}};
   return schemas;
 }

@@ -22,34 +22,92 @@ namespace {
 
 constexpr int kTurns = 20;          // of both effects in turn; chosen: what is left is rounding
 constexpr double kMostThreads = 2;  // times the most that were run; chosen: beyond, caches and NUMA nodes decide
+constexpr double kNothing = 1e-9;   // an efficiency below has no time; chosen: far below any that is measured
 constexpr double kOften = 0.1;      // of the draws; chosen: the ends of an 80 % interval
 
-enum class Axis { kProcesses, kThreads };
+enum class Axis { kProcesses, kThreads, kCores };
+
+const char* NameOf(Axis axis) {
+  if (axis == Axis::kCores) return "cores";
+  return axis == Axis::kProcesses ? "processes" : "threads";
+}
 
 double CountOf(const FactorRow& row, Axis axis) {
+  if (axis == Axis::kCores) return static_cast<double>(row.cores);
   return static_cast<double>(axis == Axis::kProcesses ? row.ranks : row.threads);
 }
 
+using Effects = std::map<Axis, std::map<double, double>>;
+
+// Mean of the logarithms at each count of an axis, less what `of_others` says of a row.
+template <typename OfOthers>
+std::map<double, double> MeansOver(Axis axis, const std::vector<FactorRow>& rows, Factor factor, OfOthers of_others) {
+  std::map<double, std::pair<double, double>> sums;
+  for (const FactorRow& row : rows) {
+    auto& [sum, count] = sums[CountOf(row, axis)];
+    sum += std::log(*row.values[factor]) - of_others(row);
+    ++count;
+  }
+  std::map<double, double> means;
+  for (const auto& [count, of] : sums) means[count] = of.first / of.second;
+  return means;
+}
+
 // The logarithms of f and g at the counts that were run, by least squares; g is 1 at the fewest threads.
-std::map<Axis, std::map<double, double>> EffectsOf(const std::vector<FactorRow>& rows, Factor factor) {
-  std::map<Axis, std::map<double, double>> effects;
-  const auto fit = [&](Axis axis, Axis other) {
-    std::map<double, std::pair<double, double>> sums;
-    for (const FactorRow& row : rows) {
-      auto& [sum, count] = sums[CountOf(row, axis)];
-      sum += std::log(*row.values[factor]) - effects[other][CountOf(row, other)];
-      ++count;
-    }
-    for (const auto& [count, of] : sums) effects[axis][count] = of.first / of.second;
-  };
+Effects EffectsOf(const std::vector<FactorRow>& rows, Factor factor) {
+  Effects effects;
   for (int turn = 0; turn < kTurns; ++turn) {
-    fit(Axis::kProcesses, Axis::kThreads);
-    fit(Axis::kThreads, Axis::kProcesses);
+    for (const auto& [axis, other] :
+         {std::pair(Axis::kProcesses, Axis::kThreads), std::pair(Axis::kThreads, Axis::kProcesses)}) {
+      effects[axis] = MeansOver(axis, rows, factor, [&, &rest = effects[other], by = other](const FactorRow& row) {
+        const auto found = rest.find(CountOf(row, by));
+        return found == rest.end() ? 0 : found->second;
+      });
+    }
   }
   const double shift = effects[Axis::kThreads].begin()->second;
   for (auto& [count, effect] : effects[Axis::kProcesses]) effect += shift;
   for (auto& [count, effect] : effects[Axis::kThreads]) effect -= shift;
   return effects;
+}
+
+// Whether the number of cores explains a factor at least as well as that of processes and that of threads do by their
+// effects: its variance within equal cores is not above what they leave.
+bool DependsOnCores(const std::vector<FactorRow>& rows, Factor factor) {
+  Effects effects = EffectsOf(rows, factor);
+  const auto by_cores = MeansOver(Axis::kCores, rows, factor, [](const FactorRow&) { return 0.0; });
+  const std::size_t own = by_cores.size();
+  const std::size_t both = effects[Axis::kProcesses].size() + effects[Axis::kThreads].size() - 1;
+  if (rows.size() <= own || rows.size() <= both) return true;
+  double of_cores = 0, of_both = 0;
+  for (const FactorRow& row : rows) {
+    const double value = std::log(*row.values[factor]);
+    const double sum = effects[Axis::kProcesses].at(CountOf(row, Axis::kProcesses)) +
+                       effects[Axis::kThreads].at(CountOf(row, Axis::kThreads));
+    of_cores += std::pow(value - by_cores.at(CountOf(row, Axis::kCores)), 2);
+    of_both += std::pow(value - sum, 2);
+  }
+  return of_cores / static_cast<double>(rows.size() - own) <= of_both / static_cast<double>(rows.size() - both);
+}
+
+// Why the effects of processes and threads are not known: runs form parts that share neither number. Empty otherwise.
+std::string DescribeConfounded(const std::vector<FactorRow>& rows) {
+  std::set<std::int64_t> processes = {rows.front().ranks}, threads = {rows.front().threads};
+  for (std::size_t turn = 0; turn < rows.size(); ++turn) {
+    for (const FactorRow& row : rows) {
+      if (!processes.contains(row.ranks) && !threads.contains(row.threads)) continue;
+      processes.insert(row.ranks);
+      threads.insert(row.threads);
+    }
+  }
+  for (const FactorRow& row : rows) {
+    if (processes.contains(row.ranks)) continue;
+    return fmt::format(
+        "runs of {} × {} and {} × {} (processes × threads) share neither number, so the effect of processes cannot be "
+        "separated from that of threads; add a run of {} × {}",
+        rows.front().ranks, rows.front().threads, row.ranks, row.threads, rows.front().ranks, row.threads);
+  }
+  return "";
 }
 
 // A factor over processes and threads: a curve for each that varies.
@@ -58,22 +116,31 @@ class SeparableFactor {
   // `reach`: of what varies, where curves must be possible.
   SeparableFactor(const std::vector<FactorRow>& rows, Factor factor, const std::vector<Candidate>& candidates,
                   const ModelLibrary& library, const std::map<Axis, std::vector<double>>& reach, std::uint64_t seed) {
-    const auto effects = EffectsOf(rows, factor);
-    for (const Axis axis : {Axis::kProcesses, Axis::kThreads}) {
+    const Effects effects = EffectsOf(rows, factor);
+    const bool is_over_cores = !Describe(factor).AtMostOne() && DependsOnCores(rows, factor);
+    const std::optional<double> limit = Describe(factor).AtMostOne() ? std::optional(1.0) : std::nullopt;
+    const std::vector<Axis> axes =
+        is_over_cores ? std::vector{Axis::kCores} : std::vector{Axis::kProcesses, Axis::kThreads};
+    for (const Axis axis : axes) {
       const Axis other = axis == Axis::kProcesses ? Axis::kThreads : Axis::kProcesses;
       const auto found = reach.find(axis);
+      if (found == reach.end() && is_over_cores) {
+        constant_ *= std::exp(MeansOver(axis, rows, factor, [](const FactorRow&) { return 0.0; }).begin()->second);
+        continue;
+      }
       if (found == reach.end()) {
         constant_ *= std::exp(effects.at(axis).begin()->second);
         continue;
       }
       std::vector<DataPoint> points;
       for (const FactorRow& row : rows) {
-        const double rest = std::exp(effects.at(other).at(CountOf(row, other)));
-        points.push_back({CountOf(row, axis), std::min(1.0, *row.values[factor] / rest), row.standard_errors[factor]});
+        const double rest = is_over_cores ? 1 : std::exp(effects.at(other).at(CountOf(row, other)));
+        const double value = *row.values[factor] / rest;
+        points.push_back({CountOf(row, axis), limit ? std::min(*limit, value) : value, row.standard_errors[factor]});
       }
-      const std::uint64_t own_seed = SeedFor(seed, axis == Axis::kProcesses ? "processes" : "threads");
+      const std::uint64_t own_seed = SeedFor(seed, NameOf(axis));
       const auto& curve = curves_[axis] =
-          std::make_unique<Ensemble>(FitEnsemble(candidates, points, 1.0, found->second, own_seed));
+          std::make_unique<Ensemble>(FitEnsemble(candidates, points, limit, found->second, own_seed));
       if (!curve->IsUsable()) {
         is_usable_ = false;
         return;
@@ -85,12 +152,15 @@ class SeparableFactor {
   bool is_usable() const { return is_usable_; }
 
   double ValueAt(double processes, double threads) const {
-    return constant_ * ValueAlong(Axis::kProcesses, processes) * ValueAlong(Axis::kThreads, threads);
+    return constant_ * ValueAlong(Axis::kProcesses, processes) * ValueAlong(Axis::kThreads, threads) *
+           ValueAlong(Axis::kCores, processes * threads);
   }
 
   void MultiplyDraws(double processes, double threads, std::vector<double>& values) const {
     for (const auto& [axis, draws] : draws_) {
-      const std::vector<double> own = draws.At(axis == Axis::kProcesses ? processes : threads);
+      const double count =
+          axis == Axis::kCores ? processes * threads : (axis == Axis::kProcesses ? processes : threads);
+      const std::vector<double> own = draws.At(count);
       for (std::size_t i = 0; i < values.size(); ++i) values[i] *= own[i];
     }
     for (double& value : values) value *= constant_;
@@ -119,11 +189,40 @@ std::vector<FactorRow> HybridRows(const FactorTable& table, const PhaseKey& key)
   return rows;
 }
 
+// Efficiencies at one split, with draws.
+struct Estimate {
+  double efficiency = 1, global = 1;  // parallel; with computation scalability, where that is known
+  std::vector<double> efficiencies, globals;
+  Factor limit = Factor::kMpiParallelEfficiency;
+};
+
+// With the interval of `draws`.
+SplitValue WithInterval(double value, std::vector<double> draws) {
+  PlaceIntervals(draws, {0.8});
+  return {value, IntervalOf(draws, 0.8, value)};
+}
+
+// `scale` times how many times larger `over` is than `under`.
+SplitValue RatioOf(double scale, double over, const std::vector<double>& overs, double under,
+                   const std::vector<double>& unders) {
+  std::vector<double> draws(kFactorDraws);
+  for (std::size_t i = 0; i < draws.size(); ++i) draws[i] = scale * overs[i] / std::max(unders[i], kNothing);
+  return WithInterval(scale * over / std::max(under, kNothing), std::move(draws));
+}
+
 class Splitter {
  public:
-  Splitter(std::vector<FactorRow> rows, const PhaseKey& key, const ModelLibrary& library,
-           const ProjectionOptions& options, std::int64_t cores)
-      : rows_(std::move(rows)), key_(key), library_(library), options_(options), cores_(cores) {
+  Splitter(std::vector<FactorRow> rows, const PhaseKey& key, const FactorTable& table, const ModelLibrary& library,
+           const ProjectionOptions& options, const SplitQuestion& question)
+      : rows_(std::move(rows)),
+        key_(key),
+        table_(table),
+        library_(library),
+        options_(options),
+        question_(question),
+        is_scalable_(std::ranges::all_of(rows_, [](const FactorRow& row) {
+          return row.values[Factor::kComputationScalability].value_or(0) > 0;
+        })) {
     for (const FactorRow& row : rows_) {
       processes_.insert(row.ranks);
       threads_.insert(row.threads);
@@ -134,43 +233,43 @@ class Splitter {
     ThreadSplits result;
     result.series = key_.series;
     result.phase = key_.phase;
-    result.obstacle = AddSplits(result.splits);
+    result.obstacle = DescribeConfounded(rows_);
+    if (result.obstacle.empty()) result.obstacle = ListSplits(result.splits);
+    if (result.obstacle.empty()) result.obstacle = Fit(result.splits);
     if (!result.obstacle.empty()) {
       result.splits.clear();
       return result;
     }
-    ChooseBest(result);
+    AddValues(result);
+    AddGain(result);
     return result;
   }
 
  private:
-  std::string AddSplits(std::vector<ThreadSplit>& splits) {
+  bool FitsNode(std::int64_t threads) const { return !question_.cpus_of_node || threads <= *question_.cpus_of_node; }
+
+  std::string ListSplits(std::vector<ThreadSplit>& splits) const {
+    const std::int64_t cores = question_.cores;
     const auto most = static_cast<std::int64_t>(kMostThreads * static_cast<double>(*threads_.rbegin()));
-    for (std::int64_t threads = 1; threads <= std::min(most, cores_); ++threads) {
-      if (cores_ % threads != 0) continue;
-      const std::int64_t processes = cores_ / threads;
+    for (std::int64_t threads = 1; threads <= std::min(most, cores); ++threads) {
+      if (cores % threads != 0 || !FitsNode(threads)) continue;
+      const std::int64_t processes = cores / threads;
       const bool is_on_curves = (threads_.size() > 1 || threads_.contains(threads)) &&
                                 (processes_.size() > 1 || processes_.contains(processes));
       if (!is_on_curves) continue;
-      splits.push_back({processes, threads, 1, {}, 1, threads_.contains(threads) && processes_.contains(processes)});
+      ThreadSplit split;
+      split.processes = processes;
+      split.threads = threads;
+      split.processes_ratio = static_cast<double>(processes) / static_cast<double>(*processes_.rbegin());
+      split.threads_ratio = static_cast<double>(threads) / static_cast<double>(*threads_.rbegin());
+      split.is_run = threads_.contains(threads) && processes_.contains(processes);
+      splits.push_back(split);
     }
-    if (splits.empty()) {
-      return fmt::format(
-          "{} cores are no product of numbers of processes and threads that there are curves over: runs "
-          "have {} of processes and {} of threads",
-          cores_, Numbers(processes_), Numbers(threads_));
-    }
-    draws_.assign(splits.size(), std::vector<double>(kFactorDraws, 1.0));
-    for (const Factor part : kParts) {
-      const SeparableFactor curve = FitPart(part, splits);
-      if (!curve.is_usable()) return fmt::format("no model fits {}", Describe(part).id);
-      for (std::size_t i = 0; i < splits.size(); ++i) {
-        const auto n = static_cast<double>(splits[i].processes), m = static_cast<double>(splits[i].threads);
-        splits[i].efficiency *= curve.ValueAt(n, m);
-        curve.MultiplyDraws(n, m, draws_[i]);
-      }
-    }
-    return "";
+    if (!splits.empty()) return "";
+    return fmt::format(
+        "{} cores are no product of numbers of processes and threads that there are curves over: runs "
+        "have {} of processes and {} of threads",
+        cores, Numbers(processes_), Numbers(threads_));
   }
 
   static std::string Numbers(const std::set<std::int64_t>& counts) {
@@ -178,65 +277,147 @@ class Splitter {
                               : fmt::format("{} numbers ({} to {})", counts.size(), *counts.begin(), *counts.rbegin());
   }
 
-  SeparableFactor FitPart(Factor part, const std::vector<ThreadSplit>& splits) const {
-    std::set<double> processes, threads;
-    for (const FactorRow& row : rows_) {
-      processes.insert(static_cast<double>(row.ranks));
-      threads.insert(static_cast<double>(row.threads));
-    }
-    std::map<Axis, std::vector<double>> reach;
-    const bool do_processes_vary = processes.size() > 1, do_threads_vary = threads.size() > 1;
-    for (const ThreadSplit& split : splits) {
-      processes.insert(static_cast<double>(split.processes));
-      threads.insert(static_cast<double>(split.threads));
-    }
-    if (do_processes_vary) reach[Axis::kProcesses].assign(processes.begin(), processes.end());
-    if (do_threads_vary) reach[Axis::kThreads].assign(threads.begin(), threads.end());
-    const std::vector<Candidate> candidates = CandidatesOf(options_.models.For(key_.phase, part), library_);
-    return {rows_, part, candidates, library_, reach, SeedFor(options_.seed, Describe(part).id)};
+  // Twice the most threads, where curves over threads and the node allow it.
+  std::optional<ThreadGain> WantedGain() const {
+    ThreadGain gain{*processes_.rbegin(), *threads_.rbegin(), 2 * *threads_.rbegin(), {}};
+    return threads_.size() > 1 && FitsNode(gain.to) ? std::optional(gain) : std::nullopt;
   }
 
-  void ChooseBest(ThreadSplits& result) {
-    std::vector<ThreadSplit>& splits = result.splits;
-    const auto best = std::ranges::max_element(splits, {}, &ThreadSplit::efficiency);
-    result.best = static_cast<std::size_t>(best - splits.begin());
-    std::vector<std::size_t> wins(splits.size());
+  // Every part; says which cannot be fitted.
+  std::string Fit(const std::vector<ThreadSplit>& splits) {
+    std::map<Axis, std::set<double>> counts;
+    for (const FactorRow& row : rows_) {
+      for (const Axis axis : {Axis::kProcesses, Axis::kThreads, Axis::kCores}) counts[axis].insert(CountOf(row, axis));
+    }
+    std::erase_if(counts, [](const auto& of_axis) { return of_axis.second.size() < 2; });
+    const auto add = [&](std::int64_t processes, std::int64_t threads) {
+      const auto n = static_cast<double>(processes), m = static_cast<double>(threads);
+      for (const auto& [axis, count] :
+           {std::pair(Axis::kProcesses, n), std::pair(Axis::kThreads, m), std::pair(Axis::kCores, n * m)}) {
+        if (counts.contains(axis)) counts[axis].insert(count);
+      }
+    };
+    for (const ThreadSplit& split : splits) add(split.processes, split.threads);
+    if (const auto gain = WantedGain()) add(gain->processes, gain->to);
+    std::map<Axis, std::vector<double>> reach;
+    for (const auto& [axis, of_axis] : counts) reach[axis].assign(of_axis.begin(), of_axis.end());
+    std::vector<Factor> parts(kParts.begin(), kParts.end());
+    if (is_scalable_) parts.push_back(Factor::kComputationScalability);
+    for (const Factor part : parts) {
+      const std::vector<Candidate> candidates = CandidatesOf(options_.models.For(key_.phase, part), library_);
+      const auto& curve = curves_.emplace_back(
+          part, std::make_unique<SeparableFactor>(rows_, part, candidates, library_, reach,
+                                                  SeedFor(options_.seed, Describe(part).id)));
+      if (!curve.second->is_usable()) return fmt::format("no model fits {}", Describe(part).id);
+    }
+    return "";
+  }
+
+  Estimate EstimateAt(std::int64_t processes, std::int64_t threads) const {
+    const auto n = static_cast<double>(processes), m = static_cast<double>(threads);
+    Estimate estimate;
+    estimate.efficiencies.assign(kFactorDraws, 1.0);
+    double smallest = 2;
+    for (const auto& [part, curve] : curves_) {
+      const double value = curve->ValueAt(n, m);
+      if (value < smallest) {
+        smallest = value;
+        estimate.limit = part;
+      }
+      estimate.global *= value;
+      if (part == Factor::kComputationScalability) continue;
+      estimate.efficiency *= value;
+      curve->MultiplyDraws(n, m, estimate.efficiencies);
+    }
+    estimate.globals = estimate.efficiencies;
+    if (is_scalable_) curves_.back().second->MultiplyDraws(n, m, estimate.globals);
+    return estimate;
+  }
+
+  void AddValues(ThreadSplits& result) const {
+    std::vector<Estimate> estimates;
+    for (const ThreadSplit& split : result.splits) estimates.push_back(EstimateAt(split.processes, split.threads));
+    const auto best = std::ranges::max_element(estimates, {}, &Estimate::global);
+    result.best = static_cast<std::size_t>(best - estimates.begin());
+    std::vector<std::size_t> wins(estimates.size());
     for (std::size_t draw = 0; draw < kFactorDraws; ++draw) {
-      std::size_t winner = 0;
-      for (std::size_t i = 1; i < splits.size(); ++i) {
-        if (draws_[i][draw] > draws_[winner][draw]) winner = i;
+      std::size_t winner = result.best;
+      for (std::size_t i = 0; i < estimates.size(); ++i) {
+        if (estimates[i].globals[draw] > estimates[winner].globals[draw]) winner = i;
       }
       ++wins[winner];
     }
-    result.fewest = result.most = best->threads;
-    for (std::size_t i = 0; i < splits.size(); ++i) {
-      splits[i].time = best->efficiency / splits[i].efficiency;
-      std::ranges::sort(draws_[i]);
-      splits[i].interval80 = IntervalOf(draws_[i], 0.8, splits[i].efficiency);
-      if (static_cast<double>(wins[i]) < kOften * kFactorDraws) continue;
-      result.fewest = std::min(result.fewest, splits[i].threads);
-      result.most = std::max(result.most, splits[i].threads);
+    for (std::size_t i = 0; i < estimates.size(); ++i) {
+      ThreadSplit& split = result.splits[i];
+      const Estimate& own = estimates[i];
+      split.limit = own.limit;
+      split.efficiency = WithInterval(own.efficiency, own.efficiencies);
+      split.reliability = LevelOf(Factor::kParallelEfficiency, split.efficiency.value, split.efficiency.interval80,
+                                  options_.reliability_limits);
+      if (split.processes_ratio > kFarthestChecked)
+        split.reliability = std::max(split.reliability, Reliability::kUncertain);
+      split.time = RatioOf(1, best->global, best->globals, own.global, own.globals);
+      split.may_be_best = i == result.best || static_cast<double>(wins[i]) >= kOften * kFactorDraws;
+      if (is_scalable_) AddTimes(own, split);
     }
+  }
+
+  // Speedup and seconds, by the means of the runs at the reference.
+  void AddTimes(const Estimate& own, ThreadSplit& split) const {
+    const auto cores = static_cast<double>(question_.cores);
+    SpeedupAnchor anchor{0, 0, 0};
+    double runs = 0, seconds = 0;
+    for (const FactorRow& row : rows_) {
+      if (row.cores != table_.reference || !row.values[Factor::kGlobalEfficiency]) continue;
+      anchor.cores = static_cast<double>(row.cores);
+      anchor.global_efficiency += *row.values[Factor::kGlobalEfficiency];
+      anchor.speedup += row.values[Factor::kSpeedup].value_or(1);
+      seconds += row.TimePerIteration().value_or(0);
+      ++runs;
+    }
+    if (runs == 0) return;
+    anchor.global_efficiency /= runs;
+    anchor.speedup /= runs;
+    const double speedup = SpeedupFrom(own.global, cores, anchor);
+    std::vector<double> draws = own.globals;
+    for (double& draw : draws) draw = SpeedupFrom(draw, cores, anchor);
+    split.speedup = WithInterval(speedup, std::move(draws));
+    if (!(seconds > 0)) return;
+    const double larger = table_.scaling == Scaling::kWeak ? 1 : cores / anchor.cores;
+    const std::vector<double> reference(kFactorDraws, anchor.global_efficiency);
+    split.seconds =
+        RatioOf(seconds / runs / larger, anchor.global_efficiency, reference, own.global, own.globals);
+  }
+
+  void AddGain(ThreadSplits& result) const {
+    result.gain = WantedGain();
+    if (!result.gain) return;
+    const Estimate from = EstimateAt(result.gain->processes, result.gain->from);
+    const Estimate to = EstimateAt(result.gain->processes, result.gain->to);
+    const double more = static_cast<double>(result.gain->to) / static_cast<double>(result.gain->from);
+    result.gain->speedup = RatioOf(more, to.global, to.globals, from.global, from.globals);
   }
 
   const std::vector<FactorRow> rows_;
   const PhaseKey key_;
+  const FactorTable& table_;
   const ModelLibrary& library_;
   const ProjectionOptions& options_;
-  const std::int64_t cores_;
+  const SplitQuestion& question_;
+  const bool is_scalable_;  // computation scalability is known of all runs
   std::set<std::int64_t> processes_, threads_;
-  std::vector<std::vector<double>> draws_;  // of efficiency, one list a split
+  std::vector<std::pair<Factor, std::unique_ptr<SeparableFactor>>> curves_;  // computation scalability comes last
 };
 
 }  // namespace
 
 std::vector<ThreadSplits> SplitCores(const FactorTable& table, const ModelLibrary& library,
-                                     const ProjectionOptions& options, std::int64_t cores) {
+                                     const ProjectionOptions& options, const SplitQuestion& question) {
   std::vector<ThreadSplits> result;
   for (const PhaseKey& key : table.Keys()) {
     std::vector<FactorRow> rows = HybridRows(table, key);
     if (key.phase.IsGroup() || rows.empty()) continue;
-    result.push_back(Splitter(std::move(rows), key, library, options, cores).Run());
+    result.push_back(Splitter(std::move(rows), key, table, library, options, question).Run());
   }
   if (!result.empty()) return result;
   throw Error(ErrorKind::kUsage, "--split", "no run of the table says what its threads do",

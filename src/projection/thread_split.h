@@ -3,10 +3,11 @@
 // Parallel efficiency of a hybrid run is MPI's times OpenMP's times that of device offload. Each of them is separable,
 // y(n, m) = f(n) g(m) for n processes of m threads, with g = 1 at the fewest threads: f is fitted to the numbers of
 // processes that were run, g to those of threads; where one of both does not vary, there is no curve over it.
-// Computation scalability is taken to depend on n m alone, so that it is the same for all splits.
+// Computation scalability is a curve over n m, or separable where that explains the runs better.
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -14,31 +15,56 @@
 #include "models/scaling_model.h"
 #include "projection/intervals.h"
 #include "projection/projection.h"
+#include "projection/reliable_range.h"
 
 namespace farscale {
 
+// A value with its 80 % interval.
+struct SplitValue {
+  double value = 0;
+  IntervalBounds interval80;
+};
+
 struct ThreadSplit {
   std::int64_t processes = 1, threads = 1;
-  double efficiency = 0;  // parallel
-  IntervalBounds interval80;
-  double time = 1;      // of an iteration, over that of the best split
-  bool is_run = false;  // the number of threads and that of processes were both run
+  // Over the most that were run; above 1 the split is extrapolated in that number.
+  double processes_ratio = 1, threads_ratio = 1;
+  SplitValue efficiency;  // parallel
+  Reliability reliability = Reliability::kUnknown;
+  SplitValue time;                    // of an iteration, over that of the best split, drawn jointly with it
+  std::optional<SplitValue> speedup;  // over the reference; nothing without computation scalability
+  std::optional<SplitValue> seconds;  // of an iteration
+  Factor limit = Factor::kMpiParallelEfficiency;  // the smallest part of the efficiency
+  bool is_run = false;                            // the number of threads and that of processes were both run
+  bool may_be_best = false;                       // it is the best in at least a tenth of the draws
+};
+
+// What more threads a process would bring: the speedup over fewer threads of as many processes.
+struct ThreadGain {
+  std::int64_t processes = 1, from = 1, to = 2;
+  SplitValue speedup;
 };
 
 struct ThreadSplits {
   std::string series;
   PhaseId phase;
   std::vector<ThreadSplit> splits;  // by rising threads
-  std::size_t best = 0;             // the highest efficiency
-  // The splits that are the best in at least a tenth of the draws: fewest and most threads.
-  std::int64_t fewest = 1, most = 1;
+  std::size_t best = 0;             // the shortest time
+  // Of the most processes that were run, once they have twice the most threads; nothing where threads do not vary.
+  std::optional<ThreadGain> gain;
   std::string obstacle;  // why there are none; empty when there are
+};
+
+struct SplitQuestion {
+  std::int64_t cores = 1;
+  std::optional<std::int64_t> cpus_of_node;  // a process has no more threads
 };
 
 // Of every phase with hybrid rows, all splits of so many cores into as many threads a process as divide them, up to
 // twice as many as were run. Where processes do not vary, only that number of them is asked for, and so with threads.
-// Throws a usage error when no row is hybrid.
+// There is an obstacle where the effect of processes cannot be separated from that of threads, since no chain of runs
+// that share one of both connects all runs. Throws a usage error when no row is hybrid.
 std::vector<ThreadSplits> SplitCores(const FactorTable& table, const ModelLibrary& library,
-                                     const ProjectionOptions& options, std::int64_t cores);
+                                     const ProjectionOptions& options, const SplitQuestion& question);
 
 }  // namespace farscale

@@ -4,6 +4,9 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <optional>
+#include <utility>
+#include <vector>
 
 #include "base/error.h"
 #include "support/models.h"
@@ -35,10 +38,11 @@ FactorTable TableOf(const std::vector<std::pair<int, int>>& runs) {
   return table;
 }
 
-ThreadSplits SplitsOf(const FactorTable& table, std::int64_t cores) {
+ThreadSplits SplitsOf(const FactorTable& table, std::int64_t cores,
+                      std::optional<std::int64_t> cpus_of_node = std::nullopt) {
   ProjectionOptions options;
   options.models = DefaultModelSettings();
-  return SplitCores(table, test::AllModels(), options, cores).front();
+  return SplitCores(table, test::AllModels(), options, {cores, cpus_of_node}).front();
 }
 
 // Threads cost more than processes, so that few threads are best; efficiencies are those of both curves.
@@ -48,14 +52,17 @@ TEST(ThreadSplit, BothVary) {
   EXPECT_EQ(splits.obstacle, "");
   ASSERT_EQ(splits.splits.size(), 4u);  // 128 x 1 to 16 x 8
   EXPECT_EQ(splits.splits[splits.best].threads, 1);
-  EXPECT_EQ(splits.fewest, 1);
+  EXPECT_TRUE(splits.splits[splits.best].may_be_best);
   for (const ThreadSplit& split : splits.splits) {
     const auto n = static_cast<double>(split.processes), m = static_cast<double>(split.threads);
     EXPECT_EQ(split.processes * split.threads, 128);
-    EXPECT_NEAR(split.efficiency, Mpi(n) * OpenMp(m), 0.05) << n << " x " << m;
-    EXPECT_LE(split.interval80.low, split.efficiency);
-    EXPECT_GE(split.interval80.high, split.efficiency);
-    EXPECT_DOUBLE_EQ(split.time, splits.splits[splits.best].efficiency / split.efficiency);
+    EXPECT_NEAR(split.efficiency.value, Mpi(n) * OpenMp(m), 0.05) << n << " x " << m;
+    EXPECT_LE(split.efficiency.interval80.low, split.efficiency.value);
+    EXPECT_GE(split.efficiency.interval80.high, split.efficiency.value);
+    EXPECT_NEAR(split.time.value, splits.splits[splits.best].efficiency.value / split.efficiency.value, 1e-12);
+    EXPECT_DOUBLE_EQ(split.processes_ratio, n / 16);
+    EXPECT_DOUBLE_EQ(split.threads_ratio, m / 4);
+    EXPECT_FALSE(split.speedup.has_value());  // computation scalability is unknown
   }
   EXPECT_FALSE(splits.splits[0].is_run);
 }
@@ -67,9 +74,61 @@ TEST(ThreadSplit, OnlyThreadsVary) {
   ASSERT_EQ(eight.splits.size(), 1u);
   EXPECT_EQ(eight.splits[0].processes, 4);
   EXPECT_EQ(eight.splits[0].threads, 8);
-  EXPECT_NEAR(eight.splits[0].efficiency, Mpi(4) * OpenMp(8), 0.03);
+  EXPECT_NEAR(eight.splits[0].efficiency.value, Mpi(4) * OpenMp(8), 0.03);
   const ThreadSplits none = SplitsOf(table, 128);
   EXPECT_THAT(none.obstacle, testing::HasSubstr("one number (4) of processes and 3 numbers (1 to 4) of threads"));
+}
+
+// Twice the threads of 4 processes: 2 g(8) / g(4) = 2 * 0.95.
+TEST(ThreadSplit, MoreThreadsOfAProcess) {
+  const ThreadSplits splits = SplitsOf(TableOf({{4, 1}, {4, 2}, {4, 4}}), 32);
+  ASSERT_TRUE(splits.gain.has_value());
+  EXPECT_EQ(splits.gain->processes, 4);
+  EXPECT_EQ(splits.gain->from, 4);
+  EXPECT_EQ(splits.gain->to, 8);
+  EXPECT_NEAR(splits.gain->speedup.value, 1.9, 0.06);
+  EXPECT_LE(splits.gain->speedup.interval80.low, 1.9);
+  EXPECT_GE(splits.gain->speedup.interval80.high, 1.9);
+}
+
+TEST(ThreadSplit, ThreadsStayWithinANode) {
+  const FactorTable table = TableOf({{4, 1}, {4, 2}, {4, 4}, {8, 1}, {8, 2}, {8, 4}});
+  EXPECT_EQ(SplitsOf(table, 64).splits.back().threads, 8);
+  const ThreadSplits splits = SplitsOf(table, 64, 4);
+  EXPECT_EQ(splits.splits.back().threads, 4);
+  EXPECT_FALSE(splits.gain.has_value());
+}
+
+// Both numbers vary together only: what is lost may be due to either. A run that shares one number with each separates
+// them.
+TEST(ThreadSplit, ProcessesAndThreadsVaryTogether) {
+  const ThreadSplits together = SplitsOf(TableOf({{1, 1}, {2, 2}, {4, 4}}), 64);
+  EXPECT_THAT(together.obstacle, testing::HasSubstr("runs of 1 × 1 and 2 × 2"));
+  EXPECT_THAT(together.obstacle, testing::HasSubstr("add a run of 1 × 2"));
+  EXPECT_TRUE(together.splits.empty());
+  EXPECT_EQ(SplitsOf(TableOf({{1, 1}, {1, 2}, {2, 2}, {2, 4}, {4, 4}}), 64).obstacle, "");
+}
+
+// A computation that loses 4 % with each doubling of the threads and nothing with the processes: few threads are best
+// although parallel efficiency is the same. Speedup over 4 x 1 is the efficiency times the ratio of the cores.
+TEST(ThreadSplit, ComputationOfThreads) {
+  FactorTable table = TableOf({{4, 1}, {4, 2}, {4, 4}, {8, 1}, {8, 2}, {8, 4}, {16, 1}, {16, 2}, {16, 4}});
+  for (FactorRow& row : table.rows) {
+    row.values[Factor::kMpiParallelEfficiency] = row.values[Factor::kOmpParallelEfficiency] = 1;
+    row.values[Factor::kParallelEfficiency] = 1;
+    row.values[Factor::kComputationScalability] = std::pow(0.96, std::log2(row.threads));
+    row.values[Factor::kGlobalEfficiency] = row.values[Factor::kComputationScalability];
+  }
+  table.reference = 4;
+  const ThreadSplits splits = SplitsOf(table, 128);
+  ASSERT_EQ(splits.obstacle, "");
+  EXPECT_EQ(splits.splits[splits.best].threads, 1);
+  for (const ThreadSplit& split : splits.splits) {
+    ASSERT_TRUE(split.speedup.has_value());
+    EXPECT_NEAR(split.speedup->value, 32 * std::pow(0.96, std::log2(split.threads)), 1.5) << split.threads;
+    if (split.threads == 1) continue;
+    EXPECT_EQ(split.limit, Factor::kComputationScalability);
+  }
 }
 
 TEST(ThreadSplit, NeedsHybridRuns) {

@@ -1,5 +1,5 @@
 // Projections and backtests as CSV [docs/file-formats.md] and JSON [docs/schema/projection.schema.json,
-// backtest.schema.json].
+// backtest.schema.json]; splits of cores as JSON [docs/schema/splits.schema.json].
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>
@@ -10,6 +10,7 @@
 #include "projection/backtest.h"
 #include "projection/backtest_errors.h"
 #include "projection/projection.h"
+#include "projection/thread_split.h"
 
 namespace farscale {
 
@@ -26,6 +27,11 @@ inline constexpr int kProjectionVersion = 2;
 std::string WriteProjectionJson(const std::vector<PhaseProjection>& projections,
                                 const std::vector<Finding>& findings = {});
 nlohmann::ordered_json ProjectionSchema();
+
+// The file of `farscale predict --split`.
+std::string WriteSplitsJson(std::int64_t cores, const std::vector<ThreadSplits>& phases,
+                            const std::vector<Finding>& findings);
+nlohmann::ordered_json SplitsSchema();
 
 // One row a hidden value and split: series,phase,group,factor,train_max,cores,ratio,measured,value,low80,high80,low95,
 // high95,model. Bounds are empty where there is no interval; repeats of a core count are rows that follow each other.
