@@ -43,7 +43,7 @@ class SchemaTest(unittest.TestCase):
         return self.reported[study.parent.name]
 
     def test_schemas_are_schemas(self):
-        self.assertEqual(len(SCHEMAS), 14)
+        self.assertEqual(len(SCHEMAS), 15)
         for schema in SCHEMAS.values():
             jsonschema.Draft202012Validator.check_schema(schema)
 
@@ -108,6 +108,18 @@ class SchemaTest(unittest.TestCase):
             projection = self.folder / "projection.json"
             self.run_farscale("predict", table, "-o", projection)
             validate(json.loads(projection.read_text()))
+
+    def test_splits_of_cores(self):
+        """Of runs that separate processes and threads."""
+        table, splits = self.folder / "hybrid.csv", self.folder / "splits.json"
+        head = "cores,ranks,threads,runtime,mpiParallelEfficiency,ompParallelEfficiency,computationScalability\n"
+        rows = ["1,1,1,8,1,1,1", "2,1,2,4.2,1,0.95,1", "2,2,1,4.1,0.98,1,1", "4,2,2,2.15,0.98,0.95,1"]
+        table.write_text(head + "\n".join(rows) + "\n")
+        self.run_farscale("predict", table, "--scaling", "strong", "--split", "8", "-o", splits)
+        found = json.loads(splits.read_text())
+        validate(found)
+        self.assertEqual([split["threads"] for split in found["phases"][0]["splits"]], [1, 2, 4])
+        self.assertEqual(found["phases"][0]["moreThreads"]["to"], 4)
 
     def test_comparisons(self):
         """Two studies with times and projections, and tables of factors without."""

@@ -6,6 +6,7 @@
 #include "base/text.h"
 #include "cli/command.h"
 #include "cli/table_options.h"
+#include "factors/anomalies.h"
 #include "projection/observed_projection.h"
 #include "projection/thread_split.h"
 #include "results/projection_files.h"
@@ -85,13 +86,17 @@ void Print(const Results& results, const PredictOptions& options, const std::vec
 int PrintSplits(const PredictOptions& options, const Common& common) {
   const Messages messages(common);
   if (!options.report.empty()) {
-    throw Error(ErrorKind::kUsage, "--report", "splits of cores have no report", "use -o FILE.json, or leave out --split");
+    throw Error(ErrorKind::kUsage, "--report", "splits of cores have no report",
+                "use -o FILE.json, or leave out --split");
   }
   if (IsFile(options.output) && TableFormatOf(options.output) != TableFormat::kJson) {
     throw Error(ErrorKind::kUsage, options.output, "splits of cores are written as JSON", "choose a name in .json");
   }
   if (IsFile(options.output)) RefuseOverwriting(options.table.table, options.output);
-  const FactorTable table = ReadTable(options.table);
+  FactorTable table = ReadTable(options.table);
+  // That is about curves over cores; splits have one over each of both.
+  std::erase_if(table.findings,
+                [](const Finding& finding) { return finding.id == anomaly::kThreadsDifferBetweenRuns.id; });
   messages.Findings("", table.findings);
   SplitQuestion question{options.split, std::nullopt};
   if (options.cpus_of_node > 0) question.cpus_of_node = options.cpus_of_node;

@@ -13,170 +13,15 @@
 
 #include "base/error.h"
 #include "base/random.h"
-#include "projection/factor_draws.h"
 #include "projection/model_settings.h"
-#include "stats/sample_quantiles.h"
+#include "projection/separable_factor.h"
 
 namespace farscale {
 namespace {
 
-constexpr int kTurns = 20;          // of both effects in turn; chosen: what is left is rounding
 constexpr double kMostThreads = 2;  // times the most that were run; chosen: beyond, caches and NUMA nodes decide
 constexpr double kNothing = 1e-9;   // an efficiency below has no time; chosen: far below any that is measured
 constexpr double kOften = 0.1;      // of the draws; chosen: the ends of an 80 % interval
-
-enum class Axis { kProcesses, kThreads, kCores };
-
-const char* NameOf(Axis axis) {
-  if (axis == Axis::kCores) return "cores";
-  return axis == Axis::kProcesses ? "processes" : "threads";
-}
-
-double CountOf(const FactorRow& row, Axis axis) {
-  if (axis == Axis::kCores) return static_cast<double>(row.cores);
-  return static_cast<double>(axis == Axis::kProcesses ? row.ranks : row.threads);
-}
-
-using Effects = std::map<Axis, std::map<double, double>>;
-
-// Mean of the logarithms at each count of an axis, less what `of_others` says of a row.
-template <typename OfOthers>
-std::map<double, double> MeansOver(Axis axis, const std::vector<FactorRow>& rows, Factor factor, OfOthers of_others) {
-  std::map<double, std::pair<double, double>> sums;
-  for (const FactorRow& row : rows) {
-    auto& [sum, count] = sums[CountOf(row, axis)];
-    sum += std::log(*row.values[factor]) - of_others(row);
-    ++count;
-  }
-  std::map<double, double> means;
-  for (const auto& [count, of] : sums) means[count] = of.first / of.second;
-  return means;
-}
-
-// The logarithms of f and g at the counts that were run, by least squares; g is 1 at the fewest threads.
-Effects EffectsOf(const std::vector<FactorRow>& rows, Factor factor) {
-  Effects effects;
-  for (int turn = 0; turn < kTurns; ++turn) {
-    for (const auto& [axis, other] :
-         {std::pair(Axis::kProcesses, Axis::kThreads), std::pair(Axis::kThreads, Axis::kProcesses)}) {
-      effects[axis] = MeansOver(axis, rows, factor, [&, &rest = effects[other], by = other](const FactorRow& row) {
-        const auto found = rest.find(CountOf(row, by));
-        return found == rest.end() ? 0 : found->second;
-      });
-    }
-  }
-  const double shift = effects[Axis::kThreads].begin()->second;
-  for (auto& [count, effect] : effects[Axis::kProcesses]) effect += shift;
-  for (auto& [count, effect] : effects[Axis::kThreads]) effect -= shift;
-  return effects;
-}
-
-// Whether the number of cores explains a factor at least as well as that of processes and that of threads do by their
-// effects: its variance within equal cores is not above what they leave.
-bool DependsOnCores(const std::vector<FactorRow>& rows, Factor factor) {
-  Effects effects = EffectsOf(rows, factor);
-  const auto by_cores = MeansOver(Axis::kCores, rows, factor, [](const FactorRow&) { return 0.0; });
-  const std::size_t own = by_cores.size();
-  const std::size_t both = effects[Axis::kProcesses].size() + effects[Axis::kThreads].size() - 1;
-  if (rows.size() <= own || rows.size() <= both) return true;
-  double of_cores = 0, of_both = 0;
-  for (const FactorRow& row : rows) {
-    const double value = std::log(*row.values[factor]);
-    const double sum = effects[Axis::kProcesses].at(CountOf(row, Axis::kProcesses)) +
-                       effects[Axis::kThreads].at(CountOf(row, Axis::kThreads));
-    of_cores += std::pow(value - by_cores.at(CountOf(row, Axis::kCores)), 2);
-    of_both += std::pow(value - sum, 2);
-  }
-  return of_cores / static_cast<double>(rows.size() - own) <= of_both / static_cast<double>(rows.size() - both);
-}
-
-// Why the effects of processes and threads are not known: runs form parts that share neither number. Empty otherwise.
-std::string DescribeConfounded(const std::vector<FactorRow>& rows) {
-  std::set<std::int64_t> processes = {rows.front().ranks}, threads = {rows.front().threads};
-  for (std::size_t turn = 0; turn < rows.size(); ++turn) {
-    for (const FactorRow& row : rows) {
-      if (!processes.contains(row.ranks) && !threads.contains(row.threads)) continue;
-      processes.insert(row.ranks);
-      threads.insert(row.threads);
-    }
-  }
-  for (const FactorRow& row : rows) {
-    if (processes.contains(row.ranks)) continue;
-    return fmt::format(
-        "runs of {} × {} and {} × {} (processes × threads) share neither number, so the effect of processes cannot be "
-        "separated from that of threads; add a run of {} × {}",
-        rows.front().ranks, rows.front().threads, row.ranks, row.threads, rows.front().ranks, row.threads);
-  }
-  return "";
-}
-
-// A factor over processes and threads: a curve for each that varies.
-class SeparableFactor {
- public:
-  // `reach`: of what varies, where curves must be possible.
-  SeparableFactor(const std::vector<FactorRow>& rows, Factor factor, const std::vector<Candidate>& candidates,
-                  const ModelLibrary& library, const std::map<Axis, std::vector<double>>& reach, std::uint64_t seed) {
-    const Effects effects = EffectsOf(rows, factor);
-    const bool is_over_cores = !Describe(factor).AtMostOne() && DependsOnCores(rows, factor);
-    const std::optional<double> limit = Describe(factor).AtMostOne() ? std::optional(1.0) : std::nullopt;
-    const std::vector<Axis> axes =
-        is_over_cores ? std::vector{Axis::kCores} : std::vector{Axis::kProcesses, Axis::kThreads};
-    for (const Axis axis : axes) {
-      const Axis other = axis == Axis::kProcesses ? Axis::kThreads : Axis::kProcesses;
-      const auto found = reach.find(axis);
-      if (found == reach.end() && is_over_cores) {
-        constant_ *= std::exp(MeansOver(axis, rows, factor, [](const FactorRow&) { return 0.0; }).begin()->second);
-        continue;
-      }
-      if (found == reach.end()) {
-        constant_ *= std::exp(effects.at(axis).begin()->second);
-        continue;
-      }
-      std::vector<DataPoint> points;
-      for (const FactorRow& row : rows) {
-        const double rest = is_over_cores ? 1 : std::exp(effects.at(other).at(CountOf(row, other)));
-        const double value = *row.values[factor] / rest;
-        points.push_back({CountOf(row, axis), limit ? std::min(*limit, value) : value, row.standard_errors[factor]});
-      }
-      const std::uint64_t own_seed = SeedFor(seed, NameOf(axis));
-      const auto& curve = curves_[axis] =
-          std::make_unique<Ensemble>(FitEnsemble(candidates, points, limit, found->second, own_seed));
-      if (!curve->IsUsable()) {
-        is_usable_ = false;
-        return;
-      }
-      draws_.try_emplace(axis, *curve, library.intervals(), SeedFor(own_seed, "draws"));
-    }
-  }
-
-  bool is_usable() const { return is_usable_; }
-
-  double ValueAt(double processes, double threads) const {
-    return constant_ * ValueAlong(Axis::kProcesses, processes) * ValueAlong(Axis::kThreads, threads) *
-           ValueAlong(Axis::kCores, processes * threads);
-  }
-
-  void MultiplyDraws(double processes, double threads, std::vector<double>& values) const {
-    for (const auto& [axis, draws] : draws_) {
-      const double count =
-          axis == Axis::kCores ? processes * threads : (axis == Axis::kProcesses ? processes : threads);
-      const std::vector<double> own = draws.At(count);
-      for (std::size_t i = 0; i < values.size(); ++i) values[i] *= own[i];
-    }
-    for (double& value : values) value *= constant_;
-  }
-
- private:
-  double ValueAlong(Axis axis, double count) const {
-    const auto found = curves_.find(axis);
-    return found == curves_.end() ? 1 : found->second->ValueAt(count);
-  }
-
-  std::map<Axis, std::unique_ptr<Ensemble>> curves_;  // draws point to them
-  std::map<Axis, FactorDraws> draws_;
-  double constant_ = 1;
-  bool is_usable_ = true;
-};
 
 constexpr std::array kParts = {Factor::kMpiParallelEfficiency, Factor::kOmpParallelEfficiency, Factor::kDeviceOffload};
 
@@ -220,9 +65,8 @@ class Splitter {
         library_(library),
         options_(options),
         question_(question),
-        is_scalable_(std::ranges::all_of(rows_, [](const FactorRow& row) {
-          return row.values[Factor::kComputationScalability].value_or(0) > 0;
-        })) {
+        is_scalable_(std::ranges::all_of(
+            rows_, [](const FactorRow& row) { return row.values[Factor::kComputationScalability].value_or(0) > 0; })) {
     for (const FactorRow& row : rows_) {
       processes_.insert(row.ranks);
       threads_.insert(row.threads);
@@ -285,29 +129,30 @@ class Splitter {
 
   // Every part; says which cannot be fitted.
   std::string Fit(const std::vector<ThreadSplit>& splits) {
-    std::map<Axis, std::set<double>> counts;
+    std::map<SplitAxis, std::set<double>> counts;
     for (const FactorRow& row : rows_) {
-      for (const Axis axis : {Axis::kProcesses, Axis::kThreads, Axis::kCores}) counts[axis].insert(CountOf(row, axis));
+      for (const SplitAxis axis : {SplitAxis::kProcesses, SplitAxis::kThreads, SplitAxis::kCores})
+        counts[axis].insert(CountOf(row, axis));
     }
     std::erase_if(counts, [](const auto& of_axis) { return of_axis.second.size() < 2; });
     const auto add = [&](std::int64_t processes, std::int64_t threads) {
       const auto n = static_cast<double>(processes), m = static_cast<double>(threads);
-      for (const auto& [axis, count] :
-           {std::pair(Axis::kProcesses, n), std::pair(Axis::kThreads, m), std::pair(Axis::kCores, n * m)}) {
+      for (const auto& [axis, count] : {std::pair(SplitAxis::kProcesses, n), std::pair(SplitAxis::kThreads, m),
+                                        std::pair(SplitAxis::kCores, n * m)}) {
         if (counts.contains(axis)) counts[axis].insert(count);
       }
     };
     for (const ThreadSplit& split : splits) add(split.processes, split.threads);
     if (const auto gain = WantedGain()) add(gain->processes, gain->to);
-    std::map<Axis, std::vector<double>> reach;
+    std::map<SplitAxis, std::vector<double>> reach;
     for (const auto& [axis, of_axis] : counts) reach[axis].assign(of_axis.begin(), of_axis.end());
     std::vector<Factor> parts(kParts.begin(), kParts.end());
     if (is_scalable_) parts.push_back(Factor::kComputationScalability);
     for (const Factor part : parts) {
       const std::vector<Candidate> candidates = CandidatesOf(options_.models.For(key_.phase, part), library_);
-      const auto& curve = curves_.emplace_back(
-          part, std::make_unique<SeparableFactor>(rows_, part, candidates, library_, reach,
-                                                  SeedFor(options_.seed, Describe(part).id)));
+      const auto& curve =
+          curves_.emplace_back(part, std::make_unique<SeparableFactor>(rows_, part, candidates, library_, reach,
+                                                                       SeedFor(options_.seed, Describe(part).id)));
       if (!curve.second->is_usable()) return fmt::format("no model fits {}", Describe(part).id);
     }
     return "";
@@ -385,8 +230,7 @@ class Splitter {
     if (!(seconds > 0)) return;
     const double larger = table_.scaling == Scaling::kWeak ? 1 : cores / anchor.cores;
     const std::vector<double> reference(kFactorDraws, anchor.global_efficiency);
-    split.seconds =
-        RatioOf(seconds / runs / larger, anchor.global_efficiency, reference, own.global, own.globals);
+    split.seconds = RatioOf(seconds / runs / larger, anchor.global_efficiency, reference, own.global, own.globals);
   }
 
   void AddGain(ThreadSplits& result) const {

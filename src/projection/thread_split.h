@@ -31,9 +31,9 @@ struct ThreadSplit {
   double processes_ratio = 1, threads_ratio = 1;
   SplitValue efficiency;  // parallel
   Reliability reliability = Reliability::kUnknown;
-  SplitValue time;                    // of an iteration, over that of the best split, drawn jointly with it
-  std::optional<SplitValue> speedup;  // over the reference; nothing without computation scalability
-  std::optional<SplitValue> seconds;  // of an iteration
+  SplitValue time;                                // of an iteration, over that of the best split, drawn jointly with it
+  std::optional<SplitValue> speedup;              // over the reference; nothing without computation scalability
+  std::optional<SplitValue> seconds;              // of an iteration
   Factor limit = Factor::kMpiParallelEfficiency;  // the smallest part of the efficiency
   bool is_run = false;                            // the number of threads and that of processes were both run
   bool may_be_best = false;                       // it is the best in at least a tenth of the draws

@@ -109,6 +109,15 @@ TEST(ThreadSplit, ProcessesAndThreadsVaryTogether) {
   EXPECT_EQ(SplitsOf(TableOf({{1, 1}, {1, 2}, {2, 2}, {2, 4}, {4, 4}}), 64).obstacle, "");
 }
 
+// A chain of runs that share one number with the next separates both, too: 0.98^4 0.95^3 at 16 x 8.
+TEST(ThreadSplit, ChainOfRuns) {
+  const ThreadSplits splits = SplitsOf(TableOf({{1, 1}, {1, 2}, {2, 2}, {2, 4}, {4, 4}, {4, 8}, {8, 8}}), 128);
+  ASSERT_EQ(splits.obstacle, "");
+  const ThreadSplit& split = splits.splits[3];
+  EXPECT_EQ(split.processes, 16);
+  EXPECT_NEAR(split.efficiency.value, Mpi(16) * OpenMp(8), 0.03);
+}
+
 // A computation that loses 4 % with each doubling of the threads and nothing with the processes: few threads are best
 // although parallel efficiency is the same. Speedup over 4 x 1 is the efficiency times the ratio of the cores.
 TEST(ThreadSplit, ComputationOfThreads) {

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 
 #include "base/format.h"
@@ -74,7 +75,9 @@ std::string FormatSplits(const std::vector<ThreadSplits>& phases, std::int64_t c
   std::string text;
   for (const ThreadSplits& phase : phases) {
     if (!text.empty()) text += "\n";
-    text += phase.series + (phase.series.empty() ? "Phase " : ", phase ") + phase.phase.Text() + "\n";
+    std::string name = phase.series;
+    if (!phase.phase.IsUnnamed()) name += (name.empty() ? "Phase " : ", phase ") + phase.phase.Text();
+    if (!name.empty()) text += name + "\n";
     if (!phase.obstacle.empty()) {
       text += "  unknown: " + phase.obstacle + "\n";
       continue;

@@ -1,0 +1,171 @@
+#include "projection/separable_factor.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <optional>
+#include <set>
+#include <utility>
+
+#include "base/random.h"
+
+namespace farscale {
+namespace {
+
+// Of both effects in turn, until none changes by more. Chosen: rounding; chains of runs need some hundred turns.
+constexpr int kMostTurns = 10000;
+constexpr double kSettled = 1e-13;
+
+const char* NameOf(SplitAxis axis) {
+  if (axis == SplitAxis::kCores) return "cores";
+  return axis == SplitAxis::kProcesses ? "processes" : "threads";
+}
+
+using Effects = std::map<SplitAxis, std::map<double, double>>;
+
+// Mean of the logarithms at each count of an axis, less what `of_others` says of a row.
+template <typename OfOthers>
+std::map<double, double> MeansOver(SplitAxis axis, const std::vector<FactorRow>& rows, Factor factor,
+                                   OfOthers of_others) {
+  std::map<double, std::pair<double, double>> sums;
+  for (const FactorRow& row : rows) {
+    auto& [sum, count] = sums[CountOf(row, axis)];
+    sum += std::log(*row.values[factor]) - of_others(row);
+    ++count;
+  }
+  std::map<double, double> means;
+  for (const auto& [count, of] : sums) means[count] = of.first / of.second;
+  return means;
+}
+
+double LargestChange(const std::map<double, double>& before, const std::map<double, double>& after) {
+  double largest = before.empty() ? 1 : 0;
+  for (const auto& [count, effect] : before) largest = std::max(largest, std::fabs(after.at(count) - effect));
+  return largest;
+}
+
+// The logarithms of f and g at the counts that were run, by least squares; g is 1 at the fewest threads.
+Effects EffectsOf(const std::vector<FactorRow>& rows, Factor factor) {
+  Effects effects;
+  double change = 1;
+  for (int turn = 0; turn < kMostTurns && change > kSettled; ++turn) {
+    change = 0;
+    for (const SplitAxis axis : {SplitAxis::kProcesses, SplitAxis::kThreads}) {
+      const SplitAxis other = axis == SplitAxis::kProcesses ? SplitAxis::kThreads : SplitAxis::kProcesses;
+      const std::map<double, double>& rest = effects[other];
+      std::map<double, double> means = MeansOver(axis, rows, factor, [&](const FactorRow& row) {
+        const auto found = rest.find(CountOf(row, other));
+        return found == rest.end() ? 0 : found->second;
+      });
+      change = std::max(change, LargestChange(effects[axis], means));
+      effects[axis] = std::move(means);
+    }
+  }
+  const double shift = effects[SplitAxis::kThreads].begin()->second;
+  for (auto& [count, effect] : effects[SplitAxis::kProcesses]) effect += shift;
+  for (auto& [count, effect] : effects[SplitAxis::kThreads]) effect -= shift;
+  return effects;
+}
+
+// Whether the number of cores explains a factor at least as well as that of processes and that of threads do by their
+// effects: its variance within equal cores is not above what they leave.
+bool DependsOnCores(const std::vector<FactorRow>& rows, Factor factor) {
+  Effects effects = EffectsOf(rows, factor);
+  const auto by_cores = MeansOver(SplitAxis::kCores, rows, factor, [](const FactorRow&) { return 0.0; });
+  const std::size_t own = by_cores.size();
+  const std::size_t both = effects[SplitAxis::kProcesses].size() + effects[SplitAxis::kThreads].size() - 1;
+  if (rows.size() <= own || rows.size() <= both) return true;
+  double of_cores = 0, of_both = 0;
+  for (const FactorRow& row : rows) {
+    const double value = std::log(*row.values[factor]);
+    const double sum = effects[SplitAxis::kProcesses].at(CountOf(row, SplitAxis::kProcesses)) +
+                       effects[SplitAxis::kThreads].at(CountOf(row, SplitAxis::kThreads));
+    of_cores += std::pow(value - by_cores.at(CountOf(row, SplitAxis::kCores)), 2);
+    of_both += std::pow(value - sum, 2);
+  }
+  return of_cores / static_cast<double>(rows.size() - own) <= of_both / static_cast<double>(rows.size() - both);
+}
+
+double CountAt(double processes, double threads, SplitAxis axis) {
+  if (axis == SplitAxis::kCores) return processes * threads;
+  return axis == SplitAxis::kProcesses ? processes : threads;
+}
+
+}  // namespace
+
+double CountOf(const FactorRow& row, SplitAxis axis) {
+  if (axis == SplitAxis::kCores) return static_cast<double>(row.cores);
+  return static_cast<double>(axis == SplitAxis::kProcesses ? row.ranks : row.threads);
+}
+
+std::string DescribeConfounded(const std::vector<FactorRow>& rows) {
+  std::set<std::int64_t> processes = {rows.front().ranks}, threads = {rows.front().threads};
+  for (std::size_t turn = 0; turn < rows.size(); ++turn) {
+    for (const FactorRow& row : rows) {
+      if (!processes.contains(row.ranks) && !threads.contains(row.threads)) continue;
+      processes.insert(row.ranks);
+      threads.insert(row.threads);
+    }
+  }
+  for (const FactorRow& row : rows) {
+    if (processes.contains(row.ranks)) continue;
+    return fmt::format(
+        "runs of {} × {} and {} × {} (processes × threads) share neither number, so the effect of processes cannot be "
+        "separated from that of threads; add a run of {} × {}",
+        rows.front().ranks, rows.front().threads, row.ranks, row.threads, rows.front().ranks, row.threads);
+  }
+  return "";
+}
+
+SeparableFactor::SeparableFactor(const std::vector<FactorRow>& rows, Factor factor,
+                                 const std::vector<Candidate>& candidates, const ModelLibrary& library,
+                                 const std::map<SplitAxis, std::vector<double>>& reach, std::uint64_t seed) {
+  const Effects effects = EffectsOf(rows, factor);
+  const bool is_over_cores = !Describe(factor).AtMostOne() && DependsOnCores(rows, factor);
+  const std::optional<double> limit = Describe(factor).AtMostOne() ? std::optional(1.0) : std::nullopt;
+  const std::vector<SplitAxis> axes =
+      is_over_cores ? std::vector{SplitAxis::kCores} : std::vector{SplitAxis::kProcesses, SplitAxis::kThreads};
+  for (const SplitAxis axis : axes) {
+    const SplitAxis other = axis == SplitAxis::kProcesses ? SplitAxis::kThreads : SplitAxis::kProcesses;
+    const auto found = reach.find(axis);
+    if (found == reach.end() && is_over_cores) {
+      constant_ *= std::exp(MeansOver(axis, rows, factor, [](const FactorRow&) { return 0.0; }).begin()->second);
+      continue;
+    }
+    if (found == reach.end()) {
+      constant_ *= std::exp(effects.at(axis).begin()->second);
+      continue;
+    }
+    std::vector<DataPoint> points;
+    for (const FactorRow& row : rows) {
+      const double rest = is_over_cores ? 1 : std::exp(effects.at(other).at(CountOf(row, other)));
+      const double value = *row.values[factor] / rest;
+      points.push_back({CountOf(row, axis), limit ? std::min(*limit, value) : value, row.standard_errors[factor]});
+    }
+    const std::uint64_t own_seed = SeedFor(seed, NameOf(axis));
+    const auto& curve = curves_[axis] =
+        std::make_unique<Ensemble>(FitEnsemble(candidates, points, limit, found->second, own_seed));
+    if (!curve->IsUsable()) {
+      is_usable_ = false;
+      return;
+    }
+    draws_.try_emplace(axis, *curve, library.intervals(), SeedFor(own_seed, "draws"));
+  }
+}
+
+double SeparableFactor::ValueAt(double processes, double threads) const {
+  double value = constant_;
+  for (const auto& [axis, curve] : curves_) value *= curve->ValueAt(CountAt(processes, threads, axis));
+  return value;
+}
+
+void SeparableFactor::MultiplyDraws(double processes, double threads, std::vector<double>& values) const {
+  for (const auto& [axis, draws] : draws_) {
+    const std::vector<double> own = draws.At(CountAt(processes, threads, axis));
+    for (std::size_t i = 0; i < values.size(); ++i) values[i] *= own[i];
+  }
+  for (double& value : values) value *= constant_;
+}
+
+}  // namespace farscale

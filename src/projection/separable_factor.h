@@ -1,0 +1,50 @@
+// A factor as a function of processes n and threads m: f(n) g(m), or of the cores n m
+// [docs/formulas.md, processes and threads].
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "factors/factor_table.h"
+#include "models/ensemble.h"
+#include "models/scaling_model.h"
+#include "projection/factor_draws.h"
+
+namespace farscale {
+
+enum class SplitAxis { kProcesses, kThreads, kCores };
+
+double CountOf(const FactorRow& row, SplitAxis axis);
+
+// Why the effects of processes and threads are not known: the runs fall into groups that share neither number. Empty
+// when they are known.
+std::string DescribeConfounded(const std::vector<FactorRow>& rows);
+
+// Shares are f(n) g(m), with g = 1 at the fewest threads; other factors only where the number of cores explains them
+// worse. There is a curve over each number that varies.
+class SeparableFactor {
+ public:
+  // All rows know the factor, above 0, and are not confounded. `reach`: of the numbers that vary, where curves must be
+  // possible.
+  SeparableFactor(const std::vector<FactorRow>& rows, Factor factor, const std::vector<Candidate>& candidates,
+                  const ModelLibrary& library, const std::map<SplitAxis, std::vector<double>>& reach,
+                  std::uint64_t seed);
+
+  // Whether a model fits every curve. Without, there are no values.
+  bool is_usable() const { return is_usable_; }
+
+  double ValueAt(double processes, double threads) const;
+  // Multiplies kFactorDraws values by what runs there could measure. Draws are the same curves everywhere.
+  void MultiplyDraws(double processes, double threads, std::vector<double>& values) const;
+
+ private:
+  std::map<SplitAxis, std::unique_ptr<Ensemble>> curves_;  // draws point to them
+  std::map<SplitAxis, FactorDraws> draws_;
+  double constant_ = 1;
+  bool is_usable_ = true;
+};
+
+}  // namespace farscale
