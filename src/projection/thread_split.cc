@@ -25,10 +25,11 @@ constexpr double kOften = 0.1;      // of the draws; chosen: the ends of an 80 %
 
 constexpr std::array kParts = {Factor::kMpiParallelEfficiency, Factor::kOmpParallelEfficiency, Factor::kDeviceOffload};
 
-// Rows that know all three parts.
-std::vector<FactorRow> HybridRows(const FactorTable& table, const PhaseKey& key) {
+// Rows that know all three parts and are to be fitted.
+std::vector<FactorRow> HybridRows(const FactorTable& table, const PhaseKey& key, std::optional<double> train_max) {
   std::vector<FactorRow> rows = table.Rows(key);
-  std::erase_if(rows, [](const FactorRow& row) {
+  std::erase_if(rows, [&](const FactorRow& row) {
+    if (train_max && static_cast<double>(row.cores) > *train_max) return true;
     return !std::ranges::all_of(kParts, [&](Factor part) { return row.values[part] && *row.values[part] > 0; });
   });
   return rows;
@@ -259,7 +260,7 @@ std::vector<ThreadSplits> SplitCores(const FactorTable& table, const ModelLibrar
                                      const ProjectionOptions& options, const SplitQuestion& question) {
   std::vector<ThreadSplits> result;
   for (const PhaseKey& key : table.Keys()) {
-    std::vector<FactorRow> rows = HybridRows(table, key);
+    std::vector<FactorRow> rows = HybridRows(table, key, options.train_max);
     if (key.phase.IsGroup() || rows.empty()) continue;
     result.push_back(Splitter(std::move(rows), key, table, library, options, question).Run());
   }

@@ -140,6 +140,40 @@ TEST(ThreadSplit, ComputationOfThreads) {
   }
 }
 
+// Perfect runs of 3 s at the reference, 4 cores: on 128 the same problem takes 3 s * 4 / 128, one that grows 3 s.
+TEST(ThreadSplit, Times) {
+  for (const Scaling scaling : {Scaling::kStrong, Scaling::kWeak}) {
+    FactorTable table = TableOf({{4, 1}, {4, 2}, {8, 1}, {8, 2}, {16, 1}, {16, 2}});
+    table.scaling = scaling;
+    table.reference = 4;
+    for (FactorRow& row : table.rows) {
+      row.runtime = scaling == Scaling::kStrong ? 12.0 / static_cast<double>(row.cores) : 3;
+      for (const Factor factor : {Factor::kMpiParallelEfficiency, Factor::kOmpParallelEfficiency,
+                                  Factor::kComputationScalability, Factor::kGlobalEfficiency}) {
+        row.values[factor] = 1;
+      }
+    }
+    const ThreadSplits splits = SplitsOf(table, 128);
+    const ThreadSplit& best = splits.splits[splits.best];
+    ASSERT_TRUE(best.seconds && best.speedup);
+    EXPECT_NEAR(best.seconds->value, scaling == Scaling::kStrong ? 12.0 / 128 : 3, 0.02 * best.seconds->value);
+    EXPECT_NEAR(best.speedup->value, 32, 0.6);
+    EXPECT_LE(best.seconds->interval80.low, best.seconds->value);
+    EXPECT_GE(best.seconds->interval80.high, best.seconds->value);
+  }
+}
+
+// What is predicted from the smaller runs does not know the larger ones.
+TEST(ThreadSplit, SmallerRunsAlone) {
+  const FactorTable table = TableOf({{4, 1}, {4, 2}, {8, 1}, {8, 2}, {16, 2}});
+  ProjectionOptions options;
+  options.models = DefaultModelSettings();
+  options.train_max = 16;
+  const ThreadSplits splits = SplitCores(table, test::AllModels(), options, {32, std::nullopt}).front();
+  ASSERT_EQ(splits.splits.size(), 3u);  // 32 x 1 to 8 x 4
+  EXPECT_DOUBLE_EQ(splits.splits[1].processes_ratio, 2);
+}
+
 TEST(ThreadSplit, NeedsHybridRuns) {
   FactorTable table = TableOf({{4, 1}});
   table.rows[0].values = {};
