@@ -103,6 +103,7 @@ def points_of(program, work, kind, number):
         is_named = phase["splits"][times.index(min(times))]["mayBeBest"]
         values = [(split, *true_values(law, split["processes"], split["threads"])) for split in phase["splits"]]
         points.append({"kind": kind, "program": number, "cores": cores, "regret": chosen - 1, "named": is_named,
+                       "share": sum(split["mayBeBest"] for split in phase["splits"]) / len(phase["splits"]),
                        "efficiency": [scored(split["parallelEfficiency"], true) for split, true, _ in values],
                        "seconds": [scored(split["secondsPerIteration"], true) for split, _, true in values]})
     return points
@@ -131,6 +132,7 @@ def table_row(name, points):
     regrets = [point["regret"] for point in points]
     cells.append(f"{100 * quantile(regrets, 0.5):.1f} %, {100 * quantile(regrets, 0.9):.1f} %")
     cells.append(f"{100 * sum(point['named'] for point in points) / len(points):.0f} %")
+    cells.append(f"{100 * sum(point['share'] for point in points) / len(points):.0f} %")
     return "| " + " | ".join(cells) + " |"
 
 
@@ -139,8 +141,8 @@ def splits_table(program, work):
     with ThreadPoolExecutor(2) as pool:
         points = [point for found in pool.map(lambda job: points_of(*job), jobs) for point in found]
     lines = ["| programs | points | efficiency: error | in 80 % | time: error | in 80 % | time lost by the split "
-             "| best named |",
-             "|---|---:|---:|---:|---:|---:|---:|---:|"]
+             "| best named | splits named |",
+             "|---|---:|---:|---:|---:|---:|---:|---:|---:|"]
     most = max(PROCESSES) * max(THREADS)
     for cores in TARGETS:
         lines.append(table_row(f"all, {cores // most}×", [point for point in points if point["cores"] == cores]))

@@ -21,7 +21,6 @@ namespace {
 
 constexpr double kMostThreads = 2;  // times the most that were run; chosen: beyond, caches and NUMA nodes decide
 constexpr double kNothing = 1e-9;   // an efficiency below has no time; chosen: far below any that is measured
-constexpr double kOften = 0.1;      // of the draws; chosen: the ends of an 80 % interval
 
 constexpr std::array kParts = {Factor::kMpiParallelEfficiency, Factor::kOmpParallelEfficiency, Factor::kDeviceOffload};
 
@@ -185,14 +184,6 @@ class Splitter {
     for (const ThreadSplit& split : result.splits) estimates.push_back(EstimateAt(split.processes, split.threads));
     const auto best = std::ranges::max_element(estimates, {}, &Estimate::global);
     result.best = static_cast<std::size_t>(best - estimates.begin());
-    std::vector<std::size_t> wins(estimates.size());
-    for (std::size_t draw = 0; draw < kFactorDraws; ++draw) {
-      std::size_t winner = result.best;
-      for (std::size_t i = 0; i < estimates.size(); ++i) {
-        if (estimates[i].globals[draw] > estimates[winner].globals[draw]) winner = i;
-      }
-      ++wins[winner];
-    }
     for (std::size_t i = 0; i < estimates.size(); ++i) {
       ThreadSplit& split = result.splits[i];
       const Estimate& own = estimates[i];
@@ -203,7 +194,7 @@ class Splitter {
       if (split.processes_ratio > kFarthestChecked)
         split.reliability = std::max(split.reliability, Reliability::kUncertain);
       split.time = RatioOf(1, best->global, best->globals, own.global, own.globals);
-      split.may_be_best = i == result.best || static_cast<double>(wins[i]) >= kOften * kFactorDraws;
+      split.may_be_best = split.time.interval80.low <= 1;
       if (is_scalable_) AddTimes(own, split);
     }
   }

@@ -36,7 +36,7 @@ struct ThreadSplit {
   std::optional<SplitValue> seconds;              // of an iteration
   Factor limit = Factor::kMpiParallelEfficiency;  // the smallest part of the efficiency
   bool is_run = false;                            // the number of threads and that of processes were both run
-  bool may_be_best = false;                       // it is the best in at least a tenth of the draws
+  bool may_be_best = false;                       // the interval of its time contains that of the best
 };
 
 // What more threads a process would bring: the speedup over fewer threads of as many processes.

@@ -44,7 +44,7 @@ std::string SplitSummary(const ThreadSplits& phase, std::int64_t cores) {
   }
   if (!others.empty()) text += "  Cannot be told apart from the best: " + Join(others, ", ") + "\n";
   const std::string beyond = BeyondRuns(best);
-  if (!beyond.empty()) text += fmt::format("  {}: {}\n", ToString(best.reliability), beyond);
+  if (!beyond.empty()) text += fmt::format("  Reliability: {} ({})\n", ToString(best.reliability), beyond);
   if (!best.speedup) text += "  Computation scalability is unknown and taken to be the same for all splits\n";
   if (phase.gain) {
     text += fmt::format("  {} instead of {} threads on {} process{}: {} times as fast\n", phase.gain->to,

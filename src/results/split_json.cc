@@ -35,7 +35,7 @@ Fields<ThreadSplit> FieldsOf<ThreadSplit>() {
               Field("speedup", &T::speedup, "Over the reference"),
               Field("secondsPerIteration", &T::seconds),
               Field("limit", &T::limit, "The smallest part of the efficiency"),
-              Field("mayBeBest", &T::may_be_best, "The best in at least a tenth of the draws"),
+              Field("mayBeBest", &T::may_be_best, "The interval of timeOverBest contains 1"),
           }};
 }
 
