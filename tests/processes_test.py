@@ -24,10 +24,16 @@ def files_in(folder):
     return {str(path.relative_to(folder)): path.read_bytes() for path in sorted(folder.rglob("*")) if path.is_file()}
 
 
+def has_results(folder):
+    """Whether a file has its own name; until it is whole, it is hidden."""
+    return any(path.is_file() and not path.name.endswith(".tmp") for path in folder.rglob("*"))
+
+
 class Processes:
     """What holds with either MPI."""
 
     launcher, options, library = "", [], ""
+    whole = None  # the files of a report that nobody ended, once they are needed
 
     @classmethod
     def setUpClass(cls):
@@ -106,22 +112,64 @@ class Processes:
             self.assertEqual(self.run_on(3, *arguments).stdout, self.run_on(0, *arguments).stdout)
 
     def test_killed_process_ends_all(self):
-        # Calibrating, growing and reports take long enough to be in the midst of it.
-        job = subprocess.Popen(self.command(3, "run", LULESH / "study.toml", ROOT / "sample-runs/npb-lu/study.toml",
-                                            "-o", self.folder / "all", "-j", "1"),
+        self.ends_all(lambda job, first, further: os.kill(further[-1], signal.SIGKILL))
+
+    def test_killed_first_process_ends_all(self):
+        self.ends_all(lambda job, first, further: os.kill(first[0], signal.SIGKILL))
+
+    def test_interrupt_ends_all(self):
+        # As a terminal does it: to all of its foreground group.
+        self.ends_all(lambda job, first, further: os.killpg(job.pid, signal.SIGINT))
+
+    def test_terminated_launcher_ends_all(self):
+        # As batch systems do it at the end of the time.
+        self.ends_all(lambda job, first, further: job.terminate())
+
+    def ends_all(self, end):
+        """The job ends with an error, no process of it stays, and files under their own names are whole."""
+        studies = ROOT / "sample-runs/comd-noise/study.toml", LULESH / "study.toml"
+        folder = self.folder / "all"
+        job = subprocess.Popen(self.command(3, "run", *studies, "-o", folder, "-j", "1"),
                                stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True)
-        victim = None
-        for _ in range(200):
-            victims = [pid for pid in self.processes_of(job.pid) if self.is_further(pid)]
-            if len(victims) == 2:
-                victim = victims[-1]
-                break
+        try:
+            # When the first study is being written, the second one is still to come.
+            deadline = time.monotonic() + 60
+            while not has_results(folder) and job.poll() is None and time.monotonic() < deadline:
+                time.sleep(0.005)
+            processes = self.processes_of(job.pid)
+            further = [pid for pid in processes if self.is_further(pid)]
+            self.assertEqual((len(processes), len(further)), (3, 2))
+            end(job, [pid for pid in processes if pid not in further], further)
+            self.assertNotEqual(job.wait(timeout=30), 0)
+        finally:
+            if job.poll() is None:
+                job.kill()
+                job.wait()
+        deadline = time.monotonic() + 10
+        while any(self.is_ours(pid) for pid in processes) and time.monotonic() < deadline:
             time.sleep(0.01)
-        self.assertIsNotNone(victim)
-        os.kill(victim, signal.SIGKILL)
-        self.assertNotEqual(job.wait(timeout=60), 0)
-        for path in self.folder.rglob("*"):
-            self.assertFalse(path.name.endswith(".tmp"), path)
+        self.assertFalse([pid for pid in processes if self.is_ours(pid)])
+        # Open MPI takes a second to end processes, in which the report may become complete.
+        whole = self.whole_report(studies)
+        for name, content in files_in(folder).items():
+            if not name.endswith(".tmp"):
+                self.assertEqual(content, whole[name], name)
+
+    @classmethod
+    def whole_report(cls, studies):
+        if cls.whole is None:
+            with tempfile.TemporaryDirectory() as folder:
+                subprocess.run([str(PROGRAM), "run", *map(str, studies), "-o", folder, "-j", "1", "-q"],
+                               check=True, stdout=subprocess.DEVNULL)
+                cls.whole = files_in(pathlib.Path(folder))
+        return cls.whole
+
+    @staticmethod
+    def is_ours(pid):
+        try:
+            return os.readlink(f"/proc/{pid}/exe") == str(PROGRAM)
+        except OSError:
+            return False
 
     @staticmethod
     def processes_of(launcher):
@@ -139,11 +187,8 @@ class Processes:
             return pid == launcher
         found = []
         for pid in parents:
-            try:
-                if descends(pid) and os.readlink(f"/proc/{pid}/exe") == str(PROGRAM):
-                    found.append(pid)
-            except OSError:
-                continue
+            if descends(pid) and Processes.is_ours(pid):
+                found.append(pid)
         return sorted(found)
 
     @staticmethod
