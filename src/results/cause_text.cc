@@ -95,6 +95,12 @@ std::string RemedyOfRanks(const Cause& cause) {
   return kRecordCounters;
 }
 
+// "2nd", "3rd", "11th".
+std::string Ordinal(std::size_t number) {
+  const std::size_t tens = number / 10 % 10, ones = tens == 1 ? 0 : number % 10;
+  return fmt::format("{}{}", number, ones == 1 ? "st" : ones == 2 ? "nd" : ones == 3 ? "rd" : "th");
+}
+
 std::string RemedyOfNode(const Cause& cause) {
   if (cause.reason() == CauseClass::kMoreWork || cause.reason() == CauseClass::kMoreCalls) return RemedyOfRanks(cause);
   return "Leave this node out, or have its clock, cooling and memory checked. Another decomposition does not help.";
@@ -134,7 +140,7 @@ std::string DescribePlace(const Cause& cause, const LossRecord& losses) {
       return fmt::format("{} {}, again and again without a pattern ({})", ranks, longer, TimesOf(cause, losses));
     case CausePlace::kOnce:
       return fmt::format("{} {}, once or twice, first at {}", ranks, longer, PreciseSeconds(cause.from.value_or(0)));
-    case CausePlace::kPeriodic: return fmt::format("{} {} in every {}th iteration", ranks, longer, cause.every);
+    case CausePlace::kPeriodic: return fmt::format("{} {} in every {} iteration", ranks, longer, Ordinal(cause.every));
     case CausePlace::kStartUp:
       if (LiesOutsidePhase(cause.path))
         return fmt::format("{} {} later than the first rank", ranks, is_one ? "begins" : "begin");

@@ -2,6 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include <map>
+#include <string>
+
 namespace farscale {
 namespace {
 
@@ -55,6 +58,18 @@ TEST(CauseText, HasARemedyForWhatCanBeChanged) {
   cause.parts = {{CauseClass::kLowerFrequency, 1}};
   EXPECT_NE(RemedyOf(cause).find("Leave this node out"), std::string::npos);
   EXPECT_EQ(RemedyOf(cause).find("decompos"), RemedyOf(cause).find("decomposition does not help"));
+}
+
+TEST(CauseText, NamesEveryThirdAndEleventhIteration) {
+  Cause cause;
+  cause.place = CausePlace::kPeriodic;
+  cause.rank_count = 2;
+  cause.level = 1.2;
+  const std::map<std::size_t, std::string> named = {{2, "2nd"}, {3, "3rd"}, {4, "4th"}, {11, "11th"}, {21, "21st"}};
+  for (const auto& [every, text] : named) {
+    cause.every = every;
+    EXPECT_TRUE(DescribePlace(cause, {}).ends_with("in every " + text + " iteration"));
+  }
 }
 
 TEST(CauseText, NamesRowsColumnsAndPlanes) {
