@@ -16,10 +16,10 @@ struct ParaverNames {
     std::map<std::uint64_t, std::string> values;
   };
   std::map<std::uint32_t, EventType> types;
-  std::vector<std::string> nodes;  // in their order
+  std::vector<std::string> nodes;         // in their order
   std::vector<std::string> thread_names;  // of all tasks of all applications
-  std::uint64_t threads = 0;       // as many as the .row file names; 0: unknown
-  std::uint64_t threads_line = 0;  // of the .row file, which says so
+  std::uint64_t threads = 0;              // as many as the .row file names; 0: unknown
+  std::uint64_t threads_line = 0;         // of the .row file, which says so
 
   // Label of a value; nothing when the file does not list it.
   std::optional<std::string> ValueOf(std::uint32_t type, std::uint64_t value) const;
