@@ -338,6 +338,18 @@ std::optional<Scaling> ScalingShownBy(const RowPointers& rows) {
   return is_strong ? Scaling::kStrong : Scaling::kWeak;
 }
 
+namespace {
+
+// So that what is said of the scaling may still take the place of what the table says or was guessed.
+bool NothingIsCompared(const FactorTable& table) {
+  return std::ranges::none_of(table.rows, [](const FactorRow& row) {
+    return std::ranges::any_of(
+        AllFactors(), [&](const FactorType& type) { return type.IsOneAtReference() && row.values[type.factor]; });
+  });
+}
+
+}  // namespace
+
 void PutInTermsUnchecked(FactorTable& table, std::optional<Scaling> scaling, std::optional<std::int64_t> reference) {
   if (!table.scaling) {
     table.scaling = ImpliedScaling(table);
@@ -348,7 +360,7 @@ void PutInTermsUnchecked(FactorTable& table, std::optional<Scaling> scaling, std
                   "correct the table, or leave --scaling out");
     }
   }
-  if (!table.scaling) table.scaling = scaling;
+  if (!table.scaling || (scaling && NothingIsCompared(table))) table.scaling = scaling;
   CompleteTable(table);
   if (scaling || reference) ChangeTerms(table, scaling, reference);
 }

@@ -4,6 +4,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <utility>
+
 #include "base/error.h"
 
 namespace farscale {
@@ -349,6 +351,30 @@ TEST(RunScaling, KeepsSilentWhenUnsure) {
 }
 
 // Speedups 1 and 1.6 from 4 cores on are 0.625 and 1 from 8 cores on, whatever is asked for besides.
+// Measured runs say times and efficiencies only. Useful time: 10 * 0.9 = 9 and 4 * 3 * 0.8 = 9.6 s, so that computation
+// scales by 9 / 9.6 if the problem is the same, and by 9 / (9.6 / 4) if it grew with the cores.
+TEST(RunScaling, AGuessGivesWayToWhatIsSaid) {
+  FactorTable table;
+  for (const auto& [cores, seconds, efficiency] : {std::array{1., 10., .9}, std::array{4., 3., .8}}) {
+    FactorRow row;
+    row.phase = "loop";
+    row.cores = row.ranks = static_cast<std::int64_t>(cores);
+    row.runtime = seconds;
+    row.values[Factor::kParallelEfficiency] = efficiency;
+    table.rows.push_back(row);
+  }
+  for (const Scaling guessed : {Scaling::kStrong, Scaling::kWeak}) {
+    table.scaling = guessed;
+    table.scaling_source = "useful time";
+    for (const auto& [said, scalability] : {std::pair(Scaling::kStrong, 9 / 9.6), std::pair(Scaling::kWeak, 9 / 2.4)}) {
+      FactorTable put = table;
+      PutInTermsUnchecked(put, said, std::nullopt);
+      EXPECT_EQ(put.scaling, said);
+      EXPECT_DOUBLE_EQ(put.rows[1].values[Factor::kComputationScalability].value(), scalability);
+    }
+  }
+}
+
 TEST(RunScaling, ReferenceAndScalingCanBeAskedForAlone) {
   const auto table_in = [](std::optional<Scaling> scaling, std::optional<std::int64_t> reference) {
     FactorTable table;
