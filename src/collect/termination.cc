@@ -154,6 +154,7 @@ std::vector<char*> Pointers(std::vector<std::string>& texts) {
   return pointers;
 }
 
+// A thread whose stack is full needs another one to say so.
 class HandlerStack {
  public:
   HandlerStack() = default;

@@ -13,8 +13,8 @@ void NoteSignals();
 void StartGuard(const Page& fresh);
 
 // Watches the signals that end the program. A signal that the program itself handles or ignores is left alone, so
-// whether it survives one never depends on us. An overflow of its stack is one of them on threads that have another one
-// for handlers, which the functions give to the calling thread.
+// whether it survives one never depends on us. An overflow of the stack is one of them on threads that have another
+// stack for handlers; both functions give the calling thread one.
 void WatchSignals();
 void GiveHandlersAStack();
 void StopWatchingSignals();

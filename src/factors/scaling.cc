@@ -340,7 +340,7 @@ std::optional<Scaling> ScalingShownBy(const RowPointers& rows) {
 
 namespace {
 
-// So that what is said of the scaling may still take the place of what the table says or was guessed.
+// No factor depends on the scaling yet, so that --scaling may replace what the table says or what was guessed.
 bool NothingIsCompared(const FactorTable& table) {
   return std::ranges::none_of(table.rows, [](const FactorRow& row) {
     return std::ranges::any_of(

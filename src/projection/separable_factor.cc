@@ -70,17 +70,18 @@ Effects EffectsOf(const std::vector<FactorRow>& rows, Factor factor) {
 
 // Whether the number of cores explains a factor at least as well as that of processes and that of threads do by their
 // effects: its variance within equal cores is not above what they leave.
-bool DependsOnCores(const std::vector<FactorRow>& rows, Factor factor) {
-  Effects effects = EffectsOf(rows, factor);
+bool DependsOnCores(const std::vector<FactorRow>& rows, Factor factor, const Effects& effects) {
+  const std::map<double, double>& by_processes = effects.at(SplitAxis::kProcesses);
+  const std::map<double, double>& by_threads = effects.at(SplitAxis::kThreads);
   const auto by_cores = MeansOver(SplitAxis::kCores, rows, factor, [](const FactorRow&) { return 0.0; });
   const std::size_t own = by_cores.size();
-  const std::size_t both = effects[SplitAxis::kProcesses].size() + effects[SplitAxis::kThreads].size() - 1;
+  const std::size_t both = by_processes.size() + by_threads.size() - 1;
   if (rows.size() <= own || rows.size() <= both) return true;
   double of_cores = 0, of_both = 0;
   for (const FactorRow& row : rows) {
     const double value = std::log(*row.values[factor]);
-    const double sum = effects[SplitAxis::kProcesses].at(CountOf(row, SplitAxis::kProcesses)) +
-                       effects[SplitAxis::kThreads].at(CountOf(row, SplitAxis::kThreads));
+    const double sum =
+        by_processes.at(CountOf(row, SplitAxis::kProcesses)) + by_threads.at(CountOf(row, SplitAxis::kThreads));
     of_cores += std::pow(value - by_cores.at(CountOf(row, SplitAxis::kCores)), 2);
     of_both += std::pow(value - sum, 2);
   }
@@ -122,7 +123,7 @@ SeparableFactor::SeparableFactor(const std::vector<FactorRow>& rows, Factor fact
                                  const std::vector<Candidate>& candidates, const ModelLibrary& library,
                                  const std::map<SplitAxis, std::vector<double>>& reach, std::uint64_t seed) {
   const Effects effects = EffectsOf(rows, factor);
-  const bool is_over_cores = !Describe(factor).AtMostOne() && DependsOnCores(rows, factor);
+  const bool is_over_cores = !Describe(factor).AtMostOne() && DependsOnCores(rows, factor, effects);
   const std::optional<double> limit = Describe(factor).AtMostOne() ? std::optional(1.0) : std::nullopt;
   const std::vector<SplitAxis> axes =
       is_over_cores ? std::vector{SplitAxis::kCores} : std::vector{SplitAxis::kProcesses, SplitAxis::kThreads};

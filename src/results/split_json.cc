@@ -34,7 +34,7 @@ Fields<ThreadSplit> FieldsOf<ThreadSplit>() {
               Field("timeOverBest", &T::time, "Of an iteration, over that of the best split"),
               Field("speedup", &T::speedup, "Over the reference"),
               Field("secondsPerIteration", &T::seconds),
-              Field("limit", &T::limit, "The smallest part of the efficiency"),
+              Field("limit", &T::limit, "The smallest of the parts of parallel efficiency and computation scalability"),
               Field("mayBeBest", &T::may_be_best, "The interval of timeOverBest contains 1"),
           }};
 }
