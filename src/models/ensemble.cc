@@ -79,9 +79,9 @@ double Ensemble::ValueAt(double cores) const {
   double sum = 0;
   for (const Member& member : members) {
     if (member.weight == 0) continue;
-    const ScalingModel::Place place{ScalingModel::XOf(cores, member.fit.dimension), cores};
+    const PlacedModel curve = member.At(cores);
     const auto term = [&](const std::vector<double>& parameters) {
-      const double logarithm = std::log(member.EvaluateAt(place, parameters));
+      const double logarithm = std::log(member.CutOff(curve(parameters)));
       return limit ? std::log(kSmallLoss - logarithm) : logarithm;
     };
     double of_member = 0;

@@ -29,12 +29,11 @@ struct Member {
 
   // The curve, cut off at the limit of the factor: a series that rises towards it gets there and stays.
   double Evaluate(double cores, const std::vector<double>& parameters) const {
-    return EvaluateAt({ScalingModel::XOf(cores, fit.dimension), cores}, parameters);
+    return CutOff(model->Evaluate(cores, fit.dimension, parameters));
   }
-  double EvaluateAt(const ScalingModel::Place& place, const std::vector<double>& parameters) const {
-    const double value = model->EvaluateAt(place, parameters);
-    return limit && value > *limit ? *limit : value;
-  }
+  // The same in two steps, for many values of the parameters at one number of cores.
+  PlacedModel At(double cores) const { return {*model, cores, fit.dimension}; }
+  double CutOff(double value) const { return limit && value > *limit ? *limit : value; }
 };
 
 struct Ensemble {

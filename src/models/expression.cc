@@ -47,7 +47,7 @@ class ExpressionCompiler {
       const bool adds = Take("+");
       if (!adds && !Take("-")) return true;
       if (!Product()) return false;
-      EmitBinary(adds ? Kind::kAdd : Kind::kSubtract);
+      Emit({adds ? Kind::kAdd : Kind::kSubtract, 0, 0}, -1);
     }
   }
 
@@ -57,7 +57,7 @@ class ExpressionCompiler {
       const bool multiplies = Take("*");
       if (!multiplies && !Take("/")) return true;
       if (!Signed()) return false;
-      EmitBinary(multiplies ? Kind::kMultiply : Kind::kDivide);
+      Emit({multiplies ? Kind::kMultiply : Kind::kDivide, 0, 0}, -1);
     }
   }
 
@@ -66,7 +66,7 @@ class ExpressionCompiler {
     if (++nesting_ > kNesting) return false;
     const bool is_negative = Take("-");
     if (!(is_negative ? Signed() : Power())) return false;
-    if (is_negative) EmitUnary(Kind::kNegate);
+    if (is_negative) Emit({Kind::kNegate, 0, 0}, 0);
     --nesting_;
     return true;
   }
@@ -76,11 +76,12 @@ class ExpressionCompiler {
     if (!Atom()) return false;
     if (!Take("^")) return true;
     if (!Signed()) return false;
-    if (IsNumber(0) && Last(0).number == 2) {
-      Drop();
-      EmitUnary(Kind::kSquare);
+    if (result_.EndsWithNumbers(1) && result_.instructions_.back().number == 2) {
+      result_.instructions_.pop_back();
+      --depth_;
+      Emit({Kind::kSquare, 0, 0}, 0);
     } else {
-      EmitBinary(Kind::kPower);
+      Emit({Kind::kPower, 0, 0}, -1);
     }
     return true;
   }
@@ -122,54 +123,23 @@ class ExpressionCompiler {
     static const std::map<std::string, Kind> kBinary = {{"min", Kind::kMinimum}, {"max", Kind::kMaximum}};
     if (!Sum()) return false;
     if (const auto found = kUnary.find(name); found != kUnary.end()) {
-      EmitUnary(found->second);
+      Emit({found->second, 0, 0}, 0);
       return Take(")");
     }
     const auto found = kBinary.find(name);
     if (found == kBinary.end()) return false;
     while (Take(",")) {
       if (!Sum()) return false;
-      EmitBinary(found->second);
+      Emit({found->second, 0, 0}, -1);
     }
     return Take(")");
   }
 
   // `grown`: by how many values there are more after the instruction.
   void Emit(const Expression::Instruction& instruction, int grown) {
-    result_.instructions_.push_back(instruction);
+    result_.Append(instruction);
     depth_ += static_cast<std::size_t>(grown);
     deepest_ = std::max(deepest_, depth_);
-  }
-
-  const Expression::Instruction& Last(std::size_t back) const {
-    return result_.instructions_[result_.instructions_.size() - 1 - back];
-  }
-  bool IsNumber(std::size_t back) const {
-    return back < result_.instructions_.size() && Last(back).kind == Kind::kNumber;
-  }
-  void Drop() {
-    result_.instructions_.pop_back();
-    --depth_;
-  }
-
-  // What is known now is calculated now.
-  void EmitUnary(Kind kind) {
-    if (IsNumber(0)) {
-      result_.instructions_.back().number = Expression::Apply(kind, Last(0).number);
-    } else {
-      Emit({kind, 0, 0}, 0);
-    }
-  }
-
-  void EmitBinary(Kind kind) {
-    if (IsNumber(0) && IsNumber(1)) {
-      const double number = Expression::Apply(kind, Last(1).number, Last(0).number);
-      Drop();
-      result_.instructions_.back().number = number;
-    } else {
-      result_.instructions_.push_back({kind, 0, 0});
-      --depth_;
-    }
   }
 
   std::string_view text_;
@@ -208,6 +178,42 @@ double Expression::Apply(Kind kind, double a, double b) {
     case Kind::kMaximum: return std::max(a, b);
     default: return std::numeric_limits<double>::quiet_NaN();
   }
+}
+
+bool Expression::IsBinary(Kind kind) { return kind >= Kind::kAdd && kind <= Kind::kMaximum; }
+
+bool Expression::EndsWithNumbers(std::size_t count) const {
+  return instructions_.size() >= count &&
+         std::all_of(instructions_.end() - static_cast<std::ptrdiff_t>(count), instructions_.end(),
+                     [](const Instruction& instruction) { return instruction.kind == Kind::kNumber; });
+}
+
+void Expression::Append(const Instruction& instruction) {
+  const bool is_operand = instruction.kind == Kind::kNumber || instruction.kind == Kind::kVariable;
+  const std::size_t operands = IsBinary(instruction.kind) ? 2 : 1;
+  if (is_operand || !EndsWithNumbers(operands)) {
+    instructions_.push_back(instruction);
+    return;
+  }
+  const double last = instructions_.back().number;
+  if (operands == 2) instructions_.pop_back();
+  double& number = instructions_.back().number;
+  number = operands == 2 ? Apply(instruction.kind, number, last) : Apply(instruction.kind, last);
+}
+
+Expression Expression::With(const double* known, std::size_t count) const {
+  Expression result;
+  result.instructions_.reserve(instructions_.size());
+  for (const Instruction& instruction : instructions_) {
+    if (instruction.kind != Kind::kVariable) {
+      result.Append(instruction);
+    } else if (instruction.variable < count) {
+      result.Append({Kind::kNumber, 0, known[instruction.variable]});
+    } else {
+      result.Append({Kind::kVariable, instruction.variable - count, 0});
+    }
+  }
+  return result;
 }
 
 double Expression::operator()(const double* first, std::size_t count, const double* rest) const {

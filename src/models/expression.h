@@ -19,6 +19,10 @@ class Expression {
   // The variables in their order, in two parts: `first` has `count` of them, `rest` the others.
   double operator()(const double* first, std::size_t count, const double* rest) const;
 
+  // The expression of the other variables alone, the first `count` of which are known: with the same values to the last
+  // bit, and faster, as what depends on the known ones only is calculated now.
+  Expression With(const double* known, std::size_t count) const;
+
  private:
   friend class ExpressionCompiler;
 
@@ -50,6 +54,10 @@ class Expression {
 
   static double Apply(Kind kind, double a);
   static double Apply(Kind kind, double a, double b);
+  static bool IsBinary(Kind kind);
+  bool EndsWithNumbers(std::size_t count) const;
+  // An instruction whose operands are known is calculated at once.
+  void Append(const Instruction& instruction);
 
   std::vector<Instruction> instructions_;  // in reverse Polish notation
 };

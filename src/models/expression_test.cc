@@ -45,6 +45,22 @@ TEST(Expression, WhatItDoesNotKnow) {
   EXPECT_FALSE(Expression::Compile(std::string(100000, '(') + "x", {"x"}));
 }
 
+// To the last bit, wherever the known variables stand.
+TEST(Expression, WithKnownVariables) {
+  for (const char* text :
+       {"a / (b + (1 - b) * x)", "a / (1 + b * max(0, ln(x / P) / ln(2)))", "1 / (1 + exp(a) * x ^ b)", "a * x^(-b)",
+        "-x^2 + P", "a - b - sqrt(2 * ln(x))", "x * P / 3", "a + b", "min(x, a, P) ^ x^2"}) {
+    const auto expression = Expression::Compile(text, {"x", "P", "a", "b"});
+    ASSERT_TRUE(expression) << text;
+    for (int i = 1; i < 50; ++i) {
+      const double known[] = {1.3 * i, 0.7 * i * i}, others[] = {0.31 * i, 1.0 / i};
+      const Expression bound = expression->With(known, 2);
+      EXPECT_EQ(bound(nullptr, 0, others), (*expression)(known, 2, others)) << text;
+      EXPECT_EQ(bound.With(others, 2)(nullptr, 0, nullptr), (*expression)(known, 2, others)) << text;
+    }
+  }
+}
+
 // muParser takes over, with the same numbers: 1 / (3 + 1 / (3 + ...)) is (sqrt(13) - 3) / 2.
 TEST(Formula, WhatOnlyMuParserKnows) {
   EXPECT_DOUBLE_EQ(Formula("x > 2 ? 7 : 8", {"x"}, "f")({3}), 7);

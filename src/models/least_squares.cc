@@ -56,14 +56,17 @@ struct Transform {
 // Residuals of all points and their derivatives, numeric because formulas come from files.
 class Residuals {
  public:
-  Residuals(const ScalingModel& model, int dimension, const std::vector<WeightedPoint>& points)
-      : model_(model), dimension_(dimension), points_(points) {}
+  Residuals(const ScalingModel& model, int dimension, const std::vector<WeightedPoint>& points) : points_(points) {
+    for (const WeightedPoint& point : points) {
+      curves_.emplace_back(model, point.point.cores, dimension);
+      roots_.push_back(std::sqrt(point.weight));
+    }
+  }
 
   std::size_t count() const { return points_.size(); }
 
   double At(std::size_t i, const std::vector<double>& parameters) const {
-    return std::sqrt(points_[i].weight) *
-           (points_[i].point.value - model_.Evaluate(points_[i].point.cores, dimension_, parameters));
+    return roots_[i] * (points_[i].point.value - curves_[i](parameters));
   }
 
   double DerivativeAt(std::size_t i, std::size_t parameter, std::vector<double>& parameters) const {
@@ -83,9 +86,9 @@ class Residuals {
   }
 
  private:
-  const ScalingModel& model_;
-  int dimension_;
   const std::vector<WeightedPoint>& points_;
+  std::vector<PlacedModel> curves_;
+  std::vector<double> roots_;  // of the weights
 };
 
 // What ceres::TinySolver minimizes: the parameters that are free, transformed or as they are.

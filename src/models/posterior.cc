@@ -71,12 +71,14 @@ class Sampler {
         limit_(limit),
         log_limit_(std::log(limit.value_or(1))),
         parameters_(fit.parameters.size()),
-        grid_(ScatterGrid(CountCores(fit.points) > 2 ? kUsualScatter : kUntoldScatter)) {
+        grid_(ScatterGrid(CountCores(fit.points) > 2 ? kUsualScatter : kUntoldScatter)),
+        density_(parameters_, kTails),
+        step_(ToIndex(parameters_)) {
     const std::vector<double> errors = ErrorsForWeights(fit.points), shapes = ShapesOf(fit.points);
     double widest = 0;
     for (std::size_t i = 0; i < fit.points.size(); ++i) {
       const double value = std::max(fit.points[i].value, 1e-9);
-      Point& point = points_.emplace_back(Point{PlaceOf(fit.points[i].cores), std::log(value), {}, {}});
+      Point& point = points_.emplace_back(Point{At(fit.points[i].cores), std::log(value), {}, {}});
       for (const Scatter& scatter : grid_) {
         const double error = errors[i] / value, shape = shapes[i] / value;
         point.variances.push_back(error * error + scatter.value * scatter.value * shape * shape);
@@ -88,8 +90,9 @@ class Sampler {
     for (std::size_t i = 0; i < parameters_; ++i) {
       if (!model.parameters[i].prior) free_.push_back(i);
     }
-    for (const double cores : ReferenceCores(fit.points, free_.size())) reference_.push_back(PlaceOf(cores));
-    for (const double cores : reach) reach_.push_back(PlaceOf(cores));
+    for (const double cores : ReferenceCores(fit.points, free_.size())) reference_.push_back(At(cores));
+    for (const double cores : reach) reach_.push_back(At(cores));
+    of_reference_.resize(ToIndex(reference_.size()), ToIndex(free_.size()));
   }
 
   Posterior Run(Random& random) {
@@ -116,29 +119,25 @@ class Sampler {
 
   // Of ln y: what was measured, and its variance, from its own error and its scatter, for each scatter of the grid.
   struct Point {
-    ScalingModel::Place place;
+    PlacedModel curve;
     double log_value;
     std::vector<double> variances;
     std::vector<double> logarithms;  // of 2 pi variance
   };
 
-  ScalingModel::Place PlaceOf(double cores) const { return {ScalingModel::XOf(cores, fit_.dimension), cores}; }
-
-  double LogCurve(const ScalingModel::Place& place, const std::vector<double>& parameters) const {
-    return std::log(model_.EvaluateAt(place, parameters));
-  }
+  PlacedModel At(double cores) const { return {model_, cores, fit_.dimension}; }
 
   // Logarithm of the probability of the points; minus infinity where the curve is not defined or leaves its range.
   double LogLikelihood(const std::vector<double>& parameters, std::size_t of_grid) const {
     double sum = 0;
     for (const Point& point : points_) {
-      const double log_curve = LogCurve(point.place, parameters);
+      const double log_curve = std::log(point.curve(parameters));
       if (limit_ && log_curve > log_limit_ + 1e-9) return kNever;
       const double residual = point.log_value - log_curve;
       sum -= (residual * residual / point.variances[of_grid] + point.logarithms[of_grid]) / 2;
     }
-    for (const ScalingModel::Place& place : reach_) {
-      if (!(model_.EvaluateAt(place, parameters) > 0)) return kNever;
+    for (const PlacedModel& curve : reach_) {
+      if (!(curve(parameters) > 0)) return kNever;
     }
     return std::isfinite(sum) ? sum : kNever;
   }
@@ -151,30 +150,28 @@ class Sampler {
     return true;
   }
 
-  // Derivatives of `value`(place, parameters) by some of the parameters, at all the places.
+  // Derivatives of `value`(y) by some of the parameters, at all the places. `moved` are the parameters, and are again
+  // in the end.
   template <typename Value>
-  Eigen::MatrixXd Derivatives(const std::vector<ScalingModel::Place>& places, const std::vector<std::size_t>& columns,
-                              const std::vector<double>& parameters, Value value) const {
-    Eigen::MatrixXd derivatives(places.size(), columns.size());
-    std::vector<double> moved = parameters;
+  static void Differentiate(const std::vector<PlacedModel>& places, const std::vector<std::size_t>& columns,
+                            std::vector<double>& moved, Value value, Eigen::MatrixXd& derivatives) {
     for (std::size_t row = 0; row < places.size(); ++row) {
       for (std::size_t column = 0; column < columns.size(); ++column) {
         const std::size_t i = columns[column];
-        const double step = 1e-6 * std::max(1e-3, std::fabs(parameters[i]));
-        moved[i] = parameters[i] + step;
-        const double up = value(places[row], moved);
-        moved[i] = parameters[i] - step;
+        const double parameter = moved[i], step = 1e-6 * std::max(1e-3, std::fabs(parameter));
+        moved[i] = parameter + step;
+        const double up = value(places[row](moved));
+        moved[i] = parameter - step;
         derivatives(static_cast<Eigen::Index>(row), static_cast<Eigen::Index>(column)) =
-            (up - value(places[row], moved)) / (2 * step);
-        moved[i] = parameters[i];
+            (up - value(places[row](moved))) / (2 * step);
+        moved[i] = parameter;
       }
     }
-    return derivatives;
   }
 
   // Logarithm of the prior density of the parameters: that of the reciprocals, over the range they may have, and that
   // of the parameters of which other codes say something.
-  double LogPrior(const std::vector<double>& parameters) const {
+  double LogPrior(std::vector<double>& parameters) {
     double sum = 0;
     for (std::size_t i = 0; i < parameters_; ++i) {
       if (const auto& prior = model_.parameters[i].prior) {
@@ -183,24 +180,23 @@ class Sampler {
       }
     }
     if (free_.empty()) return sum;
-    const Eigen::MatrixXd derivatives = Derivatives(
-        reference_, free_, parameters, [&](const ScalingModel::Place& place, const std::vector<double>& at) {
-          return 1 / model_.EvaluateAt(place, at);
-        });
-    const double volume = std::fabs(derivatives.determinant());
+    Differentiate(
+        reference_, free_, parameters, [](double y) { return 1 / y; }, of_reference_);
+    const double volume = std::fabs(decomposition_.compute(of_reference_).determinant());
     if (!(volume > 0) || !std::isfinite(volume)) return kNever;
     return sum + std::log(volume) - static_cast<double>(free_.size()) * log_width_;
   }
 
   // One proposal for each scatter: an ellipse around the fit, wider with more scatter; and how often to take it.
   void MakeProposals() {
-    std::vector<ScalingModel::Place> places;
-    for (const Point& point : points_) places.push_back(point.place);
+    std::vector<PlacedModel> places;
+    for (const Point& point : points_) places.push_back(point.curve);
     std::vector<std::size_t> all(parameters_);
     std::iota(all.begin(), all.end(), std::size_t{0});
-    const Eigen::MatrixXd jacobian = Derivatives(
-        places, all, fit_.parameters,
-        [&](const ScalingModel::Place& at, const std::vector<double>& parameters) { return LogCurve(at, parameters); });
+    Eigen::MatrixXd jacobian(places.size(), all.size());
+    std::vector<double> moved = fit_.parameters;
+    Differentiate(
+        places, all, moved, [](double y) { return std::log(y); }, jacobian);
     std::vector<double> logarithms;
     for (std::size_t of_grid = 0; of_grid < grid_.size(); ++of_grid) {
       Eigen::MatrixXd precision = Eigen::MatrixXd::Zero(jacobian.cols(), jacobian.cols());
@@ -245,12 +241,12 @@ class Sampler {
   }
 
   // Draws parameters and returns the logarithm of their weight.
-  double Draw(std::size_t of_grid, CurveDraw& draw, Random& random) const {
-    Eigen::VectorXd step(ToIndex(parameters_));
+  double Draw(std::size_t of_grid, CurveDraw& draw, Random& random) {
+    Eigen::VectorXd& step = step_;
     for (std::size_t i = 0; i < parameters_; ++i) step(ToIndex(i)) = random.Normal();
     const double chi_squared = 2 * (random.Exponential() + random.Exponential());  // with kTails degrees of freedom
     step *= std::sqrt(kTails / chi_squared);
-    const double log_proposal = LogStudentDensity(step.squaredNorm(), parameters_, kTails) - log_volumes_[of_grid];
+    const double log_proposal = density_.Log(step.squaredNorm()) - log_volumes_[of_grid];
     factors_[of_grid].triangularView<Eigen::Lower>().transpose().solveInPlace(step);
     draw.parameters = fit_.parameters;
     for (std::size_t i = 0; i < parameters_; ++i)
@@ -268,12 +264,17 @@ class Sampler {
   const FittedModel& fit_;
   const std::optional<double> limit_;
   const double log_limit_;
-  std::vector<ScalingModel::Place> reach_;
+  std::vector<PlacedModel> reach_;
   const std::size_t parameters_;
   const std::vector<Scatter> grid_;
   std::vector<Point> points_;
   std::vector<std::size_t> free_;  // parameters without a prior of their own
-  std::vector<ScalingModel::Place> reference_;
+  std::vector<PlacedModel> reference_;
+  const StudentDensity density_;
+  // Of one draw, kept because memory for each would take longer than the draw.
+  Eigen::VectorXd step_;
+  Eigen::MatrixXd of_reference_;
+  Eigen::PartialPivLU<Eigen::MatrixXd> decomposition_;
   double log_width_ = 0;
   std::vector<Eigen::VectorXd> centres_;  // of the ellipses, from the fit, one a scatter
   std::vector<Eigen::MatrixXd> factors_;  // of the precisions, one a scatter

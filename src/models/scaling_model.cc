@@ -11,7 +11,6 @@
 #include "base/config.h"
 #include "base/error.h"
 #include "base/text.h"
-#include "models/expression.h"
 
 namespace farscale {
 
@@ -193,8 +192,8 @@ Formula::~Formula() = default;
 Formula::Formula(Formula&&) noexcept = default;
 Formula::Formula(const Formula& other) : Formula(other.text_, other.variables_, other.where_) {}
 
-double Formula::operator()(std::initializer_list<double> first, const std::vector<double>& rest) const {
-  if (parser_->expression) return (*parser_->expression)(first.begin(), first.size(), rest.data());
+double Formula::operator()(const std::vector<double>& first, const std::vector<double>& rest) const {
+  if (parser_->expression) return (*parser_->expression)(first.data(), first.size(), rest.data());
   // In place: the parser knows the addresses.
   const std::lock_guard<std::mutex> lock(parser_->mutex);
   std::copy(rest.begin(), rest.end(), std::copy(first.begin(), first.end(), parser_->values.begin()));
@@ -205,7 +204,17 @@ double Formula::operator()(std::initializer_list<double> first, const std::vecto
   }
 }
 
+std::optional<Expression> Formula::With(const std::vector<double>& first) const {
+  if (!parser_->expression) return std::nullopt;
+  return parser_->expression->With(first.data(), first.size());
+}
+
 bool Formula::Uses(const std::string& variable) const { return parser_->parser.GetUsedVar().count(variable) > 0; }
+
+PlacedModel::PlacedModel(const ScalingModel& model, double cores, int dimension)
+    : formula_(&model.formula),
+      place_({ScalingModel::XOf(cores, dimension), cores}),
+      expression_(model.formula.With(place_)) {}
 
 std::vector<int> ParseDimensions(const ConfigTable& table, const std::string& key) {
   std::vector<int> dimensions;
@@ -229,7 +238,7 @@ double ScalingModel::PriorOf(int dimension, PriorCase of_case) const {
 }
 
 double ScalingModel::Evaluate(double cores, int dimension, const std::vector<double>& values) const {
-  return EvaluateAt({XOf(cores, dimension), cores}, values);
+  return formula({XOf(cores, dimension), cores}, values);
 }
 
 double ScalingModel::XOf(double cores, int dimension) {

@@ -1,7 +1,6 @@
 // Scaling models as data: one TOML file a model in fits/, adding one needs no compiler [docs/model-files.md].
 #pragma once
 
-#include <initializer_list>
 #include <map>
 #include <memory>
 #include <optional>
@@ -9,6 +8,7 @@
 #include <vector>
 
 #include "base/config.h"
+#include "models/expression.h"
 #include "models/interval_constants.h"
 
 namespace farscale {
@@ -27,7 +27,9 @@ class Formula {
   // `values` in the order of the variables. Not finite where the formula is not defined.
   double operator()(const std::vector<double>& values) const { return (*this)({}, values); }
   // The same for values in two parts, so that nobody need join them.
-  double operator()(std::initializer_list<double> first, const std::vector<double>& rest) const;
+  double operator()(const std::vector<double>& first, const std::vector<double>& rest) const;
+  // The compiled formula with its first variables known; nothing where only muParser knows the formula.
+  std::optional<Expression> With(const std::vector<double>& first) const;
 
   const std::string& text() const { return text_; }
   // Whether the formula mentions the variable.
@@ -75,6 +77,23 @@ struct LinearStart {
   std::map<std::string, Formula> parameters;  // of a and b
 };
 
+struct ScalingModel;
+
+// A model at one number of cores, where many values of its parameters are tried. The model must outlive it.
+class PlacedModel {
+ public:
+  PlacedModel(const ScalingModel& model, double cores, int dimension);
+
+  double operator()(const std::vector<double>& values) const {
+    return expression_ ? (*expression_)(nullptr, 0, values.data()) : (*formula_)(place_, values);
+  }
+
+ private:
+  const Formula* formula_;
+  std::vector<double> place_;  // x and P
+  std::optional<Expression> expression_;
+};
+
 struct ScalingModel {
   std::string id;
   std::string name;
@@ -92,16 +111,7 @@ struct ScalingModel {
 
   // y at a number of cores, with x = P^(1/dimension) [docs/formulas.md, models].
   double Evaluate(double cores, int dimension, const std::vector<double>& values) const;
-
-  // The same in two steps, for many values of the parameters at one number of cores.
-  struct Place {
-    double x = 0;
-    double cores = 0;
-  };
   static double XOf(double cores, int dimension);
-  double EvaluateAt(const Place& place, const std::vector<double>& values) const {
-    return formula({place.x, place.cores}, values);
-  }
 };
 
 // Reads one model and runs its self-checks. Throws a usage error with file and line.

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <optional>
 
 #include "stats/sample_quantiles.h"
 
@@ -71,11 +72,11 @@ std::vector<double> FactorDraws::ValuesOfCurves(double cores) const {
   std::vector<double> of_curves;
   of_curves.reserve(curves_.size());
   const Member* member = nullptr;
-  ScalingModel::Place place;
+  std::optional<PlacedModel> model;
   for (const Curve& curve : curves_) {  // those of a member are neighbours
-    if (curve.member != member) place = {ScalingModel::XOf(cores, curve.member->fit.dimension), cores};
+    if (curve.member != member) model = curve.member->At(cores);
     member = curve.member;
-    of_curves.push_back(member->EvaluateAt(place, *curve.parameters));
+    of_curves.push_back(member->CutOff((*model)(*curve.parameters)));
   }
   return of_curves;
 }

@@ -42,10 +42,14 @@ double StudentProbability(double distance, double freedom) {
   return std::max(0.0, 1 - 2 * boost::math::cdf(boost::math::complement(Student(freedom), distance)));
 }
 
-double LogStudentDensity(double squared_distance, std::size_t dimension, double freedom) {
-  const auto d = static_cast<double>(dimension);
-  return boost::math::lgamma((freedom + d) / 2, InDouble()) - boost::math::lgamma(freedom / 2, InDouble()) -
-         d / 2 * std::log(freedom * std::numbers::pi) - (freedom + d) / 2 * std::log1p(squared_distance / freedom);
+StudentDensity::StudentDensity(std::size_t dimension, double freedom)
+    : freedom_(freedom),
+      exponent_((freedom + static_cast<double>(dimension)) / 2),
+      log_at_middle_(boost::math::lgamma(exponent_, InDouble()) - boost::math::lgamma(freedom / 2, InDouble()) -
+                     static_cast<double>(dimension) / 2 * std::log(freedom * std::numbers::pi)) {}
+
+double StudentDensity::Log(double squared_distance) const {
+  return log_at_middle_ - exponent_ * std::log1p(squared_distance / freedom_);
 }
 
 }  // namespace farscale

@@ -19,8 +19,17 @@ double StudentQuantile(double probability, double freedom);
 // P(|T| ≤ distance) for the same; `distance` may be infinite.
 double StudentProbability(double distance, double freedom);
 
-// Logarithm of the density of Student's distribution in several dimensions at a distance from its middle, for the unit
-// matrix as scale [Kotz04, 1.1].
-double LogStudentDensity(double squared_distance, std::size_t dimension, double freedom);
+// Student's distribution in several dimensions, for the unit matrix as scale [Kotz04, 1.1].
+class StudentDensity {
+ public:
+  StudentDensity(std::size_t dimension, double freedom);
+  // Logarithm of the density at a distance from the middle.
+  double Log(double squared_distance) const;
+
+ private:
+  double freedom_;
+  double exponent_;
+  double log_at_middle_;
+};
 
 }  // namespace farscale

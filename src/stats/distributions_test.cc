@@ -103,8 +103,8 @@ TEST(Distributions, WhatIsNoProbabilityIsRefused) {
 
 // One dimension and one degree: 1 / (π (1 + x²)). Two and two: 1 / (2π (1 + r²/2)²).
 TEST(Distributions, StudentDensity) {
-  EXPECT_NEAR(LogStudentDensity(4, 1, 1), -std::log(5 * std::numbers::pi), 1e-14);
-  EXPECT_NEAR(LogStudentDensity(3, 2, 2), -std::log(2 * std::numbers::pi * 2.5 * 2.5), 1e-14);
+  EXPECT_NEAR(StudentDensity(1, 1).Log(4), -std::log(5 * std::numbers::pi), 1e-14);
+  EXPECT_NEAR(StudentDensity(2, 2).Log(3), -std::log(2 * std::numbers::pi * 2.5 * 2.5), 1e-14);
 }
 
 }  // namespace

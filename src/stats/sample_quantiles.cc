@@ -18,7 +18,11 @@ void Place(std::vector<double>& values, const std::vector<std::size_t>& places, 
   if (first == end) return;
   const std::size_t middle = first + (end - first) / 2, place = places[middle];
   const auto at = [&](std::size_t i) { return values.begin() + static_cast<std::ptrdiff_t>(i); };
-  std::nth_element(at(low), at(place), at(high));
+  if (place == low) {
+    std::iter_swap(at(low), std::min_element(at(low), at(high)));  // most places come right behind another
+  } else {
+    std::nth_element(at(low), at(place), at(high));
+  }
   Place(values, places, first, middle, low, place);
   Place(values, places, middle + 1, end, place + 1, high);
 }
