@@ -29,6 +29,40 @@ def has_results(folder):
     return any(path.is_file() and not path.name.endswith(".tmp") for path in folder.rglob("*"))
 
 
+def paraver_text(iterations):
+    """A run of as many ranks as numbers: so many iterations of each, in which neighbours in a ring exchange messages and
+    ranks compute; at the end one Allreduce of all."""
+    ranks = len(iterations)
+    records, clocks = [], [0] * ranks
+    def add(rank, begin, end, call, more=""):
+        place = f"{rank + 1}:1:{rank + 1}:1"
+        kind = 50000002 if more else 50000001
+        records.append((begin, f"2:{place}:{begin}:{kind}:{call}{more}"))
+        records.append((end, f"2:{place}:{end}:{kind}:0"))
+    for k in range(max(iterations)):
+        for rank in (rank for rank in range(ranks) if iterations[rank] > k):
+            other = (rank + 1) % ranks
+            begin = clocks[rank] + 1000 + 7 * (rank + k) % 50
+            if iterations[other] > k:
+                add(rank, begin, begin + 10, 3)
+                taken = clocks[other] + 1100
+                records.append((begin, f"3:{rank + 1}:1:{rank + 1}:1:{begin}:{begin + 2}:{other + 1}:1:{other + 1}:1:"
+                                       f"{taken}:{taken + 30}:{100 + k}:7"))
+            if iterations[rank - 1] > k:
+                add(rank, clocks[rank] + 1100, clocks[rank] + 1130, 2)
+        clocks = [clock + 1200 if iterations[rank] > k else clock for rank, clock in enumerate(clocks)]
+    end = max(clocks) + 200
+    for rank in range(ranks):
+        place = f"{rank + 1}:1:{rank + 1}:1"
+        records += [(0, f"2:{place}:0:40000001:1"), (end, f"2:{place}:{end}:40000001:0")]
+        add(rank, clocks[rank] + 100, end - 10, 10, ":50100001:8:50100002:8:50100004:1")
+    records.sort(key=lambda record: record[0])
+    members = ",".join("1:1" for _ in iterations)
+    numbers = ":".join(str(rank + 1) for rank in range(ranks))
+    head = f"#Paraver (20/11/2026 at 10:30):{end}_ns:1({ranks}):1:{ranks}({members}),1\nc:1:1:{ranks}:{numbers}\n"
+    return head + "".join(line + "\n" for _, line in records)
+
+
 class Processes:
     """What holds with either MPI."""
 
@@ -106,6 +140,64 @@ class Processes:
         victim.chmod(0o600)
         victim.write_bytes(victim.read_bytes()[:-100])
         fails(3, "factors", broken / LAMMPS[0].name)
+
+    def write(self, name, text):
+        (self.folder / name).write_text(text)
+        return self.folder / name
+
+    def test_pieces_of_a_paraver_text(self):
+        trace = self.write("t.prv", paraver_text([60] * 4))
+        self.same_at_all_counts("factors", trace, "--format", "json")
+        self.same_at_all_counts("imbalance", trace, "-o", "-", counts=(3,))
+        # Fewer pieces than processes.
+        self.same_at_all_counts("inspect", self.write("small.prv", paraver_text([5, 5])), "--json", counts=(7,))
+
+    def test_damaged_paraver_text(self):
+        lines = paraver_text([60] * 4).splitlines(keepends=True)
+        def damaged(*numbers):
+            return "".join("2:1:1:9:1:5:6:7\n" if i in numbers else line for i, line in enumerate(lines))
+        # Few lines are counted, with the first of them, which another process reads.
+        few = self.write("few.prv", damaged(len(lines) // 2, len(lines) - 9))
+        self.same_at_all_counts("inspect", few, "--json", counts=(2, 7))
+        self.assertIn(f"line {len(lines) // 2 + 1}, field 4".encode(), self.run_on(7, "inspect", few, "--json").stdout)
+        many = self.write("many.prv", damaged(*range(len(lines) // 3, len(lines) // 2)))
+        cut = self.write("cut.prv", "".join(lines[:len(lines) // 2]) + "2:1:1:1")
+        for trace, count in (many, 2), (cut, 7):
+            alone, done = self.run_on(0, "inspect", trace), self.run_on(count, "inspect", trace)
+            self.assertEqual((alone.returncode, done.returncode, done.stdout), (3, 3, alone.stdout))
+            self.assertEqual(done.stderr.decode().count(alone.stderr.decode().strip()), 1, done.stderr)
+
+    def test_files_of_one_process_alone(self):
+        """The second process stands in a folder where the trace is missing, or another one."""
+        def run(trace, other):
+            command = [self.launcher, *self.options]
+            for folder in self.folder / "here", other:
+                command += ["-n", "1", "-wdir", str(folder), str(PROGRAM), "factors", trace, ":"]
+            return subprocess.run(command[:-1], capture_output=True, timeout=120)
+        here, nothing, others = (self.folder / name for name in ("here", "nothing", "others"))
+        shutil.copytree(LAMMPS[0].parent, here)
+        nothing.mkdir()
+        others.mkdir()
+        self.write("here/t.prv", paraver_text([60] * 4))
+        self.write("others/t.prv", paraver_text([61] * 4))
+        sizes = [str((self.folder / name / "t.prv").stat().st_size) for name in ("here", "others")]
+        for trace, other, sentence in ((LAMMPS[0].name, nothing, f"{LAMMPS[0].stem}.def"),
+                                       ("t.prv", nothing, "t.prv: cannot be read: No such file or directory"),
+                                       ("t.prv", others, "has {} bytes for one process and {} for another".format(*sizes))):
+            done = run(trace, other)
+            self.assertEqual((done.returncode, done.stdout), (3, b""), done.stderr)
+            self.assertEqual(done.stderr.decode().count(sentence), 1, done.stderr)
+
+    def test_one_rank_is_most_of_the_trace(self):
+        text = self.write("uneven.prv", paraver_text([3, 400, 3]))
+        self.same_at_all_counts("factors", text, "--format", "json", counts=(3,))
+        archive = self.folder / "uneven/traces.otf2"
+        self.assertEqual(self.run_on(0, "cut", text, "--window", "0,1", "-o", archive).returncode, 0)
+        self.same_at_all_counts("factors", archive, "--format", "json", counts=(2, 7))
+
+    def test_many_more_processes_than_ranks(self):
+        self.same_at_all_counts("factors", LAMMPS[0], "--format", "json", counts=(16,))
+        self.same_at_all_counts("factors", self.write("t.prv", paraver_text([60] * 4)), "--format", "json", counts=(16,))
 
     def test_help_is_said_once(self):
         for arguments in (["--version"], ["factors", "--help"], ["schema"]):

@@ -21,13 +21,13 @@
 #include "trace/paraver_text.h"
 #include "trace/paraver_threads.h"
 #include "trace/paraver_timeline.h"
+#include "trace/shared_paraver.h"
 
 namespace farscale {
 namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::size_t kBlocksAtOnce = 8;  // chosen: 4 MiB of text, work for eight threads
 constexpr std::uint32_t kUserFunction = 60000019;
 constexpr std::uint32_t kOneSidedEvent = 50000004;
 
@@ -49,136 +49,44 @@ std::uint32_t ChooseApplication(const std::string& path, const ParaverHeader& he
               "choose one with --application, or with application in the study");
 }
 
-// All records of the trace.
-struct Records : ParaverTally {
-  explicit Records(std::size_t count) : tasks(count), thread_states(count) {}
-
-  // Whether threads other than the first of their tasks recorded when they run.
-  bool HasThreads() const {
-    return std::ranges::any_of(thread_states, [](const std::vector<ParaverThreadState>& states) {
-      return std::ranges::find(states, kParaverRunning, &ParaverThreadState::state) != states.end();
-    });
-  }
-
-  ParaverBlocks all;
-  std::uint64_t last_line = 0;
-  std::vector<ParaverTaskParts> tasks;
-  std::vector<std::vector<ParaverThreadState>> thread_states;  // by task
-  bool is_cut_short = false;                                   // ends in the middle of a line
-
-  void Add(ParaverBlock block) {
-    Append(block);
-    const auto number = static_cast<std::uint32_t>(all.blocks.size());
-    const std::uint8_t* begin = block.bytes.data();
-    for (std::size_t i = 0; i < block.segments.size(); ++i) {
-      const ParaverSegment& segment = block.segments[i];
-      ParaverTaskParts& task = tasks[segment.task];
-      task.parts.push_back({begin, segment.bytes, number});
-      task.states.Append(block.states[i]);
-      for (std::size_t s = 0; s < kParaverStreams; ++s) task.orders[s].Append(block.orders[i][s]);
-      begin = std::accumulate(segment.bytes.begin(), segment.bytes.end(), begin,
-                              [](const std::uint8_t* at, std::uint32_t size) { return at + size; });
-    }
-    for (const std::uint32_t task : block.root_tasks) tasks[task].has_roots = true;
-    for (const ParaverThreadState& state : block.thread_states) thread_states[state.task].push_back(state);
-    block.thread_states = {};
-    block.segments = {};
-    block.orders = {};
-    block.states = {};
-    all.blocks.push_back(std::move(block));
-  }
-};
-
-// A last line without newline is whole when the trace is: nothing is missing then.
-void AddLastLine(const ParaverScope& scope, const TextBlock& text, Records& records) {
-  ParaverBlock block = ReadParaverBlock(scope, text);
-  const Tick duration = scope.header->duration;
-  // Nor can its last number be the begin of another one.
-  const bool is_whole = text.text.ends_with(":0\n") && block.last_begin >= duration;
-  if (block.damaged > 0 || !is_whole) {
-    records.is_cut_short = true;
-    block = {};
-    block.lines = 1;
-    block.damaged = 1;
-    block.first_damage = fmt::format("line {}: the file ends in the middle of this line", text.first_line);
-  }
-  records.Add(std::move(block));
-}
-
-// Reads blocks of text while those before are taken apart.
-Records ReadRecords(ParaverText& text, const ParaverScope& scope) {
-  Records records(scope.header->applications[scope.application].tasks.size());
-  std::vector<TextBlock> now, next;
-  std::optional<TextBlock> last;
-  const auto read = [&](std::vector<TextBlock>& blocks) {
-    std::size_t count = 0;
-    blocks.resize(kBlocksAtOnce);  // in the memory of those before
-    while (count < kBlocksAtOnce && text.NextBlock(blocks[count])) {
-      if (blocks[count].is_cut) {
-        last = std::move(blocks[count]);
-      } else {
-        ++count;
-      }
-    }
-    blocks.resize(count);
-  };
-  read(now);
-  while (!now.empty()) {
-    std::vector<ParaverBlock> parsed(now.size());
-    ParallelFor(now.size() + 1, [&](std::size_t i) {
-      if (i == 0) {
-        read(next);
-      } else {
-        parsed[i - 1] = ReadParaverBlock(scope, now[i - 1]);
-      }
-    });
-    for (std::size_t i = 0; i < parsed.size(); ++i) {
-      records.last_line = now[i].first_line + parsed[i].lines - 1;
-      records.Add(std::move(parsed[i]));
-    }
-    std::swap(now, next);
-  }
-  if (last) AddLastLine(scope, *last, records);
-  return records;
-}
-
 constexpr double kMostMissing = 0.01;  // of the run; chosen as the limit of damaged lines
 constexpr const char* kTruncatedAdvice = "copy the trace again, or read what there is with --accept-truncated";
 
-double ShareMissing(const ParaverHeader& header, const Records& records) {
+double ShareMissing(const ParaverHeader& header, const ParaverRecords& records) {
   if (header.duration == 0) return 0;
   return 1 - static_cast<double>(records.last_begin) / static_cast<double>(header.duration);
 }
 
 // "at 4 s of the 22 s that the header gives"
-std::string EndOf(const ParaverHeader& header, const Records& records) {
+std::string EndOf(const ParaverHeader& header, const ParaverRecords& records) {
   return fmt::format("at {:.6g} s of the {:.6g} s that the header gives",
                      static_cast<double>(records.last_begin) / header.ticks_per_second,
                      static_cast<double>(header.duration) / header.ticks_per_second);
 }
 
-void RefuseDamage(const std::string& path, const ParaverHeader& header, const Records& records, bool accept_truncated) {
+void RefuseDamage(const std::string& path, const ParaverHeader& header, const ParaverRecords& records,
+                  bool accept_truncated) {
   const double limit = anomaly::kDamagedLine.fatal_share;
   if (records.records == 0) {
     throw Error(ErrorKind::kInput, path,
-                records.damaged > 0 ? records.first_damage : "there are no records behind the header",
+                records.damaged > 0 ? records.first_damage.Sentence() : "there are no records behind the header",
                 "the trace is damaged, or empty");
   }
   if (static_cast<double>(records.damaged) > limit * static_cast<double>(records.lines)) {
     throw Error(ErrorKind::kInput, path,
-                fmt::format("{}; {} of {} lines are damaged, more than {} %", records.first_damage, records.damaged,
-                            records.lines, 100 * limit),
+                fmt::format("{}; {} of {} lines are damaged, more than {} %", records.first_damage.Sentence(),
+                            records.damaged, records.lines, 100 * limit),
                 "the trace is damaged; copy it again");
   }
   // A state that began early may end with the run.
   if (records.is_cut_short && !accept_truncated && ShareMissing(header, records) > kMostMissing) {
-    throw Error(ErrorKind::kInput, path, fmt::format("{}, {}", records.first_damage, EndOf(header, records)),
+    throw Error(ErrorKind::kInput, path, fmt::format("{}, {}", records.first_damage.Sentence(), EndOf(header, records)),
                 std::string("the file is cut short; ") + kTruncatedAdvice);
   }
 }
 
 // A file cut between two lines, which no line shows: ranks do not end, or nothing reaches the end of the run.
-void RefuseTruncated(const std::string& path, const ParaverHeader& header, const Records& records,
+void RefuseTruncated(const std::string& path, const ParaverHeader& header, const ParaverRecords& records,
                      const Diagnostics& diagnostics) {
   const double missing = ShareMissing(header, records);
   if (diagnostics.count(anomaly::kTraceEndsEarly) == 0 || missing <= kMostMissing) return;
@@ -190,7 +98,7 @@ void RefuseTruncated(const std::string& path, const ParaverHeader& header, const
 
 // Adds the states that are missing, and refuses more than a hundredth of their time. Tools that filter traces leave
 // states out.
-void DiagnoseStates(const std::string& path, const ParaverHeader& header, const Records& records,
+void DiagnoseStates(const std::string& path, const ParaverHeader& header, const ParaverRecords& records,
                     Diagnostics& diagnostics) {
   double missing = 0, all = 0;
   std::string first;
@@ -249,8 +157,9 @@ void CompareMpiNames(const std::string& path, const ParaverNames& names, const s
   }
 }
 
-void Diagnose(const std::string& path, const ParaverHeader& header, const Records& records, Diagnostics& diagnostics) {
-  diagnostics.Add(anomaly::kDamagedLine, records.damaged, records.first_damage);
+void Diagnose(const std::string& path, const ParaverHeader& header, const ParaverRecords& records,
+              Diagnostics& diagnostics) {
+  diagnostics.Add(anomaly::kDamagedLine, records.damaged, records.first_damage.Sentence());
   diagnostics.AddPopulation(anomaly::kDamagedLine, records.lines);
   for (const std::string& sentence : header.contradictions) diagnostics.Add(anomaly::kHeaderContradicted, 1, sentence);
   if (records.not_read > 0) {
@@ -258,7 +167,7 @@ void Diagnose(const std::string& path, const ParaverHeader& header, const Record
                     fmt::format("line {}: a global operation", records.first_not_read));
   }
   diagnostics.AddPopulation(anomaly::kRecordNotRead, records.lines);
-  diagnostics.Add(anomaly::kHeaderContradicted, records.late, path + ", " + records.first_late);
+  diagnostics.Add(anomaly::kHeaderContradicted, records.late, path + ", " + records.first_late.Sentence());
   diagnostics.Add(anomaly::kMpiOnWorkerThread, records.mpi_calls_on_threads);
   diagnostics.AddPopulation(anomaly::kMpiOnWorkerThread, records.mpi_calls_on_threads);
   // Tools that cut and filter traces leave the duration as it was.
@@ -465,19 +374,9 @@ Trace ReadParaver(const std::string& path, const CounterSelection& counters, std
   ParaverText text(path);
   const ParaverHeader header = ReadParaverHeader(path, text);
   const ParaverNames names = ReadParaverNames(ParaverNamesFile(path, ".pcf"), ParaverNamesFile(path, ".row"));
-  ParaverScope scope;
-  scope.header = &header;
-  scope.keep_threads = keep_threads;
-  scope.application = ChooseApplication(path, header, application);
-  for (const ParaverCommunicator& communicator : header.applications[scope.application].communicators) {
-    scope.communicators.push_back(communicator.id);
-  }
-  std::sort(scope.communicators.begin(), scope.communicators.end());
-  if (!counters.all) {
-    scope.keeps_counter = [&](std::uint32_t type) { return counters.Keeps(ParaverCounter(names, type).name); };
-  }
-  text.MakeBlocksFor(header.applications[scope.application].tasks.size());
-  Records records = ReadRecords(text, scope);
+  const std::uint32_t number = ChooseApplication(path, header, application);
+  const ParaverApplication& chosen = header.applications[number];
+  ParaverRecords records = ReadParaverRecords({path, number, counters, keep_threads}, header, names, text);
   RefuseDamage(path, header, records, accept_truncated);
 
   TraceBuilder builder;
@@ -492,9 +391,9 @@ Trace ReadParaver(const std::string& path, const CounterSelection& counters, std
   CompareMpiNames(path, names, records.all.blocks, trace.diagnostics);
   ParaverTraceFacts facts;
   facts.is_part = !header.tools.empty();
-  Definitions definitions(names, header.applications[scope.application], builder);
+  Definitions definitions(names, chosen, builder);
   definitions.AddPlaces();
-  AddParaverDevices(names, header, scope.application, records.thread_states, builder);
+  AddParaverDevices(names, header, number, records.thread_states, builder);
   definitions.AddCommunicators(facts);
   definitions.AddRegions(records.all.blocks, facts);
   if (records.HasThreads()) AddParaverTeamRegions(builder, facts);

@@ -35,7 +35,7 @@ struct StreamState {
 struct TaskState {
   std::uint32_t task = 0;
   bool has_root = false;
-  ParaverStates states;
+  ParaverBlockStates states;
   std::array<StreamState, kParaverStreams> streams;
 };
 
@@ -222,7 +222,7 @@ class BlockReader {
       } catch (const Damage& damage) {
         Count(damage);
       }
-      ++block_.lines;
+      ++block_.tally.lines;
       at = line_end + 1;
     }
     Pack();
@@ -260,7 +260,7 @@ class BlockReader {
   // Global operations of old traces are also events.
   void ReadGlobalOperation() {
     while (at_ <= end_) SignedNumber("number");
-    if (block_.not_read++ == 0) block_.first_not_read = Line();
+    if (block_.tally.not_read++ == 0) block_.tally.first_not_read = Line();
   }
 
   // Definitions behind the header, of another application or repeated. c:appl:communicator:count:members
@@ -290,7 +290,7 @@ class BlockReader {
       return;
     }
     constexpr std::uint32_t kMpiStates = 1u << 3 | 1u << 4 | 1u << 8 | 1u << 10 | 1u << 11 | 1u << 13 | 1u << 16;
-    block_.has_mpi_states |= state < 32 && (kMpiStates >> state & 1) != 0;
+    block_.tally.has_mpi_states |= state < 32 && (kMpiStates >> state & 1) != 0;
     StreamState& stream = BeginRecord(place.task, ParaverStream::kStates, 2, begin);
     log_.Put(static_cast<std::uint64_t>(end - begin));
     log_.Put(state);
@@ -314,7 +314,7 @@ class BlockReader {
       if (HasSymbols(entry.event)) {
         pairs_.push_back({entry.index, dictionary_.SymbolOf(type, static_cast<std::uint64_t>(value))});
         if (entry.event == ParaverEvent::kMpi && value != 0 && !place.is_first && place.is_ours) {
-          ++block_.mpi_calls_on_threads;
+          ++block_.tally.mpi_calls_on_threads;
         }
       } else {
         pairs_.push_back({entry.index, ZigZag(value)});
@@ -354,7 +354,7 @@ class BlockReader {
     if (sender.is_ours) Note(message.logical_send, physical_send);
     if (receiver.is_ours) Note(message.logical_send, message.physical_receive);
     if (!sender.is_ours || !receiver.is_ours) return;  // between applications: no message of this one
-    ++block_.records;
+    ++block_.tally.records;
     if (!sender.is_first || !receiver.is_first) return;  // the call that it belongs to is not part of the analysis
     PutMessage(sender.task, receiver.task, true, message);
     PutMessage(receiver.task, sender.task, false, message);
@@ -395,17 +395,17 @@ class BlockReader {
   bool Takes(const Place& place, Tick begin, Tick end) {
     if (!place.is_ours) return false;
     Note(begin, end);
-    ++block_.records;
+    ++block_.tally.records;
     return place.is_first;
   }
 
   void Note(Tick begin, Tick end) {
-    block_.last_begin = std::max(block_.last_begin, begin);
-    block_.last_tick = std::max(block_.last_tick, end);
+    block_.tally.last_begin = std::max(block_.tally.last_begin, begin);
+    block_.tally.last_tick = std::max(block_.tally.last_tick, end);
     if (scope_.header->duration == 0 || end <= scope_.header->duration) return;
-    if (block_.late++ == 0) {
-      block_.first_late = fmt::format("line {}: time {} lies behind the end at {} that the header gives", Line(), end,
-                                      scope_.header->duration);
+    if (block_.tally.late++ == 0) {
+      block_.tally.first_late = {Line(), fmt::format(": time {} lies behind the end at {} that the header gives", end,
+                                                     scope_.header->duration)};
     }
   }
 
@@ -469,12 +469,12 @@ class BlockReader {
   }
   [[noreturn]] void Fail(const char* name, std::string what) const { throw Damage{field_, name, std::move(what)}; }
 
-  std::uint64_t Line() const { return text_.first_line + block_.lines; }
+  std::uint64_t Line() const { return text_.first_line + block_.tally.lines; }
 
   void Count(const Damage& damage) {
-    if (block_.damaged++ > 0) return;
+    if (block_.tally.damaged++ > 0) return;
     const std::string field = damage.field > 0 ? fmt::format(", field {} ({})", damage.field, damage.name) : "";
-    block_.first_damage = fmt::format("line {}{}: {}", Line(), field, damage.what);
+    block_.tally.first_damage = {Line(), fmt::format("{}: {}", field, damage.what)};
   }
 
   // With its time; the numbers follow.
@@ -500,7 +500,7 @@ class BlockReader {
     for (TaskState& buffer : buffers_) {
       ParaverSegment& segment = block_.segments.emplace_back();
       ParaverOrders& orders = block_.orders.emplace_back();
-      block_.states.push_back(buffer.states);
+      block_.states.push_back(std::move(buffer.states));
       segment.task = buffer.task;
       if (buffer.has_root) block_.root_tasks.push_back(buffer.task);
       for (std::size_t i = 0; i < kParaverStreams; ++i) {

@@ -84,52 +84,77 @@ constexpr std::uint32_t kParaverNotCreated = 2;
 constexpr std::uint32_t kParaverSynchronization = 5;
 constexpr std::uint32_t kParaverForkJoin = 7;
 
-// The states of one task in the order of the file, each of which should begin where the one before ends.
-struct ParaverStates {
+// The states of one task in a block in the order of the file, each of which should begin where those before end.
+struct ParaverBlockStates {
+  struct Gap {
+    Tick begin = 0, end = 0;
+    std::uint64_t line = 0;  // of the state behind it
+  };
+
   Tick begin = 0, end = 0;
   std::uint64_t first_line = 0;
-  std::uint64_t count = 0, missing = 0;
-  Tick missing_ticks = 0;
-  Tick first_missing = 0;                // where it begins
-  std::uint64_t first_missing_line = 0;  // of the state behind it
+  std::uint64_t count = 0;
+  std::vector<Gap> gaps;
   bool has_running = false;
   // In which the task exists: first begin and last end.
   Tick first_existing = std::numeric_limits<Tick>::max(), last_existing = 0;
 
   void Add(Tick next_begin, Tick next_end, std::uint32_t state, std::uint64_t line) {
-    ParaverStates next;
-    next.begin = next_begin;
-    next.end = next_end;
-    next.first_line = line;
-    next.count = 1;
-    next.has_running = state == kParaverRunning;
-    if (state != kParaverNotCreated) {
-      next.first_existing = next_begin;
-      next.last_existing = next_end;
+    if (count > 0 && next_begin > end) gaps.push_back({end, next_begin, line});
+    if (count++ == 0) {
+      begin = next_begin;
+      first_line = line;
     }
-    Append(next);
+    end = std::max(end, next_end);
+    has_running |= state == kParaverRunning;
+    if (state == kParaverNotCreated) return;
+    first_existing = std::min(first_existing, next_begin);
+    last_existing = std::max(last_existing, next_end);
   }
+};
+
+// The same of the whole text, wherever its blocks begin.
+struct ParaverStates {
+  Tick begin = 0, end = 0;
+  std::uint64_t count = 0, missing = 0;
+  Tick missing_ticks = 0;
+  Tick first_missing = 0;                // where it begins
+  std::uint64_t first_missing_line = 0;  // of the state behind it
+  bool has_running = false;
+  Tick first_existing = std::numeric_limits<Tick>::max(), last_existing = 0;
 
   // What follows behind it in the file.
-  void Append(const ParaverStates& next) {
+  void Append(const ParaverBlockStates& next) {
     if (next.count == 0) return;
-    if (count == 0) {
-      *this = next;
-      return;
-    }
-    const bool is_missing = next.begin > end;
-    if (missing == 0 && (is_missing || next.missing > 0)) {
-      first_missing = is_missing ? end : next.first_missing;
-      first_missing_line = is_missing ? next.first_line : next.first_missing_line;
-    }
-    missing += next.missing + (is_missing ? 1 : 0);
-    missing_ticks += next.missing_ticks + (is_missing ? next.begin - end : 0);
+    if (count == 0) begin = next.begin;
+    if (count > 0) AddGap({end, next.begin, next.first_line});
+    for (const ParaverBlockStates::Gap& gap : next.gaps) AddGap(gap);
     count += next.count;
     end = std::max(end, next.end);
     has_running |= next.has_running;
     first_existing = std::min(first_existing, next.first_existing);
     last_existing = std::max(last_existing, next.last_existing);
   }
+
+ private:
+  // States of earlier blocks may reach into it.
+  void AddGap(const ParaverBlockStates::Gap& gap) {
+    const Tick from = std::max(gap.begin, end);
+    if (from >= gap.end) return;
+    if (missing++ == 0) {
+      first_missing = from;
+      first_missing_line = gap.line;
+    }
+    missing_ticks += gap.end - from;
+  }
+};
+
+// What is said of a line. Lines of a part of the text are counted from its begin until ParaverBlock::ShiftLines.
+struct ParaverNote {
+  std::uint64_t line = 0;
+  std::string text;
+
+  std::string Sentence() const { return "line " + std::to_string(line) + text; }
 };
 
 // What records of an application add up to.
@@ -138,12 +163,12 @@ struct ParaverTally {
   std::uint64_t records = 0;               // of this application
   std::uint64_t mpi_calls_on_threads = 0;  // other than the first of their task
   std::uint64_t damaged = 0;
-  std::string first_damage;  // sentence with line and field
+  ParaverNote first_damage;  // with the field
   Tick last_begin = 0;       // of a record: by these the file is in order
   Tick last_tick = 0;
   bool has_mpi_states = false;
   std::uint64_t late = 0;  // records behind the end that the header gives
-  std::string first_late;
+  ParaverNote first_late;
   std::uint64_t not_read = 0;        // records of types that are not read
   std::uint64_t first_not_read = 0;  // line
 
@@ -172,16 +197,27 @@ struct ParaverThreadState {
   std::uint32_t state = 0;
 };
 
-struct ParaverBlock : ParaverTally {
+struct ParaverBlock {
+  ParaverTally tally;
   std::vector<std::uint8_t> bytes;
   // In the order of `bytes`; these three are dropped once the block is taken in.
   std::vector<ParaverSegment> segments;
   std::vector<ParaverOrders> orders;              // one a segment
-  std::vector<ParaverStates> states;              // the same
+  std::vector<ParaverBlockStates> states;         // the same
   std::vector<std::uint32_t> root_tasks;          // that say of a collective that they are its root
   std::vector<std::uint32_t> types;               // event types by their number in this block
   std::vector<ParaverSymbol> symbols;             // by their number in this block, from 1 on; 0 is no symbol
   std::vector<ParaverThreadState> thread_states;  // where they are kept
+
+  // Lines are counted from so many lines earlier on.
+  void ShiftLines(std::uint64_t lines) {
+    for (std::uint64_t* line : {&tally.first_damage.line, &tally.first_late.line, &tally.first_not_read})
+      *line += lines;
+    for (ParaverBlockStates& of_task : states) {
+      of_task.first_line += lines;
+      for (ParaverBlockStates::Gap& gap : of_task.gaps) gap.line += lines;
+    }
+  }
 };
 
 // What a block is read for; outlives all blocks.

@@ -1,7 +1,5 @@
 #include "trace/paraver_text.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <cstring>
 #include <string_view>
@@ -12,7 +10,6 @@ namespace farscale {
 namespace {
 
 constexpr std::size_t kLongestHeader = std::size_t{1} << 30;  // a hundred million ranks
-constexpr std::size_t kLongestRecord = std::size_t{1} << 22;
 
 // Newlines, eight bytes at a time: the sum below sets the highest bit of those that differ from one.
 std::uint64_t CountLines(std::string_view text) {
@@ -68,32 +65,50 @@ void ParaverText::MakeBlocksFor(std::size_t tasks) {
   block_bytes_ = std::clamp(kBytesOfTask * tasks, kBlockBytes, kMost);
 }
 
+void ParaverText::Confine(std::uint64_t begin, std::uint64_t end) {
+  file_.Seek(begin - 1);  // where the newline before the first line may be
+  rest_.clear();
+  at_end_ = false;
+  lines_ = 0;
+  end_ = end;
+  std::size_t newline = std::string::npos;
+  while (newline == std::string::npos && !at_end_ && position() < end) {
+    rest_.clear();
+    Read(rest_, 1 << 16);
+    newline = rest_.find('\n');
+  }
+  rest_.erase(0, newline == std::string::npos ? newline : newline + 1);
+}
+
 bool ParaverText::NextBlock(TextBlock& block) {
+  const std::uint64_t begin = position();
+  if (begin >= end_) return false;
   block.text.assign(rest_);
   rest_.clear();
-  block.is_cut = false;
+  block.is_cut = block.is_endless = false;
   block.first_line = lines_ + 1;
   block.text.reserve(block_bytes_ + 1);
   std::size_t last = std::string::npos;
-  do {
+  for (;;) {
     if (!at_end_ && block.text.size() < block_bytes_) Read(block.text, block_bytes_ - block.text.size());
     last = block.text.rfind('\n');
-    if (last == std::string::npos && !at_end_) {
-      if (block.text.size() > kLongestRecord) {
-        throw Error(
-            ErrorKind::kInput, path_,
-            fmt::format("has a line of more than {} bytes behind line {}, which no record is", kLongestRecord, lines_),
-            "the trace is damaged");
-      }
-      Read(block.text, block_bytes_);
+    if (last != std::string::npos || at_end_) break;
+    if (block.text.size() > kLongestRecord) {
+      block.text.clear();
+      block.is_endless = true;
+      end_ = begin;
+      return true;
     }
-  } while (last == std::string::npos && !at_end_);
+    Read(block.text, block_bytes_);
+  }
   if (block.text.empty()) return false;
   if (last == std::string::npos) {
     block.is_cut = true;
     block.text += '\n';
     return true;
   }
+  const std::uint64_t most = end_ - begin;  // of bytes in which lines may begin
+  if (last >= most - 1) last = block.text.find('\n', static_cast<std::size_t>(most - 1));
   rest_.assign(block.text, last + 1);
   block.text.resize(last + 1);
   lines_ += CountLines(block.text);

@@ -2,6 +2,8 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
+#include <optional>
 #include <string>
 
 #include "trace/packed_text.h"
@@ -12,7 +14,8 @@ namespace farscale {
 struct TextBlock {
   std::string text;
   std::uint64_t first_line = 1;
-  bool is_cut = false;  // the end of the text, which has no newline (one is added here)
+  bool is_cut = false;      // the end of the text, which has no newline (one is added here)
+  bool is_endless = false;  // without text: the line here is longer than any record is
 };
 
 class ParaverText {
@@ -31,11 +34,20 @@ class ParaverText {
   void MakeBlocksFor(std::size_t tasks);
 
   // Some whole lines, about a block of bytes. A text that ends without newline gives its last line as a block of its
-  // own. False at the end. Throws an input error when the file cannot be read on, the compressed data is damaged or
-  // ends early, or a line is longer than any record is. Uses the memory of the block that is there.
+  // own. False at the end. Throws an input error when the file cannot be read on, or the compressed data is damaged or
+  // ends early. Uses the memory of the block that is there.
   bool NextBlock(TextBlock& block);
 
+  // From now on only the lines of a plain file that begin in [begin, end), counted from 1 on; not at the begin of the
+  // file, where the header is.
+  void Confine(std::uint64_t begin, std::uint64_t end);
+
+  std::uint64_t position() const { return file_.position() - rest_.size(); }  // of what is handed out next
+  std::uint64_t lines() const { return lines_; }                              // handed out
+  std::optional<std::uint64_t> PlainSize() const { return file_.PlainSize(); }
+
   static constexpr std::size_t kBlockBytes = std::size_t{1} << 19;
+  static constexpr std::size_t kLongestRecord = std::size_t{1} << 22;
 
  private:
   // Appends up to `count` bytes to `text`; fewer only at the end of the file.
@@ -44,8 +56,9 @@ class ParaverText {
   std::string path_;
   std::size_t block_bytes_ = kBlockBytes;
   PackedText file_;
-  std::string rest_;         // read, but not handed out
-  std::uint64_t lines_ = 0;  // handed out
+  std::string rest_;                                               // read, but not handed out
+  std::uint64_t lines_ = 0;                                        // handed out
+  std::uint64_t end_ = std::numeric_limits<std::uint64_t>::max();  // no line begins here or behind
   bool at_end_ = false;
 };
 
