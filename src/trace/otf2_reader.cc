@@ -3,13 +3,8 @@
 
 #include <algorithm>
 #include <cstdlib>
-#include <exception>
-#include <filesystem>
-#include <iterator>
 #include <memory>
 #include <utility>
-
-#include <otf2/OTF2_Pthread_Locks.h>  // wants <cstdlib> before it
 
 #include "base/error.h"
 #include "base/parallel.h"
@@ -18,170 +13,14 @@
 #include "parallel/job.h"
 #include "trace/anomalies.h"
 #include "trace/format_readers.h"
+#include "trace/otf2_archive.h"
 #include "trace/otf2_definitions.h"
 #include "trace/otf2_events.h"
-#include "trace/otf2_integrity.h"
 #include "trace/otf2_library.h"
 #include "trace/shared_reading.h"
 
 namespace farscale {
 namespace {
-
-namespace fs = std::filesystem;
-
-// The files of archive.otf2 are archive.def and, for location 7, archive/7.def and archive/7.evt.
-fs::path DefinitionsFile(fs::path anchor) { return anchor.replace_extension(".def"); }
-fs::path LocationFile(const fs::path& anchor, OTF2_LocationRef location, const char* extension) {
-  return anchor.parent_path() / anchor.stem() / fmt::format("{}.{}", location, extension);
-}
-
-// Every location has its events, and definitions of its own: they translate the numbers of regions and communicators
-// and correct the clock, so that without them all would look right and be wrong.
-void RequireLocationFiles(const fs::path& anchor, const std::vector<Otf2Location>& locations) {
-  constexpr const char* kExtensions[] = {"evt", "def"};
-  std::vector<char> is_there[] = {std::vector<char>(locations.size()), std::vector<char>(locations.size())};
-  ParallelForBlocks(locations.size(), [&](std::size_t first, std::size_t end) {
-    for (std::size_t i = first; i < end; ++i) {
-      for (std::size_t k = 0; k < std::size(kExtensions); ++k) {
-        std::error_code code;
-        is_there[k][i] =
-            fs::is_regular_file(LocationFile(anchor, locations[i].reference, kExtensions[k]), code) ? 1 : 0;
-      }
-    }
-  });
-  std::vector<std::string> missing;
-  for (std::size_t k = 0; k < std::size(kExtensions); ++k) {
-    for (std::size_t i = 0; i < locations.size(); ++i) {
-      if (is_there[k][i] != 0) continue;
-      missing.push_back(fmt::format("{}.{} (rank {})", locations[i].reference, kExtensions[k], locations[i].rank));
-    }
-  }
-  if (missing.empty()) return;
-  const std::size_t count = missing.size();
-  if (count > 5) missing.resize(5);
-  throw Error(
-      ErrorKind::kInput, anchor.string(),
-      fmt::format("{} of {} files are missing from {}: {}{}", count, 2 * locations.size(),
-                  (anchor.parent_path() / anchor.stem()).string(), Join(missing, ", "), count > 5 ? ", ..." : ""),
-      "copy the whole archive: anchor, definitions and the folder of events");
-}
-
-std::uintmax_t DefinitionBytes(const std::string& anchor) {
-  std::error_code code;
-  const fs::path definitions = DefinitionsFile(anchor);
-  const std::uintmax_t bytes = fs::file_size(definitions, code);
-  if (code) {
-    throw Error(ErrorKind::kInput, anchor, "its definitions are missing: there is no " + definitions.string(),
-                "copy the whole archive: anchor, definitions and the folder of events");
-  }
-  return bytes;
-}
-
-Otf2Layout RequireSoundDefinitions(const std::string& anchor) {
-  const Otf2Layout layout = RequireSoundAnchor(anchor, DefinitionBytes(anchor));
-  if (layout.is_plain) {
-    RequireEndOfFile(DefinitionsFile(anchor).string(), Otf2FileKind::kDefinitions, layout.definition_chunk, anchor);
-  }
-  return layout;
-}
-
-// Returns whether the definitions of the location must be read, since they may change its events.
-bool RequireEnds(const Otf2LocationReader& reader, const Otf2Layout& layout) {
-  if (!layout.is_plain) return true;
-  const OTF2_LocationRef location = reader.location.reference;
-  const bool needs_definitions = RequireEndOfLocalDefinitions(LocationFile(reader.path, location, "def").string(),
-                                                              layout.definition_chunk, reader.Where());
-  RequireEndOfFile(LocationFile(reader.path, location, "evt").string(), Otf2FileKind::kEvents, layout.event_chunk,
-                   reader.Where());
-  return needs_definitions;
-}
-
-// The open archive, closed whatever happens. Safe for several threads.
-class Archive {
- public:
-  Archive(const std::string& anchor, const Otf2Layout& layout) : anchor_(anchor), layout_(layout) {
-    CaptureOtf2Errors();
-    reader_.reset(OTF2_Reader_Open(anchor.c_str()));
-    if (reader_ == nullptr) CheckOtf2(OTF2_ERROR_INVALID, anchor, "opening the OTF2 archive");
-    CheckOtf2(OTF2_Reader_SetSerialCollectiveCallbacks(reader()), anchor, "opening the OTF2 archive");
-    CheckOtf2(OTF2_Pthread_Reader_SetLockingCallbacks(reader(), nullptr), anchor, "opening the OTF2 archive");
-  }
-  ~Archive() {
-    if (has_definitions_) OTF2_Reader_CloseDefFiles(reader());
-    if (has_events_) OTF2_Reader_CloseEvtFiles(reader());
-  }
-  Archive(const Archive&) = delete;
-  Archive& operator=(const Archive&) = delete;
-
-  OTF2_Reader* reader() { return reader_.get(); }
-  const Otf2Layout& layout() const { return layout_; }
-
-  // Of every `step`-th location from `first` on.
-  void OpenFiles(const std::vector<Otf2Location>& locations, std::size_t first, std::size_t step) {
-    for (std::size_t i = first; i < locations.size(); i += step) {
-      CheckOtf2(OTF2_Reader_SelectLocation(reader(), locations[i].reference), anchor_, "selecting a location");
-    }
-    CheckOtf2(OTF2_Reader_OpenDefFiles(reader()), anchor_, "opening the definition files");
-    has_definitions_ = true;
-    CheckOtf2(OTF2_Reader_OpenEvtFiles(reader()), anchor_, "opening the event files");
-    has_events_ = true;
-  }
-
-  // Mapping tables and clock offsets of a location.
-  void ReadLocalDefinitions(Otf2LocationReader& location) {
-    TakeOtf2Message();
-    OTF2_DefReader* definitions = OTF2_Reader_GetDefReader(reader(), location.location.reference);
-    if (definitions == nullptr) CheckOtf2(OTF2_ERROR_FILE_CAN_NOT_OPEN, location.Where(), "opening the definitions");
-    std::uint64_t count = 0;
-    const OTF2_ErrorCode code = OTF2_Reader_ReadAllLocalDefinitions(reader(), definitions, &count);
-    OTF2_Reader_CloseDefReader(reader(), definitions);
-    CheckOtf2(code, location.Where(), "reading the local definitions");
-  }
-
-  // Returns how many events were read.
-  std::uint64_t ReadEvents(Otf2LocationReader& location, const OTF2_EvtReaderCallbacks* callbacks) {
-    TakeOtf2Message();
-    OTF2_EvtReader* events = OTF2_Reader_GetEvtReader(reader(), location.location.reference);
-    if (events == nullptr) CheckOtf2(OTF2_ERROR_FILE_CAN_NOT_OPEN, location.Where(), "opening the event file");
-    std::uint64_t count = 0;
-    OTF2_ErrorCode code = OTF2_EvtReader_ApplyMappingTables(events, true);
-    if (code == OTF2_SUCCESS) code = OTF2_EvtReader_ApplyClockOffsets(events, true);
-    if (code == OTF2_SUCCESS) code = OTF2_Reader_RegisterEvtCallbacks(reader(), events, callbacks, &location);
-    if (code == OTF2_SUCCESS) code = OTF2_Reader_ReadAllLocalEvents(reader(), events, &count);
-    OTF2_Reader_CloseEvtReader(reader(), events);
-    if (location.failure) std::rethrow_exception(location.failure);
-    CheckOtf2(code, location.Where(), fmt::format("reading the event after number {}", count));
-    return count;
-  }
-
- private:
-  std::string anchor_;
-  Otf2Layout layout_;
-  std::unique_ptr<OTF2_Reader, decltype(&OTF2_Reader_Close)> reader_{nullptr, OTF2_Reader_Close};
-  bool has_definitions_ = false;
-  bool has_events_ = false;
-};
-
-// The library searches all locations of a reader for every one it opens, one thread at a time. So locations are dealt
-// out to several readers of the same archive, neighbours to different ones.
-class LocationReaders {
- public:
-  LocationReaders(Archive& first, const std::string& anchor, const std::vector<Otf2Location>& locations) {
-    constexpr std::size_t kLocationsOfOne = 128;  // chosen: opening a reader takes as long as searching so many times
-    const std::size_t count = first.layout().is_plain ? (locations.size() + kLocationsOfOne - 1) / kLocationsOfOne : 1;
-    readers_.push_back(&first);
-    while (readers_.size() < count) {
-      readers_.push_back(others_.emplace_back(std::make_unique<Archive>(anchor, first.layout())).get());
-    }
-    for (std::size_t i = 0; i < readers_.size(); ++i) readers_[i]->OpenFiles(locations, i, readers_.size());
-  }
-
-  Archive& Of(std::size_t location) const { return *readers_[location % readers_.size()]; }
-
- private:
-  std::vector<Archive*> readers_;
-  std::vector<std::unique_ptr<Archive>> others_;
-};
 
 void CheckEventCount(const Otf2LocationReader& reader, std::uint64_t count) {
   const std::uint64_t expected = reader.location.events;
@@ -248,7 +87,7 @@ struct LocationResult {
   std::uint64_t events = 0;
 };
 
-LocationResult ReadLocation(Archive& archive, const Trace& trace, const Otf2Definitions& definitions,
+LocationResult ReadLocation(Otf2Archive& archive, const Trace& trace, const Otf2Definitions& definitions,
                             const Otf2Location& location, const OTF2_EvtReaderCallbacks* callbacks) {
   Otf2LocationReader reader(trace, definitions, location);
   if (RequireEnds(reader, archive.layout())) archive.ReadLocalDefinitions(reader);
@@ -301,7 +140,7 @@ struct OpenedArchive {
     definitions = ReadOtf2Definitions(archive.reader(), counters, keep_threads, builder);
   }
 
-  Archive archive;
+  Otf2Archive archive;
   TraceBuilder builder;
   Otf2Definitions definitions;
 };
@@ -312,27 +151,47 @@ std::vector<std::uint64_t> EventsOf(const std::vector<Otf2Location>& locations) 
   return events;
 }
 
-// Of the locations with these indices, in their order. No files of others are opened.
-std::vector<LocationResult> ReadSome(OpenedArchive& opened, const std::vector<std::size_t>& which, bool keep_threads) {
-  const Otf2EventCallbacks main_callbacks = Otf2EventCallbacks::OfMainThread(keep_threads);
-  const Otf2EventCallbacks worker_callbacks = Otf2EventCallbacks::OfWorker(keep_threads);
-  const Otf2EventCallbacks stream_callbacks = Otf2EventCallbacks::OfStream();
-  const auto callbacks_of = [&](const Otf2Location& location) {
-    if (location.IsStream()) return stream_callbacks.get();
-    return location.is_main ? main_callbacks.get() : worker_callbacks.get();
-  };
-  const Trace& trace = opened.builder.definitions();
-  std::vector<Otf2Location> locations;
-  for (const std::size_t i : which) locations.push_back(opened.definitions.locations[i]);
-  const LocationReaders readers(opened.archive, trace.path, locations);
-  const std::vector<std::size_t> order = LargestFirst(EventsOf(locations));
-  std::vector<LocationResult> results(order.size());
-  ParallelFor(order.size(), [&](std::size_t i) {
-    const Otf2Location& location = locations[order[i]];
-    results[order[i]] = ReadLocation(readers.Of(order[i]), trace, opened.definitions, location, callbacks_of(location));
-  });
-  return results;
-}
+// Reads the locations with these indices, in their order. No files of others are opened.
+class SomeLocations {
+ public:
+  SomeLocations(OpenedArchive& opened, const std::vector<std::size_t>& which, bool keep_threads)
+      : opened_(opened),
+        main_callbacks_(Otf2EventCallbacks::OfMainThread(keep_threads)),
+        worker_callbacks_(Otf2EventCallbacks::OfWorker(keep_threads)),
+        stream_callbacks_(Otf2EventCallbacks::OfStream()),
+        locations_(Chosen(opened, which)),
+        readers_(opened.archive, opened.builder.definitions().path, locations_) {}
+
+  std::vector<LocationResult> ReadNext(std::size_t count) {
+    const std::size_t first = std::exchange(next_, next_ + count);
+    const auto begin = locations_.begin() + static_cast<std::ptrdiff_t>(first);
+    const std::vector<std::size_t> order = LargestFirst(EventsOf({begin, begin + static_cast<std::ptrdiff_t>(count)}));
+    std::vector<LocationResult> results(count);
+    ParallelFor(count, [&](std::size_t i) {
+      const Otf2Location& location = locations_[first + order[i]];
+      results[order[i]] = ReadLocation(readers_.Of(first + order[i]), opened_.builder.definitions(),
+                                       opened_.definitions, location, CallbacksOf(location));
+    });
+    return results;
+  }
+
+ private:
+  static std::vector<Otf2Location> Chosen(const OpenedArchive& opened, const std::vector<std::size_t>& which) {
+    std::vector<Otf2Location> locations;
+    for (const std::size_t i : which) locations.push_back(opened.definitions.locations[i]);
+    return locations;
+  }
+  const OTF2_EvtReaderCallbacks* CallbacksOf(const Otf2Location& location) const {
+    if (location.IsStream()) return stream_callbacks_.get();
+    return location.is_main ? main_callbacks_.get() : worker_callbacks_.get();
+  }
+
+  OpenedArchive& opened_;
+  const Otf2EventCallbacks main_callbacks_, worker_callbacks_, stream_callbacks_;
+  const std::vector<Otf2Location> locations_;
+  const Otf2LocationReaders readers_;
+  std::size_t next_ = 0;
+};
 
 constexpr std::string_view kReadLocations = "read locations";
 
@@ -344,22 +203,56 @@ struct LocationsRequest {
   std::vector<std::size_t> which;
 };
 
+// The locations of a share in portions, so that what one process has read travels while it reads on, and no process
+// holds its share twice. Each opens the archive again.
+std::vector<std::vector<std::size_t>> PortionsOf(const std::vector<std::size_t>& share,
+                                                 const std::vector<std::uint64_t>& events) {
+  constexpr std::size_t kPortions = 4, kLocations = 8;  // chosen; the second: work for eight threads
+  constexpr std::uint64_t kLeastEvents = 1 << 14;       // chosen: opening an archive takes as long
+  std::uint64_t all = 0, some = 0;
+  for (const std::size_t i : share) all += events[i];
+  const std::uint64_t enough = std::max(all / kPortions, kLeastEvents);
+  std::vector<std::vector<std::size_t>> portions;
+  for (const std::size_t i : share) {
+    if (portions.empty() || (some >= enough && portions.back().size() >= kLocations)) {
+      portions.emplace_back();
+      some = 0;
+    }
+    portions.back().push_back(i);
+    some += events[i];
+  }
+  return portions;
+}
+
 // Of all locations; other processes read their shares where they may be asked.
 std::vector<LocationResult> ReadAll(OpenedArchive& opened, const CounterSelection& counters, bool keep_threads) {
   Helpers helpers;
   const std::vector<std::uint64_t> events = EventsOf(opened.definitions.locations);
   const std::vector<std::vector<std::size_t>> shares = ShareOut(events, helpers.processes().size() + 1);
-  for (std::size_t k = 1; k < shares.size(); ++k) {
-    LocationsRequest request{opened.builder.definitions().path, counters, keep_threads, shares[k]};
-    if (!shares[k].empty()) helpers.Ask(helpers.processes()[k - 1], kReadLocations, ToBytes(request));
+  std::vector<std::vector<std::vector<std::size_t>>> portions;
+  std::size_t most = 0;
+  for (const std::vector<std::size_t>& share : shares) {
+    portions.push_back(helpers.empty() ? std::vector<std::vector<std::size_t>>{share} : PortionsOf(share, events));
+    most = std::max(most, portions.back().size());
   }
+  const auto ask = [&](std::size_t process, std::size_t portion) {
+    if (portion >= portions[process].size()) return;
+    LocationsRequest request{opened.builder.definitions().path, counters, keep_threads, portions[process][portion]};
+    helpers.Ask(helpers.processes()[process - 1], kReadLocations, ToBytes(request));
+  };
+  for (std::size_t k = 1; k < shares.size(); ++k) ask(k, 0);
+  SomeLocations own(opened, shares[0], keep_threads);
   std::vector<LocationResult> results(events.size());
-  for (std::size_t k = 0; k < shares.size(); ++k) {
-    if (shares[k].empty()) continue;
-    std::vector<LocationResult> some;
-    if (k == 0) some = ReadSome(opened, shares[0], keep_threads);
-    if (k > 0) FromBytes(helpers.Answer(helpers.processes()[k - 1]), some);
-    for (std::size_t i = 0; i < some.size(); ++i) results[shares[k][i]] = std::move(some[i]);
+  for (std::size_t portion = 0; portion < most; ++portion) {
+    for (std::size_t k = 0; k < shares.size(); ++k) {
+      if (portion >= portions[k].size()) continue;
+      const std::vector<std::size_t>& which = portions[k][portion];
+      std::vector<LocationResult> some;
+      if (k == 0) some = own.ReadNext(which.size());
+      if (k > 0) FromBytes(helpers.Answer(helpers.processes()[k - 1]), some);
+      if (k > 0) ask(k, portion + 1);
+      for (std::size_t i = 0; i < some.size(); ++i) results[which[i]] = std::move(some[i]);
+    }
   }
   return results;
 }
@@ -400,7 +293,8 @@ std::string ReadLocationsForOther(std::string_view text) {
   LocationsRequest request;
   FromBytes(text, request);
   OpenedArchive opened(request.anchor, request.counters, request.keep_threads);
-  std::vector<LocationResult> results = ReadSome(opened, request.which, request.keep_threads);
+  std::vector<LocationResult> results =
+      SomeLocations(opened, request.which, request.keep_threads).ReadNext(request.which.size());
   return ToBytes(results);
 }
 
