@@ -76,6 +76,8 @@ std::unique_ptr<Job> JoinJob(const LaunchedProcess& process) {
   return processes != nullptr ? std::make_unique<Job>(std::move(processes)) : nullptr;
 }
 
-void ServeJob(Job& job) { job.Serve({ReadingService(), TextReadingService(), MeasuringService()}); }
+void ServeJob(Job& job) {
+  job.Serve({ReadingService(), TextReadingService(), RankBuildingService(), MeasuringService()});
+}
 
 }  // namespace farscale

@@ -20,6 +20,7 @@
 #include <string>
 #include <string_view>
 #include <type_traits>
+#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -135,6 +136,11 @@ void TransferBytes(Bytes& bytes, std::set<T>& values) {
 template <typename Bytes, typename K, typename V>
 void TransferBytes(Bytes& bytes, std::map<K, V>& values) {
   TransferElements<Bytes, std::map<K, V>, std::pair<K, V>>(bytes, values);
+}
+
+template <typename Bytes, typename K, typename V>
+void TransferBytes(Bytes& bytes, std::unordered_map<K, V>& values) {
+  TransferElements<Bytes, std::unordered_map<K, V>, std::pair<K, V>>(bytes, values);
 }
 
 class ByteWriter {

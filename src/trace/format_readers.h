@@ -22,6 +22,7 @@ Trace ReadOtf2(const std::string& anchor, const CounterSelection& counters, bool
 // `application`: which one of a trace with several, from 1 on. Throws an input error for anything unreadable, with line
 // and field, and when more than a hundredth of the lines is damaged; a usage error when the trace has several
 // applications and none is chosen, or not the one asked for.
+// Other processes of the job read some of a plain text, and build some of the ranks, where they may be asked.
 // `accept_truncated`: also of a trace of which more than a hundredth of the run is missing at its end. `keep_threads`:
 // with the other threads of the tasks, where they recorded when they run.
 Trace ReadParaver(const std::string& path, const CounterSelection& counters, std::optional<int> application,

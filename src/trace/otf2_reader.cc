@@ -3,20 +3,21 @@
 
 #include <algorithm>
 #include <cstdlib>
-#include <memory>
+#include <optional>
+#include <string_view>
 #include <utility>
 
 #include "base/error.h"
 #include "base/parallel.h"
 #include "base/text.h"
 #include "parallel/bytes.h"
-#include "parallel/job.h"
 #include "trace/anomalies.h"
 #include "trace/format_readers.h"
 #include "trace/otf2_archive.h"
 #include "trace/otf2_definitions.h"
 #include "trace/otf2_events.h"
 #include "trace/otf2_library.h"
+#include "trace/shared_portions.h"
 #include "trace/shared_reading.h"
 
 namespace farscale {
@@ -203,57 +204,29 @@ struct LocationsRequest {
   std::vector<std::size_t> which;
 };
 
-// The locations of a share in portions, so that what one process has read travels while it reads on, and no process
-// holds its share twice. Each opens the archive again.
-std::vector<std::vector<std::size_t>> PortionsOf(const std::vector<std::size_t>& share,
-                                                 const std::vector<std::uint64_t>& events) {
-  constexpr std::size_t kPortions = 4, kLocations = 8;  // chosen; the second: work for eight threads
-  constexpr std::uint64_t kLeastEvents = 1 << 14;       // chosen: opening an archive takes as long
-  std::uint64_t all = 0, some = 0;
-  for (const std::size_t i : share) all += events[i];
-  const std::uint64_t enough = std::max(all / kPortions, kLeastEvents);
-  std::vector<std::vector<std::size_t>> portions;
-  for (const std::size_t i : share) {
-    if (portions.empty() || (some >= enough && portions.back().size() >= kLocations)) {
-      portions.emplace_back();
-      some = 0;
-    }
-    portions.back().push_back(i);
-    some += events[i];
-  }
-  return portions;
-}
-
-// Of all locations; other processes read their shares where they may be asked.
+// Of all locations; other processes read their shares where they may be asked, and open the archive for each portion.
 std::vector<LocationResult> ReadAll(OpenedArchive& opened, const CounterSelection& counters, bool keep_threads) {
-  Helpers helpers;
+  constexpr std::uint64_t kLeastEvents = 1 << 14;  // chosen: opening an archive takes as long
   const std::vector<std::uint64_t> events = EventsOf(opened.definitions.locations);
-  const std::vector<std::vector<std::size_t>> shares = ShareOut(events, helpers.processes().size() + 1);
-  std::vector<std::vector<std::vector<std::size_t>>> portions;
-  std::size_t most = 0;
-  for (const std::vector<std::size_t>& share : shares) {
-    portions.push_back(helpers.empty() ? std::vector<std::vector<std::size_t>>{share} : PortionsOf(share, events));
-    most = std::max(most, portions.back().size());
-  }
-  const auto ask = [&](std::size_t process, std::size_t portion) {
-    if (portion >= portions[process].size()) return;
-    LocationsRequest request{opened.builder.definitions().path, counters, keep_threads, portions[process][portion]};
-    helpers.Ask(helpers.processes()[process - 1], kReadLocations, ToBytes(request));
-  };
-  for (std::size_t k = 1; k < shares.size(); ++k) ask(k, 0);
-  SomeLocations own(opened, shares[0], keep_threads);
   std::vector<LocationResult> results(events.size());
-  for (std::size_t portion = 0; portion < most; ++portion) {
-    for (std::size_t k = 0; k < shares.size(); ++k) {
-      if (portion >= portions[k].size()) continue;
-      const std::vector<std::size_t>& which = portions[k][portion];
-      std::vector<LocationResult> some;
-      if (k == 0) some = own.ReadNext(which.size());
-      if (k > 0) FromBytes(helpers.Answer(helpers.processes()[k - 1]), some);
-      if (k > 0) ask(k, portion + 1);
-      for (std::size_t i = 0; i < some.size(); ++i) results[which[i]] = std::move(some[i]);
-    }
-  }
+  const auto keep = [&](const std::vector<std::size_t>& which, std::vector<LocationResult> some) {
+    for (std::size_t i = 0; i < some.size(); ++i) results[which[i]] = std::move(some[i]);
+  };
+  std::optional<SomeLocations> own;
+  SharedWork work;
+  work.service = kReadLocations;
+  work.request = [&](const std::vector<std::size_t>& which) {
+    LocationsRequest request{opened.builder.definitions().path, counters, keep_threads, which};
+    return ToBytes(request);
+  };
+  work.take = [&](const std::vector<std::size_t>& which, std::string_view answer) {
+    std::vector<LocationResult> some;
+    FromBytes(answer, some);
+    keep(which, std::move(some));
+  };
+  work.begin = [&](const std::vector<std::size_t>& share) { own.emplace(opened, share, keep_threads); };
+  work.own = [&](const std::vector<std::size_t>& which) { keep(which, own->ReadNext(which.size())); };
+  ShareInPortions(events, kLeastEvents, work);
   return results;
 }
 

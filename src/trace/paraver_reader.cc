@@ -16,6 +16,7 @@
 #include "trace/format_readers.h"
 #include "trace/paraver_header.h"
 #include "trace/paraver_names.h"
+#include "trace/paraver_ranks.h"
 #include "trace/paraver_records.h"
 #include "trace/paraver_streams.h"
 #include "trace/paraver_text.h"
@@ -339,21 +340,7 @@ ParaverRoots CollectRoots(const std::vector<ParaverTaskParts>& tasks, const Para
 }
 
 void BuildRanks(const std::vector<ParaverTaskParts>& tasks, const ParaverTraceFacts& facts, TraceBuilder& builder) {
-  struct Result {
-    RankTimeline timeline;
-    Diagnostics diagnostics;
-  };
-  std::vector<Result> results(tasks.size());
-  std::vector<std::uint64_t> sizes;
-  for (const ParaverTaskParts& task : tasks) sizes.push_back(task.Bytes());
-  const std::vector<std::size_t> order = LargestFirst(sizes);
-  ParallelFor(tasks.size(), [&](std::size_t i) {
-    const std::size_t rank = order[i];
-    RankBuilder rank_builder(builder.definitions(), static_cast<std::int32_t>(rank));
-    BuildParaverRank(builder.definitions(), tasks[rank], facts, rank_builder);
-    results[rank].timeline = rank_builder.Finish();
-    results[rank].diagnostics = rank_builder.diagnostics();
-  });
+  std::vector<ParaverRank> results = BuildParaverRanks(builder.definitions(), tasks, facts);
   Trace& trace = builder.trace();
   std::uint64_t threaded = 0, empty = 0;
   for (std::size_t rank = 0; rank < results.size(); ++rank) {

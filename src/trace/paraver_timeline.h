@@ -10,8 +10,8 @@
 
 namespace farscale {
 
-// What all ranks share while their timelines are built.
-struct ParaverTraceFacts : ParaverCollectiveFacts {
+// Regions and the world by their numbers in the trace, and how the trace came about.
+struct ParaverToolFacts {
   std::uint32_t world = 0;
   std::uint32_t application_region = 0;
   std::uint32_t tracing_region = 0;
@@ -23,6 +23,16 @@ struct ParaverTraceFacts : ParaverCollectiveFacts {
   bool is_part = false;        // cut out of a trace, or filtered
   bool has_functions = false;  // they are recorded as regions, so callers are not needed
 };
+
+// What all ranks share while their timelines are built.
+struct ParaverTraceFacts : ParaverCollectiveFacts, ParaverToolFacts {};
+
+// For another process [parallel/bytes.h].
+template <typename Bytes>
+void TransferBytes(Bytes& bytes, ParaverTraceFacts& facts) {
+  bytes.Transfer(static_cast<ParaverCollectiveFacts&>(facts));
+  bytes.Transfer(static_cast<ParaverToolFacts&>(facts));
+}
 
 // Feeds the rank with all that its task recorded: a region around all of it; functions, the program's own events and
 // stretches with tracing on as regions; MPI calls with their messages and collectives; counters, summed up; and the

@@ -8,7 +8,8 @@ namespace farscale {
 // What a process does for others that read an OTF2 archive: it reads some of the locations, whose files no other
 // process opens.
 Service ReadingService();
-// What it does for others that read a plain Paraver text: it reads pieces of it into packed records.
+// What it does for others that read a Paraver trace: it takes pieces of a plain text apart, and builds ranks.
 Service TextReadingService();
+Service RankBuildingService();
 
 }  // namespace farscale

@@ -38,7 +38,7 @@ std::size_t questions = 0;
 
 void ExpectSharedIsTheSame(const std::string& path, const ReadOptions& options = {}) {
   const ReadingOutcome alone = OutcomeOfReading(path, options);
-  const test::ThreadJob job({ReadingService(), TextReadingService()});
+  const test::ThreadJob job({TextReadingService(), RankBuildingService()});
   const ReadingOutcome shared = OutcomeOfReading(path, options);
   questions += job.questions();
   ASSERT_EQ(shared.refusal, alone.refusal);
