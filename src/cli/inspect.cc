@@ -157,7 +157,7 @@ std::string DescribeDevices(const Trace& trace) {
 // How far a usual machine goes with traces like this one. A replay adds so many bytes a call, a search for waits and
 // their causes so many: measured at the peak, for traces of MPI calls alone [docs/large-traces.md].
 void PrintMemory(const Trace& trace, std::uint64_t calls) {
-  constexpr double kOfReplay = 20, kOfLosses = 45, kMachine = 24e9;
+  constexpr double kOfReplay = 20, kOfLosses = 60, kMachine = 24e9;
   if (trace.events == 0) return;
   const auto events = static_cast<double>(trace.events);
   std::vector<std::string> bytes, hold;
