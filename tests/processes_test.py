@@ -4,6 +4,7 @@
     FARSCALE=build/dev/bin/farscale tests/processes_test.py [OpenMpi|Mpich]
 """
 
+import gzip
 import os
 import pathlib
 import shutil
@@ -149,6 +150,10 @@ class Processes:
         trace = self.write("t.prv", paraver_text([60] * 4))
         self.same_at_all_counts("factors", trace, "--format", "json")
         self.same_at_all_counts("imbalance", trace, "-o", "-", counts=(3,))
+        # One process unpacks, several build ranks.
+        packed = self.folder / "packed.prv.gz"
+        packed.write_bytes(gzip.compress(trace.read_bytes()))
+        self.same_at_all_counts("factors", packed, "--format", "json", counts=(3,))
         # Fewer pieces than processes.
         self.same_at_all_counts("inspect", self.write("small.prv", paraver_text([5, 5])), "--json", counts=(7,))
 

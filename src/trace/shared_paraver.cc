@@ -137,13 +137,14 @@ ParaverNames NamesOfCounters(const ParaverNames& names) {
   return counters;
 }
 
-// Where pieces of the bytes of a text begin, and where the last one ends: several for each process, so that what one
-// has read travels while it reads on.
-std::vector<std::uint64_t> PiecesOf(std::uint64_t begin, std::uint64_t end, std::size_t processes) {
+// Where pieces of a text behind its header begin, and where the last one ends: several for each process, so that what
+// one has read travels while it reads on. The header goes with every question, so that pieces are longer than it.
+std::vector<std::uint64_t> PiecesOf(std::uint64_t header, std::uint64_t end, std::size_t processes) {
   constexpr std::uint64_t kEach = 4, kLeast = std::uint64_t{1} << 12, kMost = std::uint64_t{1} << 25;  // chosen
-  const std::uint64_t bytes = std::clamp((end - begin) / (kEach * processes) + 1, kLeast, kMost);
+  const std::uint64_t least = std::max(kLeast, 8 * header);
+  const std::uint64_t bytes = std::clamp((end - header) / (kEach * processes) + 1, least, std::max(least, kMost));
   std::vector<std::uint64_t> edges;
-  for (; begin < end; begin += bytes) edges.push_back(begin);
+  for (std::uint64_t begin = header; begin < end; begin += bytes) edges.push_back(begin);
   edges.push_back(end);
   return edges;
 }
