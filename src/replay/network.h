@@ -118,6 +118,8 @@ struct CollectiveBytes {
   double mean = 0;
   double largest = 0;
   double largest_sum = 0;
+
+  friend bool operator==(const CollectiveBytes&, const CollectiveBytes&) = default;
 };
 
 // Seconds from the last arrival at a collective of `ranks` ranks until it is over. Where several ranks share a

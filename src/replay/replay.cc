@@ -3,8 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <iterator>
 #include <numeric>
-#include <span>
 
 #include "base/error.h"
 #include "base/text.h"
@@ -47,22 +47,35 @@ ReplayResult Run(const Program& program, const Network* network, bool keep_calls
   return RunOn<FreeLinks>(program, keep_calls, on_stuck);
 }
 
-using StuckRanks = std::vector<std::pair<std::size_t, std::size_t>>;
+using StuckAt = std::vector<std::pair<std::size_t, std::size_t>>;
 
 }  // namespace
+
+void StuckRanks::Merge(const StuckRanks& other) {
+  count += other.count;
+  first.insert(other.first.begin(), other.first.end());
+  while (first.size() > kDescribed) first.erase(std::prev(first.end()));
+}
+
+void StuckRanks::Throw(const Trace& trace, const std::string& phase) const {
+  if (count == 0) return;
+  std::vector<std::string> some;
+  for (const auto& [rank, text] : first) some.push_back(text);
+  throw Error(ErrorKind::kInput, trace.path,
+              fmt::format("the calls of phase '{}' cannot complete in program order; {} of {} ranks wait: {}{}", phase,
+                          count, trace.size(), Join(some, "; "), count > kDescribed ? "; ..." : ""),
+              "the trace is damaged or its messages were recorded wrongly");
+}
 
 ReplayResult Replay(const Trace& trace, const Matching& matching, const PhaseCut& cut, const ReplayOptions& options) {
   const Program program = Compile(trace, matching, cut, options);
   const Network* network = options.TimedNetwork();
-  ReplayResult result = Run(program, network, options.keep_calls, [&](const StuckRanks& stuck) {
-    std::vector<std::string> some;
-    for (const auto& [rank, instruction] : std::span(stuck).first(std::min<std::size_t>(stuck.size(), 4)))
-      some.push_back(DescribeInstruction(trace, matching, cut, options, rank, instruction));
-    throw Error(
-        ErrorKind::kInput, trace.path,
-        fmt::format("the calls of phase '{}' cannot complete in program order; {} of {} ranks wait: {}{}",
-                    cut.spec.name, stuck.size(), trace.size(), Join(some, "; "), stuck.size() > 4 ? "; ..." : ""),
-        "the trace is damaged or its messages were recorded wrongly");
+  ReplayResult result = Run(program, network, options.keep_calls, [&](const StuckAt& stuck) {
+    StuckRanks ranks;
+    for (const auto& [rank, instruction] : stuck) {
+      ranks.Add(rank, [&] { return DescribeInstruction(trace, matching, cut, options, rank, instruction); });
+    }
+    ranks.Throw(trace, cut.spec.name);
   });
   result.diagnostics.Merge(program.diagnostics);
   result.unknown_waits = FindUnknownWaits(trace, cut);
@@ -73,7 +86,7 @@ ReplayResult Replay(const Trace& trace, const Matching& matching, const PhaseCut
 }
 
 ReplayResult ReplayProgram(const Program& program, const Network* network, const std::string& what) {
-  return Run(program, network, false, [&](const StuckRanks& stuck) {
+  return Run(program, network, false, [&](const StuckAt& stuck) {
     throw Error(ErrorKind::kNotEnoughData, what,
                 fmt::format("{} of {} ranks wait for ever, rank {} in its step {} first", stuck.size(),
                             program.ranks.size(), stuck.front().first, stuck.front().second));

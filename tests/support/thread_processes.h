@@ -17,19 +17,23 @@ namespace farscale::test {
 // The letter boxes of so many processes.
 class ThreadMail {
  public:
-  explicit ThreadMail(std::size_t count) : boxes_(count, std::vector<std::deque<std::string>>(count)), sent_(count) {}
+  explicit ThreadMail(std::size_t count) : boxes_(count) {
+    for (Boxes& boxes : boxes_) boxes.from.resize(count);
+  }
 
   std::size_t count() const { return boxes_.size(); }
   void Send(std::size_t from, std::size_t to, const std::string& text) {
-    const std::lock_guard lock(mutex_);
-    boxes_[to][from].push_back(text);
-    ++sent_[to];
-    has_arrived_.notify_all();
+    Boxes& boxes = boxes_[to];
+    const std::lock_guard lock(boxes.mutex);
+    boxes.from[from].push_back(text);
+    ++boxes.received;
+    boxes.has_arrived.notify_one();  // one thread owns them
   }
   std::string Receive(std::size_t own, std::size_t from) {
-    std::unique_lock lock(mutex_);
-    std::deque<std::string>& box = boxes_[own][from];
-    has_arrived_.wait(lock, [&] { return !box.empty(); });
+    Boxes& boxes = boxes_[own];
+    std::unique_lock lock(boxes.mutex);
+    std::deque<std::string>& box = boxes.from[from];
+    boxes.has_arrived.wait(lock, [&] { return !box.empty(); });
     std::string text = std::move(box.front());
     box.pop_front();
     return text;
@@ -37,24 +41,28 @@ class ThreadMail {
   // From whoever has sent; whom from goes to `from`.
   std::string ReceiveAny(std::size_t own, std::size_t& from) {
     {
-      std::unique_lock lock(mutex_);
-      has_arrived_.wait(lock, [&] {
-        for (from = 0; from < count() && boxes_[own][from].empty(); ++from) continue;
+      Boxes& boxes = boxes_[own];
+      std::unique_lock lock(boxes.mutex);
+      boxes.has_arrived.wait(lock, [&] {
+        for (from = 0; from < count() && boxes.from[from].empty(); ++from) continue;
         return from < count();
       });
     }
     return Receive(own, from);
   }
   std::size_t SentTo(std::size_t process) {
-    const std::lock_guard lock(mutex_);
-    return sent_[process];
+    const std::lock_guard lock(boxes_[process].mutex);
+    return boxes_[process].received;
   }
 
  private:
-  std::mutex mutex_;
-  std::condition_variable has_arrived_;
-  std::vector<std::vector<std::deque<std::string>>> boxes_;  // by receiver, then sender
-  std::vector<std::size_t> sent_;                            // by receiver
+  struct Boxes {  // of a receiver
+    std::mutex mutex;
+    std::condition_variable has_arrived;
+    std::vector<std::deque<std::string>> from;
+    std::size_t received = 0;
+  };
+  std::deque<Boxes> boxes_;
 };
 
 class ThreadProcess : public Processes {
