@@ -155,7 +155,7 @@ class RankCompiler {
   std::size_t iteration_ = 0;
 };
 
-struct Append {
+struct AppendInstruction {
   std::vector<Instruction>& instructions;
 
   void operator()(const Instruction& instruction, std::size_t, std::size_t) { instructions.push_back(instruction); }
@@ -305,9 +305,9 @@ Program CompileRanks(const Trace& trace, const Matching& matching, const PhaseCu
     RankProgram& result = program.ranks[rank];
     result.begin = view.cut.window.begin.tick - origin;
     result.instructions.reserve(view.end_record() - view.first_record());
-    Append append{result.instructions};
-    RankCompiler<Append> compiler(view, flags.messages, options.keep_calls || options.as_tasks, flags.posts[rank],
-                                  append);
+    AppendInstruction append{result.instructions};
+    RankCompiler<AppendInstruction> compiler(view, flags.messages, options.keep_calls || options.as_tasks,
+                                             flags.posts[rank], append);
     result.compute_after = compiler.Run();
     result.call_messages = compiler.TakeCallMessages();
   });
