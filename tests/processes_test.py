@@ -18,6 +18,7 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 PROGRAM = pathlib.Path(os.environ["FARSCALE"]).resolve()
 LULESH = ROOT / "sample-runs/lulesh"
 LAMMPS = sorted((ROOT / "sample-runs/lammps-lj/traces").rglob("*.otf2"))
+LULESH_TRACES = sorted((LULESH / "traces").rglob("*.otf2"))[:2]
 COUNTS = (1, 2, 3, 7)
 
 
@@ -112,6 +113,11 @@ class Processes:
             done = self.run_on(count, "run", study, "-o", folder, "-q")
             self.assertEqual(done.returncode, 0, done.stderr)
             self.assertEqual(files_in(folder), files_in(alone))
+
+    def test_one_run_that_exceeds_the_memory(self):
+        # Its ranks are shared by the processes, of which 16 are more than the ranks.
+        self.same_at_all_counts("factors", LAMMPS[-1], "--format", "json", "--memory", "100k", counts=(2, 3, 7, 16))
+        self.same_at_all_counts("factors", *LULESH_TRACES, "--memory", "100k", counts=(3,))
 
     def test_whatif_and_cut(self):
         network = ROOT / "configs/networks/ideal.toml"

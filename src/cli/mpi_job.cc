@@ -8,6 +8,7 @@
 
 #include "base/error.h"
 #include "cli/launch.h"
+#include "replay/shared_replay.h"
 #include "study/shared_runs.h"
 #include "trace/shared_reading.h"
 
@@ -77,7 +78,7 @@ std::unique_ptr<Job> JoinJob(const LaunchedProcess& process) {
 }
 
 void ServeJob(Job& job) {
-  job.Serve({ReadingService(), TextReadingService(), RankBuildingService(), MeasuringService()});
+  job.Serve({ReadingService(), TextReadingService(), RankBuildingService(), MeasuringService(), ReplayService()});
 }
 
 }  // namespace farscale

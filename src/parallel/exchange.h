@@ -60,6 +60,13 @@ class Exchange {
     return answer;
   }
 
+  // What the first member says.
+  template <typename T>
+  T FromFirst(T value) {
+    return Agree<T>(
+        std::uint8_t{0}, [](std::uint8_t&, std::uint8_t) {}, [&](std::uint8_t) { return std::move(value); });
+  }
+
   std::uint64_t Sum(std::uint64_t value) {
     return Agree<std::uint64_t>(
         value, [](std::uint64_t& into, std::uint64_t other) { into += other; }, [](std::uint64_t all) { return all; });

@@ -12,6 +12,7 @@
 
 #include "base/error.h"
 #include "parallel/bytes.h"
+#include "parallel/exchange.h"
 
 namespace farscale {
 namespace {
@@ -31,7 +32,8 @@ struct Reply {
 
 std::mutex mutex;
 Processes* job = nullptr;
-std::vector<std::size_t> available;  // helpers that no thread has taken
+thread_local Processes* serving = nullptr;  // of a thread that serves
+std::vector<std::size_t> available;         // helpers that no thread has taken
 
 std::vector<std::size_t> Take() {
   const std::lock_guard lock(mutex);
@@ -79,6 +81,7 @@ Job::~Job() {
 }
 
 void Job::Serve(const std::vector<Service>& services) {
+  serving = processes_.get();
   for (;;) {
     const Processes::Message message = processes_->ReceiveAny();
     MessageKind kind = MessageKind::kLeave;
@@ -127,6 +130,17 @@ void Helpers::Lend(const std::vector<std::size_t>& some, const std::function<voi
   } take_back;
   MakeAvailable(some);
   body();
+}
+
+Exchange ExchangeAmong(const std::vector<std::size_t>& processes) {
+  return {serving != nullptr ? *serving : *job, processes};
+}
+
+std::size_t OwnProcess() { return (serving != nullptr ? serving : job)->own(); }
+
+void EndJob(const std::string& sentence) {
+  fmt::print(stderr, "farscale: process {}: {}\n", OwnProcess(), sentence);
+  (serving != nullptr ? serving : job)->Abort(static_cast<int>(ErrorKind::kInput));
 }
 
 std::vector<std::vector<std::size_t>> ShareOut(const std::vector<std::uint64_t>& sizes, std::size_t count) {

@@ -15,6 +15,8 @@
 
 namespace farscale {
 
+class Exchange;
+
 // Something that a process does for another: from the bytes of a request to those of the answer [parallel/bytes.h]. An
 // Error that it throws is thrown where the answer is awaited.
 struct Service {
@@ -68,6 +70,15 @@ class Helpers {
   std::vector<std::size_t> processes_;
   std::vector<std::size_t> asked_;  // whose answers are still to come
 };
+
+// Of processes of the job, each of which calls this: the one that asks for a service, and those that answer it.
+Exchange ExchangeAmong(const std::vector<std::size_t>& processes);
+
+// The number of this process.
+std::size_t OwnProcess();
+
+// Ends all processes with a sentence: for errors of one that others, which wait for it, cannot be told of.
+void EndJob(const std::string& sentence);
 
 // Shares work among so many: which of them does what, by the sizes of the pieces. The largest go first, each to whoever
 // has least so far.

@@ -37,12 +37,16 @@ struct CollectiveOperation {
   CollectiveKind kind = CollectiveKind::kBarrier;
 };
 
+class SharedReplay;
+
 struct Matching {
   std::vector<RankMatching> ranks;
   std::uint32_t messages = 0;
   std::uint32_t matched = 0;  // messages [0, matched) have both a send and a receive, the others one of them
   std::vector<CollectiveOperation> collectives;
   Diagnostics diagnostics;
+  // Where several processes match and replay the ranks: then the numbers are theirs, and this one has none.
+  SharedReplay* shared = nullptr;
 };
 
 // Throws an input error when the trace has more messages than can be numbered (4 thousand million).

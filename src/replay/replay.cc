@@ -12,6 +12,7 @@
 #include "replay/engine.h"
 #include "replay/links.h"
 #include "replay/program.h"
+#include "replay/shared_replay.h"
 
 namespace farscale {
 
@@ -67,7 +68,10 @@ void StuckRanks::Throw(const Trace& trace, const std::string& phase) const {
               "the trace is damaged or its messages were recorded wrongly");
 }
 
-ReplayResult Replay(const Trace& trace, const Matching& matching, const PhaseCut& cut, const ReplayOptions& options) {
+namespace {
+
+ReplayResult ReplayHere(const Trace& trace, const Matching& matching, const PhaseCut& cut,
+                        const ReplayOptions& options) {
   const Program program = Compile(trace, matching, cut, options);
   const Network* network = options.TimedNetwork();
   ReplayResult result = Run(program, network, options.keep_calls, [&](const StuckAt& stuck) {
@@ -78,8 +82,16 @@ ReplayResult Replay(const Trace& trace, const Matching& matching, const PhaseCut
     ranks.Throw(trace, cut.spec.name);
   });
   result.diagnostics.Merge(program.diagnostics);
+  return result;
+}
+
+}  // namespace
+
+ReplayResult Replay(const Trace& trace, const Matching& matching, const PhaseCut& cut, const ReplayOptions& options) {
+  ReplayResult result =
+      matching.shared != nullptr ? matching.shared->Replay(cut, options) : ReplayHere(trace, matching, cut, options);
   result.unknown_waits = FindUnknownWaits(trace, cut);
-  if (network != nullptr) {
+  if (options.TimedNetwork() != nullptr) {
     result.diagnostics.Add(anomaly::kOneSidedTakesNoTime, result.unknown_waits.operations, "in phase " + cut.spec.name);
   }
   return result;

@@ -3,7 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <memory>
 
+#include "base/memory.h"
 #include "factors/disturbance.h"
 #include "factors/phase_factors.h"
 #include "factors/run_picture.h"
@@ -11,10 +13,12 @@
 #include "phases/location_cut.h"
 #include "replay/matching.h"
 #include "replay/processor_time.h"
+#include "replay/shared_replay.h"
 #include "replay/unknown_waits.h"
 #include "results/anomalies.h"
 #include "study/grown_study.h"
 #include "study/measured_file.h"
+#include "study/run_memory.h"
 #include "trace/anomalies.h"
 #include "trace/location_trace.h"
 #include "trace/trace_reader.h"
@@ -229,6 +233,15 @@ LossRecord LossesOf(const Trace& trace, const Matching& matching, const std::opt
   return losses;
 }
 
+// Where a run is expected to take more memory than there is and nothing but replays needs its matching, other processes
+// of the job take their shares of it. Else one process is faster.
+std::unique_ptr<SharedReplay> ShareReplay(const Trace& trace, const RunSpec& spec,
+                                          const std::vector<Scenario>& scenarios, Detail detail) {
+  const bool needs_matching = detail != Detail::kFactors || !scenarios.empty();
+  if (needs_matching || ExpectedMemory(spec, RunUse::kReplay) <= MemoryBudget()) return nullptr;
+  return SharedReplay::Begin(trace);
+}
+
 AnalysedRun ReadAndMeasure(const Study& study, const RunSpec& spec, const std::vector<Scenario>& scenarios,
                            bool wants_shapes, Detail detail) {
   AnalysedRun result;
@@ -244,7 +257,8 @@ AnalysedRun ReadAndMeasure(const Study& study, const RunSpec& spec, const std::v
   if (!trace.team_threads.empty() && spec.threads.value_or(in_teams) != in_teams) {
     diagnostics.Add(anomaly::kThreadsContradicted, 1, fmt::format("{} instead of {}", in_teams, *spec.threads));
   }
-  const Matching matching = MatchTrace(trace);
+  const std::unique_ptr<SharedReplay> shared = ShareReplay(trace, spec, scenarios, detail);
+  const Matching matching = shared != nullptr ? shared->Match() : MatchTrace(trace);
   diagnostics.Merge(matching.diagnostics);
   // Domains that do not divide evenly give messages of a grown run two sizes; the replay takes the sender's.
   if (spec.grown == nullptr) diagnostics.FailPastThreshold(spec.trace);
