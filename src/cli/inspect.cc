@@ -38,6 +38,7 @@ struct Inspection {
   std::vector<CallSummary> calls;  // by MPI function, largest share first
   std::uint64_t messages = 0;
   std::uint64_t bytes = 0;
+  MovedBytes one_sided, on_files;
   double mpi_share = 0;
   std::vector<double> counter_totals;
   std::vector<Finding> findings;
@@ -49,6 +50,8 @@ void SummarizeCalls(Inspection& inspection) {
   std::vector<Tick> ticks(trace.regions.size());
   Tick run_time = 0;
   for (const RankTimeline& timeline : trace.timelines) {
+    inspection.one_sided += timeline.one_sided();
+    inspection.on_files += timeline.on_files();
     run_time += timeline.end() - timeline.begin();
     for (std::size_t call = 0; call < timeline.calls(); ++call) {
       ++counts[timeline.region(call)];
@@ -189,6 +192,12 @@ void PrintHead(const Inspection& inspection) {
   PrintMemory(trace, calls);
   fmt::print("MPI        {} calls, {} of the time; {} messages with {}\n", FormatCount(calls),
              FormatPercent(inspection.mpi_share), FormatCount(inspection.messages), FormatBytes(inspection.bytes));
+  const auto print_moved = [](std::string_view what, const MovedBytes& moved) {
+    if (moved.operations == 0) return;
+    fmt::print("{:<11}{} operations with {}\n", what, FormatCount(moved.operations), FormatBytes(moved.bytes));
+  };
+  print_moved("One-sided", inspection.one_sided);
+  print_moved("Files", inspection.on_files);
   const auto by_node = RanksByNode(trace);
   fmt::print("\nNodes\n");
   const std::size_t shown = std::min<std::size_t>(by_node.size(), 8);
@@ -365,6 +374,10 @@ Fields<Inspection> FieldsOf<Inspection>() {
           Computed<T>("memoryBytes", of_trace([](const Trace& trace) { return trace.MemoryBytes(); })).OrMissing(),
           Field("messages", &T::messages).OrMissing(),
           Field("messageBytes", &T::bytes).OrMissing(),
+          Field("oneSidedOperations", &T::one_sided, &MovedBytes::operations).OrMissing(),
+          Field("oneSidedBytes", &T::one_sided, &MovedBytes::bytes).OrMissing(),
+          Field("fileOperations", &T::on_files, &MovedBytes::operations).OrMissing(),
+          Field("fileBytes", &T::on_files, &MovedBytes::bytes).OrMissing(),
           Field("mpiShare", &T::mpi_share).AtLeast(0).OrMissing(),
           Computed<T>("nodes", NodesOf),
           Computed<T>("communicators", CommunicatorsOf),

@@ -12,6 +12,21 @@ std::unordered_multimap<std::uint64_t, TracedRequest> requests;
 std::unordered_map<std::uint64_t, TracedCommunicator> probed;
 std::uint64_t numbers = 0;
 
+void RecordNeighboursPost(const TracedRequest& request) {
+  std::uint64_t number = request.number;
+  for (const NeighbourMessage& message : request.neighbours->sent)
+    Record(OTF2_EvtWriter_MpiIsend, message.peer, request.communicator, message.tag, message.bytes, number++);
+  for (std::size_t i = 0; i < request.neighbours->received.size(); ++i)
+    Record(OTF2_EvtWriter_MpiIrecvRequest, number++);
+}
+
+void RecordNeighboursCompletion(const TracedRequest& request) {
+  std::uint64_t number = request.number;
+  for (std::size_t i = 0; i < request.neighbours->sent.size(); ++i) Record(OTF2_EvtWriter_MpiIsendComplete, number++);
+  for (const NeighbourMessage& message : request.neighbours->received)
+    Record(OTF2_EvtWriter_MpiIrecv, message.peer, request.communicator, message.tag, message.bytes, number++);
+}
+
 void RecordPost(TracedRequest& request) {
   request.is_recorded = IsWriting();
   const auto record_send = [&](std::uint64_t number) {
@@ -22,12 +37,14 @@ void RecordPost(TracedRequest& request) {
     case RequestKind::kSend: record_send(request.number); break;
     case RequestKind::kReceive: Record(OTF2_EvtWriter_MpiIrecvRequest, request.number); break;
     case RequestKind::kCollective: Record(OTF2_EvtWriter_NonBlockingCollectiveRequest, request.number); break;
+    case RequestKind::kNeighbours: RecordNeighboursPost(request); break;
   }
 }
 
 void Post(TracedRequest& request) {
   const SharedState held;
   request.number = ++numbers;
+  if (request.neighbours) numbers += request.neighbours->sent.size() + request.neighbours->received.size();
   request.is_active = true;
   const bool sends = request.peer != MPI_PROC_NULL;
   if (request.kind == RequestKind::kReceive && sends) request.sent_number = ++numbers;
@@ -74,6 +91,8 @@ void RecordCompletion(TracedRequest& request, const MPI_Status& status) {
   if (request.kind == RequestKind::kCollective) {
     Record(OTF2_EvtWriter_NonBlockingCollectiveComplete, request.operation, request.communicator, request.root,
            request.sizes.sent, request.sizes.received, request.number);
+  } else if (request.kind == RequestKind::kNeighbours) {
+    RecordNeighboursCompletion(request);
   } else if (IsCancelled(request, status)) {
     Record(OTF2_EvtWriter_MpiRequestCancelled, request.number);
   } else if (request.kind == RequestKind::kSend) {

@@ -6,6 +6,7 @@
 #include <otf2/otf2.h>
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <vector>
 
@@ -20,7 +21,18 @@ struct CollectiveSizes {
   std::uint64_t received = 0;
 };
 
-enum class RequestKind : std::uint8_t { kSend, kReceive, kCollective };
+enum class RequestKind : std::uint8_t { kSend, kReceive, kCollective, kNeighbours };
+
+// One of the messages that a collective among neighbours stands for, to or from a rank.
+struct NeighbourMessage {
+  int peer = MPI_PROC_NULL;
+  std::uint32_t tag = 0;
+  std::uint64_t bytes = 0;
+};
+
+struct NeighbourMessages {
+  std::vector<NeighbourMessage> sent, received;
+};
 
 struct TracedRequest {
   RequestKind kind = RequestKind::kSend;
@@ -42,6 +54,8 @@ struct TracedRequest {
   MPI_Comm shadow = MPI_COMM_NULL;  // for ideal clocks
   std::uint64_t reduction = 0;      // of ideal clocks
   ClockWait wait = ClockWait::kAll;
+  // Their numbers go on from that of the request, those sent first.
+  std::shared_ptr<const NeighbourMessages> neighbours = nullptr;
 };
 
 // Gives the request a number and records its post unless it is persistent.

@@ -118,6 +118,19 @@ int TracedLock(auto function, int type, int target, int assertion, MPI_Win windo
   return function(type, target, assertion, window);
 }
 
+// Shared by all; as Score-P writes it.
+int TracedLockAll(auto function, int assertion, MPI_Win window) {
+  if (const auto id = FindWindow(window))
+    Record(OTF2_EvtWriter_RmaRequestLock, *id, OTF2_UNDEFINED_UINT32, kOnlyLock, OTF2_LOCK_SHARED);
+  return function(assertion, window);
+}
+
+int TracedUnlockAll(auto function, MPI_Win window) {
+  const int code = function(window);
+  if (const auto id = FindWindow(window)) Record(OTF2_EvtWriter_RmaReleaseLock, *id, OTF2_UNDEFINED_UINT32, kOnlyLock);
+  return code;
+}
+
 int TracedUnlock(auto function, int target, MPI_Win window) {
   const int code = function(target, window);
   if (const auto id = FindWindow(window)) Record(OTF2_EvtWriter_RmaReleaseLock, *id, target, kOnlyLock);

@@ -1,16 +1,20 @@
-// Blocking collectives among the neighbours of a topology. OTF2 has no records of them, and their communicator says
-// nothing of who takes part, so each is recorded as the messages that it stands for: one to every neighbour, then one
-// from each. What a rank waits for can be told from them [docs/formulas.md, replay]. Non-blocking and persistent ones
-// are not recorded. The functions are called in the place of the MPI's own one, which is their first argument.
+// Collectives among the neighbours of a topology: blocking, non-blocking and persistent ones. OTF2 has no records of
+// them, and their communicator says nothing of who takes part, so each is recorded as the messages that it stands for:
+// one to every neighbour, then one from each. What a rank waits for can be told from them [docs/formulas.md, replay].
+// The functions are called in the place of the MPI's own one, which is their first argument.
 #pragma once
 
 #include <mpi.h>
 
 #include <cstdint>
+#include <memory>
+#include <tuple>
+#include <utility>
 #include <vector>
 
 #include "collect/communicators.h"
 #include "collect/recorder.h"
+#include "collect/requests.h"
 #include "collect/traced_collectives.h"
 
 namespace farscale::collect {
@@ -81,47 +85,68 @@ std::uint64_t BytesOfPart(const auto* counts, const MPI_Datatype* types, std::si
   return Bytes(counts[i], types[i]);
 }
 
-int WithNeighbours(MPI_Comm in, auto call, auto sent, auto received) {
+std::vector<NeighbourMessage> MessagesOf(const std::vector<Neighbour>& those, auto bytes_of) {
+  std::vector<NeighbourMessage> messages;
+  for (std::size_t i = 0; i < those.size(); ++i) {
+    if (those[i].rank != MPI_PROC_NULL) messages.push_back({those[i].rank, those[i].tag, bytes_of(i)});
+  }
+  return messages;
+}
+
+// `rest`: nothing of a blocking collective, the request of a non-blocking one, information and the request of a
+// persistent one. `call` takes them.
+int WithNeighbours(MPI_Comm in, auto call, auto sent, auto received, auto... rest) {
   const TracedCommunicator* found = FindCommunicator(in);
-  if (found == nullptr) return call();
+  if (found == nullptr) return call(rest...);
   const std::uint32_t id = found->id;
   const Neighbours neighbours = NeighboursOf(in, found->rank);
-  const auto record = [id](auto write, const std::vector<Neighbour>& those, auto bytes_of) {
-    for (std::size_t i = 0; i < those.size(); ++i) {
-      if (those[i].rank != MPI_PROC_NULL) Record(write, those[i].rank, id, those[i].tag, bytes_of(i));
-    }
-  };
-  record(OTF2_EvtWriter_MpiSend, neighbours.to, sent);
-  const int code = call();
-  record(OTF2_EvtWriter_MpiRecv, neighbours.from, received);
-  return code;
+  NeighbourMessages messages{MessagesOf(neighbours.to, sent), MessagesOf(neighbours.from, received)};
+  if constexpr (sizeof...(rest) == 0) {
+    for (const NeighbourMessage& one : messages.sent) Record(OTF2_EvtWriter_MpiSend, one.peer, id, one.tag, one.bytes);
+    const int code = call();
+    for (const NeighbourMessage& one : messages.received)
+      Record(OTF2_EvtWriter_MpiRecv, one.peer, id, one.tag, one.bytes);
+    return code;
+  } else {
+    const int code = call(rest...);
+    const MPI_Request* request = std::get<sizeof...(rest) - 1>(std::tuple(rest...));
+    if (code != MPI_SUCCESS) return code;
+    AddRequest(*request, {.kind = RequestKind::kNeighbours,
+                          .is_persistent = sizeof...(rest) == 2,
+                          .communicator = id,
+                          .neighbours = std::make_shared<const NeighbourMessages>(std::move(messages))});
+    return code;
+  }
 }
 
 // MPI_Neighbor_allgather and MPI_Neighbor_alltoall.
 int TracedNeighbours(auto function, const void* out, auto out_count, MPI_Datatype out_type, void* buffer, auto count,
-                     MPI_Datatype type, MPI_Comm in) {
+                     MPI_Datatype type, MPI_Comm in, auto... rest) {
   return WithNeighbours(
-      in, [&] { return function(out, out_count, out_type, buffer, count, type, in); },
+      in, [&](auto... more) { return function(out, out_count, out_type, buffer, count, type, in, more...); },
       [&](std::size_t i) { return BytesOfPart(out_count, out_type, i); },
-      [&](std::size_t i) { return BytesOfPart(count, type, i); });
+      [&](std::size_t i) { return BytesOfPart(count, type, i); }, rest...);
 }
 
 int TracedNeighboursGather(auto function, const void* out, auto out_count, MPI_Datatype out_type, void* buffer,
-                           const auto* counts, const auto* places, MPI_Datatype type, MPI_Comm in) {
+                           const auto* counts, const auto* places, MPI_Datatype type, MPI_Comm in, auto... rest) {
   return WithNeighbours(
-      in, [&] { return function(out, out_count, out_type, buffer, counts, places, type, in); },
+      in, [&](auto... more) { return function(out, out_count, out_type, buffer, counts, places, type, in, more...); },
       [&](std::size_t i) { return BytesOfPart(out_count, out_type, i); },
-      [&](std::size_t i) { return BytesOfPart(counts, type, i); });
+      [&](std::size_t i) { return BytesOfPart(counts, type, i); }, rest...);
 }
 
 // MPI_Neighbor_alltoallv with a type for all parts, MPI_Neighbor_alltoallw with one for each.
 int TracedNeighboursParts(auto function, const void* out, const auto* out_counts, const auto* out_places,
-                          auto out_types, void* buffer, const auto* counts, const auto* places, auto types,
-                          MPI_Comm in) {
+                          auto out_types, void* buffer, const auto* counts, const auto* places, auto types, MPI_Comm in,
+                          auto... rest) {
   return WithNeighbours(
-      in, [&] { return function(out, out_counts, out_places, out_types, buffer, counts, places, types, in); },
+      in,
+      [&](auto... more) {
+        return function(out, out_counts, out_places, out_types, buffer, counts, places, types, in, more...);
+      },
       [&](std::size_t i) { return BytesOfPart(out_counts, out_types, i); },
-      [&](std::size_t i) { return BytesOfPart(counts, types, i); });
+      [&](std::size_t i) { return BytesOfPart(counts, types, i); }, rest...);
 }
 
 }  // namespace farscale::collect

@@ -375,6 +375,9 @@ WaitStates FindWaitStates(const Trace& trace, const Matching& matching, const Ac
   for (std::size_t rank = 0; rank < trace.size(); ++rank) {
     states.diagnostics.AddPopulation(anomaly::kEndedBeforeNeeded, needs[rank]);
     states.diagnostics.Add(anomaly::kEndedBeforeNeeded, violations[rank], "on " + NameOfRank(trace, rank));
+    if (!activities.ranks[rank].present) continue;
+    states.diagnostics.Add(anomaly::kFlushesMayPoll, CountFlushes(trace, activities, rank),
+                           "on " + NameOfRank(trace, rank));
   }
   return states;
 }

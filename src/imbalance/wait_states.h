@@ -106,6 +106,10 @@ inline constexpr Anomaly kEndedBeforeNeeded{
     "calls ended before another rank began to send, or to take part in, what they need, so clocks of ranks differ; "
     "waiting there is unknown",
     0.2};
+inline constexpr Anomaly kFlushesMayPoll{"flushesMayPoll", Severity::kNote,
+                                         "windows were flushed while others may change them: if ranks poll for values "
+                                         "so, their waiting counts as computation "
+                                         "and time in MPI"};
 }  // namespace anomaly
 
 // How a call waits, by what the name of its function says beyond its kind.
@@ -155,6 +159,9 @@ std::optional<std::uint32_t> CallAt(const RankActivities& activities, std::uint3
 // Adds the waits for locks of windows, where the trace records these, and marks where they end [docs/formulas.md,
 // wait states].
 void AddLockWaits(const Trace& trace, const Activities& activities, WaitStates& states);
+
+// Calls of the phase in which the rank flushes a window that it shares.
+std::uint64_t CountFlushes(const Trace& trace, const Activities& activities, std::size_t rank);
 
 // Fills late_completes from the early waits.
 void AddLateCompletes(const Trace& trace, const Activities& activities, std::vector<RankWaits>& ranks);

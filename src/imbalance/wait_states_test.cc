@@ -1,6 +1,7 @@
 // Wait states where times are equal, worked out by hand. One tick is a second.
 #include "imbalance/wait_states.h"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -130,8 +131,24 @@ TEST(WaitStates, LocksWaitForWhoHasThem) {
       ElementsAre());
 }
 
+// Locks of all ranks are shared: they wait for who has one of them for himself, who waits for them. Here rank 0
+// until 5.
+TEST(WaitStates, LocksOfAllAreShared) {
+  const auto waits = [](const std::string& of_first, const std::string& of_second) {
+    const auto of = [](const std::string& kind, int lock, int granted, int unlock) {
+      return fmt::format("Win_lock{0} {1}-{2} | Win_unlock{0} {3}-{4}", kind, lock, granted, unlock, unlock + 1);
+    };
+    return WaitsOf(1, "r0: " + of(of_first, 0, 1, 5) + "\nr1: comp 0-2 | " + of(of_second, 2, 6, 7) + "\nr2: comp 0-9")
+        .waits;
+  };
+  const WaitState waiting{0, 0, 1, WaitKind::kWaitForLock, 3};
+  EXPECT_THAT(waits(">2", "_all"), ElementsAre(waiting));
+  EXPECT_THAT(waits("_all", ">2"), ElementsAre(waiting));
+  EXPECT_THAT(waits("_all", "_all"), ElementsAre());
+}
+
 // A replay need not give out locks in the same order. Without records nobody knows whom a lock waits for; flushes wait
-// for nobody where no other may have the lock.
+// for nobody else. Where others share the lock, they may be polling.
 TEST(WaitStates, LocksAreKnownAsMeasuredAlone) {
   const auto is_unknown = [](const std::string& lock, const std::string& unlock, LockOrder order) {
     const Trace trace =
@@ -140,8 +157,21 @@ TEST(WaitStates, LocksAreKnownAsMeasuredAlone) {
   };
   EXPECT_TRUE(is_unknown("Win_lock>1", "Win_unlock>1", LockOrder::kOfReplay));
   EXPECT_FALSE(is_unknown("Win_lock>1", "Win_unlock>1", LockOrder::kAsMeasured));
-  EXPECT_TRUE(is_unknown("Win_lock>1#shared", "Win_unlock>1", LockOrder::kAsMeasured));
+  EXPECT_FALSE(is_unknown("Win_lock>1#shared", "Win_unlock>1", LockOrder::kAsMeasured));
+  EXPECT_FALSE(is_unknown("Win_lock_all", "Win_unlock_all", LockOrder::kAsMeasured));
   EXPECT_TRUE(is_unknown("Win_lock", "Win_unlock", LockOrder::kAsMeasured));
+}
+
+// Shared locks may be polled under: their flushes are counted.
+TEST(WaitStates, FlushesOfSharedWindowsAreCounted) {
+  for (const std::string lock : {"Win_lock_all 0-1", "Win_lock>1#shared 0-1", "Win_lock>1 0-1"}) {
+    const std::string unlock = lock[8] == '_' ? "Win_unlock_all 3-4" : "Win_unlock>1 3-4";
+    const Trace trace =
+        test::ParseTrace("r0: " + lock + " | Win_flush 1-2 | Win_flush 2-3 | " + unlock + "\nr1: comp 0-4");
+    const Matching matching = MatchTrace(trace);
+    const Activities activities = CollectActivities(trace, CutPhase(trace, PhaseSpec::WholeRun()));
+    EXPECT_EQ(CountFlushes(trace, activities, 0), lock == "Win_lock>1 0-1" ? 0u : 2u) << lock;
+  }
 }
 
 // Rank 2 gets the lock third: it waits for rank 1, which had waited for rank 0.

@@ -2,7 +2,9 @@
 // several who share, in an order that the trace shows by when they are given back.
 #include <algorithm>
 #include <cstdint>
+#include <map>
 #include <optional>
+#include <set>
 #include <tuple>
 #include <utility>
 #include <vector>
@@ -41,8 +43,23 @@ struct Holding {
   bool IsOfSameLock(const Holding& other) const { return window == other.window && target == other.target; }
 };
 
+// Ranks whose windows somebody has to himself at a time. Locks of all ranks are shared, so that they wait for nobody
+// elsewhere.
+using LockedWindows = std::map<std::uint32_t, std::set<std::int32_t>>;
+
+LockedWindows FindExclusive(const Trace& trace) {
+  LockedWindows locked;
+  for (const RankTimeline& timeline : trace.timelines) {
+    for (const LockEpoch& epoch : timeline.lock_epochs()) {
+      if (epoch.is_exclusive) locked[epoch.window].insert(epoch.target);
+    }
+  }
+  return locked;
+}
+
 // By lock, then in the order in which they were given back; of equals the lowest rank first.
 std::vector<Holding> HoldingsOf(const Trace& trace, const Activities& activities) {
+  const LockedWindows locked = FindExclusive(trace);
   std::vector<Holding> holdings;
   for (std::uint32_t rank = 0; rank < trace.size(); ++rank) {
     const RankActivities& own = activities.ranks[rank];
@@ -53,8 +70,13 @@ std::vector<Holding> HoldingsOf(const Trace& trace, const Activities& activities
         return static_cast<std::uint32_t>(std::max<std::size_t>(call, own.first_call) - own.first_call);
       };
       const std::uint32_t unlock = within(epoch.unlock_call);
-      holdings.push_back({epoch.window, epoch.target, epoch.is_exclusive, rank, within(epoch.lock_call), unlock,
-                          own.enter(unlock), own.leave(unlock)});
+      const Holding holding{epoch.window, epoch.target,      epoch.is_exclusive, rank, within(epoch.lock_call),
+                            unlock,       own.enter(unlock), own.leave(unlock)};
+      if (epoch.target != LockEpoch::kAllTargets) {
+        holdings.push_back(holding);
+      } else if (const auto found = locked.find(epoch.window); found != locked.end()) {
+        for (const std::int32_t target : found->second) holdings.emplace_back(holding).target = target;
+      }
     }
   }
   std::ranges::sort(holdings, {}, [](const Holding& holding) {
@@ -111,6 +133,18 @@ std::optional<std::uint32_t> CallAt(const RankActivities& activities, std::uint3
     activities.leave(middle) <= tick ? first = middle + 1 : end = middle;
   }
   return first < behind && activities.enter(first) < tick ? std::optional(first) : std::nullopt;
+}
+
+std::uint64_t CountFlushes(const Trace& trace, const Activities& activities, std::size_t rank) {
+  std::uint64_t flushes = 0;
+  const RankActivities& own = activities.ranks[rank];
+  for (const LockEpoch& epoch : trace.timelines[rank].lock_epochs()) {
+    if (epoch.is_exclusive) continue;
+    const std::size_t end = std::min<std::size_t>(epoch.unlock_call, own.first_call + own.calls);
+    for (std::size_t call = std::max<std::size_t>(epoch.lock_call + 1, own.first_call); call < end; ++call)
+      flushes += trace.regions[trace.timelines[rank].region(call)].call == MpiCall::kWindowLockAll;
+  }
+  return flushes;
 }
 
 void AddLateCompletes(const Trace& trace, const Activities& activities, std::vector<RankWaits>& ranks) {

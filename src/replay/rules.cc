@@ -8,7 +8,8 @@ bool ReplayRules::IsRendezvous(MpiCall call, std::uint64_t bytes, std::uint64_t 
     case MpiCall::kImmediateBufferedSend: return false;  // completes locally, whatever its size [MPI 4.0, 3.4]
     case MpiCall::kWindowPost:
     case MpiCall::kWindowComplete: return false;  // only announce
-    case MpiCall::kCollective: return false;      // among neighbours: each waits for what it receives
+    case MpiCall::kCollective:
+    case MpiCall::kImmediateCollective: return false;  // among neighbours: each waits for what it receives
     case MpiCall::kSynchronousSend:
     case MpiCall::kImmediateSynchronousSend: return set == RuleSet::kCausal || bytes >= limit;
     default: return bytes >= limit;

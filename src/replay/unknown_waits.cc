@@ -42,12 +42,13 @@ std::vector<bool> NeverCompleted(const RankTimeline& timeline) {
   return never;
 }
 
-// Calls of a rank in which locks that the trace records decide how long they wait, and flushes between.
+// Calls of a rank in which locks that the trace records decide how long they wait, and flushes between: these wait for
+// who holds the lock, if the MPI puts off to get it, and else for nobody.
 std::vector<bool> CallsOfLocks(const RankTimeline& timeline) {
   std::vector<bool> calls(timeline.calls());
   for (const LockEpoch& epoch : timeline.lock_epochs()) {
     calls[epoch.lock_call] = calls[epoch.unlock_call] = true;
-    for (std::size_t call = epoch.lock_call; epoch.is_exclusive && call < epoch.unlock_call; ++call) calls[call] = true;
+    for (std::size_t call = epoch.lock_call; call < epoch.unlock_call; ++call) calls[call] = true;
   }
   return calls;
 }
@@ -78,6 +79,12 @@ class UnknownWaitSearch {
  private:
   bool HasRecord(std::size_t call) const { return timeline_.first_record(call) < timeline_.first_record(call + 1); }
 
+  bool SendsMessages(std::size_t call) const {
+    if (!HasRecord(call)) return false;
+    const RecordKind kind = timeline_.record_kind(timeline_.first_record(call));
+    return kind != RecordKind::kCollective && kind != RecordKind::kCollectivePost;
+  }
+
   void CountPosts(std::size_t call) {
     for (std::size_t record = timeline_.first_record(call); record < timeline_.first_record(call + 1); ++record) {
       posts_.Next(timeline_, record);
@@ -92,6 +99,7 @@ class UnknownWaitSearch {
   }
 
   void AddCollective(MpiCall kind, std::size_t call) {
+    if (SendsMessages(call)) return;  // among neighbours
     const bool is_posted = kind == MpiCall::kImmediateCollective && HasRecord(call);
     if (is_posted ? !never_completed_[posts_[OperationClass::kCollective]] : HasRecord(call)) return;
     if (kind == MpiCall::kImmediateCollective) {

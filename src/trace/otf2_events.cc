@@ -43,6 +43,11 @@ CollectiveKind KindOf(const Reader& reader, OTF2_CollectiveOp operation) {
   return found->kind;
 }
 
+// Locks of all ranks have no target, as Score-P writes MPI_Win_lock_all.
+std::optional<std::uint32_t> TargetOf(std::uint32_t target) {
+  return target == OTF2_UNDEFINED_UINT32 ? std::nullopt : std::optional(target);
+}
+
 std::optional<std::uint32_t> RootOf(std::uint32_t root) {
   const bool names_a_rank =
       root != OTF2_COLLECTIVE_ROOT_NONE && root != OTF2_COLLECTIVE_ROOT_SELF && root != OTF2_COLLECTIVE_ROOT_THIS_GROUP;
@@ -180,14 +185,31 @@ void Otf2EventCallbacks::OnWindows() {
   });
   const auto lock = [](Reader& r, Tick, auto reference, auto target, auto /*lock*/, auto type) {
     const std::uint32_t window = r.definitions.windows[reference];
-    if (window != ReferenceTable::kUnknown) r.builder.Lock(window, target, type == OTF2_LOCK_EXCLUSIVE);
+    if (window != ReferenceTable::kUnknown) r.builder.Lock(window, TargetOf(target), type == OTF2_LOCK_EXCLUSIVE);
   };
   On(OTF2_EvtReaderCallbacks_SetRmaRequestLockCallback, lock);
   On(OTF2_EvtReaderCallbacks_SetRmaAcquireLockCallback, lock);
   On(OTF2_EvtReaderCallbacks_SetRmaReleaseLockCallback,
      [](Reader& r, Tick, auto reference, auto target, auto /*lock*/) {
        const std::uint32_t window = r.definitions.windows[reference];
-       if (window != ReferenceTable::kUnknown) r.builder.Unlock(window, target);
+       if (window != ReferenceTable::kUnknown) r.builder.Unlock(window, TargetOf(target));
+     });
+  On(OTF2_EvtReaderCallbacks_SetRmaPutCallback,
+     [](Reader& r, Tick, auto, auto /*target*/, auto bytes, auto /*id*/) { r.builder.MoveOneSided(bytes); });
+  On(OTF2_EvtReaderCallbacks_SetRmaGetCallback,
+     [](Reader& r, Tick, auto, auto /*target*/, auto bytes, auto /*id*/) { r.builder.MoveOneSided(bytes); });
+  On(OTF2_EvtReaderCallbacks_SetRmaAtomicCallback,
+     [](Reader& r, Tick, auto, auto /*target*/, auto /*type*/, auto sent, auto received, auto /*id*/) {
+       r.builder.MoveOneSided(sent + received);
+     });
+}
+
+// Files of any paradigm: what is asked for when an operation begins, what was read or written when it is done. Those
+// that do not block end in another call.
+void Otf2EventCallbacks::OnFiles() {
+  On(OTF2_EvtReaderCallbacks_SetIoOperationCompleteCallback,
+     [](Reader& r, Tick, auto /*file*/, auto bytes, auto /*id*/) {
+       r.builder.MoveOnFile(bytes == OTF2_UNDEFINED_UINT64 ? 0 : bytes);
      });
 }
 
@@ -221,6 +243,7 @@ Otf2EventCallbacks Otf2EventCallbacks::OfMainThread(bool keep_threads) {
   callbacks.OnMessages();
   callbacks.OnCollectives();
   callbacks.OnWindows();
+  callbacks.OnFiles();
   callbacks.OnCounters();
   callbacks.OnMeasurement();
   if (keep_threads) callbacks.OnTeams();

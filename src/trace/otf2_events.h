@@ -61,6 +61,7 @@ class Otf2EventCallbacks {
   void OnMessages();
   void OnCollectives();
   void OnWindows();
+  void OnFiles();
   void OnCounters();
   void OnMeasurement();
 

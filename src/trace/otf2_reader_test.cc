@@ -247,6 +247,48 @@ TEST_F(Otf2ReaderTest, LocksOfWindows) {
   EXPECT_EQ(trace.diagnostics.count(anomaly::kOneSidedNotReplayed), 5u);
 }
 
+// As Score-P writes locks of all ranks: without a target.
+TEST_F(Otf2ReaderTest, LocksOfAllRanks) {
+  archive_.AddWorld(2);
+  const std::uint32_t window = archive_.AddWindow(archive_.AddCommunicator("sub", {0, 1}));
+  archive_.Location(0)
+      .Enter(0, "MPI_Win_lock_all")
+      .WindowLock(0, window, OTF2_UNDEFINED_UINT32, OTF2_LOCK_SHARED)
+      .Leave(1, "MPI_Win_lock_all")
+      .Enter(2, "MPI_Win_unlock_all")
+      .WindowUnlock(2, window, OTF2_UNDEFINED_UINT32)
+      .Leave(3, "MPI_Win_unlock_all");
+  archive_.Location(1).Enter(0, "main").Leave(9, "main");
+  const Trace trace = Read();
+  ASSERT_EQ(trace.timelines[0].lock_epochs().size(), 1u);
+  const LockEpoch& epoch = trace.timelines[0].lock_epochs()[0];
+  EXPECT_EQ(epoch, (LockEpoch{epoch.window, LockEpoch::kAllTargets, false, 0, 1}));
+}
+
+// What tools record of puts, gets, atomic operations and files is counted: two puts of 1,024 bytes, an atomic
+// operation that sends 8 and receives 8, and two operations on a file, of which one does not know its bytes.
+TEST_F(Otf2ReaderTest, BytesOfOneSidedOperationsAndFiles) {
+  archive_.AddWorld(1);
+  const std::uint32_t window = archive_.AddWindow(archive_.AddCommunicator("sub", {0}));
+  archive_.Location(0)
+      .Enter(0, "MPI_Put")
+      .BeginCopy(0, window, 1)
+      .Leave(1, "MPI_Put")
+      .Enter(1, "MPI_Rput")
+      .BeginCopy(1, window, 2)
+      .Leave(2, "MPI_Rput")
+      .Enter(3, "MPI_Fetch_and_op")
+      .Atomic(3, window, 8)
+      .Leave(4, "MPI_Fetch_and_op")
+      .Enter(5, "MPI_File_write")
+      .FileOperation(6, 500)
+      .FileOperation(7, OTF2_UNDEFINED_UINT64)
+      .Leave(8, "MPI_File_write");
+  const Trace trace = Read();
+  EXPECT_EQ(trace.timelines[0].one_sided(), (MovedBytes{3, 2064}));
+  EXPECT_EQ(trace.timelines[0].on_files(), (MovedBytes{2, 500}));
+}
+
 // Without records nobody knows whom fences and locks wait for; a put waits for nobody.
 TEST_F(Otf2ReaderTest, WindowsWithoutRecords) {
   archive_.AddWorld(1);

@@ -183,20 +183,22 @@ void RankBuilder::SynchroniseGroup(std::uint32_t window, const std::vector<std::
 }
 
 // A writer may say both that a lock was asked for and that it was got: the first of them opens the epoch.
-void RankBuilder::Lock(std::uint32_t window, std::uint32_t target, bool is_exclusive) {
+void RankBuilder::Lock(std::uint32_t window, std::optional<std::uint32_t> target, bool is_exclusive) {
   const std::vector<std::int32_t>& members = trace_.communicators[window].members;
-  if (!InCall() || target >= members.size()) return;
+  if (!InCall() || (target && *target >= members.size())) return;
+  const std::int32_t rank = target ? members[*target] : LockEpoch::kAllTargets;
   const bool is_open = std::ranges::any_of(
-      open_locks_, [&](const LockEpoch& lock) { return lock.window == window && lock.target == members[target]; });
+      open_locks_, [&](const LockEpoch& lock) { return lock.window == window && lock.target == rank; });
   const auto call = static_cast<std::uint32_t>(columns_.enter.size());
-  if (!is_open) open_locks_.push_back({window, members[target], is_exclusive, call, call});
+  if (!is_open) open_locks_.push_back({window, rank, is_exclusive, call, call});
 }
 
-void RankBuilder::Unlock(std::uint32_t window, std::uint32_t target) {
+void RankBuilder::Unlock(std::uint32_t window, std::optional<std::uint32_t> target) {
   const std::vector<std::int32_t>& members = trace_.communicators[window].members;
-  if (!InCall() || target >= members.size()) return;
+  if (!InCall() || (target && *target >= members.size())) return;
+  const std::int32_t rank = target ? members[*target] : LockEpoch::kAllTargets;
   const auto open = std::ranges::find_if(
-      open_locks_, [&](const LockEpoch& lock) { return lock.window == window && lock.target == members[target]; });
+      open_locks_, [&](const LockEpoch& lock) { return lock.window == window && lock.target == rank; });
   if (open == open_locks_.end()) return;
   open->unlock_call = static_cast<std::uint32_t>(columns_.enter.size());
   timeline_.lock_epochs_.push_back(*open);

@@ -156,13 +156,28 @@ struct Pause {
 // A rank had the window of another one to itself, or shared it with others who asked to share: from the call that asks
 // for the lock to the one that gives it back.
 struct LockEpoch {
+  static constexpr std::int32_t kAllTargets = -1;
+
   std::uint32_t window = 0;  // the communicator that stands for it
-  std::int32_t target = 0;   // world rank
+  std::int32_t target = 0;   // world rank, or kAllTargets of the window
   bool is_exclusive = false;
   std::uint32_t lock_call = 0;
   std::uint32_t unlock_call = 0;
 
   friend bool operator==(const LockEpoch&, const LockEpoch&) = default;
+};
+
+// Operations of one kind and what they moved.
+struct MovedBytes {
+  std::uint64_t operations = 0;
+  std::uint64_t bytes = 0;
+
+  MovedBytes& operator+=(const MovedBytes& other) {
+    operations += other.operations;
+    bytes += other.bytes;
+    return *this;
+  }
+  friend bool operator==(const MovedBytes&, const MovedBytes&) = default;
 };
 
 // Everything one rank did.
@@ -258,6 +273,9 @@ class RankTimeline {
   const std::vector<Pause>& pauses() const { return pauses_; }
   // Of windows, where the trace records locks; in the order in which they were given back.
   const std::vector<LockEpoch>& lock_epochs() const { return lock_epochs_; }
+  // Where the trace records them: puts, gets and atomic operations on windows; operations on files of any kind.
+  const MovedBytes& one_sided() const { return one_sided_; }
+  const MovedBytes& on_files() const { return on_files_; }
 
   // Whether the rank entered anything at all.
   bool empty() const { return calls() == 0 && region_events() == 0; }
@@ -277,6 +295,10 @@ class RankTimeline {
     bytes.Transfer(timeline.interruptions_);
     bytes.Transfer(timeline.pauses_);
     bytes.Transfer(timeline.lock_epochs_);
+    for (MovedBytes* moved : {&timeline.one_sided_, &timeline.on_files_}) {
+      bytes.Transfer(moved->operations);
+      bytes.Transfer(moved->bytes);
+    }
     for (std::size_t& posts : timeline.posts_) bytes.Transfer(posts);
     bytes.Transfer(timeline.call_records_end_);
     bytes.Transfer(timeline.begin_);
@@ -301,6 +323,7 @@ class RankTimeline {
   std::vector<Interruption> interruptions_;
   std::vector<Pause> pauses_;
   std::vector<LockEpoch> lock_epochs_;
+  MovedBytes one_sided_, on_files_;
   std::size_t posts_[3] = {};  // by OperationClass
   std::size_t call_records_end_ = 0;
   Tick begin_ = 0, end_ = 0;

@@ -65,9 +65,13 @@ class RankBuilder {
   void SynchroniseGroup(std::uint32_t window, const std::vector<std::int32_t>& group, std::uint32_t alone);
 
   // The call around it asks for the lock of a rank's window, or gives it back. Locks that are never given back are left
-  // out. `target`: local rank.
-  void Lock(std::uint32_t window, std::uint32_t target, bool is_exclusive);
-  void Unlock(std::uint32_t window, std::uint32_t target);
+  // out. `target`: local rank; nothing: those of all ranks.
+  void Lock(std::uint32_t window, std::optional<std::uint32_t> target, bool is_exclusive);
+  void Unlock(std::uint32_t window, std::optional<std::uint32_t> target);
+
+  // An operation on a window or a file that moved so many bytes.
+  void MoveOneSided(std::uint64_t bytes) { timeline_.one_sided_ += {1, bytes}; }
+  void MoveOnFile(std::uint64_t bytes) { timeline_.on_files_ += {1, bytes}; }
 
   // The value of an accumulating counter from now on; an integer, or the bits of a double as the counter says.
   // Comes before the edge it belongs to.

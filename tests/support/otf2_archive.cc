@@ -397,6 +397,15 @@ Otf2Writer& Otf2Writer::WindowLock(std::uint64_t time, std::uint32_t window, std
   Check(OTF2_EvtWriter_RmaRequestLock(writer_, nullptr, time, window, target, 0, type));
   return *this;
 }
+Otf2Writer& Otf2Writer::Atomic(std::uint64_t time, std::uint32_t window, std::uint64_t bytes) {
+  Check(
+      OTF2_EvtWriter_RmaAtomic(writer_, nullptr, time, window, 0, OTF2_RMA_ATOMIC_TYPE_FETCH_AND_ADD, bytes, bytes, 0));
+  return *this;
+}
+Otf2Writer& Otf2Writer::FileOperation(std::uint64_t time, std::uint64_t bytes) {
+  Check(OTF2_EvtWriter_IoOperationComplete(writer_, nullptr, time, 0, bytes, 0));
+  return *this;
+}
 Otf2Writer& Otf2Writer::WindowUnlock(std::uint64_t time, std::uint32_t window, std::uint32_t target) {
   Check(OTF2_EvtWriter_RmaReleaseLock(writer_, nullptr, time, window, target, 0));
   return *this;

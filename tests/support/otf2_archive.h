@@ -46,6 +46,8 @@ class Otf2Writer {
                                  std::uint32_t root, std::uint64_t request);
   Otf2Writer& WindowCollective(std::uint64_t time, OTF2_CollectiveOp operation, std::uint32_t window);
   Otf2Writer& WindowLock(std::uint64_t time, std::uint32_t window, std::uint32_t target, OTF2_LockType type);
+  Otf2Writer& Atomic(std::uint64_t time, std::uint32_t window, std::uint64_t bytes);
+  Otf2Writer& FileOperation(std::uint64_t time, std::uint64_t bytes);
   Otf2Writer& WindowUnlock(std::uint64_t time, std::uint32_t window, std::uint32_t target);
   Otf2Writer& WindowGroup(std::uint64_t time, std::uint32_t window, std::uint32_t group);
   // On a stream of a device: a copy in a window, known by a number.

@@ -173,8 +173,8 @@ class ProgramBuilder {
       rank.Leave(activity.leave, region);
       return;
     }
-    if (activity.name == "Win_lock" || activity.name == "Win_unlock") {
-      if (!activity.send.empty()) Lock(activity, rank);
+    if (activity.name.starts_with("Win_lock") || activity.name.starts_with("Win_unlock")) {
+      Lock(activity, rank);
       rank.Leave(activity.leave, region);
       return;
     }
@@ -187,8 +187,11 @@ class ProgramBuilder {
     rank.Leave(activity.leave, region);
   }
 
-  // "Win_lock>2", "Win_lock>2#shared", "Win_unlock>2": the window of rank 2
+  // "Win_lock>2", "Win_lock>2#shared", "Win_unlock>2": the window of rank 2; nothing is recorded of "Win_lock"
   void Lock(const Activity& activity, RankBuilder& rank) {
+    if (activity.name == "Win_lock_all") return rank.Lock(world_, std::nullopt, false);
+    if (activity.name == "Win_unlock_all") return rank.Unlock(world_, std::nullopt);
+    if (activity.send.empty()) return;
     const Message lock = ParseMessage(activity.send);
     if (activity.name == "Win_lock") {
       rank.Lock(world_, lock.peer, lock.label != "shared");
