@@ -4,11 +4,16 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <map>
+#include <set>
+#include <tuple>
+#include <utility>
 
 #include "balance/task_program.h"
 #include "base/error.h"
 #include "base/format.h"
 #include "base/parallel.h"
+#include "replay/operations.h"
 
 namespace farscale {
 namespace {
@@ -55,14 +60,91 @@ struct Offsets {
   }
 };
 
-void RepeatRank(std::size_t times, const Offsets& offsets, RankProgram& rank) {
+// Sender, receiver, communicator and tag, by ranks of the trace.
+using Channel = std::tuple<std::uint32_t, std::uint32_t, std::uint32_t, std::uint32_t>;
+
+// Messages of a channel whose other side lies beyond the edge of the phase.
+struct CutMessages {
+  std::vector<std::uint32_t> sent;                                   // and received after the phase, in this order
+  std::vector<std::pair<std::uint32_t, std::size_t>> received = {};  // sent before it: rank and number of the receive
+};
+
+std::map<Channel, CutMessages> FindCutMessages(const TaskProgram& tasks) {
+  const std::vector<TaskMessage>& messages = tasks.program.task_messages;
+  std::map<Channel, CutMessages> cut;
+  for (std::uint32_t rank = 0; rank < tasks.tasks(); ++rank) {
+    const RankTimeline& timeline = tasks.trace->timelines[rank];
+    const Interval& window = tasks.cut->ranks[rank].window;
+    const auto channel_of = [&](std::size_t record, bool is_sent) {
+      const Endpoint& end = timeline.endpoints()[timeline.record_target(record)];
+      const auto peer = static_cast<std::uint32_t>(end.peer);
+      return is_sent ? Channel{rank, peer, end.communicator, end.tag} : Channel{peer, rank, end.communicator, end.tag};
+    };
+    ForEachRecord(timeline, tasks.matching->ranks[rank], window.begin.call, window.end.call,
+                  [&](std::size_t, std::size_t record, const RecordPart& part) {
+                    if (part.IsCollective() || !part.IsMatched()) return;
+                    const TaskMessage& message = messages[part.number];
+                    if (part.type == OperationClass::kSend) {
+                      if (part.posts && !message.is_awaited) cut[channel_of(record, true)].sent.push_back(part.number);
+                    } else if (part.completes && !message.is_sent) {
+                      cut[channel_of(record, false)].received.emplace_back(rank, part.ordinal);
+                    }
+                  });
+  }
+  return cut;
+}
+
+// The phase with messages that it sends across its end received at its begin, as in the repetition before.
+struct JoinedTasks {
+  Program program;
+  std::set<std::uint32_t> joined;  // messages
+};
+
+JoinedTasks JoinRepetitions(const TaskProgram& tasks) {
+  JoinedTasks result;
+  Matching matching = *tasks.matching;
+  for (auto& [channel, cut] : FindCutMessages(tasks)) {
+    // As many must come in as go out, else they belong to something else than the iterations.
+    if (cut.sent.empty() || cut.sent.size() != cut.received.size()) continue;
+    std::ranges::sort(cut.received);
+    for (std::size_t i = 0; i < cut.sent.size(); ++i) {
+      const auto [rank, receive] = cut.received[i];
+      matching.ranks[rank].receives[receive] = cut.sent[i];
+      result.joined.insert(cut.sent[i]);
+    }
+  }
+  result.program = result.joined.empty() ? tasks.program : Compile(*tasks.trace, matching, *tasks.cut, tasks.options);
+  return result;
+}
+
+bool IsOfReceiver(Step step) {
+  return step == Step::kWaitForSend || step == Step::kReceive || step == Step::kReceiveRendezvous;
+}
+
+// Of a joined message in repetition `k`. Those from before the first one are there; nobody receives those of the last.
+void ShiftJoined(std::uint32_t k, std::size_t times, std::uint32_t messages, Instruction& instruction) {
+  const bool is_received = IsOfReceiver(instruction.step);
+  if (is_received ? k > 0 : k + 1 < times) {
+    instruction.target += (is_received ? k - 1 : k) * messages;
+  } else {
+    instruction.step = Step::kNothing;
+    instruction.target = 0;
+  }
+}
+
+void RepeatRank(std::size_t times, const Offsets& offsets, const std::set<std::uint32_t>& joined, RankProgram& rank) {
   const std::vector<Instruction> once = std::move(rank.instructions);
   const std::vector<std::uint32_t> calls = rank.call_messages;
   rank.instructions.clear();
   rank.instructions.reserve((once.size() + 1) * times);
   for (std::uint32_t k = 0; k < times; ++k) {
     for (Instruction instruction : once) {
-      instruction.target += k * offsets.Of(TargetOfStep(instruction.step));
+      const TargetOf what = TargetOfStep(instruction.step);
+      if (what == TargetOf::kMessage && joined.contains(instruction.target)) {
+        ShiftJoined(k, times, offsets.messages, instruction);
+      } else {
+        instruction.target += k * offsets.Of(what);
+      }
       rank.instructions.push_back(instruction);
     }
     if (k + 1 == times) break;
@@ -105,7 +187,8 @@ double SlopeOf(const std::vector<Tick>& loads) {
 }  // namespace
 
 TaskProgram RepeatTasks(const TaskProgram& tasks, std::size_t times) {
-  const Program& once = tasks.program;
+  const JoinedTasks joined = JoinRepetitions(tasks);
+  const Program& once = joined.program;
   std::uint64_t size = once.messages;
   for (const RankProgram& rank : once.ranks) size += rank.instructions.size() + 1;
   if (size * times > kMostRepeated) {
@@ -120,10 +203,11 @@ TaskProgram RepeatTasks(const TaskProgram& tasks, std::size_t times) {
   TaskProgram repeated = tasks;
   repeated.iterations *= times;
   repeated.repeats *= times;
-  Program& program = repeated.program;
+  Program& program = repeated.program = once;
   const Offsets offsets{once.messages, static_cast<std::uint32_t>(once.arrivals.size()),
                         static_cast<std::uint32_t>(tasks.iterations)};
-  ParallelFor(program.ranks.size(), [&](std::size_t rank) { RepeatRank(times, offsets, program.ranks[rank]); });
+  ParallelFor(program.ranks.size(),
+              [&](std::size_t rank) { RepeatRank(times, offsets, joined.joined, program.ranks[rank]); });
   program.messages *= static_cast<std::uint32_t>(times);
   program.iterations *= static_cast<std::uint32_t>(times);
   program.calls *= times;

@@ -35,8 +35,9 @@ struct TaskProgram {
 TaskProgram CompileTasks(const Trace& trace, const Matching& matching, const PhaseCut& cut, const ReplayRules& rules,
                          const Network* network);
 
-// The phase so many times, one after the other: iterations depend on those before as within the phase, but no message
-// goes from one repetition to the next. Throws an error of kind kNotEnoughData when that would be too large.
+// The phase so many times, one after the other: iterations depend on those before as within the phase. What a rank
+// sends to another across the end of the phase is received at the begin of the next repetition, where as many messages
+// come in there. Throws an error of kind kNotEnoughData when that would be too large.
 TaskProgram RepeatTasks(const TaskProgram& tasks, std::size_t times);
 
 // Of a repeated phase, by whose loads once: every task's computation goes on to change as the line through its loads

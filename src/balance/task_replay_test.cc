@@ -224,6 +224,24 @@ TEST(RepeatedTasks, RepeatMessagesAndCollectives) {
   EXPECT_EQ(ReplayTasks(RepeatTasks(once, 3), machine, options).Makespan(), 3 * alone);
 }
 
+// A halo that is sent at the end of an iteration and received at the begin of the next one. Rank 1 computes 2 and waits
+// for rank 0, which computes 4: it gets the halo at 0 (from before the phase), 4 and 8, and ends at 10.
+TEST(RepeatedTasks, MessagesGoFromOneRepetitionToTheNext) {
+  ReplayedTasks of = TasksOf(
+      "cuts: r0 2 8; r1 2 6\n"
+      "r0: comp 0-1 | Send>1#a 1-2 | Recv<1#b 2-3 | comp 3-7 | Send>1#a 7-8 | Recv<1#b 8-9\n"
+      "r1: comp 0-1 | Send>0#b 1-2 | Recv<0#a 2-3 | comp 3-5 | Send>0#b 5-6 | Recv<0#a 6-9");
+  of.cut.iterations = 1;  // the second one alone
+  for (RankCut& rank : of.cut.ranks) {
+    rank.iterations.erase(rank.iterations.begin());
+    rank.window = rank.iterations.front();
+  }
+  const TaskProgram once = CompileTasks(of.trace, of.matching, of.cut, kBsc, nullptr);
+  TaskReplayOptions options;
+  options.placement = PlaceTasks(2, 2);
+  EXPECT_THAT(ReplayTasks(RepeatTasks(once, 3), {{0, 0}, nullptr}, options).end, ElementsAre(12, 10));
+}
+
 // Loads of 4, 5, 6 rise by 1: three iterations later they are 7, 8, 9. Loads that fall to 0 stay there; two that
 // scatter have no drift, nor has what does not change.
 TEST(RepeatedTasks, ContinueTheirDrift) {
