@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <map>
 #include <set>
 #include <utility>
 
@@ -23,6 +24,61 @@ constexpr double kWorthCosts = 0.005;      // of the time of all ranks: waits th
 constexpr std::size_t kMostLoads = 12;     // call paths
 constexpr std::size_t kMostReplayed = 12;  // deviations
 constexpr std::size_t kMostPairs = 4;      // causes of which each is replayed with each other
+
+// Of the pieces of a row: what is saved of each where their columns keep these shares. What a column takes beyond the
+// usual is saved where its pieces are longer than those of other columns; where nothing shows which are, of all alike.
+class PieceSavings {
+ public:
+  PieceSavings(const LoadTables& loads, std::size_t load, std::size_t row, const std::vector<float>& kept) {
+    std::vector<std::vector<double>> columns(kept.size());
+    loads.ForEachPiece(row, [&](const LoadPiece& piece) {
+      if (piece.load == load) columns[piece.column].push_back(static_cast<double>(piece.execution));
+    });
+    FindUsual(columns, kept);
+    for (std::size_t column = 0; column < columns.size(); ++column)
+      saved_.push_back(SavedOf(columns[column], 1 - static_cast<double>(kept[column])));
+    next_.assign(columns.size(), 0);
+  }
+
+  // Of the next piece of the column.
+  double Next(std::size_t column) { return saved_[column][next_[column]++]; }
+
+ private:
+  // By how many pieces a column has: their means over the columns that are usual.
+  void FindUsual(const std::vector<std::vector<double>>& columns, const std::vector<float>& kept) {
+    std::map<std::size_t, double> counts;
+    for (std::size_t column = 0; column < columns.size(); ++column) {
+      const std::vector<double>& pieces = columns[column];
+      if (kept[column] != 1 || pieces.size() < 2) continue;
+      std::vector<double>& sums = usual_[pieces.size()];
+      sums.resize(pieces.size());
+      for (std::size_t i = 0; i < pieces.size(); ++i) sums[i] += pieces[i];
+      ++counts[pieces.size()];
+    }
+    for (auto& [size, sums] : usual_) {
+      for (double& sum : sums) sum /= counts[size];
+    }
+  }
+
+  std::vector<double> SavedOf(const std::vector<double>& pieces, double share) const {
+    std::vector<double> saved(pieces.size());
+    const auto usual = usual_.find(pieces.size());
+    double whole = 0, longer = 0;
+    for (std::size_t i = 0; i < pieces.size(); ++i) {
+      whole += pieces[i];
+      if (share > 0 && usual != usual_.end()) longer += saved[i] = std::max(0.0, pieces[i] - usual->second[i]);
+    }
+    // Else the column is not longer in some of its pieces, but compared with other ranks.
+    const bool shows = longer >= share * whole / 2 && longer > 0;
+    for (std::size_t i = 0; i < pieces.size(); ++i)
+      saved[i] = shows ? std::min(pieces[i], saved[i] * share * whole / longer) : share * pieces[i];
+    return saved;
+  }
+
+  std::map<std::size_t, std::vector<double>> usual_;
+  std::vector<std::vector<double>> saved_;
+  std::vector<std::size_t> next_;
+};
 
 class CauseSearch {
  public:
@@ -196,11 +252,11 @@ class CauseSearch {
     for (std::size_t i = 0; i < candidate.deviation.rows.size(); ++i) {
       const std::size_t row = candidate.deviation.rows[i];
       const auto rank = static_cast<std::uint32_t>(loads_.ranks()[row]);
+      PieceSavings saved(loads_, candidate.load, row, candidate.deviation.kept[i]);
       double owed = 0;  // less than a tick
       loads_.ForEachPiece(row, [&](const LoadPiece& piece) {
         if (piece.load != candidate.load) return;
-        owed +=
-            static_cast<double>(piece.execution) * (1 - static_cast<double>(candidate.deviation.kept[i][piece.column]));
+        owed += saved.Next(piece.column);
         const auto ticks = static_cast<Tick>(std::llround(owed));
         if (ticks == 0) return;
         owed -= static_cast<double>(ticks);

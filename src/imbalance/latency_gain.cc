@@ -84,7 +84,8 @@ std::optional<LatencyGain> FindLatencyGain(const CauseInput& input) {
     if (of != paths.end() && ticks > of->least)
       savings[static_cast<std::size_t>(of - paths.begin())].push_back({rank, call + 1, ticks - of->least});
   });
-  const MeasuredProgram program(input.trace, input.matching, input.activities, input.states, input.collectives);
+  const MeasuredProgram program(input.trace, input.matching, input.activities, input.states, input.collectives,
+                                Transit::kOfReceivers);
   std::vector<const std::vector<Saving>*> fixes = {nullptr};
   for (const std::vector<Saving>& one : savings) fixes.push_back(&one);
   const std::vector<Tick> durations = program.Replay(fixes);

@@ -87,19 +87,62 @@ void FindWaitingSenders(const RankRecords& records, const CallRules& rules, cons
   });
 }
 
+// By call path: what the shortest call takes beyond its waiting.
+using ShortestCalls = std::vector<Tick>;
+
+void FindShortest(const RankActivities& own, const std::vector<WaitState>& waits, ShortestCalls& shortest) {
+  WaitsByCall of_calls(waits);
+  for (std::uint32_t call = 0; call < own.calls; ++call) {
+    const WaitState* wait = of_calls.Of(call);
+    Tick& least = shortest[own.path_of_call(call)];
+    least = std::min(least, own.leave(call) - own.enter(call) - (wait != nullptr ? wait->length : 0));
+  }
+}
+
+ShortestCalls FindShortest(const Activities& activities, const WaitStates& states) {
+  std::vector<ShortestCalls> of_ranks(activities.ranks.size());
+  ParallelFor(of_ranks.size(), [&](std::size_t rank) {
+    if (!activities.ranks[rank].present) return;
+    of_ranks[rank].assign(activities.paths.size(), std::numeric_limits<Tick>::max());
+    FindShortest(activities.ranks[rank], states.ranks[rank].waits, of_ranks[rank]);
+  });
+  ShortestCalls shortest(activities.paths.size(), std::numeric_limits<Tick>::max());
+  for (const ShortestCalls& of_rank : of_ranks) {
+    for (std::size_t path = 0; path < of_rank.size(); ++path) shortest[path] = std::min(shortest[path], of_rank[path]);
+  }
+  return shortest;
+}
+
+// Messages are under way while their receivers may do something else.
+class TransitLinks {
+ public:
+  static constexpr bool kTimed = false;
+  static constexpr bool kQueues = false;
+
+  explicit TransitLinks(const Program& program) : program_(program) {}
+  Tick Arrival(std::uint32_t message, Tick start) const { return start + program_.message_delays[message]; }
+  Tick CollectiveDelay(std::uint32_t) const { return 0; }
+
+ private:
+  const Program& program_;
+};
+
 // Writes the program of one rank.
 class RankWriter {
  public:
+  // `shortest`: null: what calls take beyond their waiting is time of their ranks.
   RankWriter(const RankRecords& records, const CallRules& rules, const std::vector<WaitState>& waits,
-             const MessageTimes& times, const CollectiveWaits& collectives, RankProgram& program,
-             std::vector<std::uint32_t>& before_calls)
+             const MessageTimes& times, const CollectiveWaits& collectives, const ShortestCalls* shortest,
+             RankProgram& program, std::vector<Tick>& delays, std::vector<std::uint32_t>& before_calls)
       : records_(records),
         own_(records.activities),
         rules_(rules),
         waits_(waits),
         times_(times),
         collectives_(collectives),
+        shortest_(shortest),
         program_(program),
+        delays_(delays),
         before_calls_(before_calls),
         left_(own_.begin()) {
     before_calls_.reserve(own_.calls + 1);
@@ -135,11 +178,28 @@ class RankWriter {
 
   void EndCall() {
     if (!is_open_) return;
-    for (const Instruction& needed : needs_) Append(needed.step, needed.target);
+    const Tick transit = TransitOfCall();
+    for (const Instruction& needed : needs_) {
+      if (transit > 0 && IsSentAtOnce(needed)) delays_[needed.target] = transit;
+      Append(needed.step, needed.target);
+    }
     needs_.clear();
-    pending_ += leave_ - released_;
+    pending_ += leave_ - released_ - transit;
     left_ = leave_;
     is_open_ = false;
+  }
+
+  bool IsSentAtOnce(const Instruction& needed) const {
+    return needed.step == Step::kWaitForSend && times_.sender_waits[needed.target] == 0;
+  }
+
+  // Of the messages that the call waited for, where the last one was sent at once.
+  Tick TransitOfCall() const {
+    if (shortest_ == nullptr || released_ <= enter_) return 0;
+    const bool is_last = std::ranges::any_of(needs_, [&](const Instruction& needed) {
+      return IsSentAtOnce(needed) && times_.sent[needed.target] == released_;
+    });
+    return is_last ? std::max<Tick>(0, leave_ - released_ - (*shortest_)[own_.path_of_call(call_)]) : 0;
   }
 
   void Append(Step step, std::uint32_t target) {
@@ -209,7 +269,9 @@ class RankWriter {
   WaitsByCall waits_;
   const MessageTimes& times_;
   const CollectiveWaits& collectives_;
+  const ShortestCalls* shortest_;
   RankProgram& program_;
+  std::vector<Tick>& delays_;  // of messages; of each its receiver writes
   std::vector<std::uint32_t>& before_calls_;
 
   std::uint32_t next_ = 0;  // call to begin
@@ -225,8 +287,8 @@ class RankWriter {
 }  // namespace
 
 MeasuredProgram::MeasuredProgram(const Trace& trace, const Matching& matching, const Activities& activities,
-                                 const WaitStates& states, const CollectiveWaits& collectives)
-    : instructions_(trace.size()) {
+                                 const WaitStates& states, const CollectiveWaits& collectives, Transit transit)
+    : origin_(activities.end - activities.begin), instructions_(trace.size()) {
   const CallRules rules(trace);
   MessageTimes times(matching.messages);
   const auto for_each_rank = [&](const auto& body) {
@@ -240,8 +302,13 @@ MeasuredProgram::MeasuredProgram(const Trace& trace, const Matching& matching, c
   });
   program_.ranks.resize(trace.size());
   program_.messages = matching.messages;
+  program_.message_delays.assign(matching.messages, 0);
+  ShortestCalls shortest;
+  if (transit == Transit::kOfMessages) shortest = FindShortest(activities, states);
   for_each_rank([&](std::size_t rank, const RankRecords& records) {
-    RankWriter(records, rules, states.ranks[rank].waits, times, collectives, program_.ranks[rank], instructions_[rank])
+    program_.ranks[rank].begin = origin_;
+    RankWriter(records, rules, states.ranks[rank].waits, times, collectives, shortest.empty() ? nullptr : &shortest,
+               program_.ranks[rank], program_.message_delays, instructions_[rank])
         .Run();
   });
   program_.arrivals.assign(matching.collectives.size(), 0);
@@ -266,16 +333,16 @@ std::vector<Tick> MeasuredProgram::Replay(const std::vector<const std::vector<Sa
   ParallelFor(programs, [&](std::size_t first) {
     for (std::size_t i = first; i < fixes.size(); i += programs) {
       if (fixes[i] == nullptr) {
-        Engine<IdealLinks> engine(program_, false);
+        Engine<TransitLinks> engine(program_, false);
         engine.Run();
-        durations[i] = engine.TakeResult().Duration();
+        durations[i] = engine.TakeResult().Duration() - origin_;
         continue;
       }
       Program fixed = program_;
       Apply(*fixes[i], fixed);
-      Engine<IdealLinks> engine(fixed, false);
+      Engine<TransitLinks> engine(fixed, false);
       engine.Run();
-      durations[i] = engine.TakeResult().Duration();
+      durations[i] = engine.TakeResult().Duration() - origin_;
     }
   });
   return durations;

@@ -27,12 +27,16 @@ struct Saving {
 // How far a replay may be from the measured length; chosen: beyond, its gains mean nothing.
 inline constexpr double kMeasuredPrecision = 1e-3;
 
+// What a call takes beyond its waiting for a message, and beyond the shortest call of its path: the way of the message,
+// which passes whatever the receiver does, or time of the receiver.
+enum class Transit : std::uint8_t { kOfMessages, kOfReceivers };
+
 class MeasuredProgram {
  public:
   // A send depends on its receiver where it waited for it, or where it is too large to be sent at once. Scans keep
   // their measured waits.
   MeasuredProgram(const Trace& trace, const Matching& matching, const Activities& activities, const WaitStates& states,
-                  const CollectiveWaits& collectives);
+                  const CollectiveWaits& collectives, Transit transit = Transit::kOfMessages);
 
   // Ticks from the begin of the phase to the end of its last rank. One result for each fix; several are replayed at a
   // time.
@@ -43,6 +47,7 @@ class MeasuredProgram {
  private:
   void Apply(const std::vector<Saving>& savings, Program& program) const;
 
+  Tick origin_ = 0;  // when ranks begin; fixes may shorten calls by more than is left, yet times are not to be negative
   Program program_;
   // Of every rank the instruction that computes what lies before each call, the end of the phase included.
   std::vector<std::vector<std::uint32_t>> instructions_;

@@ -54,6 +54,21 @@ TEST(MeasuredProgram, WithoutADelayWaitsForWhatIsThenLate) {
   EXPECT_EQ(measured.program.Replay({&some, &most, nullptr, &of_call, &added}), (std::vector<Tick>{7, 6, 10, 8, 12}));
 }
 
+// Receiving takes 1, as the second message shows, which is there; the first one is sent at 5 and received at 8, so that
+// it is under way for 2.
+TEST(MeasuredProgram, MessagesAreUnderWayWhileReceiversDoOtherThings) {
+  const Trace trace = test::ParseTrace(
+      "r0: comp 0-5 | Send>1#a 5-5\n"
+      "r1: comp 0-1 | Recv<0#a 1-8 | comp 8-9 | Recv<2#b 9-10\n"
+      "r2: comp 0-2 | Send>1#b 2-2");
+  const Measured measured(trace);
+  EXPECT_EQ(measured.program.Duration(), 10);
+  // r0 sends at 1: the message is there at 3, r1 leaves at 4, and ends at 6. Sent at 0: 2, 3 and 5.
+  const std::vector<Saving> four = {{0, 0, 4}}, five = {{0, 0, 5}}, late = {{0, 0, 5}, {1, 0, -6}};
+  // r1 comes at 7, when the message is there: it leaves at 8 and ends at 10, and not at 12.
+  EXPECT_EQ(measured.program.Replay({&four, &five, &late}), (std::vector<Tick>{6, 5, 10}));
+}
+
 // Receives take 1 and 4 beyond their waiting, for messages sent at 4 and 8. With the second as short as the first, the
 // phase of 20 ends at 17. Sends take nothing.
 TEST(LatencyGain, ShortensCallsToTheShortest) {

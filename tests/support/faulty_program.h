@@ -33,6 +33,21 @@ struct Fault {
   double size = 0.25;  // of the time of what is slow, or of an iteration
 };
 
+// How ranks communicate in an iteration.
+enum class FaultyPattern {
+  kHaloAndReduce,  // messages to both neighbours of a ring, then an allreduce
+  kRing,           // shifts around a ring, twice, and nothing that all ranks take part in
+  kAllToAll,       // all-to-all, twice
+  kMasterWorker,   // rank 0 sends a task to everyone and receives the results; it solves nothing itself
+  kHalo2d,         // messages in a grid without wrap-around, an allreduce in every tenth iteration
+  kWavefront,      // blocks that go through a grid from corner to corner, in turn
+  kTree,           // messages up a binomial tree and down again
+  kPipeline,       // from each rank to the next
+  kButterfly,      // exchange with ranks at distances 1, 2, 4 ...; ranks are a power of two
+  kOddEven,        // exchange with one neighbour, then the other one
+  kGather,         // to rank 0, which broadcasts
+};
+
 enum class NoiseKind { kNormal, kLogNormal, kExponential };
 
 struct FaultyRun {
@@ -43,8 +58,9 @@ struct FaultyRun {
   double noise = 0;  // standard deviation of computation, as a share
   NoiseKind noise_kind = NoiseKind::kNormal;
   bool has_counters = true;  // instructions, cycles, CPU time
-  bool has_halo = true;      // ranks exchange messages with both neighbours of a ring; else only allreduces
-  bool has_regions = true;   // "step" around an iteration, "assemble", "solve" and "update" in it
+  FaultyPattern pattern = FaultyPattern::kHaloAndReduce;
+  bool has_halo = true;     // of that pattern; else only allreduces
+  bool has_regions = true;  // "step" around an iteration, "assemble", "solve" and "update" in it
   std::uint64_t seed = 1;
 };
 
