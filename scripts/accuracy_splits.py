@@ -63,9 +63,17 @@ def fixed_messages(draw):
             "openmp": lambda n, m: 1 / (1 + serial * (m - 1)), "computation": one}
 
 
+def messages_and_imbalance(draw):
+    """The same beside an imbalance of processes, which threads shorten as they do the rest."""
+    weight, share, serial = draw.uniform(0.0005, 0.002), draw.uniform(0.005, 0.03), draw.uniform(0.005, 0.05)
+    return {"mpi": lambda n, m: 1 / (1 + weight * m * math.log2(n) * math.sqrt(n) + share * math.log2(n)),
+            "openmp": lambda n, m: 1 / (1 + serial * (m - 1)), "computation": one}
+
+
 KINDS = {"serial part of a process": serial_part, "imbalance of threads": thread_imbalance,
          "memory bandwidth of a process": bandwidth, "repeated work": repeated_work,
-         "messages that threads do not shorten": fixed_messages}
+         "messages that threads do not shorten": fixed_messages,
+         "messages and imbalance": messages_and_imbalance}
 
 
 def true_values(law, n, m):

@@ -1,5 +1,5 @@
-// A factor as a function of processes n and threads m: f(n) g(m), or of the cores n m
-// [docs/formulas.md, processes and threads].
+// A factor as a function of processes n and threads m: f(n) g(m), or of the cores n m; a share also by the product of
+// its overheads [docs/formulas.md, processes and threads].
 #pragma once
 
 #include <cstdint>
@@ -14,6 +14,8 @@
 #include "projection/factor_draws.h"
 
 namespace farscale {
+
+class OverheadProduct;
 
 enum class SplitAxis { kProcesses, kThreads, kCores };
 
@@ -32,6 +34,9 @@ class SeparableFactor {
   SeparableFactor(const std::vector<FactorRow>& rows, Factor factor, const std::vector<Candidate>& candidates,
                   const ModelLibrary& library, const std::map<SplitAxis, std::vector<double>>& reach,
                   std::uint64_t seed);
+  SeparableFactor(const SeparableFactor&) = delete;
+  SeparableFactor& operator=(const SeparableFactor&) = delete;
+  ~SeparableFactor();
 
   // Whether a model fits every curve. Without, there are no values.
   bool is_usable() const { return is_usable_; }
@@ -41,10 +46,15 @@ class SeparableFactor {
   void MultiplyDraws(double processes, double threads, std::vector<double>& values) const;
 
  private:
+  double ByProduct(double processes, double threads) const;
+
   std::map<SplitAxis, std::unique_ptr<Ensemble>> curves_;  // draws point to them
   std::map<SplitAxis, FactorDraws> draws_;
   double constant_ = 1;
   bool is_usable_ = true;
+  std::unique_ptr<OverheadProduct> overhead_;  // null: it has no weight
+  double overhead_weight_ = 0;                 // share of the draws that come from it
+  double first_draw_ = 0;                      // which draws these are
 };
 
 }  // namespace farscale

@@ -67,6 +67,22 @@ TEST(ThreadSplit, BothVary) {
   EXPECT_FALSE(splits.splits[0].is_run);
 }
 
+// The time in MPI depends on processes alone while threads shorten the rest: overheads multiply. Of 16 × 4, which was
+// not run, efficiency is 1 / 1.64 = 0.610; the product of efficiencies would have it at 0.757 · 0.746 / 0.855 = 0.661.
+TEST(ThreadSplit, MessagesThatThreadsDoNotShorten) {
+  FactorTable table =
+      TableOf({{2, 1}, {2, 2}, {2, 4}, {4, 1}, {4, 2}, {4, 4}, {8, 1}, {8, 2}, {8, 4}, {16, 1}, {16, 2}});
+  for (FactorRow& row : table.rows) {
+    const auto n = static_cast<double>(row.ranks), m = static_cast<double>(row.threads);
+    row.values[Factor::kMpiParallelEfficiency] = 1 / (1 + 0.01 * m * std::log2(n) * std::sqrt(n));
+    row.values[Factor::kOmpParallelEfficiency] = 1;
+  }
+  const ThreadSplits splits = SplitsOf(table, 64);
+  ASSERT_EQ(splits.splits.size(), 4u);
+  EXPECT_EQ(splits.splits[2].processes, 16);
+  EXPECT_NEAR(splits.splits[2].efficiency.value, 1 / 1.64, 0.015);
+}
+
 // With one number of processes there is no curve over them: what more threads bring is known for that number alone.
 TEST(ThreadSplit, OnlyThreadsVary) {
   const FactorTable table = TableOf({{4, 1}, {4, 2}, {4, 4}});
