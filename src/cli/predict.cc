@@ -95,8 +95,7 @@ int PrintSplits(const PredictOptions& options, const Common& common) {
   if (IsFile(options.output)) RefuseOverwriting(options.table.table, options.output);
   FactorTable table = ReadTable(options.table);
   // That is about curves over cores; splits have one over each of both.
-  std::erase_if(table.findings,
-                [](const Finding& finding) { return finding.id == anomaly::kThreadsDifferBetweenRuns.id; });
+  std::erase_if(table.findings, [](const Finding& finding) { return finding.id == anomaly::kSplitsDiffer.id; });
   messages.Findings("", table.findings);
   SplitQuestion question{options.split, std::nullopt};
   if (options.cpus_of_node > 0) question.cpus_of_node = options.cpus_of_node;

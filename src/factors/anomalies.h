@@ -38,6 +38,10 @@ inline constexpr Anomaly kPhaseEstimateClamped{
 inline constexpr Anomaly kScalingGuessed{
     "scalingGuessed", Severity::kWarning,
     "nothing says whether the runs scale strongly or weakly; decided from how work or run times change"};
+inline constexpr Anomaly kScalingUnknown{
+    "scalingUnknown", Severity::kWarning,
+    "useful time changes with the threads of a process, because the problem grows or because threads slow each other; "
+    "without --scaling, speedup and computation scalability are left out"};
 inline constexpr Anomaly kTimesOnly{
     "timesOnly", Severity::kNote,
     "run times alone do not tell where time is lost, nor what the smallest run loses itself; traces of three runs or "
@@ -54,6 +58,10 @@ inline constexpr Anomaly kThreadsDifferBetweenRuns{
     "threadsDifferBetweenRuns", Severity::kWarning,
     "phases have runs with different numbers of threads a process; at process level such runs do not compare like with "
     "like, and no speedup is projected"};
+inline constexpr Anomaly kSplitsDiffer{
+    "splitsDiffer", Severity::kNote,
+    "phases have runs that divide the same cores differently into processes and threads; instead of curves over cores, "
+    "the best splits of cores are predicted"};
 inline constexpr Anomaly kWorkDiffersBetweenRepeats{
     "workDiffersBetweenRepeats", Severity::kNote,
     "repeats of one core count differ in useful time by more than a tenth"};

@@ -139,7 +139,7 @@ std::vector<const FactorRow*> ReferenceRows(const std::vector<FactorRow*>& rows,
 Reference MakeReference(const std::vector<const FactorRow*>& rows) {
   Reference reference;
   reference.cores = static_cast<double>(rows.front()->cores);
-  reference.processes = rows.front()->Processes();
+  reference.processes = *MeanOf(rows, [](const FactorRow& row) { return std::optional(row.Processes()); });
   const auto of_totals = [&](auto value) {
     return MeanOf(rows, [&](const FactorRow& row) { return row.totals ? value(row) : std::optional<double>(); });
   };
@@ -271,11 +271,12 @@ void CompareWorkOfRepeats(const std::vector<FactorRow*>& rows, Diagnostics& diag
   std::vector<const FactorRow*> measured;
   std::ranges::copy_if(rows, std::back_inserter(measured),
                        [](const FactorRow* row) { return row->totals.has_value(); });
-  std::ranges::stable_sort(measured, {}, [](const FactorRow* row) { return std::pair(row->cores, row->repeat); });
+  const auto split = [](const FactorRow* row) { return std::pair(row->cores, row->threads); };
+  std::ranges::stable_sort(measured, {}, [&](const FactorRow* row) { return std::pair(split(row), row->repeat); });
   double least = 0, most = 0;  // of the repeats before
   for (std::size_t i = 0; i < measured.size(); ++i) {
     const double useful = *measured[i]->UsefulTime();
-    if (i == 0 || measured[i]->cores != measured[i - 1]->cores) {
+    if (i == 0 || split(measured[i]) != split(measured[i - 1])) {
       least = most = useful;
       continue;
     }
@@ -312,17 +313,11 @@ void FillHybrid(const std::vector<FactorRow*>& rows, const std::vector<Finding>&
   }
 }
 
-// Whether runs differ in threads a process in a way that curves over cores do not show: with factors of main threads,
-// or with other numbers of threads on the same number of cores.
+// Whether runs differ in threads a process while factors of some are those of main threads alone.
 bool ThreadsConfuse(const std::vector<FactorRow*>& rows) {
-  std::map<std::int64_t, std::int64_t> threads;  // by cores
-  bool differ = false, all_hybrid = true, same_on_cores = true;
-  for (const FactorRow* row : rows) {
-    differ = differ || row->threads != rows.front()->threads;
-    all_hybrid = all_hybrid && row->IsHybrid();
-    same_on_cores = same_on_cores && threads.try_emplace(row->cores, row->threads).first->second == row->threads;
-  }
-  return differ && !(all_hybrid && same_on_cores);
+  const auto differs = [&](const FactorRow* row) { return row->threads != rows.front()->threads; };
+  const auto is_hybrid = [](const FactorRow* row) { return row->IsHybrid(); };
+  return std::ranges::any_of(rows, differs) && !std::ranges::all_of(rows, is_hybrid);
 }
 
 void CompletePhase(const std::vector<FactorRow*>& rows, const FactorTable& table, Diagnostics& diagnostics) {
@@ -345,6 +340,9 @@ void CompletePhase(const std::vector<FactorRow*>& rows, const FactorTable& table
   AddErrors(rows);
   if (ThreadsConfuse(rows)) {
     diagnostics.Add(anomaly::kThreadsDifferBetweenRuns, 1, "in phase " + rows[0]->phase.Text());
+  }
+  if (const auto cores = CoresOfSeveralSplits({rows.begin(), rows.end()})) {
+    diagnostics.Add(anomaly::kSplitsDiffer, 1, fmt::format("in phase {} at {} cores", rows[0]->phase.Text(), *cores));
   }
   CompareWorkOfRepeats(rows, diagnostics);
 }

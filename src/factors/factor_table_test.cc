@@ -375,11 +375,15 @@ TEST(FactorTable, OffloadIsShownWhereAnyRunUsesDevices) {
   EXPECT_DOUBLE_EQ(*table.rows[1].values[Factor::kParallelEfficiency], 0.36);
 }
 
-// Curves over cores take them for repeats.
+// They are no repeats, so there is no curve over cores.
 TEST(FactorTable, OtherThreadsOnTheSameCoresAreSaid) {
   const FactorTable table = Table({HybridRow(4, 2, 0.9, 0.8), HybridRow(4, 4, 0.95, 0.6)}, Scaling::kStrong);
-  EXPECT_TRUE(std::ranges::any_of(
-      table.findings, [](const Finding& finding) { return finding.id == anomaly::kThreadsDifferBetweenRuns.id; }));
+  ASSERT_EQ(table.findings.size(), 1U);
+  EXPECT_EQ(table.findings[0].id, "splitsDiffer");
+  EXPECT_EQ(CoresOfSeveralSplits(PointersTo(table.rows)), 4);
+  const FactorTable one = Table({HybridRow(2, 2, 0.9, 0.8), HybridRow(4, 4, 0.95, 0.6)}, Scaling::kStrong);
+  EXPECT_TRUE(one.findings.empty());
+  EXPECT_FALSE(CoresOfSeveralSplits(PointersTo(one.rows)).has_value());
 }
 
 // 0.9 · 0.8 = 0.72. To one percent that is rounding, whichever way; beyond it the table contradicts itself.

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 #include <utility>
 
 namespace farscale {
@@ -31,6 +32,16 @@ std::vector<RowsOfPhase> RowsByPhase(const FactorTable& table) {
     if (!std::ranges::is_sorted(phase.rows, {}, place)) std::ranges::stable_sort(phase.rows, {}, place);
   }
   return phases;
+}
+
+std::optional<std::int64_t> CoresOfSeveralSplits(const RowPointers& rows) {
+  std::map<std::int64_t, std::set<std::int64_t>> threads;  // by cores
+  for (const FactorRow* row : rows) {
+    if (!row->IsHybrid()) return std::nullopt;
+    threads[row->cores].insert(row->threads);
+  }
+  const auto several = std::ranges::find_if(threads, [](const auto& one) { return one.second.size() > 1; });
+  return several == threads.end() ? std::nullopt : std::optional(several->first);
 }
 
 }  // namespace farscale

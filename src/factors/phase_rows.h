@@ -34,4 +34,8 @@ std::optional<double> MeanAt(const RowPointers& rows, std::int64_t cores, Value 
   return known > 0 ? std::optional(sum / known) : std::nullopt;
 }
 
+// The fewest cores on which runs, all with factors of all their threads, are divided differently into processes and
+// threads. Such runs are no repeats of each other, and there is no curve over cores. Nothing without any.
+std::optional<std::int64_t> CoresOfSeveralSplits(const RowPointers& rows);
+
 }  // namespace farscale

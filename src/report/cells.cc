@@ -7,6 +7,7 @@
 #include <cmath>
 
 #include "base/format.h"
+#include "factors/phase_rows.h"
 
 namespace farscale {
 namespace {
@@ -44,9 +45,11 @@ FactorCell ColoredCell(const std::string& text, const std::optional<double>& eff
 
 std::vector<RunColumn> ColumnsOf(const std::vector<FactorRow>& rows) {
   std::vector<RunColumn> columns;
+  const bool has_several_splits = CoresOfSeveralSplits(PointersTo(rows)).has_value();
   for (const FactorRow& row : rows) {
-    columns.push_back(
-        {FormatCores(static_cast<double>(row.cores)), row.repeat > 0 ? fmt::format("repeat {}", row.repeat) : ""});
+    std::string repeat = row.repeat > 0 ? fmt::format("repeat {}", row.repeat) : "";
+    if (has_several_splits) repeat = fmt::format("{} × {}", row.Processes(), row.threads);
+    columns.push_back({FormatCores(static_cast<double>(row.cores)), std::move(repeat)});
   }
   return columns;
 }

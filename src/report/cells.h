@@ -50,7 +50,8 @@ struct TextTable {
   FARSCALE_TAGS(header, rows)
 };
 
-// A run as the column of a table.
+// A run as the column of a table. `repeat`: which of the runs on as many cores it is, or its processes × threads where
+// runs divide the same cores differently.
 struct RunColumn {
   FARSCALE_TEXTS(cores, repeat)
 };

@@ -8,6 +8,7 @@
 #include "base/format.h"
 #include "base/terminal.h"
 #include "factors/anomalies.h"
+#include "factors/phase_rows.h"
 #include "factors/superlinear.h"
 #include "pages/text_table.h"
 #include "projection/curve.h"
@@ -37,8 +38,15 @@ std::string Joined(const ResultCell& cell) {
   return cell.detail.empty() ? cell.text : cell.text + " (" + cell.detail + ")";
 }
 
+// "8", "8 #2" of its repeat, or "8 (2 × 4)" where runs divide the same cores differently.
+std::string NameOfRun(const FactorRow& row, bool has_several_splits) {
+  const std::string cores = std::to_string(row.cores);
+  if (has_several_splits) return fmt::format("{} ({} × {})", cores, row.Processes(), row.threads);
+  return cores + (row.repeat > 0 ? fmt::format(" #{}", row.repeat + 1) : "");
+}
+
 // The values of one run, and behind them the standard errors that show; no column where none does.
-void AddRun(const FactorRow& row, const std::vector<Factor>& factors, Cells& cells) {
+void AddRun(const FactorRow& row, bool has_several_splits, const std::vector<Factor>& factors, Cells& cells) {
   std::vector<std::string> values, errors;
   for (const Factor factor : factors) {
     const std::optional<double>& value = row.values[factor];
@@ -48,7 +56,7 @@ void AddRun(const FactorRow& row, const std::vector<Factor>& factors, Cells& cel
   values.push_back(row.runtime ? FormatSeconds(*row.runtime) : "-");
   errors.push_back(row.runtime ? FormatSecondsError(*row.runtime, row.runtime_error) : "");
   const bool any = std::any_of(errors.begin(), errors.end(), [](const std::string& error) { return !error.empty(); });
-  cells[0].push_back(std::to_string(row.cores) + (row.repeat > 0 ? fmt::format(" #{}", row.repeat + 1) : ""));
+  cells[0].push_back(NameOfRun(row, has_several_splits));
   if (any) cells[0].push_back("±");
   for (std::size_t i = 0; i < values.size(); ++i) {
     cells[i + 1].push_back(values[i]);
@@ -72,7 +80,8 @@ std::string FormatFactorTable(const FactorTable& table, std::size_t width) {
         cells.push_back({indent + std::string(type.name)});
       }
       cells.push_back({"Run time"});
-      for (const FactorRow& row : rows) AddRun(row, factors, cells);
+      const bool has_several_splits = CoresOfSeveralSplits(PointersTo(rows)).has_value();
+      for (const FactorRow& row : rows) AddRun(row, has_several_splits, factors, cells);
       if (!text.empty()) text += "\n";
       text += Heading(series, phase) + FormatTable(cells, width);
       if (const std::string why = WhySuperlinear(rows); !why.empty()) text += Lines({why}, width);
@@ -92,13 +101,15 @@ std::string FormatAdditiveLosses(const FactorTable& table, std::size_t width) {
                    {"  lost by threads in parallel regions"},
                    {"  lost by threads outside of them"},
                    {"  lost in the device runtime"}};
-    for (const FactorRow& row : table.Rows(key)) {
+    const std::vector<FactorRow> rows = table.Rows(key);
+    const bool has_several_splits = CoresOfSeveralSplits(PointersTo(rows)).has_value();
+    for (const FactorRow& row : rows) {
       const auto losses = row.totals ? AdditiveLossesOf(*row.totals) : std::nullopt;
       if (!losses) continue;
       const bool knows_ideal = row.totals->ideal_elapsed > 0;
       const double lost[] = {losses->mpi_load_balance, losses->mpi_serialization, losses->mpi_transfer,
                              losses->parallel_regions, losses->serial_regions,    losses->device_runtime};
-      cells[0].push_back(std::to_string(row.cores) + (row.repeat > 0 ? fmt::format(" #{}", row.repeat + 1) : ""));
+      cells[0].push_back(NameOfRun(row, has_several_splits));
       cells[1].push_back(FormatFactor(*row.values[Factor::kParallelEfficiency]));
       for (std::size_t i = 0; i < std::size(lost); ++i) {
         const bool is_split = i == 1 || i == 2;
