@@ -12,6 +12,8 @@
 
 #include "base/error.h"
 #include "factors/anomalies.h"
+#include "factors/phase_rows.h"
+#include "factors/scaling.h"
 #include "results/fields.h"
 
 namespace farscale {
@@ -301,26 +303,50 @@ void AddFile(const MeasuredRunFile& file, MeasuredTable& measured) {
   for (const RegionInFile& region : run.regions) AddRegion(run, region, file.file, measured);
 }
 
-// Work that hardly grows with the cores is strong scaling, work that grows with them weak scaling; the nearer one in
-// the logarithm is it, as for runs that were traced.
-void GuessScaling(FactorTable& table) {
-  const FactorRow* smallest = nullptr;
-  const FactorRow* largest = nullptr;
-  for (const FactorRow& row : table.rows) {
-    if (row.phase != kPhaseOfWhole || row.series != table.rows.front().series) continue;
-    if (smallest == nullptr || row.cores < smallest->cores) smallest = &row;
-    if (largest == nullptr || row.cores > largest->cores) largest = &row;
-  }
-  if (smallest == nullptr || smallest->cores == largest->cores) return;
-  const double growth = *largest->UsefulTime() / *smallest->UsefulTime();
-  const double cores = static_cast<double>(largest->cores) / static_cast<double>(smallest->cores);
-  table.scaling = growth > std::sqrt(cores) ? Scaling::kWeak : Scaling::kStrong;
-  table.scaling_source = "useful time";
+void AddGuess(FactorTable& table, const std::string& detail) {
   const Anomaly& guessed = anomaly::kScalingGuessed;
-  table.findings.push_back({std::string(guessed.id), guessed.severity, std::string(guessed.sentence), 1, 0,
-                            fmt::format("useful time grows {:.3g} times from {} to {} cores: {} scaling; --scaling "
-                                        "says otherwise",
-                                        growth, smallest->cores, largest->cores, ToString(*table.scaling))});
+  table.findings.push_back({std::string(guessed.id), guessed.severity, std::string(guessed.sentence), 1, 0, detail});
+}
+
+// Where no two runs with as many threads differ in processes. Useful time that stays while threads are added is that of
+// one problem. Where it grows, the problem may grow or threads may slow each other, so nothing is guessed.
+void GuessScalingOverThreads(const RowPointers& rows, FactorTable& table) {
+  const auto [fewest, most] =
+      std::ranges::minmax_element(rows, {}, [](const FactorRow* row) { return std::pair(row->threads, row->ranks); });
+  const FactorRow &first = **fewest, &last = **most;
+  if (first.cores >= last.cores) return;
+  const double growth = *last.UsefulTime() / *first.UsefulTime();
+  const double cores = static_cast<double>(last.cores) / static_cast<double>(first.cores);
+  const bool may_be_strong = last.ranks >= first.ranks;
+  if (may_be_strong && growth <= std::sqrt(cores)) {
+    table.scaling = Scaling::kStrong;
+    table.scaling_source = "useful time";
+    AddGuess(table, fmt::format("useful time grows {:.3g} times from {} to {} threads: strong scaling; --scaling says "
+                                "otherwise",
+                                growth, first.threads, last.threads));
+    return;
+  }
+  const Anomaly& unknown = anomaly::kScalingUnknown;
+  table.findings.push_back({std::string(unknown.id), unknown.severity, std::string(unknown.sentence), 1, 0,
+                            fmt::format("{:.3g} times from {} × {} to {} × {}, processes × threads", growth,
+                                        first.ranks, first.threads, last.ranks, last.threads)});
+}
+
+// Among runs with as many threads a process, work that hardly grows with the processes is strong scaling, work that
+// grows with them weak scaling; the nearer one in the logarithm is it, as for runs that were traced.
+void GuessScaling(FactorTable& table) {
+  RowPointers rows;
+  for (const FactorRow& row : table.rows) {
+    if (row.phase == kPhaseOfWhole && row.series == table.rows.front().series) rows.push_back(&row);
+  }
+  if (rows.empty()) return;
+  const std::optional<WorkGrowth> growth = GrowthOfWork(rows);
+  if (!growth || !growth->work) return GuessScalingOverThreads(rows, table);
+  table.scaling = *growth->work > std::sqrt(growth->processes) ? Scaling::kWeak : Scaling::kStrong;
+  table.scaling_source = "useful time";
+  AddGuess(table,
+           fmt::format("useful time grows {:.3g} times from {} to {} cores: {} scaling; --scaling says otherwise",
+                       *growth->work, growth->first, growth->last, ToString(*table.scaling)));
 }
 
 }  // namespace

@@ -62,6 +62,49 @@ std::string HybridRun(const std::string& times, const std::string& efficiency) {
                            times, efficiency));
 }
 
+// A run of n × m whose useful time is as given: MPI and OpenMP take a fifth of all CPUs each.
+MeasuredRunFile RunWithThreads(int ranks, int threads, double useful) {
+  const int cpus = ranks * threads;
+  const double elapsed = useful / 0.64 / cpus, average = 0.8 * elapsed, all = cpus * elapsed;
+  const std::string region = fmt::format(
+      R"({{"name": "whole run", "ranks": {}, "fewestStarts": 1, "mostStarts": 1, "elapsed": {:.12g},
+          "usefulAverage": {:.12g}, "usefulLargest": {:.12g}, "usefulTotal": {:.12g},
+          "threadTimes": {{"cpus": {}, "useful": {:.12g}, "mpi": {:.12g}, "mpiIdle": 0, "ompImbalance": {:.12g},
+                           "ompScheduling": 0, "ompSerialization": 0}},
+          "factors": {{"parallelEfficiency": 0.64, "mpiParallelEfficiency": 0.8, "loadBalance": 1,
+                       "communicationEfficiency": 0.8, "ompParallelEfficiency": 0.8}}}})",
+      ranks, elapsed, average, average, average * ranks, cpus, useful, 0.2 * all, 0.16 * all);
+  return {RunOf(fmt::format("{}x{}", ranks, threads), "app", ranks, region), fmt::format("{}x{}.json", ranks, threads)};
+}
+
+// Of processes with as many threads work shows the scaling, whatever threads do: doubled from 1 to 2 processes it is
+// weak, although it is but doubled from 1 to 8 cores, too. Threads that slow each other to 1 / 4 leave it strong.
+TEST(MeasuredRuns, ScalingIsThatOfEqualThreads) {
+  const FactorTable weak =
+      TableOfMeasuredRuns({RunWithThreads(1, 1, 8), RunWithThreads(2, 1, 16), RunWithThreads(2, 4, 16)});
+  EXPECT_EQ(weak.scaling, Scaling::kWeak);
+  const FactorTable strong =
+      TableOfMeasuredRuns({RunWithThreads(1, 1, 8), RunWithThreads(2, 1, 8), RunWithThreads(2, 4, 32)});
+  EXPECT_EQ(strong.scaling, Scaling::kStrong);
+}
+
+// With threads alone, work that stays is that of one problem; work that grows may be due to either.
+TEST(MeasuredRuns, ScalingOverThreadsAlone) {
+  const FactorTable strong =
+      TableOfMeasuredRuns({RunWithThreads(2, 1, 8), RunWithThreads(2, 2, 8.2), RunWithThreads(2, 4, 8.4)});
+  EXPECT_EQ(strong.scaling, Scaling::kStrong);
+  ASSERT_EQ(strong.findings.size(), 1U);
+  EXPECT_EQ(strong.findings[0].id, "scalingGuessed");
+  FactorTable unknown = TableOfMeasuredRuns({RunWithThreads(2, 1, 8), RunWithThreads(2, 4, 32)});
+  EXPECT_FALSE(unknown.scaling.has_value());
+  ASSERT_EQ(unknown.findings.size(), 1U);
+  EXPECT_EQ(unknown.findings[0].id, "scalingUnknown");
+  EXPECT_EQ(unknown.findings[0].example, "4 times from 2 × 1 to 2 × 4, processes × threads");
+  unknown.scaling = Scaling::kStrong;
+  CompleteTable(unknown);
+  EXPECT_NEAR(*unknown.rows[1].values[Factor::kComputationScalability], 0.25, 1e-9);
+}
+
 TEST(MeasuredRuns, SayWhatThreadsDo) {
   const std::string times = R"({"cpus": 6, "useful": 41, "mpi": 14, "mpiIdle": 28, "ompImbalance": 13,
                                 "ompScheduling": 4, "ompSerialization": 20})";
