@@ -1003,6 +1003,27 @@ class WrongScaling(CliTest):
 
 
 class Predict(CliTest):
+    def test_processes_and_threads(self):
+        """Tables that vary both numbers have best splits in place of a curve over cores, which others lack."""
+        rows = ["cores,ranks,threads,runtime,mpiParallelEfficiency,ompParallelEfficiency,computationScalability"]
+        rows += [f"{n * m},{n},{m},{(1 + 0.05 * (m - 1)) / (n * m * 0.98 ** (n - 1))},{0.98 ** (n - 1)},{1 / (1 + 0.05 * (m - 1))},1"
+                 for n in (1, 2, 4) for m in (1, 2, 4)]
+        table = self.write("both.csv", "\n".join(rows) + "\n")
+        said = self.run_ok("predict", table, "--scaling", "strong", "--targets", "32,64", "--report", self.folder / "r").stdout
+        self.assertIn("Processes and threads\n", said)
+        self.assertIn(" cores: best", said)
+        self.assertNotIn("No prediction", said)
+        results = json.loads((self.folder / "r/results.json").read_text())
+        self.assertEqual([one["cores"] for one in results["splits"]], [32, 64])
+        self.assertIn("runs on 2 cores are divided differently", results["projections"][0]["obstacle"])
+        report = (self.folder / "r/report.md").read_text()
+        self.assertIn("### Processes and threads", report)
+        self.assertIn(" 4 2 × 2 |", report)
+        again = self.run_ok("report", self.folder / "r/results.json", "-o", self.folder / "again", cwd=self.folder)
+        self.assertEqual((self.folder / "again/report.md").read_text(), report, again)
+        chain = self.write("chain.csv", "\n".join([rows[0], rows[1], rows[4], rows[7]]) + "\n")
+        self.assertNotIn("Processes and threads", self.run_ok("predict", chain, "--scaling", "strong").stdout)
+
     def test_other_terms(self):
         """Another reference or kind of scaling is measured anew, not just named; CSV and JSON agree."""
         for name in ("f.json", "f.csv"):

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Runs every study of sample-runs/ and compares the results with its expected/ folder.
+"""Runs every study of sample-runs/ and tests/studies/ and compares the results with its expected/ folder.
 
 Words must be the same. Numbers may differ by one unit of their last printed digit, or by a millionth where they are
 printed in full: fits end in other last digits on other processors.
@@ -92,7 +92,7 @@ def main():
     arguments = parser.parse_args()
     program = str(pathlib.Path(arguments.program).resolve())
     failures = 0
-    for study in sorted(ROOT.glob("sample-runs/*/study.toml")):
+    for study in sorted([*ROOT.glob("sample-runs/*/study.toml"), *ROOT.glob("tests/studies/*/study.toml")]):
         expected = study.parent / "expected"
         with tempfile.TemporaryDirectory() as folder:
             run(program, study, folder)

@@ -121,6 +121,11 @@ class SchemaTest(unittest.TestCase):
         self.assertEqual([split["threads"] for split in found["phases"][0]["splits"]], [1, 2, 4])
         self.assertEqual(found["phases"][0]["moreThreads"]["to"], 4)
 
+    def test_study_of_processes_and_threads(self):
+        results = json.loads(self.results_of(ROOT / "tests/studies/hybrid/study.toml"))
+        validate(results)
+        self.assertEqual([one["cores"] for one in results["splits"]], [64, 128, 256])
+
     def test_comparisons(self):
         """Two studies with times and projections, and tables of factors without."""
         for name in ("npb-lu", "lulesh"):

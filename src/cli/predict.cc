@@ -14,6 +14,7 @@
 #include "report/factor_text.h"
 #include "report/report.h"
 #include "report/split_text.h"
+#include "report/splits_section.h"
 #include "report/target_text.h"
 #include "study/resources.h"
 
@@ -42,17 +43,18 @@ ProjectionOptions ProjectionOptionsOf(const PredictOptions& options) {
   return result;
 }
 
-// Says what could not be projected; that is an error unless some phases could be projected as a whole.
-int ExitCode(const std::vector<PhaseProjection>& projections, const Messages& messages) {
+// Says what could not be projected; that is an error unless some phases could be projected as a whole, or the splits of
+// cores are known instead.
+int ExitCode(const Results& results, const Messages& messages) {
   std::vector<Error> errors;
-  for (const PhaseProjection& projection : projections) {
+  for (const PhaseProjection& projection : results.projections) {
     const std::string missing = DescribeMissing(projection);
-    if (missing.empty()) continue;
+    if (missing.empty() || KnowsSplits(results.splits, {projection.series, projection.phase})) continue;
     std::string where = projection.series;
     if (!projection.phase.IsUnnamed()) where += (where.empty() ? "phase " : ", phase ") + projection.phase.Text();
     errors.emplace_back(ErrorKind::kNotEnoughData, where, missing);
   }
-  if (!errors.empty() && errors.size() == projections.size()) {
+  if (!errors.empty() && errors.size() == results.projections.size()) {
     PrintError(errors.front());
     return errors.front().exit_code();
   }
@@ -73,6 +75,7 @@ void Print(const Results& results, const PredictOptions& options, const std::vec
   const bool is_verbose = common.verbose && !common.quiet;
   if (is_verbose) fmt::print("{}", FormatProjections(results.projections, results.table, texts, WidthOfOutput()));
   if (!is_verbose) fmt::print("{}", FormatDigest(results, texts, StyleOf(common)));
+  fmt::print("{}", FormatBestSplits(results, texts, StyleOf(common)));
   if (!is_verbose && !options.targets.empty()) {
     fmt::print("\n{}", FormatTargets(results.projections, texts, StyleOf(common)));
   }
@@ -132,6 +135,7 @@ int Predict(const PredictOptions& options, const Common& common) {
   messages.Findings("", table.findings);
   std::vector<std::filesystem::path> written;
   Results results = ResultsOfTable(table, projections, input == "-" ? "table" : input.stem().string());
+  results.splits = SplitTargets(table, library, projection_options);
   if (!options.report.empty()) {
     results.models = Describe(projection_options.models);
     results.backtest = BacktestForReport(table, library, projection_options, messages.Progress());
@@ -146,7 +150,7 @@ int Predict(const PredictOptions& options, const Common& common) {
   if (options.output != "-" && (written.empty() || !common.quiet)) {
     Print(results, options, written, common);
   }
-  return ExitCode(projections, messages);
+  return ExitCode(results, messages);
 }
 
 }  // namespace

@@ -10,6 +10,7 @@
 #include "report/comparison.h"
 #include "report/digest.h"
 #include "report/key_results.h"
+#include "report/splits_section.h"
 #include "report/summary.h"
 #include "study/resources.h"
 #include "study/input_files.h"
@@ -52,6 +53,7 @@ void PrintResults(const Results& results, const Partials& texts, const std::vect
                   const Common& common) {
   if (common.verbose && !common.quiet) PrintPhases(results, texts);
   if (!common.verbose && !common.quiet) fmt::print("{}", FormatDigest(results, texts, StyleOf(common)));
+  if (!common.quiet) fmt::print("{}", FormatBestSplits(results, texts, StyleOf(common)));
   PrintFiles(files, common);
 }
 

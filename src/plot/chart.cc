@@ -192,6 +192,8 @@ class Plot {
       }
     }
     if (chart_.x_end) x.Add(*chart_.x_end);
+    if (chart_.y_min) y.Add(*chart_.y_min);
+    if (chart_.y_max) y.Add(*chart_.y_max);
     x = Widened(x, chart_.log_x);
     y = Widened(y, chart_.log_y);
     const double names = static_cast<double>(chart_.x_names.size());

@@ -65,7 +65,7 @@ struct Chart {
   bool log_x = true;
   bool log_y = false;
   std::vector<std::string> x_names;  // of x = 0, 1, 2, ...; those too many are left out
-  std::optional<double> y_min;       // where a linear y axis begins, or a little before; none: 0
+  std::optional<double> y_min;       // where the y axis begins, or a little before; none: 0, of a logarithm the least
   std::optional<double> y_max;       // at least this much is shown
   std::optional<double> x_end;       // where the x axis ends, although curves go on
   std::optional<double> split_x;     // where measurement ends and extrapolation begins

@@ -10,6 +10,7 @@
 #include "base/diagnostics.h"
 #include "base/error.h"
 #include "base/parallel.h"
+#include "factors/phase_rows.h"
 #include "projection/observed_projection.h"
 #include "projection/intervals.h"
 #include "projection/factor_parts.h"
@@ -50,6 +51,12 @@ class PhaseProjector {
       if (options_.train_max && static_cast<double>(row.cores) > *options_.train_max) continue;
       fitted_rows_.push_back(row);
       cores.insert(static_cast<double>(row.cores));
+    }
+    if (const auto several = CoresOfSeveralSplits(PointersTo(fitted_rows_))) {
+      result_.obstacle = fmt::format(
+          "runs on {} cores are divided differently into processes and threads, so there is no curve over cores",
+          *several);
+      return std::move(result_);
     }
     result_.fitted_cores.assign(cores.begin(), cores.end());
     if (!cores.empty()) MakeGrid();
@@ -403,8 +410,10 @@ std::string DescribeMissing(const PhaseProjection& projection) {
 std::vector<Finding> FindUnusedModels(const ModelSettings& settings, const std::vector<PhaseProjection>& projections) {
   const auto is_fitted = [&](Factor factor, const PhaseId* phase) {
     return std::any_of(projections.begin(), projections.end(), [&](const PhaseProjection& projection) {
+      if (phase != nullptr && projection.phase != *phase) return false;
+      if (!projection.obstacle.empty() && projection.factors.empty()) return true;  // splits of cores may use it
       const FactorProjection* found = projection.Find(factor);
-      return (phase == nullptr || projection.phase == *phase) && found != nullptr && !found->is_product;
+      return found != nullptr && !found->is_product;
     });
   };
   std::set<Factor> unused;

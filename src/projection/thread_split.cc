@@ -260,4 +260,40 @@ std::vector<ThreadSplits> SplitCores(const FactorTable& table, const ModelLibrar
               "measure runs with several numbers of threads a process");
 }
 
+const ThreadSplits* FindSplits(const SplitsOfCores& splits, const PhaseKey& key) {
+  const auto found = std::ranges::find_if(
+      splits.phases, [&](const ThreadSplits& phase) { return phase.series == key.series && phase.phase == key.phase; });
+  return found == splits.phases.end() ? nullptr : &*found;
+}
+
+bool KnowsSplits(const std::vector<SplitsOfCores>& splits, const PhaseKey& key) {
+  return std::ranges::any_of(splits, [&](const SplitsOfCores& of_cores) {
+    const ThreadSplits* phase = FindSplits(of_cores, key);
+    return phase != nullptr && phase->obstacle.empty();
+  });
+}
+
+std::vector<SplitsOfCores> SplitTargets(const FactorTable& table, const ModelLibrary& library,
+                                        const ProjectionOptions& options) {
+  FactorTable hybrid = table;
+  hybrid.rows.clear();
+  double largest = 0;
+  for (const PhaseKey& key : table.Keys()) {
+    const std::vector<FactorRow> rows = HybridRows(table, key, options.train_max);
+    const auto varies = [&](auto member) {
+      return std::ranges::any_of(rows, [&](const FactorRow& row) { return row.*member != rows.front().*member; });
+    };
+    if (key.phase.IsGroup() || !varies(&FactorRow::ranks) || !varies(&FactorRow::threads)) continue;
+    hybrid.rows.insert(hybrid.rows.end(), rows.begin(), rows.end());
+    for (const FactorRow& row : rows) largest = std::max(largest, static_cast<double>(row.cores));
+  }
+  if (hybrid.rows.empty()) return {};
+  std::vector<SplitsOfCores> result;
+  for (const double target : options.targets.empty() ? DefaultTargets(largest) : options.targets) {
+    const auto cores = static_cast<std::int64_t>(target);
+    result.push_back({cores, SplitCores(hybrid, library, options, {cores, std::nullopt})});
+  }
+  return result;
+}
+
 }  // namespace farscale

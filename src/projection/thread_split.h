@@ -23,6 +23,8 @@ namespace farscale {
 struct SplitValue {
   double value = 0;
   IntervalBounds interval80;
+
+  friend bool operator==(const SplitValue&, const SplitValue&) = default;
 };
 
 struct ThreadSplit {
@@ -37,12 +39,16 @@ struct ThreadSplit {
   Factor limit = Factor::kMpiParallelEfficiency;  // the smallest part of the efficiency
   bool is_run = false;                            // the number of threads and that of processes were both run
   bool may_be_best = false;                       // the interval of its time contains that of the best
+
+  friend bool operator==(const ThreadSplit&, const ThreadSplit&) = default;
 };
 
 // What more threads a process would bring: the speedup over fewer threads of as many processes.
 struct ThreadGain {
   std::int64_t processes = 1, from = 1, to = 2;
   SplitValue speedup;
+
+  friend bool operator==(const ThreadGain&, const ThreadGain&) = default;
 };
 
 struct ThreadSplits {
@@ -53,6 +59,8 @@ struct ThreadSplits {
   // Of the most processes that were run, once they have twice the most threads; nothing where threads do not vary.
   std::optional<ThreadGain> gain;
   std::string obstacle;  // why there are none; empty when there are
+
+  friend bool operator==(const ThreadSplits&, const ThreadSplits&) = default;
 };
 
 struct SplitQuestion {
@@ -66,5 +74,23 @@ struct SplitQuestion {
 // that share one of both connects all runs. Throws a usage error when no row is hybrid.
 std::vector<ThreadSplits> SplitCores(const FactorTable& table, const ModelLibrary& library,
                                      const ProjectionOptions& options, const SplitQuestion& question);
+
+// The splits of one number of cores.
+struct SplitsOfCores {
+  std::int64_t cores = 1;
+  std::vector<ThreadSplits> phases;
+
+  friend bool operator==(const SplitsOfCores&, const SplitsOfCores&) = default;
+};
+
+// Of a phase; null where there are none.
+const ThreadSplits* FindSplits(const SplitsOfCores& splits, const PhaseKey& key);
+// Whether they are known of a phase at some number of cores.
+bool KnowsSplits(const std::vector<SplitsOfCores>& splits, const PhaseKey& key);
+
+// The same at every target of the options, or the default ones, of the phases whose runs vary both processes and
+// threads. Empty where none do.
+std::vector<SplitsOfCores> SplitTargets(const FactorTable& table, const ModelLibrary& library,
+                                        const ProjectionOptions& options);
 
 }  // namespace farscale

@@ -67,6 +67,40 @@ TEST(ThreadSplit, BothVary) {
   EXPECT_FALSE(splits.splits[0].is_run);
 }
 
+// At every target, of the phases whose runs vary both numbers.
+TEST(ThreadSplit, Targets) {
+  FactorTable table = TableOf({{4, 1}, {4, 2}, {8, 1}, {8, 2}});
+  FactorTable other = TableOf({{4, 1}, {8, 1}});
+  for (FactorRow& row : other.rows) {
+    row.phase = "sort";
+    table.rows.push_back(row);
+  }
+  ProjectionOptions options;
+  options.models = DefaultModelSettings();
+  options.targets = {32, 64};
+  const std::vector<SplitsOfCores> targets = SplitTargets(table, test::AllModels(), options);
+  ASSERT_EQ(targets.size(), 2u);
+  EXPECT_EQ(targets[1].cores, 64);
+  ASSERT_EQ(targets[1].phases.size(), 1u);
+  EXPECT_EQ(targets[1].phases[0], SplitsOf(table, 64));
+  EXPECT_TRUE(KnowsSplits(targets, {"", "step"}));
+  EXPECT_FALSE(KnowsSplits(targets, {"", "sort"}));
+  EXPECT_EQ(FindSplits(targets[0], {"", "sort"}), nullptr);
+  EXPECT_TRUE(SplitTargets(other, test::AllModels(), options).empty());
+}
+
+// Runs of 4 × 2 and 8 × 1 are no repeats on 8 cores, so nothing is a function of cores.
+TEST(ThreadSplit, ThereIsNoCurveOverCores) {
+  ProjectionOptions options;
+  options.models = DefaultModelSettings();
+  const FactorTable table = TableOf({{4, 1}, {4, 2}, {8, 1}, {8, 2}});
+  const std::vector<PhaseProjection> projections = Project(table, test::AllModels(), options);
+  EXPECT_THAT(projections.front().obstacle, testing::HasSubstr("runs on 8 cores are divided differently"));
+  EXPECT_TRUE(projections.front().factors.empty());
+  const FactorTable chain = TableOf({{4, 1}, {4, 2}, {8, 2}});
+  EXPECT_EQ(Project(chain, test::AllModels(), options).front().obstacle, "");
+}
+
 // The time in MPI depends on processes alone while threads shorten the rest: overheads multiply. Of 16 × 4, which was
 // not run, efficiency is 1 / 1.64 = 0.610; the product of efficiencies would have it at 0.757 · 0.746 / 0.855 = 0.661.
 TEST(ThreadSplit, MessagesThatThreadsDoNotShorten) {

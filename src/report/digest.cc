@@ -206,8 +206,10 @@ NoteText NoteOf(const PhaseKey& key, const PhaseProjection* projection, const Re
   NoteText note;
   note.noise = WithoutNoise(key, results);
   if (projection == nullptr) return note;
-  note.obstacle = projection->obstacle;
-  if (!note.obstacle.empty()) return note;
+  if (!projection->obstacle.empty()) {
+    if (!KnowsSplits(results.splits, key)) note.obstacle = projection->obstacle;  // else they stand in its place
+    return note;
+  }
   note.missing = DescribeMissing(*projection);
   note.held_back = HeldBackOf(*projection);
   const std::optional<ReliableRange>& range = projection->reliable_range;

@@ -342,6 +342,8 @@ Overview OverviewWithoutFigures(const Results& results, const std::vector<Factor
       overview.verdict = sentence;
     }
     overview.numbers = NumbersOf(*verdict, ends);
+    const bool has_splits = !rows.empty() && KnowsSplits(results.splits, rows.front().Key());
+    if (has_splits && !verdict->is_predicted) overview.numbers.front().detail = "";  // they go further
   }
   if (ends.Last() != nullptr) overview.limit = LimitOf(*ends.Last());
   overview.lost = LostTimeOf(ends, names.heading);

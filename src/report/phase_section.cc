@@ -18,6 +18,7 @@
 #include "report/predictors.h"
 #include "report/reliability.h"
 #include "report/sampled_values.h"
+#include "report/splits_section.h"
 #include "report/timelines.h"
 
 namespace farscale {
@@ -79,6 +80,7 @@ struct PhaseSection {
   bool is_folded = false;
   MeasuredTable measured;
   std::string superlinear, obstacle;
+  std::optional<SplitsSection> splits;
   std::optional<ProjectionSection> projection;
   std::optional<ResultTables> outlook, gains, next_runs;
   std::optional<ComparisonSection> comparison;
@@ -86,8 +88,9 @@ struct PhaseSection {
   std::optional<ReportData> losses;
   std::optional<IterationsSection> iterations;
   std::vector<Fit> fits;
-  FARSCALE_TAGS(heading, anchor, description, overview, is_folded, measured, superlinear, obstacle, projection, outlook,
-                gains, next_runs, comparison, backtest, losses, iterations, fits)
+  bool has_fits = false;
+  FARSCALE_TAGS(heading, anchor, description, overview, is_folded, measured, superlinear, obstacle, splits, projection,
+                outlook, gains, next_runs, comparison, backtest, losses, iterations, fits, has_fits)
 };
 
 std::optional<ResultTables> TablesOrNothing(ResultTables tables) {
@@ -247,7 +250,10 @@ ReportData SectionOfPhase(const Results& results, const PhaseProjection* project
   section.measured = MeasuredFactors(rows, parts.used);
   section.superlinear = WhySuperlinear(rows, projection);
   section.obstacle = projection != nullptr ? projection->obstacle : "no projection was made";
-  if (section.obstacle.empty()) {
+  section.splits = SplitsOfPhase(results, {series, phase}, names, parts.texts, parts.model);
+  const bool is_projected = section.obstacle.empty();
+  if (section.splits && section.splits->is_known) section.obstacle.clear();  // they stand in place of a projection
+  if (is_projected) {
     section.projection = Project(results, *projection, names, parts);
     section.outlook = TablesOrNothing({DescribePeak(*projection, parts.texts), TabulateOutlook(*projection)});
     section.gains = TablesOrNothing({"", TabulateGains(*projection)});
@@ -258,6 +264,7 @@ ReportData SectionOfPhase(const Results& results, const PhaseProjection* project
   section.losses = LossesInReport(results, series, phase, names.heading, parts.texts);
   section.iterations = IterationsOfPhase(results, phase, names, parts.model);
   section.fits = FitsOfPhase(projection, names.anchor, parts.used, parts.model);
+  section.has_fits = !section.fits.empty();
   return ToData(section);
 }
 

@@ -41,6 +41,13 @@ Results Everything() {
   options.grown = {{"", "step", {{32, 64, results.table.rows[2].values}}}};
   results.projections = Project(results.table, test::AllModels(), options);
   results.projections[0].next_runs = NextRuns{Factor::kLoadBalance, 64, 0.2, {{64, false, 0.1, 1}}};
+  ThreadSplits splits;
+  splits.phase = "step";
+  splits.splits = {ThreadSplit()};
+  splits.gain = ThreadGain();
+  splits.splits.front().efficiency = splits.splits.front().time = {0.9, {0.8, 1}};
+  splits.splits.front().reliability = Reliability::kReliable;
+  results.splits = {{64, {splits}}};
   RunRecord run;
   run.fingerprint = std::string(64, 'a');
   run.cores = run.ranks = 8;

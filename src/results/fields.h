@@ -10,6 +10,7 @@
 #include "projection/backtest_errors.h"
 #include "projection/loss_projection.h"
 #include "projection/projection.h"
+#include "projection/thread_split.h"
 #include "results/results.h"
 
 namespace farscale {
@@ -61,6 +62,8 @@ template <>
 Fields<KeyResults> FieldsOf<KeyResults>();
 template <>
 Fields<PhaseProjection> FieldsOf<PhaseProjection>();
+template <>
+Fields<SplitsOfCores> FieldsOf<SplitsOfCores>();
 template <>
 Fields<BacktestRow> FieldsOf<BacktestRow>();
 template <>

@@ -13,6 +13,7 @@
 #include "projection/backtest.h"
 #include "projection/loss_projection.h"
 #include "projection/projection.h"
+#include "projection/thread_split.h"
 
 namespace farscale {
 
@@ -121,6 +122,7 @@ struct Results {
   std::vector<PhaseRecord> phases;
   FactorTable table;
   std::vector<PhaseProjection> projections;
+  std::vector<SplitsOfCores> splits;  // at the targets; empty where no runs vary both processes and threads
   std::vector<BacktestRow> backtest;
   std::vector<LossRecord> losses;                // of the largest run of every phase [reported_losses.h]
   std::vector<LossProjection> loss_projections;  // of all runs

@@ -173,6 +173,8 @@ Fields<Results> FieldsOf<Results>() {
           Field("phases", &T::phases),
           Field("factors", &T::table),
           Field("projections", &T::projections),
+          Field("splits", &T::splits, "Of the targets into processes and threads; absent: no runs vary both")
+              .UnlessDefault(),
           Field("backtest", &T::backtest,
                 "The largest runs as predicted from the others; absent: no phase has four core counts")
               .UnlessDefault(),

@@ -66,6 +66,16 @@ Fields<ThreadSplits> FieldsOf<ThreadSplits>() {
 }
 
 template <>
+Fields<SplitsOfCores> FieldsOf<SplitsOfCores>() {
+  using T = SplitsOfCores;
+  return {"results/splitsOfCores",
+          {
+              Field("cores", &T::cores, "That are divided").AtLeast(1),
+              Field("phases", &T::phases),
+          }};
+}
+
+template <>
 Fields<SplitsFile> FieldsOf<SplitsFile>() {
   using T = SplitsFile;
   return Fields<T>{"splits",

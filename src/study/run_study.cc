@@ -453,6 +453,7 @@ StudyOutcome RunStudy(const Study& study, const ModelLibrary& library, const Pro
     if (growth.results) AddGrownRuns(study, *std::move(growth.results), progress, results);
   }
   results.projections = Project(results.table, library, options, progress);
+  results.splits = SplitTargets(results.table, library, options);
   results.backtest = BacktestForReport(results.table, library, options, progress);
   results.losses = LossesForReport(measured.losses);
   if (measured.losses.size() > results.losses.size()) {
@@ -472,6 +473,7 @@ StudyOutcome RunStudy(const Study& study, const ModelLibrary& library, const Pro
     const std::string missing = DescribeMissing(projection);
     // Groups may be in too few of the runs.
     if (missing.empty() || projection.phase.IsGroup() || outcome.shortage) continue;
+    if (KnowsSplits(results.splits, {projection.series, projection.phase})) continue;
     outcome.shortage = Error(ErrorKind::kNotEnoughData, "phase '" + projection.phase.name + "'", missing,
                              "the report contains what was measured");
   }
