@@ -7,6 +7,7 @@
 #include "base/text.h"
 #include "cli/command.h"
 #include "cli/table_options.h"
+#include "factors/phase_rows.h"
 #include "results/projection_files.h"
 #include "projection/backtest_errors.h"
 #include "projection/observed_projection.h"
@@ -56,14 +57,22 @@ void Print(const std::vector<BacktestRow>& rows, const std::vector<Factor>& fact
   }
 }
 
-[[noreturn]] void FailWithoutRows(const BacktestCommand& command, const BacktestResult& result) {
+[[noreturn]] void FailWithoutRows(const BacktestCommand& command, const FactorTable& table,
+                                  const BacktestResult& result) {
   std::string advice =
       command.train_max.empty()
           ? "by default a backtest needs runs at four core counts, three to train on and one to predict"
           : "--train-max must leave two core counts to train on and larger runs to predict";
   if (result.not_predicted > 0) advice.clear();
-  throw Error(ErrorKind::kNotEnoughData, command.table.table,
-              "nothing can be backtested: " + Join(DescribeGaps(result), "; "), advice);
+  std::vector<std::string> reasons = DescribeGaps(result);
+  for (const RowsOfPhase& phase : RowsByPhase(table)) {
+    if (!reasons.empty() || !CoresOfSeveralSplits(phase.rows)) continue;
+    reasons.emplace_back(
+        "runs divide the same cores differently into processes and threads, so no curve predicts them");
+    advice = "backtest runs with one number of threads a process";
+  }
+  throw Error(ErrorKind::kNotEnoughData, command.table.table, "nothing can be backtested: " + Join(reasons, "; "),
+              advice);
 }
 
 int RunBacktest(const BacktestCommand& command, const Common& common) {
@@ -79,7 +88,7 @@ int RunBacktest(const BacktestCommand& command, const Common& common) {
   const BacktestResult result = Backtest(table, library, options, messages.Progress());
   messages.Findings("", table.findings);
   messages.Findings("", result.findings);
-  if (result.rows.empty()) FailWithoutRows(command, result);
+  if (result.rows.empty()) FailWithoutRows(command, table, result);
   for (const std::string& gap : DescribeGaps(result)) messages.Warning(gap);
   std::vector<BacktestRow> others;
   if (!command.against.empty()) {

@@ -109,6 +109,7 @@ PhaseProjection FittedOf(const PhaseProjection& projection) {
   PhaseProjection fitted;
   fitted.series = projection.series;
   fitted.phase = projection.phase;
+  fitted.obstacle = projection.obstacle;
   for (const FactorProjection& factor : projection.factors) {
     fitted.factors.emplace_back().factor = factor.factor;
     fitted.factors.back().is_product = factor.is_product;
