@@ -34,6 +34,11 @@ struct FixRow {
   FARSCALE_TAGS(number, place, reasons, gain, last, next, remedy, worst, map)
 };
 
+// The first of them, as pages open.
+struct LeadingFix {
+  FARSCALE_TEXTS(place, gain, next)
+};
+
 struct WaiterRow {
   FARSCALE_TEXTS(path, waiting, share, indirect, propagating, most)
 };
@@ -64,6 +69,10 @@ struct GrownLosses {
 struct LossesSection {
   std::string run, trace, length, count;
   std::vector<std::string> sentences;
+  // Pages open with three: the first of the sentences and the first of the fixes, with what then is the next
+  // bottleneck. The other sentences follow them.
+  std::vector<std::string> opening, others;
+  std::optional<LeadingFix> leading;
   bool is_one_of_many = false, is_full = false;
   std::string groups, parentheses, more_causes;
   std::vector<FixRow> fixes;
@@ -77,8 +86,9 @@ struct LossesSection {
   std::vector<ByFactorRow> by_factor;
   std::vector<LossGrowth> growth;
   std::optional<GrownLosses> grown;
-  FARSCALE_TAGS(run, trace, length, count, sentences, is_one_of_many, is_full, groups, parentheses, more_causes, fixes,
-                causes, maps, shapes, kinds, waiters, wrong_order, critical, by_factor, growth, grown)
+  FARSCALE_TAGS(run, trace, length, count, sentences, opening, others, leading, is_one_of_many, is_full, groups,
+                parentheses, more_causes, fixes, causes, maps, shapes, kinds, waiters, wrong_order, critical, by_factor,
+                growth, grown)
 };
 
 // Which names in parentheses occur: the tags of loss_parentheses.txt.mustache.
@@ -260,6 +270,18 @@ std::vector<LossGrowth> Shortened(std::vector<LossGrowth> growth, std::size_t mo
   return growth;
 }
 
+void Open(LossesSection& section) {
+  constexpr std::size_t kOpening = 3;
+  std::size_t left = kOpening;
+  if (!section.fixes.empty()) {
+    const FixRow& first = section.fixes.front();
+    section.leading = LeadingFix{first.place, first.gain, first.next};
+    left -= first.next.empty() ? 1 : 2;
+  }
+  for (const std::string& sentence : section.sentences)
+    (section.opening.size() < left ? section.opening : section.others).push_back(sentence);
+}
+
 }  // namespace
 
 ReportData LossesOfPhase(const LossRecord& losses, const std::vector<LossGrowth>& growth, const std::string& heading,
@@ -278,6 +300,7 @@ ReportData LossesOfPhase(const LossRecord& losses, const std::vector<LossGrowth>
   AddCauses(losses, detail.rows, section);
   section.fixes =
       Fixes(losses, detail.is_brief ? 1 : std::min<std::size_t>(detail.rows, 5), detail.maps, heading, texts);
+  Open(section);
   if (grown != nullptr) section.grown = GrownLosses{CoresOf(*grown), SummarizeLosses(*grown, texts)};
   if (detail.is_brief) {
     section.growth = Shortened({growth.begin(), growth.begin() + (growth.empty() ? 0 : 1)}, 0);
@@ -292,8 +315,8 @@ ReportData LossesOfPhase(const LossRecord& losses, const std::vector<LossGrowth>
   }
   ReportData data = ToData(ranks);
   data.update(ToData(section));
-  AddWhetherFilled(data,
-                   {"fixes", "causes", "maps", "shapes", "kinds", "waiters", "wrongOrder", "critical", "byFactor"});
+  AddWhetherFilled(
+      data, {"fixes", "others", "causes", "maps", "shapes", "kinds", "waiters", "wrongOrder", "critical", "byFactor"});
   return data;
 }
 

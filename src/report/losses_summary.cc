@@ -28,7 +28,8 @@ struct PartText {
 struct CauseText {
   std::string share, path, indirect, propagating;
   std::optional<LargestShare> largest;
-  FARSCALE_TAGS(share, path, indirect, propagating, largest)
+  bool spreads = false;  // through ranks that wait and make others wait
+  FARSCALE_TAGS(share, path, indirect, propagating, largest, spreads)
 };
 
 struct LateText {
@@ -81,8 +82,10 @@ std::optional<CauseText> LargestCause(const LossRecord& losses) {
   if (causes.empty()) return std::nullopt;
   const PathRecord& first = *causes.front();
   const double waiting = losses.Waiting();
-  return CauseText{ShareOrDash(first.total.Costs(), waiting), first.path, ShareOrDash(losses.indirect, waiting),
-                   ShareOrDash(losses.propagating, waiting), LargestShareOf(first, LossRanks(losses))};
+  return CauseText{
+      ShareOrDash(first.total.Costs(), waiting), first.path,
+      ShareOrDash(losses.indirect, waiting),     ShareOrDash(losses.propagating, waiting),
+      LargestShareOf(first, LossRanks(losses)),  std::max(losses.indirect, losses.propagating) >= kNoShare * waiting};
 }
 
 // Of ranks that enter the phase later than the first.
@@ -130,7 +133,7 @@ WaitingText WaitingOf(const LossRecord& losses) {
           .at_end = PartOf(losses, losses.at_end),
           .unattributed = PartOf(losses, SumOf(losses.unattributed), kNoShare),
           .lost = PartOf(losses, SumOf(losses.lost)),
-          .wrong_order = PartOf(losses, losses.wrong_order),
+          .wrong_order = PartOf(losses, losses.wrong_order, kNoShare),
           .late_complete = PartOf(losses, losses.late_complete, kNoShare),
           .recurs = losses.recurs,
           .is_by_scalasca = losses.rules != DelayRules::kConserving};

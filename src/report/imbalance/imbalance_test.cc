@@ -196,7 +196,7 @@ TEST(LossesPages, SumsOverRanksAreSaidToBeSo) {
         "<caption>Where ranks wait, in time summed over ranks<",
         "<caption>Messages received in another order than they were sent in, in time summed over ranks<",
         "<caption>On the critical path; losses of ranks are summed over ranks<",
-        "<caption>All runs, waiting summed over ranks; the largest in full below<"}) {
+        "<caption>All runs, waiting summed over ranks; the largest in full above<"}) {
     EXPECT_EQ(CountOf(html, caption), 1u) << caption;
   }
   const std::string markdown =
