@@ -93,6 +93,7 @@ class DeviationSearch {
   void FindCells();
   bool IsOneThatMoves(const std::map<std::size_t, std::vector<Cell>>& of_rows) const;
   void TakeFirstColumns(std::map<std::size_t, std::vector<Cell>>& of_rows);
+  void TakeFrequentRows(std::map<std::size_t, std::vector<Cell>>& of_rows);
   static std::size_t PeriodOf(const std::vector<std::size_t>& columns);
   CausePlace PlaceInRow(const std::vector<Cell>& cells);
   void AddScattered(const std::map<std::size_t, std::vector<Cell>>& of_rows);

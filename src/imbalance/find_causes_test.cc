@@ -185,6 +185,23 @@ TEST(FindCauses, OfTwoFaultsAtOnce) {
   EXPECT_THAT(causes[0].ranks, testing::UnorderedElementsAre(5, 9));
 }
 
+// A hot spot that moves over the ranks, and one rank that is interrupted again and again in the same call path.
+TEST(FindCauses, OfAHotSpotBesideANoisyRank) {
+  FaultyRun run;
+  run.ranks = 64;
+  run.ranks_on_node = 8;
+  run.iterations = 50;
+  run.faults = {{FaultKind::kMovingHotSpot, 5, 0.5}, {FaultKind::kNoisyRank, 60, 0.4}};
+  const std::vector<Cause> causes = CausesOf(run);
+  ASSERT_EQ(causes.size(), 2u);
+  for (const Cause& cause : causes) {
+    const bool is_noisy = cause.place == CausePlace::kNoisyRank;
+    EXPECT_EQ(IdOf(cause.reason()), is_noisy ? "interruptions" : "moreWork");
+    EXPECT_EQ(IdOf(cause.place), is_noisy ? "noisyRank" : "movingHotSpot");
+  }
+  EXPECT_NE(causes[0].place, causes[1].place);
+}
+
 // Without regions of the program and without iterations: steps between the collectives of all ranks show it.
 TEST(FindCauses, InAWholeRunWithoutRegions) {
   FaultyRun run;

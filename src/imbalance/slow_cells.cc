@@ -13,6 +13,7 @@ constexpr double kCellSigmas = 8;
 constexpr double kLeastCell = 0.08;
 constexpr std::size_t kFewCells = 4;
 constexpr std::size_t kRarely = 2;  // cells of a rank that are no pattern
+constexpr double kOftener = 4;      // times what is usual of ranks that have any
 
 }  // namespace
 
@@ -49,7 +50,21 @@ void DeviationSearch::FindCells() {
       return true;
     });
   }
+  TakeFrequentRows(of_rows);
   if (!of_rows.empty()) AddScattered(of_rows);
+}
+
+// A rank that has it far more often than the others is none of those that take turns.
+void DeviationSearch::TakeFrequentRows(std::map<std::size_t, std::vector<Cell>>& of_rows) {
+  std::vector<double> counts;
+  for (const auto& [row, cells] : of_rows) counts.push_back(static_cast<double>(cells.size()));
+  if (counts.size() < 3) return;
+  const double most = std::max(static_cast<double>(kRarely), kOftener * UsualOf(counts));
+  std::erase_if(of_rows, [&](const auto& of_row) {
+    if (static_cast<double>(of_row.second.size()) <= most) return false;
+    AddCells(of_row.second, PlaceInRow(of_row.second));
+    return true;
+  });
 }
 
 // Whether most columns have it, on a rank that changes.
