@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "base/error.h"
+#include "base/parallel.h"
 #include "base/random.h"
 #include "projection/model_settings.h"
 #include "projection/separable_factor.h"
@@ -288,11 +289,12 @@ std::vector<SplitsOfCores> SplitTargets(const FactorTable& table, const ModelLib
     for (const FactorRow& row : rows) largest = std::max(largest, static_cast<double>(row.cores));
   }
   if (hybrid.rows.empty()) return {};
-  std::vector<SplitsOfCores> result;
-  for (const double target : options.targets.empty() ? DefaultTargets(largest) : options.targets) {
-    const auto cores = static_cast<std::int64_t>(target);
-    result.push_back({cores, SplitCores(hybrid, library, options, {cores, std::nullopt})});
-  }
+  const std::vector<double> targets = options.targets.empty() ? DefaultTargets(largest) : options.targets;
+  std::vector<SplitsOfCores> result(targets.size());
+  ParallelFor(targets.size(), [&](std::size_t i) {
+    result[i].cores = static_cast<std::int64_t>(targets[i]);
+    result[i].phases = SplitCores(hybrid, library, options, {result[i].cores, std::nullopt});
+  });
   return result;
 }
 
