@@ -57,7 +57,7 @@ inline constexpr Anomaly kTermsDiffer{
 inline constexpr Anomaly kThreadsDifferBetweenRuns{
     "threadsDifferBetweenRuns", Severity::kWarning,
     "phases have runs with different numbers of threads a process; at process level such runs do not compare like with "
-    "like, and no speedup is projected"};
+    "like, and no speedup is projected: record what threads do, or keep to runs with one number of threads"};
 inline constexpr Anomaly kSplitsDiffer{
     "splitsDiffer", Severity::kNote,
     "phases have runs that divide the same cores differently into processes and threads; instead of curves over cores, "
