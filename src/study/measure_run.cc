@@ -3,9 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <memory>
+#include <string_view>
 
-#include "base/memory.h"
 #include "factors/disturbance.h"
 #include "factors/phase_factors.h"
 #include "factors/run_picture.h"
@@ -18,7 +19,6 @@
 #include "results/anomalies.h"
 #include "study/grown_study.h"
 #include "study/measured_file.h"
-#include "study/run_memory.h"
 #include "trace/anomalies.h"
 #include "trace/location_trace.h"
 #include "trace/trace_reader.h"
@@ -233,12 +233,12 @@ LossRecord LossesOf(const Trace& trace, const Matching& matching, const std::opt
   return losses;
 }
 
-// Where a run is expected to take more memory than there is and nothing but replays needs its matching, other processes
-// of the job take their shares of it. Else one process is faster.
-std::unique_ptr<SharedReplay> ShareReplay(const Trace& trace, const RunSpec& spec,
-                                          const std::vector<Scenario>& scenarios, Detail detail) {
+// Other processes of the job take their shares of the matching and the replays where the user says so and nothing else
+// needs the matching: that takes less memory here, and longer.
+std::unique_ptr<SharedReplay> ShareReplay(const Trace& trace, const std::vector<Scenario>& scenarios, Detail detail) {
   const bool needs_matching = detail != Detail::kFactors || !scenarios.empty();
-  if (needs_matching || ExpectedMemory(spec, RunUse::kReplay) <= MemoryBudget()) return nullptr;
+  const char* wanted = std::getenv("FARSCALE_SHARE_REPLAY");
+  if (needs_matching || wanted == nullptr || std::string_view(wanted) != "1") return nullptr;
   return SharedReplay::Begin(trace);
 }
 
@@ -257,7 +257,7 @@ AnalysedRun ReadAndMeasure(const Study& study, const RunSpec& spec, const std::v
   if (!trace.team_threads.empty() && spec.threads.value_or(in_teams) != in_teams) {
     diagnostics.Add(anomaly::kThreadsContradicted, 1, fmt::format("{} instead of {}", in_teams, *spec.threads));
   }
-  const std::unique_ptr<SharedReplay> shared = ShareReplay(trace, spec, scenarios, detail);
+  const std::unique_ptr<SharedReplay> shared = ShareReplay(trace, scenarios, detail);
   const Matching matching = shared != nullptr ? shared->Match() : MatchTrace(trace);
   diagnostics.Merge(matching.diagnostics);
   // Domains that do not divide evenly give messages of a grown run two sizes; the replay takes the sender's.
