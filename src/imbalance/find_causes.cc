@@ -268,8 +268,8 @@ class CauseSearch {
 
   // False: the program does not take as long as it did.
   bool ReplayAlone(const MeasuredProgram& program) {
-    std::vector<const std::vector<Saving>*> fixes = {nullptr};
-    for (const CauseCandidate& candidate : candidates_) fixes.push_back(&candidate.savings);
+    std::vector<Fix> fixes = {nullptr};
+    for (const CauseCandidate& candidate : candidates_) fixes.push_back(FixOf({&candidate.savings}));
     const std::vector<Tick> durations = program.Replay(fixes);
     whole_ = durations.front();
     if (std::fabs(static_cast<double>(whole_) - length_) > kMeasuredPrecision * length_) return false;
@@ -280,20 +280,18 @@ class CauseSearch {
     return true;
   }
 
-  std::vector<Saving> AllBut(std::size_t left_out) const {
-    std::vector<Saving> all;
+  Fix AllBut(std::size_t left_out) const {
+    std::vector<const std::vector<Saving>*> lists;
     for (std::size_t i = 0; i < candidates_.size(); ++i) {
-      if (i != left_out) all.insert(all.end(), candidates_[i].savings.begin(), candidates_[i].savings.end());
+      if (i != left_out) lists.push_back(&candidates_[i].savings);
     }
-    return all;
+    return FixOf(std::move(lists));
   }
 
   void ReplayWithoutOthers(const MeasuredProgram& program) {
     if (candidates_.size() < 2) return;
-    std::vector<std::vector<Saving>> savings;
-    for (std::size_t i = 0; i <= candidates_.size(); ++i) savings.push_back(AllBut(i));
-    std::vector<const std::vector<Saving>*> fixes;
-    for (const std::vector<Saving>& one : savings) fixes.push_back(&one);
+    std::vector<Fix> fixes;
+    for (std::size_t i = 0; i <= candidates_.size(); ++i) fixes.push_back(AllBut(i));
     const std::vector<Tick> durations = program.Replay(fixes);
     for (std::size_t i = 0; i < causes_.size(); ++i)
       causes_[i].gain_last = static_cast<double>(durations[i] - durations.back());
@@ -324,16 +322,13 @@ class CauseSearch {
   void ReplayPairs(const MeasuredProgram& program) {
     const std::size_t count = std::min(kMostPairs, causes_.size());
     std::vector<std::pair<std::size_t, std::size_t>> pairs;
-    std::vector<std::vector<Saving>> savings;
+    std::vector<Fix> fixes;
     for (std::size_t i = 0; i < count; ++i) {
       for (std::size_t j = i + 1; j < count; ++j) {
         pairs.emplace_back(i, j);
-        savings.push_back(candidates_[i].savings);
-        savings.back().insert(savings.back().end(), candidates_[j].savings.begin(), candidates_[j].savings.end());
+        fixes.push_back(FixOf({&candidates_[i].savings, &candidates_[j].savings}));
       }
     }
-    std::vector<const std::vector<Saving>*> fixes;
-    for (const std::vector<Saving>& one : savings) fixes.push_back(&one);
     const std::vector<Tick> durations = program.Replay(fixes);
     for (std::size_t p = 0; p < pairs.size(); ++p) {
       const auto both = static_cast<double>(whole_ - durations[p]);

@@ -78,16 +78,16 @@ std::vector<PathLatency> LongestPaths(const CauseInput& input) {
 std::optional<LatencyGain> FindLatencyGain(const CauseInput& input) {
   const std::vector<PathLatency> paths = LongestPaths(input);
   if (paths.empty()) return std::nullopt;
-  std::vector<std::vector<Saving>> savings(paths.size());
-  ForEachCall(input, [&](std::uint32_t rank, std::uint32_t call, PathId path, Tick ticks) {
-    const auto of = std::ranges::find(paths, path, &PathLatency::path);
-    if (of != paths.end() && ticks > of->least)
-      savings[static_cast<std::size_t>(of - paths.begin())].push_back({rank, call + 1, ticks - of->least});
-  });
   const MeasuredProgram program(input.trace, input.matching, input.activities, input.states, input.collectives,
                                 Transit::kOfReceivers);
-  std::vector<const std::vector<Saving>*> fixes = {nullptr};
-  for (const std::vector<Saving>& one : savings) fixes.push_back(&one);
+  std::vector<Fix> fixes = {nullptr};
+  for (const PathLatency& latency : paths) {
+    fixes.push_back([&](const Save& save) {
+      ForEachCall(input, [&](std::uint32_t rank, std::uint32_t call, PathId path, Tick ticks) {
+        if (path == latency.path && ticks > latency.least) save({rank, call + 1, ticks - latency.least});
+      });
+    });
+  }
   const std::vector<Tick> durations = program.Replay(fixes);
   const std::size_t best =
       static_cast<std::size_t>(std::min_element(durations.begin() + 1, durations.end()) - durations.begin());

@@ -157,6 +157,7 @@ class RankWriter {
     EndCall();
     ComputeUntil(own_.end());
     program_.compute_after = pending_;
+    program_.instructions.shrink_to_fit();  // there are about as many as calls
   }
 
  private:
@@ -316,16 +317,24 @@ MeasuredProgram::MeasuredProgram(const Trace& trace, const Matching& matching, c
   CountArrivals(program_);
 }
 
-void MeasuredProgram::Apply(const std::vector<Saving>& savings, Program& program) const {
-  for (const Saving& saving : savings) {
+Fix FixOf(std::vector<const std::vector<Saving>*> lists) {
+  return [lists = std::move(lists)](const Save& save) {
+    for (const std::vector<Saving>* list : lists) {
+      for (const Saving& saving : *list) save(saving);
+    }
+  };
+}
+
+void MeasuredProgram::Apply(const Fix& fix, Program& program) const {
+  fix([&](const Saving& saving) {
     RankProgram& rank = program.ranks[saving.rank];
     const std::uint32_t at = instructions_[saving.rank][saving.call];
     Tick& compute = at < rank.instructions.size() ? rank.instructions[at].compute : rank.compute_after;
     compute -= saving.ticks;
-  }
+  });
 }
 
-std::vector<Tick> MeasuredProgram::Replay(const std::vector<const std::vector<Saving>*>& fixes) const {
+std::vector<Tick> MeasuredProgram::Replay(const std::vector<Fix>& fixes) const {
   // A program is as large as a trace, so that there are few of them at a time; chosen.
   constexpr std::size_t kPrograms = 4;
   std::vector<Tick> durations(fixes.size());
@@ -339,7 +348,7 @@ std::vector<Tick> MeasuredProgram::Replay(const std::vector<const std::vector<Sa
         continue;
       }
       Program fixed = program_;
-      Apply(*fixes[i], fixed);
+      Apply(fixes[i], fixed);
       Engine<TransitLinks> engine(fixed, false);
       engine.Run();
       durations[i] = engine.TakeResult().Duration() - origin_;

@@ -5,6 +5,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <vector>
 
 #include "imbalance/activities.h"
@@ -24,6 +25,13 @@ struct Saving {
   Tick ticks = 0;
 };
 
+// Calls `save` for each of its savings, which may be as many as calls and so are not kept; nothing: the phase as it is.
+using Save = std::function<void(const Saving& saving)>;
+using Fix = std::function<void(const Save& save)>;
+
+// The savings of all the lists.
+Fix FixOf(std::vector<const std::vector<Saving>*> lists);
+
 // How far a replay may be from the measured length; chosen: beyond, its gains mean nothing.
 inline constexpr double kMeasuredPrecision = 1e-3;
 
@@ -40,12 +48,12 @@ class MeasuredProgram {
 
   // Ticks from the begin of the phase to the end of its last rank. One result for each fix; several are replayed at a
   // time.
-  std::vector<Tick> Replay(const std::vector<const std::vector<Saving>*>& fixes) const;
+  std::vector<Tick> Replay(const std::vector<Fix>& fixes) const;
   // As it is.
   Tick Duration() const { return Replay({nullptr}).front(); }
 
  private:
-  void Apply(const std::vector<Saving>& savings, Program& program) const;
+  void Apply(const Fix& fix, Program& program) const;
 
   Tick origin_ = 0;  // when ranks begin; fixes may shorten calls by more than is left, yet times are not to be negative
   Program program_;
