@@ -109,7 +109,8 @@ class CauseSearch {
   }
 
  private:
-  // All computation; then call paths that take a good part of it, or that others wait for.
+  // All computation; then call paths that take a good part of it, or that others wait for. Ranks that leave a call late
+  // are hardly charged where they also do a little more behind it, but the call is on the critical path.
   std::vector<std::optional<PathId>> ChooseLoads() {
     const Diagnosis& diagnosis = input_.diagnosis;
     double useful = 0;
@@ -123,7 +124,9 @@ class CauseSearch {
       if (diagnosis.paths.is_before_phase(path) || path == kBetweenOccurrences || path == kAfterPhase) continue;
       const double costs = diagnosis.totals[path].Costs() / of_all;
       const double share = IsUseful(diagnosis.paths, path) ? diagnosis.totals[path].Execution() / useful : 0;
-      if (share >= kSignificant || costs >= kWorthCosts) paths.emplace_back(-std::max(share, costs), path);
+      const double critical = diagnosis.paths.is_mpi(path) ? diagnosis.totals[path].critical / length_ : 0;
+      if (share >= kSignificant || costs >= kWorthCosts || critical >= kSignificant)
+        paths.emplace_back(-std::max({share, costs, critical}), path);
     }
     std::ranges::sort(paths);
     if (paths.size() > kMostLoads) paths.resize(kMostLoads);
