@@ -28,7 +28,7 @@ class ThreadJob {
   ThreadJob& operator=(const ThreadJob&) = delete;
 
   // Texts sent to the first helper.
-  std::size_t questions() { return mail_.SentTo(1); }
+  std::size_t questions() const { return mail_.SentTo(1); }
 
  private:
   ThreadMail mail_;

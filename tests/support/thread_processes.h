@@ -50,14 +50,14 @@ class ThreadMail {
     }
     return Receive(own, from);
   }
-  std::size_t SentTo(std::size_t process) {
+  std::size_t SentTo(std::size_t process) const {
     const std::lock_guard lock(boxes_[process].mutex);
     return boxes_[process].received;
   }
 
  private:
   struct Boxes {  // of a receiver
-    std::mutex mutex;
+    mutable std::mutex mutex;
     std::condition_variable has_arrived;
     std::vector<std::deque<std::string>> from;
     std::size_t received = 0;
