@@ -45,6 +45,8 @@ PartReplayResult RunPart(const TracePart& part, const PartMatching& matching, co
     const std::uint64_t more = exchange.Sum(engine.ReleaseSenders());
     released += more;
     goes_on = more > 0;
+    // Before any rank runs on: a receiver that is free now must not start a message that is released.
+    if (goes_on) ApplyTexts(exchange.Swap(outside.partners(), outside.TakeTexts()), matching, engine);
   }
   StuckRanks stuck;
   for (const std::size_t rank : part.OwnRanks(exchange)) {

@@ -89,8 +89,10 @@ TEST(PartReplay, ReleasesSendersAtTheSameState) {
       "r2: comp 0-2 | Send>3#e*100000 2-7 | Recv<0#c*100000 7-8 | Recv<3#f*100000 8-9\n"
       "r3: comp 0-4 | Send>2#f*100000 4-7 | Recv<1#d*100000 7-9 | Recv<2#e*100000 9-10");
   const PhaseCut cut = CutPhase(trace, PhaseSpec::WholeRun());
-  const Network network = Timed(2);
-  for (const Network* on : {static_cast<const Network*>(nullptr), &network}) {
+  // A message that its receiver started would arrive later than one that is released.
+  Network network = Timed(2);
+  network.remote.latency = network.local.latency = 2;
+  for (const Network* on : {static_cast<const Network*>(nullptr), static_cast<const Network*>(&network)}) {
     for (const RuleSet set : {RuleSet::kBsc, RuleSet::kCausal}) {
       const ReplayOptions options = {{set, 32768}, true, on};
       EXPECT_GT(Replay(trace, MatchTrace(trace), cut, options).diagnostics.count(anomaly::kRendezvousReleased), 0u);
