@@ -4,6 +4,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <random>
+
 #include "base/error.h"
 #include "replay/anomalies.h"
 #include "support/program.h"
@@ -97,6 +99,46 @@ TEST(PartReplay, ReleasesSendersAtTheSameState) {
       const ReplayOptions options = {{set, 32768}, true, on};
       EXPECT_GT(Replay(trace, MatchTrace(trace), cut, options).diagnostics.count(anomaly::kRendezvousReleased), 0u);
       for (const std::size_t processes : {2, 3, 4, 7}) Compare(trace, cut, options, processes, processes);
+    }
+  }
+}
+
+// Pairs of ranks that send large messages to each other before they receive, one pair after the other.
+std::string RandomExchanges(std::uint64_t seed) {
+  std::mt19937_64 random(seed);
+  std::vector<std::string> programs(5);
+  std::vector<int> clocks(5);
+  const auto add = [&](std::size_t rank, const std::string& call, int length) {
+    programs[rank] += (programs[rank].empty() ? "" : " | ") + call + " " + std::to_string(clocks[rank]) + "-" +
+                      std::to_string(clocks[rank] + length);
+    clocks[rank] += length;
+  };
+  for (int step = 0; step < 12; ++step) {
+    const std::size_t a = random() % 5, b = (a + 1 + random() % 4) % 5;
+    for (const auto& [own, other] : {std::pair(a, b), std::pair(b, a)}) {
+      add(own, "comp", 1 + static_cast<int>(random() % 6));
+      add(own, "Send>" + std::to_string(other) + "#a*100000", 1);
+      add(own, "Recv<" + std::to_string(other) + "#a*100000", 1);
+    }
+  }
+  std::string text;
+  for (std::size_t rank = 0; rank < 5; ++rank) {
+    if (programs[rank].empty()) add(rank, "comp", 1);
+    text += "r" + std::to_string(rank) + ": " + programs[rank] + "\n";
+  }
+  return text;
+}
+
+TEST(PartReplay, ReleasesSendersOfRandomExchanges) {
+  Network network = Timed(2);
+  network.remote.latency = network.local.latency = 2;
+  for (std::uint64_t seed = 0; seed < test::Repeats<std::uint64_t>(100); ++seed) {
+    const Trace trace = test::ParseTrace(RandomExchanges(seed));
+    const PhaseCut cut = CutPhase(trace, PhaseSpec::WholeRun());
+    for (const std::size_t processes : {2, 3, 5}) {
+      Compare(trace, cut, {test::kCausal, true}, processes, seed);
+      Compare(trace, cut, {test::kBsc, true, &network}, processes, seed);
+      if (HasFatalFailure()) return;
     }
   }
 }
