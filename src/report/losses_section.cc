@@ -270,10 +270,12 @@ std::vector<LossGrowth> Shortened(std::vector<LossGrowth> growth, std::size_t mo
   return growth;
 }
 
+// A single fix, right below the sentences, is not said twice, and leaves them together.
 void Open(LossesSection& section) {
   constexpr std::size_t kOpening = 3;
-  std::size_t left = kOpening;
-  if (!section.fixes.empty()) {
+  std::size_t left = section.sentences.size();
+  if (section.fixes.size() > 1) {
+    left = kOpening;
     const FixRow& first = section.fixes.front();
     section.leading = LeadingFix{first.place, first.gain, first.next};
     left -= first.next.empty() ? 1 : 2;
