@@ -201,7 +201,7 @@ void RankBuilder::Unlock(std::uint32_t window, std::optional<std::uint32_t> targ
       open_locks_, [&](const LockEpoch& lock) { return lock.window == window && lock.target == rank; });
   if (open == open_locks_.end()) return;
   open->unlock_call = static_cast<std::uint32_t>(columns_.enter.size());
-  timeline_.lock_epochs_.push_back(*open);
+  rare_.lock_epochs.push_back(*open);
   open_locks_.erase(open);
 }
 

@@ -13,6 +13,7 @@
 
 #include <cstdint>
 #include <limits>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -180,6 +181,15 @@ struct MovedBytes {
   friend bool operator==(const MovedBytes&, const MovedBytes&) = default;
 };
 
+// What most ranks have nothing of, so that they keep no room for it.
+struct RareRecords {
+  std::vector<Pause> pauses;
+  std::vector<LockEpoch> lock_epochs;
+  MovedBytes one_sided, on_files;
+
+  friend bool operator==(const RareRecords&, const RareRecords&) = default;
+};
+
 // Everything one rank did.
 //
 // Calls do not nest: an MPI call inside another belongs to the outer one. Sends, receives and collectives are each
@@ -270,12 +280,12 @@ class RankTimeline {
 
   const std::vector<Interruption>& interruptions() const { return interruptions_; }
   // In the order of time, apart from each other and from calls.
-  const std::vector<Pause>& pauses() const { return pauses_; }
+  const std::vector<Pause>& pauses() const { return Rare().pauses; }
   // Of windows, where the trace records locks; in the order in which they were given back.
-  const std::vector<LockEpoch>& lock_epochs() const { return lock_epochs_; }
+  const std::vector<LockEpoch>& lock_epochs() const { return Rare().lock_epochs; }
   // Where the trace records them: puts, gets and atomic operations on windows; operations on files of any kind.
-  const MovedBytes& one_sided() const { return one_sided_; }
-  const MovedBytes& on_files() const { return on_files_; }
+  const MovedBytes& one_sided() const { return Rare().one_sided; }
+  const MovedBytes& on_files() const { return Rare().on_files; }
 
   // Whether the rank entered anything at all.
   bool empty() const { return calls() == 0 && region_events() == 0; }
@@ -293,12 +303,7 @@ class RankTimeline {
     bytes.Transfer(timeline.endpoints_);
     bytes.Transfer(timeline.collective_types_);
     bytes.Transfer(timeline.interruptions_);
-    bytes.Transfer(timeline.pauses_);
-    bytes.Transfer(timeline.lock_epochs_);
-    for (MovedBytes* moved : {&timeline.one_sided_, &timeline.on_files_}) {
-      bytes.Transfer(moved->operations);
-      bytes.Transfer(moved->bytes);
-    }
+    bytes.Transfer(timeline.rare_);
     for (std::size_t& posts : timeline.posts_) bytes.Transfer(posts);
     bytes.Transfer(timeline.call_records_end_);
     bytes.Transfer(timeline.begin_);
@@ -316,15 +321,18 @@ class RankTimeline {
     float edge_share = 0;
   };
 
+  const RareRecords& Rare() const {
+    static const RareRecords kNone;
+    return rare_ != nullptr ? *rare_ : kNone;
+  }
+
   TimelineColumns<PackedColumn> columns_;
   std::vector<CounterData> counters_;
   std::vector<Endpoint> endpoints_;
   std::vector<CollectiveType> collective_types_;
   std::vector<Interruption> interruptions_;
-  std::vector<Pause> pauses_;
-  std::vector<LockEpoch> lock_epochs_;
-  MovedBytes one_sided_, on_files_;
-  std::size_t posts_[3] = {};  // by OperationClass
+  std::shared_ptr<const RareRecords> rare_;  // null: none
+  std::size_t posts_[3] = {};                // by OperationClass
   std::size_t call_records_end_ = 0;
   Tick begin_ = 0, end_ = 0;
 };

@@ -6,6 +6,7 @@
 #include <bit>
 #include <cmath>
 #include <limits>
+#include <memory>
 #include <utility>
 
 #include "base/error.h"
@@ -147,8 +148,8 @@ void RankBuilder::AddRegionEvent(Tick tick, std::uint32_t region, bool is_leave)
   columns_.event_call.Append(static_cast<std::int64_t>(columns_.enter.size()));
   if (trace_.regions[region].is_pause) {
     const auto event = static_cast<std::uint32_t>(columns_.event_tick.size() - 1);
-    if (!is_leave) timeline_.pauses_.push_back({event, event});
-    if (is_leave && !timeline_.pauses_.empty()) timeline_.pauses_.back().end_event = event;
+    if (!is_leave) rare_.pauses.push_back({event, event});
+    if (is_leave && !rare_.pauses.empty()) rare_.pauses.back().end_event = event;
   }
   for (std::size_t i = 0; i < samples_.size(); ++i) counter_columns_[i].at_event.Append(SampleAt(tick, i));
 }
@@ -286,8 +287,9 @@ RankTimeline RankBuilder::Finish() {
   timeline_.endpoints_.shrink_to_fit();
   timeline_.collective_types_.shrink_to_fit();
   timeline_.interruptions_.shrink_to_fit();
-  timeline_.pauses_.shrink_to_fit();
-  timeline_.lock_epochs_.shrink_to_fit();
+  rare_.pauses.shrink_to_fit();
+  rare_.lock_epochs.shrink_to_fit();
+  if (rare_ != RareRecords()) timeline_.rare_ = std::make_shared<const RareRecords>(std::move(rare_));
   return std::move(timeline_);
 }
 

@@ -70,8 +70,8 @@ class RankBuilder {
   void Unlock(std::uint32_t window, std::optional<std::uint32_t> target);
 
   // An operation on a window or a file that moved so many bytes.
-  void MoveOneSided(std::uint64_t bytes) { timeline_.one_sided_ += {1, bytes}; }
-  void MoveOnFile(std::uint64_t bytes) { timeline_.on_files_ += {1, bytes}; }
+  void MoveOneSided(std::uint64_t bytes) { rare_.one_sided += {1, bytes}; }
+  void MoveOnFile(std::uint64_t bytes) { rare_.on_files += {1, bytes}; }
 
   // The value of an accumulating counter from now on; an integer, or the bits of a double as the counter says.
   // Comes before the edge it belongs to.
@@ -140,6 +140,7 @@ class RankBuilder {
 
   const Trace& trace_;
   std::int32_t rank_;
+  RareRecords rare_;       // of the timeline
   RankTimeline timeline_;  // all but its columns, which are built in:
   TimelineColumns<PackedColumnBuilder> columns_;
   std::vector<CounterColumns<PackedColumnBuilder>> counter_columns_;
