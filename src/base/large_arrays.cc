@@ -18,6 +18,10 @@ std::atomic<std::uint64_t> bytes_in_memory = 0;
 std::atomic<MemoryFile*> overflow = nullptr;  // never closed: arrays live until the program ends
 std::once_flag overflow_is_opened;
 
+// Kept for small arrays, until the system refuses a large one. Chosen: an eighth of what the program takes anyway.
+constexpr std::size_t kReserve = 8 << 20;
+std::atomic<void*> reserve = nullptr;
+
 // The allocator of the system may return a little more than was asked for. What it returned decides whether an array is
 // large, since that is known again when it is freed.
 constexpr std::size_t kRoundedUp = 64;
@@ -37,9 +41,21 @@ void* InFile(std::size_t bytes) {
   return opened != nullptr ? opened->Allocate(bytes) : nullptr;
 }
 
+// The system has refused memory that the budget allows. Small arrays will need some, so that large ones may no longer
+// take all of it.
+void LeaveRoom() {
+  std::free(reserve.exchange(nullptr));
+  const std::uint64_t most = bytes_in_memory.load(std::memory_order_relaxed) / 4 * 3;  // chosen
+  std::uint64_t before = most_in_memory.load(std::memory_order_relaxed);
+  while (most < before && !most_in_memory.compare_exchange_weak(before, most)) continue;
+}
+
 }  // namespace
 
-void LimitLargeArrays(std::uint64_t bytes) { most_in_memory = bytes; }
+void LimitLargeArrays(std::uint64_t bytes) {
+  most_in_memory = bytes;
+  std::free(reserve.exchange(std::malloc(kReserve)));
+}
 
 std::uint64_t ShareOfLargeArrays(std::uint64_t budget) {
   constexpr std::uint64_t kRest = 96 << 20;  // chosen with room to spare: code, libraries and stacks take 40 MB
@@ -54,7 +70,10 @@ void* AllocateArray(std::size_t bytes) {
     if (void* array = InFile(bytes)) return array;
   }
   void* array = InMemory(bytes);
-  return array == nullptr && fits ? InFile(bytes) : array;
+  if (array != nullptr || !fits) return array;
+  LeaveRoom();
+  array = InFile(bytes);
+  return array != nullptr ? array : InMemory(bytes);
 }
 
 void FreeArray(void* array) {
