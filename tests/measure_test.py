@@ -476,6 +476,8 @@ class MpiTest:
         return causes[0] if causes else {}
 
     def test_injected_faults_are_the_first_cause(self):
+        if self.name == "mpich" and os.cpu_count() < 8:
+            self.skipTest("ranks wait actively under MPICH, so that each of 8 needs a core")
         # The machine may disturb a run: one of three must be as expected.
         missed = {}
         for fault, (place, region, ranks, seconds) in self.FAULTS.items():
