@@ -232,12 +232,12 @@ class Processes:
 
     def ends_all(self, end):
         """The job ends with an error, no process of it stays, and files under their own names are whole."""
-        studies = ROOT / "sample-runs/comd-noise/study.toml", LULESH / "study.toml"
+        studies = [ROOT / "sample-runs" / name / "study.toml" for name in ("comd-noise", "lulesh", "npb-lu")]
         folder = self.folder / "all"
         job = subprocess.Popen(self.command(3, "run", *studies, "-o", folder, "-j", "1"),
                                stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True)
         try:
-            # When the first study is being written, the second one is still to come.
+            # When the first study is being written, two are still to come.
             deadline = time.monotonic() + 60
             while not has_results(folder) and job.poll() is None and time.monotonic() < deadline:
                 time.sleep(0.005)
