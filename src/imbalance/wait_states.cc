@@ -251,8 +251,8 @@ class RankSearch {
     std::ranges::sort(waits_.waits, {}, [](const WaitState& wait) {
       return std::tuple(wait.call, -wait.length, wait.delayer, wait.delayer_call);
     });
-    const auto rest = std::ranges::unique(waits_.waits, {}, &WaitState::call);
-    waits_.waits.erase(rest.begin(), rest.end());
+    const auto same_call = [](const WaitState& a, const WaitState& b) { return a.call == b.call; };
+    waits_.waits.erase(std::unique(waits_.waits.begin(), waits_.waits.end(), same_call), waits_.waits.end());
   }
 
   // From the last message to the first, with the earliest sending of all received later.

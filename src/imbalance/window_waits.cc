@@ -101,8 +101,8 @@ void InsertWaits(std::vector<WaitState> added, RankWaits& rank) {
   rank.waits.insert(rank.waits.end(), added.begin(), added.end());
   // Where one call waits for two locks, the later one keeps it.
   std::ranges::sort(rank.waits, {}, [](const WaitState& wait) { return std::pair(wait.call, -wait.length); });
-  const auto rest = std::ranges::unique(rank.waits, {}, &WaitState::call);
-  rank.waits.erase(rest.begin(), rest.end());
+  const auto are_of_one = [](const WaitState& a, const WaitState& b) { return a.call == b.call; };
+  rank.waits.erase(std::unique(rank.waits.begin(), rank.waits.end(), are_of_one), rank.waits.end());
   for (std::size_t i = 0; i < calls.size(); ++i) {
     const auto place = std::ranges::lower_bound(rank.waits, calls[i], {}, &WaitState::call);
     rank.wrong_order[i].wait = static_cast<std::uint32_t>(place - rank.waits.begin());

@@ -77,7 +77,9 @@ ReplayResult ReplayHere(const Trace& trace, const Matching& matching, const Phas
   ReplayResult result = Run(program, network, options.keep_calls, [&](const StuckAt& stuck) {
     StuckRanks ranks;
     for (const auto& [rank, instruction] : stuck) {
-      ranks.Add(rank, [&] { return DescribeInstruction(trace, matching, cut, options, rank, instruction); });
+      ranks.Add(rank, [&, rank = rank, instruction = instruction] {
+        return DescribeInstruction(trace, matching, cut, options, rank, instruction);
+      });
     }
     ranks.Throw(trace, cut.spec.name);
   });
