@@ -12,7 +12,8 @@ namespace farscale {
 // larger.
 inline constexpr std::size_t kLargeArray = 8192;
 
-// From here on arrays beyond these bytes together lie in a file. Before, all lie in memory.
+// From here on arrays beyond these bytes together lie in a file; fewer bytes, once the system has refused memory that
+// they allow. Before, all lie in memory.
 void LimitLargeArrays(std::uint64_t bytes);
 
 // Of the budget what is left for large arrays: small ones, code and stacks take the rest.
