@@ -39,7 +39,7 @@ void BecomeOther(ThreadState& thread) {
 
 }  // namespace
 
-thread_local ThreadState this_thread __attribute__((tls_model("initial-exec")));
+constinit thread_local ThreadState this_thread __attribute__((tls_model("initial-exec")));
 Page* page = &unused_page;
 
 void EnterSlowly(CallId id) {

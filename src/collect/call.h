@@ -22,7 +22,7 @@ struct ThreadState {
   bool is_followed = false;      // another thread than the main one, whose calls leave no events: see FollowOthers
 };
 
-extern thread_local ThreadState this_thread __attribute__((tls_model("initial-exec")));
+extern constinit thread_local ThreadState this_thread __attribute__((tls_model("initial-exec")));
 
 // The page of this process; before MPI_Init one that is not used.
 extern Page* page;
@@ -65,7 +65,7 @@ class Call {
     Store(page->entered, Now());
   }
 
-  ~Call() {
+  [[gnu::always_inline]] ~Call() {
     ThreadState& thread = this_thread;
     if (--thread.depth != 0) return;
     if (thread.role != Role::kMain) [[unlikely]] {

@@ -39,7 +39,8 @@
 namespace farscale::collect {
 namespace {
 
-MPI_Comm own_world = MPI_COMM_NULL;
+// Until the program goes on from MPI_Init nothing of its own is under way in MPI_COMM_WORLD, so that serves for both.
+MPI_Comm own_world = MPI_COMM_WORLD;
 std::string page_path;
 bool is_tracing = false;
 bool is_estimating = false;  // how large a trace would be
@@ -133,8 +134,8 @@ void FillPage(Page& fresh, const RunNames& names) {
   fresh.bytes = sizeof(Page);
   fresh.pid = getpid();
   fresh.process_started = ProcessStarted(fresh.pid);
-  PMPI_Comm_rank(own_world, &fresh.rank);
-  PMPI_Comm_size(own_world, &fresh.ranks);
+  PMPI_Comm_rank(MPI_COMM_WORLD, &fresh.rank);
+  PMPI_Comm_size(MPI_COMM_WORLD, &fresh.ranks);
   fresh.threads = std::atoi(Variable("FARSCALE_THREADS").c_str());
   fresh.started = Nanoseconds(CLOCK_REALTIME);
   Copy(names.job, fresh.job, sizeof fresh.job);
@@ -157,23 +158,22 @@ void FillPage(Page& fresh, const RunNames& names) {
 
 // All pages at rank 0, each as long as it is used.
 std::vector<Page> GatherPages() {
-  int rank = 0, ranks = 0;
-  PMPI_Comm_rank(own_world, &rank);
-  PMPI_Comm_size(own_world, &ranks);
+  const MPI_Comm world = OwnWorld();
+  const int rank = page->rank, ranks = page->ranks;
   int bytes = static_cast<int>(UsedBytes(*page));
-  std::vector<int> sizes(static_cast<std::size_t>(ranks)), places(static_cast<std::size_t>(ranks));
-  real.MPI_Gather(&bytes, 1, MPI_INT, sizes.data(), 1, MPI_INT, 0, own_world);
+  std::vector<int> sizes(static_cast<std::size_t>(ranks));
+  real.MPI_Gather(&bytes, 1, MPI_INT, sizes.data(), 1, MPI_INT, 0, world);
   // One at a time: a page less used part is small, but all of them at once need not be.
   std::vector<Page> pages;
   if (rank != 0) {
-    real.MPI_Send(page, bytes, MPI_BYTE, 0, 0, own_world);
+    real.MPI_Send(page, bytes, MPI_BYTE, 0, 0, world);
     return pages;
   }
   pages.resize(static_cast<std::size_t>(ranks));
   std::memcpy(&pages[0], page, static_cast<std::size_t>(bytes));
   for (int other = 1; other < ranks; ++other) {
     const auto i = static_cast<std::size_t>(other);
-    real.MPI_Recv(&pages[i], sizes[i], MPI_BYTE, other, 0, own_world, MPI_STATUS_IGNORE);
+    real.MPI_Recv(&pages[i], sizes[i], MPI_BYTE, other, 0, world, MPI_STATUS_IGNORE);
   }
   return pages;
 }
@@ -245,7 +245,17 @@ std::string HostName() {
   return name;
 }
 
-MPI_Comm OwnWorld() { return own_world; }
+MPI_Comm OwnWorld() {
+  if (own_world == MPI_COMM_NULL) {
+    // Not a duplicate, which would copy the program's attributes by its own functions.
+    MPI_Group all = MPI_GROUP_NULL;
+    PMPI_Comm_group(MPI_COMM_WORLD, &all);
+    real.MPI_Comm_create(MPI_COMM_WORLD, all, &own_world);
+    PMPI_Group_free(&all);
+    PMPI_Comm_set_errhandler(own_world, MPI_ERRORS_ARE_FATAL);
+  }
+  return own_world;
+}
 
 void BeginRun() {
   RunNames names{};
@@ -253,9 +263,8 @@ void BeginRun() {
   PMPI_Comm_rank(MPI_COMM_WORLD, &rank);
   ForgetLaunch();
   const StartupWatchdog watchdog(rank);
-  if (real.MPI_Comm_dup(MPI_COMM_WORLD, &own_world) != MPI_SUCCESS) return;
   if (rank == 0) names = NameRun();
-  real.MPI_Bcast(&names, sizeof names, MPI_BYTE, 0, own_world);
+  real.MPI_Bcast(&names, sizeof names, MPI_BYTE, 0, MPI_COMM_WORLD);
   TakeOptions(names);
   page_path = PagePath(names.job, rank);
   Page* fresh = CreatePage(page_path);
@@ -274,20 +283,21 @@ void BeginRun() {
   if (is_ideal && !is_tracing) StartCommunicators();
   if (is_ideal || is_tracing) FollowOthers();
   // All pages of the node are there now.
-  real.MPI_Barrier(own_world);
+  real.MPI_Barrier(MPI_COMM_WORLD);
   if (!page_path.empty() && IsLowestHere(names.job, rank)) StartGuard(*fresh);
   WatchSignals();
   WatchErrors();
   // The run begins with all ranks together: after MPI_Init these may be far apart, after a barrier hardly. The second
   // one is what MPI_Init is in the run.
-  real.MPI_Barrier(own_world);
+  real.MPI_Barrier(MPI_COMM_WORLD);
   fresh->begin_clock = Nanoseconds(CLOCK_MONOTONIC);
   fresh->begin_tick = Now();
-  real.MPI_Barrier(own_world);
-  if (is_ideal) fresh->ideal = IdealStart(fresh->begin_tick, own_world);
+  real.MPI_Barrier(MPI_COMM_WORLD);
+  if (is_ideal) fresh->ideal = IdealStart(fresh->begin_tick, MPI_COMM_WORLD);
   const Tick together = Now();
   fresh->mpi = together - fresh->begin_tick;
   fresh->left = together;
+  own_world = MPI_COMM_NULL;
   OpenWholeRun(*fresh);
   StartMeasuring(fresh, is_tracing || is_ideal || (fresh->flags & kHasCounters) != 0);
   StartTeams();
