@@ -10,7 +10,7 @@
 #include "balance/outcome.h"
 #include "balance/strategy.h"
 #include "balance/task_replay.h"
-#include "factors/phase_factors.h"
+#include "factors/phase_totals.h"
 
 namespace farscale {
 namespace {

@@ -10,6 +10,7 @@
 #include "base/format.h"
 #include "base/parallel.h"
 #include "factors/anomalies.h"
+#include "factors/useful_time.h"
 #include "phases/iteration_bursts.h"
 #include "replay/replay.h"
 #include "replay/bursts.h"

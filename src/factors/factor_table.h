@@ -102,16 +102,6 @@ void FindGroupsInOldTexts(FactorTable& table);
 // runs.
 void AddFindingsOfRows(FactorTable& table);
 
-// Decides the scaling when the table does not say it, chooses the reference (where the scalabilities given are 1, else
-// the smallest number of cores, unless given), fills the factors that compare with the reference, and derives missing
-// parents from children. Throws a usage error when the reference given is not a run of the table.
-void CompleteTable(FactorTable& table);
-
-// Converts a completed table to another kind of scaling or another reference run. What compares with the
-// reference is made anew from the totals; rows without totals are divided by their values at the new reference.
-// Throws a usage error when the reference is not a run of the table, and when the rows do not know enough.
-void ChangeTerms(FactorTable& table, std::optional<Scaling> scaling, std::optional<std::int64_t> reference);
-
 // Removes the factors that compare with the reference: computation scalability, its parts, speedup, global efficiency.
 void ForgetComparison(FactorRow& row);
 

@@ -1,4 +1,5 @@
 #include "factors/anomalies.h"
+#include "factors/complete_table.h"
 #include "factors/factor_table.h"
 
 #include <gmock/gmock.h>

@@ -4,6 +4,7 @@
 #include <limits>
 
 #include "factors/phase_factors.h"
+#include "factors/useful_time.h"
 
 namespace farscale {
 namespace {

@@ -4,14 +4,14 @@
 
 #include <algorithm>
 #include <array>
-#include <map>
+#include <limits>
 #include <numeric>
 
 #include "base/error.h"
 #include "base/parallel.h"
 #include "factors/anomalies.h"
 #include "factors/spread.h"
-#include "phases/counter_at.h"
+#include "factors/useful_time.h"
 
 namespace farscale {
 
@@ -39,35 +39,6 @@ std::optional<double> TotalCount(const Trace& trace, const PhaseCut& cut, const 
     }
   }
   return total > 0 ? std::optional(total * trace.counters[*counter].scale) : std::nullopt;
-}
-
-// Of the pauses that have some time in the interval: calls visit(pause, begin, end) with the part inside.
-template <typename Visit>
-void ForEachPause(const RankTimeline& timeline, const Interval& interval, Visit visit) {
-  const std::vector<Pause>& pauses = timeline.pauses();
-  const auto first = std::partition_point(pauses.begin(), pauses.end(), [&](const Pause& pause) {
-    return timeline.event_tick(pause.end_event) <= interval.begin.tick;
-  });
-  for (auto pause = first; pause != pauses.end(); ++pause) {
-    const Tick begin = timeline.event_tick(pause->begin_event);
-    if (begin >= interval.end.tick) break;
-    visit(*pause, std::max(begin, interval.begin.tick),
-          std::min(timeline.event_tick(pause->end_event), interval.end.tick));
-  }
-}
-
-// Of one counter within the pauses of an interval. What lies at a pause cut by the interval's edge is its share by
-// time.
-double PausedCount(const RankTimeline& timeline, std::size_t counter, const Interval& interval) {
-  double count = 0;
-  ForEachPause(timeline, interval, [&](const Pause& pause, Tick begin, Tick end) {
-    const Tick length = timeline.event_tick(pause.end_event) - timeline.event_tick(pause.begin_event);
-    if (length <= 0) return;
-    const double whole =
-        timeline.counter_at_event(counter, pause.end_event) - timeline.counter_at_event(counter, pause.begin_event);
-    count += whole * (static_cast<double>(end - begin) / static_cast<double>(length));
-  });
-  return count;
 }
 
 // Useful and paused ticks of every rank, and T in ticks.
@@ -132,16 +103,6 @@ Times MeasureTimes(const Trace& trace, const PhaseCut& cut, const ReplayResult& 
     times.ideal = IdealDuration(cut, replay);
   }
   return times;
-}
-
-double LargestNodeLoad(const Trace& trace, const PhaseCut& cut, const std::vector<Tick>& useful) {
-  std::vector<double> loads;
-  std::vector<std::int32_t> nodes;
-  for (const std::size_t rank : cut.CountedRanks()) {
-    loads.push_back(trace.Seconds(useful[rank]));
-    nodes.push_back(trace.ranks[rank].node);
-  }
-  return farscale::LargestNodeLoad(loads, nodes);
 }
 
 void AddEstimate(const Trace& trace, const PhaseCut& cut, const ThreadStates* threads, PhaseFactors& result) {
@@ -242,209 +203,12 @@ void AddInterruptions(const Trace& trace, const PhaseCut& cut, Diagnostics& diag
   }
 }
 
-// What the replay of a whole run computes before the rank's own begin: the rank has started later than others. In a
-// trace cut out of a run, and in every other phase, ranks did something else before.
-std::vector<Tick> BeforeOwnBegins(const Trace& trace, const PhaseCut& cut) {
-  std::vector<Tick> before(trace.size());
-  if (cut.spec.kind != PhaseSpec::Kind::kWholeRun || trace.IsCutOut()) return before;
-  const Tick first = cut.begin();
-  for (std::size_t rank = 0; rank < trace.size(); ++rank) {
-    if (cut.ranks[rank].present) before[rank] = cut.ranks[rank].window.begin.tick - first;
-  }
-  return before;
-}
-
 void RequireComputation(const Trace& trace, const PhaseFactors& result) {
   if (result.totals.largest_useful > 0 && result.totals.UsefulOfAll() > 0 && result.totals.elapsed > 0) return;
   throw Error(ErrorKind::kNotEnoughData, trace.path,
               fmt::format("phase '{}' contains no computation, so it has no efficiency factors", result.phase.Text()),
               "choose another phase");
 }
-
-}  // namespace
-
-double LargestNodeLoad(const std::vector<double>& loads, const std::vector<std::int32_t>& nodes) {
-  std::map<std::int32_t, std::pair<double, double>> of_node;  // sum and processors
-  for (std::size_t i = 0; i < loads.size(); ++i) {
-    auto& [sum, processors] = of_node[nodes[i]];
-    sum += loads[i];
-    ++processors;
-  }
-  double largest = 0;
-  for (const auto& [node, of] : of_node) largest = std::max(largest, of.first / of.second);
-  return largest;
-}
-
-double ClampEstimate(double estimated_ideal, const PhaseTotals& totals) {
-  return std::clamp(estimated_ideal, std::min(totals.largest_useful, totals.elapsed), totals.elapsed);
-}
-
-FactorValues FactorsOf(const PhaseTotals& t, RuleSet rules) {
-  FactorValues values;
-  values[Factor::kParallelEfficiency] = ParallelEfficiency(t.average_useful, t.elapsed);
-  if (t.threads) {
-    const ThreadTimes& threads = *t.threads;
-    values[Factor::kMpiParallelEfficiency] = ParallelEfficiency(t.average_useful, t.elapsed);
-    values[Factor::kParallelEfficiency] = ParallelEfficiency(threads.useful / threads.cpus, t.elapsed);
-    values[Factor::kOmpParallelEfficiency] = OmpParallelEfficiency(threads);
-    values[Factor::kOmpLoadBalance] = OmpLoadBalance(threads);
-    values[Factor::kOmpScheduling] = OmpScheduling(threads);
-    values[Factor::kOmpSerialization] = OmpSerialization(threads);
-    values[Factor::kDeviceOffload] = DeviceOffload(threads);
-  }
-  if (t.devices && t.devices->kernels > 0) {
-    values[Factor::kDeviceParallelEfficiency] = DeviceParallelEfficiency(*t.devices, t.elapsed);
-    values[Factor::kDeviceLoadBalance] = DeviceLoadBalance(*t.devices);
-    values[Factor::kDeviceCommunication] = DeviceCommunication(*t.devices);
-    values[Factor::kDeviceOrchestration] = DeviceOrchestration(*t.devices, t.elapsed);
-  }
-  values[Factor::kLoadBalance] = LoadBalance(t.average_useful, t.largest_useful);
-  values[Factor::kLoadBalanceIn] = LoadBalanceWithinNodes(t.largest_node_load, t.largest_useful);
-  values[Factor::kLoadBalanceOut] = LoadBalanceBetweenNodes(t.average_useful, t.largest_node_load);
-  values[Factor::kCommunicationEfficiency] = CommunicationEfficiency(t.largest_useful, t.elapsed);
-  if (t.ideal_elapsed == 0) {
-    // Neither is known.
-  } else if (rules == RuleSet::kBsc && t.largest_computation > t.largest_useful) {
-    // The BSC tools compare the replay with its own computation, and give transfer what is left.
-    values[Factor::kSerialization] = Serialization(t.largest_computation, t.ideal_elapsed);
-    values[Factor::kTransfer] = CommunicationEfficiency(t.largest_useful, t.elapsed) / *values[Factor::kSerialization];
-  } else {
-    values[Factor::kSerialization] = Serialization(t.largest_useful, t.ideal_elapsed);
-    values[Factor::kTransfer] = Transfer(t.ideal_elapsed, t.elapsed);
-  }
-  if (t.estimated_ideal) {
-    values[Factor::kSerializationPhaseEstimate] = Serialization(t.largest_useful, *t.estimated_ideal);
-  }
-  return values;
-}
-
-std::optional<AdditiveLosses> AdditiveLossesOf(const PhaseTotals& t) {
-  if (!t.threads) return std::nullopt;
-  const ThreadTimes& threads = *t.threads;
-  const double all = threads.cpus * t.elapsed;
-  const double ideal = t.ideal_elapsed > 0 ? t.ideal_elapsed : t.largest_useful;
-  AdditiveLosses losses;
-  losses.mpi_load_balance = (t.largest_useful - t.average_useful) / t.elapsed;
-  losses.mpi_serialization = (ideal - t.largest_useful) / t.elapsed;
-  losses.mpi_transfer = (t.elapsed - ideal) / t.elapsed;
-  losses.parallel_regions = (threads.imbalance + threads.scheduling + threads.idle_in_region) / all;
-  losses.serial_regions = (threads.serialization - threads.idle_in_region) / all;
-  losses.device_runtime = threads.device_runtime / all;
-  return losses;
-}
-
-void UseThreads(const Trace& trace, const PhaseCut& cut, const std::vector<ThreadTicks>& of_ranks,
-                PhaseTotals& totals) {
-  ThreadTimes times;
-  double largest = 0, all_time = 0, useful = 0;
-  Tick longest = 0;
-  std::map<std::int32_t, std::pair<double, double>> of_node;  // time outside MPI and threads
-  for (const std::size_t rank : cut.CountedRanks()) {
-    const ThreadTicks& ticks = of_ranks[rank];
-    const auto threads = static_cast<double>(ticks.outside.size());
-    const auto seconds = [&](ThreadState state) { return trace.Seconds(ticks.Of(state)); };
-    const double outside = trace.Seconds(ticks.OutsideMpi());
-    times.cpus += threads;
-    times.useful += seconds(ThreadState::kUseful);
-    times.mpi += seconds(ThreadState::kMpi);
-    times.mpi_idle += seconds(ThreadState::kMpiIdle);
-    times.imbalance += seconds(ThreadState::kImbalance);
-    times.scheduling += seconds(ThreadState::kScheduling);
-    times.idle_in_region += seconds(ThreadState::kIdleInRegion);
-    times.serialization += seconds(ThreadState::kSerialization) + seconds(ThreadState::kIdleInRegion);
-    times.device_runtime += seconds(ThreadState::kDeviceRuntime);
-    largest = std::max(largest, outside / threads);
-    useful += outside / threads;
-    all_time += outside / threads + (seconds(ThreadState::kMpi) + seconds(ThreadState::kMpiIdle)) / threads;
-    longest = std::max(longest, std::ranges::max(ticks.outside));
-    auto& [sum, processors] = of_node[trace.ranks[rank].node];
-    sum += outside;
-    processors += threads;
-  }
-  totals.threads = times;
-  totals.average_useful = times.OutsideMpi() / times.cpus;
-  totals.largest_useful = largest;
-  totals.total_useful = useful;
-  totals.total_mpi = all_time - useful - totals.total_paused;
-  totals.largest_computation = std::max(totals.largest_computation, largest);
-  totals.largest_node_load = 0;
-  for (const auto& [node, of] : of_node) {
-    totals.largest_node_load = std::max(totals.largest_node_load, of.first / of.second);
-  }
-  if (totals.ideal_elapsed > 0) totals.ideal_elapsed = std::max(totals.ideal_elapsed, trace.Seconds(longest));
-}
-
-PhaseTotals SumRanks(const Trace& trace, const PhaseCut& cut, const std::vector<Tick>& useful,
-                     const std::vector<Tick>& paused) {
-  PhaseTotals totals;
-  const std::vector<Tick> before = BeforeOwnBegins(trace, cut);
-  Tick total = 0, total_paused = 0, largest = 0, largest_computation = 0;
-  for (std::size_t rank = 0; rank < trace.size(); ++rank) {
-    total += useful[rank];
-    total_paused += paused[rank];
-    largest = std::max(largest, useful[rank]);
-    largest_computation = std::max(largest_computation, before[rank] + useful[rank] + paused[rank]);
-  }
-  totals.total_useful = trace.Seconds(total);
-  totals.average_useful = totals.total_useful / static_cast<double>(cut.CountedRanks().size());
-  totals.largest_useful = trace.Seconds(largest);
-  totals.total_paused = trace.Seconds(total_paused);
-  totals.largest_computation = trace.Seconds(largest_computation);
-  totals.largest_node_load = LargestNodeLoad(trace, cut, useful);
-  return totals;
-}
-
-Tick PausedTicks(const RankTimeline& timeline, const Interval& interval) {
-  Tick paused = 0;
-  ForEachPause(timeline, interval, [&](const Pause&, Tick begin, Tick end) { paused += end - begin; });
-  return paused;
-}
-
-Tick UsefulTicks(const RankTimeline& timeline, const Interval& interval) {
-  Tick mpi = 0;
-  for (std::size_t call = interval.begin.call; call < interval.end.call; ++call) mpi += timeline.duration(call);
-  if (interval.begin.call < interval.end.call) {  // calls cut by the window's edges
-    mpi -= std::max<Tick>(0, interval.begin.tick - timeline.enter(interval.begin.call));
-    mpi -= std::max<Tick>(0, timeline.leave(interval.end.call - 1) - interval.end.tick);
-  }
-  return interval.length() - mpi - PausedTicks(timeline, interval);
-}
-
-double UsefulCount(const RankTimeline& timeline, std::size_t counter, const Interval& interval) {
-  std::size_t first = interval.begin.call, end = interval.end.call;
-  double at_begin, at_end;
-  if (first < end && timeline.enter(first) < interval.begin.tick) {  // the window begins inside a call
-    at_begin = timeline.counter_at_leave(counter, first++);
-  } else {
-    at_begin = CounterAt(timeline, counter, interval.begin);
-  }
-  if (end > first && timeline.leave(end - 1) > interval.end.tick) {  // or ends inside one
-    at_end = timeline.counter_at_enter(counter, --end);
-  } else {
-    at_end = CounterAt(timeline, counter, interval.end);
-  }
-  double in_calls = 0;
-  for (std::size_t call = first; call < end; ++call) in_calls += timeline.counter_in_call(counter, call);
-  return std::max(0.0, at_end - at_begin - in_calls - PausedCount(timeline, counter, interval));
-}
-
-Tick EstimateIdealFromIterations(const Trace& trace, const PhaseCut& cut, const ThreadStates* threads) {
-  std::vector<Tick> largest(cut.iterations);
-  for (std::size_t rank = 0; rank < trace.size(); ++rank) {
-    const std::vector<Interval>& iterations = cut.ranks[rank].iterations;
-    for (std::size_t k = 0; k < iterations.size(); ++k) {
-      const Tick useful =
-          threads != nullptr ? threads->In(rank, iterations[k]).OutsideMpi() / static_cast<Tick>(threads->Threads(rank))
-                             : UsefulTicks(trace.timelines[rank], iterations[k]);
-      largest[k] = std::max(largest[k], useful);
-    }
-  }
-  Tick sum = 0;
-  for (const Tick ticks : largest) sum += ticks;
-  return sum;
-}
-
-namespace {
 
 bool HasIterations(const PhaseCut& cut) { return cut.iterations > 1 || cut.spec.Repeats() || cut.span == Span::kEach; }
 

@@ -1,4 +1,4 @@
-// The efficiency factors of one phase of one run [docs/formulas.md, factors], and what they are made of.
+// The efficiency factors of one phase of one run, measured [docs/formulas.md, factors].
 #pragma once
 
 #include <optional>
@@ -6,11 +6,10 @@
 #include <vector>
 
 #include "base/diagnostics.h"
-#include "factors/device_times.h"
 #include "factors/factor.h"
 #include "factors/iteration_profile.h"
 #include "factors/load_distribution.h"
-#include "factors/thread_times.h"
+#include "factors/phase_totals.h"
 #include "phases/phase_cut.h"
 #include "phases/rank_groups.h"
 #include "replay/matching.h"
@@ -19,41 +18,6 @@
 #include "trace/trace.h"
 
 namespace farscale {
-
-// One function a factor. Times are in any one unit; the results are shares.
-
-// avg t / T [Rosas14, eq. 1]
-inline double ParallelEfficiency(double average_useful, double elapsed) { return average_useful / elapsed; }
-// avg t / max t [Rosas14, eq. 2]
-inline double LoadBalance(double average_useful, double largest_useful) { return average_useful / largest_useful; }
-// max L / max t, with L the mean useful time of the ranks of a node [Lopez21, eq. 6]
-inline double LoadBalanceWithinNodes(double largest_node_load, double largest_useful) {
-  return largest_node_load / largest_useful;
-}
-// avg t / max L [Lopez21, eq. 7]
-inline double LoadBalanceBetweenNodes(double average_useful, double largest_node_load) {
-  return average_useful / largest_node_load;
-}
-// max t / T [POP]
-inline double CommunicationEfficiency(double largest_useful, double elapsed) { return largest_useful / elapsed; }
-// max t / T_ideal [Rosas14, eq. 3]
-inline double Serialization(double largest_useful, double ideal_elapsed) { return largest_useful / ideal_elapsed; }
-// T_ideal / T [Rosas14, eq. 4]. The rule set bsc takes the computation of the replay for serialization and the useful
-// time for communication efficiency, as the BSC tools do, and transfer is the one over the other
-// [docs/formulas.md, two notions of useful time].
-inline double Transfer(double ideal_elapsed, double elapsed) { return ideal_elapsed / elapsed; }
-
-// Standard errors of what an iteration of a phase takes, as shares of it: what runs are compared by has these errors
-// whichever run it is compared with [docs/formulas.md, spread].
-struct RelativeErrors {
-  double elapsed = 0;                  // T
-  double useful = 0;                   // Σ t
-  std::optional<double> instructions;  // Σ ins
-  std::optional<double> ipc;
-  std::optional<double> frequency;
-
-  friend bool operator==(const RelativeErrors&, const RelativeErrors&) = default;
-};
 
 // The phase without one block of its iterations, once for every block.
 struct BlockSamples {
@@ -65,33 +29,6 @@ struct BlockSamples {
   std::vector<double> instructions, cycles;  // empty when not known
 
   friend bool operator==(const BlockSamples&, const BlockSamples&) = default;
-};
-
-// Sums over one phase of one run, in seconds and counts. In a hybrid run, useful time of a rank is the mean of what its
-// threads are outside MPI without waiting for it, and averages weigh ranks by their threads: factors of MPI follow as
-// in a run without threads.
-struct PhaseTotals {
-  double elapsed = 0;         // T
-  double ideal_elapsed = 0;   // T_ideal; 0 where it is not known: without a trace, or with waits it does not tell
-  double average_useful = 0;  // avg t
-  double largest_useful = 0;  // max t
-  double total_useful = 0;    // Σ t
-  double total_mpi = 0;       // useful + paused + MPI = length of the windows
-  double total_paused = 0;    // outside MPI, but not running
-  // Of any rank, outside MPI whether running or not; of a whole run since its begin, also on ranks that start later.
-  double largest_computation = 0;
-  double largest_node_load = 0;
-  std::optional<double> instructions;  // inside useful time
-  std::optional<double> cycles;
-  std::optional<double> estimated_ideal;  // Σ over iterations of max t [Huck10], clamped to [max t, T]
-  std::optional<RelativeErrors> errors;   // of a row of a table; nothing with too few iterations
-  std::optional<ThreadTimes> threads;     // of a hybrid run
-  std::optional<DeviceTimes> devices;     // of a run with devices that computed
-
-  // Σ t of all threads.
-  double UsefulOfAll() const { return threads ? threads->useful : total_useful; }
-
-  friend bool operator==(const PhaseTotals&, const PhaseTotals&) = default;
 };
 
 struct PhaseFactors {
@@ -126,37 +63,5 @@ struct GroupedFactors {
 
 GroupedFactors MeasurePhase(const Trace& trace, const Matching& matching, const PhaseCut& cut,
                             const std::vector<RankGroup>& groups, const FactorOptions& options);
-
-// The factors that need no reference run, and the estimate of serialization where it is known.
-FactorValues FactorsOf(const PhaseTotals& totals, RuleSet rules);
-
-// The additive scheme from the same times; nothing of a run without threads. Without an ideal time, transfer holds
-// serialization.
-std::optional<AdditiveLosses> AdditiveLossesOf(const PhaseTotals& totals);
-
-// Puts what the threads of every rank do into totals of main threads. A run takes no less on an ideal network than any
-// of its threads is outside MPI, which a replay of main threads does not know.
-void UseThreads(const Trace& trace, const PhaseCut& cut, const std::vector<ThreadTicks>& of_ranks, PhaseTotals& totals);
-
-// The ideal time by phase profiles within the range it must lie in, [max t, T].
-double ClampEstimate(double estimated_ideal, const PhaseTotals& totals);
-
-// The largest mean load of the ranks, or processors, of any node; `nodes` of each.
-double LargestNodeLoad(const std::vector<double>& loads, const std::vector<std::int32_t>& nodes);
-
-// What follows from the useful and paused ticks of every rank: everything but T, T_ideal, MPI time and counts.
-PhaseTotals SumRanks(const Trace& trace, const PhaseCut& cut, const std::vector<Tick>& useful,
-                     const std::vector<Tick>& paused);
-
-// Time outside MPI within an interval of one rank, in ticks, without its pauses; and the pauses.
-Tick UsefulTicks(const RankTimeline& timeline, const Interval& interval);
-Tick PausedTicks(const RankTimeline& timeline, const Interval& interval);
-
-// Counts outside MPI within an interval of one rank; the rank must have the counter.
-double UsefulCount(const RankTimeline& timeline, std::size_t counter, const Interval& interval);
-
-// T_ideal estimated from phase profiles: the sum over iterations of the largest useful time of any rank [Huck10],
-// in ticks and not clamped. Of threads the mean time outside MPI, as in the totals of a hybrid run.
-Tick EstimateIdealFromIterations(const Trace& trace, const PhaseCut& cut, const ThreadStates* threads = nullptr);
 
 }  // namespace farscale

@@ -9,6 +9,7 @@
 #include "base/error.h"
 #include "base/files.h"
 #include "base/text.h"
+#include "factors/useful_time.h"
 #include "replay/anomalies.h"
 #include "replay/cut_trace.h"
 #include "support/program.h"

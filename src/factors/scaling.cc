@@ -9,6 +9,7 @@
 
 #include "base/error.h"
 #include "factors/anomalies.h"
+#include "factors/complete_table.h"
 
 namespace farscale {
 namespace {

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "base/error.h"
+#include "factors/complete_table.h"
 
 namespace farscale {
 namespace {

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "factors/useful_time.h"
+
 namespace farscale {
 namespace {
 

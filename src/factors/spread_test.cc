@@ -9,6 +9,7 @@
 #include <gtest/gtest.h>
 #include <random>
 
+#include "factors/complete_table.h"
 #include "support/program.h"
 #include "trace/trace_builder.h"
 

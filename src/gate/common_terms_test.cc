@@ -1,4 +1,5 @@
 #include "factors/anomalies.h"
+#include "factors/complete_table.h"
 #include "gate/result_files.h"
 
 #include <gmock/gmock.h>

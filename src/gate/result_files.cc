@@ -13,6 +13,7 @@
 #include "base/format.h"
 #include "base/text.h"
 #include "factors/anomalies.h"
+#include "factors/complete_table.h"
 #include "factors/scaling.h"
 #include "gate/anomalies.h"
 #include "gate/history_json.h"

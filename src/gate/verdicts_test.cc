@@ -4,6 +4,7 @@
 
 #include <cmath>
 
+#include "factors/complete_table.h"
 #include "factors/scaling.h"
 #include "gate/outputs.h"
 #include "trace/anomalies.h"

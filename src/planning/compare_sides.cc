@@ -4,6 +4,7 @@
 
 #include "base/error.h"
 #include "factors/change.h"
+#include "factors/complete_table.h"
 #include "factors/scaling.h"
 #include "planning/allocation.h"
 

@@ -5,6 +5,7 @@
 
 #include <cmath>
 
+#include "factors/complete_table.h"
 #include "projection/factor_predictor.h"
 #include "projection/projection.h"
 #include "results/factor_table_files.h"

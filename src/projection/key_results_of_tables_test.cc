@@ -9,6 +9,7 @@
 
 #include "base/error.h"
 #include "base/files.h"
+#include "factors/complete_table.h"
 #include "results/factor_table_files.h"
 #include "projection/key_results.h"
 #include "projection/projection.h"

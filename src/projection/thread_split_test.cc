@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "factors/complete_table.h"
 #include "support/models.h"
 
 namespace farscale {

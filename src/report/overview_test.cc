@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "factors/complete_table.h"
 #include "report/shown_results.h"
 #include "results/factor_table_files.h"
 #include "support/models.h"

@@ -14,6 +14,7 @@
 #include "base/files.h"
 #include "base/sha256.h"
 #include "base/text.h"
+#include "factors/complete_table.h"
 #include "results/factor_table_files.h"
 #include "report/backtest.h"
 #include "plot/chart.h"

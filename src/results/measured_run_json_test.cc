@@ -6,6 +6,7 @@
 #include <array>
 
 #include "base/error.h"
+#include "factors/complete_table.h"
 
 namespace farscale {
 namespace {

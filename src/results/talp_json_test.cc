@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/error.h"
+#include "factors/complete_table.h"
 #include "factors/scaling.h"
 
 namespace farscale {

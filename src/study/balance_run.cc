@@ -13,7 +13,7 @@
 #include "base/files.h"
 #include "base/format.h"
 #include "base/text.h"
-#include "factors/phase_factors.h"
+#include "factors/phase_totals.h"
 #include "replay/processor_time.h"
 #include "study/grown_study.h"
 #include "study/scenario.h"

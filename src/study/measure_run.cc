@@ -10,6 +10,7 @@
 #include "factors/disturbance.h"
 #include "factors/phase_factors.h"
 #include "factors/run_picture.h"
+#include "factors/useful_time.h"
 #include "imbalance/diagnosis.h"
 #include "phases/location_cut.h"
 #include "replay/matching.h"

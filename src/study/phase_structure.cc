@@ -12,6 +12,7 @@
 #include "factors/disturbance.h"
 #include "factors/iteration_profile.h"
 #include "factors/phase_factors.h"
+#include "factors/useful_time.h"
 #include "phases/anomalies.h"
 #include "phases/found_loop.h"
 #include "phases/loop_choice.h"

@@ -12,6 +12,7 @@
 #include "base/error.h"
 #include "base/parallel.h"
 #include "factors/anomalies.h"
+#include "factors/complete_table.h"
 #include "study/grown_study.h"
 #include "study/phase_structure.h"
 #include "study/resources.h"

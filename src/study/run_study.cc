@@ -13,6 +13,7 @@
 #include <tuple>
 
 #include "base/text.h"
+#include "factors/complete_table.h"
 #include "factors/scaling.h"
 #include "projection/observed_projection.h"
 #include "results/reported_losses.h"

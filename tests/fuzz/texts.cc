@@ -4,6 +4,7 @@
 
 #include "base/error.h"
 #include "base/files.h"
+#include "factors/complete_table.h"
 #include "results/factor_table_files.h"
 #include "results/measured_run_json.h"
 #include "results/talp_json.h"

@@ -6,6 +6,7 @@
 
 #include "factors/iteration_profile.h"
 #include "factors/phase_factors.h"
+#include "factors/useful_time.h"
 #include "phases/found_loop.h"
 #include "support/traces.h"
 #include "trace/trace_reader.h"

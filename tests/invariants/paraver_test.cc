@@ -9,8 +9,10 @@
 
 #include "base/files.h"
 #include "base/text.h"
+#include "factors/complete_table.h"
 #include "factors/factor_table.h"
 #include "factors/phase_factors.h"
+#include "factors/useful_time.h"
 #include "replay/cut_trace.h"
 #include "replay/replay.h"
 #include "support/paraver_writer.h"

@@ -7,6 +7,7 @@
 
 #include "factors/phase_factors.h"
 #include "factors/spread.h"
+#include "factors/useful_time.h"
 #include "replay/replay.h"
 #include "support/random_program.h"
 #include "support/reference_replay.h"

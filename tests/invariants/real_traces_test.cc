@@ -6,6 +6,7 @@
 
 #include "factors/anomalies.h"
 #include "factors/phase_factors.h"
+#include "factors/useful_time.h"
 #include "replay/anomalies.h"
 #include "factors/spread.h"
 #include "replay/cut_trace.h"

@@ -7,6 +7,7 @@
 
 #include "factors/phase_factors.h"
 #include "factors/run_picture.h"
+#include "factors/useful_time.h"
 #include "support/random_program.h"
 #include "support/traces.h"
 #include "support/repeats.h"

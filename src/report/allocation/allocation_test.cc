@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "base/error.h"
+#include "factors/complete_table.h"
 #include "factors/scaling.h"
 #include "plot/latex.h"
 #include "planning/allocation.h"

@@ -1,6 +1,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "factors/complete_table.h"
 #include "planning/shortlist.h"
 #include "report/studies/pages.h"
 #include "results/factor_table_files.h"

@@ -1,0 +1,89 @@
+#include <fmt/format.h>
+
+#include <map>
+#include <string>
+
+#include "base/error.h"
+#include "factors/anomalies.h"
+#include "factors/complete_table.h"
+#include "factors/table_terms.h"
+
+namespace farscale {
+namespace {
+
+[[noreturn]] void RefuseTerms(const FactorRow& row, const std::string& why) {
+  throw Error(ErrorKind::kUsage, fmt::format("row of {} cores", row.cores), why,
+              "make the table anew from the traces, or predict from factors.json, which knows the totals");
+}
+
+void RefuseOtherScaling(const FactorRow& row, Scaling scaling) {
+  for (const FactorType& type : FactorsThatAreOneAtReference()) {
+    if (!row.values[type.factor]) continue;
+    RefuseTerms(row, fmt::format("{} was made for {} scaling and cannot be made anew", type.id,
+                                 ToString(scaling == Scaling::kWeak ? Scaling::kStrong : Scaling::kWeak)));
+  }
+}
+
+// Divides what rows without totals say of scalability by what they say at the new reference: the mean of the repeats
+// there, harmonic since times stand in the denominator.
+void MoveReference(const std::vector<FactorRow*>& rows, std::int64_t reference) {
+  const std::vector<const FactorRow*> at = ReferenceRows(rows, reference);
+  std::map<Factor, double> divisors;
+  for (const FactorType& type : FactorsThatAreOneAtReference()) {
+    const auto inverse = MeanOf(at, [&](const FactorRow& row) {
+      return row.values[type.factor] ? std::optional(1 / *row.values[type.factor]) : std::nullopt;
+    });
+    if (inverse) divisors[type.factor] = 1 / *inverse;
+  }
+  for (FactorRow* row : rows) {
+    if (row->totals) continue;
+    FactorValues& values = row->values;
+    const bool product = values[Factor::kParallelEfficiency] && values[Factor::kComputationScalability];
+    if (values[Factor::kGlobalEfficiency] && KnowsTimesOnly(*row)) {
+      row->values = {};  // made anew of the times
+      row->standard_errors = {};
+      continue;
+    }
+    if (values[Factor::kGlobalEfficiency] && !product) {
+      RefuseTerms(*row, "globalEfficiency cannot be compared with another run without its two parts");
+    }
+    for (const FactorType& type : FactorsThatAreOneAtReference()) {
+      const Factor factor = type.factor;
+      if (!values[factor]) continue;
+      if (!divisors.contains(factor)) {
+        RefuseTerms(*row, fmt::format("{} is not known at the reference of {} cores", type.id, reference));
+      }
+      *values[factor] /= divisors[factor];
+      if (row->standard_errors[factor]) *row->standard_errors[factor] /= divisors[factor];
+    }
+    std::optional<double>& error = row->standard_errors[Factor::kGlobalEfficiency];
+    if (values[Factor::kGlobalEfficiency] && error) *error /= divisors[Factor::kComputationScalability];
+    values[Factor::kGlobalEfficiency].reset();
+  }
+}
+
+}  // namespace
+
+void ChangeTerms(FactorTable& table, std::optional<Scaling> scaling, std::optional<std::int64_t> reference) {
+  const bool other_scaling = scaling && table.scaling && *scaling != *table.scaling;
+  const bool other_reference = reference && reference != table.reference;
+  if (scaling) {
+    table.scaling = scaling;
+    table.scaling_source = "command line";
+    const std::string_view guessed = anomaly::kScalingGuessed.id;
+    std::erase_if(table.findings, [&](const Finding& finding) { return finding.id == guessed; });
+  }
+  if (reference) table.reference = reference;
+  ChooseReference(table);
+  for (const std::vector<FactorRow*>& rows : RowsToComplete(table)) {
+    if (other_reference) MoveReference(rows, *table.reference);
+    for (FactorRow* row : rows) {
+      if (other_scaling && KnowsTimesOnly(*row)) row->values = {};  // made anew of the times
+      if (other_scaling && !row->totals) RefuseOtherScaling(*row, *scaling);
+      if ((other_scaling || other_reference) && row->totals) ForgetComparison(*row);
+    }
+  }
+  CompleteTable(table);
+}
+
+}  // namespace farscale

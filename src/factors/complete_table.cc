@@ -1,0 +1,232 @@
+#include "factors/complete_table.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <iterator>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/error.h"
+#include "factors/anomalies.h"
+#include "factors/phase_rows.h"
+#include "factors/share_limit.h"
+#include "factors/spread.h"
+#include "factors/table_terms.h"
+#include "trace/anomalies.h"
+
+namespace farscale {
+namespace {
+
+// Means over the repeats at the reference.
+struct Reference {
+  double cores = 0;
+  double processes = 0;
+  double useful = 0;                   // an iteration
+  double runtime = 0;                  // an iteration
+  std::optional<double> instructions;  // an iteration
+  std::optional<double> ipc;
+  std::optional<double> frequency;
+};
+
+std::optional<double> Ipc(const PhaseTotals& totals) {
+  if (!totals.instructions || !totals.cycles) return std::nullopt;
+  return *totals.instructions / *totals.cycles;
+}
+
+std::optional<double> Frequency(const PhaseTotals& totals) {
+  if (!totals.cycles) return std::nullopt;
+  return *totals.cycles / totals.UsefulOfAll();
+}
+
+Reference MakeReference(const std::vector<const FactorRow*>& rows) {
+  Reference reference;
+  reference.cores = static_cast<double>(rows.front()->cores);
+  reference.processes = *MeanOf(rows, [](const FactorRow& row) { return std::optional(row.Processes()); });
+  const auto of_totals = [&](auto value) {
+    return MeanOf(rows, [&](const FactorRow& row) { return row.totals ? value(row) : std::optional<double>(); });
+  };
+  reference.useful =
+      of_totals([](const FactorRow& r) { return std::optional(r.totals->UsefulOfAll() / r.iterations); }).value_or(0);
+  reference.instructions = of_totals([](const FactorRow& r) {
+    return r.totals->instructions ? std::optional(*r.totals->instructions / r.iterations) : std::nullopt;
+  });
+  reference.ipc = of_totals([](const FactorRow& r) { return Ipc(*r.totals); });
+  reference.frequency = of_totals([](const FactorRow& r) { return Frequency(*r.totals); });
+  reference.runtime = MeanOf(rows, [](const FactorRow& r) { return r.TimePerIteration(); }).value_or(0);
+  return reference;
+}
+
+void CompareWithReference(FactorRow& row, const Reference& reference, std::optional<double> reference_useful,
+                          Scaling scaling) {
+  // Weak scaling: P / P_ref times the work.
+  const double growth = scaling == Scaling::kWeak ? row.Processes() / reference.processes : 1;
+  FactorValues& values = row.values;
+  const auto set = [&](Factor factor, std::optional<double> value) {
+    if (!values[factor] && value) values[factor] = value;
+  };
+  if (row.totals) {
+    const auto ipc = Ipc(*row.totals);
+    const auto frequency = Frequency(*row.totals);
+    if (row.totals->instructions && reference.instructions) {
+      set(Factor::kInstructionScaling, *reference.instructions / (*row.totals->instructions / row.iterations) * growth);
+    }
+    if (ipc && reference.ipc) set(Factor::kIpcScaling, *ipc / *reference.ipc);
+    if (frequency && reference.frequency) set(Factor::kFrequencyScaling, *frequency / *reference.frequency);
+  }
+  const bool has_children =
+      values[Factor::kInstructionScaling] && values[Factor::kIpcScaling] && values[Factor::kFrequencyScaling];
+  if (!has_children) {
+    const std::optional<double> useful = row.UsefulTime();
+    if (useful && reference_useful && *useful > 0) {
+      set(Factor::kComputationScalability, *reference_useful / *useful * growth);
+    }
+  }
+  if (row.runtime && reference.runtime > 0) {
+    set(Factor::kSpeedup, reference.runtime / (*row.runtime / row.iterations) * growth);
+    // Against the reference run, whose own losses times do not tell.
+    if (KnowsTimesOnly(row))
+      set(Factor::kGlobalEfficiency, *values[Factor::kSpeedup] * reference.cores / static_cast<double>(row.cores));
+  }
+}
+
+// What the parts of a given factor multiply to; nothing for leaves and where a part is unknown.
+std::optional<double> ProductOfParts(const FactorValues& values, Factor factor) {
+  if (!IsParent(factor, values.Tree())) return std::nullopt;
+  FactorValues derived = values;
+  derived[factor].reset();
+  derived.DeriveParents();
+  return derived[factor];
+}
+
+void CheckGivenValue(const FactorRow& row, const FactorType& type, double value, Diagnostics& diagnostics) {
+  constexpr double kLargestDeviation = 0.01;  // chosen: above what rounding to three digits makes
+  if (type.AtMostOne() && value > LargestGiven(type.factor)) {
+    throw Error(ErrorKind::kInput, fmt::format("row of {} cores", row.cores),
+                fmt::format("{} is {}, but it is a share between 0 and 1", type.id, value), kShareAdvice);
+  }
+  if (type.AtMostOne() && value > kLargestShare) {
+    diagnostics.Add(anomaly::kShareAboveOne, 1, fmt::format("{} {} at {} cores", type.id, value, row.cores));
+  }
+  const std::optional<double> product = ProductOfParts(row.values, type.factor);
+  if (!product || !(std::fabs(value / *product - 1) > kLargestDeviation)) return;
+  diagnostics.Add(anomaly::kParentNotProduct, 1,
+                  fmt::format("{} {} at {} cores, parts give {:.6g}", type.id, value, row.cores, *product));
+}
+
+// What a table from elsewhere may get wrong.
+void CheckGivenValues(const std::vector<FactorRow*>& rows, Diagnostics& diagnostics) {
+  for (const FactorType& type : AllFactors()) {
+    std::size_t known = 0;
+    for (const FactorRow* row : rows) {
+      const auto& value = row->values[type.factor];
+      known += value ? 1 : 0;
+      if (value && !row->totals) CheckGivenValue(*row, type, *value, diagnostics);
+    }
+    if (known == 0 || known == rows.size()) continue;
+    diagnostics.Add(anomaly::kValuesMissing, rows.size() - known,
+                    fmt::format("{} in {} of {} rows", type.id, known, rows.size()));
+  }
+}
+
+// Counts repeats whose work differs from that of any repeat before them.
+void CompareWorkOfRepeats(const std::vector<FactorRow*>& rows, Diagnostics& diagnostics) {
+  constexpr double kOtherWork = 0.1;  // chosen: noise moves useful time by a few percent
+  std::vector<const FactorRow*> measured;
+  std::ranges::copy_if(rows, std::back_inserter(measured),
+                       [](const FactorRow* row) { return row->totals.has_value(); });
+  const auto split = [](const FactorRow* row) { return std::pair(row->cores, row->threads); };
+  std::ranges::stable_sort(measured, {}, [&](const FactorRow* row) { return std::pair(split(row), row->repeat); });
+  double least = 0, most = 0;  // of the repeats before
+  for (std::size_t i = 0; i < measured.size(); ++i) {
+    const double useful = *measured[i]->UsefulTime();
+    if (i == 0 || split(measured[i]) != split(measured[i - 1])) {
+      least = most = useful;
+      continue;
+    }
+    if (std::fabs(useful / least - 1) > kOtherWork || std::fabs(useful / most - 1) > kOtherWork) {
+      diagnostics.Add(anomaly::kWorkDiffersBetweenRepeats, 1, fmt::format("at {} cores", measured[i]->cores));
+    }
+    least = std::min(least, useful);
+    most = std::max(most, useful);
+  }
+}
+
+// Where some rows have factors of threads or devices, those of one thread a process have them, too. What a run has no
+// part of costs it nothing.
+void FillHybrid(const std::vector<FactorRow*>& rows, const std::vector<Finding>& findings) {
+  if (std::ranges::none_of(rows, [](const FactorRow* row) { return row->IsHybrid(); })) return;
+  const bool has_unknown_threads = std::ranges::any_of(
+      findings, [](const Finding& finding) { return finding.id == anomaly::kThreadsAtProcessLevel.id; });
+  const bool know_parts =
+      std::ranges::any_of(rows, [](const FactorRow* row) { return row->values[Factor::kOmpLoadBalance].has_value(); });
+  for (FactorRow* row : rows) {
+    FactorValues& values = row->values;
+    const bool may_have_more = row->threads > 1 || has_unknown_threads;
+    if (may_have_more && !row->IsHybrid()) continue;  // at process level
+    if (!row->IsHybrid()) values[Factor::kMpiParallelEfficiency] = values[Factor::kParallelEfficiency];
+    const bool knows_openmp =
+        values[Factor::kOmpParallelEfficiency] || values.KnowsChildrenOf(Factor::kOmpParallelEfficiency);
+    if (row->threads == 1 && !knows_openmp) {
+      values.SetPerfectOpenMp();
+      for (const Factor part : {Factor::kOmpLoadBalance, Factor::kOmpScheduling, Factor::kOmpSerialization}) {
+        if (!know_parts) values[part].reset();
+      }
+    }
+    if (!values[Factor::kDeviceOffload]) values.SetPerfectOffload();
+  }
+}
+
+// Whether runs differ in threads a process while factors of some are those of main threads alone.
+bool ThreadsConfuse(const std::vector<FactorRow*>& rows) {
+  const auto differs = [&](const FactorRow* row) { return row->threads != rows.front()->threads; };
+  const auto is_hybrid = [](const FactorRow* row) { return row->IsHybrid(); };
+  return std::ranges::any_of(rows, differs) && !std::ranges::all_of(rows, is_hybrid);
+}
+
+void CompletePhase(const std::vector<FactorRow*>& rows, const FactorTable& table, Diagnostics& diagnostics) {
+  FillHybrid(rows, table.findings);
+  CheckGivenValues(rows, diagnostics);
+  for (FactorRow* row : rows) row->values.DeriveParents();
+  const std::vector<const FactorRow*> reference_rows = ReferenceRows(rows, *table.reference);
+  const Reference reference = MakeReference(reference_rows);
+  const std::optional<double> reference_useful =
+      MeanOf(reference_rows, [](const FactorRow& row) { return row.UsefulTime(); });
+  // Alone, a core count scales perfectly either way.
+  const bool one_count =
+      std::all_of(rows.begin(), rows.end(), [&](const FactorRow* row) { return row->cores == rows.front()->cores; });
+  if (table.scaling || one_count) {
+    for (FactorRow* row : rows) {
+      CompareWithReference(*row, reference, reference_useful, table.scaling.value_or(Scaling::kStrong));
+      row->values.DeriveParents();
+    }
+  }
+  AddErrors(rows);
+  if (ThreadsConfuse(rows)) {
+    diagnostics.Add(anomaly::kThreadsDifferBetweenRuns, 1, "in phase " + rows[0]->phase.Text());
+  }
+  if (const auto cores = CoresOfSeveralSplits({rows.begin(), rows.end()})) {
+    diagnostics.Add(anomaly::kSplitsDiffer, 1, fmt::format("in phase {} at {} cores", rows[0]->phase.Text(), *cores));
+  }
+  CompareWorkOfRepeats(rows, diagnostics);
+}
+
+}  // namespace
+
+void CompleteTable(FactorTable& table) {
+  if (table.rows.empty()) return;
+  Diagnostics diagnostics;
+  DecideScaling(table, diagnostics);
+  if (KnowsTimesOnly(table)) diagnostics.Add(anomaly::kTimesOnly, 1);
+  ChooseReference(table);
+  for (const std::vector<FactorRow*>& rows : RowsToComplete(table)) CompletePhase(rows, table, diagnostics);
+  for (const Finding& finding : diagnostics.findings()) {
+    const auto same = [&](const Finding& other) { return other.id == finding.id; };
+    std::erase_if(table.findings, same);  // of a table that was complete before
+    table.findings.push_back(finding);
+  }
+}
+
+}  // namespace farscale
