@@ -3,6 +3,7 @@
 // bodies of one loop stay unordered, so races between them are found.
 #include "base/parallel.h"
 
+#include <tbb/global_control.h>
 #include <tbb/parallel_for.h>
 
 #ifdef FARSCALE_THREAD_SANITIZER
@@ -56,3 +57,9 @@ void ForEachIndex(std::size_t count, void (*call)(const void* body, std::size_t 
 }
 
 }  // namespace farscale::parallel_internal
+
+namespace farscale {
+
+std::size_t ThreadsAtOnce() { return tbb::global_control::active_value(tbb::global_control::max_allowed_parallelism); }
+
+}  // namespace farscale

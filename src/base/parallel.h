@@ -11,6 +11,9 @@ namespace parallel_internal {
 void ForEachIndex(std::size_t count, void (*call)(const void* body, std::size_t i), const void* body);
 }  // namespace parallel_internal
 
+// How many bodies of one loop run at the same time at most.
+std::size_t ThreadsAtOnce();
+
 // Calls body(i) for every i below count, several at a time and in any order; returns when all are done. An exception
 // of the body is thrown here. Each index is a task of its own, taken up roughly from the first on.
 template <typename Body>

@@ -93,7 +93,7 @@ class CauseSearch {
   std::vector<Cause> Run() {
     FindCandidates();
     if (candidates_.empty()) return {};
-    const MeasuredProgram program(input_.trace, input_.matching, input_.activities, input_.states, input_.collectives);
+    MeasuredProgram program(input_.trace, input_.matching, input_.activities, input_.states, input_.collectives);
     if (!ReplayAlone(program)) return {};
     ReplayWithoutOthers(program);
     Select();
@@ -270,7 +270,7 @@ class CauseSearch {
   }
 
   // False: the program does not take as long as it did.
-  bool ReplayAlone(const MeasuredProgram& program) {
+  bool ReplayAlone(MeasuredProgram& program) {
     std::vector<Fix> fixes = {nullptr};
     for (const CauseCandidate& candidate : candidates_) fixes.push_back(FixOf({&candidate.savings}));
     const std::vector<Tick> durations = program.Replay(fixes);
@@ -291,7 +291,7 @@ class CauseSearch {
     return FixOf(std::move(lists));
   }
 
-  void ReplayWithoutOthers(const MeasuredProgram& program) {
+  void ReplayWithoutOthers(MeasuredProgram& program) {
     if (candidates_.size() < 2) return;
     std::vector<Fix> fixes;
     for (std::size_t i = 0; i <= candidates_.size(); ++i) fixes.push_back(AllBut(i));
@@ -322,7 +322,7 @@ class CauseSearch {
   }
 
   // What gains most once one is gone.
-  void ReplayPairs(const MeasuredProgram& program) {
+  void ReplayPairs(MeasuredProgram& program) {
     const std::size_t count = std::min(kMostPairs, causes_.size());
     std::vector<std::pair<std::size_t, std::size_t>> pairs;
     std::vector<Fix> fixes;

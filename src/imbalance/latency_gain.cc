@@ -78,8 +78,8 @@ std::vector<PathLatency> LongestPaths(const CauseInput& input) {
 std::optional<LatencyGain> FindLatencyGain(const CauseInput& input) {
   const std::vector<PathLatency> paths = LongestPaths(input);
   if (paths.empty()) return std::nullopt;
-  const MeasuredProgram program(input.trace, input.matching, input.activities, input.states, input.collectives,
-                                Transit::kOfReceivers);
+  MeasuredProgram program(input.trace, input.matching, input.activities, input.states, input.collectives,
+                          Transit::kOfReceivers);
   std::vector<Fix> fixes = {nullptr};
   for (const PathLatency& latency : paths) {
     fixes.push_back([&](const Save& save) {

@@ -325,34 +325,32 @@ Fix FixOf(std::vector<const std::vector<Saving>*> lists) {
   };
 }
 
-void MeasuredProgram::Apply(const Fix& fix, Program& program) const {
+void MeasuredProgram::Apply(const Fix& fix, int times, Program& program) const {
   fix([&](const Saving& saving) {
     RankProgram& rank = program.ranks[saving.rank];
     const std::uint32_t at = instructions_[saving.rank][saving.call];
     Tick& compute = at < rank.instructions.size() ? rank.instructions[at].compute : rank.compute_after;
-    compute -= saving.ticks;
+    compute -= times * saving.ticks;
   });
 }
 
-std::vector<Tick> MeasuredProgram::Replay(const std::vector<Fix>& fixes) const {
+Tick MeasuredProgram::ReplayOne(const Fix& fix, Program& program) const {
+  if (fix != nullptr) Apply(fix, 1, program);
+  Engine<TransitLinks> engine(program, false);
+  engine.Run();
+  if (fix != nullptr) Apply(fix, -1, program);
+  return engine.TakeResult().Duration() - origin_;
+}
+
+std::vector<Tick> MeasuredProgram::Replay(const std::vector<Fix>& fixes) {
   // A program is as large as a trace, so that there are few of them at a time; chosen.
   constexpr std::size_t kPrograms = 4;
   std::vector<Tick> durations(fixes.size());
-  const std::size_t programs = std::min(kPrograms, fixes.size());
+  const std::size_t programs = std::min({kPrograms, ThreadsAtOnce(), fixes.size()});
+  std::vector<Program> copies(std::max<std::size_t>(1, programs) - 1, program_);
   ParallelFor(programs, [&](std::size_t first) {
-    for (std::size_t i = first; i < fixes.size(); i += programs) {
-      if (fixes[i] == nullptr) {
-        Engine<TransitLinks> engine(program_, false);
-        engine.Run();
-        durations[i] = engine.TakeResult().Duration() - origin_;
-        continue;
-      }
-      Program fixed = program_;
-      Apply(fixes[i], fixed);
-      Engine<TransitLinks> engine(fixed, false);
-      engine.Run();
-      durations[i] = engine.TakeResult().Duration() - origin_;
-    }
+    Program& own = first == 0 ? program_ : copies[first - 1];
+    for (std::size_t i = first; i < fixes.size(); i += programs) durations[i] = ReplayOne(fixes[i], own);
   });
   return durations;
 }

@@ -47,13 +47,14 @@ class MeasuredProgram {
                   const CollectiveWaits& collectives, Transit transit = Transit::kOfMessages);
 
   // Ticks from the begin of the phase to the end of its last rank. One result for each fix; several are replayed at a
-  // time.
-  std::vector<Tick> Replay(const std::vector<Fix>& fixes) const;
+  // time, each in a program that is as it was measured again afterwards.
+  std::vector<Tick> Replay(const std::vector<Fix>& fixes);
   // As it is.
-  Tick Duration() const { return Replay({nullptr}).front(); }
+  Tick Duration() { return Replay({nullptr}).front(); }
 
  private:
-  void Apply(const Fix& fix, Program& program) const;
+  void Apply(const Fix& fix, int times, Program& program) const;
+  Tick ReplayOne(const Fix& fix, Program& program) const;
 
   Tick origin_ = 0;  // when ranks begin; fixes may shorten calls by more than is left, yet times are not to be negative
   Program program_;

@@ -31,12 +31,12 @@ struct Measured {
 TEST(MeasuredProgram, TakesAsLongAsMeasured) {
   for (const test::TextProgram& program :
        test::ParsePrograms(ReadFile(test::SourceFolder() + "/tests/programs/imbalance.txt"))) {
-    const Measured measured(program.trace);
+    Measured measured(program.trace);
     EXPECT_EQ(measured.program.Duration(), measured.length()) << program.name;
   }
   for (std::uint64_t seed = 1; seed <= 100; ++seed) {
     const Trace trace = test::MakeRandomProgram(seed, test::VariedOptions(seed));
-    const Measured measured(trace);
+    Measured measured(trace);
     EXPECT_EQ(measured.program.Duration(), measured.length()) << seed;
   }
 }
@@ -49,7 +49,7 @@ TEST(MeasuredProgram, WithoutADelayWaitsForWhatIsThenLate) {
       "r0: comp 0-6 | Send>1#a 6-7\n"
       "r1: comp 0-2 | Recv<0#a 2-8 | Send>2#b 8-9\n"
       "r2: comp 0-1 | Recv<1#b 1-10\n");
-  const Measured measured(trace);
+  Measured measured(trace);
   const std::vector<Saving> some = {{0, 0, 3}}, most = {{0, 0, 5}}, of_call = {{1, 1, 2}}, added = {{2, 0, -9}};
   EXPECT_EQ(measured.program.Replay({FixOf({&some}), FixOf({&most}), nullptr, FixOf({&of_call}), FixOf({&added})}),
             (std::vector<Tick>{7, 6, 10, 8, 12}));
@@ -62,7 +62,7 @@ TEST(MeasuredProgram, MessagesAreUnderWayWhileReceiversDoOtherThings) {
       "r0: comp 0-5 | Send>1#a 5-5\n"
       "r1: comp 0-1 | Recv<0#a 1-8 | comp 8-9 | Recv<2#b 9-10\n"
       "r2: comp 0-2 | Send>1#b 2-2");
-  const Measured measured(trace);
+  Measured measured(trace);
   EXPECT_EQ(measured.program.Duration(), 10);
   // r0 sends at 1: the message is there at 3, r1 leaves at 4, and ends at 6. Sent at 0: 2, 3 and 5.
   const std::vector<Saving> four = {{0, 0, 4}}, five = {{0, 0, 5}}, late = {{0, 0, 5}, {1, 0, -6}};
