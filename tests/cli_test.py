@@ -1344,7 +1344,7 @@ class Grow(CliTest):
 
     def test_files_do_not_depend_on_threads(self):
         files = {}
-        for threads in (1, 2, 5):
+        for threads in (1, 5):
             for name in ("grown.json", "grown.otf2"):
                 folder = self.folder / f"on-{threads}"
                 folder.mkdir(exist_ok=True)
@@ -1354,7 +1354,6 @@ class Grow(CliTest):
             files[threads] = {file.relative_to(folder): hashlib.sha256(file.read_bytes()).hexdigest()
                               for file in folder.rglob("*") if file.is_file() and file.suffix != ".otf2"}
         self.assertGreater(len(files[1]), 64)
-        self.assertEqual(files[1], files[2])
         self.assertEqual(files[1], files[5])
 
     def test_commands_take_grown_runs(self):

@@ -10,6 +10,7 @@
 #include "base/random.h"
 #include "factors/complete_table.h"
 #include "support/gate_judging.h"
+#include "support/repeats.h"
 
 namespace farscale {
 namespace {
@@ -106,12 +107,14 @@ int Caught(const Simulation& simulation, int commits, std::uint64_t seed) {
   return caught;
 }
 
-TEST(GateSimulation, NoiseOfUnchangedCodeNeverFails) { EXPECT_EQ(FalseAlarms({}, 200, 1), 0); }
+constexpr int kCommitsDrawn = test::Repeats(200);
+
+TEST(GateSimulation, NoiseOfUnchangedCodeNeverFails) { EXPECT_EQ(FalseAlarms({}, kCommitsDrawn, 1), 0); }
 
 TEST(GateSimulation, ADropOfFivePercentIsCaught) {
   Simulation simulation;
   simulation.drop = 0.05;
-  EXPECT_GE(Caught(simulation, 200, 1), 190);
+  EXPECT_GE(Caught(simulation, kCommitsDrawn, 1), kCommitsDrawn * 95 / 100);
 }
 
 // A drop that begins at the largest runs is a quarter of it on average, so only these by themselves show it.
@@ -119,7 +122,7 @@ TEST(GateSimulation, ADropAtTheLargestCountAloneIsCaught) {
   Simulation simulation;
   simulation.drop = 0.05;
   simulation.from_cores = 128;
-  EXPECT_GE(Caught(simulation, 200, 2), 190);
+  EXPECT_GE(Caught(simulation, kCommitsDrawn, 2), kCommitsDrawn * 95 / 100);
 }
 
 // Not run by default: bin/gate_test --gtest_also_run_disabled_tests --gtest_filter='*OtherSeeds*'

@@ -13,6 +13,7 @@
 #include "base/random.h"
 #include "factors/complete_table.h"
 #include "support/gate_judging.h"
+#include "support/repeats.h"
 
 namespace farscale {
 namespace {
@@ -151,21 +152,24 @@ World Drifting(double noise) {
 
 // 13 commits at 0.3 % each make 3.9 %.
 constexpr int kCommitsOfDrift = 13;
+constexpr int kHistories = test::Repeats(20);
 
 TEST(HistorySimulation, UnchangedCodeNeitherFailsNorWarns) {
   for (const double noise : {0.01, 0.02, 0.03}) {
     World world;
     world.noise = noise;
-    const Alarms alarms = AlarmsOf(world, 8, 20, 1);
+    const Alarms alarms = AlarmsOf(world, test::Repeats(8), 20, 1);
     EXPECT_EQ(alarms.failed, 0) << noise;
     EXPECT_LE(alarms.warned, 8) << noise;
   }
 }
 
-TEST(HistorySimulation, AStepOfFivePercentIsFoundWithinThreeCommits) { EXPECT_GE(Found(Stepping(0.02), 3, 20, 1), 19); }
+TEST(HistorySimulation, AStepOfFivePercentIsFoundWithinThreeCommits) {
+  EXPECT_GE(Found(Stepping(0.02), 3, kHistories, 1), kHistories - 1);
+}
 
 TEST(HistorySimulation, ADriftIsFoundBeforeItAddsUpToFourPercent) {
-  EXPECT_GE(Found(Drifting(0.02), kCommitsOfDrift, 20, 1), 19);
+  EXPECT_GE(Found(Drifting(0.02), kCommitsOfDrift, kHistories, 1), kHistories - 1);
 }
 
 struct Case {

@@ -11,6 +11,7 @@
 #include "base/random.h"
 #include "imbalance/load_deviation.h"
 #include "support/faulty_program.h"
+#include "support/repeats.h"
 
 namespace farscale {
 namespace {
@@ -82,8 +83,11 @@ constexpr Expected kFaults[] = {
     {"NoisyRank", {FaultKind::kNoisyRank, 2, 0.4}, CausePlace::kNoisyRank, CauseClass::kInterruptions, "solve"},
 };
 
+constexpr std::size_t kRanks[] = {4, 64, 1024};
+
 INSTANTIATE_TEST_SUITE_P(Runs, InjectedFault,
-                         testing::Combine(testing::Values(4, 64, 1024), testing::ValuesIn(kFaults)),
+                         testing::Combine(testing::ValuesIn(kRanks, kRanks + (test::kIsSanitized ? 2 : 3)),
+                                          testing::ValuesIn(kFaults)),
                          [](const auto& test) {
                            return std::string(std::get<1>(test.param).name) + std::to_string(std::get<0>(test.param));
                          });
@@ -96,11 +100,11 @@ struct Drawn {
 
 Drawn Draw(std::uint64_t seed) {
   Random random(seed);
-  constexpr std::size_t kRanks[] = {3, 6, 12, 24, 48, 96, 160};
+  constexpr std::size_t kCounts[] = {3, 6, 12, 24, 48, 96, 160};
   constexpr double kNoise[] = {0, 0.005, 0.01, 0.02};
   Drawn drawn{{}, kFaults[random.Index(std::size(kFaults))]};
   FaultyRun& run = drawn.run;
-  run.ranks = kRanks[random.Index(std::size(kRanks))];
+  run.ranks = kCounts[random.Index(std::size(kCounts))];
   run.iterations = 12 + random.Index(60);
   run.ranks_on_node = run.ranks == 3 ? 1 : run.ranks / 3;
   run.noise = kNoise[random.Index(std::size(kNoise))];
@@ -126,7 +130,7 @@ std::string Describe(const Cause& cause) {
 
 // A few are too short, or hide in their noise: three of five slow iterations are no period, and so on.
 TEST(FindCauses, OfOtherRuns) {
-  constexpr std::uint64_t kRuns = 200;
+  constexpr std::uint64_t kRuns = test::Repeats(200);
   std::size_t places = 0, reasons = 0, gains = 0, extra = 0;
   std::string missed;
   for (std::uint64_t seed = 1; seed <= kRuns; ++seed) {
