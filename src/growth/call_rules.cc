@@ -270,14 +270,12 @@ CallRules FitRun(const RunCalls& run, const RankGrid& grid, const ClassScheme& s
   return fitter.Result();
 }
 
-CallRules AddRunBefore(const CallRules& rules, const RunCalls& run, const RankGrid& grid,
-                       std::optional<std::size_t> program) {
-  CallRules all = rules;
-  all.grids.insert(all.grids.begin(), grid);
-  for (auto& [key, of_class] : all.classes) {
+CallRules AddRunBefore(CallRules rules, const RunCalls& run, const RankGrid& grid, std::optional<std::size_t> program) {
+  rules.grids.insert(rules.grids.begin(), grid);
+  for (auto& [key, of_class] : rules.classes) {
     for (auto& donor : of_class.donors) ++donor.first;
   }
-  Fitter fitter(std::move(all), 1, Fitter::kNoLimit, program);
+  Fitter fitter(std::move(rules), 1, Fitter::kNoLimit, program);
   fitter.AddRun(run, 0);
   return fitter.Result();
 }

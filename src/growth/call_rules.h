@@ -155,7 +155,7 @@ CallRules FitRun(const RunCalls& run, const RankGrid& grid, const ClassScheme& s
                  std::optional<std::size_t> program = std::nullopt);
 
 // The rules of some runs, narrowed to those that hold for one more, which is put before them. `run`: fewer ranks.
-CallRules AddRunBefore(const CallRules& rules, const RunCalls& run, const RankGrid& grid,
+CallRules AddRunBefore(CallRules rules, const RunCalls& run, const RankGrid& grid,
                        std::optional<std::size_t> program = std::nullopt);
 
 // With another limit of small extents, which changes nothing within a run.

@@ -1,5 +1,6 @@
 // What one rank alone tells of its rules.
 #include <algorithm>
+#include <map>
 #include <optional>
 
 #include "growth/part_rules.h"
@@ -38,7 +39,7 @@ class FirstReading {
   FirstReading(const RunView& view, std::int64_t rank, bool has_stages)
       : view_(view), rank_(rank), has_stages_(has_stages), calls_(view.run.of_ranks[static_cast<std::size_t>(rank)]) {}
 
-  std::vector<CallBlock> Read(std::size_t iteration) const {
+  std::vector<CallBlock> Read(std::size_t iteration) {
     std::vector<CallBlock> blocks;
     const std::uint32_t end = calls_.iteration_end[iteration];
     for (std::uint32_t call = calls_.FirstCall(iteration); call < end;) {
@@ -59,7 +60,7 @@ class FirstReading {
  private:
   // Adds a block of stages that begins here and returns where it ends; 0 where there is none. Stages with partners of
   // their own go before mere repetitions.
-  std::uint32_t ReadStages(std::uint32_t first, std::uint32_t end, std::vector<CallBlock>& blocks) const {
+  std::uint32_t ReadStages(std::uint32_t first, std::uint32_t end, std::vector<CallBlock>& blocks) {
     std::optional<CallBlock> repeated;
     std::uint32_t behind_repeated = 0;
     for (std::uint32_t period = 1; period <= kLongestStage && first + 2 * period <= end; ++period) {
@@ -84,11 +85,12 @@ class FirstReading {
 
   // Nothing unless every part has a rule over all stages and their number depends on the grid. `has_own`: whether some
   // stages have partners of their own; without, there must be three.
-  std::optional<CallBlock> ReadBlock(std::uint32_t first, std::uint32_t period, std::int32_t count,
-                                     bool& has_own) const {
+  std::optional<CallBlock> ReadBlock(std::uint32_t first, std::uint32_t period, std::int32_t count, bool& has_own) {
+    const auto [counts, is_new] = counts_.try_emplace(count);
+    if (is_new) counts->second = CountsFor(view_.SeenBy(rank_), count);
+    if (counts->second.size() < 2) return std::nullopt;
     CallBlock block;
-    block.counts = CountsFor(view_.SeenBy(rank_), count);
-    if (block.counts.size() < 2) return std::nullopt;
+    block.counts = counts->second;
     for (std::uint32_t i = 0; i < period; ++i) {
       std::optional<CallRule> rule = ReadCall(first + i, period, count, true);
       if (!rule) return std::nullopt;
@@ -100,7 +102,7 @@ class FirstReading {
     return has_own || count >= 3 ? std::optional(std::move(block)) : std::nullopt;
   }
 
-  std::optional<CallRule> ReadCall(std::uint32_t call, std::uint32_t period, std::int32_t count, bool complete) const {
+  std::optional<CallRule> ReadCall(std::uint32_t call, std::uint32_t period, std::int32_t count, bool complete) {
     CallRule rule{calls_.calls[call].function};
     rule.completes_all = calls_.calls[call].completes_all;
     for (std::int32_t stage = 1; stage < count; ++stage) {
@@ -110,7 +112,7 @@ class FirstReading {
     if (rule.completes_all && count > 1) return rule;
     const std::size_t parts = calls_.PartsOf(call).size();
     for (std::size_t part = 0; part < parts; ++part) {
-      rule.parts.push_back(RuleOf(view_, rank_, StagesOf(calls_, call, part, period, count)));
+      rule.parts.push_back(RuleOf(view_, rank_, StagesOf(calls_, call, part, period, count), known_));
       if (complete && !rule.completes_all && !IsComplete(rule.parts.back())) return std::nullopt;
     }
     return rule;
@@ -120,6 +122,8 @@ class FirstReading {
   std::int64_t rank_;
   bool has_stages_;
   const RankCalls& calls_;
+  KnownPeers known_;
+  std::map<std::int32_t, std::vector<CountRule>> counts_;  // rules by the number they give
 };
 
 }  // namespace

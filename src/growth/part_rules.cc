@@ -88,13 +88,14 @@ RunView::RunView(const RunCalls& of_run, const RankGrid& of_grid, bool has_lines
 StagedPart StagesOf(const RankCalls& calls, std::uint32_t call, std::size_t part, std::uint32_t period,
                     std::int32_t count) {
   StagedPart parts;
+  parts.reserve(static_cast<std::size_t>(count));
   for (std::int32_t stage = 0; stage < count; ++stage) {
     parts.push_back(&calls.PartsOf(call + static_cast<std::uint32_t>(stage) * period)[part]);
   }
   return parts;
 }
 
-PartRule RuleOf(const RunView& view, std::int64_t rank, const StagedPart& parts) {
+PartRule RuleOf(const RunView& view, std::int64_t rank, const StagedPart& parts, KnownPeers& known) {
   const CallPart& first = *parts.front();
   PartRule rule{.kind = first.kind, .collective = first.collective};
   if (!IsPost(first.kind)) {
@@ -103,7 +104,12 @@ PartRule RuleOf(const RunView& view, std::int64_t rank, const StagedPart& parts)
     std::erase_if(rule.backs, [&](const BackRule& one) { return !HoldsFor(one, parts); });
     return rule;
   }
-  rule.peers = RulesFor(view.grid, rank, PeersOf(parts), DivisionsOf(view.groups[first.communicator], view.grid, rank));
+  const auto [peers, is_new] = known.try_emplace({first.communicator, PeersOf(parts)});
+  if (is_new) {
+    peers->second =
+        RulesFor(view.grid, rank, peers->first.second, DivisionsOf(view.groups[first.communicator], view.grid, rank));
+  }
+  rule.peers = peers->second;
   const Stage begin{0, static_cast<std::int32_t>(parts.size())};
   using Kind = TagRule::Kind;
   for (const Kind kind : {Kind::kConstant, Kind::kRank, Kind::kPeer, Kind::kStage, Kind::kStageFromLast}) {
@@ -123,6 +129,8 @@ bool IsComplete(const PartRule& rule) {
 
 bool Narrow(const RunView& view, std::int64_t rank, const StagedPart& parts, PartRule& rule) {
   const auto keep = [](auto& rules, const auto& holds) {
+    const auto other = std::ranges::find_if_not(rules, holds);
+    if (other == rules.end()) return !rules.empty();
     auto kept = rules;
     std::erase_if(kept, [&](const auto& one) { return !holds(one); });
     if (kept.empty()) return false;

@@ -3,6 +3,8 @@
 
 #include <array>
 #include <cstdint>
+#include <map>
+#include <utility>
 #include <vector>
 
 #include "growth/call_rules.h"
@@ -32,8 +34,11 @@ StagedPart StagesOf(const RankCalls& calls, std::uint32_t call, std::size_t part
 
 inline bool IsPost(RecordKind kind) { return PartOf(kind).posts; }
 
+// Of one rank, by communicator and the partners in all stages: what it does again and again is looked for once.
+using KnownPeers = std::map<std::pair<std::uint32_t, std::vector<std::int64_t>>, std::vector<PeerRule>>;
+
 // The rules of a part of which nothing is known but these stages on one rank.
-PartRule RuleOf(const RunView& view, std::int64_t rank, const StagedPart& parts);
+PartRule RuleOf(const RunView& view, std::int64_t rank, const StagedPart& parts, KnownPeers& known);
 
 // Whether there is a rule for everything that the part of a call needs.
 bool IsComplete(const PartRule& rule);

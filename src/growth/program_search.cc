@@ -79,7 +79,8 @@ std::optional<CallRules> RulesOfProgram(const std::vector<RunCalls>& runs, const
       CallRules rules = FitRun(runs.back(), grid, scheme, most_missed, program);
       if (rules.messages - rules.explained > most_missed) continue;
       const std::vector<RankGrid> grids = GridsBeside(runs, rows, rules, program, dimensions);
-      for (std::size_t run = runs.size() - 1; run-- > 0;) rules = AddRunBefore(rules, runs[run], grids[run], program);
+      for (std::size_t run = runs.size() - 1; run-- > 0;)
+        rules = AddRunBefore(std::move(rules), runs[run], grids[run], program);
       if (!best || IsBetter(rules, *best)) best = std::move(rules);
       if (IsPerfect(*best)) return best;
     }

@@ -98,7 +98,7 @@ CallRules OfAllRuns(const std::vector<RunCalls>& runs, const std::vector<RankGri
                     std::size_t dimensions) {
   const std::vector<RankGrid> grids = GridsBeside(runs, rows, start.rules, 0, dimensions);
   CallRules rules = start.rules;
-  for (std::size_t run = runs.size() - 1; run-- > 0;) rules = AddRunBefore(rules, runs[run], grids[run]);
+  for (std::size_t run = runs.size() - 1; run-- > 0;) rules = AddRunBefore(std::move(rules), runs[run], grids[run]);
   return rules;
 }
 
