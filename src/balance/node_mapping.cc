@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <map>
 #include <numeric>
-#include <ranges>
 #include <set>
+#include <utility>
 
 #include "balance/machine.h"
 #include "balance/outcome.h"
@@ -55,7 +55,8 @@ Nodes Renumbered(const Nodes& nodes) {
 std::size_t MostOnANode(const Nodes& nodes) {
   std::map<std::int32_t, std::size_t> ranks;
   for (const std::int32_t node : nodes) ++ranks[node];
-  return std::ranges::max(ranks | std::views::values);
+  using Entry = std::pair<const std::int32_t, std::size_t>;
+  return std::ranges::max_element(ranks, {}, &Entry::second)->second;
 }
 
 // Nodes of ranks so that few bytes leave them: as bisection would place tasks that all compute the same.

@@ -179,10 +179,11 @@ std::vector<ThreadInput> InputsOf(const Trace& trace, std::size_t rank) {
   const TeamThreads& threads = trace.team_threads;
   const std::vector<TeamEvent>& of_main = rank < threads.of_ranks.size() ? threads.of_ranks[rank] : kNone;
   std::vector<ThreadInput> inputs = {{&trace.timelines[rank], &of_main, {static_cast<std::int32_t>(rank), 0}}};
+  const auto own = static_cast<std::int32_t>(rank);
   const auto rank_of = [](const WorkerThread& worker) { return worker.location.rank; };
-  for (const WorkerThread& worker :
-       std::ranges::equal_range(threads.workers, static_cast<std::int32_t>(rank), {}, rank_of)) {
-    if (!worker.team_events.empty()) inputs.push_back({&worker.timeline, &worker.team_events, worker.location});
+  auto worker = std::ranges::lower_bound(threads.workers, own, {}, rank_of);
+  for (; worker != threads.workers.end() && rank_of(*worker) == own; ++worker) {
+    if (!worker->team_events.empty()) inputs.push_back({&worker->timeline, &worker->team_events, worker->location});
   }
   return inputs;
 }
