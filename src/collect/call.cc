@@ -113,6 +113,7 @@ Sums SumsSoFar(bool with_cpu) {
   if (this_thread.depth == 0) CountInstructions();
   sums.instructions = page->instructions;
   sums.cycles = page->cycles;
+  sums.offload = page->offload + (page->offload_entered != 0 ? now - page->offload_entered : 0);
   sums.threads = ThreadSumsOfPage(*page, now);
   if ((page->flags & kHasIdeal) != 0) sums.ideal = page->ideal + (page->entered == 0 ? now - page->left : 0);
   if (!with_cpu) return sums;

@@ -97,6 +97,29 @@ void DiagnoseUnknownThreads(const MeasuredRun& run, Diagnostics& diagnostics) {
   }
 }
 
+void DiagnoseDevices(const MeasuredRun& run, Diagnostics& diagnostics) {
+  if (run.devices_unknown) {
+    diagnostics.Warn("devicesUnknown",
+                     Format("what devices did is not known: a rank did not come to MPI_Finalize, or used more than %d "
+                            "devices or more regions with devices than there is room for",
+                            static_cast<int>(kMostDevices)));
+  }
+  double kernels = 0;
+  bool is_shared = false;
+  for (const MeasuredDevice& device : run.regions.front().devices) {
+    kernels += device.kernels;
+    is_shared |= device.ranks.size() > 1;
+  }
+  if (is_shared) {
+    diagnostics.Note("devicesShared",
+                     "several ranks used the same device: what they did there at the same time counts for each");
+  }
+  if (run.device_work_lost > 0.001 * kernels) {
+    diagnostics.Warn("deviceWorkLost",
+                     Format("%.3g s of kernels and copies came too late to be counted", run.device_work_lost));
+  }
+}
+
 void DiagnoseIdealClocks(const MeasuredRun& run, Diagnostics& diagnostics) {
   if (run.ideal_refused) {
     diagnostics.Warn("idealRefused",
@@ -166,6 +189,7 @@ std::vector<Diagnostic> DiagnosticsOf(const MeasuredRun& run) {
   }
   DiagnoseThreads(run, diagnostics);
   DiagnoseUnknownThreads(run, diagnostics);
+  DiagnoseDevices(run, diagnostics);
   DiagnoseIdealClocks(run, diagnostics);
   DiagnoseTrace(run, diagnostics);
   if (!whole.efficiencies) diagnostics.Warn("nothingUseful", "no rank computed anything outside MPI");

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "collect/call.h"
+#include "collect/devices.h"
 #include "collect/termination.h"
 #include "collect/other_threads.h"
 #include "collect/page_file.h"
@@ -115,6 +116,7 @@ bool IsOwnMpi() {
   CheckMpi(arguments);
   ChooseClock();
   FindRealFunctions();
+  OfferDeviceBackends();
   WatchLaunch();
   WatchExit();
 }

@@ -131,9 +131,12 @@ RegionMetrics Measure(const std::vector<Process>& processes, const std::string& 
   bool has_counters = true, has_ideal = true;
   double ideal = 0, in_runtime = 0;
   std::vector<ThreadTimes> thread_times;
-  const bool is_hybrid =
-      std::ranges::any_of(processes, [](const Process& p) { return HasTeams(*p.page); }) &&
-      std::ranges::none_of(processes, [](const Process& p) { return (p.page->flags & kTooManyThreads) != 0; });
+  const bool has_teams = std::ranges::any_of(processes, [](const Process& p) { return HasTeams(*p.page); });
+  metrics.uses_devices = std::ranges::any_of(processes, [](const Process& p) { return UsesDevices(*p.page); });
+  std::vector<DeviceUser> device_users;
+  const bool is_hybrid = (has_teams || metrics.uses_devices) && std::ranges::none_of(processes, [](const Process& p) {
+                           return (p.page->flags & kTooManyThreads) != 0;
+                         });
   for (const Process& process : processes) {
     const int index = is_whole ? 0 : FindRegion(*process.page, name.c_str());
     if (index < 0 || process.page->region[index].starts == 0) continue;
@@ -143,7 +146,8 @@ RegionMetrics Measure(const std::vector<Process>& processes, const std::string& 
     const double mpi = static_cast<double>(std::min(total.mpi, total.elapsed)) * process.seconds_a_tick;
     records.push_back(&record);
     taking_part.push_back(&process);
-    thread_times.push_back(ThreadTimesOf(*process.page, total, process.seconds_a_tick));
+    thread_times.push_back(ThreadTimesOf(*process.page, total, process.seconds_a_tick, has_teams));
+    device_users.push_back({process.page, process.node, static_cast<std::uint32_t>(index)});
     nodes.push_back(process.node);
     metrics.ranks.push_back(process.page->rank);
     metrics.fewest_starts = std::min(metrics.fewest_starts, record.starts);
@@ -183,6 +187,7 @@ RegionMetrics Measure(const std::vector<Process>& processes, const std::string& 
   }
   metrics.efficiencies = EfficienciesOf(metrics.useful_by_rank, nodes, metrics.elapsed);
   if (is_hybrid) UseThreadTimes(thread_times, nodes, metrics);
+  if (metrics.uses_devices) metrics.devices = DevicesOf(device_users, metrics.elapsed);
   const double elapsed_total = std::accumulate(metrics.elapsed_by_rank.begin(), metrics.elapsed_by_rank.end(), 0.0);
   if (is_hybrid && elapsed_total > 0) metrics.runtime_share = in_runtime / elapsed_total;
   if (metrics.efficiencies) metrics.node_load_largest = metrics.useful_average / metrics.efficiencies->load_balance_out;
@@ -346,6 +351,8 @@ MeasuredRun Summarize(std::vector<Page> pages) {
     run.not_followed += page.not_followed;
     run.large_messages += page.large_messages;
     run.is_traced |= (page.flags & kIsTraced) != 0;
+    run.devices_unknown |= UsesDevices(page) && !KnowsDevices(page);
+    run.device_work_lost += static_cast<double>(page.devices.lost) * 1e-9;
     run.too_many_threads |= (page.flags & kTooManyThreads) != 0;
     run.too_many_regions |= (page.flags & kTooManyRegions) != 0;
     run.regions_out_of_order |= (page.flags & kRegionsOutOfOrder) != 0;

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "collect/measured_devices.h"
 #include "collect/page.h"
 #include "collect/thread_times.h"
 
@@ -49,6 +50,8 @@ struct RegionMetrics {
   // Where processes have OpenMP teams, the times above but elapsed, and the efficiencies, are those of all CPUs; useful
   // times are time outside MPI.
   std::optional<ThreadTimes> threads;
+  bool uses_devices = false;                 // `threads` then also exist without teams
+  std::vector<MeasuredDevice> devices;       // nothing where none computed, or where they are not known
   std::optional<double> runtime_share;       // time in the OpenMP runtime over elapsed time, main threads
   int threads_seen = 1;                      // that used CPU time, of the rank with most
   std::optional<double> parallel_at_most;    // bound of parallel efficiency, where threads are not understood
@@ -86,6 +89,8 @@ struct MeasuredRun {
   bool ideal_refused = false;
   std::uint64_t not_followed = 0;    // calls that wait for others and carry no ideal clock
   std::uint64_t large_messages = 0;  // whose senders wait in a replay, and not on the ideal clock
+  bool devices_unknown = false;      // of some ranks
+  double device_work_lost = 0;       // seconds, of all devices: it came too late
   bool too_many_threads = false;     // some of teams were not measured
   bool too_many_regions = false;
   bool regions_out_of_order = false;

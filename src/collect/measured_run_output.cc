@@ -141,7 +141,7 @@ std::string RegionTable(const MeasuredRun& run) {
   for (std::size_t i = 1; i <= shown; ++i) width = std::max(width, Width(run.regions[i].name));
   // Padded here, since printf counts bytes.
   const auto padded = [&](const std::string& name) { return name + std::string(width - Width(name), ' '); };
-  const bool has_threads = run.regions.front().threads.has_value();
+  const bool has_threads = ShowsOpenMp(run.regions.front());
   std::string text = Format("\n  %s  %10s  %10s  %5s  %10s  %10s  %10s%s\n", padded("region").c_str(), "starts",
                             "elapsed", "span", "parallel", "balance", "communic.", has_threads ? "      OpenMP" : "");
   for (std::size_t i = 1; i <= shown; ++i) {
@@ -153,7 +153,7 @@ std::string RegionTable(const MeasuredRun& run) {
       text +=
           Format("  %10s  %10s  %10s", Share(region.efficiencies->parallel).c_str(),
                  Share(region.efficiencies->load_balance).c_str(), Share(region.efficiencies->communication).c_str());
-      if (region.threads) text += Format("  %10s", Share(OpenMpEfficienciesOf(*region.threads).parallel).c_str());
+      if (has_threads && region.threads) text += Format("  %10s", Share(OpenMpEfficienciesOf(*region.threads).parallel).c_str());
     }
     text += "\n";
   }

@@ -44,6 +44,8 @@ Sums SumsOfPage(const Page& page, std::uint64_t now) {
   sums.other_calls = page.other_calls;
   sums.instructions = page.instructions;
   sums.cycles = page.cycles;
+  sums.offload =
+      page.offload + (page.offload_entered != 0 && now > page.offload_entered ? now - page.offload_entered : 0);
   sums.threads = ThreadSumsOfPage(page, now);
   sums.ideal = page.ideal + (page.entered == 0 && page.left != 0 && now > page.left ? now - page.left : 0);
   return sums;

@@ -8,11 +8,12 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "collect/device_record.h"
 #include "collect/thread_record.h"
 
 namespace farscale::collect {
 
-inline constexpr std::uint32_t kPageVersion = 3;
+inline constexpr std::uint32_t kPageVersion = 4;
 inline constexpr char kPageMagic[8] = {'f', 'a', 'r', 's', 'c', 'a', 'l', 'e'};
 // Part of the format; chosen: far more than programs mark by hand, and a page stays below 150 kB.
 inline constexpr std::size_t kMostRegions = 256;
@@ -42,6 +43,7 @@ enum PageFlags : std::uint32_t {
   kCountersForbidden = 512,
   kCountersSlow = 1024,  // they could be read by system calls alone
   kIdealRefused = 128,   // ideal clocks were asked for, but several threads called MPI
+  kHasDevices = 2048,    // what devices do is measured
   kReported = 1U << 30,  // of rank 0: the results of the run are written
 };
 
@@ -57,6 +59,7 @@ struct Sums {
   std::uint64_t instructions;  // outside MPI
   std::uint64_t cycles;        // outside MPI
   std::uint64_t ideal;         // ticks on a network that takes no time, where that is measured
+  std::uint64_t offload;       // ticks in calls to the runtimes of devices, outside MPI
   ThreadSums threads;
 };
 
@@ -105,7 +108,8 @@ struct Page {
   std::uint64_t flushed;          // ticks in which events were written to files, of a trace
   std::uint64_t process_started;  // by the kernel's count, so that a later process of the same number is another one
   std::uint64_t large_messages;   // sent, whose senders wait in a replay and not on the ideal clock
-  std::uint64_t reserved[2];      // keeps what other threads write away from what the main thread writes
+  std::uint64_t offload;          // ticks in calls to the runtimes of devices that ended, of the main thread
+  std::uint64_t offload_entered;  // tick at which it went into one, outside MPI; 0 outside
   std::uint64_t other_calls;
   std::uint64_t other_mpi;  // of all other threads together, ticks
   char job[kNameBytes];     // the same on all ranks of a run, and on no other run
@@ -118,9 +122,10 @@ struct Page {
   TeamRecord teams;
   RegionRecord region[kMostRegions];
   ThreadRecord thread[kMostThreads];  // those of OpenMP, the main one first
+  DevicesRecord devices;
 };
 
-static_assert(sizeof(Sums) == 144 && sizeof(RegionRecord) == 416);
+static_assert(sizeof(Sums) == 160 && sizeof(RegionRecord) == 448);
 static_assert(offsetof(Page, started) == 48 && offsetof(Page, job) == 208 && offsetof(Page, region) == 2816);
 
 // What of a page is worth sending: without the records that are not in use.

@@ -10,8 +10,10 @@
 
 #include "collect/call.h"
 #include "collect/communicators.h"
+#include "collect/devices.h"
 #include "collect/ideal_clock.h"
 #include "collect/include/farscale.h"
+#include "collect/measured_devices.h"
 #include "collect/measured_run.h"
 #include "collect/measured_run_output.h"
 #include "collect/recorder.h"
@@ -44,8 +46,11 @@ int FindOrAdd(const char* name) {
   return static_cast<int>(page->regions) - 1;
 }
 
+std::uint32_t IndexOf(const RegionRecord& region) { return static_cast<std::uint32_t>(&region - page->region); }
+
 void Open(RegionRecord& region) {
   if (region.open == 0) {
+    OpenRegionOfDevices(IndexOf(region));
     region.times_cpu = TimesCpu(region, TicksAMillisecond()) ? 1 : 0;
     region.at_start = SumsSoFar(region.times_cpu != 0);
     if (region.starts == 0) {
@@ -64,6 +69,7 @@ void Close(RegionRecord& region) {
     region.last_stop = now.elapsed;
     region.last_stop_ideal = now.ideal;
     if (region.times_cpu != 0) region.cpu_ticks += taken.elapsed;
+    CloseRegionOfDevices(IndexOf(region));
   }
   --region.open;
   ++region.stops;
@@ -84,7 +90,7 @@ struct Share {
   unsigned long long calls = 0;
   unsigned long long node = 0;
   ThreadTimes threads;
-  int has_teams = 0;
+  int has_teams = 0;  // or uses devices
 };
 
 double SecondsATick() {
@@ -113,8 +119,8 @@ Share OwnShare(const RegionRecord* region) {
   share.mpi = static_cast<double>(total.mpi) * seconds;
   share.starts = region->starts;
   share.calls = total.calls;
-  share.threads = ThreadTimesOf(*page, total, seconds);
-  share.has_teams = HasTeams(*page) ? 1 : 0;
+  share.threads = ThreadTimesOf(*page, total, seconds, HasTeams(*page) || !UsesDevices(*page));
+  share.has_teams = HasTeams(*page) || UsesDevices(*page) ? 1 : 0;
   return share;
 }
 
@@ -234,7 +240,8 @@ void OpenWholeRun(Page& fresh) {
 // Time and calls count from the begin of the run, CPU time from now: the process had a life before.
 void SetWholeRunStart() {
   Sums start = SumsSoFar(true);
-  start.elapsed = start.mpi = start.calls = start.other_calls = start.instructions = start.cycles = start.ideal = 0;
+  start.elapsed = start.mpi = start.calls = start.other_calls = start.instructions = start.cycles = start.ideal =
+      start.offload = 0;
   page->region[0].at_start = start;
 }
 

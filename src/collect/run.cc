@@ -24,6 +24,7 @@
 #include "collect/call.h"
 #include "collect/communicators.h"
 #include "collect/counters.h"
+#include "collect/devices.h"
 #include "collect/termination.h"
 #include "collect/ideal_clock.h"
 #include "collect/other_threads.h"
@@ -167,13 +168,19 @@ std::vector<Page> GatherPages() {
   std::vector<Page> pages;
   if (rank != 0) {
     real.MPI_Send(page, bytes, MPI_BYTE, 0, 0, world);
+    if ((page->flags & kHasDevices) != 0) {
+      real.MPI_Send(&page->devices, sizeof page->devices, MPI_BYTE, 0, 0, world);
+    }
     return pages;
   }
   pages.resize(static_cast<std::size_t>(ranks));
   std::memcpy(&pages[0], page, static_cast<std::size_t>(bytes));
+  if ((page->flags & kHasDevices) != 0) pages[0].devices = page->devices;
   for (int other = 1; other < ranks; ++other) {
     const auto i = static_cast<std::size_t>(other);
     real.MPI_Recv(&pages[i], sizes[i], MPI_BYTE, other, 0, world, MPI_STATUS_IGNORE);
+    if ((pages[i].flags & kHasDevices) == 0) continue;
+    real.MPI_Recv(&pages[i].devices, sizeof(DevicesRecord), MPI_BYTE, other, 0, world, MPI_STATUS_IGNORE);
   }
   return pages;
 }
@@ -301,6 +308,7 @@ void BeginRun() {
   OpenWholeRun(*fresh);
   StartMeasuring(fresh, is_tracing || is_ideal || (fresh->flags & kHasCounters) != 0);
   StartTeams();
+  StartDevices();
   NoteThreads();
   SetWholeRunStart();
   if (is_tracing) RecordBegin(together);
@@ -313,6 +321,7 @@ void EndRun() {
   page->end_clock = Nanoseconds(CLOCK_MONOTONIC);
   page->end_tick = Now();
   CloseRegions();
+  FinishDevices();
   CountOtherThreads(*page);
   page->termination = Termination::kFinalized;
   if (HasIdealClock()) {

@@ -22,7 +22,7 @@ struct TeamThread {
   TeamPlace place;
   Idle idle;                    // while it waits
   bool is_dispatching = false;  // it waits although tasks are queued
-  Activity before_mpi = Activity::kOutside;
+  Activity before_mpi = Activity::kOutside, before_device = Activity::kOutside;
   unsigned teams_open = 0;
   std::vector<std::unique_ptr<Team>> teams;  // by how deep they are nested; reused
 };
@@ -114,6 +114,7 @@ void Account(TeamThread& own, Tick now) {
     case Activity::kUseful: Store(record.useful, record.useful + taken); break;
     case Activity::kScheduling: Store(record.scheduling, record.scheduling + taken); break;
     case Activity::kMpi: Store(record.mpi, record.mpi + taken); break;
+    case Activity::kDevice: Store(record.device, record.device + taken); break;
     case Activity::kWaiting: AddWait(own, own.is_dispatching ? own.idle.since : now, now); break;
   }
 }
@@ -372,6 +373,18 @@ void EnterMpiInTeam(Tick now) {
 void LeaveMpiInTeam(Tick now) {
   TeamThread* own = InTeam();
   if (own != nullptr && own->record->activity == Activity::kMpi) Switch(*own, own->before_mpi, now);
+}
+
+void EnterDeviceInTeam(Tick now) {
+  TeamThread* own = InTeam();
+  if (own == nullptr || own->is_main) return;
+  own->before_device = own->record->activity;
+  Switch(*own, Activity::kDevice, now);
+}
+
+void LeaveDeviceInTeam(Tick now) {
+  TeamThread* own = InTeam();
+  if (own != nullptr && own->record->activity == Activity::kDevice) Switch(*own, own->before_device, now);
 }
 
 }  // namespace farscale::collect

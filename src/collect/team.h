@@ -87,5 +87,8 @@ bool IsOfTeams(int thread);
 // Calls of MPI by threads other than the main one.
 void EnterMpiInTeam(Tick now);
 void LeaveMpiInTeam(Tick now);
+// Calls to the runtimes of devices, likewise.
+void EnterDeviceInTeam(Tick now);
+void LeaveDeviceInTeam(Tick now);
 
 }  // namespace farscale::collect

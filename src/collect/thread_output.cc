@@ -2,6 +2,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "collect/measured_devices.h"
 #include "collect/text.h"
 
 namespace farscale::collect {
@@ -18,6 +19,8 @@ void AddThreadsToJson(const RegionMetrics& region, nlohmann::ordered_json& json)
                          {"ompImbalance", times.imbalance},
                          {"ompScheduling", times.scheduling},
                          {"ompSerialization", times.serialization}};
+  if (region.uses_devices) json["threadTimes"]["deviceRuntime"] = times.device;
+  AddDevicesToJson(region, json);
   if (!region.efficiencies) return;
   const OpenMpEfficiencies e = OpenMpEfficienciesOf(times);
   json["factors"].update({{"mpiParallelEfficiency", region.useful_average / region.elapsed},
@@ -25,6 +28,7 @@ void AddThreadsToJson(const RegionMetrics& region, nlohmann::ordered_json& json)
                           {"ompLoadBalance", e.load_balance},
                           {"ompSchedulingEfficiency", e.scheduling},
                           {"ompSerializationEfficiency", e.serialization}});
+  if (region.uses_devices) json["factors"]["deviceOffloadEfficiency"] = e.offload;
 }
 
 std::string OfThreads(const RegionMetrics& whole) {
@@ -32,6 +36,10 @@ std::string OfThreads(const RegionMetrics& whole) {
   if (!whole.threads || whole.threads->cpus == ranks) return "";
   if (whole.threads->cpus % ranks == 0) return Format(" x %d threads", whole.threads->cpus / ranks);
   return Format(", %d threads", whole.threads->cpus);
+}
+
+bool ShowsOpenMp(const RegionMetrics& region) {
+  return region.threads && (!region.uses_devices || region.threads->cpus != static_cast<int>(region.ranks.size()));
 }
 
 std::string TreeOfThreads(const RegionMetrics& whole) {
@@ -49,10 +57,14 @@ std::string TreeOfThreads(const RegionMetrics& whole) {
     line("      Serialization", whole.useful_largest / *whole.ideal_elapsed);
     line("      Transfer", *whole.ideal_elapsed / whole.elapsed);
   }
-  line("  OpenMP parallel efficiency", openmp.parallel);
-  line("    Load balance", openmp.load_balance);
-  line("    Scheduling", openmp.scheduling);
-  line("    Serialization", openmp.serialization);
+  if (ShowsOpenMp(whole)) {
+    line("  OpenMP parallel efficiency", openmp.parallel);
+    line("    Load balance", openmp.load_balance);
+    line("    Scheduling", openmp.scheduling);
+    line("    Serialization", openmp.serialization);
+  }
+  if (whole.uses_devices) line("  Device offload", openmp.offload);
+  text += TreeOfDevices(whole);
   if (whole.cpu_share) line("CPU time of elapsed time", *whole.cpu_share);
   return text;
 }

@@ -14,6 +14,9 @@ void AddThreadsToJson(const RegionMetrics& region, nlohmann::ordered_json& json)
 // " x 4 threads", where all ranks together have whole teams; nothing without threads.
 std::string OfThreads(const RegionMetrics& whole);
 
+// Not where threads are known for what they do on devices alone.
+bool ShowsOpenMp(const RegionMetrics& region);
+
 // The factors of the whole run, one a line. It has threads.
 std::string TreeOfThreads(const RegionMetrics& whole);
 

@@ -23,6 +23,7 @@ ThreadRecord ReadRecord(const ThreadRecord& record, std::uint64_t now) {
     copy.imbalance = Load(record.imbalance);
     copy.mpi_wait = Load(record.mpi_wait);
     copy.mpi = Load(record.mpi);
+    copy.device = Load(record.device);
     __atomic_thread_fence(__ATOMIC_ACQUIRE);
     if ((before & 1U) == 0 && __atomic_load_n(&record.version, __ATOMIC_RELAXED) == before) break;
   }
@@ -30,6 +31,7 @@ ThreadRecord ReadRecord(const ThreadRecord& record, std::uint64_t now) {
   if (copy.activity == Activity::kUseful) copy.useful += open;
   if (copy.activity == Activity::kScheduling) copy.scheduling += open;
   if (copy.activity == Activity::kMpi) copy.mpi += open;
+  if (copy.activity == Activity::kDevice) copy.device += open;
   return copy;
 }
 
@@ -55,6 +57,7 @@ ThreadSums ThreadSumsOfPage(const Page& page, std::uint64_t now) {
     } else {
       sums.worker_useful += record.useful;
       sums.worker_mpi += record.mpi;
+      sums.worker_device += record.device;
     }
   }
   return sums;

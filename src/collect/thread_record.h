@@ -20,6 +20,7 @@ enum class Activity : std::uint32_t {
   kScheduling = 2,  // in the runtime
   kWaiting = 3,     // for others of the team
   kMpi = 4,         // of threads other than the main one, whose MPI calls the page has
+  kDevice = 5,      // in the runtime of a device, likewise
 };
 
 // Ticks. A cache line of its own, so that threads do not slow each other down.
@@ -32,7 +33,7 @@ struct alignas(64) ThreadRecord {
   std::uint64_t imbalance;  // waiting while others of the team worked
   std::uint64_t mpi_wait;   // waiting while the main thread was in MPI
   std::uint64_t mpi;
-  std::uint64_t reserved;
+  std::uint64_t device;  // in runtimes of devices
 };
 
 // Of the process. Written by threads that end a team.
@@ -56,6 +57,7 @@ static_assert(sizeof(ThreadRecord) == 64 && sizeof(TeamRecord) == 64);
 struct ThreadSums {
   std::uint64_t worker_useful;    // of other threads than the main one
   std::uint64_t worker_mpi;       // of these
+  std::uint64_t worker_device;    // of these
   std::uint64_t imbalance;        // of all
   std::uint64_t scheduling;       // of all
   std::uint64_t main_in_runtime;  // what of both is the main thread's

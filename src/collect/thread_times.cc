@@ -44,27 +44,31 @@ std::optional<Efficiencies> EfficienciesOfCpus(const std::vector<ThreadTimes>& t
 
 bool HasTeams(const Page& page) { return page.teams.most > 0 && (page.flags & kTooManyThreads) == 0; }
 
-ThreadTimes ThreadTimesOf(const Page& page, const Sums& total, double seconds_a_tick) {
+ThreadTimes ThreadTimesOf(const Page& page, const Sums& total, double seconds_a_tick, bool has_teams) {
   const auto seconds = [&](double ticks) { return std::max(0.0, ticks) * seconds_a_tick; };
   const ThreadSums& threads = total.threads;
   const auto elapsed = static_cast<double>(total.elapsed);
   const auto main_mpi = static_cast<double>(std::min(total.mpi, total.elapsed));
   const auto in_runtime = static_cast<double>(threads.main_in_runtime);
   ThreadTimes times;
-  times.cpus = CpusOf(page);
-  times.useful = seconds(elapsed - main_mpi - in_runtime) + seconds(static_cast<double>(threads.worker_useful));
+  times.cpus = has_teams ? CpusOf(page) : 1;
+  const auto offload = static_cast<double>(total.offload);
+  times.useful =
+      seconds(elapsed - main_mpi - in_runtime - offload) + seconds(static_cast<double>(threads.worker_useful));
+  times.device = seconds(offload + static_cast<double>(threads.worker_device));
   times.mpi = seconds(main_mpi + static_cast<double>(threads.worker_mpi));
   // Those outside of teams do nothing while the main thread is in MPI.
   times.mpi_idle = seconds((times.cpus - 1) * main_mpi - static_cast<double>(threads.active_mpi)) +
                    seconds(static_cast<double>(threads.mpi_wait));
   times.imbalance = seconds(static_cast<double>(threads.imbalance));
   times.scheduling = seconds(static_cast<double>(threads.scheduling));
-  const double known = times.useful + times.mpi + times.mpi_idle + times.imbalance + times.scheduling;
+  const double known = times.useful + times.device + times.mpi + times.mpi_idle + times.imbalance + times.scheduling;
   const double all = times.cpus * seconds(elapsed);
   times.serialization = std::max(0.0, all - known);
   // Clocks that are read one after the other may say a little too much.
   if (known <= all) return times;
-  for (double* time : {&times.useful, &times.mpi, &times.mpi_idle, &times.imbalance, &times.scheduling}) {
+  for (double* time :
+       {&times.useful, &times.device, &times.mpi, &times.mpi_idle, &times.imbalance, &times.scheduling}) {
     *time *= all / known;
   }
   return times;
@@ -77,6 +81,7 @@ void UseThreadTimes(const std::vector<ThreadTimes>& times, const std::vector<int
   for (const ThreadTimes& one : times) {
     all.cpus += one.cpus;
     all.useful += one.useful;
+    all.device += one.device;
     all.mpi += one.mpi;
     all.mpi_idle += one.mpi_idle;
     all.imbalance += one.imbalance;
@@ -97,13 +102,14 @@ void UseThreadTimes(const std::vector<ThreadTimes>& times, const std::vector<int
 }
 
 OpenMpEfficiencies OpenMpEfficienciesOf(const ThreadTimes& times) {
-  const double computed = times.useful + times.serialization;
+  const double worked = times.useful + times.device, computed = worked + times.serialization;
   const double balanced = computed + times.imbalance;
   OpenMpEfficiencies e;
   e.load_balance = Share(computed, balanced);
   e.scheduling = Share(balanced, balanced + times.scheduling);
-  e.serialization = Share(times.useful, computed);
-  e.parallel = Share(times.useful, times.outside_mpi());
+  e.serialization = Share(worked, computed);
+  e.parallel = Share(worked, times.outside_mpi());
+  e.offload = Share(times.useful, worked);
   return e;
 }
 

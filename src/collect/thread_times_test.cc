@@ -32,7 +32,7 @@ Sums ProgramOfFourThreads() {
 }
 
 TEST(ThreadTimes, AddUpToTheTimeOfAllCpus) {
-  const ThreadTimes times = ThreadTimesOf(WithTeamsOf(4), ProgramOfFourThreads(), kSecondsATick);
+  const ThreadTimes times = ThreadTimesOf(WithTeamsOf(4), ProgramOfFourThreads(), kSecondsATick, true);
   EXPECT_EQ(times.cpus, 4);
   EXPECT_NEAR(times.useful, 0.072, 1e-12);        // 2 x (20 + 3 x 2 + 10)
   EXPECT_NEAR(times.mpi, 0.034, 1e-12);           // 2 x 17
@@ -45,7 +45,7 @@ TEST(ThreadTimes, AddUpToTheTimeOfAllCpus) {
 }
 
 TEST(ThreadTimes, EfficienciesMultiply) {
-  const ThreadTimes times = ThreadTimesOf(WithTeamsOf(4), ProgramOfFourThreads(), kSecondsATick);
+  const ThreadTimes times = ThreadTimesOf(WithTeamsOf(4), ProgramOfFourThreads(), kSecondsATick, true);
   const OpenMpEfficiencies e = OpenMpEfficienciesOf(times);
   EXPECT_NEAR(e.load_balance, 132.0 / 240, 1e-12);
   EXPECT_NEAR(e.scheduling, 240.0 / 264, 1e-12);
@@ -60,7 +60,7 @@ TEST(ThreadTimes, WorkersOutsideOfATeamWaitForMpiOfItsMainThread) {
   sums.mpi = 10;
   sums.threads.active_mpi = 10;
   sums.threads.mpi_wait = 10;
-  const ThreadTimes times = ThreadTimesOf(WithTeamsOf(4), sums, kSecondsATick);
+  const ThreadTimes times = ThreadTimesOf(WithTeamsOf(4), sums, kSecondsATick, true);
   EXPECT_NEAR(times.mpi, 0.01, 1e-12);
   EXPECT_NEAR(times.mpi_idle, 0.03, 1e-12);
   EXPECT_NEAR(times.serialization, 0, 1e-12);
@@ -72,8 +72,8 @@ TEST(ThreadTimes, ProcessesHaveTheirOwnNumberOfCpus) {
   metrics.elapsed_by_rank = {0.1, 0.1};
   Sums alone{};
   alone.elapsed = 100;
-  const ThreadTimes four = ThreadTimesOf(WithTeamsOf(4), ProgramOfFourThreads(), kSecondsATick);
-  UseThreadTimes({four, ThreadTimesOf(WithTeamsOf(1), alone, kSecondsATick)}, {0, 1}, metrics);
+  const ThreadTimes four = ThreadTimesOf(WithTeamsOf(4), ProgramOfFourThreads(), kSecondsATick, true);
+  UseThreadTimes({four, ThreadTimesOf(WithTeamsOf(1), alone, kSecondsATick, true)}, {0, 1}, metrics);
   EXPECT_EQ(metrics.threads->cpus, 5);
   // (4 x 66 + 100) ms outside MPI of 5 CPUs; nodes have 66 and 100 ms.
   EXPECT_THAT(metrics.useful_by_rank, ElementsAre(::testing::DoubleNear(0.066, 1e-12), 0.1));
@@ -90,7 +90,7 @@ TEST(ThreadTimes, ThreadsThatAreGivenAndNeverUsedAreIdle) {
   Sums sums{};
   sums.elapsed = 10;
   sums.threads.worker_useful = 10;
-  const ThreadTimes times = ThreadTimesOf(page, sums, kSecondsATick);
+  const ThreadTimes times = ThreadTimesOf(page, sums, kSecondsATick, true);
   EXPECT_EQ(times.cpus, 4);
   EXPECT_NEAR(OpenMpEfficienciesOf(times).parallel, 0.5, 1e-12);
 }

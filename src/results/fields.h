@@ -50,6 +50,8 @@ template <>
 Fields<UnknownWaits> FieldsOf<UnknownWaits>();
 template <>
 Fields<ThreadTimes> FieldsOf<ThreadTimes>();
+template <>
+Fields<DeviceTimes> FieldsOf<DeviceTimes>();
 
 // Files and their larger parts.
 template <>

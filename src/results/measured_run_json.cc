@@ -48,6 +48,13 @@ struct NodeInFile {
   std::vector<std::int64_t> ranks;
 };
 
+struct DeviceInFile {
+  std::string name;
+  std::int64_t node = 0;
+  std::vector<std::int64_t> ranks;
+  double kernels = 0, copies = 0, idle = 0;
+};
+
 struct RegionInFile {
   std::string name, span;
   std::int64_t ranks = 0, fewest_starts = 0, most_starts = 0;
@@ -59,6 +66,8 @@ struct RegionInFile {
   std::optional<std::uint64_t> preemptions;
   FactorValues factors;
   std::optional<ThreadTimes> threads;
+  std::optional<DeviceTimes> device_times;
+  std::optional<std::vector<DeviceInFile>> devices;
   std::optional<std::int64_t> threads_seen;
   std::optional<double> efficiency_at_most;
   std::vector<double> elapsed_by_rank, useful_by_rank;
@@ -96,6 +105,11 @@ void CheckTimes(const RegionInFile& region, const JsonPlace& at) {
   if (!Agree(region.useful_total, average * static_cast<double>(region.ranks))) {
     contradict("usefulTotal", "usefulAverage");
   }
+  const std::optional<double> of_devices = region.factors[Factor::kDeviceParallelEfficiency];
+  if (of_devices && (!region.device_times || !(elapsed > 0) ||
+                     !Agree(*of_devices, DeviceParallelEfficiency(*region.device_times, elapsed)))) {
+    contradict("deviceParallelEfficiency", "deviceTimes");
+  }
   const std::optional<double> efficiency = region.factors[Factor::kParallelEfficiency];
   if (!efficiency) return;
   if (!(elapsed > 0)) at.Fail("has factors, but elapsed is 0", "measure the run again");
@@ -127,12 +141,29 @@ Fields<NodeInFile> FieldsOf<NodeInFile>() {
 }
 
 template <>
+Fields<DeviceInFile> FieldsOf<DeviceInFile>() {
+  using T = DeviceInFile;
+  return {"measured-run/device",
+          {
+              Field("name", &T::name, "Different from that of all other devices of its node"),
+              Field("node", &T::node, "Index of `nodes`").AtLeast(0),
+              Field("ranks", &T::ranks, "That use it").AtLeast(0),
+              Field("kernels", &T::kernels, "Seconds in kernels").AtLeast(0),
+              Field("copies", &T::copies, "Seconds in copies and other operations of memory while no kernel runs")
+                  .AtLeast(0),
+              Field("idle", &T::idle, "Seconds of `elapsed` without either").AtLeast(0),
+          }};
+}
+
+template <>
 Fields<RegionInFile> FieldsOf<RegionInFile>() {
   using T = RegionInFile;
-  const auto factors = ValuesOfFactors(
-      {"parallelEfficiency", "mpiParallelEfficiency", "loadBalance", "loadBalanceIn", "loadBalanceOut",
-       "communicationEfficiency", "serializationEfficiency", "transferEfficiency", "ompParallelEfficiency",
-       "ompLoadBalance", "ompSchedulingEfficiency", "ompSerializationEfficiency", "deviceOffloadEfficiency"});
+  const auto factors =
+      ValuesOfFactors({"parallelEfficiency", "mpiParallelEfficiency", "loadBalance", "loadBalanceIn", "loadBalanceOut",
+                       "communicationEfficiency", "serializationEfficiency", "transferEfficiency",
+                       "ompParallelEfficiency", "ompLoadBalance", "ompSchedulingEfficiency",
+                       "ompSerializationEfficiency", "deviceOffloadEfficiency", "deviceParallelEfficiency",
+                       "deviceLoadBalance", "deviceCommunicationEfficiency", "deviceOrchestrationEfficiency"});
   return Fields<T>{
       "measured-run/region",
       {
@@ -166,6 +197,8 @@ Fields<RegionInFile> FieldsOf<RegionInFile>() {
           Field("frequency", &T::frequency, "Cycles a second of useful time").AtLeast(0),
           Field("factors", &T::factors, factors, "By the ids of factor tables; empty when no rank computed").Above(0),
           Field("threadTimes", &T::threads),
+          Field("deviceTimes", &T::device_times),
+          Field("devices", &T::devices, "Those that its ranks use in the run"),
           Field("threadsSeen", &T::threads_seen,
                 "Most threads of a rank that used CPU time, where what they do is not known")
               .AtLeast(2)

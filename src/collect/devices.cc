@@ -1,0 +1,207 @@
+#include "collect/devices.h"
+
+#include <dlfcn.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cstdlib>
+#include <map>
+#include <mutex>
+#include <optional>
+#include <span>
+#include <string>
+
+#include "collect/call.h"
+#include "collect/clock.h"
+#include "collect/device_backend.h"
+#include "collect/device_ledger.h"
+#include "collect/page.h"
+#include "collect/team.h"
+#include "collect/text.h"
+
+namespace farscale::collect {
+namespace {
+
+// The variable that names a tool to a runtime, and the backend for it.
+struct Offer {
+  const char* variable;
+  const char* backend;
+};
+constexpr Offer kOffers[] = {{"CUDA_INJECTION64_PATH", "cupti"}, {"ROCP_TOOL_LIBRARIES", "rocprofiler"}};
+
+// Guards all below. Backends call from threads of their own.
+std::mutex device_state;
+std::atomic<const farscale_device_backend*> backend = nullptr;
+std::atomic<bool> is_following = false;  // there are a backend and a run
+std::optional<DeviceLedger> ledger;
+std::map<std::uint32_t, std::string> device_names;
+
+struct HostCall {
+  unsigned depth = 0;
+  bool counts = false;
+  Tick entered = 0;
+  std::uint64_t mpi_before = 0;
+};
+constinit thread_local HostCall host_call __attribute__((tls_model("initial-exec")));
+
+// With a lock.
+void FollowIfPossible() {
+  if (backend == nullptr || !IsMeasuring() || ledger) return;
+  __atomic_fetch_or(&page->flags, kHasDevices, __ATOMIC_RELAXED);
+  ledger.emplace(page->begin_clock);
+  // Where the runtime starts in regions that are open, it did nothing before.
+  const std::uint32_t regions = __atomic_load_n(&page->regions, __ATOMIC_ACQUIRE);
+  for (std::uint32_t i = 1; i < regions; ++i) {
+    if (page->region[i].open > 0) ledger->Open(i, Nanoseconds(CLOCK_MONOTONIC));
+  }
+  is_following = true;
+}
+
+// What to add to the clock of the backend to get that of the ledger. The shortest of some readings is least disturbed.
+std::int64_t OffsetOfBackend(const farscale_device_backend& of) {
+  constexpr int kReadings = 5;
+  if (of.now == nullptr) return 0;
+  std::int64_t offset = 0;
+  std::uint64_t shortest = ~std::uint64_t{0};
+  for (int i = 0; i < kReadings; ++i) {
+    const std::uint64_t before = Nanoseconds(CLOCK_MONOTONIC), there = of.now(), after = Nanoseconds(CLOCK_MONOTONIC);
+    if (after - before >= shortest) continue;
+    shortest = after - before;
+    offset = static_cast<std::int64_t>(before + shortest / 2 - there);
+  }
+  return offset;
+}
+
+std::uint64_t Shifted(std::uint64_t time, std::int64_t offset) {
+  const std::uint64_t shifted = time + static_cast<std::uint64_t>(offset);
+  return offset < 0 && shifted > time ? 0 : shifted;
+}
+
+void WriteSums(DevicesRecord& record) {
+  std::map<std::uint32_t, std::uint32_t> index_of;
+  for (const auto& [key, sums] : ledger->sums()) {
+    const auto [region, device] = key;
+    const auto [index, is_new] = index_of.try_emplace(device, record.devices);
+    record.has_no_room = (is_new && record.devices == kMostDevices) || record.sums == kMostDeviceSums ? 1 : 0;
+    if (record.has_no_room != 0) return;
+    if (is_new) {
+      const auto name = device_names.find(device);
+      const std::string known = name != device_names.end() ? name->second : std::to_string(device);
+      CopyName(known.c_str(), record.name[record.devices++]);
+    }
+    record.sum[record.sums++] = {region, index->second, sums.kernels, sums.active};
+  }
+}
+
+void EnterDevice() {
+  HostCall& call = host_call;
+  if (call.depth++ != 0) return;
+  call.counts = is_following.load(std::memory_order_relaxed) && this_thread.depth == 0;
+  if (!call.counts) return;
+  call.entered = Now();
+  if (!IsMainThread()) {
+    EnterDeviceInTeam(call.entered);
+    return;
+  }
+  call.mpi_before = page->mpi;
+  Store(page->offload_entered, call.entered);
+}
+
+void LeaveDevice() {
+  HostCall& call = host_call;
+  if (call.depth == 0 || --call.depth != 0 || !call.counts) return;
+  if (!IsMainThread()) {
+    LeaveDeviceInTeam(Now());
+    return;
+  }
+  if (page->offload_entered == 0) return;  // of a run that has ended
+  // Time of MPI that is called within the runtime is MPI's.
+  const std::uint64_t taken = Now() - call.entered, mpi = page->mpi - call.mpi_before;
+  Store(page->offload, page->offload + (taken > mpi ? taken - mpi : 0));
+  Store(page->offload_entered, 0);
+}
+
+}  // namespace
+
+void OfferDeviceBackends() {
+  Dl_info place{};
+  if (dladdr(reinterpret_cast<const void*>(&OfferDeviceBackends), &place) == 0) return;
+  const std::string own = place.dli_fname, folder = own.substr(0, own.rfind('/') + 1);
+  for (const Offer& offer : kOffers) {
+    const std::string path = folder + "libfarscale-devices-" + offer.backend + ".so";
+    if (access(path.c_str(), R_OK) == 0) setenv(offer.variable, path.c_str(), 0);
+  }
+}
+
+void StartDevices() {
+  const std::lock_guard lock(device_state);
+  FollowIfPossible();
+}
+
+void OpenRegionOfDevices(std::uint32_t region) {
+  if (!is_following.load(std::memory_order_relaxed)) return;
+  const std::lock_guard lock(device_state);
+  if (ledger) ledger->Open(region, Nanoseconds(CLOCK_MONOTONIC));
+}
+
+void CloseRegionOfDevices(std::uint32_t region) {
+  if (!is_following.load(std::memory_order_relaxed)) return;
+  {
+    const std::lock_guard lock(device_state);
+    if (ledger) ledger->Close(region, Nanoseconds(CLOCK_MONOTONIC));
+    if (!ledger || !ledger->keeps_much()) return;
+  }
+  // Work of these regions must not come after they are settled. It comes by the functions below, so without the lock.
+  const farscale_device_backend* of = backend;
+  if (of->flush != nullptr) of->flush();
+  const std::lock_guard lock(device_state);
+  if (ledger && ledger->keeps_much()) ledger->SettleHalf();
+}
+
+// The backend hands over what is left by the functions below, so without the lock.
+void FinishDevices() {
+  if (!is_following) return;
+  const farscale_device_backend* of = backend;
+  if (of->flush != nullptr) of->flush();
+  const std::lock_guard lock(device_state);
+  is_following = false;
+  ledger->Settle(page->end_clock);
+  page->devices.lost = ledger->lost();
+  WriteSums(page->devices);
+  page->devices.is_complete = 1;
+  ledger.reset();
+}
+
+}  // namespace farscale::collect
+
+using namespace farscale::collect;
+
+extern "C" {
+
+FARSCALE_EXPORT int farscale_device_start(const farscale_device_backend* from) {
+  const std::lock_guard lock(device_state);
+  if (from == nullptr || from->interface != FARSCALE_DEVICE_INTERFACE || backend != nullptr) return 0;
+  backend = from;
+  FollowIfPossible();
+  return 1;
+}
+
+FARSCALE_EXPORT void farscale_device_name(std::uint32_t device, const char* name) {
+  const std::lock_guard lock(device_state);
+  device_names[device] = name;
+}
+
+FARSCALE_EXPORT void farscale_device_done(const farscale_device_work* work, std::size_t count) {
+  const std::lock_guard lock(device_state);
+  if (!ledger) return;
+  const std::int64_t offset = OffsetOfBackend(*backend);
+  for (const farscale_device_work& one : std::span(work, count)) {
+    ledger->Add(one.device, one.kind == FARSCALE_DEVICE_KERNEL, {Shifted(one.begin, offset), Shifted(one.end, offset)});
+  }
+  if (ledger->keeps_much()) ledger->SettleHalf();
+}
+
+FARSCALE_EXPORT void farscale_device_enter() { EnterDevice(); }
+FARSCALE_EXPORT void farscale_device_leave() { LeaveDevice(); }
+
+}  // extern "C"

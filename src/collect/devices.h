@@ -1,0 +1,21 @@
+// The devices of this process, by what a backend tells (device_backend.h): sums of kernels and copies for every region,
+// and the time of host threads in the runtime. Without a backend all of it does nothing.
+#pragma once
+
+#include <cstdint>
+
+namespace farscale::collect {
+
+// Names the backends that were built to the runtimes of devices, which load them when a program uses devices. A tool
+// that the user has named goes first.
+void OfferDeviceBackends();
+
+// The run of the page has begun.
+void StartDevices();
+// Its first start and its last stop, if several are within each other.
+void OpenRegionOfDevices(std::uint32_t region);
+void CloseRegionOfDevices(std::uint32_t region);
+// The run of the page has ended.
+void FinishDevices();
+
+}  // namespace farscale::collect
