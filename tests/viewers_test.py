@@ -99,6 +99,24 @@ class Viewers(unittest.TestCase):
         self.assertEqual(starts, {event["id"] for event in flows if event["ph"] == "f"})
         self.assertEqual(len(flows), 2 * len(starts))
 
+    def test_devices_have_tracks(self):
+        """Kernels of both devices, which take as long as their factors say."""
+        trace = ROOT.parent / "shared/data/traces/others/fastotf2/mi300-1rank/traces.otf2"
+        if not trace.exists():
+            self.skipTest("the shared data are missing")
+        events = json.loads(run("timeline", trace))["traceEvents"]
+        tracks = {event["tid"]: event["args"]["name"] for event in events if event["name"] == "thread_name"}
+        self.assertEqual([name for name in tracks.values() if "device" in name],
+                         ["rank 0, device 0 (node 2)", "rank 0, device 1 (node 3)"])
+        kernels = [event for event in events if event.get("cat") == "device" and event["name"] == "kernel"]
+        self.assertTrue(all("device" in tracks[event["tid"]] for event in kernels))
+        factors = json.loads(run("factors", trace, "--format", "json"))["rows"][0]
+        expected = factors["factors"]["deviceParallelEfficiency"] * 2 * factors["runtime"]
+        self.assertAlmostEqual(sum(event["dur"] for event in kernels) / 1e6, expected, delta=1e-6 * expected)
+        losses = json.loads(run("imbalance", trace, "-o", "-"))["phases"][0]["deviceCalls"]
+        self.assertEqual(losses["largest"], "hipEventSynchronize")
+        self.assertIn("most of it in hipEventSynchronize (88.5 %)", run("imbalance", trace))
+
     def test_ideal_timeline(self):
         """No shorter than what ranks compute, no longer than measured."""
         ends = []

@@ -47,7 +47,9 @@ int WriteTimeline(const TimelineOptions& options, const Common& common) {
   const Messages messages(common);
   if (IsFile(options.output)) RefuseOverwriting(options.trace, options.output);
   PhaseSpec spec = options.phase.empty() ? PhaseSpec::WholeRun() : PhaseSpec::Region(options.phase);
-  Trace trace = ReadTrace(options.trace, ReadOptionsOf(options.choice));
+  ReadOptions reading = ReadOptionsOf(options.choice);
+  reading.keep_threads = true;  // and with them devices
+  Trace trace = ReadTrace(options.trace, reading);
   if (IsAutomatic(options.phase)) spec = WithLoopOf(trace, spec);
   const Matching matching = MatchTrace(trace);
   PhaseCut cut = CutPhase(trace, spec);

@@ -2,7 +2,10 @@
 
 #include <algorithm>
 #include <limits>
+#include <map>
 #include <numeric>
+#include <set>
+#include <string_view>
 
 #include "base/parallel.h"
 #include "imbalance/collective_waits.h"
@@ -278,6 +281,32 @@ double LongestInside(const Diagnosis& diagnosis) {
   return longest;
 }
 
+// By the outermost function of the runtime; MPI calls in it are MPI's.
+void AddDeviceCalls(const Trace& trace, Diagnosis& diagnosis) {
+  std::set<std::string_view> functions;
+  for (const Region& region : trace.regions) {
+    if (region.is_device_runtime) functions.insert(region.name);
+  }
+  if (functions.empty()) return;
+  const CallPaths& paths = diagnosis.paths;
+  std::map<std::string, double> time_of;
+  for (PathId path = kSpecialPaths; path < diagnosis.totals.size(); ++path) {
+    if (diagnosis.IsOutside(path) || paths.is_mpi(path)) continue;
+    const std::string* function = nullptr;
+    for (PathId at = path; at >= kSpecialPaths; at = paths.parent(at)) {
+      if (functions.contains(paths.region_name(at))) function = &paths.region_name(at);
+    }
+    if (function != nullptr && diagnosis.totals[path].time > 0) time_of[*function] += diagnosis.totals[path].time;
+  }
+  for (const auto& [function, time] : time_of) {
+    DeviceCalls& calls = diagnosis.device_calls ? *diagnosis.device_calls : diagnosis.device_calls.emplace();
+    calls.time += time;
+    if (time <= calls.of_largest) continue;
+    calls.largest = function;
+    calls.of_largest = time;
+  }
+}
+
 }  // namespace
 
 bool Diagnosis::IsOutside(PathId path) const {
@@ -361,6 +390,7 @@ Diagnosis Diagnose(const Trace& trace, const Matching& matching, const PhaseCut&
   ToSeconds(diagnosis, second);
   diagnosis.window = trace.Seconds(activities.end - activities.begin);
   diagnosis.length = diagnosis.recurs ? LongestInside(diagnosis) : diagnosis.window;
+  AddDeviceCalls(trace, diagnosis);
   return diagnosis;
 }
 

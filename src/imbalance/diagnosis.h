@@ -66,6 +66,13 @@ struct RankLosses {
   const PathLosses* Find(PathId path) const;
 };
 
+// Time of the hosts in calls to the runtimes of their devices, which wait for kernels and copies or start them.
+struct DeviceCalls {
+  double time = 0;      // of all ranks, seconds
+  std::string largest;  // the function that takes most of it
+  double of_largest = 0;
+};
+
 struct Diagnosis {
   CallPaths paths;
   std::vector<RankLosses> ranks;                     // one a rank of the trace
@@ -78,6 +85,7 @@ struct Diagnosis {
   std::optional<LoadShape> useful_shape;             // of all useful time
   std::vector<Cause> causes;                         // when asked for
   std::optional<LatencyGain> latency;                // when asked for
+  std::optional<DeviceCalls> device_calls;           // where the trace has any
   std::size_t iterations = 1;
   ByWaitKind unattributed{};  // waiting for which no cause is found
   ByWaitKind lost{};          // not charged by the rules of Scalasca

@@ -71,6 +71,7 @@ LossRecord RecordOf(const Diagnosis& diagnosis, const std::string& phase, const 
   record.iterations = diagnosis.iterations;
   record.causes = diagnosis.causes;
   record.latency = diagnosis.latency;
+  record.device_calls = diagnosis.device_calls;
   record.shape = diagnosis.useful_shape;
   record.run_ranks = diagnosis.ranks.size();
   for (std::size_t rank = 0; rank < diagnosis.ranks.size(); ++rank) {

@@ -50,6 +50,7 @@ struct LossRecord {
   ByWaitKind lost{};  // not charged by the rules of Scalasca
   double wrong_order = 0, indirect = 0, propagating = 0, late_complete = 0;
   double individual_io = 0, collective_io = 0;  // time in calls on files [PathLosses]; known without waits, too
+  std::optional<DeviceCalls> device_calls;      // likewise
   std::size_t iterations = 1;
   std::size_t run_ranks = 0;       // of the run: what rows of rasters stand for
   std::vector<std::size_t> ranks;  // that are in the phase

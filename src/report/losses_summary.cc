@@ -66,6 +66,10 @@ struct InputOutputText {
   FARSCALE_TAGS(share, collective, individual)
 };
 
+struct DeviceCallsText {
+  FARSCALE_TEXTS(share, largest, of_largest)
+};
+
 // The tags of losses_summary.txt.mustache, with those of LossRanks.
 struct LossesSummary {
   std::optional<GrownText> grown;
@@ -74,7 +78,8 @@ struct LossesSummary {
   bool is_without_waits = false;
   std::optional<LatencyText> latency;
   std::optional<InputOutputText> input_output;
-  FARSCALE_TAGS(grown, unknown, waiting, is_without_waits, latency, input_output)
+  std::optional<DeviceCallsText> device_calls;
+  FARSCALE_TAGS(grown, unknown, waiting, is_without_waits, latency, input_output, device_calls)
 };
 
 std::optional<CauseText> LargestCause(const LossRecord& losses) {
@@ -163,6 +168,10 @@ std::vector<std::string> SummarizeLosses(const LossRecord& losses, const Partial
       return time > kNoShare * losses.allocation ? ShareOrDash(time, losses.allocation) : "";
     };
     summary.input_output = {share(io), share(losses.collective_io), share(losses.individual_io)};
+  }
+  if (const auto& calls = losses.device_calls; calls && calls->time > 2 * kNoShare * losses.allocation) {
+    summary.device_calls = {ShareOrDash(calls->time, losses.allocation), calls->largest,
+                            ShareOrDash(calls->of_largest, losses.allocation)};
   }
   ReportData data = ToData(LossRanks(losses));
   data.update(ToData(summary));

@@ -284,6 +284,19 @@ Fields<PathFactorLoss> FieldsOf<PathFactorLoss>() {
 }
 
 template <>
+Fields<DeviceCalls> FieldsOf<DeviceCalls>() {
+  using T = DeviceCalls;
+  return {"losses/deviceCalls",
+          "Time of hosts in calls to the runtimes of their devices, waiting for them or starting their work; absent "
+          "without any",
+          {
+              Field("time", &T::time, "Seconds summed over ranks").AtLeast(0),
+              Field("largest", &T::largest, "The function that takes most of it"),
+              Field("ofLargest", &T::of_largest, "What that takes").AtLeast(0),
+          }};
+}
+
+template <>
 Fields<LossRecord> FieldsOf<LossRecord>() {
   using T = LossRecord;
   const auto is_known = [](const T& losses) { return !losses.unknown_waits; };
@@ -336,6 +349,7 @@ Fields<LossRecord> FieldsOf<LossRecord>() {
               .When([](const T& losses) { return losses.individual_io > 0; }),
           Field("collectiveIo", &T::collective_io, "The same of calls by all ranks of a file")
               .When([](const T& losses) { return losses.collective_io > 0; }),
+          Field("deviceCalls", &T::device_calls),
           Field("waitsUnknown", &T::unknown_waits,
                 "Instead of everything about waits: calls in which ranks may have waited, but the trace does not say "
                 "for whom"),

@@ -45,6 +45,7 @@ class EventWriter {
       if (input_.activities.ranks[rank].present) AddRank(rank, of_ranks[rank]);
     });
     for (std::string& of_rank : of_ranks) text += std::exchange(of_rank, {});
+    AddDevices(text);
     text.resize(text.size() - 2);  // the last comma
     return text + "\n]}\n";
   }
@@ -76,6 +77,38 @@ class EventWriter {
           rank + 1, rank);
       Add(text, R"({{"ph":"M","pid":{},"tid":{},"name":"thread_sort_index","args":{{"sort_index":{}}}}})",
           ProcessOf(rank), rank + 1, rank);
+    }
+  }
+
+  // A track for every device of every rank, beside that of the rank. Kernels lie in the times in which the device has
+  // anything to do, so that what is left of these are copies.
+  void AddDevices(std::string& text) const {
+    std::size_t track = input_.trace.size();
+    for (const Device& device : input_.trace.devices) {
+      for (const DeviceWork& work : device.of_ranks) {
+        const auto rank = static_cast<std::size_t>(work.rank);
+        if (!input_.activities.ranks[rank].present) continue;
+        ++track;
+        const std::string name = Quoted(fmt::format("rank {}, device {}", rank, device.name));
+        Add(text, R"({{"ph":"M","pid":{},"tid":{},"name":"thread_name","args":{{"name":{}}}}})", ProcessOf(rank), track,
+            name);
+        Add(text, R"({{"ph":"M","pid":{},"tid":{},"name":"thread_sort_index","args":{{"sort_index":{}}}}})",
+            ProcessOf(rank), track, rank);
+        AddSpans(rank, track, "busy", work.active, text);
+        AddSpans(rank, track, "kernel", work.kernels, text);
+      }
+    }
+  }
+
+  // What of them lies in the rank's window.
+  void AddSpans(std::size_t rank, std::size_t track, const char* name, const std::vector<DeviceSpan>& spans,
+                std::string& text) const {
+    const Interval& window = input_.cut.ranks[rank].window;
+    for (const DeviceSpan& span : spans) {
+      const Tick begin = std::max(span.begin, window.begin.tick), end = std::min(span.end, window.end.tick);
+      if (begin >= end) continue;
+      Add(text, R"({{"ph":"X","pid":{},"tid":{},"cat":"device","name":"{}","ts":{},"dur":{}}})", ProcessOf(rank), track,
+          name, At(begin), Long(end - begin));
     }
   }
 

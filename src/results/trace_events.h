@@ -23,6 +23,7 @@ struct TimelineInput {
 
 // One process a node, one thread a rank. Times are microseconds since the begin of the trace. A wait lies in its call
 // and names the late rank; waits for messages are connected with the call of the other side.
+// Devices have a thread for every rank that uses them, sorted behind it.
 std::string WriteTraceEvents(const TimelineInput& input);
 
 // The worst instance of each cause with the command that cuts it out of the trace, for other tools.
