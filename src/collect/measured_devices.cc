@@ -35,8 +35,9 @@ bool UsesDevices(const Page& page) { return page.offload != 0 || page.offload_en
 
 bool KnowsDevices(const Page& page) {
   const DevicesRecord& devices = page.devices;
-  return (page.flags & kHasDevices) == 0 || (devices.is_complete != 0 && devices.has_no_room == 0 &&
-                                             devices.devices <= kMostDevices && devices.sums <= kMostDeviceSums);
+  const bool is_possible = devices.devices <= kMostDevices && devices.sums <= kMostDeviceSums;
+  const bool is_complete = devices.is_complete != 0 && devices.has_no_room == 0;
+  return is_possible && ((page.flags & kHasDevices) == 0 || is_complete);
 }
 
 std::vector<MeasuredDevice> DevicesOf(const std::vector<DeviceUser>& users, double elapsed) {

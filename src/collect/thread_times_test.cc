@@ -53,6 +53,27 @@ TEST(ThreadTimes, EfficienciesMultiply) {
   EXPECT_NEAR(e.parallel, e.load_balance * e.scheduling * e.serialization, 1e-12);
 }
 
+// The same program, which is in the runtime of a device for half of what its main thread computes alone, and of what
+// its workers do: what was work of OpenMP is still, and 56 of 72 ms of it are useful.
+TEST(ThreadTimes, CallsToDevicesAreAPartOfTheirOwn) {
+  Sums sums = ProgramOfFourThreads();
+  sums.offload = 10;
+  sums.threads.worker_useful = 6;
+  sums.threads.worker_device = 6;
+  const ThreadTimes times = ThreadTimesOf(WithTeamsOf(4), sums, kSecondsATick, true);
+  EXPECT_NEAR(times.useful, 0.056, 1e-12);
+  EXPECT_NEAR(times.device, 0.016, 1e-12);
+  EXPECT_NEAR(times.serialization, 0.06, 1e-12);
+  const OpenMpEfficiencies e = OpenMpEfficienciesOf(times);
+  EXPECT_NEAR(e.offload, 56.0 / 72, 1e-12);
+  EXPECT_NEAR(e.load_balance, 132.0 / 240, 1e-12);
+  EXPECT_NEAR(e.serialization, 72.0 / 132, 1e-12);
+  // A run with devices and without teams has a CPU for each process, whatever number of threads was given.
+  Page page{};
+  page.threads = 8;
+  EXPECT_EQ(ThreadTimesOf(page, sums, kSecondsATick, false).cpus, 1);
+}
+
 // MPI inside a team: two of four threads are in it, one of which waits at a barrier all the time, and computes nothing.
 TEST(ThreadTimes, WorkersOutsideOfATeamWaitForMpiOfItsMainThread) {
   Sums sums{};

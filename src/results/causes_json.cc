@@ -63,6 +63,19 @@ Fields<GridLine> FieldsOf<GridLine>() {
 }
 
 template <>
+Fields<DeviceCalls> FieldsOf<DeviceCalls>() {
+  using T = DeviceCalls;
+  return {"losses/deviceCalls",
+          "Time of hosts in calls to the runtimes of their devices, waiting for them or starting their work; absent "
+          "without any",
+          {
+              Field("time", &T::time, "Seconds summed over ranks").AtLeast(0),
+              Field("largest", &T::largest, "The function that takes most of it"),
+              Field("ofLargest", &T::of_largest, "What that takes").AtLeast(0),
+          }};
+}
+
+template <>
 Fields<LatencyGain> FieldsOf<LatencyGain>() {
   using T = LatencyGain;
   return {"losses/latencyGain",

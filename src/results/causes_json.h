@@ -2,6 +2,7 @@
 #pragma once
 
 #include "imbalance/cause.h"
+#include "imbalance/diagnosis.h"
 #include "results/fields.h"
 
 namespace farscale {
@@ -11,5 +12,7 @@ Fields<Cause> FieldsOf<Cause>();
 
 template <>
 Fields<LatencyGain> FieldsOf<LatencyGain>();
+template <>
+Fields<DeviceCalls> FieldsOf<DeviceCalls>();
 
 }  // namespace farscale

@@ -284,19 +284,6 @@ Fields<PathFactorLoss> FieldsOf<PathFactorLoss>() {
 }
 
 template <>
-Fields<DeviceCalls> FieldsOf<DeviceCalls>() {
-  using T = DeviceCalls;
-  return {"losses/deviceCalls",
-          "Time of hosts in calls to the runtimes of their devices, waiting for them or starting their work; absent "
-          "without any",
-          {
-              Field("time", &T::time, "Seconds summed over ranks").AtLeast(0),
-              Field("largest", &T::largest, "The function that takes most of it"),
-              Field("ofLargest", &T::of_largest, "What that takes").AtLeast(0),
-          }};
-}
-
-template <>
 Fields<LossRecord> FieldsOf<LossRecord>() {
   using T = LossRecord;
   const auto is_known = [](const T& losses) { return !losses.unknown_waits; };
