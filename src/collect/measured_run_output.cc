@@ -153,7 +153,8 @@ std::string RegionTable(const MeasuredRun& run) {
       text +=
           Format("  %10s  %10s  %10s", Share(region.efficiencies->parallel).c_str(),
                  Share(region.efficiencies->load_balance).c_str(), Share(region.efficiencies->communication).c_str());
-      if (has_threads && region.threads) text += Format("  %10s", Share(OpenMpEfficienciesOf(*region.threads).parallel).c_str());
+      if (has_threads && region.threads)
+        text += Format("  %10s", Share(OpenMpEfficienciesOf(*region.threads).parallel).c_str());
     }
     text += "\n";
   }
