@@ -317,6 +317,18 @@ bool IsRepetition(const std::vector<std::string>& arguments) {
   return IsLaunch(arguments, FirstWord(arguments, 0)) && FindRank().world > 0 && IsBesideFirstRank();
 }
 
+std::map<std::string, std::string> DeviceVariables(const fs::path& library) {
+  constexpr std::pair<const char*, const char*> kBackends[] = {{"CUDA_INJECTION64_PATH", "cupti"},
+                                                               {"ROCP_TOOL_LIBRARIES", "rocprofiler"}};
+  std::map<std::string, std::string> variables;
+  for (const auto& [variable, name] : kBackends) {
+    const fs::path backend = library.parent_path() / (std::string("libfarscale-devices-") + name + ".so");
+    std::error_code code;
+    if (std::getenv(variable) == nullptr && fs::exists(backend, code)) variables[variable] = backend.string();
+  }
+  return variables;
+}
+
 void BecomeProgram(const Launch& launch) {
   const std::string meant = MeantCommand(launch, "farscale " + launch.variables.at("FARSCALE_MODE"));
   if (!meant.empty()) {
@@ -328,6 +340,7 @@ void BecomeProgram(const Launch& launch) {
   const char* others = std::getenv("LD_PRELOAD");
   SetVariable("LD_PRELOAD", library.string() + (others != nullptr && *others != '\0' ? ":" + std::string(others) : ""));
   SetVariable("FARSCALE_PROGRAM", OwnProgram().string());
+  for (const auto& [name, value] : DeviceVariables(library)) SetVariable(name, value);
   for (const auto& [name, value] : launch.variables) SetVariable(name, value);
   // Where the site measures all programs, this is what the user wants of his own.
   for (const char* of_site : {"FARSCALE_PRIVATE", "FARSCALE_MOST_BYTES"}) unsetenv(of_site);

@@ -44,6 +44,11 @@ bool IsRepetition(const std::vector<std::string>& arguments);
 
 // A shared library of farscale by the name of its file; nothing where it was not built.
 std::optional<std::filesystem::path> FindLibrary(const std::string& name);
+
+// What names the backends of devices beside this library to the runtimes of devices, which load them when a program
+// uses devices. Tools that the environment names already keep their places.
+std::map<std::string, std::string> DeviceVariables(const std::filesystem::path& library);
+
 // The preload library for an MPI, where farscale was built for it.
 std::optional<std::filesystem::path> LibraryFor(const std::string& mpi);
 

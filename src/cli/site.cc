@@ -121,6 +121,7 @@ int PrintEnvironment(const SiteConfig& config) {
   fmt::print("export FARSCALE_IDEAL={}\n", config.ideal ? 1 : 0);
   fmt::print("export FARSCALE_QUIET={}\n", config.is_quiet ? 1 : 0);
   fmt::print("export FARSCALE_PRIVATE={}\n", config.is_private ? 1 : 0);
+  for (const auto& [name, value] : DeviceVariables(*library)) fmt::print("export {}={}\n", name, value);
   fmt::print("export LD_PRELOAD={}{}\n", library->string(), others.empty() ? "" : ":" + others);
   return 0;
 }

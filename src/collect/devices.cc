@@ -1,10 +1,6 @@
 #include "collect/devices.h"
 
-#include <dlfcn.h>
-#include <unistd.h>
-
 #include <atomic>
-#include <cstdlib>
 #include <map>
 #include <mutex>
 #include <optional>
@@ -21,13 +17,6 @@
 
 namespace farscale::collect {
 namespace {
-
-// The variable that names a tool to a runtime, and the backend for it.
-struct Offer {
-  const char* variable;
-  const char* backend;
-};
-constexpr Offer kOffers[] = {{"CUDA_INJECTION64_PATH", "cupti"}, {"ROCP_TOOL_LIBRARIES", "rocprofiler"}};
 
 // Guards all below. Backends call from threads of their own.
 std::mutex device_state;
@@ -122,16 +111,6 @@ void LeaveDevice() {
 }
 
 }  // namespace
-
-void OfferDeviceBackends() {
-  Dl_info place{};
-  if (dladdr(reinterpret_cast<const void*>(&OfferDeviceBackends), &place) == 0) return;
-  const std::string own = place.dli_fname, folder = own.substr(0, own.rfind('/') + 1);
-  for (const Offer& offer : kOffers) {
-    const std::string path = folder + "libfarscale-devices-" + offer.backend + ".so";
-    if (access(path.c_str(), R_OK) == 0) setenv(offer.variable, path.c_str(), 0);
-  }
-}
 
 void StartDevices() {
   const std::lock_guard lock(device_state);

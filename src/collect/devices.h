@@ -6,10 +6,6 @@
 
 namespace farscale::collect {
 
-// Names the backends that were built to the runtimes of devices, which load them when a program uses devices. A tool
-// that the user has named goes first.
-void OfferDeviceBackends();
-
 // The run of the page has begun.
 void StartDevices();
 // Its first start and its last stop, if several are within each other.

@@ -14,7 +14,6 @@
 #include <vector>
 
 #include "collect/call.h"
-#include "collect/devices.h"
 #include "collect/termination.h"
 #include "collect/other_threads.h"
 #include "collect/page_file.h"
@@ -116,7 +115,6 @@ bool IsOwnMpi() {
   CheckMpi(arguments);
   ChooseClock();
   FindRealFunctions();
-  OfferDeviceBackends();
   WatchLaunch();
   WatchExit();
 }
