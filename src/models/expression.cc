@@ -241,4 +241,44 @@ double Expression::operator()(const double* first, std::size_t count, const doub
   return values[0];
 }
 
+void Expression::ApplyToAll(Kind kind, double* a, const double* b, std::size_t size) {
+  const auto each = [&](auto operation) {
+    for (std::size_t i = 0; i < size; ++i) a[i] = operation(a[i], b[i]);
+  };
+  switch (kind) {
+    case Kind::kAdd: return each([](double x, double y) { return x + y; });
+    case Kind::kSubtract: return each([](double x, double y) { return x - y; });
+    case Kind::kMultiply: return each([](double x, double y) { return x * y; });
+    case Kind::kDivide: return each([](double x, double y) { return x / y; });
+    case Kind::kNegate: return each([](double x, double) { return -x; });
+    case Kind::kSquare: return each([](double x, double) { return x * x; });
+    case Kind::kSquareRoot: return each([](double x, double) { return std::sqrt(x); });
+    case Kind::kExponential: return each([](double x, double) { return std::exp(x); });
+    case Kind::kLogarithm: return each([](double x, double) { return std::log(x); });
+    default:
+      return IsBinary(kind) ? each([&](double x, double y) { return Apply(kind, x, y); })
+                            : each([&](double x, double) { return Apply(kind, x); });
+  }
+}
+
+void Expression::Evaluate(const double* const* variables, std::size_t size, double* results) const {
+  constexpr std::size_t kStrip = 64;  // chosen: the values of all instructions stay in the cache
+  double values[kDeepest][kStrip];
+  for (std::size_t first = 0; first < size; first += kStrip) {
+    const std::size_t count = std::min(kStrip, size - first);
+    std::size_t depth = 0;
+    for (const Instruction& instruction : instructions_) {
+      if (instruction.kind == Kind::kNumber) {
+        std::fill_n(values[depth++], count, instruction.number);
+      } else if (instruction.kind == Kind::kVariable) {
+        std::copy_n(variables[instruction.variable] + first, count, values[depth++]);
+      } else {
+        if (IsBinary(instruction.kind)) --depth;
+        ApplyToAll(instruction.kind, values[depth - 1], values[IsBinary(instruction.kind) ? depth : depth - 1], count);
+      }
+    }
+    std::copy_n(values[0], count, results + first);
+  }
+}
+
 }  // namespace farscale

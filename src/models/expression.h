@@ -19,6 +19,10 @@ class Expression {
   // The variables in their order, in two parts: `first` has `count` of them, `rest` the others.
   double operator()(const double* first, std::size_t count, const double* rest) const;
 
+  // For many values of the variables at once, to the same bits and faster: `variables` has one array of `size` values a
+  // variable, `results` gets `size` values.
+  void Evaluate(const double* const* variables, std::size_t size, double* results) const;
+
   // The expression of the other variables alone, the first `count` of which are known: with the same values to the last
   // bit, and faster, as what depends on the known ones only is calculated now.
   Expression With(const double* known, std::size_t count) const;
@@ -54,6 +58,8 @@ class Expression {
 
   static double Apply(Kind kind, double a);
   static double Apply(Kind kind, double a, double b);
+  // The same for `size` values, into `a`.
+  static void ApplyToAll(Kind kind, double* a, const double* b, std::size_t size);
   static bool IsBinary(Kind kind);
   bool EndsWithNumbers(std::size_t count) const;
   // An instruction whose operands are known is calculated at once.

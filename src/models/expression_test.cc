@@ -61,6 +61,30 @@ TEST(Expression, WithKnownVariables) {
   }
 }
 
+// To the last bit, in strips of any length.
+TEST(Expression, OfManyValuesAtOnce) {
+  std::vector<double> x, y;
+  for (int i = 0; i < 200; ++i) {
+    x.push_back(0.37 * i - 3);
+    y.push_back(1.0 / (i + 1));
+  }
+  for (const char* text : {"x", "3", "x + y * 2 - x / y", "-x^2 + sqrt(y) - exp(y) * ln(y)", "abs(x) ^ y",
+                           "max(x, y, 1) - min(x, 2)", "log2(y) + log10(abs(x)) / ln(x)"}) {
+    const auto expression = Expression::Compile(text, {"x", "y"});
+    ASSERT_TRUE(expression) << text;
+    for (const std::size_t size : {0, 1, 5, 63, 64, 65, 128, 200}) {
+      const double* columns[] = {x.data(), y.data()};
+      std::vector<double> results(size + 1, 7);
+      expression->Evaluate(columns, size, results.data());
+      for (std::size_t i = 0; i < size; ++i) {
+        const double values[] = {x[i], y[i]}, expected = (*expression)(nullptr, 0, values);
+        EXPECT_TRUE(results[i] == expected || (std::isnan(results[i]) && std::isnan(expected))) << text << " at " << i;
+      }
+      EXPECT_EQ(results[size], 7) << "behind the last";
+    }
+  }
+}
+
 // muParser takes over, with the same numbers: 1 / (3 + 1 / (3 + ...)) is (sqrt(13) - 3) / 2.
 TEST(Formula, WhatOnlyMuParserKnows) {
   EXPECT_DOUBLE_EQ(Formula("x > 2 ? 7 : 8", {"x"}, "f")({3}), 7);

@@ -1,7 +1,6 @@
 #include "models/least_squares.h"
 
 #include <ceres/ceres.h>
-#include <ceres/tiny_solver.h>
 #include <glog/logging.h>
 
 #include <algorithm>
@@ -9,6 +8,9 @@
 #include <iterator>
 #include <set>
 #include <utility>
+
+#include "models/free_search.h"
+#include "models/residuals.h"
 
 namespace farscale {
 namespace {
@@ -18,165 +20,7 @@ constexpr double kBoundTolerance = 1e-9;
 // Of a search, relative to the width of the bounds: nearer ones are held there in the refinement, which finds out
 // whether they belong there. Chosen: above what a search leaves open.
 constexpr double kNearBound = 1e-5;
-constexpr double kFromBound = 1e-3;    // how far a start at a bound is moved, of the width or of 1; chosen
 constexpr double kSameMinimum = 1e-3;  // relative distance of searched parameters, and of costs, that are one; chosen
-constexpr double kStep = 1e-6;         // of numeric derivatives, relative [Press07, 5.7]
-const double kSmallestStep = std::sqrt(std::numeric_limits<double>::epsilon());
-
-double StepAt(double value) { return std::max(kSmallestStep, kStep * std::fabs(value)); }
-
-// A parameter between bounds as a function of one without, and its derivative [James75].
-struct Transform {
-  explicit Transform(const ParameterBounds& bounds) : bounds_(bounds) {}
-
-  double Outer(double inner) const {
-    if (!IsOpen()) return bounds_.lower + Width() / 2 * (std::sin(inner) + 1);
-    return bounds_.lower - 1 + std::sqrt(inner * inner + 1);
-  }
-  double Slope(double inner) const {
-    return IsOpen() ? inner / std::sqrt(inner * inner + 1) : Width() / 2 * std::cos(inner);
-  }
-  // A bound itself has no slope, from which no search gets away: it begins a little beside.
-  double Inner(double outer) const {
-    const double margin = kFromBound * (IsOpen() ? 1 : std::min(1.0, Width()));
-    if (outer <= bounds_.lower) outer = bounds_.lower + margin;
-    if (outer >= bounds_.upper) outer = bounds_.upper - margin;
-    if (!IsOpen()) return std::asin(2 * (outer - bounds_.lower) / Width() - 1);
-    const double above = outer - bounds_.lower + 1;
-    return std::sqrt(above * above - 1);
-  }
-
- private:
-  bool IsOpen() const { return !std::isfinite(bounds_.upper); }
-  double Width() const { return bounds_.upper - bounds_.lower; }
-
-  ParameterBounds bounds_;
-};
-
-// Residuals of all points and their derivatives, numeric because formulas come from files.
-class Residuals {
- public:
-  Residuals(const ScalingModel& model, int dimension, const std::vector<WeightedPoint>& points) : points_(points) {
-    for (const WeightedPoint& point : points) {
-      curves_.emplace_back(model, point.point.cores, dimension);
-      roots_.push_back(std::sqrt(point.weight));
-    }
-  }
-
-  std::size_t count() const { return points_.size(); }
-
-  double At(std::size_t i, const std::vector<double>& parameters) const {
-    return roots_[i] * (points_[i].point.value - curves_[i](parameters));
-  }
-
-  double DerivativeAt(std::size_t i, std::size_t parameter, std::vector<double>& parameters) const {
-    const double value = parameters[parameter], step = StepAt(value);
-    parameters[parameter] = value + step;
-    const double up = At(i, parameters);
-    parameters[parameter] = value - step;
-    const double down = At(i, parameters);
-    parameters[parameter] = value;
-    return (up - down) / (2 * step);
-  }
-
-  double CostOf(const std::vector<double>& parameters) const {
-    double sum = 0;
-    for (std::size_t i = 0; i < count(); ++i) sum += At(i, parameters) * At(i, parameters);
-    return std::isfinite(sum) ? sum / 2 : std::numeric_limits<double>::infinity();
-  }
-
- private:
-  const std::vector<WeightedPoint>& points_;
-  std::vector<PlacedModel> curves_;
-  std::vector<double> roots_;  // of the weights
-};
-
-// What ceres::TinySolver minimizes: the parameters that are free, transformed or as they are.
-class FreeProblem {
- public:
-  using Scalar = double;
-  enum { NUM_RESIDUALS = Eigen::Dynamic, NUM_PARAMETERS = Eigen::Dynamic };
-
-  FreeProblem(const Residuals& residuals, std::vector<double> parameters, std::vector<std::size_t> free,
-              const std::vector<Transform>* transforms)
-      : residuals_(residuals), parameters_(std::move(parameters)), free_(std::move(free)), transforms_(transforms) {}
-
-  int NumResiduals() const { return static_cast<int>(residuals_.count()); }
-  int NumParameters() const { return static_cast<int>(free_.size()); }
-
-  // The derivatives column by column. Where the curve is not defined the residuals are infinite, and the step is
-  // refused.
-  bool operator()(const double* inner, double* residuals, double* jacobian) const {
-    std::vector<double> parameters = OuterOf(inner);
-    const std::size_t count = residuals_.count();
-    for (std::size_t i = 0; i < count; ++i) {
-      residuals[i] = residuals_.At(i, parameters);
-      if (!std::isfinite(residuals[i])) residuals[i] = std::numeric_limits<double>::infinity();
-    }
-    if (jacobian == nullptr) return true;
-    for (std::size_t k = 0; k < free_.size(); ++k) {
-      const double slope = transforms_ != nullptr ? (*transforms_)[free_[k]].Slope(inner[k]) : 1;
-      for (std::size_t i = 0; i < count; ++i) {
-        const double derivative = slope * residuals_.DerivativeAt(i, free_[k], parameters);
-        jacobian[k * count + i] = std::isfinite(derivative) ? derivative : 0;
-      }
-    }
-    return true;
-  }
-
-  // All parameters, the held ones too.
-  std::vector<double> OuterOf(const double* inner) const {
-    std::vector<double> parameters = parameters_;
-    for (std::size_t k = 0; k < free_.size(); ++k) {
-      parameters[free_[k]] = transforms_ != nullptr ? (*transforms_)[free_[k]].Outer(inner[k]) : inner[k];
-    }
-    return parameters;
-  }
-
-  // The search for a minimum from `inner` on.
-  LeastSquares Minimize(Eigen::VectorXd inner, int iterations, double parameter_tolerance) const {
-    ceres::TinySolver<FreeProblem> solver;
-    solver.options.max_num_iterations = iterations;
-    solver.options.gradient_tolerance = 1e-16;
-    solver.options.parameter_tolerance = parameter_tolerance;
-    solver.options.function_tolerance = 0;
-    solver.options.cost_threshold = 1e-28;
-    solver.Solve(*this, &inner);
-    LeastSquares solution;
-    solution.parameters = OuterOf(inner.data());
-    solution.cost = residuals_.CostOf(solution.parameters);
-    solution.converged = std::isfinite(solution.cost);
-    return solution;
-  }
-
- private:
-  const Residuals& residuals_;
-  std::vector<double> parameters_;
-  std::vector<std::size_t> free_;
-  const std::vector<Transform>* transforms_;  // of all parameters; nothing: as they are
-};
-
-std::vector<std::size_t> AllOf(std::size_t count) {
-  std::vector<std::size_t> all(count);
-  for (std::size_t i = 0; i < count; ++i) all[i] = i;
-  return all;
-}
-
-LeastSquares Search(const Residuals& residuals, const std::vector<ParameterBounds>& bounds,
-                    const std::vector<double>& start) {
-  std::vector<Transform> transforms;
-  Eigen::VectorXd inner(bounds.size());
-  for (std::size_t i = 0; i < bounds.size(); ++i) {
-    transforms.emplace_back(bounds[i]);
-    inner(static_cast<Eigen::Index>(i)) = transforms.back().Inner(start[i]);
-  }
-  const FreeProblem problem(residuals, start, AllOf(start.size()), &transforms);
-  if (!std::isfinite(residuals.CostOf(problem.OuterOf(inner.data())))) return {};
-  constexpr int kIterations = 60;      // chosen: searches that need more creep along a bound
-  constexpr double kTolerance = 1e-6;  // of the parameters; chosen: the refinement does the rest
-  return problem.Minimize(std::move(inner), kIterations, kTolerance);
-}
-
 // What Ceres has to say about a start that leads nowhere is no concern of the user: another start may, or the outcome
 // of the fit says that none did.
 void SilenceCeres() {
@@ -278,14 +122,10 @@ LeastSquares Refine(const Residuals& residuals, const std::vector<ParameterBound
     (low || high ? held : free).push_back(i);
     if (low || high) start[i] = low ? bounds[i].lower : bounds[i].upper;
   }
-  Eigen::VectorXd inner(free.size());
-  for (std::size_t k = 0; k < free.size(); ++k) inner(static_cast<Eigen::Index>(k)) = start[free[k]];
   LeastSquares refined;
   refined.parameters = start;
   if (!free.empty()) {
-    constexpr int kIterations = 200;
-    constexpr double kTolerance = 1e-13;  // chosen: above rounding
-    refined = FreeProblem(residuals, start, free, nullptr).Minimize(std::move(inner), kIterations, kTolerance);
+    refined = MinimizeFree(residuals, start, free);
   } else {
     refined.cost = residuals.CostOf(start);
     refined.converged = std::isfinite(refined.cost);
@@ -393,7 +233,7 @@ LeastSquares SolveLeastSquares(const ScalingModel& model, int dimension, const s
   if (const auto line = StartFromLine(model, dimension, points)) starts.insert(starts.begin(), *line);
   std::vector<LeastSquares> minima;
   for (const std::vector<double>& start : starts) {
-    LeastSquares found = Search(residuals, bounds, start);
+    LeastSquares found = SearchFree(residuals, bounds, start);
     const auto is_known = [&](const LeastSquares& other) { return AreOne(found, other, bounds); };
     if (found.converged && std::none_of(minima.begin(), minima.end(), is_known)) minima.push_back(std::move(found));
   }

@@ -43,6 +43,7 @@ std::vector<Scatter> ScatterGrid(double usual) {
 }
 
 double LogSumExp(const std::vector<double>& logarithms) {
+  if (logarithms.empty()) return kNever;
   const double largest = *std::max_element(logarithms.begin(), logarithms.end());
   if (largest == kNever) return kNever;
   double sum = 0;
@@ -92,25 +93,24 @@ class Sampler {
     }
     for (const double cores : ReferenceCores(fit.points, free_.size())) reference_.push_back(At(cores));
     for (const double cores : reach) reach_.push_back(At(cores));
-    of_reference_.resize(ToIndex(reference_.size()), ToIndex(free_.size()));
   }
 
   Posterior Run(Random& random) {
-    Posterior posterior;
     MakeProposals();
+    DrawWithinBounds(random);
+    AddLikelihoods();
+    AddPriors();
+    Posterior posterior;
     std::vector<double> logarithms;
-    std::size_t of_grid = 0;
-    double passed = grid_.empty() ? 0 : share_.front();
-    for (int i = 0; i < kDraws; ++i) {
-      const double position = (i + 0.5) / kDraws;
-      while (of_grid + 1 < share_.size() && passed < position) passed += share_[++of_grid];
-      posterior.draws.push_back({{}, grid_[of_grid].value});
-      logarithms.push_back(Draw(of_grid, posterior.draws.back(), random));
-    }
+    for (const Drawn& draw : drawn_) logarithms.push_back(draw.logarithm);
     const double sum = LogSumExp(logarithms);
     posterior.log_evidence = sum - std::log(static_cast<double>(kDraws));
     if (sum == kNever) return {kNever, {}, {}};
-    for (const double logarithm : logarithms) posterior.weights.push_back(std::exp(logarithm - sum));
+    for (std::size_t i = 0; i < drawn_.size(); ++i) {
+      CurveDraw& draw = posterior.draws.emplace_back(CurveDraw{{}, grid_[drawn_[i].of_grid].value});
+      for (const std::vector<double>& column : columns_) draw.parameters.push_back(column[i]);
+      posterior.weights.push_back(std::exp(logarithms[i] - sum));
+    }
     return posterior;
   }
 
@@ -125,17 +125,26 @@ class Sampler {
     std::vector<double> logarithms;  // of 2 pi variance
   };
 
+  // A draw that the bounds, and what has been looked at since, allow.
+  struct Drawn {
+    std::size_t of_grid = 0;
+    double log_proposal = 0;
+    double logarithm = 0;  // of its likelihood, in the end of its weight
+  };
+
   PlacedModel At(double cores) const { return {model_, cores, fit_.dimension}; }
 
-  // Logarithm of the probability of the points; minus infinity where the curve is not defined or leaves its range.
+  // Logarithm of the probability of a point, where the curve has `log_curve`.
+  double LogLikelihoodOf(const Point& point, double log_curve, std::size_t of_grid) const {
+    if (limit_ && log_curve > log_limit_ + 1e-9) return kNever;
+    const double residual = point.log_value - log_curve;
+    return -(residual * residual / point.variances[of_grid] + point.logarithms[of_grid]) / 2;
+  }
+
+  // Of the points; minus infinity where the curve is not defined or leaves its range.
   double LogLikelihood(const std::vector<double>& parameters, std::size_t of_grid) const {
     double sum = 0;
-    for (const Point& point : points_) {
-      const double log_curve = std::log(point.curve(parameters));
-      if (limit_ && log_curve > log_limit_ + 1e-9) return kNever;
-      const double residual = point.log_value - log_curve;
-      sum -= (residual * residual / point.variances[of_grid] + point.logarithms[of_grid]) / 2;
-    }
+    for (const Point& point : points_) sum += LogLikelihoodOf(point, std::log(point.curve(parameters)), of_grid);
     for (const PlacedModel& curve : reach_) {
       if (!(curve(parameters) > 0)) return kNever;
     }
@@ -150,6 +159,16 @@ class Sampler {
     return true;
   }
 
+  static double StepAt(double parameter) { return 1e-6 * std::max(1e-3, std::fabs(parameter)); }
+
+  // Small ones at once; most models have two parameters.
+  static double DeterminantOf(const Eigen::MatrixXd& matrix) {
+    if (matrix.rows() == 1) return matrix(0, 0);
+    if (matrix.rows() == 2) return Eigen::Matrix2d(matrix).determinant();
+    if (matrix.rows() == 3) return Eigen::Matrix3d(matrix).determinant();
+    return matrix.determinant();
+  }
+
   // Derivatives of `value`(y) by some of the parameters, at all the places. `moved` are the parameters, and are again
   // in the end.
   template <typename Value>
@@ -158,7 +177,7 @@ class Sampler {
     for (std::size_t row = 0; row < places.size(); ++row) {
       for (std::size_t column = 0; column < columns.size(); ++column) {
         const std::size_t i = columns[column];
-        const double parameter = moved[i], step = 1e-6 * std::max(1e-3, std::fabs(parameter));
+        const double parameter = moved[i], step = StepAt(parameter);
         moved[i] = parameter + step;
         const double up = value(places[row](moved));
         moved[i] = parameter - step;
@@ -167,24 +186,6 @@ class Sampler {
         moved[i] = parameter;
       }
     }
-  }
-
-  // Logarithm of the prior density of the parameters: that of the reciprocals, over the range they may have, and that
-  // of the parameters of which other codes say something.
-  double LogPrior(std::vector<double>& parameters) {
-    double sum = 0;
-    for (std::size_t i = 0; i < parameters_; ++i) {
-      if (const auto& prior = model_.parameters[i].prior) {
-        const double z = (parameters[i] - prior->mean) / prior->deviation;
-        sum -= z * z / 2 + std::log(prior->deviation * std::sqrt(2 * std::numbers::pi));
-      }
-    }
-    if (free_.empty()) return sum;
-    Differentiate(
-        reference_, free_, parameters, [](double y) { return 1 / y; }, of_reference_);
-    const double volume = std::fabs(decomposition_.compute(of_reference_).determinant());
-    if (!(volume > 0) || !std::isfinite(volume)) return kNever;
-    return sum + std::log(volume) - static_cast<double>(free_.size()) * log_width_;
   }
 
   // One proposal for each scatter: an ellipse around the fit, wider with more scatter; and how often to take it.
@@ -240,22 +241,126 @@ class Sampler {
     return upper ? *upper - model_.parameters[i].lower : 10 * std::max(1.0, std::fabs(fit_.parameters[i]));
   }
 
-  // Draws parameters and returns the logarithm of their weight.
-  double Draw(std::size_t of_grid, CurveDraw& draw, Random& random) {
+  // From each proposal its share of the draws; those beyond the bounds of the parameters are left out.
+  void DrawWithinBounds(Random& random) {
+    columns_.resize(parameters_);
+    std::size_t of_grid = 0;
+    double passed = grid_.empty() ? 0 : share_.front();
+    std::vector<double> parameters(parameters_);
+    for (int i = 0; i < kDraws; ++i) {
+      const double position = (i + 0.5) / kDraws;
+      while (of_grid + 1 < share_.size() && passed < position) passed += share_[++of_grid];
+      const double log_proposal = Draw(of_grid, parameters, random);
+      if (!IsWithinBounds(parameters)) continue;
+      drawn_.push_back({of_grid, log_proposal, 0});
+      for (std::size_t k = 0; k < parameters_; ++k) columns_[k].push_back(parameters[k]);
+    }
+  }
+
+  // Returns the logarithm of the density of the proposal there.
+  double Draw(std::size_t of_grid, std::vector<double>& parameters, Random& random) {
     Eigen::VectorXd& step = step_;
     for (std::size_t i = 0; i < parameters_; ++i) step(ToIndex(i)) = random.Normal();
     const double chi_squared = 2 * (random.Exponential() + random.Exponential());  // with kTails degrees of freedom
     step *= std::sqrt(kTails / chi_squared);
     const double log_proposal = density_.Log(step.squaredNorm()) - log_volumes_[of_grid];
     factors_[of_grid].triangularView<Eigen::Lower>().transpose().solveInPlace(step);
-    draw.parameters = fit_.parameters;
-    for (std::size_t i = 0; i < parameters_; ++i)
-      draw.parameters[i] += centres_[of_grid](ToIndex(i)) + step(ToIndex(i));
-    if (!IsWithinBounds(draw.parameters)) return kNever;
-    const double log_likelihood = LogLikelihood(draw.parameters, of_grid);
-    if (log_likelihood == kNever) return kNever;
-    return grid_[of_grid].log_prior - std::log(share_[of_grid]) + log_likelihood + LogPrior(draw.parameters) -
-           log_proposal;
+    for (std::size_t i = 0; i < parameters_; ++i) {
+      parameters[i] = fit_.parameters[i] + (centres_[of_grid](ToIndex(i)) + step(ToIndex(i)));
+    }
+    return log_proposal;
+  }
+
+  // Of all draws at one place.
+  std::vector<double> ValuesAt(const PlacedModel& place) const {
+    std::vector<const double*> columns;
+    for (const std::vector<double>& column : columns_) columns.push_back(column.data());
+    std::vector<double> values(drawn_.size());
+    place.Evaluate(columns, values.size(), values.data());
+    return values;
+  }
+
+  // Those whose logarithm is minus infinity cannot be.
+  void LeaveOutNever() {
+    std::size_t kept = 0;
+    for (std::size_t i = 0; i < drawn_.size(); ++i) {
+      if (drawn_[i].logarithm == kNever) continue;
+      for (std::vector<double>& column : columns_) column[kept] = column[i];
+      drawn_[kept++] = drawn_[i];
+    }
+    drawn_.resize(kept);
+    for (std::vector<double>& column : columns_) column.resize(kept);
+  }
+
+  // As LogLikelihood, of all draws.
+  void AddLikelihoods() {
+    for (const Point& point : points_) {
+      const std::vector<double> values = ValuesAt(point.curve);
+      for (std::size_t i = 0; i < values.size(); ++i) {
+        drawn_[i].logarithm += LogLikelihoodOf(point, std::log(values[i]), drawn_[i].of_grid);
+      }
+    }
+    for (const PlacedModel& place : reach_) {
+      const std::vector<double> values = ValuesAt(place);
+      for (std::size_t i = 0; i < values.size(); ++i) {
+        if (!(values[i] > 0)) drawn_[i].logarithm = kNever;
+      }
+    }
+    for (Drawn& draw : drawn_) draw.logarithm = std::isfinite(draw.logarithm) ? draw.logarithm : kNever;
+    LeaveOutNever();
+  }
+
+  // What makes weights of likelihoods: the density of the prior, over that of the proposal.
+  void AddPriors() {
+    const std::vector<double> log_volumes = LogVolumes();
+    for (std::size_t i = 0; i < drawn_.size(); ++i) {
+      Drawn& draw = drawn_[i];
+      double prior = 0;
+      for (std::size_t k = 0; k < parameters_; ++k) {
+        if (const auto& own = model_.parameters[k].prior) {
+          prior -= Square((columns_[k][i] - own->mean) / own->deviation) / 2 +
+                   std::log(own->deviation * std::sqrt(2 * std::numbers::pi));
+        }
+      }
+      if (!free_.empty()) prior = prior + log_volumes[i] - static_cast<double>(free_.size()) * log_width_;
+      draw.logarithm =
+          grid_[draw.of_grid].log_prior - std::log(share_[draw.of_grid]) + draw.logarithm + prior - draw.log_proposal;
+    }
+    LeaveOutNever();
+  }
+
+  // How much the reciprocals at the reference core counts change with the free parameters: the logarithm of the
+  // determinant of their derivatives, which is the density of the prior but for its width.
+  std::vector<double> LogVolumes() {
+    const std::size_t size = free_.size();
+    std::vector<std::vector<double>> derivatives(size * size);
+    for (std::size_t column = 0; column < size; ++column) {
+      std::vector<double>& of_parameter = columns_[free_[column]];
+      const std::vector<double> middle = of_parameter;
+      const auto reciprocals_beside = [&](std::size_t row, double side) {
+        for (std::size_t i = 0; i < middle.size(); ++i) of_parameter[i] = middle[i] + side * StepAt(middle[i]);
+        std::vector<double> values = ValuesAt(reference_[row]);
+        for (double& value : values) value = 1 / value;
+        return values;
+      };
+      for (std::size_t row = 0; row < size; ++row) {
+        std::vector<double> up = reciprocals_beside(row, 1);
+        const std::vector<double> down = reciprocals_beside(row, -1);
+        for (std::size_t i = 0; i < up.size(); ++i) up[i] = (up[i] - down[i]) / (2 * StepAt(middle[i]));
+        derivatives[row * size + column] = std::move(up);
+      }
+      of_parameter = middle;
+    }
+    std::vector<double> logarithms;
+    Eigen::MatrixXd of_draw(ToIndex(size), ToIndex(size));
+    for (std::size_t i = 0; i < drawn_.size(); ++i) {
+      for (std::size_t k = 0; k < derivatives.size(); ++k) {
+        of_draw(ToIndex(k / size), ToIndex(k % size)) = derivatives[k][i];
+      }
+      const double volume = std::fabs(DeterminantOf(of_draw));
+      logarithms.push_back(volume > 0 && std::isfinite(volume) ? std::log(volume) : kNever);
+    }
+    return logarithms;
   }
 
   static constexpr double kBlind = 0.1;  // share of the draws that do not trust the ellipse about the scatter
@@ -273,13 +378,13 @@ class Sampler {
   const StudentDensity density_;
   // Of one draw, kept because memory for each would take longer than the draw.
   Eigen::VectorXd step_;
-  Eigen::MatrixXd of_reference_;
-  Eigen::PartialPivLU<Eigen::MatrixXd> decomposition_;
   double log_width_ = 0;
   std::vector<Eigen::VectorXd> centres_;  // of the ellipses, from the fit, one a scatter
   std::vector<Eigen::MatrixXd> factors_;  // of the precisions, one a scatter
   std::vector<double> log_volumes_;
   std::vector<double> share_;
+  std::vector<std::vector<double>> columns_;  // the parameters of the draws, a column a parameter
+  std::vector<Drawn> drawn_;
 };
 
 }  // namespace

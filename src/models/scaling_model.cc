@@ -216,6 +216,15 @@ PlacedModel::PlacedModel(const ScalingModel& model, double cores, int dimension)
       place_({ScalingModel::XOf(cores, dimension), cores}),
       expression_(model.formula.With(place_)) {}
 
+void PlacedModel::Evaluate(const std::vector<const double*>& columns, std::size_t size, double* results) const {
+  if (expression_) return expression_->Evaluate(columns.data(), size, results);
+  std::vector<double> values(columns.size());
+  for (std::size_t i = 0; i < size; ++i) {
+    for (std::size_t k = 0; k < columns.size(); ++k) values[k] = columns[k][i];
+    results[i] = (*formula_)(place_, values);
+  }
+}
+
 std::vector<int> ParseDimensions(const ConfigTable& table, const std::string& key) {
   std::vector<int> dimensions;
   for (const std::int64_t dimension : table.Integers(key).value_or(std::vector<std::int64_t>())) {

@@ -87,6 +87,8 @@ class PlacedModel {
   double operator()(const std::vector<double>& values) const {
     return expression_ ? (*expression_)(nullptr, 0, values.data()) : (*formula_)(place_, values);
   }
+  // For many values of the parameters at once: `columns` has the values of a parameter each, `size` of them.
+  void Evaluate(const std::vector<const double*>& columns, std::size_t size, double* results) const;
 
  private:
   const Formula* formula_;
