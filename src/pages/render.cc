@@ -28,17 +28,23 @@ void RequireInside(const Template& content, const std::string& element) {
 
 namespace mustache = kainjow::mustache;
 
-mustache::data ToMustache(const ReportData& data) {
-  if (data.is_boolean()) return mustache::data(data.get<bool>());
-  if (data.is_string()) return mustache::data(data.get<std::string>());
-  if (data.is_array()) {
-    mustache::data list(mustache::data::type::list);
-    for (const ReportData& element : data) list.push_back(ToMustache(element));
-    return list;
+// Mustache copies what it is given, with all that lies within; so every value is made in its place.
+void Put(const ReportData& data, mustache::data& place) {
+  if (data.is_boolean()) {
+    place = mustache::data(data.get<bool>());
+  } else if (data.is_string()) {
+    place = mustache::data(data.get_ref<const std::string&>());
+  } else if (data.is_array()) {
+    place = mustache::data(mustache::list(data.size(), mustache::data(false)));
+    std::size_t at = 0;
+    for (const ReportData& element : data) Put(element, const_cast<mustache::data&>(place.list_value()[at++]));
+  } else {
+    place = mustache::data(mustache::data::type::object);
+    for (const auto& [key, value] : data.items()) {
+      place.set(key, mustache::data(false));
+      Put(value, const_cast<mustache::data&>(*place.get(key)));
+    }
   }
-  mustache::data object(mustache::data::type::object);
-  for (const auto& [key, value] : data.items()) object.set(key, ToMustache(value));
-  return object;
 }
 
 // Mustache prints nothing for a tag without a value; here that is an error, since a report must not lose numbers.
@@ -147,7 +153,8 @@ std::string RenderTemplate(const Template& source, const ReportData& data, Escap
   if (escape == Escape::kMarkdown) engine.set_custom_escape(EscapeMarkdown);
   if (escape == Escape::kText) engine.set_custom_escape(EscapeBars);
   if (escape == Escape::kNone) engine.set_custom_escape([](const std::string& text) { return text; });
-  const mustache::data values = ToMustache(data);
+  mustache::data values;
+  Put(data, values);
   StrictContext context(&values, expanded.places);
   std::string text = engine.render(context);
   std::ranges::replace(text, ExpandedTemplate::kNewline, '\n');
