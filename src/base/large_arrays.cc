@@ -26,9 +26,11 @@ std::atomic<void*> reserve = nullptr;
 // large, since that is known again when it is freed.
 constexpr std::size_t kRoundedUp = 64;
 
+bool IsSurelySmall(std::size_t bytes) { return bytes + kRoundedUp < kLargeArray; }
+
 void* InMemory(std::size_t bytes) {
   void* array = std::malloc(bytes > 0 ? bytes : 1);
-  if (bytes + kRoundedUp < kLargeArray || array == nullptr) return array;
+  if (IsSurelySmall(bytes) || array == nullptr) return array;
   if (const std::size_t size = malloc_usable_size(array); size >= kLargeArray) {
     bytes_in_memory.fetch_add(size, std::memory_order_relaxed);
   }
@@ -86,5 +88,7 @@ void FreeArray(void* array) {
   }
   std::free(array);
 }
+
+void FreeArray(void* array, std::size_t bytes) { return IsSurelySmall(bytes) ? std::free(array) : FreeArray(array); }
 
 }  // namespace farscale

@@ -22,5 +22,7 @@ std::uint64_t ShareOfLargeArrays(std::uint64_t budget);
 // nullptr where neither memory nor the disk has room.
 void* AllocateArray(std::size_t bytes);
 void FreeArray(void* array);
+// The same for one whose bytes are known, which is faster for a small one.
+void FreeArray(void* array, std::size_t bytes);
 
 }  // namespace farscale

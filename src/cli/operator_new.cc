@@ -17,5 +17,5 @@ void* operator new[](std::size_t bytes) { return operator new(bytes); }
 
 void operator delete(void* memory) noexcept { farscale::FreeArray(memory); }
 void operator delete[](void* memory) noexcept { farscale::FreeArray(memory); }
-void operator delete(void* memory, std::size_t) noexcept { farscale::FreeArray(memory); }
-void operator delete[](void* memory, std::size_t) noexcept { farscale::FreeArray(memory); }
+void operator delete(void* memory, std::size_t bytes) noexcept { farscale::FreeArray(memory, bytes); }
+void operator delete[](void* memory, std::size_t bytes) noexcept { farscale::FreeArray(memory, bytes); }
