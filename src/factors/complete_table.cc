@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <iterator>
 #include <string>
@@ -10,6 +11,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "base/parallel.h"
 #include "factors/anomalies.h"
 #include "factors/phase_rows.h"
 #include "factors/share_limit.h"
@@ -118,14 +120,19 @@ void CheckGivenValue(const FactorRow& row, const FactorType& type, double value,
 
 // What a table from elsewhere may get wrong.
 void CheckGivenValues(const std::vector<FactorRow*>& rows, Diagnostics& diagnostics) {
+  // Counted row by row, since rows are large and most factors are in none of them.
+  std::array<std::size_t, kFactorCount> counts{};
+  for (const FactorRow* row : rows) {
+    for (std::size_t i = 0; i < kFactorCount; ++i) counts[i] += row->values[static_cast<Factor>(i)] ? 1 : 0;
+  }
   for (const FactorType& type : AllFactors()) {
-    std::size_t known = 0;
+    const std::size_t known = counts[static_cast<std::size_t>(type.factor)];
+    if (known == 0) continue;
     for (const FactorRow* row : rows) {
       const auto& value = row->values[type.factor];
-      known += value ? 1 : 0;
       if (value && !row->totals) CheckGivenValue(*row, type, *value, diagnostics);
     }
-    if (known == 0 || known == rows.size()) continue;
+    if (known == rows.size()) continue;
     diagnostics.Add(anomaly::kValuesMissing, rows.size() - known,
                     fmt::format("{} in {} of {} rows", type.id, known, rows.size()));
   }
@@ -189,7 +196,12 @@ bool ThreadsConfuse(const std::vector<FactorRow*>& rows) {
 void CompletePhase(const std::vector<FactorRow*>& rows, const FactorTable& table, Diagnostics& diagnostics) {
   FillHybrid(rows, table.findings);
   CheckGivenValues(rows, diagnostics);
-  for (FactorRow* row : rows) row->values.DeriveParents();
+  const auto for_each_row = [&](const auto& body) {
+    ParallelForBlocks(rows.size(), [&](std::size_t first, std::size_t end) {
+      for (std::size_t i = first; i < end; ++i) body(*rows[i]);
+    });
+  };
+  for_each_row([](FactorRow& row) { row.values.DeriveParents(); });
   const std::vector<const FactorRow*> reference_rows = ReferenceRows(rows, *table.reference);
   const Reference reference = MakeReference(reference_rows);
   const std::optional<double> reference_useful =
@@ -198,10 +210,10 @@ void CompletePhase(const std::vector<FactorRow*>& rows, const FactorTable& table
   const bool one_count =
       std::all_of(rows.begin(), rows.end(), [&](const FactorRow* row) { return row->cores == rows.front()->cores; });
   if (table.scaling || one_count) {
-    for (FactorRow* row : rows) {
-      CompareWithReference(*row, reference, reference_useful, table.scaling.value_or(Scaling::kStrong));
-      row->values.DeriveParents();
-    }
+    for_each_row([&](FactorRow& row) {
+      CompareWithReference(row, reference, reference_useful, table.scaling.value_or(Scaling::kStrong));
+      row.values.DeriveParents();
+    });
   }
   AddErrors(rows);
   if (ThreadsConfuse(rows)) {

@@ -1,6 +1,7 @@
 #include "factors/factor.h"
 
 #include <algorithm>
+#include <span>
 
 #include "base/text.h"
 
@@ -122,23 +123,34 @@ constexpr std::optional<Factor> ParentIn(Factor factor, FactorTree tree) {
   return is_of_mpi ? std::optional(kMpiParallelEfficiency) : parent;
 }
 
-using IsParentOfTree = std::array<bool, kFactorCount>;
+// The children of every factor, known to the compiler: tables of a million rows ask for them again and again.
+struct Children {
+  std::array<Factor, 4> factors{};  // the first `count` of them, in the order of the table
+  std::size_t count = 0;
+};
+using ChildrenOfTree = std::array<Children, kFactorCount>;
 
-constexpr IsParentOfTree ParentsIn(FactorTree tree) {
-  IsParentOfTree is_parent{};
+constexpr ChildrenOfTree ChildrenIn(FactorTree tree) {
+  ChildrenOfTree all{};
   for (const FactorType& type : kTable) {
-    if (const auto parent = ParentIn(type.factor, tree)) is_parent[static_cast<std::size_t>(*parent)] = true;
+    if (const auto parent = ParentIn(type.factor, tree)) {
+      Children& children = all[static_cast<std::size_t>(*parent)];
+      children.factors[children.count++] = type.factor;
+    }
   }
-  return is_parent;
+  return all;
 }
 
-constexpr IsParentOfTree kIsParent[] = {ParentsIn(FactorTree::kMpi), ParentsIn(FactorTree::kHybrid)};
+constexpr ChildrenOfTree kChildren[] = {ChildrenIn(FactorTree::kMpi), ChildrenIn(FactorTree::kHybrid)};
+
+std::span<const Factor> ChildrenFor(Factor factor, FactorTree tree) {
+  const Children& children = kChildren[static_cast<std::size_t>(tree)][static_cast<std::size_t>(factor)];
+  return {children.factors.data(), children.count};
+}
 
 }  // namespace
 
-bool IsParent(Factor factor, FactorTree tree) {
-  return kIsParent[static_cast<std::size_t>(tree)][static_cast<std::size_t>(factor)];
-}
+bool IsParent(Factor factor, FactorTree tree) { return !ChildrenFor(factor, tree).empty(); }
 
 bool IsHybrid(Factor factor) { return IsOfHybridRuns(factor); }
 
@@ -178,11 +190,8 @@ std::string NameInSentence(Factor factor) {
 }
 
 std::vector<Factor> ChildrenOf(Factor factor, FactorTree tree) {
-  std::vector<Factor> children;
-  for (const FactorType& type : kTable) {
-    if (ParentIn(type.factor, tree) == factor) children.push_back(type.factor);
-  }
-  return children;
+  const std::span<const Factor> children = ChildrenFor(factor, tree);
+  return {children.begin(), children.end()};
 }
 
 int DepthOf(Factor factor, FactorTree tree) {
@@ -192,28 +201,27 @@ int DepthOf(Factor factor, FactorTree tree) {
 }
 
 FactorTree FactorValues::Tree() const {
-  const bool is_hybrid = std::ranges::any_of(
-      kTable, [&](const FactorType& type) { return IsOfHybridRuns(type.factor) && (*this)[type.factor]; });
+  const auto first = values_.begin() + static_cast<std::ptrdiff_t>(kOmpParallelEfficiency),
+             last = values_.begin() + static_cast<std::ptrdiff_t>(kDeviceOffload);
+  const bool is_hybrid = (*this)[kMpiParallelEfficiency] ||
+                         std::any_of(first, last + 1, [](const auto& value) { return value.has_value(); });
   return is_hybrid ? FactorTree::kHybrid : FactorTree::kMpi;
 }
 
-bool FactorValues::KnowsChildrenOf(Factor factor) const {
-  const FactorTree tree = Tree();
-  const auto is_known = [&](const FactorType& type) {
-    return ParentIn(type.factor, tree) != factor || (*this)[type.factor];
-  };
-  return IsParent(factor, tree) && std::ranges::all_of(kTable, is_known);
+bool FactorValues::KnowsChildrenOf(Factor factor) const { return KnowsChildrenOf(factor, Tree()); }
+
+bool FactorValues::KnowsChildrenOf(Factor factor, FactorTree tree) const {
+  const std::span<const Factor> children = ChildrenFor(factor, tree);
+  return !children.empty() && std::ranges::all_of(children, [&](Factor child) { return (*this)[child].has_value(); });
 }
 
 void FactorValues::DeriveParents() {
   const FactorTree tree = Tree();
   for (std::size_t i = kFactorCount; i-- > 0;) {  // children come after their parents in the table
-    const Factor factor = kTable[i].factor;
-    if ((*this)[factor] || !KnowsChildrenOf(factor)) continue;
+    const Factor factor = static_cast<Factor>(i);
+    if (values_[i] || !KnowsChildrenOf(factor, tree)) continue;
     double product = 1;
-    for (std::size_t child = i + 1; child < kFactorCount; ++child) {
-      if (ParentIn(kTable[child].factor, tree) == factor) product *= *values_[child];
-    }
+    for (const Factor child : ChildrenFor(factor, tree)) product *= *(*this)[child];
     values_[i] = product;
   }
 }

@@ -126,6 +126,8 @@ class FactorValues {
   friend bool operator==(const FactorValues&, const FactorValues&) = default;
 
  private:
+  bool KnowsChildrenOf(Factor factor, FactorTree tree) const;
+
   std::array<std::optional<double>, kFactorCount> values_;
 };
 

@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "base/error.h"
+#include "base/parallel.h"
 #include "base/text.h"
 #include "factors/share_limit.h"
 #include "results/csv_text.h"
@@ -225,23 +226,22 @@ std::optional<double> LoadOf(const FactorRow& row, const LoadColumn& column) {
   return row.loads ? (*row.loads).*column.value : std::nullopt;
 }
 
-FactorRow ReadRow(const CsvReader& reader, const std::vector<Column>& columns, const std::vector<std::string>& fields,
-                  bool& has_repeat) {
+// Returns whether the line names the repeat.
+bool ReadRow(const CsvReader& reader, const std::vector<Column>& columns, const std::vector<std::string>& fields,
+             FactorRow& row) {
   if (fields.size() != columns.size()) {
     throw Error(ErrorKind::kInput, reader.Where(),
                 fmt::format("the line has {} fields, the header {}", fields.size(), columns.size()));
   }
-  FactorRow row;
   RunFields run;
   for (std::size_t i = 0; i < fields.size(); ++i) ReadField(reader, columns[i], fields[i], row, run);
-  has_repeat = run.has_repeat;
   if (row.cores == 0) throw Error(ErrorKind::kInput, reader.Where(), "the number of cores is missing");
   row.ranks = run.ranks.value_or(std::max<std::int64_t>(1, row.cores / row.threads));
   if (row.nodes.value_or(1) > row.cores) {
     throw Error(ErrorKind::kInput, reader.Where(),
                 fmt::format("{} cores cannot lie on {} nodes", row.cores, *row.nodes));
   }
-  return row;
+  return run.has_repeat;
 }
 
 // The repeats of one core count: all below `next`, and `others`.
@@ -276,7 +276,7 @@ class Repeats {
   std::int64_t cores_ = 0;
 };
 
-void AddRow(const CsvReader& reader, FactorRow row, bool has_repeat, Repeats& taken, FactorTable& table) {
+void TakeRepeat(const CsvReader& reader, bool has_repeat, Repeats& taken, FactorRow& row) {
   TakenRepeats& repeats = taken.Of(row);
   if (!has_repeat) row.repeat = repeats.next;
   if (!repeats.Take(row.repeat)) {
@@ -284,7 +284,6 @@ void AddRow(const CsvReader& reader, FactorRow row, bool has_repeat, Repeats& ta
                 fmt::format("a second row for {} cores, repeat {}", row.cores, row.repeat),
                 "give every run of a core count its own repeat");
   }
-  table.rows.push_back(std::move(row));
 }
 
 // Only a group of ranks has fewer ranks than the run.
@@ -335,6 +334,23 @@ void ReserveRows(const CsvReader& reader, std::size_t bytes, std::vector<FactorR
   rows.reserve(static_cast<std::size_t>(1.02 * kSome * static_cast<double>(bytes) / read));
 }
 
+void WriteRow(const FactorRow& row, const WrittenColumns& columns, std::string& text) {
+  const auto add = [&text](const std::optional<double>& value) {
+    text += ',';
+    if (value) fmt::format_to(std::back_inserter(text), "{}", *value);  // as FormatExact
+  };
+  fmt::format_to(std::back_inserter(text), "{},{},{},{},{},{},{},{}", CsvField(row.series), CsvField(row.phase.name),
+                 CsvField(row.phase.group), row.cores, row.ranks, row.threads,
+                 row.nodes ? std::to_string(*row.nodes) : "", row.repeat);
+  add(row.runtime);
+  add(row.iterations);
+  for (const Factor factor : columns.factors) add(row.values[factor]);
+  if (columns.has_runtime_errors) add(row.runtime_error);
+  for (const Factor factor : columns.errors) add(row.standard_errors[factor]);
+  for (const LoadColumn& column : columns.loads) add(LoadOf(row, column));
+  text += '\n';
+}
+
 }  // namespace
 
 std::string WriteFactorCsv(const FactorTable& table) {
@@ -345,22 +361,13 @@ std::string WriteFactorCsv(const FactorTable& table) {
   for (const Factor factor : columns.errors) text += fmt::format(",{}{}", Describe(factor).id, kErrorEnding);
   for (const LoadColumn& column : columns.loads) text += fmt::format(",{}", column.name);
   text += "\n";
-  const auto add = [&text](const std::optional<double>& value) {
-    text += ',';
-    if (value) fmt::format_to(std::back_inserter(text), "{}", *value);  // as FormatExact
-  };
-  for (const FactorRow& row : table.rows) {
-    fmt::format_to(std::back_inserter(text), "{},{},{},{},{},{},{},{}", CsvField(row.series), CsvField(row.phase.name),
-                   CsvField(row.phase.group), row.cores, row.ranks, row.threads,
-                   row.nodes ? std::to_string(*row.nodes) : "", row.repeat);
-    add(row.runtime);
-    add(row.iterations);
-    for (const Factor factor : columns.factors) add(row.values[factor]);
-    if (columns.has_runtime_errors) add(row.runtime_error);
-    for (const Factor factor : columns.errors) add(row.standard_errors[factor]);
-    for (const LoadColumn& column : columns.loads) add(LoadOf(row, column));
-    text += '\n';
-  }
+  constexpr std::size_t kBlock = 4096;  // chosen, rows of a task
+  std::vector<std::string> blocks((table.rows.size() + kBlock - 1) / kBlock);
+  ParallelFor(blocks.size(), [&](std::size_t block) {
+    const std::size_t end = std::min(table.rows.size(), (block + 1) * kBlock);
+    for (std::size_t i = block * kBlock; i < end; ++i) WriteRow(table.rows[i], columns, blocks[block]);
+  });
+  for (const std::string& block : blocks) text += block;
   return text;
 }
 
@@ -377,9 +384,9 @@ FactorTable ReadFactorCsv(const std::string& text, const std::string& file) {
       columns = ReadHeader(is_plain ? std::vector<std::string>{"cores", "runtime"} : fields, reader.Where());
       if (!is_plain) continue;
     }
-    bool has_repeat = false;
-    FactorRow row = ReadRow(reader, columns, fields, has_repeat);
-    AddRow(reader, std::move(row), has_repeat, taken, table);
+    FactorRow& row = table.rows.emplace_back();  // read in its place: rows are large
+    const bool has_repeat = ReadRow(reader, columns, fields, row);
+    TakeRepeat(reader, has_repeat, taken, row);
     lines.push_back(reader.line());
     ReserveRows(reader, text.size(), table.rows);
   }
