@@ -1,6 +1,5 @@
 #include "base/sha256.h"
 
-#include <fmt/format.h>
 #include <openssl/crypto.h>
 #include <openssl/evp.h>
 
@@ -30,8 +29,12 @@ std::array<unsigned char, 32> Sha256::Digest() {
 }
 
 std::string Sha256::Hex() {
+  constexpr std::string_view kDigits = "0123456789abcdef";
   std::string hex;
-  for (const unsigned char byte : Digest()) hex += fmt::format("{:02x}", byte);
+  for (const unsigned char byte : Digest()) {
+    hex += kDigits[byte / 16];
+    hex += kDigits[byte % 16];
+  }
   return hex;
 }
 

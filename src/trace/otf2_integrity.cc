@@ -6,12 +6,12 @@
 #include <algorithm>
 #include <bit>
 #include <cstring>
-#include <fstream>
 #include <optional>
 #include <string_view>
 #include <vector>
 
 #include "base/error.h"
+#include "base/file_pieces.h"
 #include "base/files.h"
 
 namespace farscale {
@@ -85,14 +85,12 @@ constexpr std::uint8_t kClockOffset = 6;  // of local definitions: time in eight
 constexpr std::size_t kZeroOffsetBytes = 19;  // an offset of 0 takes one byte, which is 0; any other more
 
 std::vector<std::uint8_t> LastChunk(const std::string& path, std::uint64_t chunk_size, std::uint64_t& begin) {
-  std::ifstream stream(path, std::ios::binary | std::ios::ate);
-  if (!stream) return {};
-  const auto size = static_cast<std::uint64_t>(stream.tellg());
+  const FilePieces file(path);
+  const std::uint64_t size = file.Size().value_or(0);
   begin = size == 0 ? 0 : (size - 1) / chunk_size * chunk_size;
   std::vector<std::uint8_t> bytes(size - begin);
-  stream.seekg(static_cast<std::streamoff>(begin));
-  stream.read(reinterpret_cast<char*>(bytes.data()), static_cast<std::streamsize>(bytes.size()));
-  return stream ? bytes : std::vector<std::uint8_t>{};
+  const auto read = file.Read(begin, reinterpret_cast<char*>(bytes.data()), bytes.size());
+  return read == bytes.size() ? bytes : std::vector<std::uint8_t>{};
 }
 
 std::uint64_t NumberAt(const std::uint8_t* bytes, bool is_swapped) {

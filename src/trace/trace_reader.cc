@@ -9,8 +9,10 @@
 #include <fstream>
 #include <functional>
 #include <numeric>
+#include <optional>
 
 #include "base/error.h"
+#include "base/file_pieces.h"
 #include "base/parallel.h"
 #include "base/sha256.h"
 #include "base/text.h"
@@ -79,14 +81,16 @@ TraceFormat FormatOf(const fs::path& path) {
 }
 
 std::string HashFile(const std::string& path) {
-  std::ifstream stream(path, std::ios::binary);
   thread_local std::vector<char> buffer(1 << 18);  // kept, since a trace may have thousands of small files
+  const FilePieces file(path);
   Sha256 hash;
-  while (stream) {
-    stream.read(buffer.data(), static_cast<std::streamsize>(buffer.size()));
-    hash.Add({buffer.data(), static_cast<std::size_t>(stream.gcount())});
+  for (std::uint64_t at = 0;;) {
+    const std::optional<std::size_t> read = file.Read(at, buffer.data(), buffer.size());
+    if (!read) throw Error(ErrorKind::kInput, path, "cannot be read to the end");
+    hash.Add({buffer.data(), *read});
+    if (*read < buffer.size()) break;
+    at += *read;
   }
-  if (!stream.eof()) throw Error(ErrorKind::kInput, path, "cannot be read to the end");
   return hash.Hex();
 }
 
@@ -136,11 +140,11 @@ std::vector<std::size_t> LargestFirst(const std::vector<std::string>& paths) {
 
 std::string FingerprintOfTrace(const std::string& path) {
   const std::vector<std::string> files = FilesOfTrace(path);
-  const fs::path folder = fs::path(Resolve(path)).parent_path();
+  std::string folder = fs::path(Resolve(path)).parent_path().string();  // all of them lie within
+  if (!folder.empty() && !folder.ends_with('/')) folder += '/';
   std::vector<std::string> lines(files.size());
-  ParallelFor(files.size(), [&](std::size_t i) {
-    lines[i] = HashFile(files[i]) + "  " + fs::path(files[i]).lexically_relative(folder).string() + "\n";
-  });
+  ParallelFor(files.size(),
+              [&](std::size_t i) { lines[i] = HashFile(files[i]) + "  " + files[i].substr(folder.size()) + "\n"; });
   Sha256 hash;
   for (const std::string& line : lines) hash.Add(line);
   return hash.Hex();
