@@ -273,10 +273,8 @@ class Sampler {
 
   // Of all draws at one place.
   std::vector<double> ValuesAt(const PlacedModel& place) const {
-    std::vector<const double*> columns;
-    for (const std::vector<double>& column : columns_) columns.push_back(column.data());
     std::vector<double> values(drawn_.size());
-    place.Evaluate(columns, values.size(), values.data());
+    place.Evaluate(ColumnsOf(columns_), values.size(), values.data());
     return values;
   }
 

@@ -79,6 +79,13 @@ struct LinearStart {
 
 struct ScalingModel;
 
+// Where each column begins.
+inline std::vector<const double*> ColumnsOf(const std::vector<std::vector<double>>& columns) {
+  std::vector<const double*> begins;
+  for (const std::vector<double>& column : columns) begins.push_back(column.data());
+  return begins;
+}
+
 // A model at one number of cores, where many values of its parameters are tried. The model must outlive it.
 class PlacedModel {
  public:

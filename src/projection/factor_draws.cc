@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <optional>
 
 #include "stats/sample_quantiles.h"
 
@@ -26,17 +25,22 @@ FactorDraws::FactorDraws(const Ensemble& ensemble, const IntervalConstants& inte
   }
   if (!own.empty()) own_error_ = Median(own);
   double passed = 0;
-  std::size_t taken = 0;
+  std::size_t taken = 0, curve_count = 0;
   for (const Member& member : ensemble.members) {
+    Curves& curves = curves_.emplace_back(Curves{&member, {}, 0});
+    curves.columns.resize(member.fit.parameters.size());
     for (std::size_t i = 0; i < member.posterior.draws.size() && member.weight > 0; ++i) {
       passed += member.weight * member.posterior.weights[i];
       const CurveDraw& curve = member.posterior.draws[i];
       const std::size_t before = taken;
       // Evenly spaced through all the weights: as often as the weight says, give or take one.
       for (; taken < kFactorDraws && (static_cast<double>(taken) + 0.5) / kFactorDraws < passed; ++taken) {
-        draws_.push_back({curves_.size(), curve.scatter, intervals_.DriftAt(curve.scatter), 0, 0, 0});
+        draws_.push_back({curve_count, curve.scatter, intervals_.DriftAt(curve.scatter), 0, 0, 0});
       }
-      if (taken > before) curves_.push_back({&member, &curve.parameters});
+      if (taken == before) continue;
+      for (std::size_t k = 0; k < curves.columns.size(); ++k) curves.columns[k].push_back(curve.parameters[k]);
+      ++curves.count;
+      ++curve_count;
     }
   }
   while (!draws_.empty() && draws_.size() < kFactorDraws) draws_.push_back(draws_.back());  // rounding of the sum
@@ -70,13 +74,13 @@ std::vector<double> FactorDraws::LossesAt(double cores) const {
 
 std::vector<double> FactorDraws::ValuesOfCurves(double cores) const {
   std::vector<double> of_curves;
-  of_curves.reserve(curves_.size());
-  const Member* member = nullptr;
-  std::optional<PlacedModel> model;
-  for (const Curve& curve : curves_) {  // those of a member are neighbours
-    if (curve.member != member) model = curve.member->At(cores);
-    member = curve.member;
-    of_curves.push_back(member->CutOff((*model)(*curve.parameters)));
+  for (const Curves& curves : curves_) {
+    const std::size_t first = of_curves.size();
+    of_curves.resize(first + curves.count);
+    if (curves.count > 0) {
+      curves.member->At(cores).Evaluate(ColumnsOf(curves.columns), curves.count, of_curves.data() + first);
+    }
+    for (std::size_t i = first; i < of_curves.size(); ++i) of_curves[i] = curves.member->CutOff(of_curves[i]);
   }
   return of_curves;
 }

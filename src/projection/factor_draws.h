@@ -44,12 +44,14 @@ class FactorDraws {
                                double run) const;
 
  private:
-  struct Curve {
+  // The curves of a member, each once.
+  struct Curves {
     const Member* member;
-    const std::vector<double>* parameters;
+    std::vector<std::vector<double>> columns;  // their parameters, a column a parameter
+    std::size_t count;
   };
   struct Draw {
-    std::size_t curve;  // in curves_
+    std::size_t curve;  // of all members
     double scatter;
     double deviation;  // of the drift of ln(-ln y) by doubling
     double drift;      // standard normal
@@ -60,14 +62,14 @@ class FactorDraws {
   // Of a curve with that loss, the loss that a run would show. `of_curve`: the draw whose scatter and deviation hold.
   double Disturb(const Draw& draw, const Draw& of_curve, double loss, double doublings) const;
 
-  std::vector<double> ValuesOfCurves(double cores) const;  // one a curve of curves_
+  std::vector<double> ValuesOfCurves(double cores) const;  // one a curve of all members
   std::vector<double> OfDraws(const std::vector<double>& of_curves) const;
 
   const Ensemble& ensemble_;
   IntervalConstants intervals_;
-  double anchor_ = 0;          // cores of the largest run
-  double own_error_ = 0;       // of a run, of ln y
-  std::vector<Curve> curves_;  // each once
+  double anchor_ = 0;     // cores of the largest run
+  double own_error_ = 0;  // of a run, of ln y
+  std::vector<Curves> curves_;
   std::vector<Draw> draws_;
 };
 
