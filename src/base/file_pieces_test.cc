@@ -9,7 +9,7 @@ namespace farscale {
 namespace {
 
 TEST(FilePieces, ReadsFromAnyByteToTheEnd) {
-  const TemporaryFolder folder;
+  const test::TemporaryFolder folder;
   const std::string path = (folder.path() / "text").string();
   WriteFile(path, "0123456789");
   const FilePieces file(path);
@@ -23,7 +23,7 @@ TEST(FilePieces, ReadsFromAnyByteToTheEnd) {
 }
 
 TEST(FilePieces, WhatCannotBeRead) {
-  const TemporaryFolder folder;
+  const test::TemporaryFolder folder;
   char byte = 0;
   const FilePieces missing((folder.path() / "missing").string());
   EXPECT_FALSE(missing.Size());
