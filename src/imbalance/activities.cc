@@ -277,11 +277,11 @@ PathId CallPaths::Child(PathId parent, std::uint32_t region) {
     return child;
   }
   const std::uint32_t depth = nodes_[parent].depth + 1;
-  const bool is_mpi = trace_->regions[named].is_mpi;
-  if (depth > kDeepestPath && !is_mpi) return parent;
+  const Region& innermost = trace_->regions[named];
+  if (depth > kDeepestPath && !innermost.is_mpi) return parent;
   const auto child = static_cast<PathId>(nodes_.size());
   children.emplace_back(named, child);
-  nodes_.push_back({parent, named, depth, is_mpi, is_before_phase(parent), {}});
+  nodes_.push_back({parent, named, depth, innermost.is_mpi, innermost.is_device_runtime, is_before_phase(parent), {}});
   return child;
 }
 

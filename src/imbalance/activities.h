@@ -48,6 +48,8 @@ class CallPaths {
   // The innermost region: its name in brackets for special paths.
   const std::string& region_name(PathId path) const;
   bool is_mpi(PathId path) const { return nodes_[path].is_mpi; }
+  // Whether the innermost region is a call to the runtime of a device, as factors tell it.
+  bool is_device_call(PathId path) const { return nodes_[path].is_device_call; }
   bool is_before_phase(PathId path) const { return path == kBeforePhase || nodes_[path].is_before_phase; }
   // "main / step / MPI_Recv", "(before the phase) / main / MPI_Recv"
   std::string Name(PathId path) const;
@@ -63,6 +65,7 @@ class CallPaths {
     std::uint32_t region = 0;  // of the trace
     std::uint32_t depth = 0;
     bool is_mpi = false;
+    bool is_device_call = false;
     bool is_before_phase = false;
     std::vector<std::pair<std::uint32_t, PathId>> children;  // by region, the one used last in front
   };

@@ -42,8 +42,9 @@ enum class CauseClass : std::uint8_t {
   kLowerIpc,        // fewer instructions a cycle
   kLowerFrequency,  // fewer cycles a second
   kInterruptions,   // the process did not run
+  kDeviceWait,      // the host calls or waits for its device
 };
-inline constexpr std::size_t kCauseClasses = 6;
+inline constexpr std::size_t kCauseClasses = 7;
 
 std::string_view IdOf(CausePlace place);   // "fromTime"
 std::string_view IdOf(CauseClass reason);  // "moreWork"
@@ -81,9 +82,10 @@ struct GridLine {
 
 struct Cause {
   CausePlace place = CausePlace::kRank;
-  bool in_everything = false;      // in all computation alike; else in one call path
+  bool in_everything = false;      // in all computation, or all calls to devices, alike; else in one call path
   std::string path, innermost;     // call path; empty in everything
   bool is_mpi = false;             // time in an MPI call beyond its waiting
+  bool is_device_call = false;     // time in calls to devices, which is no computation
   std::vector<std::size_t> ranks;  // those with most first; the first ones
   std::size_t rank_count = 0;
   std::string node;                       // of all these ranks; empty where they are of several

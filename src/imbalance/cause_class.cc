@@ -143,6 +143,8 @@ void CauseClassifier::AddRow(std::size_t load, std::size_t row, IsWanted is_want
 }
 
 std::vector<CausePart> CauseClassifier::PartsOf(std::size_t load, const LoadDeviation& deviation) const {
+  // Counters count how a host waits, and calls that ask whether a device is done are the more the longer it takes.
+  if (loads_.is_of_devices(load)) return {{CauseClass::kDeviceWait, 1}};
   if (deviation.place == CausePlace::kAlone) return {{CauseClass::kMoreWork, 1}};
   const LoadMatrix& matrix = loads_.of(load);
   Sums slow, usual;

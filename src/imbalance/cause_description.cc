@@ -22,8 +22,8 @@ std::string_view IdOf(CausePlace place) {
 }
 
 std::string_view IdOf(CauseClass reason) {
-  constexpr std::string_view kIds[kCauseClasses] = {"unknown",  "moreWork",       "moreCalls",
-                                                    "lowerIpc", "lowerFrequency", "interruptions"};
+  constexpr std::string_view kIds[kCauseClasses] = {"unknown",        "moreWork",      "moreCalls", "lowerIpc",
+                                                    "lowerFrequency", "interruptions", "deviceWait"};
   return kIds[static_cast<std::size_t>(reason)];
 }
 
@@ -42,12 +42,14 @@ Cause CauseDescriber::Describe(const CauseCandidate& candidate) const {
   Cause cause;
   cause.place = deviation.place;
   cause.in_everything = candidate.in_everything;
-  const std::optional<PathId> path = candidate.is_start ? std::optional(kBeforePhase) : loads_.path(candidate.load);
-  if (path) {
-    cause.path = paths.Name(*path);
-    cause.innermost = paths.InnermostName(*path);
-    cause.is_mpi = paths.is_mpi(*path);
+  const LoadSource& source = loads_.source(candidate.load);
+  if (candidate.is_start || source.kind == LoadSource::Kind::kPath) {
+    const PathId path = candidate.is_start ? kBeforePhase : source.path;
+    cause.path = paths.Name(path);
+    cause.innermost = paths.InnermostName(path);
+    cause.is_mpi = paths.is_mpi(path);
   }
+  cause.is_device_call = !candidate.is_start && loads_.is_of_devices(candidate.load);
   cause.rank_count = deviation.rows.size();
   for (const std::size_t row : deviation.rows) {
     if (cause.ranks.size() < kNamedRanks) cause.ranks.push_back(loads_.ranks()[row]);

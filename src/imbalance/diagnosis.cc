@@ -4,8 +4,6 @@
 #include <limits>
 #include <map>
 #include <numeric>
-#include <set>
-#include <string_view>
 
 #include "base/parallel.h"
 #include "imbalance/collective_waits.h"
@@ -260,7 +258,7 @@ void AddCritical(const Activities& activities, Diagnosis& diagnosis) {
 void AddShapes(const Trace& trace, const PhaseCut& cut, const Activities& activities, const WaitStates& states,
                std::size_t paths, Diagnosis& diagnosis) {
   diagnosis.useful_shape = ShapeOf(LoadOf(trace, cut, activities, states));
-  diagnosis.useful_shape->imbalance_in_step = ImbalanceInSteps(trace, cut);
+  diagnosis.useful_shape->imbalance_in_step = ImbalanceInSteps(trace, cut, activities);
   for (const PathId path : LargestCosts(diagnosis, paths)) diagnosis.shapes.emplace_back(path, LoadShape());
   ParallelFor(diagnosis.shapes.size(), [&](std::size_t i) {
     auto& [path, shape] = diagnosis.shapes[i];
@@ -281,25 +279,24 @@ double LongestInside(const Diagnosis& diagnosis) {
   return longest;
 }
 
-// By the outermost function of the runtime; MPI calls in it are MPI's.
-void AddDeviceCalls(const Trace& trace, Diagnosis& diagnosis) {
-  std::set<std::string_view> functions;
-  for (const Region& region : trace.regions) {
-    if (region.is_device_runtime) functions.insert(region.name);
-  }
-  if (functions.empty()) return;
+// By the outermost function of the runtime.
+void AddDeviceCalls(Diagnosis& diagnosis) {
   const CallPaths& paths = diagnosis.paths;
   std::map<std::string, double> time_of;
+  double costs = 0;
   for (PathId path = kSpecialPaths; path < diagnosis.totals.size(); ++path) {
-    if (diagnosis.IsOutside(path) || paths.is_mpi(path)) continue;
-    const std::string* function = nullptr;
+    if (diagnosis.IsOutside(path) || !paths.is_device_call(path) || diagnosis.totals[path].time <= 0) continue;
+    PathId outermost = path;
     for (PathId at = path; at >= kSpecialPaths; at = paths.parent(at)) {
-      if (functions.contains(paths.region_name(at))) function = &paths.region_name(at);
+      if (paths.is_device_call(at)) outermost = at;
     }
-    if (function != nullptr && diagnosis.totals[path].time > 0) time_of[*function] += diagnosis.totals[path].time;
+    time_of[paths.region_name(outermost)] += diagnosis.totals[path].time;
+    costs += diagnosis.totals[path].Costs();
   }
+  if (time_of.empty()) return;
+  DeviceCalls& calls = diagnosis.device_calls.emplace();
+  calls.costs = costs;
   for (const auto& [function, time] : time_of) {
-    DeviceCalls& calls = diagnosis.device_calls ? *diagnosis.device_calls : diagnosis.device_calls.emplace();
     calls.time += time;
     if (time <= calls.of_largest) continue;
     calls.largest = function;
@@ -390,7 +387,7 @@ Diagnosis Diagnose(const Trace& trace, const Matching& matching, const PhaseCut&
   ToSeconds(diagnosis, second);
   diagnosis.window = trace.Seconds(activities.end - activities.begin);
   diagnosis.length = diagnosis.recurs ? LongestInside(diagnosis) : diagnosis.window;
-  AddDeviceCalls(trace, diagnosis);
+  AddDeviceCalls(diagnosis);
   return diagnosis;
 }
 

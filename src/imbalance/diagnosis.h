@@ -71,6 +71,7 @@ struct DeviceCalls {
   double time = 0;      // of all ranks, seconds
   std::string largest;  // the function that takes most of it
   double of_largest = 0;
+  double costs = 0;  // waiting of other ranks that these calls cause; 0 where waits are not known
 };
 
 struct Diagnosis {
@@ -82,7 +83,7 @@ struct Diagnosis {
   std::vector<PathSegment> critical;                 // in ticks of the trace
   std::vector<LossRaster> rasters;                   // one a path: seconds of costs
   std::vector<std::pair<PathId, LoadShape>> shapes;  // of the paths that cost most, in that order
-  std::optional<LoadShape> useful_shape;             // of all useful time
+  std::optional<LoadShape> useful_shape;             // of all computation
   std::vector<Cause> causes;                         // when asked for
   std::optional<LatencyGain> latency;                // when asked for
   std::optional<DeviceCalls> device_calls;           // where the trace has any

@@ -18,7 +18,7 @@ const RankLosses* MostLoaded(const Diagnosis& diagnosis) {
     if (!rank.present) continue;
     double useful = 0;
     for (std::size_t i = 0; i < rank.paths.size(); ++i) {
-      if (IsUseful(diagnosis.paths, rank.paths[i])) useful += rank.losses[i].Execution();
+      if (IsOutsideMpi(diagnosis.paths, rank.paths[i])) useful += rank.losses[i].Execution();
     }
     if (useful <= largest) continue;
     largest = useful;
@@ -66,7 +66,7 @@ FactorLosses SplitByFactor(const Trace& trace, const Matching& matching, const P
   for (PathId path = 0; path < diagnosis.totals.size(); ++path) {
     const double costs = diagnosis.totals[path].Costs() / processes;
     const double average = diagnosis.totals[path].Execution() / processes;
-    if (IsUseful(diagnosis.paths, path)) {
+    if (IsOutsideMpi(diagnosis.paths, path)) {
       const PathLosses* own = most->Find(path);
       const double excess = (own == nullptr ? 0 : own->Execution()) - average;
       losses.average_useful += average;

@@ -109,36 +109,44 @@ class CauseSearch {
   }
 
  private:
-  // All computation; then call paths that take a good part of it, or that others wait for. Ranks that leave a call late
-  // are hardly charged where they also do a little more behind it, but the call is on the critical path.
-  std::vector<std::optional<PathId>> ChooseLoads() {
+  // All computation, and all calls to devices; then call paths that take a good part of them, or that others wait for.
+  // Ranks that leave a call late are hardly charged where they also do a little more behind it, but the call is on the
+  // critical path.
+  std::vector<LoadSource> ChooseLoads() {
     const Diagnosis& diagnosis = input_.diagnosis;
-    double useful = 0;
     for (PathId path = 0; path < diagnosis.totals.size(); ++path) {
-      if (IsUseful(diagnosis.paths, path)) useful += diagnosis.totals[path].Execution();
+      if (IsUseful(diagnosis.paths, path)) useful_ += diagnosis.totals[path].Execution();
+      if (IsDeviceCall(diagnosis.paths, path)) of_devices_ += diagnosis.totals[path].Execution();
     }
-    useful_ = useful;
     std::vector<std::pair<double, PathId>> paths;
     const double of_all = length_ * static_cast<double>(diagnosis.processes);
     for (PathId path = 0; path < diagnosis.totals.size(); ++path) {
       if (diagnosis.paths.is_before_phase(path) || path == kBetweenOccurrences || path == kAfterPhase) continue;
       const double costs = diagnosis.totals[path].Costs() / of_all;
-      const double share = IsUseful(diagnosis.paths, path) ? diagnosis.totals[path].Execution() / useful : 0;
+      const bool is_outside_mpi = IsOutsideMpi(diagnosis.paths, path) && OutsideMpi() > 0;
+      const double share = is_outside_mpi ? diagnosis.totals[path].Execution() / OutsideMpi() : 0;
       const double critical = diagnosis.paths.is_mpi(path) ? diagnosis.totals[path].critical / length_ : 0;
       if (share >= kSignificant || costs >= kWorthCosts || critical >= kSignificant)
         paths.emplace_back(-std::max({share, costs, critical}), path);
     }
     std::ranges::sort(paths);
     if (paths.size() > kMostLoads) paths.resize(kMostLoads);
-    std::vector<std::optional<PathId>> loads = {std::nullopt};
-    for (const auto& [share, path] : paths) loads.emplace_back(path);
+    std::vector<LoadSource> loads = {{LoadSource::Kind::kComputation}};
+    if (of_devices_ > 0) loads.push_back({LoadSource::Kind::kDeviceCalls});
+    for (const auto& [share, path] : paths) loads.push_back({LoadSource::Kind::kPath, path});
     return loads;
   }
 
-  double ShareOf(std::size_t load) const {
-    const std::optional<PathId> path = loads_.path(load);
-    if (!path || !IsUseful(input_.diagnosis.paths, *path)) return 0;
-    return input_.diagnosis.totals[*path].Execution() / useful_;
+  double OutsideMpi() const { return useful_ + of_devices_; }
+
+  bool IsOfAll(std::size_t load) const { return loads_.source(load).kind != LoadSource::Kind::kPath; }
+
+  // Of all computation or all calls to devices, a call path that is part of it.
+  double ShareOf(std::size_t load, std::size_t all) const {
+    if (IsOfAll(load)) return 0;
+    const PathId path = loads_.source(load).path;
+    if (!loads_.source(all).Has(input_.diagnosis.paths, path)) return 0;
+    return input_.diagnosis.totals[path].Execution() / (loads_.is_of_devices(all) ? of_devices_ : useful_);
   }
 
   RowPlaces PlacesOfRows() const {
@@ -161,12 +169,12 @@ class CauseSearch {
     ParallelFor(loads_.size(), [&](std::size_t load) {
       const LoadMatrix& matrix = loads_.of(load);
       const double typical =
-          useful_ / static_cast<double>(std::max<std::size_t>(1, matrix.ranks.size()) * matrix.iterations);
+          OutsideMpi() / static_cast<double>(std::max<std::size_t>(1, matrix.ranks.size()) * matrix.iterations);
       found[load] = FindDeviations(matrix, places, typical);
     });
-    JoinInEverything(found);
+    for (std::size_t all = 0; all < found.size() && IsOfAll(all); ++all) JoinInEverything(all, found);
     for (std::size_t load = 0; load < found.size(); ++load) {
-      for (LoadDeviation& deviation : found[load]) Add({load, std::move(deviation), load == 0, false, 0, {}});
+      for (LoadDeviation& deviation : found[load]) Add({load, std::move(deviation), IsOfAll(load), false, 0, {}});
     }
     AddStart();
     std::ranges::stable_sort(candidates_, std::greater(), &CauseCandidate::most);
@@ -187,23 +195,23 @@ class CauseSearch {
   }
 
   // What deviates in most call paths alike is slow in everything, and is one cause. What all computation shows besides
-  // is left to the call paths, where these show it, too.
-  void JoinInEverything(std::vector<std::vector<LoadDeviation>>& found) const {
-    std::erase_if(found[0], [&](const LoadDeviation& of_all) {
+  // is left to the call paths, where these show it, too. The same holds for calls to devices.
+  void JoinInEverything(std::size_t all, std::vector<std::vector<LoadDeviation>>& found) const {
+    std::erase_if(found[all], [&](const LoadDeviation& of_all) {
       double share = 0;
       std::size_t paths = 0;
       bool is_explained = false;
       for (std::size_t load = 1; load < found.size(); ++load) {
         for (const LoadDeviation& of_path : found[load]) {
-          is_explained = is_explained || (ShareOf(load) > 0 && ShareRows(of_all, of_path));
-          if (ShareOf(load) <= 0 || !AreAlike(of_all, of_path)) continue;
-          share += ShareOf(load);
+          is_explained = is_explained || (ShareOf(load, all) > 0 && ShareRows(of_all, of_path));
+          if (ShareOf(load, all) <= 0 || !AreAlike(of_all, of_path)) continue;
+          share += ShareOf(load, all);
           ++paths;
         }
       }
       if (paths < 2 || share < kInEverything) return is_explained;
       for (std::size_t load = 1; load < found.size(); ++load) {
-        if (ShareOf(load) > 0) std::erase_if(found[load], [&](const auto& one) { return AreAlike(of_all, one); });
+        if (ShareOf(load, all) > 0) std::erase_if(found[load], [&](const auto& one) { return AreAlike(of_all, one); });
       }
       return false;
     });
@@ -351,8 +359,8 @@ class CauseSearch {
   }
 
   const CauseInput& input_;
-  const double length_;  // ticks
-  double useful_ = 0;    // of all ranks; set while loads are chosen
+  const double length_;                 // ticks
+  double useful_ = 0, of_devices_ = 0;  // of all ranks; set while loads are chosen
   LoadTables loads_;
   CauseClassifier classifier_;
   CauseDescriber describer_;

@@ -80,9 +80,15 @@ std::vector<double> LoadMatrix::Sums() const {
   return sums;
 }
 
-bool IsUseful(const CallPaths& paths, PathId path) {
+bool IsOutsideMpi(const CallPaths& paths, PathId path) {
   return !paths.is_mpi(path) && !paths.is_before_phase(path) && path != kBetweenOccurrences && path != kAfterPhase;
 }
+
+bool IsDeviceCall(const CallPaths& paths, PathId path) {
+  return paths.is_device_call(path) && IsOutsideMpi(paths, path);
+}
+
+bool IsUseful(const CallPaths& paths, PathId path) { return !paths.is_device_call(path) && IsOutsideMpi(paths, path); }
 
 LoadMatrix LoadOf(const Trace& trace, const PhaseCut& cut, const Activities& activities, const WaitStates& states,
                   std::optional<PathId> path) {
@@ -110,13 +116,42 @@ namespace {
 
 constexpr double kShortestStep = 0.001;  // of what the rank computes in the iteration; chosen
 
-std::vector<double> StepsOf(const RankTimeline& timeline, const Interval& iteration) {
+// Time of a rank in calls to devices up to any tick.
+class DeviceTime {
+ public:
+  DeviceTime(const CallPaths& paths, const RankActivities& own) {
+    Tick before = 0;
+    for (std::size_t a = 0; a + 1 < own.size(); ++a) {
+      if (!paths.is_device_call(own.path(a))) continue;
+      spans_.push_back({own.edge(a), own.edge(a + 1), before});
+      before += own.ticks(a);
+    }
+  }
+
+  Tick Between(Tick begin, Tick end) const { return Until(end) - Until(begin); }
+
+ private:
+  struct Call {
+    Tick begin, end, before;
+  };
+
+  Tick Until(Tick tick) const {
+    const auto behind = std::ranges::upper_bound(spans_, tick, {}, &Call::begin);
+    if (behind == spans_.begin()) return 0;
+    const Call& last = *std::prev(behind);
+    return last.before + std::min(tick, last.end) - last.begin;
+  }
+
+  std::vector<Call> spans_;
+};
+
+std::vector<double> StepsOf(const RankTimeline& timeline, const Interval& iteration, const DeviceTime& in_device) {
   std::vector<double> steps;
   double all = 0;
   for (std::size_t call = iteration.begin.call; call <= iteration.end.call; ++call) {
     const Tick begin = std::max(iteration.begin.tick, BurstBegin(timeline, call));
     const Tick end = call < iteration.end.call ? timeline.enter(call) : iteration.end.tick;
-    steps.push_back(static_cast<double>(std::max<Tick>(0, end - begin)));
+    steps.push_back(static_cast<double>(std::max<Tick>(0, end - begin - in_device.Between(begin, end))));
     all += steps.back();
   }
   std::erase_if(steps, [&](double step) { return step <= kShortestStep * all; });
@@ -125,18 +160,20 @@ std::vector<double> StepsOf(const RankTimeline& timeline, const Interval& iterat
 
 }  // namespace
 
-std::optional<double> ImbalanceInSteps(const Trace& trace, const PhaseCut& cut) {
+std::optional<double> ImbalanceInSteps(const Trace& trace, const PhaseCut& cut, const Activities& activities) {
   double largest = 0, average = 0, ranks = 0;
   for (const RankCut& rank : cut.ranks) {
     ranks += rank.present ? 1 : 0;
     if (rank.present && rank.iterations.size() != cut.iterations) return std::nullopt;
   }
   if (ranks < 2) return std::nullopt;
+  std::vector<DeviceTime> in_devices;
+  for (const RankActivities& of_rank : activities.ranks) in_devices.emplace_back(activities.paths, of_rank);
   for (std::size_t i = 0; i < cut.iterations; ++i) {
     std::optional<std::vector<double>> most;
     for (std::size_t rank = 0; rank < cut.ranks.size(); ++rank) {
       if (!cut.ranks[rank].present) continue;
-      const std::vector<double> steps = StepsOf(trace.timelines[rank], cut.ranks[rank].iterations[i]);
+      const std::vector<double> steps = StepsOf(trace.timelines[rank], cut.ranks[rank].iterations[i], in_devices[rank]);
       if (!most) most.emplace(steps.size());
       if (steps.size() != most->size()) return std::nullopt;
       for (std::size_t k = 0; k < steps.size(); ++k) {

@@ -22,7 +22,11 @@ struct LoadMatrix {
   std::vector<double> Sums() const;
 };
 
-// Computation in the program's regions: neither MPI nor time outside of what the phase counts.
+// In the phase and outside of MPI, which is what load balance compares: computation and calls to devices.
+bool IsOutsideMpi(const CallPaths& paths, PathId path);
+// Calls to the runtimes of devices in the phase, in which the host starts their work or waits for it.
+bool IsDeviceCall(const CallPaths& paths, PathId path);
+// Computation in the program's regions: neither MPI, nor calls to devices, nor time outside of what the phase counts.
 bool IsUseful(const CallPaths& paths, PathId path);
 
 // Of one call path, or without `path` of all useful ones together. Computation that reaches over the edge of an
@@ -31,9 +35,9 @@ bool IsUseful(const CallPaths& paths, PathId path);
 LoadMatrix LoadOf(const Trace& trace, const PhaseCut& cut, const Activities& activities, const WaitStates& states,
                   std::optional<PathId> path = std::nullopt);
 
-// What ranks compute between two calls, in their order, is a step of an iteration. (max - avg) / max * N / (N - 1) of
-// the sums, over all steps of all iterations, of their largest and average lengths; nothing where ranks do not make
+// What ranks compute between two MPI calls, in their order, is a step of an iteration. (max - avg) / max * N / (N - 1)
+// of the sums, over all steps of all iterations, of their largest and average lengths; nothing where ranks do not make
 // equally many steps, which then do not belong together. What takes less than a thousandth of an iteration is no step.
-std::optional<double> ImbalanceInSteps(const Trace& trace, const PhaseCut& cut);
+std::optional<double> ImbalanceInSteps(const Trace& trace, const PhaseCut& cut, const Activities& activities);
 
 }  // namespace farscale

@@ -23,8 +23,23 @@ bool HaveEquallyMany(const std::vector<std::uint64_t>& visits) {
 
 }  // namespace
 
+bool LoadSource::Has(const CallPaths& paths, PathId other) const {
+  switch (kind) {
+    case Kind::kComputation: return IsUseful(paths, other);
+    case Kind::kDeviceCalls: return IsDeviceCall(paths, other);
+    case Kind::kPath: break;
+  }
+  return other == path;
+}
+
+bool LoadTables::is_of_devices(std::size_t load) const {
+  const LoadSource& source = loads_[load];
+  return source.kind == LoadSource::Kind::kDeviceCalls ||
+         (source.kind == LoadSource::Kind::kPath && IsDeviceCall(activities_.paths, source.path));
+}
+
 LoadTables::LoadTables(const Trace& trace, const PhaseCut& cut, const Activities& activities, const WaitStates& states,
-                       const CollectiveWaits& collectives, std::vector<std::optional<PathId>> loads)
+                       const CollectiveWaits& collectives, std::vector<LoadSource> loads)
     : activities_(activities), states_(states), loads_(std::move(loads)) {
   for (std::size_t rank = 0; rank < trace.size(); ++rank) {
     if (activities.ranks[rank].present) ranks_.push_back(rank);
@@ -32,8 +47,7 @@ LoadTables::LoadTables(const Trace& trace, const PhaseCut& cut, const Activities
   loads_of_path_.resize(activities.paths.size());
   for (std::size_t load = 0; load < loads_.size(); ++load) {
     for (PathId path = 0; path < loads_of_path_.size(); ++path) {
-      const bool belongs = loads_[load] ? *loads_[load] == path : IsUseful(activities.paths, path);
-      if (belongs) loads_of_path_[path].push_back(load);
+      if (loads_[load].Has(activities.paths, path)) loads_of_path_[path].push_back(load);
     }
   }
   FindSteps(collectives);
@@ -75,7 +89,7 @@ void LoadTables::ChooseColumns(const PhaseCut& cut) {
     if (have_iterations) {
       columns = LoadColumns::kIterations;
       count = cut.iterations;
-    } else if (loads_[load] && HaveEquallyMany(visits_[load])) {
+    } else if (loads_[load].kind == LoadSource::Kind::kPath && HaveEquallyMany(visits_[load])) {
       columns = LoadColumns::kVisits;
       count = static_cast<std::size_t>(std::ranges::max(visits_[load]));
     } else if (steps > 1) {

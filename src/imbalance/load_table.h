@@ -4,7 +4,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <optional>
 #include <vector>
 
 #include "imbalance/activities.h"
@@ -20,6 +19,16 @@ namespace farscale {
 // call path where every rank that has any has equally many; else steps; else all time is in one column.
 enum class LoadColumns : std::uint8_t { kOne, kIterations, kVisits, kSteps };
 
+// What a load is made of: one call path, or all paths of a kind in the phase.
+struct LoadSource {
+  enum class Kind : std::uint8_t { kComputation, kDeviceCalls, kPath };
+
+  Kind kind = Kind::kComputation;
+  PathId path = 0;  // of kPath
+
+  bool Has(const CallPaths& paths, PathId other) const;
+};
+
 // An activity, or a part of no other cell.
 struct LoadPiece {
   std::size_t load = 0, column = 0;
@@ -31,13 +40,14 @@ struct LoadPiece {
 
 class LoadTables {
  public:
-  // Loads: a call path, or nothing for all computation in the program's regions. An activity belongs to the iteration
-  // in which it begins.
+  // An activity belongs to the iteration in which it begins.
   LoadTables(const Trace& trace, const PhaseCut& cut, const Activities& activities, const WaitStates& states,
-             const CollectiveWaits& collectives, std::vector<std::optional<PathId>> loads);
+             const CollectiveWaits& collectives, std::vector<LoadSource> loads);
 
   std::size_t size() const { return loads_.size(); }
-  std::optional<PathId> path(std::size_t load) const { return loads_[load]; }
+  const LoadSource& source(std::size_t load) const { return loads_[load]; }
+  // Whether the load is time in calls to devices.
+  bool is_of_devices(std::size_t load) const;
   // In ticks. Rows are the ranks in the phase.
   const LoadMatrix& of(std::size_t load) const { return matrices_[load]; }
   LoadColumns columns(std::size_t load) const { return columns_[load]; }
@@ -56,7 +66,7 @@ class LoadTables {
 
   const Activities& activities_;
   const WaitStates& states_;
-  std::vector<std::optional<PathId>> loads_;
+  std::vector<LoadSource> loads_;
   std::vector<std::size_t> ranks_;
   std::vector<std::vector<std::size_t>> loads_of_path_;
   std::vector<std::vector<std::uint32_t>> step_ends_;  // of every row: calls in operations of all ranks

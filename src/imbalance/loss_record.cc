@@ -11,6 +11,7 @@ PathRecord RecordOfPath(const Diagnosis& diagnosis, PathId path, const std::vect
   record.path = diagnosis.paths.Name(path);
   record.innermost = diagnosis.paths.InnermostName(path);
   record.is_mpi = diagnosis.paths.is_mpi(path);
+  record.is_device_call = diagnosis.paths.is_device_call(path);
   record.total = diagnosis.totals[path];
   record.imbalance = diagnosis.imbalance[path];
   record.slack = diagnosis.slack[path];
@@ -54,6 +55,7 @@ void WithholdWaits(LossRecord& record, const UnknownWaits& waits) {
   record.causes.clear();
   record.latency.reset();
   record.by_factor.reset();
+  if (record.device_calls) record.device_calls->costs = 0;
 }
 
 LossRecord RecordOf(const Diagnosis& diagnosis, const std::string& phase, const std::vector<Location>& locations) {

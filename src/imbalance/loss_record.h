@@ -20,6 +20,7 @@ struct PathRecord {
   std::string path;       // "main / step / MPI_Recv"
   std::string innermost;  // the last of these regions, "step"; of an MPI call with the one around it, "step / MPI_Recv"
   bool is_mpi = false;
+  bool is_device_call = false;  // the host calls or waits for its device: no computation
   PathLosses total;             // over all ranks
   double imbalance = 0;         // on the critical path (iota)
   std::optional<double> slack;  // the least of any of its activities; nothing where none takes time
@@ -62,7 +63,7 @@ struct LossRecord {
   std::optional<LatencyGain> latency;     // nothing: not asked for, or next to none
   std::vector<PathRecord> paths;          // what causes most first; of equals by name
   std::optional<FactorLosses> by_factor;  // nothing: not asked for
-  std::optional<LoadShape> shape;         // of all useful time together
+  std::optional<LoadShape> shape;         // of all computation together
   std::optional<ProcessGrid> grid;        // of `ranks`; nothing: none is known
   std::vector<Finding> findings;
   // The trace does not say for whom ranks wait in some calls. Then nothing is known of waits, their causes and the

@@ -60,7 +60,8 @@ Loss LossOfAll(const LossRecord& losses) {
   double costs = 0, long_term = 0;
   for (const PathRecord& path : losses.paths) {
     const PathFactorLoss* found = losses.by_factor->Find(path.path);
-    if (path.is_mpi || path.IsOutside() || !(path.total.Execution() > 0) || found == nullptr) continue;
+    if (path.is_mpi || path.is_device_call || path.IsOutside() || !(path.total.Execution() > 0) || found == nullptr)
+      continue;
     costs += path.total.Costs();
     long_term += path.total.LongTerm();
     loss.load_balance += found->load_balance;
@@ -103,6 +104,16 @@ Remedy RemedyForLoss(const LossRecord& losses, const LoadShape& shape, const Los
   return losses.ranks.size() > 2 ? Remedy{Kind::kBalanceSteps} : Remedy{Kind::kBreakChain, Doubt::kTwoRanks};
 }
 
+// `path` has a shape.
+Remedy RemedyForComputation(const LossRecord& losses, const PathRecord& path) {
+  const PathFactorLoss* found = losses.by_factor ? losses.by_factor->Find(path.path) : nullptr;
+  if (found == nullptr) return RemedyFor(*path.shape);
+  const Loss loss{found->load_balance, found->serialization,
+                  path.total.Execution() / static_cast<double>(losses.ranks.size()),
+                  ShareOf(path.total.LongTerm(), path.total.Costs())};
+  return RemedyForLoss(losses, *path.shape, loss);
+}
+
 }  // namespace
 
 Remedy RemedyFor(const LoadShape& shape) {
@@ -125,12 +136,10 @@ Remedy RemedyForAll(const LossRecord& losses) {
 
 Remedy RemedyForPath(const LossRecord& losses, const PathRecord& path) {
   if (!path.shape || path.IsOutside() || !losses.locations.empty()) return {};
-  const PathFactorLoss* found = losses.by_factor ? losses.by_factor->Find(path.path) : nullptr;
-  if (found == nullptr) return RemedyFor(*path.shape);
-  const Loss loss{found->load_balance, found->serialization,
-                  path.total.Execution() / static_cast<double>(losses.ranks.size()),
-                  ShareOf(path.total.LongTerm(), path.total.Costs())};
-  return RemedyForLoss(losses, *path.shape, loss);
+  const Remedy remedy = RemedyForComputation(losses, path);
+  // Shapes of such calls are those of what devices do, which other work for the ranks does not change.
+  const bool is_of_device = path.is_device_call && remedy.kind != Kind::kNone && remedy.kind != Kind::kBreakChain;
+  return is_of_device ? Remedy{Kind::kRelieveDevices} : remedy;
 }
 
 }  // namespace farscale

@@ -29,6 +29,7 @@ struct Remedy {
     kBreakChain,
     kBalanceSteps,       // others are slow at other times within an iteration
     kFindWhenRanksSlow,  // others are slow at other times of a phase of one iteration
+    kRelieveDevices,     // ranks wait for their devices for different times
   };
   enum class Doubt : std::uint8_t {
     kNone,

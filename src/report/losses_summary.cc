@@ -67,7 +67,7 @@ struct InputOutputText {
 };
 
 struct DeviceCallsText {
-  FARSCALE_TEXTS(share, largest, of_largest)
+  FARSCALE_TEXTS(share, largest, of_largest, costs)
 };
 
 // The tags of losses_summary.txt.mustache, with those of LossRanks.
@@ -170,8 +170,9 @@ std::vector<std::string> SummarizeLosses(const LossRecord& losses, const Partial
     summary.input_output = {share(io), share(losses.collective_io), share(losses.individual_io)};
   }
   if (const auto& calls = losses.device_calls; calls && calls->time > 2 * kNoShare * losses.allocation) {
-    summary.device_calls = {ShareOrDash(calls->time, losses.allocation), calls->largest,
-                            ShareOrDash(calls->of_largest, losses.allocation)};
+    summary.device_calls = {
+        ShareOrDash(calls->time, losses.allocation), calls->largest, ShareOrDash(calls->of_largest, losses.allocation),
+        calls->costs > kNoShare * losses.Waiting() ? ShareOrDash(calls->costs, losses.Waiting()) : ""};
   }
   ReportData data = ToData(LossRanks(losses));
   data.update(ToData(summary));

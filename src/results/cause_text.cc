@@ -34,6 +34,7 @@ std::string RanksOf(const Cause& cause, const LossRecord& losses) {
 }
 
 std::string WhereOf(const Cause& cause) {
+  if (cause.path.empty() && cause.is_device_call) return "calls to devices";
   return cause.path.empty() ? (cause.in_everything ? "everything" : "all computation") : cause.path;
 }
 
@@ -64,6 +65,7 @@ std::string_view NameOf(CauseClass reason) {
     case CauseClass::kLowerIpc: return "lower IPC";
     case CauseClass::kLowerFrequency: return "lower frequency";
     case CauseClass::kInterruptions: return "interruptions";
+    case CauseClass::kDeviceWait: return "waiting for the device";
   }
   return "unknown";
 }
@@ -78,6 +80,20 @@ std::string NameOf(const GridLine& line) {
   return fmt::format("{} {} of the process grid", line.dimension == 0 ? "row" : "column", line.coordinate);
 }
 
+std::string RemedyOfDevices(const Cause& cause) {
+  switch (cause.place) {
+    case CausePlace::kOnce: return "";
+    case CausePlace::kStartUp:
+      return "It is over once devices are ready: leave it out of measurements; longer runs lose less.";
+    case CausePlace::kNode:
+    case CausePlace::kSocket:
+      return "Compare the clocks of these devices with those of others, and which processes use which device.";
+    default: break;
+  }
+  return "This is time for the device, not computation of the rank: give the device less work, check that ranks do not "
+         "share one by accident, copy less, or let the rank compute while the device does.";
+}
+
 // Of ranks that are slow all the time.
 std::string RemedyOfRanks(const Cause& cause) {
   switch (cause.reason()) {
@@ -90,6 +106,7 @@ std::string RemedyOfRanks(const Cause& cause) {
       return "Its cores run slower: leave them out, or have clock and cooling checked. No change of the program helps.";
     case CauseClass::kInterruptions:
       return "Something else runs on its cores: pin processes, leave a core free, or leave these cores out.";
+    case CauseClass::kDeviceWait: return RemedyOfDevices(cause);
     case CauseClass::kUnknown: break;
   }
   return kRecordCounters;
@@ -171,6 +188,7 @@ std::string RemedyOf(const Cause& cause) {
                                             : "The call itself takes longer there, not its waiting: compare message "
                                               "sizes, and where these ranks lie.";
   }
+  if (cause.is_device_call) return RemedyOfDevices(cause);
   switch (cause.place) {
     case CausePlace::kRank:
     case CausePlace::kRanks: return RemedyOfRanks(cause);

@@ -60,6 +60,22 @@ TEST(CauseText, HasARemedyForWhatCanBeChanged) {
   EXPECT_EQ(RemedyOf(cause).find("decompos"), RemedyOf(cause).find("decomposition does not help"));
 }
 
+// Waiting for a device is nothing that another decomposition of computation helps against.
+TEST(CauseText, TellsDevicesFromComputation) {
+  Cause cause;
+  cause.is_device_call = true;
+  cause.in_everything = true;
+  cause.ranks = {2};
+  cause.rank_count = 1;
+  cause.level = 1.5;
+  cause.parts = {{CauseClass::kDeviceWait, 1}};
+  EXPECT_EQ(DescribePlace(cause, {}), "rank 2 takes 50.0 % longer in calls to devices");
+  EXPECT_EQ(DescribeReasons(cause), "waiting for the device");
+  EXPECT_NE(RemedyOf(cause).find("not computation"), std::string::npos);
+  cause.place = CausePlace::kNode;
+  EXPECT_NE(RemedyOf(cause).find("clocks of these devices"), std::string::npos);
+}
+
 TEST(CauseText, NamesEveryThirdAndEleventhIteration) {
   Cause cause;
   cause.place = CausePlace::kPeriodic;

@@ -72,6 +72,9 @@ Fields<DeviceCalls> FieldsOf<DeviceCalls>() {
               Field("time", &T::time, "Seconds summed over ranks").AtLeast(0),
               Field("largest", &T::largest, "The function that takes most of it"),
               Field("ofLargest", &T::of_largest, "What that takes").AtLeast(0),
+              Field("costs", &T::costs, "Waits of other ranks that these calls cause, in seconds summed over ranks")
+                  .AtLeast(0)
+                  .UnlessDefault(),
           }};
 }
 
@@ -107,6 +110,9 @@ Fields<Cause> FieldsOf<Cause>() {
               Field("path", &T::path).When([](const T& cause) { return !cause.path.empty(); }),
               Field("innermost", &T::innermost).When([](const T& cause) { return !cause.path.empty(); }),
               Field("isMpi", &T::is_mpi, "Time in an MPI call beyond its waiting"),
+              Field("isDeviceCall", &T::is_device_call,
+                    "Time in calls to devices, which is no computation; of all such calls where there is no path")
+                  .UnlessDefault(),
               Field("ranks", &T::ranks, "Those with most first; the first ones"),
               Field("rankCount", &T::rank_count),
               Field("node", &T::node).When([](const T& cause) { return !cause.node.empty(); }),

@@ -220,6 +220,8 @@ Fields<PathRecord> FieldsOf<PathRecord>() {
                   "The last of these regions; of an MPI call with the one around it. Not in older files")
               .OrMissing(),
           Field("isMpi", &T::is_mpi, "Or, where threads are shown one by one, an OpenMP fork or barrier"),
+          Field("isDeviceCall", &T::is_device_call, "The host calls or waits for its device: no computation")
+              .UnlessDefault(),
           Field("visits", &T::total, &L::visits, "Activities of all ranks"),
           Field("time", &T::total, &L::time, "Seconds summed over ranks, waits included"),
           Computed<T>(

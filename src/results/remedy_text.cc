@@ -52,6 +52,10 @@ std::string AdviceFor(const Remedy& remedy) {
       return "All ranks have about as much to do, but others are slow at other times: take the region of an iteration "
              "as phase (--phase) to see for how long. Where slow ranks stay slow for a while, repartitioning by "
              "measured loads helps; where they change at once, fewer synchronisations do.";
+    case Remedy::Kind::kRelieveDevices:
+      return "This is time for devices, not computation of the ranks: divide the work of devices more evenly, check "
+             "that "
+             "ranks do not share one by accident, copy less, or let ranks compute while devices do.";
   }
   return "";
 }

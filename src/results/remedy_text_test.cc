@@ -15,7 +15,7 @@ using Doubt = Remedy::Doubt;
 
 TEST(RemedyText, EveryKindHasItsOwn) {
   std::set<std::string> texts;
-  const auto kinds = static_cast<std::size_t>(Kind::kFindWhenRanksSlow) + 1;
+  const auto kinds = static_cast<std::size_t>(Kind::kRelieveDevices) + 1;
   for (std::size_t i = 0; i < kinds; ++i) texts.insert(TextOf({static_cast<Kind>(i)}));
   EXPECT_EQ(texts.size(), kinds);
   EXPECT_EQ(TextOf({}), "");

@@ -60,7 +60,7 @@ inline LossRecord MakeLosses(std::int64_t cores = 2) {
   SetKind(losses.long_term, WaitKind::kLateSender, 0.5);
   SetKind(losses.unattributed, WaitKind::kLateSender, 0.5);
   PathRecord work{
-      "main / work", "work", false, {}, 0.5, 0, {1, 3}, {0, 0}, {0, 2}, {0, 3}, {2, 2, {0, 0, 0.5, 1.5}}, {}};
+      "main / work", "work", false, false, {}, 0.5, 0, {1, 3}, {0, 0}, {0, 2}, {0, 3}, {2, 2, {0, 0, 0.5, 1.5}}, {}};
   work.total.time = 4;
   work.total.critical = 3;
   work.total.nearly_critical = 4;
@@ -70,6 +70,7 @@ inline LossRecord MakeLosses(std::int64_t cores = 2) {
   PathRecord receive{"main / MPI_Recv",
                      "main / MPI_Recv",
                      true,
+                     false,
                      {},
                      0,
                      1,
