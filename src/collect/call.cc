@@ -2,6 +2,7 @@
 
 #include <sys/resource.h>
 
+#include <algorithm>
 #include <mutex>
 
 #include "collect/counters.h"
@@ -27,6 +28,22 @@ void CountInstructions() {
   Store(page->instructions, page->instructions + (counts.instructions - counts_at_leave.instructions));
   Store(page->cycles, page->cycles + (counts.cycles - counts_at_leave.cycles));
   counts_at_leave = counts;
+}
+
+// Of so many calls one looks whether reading counters by system calls takes too long: more than a share of the time
+// since the run began, which a burst of calls at its begin may exceed. Chosen: what measuring may cost. Traces have
+// their counters to the end.
+constexpr std::uint64_t kCallsBetweenLooks = 1024;
+constexpr double kMostOfTime = 0.02;
+constexpr double kShortestTime = 5e9;  // ns
+
+void GiveUpSlowCounters(Tick now) {
+  if (page->calls % kCallsBetweenLooks != 0 || this_thread.is_recording) return;
+  const double elapsed = static_cast<double>(now - page->begin_tick) / TicksANanosecond();
+  if (TimeOfReading() <= kMostOfTime * std::max(elapsed, kShortestTime)) return;
+  CloseCounters();
+  __atomic_fetch_or(&page->flags, kCountersRefused | kCountersSlow, __ATOMIC_RELAXED);
+  __atomic_fetch_and(&page->flags, ~std::uint32_t{kHasCounters}, __ATOMIC_RELAXED);
 }
 
 // The ideal clock of a rank is that of its main thread.
@@ -64,7 +81,9 @@ void LeaveSlowly(CallId id) {
     Store(page->calls, page->calls + 1);
     if ((page->flags & kHasIdeal) != 0) Store(page->left, left);
     Store(page->entered, 0);
-    if ((page->flags & kHasCounters) != 0) counts_at_leave = ReadCounts();
+    if ((page->flags & kHasCounters) == 0) return;
+    counts_at_leave = ReadCounts();
+    GiveUpSlowCounters(left);
   } else if (thread.role == Role::kOther) {
     LeaveMpiInTeam(Now());
     __atomic_fetch_add(&page->other_calls, 1, __ATOMIC_RELAXED);

@@ -202,10 +202,12 @@ std::vector<Diagnostic> DiagnosticsOf(const MeasuredRun& run) {
     diagnostics.Warn("stopWithoutStart", "a region was stopped that was not started; the stop was ignored");
   }
   if (run.counters_refused) {
-    const char* why = run.counters_forbidden
-                          ? "the kernel forbids counting; set kernel.perf_event_paranoid to 2 or less"
-                      : run.counters_slow ? "the kernel does not let programs read counters by themselves (rdpmc)"
-                                          : "the machine shows no hardware counters, as most virtual machines";
+    const char* why =
+        run.counters_forbidden ? "the kernel forbids counting; set kernel.perf_event_paranoid to 2 or less"
+        : run.counters_slow    ? "the kernel lets them be read by system calls alone (no rdpmc), and between "
+                                 "so many MPI calls that would have taken too long"
+        : run.counters_no_papi ? "no libpapi that can be loaded counts both"
+                               : "the machine shows no hardware counters, as most virtual machines";
     diagnostics.Note("noCounters", Format("instructions and cycles are not known: %s", why));
   }
   return diagnostics.all;

@@ -347,6 +347,7 @@ MeasuredRun Summarize(std::vector<Page> pages) {
     run.counters_refused |= (page.flags & kHasCounters) == 0;
     run.counters_forbidden |= (page.flags & kCountersForbidden) != 0;
     run.counters_slow |= (page.flags & kCountersSlow) != 0;
+    run.counters_no_papi |= (page.flags & kCountersNoPapi) != 0;
     run.ideal_refused |= (page.flags & kIdealRefused) != 0;
     run.not_followed += page.not_followed;
     run.large_messages += page.large_messages;

@@ -81,9 +81,10 @@ struct MeasuredRun {
   std::vector<int> left;           // ranks that left by exit
   std::vector<int> not_finalized;  // ranks that did not come to MPI_Finalize
   bool clock_is_tsc = false;
-  bool counters_refused = false;    // on any rank, since the machine has none unless one of the next two is true
+  bool counters_refused = false;    // on any rank, since the machine has none unless one of the next three is true
   bool counters_forbidden = false;  // by the kernel
-  bool counters_slow = false;       // to be read by system calls alone
+  bool counters_slow = false;       // to be read by system calls, which took too long
+  bool counters_no_papi = false;    // PAPI was asked for, and cannot count
   bool is_traced = false;
   double flushed_largest = 0;  // seconds of a rank in which events were written to files
   bool ideal_refused = false;

@@ -180,6 +180,7 @@ TEST(MeasuredRun, SaysWhyNothingIsCounted) {
   EXPECT_THAT(reason(kCountersRefused), HasSubstr("the machine shows no hardware counters"));
   EXPECT_THAT(reason(kCountersRefused | kCountersForbidden), HasSubstr("set kernel.perf_event_paranoid to 2 or less"));
   EXPECT_THAT(reason(kCountersRefused | kCountersSlow), HasSubstr("rdpmc"));
+  EXPECT_THAT(reason(kCountersRefused | kCountersNoPapi), HasSubstr("libpapi"));
 }
 
 TEST(MeasuredRun, CountsARegionLeftOpenUntilTheEndOnce) {

@@ -39,12 +39,13 @@ enum PageFlags : std::uint32_t {
   kRegionsOutOfOrder = 8,  // a stop without a start
   kIsTraced = 64,          // the run is recorded
   kHasIdeal = 32,          // there is an ideal clock
-  kCountersRefused = 16,   // nothing is counted: one of the next two, or the machine has no counters
+  kCountersRefused = 16,   // nothing is counted: one of the next three, or the machine has no counters
   kCountersForbidden = 512,
-  kCountersSlow = 1024,  // they could be read by system calls alone
-  kIdealRefused = 128,   // ideal clocks were asked for, but several threads called MPI
-  kHasDevices = 2048,    // what devices do is measured
-  kReported = 1U << 30,  // of rank 0: the results of the run are written
+  kCountersSlow = 1024,    // reading them by system calls took too long
+  kCountersNoPapi = 4096,  // PAPI was asked for, and cannot count
+  kIdealRefused = 128,     // ideal clocks were asked for, but several threads called MPI
+  kHasDevices = 2048,      // what devices do is measured
+  kReported = 1U << 30,    // of rank 0: the results of the run are written
 };
 
 // What adds up over time. `elapsed` is in ticks; of the main thread unless it says otherwise.

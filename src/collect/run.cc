@@ -149,11 +149,13 @@ void FillPage(Page& fresh, const RunNames& names) {
   PMPI_Get_library_version(library, &length);
   Copy(MpiVersion(library), fresh.mpi_library, sizeof fresh.mpi_library);
   if (clock_is_tsc) fresh.flags |= kClockIsTsc;
-  switch (OpenCounters()) {
-    case CounterAccess::kOpen: fresh.flags |= kHasCounters; break;
+  switch (Variable("FARSCALE_COUNTERS") == "papi" ? OpenCountersOfPapi() : OpenCounters()) {
+    case CounterAccess::kRegisters:
+    case CounterAccess::kSystemCalls:
+    case CounterAccess::kPapi: fresh.flags |= kHasCounters; break;
     case CounterAccess::kForbidden: fresh.flags |= kCountersRefused | kCountersForbidden; break;
     case CounterAccess::kMissing: fresh.flags |= kCountersRefused; break;
-    case CounterAccess::kSlow: fresh.flags |= kCountersRefused | kCountersSlow; break;
+    case CounterAccess::kNoPapi: fresh.flags |= kCountersRefused | kCountersNoPapi; break;
   }
 }
 

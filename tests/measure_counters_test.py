@@ -1,0 +1,106 @@
+#!/usr/bin/env python3
+"""Instructions and cycles under `farscale measure` and `farscale trace`. Machines without hardware counters, as most
+virtual ones, count through a libpapi made for this test (tests/mpi/fake_papi.c), which knows CPU time; counters of the
+kernel that are read by system calls: src/collect/counters_test.cc.
+
+FARSCALE names the program, FARSCALE_BUILD the build folder. An MPI that is missing is skipped, with a message.
+"""
+
+import json
+import os
+import pathlib
+import shutil
+import subprocess
+import tempfile
+import unittest
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+SOURCES = ROOT / "tests" / "mpi"
+PROGRAM = os.environ["FARSCALE"]
+LIBRARIES = pathlib.Path(os.environ["FARSCALE_BUILD"]) / "lib" / "farscale"
+RANKS = 2
+
+
+class CountersTest:
+    """What is the same for both MPIs; subclasses name one."""
+
+    mpi = ""
+
+    @classmethod
+    def setUpClass(cls):
+        for need in (f"mpicc.{cls.mpi}", f"mpirun.{cls.mpi}", "cc"):
+            if not shutil.which(need):
+                raise unittest.SkipTest(f"{need} is not installed")
+        if not (LIBRARIES / f"libfarscale-{cls.mpi}.so").exists():
+            raise unittest.SkipTest(f"farscale was built without a library for {cls.mpi}")
+        cls.folder = tempfile.TemporaryDirectory(prefix="farscale-counters-")
+        cls.here = pathlib.Path(cls.folder.name)
+        (cls.here / "pages").mkdir()
+        subprocess.run(["cc", "-O1", "-shared", "-fPIC", f"{SOURCES}/fake_papi.c", "-o", "libpapi.so.7.2"],
+                       cwd=cls.here, check=True)
+        subprocess.run([f"mpicc.{cls.mpi}", "-O1", "-w", f"-I{ROOT}/src/collect/include", f"{SOURCES}/pils.c", "-o",
+                        "pils", f"-L{LIBRARIES}", "-lfarscale", f"-Wl,-rpath,{LIBRARIES}"], cwd=cls.here, check=True)
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.folder.cleanup()
+
+    def run_program(self, mode, *arguments, **variables):
+        environment = dict(os.environ, OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1",
+                           OMPI_MCA_pml="ob1", OMPI_MCA_btl="self,vader,tcp", OMPI_MCA_rmaps_base_oversubscribe="1",
+                           OMPI_MCA_hwloc_base_binding_policy="none", FARSCALE_PAGES=str(self.here / "pages"),
+                           LD_LIBRARY_PATH=str(self.here), FARSCALE_COUNTERS="papi", **variables)
+        shutil.rmtree(self.here / "trace", ignore_errors=True)
+        (self.here / "farscale.json").unlink(missing_ok=True)
+        result = subprocess.run([f"mpirun.{self.mpi}", "-n", str(RANKS), PROGRAM, *mode, str(self.here / "pils"),
+                                 *arguments], cwd=self.here, env=environment, text=True, capture_output=True,
+                                timeout=60)
+        self.assertEqual(result.returncode, 0, result.stderr)
+
+    def measure(self, *arguments, **variables):
+        self.run_program(["measure"], *arguments, **variables)
+        results = json.loads((self.here / "farscale.json").read_text())
+        self.sentences = {finding["id"]: finding["sentence"] for finding in results["diagnostics"]}
+        return results["regions"][0]
+
+    def test_papi_counts(self):
+        whole = self.measure("300", "500", "1")
+        self.assertNotIn("noCounters", self.sentences)
+        self.assertAlmostEqual(whole["ipc"], 2.0, delta=1e-4)
+        # 3 a nanosecond of useful CPU time, of which reading is a little.
+        useful = whole["factors"]["parallelEfficiency"] * whole["elapsed"] * RANKS
+        self.assertLess(whole["instructions"], 3e9 * useful * 1.02)
+        self.assertGreater(whole["instructions"], 3e9 * useful * 0.5)  # cores may be shared with others
+
+    def test_papi_counts_in_a_trace(self):
+        self.run_program(["trace", "-o", "trace"], "100", "500", "1")
+        trace = str(self.here / "trace" / "traces.otf2")
+        inspected = json.loads(subprocess.run([PROGRAM, "inspect", trace, "--json"], text=True,
+                                              capture_output=True, check=True).stdout)
+        self.assertLessEqual({"instructions", "cycles"}, {counter["name"] for counter in inspected["counters"]})
+        table = json.loads(subprocess.run([PROGRAM, "factors", trace, "--format", "json"], text=True,
+                                          capture_output=True, check=True).stdout)
+        totals = table["rows"][0]["totals"]
+        self.assertAlmostEqual(totals["instructions"] / totals["cycles"], 2.0, delta=1e-3)
+
+    def test_what_papi_cannot_count_is_said(self):
+        whole = self.measure("20", "500", "1", FAKE_PAPI_MISSING="1")
+        self.assertNotIn("ipc", whole)
+        self.assertIn("no libpapi", self.sentences["noCounters"])
+
+    def test_reading_that_takes_too_long_is_given_up(self):
+        whole = self.measure("1000", "50", "1", FAKE_PAPI_SLOW="1")
+        self.assertNotIn("ipc", whole)
+        self.assertIn("too long", self.sentences["noCounters"])
+
+
+class OpenMpi(CountersTest, unittest.TestCase):
+    mpi = "openmpi"
+
+
+class Mpich(CountersTest, unittest.TestCase):
+    mpi = "mpich"
+
+
+if __name__ == "__main__":
+    unittest.main()
