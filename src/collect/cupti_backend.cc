@@ -103,7 +103,7 @@ extern "C" __attribute__((visibility("default"))) int InitializeInjection() {
   leave = Find<farscale_device_call_function>("farscale_device_leave");
   if (start == nullptr || done == nullptr || enter == nullptr || leave == nullptr) return 1;
   // Before any activity is enabled. CUPTI since CUDA 11.6 converts its times to a clock that it is given.
-  static farscale_device_backend backend = {FARSCALE_DEVICE_INTERFACE, CuptiClock, Flush};
+  static farscale_device_backend backend = {FARSCALE_DEVICE_INTERFACE, CuptiClock, Flush, FARSCALE_DEVICE_CUDA};
 #if CUDA_VERSION >= 11060
   if (cuptiActivityRegisterTimestampCallback(MonotonicClock) == CUPTI_SUCCESS) backend.now = nullptr;
 #endif

@@ -13,12 +13,16 @@
 extern "C" {
 #endif
 
-enum { FARSCALE_DEVICE_INTERFACE = 1 };
+enum { FARSCALE_DEVICE_INTERFACE = 2 };
+
+/* Of which runtime calls, kernels and copies are in traces. */
+enum { FARSCALE_DEVICE_CUDA = 0, FARSCALE_DEVICE_HIP = 1 };
 
 typedef struct farscale_device_backend {
   uint32_t interface;    /* FARSCALE_DEVICE_INTERFACE */
   uint64_t (*now)(void); /* the clock of all times below, ns; NULL is CLOCK_MONOTONIC */
   void (*flush)(void);   /* hands over all work that has ended, before it returns; by the thread of MPI_Finalize */
+  uint32_t paradigm;     /* one of the above */
 } farscale_device_backend;
 
 enum { FARSCALE_DEVICE_KERNEL = 0, FARSCALE_DEVICE_COPY = 1 };

@@ -11,7 +11,9 @@
 #include "collect/clock.h"
 #include "collect/device_backend.h"
 #include "collect/device_ledger.h"
+#include "collect/device_recorder.h"
 #include "collect/page.h"
+#include "collect/recorder.h"
 #include "collect/team.h"
 #include "collect/text.h"
 
@@ -28,6 +30,7 @@ std::map<std::uint32_t, std::string> device_names;
 struct HostCall {
   unsigned depth = 0;
   bool counts = false;
+  bool is_recorded = false;
   Tick entered = 0;
   std::uint64_t mpi_before = 0;
 };
@@ -74,9 +77,7 @@ void WriteSums(DevicesRecord& record) {
     record.has_no_room = (is_new && record.devices == kMostDevices) || record.sums == kMostDeviceSums ? 1 : 0;
     if (record.has_no_room != 0) return;
     if (is_new) {
-      const auto name = device_names.find(device);
-      const std::string known = name != device_names.end() ? name->second : std::to_string(device);
-      CopyName(known.c_str(), record.name[record.devices++]);
+      CopyName(NameOfDevice(device).c_str(), record.name[record.devices++]);
     }
     record.sum[record.sums++] = {region, index->second, sums.kernels, sums.active};
   }
@@ -94,6 +95,8 @@ void EnterDevice() {
   }
   call.mpi_before = page->mpi;
   Store(page->offload_entered, call.entered);
+  call.is_recorded = recording.is_writing;
+  if (call.is_recorded) RecordEnter(RegionsOfDevices().runtime, call.entered);
 }
 
 void LeaveDevice() {
@@ -105,7 +108,9 @@ void LeaveDevice() {
   }
   if (page->offload_entered == 0) return;  // of a run that has ended
   // Time of MPI that is called within the runtime is MPI's.
-  const std::uint64_t taken = Now() - call.entered, mpi = page->mpi - call.mpi_before;
+  const Tick left = Now();
+  if (call.is_recorded) RecordLeave(RegionsOfDevices().runtime, left);
+  const std::uint64_t taken = left - call.entered, mpi = page->mpi - call.mpi_before;
   Store(page->offload, page->offload + (taken > mpi ? taken - mpi : 0));
   Store(page->offload_entered, 0);
 }
@@ -151,6 +156,18 @@ void FinishDevices() {
   ledger.reset();
 }
 
+std::string NameOfDevice(std::uint32_t device) {
+  const auto name = device_names.find(device);
+  return name != device_names.end() ? name->second : std::to_string(device);
+}
+
+DeviceRegions RegionsOfDevices() {
+  const farscale_device_backend* of = backend;
+  const bool is_hip = of != nullptr && of->paradigm == FARSCALE_DEVICE_HIP;
+  return is_hip ? DeviceRegions{CallId::kHipRuntime, CallId::kHipKernel, CallId::kHipCopy}
+                : DeviceRegions{CallId::kCudaRuntime, CallId::kCudaKernel, CallId::kCudaCopy};
+}
+
 }  // namespace farscale::collect
 
 using namespace farscale::collect;
@@ -175,7 +192,10 @@ FARSCALE_EXPORT void farscale_device_done(const farscale_device_work* work, std:
   if (!ledger) return;
   const std::int64_t offset = OffsetOfBackend(*backend);
   for (const farscale_device_work& one : std::span(work, count)) {
-    ledger->Add(one.device, one.kind == FARSCALE_DEVICE_KERNEL, {Shifted(one.begin, offset), Shifted(one.end, offset)});
+    const bool is_kernel = one.kind == FARSCALE_DEVICE_KERNEL;
+    const DeviceInterval interval = {Shifted(one.begin, offset), Shifted(one.end, offset)};
+    ledger->Add(one.device, is_kernel, interval);
+    KeepDeviceWork(one.device, is_kernel, interval);
   }
   if (ledger->keeps_much()) ledger->SettleHalf();
 }

@@ -3,6 +3,9 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
+
+#include "mpi_functions.h"
 
 namespace farscale::collect {
 
@@ -13,5 +16,13 @@ void OpenRegionOfDevices(std::uint32_t region);
 void CloseRegionOfDevices(std::uint32_t region);
 // The run of the page has ended.
 void FinishDevices();
+
+// Different from those of all other devices of the node.
+std::string NameOfDevice(std::uint32_t device);
+// What calls, kernels and copies are in traces.
+struct DeviceRegions {
+  CallId runtime, kernel, copy;
+};
+DeviceRegions RegionsOfDevices();
 
 }  // namespace farscale::collect

@@ -8,6 +8,7 @@
 
 #include "collect/call.h"
 #include "collect/communicators.h"
+#include "collect/device_recorder.h"
 #include "collect/packing.h"
 #include "collect/recorder.h"
 #include "collect/run.h"
@@ -113,6 +114,11 @@ bool WriteOwnDefinitions(OTF2_Archive* archive, const RankNumbers& numbers) {
   for (const ThreadDefinition& thread : OwnThreads()) {
     good = WriteLocalDefinitions(archive, LocationOf(rank, thread.number), offsets, numbers) && good;
   }
+  for (const DeviceDefinition& device : OwnDevices()) {
+    for (const ThreadDefinition& stream : device.streams) {
+      good = WriteLocalDefinitions(archive, LocationOf(rank, stream.number), offsets, numbers) && good;
+    }
+  }
   return OTF2_Archive_CloseDefFiles(archive) == OTF2_SUCCESS && good;
 }
 
@@ -149,6 +155,7 @@ RankDefinitions OwnDefinitionsOf(std::uint64_t events) {
   own.offsets = offsets;
   own.threads = OwnThreads();
   own.teams = OwnTeams();
+  own.devices = OwnDevices();
   return own;
 }
 

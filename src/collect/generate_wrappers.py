@@ -24,8 +24,10 @@ import re
 
 PROTOTYPE = re.compile(r"\bint\s+P(MPIX?_\w+)\s*\(")
 # Not functions, but in traces they are regions like these; as Score-P names them.
-OPENMP_REGIONS = {"OpenMpParallel": "!$omp parallel", "OpenMpBarrier": "!$omp barrier",
-                  "OpenMpImplicitBarrier": "!$omp implicit barrier", "OpenMpTask": "!$omp task"}
+OTHER_REGIONS = {"OpenMpParallel": "!$omp parallel", "OpenMpBarrier": "!$omp barrier",
+                 "OpenMpImplicitBarrier": "!$omp implicit barrier", "OpenMpTask": "!$omp task",
+                 "CudaRuntime": "CUDA runtime", "CudaKernel": "CUDA kernel", "CudaCopy": "CUDA copy",
+                 "HipRuntime": "HIP runtime", "HipKernel": "HIP kernel", "HipCopy": "HIP copy"}
 PARAMETER = re.compile(r"^(?P<type>.*?)\b(?P<name>\w+)\s*(?P<array>(\[[^\]]*\]\s*)*)$", re.DOTALL)
 
 
@@ -131,10 +133,10 @@ def main():
     options.output.mkdir(parents=True, exist_ok=True)
     table = ["// Written by generate_wrappers.py.", "#pragma once", "#include <mpi.h>",
              "namespace farscale::collect {", "enum class CallId : unsigned short {"]
-    table += [f"  k{name}," for name in by_hand + wrapped] + [f"  k{name}," for name in OPENMP_REGIONS]
+    table += [f"  k{name}," for name in by_hand + wrapped] + [f"  k{name}," for name in OTHER_REGIONS]
     table += ["  kCount", "};", "inline constexpr const char* kCallNames[] = {"]
     table += [f'  "{re.sub("_c$", "", name)}",' for name in by_hand + wrapped]
-    table += [f'  "{text}",' for text in OPENMP_REGIONS.values()]
+    table += [f'  "{text}",' for text in OTHER_REGIONS.values()]
     table += ["};", "struct RealFunctions {"]
     table += [f"  decltype(&P{name}) {name};" for name in by_hand + wrapped]
     table += ["};", "extern RealFunctions real, next;", "}  // namespace farscale::collect", ""]

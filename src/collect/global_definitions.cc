@@ -27,6 +27,7 @@ OTF2_RegionRole RoleOf(const std::string& name) {
   if (lower == "!$omp parallel") return OTF2_REGION_ROLE_PARALLEL;
   if (lower == "!$omp implicit barrier") return OTF2_REGION_ROLE_IMPLICIT_BARRIER;
   if (lower == "!$omp task") return OTF2_REGION_ROLE_TASK;
+  if (lower == "cuda copy" || lower == "hip copy") return OTF2_REGION_ROLE_DATA_TRANSFER;
   if (contains("file_")) return OTF2_REGION_ROLE_FILE_IO;
   if (contains("win_") || contains("put") || contains("accumulate") || lower.ends_with("_get") ||
       lower.ends_with("rget")) {
@@ -41,6 +42,12 @@ OTF2_RegionRole RoleOf(const std::string& name) {
   if (contains("scan")) return OTF2_REGION_ROLE_COLL_OTHER;
   if (contains("send") || contains("recv")) return OTF2_REGION_ROLE_POINT2POINT;
   return OTF2_REGION_ROLE_FUNCTION;
+}
+
+OTF2_Paradigm ParadigmOf(const std::string& name) {
+  if (name.starts_with("!")) return OTF2_PARADIGM_OPENMP;
+  if (name.starts_with("CUDA ")) return OTF2_PARADIGM_CUDA;
+  return name.starts_with("HIP ") ? OTF2_PARADIGM_HIP : OTF2_PARADIGM_MPI;
 }
 
 class GlobalDefinitions {
@@ -61,6 +68,7 @@ class GlobalDefinitions {
     WriteWindows();
     WriteThreads();
     WriteTeams();
+    WriteDevices();
     WriteCounters();
     return good_;
   }
@@ -90,6 +98,8 @@ class GlobalDefinitions {
       Define(OTF2_GlobalDefWriter_WriteSystemTreeNodeDomain, entry->second, OTF2_SYSTEM_TREE_DOMAIN_SHARED_MEMORY);
     }
     const auto sockets = WriteSockets(nodes);
+    tree_nodes_ = static_cast<std::uint32_t>(1 + nodes.size() + sockets.size());
+    node_of_host_ = nodes;
     for (std::uint32_t i = 0; i < ranks_.size(); ++i) {
       const OTF2_StringRef name = String("MPI Rank " + std::to_string(i));
       const auto socket = sockets.find({nodes[ranks_[i].host], ranks_[i].socket});
@@ -117,7 +127,7 @@ class GlobalDefinitions {
   void WriteRegions() {
     std::uint32_t reference = 0;
     for (const std::string& name : names_.calls) {
-      WriteRegion(reference++, name, RoleOf(name), name[0] == '!' ? OTF2_PARADIGM_OPENMP : OTF2_PARADIGM_MPI);
+      WriteRegion(reference++, name, RoleOf(name), ParadigmOf(name));
     }
     for (const std::string& name : names_.regions) {
       WriteRegion(reference++, NameInTrace(name), OTF2_REGION_ROLE_CODE, OTF2_PARADIGM_USER);
@@ -228,6 +238,45 @@ class GlobalDefinitions {
     }
   }
 
+  // A device is a node of the system tree, below that of its ranks; each of these has a context on it.
+  void WriteDevices() {
+    std::map<std::pair<std::uint32_t, std::string>, std::uint32_t> nodes;
+    auto contexts = static_cast<std::uint32_t>(ranks_.size());
+    for (std::uint32_t i = 0; i < ranks_.size(); ++i) {
+      for (const DeviceDefinition& device : ranks_[i].devices) {
+        const OTF2_StringRef name = String(device.name);
+        const std::uint32_t host = node_of_host_[ranks_[i].host];
+        const auto [entry, is_new] = nodes.try_emplace({host, device.name}, tree_nodes_);
+        if (is_new) WriteDevice(tree_nodes_++, name, host);
+        const std::uint32_t context = contexts++;
+        Define(OTF2_GlobalDefWriter_WriteLocationGroup, context, name, OTF2_LOCATION_GROUP_TYPE_ACCELERATOR,
+               entry->second, i);
+        for (std::size_t stream = 0; stream < device.streams.size(); ++stream) {
+          const OTF2_StringRef stream_name = String("stream " + std::to_string(stream + 1));
+          const ThreadDefinition& of_stream = device.streams[stream];
+          Define(OTF2_GlobalDefWriter_WriteLocation, LocationOf(i, of_stream.number), stream_name,
+                 OTF2_LOCATION_TYPE_ACCELERATOR_STREAM, of_stream.events, context);
+        }
+      }
+    }
+    WriteParadigmsOfDevices();
+  }
+
+  void WriteDevice(std::uint32_t reference, OTF2_StringRef name, std::uint32_t host) {
+    const OTF2_StringRef device_class = String("device");
+    Define(OTF2_GlobalDefWriter_WriteSystemTreeNode, reference, name, device_class, host);
+    Define(OTF2_GlobalDefWriter_WriteSystemTreeNodeDomain, reference, OTF2_SYSTEM_TREE_DOMAIN_ACCELERATOR_DEVICE);
+  }
+
+  void WriteParadigmsOfDevices() {
+    for (const auto& [prefix, paradigm] : {std::pair("CUDA", OTF2_PARADIGM_CUDA), {"HIP", OTF2_PARADIGM_HIP}}) {
+      const auto is_of_it = [&](const std::string& name) { return ParadigmOf(name) == paradigm; };
+      if (std::ranges::none_of(names_.calls, is_of_it)) continue;
+      const OTF2_StringRef name = String(prefix);
+      Define(OTF2_GlobalDefWriter_WriteParadigm, paradigm, name, OTF2_PARADIGM_CLASS_ACCELERATOR);
+    }
+  }
+
   void WriteCounters() {
     const OTF2_MetricMemberRef members[] = {0, 1, 2};
     const auto write = [&](OTF2_MetricMemberRef reference, const char* name, const char* description, const char* unit,
@@ -267,6 +316,8 @@ class GlobalDefinitions {
   const RunFacts& facts_;
   bool good_ = true;
   std::map<std::string, OTF2_StringRef> strings_;
+  std::map<std::string, std::uint32_t> node_of_host_;
+  std::uint32_t tree_nodes_ = 0;  // that are defined
   OTF2_GroupRef groups_ = 0;
 };
 

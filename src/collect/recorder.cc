@@ -11,6 +11,7 @@
 #include "collect/clock.h"
 #include "collect/communicators.h"
 #include "collect/counters.h"
+#include "collect/device_recorder.h"
 #include "collect/gathered_definitions.h"
 #include "collect/recorded_regions.h"
 #include "collect/regions.h"
@@ -137,6 +138,7 @@ void Switch(bool on) {
                                                   on ? OTF2_MEASUREMENT_ON : OTF2_MEASUREMENT_OFF));
   if (on) cpu_asked = 0;
   recording.is_writing = on;
+  SwitchDeviceWork(on, time);
 }
 
 // Only the outermost start of a region is an occurrence, and its last stop ends it.

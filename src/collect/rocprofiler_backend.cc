@@ -79,7 +79,8 @@ rocprofiler_status_t OnAgents(rocprofiler_agent_version_t, const void** agents, 
 
 int Initialize(rocprofiler_client_finalize_t, void*) {
   const auto start = Find<farscale_device_start_function>("farscale_device_start");
-  static const farscale_device_backend backend = {FARSCALE_DEVICE_INTERFACE, RocprofilerClock, Flush};
+  static const farscale_device_backend backend = {FARSCALE_DEVICE_INTERFACE, RocprofilerClock, Flush,
+                                                  FARSCALE_DEVICE_HIP};
   const auto is_good = [](rocprofiler_status_t status) { return status == ROCPROFILER_STATUS_SUCCESS; };
   const bool is_ready =
       is_good(rocprofiler_query_available_agents(ROCPROFILER_AGENT_INFO_VERSION_0, OnAgents,

@@ -378,13 +378,16 @@ void LeaveMpiInTeam(Tick now) {
 void EnterDeviceInTeam(Tick now) {
   TeamThread* own = InTeam();
   if (own == nullptr || own->is_main) return;
+  if (own->place.team->is_recorded) RecordDeviceCall(NumberOf(*own), true, now);
   own->before_device = own->record->activity;
   Switch(*own, Activity::kDevice, now);
 }
 
 void LeaveDeviceInTeam(Tick now) {
   TeamThread* own = InTeam();
-  if (own != nullptr && own->record->activity == Activity::kDevice) Switch(*own, own->before_device, now);
+  if (own == nullptr || own->record->activity != Activity::kDevice) return;
+  if (own->place.team->is_recorded) RecordDeviceCall(NumberOf(*own), false, now);
+  Switch(*own, own->before_device, now);
 }
 
 }  // namespace farscale::collect

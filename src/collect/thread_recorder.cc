@@ -8,6 +8,7 @@
 #include <set>
 
 #include "collect/call.h"
+#include "collect/devices.h"
 #include "collect/event_file.h"
 #include "collect/recorder.h"
 
@@ -25,7 +26,9 @@ enum class EventKind : std::uint32_t {
   kLeaveBarrier,
   kLeaveImplicitBarrier,
   kBeginTask,
-  kEndTask
+  kEndTask,
+  kEnterDevice,
+  kLeaveDevice
 };
 
 struct ThreadEvent {
@@ -103,6 +106,8 @@ OTF2_ErrorCode Write(OTF2_EvtWriter* writer, const ThreadEvent& event) {
     case EventKind::kLeaveImplicitBarrier: return leave(CallId::kOpenMpImplicitBarrier);
     case EventKind::kBeginTask: return enter(CallId::kOpenMpTask);
     case EventKind::kEndTask: return leave(CallId::kOpenMpTask);
+    case EventKind::kEnterDevice: return enter(RegionsOfDevices().runtime);
+    case EventKind::kLeaveDevice: return leave(RegionsOfDevices().runtime);
   }
   return code;
 }
@@ -164,6 +169,10 @@ void RecordTask(std::size_t thread, bool is_begin, Tick time) {
   }
 }
 
+void RecordDeviceCall(std::size_t thread, bool is_enter, Tick time) {
+  Keep(thread, is_enter ? EventKind::kEnterDevice : EventKind::kLeaveDevice, 0, time);
+}
+
 void RecordTeamEnd(std::size_t thread, unsigned size, Tick time) {
   RecordBarrier(thread, true, false, time);
   members_by_size[size].insert(thread);
@@ -213,10 +222,14 @@ TraceSize SizeOfThreadEvents(OTF2_Archive* archive) {
   for (std::size_t thread = 1; thread < kMostThreads && !HasTooManyThreadEvents(); ++thread) {
     if (recorded[thread].events.empty() || WriteThread(archive, thread) == nullptr) continue;
     const std::uint64_t events = recorded[thread].written;
-    size.bytes += (event_memory.chunks - 1) * kEventChunk + UsedOfChunk(event_memory.last, events);
+    size.bytes += BytesOfLastWritten(events);
     size.events += events;
   }
   return size;
+}
+
+std::uint64_t BytesOfLastWritten(std::uint64_t events) {
+  return (event_memory.chunks - 1) * kEventChunk + UsedOfChunk(event_memory.last, events);
 }
 
 void RemoveThreadFiles(const std::string& folder) {

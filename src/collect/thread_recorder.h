@@ -25,6 +25,8 @@ void RecordFork(unsigned threads, Tick time);
 void RecordTeamBegin(std::size_t thread, unsigned size, Tick time);
 void RecordBarrier(std::size_t thread, bool is_implicit, bool is_enter, Tick time);
 void RecordTask(std::size_t thread, bool is_begin, Tick time);
+// Of other threads than the main one.
+void RecordDeviceCall(std::size_t thread, bool is_enter, Tick time);
 // By the thread that ends the team, for each of its threads, itself last: what is open ends.
 void RecordTeamEnd(std::size_t thread, unsigned size, Tick time);
 void RecordJoin(Tick time);
@@ -41,6 +43,9 @@ bool WriteThreadEvents(OTF2_Archive* archive);
 void RemoveThreadFiles(const std::string& folder);
 // What the events of an estimate would have taken. Nothing is written.
 TraceSize SizeOfThreadEvents(OTF2_Archive* archive);
+
+// Of the location whose events were written last, and not to a file.
+std::uint64_t BytesOfLastWritten(std::uint64_t events);
 
 // Memory for the events of these locations, as the callbacks of an archive give it.
 bool IsLocationOfThread(std::uint64_t location);

@@ -11,6 +11,7 @@
 
 #include "collect/call.h"
 #include "collect/communicators.h"
+#include "collect/device_recorder.h"
 #include "collect/event_file.h"
 #include "collect/gathered_definitions.h"
 #include "collect/page_file.h"
@@ -154,6 +155,7 @@ OTF2_ErrorCode IgnoreMessage(void*, const char*, std::uint64_t, const char*, OTF
 // A trace that is not whole is of no use, and stands in the way of the next.
 void RemoveFiles() {
   RemoveThreadFiles(folder + "/" + kName + "/");
+  RemoveDeviceFiles(folder + "/" + kName + "/");
   real.MPI_Barrier(OwnWorld());
   if (page->rank != 0) return;
   for (int rank = 0; rank < page->ranks; ++rank) {
@@ -218,6 +220,7 @@ std::string Close(OTF2_EvtWriter* writer, bool with_counters) {
   }
   unlink(FileOfRank(page->rank, ".room").c_str());
   good = WriteThreadEvents(archive) && !is_full;
+  good = WriteDeviceEvents(archive) && !is_full && good;
   good = OTF2_Archive_CloseEvtFiles(archive) == OTF2_SUCCESS && good;
   good = WriteDefinitions(archive, events, with_counters) && good;
   good = WriteCallsOfOtherThreads() && good;
@@ -239,6 +242,9 @@ std::string Close(OTF2_EvtWriter* writer, bool with_counters) {
   }
   if (!Agree(!HasTooManyThreadEvents())) {
     message += "warning: OpenMP's threads have more events than are kept, so the trace has the main threads alone\n";
+  }
+  if (!Agree(!HasTooMuchDeviceWork())) {
+    message += "warning: devices did more than is kept of a rank, so the trace is without kernels and copies there\n";
   }
   return message + "wrote " + anchor;
 }
@@ -280,9 +286,10 @@ TraceSize CloseEstimate() {
     own[0] += (chunks.in_memory - 1) * kEventChunk;
     own[0] += UsedOfChunk(room.chunks + (chunks.in_memory - 1) * kEventChunk, room.head->events);
   }
-  const TraceSize threads = SizeOfThreadEvents(archive);
-  own[0] += threads.bytes;
-  own[1] += threads.events;
+  for (const TraceSize& others : {SizeOfThreadEvents(archive), SizeOfDeviceEvents(archive)}) {
+    own[0] += others.bytes;
+    own[1] += others.events;
+  }
   std::uint64_t sums[2] = {}, largest = 0;
   real.MPI_Allreduce(own, sums, 2, MPI_UINT64_T, MPI_SUM, OwnWorld());
   real.MPI_Allreduce(own, &largest, 1, MPI_UINT64_T, MPI_MAX, OwnWorld());

@@ -42,6 +42,12 @@ struct ThreadDefinition {
   std::uint64_t events = 0;
 };
 
+// A device that the rank uses, and streams of it with events.
+struct DeviceDefinition {
+  std::string name;  // different from those of all other devices of the node
+  std::vector<ThreadDefinition> streams;
+};
+
 // OpenMP teams of one size.
 struct TeamDefinition {
   std::uint32_t id = 0;
@@ -68,6 +74,7 @@ struct RankDefinitions {
   std::vector<ClockOffset> offsets;  // none on the node of rank 0
   std::vector<ThreadDefinition> threads;
   std::vector<TeamDefinition> teams;
+  std::vector<DeviceDefinition> devices;
 };
 
 // What a rank's own number is in the archive.
@@ -88,9 +95,10 @@ inline auto Fields(CallDefinition& d) { return std::tie(d.id, d.name); }
 inline auto Fields(CommunicatorDefinition& d) { return std::tie(d.id, d.members, d.remote); }
 inline auto Fields(GroupDefinition& d) { return std::tie(d.id, d.members); }
 inline auto Fields(TeamDefinition& d) { return std::tie(d.id, d.threads); }
+inline auto Fields(DeviceDefinition& d) { return std::tie(d.name, d.streams); }
 inline auto Fields(RankDefinitions& d) {
   return std::tie(d.host, d.socket, d.events, d.begin, d.end, d.calls, d.regions, d.communicators, d.windows, d.groups,
-                  d.offsets, d.threads, d.teams);
+                  d.offsets, d.threads, d.teams, d.devices);
 }
 inline auto Fields(RankNumbers& n) { return std::tie(n.regions, n.communicators, n.windows, n.groups); }
 
@@ -124,7 +132,8 @@ inline constexpr std::uint32_t kCpuTimeClass = 0, kCountersClass = 1;
 inline constexpr std::uint64_t kEventChunk = std::uint64_t{1} << 20;
 inline constexpr std::uint64_t kDefinitionChunk = std::uint64_t{1} << 22;
 
-// The location of a thread of a rank, as Score-P has it; 0 is the main one.
+// The location of a thread of a rank, as Score-P has it; 0 is the main one. Streams of devices have numbers behind
+// those of threads.
 constexpr std::uint64_t LocationOf(std::uint64_t rank, std::uint64_t thread) { return thread << 32U | rank; }
 
 // The archive's file is FOLDER/traces.otf2.

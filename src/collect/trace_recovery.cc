@@ -266,6 +266,8 @@ RecoveredTrace RecoverTrace(const std::string& folder, const std::string& end, c
   FillMissing(folder, ranks, trace.missing);
   NoteEnds(ranks, trace);
   trace.threaded = CountThreadedRanks(ranks);
+  trace.has_devices =
+      std::ranges::any_of(ranks, [](const FoundRank& rank) { return (rank.page.flags & kHasDevices) != 0; });
   const std::string sentence =
       end + Format("; rank %d has events until %s", trace.first_rank, FormatSeconds(trace.first_end).c_str());
   const fs::path made = fs::path(folder) / "recovered";
@@ -290,6 +292,7 @@ std::string SentenceOf(const RecoveredTrace& trace) {
     text += Format(", %d rank%s none", static_cast<int>(trace.missing.size()), trace.missing.size() == 1 ? "" : "s");
   }
   if (trace.threaded > 0) text += ", without other threads than those that called MPI_Init";
+  if (trace.has_devices) text += ", without what devices did";
   return text;
 }
 

@@ -27,7 +27,8 @@ struct RecoveredTrace {
   std::vector<int> missing;       // ranks of which nothing was saved
   double first_end = 0;           // seconds of the run until the last event of the rank that ends first
   int first_rank = 0;
-  int threaded = 0;  // ranks of which other threads than the main one are not in the trace
+  int threaded = 0;          // ranks of which other threads than the main one are not in the trace
+  bool has_devices = false;  // what they did is not in the trace
   double last_end = 0;
 };
 

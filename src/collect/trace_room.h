@@ -12,7 +12,7 @@
 
 namespace farscale::collect {
 
-inline constexpr std::uint32_t kRoomVersion = 1;
+inline constexpr std::uint32_t kRoomVersion = 2;
 inline constexpr char kRoomMagic[8] = {'f', 'a', 'r', 's', 'r', 'o', 'o', 'm'};
 // Bytes of definitions; chosen: a hundred communicators of a thousand ranks.
 inline constexpr std::size_t kLogBytes = std::size_t{1} << 20;

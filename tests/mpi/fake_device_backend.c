@@ -17,7 +17,8 @@ static void done(const struct fake_work* work, size_t count) {
 }
 
 void fake_device_tool(void) {
-  static const farscale_device_backend backend = {FARSCALE_DEVICE_INTERFACE, fake_clock, fake_flush};
+  static const farscale_device_backend backend = {FARSCALE_DEVICE_INTERFACE, fake_clock, fake_flush,
+                                                 FARSCALE_DEVICE_CUDA};
   const farscale_device_start_function start =
       (farscale_device_start_function)dlsym(RTLD_DEFAULT, "farscale_device_start");
   const farscale_device_name_function name = (farscale_device_name_function)dlsym(RTLD_DEFAULT, "farscale_device_name");
