@@ -130,6 +130,69 @@ std::vector<PictureCell> DrawRow(const Trace& trace, std::size_t first, std::siz
   return row;
 }
 
+using DeviceTotals = std::array<double, 2>;  // ticks in kernels, and in kernels or copies
+
+// Adds the spans of a device to the cells of its row. The clock of a device may differ from those of hosts.
+void AddSpans(const std::vector<DeviceSpan>& spans, std::size_t index, const Columns& columns,
+              std::vector<DeviceTotals>& cells) {
+  const Tick run_end = columns.begin + columns.length;
+  std::int64_t column = 0;
+  for (const DeviceSpan& span : spans) {
+    Tick from = std::max(span.begin, columns.begin);
+    for (const Tick to = std::min(span.end, run_end); from < to;) {
+      while (columns.Begin(column + 1) <= from) ++column;
+      const Tick until = std::min(to, columns.Begin(column + 1));
+      cells[static_cast<std::size_t>(column)][index] += static_cast<double>(until - from);
+      from = until;
+    }
+  }
+}
+
+DeviceRow DeviceRowOf(const std::vector<const DeviceWork*>& works, const Columns& columns) {
+  std::vector<DeviceTotals> cells(static_cast<std::size_t>(columns.count));
+  for (const DeviceWork* work : works) {
+    AddSpans(work->kernels, 0, columns, cells);
+    AddSpans(work->active, 1, columns, cells);
+  }
+  const auto count = static_cast<double>(works.size());
+  DeviceRow row;
+  for (std::int64_t column = 0; column < columns.count; ++column) {
+    const auto [kernels, active] = cells[static_cast<std::size_t>(column)];
+    const double whole = static_cast<double>(columns.Begin(column + 1) - columns.Begin(column)) * count;
+    const auto levels = [&](double time) { return static_cast<std::uint8_t>(time / whole * kCellLevels + 0.5); };
+    row.cells.push_back({levels(kernels), static_cast<std::uint8_t>(levels(active) - levels(kernels))});
+    row.kernels += kernels / count / static_cast<double>(columns.length);
+    row.copies += (active - kernels) / count / static_cast<double>(columns.length);
+  }
+  return row;
+}
+
+// Devices of ranks [first, end), which are a row of the picture.
+std::vector<DeviceRow> DevicesOfRow(const Trace& trace, std::size_t first, std::size_t end, const Columns& columns) {
+  std::vector<const DeviceWork*> works;
+  std::vector<std::string> names;
+  for (const Device& device : trace.devices) {
+    for (const DeviceWork& work : device.of_ranks) {
+      const auto rank = static_cast<std::size_t>(work.rank);
+      if (rank < first || rank >= end) continue;
+      works.push_back(&work);
+      names.push_back(device.name);
+    }
+  }
+  std::vector<DeviceRow> rows;
+  if (works.empty()) return rows;
+  if (end - first > 1 || works.size() > kMostDeviceRows) {
+    rows.push_back(DeviceRowOf(works, columns));
+    if (works.size() == 1) rows.back().name = names.front();
+    return rows;
+  }
+  for (std::size_t i = 0; i < works.size(); ++i) {
+    rows.push_back(DeviceRowOf({works[i]}, columns));
+    rows.back().name = names[i];
+  }
+  return rows;
+}
+
 // Where ranks of another node begin; nothing when the ranks of a node are not next to each other.
 std::vector<std::int64_t> NodeBegins(const Trace& trace) {
   std::vector<std::int64_t> begins;
@@ -217,6 +280,13 @@ RunPicture PictureOf(const Trace& trace, const Matching& matching, const ReplayR
     picture.rows[row] = DrawRow(trace, first, std::min(first + height, trace.size()), ideal, columns, totals);
   });
   picture.shares = SharesOf(totals, columns.length);
+  for (std::size_t row = 0; row < picture.rows.size() && !trace.devices.empty(); ++row) {
+    const std::size_t first = row * height;
+    for (DeviceRow& device : DevicesOfRow(trace, first, std::min(first + height, trace.size()), columns)) {
+      device.row = static_cast<std::int64_t>(row);
+      picture.devices.push_back(std::move(device));
+    }
+  }
   return picture;
 }
 

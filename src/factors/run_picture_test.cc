@@ -141,5 +141,42 @@ TEST(RunPicture, RoundsToEighths) {
   EXPECT_EQ(RoundToLevels({0, 0, 5e17, 0, 0, 5e17}), (PictureCell{0, 0, 4, 0, 0, 4}));
 }
 
+// Kernels [1, 3) and [6, 8), busy [1, 4) and [6, 8) of ten ticks; one cell a tick, or two.
+TEST(RunPicture, DevicesHaveRowsOfTheirOwn) {
+  Trace trace = test::ParseTrace(kLateSender);
+  EXPECT_THAT(Picture(trace).devices, IsEmpty());
+  trace.devices = {{"fake 0", {{1, {{1, 3}, {6, 8}}, {{1, 4}, {6, 8}}}}}};
+  const DeviceCell kernel{8, 0}, copy{0, 8}, idle{};
+  const std::vector<DeviceRow> devices = Picture(trace).devices;
+  ASSERT_EQ(devices.size(), 1u);
+  EXPECT_EQ(devices[0].row, 1);
+  EXPECT_EQ(devices[0].name, "fake 0");
+  EXPECT_THAT(devices[0].cells, ElementsAre(idle, kernel, kernel, copy, idle, idle, kernel, kernel, idle, idle));
+  EXPECT_DOUBLE_EQ(devices[0].kernels, 0.4);
+  EXPECT_DOUBLE_EQ(devices[0].copies, 0.1);
+  const std::vector<DeviceRow> halved = Picture(trace, {64, 5}).devices;
+  EXPECT_THAT(halved[0].cells, ElementsAre(DeviceCell{4, 0}, DeviceCell{4, 4}, idle, kernel, idle));
+}
+
+// Rank 1 has two devices, rank 2 one of them: three strips, or one for all three in a row of three ranks. What lies
+// before the run or behind it, by another clock, is left out.
+TEST(RunPicture, DevicesOfRanksThatShareARowAreOne) {
+  Trace trace = test::ParseTrace(kLateSender);
+  trace.devices = {{"a", {{1, {{-5, 5}}, {{-5, 5}}}, {2, {{5, 20}}, {{5, 20}}}}}, {"b", {{1, {}, {{0, 5}}}}}};
+  const RunPicture apart = Picture(trace, {64, 2});
+  ASSERT_EQ(apart.devices.size(), 3u);
+  const DeviceCell kernel{8, 0}, idle{};
+  EXPECT_EQ(apart.devices[0].row, 1);
+  EXPECT_EQ(apart.devices[1].name, "b");
+  EXPECT_EQ(apart.devices[2].row, 2);
+  EXPECT_THAT(apart.devices[0].cells, ElementsAre(kernel, idle));
+  EXPECT_THAT(apart.devices[1].cells, ElementsAre(DeviceCell{0, 8}, idle));
+  EXPECT_THAT(apart.devices[2].cells, ElementsAre(idle, kernel));
+  const RunPicture joined = Picture(trace, {1, 2});
+  ASSERT_EQ(joined.devices.size(), 1u);
+  EXPECT_EQ(joined.devices[0].name, "");
+  EXPECT_THAT(joined.devices[0].cells, ElementsAre(DeviceCell{3, 2}, DeviceCell{3, 0}));  // thirds of eighths
+}
+
 }  // namespace
 }  // namespace farscale

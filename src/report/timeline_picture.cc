@@ -13,6 +13,7 @@
 #include "plot/cells.h"
 #include "plot/legend.h"
 #include "plot/svg.h"
+#include "report/device_strips.h"
 
 namespace farscale {
 namespace {
@@ -29,7 +30,7 @@ constexpr std::array<Color, kRunStates> kColors = {{{197, 220, 241},    // compu
                                                     {255, 255, 255}}};  // outside
 
 constexpr double kPictureWidth = 860, kPictureLeft = 120, kPictureRight = kPictureWidth - 14;
-constexpr double kBandTop = 58;
+constexpr double kBandTop = 58, kLegendRow = 18;
 constexpr double kNarrowestMark = 4;       // narrower iterations are not told apart
 constexpr std::size_t kNamedColumns = 90;  // whose times readers can read
 constexpr std::size_t kFewPhases = 8;      // more of them have narrow bands
@@ -61,6 +62,7 @@ RunPicture HalveColumns(const RunPicture& picture) {
     }
     row = std::move(joined);
   }
+  for (DeviceRow& device : halved.devices) HalveColumnsOf(device);
   return halved;
 }
 
@@ -91,7 +93,11 @@ class PictureDrawing {
     const auto phases = static_cast<double>(run.phases.size());
     band_ = run.phases.size() > kFewPhases ? 10 : 17;
     row_ = std::clamp(384 / rows, 6.0, 22.0);
-    box_ = {kPictureLeft, kBandTop + band_ * phases + (phases > 0 ? 5 : 0), kPictureRight, 0};
+    if (!picture.devices.empty()) {
+      row_ = std::clamp(512 / rows, 10.0, 30.0);
+      band_top_ += MakeLegend().height() - kLegendRow;
+    }
+    box_ = {kPictureLeft, band_top_ + band_ * phases + (phases > 0 ? 5 : 0), kPictureRight, 0};
     box_.bottom = box_.top + row_ * rows;
     unit_ = UnitFor(picture.seconds);
     x_ = LinearScale(0, picture.seconds, box_.left, box_.right, 8, unit_.seconds);
@@ -103,11 +109,12 @@ class PictureDrawing {
                       standalone, 14, CellData()});
     svg_ = &canvas;
     standalone_ = standalone;
-    DrawLegend();
+    MakeLegend().Draw(canvas);
     for (std::size_t i = 0; i < run_.phases.size(); ++i) {
-      Band(run_.phases[i], kBandTop + band_ * static_cast<double>(i));
+      Band(run_.phases[i], band_top_ + band_ * static_cast<double>(i));
     }
     Cells();
+    DrawDevices(picture_, box_, row_, canvas);
     DrawYAxis(canvas, box_, {y_, RankTicks(), RankLabel(), AxisMarks::kShort});
     Nodes();
     DrawXAxis(canvas, box_,
@@ -164,17 +171,18 @@ class PictureDrawing {
     }
   }
 
-  void DrawLegend() {
+  Legend MakeLegend() const {
     std::vector<LegendEntry> entries;
     for (std::size_t state = 0; state < kRunStates; ++state) {
       if (!Occurs(state)) continue;
       entries.push_back({.name = std::string(ToString(static_cast<RunState>(state))),
                          .area = Fill{Hex(kColors[state]), 1, " stroke=\"#66727f\" stroke-width=\".5\""}});
     }
+    for (LegendEntry& entry : LegendOfDevices(picture_)) entries.push_back(std::move(entry));
     const bool has_left_out = std::any_of(run_.phases.begin(), run_.phases.end(),
                                           [](const PhaseMarks& phase) { return phase.LeftOut() > 0; });
     if (has_left_out) entries.push_back({.name = "iteration left out", .line = StrokeOf(kLeftOut)});
-    Legend(std::move(entries), 14, kPictureRight, 42).Draw(*svg_);
+    return Legend(std::move(entries), 14, kPictureRight, 42);
   }
 
   bool Occurs(std::size_t state) const {
@@ -315,6 +323,7 @@ class PictureDrawing {
   SvgCanvas* svg_ = nullptr;
   bool standalone_ = false;
   double band_ = 0, row_ = 0;
+  double band_top_ = kBandTop;
   Box box_;  // of the cells
   TimeUnit unit_{};
   Scale x_, y_;
@@ -334,6 +343,7 @@ std::string DescribeTimeline(const RunRecord& run) {
       shares.push_back(fmt::format("{} {}", FormatPercent(mean), ToString(static_cast<RunState>(state))));
   }
   std::string text = "Ranks down, time across. Of the time of all ranks: " + Join(shares, ", ") + ".";
+  if (!run.picture->devices.empty()) text += DescribeDevices(*run.picture);
   std::vector<std::string> phases;
   for (const PhaseMarks& phase : run.phases) {
     if (phase.iterations.empty()) continue;

@@ -104,6 +104,35 @@ TEST(TimelinePicture, DrawsStatesPhasesAndAxes) {
   EXPECT_EQ(svg, RenderTimeline(SmallRun(), true, kNoLimit));
 }
 
+RunRecord RunWithDevices() {
+  RunRecord run = SmallRun();
+  const DeviceCell kernel{8, 0}, copy{0, 8}, mixed{2, 4}, idle{};
+  run.picture->devices = {{0, "fake <0>", {idle, kernel, kernel, copy}, 0.5, 0.25},
+                          {1, "fake 1", {mixed, idle, idle, idle}, 0.0625, 0.125}};
+  return run;
+}
+
+// Rows are 30 high, with a strip of 9 at the bottom of each; kernels and copies have colours of their own.
+TEST(TimelinePicture, DevicesAreStripsBelowTheirRanks) {
+  const std::string svg = RenderTimeline(RunWithDevices(), true, kNoLimit);
+  EXPECT_THAT(svg, HasSubstr("<title>fake &lt;0&gt;: 50.0 % in kernels, 25.0 % in copies</title>"));
+  EXPECT_THAT(svg, HasSubstr("<path stroke=\"#008070\" d=\"M1 0h2\"/>"));
+  EXPECT_THAT(svg, HasSubstr("<path stroke=\"#d6488e\" d=\"M3 0h1\"/>"));
+  for (const char* name : {"device: kernels", "device: copies"}) EXPECT_THAT(svg, HasSubstr(name));
+  EXPECT_THAT(
+      svg, HasSubstr("Devices, in strips below their ranks, are 28.1 % of the time in kernels and 18.8 % in copies."));
+  EXPECT_THAT(svg, Not(HasSubstr("nan")));
+  EXPECT_THAT(RenderTimeline(SmallRun(), true, kNoLimit), Not(HasSubstr("evice")));
+}
+
+TEST(TimelinePicture, StripsOfDevicesAreJoinedWithTheirRanks) {
+  RunRecord run = RunWithDevices();
+  const std::string svg = RenderTimeline(run, true, 1);
+  EXPECT_THAT(svg, HasSubstr("fake 1: 6.2 % in kernels"));
+  EXPECT_THAT(svg, Not(HasSubstr("nan")));
+  EXPECT_LT(svg.size(), RenderTimeline(run, true, kNoLimit).size() + 1);
+}
+
 TEST(TimelinePicture, NamesStayText) {
   RunRecord run = SmallRun();
   run.phases[0].phase = "<script>x";
@@ -247,7 +276,7 @@ TEST(Timelines, AreOfBoundedSize) {
 }
 
 TEST(Timelines, ReadBackFromJson) {
-  RunRecord run = SmallRun();
+  RunRecord run = RunWithDevices();
   run.picture->ranks_per_row = 2;
   run.picture->ranks = 3;
   run.picture->node_begins = {0, 2};
@@ -256,13 +285,14 @@ TEST(Timelines, ReadBackFromJson) {
   const Results results = ResultsOf({run});
   const std::string json = WriteResultsJson(results);
   EXPECT_THAT(json, HasSubstr("\"c c4w4 w*2\""));
+  EXPECT_THAT(json, HasSubstr("\"cells\": \"i k*2 c\""));
   const Results again = ReadResultsJson(json, "results.json");
   EXPECT_EQ(again.runs, results.runs);
   EXPECT_EQ(Html(again), Html(results));
 }
 
 TEST(Timelines, DamagedJsonIsAnError) {
-  const std::string json = WriteResultsJson(ResultsOf({SmallRun()}));
+  const std::string json = WriteResultsJson(ResultsOf({RunWithDevices()}));
   const auto error_of = [&](const std::string& from, const std::string& to) -> std::string {
     std::string damaged = json;
     damaged.replace(damaged.find(from), from.size(), to);
@@ -279,6 +309,10 @@ TEST(Timelines, DamagedJsonIsAnError) {
   EXPECT_THAT(error_of("w*2", "w*3"), HasSubstr("'w*3' is no part"));
   EXPECT_THAT(error_of("w*2", "w*99999999999999"), HasSubstr("is no part"));
   EXPECT_THAT(error_of("w*2", "w"), HasSubstr("'c c4w4 w' is no part"));
+  EXPECT_THAT(error_of("k2c4", "k5c4"), HasSubstr("runs[0].picture.devices[1] is damaged: 'k5c4' is no part"));
+  EXPECT_THAT(error_of("k2c4", "k2k4"), HasSubstr("'k2k4' is no part"));
+  EXPECT_THAT(error_of("k2c4", "w"), HasSubstr("'w' is no part"));
+  EXPECT_THAT(error_of("\"row\": 1", "\"row\": 2"), HasSubstr("devices[1] has row 2 of 2"));
   EXPECT_THAT(error_of("\"ranksPerRow\": 1", "\"ranksPerRow\": 0"),
               HasSubstr("runs[0].picture.ranksPerRow is 0, but must be at least 1"));
   EXPECT_THAT(error_of("\"columns\": 4", "\"columns\": -4"), HasSubstr("runs[0].picture.columns is -4"));

@@ -29,7 +29,19 @@ std::string CellText(const PictureCell& cell) {
   return text;
 }
 
-std::string RowText(const std::vector<PictureCell>& row) {
+// "k5c1": five eighths kernels, one copies; "k": kernels alone; "i": idle.
+std::string CellText(const DeviceCell& cell) {
+  std::string text;
+  for (const auto& [letter, level] : {std::pair('k', cell.kernels), {'c', cell.copies}}) {
+    if (level == 0) continue;
+    text += letter;
+    if (level < kCellLevels) text += static_cast<char>('0' + level);
+  }
+  return text.empty() ? "i" : text;
+}
+
+template <typename Cell>
+std::string RowText(const std::vector<Cell>& row) {
   std::vector<std::string> parts;
   for (std::size_t first = 0, end = 0; first < row.size(); first = end) {
     while (end < row.size() && row[end] == row[first]) ++end;
@@ -43,49 +55,73 @@ std::string RowText(const std::vector<PictureCell>& row) {
   at.Fail("is damaged: '" + text + "' is no part of a run's picture");
 }
 
-PictureCell CellOf(std::string_view text, const JsonPlace& at) {
-  PictureCell cell{};
+// Calls set(letter, level) for every part of a cell; returns the sum of levels.
+template <typename Set>
+int PartsOfCell(std::string_view text, std::string_view letters, const JsonPlace& at, Set set) {
   int sum = 0;
   for (std::size_t i = 0; i < text.size(); ++i) {
-    const std::size_t state = kLetters.find(text[i]);
-    if (state == std::string_view::npos) RefuseCell(at, std::string(text));
+    const std::size_t letter = letters.find(text[i]);
+    if (letter == std::string_view::npos) RefuseCell(at, std::string(text));
     const bool has_level = i + 1 < text.size() && text[i + 1] >= '1' && text[i + 1] < '0' + kCellLevels;
     const int level = has_level ? text[++i] - '0' : kCellLevels;
-    cell[state] = static_cast<std::uint8_t>(level);
+    set(letter, static_cast<std::uint8_t>(level));
     sum += level;
   }
-  if (sum != kCellLevels) RefuseCell(at, std::string(text));
-  return cell;
+  return sum;
 }
 
-std::vector<PictureCell> RowOf(const std::string& text, std::size_t columns, const JsonPlace& at) {
-  std::vector<PictureCell> row;
+void ReadCell(std::string_view text, const JsonPlace& at, PictureCell& cell) {
+  const int sum = PartsOfCell(text, kLetters, at, [&](std::size_t state, std::uint8_t level) { cell[state] = level; });
+  if (sum != kCellLevels) RefuseCell(at, std::string(text));
+}
+
+void ReadCell(std::string_view text, const JsonPlace& at, DeviceCell& cell) {
+  if (text == "i") return;
+  const int sum = PartsOfCell(
+      text, "kc", at, [&](std::size_t part, std::uint8_t level) { (part == 0 ? cell.kernels : cell.copies) = level; });
+  if (sum > kCellLevels || cell.kernels + cell.copies != sum) RefuseCell(at, std::string(text));
+}
+
+template <typename Cell>
+std::vector<Cell> RowOf(const std::string& text, std::size_t columns, const JsonPlace& at) {
+  std::vector<Cell> row;
   for (const std::string& part : Split(text, ' ')) {
     const std::size_t star = part.find('*');
     long long count = 1;
     if (star != std::string::npos && !ParseInteger(part.substr(star + 1), count)) RefuseCell(at, part);
     if (count < 1 || count > static_cast<long long>(columns - row.size())) RefuseCell(at, part);
-    row.insert(row.end(), static_cast<std::size_t>(count), CellOf(part.substr(0, star), at));
+    Cell cell{};
+    ReadCell(part.substr(0, star), at, cell);
+    row.insert(row.end(), static_cast<std::size_t>(count), cell);
   }
   if (row.size() != columns) RefuseCell(at, text);
   return row;
 }
 
+struct DevicesInFile {
+  DeviceRow device;  // without cells
+  std::string cells;
+
+  friend bool operator==(const DevicesInFile&, const DevicesInFile&) = default;
+};
+
 // A picture as it stands in the file.
 struct PictureInFile {
-  RunPicture picture;  // without shares and rows
+  RunPicture picture;  // without shares, rows and devices
   std::int64_t columns = 0;
   Dictionary<StateShare> shares;
   std::vector<std::string> rows;
+  std::vector<DevicesInFile> devices;
 };
 
 PictureInFile InFile(const RunPicture& picture) {
-  PictureInFile file{picture, 0, {}, {}};
+  PictureInFile file{picture, 0, {}, {}, {}};
   if (!picture.rows.empty()) file.columns = static_cast<std::int64_t>(picture.rows.front().size());
   for (std::size_t state = 0; state < kRunStates; ++state) {
     if (picture.shares[state].most > 0) file.shares.emplace_back(kStateNames[state], picture.shares[state]);
   }
   for (const std::vector<PictureCell>& row : picture.rows) file.rows.push_back(RowText(row));
+  for (const DeviceRow& device : picture.devices) file.devices.push_back({device, RowText(device.cells)});
   return file;
 }
 
@@ -100,7 +136,17 @@ RunPicture PictureFrom(PictureInFile file, const JsonPlace& at) {
   if (rows > 0 && !fits) at.Fail(fmt::format("has {} rows of {} ranks", rows, picture.ranks));
   const JsonPlace place(at, "rows");
   for (std::size_t i = 0; i < file.rows.size(); ++i) {
-    picture.rows.push_back(RowOf(file.rows[i], static_cast<std::size_t>(file.columns), JsonPlace(place, i)));
+    picture.rows.push_back(
+        RowOf<PictureCell>(file.rows[i], static_cast<std::size_t>(file.columns), JsonPlace(place, i)));
+  }
+  const JsonPlace devices(at, "devices");
+  picture.devices.clear();
+  for (std::size_t i = 0; i < file.devices.size(); ++i) {
+    const JsonPlace of_device(devices, i);
+    DeviceRow& device = file.devices[i].device;
+    if (device.row >= rows) of_device.Fail(fmt::format("has row {} of {}", device.row, rows));
+    device.cells = RowOf<DeviceCell>(file.devices[i].cells, static_cast<std::size_t>(file.columns), of_device);
+    picture.devices.push_back(std::move(device));
   }
   return std::move(picture);
 }
@@ -117,6 +163,22 @@ Fields<StateShare> FieldsOf<StateShare>() {
               Field("leastRank", &T::least_rank).AtLeast(0),
               Field("most", &T::most).AtLeast(0).AtMost(1),
               Field("mostRank", &T::most_rank).AtLeast(0),
+          }};
+}
+
+template <>
+Fields<DevicesInFile> FieldsOf<DevicesInFile>() {
+  using T = DevicesInFile;
+  using D = DeviceRow;
+  return {"results/deviceRow",
+          "What a device did over time, all of its streams together; without a name: several devices",
+          {
+              Field("row", &T::device, &D::row, "Of the ranks that use it, from 0").AtLeast(0),
+              Field("name", &T::device, &D::name).UnlessDefault(),
+              Field("kernels", &T::device, &D::kernels, "Share of the run time in kernels").AtLeast(0).AtMost(1.000001),
+              Field("copies", &T::device, &D::copies, "In copies without kernels").AtLeast(0).AtMost(1.000001),
+              Field("cells", &T::cells, "From left to right: eighths of kernels and of copies, or idle; *N for N alike")
+                  .Schema(R"({"pattern": "^[kci1-7]+(\\*[0-9]+)?( [kci1-7]+(\\*[0-9]+)?)*$"})"),
           }};
 }
 
@@ -144,6 +206,8 @@ Fields<PictureInFile> FieldsOf<PictureInFile>() {
                     "Cells from left to right: eighths of computation, waiting, transfer, MPI, not running and outside "
                     "by first letters, *N for N alike")
                   .Schema(R"({"pattern": "^[cwtmno1-7]+(\\*[0-9]+)?( [cwtmno1-7]+(\\*[0-9]+)?)*$"})"),
+              Field("devices", &T::devices, "Below the rows of the ranks that use them; absent without any")
+                  .UnlessDefault(),
           }};
 }
 
