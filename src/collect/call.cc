@@ -10,6 +10,7 @@
 #include "collect/recorder.h"
 #include "collect/team.h"
 #include "collect/termination.h"
+#include "collect/thread_counter.h"
 
 namespace farscale::collect {
 namespace {
@@ -130,8 +131,9 @@ Sums SumsSoFar(bool with_cpu) {
   sums.calls = page->calls;
   sums.other_calls = __atomic_load_n(&page->other_calls, __ATOMIC_RELAXED);
   if (this_thread.depth == 0) CountInstructions();
-  sums.instructions = page->instructions;
-  sums.cycles = page->cycles;
+  const Counts of_threads = CountsOfThreads();
+  sums.instructions = page->instructions + of_threads.instructions;
+  sums.cycles = page->cycles + of_threads.cycles;
   sums.offload = page->offload + (page->offload_entered != 0 ? now - page->offload_entered : 0);
   sums.threads = ThreadSumsOfPage(*page, now);
   if ((page->flags & kHasIdeal) != 0) sums.ideal = page->ideal + (page->entered == 0 ? now - page->left : 0);

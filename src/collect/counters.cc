@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <cstdlib>
 #include <cstring>
 #if defined(__x86_64__)
 #include <x86intrin.h>
@@ -16,18 +17,47 @@
 namespace farscale::collect {
 namespace {
 
-struct Counter {
-  int file = -1;
-  const volatile perf_event_mmap_page* state = nullptr;  // of those that programs may read themselves
-};
-
-Counter instruction_counter, cycle_counter;
-CounterAccess current_access = CounterAccess::kMissing;
-std::uint64_t system_calls = 0;
+CounterPair main_counters;
+CounterEvents main_events;
+bool counts_by_papi = false;
+std::uint64_t papi_reads = 0;
+std::uint64_t reads_before = 0;  // to find out what they take
 double nanoseconds_a_call = 0;
 
+std::uint64_t SystemCalls() { return counts_by_papi ? papi_reads : main_counters.system_calls(); }
+
+void MeasureReading() {
+  constexpr int kReadings = 64;  // chosen: some are disturbed, and all take 20 microseconds
+  const std::uint64_t begin = Nanoseconds(CLOCK_MONOTONIC);
+  for (int i = 0; i < kReadings; ++i) ReadCounts();
+  nanoseconds_a_call = static_cast<double>(Nanoseconds(CLOCK_MONOTONIC) - begin) / kReadings;
+  reads_before = SystemCalls();
+}
+
+// "4:0xc0" from `text` on, which is behind it then.
+bool ParseCounterEvent(const char*& text, CounterEvent& event) {
+  char* end = nullptr;
+  event.type = static_cast<std::uint32_t>(std::strtoul(text, &end, 0));
+  if (end == text || *end != ':') return false;
+  text = end + 1;
+  event.config = std::strtoull(text, &end, 0);
+  const bool good = end != text;
+  text = end;
+  return good;
+}
+
+}  // namespace
+
+std::optional<CounterEvents> ParseCounterEvents(const std::string& text) {
+  CounterEvents events;
+  const char* at = text.c_str();
+  if (!ParseCounterEvent(at, events.instructions) || *at != ',') return std::nullopt;
+  if (!ParseCounterEvent(++at, events.cycles) || *at != '\0') return std::nullopt;
+  return events;
+}
+
 // The first counter leads the group, so that one system call reads both, and neither counts without the other.
-CounterAccess OpenCounter(const CounterEvent& event, int group, Counter& counter) {
+CounterAccess CounterPair::Open(const CounterEvent& event, int group, Counter& counter) {
   perf_event_attr attributes;
   std::memset(&attributes, 0, sizeof attributes);
   attributes.size = sizeof attributes;
@@ -48,7 +78,7 @@ CounterAccess OpenCounter(const CounterEvent& event, int group, Counter& counter
   return CounterAccess::kSystemCalls;
 }
 
-void CloseCounter(Counter& counter) {
+void CounterPair::Close(Counter& counter) {
   if (counter.state != nullptr) {
     munmap(const_cast<perf_event_mmap_page*>(counter.state), static_cast<std::size_t>(sysconf(_SC_PAGESIZE)));
   }
@@ -57,7 +87,7 @@ void CloseCounter(Counter& counter) {
 }
 
 // As the comment of perf_event_mmap_page in linux/perf_event.h has it.
-std::uint64_t ReadRegister(const Counter& counter) {
+std::uint64_t CounterPair::ReadRegister(const Counter& counter) {
 #if defined(__x86_64__)
   std::uint32_t lock = 0;
   std::uint64_t count = 0;
@@ -80,73 +110,80 @@ std::uint64_t ReadRegister(const Counter& counter) {
 #endif
 }
 
-// Both counters of the group. A read that fails, as in a child process that closed everything, changes nothing.
-Counts ReadGroup() {
-  static Counts last;
+// A read that fails, as in a process that has closed everything, changes nothing.
+Counts CounterPair::ReadGroup() {
   struct {
     std::uint64_t counters;
     std::uint64_t values[2];
   } group;
-  ++system_calls;
-  if (read(instruction_counter.file, &group, sizeof group) == static_cast<ssize_t>(sizeof group) &&
-      group.counters == 2) {
-    last = {group.values[0], group.values[1]};
+  ++system_calls_;
+  if (read(instructions_.file, &group, sizeof group) == static_cast<ssize_t>(sizeof group) && group.counters == 2) {
+    last_ = {group.values[0], group.values[1]};
   }
-  return last;
+  return last_;
 }
 
-void MeasureReading() {
-  constexpr int kReadings = 64;  // chosen: some are disturbed, and all take 20 microseconds
-  const std::uint64_t begin = Nanoseconds(CLOCK_MONOTONIC);
-  for (int i = 0; i < kReadings; ++i) ReadCounts();
-  nanoseconds_a_call = static_cast<double>(Nanoseconds(CLOCK_MONOTONIC) - begin) / kReadings;
-  system_calls = 0;
+CounterAccess CounterPair::Open(const CounterEvents& events) {
+  Close();
+  CounterAccess access = Open(events.instructions, -1, instructions_);
+  if (IsOpen(access)) {
+    const CounterAccess second = Open(events.cycles, instructions_.file, cycles_);
+    if (second > access) access = second;
+  }
+  if (!IsOpen(access)) Close();
+  access_ = access;
+  return access;
 }
 
-}  // namespace
+void CounterPair::Close() {
+  Close(cycles_);
+  Close(instructions_);
+  access_ = CounterAccess::kMissing;
+  system_calls_ = 0;
+  last_ = {};
+}
+
+Counts CounterPair::Read() {
+  if (access_ == CounterAccess::kRegisters) return {ReadRegister(instructions_), ReadRegister(cycles_)};
+  return access_ == CounterAccess::kSystemCalls ? ReadGroup() : Counts{};
+}
 
 CounterAccess OpenCounters(const CounterEvents& events) {
   CloseCounters();
-  current_access = OpenCounter(events.instructions, -1, instruction_counter);
-  if (IsOpen(current_access)) {
-    const CounterAccess second = OpenCounter(events.cycles, instruction_counter.file, cycle_counter);
-    if (second > current_access) current_access = second;
-  }
-  if (!IsOpen(current_access)) {
-    const CounterAccess why = current_access;
-    CloseCounters();
-    return why;
-  }
-  if (current_access == CounterAccess::kSystemCalls) MeasureReading();
-  return current_access;
+  main_events = events;
+  const CounterAccess access = main_counters.Open(events);
+  if (access == CounterAccess::kSystemCalls) MeasureReading();
+  return access;
 }
 
 CounterAccess OpenCountersOfPapi() {
   CloseCounters();
   if (!StartPapi()) return CounterAccess::kNoPapi;
-  current_access = CounterAccess::kPapi;
+  counts_by_papi = true;
   MeasureReading();
-  return current_access;
+  return CounterAccess::kPapi;
 }
 
 void CloseCounters() {
-  if (current_access == CounterAccess::kPapi) StopPapi();
-  CloseCounter(cycle_counter);
-  CloseCounter(instruction_counter);
-  current_access = CounterAccess::kMissing;
+  if (counts_by_papi) StopPapi();
+  counts_by_papi = false;
+  reads_before = papi_reads = 0;
+  main_counters.Close();
 }
 
 Counts ReadCounts() {
-  switch (current_access) {
-    case CounterAccess::kRegisters: return {ReadRegister(instruction_counter), ReadRegister(cycle_counter)};
-    case CounterAccess::kSystemCalls: return ReadGroup();
-    case CounterAccess::kPapi: ++system_calls; return ReadPapi();
-    default: return {};
-  }
+  if (!counts_by_papi) return main_counters.Read();
+  ++papi_reads;
+  return ReadPapi();
 }
 
+bool OpenCountersAsMain(CounterPair& counters) { return main_counters.is_open() && IsOpen(counters.Open(main_events)); }
+
 double TimeOfReading() {
-  return current_access == CounterAccess::kRegisters ? 0 : static_cast<double>(system_calls) * nanoseconds_a_call;
+  const std::uint64_t calls = SystemCalls();
+  return calls > reads_before ? static_cast<double>(calls - reads_before) * nanoseconds_a_call : 0;
 }
+
+double TimeOfSystemCall() { return nanoseconds_a_call; }
 
 }  // namespace farscale::collect

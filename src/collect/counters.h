@@ -5,6 +5,8 @@
 #include <linux/perf_event.h>
 
 #include <cstdint>
+#include <optional>
+#include <string>
 
 namespace farscale::collect {
 
@@ -35,14 +37,53 @@ struct CounterEvents {
   CounterEvent cycles = {PERF_TYPE_HARDWARE, PERF_COUNT_HW_CPU_CYCLES};
 };
 
-// Opens both counters, after closing what was open; they count together or not at all.
+// "4:0xc0,4:0x3c": types and configurations of instructions and cycles; nothing where it is not that.
+std::optional<CounterEvents> ParseCounterEvents(const std::string& text);
+
+// Both counters of the thread that opens them; they count together or not at all.
+class CounterPair {
+ public:
+  CounterPair() = default;
+  ~CounterPair() { Close(); }
+  CounterPair(const CounterPair&) = delete;
+  CounterPair& operator=(const CounterPair&) = delete;
+
+  // After closing what was open.
+  CounterAccess Open(const CounterEvents& events);
+  void Close();
+  bool is_open() const { return IsOpen(access_); }
+  // Since they were opened, by the same thread; nothing where they are not open.
+  Counts Read();
+  std::uint64_t system_calls() const { return system_calls_; }
+
+ private:
+  struct Counter {
+    int file = -1;
+    const volatile perf_event_mmap_page* state = nullptr;  // of those that programs may read themselves
+  };
+  static CounterAccess Open(const CounterEvent& event, int group, Counter& counter);
+  static void Close(Counter& counter);
+  static std::uint64_t ReadRegister(const Counter& counter);
+  Counts ReadGroup();
+
+  CounterAccess access_ = CounterAccess::kMissing;
+  Counter instructions_, cycles_;
+  std::uint64_t system_calls_ = 0;
+  Counts last_;
+};
+
+// Those of the main thread, of one of both kinds.
 CounterAccess OpenCounters(const CounterEvents& events = {});
 CounterAccess OpenCountersOfPapi();
 void CloseCounters();
-// Since they were opened. Nothing where none are open.
 Counts ReadCounts();
 
-// Nanoseconds that reading took since they were opened; 0 where it takes no system calls.
+// Of other threads: what the main thread counts, by the kernel. False where that cannot be.
+bool OpenCountersAsMain(CounterPair& counters);
+
+// Nanoseconds that reading took since the main thread's were opened; 0 where it takes no system calls.
 double TimeOfReading();
+// Of one system call; known where the main thread needs them.
+double TimeOfSystemCall();
 
 }  // namespace farscale::collect

@@ -5,6 +5,8 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <thread>
+
 #include "collect/clock.h"
 
 namespace farscale::collect {
@@ -65,6 +67,33 @@ TEST_F(CountersTest, ClosedCountersAreNothing) {
   CloseCounters();
   EXPECT_EQ(ReadCounts().instructions, 0U);
   CloseCounters();
+}
+
+TEST(Counters, EventsAreTypesAndConfigurations) {
+  const std::optional<CounterEvents> events = ParseCounterEvents("4:0xc0,0:1");
+  ASSERT_TRUE(events);
+  EXPECT_EQ(events->instructions.type, 4U);
+  EXPECT_EQ(events->instructions.config, 0xc0U);
+  EXPECT_EQ(events->cycles.type, 0U);
+  EXPECT_EQ(events->cycles.config, 1U);
+  for (const char* text : {"", "papi", "4:0xc0", "4:0xc0,", "4:0xc0,0", "4:0xc0,0:1,2:3", "4:,0:1", ":1,0:1"})
+    EXPECT_FALSE(ParseCounterEvents(text)) << text;
+}
+
+// Of another thread as of the main one, each its own.
+TEST_F(CountersTest, ThreadsHaveCountersOfTheirOwn) {
+  std::uint64_t faults = 0;
+  std::thread other([&] {
+    CounterPair own;
+    ASSERT_TRUE(OpenCountersAsMain(own));
+    const Counts before = own.Read();
+    TouchPages(200);
+    faults = own.Read().instructions - before.instructions;
+  });
+  const Counts before = ReadCounts();
+  other.join();
+  EXPECT_GE(faults, 200U);
+  EXPECT_LT(ReadCounts().instructions - before.instructions, 100U);
 }
 
 // One counter alone is of no use.

@@ -128,7 +128,7 @@ RegionMetrics Measure(const std::vector<Process>& processes, const std::string& 
   std::vector<int> nodes;
   std::vector<RankWindow> windows, ideal_windows;
   double instructions = 0, cycles = 0;
-  bool has_counters = true, has_ideal = true;
+  bool has_counters = true, counts_threads = true, has_ideal = true;
   double ideal = 0, in_runtime = 0;
   std::vector<ThreadTimes> thread_times;
   const bool has_teams = std::ranges::any_of(processes, [](const Process& p) { return HasTeams(*p.page); });
@@ -169,6 +169,7 @@ RegionMetrics Measure(const std::vector<Process>& processes, const std::string& 
           std::max(metrics.calls_a_millisecond, static_cast<double>(total.calls) / (elapsed * 1e3));
     }
     has_counters = has_counters && (process.page->flags & kHasCounters) != 0;
+    counts_threads = counts_threads && (process.page->flags & kThreadsCounted) != 0;
     has_ideal = has_ideal && (process.page->flags & kHasIdeal) != 0;
     ideal = std::max(ideal, static_cast<double>(total.ideal) * process.seconds_a_tick);
     instructions += static_cast<double>(total.instructions);
@@ -191,7 +192,8 @@ RegionMetrics Measure(const std::vector<Process>& processes, const std::string& 
   const double elapsed_total = std::accumulate(metrics.elapsed_by_rank.begin(), metrics.elapsed_by_rank.end(), 0.0);
   if (is_hybrid && elapsed_total > 0) metrics.runtime_share = in_runtime / elapsed_total;
   if (metrics.efficiencies) metrics.node_load_largest = metrics.useful_average / metrics.efficiencies->load_balance_out;
-  if (has_counters && cycles > 0 && !is_hybrid) {
+  const bool counts_useful = !has_teams && !metrics.uses_devices;  // of the main threads alone
+  if (has_counters && cycles > 0 && (counts_useful || (is_hybrid && counts_threads && !metrics.uses_devices))) {
     metrics.instructions = instructions;
     metrics.cycles = cycles;
   }

@@ -18,6 +18,11 @@
 namespace farscale::collect {
 namespace {
 
+// Useful time of all threads that counters count.
+double CountedSeconds(const RegionMetrics& region) {
+  return region.threads ? region.threads->useful : region.useful_total;
+}
+
 using Json = nlohmann::ordered_json;
 
 std::string WallTime(std::uint64_t nanoseconds) {
@@ -61,7 +66,7 @@ Json RegionToJson(const RegionMetrics& region, int all_ranks) {
   add("instructions", region.instructions);
   add("cycles", region.cycles);
   if (region.instructions && region.cycles) json["ipc"] = *region.instructions / *region.cycles;
-  if (region.cycles && region.useful_total > 0) json["frequency"] = *region.cycles / region.useful_total;
+  if (region.cycles && CountedSeconds(region) > 0) json["frequency"] = *region.cycles / CountedSeconds(region);
   json["factors"] = Json::object();
   if (region.efficiencies) {
     const Efficiencies& e = *region.efficiencies;
@@ -119,7 +124,7 @@ std::string Tree(const RegionMetrics& whole) {
   if (whole.cpu_share) line("CPU time of elapsed time", *whole.cpu_share);
   if (whole.instructions && whole.cycles) {
     text += Format("  %-32s%8.2f\n", "Instructions per cycle", *whole.instructions / *whole.cycles);
-    text += Format("  %-32s%5.2f GHz\n", "Frequency", *whole.cycles / whole.useful_total * 1e-9);
+    text += Format("  %-32s%5.2f GHz\n", "Frequency", *whole.cycles / CountedSeconds(whole) * 1e-9);
   }
   return text;
 }

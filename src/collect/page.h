@@ -45,6 +45,7 @@ enum PageFlags : std::uint32_t {
   kCountersNoPapi = 4096,  // PAPI was asked for, and cannot count
   kIdealRefused = 128,     // ideal clocks were asked for, but several threads called MPI
   kHasDevices = 2048,      // what devices do is measured
+  kThreadsCounted = 8192,  // sums of counters are those of all threads of teams; known when the run ends
   kReported = 1U << 30,    // of rank 0: the results of the run are written
 };
 

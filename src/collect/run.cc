@@ -26,6 +26,7 @@
 #include "collect/counters.h"
 #include "collect/devices.h"
 #include "collect/termination.h"
+#include "collect/thread_counter.h"
 #include "collect/ideal_clock.h"
 #include "collect/other_threads.h"
 #include "collect/page_file.h"
@@ -129,6 +130,20 @@ std::string MpiVersion(std::string library) {
   return version;
 }
 
+CounterAccess OpenChosenCounters(bool tells) {
+  const std::string chosen = Variable("FARSCALE_COUNTERS");
+  if (chosen == "papi") return OpenCountersOfPapi();
+  const std::optional<CounterEvents> events = ParseCounterEvents(chosen);
+  if (!events && !chosen.empty() && tells) {
+    std::fprintf(
+        stderr,
+        "farscale: FARSCALE_COUNTERS is '%s', but must be papi, or TYPE:CONFIG,TYPE:CONFIG of instructions and "
+        "cycles as perf_event_open has them; the usual ones are counted\n",
+        chosen.c_str());
+  }
+  return OpenCounters(events.value_or(CounterEvents{}));
+}
+
 void FillPage(Page& fresh, const RunNames& names) {
   std::memcpy(fresh.magic, kPageMagic, sizeof fresh.magic);
   fresh.version = kPageVersion;
@@ -149,7 +164,7 @@ void FillPage(Page& fresh, const RunNames& names) {
   PMPI_Get_library_version(library, &length);
   Copy(MpiVersion(library), fresh.mpi_library, sizeof fresh.mpi_library);
   if (clock_is_tsc) fresh.flags |= kClockIsTsc;
-  switch (Variable("FARSCALE_COUNTERS") == "papi" ? OpenCountersOfPapi() : OpenCounters()) {
+  switch (OpenChosenCounters(fresh.rank == 0)) {
     case CounterAccess::kRegisters:
     case CounterAccess::kSystemCalls:
     case CounterAccess::kPapi: fresh.flags |= kHasCounters; break;
@@ -325,6 +340,7 @@ void EndRun() {
   CloseRegions();
   FinishDevices();
   CountOtherThreads(*page);
+  if (AreAllThreadsCounted()) page->flags |= kThreadsCounted;
   page->termination = Termination::kFinalized;
   if (HasIdealClock()) {
     page->not_followed += UnknownCommunicators();

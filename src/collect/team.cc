@@ -9,6 +9,7 @@
 #include "collect/call.h"
 #include "collect/page.h"
 #include "collect/termination.h"
+#include "collect/thread_counter.h"
 #include "collect/thread_recorder.h"
 
 namespace farscale::collect {
@@ -31,6 +32,8 @@ TeamThread* threads = nullptr;  // of kMostThreads; never freed, for threads may
 thread_local TeamThread* own_thread __attribute__((tls_model("initial-exec"))) = nullptr;
 pthread_key_t at_thread_end;
 
+std::size_t NumberOf(const TeamThread& own) { return static_cast<std::size_t>(&own - threads); }
+
 std::uint64_t Load(const std::uint64_t& number) { return __atomic_load_n(&number, __ATOMIC_RELAXED); }
 
 void Increase(std::uint64_t& number, std::uint64_t by) { __atomic_fetch_add(&number, by, __ATOMIC_RELAXED); }
@@ -47,6 +50,7 @@ void Release(void* thread) {
   auto& own = *static_cast<TeamThread*>(thread);
   __atomic_store_n(&own.record->activity, Activity::kOutside, __ATOMIC_RELAXED);
   own.place = {};
+  CounterOfThread(NumberOf(own)).CloseOwn();
   own.id = 0;
   own_thread = nullptr;
   own.is_taken.store(false, std::memory_order_release);
@@ -65,6 +69,7 @@ TeamThread* Take() {
                                                         __ATOMIC_RELAXED)) {
     }
     own_thread = &thread;
+    CounterOfThread(i).OpenOwn();
     pthread_setspecific(at_thread_end, &thread);
     GiveHandlersAStack();
     return &thread;
@@ -90,9 +95,11 @@ void Write(ThreadRecord& record, Change change) {
   __atomic_store_n(&record.version, record.version + 1, __ATOMIC_RELEASE);
 }
 
-void Become(ThreadRecord& record, Activity activity, Tick now) {
-  __atomic_store_n(&record.activity, activity, __ATOMIC_RELAXED);
-  Store(record.since, now);
+void Become(TeamThread& own, Activity activity, Tick now) {
+  const bool computes = activity == Activity::kUseful || (own.is_main && activity == Activity::kOutside);
+  CounterOfThread(NumberOf(own)).Switch(computes != own.is_main);
+  __atomic_store_n(&own.record->activity, activity, __ATOMIC_RELAXED);
+  Store(own.record->since, now);
 }
 
 // Waiting up to `last` was for others, the rest for the runtime.
@@ -119,12 +126,10 @@ void Account(TeamThread& own, Tick now) {
   }
 }
 
-std::size_t NumberOf(const TeamThread& own) { return static_cast<std::size_t>(&own - threads); }
-
 void Switch(TeamThread& own, Activity to, Tick now) {
   Write(*own.record, [&] {
     Account(own, now);
-    Become(*own.record, to, now);
+    Become(own, to, now);
   });
 }
 
@@ -231,7 +236,7 @@ void Begin(Team* team, unsigned index, unsigned size) {
   ThreadRecord& record = *own->record;
   Write(record, [&] {
     Store(record.scheduling, record.scheduling + Since(team->forked, now));
-    Become(record, Activity::kUseful, now);
+    Become(*own, Activity::kUseful, now);
   });
 }
 
@@ -262,7 +267,7 @@ void Join(Team* team) {
     } else {
       Account(*own, now);
     }
-    Become(*own->record, team->outer.activity, now);
+    Become(*own, team->outer.activity, now);
   });
   AddOthers(*team, size, last, now);
   if (team->is_recorded) {
@@ -302,7 +307,7 @@ void LeaveBarrier(const BarrierVisit& visit) {
   if (team.is_recorded) RecordBarrier(NumberOf(*own), false, false, now);
   Write(*own->record, [&] {
     AddWait(*own, std::max(arrival, task), now);
-    Become(*own->record, Activity::kUseful, now);
+    Become(*own, Activity::kUseful, now);
   });
 }
 
