@@ -18,6 +18,8 @@ void fake_synchronize(int device);
 void fake_times(int operation, double* begin, double* end);
 /* Calls to the runtime cost this much for themselves. */
 void fake_think(double milliseconds);
+/* A kernel that is done when the call returns. */
+void fake_quick_kernel(int device);
 
 /* For tools. */
 struct fake_work {
