@@ -92,6 +92,21 @@ class CountersTest:
             self.assertAlmostEqual(whole["frequency"], whole["cycles"] / times["useful"], delta=1e-6 * whole["frequency"])
         self.assertGreater(counts[2], 1.2 * counts[1])
 
+    def test_threads_of_teams_count_in_a_trace(self):
+        self.run_program(["trace", "-o", "trace"], "many", "100", "3000", "2", program="hybrid", ranks=1,
+                         FARSCALE_COUNTERS="1:1,1:1")
+        trace = str(self.here / "trace" / "traces.otf2")
+        table = json.loads(subprocess.run([PROGRAM, "factors", trace, "--format", "json"], text=True,
+                                          capture_output=True, check=True).stdout)
+        totals = table["rows"][0]["totals"]
+        if "cycles" not in totals:
+            self.skipTest("the kernel forbids counting")
+        useful = totals["threadTimes"]["useful"] * 1e9
+        self.assertLess(totals["cycles"], 1.02 * useful)
+        self.assertGreater(totals["cycles"], 0.2 * useful)
+        measured = json.loads((self.here / "trace" / "farscale.json").read_text())["regions"][0]
+        self.assertAlmostEqual(totals["cycles"], measured["cycles"], delta=0.02 * measured["cycles"])
+
     def test_counters_that_are_none_are_refused_in_a_sentence(self):
         self.measure("20", "500", "1", FARSCALE_COUNTERS="cycles")
         self.assertIn("FARSCALE_COUNTERS is 'cycles', but must be papi, or TYPE:CONFIG,TYPE:CONFIG", self.errors)

@@ -287,8 +287,8 @@ class GlobalDefinitions {
     };
     write(0, "CPU_TIME", "CPU time of the main thread, asked for every 50 us at most", "ns", OTF2_METRIC_TYPE_OTHER);
     if (facts_.has_counters) {
-      write(1, "instructions", "Instructions of the main thread in user mode", "#", OTF2_METRIC_TYPE_OTHER);
-      write(2, "cycles", "Cycles of the main thread in user mode", "#", OTF2_METRIC_TYPE_OTHER);
+      write(1, "instructions", "Instructions in user mode", "#", OTF2_METRIC_TYPE_OTHER);
+      write(2, "cycles", "Cycles in user mode", "#", OTF2_METRIC_TYPE_OTHER);
     }
     Define(OTF2_GlobalDefWriter_WriteMetricClass, kCpuTimeClass, 1, members, OTF2_METRIC_SYNCHRONOUS,
            OTF2_RECORDER_KIND_CPU);

@@ -25,6 +25,10 @@ class ThreadCounter {
     begin_ = now;
   }
 
+  // Of a worker since it opened its own, whether it counts or not; nothing where it has none.
+  Counts CountsNow() { return own_.Read(); }
+  bool has_own() const { return own_.is_open(); }
+
   // Read by others at any time: of all times that have ended.
   Counts sum() const;
 

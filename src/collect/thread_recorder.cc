@@ -11,11 +11,12 @@
 #include "collect/devices.h"
 #include "collect/event_file.h"
 #include "collect/recorder.h"
+#include "collect/thread_counter.h"
 
 namespace farscale::collect {
 namespace {
 
-// Of a thread; chosen: 32 MiB. More are not kept, and then no threads are written.
+// Of a thread; chosen: 64 MiB. More are not kept, and then no threads are written.
 constexpr std::size_t kMostEvents = std::size_t{1} << 21U;
 
 enum class EventKind : std::uint32_t {
@@ -35,6 +36,7 @@ struct ThreadEvent {
   Tick time;
   EventKind kind;
   std::uint32_t size;  // of the team
+  Counts counts;
 };
 
 struct RecordedThread {
@@ -42,6 +44,7 @@ struct RecordedThread {
   bool is_in_barrier = false;
   bool is_in_implicit_barrier = false;
   bool is_full = false;
+  bool is_counted = false;  // all of its events have counts
   std::uint64_t written = 0;
 };
 
@@ -59,7 +62,12 @@ CallId BarrierOf(bool is_implicit) { return is_implicit ? CallId::kOpenMpImplici
 void Keep(std::size_t thread, EventKind kind, unsigned size, Tick time) {
   RecordedThread& own = recorded[thread];
   own.is_full |= own.events.size() >= kMostEvents;
-  if (!own.is_full) own.events.push_back({time, kind, size});
+  if (own.is_full) return;
+  // The main thread ends teams for others, which count no more of what is useful by then.
+  const bool is_own = kind != EventKind::kTeamEnd;
+  if (is_own) own.is_counted = CounterOfThread(thread).has_own() && (own.is_counted || own.events.empty());
+  const Counts last = own.events.empty() ? Counts{} : own.events.back().counts;
+  own.events.push_back({time, kind, size, is_own && own.is_counted ? CounterOfThread(thread).CountsNow() : last});
 }
 
 // Of the main thread, whose events are written at once.
@@ -83,12 +91,21 @@ void NoteTeam(std::uint32_t size) {
   NoteDefinitions(added);
 }
 
-OTF2_ErrorCode Write(OTF2_EvtWriter* writer, const ThreadEvent& event) {
+OTF2_ErrorCode Write(OTF2_EvtWriter* writer, const ThreadEvent& event, bool with_counts) {
+  const auto write_counts = [&] {
+    constexpr OTF2_Type kTypes[] = {OTF2_TYPE_INT64, OTF2_TYPE_INT64};
+    OTF2_MetricValue values[2];
+    values[0].signed_int = static_cast<std::int64_t>(event.counts.instructions);
+    values[1].signed_int = static_cast<std::int64_t>(event.counts.cycles);
+    if (with_counts) OTF2_EvtWriter_Metric(writer, nullptr, event.time, kCountersClass, 2, kTypes, values);
+  };
   const auto enter = [&](CallId id) {
     NoteUsed(id);
+    write_counts();
     return OTF2_EvtWriter_Enter(writer, nullptr, event.time, static_cast<std::uint32_t>(id));
   };
   const auto leave = [&](CallId id) {
+    write_counts();
     return OTF2_EvtWriter_Leave(writer, nullptr, event.time, static_cast<std::uint32_t>(id));
   };
   OTF2_ErrorCode code = OTF2_SUCCESS;
@@ -118,7 +135,7 @@ OTF2_EvtWriter* WriteThread(OTF2_Archive* archive, std::size_t thread) {
   const std::uint64_t location = LocationOf(static_cast<std::uint64_t>(page->rank), thread);
   OTF2_EvtWriter* writer = OTF2_Archive_GetEvtWriter(archive, location);
   bool good = writer != nullptr;
-  for (const ThreadEvent& event : own.events) good = good && Write(writer, event) == OTF2_SUCCESS;
+  for (const ThreadEvent& event : own.events) good = good && Write(writer, event, own.is_counted) == OTF2_SUCCESS;
   good = good && OTF2_EvtWriter_GetNumberOfEvents(writer, &own.written) == OTF2_SUCCESS;
   return good ? writer : nullptr;
 }
