@@ -248,7 +248,7 @@ std::optional<VerdictText> VerdictOf(const std::vector<FactorRow>& rows, const P
     value = at->value;
     text = {.factor = headline->factor,
             .name = NameInSentence(headline->factor),
-            .cores = FormatCores(end),
+            .cores = FormatCoreCount(end),
             .is_predicted = true};
     const double fitted = projection->fitted_cores.back();  // runs that are held back may be larger
     text.ratio = FormatRatio(end / fitted) + (fitted < ends.largest ? " the largest fitted run" : " the largest run");
@@ -258,7 +258,7 @@ std::optional<VerdictText> VerdictOf(const std::vector<FactorRow>& rows, const P
     const std::optional<Factor> factor = rows.empty() ? std::nullopt : MeasuredHeadline(rows.back());
     if (!factor) return std::nullopt;
     value = *rows.back().values[*factor];
-    text = {.factor = *factor, .name = Name(*factor), .cores = FormatCores(ends.largest)};
+    text = {.factor = *factor, .name = Name(*factor), .cores = FormatCoreCount(ends.largest)};
   }
   text.value = FormatFactor(value);
   text.is_good = value >= kGood;
@@ -273,10 +273,10 @@ std::vector<OverviewNumber> NumbersOf(const VerdictText& verdict, const Ends& en
   std::vector<OverviewNumber> numbers;
   if (verdict.is_predicted) {
     numbers.push_back(
-        {"Reliable to", verdict.cores + " cores", verdict.is_at_least ? verdict.ratio + ", at least" : verdict.ratio});
+        {"Reliable to", verdict.cores, verdict.is_at_least ? verdict.ratio + ", at least" : verdict.ratio});
     numbers.push_back({Name(verdict.factor) + " there", verdict.value, verdict.interval + " (80 %)"});
   } else {
-    numbers.push_back({"Measured to", verdict.cores + " cores", "not reliable beyond"});
+    numbers.push_back({"Measured to", verdict.cores, "not reliable beyond"});
     numbers.push_back({Name(verdict.factor) + " there", verdict.value, "measured"});
   }
   const Split* last = ends.Last();
@@ -289,7 +289,7 @@ std::vector<OverviewNumber> NumbersOf(const VerdictText& verdict, const Ends& en
                              : gain <= 10 ? fmt::format("{:.1f} times as fast", 1 + gain)
                                           : "more than 10 times as fast";
   numbers.push_back({"First fix", Name(*worst),
-                     fmt::format("{} without its loss, on {} cores", faster, FormatCores(ends.CoresOfLast()))});
+                     fmt::format("{} without its loss, on {}", faster, FormatCoreCount(ends.CoresOfLast()))});
   return numbers;
 }
 
