@@ -270,7 +270,7 @@ class GlobalDefinitions {
 
   void WriteParadigmsOfDevices() {
     for (const auto& [prefix, paradigm] : {std::pair("CUDA", OTF2_PARADIGM_CUDA), {"HIP", OTF2_PARADIGM_HIP}}) {
-      const auto is_of_it = [&](const std::string& name) { return ParadigmOf(name) == paradigm; };
+      const auto is_of_it = [wanted = paradigm](const std::string& name) { return ParadigmOf(name) == wanted; };
       if (std::ranges::none_of(names_.calls, is_of_it)) continue;
       const OTF2_StringRef name = String(prefix);
       Define(OTF2_GlobalDefWriter_WriteParadigm, paradigm, name, OTF2_PARADIGM_CLASS_ACCELERATOR);

@@ -101,8 +101,6 @@ std::vector<Cell> RowOf(const std::string& text, std::size_t columns, const Json
 struct DevicesInFile {
   DeviceRow device;  // without cells
   std::string cells;
-
-  friend bool operator==(const DevicesInFile&, const DevicesInFile&) = default;
 };
 
 // A picture as it stands in the file.
