@@ -179,6 +179,14 @@ class DevicesTest:
             self.assertEqual(printed.stdout.count('Region: "CUDA kernel"'), 2 * 2 * 9)
             self.assertEqual(printed.stdout.count('Region: "CUDA copy"'), 2 * 2 * 4)
 
+    def test_longer_kernels_are_the_cause_of_waiting(self):
+        self.trace(2)
+        losses = self.farscale("imbalance", "-o", "-")["phases"][0]
+        first = losses["causes"][0]
+        self.assertTrue(first["isDeviceCall"])
+        self.assertEqual((first["ranks"], first["classes"]), ([1], [{"class": "deviceWait", "share": 1}]))
+        self.assertGreater(losses["deviceCalls"]["costs"], 0.05)  # rank 1 has 80 ms of kernels more
+
     def test_a_trace_of_ranks_that_share_a_device(self):
         self.trace(2, "shared")
         timeline = self.farscale("timeline", "-o", "-")
