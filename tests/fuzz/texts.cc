@@ -106,8 +106,14 @@ std::vector<std::string> Seeds() {
   RunRecord run;
   run.cores = run.ranks = 2;
   run.nodes = 1;
-  run.picture =
-      RunPicture{4, 2, 1, {0, 1}, {{{8}, {4, 4}, {0, 8}}, {{8}, {8}, {0, 0, 8}}}, {{{0.5, 0.4, 0.6, 0, 1}}}, ""};
+  run.picture = RunPicture{4,
+                           2,
+                           1,
+                           {0, 1},
+                           {{{8}, {4, 4}, {0, 8}}, {{8}, {8}, {0, 0, 8}}},
+                           {{{0.5, 0.4, 0.6, 0, 1}}},
+                           {{1, "fake 0", {{8, 0}, {2, 4}, {}}, 0.4, 0.1}},
+                           ""};
   run.phases = {
       {"p", {{0, 1, 1, 0.5, 0.5, 0.9, 0.1, 1, 0, ""}, {1, 3, 2, 1.5, 0.7, 0.9, 0.2, 2, 1, "late"}}, std::nullopt}};
   results.runs = {run};
