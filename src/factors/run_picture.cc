@@ -2,9 +2,11 @@
 
 #include <algorithm>
 #include <numeric>
+#include <optional>
 
 #include "base/error.h"
 #include "base/parallel.h"
+#include "factors/thread_times.h"
 #include "phases/phase_cut.h"
 #include "replay/bursts.h"
 #include "replay/replay.h"
@@ -84,9 +86,17 @@ IdealRun ReplayIdeally(const Trace& trace, const Matching& matching, const Repla
   return ideal;
 }
 
+// What all ranks are drawn by.
+struct RunToDraw {
+  const Trace& trace;
+  const IdealRun& ideal;
+  const std::optional<ThreadStates>& states;  // nothing where no calls to devices are known
+  const Columns& columns;
+};
+
 // Adds one rank to its row and returns its own times.
-StateTimes DrawRank(const Trace& trace, std::size_t rank, const IdealRun& ideal, const Columns& columns,
-                    std::vector<StateTimes>& cells) {
+StateTimes DrawRank(const RunToDraw& run, std::size_t rank, std::vector<StateTimes>& cells) {
+  const auto& [trace, ideal, states, columns] = run;
   StateTimes total{};
   const RankTimeline& timeline = trace.timelines[rank];
   const Tick run_end = columns.begin + columns.length;
@@ -111,15 +121,22 @@ StateTimes DrawRank(const Trace& trace, std::size_t rank, const IdealRun& ideal,
   for (const Pause& pause : timeline.pauses()) {
     pause_pen.Add(RunState::kNotRunning, timeline.event_tick(pause.begin_event), timeline.event_tick(pause.end_event));
   }
+  if (states) {
+    Pen device_pen(columns, cells, total);
+    for (const auto& [begin, end] : states->SpansOfMain(rank, ThreadState::kDeviceRuntime)) {
+      device_pen.Add(RunState::kDeviceCalls, std::max(begin, timeline.begin()), std::min(end, timeline.end()));
+    }
+  }
   At(total, RunState::kComputation) = static_cast<double>(columns.length) - Sum(total);
   return total;
 }
 
 // Draws the ranks of one row; the remaining time is computation.
-std::vector<PictureCell> DrawRow(const Trace& trace, std::size_t first, std::size_t end, const IdealRun& ideal,
-                                 const Columns& columns, std::vector<StateTimes>& totals) {
+std::vector<PictureCell> DrawRow(const RunToDraw& run, std::size_t first, std::size_t end,
+                                 std::vector<StateTimes>& totals) {
+  const Columns& columns = run.columns;
   std::vector<StateTimes> cells(static_cast<std::size_t>(columns.count));
-  for (std::size_t rank = first; rank < end; ++rank) totals[rank] = DrawRank(trace, rank, ideal, columns, cells);
+  for (std::size_t rank = first; rank < end; ++rank) totals[rank] = DrawRank(run, rank, cells);
   std::vector<PictureCell> row;
   for (std::int64_t column = 0; column < columns.count; ++column) {
     StateTimes& cell = cells[static_cast<std::size_t>(column)];
@@ -238,6 +255,7 @@ std::string_view ToString(RunState state) {
     case RunState::kMpi: return "in MPI";
     case RunState::kNotRunning: return "not running";
     case RunState::kOutside: return "before begin or after end";
+    case RunState::kDeviceCalls: return "calls to devices";
   }
   return "";
 }
@@ -269,6 +287,10 @@ RunPicture PictureOf(const Trace& trace, const Matching& matching, const ReplayR
   picture.ranks = static_cast<std::int64_t>(trace.size());
   if (columns.length <= 0) return picture;
   const IdealRun ideal = ReplayIdeally(trace, matching, rules);
+  std::optional<ThreadStates> states;
+  const bool calls_devices = std::ranges::any_of(trace.regions, &Region::is_device_runtime);
+  if (calls_devices && ThreadStates::AreIn(trace)) states.emplace(trace);
+  const RunToDraw run = {trace, ideal, states, columns};
   picture.problem = ideal.problem;
   picture.node_begins = NodeBegins(trace);
   picture.ranks_per_row = (picture.ranks + size.rows - 1) / size.rows;
@@ -277,7 +299,7 @@ RunPicture PictureOf(const Trace& trace, const Matching& matching, const ReplayR
   std::vector<StateTimes> totals(trace.size());
   ParallelFor(picture.rows.size(), [&](std::size_t row) {
     const std::size_t first = row * height;
-    picture.rows[row] = DrawRow(trace, first, std::min(first + height, trace.size()), ideal, columns, totals);
+    picture.rows[row] = DrawRow(run, first, std::min(first + height, trace.size()), totals);
   });
   picture.shares = SharesOf(totals, columns.length);
   for (std::size_t row = 0; row < picture.rows.size() && !trace.devices.empty(); ++row) {

@@ -24,8 +24,9 @@ enum class RunState : std::uint8_t {
   kMpi,          // in MPI, where the two cannot be separated
   kNotRunning,   // in a pause
   kOutside,      // before the rank's first event or after its last
+  kDeviceCalls,  // outside MPI, in calls to devices or waiting for them
 };
-inline constexpr std::size_t kRunStates = 6;
+inline constexpr std::size_t kRunStates = 7;
 
 // "computation", "waiting for others" and so on.
 std::string_view ToString(RunState state);

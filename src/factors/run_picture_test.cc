@@ -18,7 +18,7 @@ RunPicture Picture(const Trace& trace, const PictureSize& size = {}) {
   return PictureOf(trace, MatchTrace(trace), {}, size);
 }
 
-// Rows as letters: computation, waiting, transfer, mpi, not running, outside; mixed cells with eighths in brackets.
+// Rows as letters: computation, waiting, transfer, mpi, not running, outside, calls to devices; mixed cells with eighths in brackets.
 std::vector<std::string> Rows(const RunPicture& picture) {
   std::vector<std::string> rows;
   for (const std::vector<PictureCell>& cells : picture.rows) {
@@ -26,7 +26,7 @@ std::vector<std::string> Rows(const RunPicture& picture) {
     for (const PictureCell& cell : cells) {
       std::string mixed;
       for (std::size_t state = 0; state < kRunStates; ++state) {
-        if (cell[state] > 0) mixed += "cwtmno"[state] + std::to_string(cell[state]);
+        if (cell[state] > 0) mixed += "cwtmnod"[state] + std::to_string(cell[state]);
       }
       row += mixed.size() == 2 ? mixed.substr(0, 1) : "[" + mixed + "]";
     }
@@ -156,6 +156,28 @@ TEST(RunPicture, DevicesHaveRowsOfTheirOwn) {
   EXPECT_DOUBLE_EQ(devices[0].copies, 0.1);
   const std::vector<DeviceRow> halved = Picture(trace, {64, 5}).devices;
   EXPECT_THAT(halved[0].cells, ElementsAre(DeviceCell{4, 0}, DeviceCell{4, 4}, idle, kernel, idle));
+}
+
+// Two ticks of a call to a device within a function are not computation.
+TEST(RunPicture, CallsToDevices) {
+  TraceBuilder builder;
+  builder.AddWorld(1);
+  const auto work = builder.AddRegion("work");
+  Region region;
+  region.name = "cudaDeviceSynchronize";
+  region.is_device_runtime = true;
+  const auto call = builder.AddRegion(region);
+  RankBuilder rank(builder.definitions(), 0);
+  rank.Enter(0, work);
+  rank.Enter(4, call);
+  rank.Leave(6, call);
+  rank.Leave(10, work);
+  builder.SetTimeline(rank);
+  const RunPicture picture = Picture(std::move(builder).Finish(), {64, 5});
+  const PictureCell computes{8}, calls{0, 0, 0, 0, 0, 0, 8};
+  EXPECT_THAT(picture.rows, ElementsAre(ElementsAre(computes, computes, calls, computes, computes)));
+  EXPECT_DOUBLE_EQ(picture.Share(RunState::kDeviceCalls).mean, 0.2);
+  EXPECT_DOUBLE_EQ(picture.Share(RunState::kComputation).mean, 0.8);
 }
 
 // Rank 1 has two devices, rank 2 one of them: three strips, or one for all three in a row of three ranks. What lies

@@ -263,6 +263,16 @@ ThreadStates::ThreadStates(const Trace& trace) : ranks_(trace.size()) {
   }
 }
 
+std::vector<std::pair<Tick, Tick>> ThreadStates::SpansOfMain(std::size_t rank, ThreadState state) const {
+  std::vector<std::pair<Tick, Tick>> spans;
+  const Segments& segments = ranks_[rank].front();
+  for (std::size_t i = 0; i < segments.size(); ++i) {
+    if (segments[i].state != state) continue;
+    spans.emplace_back(segments[i].begin, i + 1 < segments.size() ? segments[i + 1].begin : kNever);
+  }
+  return spans;
+}
+
 ThreadTicks ThreadStates::In(std::size_t rank, const Interval& interval) const {
   ThreadTicks ticks;
   for (const Segments& segments : ranks_[rank]) {

@@ -4,6 +4,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <utility>
 #include <vector>
 
 #include "base/diagnostics.h"
@@ -89,6 +90,8 @@ class ThreadStates {
   // m: the main thread and those that are ever in a team.
   std::size_t Threads(std::size_t rank) const { return ranks_[rank].size(); }
   ThreadTicks In(std::size_t rank, const Interval& interval) const;
+  // When the main thread is in a state, in the order of time; the last span may have no end.
+  std::vector<std::pair<Tick, Tick>> SpansOfMain(std::size_t rank, ThreadState state) const;
   // Whether the counter is reliable on all of these threads, and what it counts in their useful time in an interval.
   static bool HaveCounter(const Trace& trace, std::size_t rank, std::size_t counter);
   double UsefulCount(const Trace& trace, std::size_t rank, std::size_t counter, const Interval& interval) const;

@@ -27,7 +27,8 @@ constexpr std::array<Color, kRunStates> kColors = {{{197, 220, 241},    // compu
                                                     {98, 66, 155},      // transfer
                                                     {190, 140, 20},     // in MPI
                                                     {120, 126, 132},    // not running
-                                                    {255, 255, 255}}};  // outside
+                                                    {255, 255, 255},    // outside
+                                                    {126, 190, 150}}};  // calls to devices
 
 constexpr double kPictureWidth = 860, kPictureLeft = 120, kPictureRight = kPictureWidth - 14;
 constexpr double kBandTop = 58, kLegendRow = 18;
@@ -129,7 +130,9 @@ class PictureDrawing {
   std::string CellData() const {
     const std::size_t columns = picture_.rows.front().size(), named = std::min(columns, kNamedColumns);
     std::vector<std::string> states, ranks, times;
-    for (std::size_t state = 0; state < kRunStates; ++state) {
+    // The last state is of runs with devices alone.
+    const std::size_t named_states = Occurs(kRunStates - 1) ? kRunStates : kRunStates - 1;
+    for (std::size_t state = 0; state < named_states; ++state) {
       states.emplace_back(ToString(static_cast<RunState>(state)));
     }
     for (std::size_t row = 0; row < picture_.rows.size(); ++row) {

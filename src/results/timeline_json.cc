@@ -11,8 +11,9 @@
 namespace farscale {
 namespace {
 
-constexpr std::string_view kLetters = "cwtmno";  // of the states, in their order
-const std::vector<std::string> kStateNames = {"computation", "waiting", "transfer", "mpi", "notRunning", "outside"};
+constexpr std::string_view kLetters = "cwtmnod";  // of the states, in their order
+const std::vector<std::string> kStateNames = {"computation", "waiting", "transfer",   "mpi",
+                                              "notRunning",  "outside", "deviceCalls"};
 // Chosen: beyond what farscale writes, and a damaged file does not fill the memory.
 constexpr std::int64_t kMostColumns = 1 << 16;
 constexpr std::int64_t kMostRanks = 1'000'000'000;
@@ -202,8 +203,8 @@ Fields<PictureInFile> FieldsOf<PictureInFile>() {
               Field("shares", &T::shares, Keyed<StateShare>(kStateNames), "Of the run time, state by state"),
               Field("rows", &T::rows,
                     "Cells from left to right: eighths of computation, waiting, transfer, MPI, not running and outside "
-                    "by first letters, *N for N alike")
-                  .Schema(R"({"pattern": "^[cwtmno1-7]+(\\*[0-9]+)?( [cwtmno1-7]+(\\*[0-9]+)?)*$"})"),
+                    "by first letters, calls to devices by d, *N for N alike")
+                  .Schema(R"({"pattern": "^[cwtmnod1-7]+(\\*[0-9]+)?( [cwtmnod1-7]+(\\*[0-9]+)?)*$"})"),
               Field("devices", &T::devices, "Below the rows of the ranks that use them; absent without any")
                   .UnlessDefault(),
           }};
