@@ -1,26 +1,17 @@
 #include "imbalance/activities.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <limits>
-#include <string_view>
-#include <unordered_map>
 #include <utility>
 
 #include "base/parallel.h"
 #include "base/search.h"
+#include "parallel/exchange.h"
+#include "replay/part_program.h"
 #include "replay/replayed_trace.h"
 #include "trace/trace_builder.h"
 
 namespace farscale {
-namespace {
-
-const std::string kSpecialNames[kSpecialPaths] = {"(outside regions)", "(before the phase)", "(between occurrences)",
-                                                  "(after the phase)"};
-constexpr std::string_view kSeparator = " / ";
-
-}  // namespace
 
 // The columns of one rank while they grow.
 class ActivitiesBuilder {
@@ -227,20 +218,26 @@ class ReplayedTimeline {
   const NewTimes& times_;
 };
 
-// tile(rank, paths) returns the activities of a rank that is present, with paths numbered as its own.
+// tile(rank, paths) returns the activities of a rank that is present, with paths numbered as its own. `exchange`:
+// nothing where all ranks are here.
 template <typename Tile>
-Activities Collect(const Trace& trace, const PhaseCut& cut, Tile tile) {
-  Activities activities{CallPaths(trace), std::vector<RankActivities>(trace.size()), cut.begin(), cut.begin()};
+Activities Collect(const Trace& trace, const PhaseCut& cut, Tick begin, Tile tile, Exchange* exchange = nullptr) {
+  Activities activities{CallPaths(trace), std::vector<RankActivities>(trace.size()), begin, begin};
   std::vector<CallPaths> own(trace.size(), activities.paths);
   ParallelFor(trace.size(), [&](std::size_t rank) {
     if (cut.ranks[rank].present) activities.ranks[rank] = tile(rank, own[rank]);
   });
+  if (exchange != nullptr) activities.paths = PathsOfAll(own, trace, *exchange);
   for (std::size_t rank = 0; rank < trace.size(); ++rank) {
     std::vector<PathId> numbers = own[rank].MergeInto(activities.paths);
     RankActivities& of_rank = activities.ranks[rank];
     if (!of_rank.present) continue;
     ActivitiesBuilder::SetPaths(std::move(numbers), of_rank);
     activities.end = std::max(activities.end, of_rank.end());
+  }
+  if (exchange != nullptr) {
+    activities.end = exchange->Agree<Tick>(
+        activities.end, [](Tick& into, Tick other) { into = std::max(into, other); }, [](Tick last) { return last; });
   }
   // Of a phase that recurs, the end is that of its last occurrence, and nothing of the phase.
   const bool counts = cut.span != Span::kEach;
@@ -252,83 +249,28 @@ Activities Collect(const Trace& trace, const PhaseCut& cut, Tile tile) {
 
 }  // namespace
 
-bool LiesOutsidePhase(const std::string& name) {
-  return std::any_of(std::begin(kSpecialNames) + kBeforePhase, std::end(kSpecialNames),
-                     [&](const std::string& special) { return name.starts_with(special); });
-}
-
-CallPaths::CallPaths(const Trace& trace) : trace_(&trace), nodes_(kSpecialPaths) {
-  std::unordered_map<std::string_view, std::uint32_t> first;
-  std::vector<std::uint32_t> named;
-  named.reserve(trace.regions.size());
-  for (std::uint32_t region = 0; region < trace.regions.size(); ++region) {
-    named.push_back(first.emplace(trace.regions[region].name, region).first->second);
-  }
-  first_of_name_ = std::make_shared<const std::vector<std::uint32_t>>(std::move(named));
-}
-
-PathId CallPaths::Child(PathId parent, std::uint32_t region) {
-  const std::uint32_t named = (*first_of_name_)[region];
-  std::vector<std::pair<std::uint32_t, PathId>>& children = nodes_[parent].children;
-  for (std::size_t i = 0; i < children.size(); ++i) {
-    if (children[i].first != named) continue;
-    const PathId child = children[i].second;
-    if (i > 0) std::swap(children[i], children[i - 1]);
-    return child;
-  }
-  const std::uint32_t depth = nodes_[parent].depth + 1;
-  const Region& innermost = trace_->regions[named];
-  if (depth > kDeepestPath && !innermost.is_mpi) return parent;
-  const auto child = static_cast<PathId>(nodes_.size());
-  children.emplace_back(named, child);
-  nodes_.push_back({parent, named, depth, innermost.is_mpi, innermost.is_device_runtime, is_before_phase(parent), {}});
-  return child;
-}
-
-const std::string& CallPaths::region_name(PathId path) const {
-  return path < kSpecialPaths ? kSpecialNames[path] : trace_->regions[nodes_[path].region].name;
-}
-
-std::string CallPaths::Name(PathId path) const {
-  if (path < kSpecialPaths) return kSpecialNames[path];
-  std::vector<PathId> stack;
-  for (; path >= kSpecialPaths; path = nodes_[path].parent) stack.push_back(path);
-  std::string name = path == kOutsideRegions ? "" : kSpecialNames[path];
-  for (auto at = stack.rbegin(); at != stack.rend(); ++at) {
-    if (!name.empty()) name += kSeparator;
-    name += region_name(*at);
-  }
-  return name;
-}
-
-std::string CallPaths::InnermostName(PathId path) const {
-  const bool is_inside = is_mpi(path) && parent(path) != kOutsideRegions;
-  if (!is_inside) return region_name(path);
-  return fmt::format("{}{}{}", region_name(parent(path)), kSeparator, region_name(path));
-}
-
-std::vector<PathId> CallPaths::MergeInto(CallPaths& all) const {
-  std::vector<PathId> merged(nodes_.size());
-  for (PathId path = 0; path < nodes_.size(); ++path) {
-    // Parents come before their children.
-    merged[path] = path < kSpecialPaths ? path : all.Child(merged[nodes_[path].parent], nodes_[path].region);
-  }
-  return merged;
-}
-
 std::size_t RankActivities::IterationOf(std::size_t activity) const {
   const auto behind = std::upper_bound(iteration_begin.begin(), iteration_begin.end(), activity);
   return behind == iteration_begin.begin() ? 0 : static_cast<std::size_t>(behind - iteration_begin.begin()) - 1;
 }
 
 Activities CollectActivities(const Trace& trace, const PhaseCut& cut) {
-  return Collect(trace, cut, [&, begin = cut.begin()](std::size_t rank, CallPaths& paths) {
+  const Tick begin = cut.begin();
+  return Collect(trace, cut, begin, [&](std::size_t rank, CallPaths& paths) {
     return Tiler(trace, trace.timelines[rank], cut.span, cut.ranks[rank], paths, begin).Run();
   });
 }
 
+Activities CollectActivities(const Trace& trace, const PartCut& part, Exchange& exchange) {
+  const auto tile = [&](std::size_t rank, CallPaths& paths) {
+    return Tiler(trace, trace.timelines[rank], part.cut.span, part.cut.ranks[rank], paths, part.origin).Run();
+  };
+  return Collect(trace, part.cut, part.origin, tile, &exchange);
+}
+
 Activities CollectActivities(const Trace& trace, const PhaseCut& cut, ReplayResult replayed) {
-  return Collect(trace, cut, [&, begin = cut.begin()](std::size_t rank, CallPaths& paths) {
+  const Tick begin = cut.begin();
+  return Collect(trace, cut, begin, [&](std::size_t rank, CallPaths& paths) {
     const ReplayedRank at = ReplayedPart(trace, cut, begin, replayed, rank);
     replayed.leave[rank] = {};
     return Tiler(trace, ReplayedTimeline(trace.timelines[rank], at.times), cut.span, at.cut, paths, begin).Run();

@@ -17,6 +17,9 @@
 
 namespace farscale {
 
+class Exchange;
+struct PartCut;
+
 // Call paths: the stack of regions under which something happened, the MPI call included [Boehme13, section 2.2].
 using PathId = std::uint32_t;
 
@@ -45,6 +48,7 @@ class CallPaths {
 
   std::size_t size() const { return nodes_.size(); }
   PathId parent(PathId path) const { return nodes_[path].parent; }
+  std::uint32_t region(PathId path) const { return nodes_[path].region; }  // of the trace; of no special path
   // The innermost region: its name in brackets for special paths.
   const std::string& region_name(PathId path) const;
   bool is_mpi(PathId path) const { return nodes_[path].is_mpi; }
@@ -75,6 +79,10 @@ class CallPaths {
   std::shared_ptr<const std::vector<std::uint32_t>> first_of_name_;
   std::vector<Node> nodes_;
 };
+
+// The paths of the ranks of all processes, numbered as one process does. `own`: of every rank, numbered as its own; of
+// those elsewhere no more than special ones.
+CallPaths PathsOfAll(const std::vector<CallPaths>& own, const Trace& trace, Exchange& exchange);
 
 inline constexpr std::uint32_t kNoCall = std::numeric_limits<std::uint32_t>::max();
 
@@ -140,5 +148,8 @@ Activities CollectActivities(const Trace& trace, const PhaseCut& cut);
 
 // The same at the times of a replay of the phase, which kept the times of all calls; these are given up.
 Activities CollectActivities(const Trace& trace, const PhaseCut& cut, ReplayResult replayed);
+
+// The same for the ranks of one process among several. Paths have the numbers, and the phase the end, of all ranks.
+Activities CollectActivities(const Trace& trace, const PartCut& cut, Exchange& exchange);
 
 }  // namespace farscale

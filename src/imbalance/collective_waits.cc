@@ -47,21 +47,27 @@ bool HasSizesOfItsOwn(std::string_view region) {
   return false;
 }
 
-struct Found {
-  Participant participant;
-  std::uint32_t type = 0;  // of the collective, of the rank's timeline
-  bool has_sizes = false;
-};
-
 void SetDone(const RankActivities& activities, std::uint32_t call, Participant& participant) {
   participant.done = call;
   participant.done_enter = activities.enter(call);
   participant.done_leave = activities.leave(call);
 }
 
-// The operations that a rank posts in the phase, in the order of its calls.
-std::vector<Found> OperationsOf(const RankRecords& records, const std::vector<bool>& region_has_sizes) {
-  std::vector<Found> found;
+OperationType TypeOf(const Trace& trace, const CollectiveType& type) {
+  const Flow flow = FlowOf(type.kind);
+  OperationType result;
+  // Groups of intercommunicators depend on each other in ways that traces do not record.
+  const bool is_between_groups = !trace.communicators[type.communicator].remote.empty();
+  result.pattern = is_between_groups ? CollectivePattern::kNone : flow.pattern;
+  result.kind = flow.kind;
+  result.root = type.root == kNoRoot ? kNoParticipant : static_cast<std::uint32_t>(type.root);
+  result.communicator = type.communicator;
+  return result;
+}
+
+std::vector<PostedOperation> OperationsOf(const Trace& trace, const RankRecords& records,
+                                          const std::vector<bool>& region_has_sizes) {
+  std::vector<PostedOperation> found;
   std::unordered_map<std::size_t, std::size_t> pending;  // of posts without completion, by number
   ForEachRecord(records, [&](std::uint32_t call, std::size_t record, const RecordPart& part) {
     if (!part.IsCollective() || !part.IsMatched()) return;
@@ -87,23 +93,40 @@ std::vector<Found> OperationsOf(const RankRecords& records, const std::vector<bo
     } else {
       pending[part.ordinal] = found.size();
     }
-    found.push_back(
-        {participant, records.matching.collective_types[part.ordinal], part.completes && region_has_sizes[region]});
+    const std::uint32_t type = records.matching.collective_types[part.ordinal];
+    found.push_back({participant, TypeOf(trace, records.timeline.collective_types()[type])});
+    found.back().type.has_sizes = part.completes && region_has_sizes[region];
   });
   return found;
 }
 
 }  // namespace
 
+PostedOperations FindPostedOperations(const Trace& trace, const Matching& matching, const Activities& activities) {
+  std::vector<bool> region_has_sizes;
+  for (const Region& region : trace.regions)
+    region_has_sizes.push_back(region.IsCollective() && HasSizesOfItsOwn(region.name));
+  PostedOperations posted(trace.size());
+  ParallelFor(trace.size(), [&](std::size_t rank) {
+    if (!activities.ranks[rank].present) return;
+    posted[rank] = OperationsOf(trace, RecordsOf(trace, matching, activities, rank), region_has_sizes);
+  });
+  return posted;
+}
+
 CollectiveWaits::CollectiveWaits(const Trace& trace, const Matching& matching, const Activities& activities)
-    : types_(matching.collectives.size()), first_(matching.collectives.size() + 1), sync_calls_(trace.size()) {
+    : CollectiveWaits(trace, matching.collectives.size(), FindPostedOperations(trace, matching, activities)) {}
+
+CollectiveWaits::CollectiveWaits(const Trace& trace, std::size_t operations, PostedOperations posted)
+    : types_(operations), first_(operations + 1), sync_calls_(trace.size()) {
   local_ranks_.resize(trace.communicators.size());
-  Gather(trace, matching, activities);
+  Gather(trace, posted);
+  posted = {};
   ParallelFor(types_.size(), [&](std::size_t i) { Resolve(static_cast<std::uint32_t>(i)); });
   for (const Participant& participant : participants_) {
     const CollectivePattern pattern = types_[participant.operation].pattern;
     const bool synchronises = pattern == CollectivePattern::kAllToAll || pattern == CollectivePattern::kPrefix;
-    if (!synchronises && !IsFork(participant.operation)) continue;
+    if (!synchronises && !types_[participant.operation].IsFork()) continue;
     std::vector<SyncCall>& calls = sync_calls_[participant.rank];
     calls.push_back({participant.call, participant.operation});
     if (participant.done != kNoCall && participant.done != participant.call) {
@@ -113,41 +136,29 @@ CollectiveWaits::CollectiveWaits(const Trace& trace, const Matching& matching, c
   ParallelFor(trace.size(), [&](std::size_t rank) { std::ranges::sort(sync_calls_[rank], {}, &SyncCall::call); });
 }
 
-void CollectiveWaits::Gather(const Trace& trace, const Matching& matching, const Activities& activities) {
-  std::vector<bool> region_has_sizes;
-  for (const Region& region : trace.regions)
-    region_has_sizes.push_back(region.IsCollective() && HasSizesOfItsOwn(region.name));
-  std::vector<std::vector<Found>> found(trace.size());
-  ParallelFor(trace.size(), [&](std::size_t rank) {
-    if (!activities.ranks[rank].present) return;
-    found[rank] = OperationsOf(RecordsOf(trace, matching, activities, rank), region_has_sizes);
-  });
-  for (const std::vector<Found>& of_rank : found) {
-    for (const Found& one : of_rank) ++first_[one.participant.operation + 1];
+void CollectiveWaits::Gather(const Trace& trace, const PostedOperations& posted) {
+  for (const std::vector<PostedOperation>& of_rank : posted) {
+    for (const PostedOperation& one : of_rank) ++first_[one.participant.operation + 1];
   }
   for (std::size_t i = 1; i < first_.size(); ++i) first_[i] += first_[i - 1];
   participants_.resize(first_.back());
   std::vector<std::uint32_t> next(first_.begin(), first_.end() - 1);
-  for (std::size_t rank = 0; rank < found.size(); ++rank) {
-    for (const Found& one : found[rank]) {
+  for (const std::vector<PostedOperation>& of_rank : posted) {
+    for (const PostedOperation& one : of_rank) {
       participants_[next[one.participant.operation]++] = one.participant;
-      const CollectiveType& type = trace.timelines[rank].collective_types()[one.type];
-      const Flow flow = FlowOf(type.kind);
-      Type& known = types_[one.participant.operation];
-      // Groups of intercommunicators depend on each other in ways that traces do not record.
-      const bool is_between_groups = !trace.communicators[type.communicator].remote.empty();
-      known.pattern = is_between_groups ? CollectivePattern::kNone : flow.pattern;
-      known.kind = flow.kind;
-      known.root = type.root == kNoRoot ? kNoParticipant : static_cast<std::uint32_t>(type.root);
-      known.communicator = type.communicator;
-      known.has_sizes = known.has_sizes || one.has_sizes;
-      if (flow.pattern != CollectivePattern::kPrefix) continue;
-      std::vector<std::uint32_t>& local = local_ranks_[type.communicator];
-      if (!local.empty()) continue;
-      local.assign(trace.size(), 0);
-      const std::vector<std::int32_t>& members = trace.communicators[type.communicator].members;
-      for (std::uint32_t i = 0; i < members.size(); ++i) local[static_cast<std::size_t>(members[i])] = i;
+      OperationType& known = types_[one.participant.operation];
+      const bool has_sizes = known.has_sizes || one.type.has_sizes;
+      known = one.type;
+      known.has_sizes = has_sizes;
     }
+  }
+  for (const OperationType& type : types_) {
+    if (type.pattern != CollectivePattern::kPrefix) continue;
+    std::vector<std::uint32_t>& local = local_ranks_[type.communicator];
+    if (!local.empty()) continue;
+    local.assign(trace.size(), 0);
+    const std::vector<std::int32_t>& members = trace.communicators[type.communicator].members;
+    for (std::uint32_t i = 0; i < members.size(); ++i) local[static_cast<std::size_t>(members[i])] = i;
   }
 }
 
@@ -155,7 +166,7 @@ void CollectiveWaits::Resolve(std::uint32_t operation) {
   Participant* const first = participants_.data() + first_[operation];
   Participant* const last = participants_.data() + first_[operation + 1];
   if (first == last) return;
-  const Type& type = types_[operation];
+  const OperationType& type = types_[operation];
   const bool sizes_known =
       type.has_sizes && std::any_of(first, last, [](const Participant& p) { return p.sends || p.receives; });
   if (!sizes_known) {
@@ -226,7 +237,7 @@ const Participant* CollectiveWaits::Find(std::uint32_t operation, std::uint32_t 
   return found != last && found->rank == rank ? found : nullptr;
 }
 
-bool CollectiveWaits::HasWaitedFor(const Type& type, const Participant& self, const Participant& other) const {
+bool CollectiveWaits::HasWaitedFor(const OperationType& type, const Participant& self, const Participant& other) const {
   if (self.done == kNoCall || other.enter <= self.done_enter || other.enter >= self.done_leave) return false;
   if (type.pattern == CollectivePattern::kAllToAll) return self.receives && other.sends;
   const std::vector<std::uint32_t>& local = local_ranks_[type.communicator];
@@ -236,17 +247,23 @@ bool CollectiveWaits::HasWaitedFor(const Type& type, const Participant& self, co
 std::optional<CollectiveWaits::SyncedCalls> CollectiveWaits::Synchronises(std::uint32_t operation, std::uint32_t rank,
                                                                           std::uint32_t peer) const {
   const Participant* self = Find(operation, rank);
+  return self == nullptr ? std::nullopt : Synchronises(*self, operation, peer);
+}
+
+std::optional<CollectiveWaits::SyncedCalls> CollectiveWaits::Synchronises(const Participant& self,
+                                                                          std::uint32_t operation,
+                                                                          std::uint32_t peer) const {
   const Participant* other = Find(operation, peer);
-  if (self == nullptr || other == nullptr) return std::nullopt;
-  const Type& type = types_[operation];
+  if (other == nullptr) return std::nullopt;
+  const OperationType& type = types_[operation];
   // None does anything for a team before the fork.
-  if (IsFork(operation)) return SyncedCalls{self->call, other->call};
-  if (type.pattern == CollectivePattern::kAllToAll && self->is_blocking && other->is_blocking) {
-    const bool is_synced = (self->receives && other->sends) || (self->sends && other->receives);
-    return is_synced ? std::optional(SyncedCalls{self->call, other->call}) : std::nullopt;
+  if (type.IsFork()) return SyncedCalls{self.call, other->call};
+  if (type.pattern == CollectivePattern::kAllToAll && self.is_blocking && other->is_blocking) {
+    const bool is_synced = (self.receives && other->sends) || (self.sends && other->receives);
+    return is_synced ? std::optional(SyncedCalls{self.call, other->call}) : std::nullopt;
   }
-  if (HasWaitedFor(type, *self, *other)) return SyncedCalls{self->done, other->call};
-  if (HasWaitedFor(type, *other, *self)) return SyncedCalls{self->call, other->done};
+  if (HasWaitedFor(type, self, *other)) return SyncedCalls{self.done, other->call};
+  if (HasWaitedFor(type, *other, self)) return SyncedCalls{self.call, other->done};
   return std::nullopt;
 }
 

@@ -32,9 +32,30 @@ struct Participant {
   bool is_blocking = true;
 };
 
+struct OperationType {
+  std::uint32_t root = kNoParticipant;
+  std::uint32_t communicator = 0;
+  CollectivePattern pattern = CollectivePattern::kNone;
+  WaitKind kind = WaitKind::kWaitAtNxN;
+  bool has_sizes = false;  // of every rank: v and w operations
+
+  bool IsFork() const { return kind == WaitKind::kWaitAtFork; }
+};
+
+struct PostedOperation {
+  Participant participant;
+  OperationType type;
+};
+
+// By rank, those of the phase in the order of its calls.
+using PostedOperations = std::vector<std::vector<PostedOperation>>;
+PostedOperations FindPostedOperations(const Trace& trace, const Matching& matching, const Activities& activities);
+
 class CollectiveWaits {
  public:
   CollectiveWaits(const Trace& trace, const Matching& matching, const Activities& activities);
+  // Of operations numbered from 0 to `operations`; where ranks differ in the type of one, the highest one's counts.
+  CollectiveWaits(const Trace& trace, std::size_t operations, PostedOperations posted);
 
   // What the rank's completion of an operation depends on; nothing when on nobody else.
   std::optional<Dependency> DependencyOf(std::uint32_t operation, std::uint32_t rank) const;
@@ -44,6 +65,7 @@ class CollectiveWaits {
   const Participant* end(std::uint32_t operation) const { return participants_.data() + first_[operation + 1]; }
   const Participant* Find(std::uint32_t operation, std::uint32_t rank) const;
   CollectivePattern pattern(std::uint32_t operation) const { return types_[operation].pattern; }
+  const OperationType& type(std::uint32_t operation) const { return types_[operation]; }
   bool IsRoot(std::uint32_t operation, std::uint32_t rank) const { return types_[operation].root == rank; }
   std::size_t operations() const { return types_.size(); }
 
@@ -59,24 +81,17 @@ class CollectiveWaits {
     std::uint32_t call = 0, peer_call = 0;
   };
   std::optional<SyncedCalls> Synchronises(std::uint32_t operation, std::uint32_t rank, std::uint32_t peer) const;
+  // The same for a participant of this operation that another process knows.
+  std::optional<SyncedCalls> Synchronises(const Participant& self, std::uint32_t operation, std::uint32_t peer) const;
 
  private:
-  struct Type {
-    CollectivePattern pattern = CollectivePattern::kNone;
-    WaitKind kind = WaitKind::kWaitAtNxN;
-    std::uint32_t root = kNoParticipant;
-    std::uint32_t communicator = 0;
-    bool has_sizes = false;  // of every rank: v and w operations
-  };
-
-  bool IsFork(std::uint32_t operation) const { return types_[operation].kind == WaitKind::kWaitAtFork; }
   // Whether one can wait for the other in such an operation, and the trace shows that it did.
-  bool HasWaitedFor(const Type& type, const Participant& self, const Participant& other) const;
-  void Gather(const Trace& trace, const Matching& matching, const Activities& activities);
+  bool HasWaitedFor(const OperationType& type, const Participant& self, const Participant& other) const;
+  void Gather(const Trace& trace, const PostedOperations& posted);
   void Resolve(std::uint32_t operation);
   std::uint32_t Latest(std::uint32_t operation, std::uint32_t except) const;
 
-  std::vector<Type> types_;           // of operations
+  std::vector<OperationType> types_;  // of operations
   std::vector<std::uint32_t> first_;  // of operations, into participants_
   std::vector<Participant> participants_;
   std::vector<std::vector<SyncCall>> sync_calls_;

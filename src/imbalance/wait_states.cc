@@ -10,23 +10,11 @@
 
 #include "base/parallel.h"
 #include "base/text.h"
-#include "imbalance/collective_waits.h"
+#include "imbalance/wait_steps.h"
 #include "trace/location_trace.h"
 
 namespace farscale {
 namespace {
-
-// Call that posts one end of a message; kNoCall outside of the phase. When it is entered stands here as well, because
-// the calls of the other rank are anywhere in memory.
-struct MessageEnd {
-  Tick enter = 0;
-  std::uint32_t call = kNoCall;
-};
-
-// Of every message. Senders write one table, receivers the other, so that ranks can be looked at in parallel.
-struct MessageEnds {
-  std::vector<MessageEnd> sent, received;
-};
 
 void FindEnds(const RankRecords& input, MessageEnds& ends) {
   ForEachRecord(input, [&](std::uint32_t call, std::size_t, const RecordPart& part) {
@@ -308,7 +296,40 @@ class RankSearch {
   std::uint64_t needs_ = 0, violations_ = 0;
 };
 
-// Every mark on both of its ranks.
+}  // namespace
+
+MessageEnds FindMessageEnds(const Trace& trace, const Matching& matching, const Activities& activities) {
+  MessageEnds ends{std::vector<MessageEnd>(matching.messages), std::vector<MessageEnd>(matching.messages)};
+  ParallelFor(trace.size(), [&](std::size_t rank) {
+    if (activities.ranks[rank].present) FindEnds(RecordsOf(trace, matching, activities, rank), ends);
+  });
+  return ends;
+}
+
+std::vector<SearchCounts> SearchRanks(const Trace& trace, const Matching& matching, const Activities& activities,
+                                      const CollectiveWaits& collectives, const MessageEnds& ends, WaitStates& states) {
+  const std::vector<Waiting> waiting = HowRegionsWait(trace);
+  std::vector<bool> local_sends;
+  std::vector<KindsOfRegion> kinds;
+  for (const Region& region : trace.regions) {
+    local_sends.push_back(IsLocalSend(region));
+    kinds.push_back(KindsOf(region));
+  }
+  states.ranks.resize(trace.size());
+  states.marks.resize(trace.size());
+  std::vector<SearchCounts> counts(trace.size());
+  ParallelFor(trace.size(), [&](std::size_t rank) {
+    if (!activities.ranks[rank].present) return;
+    const RankRecords input = RecordsOf(trace, matching, activities, rank);
+    RankSearch search(input, ends, collectives, waiting, local_sends, kinds);
+    search.Run();
+    counts[rank] = {search.needs(), search.violations(), CountFlushes(trace, activities, rank)};
+    states.ranks[rank] = search.TakeWaits();
+    states.marks[rank] = search.TakeMarks();
+  });
+  return counts;
+}
+
 void MirrorMarks(std::vector<std::vector<SyncMark>>& marks) {
   std::vector<std::size_t> own;
   for (const std::vector<SyncMark>& of_rank : marks) own.push_back(of_rank.size());
@@ -318,67 +339,56 @@ void MirrorMarks(std::vector<std::vector<SyncMark>>& marks) {
       marks[mark.peer].push_back({rank, mark.peer_call, mark.call});
     }
   }
+}
+
+void SortMarks(std::vector<std::vector<SyncMark>>& marks) {
   ParallelFor(marks.size(), [&](std::size_t rank) {
     std::sort(marks[rank].begin(), marks[rank].end());
     marks[rank].erase(std::unique(marks[rank].begin(), marks[rank].end()), marks[rank].end());
   });
 }
 
-// Every rank waits at the end of the phase for the last one, of equals the lowest.
-void AddWaitsAtEnd(const Activities& activities, std::vector<RankWaits>& ranks) {
-  std::uint32_t last = kNoCall;
-  for (std::uint32_t rank = 0; rank < ranks.size(); ++rank) {
+LastRank FindLastRank(const Activities& activities) {
+  for (std::uint32_t rank = 0; rank < activities.ranks.size(); ++rank) {
     const RankActivities& own = activities.ranks[rank];
-    if (own.present && own.end() == activities.end && last == kNoCall) last = rank;
+    if (own.present && own.end() == activities.end) return {rank, static_cast<std::uint32_t>(own.calls)};
   }
+  return {};
+}
+
+void AddWaitsAtEnd(const Activities& activities, const LastRank& last, std::vector<RankWaits>& ranks) {
   for (std::uint32_t rank = 0; rank < ranks.size(); ++rank) {
     const RankActivities& own = activities.ranks[rank];
     if (!own.present || own.end() == activities.end) continue;
-    const auto call = [](const RankActivities& of) { return static_cast<std::uint32_t>(of.calls); };
-    ranks[rank].waits.push_back(
-        {call(own), last, call(activities.ranks[last]), WaitKind::kWaitAtEnd, activities.end - own.end()});
+    ranks[rank].waits.push_back({static_cast<std::uint32_t>(own.calls), last.rank, last.call, WaitKind::kWaitAtEnd,
+                                 activities.end - own.end()});
   }
 }
 
-}  // namespace
+Diagnostics DiagnosticsOf(const Trace& trace, const std::vector<SearchCounts>& counts) {
+  Diagnostics diagnostics;
+  for (std::size_t rank = 0; rank < counts.size(); ++rank) {
+    diagnostics.AddPopulation(anomaly::kEndedBeforeNeeded, counts[rank].needs);
+    diagnostics.Add(anomaly::kEndedBeforeNeeded, counts[rank].violations, "on " + NameOfRank(trace, rank));
+    diagnostics.Add(anomaly::kFlushesMayPoll, counts[rank].flushes, "on " + NameOfRank(trace, rank));
+  }
+  return diagnostics;
+}
 
 WaitStates FindWaitStates(const Trace& trace, const Matching& matching, const Activities& activities,
                           const CollectiveWaits& collectives) {
-  const std::vector<Waiting> waiting = HowRegionsWait(trace);
-  std::vector<bool> local_sends;
-  std::vector<KindsOfRegion> kinds;
-  for (const Region& region : trace.regions) {
-    local_sends.push_back(IsLocalSend(region));
-    kinds.push_back(KindsOf(region));
-  }
-  MessageEnds ends{std::vector<MessageEnd>(matching.messages), std::vector<MessageEnd>(matching.messages)};
-  const auto input_of = [&](std::size_t rank) { return RecordsOf(trace, matching, activities, rank); };
-  ParallelFor(trace.size(), [&](std::size_t rank) {
-    if (activities.ranks[rank].present) FindEnds(input_of(rank), ends);
-  });
-  WaitStates states{std::vector<RankWaits>(trace.size()), std::vector<std::vector<SyncMark>>(trace.size()), {}};
-  std::vector<std::uint64_t> violations(trace.size()), needs(trace.size());
-  ParallelFor(trace.size(), [&](std::size_t rank) {
-    if (!activities.ranks[rank].present) return;
-    const RankRecords input = input_of(rank);
-    RankSearch search(input, ends, collectives, waiting, local_sends, kinds);
-    search.Run();
-    violations[rank] = search.violations();
-    needs[rank] = search.needs();
-    states.ranks[rank] = search.TakeWaits();
-    states.marks[rank] = search.TakeMarks();
-  });
+  WaitStates states;
+  const std::vector<SearchCounts> counts =
+      SearchRanks(trace, matching, activities, collectives, FindMessageEnds(trace, matching, activities), states);
   AddLockWaits(trace, activities, states);
   MirrorMarks(states.marks);
-  AddLateCompletes(trace, activities, states.ranks);
-  AddWaitsAtEnd(activities, states.ranks);
-  for (std::size_t rank = 0; rank < trace.size(); ++rank) {
-    states.diagnostics.AddPopulation(anomaly::kEndedBeforeNeeded, needs[rank]);
-    states.diagnostics.Add(anomaly::kEndedBeforeNeeded, violations[rank], "on " + NameOfRank(trace, rank));
-    if (!activities.ranks[rank].present) continue;
-    states.diagnostics.Add(anomaly::kFlushesMayPoll, CountFlushes(trace, activities, rank),
-                           "on " + NameOfRank(trace, rank));
-  }
+  SortMarks(states.marks);
+  const auto done_of = [&](const WaitState& wait) {
+    return DoneBefore(trace, activities, wait.delayer, wait.delayer_call);
+  };
+  AddLateCompletes(activities, done_of, states.ranks);
+  AddWaitsAtEnd(activities, FindLastRank(activities), states.ranks);
+  states.diagnostics = DiagnosticsOf(trace, counts);
   return states;
 }
 

@@ -156,16 +156,6 @@ class CollectiveWaits;
 std::optional<std::uint32_t> CallAt(const RankActivities& activities, std::uint32_t first, std::uint32_t end,
                                     Tick tick);
 
-// Adds the waits for locks of windows, where the trace records these, and marks where they end [docs/formulas.md,
-// wait states].
-void AddLockWaits(const Trace& trace, const Activities& activities, WaitStates& states);
-
-// Calls of the phase in which the rank flushes a window that it shares.
-std::uint64_t CountFlushes(const Trace& trace, const Activities& activities, std::size_t rank);
-
-// Fills late_completes from the early waits.
-void AddLateCompletes(const Trace& trace, const Activities& activities, std::vector<RankWaits>& ranks);
-
 WaitStates FindWaitStates(const Trace& trace, const Matching& matching, const Activities& activities,
                           const CollectiveWaits& collectives);
 

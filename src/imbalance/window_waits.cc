@@ -10,26 +10,11 @@
 #include <vector>
 
 #include "base/parallel.h"
-#include "imbalance/wait_states.h"
+#include "imbalance/wait_steps.h"
+#include "parallel/exchange.h"
 
 namespace farscale {
 namespace {
-
-// Where a rank was done with its operations in the epoch that it ends with a complete: it left the last one, or began
-// the epoch.
-Tick DoneBefore(const Trace& trace, const Activities& activities, std::uint32_t rank, std::uint32_t complete) {
-  const RankActivities& own = activities.ranks[rank];
-  for (std::uint32_t call = complete; call-- > 0;) {
-    switch (trace.regions[trace.timelines[rank].region(own.first_call + call)].call) {
-      case MpiCall::kOneSided:
-      case MpiCall::kWindowOther:  // start, too
-      case MpiCall::kWindowComplete:
-      case MpiCall::kWindowFence: return own.leave(call);
-      default: break;
-    }
-  }
-  return own.begin();
-}
 
 // An epoch within the phase. Calls are those of Activities.
 struct Holding {
@@ -57,9 +42,21 @@ LockedWindows FindExclusive(const Trace& trace) {
   return locked;
 }
 
+// Where other processes have ranks, all know all: locks are rare.
+LockedWindows FindExclusive(const Trace& trace, Exchange* exchange) {
+  LockedWindows own = FindExclusive(trace);
+  if (exchange == nullptr) return own;
+  return exchange->Agree<LockedWindows>(
+      std::move(own),
+      [](LockedWindows& into, const LockedWindows& other) {
+        for (const auto& [window, targets] : other) into[window].insert(targets.begin(), targets.end());
+      },
+      [](const LockedWindows& all) { return all; });
+}
+
 // By lock, then in the order in which they were given back; of equals the lowest rank first.
-std::vector<Holding> HoldingsOf(const Trace& trace, const Activities& activities) {
-  const LockedWindows locked = FindExclusive(trace);
+std::vector<Holding> HoldingsOf(const Trace& trace, const Activities& activities, Exchange* exchange) {
+  const LockedWindows locked = FindExclusive(trace, exchange);
   std::vector<Holding> holdings;
   for (std::uint32_t rank = 0; rank < trace.size(); ++rank) {
     const RankActivities& own = activities.ranks[rank];
@@ -78,6 +75,14 @@ std::vector<Holding> HoldingsOf(const Trace& trace, const Activities& activities
         for (const std::int32_t target : found->second) holdings.emplace_back(holding).target = target;
       }
     }
+  }
+  if (exchange != nullptr) {
+    holdings = exchange->Agree<std::vector<Holding>>(
+        std::move(holdings),
+        [](std::vector<Holding>& into, const std::vector<Holding>& other) {
+          into.insert(into.end(), other.begin(), other.end());
+        },
+        [](const std::vector<Holding>& all) { return all; });
   }
   std::ranges::sort(holdings, {}, [](const Holding& holding) {
     return std::tuple(holding.window, holding.target, holding.unlock_leave, holding.rank, holding.unlock_call);
@@ -125,6 +130,20 @@ const Holding* HolderBefore(const std::vector<Holding>& holdings, const std::vec
 
 }  // namespace
 
+Tick DoneBefore(const Trace& trace, const Activities& activities, std::uint32_t rank, std::uint32_t complete) {
+  const RankActivities& own = activities.ranks[rank];
+  for (std::uint32_t call = complete; call-- > 0;) {
+    switch (trace.regions[trace.timelines[rank].region(own.first_call + call)].call) {
+      case MpiCall::kOneSided:
+      case MpiCall::kWindowOther:  // start, too
+      case MpiCall::kWindowComplete:
+      case MpiCall::kWindowFence: return own.leave(call);
+      default: break;
+    }
+  }
+  return own.begin();
+}
+
 std::optional<std::uint32_t> CallAt(const RankActivities& activities, std::uint32_t first, std::uint32_t end,
                                     Tick tick) {
   const std::uint32_t behind = end;
@@ -147,20 +166,19 @@ std::uint64_t CountFlushes(const Trace& trace, const Activities& activities, std
   return flushes;
 }
 
-void AddLateCompletes(const Trace& trace, const Activities& activities, std::vector<RankWaits>& ranks) {
+void AddLateCompletes(const Activities& activities, const DoneOf& done_of, std::vector<RankWaits>& ranks) {
   ParallelFor(ranks.size(), [&](std::size_t rank) {
     for (std::uint32_t i = 0; i < ranks[rank].waits.size(); ++i) {
       const WaitState& wait = ranks[rank].waits[i];
       if (wait.kind != WaitKind::kEarlyWait) continue;
       const Tick enter = activities.ranks[rank].enter(wait.call);
-      const Tick done = DoneBefore(trace, activities, wait.delayer, wait.delayer_call);
-      ranks[rank].late_completes.push_back({i, enter + wait.length - std::max(enter, done)});
+      ranks[rank].late_completes.push_back({i, enter + wait.length - std::max(enter, done_of(wait))});
     }
   });
 }
 
-void AddLockWaits(const Trace& trace, const Activities& activities, WaitStates& states) {
-  const std::vector<Holding> holdings = HoldingsOf(trace, activities);
+void AddLockWaits(const Trace& trace, const Activities& activities, WaitStates& states, Exchange* exchange) {
+  const std::vector<Holding> holdings = HoldingsOf(trace, activities, exchange);
   std::vector<std::size_t> last_exclusive(holdings.size(), static_cast<std::size_t>(-1));
   for (std::size_t i = 1; i < holdings.size(); ++i) {
     if (holdings[i - 1].IsOfSameLock(holdings[i]))
@@ -172,6 +190,7 @@ void AddLockWaits(const Trace& trace, const Activities& activities, WaitStates& 
     if (before == nullptr) continue;
     const Holding& own = holdings[i];
     const RankActivities& waiting = activities.ranks[own.rank];
+    if (!waiting.present) continue;
     const auto call = CallIn(trace, waiting, own, before->unlock_enter);
     if (!call) continue;
     added[own.rank].push_back({*call, before->rank, before->unlock_call, WaitKind::kWaitForLock,
