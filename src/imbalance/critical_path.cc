@@ -6,36 +6,32 @@
 #include <utility>
 
 #include "base/search.h"
+#include "imbalance/wait_steps.h"
 
 namespace farscale {
 
+PathStep StepBack(const Activities& activities, const WaitStates& states, std::uint32_t rank, Tick end) {
+  const RankActivities& own = activities.ranks[rank];
+  const std::vector<WaitState>& waits = states.ranks[rank].waits;
+  // The last wait that was over by then: what follows on this rank went on without help from others.
+  const auto behind = std::partition_point(waits.begin(), waits.end(),
+                                           [&](const WaitState& wait) { return own.leave(wait.call) <= end; });
+  if (behind == waits.begin()) return {own.begin(), nullptr};
+  const WaitState& wait = *std::prev(behind);
+  return {own.enter(wait.call) + wait.length, &wait};
+}
+
 std::vector<PathSegment> FindCriticalPath(const Activities& activities, const WaitStates& states) {
   std::vector<PathSegment> segments;
-  std::uint32_t rank = 0;
-  bool is_found = false;
-  for (std::uint32_t r = 0; r < activities.ranks.size(); ++r) {
-    const RankActivities& other = activities.ranks[r];
-    if (!other.present || (is_found && other.end() <= activities.ranks[rank].end())) continue;
-    rank = r;
-    is_found = true;
-  }
-  if (!is_found) return segments;
-  Tick end = activities.ranks[rank].end();
+  std::uint32_t rank = FindLastRank(activities).rank;
+  if (rank == kNoCall) return segments;
+  Tick end = activities.end;
   while (true) {
-    const RankActivities& own = activities.ranks[rank];
-    const std::vector<WaitState>& waits = states.ranks[rank].waits;
-    // The last wait that was over by then: what follows on this rank went on without help from others.
-    const auto behind = std::partition_point(waits.begin(), waits.end(),
-                                             [&](const WaitState& wait) { return own.leave(wait.call) <= end; });
-    if (behind == waits.begin()) {
-      segments.push_back({rank, own.begin(), end});
-      break;
-    }
-    const WaitState& wait = *std::prev(behind);
-    const Tick released = own.enter(wait.call) + wait.length;
-    segments.push_back({rank, released, end});
-    rank = wait.delayer;
-    end = released;
+    const PathStep step = StepBack(activities, states, rank, end);
+    segments.push_back({rank, step.begin, end});
+    if (step.wait == nullptr) break;
+    rank = step.wait->delayer;
+    end = step.begin;
   }
   std::reverse(segments.begin(), segments.end());
   return segments;

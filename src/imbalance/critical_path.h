@@ -27,6 +27,14 @@ struct PathSegment {
 // Segments in the order of time. The path ends on the rank that ends last; of equals on the lowest.
 std::vector<PathSegment> FindCriticalPath(const Activities& activities, const WaitStates& states);
 
+// A step of the path back: it was on the rank from `begin` on, because the wait ended then; nothing: since the rank
+// began.
+struct PathStep {
+  Tick begin = 0;
+  const WaitState* wait = nullptr;
+};
+PathStep StepBack(const Activities& activities, const WaitStates& states, std::uint32_t rank, Tick end);
+
 // Ticks of a path on one rank.
 struct RankPathTicks {
   std::uint32_t rank = 0;

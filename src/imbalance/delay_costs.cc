@@ -1,111 +1,15 @@
 #include "imbalance/delay_costs.h"
 
 #include <algorithm>
-#include <array>
 #include <limits>
-#include <memory>
 #include <optional>
-#include <queue>
 #include <tuple>
-#include <unordered_map>
-#include <utility>
 
-#include "base/parallel.h"
+#include "imbalance/delay_accounts.h"
 #include "imbalance/delay_intervals.h"
 
 namespace farscale {
 namespace {
-
-// When a rank was last in a call path.
-class PathVisits {
- public:
-  // `paths`: how many there are.
-  PathVisits(const RankActivities& activities, std::size_t paths) : activities_(activities.size()), first_(paths + 1) {
-    for (std::size_t a = 0; a < activities.size(); ++a) ++first_[activities.path(a) + 1];
-    for (std::size_t path = 0; path < paths; ++path) first_[path + 1] += first_[path];
-    std::vector<std::uint32_t> next(first_.begin(), first_.end() - 1);
-    for (std::uint32_t a = 0; a < activities.size(); ++a) activities_[next[activities.path(a)]++] = a;
-  }
-
-  // The last activity in the path before `activity`; that one itself when there is none.
-  std::size_t LastBefore(std::size_t activity, PathId path) const {
-    const auto first = activities_.begin() + first_[path], end = activities_.begin() + first_[path + 1];
-    const auto behind = std::lower_bound(first, end, activity);
-    return behind == first ? activity : *std::prev(behind);
-  }
-
- private:
-  std::vector<std::uint32_t> activities_;  // path by path, rising
-  std::vector<std::uint32_t> first_;       // of every path, and the end
-};
-
-// What flows back to the waits of one rank, asked for from the last wait to the first. Short ranges are added wait by
-// wait, long ones at their ends. Room is made for waits that something flows back to, and given up behind the last.
-class WaitLedger {
- public:
-  explicit WaitLedger(std::size_t waits) : blocks_((waits + kBlock - 1) / kBlock), next_(waits) {}
-
-  // Waits [first, end) caused so much each tick of theirs; `share`: of which this much is waiting they passed on.
-  void Add(std::uint32_t first, std::uint32_t end, const ByWaitKind& each, double share) {
-    if (end <= first) return;
-    if (end - first <= kShort) {
-      for (std::uint32_t i = first; i < end; ++i) {
-        Flow& flow = FlowOf(i);
-        farscale::Add(each, flow.caused);
-        flow.share = std::max(flow.share, share);
-      }
-      return;
-    }
-    farscale::Add(each, rims_[end - 1].ends);
-    farscale::Add(each, rims_[first].begins);
-    wide_.emplace(share, first);
-  }
-
-  struct Flow {
-    ByWaitKind caused{};  // each tick
-    double share = 0;
-  };
-  // Of the wait before the one asked for last.
-  Flow TakePrevious() {
-    const std::size_t i = --next_;
-    std::unique_ptr<Block>& block = blocks_[i / kBlock];
-    Flow flow = block ? (*block)[i % kBlock] : Flow{};
-    if (i % kBlock == 0) block.reset();
-    if (wide_.empty()) return flow;
-    const auto rim = rims_.find(static_cast<std::uint32_t>(i));
-    if (rim != rims_.end()) farscale::Add(rim->second.ends, running_);
-    while (!wide_.empty() && wide_.top().second > i) wide_.pop();
-    if (!wide_.empty()) flow.share = std::max(flow.share, wide_.top().first);
-    farscale::Add(running_, flow.caused);
-    if (rim != rims_.end()) {
-      for (std::size_t kind = 0; kind < kWaitKinds; ++kind) running_[kind] -= rim->second.begins[kind];
-      rims_.erase(rim);
-    }
-    if (wide_.empty()) running_ = {};
-    return flow;
-  }
-
- private:
-  static constexpr std::uint32_t kShort = 64;  // chosen: adding one by one costs less than a heap then
-  static constexpr std::size_t kBlock = 64;    // chosen: about as many as a short range has
-  using Block = std::array<Flow, kBlock>;
-
-  struct Rim {
-    ByWaitKind begins{}, ends{};
-  };
-
-  Flow& FlowOf(std::uint32_t i) {
-    std::unique_ptr<Block>& block = blocks_[i / kBlock];
-    if (!block) block = std::make_unique<Block>();
-    return (*block)[i % kBlock];
-  }
-
-  std::vector<std::unique_ptr<Block>> blocks_;
-  std::unordered_map<std::uint32_t, Rim> rims_;  // of long ranges
-  ByWaitKind running_{};                         // of long ranges around the next wait
-  std::priority_queue<std::pair<double, std::uint32_t>> wide_;
-  std::size_t next_;
-};
 
 struct WaitPlace {
   Tick end = 0;
@@ -172,133 +76,6 @@ class WaitsLastToFirst {
   bool is_done_ = false;
 };
 
-class Accounting {
- public:
-  Accounting(const Activities& activities, const WaitStates& states, std::size_t iterations,
-             const DelayOptions& options)
-      : activities_(activities), states_(states), iterations_(iterations), options_(options) {
-    const LossRaster empty{std::min(kRasterCells, states.ranks.size()), std::min(kRasterCells, iterations), {}};
-    costs_.rasters.assign(activities.paths.size(), empty);
-    costs_.ranks.resize(states.ranks.size());
-    place_.resize(states.ranks.size());
-    visits_.resize(states.ranks.size());
-    ParallelFor(iterations > 1 ? states.ranks.size() : 0, [&](std::size_t rank) {
-      if (activities.ranks[rank].present) visits_[rank].emplace(activities.ranks[rank], activities.paths.size());
-    });
-    for (std::size_t rank = 0; rank < states.ranks.size(); ++rank) {
-      ledgers_.emplace_back(states.ranks[rank].waits.size());
-      costs_.ranks[rank].waits.resize(states.ranks[rank].waits.size());
-    }
-  }
-
-  DelayCosts Run(const DelayIntervalSearch& search) {
-    WaitsLastToFirst waits(activities_, states_);
-    std::vector<RankIntervals> intervals;
-    while (waits.Next()) {
-      intervals.resize(std::max(intervals.size(), waits.parts().size()));
-      search.Find(waits.parts(), intervals);
-      for (const WaitPlace& place : waits.places()) {
-        const DelayIntervalSearch::Part& part = waits.parts()[place.part];
-        const RankIntervals& of_part = intervals[place.part];
-        Settle(part.rank, place.index, of_part.intervals[place.index - part.first], of_part.delays);
-      }
-    }
-    for (RankCosts& rank : costs_.ranks) {
-      std::ranges::sort(rank.paths, {}, &PathCosts::path);
-    }
-    return std::move(costs_);
-  }
-
- private:
-  void Settle(std::uint32_t rank, std::uint32_t index, const DelayInterval& interval,
-              const std::vector<Delay>& delays) {
-    const WaitState& wait = states_.ranks[rank].waits[index];
-    const auto length = static_cast<double>(wait.length);
-    const auto kind = static_cast<std::size_t>(wait.kind);
-    const double counted = activities_.ranks[rank].counts(wait.call) ? length : 0;
-    const WaitLedger::Flow flow = ledgers_[rank].TakePrevious();
-    if (wait.kind == WaitKind::kWaitAtEnd && !options_.charge_end.value_or(false)) {
-      costs_.at_end += counted;
-      return;
-    }
-    ByWaitKind caused{};
-    WaitParts& parts = costs_.ranks[rank].waits[index];
-    for (std::size_t k = 0; k < kWaitKinds; ++k) caused[k] = flow.caused[k] * length;
-    parts.caused = SumOf(caused);
-    parts.propagating = std::min(1.0, flow.share) * length;
-    const auto sum = static_cast<double>(interval.delays + interval.waits);
-    if (sum <= 0) {
-      caused[kind] += counted;
-      ChargeExit(wait, interval, caused);
-      return;
-    }
-    double charged = counted;
-    if (options_.rules == DelayRules::kScalasca && charged > sum) charged = sum;
-    costs_.lost[kind] += counted - charged;
-    parts.indirect = length * static_cast<double>(interval.waits) / sum;
-    ByWaitKind each{};
-    for (std::size_t k = 0; k < kWaitKinds; ++k) each[k] = caused[k] / sum;
-    each[kind] += charged / sum;
-    ledgers_[wait.delayer].Add(interval.first_wait, interval.end_wait, each, length / sum);
-    for (std::uint32_t i = interval.first_delay; i < interval.end_delay; ++i) {
-      Charge(wait, delays[i], sum, charged, caused);
-    }
-  }
-
-  // Its share of a wait and of what that caused to a delay among others that come to `sum` with it.
-  void Charge(const WaitState& wait, const Delay& delay, double sum, double charged, const ByWaitKind& caused) {
-    const auto ticks = static_cast<double>(delay.ticks);
-    PathCosts& costs = CostsOf(wait.delayer, delay.path);
-    costs.short_term[static_cast<std::size_t>(wait.kind)] += ticks * charged / sum;
-    double all = charged;
-    for (std::size_t k = 0; k < kWaitKinds; ++k) {
-      costs.long_term[k] += ticks * caused[k] / sum;
-      all += caused[k];
-    }
-    AddToRaster(delay.path, wait, ticks * all / sum);
-  }
-
-  // A wait without a delay, and what it caused: the delayer left the call at the synchronization point later.
-  void ChargeExit(const WaitState& wait, const DelayInterval& interval, const ByWaitKind& charged) {
-    ByWaitKind& costs = interval.exit_path ? CostsOf(wait.delayer, *interval.exit_path).exit_skew : costs_.unattributed;
-    Add(charged, costs);
-    if (interval.exit_path) AddToRaster(*interval.exit_path, wait, SumOf(charged));
-  }
-
-  // In the iteration in which the delayer was last in the path before it let the other go.
-  void AddToRaster(PathId path, const WaitState& wait, double cost) {
-    if (cost <= 0) return;
-    LossRaster& raster = costs_.rasters[path];
-    std::size_t iteration = 0;
-    if (iterations_ > 1) {
-      const RankActivities& delayer = activities_.ranks[wait.delayer];
-      const std::size_t until = delayer.activity_of(wait.delayer_call);
-      iteration = std::min(delayer.IterationOf(visits_[wait.delayer]->LastBefore(until, path)), iterations_ - 1);
-    }
-    raster.Add(wait.delayer * raster.rows / states_.ranks.size(), iteration * raster.columns / iterations_, cost);
-  }
-
-  PathCosts& CostsOf(std::uint32_t rank, PathId path) {
-    std::vector<std::uint32_t>& places = place_[rank];
-    if (places.size() <= path) places.resize(activities_.paths.size(), kNoCall);
-    std::vector<PathCosts>& paths = costs_.ranks[rank].paths;
-    if (places[path] == kNoCall) {
-      places[path] = static_cast<std::uint32_t>(paths.size());
-      paths.push_back({path, {}, {}, {}});
-    }
-    return paths[places[path]];
-  }
-
-  const Activities& activities_;
-  const WaitStates& states_;
-  const std::size_t iterations_;  // of the phase
-  const DelayOptions options_;
-  DelayCosts costs_;
-  std::vector<WaitLedger> ledgers_;
-  std::vector<std::optional<PathVisits>> visits_;  // where there are iterations
-  std::vector<std::vector<std::uint32_t>> place_;  // of the costs of a path, of every rank
-};
-
 }  // namespace
 
 std::string_view ToString(DelayRules rules) { return rules == DelayRules::kConserving ? "conserving" : "scalasca"; }
@@ -313,7 +90,24 @@ std::optional<DelayRules> ParseDelayRules(std::string_view id) {
 DelayCosts FindDelayCosts(const Activities& activities, const WaitStates& states, const CollectiveWaits& collectives,
                           std::size_t iterations, const DelayOptions& options) {
   const DelayIntervalSearch search(activities, states, collectives, options.rules);
-  return Accounting(activities, states, std::max<std::size_t>(1, iterations), options).Run(search);
+  DelayAccounts accounts(activities, states, std::max<std::size_t>(1, iterations), options);
+  WaitsLastToFirst waits(activities, states);
+  std::vector<RankIntervals> intervals;
+  while (waits.Next()) {
+    intervals.resize(std::max(intervals.size(), waits.parts().size()));
+    search.Find(waits.parts(), intervals);
+    for (const WaitPlace& place : waits.places()) {
+      const DelayIntervalSearch::Part& part = waits.parts()[place.part];
+      const RankIntervals& of_part = intervals[place.part];
+      const std::optional<WaitCharge> charge = accounts.Settle(part.rank, place.index);
+      if (!charge) continue;
+      const WaitState& wait = states.ranks[part.rank].waits[place.index];
+      const double indirect = accounts.Charge({wait.delayer, wait.delayer_call}, *charge,
+                                              of_part.intervals[place.index - part.first], of_part.delays);
+      accounts.SetIndirect(part.rank, place.index, indirect);
+    }
+  }
+  return accounts.Take();
 }
 
 }  // namespace farscale

@@ -62,6 +62,9 @@ struct WaitParts {
 struct RankCosts {
   std::vector<PathCosts> paths;  // in the order of paths, those with costs
   std::vector<WaitParts> waits;  // of every wait state of the rank
+  ByWaitKind unattributed{};     // waits for the rank, and what they caused, behind which no delay is found
+  ByWaitKind lost{};             // of those the part not charged by the rules of Scalasca
+  double at_end = 0;             // its wait at the end, where that is not charged
 };
 
 // Where in a phase something arises: ranks from top to bottom, iterations from left to right, neighbours joined where
@@ -82,10 +85,8 @@ inline constexpr std::size_t kRasterCells = 64;
 
 struct DelayCosts {
   std::vector<RankCosts> ranks;
-  ByWaitKind unattributed{};        // waits, and what they caused, behind which no delay is found
-  ByWaitKind lost{};                // not charged by the rules of Scalasca
-  std::vector<LossRaster> rasters;  // of costs, one a path: rank and iteration of the delay
-  double at_end = 0;                // waits at the end, where they are not charged
+  // Of costs, one a path: rank and iteration of the delay. Sums of them are exact.
+  std::vector<LossRaster> rasters;
 };
 
 DelayCosts FindDelayCosts(const Activities& activities, const WaitStates& states, const CollectiveWaits& collectives,

@@ -1,14 +1,15 @@
 #include "imbalance/diagnosis.h"
 
 #include <algorithm>
-#include <limits>
 #include <map>
 #include <numeric>
 
 #include "base/parallel.h"
 #include "imbalance/collective_waits.h"
+#include "imbalance/diagnosis_steps.h"
 #include "imbalance/find_causes.h"
 #include "imbalance/load_matrix.h"
+#include "imbalance/part_diagnosis.h"
 
 namespace farscale {
 namespace {
@@ -21,87 +22,6 @@ constexpr double PathLosses::*kValues[] = {
     &PathLosses::individual_io, &PathLosses::collective_io};
 constexpr ByWaitKind PathLosses::*kValuesByKind[] = {&PathLosses::waiting, &PathLosses::short_term,
                                                      &PathLosses::long_term, &PathLosses::exit_skew};
-
-// Fills in everything of one rank that needs no other.
-class RankAccount {
- public:
-  RankAccount(const Activities& all, const RankActivities& activities, RankLosses& result)
-      : activities_(activities), result_(result), place_(all.paths.size(), kNoCall) {
-    for (std::size_t a = 0; a < activities.size(); ++a) place_[activities.path(a)] = 0;
-    for (PathId path = 0; path < place_.size(); ++path) {
-      if (place_[path] == kNoCall) continue;
-      place_[path] = static_cast<std::uint32_t>(result.paths.size());
-      result.paths.push_back(path);
-    }
-    result.losses.resize(result.paths.size());
-    result.present = true;
-  }
-
-  void AddTime() {
-    Tick begin = activities_.begin();
-    for (std::size_t a = 0; a < activities_.size(); ++a) {
-      PathLosses& losses = Of(activities_.path(a));
-      const Tick end = activities_.edge(a + 1);
-      losses.time += static_cast<double>(end - begin);
-      ++losses.visits;
-      begin = end;
-    }
-  }
-
-  void AddWaits(const RankWaits& states, const RankCosts& costs) {
-    for (std::size_t i = 0; i < states.waits.size(); ++i) {
-      const WaitState& wait = states.waits[i];
-      PathLosses& losses = OfCall(wait.call);
-      losses.waiting[static_cast<std::size_t>(wait.kind)] += static_cast<double>(wait.length);
-      losses.indirect += costs.waits[i].indirect;
-      losses.propagating += costs.waits[i].propagating;
-      losses.caused += costs.waits[i].caused;
-    }
-    for (const WrongOrder& wrong : states.wrong_order) {
-      const WaitState& wait = states.waits[wrong.wait];
-      const auto length = static_cast<double>(wait.length);
-      OfCall(wait.call).wrong_order += length;
-      if (wrong.same_source) OfCall(wait.call).wrong_order_same += length;
-    }
-    for (const LateComplete& late : states.late_completes) {
-      OfCall(states.waits[late.wait].call).late_complete += static_cast<double>(late.length);
-    }
-    for (const PathCosts& path : costs.paths) {
-      Add(path.short_term, Of(path.path).short_term);
-      Add(path.long_term, Of(path.path).long_term);
-      Add(path.exit_skew, Of(path.path).exit_skew);
-    }
-  }
-
-  PathLosses& OfCall(std::uint32_t call) { return Of(activities_.path_of_call(call)); }
-
- private:
-  PathLosses& Of(PathId path) { return result_.losses[place_[path]]; }
-
-  const RankActivities& activities_;
-  RankLosses& result_;
-  std::vector<std::uint32_t> place_;  // of every path among those of the rank
-};
-
-// max(0, X_r - max(min_j X_j, max_j E_j)): from when the first rank could leave.
-void AddCompletion(const Activities& activities, const CollectiveWaits& collectives, std::vector<RankLosses>& ranks) {
-  for (std::uint32_t operation = 0; operation < collectives.operations(); ++operation) {
-    if (collectives.pattern(operation) != CollectivePattern::kAllToAll) continue;
-    Tick first_leave = std::numeric_limits<Tick>::max(), last_enter = std::numeric_limits<Tick>::min();
-    for (const Participant* p = collectives.begin(operation); p != collectives.end(operation); ++p) {
-      if (!p->is_blocking) continue;
-      first_leave = std::min(first_leave, activities.ranks[p->rank].leave(p->call));
-      last_enter = std::max(last_enter, p->enter);
-    }
-    for (const Participant* p = collectives.begin(operation); p != collectives.end(operation); ++p) {
-      if (!p->is_blocking) continue;
-      const RankActivities& own = activities.ranks[p->rank];
-      const Tick completion = own.leave(p->call) - std::max(first_leave, last_enter);
-      if (completion <= 0) continue;
-      ranks[p->rank].Of(own.path_of_call(p->call)).completion += static_cast<double>(completion);
-    }
-  }
-}
 
 template <typename Visit>
 void ForEach(std::vector<RankLosses>& ranks, Visit visit) {
@@ -248,12 +168,6 @@ void ToSeconds(Diagnosis& diagnosis, double second) {
   diagnosis.at_end *= second;
 }
 
-void AddCritical(const Activities& activities, Diagnosis& diagnosis) {
-  for (const RankPathTicks& part : ProfileOf(activities, diagnosis.critical)) {
-    diagnosis.ranks[part.rank].Of(part.path).critical = part.ticks;
-  }
-}
-
 // A matrix of ranks and iterations can be as large as the trace, so that none is kept.
 void AddShapes(const Trace& trace, const PhaseCut& cut, const Activities& activities, const WaitStates& states,
                std::size_t paths, Diagnosis& diagnosis) {
@@ -317,15 +231,6 @@ PathLosses& PathLosses::operator+=(const PathLosses& other) {
   return *this;
 }
 
-PathLosses& RankLosses::Of(PathId path) {
-  return losses[static_cast<std::size_t>(std::ranges::lower_bound(paths, path) - paths.begin())];
-}
-
-const PathLosses* RankLosses::Find(PathId path) const {
-  const auto place = std::lower_bound(paths.begin(), paths.end(), path);
-  return place != paths.end() && *place == path ? &losses[static_cast<std::size_t>(place - paths.begin())] : nullptr;
-}
-
 double Diagnosis::Waiting() const {
   double sum = 0;
   for (PathId path = 0; path < totals.size(); ++path) sum += IsOutside(path) ? 0 : totals[path].Waiting();
@@ -335,46 +240,54 @@ double Diagnosis::Waiting() const {
 double Diagnosis::Allocation() const { return length * static_cast<double>(processes); }
 
 Diagnosis Diagnose(const Trace& trace, const Matching& matching, const PhaseCut& cut, const DiagnosisOptions& options) {
+  if (matching.shared != nullptr) return DiagnoseShared(*matching.shared, cut, options);
   return Diagnose(trace, matching, cut, CollectActivities(trace, cut), options);
+}
+
+DelayOptions DelaysOf(const PhaseCut& cut, DelayOptions options) {
+  // The end of a phase that recurs is none of its time.
+  const bool goes_on = cut.spec.kind != PhaseSpec::Kind::kWholeRun && cut.span != Span::kEach;
+  if (!options.charge_end) options.charge_end = goes_on;
+  return options;
+}
+
+void AddOverRanks(const PhaseCut& cut, const std::vector<RankCosts>& costs, const DiagnosisOptions& options,
+                  Diagnosis& diagnosis) {
+  for (const RankCosts& rank : costs) {
+    Add(rank.unattributed, diagnosis.unattributed);
+    Add(rank.lost, diagnosis.lost);
+    diagnosis.at_end += rank.at_end;
+  }
+  diagnosis.iterations = std::max<std::size_t>(1, cut.iterations);
+  diagnosis.rules = options.delays.rules;
+  diagnosis.recurs = cut.span == Span::kEach;
+  for (const RankLosses& rank : diagnosis.ranks) diagnosis.processes += rank.present;
+  AddInputOutput(diagnosis);
+  AddTotals(diagnosis);
+  if (!diagnosis.recurs) AddImpact(diagnosis, options.groups);
+  diagnosis.slack.resize(diagnosis.totals.size());
+}
+
+void FinishDiagnosis(const Trace& trace, Tick length, Diagnosis& diagnosis) {
+  ToSeconds(diagnosis, 1 / trace.ticks_per_second);
+  diagnosis.window = trace.Seconds(length);
+  diagnosis.length = diagnosis.recurs ? LongestInside(diagnosis) : diagnosis.window;
+  AddDeviceCalls(diagnosis);
 }
 
 Diagnosis Diagnose(const Trace& trace, const Matching& matching, const PhaseCut& cut, Activities activities,
                    const DiagnosisOptions& options) {
   const CollectiveWaits collectives(trace, matching, activities);
   WaitStates states = FindWaitStates(trace, matching, activities, collectives);
-  DelayOptions delays = options.delays;
-  // The end of a phase that recurs is none of its time.
-  const bool goes_on = cut.spec.kind != PhaseSpec::Kind::kWholeRun && cut.span != Span::kEach;
-  if (!delays.charge_end) delays.charge_end = goes_on;
-  DelayCosts costs = FindDelayCosts(activities, states, collectives, cut.iterations, delays);
+  DelayCosts costs = FindDelayCosts(activities, states, collectives, cut.iterations, DelaysOf(cut, options.delays));
   states.marks = {};
-  const double second = 1 / trace.ticks_per_second;
   Diagnosis diagnosis;
   diagnosis.paths = activities.paths;
-  diagnosis.ranks.resize(trace.size());
   diagnosis.rasters = std::move(costs.rasters);
-  diagnosis.iterations = std::max<std::size_t>(1, cut.iterations);
-  diagnosis.unattributed = costs.unattributed;
-  diagnosis.lost = costs.lost;
-  diagnosis.rules = options.delays.rules;
-  diagnosis.at_end = costs.at_end;
   diagnosis.diagnostics = states.diagnostics;
-  ParallelFor(trace.size(), [&](std::size_t rank) {
-    if (!activities.ranks[rank].present) return;
-    RankAccount account(activities, activities.ranks[rank], diagnosis.ranks[rank]);
-    account.AddTime();
-    account.AddWaits(states.ranks[rank], costs.ranks[rank]);
-    costs.ranks[rank] = {};
-  });
-  AddCompletion(activities, collectives, diagnosis.ranks);
-  diagnosis.recurs = cut.span == Span::kEach;
   diagnosis.critical = FindCriticalPath(activities, states);
-  AddCritical(activities, diagnosis);
-  for (const RankLosses& rank : diagnosis.ranks) diagnosis.processes += rank.present;
-  AddInputOutput(diagnosis);
-  AddTotals(diagnosis);
-  if (!diagnosis.recurs) AddImpact(diagnosis, options.groups);
-  diagnosis.slack.resize(diagnosis.totals.size());
+  diagnosis.ranks = LossesOfRanks(activities, collectives, states, costs.ranks, diagnosis.critical);
+  AddOverRanks(cut, costs.ranks, options, diagnosis);
   // Whoever has a lock may keep others waiting, which slack does not know.
   if (options.slack && !HasLockWaits(states))
     AddSlack(FindSlack(trace, matching, activities, states, collectives), diagnosis);
@@ -384,10 +297,7 @@ Diagnosis Diagnose(const Trace& trace, const Matching& matching, const PhaseCut&
   }
   if (options.latency)
     diagnosis.latency = FindLatencyGain({trace, matching, cut, activities, states, collectives, diagnosis});
-  ToSeconds(diagnosis, second);
-  diagnosis.window = trace.Seconds(activities.end - activities.begin);
-  diagnosis.length = diagnosis.recurs ? LongestInside(diagnosis) : diagnosis.window;
-  AddDeviceCalls(diagnosis);
+  FinishDiagnosis(trace, activities.end - activities.begin, diagnosis);
   return diagnosis;
 }
 

@@ -78,15 +78,6 @@ void AddSharedLateCompletes(const PhasePart& phase, std::vector<RankWaits>& rank
   AddLateCompletes(phase.activities, done_of, ranks);
 }
 
-LastRank LastRankOfAll(const PhasePart& phase) {
-  return phase.exchange.Agree<LastRank>(
-      FindLastRank(phase.activities),
-      [](LastRank& into, const LastRank& other) {
-        if (other.rank < into.rank) into = other;
-      },
-      [](const LastRank& first) { return first; });
-}
-
 // At the first member.
 Diagnostics DiagnosticsOfAll(const PhasePart& phase, std::vector<SearchCounts> counts) {
   const auto merge = [](std::vector<SearchCounts>& into, const std::vector<SearchCounts>& other) {
@@ -105,6 +96,15 @@ Diagnostics DiagnosticsOfAll(const PhasePart& phase, std::vector<SearchCounts> c
 }
 
 }  // namespace
+
+LastRank LastRankOfAll(const PhasePart& phase) {
+  return phase.exchange.Agree<LastRank>(
+      FindLastRank(phase.activities),
+      [](LastRank& into, const LastRank& other) {
+        if (other.rank < into.rank) into = other;
+      },
+      [](const LastRank& first) { return first; });
+}
 
 WaitStates FindPartWaitStates(const PhasePart& phase, const CollectiveWaits& collectives) {
   WaitStates states;

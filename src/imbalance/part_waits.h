@@ -11,6 +11,7 @@
 #include "imbalance/activities.h"
 #include "imbalance/collective_waits.h"
 #include "imbalance/wait_states.h"
+#include "imbalance/wait_steps.h"
 #include "parallel/exchange.h"
 #include "replay/part_matching.h"
 
@@ -48,6 +49,9 @@ std::vector<T> SwapValues(Exchange& exchange, std::vector<std::vector<T>> of_mem
   }
   return all;
 }
+
+// Among the ranks of all.
+LastRank LastRankOfAll(const PhasePart& phase);
 
 // Of operations as this process numbers them. Those that are shared have all participants here, and of the others those
 // whom any here depend on or wait for: dependencies of ranks here are those of one process, and so are the first to

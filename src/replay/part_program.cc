@@ -237,12 +237,12 @@ class PartCompiler {
 
 }  // namespace
 
-PartCut CutOfPart(const TracePart& part, const Exchange& exchange, const PhaseCut& cut) {
-  PartCut own{cut, cut.begin()};
-  for (std::size_t rank = 0; rank < own.cut.ranks.size(); ++rank) {
-    if (part.members[rank] != exchange.own()) own.cut.ranks[rank] = {};
+PartCut CutOfMember(const TracePart& part, std::size_t member, const PhaseCut& cut) {
+  PartCut of_member{cut, cut.begin()};
+  for (std::size_t rank = 0; rank < part.members.size(); ++rank) {
+    if (part.members[rank] != member) of_member.cut.ranks[rank] = {};
   }
-  return own;
+  return of_member;
 }
 
 PartProgram CompilePart(const TracePart& part, const PartMatching& matching, const PartCut& cut,

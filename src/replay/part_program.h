@@ -22,8 +22,11 @@ struct PartCut {
   Tick origin = 0;
 };
 
-// Of the cut of all ranks.
-PartCut CutOfPart(const TracePart& part, const Exchange& exchange, const PhaseCut& cut);
+// Of the cut of all ranks, those of a member.
+PartCut CutOfMember(const TracePart& part, std::size_t member, const PhaseCut& cut);
+inline PartCut CutOfPart(const TracePart& part, const Exchange& exchange, const PhaseCut& cut) {
+  return CutOfMember(part, exchange.own(), cut);
+}
 
 // How the ranks of all processes arrive at an operation within their windows.
 struct SharedArrivals {

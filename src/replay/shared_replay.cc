@@ -1,5 +1,6 @@
 #include "replay/shared_replay.h"
 
+#include <algorithm>
 #include <new>
 #include <optional>
 #include <string>
@@ -17,6 +18,7 @@ constexpr std::string_view kReplayRanks = "replay ranks";
 // What another process does next.
 struct PartCommand {
   bool ends = true;
+  std::string task, request;  // none: a replay
   std::string phase;
   Tick origin = 0;  // the earliest begin of a window
   ReplayRules rules;
@@ -106,7 +108,14 @@ void ReplayForFirst(const TracePart& part, const PartMatching& matching, const P
   exchange.Swap({0}, {writer.Take()});
 }
 
-void ServeFirst(const std::vector<std::uint32_t>& members, Exchange& exchange) {
+void RunTask(const std::vector<SharedTask>& tasks, const TracePart& part, const PartMatching& matching,
+             const PartCommand& command, Exchange& exchange) {
+  PartCut cut;
+  FromBytes(exchange.Swap({0}, {""})[0], cut);
+  std::ranges::find(tasks, command.task, &SharedTask::name)->run(part, matching, cut, command.request, exchange);
+}
+
+void ServeFirst(const std::vector<SharedTask>& tasks, const std::vector<std::uint32_t>& members, Exchange& exchange) {
   Trace trace;
   {
     const std::string text = exchange.Swap({0}, {""})[0];
@@ -128,24 +137,30 @@ void ServeFirst(const std::vector<std::uint32_t>& members, Exchange& exchange) {
     const auto command = exchange.FromFirst<PartCommand>({});
     if (command.ends) return;
     try {
-      ReplayForFirst(part, *matching, command, exchange);
+      if (command.task.empty()) {
+        ReplayForFirst(part, *matching, command, exchange);
+      } else {
+        RunTask(tasks, part, *matching, command, exchange);
+      }
     } catch (const Error&) {
     }
   }
 }
 
-std::string ReplayForOther(std::string_view text) {
+std::string ReplayForOther(const std::vector<SharedTask>& tasks, std::string_view text) {
   std::vector<std::size_t> processes;
   std::vector<std::uint32_t> members;
   FromBytes(text, processes, members);
   Exchange exchange = ExchangeAmong(processes);
-  WithOthers([&] { ServeFirst(members, exchange); });
+  WithOthers([&] { ServeFirst(tasks, members, exchange); });
   return "";
 }
 
 }  // namespace
 
-Service ReplayService() { return {kReplayRanks, ReplayForOther}; }
+Service ReplayService(std::vector<SharedTask> tasks) {
+  return {kReplayRanks, [tasks = std::move(tasks)](std::string_view text) { return ReplayForOther(tasks, text); }};
+}
 
 std::unique_ptr<SharedReplay> SharedReplay::Begin(const Trace& trace) {
   auto helpers = std::make_unique<Helpers>();
@@ -186,8 +201,8 @@ Matching SharedReplay::Match() {
 
 ReplayResult SharedReplay::Replay(const PhaseCut& cut, const ReplayOptions& options) {
   return WithOthers([&] {
-    const PartCommand command =
-        exchange_->FromFirst<PartCommand>({false, cut.spec.name, cut.begin(), options.rules, options.keep_calls});
+    const PartCommand command = exchange_->FromFirst<PartCommand>(
+        {false, "", "", cut.spec.name, cut.begin(), options.rules, options.keep_calls});
     std::vector<std::string> texts;
     for (const std::size_t other : exchange_->Others()) {
       std::vector<RankCut> windows = WindowsOf(cut, ranks_[other]);
@@ -202,6 +217,19 @@ ReplayResult SharedReplay::Replay(const PhaseCut& cut, const ReplayOptions& opti
       for (const std::size_t rank : ranks_[other]) TransferTimes(reader, result, rank, options.keep_calls);
     }
     return result;
+  });
+}
+
+void SharedReplay::Run(std::string_view task, const PhaseCut& cut, const std::string& request, const OwnShare& own) {
+  WithOthers([&] {
+    exchange_->FromFirst<PartCommand>({false, std::string(task), request, cut.spec.name, cut.begin(), {}, false});
+    std::vector<std::string> texts;
+    for (const std::size_t other : exchange_->Others()) {
+      PartCut of_other = CutOfMember(part_, other, cut);
+      texts.push_back(ToBytes(of_other));
+    }
+    exchange_->Swap(exchange_->Others(), std::move(texts));
+    own(part_, matching_, CutOfMember(part_, exchange_->own(), cut), *exchange_);
   });
 }
 

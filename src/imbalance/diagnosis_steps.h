@@ -1,0 +1,34 @@
+// The steps of a diagnosis [imbalance/diagnosis.h]: first of ranks, which may lie with several processes
+// [imbalance/part_diagnosis.h], then of all. Times are ticks until the last step.
+#pragma once
+
+#include <vector>
+
+#include "imbalance/activities.h"
+#include "imbalance/collective_waits.h"
+#include "imbalance/critical_path.h"
+#include "imbalance/delay_costs.h"
+#include "imbalance/diagnosis.h"
+#include "imbalance/wait_states.h"
+#include "phases/phase_cut.h"
+#include "trace/trace.h"
+
+namespace farscale {
+
+// Whether waits at the end are charged, where that is not said.
+DelayOptions DelaysOf(const PhaseCut& cut, DelayOptions options);
+
+// Of every rank of the trace; nothing of those that are not present here. `critical`: what of the path is on ranks
+// here. Paths and waits of the costs are given up.
+std::vector<RankLosses> LossesOfRanks(const Activities& activities, const CollectiveWaits& collectives,
+                                      const WaitStates& states, std::vector<RankCosts>& costs,
+                                      const std::vector<PathSegment>& critical);
+
+// What follows from paths, ranks and their costs alone: totals, imbalance, impact, and what is charged to nobody.
+void AddOverRanks(const PhaseCut& cut, const std::vector<RankCosts>& costs, const DiagnosisOptions& options,
+                  Diagnosis& diagnosis);
+
+// Of a phase of so many ticks.
+void FinishDiagnosis(const Trace& trace, Tick length, Diagnosis& diagnosis);
+
+}  // namespace farscale

@@ -1,0 +1,48 @@
+// Delay costs and the critical path [imbalance/delay_costs.h, imbalance/critical_path.h] of a phase whose ranks lie
+// with several processes: a pass from the last wait to the first, in rounds [Boehme13, section 4.3.3].
+//
+// A wait is settled by the process of the rank that waits, when all waits that it brought about have been charged to
+// that rank. It is then charged to the rank that was late, by the process of that one: which gets what the waiter did
+// in the interval, and compares it with what its own rank did. Which waits are charged to a rank, and in which order,
+// is told beforehand. They are charged in the order of one process, so that all sums have its bits. Charges that fall
+// between the same two waits of the late rank are made together, as nothing else happens to its account meanwhile.
+//
+// Each round, every process settles and charges what it can, then tells the others. A wait is settled after those that
+// end later and were caused by its rank, and no others: a wait ends when the late rank enters the call that is waited
+// for, and the waits that this rank passes on lie in calls before, which it has left by then. So whatever is left, what
+// ends last among it can be done, or has been told of in this round; every round does some, and there is no circle. The
+// end is a round behind which no process has anything left to settle or to charge, or was told of a piece of the path.
+//
+// The critical path goes from the end of the phase to a wait, and from there to the rank that was late, which may be
+// one of another process: whoever has that rank goes on in the next round. It takes no rounds of its own, since it
+// passes only through waits that are charged, and behind each of them no later than the charge.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "imbalance/collective_waits.h"
+#include "imbalance/critical_path.h"
+#include "imbalance/delay_costs.h"
+#include "imbalance/part_waits.h"
+#include "imbalance/wait_states.h"
+
+namespace farscale {
+
+// A stretch of the critical path; they are numbered from the end of the phase.
+struct NumberedSegment {
+  std::uint64_t number = 0;
+  PathSegment segment;
+};
+
+struct PartDelays {
+  DelayCosts costs;                       // of own ranks; rasters of what they cost, to be added up
+  std::vector<NumberedSegment> critical;  // on own ranks
+  std::uint64_t rounds = 0;               // the same on all members
+};
+
+PartDelays FindPartDelays(const PhasePart& phase, const WaitStates& states, const CollectiveWaits& collectives,
+                          std::size_t iterations, const DelayOptions& options);
+
+}  // namespace farscale
