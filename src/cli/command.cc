@@ -89,6 +89,11 @@ void AddTruncatedOption(CLI::App* command, bool& accept_truncated) {
                     "Read Paraver traces of which more than 1 % of the run is missing at the end; outputs warn of it");
 }
 
+void AddShareOption(CLI::App* command, bool& share) {
+  command->add_flag("--share", share,
+                    "Spread the ranks of a run over the processes of mpirun: less memory in each, usually more time");
+}
+
 ReadOptions ReadOptionsOf(const TraceChoice& choice) {
   ReadOptions options;
   if (choice.application > 0) options.application = choice.application;

@@ -154,6 +154,8 @@ Study StudyOfInputs(const std::vector<std::string>& inputs, const std::string& p
 // The study or traces that a command reads, and how.
 void AddInputOptions(CLI::App* command, std::vector<std::string>& inputs, TraceChoice& choice);
 void AddTraceOptions(CLI::App* command, TraceChoice& choice);
+// --share.
+void AddShareOption(CLI::App* command, bool& share);
 // --accept-truncated.
 void AddTruncatedOption(CLI::App* command, bool& accept_truncated);
 // --phase, of a region or a loop; several.

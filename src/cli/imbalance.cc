@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <filesystem>
 #include <iterator>
+#include <memory>
 
 #include "base/files.h"
 #include "cli/command.h"
@@ -14,6 +15,7 @@
 #include "report/loss_growth.h"
 #include "report/losses_section.h"
 #include "replay/matching.h"
+#include "replay/shared_replay.h"
 #include "replay/unknown_waits.h"
 #include "results/cube_file.h"
 #include "results/losses_json.h"
@@ -34,6 +36,7 @@ struct ImbalanceOptions {
   std::string output;
   std::string templates;
   std::vector<std::int64_t> grow_to;
+  bool share = false;
 };
 
 // What was found out: by run, and how it grows over them.
@@ -123,7 +126,8 @@ int WriteProfile(const ImbalanceOptions& options, const Common& common) {
                 "give one trace and at most one --phase");
   }
   const Trace trace = ReadTrace(study.runs.front().trace, ReadOptionsOf(options.choice));
-  const Matching matching = MatchTrace(trace);
+  const std::unique_ptr<SharedReplay> shared = options.share ? SharedReplay::Begin(trace) : nullptr;
+  const Matching matching = shared != nullptr ? shared->Match() : MatchTrace(trace);
   const PhaseCut cut = CutClean(trace, matching, CutPhase(trace, study.phases.front()), study.factors);
   RequireKnownWaits(trace, cut, LockOrder::kAsMeasured);
   DiagnosisOptions diagnosis;
@@ -183,6 +187,7 @@ void AddImbalanceCommand(CommandLine& line) {
       ->check(CLI::IsMember({"conserving", "scalasca"}))
       ->capture_default_str();
   AddGrowOption(command, options.grow_to);
+  AddShareOption(command, options.share);
   AddPageOptions(command, options.output, options.top, options.templates);
 }
 

@@ -8,6 +8,7 @@
 
 #include "base/error.h"
 #include "cli/launch.h"
+#include "imbalance/part_diagnosis.h"
 #include "replay/shared_replay.h"
 #include "study/shared_runs.h"
 #include "trace/shared_reading.h"
@@ -78,7 +79,8 @@ std::unique_ptr<Job> JoinJob(const LaunchedProcess& process) {
 }
 
 void ServeJob(Job& job) {
-  job.Serve({ReadingService(), TextReadingService(), RankBuildingService(), MeasuringService(), ReplayService()});
+  job.Serve({ReadingService(), TextReadingService(), RankBuildingService(), MeasuringService(),
+             ReplayService({DiagnosisTask()})});
 }
 
 }  // namespace farscale

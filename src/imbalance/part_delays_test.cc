@@ -84,8 +84,8 @@ std::vector<PartDelays> DelaysInParts(const Trace& trace, const PhaseCut& cut, c
   return parts;
 }
 
-void Compare(const Trace& trace, const PhaseCut& cut, const DelayOptions& options, std::size_t processes,
-             std::uint64_t seed) {
+void CompareDelays(const Trace& trace, const PhaseCut& cut, const DelayOptions& options, std::size_t processes,
+                   std::uint64_t seed) {
   const WholeDelays whole(trace, cut, options);
   for (const Sharing sharing : {Sharing::kInTurn, Sharing::kBlocks, Sharing::kDrawn, Sharing::kOneHasMost}) {
     SCOPED_TRACE("seed " + std::to_string(seed) + ", processes " + std::to_string(processes));
@@ -109,12 +109,13 @@ TEST(PartDelays, AreThoseOfOneProcessOnRandomPrograms) {
     const double length = trace.Seconds(trace.end() - trace.begin());
     const DelayOptions options = {seed % 3 == 0 ? DelayRules::kScalasca : DelayRules::kConserving, seed % 2 == 0};
     for (const std::size_t processes : {1, 2, 3, 7}) {
-      Compare(trace, CutPhase(trace, PhaseSpec::WholeRun()), options, processes, seed);
-      Compare(trace, CutPhase(trace, PhaseSpec::TimeWindow(0.3 * length, 0.8 * length)), options, processes, seed);
+      CompareDelays(trace, CutPhase(trace, PhaseSpec::WholeRun()), options, processes, seed);
+      CompareDelays(trace, CutPhase(trace, PhaseSpec::TimeWindow(0.3 * length, 0.8 * length)), options, processes,
+                    seed);
       // Where the program has it.
       const std::vector<std::string> regions = trace.UserRegionNames();
       if (std::ranges::find(regions, "loop") != regions.end()) {
-        Compare(trace, CutPhase(trace, PhaseSpec::Region("loop")), options, processes, seed);
+        CompareDelays(trace, CutPhase(trace, PhaseSpec::Region("loop")), options, processes, seed);
       }
       if (HasFatalFailure()) return;
     }

@@ -56,7 +56,7 @@ std::vector<std::string> NamesOf(const CallPaths& paths) {
   return names;
 }
 
-void Compare(const Trace& trace, const PhaseCut& cut, std::size_t processes, std::uint64_t seed) {
+void CompareWaits(const Trace& trace, const PhaseCut& cut, std::size_t processes, std::uint64_t seed) {
   const WholeWaits whole(trace, cut);
   for (const Sharing sharing : {Sharing::kInTurn, Sharing::kBlocks, Sharing::kDrawn, Sharing::kOneHasMost}) {
     SCOPED_TRACE("seed " + std::to_string(seed) + ", processes " + std::to_string(processes));
@@ -85,8 +85,8 @@ TEST(PartWaits, AreThoseOfOneProcessOnRandomPrograms) {
     const Trace trace = test::MakeRandomProgram(seed, test::VariedOptions(seed));
     const double length = trace.Seconds(trace.end() - trace.begin());
     for (const std::size_t processes : {1, 2, 3, 7}) {
-      Compare(trace, CutPhase(trace, PhaseSpec::WholeRun()), processes, seed);
-      Compare(trace, CutPhase(trace, PhaseSpec::TimeWindow(0.3 * length, 0.8 * length)), processes, seed);
+      CompareWaits(trace, CutPhase(trace, PhaseSpec::WholeRun()), processes, seed);
+      CompareWaits(trace, CutPhase(trace, PhaseSpec::TimeWindow(0.3 * length, 0.8 * length)), processes, seed);
       if (HasFatalFailure()) return;
     }
   }
@@ -101,7 +101,7 @@ TEST(PartWaits, KnowWhoDecidesInOtherProcesses) {
       "r2: a 0-4 | Scan@1:c 4-6 | b 6-10 | Reduce@1/0 10-11 | Bcast@1/1 11-12\n"
       "r3: a 0-2 | Scan@1:c 2-8 | b 8-11 | Reduce@1/0 11-12 | Bcast@1/1 12-14");
   for (const std::size_t processes : {2, 3, 4}) {
-    Compare(trace, CutPhase(trace, PhaseSpec::WholeRun()), processes, processes);
+    CompareWaits(trace, CutPhase(trace, PhaseSpec::WholeRun()), processes, processes);
   }
 }
 

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cstdlib>
 #include <memory>
 #include <string_view>
 
@@ -236,11 +235,10 @@ LossRecord LossesOf(const Trace& trace, const Matching& matching, const std::opt
 
 // Other processes of the job take their shares of the matching and the replays where the user says so and nothing else
 // needs the matching: that takes less memory here, and longer.
-std::unique_ptr<SharedReplay> ShareReplay(const Trace& trace, const std::vector<Scenario>& scenarios, Detail detail) {
+std::unique_ptr<SharedReplay> ShareReplay(const Study& study, const Trace& trace,
+                                          const std::vector<Scenario>& scenarios, Detail detail) {
   const bool needs_matching = detail != Detail::kFactors || !scenarios.empty();
-  const char* wanted = std::getenv("FARSCALE_SHARE_REPLAY");
-  if (needs_matching || wanted == nullptr || std::string_view(wanted) != "1") return nullptr;
-  return SharedReplay::Begin(trace);
+  return study.shares_ranks && !needs_matching ? SharedReplay::Begin(trace) : nullptr;
 }
 
 AnalysedRun ReadAndMeasure(const Study& study, const RunSpec& spec, const std::vector<Scenario>& scenarios,
@@ -258,7 +256,7 @@ AnalysedRun ReadAndMeasure(const Study& study, const RunSpec& spec, const std::v
   if (!trace.team_threads.empty() && spec.threads.value_or(in_teams) != in_teams) {
     diagnostics.Add(anomaly::kThreadsContradicted, 1, fmt::format("{} instead of {}", in_teams, *spec.threads));
   }
-  const std::unique_ptr<SharedReplay> shared = ShareReplay(trace, scenarios, detail);
+  const std::unique_ptr<SharedReplay> shared = ShareReplay(study, trace, scenarios, detail);
   const Matching matching = shared != nullptr ? shared->Match() : MatchTrace(trace);
   diagnostics.Merge(matching.diagnostics);
   // Domains that do not divide evenly give messages of a grown run two sizes; the replay takes the sender's.
