@@ -36,6 +36,7 @@ struct ImbalanceOptions {
   std::string output;
   std::string templates;
   std::vector<std::int64_t> grow_to;
+  bool without_causes = false;
   bool share = false;
 };
 
@@ -143,11 +144,17 @@ int WriteProfile(const ImbalanceOptions& options, const Common& common) {
 int Imbalance(const ImbalanceOptions& options, const Common& common) {
   if (options.output.ends_with(kCubeEnding)) return WriteProfile(options, common);
   const PageForm form = PageFormOf(options.output);
+  if (options.share && !options.without_causes) {
+    throw Error(ErrorKind::kUsage, "--share", "causes are found by replays with all ranks in one process",
+                "add --without-causes, or write a profile (-o NAME.cubex)");
+  }
   const ReportTemplates templates = LoadFormTemplates("imbalance", options.templates);
   const Messages messages(common);
   Study study = StudyOfInputs(options.inputs, "", options.choice);
   if (!options.phases.empty()) study.phases = PhasesNamed(options.phases, study.runs);
   study.delays = *ParseDelayRules(options.rules);
+  study.finds_causes = !options.without_causes;
+  study.shares_ranks = options.share;
   const MeasuredRuns measured = MeasureRuns(study, messages.Progress(), {}, Detail::kLosses);
   messages.FindingsOf(measured.table, measured.runs);
   for (const LossRecord& losses : measured.losses) messages.Findings(losses.trace, losses.findings);
@@ -187,6 +194,8 @@ void AddImbalanceCommand(CommandLine& line) {
       ->check(CLI::IsMember({"conserving", "scalasca"}))
       ->capture_default_str();
   AddGrowOption(command, options.grow_to);
+  command->add_flag("--without-causes", options.without_causes,
+                    "Leave out the causes, what the phase would gain without them, and without latency");
   AddShareOption(command, options.share);
   AddPageOptions(command, options.output, options.top, options.templates);
 }

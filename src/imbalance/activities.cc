@@ -221,7 +221,7 @@ class ReplayedTimeline {
 // tile(rank, paths) returns the activities of a rank that is present, with paths numbered as its own. `exchange`:
 // nothing where all ranks are here.
 template <typename Tile>
-Activities Collect(const Trace& trace, const PhaseCut& cut, Tick begin, Tile tile, Exchange* exchange = nullptr) {
+Activities Collect(const Trace& trace, const PhaseCut& cut, Tick begin, const Tile& tile, Exchange* exchange) {
   Activities activities{CallPaths(trace), std::vector<RankActivities>(trace.size()), begin, begin};
   std::vector<CallPaths> own(trace.size(), activities.paths);
   ParallelFor(trace.size(), [&](std::size_t rank) {
@@ -247,6 +247,16 @@ Activities Collect(const Trace& trace, const PhaseCut& cut, Tick begin, Tile til
   return activities;
 }
 
+Activities CollectReplayed(const Trace& trace, const PhaseCut& cut, Tick begin, ReplayResult replayed,
+                           Exchange* exchange) {
+  const auto tile = [&](std::size_t rank, CallPaths& paths) {
+    const ReplayedRank at = ReplayedPart(trace, cut, begin, replayed, rank);
+    replayed.leave[rank] = {};
+    return Tiler(trace, ReplayedTimeline(trace.timelines[rank], at.times), cut.span, at.cut, paths, begin).Run();
+  };
+  return Collect(trace, cut, begin, tile, exchange);
+}
+
 }  // namespace
 
 std::size_t RankActivities::IterationOf(std::size_t activity) const {
@@ -256,9 +266,14 @@ std::size_t RankActivities::IterationOf(std::size_t activity) const {
 
 Activities CollectActivities(const Trace& trace, const PhaseCut& cut) {
   const Tick begin = cut.begin();
-  return Collect(trace, cut, begin, [&](std::size_t rank, CallPaths& paths) {
+  const auto tile = [&](std::size_t rank, CallPaths& paths) {
     return Tiler(trace, trace.timelines[rank], cut.span, cut.ranks[rank], paths, begin).Run();
-  });
+  };
+  return Collect(trace, cut, begin, tile, nullptr);
+}
+
+Activities CollectActivities(const Trace& trace, const PhaseCut& cut, ReplayResult replayed) {
+  return CollectReplayed(trace, cut, cut.begin(), std::move(replayed), nullptr);
 }
 
 Activities CollectActivities(const Trace& trace, const PartCut& part, Exchange& exchange) {
@@ -268,13 +283,8 @@ Activities CollectActivities(const Trace& trace, const PartCut& part, Exchange& 
   return Collect(trace, part.cut, part.origin, tile, &exchange);
 }
 
-Activities CollectActivities(const Trace& trace, const PhaseCut& cut, ReplayResult replayed) {
-  const Tick begin = cut.begin();
-  return Collect(trace, cut, begin, [&](std::size_t rank, CallPaths& paths) {
-    const ReplayedRank at = ReplayedPart(trace, cut, begin, replayed, rank);
-    replayed.leave[rank] = {};
-    return Tiler(trace, ReplayedTimeline(trace.timelines[rank], at.times), cut.span, at.cut, paths, begin).Run();
-  });
+Activities CollectActivities(const Trace& trace, const PartCut& part, ReplayResult replayed, Exchange& exchange) {
+  return CollectReplayed(trace, part.cut, part.origin, std::move(replayed), &exchange);
 }
 
 }  // namespace farscale

@@ -150,6 +150,7 @@ Activities CollectActivities(const Trace& trace, const PhaseCut& cut);
 Activities CollectActivities(const Trace& trace, const PhaseCut& cut, ReplayResult replayed);
 
 // The same for the ranks of one process among several. Paths have the numbers, and the phase the end, of all ranks.
-Activities CollectActivities(const Trace& trace, const PartCut& cut, Exchange& exchange);
+Activities CollectActivities(const Trace& trace, const PartCut& part, Exchange& exchange);
+Activities CollectActivities(const Trace& trace, const PartCut& part, ReplayResult replayed, Exchange& exchange);
 
 }  // namespace farscale

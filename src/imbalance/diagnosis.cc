@@ -101,12 +101,6 @@ void AddInputOutput(Diagnosis& diagnosis) {
   });
 }
 
-bool HasLockWaits(const WaitStates& states) {
-  return std::ranges::any_of(states.ranks, [](const RankWaits& rank) {
-    return std::ranges::any_of(rank.waits, [](const WaitState& wait) { return wait.kind == WaitKind::kWaitForLock; });
-  });
-}
-
 void AddTotals(Diagnosis& diagnosis) {
   diagnosis.totals.assign(diagnosis.paths.size(), {});
   ForEach(diagnosis.ranks, [&](std::size_t, PathId path, PathLosses& losses) { diagnosis.totals[path] += losses; });
@@ -121,31 +115,6 @@ void ToSeconds(PathLosses& losses, double second) {
   for (ByWaitKind PathLosses::*values : kValuesByKind) {
     for (double& value : losses.*values) value *= second;
   }
-}
-
-void AddSlack(const Slack& slack, Diagnosis& diagnosis) {
-  for (std::size_t rank = 0; rank < diagnosis.ranks.size(); ++rank) {
-    if (slack.of_rank[rank]) diagnosis.ranks[rank].slack = static_cast<double>(*slack.of_rank[rank]);
-  }
-  for (PathId path = 0; path < diagnosis.totals.size(); ++path) {
-    if (slack.of_path[path]) diagnosis.slack[path] = static_cast<double>(*slack.of_path[path]);
-    diagnosis.totals[path].nearly_critical = slack.nearly_critical[path];
-  }
-}
-
-// Of those that are regions of the trace; of equals those first by name.
-std::vector<PathId> LargestCosts(const Diagnosis& diagnosis, std::size_t most) {
-  std::vector<std::pair<double, PathId>> costs;
-  for (PathId path = kSpecialPaths; path < diagnosis.totals.size(); ++path) {
-    if (diagnosis.totals[path].Costs() > 0 && !diagnosis.paths.is_before_phase(path))
-      costs.emplace_back(-diagnosis.totals[path].Costs(), path);
-  }
-  std::sort(costs.begin(), costs.end(), [&](const auto& a, const auto& b) {
-    return a.first != b.first ? a.first < b.first : diagnosis.paths.Name(a.second) < diagnosis.paths.Name(b.second);
-  });
-  std::vector<PathId> paths;
-  for (std::size_t i = 0; i < std::min(most, costs.size()); ++i) paths.push_back(costs[i].second);
-  return paths;
 }
 
 // Ticks are whole numbers, so that everything before is exact.
@@ -240,8 +209,38 @@ double Diagnosis::Waiting() const {
 double Diagnosis::Allocation() const { return length * static_cast<double>(processes); }
 
 Diagnosis Diagnose(const Trace& trace, const Matching& matching, const PhaseCut& cut, const DiagnosisOptions& options) {
-  if (matching.shared != nullptr) return DiagnoseShared(*matching.shared, cut, options);
+  if (matching.shared != nullptr) return DiagnoseShared(trace, *matching.shared, cut, options);
   return Diagnose(trace, matching, cut, CollectActivities(trace, cut), options);
+}
+
+bool HasLockWaits(const WaitStates& states) {
+  return std::ranges::any_of(states.ranks, [](const RankWaits& rank) {
+    return std::ranges::any_of(rank.waits, [](const WaitState& wait) { return wait.kind == WaitKind::kWaitForLock; });
+  });
+}
+
+void AddSlack(const Slack& slack, Diagnosis& diagnosis) {
+  for (std::size_t rank = 0; rank < diagnosis.ranks.size(); ++rank) {
+    if (slack.of_rank[rank]) diagnosis.ranks[rank].slack = static_cast<double>(*slack.of_rank[rank]);
+  }
+  for (PathId path = 0; path < diagnosis.totals.size(); ++path) {
+    if (slack.of_path[path]) diagnosis.slack[path] = static_cast<double>(*slack.of_path[path]);
+    diagnosis.totals[path].nearly_critical = slack.nearly_critical[path];
+  }
+}
+
+std::vector<PathId> LargestCosts(const Diagnosis& diagnosis, std::size_t most) {
+  std::vector<std::pair<double, PathId>> costs;
+  for (PathId path = kSpecialPaths; path < diagnosis.totals.size(); ++path) {
+    if (diagnosis.totals[path].Costs() > 0 && !diagnosis.paths.is_before_phase(path))
+      costs.emplace_back(-diagnosis.totals[path].Costs(), path);
+  }
+  std::sort(costs.begin(), costs.end(), [&](const auto& a, const auto& b) {
+    return a.first != b.first ? a.first < b.first : diagnosis.paths.Name(a.second) < diagnosis.paths.Name(b.second);
+  });
+  std::vector<PathId> paths;
+  for (std::size_t i = 0; i < std::min(most, costs.size()); ++i) paths.push_back(costs[i].second);
+  return paths;
 }
 
 DelayOptions DelaysOf(const PhaseCut& cut, DelayOptions options) {
@@ -288,7 +287,6 @@ Diagnosis Diagnose(const Trace& trace, const Matching& matching, const PhaseCut&
   diagnosis.critical = FindCriticalPath(activities, states);
   diagnosis.ranks = LossesOfRanks(activities, collectives, states, costs.ranks, diagnosis.critical);
   AddOverRanks(cut, costs.ranks, options, diagnosis);
-  // Whoever has a lock may keep others waiting, which slack does not know.
   if (options.slack && !HasLockWaits(states))
     AddSlack(FindSlack(trace, matching, activities, states, collectives), diagnosis);
   if (options.shapes) AddShapes(trace, cut, activities, states, *options.shapes, diagnosis);

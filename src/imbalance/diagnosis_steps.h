@@ -28,6 +28,13 @@ std::vector<RankLosses> LossesOfRanks(const Activities& activities, const Collec
 void AddOverRanks(const PhaseCut& cut, const std::vector<RankCosts>& costs, const DiagnosisOptions& options,
                   Diagnosis& diagnosis);
 
+// Whether waits for locks are among them: whoever has a lock may keep others waiting, which slack does not know.
+bool HasLockWaits(const WaitStates& states);
+void AddSlack(const Slack& slack, Diagnosis& diagnosis);
+
+// Of those that are regions of the trace; of equals those first by name.
+std::vector<PathId> LargestCosts(const Diagnosis& diagnosis, std::size_t most);
+
 // Of a phase of so many ticks.
 void FinishDiagnosis(const Trace& trace, Tick length, Diagnosis& diagnosis);
 

@@ -5,6 +5,7 @@
 
 #include "imbalance/diagnosis.h"
 #include "imbalance/load_matrix.h"
+#include "imbalance/part_diagnosis.h"
 #include "replay/replay.h"
 
 namespace farscale {
@@ -27,6 +28,17 @@ const RankLosses* MostLoaded(const Diagnosis& diagnosis) {
   return most;
 }
 
+Diagnosis DiagnoseReplayed(const Trace& trace, const Matching& matching, const PhaseCut& cut,
+                           const ReplayRules& rules) {
+  DiagnosisOptions options;
+  options.delays.charge_end = true;
+  options.slack = false;
+  if (matching.shared != nullptr) return DiagnoseShared(trace, *matching.shared, cut, options, rules);
+  const Network network = OneTickNetwork(trace);
+  ReplayResult replayed = Replay(trace, matching, cut, {rules, true, &network, nullptr});
+  return Diagnose(trace, matching, cut, CollectActivities(trace, cut, std::move(replayed)), options);
+}
+
 }  // namespace
 
 const PathFactorLoss* FactorLosses::Find(const std::string& path) const {
@@ -44,13 +56,7 @@ Network OneTickNetwork(const Trace& trace) {
 
 FactorLosses SplitByFactor(const Trace& trace, const Matching& matching, const PhaseCut& cut,
                            const ReplayRules& rules) {
-  const Network network = OneTickNetwork(trace);
-  ReplayResult replayed = Replay(trace, matching, cut, {rules, true, &network, nullptr});
-  Activities activities = CollectActivities(trace, cut, std::move(replayed));
-  DiagnosisOptions options;
-  options.delays.charge_end = true;
-  options.slack = false;
-  const Diagnosis diagnosis = Diagnose(trace, matching, cut, std::move(activities), options);
+  const Diagnosis diagnosis = DiagnoseReplayed(trace, matching, cut, rules);
   FactorLosses losses;
   const RankLosses* most = MostLoaded(diagnosis);
   if (most == nullptr) return losses;

@@ -60,15 +60,6 @@ class RowFiller {
   std::size_t call_ = 0, wait_ = 0, column_ = 0;
 };
 
-// 1 where ranks differ in their number.
-std::size_t CommonIterations(const PhaseCut& cut, const std::vector<std::size_t>& ranks) {
-  const auto differs = [&](std::size_t rank) {
-    return cut.ranks[rank].iterations.size() != cut.ranks[ranks.front()].iterations.size();
-  };
-  if (ranks.empty() || std::any_of(ranks.begin(), ranks.end(), differs)) return 1;
-  return std::max<std::size_t>(1, cut.ranks[ranks.front()].iterations.size());
-}
-
 }  // namespace
 
 std::vector<double> LoadMatrix::Sums() const {
@@ -90,13 +81,27 @@ bool IsDeviceCall(const CallPaths& paths, PathId path) {
 
 bool IsUseful(const CallPaths& paths, PathId path) { return !paths.is_device_call(path) && IsOutsideMpi(paths, path); }
 
+std::size_t CommonIterations(const PhaseCut& cut) {
+  std::optional<std::size_t> common;
+  for (const RankCut& rank : cut.ranks) {
+    if (rank.present && rank.iterations.size() != common.value_or(rank.iterations.size())) return 1;
+    if (rank.present) common = rank.iterations.size();
+  }
+  return std::max<std::size_t>(1, common.value_or(1));
+}
+
 LoadMatrix LoadOf(const Trace& trace, const PhaseCut& cut, const Activities& activities, const WaitStates& states,
                   std::optional<PathId> path) {
+  return LoadOfRanks(trace, cut, activities, states, path, CommonIterations(cut));
+}
+
+LoadMatrix LoadOfRanks(const Trace& trace, const PhaseCut& cut, const Activities& activities, const WaitStates& states,
+                       std::optional<PathId> path, std::size_t columns) {
   LoadMatrix load;
   for (std::size_t rank = 0; rank < activities.ranks.size(); ++rank) {
     if (activities.ranks[rank].present) load.ranks.push_back(rank);
   }
-  load.iterations = CommonIterations(cut, load.ranks);
+  load.iterations = columns;
   load.seconds.resize(load.ranks.size() * load.iterations);
   std::vector<char> is_wanted(activities.paths.size());
   for (PathId other = 0; other < is_wanted.size(); ++other) {

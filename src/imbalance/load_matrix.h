@@ -34,6 +34,12 @@ bool IsUseful(const CallPaths& paths, PathId path);
 // of iterations, which then cannot be compared, all time is in one column. Linear in activities.
 LoadMatrix LoadOf(const Trace& trace, const PhaseCut& cut, const Activities& activities, const WaitStates& states,
                   std::optional<PathId> path = std::nullopt);
+// Of the ranks that are here, in so many columns: CommonIterations of all.
+LoadMatrix LoadOfRanks(const Trace& trace, const PhaseCut& cut, const Activities& activities, const WaitStates& states,
+                       std::optional<PathId> path, std::size_t columns);
+
+// How many iterations all ranks in the phase have; 1 where they differ in their number.
+std::size_t CommonIterations(const PhaseCut& cut);
 
 // What ranks compute between two MPI calls, in their order, is a step of an iteration. (max - avg) / max * N / (N - 1)
 // of the sums, over all steps of all iterations, of their largest and average lengths; nothing where ranks do not make

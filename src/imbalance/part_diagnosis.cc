@@ -2,19 +2,35 @@
 
 #include <algorithm>
 #include <functional>
+#include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
 #include "imbalance/diagnosis_steps.h"
+#include "imbalance/factor_losses.h"
+#include "imbalance/load_matrix.h"
 #include "imbalance/part_delays.h"
+#include "imbalance/part_slack.h"
 #include "imbalance/part_waits.h"
+#include "replay/part_replay.h"
+#include "replay/shared_replay.h"
 
 namespace farscale {
 namespace {
 
 constexpr std::string_view kDiagnose = "diagnose";
+
+// What all members do.
+struct DiagnosisRequest {
+  DelayOptions delays;
+  bool slack = false;
+  bool shapes = false;
+  std::size_t columns = 1;  // of matrices of loads
+  std::optional<ReplayRules> replayed;
+};
 
 // What the first member gets of every other one.
 struct LossesOfPart {
@@ -23,10 +39,12 @@ struct LossesOfPart {
   std::vector<RankCosts> costs;  // charged to nobody
   std::vector<LossRaster> rasters;
   std::vector<NumberedSegment> critical;
+  std::optional<Slack> slack;
 };
 
 LossesOfPart FindLosses(const PhasePart& phase, const WaitStates& states, const CollectiveWaits& collectives,
-                        const PhaseCut& cut, const DelayOptions& options) {
+                        const PhaseCut& cut, const DiagnosisRequest& request) {
+  const DelayOptions options = DelaysOf(cut, request.delays);
   PartDelays delays = FindPartDelays(phase, states, collectives, cut.iterations, options);
   std::vector<PathSegment> segments;
   for (const NumberedSegment& one : delays.critical) segments.push_back(one.segment);
@@ -40,6 +58,8 @@ LossesOfPart FindLosses(const PhasePart& phase, const WaitStates& states, const 
   }
   own.rasters = std::move(delays.costs.rasters);
   own.critical = std::move(delays.critical);
+  if (request.slack && phase.exchange.Sum(HasLockWaits(states) ? 1 : 0) == 0)
+    own.slack = FindPartSlack(phase, states, collectives).slack;
   return own;
 }
 
@@ -56,6 +76,8 @@ class Merger {
       costs_[part.ranks[i]] = std::move(part.costs[i]);
     }
     critical_.insert(critical_.end(), part.critical.begin(), part.critical.end());
+    if (slack_ && part.slack) MergeSlack(*slack_, *part.slack);
+    if (!slack_) slack_ = std::move(part.slack);
     if (diagnosis_.rasters.empty()) {
       diagnosis_.rasters = std::move(part.rasters);
     } else {
@@ -64,10 +86,11 @@ class Merger {
     }
   }
 
-  std::vector<RankCosts> Finish() {
+  void Finish(const PhaseCut& cut, const DiagnosisOptions& options) {
     std::ranges::sort(critical_, std::greater<>(), &NumberedSegment::number);
     for (const NumberedSegment& one : critical_) diagnosis_.critical.push_back(one.segment);
-    return std::move(costs_);
+    AddOverRanks(cut, costs_, options, diagnosis_);
+    if (slack_) AddSlack(*slack_, diagnosis_);
   }
 
  private:
@@ -80,55 +103,113 @@ class Merger {
   Diagnosis& diagnosis_;
   std::vector<RankCosts> costs_;
   std::vector<NumberedSegment> critical_;
+  std::optional<Slack> slack_;
 };
 
-}  // namespace
-
-Diagnosis DiagnosePart(const TracePart& part, const PartMatching& matching, const PartCut& cut,
-                       const DiagnosisOptions& options, Exchange& exchange) {
-  const Activities activities = CollectActivities(part.trace, cut, exchange);
-  const PhasePart phase{part, matching, activities, exchange};
-  Diagnosis diagnosis;
-  LossesOfPart own;
-  {
-    const CollectiveWaits collectives = FindPartCollectives(phase);
-    WaitStates states = FindPartWaitStates(phase, collectives);
-    own = FindLosses(phase, states, collectives, cut.cut, DelaysOf(cut.cut, options.delays));
-    diagnosis.diagnostics = std::move(states.diagnostics);
-  }
+// Of all ranks at the first member, one matrix after the other, as they may be large.
+LoadMatrix GatherLoad(const PhasePart& phase, LoadMatrix own) {
+  Exchange& exchange = phase.exchange;
   if (!exchange.IsFirst()) {
     exchange.Swap({0}, {ToBytes(own)});
     return {};
   }
-  diagnosis.paths = activities.paths;
-  Merger merger(phase, diagnosis);
-  merger.Add(std::move(own));
+  std::map<std::size_t, std::vector<double>> rows;
+  const auto add = [&](const LoadMatrix& some) {
+    for (std::size_t i = 0; i < some.ranks.size(); ++i) {
+      const auto first = some.seconds.begin() + static_cast<std::ptrdiff_t>(i * some.iterations);
+      rows[some.ranks[i]].assign(first, first + static_cast<std::ptrdiff_t>(some.iterations));
+    }
+  };
+  add(own);
   for (const std::size_t other : exchange.Others()) {
-    LossesOfPart theirs;
+    LoadMatrix theirs;
     FromBytes(exchange.Swap({other}, {""})[0], theirs);
-    merger.Add(std::move(theirs));
+    add(theirs);
   }
-  AddOverRanks(cut.cut, merger.Finish(), options, diagnosis);
-  FinishDiagnosis(part.trace, activities.end - activities.begin, diagnosis);
+  LoadMatrix all{{}, own.iterations, {}};
+  for (const auto& [rank, seconds] : rows) {
+    all.ranks.push_back(rank);
+    all.seconds.insert(all.seconds.end(), seconds.begin(), seconds.end());
+  }
+  return all;
+}
+
+// `most`: paths, as the first member knows.
+void AddPartShapes(const PhasePart& phase, const PhaseCut& cut, const WaitStates& states, std::size_t columns,
+                   std::size_t most, Diagnosis& diagnosis) {
+  const auto load_of = [&](std::optional<PathId> path) {
+    return GatherLoad(phase, LoadOfRanks(phase.trace(), cut, phase.activities, states, path, columns));
+  };
+  const bool is_first = phase.exchange.IsFirst();
+  const LoadMatrix useful = load_of(std::nullopt);
+  if (is_first) diagnosis.useful_shape = ShapeOf(useful);
+  for (const PathId path : phase.exchange.FromFirst(LargestCosts(diagnosis, most))) {
+    const LoadMatrix load = load_of(path);
+    if (is_first) diagnosis.shapes.emplace_back(path, ShapeOf(load));
+  }
+}
+
+Activities ActivitiesOf(const TracePart& part, const PartMatching& matching, const PartCut& cut,
+                        const std::optional<ReplayRules>& replayed, Exchange& exchange) {
+  if (!replayed) return CollectActivities(part.trace, cut, exchange);
+  const Network network = OneTickNetwork(part.trace);
+  ReplayResult result = ReplayPart(part, matching, cut, {*replayed, true, &network, nullptr}, exchange).replay;
+  return CollectActivities(part.trace, cut, std::move(result), exchange);
+}
+
+// The result at the first member. `options`: known to that one alone.
+Diagnosis DiagnosePart(const TracePart& part, const PartMatching& matching, const PartCut& cut,
+                       const DiagnosisRequest& request, const DiagnosisOptions& options, Exchange& exchange) {
+  const Activities activities = ActivitiesOf(part, matching, cut, request.replayed, exchange);
+  const PhasePart phase{part, matching, activities, exchange};
+  Diagnosis diagnosis;
+  diagnosis.paths = activities.paths;
+  WaitStates states;
+  LossesOfPart own;
+  {
+    const CollectiveWaits collectives = FindPartCollectives(phase);
+    states = FindPartWaitStates(phase, collectives);
+    own = FindLosses(phase, states, collectives, cut.cut, request);
+  }
+  states.marks = {};
+  if (exchange.IsFirst()) {
+    diagnosis.diagnostics = std::move(states.diagnostics);
+    Merger merger(phase, diagnosis);
+    merger.Add(std::move(own));
+    for (const std::size_t other : exchange.Others()) {
+      LossesOfPart theirs;
+      FromBytes(exchange.Swap({other}, {""})[0], theirs);
+      merger.Add(std::move(theirs));
+    }
+    merger.Finish(cut.cut, options);
+  } else {
+    exchange.Swap({0}, {ToBytes(own)});
+  }
+  if (request.shapes) AddPartShapes(phase, cut.cut, states, request.columns, options.shapes.value_or(0), diagnosis);
+  if (exchange.IsFirst()) FinishDiagnosis(part.trace, activities.end - activities.begin, diagnosis);
   return diagnosis;
 }
 
+}  // namespace
+
 SharedTask DiagnosisTask() {
-  return {kDiagnose, [](const TracePart& part, const PartMatching& matching, const PartCut& cut,
-                        std::string_view request, Exchange& exchange) {
-            DiagnosisOptions options;
-            FromBytes(request, options.delays);
-            DiagnosePart(part, matching, cut, options, exchange);
+  return {kDiagnose, [](const TracePart& part, const PartMatching& matching, const PartCut& cut, std::string_view text,
+                        Exchange& exchange) {
+            DiagnosisRequest request;
+            FromBytes(text, request);
+            DiagnosePart(part, matching, cut, request, {}, exchange);
           }};
 }
 
-Diagnosis DiagnoseShared(SharedReplay& shared, const PhaseCut& cut, const DiagnosisOptions& options) {
-  DelayOptions delays = options.delays;
+Diagnosis DiagnoseShared(const Trace& trace, SharedReplay& shared, const PhaseCut& cut, const DiagnosisOptions& options,
+                         const std::optional<ReplayRules>& replayed) {
+  DiagnosisRequest request{options.delays, options.slack, options.shapes.has_value(), CommonIterations(cut), replayed};
   Diagnosis diagnosis;
-  shared.Run(kDiagnose, cut, ToBytes(delays),
+  shared.Run(kDiagnose, cut, ToBytes(request),
              [&](const TracePart& part, const PartMatching& matching, const PartCut& own, Exchange& exchange) {
-               diagnosis = DiagnosePart(part, matching, own, options, exchange);
+               diagnosis = DiagnosePart(part, matching, own, request, options, exchange);
              });
+  if (diagnosis.useful_shape) diagnosis.useful_shape->imbalance_in_step = ImbalanceInSteps(trace, cut);
   return diagnosis;
 }
 

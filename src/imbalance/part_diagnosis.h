@@ -3,21 +3,20 @@
 // one adds them up in the order of ranks, so that the result has the bits of one process.
 #pragma once
 
+#include <optional>
+
 #include "imbalance/diagnosis.h"
-#include "parallel/exchange.h"
-#include "replay/part_matching.h"
-#include "replay/part_program.h"
+#include "replay/replay.h"
 #include "replay/shared_replay.h"
 
 namespace farscale {
 
-// At the first member; others get nothing. Without slack, shapes, causes and latency, which need all ranks in one
-// process: options that ask for these are none for this.
-Diagnosis DiagnosePart(const TracePart& part, const PartMatching& matching, const PartCut& cut,
-                       const DiagnosisOptions& options, Exchange& exchange);
-
-// For the processes that share a run [replay/shared_replay.h].
+// What the processes that share a run do for it [replay/shared_replay.h].
 SharedTask DiagnosisTask();
-Diagnosis DiagnoseShared(SharedReplay& shared, const PhaseCut& cut, const DiagnosisOptions& options);
+
+// Causes and the gain without latency need replays with all ranks in one process and must not be asked for. `replayed`:
+// at the times of a replay by these rules on OneTickNetwork [imbalance/factor_losses.h].
+Diagnosis DiagnoseShared(const Trace& trace, SharedReplay& shared, const PhaseCut& cut, const DiagnosisOptions& options,
+                         const std::optional<ReplayRules>& replayed = std::nullopt);
 
 }  // namespace farscale

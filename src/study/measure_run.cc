@@ -203,8 +203,8 @@ std::optional<ThreadedRun> RunOfThreads(const Trace& trace, Diagnostics& diagnos
 LossRecord LossesOfThreads(const Trace& trace, const ThreadedRun& threaded, const PhaseCut& cut,
                            const std::vector<RankGroup>& groups, const Study& study) {
   const PhaseCut of_threads = CutOfLocations(trace, cut, threaded.trace);
-  const DiagnosisOptions options = {
-      {study.delays}, GroupsOfLocations(groups, threaded.trace), kShapedPaths, CauseOptions{study.factors.counters}};
+  DiagnosisOptions options = {{study.delays}, GroupsOfLocations(groups, threaded.trace), kShapedPaths};
+  if (study.finds_causes) options.causes = CauseOptions{study.factors.counters};
   return RecordOf(Diagnose(threaded.trace, threaded.matching, of_threads, options), cut.spec.name,
                   threaded.trace.locations);
 }
@@ -213,9 +213,11 @@ LossRecord LossesOfThreads(const Trace& trace, const ThreadedRun& threaded, cons
 LossRecord LossesOf(const Trace& trace, const Matching& matching, const std::optional<ThreadedRun>& threaded,
                     const PhaseCut& cut, const std::vector<RankGroup>& groups, const RunRecord& run, const Study& study,
                     Detail detail) {
-  DiagnosisOptions options = {{study.delays}, groups, kShapedPaths, CauseOptions{study.factors.counters}};
-  options.latency = detail == Detail::kLosses;
-  if (!threaded) options.causes->grid = FindProcessGrid(trace, cut);
+  DiagnosisOptions options = {{study.delays}, groups, kShapedPaths};
+  std::optional<ProcessGrid> grid;
+  if (!threaded) grid = FindProcessGrid(trace, cut);
+  if (study.finds_causes) options.causes = CauseOptions{study.factors.counters, grid};
+  options.latency = study.finds_causes && detail == Detail::kLosses;
   LossRecord losses = threaded ? LossesOfThreads(trace, *threaded, cut, groups, study)
                                : RecordOf(Diagnose(trace, matching, cut, options), cut.spec.name);
   losses.trace = run.path;
@@ -229,16 +231,17 @@ LossRecord LossesOf(const Trace& trace, const Matching& matching, const std::opt
   } else if (!FindUnknownWaits(trace, cut).any()) {
     losses.by_factor = SplitByFactor(trace, matching, cut, study.factors.rules);
   }
-  losses.grid = options.causes->grid;
+  losses.grid = grid;
   return losses;
 }
 
-// Other processes of the job take their shares of the matching and the replays where the user says so and nothing else
-// needs the matching: that takes less memory here, and longer.
+// Other processes of the job take their shares of matching, replays and losses where the user says so and nothing else
+// needs the matching of all: that takes less memory here, and longer. Threads are ranks of another trace.
 std::unique_ptr<SharedReplay> ShareReplay(const Study& study, const Trace& trace,
                                           const std::vector<Scenario>& scenarios, Detail detail) {
-  const bool needs_matching = detail != Detail::kFactors || !scenarios.empty();
-  return study.shares_ranks && !needs_matching ? SharedReplay::Begin(trace) : nullptr;
+  const bool shares_losses = detail == Detail::kLosses && !study.finds_causes && trace.team_threads.empty();
+  const bool can_share = (detail == Detail::kFactors || shares_losses) && scenarios.empty();
+  return study.shares_ranks && can_share ? SharedReplay::Begin(trace) : nullptr;
 }
 
 AnalysedRun ReadAndMeasure(const Study& study, const RunSpec& spec, const std::vector<Scenario>& scenarios,

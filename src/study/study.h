@@ -72,6 +72,7 @@ struct Study {
   std::optional<std::int64_t> reference;
   FactorOptions factors;
   DelayRules delays = DelayRules::kConserving;  // of losses
+  bool finds_causes = true;                     // of losses, with the gains of removing them
   bool shares_ranks = false;                    // processes of the job share the ranks of one run where they can
   std::optional<NoiseSpec> noise;
   std::optional<GrowthSpec> growth;

@@ -8,7 +8,7 @@
 
 namespace farscale::test {
 
-// The name of something that differs; empty when nothing does. Causes and shapes are left out.
+// The name of something that differs; empty when nothing does. Causes are left out.
 inline std::string DiagnosisDifference(const Diagnosis& a, const Diagnosis& b) {
   const auto differs = [](auto one, auto other) { return ToBytes(one) != ToBytes(other); };
   const auto names = [](const CallPaths& paths) {
@@ -26,6 +26,7 @@ inline std::string DiagnosisDifference(const Diagnosis& a, const Diagnosis& b) {
   if (differs(a.slack, b.slack)) return "slack";
   if (differs(a.critical, b.critical)) return "critical path";
   if (differs(a.rasters, b.rasters)) return "rasters";
+  if (differs(a.shapes, b.shapes) || differs(a.useful_shape, b.useful_shape)) return "shapes";
   if (differs(a.unattributed, b.unattributed) || differs(a.lost, b.lost)) return "costs of nobody";
   if (a.iterations != b.iterations || a.rules != b.rules || a.recurs != b.recurs || a.processes != b.processes)
     return "the phase";
