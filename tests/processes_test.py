@@ -115,11 +115,26 @@ class Processes:
             self.assertEqual(files_in(folder), files_in(alone))
 
     def test_ranks_of_one_run(self):
-        os.environ["FARSCALE_SHARE_REPLAY"] = "1"
-        self.addCleanup(os.environ.pop, "FARSCALE_SHARE_REPLAY")
         # 16 processes are more than the run has ranks.
-        self.same_at_all_counts("factors", LAMMPS[-1], "--format", "json", counts=(2, 3, 7, 16))
-        self.same_at_all_counts("factors", *LULESH_TRACES, counts=(3,))
+        self.same_at_all_counts("factors", LAMMPS[-1], "--share", "--format", "json", counts=(2, 3, 7, 16))
+        self.same_at_all_counts("factors", "--share", *LULESH_TRACES, counts=(3,))
+        losses = ("imbalance", "--share", "--without-causes")
+        self.same_at_all_counts(*losses, LAMMPS[-1], "-o", "-", counts=(2, 3, 7, 16))
+        self.same_at_all_counts(*losses, *LULESH_TRACES, "-o", "-", counts=(3,))
+
+    def test_profiles_of_one_run(self):
+        profiles = {}
+        for count in (0, 2, 5):
+            profiles[count] = self.folder / f"{count}.cubex"
+            done = self.run_on(count, "imbalance", LAMMPS[-1], "--share", "-o", profiles[count])
+            self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertEqual(profiles[2].read_bytes(), profiles[0].read_bytes())
+        self.assertEqual(profiles[5].read_bytes(), profiles[0].read_bytes())
+
+    def test_causes_are_not_shared(self):
+        done = self.run_on(2, "imbalance", LAMMPS[0], "--share")
+        self.assertEqual(done.returncode, 2)
+        self.assertEqual(done.stderr.decode().count("add --without-causes"), 1, done.stderr)
 
     def test_whatif_and_cut(self):
         network = ROOT / "configs/networks/ideal.toml"

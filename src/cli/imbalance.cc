@@ -195,7 +195,7 @@ void AddImbalanceCommand(CommandLine& line) {
       ->capture_default_str();
   AddGrowOption(command, options.grow_to);
   command->add_flag("--without-causes", options.without_causes,
-                    "Leave out the causes, what the phase would gain without them, and without latency");
+                    "Leave out causes with their remedies and gains, and the gain without latency: replays of the run");
   AddShareOption(command, options.share);
   AddPageOptions(command, options.output, options.top, options.templates);
 }

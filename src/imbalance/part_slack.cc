@@ -57,6 +57,7 @@ class SlackCursor {
   Tick waiting() const { return has_wait_ ? waits_[wait_ - 1].length : 0; }
   bool waits_for_receiver() const { return has_wait_ && waits_[wait_ - 1].kind == WaitKind::kLateReceiver; }
   Tick enter() const { return own().enter(call_); }
+  Tick leave() const { return own().leave(call_); }
   // From when on the call goes on by itself.
   Tick released() const { return enter() + waiting(); }
 
@@ -166,8 +167,18 @@ class PartSlackSearch {
 
  private:
   // What a rank may wait to be told.
-  static std::uint64_t KeyOf(OperationClass type, std::uint32_t number) {
-    return std::uint64_t{number} * 4 + static_cast<std::uint64_t>(type);
+  enum class Awaited : std::uint8_t { kReceived, kLateSend, kOperation, kMixed };
+  static std::uint64_t KeyOf(Awaited what, std::uint32_t number) {
+    return std::uint64_t{number} * 4 + static_cast<std::uint64_t>(what);
+  }
+  std::uint64_t KeyOf(std::uint32_t rank, Tick enter, const CallStep& step) const {
+    switch (step.type) {
+      case OperationClass::kSend: return KeyOf(Awaited::kReceived, step.number);
+      case OperationClass::kReceive: return KeyOf(Awaited::kLateSend, step.number);
+      case OperationClass::kCollective: break;
+    }
+    const bool is_mixed = needs_.IsMixed(step.number);
+    return KeyOf(is_mixed ? Awaited::kMixed : Awaited::kOperation, needs_.WaitedFor(step.number, enter, rank));
   }
 
   void Advance(std::uint32_t rank) {
@@ -185,7 +196,7 @@ class PartSlackSearch {
         const CallStep& step = cursor.steps[cursor.step];
         const std::optional<Tick> latest = NeededFor(rank, cursor.enter(), step);
         if (!latest) {
-          waiting_.emplace(KeyOf(step.type, step.number), rank);
+          waiting_.emplace(KeyOf(rank, cursor.enter(), step), rank);
           return;
         }
         cursor.slack = std::min(cursor.slack, std::max<Tick>(0, *latest - cursor.enter()));
@@ -212,7 +223,7 @@ class PartSlackSearch {
         break;
       case OperationClass::kReceive: TakeReceived(step.number, latest); break;
       case OperationClass::kCollective:
-        if (needs_.IsNeeded(step.number, rank)) TakeNeed(step.number, rank, latest);
+        if (needs_.IsNeeded(step.number, rank)) TakeNeed(step.number, {cursor.leave(), rank}, latest);
         break;
     }
   }
@@ -232,7 +243,7 @@ class PartSlackSearch {
       return;
     }
     needs_.SetReceived(message, latest);
-    Wake(OperationClass::kSend, message);
+    Wake(Awaited::kReceived, message);
   }
 
   void TakeLateSend(std::uint32_t message, Tick latest) {
@@ -242,21 +253,28 @@ class PartSlackSearch {
       return;
     }
     needs_.SetLateSend(message, latest);
-    Wake(OperationClass::kReceive, message);
+    Wake(Awaited::kLateSend, message);
   }
 
-  void TakeNeed(std::uint32_t operation, std::uint32_t rank, Tick latest) {
-    const bool is_complete = needs_.SetNeed(operation, rank, latest);
-    const bool is_mixed = needs_.IsMixed(operation);
-    if (is_mixed || is_complete) Wake(OperationClass::kCollective, operation);
+  void TakeNeed(std::uint32_t operation, const LeaveMoment& moment, Tick latest) {
+    SetNeed(operation, moment, latest);
     if (operation >= phase_.matching.shared_operations) return;
     const std::uint32_t of_all = phase_.matching.OfAll(operation);
-    if (is_mixed) operation_news_.mixed.push_back({of_all, {0, rank}, latest, true});
-    if (is_complete) operation_news_.needed[of_all] = {1, needs_.NeededHere(operation)};
+    if (needs_.IsMixed(operation)) {
+      operation_news_.mixed.push_back({of_all, moment, latest, true});
+    } else if (const std::optional<Tick> here = needs_.NeededHere(operation)) {
+      operation_news_.needed[of_all] = {1, *here};
+    }
   }
 
-  void Wake(OperationClass type, std::uint32_t number) {
-    const auto [first, end] = waiting_.equal_range(KeyOf(type, number));
+  void SetNeed(std::uint32_t operation, const LeaveMoment& moment, Tick latest) {
+    const NumberRange known = needs_.SetNeed(operation, moment, latest);
+    const Awaited what = needs_.IsMixed(operation) ? Awaited::kMixed : Awaited::kOperation;
+    for (std::uint32_t i = known.first; i < known.end; ++i) Wake(what, i);
+  }
+
+  void Wake(Awaited what, std::uint32_t number) {
+    const auto [first, end] = waiting_.equal_range(KeyOf(what, number));
     for (auto one = first; one != end; ++one) ready_.push_back(one->second);
     waiting_.erase(first, end);
   }
@@ -287,11 +305,11 @@ class PartSlackSearch {
       const MessageBlock& block = phase_.matching.blocks[i];
       for (const MessageNeed& need : news.received) {
         needs_.SetReceived(block.first_sent + need.number, need.latest);
-        Wake(OperationClass::kSend, block.first_sent + need.number);
+        Wake(Awaited::kReceived, block.first_sent + need.number);
       }
       for (const MessageNeed& need : news.late_sends) {
         needs_.SetLateSend(block.first_received + need.number, need.latest);
-        Wake(OperationClass::kReceive, block.first_received + need.number);
+        Wake(Awaited::kLateSend, block.first_received + need.number);
       }
     }
   }
@@ -306,13 +324,12 @@ class PartSlackSearch {
       const std::uint32_t operation = phase_.matching.Here(of_all);
       if (operation == kNoCollective) continue;
       needs_.SetOfAll(operation, latest);
-      Wake(OperationClass::kCollective, operation);
+      Wake(Awaited::kOperation, operation);
     }
     for (const OperationNeed& need : answers.mixed) {
       const std::uint32_t operation = phase_.matching.Here(need.operation);
       if (operation == kNoCollective || phase_.IsOwn(need.moment.rank)) continue;
-      needs_.SetNeed(operation, need.moment.rank, need.needed);
-      Wake(OperationClass::kCollective, operation);
+      SetNeed(operation, need.moment, need.needed);
     }
     return answers.goes_on;
   }

@@ -4,6 +4,8 @@
 #include <tuple>
 #include <utility>
 
+#include "base/search.h"
+
 namespace farscale {
 namespace {
 
@@ -43,7 +45,8 @@ void MergeSpans(OperationSpans& into, const OperationSpans& other) {
 
 constexpr std::uint32_t kSpansAtOnce = 65536;  // operations agreed on at a time; chosen
 
-auto PlaceOf(const OperationNeed& need) { return std::pair(need.operation, need.moment.rank); }
+// In the order of the pass.
+auto OrderOf(const LeaveMoment& moment) { return std::pair(-moment.tick, moment.rank); }
 
 }  // namespace
 
@@ -202,7 +205,13 @@ void SlackNeeds::FindMixed() {
     need.operation = phase_.matching.Here(need.operation);
     if (need.operation != kNoCollective) mixed_.push_back(need);
   }
-  std::ranges::sort(mixed_, {}, PlaceOf);
+  std::ranges::sort(mixed_, {}, [](const OperationNeed& need) {
+    return std::tuple(need.operation, -need.moment.tick, need.moment.rank);
+  });
+  for (std::uint32_t i = 0; i < mixed_.size(); ++i) {
+    const auto [range, is_new] = mixed_ranges_.try_emplace(mixed_[i].operation, MixedRange{i, i, i});
+    range->second.end = i + 1;
+  }
 }
 
 bool SlackNeeds::IsNeeded(std::uint32_t operation, std::uint32_t rank) const {
@@ -237,15 +246,28 @@ std::optional<Tick> SlackNeeds::OfOperation(std::uint32_t operation, Tick enter,
   if (!Gives(operation, rank)) return kNeverNeeded;
   const Operation& one = operations_[operation];
   if (!one.is_mixed) return one.missing > 0 || one.awaits_others ? std::nullopt : std::optional(one.needed);
-  Tick needed = kNeverNeeded;
-  for (auto need = std::ranges::lower_bound(mixed_, std::pair(operation, std::uint32_t{0}), {}, PlaceOf);
-       need != mixed_.end() && need->operation == operation; ++need) {
-    const bool is_own = need->moment.rank == rank;
-    if (is_own ? !need->is_known : !need->moment.IsBehind(enter, rank)) continue;
-    if (!need->is_known) return std::nullopt;
-    needed = std::min(needed, need->needed);
-  }
-  return needed;
+  const auto range = mixed_ranges_.find(operation);
+  if (range == mixed_ranges_.end()) return kNeverNeeded;
+  const std::uint32_t end = FirstNotBehind(range->second, enter, rank);
+  if (range->second.known < end) return std::nullopt;
+  // A rank that leaves when it enters has left before, in this order.
+  const bool is_own_next = end < range->second.known && mixed_[end].moment.rank == rank;
+  if (is_own_next) return mixed_[end].needed;
+  return end > range->second.first ? mixed_[end - 1].needed : kNeverNeeded;
+}
+
+std::uint32_t SlackNeeds::WaitedFor(std::uint32_t operation, Tick enter, std::uint32_t rank) const {
+  return IsMixed(operation) ? FirstNotBehind(mixed_ranges_.at(operation), enter, rank) - 1 : operation;
+}
+
+std::uint32_t SlackNeeds::FirstNotBehind(const MixedRange& range, Tick enter, std::uint32_t rank) const {
+  return static_cast<std::uint32_t>(
+      PartitionIndex(range.first, range.end, [&](std::size_t i) { return mixed_[i].moment.IsBehind(enter, rank); }));
+}
+
+std::optional<Tick> SlackNeeds::NeededHere(std::uint32_t operation) const {
+  const Operation& one = operations_[operation];
+  return one.missing > 0 ? std::nullopt : std::optional(one.needed);
 }
 
 void SlackNeeds::SetReceived(std::uint32_t message, Tick latest) {
@@ -259,16 +281,24 @@ void SlackNeeds::SetLateSend(std::uint32_t message, Tick latest) {
   send->is_known = true;
 }
 
-bool SlackNeeds::SetNeed(std::uint32_t operation, std::uint32_t rank, Tick latest) {
+NumberRange SlackNeeds::SetNeed(std::uint32_t operation, const LeaveMoment& moment, Tick latest) {
   Operation& one = operations_[operation];
-  if (one.is_mixed) {
-    const auto need = std::ranges::lower_bound(mixed_, std::pair(operation, rank), {}, PlaceOf);
-    need->needed = latest;
-    need->is_known = true;
-    return false;
+  if (!one.is_mixed) {
+    one.needed = std::min(one.needed, latest);
+    return --one.missing == 0 && !one.awaits_others ? NumberRange{operation, operation + 1} : NumberRange{};
   }
-  one.needed = std::min(one.needed, latest);
-  return --one.missing == 0;
+  MixedRange& range = mixed_ranges_.at(operation);
+  const auto first = mixed_.begin() + range.first, end = mixed_.begin() + range.end;
+  const auto need = std::ranges::lower_bound(first, end, OrderOf(moment), {},
+                                             [](const OperationNeed& of) { return OrderOf(of.moment); });
+  need->needed = latest;
+  need->is_known = true;
+  const std::uint32_t before = range.known;
+  for (; range.known < range.end && mixed_[range.known].is_known; ++range.known) {
+    OperationNeed& next = mixed_[range.known];
+    if (range.known > range.first) next.needed = std::min(next.needed, mixed_[range.known - 1].needed);
+  }
+  return {before, range.known};
 }
 
 void SlackNeeds::SetOfAll(std::uint32_t operation, Tick latest) {

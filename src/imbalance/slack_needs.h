@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <limits>
 #include <optional>
+#include <unordered_map>
 #include <vector>
 
 #include "imbalance/collective_waits.h"
@@ -42,6 +43,10 @@ struct OperationNeed {
   bool is_known = false;
 };
 
+struct NumberRange {
+  std::uint32_t first = 0, end = 0;
+};
+
 class SlackNeeds {
  public:
   SlackNeeds(const PhasePart& phase, const WaitStates& states, const CollectiveWaits& collectives);
@@ -56,11 +61,14 @@ class SlackNeeds {
   // has left it without an operation.
   void SetReceived(std::uint32_t message, Tick latest);
   void SetLateSend(std::uint32_t message, Tick latest);
-  // True when all ranks here are known that need it.
-  bool SetNeed(std::uint32_t operation, std::uint32_t rank, Tick latest);
+  // Returns what became known of it [WaitedFor].
+  NumberRange SetNeed(std::uint32_t operation, const LeaveMoment& moment, Tick latest);
   // Of a shared one by all ranks of all processes.
   void SetOfAll(std::uint32_t operation, Tick latest);
-  Tick NeededHere(std::uint32_t operation) const { return operations_[operation].needed; }
+  // Of all ranks here: nothing as long as some are not known.
+  std::optional<Tick> NeededHere(std::uint32_t operation) const;
+  // What a rank waits to become known where OfOperation knows nothing.
+  std::uint32_t WaitedFor(std::uint32_t operation, Tick enter, std::uint32_t rank) const;
 
   bool IsNeeded(std::uint32_t operation, std::uint32_t rank) const;
   // Whether what ranks need is told one by one.
@@ -77,7 +85,14 @@ class SlackNeeds {
     bool is_mixed = false;
   };
 
+  // Of needs of an operation, in the order of the pass.
+  struct MixedRange {
+    std::uint32_t first = 0, end = 0;
+    std::uint32_t known = 0;  // up to here all are, and each has the least of those before and its own
+  };
+
   bool Gives(std::uint32_t operation, std::uint32_t rank) const;
+  std::uint32_t FirstNotBehind(const MixedRange& range, Tick enter, std::uint32_t rank) const;
   RankRecords Records(std::size_t rank) const;
   void Collect(std::size_t rank);
   void FlagSends(std::size_t rank);
@@ -93,7 +108,8 @@ class SlackNeeds {
   std::vector<std::uint8_t> flags_;
   std::vector<LateSend> late_sends_;  // by message
   std::vector<Operation> operations_;
-  std::vector<OperationNeed> mixed_;  // by operation, then rank
+  std::vector<OperationNeed> mixed_;
+  std::unordered_map<std::uint32_t, MixedRange> mixed_ranges_;  // by operation
   OperationRuns<std::uint32_t> processes_;
 };
 

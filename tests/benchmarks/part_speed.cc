@@ -1,11 +1,13 @@
-// Matches and replays a made-up run on the ideal network, its ranks in blocks on the processes of an MPI job, none of
-// which has the calls of others. For scripts/measure_parts:
+// Matches a made-up run and replays it on the ideal network, or finds its waits, delay costs, critical path and slack;
+// its ranks lie in blocks on the processes of an MPI job, none of which has the calls of others. For
+// scripts/measure_parts:
 //
-//     mpirun -n PROCESSES part_speed halo|sweep RANKS ITERATIONS LIBRARY
+//     mpirun -n PROCESSES part_speed replay|losses halo|sweep RANKS ITERATIONS LIBRARY
 //
-// halo: an exchange with up to six neighbours in three dimensions, then an allreduce. sweep: a rank of a plane waits
-// for two neighbours and then sends to the two others, an allreduce every tenth time. LIBRARY: that of the MPI,
-// libfarscale-processes-*.so; "none" for one process without MPI, which runs the engine of one process, too.
+// halo: an exchange with up to six neighbours in three dimensions, then an allreduce; ranks wait for both. sweep: a
+// rank of a plane waits for two neighbours and then sends to the two others, an allreduce every tenth time. LIBRARY:
+// that of the MPI, libfarscale-processes-*.so; "none" for one process without MPI, which runs the engine of one
+// process, too.
 //
 // Prints, for the first process, "name value" lines; what is sent is the most of any process.
 #include <dlfcn.h>
@@ -22,6 +24,9 @@
 #include <vector>
 
 #include "base/random.h"
+#include "imbalance/diagnosis_steps.h"
+#include "imbalance/part_delays.h"
+#include "imbalance/part_slack.h"
 #include "parallel/exchange.h"
 #include "replay/part_matching.h"
 #include "replay/part_replay.h"
@@ -78,20 +83,23 @@ class RankWriter {
   RankBuilder& Halo(int iterations) {
     const std::vector<std::int32_t> peers = Neighbours(Dims(ranks_, false), {-1, 1});
     for (int i = 0; i < iterations; ++i) {
-      tick_ += std::llround(4e6 * std::exp(0.02 * random_.Normal()));
+      tick_ += ComputationOf(builder_.rank(), i);
       const std::uint64_t first = request_;
       for (std::size_t k = 0; k < peers.size(); ++k) Call(functions_.irecv, [&] { builder_.ReceivePost(request_++); });
       for (const std::int32_t peer : peers) {
         Call(functions_.isend,
              [&] { builder_.SendPost(static_cast<std::uint32_t>(peer), functions_.world, 0, 20000, request_++); });
       }
-      Call(functions_.waitall, [&] {
-        for (std::size_t k = 0; k < peers.size(); ++k) {
-          builder_.ReceiveComplete(static_cast<std::uint32_t>(peers[k]), functions_.world, 0, 20000, first + k);
-        }
-        for (std::size_t k = 0; k < peers.size(); ++k) builder_.SendComplete(first + peers.size() + k);
-      });
-      AllReduce();
+      Tick all_sent = 0;
+      for (const std::int32_t peer : peers)
+        all_sent = std::max(all_sent, kBegin + i * kIteration + ComputationOf(peer, i) + 12 * kCall);
+      builder_.Enter(tick_, functions_.waitall);
+      for (std::size_t k = 0; k < peers.size(); ++k) {
+        builder_.ReceiveComplete(static_cast<std::uint32_t>(peers[k]), functions_.world, 0, 20000, first + k);
+      }
+      for (std::size_t k = 0; k < peers.size(); ++k) builder_.SendComplete(first + peers.size() + k);
+      builder_.Leave(tick_ = std::max(tick_ + kCall, all_sent), functions_.waitall);
+      AllReduce(kBegin + (i + 1) * kIteration);
     }
     return builder_;
   }
@@ -131,17 +139,28 @@ class RankWriter {
   void Call(std::uint32_t function, const Records& records) {
     builder_.Enter(tick_, function);
     records();
-    builder_.Leave(tick_ += 500, function);
+    builder_.Leave(tick_ += kCall, function);
   }
-  void AllReduce() {
-    Call(functions_.allreduce, [&] { builder_.Collective(CollectiveKind::kAllreduce, functions_.world, {}, 8, 8); });
+  // Until the tick, if it is not over yet.
+  void AllReduce(Tick end = 0) {
+    builder_.Enter(tick_, functions_.allreduce);
+    builder_.Collective(CollectiveKind::kAllreduce, functions_.world, {}, 8, 8);
+    builder_.Leave(tick_ = std::max(tick_ + kCall, end), functions_.allreduce);
   }
+
+  Tick ComputationOf(std::int32_t rank, int iteration) const {
+    Random random(SeedFor(static_cast<std::uint64_t>(rank), std::to_string(iteration)));
+    return std::llround(4e6 * std::exp(0.02 * random.Normal()));
+  }
+
+  static constexpr Tick kBegin = 1000, kCall = 500;
+  static constexpr Tick kIteration = 5000000;  // longer than the slowest rank takes
 
   const Functions& functions_;
   RankBuilder builder_;
   std::int32_t ranks_;
   Random random_;
-  Tick tick_ = 1000;
+  Tick tick_ = kBegin;
   std::uint64_t request_ = 0;
 };
 
@@ -188,26 +207,50 @@ double CpuSeconds() {
   return seconds(usage.ru_utime) + seconds(usage.ru_stime);
 }
 
+// What was sent in a stage: the most of any process.
+struct Stage {
+  std::string name;
+  std::uint64_t rounds = 0, texts = 0, bytes = 0;
+};
+
 // What the processes did: sums, and the most of any.
 struct Totals {
   std::uint64_t hash = 0, calls = 0, mebibytes = 0;
-  std::array<std::uint64_t, 3> texts{}, bytes{};  // most of matching, replay, and all processes' replay
-  Tick duration = 0;
+  std::vector<Stage> stages;
   double cpu = 0;
 
   void Add(const Totals& other) {
     hash += other.hash;
     calls += other.calls;
     mebibytes = std::max(mebibytes, other.mebibytes);
-    for (std::size_t i = 0; i < 2; ++i) {
-      texts[i] = std::max(texts[i], other.texts[i]);
-      bytes[i] = std::max(bytes[i], other.bytes[i]);
+    for (std::size_t i = 0; i < stages.size(); ++i) {
+      stages[i].texts = std::max(stages[i].texts, other.stages[i].texts);
+      stages[i].bytes = std::max(stages[i].bytes, other.stages[i].bytes);
     }
-    texts[2] += other.texts[2];
-    bytes[2] += other.bytes[2];
-    duration = std::max(duration, other.duration);
     cpu = std::max(cpu, other.cpu);
   }
+};
+
+// Counts what a stage sends from the one before on.
+class StageCounter {
+ public:
+  explicit StageCounter(const Exchange& exchange) : exchange_(exchange), begin_(CpuSeconds()) {}
+
+  void End(const std::string& name, std::uint64_t rounds = 0) {
+    totals_.stages.push_back(
+        {name, rounds, exchange_.counts().texts - before_.texts, exchange_.counts().bytes - before_.bytes});
+    before_ = exchange_.counts();
+  }
+  Totals Finish() {
+    totals_.cpu = CpuSeconds() - begin_;
+    return std::move(totals_);
+  }
+
+ private:
+  const Exchange& exchange_;
+  const double begin_;
+  ExchangeCounts before_;
+  Totals totals_;
 };
 
 std::uint64_t HashOf(const ReplayResult& result, const std::vector<std::size_t>& ranks) {
@@ -223,7 +266,62 @@ std::uint64_t PeakMebibytes() {
   return static_cast<std::uint64_t>(usage.ru_maxrss) / 1024;
 }
 
-int Run(const std::string& pattern, std::int32_t ranks, int iterations, const std::string& library) {
+std::uint64_t HashOf(std::vector<RankLosses>& losses, const Slack& slack, const std::vector<std::size_t>& ranks) {
+  std::uint64_t hash = 0;
+  for (const std::size_t rank : ranks) {
+    std::optional<Tick> of_rank = slack.of_rank[rank];
+    hash += SeedFor(rank, ToBytes(losses[rank], of_rank));
+  }
+  return hash;
+}
+
+Totals ReplayInParts(const TracePart& part, const PartCut& cut, Exchange& exchange) {
+  StageCounter counter(exchange);
+  const PartMatching matching = MatchPart(part, exchange);
+  counter.End("matching");
+  const PartReplayResult result = ReplayPart(part, matching, cut, {}, exchange);
+  counter.End("replay", result.rounds);
+  Totals totals = counter.Finish();
+  totals.hash = HashOf(result.replay, part.OwnRanks(exchange));
+  return totals;
+}
+
+Totals LossesInParts(const TracePart& part, const PartCut& cut, Exchange& exchange) {
+  StageCounter counter(exchange);
+  const PartMatching matching = MatchPart(part, exchange);
+  counter.End("matching");
+  const Activities activities = CollectActivities(part.trace, cut, exchange);
+  const PhasePart phase{part, matching, activities, exchange};
+  const CollectiveWaits collectives = FindPartCollectives(phase);
+  const WaitStates states = FindPartWaitStates(phase, collectives);
+  counter.End("waits");
+  PartDelays delays = FindPartDelays(phase, states, collectives, 1, {});
+  counter.End("delays", delays.rounds);
+  const PartSlack slack = FindPartSlack(phase, states, collectives);
+  counter.End("slack", slack.rounds);
+  std::vector<PathSegment> critical;
+  for (const NumberedSegment& one : delays.critical) critical.push_back(one.segment);
+  std::vector<RankLosses> losses = LossesOfRanks(activities, collectives, states, delays.costs.ranks, critical);
+  Totals totals = counter.Finish();
+  totals.hash = HashOf(losses, slack.slack, part.OwnRanks(exchange));
+  return totals;
+}
+
+// By the code of one process.
+std::uint64_t HashOfAlone(bool is_replay, const TracePart& part, const PhaseCut& cut, Exchange& exchange) {
+  const Trace& trace = part.trace;
+  const Matching matching = MatchTrace(trace);
+  if (is_replay) return HashOf(Replay(trace, matching, cut, {}), part.OwnRanks(exchange));
+  const Activities activities = CollectActivities(trace, cut);
+  const CollectiveWaits collectives(trace, matching, activities);
+  const WaitStates states = FindWaitStates(trace, matching, activities, collectives);
+  DelayCosts costs = FindDelayCosts(activities, states, collectives);
+  std::vector<RankLosses> losses =
+      LossesOfRanks(activities, collectives, states, costs.ranks, FindCriticalPath(activities, states));
+  return HashOf(losses, FindSlack(trace, matching, activities, states, collectives), part.OwnRanks(exchange));
+}
+
+int Run(bool is_replay, const std::string& pattern, std::int32_t ranks, int iterations, const std::string& library) {
   const std::unique_ptr<Processes> processes = Join(library);
   std::vector<std::size_t> all(processes->count());
   std::iota(all.begin(), all.end(), std::size_t{0});
@@ -236,32 +334,20 @@ int Run(const std::string& pattern, std::int32_t ranks, int iterations, const st
   const TracePart part{trace, members};
   const std::vector<std::size_t> own = part.OwnRanks(exchange);
   const PartCut cut = WholeRun(trace, own, exchange);
-  const double begin = CpuSeconds();
-  const PartMatching matching = MatchPart(part, exchange);
-  const ExchangeCounts of_matching = exchange.counts();
-  const PartReplayResult result = ReplayPart(part, matching, cut, {}, exchange);
-  Totals totals;
-  totals.cpu = CpuSeconds() - begin;
-  totals.hash = HashOf(result.replay, own);
-  totals.duration = result.replay.Duration();
+  Totals totals = is_replay ? ReplayInParts(part, cut, exchange) : LossesInParts(part, cut, exchange);
   totals.mebibytes = PeakMebibytes();
   for (const std::size_t rank : own) totals.calls += trace.timelines[rank].calls();
-  totals.texts = {of_matching.texts, exchange.counts().texts - of_matching.texts, 0};
-  totals.bytes = {of_matching.bytes, exchange.counts().bytes - of_matching.bytes, 0};
-  totals.texts[2] = totals.texts[1];
-  totals.bytes[2] = totals.bytes[1];
   totals = exchange.Agree<Totals>(
       totals, [](Totals& into, const Totals& other) { into.Add(other); }, [](const Totals& sum) { return sum; });
   if (!exchange.IsFirst()) return 0;
-  fmt::print("processes {}\nhash {}\nduration {}\ncalls {}\nrounds {}\n", exchange.count(), totals.hash,
-             totals.duration, totals.calls, result.rounds);
-  fmt::print("matchingTexts {}\nmatchingBytes {}\nreplayTexts {}\nreplayBytes {}\nallTexts {}\nallBytes {}\n",
-             totals.texts[0], totals.bytes[0], totals.texts[1], totals.bytes[1], totals.texts[2], totals.bytes[2]);
-  fmt::print("cpu {:.3f}\nmebibytes {}\n", totals.cpu, totals.mebibytes);
+  fmt::print("processes {}\nhash {}\ncalls {}\ncpu {:.3f}\nmebibytes {}\n", exchange.count(), totals.hash, totals.calls,
+             totals.cpu, totals.mebibytes);
+  for (const Stage& stage : totals.stages)
+    fmt::print("{0}Rounds {1}\n{0}Texts {2}\n{0}Bytes {3}\n", stage.name, stage.rounds, stage.texts, stage.bytes);
   if (exchange.count() > 1) return 0;
   const double before = CpuSeconds();
-  const ReplayResult alone = Replay(trace, MatchTrace(trace), cut.cut, {});
-  fmt::print("aloneHash {}\naloneCpu {:.3f}\n", HashOf(alone, own), CpuSeconds() - before);
+  const std::uint64_t alone = HashOfAlone(is_replay, part, cut.cut, exchange);
+  fmt::print("aloneHash {}\naloneCpu {:.3f}\n", alone, CpuSeconds() - before);
   return 0;
 }
 
@@ -269,6 +355,7 @@ int Run(const std::string& pattern, std::int32_t ranks, int iterations, const st
 }  // namespace farscale::bench
 
 int main(int argc, char** argv) {
-  if (argc != 5) return 2;
-  return farscale::bench::Run(argv[1], std::atoi(argv[2]), std::atoi(argv[3]), argv[4]);
+  if (argc != 6) return 2;
+  return farscale::bench::Run(argv[1] == std::string("replay"), argv[2], std::atoi(argv[3]), std::atoi(argv[4]),
+                              argv[5]);
 }

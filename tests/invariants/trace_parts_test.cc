@@ -4,7 +4,13 @@
 
 #include <array>
 
+#include "imbalance/factor_losses.h"
+#include "imbalance/part_diagnosis.h"
 #include "replay/replay.h"
+#include "replay/shared_replay.h"
+#include "replay/unknown_waits.h"
+#include "support/same_diagnosis.h"
+#include "support/thread_job.h"
 #include "support/trace_parts.h"
 #include "support/traces.h"
 #include "trace/trace_reader.h"
@@ -38,6 +44,26 @@ TEST(TraceParts, RealTracesAreMatchedAndReplayedAsByOneProcess) {
       EXPECT_EQ(several.leave, one.leave) << paths[i];
       EXPECT_EQ(several.calls, one.calls) << paths[i];
     }
+  }
+}
+
+// With slack, shapes and losses by factor.
+TEST(TraceParts, RealTracesAreDiagnosedAsByOneProcess) {
+  const std::vector<std::string> paths = test::TracesToTry();
+  for (std::size_t i = 0; i < paths.size(); ++i) {
+    const Trace trace = ReadTrace(paths[i], {});  // without helpers, which do not read here
+    const PhaseCut cut = CutPhase(trace, PhaseSpec::WholeRun());
+    const test::ThreadJob job({ReplayService({DiagnosisTask()})}, std::array{1, 2, 6}[i % 3]);
+    const std::unique_ptr<SharedReplay> shared = SharedReplay::Begin(trace);
+    if (shared == nullptr) continue;  // one rank
+    const Matching of_all = shared->Match(), whole = MatchTrace(trace);
+    DiagnosisOptions options;
+    options.shapes = 3;
+    const Diagnosis several = Diagnose(trace, of_all, cut, options), one = Diagnose(trace, whole, cut, options);
+    EXPECT_EQ(test::DiagnosisDifference(several, one), "") << paths[i];
+    if (FindUnknownWaits(trace, cut).any()) continue;
+    FactorLosses by_all = SplitByFactor(trace, of_all, cut), by_one = SplitByFactor(trace, whole, cut);
+    EXPECT_EQ(ToBytes(by_all), ToBytes(by_one)) << paths[i];
   }
 }
 
