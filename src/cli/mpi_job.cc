@@ -8,7 +8,8 @@
 
 #include "base/error.h"
 #include "cli/launch.h"
-#include "imbalance/part_diagnosis.h"
+#include "imbalance/diagnosis.h"
+#include "replay/shared_replay.h"
 #include "replay/shared_replay.h"
 #include "study/shared_runs.h"
 #include "trace/shared_reading.h"

@@ -9,7 +9,6 @@
 #include "imbalance/diagnosis_steps.h"
 #include "imbalance/find_causes.h"
 #include "imbalance/load_matrix.h"
-#include "imbalance/part_diagnosis.h"
 
 namespace farscale {
 namespace {

@@ -21,10 +21,14 @@
 #include "phases/phase_cut.h"
 #include "phases/rank_groups.h"
 #include "replay/matching.h"
+#include "replay/rules.h"
 #include "trace/counters.h"
 #include "trace/trace.h"
 
 namespace farscale {
+
+class SharedReplay;
+struct SharedTask;
 
 // Of one rank in one call path, or of several added up. Seconds of ranks' time, but for `critical`, which is time of
 // the run.
@@ -128,5 +132,15 @@ Diagnosis Diagnose(const Trace& trace, const Matching& matching, const PhaseCut&
 // Of a phase in which ranks did this, as a replay may have it.
 Diagnosis Diagnose(const Trace& trace, const Matching& matching, const PhaseCut& cut, Activities activities,
                    const DiagnosisOptions& options);
+
+// Of a run whose ranks lie with several processes; Diagnose comes here for a matching that is shared.
+
+// What the processes that share a run do for it [replay/shared_replay.h].
+SharedTask DiagnosisTask();
+
+// Causes and the gain without latency need replays with all ranks in one process and must not be asked for. `replayed`:
+// at the times of a replay by these rules on OneTickNetwork [imbalance/factor_losses.h].
+Diagnosis DiagnoseShared(const Trace& trace, SharedReplay& shared, const PhaseCut& cut, const DiagnosisOptions& options,
+                         const std::optional<ReplayRules>& replayed = std::nullopt);
 
 }  // namespace farscale

@@ -1,5 +1,5 @@
 // The steps of a diagnosis [imbalance/diagnosis.h]: first of ranks, which may lie with several processes
-// [imbalance/part_diagnosis.h], then of all. Times are ticks until the last step.
+// [imbalance/part_diagnosis.cc], then of all. Times are ticks until the last step.
 #pragma once
 
 #include <vector>

@@ -5,7 +5,6 @@
 
 #include "imbalance/diagnosis.h"
 #include "imbalance/load_matrix.h"
-#include "imbalance/part_diagnosis.h"
 #include "replay/replay.h"
 
 namespace farscale {

@@ -8,8 +8,6 @@
 #include <utility>
 
 #include "imbalance/delay_accounts.h"
-#include "imbalance/interval_sides.h"
-#include "imbalance/part_sync_points.h"
 #include "imbalance/wait_steps.h"
 
 namespace farscale {

@@ -1,5 +1,6 @@
-#include "imbalance/part_diagnosis.h"
-
+// The diagnosis of a phase [imbalance/diagnosis.h] whose ranks lie with several processes: each finds wait states,
+// delay costs and its stretches of the critical path, and gives the first member what its ranks lose by call path. That
+// one adds them up in the order of ranks, so that the result has the bits of one process.
 #include <algorithm>
 #include <functional>
 #include <map>

@@ -1,11 +1,10 @@
 // Processes that share a run diagnose it as one does, to the last bit.
-#include "imbalance/part_diagnosis.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "imbalance/diagnosis.h"
 #include "imbalance/factor_losses.h"
+#include "replay/shared_replay.h"
 #include "support/program.h"
 #include "support/random_program.h"
 #include "support/repeats.h"

@@ -6,8 +6,6 @@
 #include <unordered_map>
 #include <utility>
 
-#include "imbalance/slack_needs.h"
-
 namespace farscale {
 namespace {
 

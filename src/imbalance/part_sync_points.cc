@@ -1,8 +1,9 @@
-#include "imbalance/part_sync_points.h"
-
+// Where the ranks of this process last ran together with ranks of others before a wait for these.
 #include <algorithm>
 #include <optional>
 #include <utility>
+
+#include "imbalance/part_delays.h"
 
 namespace farscale {
 namespace {

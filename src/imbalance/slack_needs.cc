@@ -1,10 +1,10 @@
-#include "imbalance/slack_needs.h"
-
+// What the slack of ranks needs to know of other ranks.
 #include <algorithm>
 #include <tuple>
 #include <utility>
 
 #include "base/search.h"
+#include "imbalance/part_slack.h"
 
 namespace farscale {
 namespace {

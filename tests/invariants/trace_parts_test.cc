@@ -5,7 +5,6 @@
 #include <array>
 
 #include "imbalance/factor_losses.h"
-#include "imbalance/part_diagnosis.h"
 #include "replay/replay.h"
 #include "replay/shared_replay.h"
 #include "replay/unknown_waits.h"

@@ -8,15 +8,16 @@
 
 namespace farscale::test {
 
+inline std::string NamesOfPaths(const CallPaths& paths) {
+  std::string all;
+  for (PathId path = 0; path < paths.size(); ++path) all += paths.Name(path) + "\n";
+  return all;
+}
+
 // The name of something that differs; empty when nothing does. Causes are left out.
 inline std::string DiagnosisDifference(const Diagnosis& a, const Diagnosis& b) {
   const auto differs = [](auto one, auto other) { return ToBytes(one) != ToBytes(other); };
-  const auto names = [](const CallPaths& paths) {
-    std::string all;
-    for (PathId path = 0; path < paths.size(); ++path) all += paths.Name(path) + "\n";
-    return all;
-  };
-  if (names(a.paths) != names(b.paths)) return "paths";
+  if (NamesOfPaths(a.paths) != NamesOfPaths(b.paths)) return "paths";
   if (a.ranks.size() != b.ranks.size()) return "number of ranks";
   for (std::size_t rank = 0; rank < a.ranks.size(); ++rank) {
     if (differs(a.ranks[rank], b.ranks[rank])) return "rank " + std::to_string(rank);
@@ -31,7 +32,7 @@ inline std::string DiagnosisDifference(const Diagnosis& a, const Diagnosis& b) {
   if (a.iterations != b.iterations || a.rules != b.rules || a.recurs != b.recurs || a.processes != b.processes)
     return "the phase";
   if (a.length != b.length || a.window != b.window || a.at_end != b.at_end) return "lengths";
-  if (a.device_calls.has_value() != b.device_calls.has_value()) return "device calls";
+  if (differs(a.device_calls, b.device_calls)) return "device calls";
   return a.diagnostics.findings() == b.diagnostics.findings() ? "" : "diagnostics";
 }
 
