@@ -1,9 +1,7 @@
 // What processes tell each other of the collective operations that they share. Of an operation on many ranks few
 // decide: the last who gives something, the root, the first to leave.
 #include <algorithm>
-#include <iterator>
 #include <set>
-#include <tuple>
 #include <utility>
 
 #include "imbalance/part_waits.h"
@@ -22,42 +20,32 @@ using FactsList = std::vector<OperationFacts>;  // rising
 
 // Keeps those who may decide, whatever the type is and whoever the root is.
 void KeepDeciding(std::vector<Participant>& all) {
-  std::vector<std::size_t> kept;
-  // The `count` first in an order among those of some kind.
-  const auto keep = [&](std::size_t count, auto is_of_kind, auto order) {
-    for (; count > 0; --count) {
-      std::size_t best = all.size();
-      for (std::size_t i = 0; i < all.size(); ++i) {
-        const bool is_kept_for_this = std::ranges::find(kept, i) != kept.end();
-        if (!is_of_kind(all[i]) || is_kept_for_this) continue;
-        if (best == all.size() || order(all[i]) < order(all[best])) best = i;
-      }
-      if (best < all.size()) kept.push_back(best);
+  std::vector<char> is_kept(all.size());
+  // The first so many in an order among those of some kind.
+  const auto keep = [&](std::size_t count, const auto& is_of_kind, const auto& order) {
+    std::vector<std::size_t> places;
+    for (std::size_t i = 0; i < all.size(); ++i) {
+      if (is_of_kind(all[i])) places.push_back(i);
     }
+    std::ranges::sort(places, {}, [&](std::size_t i) { return order(all[i]); });
+    for (std::size_t i = 0; i < std::min(count, places.size()); ++i) is_kept[places[i]] = 1;
   };
   const auto latest = [](const Participant& p) { return std::pair(-p.enter, p.rank); };
-  const auto any = [](const Participant&) { return true; };
-  keep(2, any, latest);  // two, since a root does not wait for itself
-  std::vector<std::size_t> of_all = std::exchange(kept, {});
-  const auto next = [&] {
-    of_all.insert(of_all.end(), kept.begin(), kept.end());
-    kept.clear();
-  };
+  const auto first_to_leave = [](const Participant& p) { return std::pair(p.done_leave, p.rank); };
+  const auto is_blocking = [](const Participant& p) { return p.is_blocking; };
+  // Two, since a root does not wait for itself.
+  keep(
+      2, [](const Participant&) { return true; }, latest);
   keep(
       2, [](const Participant& p) { return p.sends; }, latest);
-  next();
   keep(
       1, [](const Participant& p) { return p.receives; }, latest);
-  next();
-  const auto is_blocking = [](const Participant& p) { return p.is_blocking; };
   keep(1, is_blocking, latest);
-  next();
-  keep(1, is_blocking, [](const Participant& p) { return std::pair(p.done_leave, p.rank); });
-  next();
-  std::ranges::sort(of_all);
-  of_all.erase(std::unique(of_all.begin(), of_all.end()), of_all.end());
+  keep(1, is_blocking, first_to_leave);
   std::vector<Participant> deciding;
-  for (const std::size_t i : of_all) deciding.push_back(all[i]);
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    if (is_kept[i] != 0) deciding.push_back(all[i]);
+  }
   all = std::move(deciding);
 }
 
