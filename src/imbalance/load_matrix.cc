@@ -124,6 +124,7 @@ constexpr double kShortestStep = 0.001;  // of what the rank computes in the ite
 // Time of a rank in calls to devices up to any tick.
 class DeviceTime {
  public:
+  DeviceTime() = default;  // of a rank that calls none
   DeviceTime(const CallPaths& paths, const RankActivities& own) {
     Tick before = 0;
     for (std::size_t a = 0; a + 1 < own.size(); ++a) {
@@ -174,6 +175,7 @@ std::optional<double> ImbalanceInSteps(const Trace& trace, const PhaseCut& cut, 
   if (ranks < 2) return std::nullopt;
   std::vector<DeviceTime> in_devices;
   for (const RankActivities& of_rank : activities.ranks) in_devices.emplace_back(activities.paths, of_rank);
+  in_devices.resize(cut.ranks.size());
   for (std::size_t i = 0; i < cut.iterations; ++i) {
     std::optional<std::vector<double>> most;
     for (std::size_t rank = 0; rank < cut.ranks.size(); ++rank) {

@@ -44,6 +44,7 @@ std::size_t CommonIterations(const PhaseCut& cut);
 // What ranks compute between two MPI calls, in their order, is a step of an iteration. (max - avg) / max * N / (N - 1)
 // of the sums, over all steps of all iterations, of their largest and average lengths; nothing where ranks do not make
 // equally many steps, which then do not belong together. What takes less than a thousandth of an iteration is no step.
+// `activities` tell calls to devices; empty ones are enough where there are none.
 std::optional<double> ImbalanceInSteps(const Trace& trace, const PhaseCut& cut, const Activities& activities);
 
 }  // namespace farscale

@@ -210,7 +210,11 @@ Diagnosis DiagnoseShared(const Trace& trace, SharedReplay& shared, const PhaseCu
              [&](const TracePart& part, const PartMatching& matching, const PartCut& own, Exchange& exchange) {
                diagnosis = DiagnosePart(part, matching, own, request, options, exchange);
              });
-  if (diagnosis.useful_shape) diagnosis.useful_shape->imbalance_in_step = ImbalanceInSteps(trace, cut);
+  const bool calls_devices = std::ranges::any_of(trace.regions, &Region::is_device_runtime);
+  if (diagnosis.useful_shape) {
+    const Activities all = calls_devices ? CollectActivities(trace, cut) : Activities();
+    diagnosis.useful_shape->imbalance_in_step = ImbalanceInSteps(trace, cut, all);
+  }
   return diagnosis;
 }
 
