@@ -31,7 +31,8 @@ inline std::string DiagnosisDifference(const Diagnosis& a, const Diagnosis& b) {
   if (differs(a.unattributed, b.unattributed) || differs(a.lost, b.lost)) return "costs of nobody";
   if (a.iterations != b.iterations || a.rules != b.rules || a.recurs != b.recurs || a.processes != b.processes)
     return "the phase";
-  if (a.length != b.length || a.window != b.window || a.at_end != b.at_end) return "lengths";
+  if (a.length != b.length || a.window != b.window) return "lengths";
+  if (a.at_end != b.at_end) return "waits at the end";
   if (differs(a.device_calls, b.device_calls)) return "device calls";
   return a.diagnostics.findings() == b.diagnostics.findings() ? "" : "diagnostics";
 }
