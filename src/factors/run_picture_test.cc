@@ -18,7 +18,8 @@ RunPicture Picture(const Trace& trace, const PictureSize& size = {}) {
   return PictureOf(trace, MatchTrace(trace), {}, size);
 }
 
-// Rows as letters: computation, waiting, transfer, mpi, not running, outside, calls to devices; mixed cells with eighths in brackets.
+// Rows as letters: computation, waiting, transfer, mpi, not running, outside, calls to devices; mixed cells with
+// eighths in brackets.
 std::vector<std::string> Rows(const RunPicture& picture) {
   std::vector<std::string> rows;
   for (const std::vector<PictureCell>& cells : picture.rows) {

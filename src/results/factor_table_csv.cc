@@ -9,6 +9,7 @@
 #include <limits>
 #include <map>
 #include <set>
+#include <span>
 #include <utility>
 
 #include "base/error.h"
@@ -361,11 +362,11 @@ std::string WriteFactorCsv(const FactorTable& table) {
   for (const Factor factor : columns.errors) text += fmt::format(",{}{}", Describe(factor).id, kErrorEnding);
   for (const LoadColumn& column : columns.loads) text += fmt::format(",{}", column.name);
   text += "\n";
-  constexpr std::size_t kBlock = 4096;  // chosen, rows of a task
-  std::vector<std::string> blocks((table.rows.size() + kBlock - 1) / kBlock);
+  constexpr std::size_t kBlock = 4096;  // rows of a task; chosen
+  std::vector<std::string> blocks(table.rows.size() / kBlock + 1);
   ParallelFor(blocks.size(), [&](std::size_t block) {
-    const std::size_t end = std::min(table.rows.size(), (block + 1) * kBlock);
-    for (std::size_t i = block * kBlock; i < end; ++i) WriteRow(table.rows[i], columns, blocks[block]);
+    const auto rows = std::span(table.rows).subspan(block * kBlock);
+    for (const FactorRow& row : rows.first(std::min(kBlock, rows.size()))) WriteRow(row, columns, blocks[block]);
   });
   for (const std::string& block : blocks) text += block;
   return text;
@@ -391,8 +392,7 @@ FactorTable ReadFactorCsv(const std::string& text, const std::string& file) {
     ReserveRows(reader, text.size(), table.rows);
   }
   if (table.rows.empty()) throw Error(ErrorKind::kInput, file, "the table has no rows");
-  const bool has_groups =
-      std::any_of(columns.begin(), columns.end(), [](const Column& column) { return column.name == "group"; });
+  const bool has_groups = std::ranges::find(columns, "group", &Column::name) != columns.end();
   if (!has_groups) FindGroupsInOldTexts(table);
   for (std::size_t i = 0; i < table.rows.size(); ++i) CheckRanks(reader, lines[i], table.rows[i]);
   return table;
