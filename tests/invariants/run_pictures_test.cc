@@ -4,9 +4,11 @@
 #include <tbb/global_control.h>
 
 #include <numeric>
+#include <optional>
 
 #include "factors/phase_factors.h"
 #include "factors/run_picture.h"
+#include "factors/thread_times.h"
 #include "factors/useful_time.h"
 #include "support/random_program.h"
 #include "support/traces.h"
@@ -18,17 +20,22 @@ namespace {
 
 // What a state must have over the whole run, rank by rank, from functions that know no pictures.
 struct Expected {
-  std::vector<Tick> computation, in_mpi, outside;
+  std::vector<Tick> computation, in_devices, in_mpi, outside;
 };
 
 Expected Measure(const Trace& trace) {
   Expected expected;
   const PhaseCut cut = CutPhase(trace, PhaseSpec::WholeRun());
+  std::optional<ThreadStates> states;
+  if (ThreadStates::AreIn(trace)) states.emplace(trace);
   for (std::size_t rank = 0; rank < trace.size(); ++rank) {
     const RankTimeline& timeline = trace.timelines[rank];
     Tick in_mpi = 0;
     for (std::size_t call = 0; call < timeline.calls(); ++call) in_mpi += timeline.duration(call);
-    expected.computation.push_back(UsefulTicks(timeline, cut.ranks[rank].window));
+    const Interval& window = cut.ranks[rank].window;
+    const Tick in_devices = states ? states->In(rank, window).Of(ThreadState::kDeviceRuntime) : 0;
+    expected.computation.push_back(UsefulTicks(timeline, window) - in_devices);
+    expected.in_devices.push_back(in_devices);
     expected.in_mpi.push_back(in_mpi);
     expected.outside.push_back(trace.end() - trace.begin() - (timeline.end() - timeline.begin()));
   }
@@ -45,6 +52,7 @@ void ExpectShares(const Trace& trace, const RunPicture& picture, const std::stri
   const Tick length = trace.end() - trace.begin();
   const auto share = [&](RunState state) { return picture.Share(state); };
   EXPECT_NEAR(share(RunState::kComputation).mean, Mean(expected.computation, length), 1e-12) << place;
+  EXPECT_NEAR(share(RunState::kDeviceCalls).mean, Mean(expected.in_devices, length), 1e-12) << place;
   EXPECT_NEAR(share(RunState::kWaiting).mean + share(RunState::kTransfer).mean + share(RunState::kMpi).mean,
               Mean(expected.in_mpi, length), 1e-12)
       << place;
