@@ -48,7 +48,8 @@ std::uint64_t MpiClock(Tick now) {
 // The record of a thread that ended is free for the next: its sums are those of all.
 void Release(void* thread) {
   auto& own = *static_cast<TeamThread*>(thread);
-  __atomic_store_n(&own.record->activity, Activity::kOutside, __ATOMIC_RELAXED);
+  constexpr Activity kAfter = Activity::kOutside;
+  __atomic_store(&own.record->activity, &kAfter, __ATOMIC_RELAXED);
   own.place = {};
   CounterOfThread(NumberOf(own)).CloseOwn();
   own.id = 0;
@@ -98,7 +99,7 @@ void Write(ThreadRecord& record, Change change) {
 void Become(TeamThread& own, Activity activity, Tick now) {
   const bool computes = activity == Activity::kUseful || (own.is_main && activity == Activity::kOutside);
   CounterOfThread(NumberOf(own)).Switch(computes != own.is_main);
-  __atomic_store_n(&own.record->activity, activity, __ATOMIC_RELAXED);
+  __atomic_store(&own.record->activity, &activity, __ATOMIC_RELAXED);
   Store(own.record->since, now);
 }
 

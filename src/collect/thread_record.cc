@@ -16,7 +16,7 @@ ThreadRecord ReadRecord(const ThreadRecord& record, std::uint64_t now) {
   ThreadRecord copy{};
   for (int i = 0; i < kMostReads; ++i) {
     const std::uint32_t before = __atomic_load_n(&record.version, __ATOMIC_ACQUIRE);
-    copy.activity = __atomic_load_n(&record.activity, __ATOMIC_RELAXED);
+    __atomic_load(&record.activity, &copy.activity, __ATOMIC_RELAXED);
     copy.since = Load(record.since);
     copy.useful = Load(record.useful);
     copy.scheduling = Load(record.scheduling);
