@@ -201,11 +201,10 @@ int DepthOf(Factor factor, FactorTree tree) {
 }
 
 FactorTree FactorValues::Tree() const {
-  const auto first = values_.begin() + static_cast<std::ptrdiff_t>(kOmpParallelEfficiency),
-             last = values_.begin() + static_cast<std::ptrdiff_t>(kDeviceOffload);
-  const bool is_hybrid = (*this)[kMpiParallelEfficiency] ||
-                         std::any_of(first, last + 1, [](const auto& value) { return value.has_value(); });
-  return is_hybrid ? FactorTree::kHybrid : FactorTree::kMpi;
+  for (std::size_t i = 0; i < kFactorCount; ++i) {
+    if (IsOfHybridRuns(static_cast<Factor>(i)) && values_[i]) return FactorTree::kHybrid;
+  }
+  return FactorTree::kMpi;
 }
 
 bool FactorValues::KnowsChildrenOf(Factor factor) const { return KnowsChildrenOf(factor, Tree()); }

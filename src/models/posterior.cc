@@ -5,7 +5,6 @@
 #include <cmath>
 #include <limits>
 #include <numbers>
-#include <numeric>
 #include <set>
 
 #include "stats/distributions.h"
@@ -169,35 +168,26 @@ class Sampler {
     return matrix.determinant();
   }
 
-  // Derivatives of `value`(y) by some of the parameters, at all the places. `moved` are the parameters, and are again
-  // in the end.
-  template <typename Value>
-  static void Differentiate(const std::vector<PlacedModel>& places, const std::vector<std::size_t>& columns,
-                            std::vector<double>& moved, Value value, Eigen::MatrixXd& derivatives) {
-    for (std::size_t row = 0; row < places.size(); ++row) {
-      for (std::size_t column = 0; column < columns.size(); ++column) {
-        const std::size_t i = columns[column];
+  // Of ln y at the points, around the fit.
+  Eigen::MatrixXd LogDerivatives() const {
+    Eigen::MatrixXd derivatives(ToIndex(points_.size()), ToIndex(parameters_));
+    std::vector<double> moved = fit_.parameters;
+    for (std::size_t row = 0; row < points_.size(); ++row) {
+      for (std::size_t i = 0; i < parameters_; ++i) {
         const double parameter = moved[i], step = StepAt(parameter);
         moved[i] = parameter + step;
-        const double up = value(places[row](moved));
+        const double up = std::log(points_[row].curve(moved));
         moved[i] = parameter - step;
-        derivatives(static_cast<Eigen::Index>(row), static_cast<Eigen::Index>(column)) =
-            (up - value(places[row](moved))) / (2 * step);
+        derivatives(ToIndex(row), ToIndex(i)) = (up - std::log(points_[row].curve(moved))) / (2 * step);
         moved[i] = parameter;
       }
     }
+    return derivatives;
   }
 
   // One proposal for each scatter: an ellipse around the fit, wider with more scatter; and how often to take it.
   void MakeProposals() {
-    std::vector<PlacedModel> places;
-    for (const Point& point : points_) places.push_back(point.curve);
-    std::vector<std::size_t> all(parameters_);
-    std::iota(all.begin(), all.end(), std::size_t{0});
-    Eigen::MatrixXd jacobian(places.size(), all.size());
-    std::vector<double> moved = fit_.parameters;
-    Differentiate(
-        places, all, moved, [](double y) { return std::log(y); }, jacobian);
+    const Eigen::MatrixXd jacobian = LogDerivatives();
     std::vector<double> logarithms;
     for (std::size_t of_grid = 0; of_grid < grid_.size(); ++of_grid) {
       Eigen::MatrixXd precision = Eigen::MatrixXd::Zero(jacobian.cols(), jacobian.cols());
