@@ -31,17 +31,14 @@ void CountInstructions() {
   counts_at_leave = counts;
 }
 
-// Of so many calls one looks whether reading counters by system calls takes too long: more than a share of the time
-// since the run began, which a burst of calls at its begin may exceed. Chosen: what measuring may cost. Traces have
-// their counters to the end.
+// Of so many calls one looks whether reading counters by system calls takes too long. Traces have their counters to the
+// end.
 constexpr std::uint64_t kCallsBetweenLooks = 1024;
-constexpr double kMostOfTime = 0.02;
-constexpr double kShortestTime = 5e9;  // ns
 
 void GiveUpSlowCounters(Tick now) {
   if (page->calls % kCallsBetweenLooks != 0 || this_thread.is_recording) return;
   const double elapsed = static_cast<double>(now - page->begin_tick) / TicksANanosecond();
-  if (TimeOfReading() <= kMostOfTime * std::max(elapsed, kShortestTime)) return;
+  if (!TakesTooLong(TimeOfReading(), elapsed)) return;
   CloseCounters();
   __atomic_fetch_or(&page->flags, kCountersRefused | kCountersSlow, __ATOMIC_RELAXED);
   __atomic_fetch_and(&page->flags, ~std::uint32_t{kHasCounters}, __ATOMIC_RELAXED);

@@ -2,6 +2,7 @@
 // else by a system call, or through PAPI where that is asked for.
 #pragma once
 
+#include <algorithm>
 #include <linux/perf_event.h>
 
 #include <cstdint>
@@ -85,5 +86,12 @@ bool OpenCountersAsMain(CounterPair& counters);
 double TimeOfReading();
 // Of one system call; known where the main thread needs them.
 double TimeOfSystemCall();
+
+// Whether reading by system calls takes too long: more than a share of the time since the run began, which a burst of
+// calls at its begin may exceed. Both in nanoseconds. Chosen: what measuring may cost.
+inline bool TakesTooLong(double reading, double elapsed) {
+  constexpr double kMostOfTime = 0.02, kShortestTime = 5e9;
+  return reading > kMostOfTime * std::max(elapsed, kShortestTime);
+}
 
 }  // namespace farscale::collect

@@ -14,7 +14,6 @@ ThreadCounter counters_of_threads[kMostThreads];
 
 // As for the main thread (call.cc): of so many reads by system calls one looks whether they take too long.
 constexpr std::uint64_t kReadsBetweenLooks = 2048;
-constexpr double kMostOfThread = 0.02, kShortestRun = 5e9;  // ns
 
 }  // namespace
 
@@ -31,7 +30,7 @@ Counts ThreadCounter::Read() {
   const std::uint64_t calls = own_.system_calls();
   if (calls == 0 || calls % kReadsBetweenLooks != 0) return counts;
   const double elapsed = static_cast<double>(Now() - page->begin_tick) / TicksANanosecond();
-  if (static_cast<double>(calls) * TimeOfSystemCall() > kMostOfThread * std::max(elapsed, kShortestRun)) {
+  if (TakesTooLong(static_cast<double>(calls) * TimeOfSystemCall(), elapsed)) {
     own_.Close();
     lacks_threads = true;
   }
