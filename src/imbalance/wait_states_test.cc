@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include "imbalance/collective_waits.h"
+#include "imbalance/wait_steps.h"
 #include "replay/unknown_waits.h"
 #include "support/program.h"
 
