@@ -23,12 +23,16 @@ inline constexpr Anomaly kMpiNameContradicted{
 inline constexpr Anomaly kHeaderContradicted{
     "headerContradicted", Severity::kWarning,
     "records or definitions contradict the header of the trace; the records count"};
+inline constexpr Anomaly kTimeOutsideRun{
+    "timeOutsideRun", Severity::kWarning,
+    "events lie before the begin or after the end of the run that the clock properties of the trace give, so either "
+    "are damaged; the events count"};
 inline constexpr Anomaly kCallEdgeMissing{"callEdgeMissing", Severity::kWarning,
                                           "edges of MPI calls have no other edge: a call without leave lasts until the "
                                           "next one, a leave without call was ignored",
                                           0.01};
 inline constexpr Anomaly kRankWithoutRecords{"rankWithoutRecords", Severity::kWarning,
-                                             "ranks recorded nothing; they count with no useful time"};
+                                             "ranks recorded nothing; factors are those of the other ranks"};
 inline constexpr Anomaly kClockBackwards{
     "clockBackwards", Severity::kWarning,
     "events lie before the preceding event of the same location; time across such a jump counts as zero", 0.001};
@@ -57,7 +61,7 @@ inline constexpr Anomaly kOneSidedNotReplayed{
     "calls of one-sided communication do not say whom they wait for: fences and epochs without records, and locks"};
 inline constexpr Anomaly kMpiOnWorkerThread{
     "mpiOnWorkerThread", Severity::kWarning,
-    "MPI calls were made by threads other than the main one; they are not part of the analysis", 0.01};
+    "MPI calls were made by threads other than the main one; they are not part of the analysis"};
 inline constexpr Anomaly kThreadsAtProcessLevel{
     "threadsAtProcessLevel", Severity::kWarning,
     "processes have several threads, and what those do is not known: time outside MPI on the main thread counts as "

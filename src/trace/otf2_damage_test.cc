@@ -2,13 +2,16 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <random>
 
 #include "base/files.h"
 #include "support/errors.h"
 #include "support/otf2_archive.h"
 #include "support/temporary_folder.h"
+#include "trace/anomalies.h"
 #include "trace/trace_reader.h"
 
 namespace farscale {
@@ -145,20 +148,88 @@ TEST(Damage, NoRanks) {
   EXPECT_THAT(test::ErrorOf(ErrorKind::kInput, [&] { ReadTrace(anchor); }), HasSubstr("the trace has no ranks"));
 }
 
-TEST(Damage, WrongNumberOfEvents) {
+// Task runtimes announce another number of events than they write. Only a file without an end is cut short.
+TEST(Damage, WrongNumberOfEventsIsInformation) {
   const test::TemporaryFolder folder;
-  for (const char* name : {"short", "long"}) {
-    test::Otf2Archive archive(folder.path() / name, "traces");
-    archive.AddWorld(1);
-    auto rank = archive.Location(0);
-    rank.Enter(0, "main");
-    if (std::string(name) == "long") rank.Enter(1, "solve").Leave(2, "solve");
-    rank.Leave(9, "main");
-    archive.Close();
+  for (const std::uint64_t announced : {1u, 3u, 14u, 199u, 203u, 204u, 205u, 400u, 5000u, 1000000u}) {
+    const fs::path own = folder / std::to_string(announced);
+    test::Otf2Archive archive(own, "traces");
+    archive.AddWorld(2);
+    for (const std::uint64_t rank : {0u, 1u}) {
+      auto events = archive.Location(rank);
+      events.Enter(0, "main");
+      for (std::uint64_t t = 1; t < 102; ++t) events.Enter(10 * t, "solve").Leave(10 * t + 5, "solve");
+      events.Leave(2000, "main");
+      if (rank == 1) archive.AnnounceEvents(1, announced);
+    }
+    const std::string anchor = archive.Close();
+    const Trace trace = ReadTrace(anchor);
+    EXPECT_EQ(trace.events, 408u);
+    EXPECT_EQ(trace.timelines[1].region_events(), 204u);
+    EXPECT_EQ(trace.diagnostics.count(anomaly::kHeaderContradicted), announced == 204 ? 0u : 1u) << announced;
+    const fs::path events = own / "traces/1.evt";
+    fs::resize_file(events, fs::file_size(events) - 20);
+    EXPECT_THAT(test::ErrorOf(ErrorKind::kInput, [&] { ReadTrace(anchor); }), HasSubstr("rank 1")) << announced;
   }
-  fs::copy_file(folder / "long/traces/0.evt", folder / "short/traces/0.evt", fs::copy_options::overwrite_existing);
-  const auto read = [&] { ReadTrace((folder / "short/traces.otf2").string()); };
-  EXPECT_THAT(test::ErrorOf(ErrorKind::kInput, read), HasSubstr("rank 0"));
+}
+
+// One bit of a time stamp anywhere in a run of many events: it is refused or said, or the run and the time in MPI keep
+// their length within a percent.
+TEST(Damage, OneBitOfATimeStamp) {
+  constexpr std::uint64_t kBegin = 1000000000, kStep = 1000, kSteps = 1000, kLength = kStep * (kSteps + 1);
+  const test::TemporaryFolder folder;
+  test::Otf2Archive archive(folder.path() / "a", "traces");
+  archive.AddWorld(2);
+  archive.SetClock(1000000000, kBegin, kLength);
+  std::vector<std::uint64_t> times;  // of rank 1
+  for (const std::uint64_t rank : {0u, 1u}) {
+    auto events = archive.Location(rank);
+    events.Enter(kBegin, "main");
+    times = {kBegin};
+    for (std::uint64_t t = kBegin + kStep; t <= kBegin + kSteps * kStep; t += kStep) {
+      events.Enter(t, "MPI_Barrier").Leave(t + kStep / 4, "MPI_Barrier");
+      times.insert(times.end(), {t, t + kStep / 4});
+    }
+    events.Leave(kBegin + kLength, "main");
+    times.push_back(kBegin + kLength);
+  }
+  const std::string anchor = archive.Close();
+  const fs::path file = folder / "a/traces/1.evt";
+  const std::string intact = ReadFile(file);
+  constexpr double kInMpi = static_cast<double>(kSteps * kStep / 4);
+  std::mt19937 random(47);
+  int refused = 0, warned = 0;
+  const auto damage = [&](std::uint64_t time, int bit) {
+    std::string bytes(sizeof time, '\0');
+    std::memcpy(bytes.data(), &time, sizeof time);
+    const std::size_t at = intact.find('\x05' + bytes);
+    ASSERT_NE(at, std::string::npos);
+    std::string damaged = intact;
+    damaged[at + 1 + static_cast<std::size_t>(bit / 8)] ^= static_cast<char>(1 << bit % 8);
+    WriteFile(file, damaged);
+    try {
+      const Trace trace = ReadTrace(anchor);
+      trace.diagnostics.FailPastThreshold("");
+      if (!trace.diagnostics.empty()) {
+        ++warned;
+        return;
+      }
+      double in_mpi = 0;
+      for (std::size_t call = 0; call < trace.timelines[1].calls(); ++call) {
+        in_mpi += static_cast<double>(trace.timelines[1].duration(call));
+      }
+      EXPECT_NEAR(static_cast<double>(trace.end() - trace.begin()) / kLength, 1, 0.01) << time << " " << bit;
+      EXPECT_NEAR(in_mpi / kInMpi, 1, 0.01) << time << " " << bit;
+    } catch (const Error&) {
+      ++refused;
+    }
+  };
+  for (int bit = 0; bit < 64; ++bit) {
+    for (const std::uint64_t time : {times.front(), times.back(), times[times.size() - 2]}) damage(time, bit);
+    for (int i = 0; i < 3; ++i) damage(times[random() % times.size()], bit);
+  }
+  EXPECT_GT(refused, 100);
+  EXPECT_GT(warned, 50);
 }
 
 }  // namespace

@@ -378,6 +378,9 @@ Otf2Definitions ReadOtf2Definitions(OTF2_Reader* reader, const CounterSelection&
   if (raw.ticks_per_second == 0) Damaged(path, "the clock of the trace is not defined");
   Otf2Definitions result;
   result.origin = raw.origin;
+  // Some writers put 0 or 1 for a length that they do not know; OTF2 itself has a largest number for that.
+  constexpr std::uint64_t kLongest = std::uint64_t{1} << 62;
+  if (raw.length > 1 && raw.length < kLongest) result.length = static_cast<Tick>(raw.length);
   builder.trace().ticks_per_second = static_cast<double>(raw.ticks_per_second);
   AddRanks(raw, path, keep_streams, builder, result);
   AddRegions(raw, builder, result);

@@ -63,6 +63,8 @@ struct Otf2Location {
 
 struct Otf2Definitions {
   std::uint64_t origin = 0;  // time stamp of tick 0
+  // Of the run, as the properties of the clock say; 0: they do not. Score-P's reach a little beyond the events.
+  Tick length = 0;
   ReferenceTable regions;
   ReferenceTable communicators;
   // Windows of one-sided communication, each a communicator of its own with the ranks of the one it was made of.

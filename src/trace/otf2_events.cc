@@ -105,7 +105,11 @@ void Otf2EventCallbacks::On(OTF2_ErrorCode (*set)(OTF2_EvtReaderCallbacks*,
                             Action) {
   set(callbacks_.get(),
       [](OTF2_LocationRef, OTF2_TimeStamp time, std::uint64_t, void* user, OTF2_AttributeList*, Values... values) {
-        return StopOnFailure<Reader>(user, [&](Reader& r) { Action()(r, TickOf(r, time), values...); });
+        return StopOnFailure<Reader>(user, [&](Reader& r) {
+          const Tick tick = TickOf(r, time);
+          r.outside.Note(tick, r.definitions.length);
+          Action()(r, tick, values...);
+        });
       });
 }
 

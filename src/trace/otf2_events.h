@@ -3,6 +3,7 @@
 
 #include <otf2/otf2.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <exception>
 #include <memory>
@@ -14,6 +15,22 @@
 #include "trace/trace_builder.h"
 
 namespace farscale {
+
+// Events before the begin or after the end of the run that the properties of the clock give, by more than rounding.
+struct EventsOutsideRun {
+  std::uint64_t count = 0;
+  Tick before = 0, after = 0;  // how far
+
+  // Tick 0 is the begin.
+  void Note(Tick tick, Tick length) {
+    constexpr Tick kPerMille = 1000;  // chosen: of the length; less does not change a factor that anybody reads
+    const Tick beyond = tick < 0 ? -(tick + 1) : tick - length;
+    if (length == 0 || beyond <= length / kPerMille) return;
+    ++count;
+    Tick& farthest = tick < 0 ? before : after;
+    farthest = std::max(farthest, beyond);
+  }
+};
 
 // What the callbacks of one location need, and what they find.
 struct Otf2LocationReader {
@@ -35,6 +52,7 @@ struct Otf2LocationReader {
   StreamRecords stream;  // of a device
   std::string program;
   std::uint64_t mpi_calls_on_worker = 0;
+  EventsOutsideRun outside;
   std::vector<double> running_totals;      // of counters recorded as increments
   std::vector<double> pending_increments;  // valid until the next sample
   std::exception_ptr failure;              // of a callback

@@ -53,9 +53,10 @@ class DefinitionCallbacks {
     On(OTF2_GlobalDefReaderCallbacks_SetStringCallback,
        [](Raw& raw, auto self, const char* text) { raw.strings[self] = ToUtf8(text != nullptr ? text : ""); });
     On(OTF2_GlobalDefReaderCallbacks_SetClockPropertiesCallback,
-       [](Raw& raw, auto resolution, auto offset, auto /*length*/, auto /*realtime*/) {
+       [](Raw& raw, auto resolution, auto offset, auto length, auto /*realtime*/) {
          raw.ticks_per_second = resolution;
          raw.origin = offset;
+         raw.length = length;
        });
     On(OTF2_GlobalDefReaderCallbacks_SetRegionCallback,
        [](Raw& raw, auto self, auto name, auto /*canonical*/, auto /*description*/, auto role, auto paradigm, auto...) {

@@ -78,6 +78,7 @@ struct RawDefinitions {
 
   std::uint64_t ticks_per_second = 0;
   std::uint64_t origin = 0;
+  std::uint64_t length = 0;
   std::unordered_map<std::uint32_t, std::string> strings;
   std::map<std::uint32_t, SystemNode> system_nodes;
   std::map<std::uint32_t, LocationGroup> location_groups;

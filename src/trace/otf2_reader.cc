@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "base/error.h"
+#include "base/format.h"
 #include "base/parallel.h"
 #include "base/text.h"
 #include "parallel/bytes.h"
@@ -23,11 +24,18 @@
 namespace farscale {
 namespace {
 
-void CheckEventCount(const Otf2LocationReader& reader, std::uint64_t count) {
-  const std::uint64_t expected = reader.location.events;
-  if (expected == 0 || expected == count) return;
-  throw Error(ErrorKind::kInput, reader.Where(), fmt::format("has {} events instead of {}", count, expected),
-              "the event file is truncated or damaged");
+// The number of events that the definitions announce is information: writers of other tools announce another one.
+// Plain files that break off have no mark of their end, which is found before; others cannot be checked like that.
+void CheckEventCount(const Otf2LocationReader& reader, const Otf2Layout& layout, std::uint64_t count,
+                     Diagnostics& diagnostics) {
+  const std::uint64_t announced = reader.location.events;
+  if (announced == 0 || announced == count) return;
+  if (!layout.is_plain && count < announced) {
+    throw Error(ErrorKind::kInput, reader.Where(), fmt::format("has {} events instead of {}", count, announced),
+                "the event file is truncated or damaged");
+  }
+  diagnostics.Add(anomaly::kHeaderContradicted, 1,
+                  fmt::format("{} has {} events instead of {}", reader.Where(), count, announced));
 }
 
 std::string Creator(OTF2_Reader* reader) {
@@ -83,9 +91,11 @@ struct LocationResult {
   StreamSpans spans;  // of a stream
   std::uint64_t mpi_calls_on_worker = 0;
   Diagnostics diagnostics;
+  Diagnostics of_file;  // also of a location whose timeline is not kept
   std::string program;
   std::string where;
   std::uint64_t events = 0;
+  EventsOutsideRun outside;
 };
 
 LocationResult ReadLocation(Otf2Archive& archive, const Trace& trace, const Otf2Definitions& definitions,
@@ -94,7 +104,8 @@ LocationResult ReadLocation(Otf2Archive& archive, const Trace& trace, const Otf2
   if (RequireEnds(reader, archive.layout())) archive.ReadLocalDefinitions(reader);
   LocationResult result;
   result.events = archive.ReadEvents(reader, callbacks);
-  CheckEventCount(reader, result.events);
+  CheckEventCount(reader, archive.layout(), result.events, result.of_file);
+  result.outside = reader.outside;
   result.program = reader.program;
   result.where = reader.Where();
   result.mpi_calls_on_worker = reader.mpi_calls_on_worker;
@@ -109,6 +120,48 @@ void AddMpiOnWorkers(const LocationResult& result, bool is_main, Diagnostics& di
   diagnostics.Add(anomaly::kMpiOnWorkerThread, result.mpi_calls_on_worker, result.where);
   const std::uint64_t calls = is_main ? result.timeline.calls() : 0;
   diagnostics.AddPopulation(anomaly::kMpiOnWorkerThread, result.mpi_calls_on_worker + calls);
+}
+
+// Events outside of the run by the clock's properties. Some writers give a wrong length, so that many events lie
+// outside: then the events are right. A few that more than double the run are damaged time stamps, which decide every
+// efficiency. Clocks of devices are checked by themselves.
+void CheckTimes(const std::vector<LocationResult>& results, const Otf2Definitions& definitions, Trace& trace) {
+  constexpr double kFew = 0.01;  // chosen
+  std::uint64_t outside = 0, events = 0;
+  Tick farthest = 0;
+  std::string example;
+  for (std::size_t i = 0; i < results.size(); ++i) {
+    if (definitions.locations[i].IsStream()) continue;
+    const EventsOutsideRun& own = results[i].outside;
+    events += results[i].events;
+    outside += own.count;
+    const Tick beyond = std::max(own.before, own.after);
+    if (beyond <= farthest) continue;
+    farthest = beyond;
+    example = fmt::format(
+        "on rank {}, {} {} of {}", definitions.locations[i].rank, FormatSeconds(trace.Seconds(farthest)),
+        own.after < beyond ? "before the begin" : "after the end", FormatSeconds(trace.Seconds(definitions.length)));
+  }
+  if (outside == 0) return;
+  if (farthest > definitions.length && static_cast<double>(outside) < kFew * static_cast<double>(events)) {
+    throw Error(ErrorKind::kInput, trace.path,
+                fmt::format("{} of {} events lie outside of the run that its clock properties give, some {}", outside,
+                            events, example),
+                "time stamps are damaged; copy the archive again");
+  }
+  trace.diagnostics.Add(anomaly::kTimeOutsideRun, outside, example);
+  trace.diagnostics.AddPopulation(anomaly::kTimeOutsideRun, events);
+}
+
+// A part of a run has ranks that do nothing in it. MPI programs call MPI_Init at least, so that others were filtered.
+void CheckRanks(Trace& trace) {
+  if (trace.IsCutOut()) return;
+  for (std::size_t rank = 0; rank < trace.size(); ++rank) {
+    if (trace.timelines[rank].empty()) {
+      trace.diagnostics.Add(anomaly::kRankWithoutRecords, 1, fmt::format("rank {}", rank));
+    }
+  }
+  trace.diagnostics.AddPopulation(anomaly::kRankWithoutRecords, trace.size());
 }
 
 // Of locations in the order of ranks, then threads.
@@ -248,9 +301,11 @@ void KeepDevices(const Otf2Definitions& definitions, const std::vector<LocationR
 void KeepLocations(std::vector<LocationResult> results, const Otf2Definitions& definitions, bool keep_threads,
                    TraceBuilder& builder) {
   Trace& trace = builder.trace();
+  CheckTimes(results, definitions, trace);
   for (std::size_t i = 0; i < results.size(); ++i) {
     const Otf2Location& location = definitions.locations[i];
     trace.events += results[i].events;
+    trace.diagnostics.Merge(results[i].of_file);
     AddMpiOnWorkers(results[i], location.is_main, trace.diagnostics);
     if (!location.is_main) continue;
     trace.diagnostics.Merge(results[i].diagnostics);
@@ -287,6 +342,7 @@ Trace ReadOtf2(const std::string& anchor, const CounterSelection& counters, bool
   for (const Rank& rank : builder.definitions().ranks) threaded += rank.threads > 1 ? 1 : 0;
   threaded = std::max(threaded, CallsByProperty(opened.archive.reader(), kPropertyOfThreadedRanks));
   if (builder.trace().team_threads.empty()) builder.trace().diagnostics.Add(anomaly::kThreadsAtProcessLevel, threaded);
+  CheckRanks(builder.trace());
   CheckDevices(builder.trace());
   return std::move(builder).Finish();
 }

@@ -421,7 +421,7 @@ TEST_F(Otf2ReaderTest, NodesAndThreads) {
   EXPECT_EQ(trace.threads(), 2);
   EXPECT_EQ(trace.diagnostics.count(anomaly::kThreadsAtProcessLevel), 3u);
   EXPECT_EQ(trace.diagnostics.count(anomaly::kMpiOnWorkerThread), 1u);
-  EXPECT_THROW(trace.diagnostics.FailPastThreshold(""), Error);
+  EXPECT_NO_THROW(trace.diagnostics.FailPastThreshold(""));
 }
 
 // farscale trace records one thread a process, and says in the archive how many calls of others it left out: 3 of 5.
@@ -435,7 +435,47 @@ TEST_F(Otf2ReaderTest, CallsThatWereNotRecorded) {
   ASSERT_EQ(findings.size(), 1u);
   EXPECT_EQ(findings[0].id, "mpiOnWorkerThread");
   EXPECT_EQ(DetailOf(findings[0]), "3 of 5, first calls that were not recorded");
-  EXPECT_THROW(trace.diagnostics.FailPastThreshold(""), Error);
+  EXPECT_NO_THROW(trace.diagnostics.FailPastThreshold(""));
+}
+
+// Filters leave out ranks, as do tools that are told to record some ranks alone.
+TEST_F(Otf2ReaderTest, RanksWithoutEventsAreNamed) {
+  archive_.AddWorld(4);
+  for (const std::uint64_t rank : {0u, 1u}) archive_.Location(rank).Enter(0, "main").Leave(9, "main");
+  for (const std::uint64_t rank : {2u, 3u}) archive_.Location(rank);
+  const std::vector<Finding> findings = Read().diagnostics.findings();
+  ASSERT_EQ(findings.size(), 1u);
+  EXPECT_EQ(findings[0].id, "rankWithoutRecords");
+  EXPECT_EQ(DetailOf(findings[0]), "2 of 4, first rank 2");
+}
+
+// Writers put 0, 1 or the largest number where they do not know the length of the run. Lengths that most events do not
+// fit in are wrong themselves; those that they fit in almost are rounded.
+TEST(Otf2Reader, LengthOfTheRunByItsClock) {
+  constexpr std::uint64_t kLength = 100000, kUnknown = ~std::uint64_t{0};
+  const test::TemporaryFolder folder;
+  int number = 0;
+  const auto outside = [&](std::uint64_t origin, std::uint64_t first, std::uint64_t length) {
+    Otf2Archive archive(folder / ("a" + std::to_string(number++)), "traces");
+    archive.AddWorld(1);
+    archive.SetClock(1000000, origin, length);
+    auto events = archive.Location(0);
+    events.Enter(first, "main");
+    for (std::uint64_t t = 10; t < kLength; t += 10) events.Enter(first + t, "work").Leave(first + t + 5, "work");
+    events.Leave(first + kLength, "main");
+    const Trace trace = ReadTrace(archive.Close());
+    EXPECT_EQ(trace.end() - trace.begin(), static_cast<Tick>(kLength));
+    return trace.diagnostics.count(anomaly::kTimeOutsideRun);
+  };
+  for (const std::uint64_t origin : {0u, 7u, 1000000u}) {
+    for (const std::uint64_t length :
+         {std::uint64_t{0}, std::uint64_t{1}, kUnknown, kLength - 90, kLength, 2 * kLength}) {
+      EXPECT_EQ(outside(origin, origin, length), 0u) << origin << " " << length;
+    }
+    EXPECT_EQ(outside(origin, origin + 500, kLength + 600), 0u) << origin;  // Score-P begins before the first event
+    EXPECT_NEAR(static_cast<double>(outside(origin, origin, kLength / 2)), 9990, 2) << origin;  // half of 20,000 events
+  }
+  EXPECT_NEAR(static_cast<double>(outside(1000000, 950000, kLength)), 9980, 2);  // but 100 ticks
 }
 
 // Score-P numbers regions for each location by itself and leaves tables to translate.

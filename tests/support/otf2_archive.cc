@@ -147,9 +147,10 @@ void Otf2Archive::Property(const std::string& name, const std::string& value) {
   Check(OTF2_Archive_SetProperty(archive_, name.c_str(), value.c_str(), true));
 }
 
-void Otf2Archive::SetClock(std::uint64_t ticks_per_second, std::uint64_t offset) {
+void Otf2Archive::SetClock(std::uint64_t ticks_per_second, std::uint64_t offset, std::uint64_t length) {
   ticks_per_second_ = ticks_per_second;
   offset_ = offset;
+  length_ = length;
 }
 
 void Otf2Archive::MapRegions(std::uint64_t location, const std::vector<std::uint64_t>& global_of_local) {
@@ -164,7 +165,7 @@ Otf2Writer Otf2Archive::Location(std::uint64_t location) {
 
 void Otf2Archive::WriteDefinitions() {
   OTF2_GlobalDefWriter* w = OTF2_Archive_GetGlobalDefWriter(archive_);
-  Check(OTF2_GlobalDefWriter_WriteClockProperties(w, ticks_per_second_, offset_, 1, OTF2_UNDEFINED_TIMESTAMP));
+  Check(OTF2_GlobalDefWriter_WriteClockProperties(w, ticks_per_second_, offset_, length_, OTF2_UNDEFINED_TIMESTAMP));
   const std::uint32_t node_class = String("node"), master = String("Master thread"), process = String("MPI Rank");
   for (const std::string& name : nodes_) String(name);
   for (const std::string& name : regions_) String(name);
@@ -298,6 +299,7 @@ void Otf2Archive::WriteTopologies() {
 std::string Otf2Archive::Close() {
   for (auto& [location, writer] : writers_) {
     Check(OTF2_EvtWriter_GetNumberOfEvents(writer, &events_[location]));
+    if (announced_.contains(location)) events_[location] = announced_[location];
     Check(OTF2_Archive_CloseEvtWriter(archive_, writer));
   }
   Check(OTF2_Archive_CloseEvtFiles(archive_));

@@ -113,7 +113,10 @@ class Otf2Archive {
                    const std::vector<std::vector<std::uint32_t>>& coordinates);
   std::uint32_t AddMetricClass(const std::vector<std::string>& names, OTF2_MetricMode mode, OTF2_Type type,
                                OTF2_MetricOccurrence occurrence = OTF2_METRIC_SYNCHRONOUS_STRICT);
-  void SetClock(std::uint64_t ticks_per_second, std::uint64_t offset);
+  // `length`: of the run; 1 stands for one that the writer does not know.
+  void SetClock(std::uint64_t ticks_per_second, std::uint64_t offset, std::uint64_t length = 1);
+  // So many events in the definition of the location, whatever it has.
+  void AnnounceEvents(std::uint64_t location, std::uint64_t events) { announced_[location] = events; }
   void DefineLastProcessFirst() { last_first_ = true; }
   // Region and communicator numbers in the events of a location are shifted by its mapping tables: what it writes as
   // n means (n + shift) mod count.
@@ -177,10 +180,12 @@ class Otf2Archive {
   std::vector<MetricClass> metrics_;
   std::map<std::uint64_t, OTF2_EvtWriter*> writers_;
   std::map<std::uint64_t, std::uint64_t> events_;
+  std::map<std::uint64_t, std::uint64_t> announced_;
   std::map<std::uint64_t, std::vector<std::uint64_t>> region_maps_;
   bool last_first_ = false;
   std::uint64_t ticks_per_second_ = 1000000000;
   std::uint64_t offset_ = 0;
+  std::uint64_t length_ = 1;
 };
 
 }  // namespace farscale::test
