@@ -32,6 +32,10 @@ inline constexpr Anomaly kOneSidedTakesNoTime{
 inline constexpr Anomaly kPreempted{"preempted", Severity::kWarning,
                                     "ranks had a core for only part of their time outside MPI: they share cores with "
                                     "each other or with something else, or sleep; useful time contains the rest"};
+inline constexpr Anomaly kCountsImpossible{
+    "countsImpossible", Severity::kWarning,
+    "ranks count more CPU time, cycles or instructions than a processor can in their time: the clock of the trace or "
+    "the counter is damaged, or the counter is one of several threads"};
 inline constexpr Anomaly kCounterNotUsed{
     "counterNotUsed", Severity::kWarning,
     "counters are there but do not show how long computation takes, so noise is removed without them"};

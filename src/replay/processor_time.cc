@@ -125,12 +125,77 @@ std::optional<Computation> OnProcessor(const Trace& trace, const CounterNames& n
   return std::nullopt;
 }
 
+// More a second than any processor counts; chosen, a few times what the fastest ones do. CPU time is read with an
+// error, which is small in a run.
+struct Ceiling {
+  CounterMeaning meaning;
+  double per_second;
+};
+constexpr Ceiling kCeilings[] = {
+    {CounterMeaning::kCpuTime, 1.05}, {CounterMeaning::kCycles, 10e9}, {CounterMeaning::kInstructions, 100e9}};
+// Chosen: counter and clock are not read at the same moment. Between two edges more may come, as where a buffer is
+// written; what matters is a share of all.
+constexpr double kReadingError = 100e-6, kNoticeable = 0.01;
+
+struct CountedTime {
+  double seconds = 0;
+  double counted = 0;  // seconds of CPU time, or events
+
+  double Beyond(double per_second) const { return counted - per_second * (seconds + kReadingError); }
+};
+
+// The time from one edge to another that is furthest beyond what can be, or the whole time of the rank; nothing where
+// all can be. Between edges without samples of their own nothing is known.
+std::optional<CountedTime> Impossible(const Trace& trace, const RankTimeline& timeline, std::size_t counter,
+                                      double counts_of_unit, double per_second) {
+  CountedTime worst, all;
+  const auto take = [&](Tick ticks, double counts) {
+    const CountedTime part{trace.Seconds(ticks), counts / counts_of_unit};
+    all.seconds += part.seconds;
+    all.counted += part.counted;
+    if (part.Beyond(per_second) > worst.Beyond(per_second)) worst = part;
+  };
+  for (std::size_t call = 0; call <= timeline.calls(); ++call) {
+    take(BurstEnd(timeline, call) - BurstBegin(timeline, call), timeline.counter_before_call(counter, call));
+    if (call < timeline.calls()) take(timeline.duration(call), timeline.counter_in_call(counter, call));
+  }
+  if (all.Beyond(per_second) > 0) return all;
+  const bool has_samples = timeline.counter_edge_share(counter) == 1;
+  return has_samples && worst.Beyond(per_second) > kNoticeable * all.counted ? std::optional(worst) : std::nullopt;
+}
+
+void CheckCounts(const Trace& trace, const CounterNames& names, Diagnostics& diagnostics) {
+  for (const Ceiling& ceiling : kCeilings) {
+    const std::optional<std::size_t> counter = ChooseCounter(trace, ceiling.meaning, names);
+    if (!counter) continue;
+    const Counter& counted = trace.counters[*counter];
+    const bool is_time = ceiling.meaning == CounterMeaning::kCpuTime;
+    const double counts_of_unit = is_time ? CountsPerSecond(counted) : 1 / counted.scale;
+    std::vector<std::optional<CountedTime>> found(trace.size());
+    ParallelFor(trace.size(), [&](std::size_t rank) {
+      const RankTimeline& timeline = trace.timelines[rank];
+      if (timeline.empty() || !timeline.has_counter(*counter) || !timeline.counter_is_reliable(*counter)) return;
+      found[rank] = Impossible(trace, timeline, *counter, counts_of_unit,
+                               ceiling.per_second * static_cast<double>(trace.ranks[rank].threads));
+    });
+    for (std::size_t rank = 0; rank < trace.size(); ++rank) {
+      if (!found[rank]) continue;
+      diagnostics.Add(
+          anomaly::kCountsImpossible, 1,
+          fmt::format("rank {} counts {} of {} in {}", rank,
+                      is_time ? FormatSeconds(found[rank]->counted) : FormatSignificant(found[rank]->counted, 3),
+                      counted.name, FormatSeconds(found[rank]->seconds)));
+    }
+  }
+}
+
 double ShareOf(const RankTime& time) { return std::clamp(1 - time.missing / time.outside, 0.0, 1.0); }
 
 }  // namespace
 
 Diagnostics CheckProcessorTime(const Trace& trace, const CounterNames& names, const std::vector<PhaseCut>& cuts) {
   Diagnostics diagnostics;
+  CheckCounts(trace, names, diagnostics);
   const std::optional<Computation> computation = OnProcessor(trace, names);
   if (!computation) return diagnostics;
   const std::vector<PhaseCut> whole =

@@ -1,4 +1,4 @@
-// Whether ranks had a processor while they computed: what else their time outside MPI contains.
+// Whether ranks had a processor while they computed: what else their time outside MPI contains. Whether counts can be.
 #pragma once
 
 #include <vector>
@@ -14,6 +14,9 @@ namespace farscale {
 // highest clock on the node; says nothing where the trace has neither. Of the phases cut, or of the whole run where
 // there are none. Only what is missing in bursts of 100 us and more counts: a preempted burst is long, and in short
 // ones the errors at the ends of the samples look like it [docs/formulas.md, processor time].
+//
+// Also names the ranks that count more than a processor can in their whole time, or from one edge to the next by more
+// than a percent of all: 1.05 seconds of CPU time a second, 10 GHz, 100 instructions a nanosecond, for each thread.
 Diagnostics CheckProcessorTime(const Trace& trace, const CounterNames& names, const std::vector<PhaseCut>& cuts = {});
 
 }  // namespace farscale

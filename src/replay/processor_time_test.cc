@@ -5,6 +5,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "replay/anomalies.h"
 #include "trace/trace_builder.h"
 
 namespace farscale {
@@ -95,6 +96,42 @@ TEST(ProcessorTime, SilentWithoutCounters) {
 // 90 us with counts of 45: the counter is read later than the clock, or the clock later than the counter.
 TEST(ProcessorTime, ShortBurstsTellNothing) {
   EXPECT_EQ(Said(Make("CPU_TIME", 1, {Repeat(500, {{90'000, 45'000}})})), "");
+}
+
+// Of a run of 1 s on two ranks, both on their processors all the time. A clock with another resolution makes it shorter
+// or longer: 1.05 s of CPU time a second, 10 GHz and 100 instructions a nanosecond are the limits.
+TEST(ProcessorTime, CountsThatNoProcessorReaches) {
+  const auto impossible = [](const std::string& counter, double rate, double shorter) {
+    const Computations bursts = Repeat(10, {{99 * kMs, 99 * kMs}});
+    Trace trace = Make(counter, rate, {bursts, bursts});
+    trace.ticks_per_second *= shorter;
+    return CheckProcessorTime(trace, {}).count(anomaly::kCountsImpossible);
+  };
+  for (const double shorter : {0.001, 0.25, 0.5, 0.9, 1.0, 1.04}) {
+    EXPECT_EQ(impossible("CPU_TIME", 1, shorter), 0u) << shorter;
+    EXPECT_EQ(impossible("PAPI_TOT_CYC", 3, 3 * shorter), 0u) << shorter;
+    EXPECT_EQ(impossible("PAPI_TOT_INS", 8, 12 * shorter), 0u) << shorter;
+  }
+  for (const double shorter : {1.06, 1.5, 2.0, 3.6, 16.0, 1e6}) {
+    EXPECT_EQ(impossible("CPU_TIME", 1, shorter), 2u) << shorter;
+    EXPECT_EQ(impossible("PAPI_TOT_CYC", 3, 3.34 * shorter), 2u) << shorter;
+    EXPECT_EQ(impossible("PAPI_TOT_INS", 8, 12.6 * shorter), 2u) << shorter;
+  }
+  EXPECT_EQ(impossible("BB_COUNT", 1000, 1000), 0u);  // nobody knows what that counts
+}
+
+// A bit of the last sample of rank 0 flips, so that its last burst of 19 ms counts so many nanoseconds more: from 17 ms
+// on that is more than a percent of the run of a second.
+TEST(ProcessorTime, OneDamagedSample) {
+  for (int bit = 10; bit < 40; ++bit) {
+    const Tick more = Tick{1} << bit;
+    const Trace trace = Make("CPU_TIME", 1, {Repeat(49, {{19 * kMs, 19 * kMs}}), Repeat(49, {{19 * kMs, 19 * kMs}})});
+    Computations damaged = Repeat(49, {{19 * kMs, 19 * kMs}});
+    damaged.back().on += more;
+    const Trace flipped = Make("CPU_TIME", 1, {damaged, Repeat(49, {{19 * kMs, 19 * kMs}})});
+    EXPECT_EQ(CheckProcessorTime(trace, {}).count(anomaly::kCountsImpossible), 0u);
+    EXPECT_EQ(CheckProcessorTime(flipped, {}).count(anomaly::kCountsImpossible), bit < 24 ? 0u : 1u) << bit;
+  }
 }
 
 // Twenty bursts of 1 ms at 3 counts a nanosecond show the clock; half of another twenty takes 10 ms at no more counts,
