@@ -208,8 +208,12 @@ double Diagnosis::Waiting() const {
 double Diagnosis::Allocation() const { return length * static_cast<double>(processes); }
 
 Diagnosis Diagnose(const Trace& trace, const Matching& matching, const PhaseCut& cut, const DiagnosisOptions& options) {
-  if (matching.shared != nullptr) return DiagnoseShared(trace, *matching.shared, cut, options);
-  return Diagnose(trace, matching, cut, CollectActivities(trace, cut), options);
+  Diagnosis diagnosis = matching.shared != nullptr
+                            ? DiagnoseShared(trace, *matching.shared, cut, options)
+                            : Diagnose(trace, matching, cut, CollectActivities(trace, cut), options);
+  // As in the factors, also where activities end in MPI_Finalize.
+  if (!diagnosis.recurs) diagnosis.length = trace.Seconds(cut.end() - cut.begin());
+  return diagnosis;
 }
 
 bool HasLockWaits(const WaitStates& states) {

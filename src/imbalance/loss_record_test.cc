@@ -1,12 +1,14 @@
 // What a diagnosis leaves for later, worked out by hand.
 #include "imbalance/loss_record.h"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <map>
 #include <numeric>
 
+#include "factors/phase_factors.h"
 #include "imbalance/diagnosis.h"
 #include "support/program.h"
 #include "trace/trace_builder.h"
@@ -93,6 +95,24 @@ TEST(LossRecord, WithoutWaitsOnlyWhatHoldsInAnyCase) {
   EXPECT_EQ(record.unknown_waits->calls, 2u);
   EXPECT_NEAR(record.length, 6, 1e-12);
   EXPECT_NEAR(record.shape->imbalance, 0.6, 1e-12);  // (5 - 3.5) / 5, of at most 1 - 1/2
+}
+
+// A run has one length in all commands, also where a damaged time stamp makes MPI_Finalize or the time around it as
+// long as the run and more, or a rank begin long before the others.
+TEST(LossRecord, LengthIsThatOfTraceAndFactors) {
+  for (int more = 0; more < 10; ++more) {
+    const int end = 10 + (1 << (3 * more)), begin = more % 2 * more;
+    const Trace trace =
+        test::ParseTrace(fmt::format("r0: comp {1}-5 | Barrier@1 5-6 | comp 6-9 | Finalize 9-{0}\n"
+                                     "r1: comp 0-2 | Barrier@1 2-6 | Finalize 6-10{2}",
+                                     end, std::min(begin, 4), more % 3 == 0 ? "" : " | comp 10-11"));
+    const Matching matching = MatchTrace(trace);
+    const PhaseCut cut = CutPhase(trace, PhaseSpec::WholeRun());
+    const double length = trace.Seconds(trace.end() - trace.begin());
+    EXPECT_EQ(length, end);
+    EXPECT_EQ(MeasurePhase(trace, matching, cut, FactorOptions{}).totals.elapsed, length) << end;
+    EXPECT_EQ(RecordOf(Diagnose(trace, matching, cut), "whole").length, length) << end;
+  }
 }
 
 // F takes 2 and 3 s with 3 s between: the critical path of 8 s goes through all of it, and no time of what lies between
