@@ -219,6 +219,7 @@ class MpiTest:
         found = {one["id"]: one for one in inspected["diagnostics"]}
         self.assertEqual(found["mpiOnWorkerThread"]["count"], 1000)
         factors = self.farscale("factors", "trace/traces.otf2")
+        self.assertEqual(factors.code, 0)
         self.assertIn("MPI calls were made by threads other than the main one", factors.err)
 
     def test_ideal_clocks_where_several_threads_may_call(self):

@@ -8,6 +8,7 @@
 #include "base/format.h"
 #include "cli/command.h"
 #include "replay/calibration.h"
+#include "replay/missing_calls.h"
 #include "replay/processor_time.h"
 #include "pages/text_table.h"
 #include "trace/trace_reader.h"
@@ -93,7 +94,7 @@ Calibrated CalibrateTrace(const std::string& path, const TraceChoice& choice, co
   Diagnostics diagnostics = trace.diagnostics;
   diagnostics.Merge(matching.diagnostics);
   diagnostics.Merge(CheckProcessorTime(trace, {}));
-  diagnostics.FailPastThreshold(path);
+  (MissingCalls(trace).empty() ? diagnostics : trace.diagnostics).FailPastThreshold(path);
   Calibrated result{Calibrate(trace, matching, rules), trace.size()};
   diagnostics.Merge(result.calibration.diagnostics);
   messages.Findings(path, diagnostics.findings());

@@ -6,6 +6,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <random>
+
 #include "base/error.h"
 #include "base/files.h"
 #include "base/text.h"
@@ -14,6 +16,7 @@
 #include "replay/cut_trace.h"
 #include "support/program.h"
 #include "support/traces.h"
+#include "trace/anomalies.h"
 #include "trace/trace_builder.h"
 
 namespace farscale {
@@ -189,6 +192,75 @@ TEST(PhaseFactors, CollectivesWhoseEndIsUnknownMayCompleteInWaits) {
   const PhaseFactors unknown = measure("Wait");
   EXPECT_FALSE(unknown.values[Factor::kSerialization]);
   EXPECT_EQ(unknown.diagnostics.count(anomaly::kWaitsUnknown), 2u);
+}
+
+// Ranks that were not recorded, one to three of eight, any of them: what the others compute is known, t from 2 to 9 s
+// of T = 10, not whom they wait for.
+TEST(PhaseFactors, RanksWithoutEventsAreLeftOut) {
+  for (unsigned seed = 0; seed < 10; ++seed) {
+    std::mt19937 random(seed);
+    std::vector<int> useful(8);
+    for (int& t : useful) t = 2 + static_cast<int>(random() % 8);
+    for (std::size_t i = 0; i <= seed % 3; ++i) useful[random() % 8] = 0;
+    TraceBuilder builder;
+    const auto main = builder.AddRegion("main"), barrier = builder.AddRegion("MPI_Barrier");
+    builder.AddWorld(8);
+    double sum = 0, ranks = 0, largest = 0;
+    for (std::int32_t rank = 0; rank < 8; ++rank) {
+      const int t = useful[static_cast<std::size_t>(rank)];
+      RankBuilder events(builder.definitions(), rank);
+      if (t > 0) {
+        events.Enter(0, main);
+        events.Enter(t, barrier);
+        events.Collective(CollectiveKind::kBarrier, 0, std::nullopt, 0, 0);
+        events.Leave(10, barrier);
+        events.Leave(10, main);
+        sum += t;
+        largest = std::max<double>(largest, t);
+        ++ranks;
+      }
+      builder.SetTimeline(events);
+    }
+    const Trace trace = std::move(builder).Finish();
+    const PhaseFactors factors = Measure(trace);
+    EXPECT_DOUBLE_EQ(*factors.values[Factor::kParallelEfficiency], sum / ranks / 10) << seed;
+    EXPECT_DOUBLE_EQ(*factors.values[Factor::kLoadBalance], sum / ranks / largest) << seed;
+    EXPECT_FALSE(factors.values[Factor::kSerialization]) << seed;
+    EXPECT_FALSE(factors.values[Factor::kTransfer]) << seed;
+    EXPECT_THAT(factors.unknown_waits.example, HasSubstr("which recorded nothing")) << seed;
+  }
+}
+
+// MPI calls of other threads, from none to all: from a hundredth on the waits are unknown, the rest is as without them.
+TEST(PhaseFactors, CallsOfOtherThreadsWithholdSerializationAndTransfer) {
+  for (const std::uint64_t calls : {0u, 1u, 10u, 11u, 20u, 50u, 100u, 500u, 900u, 1000u}) {
+    Trace trace = test::ParseTrace(
+        "r0: comp 0-4 | Barrier@1 4-10\n"
+        "r1: comp 0-8 | Barrier@1 8-10");
+    trace.diagnostics.Add(anomaly::kMpiOnWorkerThread, calls);
+    trace.diagnostics.AddPopulation(anomaly::kMpiOnWorkerThread, 1000);
+    EXPECT_NO_THROW(trace.diagnostics.FailPastThreshold(""));
+    const PhaseFactors factors = Measure(trace);
+    EXPECT_DOUBLE_EQ(*factors.values[Factor::kParallelEfficiency], 6.0 / 10);
+    EXPECT_DOUBLE_EQ(*factors.values[Factor::kLoadBalance], 6.0 / 8);
+    EXPECT_EQ(factors.values[Factor::kSerialization].has_value(), calls <= 10) << calls;
+    EXPECT_EQ(factors.values[Factor::kTransfer].has_value(), calls <= 10) << calls;
+    EXPECT_EQ(factors.diagnostics.count(anomaly::kWaitsUnknown), calls <= 10 ? 0u : 2u) << calls;
+  }
+}
+
+// Each rank receives before it sends, since other threads answer: t = 4 and 8, T = 10. By themselves they wait for
+// ever.
+TEST(PhaseFactors, CallsThatOtherThreadsAnswerNeedNotFitTogether) {
+  Trace trace = test::ParseTrace(
+      "r0: comp 0-4 | Recv<1#a 4-9 | Send>1#b 9-10\n"
+      "r1: comp 0-8 | Recv<0#b 8-9 | Send>0#a 9-10");
+  EXPECT_THROW(Measure(trace), Error);
+  trace.diagnostics.Add(anomaly::kMpiOnWorkerThread, 4);
+  trace.diagnostics.AddPopulation(anomaly::kMpiOnWorkerThread, 8);
+  const PhaseFactors factors = Measure(trace);
+  EXPECT_DOUBLE_EQ(*factors.values[Factor::kParallelEfficiency], 6.0 / 10);
+  EXPECT_FALSE(factors.values[Factor::kSerialization]);
 }
 
 // What iterations take on the ideal network is not known either, but how they vary is.

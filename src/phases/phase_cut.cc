@@ -232,6 +232,17 @@ Span ResolveSpan(const PhaseCut& cut) {
   return Span::kWhole;
 }
 
+// Those with events, where others have none: these were not recorded, so no factors are asked for them. A part of a run
+// has ranks that do nothing in it.
+std::vector<std::size_t> RecordedRanks(const Trace& trace) {
+  std::vector<std::size_t> recorded;
+  for (std::size_t rank = 0; rank < trace.size(); ++rank) {
+    if (!trace.timelines[rank].empty()) recorded.push_back(rank);
+  }
+  if (recorded.size() == trace.size() || trace.IsCutOut()) recorded.clear();
+  return recorded;
+}
+
 // Distinct names of regions, in alphabetical order, and for every region the index of its name.
 std::pair<std::vector<std::string>, std::vector<std::size_t>> NumberNames(const Trace& trace) {
   std::map<std::string, std::size_t> index;
@@ -327,6 +338,7 @@ PhaseCut CutPhase(const Trace& trace, const PhaseSpec& spec) {
   cut.iterations = 0;
   for (const RankCut& rank : cut.ranks) cut.iterations = std::max(cut.iterations, rank.iterations.size());
   cut.span = ResolveSpan(cut);
+  cut.group = RecordedRanks(trace);
   return cut;
 }
 

@@ -11,6 +11,7 @@
 #include "replay/anomalies.h"
 #include "replay/engine.h"
 #include "replay/links.h"
+#include "replay/missing_calls.h"
 #include "replay/program.h"
 #include "replay/shared_replay.h"
 
@@ -87,11 +88,31 @@ ReplayResult ReplayHere(const Trace& trace, const Matching& matching, const Phas
   return result;
 }
 
+// Nobody waits for anybody.
+Matching WithoutPartners(const Trace& trace) {
+  Matching matching;
+  for (const RankTimeline& timeline : trace.timelines) {
+    RankMatching& rank = matching.ranks.emplace_back();
+    rank.sends.assign(timeline.sends(), kNoMessage);
+    rank.receives.assign(timeline.receives(), kNoMessage);
+    rank.collectives.assign(timeline.collectives(), kNoCollective);
+    rank.collective_types.resize(timeline.collectives());
+  }
+  return matching;
+}
+
 }  // namespace
 
 ReplayResult Replay(const Trace& trace, const Matching& matching, const PhaseCut& cut, const ReplayOptions& options) {
-  ReplayResult result =
-      matching.shared != nullptr ? matching.shared->Replay(cut, options) : ReplayHere(trace, matching, cut, options);
+  ReplayResult result;
+  if (!MissingCalls(trace).empty()) {
+    // What is there need not fit together, so that ranks might wait for ever.
+    result = ReplayHere(trace, WithoutPartners(trace), cut, options);
+  } else if (matching.shared != nullptr) {
+    result = matching.shared->Replay(cut, options);
+  } else {
+    result = ReplayHere(trace, matching, cut, options);
+  }
   result.unknown_waits = FindUnknownWaits(trace, cut);
   if (options.TimedNetwork() != nullptr) {
     result.diagnostics.Add(anomaly::kOneSidedTakesNoTime, result.unknown_waits.operations, "in phase " + cut.spec.name);

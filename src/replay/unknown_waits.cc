@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "base/format.h"
 #include "base/parallel.h"
+#include "replay/missing_calls.h"
 #include "trace/operations.h"
 
 namespace farscale {
@@ -149,6 +150,11 @@ std::string Describe(const Trace& trace, std::size_t rank, std::size_t call) {
 
 UnknownWaits FindUnknownWaits(const Trace& trace, const PhaseCut& cut, LockOrder locks) {
   UnknownWaits waits;
+  if (std::string missing = MissingCalls(trace); !missing.empty()) {
+    for (const RankCut& rank : cut.ranks) waits.calls += rank.window.end.call - rank.window.begin.call;
+    waits.example = std::move(missing);
+    return waits;
+  }
   const bool has_any = std::any_of(trace.regions.begin(), trace.regions.end(), [](const Region& region) {
     return IsOneSided(region.call) || region.IsCollective();
   });
@@ -185,8 +191,10 @@ void RequireKnownWaits(const Trace& trace, const PhaseCut& cut, LockOrder locks)
       fmt::format("the trace does not say for whom {} calls wait in phase '{}', such as {}, so the phase cannot be "
                   "replayed",
                   FormatCount(waits.calls), cut.spec.name, waits.example),
-      "choose a phase without them; fences, post, start, complete and wait are replayed from OTF2 traces of "
-      "farscale trace or Score-P, collectives where they have records, locks never");
+      MissingCalls(trace).empty()
+          ? "choose a phase without them; fences, post, start, complete and wait are replayed from OTF2 traces of "
+            "farscale trace or Score-P, collectives where they have records, locks never"
+          : "record all ranks, and the MPI calls of all threads that make any");
 }
 
 }  // namespace farscale

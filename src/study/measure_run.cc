@@ -13,6 +13,7 @@
 #include "imbalance/diagnosis.h"
 #include "phases/location_cut.h"
 #include "replay/matching.h"
+#include "replay/missing_calls.h"
 #include "replay/processor_time.h"
 #include "replay/shared_replay.h"
 #include "replay/unknown_waits.h"
@@ -200,11 +201,14 @@ std::optional<ThreadedRun> RunOfThreads(const Trace& trace, Diagnostics& diagnos
   return threaded;
 }
 
+// By replays, in which ranks might wait for ever where calls are missing.
+bool FindsCauses(const Study& study, const Trace& trace) { return study.finds_causes && MissingCalls(trace).empty(); }
+
 LossRecord LossesOfThreads(const Trace& trace, const ThreadedRun& threaded, const PhaseCut& cut,
                            const std::vector<RankGroup>& groups, const Study& study) {
   const PhaseCut of_threads = CutOfLocations(trace, cut, threaded.trace);
   DiagnosisOptions options = {{study.delays}, GroupsOfLocations(groups, threaded.trace), kShapedPaths};
-  if (study.finds_causes) options.causes = CauseOptions{study.factors.counters};
+  if (FindsCauses(study, trace)) options.causes = CauseOptions{study.factors.counters};
   return RecordOf(Diagnose(threaded.trace, threaded.matching, of_threads, options), cut.spec.name,
                   threaded.trace.locations);
 }
@@ -216,8 +220,8 @@ LossRecord LossesOf(const Trace& trace, const Matching& matching, const std::opt
   DiagnosisOptions options = {{study.delays}, groups, kShapedPaths};
   std::optional<ProcessGrid> grid;
   if (!threaded) grid = FindProcessGrid(trace, cut);
-  if (study.finds_causes) options.causes = CauseOptions{study.factors.counters, grid};
-  options.latency = study.finds_causes && detail == Detail::kLosses;
+  if (FindsCauses(study, trace)) options.causes = CauseOptions{study.factors.counters, grid};
+  options.latency = FindsCauses(study, trace) && detail == Detail::kLosses;
   LossRecord losses = threaded ? LossesOfThreads(trace, *threaded, cut, groups, study)
                                : RecordOf(Diagnose(trace, matching, cut, options), cut.spec.name);
   losses.trace = run.path;
@@ -263,7 +267,9 @@ AnalysedRun ReadAndMeasure(const Study& study, const RunSpec& spec, const std::v
   const Matching matching = shared != nullptr ? shared->Match() : MatchTrace(trace);
   diagnostics.Merge(matching.diagnostics);
   // Domains that do not divide evenly give messages of a grown run two sizes; the replay takes the sender's.
-  if (spec.grown == nullptr) diagnostics.FailPastThreshold(spec.trace);
+  // Where calls are missing, messages without their other half are no damage.
+  const Diagnostics& judged = MissingCalls(trace).empty() ? diagnostics : trace.diagnostics;
+  if (spec.grown == nullptr) judged.FailPastThreshold(spec.trace);
   std::optional<ThreadedRun> threaded;
   if (detail != Detail::kFactors) {
     threaded = RunOfThreads(trace, diagnostics);

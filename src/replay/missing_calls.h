@@ -1,0 +1,14 @@
+// Calls that a trace lacks though others may wait for them.
+#pragma once
+
+#include <string>
+
+#include "trace/trace.h"
+
+namespace farscale {
+
+// "those with ranks 2-3, which recorded nothing", or those of threads other than the main ones, from 1 % of all calls
+// on; empty: none. Else nobody knows who waits for whom, and messages without their other half are no damage.
+std::string MissingCalls(const Trace& trace);
+
+}  // namespace farscale
