@@ -179,12 +179,21 @@ LinkCalibration Conclude(const Trace& trace, const LinkData& data, const LinkDat
 
 void NoteBandwidth(const LinkCalibration& link, const LinkData& data, const LinkData& other,
                    std::vector<std::string>& notes) {
-  if (link.has_bandwidth) return;
+  if (link.has_bandwidth) {
+    if (data.fit.shares_links) {
+      notes.push_back(
+          fmt::format("too few messages {} have the links of their nodes to themselves; the bandwidth is "
+                      "what messages get beside others",
+                      data.name));
+    }
+    return;
+  }
   notes.push_back(
       fmt::format("messages {} do not show a bandwidth, as their sizes differ too little or their times too "
                   "much; {}",
                   data.name,
                   TakesBandwidthOf(data, other) ? fmt::format("that {} is taken", other.name)
+                  : data.fit.ticks_per_byte > 0 ? "most of their time is taken to be that of their bytes"
                                                 : "none is assumed, so larger ones take no longer"));
 }
 

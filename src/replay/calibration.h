@@ -19,9 +19,6 @@
 
 namespace farscale {
 
-// With fewer usable messages a link is not calibrated; chosen.
-inline constexpr std::uint64_t kFewestMessages = 10;
-
 // What the messages of one kind of link say. Only usable ones count: their receiver already waited for them.
 struct LinkCalibration {
   Link link;                   // with bounds of what the messages do not show

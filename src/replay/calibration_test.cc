@@ -245,6 +245,25 @@ TEST(Calibration, OneSizeTellsNoBandwidth) {
   EXPECT_THAT(calibration.notes, Contains(HasSubstr("between nodes do not show a bandwidth")));
 }
 
+// As much of a large message's time is taken to be latency as a small message has of its bytes: 4096 of 100,000 in 51
+// us.
+TEST(Calibration, OneLargeSizeIsTakenToTransferMostOfItsTime) {
+  const Link& link = CalibrateTrace(MakeTrace(PingPong({100000}), {0, 1})).network.remote;
+  EXPECT_DOUBLE_EQ(link.latency, 2.089e-6);
+  EXPECT_DOUBLE_EQ(link.latency_at_most.value_or(0), 51e-6);
+  EXPECT_DOUBLE_EQ(link.bandwidth, 2.045e9);
+  EXPECT_DOUBLE_EQ(link.bandwidth_at_least.value_or(0), 1.961e9);
+}
+
+// The bytes of the largest message take 50 of 1050 ticks, by a clock that may be off by one.
+TEST(Calibration, SmallMessagesOnlyBoundTheBandwidth) {
+  const Link& link = CalibrateTrace(MakeTrace(PingPong({10, 100}), {0, 1})).network.remote;
+  EXPECT_FALSE(link.latency_at_most);
+  EXPECT_DOUBLE_EQ(link.latency, 1e-6);
+  EXPECT_DOUBLE_EQ(link.bandwidth, 2e9);
+  EXPECT_DOUBLE_EQ(link.bandwidth_at_least.value_or(0), 1.961e9);
+}
+
 // Sizes differ, but times only by noise.
 TEST(Calibration, NoiseTellsNoBandwidth) {
   std::vector<Message> messages;
@@ -359,6 +378,22 @@ TEST(TransferTimes, SendsOfTheSameCall) {
 TEST(TransferTimes, NotToOneselfAndNotByTests) {
   EXPECT_THAT(Transfers("r0: Irecv<0#a*10 0-0 | Isend>0#a*10 1-1 | Wait~a 2-3"), IsEmpty());
   EXPECT_THAT(Transfers("r0: comp 0-5 | Send>1#a*10 5-6\nr1: Irecv<0#a*10 0-0 | Test~a 1-9"), IsEmpty());
+}
+
+// Rank 0 sends to rank 2 while rank 1, on the same node, sends 500 bytes to rank 3, whose receive ends at 30. Later
+// rank 0 sends alone.
+TEST(TransferTimes, BytesOfOthersOnTheLinkOfANode) {
+  Trace trace = test::ParseTrace(
+      "r0: comp 0-5 | Send>2#a*1000 5-6 | comp 6-50 | Send>2#b*2000 50-51\n"
+      "r1: comp 0-8 | Send>3#c*500 8-9\n"
+      "r2: Recv<0#a*1000 0-20 | Recv<0#b*2000 20-60\n"
+      "r3: comp 0-25 | Recv<1#c*500 25-30");
+  trace.nodes = {"a", "b", "c"};
+  for (std::size_t rank = 0; rank < trace.size(); ++rank) trace.ranks[rank].node = rank < 2 ? 0 : rank < 3 ? 1 : 2;
+  const Observations found = Observe(trace, MatchTrace(trace), kBsc);
+  ASSERT_EQ(found.remote.transfers.size(), 2u);
+  EXPECT_EQ(found.remote.transfers[0].competing_bytes, 500u);
+  EXPECT_EQ(found.remote.transfers[1].competing_bytes, 0u);
 }
 
 // The wait of a send tells of the eager limit only under rules by which it waits: from 5 to 9, for a receive at 8.

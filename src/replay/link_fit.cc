@@ -5,6 +5,7 @@
 #include <cmath>
 #include <limits>
 #include <map>
+#include <ranges>
 #include <utility>
 
 #include "stats/sample_quantiles.h"
@@ -27,6 +28,13 @@ constexpr double kAgreement = 1.5;
 constexpr double kKnown = 0.4;
 // A latency that is not known lies no nearer to the ends of its range than this share of it; chosen.
 constexpr double kNearEnd = 0.25;
+// A message has its links to itself where others would not make it slower by more than this share; chosen.
+constexpr double kUndisturbed = 0.02;
+// Messages that share links say what the others do where their bandwidths differ by no more than this share; chosen.
+constexpr double kSameBandwidth = 0.1;
+// Where the bytes of the largest message take less than this share of its time, they only bound the bandwidth: networks
+// treat small messages differently, and the clock counts ticks. Chosen.
+constexpr double kTellingShare = 0.1;
 
 struct SizeGroup {
   double bytes = 0;   // mean
@@ -203,35 +211,87 @@ double SlopeFrom(const std::vector<SizeGroup>& groups, double latency) {
   return 0;
 }
 
-}  // namespace
+// What is assumed of a time that does not say how much of it is latency: all of it where there are small messages, else
+// as much as a small message has of the bytes.
+Line ShareTime(double time, const std::vector<SizeGroup>& groups) {
+  const double latency = time * std::min(1.0, static_cast<double>(kSmallMessage) / std::max(1.0, groups.front().bytes));
+  return {latency, (time - latency) / std::max(1.0, groups.back().bytes)};
+}
 
-bool IsKnownWithin(const FitRange& range) { return range.high - range.low <= kKnown * (range.low + range.high) / 2; }
-
-LinkFit FitLink(std::vector<TransferTime>& transfers) {
+LinkFit FitTimes(const std::vector<TransferTime>& transfers) {
   LinkFit fit;
-  if (transfers.empty()) return fit;
-  fit.clock_difference = TakeOutClocks(transfers);
-  std::erase_if(transfers, [](const TransferTime& transfer) { return transfer.ticks <= 0; });
-  if (transfers.empty()) return fit;
   const std::vector<SizeGroup> groups = GroupBySize(transfers, kFast);
   Line line = FitLine(groups);
   fit.has_bandwidth = ShowsBandwidth(transfers, groups, line);
   if (fit.has_bandwidth) {
     TakeRanges(groups, line, fit);
+    const double bytes = groups.back().bytes;
+    if (line.slope * bytes < kTellingShare * line(bytes)) fit.byte_range = {0, fit.byte_range.high + 1 / bytes};
     if (!IsKnownWithin(fit.latency_range)) {
       const auto [low, high] = fit.latency_range;
       line.at_zero = std::clamp(line.at_zero, low + (high - low) * kNearEnd, high - (high - low) * kNearEnd);
       line.slope = std::clamp(SlopeFrom(groups, line.at_zero), fit.byte_range.low, fit.byte_range.high);
     }
   } else {
-    line = {LatencyFor(transfers, 0), 0};
-    fit.latency_range = {0, line.at_zero};
+    const double time = LatencyFor(transfers, 0);
+    line = ShareTime(time, groups);
+    fit.latency_range = {0, time};
     fit.byte_range = {0, groups.back().ticks / std::max(1.0, groups.back().bytes)};
   }
   fit.latency = line.at_zero;
   fit.ticks_per_byte = line.slope;
   fit.spread = Spread(transfers, line, false);
   fit.relative_spread = Spread(transfers, line, true);
+  return fit;
+}
+
+// Those that had the links of their nodes to themselves, at a bandwidth that is no higher than that of the links.
+std::vector<TransferTime> Undisturbed(const std::vector<TransferTime>& transfers, const LinkFit& fit) {
+  const double per_byte = fit.has_bandwidth ? fit.ticks_per_byte : fit.byte_range.high;
+  std::vector<TransferTime> some;
+  for (const TransferTime& transfer : transfers) {
+    const double disturbed = per_byte * static_cast<double>(transfer.competing_bytes);
+    if (disturbed <= kUndisturbed * static_cast<double>(transfer.ticks)) some.push_back(transfer);
+  }
+  return some;
+}
+
+bool IsSameBandwidth(const LinkFit& a, const LinkFit& b) {
+  const auto [low, high] = std::minmax(a.ticks_per_byte, b.ticks_per_byte);
+  return high <= (1 + kSameBandwidth) * low;
+}
+
+// Messages that share links take longer, so they bound what a link does: a byte takes no longer than it seems to, and
+// no more of the fastest message is latency than all of it.
+void BoundByOthers(const std::vector<SizeGroup>& groups, LinkFit& fit) {
+  fit.shares_links = true;
+  if (!fit.has_bandwidth) return;
+  fit.byte_range.low = 0;
+  const SizeGroup& fastest = *std::ranges::min_element(groups, {}, &SizeGroup::ticks);
+  fit.latency_range = {std::max(0.0, fastest.ticks - fit.byte_range.high * fastest.bytes), fastest.ticks};
+  fit.latency = std::max(fastest.ticks - fit.ticks_per_byte * fastest.bytes, 0.0);
+}
+
+}  // namespace
+
+bool IsKnownWithin(const FitRange& range) { return range.high - range.low <= kKnown * (range.low + range.high) / 2; }
+
+LinkFit FitLink(std::vector<TransferTime>& transfers) {
+  const double clock_difference = TakeOutClocks(transfers);
+  std::erase_if(transfers, [](const TransferTime& transfer) { return transfer.ticks <= 0; });
+  if (transfers.empty()) return {};
+  LinkFit fit = FitTimes(transfers);
+  std::vector<TransferTime> undisturbed = Undisturbed(transfers, fit);
+  if (undisturbed.size() < transfers.size()) {
+    const LinkFit better = undisturbed.size() >= kFewestMessages ? FitTimes(undisturbed) : LinkFit();
+    if (better.has_bandwidth && IsKnownWithin(better.byte_range) && !IsSameBandwidth(better, fit)) {
+      fit = better;
+      transfers = std::move(undisturbed);
+    } else if (!better.has_bandwidth || !IsSameBandwidth(better, fit)) {
+      BoundByOthers(GroupBySize(transfers, kFast), fit);
+    }
+  }
+  fit.clock_difference = clock_difference;
   return fit;
 }
 

@@ -21,12 +21,14 @@ struct LinkFit {
   FitRange latency_range;       // around it; from 0 on without a bandwidth, as sizes then show nothing
   FitRange byte_range;          // of ticks_per_byte; `high` without a bandwidth, too: all of a message's time
   bool has_bandwidth = false;   // the times say so
+  bool shares_links = false;    // too few messages had the links of their nodes to themselves to say more than bounds
   double spread = 0;            // ticks: median distance of the times from the line
   double relative_spread = 0;   // the same as share of the line
   double clock_difference = 0;  // ticks: the largest between two ranks that was taken out
 };
 
-// Takes the differences of clocks out of `transfers` and leaves out what still seems to arrive before it was sent.
+// Takes the differences of clocks out of `transfers` and leaves out what still seems to arrive before it was sent, and
+// what shared a link with others where enough did not.
 // Meaningless for no transfers.
 LinkFit FitLink(std::vector<TransferTime>& transfers);
 

@@ -1,16 +1,15 @@
 #include "replay/transfer_times.h"
 
 #include <algorithm>
-#include <optional>
+#include <array>
+#include <map>
+#include <utility>
 
 #include "base/parallel.h"
 #include "replay/operations.h"
 
 namespace farscale {
 namespace {
-
-// Larger sends spend time on their data, which the overhead of a call is not about; chosen.
-constexpr std::uint64_t kSmallMessage = 4096;
 
 // Of an end that lies outside any call: that of a message which crosses the edge of a cut.
 constexpr std::int32_t kNobody = -1;
@@ -25,6 +24,7 @@ struct MessageEnds {
   };
   struct Posted {
     Tick tick = 0;  // when the call was entered that posted the receive
+    Tick done = 0;  // when the call was left that completed it
     std::int32_t rank = kNobody;
   };
   std::vector<Sent> sent;
@@ -39,13 +39,17 @@ MessageEnds FindEnds(const Trace& trace, const Matching& matching) {
     const RankTimeline& timeline = trace.timelines[rank];
     ForEachRecord(timeline, matching.ranks[rank], 0, timeline.calls(),
                   [&](std::size_t call, std::size_t record, const RecordPart& part) {
-                    if (part.IsCollective() || !part.posts || part.number >= matching.matched) return;
-                    if (part.type == OperationClass::kSend) {
+                    if (part.IsCollective() || part.number >= matching.matched) return;
+                    const bool sends = part.type == OperationClass::kSend;
+                    if (!sends && part.completes) ends.posted[part.number].done = timeline.leave(call);
+                    if (!part.posts) return;
+                    if (sends) {
                       ends.sent[part.number] = {timeline.enter(call), timeline.record_bytes(record),
                                                 static_cast<std::int32_t>(rank),
                                                 trace.regions[timeline.region(call)].call};
                     } else {
-                      ends.posted[part.number] = {timeline.enter(call), static_cast<std::int32_t>(rank)};
+                      ends.posted[part.number].tick = timeline.enter(call);
+                      ends.posted[part.number].rank = static_cast<std::int32_t>(rank);
                     }
                   });
   });
@@ -125,7 +129,7 @@ class RankObserver {
     for (const std::uint32_t other : sends_) {
       if (!IsDoneBefore(other, message)) return;
     }
-    LinkOf(message).transfers.push_back({sent.rank, rank_, sent.bytes, timeline_.leave(call) - sent.tick});
+    LinkOf(message).transfers.push_back({sent.rank, rank_, sent.bytes, timeline_.leave(call) - sent.tick, message, 0});
   }
 
   // A send of the same call does not hold the receiver up when it waits for nobody, or when it started no later than
@@ -195,6 +199,67 @@ void Append(LinkObservations& all, const LinkObservations& some) {
   all.late_posts.insert(all.late_posts.end(), some.late_posts.begin(), some.late_posts.end());
 }
 
+// When messages may be on their way: from the call that sends them to the one that completes their receive, though
+// after both sides were there none takes longer than the slowest whose receiver waited.
+class MessageTimes {
+ public:
+  MessageTimes(const MessageEnds& ends, Tick longest) : ends_(ends), longest_(longest) {}
+
+  Tick Begin(std::uint32_t message) const { return ends_.sent[message].tick; }
+  Tick End(std::uint32_t message) const {
+    const MessageEnds::Posted& posted = ends_.posted[message];
+    const Tick latest = std::max(Begin(message), posted.tick) + longest_;
+    return std::max(Begin(message) + 1, std::min(posted.done, latest));
+  }
+
+ private:
+  const MessageEnds& ends_;
+  Tick longest_;
+};
+
+// The largest number of bytes on a link, in one direction, beside each of its messages: those of messages that begin
+// before it ends, less those of messages that end before it begins.
+void AddCompetingBytes(const MessageEnds& ends, const MessageTimes& times, std::vector<std::uint32_t> messages,
+                       std::vector<std::uint64_t>& competing) {
+  const auto begin = [&](std::uint32_t message) { return times.Begin(message); };
+  const auto end = [&](std::uint32_t message) { return times.End(message); };
+  std::vector<std::uint32_t> by_end = messages;
+  std::ranges::sort(messages, {}, begin);
+  std::ranges::sort(by_end, {}, end);
+  std::vector<std::uint64_t> begun = {0}, ended = {0};
+  for (const std::uint32_t message : messages) begun.push_back(begun.back() + ends.sent[message].bytes);
+  for (const std::uint32_t message : by_end) ended.push_back(ended.back() + ends.sent[message].bytes);
+  for (const std::uint32_t message : messages) {
+    const auto before = std::ranges::lower_bound(messages, end(message), {}, begin) - messages.begin();
+    const auto over = std::ranges::upper_bound(by_end, begin(message), {}, end) - by_end.begin();
+    const std::uint64_t bytes = begun[static_cast<std::size_t>(before)] - ended[static_cast<std::size_t>(over)];
+    competing[message] = std::max(competing[message], bytes - ends.sent[message].bytes);
+  }
+}
+
+// `transfers`: between nodes.
+void FindCompetingBytes(const Trace& trace, const MessageEnds& ends, std::vector<TransferTime>& transfers) {
+  if (transfers.empty()) return;
+  std::map<std::int32_t, std::array<std::vector<std::uint32_t>, 2>> links;  // by node: messages from it and to it
+  for (std::uint32_t message = 0; message < ends.sent.size(); ++message) {
+    const std::int32_t from = ends.sent[message].rank, to = ends.posted[message].rank;
+    if (from == kNobody || to == kNobody) continue;
+    const std::int32_t source = trace.ranks[static_cast<std::size_t>(from)].node;
+    const std::int32_t target = trace.ranks[static_cast<std::size_t>(to)].node;
+    if (source == target) continue;
+    links[source][0].push_back(message);
+    links[target][1].push_back(message);
+  }
+  const MessageTimes times(ends, std::ranges::max(transfers, {}, &TransferTime::ticks).ticks);
+  std::vector<std::uint64_t> competing(ends.sent.size());
+  for (auto& [node, directions] : links) {
+    for (std::vector<std::uint32_t>& messages : directions) {
+      AddCompetingBytes(ends, times, std::move(messages), competing);
+    }
+  }
+  for (TransferTime& transfer : transfers) transfer.competing_bytes = competing[transfer.message];
+}
+
 }  // namespace
 
 Observations Observe(const Trace& trace, const Matching& matching, const ReplayRules& rules) {
@@ -207,6 +272,7 @@ Observations Observe(const Trace& trace, const Matching& matching, const ReplayR
     Append(all.local, some.local);
     Append(all.remote, some.remote);
   }
+  FindCompetingBytes(trace, ends, all.remote.transfers);
   return all;
 }
 

@@ -12,6 +12,11 @@
 
 namespace farscale {
 
+// With fewer usable messages a link is not calibrated; chosen.
+inline constexpr std::uint64_t kFewestMessages = 10;
+// Larger messages spend time on their data; chosen.
+inline constexpr std::uint64_t kSmallMessage = 4096;
+
 // A message whose receiver was already in a call that waits for it, and for nothing else, when the sender entered the
 // sending call: the receiver leaves when the message is there. Eager and rendezvous messages look the same.
 struct TransferTime {
@@ -21,6 +26,10 @@ struct TransferTime {
   // From entering the sending call to leaving the receiving one. Includes what the sending call costs before it posts.
   // Shorter or longer by as much as the clocks of the two ranks differ; may be negative for that.
   Tick ticks = 0;
+  std::uint32_t message = 0;  // its number in the matching
+  // Of other messages between nodes that may have been on the link of one of the two nodes meanwhile, in the same
+  // direction; 0 within a node.
+  std::uint64_t competing_bytes = 0;
 };
 
 // A send whose receive was posted only after the sender had begun to wait for its completion.

@@ -1,16 +1,19 @@
 // Calibration gives back the network that a program was replayed on, and on real traces that of the machine.
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <cmath>
 
 #include "base/error.h"
+#include "base/random.h"
 #include "replay/calibration.h"
 #include "replay/replay.h"
 #include "replay/replayed_trace.h"
 #include "support/random_program.h"
 #include "support/traces.h"
 #include "support/repeats.h"
+#include "support/spmd_program.h"
 #include "trace/trace_reader.h"
 
 namespace farscale {
@@ -58,24 +61,49 @@ TEST(CalibrationProperty, GivesBackTheNetworkOfAReplay) {
   }
 }
 
-// What is told is right, and what is not is bounded by what is right. Where ranks of a node send at once, each has its
-// share of the bandwidth only, so that of the link is no less than what is found.
-void ExpectTrue(const Link& link, double latency, double bandwidth, const std::string& path) {
-  if (link.latency_at_most) {
-    EXPECT_GE(*link.latency_at_most, 0.99 * latency) << path;
-    EXPECT_LE(link.latency, *link.latency_at_most) << path;
-    EXPECT_GT(link.latency, 0) << path;
-  } else {
-    EXPECT_NEAR(link.latency, latency, 0.05 * latency) << path;
-  }
-  EXPECT_LE(link.bandwidth_at_least.value_or(link.bandwidth), 1.01 * bandwidth) << path;
-  EXPECT_GT(link.bandwidth, 2e9) << path;
-  EXPECT_EQ(link.overhead, 0) << path;
+// What is known of a link: the time of a message without bytes, from the call that sends it on, and the bandwidth.
+struct TrueLink {
+  double least, most;  // seconds, where it depends on the way or on the size
+  double bandwidth;
+};
+
+struct Machine {
+  TrueLink local, remote;
+};
+
+// Those of the simulated runs [shared/data/README.md].
+Machine MachineOf(const std::string& path) {
+  const auto is_in = [&](const char* folder) { return path.find(folder) != std::string::npos; };
+  // A leaf or two switches between nodes, and a quarter of a microsecond for either of two calls.
+  if (is_in("/machines/a-")) return {{0.3e-6, 0.8e-6, 9e9}, {0.8e-6, 2.1e-6, 12.5e9}};
+  if (is_in("/machines/b-")) return {{0.25e-6, 0.55e-6, 12e9}, {0.5e-6, 1.5e-6, 25e9}};
+  // Its latency is that of small messages; from 732 to 1426 bytes it is a fifth less.
+  if (is_in("/machines/c-")) return {{0.4e-6, 0.9e-6, 6e9}, {19.3e-6, 24.2e-6, 1.25e9}};
+  // Without nodes in mind, and 0.3 us a call.
+  if (is_in("/diagnosis/")) return {{1.5e-6, 1.8e-6, 10e9}, {1.5e-6, 1.8e-6, 10e9}};
+  return {{0.4e-6, 0.4e-6, 8e9}, {1.5e-6, 1.5e-6, 10e9}};
 }
 
-// The machine of the simulated runs: between hosts 1.5 us and 10 GB/s, within one 0.4 us and 8 GB/s.
+// What is stated is right, and what is not is bounded by what is right.
+void ExpectTrue(const Link& link, const TrueLink& truth, const std::string& where) {
+  EXPECT_GT(link.latency, 0) << where;
+  if (link.latency_at_most) {
+    EXPECT_GE(*link.latency_at_most + link.overhead, 0.99 * truth.least) << where;
+    EXPECT_LE(link.latency, *link.latency_at_most) << where;
+  } else {
+    EXPECT_GE(link.latency + link.overhead, 0.95 * truth.least) << where;
+    EXPECT_LE(link.latency + link.overhead, 1.05 * truth.most) << where;
+  }
+  if (link.bandwidth_at_least) {
+    EXPECT_LE(*link.bandwidth_at_least, 1.01 * truth.bandwidth) << where;
+    EXPECT_GE(link.bandwidth, *link.bandwidth_at_least) << where;
+  } else {
+    EXPECT_NEAR(link.bandwidth, truth.bandwidth, 0.03 * truth.bandwidth) << where;
+  }
+}
+
 TEST(RealCalibration, SimulatedMachine) {
-  int links = 0, told = 0;
+  int links = 0, known_latencies = 0, known_bandwidths = 0;
   for (const std::string& path : test::TracesToTry()) {
     if (path.find("/others/") != std::string::npos || path.find("-real/") != std::string::npos) continue;
     const Trace trace = ReadTrace(path);
@@ -86,16 +114,80 @@ TEST(RealCalibration, SimulatedMachine) {
       EXPECT_EQ(error.kind(), ErrorKind::kNotEnoughData) << path;
       continue;
     }
+    const Machine machine = MachineOf(path);
     for (const bool is_local : {false, true}) {
-      const std::optional<LinkCalibration>& link = is_local ? calibration.local : calibration.remote;
-      if (!link) continue;
-      ExpectTrue(link->link, is_local ? 0.4e-6 : 1.5e-6, is_local ? 8e9 : 10e9, path);
+      const std::optional<LinkCalibration>& found = is_local ? calibration.local : calibration.remote;
+      if (!found || (is_local && path.find("/machines/c-") != std::string::npos)) continue;  // nobody says
+      ExpectTrue(found->link, is_local ? machine.local : machine.remote, path);
       ++links;
-      if (!link->link.latency_at_most) ++told;
+      known_latencies += found->link.latency_at_most ? 0 : 1;
+      known_bandwidths += found->link.bandwidth_at_least ? 0 : 1;
     }
   }
   EXPECT_GT(links, 8);
-  EXPECT_GT(2 * told, links);
+  EXPECT_GT(2 * known_latencies, links);
+  EXPECT_GT(3 * known_bandwidths, links);
+}
+
+// Neighbours in a ring exchange messages, of one size or of several, by calls that wait for their receiver or by
+// others, on nodes whose link one transfer at a time may use.
+Trace SharedLinkProgram(std::uint64_t seed) {
+  Random random(seed);
+  const std::int32_t ranks = 6 + static_cast<std::int32_t>(random.Index(8));
+  const std::int32_t per_node = 2 + static_cast<std::int32_t>(seed % 3);
+  const bool one_size = seed % 2 == 0;
+  const std::uint64_t largest = std::uint64_t{1000} << random.Index(9);
+  std::vector<std::uint64_t> sizes(60, largest);
+  std::vector<Tick> loads(60 * static_cast<std::size_t>(ranks));
+  for (std::uint64_t& size : sizes) size = one_size ? largest : 8 + random.Index(largest);
+  for (Tick& load : loads) load = 1000 + static_cast<Tick>(random.Index(200000));
+  Trace trace = test::RunSpmd(ranks, [&](test::SpmdRank& rank) {
+    const std::int32_t next = (rank.rank() + 1) % ranks, previous = (rank.rank() + ranks - 1) % ranks;
+    for (std::size_t step = 0; step < sizes.size(); ++step) {
+      rank.Compute(loads[step * static_cast<std::size_t>(ranks) + static_cast<std::size_t>(rank.rank())]);
+      // Even ranks send first, so that senders may wait; the last of an odd number comes between.
+      for (const bool sends : {rank.rank() % 2 == 0, rank.rank() % 2 != 0}) {
+        if (sends) rank.Send(next, sizes[step]);
+        if (!sends) rank.Receive(previous, sizes[step]);
+      }
+    }
+  });
+  trace.nodes.clear();
+  for (std::int32_t rank = 0; rank < ranks; ++rank) {
+    trace.ranks[static_cast<std::size_t>(rank)].node = rank / per_node;
+    if (rank % per_node == 0) trace.nodes.push_back(fmt::format("node{}", rank / per_node));
+  }
+  return trace;
+}
+
+TEST(CalibrationProperty, SharedLinksAndSynchronousSendsGiveBoundsOrTheTruth) {
+  std::size_t links = 0;
+  for (std::uint64_t seed = 0; seed < test::Repeats(30u); ++seed) {
+    const Trace program = SharedLinkProgram(seed);
+    const Matching matching = MatchTrace(program);
+    Network network = MakeNetwork(seed);
+    const std::uint64_t eager_limit = seed % 4 < 2 ? 0 : 65536;
+    network.local.eager_limit = network.remote.eager_limit = eager_limit;
+    network.sending = network.receiving = 1;
+    const ReplayRules rules{RuleSet::kCausal, eager_limit};
+    const PhaseCut run = CutPhase(program, PhaseSpec::WholeRun());
+    const Trace trace = ReplayedTrace(program, Replay(program, matching, run, {rules, true, &network}));
+    Calibration calibration;
+    try {
+      calibration = Calibrate(trace, matching, rules);
+    } catch (const Error& error) {
+      EXPECT_EQ(error.kind(), ErrorKind::kNotEnoughData) << seed;
+      continue;
+    }
+    for (const auto& [found, link] :
+         {std::pair(calibration.local, network.local), {calibration.remote, network.remote}}) {
+      if (!found) continue;
+      const double latency = link.latency + link.overhead;
+      ExpectTrue(found->link, {latency, latency, link.bandwidth}, fmt::format("seed {}", seed));
+      ++links;
+    }
+  }
+  EXPECT_GT(links, test::Repeats(20u));
 }
 
 TEST(RealCalibration, SampleRunsTakeTheirTime) {
@@ -117,9 +209,10 @@ TEST(RealCalibration, EveryTrace) {
       try {
         const Calibration calibration = Calibrate(trace, matching, {set, 32768});
         EXPECT_EQ(ParseNetwork(WriteNetworkToml(calibration.network), path, "calibrated"), calibration.network) << path;
-        EXPECT_GT(calibration.network.remote.latency, 0) << path;
-        EXPECT_LT(calibration.network.remote.latency, 1e-4) << path;
-        EXPECT_GT(calibration.network.remote.bandwidth, 1e9) << path;
+        const Link& remote = calibration.network.remote;
+        EXPECT_GT(remote.latency, 0) << path;
+        EXPECT_TRUE(remote.latency_at_most || remote.latency < 1e-4) << path;
+        EXPECT_TRUE(remote.bandwidth_at_least || remote.bandwidth > 1e9) << path;
         if (!calibration.remote) {
           EXPECT_TRUE(calibration.network.remote.latency_at_most) << path;
         }
