@@ -209,7 +209,7 @@ class LoopFinder {
     loop.similarity = candidate.similarity;
     loop.follows = TakesTurns(marks, core);
     if (loop.follows) {
-      FollowCores(marks, core, loop.borders);
+      loop.is_exact = FollowCores(marks, core, loop.borders);
     } else {
       loop.borders.push_back(marks[0] - static_cast<std::uint32_t>(any.head));
       for (std::size_t k = 0; k + 1 < marks.size(); ++k) loop.borders.push_back(Border(marks, k, any.head, any.tail));
@@ -234,7 +234,8 @@ class LoopFinder {
 
   // What comes before the loop may look like the end of an iteration, what comes behind it like the begin of one, by
   // some calls or by whole iterations that have no mark. The loop begins behind the longest of the bursts in question.
-  void FollowCores(const std::vector<std::uint32_t>& marks, const Reach& core,
+  // Returns whether there was no question.
+  bool FollowCores(const std::vector<std::uint32_t>& marks, const Reach& core,
                    std::vector<std::uint32_t>& borders) const {
     std::size_t period = calls_;
     for (std::size_t k = 0; k + 1 < marks.size(); ++k) period = std::min<std::size_t>(period, marks[k + 1] - marks[k]);
@@ -243,7 +244,7 @@ class LoopFinder {
       borders.push_back(marks[0] - static_cast<std::uint32_t>(core.head));
       borders.insert(borders.end(), marks.begin(), marks.end());
       borders.push_back(marks.back() + static_cast<std::uint32_t>(core.tail));
-      return;
+      return false;
     }
     std::size_t start = marks[0] - core.head;
     for (std::size_t i = start; i <= marks[0] - core.head + slack % period; ++i) {
@@ -260,6 +261,7 @@ class LoopFinder {
         borders.push_back(static_cast<std::uint32_t>(at));
       }
     }
+    return slack == 0;
   }
 
   // The first and the last iteration may be no more than parts of one.

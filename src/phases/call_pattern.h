@@ -31,6 +31,7 @@ double FunctionsInCommon(const CallCounts& a, const CallCounts& b);
 struct CallLoop {
   std::vector<std::uint32_t> borders;
   bool follows = false;   // iterations have a common core, and some of them nothing else
+  bool is_exact = false;  // the calls allow no other borders of as many iterations with a common core
   double similarity = 0;  // of the calls of an iteration to those of a typical one, 0 to 1
   double coverage = 0;    // of the rank's time
   double score = 0;       // by which loops of one run compare

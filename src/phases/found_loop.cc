@@ -46,11 +46,16 @@ class GuidedRank {
   GuidedRank(const Trace& trace, std::size_t rank, const std::vector<std::uint64_t>& symbols, const Guide& guide)
       : trace_(trace), timeline_(trace.timelines[rank]), symbols_(symbols), guide_(guide) {}
 
-  // `own`: what the rank shows itself, with as many iterations. It stands when it is like the guide, else it competes.
+  // `own`: what the rank shows itself, with as many iterations. It stands when it is like the guide, or when its calls
+  // leave no choice, else it competes.
   std::optional<std::vector<std::uint32_t>> Borders(const CallLoop* own) const {
+    const bool is_meanwhile = own != nullptr && IsMeanwhile(own->borders);
+    const bool is_exact = is_meanwhile && own->is_exact;
+    bool is_alike = false;
     if (own != nullptr) {
       const std::vector<std::uint32_t> inner(own->borders.begin() + 1, own->borders.end() - 1);
-      if (IsAlike(inner) && MeanAway(inner) < kNear) return own->borders;
+      is_alike = IsAlike(inner);
+      if (is_alike && (MeanAway(inner) < kNear || is_exact)) return own->borders;
     }
     std::map<Context, std::vector<std::uint32_t>> choices;
     for (std::size_t k = 1; k + 1 < guide_.times.size(); ++k) {
@@ -70,9 +75,10 @@ class GuidedRank {
       best = &calls;
       least = cost;
     }
+    if (is_exact && (best == nullptr || !IsAlike(*best))) return own->borders;
     if (own != nullptr) {
       const double cost = Cost({own->borders.begin() + 1, own->borders.end() - 1}) - kNear / 2;
-      if (best == nullptr ? cost < kNear : cost <= least) return own->borders;
+      if (best == nullptr ? cost < kNear || (is_alike && is_meanwhile) : cost <= least) return own->borders;
     }
     if (best == nullptr) return std::nullopt;
     return WithEnds(*best);
@@ -117,6 +123,14 @@ class GuidedRank {
     double away = 0;
     for (std::size_t i = 0; i < calls.size(); ++i) away += Away(calls[i], i + 1);
     return away / (guide_.Iteration() * static_cast<double>(calls.size()));
+  }
+
+  // Whether the loop runs while that of the guide does, or most of the shorter one. Ranks that do not all wait for each
+  // other come to the same iteration at times that differ by more than an iteration takes.
+  bool IsMeanwhile(const std::vector<std::uint32_t>& borders) const {
+    const std::vector<Tick> times = TimesOf(timeline_, borders);
+    const Tick common = std::min(times.back(), guide_.times.back()) - std::max(times.front(), guide_.times.front());
+    return 2 * common > std::min(times.back() - times.front(), guide_.times.back() - guide_.times.front());
   }
 
   // In iterations: how far from the borders, less what speaks for them.
@@ -251,9 +265,10 @@ namespace {
 // ends of the loop each has its part, with what is done before and behind the loop. A burst there that is not much
 // longer than usual is a part; of a longer one, what the other part leaves.
 struct BorderBursts {
-  Tick usual = 0;   // median length of those between iterations
-  Tick before = 0;  // the first iteration
-  Tick behind = 0;  // the last one
+  Tick usual = 0;                  // median length of those between iterations
+  Tick shortest = 0, longest = 0;  // of the same
+  Tick before = 0;                 // the first iteration
+  Tick behind = 0;                 // the last one
 
   // Much longer than usual, it does more than belongs to an iteration.
   bool IsUsual(Tick burst) const { return 2 * burst <= 3 * usual; }
@@ -276,6 +291,9 @@ BorderBursts BurstsAtBorders(const RankTimeline& timeline, const std::vector<std
     lengths.push_back(timeline.enter(borders[k]) - timeline.leave(borders[k] - 1));
   }
   bursts.usual = lengths[PlaceOfMedian(lengths)];
+  const auto [shortest, longest] = std::ranges::minmax(lengths);
+  bursts.shortest = shortest;
+  bursts.longest = longest;
   const std::uint32_t first = borders.front(), end = borders.back();
   bursts.before = timeline.enter(first) - (first > 0 ? timeline.leave(first - 1) : timeline.begin());
   bursts.behind = (end < timeline.calls() ? timeline.enter(end) : timeline.end()) - timeline.leave(end - 1);
@@ -332,6 +350,20 @@ bool AgreeOnParts(const Trace& trace, const FoundLoop& loop, const std::vector<B
   return true;
 }
 
+// Whether ranks do next to nothing of the bursts on one side of the loop, and less than the bursts differ by: then
+// noise alone would divide them.
+bool LieOnOneSide(const std::vector<BorderBursts>& bursts) {
+  Tick lead = 0, trail = 0, noise = 0, longest = 0;
+  for (const BorderBursts& of_rank : bursts) {
+    lead = std::max(lead, of_rank.Lead());
+    trail = std::max(trail, of_rank.Trail());
+    noise = std::max(noise, of_rank.longest - of_rank.shortest);
+    longest = std::max(longest, of_rank.usual);
+  }
+  const Tick less = std::min(lead, trail);
+  return less < noise && static_cast<double>(less) <= kSameParts * static_cast<double>(longest);
+}
+
 // Whether more of the bursts is before the loop than behind it. One that is much longer than usual does more than an
 // iteration does there and says nothing; then what the other side lacks of the usual is taken to be on this one.
 bool BeginIterations(const std::vector<BorderBursts>& bursts) {
@@ -368,7 +400,9 @@ std::vector<RankCut> CutBetween(const Trace& trace, const FoundLoop& loop, const
 
 std::vector<RankCut> CutLoop(const Trace& trace, const FoundLoop& loop) {
   const std::vector<BorderBursts> bursts = BurstsOfRanks(trace, loop);
-  if (!AgreeOnParts(trace, loop, bursts)) return CutBetween(trace, loop, bursts, BeginIterations(bursts));
+  if (LieOnOneSide(bursts) || !AgreeOnParts(trace, loop, bursts)) {
+    return CutBetween(trace, loop, bursts, BeginIterations(bursts));
+  }
   return CutAt(trace, loop, [&](std::size_t rank, std::uint32_t border, bool is_first, bool is_last) {
     const RankTimeline& timeline = trace.timelines[rank];
     if (is_last) return timeline.leave(border - 1) + bursts[rank].Trail();
