@@ -177,12 +177,24 @@ class GroupFinder {
       }
       ranks->insert(ranks->end(), alike[i].begin(), alike[i].end());
     }
+    for (Candidate& cluster : clusters_) SetServersApart(cluster.ranks);
     std::sort(noise_.begin(), noise_.end());
     for (Candidate& cluster : clusters_) {
       std::sort(cluster.ranks.begin(), cluster.ranks.end());
       cluster.profile = MeanProfile(profiles_, cluster.ranks);
     }
     std::sort(clusters_.begin(), clusters_.end(), IsBefore);
+  }
+
+  // A master of many workers may compute as much as any of them, though little at a time: such ranks are placed again.
+  void SetServersApart(std::vector<std::size_t>& ranks) {
+    std::vector<double> bursts;
+    for (const std::size_t rank : ranks) bursts.push_back(profiles_.ranks[rank].burst);
+    const double usual = Median(std::move(bursts));
+    const auto others = std::stable_partition(
+        ranks.begin(), ranks.end(), [&](std::size_t rank) { return kLess * profiles_.ranks[rank].burst >= usual; });
+    noise_.insert(noise_.end(), others, ranks.end());
+    ranks.erase(others, ranks.end());
   }
 
   // Adds ranks to the nearest group that they do not differ from, or makes them a group. Returns which one.
@@ -225,12 +237,13 @@ class GroupFinder {
     return *counts;
   }
 
-  // Whether the group talks with single ranks of the candidate before all others, which compute little themselves: a
-  // master and its workers.
+  // Whether the group talks with single ranks of the candidate before all others, which compute little themselves, or
+  // little at a time, as with many workers: a master and its workers.
   bool IsMaster(const Candidate& candidate, const Candidate& group) {
     // Between two others lies the middle of a line, too.
     if (group.ranks.size() < 3 || candidate.ranks.size() >= group.ranks.size()) return false;
-    if (kLess * candidate.profile.useful >= group.profile.useful) return false;
+    const bool is_little = kLess * candidate.profile.useful < group.profile.useful;
+    if (!is_little && kLess * candidate.profile.burst >= group.profile.burst) return false;
     std::size_t served = 0;
     for (const std::size_t rank : group.ranks) {
       const MessageCounts& counts = MessagesOf(rank);

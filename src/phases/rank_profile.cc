@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <map>
 
 #include "base/parallel.h"
@@ -170,7 +171,10 @@ class Profiler {
   }
 
   void EndBurst(std::uint32_t behind) {
-    if (pending_ > 0) bursts_[before_ * kKinds + behind].Add(pending_);
+    if (pending_ > 0) {
+      bursts_[before_ * kKinds + behind].Add(pending_);
+      by_length_[static_cast<std::size_t>(std::bit_width(static_cast<std::uint64_t>(pending_)))] += pending_;
+    }
     pending_ = 0;
     before_ = behind;
   }
@@ -190,10 +194,21 @@ class Profiler {
     return kEndOfRun;
   }
 
+  double TypicalBurst() const {
+    double length = 1, sum = 0;
+    for (const double ticks : by_length_) {
+      sum += ticks;
+      if (2 * sum >= useful_) return length;
+      length *= 2;
+    }
+    return length;
+  }
+
   RankProfile Result() const {
     RankProfile profile;
     profile.present = true;
     profile.useful = useful_;
+    profile.burst = TypicalBurst();
     for (std::uint32_t name = 0; name < regions_.size(); ++name) {
       if (regions_[name].sum <= 0 && entries_[name] == 0 && inclusive_[name] <= 0) continue;
       profile.regions.push_back({name, regions_[name].sum, regions_[name].Recurring(),
@@ -227,6 +242,7 @@ class Profiler {
   std::vector<int> depth_;
   std::vector<double> entered_;  // useful time when the outermost of a name was
   std::map<std::uint32_t, Stretches> bursts_;
+  std::array<double, 65> by_length_ = {};  // useful time in bursts of fewer than 2^i ticks, but not than half of that
   std::array<std::uint64_t, kKinds> calls_ = {};
   std::vector<std::uint64_t> functions_;
 };
@@ -295,8 +311,10 @@ RankProfiles ProfileRanks(const Trace& trace, const PhaseCut& cut) {
 RankProfile MeanProfile(const RankProfiles& profiles, const std::vector<std::size_t>& ranks) {
   RankProfile mean;
   mean.present = true;
-  for (const std::size_t rank : ranks) mean.useful += profiles.ranks[rank].useful;
-  mean.useful /= static_cast<double>(ranks.size());
+  for (const std::size_t rank : ranks) {
+    mean.useful += profiles.ranks[rank].useful / static_cast<double>(ranks.size());
+    mean.burst += profiles.ranks[rank].burst / static_cast<double>(ranks.size());
+  }
   mean.regions = MeanList(profiles, ranks, &RankProfile::regions);
   mean.bursts = MeanList(profiles, ranks, &RankProfile::bursts);
   mean.calls = MeanList(profiles, ranks, &RankProfile::calls);

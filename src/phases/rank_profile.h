@@ -34,6 +34,7 @@ struct Count {
 struct RankProfile {
   bool present = false;          // in the phase
   double useful = 0;             // ticks
+  double burst = 0;              // ticks: half of the useful time is in longer bursts, within a factor of two
   std::vector<Work> regions;     // by the innermost region of the program
   std::vector<Work> bursts;      // by the kinds of calls before and behind
   std::vector<Count> calls;      // by kind, without messages

@@ -46,20 +46,60 @@ std::vector<std::string> Traces() {
   return paths;
 }
 
+// The ranks of the groups that a program has, the larger first; none for programs whose ranks all do the same work.
+std::vector<std::vector<std::size_t>> TrueGroups(const std::string& path, std::size_t ranks) {
+  const auto is_in = [&](const char* folder) { return path.find(folder) != std::string::npos; };
+  const bool serves = is_in("-mw/"), has_mesh = is_in("/diagnosis/ddc"), is_dynamics = is_in("/diagnosis/gmx");
+  if (!serves && !has_mesh && !is_dynamics) return {};
+  const std::size_t others = serves ? 1 : has_mesh ? 4 : 12;  // masters before the workers, mesh ranks behind
+  std::vector<std::vector<std::size_t>> groups(2);
+  for (std::size_t rank = 0; rank < ranks; ++rank) {
+    groups[serves ? (rank < others ? 1 : 0) : (rank < ranks - others ? 0 : 1)].push_back(rank);
+  }
+  return groups;
+}
+
+std::vector<std::vector<std::size_t>> RanksOf(const RankGroups& found) {
+  std::vector<std::vector<std::size_t>> groups;
+  for (const RankGroup& group : found.groups) groups.push_back(group.ranks);
+  return groups;
+}
+
+// What only some of the ranks do, or all of them alike, shows no groups; the whole run and its loop do.
 TEST(RankGroups, OfOneProgramAreOne) {
-  std::size_t phases = 0;
+  std::size_t phases = 0, grouped = 0;
   for (const std::string& path : Traces()) {
     const Trace trace = ReadTrace(path);
+    const auto truth = TrueGroups(path, trace.size());
     for (const PhaseSpec& spec : PhasesOf(trace)) {
       const PhaseCut cut = CutPhase(trace, spec);
       const RankGroups found = FindGroups(trace, cut);
-      EXPECT_TRUE(found.groups.empty()) << path << ", " << spec.name << ", " << ToString(cut.span) << ": "
-                                        << Describe(found);
+      const bool shows_all =
+          spec.kind == PhaseSpec::Kind::kWholeRun || (spec.kind == PhaseSpec::Kind::kFoundLoop && spec.part.empty());
+      if (shows_all || !found.groups.empty()) {
+        EXPECT_EQ(RanksOf(found), truth) << path << ", " << spec.name << ", " << ToString(cut.span) << ": "
+                                         << Describe(found);
+      }
       EXPECT_TRUE(found.diagnostics.empty());
+      grouped += found.groups.empty() ? 0 : 1;
       ++phases;
     }
   }
   EXPECT_GT(phases, 100u);
+  const bool has_groups = std::filesystem::exists(test::SharedDataFolder() + "/traces/diagnosis/gmx");
+  if (has_groups && !test::kIsSanitized) {
+    EXPECT_GT(grouped, 50u);
+  }
+}
+
+// The master computes 20 ticks a task and the workers 3000, so from 40 ranks on it computes more than a quarter of what
+// a worker does, and from 150 on more than any.
+TEST(RankGroups, OfMastersThatServeManyWorkers) {
+  for (const int ranks : {4, 12, 24, 41, 48, 64, 100, 128, 160, 200, 256}) {
+    const Trace trace = test::MakeMasterWorker(ranks, 8, ranks % 3 == 0);
+    const RankGroups found = FindGroups(trace, CutPhase(trace, PhaseSpec::WholeRun()));
+    EXPECT_EQ(RanksOf(found), TrueGroups("-mw/", trace.size())) << ranks << " ranks, " << Describe(found);
+  }
 }
 
 TEST(RankGroups, OfProgramsThatAreOddInOneWay) {
