@@ -44,7 +44,7 @@ void FollowIfPossible() {
   // Where the runtime starts in regions that are open, it did nothing before.
   const std::uint32_t regions = __atomic_load_n(&page->regions, __ATOMIC_ACQUIRE);
   for (std::uint32_t i = 1; i < regions; ++i) {
-    if (page->region[i].open > 0) ledger->Open(i, Nanoseconds(CLOCK_MONOTONIC));
+    if (page->region[i].open > 0 && (page->flags & kSwitchedOff) == 0) ledger->Open(i, Nanoseconds(CLOCK_MONOTONIC));
   }
   is_following = true;
 }

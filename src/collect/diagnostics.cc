@@ -1,7 +1,9 @@
+#include <algorithm>
 #include <cstring>
 #include <utility>
 
 #include "collect/measured_run.h"
+#include "collect/measured_run_output.h"
 #include "collect/text.h"
 
 namespace farscale::collect {
@@ -14,6 +16,9 @@ constexpr double kManyCalls = 300, kManyCallsOfTrace = 80, kManyCallsOfIdeal = 1
 constexpr double kLittleCpu = 0.95;
 // Seconds; chosen: in shorter runs one preemption is a large share.
 constexpr double kShortRun = 0.01;
+
+// Share of the run; chosen.
+constexpr double kMuchOff = 0.01;
 
 struct Diagnostics {
   std::vector<Diagnostic> all;
@@ -72,7 +77,7 @@ void DiagnoseThreads(const MeasuredRun& run, Diagnostics& diagnostics) {
   if (!run.is_traced) return;
   diagnostics.Warn("threadsNotTraced",
                    "MPI calls of other threads are not in the trace: messages between them and the threads that "
-                   "called MPI_Init lack a half, and the trace may be refused");
+                   "called MPI_Init lack a half, so serialization and transfer are not known of it");
 }
 
 void DiagnoseUnknownThreads(const MeasuredRun& run, Diagnostics& diagnostics) {
@@ -150,6 +155,21 @@ void DiagnoseTrace(const MeasuredRun& run, Diagnostics& diagnostics) {
                           100 * run.flushed_largest / elapsed));
 }
 
+// Ranks begin and end together, so what one was not off as long as others is time in which these were.
+void DiagnoseSwitchedOff(const RegionMetrics& whole, Diagnostics& diagnostics) {
+  const std::vector<double>& off = whole.off_by_rank;
+  if (off.empty()) return;
+  const double longest = std::ranges::max(off), shortest = std::ranges::min(off);
+  const auto ranks = static_cast<int>(std::ranges::count_if(off, [](double seconds) { return seconds > 0; }));
+  std::string sentence =
+      Format("MPI_Pcontrol(0) switched measuring off for %s to %s on %d of %d ranks; that time is left out",
+             FormatSeconds(shortest).c_str(), FormatSeconds(longest).c_str(), ranks, static_cast<int>(off.size()));
+  if (longest - shortest > kMuchOff * whole.elapsed) {
+    sentence += "; some were off while others were measured, so efficiencies may be too low";
+  }
+  diagnostics.Warn("switchedOff", sentence);
+}
+
 void DiagnoseRegion(const MeasuredRun& run, const RegionMetrics& region, Diagnostics& diagnostics) {
   const int known = run.ranks - static_cast<int>(run.missing.size());
   if (static_cast<int>(region.ranks.size()) < known) {
@@ -192,6 +212,7 @@ std::vector<Diagnostic> DiagnosticsOf(const MeasuredRun& run) {
   DiagnoseDevices(run, diagnostics);
   DiagnoseIdealClocks(run, diagnostics);
   DiagnoseTrace(run, diagnostics);
+  DiagnoseSwitchedOff(whole, diagnostics);
   if (!whole.efficiencies) diagnostics.Warn("nothingUseful", "no rank computed anything outside MPI");
   for (const RegionMetrics& region : run.regions) DiagnoseRegion(run, region, diagnostics);
   if (run.too_many_regions) {

@@ -149,6 +149,9 @@ std::string ReadName(const char* from) {
   return "";
 }
 
+// Returns whether the level has switched measuring off or on.
+bool Control(int level) { return IsMeasuring() && (level == 0 || level == 1) && SwitchMeasuring(level == 1); }
+
 // Another tool that is loaded calls PMPI_Init itself: the run begins when that has done what it does.
 template <typename Init>
 int InitWith(Init init) {
@@ -241,19 +244,28 @@ FARSCALE_EXPORT int PMPI_Abort(MPI_Comm communicator, int code) {
   return AbortWith(real.MPI_Abort, communicator, code);
 }
 
-// MPI_Pcontrol(1, "name") starts a region, MPI_Pcontrol(-1, "name") stops it; all other levels mean nothing here.
+// MPI_Pcontrol(0) switches measuring off and (1) on; MPI_Pcontrol(1, "name") starts a region, MPI_Pcontrol(-1, "name")
+// stops it. All other levels mean nothing here. What switches on has no name, and a name of another call may lie there.
 FARSCALE_EXPORT int MPI_Pcontrol(const int level, ...) {
   va_list arguments;
   va_start(arguments, level);
   const char* from = va_arg(arguments, const char*);
   va_end(arguments);
+  ++this_thread.depth;
   next.MPI_Pcontrol(level, from);  // of what the program passes, tools know one argument as well
-  if (!IsMeasuring() || (level != 1 && level != -1)) return MPI_SUCCESS;
+  --this_thread.depth;
+  if (Control(level) || !IsMeasuring() || (level != 1 && level != -1)) return MPI_SUCCESS;
   const std::string name = ReadName(from);
   if (level == 1) StartRegion(name.c_str());
   // Without a name it may be any value.
   if (level == -1 && FindRegion(*page, name.c_str()) >= 0) StopRegion(name.c_str());
   return MPI_SUCCESS;
+}
+// What Fortran calls, without a name.
+FARSCALE_EXPORT int PMPI_Pcontrol(const int level, ...) {
+  const int code = real.MPI_Pcontrol(level);
+  if (this_thread.depth == 0) Control(level);
+  return code;
 }
 
 }  // extern "C"

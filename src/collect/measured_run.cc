@@ -103,6 +103,19 @@ double SpanOf(const std::vector<Process>& processes, double otherwise) {
   return std::max(otherwise, static_cast<double>(end - begin) * processes.front().seconds_a_tick);
 }
 
+// What the whole run lacks of the time between its begin and its end, on every rank.
+std::vector<double> SwitchedOff(const std::vector<Process>& processes) {
+  std::vector<double> off;
+  for (const Process& process : processes) {
+    const Page& page = *process.page;
+    const Tick elapsed = page.end_tick != 0 ? page.end_tick - page.begin_tick : process.sums.elapsed;
+    const Tick counted = TotalOf(page, page.region[0], process.sums).elapsed;
+    off.push_back(elapsed > counted ? static_cast<double>(elapsed - counted) * process.seconds_a_tick : 0);
+  }
+  if (std::ranges::all_of(off, [](double seconds) { return seconds == 0; })) off.clear();
+  return off;
+}
+
 // On the clock of the node, which the tick of the begin and its seconds tell.
 RankWindow WindowIn(const Process& process, const Window& window, double elapsed) {
   const double began = static_cast<double>(process.page->begin_clock) * 1e-9;
@@ -181,8 +194,9 @@ RegionMetrics Measure(const std::vector<Process>& processes, const std::string& 
   if (!useful.empty()) metrics.useful_largest = std::max(0.0, std::ranges::max(useful));
   if (has_ideal && ideal > 0) metrics.ideal_elapsed = ideal;
   if (is_whole) {
-    metrics.elapsed = SpanOf(processes, metrics.elapsed);
-    metrics.is_whole_span = true;
+    metrics.off_by_rank = SwitchedOff(processes);
+    if (metrics.off_by_rank.empty()) metrics.elapsed = SpanOf(processes, metrics.elapsed);
+    metrics.is_whole_span = metrics.off_by_rank.empty();
   } else {
     ResolveSpan(windows, ideal_windows, metrics);
   }

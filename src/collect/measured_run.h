@@ -47,6 +47,7 @@ struct RegionMetrics {
   std::optional<double> ideal_elapsed;  // T_ideal
   std::vector<double> elapsed_by_rank;  // in the order of `ranks`
   std::vector<double> useful_by_rank;
+  std::vector<double> off_by_rank;  // switched off by MPI_Pcontrol(0), left out of all others; empty: never on any rank
   // Where processes have OpenMP teams, the times above but elapsed, and the efficiencies, are those of all CPUs; useful
   // times are time outside MPI.
   std::optional<ThreadTimes> threads;

@@ -84,6 +84,7 @@ Json RegionToJson(const RegionMetrics& region, int all_ranks) {
   if (static_cast<int>(region.ranks.size()) < all_ranks) json["onRanks"] = region.ranks;
   json["elapsedByRank"] = region.elapsed_by_rank;
   json["usefulByRank"] = region.useful_by_rank;
+  if (!region.off_by_rank.empty()) json["switchedOffByRank"] = region.off_by_rank;
   return json;
 }
 

@@ -51,9 +51,18 @@ Sums SumsOfPage(const Page& page, std::uint64_t now) {
   return sums;
 }
 
+namespace {
+
+// Whether time adds up to it.
+bool IsCounting(const Page& page, const RegionRecord& region) {
+  return region.open != 0 && page.end_tick == 0 && (page.flags & kSwitchedOff) == 0;
+}
+
+}  // namespace
+
 Sums TotalOf(const Page& page, const RegionRecord& region, const Sums& now) {
   Sums total = region.total;
-  if (region.open == 0 || page.end_tick != 0) return total;
+  if (!IsCounting(page, region)) return total;
   Sums open = Minus(now, region.at_start);
   open.cpu = open.process_cpu = open.preemptions = 0;  // known at the end only
   Add(total, open);
@@ -61,9 +70,9 @@ Sums TotalOf(const Page& page, const RegionRecord& region, const Sums& now) {
 }
 
 Window WindowOf(const Page& page, const RegionRecord& region, const Sums& now) {
-  const bool is_open = region.open != 0 && page.end_tick == 0;
-  return {region.first_start, is_open ? now.elapsed : region.last_stop, region.first_start_ideal,
-          is_open ? now.ideal : region.last_stop_ideal};
+  const bool goes_on = IsCounting(page, region);
+  return {region.first_start, goes_on ? now.elapsed : region.last_stop, region.first_start_ideal,
+          goes_on ? now.ideal : region.last_stop_ideal};
 }
 
 void EndAsOf(Page& page, std::uint64_t tick, std::uint64_t clock) {

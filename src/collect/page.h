@@ -45,6 +45,8 @@ enum PageFlags : std::uint32_t {
   kCountersNoPapi = 4096,  // PAPI was asked for, and cannot count
   kIdealRefused = 128,     // ideal clocks were asked for, but several threads called MPI
   kHasDevices = 2048,      // what devices do is measured
+  kSwitchedOff = 16384,    // by MPI_Pcontrol(0): nothing adds up to regions now
+  kRecordsRegions = 32768,  // and nothing else, of a trace
   kThreadsCounted = 8192,  // sums of counters are those of all threads of teams; known when the run ends
   kReported = 1U << 30,    // of rank 0: the results of the run are written
 };
@@ -141,7 +143,8 @@ void Add(Sums& sums, const Sums& more);
 // Since the run of a page began, at a tick of its clock; CPU time only of a process that has ended.
 Sums SumsOfPage(const Page& page, std::uint64_t now);
 
-// What a region of a page has taken, its open occurrence until `now`, which is SumsOfPage.
+// What a region of a page has taken, its open occurrence until `now`, which is SumsOfPage; without stretches in which
+// measuring was switched off.
 Sums TotalOf(const Page& page, const RegionRecord& region, const Sums& now);
 
 // From the first start of a region to its last stop, while it is open to `now`: in ticks since the run of the page

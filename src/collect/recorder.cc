@@ -45,11 +45,18 @@ struct Only {
 std::vector<Only> only;  // regions to record; empty for all
 int open_only = 0;       // how many of them are open
 bool was_only_open = false;
+bool is_switched_off = false;             // by the program
+bool has_begun = false;                   // the trace
+bool is_on = true;                        // what the trace says
 std::vector<std::uint32_t> open_regions;  // in the trace, by their numbers there
+// What was counted while the recording was off, which is no part of the counters in the trace, and the counts when it
+// was switched off.
+std::uint64_t cpu_left_out = 0, cpu_at_off = 0;
+Counts counts_left_out, counts_at_off;
 
 void WriteCpuTime(std::uint64_t time) {
   // The question takes a while, and at the end of the run comes late.
-  const std::uint64_t now = Nanoseconds(CLOCK_THREAD_CPUTIME_ID);
+  const std::uint64_t now = Nanoseconds(CLOCK_THREAD_CPUTIME_ID) - cpu_left_out;
   const auto since = static_cast<std::uint64_t>(static_cast<double>(Now() - time) / ticks_a_nanosecond);
   cpu_asked = time;
   if (now > since && now - since > cpu_written) cpu_written = now - since;
@@ -63,8 +70,8 @@ void WriteCounters(std::uint64_t time) {
   constexpr OTF2_Type kTypes[] = {OTF2_TYPE_INT64, OTF2_TYPE_INT64};
   const Counts counts = ReadCounts();
   OTF2_MetricValue values[2];
-  values[0].signed_int = static_cast<std::int64_t>(counts.instructions);
-  values[1].signed_int = static_cast<std::int64_t>(counts.cycles);
+  values[0].signed_int = static_cast<std::int64_t>(counts.instructions - counts_left_out.instructions);
+  values[1].signed_int = static_cast<std::int64_t>(counts.cycles - counts_left_out.cycles);
   recording.Check(OTF2_EvtWriter_Metric(recording.writer, nullptr, time, kCountersClass, 2, kTypes, values));
 }
 
@@ -127,19 +134,45 @@ void LeaveRegion(std::uint32_t region, std::uint64_t time) {
   }
 }
 
+void LeaveOutCounts(bool on) {
+  const std::uint64_t cpu = Nanoseconds(CLOCK_THREAD_CPUTIME_ID);
+  const Counts counts = has_counters ? ReadCounts() : Counts{};
+  if (on) {
+    cpu_left_out += cpu - cpu_at_off;
+    counts_left_out.instructions += counts.instructions - counts_at_off.instructions;
+    counts_left_out.cycles += counts.cycles - counts_at_off.cycles;
+  }
+  cpu_at_off = cpu;
+  counts_at_off = counts;
+}
+
+bool IsOpenInPage(std::uint32_t region) {
+  return page->region[region - static_cast<std::uint32_t>(CallId::kCount)].open != 0;
+}
+
+// Follows who switches: the program, and the regions that alone are to be recorded.
 void Switch(bool on) {
+  if (on == is_on || !has_begun || !recording.is_complete) return;
+  is_on = on;
   const std::uint64_t time = Now();
   recording.last_time = time;
   recording.is_writing = true;
   // What passes while nothing is written is known at both of its ends, and so are regions that go on.
-  for (; !on && !open_regions.empty(); open_regions.pop_back()) Leave(open_regions.back(), time);
+  for (; !on && !is_switched_off && !open_regions.empty(); open_regions.pop_back()) Leave(open_regions.back(), time);
   if (!on) WriteCpuTime(time);
+  if (!on && has_counters) WriteCounters(time);
   recording.Check(OTF2_EvtWriter_MeasurementOnOff(recording.writer, nullptr, time,
                                                   on ? OTF2_MEASUREMENT_ON : OTF2_MEASUREMENT_OFF));
   if (on) cpu_asked = 0;
-  recording.is_writing = on;
+  // Those that were left in between.
+  for (std::size_t i = open_regions.size(); on && i-- > 0;) {
+    if (!IsOpenInPage(open_regions[i])) LeaveRegion(open_regions[i], time);
+  }
+  recording.is_writing = recording.is_writing && on;
   SwitchDeviceWork(on, time);
 }
+
+void Switch() { Switch(!is_switched_off && (only.empty() || open_only > 0)); }
 
 // Only the outermost start of a region is an occurrence, and its last stop ends it.
 void SwitchOn(int index) {
@@ -150,7 +183,8 @@ void SwitchOn(int index) {
     if (one.seen < one.region.first || one.seen > one.region.last) continue;
     one.is_open = was_only_open = true;
     if (one.region.window != one.region.name) OpenQuietly(one.region.window.c_str());
-    if (open_only++ == 0) Switch(true);
+    ++open_only;
+    Switch();
   }
 }
 
@@ -160,7 +194,8 @@ void SwitchOff(int index) {
     if (!one.is_open || region.open != 0 || one.region.name != region.name) continue;
     one.is_open = false;
     if (one.region.window != one.region.name) CloseQuietly(one.region.window.c_str());
-    if (--open_only == 0) Switch(false);
+    --open_only;
+    Switch();
   }
 }
 
@@ -188,7 +223,7 @@ void NoteDefinitions(const RankDefinitions& added) {
   if (recording.room.head != nullptr) LogDefinitions(*recording.room.head, added);
 }
 
-bool StartRecording(const Page& fresh, bool estimates) {
+bool StartRecording(Page& fresh, bool estimates) {
   is_estimate = estimates;
   const std::string why = OpenArchive(fresh, estimates, recording.writer, recording.room);
   if (!why.empty()) {
@@ -201,6 +236,7 @@ bool StartRecording(const Page& fresh, bool estimates) {
   const double save_seconds = estimates ? 0 : std::atof(Variable("FARSCALE_FLUSH").c_str());
   save_age = static_cast<std::uint64_t>(save_seconds * 1e9 * ticks_a_nanosecond);
   for (const RecordedRegion& region : RecordedRegions()) only.push_back({region, 0, false});
+  if (!only.empty()) fresh.flags |= kRecordsRegions;
   StartCommunicators();
   MeasureClockOffset();
   RankDefinitions known;
@@ -211,6 +247,7 @@ bool StartRecording(const Page& fresh, bool estimates) {
 
 void RecordBegin(std::uint64_t together) {
   this_thread.is_recording = true;
+  has_begun = true;
   recording.is_writing = true;
   const std::uint64_t time = page->begin_tick;
   saved_at = time;
@@ -219,12 +256,12 @@ void RecordBegin(std::uint64_t together) {
   const auto init = static_cast<std::uint32_t>(CallId::kMPI_Init);
   Enter(init, time);
   Leave(init, together);
-  if (!only.empty()) Switch(false);
+  Switch();
 }
 
 void RecordEnd() {
-  const bool was_writing = recording.is_writing;
-  if (!was_writing && !only.empty()) Switch(true);
+  if (is_switched_off) LeaveOutCounts(true);
+  Switch(true);
   const std::uint64_t time = page->end_tick > recording.last_time ? page->end_tick : recording.last_time;
   const auto finalize = static_cast<std::uint32_t>(CallId::kMPI_Finalize);
   if (recording.is_writing) {
@@ -257,6 +294,20 @@ void RecordEnter(CallId id, std::uint64_t time) {
 
 void RecordLeave(CallId id, std::uint64_t time) {
   if (recording.is_writing) Leave(static_cast<std::uint32_t>(id), time);
+}
+
+void SwitchRecording(bool on) {
+  if (on) LeaveOutCounts(true);
+  is_switched_off = !on;
+  Switch();
+  if (!on) LeaveOutCounts(false);
+  if (!recording.is_writing) return;
+  for (std::uint32_t i = 1; i < page->regions; ++i) {  // those that were entered in between
+    const std::uint32_t region = static_cast<std::uint32_t>(CallId::kCount) + i;
+    if (page->region[i].open == 0 || std::ranges::find(open_regions, region) != open_regions.end()) continue;
+    Enter(region, recording.last_time);
+    open_regions.push_back(region);
+  }
 }
 
 void RecordRegion(int index, bool is_start) {

@@ -19,7 +19,7 @@ namespace farscale::collect {
 
 // Opens the archive, before the run begins, or only finds out how large it would be. Collective. False, after a
 // message, where that is not possible.
-bool StartRecording(const Page& fresh, bool estimates);
+bool StartRecording(Page& fresh, bool estimates);
 // The first events of the run, MPI_Init from its begin to where all ranks are together, and the last with all
 // definitions. The second returns the message for the user.
 void RecordBegin(std::uint64_t together);
@@ -32,6 +32,8 @@ void RecordEnter(CallId id, std::uint64_t time);
 void RecordLeave(CallId id, std::uint64_t time);
 // A region of the page is entered or left.
 void RecordRegion(int index, bool is_start);
+// By the program: nothing is recorded until it is on again.
+void SwitchRecording(bool on);
 
 struct Recording {
   OTF2_EvtWriter* writer = nullptr;

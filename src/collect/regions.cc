@@ -48,31 +48,47 @@ int FindOrAdd(const char* name) {
 
 std::uint32_t IndexOf(const RegionRecord& region) { return static_cast<std::uint32_t>(&region - page->region); }
 
+bool IsSwitchedOff() { return (page->flags & kSwitchedOff) != 0; }
+
+// From here on an occurrence counts, or the rest of it.
+void BeginCounting(RegionRecord& region, const Sums& now) {
+  region.at_start = now;
+  if (region.starts != 0) return;
+  region.first_start = now.elapsed;
+  region.first_start_ideal = now.ideal;
+}
+
+void EndCounting(RegionRecord& region, const Sums& now) {
+  Sums taken = Minus(now, region.at_start);
+  if (region.times_cpu == 0) taken.cpu = taken.process_cpu = taken.preemptions = 0;
+  Add(region.total, taken);
+  region.last_stop = now.elapsed;
+  region.last_stop_ideal = now.ideal;
+  if (region.times_cpu != 0) region.cpu_ticks += taken.elapsed;
+}
+
+// An occurrence that lies in a stretch that is switched off is none.
 void Open(RegionRecord& region) {
+  if (IsSwitchedOff()) {
+    ++region.open;
+    return;
+  }
   if (region.open == 0) {
     OpenRegionOfDevices(IndexOf(region));
     region.times_cpu = TimesCpu(region, TicksAMillisecond()) ? 1 : 0;
-    region.at_start = SumsSoFar(region.times_cpu != 0);
-    if (region.starts == 0) {
-      region.first_start = region.at_start.elapsed;
-      region.first_start_ideal = region.at_start.ideal;
-    }
+    BeginCounting(region, SumsSoFar(region.times_cpu != 0));
   }
   ++region.open;
   ++region.starts;
 }
 
 void Close(RegionRecord& region) {
-  if (region.open == 1) {
-    const Sums now = SumsSoFar(region.times_cpu != 0), taken = Minus(now, region.at_start);
-    Add(region.total, taken);
-    region.last_stop = now.elapsed;
-    region.last_stop_ideal = now.ideal;
-    if (region.times_cpu != 0) region.cpu_ticks += taken.elapsed;
+  if (region.open == 1 && !IsSwitchedOff()) {
+    EndCounting(region, SumsSoFar(region.times_cpu != 0));
     CloseRegionOfDevices(IndexOf(region));
   }
   --region.open;
-  ++region.stops;
+  if (region.open < region.starts - region.stops) ++region.stops;
 }
 
 int WhyNot(const char* name) {
@@ -245,17 +261,32 @@ void SetWholeRunStart() {
   page->region[0].at_start = start;
 }
 
+bool SwitchMeasuring(bool on) {
+  if (!IsMainThread() || on != IsSwitchedOff()) return false;
+  const Sums now = SumsSoFar(true);
+  __atomic_fetch_xor(&page->flags, kSwitchedOff, __ATOMIC_RELAXED);
+  for (std::uint32_t i = 0; i < page->regions; ++i) {
+    RegionRecord& region = page->region[i];
+    if (region.open == 0) continue;
+    if (!on) {
+      EndCounting(region, now);
+      CloseRegionOfDevices(i);
+      continue;
+    }
+    OpenRegionOfDevices(i);
+    if (region.starts == region.stops) region.times_cpu = TimesCpu(region, TicksAMillisecond()) ? 1 : 0;
+    BeginCounting(region, now);
+    region.starts = region.stops + region.open;
+  }
+  if (this_thread.is_recording) SwitchRecording(on);
+  return true;
+}
+
 void CloseRegions() {
   const Sums now = SumsSoFar(true);
   for (std::uint32_t i = 0; i < page->regions; ++i) {
     RegionRecord& region = page->region[i];
-    if (region.open == 0) continue;
-    Sums taken = Minus(now, region.at_start);
-    if (region.times_cpu == 0) taken.cpu = taken.process_cpu = taken.preemptions = 0;
-    Add(region.total, taken);
-    region.last_stop = now.elapsed;
-    region.last_stop_ideal = now.ideal;
-    if (region.times_cpu != 0) region.cpu_ticks += taken.elapsed;
+    if (region.open != 0 && !IsSwitchedOff()) EndCounting(region, now);
   }
   page->region[0].stops = 1;
   page->region[0].open = 0;

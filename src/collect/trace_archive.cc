@@ -192,6 +192,12 @@ bool WriteThreadedRanks() {
          OTF2_SUCCESS;
 }
 
+// Likewise that the rest was not asked for.
+bool WriteRegionsAlone() {
+  if ((page->flags & kRecordsRegions) == 0 || page->rank != 0) return true;
+  return OTF2_Archive_SetProperty(archive, kPropertyOfRegions, "1", true) == OTF2_SUCCESS;
+}
+
 // Leaves nothing of an archive that could not be opened.
 std::string NotOpened(const Page& fresh, const std::string& why) {
   if (fresh.rank == 0) rmdir((folder + "/" + kName).c_str());
@@ -225,6 +231,7 @@ std::string Close(OTF2_EvtWriter* writer, bool with_counters) {
   good = WriteDefinitions(archive, events, with_counters) && good;
   good = WriteCallsOfOtherThreads() && good;
   good = WriteThreadedRanks() && good;
+  good = WriteRegionsAlone() && good;
   good = OTF2_Archive_Close(archive) == OTF2_SUCCESS && good;
   std::uint64_t unknown_of_all = 0;
   real.MPI_Allreduce(&unknown, &unknown_of_all, 1, MPI_UINT64_T, MPI_SUM, OwnWorld());

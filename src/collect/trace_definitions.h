@@ -140,11 +140,12 @@ constexpr std::uint64_t LocationOf(std::uint64_t rank, std::uint64_t thread) { r
 inline constexpr const char* kArchiveName = "traces";
 
 // Properties of an archive, as trace/otf2_reader.cc knows them: the number of MPI calls by other threads than those
-// that called MPI_Init, that of ranks with threads that are not in the trace, and how the run ended that did not come
-// to MPI_Finalize.
+// that called MPI_Init, that of ranks with threads that are not in the trace, how the run ended that did not come to
+// MPI_Finalize, and that regions alone were recorded.
 inline constexpr const char* kPropertyOfOtherThreads = "FARSCALE::CALLS_OF_OTHER_THREADS";
 inline constexpr const char* kPropertyOfThreadedRanks = "FARSCALE::RANKS_WITH_THREADS";
 inline constexpr const char* kPropertyOfEnd = "FARSCALE::ENDS_EARLY";
+inline constexpr const char* kPropertyOfRegions = "FARSCALE::REGIONS_ALONE";
 
 // Both return whether all could be written. `ranks` by rank, numbered.
 bool WriteGlobalDefinitions(OTF2_GlobalDefWriter* writer, const std::vector<RankDefinitions>& ranks,

@@ -194,7 +194,8 @@ bool WriteArchive(const fs::path& folder, std::vector<FoundRank>& ranks, const s
               OTF2_Archive_SetProperty(archive, kPropertyOfEnd, end.c_str(), true) == OTF2_SUCCESS &&
               OTF2_Archive_OpenDefFiles(archive) == OTF2_SUCCESS;
   good = good && SetCount(archive, kPropertyOfOtherThreads, other_calls) &&
-         SetCount(archive, kPropertyOfThreadedRanks, static_cast<std::uint64_t>(CountThreadedRanks(ranks)));
+         SetCount(archive, kPropertyOfThreadedRanks, static_cast<std::uint64_t>(CountThreadedRanks(ranks))) &&
+         SetCount(archive, kPropertyOfRegions, (first.page.flags & kRecordsRegions) != 0 ? 1 : 0);
   for (std::size_t rank = 0; good && rank < all.size(); ++rank) {
     good = WriteLocalDefinitions(archive, rank, all[rank].offsets, of_ranks[rank]);
   }

@@ -71,6 +71,7 @@ struct RegionInFile {
   std::optional<std::int64_t> threads_seen;
   std::optional<double> efficiency_at_most;
   std::vector<double> elapsed_by_rank, useful_by_rank;
+  std::optional<std::vector<double>> off_by_rank;
 };
 
 struct WarningInFile {
@@ -211,6 +212,9 @@ Fields<RegionInFile> FieldsOf<RegionInFile>() {
               .AtLeast(0)
               .Later(),
           Field("usefulByRank", &T::useful_by_rank).AtLeast(0).Later(),
+          Field("switchedOffByRank", &T::off_by_rank,
+                "Seconds between MPI_Pcontrol(0) and (1), in no other time; of the whole run")
+              .AtLeast(0),
       }}
       .After([](T& region, const JsonPlace& at) { CheckTimes(region, at); });
 }
