@@ -14,7 +14,8 @@ inline constexpr Anomaly kWaitsUnknown{
     "calls may have waited for ranks that the trace does not name, so there are no serialization and transfer"};
 inline constexpr Anomaly kMeasurementOff{
     "measurementOff", Severity::kWarning,
-    "microseconds of the run lie in stretches with recording switched off; they count as time outside MPI"};
+    "microseconds of some ranks were not recorded while others were: they are neither useful time nor MPI, so "
+    "efficiencies may be too low"};
 inline constexpr Anomaly kBufferFlush{
     "bufferFlush", Severity::kWarning,
     "microseconds of the run were spent writing trace buffers; they count as time outside MPI"};

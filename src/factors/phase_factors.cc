@@ -171,7 +171,8 @@ std::uint64_t Microseconds(const Trace& trace, Tick ticks) {
   return static_cast<std::uint64_t>(1e6 * trace.Seconds(ticks) + 0.5);
 }
 
-void AddInterruptions(const Trace& trace, const PhaseCut& cut, Diagnostics& diagnostics) {
+// Returns the time in which recording was off.
+Tick AddInterruptions(const Trace& trace, const PhaseCut& cut, Diagnostics& diagnostics) {
   std::array<Tick, 2> inside = {};
   Tick total = 0;
   for (std::size_t rank = 0; rank < trace.size(); ++rank) {
@@ -190,6 +191,7 @@ void AddInterruptions(const Trace& trace, const PhaseCut& cut, Diagnostics& diag
     diagnostics.Add(anomaly, Microseconds(trace, inside[kind]), "in phase " + cut.Id().Text());
     if (inside[kind] > 0) diagnostics.AddPopulation(anomaly, Microseconds(trace, total));
   }
+  return inside[0];
 }
 
 void RequireComputation(const Trace& trace, const PhaseFactors& result) {
@@ -241,9 +243,9 @@ PhaseFactors MeasureRanks(const Trace& trace, const PhaseCut& cut, const ReplayR
                                   {times.useful, times.paused, threads, of_threads, of_devices}, result);
     if (result.loads && threads == nullptr) AddVariation(trace, cut, result.profiles, *result.loads);
   }
-  AddInterruptions(trace, cut, result.diagnostics);
-  if (paused > 0) {
-    result.diagnostics.Add(anomaly::kNotRunning, Microseconds(trace, paused), "in phase " + cut.Id().Text());
+  const Tick off = AddInterruptions(trace, cut, result.diagnostics);
+  if (paused > off) {
+    result.diagnostics.Add(anomaly::kNotRunning, Microseconds(trace, paused - off), "in phase " + cut.Id().Text());
     result.diagnostics.AddPopulation(anomaly::kNotRunning, Microseconds(trace, times.covered));
   }
   if (!knows_waits) {

@@ -121,6 +121,10 @@ StateTimes DrawRank(const RunToDraw& run, std::size_t rank, std::vector<StateTim
   for (const Pause& pause : timeline.pauses()) {
     pause_pen.Add(RunState::kNotRunning, timeline.event_tick(pause.begin_event), timeline.event_tick(pause.end_event));
   }
+  Pen off_pen(columns, cells, total);
+  for (const Interruption& one : timeline.interruptions()) {
+    if (!one.is_flush) off_pen.Add(RunState::kNotRunning, one.begin, one.end);
+  }
   if (states) {
     Pen device_pen(columns, cells, total);
     for (const auto& [begin, end] : states->SpansOfMain(rank, ThreadState::kDeviceRuntime)) {

@@ -42,6 +42,13 @@ double PausedCount(const RankTimeline& timeline, std::size_t counter, const Inte
 Tick PausedTicks(const RankTimeline& timeline, const Interval& interval) {
   Tick paused = 0;
   ForEachPause(timeline, interval, [&](const Pause&, Tick begin, Tick end) { paused += end - begin; });
+  const std::vector<Interruption>& interruptions = timeline.interruptions();
+  const auto first = std::ranges::partition_point(
+      interruptions, [&](const Interruption& one) { return one.end <= interval.begin.tick; });
+  for (auto one = first; one != interruptions.end() && one->begin < interval.end.tick; ++one) {
+    if (one->is_flush) continue;
+    paused += std::min(one->end, interval.end.tick) - std::max(one->begin, interval.begin.tick);
+  }
   return paused;
 }
 

@@ -54,6 +54,10 @@ std::vector<TickRange> PausedTicks(const RankTimeline& timeline) {
   for (const Pause& pause : timeline.pauses()) {
     paused.emplace_back(timeline.event_tick(pause.begin_event), timeline.event_tick(pause.end_event));
   }
+  for (const Interruption& one : timeline.interruptions()) {
+    if (!one.is_flush) paused.emplace_back(one.begin, one.end);
+  }
+  std::ranges::sort(paused);
   return paused;
 }
 

@@ -59,6 +59,12 @@ inline constexpr Anomaly kCollectiveWithoutRecord{
 inline constexpr Anomaly kOneSidedNotReplayed{
     "oneSidedNotReplayed", Severity::kWarning,
     "calls of one-sided communication do not say whom they wait for: fences and epochs without records, and locks"};
+inline constexpr Anomaly kSwitchedOff{
+    "switchedOff", Severity::kWarning,
+    "microseconds of the run lie where recording was switched off on all ranks; they are left out of all times"};
+inline constexpr Anomaly kRegionsAlone{
+    "regionsAlone", Severity::kNote,
+    "regions chosen by --record-only were recorded alone; factors of the whole run say little"};
 inline constexpr Anomaly kMpiOnWorkerThread{
     "mpiOnWorkerThread", Severity::kWarning,
     "MPI calls were made by threads other than the main one; they are not part of the analysis"};

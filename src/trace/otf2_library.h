@@ -75,5 +75,7 @@ inline constexpr const char* kPropertyOfEnd = "FARSCALE::ENDS_EARLY";
 inline constexpr const char* kPropertyOfAllThreads = "FARSCALE::CALLS_OF_ALL_THREADS";
 // Ranks with threads that computed and are not in the archive. collect/trace_definitions.h has it, too.
 inline constexpr const char* kPropertyOfThreadedRanks = "FARSCALE::RANKS_WITH_THREADS";
+// That regions alone were recorded.
+inline constexpr const char* kPropertyOfRegions = "FARSCALE::REGIONS_ALONE";
 
 }  // namespace farscale

@@ -336,6 +336,8 @@ Trace ReadOtf2(const std::string& anchor, const CounterSelection& counters, bool
   if (opened.archive.layout().is_plain) RequireLocationFiles(anchor, opened.definitions.locations);
   KeepLocations(ReadAll(opened, counters, keep_threads), opened.definitions, keep_threads, builder);
   AddUnrecordedCalls(opened.archive.reader(), builder.trace());
+  builder.trace().diagnostics.Add(anomaly::kRegionsAlone,
+                                  CallsByProperty(opened.archive.reader(), kPropertyOfRegions) > 0 ? 1 : 0);
   const std::string end = TextOfProperty(opened.archive.reader(), kPropertyOfEnd);
   builder.trace().diagnostics.Add(anomaly::kTraceEndsEarly, end.empty() ? 0 : 1, end);
   std::uint64_t threaded = 0;

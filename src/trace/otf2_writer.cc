@@ -201,13 +201,14 @@ std::string CreatorOf(const Trace& trace) {
   return trace.creator.empty() ? Generator() : Generator() + std::string(kRecordedBy) + trace.creator;
 }
 
-// Threads that are not in the trace, and their calls.
-void WriteUnrecordedCalls(const Trace& trace, const fs::path& anchor, OTF2_Archive* archive) {
+// What is not in the trace: threads and their calls, all but some regions.
+void WriteUnrecorded(const Trace& trace, const fs::path& anchor, OTF2_Archive* archive) {
   for (const Finding& finding : trace.diagnostics.findings()) {
-    if (finding.id == anomaly::kThreadsAtProcessLevel.id) {
-      CheckOtf2Writing(
-          OTF2_Archive_SetProperty(archive, kPropertyOfThreadedRanks, std::to_string(finding.count).c_str(), true),
-          anchor, "creating the archive");
+    for (const auto& [anomaly, property] : {std::pair(&anomaly::kThreadsAtProcessLevel, kPropertyOfThreadedRanks),
+                                            std::pair(&anomaly::kRegionsAlone, kPropertyOfRegions)}) {
+      if (finding.id != anomaly->id) continue;
+      CheckOtf2Writing(OTF2_Archive_SetProperty(archive, property, std::to_string(finding.count).c_str(), true), anchor,
+                       "creating the archive");
     }
     if (finding.id != anomaly::kMpiOnWorkerThread.id) continue;
     for (const auto& [property, calls] :
@@ -229,7 +230,7 @@ ArchivePointer OpenArchive(const Trace& trace, const fs::path& anchor, const Sta
                    "creating the archive");
   CheckOtf2Writing(OTF2_Archive_SetSerialCollectiveCallbacks(archive.get()), anchor, "creating the archive");
   CheckOtf2Writing(OTF2_Archive_SetCreator(archive.get(), creator.c_str()), anchor, "creating the archive");
-  WriteUnrecordedCalls(trace, anchor, archive.get());
+  WriteUnrecorded(trace, anchor, archive.get());
   return archive;
 }
 

@@ -312,6 +312,7 @@ RankTimeline RankBuilder::Retime(const RankTimeline& timeline, const NewTimes& t
   result.columns_.duration = duration.Finish();
   result.columns_.event_tick = event_tick.Finish();
   result.interruptions_ = times.interruptions;
+  for (RankTimeline::CounterData& counter : result.counters_) counter.unreliable |= !times.keeps_counters;
   if (!timeline.empty()) {
     result.begin_ = begin;
     result.end_ = end;

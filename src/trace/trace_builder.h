@@ -178,6 +178,7 @@ struct NewTimes {
   std::vector<Tick> enter, leave;  // of calls
   std::vector<Tick> events;        // of region events
   std::vector<Interruption> interruptions;
+  bool keeps_counters = true;  // else what they show between two edges cannot be trusted any more
 };
 
 // A timeline with the calls, records, regions and counters of another one, at the times given.

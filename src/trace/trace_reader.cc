@@ -17,7 +17,10 @@
 #include "base/sha256.h"
 #include "base/text.h"
 #include "trace/format_readers.h"
+#include "trace/paraver_header.h"
 #include "trace/paraver_text.h"
+#include "trace/switched_off.h"
+namespace farscale { std::size_t RanksOfTrace(const std::string& path); }
 
 namespace farscale {
 namespace {
@@ -112,6 +115,23 @@ std::vector<std::string> FilesOfTrace(const std::string& path) {
   return files;
 }
 
+std::size_t RanksOfTrace(const std::string& path) {
+  try {
+    if (FormatOf(path) == TraceFormat::kParaver) {
+      ParaverText text(Resolve(path));
+      return ReadParaverHeader(Resolve(path), text).applications.front().tasks.size();
+    }
+    // The threads of a rank beside the main one have larger numbers.
+    return static_cast<std::size_t>(std::ranges::count_if(FilesOfTrace(path), [](const std::string& file) {
+      long long location = -1;
+      return file.ends_with(".evt") && ParseInteger(fs::path(file).stem().string(), location) &&
+             location >= 0 && location <= std::numeric_limits<std::uint32_t>::max();
+    }));
+  } catch (const std::exception&) {
+    return 0;
+  }
+}
+
 std::uint64_t BytesOfTrace(const std::string& path) {
   try {
     const std::vector<std::string> files = FilesOfTrace(path);
@@ -162,6 +182,7 @@ Trace ReadTrace(const std::string& path, const ReadOptions& options) {
                                                            options.accept_truncated, options.keep_threads);
   trace.path = path;
   trace.disk_bytes = BytesOfTrace(path);
+  LeaveOutSwitchedOff(trace);
   return trace;
 }
 
