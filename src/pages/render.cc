@@ -28,21 +28,34 @@ void RequireInside(const Template& content, const std::string& element) {
 
 namespace mustache = kainjow::mustache;
 
+// Whether values may have several lines, as figures in pages do. In texts whose lines say what they are, a line break
+// in a name would begin another line.
+enum class Lines { kSeveral, kOne };
+
+// Control characters mark tags here, and a name out of a trace may have any.
+std::string WithoutControls(std::string text, Lines lines) {
+  std::ranges::replace_if(
+      text,
+      [&](unsigned char c) { return c == 0x7f || (c < 0x20 && (lines == Lines::kOne || (c != '\n' && c != '\t'))); },
+      ' ');
+  return text;
+}
+
 // Mustache copies what it is given, with all that lies within; so every value is made in its place.
-void Put(const ReportData& data, mustache::data& place) {
+void Put(const ReportData& data, Lines lines, mustache::data& place) {
   if (data.is_boolean()) {
     place = mustache::data(data.get<bool>());
   } else if (data.is_string()) {
-    place = mustache::data(data.get_ref<const std::string&>());
+    place = mustache::data(WithoutControls(data.get_ref<const std::string&>(), lines));
   } else if (data.is_array()) {
     place = mustache::data(mustache::list(data.size(), mustache::data(false)));
     std::size_t at = 0;
-    for (const ReportData& element : data) Put(element, const_cast<mustache::data&>(place.list_value()[at++]));
+    for (const ReportData& element : data) Put(element, lines, const_cast<mustache::data&>(place.list_value()[at++]));
   } else {
     place = mustache::data(mustache::data::type::object);
     for (const auto& [key, value] : data.items()) {
       place.set(key, mustache::data(false));
-      Put(value, const_cast<mustache::data&>(*place.get(key)));
+      Put(value, lines, const_cast<mustache::data&>(*place.get(key)));
     }
   }
 }
@@ -140,9 +153,8 @@ std::string WithoutDoubleBlankLines(const std::string& text) {
   return result;
 }
 
-}  // namespace
-
-std::string RenderTemplate(const Template& source, const ReportData& data, Escape escape, const Partials& partials) {
+std::string Render(const Template& source, const ReportData& data, Escape escape, const Partials& partials,
+                   Lines lines) {
   const ExpandedTemplate expanded = Expand(source, partials);
   mustache::mustache engine(fmt::format("{{{{={} {}=}}}}", ExpandedTemplate::kOpen, ExpandedTemplate::kClose) +
                             expanded.text);
@@ -154,11 +166,17 @@ std::string RenderTemplate(const Template& source, const ReportData& data, Escap
   if (escape == Escape::kText) engine.set_custom_escape(EscapeBars);
   if (escape == Escape::kNone) engine.set_custom_escape([](const std::string& text) { return text; });
   mustache::data values;
-  Put(data, values);
+  Put(data, lines, values);
   StrictContext context(&values, expanded.places);
   std::string text = engine.render(context);
   std::ranges::replace(text, ExpandedTemplate::kNewline, '\n');
   return escape == Escape::kMarkdown ? WithoutDoubleBlankLines(text) : text;
+}
+
+}  // namespace
+
+std::string RenderTemplate(const Template& source, const ReportData& data, Escape escape, const Partials& partials) {
+  return Render(source, data, escape, partials, Lines::kSeveral);
 }
 
 void WriteData(const std::string& text, ReportData& to) { to = text; }
@@ -180,7 +198,7 @@ std::vector<std::string> SplitTagNames(std::string_view names) {
 
 std::vector<std::string> RenderSentences(const Partials& templates, const std::string& name, const ReportData& data) {
   std::vector<std::string> sentences;
-  for (const std::string& line : Split(RenderTemplate(templates.at(name), data, Escape::kNone, templates), '\n')) {
+  for (const std::string& line : Split(Render(templates.at(name), data, Escape::kNone, templates, Lines::kOne), '\n')) {
     if (const std::string_view sentence = Trim(line); !sentence.empty()) sentences.emplace_back(sentence);
   }
   return sentences;
@@ -208,7 +226,7 @@ void AddWhetherFilled(ReportData& data, const std::vector<std::string>& lists) {
 }
 
 std::string RenderText(const Partials& templates, const std::string& name, const ReportData& data, std::size_t width) {
-  const std::string text = RenderTemplate(templates.at(name), data, Escape::kText, templates);
+  const std::string text = Render(templates.at(name), data, Escape::kText, templates, Lines::kOne);
   return AlignTables(WithoutDoubleBlankLines(text), width);
 }
 

@@ -24,6 +24,21 @@ TEST(Render, SectionsThatPrintNothingLeaveNoLine) {
   EXPECT_EQ(Filled("{{#yes}}\n\n{{/yes}}\nend", {{"yes", true}}), "\nend");
 }
 
+// A line break in a name begins no line of its own, nor does a character that marks tags inside.
+TEST(Render, NamesStayOnTheirLine) {
+  const Partials templates = {{"t", {"caption: of {{name}}\nnote: {{name}} ends\n", "t"}},
+                              {"table", {"|a|{{name}}|\n|b|c|\n", "table"}}};
+  for (const char control : {'\n', '\r', '\t', '\x01', '\x02', '\x03', '\x04', '\x05', '\x06', '\x1f', '\x7f'}) {
+    const std::string name = std::string("x") + control + "caption: y";
+    EXPECT_THAT(RenderLabelledTexts(templates, "t", {{"name", name}}),
+                ElementsAre(Pair("caption", "of x caption: y"), Pair("note", "x caption: y ends")));
+    EXPECT_EQ(RenderText(templates, "table", {{"name", name}}),
+              RenderText(templates, "table", {{"name", "x caption: y"}}));
+  }
+  const std::string braces = "{{name}}{{/x}}\x02name\x03";
+  EXPECT_EQ(Filled("{{name}}", {{"name", braces}}), "{{name}}{{/x}} name ");
+}
+
 TEST(Render, DepthIsBounded) {
   const auto nested = [](int depth) {
     std::string text;
