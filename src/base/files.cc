@@ -6,8 +6,8 @@
 #include <cstring>
 #include <fstream>
 #include <iostream>
-#include <sstream>
 #include <system_error>
+#include <vector>
 
 #include "base/error.h"
 
@@ -46,17 +46,30 @@ void Write(const fs::path& file, const std::string& content, const fs::path& pat
   throw Error(ErrorKind::kOutput, path.string(), std::string("cannot be written: ") + std::strerror(cause));
 }
 
+// Devices and pipes may never end; chosen: far above any table, study or result.
+constexpr std::size_t kMostMebibytes = 256;
+
+std::string ReadStream(std::istream& stream, const std::string& name) {
+  std::string content;
+  std::vector<char> piece(std::size_t{1} << 20);
+  while (stream) {
+    stream.read(piece.data(), static_cast<std::streamsize>(piece.size()));
+    content.append(piece.data(), static_cast<std::size_t>(stream.gcount()));
+    if (content.size() > kMostMebibytes << 20U) {
+      throw Error(ErrorKind::kInput, name, "has no end within " + std::to_string(kMostMebibytes) + " MiB",
+                  "name a table, study or result, none of which is as large");
+    }
+  }
+  if (!stream.eof()) throw Error(ErrorKind::kInput, name, std::string("cannot be read: ") + std::strerror(errno));
+  return content;
+}
+
 }  // namespace
 
 std::string ReadInput(const std::string& path) {
   if (path != "-") return ReadFile(path);
   // Read once only, but some files are inspected before they are read.
-  static const std::string content = [] {
-    std::ostringstream text;
-    text << std::cin.rdbuf();
-    if (std::cin.bad()) throw Error(ErrorKind::kInput, "standard input", "cannot be read");
-    return std::move(text).str();
-  }();
+  static const std::string content = ReadStream(std::cin, "standard input");
   if (content.empty()) throw Error(ErrorKind::kInput, "standard input", "is empty");
   return content;
 }
@@ -66,12 +79,7 @@ std::string ReadFile(const fs::path& path) {
   if (!fs::exists(path, code)) throw Error(ErrorKind::kInput, path.string(), "no such file");
   if (fs::is_directory(path, code)) throw Error(ErrorKind::kInput, path.string(), "is a folder, not a file");
   std::ifstream stream(path, std::ios::binary);
-  std::ostringstream content;
-  if (stream) content << stream.rdbuf();
-  if (!stream || stream.bad()) {
-    throw Error(ErrorKind::kInput, path.string(), std::string("cannot be read: ") + std::strerror(errno));
-  }
-  return std::move(content).str();
+  return ReadStream(stream, path.string());
 }
 
 void CreateFolder(const fs::path& path) {

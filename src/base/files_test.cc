@@ -23,6 +23,29 @@ int ExitCodeOf(const std::function<void()>& action) {
   return 0;
 }
 
+// Devices and pipes that never end, files that are too large: refused with the size, not read until memory ends.
+TEST(Files, InputWithoutAnEndIsRefused) {
+  const test::TemporaryFolder folder;
+  const fs::path large = folder / "large.json";
+  WriteFile(large, "{}");
+  fs::resize_file(large, (std::uintmax_t{256} << 20U) + 1);  // without blocks on the disk
+  const fs::path endless = folder / "endless.csv";
+  fs::create_symlink("/dev/zero", endless);
+  for (const fs::path& path : {large, endless, fs::path("/dev/zero")}) {
+    try {
+      ReadFile(path);
+      FAIL() << path;
+    } catch (const Error& error) {
+      EXPECT_EQ(error.kind(), ErrorKind::kInput);
+      EXPECT_NE(std::string(error.what()).find("has no end within 256 MiB"), std::string::npos) << error.what();
+    }
+  }
+  fs::resize_file(large, 1U << 20U);
+  EXPECT_EQ(ReadFile(large).size(), 1U << 20U);
+  WriteFile(folder / "empty", "");
+  EXPECT_EQ(ReadFile(folder / "empty"), "");
+}
+
 TEST(Files, WriteThenReadGivesTheSameBytes) {
   const test::TemporaryFolder folder;
   const std::string content("a\0b\n", 4);
