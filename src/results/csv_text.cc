@@ -12,6 +12,13 @@ namespace {
 
 constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
 
+// Spreadsheets take such fields for formulas and run them, unless an apostrophe stands before. A text that begins so
+// itself gets another one.
+bool BeginsFormula(std::string_view text) {
+  const std::size_t at = text.find_first_not_of('\'');
+  return at != text.npos && std::string_view("=+-@").find(text[at]) != std::string_view::npos;
+}
+
 void SplitAtBlanks(std::string_view line, std::vector<std::string>& fields) {
   fields.clear();
   while (!line.empty()) {
@@ -66,6 +73,9 @@ bool CsvReader::Next(std::vector<std::string>& fields) {
   } else {
     ReadQuoted(line, fields);
   }
+  for (std::string& field : fields) {
+    if (field.starts_with('\'') && BeginsFormula(field)) field.erase(0, 1);
+  }
   return true;
 }
 
@@ -95,11 +105,13 @@ void CsvReader::ReadQuoted(std::string_view line, std::vector<std::string>& fiel
 }
 
 std::string CsvField(const std::string& text) {
-  if (text.find_first_of(",\"\n\r") == std::string::npos) return text;
+  std::string field = (BeginsFormula(text) ? "'" : "") + text;
+  std::ranges::replace_if(field, [](unsigned char c) { return c < 0x20 || c == 0x7f; }, ' ');
+  if (!field.starts_with('#') && field.find_first_of(",\"") == std::string::npos) return field;
   std::string quoted = "\"";
-  for (const char c : text) {
+  for (const char c : field) {
     if (c == '"') quoted += '"';
-    quoted += c == '\n' || c == '\r' ? ' ' : c;
+    quoted += c;
   }
   return quoted + "\"";
 }

@@ -10,7 +10,7 @@ namespace farscale {
 
 // The records of a text, one after the other. Empty lines and lines that begin with # are passed over. A quoted field
 // may contain line breaks, each of which reads as a blank. Where the first record has neither commas, semicolons nor
-// quotes, fields stand between blanks.
+// quotes, fields stand between blanks. The apostrophe that CsvField puts before formulas is taken away.
 class CsvReader {
  public:
   // `file`: its name in errors. Both must outlive the reader.
@@ -39,7 +39,8 @@ class CsvReader {
   bool has_blanks_ = false;  // between fields, in place of commas
 };
 
-// A field, quoted where it must be.
+// A field, quoted where it must be. One that a spreadsheet would take for a formula gets an apostrophe in front, which
+// CsvReader takes away; control characters become blanks.
 std::string CsvField(const std::string& text);
 
 }  // namespace farscale

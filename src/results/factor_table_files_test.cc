@@ -5,9 +5,11 @@
 #include <algorithm>
 #include <ctime>
 #include <optional>
+#include <random>
 
 #include "base/error.h"
 #include "factors/scaling.h"
+#include "results/csv_text.h"
 #include "results/factor_table_files.h"
 
 namespace farscale {
@@ -198,6 +200,25 @@ TEST(FactorCsv, GroupsInTheTextOfOldTables) {
 TEST(FactorCsv, QuotedFields) {
   const FactorTable table = ReadFactorCsv("series,cores,loadBalance\n\"a, \"\"b\"\"\",8,0.9\n", "f");
   EXPECT_EQ(table.rows[0].series, "a, \"b\"");
+}
+
+// Spreadsheets run fields that begin like formulas.
+TEST(FactorCsv, NamesReadBackAndAreNoFormulas) {
+  std::mt19937 random(12);
+  const std::string begins = "=+-@'#\"", letters = "=+-@'#,;\"a\\|{}<&%$_ 0.\t\n\x01";
+  for (int number = 0; number < 50; ++number) {
+    std::string name(1, begins[random() % begins.size()]);
+    for (unsigned i = 0; i < random() % 30; ++i) name += letters[random() % letters.size()];
+    name += 'z';
+    const std::string field = CsvField(name);
+    EXPECT_EQ(std::string("=+-@").find(field[field[0] == '"' ? 1 : 0]), std::string::npos) << field;
+    const FactorTable table = ReadFactorCsv("series,phase,cores,loadBalance\n" + field + "," + field + ",8,0.9\n", "f");
+    std::ranges::replace_if(name, [](unsigned char c) { return c < 0x20; }, ' ');
+    EXPECT_EQ(table.rows.at(0).series, name);
+    EXPECT_EQ(table.rows.at(0).phase.name, name);
+  }
+  EXPECT_EQ(CsvField("-1"), "'-1");
+  EXPECT_EQ(CsvField("a-1"), "a-1");
 }
 
 TEST(FactorCsv, QuotedLineBreaks) {
