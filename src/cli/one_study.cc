@@ -3,7 +3,10 @@
 #include <algorithm>
 #include <cctype>
 
+#include <fmt/format.h>
+
 #include "base/files.h"
+#include "base/text.h"
 #include "factors/scaling.h"
 #include "report/report.h"
 #include "study/resources.h"
@@ -41,7 +44,7 @@ std::string NameOf(const InputFiles& files) {
     return name == "traces" || std::ranges::all_of(name, [](unsigned char c) { return std::isdigit(c) != 0; });
   };
   while (folder.has_relative_path() && says_nothing(folder.filename().string())) folder = folder.parent_path();
-  return folder.has_relative_path() ? folder.filename().string() : "runs";
+  return folder.has_relative_path() ? ToUtf8(folder.filename().string()) : "runs";
 }
 
 void RefuseEditedDraft(const fs::path& file) {
@@ -79,6 +82,12 @@ StudyToRun StudyOfRuns(const InputFiles& files, const RunOptions& options, const
   draft.accepts_truncated = options.choice.accept_truncated;
   study.draft = DraftStudy(files, draft, messages.Progress());
   study.text = study.draft->Text();
+  if (!files.traced.empty()) {
+    messages.Warning(fmt::format("{} measured run{} beside {} trace{} of as many ranks: {} once, by the trace (first: {})",
+                                 files.traced.size(), files.traced.size() == 1 ? " lies" : "s lie",
+                                 files.traced.size() == 1 ? "a" : "their", files.traced.size() == 1 ? "" : "s",
+                                 files.traced.size() == 1 ? "it counts" : "each counts", files.traced.front()));
+  }
   if (study.draft->draft.measured.empty() && !study.draft->found.loop) messages.Note(study.draft->found.why);
   return study;
 }

@@ -23,9 +23,7 @@ std::string Checksum(std::string_view text) {
 
 void LeaveOut(DraftedStudy& study, const Error& error) {
   study.unreadable.push_back(error);
-  std::string why = error.what();
-  std::ranges::replace(why, '\n', ' ');
-  study.draft.left_out.push_back(why);
+  study.draft.left_out.emplace_back(error.what());
 }
 
 void DraftTraces(DraftedStudy& study, const std::vector<std::string>& traces, const ProgressSink& progress) {
@@ -88,6 +86,7 @@ DraftedStudy DraftStudy(const InputFiles& files, const StudyDraft& draft, const 
   study.draft = draft;
   DraftMeasured(study, files.measured);
   DraftTraces(study, files.traces, progress);
+  for (const std::string& file : files.traced) study.draft.left_out.push_back(file + ": the run of the trace beside it");
   if (study.draft.traces.empty() && study.draft.measured.empty()) throw study.unreadable.front();
   study.draft.removes_noise = study.draft.measured.empty();
   return study;

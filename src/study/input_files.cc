@@ -2,12 +2,15 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <map>
 #include <set>
+#include <utility>
 
 #include "base/config.h"
 #include "base/error.h"
 #include "base/files.h"
 #include "study/measured_file.h"
+#include "trace/trace_reader.h"
 
 namespace farscale {
 namespace {
@@ -52,7 +55,10 @@ class Search {
     AddTo(files_.measured, input);
   }
 
-  InputFiles Take() { return std::move(files_); }
+  InputFiles Take() {
+    LeaveOutTraced();
+    return std::move(files_);
+  }
 
  private:
   void AddTo(std::vector<std::string>& list, const std::string& path) {
@@ -82,6 +88,25 @@ class Search {
     for (const std::string& path : studies) AddTo(files_.studies, path);
     for (const std::string& path : traces) AddTo(files_.traces, path);
     for (const std::string& path : measured) AddTo(files_.measured, path);
+  }
+
+  // One for each trace.
+  void LeaveOutTraced() {
+    if (files_.traces.empty() || files_.measured.empty()) return;
+    const auto folder_of = [](const std::string& path) { return fs::weakly_canonical(path).parent_path(); };
+    std::set<fs::path> folders;
+    for (const std::string& file : files_.measured) folders.insert(folder_of(file));
+    std::map<std::pair<fs::path, std::size_t>, std::size_t> traces;  // that have no measured run yet
+    for (const std::string& trace : files_.traces) {
+      if (folders.contains(folder_of(trace))) ++traces[{folder_of(trace), RanksOfTrace(trace)}];
+    }
+    std::erase_if(files_.measured, [&](const std::string& file) {
+      const auto found = traces.find({folder_of(file), RanksOfMeasuredFile(file)});
+      if (found == traces.end() || found->first.second == 0 || found->second == 0) return false;
+      --found->second;
+      files_.traced.push_back(file);
+      return true;
+    });
   }
 
   static void Collect(const fs::path& folder, std::vector<fs::path>& paths) {

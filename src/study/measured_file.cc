@@ -74,6 +74,12 @@ bool IsMeasuredFile(const std::string& path) {
   }
 }
 
+std::size_t RanksOfMeasuredFile(const std::string& path) {
+  const nlohmann::json json = nlohmann::json::parse(ReadFile(path), nullptr, false);
+  const auto ranks = json.is_object() ? json.find("ranks") : json.end();
+  return json.is_object() && ranks != json.end() && ranks->is_number_unsigned() ? ranks->get<std::size_t>() : 0;
+}
+
 FactorTable ReadMeasuredFiles(const std::vector<std::string>& paths) {
   std::vector<TalpFile> talp;
   std::vector<MeasuredRunFile> measured;

@@ -13,6 +13,9 @@ namespace farscale {
 // Whether the file is JSON of such a run; false where it cannot be read.
 bool IsMeasuredFile(const std::string& path);
 
+// How many ranks the run has; 0 where the file does not say so.
+std::size_t RanksOfMeasuredFile(const std::string& path);
+
 // Such runs, measured by the same tool, as one table that is not complete yet. Throws as the readers of these files do.
 FactorTable ReadMeasuredFiles(const std::vector<std::string>& paths);
 

@@ -10,6 +10,7 @@
 #include "base/core_count.h"
 #include "base/text.h"
 #include "study/group_phases.h"
+#include "study/path_text.h"
 #include "trace/trace_reader.h"
 
 namespace farscale {
@@ -17,7 +18,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-std::string Relative(const std::string& path, const std::string& file) {
+std::string Relative(const std::string& text, const std::string& file) {
+  const std::string path = PathOfText(text);
   if (fs::path(path).is_absolute()) return path;
   return (fs::path(file).parent_path() / path).lexically_normal().string();
 }

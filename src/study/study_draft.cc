@@ -7,6 +7,7 @@
 #include <set>
 
 #include "base/text.h"
+#include "study/path_text.h"
 
 namespace farscale {
 namespace {
@@ -24,9 +25,16 @@ std::string QuotedToml(const std::string& text) {
   return quoted + '"';
 }
 
+// Of a comment, in which TOML has no control characters.
+std::string OneLine(const std::string& text) {
+  std::string line = ToUtf8(text);
+  std::ranges::replace_if(line, [](unsigned char c) { return c < 0x20 || c == 0x7f; }, ' ');
+  return line;
+}
+
 std::string PathFrom(const std::string& folder, const std::string& path) {
   const auto whole = [](const std::string& text) { return std::filesystem::absolute(text).lexically_normal(); };
-  return QuotedToml(whole(path).lexically_proximate(whole(folder)).string());
+  return QuotedToml(TextOfPath(whole(path).lexically_proximate(whole(folder)).string()));
 }
 
 std::string HeaderText(const StudyDraft& draft) {
@@ -55,7 +63,7 @@ std::string RunsText(const StudyDraft& draft) {
   for (const std::string& file : draft.measured) {
     text += fmt::format("[[runs]]\nmeasured = {}\n\n", PathFrom(draft.folder, file));
   }
-  for (const std::string& why : draft.left_out) text += fmt::format("# left out: {}\n\n", why);
+  for (const std::string& why : draft.left_out) text += fmt::format("# left out: {}\n\n", OneLine(why));
   return text;
 }
 

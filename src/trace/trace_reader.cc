@@ -8,6 +8,7 @@
 #include <filesystem>
 #include <fstream>
 #include <functional>
+#include <limits>
 #include <numeric>
 #include <optional>
 
@@ -20,7 +21,6 @@
 #include "trace/paraver_header.h"
 #include "trace/paraver_text.h"
 #include "trace/switched_off.h"
-namespace farscale { std::size_t RanksOfTrace(const std::string& path); }
 
 namespace farscale {
 namespace {

@@ -27,6 +27,9 @@ Trace ReadTrace(const std::string& path, const ReadOptions& options = {});
 // Paraver trace the trace and the files that name what is in it.
 std::vector<std::string> FilesOfTrace(const std::string& path);
 
+// How many ranks a trace has, without reading its events; 0 when that cannot be found, which reading the trace reports.
+std::size_t RanksOfTrace(const std::string& path);
+
 // Of its files together; 0 when they cannot be found, which reading the trace reports.
 std::uint64_t BytesOfTrace(const std::string& path);
 
