@@ -14,7 +14,9 @@ import json
 import os
 import pathlib
 import pty
+import random
 import re
+import resource
 import shutil
 import stat
 import struct
@@ -1831,6 +1833,145 @@ class Installed(CliTest):
     def test_data_folder_of_the_user(self):
         self.fails(2, "FARSCALE_DATA names a folder without fits/", "predict", TABLES / "rosas14-table5.csv",
                    env={"FARSCALE_DATA": str(self.folder)})
+
+
+def nasty_names(count):
+    """Names with what is special in TOML, CSV, JSON, HTML, Markdown, LaTeX, templates and on terminals."""
+    generator = random.Random(12)
+    pieces = ["\n", "\r\n", "\t", "\x01", "\x02", "\x06", "\x1b[31m", "\x7f", '"', "'", "\\", ",", ";", "=", "+", "-", "@", "#",
+              "<b>", "</script>", "&lt;", "|", "*", "_", "`", "$", "%", "{", "}", "{{", "}}", "{{{x}}}", "caption: ", "~", "^",
+              "[a](b)", " / ", ":", "é", "日本", "\u2028", "\u202e", "a", "step", " ", "0.5", "x" * 300]
+    names = [first + "1" for first in "=+-@#'\"|"]
+    while len(names) < count:
+        names.append("n" + "".join(generator.choices(pieces, k=generator.randint(1, 6))) + "n")
+    return names
+
+
+class Names(unittest.TestCase):
+    """Whatever a phase, series or folder is called, it goes through all outputs, and stays in its line."""
+
+    def setUp(self):
+        self.folder = tempfile.TemporaryDirectory()
+        self.here = pathlib.Path(self.folder.name)
+        self.addCleanup(self.folder.cleanup)
+
+    def test_of_phases_and_series(self):
+        names = nasty_names(50)
+        for first in range(0, len(names), 5):
+            text = io.StringIO()
+            table = csv.writer(text)
+            table.writerow(["series", "phase", "cores", "runtime", "loadBalance", "serializationEfficiency", "transferEfficiency"])
+            for name in names[first:first + 5]:
+                for cores in (2, 4, 8, 16):
+                    guarded = "'" + name if re.match("'*[=+@-]", name) else name
+                    table.writerow([guarded, guarded, cores, 8 / cores + 0.1, 1 - cores / 200, 0.98, 1 - cores / 300])
+            (self.here / "t.csv").write_text(text.getvalue(), newline="")
+            with self.subTest(names[first:first + 5]):
+                for output in ("p.csv", "p.json"):
+                    done = farscale("predict", self.here / "t.csv", "--targets", "64", "--scaling", "strong", "-o", self.here / output)
+                    self.assertEqual(done.returncode, 0, done.stderr)
+                done = farscale("predict", self.here / "t.csv", "--scaling", "strong", "--report", self.here / "report")
+                self.assertEqual(done.returncode, 0, done.stderr)
+                shown = [name for name in {row["series"] for row in read_csv(self.here / "p.csv")}]
+                self.assertEqual(len(shown), 5)
+                for name in shown:
+                    self.assertNotRegex(name, "^[=+@-]")
+                page = (self.here / "report/report.html").read_text()
+                self.assertNotIn("<b>", page.replace("<b>factor</b>", ""))
+                self.assertNotRegex(page, "[\x00-\x08\x0b-\x1f]")
+
+    def test_of_phases_in_studies(self):
+        names = nasty_names(50)
+        for first in range(0, len(names), 10):
+            phases = "".join(f"[[phases]]\nname = {json.dumps(name)}\nwindow = [{i / 1e4}, {1e-2 + i / 1e4}]\n"
+                             for i, name in enumerate(names[first:first + 10]))
+            runs = "".join(f"[[runs]]\ntrace = {json.dumps(trace)}\n" for trace in LU_TRACES[:2])
+            study = self.here / "study.toml"
+            study.write_text("[study]\nscaling = \"strong\"\n" + runs + phases)
+            with self.subTest(names[first:first + 10]):
+                for verbose in ([], ["-v"]):
+                    done = farscale("run", study, "-o", self.here / "r", *verbose)
+                    self.assertEqual(done.returncode, 0, done.stderr)
+                done = farscale("report", self.here / "r/results.json", "-o", self.here / "again")
+                self.assertEqual(done.returncode, 0, done.stderr)
+                results = json.loads((self.here / "r/results.json").read_text())
+                self.assertEqual({row["phase"] for row in results["rows"]}, set(names[first:first + 10]))
+
+    def test_of_folders(self):
+        for name in (b"caf\xe9", b"a\xff\xfeb", "日本".encode(), b"new\nline", b"quo\"te'\\x", b"{{x}} [a](b)", b"-o", b"=1+1"):
+            with self.subTest(name):
+                top = os.path.join(os.fsencode(self.here), name)
+                for ranks in (2, 4, 8):
+                    shutil.copytree(LU / f"traces/{ranks}", os.path.join(top, str(ranks).encode()))
+                command = [PROGRAM, "run", b"./" + name, b"-o", b"./" + name + b"/report"]
+                done = subprocess.run(command, cwd=self.here, capture_output=True, timeout=120)
+                self.assertEqual(done.returncode, 0, done.stderr)
+                for study in (os.path.join(name, b"report/study.toml"), os.path.join(top, b"report/study.toml")):
+                    done = subprocess.run([PROGRAM, "run", b"./" + study if not study.startswith(b"/") else study],
+                                          cwd=self.here, capture_output=True, timeout=120)
+                    self.assertEqual(done.returncode, 0, done.stderr)
+                results = json.loads(pathlib.Path(os.fsdecode(top)).joinpath("report/results.json").read_bytes())
+                self.assertEqual(len(results["runs"]), 3)
+                done = subprocess.run([PROGRAM, "run", b"./" + name + b"/2/traces.otf2", b"./" + name + b"/4/traces.otf2",
+                                       b"-o", b"outside"], cwd=self.here, capture_output=True, timeout=120)
+                self.assertEqual(done.returncode, 0, done.stderr)
+                done = subprocess.run([PROGRAM, "run", b"outside/study.toml"], cwd=self.here, capture_output=True, timeout=120)
+                self.assertEqual(done.returncode, 0, done.stderr)
+                shutil.rmtree(top)
+                shutil.rmtree(self.here / "outside")
+
+
+class Limits(unittest.TestCase):
+    """Where the system gives no more, the program says so and ends with an exit code of its own."""
+
+    def run_within(self, limit, most, *arguments):
+        return subprocess.run([PROGRAM, *arguments], capture_output=True, text=True, timeout=120, errors="replace",
+                              preexec_fn=lambda: resource.setrlimit(limit, (most, most)))
+
+    def check(self, done, what):
+        self.assertIn(done.returncode, range(0, 6), f"{what}: {done.returncode} {done.stderr[-500:]}")
+        if done.returncode != 0:
+            self.assertIn("farscale: ", done.stderr, what)
+            self.assertNotIn("internal error", done.stderr, what)
+
+    def test_of_memory(self):
+        for kibibytes in [*range(30000, 120000, 3000), *range(120000, 600000, 60000)]:
+            for command in (["factors", LU_TRACES[2], "-j1"], ["factors", *LU_TRACES], ["inspect", LU_TRACES[0], "-j4"]):
+                self.check(self.run_within(resource.RLIMIT_AS, kibibytes << 10, *command), (kibibytes, command))
+
+    def test_of_files(self):
+        for files in (4, 5, 6, 8, 10, 16, 24, 64):
+            self.check(self.run_within(resource.RLIMIT_NOFILE, files, "factors", *LU_TRACES), files)
+
+    def test_of_sizes_of_files(self):
+        with tempfile.TemporaryDirectory() as folder:
+            for size in (0, 100, 1000, 5000):
+                done = self.run_within(resource.RLIMIT_FSIZE, size, "predict", str(TABLES / "rosas14-table2.csv"), "-o", f"{folder}/p.json")
+                self.assertEqual(done.returncode, 5, done.stderr)
+                self.assertIn("cannot be written", done.stderr)
+                self.assertEqual(os.listdir(folder), [])
+
+    def test_inputs_without_an_end(self):
+        endless = "has no end within 256 MiB"
+        with tempfile.TemporaryDirectory() as folder:
+            links = [os.path.join(folder, name) for name in ("t.csv", "r.json", "study.toml")]
+            for link in links:
+                os.symlink("/dev/zero", link)
+            for command in (["predict", "/dev/zero"], ["predict", links[0]], ["report", links[1]], ["run", links[2]]):
+                done = farscale(*command)
+                self.assertEqual(done.returncode, 3, command)
+                self.assertIn(endless, done.stderr)
+            for source in ("yes", "cat /dev/zero"):
+                done = subprocess.run(f"{source} | {PROGRAM} predict -", shell=True, capture_output=True, text=True, timeout=120)
+                self.assertEqual(done.returncode, 3)
+                self.assertIn(endless, done.stderr)
+            fifo = os.path.join(folder, "fifo")
+            os.mkfifo(fifo)
+            writer = subprocess.Popen(f"yes > {fifo}", shell=True, stderr=subprocess.DEVNULL)
+            done = farscale("predict", fifo)
+            writer.wait(timeout=60)
+            self.assertEqual(done.returncode, 3)
+            self.assertIn(endless, done.stderr)
 
 
 if __name__ == "__main__":

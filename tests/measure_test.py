@@ -46,11 +46,12 @@ class MpiTest:
         cls.bin = pathlib.Path(cls.folder.name) / "bin"
         cls.bin.mkdir()
         for source in ("everything.c", "ends.c", "threads.c", "pils.c", "spawn.c", "token.c", "odd.c", "groups.c",
-                       "windows.c", "turns.c", "reductions.c", "faults.c"):
+                       "windows.c", "turns.c", "reductions.c", "faults.c", "pcontrol.c"):
             cls.compile([f"mpicc.{cls.name}", "-O1", "-w", f"-I{ROOT}/src/collect/include"], [SOURCES / source])
         if shutil.which(f"mpif90.{cls.name}"):
             module = ROOT / "src" / "collect" / "include" / "farscale.f90"
-            cls.compile([f"mpif90.{cls.name}"], [SOURCES / "fortran77.f90"])
+            for source in ("fortran77.f90", "pcontrol77.f90"):
+                cls.compile([f"mpif90.{cls.name}"], [SOURCES / source])
             cls.compile([f"mpif90.{cls.name}", f"-J{cls.bin}"], [module, SOURCES / "fortran08.f90"])
 
     @classmethod
@@ -525,6 +526,86 @@ class MpiTest:
             self.assertGreater(values["serializationEfficiency"], 0.4, how)
             self.assertAlmostEqual(values["serializationEfficiency"] * values["transferEfficiency"],
                                    values["communicationEfficiency"], delta=1e-9)
+
+    # MPI_Pcontrol.
+
+    def factors_of_trace(self):
+        result = self.farscale("factors", "trace/traces.otf2", "--phase", "whole", "-o", "factors.json")
+        self.assertEqual(result.code, 0, result.err)
+        return self.results("factors.json")["rows"][0], result.err
+
+    def check_left_out(self, milliseconds, off, efficiency=1, loose=0.05):
+        """The whole run, as measured beside the trace and by the trace, is what was not switched off."""
+        whole = self.regions("trace/farscale.json")["whole run"]
+        row, words = self.factors_of_trace()
+        for elapsed, factors in ((whole["elapsed"], whole["factors"]), (row["runtime"], row["factors"])):
+            self.assertAlmostEqual(elapsed, milliseconds / 1e3, delta=0.02 + 0.2 * milliseconds / 1e3)
+            self.assertAlmostEqual(factors["parallelEfficiency"], efficiency, delta=loose)
+        for seconds in whole["switchedOffByRank"]:
+            self.assertAlmostEqual(seconds, off / 1e3, delta=0.02 + 0.2 * off / 1e3)
+        self.assertIn("switchedOff", self.ids("trace/farscale.json"))
+        self.assertIn("switchedOff", words)
+
+    def test_stretches_that_are_off_are_left_out(self):
+        # Every rank does as much while it is on, and unlike others while it is off. Off within off is off; levels
+        # above 1 mean nothing; regions begin and end on either side; messages are posted off and completed on.
+        steps = "w20b" * 4
+        cases = {"around": (f"0w{{}}b1{steps}0w{{}}b", 80, 160), "repeated": (f"00w{{}}b1{steps}0b0w{{}}b11", 80, 160),
+                 "levels": (f"2w10b0w{{}}b2w{{}}b1{steps}2", 90, 160), "regions": ("0(w{}b1" + "w20b)(" * 3 + "0w{}b)1w20b", 80, 160),
+                 "messages": ("0sw{}b1w30csw20b0w{}cb1w30", 80, 160), "finely": ("w20b0w{}b1" * 4 + "w1", 81, 320)}
+        for name, (script, on, off) in cases.items():
+            with self.subTest(name):
+                shutil.rmtree(self.here / "trace", ignore_errors=True)
+                first, other = (script.format(*[n] * script.count("{}")) for n in (80, 10))
+                result = self.trace(2, "pcontrol", first, other)
+                self.assertIn("MPI_Pcontrol(0) switched measuring off for", result.err)
+                self.check_left_out(on, off, loose=0.08)
+                for command in ("inspect", "phases", "imbalance", "timeline"):
+                    options = ["-o", "timeline.json"] if command == "timeline" else []
+                    done = self.farscale(command, "trace/traces.otf2", *options)
+                    self.assertIn(done.code, (0, 4), f"{command}: {done.err}")
+                self.measure(2, "pcontrol", first, other)
+                self.assertAlmostEqual(self.regions()["whole run"]["factors"]["parallelEfficiency"], 1, delta=0.08)
+                self.validate()
+                for file in self.here.glob("*.json"):
+                    file.unlink()
+
+    def test_regions_count_what_is_on(self):
+        self.trace(2, "pcontrol", "(w10b)" + "(w10b0w20b1w10b)" * 3 + "0(w50b)1" + "(w10b0w50b)1")
+        measured = self.regions("trace/farscale.json")["step"]
+        self.assertEqual(measured["mostStarts"], 5)  # one is off throughout
+        self.assertAlmostEqual(measured["elapsed"], 0.08, delta=0.03)
+        inspected = json.loads(self.farscale("inspect", "trace/traces.otf2", "--json").out)
+        step = next(region for region in inspected["regions"] if region["name"] == "step")
+        self.assertAlmostEqual(step["seconds"] * step["most"], 0.08, delta=0.03)
+
+    def test_a_rank_that_is_off_alone_is_said(self):
+        for scripts in (["w20bw60b", "w20b0w60b"], ["w20b0w60b1w20b", "w20bw60bw20b"]):
+            shutil.rmtree(self.here / "trace", ignore_errors=True)
+            self.trace(2, "pcontrol", *scripts)
+            said = next(f["sentence"] for f in self.results("trace/farscale.json")["diagnostics"] if f["id"] == "switchedOff")
+            self.assertIn("efficiencies may be too low", said)
+            row, words = self.factors_of_trace()
+            self.assertIn("efficiencies may be too low", " ".join(words.split()))
+            self.assertGreater(row["runtime"], 0.075)
+
+    def test_programs_that_call_it_oddly_are_read(self):
+        # Off from the begin to the end, off at a sudden end, by a rank alone, with calls of threads.
+        for scripts in (["0w30b"], ["w30b0w30bx"], ["w30b0bw10b", "w30bbw10bx"], ["w10t0t1b"], ["010101w10b"], ["0"]):
+            with self.subTest(scripts):
+                shutil.rmtree(self.here / "trace", ignore_errors=True)
+                self.launch_ranks(2, [PROGRAM, "trace", "-o", "trace", str(self.bin / "pcontrol"), *scripts])
+                if not (self.here / "trace/traces.otf2").exists():
+                    continue
+                for command in ("inspect", "factors", "phases"):
+                    done = self.farscale(command, "trace/traces.otf2")
+                    self.assertIn(done.code, (0, 4), f"{command}: {done.err}")
+
+    def test_fortran_switches_measuring_off(self):
+        if not (self.bin / "pcontrol77").exists():
+            self.skipTest("no Fortran compiler")
+        self.trace(2, "pcontrol77")
+        self.check_left_out(60, 100 * 2, loose=0.15)
 
     def test_chosen_regions_alone_are_recorded(self):
         self.trace(2, "ends", options=["--only", "step"])

@@ -397,7 +397,7 @@ namespace {
 int InspectTrace(const InspectOptions& options, const Common&) {
   const Inspection inspection = Inspect(options);
   if (options.json) {
-    fmt::print("{}\n", JsonOf(inspection).dump(2));
+    fmt::print("{}\n", JsonOf(inspection).dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace));
     return 0;
   }
   PrintHead(inspection);

@@ -6,9 +6,14 @@
 
 #include <algorithm>
 #include <chrono>
+#include <csignal>
 #include <cstdio>
+#include <cstdlib>
 #include <exception>
 #include <memory>
+#include <new>
+#include <string>
+#include <system_error>
 #include <thread>
 
 #include "base/large_arrays.h"
@@ -160,10 +165,32 @@ int Main(int argc, char** argv) {
   return code;
 }
 
+// For errors that nobody can catch, as those of threads that cannot be started: libraries end the program then.
+[[noreturn]] void EndWithWords() {
+  std::string what = "it cannot go on";
+  try {
+    if (const std::exception_ptr error = std::current_exception()) std::rethrow_exception(error);
+  } catch (const std::bad_alloc&) {
+    what = "out of memory";
+  } catch (const std::system_error& error) {
+    const bool is_thread = error.code() == std::errc::resource_unavailable_try_again;
+    what = is_thread ? "no more threads can be started; raise the limits of memory or processes (ulimit -v, -u)"
+                     : error.what();
+  } catch (const std::exception& error) {
+    what = error.what();
+  } catch (...) {
+  }
+  fmt::print(stderr, "farscale: {}\n", what);
+  std::_Exit(static_cast<int>(ErrorKind::kInput));
+}
+
 }  // namespace
 }  // namespace farscale
 
 int main(int argc, char** argv) {
+  std::set_terminate(farscale::EndWithWords);
+  // Beyond ulimit -f writing fails with an error, which is reported. Programs that are started do not inherit this.
+  std::signal(SIGXFSZ, [](int) {});
   try {
     return farscale::Main(argc, argv);
   } catch (const farscale::Error& error) {
@@ -172,6 +199,8 @@ int main(int argc, char** argv) {
   } catch (const std::bad_alloc&) {
     fmt::print(stderr, "farscale: out of memory\n");
     return static_cast<int>(farscale::ErrorKind::kInput);
+  } catch (const std::system_error&) {
+    farscale::EndWithWords();
   } catch (const std::exception& error) {
     fmt::print(stderr, "farscale: internal error: {}; please report it\n", error.what());
     return static_cast<int>(farscale::ErrorKind::kInput);
