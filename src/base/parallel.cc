@@ -41,6 +41,11 @@ struct AcquireAtEnd {
 }  // namespace
 
 void ForEachIndex(std::size_t count, void (*call)(const void* body, std::size_t i), const void* body) {
+  // TBB starts a thread even where it may use none beside this one.
+  if (ThreadsAtOnce() == 1) {
+    for (std::size_t i = 0; i < count; ++i) call(body, i);
+    return;
+  }
   Order fork, join;
   fork.Release();
   const AcquireAtEnd loop{join};

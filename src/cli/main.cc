@@ -12,7 +12,7 @@
 #include <exception>
 #include <memory>
 #include <new>
-#include <string>
+#include <string_view>
 #include <system_error>
 #include <thread>
 
@@ -165,44 +165,50 @@ int Main(int argc, char** argv) {
   return code;
 }
 
-// For errors that nobody can catch, as those of threads that cannot be started: libraries end the program then.
-[[noreturn]] void EndWithWords() {
-  std::string what = "it cannot go on";
+// Of oneTBB's or the standard library's.
+bool IsOfThreads(const std::exception& error) {
+  const auto* system = dynamic_cast<const std::system_error*>(&error);
+  if (system != nullptr) return system->code() == std::errc::resource_unavailable_try_again;
+  return std::string_view(error.what()).find("pthread_create") != std::string_view::npos;
+}
+
+// About the exception at hand; returns the exit code.
+int ReportException() {
   try {
-    if (const std::exception_ptr error = std::current_exception()) std::rethrow_exception(error);
+    throw;
+  } catch (const Error& error) {
+    PrintError(error);
+    return error.exit_code();
   } catch (const std::bad_alloc&) {
-    what = "out of memory";
-  } catch (const std::system_error& error) {
-    const bool is_thread = error.code() == std::errc::resource_unavailable_try_again;
-    what = is_thread ? "no more threads can be started; raise the limits of memory or processes (ulimit -v, -u)"
-                     : error.what();
+    fmt::print(stderr, "farscale: out of memory\n");
   } catch (const std::exception& error) {
-    what = error.what();
-  } catch (...) {
+    if (IsOfThreads(error)) {
+      fmt::print(stderr,
+                 "farscale: no thread can be started; raise the limits of memory and processes (ulimit -v, -u), or use "
+                 "-j1\n");
+    } else {
+      fmt::print(stderr, "farscale: internal error: {}; please report it\n", error.what());
+    }
   }
-  fmt::print(stderr, "farscale: {}\n", what);
-  std::_Exit(static_cast<int>(ErrorKind::kInput));
+  return static_cast<int>(ErrorKind::kInput);
+}
+
+// Where an exception cannot be caught: oneTBB fails so where it can start no thread.
+[[noreturn]] void EndUncaught() {
+  if (std::current_exception() == nullptr) std::abort();
+  std::_Exit(ReportException());
 }
 
 }  // namespace
 }  // namespace farscale
 
 int main(int argc, char** argv) {
-  std::set_terminate(farscale::EndWithWords);
+  std::set_terminate(farscale::EndUncaught);
   // Beyond ulimit -f writing fails with an error, which is reported. Programs that are started do not inherit this.
   std::signal(SIGXFSZ, [](int) {});
   try {
     return farscale::Main(argc, argv);
-  } catch (const farscale::Error& error) {
-    farscale::PrintError(error);
-    return error.exit_code();
-  } catch (const std::bad_alloc&) {
-    fmt::print(stderr, "farscale: out of memory\n");
-    return static_cast<int>(farscale::ErrorKind::kInput);
-  } catch (const std::system_error&) {
-    farscale::EndWithWords();
-  } catch (const std::exception& error) {
-    fmt::print(stderr, "farscale: internal error: {}; please report it\n", error.what());
-    return static_cast<int>(farscale::ErrorKind::kInput);
+  } catch (...) {
+    return farscale::ReportException();
   }
 }
