@@ -1,12 +1,10 @@
 #include "imbalance/collective_waits.h"
 
 #include <algorithm>
-#include <string>
-#include <string_view>
 #include <unordered_map>
 
 #include "base/parallel.h"
-#include "base/text.h"
+#include "replay/clock_order.h"
 
 namespace farscale {
 namespace {
@@ -36,15 +34,6 @@ Flow FlowOf(CollectiveKind kind) {
     case CollectiveKind::kDestroyHandle: break;
   }
   return {CollectivePattern::kNone, WaitKind::kWaitAtNxN};
-}
-
-// Operations in which every rank says how much it gives and gets, so that some may take no part.
-bool HasSizesOfItsOwn(std::string_view region) {
-  const std::string name = ToLower(region);
-  for (const std::string_view part : {"allgatherv", "alltoallv", "alltoallw", "gatherv", "scatterv"}) {
-    if (name.find(part) != std::string::npos) return true;
-  }
-  return false;
 }
 
 void SetDone(const RankActivities& activities, std::uint32_t call, Participant& participant) {

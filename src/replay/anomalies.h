@@ -17,6 +17,13 @@ inline constexpr Anomaly kMessageSizeMismatch{
 inline constexpr Anomaly kCollectiveMismatch{
     "collectiveMismatch", Severity::kWarning,
     "collective operations differ in kind between the ranks of a communicator, or some ranks miss them", 0.01};
+inline constexpr Anomaly kClocksCorrected{
+    "clocksCorrected", Severity::kWarning,
+    "messages and collectives end before they can by the clocks of their ranks; times are corrected"};
+inline constexpr Anomaly kClocksContradict{
+    "clocksContradict", Severity::kWarning,
+    "messages and collectives end before they can by the clocks of their ranks, which cannot be corrected; times of "
+    "different ranks are not compared, so elapsed time, parallel efficiency, serialization and transfer are left out"};
 inline constexpr Anomaly kMessageCutAtEdge{
     "messageCutAtEdge", Severity::kNote,
     "messages cross the edge of the phase's window: sends are eager, receives find the message ready"};

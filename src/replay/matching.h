@@ -8,6 +8,8 @@
 
 #include <cstdint>
 #include <limits>
+#include <optional>
+#include <string>
 #include <vector>
 
 #include "base/diagnostics.h"
@@ -37,6 +39,12 @@ struct CollectiveOperation {
   CollectiveKind kind = CollectiveKind::kBarrier;
 };
 
+// Why times of different ranks cannot be compared: messages or collectives contradict their clocks, so often.
+struct UnknownClocks {
+  std::uint64_t contradictions = 0;
+  std::string reason;
+};
+
 class SharedReplay;
 
 struct Matching {
@@ -45,6 +53,7 @@ struct Matching {
   std::uint32_t matched = 0;  // messages [0, matched) have both a send and a receive, the others one of them
   std::vector<CollectiveOperation> collectives;
   Diagnostics diagnostics;
+  std::optional<UnknownClocks> clocks_unknown;  // of a trace that was checked [replay/clock_repair.h]
   // Where several processes match and replay the ranks: then the numbers are theirs, and this one has none.
   SharedReplay* shared = nullptr;
 };

@@ -48,12 +48,24 @@ class TimeMap {
   Tick begin_, end_;
 };
 
+// Those of regions and interruptions, between calls whose times are there.
+void AddOtherTimes(const RankTimeline& timeline, Tick begin, Tick end, NewTimes& times) {
+  const TimeMap map(timeline, times.enter, times.leave, begin, end);
+  times.events.reserve(timeline.region_events());
+  for (std::size_t event = 0; event < timeline.region_events(); ++event) {
+    const RankTimeline::RegionEvent at = timeline.region_event(event);
+    times.events.push_back(map.At(at.tick, at.call));
+  }
+  for (const Interruption& interruption : timeline.interruptions()) {
+    times.interruptions.push_back({map.At(interruption.begin), map.At(interruption.end), interruption.is_flush});
+  }
+}
+
 NewTimes ReplayedTimes(const RankTimeline& timeline, const std::vector<Tick>& left, Tick origin, Tick begin, Tick end,
                        const std::vector<Tick>* bursts) {
   NewTimes times;
   times.enter.reserve(timeline.calls());
   times.leave.reserve(timeline.calls());
-  times.events.reserve(timeline.region_events());
   Tick now = begin, old_now = timeline.begin();
   for (std::size_t call = 0; call < timeline.calls(); ++call) {
     now += bursts != nullptr ? (*bursts)[call] : std::max<Tick>(0, timeline.enter(call) - old_now);
@@ -62,14 +74,7 @@ NewTimes ReplayedTimes(const RankTimeline& timeline, const std::vector<Tick>& le
     times.leave.push_back(now);
     old_now = timeline.leave(call);
   }
-  const TimeMap map(timeline, times.enter, times.leave, begin, end);
-  for (std::size_t event = 0; event < timeline.region_events(); ++event) {
-    const RankTimeline::RegionEvent at = timeline.region_event(event);
-    times.events.push_back(map.At(at.tick, at.call));
-  }
-  for (const Interruption& interruption : timeline.interruptions()) {
-    times.interruptions.push_back({map.At(interruption.begin), map.At(interruption.end), interruption.is_flush});
-  }
+  AddOtherTimes(timeline, begin, end, times);
   return times;
 }
 
@@ -79,7 +84,7 @@ void MoveEdge(const RankTimeline& before, const TimeMap& map, Edge& edge) {
   edge.tick = map.At(edge.tick, edge.call + (inside ? 1 : 0));
 }
 
-void MoveRank(const RankTimeline& before, const TimeMap& map, RankCut& cut) {
+void MoveEdges(const RankTimeline& before, const TimeMap& map, RankCut& cut) {
   MoveEdge(before, map, cut.window.begin);
   MoveEdge(before, map, cut.window.end);
   for (Interval& iteration : cut.iterations) {
@@ -141,7 +146,7 @@ PhaseCut MoveCut(const Trace& trace, const Trace& replayed, const PhaseCut& cut)
       leave[call] = now.leave(call);
     }
     const TimeMap map(trace.timelines[rank], enter, leave, now.begin(), now.end());
-    MoveRank(trace.timelines[rank], map, rank_cut);
+    MoveEdges(trace.timelines[rank], map, rank_cut);
   });
   return moved;
 }
@@ -169,14 +174,7 @@ BurstLengths SpeedUp(const Trace& trace, const BurstLengths& bursts, double spee
 namespace {
 
 // What threads do stays inside of what their main threads do.
-void MoveThreads(const Trace& trace, std::size_t rank, Trace& replayed) {
-  const RankTimeline& now = replayed.timelines[rank];
-  std::vector<Tick> enter, leave;
-  for (std::size_t call = 0; call < now.calls(); ++call) {
-    enter.push_back(now.enter(call));
-    leave.push_back(now.leave(call));
-  }
-  const TimeMap map(trace.timelines[rank], enter, leave, now.begin(), now.end());
+void MoveThreads(const TimeMap& map, std::size_t rank, Trace& replayed) {
   const auto move = [&](std::vector<TeamEvent>& events) {
     for (TeamEvent& event : events) event.tick = map.At(event.tick);
   };
@@ -208,9 +206,33 @@ Trace ReplayedTrace(const Trace& trace, const ReplayResult& result, const BurstL
     replayed.timelines[rank] =
         Retime(timeline, ReplayedTimes(timeline, result.leave[rank], origin, origin + result.begin[rank],
                                        origin + result.end[rank], bursts != nullptr ? &(*bursts)[rank] : nullptr));
-    if (!trace.team_threads.empty()) MoveThreads(trace, rank, replayed);
+    if (trace.team_threads.empty()) return;
+    const RankTimeline& now = replayed.timelines[rank];
+    std::vector<Tick> enter, leave;
+    for (std::size_t call = 0; call < now.calls(); ++call) {
+      enter.push_back(now.enter(call));
+      leave.push_back(now.leave(call));
+    }
+    MoveThreads(TimeMap(timeline, enter, leave, now.begin(), now.end()), rank, replayed);
   });
   return replayed;
+}
+
+void MoveRank(std::size_t rank, std::vector<Tick> enter, std::vector<Tick> leave, Tick begin, Tick end, Trace& trace) {
+  const RankTimeline before = std::move(trace.timelines[rank]);
+  NewTimes times{std::move(enter), std::move(leave), {}, {}};
+  AddOtherTimes(before, begin, end, times);
+  trace.timelines[rank] = Retime(before, times);
+  const TimeMap map(before, times.enter, times.leave, begin, end);
+  if (!trace.team_threads.empty()) MoveThreads(map, rank, trace);
+  for (Device& device : trace.devices) {
+    for (DeviceWork& work : device.of_ranks) {
+      if (static_cast<std::size_t>(work.rank) != rank) continue;
+      for (std::vector<DeviceSpan>* spans : {&work.kernels, &work.active}) {
+        for (DeviceSpan& span : *spans) span = {map.At(span.begin), map.At(span.end)};
+      }
+    }
+  }
 }
 
 ReplayedRank ReplayedPart(const Trace& trace, const PhaseCut& cut, Tick origin, const ReplayResult& result,
@@ -230,7 +252,7 @@ ReplayedRank ReplayedPart(const Trace& trace, const PhaseCut& cut, Tick origin, 
   if (!replayed.cut.iterations.empty()) {
     const NewTimes& times = replayed.times;
     const auto [begin, until] = SpanOf(times);
-    MoveRank(timeline, TimeMap(timeline, times.enter, times.leave, begin, until), replayed.cut);
+    MoveEdges(timeline, TimeMap(timeline, times.enter, times.leave, begin, until), replayed.cut);
   }
   // A window may begin or end within a call, of which the replay knows how much is in it.
   window.begin.tick = cut.ranks[rank].window.begin.tick;

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "replay/rules.h"
 #include "replay/replay.h"
@@ -16,6 +17,10 @@ namespace farscale {
 // their place in the computation, whose length changes evenly between two calls; what lies inside calls does so in the
 // call. `bursts`: what was replayed; nothing: the computation as measured.
 Trace ReplayedTrace(const Trace& trace, const ReplayResult& result, const BurstLengths* bursts = nullptr);
+
+// Puts the calls of a rank at other times, and all else that it did where it was between them; `begin` and `end`: of the
+// rank. Threads and devices move with their main threads. For several ranks at a time.
+void MoveRank(std::size_t rank, std::vector<Tick> enter, std::vector<Tick> leave, Tick begin, Tick end, Trace& trace);
 
 // A rank with a part of the run at the times of its replay, and that part.
 struct ReplayedRank {

@@ -1,0 +1,357 @@
+#include "replay/clock_repair.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cmath>
+#include <limits>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/error.h"
+#include "base/format.h"
+#include "base/parallel.h"
+#include "replay/anomalies.h"
+#include "replay/clock_fit.h"
+#include "replay/clock_order.h"
+#include "replay/replayed_trace.h"
+
+namespace farscale {
+namespace {
+
+constexpr Tick kNever = std::numeric_limits<Tick>::min();
+// Times that offsets and drifts leave contradicting each other by more than this share of the run are not those of clocks
+// that run evenly; chosen: the logical clock then moves events by less than what factors are given to.
+constexpr double kMostLeft = 0.01;
+// Oscillators of computers are off by up to some hundred ppm, counters that were calibrated badly by more; chosen.
+constexpr double kMostDrift = 0.005;
+// After a jump the logical clock returns to the corrected one by this share of the time that passes [Becker09].
+constexpr double kReturn = 0.01;
+
+// Times of the calls of every rank, as measured or corrected.
+struct RankTimes {
+  std::vector<Tick> enter, leave;
+};
+
+struct Contradictions {
+  std::uint64_t checked = 0, count = 0;  // messages and parts in collectives
+  Tick worst = 0;
+
+  void Add(Tick early) {
+    ++checked;
+    if (early <= 0) return;
+    ++count;
+    worst = std::max(worst, early);
+  }
+  void Merge(const Contradictions& other) {
+    checked += other.checked;
+    count += other.count;
+    worst = std::max(worst, other.worst);
+  }
+};
+
+// When every message was sent, and when the last rank began a collective that others wait for.
+struct Begins {
+  std::vector<Tick> messages, collectives;
+};
+
+void RaiseTo(Tick tick, Tick& value) {
+  const std::atomic_ref<Tick> shared(value);
+  for (Tick old = shared; old < tick && !shared.compare_exchange_weak(old, tick);) {
+  }
+}
+
+// `enter(rank, call)`, `leave(rank, call)`: times of calls.
+template <typename Enter, typename Leave>
+Contradictions FindContradictions(const Trace& trace, const Matching& matching, const ClockOrder& order,
+                                  const Enter& enter, const Leave& leave) {
+  Begins begins{std::vector<Tick>(matching.matched, kNever), std::vector<Tick>(matching.collectives.size(), kNever)};
+  ParallelFor(trace.size(), [&](std::size_t rank) {
+    order.ForEach(rank, [&](const ClockEvent& event) {
+      if (event.kind == ClockEvent::Kind::kSend) begins.messages[event.number] = enter(rank, event.call);
+      if (event.IsGiven()) RaiseTo(enter(rank, event.call), begins.collectives[event.number]);
+    });
+  });
+  std::vector<Contradictions> of_rank(trace.size());
+  ParallelFor(trace.size(), [&](std::size_t rank) {
+    order.ForEach(rank, [&](const ClockEvent& event) {
+      const bool receives = event.kind == ClockEvent::Kind::kReceive;
+      if (!receives && !event.IsTaken()) return;
+      const Tick begun = (receives ? begins.messages : begins.collectives)[event.number];
+      if (begun != kNever) of_rank[rank].Add(begun - leave(rank, event.call));
+    });
+  });
+  Contradictions all;
+  for (const Contradictions& some : of_rank) all.Merge(some);
+  return all;
+}
+
+Contradictions FindContradictions(const Trace& trace, const Matching& matching, const ClockOrder& order) {
+  return FindContradictions(
+      trace, matching, order, [&](std::size_t rank, std::size_t call) { return trace.timelines[rank].enter(call); },
+      [&](std::size_t rank, std::size_t call) { return trace.timelines[rank].leave(call); });
+}
+
+Contradictions FindContradictions(const Trace& trace, const Matching& matching, const ClockOrder& order,
+                                  const std::vector<RankTimes>& times) {
+  return FindContradictions(
+      trace, matching, order, [&](std::size_t rank, std::size_t call) { return times[rank].enter[call]; },
+      [&](std::size_t rank, std::size_t call) { return times[rank].leave[call]; });
+}
+
+std::vector<RankTimes> CorrectedTimes(const Trace& trace, const ClockFit& fit) {
+  std::vector<RankTimes> times(trace.size());
+  ParallelFor(trace.size(), [&](std::size_t rank) {
+    const RankTimeline& timeline = trace.timelines[rank];
+    const ClockCorrection& clock = fit.corrections[fit.clock_of_rank[rank]];
+    for (std::size_t call = 0; call < timeline.calls(); ++call) {
+      times[rank].enter.push_back(clock.Corrected(timeline.enter(call)));
+      times[rank].leave.push_back(clock.Corrected(timeline.leave(call)));
+    }
+  });
+  return times;
+}
+
+// A controlled logical clock: no call ends before what it needs has begun; the time that a rank is late for that shrinks
+// in its later computation by kReturn of its length, and at once in its later calls.
+class LogicalClock {
+ public:
+  LogicalClock(const Trace& trace, const Matching& matching, const ClockOrder& order, std::vector<RankTimes>& times)
+      : times_(times), ranks_(trace.size()), sent_(matching.matched, kNever), begun_(matching.collectives.size(), kNever),
+        missing_(matching.collectives.size()) {
+    for (std::size_t rank = 0; rank < trace.size(); ++rank) {
+      order.ForEach(rank, [&](const ClockEvent& event) {
+        ranks_[rank].events.push_back(event);
+        if (event.IsGiven()) ++missing_[event.number];
+        if (event.kind == ClockEvent::Kind::kSend) sent_[event.number] = kPending;
+      });
+    }
+  }
+
+  // Ranks in turn go as far as they can. Where none can, the trace contradicts itself, and the next one does not wait.
+  void Run() {
+    for (bool is_done = false; !is_done;) {
+      bool goes_on = false;
+      is_done = true;
+      for (std::size_t rank = 0; rank < ranks_.size(); ++rank) {
+        goes_on |= Advance(rank);
+        is_done &= ranks_[rank].call == times_[rank].enter.size();
+      }
+      if (goes_on || is_done) continue;
+      ignores_ = true;
+      for (std::size_t rank = 0; rank < ranks_.size() && ignores_; ++rank) Advance(rank);
+      ignores_ = false;
+    }
+  }
+
+  Tick moved() const { return moved_; }
+
+ private:
+  static constexpr Tick kPending = kNever + 1;
+
+  struct OfRank {
+    std::vector<ClockEvent> events;
+    std::size_t next = 0;  // event
+    std::size_t call = 0;
+    bool is_entered = false;
+    Tick before = 0, moved_before = 0;  // corrected and logical time at which the call before was left
+  };
+
+  // Whether the rank got any further.
+  bool Advance(std::size_t rank) {
+    OfRank& of = ranks_[rank];
+    const std::size_t from = of.call;
+    while (of.call < times_[rank].enter.size() && Pass(of, times_[rank])) ++of.call;
+    return of.call > from;
+  }
+
+  // The call at hand; false where it has to wait.
+  bool Pass(OfRank& of, RankTimes& times) {
+    Tick& enter = times.enter[of.call];
+    Tick& leave = times.leave[of.call];
+    if (!of.is_entered) {
+      const Tick length = enter - of.before, late = of.moved_before - of.before;
+      if (late > 0) enter = of.moved_before + length - std::min(late, static_cast<Tick>(kReturn * static_cast<double>(length)));
+      of.is_entered = true;
+      std::size_t event = of.next;
+      for (; event < of.events.size() && of.events[event].call == of.call; ++event) Begin(of.events[event], enter);
+    }
+    Tick needed = enter;
+    std::size_t event = of.next;
+    for (; event < of.events.size() && of.events[event].call == of.call; ++event) {
+      const Tick begun = NeededBy(of.events[event]);
+      if (begun == kPending && !ignores_) return false;
+      needed = std::max(needed, begun);
+    }
+    ignores_ = false;
+    of.next = event;
+    of.is_entered = false;
+    of.before = leave;
+    leave = std::max(leave, needed);
+    of.moved_before = leave;
+    moved_ = std::max(moved_, of.moved_before - of.before);
+    return true;
+  }
+
+  void Begin(const ClockEvent& event, Tick enter) {
+    if (event.kind == ClockEvent::Kind::kSend) sent_[event.number] = enter;
+    if (!event.IsGiven()) return;
+    begun_[event.number] = std::max(begun_[event.number], enter);
+    --missing_[event.number];
+  }
+
+  Tick NeededBy(const ClockEvent& event) const {
+    if (event.kind == ClockEvent::Kind::kReceive) return sent_[event.number];
+    if (!event.IsTaken()) return kNever;
+    return missing_[event.number] > 0 ? kPending : begun_[event.number];
+  }
+
+  std::vector<RankTimes>& times_;
+  std::vector<OfRank> ranks_;
+  std::vector<Tick> sent_, begun_;       // of messages and collectives; kPending: not yet
+  std::vector<std::uint32_t> missing_;   // ranks that have not begun a collective
+  bool ignores_ = false;                 // what the next call would have to wait for
+  Tick moved_ = 0;
+};
+
+// The longest that any rank was there, whatever its clock says about others.
+Tick LongestRank(const Trace& trace) {
+  Tick longest = 0;
+  for (const RankTimeline& timeline : trace.timelines) longest = std::max(longest, timeline.end() - timeline.begin());
+  return longest;
+}
+
+// "times of node b are 60.0 s too late, drifts up to 3.2 ppm"
+std::string DescribeClocks(const Trace& trace, const ClockFit& fit) {
+  std::size_t most = 0;
+  double drift = 0;
+  for (std::size_t i = 0; i < fit.corrections.size(); ++i) {
+    if (std::fabs(fit.corrections[i].offset) > std::fabs(fit.corrections[most].offset)) most = i;
+    drift = std::max(drift, std::fabs(fit.corrections[i].drift));
+  }
+  const ClockCorrection& clock = fit.corrections[most];
+  std::string text = fmt::format("times of {} are {} too {}", fit.names[most],
+                                 FormatSeconds(trace.Seconds(std::llround(std::fabs(clock.offset)))),
+                                 clock.offset < 0 ? "late" : "early");
+  if (drift > 0) text += fmt::format(", drifts up to {:.1f} ppm", 1e6 * drift);
+  return text;
+}
+
+std::string DescribeWorst(const Trace& trace, const Contradictions& found) {
+  return fmt::format("{} of {} by up to {}", FormatCount(found.count), FormatCount(found.checked),
+                     FormatSeconds(trace.Seconds(found.worst)));
+}
+
+void MoveRanks(const ClockFit& fit, std::vector<RankTimes> times, Trace& trace) {
+  ParallelFor(trace.size(), [&](std::size_t rank) {
+    const RankTimeline& timeline = trace.timelines[rank];
+    if (timeline.empty()) return;
+    const ClockCorrection& clock = fit.corrections[fit.clock_of_rank[rank]];
+    const Tick begin = clock.Corrected(timeline.begin());
+    Tick end = clock.Corrected(timeline.end());
+    if (!times[rank].leave.empty()) end = std::max(end, times[rank].leave.back());
+    MoveRank(rank, std::move(times[rank].enter), std::move(times[rank].leave), begin, end, trace);
+  });
+}
+
+// Times by a model of the clocks.
+struct Candidate {
+  ClockFit fit;
+  std::vector<RankTimes> times;
+  Contradictions left;
+
+  bool IsBetterThan(const Candidate& simpler) const {
+    if (!fit.unknown.empty()) return false;
+    return !simpler.fit.unknown.empty() || left.worst < simpler.left.worst / 2;
+  }
+};
+
+Candidate TryClocks(const Trace& trace, const Matching& matching, const ClockOrder& order, const ClockModel& model) {
+  Candidate candidate{FitClocks(trace, matching, order, model), {}, {}};
+  if (!candidate.fit.unknown.empty()) return candidate;
+  candidate.times = CorrectedTimes(trace, candidate.fit);
+  candidate.left = FindContradictions(trace, matching, order, candidate.times);
+  return candidate;
+}
+
+bool LeavesTooMuch(const Trace& trace, const Candidate& candidate) {
+  return static_cast<double>(candidate.left.worst) > kMostLeft * static_cast<double>(LongestRank(trace));
+}
+
+// The simplest model that no other leaves half as much of; where none explains the times, one that messages do not tie.
+Candidate FindClocks(const Trace& trace, const Matching& matching, const ClockOrder& order) {
+  Candidate best = TryClocks(trace, matching, order, {true, false});
+  for (const ClockModel& model : {ClockModel{true, true}, ClockModel{false, false}, ClockModel{false, true}}) {
+    if (best.fit.unknown.empty() && best.left.count == 0) break;
+    Candidate candidate = TryClocks(trace, matching, order, model);
+    const bool is_untied = !candidate.fit.unknown.empty() && LeavesTooMuch(trace, best);
+    if (is_untied || candidate.IsBetterThan(best)) best = std::move(candidate);
+  }
+  return best;
+}
+
+// Why what was found is not the clocks'; empty: it is.
+std::string WhyUnknown(const Trace& trace, const Contradictions& found, const Candidate& candidate) {
+  const ClockFit& fit = candidate.fit;
+  const std::string all = DescribeWorst(trace, found);
+  if (!fit.unknown.empty()) {
+    return fmt::format("{}; no messages in both directions tie the clock of {} to the others", all,
+                       fit.names[fit.unknown.front()]);
+  }
+  if (LeavesTooMuch(trace, candidate)) {
+    return fmt::format("{}; with the best offsets and drifts {}", all, DescribeWorst(trace, candidate.left));
+  }
+  for (std::size_t i = 0; i < fit.corrections.size(); ++i) {
+    if (std::fabs(fit.corrections[i].drift) <= kMostDrift) continue;
+    return fmt::format("{}; the clock of {} would drift by {}", all, fit.names[i],
+                       FormatPercent(std::fabs(fit.corrections[i].drift)));
+  }
+  return "";
+}
+
+void Repair(const Contradictions& found, const ClockOrder& order, Trace& trace, Matching& matching) {
+  Candidate candidate = FindClocks(trace, matching, order);
+  const std::string why = WhyUnknown(trace, found, candidate);
+  const Anomaly& anomaly = why.empty() ? anomaly::kClocksCorrected : anomaly::kClocksContradict;
+  matching.diagnostics.AddPopulation(anomaly, found.checked);
+  if (!why.empty()) {
+    matching.clocks_unknown = UnknownClocks{found.count, why};
+    matching.diagnostics.Add(anomaly, found.count, why);
+    return;
+  }
+  LogicalClock logical(trace, matching, order, candidate.times);
+  logical.Run();
+  MoveRanks(candidate.fit, std::move(candidate.times), trace);
+  std::string example = fmt::format("by up to {}: {}", FormatSeconds(trace.Seconds(found.worst)),
+                                    DescribeClocks(trace, candidate.fit));
+  if (logical.moved() > 0) {
+    example += fmt::format("; the rest moved by up to {}", FormatSeconds(trace.Seconds(logical.moved())));
+  }
+  matching.diagnostics.Add(anomaly, found.count, example);
+}
+
+}  // namespace
+
+bool ClocksAgree(const Trace& trace) {
+  const Matching matching = MatchTrace(trace);
+  return FindContradictions(trace, matching, ClockOrder(trace, matching)).count == 0;
+}
+
+void RequireClocks(const Trace& trace, const Matching& matching) {
+  if (!matching.clocks_unknown) return;
+  throw Error(ErrorKind::kNotEnoughData, trace.path,
+              "messages and collectives contradict the clocks of ranks: " + matching.clocks_unknown->reason,
+              "record the trace again with clocks that are synchronised, and check that all its files are of one run");
+}
+
+Matching MatchSynchronised(Trace& trace) {
+  Matching matching = MatchTrace(trace);
+  const ClockOrder order(trace, matching);
+  const Contradictions found = FindContradictions(trace, matching, order);
+  if (found.count > 0) Repair(found, order, trace, matching);
+  return matching;
+}
+
+}  // namespace farscale
