@@ -194,8 +194,8 @@ Tick AddInterruptions(const Trace& trace, const PhaseCut& cut, Diagnostics& diag
   return inside[0];
 }
 
-void RequireComputation(const Trace& trace, const PhaseFactors& result) {
-  if (result.totals.largest_useful > 0 && result.totals.UsefulOfAll() > 0 && result.totals.elapsed > 0) return;
+void RequireComputation(const Trace& trace, Tick elapsed, const PhaseFactors& result) {
+  if (result.totals.largest_useful > 0 && result.totals.UsefulOfAll() > 0 && elapsed > 0) return;
   throw Error(ErrorKind::kNotEnoughData, trace.path,
               fmt::format("phase '{}' contains no computation, so it has no efficiency factors", result.phase.Text()),
               "choose another phase");
@@ -215,9 +215,10 @@ PhaseFactors MeasureRanks(const Trace& trace, const PhaseCut& cut, const ReplayR
   const Times times = MeasureTimes(trace, cut, replay);
   PhaseTotals& totals = result.totals;
   totals = SumRanks(trace, cut, times.useful, times.paused);
-  totals.elapsed = trace.Seconds(times.elapsed);
+  const bool knows_clocks = !replay.clocks_unknown;
+  totals.elapsed = knows_clocks ? trace.Seconds(times.elapsed) : 0;
   result.unknown_waits = replay.unknown_waits;
-  const bool knows_waits = !replay.unknown_waits.any();
+  const bool knows_waits = knows_clocks && !replay.unknown_waits.any();
   totals.ideal_elapsed = knows_waits ? trace.Seconds(times.ideal) : 0;
   const Tick useful = std::accumulate(times.useful.begin(), times.useful.end(), Tick{0});
   const Tick paused = std::accumulate(times.paused.begin(), times.paused.end(), Tick{0});
@@ -233,11 +234,11 @@ PhaseFactors MeasureRanks(const Trace& trace, const PhaseCut& cut, const ReplayR
   const std::vector<DeviceTicks> of_devices =
       TicksOfDevices(trace, cut, [&](std::size_t rank) { return cut.CountedTime(rank); });
   totals.devices = DeviceTimesOf(trace, of_devices, totals.elapsed);
-  RequireComputation(trace, result);
-  AddEstimate(trace, cut, threads, result);
+  RequireComputation(trace, times.elapsed, result);
+  if (knows_clocks) AddEstimate(trace, cut, threads, result);
   result.values = FactorsOf(totals, options.rules.set);
   result.loads = threads != nullptr ? LoadsOf(trace, cut, of_threads) : LoadsOf(trace, cut, times.useful);
-  if (HasIterations(cut)) {
+  if (HasIterations(cut) && knows_clocks) {
     result.profiles = ProfileIterations(trace, cut, replay, threads, options.rules.set);
     result.samples = SampleBlocks(trace, cut, replay, options,
                                   {times.useful, times.paused, threads, of_threads, of_devices}, result);
@@ -248,10 +249,10 @@ PhaseFactors MeasureRanks(const Trace& trace, const PhaseCut& cut, const ReplayR
     result.diagnostics.Add(anomaly::kNotRunning, Microseconds(trace, paused - off), "in phase " + cut.Id().Text());
     result.diagnostics.AddPopulation(anomaly::kNotRunning, Microseconds(trace, times.covered));
   }
-  if (!knows_waits) {
+  if (result.unknown_waits.any()) {
     result.diagnostics.Add(anomaly::kWaitsUnknown, replay.unknown_waits.calls,
                            fmt::format("in phase {}: {}", cut.spec.name, replay.unknown_waits.example));
-  } else if (times.ideal > times.elapsed) {
+  } else if (knows_clocks && times.ideal > times.elapsed) {
     result.diagnostics.Add(anomaly::kIdealAboveMeasured, 1,
                            fmt::format("phase {}: {:.6g} s ideal, {:.6g} s measured; {}", cut.Id().Text(),
                                        totals.ideal_elapsed, totals.elapsed,

@@ -49,18 +49,21 @@ double ClampEstimate(double estimated_ideal, const PhaseTotals& totals) {
 
 FactorValues FactorsOf(const PhaseTotals& t, RuleSet rules) {
   FactorValues values;
-  values[Factor::kParallelEfficiency] = ParallelEfficiency(t.average_useful, t.elapsed);
+  const bool knows_elapsed = t.elapsed > 0;
+  if (knows_elapsed) values[Factor::kParallelEfficiency] = ParallelEfficiency(t.average_useful, t.elapsed);
   if (t.threads) {
     const ThreadTimes& threads = *t.threads;
-    values[Factor::kMpiParallelEfficiency] = ParallelEfficiency(t.average_useful, t.elapsed);
-    values[Factor::kParallelEfficiency] = ParallelEfficiency(threads.useful / threads.cpus, t.elapsed);
+    if (knows_elapsed) {
+      values[Factor::kMpiParallelEfficiency] = ParallelEfficiency(t.average_useful, t.elapsed);
+      values[Factor::kParallelEfficiency] = ParallelEfficiency(threads.useful / threads.cpus, t.elapsed);
+    }
     values[Factor::kOmpParallelEfficiency] = OmpParallelEfficiency(threads);
     values[Factor::kOmpLoadBalance] = OmpLoadBalance(threads);
     values[Factor::kOmpScheduling] = OmpScheduling(threads);
     values[Factor::kOmpSerialization] = OmpSerialization(threads);
     values[Factor::kDeviceOffload] = DeviceOffload(threads);
   }
-  if (t.devices && t.devices->kernels > 0) {
+  if (t.devices && t.devices->kernels > 0 && knows_elapsed) {
     values[Factor::kDeviceParallelEfficiency] = DeviceParallelEfficiency(*t.devices, t.elapsed);
     values[Factor::kDeviceLoadBalance] = DeviceLoadBalance(*t.devices);
     values[Factor::kDeviceCommunication] = DeviceCommunication(*t.devices);
@@ -69,7 +72,7 @@ FactorValues FactorsOf(const PhaseTotals& t, RuleSet rules) {
   values[Factor::kLoadBalance] = LoadBalance(t.average_useful, t.largest_useful);
   values[Factor::kLoadBalanceIn] = LoadBalanceWithinNodes(t.largest_node_load, t.largest_useful);
   values[Factor::kLoadBalanceOut] = LoadBalanceBetweenNodes(t.average_useful, t.largest_node_load);
-  values[Factor::kCommunicationEfficiency] = CommunicationEfficiency(t.largest_useful, t.elapsed);
+  if (knows_elapsed) values[Factor::kCommunicationEfficiency] = CommunicationEfficiency(t.largest_useful, t.elapsed);
   if (t.ideal_elapsed == 0) {
     // Neither is known.
   } else if (rules == RuleSet::kBsc && t.largest_computation > t.largest_useful) {
@@ -87,7 +90,7 @@ FactorValues FactorsOf(const PhaseTotals& t, RuleSet rules) {
 }
 
 std::optional<AdditiveLosses> AdditiveLossesOf(const PhaseTotals& t) {
-  if (!t.threads) return std::nullopt;
+  if (!t.threads || t.elapsed == 0) return std::nullopt;
   const ThreadTimes& threads = *t.threads;
   const double all = threads.cpus * t.elapsed;
   const double ideal = t.ideal_elapsed > 0 ? t.ideal_elapsed : t.largest_useful;

@@ -53,7 +53,7 @@ struct RelativeErrors {
 // threads are outside MPI without waiting for it, and averages weigh ranks by their threads: factors of MPI follow as
 // in a run without threads.
 struct PhaseTotals {
-  double elapsed = 0;         // T
+  double elapsed = 0;         // T; 0 where clocks of ranks contradict each other
   double ideal_elapsed = 0;   // T_ideal; 0 where it is not known: without a trace, or with waits it does not tell
   double average_useful = 0;  // avg t
   double largest_useful = 0;  // max t

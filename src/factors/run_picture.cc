@@ -77,7 +77,9 @@ IdealRun ReplayIdeally(const Trace& trace, const Matching& matching, const Repla
   IdealRun ideal;
   try {
     ideal.result = Replay(trace, matching, CutPhase(trace, PhaseSpec::WholeRun()), {rules, true});
-    if (ideal.result.unknown_waits.any()) {
+    if (matching.clocks_unknown) {
+      ideal.problem = "clocks of ranks contradict their messages: " + matching.clocks_unknown->reason;
+    } else if (ideal.result.unknown_waits.any()) {
       ideal.problem = "the trace does not say whom some calls wait for: " + ideal.result.unknown_waits.example;
     }
   } catch (const Error& error) {  // the measured times can be shown anyway

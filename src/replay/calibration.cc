@@ -11,6 +11,7 @@
 #include "base/format.h"
 #include "base/text.h"
 #include "phases/phase_cut.h"
+#include "replay/clock_repair.h"
 #include "replay/link_fit.h"
 #include "replay/replay.h"
 #include "replay/transfer_times.h"
@@ -286,6 +287,7 @@ void FillNetwork(const Trace& trace, const LinkData& local, const LinkData& remo
 }  // namespace
 
 Calibration Calibrate(const Trace& trace, const Matching& matching, const ReplayRules& rules) {
+  RequireClocks(trace, matching);
   Observations observations = Observe(trace, matching, rules);
   const LinkData local = Gather("within nodes", std::move(observations.local));
   const LinkData remote = Gather("between nodes", std::move(observations.remote));

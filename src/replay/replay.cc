@@ -114,6 +114,7 @@ ReplayResult Replay(const Trace& trace, const Matching& matching, const PhaseCut
     result = ReplayHere(trace, matching, cut, options);
   }
   result.unknown_waits = FindUnknownWaits(trace, cut);
+  result.clocks_unknown = matching.clocks_unknown.has_value();
   if (options.TimedNetwork() != nullptr) {
     result.diagnostics.Add(anomaly::kOneSidedTakesNoTime, result.unknown_waits.operations, "in phase " + cut.spec.name);
   }

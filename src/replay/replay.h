@@ -32,6 +32,7 @@ struct ReplayResult {
   std::uint64_t calls = 0;  // replayed, over all ranks
   // Where there are any, times in the replay are too early by an unknown amount.
   UnknownWaits unknown_waits;
+  bool clocks_unknown = false;  // ranks' begins, and so all times of one rank as others see them, are wrong
   Diagnostics diagnostics;
 
   // Latest end: T_ideal of a phase whose span is `whole`.

@@ -12,6 +12,7 @@
 #include "factors/useful_time.h"
 #include "imbalance/diagnosis.h"
 #include "phases/location_cut.h"
+#include "replay/clock_repair.h"
 #include "replay/matching.h"
 #include "replay/missing_calls.h"
 #include "replay/processor_time.h"
@@ -55,7 +56,7 @@ FactorRow RowOf(const Study& study, const RunRecord& run, const PhaseFactors& fa
   row.ranks = run.ranks;
   row.threads = run.threads;
   row.nodes = run.nodes;
-  row.runtime = factors.totals.elapsed;
+  if (factors.totals.elapsed > 0) row.runtime = factors.totals.elapsed;
   row.iterations = static_cast<double>(factors.iterations);
   row.values = factors.values;
   row.loads = factors.loads;
@@ -230,7 +231,9 @@ LossRecord LossesOf(const Trace& trace, const Matching& matching, const std::opt
   losses.grown_from = run.grown_from;
   // Locks are told by rank alone.
   const LockOrder locks = threaded ? LockOrder::kOfReplay : LockOrder::kAsMeasured;
-  if (const UnknownWaits waits = FindUnknownWaits(trace, cut, locks); waits.any()) {
+  if (const auto& clocks = matching.clocks_unknown) {
+    WithholdWaits(losses, {clocks->contradictions, clocks->reason});
+  } else if (const UnknownWaits waits = FindUnknownWaits(trace, cut, locks); waits.any()) {
     WithholdWaits(losses, waits);
   } else if (!FindUnknownWaits(trace, cut).any()) {
     losses.by_factor = SplitByFactor(trace, matching, cut, study.factors.rules);
@@ -245,7 +248,7 @@ std::unique_ptr<SharedReplay> ShareReplay(const Study& study, const Trace& trace
                                           const std::vector<Scenario>& scenarios, Detail detail) {
   const bool shares_losses = detail == Detail::kLosses && !study.finds_causes && trace.team_threads.empty();
   const bool can_share = (detail == Detail::kFactors || shares_losses) && scenarios.empty();
-  return study.shares_ranks && can_share ? SharedReplay::Begin(trace) : nullptr;
+  return study.shares_ranks && can_share && ClocksAgree(trace) ? SharedReplay::Begin(trace) : nullptr;
 }
 
 AnalysedRun ReadAndMeasure(const Study& study, const RunSpec& spec, const std::vector<Scenario>& scenarios,
@@ -253,7 +256,7 @@ AnalysedRun ReadAndMeasure(const Study& study, const RunSpec& spec, const std::v
   AnalysedRun result;
   ReadOptions what = WhatToRead(study, spec, !scenarios.empty());
   what.keep_threads = true;
-  const Trace trace = ReadRun(spec, what);
+  Trace trace = ReadRun(spec, what);
   Diagnostics diagnostics = trace.diagnostics;
   if (HasUnevenThreads(trace)) diagnostics.Add(anomaly::kUnevenThreads);
   if (spec.threads.value_or(1) > 1 && trace.threads() == 1) {
@@ -264,7 +267,7 @@ AnalysedRun ReadAndMeasure(const Study& study, const RunSpec& spec, const std::v
     diagnostics.Add(anomaly::kThreadsContradicted, 1, fmt::format("{} instead of {}", in_teams, *spec.threads));
   }
   const std::unique_ptr<SharedReplay> shared = ShareReplay(study, trace, scenarios, detail);
-  const Matching matching = shared != nullptr ? shared->Match() : MatchTrace(trace);
+  const Matching matching = shared != nullptr ? shared->Match() : MatchSynchronised(trace);
   diagnostics.Merge(matching.diagnostics);
   // Domains that do not divide evenly give messages of a grown run two sizes; the replay takes the sender's.
   // Where calls are missing, messages without their other half are no damage.
