@@ -8,6 +8,7 @@
 #include "base/format.h"
 #include "cli/command.h"
 #include "replay/calibration.h"
+#include "replay/clock_repair.h"
 #include "replay/missing_calls.h"
 #include "replay/processor_time.h"
 #include "pages/text_table.h"
@@ -89,8 +90,8 @@ struct Calibrated {
 
 Calibrated CalibrateTrace(const std::string& path, const TraceChoice& choice, const ReplayRules& rules,
                           const Messages& messages, bool print) {
-  const Trace trace = ReadTrace(path, ReadOptionsOf(choice));
-  const Matching matching = MatchTrace(trace);
+  Trace trace = ReadTrace(path, ReadOptionsOf(choice));
+  const Matching matching = MatchSynchronised(trace);
   Diagnostics diagnostics = trace.diagnostics;
   diagnostics.Merge(matching.diagnostics);
   diagnostics.Merge(CheckProcessorTime(trace, {}));

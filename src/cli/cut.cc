@@ -8,6 +8,7 @@
 #include "factors/disturbance.h"
 #include "phases/loop_choice.h"
 #include "phases/phase_cut.h"
+#include "replay/clock_repair.h"
 #include "replay/cut_trace.h"
 #include "replay/matching.h"
 #include "replay/processor_time.h"
@@ -113,8 +114,8 @@ int Cut(const CutOptions& options, const Common& common) {
   what.keep_threads = !options.main_threads;
   Trace trace = ReadTrace(options.trace, what);
   RefuseThreads(trace);
+  const Matching matching = MatchSynchronised(trace);
   if (IsAutomatic(options.phase)) spec = WithLoopOf(trace, spec);
-  const Matching matching = MatchTrace(trace);
   PhaseCut cut = CutClean(trace, matching, CutPhase(trace, spec), {{}, options.counters});
   Diagnostics diagnostics = trace.diagnostics;
   diagnostics.Merge(matching.diagnostics);

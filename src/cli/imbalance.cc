@@ -11,6 +11,7 @@
 #include "imbalance/diagnosis.h"
 #include "phases/phase_cut.h"
 #include "projection/observed_projection.h"
+#include "replay/clock_repair.h"
 #include "report/imbalance/pages.h"
 #include "report/loss_growth.h"
 #include "report/losses_section.h"
@@ -126,9 +127,11 @@ int WriteProfile(const ImbalanceOptions& options, const Common& common) {
     throw Error(ErrorKind::kUsage, options.output, "a Cube profile is of one phase of one run",
                 "give one trace and at most one --phase");
   }
-  const Trace trace = ReadTrace(study.runs.front().trace, ReadOptionsOf(options.choice));
-  const std::unique_ptr<SharedReplay> shared = options.share ? SharedReplay::Begin(trace) : nullptr;
-  const Matching matching = shared != nullptr ? shared->Match() : MatchTrace(trace);
+  Trace trace = ReadTrace(study.runs.front().trace, ReadOptionsOf(options.choice));
+  const bool shares = options.share && ClocksAgree(trace);
+  const std::unique_ptr<SharedReplay> shared = shares ? SharedReplay::Begin(trace) : nullptr;
+  const Matching matching = shared != nullptr ? shared->Match() : MatchSynchronised(trace);
+  RequireClocks(trace, matching);
   const PhaseCut cut = CutClean(trace, matching, CutPhase(trace, study.phases.front()), study.factors);
   RequireKnownWaits(trace, cut, LockOrder::kAsMeasured);
   DiagnosisOptions diagnosis;

@@ -10,7 +10,7 @@
 #include "cli/command.h"
 #include "results/fields.h"
 #include "phases/phase_cut.h"
-#include "replay/matching.h"
+#include "replay/clock_repair.h"
 #include "replay/processor_time.h"
 #include "pages/text_table.h"
 #include "trace/device_records.h"
@@ -101,13 +101,14 @@ Inspection Inspect(const InspectOptions& options) {
   ReadOptions what = ReadOptionsOf(options.choice);
   what.keep_threads = true;
   inspection.trace = ReadTrace(options.trace, what);
+  const Matching matching = MatchSynchronised(inspection.trace);
   inspection.regions = SummarizeRegions(inspection.trace);
   SummarizeCalls(inspection);
   for (std::size_t i = 0; i < inspection.trace.counters.size(); ++i) {
     inspection.counter_totals.push_back(CounterTotal(inspection.trace, i));
   }
   Diagnostics diagnostics = inspection.trace.diagnostics;
-  diagnostics.Merge(MatchTrace(inspection.trace).diagnostics);
+  diagnostics.Merge(matching.diagnostics);
   diagnostics.Merge(CheckProcessorTime(inspection.trace, {}));
   inspection.findings = diagnostics.findings();
   return inspection;

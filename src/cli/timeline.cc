@@ -5,6 +5,7 @@
 #include "imbalance/factor_losses.h"
 #include "phases/loop_choice.h"
 #include "phases/phase_cut.h"
+#include "replay/clock_repair.h"
 #include "replay/matching.h"
 #include "replay/unknown_waits.h"
 #include "results/trace_events.h"
@@ -50,8 +51,8 @@ int WriteTimeline(const TimelineOptions& options, const Common& common) {
   ReadOptions reading = ReadOptionsOf(options.choice);
   reading.keep_threads = true;  // and with them devices
   Trace trace = ReadTrace(options.trace, reading);
+  const Matching matching = MatchSynchronised(trace);
   if (IsAutomatic(options.phase)) spec = WithLoopOf(trace, spec);
-  const Matching matching = MatchTrace(trace);
   PhaseCut cut = CutPhase(trace, spec);
   Diagnostics diagnostics = trace.diagnostics;
   diagnostics.Merge(matching.diagnostics);

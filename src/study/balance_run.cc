@@ -14,6 +14,7 @@
 #include "base/format.h"
 #include "base/text.h"
 #include "factors/phase_totals.h"
+#include "replay/clock_repair.h"
 #include "replay/processor_time.h"
 #include "study/grown_study.h"
 #include "study/scenario.h"
@@ -147,7 +148,8 @@ void Describe(const PhaseCut& measured, const Trace& trace, const BalanceInput& 
 std::unique_ptr<BalanceRunData> LoadBalanceRun(const Study& study, const RunSpec& spec, const BalanceInput& input) {
   auto run = std::make_unique<BalanceRunData>();
   run->trace = ReadRun(spec, {true, {}, spec.application, spec.accept_truncated});
-  run->matching = MatchTrace(run->trace);
+  run->matching = MatchSynchronised(run->trace);
+  RequireClocks(run->trace, run->matching);
   run->cut = CutPhase(run->trace, input.phase);
   RequireLoop(run->trace, run->cut);
   run->diagnostics = run->trace.diagnostics;

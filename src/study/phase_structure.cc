@@ -231,7 +231,8 @@ std::string Loop(const Trace& trace, const PhaseSpec& spec) {
                      FormatPercent(loop->similarity), FormatPercent(loop->coverage));
 }
 
-void Describe(const Trace& trace, const PhaseSpec& spec, PhaseStructure& structure, std::size_t width) {
+void Describe(const Trace& trace, const Matching& matching, const PhaseSpec& spec, PhaseStructure& structure,
+              std::size_t width) {
   const PhaseCut cut = CutPhase(trace, spec);
   structure.is_found = cut.diagnostics.count(anomaly::kNoLoopFound) == 0;
   if (!structure.is_found) {
@@ -241,7 +242,6 @@ void Describe(const Trace& trace, const PhaseSpec& spec, PhaseStructure& structu
   structure.text += Loop(trace, spec);
   structure.shape = spec.shape;
   if (!structure.shape) structure.shape = std::make_shared<const IterationShape>(*ShapeOfPhase(trace, spec));
-  const Matching matching = MatchTrace(trace);
   structure.text += Parts(trace, matching, spec, cut, structure, width);
   const PhaseFactors factors = MeasurePhase(trace, matching, cut, {});
   structure.diagnostics.Merge(matching.diagnostics);
@@ -291,14 +291,14 @@ std::vector<PhaseSpec> PhasesNamed(const std::vector<std::string>& texts, const 
   return phases;
 }
 
-PhaseStructure DescribePhase(const Trace& trace, const PhaseSpec& spec, std::size_t width) {
+PhaseStructure DescribePhase(const Trace& trace, const Matching& matching, const PhaseSpec& spec, std::size_t width) {
   PhaseStructure structure;
   structure.ranks = trace.size();
   structure.text = fmt::format("{}: {} ranks, {}\n", trace.path, FormatCount(trace.size()),
                                FormatSeconds(trace.Seconds(trace.end() - trace.begin())));
   structure.text += MarkedLoops(trace, width);
   try {
-    Describe(trace, spec, structure, width);
+    Describe(trace, matching, spec, structure, width);
   } catch (const PhaseNotFound& error) {
     if (!spec.shape) throw;
     structure.text += fmt::format("{}\n", error.what());  // other runs have it

@@ -9,6 +9,7 @@
 
 #include "pages/text_table.h"
 #include "phases/phase_cut.h"
+#include "replay/matching.h"
 #include "study/study.h"
 #include "trace/trace.h"
 
@@ -35,7 +36,8 @@ struct PhaseStructure {
 
 // `spec`: a region or the found loop, with all its iterations. With the shape of another run, the same loop and the
 // same parts are looked for. Tables are no wider than `width`.
-PhaseStructure DescribePhase(const Trace& trace, const PhaseSpec& spec, std::size_t width = kAnyWidth);
+PhaseStructure DescribePhase(const Trace& trace, const Matching& matching, const PhaseSpec& spec,
+                             std::size_t width = kAnyWidth);
 
 // Loops of the largest run that can be read, in the order in which they are taken [phases/loop_choice.h].
 std::vector<PhaseSpec> LoopsOfRuns(const std::vector<RunSpec>& runs);

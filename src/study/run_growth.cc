@@ -19,6 +19,7 @@
 #include "growth/iteration_budget.h"
 #include "growth/rival_layouts.h"
 #include "growth/rule_shares.h"
+#include "replay/clock_repair.h"
 #include "replay/replayed_trace.h"
 #include "study/measure_run.h"
 #include "study/resources.h"
@@ -435,6 +436,8 @@ namespace {
 // A run as measured, or as it would be under a scenario.
 Trace ReadToGrow(const Study& study, const RunSpec& run, const std::optional<Scenario>& scenario) {
   Trace trace = ReadTrace(run.trace, WhatToRead(study, run, scenario.has_value()));
+  const Matching matching = MatchSynchronised(trace);
+  RequireClocks(trace, matching);
   if (!scenario) return trace;
   std::vector<PhaseCut> cuts;
   for (const PhaseSpec& phase : study.phases) {
@@ -443,7 +446,7 @@ Trace ReadToGrow(const Study& study, const RunSpec& run, const std::optional<Sce
     } catch (const PhaseNotFound&) {  // said when the phase is grown
     }
   }
-  return ReplayScenario(trace, MatchTrace(trace), cuts, *scenario, study.factors).trace;
+  return ReplayScenario(trace, matching, cuts, *scenario, study.factors).trace;
 }
 
 // That is named, that of the scenario, or the one calibrated to the runs.

@@ -2,6 +2,7 @@
 
 #include "factors/thread_times.h"
 #include "phases/loop_choice.h"
+#include "replay/clock_repair.h"
 #include "replay/processor_time.h"
 
 namespace farscale {
@@ -14,11 +15,12 @@ RunStructures ReadStructures(const std::vector<std::string>& traces, const Phase
   bool is_chosen = !is_automatic;
   for (const std::size_t i : LargestFirst(traces)) {
     try {
-      const Trace trace = ReadTrace(traces[i], options);
+      Trace trace = ReadTrace(traces[i], options);
+      const Matching matching = MatchSynchronised(trace);
       if (!is_chosen) runs.spec = WithLoopOf(trace, runs.spec);
       is_chosen = true;
       PhaseStructure& structure = runs.structures[i];
-      structure = DescribePhase(trace, runs.spec, width);
+      structure = DescribePhase(trace, matching, runs.spec, width);
       structure.diagnostics.Merge(trace.diagnostics);
       structure.diagnostics.Merge(CheckProcessorTime(trace, {}));
       if (!trace.team_threads.empty()) structure.diagnostics.Merge(ThreadStates(trace).diagnostics());

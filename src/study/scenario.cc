@@ -11,6 +11,7 @@
 #include "base/format.h"
 #include "base/text.h"
 #include "replay/calibration.h"
+#include "replay/clock_repair.h"
 #include "replay/replayed_trace.h"
 #include "replay/unknown_waits.h"
 #include "study/run_memory.h"
@@ -88,6 +89,7 @@ void ChooseComputation(const Trace& trace, const std::vector<PhaseCut>& cuts, co
 ScenarioRun ReplayScenario(const Trace& trace, const Matching& matching, const std::vector<PhaseCut>& cuts,
                            const Scenario& scenario, const FactorOptions& options) {
   const PhaseCut whole = CutPhase(trace, PhaseSpec::WholeRun());
+  RequireClocks(trace, matching);
   RequireKnownWaits(trace, whole);
   Replayed replayed;
   ChooseNetwork(trace, scenario, replayed);
@@ -135,8 +137,9 @@ Network CalibrateToRuns(const std::vector<RunSpec>& runs, const ReplayRules& rul
   std::iota(all.begin(), all.end(), std::size_t{0});
   ForEachRun(runs, all, RunUse::kReplay, [&](std::size_t i) {
     try {
-      const Trace trace = ReadTrace(runs[i].trace, {false, {}, runs[i].application, runs[i].accept_truncated});
-      found[i] = Calibrate(trace, MatchTrace(trace), rules);
+      Trace trace = ReadTrace(runs[i].trace, {false, {}, runs[i].application, runs[i].accept_truncated});
+      const Matching matching = MatchSynchronised(trace);
+      found[i] = Calibrate(trace, matching, rules);
     } catch (const Error&) {  // says so when it is measured; others may do
     }
   });
