@@ -478,6 +478,41 @@ TEST(Otf2Reader, LengthOfTheRunByItsClock) {
   EXPECT_NEAR(static_cast<double>(outside(1000000, 950000, kLength)), 9980, 2);  // but 100 ticks
 }
 
+// Steps of a pencil FFT: a region, two exchanges in rows and columns and a collective of all, 30 edges a rank and more
+// with two counters each. So few leave little to pack: what a rank takes by itself must be small.
+TEST(Otf2Reader, FewEventsOfManyRanksTakeNoMoreThanTheirFiles) {
+  const test::TemporaryFolder folder;
+  for (int i = 0; i < 10; ++i) {
+    const int ranks = 64 + 16 * i, steps = 4 + i % 3;
+    Otf2Archive archive(folder / ("a" + std::to_string(i)), "traces");
+    archive.AddWorld(ranks);
+    const auto metrics =
+        archive.AddMetricClass({"CPU_TIME", "PAPI_TOT_INS"}, OTF2_METRIC_ACCUMULATED_START, OTF2_TYPE_UINT64);
+    for (std::uint64_t rank = 0; rank < static_cast<std::uint64_t>(ranks); ++rank) {
+      auto events = archive.Location(rank);
+      std::uint64_t now = 1000000 + 7919 * rank % 1000;
+      const auto edge = [&](const std::string& region, bool is_enter) {
+        now += 1000 + 37 * (now % 101);
+        events.MetricUnsigned(now, metrics, {now, 2 * now});
+        is_enter ? events.Enter(now, region) : events.Leave(now, region);
+      };
+      edge("main", true);
+      for (int step = 0; step < steps; ++step) {
+        edge("step", true);
+        for (const char* call : {"MPI_Alltoall", "MPI_Alltoall", "MPI_Allreduce"}) {
+          edge(call, true);
+          events.Collective(now, OTF2_COLLECTIVE_OP_ALLREDUCE, kWorld, OTF2_UNDEFINED_UINT32, 2048, 2048);
+          edge(call, false);
+        }
+        edge("step", false);
+      }
+      edge("main", false);
+    }
+    const Trace trace = ReadTrace(archive.Close());
+    EXPECT_LE(trace.MemoryBytes(), trace.disk_bytes) << ranks << " " << steps;
+  }
+}
+
 // Score-P numbers regions for each location by itself and leaves tables to translate.
 TEST_F(Otf2ReaderTest, MappingTables) {
   archive_.AddWorld(1);

@@ -1,6 +1,7 @@
 #include "trace/packed_column.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace farscale {
 namespace {
@@ -14,30 +15,47 @@ std::uint32_t WidthFor(std::uint64_t largest) {
 
 }  // namespace
 
+PackedColumn& PackedColumn::operator=(const PackedColumn& other) {
+  if (this == &other) return *this;
+  size_ = other.size_;
+  words_ = other.words_;
+  Allocate();
+  std::copy_n(other.data_.get(), DataWords(), data_.get());
+  return *this;
+}
+
 void PackedColumnBuilder::PackPending(std::size_t count) {
   const auto [smallest, largest] = std::minmax_element(pending_.get(), pending_.get() + count);
   const auto base = static_cast<std::uint64_t>(*smallest);
   const std::uint32_t width = WidthFor(static_cast<std::uint64_t>(*largest) - base);
-  std::vector<std::uint64_t>& words = column_.words_;
-  const std::size_t first = words.size();
-  column_.blocks_.push_back({*smallest, static_cast<std::uint32_t>(first), width});
-  words.resize(first + (count * width + 63) / 64);
+  const std::size_t first = words_.size();
+  blocks_.push_back({*smallest, static_cast<std::uint32_t>(first), width});
+  words_.resize(first + (count * width + 63) / 64);
   for (std::size_t i = 0; i < count && width > 0; ++i) {
     const std::uint64_t distance = static_cast<std::uint64_t>(pending_[i]) - base;
     const std::uint64_t bit = static_cast<std::uint64_t>(width) * i;
     const std::uint64_t shift = bit % 64;
-    words[first + bit / 64] |= distance << shift;
-    if (shift + width > 64) words[first + bit / 64 + 1] |= distance >> (64 - shift);
+    words_[first + bit / 64] |= distance << shift;
+    if (shift + width > 64) words_[first + bit / 64 + 1] |= distance >> (64 - shift);
   }
 }
 
 PackedColumn PackedColumnBuilder::Finish() {
-  if (column_.size_ % PackedColumn::kBlock != 0) PackPending(column_.size_ % PackedColumn::kBlock);
+  if (size_ % PackedColumn::kBlock != 0) PackPending(size_ % PackedColumn::kBlock);
   pending_.reset();
-  if (column_.size_ > 0) column_.words_.push_back(0);  // an element is read as 8 bytes, which reach past its last bit
-  column_.words_.shrink_to_fit();
-  column_.blocks_.shrink_to_fit();
-  return std::move(column_);
+  PackedColumn column;
+  column.size_ = std::exchange(size_, 0);
+  column.words_ = static_cast<std::uint32_t>(words_.size());
+  column.Allocate();
+  std::ranges::copy(words_, column.data_.get());
+  std::uint64_t* next = column.data_.get() + words_.size();
+  for (const PackedColumn::Block& block : blocks_) {
+    std::memcpy(next, &block, sizeof block);
+    next += PackedColumn::kWordsOfBlock;
+  }
+  words_ = {};
+  blocks_ = {};
+  return column;
 }
 
 }  // namespace farscale

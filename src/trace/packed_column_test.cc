@@ -51,6 +51,28 @@ TEST(PackedColumn, EqualValuesTakeNoRoom) {
   EXPECT_LE(Pack(std::vector<std::int64_t>(256 * 100, 1 << 30)).MemoryBytes(), 100 * 16 + 8u);
 }
 
+// A rank has many columns of few values.
+TEST(PackedColumn, FewValuesTakeLittle) {
+  EXPECT_LE(sizeof(PackedColumn), 16u);
+  EXPECT_LE(Pack({7}).MemoryBytes(), 16u);
+  EXPECT_LE(Pack({7, 8, 9}).MemoryBytes(), 24u);
+}
+
+TEST(PackedColumn, CopiesAreApart) {
+  const std::vector<std::int64_t> values = {3, 1, 4, 1, 5}, others(300, 9);
+  PackedColumn column = Pack(values);
+  const PackedColumn copy = column;
+  column = Pack(others);
+  EXPECT_EQ(column.size(), 300u);
+  EXPECT_EQ(column[299], 9);
+  ASSERT_EQ(copy.size(), 5u);
+  for (std::size_t i = 0; i < 5; ++i) EXPECT_EQ(copy[i], values[i]);
+  column = copy;
+  EXPECT_EQ(column[2], 4);
+  column = PackedColumn();
+  EXPECT_EQ(column.size(), 0u);
+}
+
 // Times that ascend by up to 2^20 span 28 bits a block of 256: less than half of 64.
 TEST(PackedColumn, AscendingTimesTakeHalf) {
   std::vector<std::int64_t> values;

@@ -98,8 +98,8 @@ std::uint64_t RankTimeline::MemoryBytes() const {
     bytes +=
         data.columns.at_enter.MemoryBytes() + data.columns.in_call.MemoryBytes() + data.columns.at_event.MemoryBytes();
   }
-  if (rare_ != nullptr) bytes += sizeof *rare_ + Bytes(pauses()) + Bytes(lock_epochs());
-  return bytes + Bytes(endpoints_) + Bytes(collective_types_) + Bytes(interruptions_);
+  if (rare_ != nullptr) bytes += sizeof *rare_ + Bytes(pauses()) + Bytes(lock_epochs()) + Bytes(interruptions());
+  return bytes + Bytes(endpoints_) + Bytes(collective_types_);
 }
 
 Tick Trace::begin() const {

@@ -124,6 +124,8 @@ struct Interruption {
   Tick begin = 0;
   Tick end = 0;
   bool is_flush = false;  // else recording was switched off
+
+  friend bool operator==(const Interruption&, const Interruption&) = default;
 };
 
 // The columns of a timeline, as packed columns or as their builders. Durations and first records belong to calls,
@@ -185,6 +187,7 @@ struct MovedBytes {
 struct RareRecords {
   std::vector<Pause> pauses;
   std::vector<LockEpoch> lock_epochs;
+  std::vector<Interruption> interruptions;
   MovedBytes one_sided, on_files;
 
   friend bool operator==(const RareRecords&, const RareRecords&) = default;
@@ -278,7 +281,7 @@ class RankTimeline {
   std::int64_t raw_counter_at_leave(std::size_t counter, std::size_t call) const;
   std::int64_t raw_counter_at_event(std::size_t counter, std::size_t event) const;
 
-  const std::vector<Interruption>& interruptions() const { return interruptions_; }
+  const std::vector<Interruption>& interruptions() const { return Rare().interruptions; }
   // In the order of time, apart from each other and from calls.
   const std::vector<Pause>& pauses() const { return Rare().pauses; }
   // Of windows, where the trace records locks; in the order in which they were given back.
@@ -302,9 +305,8 @@ class RankTimeline {
     bytes.Transfer(timeline.counters_);
     bytes.Transfer(timeline.endpoints_);
     bytes.Transfer(timeline.collective_types_);
-    bytes.Transfer(timeline.interruptions_);
     bytes.Transfer(timeline.rare_);
-    for (std::size_t& posts : timeline.posts_) bytes.Transfer(posts);
+    for (std::uint32_t& posts : timeline.posts_) bytes.Transfer(posts);
     bytes.Transfer(timeline.call_records_end_);
     bytes.Transfer(timeline.begin_);
     bytes.Transfer(timeline.end_);
@@ -330,10 +332,9 @@ class RankTimeline {
   std::vector<CounterData> counters_;
   std::vector<Endpoint> endpoints_;
   std::vector<CollectiveType> collective_types_;
-  std::vector<Interruption> interruptions_;
   std::shared_ptr<const RareRecords> rare_;  // null: none
-  std::size_t posts_[3] = {};                // by OperationClass
-  std::size_t call_records_end_ = 0;
+  std::uint32_t posts_[3] = {};              // by OperationClass
+  std::uint32_t call_records_end_ = 0;
   Tick begin_ = 0, end_ = 0;
 };
 

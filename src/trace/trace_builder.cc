@@ -105,7 +105,7 @@ void RankBuilder::Pop(Tick tick) {
 // Before the first call, what follows begins behind these records.
 void RankBuilder::EndOutside() {
   is_outside_ = false;
-  if (columns_.enter.size() == 0) timeline_.call_records_end_ = columns_.record_kind.size();
+  if (columns_.enter.size() == 0) timeline_.call_records_end_ = static_cast<std::uint32_t>(columns_.record_kind.size());
 }
 
 void RankBuilder::BeginCall(Tick tick, std::uint32_t region) {
@@ -123,7 +123,7 @@ void RankBuilder::EndCall(Tick tick) {
   columns_.duration.Append(tick - call_enter_);
   columns_.call_region.Append(call_region_);
   columns_.first_record.Append(static_cast<std::int64_t>(call_first_record_));
-  timeline_.call_records_end_ = columns_.record_kind.size();
+  timeline_.call_records_end_ = static_cast<std::uint32_t>(columns_.record_kind.size());
   for (std::size_t i = 0; i < samples_.size(); ++i) {
     const std::int64_t at_leave = SampleAt(tick, i);
     counter_columns_[i].at_enter.Append(counters_at_enter_[i]);
@@ -247,16 +247,16 @@ void RankBuilder::MeasurementOff(Tick tick) {
 }
 
 void RankBuilder::MeasurementOn(Tick tick) {
-  if (off_since_ && tick > *off_since_) timeline_.interruptions_.push_back({*off_since_, tick, false});
+  if (off_since_ && tick > *off_since_) rare_.interruptions.push_back({*off_since_, tick, false});
   off_since_.reset();
 }
 
 void RankBuilder::BufferFlush(Tick begin, Tick end) {
-  if (end > begin) timeline_.interruptions_.push_back({begin, end, true});
+  if (end > begin) rare_.interruptions.push_back({begin, end, true});
 }
 
 RankTimeline RankBuilder::Finish() {
-  if (off_since_ && last_tick_ > *off_since_) timeline_.interruptions_.push_back({*off_since_, last_tick_, false});
+  if (off_since_ && last_tick_ > *off_since_) rare_.interruptions.push_back({*off_since_, last_tick_, false});
   while (!open_regions_.empty()) {
     diagnostics_.Add(anomaly::kRegionLeftOpen, 1, fmt::format("on rank {} at the end of the trace", rank_));
     Pop(last_tick_);
@@ -286,7 +286,7 @@ RankTimeline RankBuilder::Finish() {
   }
   timeline_.endpoints_.shrink_to_fit();
   timeline_.collective_types_.shrink_to_fit();
-  timeline_.interruptions_.shrink_to_fit();
+  rare_.interruptions.shrink_to_fit();
   rare_.pauses.shrink_to_fit();
   rare_.lock_epochs.shrink_to_fit();
   if (rare_ != RareRecords()) timeline_.rare_ = std::make_shared<const RareRecords>(std::move(rare_));
@@ -311,8 +311,10 @@ RankTimeline RankBuilder::Retime(const RankTimeline& timeline, const NewTimes& t
   result.columns_.enter = enter.Finish();
   result.columns_.duration = duration.Finish();
   result.columns_.event_tick = event_tick.Finish();
-  result.interruptions_ = times.interruptions;
   for (RankTimeline::CounterData& counter : result.counters_) counter.unreliable |= !times.keeps_counters;
+  RareRecords rare = timeline.Rare();
+  rare.interruptions = times.interruptions;
+  result.rare_ = rare == RareRecords() ? nullptr : std::make_shared<const RareRecords>(std::move(rare));
   if (!timeline.empty()) {
     result.begin_ = begin;
     result.end_ = end;
