@@ -63,6 +63,12 @@ inline constexpr Anomaly kSplitsDiffer{
     "splitsDiffer", Severity::kNote,
     "phases have runs that divide the same cores differently into processes and threads; instead of curves over cores, "
     "the best splits of cores are predicted"};
+inline constexpr Anomaly kSlowerSplits{
+    "slowerSplits", Severity::kNote,
+    "of run times on the same cores only the fastest split into processes and threads counts"};
+inline constexpr Anomaly kOutlyingRepeat{
+    "outlyingRepeat", Severity::kWarning,
+    "repeats far from the others on as many cores are left out; look for what disturbed them"};
 inline constexpr Anomaly kWorkDiffersBetweenRepeats{
     "workDiffersBetweenRepeats", Severity::kNote,
     "repeats of one core count differ in useful time by more than a tenth"};

@@ -24,13 +24,13 @@ void RefuseOtherScaling(const FactorRow& row, Scaling scaling) {
   }
 }
 
-// Divides what rows without totals say of scalability by what they say at the new reference: the mean of the repeats
-// there, harmonic since times stand in the denominator.
-void MoveReference(const std::vector<FactorRow*>& rows, std::int64_t reference) {
+// Divides what rows without totals say of scalability by what they say at the new reference: the median of the repeats
+// there, of inverses since times stand in the denominator.
+void MoveReference(const std::vector<FactorRow*>& rows, std::int64_t reference, bool is_scaling_known) {
   const std::vector<const FactorRow*> at = ReferenceRows(rows, reference);
   std::map<Factor, double> divisors;
   for (const FactorType& type : FactorsThatAreOneAtReference()) {
-    const auto inverse = MeanOf(at, [&](const FactorRow& row) {
+    const auto inverse = MedianOf(at, [&](const FactorRow& row) {
       return row.values[type.factor] ? std::optional(1 / *row.values[type.factor]) : std::nullopt;
     });
     if (inverse) divisors[type.factor] = 1 / *inverse;
@@ -40,10 +40,15 @@ void MoveReference(const std::vector<FactorRow*>& rows, std::int64_t reference) 
     FactorValues& values = row->values;
     const bool product = values[Factor::kParallelEfficiency] && values[Factor::kComputationScalability];
     if (values[Factor::kGlobalEfficiency] && KnowsTimesOnly(*row)) {
-      row->values = {};  // made anew of the times
+      // Made anew of the times; the speedup shows the scaling of a series that differs from others.
+      const std::optional<double> speedup = is_scaling_known ? std::nullopt : values[Factor::kSpeedup];
+      row->values = {};
+      if (speedup && divisors.contains(Factor::kSpeedup))
+        values[Factor::kSpeedup] = *speedup / divisors.at(Factor::kSpeedup);
       row->standard_errors = {};
       continue;
     }
+    if (KnowsSpeedupOnly(*row)) values[Factor::kGlobalEfficiency].reset();  // made anew of the speedup
     if (values[Factor::kGlobalEfficiency] && !product) {
       RefuseTerms(*row, "globalEfficiency cannot be compared with another run without its two parts");
     }
@@ -76,7 +81,7 @@ void ChangeTerms(FactorTable& table, std::optional<Scaling> scaling, std::option
   if (reference) table.reference = reference;
   ChooseReference(table);
   for (const std::vector<FactorRow*>& rows : RowsToComplete(table)) {
-    if (other_reference) MoveReference(rows, *table.reference);
+    if (other_reference) MoveReference(rows, *table.reference, table.scaling.has_value());
     for (FactorRow* row : rows) {
       if (other_scaling && KnowsTimesOnly(*row)) row->values = {};  // made anew of the times
       if (other_scaling && !row->totals) RefuseOtherScaling(*row, *scaling);

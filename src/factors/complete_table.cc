@@ -6,6 +6,7 @@
 #include <array>
 #include <cmath>
 #include <iterator>
+#include <map>
 #include <string>
 #include <utility>
 #include <vector>
@@ -13,6 +14,7 @@
 #include "base/error.h"
 #include "base/parallel.h"
 #include "factors/anomalies.h"
+#include "factors/counted_rows.h"
 #include "factors/phase_rows.h"
 #include "factors/share_limit.h"
 #include "factors/spread.h"
@@ -22,7 +24,7 @@
 namespace farscale {
 namespace {
 
-// Means over the repeats at the reference.
+// Medians over the repeats at the reference.
 struct Reference {
   double cores = 0;
   double processes = 0;
@@ -46,9 +48,9 @@ std::optional<double> Frequency(const PhaseTotals& totals) {
 Reference MakeReference(const std::vector<const FactorRow*>& rows) {
   Reference reference;
   reference.cores = static_cast<double>(rows.front()->cores);
-  reference.processes = *MeanOf(rows, [](const FactorRow& row) { return std::optional(row.Processes()); });
+  reference.processes = *MedianOf(rows, [](const FactorRow& row) { return std::optional(row.Processes()); });
   const auto of_totals = [&](auto value) {
-    return MeanOf(rows, [&](const FactorRow& row) { return row.totals ? value(row) : std::optional<double>(); });
+    return MedianOf(rows, [&](const FactorRow& row) { return row.totals ? value(row) : std::optional<double>(); });
   };
   reference.useful =
       of_totals([](const FactorRow& r) { return std::optional(r.totals->UsefulOfAll() / r.iterations); }).value_or(0);
@@ -57,14 +59,17 @@ Reference MakeReference(const std::vector<const FactorRow*>& rows) {
   });
   reference.ipc = of_totals([](const FactorRow& r) { return Ipc(*r.totals); });
   reference.frequency = of_totals([](const FactorRow& r) { return Frequency(*r.totals); });
-  reference.runtime = MeanOf(rows, [](const FactorRow& r) { return r.TimePerIteration(); }).value_or(0);
+  reference.runtime = MedianOf(rows, [](const FactorRow& r) { return r.TimePerIteration(); }).value_or(0);
   return reference;
 }
 
 void CompareWithReference(FactorRow& row, const Reference& reference, std::optional<double> reference_useful,
                           Scaling scaling) {
-  // Weak scaling: P / P_ref times the work.
-  const double growth = scaling == Scaling::kWeak ? row.Processes() / reference.processes : 1;
+  // Weak scaling: P / P_ref times the work. Run times are those of cores, however divided.
+  const bool is_time = KnowsTimesOnly(row);
+  const double larger =
+      is_time ? static_cast<double>(row.cores) / reference.cores : row.Processes() / reference.processes;
+  const double growth = scaling == Scaling::kWeak ? larger : 1;
   FactorValues& values = row.values;
   const auto set = [&](Factor factor, std::optional<double> value) {
     if (!values[factor] && value) values[factor] = value;
@@ -89,9 +94,16 @@ void CompareWithReference(FactorRow& row, const Reference& reference, std::optio
   if (row.runtime && reference.runtime > 0) {
     set(Factor::kSpeedup, reference.runtime / (*row.runtime / row.iterations) * growth);
     // Against the reference run, whose own losses times do not tell.
-    if (KnowsTimesOnly(row))
+    if (is_time)
       set(Factor::kGlobalEfficiency, *values[Factor::kSpeedup] * reference.cores / static_cast<double>(row.cores));
   }
+}
+
+// A speedup that is all that is known contains how the problem grows.
+void CompareSpeedups(FactorRow& row, double reference_speedup, double reference_cores) {
+  std::optional<double>& efficiency = row.values[Factor::kGlobalEfficiency];
+  const double cores = static_cast<double>(row.cores) / reference_cores;
+  if (!efficiency) efficiency = *row.values[Factor::kSpeedup] / reference_speedup / cores;
 }
 
 // What the parts of a given factor multiply to; nothing for leaves and where a part is unknown.
@@ -186,14 +198,35 @@ void FillHybrid(const std::vector<FactorRow*>& rows, const std::vector<Finding>&
   }
 }
 
-// Whether runs differ in threads a process while factors of some are those of main threads alone.
+// Whether runs differ in threads a process while factors of some are those of main threads alone. Run times are those
+// of all threads.
 bool ThreadsConfuse(const std::vector<FactorRow*>& rows) {
+  if (std::ranges::all_of(rows, [](const FactorRow* row) { return KnowsTimesOnly(*row); })) return false;
   const auto differs = [&](const FactorRow* row) { return row->threads != rows.front()->threads; };
   const auto is_hybrid = [](const FactorRow* row) { return row->IsHybrid(); };
   return std::ranges::any_of(rows, differs) && !std::ranges::all_of(rows, is_hybrid);
 }
 
-void CompletePhase(const std::vector<FactorRow*>& rows, const FactorTable& table, Diagnostics& diagnostics) {
+// What is odd about the runs of a phase side by side.
+void AddFindingsOfPhase(const std::vector<FactorRow*>& rows, Diagnostics& diagnostics) {
+  const std::string series = rows[0]->series.empty() ? "" : "series " + rows[0]->series + ", ";
+  const std::string phase = rows[0]->phase.IsUnnamed() ? "" : "phase " + rows[0]->phase.Text() + ", ";
+  const std::string place = rows[0]->phase.IsUnnamed() ? "" : "in phase " + rows[0]->phase.Text();
+  if (ThreadsConfuse(rows)) diagnostics.Add(anomaly::kThreadsDifferBetweenRuns, 1, place);
+  if (const auto cores = CoresOfSeveralSplits({rows.begin(), rows.end()})) {
+    diagnostics.Add(anomaly::kSplitsDiffer, 1, fmt::format("{}{}at {} cores", place, place.empty() ? "" : " ", *cores));
+  }
+  const CountedRows counted = CountRows({rows.begin(), rows.end()});
+  if (!counted.slower.empty()) {
+    diagnostics.Add(anomaly::kSlowerSplits, counted.slower.size(), series + phase + DescribeSplits(counted));
+  }
+  if (counted.outlying.empty()) return;
+  diagnostics.Add(anomaly::kOutlyingRepeat, counted.outlying.size(), series + phase + DescribeOutlying(counted));
+  diagnostics.AddPopulation(anomaly::kOutlyingRepeat, rows.size());
+}
+
+void CompletePhase(const std::vector<FactorRow*>& rows, const FactorTable& table, std::optional<Scaling> scaling,
+                   Diagnostics& diagnostics) {
   FillHybrid(rows, table.findings);
   CheckGivenValues(rows, diagnostics);
   const auto for_each_row = [&](const auto& body) {
@@ -205,23 +238,23 @@ void CompletePhase(const std::vector<FactorRow*>& rows, const FactorTable& table
   const std::vector<const FactorRow*> reference_rows = ReferenceRows(rows, *table.reference);
   const Reference reference = MakeReference(reference_rows);
   const std::optional<double> reference_useful =
-      MeanOf(reference_rows, [](const FactorRow& row) { return row.UsefulTime(); });
+      MedianOf(reference_rows, [](const FactorRow& row) { return row.UsefulTime(); });
+  const std::optional<double> reference_speedup =
+      MedianOf(reference_rows, [](const FactorRow& row) { return row.values[Factor::kSpeedup]; });
   // Alone, a core count scales perfectly either way.
   const bool one_count =
       std::all_of(rows.begin(), rows.end(), [&](const FactorRow* row) { return row->cores == rows.front()->cores; });
-  if (table.scaling || one_count) {
+  if (scaling || one_count) {
     for_each_row([&](FactorRow& row) {
-      CompareWithReference(row, reference, reference_useful, table.scaling.value_or(Scaling::kStrong));
+      CompareWithReference(row, reference, reference_useful, scaling.value_or(Scaling::kStrong));
       row.values.DeriveParents();
     });
   }
+  for (FactorRow* row : rows) {
+    if (KnowsSpeedupOnly(*row) && reference_speedup) CompareSpeedups(*row, *reference_speedup, reference.cores);
+  }
   AddErrors(rows);
-  if (ThreadsConfuse(rows)) {
-    diagnostics.Add(anomaly::kThreadsDifferBetweenRuns, 1, "in phase " + rows[0]->phase.Text());
-  }
-  if (const auto cores = CoresOfSeveralSplits({rows.begin(), rows.end()})) {
-    diagnostics.Add(anomaly::kSplitsDiffer, 1, fmt::format("in phase {} at {} cores", rows[0]->phase.Text(), *cores));
-  }
+  AddFindingsOfPhase(rows, diagnostics);
   CompareWorkOfRepeats(rows, diagnostics);
 }
 
@@ -230,10 +263,14 @@ void CompletePhase(const std::vector<FactorRow*>& rows, const FactorTable& table
 void CompleteTable(FactorTable& table) {
   if (table.rows.empty()) return;
   Diagnostics diagnostics;
-  DecideScaling(table, diagnostics);
+  const std::map<std::string, Scaling> scaling = DecideScaling(table, diagnostics);
   if (KnowsTimesOnly(table)) diagnostics.Add(anomaly::kTimesOnly, 1);
   ChooseReference(table);
-  for (const std::vector<FactorRow*>& rows : RowsToComplete(table)) CompletePhase(rows, table, diagnostics);
+  for (const std::vector<FactorRow*>& rows : RowsToComplete(table)) {
+    const auto of_series = scaling.find(rows[0]->series);
+    CompletePhase(rows, table, of_series == scaling.end() ? std::nullopt : std::optional(of_series->second),
+                  diagnostics);
+  }
   for (const Finding& finding : diagnostics.findings()) {
     const auto same = [&](const Finding& other) { return other.id == finding.id; };
     std::erase_if(table.findings, same);  // of a table that was complete before

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "factors/anomalies.h"
+#include "factors/counted_rows.h"
 
 namespace farscale {
 
@@ -67,6 +68,7 @@ std::vector<FactorRow> FactorTable::Rows(const PhaseKey& key) const {
   for (const FactorRow& row : rows) {
     if (row.series == key.series && row.phase == key.phase) chosen.push_back(&row);
   }
+  chosen = CountRows(chosen).counted;
   std::ranges::stable_sort(chosen, {}, [](const FactorRow* row) { return std::pair(row->cores, row->repeat); });
   std::vector<FactorRow> sorted;
   sorted.reserve(chosen.size());
@@ -125,7 +127,8 @@ void AddFindingsOfRows(FactorTable& table) {
     if (!row.unknown_waits || row.phase.IsGroup()) continue;  // a group has those of its phase
     diagnostics.Add(
         anomaly::kWaitsUnknown, row.unknown_waits->calls,
-        fmt::format("at {} cores in phase {}: {}", row.cores, row.phase.Text(), row.unknown_waits->example));
+        fmt::format("at {} cores{}: {}", row.cores, row.phase.IsUnnamed() ? "" : " in phase " + row.phase.Text(),
+                    row.unknown_waits->example));
   }
   for (const Finding& finding : diagnostics.findings()) table.findings.push_back(finding);
 }

@@ -82,7 +82,7 @@ struct FactorTable {
   std::vector<PhaseId> Phases(const std::string& series) const;
   // All phases, series by series.
   std::vector<PhaseKey> Keys() const;
-  // Rows of one phase, by cores and repeat.
+  // Rows of one phase that count [counted_rows.h], by cores and repeat.
   std::vector<FactorRow> Rows(const PhaseKey& key) const;
   std::vector<FactorRow> Rows(const std::string& series, const PhaseId& phase) const { return Rows({series, phase}); }
 };

@@ -89,14 +89,75 @@ TEST(FactorTable, EfficiencyByTimesOfRepeats) {
   EXPECT_DOUBLE_EQ(*table.rows[3].values[Factor::kGlobalEfficiency], 1);
 }
 
-TEST(FactorTable, TimesThatStayAreOfWeakScaling) {
-  FactorTable table = OfTimes({{1, 10}, {2, 9}, {4, 11}});
-  CompleteTable(table);
-  EXPECT_EQ(table.scaling, Scaling::kWeak);
-  EXPECT_DOUBLE_EQ(*table.rows[2].values[Factor::kGlobalEfficiency], 10.0 / 11);
+std::string WhyIncomplete(FactorTable table) {
+  try {
+    CompleteTable(table);
+  } catch (const Error& error) {
+    EXPECT_EQ(error.kind(), ErrorKind::kUsage);
+    return error.what();
+  }
+  return "";
+}
+
+// Weak runs, or strong ones that gain nothing: 10 / 11 of the work, or of a fourth of it.
+TEST(FactorTable, TimesThatStayDoNotTellTheScaling) {
+  EXPECT_THAT(WhyIncomplete(OfTimes({{1, 10}, {2, 9}, {4, 11}})),
+              HasSubstr("10 s on 1 core, 11 s on 4: efficiency 0.227 if strong, 0.909 if weak"));
+  EXPECT_THAT(WhyIncomplete(OfTimes({{24, 20}, {48, 20}, {72, 20}})),
+              HasSubstr("20 s on 24 cores, 20 s on 72: efficiency 0.333 if strong, 1.000 if weak"));
   FactorTable one = OfTimes({{4, 10}, {4, 5}});
   CompleteTable(one);
   EXPECT_FALSE(one.scaling) << "one core count says nothing";
+}
+
+// Each by itself: 10 / 5.5 / 2 and, told to be weak, 20 / 22.
+TEST(FactorTable, SeriesThatScaleDifferently) {
+  FactorTable table = OfTimes({{1, 10}, {2, 5.5}, {1, 20}, {2, 22}});
+  for (std::size_t i = 0; i < 4; ++i) table.rows[i].series = i < 2 ? "a" : "b";
+  EXPECT_THAT(WhyIncomplete(table), HasSubstr("series b: 20 s on 1 core, 22 s on 2"));
+  table.rows[2].values[Factor::kSpeedup] = 1;
+  table.rows[3].values[Factor::kSpeedup] = 2 * 20.0 / 22;
+  PutInTerms(table, std::nullopt, std::nullopt);
+  EXPECT_FALSE(table.scaling);
+  for (const int reference : {1, 2, 1}) {
+    ChangeTerms(table, std::nullopt, reference);
+    EXPECT_EQ(ScalingOf(table, table.Rows("a", {})), Scaling::kStrong);
+    EXPECT_EQ(ScalingOf(table, table.Rows("b", {})), Scaling::kWeak);
+  }
+  EXPECT_DOUBLE_EQ(*table.rows[1].values[Factor::kGlobalEfficiency], 10 / 5.5 / 2);
+  EXPECT_DOUBLE_EQ(*table.rows[3].values[Factor::kGlobalEfficiency], 20.0 / 22);
+  EXPECT_THROW(PutInTerms(table, Scaling::kStrong, std::nullopt), Error);
+}
+
+// Work of a series that stays, and of one that grows with the cores.
+TEST(FactorTable, SeriesWhoseWorkGrowsDifferently) {
+  FactorTable table;
+  table.rows = {Row(2, 10, 5), Row(8, 11, 2), Row(2, 10, 5), Row(8, 42, 6)};
+  for (std::size_t i = 0; i < 4; ++i) table.rows[i].series = i < 2 ? "a" : "b";
+  CompleteTable(table);
+  CompleteTable(table);
+  EXPECT_FALSE(table.scaling);
+  EXPECT_DOUBLE_EQ(*table.rows[1].values[Factor::kComputationScalability], 10.0 / 11);
+  EXPECT_DOUBLE_EQ(*table.rows[3].values[Factor::kComputationScalability], 40.0 / 42);
+}
+
+// 9.9 / 16 = 0.61875; from 2 cores on 9.9 / 1.92 / 8.
+TEST(FactorTable, SpeedupAloneIsEfficiencyTimesCores) {
+  FactorTable table;
+  for (const auto& [cores, speedup] : {std::pair(1, 1.0), {2, 1.92}, {4, 3.57}, {8, 6.25}, {16, 9.9}}) {
+    FactorRow row;
+    row.cores = row.ranks = cores;
+    row.values[Factor::kSpeedup] = speedup;
+    table.rows.push_back(row);
+  }
+  FactorTable without_first = table;
+  without_first.rows.erase(without_first.rows.begin());
+  CompleteTable(table);
+  EXPECT_DOUBLE_EQ(*table.rows[4].values[Factor::kGlobalEfficiency], 0.61875);
+  ChangeTerms(table, std::nullopt, 2);
+  EXPECT_DOUBLE_EQ(*table.rows[4].values[Factor::kGlobalEfficiency], 9.9 / 1.92 / 8);
+  CompleteTable(without_first);
+  EXPECT_DOUBLE_EQ(*without_first.rows[3].values[Factor::kGlobalEfficiency], 9.9 / 1.92 / 8);
 }
 
 // What is measured beside the time tells more.

@@ -5,6 +5,8 @@
 #include <set>
 #include <utility>
 
+#include "factors/counted_rows.h"
+
 namespace farscale {
 
 RowPointers PointersTo(const std::vector<FactorRow>& rows) {
@@ -29,6 +31,7 @@ std::vector<RowsOfPhase> RowsByPhase(const FactorTable& table) {
   }
   const auto place = [](const FactorRow* row) { return std::pair(row->cores, row->repeat); };
   for (RowsOfPhase& phase : phases) {
+    phase.rows = CountRows(phase.rows).counted;
     if (!std::ranges::is_sorted(phase.rows, {}, place)) std::ranges::stable_sort(phase.rows, {}, place);
   }
   return phases;

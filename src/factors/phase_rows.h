@@ -15,7 +15,7 @@ RowPointers PointersTo(const std::vector<FactorRow>& rows);
 
 struct RowsOfPhase {
   PhaseKey key;
-  RowPointers rows;  // by cores and repeat
+  RowPointers rows;  // that count [counted_rows.h], by cores and repeat
 };
 
 // All phases, as in FactorTable::Keys(). The time grows with the rows, however many phases there are.

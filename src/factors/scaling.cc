@@ -10,6 +10,7 @@
 #include "base/error.h"
 #include "factors/anomalies.h"
 #include "factors/complete_table.h"
+#include "factors/table_terms.h"
 
 namespace farscale {
 namespace {
@@ -22,10 +23,10 @@ constexpr double kCertainlyStrong = 0.25, kCertainlyWeak = 0.75;
 // two.
 constexpr double kLeastFactor = 1.4;
 // Chosen: an error instead of a warning needs so many times as many processes, and a share of the first iteration's
-// time that no cache effect explains; the second where nothing is known of the work.
+// time that no cache effect explains; where nothing is known of the work, the second share alone.
 constexpr double kCertainGrowth = 4;
 constexpr double kCertainTime = 0.5;
-constexpr double kCertainTimeAlone = 0.25;
+constexpr double kCertainTimeAlone = 1 / 1.5;  // chosen: no real weak runs exceed an efficiency of 1.1
 
 std::optional<double> InstructionsOf(const FactorRow& row) {
   if (!row.totals || !row.totals->instructions) return std::nullopt;
@@ -54,6 +55,9 @@ std::string InWords(const WorkGrowth& growth, Scaling scaling) {
     text += fmt::format(" an iteration {} from {:.3g} to {:.3g} s", *ratio < 1 ? "falls" : "goes",
                         *growth.first_seconds, *growth.last_seconds);
   }
+  if (!growth.work && scaling == Scaling::kWeak && growth.TimeRatio()) {
+    return text + fmt::format(", an efficiency of {:.3f} for weak scaling", 1 / *growth.TimeRatio());
+  }
   if (!growth.work) return text;
   const std::string expected = scaling == Scaling::kWeak ? fmt::format("{:.3g} times", growth.processes) : "the same";
   const char* what = growth.is_instructions ? "instructions are" : "computation on all cores together is";
@@ -80,17 +84,18 @@ struct PhaseFit {
 };
 
 PhaseFit FitOfPhase(const RowPointers& rows, Scaling scaling) {
-  std::optional<WorkGrowth> growth = GrowthOfWork(rows);
+  const bool are_times = std::ranges::all_of(rows, [](const FactorRow* row) { return KnowsTimesOnly(*row); });
+  std::optional<WorkGrowth> growth = are_times ? GrowthToFastest(rows) : GrowthOfWork(rows);
   if (!growth) return {};
-  if (!growth->work) growth->work = GrowthBehindScalability(rows, *growth, scaling);
+  if (!growth->work && !are_times) growth->work = GrowthBehindScalability(rows, *growth, scaling);
   const ScalingFit fit = FitOf(*growth, scaling);
   const bool other_fits = growth->work && FitOf(*growth, Other(scaling)) == ScalingFit::kFits;
   return {fit, InWords(*growth, scaling),
           growth->work && !other_fits ? "neither strong nor weak scaling" : ToString(Other(scaling)) + " scaling fits"};
 }
 
-std::string DoubtIn(const FactorTable& table, const PhaseFit& fit) {
-  return fmt::format("{} to be {}, but {}: {}", IsScalingDecided(table) ? "taken" : "said", ToString(*table.scaling),
+std::string DoubtIn(const FactorTable& table, Scaling scaling, const PhaseFit& fit) {
+  return fmt::format("{} to be {}, but {}: {}", IsScalingDecided(table) ? "taken" : "said", ToString(scaling),
                      fit.growth, fit.verdict);
 }
 
@@ -109,17 +114,22 @@ std::vector<const RowsOfPhase*> LongestOf(const std::vector<RowsOfPhase>& phases
   return longest;
 }
 
+// Of the phase's series, where series differ.
+std::optional<Scaling> ScalingOfPhase(const FactorTable& table, const RowPointers& rows) {
+  return table.scaling ? table.scaling : ScalingShownBy(rows);
+}
+
 // Work of a smaller phase need not grow as that of the program, but of one that is about as long it should.
-void AddExcludedPhases(const FactorTable& table, const std::vector<RowsOfPhase>& phases, const RowsOfPhase& longest,
-                       Diagnostics& diagnostics) {
+void AddExcludedPhases(const FactorTable& table, Scaling scaling, const std::vector<RowsOfPhase>& phases,
+                       const RowsOfPhase& longest, Diagnostics& diagnostics) {
   const std::string& series = longest.key.series;
   for (const RowsOfPhase& phase : phases) {
     const bool is_long = SecondsOf(phase) >= kAboutAsLong * SecondsOf(longest);
     if (phase.key.series != series || phase.key == longest.key || !is_long) continue;
-    const PhaseFit fit = FitOfPhase(phase.rows, *table.scaling);
+    const PhaseFit fit = FitOfPhase(phase.rows, scaling);
     if (fit.fit != ScalingFit::kExcluded) continue;
     diagnostics.Add(anomaly::kScalingUnlikely, 1,
-                    WithSeries(series, "phase " + phase.key.phase.Text() + ": " + DoubtIn(table, fit)));
+                    WithSeries(series, "phase " + phase.key.phase.Text() + ": " + DoubtIn(table, scaling, fit)));
   }
 }
 
@@ -183,9 +193,8 @@ ScalingFit FitOf(const WorkGrowth& growth, Scaling scaling) {
   const bool is_certain = scaling == Scaling::kWeak && growth.processes >= kCertainGrowth && time;
   if (!growth.work) {
     // Work that grows with the processes in less time needs a first run that hardly computed.
-    if (is_certain && *time < kCertainTimeAlone) return ScalingFit::kExcluded;
-    const bool is_short = scaling == Scaling::kWeak && time && *time < std::min(1 / least, 1 / kLeastFactor);
-    return is_short ? ScalingFit::kUnlikely : ScalingFit::kFits;
+    if (scaling != Scaling::kWeak || !time || *time > kFasterTime) return ScalingFit::kFits;
+    return *time < kCertainTimeAlone ? ScalingFit::kExcluded : ScalingFit::kUnlikely;
   }
   if (is_certain && *time < kCertainTime && *growth.work < least) return ScalingFit::kExcluded;
   const double expected = scaling == Scaling::kWeak ? growth.processes : 1;
@@ -195,18 +204,19 @@ ScalingFit FitOf(const WorkGrowth& growth, Scaling scaling) {
 
 void CheckScaling(FactorTable& table, const std::string& where) {
   std::erase_if(table.findings, [&](const Finding& finding) { return finding.id == anomaly::kScalingUnlikely.id; });
-  if (!table.scaling) return;
   const std::string excluded = WhyExcluded(table);
   if (!excluded.empty()) throw Error(ErrorKind::kUsage, where, excluded, kAdvice);
   Diagnostics diagnostics, of_phases;
   const std::vector<RowsOfPhase> phases = RowsByPhase(table);
   const std::vector<const RowsOfPhase*> longest_phases = LongestOf(phases);
   for (const RowsOfPhase* longest : longest_phases) {
-    const PhaseFit fit = FitOfPhase(longest->rows, *table.scaling);
+    const std::optional<Scaling> scaling = ScalingOfPhase(table, longest->rows);
+    if (!scaling) continue;
+    const PhaseFit fit = FitOfPhase(longest->rows, *scaling);
     if (fit.fit == ScalingFit::kFits) {
-      AddExcludedPhases(table, phases, *longest, of_phases);
+      AddExcludedPhases(table, *scaling, phases, *longest, of_phases);
     } else {
-      diagnostics.Add(anomaly::kScalingUnlikely, 1, WithSeries(longest->key.series, DoubtIn(table, fit)));
+      diagnostics.Add(anomaly::kScalingUnlikely, 1, WithSeries(longest->key.series, DoubtIn(table, *scaling, fit)));
     }
   }
   if (!diagnostics.empty() && longest_phases.size() > 1) {
@@ -219,9 +229,10 @@ void CheckScaling(FactorTable& table, const std::string& where) {
 }
 
 std::string WhyExcluded(const FactorTable& table) {
-  if (!table.scaling) return "";
   for (const RowsOfPhase& longest : LongestPhases(table)) {
-    const PhaseFit fit = FitOfPhase(longest.rows, *table.scaling);
+    const std::optional<Scaling> scaling = ScalingOfPhase(table, longest.rows);
+    if (!scaling) continue;
+    const PhaseFit fit = FitOfPhase(longest.rows, *scaling);
     if (fit.fit == ScalingFit::kExcluded) return WithSeries(longest.key.series, fit.Excluded());
   }
   return "";
@@ -253,14 +264,15 @@ std::string WhyMixed(const FactorTable& table) {
 }
 
 std::string CheckScalingOf(const FactorTable& table, const std::string& series, const PhaseId& phase) {
-  if (!table.scaling) return "";
   const std::vector<FactorRow> rows = table.Rows(series, phase);
-  const PhaseFit fit = FitOfPhase(PointersTo(rows), *table.scaling);
+  const std::optional<Scaling> scaling = ScalingOf(table, rows);
+  if (!scaling) return "";
+  const PhaseFit fit = FitOfPhase(PointersTo(rows), *scaling);
   if (fit.fit == ScalingFit::kExcluded) {
     throw Error(ErrorKind::kUsage, phase.IsUnnamed() ? "" : "phase " + phase.Text(), WithSeries(series, fit.Excluded()),
                 std::string(kAdvice) + ", or choose a phase whose work grows");
   }
-  return fit.fit == ScalingFit::kFits ? "" : DoubtIn(table, fit);
+  return fit.fit == ScalingFit::kFits ? "" : DoubtIn(table, *scaling, fit);
 }
 
 std::string SourceOfScaling(const FactorTable& table) {
@@ -271,7 +283,7 @@ std::string SourceOfScaling(const FactorTable& table) {
 }
 
 std::string SourceOfStoredScaling(const FactorTable& table) {
-  const std::string scaling = (table.scaling ? ToString(*table.scaling) : "unknown") + " scaling";
+  const std::string scaling = table.scaling ? ToString(*table.scaling) + " scaling" : "scaling of each series";
   return scaling + (IsScalingDecided(table) ? ", by " + table.scaling_source : ", as the table says");
 }
 
@@ -296,8 +308,9 @@ std::vector<std::string> DoubtsOf(const std::vector<Finding>& findings) {
 
 namespace {
 
-// What all phases say of their scaling, unless they contradict each other.
+// What all phases say of their scaling, unless they contradict each other. Several series are decided one by one.
 std::optional<Scaling> ImpliedScaling(const FactorTable& table) {
+  if (table.Series().size() > 1) return std::nullopt;
   std::optional<Scaling> implied;
   for (const RowsOfPhase& phase : RowsByPhase(table)) {
     const std::optional<Scaling> scaling = ScalingShownBy(phase.rows);
@@ -341,6 +354,19 @@ std::optional<Scaling> ScalingShownBy(const RowPointers& rows) {
 
 namespace {
 
+void RefuseOtherThanShown(const FactorTable& table, Scaling scaling) {
+  const std::vector<RowsOfPhase> phases = LongestPhases(table);
+  for (const RowsOfPhase& longest : phases) {
+    const bool is_alone = phases.size() == 1;
+    const std::optional<Scaling> shown = is_alone ? table.scaling : ScalingOfPhase(table, longest.rows);
+    if (!shown || *shown == scaling) continue;
+    const std::string of = is_alone ? "the table" : "series " + longest.key.series;
+    throw Error(ErrorKind::kUsage, "--scaling " + ToString(scaling),
+                "times and efficiencies of " + of + " show " + ToString(*shown) + " scaling",
+                "correct the table, or leave --scaling out");
+  }
+}
+
 // No factor depends on the scaling yet, so that --scaling may replace what the table says or what was guessed.
 bool NothingIsCompared(const FactorTable& table) {
   return std::ranges::none_of(table.rows, [](const FactorRow& row) {
@@ -355,11 +381,7 @@ void PutInTermsUnchecked(FactorTable& table, std::optional<Scaling> scaling, std
   if (!table.scaling) {
     table.scaling = ImpliedScaling(table);
     if (table.scaling) table.scaling_source = kShownByTimes;
-    if (table.scaling && scaling && *scaling != *table.scaling) {
-      throw Error(ErrorKind::kUsage, "--scaling " + ToString(*scaling),
-                  "times and efficiencies of the table show " + ToString(*table.scaling) + " scaling",
-                  "correct the table, or leave --scaling out");
-    }
+    if (scaling) RefuseOtherThanShown(table, *scaling);
   }
   if (!table.scaling || (scaling && NothingIsCompared(table))) table.scaling = scaling;
   CompleteTable(table);

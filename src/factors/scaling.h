@@ -40,8 +40,8 @@ enum class ScalingFit { kFits, kUnlikely, kExcluded };
 // Work grows by processes^e with e = 0 for strong and e = 1 for weak scaling [docs/formulas.md, weak or strong]. Real
 // codes leave these by what every process repeats (e up to 0.4) and by work that grows faster than the problem; more
 // than half way to the other is unlikely. Weak scaling is excluded where, over four times the processes or more, an
-// iteration takes less than half the time and work is nearer to constant; or, where work is unknown, less than a
-// quarter.
+// iteration takes less than half the time and work is nearer to constant; or, where work is unknown, less than two
+// thirds.
 ScalingFit FitOf(const WorkGrowth& growth, Scaling scaling);
 
 // Checks the scaling of a completed table by the longest phase of every series. Adds a finding where the scaling

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <iterator>
 #include <limits>
 #include <map>
@@ -11,8 +12,10 @@
 #include <string>
 
 #include "base/error.h"
+#include "base/format.h"
 #include "base/text.h"
 #include "factors/anomalies.h"
+#include "factors/counted_rows.h"
 #include "factors/phase_rows.h"
 #include "factors/scaling.h"
 
@@ -32,44 +35,62 @@ std::optional<WorkGrowth> MeasuredGrowth(RowPointers rows) {
   return GrowthOfWork(PointersTo(by_cores));
 }
 
-void DecideScalingByWork(FactorTable& table, Diagnostics& diagnostics) {
-  for (const RowsOfPhase& longest : LongestPhases(table)) {
-    const std::optional<WorkGrowth> growth = MeasuredGrowth(longest.rows);
-    if (!growth || !growth->work) continue;
-    table.scaling = *growth->work > std::sqrt(growth->processes) ? Scaling::kWeak : Scaling::kStrong;
-    table.scaling_source = growth->is_instructions ? "instructions" : "useful time";
-    diagnostics.Add(anomaly::kScalingGuessed, 1,
-                    fmt::format("{} {} {:.3g} times from {} to {} cores: {} scaling", table.scaling_source,
-                                growth->is_instructions ? "grow" : "grows", *growth->work, growth->first, growth->last,
-                                ToString(*table.scaling)));
-    return;
-  }
+// How a series scales, and why.
+struct Decision {
+  std::optional<Scaling> scaling;
+  std::string source, detail;  // empty where the table shows it
+};
+
+Decision DecideByWork(const RowPointers& rows) {
+  const std::optional<WorkGrowth> growth = MeasuredGrowth(rows);
+  if (!growth || !growth->work) return {};
+  const Scaling scaling = *growth->work > std::sqrt(growth->processes) ? Scaling::kWeak : Scaling::kStrong;
+  const std::string source = growth->is_instructions ? "instructions" : "useful time";
+  return {scaling, source,
+          fmt::format("{} {} {:.3g} times from {} to {} cores: {} scaling", source,
+                      growth->is_instructions ? "grow" : "grows", *growth->work, growth->first, growth->last,
+                      ToString(scaling))};
 }
 
-void DecideScalingByTimes(FactorTable& table, Diagnostics& diagnostics) {
-  constexpr double kFaster = 0.8;  // chosen: above what noise makes of a time
-  std::string detail;
-  for (const RowsOfPhase& phase : RowsByPhase(table)) {
-    const FactorRow& first = *phase.rows.front();
-    const FactorRow& fastest =
-        **std::ranges::min_element(phase.rows, {}, [](const FactorRow* row) { return *row->TimePerIteration(); });
-    if (fastest.cores == first.cores) continue;
-    const double ratio = *fastest.TimePerIteration() / *first.TimePerIteration();
-    if (ratio > kFaster) continue;
-    table.scaling = Scaling::kStrong;
-    detail = fmt::format("run times become {:.3g} times as long from {} to {} cores: strong scaling", ratio,
-                         first.cores, fastest.cores);
-    break;
+Decision DecideByTimes(const RowPointers& rows) {
+  const std::optional<WorkGrowth> growth = GrowthToFastest(rows);
+  if (!growth || *growth->TimeRatio() > kFasterTime) return {};
+  return {Scaling::kStrong, kShownByTimes,
+          fmt::format("run times become {:.3g} times as long from {} to {} cores: strong scaling", *growth->TimeRatio(),
+                      growth->first, growth->last)};
+}
+
+// "20 s on 24 cores and 20 s on 72: efficiency 0.333 if strong, 1.000 if weak"
+std::string BothReadings(const std::map<std::int64_t, double>& seconds) {
+  const auto [first, first_seconds] = *seconds.begin();
+  const auto [last, last_seconds] = *seconds.rbegin();
+  const double weak = first_seconds / last_seconds;
+  return fmt::format("{:.4g} s on {} core{}, {:.4g} s on {}: efficiency {} if strong, {} if weak", first_seconds, first,
+                     first == 1 ? "" : "s", last_seconds, last,
+                     FormatFactor(weak * static_cast<double>(first) / static_cast<double>(last)), FormatFactor(weak));
+}
+
+std::string OfSeries(const std::string& series) { return series.empty() ? "" : "series " + series + ": "; }
+
+// Runs that get no faster may be weak, or strong ones that gain nothing.
+void RefuseUndecided(const std::vector<RowsOfPhase>& phases, const std::map<std::string, Scaling>& decided) {
+  std::vector<std::string> undecided;
+  for (const RowsOfPhase& phase : phases) {
+    const std::map<std::int64_t, double> seconds = MedianTimes(phase.rows);
+    if (decided.contains(phase.key.series) || seconds.size() < 2) continue;
+    undecided.push_back(OfSeries(phase.key.series) + BothReadings(seconds));
   }
-  if (!table.scaling) {
-    const bool has_several =
-        std::ranges::any_of(table.rows, [&](const FactorRow& row) { return row.cores != table.rows.front().cores; });
-    if (!has_several) return;
-    table.scaling = Scaling::kWeak;
-    detail = "run times do not become shorter on more cores: weak scaling";
-  }
-  table.scaling_source = kShownByTimes;
-  diagnostics.Add(anomaly::kScalingGuessed, 1, detail);
+  if (undecided.empty()) return;
+  const std::string more = undecided.size() == 1 ? "" : fmt::format(" (and {} more series)", undecided.size() - 1);
+  throw Error(ErrorKind::kUsage, "", "run times alone do not tell strong from weak scaling: " + undecided[0] + more,
+              "give --scaling strong or weak, or a column 'scaling'");
+}
+
+// No factor but what is derived from times or speedups.
+bool IsWithoutParts(const FactorRow& row) {
+  return !row.totals && std::ranges::none_of(AllFactors(), [&](const FactorType& type) {
+    return row.values[type.factor] && type.factor != Factor::kGlobalEfficiency && type.factor != Factor::kSpeedup;
+  });
 }
 
 // The number of cores at which the scalabilities and speedups that a table from elsewhere gives are 1.
@@ -91,9 +112,40 @@ std::optional<std::int64_t> ImpliedReference(const FactorTable& table) {
 
 }  // namespace
 
-void DecideScaling(FactorTable& table, Diagnostics& diagnostics) {
-  if (!table.scaling) DecideScalingByWork(table, diagnostics);
-  if (!table.scaling && KnowsTimesOnly(table)) DecideScalingByTimes(table, diagnostics);
+std::map<std::string, Scaling> DecideScaling(FactorTable& table, Diagnostics& diagnostics) {
+  std::map<std::string, Scaling> decided;
+  if (table.scaling) {
+    for (const std::string& series : table.Series()) decided[series] = *table.scaling;
+    return decided;
+  }
+  const bool are_times = KnowsTimesOnly(table);
+  const std::vector<RowsOfPhase> phases = LongestPhases(table);
+  std::vector<std::string> sources;
+  std::map<Scaling, std::string> details;  // of the first series that scales so
+  for (const RowsOfPhase& phase : phases) {
+    const std::string& series = phase.key.series;
+    Decision decision{ScalingShownBy(phase.rows), "", ""};
+    if (!decision.scaling) decision = DecideByWork(phase.rows);
+    if (!decision.scaling && are_times) decision = DecideByTimes(phase.rows);
+    if (!decision.scaling) continue;
+    decided[series] = *decision.scaling;
+    if (decision.source.empty()) continue;
+    sources.push_back(decision.source);
+    details.try_emplace(*decision.scaling, OfSeries(phases.size() > 1 ? series : "") + decision.detail);
+  }
+  if (are_times) RefuseUndecided(phases, decided);
+  if (decided.empty()) return decided;
+  const bool agree =
+      std::ranges::all_of(decided, [&](const auto& one) { return one.second == decided.begin()->second; });
+  if (agree) {
+    table.scaling = decided.begin()->second;  // also of series that do not show it
+    table.scaling_source = sources.empty() ? kShownByTimes : sources.front();
+    for (const RowsOfPhase& phase : phases) decided[phase.key.series] = *table.scaling;
+  }
+  std::vector<std::string> examples;
+  for (const auto& [scaling, detail] : details) examples.push_back(detail);
+  if (!sources.empty()) diagnostics.Add(anomaly::kScalingGuessed, sources.size(), Join(examples, "; "));
+  return decided;
 }
 
 void ChooseReference(FactorTable& table) {
@@ -118,11 +170,36 @@ std::vector<FactorType> FactorsThatAreOneAtReference() {
   return types;
 }
 
-bool KnowsTimesOnly(const FactorRow& row) {
-  return row.runtime && !row.totals && std::ranges::none_of(AllFactors(), [&](const FactorType& type) {
-           return row.values[type.factor] && type.factor != Factor::kGlobalEfficiency &&
-                  type.factor != Factor::kSpeedup;
-         });
+bool KnowsTimesOnly(const FactorRow& row) { return row.runtime && IsWithoutParts(row); }
+
+bool KnowsSpeedupOnly(const FactorRow& row) {
+  return !row.runtime && row.values[Factor::kSpeedup] && IsWithoutParts(row);
+}
+
+std::map<std::int64_t, double> MedianTimes(const RowPointers& rows) {
+  std::map<std::int64_t, std::vector<const FactorRow*>> by_cores;
+  for (const FactorRow* row : rows) by_cores[row->cores].push_back(row);
+  std::map<std::int64_t, double> seconds;
+  for (const auto& [cores, repeats] : by_cores) {
+    const auto median = MedianOf(repeats, std::mem_fn(&FactorRow::TimePerIteration));
+    if (!median) return {};
+    seconds[cores] = *median;
+  }
+  return seconds;
+}
+
+std::optional<WorkGrowth> GrowthToFastest(const RowPointers& rows) {
+  const std::map<std::int64_t, double> seconds = MedianTimes(rows);
+  if (seconds.size() < 2) return std::nullopt;
+  const auto fastest = std::min_element(std::next(seconds.begin()), seconds.end(),
+                                        [](const auto& a, const auto& b) { return a.second < b.second; });
+  WorkGrowth growth;
+  growth.first = seconds.begin()->first;
+  growth.last = fastest->first;
+  growth.processes = static_cast<double>(growth.last) / static_cast<double>(growth.first);
+  growth.first_seconds = seconds.begin()->second;
+  growth.last_seconds = fastest->second;
+  return growth;
 }
 
 bool KnowsTimesOnly(const FactorTable& table) {
@@ -155,6 +232,8 @@ std::vector<const FactorRow*> ReferenceRows(const std::vector<FactorRow*>& rows,
   for (const FactorRow* row : rows) {
     if (row->cores == cores) chosen.push_back(row);
   }
+  const RowPointers slower = CountRows(chosen).slower;
+  std::erase_if(chosen, [&](const FactorRow* row) { return std::ranges::find(slower, row) != slower.end(); });
   return chosen;
 }
 

@@ -2,18 +2,23 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "base/diagnostics.h"
-#include "factors/factor_table.h"
+#include "factors/phase_rows.h"
+#include "factors/scaling.h"
+#include "stats/sample_quantiles.h"
 
 namespace farscale {
 
 // Strong scaling keeps the total work, weak scaling lets it grow with the processes; the nearer one (in the logarithm)
-// is it. The first series with a result decides. Of a table that knows run times alone: runs of weak scaling do not get
-// faster. A table that says its scaling keeps it.
-void DecideScaling(FactorTable& table, Diagnostics& diagnostics);
+// is it. Of a table that knows run times alone, runs that get faster scale strongly; others may be weak, or strong runs
+// that gain nothing, and are a usage error. A table that says its scaling keeps it. Returns the scaling by series;
+// where series differ the table has none, and times and speedups of their rows show it [ScalingShownBy].
+std::map<std::string, Scaling> DecideScaling(FactorTable& table, Diagnostics& diagnostics);
 
 // The reference that the table says, else where the scalabilities given are 1, else the smallest number of cores.
 // Throws a usage error when there is no run at the one it says.
@@ -25,23 +30,36 @@ std::vector<FactorType> FactorsThatAreOneAtReference();
 // Whether run times are all that is known, with what was derived from them.
 bool KnowsTimesOnly(const FactorRow& row);
 bool KnowsTimesOnly(const FactorTable& table);
+// Whether the speedup is.
+bool KnowsSpeedupOnly(const FactorRow& row);
+
+// Time of an iteration by cores, the median of repeats. Empty where a time is unknown.
+std::map<std::int64_t, double> MedianTimes(const RowPointers& rows);
+// To the core count with the shortest of them, without work. Nothing without times at two core counts.
+std::optional<WorkGrowth> GrowthToFastest(const RowPointers& rows);
+
+// In less of the first run's time than this, more cores do the same work: above what noise makes of a time; chosen.
+// Real weak runs take 0.9 of it or more, real strong ones come below 0.5 [tests/run_times_test.py].
+inline constexpr double kFasterTime = 0.8;
 
 // The rows of every phase, in the order of the table; phases as in Keys().
 std::vector<std::vector<FactorRow*>> RowsToComplete(FactorTable& table);
 
-// Rows of a phase at the reference count; the smallest count of the phase when it was not run there.
+// Rows of a phase at the reference count, of run times those of the fastest split with all repeats; the smallest count
+// of the phase when it was not run there.
 std::vector<const FactorRow*> ReferenceRows(const std::vector<FactorRow*>& rows, std::int64_t reference);
 
-// Of a value of each row; nothing where a row lacks it.
+// Of a value of each row, so that one bad repeat at the reference changes little; nothing where a row lacks it.
 template <typename Value>
-std::optional<double> MeanOf(const std::vector<const FactorRow*>& rows, Value value) {
-  double sum = 0;
+std::optional<double> MedianOf(const std::vector<const FactorRow*>& rows, Value value) {
+  std::vector<double> values;
   for (const FactorRow* row : rows) {
     const std::optional<double> one = value(*row);
     if (!one) return std::nullopt;
-    sum += *one;
+    values.push_back(*one);
   }
-  return rows.empty() ? std::nullopt : std::optional(sum / static_cast<double>(rows.size()));
+  if (values.size() == 2) return (values[0] + values[1]) / 2;
+  return values.empty() ? std::nullopt : std::optional(Median(values));
 }
 
 }  // namespace farscale

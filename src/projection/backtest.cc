@@ -7,6 +7,7 @@
 
 #include "base/parallel.h"
 #include "base/text.h"
+#include "factors/scaling.h"
 #include "projection/observed_projection.h"
 #include "projection/targets_only.h"
 
@@ -141,7 +142,7 @@ void Compare(const FactorProjection& projection, const TrainingSplit& split, Spl
 SplitOutcome Predict(const TrainingSplit& split, const FactorTable& table, const ModelLibrary& library,
                      const ProjectionOptions& asked) {
   FactorTable training;
-  training.scaling = table.scaling;
+  training.scaling = ScalingOf(table, split.runs->rows);
   training.reference = table.reference;
   for (const FactorRow& run : split.runs->rows) {
     if (static_cast<double>(run.cores) <= split.train_max) training.rows.push_back(run);

@@ -4,6 +4,7 @@
 
 #include "base/parallel.h"
 #include "base/random.h"
+#include "factors/scaling.h"
 #include "projection/factor_parts.h"
 #include "projection/grown_runs.h"
 #include "projection/model_settings.h"
@@ -45,7 +46,7 @@ PhaseFits::PhaseFits(const FactorTable& table, const ModelLibrary& library, cons
 
 // Global efficiency is fitted as a whole where times are all that is known.
 PriorCase PhaseFits::PriorOf(Factor factor) const {
-  const bool is_of_times = factor == Factor::kGlobalEfficiency && table_.scaling == Scaling::kStrong;
+  const bool is_of_times = factor == Factor::kGlobalEfficiency && ScalingOf(table_, rows_) == Scaling::kStrong;
   return is_of_times ? PriorCase::kStrongTimes : PriorCase::kUsual;
 }
 

@@ -11,6 +11,7 @@
 #include "base/error.h"
 #include "base/parallel.h"
 #include "factors/phase_rows.h"
+#include "factors/table_terms.h"
 #include "projection/observed_projection.h"
 #include "projection/intervals.h"
 #include "projection/factor_parts.h"
@@ -225,7 +226,8 @@ class PhaseProjector {
     std::int64_t cores = std::numeric_limits<std::int64_t>::max();
     for (const FactorRow& row : rows_) {
       cores = std::min(cores, row.cores);
-      const bool compare = row.threads == rows_.front().threads || (row.IsHybrid() && rows_.front().IsHybrid());
+      const bool compare = row.threads == rows_.front().threads || (row.IsHybrid() && rows_.front().IsHybrid()) ||
+                           (KnowsTimesOnly(row) && KnowsTimesOnly(rows_.front()));
       if (!compare || !HasSameShare(row, rows_.front())) return std::nullopt;
     }
     for (const FactorRow& row : rows_) {

@@ -14,6 +14,7 @@
 #include "base/error.h"
 #include "base/parallel.h"
 #include "base/random.h"
+#include "factors/scaling.h"
 #include "projection/model_settings.h"
 #include "projection/separable_factor.h"
 
@@ -221,7 +222,7 @@ class Splitter {
     for (double& draw : draws) draw = SpeedupFrom(draw, cores, anchor);
     split.speedup = WithInterval(speedup, std::move(draws));
     if (!(seconds > 0)) return;
-    const double larger = table_.scaling == Scaling::kWeak ? 1 : cores / anchor.cores;
+    const double larger = ScalingOf(table_, rows_) == Scaling::kWeak ? 1 : cores / anchor.cores;
     const std::vector<double> reference(kFactorDraws, anchor.global_efficiency);
     split.seconds = RatioOf(seconds / runs / larger, anchor.global_efficiency, reference, own.global, own.globals);
   }
