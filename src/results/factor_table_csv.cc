@@ -15,6 +15,7 @@
 #include "base/error.h"
 #include "base/parallel.h"
 #include "base/text.h"
+#include "factors/complete_table.h"
 #include "factors/share_limit.h"
 #include "results/csv_text.h"
 
@@ -47,10 +48,24 @@ constexpr std::array kLoadColumns = {
 };
 
 // Columns that are neither factors nor loads.
-enum class Plain { kNone, kSeries, kPhase, kGroup, kCores, kRanks, kThreads, kNodes, kRepeat, kRuntime, kIterations };
+enum class Plain {
+  kNone,
+  kSeries,
+  kScaling,
+  kPhase,
+  kGroup,
+  kCores,
+  kRanks,
+  kThreads,
+  kNodes,
+  kRepeat,
+  kRuntime,
+  kIterations
+};
 
-constexpr std::array<std::pair<std::string_view, Plain>, 10> kPlainColumns = {{
+constexpr std::array<std::pair<std::string_view, Plain>, 11> kPlainColumns = {{
     {"series", Plain::kSeries},
+    {"scaling", Plain::kScaling},
     {"phase", Plain::kPhase},
     {"group", Plain::kGroup},
     {"cores", Plain::kCores},
@@ -183,12 +198,17 @@ double ReadFactor(const CsvReader& reader, const Column& column, const std::stri
 // What a line says of its run; the rest is known to the row.
 struct RunFields {
   std::optional<std::int64_t> ranks;
+  std::optional<Scaling> scaling;
   bool has_repeat = false;
 };
 
 void ReadPlain(const CsvReader& reader, const Column& column, const std::string& text, FactorRow& row, RunFields& run) {
   const auto whole = [&](std::int64_t smallest) { return ReadWhole(reader, column.name, text, smallest); };
   switch (column.plain) {
+    case Plain::kScaling:
+      run.scaling = ScalingByName(text);
+      if (!run.scaling) BadValue(reader, column.name, text, "strong or weak");
+      break;
     case Plain::kCores: row.cores = whole(1); break;
     case Plain::kRanks: run.ranks = whole(1); break;
     case Plain::kThreads: row.threads = whole(1); break;
@@ -227,9 +247,8 @@ std::optional<double> LoadOf(const FactorRow& row, const LoadColumn& column) {
   return row.loads ? (*row.loads).*column.value : std::nullopt;
 }
 
-// Returns whether the line names the repeat.
-bool ReadRow(const CsvReader& reader, const std::vector<Column>& columns, const std::vector<std::string>& fields,
-             FactorRow& row) {
+RunFields ReadRow(const CsvReader& reader, const std::vector<Column>& columns, const std::vector<std::string>& fields,
+                  FactorRow& row) {
   if (fields.size() != columns.size()) {
     throw Error(ErrorKind::kInput, reader.Where(),
                 fmt::format("the line has {} fields, the header {}", fields.size(), columns.size()));
@@ -242,8 +261,47 @@ bool ReadRow(const CsvReader& reader, const std::vector<Column>& columns, const 
     throw Error(ErrorKind::kInput, reader.Where(),
                 fmt::format("{} cores cannot lie on {} nodes", row.cores, *row.nodes));
   }
-  return run.has_repeat;
+  return run;
 }
+
+// What the column `scaling` says of every series.
+class SeriesScaling {
+ public:
+  void Add(const CsvReader& reader, const FactorRow& row, std::optional<Scaling> scaling) {
+    if (!scaling || *scaling == of_series_.try_emplace(row.series, *scaling).first->second) return;
+    throw Error(ErrorKind::kInput, reader.Where(), "scaling is both strong and weak within a series",
+                "give runs of either kind their own name in the column 'series'");
+  }
+
+  // Series that scale alike are a table with a scaling. Others get what compares with their reference at once; their
+  // times and speedups show the scaling from then on.
+  void Apply(FactorTable& table) const {
+    if (of_series_.empty()) return;
+    const Scaling first = of_series_.begin()->second;
+    const bool are_alike = of_series_.size() == table.Series().size() &&
+                           std::ranges::all_of(of_series_, [&](const auto& one) { return one.second == first; });
+    if (are_alike) {
+      table.scaling = first;
+      return;
+    }
+    std::map<std::string, FactorTable> tables;
+    for (const FactorRow& row : table.rows) {
+      if (of_series_.contains(row.series)) tables[row.series].rows.push_back(row);
+    }
+    for (auto& [series, own] : tables) {
+      own.scaling = of_series_.at(series);
+      CompleteTable(own);
+    }
+    std::map<std::string, std::size_t> next;
+    for (FactorRow& row : table.rows) {
+      const auto own = tables.find(row.series);
+      if (own != tables.end()) row = std::move(own->second.rows[next[own->first]++]);
+    }
+  }
+
+ private:
+  std::map<std::string, Scaling> of_series_;
+};
 
 // The repeats of one core count: all below `next`, and `others`.
 struct TakenRepeats {
@@ -378,6 +436,7 @@ FactorTable ReadFactorCsv(const std::string& text, const std::string& file) {
   CsvReader reader(text, file);
   std::vector<Column> columns;
   Repeats taken;
+  SeriesScaling scaling;
   std::vector<std::size_t> lines;  // of the rows
   for (std::vector<std::string> fields; reader.Next(fields);) {
     if (columns.empty()) {
@@ -386,8 +445,9 @@ FactorTable ReadFactorCsv(const std::string& text, const std::string& file) {
       if (!is_plain) continue;
     }
     FactorRow& row = table.rows.emplace_back();  // read in its place: rows are large
-    const bool has_repeat = ReadRow(reader, columns, fields, row);
-    TakeRepeat(reader, has_repeat, taken, row);
+    const RunFields run = ReadRow(reader, columns, fields, row);
+    scaling.Add(reader, row, run.scaling);
+    TakeRepeat(reader, run.has_repeat, taken, row);
     lines.push_back(reader.line());
     ReserveRows(reader, text.size(), table.rows);
   }
@@ -395,6 +455,7 @@ FactorTable ReadFactorCsv(const std::string& text, const std::string& file) {
   const bool has_groups = std::ranges::find(columns, "group", &Column::name) != columns.end();
   if (!has_groups) FindGroupsInOldTexts(table);
   for (std::size_t i = 0; i < table.rows.size(); ++i) CheckRanks(reader, lines[i], table.rows[i]);
+  scaling.Apply(table);
   return table;
 }
 
