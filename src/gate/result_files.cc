@@ -14,7 +14,9 @@
 #include "base/text.h"
 #include "factors/anomalies.h"
 #include "factors/complete_table.h"
+#include "factors/counted_rows.h"
 #include "factors/scaling.h"
+#include "factors/table_terms.h"
 #include "gate/anomalies.h"
 #include "gate/history_json.h"
 #include "gate/quantity.h"
@@ -179,6 +181,20 @@ void RequireSameTerms(const std::vector<NamedTable>& tables) {
   }
 }
 
+// The run at the reference of one of the repeats may be the bad one, with which all factors of that repeat compare.
+// Those that can be made anew compare with the median of all repeats.
+void CompareWithMedian(FactorTable& merged) {
+  const std::vector<std::vector<FactorRow*>> phases = RowsToComplete(merged);
+  const bool is_any = std::ranges::any_of(phases, [](const auto& rows) {
+    return !CountRows({rows.begin(), rows.end()}).outlying.empty();
+  });
+  if (!is_any || !merged.scaling) return;
+  for (FactorRow& row : merged.rows) {
+    if (row.totals || KnowsTimesOnly(row)) ForgetComparison(row);
+  }
+  CompleteTable(merged);
+}
+
 // Runs that farscale measure or TALP has measured, each in a file of its own, are one table: alone each would be its
 // own reference. Nothing when there are others among them.
 std::optional<MeasuredResults> ReadSingleRuns(const std::vector<std::string>& paths, std::optional<Scaling> scaling) {
@@ -277,6 +293,7 @@ MeasuredResults ReadResultFiles(const std::vector<std::string>& paths, std::opti
     for (std::size_t i = 1; i < distinct.size(); ++i) named.push_back({distinct[i].name, &tables[i]});
     RequireSameTerms(named);
     merged.table = MergeRepeats(tables);
+    CompareWithMedian(merged.table);
     merged.projections.clear();
   }
   merged.name = Join(paths, ", ");
