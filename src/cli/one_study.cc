@@ -1,9 +1,9 @@
 #include "cli/one_study.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cctype>
-
-#include <fmt/format.h>
 
 #include "base/files.h"
 #include "base/text.h"
@@ -83,10 +83,11 @@ StudyToRun StudyOfRuns(const InputFiles& files, const RunOptions& options, const
   study.draft = DraftStudy(files, draft, messages.Progress());
   study.text = study.draft->Text();
   if (!files.traced.empty()) {
-    messages.Warning(fmt::format("{} measured run{} beside {} trace{} of as many ranks: {} once, by the trace (first: {})",
-                                 files.traced.size(), files.traced.size() == 1 ? " lies" : "s lie",
-                                 files.traced.size() == 1 ? "a" : "their", files.traced.size() == 1 ? "" : "s",
-                                 files.traced.size() == 1 ? "it counts" : "each counts", files.traced.front()));
+    messages.Warning(
+        fmt::format("{} measured run{} beside {} trace{} of as many ranks: {} once, by the trace (first: {})",
+                    files.traced.size(), files.traced.size() == 1 ? " lies" : "s lie",
+                    files.traced.size() == 1 ? "a" : "their", files.traced.size() == 1 ? "" : "s",
+                    files.traced.size() == 1 ? "it counts" : "each counts", files.traced.front()));
   }
   if (study.draft->draft.measured.empty() && !study.draft->found.loop) messages.Note(study.draft->found.why);
   return study;

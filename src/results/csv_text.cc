@@ -106,7 +106,8 @@ void CsvReader::ReadQuoted(std::string_view line, std::vector<std::string>& fiel
 
 std::string CsvField(const std::string& text) {
   std::string field = (BeginsFormula(text) ? "'" : "") + text;
-  std::ranges::replace_if(field, [](unsigned char c) { return c < 0x20 || c == 0x7f; }, ' ');
+  std::ranges::replace_if(
+      field, [](unsigned char c) { return c < 0x20 || c == 0x7f; }, ' ');
   if (!field.starts_with('#') && field.find_first_of(",\"") == std::string::npos) return field;
   std::string quoted = "\"";
   for (const char c : field) {

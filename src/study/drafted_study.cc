@@ -86,7 +86,8 @@ DraftedStudy DraftStudy(const InputFiles& files, const StudyDraft& draft, const 
   study.draft = draft;
   DraftMeasured(study, files.measured);
   DraftTraces(study, files.traces, progress);
-  for (const std::string& file : files.traced) study.draft.left_out.push_back(file + ": the run of the trace beside it");
+  for (const std::string& file : files.traced)
+    study.draft.left_out.push_back(file + ": the run of the trace beside it");
   if (study.draft.traces.empty() && study.draft.measured.empty()) throw study.unreadable.front();
   study.draft.removes_noise = study.draft.measured.empty();
   return study;

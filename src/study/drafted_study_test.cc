@@ -99,12 +99,15 @@ TEST_F(InputFilesTest, OfARunCountOnce) {
       const int ranks = 1 + static_cast<int>(random() % 9);
       const unsigned kind = random() % 4;
       if (kind == 0) {
-        Write(folder + "out.prv", "#Paraver (27/11/2026 at 01:59):1000_ns:1(" + std::to_string(ranks) + "):1:" +
-                                      std::to_string(ranks) + "(" + [&] {
-                                        std::string tasks;
-                                        for (int task = 0; task < ranks; ++task) tasks += task > 0 ? ",1:1" : "1:1";
-                                        return tasks;
-                                      }() + ")\n");
+        Write(
+            folder + "out.prv", "#Paraver (27/11/2026 at 01:59):1000_ns:1(" + std::to_string(ranks) +
+                                    "):1:" + std::to_string(ranks) + "(" +
+                                    [&] {
+                                      std::string tasks;
+                                      for (int task = 0; task < ranks; ++task) tasks += task > 0 ? ",1:1" : "1:1";
+                                      return tasks;
+                                    }() +
+                                    ")\n");
       } else if (kind < 3) {
         Write(folder + "traces.otf2", "\x01\x02OTF2, and so on, as an anchor");
         for (int rank = 0; rank < ranks; ++rank) Write(folder + "traces/" + std::to_string(rank) + ".evt");
@@ -161,8 +164,8 @@ TEST(DraftedStudy, NamesReadBack) {
 }
 
 TEST(PathText, ReadsBack) {
-  for (const std::string path : {"", "a/b", "caf\xc3\xa9", "caf\xe9", "\xff\xfe", "\xf4\x8f\xba\x80", "\xf4\x8f\xbb\xbf\xf4",
-                                 "\xed\xa0\x80"}) {
+  for (const std::string path :
+       {"", "a/b", "caf\xc3\xa9", "caf\xe9", "\xff\xfe", "\xf4\x8f\xba\x80", "\xf4\x8f\xbb\xbf\xf4", "\xed\xa0\x80"}) {
     EXPECT_TRUE(IsUtf8(TextOfPath(path)));
     EXPECT_EQ(PathOfText(TextOfPath(path)), path);
   }

@@ -106,8 +106,8 @@ bool HappensWithin(const RankTimeline& timeline, const std::vector<Stretch>& off
 }  // namespace
 
 void LeaveOutSwitchedOff(Trace& trace) {
-  const bool is_any_off = std::ranges::any_of(
-      trace.timelines, [](const RankTimeline& timeline) { return !OffOf(timeline).empty(); });
+  const bool is_any_off =
+      std::ranges::any_of(trace.timelines, [](const RankTimeline& timeline) { return !OffOf(timeline).empty(); });
   if (!is_any_off) return;
   const bool keeps_off = trace.diagnostics.count(anomaly::kRegionsAlone) == 0;
   const std::vector<Stretch> off = keeps_off ? OffOnAllRanks(trace) : std::vector<Stretch>();

@@ -124,8 +124,8 @@ std::size_t RanksOfTrace(const std::string& path) {
     // The threads of a rank beside the main one have larger numbers.
     return static_cast<std::size_t>(std::ranges::count_if(FilesOfTrace(path), [](const std::string& file) {
       long long location = -1;
-      return file.ends_with(".evt") && ParseInteger(fs::path(file).stem().string(), location) &&
-             location >= 0 && location <= std::numeric_limits<std::uint32_t>::max();
+      return file.ends_with(".evt") && ParseInteger(fs::path(file).stem().string(), location) && location >= 0 &&
+             location <= std::numeric_limits<std::uint32_t>::max();
     }));
   } catch (const std::exception&) {
     return 0;
