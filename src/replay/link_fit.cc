@@ -262,14 +262,17 @@ bool IsSameBandwidth(const LinkFit& a, const LinkFit& b) {
 }
 
 // Messages that share links take longer, so they bound what a link does: a byte takes no longer than it seems to, and
-// no more of the fastest message is latency than all of it.
+// no more than all of the fastest message is latency. That much is if its bytes are next to nothing.
 void BoundByOthers(const std::vector<SizeGroup>& groups, LinkFit& fit) {
   fit.shares_links = true;
   if (!fit.has_bandwidth) return;
   fit.byte_range.low = 0;
   const SizeGroup& fastest = *std::ranges::min_element(groups, {}, &SizeGroup::ticks);
-  fit.latency_range = {std::max(0.0, fastest.ticks - fit.byte_range.high * fastest.bytes), fastest.ticks};
-  fit.latency = std::max(fastest.ticks - fit.ticks_per_byte * fastest.bytes, 0.0);
+  const double bytes = fit.byte_range.high * fastest.bytes;
+  const bool is_known = bytes <= kUndisturbed * fastest.ticks;
+  fit.latency_range = {is_known ? fastest.ticks - bytes : 0, fastest.ticks};
+  fit.latency = fastest.ticks - fit.ticks_per_byte * fastest.bytes;
+  if (!is_known) fit.latency = std::clamp(fit.latency, fastest.ticks * kNearEnd, fastest.ticks * (1 - kNearEnd));
 }
 
 }  // namespace

@@ -129,27 +129,28 @@ TEST(RealCalibration, SimulatedMachine) {
   EXPECT_GT(3 * known_bandwidths, links);
 }
 
-// Neighbours in a ring exchange messages, of one size or of several, by calls that wait for their receiver or by
-// others, on nodes whose link one transfer at a time may use.
+// Every rank exchanges messages with some neighbours in a ring on either side, of one size or of several, on nodes
+// whose link one transfer at a time may use.
 Trace SharedLinkProgram(std::uint64_t seed) {
   Random random(seed);
-  const std::int32_t ranks = 6 + static_cast<std::int32_t>(random.Index(8));
-  const std::int32_t per_node = 2 + static_cast<std::int32_t>(seed % 3);
-  const bool one_size = seed % 2 == 0;
+  const auto reach = 1 + static_cast<std::int32_t>(seed % 4);
+  const auto ranks = 2 * reach + 3 + static_cast<std::int32_t>(random.Index(8));
+  const std::int32_t per_node = 1 + static_cast<std::int32_t>(seed / 4 % 4);
   const std::uint64_t largest = std::uint64_t{1000} << random.Index(9);
   std::vector<std::uint64_t> sizes(60, largest);
-  std::vector<Tick> loads(60 * static_cast<std::size_t>(ranks));
-  for (std::uint64_t& size : sizes) size = one_size ? largest : 8 + random.Index(largest);
+  for (std::uint64_t& size : sizes) size = seed % 3 == 0 ? largest : 8 + random.Index(largest);
+  std::vector<Tick> loads(sizes.size() * static_cast<std::size_t>(ranks));
   for (Tick& load : loads) load = 1000 + static_cast<Tick>(random.Index(200000));
   Trace trace = test::RunSpmd(ranks, [&](test::SpmdRank& rank) {
-    const std::int32_t next = (rank.rank() + 1) % ranks, previous = (rank.rank() + ranks - 1) % ranks;
     for (std::size_t step = 0; step < sizes.size(); ++step) {
       rank.Compute(loads[step * static_cast<std::size_t>(ranks) + static_cast<std::size_t>(rank.rank())]);
-      // Even ranks send first, so that senders may wait; the last of an odd number comes between.
-      for (const bool sends : {rank.rank() % 2 == 0, rank.rank() % 2 != 0}) {
-        if (sends) rank.Send(next, sizes[step]);
-        if (!sends) rank.Receive(previous, sizes[step]);
+      std::vector<std::int32_t> peers;
+      for (std::int32_t away = 1; away <= reach; ++away) {
+        for (const std::int32_t by : {away, ranks - away}) peers.push_back((rank.rank() + by) % ranks);
       }
+      for (const std::int32_t peer : peers) rank.PostSend(peer, sizes[step]);
+      for (const std::int32_t peer : peers) rank.Receive(peer, sizes[step]);
+      rank.WaitAll();
     }
   });
   trace.nodes.clear();
