@@ -141,16 +141,18 @@ TEST(FoundLoops, IterationsThatEndWithACallDoNotOverlap) {
   for (std::uint64_t seed = 0; seed < test::Repeats(20u); ++seed) {
     Random random(seed);
     const int ranks = 4 + static_cast<int>(random.Index(60)), iterations = 4 + static_cast<int>(random.Index(12));
-    const double short_range = 2000 + 4000 * random.Uniform(), transform = 50 + 500 * random.Uniform();
+    const double short_range = 1e5 * (1 + 4 * random.Uniform()), transform = 0.1 * random.Uniform() * short_range;
     test::ClockedProgram p(ranks, seed, 0.002 + 0.06 * random.Uniform());
+    for (int rank = 0; rank < ranks; ++rank) p.Enter(rank, "main");
     for (int k = 0; k < iterations; ++k) {
       for (int rank = 0; rank < ranks; ++rank) p.Compute(rank, short_range);
       p.Collective("MPI_Alltoall", CollectiveKind::kAlltoall);
       for (int rank = 0; rank < ranks; ++rank) p.Compute(rank, transform);
       p.Collective("MPI_Alltoall", CollectiveKind::kAlltoall);
-      for (int rank = 0; rank < ranks; ++rank) p.Compute(rank, 1000);
+      for (int rank = 0; rank < ranks; ++rank) p.Compute(rank, transform);
       p.Collective("MPI_Allreduce", CollectiveKind::kAllreduce);
     }
+    for (int rank = 0; rank < ranks; ++rank) p.Leave(rank, "main");
     const Trace trace = p.Finish();
     const PhaseCut cut = CutPhase(trace, PhaseSpec::FoundLoop());
     ASSERT_EQ(cut.iterations, static_cast<std::size_t>(iterations)) << seed;
