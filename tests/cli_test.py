@@ -1129,13 +1129,19 @@ class Predict(CliTest):
         self.run_ok("factors", whole)
         cut = self.write("cut.prv", head + "\n".join(lines[:len(lines) // 2]) + "\n")
         for command in (["factors"], ["inspect"], ["phases"], ["imbalance"]):
-            self.fails(3, "read what there is with --accept-truncated", *command, cut)
+            self.fails(3, "--accept traceEndsEarly uses it all the same", *command, cut)
         read = self.run_ok("factors", cut, "--accept-truncated", "-o", self.folder / "f.json")
         self.assertIn("traceEndsEarly", read.stderr)
+        self.assertIn("accepted with --accept", (self.folder / "f.json").read_text())
+        self.assertIn("traceEndsEarly", self.run_ok("imbalance", cut, "--accept", "traceEndsEarly").stderr)
+        self.fails(2, "traceEndsEarly", "factors", cut, "--accept", "nothing")
         self.assertIn("traceEndsEarly", (self.folder / "f.json").read_text())
         study = "[study]\ntitle = 't'\nscaling = 'strong'\n[[runs]]\ntrace = 'cut.prv'\n"
         self.assertIn("traceEndsEarly", self.run_ok(
             "factors", self.write("s.toml", study + "accept_truncated = true\n")).stderr)
+        self.assertIn("traceEndsEarly", self.run_ok(
+            "factors", self.write("s.toml", study + "accept = ['traceEndsEarly']\n")).stderr)
+        self.fails(3, "no trace is refused for 'x'", "factors", self.write("s.toml", study + "accept = 'x'\n"))
         self.assertIn("traceEndsEarly", self.run_ok("factors", self.write("s.toml", study), "--accept-truncated").stderr)
 
     def test_odd_tables_are_said(self):

@@ -22,16 +22,40 @@ void Diagnostics::AddPopulation(const Anomaly& anomaly, std::uint64_t population
   entries_[anomaly].population += population;
 }
 
+void Diagnostics::AddTime(const Anomaly& anomaly, std::int64_t falsified, std::int64_t all) {
+  Entry& entry = entries_[anomaly];
+  entry.falsified_time += falsified;
+  entry.all_time += all;
+}
+
+double Diagnostics::Entry::Share() const {
+  if (all_time > 0) return static_cast<double>(falsified_time) / static_cast<double>(all_time);
+  return population > 0 ? static_cast<double>(count) / static_cast<double>(population) : 0;
+}
+
 void Diagnostics::Merge(const Diagnostics& other) {
   for (const auto& [anomaly, entry] : other.entries_) {
     Add(anomaly, entry.count, entry.example);
     AddPopulation(anomaly, entry.population);
+    AddTime(anomaly, entry.falsified_time, entry.all_time);
   }
+  accepted_.insert(other.accepted_.begin(), other.accepted_.end());
 }
 
 std::uint64_t Diagnostics::count(const Anomaly& anomaly) const {
   const auto found = entries_.find(anomaly);
   return found == entries_.end() ? 0 : found->second.count;
+}
+
+double Diagnostics::Share(const Anomaly& anomaly) const {
+  const auto found = entries_.find(anomaly);
+  return found == entries_.end() ? 0 : found->second.Share();
+}
+
+const std::string& Diagnostics::Example(const Anomaly& anomaly) const {
+  static const std::string none;
+  const auto found = entries_.find(anomaly);
+  return found == entries_.end() ? none : found->second.example;
 }
 
 bool Diagnostics::empty() const {
@@ -44,6 +68,7 @@ std::vector<Finding> Diagnostics::findings() const {
     if (entry.count == 0) continue;
     result.push_back({std::string(anomaly.id), anomaly.severity, std::string(anomaly.sentence), entry.count,
                       entry.population, entry.example});
+    if (Accepts(anomaly)) result.back().sentence += "; accepted with --accept";
   }
   return result;
 }
@@ -72,14 +97,19 @@ void Diagnostics::SetEntries(const std::vector<EntryOfAnomaly>& entries) {
 
 void Diagnostics::FailPastThreshold(const std::string& where) const {
   for (const auto& [anomaly, entry] : entries_) {
-    if (anomaly.fatal_share >= kNeverFatal || entry.population == 0) continue;
-    const double share = static_cast<double>(entry.count) / static_cast<double>(entry.population);
-    if (share <= anomaly.fatal_share) continue;
-    std::string what = fmt::format("{} of {} {} ({}, above the limit of {:.1f} %)", entry.count, entry.population,
-                                   anomaly.sentence, anomaly.id, 100 * anomaly.fatal_share);
+    if (anomaly.fatal_share >= kNeverFatal || Accepts(anomaly)) continue;
+    if (entry.count == 0 || entry.Share() <= anomaly.fatal_share) continue;
+    const std::string of_time = entry.all_time > 0 ? fmt::format("{:.2g} % of the time, ", 100 * entry.Share()) : "";
+    std::string what = fmt::format("{} of {} {} ({}, {}above the limit of {:.1f} %)", entry.count, entry.population,
+                                   anomaly.sentence, anomaly.id, of_time, 100 * anomaly.fatal_share);
     if (!entry.example.empty()) what += ", first " + entry.example;
-    throw Error(ErrorKind::kInput, where, what, "the trace is damaged or was not recorded correctly");
+    throw Error(ErrorKind::kInput, where, what,
+                AdviceToAccept("the trace is damaged or was not recorded correctly", anomaly));
   }
+}
+
+std::string AdviceToAccept(const std::string& advice, const Anomaly& anomaly) {
+  return fmt::format("{}; --accept {} uses it all the same", advice, anomaly.id);
 }
 
 std::string DetailOf(const Finding& finding) {

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <map>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -20,8 +21,8 @@ struct Anomaly {
   std::string_view id;  // in JSON
   Severity severity;
   std::string_view sentence;
-  // Of the population; above it the run fails. All are chosen: the loss of a hundredth of the events still leaves the
-  // factors meaningful.
+  // Of the time if that is known, else of the population; above it the run fails, unless the user accepts it. All are
+  // chosen: the loss of a hundredth of the events still leaves the factors meaningful.
   double fatal_share = kNeverFatal;
 
   // The order of findings: warnings first, then by id.
@@ -42,15 +43,29 @@ struct Finding {
   friend bool operator==(const Finding&, const Finding&) = default;
 };
 
+// Ids of anomalies that the user accepts above their fatal share.
+using AcceptedKinds = std::vector<std::string>;
+
+// "...; --accept stateMissing uses the trace all the same": what to do about a refusal.
+std::string AdviceToAccept(const std::string& advice, const Anomaly& anomaly);
+
 class Diagnostics {
  public:
   // Adds `count` occurrences; the first `example` given is kept.
   void Add(const Anomaly& anomaly, std::uint64_t count = 1, std::string_view example = {});
   // Adds to what the anomaly is counted among.
   void AddPopulation(const Anomaly& anomaly, std::uint64_t population);
+  // Time that the anomaly falsifies and that it is a share of, in ticks: a better measure of damage than its count.
+  void AddTime(const Anomaly& anomaly, std::int64_t falsified, std::int64_t all);
+  // These kinds do not fail the run; their findings say that they were accepted.
+  void Accept(const AcceptedKinds& kinds) { accepted_.insert(kinds.begin(), kinds.end()); }
+  bool Accepts(const Anomaly& anomaly) const { return accepted_.contains(anomaly.id); }
   void Merge(const Diagnostics& other);
 
   std::uint64_t count(const Anomaly& anomaly) const;
+  // Of the time if that is known, else of the population; 0 when nothing is.
+  double Share(const Anomaly& anomaly) const;
+  const std::string& Example(const Anomaly& anomaly) const;
   bool empty() const;
   // What was found, in the order of anomalies; those that never occurred are left out.
   std::vector<Finding> findings() const;
@@ -71,6 +86,9 @@ class Diagnostics {
     std::uint64_t count = 0;
     std::uint64_t population = 0;
     std::string example;
+    std::int64_t falsified_time = 0, all_time = 0;  // 0: the anomaly has no time
+
+    double Share() const;
   };
   struct EntryOfAnomaly {
     std::string id;
@@ -83,6 +101,7 @@ class Diagnostics {
   void SetEntries(const std::vector<EntryOfAnomaly>& entries);
 
   std::map<Anomaly, Entry> entries_;
+  std::set<std::string, std::less<>> accepted_;
 };
 
 // "3 of 400, first at tick 17": how often and where; empty when there is nothing to add to the sentence.

@@ -91,5 +91,34 @@ TEST(Diagnostics, FailsPastTheThresholdOnly) {
   }
 }
 
+// Many small jumps of a clock are no damage, a long one is: by time, where it is known.
+TEST(Diagnostics, SharesAreOfTimeWhereItIsKnown) {
+  Diagnostics diagnostics;
+  diagnostics.AddPopulation(kUnmatched, 100);
+  diagnostics.Add(kUnmatched, 50);
+  diagnostics.AddTime(kUnmatched, 1, 1000);
+  EXPECT_NO_THROW(diagnostics.FailPastThreshold("f"));
+  diagnostics.AddTime(kUnmatched, 20, 1000);
+  try {
+    diagnostics.FailPastThreshold("f");
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_THAT(error.what(), HasSubstr("50 of 100 messages"));
+    EXPECT_THAT(error.what(), HasSubstr("1.1 % of the time"));
+    EXPECT_THAT(error.what(), HasSubstr("--accept unmatchedSend"));
+  }
+}
+
+TEST(Diagnostics, AcceptedKindsAreSaid) {
+  Diagnostics diagnostics, matching;
+  diagnostics.Accept({"unmatchedSend"});
+  matching.AddPopulation(kUnmatched, 100);
+  matching.Add(kUnmatched, 50);
+  EXPECT_THROW(matching.FailPastThreshold("f"), Error);
+  diagnostics.Merge(matching);
+  EXPECT_NO_THROW(diagnostics.FailPastThreshold("f"));
+  EXPECT_THAT(diagnostics.findings()[0].sentence, HasSubstr("accepted with --accept"));
+}
+
 }  // namespace
 }  // namespace farscale

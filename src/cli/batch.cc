@@ -53,7 +53,7 @@ bool IsFileOfUser(const std::string& network) { return fs::path(network).extensi
 std::string FingerprintOf(const StudyToRun& input, const Study& study, const RunOptions& options) {
   Sha256 hash;
   hash.Add(BuildDescription() + input.text);
-  hash.Add(fmt::format("\n{} {} {}\n", options.preset, options.grow, options.choice.accept_truncated));
+  hash.Add(fmt::format("\n{} {} {}\n", options.preset, options.grow, Join(options.choice.accepted, ",")));
   for (const RunSpec& run : study.runs) {
     if (run.is_measured) {
       AddFile(run.trace, hash);

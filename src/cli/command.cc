@@ -81,12 +81,15 @@ void AddTraceOptions(CLI::App* command, TraceChoice& choice) {
       ->add_option("--application", choice.application,
                    "Application to read from a Paraver trace with several, counted from 1")
       ->check(CLI::Range(1, 1000000));
-  AddTruncatedOption(command, choice.accept_truncated);
-}
-
-void AddTruncatedOption(CLI::App* command, bool& accept_truncated) {
-  command->add_flag("--accept-truncated", accept_truncated,
-                    "Read Paraver traces of which more than 1 % of the run is missing at the end; outputs warn of it");
+  command
+      ->add_option("--accept", choice.accepted,
+                   "Use traces although they have this anomaly, such as stateMissing; outputs warn of it; repeatable")
+      ->type_name("KIND")
+      ->allow_extra_args(false)
+      ->check(CLI::IsMember(KindsToAccept()));
+  command->add_flag_callback(
+      "--accept-truncated", [&choice] { choice.accepted.emplace_back("traceEndsEarly"); },
+      "Same as --accept traceEndsEarly: more than 1 % of a Paraver trace is missing at its end");
 }
 
 void AddShareOption(CLI::App* command, bool& share) {
@@ -97,7 +100,7 @@ void AddShareOption(CLI::App* command, bool& share) {
 ReadOptions ReadOptionsOf(const TraceChoice& choice) {
   ReadOptions options;
   if (choice.application > 0) options.application = choice.application;
-  options.accept_truncated = choice.accept_truncated;
+  options.accepted = choice.accepted;
   return options;
 }
 

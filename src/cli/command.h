@@ -135,15 +135,15 @@ std::string FromEnvironment(const std::vector<const char*>& names);
 // usage error when there is none.
 std::string DateGiven(const std::string& date_option);
 
-// What to read of Paraver traces: --application and --accept-truncated.
+// How to read traces: --application, --accept and --accept-truncated.
 struct TraceChoice {
   int application = 0;  // 0: not given
-  bool accept_truncated = false;
+  AcceptedKinds accepted;
 
-  bool IsGiven() const { return application > 0 || accept_truncated; }
+  bool IsGiven() const { return application > 0 || !accepted.empty(); }
   void ApplyTo(RunSpec& run) const {
     if (application > 0) run.application = application;
-    run.accept_truncated |= accept_truncated;
+    run.accepted.insert(run.accepted.end(), accepted.begin(), accepted.end());
   }
 };
 
@@ -156,8 +156,6 @@ void AddInputOptions(CLI::App* command, std::vector<std::string>& inputs, TraceC
 void AddTraceOptions(CLI::App* command, TraceChoice& choice);
 // --share.
 void AddShareOption(CLI::App* command, bool& share);
-// --accept-truncated.
-void AddTruncatedOption(CLI::App* command, bool& accept_truncated);
 // --phase, of a region or a loop; several.
 CLI::Option* AddPhaseOption(CLI::App* command, std::vector<std::string>& phases);
 // --grow-to: numbers of cores that nobody has run.

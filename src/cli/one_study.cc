@@ -79,7 +79,7 @@ StudyToRun StudyOfRuns(const InputFiles& files, const RunOptions& options, const
   RefuseEditedDraft(study.file);
   StudyDraft draft{.traces = {}, .application = options.choice.application, .folder = folder, .title = study.name};
   draft.reports_here = true;
-  draft.accepts_truncated = options.choice.accept_truncated;
+  draft.accepted = options.choice.accepted;
   study.draft = DraftStudy(files, draft, messages.Progress());
   study.text = study.draft->Text();
   if (!files.traced.empty()) {
@@ -99,7 +99,7 @@ Study ParseStudyToRun(const StudyToRun& study, const std::string& folder, const 
                 "put application = " + std::to_string(options.choice.application) + " into its [[runs]]");
   }
   Study parsed = ParseStudy(study.text, study.file, LoadPreset, options.preset);
-  for (RunSpec& run : parsed.runs) run.accept_truncated |= options.choice.accept_truncated;
+  for (RunSpec& run : parsed.runs) options.choice.ApplyTo(run);
   if (!folder.empty()) parsed.report_folder = folder;
   if (options.grow && !parsed.growth) parsed.growth = {"calibrated", study.file};
   return parsed;

@@ -147,7 +147,7 @@ void Describe(const PhaseCut& measured, const Trace& trace, const BalanceInput& 
 
 std::unique_ptr<BalanceRunData> LoadBalanceRun(const Study& study, const RunSpec& spec, const BalanceInput& input) {
   auto run = std::make_unique<BalanceRunData>();
-  run->trace = ReadRun(spec, {true, {}, spec.application, spec.accept_truncated});
+  run->trace = ReadRun(spec, {true, {}, spec.application, spec.accepted});
   run->matching = MatchSynchronised(run->trace);
   RequireClocks(run->trace, run->matching);
   run->cut = CutPhase(run->trace, input.phase);

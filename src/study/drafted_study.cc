@@ -29,7 +29,7 @@ void LeaveOut(DraftedStudy& study, const Error& error) {
 void DraftTraces(DraftedStudy& study, const std::vector<std::string>& traces, const ProgressSink& progress) {
   ReadOptions options;
   if (study.draft.application > 0) options.application = study.draft.application;
-  options.accept_truncated = study.draft.accepts_truncated;
+  options.accepted = study.draft.accepted;
   RunStructures runs = ReadStructures(traces, PhaseSpec::FoundLoop(), true, options, progress);
   std::vector<PhaseStructure> structures;
   for (std::size_t i = 0; i < traces.size(); ++i) {

@@ -323,7 +323,7 @@ AnalysedRun ReadAndMeasure(const Study& study, const RunSpec& spec, const std::v
 ReadOptions WhatToRead(const Study& study, const RunSpec& run, bool for_scenarios) {
   ReadOptions options;
   options.application = run.application;
-  options.accept_truncated = run.accept_truncated;
+  options.accepted = run.accepted;
   const CounterNames& names = study.factors.counters;
   if (for_scenarios || names.instructions.empty() || names.cycles.empty()) return options;
   options.all_counters = false;

@@ -265,7 +265,7 @@ void Describe(const Trace& trace, const Matching& matching, const PhaseSpec& spe
 std::optional<Trace> ReadLargest(const std::vector<RunSpec>& runs) {
   for (const std::size_t i : LargestFirst(runs)) {
     try {
-      return ReadTrace(runs[i].trace, {false, {}, runs[i].application, runs[i].accept_truncated});
+      return ReadTrace(runs[i].trace, {false, {}, runs[i].application, runs[i].accepted});
     } catch (const Error&) {
       continue;
     }

@@ -85,7 +85,7 @@ void FindShape(const std::vector<RunSpec>& runs, PhaseSpec& phase) {
   if (!phase.NeedsShape()) return;
   for (const std::size_t i : LargestFirst(runs)) {
     const std::optional<IterationShape> shape =
-        ShapeOfPhase(ReadRun(runs[i], {false, {}, runs[i].application, runs[i].accept_truncated}), phase);
+        ShapeOfPhase(ReadRun(runs[i], {false, {}, runs[i].application, runs[i].accepted}), phase);
     if (!shape) continue;
     phase.shape = std::make_shared<const IterationShape>(*shape);
     return;

@@ -137,7 +137,7 @@ Network CalibrateToRuns(const std::vector<RunSpec>& runs, const ReplayRules& rul
   std::iota(all.begin(), all.end(), std::size_t{0});
   ForEachRun(runs, all, RunUse::kReplay, [&](std::size_t i) {
     try {
-      Trace trace = ReadTrace(runs[i].trace, {false, {}, runs[i].application, runs[i].accept_truncated});
+      Trace trace = ReadTrace(runs[i].trace, {false, {}, runs[i].application, runs[i].accepted});
       const Matching matching = MatchSynchronised(trace);
       found[i] = Calibrate(trace, matching, rules);
     } catch (const Error&) {  // says so when it is measured; others may do

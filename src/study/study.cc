@@ -9,6 +9,8 @@
 #include "base/error.h"
 #include "base/core_count.h"
 #include "base/text.h"
+#include "replay/anomalies.h"
+#include "trace/anomalies.h"
 #include "study/group_phases.h"
 #include "study/path_text.h"
 #include "trace/trace_reader.h"
@@ -158,6 +160,17 @@ void ParseCounters(const ConfigTable& root, Study& study) {
   table->RefuseUnknownKeys();
 }
 
+AcceptedKinds ParseAccepted(const ConfigTable& table) {
+  AcceptedKinds accepted = table.Strings("accept").value_or(AcceptedKinds());
+  for (const std::string& kind : accepted) {
+    if (std::ranges::find(KindsToAccept(), kind) != KindsToAccept().end()) continue;
+    table.Fail("accept", fmt::format("no trace is refused for '{}'", kind),
+               "these can be accepted: " + Join(KindsToAccept(), ", "));
+  }
+  if (table.Bool("accept_truncated").value_or(false)) accepted.emplace_back(anomaly::kTraceEndsEarly.id);
+  return accepted;
+}
+
 void ParseRuns(const ConfigTable& root, const std::string& file, Study& study) {
   for (const ConfigTable& table : root.Tables("runs")) {
     RunSpec run;
@@ -173,10 +186,10 @@ void ParseRuns(const ConfigTable& root, const std::string& file, Study& study) {
     if (const auto application = table.Integer("application")) {
       run.application = static_cast<int>(Positive(table, "application", *application));
     }
-    run.accept_truncated = table.Bool("accept_truncated").value_or(false);
+    run.accepted = ParseAccepted(table);
     run.size = PositiveNumber(table, "size");
     if (const auto grid = table.Integers("grid")) run.grid = ParseGrid(table, *grid);
-    for (const char* key : {"threads", "application", "accept_truncated", "grid"}) {
+    for (const char* key : {"threads", "application", "accept", "accept_truncated", "grid"}) {
       if (run.is_measured && table.Has(key)) table.Fail(key, fmt::format("'{}' is for runs with a trace", key));
     }
     table.RefuseUnknownKeys();
@@ -399,6 +412,21 @@ ConfigTable WithPreset(const ConfigTable& own, const PresetReader& presets, cons
 }
 
 }  // namespace
+
+const std::vector<std::string>& KindsToAccept() {
+  using namespace anomaly;
+  static const std::vector<std::string> kinds = [] {
+    std::vector<std::string> ids;
+    for (const Anomaly& anomaly :
+         {kTraceEndsEarly, kDamagedLine, kStateMissing, kMpiNameContradicted, kHeaderContradicted, kCallEdgeMissing,
+          kClockBackwards, kLeaveWithoutEnter, kRecordOutsideMpi, kRequestUnknown, kPeerOutsideCommunicator,
+          kCommunicatorUnknown, kUnmatchedSend, kUnmatchedReceive, kMessageSizeMismatch, kCollectiveMismatch}) {
+      ids.emplace_back(anomaly.id);
+    }
+    return ids;
+  }();
+  return kinds;
+}
 
 std::vector<std::size_t> LargestFirst(const std::vector<RunSpec>& runs) {
   std::vector<std::string> paths;

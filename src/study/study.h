@@ -36,7 +36,7 @@ struct RunSpec {
   std::optional<RankGrid> grid = std::nullopt;    // layout of its ranks
   // What it is grown from, where nobody has run it: then `trace` says so in words [study/grown_study.h].
   std::shared_ptr<const GrownSource> grown = nullptr;
-  bool accept_truncated = false;  // a Paraver trace of which the end is missing
+  AcceptedKinds accepted = {};  // anomalies of its trace
   // What farscale measure or TALP has measured of it, without a trace: `trace` is that file [study/measured_file.h].
   bool is_measured = false;
 };
@@ -83,6 +83,9 @@ struct Study {
 };
 
 // Gives the text of a preset by name ("rosas14"), or nothing when there is none.
+// Ids of all anomalies that fail a run above a share, for --accept.
+const std::vector<std::string>& KindsToAccept();
+
 using PresetReader = std::function<std::optional<ConfigTable>(const std::string& name)>;
 
 // Reads a study; paths in it are relative to the folder of `file`. `preset` overrides the one the study names.

@@ -57,7 +57,7 @@ std::string RunsText(const StudyDraft& draft) {
   for (const std::string& trace : draft.traces) {
     text += fmt::format("[[runs]]\ntrace = {}\n", PathFrom(draft.folder, trace));
     if (draft.application > 0) text += fmt::format("application = {}\n", draft.application);
-    if (draft.accepts_truncated) text += "accept_truncated = true\n";
+    if (!draft.accepted.empty()) text += fmt::format("accept = [\"{}\"]\n", Join(draft.accepted, "\", \""));
     text += "\n";
   }
   for (const std::string& file : draft.measured) {

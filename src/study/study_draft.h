@@ -43,7 +43,7 @@ struct StudyDraft {
   std::vector<std::string> left_out = {};         // runs that cannot be read, and why: one line each
   bool removes_noise = false;                     // on a network that is calibrated to the runs
   bool reports_here = false;                      // into the folder of the file
-  bool accepts_truncated = false;                 // traces of which the end is missing
+  AcceptedKinds accepted = {};                    // anomalies of the traces
 };
 
 // The study as TOML.

@@ -23,10 +23,10 @@ Trace ReadOtf2(const std::string& anchor, const CounterSelection& counters, bool
 // and field, and when more than a hundredth of the lines is damaged; a usage error when the trace has several
 // applications and none is chosen, or not the one asked for.
 // Other processes of the job read some of a plain text, and build some of the ranks, where they may be asked.
-// `accept_truncated`: also of a trace of which more than a hundredth of the run is missing at its end. `keep_threads`:
-// with the other threads of the tasks, where they recorded when they run.
+// `accepted`: anomalies for which it throws otherwise, such as a trace of which more than a hundredth of the run is
+// missing at its end. `keep_threads`: with the other threads of the tasks, where they recorded when they run.
 Trace ReadParaver(const std::string& path, const CounterSelection& counters, std::optional<int> application,
-                  bool accept_truncated, bool keep_threads);
+                  const AcceptedKinds& accepted, bool keep_threads);
 
 // A Paraver trace and what lies beside it.
 std::vector<std::string> FilesOfParaver(const std::string& path);

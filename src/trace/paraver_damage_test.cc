@@ -18,7 +18,8 @@ using testing::HasSubstr;
 using testing::Not;
 using testing::StartsWith;
 
-constexpr const char* kAdvice = "; the trace is damaged; copy it again";
+constexpr const char* kAdvice =
+    "; the trace is damaged; copy it again; --accept damagedLine uses it all the same";
 
 // `count` calls of each of two tasks, with their states and messages.
 std::string Whole(int calls) {
@@ -199,9 +200,9 @@ TEST_F(ParaverDamageTest, CutBetweenLines) {
   EXPECT_EQ(
       Failure(half),
       ": the trace ends with its line 351, at 4.93e-06 s of the 1e-05 s that the header gives: 51 % of the run are "
-      "missing; copy the trace again, or read what there is with --accept-truncated");
+      "missing; copy the trace again; --accept traceEndsEarly uses it all the same");
   ReadOptions options;
-  options.accept_truncated = true;
+  options.accepted = {"traceEndsEarly"};
   const Trace read = Read(half, "", options);
   EXPECT_EQ(read.diagnostics.count(anomaly::kTraceEndsEarly), 1u);
   EXPECT_EQ(read.timelines[0].calls(), 50u);
@@ -226,6 +227,34 @@ TEST_F(ParaverDamageTest, MissingStates) {
   }
   EXPECT_THAT(Failure(whole),
               HasSubstr("rank 0 has no state from 5e-06 s on; 5 % of the time of all ranks has no state"));
+  EXPECT_THAT(Failure(whole), HasSubstr("--accept stateMissing uses it all the same"));
+  ReadOptions options;
+  options.accepted = {"stateMissing"};
+  const Trace accepted = Read(whole, "", options);
+  EXPECT_NO_THROW(accepted.diagnostics.FailPastThreshold("t.prv"));
+  EXPECT_THAT(accepted.diagnostics.findings()[0].sentence, HasSubstr("accepted with --accept"));
+}
+
+// Filters of short states leave out many of them and hardly any time: no reason to refuse. Any length and place.
+TEST_F(ParaverDamageTest, ManyShortStatesMissing) {
+  std::mt19937 random(5);
+  for (int i = 0; i < 10; ++i) {
+    std::string states;
+    const int length = 1 + static_cast<int>(random() % 30), count = 50 + static_cast<int>(random() % 100);
+    int missing = 0;
+    for (int k = 0; k < count; ++k) {
+      const int begin = 10000 * k, end = begin + 10000 - (k + 1 < count ? length : 0);
+      states += "1:1:1:1:1:" + std::to_string(begin) + ":" + std::to_string(end) + ":1\n";
+      if (random() % 3 == 0 && k + 1 < count) {
+        states += "1:1:1:1:1:" + std::to_string(end) + ":" + std::to_string(begin + 10000) + ":1\n";
+      } else if (k + 1 < count) {
+        ++missing;
+      }
+    }
+    const Trace trace = Read("#Paraver (x):" + std::to_string(10000 * count) + "_ns:1(1):1:1(1:1),0\n" + states);
+    EXPECT_EQ(trace.diagnostics.count(anomaly::kStateMissing), static_cast<std::uint64_t>(missing));
+    EXPECT_NO_THROW(trace.diagnostics.FailPastThreshold("t.prv")) << i;
+  }
 }
 
 TEST_F(ParaverDamageTest, RecordsThatAreNotReadAreCounted) {
@@ -252,7 +281,7 @@ TEST_F(ParaverDamageTest, RowOfAnotherNumberOfThreads) {
 
 TEST_F(ParaverDamageTest, WholeLastLineWithoutNewline) {
   const std::string prv = test::ParaverHead(1) + "2:1:1:1:1:0:40000001:1\n2:1:1:1:1:100:40000001:0";
-  EXPECT_TRUE(Read(prv).diagnostics.empty());
+  EXPECT_TRUE(OnlyLacksStates(Read(prv)));
 }
 
 TEST_F(ParaverDamageTest, CutAnywhere) {

@@ -71,7 +71,7 @@ TEST_F(ParaverHeaderTest, WithoutCommunicators) {
 TEST_F(ParaverHeaderTest, CommentsNameTheToolsThatCutTheTrace) {
   const std::string records = "1:1:1:1:1:0:40:1\n";
   ReadOptions options;
-  options.accept_truncated = true;
+  options.accepted = {"traceEndsEarly"};
   const Trace whole = Read("#Paraver (x):100:1(1):1:1(1:1),0\n" + records, "", options);
   EXPECT_EQ(whole.diagnostics.count(anomaly::kTraceEndsEarly), 1u);
   const Trace cut = Read("#Paraver (x):100:1(1):1:1(1:1),1\nc:1:1:1:1\n#09/10/2019:CUTTER:10:20\n" + records);

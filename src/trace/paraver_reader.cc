@@ -51,7 +51,6 @@ std::uint32_t ChooseApplication(const std::string& path, const ParaverHeader& he
 }
 
 constexpr double kMostMissing = 0.01;  // of the run; chosen as the limit of damaged lines
-constexpr const char* kTruncatedAdvice = "copy the trace again, or read what there is with --accept-truncated";
 
 double ShareMissing(const ParaverHeader& header, const ParaverRecords& records) {
   if (header.duration == 0) return 0;
@@ -66,23 +65,24 @@ std::string EndOf(const ParaverHeader& header, const ParaverRecords& records) {
 }
 
 void RefuseDamage(const std::string& path, const ParaverHeader& header, const ParaverRecords& records,
-                  bool accept_truncated) {
+                  const Diagnostics& diagnostics) {
   const double limit = anomaly::kDamagedLine.fatal_share;
   if (records.records == 0) {
     throw Error(ErrorKind::kInput, path,
                 records.damaged > 0 ? records.first_damage.Sentence() : "there are no records behind the header",
                 "the trace is damaged, or empty");
   }
-  if (static_cast<double>(records.damaged) > limit * static_cast<double>(records.lines)) {
+  if (static_cast<double>(records.damaged) > limit * static_cast<double>(records.lines) &&
+      !diagnostics.Accepts(anomaly::kDamagedLine)) {
     throw Error(ErrorKind::kInput, path,
                 fmt::format("{}; {} of {} lines are damaged, more than {} %", records.first_damage.Sentence(),
                             records.damaged, records.lines, 100 * limit),
-                "the trace is damaged; copy it again");
+                AdviceToAccept("the trace is damaged; copy it again", anomaly::kDamagedLine));
   }
   // A state that began early may end with the run.
-  if (records.is_cut_short && !accept_truncated && ShareMissing(header, records) > kMostMissing) {
+  if (records.is_cut_short && !diagnostics.Accepts(anomaly::kTraceEndsEarly) && ShareMissing(header, records) > kMostMissing) {
     throw Error(ErrorKind::kInput, path, fmt::format("{}, {}", records.first_damage.Sentence(), EndOf(header, records)),
-                std::string("the file is cut short; ") + kTruncatedAdvice);
+                AdviceToAccept("the file is cut short; copy the trace again", anomaly::kTraceEndsEarly));
   }
 }
 
@@ -90,18 +90,19 @@ void RefuseDamage(const std::string& path, const ParaverHeader& header, const Pa
 void RefuseTruncated(const std::string& path, const ParaverHeader& header, const ParaverRecords& records,
                      const Diagnostics& diagnostics) {
   const double missing = ShareMissing(header, records);
+  if (diagnostics.Accepts(anomaly::kTraceEndsEarly)) return;
   if (diagnostics.count(anomaly::kTraceEndsEarly) == 0 || missing <= kMostMissing) return;
   throw Error(ErrorKind::kInput, path,
               fmt::format("the trace ends with its line {}, {}: {:.0f} % of the run are missing", records.last_line,
                           EndOf(header, records), 100 * missing),
-              kTruncatedAdvice);
+              AdviceToAccept("copy the trace again", anomaly::kTraceEndsEarly));
 }
 
 // Adds the states that are missing, and refuses more than a hundredth of their time. Tools that filter traces leave
 // states out.
 void DiagnoseStates(const std::string& path, const ParaverHeader& header, const ParaverRecords& records,
                     Diagnostics& diagnostics) {
-  double missing = 0, all = 0;
+  Tick missing = 0, all = 0;
   std::string first;
   for (std::size_t task = 0; task < records.tasks.size(); ++task) {
     const ParaverStates& states = records.tasks[task].states;
@@ -112,14 +113,17 @@ void DiagnoseStates(const std::string& path, const ParaverHeader& header, const 
     diagnostics.Add(anomaly::kStateMissing, states.missing, example);
     if (states.missing > 0 && first.empty()) first = example;
     if (header.tools.empty()) diagnostics.AddPopulation(anomaly::kStateMissing, states.count + states.missing);
-    missing += static_cast<double>(states.missing_ticks);
-    all += static_cast<double>(states.end - states.begin);
+    missing += states.missing_ticks;
+    all += states.end - states.begin;
   }
-  if (!header.tools.empty() || missing <= kMostMissing * all) return;
+  if (!header.tools.empty()) return;
+  diagnostics.AddTime(anomaly::kStateMissing, missing, all);
+  const double share = all > 0 ? static_cast<double>(missing) / static_cast<double>(all) : 0;
+  if (share <= anomaly::kStateMissing.fatal_share || diagnostics.Accepts(anomaly::kStateMissing)) return;
   throw Error(ErrorKind::kInput, path,
               fmt::format("{}; {:.2g} % of the time of all ranks has no state, more than {:.0f} %", first,
-                          100 * missing / all, 100 * kMostMissing),
-              "the trace is damaged; copy it again");
+                          100 * share, 100 * anomaly::kStateMissing.fatal_share),
+              AdviceToAccept("the trace is damaged; copy it again", anomaly::kStateMissing));
 }
 
 // The .row file names every thread that the header lists. Tools that cut traces may copy it as it is.
@@ -134,9 +138,11 @@ void CompareWithRow(const std::string& path, const ParaverHeader& header, const 
   const std::string what = fmt::format("{}, line {}: the file names {} threads, the header of the trace {}", row,
                                        names.threads_line, names.threads, threads);
   const double differing = std::fabs(static_cast<double>(threads) - static_cast<double>(names.threads));
-  if (header.tools.empty() && differing > kMostMissing * static_cast<double>(std::max(threads, names.threads))) {
+  if (header.tools.empty() && differing > kMostMissing * static_cast<double>(std::max(threads, names.threads)) &&
+      !diagnostics.Accepts(anomaly::kHeaderContradicted)) {
     throw Error(ErrorKind::kInput, path, what,
-                "one of both is damaged or of another trace; copy them again, or remove the .row file");
+                AdviceToAccept("one of both is damaged or of another trace; copy them again, or remove the .row file",
+                               anomaly::kHeaderContradicted));
   }
   diagnostics.Add(anomaly::kHeaderContradicted, 1, what);
 }
@@ -357,17 +363,18 @@ void BuildRanks(const std::vector<ParaverTaskParts>& tasks, const ParaverTraceFa
 }  // namespace
 
 Trace ReadParaver(const std::string& path, const CounterSelection& counters, std::optional<int> application,
-                  bool accept_truncated, bool keep_threads) {
+                  const AcceptedKinds& accepted, bool keep_threads) {
   ParaverText text(path);
   const ParaverHeader header = ReadParaverHeader(path, text);
   const ParaverNames names = ReadParaverNames(ParaverNamesFile(path, ".pcf"), ParaverNamesFile(path, ".row"));
   const std::uint32_t number = ChooseApplication(path, header, application);
   const ParaverApplication& chosen = header.applications[number];
   ParaverRecords records = ReadParaverRecords({path, number, counters, keep_threads}, header, names, text);
-  RefuseDamage(path, header, records, accept_truncated);
 
   TraceBuilder builder;
   Trace& trace = builder.trace();
+  trace.diagnostics.Accept(accepted);
+  RefuseDamage(path, header, records, trace.diagnostics);
   trace.path = path;
   trace.format = "Paraver";
   trace.ticks_per_second = header.ticks_per_second;
@@ -391,7 +398,7 @@ Trace ReadParaver(const std::string& path, const CounterSelection& counters, std
   BuildRanks(records.tasks, facts, builder);
   if (facts.knows_threads) AddParaverThreads(std::move(records.thread_states), facts, builder);
   CheckDevices(trace);
-  if (!accept_truncated) RefuseTruncated(path, header, records, trace.diagnostics);
+  RefuseTruncated(path, header, records, trace.diagnostics);
   if (records.has_mpi_states) RequireCalls(trace);
   return std::move(builder).Finish();
 }

@@ -49,8 +49,11 @@ std::string RankBuilder::Place() const { return fmt::format("on rank {} at tick 
 Tick RankBuilder::Advance(Tick tick) {
   if (tick < last_tick_) {
     diagnostics_.Add(anomaly::kClockBackwards, 1, Place());
+    stood_still_ += std::max<Tick>(0, tick - backwards_at_.value_or(tick));
+    backwards_at_ = tick;
     return last_tick_;
   }
+  backwards_at_.reset();
   if (tick > kLargestTick || tick < -kLargestTick) {
     throw Error(ErrorKind::kInput, fmt::format("{}, rank {}", trace_.path, rank_),
                 fmt::format("an event has the time stamp {}, which no clock reaches", tick), "the trace is damaged");
@@ -265,6 +268,7 @@ RankTimeline RankBuilder::Finish() {
     diagnostics_.Add(anomaly::kRequestNeverCompleted, requests_.size(), fmt::format("on rank {}", rank_));
   }
   diagnostics_.AddPopulation(anomaly::kClockBackwards, edges_);
+  diagnostics_.AddTime(anomaly::kClockBackwards, stood_still_, timeline_.end_ - timeline_.begin_);
   diagnostics_.AddPopulation(anomaly::kLeaveWithoutEnter, edges_);
   for (const Anomaly& anomaly :
        {anomaly::kRecordOutsideMpi, anomaly::kRequestUnknown, anomaly::kPeerOutsideCommunicator}) {

@@ -156,6 +156,8 @@ class RankBuilder {
   std::vector<std::int64_t> counters_at_enter_;
 
   Tick last_tick_ = std::numeric_limits<Tick>::min();
+  std::optional<Tick> backwards_at_;  // last tick that the clock must catch up from
+  Tick stood_still_ = 0;              // while it ran on below last_tick_
   std::uint64_t edges_ = 0;
   std::uint64_t messages_ = 0;
   std::optional<Tick> off_since_;

@@ -179,7 +179,8 @@ Trace ReadTrace(const std::string& path, const ReadOptions& options) {
   }
   Trace trace = format == TraceFormat::kOtf2 ? ReadOtf2(Resolve(path), counters, options.keep_threads)
                                              : ReadParaver(Resolve(path), counters, options.application,
-                                                           options.accept_truncated, options.keep_threads);
+                                                           options.accepted, options.keep_threads);
+  trace.diagnostics.Accept(options.accepted);
   trace.path = path;
   trace.disk_bytes = BytesOfTrace(path);
   LeaveOutSwitchedOff(trace);

@@ -15,7 +15,7 @@ struct ReadOptions {
   bool all_counters = true;
   std::vector<std::string> counters;              // those to keep when not all
   std::optional<int> application = std::nullopt;  // of a Paraver trace with several, from 1 on
-  bool accept_truncated = false;                  // a Paraver trace of which the end is missing
+  AcceptedKinds accepted = {};                    // anomalies that would make the trace useless
   bool keep_threads = false;                      // those that form teams; OTF2 only
 };
 

@@ -47,6 +47,12 @@ class ParaverTextTest : public testing::Test {
     return "read without error";
   }
 
+  // Whether nothing is odd but that texts without states say nothing of when ranks run.
+  static bool OnlyLacksStates(const Trace& trace) {
+    const std::vector<Finding> findings = trace.diagnostics.findings();
+    return findings.size() == 1 && findings[0].id == "rankWithoutStates";
+  }
+
   TemporaryFolder folder_;
 };
 
