@@ -15,6 +15,13 @@ inline constexpr Anomaly kStateMissing{
     "states are missing between others of a rank; time outside MPI in which no state "
     "is recorded counts as time in which the rank did not run",
     0.01};
+inline constexpr Anomaly kRankWithoutStates{
+    "rankWithoutStates", Severity::kWarning,
+    "ranks recorded no states in which they run; all time outside MPI counts as useful, also when the rank did not run"};
+inline constexpr Anomaly kMpiStateOutsideCall{
+    "mpiStateOutsideCall", Severity::kWarning,
+    "states show MPI where no event shows a call, so events are missing; from 1 % of MPI time on serialization and "
+    "transfer are left out"};
 inline constexpr Anomaly kRecordNotRead{"recordNotRead", Severity::kWarning,
                                         "records are of a type that farscale does not read and were left out"};
 inline constexpr Anomaly kMpiNameContradicted{
@@ -111,6 +118,9 @@ inline constexpr Anomaly kCounterNotAtEdges{
 inline constexpr Anomaly kCounterNotAlwaysOn{"counterNotAlwaysOn", Severity::kWarning,
                                              "counters were read only part of the time, since the measurement switched "
                                              "between sets of counters; they are not used where that happens"};
+inline constexpr Anomaly kThreadWithoutCounter{
+    "threadWithoutCounter", Severity::kWarning,
+    "counters were not recorded on threads other than the main one; factors of these counters are left out"};
 inline constexpr Anomaly kCompletionUnknown{
     "completionUnknown", Severity::kNote,
     "non-blocking sends and collectives do not say where they complete; in the replay nobody waits for them"};

@@ -15,11 +15,6 @@ bool HasRoot(CollectiveKind kind) {
   return kind == kBroadcast || kind == kReduce || kind == kGather || kind == kScatter;
 }
 
-bool IsAttribute(ParaverEvent event) {
-  using enum ParaverEvent;
-  return event == kSendSize || event == kReceiveSize || event == kRoot || event == kCommunicator;
-}
-
 }  // namespace
 
 void CollectiveAttributes::Take(const ParaverFact& fact) {
@@ -34,7 +29,7 @@ void CollectiveAttributes::Take(const ParaverFact& fact) {
 }
 
 void CollectiveCalls::Attribute(Tick tick, const ParaverFact& fact) {
-  if (!IsAttribute(fact.event)) return;
+  if (!IsCollectiveAttribute(fact.event)) return;
   if (!in_call_ && attributes_.tick != tick) attributes_ = {};
   if (!in_call_) attributes_.tick = tick;
   attributes_.Take(fact);

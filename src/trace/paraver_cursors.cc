@@ -95,7 +95,8 @@ std::size_t ParaverTaskParts::Bytes() const {
 }
 
 EventCursor::EventCursor(const ParaverTaskParts& parts)
-    : records_(parts, ParaverStream::kEvents, ReadMoment, &ParaverMoment::tick) {}
+    : records_(parts, ParaverStream::kEvents, ReadMoment, &ParaverMoment::tick),
+      parts_(parts) {}
 
 // All moments of the next tick.
 bool EventCursor::Load() {
@@ -139,10 +140,10 @@ bool EventCursor::Load() {
 void EventCursor::ChooseNext(std::size_t first) {
   const ParaverFact* edge = FirstEdgeOfCall(group_[first]);
   if (edge == nullptr || group_.size() - first < 2) return;
-  const bool wants_leave = open_type_ != 0 && (edge->is_enter() || edge->type != open_type_);
-  const bool wants_enter = open_type_ == 0 && edges_ > 0 && !edge->is_enter();
+  const bool wants_leave = !open_.empty() && (edge->is_enter() || edge->type != open_.back().type);
+  const bool wants_enter = open_.empty() && edges_ > 0 && !edge->is_enter();
   if (!wants_leave && !wants_enter) return;
-  const std::uint32_t type = wants_leave ? open_type_ : edge->type;
+  const std::uint32_t type = wants_leave ? open_.back().type : edge->type;
   for (std::size_t i = first + 1; i < group_.size(); ++i) {
     const ParaverFact* other = FirstEdgeOfCall(group_[i]);
     if (other == nullptr || other->type != type || other->is_enter() == wants_leave) continue;
@@ -152,22 +153,68 @@ void EventCursor::ChooseNext(std::size_t first) {
   }
 }
 
+// Whether the task begins to run in between; times must not become less.
+bool EventCursor::RunsBetween(Tick from, Tick to) {
+  if (!states_) states_.emplace(parts_, ParaverStream::kStates, ReadState, &ParaverState::begin);
+  while (state_ || states_->Next(state_.emplace())) {
+    if (state_->begin >= to) return false;
+    const bool runs = state_->state == kParaverRunning && state_->begin > from && state_->end > state_->begin;
+    state_.reset();
+    if (runs) return true;
+  }
+  state_.reset();
+  return false;
+}
+
+// Whether the leave of the outermost call is missing in front of it.
+bool EventCursor::Enter(std::uint32_t type, Tick tick) {
+  const bool misses_leave = !open_.empty() && (!parts_.states.has_running || RunsBetween(open_.front().enter, tick));
+  if (misses_leave) {
+    lost_edges_ += open_.size();
+    lost_time_ += tick - open_.front().enter;
+    open_.clear();
+  }
+  open_.push_back({type, tick});
+  return misses_leave;
+}
+
+// Whether an open call is left, with those inside it that miss their leave.
+bool EventCursor::Leave(std::uint32_t type, Tick tick) {
+  const auto left = std::ranges::find(open_.rbegin(), open_.rend(), type, &OpenCall::type);
+  if (left == open_.rend()) {
+    ++lost_edges_;
+    lost_time_ += tick - last_edge_;
+    return false;
+  }
+  lost_edges_ += static_cast<std::uint64_t>(left - open_.rbegin());
+  open_.erase(left.base() - 1, open_.end());
+  return true;
+}
+
 void EventCursor::MakeCallsFollow(ParaverMoment& moment) {
+  bool enters = false, is_inside = false;
   for (std::size_t i = 0; i < moment.facts.size(); ++i) {
     if (moment.facts[i].event != ParaverEvent::kMpi) continue;
     const std::uint32_t type = moment.facts[i].type;
     const bool is_enter = moment.facts[i].is_enter();
     const bool is_first = edges_++ == 0;
-    if (is_enter && open_type_ != 0) {
-      ++lost_edges_;
-      const ParaverFact leave{ParaverEvent::kMpi, open_type_, ParaverBlockMeaning::kNothing, 0};
+    if (is_first) last_edge_ = moment.tick;
+    if (is_enter && Enter(type, moment.tick)) {
+      const ParaverFact leave{ParaverEvent::kMpi, type, ParaverBlockMeaning::kNothing, 0};
       moment.facts.insert(moment.facts.begin() + static_cast<std::ptrdiff_t>(i++), leave);
-    } else if (!is_enter && open_type_ != type && !is_first) {
-      ++lost_edges_;
+    } else if (!is_enter && !is_first && !Leave(type, moment.tick)) {
       moment.facts.erase(moment.facts.begin() + static_cast<std::ptrdiff_t>(i--));
       continue;
     }
-    open_type_ = is_enter ? type : 0;
+    last_edge_ = moment.tick;
+    const bool is_inner = open_.size() > (is_enter ? 1u : 0u);
+    if (is_inner) moment.facts[i].event = ParaverEvent::kInnerCall;
+    is_inside |= is_inner;
+    enters |= is_enter && !is_inner;
+  }
+  if (!is_inside || enters) return;
+  for (ParaverFact& fact : moment.facts) {  // of a collective that is not the call
+    if (IsCollectiveAttribute(fact.event)) fact.event = ParaverEvent::kIgnored;
   }
 }
 
@@ -214,6 +261,9 @@ void StateCursor::NotRunning(Tick from, Tick to, std::span<const std::uint32_t> 
     const Tick end = std::min(state->end, to);
     add(from, begin);
     if (state->state != kParaverRunning) add(begin, end, state->state);
+    if (begin < end && IsParaverMpiState(state->state)) in_mpi_.Add(begin, end);
+    if (begin < end && state->state == kParaverSynchronization) in_synchronization_.Add(begin, end);
+    has_teams_ |= state->state == kParaverForkJoin;
     from = std::max(begin, end);
   }
 }

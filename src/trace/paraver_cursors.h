@@ -137,8 +137,9 @@ class OrderedStream {
 
 // The moments of a task, and those to come. Reads on as needed when the file is in order, else sorts. What a
 // record adds to the one before it at the same time, such as counters behind the entry of a call, becomes part of it.
-// Calls do not overlap: at one time the leave of the open call comes first, entering another call leaves the one
-// before, and a leave of no call is left out, unless it is the first edge of all, as in a trace cut out of another.
+// Calls do not overlap: at one time the leave of the open call comes first, and a leave of no call is left out, unless
+// it is the first edge of all, as in a trace cut out of another. A call entered inside another is part of that, unless
+// the task ran in between or recorded no states: then the leave of the one before is missing, and it ends there.
 class EventCursor {
  public:
   explicit EventCursor(const ParaverTaskParts& parts);
@@ -150,17 +151,30 @@ class EventCursor {
   // Edges of calls so far, and how many of them had no other edge.
   std::uint64_t edges() const { return edges_; }
   std::uint64_t lost_edges() const { return lost_edges_; }
+  // Time between them and the edges beside them.
+  Tick lost_time() const { return lost_time_; }
 
  private:
   bool Load();
   void ChooseNext(std::size_t first);
   void MakeCallsFollow(ParaverMoment& moment);
+  bool Enter(std::uint32_t type, Tick tick);
+  bool Leave(std::uint32_t type, Tick tick);
+  bool RunsBetween(Tick from, Tick to);
 
   OrderedStream<ParaverMoment> records_;
   std::optional<ParaverMoment> held_;  // read, but perhaps part of the moment before
   std::vector<ParaverMoment> group_;   // of one time
-  std::uint32_t open_type_ = 0;        // of the call that is open, 0 for none
+  struct OpenCall {
+    std::uint32_t type = 0;
+    Tick enter = 0;
+  };
+  std::vector<OpenCall> open_;  // the outermost first
   std::uint64_t edges_ = 0, lost_edges_ = 0;
+  Tick lost_time_ = 0, last_edge_ = 0;
+  const ParaverTaskParts& parts_;
+  std::optional<OrderedStream<ParaverState>> states_;  // read where calls nest
+  std::optional<ParaverState> state_;
   std::deque<ParaverMoment> ready_;
   std::vector<std::vector<ParaverFact>> spare_;
 };
@@ -187,12 +201,27 @@ class StateCursor {
   };
   void NotRunning(Tick from, Tick to, std::span<const std::uint32_t> apart, std::vector<Stretch>& stretches);
 
+  // States of MPI in the stretches so far. Synchronization is one where no team forks.
+  struct InMpi {
+    std::uint64_t states = 0;
+    Tick first = 0, time = 0;
+
+    void Add(Tick begin, Tick end) {
+      if (states++ == 0) first = begin;
+      time += end - begin;
+    }
+  };
+  const InMpi& in_mpi() const { return in_mpi_; }
+  InMpi in_synchronization() const { return has_teams_ ? InMpi() : in_synchronization_; }
+
  private:
   const ParaverState* Current();
 
   const ParaverStates& summary_;
   OrderedStream<ParaverState> states_;
   std::optional<ParaverState> current_;
+  InMpi in_mpi_, in_synchronization_;
+  bool has_teams_ = false;
 };
 
 }  // namespace farscale

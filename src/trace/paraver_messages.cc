@@ -141,6 +141,7 @@ bool MayPost(MpiCall call, bool is_send) {
 // At the tick that the call shares with others each gets its own messages: those that come later what the call cannot
 // have posted, and of a call without length all but the first.
 void ParaverMessages::InCall(Tick enter, const CallEnd& end, MpiCall call) {
+  if (end.has_inner) call = MpiCall::kOther;
   const std::size_t sends = Taken(ends_.sends, next_send_, MostPosts(call, true), enter, end.tick, end.others_send);
   const std::size_t receives =
       Taken(ends_.receives, next_receive_, MostPosts(call, false), enter, end.tick, end.others_receive);

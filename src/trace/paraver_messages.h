@@ -42,10 +42,11 @@ class ParaverMessages {
   ParaverMessages(const ParaverTaskParts& parts, std::uint32_t world, RankBuilder& rank)
       : ends_(MessageEndsOf(parts)), world_(world), rank_(rank) {}
 
-  // When a call is left, and what calls that are entered at the same moment may post.
+  // When a call is left, and what calls that are entered at the same moment may post. Calls inside it may post and
+  // complete anything.
   struct CallEnd {
     Tick tick = std::numeric_limits<Tick>::max();
-    bool others_send = false, others_receive = false;
+    bool others_send = false, others_receive = false, has_inner = false;
   };
   // Of the call that the rank is in.
   void InCall(Tick enter, const CallEnd& end, MpiCall call);

@@ -396,7 +396,7 @@ Trace ReadParaver(const std::string& path, const CounterSelection& counters, std
   for (ParaverTaskParts& task : records.tasks) task.blocks = &records.all;
   facts.roots = CollectRoots(records.tasks, facts);
   BuildRanks(records.tasks, facts, builder);
-  if (facts.knows_threads) AddParaverThreads(std::move(records.thread_states), facts, builder);
+  if (facts.knows_threads) AddParaverThreads(records, facts, builder);
   CheckDevices(trace);
   RefuseTruncated(path, header, records, trace.diagnostics);
   if (records.has_mpi_states) RequireCalls(trace);

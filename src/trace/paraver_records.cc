@@ -289,8 +289,7 @@ class BlockReader {
       if (is_kept) block_.thread_states.push_back({place.task, place.thread, begin, end, state});
       return;
     }
-    constexpr std::uint32_t kMpiStates = 1u << 3 | 1u << 4 | 1u << 8 | 1u << 10 | 1u << 11 | 1u << 13 | 1u << 16;
-    block_.tally.has_mpi_states |= state < 32 && (kMpiStates >> state & 1) != 0;
+    block_.tally.has_mpi_states |= IsParaverMpiState(state);
     StreamState& stream = BeginRecord(place.task, ParaverStream::kStates, 2, begin);
     log_.Put(static_cast<std::uint64_t>(end - begin));
     log_.Put(state);
@@ -303,6 +302,8 @@ class BlockReader {
     const Place place = ReadPlace();
     const Tick time = Time("time");
     pairs_.clear();
+    thread_counts_.clear();
+    const bool keeps_counts = scope_.keep_threads && place.is_ours && !place.is_first;
     bool has_root = false;
     do {
       const auto type = static_cast<std::uint32_t>(Number("event type", kNone));
@@ -318,9 +319,13 @@ class BlockReader {
         }
       } else {
         pairs_.push_back({entry.index, ZigZag(value)});
+        if (keeps_counts && entry.event == ParaverEvent::kCounter) {
+          thread_counts_.push_back({place.task, place.thread, time, type, value});
+        }
         has_root |= entry.event == ParaverEvent::kRoot;
       }
     } while (at_ <= end_);
+    block_.thread_counts.insert(block_.thread_counts.end(), thread_counts_.begin(), thread_counts_.end());
     if (!Takes(place, time, time) || pairs_.empty()) return;
     StreamState& stream = BeginRecord(place.task, ParaverStream::kEvents, 1 + 2 * pairs_.size(), time);
     log_.Put(pairs_.size());
@@ -523,6 +528,7 @@ class BlockReader {
   std::vector<std::uint32_t>& buffer_of_;
   std::vector<TaskState>& buffers_;
   std::vector<ParaverPair> pairs_;  // of the record at hand
+  std::vector<ParaverThreadCount> thread_counts_;  // the same
   ParaverBlock block_;
   const char* at_ = nullptr;
   const char* end_ = nullptr;

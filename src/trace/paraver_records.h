@@ -35,10 +35,14 @@ enum class ParaverEvent : std::uint8_t {
   kFlush,
   kTracing,
   kTracingMode,
+  kInnerCall,  // edge of an MPI call inside another, once calls are known
   kIgnored,
 };
 ParaverEvent ClassifyParaverEvent(std::uint32_t type);
 inline bool HasSymbols(ParaverEvent event) { return event <= ParaverEvent::kCaller; }
+inline bool IsCollectiveAttribute(ParaverEvent event) {
+  return event >= ParaverEvent::kSendSize && event <= ParaverEvent::kCommunicator;
+}
 
 // A value of an event type that is a region.
 struct ParaverSymbol {
@@ -83,6 +87,12 @@ constexpr std::uint32_t kParaverRunning = 1;
 constexpr std::uint32_t kParaverNotCreated = 2;
 constexpr std::uint32_t kParaverSynchronization = 5;
 constexpr std::uint32_t kParaverForkJoin = 7;
+
+// States of a thread in MPI; but for synchronization, which is also that of the threads of a team.
+inline bool IsParaverMpiState(std::uint32_t state) {
+  constexpr std::uint32_t kMpiStates = 1u << 3 | 1u << 4 | 1u << 8 | 1u << 10 | 1u << 11 | 1u << 13 | 1u << 16;
+  return state < 32 && (kMpiStates >> state & 1) != 0;
+}
 
 // The states of one task in a block in the order of the file, each of which should begin where those before end.
 struct ParaverBlockStates {
@@ -197,6 +207,15 @@ struct ParaverThreadState {
   std::uint32_t state = 0;
 };
 
+// What a counter of such a thread counted since its sample before.
+struct ParaverThreadCount {
+  std::uint32_t task = 0;
+  std::uint32_t thread = 0;
+  Tick tick = 0;
+  std::uint32_t type = 0;
+  std::int64_t count = 0;
+};
+
 struct ParaverBlock {
   ParaverTally tally;
   std::vector<std::uint8_t> bytes;
@@ -208,6 +227,7 @@ struct ParaverBlock {
   std::vector<std::uint32_t> types;               // event types by their number in this block
   std::vector<ParaverSymbol> symbols;             // by their number in this block, from 1 on; 0 is no symbol
   std::vector<ParaverThreadState> thread_states;  // where they are kept
+  std::vector<ParaverThreadCount> thread_counts;  // the same
 
   // Lines are counted from so many lines earlier on.
   void ShiftLines(std::uint64_t lines) {

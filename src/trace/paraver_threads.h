@@ -3,8 +3,8 @@
 
 #include <vector>
 
-#include "trace/paraver_records.h"
 #include "trace/paraver_timeline.h"
+#include "trace/shared_paraver.h"
 #include "trace/trace_builder.h"
 
 namespace farscale {
@@ -14,7 +14,7 @@ void AddParaverTeamRegions(TraceBuilder& builder, ParaverTraceFacts& facts);
 
 // Adds the threads of every task with their teams, once the timelines of the ranks are there. A team lasts as long as
 // any thread of the task but the first is neither idle nor missing; what a thread idles meanwhile is the runtime's.
-void AddParaverThreads(std::vector<std::vector<ParaverThreadState>> states, const ParaverTraceFacts& facts,
-                       TraceBuilder& builder);
+// What counters count between two samples of a thread grows evenly with the time that it runs in between.
+void AddParaverThreads(ParaverRecords& records, const ParaverTraceFacts& facts, TraceBuilder& builder);
 
 }  // namespace farscale

@@ -2,6 +2,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <random>
+
 #include "support/paraver_text.h"
 #include "trace/anomalies.h"
 #include "trace/location_trace.h"
@@ -76,6 +78,54 @@ TEST_F(ParaverThreadsTest, AreKeptOnlyWhenAskedFor) {
   EXPECT_TRUE(trace.team_threads.empty());
   EXPECT_EQ(trace.diagnostics.count(anomaly::kThreadsAtProcessLevel), 1u);
   EXPECT_EQ(trace.timelines[0].pauses().size(), 2u);
+}
+
+// A thread counts while it runs, wherever its samples lie, and not between: here so many instructions a nanosecond.
+TEST_F(ParaverThreadsTest, CountersOfWorkers) {
+  std::mt19937 random(7);
+  const auto below = [&](int n) { return static_cast<int>(random() % static_cast<unsigned>(n)); };
+  for (int i = 0; i < 10; ++i) {
+    const int rate = 1 + below(9), first_idle = below(50);
+    std::string text = "1:1:1:1:1:0:10000:1\n2:1:1:1:1:0:42000050:0\n1:2:1:1:2:0:" + std::to_string(first_idle) + ":0\n";
+    std::int64_t counted = 0, running = 0;
+    const auto sample = [&](int tick) {
+      text += "2:2:1:1:2:" + std::to_string(tick) + ":42000050:" + std::to_string(rate * running - counted) + "\n";
+      counted = rate * running;
+    };
+    if (below(2) == 0) sample(0);
+    int now = first_idle;
+    for (int k = 0; k < 20; ++k) {
+      const int length = 10 + below(200), middle = below(length), waiting = below(100);
+      text += "1:2:1:1:2:" + std::to_string(now) + ":" + std::to_string(now + length) + ":1\n";
+      text += "1:2:1:1:2:" + std::to_string(now + length) + ":" + std::to_string(now + length + waiting) + ":5\n";
+      running += middle;
+      if (below(2) == 0) sample(now + middle);
+      running += length - middle;
+      now += length + waiting;
+      if (below(3) == 0) sample(now);
+    }
+    sample(now);
+    const Trace trace = Read("#Paraver (x):10000_ns:1(4):1:1(2:1),0\n" + text, "", WithThreads());
+    ASSERT_EQ(trace.team_threads.workers.size(), 1u);
+    const RankTimeline& worker = trace.team_threads.workers[0].timeline;
+    ASSERT_TRUE(worker.has_counter(0));
+    EXPECT_TRUE(worker.counter_is_reliable(0));
+    double useful = 0, all = 0;
+    for (std::size_t event = 0; event < worker.region_events(); ++event) {
+      const bool runs = trace.regions[worker.region_event(event).region].team_role == TeamRole::kNone;
+      const double count = worker.counter_at_event(0, event);
+      if (runs) useful += worker.region_event(event).is_leave ? count : -count;
+      all = count;
+    }
+    EXPECT_NEAR(useful, static_cast<double>(rate * running), 25) << i;  // rounded at every edge
+    EXPECT_EQ(all, useful);
+    EXPECT_EQ(trace.diagnostics.count(anomaly::kThreadWithoutCounter), 0u);
+  }
+}
+
+TEST_F(ParaverThreadsTest, WorkersWithoutCounters) {
+  const Trace trace = Read(Run(std::string(kStates) + "2:1:1:1:1:40:42000050:5\n"), "", WithThreads());
+  EXPECT_EQ(trace.diagnostics.count(anomaly::kThreadWithoutCounter), 2u);
 }
 
 // Threads without states are not understood.

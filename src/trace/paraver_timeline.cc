@@ -209,6 +209,7 @@ class TimelineWriter {
     const std::uint32_t region = record.facts[index].index;
     regions_.EnterCallers(tick, CallersOf(record, 0));
     messages_.OutsideUntil(tick);
+    outside_since_ = tick;
     call_ = region;
     rank_.Enter(tick, region);
     regions_.BeginCall();
@@ -223,6 +224,7 @@ class TimelineWriter {
     for (std::size_t ahead = 0; moment != nullptr && moment->tick <= end.tick; moment = events_.Peek(++ahead)) {
       for (std::size_t i = ahead == 0 ? index + 1 : 0; i < moment->facts.size(); ++i) {
         const ParaverFact& fact = moment->facts[i];
+        end.has_inner |= end.tick == kNever && fact.event == ParaverEvent::kInnerCall;
         if (fact.event != ParaverEvent::kMpi) continue;
         if (end.tick == kNever) {
           end.tick = moment->tick;
@@ -239,6 +241,7 @@ class TimelineWriter {
     const Tick tick = record.tick;
     collectives_.Leave(call_);
     rank_.Leave(tick, call_);
+    in_calls_ += tick - outside_since_;
     call_ = kNothing;
     outside_since_ = tick;
     regions_.LeaveCallers(tick, CallersToCome(index));
@@ -325,6 +328,8 @@ class TimelineWriter {
     rank_.Leave(end, facts_.application_region);
     rank_.diagnostics().Add(anomaly::kCallEdgeMissing, events_.lost_edges(), fmt::format("on rank {}", rank_.rank()));
     rank_.diagnostics().AddPopulation(anomaly::kCallEdgeMissing, events_.edges());
+    rank_.diagnostics().AddTime(anomaly::kCallEdgeMissing, events_.lost_time(), end - begin_);
+    CompareStates();
     if (is_application_open_ && !stopped_at_ && !facts_.is_part) {
       rank_.diagnostics().Add(anomaly::kTraceEndsEarly, 1, fmt::format("rank {} does not end", rank_.rank()));
     }
@@ -339,6 +344,25 @@ class TimelineWriter {
     }
   }
 
+  // Filters leave out states, or events of calls that states still show.
+  void CompareStates() {
+    if (!states_.are_recorded()) rank_.diagnostics().Add(anomaly::kRankWithoutStates, 1, fmt::format("rank {}", rank_.rank()));
+    StateCursor::InMpi missing = states_.in_mpi();
+    if (trace_.ranks[static_cast<std::size_t>(rank_.rank())].threads == 1) {
+      const StateCursor::InMpi synchronization = states_.in_synchronization();
+      if (missing.states == 0) missing.first = synchronization.first;
+      missing.states += synchronization.states;
+      missing.time += synchronization.time;
+    }
+    const Tick in_mpi = in_calls_ + missing.time;
+    rank_.diagnostics().AddTime(anomaly::kMpiStateOutsideCall, missing.time, in_mpi);
+    constexpr double kNamed = 0.001;  // chosen: states and events may end a little apart
+    if (static_cast<double>(missing.time) <= kNamed * static_cast<double>(in_mpi)) return;
+    rank_.diagnostics().Add(anomaly::kMpiStateOutsideCall, missing.states,
+                            fmt::format("rank {} in MPI without a call at {:.6g} s", rank_.rank(),
+                                        trace_.Seconds(missing.first)));
+  }
+
   const Trace& trace_;
   const ParaverTraceFacts& facts_;
   RankBuilder& rank_;
@@ -348,7 +372,8 @@ class TimelineWriter {
   RecordedCollectives collectives_;
 
   Tick begin_ = 0;
-  Tick outside_since_ = 0;  // up to here pauses are written
+  Tick outside_since_ = 0;  // up to here pauses are written; in a call its enter
+  Tick in_calls_ = 0;
   Tick last_event_ = 0;
   std::optional<Tick> application_end_;
   bool is_application_open_ = false;

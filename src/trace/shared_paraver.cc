@@ -204,7 +204,9 @@ void ParaverRecords::Add(ParaverBlock block) {
   }
   for (const std::uint32_t task : block.root_tasks) tasks[task].has_roots = true;
   for (const ParaverThreadState& state : block.thread_states) thread_states[state.task].push_back(state);
+  for (const ParaverThreadCount& count : block.thread_counts) thread_counts[count.task].push_back(count);
   block.thread_states = {};
+  block.thread_counts = {};
   block.segments = {};
   block.orders = {};
   block.states = {};

@@ -17,7 +17,7 @@
 namespace farscale {
 
 struct ParaverRecords : ParaverTally {
-  explicit ParaverRecords(std::size_t count) : tasks(count), thread_states(count) {}
+  explicit ParaverRecords(std::size_t count) : tasks(count), thread_states(count), thread_counts(count) {}
 
   // Whether threads other than the first of their tasks recorded when they run.
   bool HasThreads() const {
@@ -33,6 +33,7 @@ struct ParaverRecords : ParaverTally {
   std::uint64_t last_line = 0;
   std::vector<ParaverTaskParts> tasks;
   std::vector<std::vector<ParaverThreadState>> thread_states;  // by task
+  std::vector<std::vector<ParaverThreadCount>> thread_counts;  // the same
   bool is_cut_short = false;                                   // ends in the middle of a line
 };
 
