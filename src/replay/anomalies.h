@@ -33,6 +33,9 @@ inline constexpr Anomaly kCollectiveCutAtEdge{
 inline constexpr Anomaly kRendezvousReleased{"rendezvousReleased", Severity::kWarning,
                                              "large sends waited for each other in the replay although the trace shows "
                                              "that they completed; they were treated as eager"};
+inline constexpr Anomaly kMessageWithoutRecord{
+    "messageWithoutRecord", Severity::kWarning,
+    "calls wait for messages that have no record; from 1 % of MPI time on serialization and transfer are left out"};
 inline constexpr Anomaly kOneSidedTakesNoTime{
     "oneSidedTakesNoTime", Severity::kWarning,
     "one-sided operations take no time on the network of the replay; only their synchronisation does"};

@@ -118,6 +118,8 @@ ReplayResult Replay(const Trace& trace, const Matching& matching, const PhaseCut
   if (options.TimedNetwork() != nullptr) {
     result.diagnostics.Add(anomaly::kOneSidedTakesNoTime, result.unknown_waits.operations, "in phase " + cut.spec.name);
   }
+  result.diagnostics.Add(anomaly::kMessageWithoutRecord, result.unknown_waits.messages,
+                         fmt::format("{} in phase {}", result.unknown_waits.message_example, cut.spec.name));
   return result;
 }
 

@@ -3,12 +3,16 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <optional>
+#include <utility>
 #include <vector>
 
 #include "base/error.h"
 #include "base/format.h"
 #include "base/parallel.h"
+#include "base/text.h"
 #include "replay/missing_calls.h"
+#include "trace/anomalies.h"
 #include "trace/operations.h"
 
 namespace farscale {
@@ -27,9 +31,13 @@ struct Calls {
 // Of one rank.
 struct Found {
   std::uint64_t operations = 0;
-  Calls unknown, lock_all, collectives;
-  Tick in_collectives = 0;
+  Calls unknown, lock_all, collectives, messages;
+  Tick in_collectives = 0, in_messages = 0, in_mpi = 0;
 };
+
+Tick TimeWithin(const Interval& window, Tick enter, Tick leave) {
+  return std::max<Tick>(0, std::min(leave, window.end.tick) - std::max(enter, window.begin.tick));
+}
 
 // Collectives of a rank by their number: whether they do not block and no record shows where they complete, as in
 // Paraver traces.
@@ -53,6 +61,125 @@ std::vector<bool> CallsOfLocks(const RankTimeline& timeline) {
   }
   return calls;
 }
+
+// Calls of a rank that wait for messages of which the trace has no record.
+class LostMessageSearch {
+ public:
+  LostMessageSearch(const Trace& trace, const RankTimeline& timeline, const Interval& window, Found& found)
+      : trace_(trace),
+        timeline_(timeline),
+        window_(window),
+        found_(found),
+        shortest_(static_cast<Tick>(kShortestWait * trace.ticks_per_second)) {}
+
+  // Requests may be posted before the window.
+  void Run() {
+    for (std::size_t call = 0; call < window_.end.call; ++call) {
+      first_record_ = timeline_.first_record(call);
+      has_record_ = first_record_ < timeline_.first_record(call + 1);
+      if (has_record_) CountCompletions(call);
+      Add(trace_.regions[timeline_.region(call)], call);
+      if (call >= window_.begin.call) {
+        found_.in_mpi += TimeWithin(window_, timeline_.enter(call), timeline_.leave(call));
+      }
+    }
+  }
+
+ private:
+  // Chosen: calls with MPI_PROC_NULL take 5 microseconds under Extrae with counters, and rarely more than 25.
+  static constexpr double kShortestWait = 50e-6;
+
+  void CountCompletions(std::size_t call) {
+    for (std::size_t record = first_record_; record < timeline_.first_record(call + 1); ++record) {
+      open_sends_ -= timeline_.record_kind(record) == RecordKind::kSendComplete && open_sends_ > 0 ? 1 : 0;
+    }
+  }
+
+  void Add(const Region& function, std::size_t call) {
+    switch (function.call) {
+      case MpiCall::kProbe: probe_ = call; return;
+      case MpiCall::kReceive: return AddReceive(call);
+      case MpiCall::kImmediateReceive: return Post(call);
+      case MpiCall::kSend:
+      case MpiCall::kSynchronousSend: return AddBlocking(call);
+      case MpiCall::kSendReceive:
+        if (!has_record_) AddTime(call);
+        if (has_record_ && OnlySends(call)) AddTime(call, 4);
+        return;
+      case MpiCall::kImmediateSend:
+      case MpiCall::kImmediateSynchronousSend:
+      case MpiCall::kStart: return Post(call);
+      case MpiCall::kWait: return AddWait(function, call);
+      default: return;
+    }
+  }
+
+  // What was found by a probe is received next.
+  void AddReceive(std::size_t call) {
+    if (probe_ && !has_record_) AddTime(*probe_);
+    probe_.reset();
+    AddBlocking(call);
+  }
+
+  void AddBlocking(std::size_t call) {
+    if (!has_record_) AddTime(call);
+  }
+
+  // A small message, which needs no receiver to be sent: where the call takes long, it waits for another.
+  bool OnlySends(std::size_t call) const {
+    for (std::size_t record = first_record_; record < timeline_.first_record(call + 1); ++record) {
+      const OperationPart part = PartOf(timeline_.record_kind(record));
+      if (part.type != OperationClass::kSend || timeline_.record_bytes(record) > kSurelyEager) return false;
+    }
+    return true;
+  }
+
+  void Post(std::size_t call) {
+    if (!has_record_) {
+      ++lost_requests_;
+      return;
+    }
+    if (std::exchange(has_waited_, false)) open_sends_ = 0;  // of an exchange that is over
+    for (std::size_t record = first_record_; record < timeline_.first_record(call + 1); ++record) {
+      open_sends_ += timeline_.record_kind(record) == RecordKind::kSendPost &&
+                     timeline_.record_bytes(record) > kSurelyEager;
+    }
+  }
+
+  // A wait for a send has no record where completions of sends are not recorded, and may take time.
+  void AddWait(const Region& function, std::size_t call) {
+    const bool completes_all = ToLower(function.name).find("waitall") != std::string::npos;
+    has_waited_ = true;
+    if (!has_record_ && lost_requests_ > 0 && open_sends_ == 0) AddTime(call);
+    if (completes_all) lost_requests_ = 0;
+    if (has_record_) return;
+    lost_requests_ -= lost_requests_ > 0 ? 1 : 0;
+    open_sends_ -= open_sends_ > 0 ? 1 : 0;
+    if (completes_all) open_sends_ = 0;
+  }
+
+  void AddTime(std::size_t call, Tick times_shortest = 1) {
+    const Tick enter = timeline_.enter(call), leave = timeline_.leave(call);
+    if (call < window_.begin.call || leave - enter < times_shortest * shortest_) return;
+    found_.messages.Add(call);
+    found_.in_messages += TimeWithin(window_, enter, leave);
+  }
+
+  // Bytes that any MPI sends at once; chosen.
+  static constexpr std::uint64_t kSurelyEager = 1024;
+
+  const Trace& trace_;
+  const RankTimeline& timeline_;
+  const Interval& window_;
+  Found& found_;
+  const Tick shortest_;
+  std::size_t first_record_ = 0;  // of the call at hand
+  bool has_record_ = false;
+  std::uint64_t lost_requests_ = 0;  // without record
+  std::uint64_t open_sends_ = 0;     // large ones with a record, which may not be complete
+  bool has_waited_ = false;          // since the last post
+  std::optional<std::size_t> probe_;
+};
 
 class UnknownWaitSearch {
  public:
@@ -118,8 +245,7 @@ class UnknownWaitSearch {
 
   void AddTime(std::size_t call) {
     found_.collectives.Add(call);
-    found_.in_collectives += std::max<Tick>(
-        0, std::min(timeline_.leave(call), window_.end.tick) - std::max(timeline_.enter(call), window_.begin.tick));
+    found_.in_collectives += TimeWithin(window_, timeline_.enter(call), timeline_.leave(call));
   }
 
   const Trace& trace_;
@@ -133,11 +259,11 @@ class UnknownWaitSearch {
   std::uint64_t pending_ = 0;  // collectives that may not be complete, and no record will show
 };
 
-// Whether the rank spends a noticeable part of its time in the phase in collectives without records.
-bool IsNoticeable(const Found& found, const PhaseCut& cut, std::size_t rank) {
+// Whether a noticeable part of the rank's time in the phase.
+bool IsNoticeable(Tick time, const PhaseCut& cut, std::size_t rank) {
   Tick length = 0;
   for (const Interval& interval : cut.CountedTime(rank)) length += interval.length();
-  return static_cast<double>(found.in_collectives) > kNoticeableCollectives * static_cast<double>(length);
+  return static_cast<double>(time) > kNoticeableWaits * static_cast<double>(length);
 }
 
 std::string Describe(const Trace& trace, std::size_t rank, std::size_t call) {
@@ -155,22 +281,28 @@ UnknownWaits FindUnknownWaits(const Trace& trace, const PhaseCut& cut, LockOrder
     waits.example = std::move(missing);
     return waits;
   }
-  const bool has_any = std::any_of(trace.regions.begin(), trace.regions.end(), [](const Region& region) {
-    return IsOneSided(region.call) || region.IsCollective();
-  });
-  if (!has_any) return waits;
   const bool has_immediate = std::any_of(trace.regions.begin(), trace.regions.end(), [](const Region& region) {
     return region.call == MpiCall::kImmediateCollective;
   });
   std::vector<Found> found(trace.size());
-  std::vector<char> is_noticeable(trace.size());  // not bits: written by several threads
+  std::vector<char> collectives_matter(trace.size()), messages_matter(trace.size());  // not bits: several threads write
   ParallelFor(trace.size(), [&](std::size_t rank) {
     if (!cut.ranks[rank].present) return;
-    found[rank] = UnknownWaitSearch(trace, trace.timelines[rank], cut.ranks[rank].window, has_immediate, locks).Run();
-    is_noticeable[rank] = IsNoticeable(found[rank], cut, rank) ? 1 : 0;
+    const Interval& window = cut.ranks[rank].window;
+    found[rank] = UnknownWaitSearch(trace, trace.timelines[rank], window, has_immediate, locks).Run();
+    if (trace.size() > 1) LostMessageSearch(trace, trace.timelines[rank], window, found[rank]).Run();
+    collectives_matter[rank] = IsNoticeable(found[rank].in_collectives, cut, rank) ? 1 : 0;
+    messages_matter[rank] = IsNoticeable(found[rank].in_messages, cut, rank) ? 1 : 0;
   });
-  for (const Found& rank : found) waits.operations += rank.operations;
-  const bool collectives_matter = std::count(is_noticeable.begin(), is_noticeable.end(), 1) > 0;
+  const auto any = [](const std::vector<char>& ranks) { return std::ranges::find(ranks, 1) != ranks.end(); };
+  double in_messages = 0, in_mpi = 0;
+  for (const Found& rank : found) {
+    waits.operations += rank.operations;
+    in_messages += static_cast<double>(rank.in_messages);
+    in_mpi += static_cast<double>(rank.in_mpi);
+  }
+  const bool with_messages = any(messages_matter) || in_messages > kNoticeableWaits * in_mpi;
+  constexpr double kNamed = 0.005;  // chosen: less may be interrupted calls with MPI_PROC_NULL
   for (std::size_t rank = 0; rank < found.size(); ++rank) {
     const auto add = [&](const Calls& calls) {
       if (waits.calls == 0 && calls.count > 0) waits.example = Describe(trace, rank, calls.first);
@@ -178,7 +310,18 @@ UnknownWaits FindUnknownWaits(const Trace& trace, const PhaseCut& cut, LockOrder
     };
     add(found[rank].unknown);
     if (waits.operations > 0) add(found[rank].lock_all);
-    if (collectives_matter) add(found[rank].collectives);
+    if (any(collectives_matter)) add(found[rank].collectives);
+    const Calls& messages = found[rank].messages;
+    if (messages.count == 0 || in_messages <= kNamed * in_mpi) continue;
+    if (waits.messages == 0) waits.message_example = Describe(trace, rank, messages.first);
+    waits.messages += messages.count;
+    if (!with_messages) continue;
+    if (waits.calls == 0) waits.example = waits.message_example + ", which has no record of its message";
+    waits.calls += messages.count;
+  }
+  if (trace.diagnostics.Share(anomaly::kMpiStateOutsideCall) > kNoticeableWaits) {
+    if (waits.calls == 0) waits.example = trace.diagnostics.Example(anomaly::kMpiStateOutsideCall);
+    waits.calls += trace.diagnostics.count(anomaly::kMpiStateOutsideCall);
   }
   return waits;
 }
@@ -193,7 +336,7 @@ void RequireKnownWaits(const Trace& trace, const PhaseCut& cut, LockOrder locks)
                   FormatCount(waits.calls), cut.spec.name, waits.example),
       MissingCalls(trace).empty()
           ? "choose a phase without them; fences, post, start, complete and wait are replayed from OTF2 traces of "
-            "farscale trace or Score-P, collectives where they have records, locks never"
+            "farscale trace or Score-P, collectives and messages where they have records, locks never"
           : "record all ranks, and the MPI calls of all threads that make any");
 }
 
