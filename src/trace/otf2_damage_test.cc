@@ -140,6 +140,26 @@ TEST_F(DamageTest, FlippedBytes) {
   }
 }
 
+// A damaged type makes a record that the library passes over.
+TEST_F(DamageTest, RecordsOfUnknownType) {
+  constexpr char kTimeStamp = 5, kLeave = 13, kNothing = 127, kEndOfFile = 2;
+  constexpr std::size_t kHeaderBytes = 18, kTimeStampBytes = 9;
+  const fs::path file = folder_ / "a" / "traces" / "0.evt";
+  const std::string content = ReadFile(file);
+  int tried = 0;
+  for (std::size_t at = kHeaderBytes; content[at] != kEndOfFile;) {
+    if (content[at] == kLeave) {
+      std::string damaged = content;
+      damaged[at] = kNothing;
+      WriteFile(file, damaged);
+      EXPECT_EQ(ReadTrace(anchor_).diagnostics.count(anomaly::kRecordNotRead), 1u) << at;
+      ++tried;
+    }
+    at += content[at] == kTimeStamp ? kTimeStampBytes : 2u + static_cast<unsigned char>(content[at + 1]);
+  }
+  EXPECT_EQ(tried, 101);
+}
+
 TEST(Damage, NoRanks) {
   const test::TemporaryFolder folder;
   test::Otf2Archive archive(folder.path() / "a", "traces");

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "base/error.h"
+#include "trace/anomalies.h"
 #include "trace/otf2_library.h"
 
 namespace farscale {
@@ -241,6 +242,13 @@ void Otf2EventCallbacks::OnMeasurement() {
   });
 }
 
+// Of a newer library, or of a damaged type.
+void Otf2EventCallbacks::OnUnknown() {
+  On(OTF2_EvtReaderCallbacks_SetUnknownCallback, [](Reader& r, Tick) {
+    r.builder.diagnostics().Add(anomaly::kRecordNotRead, 1, r.Where());
+  });
+}
+
 Otf2EventCallbacks Otf2EventCallbacks::OfMainThread(bool keep_threads) {
   Otf2EventCallbacks callbacks;
   callbacks.OnRegions();
@@ -250,6 +258,7 @@ Otf2EventCallbacks Otf2EventCallbacks::OfMainThread(bool keep_threads) {
   callbacks.OnFiles();
   callbacks.OnCounters();
   callbacks.OnMeasurement();
+  callbacks.OnUnknown();
   if (keep_threads) callbacks.OnTeams();
   return callbacks;
 }

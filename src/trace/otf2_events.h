@@ -82,6 +82,7 @@ class Otf2EventCallbacks {
   void OnFiles();
   void OnCounters();
   void OnMeasurement();
+  void OnUnknown();
 
   std::unique_ptr<OTF2_EvtReaderCallbacks, decltype(&OTF2_EvtReaderCallbacks_Delete)> callbacks_{
       OTF2_EvtReaderCallbacks_New(), OTF2_EvtReaderCallbacks_Delete};

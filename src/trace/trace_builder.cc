@@ -78,16 +78,19 @@ void RankBuilder::Enter(Tick tick, std::uint32_t region) {
 
 void RankBuilder::Leave(Tick tick, std::uint32_t region) {
   tick = Advance(tick);
+  const bool is_open = std::ranges::find(open_regions_, region) != open_regions_.end();
+  while (is_open && open_regions_.back() != region) PopLeftOpen(tick, Place());
   edges_ += trace_.regions[region].is_outside ? 0 : 1;
-  const auto found = std::find(open_regions_.rbegin(), open_regions_.rend(), region);
-  if (found == open_regions_.rend()) {
-    diagnostics_.Add(anomaly::kLeaveWithoutEnter, 1, Place());
-    return;
-  }
-  for (auto left_open = found - open_regions_.rbegin(); left_open > 0; --left_open) {
-    diagnostics_.Add(anomaly::kRegionLeftOpen, 1, Place());
-    Pop(tick);
-  }
+  if (is_open) return Pop(tick);
+  diagnostics_.Add(anomaly::kLeaveWithoutEnter, 1, Place());
+}
+
+// A call in which a run was killed is left open, and the last one of a part of a run. One that goes on while others
+// begin and end has lost its leave, and hides them.
+void RankBuilder::PopLeftOpen(Tick tick, const std::string& place) {
+  const bool is_call = open_regions_.size() == call_depth_ && IsMpi(open_regions_.back());
+  const bool hides_others = is_call && edges_ > call_edges_ + 1;
+  diagnostics_.Add(hides_others ? anomaly::kCallEdgeMissing : anomaly::kRegionLeftOpen, 1, place);
   Pop(tick);
 }
 
@@ -114,6 +117,7 @@ void RankBuilder::EndOutside() {
 void RankBuilder::BeginCall(Tick tick, std::uint32_t region) {
   call_enter_ = tick;
   call_region_ = region;
+  call_edges_ = edges_;
   call_first_record_ = columns_.record_kind.size();
   // A region outside the cut between two calls: its records now count as those of the call before.
   const std::uint64_t between = columns_.enter.size() > 0 ? call_first_record_ - timeline_.call_records_end_ : 0;
@@ -260,10 +264,7 @@ void RankBuilder::BufferFlush(Tick begin, Tick end) {
 
 RankTimeline RankBuilder::Finish() {
   if (off_since_ && last_tick_ > *off_since_) rare_.interruptions.push_back({*off_since_, last_tick_, false});
-  while (!open_regions_.empty()) {
-    diagnostics_.Add(anomaly::kRegionLeftOpen, 1, fmt::format("on rank {} at the end of the trace", rank_));
-    Pop(last_tick_);
-  }
+  while (!open_regions_.empty()) PopLeftOpen(last_tick_, fmt::format("on rank {} at the end of the trace", rank_));
   if (!requests_.empty()) {
     diagnostics_.Add(anomaly::kRequestNeverCompleted, requests_.size(), fmt::format("on rank {}", rank_));
   }

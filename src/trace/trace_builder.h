@@ -121,6 +121,7 @@ class RankBuilder {
 
   Tick Advance(Tick tick);
   void Pop(Tick tick);
+  void PopLeftOpen(Tick tick, const std::string& place);
   void BeginCall(Tick tick, std::uint32_t region);
   void EndOutside();
   void EndCall(Tick tick);
@@ -152,6 +153,7 @@ class RankBuilder {
   bool is_outside_ = false;     // it is no call but the region outside the cut
   Tick call_enter_ = 0;
   std::uint32_t call_region_ = 0;
+  std::uint64_t call_edges_ = 0;  // recorded up to its enter
   std::size_t call_first_record_ = 0;
   std::vector<std::int64_t> counters_at_enter_;
 

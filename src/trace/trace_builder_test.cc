@@ -204,6 +204,24 @@ TEST_F(RankBuilderTest, CallsInsideCallsBelongToTheOuterOne) {
   EXPECT_EQ(timeline.region_events(), 0u);
 }
 
+// Without its leave, a call hides those that follow; the last call of a run that was killed hides nothing.
+TEST_F(RankBuilderTest, CallWithoutLeave) {
+  constexpr Tick kCalls = 10;
+  for (Tick lost = 0; lost < kCalls; ++lost) {
+    for (const bool ends : {false, true}) {
+      RankBuilder rank = Rank();
+      rank.Enter(0, user_);
+      for (Tick call = 0; call < kCalls; ++call) {
+        rank.Enter(10 * call, send_);
+        if (call != lost) rank.Leave(10 * call + 1, send_);
+      }
+      if (ends) rank.Leave(10 * kCalls, user_);
+      rank.Finish();
+      EXPECT_EQ(rank.diagnostics().count(anomaly::kCallEdgeMissing), lost == kCalls - 1 ? 0u : 1u) << lost;
+    }
+  }
+}
+
 TEST_F(RankBuilderTest, UnbalancedRegions) {
   RankBuilder rank = Rank();
   rank.Leave(0, inner_);  // never entered
