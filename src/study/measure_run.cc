@@ -13,6 +13,7 @@
 #include "imbalance/diagnosis.h"
 #include "phases/location_cut.h"
 #include "replay/clock_repair.h"
+#include "replay/displaced_times.h"
 #include "replay/matching.h"
 #include "replay/missing_calls.h"
 #include "replay/processor_time.h"
@@ -291,6 +292,7 @@ AnalysedRun ReadAndMeasure(const Study& study, const RunSpec& spec, const std::v
     marks.push_back(MarkPhase(trace, matching, cut, choice, study.factors));
     cut = KeepClean(trace, cut, choice);
   }
+  diagnostics.Merge(FindDisplacedTimes(trace));
   diagnostics.Merge(CheckProcessorTime(trace, study.factors.counters, cuts));
   result.record = RecordOf(trace, spec, cuts);
   result.record.phases = std::move(marks);
