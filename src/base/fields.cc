@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "base/error.h"
+#include "base/json_checksum.h"
 #include "base/text.h"
 #include "base/version.h"
 
@@ -120,6 +121,7 @@ class Struct : public JsonForm {
       json["format"] = data_.format;
       json["version"] = data_.version;
       if (data_.has_generator) json["generator"] = Generator();
+      if (HasChecksum(at)) json[kChecksumKey] = "";  // keeps its place
     }
     for (const FieldData& field : data_.fields) {
       if (!IsThere(field, value)) continue;
@@ -130,6 +132,7 @@ class Struct : public JsonForm {
       if (field.presence == Presence::kUnlessDefault && one == field.default_value) continue;
       json[field.key] = std::move(one);
     }
+    if (HasChecksum(at)) json[kChecksumKey] = ChecksumOf(json);
     return json;
   }
 
@@ -171,6 +174,12 @@ class Struct : public JsonForm {
       }
       if (!data_.version_text.empty()) version["description"] = data_.version_text;
       if (data_.has_generator) properties["generator"] = {{"type", "string"}};
+      if (data_.has_checksum) {
+        properties[kChecksumKey] = {{"type", "string"},
+                                    {"description",
+                                     "Of everything else: reading warns where it does not fit. Absent: "
+                                     "not checked"}};
+      }
     }
     for (const FieldData& field : data_.fields) {
       OrderedJson schema = field.form->Schema(definitions);
@@ -192,6 +201,9 @@ class Struct : public JsonForm {
   const std::string& definition() const { return data_.definition; }
 
  private:
+  // Not of a file that is part of another, which has one.
+  bool HasChecksum(const JsonPlace& at) const { return data_.has_checksum && at.Path().empty(); }
+
   static bool IsThere(const FieldData& field, const void* value) {
     return !field.when || field.when(static_cast<const char*>(value) + field.when_offset);
   }
@@ -218,6 +230,7 @@ class Struct : public JsonForm {
   void RefuseUnknownKeys(const OrderedJson& json, const JsonPlace& at) const {
     std::vector<std::string> known;
     if (!data_.format.empty()) known = {"format", "version", "generator"};
+    if (data_.has_checksum) known.emplace_back(kChecksumKey);
     for (const FieldData& field : data_.fields) known.push_back(field.key);
     for (const auto& [key, value] : json.items()) {
       if (std::ranges::find(known, key) != known.end()) continue;
@@ -245,4 +258,11 @@ OrderedJson FileSchema(const JsonForm& form, const std::string& title) {
 }
 
 }  // namespace fields_internal
+
+bool FitsChecksum(const OrderedJson& json) {
+  if (!json.is_object()) return true;
+  const auto found = json.find(kChecksumKey);
+  return found == json.end() || *found == ChecksumOf(json);
+}
+
 }  // namespace farscale

@@ -97,6 +97,7 @@ struct StructData {
   std::string format, noun, version_text;
   int version = 0, oldest_version = 0;
   bool has_generator = true;
+  bool has_checksum = false;
   OrderedJson more_schema;
   std::function<void(void*, int version, const JsonPlace&)> after;
   const void* type = nullptr;
@@ -320,6 +321,11 @@ struct Fields {
     data.version_text = version_text;
     return std::move(*this);
   }
+  // Of a file that is read back: by FitsChecksum readers know whether it was damaged or changed.
+  Fields WithChecksum() && {
+    data.has_checksum = true;
+    return std::move(*this);
+  }
   Fields WithoutGenerator() && {
     data.has_generator = false;
     return std::move(*this);
@@ -500,6 +506,9 @@ T FromJson(const OrderedJson& json, const std::string& file) {
   FormOf<T>()->Read(json, &value, JsonPlace(file));
   return value;
 }
+
+// Whether a file says what it said when it was written, or has no checksum.
+bool FitsChecksum(const OrderedJson& json);
 
 // Throws an input error, too, where the text is no JSON.
 template <typename T>

@@ -8,6 +8,8 @@
 #include "cli/allocation_form.h"
 #include "cli/command.h"
 #include "cli/table_options.h"
+#include "factors/anomalies.h"
+#include "results/anomalies.h"
 #include "results/results_json.h"
 #include "report/report.h"
 #include "report/studies/pages.h"
@@ -39,8 +41,18 @@ std::set<ReportFormat> FormatsOf(const std::vector<std::string>& names) {
   return formats;
 }
 
+// What is wrong with the file itself, which none has said before it was read; the rest is in the report.
+void WarnOf(const Results& results, const std::string& path, const Common& common) {
+  for (const Finding& finding : results.table.findings) {
+    const bool is_new = finding.id == anomaly::kFileChanged.id || finding.id == anomaly::kTableContradictsItself.id ||
+                        finding.id == anomaly::kTalpFactorsFarOff.id;
+    if (is_new) Messages(common).Findings(path, {finding});
+  }
+}
+
 int WriteAllocationPack(const ReportOptions& options, const Common& common) {
   const Results results = ReadResults(options.results.front(), {"", options.scaling, false});
+  WarnOf(results, options.results.front(), common);
   const std::string folder = options.output.empty() ? "allocation" : options.output;
   WriteAllocationForm(results, options.allocation, LoadFormTemplates("allocation", options.templates), folder, common);
   return 0;
@@ -90,6 +102,7 @@ int ReportStudies(const ReportOptions& options, const Common& common) {
   for (const std::string& path : options.results) {
     studies.push_back(
         {.name = path, .report = ReportBeside(path), .results = ReadResultsJson(ReadResultsText(path), path)});
+    WarnOf(*studies.back().results, path, common);
   }
   const std::vector<std::string> names = NamesOf(studies, options.results);
   for (std::size_t i = 0; i < studies.size(); ++i) studies[i].name = names[i];
@@ -112,6 +125,7 @@ int Report(const ReportOptions& options, const Common& common) {
   const std::string text = ReadResultsText(options.results.front());
   if (is_allocation) return WriteAllocationPack(options, common);
   const Results results = ReadResultsJson(text, options.results.front());
+  WarnOf(results, options.results.front(), common);
   RequireFolder(options);
   const std::set<ReportFormat> formats = FormatsOf(options.formats);
   PrintWritten(WriteReport(results, LoadTemplates(options.templates), options.output, formats), common);

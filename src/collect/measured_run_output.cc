@@ -12,6 +12,7 @@
 #include <iterator>
 #include <nlohmann/json.hpp>
 
+#include "base/json_checksum.h"
 #include "collect/text.h"
 #include "collect/thread_output.h"
 
@@ -202,6 +203,7 @@ std::string ToJsonText(const MeasuredRun& run, const std::string& generator) {
   Json json = {{"format", "farscale-measured-run"},
                {"version", 1},
                {"generator", generator},
+               {kChecksumKey, ""},
                {"job", run.job},
                {"program", run.program},
                {"command", run.command},
@@ -226,6 +228,7 @@ std::string ToJsonText(const MeasuredRun& run, const std::string& generator) {
                                    {"severity", diagnostic.is_warning ? "warning" : "note"},
                                    {"sentence", diagnostic.sentence}});
   }
+  json[kChecksumKey] = ChecksumOf(json);
   return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 

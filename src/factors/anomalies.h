@@ -80,5 +80,8 @@ inline constexpr Anomaly kShareAboveOne{"shareAboveOne", Severity::kWarning,
 inline constexpr Anomaly kParentNotProduct{
     "parentNotProduct", Severity::kWarning,
     "factors are given that are not the product of the factors they consist of; only the latter are extrapolated"};
+inline constexpr Anomaly kTableContradictsItself{
+    "tableContradictsItself", Severity::kWarning,
+    "values of a table contradict each other: it is damaged or was changed; correct it, or make it anew"};
 
 }  // namespace farscale::anomaly

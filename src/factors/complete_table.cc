@@ -11,13 +11,12 @@
 #include <utility>
 #include <vector>
 
-#include "base/error.h"
 #include "base/parallel.h"
 #include "factors/anomalies.h"
 #include "factors/counted_rows.h"
 #include "factors/phase_rows.h"
-#include "factors/share_limit.h"
 #include "factors/spread.h"
+#include "factors/table_check.h"
 #include "factors/table_terms.h"
 #include "trace/anomalies.h"
 
@@ -106,32 +105,7 @@ void CompareSpeedups(FactorRow& row, double reference_speedup, double reference_
   if (!efficiency) efficiency = *row.values[Factor::kSpeedup] / reference_speedup / cores;
 }
 
-// What the parts of a given factor multiply to; nothing for leaves and where a part is unknown.
-std::optional<double> ProductOfParts(const FactorValues& values, Factor factor) {
-  if (!IsParent(factor, values.Tree())) return std::nullopt;
-  FactorValues derived = values;
-  derived[factor].reset();
-  derived.DeriveParents();
-  return derived[factor];
-}
-
-void CheckGivenValue(const FactorRow& row, const FactorType& type, double value, Diagnostics& diagnostics) {
-  constexpr double kLargestDeviation = 0.01;  // chosen: above what rounding to three digits makes
-  if (type.AtMostOne() && value > LargestGiven(type.factor)) {
-    throw Error(ErrorKind::kInput, fmt::format("row of {} cores", row.cores),
-                fmt::format("{} is {}, but it is a share between 0 and 1", type.id, value), kShareAdvice);
-  }
-  if (type.AtMostOne() && value > kLargestShare) {
-    diagnostics.Add(anomaly::kShareAboveOne, 1, fmt::format("{} {} at {} cores", type.id, value, row.cores));
-  }
-  const std::optional<double> product = ProductOfParts(row.values, type.factor);
-  if (!product || !(std::fabs(value / *product - 1) > kLargestDeviation)) return;
-  diagnostics.Add(anomaly::kParentNotProduct, 1,
-                  fmt::format("{} {} at {} cores, parts give {:.6g}", type.id, value, row.cores, *product));
-}
-
-// What a table from elsewhere may get wrong.
-void CheckGivenValues(const std::vector<FactorRow*>& rows, Diagnostics& diagnostics) {
+void FindMissingValues(const std::vector<FactorRow*>& rows, Diagnostics& diagnostics) {
   // Counted row by row, since rows are large and most factors are in none of them.
   std::array<std::size_t, kFactorCount> counts{};
   for (const FactorRow* row : rows) {
@@ -139,12 +113,7 @@ void CheckGivenValues(const std::vector<FactorRow*>& rows, Diagnostics& diagnost
   }
   for (const FactorType& type : AllFactors()) {
     const std::size_t known = counts[static_cast<std::size_t>(type.factor)];
-    if (known == 0) continue;
-    for (const FactorRow* row : rows) {
-      const auto& value = row->values[type.factor];
-      if (value && !row->totals) CheckGivenValue(*row, type, *value, diagnostics);
-    }
-    if (known == rows.size()) continue;
+    if (known == 0 || known == rows.size()) continue;
     diagnostics.Add(anomaly::kValuesMissing, rows.size() - known,
                     fmt::format("{} in {} of {} rows", type.id, known, rows.size()));
   }
@@ -228,7 +197,8 @@ void AddFindingsOfPhase(const std::vector<FactorRow*>& rows, Diagnostics& diagno
 void CompletePhase(const std::vector<FactorRow*>& rows, const FactorTable& table, std::optional<Scaling> scaling,
                    Diagnostics& diagnostics) {
   FillHybrid(rows, table.findings);
-  CheckGivenValues(rows, diagnostics);
+  CheckPhase(rows, diagnostics);
+  FindMissingValues(rows, diagnostics);
   const auto for_each_row = [&](const auto& body) {
     ParallelForBlocks(rows.size(), [&](std::size_t first, std::size_t end) {
       for (std::size_t i = first; i < end; ++i) body(*rows[i]);
@@ -271,11 +241,7 @@ void CompleteTable(FactorTable& table) {
     CompletePhase(rows, table, of_series == scaling.end() ? std::nullopt : std::optional(of_series->second),
                   diagnostics);
   }
-  for (const Finding& finding : diagnostics.findings()) {
-    const auto same = [&](const Finding& other) { return other.id == finding.id; };
-    std::erase_if(table.findings, same);  // of a table that was complete before
-    table.findings.push_back(finding);
-  }
+  ReplaceFindings(diagnostics, table.findings);  // of a table that was complete before
 }
 
 }  // namespace farscale

@@ -194,7 +194,8 @@ Fields<HistoryEntry> FieldsOf<HistoryEntry>() {
           Field("accepted", &T::accepted, "Why the level changes on purpose from here on").NotEmpty().UnlessDefault(),
           Field("factors", &T::table),
       }}
-      .File(kHistoryFormat, kHistoryVersion, kHistoryVersion, "history");
+      .File(kHistoryFormat, kHistoryVersion, kHistoryVersion, "history")
+      .WithChecksum();
 }
 
 std::string WriteHistoryJson(const HistoryEntry& entry) {
@@ -202,7 +203,9 @@ std::string WriteHistoryJson(const HistoryEntry& entry) {
 }
 
 HistoryEntry ReadHistoryJson(const std::string& text, const std::string& file) {
-  auto entry = FromText<HistoryEntry>(text, file);
+  const Json json = fields_internal::ParseJson(text, file);
+  auto entry = FromJson<HistoryEntry>(json, file);
+  CheckChecksum(json, file, entry.table.findings);
   entry.file = file;
   return entry;
 }

@@ -5,6 +5,9 @@
 
 namespace farscale::anomaly {
 
+inline constexpr Anomaly kFileChanged{"fileChanged", Severity::kWarning,
+                                      "files are damaged, or were changed after farscale wrote them; if that was on "
+                                      "purpose, remove \"checksum\" from them"};
 inline constexpr Anomaly kUnevenThreads{"unevenThreads", Severity::kWarning,
                                         "ranks differ in their number of threads; the largest counts"};
 inline constexpr Anomaly kThreadsContradicted{
@@ -30,6 +33,10 @@ inline constexpr Anomaly kTalpFactorsDiffer{
     "talpFactorsDiffer", Severity::kNote,
     "efficiencies that TALP gives for threads and devices follow other formulas than those here, which are taken from "
     "its times (docs/formulas.md, threads and devices)"};
+inline constexpr Anomaly kTalpFactorsFarOff{
+    "talpFactorsFarOff", Severity::kWarning,
+    "efficiencies that TALP gives differ by more than 0.05 from those here, which are useful time over that of all "
+    "CPUs (docs/formulas.md, factors)"};
 inline constexpr Anomaly kWaitsForMpiAssumed{
     "waitsForMpiAssumed", Severity::kNote,
     "TALP before version 3.8 counts threads that wait for MPI as outside of parallel regions; all threads of a process "

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/error.h"
+#include "results/anomalies.h"
 #include "results/fields.h"
 
 namespace farscale {
@@ -272,6 +273,7 @@ Fields<FactorTable> FieldsOf<FactorTable>() {
       }}
       .File("farscale-factors", 1, kFactorTableVersion, "factor table",
             "1: groups of ranks are in the text of the phase, \"iteration / pme\"")
+      .WithChecksum()
       .After([](T& table, int version, const JsonPlace&) {
         if (table.scaling_source.empty()) table.scaling_source = "file";
         if (version < 2) FindGroupsInOldTexts(table);
@@ -281,7 +283,16 @@ Fields<FactorTable> FieldsOf<FactorTable>() {
 std::string WriteFactorJson(const FactorTable& table) { return JsonOf(table).dump(2) + "\n"; }
 
 FactorTable ReadFactorJson(const std::string& text, const std::string& file) {
-  return FromText<FactorTable>(text, file);
+  const OrderedJson json = fields_internal::ParseJson(text, file);
+  auto table = FromJson<FactorTable>(json, file);
+  CheckChecksum(json, file, table.findings);
+  return table;
+}
+
+void CheckChecksum(const OrderedJson& json, const std::string& file, std::vector<Finding>& findings) {
+  if (FitsChecksum(json)) return;
+  const Anomaly& changed = anomaly::kFileChanged;
+  MergeFindings({{std::string(changed.id), changed.severity, std::string(changed.sentence), 1, 0, file}}, findings);
 }
 
 OrderedJson FactorTableSchema() { return SchemaOf<FactorTable>("Factor table of farscale"); }

@@ -30,6 +30,9 @@ std::vector<std::pair<T, std::string>> FirstNames(std::size_t count, NameOf name
   return names;
 }
 
+// Adds a finding where a file is not as it was written.
+void CheckChecksum(const OrderedJson& json, const std::string& file, std::vector<Finding>& findings);
+
 // Parts of several formats.
 template <>
 std::vector<std::pair<Factor, std::string>> NamesOf<Factor>();  // their ids

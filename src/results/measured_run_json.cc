@@ -254,6 +254,7 @@ Fields<RunInFile> FieldsOf<RunInFile>() {
           Field("diagnostics", &T::warnings).Later(),
       }}
       .File(kMeasuredRunFormat, kMeasuredRunVersion, kMeasuredRunVersion, "measured run")
+      .WithChecksum()
       .After([](T& run, const JsonPlace& at) { CheckRun(run, at); });
 }
 
@@ -330,6 +331,7 @@ void AddFile(const MeasuredRunFile& file, MeasuredTable& measured) {
                 "several files at once must all be results of farscale measure");
   }
   const auto run = FromJson<RunInFile>(json, file.file);
+  CheckChecksum(json, file.file, measured.table.findings);
   if (!measured.jobs.insert(run.job).second) {
     throw Error(ErrorKind::kInput, file.file, "the same run is given twice");
   }

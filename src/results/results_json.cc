@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "base/text.h"
 #include "factors/scaling.h"
+#include "factors/table_check.h"
 #include "results/factor_table_files.h"
 #include "results/hyperfine_json.h"
 #include "results/fields.h"
@@ -193,6 +194,7 @@ Fields<Results> FieldsOf<Results>() {
       }}
       .File("farscale-results", 1, kResultsVersion, "results",
             "1: groups of ranks are in the text of the phase, \"iteration / pme\"")
+      .WithChecksum()
       .After([](T& results, int version, const JsonPlace& at) {
         if (version < 2) FindGroupsInOldTexts(results, std::string(at.File()));
       });
@@ -215,7 +217,11 @@ Results ReadResultsJsonUnchecked(const std::string& text, const std::string& fil
     throw Error(ErrorKind::kInput, file, "is not a results file of farscale",
                 "farscale run writes results.json into the report folder");
   }
-  return FromJson<Results>(json, file);
+  auto results = FromJson<Results>(json, file);
+  CheckChecksum(json, file, results.table.findings);
+  CheckTable(results.table);
+  for (Variant& variant : results.variants) CheckTable(variant.table);
+  return results;
 }
 
 Results ReadResultsJson(const std::string& text, const std::string& file) {
@@ -263,7 +269,8 @@ FactorTable ReadTableFromJson(const std::string& text, const std::string& file) 
     throw Error(ErrorKind::kInput, file, "is not a factor table of farscale" + other,
                 "farscale factors -o factors.json writes one");
   }
-  FactorTable table = FromJson<FactorTable>(json, file);
+  auto table = FromJson<FactorTable>(json, file);
+  CheckChecksum(json, file, table.findings);
   AddFindingsOfRows(table);
   return table;
 }

@@ -10,7 +10,9 @@
 #include <tuple>
 
 #include "base/error.h"
+#include "base/fields.h"
 #include "base/text.h"
+#include "results/anomalies.h"
 #include "results/talp_region.h"
 
 namespace farscale {
@@ -136,6 +138,8 @@ TalpRegion RegionOf(const std::string& name, const Json& json, const Document& d
   region.all_ranks = Count(document.ranks.value_or(ranks), "numMpiRanks", region.where);
   const double cpus = Number(json, "numCpus").value_or(ranks);
   region.cpus = Count(document.cpus.value_or(cpus), "numCpus", region.where);
+  region.own_cpus = cpus;
+  region.average_cpus = Number(json, "avgCpus");
   const auto nodes = document.nodes ? document.nodes : Number(json, "numNodes");
   if (nodes && *nodes > 0) region.nodes = Count(*nodes, "numNodes", region.where);
   region.gpus = Number(json, "numGpus").value_or(0);
@@ -242,6 +246,7 @@ void AddFile(const TalpFile& file, TalpTable& imported) {
       throw Error(ErrorKind::kInput, file.file, "is no JSON of TALP", "several files at once must all be of one kind");
     }
     RequireKnownVersion(json, file.file);
+    if (!FitsChecksum(json)) imported.places[anomaly::kFileChanged].push_back(file.file);
     const std::vector<TalpRegion> regions = RegionsOf(json, file.file);
     if (regions.empty()) {
       throw Error(ErrorKind::kInput, file.file, "holds no metrics of regions",

@@ -8,6 +8,7 @@
 #include <tuple>
 
 #include "base/error.h"
+#include "base/json_checksum.h"
 #include "base/version.h"
 #include "results/talp_json.h"
 
@@ -178,7 +179,10 @@ std::vector<NamedText> WriteTalpJson(const FactorTable& table, const std::string
                 "no row has what TALP's JSON needs: run time and parallel efficiency");
   }
   std::vector<NamedText> texts;
-  for (const auto& [key, json] : runs) texts.emplace_back(NameOf(key), json.dump(2) + "\n");
+  for (auto& [key, json] : runs) {
+    json[kChecksumKey] = ChecksumOf(json);
+    texts.emplace_back(NameOf(key), json.dump(2) + "\n");
+  }
   return texts;
 }
 

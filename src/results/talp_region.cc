@@ -133,6 +133,14 @@ void CheckProduct(const TalpRegion& region, const std::string& names, std::optio
        fmt::format("{}: {:.4g} is not {:.4g} · {:.4g} in {}", names, *whole, *a, *b, region.where));
 }
 
+// What TALP has seen its threads do, without those that wait for MPI.
+double RecordedTime(const TalpRegion& region) {
+  return region.useful.value_or(0) + region.mpi.value_or(0) + region.OpenMpLost() + region.gpu_calls;
+}
+
+// Whether an efficiency, rounded to two digits, is that of useful time in so much time.
+bool IsGiven(double efficiency, double useful, double time) { return std::fabs(efficiency - useful / time) <= 0.006; }
+
 // What the file says of itself, by TALP's own formulas.
 void CheckAgainstItself(const TalpRegion& region, const NotePlace& note) {
   const TalpRegion::Efficiencies& given = region.given;
@@ -140,10 +148,9 @@ void CheckAgainstItself(const TalpRegion& region, const NotePlace& note) {
                note);
   CheckProduct(region, "balance, within and between nodes", given.balance, given.balance_in, given.balance_out, note);
   if (!given.parallel || !region.useful || !(region.elapsed > 0)) return;
-  const double used = region.mpi && !region.at_process_level
-                          ? *region.useful + *region.mpi + region.OpenMpLost() + region.gpu_calls
-                          : region.elapsed * static_cast<double>(region.cpus);
-  const auto is_given = [&](double of) { return std::fabs(*given.parallel - *region.useful / of) <= 0.006; };
+  const double used =
+      region.mpi && !region.at_process_level ? RecordedTime(region) : region.elapsed * static_cast<double>(region.cpus);
+  const auto is_given = [&](double of) { return IsGiven(*given.parallel, *region.useful, of); };
   if (!(used > 0) || is_given(used) || is_given(used + region.mpi_idle.value_or(0))) return;
   note(anomaly::kFileContradictsItself, fmt::format("parallelEfficiency {:.4g}, times give {:.4g} in {}",
                                                     *given.parallel, *region.useful / used, region.where));
@@ -279,22 +286,54 @@ void UseDevices(const DeviceTimes& times, double elapsed, FactorRow& row) {
   if (row.totals) row.totals->devices = times;
 }
 
+// Which time TALP divides useful time by, as far as its file says.
+std::string DivisorOf(const TalpRegion& region) {
+  const auto cpus = static_cast<double>(region.cpus);
+  const std::string here = fmt::format("here by {:g} CPUs × {:.4g} s", cpus, region.elapsed);
+  const auto gives = [&](double divisor) { return IsGiven(*region.given.parallel, *region.useful, divisor); };
+  const double recorded = RecordedTime(region);
+  for (const double time : {recorded, recorded + region.mpi_idle.value_or(0)}) {
+    if (gives(time)) return fmt::format("TALP divides by the {:.4g} s that it recorded, {}", time, here);
+  }
+  for (const std::optional<double>& count : {region.average_cpus, region.own_cpus}) {
+    if (count && *count != cpus && gives(*count * region.elapsed)) {
+      return fmt::format("TALP divides by {:g} CPUs × {:.4g} s, {}", *count, region.elapsed, here);
+    }
+  }
+  return fmt::format("TALP's is that of {:.4g} s of its CPUs, {}", *region.useful / *region.given.parallel, here);
+}
+
+std::string WhyDifferent(const TalpRegion& region, const FactorRow& row) {
+  if (ThreadsOf(region) > 1 && !row.IsHybrid()) return "; what threads do is not known here";
+  const bool is_known = region.useful && *region.useful > 0 && region.given.parallel.value_or(0) > 0;
+  return is_known ? "; " + DivisorOf(region) : "";
+}
+
 void NoteDifferences(const TalpRegion& region, const FactorRow& row, const NotePlace& note) {
   constexpr double kRounded = 0.006;  // half of the second digit
-  std::string text;
-  for (const auto& [factor, given] : {std::pair(Factor::kParallelEfficiency, region.given.parallel),
-                                      std::pair(Factor::kMpiParallelEfficiency, region.given.mpi),
-                                      std::pair(Factor::kOmpParallelEfficiency, region.given.openmp),
-                                      std::pair(Factor::kDeviceOffload, region.given.offload),
-                                      std::pair(Factor::kDeviceParallelEfficiency, region.given.gpu),
-                                      std::pair(Factor::kDeviceLoadBalance, region.given.gpu_balance),
-                                      std::pair(Factor::kDeviceCommunication, region.given.gpu_communication),
-                                      std::pair(Factor::kDeviceOrchestration, region.given.gpu_orchestration)}) {
+  constexpr double kFarOff = 0.05;    // chosen: a difference of formulas, not of rounding and of edges
+  const TalpRegion::Efficiencies& given = region.given;
+  std::string near, far;
+  for (const auto& [factor, value] :
+       {std::pair(Factor::kParallelEfficiency, given.parallel), std::pair(Factor::kMpiParallelEfficiency, given.mpi),
+        std::pair(Factor::kLoadBalance, given.balance),
+        std::pair(Factor::kCommunicationEfficiency, given.communication),
+        std::pair(Factor::kOmpParallelEfficiency, given.openmp), std::pair(Factor::kDeviceOffload, given.offload),
+        std::pair(Factor::kDeviceParallelEfficiency, given.gpu),
+        std::pair(Factor::kDeviceLoadBalance, given.gpu_balance),
+        std::pair(Factor::kDeviceCommunication, given.gpu_communication),
+        std::pair(Factor::kDeviceOrchestration, given.gpu_orchestration)}) {
     const std::optional<double>& own = row.values[factor];
-    if (!given || !own || std::fabs(*given - *own) <= kRounded) continue;
-    text += fmt::format("{}{} {:.3g}, here {:.3g}", text.empty() ? "" : ", ", Describe(factor).id, *given, *own);
+    if (!value || !own || std::fabs(*value - *own) <= kRounded) continue;
+    std::string& text = std::fabs(*value - *own) > kFarOff ? far : near;
+    text += fmt::format("{}{} {:.3g}, here {:.3g}", text.empty() ? "" : ", ", Describe(factor).id, *value, *own);
   }
-  if (!text.empty()) note(anomaly::kTalpFactorsDiffer, fmt::format("{} in {}", text, region.where));
+  const bool has_threads = row.totals && row.totals->threads;
+  if (!near.empty() && has_threads) note(anomaly::kTalpFactorsDiffer, fmt::format("{} in {}", near, region.where));
+  if (far.empty()) return;
+  const bool is_of_run = far.starts_with(Describe(Factor::kParallelEfficiency).id);
+  note(anomaly::kTalpFactorsFarOff,
+       fmt::format("{} in {}{}", far, region.where, is_of_run ? WhyDifferent(region, row) : ""));
 }
 
 }  // namespace
@@ -322,7 +361,7 @@ std::optional<FactorRow> RowOf(const TalpRegion& region, const NotePlace& note) 
     FillFromTimes(region, *outside, row);
     if (threads) UseTimesOf(*threads, row);
     if (const auto devices = DeviceTimesOf(region, note)) UseDevices(*devices, region.elapsed, row);
-    if (threads) NoteDifferences(region, row, note);
+    NoteDifferences(region, row, note);
   } else if (row.threads == 1 || region.at_process_level) {
     FillAsGiven(region, row, note);
   }

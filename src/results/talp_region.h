@@ -26,6 +26,7 @@ struct TalpRegion {
   std::optional<std::int64_t> nodes;
   std::optional<std::int64_t> measurements;  // sum over the processes
   double gpus = 0;
+  std::optional<double> own_cpus, average_cpus;  // what else the file says of the CPUs of the region
 
   double elapsed = 0;  // the longest of any process
   std::optional<double> useful;

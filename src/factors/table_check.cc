@@ -1,0 +1,316 @@
+#include "factors/table_check.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <functional>
+#include <optional>
+#include <string>
+
+#include "base/error.h"
+#include "factors/anomalies.h"
+#include "factors/share_limit.h"
+#include "factors/table_terms.h"
+
+namespace farscale {
+namespace {
+
+using Rows = std::vector<FactorRow*>;
+
+// Relative. Chosen: what doubles and their sums lose, with room to spare.
+constexpr double kSame = 1e-6;
+// Chosen: above what rounding to three digits makes.
+constexpr double kNeverSame = 0.01;
+constexpr double kSameThreads = 0.021;  // chosen: above the tolerance of the reader of TALP's files
+// Chosen: run times and efficiencies of tables from elsewhere may be of runs that differ by noise.
+constexpr double kSameRun = 1e-3;
+
+double Off(double value, double expected) { return std::fabs(value / expected - 1); }
+
+// How values are rounded: half a unit of the last decimal that any of them has.
+class Rounding {
+ public:
+  void Add(double value) {
+    is_known_ = true;
+    // Whole within 1e-5 units, since the quotient has errors of its own.
+    while (unit_ > kFinest && std::fabs(value / unit_ - std::round(value / unit_)) > 1e-5) unit_ /= 10;
+  }
+  // Of a value, relative.
+  double Of(double value) const { return is_known_ && unit_ > kFinest ? unit_ / 2 / std::fabs(value) : 0; }
+
+ private:
+  static constexpr double kFinest = 1.5e-9;  // chosen: finer ones are as good as exact
+  double unit_ = 1;
+  bool is_known_ = false;
+};
+
+class PhaseCheck {
+ public:
+  PhaseCheck(const Rows& rows, Diagnostics& diagnostics) : rows_(rows), diagnostics_(diagnostics) {
+    // Row by row, since rows are large and most factors are in none of them.
+    for (const FactorRow* row : rows) {
+      for (std::size_t i = 0; i < kFactorCount; ++i) {
+        const std::optional<double>& value = row->values[static_cast<Factor>(i)];
+        is_known_[i] |= value.has_value();
+        if (value && !row->totals) rounding_[i].Add(*value);
+      }
+      if (row->runtime && !row->totals) time_rounding_.Add(*row->runtime);
+    }
+  }
+
+  void Run() {
+    for (const FactorType& type : AllFactors()) {
+      if (!is_known_[Index(type.factor)]) continue;
+      CheckShares(type);
+      CheckParent(type.factor);
+    }
+    for (const FactorRow* row : rows_) {
+      CheckCounts(*row);
+      CheckTotals(*row);
+      CheckLoads(*row);
+    }
+    CheckComparisons();
+  }
+
+ private:
+  static std::size_t Index(Factor factor) { return static_cast<std::size_t>(factor); }
+
+  void Contradict(const FactorRow& row, const std::string& what) {
+    diagnostics_.Add(anomaly::kTableContradictsItself, 1, fmt::format("{} at {} cores", what, row.cores));
+  }
+
+  void ContradictValue(const FactorRow& row, Factor factor, double expected, const char* source) {
+    Contradict(row, fmt::format("{} {:.6g}, {} {:.6g}", Describe(factor).id, *row.values[factor], source, expected));
+  }
+
+  // Factors of rows with totals are what totals make of them; others may be anything.
+  void CheckShares(const FactorType& type) {
+    if (!type.AtMostOne()) return;
+    for (const FactorRow* row : rows_) {
+      const std::optional<double>& value = row->values[type.factor];
+      if (!value || row->totals) continue;
+      if (*value > LargestGiven(type.factor)) {
+        throw Error(ErrorKind::kInput, fmt::format("row of {} cores", row->cores),
+                    fmt::format("{} is {}, but it is a share between 0 and 1", type.id, *value), kShareAdvice);
+      }
+      if (*value > kLargestShare) {
+        diagnostics_.Add(anomaly::kShareAboveOne, 1, fmt::format("{} {} at {} cores", type.id, *value, row->cores));
+      }
+    }
+  }
+
+  // Whether any row may know all parts.
+  bool IsDerived(Factor factor, FactorTree tree) const {
+    const std::vector<Factor> parts = ChildrenOf(factor, tree);
+    return !parts.empty() &&
+           std::ranges::all_of(parts, [&](Factor part) { return is_known_[Index(part)] || IsDerived(part, tree); });
+  }
+
+  // Of a factor, or of the parts that give it where it is not known.
+  double RoundingOf(const FactorValues& values, Factor factor) const {
+    if (values[factor]) return rounding_[Index(factor)].Of(*values[factor]);
+    return RoundingOfParts(values, factor);
+  }
+  double RoundingOfParts(const FactorValues& values, Factor factor) const {
+    double sum = 0;
+    for (const Factor part : ChildrenOf(factor, values.Tree())) sum += RoundingOf(values, part);
+    return sum;
+  }
+
+  // Where most rows agree to the last digit, one that does not is damaged. Where they do not, such as means of repeats,
+  // only what is far off counts.
+  void CheckParent(Factor factor) {
+    if (!IsDerived(factor, FactorTree::kMpi) && !IsDerived(factor, FactorTree::kHybrid)) return;
+    struct Found {
+      const FactorRow* row;
+      double product, off;
+      bool agrees;
+    };
+    std::vector<Found> found;
+    for (const FactorRow* row : rows_) {
+      const FactorValues& values = row->values;
+      if (!values[factor] || !IsParent(factor, values.Tree())) continue;
+      FactorValues derived = values;
+      derived[factor].reset();
+      derived.DeriveParents();
+      if (!derived[factor]) continue;
+      const double off = Off(*values[factor], *derived[factor]);
+      const double rounding = RoundingOf(values, factor) + RoundingOfParts(values, factor);
+      found.push_back({row, *derived[factor], off, off <= kSame + 1.01 * rounding});
+    }
+    const bool most_agree = 2 * std::ranges::count_if(found, &Found::agrees) > std::ssize(found);
+    for (const auto& [row, product, off, agrees] : found) {
+      if (off <= kNeverSame && (agrees || !most_agree)) continue;
+      diagnostics_.Add(anomaly::kParentNotProduct, 1,
+                       fmt::format("{} {} at {} cores, parts give {:.6g}", Describe(factor).id, *row->values[factor],
+                                   row->cores, product));
+    }
+  }
+
+  void CheckCounts(const FactorRow& row) {
+    const std::int64_t cores = row.ranks * row.threads;
+    if (row.phase.IsGroup() ? cores > row.cores : cores != row.cores) {
+      Contradict(row, fmt::format("{} ranks with {} threads each", row.ranks, row.threads));
+    }
+    if (row.nodes.value_or(1) > row.cores) Contradict(row, fmt::format("{} nodes", *row.nodes));
+  }
+
+  void CheckTotals(const FactorRow& row) {
+    if (!row.totals || !(row.totals->average_useful > 0)) return;
+    const PhaseTotals& totals = *row.totals;
+    // TALP's times of threads fit each other to some percent.
+    const double same = totals.threads ? kSameThreads : kSame;
+    const auto require = [&](double value, double expected, const char* name, const char* other) {
+      const bool is_same = Off(value, expected) <= same || value == expected;
+      if (!is_same) Contradict(row, fmt::format("{} {:.6g}, {} {:.6g}", name, value, other, expected));
+    };
+    if (row.runtime) require(*row.runtime, totals.elapsed, "runtime", "elapsed");
+    const double ranks = static_cast<double>(row.ranks), useful = totals.total_useful;
+    if (totals.threads) {
+      const double average = totals.threads->OutsideMpi() / totals.threads->cpus;
+      require(totals.average_useful, average, "usefulAverage", "threadTimes");
+    } else {
+      // Ranks that are not in the phase do not count.
+      const double counted = std::round(useful / totals.average_useful);
+      require(useful, totals.average_useful * std::min(counted, ranks), "usefulTotal", "usefulAverage of all ranks");
+    }
+    const double all = useful + totals.total_paused + totals.total_mpi;
+    if (all > ranks * totals.elapsed * (1 + kSame)) Contradict(row, fmt::format("ranks spend {:.6g} s", all));
+    // The rules are not known of every table.
+    const FactorValues causal = FactorsOf(totals, RuleSet::kCausal), bsc = FactorsOf(totals, RuleSet::kBsc);
+    for (const FactorType& type : AllFactors()) {
+      const auto &value = row.values[type.factor], &expected = causal[type.factor];
+      if (!value || !expected || Off(*value, *expected) <= same || Off(*value, *bsc[type.factor]) <= same) continue;
+      ContradictValue(row, type.factor, *expected, "totals give");
+    }
+  }
+
+  // The mean of loads is 1, and the largest the reciprocal of load balance.
+  void CheckLoads(const FactorRow& row) {
+    if (!row.loads) return;
+    const LoadDistribution& loads = *row.loads;
+    double before = 0;
+    for (const std::optional<double>& quantile :
+         {loads.quantile5, loads.quantile25, loads.quantile50, loads.quantile75, loads.quantile95}) {
+      if (!quantile) continue;
+      if (*quantile < before * (1 - kSame))
+        return Contradict(row, fmt::format("load {:.6g} after {:.6g}", *quantile, before));
+      before = *quantile;
+    }
+    const std::optional<double>& balance = row.values[Factor::kLoadBalance];
+    if (!balance) return;
+    const double rounding = row.totals ? 0 : rounding_[Index(Factor::kLoadBalance)].Of(*balance);
+    const double largest = 1 / *balance * (1 + kSame + 1.01 * rounding);
+    if (before > largest || loads.largest_of_half.value_or(1) > largest) {
+      Contradict(row, fmt::format("loads of {:.6g}, loadBalance {:.6g}",
+                                  std::max(before, loads.largest_of_half.value_or(1)), *balance));
+    }
+  }
+
+  // What a factor that compares with the reference run is to be multiplied by to be the same in all rows.
+  struct Comparison {
+    Factor factor;
+    bool grows;  // with the processes, in weak scaling
+    const char* source;
+    std::function<std::optional<double>(const FactorRow&)> quantity;
+  };
+
+  static std::vector<Comparison> Comparisons() {
+    const auto counted = [](auto value) {
+      return [value](const FactorRow& row) -> std::optional<double> {
+        const bool is_known = row.totals && row.totals->instructions && row.totals->cycles;
+        return is_known ? std::optional(value(row, *row.totals)) : std::nullopt;
+      };
+    };
+    return {
+        {Factor::kSpeedup, true, "run times give", std::mem_fn(&FactorRow::TimePerIteration)},
+        {Factor::kComputationScalability, true, "useful times give", std::mem_fn(&FactorRow::UsefulTime)},
+        {Factor::kInstructionScaling, true, "counters give",
+         counted([](const FactorRow& row, const PhaseTotals& t) { return *t.instructions / row.iterations; })},
+        {Factor::kIpcScaling, false, "counters give",
+         counted([](const FactorRow&, const PhaseTotals& t) { return *t.cycles / *t.instructions; })},
+        {Factor::kFrequencyScaling, false, "counters give",
+         counted([](const FactorRow&, const PhaseTotals& t) { return t.UsefulOfAll() / *t.cycles; })},
+    };
+  }
+
+  void CheckComparisons() {
+    for (const Comparison& comparison : Comparisons()) {
+      if (!is_known_[Index(comparison.factor)]) continue;
+      std::vector<Compared> compared = Compare(comparison, false);
+      if (comparison.grows) {
+        std::vector<Compared> weak = Compare(comparison, true);
+        if (Agreeing(weak) > Agreeing(compared)) compared = std::move(weak);
+      }
+      // Of rows without totals, most must agree before one is called wrong: their times may be of other runs.
+      const bool most_agree = 2 * Agreeing(compared) > std::ssize(compared);
+      for (const auto& [row, product, tolerance, expected, agrees] : compared) {
+        if (!agrees && (most_agree || row->totals)) {
+          ContradictValue(*row, comparison.factor, expected, comparison.source);
+        }
+      }
+    }
+  }
+
+  struct Compared {
+    const FactorRow* row;
+    double product, tolerance;
+    double expected = 0;
+    bool agrees = false;  // with the middle one
+  };
+
+  static std::ptrdiff_t Agreeing(const std::vector<Compared>& compared) {
+    return std::ranges::count_if(compared, &Compared::agrees);
+  }
+
+  std::vector<Compared> Compare(const Comparison& comparison, bool is_weak) const {
+    std::vector<Compared> compared;
+    for (const FactorRow* row : rows_) {
+      const std::optional<double>& value = row->values[comparison.factor];
+      const std::optional<double> quantity = comparison.quantity(*row);
+      if (!value || !quantity || !(*quantity > 0)) continue;
+      const double rounding =
+          rounding_[Index(comparison.factor)].Of(*value) + (row->runtime ? time_rounding_.Of(*row->runtime) : 0) +
+          rounding_[Index(Factor::kParallelEfficiency)].Of(row->values[Factor::kParallelEfficiency].value_or(1));
+      compared.push_back({row, *value * *quantity / (is_weak ? row->Processes() : 1),
+                          row->totals ? kSame : kSameRun + 1.01 * rounding});
+    }
+    if (compared.empty()) return compared;
+    std::vector<Compared> copy = compared;
+    const auto middle = copy.begin() + (std::ssize(copy) - 1) / 2;
+    std::ranges::nth_element(copy, middle, {}, &Compared::product);
+    const double constant = middle->product, of_middle = middle->tolerance;
+    for (Compared& one : compared) {
+      one.expected = *one.row->values[comparison.factor] * constant / one.product;
+      one.agrees = Off(one.product, constant) <= one.tolerance + (one.row->totals ? 0 : of_middle);
+    }
+    return compared;
+  }
+
+  const Rows& rows_;
+  Diagnostics& diagnostics_;
+  std::array<bool, kFactorCount> is_known_{};
+  std::array<Rounding, kFactorCount> rounding_{};
+  Rounding time_rounding_;
+};
+
+}  // namespace
+
+void CheckPhase(const Rows& rows, Diagnostics& diagnostics) { PhaseCheck(rows, diagnostics).Run(); }
+
+void ReplaceFindings(const Diagnostics& diagnostics, std::vector<Finding>& findings) {
+  for (const Finding& finding : diagnostics.findings()) {
+    std::erase_if(findings, [&](const Finding& other) { return other.id == finding.id; });
+    findings.push_back(finding);
+  }
+}
+
+void CheckTable(FactorTable& table) {
+  Diagnostics diagnostics;
+  for (const Rows& rows : RowsToComplete(table)) CheckPhase(rows, diagnostics);
+  ReplaceFindings(diagnostics, table.findings);
+}
+
+}  // namespace farscale
