@@ -1141,7 +1141,7 @@ class Predict(CliTest):
             "factors", self.write("s.toml", study + "accept_truncated = true\n")).stderr)
         self.assertIn("traceEndsEarly", self.run_ok(
             "factors", self.write("s.toml", study + "accept = ['traceEndsEarly']\n")).stderr)
-        self.fails(3, "no trace is refused for 'x'", "factors", self.write("s.toml", study + "accept = 'x'\n"))
+        self.fails(2, "no trace is refused for 'x'", "factors", self.write("s.toml", study + "accept = 'x'\n"))
         self.assertIn("traceEndsEarly", self.run_ok("factors", self.write("s.toml", study), "--accept-truncated").stderr)
 
     def test_odd_tables_are_said(self):

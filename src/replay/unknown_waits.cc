@@ -141,8 +141,8 @@ class LostMessageSearch {
     }
     if (std::exchange(has_waited_, false)) open_sends_ = 0;  // of an exchange that is over
     for (std::size_t record = first_record_; record < timeline_.first_record(call + 1); ++record) {
-      open_sends_ += timeline_.record_kind(record) == RecordKind::kSendPost &&
-                     timeline_.record_bytes(record) > kSurelyEager;
+      open_sends_ +=
+          timeline_.record_kind(record) == RecordKind::kSendPost && timeline_.record_bytes(record) > kSurelyEager;
     }
   }
 

@@ -44,7 +44,7 @@ TEST(UnknownWaits, OtherCallsAreNone) {
   EXPECT_FALSE(WaitsOf("Recv<1#a 0-5", "comp 0-4 | Send>0#a 4-5").any());
   EXPECT_FALSE(WaitsOf("Probe 0-4 | Recv<1#a 4-5", "comp 0-4 | Send>0#a 4-5").any());
   EXPECT_FALSE(WaitsOf("Irecv<1#a 0-1 | Wait~a 1-5", "comp 0-4 | Send>0#a 4-5").any());
-  EXPECT_FALSE(WaitsOf("Wait 0-5", "comp 0-5").any());    // for a file, or an inactive request
+  EXPECT_FALSE(WaitsOf("Wait 0-5", "comp 0-5").any());  // for a file, or an inactive request
   EXPECT_FALSE(WaitsOf("Irecv 0-0 | Test 0-5", "comp 0-5").any());
   EXPECT_FALSE(WaitsOf("Iprobe 0-5 | Recv<1#a 5-6", "comp 0-4 | Send>0#a 4-5").any());
   EXPECT_FALSE(WaitsOf("Recv 0-0 | Sendrecv 0-0 | Irecv 0-0 | Wait 0-0 | comp 0-5", "comp 0-5").any());  // PROC_NULL
@@ -56,11 +56,11 @@ TEST(UnknownWaits, ShareOfMpiTimeDecides) {
     std::string receiver = "r0: ", sender = "r1: ";
     for (int i = 0; i < 10; ++i) {
       const bool has_record = i < lost_from;
-      receiver += fmt::format("{}Recv{} {}-{}", i > 0 ? " | " : "", has_record ? "<1#m" + std::to_string(i) : "", 10 * i,
-                              10 * i + 8);
-      sender += fmt::format("{}comp {}-{} | Send{} {}-{} | comp {}-{}", i > 0 ? " | " : "", 10 * i, 10 * i + 7,
-                            has_record ? ">0#m" + std::to_string(i) : "", 10 * i + 7, 10 * i + 8, 10 * i + 8,
-                            10 * i + 10);
+      receiver += fmt::format("{}Recv{} {}-{}", i > 0 ? " | " : "", has_record ? "<1#m" + std::to_string(i) : "",
+                              10 * i, 10 * i + 8);
+      sender +=
+          fmt::format("{}comp {}-{} | Send{} {}-{} | comp {}-{}", i > 0 ? " | " : "", 10 * i, 10 * i + 7,
+                      has_record ? ">0#m" + std::to_string(i) : "", 10 * i + 7, 10 * i + 8, 10 * i + 8, 10 * i + 10);
     }
     const UnknownWaits waits = WaitsOf(test::ParseTrace(receiver + "\n" + sender));
     EXPECT_EQ(waits.calls, 2u * static_cast<unsigned>(10 - lost_from)) << lost_from;  // and their sends
@@ -70,8 +70,9 @@ TEST(UnknownWaits, ShareOfMpiTimeDecides) {
 
 // 140 seconds wait for messages with a record, one for a message without: named, no more.
 TEST(UnknownWaits, FewAreNamed) {
-  const Trace trace = test::ParseTrace("r0: Recv<1#a 0-140 | Recv 140-141 | comp 141-300\n"
-                                       "r1: comp 0-139 | Send>0#a 139-140 | comp 140-300");
+  const Trace trace = test::ParseTrace(
+      "r0: Recv<1#a 0-140 | Recv 140-141 | comp 141-300\n"
+      "r1: comp 0-139 | Send>0#a 139-140 | comp 140-300");
   EXPECT_FALSE(WaitsOf(trace).any());
   EXPECT_EQ(WaitsOf(trace).messages, 1u);
   const ReplayResult result = Replay(trace, MatchTrace(trace), CutPhase(trace, PhaseSpec::WholeRun()), {});
@@ -161,11 +162,12 @@ struct LostKind {
 };
 
 std::vector<LostKind> LostKinds(std::mt19937& random) {
-  return {{"collective events", [](const std::string& line) { return IsEventOf(line, "50000002"); }},
-          {"events of messages", [](const std::string& line) { return IsEventOf(line, "50000001"); }},
-          {"messages", [](const std::string& line) { return line.starts_with("3:"); }},
-          {"half of the messages", [&](const std::string& line) { return line.starts_with("3:") && random() % 2 == 0; }},
-          {"states", [](const std::string& line) { return line.starts_with("1:"); }}};
+  return {
+      {"collective events", [](const std::string& line) { return IsEventOf(line, "50000002"); }},
+      {"events of messages", [](const std::string& line) { return IsEventOf(line, "50000001"); }},
+      {"messages", [](const std::string& line) { return line.starts_with("3:"); }},
+      {"half of the messages", [&](const std::string& line) { return line.starts_with("3:") && random() % 2 == 0; }},
+      {"states", [](const std::string& line) { return line.starts_with("1:"); }}};
 }
 
 // Intact, nothing is withheld; without any kind of records, serialization and transfer are, or the trace is refused.
@@ -187,11 +189,9 @@ TEST(UnknownWaits, LostKindsOfParaverRecords) {
         EXPECT_TRUE(WaitsOf(trace).any()) << kind.name;
       }
     }
-    EXPECT_THROW(ReadTrace(folder.Write("t.prv", Without(text,
-                                                         [](const std::string& line) {
-                                                           return line.starts_with("2:");
-                                                         }))),
-                 Error);
+    EXPECT_THROW(
+        ReadTrace(folder.Write("t.prv", Without(text, [](const std::string& line) { return line.starts_with("2:"); }))),
+        Error);
   }
 }
 

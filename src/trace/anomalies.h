@@ -15,9 +15,9 @@ inline constexpr Anomaly kStateMissing{
     "states are missing between others of a rank; time outside MPI in which no state "
     "is recorded counts as time in which the rank did not run",
     0.01};
-inline constexpr Anomaly kRankWithoutStates{
-    "rankWithoutStates", Severity::kWarning,
-    "ranks recorded no states in which they run; all time outside MPI counts as useful, also when the rank did not run"};
+inline constexpr Anomaly kRankWithoutStates{"rankWithoutStates", Severity::kWarning,
+                                            "ranks recorded no states in which they run; all time outside MPI counts "
+                                            "as useful, also when the rank did not run"};
 inline constexpr Anomaly kMpiStateOutsideCall{
     "mpiStateOutsideCall", Severity::kWarning,
     "states show MPI where no event shows a call, so events are missing; from 1 % of MPI time on serialization and "

@@ -95,8 +95,7 @@ std::size_t ParaverTaskParts::Bytes() const {
 }
 
 EventCursor::EventCursor(const ParaverTaskParts& parts)
-    : records_(parts, ParaverStream::kEvents, ReadMoment, &ParaverMoment::tick),
-      parts_(parts) {}
+    : records_(parts, ParaverStream::kEvents, ReadMoment, &ParaverMoment::tick), parts_(parts) {}
 
 // All moments of the next tick.
 bool EventCursor::Load() {

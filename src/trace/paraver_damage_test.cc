@@ -18,8 +18,7 @@ using testing::HasSubstr;
 using testing::Not;
 using testing::StartsWith;
 
-constexpr const char* kAdvice =
-    "; the trace is damaged; copy it again; --accept damagedLine uses it all the same";
+constexpr const char* kAdvice = "; the trace is damaged; copy it again; --accept damagedLine uses it all the same";
 
 // `count` calls of each of two tasks, with their states and messages.
 std::string Whole(int calls) {

@@ -80,7 +80,8 @@ void RefuseDamage(const std::string& path, const ParaverHeader& header, const Pa
                 AdviceToAccept("the trace is damaged; copy it again", anomaly::kDamagedLine));
   }
   // A state that began early may end with the run.
-  if (records.is_cut_short && !diagnostics.Accepts(anomaly::kTraceEndsEarly) && ShareMissing(header, records) > kMostMissing) {
+  if (records.is_cut_short && !diagnostics.Accepts(anomaly::kTraceEndsEarly) &&
+      ShareMissing(header, records) > kMostMissing) {
     throw Error(ErrorKind::kInput, path, fmt::format("{}, {}", records.first_damage.Sentence(), EndOf(header, records)),
                 AdviceToAccept("the file is cut short; copy the trace again", anomaly::kTraceEndsEarly));
   }
@@ -121,8 +122,8 @@ void DiagnoseStates(const std::string& path, const ParaverHeader& header, const 
   const double share = all > 0 ? static_cast<double>(missing) / static_cast<double>(all) : 0;
   if (share <= anomaly::kStateMissing.fatal_share || diagnostics.Accepts(anomaly::kStateMissing)) return;
   throw Error(ErrorKind::kInput, path,
-              fmt::format("{}; {:.2g} % of the time of all ranks has no state, more than {:.0f} %", first,
-                          100 * share, 100 * anomaly::kStateMissing.fatal_share),
+              fmt::format("{}; {:.2g} % of the time of all ranks has no state, more than {:.0f} %", first, 100 * share,
+                          100 * anomaly::kStateMissing.fatal_share),
               AdviceToAccept("the trace is damaged; copy it again", anomaly::kStateMissing));
 }
 

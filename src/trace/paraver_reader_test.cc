@@ -176,8 +176,8 @@ TEST_F(ParaverReaderTest, CallsInsideCalls) {
     return states(task, begin) + Event(task, begin, "50000002:8") + Call(task, begin + 2, begin + 3, 1) +
            Call(task, begin + 5, 48, 2) + Event(task, 50, "50000002:0");
   };
-  const Trace trace = Read(Run(2, rank(1, 10) + rank(2, 20) + Message(1, 2, "12:12", "25:48") +
-                                      Message(2, 1, "22:22", "15:48")));
+  const Trace trace =
+      Read(Run(2, rank(1, 10) + rank(2, 20) + Message(1, 2, "12:12", "25:48") + Message(2, 1, "22:22", "15:48")));
   EXPECT_EQ(Inner(trace, 0), "10 +MPI_Barrier, receive 8 from 1, post send to 1 of 8, 50 -MPI_Barrier");
   EXPECT_EQ(Inner(trace, 1), "20 +MPI_Barrier, receive 8 from 0, post send to 0 of 8, 50 -MPI_Barrier");
   EXPECT_EQ(trace.diagnostics.count(anomaly::kCallEdgeMissing), 0u);
@@ -190,7 +190,9 @@ TEST_F(ParaverReaderTest, OutermostCallsCount) {
   for (int i = 0; i < 20; ++i) {
     int now = 0;
     std::string text, expected;
-    const auto edge = [&](int type, int value) { text += Event(1, now, std::to_string(type) + ":" + std::to_string(value)); };
+    const auto edge = [&](int type, int value) {
+      text += Event(1, now, std::to_string(type) + ":" + std::to_string(value));
+    };
     const auto state = [&](int begin, int number) {
       text += "1:1:1:1:1:" + std::to_string(begin) + ":" + std::to_string(now) + ":" + std::to_string(number) + "\n";
     };

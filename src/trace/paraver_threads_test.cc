@@ -86,7 +86,8 @@ TEST_F(ParaverThreadsTest, CountersOfWorkers) {
   const auto below = [&](int n) { return static_cast<int>(random() % static_cast<unsigned>(n)); };
   for (int i = 0; i < 10; ++i) {
     const int rate = 1 + below(9), first_idle = below(50);
-    std::string text = "1:1:1:1:1:0:10000:1\n2:1:1:1:1:0:42000050:0\n1:2:1:1:2:0:" + std::to_string(first_idle) + ":0\n";
+    std::string text =
+        "1:1:1:1:1:0:10000:1\n2:1:1:1:1:0:42000050:0\n1:2:1:1:2:0:" + std::to_string(first_idle) + ":0\n";
     std::int64_t counted = 0, running = 0;
     const auto sample = [&](int tick) {
       text += "2:2:1:1:2:" + std::to_string(tick) + ":42000050:" + std::to_string(rate * running - counted) + "\n";

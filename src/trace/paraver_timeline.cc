@@ -346,7 +346,8 @@ class TimelineWriter {
 
   // Filters leave out states, or events of calls that states still show.
   void CompareStates() {
-    if (!states_.are_recorded()) rank_.diagnostics().Add(anomaly::kRankWithoutStates, 1, fmt::format("rank {}", rank_.rank()));
+    if (!states_.are_recorded())
+      rank_.diagnostics().Add(anomaly::kRankWithoutStates, 1, fmt::format("rank {}", rank_.rank()));
     StateCursor::InMpi missing = states_.in_mpi();
     if (trace_.ranks[static_cast<std::size_t>(rank_.rank())].threads == 1) {
       const StateCursor::InMpi synchronization = states_.in_synchronization();
@@ -358,9 +359,9 @@ class TimelineWriter {
     rank_.diagnostics().AddTime(anomaly::kMpiStateOutsideCall, missing.time, in_mpi);
     constexpr double kNamed = 0.001;  // chosen: states and events may end a little apart
     if (static_cast<double>(missing.time) <= kNamed * static_cast<double>(in_mpi)) return;
-    rank_.diagnostics().Add(anomaly::kMpiStateOutsideCall, missing.states,
-                            fmt::format("rank {} in MPI without a call at {:.6g} s", rank_.rank(),
-                                        trace_.Seconds(missing.first)));
+    rank_.diagnostics().Add(
+        anomaly::kMpiStateOutsideCall, missing.states,
+        fmt::format("rank {} in MPI without a call at {:.6g} s", rank_.rank(), trace_.Seconds(missing.first)));
   }
 
   const Trace& trace_;

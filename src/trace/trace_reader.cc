@@ -177,9 +177,9 @@ Trace ReadTrace(const std::string& path, const ReadOptions& options) {
     throw Error(ErrorKind::kUsage, path, "an OTF2 archive has no applications to choose from",
                 "leave out the application");
   }
-  Trace trace = format == TraceFormat::kOtf2 ? ReadOtf2(Resolve(path), counters, options.keep_threads)
-                                             : ReadParaver(Resolve(path), counters, options.application,
-                                                           options.accepted, options.keep_threads);
+  Trace trace = format == TraceFormat::kOtf2
+                    ? ReadOtf2(Resolve(path), counters, options.keep_threads)
+                    : ReadParaver(Resolve(path), counters, options.application, options.accepted, options.keep_threads);
   trace.diagnostics.Accept(options.accepted);
   trace.path = path;
   trace.disk_bytes = BytesOfTrace(path);
