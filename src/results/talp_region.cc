@@ -325,6 +325,8 @@ void NoteDifferences(const TalpRegion& region, const FactorRow& row, const NoteP
         std::pair(Factor::kDeviceOrchestration, given.gpu_orchestration)}) {
     const std::optional<double>& own = row.values[factor];
     if (!value || !own || std::fabs(*value - *own) <= kRounded) continue;
+    // Files without one for MPI have it from the whole.
+    if (factor == Factor::kMpiParallelEfficiency && value == given.parallel) continue;
     std::string& text = std::fabs(*value - *own) > kFarOff ? far : near;
     text += fmt::format("{}{} {:.3g}, here {:.3g}", text.empty() ? "" : ", ", Describe(factor).id, *value, *own);
   }
