@@ -284,7 +284,7 @@ TEST(TableDamage, RoundedTablesAndMeansAreGood) {
       for (FactorRow& row : table.rows) {
         row.totals.reset();
         row.loads.reset();
-        row.runtime = std::round(*row.runtime / unit) * unit + unit;
+        row.runtime = std::max(1.0, std::round(*row.runtime / unit)) * unit;
         for (const FactorType& type : AllFactors()) {
           std::optional<double>& value = row.values[type.factor];
           if (value) value = std::round(*value / unit) * unit;
