@@ -11,23 +11,23 @@
 namespace farscale {
 namespace {
 
-struct Stretch {
+struct OffTime {
   Tick begin = 0;
   Tick end = 0;
   Tick removed = 0;  // of those before it
 };
 
 // In the order of time and apart, as recorded.
-std::vector<Stretch> OffOf(const RankTimeline& timeline) {
-  std::vector<Stretch> off;
+std::vector<OffTime> OffOf(const RankTimeline& timeline) {
+  std::vector<OffTime> off;
   for (const Interruption& interruption : timeline.interruptions()) {
     if (!interruption.is_flush) off.push_back({interruption.begin, interruption.end});
   }
   return off;
 }
 
-std::vector<Stretch> Common(const std::vector<Stretch>& some, const std::vector<Stretch>& others) {
-  std::vector<Stretch> both;
+std::vector<OffTime> Common(const std::vector<OffTime>& some, const std::vector<OffTime>& others) {
+  std::vector<OffTime> both;
   for (std::size_t i = 0, k = 0; i < some.size() && k < others.size();) {
     const Tick begin = std::max(some[i].begin, others[k].begin), end = std::min(some[i].end, others[k].end);
     if (begin < end) both.push_back({begin, end});
@@ -37,17 +37,17 @@ std::vector<Stretch> Common(const std::vector<Stretch>& some, const std::vector<
 }
 
 // Where no rank was recorded. Ranks without events do not say when they were.
-std::vector<Stretch> OffOnAllRanks(const Trace& trace) {
-  std::optional<std::vector<Stretch>> common;
+std::vector<OffTime> OffOnAllRanks(const Trace& trace) {
+  std::optional<std::vector<OffTime>> common;
   for (const RankTimeline& timeline : trace.timelines) {
     if (timeline.empty()) continue;
     common = common ? Common(*common, OffOf(timeline)) : OffOf(timeline);
   }
-  std::vector<Stretch> off = common.value_or(std::vector<Stretch>());
+  std::vector<OffTime> off = common.value_or(std::vector<OffTime>());
   Tick removed = 0;
-  for (Stretch& stretch : off) {
-    stretch.removed = removed;
-    removed += stretch.end - stretch.begin;
+  for (OffTime& off_time : off) {
+    off_time.removed = removed;
+    removed += off_time.end - off_time.begin;
   }
   return off;
 }
@@ -55,17 +55,17 @@ std::vector<Stretch> OffOnAllRanks(const Trace& trace) {
 // Where times are without the stretches.
 class TimeWithout {
  public:
-  explicit TimeWithout(const std::vector<Stretch>& off) : off_(off) {}
+  explicit TimeWithout(const std::vector<OffTime>& off) : off_(off) {}
 
   Tick operator()(Tick tick) const {
-    const auto behind = std::ranges::partition_point(off_, [&](const Stretch& one) { return one.begin <= tick; });
+    const auto behind = std::ranges::partition_point(off_, [&](const OffTime& one) { return one.begin <= tick; });
     if (behind == off_.begin()) return tick;
-    const Stretch& last = *(behind - 1);
+    const OffTime& last = *(behind - 1);
     return tick - last.removed - (std::min(tick, last.end) - last.begin);
   }
 
  private:
-  const std::vector<Stretch>& off_;
+  const std::vector<OffTime>& off_;
 };
 
 RankTimeline Moved(const RankTimeline& timeline, const TimeWithout& map, bool keeps_off, bool keeps_counters) {
@@ -93,8 +93,8 @@ void Move(std::vector<DeviceSpan>& spans, const TimeWithout& map) {
   std::erase_if(spans, [](const DeviceSpan& span) { return span.length() <= 0; });
 }
 
-bool HappensWithin(const RankTimeline& timeline, const std::vector<Stretch>& off) {
-  return std::ranges::any_of(off, [&](const Stretch& one) {
+bool HappensWithin(const RankTimeline& timeline, const std::vector<OffTime>& off) {
+  return std::ranges::any_of(off, [&](const OffTime& one) {
     for (std::size_t event = 0; event < timeline.region_events(); ++event) {
       const Tick tick = timeline.event_tick(event);
       if (tick > one.begin && tick < one.end) return true;
@@ -110,7 +110,7 @@ void LeaveOutSwitchedOff(Trace& trace) {
       std::ranges::any_of(trace.timelines, [](const RankTimeline& timeline) { return !OffOf(timeline).empty(); });
   if (!is_any_off) return;
   const bool keeps_off = trace.diagnostics.count(anomaly::kRegionsAlone) == 0;
-  const std::vector<Stretch> off = keeps_off ? OffOnAllRanks(trace) : std::vector<Stretch>();
+  const std::vector<OffTime> off = keeps_off ? OffOnAllRanks(trace) : std::vector<OffTime>();
   const TimeWithout map(off);
   const double length = trace.Seconds(trace.end() - trace.begin());
   const double kept = trace.Seconds(map(trace.end()) - map(trace.begin()));
