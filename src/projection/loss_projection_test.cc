@@ -115,7 +115,7 @@ TEST(LossProjection, RunsWithUnknownWaitsAreLeftOut) {
   const std::vector<LossRecord> known = {RunWith(16, {{"a", 0.1}}), RunWith(32, {{"a", 0.2}})};
   std::vector<LossRecord> records = known;
   records.push_back(RunWith(64, {}));
-  records.back().unknown_waits = UnknownWaits{3, "rank 0 in MPI_Win_lock at 1 s", 0};
+  records.back().unknown_waits = UnknownWaits{3, "rank 0 in MPI_Win_lock at 1 s", 0, 0, ""};
   const LossProjection projection = CostsOf(records, {128});
   EXPECT_EQ(projection.fitted_cores, (std::vector<double>{16, 32}));
   EXPECT_EQ(projection.paths.at(0).measured.size(), 2u);

@@ -105,8 +105,8 @@ void SortEnds(std::vector<ChannelEnd>& ends) {
   std::sort(ends.begin(), ends.end(), [](const ChannelEnd& a, const ChannelEnd& b) { return a.Order() < b.Order(); });
 }
 
-MessageCounts CountMessages(const std::vector<ChannelEnd>& ends) {
-  MessageCounts counts;
+NumberedMessages CountNumbered(const std::vector<ChannelEnd>& ends) {
+  NumberedMessages counts;
   ForEachChannel(ends, [&](std::size_t i, std::size_t j, std::uint32_t shared) {
     counts.matched += shared;
     for (std::size_t k = i; k < j; ++k) counts.unmatched += ends[k].is_elsewhere ? 0 : ends[k].count - shared;
@@ -114,7 +114,7 @@ MessageCounts CountMessages(const std::vector<ChannelEnd>& ends) {
   return counts;
 }
 
-void NumberMessages(const std::vector<ChannelEnd>& ends, MessageCounts& next, std::vector<RankNumbering>& numbering) {
+void NumberMessages(const std::vector<ChannelEnd>& ends, NumberedMessages& next, std::vector<RankNumbering>& numbering) {
   ForEachChannel(ends, [&](std::size_t i, std::size_t j, std::uint32_t shared) {
     for (std::size_t k = i; k < j; ++k) {
       const ChannelEnd& end = ends[k];
@@ -138,7 +138,7 @@ void ApplyNumbering(const RankNumbering& numbering, const Targets& targets, Rank
   matching.receives = Apply(numbering.receives, targets.receives);
 }
 
-void RequireNumbers(const MessageCounts& counts, const std::string& path) {
+void RequireNumbers(const NumberedMessages& counts, const std::string& path) {
   if (counts.all() < kNoMessage) return;
   throw Error(ErrorKind::kInput, path, "the trace has more than 4294967295 messages", "cut a shorter one");
 }

@@ -57,17 +57,17 @@ struct RankNumbering {
   std::vector<Numbering> sends, receives;  // by endpoint
 };
 
-struct MessageCounts {
+struct NumberedMessages {
   std::uint64_t matched = 0, unmatched = 0;
 
   std::uint64_t all() const { return matched + unmatched; }
 };
 
 // Of the messages of some channels, whose ends are sorted. Unmatched ones of ranks elsewhere are not counted.
-MessageCounts CountMessages(const std::vector<ChannelEnd>& ends);
+NumberedMessages CountNumbered(const std::vector<ChannelEnd>& ends);
 
 // Numbers them from `next` on, matched ones first to last; unmatched ones from next.unmatched on.
-void NumberMessages(const std::vector<ChannelEnd>& ends, MessageCounts& next, std::vector<RankNumbering>& numbering);
+void NumberMessages(const std::vector<ChannelEnd>& ends, NumberedMessages& next, std::vector<RankNumbering>& numbering);
 
 // Of a rank without messages.
 RankNumbering EmptyNumbering(const RankTimeline& timeline);
@@ -76,7 +76,7 @@ RankNumbering EmptyNumbering(const RankTimeline& timeline);
 void ApplyNumbering(const RankNumbering& numbering, const Targets& targets, RankMatching& matching);
 
 // Throws an input error when there are too many.
-void RequireNumbers(const MessageCounts& counts, const std::string& path);
+void RequireNumbers(const NumberedMessages& counts, const std::string& path);
 
 // Ends of messages that lack the other one, of sends and of receives.
 struct MissingHalves {

@@ -115,11 +115,11 @@ Matching MatchTrace(const Trace& trace) {
   MissingHalves missing;
   missing.Add(ends);
   matching.diagnostics = missing.Diagnose(EndsEarly(trace));
-  const MessageCounts counts = CountMessages(ends);
+  const NumberedMessages counts = CountNumbered(ends);
   RequireNumbers(counts, trace.path);
   matching.matched = static_cast<std::uint32_t>(counts.matched);
   matching.messages = static_cast<std::uint32_t>(counts.all());
-  MessageCounts next{0, counts.matched};
+  NumberedMessages next{0, counts.matched};
   NumberMessages(ends, next, numbering);
   ParallelFor(trace.size(),
               [&](std::size_t rank) { ApplyNumbering(numbering[rank], targets[rank], matching.ranks[rank]); });

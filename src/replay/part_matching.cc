@@ -134,24 +134,24 @@ class PartMatcher {
   std::size_t MemberOf(std::int32_t rank) const { return part_.members[static_cast<std::size_t>(rank)]; }
 
   void NumberAll(const std::vector<std::vector<ChannelEnd>>& lists) {
-    MessageCounts counts;
+    NumberedMessages counts;
     for (const std::vector<ChannelEnd>& list : lists) {
-      const MessageCounts some = CountMessages(list);
+      const NumberedMessages some = CountNumbered(list);
       counts.matched += some.matched;
       counts.unmatched += some.unmatched;
       findings_.missing.Add(list);
     }
     // That of the one with most, so that all throw or none.
-    RequireNumbers(exchange_.Agree<MessageCounts>(
+    RequireNumbers(exchange_.Agree<NumberedMessages>(
                        counts,
-                       [](MessageCounts& into, const MessageCounts& other) {
+                       [](NumberedMessages& into, const NumberedMessages& other) {
                          if (other.all() > into.all()) into = other;
                        },
-                       [](const MessageCounts& most) { return most; }),
+                       [](const NumberedMessages& most) { return most; }),
                    trace_.path);
     matching().matched = static_cast<std::uint32_t>(counts.matched);
     matching().messages = static_cast<std::uint32_t>(counts.all());
-    MessageCounts next{0, counts.matched};
+    NumberedMessages next{0, counts.matched};
     NumberMessages(lists[0], next, numbering_);
     findings_.matched = next.matched;
     const std::vector<std::size_t> others = exchange_.Others();

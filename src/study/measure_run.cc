@@ -233,7 +233,7 @@ LossRecord LossesOf(const Trace& trace, const Matching& matching, const std::opt
   // Locks are told by rank alone.
   const LockOrder locks = threaded ? LockOrder::kOfReplay : LockOrder::kAsMeasured;
   if (const auto& clocks = matching.clocks_unknown) {
-    WithholdWaits(losses, {clocks->contradictions, clocks->reason});
+    WithholdWaits(losses, {clocks->contradictions, clocks->reason, 0, 0, ""});
   } else if (const UnknownWaits waits = FindUnknownWaits(trace, cut, locks); waits.any()) {
     WithholdWaits(losses, waits);
   } else if (!FindUnknownWaits(trace, cut).any()) {
