@@ -15,7 +15,7 @@ struct UnknownWaits {
   std::string example;           // "rank 3 in MPI_Win_unlock at 1.2 s"; empty when there are none
   std::uint64_t operations = 0;  // one-sided ones, for whose transfer no replay knows a time
   std::uint64_t messages = 0;    // calls that wait for messages without a record, too few to matter
-  std::string message_example;
+  std::string message_example = {};
 
   bool any() const { return calls > 0; }
 
