@@ -67,12 +67,12 @@ struct TrueLink {
   double bandwidth;
 };
 
-struct Machine {
+struct StatedMachine {
   TrueLink local, remote;
 };
 
 // Those of the simulated runs [shared/data/README.md].
-Machine MachineOf(const std::string& path) {
+StatedMachine MachineOf(const std::string& path) {
   const auto is_in = [&](const char* folder) { return path.find(folder) != std::string::npos; };
   // A leaf or two switches between nodes, and a quarter of a microsecond for either of two calls.
   if (is_in("/machines/a-")) return {{0.3e-6, 0.8e-6, 9e9}, {0.8e-6, 2.1e-6, 12.5e9}};
@@ -114,7 +114,7 @@ TEST(RealCalibration, SimulatedMachine) {
       EXPECT_EQ(error.kind(), ErrorKind::kNotEnoughData) << path;
       continue;
     }
-    const Machine machine = MachineOf(path);
+    const StatedMachine machine = MachineOf(path);
     for (const bool is_local : {false, true}) {
       const std::optional<LinkCalibration>& found = is_local ? calibration.local : calibration.remote;
       if (!found || (is_local && path.find("/machines/c-") != std::string::npos)) continue;  // nobody says
