@@ -41,14 +41,14 @@ enum PageFlags : std::uint32_t {
   kHasIdeal = 32,          // there is an ideal clock
   kCountersRefused = 16,   // nothing is counted: one of the next three, or the machine has no counters
   kCountersForbidden = 512,
-  kCountersSlow = 1024,    // reading them by system calls took too long
-  kCountersNoPapi = 4096,  // PAPI was asked for, and cannot count
-  kIdealRefused = 128,     // ideal clocks were asked for, but several threads called MPI
-  kHasDevices = 2048,      // what devices do is measured
-  kSwitchedOff = 16384,    // by MPI_Pcontrol(0): nothing adds up to regions now
+  kCountersSlow = 1024,     // reading them by system calls took too long
+  kCountersNoPapi = 4096,   // PAPI was asked for, and cannot count
+  kIdealRefused = 128,      // ideal clocks were asked for, but several threads called MPI
+  kHasDevices = 2048,       // what devices do is measured
+  kSwitchedOff = 16384,     // by MPI_Pcontrol(0): nothing adds up to regions now
   kRecordsRegions = 32768,  // and nothing else, of a trace
-  kThreadsCounted = 8192,  // sums of counters are those of all threads of teams; known when the run ends
-  kReported = 1U << 30,    // of rank 0: the results of the run are written
+  kThreadsCounted = 8192,   // sums of counters are those of all threads of teams; known when the run ends
+  kReported = 1U << 30,     // of rank 0: the results of the run are written
 };
 
 // What adds up over time. `elapsed` is in ticks; of the main thread unless it says otherwise.

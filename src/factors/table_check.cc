@@ -158,7 +158,7 @@ class PhaseCheck {
   }
 
   void CheckTotals(const FactorRow& row) {
-    if (!row.totals || !(row.totals->average_useful > 0)) return;
+    if (!row.totals || !(row.totals->average_useful > 0) || row.totals->elapsed == 0) return;
     const PhaseTotals& totals = *row.totals;
     // TALP's times of threads fit each other to some percent.
     const double same = totals.threads ? kSameThreads : kSame;

@@ -19,15 +19,15 @@ inline constexpr Anomaly kCollectiveMismatch{
     "collective operations differ in kind between the ranks of a communicator, or some ranks miss them", 0.01};
 inline constexpr Anomaly kClocksCorrected{
     "clocksCorrected", Severity::kWarning,
-    "messages and collectives end before they can by the clocks of their ranks; times are corrected"};
+    "messages and collectives end before they can, so clocks differ; all times are corrected"};
 inline constexpr Anomaly kClocksContradict{
     "clocksContradict", Severity::kWarning,
-    "messages and collectives end before they can by the clocks of their ranks, which cannot be corrected; times of "
-    "different ranks are not compared, so elapsed time, parallel efficiency, serialization and transfer are left out"};
-inline constexpr Anomaly kTimeDisplaced{
-    "timeDisplaced", Severity::kWarning,
-    "begins or ends of MPI calls lie apart from those of other iterations and ranks, and each decides 1 % of useful time "
-    "or more; check whether their time stamps are damaged"};
+    "messages and collectives end before they can, and no clocks explain it; elapsed time, parallel efficiency, "
+    "serialization and transfer are left out"};
+inline constexpr Anomaly kTimeDisplaced{"timeDisplaced", Severity::kWarning,
+                                        "begins or ends of MPI calls lie apart from those of other iterations and "
+                                        "ranks, and each decides 1 % of useful time "
+                                        "or more; check whether their time stamps are damaged"};
 inline constexpr Anomaly kMessageCutAtEdge{
     "messageCutAtEdge", Severity::kNote,
     "messages cross the edge of the phase's window: sends are eager, receives find the message ready"};

@@ -114,7 +114,8 @@ NumberedMessages CountNumbered(const std::vector<ChannelEnd>& ends) {
   return counts;
 }
 
-void NumberMessages(const std::vector<ChannelEnd>& ends, NumberedMessages& next, std::vector<RankNumbering>& numbering) {
+void NumberMessages(const std::vector<ChannelEnd>& ends, NumberedMessages& next,
+                    std::vector<RankNumbering>& numbering) {
   ForEachChannel(ends, [&](std::size_t i, std::size_t j, std::uint32_t shared) {
     for (std::size_t k = i; k < j; ++k) {
       const ChannelEnd& end = ends[k];

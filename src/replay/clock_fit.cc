@@ -126,7 +126,8 @@ class ClockSearch {
   void DropLonelyExits() {
     std::vector<Exit> kept;
     for (auto first = exits_.begin(); first != exits_.end();) {
-      const auto last = std::find_if(first, exits_.end(), [&](const Exit& exit) { return exit.collective != first->collective; });
+      const auto last =
+          std::find_if(first, exits_.end(), [&](const Exit& exit) { return exit.collective != first->collective; });
       const bool is_lonely = std::all_of(first, last, [&](const Exit& exit) { return exit.clock == first->clock; });
       if (!is_lonely) kept.insert(kept.end(), first, last);
       first = last;
@@ -210,8 +211,8 @@ class ClockSearch {
            fit_.corrections[transit.from].At(transit.begun);
   }
 
-  // How long the fastest messages take, from pairs of clocks whose receivers waited for messages both ways: half of such a
-  // round trip does not depend on clocks. A tenth of the pairs may be faster; without any, as good as no time.
+  // How long the fastest messages take, from pairs of clocks whose receivers waited for messages both ways: half of
+  // such a round trip does not depend on clocks. A tenth of the pairs may be faster; without any, as good as no time.
   double FastestTransit() const {
     std::map<std::pair<std::uint32_t, std::uint32_t>, double> least;
     for (const Transit& transit : transits_) {
@@ -278,7 +279,8 @@ class ClockSearch {
     const int unknown = unknown_of_clock_[clock];
     if (unknown < 0) return;
     equation.Add(unknown, sign);
-    if (has_drift_) equation.Add(unknown + 1, sign * static_cast<double>(at - fit_.corrections[clock].middle) / Half(clock));
+    if (has_drift_)
+      equation.Add(unknown + 1, sign * static_cast<double>(at - fit_.corrections[clock].middle) / Half(clock));
   }
 
   void Minimise(double fastest, bool is_first) {
@@ -333,7 +335,8 @@ class ClockSearch {
     return static_cast<double>(exits_[exit].left - exits_[first_exit_[CollectiveOf(exit)]].left);
   }
   double DistanceOfExit(std::size_t exit) const {
-    return SinceFirst(exit) + fit_.corrections[exits_[exit].clock].At(exits_[exit].left) - together_[CollectiveOf(exit)];
+    return SinceFirst(exit) + fit_.corrections[exits_[exit].clock].At(exits_[exit].left) -
+           together_[CollectiveOf(exit)];
   }
 
   void Take(const Eigen::VectorXd& solution) {
@@ -373,7 +376,8 @@ ClockFit FitClocks(const Trace& trace, const Matching& matching, const ClockOrde
   const bool by_node = model.by_node;
   ClockFit fit;
   for (std::size_t rank = 0; rank < trace.size(); ++rank) {
-    fit.clock_of_rank.push_back(static_cast<std::uint32_t>(by_node ? trace.ranks[rank].node : static_cast<std::int32_t>(rank)));
+    fit.clock_of_rank.push_back(
+        static_cast<std::uint32_t>(by_node ? trace.ranks[rank].node : static_cast<std::int32_t>(rank)));
     if (!by_node) fit.names.push_back(fmt::format("rank {}", rank));
   }
   if (by_node) fit.names = trace.nodes;

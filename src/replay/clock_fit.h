@@ -24,15 +24,15 @@ struct ClockCorrection {
 };
 
 struct ClockFit {
-  std::vector<std::uint32_t> clock_of_rank;   // index into corrections
-  std::vector<ClockCorrection> corrections;   // relative to the clock of the first rank that recorded anything
-  std::vector<std::string> names;             // "node b", "rank 3"
-  std::vector<std::uint32_t> unknown;         // clocks that messages do not tie to the first one in both directions
+  std::vector<std::uint32_t> clock_of_rank;  // index into corrections
+  std::vector<ClockCorrection> corrections;  // relative to the clock of the first rank that recorded anything
+  std::vector<std::string> names;            // "node b", "rank 3"
+  std::vector<std::uint32_t> unknown;        // clocks that messages do not tie to the first one in both directions
 };
 
 struct ClockModel {
-  bool by_node = true;      // ranks of a node share a clock
-  bool has_drift = false;   // else offsets alone
+  bool by_node = true;     // ranks of a node share a clock
+  bool has_drift = false;  // else offsets alone
 };
 
 ClockFit FitClocks(const Trace& trace, const Matching& matching, const ClockOrder& order, const ClockModel& model);

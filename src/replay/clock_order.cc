@@ -97,8 +97,7 @@ bool ClockOrder::IsMessage(std::size_t rank, std::size_t record, const RecordPar
 
 bool ClockOrder::IsCollective(std::size_t rank, const RecordPart& part, ClockEvent& event) const {
   const RankTimeline& timeline = trace_.timelines[rank];
-  const CollectiveType& type =
-      timeline.collective_types()[matching_.ranks[rank].collective_types[part.ordinal]];
+  const CollectiveType& type = timeline.collective_types()[matching_.ranks[rank].collective_types[part.ordinal]];
   const bool is_root = type.root == static_cast<std::int32_t>(rank);
   if (is_left_out_[type.communicator]) return false;
   event.begins = part.posts;

@@ -1,5 +1,5 @@
-// The order of events on different ranks that messages and collectives force, whatever clocks say: a message is received
-// after it is sent, nobody leaves a barrier before the last rank enters it.
+// The order of events on different ranks that messages and collectives force, whatever clocks say: a message is
+// received after it is sent, nobody leaves a barrier before the last rank enters it.
 #pragma once
 
 #include <cstdint>
@@ -37,7 +37,8 @@ struct ClockEvent {
 
 // Which operations show an order. Left out: messages of channels that lack records, which may be taken for each other;
 // operations on windows, which may put off to wait; collectives on communicators on which ranks miss some, and those in
-// which every rank has a size of its own, which may be none; MPI_Init and MPI_Finalize, which need not synchronise; scans.
+// which every rank has a size of its own, which may be none; MPI_Init and MPI_Finalize, which need not synchronise;
+// scans.
 class ClockOrder {
  public:
   ClockOrder(const Trace& trace, const Matching& matching);
@@ -65,8 +66,8 @@ class ClockOrder {
 
   const Trace& trace_;
   const Matching& matching_;
-  std::vector<bool> is_on_window_, has_own_sizes_;  // by region
-  std::vector<bool> is_left_out_;                   // by communicator, of collectives
+  std::vector<bool> is_on_window_, has_own_sizes_;   // by region
+  std::vector<bool> is_left_out_;                    // by communicator, of collectives
   std::vector<std::vector<bool>> channel_left_out_;  // by rank and endpoint, of sends; empty: none
 };
 

@@ -22,8 +22,8 @@ namespace farscale {
 namespace {
 
 constexpr Tick kNever = std::numeric_limits<Tick>::min();
-// Times that offsets and drifts leave contradicting each other by more than this share of the run are not those of clocks
-// that run evenly; chosen: the logical clock then moves events by less than what factors are given to.
+// Times that offsets and drifts leave contradicting each other by more than this share of the run are not those of
+// clocks that run evenly; chosen: the logical clock then moves events by less than what factors are given to.
 constexpr double kMostLeft = 0.01;
 // Oscillators of computers are off by up to some hundred ppm, counters that were calibrated badly by more; chosen.
 constexpr double kMostDrift = 0.005;
@@ -38,6 +38,7 @@ struct RankTimes {
 struct Contradictions {
   std::uint64_t checked = 0, count = 0;  // messages and parts in collectives
   Tick worst = 0;
+  std::size_t worst_rank = 0;
 
   void Add(Tick early) {
     ++checked;
@@ -48,6 +49,7 @@ struct Contradictions {
   void Merge(const Contradictions& other) {
     checked += other.checked;
     count += other.count;
+    if (other.worst > worst) worst_rank = other.worst_rank;
     worst = std::max(worst, other.worst);
   }
 };
@@ -76,6 +78,7 @@ Contradictions FindContradictions(const Trace& trace, const Matching& matching, 
   });
   std::vector<Contradictions> of_rank(trace.size());
   ParallelFor(trace.size(), [&](std::size_t rank) {
+    of_rank[rank].worst_rank = rank;
     order.ForEach(rank, [&](const ClockEvent& event) {
       const bool receives = event.kind == ClockEvent::Kind::kReceive;
       if (!receives && !event.IsTaken()) return;
@@ -114,12 +117,15 @@ std::vector<RankTimes> CorrectedTimes(const Trace& trace, const ClockFit& fit) {
   return times;
 }
 
-// A controlled logical clock: no call ends before what it needs has begun; the time that a rank is late for that shrinks
-// in its later computation by kReturn of its length, and at once in its later calls.
+// A controlled logical clock: no call ends before what it needs has begun; the time that a rank is late for that
+// shrinks in its later computation by kReturn of its length, and at once in its later calls.
 class LogicalClock {
  public:
   LogicalClock(const Trace& trace, const Matching& matching, const ClockOrder& order, std::vector<RankTimes>& times)
-      : times_(times), ranks_(trace.size()), sent_(matching.matched, kNever), begun_(matching.collectives.size(), kNever),
+      : times_(times),
+        ranks_(trace.size()),
+        sent_(matching.matched, kNever),
+        begun_(matching.collectives.size(), kNever),
         missing_(matching.collectives.size()) {
     for (std::size_t rank = 0; rank < trace.size(); ++rank) {
       order.ForEach(rank, [&](const ClockEvent& event) {
@@ -173,7 +179,8 @@ class LogicalClock {
     Tick& leave = times.leave[of.call];
     if (!of.is_entered) {
       const Tick length = enter - of.before, late = of.moved_before - of.before;
-      if (late > 0) enter = of.moved_before + length - std::min(late, static_cast<Tick>(kReturn * static_cast<double>(length)));
+      if (late > 0)
+        enter = of.moved_before + length - std::min(late, static_cast<Tick>(kReturn * static_cast<double>(length)));
       of.is_entered = true;
       std::size_t event = of.next;
       for (; event < of.events.size() && of.events[event].call == of.call; ++event) Begin(of.events[event], enter);
@@ -210,9 +217,9 @@ class LogicalClock {
 
   std::vector<RankTimes>& times_;
   std::vector<OfRank> ranks_;
-  std::vector<Tick> sent_, begun_;       // of messages and collectives; kPending: not yet
-  std::vector<std::uint32_t> missing_;   // ranks that have not begun a collective
-  bool ignores_ = false;                 // what the next call would have to wait for
+  std::vector<Tick> sent_, begun_;      // of messages and collectives; kPending: not yet
+  std::vector<std::uint32_t> missing_;  // ranks that have not begun a collective
+  bool ignores_ = false;                // what the next call would have to wait for
   Tick moved_ = 0;
 };
 
@@ -239,9 +246,9 @@ std::string DescribeClocks(const Trace& trace, const ClockFit& fit) {
   return text;
 }
 
+// "on rank 3, 60.0 s too early"
 std::string DescribeWorst(const Trace& trace, const Contradictions& found) {
-  return fmt::format("{} of {} by up to {}", FormatCount(found.count), FormatCount(found.checked),
-                     FormatSeconds(trace.Seconds(found.worst)));
+  return fmt::format("on rank {}, {} too early", found.worst_rank, FormatSeconds(trace.Seconds(found.worst)));
 }
 
 void MoveRanks(const ClockFit& fit, std::vector<RankTimes> times, Trace& trace) {
@@ -301,7 +308,9 @@ std::string WhyUnknown(const Trace& trace, const Contradictions& found, const Ca
                        fit.names[fit.unknown.front()]);
   }
   if (LeavesTooMuch(trace, candidate)) {
-    return fmt::format("{}; with the best offsets and drifts {}", all, DescribeWorst(trace, candidate.left));
+    return fmt::format("{}; with the best offsets and drifts {} of {}, the first {}", all,
+                       FormatCount(candidate.left.count), FormatCount(candidate.left.checked),
+                       DescribeWorst(trace, candidate.left));
   }
   for (std::size_t i = 0; i < fit.corrections.size(); ++i) {
     if (std::fabs(fit.corrections[i].drift) <= kMostDrift) continue;
@@ -324,8 +333,7 @@ void Repair(const Contradictions& found, const ClockOrder& order, Trace& trace, 
   LogicalClock logical(trace, matching, order, candidate.times);
   logical.Run();
   MoveRanks(candidate.fit, std::move(candidate.times), trace);
-  std::string example = fmt::format("by up to {}: {}", FormatSeconds(trace.Seconds(found.worst)),
-                                    DescribeClocks(trace, candidate.fit));
+  std::string example = fmt::format("{}; {}", DescribeWorst(trace, found), DescribeClocks(trace, candidate.fit));
   if (logical.moved() > 0) {
     example += fmt::format("; the rest moved by up to {}", FormatSeconds(trace.Seconds(logical.moved())));
   }

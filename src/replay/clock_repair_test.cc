@@ -19,8 +19,8 @@ using test::ByClocks;
 using test::ClockErrors;
 using test::DrawClocks;
 
-// Ranks on nodes of their own that compute for 8 to 12 ms and then exchange messages in a ring, one way or both, some with a
-// barrier. A message takes 2 µs, a barrier 5. One tick is a nanosecond.
+// Ranks on nodes of their own that compute for 8 to 12 ms and then exchange messages in a ring, one way or both, some
+// with a barrier. A message takes 2 µs, a barrier 5. One tick is a nanosecond.
 struct Exchange {
   std::int32_t ranks = 4;
   int steps = 20;
@@ -107,8 +107,8 @@ Tick LargestError(const Trace& truth, const Trace& repaired) {
   Tick largest = 0;
   for (std::size_t rank = 0; rank < truth.size(); ++rank) {
     for (std::size_t call = 0; call < truth.timelines[rank].calls(); ++call) {
-      largest = std::max(
-          largest, std::abs(repaired.timelines[rank].leave(call) - shift - truth.timelines[rank].leave(call)));
+      largest =
+          std::max(largest, std::abs(repaired.timelines[rank].leave(call) - shift - truth.timelines[rank].leave(call)));
     }
   }
   return largest;
@@ -235,8 +235,8 @@ TEST(ClockRepair, TrustsNoChannelThatLacksRecords) {
   EXPECT_EQ(matching.diagnostics.count(anomaly::kClocksCorrected), 0u);
 }
 
-// What a clock that does not run evenly leaves: no message arrives early afterwards, and computation keeps its length but
-// for a hundredth of what follows a jump.
+// What a clock that does not run evenly leaves: no message arrives early afterwards, and computation keeps its length
+// but for a hundredth of what follows a jump.
 TEST(ClockRepair, LogicalClockTakesWhatIsLeft) {
   for (std::uint32_t seed = 0; seed < test::Repeats(10u); ++seed) {
     const Trace truth = MakeExchange({4, 40, true, true}, seed);

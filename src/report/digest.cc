@@ -151,6 +151,21 @@ std::string NameInDigest(const PhaseKey& key, const Results& results) {
   return name.empty() ? "all runs" : name;
 }
 
+// The largest run of a phase, with the means of its repeats.
+FactorRow LargestRun(const std::vector<FactorRow>& rows) {
+  FactorRow largest = rows.back();
+  for (const FactorType& type : AllFactors()) {
+    double sum = 0, count = 0;
+    for (const FactorRow& row : rows) {
+      if (row.cores != largest.cores || !row.values[type.factor]) continue;
+      sum += *row.values[type.factor];
+      ++count;
+    }
+    if (count > 1) largest.values[type.factor] = sum / count;
+  }
+  return largest;
+}
+
 PhaseText TextOf(const PhaseKey& key, const FactorRow& largest, const Results& results, const TerminalStyle& style) {
   const PhaseProjection* projection = FindPhase(results.projections, key);
   PhaseText text{NameInDigest(key, results), kNothing, kNothing, "", kNothing, kNothing, kNothing, "", ""};
@@ -275,7 +290,7 @@ DigestText DigestOf(const Results& results, const TerminalStyle& style) {
   for (const PhaseKey& key : results.table.Keys()) {
     const std::vector<FactorRow> rows = results.table.Rows(key);
     const PhaseProjection* projection = FindPhase(results.projections, key);
-    text.phases.push_back(TextOf(key, rows.back(), results, style));
+    text.phases.push_back(TextOf(key, LargestRun(rows), results, style));
     text.phases.back().name = Shorten(text.phases.back().name, kWidestPhase);
     if (projection == nullptr) continue;
     if (const LevelCounts* level = LevelOf(*projection); level != nullptr && level->parallel) {
@@ -302,7 +317,7 @@ StudyText StudyTextOf(const ListedStudy& row, const TerminalStyle& style, std::s
   const std::vector<FactorRow> rows = LongestPhaseOf(*row.results);
   if (rows.empty()) return text;
   const PhaseProjection* projection = FindPhase(row.results->projections, rows.front().Key());
-  const PhaseText phase = TextOf(rows.front().Key(), rows.back(), *row.results, style);
+  const PhaseText phase = TextOf(rows.front().Key(), LargestRun(rows), *row.results, style);
   if (projection != nullptr) {
     if (const LevelCounts* found = LevelOf(*projection)) level = fmt::format("{:g}", 100 * found->level);
   }

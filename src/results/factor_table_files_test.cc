@@ -213,7 +213,8 @@ TEST(FactorCsv, NamesReadBackAndAreNoFormulas) {
     const std::string field = CsvField(name);
     EXPECT_EQ(std::string("=+-@").find(field[field[0] == '"' ? 1 : 0]), std::string::npos) << field;
     const FactorTable table = ReadFactorCsv("series,phase,cores,loadBalance\n" + field + "," + field + ",8,0.9\n", "f");
-    std::ranges::replace_if(name, [](unsigned char c) { return c < 0x20; }, ' ');
+    std::ranges::replace_if(
+        name, [](unsigned char c) { return c < 0x20; }, ' ');
     EXPECT_EQ(table.rows.at(0).series, name);
     EXPECT_EQ(table.rows.at(0).phase.name, name);
   }

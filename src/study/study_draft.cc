@@ -28,7 +28,8 @@ std::string QuotedToml(const std::string& text) {
 // Of a comment, in which TOML has no control characters.
 std::string OneLine(const std::string& text) {
   std::string line = ToUtf8(text);
-  std::ranges::replace_if(line, [](unsigned char c) { return c < 0x20 || c == 0x7f; }, ' ');
+  std::ranges::replace_if(
+      line, [](unsigned char c) { return c < 0x20 || c == 0x7f; }, ' ');
   return line;
 }
 

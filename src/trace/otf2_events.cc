@@ -244,9 +244,8 @@ void Otf2EventCallbacks::OnMeasurement() {
 
 // Of a newer library, or of a damaged type.
 void Otf2EventCallbacks::OnUnknown() {
-  On(OTF2_EvtReaderCallbacks_SetUnknownCallback, [](Reader& r, Tick) {
-    r.builder.diagnostics().Add(anomaly::kRecordNotRead, 1, r.Where());
-  });
+  On(OTF2_EvtReaderCallbacks_SetUnknownCallback,
+     [](Reader& r, Tick) { r.builder.diagnostics().Add(anomaly::kRecordNotRead, 1, r.Where()); });
 }
 
 Otf2EventCallbacks Otf2EventCallbacks::OfMainThread(bool keep_threads) {

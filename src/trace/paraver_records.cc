@@ -527,7 +527,7 @@ class BlockReader {
   RecordLog& log_;
   std::vector<std::uint32_t>& buffer_of_;
   std::vector<TaskState>& buffers_;
-  std::vector<ParaverPair> pairs_;  // of the record at hand
+  std::vector<ParaverPair> pairs_;                 // of the record at hand
   std::vector<ParaverThreadCount> thread_counts_;  // the same
   ParaverBlock block_;
   const char* at_ = nullptr;

@@ -15,8 +15,8 @@
 namespace farscale {
 namespace {
 
-// What is asked. On Ethernet (machine c) ranks leave a collective 100 µs apart in iterations of few ms, which looks like
-// clocks that differ as much; the same holds of the traces without computation.
+// What is asked. On Ethernet (machine c) ranks leave a collective 100 µs apart in iterations of few ms, which looks
+// like clocks that differ as much; the same holds of the traces without computation.
 double Tolerance(const std::string& path) {
   return path.find("machines/c-") != std::string::npos || path.find("stencil4d") != std::string::npos ? 0.02 : 0.01;
 }

@@ -13,9 +13,9 @@ namespace farscale::test {
 Trace ByClocks(const Trace& trace, const std::vector<ClockCorrection>& clocks);
 
 struct ClockErrors {
-  double offset = 1;        // seconds at most, either way
-  double drift = 50e-6;     // at most, either way
-  bool of_nodes = true;     // else every rank has a clock of its own
+  double offset = 1;     // seconds at most, either way
+  double drift = 50e-6;  // at most, either way
+  bool of_nodes = true;  // else every rank has a clock of its own
 };
 
 // Drawn for every node or rank; those of the first one, too.
