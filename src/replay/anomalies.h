@@ -20,6 +20,9 @@ inline constexpr Anomaly kCollectiveMismatch{
 inline constexpr Anomaly kClocksCorrected{
     "clocksCorrected", Severity::kWarning,
     "messages and collectives end before they can, so clocks differ; all times are corrected"};
+inline constexpr Anomaly kClocksSkewed{
+    "clocksSkewed", Severity::kWarning,
+    "nodes leave all collectives later than others by the same time, so clocks differ; all times are corrected"};
 inline constexpr Anomaly kClocksContradict{
     "clocksContradict", Severity::kWarning,
     "messages and collectives end before they can, and no clocks explain it; elapsed time, parallel efficiency, "

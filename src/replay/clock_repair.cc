@@ -6,6 +6,7 @@
 #include <atomic>
 #include <cmath>
 #include <limits>
+#include <map>
 #include <string>
 #include <utility>
 #include <vector>
@@ -283,6 +284,70 @@ Candidate TryClocks(const Trace& trace, const Matching& matching, const ClockOrd
   return candidate;
 }
 
+// Of the ranks of a node, when they leave a collective, and how many they are.
+struct NodeExit {
+  std::uint32_t collective = 0;
+  std::uint32_t node = 0;
+  double left = 0;  // mean
+
+  auto operator<=>(const NodeExit&) const = default;
+};
+
+// Clocks that differ may contradict nothing, if messages lie in buffers and barriers take longer. They show where the
+// ranks of a node leave every barrier and allreduce of all nodes later than others by the same time: kConstant of it at
+// least, longer than kMostLeft / 2 of the run and than any network takes to let all nodes go. All are chosen.
+constexpr double kConstant = 0.99, kLongestWay = 1e-3;
+constexpr std::size_t kFewestCollectives = 3;
+
+std::vector<NodeExit> ExitsOfNodes(const Trace& trace, const Matching& matching, const ClockOrder& order) {
+  std::map<std::pair<std::uint32_t, std::uint32_t>, std::pair<double, double>> sums;  // ticks and ranks
+  for (std::size_t rank = 0; rank < trace.size(); ++rank) {
+    order.ForEach(rank, [&](const ClockEvent& event) {
+      if (event.kind != ClockEvent::Kind::kGather || !event.ends) return;
+      const CollectiveKind kind = matching.collectives[event.number].kind;
+      if (kind != CollectiveKind::kBarrier && kind != CollectiveKind::kAllreduce) return;
+      auto& [ticks, ranks] = sums[{event.number, static_cast<std::uint32_t>(trace.ranks[rank].node)}];
+      ticks += static_cast<double>(trace.timelines[rank].leave(event.call));
+      ++ranks;
+    });
+  }
+  std::vector<NodeExit> exits;
+  for (const auto& [key, sum] : sums) exits.push_back({key.first, key.second, sum.first / sum.second});
+  return exits;
+}
+
+// How many collectives show such clocks; 0: none.
+std::uint64_t CountConstantSkew(const Trace& trace, const Matching& matching, const ClockOrder& order) {
+  const std::size_t nodes = trace.nodes.size();
+  if (nodes < 2) return 0;
+  const std::vector<NodeExit> exits = ExitsOfNodes(trace, matching, order);
+  std::vector<double> least(nodes, std::numeric_limits<double>::infinity()), most(nodes);
+  std::uint64_t collectives = 0;
+  for (std::size_t first = 0; first + nodes <= exits.size();) {
+    const auto last = exits.begin() + static_cast<std::ptrdiff_t>(first + nodes);
+    const auto begin = last - static_cast<std::ptrdiff_t>(nodes);
+    if ((last - 1)->collective != begin->collective) {  // of some nodes alone
+      ++first;
+      continue;
+    }
+    const double earliest = std::ranges::min_element(begin, last, {}, &NodeExit::left)->left;
+    for (auto exit = begin; exit < last; ++exit) {
+      least[exit->node] = std::min(least[exit->node], exit->left - earliest);
+      most[exit->node] = std::max(most[exit->node], exit->left - earliest);
+    }
+    ++collectives;
+    first += nodes;
+  }
+  const double largest = *std::ranges::max_element(most);
+  const double matters =
+      std::max(kMostLeft / 2 * static_cast<double>(LongestRank(trace)), kLongestWay * trace.ticks_per_second);
+  if (collectives < kFewestCollectives || largest <= matters) return 0;
+  for (std::size_t node = 0; node < nodes; ++node) {
+    if (most[node] > matters && least[node] < kConstant * most[node]) return 0;
+  }
+  return collectives;
+}
+
 bool LeavesTooMuch(const Trace& trace, const Candidate& candidate) {
   return static_cast<double>(candidate.left.worst) > kMostLeft * static_cast<double>(LongestRank(trace));
 }
@@ -340,11 +405,20 @@ void Repair(const Contradictions& found, const ClockOrder& order, Trace& trace, 
   matching.diagnostics.Add(anomaly, found.count, example);
 }
 
+// Clocks of nodes by which the collectives are left together. Where these contradict something, nothing is moved.
+void RepairSkew(std::uint64_t skewed, const ClockOrder& order, Trace& trace, Matching& matching) {
+  Candidate candidate = TryClocks(trace, matching, order, {true, false});
+  if (!candidate.fit.unknown.empty() || candidate.left.count > 0) return;
+  MoveRanks(candidate.fit, std::move(candidate.times), trace);
+  matching.diagnostics.Add(anomaly::kClocksSkewed, skewed, DescribeClocks(trace, candidate.fit));
+}
+
 }  // namespace
 
 bool ClocksAgree(const Trace& trace) {
   const Matching matching = MatchTrace(trace);
-  return FindContradictions(trace, matching, ClockOrder(trace, matching)).count == 0;
+  const ClockOrder order(trace, matching);
+  return FindContradictions(trace, matching, order).count == 0 && CountConstantSkew(trace, matching, order) == 0;
 }
 
 void RequireClocks(const Trace& trace, const Matching& matching) {
@@ -358,7 +432,11 @@ Matching MatchSynchronised(Trace& trace) {
   Matching matching = MatchTrace(trace);
   const ClockOrder order(trace, matching);
   const Contradictions found = FindContradictions(trace, matching, order);
-  if (found.count > 0) Repair(found, order, trace, matching);
+  if (found.count > 0) {
+    Repair(found, order, trace, matching);
+  } else if (const std::uint64_t skewed = CountConstantSkew(trace, matching, order); skewed > 0) {
+    RepairSkew(skewed, order, trace, matching);
+  }
   return matching;
 }
 

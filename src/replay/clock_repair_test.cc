@@ -235,6 +235,57 @@ TEST(ClockRepair, TrustsNoChannelThatLacksRecords) {
   EXPECT_EQ(matching.diagnostics.count(anomaly::kClocksCorrected), 0u);
 }
 
+// Messages wait in buffers for 10 ms and barriers take 15, so that clocks 2 to 8 ms apart contradict nothing.
+Trace MakeSlackProgram(std::uint32_t seed) {
+  TraceBuilder builder;
+  const auto send = builder.AddRegion("MPI_Send"), receive = builder.AddRegion("MPI_Recv");
+  const auto barrier = builder.AddRegion("MPI_Barrier");
+  std::mt19937 random(seed);
+  std::uniform_int_distribution<Tick> burst(8000000, 12000000);
+  const auto ranks = static_cast<std::int32_t>(4 + seed % 5);
+  Communicator world;
+  world.name = "MPI_COMM_WORLD";
+  const auto first = static_cast<std::int32_t>(builder.AddNode("a")),
+             second = static_cast<std::int32_t>(builder.AddNode("b"));
+  for (std::int32_t rank = 0; rank < ranks; ++rank) {
+    builder.AddRank({rank < ranks / 2 ? first : second, 1, "rank"});
+    world.members.push_back(rank);
+  }
+  const auto all = builder.AddCommunicator(std::move(world));
+  for (std::int32_t rank = 0; rank < ranks; ++rank) {
+    RankBuilder of(builder.definitions(), rank);
+    for (Tick begin = 0; begin < 6 * 40000000; begin += 40000000) {
+      of.Enter(begin, send);
+      of.Send(static_cast<std::uint32_t>((rank + 1) % ranks), all, 0, 8);
+      of.Leave(begin + 1000, send);
+      const Tick computed = begin + burst(random);
+      of.Enter(computed, receive);
+      of.Receive(static_cast<std::uint32_t>((rank + ranks - 1) % ranks), all, 0, 8);
+      of.Leave(computed + 1000, receive);
+      of.Enter(computed + 1000, barrier);
+      of.Collective(CollectiveKind::kBarrier, all, std::nullopt, 0, 0);
+      of.Leave(begin + 27000000, barrier);
+    }
+    builder.SetTimeline(of);
+  }
+  return std::move(builder).Finish();
+}
+
+TEST(ClockRepair, FindsOffsetsThatContradictNothing) {
+  for (std::uint32_t seed = 0; seed < test::Repeats(20u); ++seed) {
+    const Trace truth = MakeSlackProgram(seed);
+    EXPECT_TRUE(ClocksAgree(truth));
+    std::vector<ClockCorrection> clocks(truth.size());
+    for (std::size_t rank = truth.size() / 2; rank < truth.size(); ++rank) {
+      clocks[rank].offset = (seed % 2 == 0 ? 1 : -1) * (2e6 + 3e5 * seed);
+    }
+    Trace trace = ByClocks(truth, clocks);
+    const Matching matching = MatchSynchronised(trace);
+    EXPECT_EQ(matching.diagnostics.count(anomaly::kClocksSkewed), 6u) << seed;
+    EXPECT_LE(LargestError(truth, trace), 10) << seed;
+  }
+}
+
 // What a clock that does not run evenly leaves: no message arrives early afterwards, and computation keeps its length
 // but for a hundredth of what follows a jump.
 TEST(ClockRepair, LogicalClockTakesWhatIsLeft) {
