@@ -32,12 +32,20 @@ namespace mustache = kainjow::mustache;
 // in a name would begin another line.
 enum class Lines { kSeveral, kOne };
 
+// Whether a colour of a terminal begins there, "\033[32m".
+bool IsColour(const std::string& text, std::size_t at) {
+  if (text.compare(at, 2, "\033[") != 0) return false;
+  const std::size_t end = text.find_first_not_of("0123456789;", at + 2);
+  return end != std::string::npos && text[end] == 'm';
+}
+
 // Control characters mark tags here, and a name out of a trace may have any.
 std::string WithoutControls(std::string text, Lines lines) {
-  std::ranges::replace_if(
-      text,
-      [&](unsigned char c) { return c == 0x7f || (c < 0x20 && (lines == Lines::kOne || (c != '\n' && c != '\t'))); },
-      ' ');
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const auto c = static_cast<unsigned char>(text[i]);
+    const bool is_layout = lines == Lines::kSeveral && (c == '\n' || c == '\t');
+    if ((c == 0x7f || c < 0x20) && !is_layout && !IsColour(text, i)) text[i] = ' ';
+  }
   return text;
 }
 

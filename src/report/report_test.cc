@@ -531,6 +531,7 @@ TEST(Results, GroupsOfRanksInFilesOfBothVersions) {
   EXPECT_TRUE(WriteResultsJson(ReadResultsJson(json, "f")) == json);  // long, so it is not printed
   nlohmann::ordered_json old = nlohmann::ordered_json::parse(json);
   MakeOld(old);
+  old.erase("checksum");  // which older versions did not write
   ASSERT_THAT(old.dump(), Not(HasSubstr("\"group\"")));
   EXPECT_TRUE(WriteResultsJson(ReadResultsJson(old.dump(), "f")) == json);
 }

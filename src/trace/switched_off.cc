@@ -68,7 +68,9 @@ class TimeWithout {
   const std::vector<OffTime>& off_;
 };
 
-RankTimeline Moved(const RankTimeline& timeline, const TimeWithout& map, bool keeps_off, bool keeps_counters) {
+// `off`: what counters count in it is left out, too.
+RankTimeline Moved(const RankTimeline& timeline, const TimeWithout& map, bool keeps_off,
+                   const std::vector<OffTime>& off) {
   NewTimes times;
   for (std::size_t call = 0; call < timeline.calls(); ++call) {
     times.enter.push_back(map(timeline.enter(call)));
@@ -80,7 +82,7 @@ RankTimeline Moved(const RankTimeline& timeline, const TimeWithout& map, bool ke
   for (const Interruption& one : timeline.interruptions()) {
     if (keeps_off || one.is_flush) times.interruptions.push_back({map(one.begin), map(one.end), one.is_flush});
   }
-  times.keeps_counters = keeps_counters;
+  for (const OffTime& one : off) times.without.emplace_back(one.begin, one.end);
   return Retime(timeline, times);
 }
 
@@ -91,16 +93,6 @@ void Move(std::vector<TeamEvent>& events, const TimeWithout& map) {
 void Move(std::vector<DeviceSpan>& spans, const TimeWithout& map) {
   for (DeviceSpan& span : spans) span = {map(span.begin), map(span.end)};
   std::erase_if(spans, [](const DeviceSpan& span) { return span.length() <= 0; });
-}
-
-bool HappensWithin(const RankTimeline& timeline, const std::vector<OffTime>& off) {
-  return std::ranges::any_of(off, [&](const OffTime& one) {
-    for (std::size_t event = 0; event < timeline.region_events(); ++event) {
-      const Tick tick = timeline.event_tick(event);
-      if (tick > one.begin && tick < one.end) return true;
-    }
-    return false;
-  });
 }
 
 }  // namespace
@@ -116,14 +108,14 @@ void LeaveOutSwitchedOff(Trace& trace) {
   const double kept = trace.Seconds(map(trace.end()) - map(trace.begin()));
   trace.diagnostics.Add(anomaly::kSwitchedOff, static_cast<std::uint64_t>((length - kept) * 1e6 + 0.5));
   trace.diagnostics.AddPopulation(anomaly::kSwitchedOff, static_cast<std::uint64_t>(length * 1e6 + 0.5));
-  const bool keeps_counters = off.empty() || trace.creator.find("farscale") != std::string::npos;
-  ParallelFor(trace.size(), [&](std::size_t rank) {
-    RankTimeline& timeline = trace.timelines[rank];
-    timeline = Moved(timeline, map, keeps_off, keeps_counters || OffOf(timeline).empty());
-  });
+  // Counters of farscale's own traces stand still meanwhile.
+  const std::vector<OffTime> counted =
+      trace.creator.find("farscale") == std::string::npos ? off : std::vector<OffTime>();
+  ParallelFor(trace.size(),
+              [&](std::size_t rank) { trace.timelines[rank] = Moved(trace.timelines[rank], map, keeps_off, counted); });
   for (std::vector<TeamEvent>& events : trace.team_threads.of_ranks) Move(events, map);
   for (WorkerThread& worker : trace.team_threads.workers) {
-    worker.timeline = Moved(worker.timeline, map, keeps_off, keeps_counters && !HappensWithin(worker.timeline, off));
+    worker.timeline = Moved(worker.timeline, map, keeps_off, counted);
     Move(worker.team_events, map);
   }
   for (Device& device : trace.devices) {

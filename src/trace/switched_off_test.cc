@@ -166,13 +166,34 @@ TEST(SwitchedOff, ToTheEndOfTheRun) {
   EXPECT_EQ(trace.diagnostics.count(anomaly::kSwitchedOff), 77u);
 }
 
-// What others count while recording is off is in the next sample.
-TEST(SwitchedOff, CountersOfOthersAreNotTrusted) {
-  Recipe recipe{2, {1000, 1000}, {0, 5000}, {0, 0}, {0, 0}};
-  recipe.creator = "Score-P 8.0";
-  Trace trace = Record(recipe);
+// What others count while recording is off is in the next sample: 1000 counts in the 5020 µs between the edges around
+// it, of which 5000 are off.
+TEST(SwitchedOff, CountsOfOthersGoWithTheirTime) {
+  TraceBuilder builder;
+  const auto step = builder.AddRegion("step");
+  const auto counter = builder.AddCounter({});
+  builder.AddWorld(1);
+  builder.trace().creator = "Score-P 8.0";
+  RankBuilder events(builder.definitions(), 0);
+  for (const auto& [tick, value, is_leave] : {std::tuple<Tick, int, bool>{0, 10, false}, {1000, 30, true}}) {
+    events.SetCounter(tick, counter, value);
+    is_leave ? events.Leave(tick, step) : events.Enter(tick, step);
+  }
+  events.MeasurementOff(1010);
+  events.MeasurementOn(6010);
+  for (const auto& [tick, value, is_leave] : {std::tuple<Tick, int, bool>{6020, 1034, false}, {7020, 1050, true}}) {
+    events.SetCounter(tick, counter, value);
+    is_leave ? events.Leave(tick, step) : events.Enter(tick, step);
+  }
+  builder.SetTimeline(events);
+  Trace trace = std::move(builder).Finish();
   LeaveOutSwitchedOff(trace);
-  EXPECT_FALSE(trace.timelines[0].counter_is_reliable(0));
+  const RankTimeline& timeline = trace.timelines[0];
+  EXPECT_EQ(timeline.event_tick(2), 1020);
+  EXPECT_TRUE(timeline.counter_is_reliable(0));
+  EXPECT_EQ(timeline.counter_at_event(0, 1), 30);
+  EXPECT_EQ(timeline.counter_at_event(0, 2), 34);  // 1034 − 1004 · 5000 / 5020
+  EXPECT_EQ(timeline.counter_at_event(0, 3), 50);
 }
 
 TEST(SwitchedOff, OfRegionsThatWereRecordedAloneTheRestStays) {

@@ -298,6 +298,48 @@ RankTimeline RankBuilder::Finish() {
   return std::move(timeline_);
 }
 
+CounterColumns<PackedColumn> RankBuilder::CountsWithout(const RankTimeline& timeline, std::size_t counter,
+                                                        const std::vector<std::pair<Tick, Tick>>& without) {
+  std::vector<std::pair<Tick, double>> edges;
+  for (std::size_t call = 0; call < timeline.calls(); ++call) {
+    edges.emplace_back(timeline.enter(call), timeline.counter_at_enter(counter, call));
+    edges.emplace_back(timeline.leave(call), timeline.counter_at_leave(counter, call));
+  }
+  for (std::size_t event = 0; event < timeline.region_events(); ++event) {
+    edges.emplace_back(timeline.event_tick(event), timeline.counter_at_event(counter, event));
+  }
+  std::ranges::sort(edges);
+  std::vector<double> removed = {0};  // before the first part, behind it, ...
+  for (const auto& [begin, end] : without) {
+    const auto after = std::ranges::lower_bound(edges, end, {}, &std::pair<Tick, double>::first);
+    const auto from = std::ranges::upper_bound(edges, begin, {}, &std::pair<Tick, double>::first);
+    double count = 0;
+    if (from != edges.begin() && after != edges.end()) {
+      const auto& [before_tick, before] = *(from - 1);
+      const double share = static_cast<double>(end - begin) / static_cast<double>(after->first - before_tick);
+      count = share * (after->second - before);
+    }
+    removed.push_back(removed.back() + count);
+  }
+  const bool is_double = timeline.counters_[counter].is_double;
+  const auto raw = [&](Tick tick, double value) {
+    const auto behind = std::ranges::upper_bound(without, tick, {}, &std::pair<Tick, Tick>::second);
+    value -= removed[static_cast<std::size_t>(behind - without.begin())];
+    return is_double ? std::bit_cast<std::int64_t>(value) : static_cast<std::int64_t>(std::llround(value));
+  };
+  CounterColumns<PackedColumnBuilder> builder;
+  for (std::size_t call = 0; call < timeline.calls(); ++call) {
+    const std::int64_t enter = raw(timeline.enter(call), timeline.counter_at_enter(counter, call));
+    const std::int64_t leave = raw(timeline.leave(call), timeline.counter_at_leave(counter, call));
+    builder.at_enter.Append(enter);
+    builder.in_call.Append(is_double ? leave : leave - enter);
+  }
+  for (std::size_t event = 0; event < timeline.region_events(); ++event) {
+    builder.at_event.Append(raw(timeline.event_tick(event), timeline.counter_at_event(counter, event)));
+  }
+  return {builder.at_enter.Finish(), builder.in_call.Finish(), builder.at_event.Finish()};
+}
+
 RankTimeline RankBuilder::Retime(const RankTimeline& timeline, const NewTimes& times) {
   RankTimeline result = timeline;
   PackedColumnBuilder enter, duration, event_tick;
@@ -316,7 +358,9 @@ RankTimeline RankBuilder::Retime(const RankTimeline& timeline, const NewTimes& t
   result.columns_.enter = enter.Finish();
   result.columns_.duration = duration.Finish();
   result.columns_.event_tick = event_tick.Finish();
-  for (RankTimeline::CounterData& counter : result.counters_) counter.unreliable |= !times.keeps_counters;
+  for (std::size_t i = 0; i < result.counters_.size() && !times.without.empty(); ++i) {
+    if (result.counters_[i].recorded) result.counters_[i].columns = CountsWithout(timeline, i, times.without);
+  }
   RareRecords rare = timeline.Rare();
   rare.interruptions = times.interruptions;
   result.rare_ = rare == RareRecords() ? nullptr : std::make_shared<const RareRecords>(std::move(rare));

@@ -97,6 +97,8 @@ class RankBuilder {
 
   // See below.
   static RankTimeline Retime(const RankTimeline& timeline, const NewTimes& times);
+  static CounterColumns<PackedColumn> CountsWithout(const RankTimeline& timeline, std::size_t counter,
+                                                    const std::vector<std::pair<Tick, Tick>>& without);
 
   // Closes what is open and hands over; the builder is done, but for its team events.
   RankTimeline Finish();
@@ -182,7 +184,9 @@ struct NewTimes {
   std::vector<Tick> enter, leave;  // of calls
   std::vector<Tick> events;        // of region events
   std::vector<Interruption> interruptions;
-  bool keeps_counters = true;  // else what they show between two edges cannot be trusted any more
+  // Parts of the old times that are left out, in order and apart, with what counters count in them: their share of what
+  // they count between the edges around each.
+  std::vector<std::pair<Tick, Tick>> without;
 };
 
 // A timeline with the calls, records, regions and counters of another one, at the times given.
