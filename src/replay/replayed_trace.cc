@@ -220,7 +220,7 @@ Trace ReplayedTrace(const Trace& trace, const ReplayResult& result, const BurstL
 
 void MoveRank(std::size_t rank, std::vector<Tick> enter, std::vector<Tick> leave, Tick begin, Tick end, Trace& trace) {
   const RankTimeline before = std::move(trace.timelines[rank]);
-  NewTimes times{std::move(enter), std::move(leave), {}, {}};
+  NewTimes times{std::move(enter), std::move(leave), {}, {}, {}};
   AddOtherTimes(before, begin, end, times);
   trace.timelines[rank] = Retime(before, times);
   const TimeMap map(before, times.enter, times.leave, begin, end);
