@@ -21,7 +21,7 @@ using test::DrawClocks;
 
 // Ranks on nodes of their own that compute for 8 to 12 ms and then exchange messages in a ring, one way or both, some
 // with a barrier. A message takes 2 µs, a barrier 5. One tick is a nanosecond.
-struct Exchange {
+struct RingExchange {
   std::int32_t ranks = 4;
   int steps = 20;
   bool both_ways = true;
@@ -30,7 +30,7 @@ struct Exchange {
 
 class ExchangeProgram {
  public:
-  ExchangeProgram(const Exchange& exchange, std::uint32_t seed) : exchange_(exchange), random_(seed) {
+  ExchangeProgram(const RingExchange& exchange, std::uint32_t seed) : exchange_(exchange), random_(seed) {
     send_ = builder_.AddRegion("MPI_Send");
     receive_ = builder_.AddRegion("MPI_Recv");
     barrier_ = builder_.AddRegion("MPI_Barrier");
@@ -91,7 +91,7 @@ class ExchangeProgram {
     }
   }
 
-  const Exchange exchange_;
+  const RingExchange exchange_;
   std::mt19937 random_;
   TraceBuilder builder_;
   std::uint32_t send_ = 0, receive_ = 0, barrier_ = 0, world_ = 0;
@@ -99,7 +99,7 @@ class ExchangeProgram {
   std::vector<Tick> now_;
 };
 
-Trace MakeExchange(const Exchange& exchange, std::uint32_t seed) { return ExchangeProgram(exchange, seed).Make(); }
+Trace MakeExchange(const RingExchange& exchange, std::uint32_t seed) { return ExchangeProgram(exchange, seed).Make(); }
 
 // How far calls end from their true times, but for what all of them are moved by.
 Tick LargestError(const Trace& truth, const Trace& repaired) {
@@ -128,7 +128,7 @@ TEST(ClockRepair, LeavesTrueClocksAsTheyAre) {
 // Whatever the offsets and drifts, calls end where they did, within twice the time of a message.
 TEST(ClockRepair, FindsOffsetsAndDrifts) {
   for (std::uint32_t seed = 0; seed < test::Repeats(40u); ++seed) {
-    Exchange exchange;
+    RingExchange exchange;
     exchange.ranks = 2 + static_cast<std::int32_t>(seed % 7);
     exchange.has_barriers = seed % 2 == 1;
     const Trace truth = MakeExchange(exchange, seed);
