@@ -11,7 +11,7 @@
 namespace farscale {
 namespace {
 
-FactorRow TimedRow(std::int64_t cores, std::int64_t threads, double seconds) {
+FactorRow SplitRow(std::int64_t cores, std::int64_t threads, double seconds) {
   FactorRow row;
   row.cores = cores;
   row.threads = threads;
@@ -32,7 +32,7 @@ FactorTable TableOf(std::vector<FactorRow> rows) {
 
 FactorTable Times(const std::vector<std::pair<std::int64_t, double>>& times) {
   std::vector<FactorRow> rows;
-  for (const auto& [cores, seconds] : times) rows.push_back(TimedRow(cores, 1, seconds));
+  for (const auto& [cores, seconds] : times) rows.push_back(SplitRow(cores, 1, seconds));
   return TableOf(rows);
 }
 
@@ -93,7 +93,7 @@ TEST(CountedRows, OneBadRepeatAnywhere) {
       const auto repeats = i == 0 ? 3 : static_cast<int>(between(1, 6));
       for (int repeat = 0; repeat < repeats; ++repeat) {
         if (repeats > 2) candidates.push_back(rows.size());
-        rows.push_back(TimedRow(first << i, 1,
+        rows.push_back(SplitRow(first << i, 1,
                                 seconds / std::pow(2.0, exponent * static_cast<double>(i)) *
                                     std::exp(std::normal_distribution(0.0, 0.01)(random))));
       }
@@ -121,7 +121,7 @@ TEST(CountedRows, GoodRepeatsCount) {
     std::vector<FactorRow> rows;
     for (std::int64_t i = 0; i < 5; ++i) {
       for (int repeat = 0; repeat < 5; ++repeat) {
-        rows.push_back(TimedRow(1 << i, 1, std::exp(std::normal_distribution(0.0, noise)(random)) / (1 << i)));
+        rows.push_back(SplitRow(1 << i, 1, std::exp(std::normal_distribution(0.0, noise)(random)) / (1 << i)));
       }
     }
     EXPECT_TRUE(CountRows(PointersTo(TableOf(rows).rows)).outlying.empty()) << "round " << round;
@@ -131,9 +131,9 @@ TEST(CountedRows, GoodRepeatsCount) {
 // Of run times the best split of every core count, with its repeats; the efficiencies are those of the best:
 // 96 / 51 / 2 and 96 / 28 / 4.
 TEST(CountedRows, BestSplitsOfRunTimes) {
-  FactorTable table = TableOf({TimedRow(16, 1, 100), TimedRow(16, 2, 96), TimedRow(16, 4, 105), TimedRow(32, 1, 55),
-                               TimedRow(32, 2, 51), TimedRow(32, 4, 56), TimedRow(64, 1, 33), TimedRow(64, 2, 28),
-                               TimedRow(64, 4, 30)});
+  FactorTable table = TableOf({SplitRow(16, 1, 100), SplitRow(16, 2, 96), SplitRow(16, 4, 105), SplitRow(32, 1, 55),
+                               SplitRow(32, 2, 51), SplitRow(32, 4, 56), SplitRow(64, 1, 33), SplitRow(64, 2, 28),
+                               SplitRow(64, 4, 30)});
   CompleteTable(table);
   const std::vector<FactorRow> rows = table.Rows("", {});
   ASSERT_EQ(rows.size(), 3u);
@@ -154,7 +154,7 @@ TEST(CountedRows, BestSplitsOfRandomTables) {
       for (std::int64_t threads = 1; threads <= 16; threads *= 2) {
         if (random() % 3 == 0 && threads > 1) continue;
         const double seconds = 1000 / static_cast<double>(cores) * std::uniform_real_distribution(1.0, 1.5)(random);
-        rows.push_back(TimedRow(cores, threads, seconds));
+        rows.push_back(SplitRow(cores, threads, seconds));
         best[cores] = std::min(best.try_emplace(cores, seconds).first->second, seconds);
       }
     }
