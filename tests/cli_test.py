@@ -1902,7 +1902,7 @@ class Names(unittest.TestCase):
                 done = farscale("report", self.here / "r/results.json", "-o", self.here / "again")
                 self.assertEqual(done.returncode, 0, done.stderr)
                 results = json.loads((self.here / "r/results.json").read_text())
-                self.assertEqual({row["phase"] for row in results["rows"]}, set(names[first:first + 10]))
+                self.assertEqual({row["phase"] for row in results["factors"]["rows"]}, set(names[first:first + 10]))
 
     def test_of_folders(self):
         for name in (b"caf\xe9", b"a\xff\xfeb", "日本".encode(), b"new\nline", b"quo\"te'\\x", b"{{x}} [a](b)", b"-o", b"=1+1"):

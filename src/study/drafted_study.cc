@@ -94,7 +94,11 @@ DraftedStudy DraftStudy(const InputFiles& files, const StudyDraft& draft, const 
 }
 
 std::string SealDraft(const std::string& text, const std::string& command) {
-  const std::string body = "# Change it and run it: " + command + "\n" + text;
+  // Comments name files as they are; what is no UTF-8 there is no TOML.
+  std::string line = command;
+  std::ranges::replace_if(
+      line, [](unsigned char c) { return c < 0x20; }, ' ');
+  const std::string body = ToUtf8("# Change it and run it: " + line + "\n" + text);
   return std::string(kSeal) + Checksum(body) + "\n" + body;
 }
 

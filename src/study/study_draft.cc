@@ -106,7 +106,7 @@ std::string PhasesText(const std::vector<std::string>& traces, const FoundPhases
       const std::string line = CleanText(of_part);
       text += line.starts_with('#') ? line : comment + line;
     }
-    if (without > 0) text += fmt::format("# not in {}\n", Join(lacks->second, ", "));
+    if (without > 0) text += fmt::format("# not in {}\n", OneLine(Join(lacks->second, ", ")));
   }
   return text;
 }
