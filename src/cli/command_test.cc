@@ -36,7 +36,7 @@ TEST(Command, FormOfATableByTheNameOfItsOutput) {
 }
 
 TEST(Command, TracesMakeAStudyOfTheWholeRun) {
-  const Study study = StudyOfInputs({"runs/lu.otf2", "runs/lu16.otf2"}, "", {2, false});
+  const Study study = StudyOfInputs({"runs/lu.otf2", "runs/lu16.otf2"}, "", {2, {}});
   ASSERT_EQ(study.runs.size(), 2u);
   EXPECT_EQ(study.runs[1].trace, "runs/lu16.otf2");
   EXPECT_EQ(study.runs[1].application, 2);
@@ -49,7 +49,7 @@ TEST(Command, InputsThatMakeNoStudy) {
   EXPECT_THAT(UsageErrorOf([] { StudyOfInputs({"a.otf2", "a.otf2"}); }), HasSubstr("the trace is given twice"));
   EXPECT_THAT(UsageErrorOf([] { StudyOfInputs({"a.otf2", "s.toml"}); }), HasSubstr("one study at a time"));
   EXPECT_THAT(UsageErrorOf([] { StudyOfInputs({"s.toml", "t.toml"}); }), HasSubstr("t.toml: one study at a time"));
-  EXPECT_THAT(UsageErrorOf([] { StudyOfInputs({"s.toml"}, "", {2}); }), HasSubstr("--application"));
+  EXPECT_THAT(UsageErrorOf([] { StudyOfInputs({"s.toml"}, "", {2, {}}); }), HasSubstr("--application"));
   EXPECT_THAT(UsageErrorOf([] { StudyOfInputs({"a.otf2"}, "rosas14"); }), HasSubstr("--preset"));
 }
 

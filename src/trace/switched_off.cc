@@ -80,7 +80,8 @@ RankTimeline Moved(const RankTimeline& timeline, const TimeWithout& map, bool ke
     times.events.push_back(map(timeline.event_tick(event)));
   }
   for (const Interruption& one : timeline.interruptions()) {
-    if (keeps_off || one.is_flush) times.interruptions.push_back({map(one.begin), map(one.end), one.is_flush});
+    const Interruption moved{map(one.begin), map(one.end), one.is_flush};
+    if (one.is_flush || (keeps_off && moved.begin < moved.end)) times.interruptions.push_back(moved);
   }
   for (const OffTime& one : off) times.without.emplace_back(one.begin, one.end);
   return Retime(timeline, times);

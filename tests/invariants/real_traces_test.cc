@@ -57,11 +57,16 @@ void ExpectInvariants(const Trace& trace, const PhaseCut& cut, const PhaseFactor
   EXPECT_EQ(t.ideal_elapsed > t.elapsed, flagged) << place;
   // Useful and MPI time make up the windows, to the tick.
   Tick covered = 0;
-  for (const RankCut& rank : cut.ranks) {
-    if (!rank.present) continue;
-    if (cut.span == Span::kWhole) covered += rank.window.length();
-    if (cut.span == Span::kEach) {
-      for (const Interval& iteration : rank.iterations) covered += iteration.length();
+  for (std::size_t rank = 0; rank < cut.ranks.size(); ++rank) {
+    const RankCut& of = cut.ranks[rank];
+    if (!of.present) continue;
+    for (const Interval& one : cut.span == Span::kWhole ? std::vector<Interval>{of.window} : of.iterations) {
+      covered += one.length();
+      // What was not recorded of this rank alone is neither.
+      for (const Interruption& off : trace.timelines[rank].interruptions()) {
+        if (off.is_flush) continue;
+        covered -= std::max<Tick>(0, std::min(off.end, one.end.tick) - std::max(off.begin, one.begin.tick));
+      }
     }
   }
   EXPECT_NEAR(t.total_useful + t.total_mpi, trace.Seconds(covered), 1e-9 * trace.Seconds(covered)) << place;
