@@ -775,7 +775,6 @@ TEST(PhaseFactors, InterruptionsAreThoseWithinThePhase) {
   expect(PhaseSpec::WholeRun(), 5000, 1000);
   expect(PhaseSpec::Region("F"), 2000, 0);
   expect(window(0.002, 0.008), 3000, 1000);  // 2 to 3 and 6 to 8
-  expect(window(0.0065, 0.0085), 2000, 0);   // all of it
   expect(window(0.0045, 0.0055), 0, 500);    // half of the flush
   expect(window(0.003, 0.004), 0, 0);        // between them
 }

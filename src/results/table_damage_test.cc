@@ -21,6 +21,7 @@
 #include "results/factor_table_files.h"
 #include "results/measured_run_json.h"
 #include "results/results_json.h"
+#include "support/repeats.h"
 #include "support/models.h"
 #include "support/traces.h"
 
@@ -98,7 +99,8 @@ struct Outcome {
   std::set<std::string> warnings;
 };
 
-Outcome OutcomeOf(FactorTable table) {
+// Predictions take long: they are made of tables that nothing is said about.
+Outcome OutcomeOf(FactorTable table, const std::set<std::string>& known = {}) {
   PutInTerms(table, std::nullopt, std::nullopt);
   Outcome outcome;
   for (const Finding& finding : table.findings) {
@@ -110,6 +112,7 @@ Outcome OutcomeOf(FactorTable table) {
       if (value) outcome.factors[fmt::format("{} of row {}", type.id, i)] = *value;
     }
   }
+  if (!known.empty() && !std::ranges::includes(known, outcome.warnings)) return outcome;
   for (const PhaseProjection& projection : ProjectTable(table)) {
     for (const FactorProjection& factor : projection.factors) {
       if (factor.targets.empty()) continue;
@@ -150,6 +153,8 @@ struct Count {
 Count ChangeDigits(const std::string& text, const Reader& read, int changes, std::uint64_t seed) {
   const Outcome good = OutcomeOf(read(text));
   EXPECT_THAT(good.predictions, testing::Not(testing::IsEmpty()));
+  std::set<std::string> expected = good.warnings;
+  expected.insert("");  // so that it is not empty
   const std::size_t begin = text.starts_with("{") ? 0 : text.find('\n');
   const std::vector<std::size_t> places = PlacesOfDigits(text, begin);
   Random random(seed);
@@ -160,7 +165,7 @@ Count ChangeDigits(const std::string& text, const Reader& read, int changes, std
     digit = static_cast<char>('0' + (digit - '0' + 1 + static_cast<int>(random.Uniform() * 9)) % 10);
     ++count.changed;
     try {
-      const Outcome outcome = OutcomeOf(read(damaged));
+      const Outcome outcome = OutcomeOf(read(damaged), expected);
       if (!std::ranges::includes(good.warnings, outcome.warnings)) continue;
       std::string difference = DifferenceOf(good.factors, outcome.factors);
       if (difference.empty()) difference = DifferenceOf(good.predictions, outcome.predictions);
@@ -179,7 +184,7 @@ Count ChangeDigits(const std::string& text, const Reader& read, int changes, std
 FactorTable ReadJson(const std::string& text) { return ReadTableFromJson(text, "t.json"); }
 FactorTable ReadCsv(const std::string& text) { return ReadFactorCsv(text, "t.csv"); }
 
-constexpr int kTables = 10;
+constexpr int kTables = test::Repeats(10);
 
 // Nothing else in a table tells its standard errors, so that only a checksum protects them.
 FactorTable WithoutErrors(FactorTable table) {
@@ -216,7 +221,7 @@ TEST(TableDamage, NoDigitOfATableInCsvChangesSilently) {
 }
 
 TEST(TableDamage, NoDigitOfResultsChangesSilently) {
-  for (std::uint64_t seed = 1; seed <= 3; ++seed) {
+  for (std::uint64_t seed = 1; seed <= test::Repeats(3u); ++seed) {
     const FactorTable table = DrawTable(seed);
     const std::string text = WriteResultsJson(ResultsOfTable(table, ProjectTable(table), "t"));
     EXPECT_EQ(ChangeDigits(text, ReadJson, 40, seed).silent, 0);
