@@ -39,6 +39,7 @@ class Pen {
       : columns_(columns), cells_(cells), total_(total), end_(columns.Begin(1)) {}
 
   void Add(RunState state, Tick from, Tick to) {
+    to = std::min(to, columns_.Begin(columns_.count));  // damaged times may lie behind the run
     if (to <= from) return;
     At(total_, state) += static_cast<double>(to - from);
     while (true) {
