@@ -323,7 +323,7 @@ class MpiTest:
         # Whether ranks have cores of their own is up to the machine.
         odd = {finding["id"] for finding in inspected["diagnostics"]} - set(allowed) - {"preempted"}
         self.assertEqual(odd, set())
-        factors = self.farscale("factors", "trace/traces.otf2", *options, "-o", "factors.json")
+        factors = self.farscale("factors", "trace/traces.otf2", "-o", "factors.json")
         self.assertEqual(factors.code, 0, factors.err)
         traced = self.results("factors.json")["rows"][0]["factors"]
         for factor, value in self.regions("trace/farscale.json")["whole run"]["factors"].items():
@@ -530,7 +530,7 @@ class MpiTest:
     # MPI_Pcontrol.
 
     def factors_of_trace(self, *options):
-        result = self.farscale("factors", "trace/traces.otf2", "-o", "factors.json")
+        result = self.farscale("factors", "trace/traces.otf2", *options, "-o", "factors.json")
         self.assertEqual(result.code, 0, result.err)
         return self.results("factors.json")["rows"][0], result.err
 
