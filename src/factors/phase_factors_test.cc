@@ -779,5 +779,37 @@ TEST(PhaseFactors, InterruptionsAreThoseWithinThePhase) {
   expect(window(0.003, 0.004), 0, 0);        // between them
 }
 
+// A rank that is off alone for so many ticks of about 900,000 lacks calls that others have: from 1 % of the run on
+// nobody knows who waits for whom. Useful time is known all the same.
+TEST(PhaseFactors, CallsOfARankThatIsOffAloneAreMissing) {
+  for (const Tick length : {0, 1000, 5000, 20000, 50000, 100000, 200000, 300000, 400000, 500000}) {
+    TraceBuilder builder;
+    const auto barrier = builder.AddRegion("MPI_Barrier");
+    const auto world = builder.AddWorld(2);
+    const auto call = [&](RankBuilder& events, Tick enter, Tick leave) {
+      events.Enter(enter, barrier);
+      events.Collective(CollectiveKind::kBarrier, world, std::nullopt, 0, 0);
+      events.Leave(leave, barrier);
+    };
+    RankBuilder first(builder.definitions(), 0), second(builder.definitions(), 1);
+    for (RankBuilder* rank : {&first, &second}) call(*rank, 90000, 100000);
+    call(first, 100010, 100020);  // while the second is off
+    if (length > 0) {
+      second.MeasurementOff(100000);
+      second.MeasurementOn(100030 + length);
+    } else {
+      call(second, 100010, 100020);
+    }
+    for (RankBuilder* rank : {&first, &second}) call(*rank, 980000, 990000);
+    builder.SetTimeline(first);
+    builder.SetTimeline(second);
+    const Trace trace = std::move(builder).Finish();
+    const PhaseFactors factors = Measure(trace, PhaseSpec::WholeRun());
+    EXPECT_TRUE(factors.values[Factor::kLoadBalance]) << length;
+    EXPECT_EQ(factors.values[Factor::kSerialization].has_value(), length <= 5000) << length;
+    EXPECT_EQ(factors.unknown_waits.any(), length > 5000) << length;
+  }
+}
+
 }  // namespace
 }  // namespace farscale
