@@ -283,49 +283,59 @@ class ClockSearch {
       equation.Add(unknown + 1, sign * static_cast<double>(at - fit_.corrections[clock].middle) / Half(clock));
   }
 
-  void Minimise(double fastest, bool is_first) {
+  // Weighted least squares of all equations.
+  struct Equations {
     std::vector<Eigen::Triplet<double>> entries;
-    Eigen::VectorXd right = Eigen::VectorXd::Zero(unknowns_);
-    const auto add = [&](const Equation& equation, double weight) {
+    Eigen::VectorXd right;
+
+    void Add(const Equation& equation, double weight) {
       for (const auto& [i, factor] : equation.terms) {
         right[i] += weight * factor * equation.value;
         for (const auto& [j, other] : equation.terms) entries.emplace_back(i, j, weight * factor * other);
       }
-    };
-    const auto weight = [&](double distance, double least) { return 1 / std::max(std::fabs(distance), least); };
+    }
+  };
+
+  // The smallest distance that weights tell apart: of exact times one would weigh everything.
+  double SmallestDistance(double fastest) const {
     std::vector<double> distances;
     for (const Transit& transit : transits_) distances.push_back(std::fabs(Corrected(transit) - fastest));
     for (std::size_t i = 0; i < exits_.size(); ++i) distances.push_back(std::fabs(DistanceOfExit(i)));
-    const double least = is_first ? 1 : std::max(1.0, 0.1 * Quantile(distances, 0.5));
+    return std::max(1.0, 0.1 * Quantile(distances, 0.5));
+  }
+
+  double WeightOfTransit(const Transit& transit, double fastest, double smallest) const {
+    const double ticks = Corrected(transit);
+    // The receiver has waited all the time that the message took, if it has waited for it.
+    const double share = static_cast<double>(transit.waited) / std::max(ticks, 1.0);
+    const double pull = std::clamp(share, kLooseWeight, 1.0) * (exits_suffice_ ? kLooseWeight : 1);
+    return (ticks < 0 ? kImpossible : pull) / std::max(std::fabs(ticks - fastest), smallest);
+  }
+
+  void Minimise(double fastest, bool is_first) {
+    Equations equations{{}, Eigen::VectorXd::Zero(unknowns_)};
+    const double smallest = SmallestDistance(fastest);
     for (const Transit& transit : transits_) {
-      const double ticks = Corrected(transit), distance = ticks - fastest;
-      double of_transit = 1;
-      if (!is_first) {
-        // The receiver has waited all the time that the message took, if it has waited for it.
-        const double share = static_cast<double>(transit.waited) / std::max(ticks, 1.0);
-        const double pull = std::clamp(share, kLooseWeight, 1.0) * (exits_suffice_ ? kLooseWeight : 1);
-        of_transit = weight(distance, least) * (ticks < 0 ? kImpossible : pull);
-      }
       Equation equation;
       AddClock(transit.to, transit.ended, 1, equation);
       AddClock(transit.from, transit.begun, -1, equation);
       equation.value = fastest - static_cast<double>(transit.ticks());
-      add(equation, of_transit);
+      equations.Add(equation, is_first ? 1 : WeightOfTransit(transit, fastest, smallest));
     }
     for (std::size_t i = 0; i < exits_.size(); ++i) {
       Equation equation;
       AddClock(exits_[i].clock, exits_[i].left, 1, equation);
       equation.Add(unknown_of_exit_[i], -1);
       equation.value = -SinceFirst(i);
-      add(equation, weight_of_exits_[CollectiveOf(i)] * (is_first ? 1 : weight(DistanceOfExit(i), least)));
+      const double distance = std::max(std::fabs(DistanceOfExit(i)), smallest);
+      equations.Add(equation, weight_of_exits_[CollectiveOf(i)] / (is_first ? 1 : distance));
     }
     // What nothing says stays as it is.
-    for (int i = 0; i < unknowns_; ++i) entries.emplace_back(i, i, 1e-15);
+    for (int i = 0; i < unknowns_; ++i) equations.entries.emplace_back(i, i, 1e-15);
     Eigen::SparseMatrix<double> matrix(unknowns_, unknowns_);
-    matrix.setFromTriplets(entries.begin(), entries.end());
+    matrix.setFromTriplets(equations.entries.begin(), equations.entries.end());
     const Eigen::SimplicialLDLT<Eigen::SparseMatrix<double>> solver(matrix);
-    if (solver.info() != Eigen::Success) return;
-    Take(solver.solve(right));
+    if (solver.info() == Eigen::Success) Take(solver.solve(equations.right));
   }
 
   std::size_t CollectiveOf(std::size_t exit) const {
