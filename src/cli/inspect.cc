@@ -11,6 +11,7 @@
 #include "results/fields.h"
 #include "phases/phase_cut.h"
 #include "replay/clock_repair.h"
+#include "replay/displaced_times.h"
 #include "replay/processor_time.h"
 #include "pages/text_table.h"
 #include "trace/device_records.h"
@@ -109,6 +110,7 @@ Inspection Inspect(const InspectOptions& options) {
   }
   Diagnostics diagnostics = inspection.trace.diagnostics;
   diagnostics.Merge(matching.diagnostics);
+  diagnostics.Merge(FindDisplacedTimes(inspection.trace));
   diagnostics.Merge(CheckProcessorTime(inspection.trace, {}));
   inspection.findings = diagnostics.findings();
   return inspection;
