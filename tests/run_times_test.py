@@ -207,7 +207,7 @@ class Splits(RunTimesTest):
                 got = next(value for key, value in efficiencies.items() if key[1:3] == (cores, threads))
                 self.assertAlmostEqual(got, best[first][0] / seconds * first / cores, places=9, msg=case)
             predict = ["predict", "t.csv", "--scaling", "strong", "--targets", first * 16, "-o", "-"]
-            of_all = self.run_ok(*predict)
+            of_all = self.run_ok(*predict, "-v")
             self.assertIn(f"{first} = {first // best[first][1]} × {best[first][1]}", of_all.stderr)
             self.assertNotIn("phase  ", of_all.stderr)
             self.assertFalse(any(line.endswith("phase") for line in of_all.stderr.splitlines()))
