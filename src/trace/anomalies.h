@@ -27,6 +27,16 @@ inline constexpr Anomaly kRecordNotRead{"recordNotRead", Severity::kWarning,
 inline constexpr Anomaly kMpiNameContradicted{
     "mpiNameContradicted", Severity::kWarning,
     "MPI functions have another name in the .pcf file than by their number; the number counts", 0.5};
+inline constexpr Anomaly kFunctionsLost{
+    "functionsLost", Severity::kWarning,
+    "functions of the program are named beside the trace and none is in it: their events were filtered away, and "
+    "counters on the same lines with them"};
+inline constexpr Anomaly kMpiNameTwice{"mpiNameTwice", Severity::kWarning,
+                                       "functions are called like an MPI function of the trace but are none of MPI; "
+                                       "they count as functions of the program"};
+inline constexpr Anomaly kNodesUnclear{
+    "nodesUnclear", Severity::kWarning,
+    "processes lie on parts of the machine of different kinds, so which of them share a node is uncertain"};
 inline constexpr Anomaly kHeaderContradicted{
     "headerContradicted", Severity::kWarning,
     "records or definitions contradict the header of the trace; the records count"};
@@ -118,6 +128,9 @@ inline constexpr Anomaly kCounterNotAtEdges{
 inline constexpr Anomaly kCounterNotAlwaysOn{"counterNotAlwaysOn", Severity::kWarning,
                                              "counters were read only part of the time, since the measurement switched "
                                              "between sets of counters; they are not used where that happens"};
+inline constexpr Anomaly kCounterUnclear{
+    "counterUnclear", Severity::kWarning,
+    "counters are not defined as what their names say, or a bit of the name is wrong; they are not used"};
 inline constexpr Anomaly kThreadWithoutCounter{
     "threadWithoutCounter", Severity::kWarning,
     "counters were not recorded on threads other than the main one; factors of these counters are left out"};

@@ -1,12 +1,16 @@
 #include "trace/counters.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <span>
 #include <string_view>
 
 #include "base/error.h"
 #include "base/text.h"
+#include "trace/anomalies.h"
 
 namespace farscale {
 namespace {
@@ -74,6 +78,13 @@ std::optional<std::size_t> ChooseCounter(const Trace& trace, CounterMeaning mean
   return std::nullopt;
 }
 
+bool IsUsualCounterName(const std::string& name) {
+  const auto has_name = [&](const Meaning& meaning) {
+    return std::ranges::find(meaning.usual, ToLower(name)) != meaning.usual.end();
+  };
+  return std::ranges::any_of(kMeanings, has_name);
+}
+
 bool IsNameOfCpuTime(const std::string& name) {
   return std::ranges::find(kCpuTimeNames, ToLower(name)) != std::end(kCpuTimeNames);
 }
@@ -86,6 +97,29 @@ double CountsPerSecond(const Counter& counter) {
     return !unit.empty() && std::ranges::find(known.names, unit) != known.names.end();
   });
   return (found == std::end(kTimeUnits) ? 1e9 : found->per_second) / counter.scale;
+}
+
+void CheckCounterName(const Counter& counter, Diagnostics& diagnostics) {
+  const auto bits_off = [&](std::string_view usual) {
+    int sum = 0;
+    for (std::size_t i = 0; i < usual.size(); ++i) {
+      const int any_case = usual[i] >= 'a' && usual[i] <= 'z' ? 0xdf : 0xff;
+      sum += std::popcount(static_cast<unsigned char>((counter.name[i] ^ usual[i]) & any_case));
+    }
+    return sum;
+  };
+  for (const Meaning& meaning : kMeanings) {
+    for (const std::string_view usual : meaning.usual) {
+      if (counter.name.size() != usual.size()) continue;
+      const int off = bits_off(usual);
+      if (off == 0 && !counter.accumulates) {
+        diagnostics.Add(anomaly::kCounterUnclear, 1, fmt::format("'{}' is defined as a level", counter.name));
+      }
+      if (off == 1) {
+        diagnostics.Add(anomaly::kCounterUnclear, 1, fmt::format("'{}', not '{}'", counter.name, usual));
+      }
+    }
+  }
 }
 
 std::string ListCounters(const Trace& trace) {

@@ -35,12 +35,18 @@ std::optional<std::size_t> ChooseCounter(const Trace& trace, CounterMeaning mean
 // "cycles", "instructions", "CPU time".
 std::string ToString(CounterMeaning meaning);
 
+// Whether it is among those tried.
+bool IsUsualCounterName(const std::string& name);
+
 // Whether a counter of this name is CPU time, by the usual names.
 bool IsNameOfCpuTime(const std::string& name);
 
 // How many counts of a CPU time counter are one second, by its unit and scale. Nanoseconds where the unit is none of
 // time: clocks of PAPI and perf are recorded so, with "#" as unit.
 double CountsPerSecond(const Counter& counter);
+
+// Notices usual counters that are defined as levels, and names that are one flipped bit away from a usual one.
+void CheckCounterName(const Counter& counter, Diagnostics& diagnostics);
 
 // "it has PAPI_TOT_CYC, PAPI_TOT_INS" or "it has no counters": advice for whoever named another.
 std::string ListCounters(const Trace& trace);

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "support/errors.h"
+#include "trace/anomalies.h"
 
 namespace farscale {
 namespace {
@@ -23,6 +24,27 @@ TEST(Counters, UsualNamesInAnyCase) {
   EXPECT_THAT(ChooseCounter(trace, CounterMeaning::kCycles, {}), Optional(2u));
   EXPECT_THAT(ChooseCounter(trace, CounterMeaning::kCpuTime, {}), Optional(3u));
   EXPECT_EQ(ChooseCounter(WithCounters({"L2_MISSES"}), CounterMeaning::kCycles, {}), std::nullopt);
+}
+
+TEST(Counters, OneBitOfANameIsWrong) {
+  const auto damaged = [](const std::string& name) {
+    Diagnostics diagnostics;
+    CheckCounterName({name, "", "#"}, diagnostics);
+    return diagnostics.count(anomaly::kCounterUnclear);
+  };
+  for (const char* usual : {"PAPI_TOT_CYC", "cpu-cycles", "PERF::TASK-CLOCK"}) {
+    for (int bit = 0; bit < 8; ++bit) {
+      std::string name = usual;
+      if (bit == 5 && std::isalpha(name[3])) continue;  // upper and lower case
+      name[3] = static_cast<char>(name[3] ^ (1 << bit));
+      EXPECT_EQ(damaged(name), 1u) << name;
+    }
+    EXPECT_EQ(damaged(usual), 0u);
+  }
+  EXPECT_EQ(damaged("PAPI_TOT_IIS"), 0u);  // instructions issued
+  Diagnostics of_level;
+  CheckCounterName({"PAPI_TOT_INS", "", "#", 1, false, false}, of_level);
+  EXPECT_EQ(of_level.count(anomaly::kCounterUnclear), 1u);
 }
 
 TEST(Counters, TheNameGivenGoesFirst) {

@@ -115,6 +115,21 @@ class StreamFinder {
   std::map<std::string, std::int32_t> devices_;
 };
 
+// Nodes of processes that lie in each other, or are of different kinds.
+void CompareNodes(const RawDefinitions& raw, const std::map<std::uint32_t, std::int32_t>& nodes,
+                  Diagnostics& diagnostics) {
+  std::map<std::string, std::string> names;  // of a node of every kind
+  for (const auto& [reference, index] : nodes) {
+    const auto found = raw.system_nodes.find(reference);
+    const bool is_known = found != raw.system_nodes.end();
+    names[is_known ? raw.Text(found->second.class_name) : ""] = is_known ? raw.Text(found->second.name) : "nowhere";
+  }
+  if (names.size() < 2) return;
+  const auto& [first, second] = std::pair(*names.begin(), *std::next(names.begin()));
+  diagnostics.Add(anomaly::kNodesUnclear, 1,
+                  fmt::format("{} '{}', {} '{}'", first.first, first.second, second.first, second.second));
+}
+
 void AddRanks(const RawDefinitions& raw, const std::string& path, bool keep_streams, TraceBuilder& builder,
               Otf2Definitions& result) {
   const std::vector<std::uint64_t> mains = MainLocations(raw, path);
@@ -144,6 +159,7 @@ void AddRanks(const RawDefinitions& raw, const std::string& path, bool keep_stre
     }
     result.locations.push_back({mains[rank], static_cast<std::int32_t>(rank), true, 0, location.events});
   }
+  CompareNodes(raw, node_index, builder.trace().diagnostics);
   const std::set<std::uint64_t> main_set(mains.begin(), mains.end());
   std::vector<std::int32_t> workers(mains.size());
   StreamFinder streams(raw, rank_of_group);
@@ -166,9 +182,17 @@ void AddRanks(const RawDefinitions& raw, const std::string& path, bool keep_stre
 }
 
 void AddRegions(const RawDefinitions& raw, TraceBuilder& builder, Otf2Definitions& result) {
+  std::set<std::string> mpi_functions;
+  for (const auto& [reference, region] : raw.regions) {
+    if (region.is_mpi) mpi_functions.insert(raw.Text(region.name));
+  }
   for (const auto& [reference, region] : raw.regions) {
     const std::string name = raw.Text(region.name);
     MpiCall call = ClassifyMpiCall(name);
+    if (!region.is_mpi && call != MpiCall::kNone && mpi_functions.contains(name)) {
+      builder.trace().diagnostics.Add(anomaly::kMpiNameTwice, 1, name);
+      call = MpiCall::kNone;
+    }
     const bool is_mpi = region.is_mpi || call != MpiCall::kNone;
     if (is_mpi && call == MpiCall::kNone) call = MpiCall::kOther;
     const bool is_outside = !is_mpi && region.is_artificial && name == kOutsideRegion;
@@ -343,15 +367,27 @@ void AddMetrics(const RawDefinitions& raw, const CounterSelection& selection, Tr
     }
     Counter counter{raw.Text(member.name), raw.Text(member.description),    raw.Text(member.unit),
                     member.scale,          member.type == OTF2_TYPE_DOUBLE, metric.use != MetricUse::kLevel};
+    CheckCounterName(counter, builder.trace().diagnostics);
     if (!selection.Keeps(counter.name)) continue;
     const std::uint32_t index = builder.AddCounter(std::move(counter));
     if (metric.use != MetricUse::kLevel) metric.counter = index;
+  }
+  for (const auto& [string, text] : raw.strings) {
+    const auto is_named = [&](const auto& entry) { return entry.second.name == string; };
+    if (!IsUsualCounterName(text) || std::ranges::any_of(raw.members, is_named)) continue;
+    if (std::ranges::any_of(raw.regions, is_named)) continue;
+    builder.trace().diagnostics.Add(anomaly::kCounterUnclear, 1, fmt::format("'{}' is the name of none", text));
   }
   const auto metrics_of = [&](std::uint32_t metric_class) {
     std::vector<Otf2Metric> metrics;
     const auto found = raw.metric_classes.find(metric_class);
     if (found == raw.metric_classes.end()) return metrics;
-    for (const std::uint32_t member : found->second) metrics.push_back(metric_of_member[member]);
+    for (const std::uint32_t member : found->second) {
+      if (!metric_of_member.contains(member)) {
+        builder.trace().diagnostics.Add(anomaly::kCounterUnclear, 1, fmt::format("counter {} is not defined", member));
+      }
+      metrics.push_back(metric_of_member[member]);
+    }
     return metrics;
   };
   for (const auto& [reference, members] : raw.metric_classes) result.metrics[reference] = metrics_of(reference);

@@ -563,7 +563,8 @@ TEST(Otf2Reader, LocalDefinitionsThatChangeNothingNeedNotBeRead) {
 }
 
 TEST_F(Otf2ReaderTest, ProgramNameAndInterruptions) {
-  archive_.AddWorld(1);
+  archive_.AddWorld(2);
+  archive_.Location(1).Enter(0, "main").Leave(20, "main");
   archive_.Location(0)
       .ProgramBegin(0, "./app")
       .Enter(0, "main")

@@ -165,6 +165,19 @@ void CompareMpiNames(const std::string& path, const ParaverNames& names, const s
   }
 }
 
+// Functions of the program that are all gone, and with them the counters of their records.
+void NoticeLostFunctions(const std::string& path, const ParaverHeader& header, const ParaverNames& names,
+                         Diagnostics& diagnostics) {
+  const auto functions = names.types.find(kUserFunction);
+  if (header.applications.size() > 1 || functions == names.types.end()) return;
+  const auto is_function = [](const auto& value) { return value.first != 0; };
+  const auto named = std::ranges::count_if(functions->second.values, is_function);
+  if (named == 0) return;
+  diagnostics.Add(anomaly::kFunctionsLost, static_cast<std::uint64_t>(named),
+                  fmt::format("{} names '{}'", ParaverNamesFile(path, ".pcf"),
+                              std::ranges::find_if(functions->second.values, is_function)->second));
+}
+
 void Diagnose(const std::string& path, const ParaverHeader& header, const ParaverRecords& records,
               Diagnostics& diagnostics) {
   diagnostics.Add(anomaly::kDamagedLine, records.damaged, records.first_damage.Sentence());
@@ -391,6 +404,7 @@ Trace ReadParaver(const std::string& path, const CounterSelection& counters, std
   AddParaverDevices(names, header, number, records.thread_states, builder);
   definitions.AddCommunicators(facts);
   definitions.AddRegions(records.all.blocks, facts);
+  if (!facts.has_functions) NoticeLostFunctions(path, header, names, trace.diagnostics);
   if (records.HasThreads()) AddParaverTeamRegions(builder, facts);
   definitions.AddCounters(records.all.blocks);
   for (const ParaverBlock& block : records.all.blocks) records.all.meanings.push_back(definitions.MeaningOf(block));

@@ -46,6 +46,17 @@ TEST_F(ParaverRegionsTest, FunctionsNest) {
   EXPECT_EQ(trace.diagnostics.count(anomaly::kLeaveWithoutEnter), 1u);
 }
 
+// The .pcf of a filtered trace still names them.
+TEST_F(ParaverRegionsTest, FunctionsThatAreAllGone) {
+  const std::string names = "EVENT_TYPE\n0  60000019  User function\nVALUES\n0  End\n";
+  const auto lost = [&](const std::vector<std::string>& events, const std::string& pcf) {
+    return Read(OneTask(events), pcf).diagnostics.count(anomaly::kFunctionsLost);
+  };
+  EXPECT_EQ(lost({"30:50000001:1", "40:50000001:0"}, names + "1  main\n2  solver\n"), 2u);
+  EXPECT_EQ(lost({"30:50000001:1", "40:50000001:0"}, names), 0u);
+  EXPECT_EQ(lost({"10:60000019:1", "30:60000019:0"}, names + "1  main\n2  solver\n"), 0u);
+}
+
 TEST_F(ParaverRegionsTest, FunctionsWithoutNames) {
   EXPECT_EQ(Inner(Read(OneTask({"10:60000019:7", "20:60000019:0"}))), "10 +function 7, 20 -function 7");
 }
