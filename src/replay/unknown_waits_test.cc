@@ -39,6 +39,22 @@ TEST(UnknownWaits, MessagesWithoutRecord) {
   }
 }
 
+// Times in microseconds. A wait counts from ten times as long as a post on; any does where no receive has a message. A
+// wait for all of the sends leaves the receives.
+TEST(UnknownWaits, WhatTakesLongIsMeasuredByPosts) {
+  const auto waits = [](const std::string& first, const std::string& second) {
+    Trace trace = test::ParseTrace("r0: " + first + " | comp 60-200\nr1: " + second + " | comp 4-200");
+    trace.ticks_per_second = 1e6;
+    return WaitsOf(trace).any();
+  };
+  EXPECT_FALSE(waits("Irecv<1#a 0-2 | Wait~a 2-9 | Irecv 9-11 | Wait 11-30", "Isend>0#a 0-2"));
+  EXPECT_TRUE(waits("Irecv<1#a 0-2 | Wait~a 2-9 | Irecv 9-11 | Wait 11-31", "Isend>0#a 0-2"));
+  EXPECT_FALSE(waits("Irecv<1#a 0-5 | Wait~a 5-9 | Irecv 9-14 | Wait 14-60", "Isend>0#a 0-3"));
+  EXPECT_TRUE(waits("Recv<1#a 0-9 | Recv 9-29", "Send>0#a 0-2"));
+  EXPECT_TRUE(waits("Irecv 0-2 | Wait 2-9", "Isend 0-2"));
+  EXPECT_TRUE(waits("Irecv 0-1 | Isend 1-2 | Waitall 2-2 | Wait 2-6", "comp 0-4"));
+}
+
 // Those that have a record, test, or wait for no request of the trace.
 TEST(UnknownWaits, OtherCallsAreNone) {
   EXPECT_FALSE(WaitsOf("Recv<1#a 0-5", "comp 0-4 | Send>0#a 4-5").any());
