@@ -244,10 +244,12 @@ class PhaseCheck {
         std::vector<Compared> weak = Compare(comparison, true);
         if (Agreeing(weak) > Agreeing(compared)) compared = std::move(weak);
       }
-      // Of rows without totals, most must agree before one is called wrong: their times may be of other runs.
+      // Of rows without totals, most must agree before one is called wrong: their times may be of other runs. A speedup
+      // with all its digits was computed from the run times beside it.
       const bool most_agree = 2 * Agreeing(compared) > std::ssize(compared);
-      for (const auto& [row, product, tolerance, expected, agrees] : compared) {
-        if (!agrees && (most_agree || row->totals)) {
+      const bool is_computed = comparison.factor == Factor::kSpeedup && std::ranges::all_of(compared, &Compared::exact);
+      for (const auto& [row, product, tolerance, exact, expected, agrees] : compared) {
+        if (!agrees && (most_agree || is_computed || row->totals)) {
           ContradictValue(*row, comparison.factor, expected, comparison.source);
         }
       }
@@ -257,6 +259,7 @@ class PhaseCheck {
   struct Compared {
     const FactorRow* row;
     double product, tolerance;
+    bool exact;  // with more digits than anybody rounds to
     double expected = 0;
     bool agrees = false;  // with the middle one
   };
@@ -275,7 +278,7 @@ class PhaseCheck {
           rounding_[Index(comparison.factor)].Of(*value) + (row->runtime ? time_rounding_.Of(*row->runtime) : 0) +
           rounding_[Index(Factor::kParallelEfficiency)].Of(row->values[Factor::kParallelEfficiency].value_or(1));
       compared.push_back({row, *value * *quantity / (is_weak ? row->Processes() : 1),
-                          row->totals ? kSame : kSameRun + 1.01 * rounding});
+                          row->totals ? kSame : kSameRun + 1.01 * rounding, rounding == 0});
     }
     if (compared.empty()) return compared;
     std::vector<Compared> copy = compared;
