@@ -199,11 +199,11 @@ class Tally {
       list += fmt::format("{}: {} of {}: {}\n", miss.damage.kind, miss.damage.where, miss.input, miss.change);
     }
     if (const char* path = std::getenv("FARSCALE_DAMAGE_LIST")) std::ofstream(path, std::ios::app) << list;
-    // None is the aim. Of 2,200 cases 14 are missed: 9 of Paraver texts, mostly lost kinds of records, 4 digits of CSV
-    // tables, one bit of a definition.
+    // Of eight times as many cases, which FARSCALE_DAMAGES=2500 tries, 15 are missed: digits of times that move them
+    // little, and part of the messages or functions of a trace in which posting a request takes as long as waiting.
     std::size_t all = 0;
     for (const auto& [kind, count] : tried_) all += static_cast<std::size_t>(count);
-    EXPECT_LE(100 * misses_.size(), 3 * all) << text;
+    EXPECT_LE(1000 * misses_.size(), std::getenv("FARSCALE_DAMAGES") == nullptr ? 0 : 5 * all) << text;
   }
 
  private:
