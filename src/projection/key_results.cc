@@ -287,8 +287,8 @@ std::optional<KeyResults> FindKeyResults(const PhaseProjection& phase, const Fac
     LevelCounts result{level, std::nullopt, std::nullopt};
     const double largest = phase.fitted_cores.back();
     if (!parallel.empty()) {
-      result.parallel = LargestCount(parallel, level, largest, [](const ProjectedValue&) { return 1.0; });
-      RespectRuns(MeasuredMeans(phase, Factor::kParallelEfficiency, 1, 0), level, *result.parallel);
+      result.parallel = LargestCountKeeping(phase, *phase.Find(Factor::kParallelEfficiency), level,
+                                            MeasuredMeans(phase, Factor::kParallelEfficiency, 1, 0));
     }
     if (compares) {
       result.relative = LargestCount(speedup, level, largest, [&](const ProjectedValue& value) {
@@ -327,6 +327,13 @@ CountEstimate LargestCountWith(const PhaseProjection& projection, const FactorPr
                                const std::function<double(double cores)>& scale) {
   return LargestCount(FromSmallestRun(projection, factor), level, projection.fitted_cores.back(),
                       [&](const ProjectedValue& value) { return scale(value.cores); });
+}
+
+CountEstimate LargestCountKeeping(const PhaseProjection& projection, const FactorProjection& factor, double level,
+                                  const std::map<double, double>& measured) {
+  CountEstimate count = LargestCountWith(projection, factor, level, [](double) { return 1.0; });
+  RespectRuns(measured, level, count);
+  return count;
 }
 
 double CoreHours(double cores, double seconds) { return cores * seconds / 3600; }

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -115,6 +116,11 @@ void AddCosts(PhaseProjection& projection, const FactorTable& table);
 // The largest core count at which a factor that is projected, multiplied by `scale`(cores), is at least `level`.
 CountEstimate LargestCountWith(const PhaseProjection& projection, const FactorProjection& factor, double level,
                                const std::function<double(double cores)>& scale);
+
+// The same of a factor itself, where runs decide what they measured, by cores: the count is none below the largest run
+// that reaches the level, and none from the next run on.
+CountEstimate LargestCountKeeping(const PhaseProjection& projection, const FactorProjection& factor, double level,
+                                  const std::map<double, double>& measured);
 
 // Of all cores, in core hours; of an iteration from its seconds.
 double CoreHours(double cores, double seconds);

@@ -11,6 +11,7 @@
 #include "factors/scaling.h"
 #include "report/factor_text.h"
 #include "report/figures.h"
+#include "report/kept_efficiency.h"
 #include "report/key_results.h"
 #include "report/reliability.h"
 #include "report/summary.h"
@@ -18,7 +19,6 @@
 namespace farscale {
 namespace {
 
-constexpr double kWantedLevel = 0.75;       // of efficiency; of those asked for, the nearest
 constexpr double kLargeDeviation = 0.03;    // of measured values from the curve, as in the summary
 constexpr double kGood = 0.8, kFair = 0.5;  // of efficiencies, as POP colours them
 constexpr std::size_t kWidestPhase = 24;    // columns, in a table
@@ -27,7 +27,7 @@ constexpr const char* kNothing = "–";
 // Tags of digest.txt.mustache; what is not known is a dash.
 struct PhaseText {
   std::string name, run, loss, target, value, until, next;
-  std::string efficiency, predicted;  // what `run` and `value` are; not printed in every row
+  std::string efficiency, predicted, level;  // what `run`, `value` and `until` are; not printed in every row
   FARSCALE_TAGS(name, run, loss, target, value, until, next)
 };
 
@@ -71,7 +71,7 @@ Tone ToneAt(double efficiency) {
 }
 
 std::optional<Factor> EfficiencyOf(const FactorRow& row) {
-  for (const Factor factor : {Factor::kParallelEfficiency, Factor::kGlobalEfficiency}) {
+  for (const Factor factor : {Factor::kGlobalEfficiency, Factor::kParallelEfficiency}) {
     if (row.values[factor]) return factor;
   }
   return std::nullopt;
@@ -116,36 +116,6 @@ void AddPrediction(const PhaseProjection& projection, PhaseText& text) {
   text.predicted = NameInSentence(headline->factor);
 }
 
-std::string Short(const CountBound& bound) {
-  const std::string cores = FormatCores(bound.cores);
-  if (bound.kind == CountBound::Kind::kBelow) return "<" + cores;
-  return bound.kind == CountBound::Kind::kMoreThan ? cores + "+" : cores;
-}
-
-const LevelCounts* LevelOf(const PhaseProjection& projection) {
-  if (!projection.key_results || projection.key_results->levels.empty()) return nullptr;
-  return &*std::ranges::min_element(projection.key_results->levels, {},
-                                    [](const LevelCounts& level) { return std::fabs(level.level - kWantedLevel); });
-}
-
-// Where it is uncertain the interval alone.
-void AddLevel(const PhaseProjection& projection, PhaseText& text) {
-  const LevelCounts* level = LevelOf(projection);
-  if (level == nullptr || !level->parallel) return;
-  const CountEstimate& count = *level->parallel;
-  const std::string value = Short(count.value);
-  const Reliability reliability = ReliabilityOf(projection, Factor::kParallelEfficiency, count.value);
-  if (reliability == Reliability::kUnknown || (reliability != Reliability::kReliable && !count.low)) return;
-  text.until = value;
-  if (!count.low || !count.high) return;
-  const std::string interval = FormatRange(Short(*count.low), Short(*count.high), "–");
-  if (reliability == Reliability::kUncertain) {
-    text.until = "(" + interval + ")";
-  } else if (interval != value) {
-    text.until += " (" + interval + ")";
-  }
-}
-
 std::string NameInDigest(const PhaseKey& key, const Results& results) {
   const std::string name = NameOfPhase(key, results.table.Series().size() > 1);
   return name.empty() ? "all runs" : name;
@@ -166,13 +136,18 @@ FactorRow LargestRun(const std::vector<FactorRow>& rows) {
   return largest;
 }
 
-PhaseText TextOf(const PhaseKey& key, const FactorRow& largest, const Results& results, const TerminalStyle& style) {
+PhaseText TextOf(const PhaseKey& key, const std::vector<FactorRow>& rows, const Results& results,
+                 const TerminalStyle& style) {
   const PhaseProjection* projection = FindPhase(results.projections, key);
-  PhaseText text{NameInDigest(key, results), kNothing, kNothing, "", kNothing, kNothing, kNothing, "", ""};
-  AddLargestRun(largest, style, text);
+  PhaseText text{NameInDigest(key, results), kNothing, kNothing, "", kNothing, kNothing, kNothing, "", "", ""};
+  AddLargestRun(LargestRun(rows), style, text);
+  if (const std::optional<KeptEfficiency> kept = KeptEfficiencyOf(rows, projection)) {
+    const std::string count = ShortCount(*kept);
+    if (!count.empty()) text.until = count;
+    text.level = fmt::format("{:g}", 100 * kept->level);
+  }
   if (projection == nullptr || !projection->obstacle.empty()) return text;
   AddPrediction(*projection, text);
-  AddLevel(*projection, text);
   if (const RunChoice* run = SuggestedRun(*projection)) {
     text.next = FormatCores(run->cores) + (run->is_repeat ? " again" : "");
   }
@@ -290,14 +265,12 @@ DigestText DigestOf(const Results& results, const TerminalStyle& style) {
   for (const PhaseKey& key : results.table.Keys()) {
     const std::vector<FactorRow> rows = results.table.Rows(key);
     const PhaseProjection* projection = FindPhase(results.projections, key);
-    text.phases.push_back(TextOf(key, LargestRun(rows), results, style));
+    text.phases.push_back(TextOf(key, rows, results, style));
     text.phases.back().name = Shorten(text.phases.back().name, kWidestPhase);
     if (projection == nullptr) continue;
-    if (const LevelCounts* level = LevelOf(*projection); level != nullptr && level->parallel) {
-      text.level = fmt::format("{:g}", 100 * level->level);
-    }
     text.has_predictions |= !projection->factors.empty() && projection->obstacle.empty();
   }
+  text.level = Shared(text.phases, &PhaseText::level);
   text.efficiency = Shared(text.phases, &PhaseText::efficiency);
   text.predicted = Shared(text.phases, &PhaseText::predicted);
   AddFittedCounts(results, text);
@@ -316,11 +289,8 @@ StudyText StudyTextOf(const ListedStudy& row, const TerminalStyle& style, std::s
   text.link = row.report;
   const std::vector<FactorRow> rows = LongestPhaseOf(*row.results);
   if (rows.empty()) return text;
-  const PhaseProjection* projection = FindPhase(row.results->projections, rows.front().Key());
-  const PhaseText phase = TextOf(rows.front().Key(), LargestRun(rows), *row.results, style);
-  if (projection != nullptr) {
-    if (const LevelCounts* found = LevelOf(*projection)) level = fmt::format("{:g}", 100 * found->level);
-  }
+  const PhaseText phase = TextOf(rows.front().Key(), rows, *row.results, style);
+  if (!phase.level.empty()) level = phase.level;
   text.phase = Shorten(phase.name, kWidestPhase);
   text.run = phase.run;
   text.loss = phase.loss;

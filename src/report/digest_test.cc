@@ -44,11 +44,12 @@ TEST(Digest, HasARowForEveryPhase) {
   EXPECT_THAT(lines, Each(IsNoWiderThan(100)));
   EXPECT_THAT(lines[0], testing::MatchesRegex("phase +largest run +largest loss +prediction +75 % up to +next run"));
   // 0.95 · 0.95 · 0.97 = 0.875. Useful time is 4 · 4 s · 0.960 = 15.4 s on 4 cores and 32 · 0.6 s · 0.875 = 16.8 s on
-  // 32, so computation scalability is 0.914, less than any other factor. 128 is nearest to eight times 32.
-  EXPECT_THAT(lines[1], testing::MatchesRegex("step +0.875 @ 32 +comp. scalability +128: .*"));
-  EXPECT_THAT(lines[2], testing::MatchesRegex("計算 +0.400 @ 32 +load balance .*"));
-  EXPECT_EQ(DisplayWidth(lines[1].substr(0, lines[1].find("0.875"))),
-            DisplayWidth(lines[2].substr(0, lines[2].find("0.400"))));
+  // 32, so computation scalability is 0.914, less than any other factor, and global efficiency 0.800. 128 is nearest to
+  // eight times 32.
+  EXPECT_THAT(lines[1], testing::MatchesRegex("step +0.800 @ 32 +comp. scalability +128: .*"));
+  EXPECT_THAT(lines[2], testing::MatchesRegex("計算 +0.281 @ 32 +load balance .*"));
+  EXPECT_EQ(DisplayWidth(lines[1].substr(0, lines[1].find("0.800"))),
+            DisplayWidth(lines[2].substr(0, lines[2].find("0.281"))));
   EXPECT_THAT(FormatDigest(TwoPhases(), test::OwnTexts(), {}), Not(HasSubstr("\033")));
 }
 
@@ -56,14 +57,14 @@ TEST(Digest, HasLinesWhereTheTerminalIsNarrow) {
   const std::vector<std::string> lines = Lines(TwoPhases(), {50, false});
   EXPECT_THAT(lines, Each(IsNoWiderThan(50)));
   EXPECT_EQ(lines[0], "step");
-  EXPECT_EQ(lines[1], "  0.875 @ 32, loss: comp. scalability");
+  EXPECT_EQ(lines[1], "  0.800 @ 32, loss: comp. scalability");
   EXPECT_THAT(lines[2], testing::StartsWith("  128: "));
 }
 
 TEST(Digest, ColoursEfficiencies) {
   const std::string text = FormatDigest(TwoPhases(), test::OwnTexts(), {100, true});
-  EXPECT_THAT(text, HasSubstr("\033[32m0.875\033[0m"));
-  EXPECT_THAT(text, HasSubstr("\033[31m0.400\033[0m"));
+  EXPECT_THAT(text, HasSubstr("\033[32m0.800\033[0m"));
+  EXPECT_THAT(text, HasSubstr("\033[31m0.281\033[0m"));
 }
 
 // Curves of constant efficiency on 2 to 8 cores, and a run that they miss on 64.

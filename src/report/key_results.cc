@@ -20,17 +20,6 @@ constexpr double kWantedRatio = 8;        // of the target that sentences speak 
 // Chosen: an interval that gets less than a tenth narrower is not worth a run.
 constexpr double kNoticeable = 0.9;
 
-std::string FormatBound(const CountBound& bound) {
-  const std::string cores = FormatCores(bound.cores);
-  if (bound.kind == BoundKind::kBelow) return "below " + cores;
-  return bound.kind == BoundKind::kMoreThan ? "more than " + cores : cores;
-}
-
-std::string FormatCountBounds(const CountEstimate& answer, const char* between) {
-  if (!answer.low || !answer.high) return "unknown";
-  return FormatRange(FormatBound(*answer.low), FormatBound(*answer.high), between);
-}
-
 template <typename Format>
 std::string FormatOpenBounds(const std::optional<OpenBounds>& bounds, const char* between, Format format) {
   if (!bounds) return "unknown";
@@ -356,6 +345,17 @@ ResultTable NextRunTable(const NextRuns& next) {
 }
 
 }  // namespace
+
+std::string FormatBound(const CountBound& bound) {
+  const std::string cores = FormatCores(bound.cores);
+  if (bound.kind == BoundKind::kBelow) return "below " + cores;
+  return bound.kind == BoundKind::kMoreThan ? "more than " + cores : cores;
+}
+
+std::string FormatCountBounds(const CountEstimate& answer, const char* between) {
+  if (!answer.low || !answer.high) return "unknown";
+  return FormatRange(FormatBound(*answer.low), FormatBound(*answer.high), between);
+}
 
 std::optional<double> TargetToSpeakOf(const PhaseProjection& projection, Factor factor) {
   std::optional<double> best;

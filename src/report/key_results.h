@@ -57,6 +57,10 @@ std::vector<ResultTable> TabulateNextRuns(const PhaseProjection& projection);
 // All of them.
 std::vector<ResultTable> TabulateKeyResults(const PhaseProjection& projection);
 
+// "below 8", "58", "more than 4,096", and both bounds of an interval: "46–66"; "unknown" without any.
+std::string FormatBound(const CountBound& bound);
+std::string FormatCountBounds(const CountEstimate& answer, const char* between);
+
 // Digits that tell core hours apart from the smallest to the largest.
 std::string FormatCoreHours(double hours);
 

@@ -11,6 +11,7 @@
 #include "projection/curve.h"
 #include "projection/factor_parts.h"
 #include "report/backtest.h"
+#include "report/kept_efficiency.h"
 #include "report/key_results.h"
 #include "report/predictors.h"
 #include "report/reliability.h"
@@ -19,11 +20,8 @@
 namespace farscale {
 namespace {
 
-using Reach = ReliableRange::Reach;
-
 constexpr double kSmallGain = 0.005;          // not worth a fix
 constexpr std::size_t kMostNarrowCharts = 8;  // of more phases the page would be too large: charts are scrolled
-constexpr double kGood = 0.8, kBad = 0.5;     // of efficiencies, as tables are coloured [cells.h]
 
 // A factor has the same colour and marker in every chart of a report: those that charts show together differ.
 struct Look {
@@ -220,64 +218,84 @@ std::optional<LostTime> LostTimeOf(const Ends& ends, const std::string& heading)
 
 // The tags of verdict.txt.mustache.
 struct VerdictText {
-  Factor factor = Factor::kParallelEfficiency;  // that it is about
-  std::string ratio;                            // "4.0× the largest run": of `cores`
-  std::string interval;                         // of the value
-  std::string name, cores, value, worst;
-  bool is_predicted = false, is_at_least = false, is_good = false, is_fair = false, is_poor = false;
-  FARSCALE_TAGS(name, cores, value, worst, is_predicted, is_at_least, is_good, is_fair, is_poor)
+  std::string level, name, reference;  // "75", of which efficiency, and the run that this compares with
+  std::string cores, interval;         // up to which it is kept
+  std::string smallest, largest, value, worst;
+  std::string reliable, ratio;  // up to so many cores; empty: not beyond the largest run
+  bool is_kept = false, is_at_least = false, is_uncertain = false, is_as_far_as_reliable = false, is_measured = false,
+       is_below = false, is_projected = false;
+  FARSCALE_TAGS(level, name, reference, cores, interval, smallest, largest, value, worst, reliable, ratio, is_kept,
+                is_at_least, is_uncertain, is_as_far_as_reliable, is_measured, is_below, is_projected)
 };
 
-// The efficiency to talk about, as measured.
-std::optional<Factor> MeasuredHeadline(const FactorRow& row) {
-  for (const Factor factor : {Factor::kParallelEfficiency, Factor::kGlobalEfficiency}) {
-    if (row.values[factor]) return factor;
+// How far the level is kept, in one of the ways that the text knows. `reliable`: the last whole count.
+void AddKept(const KeptEfficiency& kept, double reliable, VerdictText& text) {
+  const CountEstimate& count = kept.count;
+  const bool is_open = count.value.kind == CountBound::Kind::kMoreThan;
+  const bool has_interval = count.low && count.high && !(count.low == count.value && count.high == count.value);
+  text.cores = FormatCores(count.value.cores);
+  text.is_below = count.value.kind == CountBound::Kind::kBelow;
+  if (text.is_below) return;
+  if (count.value.cores <= kept.largest || kept.reliability == Reliability::kReliable) {
+    text.is_kept = true;
+    text.is_at_least = is_open && count.value.cores > kept.largest;
+    text.is_measured = is_open && !text.is_at_least;
+    if (!is_open && has_interval) text.interval = FormatCountBounds(count, "–");
+  } else if (!is_open && has_interval && kept.reliability == Reliability::kUncertain) {
+    text.is_uncertain = true;
+    text.cores = FormatBound(*count.low);
+    text.interval = FormatBound(*count.high);
+  } else {
+    text.is_kept = text.is_measured = reliable <= kept.largest;
+    text.is_as_far_as_reliable = !text.is_measured;
+    text.cores = FormatCores(std::max(reliable, kept.largest));
   }
-  return std::nullopt;
 }
 
 // Nothing without an efficiency.
-std::optional<VerdictText> VerdictOf(const std::vector<FactorRow>& rows, const PhaseProjection* projection,
-                                     const Ends& ends) {
+std::optional<VerdictText> VerdictOf(const Results& results, const std::vector<FactorRow>& rows,
+                                     const PhaseProjection* projection, const Ends& ends) {
+  const std::optional<KeptEfficiency> kept = KeptEfficiencyOf(rows, projection);
+  if (!kept) return std::nullopt;
   VerdictText text;
-  double value = 0;
-  const FactorProjection* headline = projection != nullptr ? HeadlineOf(*projection) : nullptr;
-  const double end = headline != nullptr && projection->reliable_range ? projection->reliable_range->cores : 0;
-  const auto at = end > ends.largest ? ReadCurve(*headline, end) : std::nullopt;
-  if (at) {
-    value = at->value;
-    text = {.factor = headline->factor,
-            .name = NameInSentence(headline->factor),
-            .cores = FormatCoreCount(end),
-            .is_predicted = true};
-    const double fitted = projection->fitted_cores.back();  // runs that are held back may be larger
-    text.ratio = FormatRatio(end / fitted) + (fitted < ends.largest ? " the largest fitted run" : " the largest run");
-    text.interval = FormatBounds(headline->factor, at->interval80, "–");
-    text.is_at_least = projection->reliable_range->reach == Reach::kAtLeast;
-  } else {
-    const std::optional<Factor> factor = rows.empty() ? std::nullopt : MeasuredHeadline(rows.back());
-    if (!factor) return std::nullopt;
-    value = *rows.back().values[*factor];
-    text = {.factor = *factor, .name = Name(*factor), .cores = FormatCoreCount(ends.largest)};
+  text.level = fmt::format("{:g}", 100 * kept->level);
+  text.name = kept->factor == Factor::kGlobalEfficiency ? "efficiency" : NameInSentence(kept->factor);
+  if (KnowsTimesOnly(rows.back()) && results.table.reference) {
+    text.reference = FormatCoreCount(static_cast<double>(*results.table.reference));
   }
-  text.value = FormatFactor(value);
-  text.is_good = value >= kGood;
-  text.is_poor = value < kBad;
-  text.is_fair = !text.is_good && !text.is_poor;
+  text.smallest = FormatCores(kept->smallest);
+  text.largest = FormatCores(kept->largest);
+  text.value = FormatFactor(kept->at_largest);
+  text.is_projected = projection != nullptr && projection->reliable_range.has_value();
+  const double reliable = text.is_projected ? ReliableUpTo(*projection, kept->factor) : 0;
+  if (text.is_projected && reliable > kept->largest) {
+    text.reliable = FormatCoreCount(WholeCores(reliable));
+    const double fitted = projection->fitted_cores.back();  // runs that are held back may be larger
+    text.ratio =
+        FormatRatio(reliable / fitted) + (fitted < kept->largest ? " the largest fitted run" : " the largest run");
+  }
+  AddKept(*kept, WholeCores(reliable), text);
   const std::optional<Factor> worst = ends.Last() != nullptr ? WorstOf(*ends.Last()) : std::nullopt;
   if (worst) text.worst = NameInSentence(*worst);
   return text;
 }
 
+// Where the efficiency is kept, how far predictions are reliable, and what the largest loss would bring.
 std::vector<OverviewNumber> NumbersOf(const VerdictText& verdict, const Ends& ends) {
   std::vector<OverviewNumber> numbers;
-  if (verdict.is_predicted) {
-    numbers.push_back(
-        {"Reliable to", verdict.cores, verdict.is_at_least ? verdict.ratio + ", at least" : verdict.ratio});
-    numbers.push_back({Name(verdict.factor) + " there", verdict.value, verdict.interval + " (80 %)"});
+  const std::string kept = verdict.is_below ? "nowhere" : verdict.cores + " cores";
+  const std::string how = verdict.is_below                ? verdict.value + " on " + verdict.largest
+                          : verdict.is_uncertain          ? "perhaps " + verdict.interval
+                          : verdict.is_at_least           ? "at least"
+                          : verdict.is_as_far_as_reliable ? "as far as is reliable"
+                          : verdict.is_measured           ? "as far as was run"
+                          : verdict.interval.empty()      ? "measured"
+                                                          : verdict.interval + " (80 %)";
+  numbers.push_back({verdict.level + " % efficiency kept to", kept, how});
+  if (verdict.reliable.empty()) {
+    numbers.push_back({"Measured to", verdict.largest + " cores", verdict.is_projected ? "not reliable beyond" : ""});
   } else {
-    numbers.push_back({"Measured to", verdict.cores, "not reliable beyond"});
-    numbers.push_back({Name(verdict.factor) + " there", verdict.value, "measured"});
+    numbers.push_back({"Reliable to", verdict.reliable, verdict.ratio});
   }
   const Split* last = ends.Last();
   const std::optional<Factor> worst = last != nullptr ? WorstOf(*last) : std::nullopt;
@@ -288,8 +306,8 @@ std::vector<OverviewNumber> NumbersOf(const VerdictText& verdict, const Ends& en
   const std::string faster = gain < 1     ? FormatPercent(gain) + " faster"
                              : gain <= 10 ? fmt::format("{:.1f} times as fast", 1 + gain)
                                           : "more than 10 times as fast";
-  numbers.push_back({"First fix", Name(*worst),
-                     fmt::format("{} without its loss, on {}", faster, FormatCoreCount(ends.CoresOfLast()))});
+  numbers.push_back({"Largest potential gain", Name(*worst),
+                     fmt::format("{} if it were perfect, on {}", faster, FormatCoreCount(ends.CoresOfLast()))});
   return numbers;
 }
 
@@ -337,13 +355,11 @@ Overview OverviewWithoutFigures(const Results& results, const std::vector<Factor
                                 const PhaseProjection* projection, const PhaseNames& names, const Partials& texts) {
   Overview overview;
   const Ends ends = EndsOf(rows, projection);
-  if (const std::optional<VerdictText> verdict = VerdictOf(rows, projection, ends)) {
-    for (const std::string& sentence : RenderSentences(texts, "verdict.txt", ToData(*verdict))) {
-      overview.verdict = sentence;
-    }
+  if (const std::optional<VerdictText> verdict = VerdictOf(results, rows, projection, ends)) {
+    overview.verdict = Join(RenderSentences(texts, "verdict.txt", ToData(*verdict)), " ");
     overview.numbers = NumbersOf(*verdict, ends);
     const bool has_splits = !rows.empty() && KnowsSplits(results.splits, rows.front().Key());
-    if (has_splits && !verdict->is_predicted) overview.numbers.front().detail = "";  // they go further
+    if (has_splits && verdict->reliable.empty()) overview.numbers[1].detail = "";  // they go further
   }
   if (ends.Last() != nullptr) overview.limit = LimitOf(*ends.Last());
   overview.lost = LostTimeOf(ends, names.heading);

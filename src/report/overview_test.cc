@@ -53,10 +53,11 @@ PhaseProjection Reliable(double cores) {
 // Of the 28 % that are lost, ln 0.8 / (ln 0.8 + ln 0.9) = 0.679 are of load balance.
 TEST(Overview, WithoutAProjectionItIsAboutTheLargestRun) {
   const Overview overview = OverviewOfTable(Table(), nullptr);
-  EXPECT_EQ(overview.verdict, "Parallel efficiency is 0.720 on 32 cores, the largest run; load balance costs most.");
+  EXPECT_EQ(overview.verdict, "Keeps 75 % parallel efficiency up to 16 cores; load balance costs most.");
   ASSERT_EQ(overview.numbers.size(), 3u);
-  EXPECT_EQ(overview.numbers[0].value, "32 cores");
-  EXPECT_EQ(overview.numbers[2].detail, "25.0 % faster without its loss, on 32 cores");
+  EXPECT_EQ(overview.numbers[0].value, "16 cores");
+  EXPECT_EQ(overview.numbers[1].value, "32 cores");
+  EXPECT_EQ(overview.numbers[2].detail, "25.0 % faster if it were perfect, on 32 cores");
   ASSERT_TRUE(overview.lost);
   EXPECT_EQ(overview.lost->measured, "28.0 %");
   EXPECT_EQ(overview.lost->last, "");
@@ -72,22 +73,23 @@ TEST(Overview, WithoutAProjectionItIsAboutTheLargestRun) {
 // At the end of the reliable range 0.75 · 0.8 = 0.6: of 40 %, ln 0.75 / ln 0.6 = 0.563 are of load balance.
 TEST(Overview, TheReliableRangeIsRelativeToTheFittedRuns) {
   PhaseProjection projection = Reliable(128);
-  EXPECT_EQ(OverviewOfTable(Table(), &projection).numbers[0].detail, "4.0× the largest run");
+  EXPECT_EQ(OverviewOfTable(Table(), &projection).numbers[1].detail, "4.0× the largest run");
   projection.fitted_cores = {8, 16};  // the run on 32 cores is held back
-  EXPECT_EQ(OverviewOfTable(Table(), &projection).numbers[0].detail, "8.0× the largest fitted run");
+  EXPECT_EQ(OverviewOfTable(Table(), &projection).numbers[1].detail, "8.0× the largest fitted run");
 }
 
 TEST(Overview, LossesAreThoseAtTheEndOfTheReliableRange) {
   const PhaseProjection phase = Reliable(256);
   const Overview overview = OverviewOfTable(Table(), &phase);
   EXPECT_EQ(overview.verdict,
-            "Scales with losses up to 256 cores (parallel efficiency 0.600); load balance costs most.");
-  EXPECT_EQ(overview.numbers[0].detail, "8.0× the largest run");
+            "Keeps 75 % parallel efficiency up to 16 cores (below 8–16); load balance costs most. Predictions of it are "
+            "reliable up to 256 cores (8.0× the largest run).");
+  EXPECT_EQ(overview.numbers[1].detail, "8.0× the largest run");
   EXPECT_EQ(overview.lost->last, "256");
   EXPECT_EQ(overview.lost->projected, "40.0 %");
   EXPECT_EQ(overview.lost->rows[0].projected, "22.5 %");
   EXPECT_EQ(overview.lost->rows[1].projected, "17.5 %");
-  EXPECT_EQ(overview.numbers[2].detail, "33.3 % faster without its loss, on 256 cores");
+  EXPECT_EQ(overview.numbers[2].detail, "33.3 % faster if it were perfect, on 256 cores");
   EXPECT_THAT(overview.figure.value()["svg"].get<std::string>(), HasSubstr(">Load balance</text>"));
 }
 

@@ -191,7 +191,7 @@ TEST(Report, HtmlSaysWhatWasFound) {
   const ReportModel model = BuildReportModel(MakeResults(), test::OwnTexts());
   const std::string html = RenderHtml(model, test::OwnTemplates());
   EXPECT_THAT(html, HasSubstr("A &lt;b&gt;study&lt;/b&gt;"));
-  EXPECT_THAT(html, HasSubstr("Parallel efficiency is 0.638 on 32 cores, the largest run"));
+  EXPECT_THAT(html, HasSubstr("Keeps 75 % "));
   EXPECT_THAT(html, HasSubstr("load balance costs most"));
   EXPECT_THAT(html, HasSubstr("event file is truncated"));
   EXPECT_THAT(html, HasSubstr("messages were lost (3 of 100, first on rank 0)"));

@@ -24,10 +24,10 @@ constexpr const char* kUnknownCell = "–";
 struct PhaseOfStudy {
   std::string study, link, phase, heading, anchor, description;
   std::string obstacle;  // why there is no prediction
-  std::string limit, lost, reach, efficiency, fix;
+  std::string limit, lost, kept, reach, gain;
   std::optional<ReportData> figure;
   Overview overview;
-  FARSCALE_TAGS(study, link, phase, heading, anchor, description, obstacle, limit, lost, reach, efficiency, fix, figure,
+  FARSCALE_TAGS(study, link, phase, heading, anchor, description, obstacle, limit, lost, kept, reach, gain, figure,
                 overview)
 };
 
@@ -125,9 +125,9 @@ PhaseOfStudy PhaseOf(const ListedStudy& study, const Results& results, const Pha
   phase.heading = study.name + (phase.phase.empty() ? "" : ", " + phase.phase);
   phase.anchor = UniqueSlug(phase.heading, parts.anchors);
   phase.overview = OverviewWithoutFigures(results, rows, projection, {phase.heading, phase.anchor}, parts.texts);
-  phase.reach = ValueOf(phase.overview, 0);
-  phase.efficiency = ValueOf(phase.overview, 1);
-  phase.fix = ValueOf(phase.overview, 2);
+  phase.kept = ValueOf(phase.overview, 0);
+  phase.reach = ValueOf(phase.overview, 1);
+  phase.gain = ValueOf(phase.overview, 2);
   phase.limit = phase.lost = kUnknownCell;
   if (phase.overview.limit) {
     phase.limit = NameInSentence(phase.overview.limit->factor);

@@ -71,9 +71,9 @@ TEST(StudiesPage, SortsPhasesByWhatLimitsThem) {
   EXPECT_EQ(row["study"], "first");
   EXPECT_EQ(row["link"], "first/report.html");
   EXPECT_EQ(row["lost"], "19.0 %");
-  EXPECT_EQ(row["reach"], "8 cores, not reliable beyond");
-  EXPECT_EQ(row["efficiency"], "0.720, measured");
-  EXPECT_EQ(row["fix"], "Load balance, 25.0 % faster without its loss, on 8 cores");
+  EXPECT_EQ(row["kept"], "4 cores, measured");
+  EXPECT_EQ(row["reach"], "8 cores");
+  EXPECT_EQ(row["gain"], "Load balance, 25.0 % faster if it were perfect, on 8 cores");
   EXPECT_EQ(model.data["groups"][0]["rows"][0]["lost"], "47.7 %");
   EXPECT_EQ(model.data["failed"], ReportData({"second"}));
   EXPECT_EQ(model.data["verdict"], ReportData({"Of 2 phases, 1 is limited by serialization and 1 is limited by load "
