@@ -92,11 +92,17 @@ class JobSize {
     const double limit = is_below ? 0 : std::floor(ends ? reliable : answer.value.cores);
     const double cores = Fitting(limit);
     const auto value = ReadCurve(*terms_.projection(), cores);
+    if (!ends && next_ == nullptr && limit >= largest_->cores) {
+      job_.kind = Recommendation::Kind::kReached;
+      job_.limit = limit;
+      job_.low = answer.low;
+      job_.high = answer.high;
+    }
     if (!value || cores <= largest_->cores || (next_ != nullptr && cores >= next_->cores)) return;
     job_.is_measured = job_.is_baseline = false;
     job_.kind = ends && next_ == nullptr ? Recommendation::Kind::kReliableRangeEnds : Recommendation::Kind::kReached;
     job_.cores = cores;
-    if (cores != limit) job_.limit = limit;
+    job_.limit = cores != limit ? std::optional(limit) : std::nullopt;
     job_.nodes.reset();
     if (HasFullNode(limit)) job_.nodes = UsualNodes(limit);
     job_.low = answer.low;

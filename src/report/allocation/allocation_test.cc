@@ -14,6 +14,7 @@
 #include "report/allocation/pages.h"
 #include "report/allocation/text.h"
 #include "results/factor_table_files.h"
+#include "support/models.h"
 #include "support/own_templates.h"
 
 namespace farscale {
@@ -108,6 +109,24 @@ TEST(Allocation, ADoubtfulScalingIsAContradiction) {
               Contains(HasSubstr("said to be weak, but from 4 to 16 cores an iteration falls")));
   EXPECT_THAT(WriteAllocationText(Described(pack, results), test::OwnTexts()),
               HasSubstr("\\textbf{the work of the runs does not grow"));
+}
+
+// The largest run keeps the efficiency, and a reliable projection says for how long: 512 cores are predicted.
+TEST(Allocation, WhatLiesBehindTheLargestRunIsSaid) {
+  Results results;
+  results.table = ReadFactorCsv("cores,runtime\n48,1834\n96,951\n192,512\n384,301\n", "t.csv");
+  results.table.scaling = Scaling::kStrong;
+  CompleteTable(results.table);
+  results.projections = Project(results.table, test::AllModels(), {DefaultModelSettings(), {}, {}});
+  const AllocationPack pack = MakeAllocationPack(results, {});
+  EXPECT_EQ(pack.recommendation.cores, 384);
+  EXPECT_EQ(pack.recommendation.kind, Recommendation::Kind::kReached);
+  const std::string text = Described(pack, results).recommendation.front();
+  EXPECT_THAT(text, HasSubstr("larger ones were not run, and are predicted to keep it up to 4"));
+  EXPECT_THAT(text, Not(HasSubstr("uncertain")));
+  const std::string method = WriteAllocationText(Described(pack, results), test::OwnTexts());
+  EXPECT_THAT(method, HasSubstr("taken from a table of run times"));
+  EXPECT_THAT(method, Not(HasSubstr("load balance")));
 }
 
 // Per process as much: 10 s and 12.5 s are E = 0.8, and S = 0.8 · 4.

@@ -8,6 +8,7 @@
 #include "base/format.h"
 #include "base/text.h"
 #include "base/version.h"
+#include "factors/table_terms.h"
 #include "report/key_results.h"
 
 namespace farscale {
@@ -113,7 +114,7 @@ struct PackText {
   std::string exceptions;
   std::optional<Disagreements> disagreements;
   std::string from, to, tracers, cores_per_node;
-  bool has_largest_time = false, has_repeats = false, is_one_repeated = false, is_of_times = false;
+  bool has_largest_time = false, has_repeats = false, is_one_repeated = false, is_of_times = false, is_whole = false;
   bool is_times_weak = false, is_times_strong = false, is_speedup = false, is_global_efficiency = false;
   bool is_parallel_efficiency = false;
   std::string repeated_counts;
@@ -127,9 +128,9 @@ struct PackText {
                 iterations, planned_iterations, baseline_iterations, is_one_iteration, has_intervals, is_any_beyond,
                 are_nodes_estimated, reliable, omitted_up_to, superlinear, job, sure, largest_enough, exceptions,
                 disagreements, from, to, tracers, cores_per_node, has_largest_time, has_repeats, is_one_repeated,
-                is_of_times, is_times_weak, is_times_strong, is_speedup, is_global_efficiency, is_parallel_efficiency,
-                repeated_counts, removed_noise, is_predicted, has_predicted_times, is_reliable_to_end, rules, models,
-                generator, contradictions, missing)
+                is_of_times, is_whole, is_times_weak, is_times_strong, is_speedup, is_global_efficiency,
+                is_parallel_efficiency, repeated_counts, removed_noise, is_predicted, has_predicted_times,
+                is_reliable_to_end, rules, models, generator, contradictions, missing)
 };
 
 RecommendedJob JobOf(const AllocationPack& pack) {
@@ -147,8 +148,8 @@ RecommendedJob JobOf(const AllocationPack& pack) {
   if (job.low && job.high) {
     const bool is_one = job.high->kind == CountBound::Kind::kAt && job.high->cores == 1;
     text.interval = fmt::format("{} to {} {}", BoundText(*job.low), BoundText(*job.high), is_one ? "core" : "cores");
-    if (job.limit) text.limit = FormatCores(*job.limit);
   }
+  if (job.limit && (job.is_measured || !text.interval.empty())) text.limit = FormatCores(*job.limit);
   const auto next = std::ranges::find_if(pack.rows, [&](const AllocationRow& row) {
     return row.is_measured && row.cores > job.cores && row.efficiency.value;
   });
@@ -257,6 +258,7 @@ void FillMethod(const Results& results, const AllocationPack& pack, PackText& te
   text.has_repeats = measured.back()->runs > 1 || pack.repeated_counts > 0;
   text.is_one_repeated = pack.repeated_counts == 1;
   text.repeated_counts = std::to_string(pack.repeated_counts);
+  text.is_whole = KnowsTimesOnly(results.table);
   text.is_of_times = pack.basis == EfficiencyBasis::kTimes;
   text.is_times_weak = text.is_of_times && pack.scaling == Scaling::kWeak;
   text.is_times_strong = text.is_of_times && !text.is_times_weak;
