@@ -22,7 +22,7 @@ struct Bands {
   std::vector<Band> bands;
 };
 
-// A complete <svg> element for a page. The longest band is as wide as the picture.
+// A complete <svg> element for a page, in which the whole is as wide in every picture.
 std::string RenderBands(const Bands& bands);
 
 }  // namespace farscale

@@ -216,6 +216,12 @@ std::optional<LostTime> LostTimeOf(const Ends& ends, const std::string& heading)
   return time;
 }
 
+// Of the efficiency that verdicts grade; null without any.
+const FactorProjection* GradedCurve(const PhaseProjection& projection) {
+  const FactorProjection* global = projection.Find(Factor::kGlobalEfficiency);
+  return global != nullptr && !global->curve.empty() ? global : HeadlineOf(projection);
+}
+
 // The tags of verdict.txt.mustache.
 struct VerdictText {
   std::string level, name, reference;  // "75", of which efficiency, and the run that this compares with
@@ -343,9 +349,11 @@ Chart SmallMultiple(const PhaseProjection& projection, const std::string& headin
   chart.height = 170;
   chart.legend = LegendPlace::kBeside;
   chart.x_label = chart.y_label = chart.split_label = chart.reliable_label = chart.unknown_label = "";
-  if (const FactorProjection* headline = HeadlineOf(projection)) {
-    chart.series = {SeriesOf(*headline, true)};
+  if (const FactorProjection* graded = GradedCurve(projection)) {
+    chart.series = {SeriesOf(*graded, true)};
     chart.series.front().outer_band.clear();
+    MarkReliableRange(projection, graded->factor, chart);
+    chart.reliable_label = chart.unknown_label = "";
   }
   chart.y_min = LowestShown(chart);
   return chart;
