@@ -571,7 +571,7 @@ class Batch(CliTest):
         results["study"]["title"] = "other"
         other = self.write("other.json", json.dumps(results))
         result = self.run_ok("report", "a/results.json", other, "-o", "all", cwd=self.folder)
-        self.assertRegex(result.stdout, r"\nother\s+iteration:? +0\.816 @ 32")
+        self.assertRegex(result.stdout, r"\nother\s+iteration:? +0\.787 @ 32")
         page = (self.folder / "all/index.html").read_text()
         self.assertEqual(page.count('class="phase-row"'), 2 * len(results["phases"]))
         self.assertIn('<a href="../a/report.html">', page)
@@ -640,7 +640,7 @@ class Batch(CliTest):
 class Run(CliTest):
     def test_report_with_every_form(self):
         result = self.run_ok("run", LU / "study.toml", "-o", self.folder / "out")
-        self.assertRegex(result.stdout, r"\niteration +0\.816 @ 32 +serialization +128: 1\.68 ms \(1\.55–2\.02\) ")
+        self.assertRegex(result.stdout, r"\niteration +0\.787 @ 32 +serialization +128: 1\.68 ms \(1\.55–2\.02\) ")
         self.assertLessEqual(max(map(len, result.stdout.splitlines())), 100 + len(str(self.folder)))
         self.assertEqual(result.stdout.count("Fitted to 5 core counts (2–32)."), 1)
         self.assertNotIn("\033", result.stdout)
@@ -655,9 +655,9 @@ class Run(CliTest):
 
     def test_colours_on_request_alone(self):
         run = ["run", LU / "study.toml", "-o", self.folder / "out"]
-        self.assertIn("\033[32m0.816\033[0m", self.run_ok(*run, "--color", "always", env={"NO_COLOR": "1"}).stdout)
+        self.assertIn("\033[33m0.787\033[0m", self.run_ok(*run, "--color", "always", env={"NO_COLOR": "1"}).stdout)
         self.assertNotIn("\033", self.run_ok(*run, "--color", "never").stdout)
-        self.assertIn("\033[32m0.816", on_terminal(*run, columns=100))
+        self.assertIn("\033[33m0.787", on_terminal(*run, columns=100))
         self.assertNotIn("\033[32m", on_terminal(*run, columns=100, env={"NO_COLOR": "1"}))
 
     def test_width_of_the_terminal_is_respected(self):
@@ -1189,7 +1189,7 @@ class Predict(CliTest):
         self.run_ok("predict", self.folder / "f.json", "-o", self.folder / "p.json")
         projection = json.loads((self.folder / "p.json").read_text())
         self.assertEqual(projection["format"], "farscale-projection")
-        self.assertIn("parallel efficiency", self.run_ok("predict", self.folder / "f.json").stdout)
+        self.assertIn("global efficiency", self.run_ok("predict", self.folder / "f.json").stdout)
         self.run_ok("predict", self.folder / "f.json", "--report", self.folder / "report")
         self.assertIn("<svg", (self.folder / "report/report.html").read_text())
         self.copy_report("out")

@@ -559,7 +559,7 @@ class ReportBrowserTest(unittest.TestCase):
         for part in (".verdict", ".numbers strong", ".lost svg", "svg[data-plot]", ".sure"):
             self.assertGreaterEqual(self.run_js(f"document.querySelectorAll('.phase-row {part}').length"), 6, part)
         self.run_js("document.querySelector('.phase-row .plot').focus({focusVisible: true})")
-        self.assertRegex(self.run_js("document.getElementById('readout').innerText"), r"cores.*\s+Parallel efficiency\s+0\.\d+")
+        self.assertRegex(self.run_js("document.getElementById('readout').innerText"), r"cores.*\s+Global efficiency\s+0\.\d+")
         self.browser.open(folder / "index.html", width=400)
         self.assertEqual(self.run_js("document.documentElement.scrollWidth"), 400)
 

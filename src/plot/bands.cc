@@ -15,7 +15,6 @@ std::string RenderBands(const Bands& bands) {
   double top = (kBandRow - kBand) / 2;
   for (const Band& band : bands.bands) {
     canvas.Text({kNames - 8, top + kBand - 4}, band.name, {Anchor::kEnd});
-    canvas.Rect({kNames, top, kWidth, top + kBand}, {kGridLine});
     double x = kNames;
     for (const BandPart& part : band.parts) {
       const double width = part.share * (kWidth - kNames);

@@ -82,7 +82,7 @@ TEST(Overview, LossesAreThoseAtTheEndOfTheReliableRange) {
   const PhaseProjection phase = Reliable(256);
   const Overview overview = OverviewOfTable(Table(), &phase);
   EXPECT_EQ(overview.verdict,
-            "Keeps 75 % parallel efficiency up to 16 cores (below 8–16); load balance costs most. Predictions of it are "
+            "Keeps 75 % parallel efficiency up to 16 cores (below 8–16); load balance costs most. Predictions are "
             "reliable up to 256 cores (8.0× the largest run).");
   EXPECT_EQ(overview.numbers[1].detail, "8.0× the largest run");
   EXPECT_EQ(overview.lost->last, "256");
