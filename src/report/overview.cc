@@ -140,12 +140,13 @@ std::optional<Split> SplitAt(const PhaseProjection& projection, const Split& mea
   return split;
 }
 
-// The part that takes most; nothing where none takes anything.
+// The part that takes most; nothing where none takes anything, or parts are not known.
 std::optional<Limit> LimitOf(const Split& split) {
   const std::vector<double> shares = SharesOf(split);
   const auto most = std::ranges::max_element(shares);
   if (most == shares.end() || *most <= 0) return std::nullopt;
-  return Limit{split.parts[static_cast<std::size_t>(most - shares.begin())].first, *most};
+  const Factor factor = split.parts[static_cast<std::size_t>(most - shares.begin())].first;
+  return factor == split.whole ? std::nullopt : std::optional(Limit{factor, *most});
 }
 
 std::optional<Factor> WorstOf(const Split& split) {

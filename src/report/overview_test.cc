@@ -70,6 +70,20 @@ TEST(Overview, WithoutAProjectionItIsAboutTheLargestRun) {
   EXPECT_FALSE(overview.figure);
 }
 
+TEST(Overview, OfTimesAloneNobodyKnowsWhatCosts) {
+  FactorTable table = ReadFactorCsv("cores,runtime\n1,100\n4,30\n16,12\n", "t.csv");
+  table.scaling = Scaling::kStrong;
+  CompleteTable(table);
+  Results results;
+  results.table = table;
+  ReportModel model;
+  const Overview overview =
+      OverviewOf(results, table.Rows("", {}), nullptr, {"All runs", "all-runs"}, test::OwnTexts(), model);
+  EXPECT_EQ(overview.verdict, "Keeps 75 % efficiency of the run on 1 core up to 4 cores.");  // 0.83, then 0.52
+  EXPECT_EQ(overview.numbers.size(), 2u);
+  EXPECT_FALSE(overview.limit);
+}
+
 // At the end of the reliable range 0.75 · 0.8 = 0.6: of 40 %, ln 0.75 / ln 0.6 = 0.563 are of load balance.
 TEST(Overview, TheReliableRangeIsRelativeToTheFittedRuns) {
   PhaseProjection projection = Reliable(128);
