@@ -121,11 +121,16 @@ class EndingTest:
     # Ends.
 
     def test_a_killed_rank_is_named_and_its_time_ends_with_it(self):
-        result = self.measure(3, "badends", "kill", "1")
-        run = self.check_report(result, "lost", 1)
-        self.assertRegex(result.err, r"rank 1 ended without MPI_Finalize, killed or by _exit, before the others")
-        # Rank 1 waited 0.1 s for its end. The others were ended a second later by some launchers.
-        self.assertLess(run["regions"][0]["elapsed"], 1.0)
+        # Rank 1 waits 0.1 s for its end. The others are ended a second later by some launchers. The best of three, as the
+        # machine may disturb a run.
+        elapsed = []
+        while len(elapsed) < 3 and min(elapsed, default=1) >= 1:
+            result = self.measure(3, "badends", "kill", "1")
+            elapsed.append(self.check_report(result, "lost", 1)["regions"][0]["elapsed"])
+            self.assertRegex(result.err, r"rank 1 ended without MPI_Finalize, killed or by _exit, before the others")
+            for path in self.here.glob("*.json"):
+                path.unlink()
+        self.assertLess(min(elapsed), 1.0)
 
     def test_every_other_end_is_reported_once(self):
         for how, rank, ending in (("exit3", "1", "not finalized"), ("exit0", None, None), ("_exit", None, None),
