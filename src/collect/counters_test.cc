@@ -42,15 +42,18 @@ TEST_F(CountersTest, BothAreReadByOneSystemCall) {
   const Counts after = ReadCounts();
   EXPECT_GE(after.instructions - before.instructions, 300U);
   EXPECT_LE(after.instructions - before.instructions, 330U);
+  // Kernels do not agree on what of a tick is user mode, and some find none for a while and make up for it later.
   const std::uint64_t cpu = Nanoseconds(CLOCK_THREAD_CPUTIME_ID);
   const Counts begin = ReadCounts();
+  double taken = 0, spent = 0;
   volatile double sum = 0;
-  while (Nanoseconds(CLOCK_THREAD_CPUTIME_ID) - cpu < 20'000'000) {
+  while (spent < 20e6 || (spent < 3e9 && taken <= 2e6)) {
     for (int i = 0; i < 100'000; ++i) sum = sum + i;
+    spent = static_cast<double>(Nanoseconds(CLOCK_THREAD_CPUTIME_ID) - cpu);
+    taken = static_cast<double>(ReadCounts().cycles - begin.cycles);
   }
-  const auto taken = static_cast<double>(ReadCounts().cycles - begin.cycles);
-  EXPECT_GT(taken, 0.1 * 20e6);  // kernels do not agree on what of a tick is user mode
-  EXPECT_LT(taken, 1.1 * 20e6);
+  EXPECT_GT(taken, 2e6);
+  EXPECT_LT(taken, 1.1 * spent + 20e6);
 }
 
 TEST_F(CountersTest, TheTimeOfReadingIsKnown) {
