@@ -115,7 +115,7 @@ class StreamFinder {
   std::map<std::string, std::int32_t> devices_;
 };
 
-// Nodes of processes that lie in each other, or are of different kinds.
+// Of the nodes that processes are on, whether all are of one kind.
 void CompareNodes(const RawDefinitions& raw, const std::map<std::uint32_t, std::int32_t>& nodes,
                   Diagnostics& diagnostics) {
   std::map<std::string, std::string> names;  // of a node of every kind
