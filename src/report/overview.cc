@@ -240,7 +240,7 @@ void AddKept(const KeptEfficiency& kept, double reliable, VerdictText& text) {
   const CountEstimate& count = kept.count;
   const bool is_open = count.value.kind == CountBound::Kind::kMoreThan;
   const bool has_interval = count.low && count.high && !(count.low == count.value && count.high == count.value);
-  text.cores = FormatCores(count.value.cores);
+  text.cores = FormatCoreCount(count.value.cores);
   text.is_below = count.value.kind == CountBound::Kind::kBelow;
   if (text.is_below) return;
   if (count.value.cores <= kept.largest || kept.reliability == Reliability::kReliable) {
@@ -250,12 +250,12 @@ void AddKept(const KeptEfficiency& kept, double reliable, VerdictText& text) {
     if (!is_open && has_interval) text.interval = FormatCountBounds(count, "–");
   } else if (!is_open && has_interval && kept.reliability == Reliability::kUncertain) {
     text.is_uncertain = true;
-    text.cores = FormatBound(*count.low);
+    text.cores = FormatBound(*count.low) + " cores";
     text.interval = FormatBound(*count.high);
   } else {
     text.is_kept = text.is_measured = reliable <= kept.largest;
     text.is_as_far_as_reliable = !text.is_measured;
-    text.cores = FormatCores(std::max(reliable, kept.largest));
+    text.cores = FormatCoreCount(std::max(reliable, kept.largest));
   }
 }
 
@@ -270,7 +270,7 @@ std::optional<VerdictText> VerdictOf(const Results& results, const std::vector<F
   if (KnowsTimesOnly(rows.back()) && results.table.reference) {
     text.reference = FormatCoreCount(static_cast<double>(*results.table.reference));
   }
-  text.smallest = FormatCores(kept->smallest);
+  text.smallest = FormatCoreCount(kept->smallest);
   text.largest = FormatCores(kept->largest);
   text.value = FormatFactor(kept->at_largest);
   text.is_projected = projection != nullptr && projection->reliable_range.has_value();
@@ -290,7 +290,7 @@ std::optional<VerdictText> VerdictOf(const Results& results, const std::vector<F
 // Where the efficiency is kept, how far predictions are reliable, and what the largest loss would bring.
 std::vector<OverviewNumber> NumbersOf(const VerdictText& verdict, const Ends& ends) {
   std::vector<OverviewNumber> numbers;
-  const std::string kept = verdict.is_below ? "nowhere" : verdict.cores + " cores";
+  const std::string kept = verdict.is_below ? "nowhere" : verdict.cores;
   const std::string how = verdict.is_below                ? verdict.value + " on " + verdict.largest
                           : verdict.is_uncertain          ? "perhaps " + verdict.interval
                           : verdict.is_at_least           ? "at least"

@@ -84,6 +84,12 @@ TEST(Overview, OfTimesAloneNobodyKnowsWhatCosts) {
   EXPECT_FALSE(overview.limit);
 }
 
+TEST(Overview, OneCoreIsOne) {
+  FactorTable table = ReadFactorCsv("cores,parallelEfficiency\n1,1\n2,0.5\n4,0.3\n", "t.csv");
+  CompleteTable(table);
+  EXPECT_EQ(OverviewOfTable(table, nullptr).verdict, "Keeps 75 % parallel efficiency up to 1 core.");
+}
+
 // At the end of the reliable range 0.75 · 0.8 = 0.6: of 40 %, ln 0.75 / ln 0.6 = 0.563 are of load balance.
 TEST(Overview, TheReliableRangeIsRelativeToTheFittedRuns) {
   PhaseProjection projection = Reliable(128);
