@@ -33,7 +33,7 @@ struct ImbalanceOptions {
   std::vector<std::string> inputs;
   std::vector<std::string> phases;
   std::int64_t top = 10;
-  std::string rules = "conserving";
+  std::string rules = "bounded";
   std::string output;
   std::string templates;
   std::vector<std::int64_t> grow_to;
@@ -191,10 +191,10 @@ void AddImbalanceCommand(CommandLine& line) {
   AddInputOptions(command, options.inputs, options.choice);
   AddPhaseOption(command, options.phases);
   command
-      ->add_option(
-          "--rules", options.rules,
-          "How waits are charged to delays: conserving charges all of them, scalasca as much as Scalasca 2 does")
-      ->check(CLI::IsMember({"conserving", "scalasca"}))
+      ->add_option("--rules", options.rules,
+                   "How waits are charged to delays: bounded (by how much longer the late rank was), conserving "
+                   "(Böhme) or scalasca")
+      ->check(CLI::IsMember({"bounded", "conserving", "scalasca"}))
       ->capture_default_str();
   AddGrowOption(command, options.grow_to);
   command->add_flag("--without-causes", options.without_causes,

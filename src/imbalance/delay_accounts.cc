@@ -120,6 +120,14 @@ double RasterUnit(const Activities& activities) {
   return std::exp2(std::ilogb(std::max(1.0, all)) + 1 - kRasterBits);
 }
 
+// A share of a wait and of what it caused.
+WaitCharge Scaled(WaitCharge wait, double share) {
+  wait.length *= share;
+  wait.counted *= share;
+  for (double& caused : wait.caused) caused *= share;
+  return wait;
+}
+
 }  // namespace
 
 class DelayAccounts::Ledgers {
@@ -184,21 +192,20 @@ double DelayAccounts::Charge(const ChargedCall& to, const WaitCharge& wait, cons
                              const std::vector<Delay>& delays) {
   const auto kind = static_cast<std::size_t>(wait.kind);
   const auto sum = static_cast<double>(interval.delays + interval.waits);
-  if (sum <= 0) {
-    ByWaitKind charged = wait.caused;
-    charged[kind] += wait.counted;
-    ChargeExit(to, interval, charged);
-    return 0;
-  }
-  double charged = wait.counted;
+  double explained = sum > 0 ? 1 : 0;
+  if (options_.rules == DelayRules::kBounded && sum < wait.length) explained = sum / wait.length;
+  if (explained < 1) ChargeExit(to, interval, Scaled(wait, 1 - explained));
+  if (explained == 0) return 0;
+  const WaitCharge part = Scaled(wait, explained);
+  double charged = part.counted;
   if (options_.rules == DelayRules::kScalasca && charged > sum) charged = sum;
-  costs_.ranks[to.rank].lost[kind] += wait.counted - charged;
+  costs_.ranks[to.rank].lost[kind] += part.counted - charged;
   ByWaitKind each{};
-  for (std::size_t k = 0; k < kWaitKinds; ++k) each[k] = wait.caused[k] / sum;
+  for (std::size_t k = 0; k < kWaitKinds; ++k) each[k] = part.caused[k] / sum;
   each[kind] += charged / sum;
-  (*ledgers_)[to.rank].Add(interval.first_wait, interval.end_wait, each, wait.length / sum);
-  for (std::uint32_t i = interval.first_delay; i < interval.end_delay; ++i) AddTo(to, wait, delays[i], sum, charged);
-  return wait.length * static_cast<double>(interval.waits) / sum;
+  (*ledgers_)[to.rank].Add(interval.first_wait, interval.end_wait, each, part.length / sum);
+  for (std::uint32_t i = interval.first_delay; i < interval.end_delay; ++i) AddTo(to, part, delays[i], sum, charged);
+  return part.length * static_cast<double>(interval.waits) / sum;
 }
 
 // Its share of a wait and of what that caused to a delay among others that come to `sum` with it.
@@ -215,8 +222,10 @@ void DelayAccounts::AddTo(const ChargedCall& to, const WaitCharge& wait, const D
   AddToRaster(delay.path, to, ticks * all / sum);
 }
 
-// A wait without a delay, and what it caused: the delayer left the call at the synchronization point later.
-void DelayAccounts::ChargeExit(const ChargedCall& to, const DelayInterval& interval, const ByWaitKind& charged) {
+// A wait that no delay explains, and what it caused: the delayer left the call at the synchronization point later.
+void DelayAccounts::ChargeExit(const ChargedCall& to, const DelayInterval& interval, const WaitCharge& wait) {
+  ByWaitKind charged = wait.caused;
+  charged[static_cast<std::size_t>(wait.kind)] += wait.counted;
   ByWaitKind& costs =
       interval.exit_path ? CostsOf(to.rank, *interval.exit_path).exit_skew : costs_.ranks[to.rank].unattributed;
   Add(charged, costs);

@@ -58,7 +58,7 @@ class DelayAccounts {
   class Visits;
 
   void AddTo(const ChargedCall& to, const WaitCharge& wait, const Delay& delay, double sum, double charged);
-  void ChargeExit(const ChargedCall& to, const DelayInterval& interval, const ByWaitKind& charged);
+  void ChargeExit(const ChargedCall& to, const DelayInterval& interval, const WaitCharge& wait);
   void AddToRaster(PathId path, const ChargedCall& to, double cost);
   PathCosts& CostsOf(std::uint32_t rank, PathId path);
 

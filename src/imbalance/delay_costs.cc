@@ -78,10 +78,17 @@ class WaitsLastToFirst {
 
 }  // namespace
 
-std::string_view ToString(DelayRules rules) { return rules == DelayRules::kConserving ? "conserving" : "scalasca"; }
+std::string_view ToString(DelayRules rules) {
+  switch (rules) {
+    case DelayRules::kBounded: return "bounded";
+    case DelayRules::kConserving: return "conserving";
+    case DelayRules::kScalasca: return "scalasca";
+  }
+  return "";
+}
 
 std::optional<DelayRules> ParseDelayRules(std::string_view id) {
-  for (const DelayRules rules : {DelayRules::kConserving, DelayRules::kScalasca}) {
+  for (const DelayRules rules : {DelayRules::kBounded, DelayRules::kConserving, DelayRules::kScalasca}) {
     if (id == ToString(rules)) return rules;
   }
   return std::nullopt;

@@ -20,16 +20,18 @@ namespace farscale {
 
 // How intervals are weighed.
 enum class DelayRules : std::uint8_t {
-  kConserving,  // [Boehme13]: costs add up to the waiting time
+  kBounded,  // costs add up to the waiting time; what is longer on the late rank is charged with as much at most, the
+             // rest is exit skew, so that costs are continuous in what ranks do
+  kConserving,  // [Boehme13]: costs add up to the waiting time; the smallest excess is charged with all of a wait
   kScalasca,    // as Scalasca 2: the end of the call at the synchronization point counts as work, and a wait longer
                 // than what its delayer did is charged in part only
 };
 
-std::string_view ToString(DelayRules rules);                     // "conserving", "scalasca"
+std::string_view ToString(DelayRules rules);                     // "bounded", "conserving", "scalasca"
 std::optional<DelayRules> ParseDelayRules(std::string_view id);  // nothing: none of these
 
 struct DelayOptions {
-  DelayRules rules = DelayRules::kConserving;
+  DelayRules rules = DelayRules::kBounded;
   // Waits at the end, too. Nothing: those of a phase that is no whole run, where ranks go on to what comes behind it.
   std::optional<bool> charge_end{};
 };
@@ -47,8 +49,8 @@ struct PathCosts {
   PathId path = 0;
   ByWaitKind short_term{};  // of waits it caused itself
   ByWaitKind long_term{};   // of waits that those caused in turn
-  // Of waits for a rank that did nothing longer than the one that waited, but left their last synchronization point
-  // later, and of what those caused: of its call there. [Boehme13] leaves them open.
+  // Of waits for a rank that left the last synchronization point later than the one that waited, as far as nothing that
+  // it did since explains them, and of what those caused: of its call there. [Boehme13] leaves them open.
   ByWaitKind exit_skew{};
 };
 

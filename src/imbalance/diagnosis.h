@@ -94,7 +94,7 @@ struct Diagnosis {
   std::size_t iterations = 1;
   ByWaitKind unattributed{};  // waiting for which no cause is found
   ByWaitKind lost{};          // not charged by the rules of Scalasca
-  DelayRules rules = DelayRules::kConserving;
+  DelayRules rules = DelayRules::kBounded;
   // The occurrences of the phase lie apart: only what is in them counts, but for the critical path, which goes through
   // what lies between them, too.
   bool recurs = false;

@@ -1,11 +1,10 @@
 // Delay costs and the critical path [imbalance/delay_costs.h, imbalance/critical_path.h] of a phase whose ranks lie
 // with several processes: a pass from the last wait to the first, in rounds [Boehme13, section 4.3.3].
 //
-// A wait is settled by the process of the rank that waits, when all waits that it brought about have been charged to
-// that rank. It is then charged to the rank that was late, by the process of that one: which gets what the waiter did
-// in the interval, and compares it with what its own rank did. Which waits are charged to a rank, and in which order,
-// is told beforehand. They are charged in the order of one process, so that all sums have its bits. Charges that fall
-// between the same two waits of the late rank are made together, as nothing else happens to its account meanwhile.
+// A process settles a wait of its rank once all waits caused by it have been charged. It then sends what the rank did
+// in the interval to the process of the late rank, which compares and charges. Which waits are charged to a rank, and
+// in which order, is sent beforehand: the order of one process, so that all sums have its bits. Charges between the
+// same two waits of the late rank are made together, as nothing else happens to its account meanwhile.
 //
 // Each round, every process settles and charges what it can, then tells the others. A wait is settled after those that
 // end later and were caused by its rank, and no others: a wait ends when the late rank enters the call that is waited

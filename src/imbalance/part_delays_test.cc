@@ -102,12 +102,12 @@ void CompareDelays(const Trace& trace, const PhaseCut& cut, const DelayOptions& 
   }
 }
 
-// Windows that cut through calls, regions that recur, waits at the end that are charged, and both rules.
+// Windows that cut through calls, regions that recur, waits at the end that are charged, and all rules.
 TEST(PartDelays, AreThoseOfOneProcessOnRandomPrograms) {
   for (std::uint64_t seed = 0; seed < test::Repeats<std::uint64_t>(60); ++seed) {
     const Trace trace = test::MakeRandomProgram(seed, test::VariedOptions(seed));
     const double length = trace.Seconds(trace.end() - trace.begin());
-    const DelayOptions options = {seed % 3 == 0 ? DelayRules::kScalasca : DelayRules::kConserving, seed % 2 == 0};
+    const DelayOptions options = {static_cast<DelayRules>(seed % 3), seed % 2 == 0};
     for (const std::size_t processes : {1, 2, 3, 7}) {
       CompareDelays(trace, CutPhase(trace, PhaseSpec::WholeRun()), options, processes, seed);
       CompareDelays(trace, CutPhase(trace, PhaseSpec::TimeWindow(0.3 * length, 0.8 * length)), options, processes,

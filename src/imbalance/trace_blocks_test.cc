@@ -25,18 +25,24 @@ double Value(const std::string& text) {
   return slash == std::string::npos ? std::stod(text) : std::stod(text) / std::stod(text.substr(slash + 1));
 }
 
+DiagnosisOptions OptionsOf(DelayRules rules) {
+  DiagnosisOptions options;
+  options.delays.rules = rules;
+  return options;
+}
+
 // What the programs expect, read off a diagnosis.
 class Reading {
  public:
-  explicit Reading(const test::TextProgram& program)
+  Reading(const test::TextProgram& program, DelayRules rules)
       : trace_(program.trace),
         matching_(MatchTrace(trace_)),
         cut_(CutPhase(trace_, PhaseSpec::WholeRun())),
         activities_(CollectActivities(trace_, cut_)),
         collectives_(trace_, matching_, activities_),
         states_(FindWaitStates(trace_, matching_, activities_, collectives_)),
-        costs_(FindDelayCosts(activities_, states_, collectives_)),
-        diagnosis_(Diagnose(trace_, matching_, cut_)) {}
+        costs_(FindDelayCosts(activities_, states_, collectives_, 1, {rules, {}})),
+        diagnosis_(Diagnose(trace_, matching_, cut_, OptionsOf(rules))) {}
 
   double Of(const std::string& what) const {
     const std::size_t space = what.find(' ');
@@ -128,6 +134,7 @@ class Reading {
     if (quantity == "wait") return losses.Waiting();
     if (quantity == "short") return losses.ShortTerm();
     if (quantity == "long") return losses.LongTerm();
+    if (quantity == "exit") return losses.ExitSkew();
     if (quantity == "cp") return losses.critical;
     if (quantity == "compl") return losses.completion;
     if (quantity == "iota") return diagnosis_.imbalance[path];
@@ -160,7 +167,7 @@ std::size_t ExpectAll(const std::vector<test::TextProgram>& programs) {
   const std::set<std::string> elsewhere = {"T", "est", "tideal", "maxcomp", "avgcomp"};
   std::size_t expected = 0;
   for (const test::TextProgram& program : programs) {
-    const Reading reading(program);
+    const Reading reading(program, DelayRules::kConserving);
     for (const auto& [what, value] : program.expect) {
       if (elsewhere.count(what) > 0) continue;
       const double number = Value(value);
@@ -194,7 +201,7 @@ TEST(Programs, ManyWaitsAreAllPassedOn) {
     const std::string end = std::to_string(3 * n), last = std::to_string(3 * n + 1);
     const test::TextProgram program = test::ParseProgram("r0: " + rank0 + "\nr1: " + rank1 + " | Send>2#b " + end +
                                                          "-" + last + "\nr2: comp 0-1 | Recv<1#b 1-" + last);
-    const Reading reading(program);
+    const Reading reading(program, DelayRules::kBounded);
     EXPECT_NEAR(reading.Of("waitsum all"), 4 * n - 1, 1e-9);
     EXPECT_NEAR(reading.Of("indirect"), n, 1e-9) << n;
     EXPECT_NEAR(reading.Of("propagating"), n, 1e-9) << n;
@@ -226,6 +233,58 @@ TEST(Programs, ByTheRulesOfScalasca) {
     long_term += diagnosis.totals[path].LongTerm();
   }
   EXPECT_NEAR(short_term + long_term, 9, kExact);
+}
+
+// T9 with bounded costs. Rank 1 receives until 7 what rank 0 has sent at 6, and computes for 3 where rank 0 computes
+// for 1 before the barrier: of the 3 that rank 0 waits there, 2 are computation and 1 the later end of the receive. All
+// else is as by [Boehme13].
+TEST(Programs, DelaysCostWhatTheyLastAtMost) {
+  const test::TextProgram program = test::ParseProgram(
+      "r0: comp 0-5 | Send>1#a 5-6 | comp 6-7 | Barrier@1 7-11\n"
+      "r1: comp 0-1 | Recv<0#a 1-7 | comp 7-10 | Barrier@1 10-11\n"
+      "r2: comp 0-4 | Barrier@1 4-11\n"
+      "r3: comp 0-7 | Barrier@1 7-11\n");
+  const Reading reading(program, DelayRules::kBounded);
+  for (const auto& [what, value] : std::map<std::string, double>{{"short r1.comp", 2},
+                                                                 {"exit r1.Recv", 1},
+                                                                 {"short r1.Recv", 3},
+                                                                 {"short r0.comp", 4},
+                                                                 {"long r0.comp", 6},
+                                                                 {"indirect", 6}}) {
+    EXPECT_NEAR(reading.Of(what), value, kExact) << what;
+  }
+}
+
+// Rank 1 leaves a common call 600 later than rank 0 and then computes for 10,000 and a little more, up to 10 %: rank 0
+// waits for it in the next one, and rank 2 for rank 0 behind that. The more costs what it lasts and the exit 600, on
+// rank 0 and once more on rank 2, for every size of noise, none included.
+TEST(Programs, CostsOfALateExitAreContinuousInTheNoise) {
+  for (const std::string call : {"Barrier@1", "Allreduce@1", "Alltoall@1", "Allgather@1", "Reduce_scatter@1"}) {
+    for (const std::string next : {"Barrier@2", "Allreduce@2"}) {
+      for (const int noise : {0, 1, 2, 20, 200, 599, 600, 601, 1000}) {
+        const auto at = [](int ticks) { return std::to_string(ticks); };
+        const int end = 20600 + noise;
+        const test::TextProgram program = test::ParseProgram(
+            "comm pair: 0 1\n"
+            "r0: comp 0-9999 | " +
+            call + ":pair 9999-10000 | comp 10000-20000 | " + next + ":pair 20000-" + at(end + 1) + " | Send>2#m " +
+            at(end + 1) + "-" + at(end + 2) +
+            "\n"
+            "r1: comp 0-9999 | " +
+            call + ":pair 9999-10600 | comp 10600-" + at(end) + " | " + next + ":pair " + at(end) + "-" + at(end + 1) +
+            "\n"
+            "r2: comp 0-20001 | Recv<0#m 20001-" +
+            at(end + 2) + "\n");
+        const Reading reading(program, DelayRules::kBounded);
+        const std::string name = call.substr(0, call.find('@'));
+        EXPECT_NEAR(reading.Of("waitsum all"), 2 * (600 + noise), 1e-6);
+        EXPECT_NEAR(reading.Of("short r1.comp"), noise, 1e-6) << call << " " << noise;
+        EXPECT_NEAR(reading.Of("exit r1." + name),
+                    600 + reading.Of("phi r0." + next.substr(0, next.find('@'))) * 600 / (600 + noise), 1e-6)
+            << call << " " << noise;
+      }
+    }
+  }
 }
 
 // Rank 1 leaves the first barrier at 6, rank 0 at 3, and both compute for 2. Rank 0 waits 8 - 5 = 3

@@ -71,9 +71,9 @@ struct Study {
   std::optional<Scaling> scaling;
   std::optional<std::int64_t> reference;
   FactorOptions factors;
-  DelayRules delays = DelayRules::kConserving;  // of losses
-  bool finds_causes = true;                     // of losses, with the gains of removing them
-  bool shares_ranks = false;                    // processes of the job share the ranks of one run where they can
+  DelayRules delays = DelayRules::kBounded;  // of losses
+  bool finds_causes = true;                  // of losses, with the gains of removing them
+  bool shares_ranks = false;                 // processes of the job share the ranks of one run where they can
   std::optional<NoiseSpec> noise;
   std::optional<GrowthSpec> growth;
   ProjectionOptions projection;
