@@ -88,7 +88,8 @@ struct Cause {
   bool is_device_call = false;     // time in calls to devices, which is no computation
   std::vector<std::size_t> ranks;  // those with most first; the first ones
   std::size_t rank_count = 0;
-  std::string node;                       // of all these ranks; empty where they are of several
+  std::string node;                       // that has these ranks and no others; else empty
+  std::string group;                      // of ranks that do different work, likewise
   std::optional<std::int32_t> socket;     // of the node
   std::optional<GridLine> line;           // of the process grid
   std::optional<double> level;            // time there over that elsewhere; nothing where others have none
@@ -96,12 +97,16 @@ struct Cause {
   std::size_t every = 0;                  // iterations, of a periodic one
   std::size_t affected = 0, columns = 0;  // iterations (or visits, or steps) with it, and all of them
   std::vector<CausePart> parts;           // largest first
-  double gain = 0;                        // seconds of the phase, without this delay alone
+  // Seconds of the phase, without this delay alone; with it spread over all ranks where others have none of that work.
+  double gain = 0;
   // The same when all other causes named are gone: what two of equal length hide from each other.
   double gain_last = 0;
   // What is the next bottleneck once this is gone: a place among the causes, and what it gains then.
   std::optional<std::size_t> next;
   double next_gain = 0;
+  // Alone it gains next to nothing: the others, by their place among the causes, with which it is to be repaired.
+  std::vector<std::size_t> together;
+  double joint_gain = 0;  // of all these and it
   std::optional<WaitInstance> worst;
   // Seconds of one rank beyond the usual, by rank of the phase and iteration (or visit, or step); of those that share a
   // cell the largest. Empty: ranks differ in when they begin alone.

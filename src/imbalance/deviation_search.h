@@ -87,6 +87,9 @@ class DeviationSearch {
   bool IsSteady(std::size_t row, double threshold) const;
   std::vector<std::size_t> TakeWhole(const std::vector<std::size_t>& slow, const auto& group_of, const auto& most,
                                      const auto& name);
+  bool ArePlanes(const std::vector<std::size_t>& slow, std::size_t dimension) const;
+  std::vector<std::size_t> TakePlanes(const std::vector<std::size_t>& slow, std::size_t dimension);
+  void NameHardware(LoadDeviation& found) const;
   void AddSlow(const std::vector<std::size_t>& slow, CausePlace place);
   void AddDegrees(double noise_of_mean);
 

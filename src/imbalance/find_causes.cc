@@ -98,12 +98,14 @@ class CauseSearch {
     ReplayWithoutOthers(program);
     Select();
     ReplayPairs(program);
+    JoinCoupled(program);
     FindWorst();
     const double second = 1 / input_.trace.ticks_per_second;
     for (Cause& cause : causes_) {
       cause.gain *= second;
       cause.gain_last *= second;
       cause.next_gain *= second;
+      cause.joint_gain *= second;
     }
     return std::move(causes_);
   }
@@ -274,7 +276,40 @@ class CauseSearch {
         savings.push_back({rank, piece.call + (piece.is_call ? 1 : 0), ticks});
       });
     }
+    if (IsSpread(candidate)) AddShares(candidate, savings);
     return savings;
+  }
+
+  // Work that other ranks have none of does not vanish: it is spread.
+  bool IsSpread(const CauseCandidate& candidate) const {
+    const LoadDeviation& deviation = candidate.deviation;
+    const bool is_alone =
+        deviation.place == CausePlace::kAlone || (deviation.place == CausePlace::kMovingHotSpot && !deviation.level);
+    const LoadSource& source = loads_.source(candidate.load);
+    const bool is_mpi = source.kind == LoadSource::Kind::kPath && input_.diagnosis.paths.is_mpi(source.path);
+    return is_alone && !is_mpi && !loads_.is_of_devices(candidate.load);
+  }
+
+  // Every rank does an equal share of it before what it computes first in that iteration.
+  void AddShares(const CauseCandidate& candidate, std::vector<Saving>& savings) const {
+    const LoadMatrix& matrix = loads_.of(candidate.load);
+    const std::size_t columns = loads_.of(0).iterations;
+    std::vector<double> shares(columns, 0);
+    for (std::size_t i = 0; i < candidate.deviation.rows.size(); ++i) {
+      for (std::size_t column = 0; column < matrix.iterations; ++column) {
+        const double excess = matrix.At(candidate.deviation.rows[i], column) *
+                              (1 - static_cast<double>(candidate.deviation.kept[i][column]));
+        shares[column * columns / matrix.iterations] += excess / static_cast<double>(loads_.ranks().size());
+      }
+    }
+    for (std::size_t row = 0; row < loads_.ranks().size(); ++row) {
+      std::vector<double> left = shares;
+      loads_.ForEachPiece(row, [&](const LoadPiece& piece) {
+        if (piece.load != 0 || piece.is_call || left[piece.column] == 0) return;
+        const auto ticks = static_cast<Tick>(std::llround(std::exchange(left[piece.column], 0)));
+        savings.push_back({static_cast<std::uint32_t>(loads_.ranks()[row]), piece.call, -ticks});
+      });
+    }
   }
 
   // False: the program does not take as long as it did.
@@ -324,9 +359,19 @@ class CauseSearch {
     causes_ = std::move(causes);
     candidates_ = std::move(candidates);
     for (std::size_t i = 0; i < causes_.size(); ++i) {
-      if (!candidates_[i].is_start)
-        causes_[i].parts = classifier_.PartsOf(candidates_[i].load, candidates_[i].deviation);
+      if (candidates_[i].is_start) continue;
+      causes_[i].parts = classifier_.PartsOf(candidates_[i].load, candidates_[i].deviation);
+      ChooseHardware(causes_[i]);
     }
+  }
+
+  // A plane of the grid that fills a node, or socket, is that where counters say that its cores run slower.
+  static void ChooseHardware(Cause& cause) {
+    const CauseClass reason = cause.reason();
+    const bool runs_slower = reason == CauseClass::kLowerFrequency || reason == CauseClass::kInterruptions;
+    if (cause.place != CausePlace::kPlane || cause.node.empty() || !runs_slower) return;
+    cause.place = cause.socket ? CausePlace::kSocket : CausePlace::kNode;
+    cause.line.reset();
   }
 
   // What gains most once one is gone.
@@ -352,6 +397,65 @@ class CauseSearch {
       update(pairs[p].first, pairs[p].second);
       update(pairs[p].second, pairs[p].first);
     }
+  }
+
+  // A repair that gains nothing alone is named with the one with which it gains most, else with all others of its kind,
+  // and not at all where that gains nothing either.
+  void JoinCoupled(MeasuredProgram& program) {
+    std::vector<std::size_t> hidden;
+    for (std::size_t i = 0; i < causes_.size(); ++i) {
+      if (causes_[i].gain < kLeastGain * length_) hidden.push_back(i);
+    }
+    if (hidden.empty()) return;
+    std::vector<std::pair<std::size_t, std::size_t>> pairs;
+    std::vector<Fix> fixes;
+    std::vector<const std::vector<Saving>*> all;
+    for (const std::size_t i : hidden) {
+      all.push_back(&candidates_[i].savings);
+      for (std::size_t j = 0; j < causes_.size(); ++j) {
+        if (j == i || (j >= kMostPairs && causes_[j].gain >= kLeastGain * length_)) continue;
+        pairs.emplace_back(i, j);
+        fixes.push_back(FixOf({&candidates_[i].savings, &candidates_[j].savings}));
+      }
+    }
+    fixes.push_back(FixOf(std::move(all)));
+    const std::vector<Tick> durations = program.Replay(fixes);
+    for (std::size_t p = 0; p < pairs.size(); ++p) {
+      Cause& cause = causes_[pairs[p].first];
+      const auto joint = static_cast<double>(whole_ - durations[p]);
+      if (joint - std::max(0.0, causes_[pairs[p].second].gain) < kLeastGain * length_ || joint <= cause.joint_gain)
+        continue;
+      cause.joint_gain = joint;
+      cause.together = {pairs[p].second};
+      cause.next.reset();  // it comes with it
+    }
+    const auto joint = static_cast<double>(whole_ - durations.back());
+    for (const std::size_t i : hidden) {
+      if (!causes_[i].together.empty() || joint < kLeastGain * length_) continue;
+      causes_[i].joint_gain = joint;
+      std::ranges::copy_if(hidden, std::back_inserter(causes_[i].together), [i](std::size_t j) { return j != i; });
+    }
+    DropUseless();
+  }
+
+  // Leaves the causes that gain alone, or with others that stay.
+  void DropUseless() {
+    std::vector<std::size_t> place(causes_.size(), causes_.size());
+    std::vector<Cause> causes;
+    std::vector<CauseCandidate> candidates;
+    for (std::size_t i = 0; i < causes_.size(); ++i) {
+      if (causes_[i].gain < kLeastGain * length_ && causes_[i].together.empty()) continue;
+      place[i] = causes.size();
+      causes.push_back(std::move(causes_[i]));
+      candidates.push_back(std::move(candidates_[i]));
+    }
+    for (Cause& cause : causes) {
+      if (cause.next && place[*cause.next] == place.size()) cause.next.reset();
+      if (cause.next) cause.next = place[*cause.next];
+      for (std::size_t& other : cause.together) other = place[other];
+    }
+    causes_ = std::move(causes);
+    candidates_ = std::move(candidates);
   }
 
   void FindWorst() {

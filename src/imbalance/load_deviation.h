@@ -19,8 +19,8 @@ struct LoadDeviation {
   // Of every row what share of each column's time would be left without the deviation; 1: all of it. Above 1 where
   // ranks differ by degrees.
   std::vector<std::vector<float>> kept;
-  std::optional<double> level;  // time in it over the usual time; nothing where that is none
-  std::optional<std::int32_t> node;
+  std::optional<double> level;         // time in it over the usual time; nothing where that is none
+  std::optional<std::int32_t> node;    // that has these ranks, all of them and no others
   std::optional<std::int32_t> socket;  // of the node
   std::optional<GridLine> line;
   std::size_t every = 0;  // columns, of a periodic one

@@ -33,6 +33,15 @@ struct PathRecord {
   bool IsOutside() const { return LiesOutsidePhase(path); }
 };
 
+// Ranks that do different work from others.
+struct GroupLoad {
+  std::string name;
+  std::size_t ranks = 0;
+  double computation = 0;  // seconds, summed over its ranks
+
+  friend bool operator==(const GroupLoad&, const GroupLoad&) = default;
+};
+
 // One phase of one run.
 struct LossRecord {
   std::string trace;
@@ -46,7 +55,7 @@ struct LossRecord {
   double window = 0;      // from its first begin to its last end: the length of the critical path
   double allocation = 0;  // times its ranks
   double at_end = 0;      // waits that are charged to nobody
-  DelayRules rules = DelayRules::kConserving;
+  DelayRules rules = DelayRules::kBounded;
   ByWaitKind waiting{}, short_term{}, long_term{}, exit_skew{}, unattributed{};
   ByWaitKind lost{};  // not charged by the rules of Scalasca
   double wrong_order = 0, indirect = 0, propagating = 0, late_complete = 0;
@@ -58,7 +67,7 @@ struct LossRecord {
   // Where threads are analysed one by one, all those of the run: then they are the ranks of everything here but
   // by_factor, and each number of a rank is a place in this list. Empty: ranks are ranks.
   std::vector<Location> locations;
-  std::vector<std::string> groups;        // of ranks that do different work; empty: none are known
+  std::vector<GroupLoad> groups;          // empty: none are known
   std::vector<Cause> causes;              // by what the phase would gain without them
   std::optional<LatencyGain> latency;     // nothing: not asked for, or next to none
   std::vector<PathRecord> paths;          // what causes most first; of equals by name

@@ -104,6 +104,16 @@ Remedy RemedyForLoss(const LossRecord& losses, const LoadShape& shape, const Los
   return losses.ranks.size() > 2 ? Remedy{Kind::kBalanceSteps} : Remedy{Kind::kBreakChain, Doubt::kTwoRanks};
 }
 
+// Of all computation, where `path` is empty: the first cause named for it decides what is to be done. It was replayed.
+Remedy InAgreement(const LossRecord& losses, const std::string& path, Remedy remedy) {
+  const auto is_for = [&](const Cause& cause) { return cause.in_everything || path.empty() || cause.path == path; };
+  const auto first = std::ranges::find_if(losses.causes, is_for);
+  if (first == losses.causes.end() || first->is_mpi) return remedy;
+  const Approach of_cause = ApproachOf(*first), of_remedy = ApproachOf(remedy);
+  const bool differs = of_cause != Approach::kOther && of_remedy != Approach::kOther && of_cause != of_remedy;
+  return differs ? Remedy{Kind::kSeeCauses} : remedy;
+}
+
 // `path` has a shape.
 Remedy RemedyForComputation(const LossRecord& losses, const PathRecord& path) {
   const PathFactorLoss* found = losses.by_factor ? losses.by_factor->Find(path.path) : nullptr;
@@ -128,17 +138,86 @@ Remedy RemedyFor(const LoadShape& shape) {
   return {RemedyForStatic(shape.over_ranks), Doubt::kFewIterations};
 }
 
+Approach ApproachOf(const Remedy& remedy) {
+  switch (remedy.kind) {
+    case Kind::kRelieveFew:
+    case Kind::kUseFewerRanks:
+    case Kind::kWeighParts:
+    case Kind::kDecompose: return Approach::kWork;
+    case Kind::kMoveRanksBetweenGroups: return Approach::kGroups;
+    case Kind::kRepartition:
+    case Kind::kRepartitionAndRegroup:
+    case Kind::kBalanceWithinIteration:
+    case Kind::kMakeUpLater:
+    case Kind::kSynchronizeLess:
+    case Kind::kBalanceSteps:
+    case Kind::kFindWhenRanksSlow: return Approach::kDynamic;
+    case Kind::kNone:
+    case Kind::kBreakChain:
+    case Kind::kRelieveDevices:
+    case Kind::kSeeCauses: break;
+  }
+  return Approach::kOther;
+}
+
+Approach ApproachOf(const Cause& cause) {
+  using enum CausePlace;
+  if (cause.is_mpi || cause.is_device_call) return Approach::kOther;
+  const CauseClass reason = cause.reason();
+  const bool is_more_work = reason == CauseClass::kMoreWork || reason == CauseClass::kMoreCalls;
+  const bool is_machine =
+      reason == CauseClass::kInterruptions || reason == CauseClass::kLowerFrequency || reason == CauseClass::kLowerIpc;
+  if (!cause.group.empty() && (cause.place == kAlone || cause.place == kMovingHotSpot)) return Approach::kGroups;
+  if (is_machine) return Approach::kMachine;
+  const bool is_work = is_more_work || cause.place == kByDegrees || cause.place == kPlane || cause.place == kNode ||
+                       cause.place == kSocket;
+  const bool moves = cause.place == kFromTime || cause.place == kForAWhile || cause.place == kNoisyRank ||
+                     cause.place == kMovingHotSpot || cause.place == kPeriodic || cause.place == kOnce;
+  if (cause.place == kStartUp || !is_work) return Approach::kOther;
+  return moves ? Approach::kDynamic : Approach::kWork;
+}
+
+std::optional<GroupSizes> BetterSizes(const LossRecord& losses) {
+  const std::vector<GroupLoad>& groups = losses.groups;
+  if (groups.size() < 2) return std::nullopt;
+  std::size_t all = 0;
+  for (const GroupLoad& group : groups) all += group.ranks;
+  GroupSizes sizes{std::vector<std::size_t>(groups.size(), 1), 0};
+  const auto each = [&](std::size_t i, std::size_t ranks) {
+    return groups[i].computation / static_cast<double>(std::max<std::size_t>(1, ranks));
+  };
+  const auto slowest = [&](const auto& ranks_of) {
+    double most = 0;
+    for (std::size_t i = 0; i < groups.size(); ++i) most = std::max(most, each(i, ranks_of(i)));
+    return most;
+  };
+  // The next rank goes to the group whose ranks have most to do: no other sizes have a smaller maximum.
+  for (std::size_t rank = groups.size(); rank < all; ++rank) {
+    std::size_t next = 0;
+    for (std::size_t i = 1; i < groups.size(); ++i) {
+      if (each(i, sizes.ranks[i]) > each(next, sizes.ranks[next])) next = i;
+    }
+    ++sizes.ranks[next];
+  }
+  sizes.gain =
+      slowest([&](std::size_t i) { return groups[i].ranks; }) - slowest([&](std::size_t i) { return sizes.ranks[i]; });
+  if (sizes.gain < kLeastGain * losses.length) return std::nullopt;
+  return sizes;
+}
+
 Remedy RemedyForAll(const LossRecord& losses) {
   if (!losses.shape || !losses.locations.empty()) return {};  // remedies are known for ranks alone
-  if (!losses.by_factor) return RemedyFor(*losses.shape);
-  return RemedyForLoss(losses, *losses.shape, LossOfAll(losses));
+  if (BetterSizes(losses)) return InAgreement(losses, "", {Kind::kMoveRanksBetweenGroups});
+  if (!losses.by_factor) return InAgreement(losses, "", RemedyFor(*losses.shape));
+  return InAgreement(losses, "", RemedyForLoss(losses, *losses.shape, LossOfAll(losses)));
 }
 
 Remedy RemedyForPath(const LossRecord& losses, const PathRecord& path) {
   if (!path.shape || path.IsOutside() || !losses.locations.empty()) return {};
-  const Remedy remedy = RemedyForComputation(losses, path);
+  const Remedy remedy = InAgreement(losses, path.path, RemedyForComputation(losses, path));
   // Shapes of such calls are those of what devices do, which other work for the ranks does not change.
-  const bool is_of_device = path.is_device_call && remedy.kind != Kind::kNone && remedy.kind != Kind::kBreakChain;
+  const bool is_of_device = path.is_device_call && remedy.kind != Kind::kNone && remedy.kind != Kind::kBreakChain &&
+                            remedy.kind != Kind::kSeeCauses;
   return is_of_device ? Remedy{Kind::kRelieveDevices} : remedy;
 }
 

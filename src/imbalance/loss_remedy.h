@@ -4,6 +4,8 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
+#include <vector>
 
 #include "imbalance/loss_record.h"
 
@@ -30,6 +32,7 @@ struct Remedy {
     kBalanceSteps,       // others are slow at other times within an iteration
     kFindWhenRanksSlow,  // others are slow at other times of a phase of one iteration
     kRelieveDevices,     // ranks wait for their devices for different times
+    kSeeCauses,          // the first cause named for it asks for something else
   };
   enum class Doubt : std::uint8_t {
     kNone,
@@ -44,6 +47,26 @@ struct Remedy {
 
   friend bool operator==(const Remedy&, const Remedy&) = default;
 };
+
+// What a remedy changes. Two that differ are not for the same loss.
+enum class Approach : std::uint8_t {
+  kOther,    // none of these
+  kWork,     // who has which part of the work, once and for all
+  kDynamic,  // the same while the program runs, or how often ranks synchronise
+  kMachine,  // cores, nodes and what else runs there
+  kGroups    // how many ranks do which kind of work
+};
+Approach ApproachOf(const Remedy& remedy);
+Approach ApproachOf(const Cause& cause);
+
+// Numbers of ranks of the groups, in proportion to what these compute, and by how much the slowest group would then be
+// faster if its ranks are balanced, in seconds.
+struct GroupSizes {
+  std::vector<std::size_t> ranks;  // one a group
+  double gain = 0;
+};
+// Nothing where there are no groups, or they gain less than kLeastGain.
+std::optional<GroupSizes> BetterSizes(const LossRecord& losses);
 
 // What the literature advises for a load of this shape.
 Remedy RemedyFor(const LoadShape& shape);

@@ -15,6 +15,9 @@ constexpr double kLeastDegreesOnce = 0.1;  // the same where nothing shows the n
 constexpr double kLeastStep = 0.06;
 constexpr double kStepSigmas = 6;
 
+// How many lines or planes of a grid may be slow: half of a grid are too many to blame, and so is one of two.
+std::size_t MostPlanes(std::size_t lines) { return lines < 3 ? 0 : std::max<std::size_t>(1, lines / 4); }
+
 }  // namespace
 
 // The column from which on a rank is slow, where it was not before: where the means before and behind differ most for
@@ -106,7 +109,49 @@ std::vector<std::size_t> DeviationSearch::TakeWhole(const std::vector<std::size_
   return others;
 }
 
-// Ranks that are slow all the time; else how far they differ by degrees.
+// Whether lines or planes of the grid in a dimension are slow as a whole and explain all slow ranks.
+bool DeviationSearch::ArePlanes(const std::vector<std::size_t>& slow, std::size_t dimension) const {
+  std::map<std::size_t, std::size_t> ranks_of, slow_of;
+  for (const std::size_t row : rows_) ++ranks_of[places_.coordinates[dimension][row]];
+  for (const std::size_t row : slow) ++slow_of[places_.coordinates[dimension][row]];
+  return slow_of.size() <= MostPlanes(ranks_of.size()) && std::ranges::all_of(slow_of, [&](const auto& plane) {
+           return plane.second > 1 && plane.second == ranks_of[plane.first];
+         });
+}
+
+std::vector<std::size_t> DeviationSearch::TakePlanes(const std::vector<std::size_t>& slow, std::size_t dimension) {
+  return TakeWhole(
+      slow, [&](std::size_t row) { return places_.coordinates[dimension][row]; }, MostPlanes,
+      [&](std::size_t coordinate, LoadDeviation& found) {
+        found.place = CausePlace::kPlane;
+        found.line = GridLine{dimension, coordinate, places_.coordinates.size()};
+        NameHardware(found);
+      });
+}
+
+// The node, or socket, that has exactly these ranks.
+void DeviationSearch::NameHardware(LoadDeviation& found) const {
+  const std::size_t first = found.rows.front();
+  const auto are_same = [&](const std::vector<std::int32_t>& of) {
+    return std::ranges::all_of(found.rows, [&](std::size_t row) { return of[row] == of[first]; });
+  };
+  if (!are_same(places_.nodes)) return;
+  const auto on_node = [&](std::size_t row) { return places_.nodes[row] == places_.nodes[first]; };
+  if (static_cast<std::size_t>(std::ranges::count_if(rows_, on_node)) == found.rows.size()) {
+    found.node = places_.nodes[first];
+    return;
+  }
+  if (places_.sockets.empty() || !are_same(places_.sockets)) return;
+  const auto on_socket = [&](std::size_t row) {
+    return on_node(row) && places_.sockets[row] == places_.sockets[first];
+  };
+  if (static_cast<std::size_t>(std::ranges::count_if(rows_, on_socket)) != found.rows.size()) return;
+  found.node = places_.nodes[first];
+  found.socket = places_.sockets[first];
+}
+
+// Ranks that are slow all the time; else how far they differ by degrees. Where ranks lie in the grid explains them
+// before the hardware does: a part of the domain with more work often fills a node.
 void DeviationSearch::FindRows() {
   std::vector<double> middles;
   for (const std::size_t row : rows_) middles.push_back(middle_[row]);
@@ -127,8 +172,12 @@ void DeviationSearch::FindRows() {
     }
   }
   std::ranges::stable_sort(slow, {}, [&](std::size_t row) { return -middle_[row]; });
-  std::vector<std::size_t> others = TakeWhole(
-      slow, [&](std::size_t row) { return static_cast<std::size_t>(places_.nodes[row]); },
+  std::vector<std::size_t> others = slow;
+  for (std::size_t dimension = 0; dimension < places_.coordinates.size() && !others.empty(); ++dimension) {
+    if (ArePlanes(others, dimension)) others = TakePlanes(others, dimension);
+  }
+  others = TakeWhole(
+      others, [&](std::size_t row) { return static_cast<std::size_t>(places_.nodes[row]); },
       [](std::size_t nodes) { return nodes / 2; },
       [](std::size_t node, LoadDeviation& found) { found.node = static_cast<std::int32_t>(node); });
   if (!places_.sockets.empty()) {
@@ -148,14 +197,7 @@ void DeviationSearch::FindRows() {
         });
   }
   for (std::size_t dimension = 0; dimension < places_.coordinates.size(); ++dimension) {
-    others = TakeWhole(
-        others, [&](std::size_t row) { return places_.coordinates[dimension][row]; },
-        // Half of a grid are too many lines to blame, and so is one of two.
-        [](std::size_t lines) { return lines < 3 ? 0 : std::max<std::size_t>(1, lines / 4); },
-        [&](std::size_t coordinate, LoadDeviation& found) {
-          found.place = CausePlace::kPlane;
-          found.line = GridLine{dimension, coordinate, places_.coordinates.size()};
-        });
+    others = TakePlanes(others, dimension);
   }
   const std::size_t few = std::max<std::size_t>(1, rows_.size() / 4);
   const bool is_apart = static_cast<double>(in_gap) <= kInGap * static_cast<double>(others.size());

@@ -154,6 +154,12 @@ std::string Capitalised(std::string text) {
   return text;
 }
 
+std::string NamesOfGroups(const LossRecord& losses) {
+  std::vector<std::string> names;
+  for (const GroupLoad& group : losses.groups) names.push_back(group.name);
+  return Join(names, ", ");
+}
+
 // What gains more once all others are gone hides behind one of them.
 std::vector<FixRow> Fixes(const LossRecord& losses, std::size_t most, std::size_t maps, const std::string& heading,
                           const Partials& texts) {
@@ -161,10 +167,10 @@ std::vector<FixRow> Fixes(const LossRecord& losses, std::size_t most, std::size_
   std::vector<FixRow> rows;
   for (const Cause& cause : losses.causes) {
     if (rows.size() == most) break;
-    const bool is_hidden = cause.gain_last > kHidden * cause.gain;
+    const bool is_hidden = cause.together.empty() && cause.gain_last > kHidden * cause.gain;
     rows.push_back({std::to_string(rows.size() + 1), Capitalised(DescribePlace(cause, losses)), DescribeReasons(cause),
-                    DescribeGain(cause.gain, losses), is_hidden ? DescribeGain(cause.gain_last, losses) : "",
-                    DescribeNext(cause, losses), RemedyOf(cause), Capitalised(DescribeWorst(cause, losses)),
+                    DescribeGainOf(cause, losses), is_hidden ? DescribeGain(cause.gain_last, losses) : "",
+                    DescribeNext(cause, losses), RemedyOf(cause, losses), Capitalised(DescribeWorst(cause, losses)),
                     std::nullopt});
     if (rows.size() <= maps) rows.back().map = MapOfCause(losses, cause, rows.size(), heading, texts);
   }
@@ -296,7 +302,7 @@ ReportData LossesOfPhase(const LossRecord& losses, const std::vector<LossGrowth>
                         .sentences = SummarizeLosses(losses, texts),
                         .is_one_of_many = !growth.empty(),
                         .is_full = !detail.is_brief,
-                        .groups = Join(losses.groups, ", "),
+                        .groups = NamesOfGroups(losses),
                         .parentheses = ExplainParentheses(losses, texts),
                         .maps = MapsOfLosses(losses, detail.maps, heading, texts)};
   AddCauses(losses, detail.rows, section);

@@ -1,10 +1,14 @@
 #include "report/losses_summary.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <numeric>
 #include <optional>
 
 #include "base/format.h"
+#include "base/text.h"
+#include "imbalance/loss_remedy.h"
 #include "report/loss_ranks.h"
 #include "results/cause_text.h"
 #include "results/reported_losses.h"
@@ -70,16 +74,23 @@ struct DeviceCallsText {
   FARSCALE_TEXTS(share, largest, of_largest, costs)
 };
 
+// Groups of ranks, "particle (28 ranks, 13.1 ms each)", and better numbers of ranks, "24 and 8".
+struct GroupsText {
+  std::string groups, sizes, gain;  // sizes empty: they are balanced
+  FARSCALE_TAGS(groups, sizes, gain)
+};
+
 // The tags of losses_summary.txt.mustache, with those of LossRanks.
 struct LossesSummary {
   std::optional<GrownText> grown;
   std::optional<UnknownWaitsText> unknown;
   std::optional<WaitingText> waiting;
   bool is_without_waits = false;
+  std::optional<GroupsText> groups;
   std::optional<LatencyText> latency;
   std::optional<InputOutputText> input_output;
   std::optional<DeviceCallsText> device_calls;
-  FARSCALE_TAGS(grown, unknown, waiting, is_without_waits, latency, input_output, device_calls)
+  FARSCALE_TAGS(grown, unknown, waiting, is_without_waits, groups, latency, input_output, device_calls)
 };
 
 std::optional<CauseText> LargestCause(const LossRecord& losses) {
@@ -141,7 +152,29 @@ WaitingText WaitingOf(const LossRecord& losses) {
           .wrong_order = PartOf(losses, losses.wrong_order, kNoShare),
           .late_complete = PartOf(losses, losses.late_complete, kNoShare),
           .recurs = losses.recurs,
-          .is_by_scalasca = losses.rules != DelayRules::kConserving};
+          .is_by_scalasca = losses.rules == DelayRules::kScalasca};
+}
+
+// Nothing without groups, or where what they compute is unknown.
+std::optional<GroupsText> GroupsOf(const LossRecord& losses) {
+  if (losses.groups.size() < 2) return std::nullopt;
+  std::vector<std::string> names;
+  for (const GroupLoad& group : losses.groups) {
+    if (!(group.computation > 0)) return std::nullopt;
+    names.push_back(fmt::format("{} ({} {}, {} each)", group.name, FormatCount(group.ranks),
+                                group.ranks == 1 ? "rank" : "ranks",
+                                FormatSeconds(group.computation / static_cast<double>(group.ranks))));
+  }
+  GroupsText text{Join(names, ", "), "", ""};
+  const std::optional<GroupSizes> better = BetterSizes(losses);
+  if (!better) return text;
+  std::vector<std::string> sizes;
+  for (const std::size_t ranks : better->ranks) sizes.push_back(FormatCount(ranks));
+  const std::string last = sizes.back();
+  sizes.pop_back();
+  text.sizes = Join(sizes, ", ") + " and " + last;
+  text.gain = DescribeGain(better->gain, losses);
+  return text;
 }
 
 }  // namespace
@@ -152,6 +185,7 @@ std::vector<std::string> SummarizeLosses(const LossRecord& losses, const Partial
     summary.grown = GrownText{FormatCoreCount(static_cast<double>(losses.cores)),
                               FormatCoreCount(static_cast<double>(*losses.grown_from))};
   }
+  summary.groups = GroupsOf(losses);
   if (const auto& waits = losses.unknown_waits) {
     summary.unknown = UnknownWaitsText{FormatCount(waits->calls), waits->example, waits->calls == 1};
   } else if (losses.Waiting() > 0) {

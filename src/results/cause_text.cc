@@ -40,6 +40,11 @@ std::string WhereOf(const Cause& cause) {
 
 std::string LongerOf(const Cause& cause, bool is_one) {
   if (!cause.level) return fmt::format("{} time in {} that others do not", is_one ? "spends" : "spend", WhereOf(cause));
+  constexpr double kManyTimes = 2;  // chosen: above it ratios read better
+  if (*cause.level >= kManyTimes) {
+    return fmt::format("{} {} as long in {} as the others", is_one ? "spends" : "spend", FormatRatio(*cause.level),
+                       WhereOf(cause));
+  }
   return fmt::format("{} {} longer in {}", is_one ? "takes" : "take", FormatPercent(*cause.level - 1), WhereOf(cause));
 }
 
@@ -100,10 +105,8 @@ std::string RemedyOfRanks(const Cause& cause) {
     case CauseClass::kMoreWork: return "Give them less work: weigh the parts of the decomposition by measured times.";
     case CauseClass::kMoreCalls: return "See why it is called more often there; spread these calls over the ranks.";
     case CauseClass::kLowerIpc:
-      return "The same instructions take more cycles there: see where its data lie (caches, NUMA, placement). Another "
-             "decomposition does not help.";
-    case CauseClass::kLowerFrequency:
-      return "Its cores run slower: leave them out, or have clock and cooling checked. No change of the program helps.";
+      return "The same instructions take more cycles there: see where its data lie (caches, NUMA, placement).";
+    case CauseClass::kLowerFrequency: return "Its cores run slower: leave them out, or have clock and cooling checked.";
     case CauseClass::kInterruptions:
       return "Something else runs on its cores: pin processes, leave a core free, or leave these cores out.";
     case CauseClass::kDeviceWait: return RemedyOfDevices(cause);
@@ -118,9 +121,37 @@ std::string Ordinal(std::size_t number) {
   return fmt::format("{}{}", number, ones == 1 ? "st" : ones == 2 ? "nd" : ones == 3 ? "rd" : "th");
 }
 
-std::string RemedyOfNode(const Cause& cause) {
+// Of all ranks of a node or socket. Without counters that is one explanation, and the less likely one.
+std::string RemedyOfHardware(const Cause& cause, const char* name) {
   if (cause.reason() == CauseClass::kMoreWork || cause.reason() == CauseClass::kMoreCalls) return RemedyOfRanks(cause);
-  return "Leave this node out, or have its clock, cooling and memory checked. Another decomposition does not help.";
+  if (cause.reason() == CauseClass::kUnknown) {
+    return fmt::format(
+        "Their part of the domain probably holds more work: weigh the parts of the decomposition by measured times. If "
+        "it does not, the {0} is slow: instructions and cycles in the trace would tell, and so would a run with these "
+        "ranks on another {0}.",
+        name);
+  }
+  return fmt::format("Leave this {} out, or have its clock, cooling and memory checked.", name);
+}
+
+// Ranks side by side in the process grid.
+std::string RemedyOfPlane(const Cause& cause) {
+  if (cause.reason() == CauseClass::kMoreWork)
+    return "Their part of the domain holds more work: move the boundaries of the decomposition in this direction.";
+  if (cause.reason() != CauseClass::kUnknown) return RemedyOfRanks(cause);
+  std::string text =
+      "Their part of the domain probably holds more work: move the boundaries of the decomposition in this direction.";
+  if (!cause.node.empty()) {
+    text += fmt::format(" They also fill {} {}; instructions and cycles in the trace would show whether that is slow.",
+                        cause.socket ? "a socket of node" : "node", cause.node);
+  }
+  return text;
+}
+
+// Work that other ranks have none of.
+std::string RemedyOfAlone(const Cause& cause) {
+  if (cause.group.empty()) return "Spread it over the ranks, or do it while the others compute.";
+  return fmt::format("This is the work of group {}: give the group more ranks.", cause.group);
 }
 
 }  // namespace
@@ -129,10 +160,12 @@ std::string DescribePlace(const Cause& cause, const LossRecord& losses) {
   const std::string ranks = cause.ranks.empty() ? "ranks" : RanksOf(cause, losses);
   const bool is_one = cause.rank_count == 1;
   const std::string longer = LongerOf(cause, is_one);
+  const bool is_unknown = cause.reason() == CauseClass::kUnknown && !cause.is_device_call;
   switch (cause.place) {
     case CausePlace::kRank:
     case CausePlace::kRanks: break;
     case CausePlace::kNode:
+      if (is_unknown) return fmt::format("{}, all of node {}, {}", ranks, cause.node, longer);
       return fmt::format("all {} ranks of node {} take {} longer in {}", FormatCount(cause.rank_count), cause.node,
                          FormatPercent(cause.level.value_or(1) - 1), WhereOf(cause));
     case CausePlace::kSocket:
@@ -153,8 +186,7 @@ std::string DescribePlace(const Cause& cause, const LossRecord& losses) {
     case CausePlace::kForAWhile:
       return fmt::format("from {} to {} {} {}", PreciseSeconds(cause.from.value_or(0)),
                          PreciseSeconds(cause.until.value_or(0)), ranks, longer);
-    case CausePlace::kNoisyRank:
-      return fmt::format("{} {}, again and again without a pattern ({})", ranks, longer, TimesOf(cause, losses));
+    case CausePlace::kNoisyRank: return fmt::format("{} {} in {}", ranks, longer, TimesOf(cause, losses));
     case CausePlace::kOnce:
       return fmt::format("{} {}, once or twice, first at {}", ranks, longer, PreciseSeconds(cause.from.value_or(0)));
     case CausePlace::kPeriodic: return fmt::format("{} {} in every {} iteration", ranks, longer, Ordinal(cause.every));
@@ -180,38 +212,34 @@ std::string DescribeReasons(const Cause& cause) {
   return texts.empty() ? "unknown" : Join(texts, ", ");
 }
 
-std::string RemedyOf(const Cause& cause) {
+std::string RemedyOf(const Cause& cause, const LossRecord& losses) {
   const bool is_disturbed =
       cause.reason() == CauseClass::kInterruptions || cause.reason() == CauseClass::kLowerFrequency;
   if (cause.is_mpi) {
     return cause.place == CausePlace::kOnce ? ""
-                                            : "The call itself takes longer there, not its waiting: compare message "
-                                              "sizes, and where these ranks lie.";
+                                            : "The call itself is slow, not because of a late partner. Compare "
+                                              "message sizes and rank placement.";
   }
   if (cause.is_device_call) return RemedyOfDevices(cause);
   switch (cause.place) {
     case CausePlace::kRank:
     case CausePlace::kRanks: return RemedyOfRanks(cause);
-    case CausePlace::kNode: return RemedyOfNode(cause);
-    case CausePlace::kSocket:
-      if (cause.reason() == CauseClass::kMoreWork || cause.reason() == CauseClass::kMoreCalls)
-        return RemedyOfRanks(cause);
-      return "Have clock, cooling and memory of this socket checked, or leave it out. Another decomposition does not "
-             "help.";
-    case CausePlace::kPlane:
-      return cause.reason() == CauseClass::kMoreWork ? "Their part of the domain holds more work: move the boundaries "
-                                                       "of the decomposition in this direction."
-                                                     : RemedyOfRanks(cause);
-    case CausePlace::kAlone: return "Spread it over the ranks, or do it while the others compute.";
+    case CausePlace::kNode: return RemedyOfHardware(cause, "node");
+    case CausePlace::kSocket: return RemedyOfHardware(cause, "socket");
+    case CausePlace::kPlane: return RemedyOfPlane(cause);
+    case CausePlace::kAlone: return RemedyOfAlone(cause);
     case CausePlace::kByDegrees:
-      if (cause.reason() == CauseClass::kMoreWork || cause.reason() == CauseClass::kUnknown)
-        return "Weigh the parts of the decomposition by measured times, or make more and smaller parts than ranks.";
+      if (cause.reason() == CauseClass::kMoreWork || cause.reason() == CauseClass::kUnknown) {
+        const bool has_groups = losses.groups.size() > 1;
+        return std::string(has_groups ? "Within each group, weigh" : "Weigh") +
+               " the parts of the decomposition by measured times, or make more and smaller parts than ranks.";
+      }
       return RemedyOfRanks(cause);
     case CausePlace::kFromTime:
     case CausePlace::kForAWhile:
       if (cause.reason() == CauseClass::kMoreWork || cause.reason() == CauseClass::kMoreCalls)
         return "Its load changes while the program runs: repartition by measured loads.";
-      if (is_disturbed) return "See what changed on its cores at that time; no change of the program helps.";
+      if (is_disturbed) return "See what changed on its cores at that time.";
       return cause.reason() == CauseClass::kUnknown ? kRecordCounters : RemedyOfRanks(cause);
     case CausePlace::kNoisyRank:
       if (cause.reason() == CauseClass::kMoreWork || cause.reason() == CauseClass::kMoreCalls)
@@ -225,15 +253,22 @@ std::string RemedyOf(const Cause& cause) {
     case CausePlace::kStartUp:
       return "It is over after the start: leave it out of measurements; longer runs lose less.";
     case CausePlace::kMovingHotSpot:
-      if (!cause.level) return "Spread it over the ranks, or do it while the others compute.";
-      return "No fixed decomposition helps: hand out work as tasks, repartition as often as it moves, or synchronise "
-             "less often.";
+      if (!cause.level) return RemedyOfAlone(cause);
+      return "Hand out work as tasks, repartition as often as it moves, or synchronise less often.";
   }
   return "";
 }
 
 std::string DescribeGain(double seconds, const LossRecord& losses) {
   return fmt::format("{} ({})", FormatSeconds(seconds), FormatPercent(losses.window > 0 ? seconds / losses.window : 0));
+}
+
+std::string DescribeGainOf(const Cause& cause, const LossRecord& losses) {
+  if (cause.together.empty()) return DescribeGain(cause.gain, losses);
+  std::vector<std::string> others;
+  for (const std::size_t other : cause.together) others.push_back(std::to_string(other + 1));
+  return fmt::format("{} together with {} {}", DescribeGain(cause.joint_gain, losses),
+                     others.size() == 1 ? "repair" : "repairs", Join(others, ", "));
 }
 
 std::string DescribeNext(const Cause& cause, const LossRecord& losses) {

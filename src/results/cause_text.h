@@ -15,10 +15,13 @@ std::string DescribePlace(const Cause& cause, const LossRecord& losses);
 std::string DescribeReasons(const Cause& cause);
 
 // One or two sentences; empty where nothing is to be done.
-std::string RemedyOf(const Cause& cause);
+std::string RemedyOf(const Cause& cause, const LossRecord& losses);
 
 // "5.21 ms (17.1 % of the phase)"
 std::string DescribeGain(double seconds, const LossRecord& losses);
+
+// The same of a cause; with the others where it gains next to nothing alone, "5.21 ms (17.1 %) together with repair 2".
+std::string DescribeGainOf(const Cause& cause, const LossRecord& losses);
 
 // "then 1.2 ms: rank 5 takes 10.0 % longer in solve"; empty: nothing that gains as much follows.
 std::string DescribeNext(const Cause& cause, const LossRecord& losses);

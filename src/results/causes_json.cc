@@ -104,7 +104,7 @@ Fields<Cause> FieldsOf<Cause>() {
           "A delay, and what the phase would gain without it",
           {
               Computed<T>("description", text(DescribePlace)),
-              Computed<T>("remedy", text([](const T& cause, const LossRecord&) { return RemedyOf(cause); })),
+              Computed<T>("remedy", text(RemedyOf)),
               Field("place", &T::place),
               Field("inEverything", &T::in_everything, "In all computation; else in one call path"),
               Field("path", &T::path).When([](const T& cause) { return !cause.path.empty(); }),
@@ -116,6 +116,8 @@ Fields<Cause> FieldsOf<Cause>() {
               Field("ranks", &T::ranks, "Those with most first; the first ones"),
               Field("rankCount", &T::rank_count),
               Field("node", &T::node).When([](const T& cause) { return !cause.node.empty(); }),
+              Field("group", &T::group, "Of ranks that do different work, where it has these ranks and no others")
+                  .UnlessDefault(),
               Field("socket", &T::socket, "Of the node, from 0"),
               Field("gridLine", &T::line, "All ranks with this coordinate of the process grid"),
               Field("level", &T::level, "Time there over that elsewhere; absent where others have none"),
@@ -125,10 +127,16 @@ Fields<Cause> FieldsOf<Cause>() {
               Field("affected", &T::affected, "Iterations, visits or steps with it"),
               Field("columns", &T::columns, "All of them"),
               Field("classes", &T::parts, "What it consists of, largest share first"),
-              Field("gain", &T::gain, "Seconds of the phase, by a replay without this delay alone"),
+              Field("gain", &T::gain,
+                    "Seconds of the phase, by a replay without this delay alone; spread over all ranks where others "
+                    "have none of that work"),
               Field("gainLast", &T::gain_last, "The same when all other causes are gone already"),
               Field("next", &T::next, "The next bottleneck once this is gone: a place in this list, from 0"),
               Field("nextGain", &T::next_gain).When([](const T& cause) { return cause.next.has_value(); }),
+              Field("together", &T::together,
+                    "Where it gains next to nothing alone: with which others, places in this list, from 0")
+                  .UnlessDefault(),
+              Field("jointGain", &T::joint_gain, "Of all these together").UnlessDefault(),
               Field("worst", &T::worst),
               Field("beyondUsual", &T::beyond, Via<LossRaster, RasterRows>(RowsOf, RasterOf),
                     "Seconds of one rank beyond the usual: rows of ranks, columns of iterations, visits or steps; "

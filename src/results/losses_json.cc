@@ -111,7 +111,7 @@ std::vector<std::pair<GridSource, std::string>> NamesOf<GridSource>() {
 
 template <>
 std::vector<std::pair<DelayRules, std::string>> NamesOf<DelayRules>() {
-  return FirstNames<DelayRules>(2, [](DelayRules rules) { return ToString(rules); });
+  return FirstNames<DelayRules>(3, [](DelayRules rules) { return ToString(rules); });
 }
 
 template <>
@@ -200,6 +200,27 @@ Fields<ProcessGrid> FieldsOf<ProcessGrid>() {
           at.Fail("has places outside of the grid");
         }
       });
+}
+
+namespace {
+
+std::vector<std::string> NamesOfGroups(const LossRecord& losses) {
+  std::vector<std::string> names;
+  std::ranges::transform(losses.groups, std::back_inserter(names), &GroupLoad::name);
+  return names;
+}
+
+}  // namespace
+
+template <>
+Fields<GroupLoad> FieldsOf<GroupLoad>() {
+  using T = GroupLoad;
+  return {"losses/group",
+          {
+              Field("name", &T::name),
+              Field("ranks", &T::ranks),
+              Field("computation", &T::computation, "Seconds, summed over its ranks").AtLeast(0),
+          }};
 }
 
 template <>
@@ -316,7 +337,9 @@ Fields<LossRecord> FieldsOf<LossRecord>() {
           Field("runRanks", &T::run_ranks, "Ranks of the run, or its threads where they are shown one by one")
               .AtLeast(1),
           Field("ranks", &T::ranks, "Those in the phase"),
-          Field("groups", &T::groups, "Names of the groups of ranks that do different work; empty: none are known"),
+          Computed<T>("groups", NamesOfGroups,
+                      "Names of the groups of ranks that do different work; empty: none are known"),
+          Field("groupLoads", &T::groups, "These groups").UnlessDefault(),
           Field("recurs", &T::recurs,
                 "The occurrences of the phase lie apart: times are of them, but the critical path goes through what is "
                 "between them, too"),

@@ -6,8 +6,7 @@ namespace farscale {
 namespace {
 
 constexpr const char* kRepartition =
-    "Repartition {} by measured loads, or make more parts than ranks and migrate them: no decomposition chosen once "
-    "fits for long.";
+    "Repartition {} by measured loads, or make more parts than ranks and migrate them: the loads move.";
 
 std::string AdviceFor(const Remedy& remedy) {
   switch (remedy.kind) {
@@ -34,13 +33,13 @@ std::string AdviceFor(const Remedy& remedy) {
              (remedy.kind == Remedy::Kind::kRepartitionAndRegroup ? regroup : "");
     }
     case Remedy::Kind::kBalanceWithinIteration:
-      return "Balance within the iteration: lend cores to ranks that are late, or hand out work as tasks. No "
-             "decomposition helps; fewer synchronisations do, since the delays of different ranks then even out.";
+      return "Balance within the iteration: lend cores to ranks that are late, or hand out work as tasks. Fewer "
+             "synchronisations help, too, since the delays of different ranks then even out.";
     case Remedy::Kind::kMakeUpLater:
       return "Synchronise less often, so that what is missing at one time is made up at another.";
     case Remedy::Kind::kSynchronizeLess:
       return "Synchronise less often, so that delays of different ranks even out, or hide waits behind computation. "
-             "Where instructions are equal, look for what disturbs the ranks; no decomposition helps.";
+             "Where instructions are equal, look for what disturbs the ranks.";
     case Remedy::Kind::kBreakChain:
       return "Other work for the ranks helps little, since they wait in turn: break the chain of dependencies, by "
              "smaller pieces that go on earlier, another order, or work that does not depend on it in between.";
@@ -56,6 +55,7 @@ std::string AdviceFor(const Remedy& remedy) {
       return "This is time for devices, not computation of the ranks: divide the work of devices more evenly, check "
              "that "
              "ranks do not share one by accident, copy less, or let ranks compute while devices do.";
+    case Remedy::Kind::kSeeCauses: return "See the repairs above.";
   }
   return "";
 }

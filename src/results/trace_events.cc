@@ -126,7 +126,7 @@ class EventWriter {
           R"("gain":{},"worst":{}}}}})",
           kCauses, number, Quoted(DescribePlace(cause, input_.losses)), 1e6 * worst.delay,
           1e6 * std::max(0.0, worst.end - worst.delay), Quoted(DescribeReasons(cause)),
-          Quoted(DescribeGain(cause.gain, input_.losses)), Quoted(DescribeWorst(cause, input_.losses)));
+          Quoted(DescribeGainOf(cause, input_.losses)), Quoted(DescribeWorst(cause, input_.losses)));
     }
   }
 
@@ -207,7 +207,7 @@ std::string WriteAnnotations(const LossRecord& losses) {
                        {"description", DescribePlace(cause, losses)},
                        {"class", DescribeReasons(cause)},
                        {"gain", cause.gain}};
-    if (const std::string remedy = RemedyOf(cause); !remedy.empty()) one["remedy"] = remedy;
+    if (const std::string remedy = RemedyOf(cause, losses); !remedy.empty()) one["remedy"] = remedy;
     if (const std::optional<WaitInstance>& worst = cause.worst) {
       one["begin"] = worst->delay;
       one["waitBegin"] = worst->begin;

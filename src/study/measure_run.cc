@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <memory>
+#include <set>
 #include <string_view>
 
 #include "factors/disturbance.h"
@@ -215,6 +216,25 @@ LossRecord LossesOfThreads(const Trace& trace, const ThreadedRun& threaded, cons
                   threaded.trace.locations);
 }
 
+// What every group computes, and which causes are the work of one of them.
+void AddGroups(const std::vector<RankGroup>& groups, LossRecord& losses) {
+  for (const RankGroup& group : groups) {
+    const std::set<std::size_t> ranks(group.ranks.begin(), group.ranks.end());
+    GroupLoad& load = losses.groups.emplace_back(GroupLoad{group.name, ranks.size(), 0});
+    if (!losses.locations.empty()) continue;  // all else here is of threads
+    for (const PathRecord& path : losses.paths) {
+      if (path.is_mpi || path.is_device_call || path.IsOutside()) continue;
+      for (std::size_t i = 0; i < path.execution.size(); ++i) {
+        if (ranks.count(losses.ranks[i]) > 0) load.computation += path.execution[i];
+      }
+    }
+    for (Cause& cause : losses.causes) {
+      const bool is_within = std::ranges::all_of(cause.ranks, [&](std::size_t rank) { return ranks.count(rank) > 0; });
+      if (cause.rank_count == ranks.size() && is_within) cause.group = group.name;
+    }
+  }
+}
+
 // Losses by factor are always of ranks, as factors are; a grid of processes says nothing of threads.
 LossRecord LossesOf(const Trace& trace, const Matching& matching, const std::optional<ThreadedRun>& threaded,
                     const PhaseCut& cut, const std::vector<RankGroup>& groups, const RunRecord& run, const Study& study,
@@ -227,7 +247,7 @@ LossRecord LossesOf(const Trace& trace, const Matching& matching, const std::opt
   LossRecord losses = threaded ? LossesOfThreads(trace, *threaded, cut, groups, study)
                                : RecordOf(Diagnose(trace, matching, cut, options), cut.spec.name);
   losses.trace = run.path;
-  for (const RankGroup& group : groups) losses.groups.push_back(group.name);
+  AddGroups(groups, losses);
   losses.cores = run.cores;
   losses.grown_from = run.grown_from;
   // Locks are told by rank alone.

@@ -13,6 +13,9 @@
 #include "imbalance/loss_remedy.h"
 #include "phases/location_cut.h"
 #include "replay/replay.h"
+#include "results/cause_text.h"
+#include "results/remedy_text.h"
+#include "support/faulty_program.h"
 #include "support/hybrid_program.h"
 #include "support/random_program.h"
 #include "support/traces.h"
@@ -161,6 +164,55 @@ TEST(ImbalanceProperty, HoldsOnRandomPrograms) {
     SCOPED_TRACE("seed " + std::to_string(seed));
     const Trace trace = test::MakeRandomProgram(seed, test::VariedOptions(seed));
     ExpectInvariants(trace, CutPhase(trace, PhaseSpec::WholeRun()));
+    if (HasFailure()) return;
+  }
+}
+
+// All that a page says is to be done against what computation costs.
+std::vector<std::string> RemediesOf(const LossRecord& losses) {
+  std::vector<std::string> texts;
+  for (const Cause& cause : losses.causes) texts.push_back(RemedyOf(cause, losses));
+  texts.push_back(TextOf(RemedyForAll(losses)));
+  for (const PathRecord& path : losses.paths) texts.push_back(TextOf(RemedyForPath(losses, path)));
+  return texts;
+}
+
+bool Says(const std::vector<std::string>& texts, std::initializer_list<const char*> phrases) {
+  return std::ranges::any_of(texts, [&](const std::string& text) {
+    return std::ranges::any_of(phrases, [&](const char* phrase) { return text.find(phrase) != std::string::npos; });
+  });
+}
+
+// A page never advises another decomposition and says that none helps, and table and causes never want different
+// things for one loss.
+TEST(ImbalanceProperty, RemediesDoNotContradictEachOther) {
+  constexpr std::size_t kFaults = 15, kPatterns = 11;
+  for (std::size_t seed = 0; seed < kFaults * kPatterns; ++seed) {
+    test::FaultyRun run;
+    run.ranks = seed % 2 == 0 ? 16 : 12;
+    if (static_cast<test::FaultyPattern>(seed % kPatterns) == test::FaultyPattern::kButterfly) run.ranks = 16;
+    run.ranks_on_node = 4;
+    run.iterations = 20;
+    run.noise = seed % 3 == 0 ? 0.01 : 0;
+    run.has_counters = seed % 4 != 0;
+    run.pattern = static_cast<test::FaultyPattern>(seed % kPatterns);
+    run.faults = {{static_cast<test::FaultKind>(seed % kFaults), 1, 0.4}};
+    run.seed = seed;
+    SCOPED_TRACE("seed " + std::to_string(seed));
+    const Trace trace = test::MakeFaulty(run);
+    const Matching matching = MatchTrace(trace);
+    const PhaseCut cut = CutPhase(trace, PhaseSpec::Region("step"));
+    DiagnosisOptions options;
+    options.causes.emplace().grid = FindProcessGrid(trace, cut);
+    options.shapes = 8;
+    LossRecord losses = RecordOf(Diagnose(trace, matching, cut, options), "step");
+    losses.by_factor = SplitByFactor(trace, matching, cut);
+    const std::vector<std::string> texts = RemediesOf(losses);
+    const bool denies =
+        Says(texts, {"o decomposition helps", "decomposition does not help", "No change of the program"});
+    EXPECT_FALSE(denies && Says(texts, {"Weigh the parts", "weigh the parts", "nother decomposition,", "boundaries",
+                                        "Decompose differently"}));
+    EXPECT_FALSE(Says(texts, {"Leave this node out"}) && Says(texts, {"Decompose differently"}));
     if (HasFailure()) return;
   }
 }
