@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <functional>
 #include <numeric>
+#include <tuple>
 
 #include "stats/sample_quantiles.h"
 
@@ -120,6 +121,15 @@ double LaterIteration(const TaskLoads& loads, double makespan, std::size_t befor
 
 double LongRunIteration(const BalanceOutcome& outcome, std::size_t iterations) {
   return outcome.long_run_iteration.value_or(outcome.makespan / static_cast<double>(iterations));
+}
+
+void SortByLongRun(std::vector<LongRunRank>& ranks) {
+  if (ranks.empty()) return;
+  const double best = std::ranges::min(ranks, {}, &LongRunRank::iteration).iteration * (1 + kHardlyAGain);
+  std::ranges::stable_sort(ranks, {}, [best](const LongRunRank& rank) {
+    const bool is_best = rank.iteration <= best;
+    return std::tuple(!is_best, is_best ? rank.makespan : rank.iteration, rank.makespan);
+  });
 }
 
 LoadHistory HistoryOf(const TaskProgram& tasks, std::size_t processors, const TaskReplayResult& result,

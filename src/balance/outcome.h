@@ -24,6 +24,19 @@ double LaterIteration(const TaskLoads& loads, double makespan, std::size_t befor
 // others. Without balancing points the mean of all.
 double LongRunIteration(const BalanceOutcome& outcome, std::size_t iterations);
 
+// Gains and losses below are nothing to act upon. Chosen.
+inline constexpr double kHardlyAGain = 0.005;
+
+// An outcome among others that it is compared with.
+struct LongRunRank {
+  std::size_t outcome = 0;
+  double iteration = 0;  // of a long run
+  double makespan = 0;   // of the trace
+};
+
+// The best first. All whose long runs are within kHardlyAGain of the best are as good there, and go by the trace.
+void SortByLongRun(std::vector<LongRunRank>& ranks);
+
 // Load of the processors over the iterations, in at most so many rows and columns. The replay must have counted
 // computation.
 LoadHistory HistoryOf(const TaskProgram& tasks, std::size_t processors, const TaskReplayResult& result,

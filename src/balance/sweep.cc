@@ -21,7 +21,6 @@ constexpr std::size_t kRows = 64, kColumns = 160;      // of a history; chosen: 
 constexpr std::size_t kMostHistories = 4;              // chosen: as many as fit on a page
 constexpr double kStateFactors[] = {0, 0.1, 10, 100};  // chosen: estimates of states are off by powers of ten
 constexpr double kOverheadFactors[] = {0, 0.1, 10};    // chosen: like estimates of states
-constexpr double kRankPrecision = 1e9;                 // chosen: differences of shares below its inverse are rounding
 
 // Configurations of one run on one number of processors and with one placement share what they are compared with.
 using Group = std::tuple<std::size_t, std::size_t, Placement>;
@@ -155,10 +154,16 @@ class Sweeping {
     return Quantile(ratios, 0.9);
   }
 
-  // Of equal long runs the shorter over the trace is better. What is left of a difference of doubles is none.
-  std::pair<double, double> Key(const BalanceOutcome& outcome, bool by_robustness) const {
-    const double makespan = outcome.makespan / what_if_.outcomes[RankReferenceOf(outcome)].makespan;
-    return {std::round(RankOf(outcome, by_robustness) * kRankPrecision), makespan};
+  // Long runs that differ by nothing to act upon are equal; of those the shorter over the trace is better.
+  void Sort(std::vector<std::size_t>& outcomes, bool by_robustness) const {
+    std::vector<LongRunRank> ranks;
+    for (const std::size_t i : outcomes) {
+      const BalanceOutcome& outcome = what_if_.outcomes[i];
+      const double reference = what_if_.outcomes[RankReferenceOf(outcome)].makespan;
+      ranks.push_back({i, RankOf(outcome, by_robustness), outcome.makespan / reference});
+    }
+    SortByLongRun(ranks);
+    std::ranges::transform(ranks, outcomes.begin(), &LongRunRank::outcome);
   }
 
   void Rank() {
@@ -167,10 +172,10 @@ class Sweeping {
     for (std::size_t i = 0; i < what_if_.outcomes.size(); ++i) {
       if (Balances(what_if_.outcomes[i])) by_time.push_back(i);
     }
-    std::ranges::stable_sort(by_time, {}, [&](std::size_t i) { return Key(what_if_.outcomes[i], false); });
+    Sort(by_time, false);
     std::ranges::copy_if(by_time, std::back_inserter(by_robustness),
                          [&](std::size_t i) { return !what_if_.outcomes[i].replicas.empty(); });
-    std::ranges::stable_sort(by_robustness, {}, [&](std::size_t i) { return Key(what_if_.outcomes[i], true); });
+    Sort(by_robustness, true);
   }
 
   // Of the best, and of all that these are compared with.

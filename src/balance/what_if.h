@@ -131,6 +131,15 @@ struct StateCost {
   Gain gain;  // against the same baseline
 };
 
+// What a case is told by on a named network, where that of the runs is unknown.
+struct NetworkGain {
+  std::size_t outcome = 0;  // index into WhatIf::outcomes
+  std::string network;      // name
+  double iteration = 0;     // of a long run, seconds
+  double reference = 0;     // the same of what it is compared with
+  Gain gain;                // over the reference, in a long run
+};
+
 // What a stated cost does to the best configuration and its baseline: with none of it, and with other amounts.
 struct OverheadCost {
   std::string overhead;  // "switching" or "lostLocality"
@@ -171,6 +180,7 @@ struct WhatIf {
   std::vector<std::size_t> by_robustness;    // those with replicas, by the worst tenth of them
   std::vector<LoadHistory> histories;        // of the best, and of what it is compared with
   std::vector<StateCost> state_costs;        // of the best configuration, where tasks have a state and it moves some
+  std::vector<NetworkGain> network_gains;    // of every case, by gain; empty: the network is known
   std::vector<OverheadCost> overhead_costs;  // of the best configuration, of those that are stated
   std::optional<ProductionRun> production;   // when asked for
   bool shares_time = false;                  // processors serve all ready tasks in equal shares

@@ -73,9 +73,12 @@ void RankIn(const WhatIf& what_if, BalanceCase& one) {
   for (const std::size_t i : what_if.by_time) {
     if (IsInCase(what_if, one, what_if.outcomes[i].configuration)) one.ranking.push_back(i);
   }
-  std::stable_sort(one.ranking.begin(), one.ranking.end(), [&](std::size_t a, std::size_t b) {
-    return LongRunIterationOf(what_if, what_if.outcomes[a]) < LongRunIterationOf(what_if, what_if.outcomes[b]);
-  });
+  std::vector<LongRunRank> ranks;
+  for (const std::size_t i : one.ranking) {
+    ranks.push_back({i, LongRunIterationOf(what_if, what_if.outcomes[i]), what_if.outcomes[i].makespan});
+  }
+  SortByLongRun(ranks);
+  std::ranges::transform(ranks, one.ranking.begin(), &LongRunRank::outcome);
   for (const std::size_t i : what_if.by_robustness) {
     if (!one.robust && IsInCase(what_if, one, what_if.outcomes[i].configuration)) one.robust = i;
   }
@@ -147,6 +150,17 @@ bool HasSeveralPlacements(const WhatIf& what_if, const BalanceCase& one) {
   });
 }
 
+std::optional<NetworkRange> NetworkRangeOf(const WhatIf& what_if, std::size_t outcome) {
+  std::optional<NetworkRange> range;
+  for (const NetworkGain& of_network : what_if.network_gains) {
+    if (of_network.outcome != outcome) continue;
+    if (!range) range = {&of_network, &of_network};
+    if (of_network.gain.value < range->least->gain.value) range->least = &of_network;
+    if (of_network.gain.value > range->most->gain.value) range->most = &of_network;
+  }
+  return range;
+}
+
 double CostsOfBalancing(const MakespanParts& parts) { return parts.barriers + parts.strategy + parts.migration; }
 
 BalanceVerdict VerdictOf(const WhatIf& what_if, const BalanceCase& one) {
@@ -154,6 +168,11 @@ BalanceVerdict VerdictOf(const WhatIf& what_if, const BalanceCase& one) {
   const BalanceOutcome& lead = what_if.outcomes[*one.lead];
   if (what_if.outcomes[one.ranking.front()].migrations == 0) return BalanceVerdict::kNothingMoved;
   if (IsUnbalanced(lead)) return BalanceVerdict::kUnbalancedLeads;
+  if (const auto range = NetworkRangeOf(what_if, *one.lead)) {
+    if (range->least->gain.value < kHardlyAGain && range->most->gain.value >= kHardlyAGain) {
+      return BalanceVerdict::kNetworkDecides;
+    }
+  }
   const Gain gain = GainThatCounts(what_if, one, lead);
   if (gain.low < gain.high && gain.low <= 0 && gain.high >= 0) return BalanceVerdict::kWithinNoise;
   if (gain.value > -kHardlyAGain && gain.value < kHardlyAGain) return BalanceVerdict::kHardlyAnything;

@@ -6,6 +6,7 @@
 #include <optional>
 #include <vector>
 
+#include "balance/outcome.h"
 #include "balance/what_if.h"
 
 namespace farscale {
@@ -43,16 +44,21 @@ double LongRunIterationOf(const WhatIf& what_if, const BalanceOutcome& outcome);
 // Whether tasks of a case are placed in more ways than one, so that names have to say it.
 bool HasSeveralPlacements(const WhatIf& what_if, const BalanceCase& one);
 
+// The networks on which an outcome gains least and most, where that of the runs is unknown.
+struct NetworkRange {
+  const NetworkGain* least = nullptr;
+  const NetworkGain* most = nullptr;
+};
+std::optional<NetworkRange> NetworkRangeOf(const WhatIf& what_if, std::size_t outcome);
+
 // Time spent on balancing itself.
 double CostsOfBalancing(const MakespanParts& parts);
-
-// Gains and losses below are nothing to act upon. Chosen.
-constexpr double kHardlyAGain = 0.005;
 
 enum class BalanceVerdict {
   kNothingBalanced,  // no outcome with balancing
   kNothingMoved,     // the best one with balancing migrates nothing: whatever it gains is not of balancing
   kUnbalancedLeads,  // it does, but something without balancing is as fast
+  kNetworkDecides,   // the best gains on some of the networks that stand for the unknown one, and not on others
   kGains,            // the best gains more than noise, where that is known, and than half a percent
   kWithinNoise,      // the replicas do not agree that it gains or loses
   kHardlyAnything,   // less than half a percent either way

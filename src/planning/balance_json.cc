@@ -218,6 +218,20 @@ Fields<StateCost> FieldsOf<StateCost>() {
 }
 
 template <>
+Fields<NetworkGain> FieldsOf<NetworkGain>() {
+  using T = NetworkGain;
+  return {"balance/networkGain",
+          "",
+          {
+              Field("outcome", &T::outcome, "Index into outcomes"),
+              Field("network", &T::network, "Name"),
+              Field("iteration", &T::iteration, "Seconds of an iteration of a long run").AtLeast(0),
+              Field("reference", &T::reference, "The same of what it is compared with").AtLeast(0),
+              Field("gain", &T::gain, &Gain::value, "Over the reference, in a long run"),
+          }};
+}
+
+template <>
 Fields<OverheadCost> FieldsOf<OverheadCost>() {
   using T = OverheadCost;
   return {"balance/overheadCost",
@@ -376,6 +390,9 @@ Fields<BalanceFile> FieldsOf<BalanceFile>() {
           Field("byRobustness", &T::what_if, &W::by_robustness, "The same by the worst tenth of the replicas"),
           Field("histories", &T::what_if, &W::histories),
           Field("stateCosts", &T::what_if, &W::state_costs, "The best configuration with other states of its tasks"),
+          Field("networkGains", &T::what_if, &W::network_gains,
+                "What every case is told by, on each named network; absent where the network of the runs is known")
+              .When([](const T& file) { return !file.what_if.network_gains.empty(); }),
           Field("overheadCosts", &T::what_if, &W::overhead_costs,
                 "The best configuration with other costs of switching or of lost locality; absent unless stated")
               .When([](const T& file) { return !file.what_if.overhead_costs.empty(); }),

@@ -184,6 +184,8 @@ Network LoadNetwork(const std::string& name, const std::string& where) {
   FailUnknown(where, "network", name, ConfigNames("networks"));
 }
 
+std::vector<std::string> NetworkNames() { return ConfigNames("networks"); }
+
 ReportTemplates LoadTemplates(const std::string& folder) {
   RequireFolder(folder);
   return {LoadTemplate(folder, "report.html.mustache"), LoadTemplate(folder, "report.md.mustache"),

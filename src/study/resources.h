@@ -40,6 +40,7 @@ GateRulesFile LoadGateRules(const std::string& name);
 // A network by the name of its file in configs/networks/ ("infiniband-hdr"), or by path. Throws a usage error naming
 // the nearest when there is none.
 Network LoadNetwork(const std::string& name, const std::string& where = "");
+std::vector<std::string> NetworkNames();
 
 // Templates, style sheet and script from a folder of the user, with those it lacks from the program's own; empty: the
 // program's own. NAME.mustache of either folder is the partial {{> NAME}}.

@@ -9,10 +9,12 @@
 #include <set>
 
 #include "balance/node_mapping.h"
+#include "balance/outcome.h"
 #include "base/error.h"
 #include "base/parallel.h"
 #include "factors/anomalies.h"
 #include "factors/complete_table.h"
+#include "planning/balance_cases.h"
 #include "study/grown_study.h"
 #include "study/phase_structure.h"
 #include "study/resources.h"
@@ -114,29 +116,47 @@ std::string NameOfProgram(const MeasuredRuns& measured) {
   return program.empty() ? measured.runs.front().path : program;
 }
 
-// Nothing: the ideal network.
-std::optional<Network> NetworkOf(const Study& study, const BalanceStudy& balance, WhatIf& what_if) {
-  std::optional<Network> network;
+// Seconds in which a network moves the state of a task, to compare networks. Chosen: a state of 1 MiB.
+double SecondsToMove(const Network& network) { return network.remote.latency + 0x1p20 / network.remote.bandwidth; }
+
+// All named networks in which messages take time, the slowest first.
+std::vector<Network> NamedNetworks() {
+  std::vector<Network> networks;
+  for (const std::string& name : NetworkNames()) {
+    Network network = LoadNetwork(name);
+    if (!network.IsIdeal()) networks.push_back(std::move(network));
+  }
+  std::ranges::stable_sort(networks, std::ranges::greater(), SecondsToMove);
+  return networks;
+}
+
+// The network of the runs. Where it is unknown all named ones stand for it, and the first of them is simulated.
+std::vector<Network> NetworksOf(const Study& study, const BalanceStudy& balance, WhatIf& what_if) {
+  std::vector<Network> networks;
   if (balance.network && *balance.network != "calibrated") {
-    network = LoadNetwork(*balance.network, "--network");
+    networks = {LoadNetwork(*balance.network, "--network")};
   } else {
     try {
-      network = CalibrateToRuns(study.runs, study.factors.rules);
+      networks = {CalibrateToRuns(study.runs, study.factors.rules)};
     } catch (const Error& error) {
       if (balance.network || error.kind() != ErrorKind::kNotEnoughData) throw;
-      AddFinding(what_if, "networkUnknown",
-                 "messages, barriers and migrations take no time, because no network could be calibrated; --network "
-                 "names one",
-                 error.what());
+      networks = NamedNetworks();
+      AddFinding(
+          what_if, "networkUnknown",
+          fmt::format("the network cannot be calibrated from these runs; {} is assumed, the named one that takes "
+                      "longest to move 1 MiB, and --network names yours",
+                      networks.front().name),
+          error.what());
     }
   }
-  what_if.network = network ? network->name : "ideal";
+  const Network& network = networks.front();
+  what_if.network = network.name + (networks.size() > 1 ? " (assumed: the network of the runs is unknown)" : "");
   for (const auto& [link, where] : {std::pair{&Network::remote, "between nodes"}, {&Network::local, "within nodes"}}) {
-    if (!network || (*network.*link).IsKnown()) continue;
+    if ((network.*link).IsKnown()) continue;
     AddFinding(what_if, "networkNotKnown", "numbers of the network are assumed, as messages only bound them",
-               fmt::format("{}: {}", where, DescribeUnknown(*network.*link)));
+               fmt::format("{}: {}", where, DescribeUnknown(network.*link)));
   }
-  return network;
+  return networks;
 }
 
 // Runs that nobody has made, behind those that were measured.
@@ -302,6 +322,31 @@ std::size_t ProjectedOutcome(const WhatIf& what_if) {
                                    [&](std::size_t i) { return RunsFor(what_if.outcomes[i].configuration, what_if); });
 }
 
+// What leads in every case, and what it is compared with, on every network.
+void AddNetworkGains(const std::vector<std::unique_ptr<BalanceRunData>>& runs, const ReplayRules& rules,
+                     const std::vector<Network>& networks, SweepOptions options, WhatIf& what_if) {
+  for (const Network& network : networks) {
+    options.network = &network;
+    const auto replay = [&](std::size_t outcome) {
+      const BalanceConfiguration& configuration = what_if.outcomes[outcome].configuration;
+      const BalanceRunData& run = *runs[configuration.run];
+      SweepRun on_network = run.sweep;
+      on_network.tasks = std::make_shared<TaskProgram>(CompileTasks(run.trace, run.matching, run.cut, rules, &network));
+      const TaskReplayResult result = ReplayConfiguration(on_network, configuration, options);
+      return LongRunIteration(OutcomeOf(*on_network.tasks, configuration.processors, result),
+                              on_network.tasks->iterations);
+    };
+    for (const BalanceCase& one : CasesOf(what_if)) {
+      if (!one.lead) continue;
+      NetworkGain gain{*one.lead, network.name, replay(*one.lead), 0, {}};
+      gain.reference = replay(ReferenceOf(what_if, one, what_if.outcomes[*one.lead]));
+      gain.gain = GainOf(gain.reference, gain.iteration);
+      what_if.network_gains.push_back(std::move(gain));
+    }
+  }
+  std::ranges::stable_sort(what_if.network_gains, {}, [](const NetworkGain& one) { return one.gain.value; });
+}
+
 // As measured, and a way of balancing beside none at its level.
 std::vector<BalancedTable> TablesOf(const std::vector<std::unique_ptr<BalanceRunData>>& runs, const Study& study,
                                     const SweepOptions& options, const Measured& measured, const WhatIf& what_if) {
@@ -328,10 +373,9 @@ BalanceResults RunBalance(const Study& study, const BalanceStudy& balance, const
   Measured measured = ChoosePhase(study, balance.phase_is_given);
   const std::vector<RunSpec> specs = RunsOf(study, measured.runs, what_if);
   FindShape(specs, measured.phase);
-  const std::optional<Network> network = NetworkOf(study, balance, what_if);
-  const BalanceInput input = {
-      measured.phase,     network ? &*network : nullptr, balance.clean_computation, balance.source,
-      balance.task_bytes, balance.task_bytes_file,       balance.per_node};
+  const std::vector<Network> networks = NetworksOf(study, balance, what_if);
+  const BalanceInput input = {measured.phase,     &networks.front(),       balance.clean_computation, balance.source,
+                              balance.task_bytes, balance.task_bytes_file, balance.per_node};
   auto runs = LoadRuns(study, specs, input, what_if);
   BalanceInput of_grown = input;
   const std::vector<RunSpec> grown = GrownRuns(study, balance, measured, progress, of_grown.phase, what_if);
@@ -363,6 +407,7 @@ BalanceResults RunBalance(const Study& study, const BalanceStudy& balance, const
         if (progress) progress(done, total, "configurations");
       },
       what_if);
+  if (networks.size() > 1) AddNetworkGains(runs, study.factors.rules, networks, options, what_if);
   MarkGrown(what_if);
   AddMappings(runs, input.network, what_if);
   results.tables = TablesOf(runs, study, options, measured, what_if);

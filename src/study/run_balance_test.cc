@@ -3,6 +3,9 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <set>
+
 #include "support/loaded_program.h"
 #include "support/temporary_folder.h"
 #include "trace/otf2_writer.h"
@@ -51,6 +54,26 @@ TEST_F(RunBalanceTest, MarkedLoopsComeBeforeFoundOnes) {
     EXPECT_EQ(automatic.outcomes[i].configuration, marked.outcomes[i].configuration);
     EXPECT_EQ(automatic.outcomes[i].makespan, marked.outcomes[i].makespan);
   }
+}
+
+// Ranks that meet in barriers alone do not show their network: all named ones stand for it, the slowest is simulated,
+// and on each of them the gain of what leads is known.
+TEST_F(RunBalanceTest, AnUnknownNetworkGivesARangeOfGains) {
+  balance_.network.reset();
+  const WhatIf what_if = Balance();
+  EXPECT_NE(what_if.network.find("the network of the runs is unknown"), std::string::npos);
+  EXPECT_TRUE(std::ranges::any_of(what_if.findings, [](const Finding& one) { return one.id == "networkUnknown"; }));
+  ASSERT_EQ(what_if.network_gains.size(), 4u);  // one case, and the ideal network is none
+  std::set<std::string> networks;
+  for (const NetworkGain& gain : what_if.network_gains) {
+    networks.insert(gain.network);
+    EXPECT_GT(gain.iteration, 0);
+    EXPECT_NEAR(gain.gain.value, 1 - gain.iteration / gain.reference, 1e-12);
+    EXPECT_LE(what_if.network_gains.front().gain.value, gain.gain.value);
+  }
+  EXPECT_EQ(networks.size(), 4u);
+  balance_.network = "ethernet-25g";
+  EXPECT_TRUE(Balance().network_gains.empty());
 }
 
 }  // namespace

@@ -103,6 +103,21 @@ TEST(BalanceCases, SweepsHoldEverythingElse) {
   EXPECT_THAT(BestOfStrategies(what_if, OnlyCase(what_if)), ElementsAre(0, 1, 5, 3));
 }
 
+// Where the network is unknown the answer is a range, and none where some networks gain and others lose.
+TEST(BalanceWords, AnUnknownNetworkIsARange) {
+  WhatIf what_if = test::MakeWhatIf();
+  const std::size_t lead = *OnlyCase(what_if).lead;
+  what_if.network_gains = {{lead, "slow", 0.24, 0.25, {0.04, 0.04, 0.04}}, {lead, "fast", 0.2, 0.25, {0.2, 0.2, 0.2}}};
+  EXPECT_THAT(AnswerFor(what_if, OnlyCase(what_if)),
+              HasSubstr("the same choice takes from 4.0 % less (slow) to 20.0 % less (fast)"));
+  what_if.network_gains[0].gain = {-0.28, -0.28, -0.28};
+  EXPECT_EQ(VerdictOf(what_if, OnlyCase(what_if)), BalanceVerdict::kNetworkDecides);
+  const std::string answer = AnswerFor(what_if, OnlyCase(what_if));
+  EXPECT_THAT(answer, HasSubstr("Whether balancing pays depends on the network"));
+  EXPECT_THAT(answer, HasSubstr("from 28.0 % more (slow) to 20.0 % less (fast)"));
+  EXPECT_THAT(answer, Not(HasSubstr("With RefineLB")));
+}
+
 TEST(BalanceWords, TheAnswerSaysWhetherItPays) {
   const WhatIf what_if = test::MakeWhatIf();
   EXPECT_EQ(
@@ -173,15 +188,13 @@ TEST(BalanceWords, NothingWorthMovingIsSaid) {
   for (BalanceOutcome& outcome : what_if.outcomes) outcome.gain_over_original.reset();
   what_if.same_problem = false;  // and no original run: nothing else is left to say
   what_if.outcomes[2].migrations = 0;
-  EXPECT_THAT(
-      AnswerFor(what_if, CasesOf(what_if)[1]),
-      HasSubstr("On 16 processors (run on 64 ranks) no strategy finds anything worth moving: the best, RefineLB "
-                "every 20 iterations with 64 tasks, takes 260 ms an iteration in a long run instead of 260 ms: "));
+  EXPECT_THAT(AnswerFor(what_if, CasesOf(what_if)[1]),
+              testing::Eq("On 16 processors (run on 64 ranks) no strategy finds anything worth moving."));
   what_if.outcomes[2].migrations = 45;  // which is something, but no gain
   EXPECT_THAT(
       AnswerFor(what_if, CasesOf(what_if)[1]),
-      HasSubstr("no strategy gains by moving tasks: the best, RefineLB every 20 iterations with 64 tasks, moves none "
-                "and takes 260 ms an iteration"));
+      HasSubstr("no strategy gains by moving tasks: the best, RefineLB every 20 iterations with 64 tasks, moves "
+                "none."));
 }
 
 // No run has as many ranks as there are processors. 64 tasks take 10.4 s, with RefineLB as without, for it moves none;
@@ -200,7 +213,6 @@ TEST(BalanceWords, WhatIsSlowerDoesNotLead) {
   EXPECT_EQ(one.original, std::nullopt);
   EXPECT_EQ(one.lead, one.ranking.front());
   EXPECT_THAT(AnswerFor(what_if, one), HasSubstr("no strategy finds anything worth moving"));
-  EXPECT_THAT(AnswerFor(what_if, one), HasSubstr("instead of 260 ms"));
 }
 
 // 64 tasks in blocks take 10.4 s, dealt out 7 s; RefineLB makes that 8.2 s. There is no original run.

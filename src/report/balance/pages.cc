@@ -41,6 +41,13 @@ CaseLine LineOf(const WhatIf& what_if, const BalanceCase& one) {
   line.gain = FormatPercent(gain.value);
   line.interval = GainInterval(gain);
   line.is_balanced = true;
+  // Whatever it gains is not of balancing.
+  if (VerdictOf(what_if, one) == BalanceVerdict::kNothingMoved) {
+    line.best = "nothing worth moving";
+    line.iteration = line.instead;
+    line.gain = "none";
+    line.interval.clear();
+  }
   return line;
 }
 

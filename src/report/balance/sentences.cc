@@ -50,19 +50,27 @@ struct SplitGain {
   FARSCALE_TEXTS(makespan, change, balancing)
 };
 
+// On which networks the lead of a case gains least and most, where that of the runs is unknown.
+struct NetworkRangeText {
+  FARSCALE_TEXTS(least, slow, most, fast)
+};
+
 struct CaseAnswer {
   std::string name, ranks, iterations;
   bool is_alone = false, is_one_task = false, are_many = false, is_finer = false, none_moves = false;
   bool is_nothing_balanced = false, is_unbalanced = false, is_balanced = false;  // exactly one
+  bool is_network_decides = false, is_assumed_slow = false;
   bool is_nothing_moved = false, is_gain = false, is_within_noise = false, is_hardly_anything = false, is_cost = false;
   bool is_over_original = false, has_reference = false, is_placed_elsewhere = false, is_moving = false;
   NamedOutcome lead, reference, best;
   std::string reference_placement, best_change, long_run_gain, trace_gain, pays_after;
   std::optional<SplitGain> split;
-  FARSCALE_TAGS(name, ranks, iterations, is_alone, is_one_task, are_many, is_finer, none_moves, is_nothing_balanced,
-                is_unbalanced, is_balanced, is_nothing_moved, is_gain, is_within_noise, is_hardly_anything, is_cost,
-                is_over_original, has_reference, is_placed_elsewhere, is_moving, lead, reference, best,
-                reference_placement, best_change, long_run_gain, trace_gain, pays_after, split)
+  std::optional<NetworkRangeText> networks;
+  FARSCALE_TAGS(is_network_decides, is_assumed_slow, networks, name, ranks, iterations, is_alone, is_one_task, are_many,
+                is_finer, none_moves, is_nothing_balanced, is_unbalanced, is_balanced, is_nothing_moved, is_gain,
+                is_within_noise, is_hardly_anything, is_cost, is_over_original, has_reference, is_placed_elsewhere,
+                is_moving, lead, reference, best, reference_placement, best_change, long_run_gain, trace_gain,
+                pays_after, split)
 };
 
 // After how many iterations the costs of the first balancing point, and of the time before it, are recovered; empty
@@ -249,7 +257,8 @@ Sentences AnswerOf(const WhatIf& what_if, const BalanceCase& one, const Partials
     answer.reference = Named(what_if, one, reference);
     answer.best = Named(what_if, one, best);
     answer.is_unbalanced = IsUnbalanced(lead);
-    answer.is_balanced = !answer.is_unbalanced;
+    answer.is_balanced =
+        !answer.is_unbalanced && verdict != BalanceVerdict::kNetworkDecides && verdict != BalanceVerdict::kNothingMoved;
     answer.is_finer = IsFiner(lead);
     answer.is_one_task = lead.configuration.tasks == 1;
     answer.none_moves = std::ranges::all_of(one.ranking, [&](auto i) { return what_if.outcomes[i].migrations == 0; });
@@ -259,6 +268,12 @@ Sentences AnswerOf(const WhatIf& what_if, const BalanceCase& one, const Partials
     answer.is_within_noise = verdict == BalanceVerdict::kWithinNoise;
     answer.is_hardly_anything = verdict == BalanceVerdict::kHardlyAnything;
     answer.is_cost = verdict == BalanceVerdict::kCosts;
+    answer.is_network_decides = verdict == BalanceVerdict::kNetworkDecides;
+    if (const auto range = NetworkRangeOf(what_if, *one.lead)) {
+      answer.networks = {SayGain(range->least->gain), range->least->network, SayGain(range->most->gain),
+                         range->most->network};
+      answer.is_assumed_slow = answer.is_unbalanced || range->most->gain.value < kHardlyAGain;
+    }
     answer.are_many = answer.is_gain && !answer.is_one_task;
     answer.is_over_original = lead.gain_over_original.has_value();
     answer.has_reference = &reference != &lead;
