@@ -288,7 +288,7 @@ class Verdicts(GateCase):
                      self.farscale("history", "history")):
             self.assertIn("3 commits", done.stdout)
             self.assertIn("warning: history: historyFileSkipped: ", done.stderr)
-            self.assertIn("(3, first factors.csv)", done.stderr)
+            self.assertIn("3 files of the history", done.stderr)
         report = self.gate(drop, 0, "--baseline", history)
         self.assertEqual([(one["id"], one["count"]) for one in report["diagnostics"]], [("historyFileSkipped", 3)])
         entry = next(history.glob("2026*.json"))

@@ -20,6 +20,9 @@ constexpr std::size_t kRepeatsThatShow = 3;
 // A change decides in one commit where it is so many times as large as the largest bad run before. Chosen with
 // history_simulation_test.cc.
 constexpr double kBeyondBadRuns = 2;
+// A comparison decides nothing where noise hides changes so many times as large as what is allowed: of a change that is
+// worse than allowed, and of any other. Chosen with history_simulation_test.cc: unchanged code rarely warns for it.
+constexpr double kHiddenByNoise = 6, kAnyHiddenByNoise = 10;
 
 std::string Percent(double share) { return fmt::format("{:.3g} %", 100 * share); }
 
@@ -258,6 +261,26 @@ class ChangeFinder {
   std::vector<std::size_t> commits_;
 };
 
+// The allowed change as a logarithm.
+double LogAllowed(const Rule& rule, double allowed) {
+  return std::fabs(std::log1p(rule.quantity.IsTime() ? allowed : -allowed));
+}
+
+// Half the interval that decides whether a rule warns, of one comparison alone.
+double HalfInterval(const Change& change) { return std::log(change.High(kWarningConfidence) / change.ratio); }
+
+bool IsHiddenByNoise(const Rule& rule, const ComparedValues& comparison, double allowed, bool exceeds) {
+  if (rule.by_value || comparison.change.IsBeyondNoise(kWarningConfidence)) return false;
+  return HalfInterval(comparison.change) > (exceeds ? kHiddenByNoise : kAnyHiddenByNoise) * LogAllowed(rule, allowed);
+}
+
+// With how many runs on either side a change as large as allowed is beyond noise: errors shrink as their root.
+double RepeatsThatDecide(const Rule& rule, const ComparedValues& comparison, double allowed) {
+  const double reach = NormalReach(kWarningConfidence) * comparison.change.error / LogAllowed(rule, allowed);
+  const auto runs = static_cast<double>(std::max<std::size_t>(1, comparison.after.runs / comparison.cores.size()));
+  return std::ceil(runs * reach * reach);
+}
+
 // How much worse: a share of the baseline, below 0 for better.
 double Worse(const Rule& rule, double ratio) { return rule.quantity.IsTime() ? ratio - 1 : 1 - ratio; }
 
@@ -335,6 +358,9 @@ Judgement DecideChange(GateData& data, PendingChange pending, std::size_t compar
       is_within_noise = true;
     }
   }
+  const ComparedValues& first = pending.comparisons.front();
+  const bool is_hidden = reported == nullptr && doubtful == nullptr && !judgement.is_projected &&
+                         IsHiddenByNoise(rule, first, allowed, is_within_noise);
   judgement.verdict = Verdict::kPass;
   std::string reason = fmt::format("{} is allowed", Percent(allowed));
   if (reported != nullptr) {
@@ -343,6 +369,14 @@ Judgement DecideChange(GateData& data, PendingChange pending, std::size_t compar
     reported = doubtful;
     judgement.verdict = VerdictInDoubt(rule, judgement);
     reason += ", but that may be noise";
+  } else if (is_hidden) {
+    reported = &first;
+    judgement.verdict = VerdictInDoubt(rule, judgement);
+    judgement.is_hidden_by_noise = true;
+    const double runs = RepeatsThatDecide(rule, first, allowed);
+    reason +=
+        fmt::format(", and noise hides changes of up to {}: undecided, about {} runs before and after would decide",
+                    Percent(std::expm1(HalfInterval(first.change))), FormatCores(runs));
   } else {
     reported = &pending.comparisons.front();
     if (is_within_noise) reason += ", and that may well be noise";

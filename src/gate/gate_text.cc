@@ -194,8 +194,9 @@ std::string WriteGateTable(const GateReport& report, std::size_t width) {
   std::vector<std::vector<std::string>> rows = {{"verdict", "", "", "cores", "baseline", "value", "change", "allowed"}};
   for (const Judgement& judgement : report.judgements) {
     const JudgementCells cells = CellsOf(judgement);
-    rows.push_back({judgement.verdict == Verdict::kUndecided ? "undecided" : ToText(judgement.verdict), cells.phase,
-                    cells.factor, cells.cores, cells.baseline, cells.value, cells.change, cells.bound});
+    const bool is_undecided = judgement.verdict == Verdict::kUndecided || judgement.is_hidden_by_noise;
+    rows.push_back({is_undecided ? "undecided" : ToText(judgement.verdict), cells.phase, cells.factor, cells.cores,
+                    cells.baseline, cells.value, cells.change, cells.bound});
   }
   if (rows.size() > 1) text += "\n" + FormatTable(rows, width);
   return text + fmt::format("\nResults   {}\nRules     {}\nBaseline  {}\n", report.results, report.rules,

@@ -44,7 +44,8 @@ struct Judgement {
   std::vector<double> cores;  // judged; several: over all of them together
   bool is_projected = false;
   Verdict verdict = Verdict::kUndecided;
-  std::string sentence;  // what is the case and why the verdict is what it is
+  bool is_hidden_by_noise = false;  // a warning: noise hides changes far larger than the allowed one
+  std::string sentence;             // what is the case and why the verdict is what it is
   std::string
       superlinear;  // a sentence, also at the end of the one above: why a value above 110 % is there; else empty
 

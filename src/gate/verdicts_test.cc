@@ -275,6 +275,41 @@ TEST(Changes, BeyondNoiseAndAllowanceFails) {
   EXPECT_THAT(judgement.sentence, HasSubstr("Transfer explains 100 % of what got worse."));
 }
 
+// Two runs that scatter by a third on either side: -6.9 % says nothing of the 3 % that are allowed. With an error e of
+// the change, runs n and ln 0.97 = -0.0305, 2 (1.96 e / 0.0305)² runs would decide. The same with 0.5 % of scatter
+// passes.
+TEST(Changes, WhatNoiseHidesIsUndecided) {
+  const auto judge = [](double scatter) {
+    const FactorTable old = TableOf({RowOf(64, 0.9, 0.8), RowOf(64, 0.9, 0.8 * scatter)});
+    const FactorTable now = TableOf({RowOf(64, 0.9, 0.745), RowOf(64, 0.9, 0.745 * scatter)});
+    return JudgeTable(kDrop, now, OneCommit(old));
+  };
+  const GateReport hidden = judge(0.7);
+  const Judgement judgement = Only(hidden);
+  EXPECT_EQ(judgement.verdict, Verdict::kWarn);
+  EXPECT_TRUE(judgement.is_hidden_by_noise);
+  EXPECT_EQ(hidden.ExitCode(), 0);
+  EXPECT_THAT(judgement.sentence, HasSubstr("runs before and after would decide"));
+  EXPECT_THAT(WriteGateTable(hidden), HasSubstr("undecided"));
+  EXPECT_EQ(Only(judge(0.995)).verdict, Verdict::kFail);
+}
+
+// The more runs, the fewer changes hide: at some number of them the same scatter decides.
+TEST(Changes, RepeatsDecideWhatNoiseHides) {
+  const auto judge = [](int runs) {
+    std::vector<FactorRow> before, after;
+    for (int run = 0; run < runs; ++run) {
+      const double scatter = run % 2 == 0 ? 1.5 : 1 / 1.5;
+      before.push_back(RowOf(64, 0.9, 0.5 * scatter));
+      after.push_back(RowOf(64, 0.9, 0.5 * 0.95 * scatter));
+    }
+    return Only(JudgeTable(kDrop, TableOf(after), OneCommit(TableOf(before))));
+  };
+  EXPECT_TRUE(judge(2).is_hidden_by_noise);
+  EXPECT_FALSE(judge(400).is_hidden_by_noise);
+  EXPECT_EQ(judge(400).verdict, Verdict::kPass);
+}
+
 // Both sides known by the same interval: ln(0.84 / 0.76) / 2 = 0.05004 at 80 %, an error of 0.05004 / 1.28155 =
 // 0.03905; of the difference 0.05522. At 99.9 % that is 3.29053 · 0.05522 = 0.18171 on either side.
 TEST(Changes, ProjectionsHaveFiniteBounds) {
