@@ -83,14 +83,14 @@ class SiteTest:
         self.assertRegex(listed.stdout, r"ends +2 .*signal")
         jobs = json.loads(self.farscale("jobs", "results", "-o", "-").stdout)["jobs"]
         self.assertEqual([(job["program"], job["ranks"]) for job in jobs], [("ends", 2), ("ends", 2)])
-        efficiencies = [job["factors"]["parallelEfficiency"] for job in jobs]
-        self.assertEqual(efficiencies, sorted(efficiencies))
+        lost = [job["lostCoreHours"] for job in jobs]
+        self.assertEqual(lost, sorted(lost, reverse=True))
         self.check_page()
 
     def check_page(self):
         self.assertEqual(self.farscale("jobs", "results", "-o", "jobs.html").returncode, 0)
         page = (self.here / "jobs.html").read_text()
-        self.assertEqual(page.count("<th scope=\"row\""), 2)
+        self.assertEqual(page.count("<th scope=\"row\""), 3)  # two jobs, and their program
         self.assertIn("tone-", page)
         self.assertNotIn("{{", page)
         self.assertEqual(self.farscale("jobs", "results", "-o", "jobs.csv").returncode, 0)

@@ -12,7 +12,7 @@ namespace {
 
 struct JobsOptions {
   std::string folder;
-  JobOrder order = JobOrder::kEfficiency;
+  JobOrder order = JobOrder::kLost;
   std::size_t top = 20;
   std::string output, templates;
 };
@@ -55,8 +55,9 @@ void AddJobsCommand(CommandLine& line) {
                                                   {"started", JobOrder::kStarted},
                                                   {"program", JobOrder::kProgram}};
   command
-      ->add_option("--sort", options.order,
-                   "efficiency: lowest first; lost: most core hours first; started: newest first; program")
+      ->add_option(
+          "--sort", options.order,
+          "lost: most lost core hours first (default); efficiency: lowest first; started: newest first; program")
       ->transform(CLI::CheckedTransformer(orders))
       ->option_text("ORDER");
   command->add_option("--top", options.top, "Jobs on the terminal; 0: all")->capture_default_str();

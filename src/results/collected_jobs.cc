@@ -6,7 +6,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <limits>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <tuple>
 
@@ -25,6 +27,7 @@ namespace fs = std::filesystem;
 
 constexpr Anomaly kFileUnreadable{"jobUnreadable", Severity::kWarning,
                                   "results cannot be read, or are damaged, and were left out"};
+constexpr double kSecondsAnHour = 3600;
 constexpr Factor kShown[] = {Factor::kParallelEfficiency, Factor::kLoadBalance, Factor::kCommunicationEfficiency,
                              Factor::kSerialization, Factor::kTransfer};
 
@@ -85,7 +88,6 @@ std::optional<CollectedJob> JobOf(const OrderedJson& run) {
   }
   ReadFactors(regions->front(), job);
   if (const auto efficiency = job.factors[Factor::kParallelEfficiency]) {
-    constexpr double kSecondsAnHour = 3600;
     job.lost_core_hours =
         static_cast<double>(job.cores) * job.elapsed * std::max(0.0, 1 - *efficiency) / kSecondsAnHour;
   }
@@ -139,6 +141,24 @@ void Sort(std::vector<CollectedJob>& jobs, JobOrder order) {
 }
 
 }  // namespace
+
+std::vector<ProgramJobs> ByProgram(const CollectedJobs& jobs) {
+  std::map<std::string, ProgramJobs> programs;
+  for (const CollectedJob& job : jobs.jobs) {
+    ProgramJobs& program = programs[job.program];
+    const double used = static_cast<double>(job.cores) * job.elapsed / kSecondsAnHour;
+    program.program = job.program;
+    ++program.jobs;
+    program.used_core_hours += used;
+    if (!job.lost_core_hours) continue;
+    program.known_core_hours += used;
+    program.lost_core_hours += *job.lost_core_hours;
+  }
+  std::vector<ProgramJobs> sorted;
+  for (auto& [name, program] : programs) sorted.push_back(std::move(program));
+  std::ranges::stable_sort(sorted, std::ranges::greater(), &ProgramJobs::lost_core_hours);
+  return sorted;
+}
 
 template <>
 Fields<CollectedJob> FieldsOf<CollectedJob>() {

@@ -26,16 +26,30 @@ struct CollectedJob {
 
 enum class JobOrder { kEfficiency, kLost, kStarted, kProgram };
 
+// All jobs of one program.
+struct ProgramJobs {
+  std::string program;
+  std::size_t jobs = 0;
+  double used_core_hours = 0;   // of all of them
+  double lost_core_hours = 0;   // of those whose parallel efficiency is known
+  double known_core_hours = 0;  // what those used
+
+  double Efficiency() const { return known_core_hours > 0 ? 1 - lost_core_hours / known_core_hours : 1; }
+};
+
 struct CollectedJobs {
   std::string folder;
   std::vector<CollectedJob> jobs;
   std::vector<Finding> findings;  // files that were left out
 };
 
-// All results of farscale measure in the folder and the folders in it, the worst first: those whose parallel efficiency
-// is lowest, or that lost most core hours; the newest; by program and size. Other files are no results; those that are
-// and cannot be read are findings. Throws an input error where the folder cannot be read.
+// All results of farscale measure in the folder and the folders in it, the worst first: those that lost most core
+// hours, or whose parallel efficiency is lowest; the newest; by program and size. Other files are no results; those
+// that are and cannot be read are findings. Throws an input error where the folder cannot be read.
 CollectedJobs ReadJobs(const std::filesystem::path& folder, JobOrder order);
+
+// The programs that lost most core hours first.
+std::vector<ProgramJobs> ByProgram(const CollectedJobs& jobs);
 
 std::string WriteJobsJson(const CollectedJobs& jobs);
 std::string WriteJobsCsv(const CollectedJobs& jobs);

@@ -30,13 +30,29 @@ CollectedJobs TwoJobs() {
 
 TEST(Jobs, TheTableHasTheFirstOnes) {
   const std::string text = WriteJobsTable(TwoJobs(), 1, kAnyWidth);
-  EXPECT_THAT(text, HasSubstr("2 jobs, 128 core hours, of which 64.0 were lost"));
+  EXPECT_THAT(text, HasSubstr("2 jobs lost 64.0 of 128 core hours (50.0 %); hpcc lost most (32.0)."));
   EXPECT_THAT(text, HasSubstr("lmp <b>     64"));
   EXPECT_THAT(text, HasSubstr("50.0 %"));
   EXPECT_THAT(text, HasSubstr("signal"));
   EXPECT_THAT(text, HasSubstr("and 1 more"));
-  EXPECT_THAT(text, Not(HasSubstr("hpcc")));
+  EXPECT_THAT(text, Not(HasSubstr("hpcc   ")));
   EXPECT_THAT(WriteJobsTable(TwoJobs(), 0, kAnyWidth), HasSubstr("hpcc"));
+}
+
+// Three jobs of one program lose 36 core hours of 136 together, the other one 32.
+TEST(Jobs, ProgramsAreGrouped) {
+  CollectedJobs jobs = TwoJobs();
+  for (const int minutes : {1, 2}) {
+    jobs.jobs.push_back(jobs.jobs.front());
+    jobs.jobs.back().elapsed = 60 * minutes * 2.5;
+    jobs.jobs.back().lost_core_hours = 64.0 * jobs.jobs.back().elapsed / 3600 / 2;
+  }
+  const std::string text = WriteJobsTable(jobs, 0, kAnyWidth);
+  EXPECT_THAT(text, HasSubstr("4 jobs lost 68.0 of 136 core hours (50.0 %); lmp <b> lost most (36.0)."));
+  EXPECT_THAT(text, HasSubstr("lmp <b>     3    72.0         36.0    50.0 %"));
+  const ReportModel model = BuildJobsModel(jobs);
+  EXPECT_EQ(model.data["programs"][1]["program"], "hpcc");
+  EXPECT_EQ(model.data["programs"][1]["jobs"], "1");
 }
 
 TEST(Jobs, NarrowTerminalsKeepTheFactors) {

@@ -22,15 +22,41 @@ std::string Size(const CollectedJob& job) {
   return fmt::format("{} × {}", FormatCores(static_cast<double>(job.ranks)), job.threads);
 }
 
-std::string Summary(const CollectedJobs& jobs) {
+std::string Hours(double core_hours) { return FormatSignificant(core_hours, 3); }
+
+// "24 jobs lost 31.0 of 118 core hours (26.3 %), lmp most of them (28.0)".
+std::string Summary(const CollectedJobs& jobs, const std::vector<ProgramJobs>& programs) {
   double lost = 0, used = 0;
-  for (const CollectedJob& job : jobs.jobs) {
-    lost += job.lost_core_hours.value_or(0);
-    used += static_cast<double>(job.cores) * job.elapsed / 3600;
+  for (const ProgramJobs& program : programs) {
+    lost += program.lost_core_hours;
+    used += program.used_core_hours;
   }
-  return fmt::format("{} job{}, {} core hours, of which {} were lost to parallel inefficiency",
-                     FormatCount(jobs.jobs.size()), jobs.jobs.size() == 1 ? "" : "s", FormatSignificant(used, 3),
-                     FormatSignificant(lost, 3));
+  std::string text = fmt::format("{} job{} lost {} of {} core hours", FormatCount(jobs.jobs.size()),
+                                 jobs.jobs.size() == 1 ? "" : "s", Hours(lost), Hours(used));
+  if (used > 0) text += fmt::format(" ({})", FormatPercent(lost / used));
+  if (programs.size() > 1 && lost > 0) {
+    text += fmt::format("; {} lost most ({})", programs.front().program, Hours(programs.front().lost_core_hours));
+  }
+  return text;
+}
+
+// One program after the other says something only where some have several jobs.
+bool HasGroups(const CollectedJobs& jobs, const std::vector<ProgramJobs>& programs) {
+  return programs.size() < jobs.jobs.size();
+}
+
+struct ProgramRow {
+  FARSCALE_TEXTS(program, jobs, used, lost, share)
+};
+
+std::vector<ProgramRow> RowsOf(const std::vector<ProgramJobs>& programs) {
+  std::vector<ProgramRow> rows;
+  for (const ProgramJobs& program : programs) {
+    rows.push_back({program.program, FormatCount(program.jobs), Hours(program.used_core_hours),
+                    program.known_core_hours > 0 ? Hours(program.lost_core_hours) : "–",
+                    program.known_core_hours > 0 ? FormatPercent(program.Efficiency()) : "–"});
+  }
+  return rows;
 }
 
 struct JobRow {
@@ -66,7 +92,17 @@ std::string WriteJobsTable(const CollectedJobs& jobs, std::size_t top, std::size
                     job.ending == "finalized" ? "" : job.ending});
   }
   constexpr std::size_t kFewest = 6;
-  std::string text = Summary(jobs) + "\n" + FormatTableWithin(std::move(rows), width, kFewest);
+  const std::vector<ProgramJobs> programs = ByProgram(jobs);
+  std::string text = Summary(jobs, programs) + ".\n\n";
+  if (HasGroups(jobs, programs)) {
+    std::vector<std::vector<std::string>> grouped = {{"program", "jobs", "core h", "lost core h", "parallel"}};
+    for (const ProgramRow& row : RowsOf(programs)) {
+      if (top > 0 && grouped.size() > top) break;
+      grouped.push_back({row.program, row.jobs, row.used, row.lost, row.share});
+    }
+    text += FormatTableWithin(std::move(grouped), width, kFewest) + "\n";
+  }
+  text += FormatTableWithin(std::move(rows), width, kFewest);
   if (shown < jobs.jobs.size()) text += fmt::format("and {} more: --top 0 shows all\n", jobs.jobs.size() - shown);
   return text;
 }
@@ -76,7 +112,10 @@ ReportModel BuildJobsModel(const CollectedJobs& jobs) {
   ReportData& data = model.data;
   data["generator"] = Generator();
   data["folder"] = jobs.folder;
-  data["summary"] = Summary(jobs);
+  const std::vector<ProgramJobs> programs = ByProgram(jobs);
+  data["summary"] = Summary(jobs, programs);
+  data["hasPrograms"] = HasGroups(jobs, programs);
+  data["programs"] = ToData(RowsOf(programs));
   data["warnings"] = ReportData::array();
   for (const Finding& finding : jobs.findings) {
     data["warnings"].push_back(fmt::format("{} {}: {}", FormatCount(finding.count), finding.sentence, finding.example));
