@@ -22,6 +22,11 @@ void AddAllocationOptions(CLI::App* command, AllocationFormOptions& options) {
       "Iterations to plan for wall times and core hours (default: as in the study, else as in the baseline)")
       ->check(Positive());
   add("--baseline", plan.baseline, "Cores of the run to compare with (default: the reference)")->check(CoreCount());
+  add("--title", options.title, "Title of the pack (default: that of the study, else the name of the table)");
+  add("--code", options.code, "Code, version, input and machine, in words (default: description of the study)");
+  add("--size", options.size, "Size of the problem, with weak scaling of a process (default: as in the study)")
+      ->check(Positive());
+  add("--unit", options.unit, "Unit of the size, such as cells (default: as in the study)");
   add("--up-to", plan.up_to, "Largest target to show (default: four times the reliable range)")
       ->type_name("INT")
       ->check(CoreCount());
@@ -35,8 +40,26 @@ void RefuseAllocationOptions(const AllocationFormOptions& options) {
   }
 }
 
-void WriteAllocationForm(const Results& results, const AllocationFormOptions& options, const ReportTemplates& templates,
+namespace {
+
+// What results of a bare table do not say.
+Results Described(Results results, const AllocationFormOptions& options) {
+  if (!options.title.empty()) results.title = options.title;
+  if (!options.code.empty()) results.description = options.code;
+  if (!options.unit.empty()) results.problem.unit = options.unit;
+  if (options.size) {
+    const bool is_weak = results.table.scaling == Scaling::kWeak;
+    results.problem.size = is_weak ? std::nullopt : options.size;
+    results.problem.size_per_process = is_weak ? options.size : std::nullopt;
+  }
+  return results;
+}
+
+}  // namespace
+
+void WriteAllocationForm(const Results& given, const AllocationFormOptions& options, const ReportTemplates& templates,
                          const std::filesystem::path& folder, const Common& common) {
+  const Results results = Described(given, options);
   const AllocationPack pack = MakeAllocationPack(results, options.plan);
   const auto files = WriteAllocation(results, pack, templates, folder);
   const AllocationText text = DescribeAllocation(results, pack, templates.partials);

@@ -3,6 +3,7 @@
 
 #include <CLI/CLI.hpp>
 #include <filesystem>
+#include <optional>
 #include <string>
 
 #include "cli/command.h"
@@ -14,6 +15,9 @@ namespace farscale {
 
 struct AllocationFormOptions {
   AllocationOptions plan;
+  // What results of a bare table do not say; empty: as the study says.
+  std::string title, code, unit;
+  std::optional<double> size;
   const CLI::App* command = nullptr;  // that has them
 };
 

@@ -122,7 +122,7 @@ TEST(Allocation, WhatLiesBehindTheLargestRunIsSaid) {
   EXPECT_EQ(pack.recommendation.cores, 384);
   EXPECT_EQ(pack.recommendation.kind, Recommendation::Kind::kReached);
   const std::string text = Described(pack, results).recommendation.front();
-  EXPECT_THAT(text, HasSubstr("larger ones were not run, and are predicted to keep it up to 4"));
+  EXPECT_THAT(text, HasSubstr("Larger jobs were not run; they are predicted to keep it up to 4"));
   EXPECT_THAT(text, Not(HasSubstr("uncertain")));
   const std::string method = WriteAllocationText(Described(pack, results), test::OwnTexts());
   EXPECT_THAT(method, HasSubstr("taken from a table of run times"));
@@ -346,7 +346,7 @@ TEST(Allocation, NothingLessThanARunThatIsEnough) {
   EXPECT_TRUE(pack.recommendation.is_measured);
   EXPECT_EQ(pack.recommendation.kind, Recommendation::Kind::kReliableRangeEnds);
   EXPECT_EQ(pack.recommendation.projected->cores, 29);
-  EXPECT_THAT(Described(pack).recommendation.front(), HasSubstr("as measured; larger ones were not run."));
+  EXPECT_THAT(Described(pack).recommendation.front(), HasSubstr("(measured). Larger jobs were not run."));
 }
 
 // A requirement of 1 is met by the baseline by definition, though the projection there may be a bit less.
@@ -356,7 +356,7 @@ TEST(Allocation, TheBaselineIsEfficientByDefinition) {
   options.efficiency = 1;
   EXPECT_EQ(MakeAllocationPack(results, options).recommendation.cores, 4);
   EXPECT_THAT(Described(MakeAllocationPack(results, options)).recommendation.front(),
-              HasSubstr("by definition; on 16 cores, the next larger count, it is less (96.2 %)."));
+              HasSubstr("(by definition). On 16 cores, the next larger count, it is less (96.2 %)."));
 }
 
 // E = 1, 0.6, 0.8: the largest is enough, and the one before is named.
