@@ -124,9 +124,30 @@ std::string DetailOf(const Finding& finding) {
   return text + (text.empty() ? "" : ", ") + finding.example;
 }
 
+namespace {
+
+// "3 of 400 events", "2.40 ms of 21.9 s (0.01 %)": sentences begin with what is counted.
+std::string Numbered(const Finding& finding) {
+  constexpr std::string_view kMicroseconds = "microseconds ";
+  const std::string& sentence = finding.sentence;
+  const bool is_share = finding.population > 0;
+  const auto count = static_cast<double>(finding.count), all = static_cast<double>(finding.population);
+  if (sentence.starts_with(kMicroseconds)) {
+    const std::string of =
+        is_share ? fmt::format(" of {} ({})", FormatSeconds(1e-6 * all), FormatPercent(count / all)) : "";
+    return FormatSeconds(1e-6 * count) + of + " " + sentence.substr(kMicroseconds.size());
+  }
+  if (is_share)
+    return fmt::format("{} of {} {}", FormatCount(finding.count), FormatCount(finding.population), sentence);
+  return finding.count > 1 ? FormatCount(finding.count) + " " + sentence : sentence;
+}
+
+}  // namespace
+
 std::string ToSentence(const Finding& finding) {
-  const std::string detail = DetailOf(finding);
-  return finding.id + ": " + finding.sentence + (detail.empty() ? "" : " (" + detail + ")");
+  std::string text = finding.id + ": " + Numbered(finding);
+  if (!finding.example.empty()) text += fmt::format(" ({}{})", finding.count > 1 ? "first " : "", finding.example);
+  return text;
 }
 
 void MergeFindings(const std::vector<Finding>& more, std::vector<Finding>& findings, const std::string& source) {

@@ -106,7 +106,7 @@ class Diagnostics {
 
 // "3 of 400, first at tick 17": how often and where; empty when there is nothing to add to the sentence.
 std::string DetailOf(const Finding& finding);
-// "clockBackwards: events lie before ... (3 of 400, first ...)" for a terminal or a log.
+// "clockBackwards: 3 of 400 events lie before ... (first ...)" for a terminal or a log; microseconds as times.
 std::string ToSentence(const Finding& finding);
 // Adds `more` to findings. Those with the same id become one: counts and populations add up, the first example stays.
 // `source`: named before the examples of `more`, such as the run they are from.

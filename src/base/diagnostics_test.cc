@@ -27,7 +27,7 @@ TEST(Diagnostics, CountsAndKeepsTheFirstExample) {
   EXPECT_EQ(finding.count, 3u);
   EXPECT_EQ(finding.population, 100u);
   EXPECT_EQ(finding.example, "on rank 1");
-  EXPECT_THAT(ToSentence(finding), HasSubstr("counts as zero (3 of 100, first on rank 1)"));
+  EXPECT_THAT(ToSentence(finding), HasSubstr("3 of 100 time counts as zero (first on rank 1)"));
 }
 
 TEST(Diagnostics, MergeAddsUp) {

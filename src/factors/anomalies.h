@@ -7,8 +7,7 @@ namespace farscale::anomaly {
 
 inline constexpr Anomaly kIdealAboveMeasured{
     "idealAboveMeasured", Severity::kWarning,
-    "phases take longer on the ideal network than measured, so transfer is above 1: clocks of ranks differ, or ranks "
-    "wait in occurrences of a phase for what they waited for before them"};
+    "phases have a transfer above 1: clocks differ, or a wait that began before the phase ends inside it"};
 inline constexpr Anomaly kWaitsUnknown{
     "waitsUnknown", Severity::kWarning,
     "calls may have waited for ranks that the trace does not name, so there are no serialization and transfer"};
@@ -18,14 +17,14 @@ inline constexpr Anomaly kMeasurementOff{
     "efficiencies may be too low"};
 inline constexpr Anomaly kBufferFlush{
     "bufferFlush", Severity::kWarning,
-    "microseconds of the run were spent writing trace buffers; they count as time outside MPI"};
+    "microseconds of the run went into writing trace buffers and count as computation"};
 inline constexpr Anomaly kNotRunning{
     "notRunning", Severity::kNote,
     "microseconds lie outside MPI but are not useful, since the trace says that the rank did not run (input and "
     "output, writing of trace buffers and the like); the replay counts them as computation"};
 inline constexpr Anomaly kIterationLeftOut{
     "iterationLeftOut", Severity::kNote,
-    "iterations were left out since they stand out as disturbed, or are not among those kept"};
+    "iterations are excluded as disturbed, or are not among those kept; clean = false keeps all"};
 inline constexpr Anomaly kDisturbanceUnknown{
     "disturbanceUnknown", Severity::kWarning,
     "phases should keep clean iterations only, but the disturbed ones cannot be found: there are fewer than three "
@@ -38,7 +37,7 @@ inline constexpr Anomaly kPhaseEstimateClamped{
     "estimates of the ideal time from phase profiles left the range they must lie in and were clamped"};
 inline constexpr Anomaly kScalingGuessed{
     "scalingGuessed", Severity::kWarning,
-    "nothing says whether the runs scale strongly or weakly; decided from how work or run times change"};
+    "runs do not say whether they scale strongly or weakly, so their work or run times decide; --scaling sets it"};
 inline constexpr Anomaly kScalingUnknown{
     "scalingUnknown", Severity::kWarning,
     "useful time changes with the threads of a process, because the problem grows or because threads slow each other; "
@@ -74,7 +73,7 @@ inline constexpr Anomaly kWorkDiffersBetweenRepeats{
     "repeats of one core count differ in useful time by more than a tenth"};
 inline constexpr Anomaly kValuesMissing{
     "valuesMissing", Severity::kWarning,
-    "rows lack a factor that other rows of the phase have; each factor is fitted to the rows that have it"};
+    "rows lack a factor that other rows of the phase have; it is fitted to the others"};
 inline constexpr Anomaly kShareAboveOne{"shareAboveOne", Severity::kWarning,
                                         "factors that should not exceed 1 are given above 1 by more than rounding"};
 inline constexpr Anomaly kParentNotProduct{

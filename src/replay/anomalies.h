@@ -47,8 +47,8 @@ inline constexpr Anomaly kOneSidedTakesNoTime{
     "oneSidedTakesNoTime", Severity::kWarning,
     "one-sided operations take no time on the network of the replay; only their synchronisation does"};
 inline constexpr Anomaly kPreempted{"preempted", Severity::kWarning,
-                                    "ranks had a core for only part of their time outside MPI: they share cores with "
-                                    "each other or with something else, or sleep; useful time contains the rest"};
+                                    "ranks shared cores or slept in part of their time outside MPI, which counts as "
+                                    "useful, so efficiencies are too high; give every rank its own core"};
 inline constexpr Anomaly kCountsImpossible{
     "countsImpossible", Severity::kWarning,
     "ranks count more CPU time, cycles or instructions than a processor can in their time: the clock of the trace or "
@@ -58,7 +58,7 @@ inline constexpr Anomaly kCounterNotUsed{
     "counters are there but do not show how long computation takes, so noise is removed without them"};
 inline constexpr Anomaly kBurstInterrupted{
     "burstInterrupted", Severity::kWarning,
-    "bursts of computation contain an interruption of the recording; the noise removal leaves them as measured"};
+    "bursts of computation span a gap in the recording; their noise is not removed"};
 inline constexpr Anomaly kClockBorrowed{"clockBorrowed", Severity::kNote,
                                         "ranks have too few bursts of computation to find their clock rate; the noise "
                                         "removal takes the median of the others"};
