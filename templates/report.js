@@ -640,14 +640,6 @@
     }
   };
 
-  // On a phone tables of runs begin at the largest.
-  const showLargestRuns = () => {
-    if (!window.matchMedia("(max-width: 40rem)").matches) return;
-    const show = (within) => all(".scroll:has(> .factors)", within).forEach((box) => (box.scrollLeft = box.scrollWidth));
-    show(document);
-    for (const details of all(".phase > details")) details.addEventListener("toggle", () => show(details));
-  };
-
   // The link to the section that is being read.
   const followReader = () => {
     const links = new Map(all(".contents a").map((link) => [link.hash.slice(1), link]));
@@ -680,7 +672,6 @@
   addMeanings();
   all(".plot").forEach(readPlot);
   followReader();
-  showLargestRuns();
   isReady = true;
   followLink();
   window.addEventListener("hashchange", followLink);

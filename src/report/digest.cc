@@ -91,18 +91,30 @@ void AddLargestRun(const FactorRow& row, const TerminalStyle& style, PhaseText& 
   if (text.loss.starts_with(kLong)) text.loss = "comp. " + text.loss.substr(kLong.size());
 }
 
-// A time, or else an efficiency, where one is reliable.
-void AddPrediction(const PhaseProjection& projection, PhaseText& text) {
+// The time to speak of; null where none is reliable.
+const ProjectedTime* TimeOf(const PhaseProjection& projection) {
+  if (!projection.key_results || !projection.key_results->time) return nullptr;
+  const std::vector<ProjectedTime>& targets = projection.key_results->time->targets;
+  const std::optional<double> cores = TargetToSpeakOf(projection, Factor::kSpeedup);
+  const auto target = cores ? std::ranges::find(targets, *cores, &ProjectedTime::cores) : targets.end();
+  return target == targets.end() ? nullptr : &*target;
+}
+
+// Whether something is predicted of the phase, and that is no time.
+bool IsWithoutTime(const PhaseProjection& projection) {
+  const FactorProjection* headline = projection.obstacle.empty() ? HeadlineOf(projection) : nullptr;
+  return headline != nullptr && projection.key_results && TargetToSpeakOf(projection, headline->factor) &&
+         TimeOf(projection) == nullptr;
+}
+
+// Of reliable targets: times, or efficiencies where not all rows of a table have times.
+void AddPrediction(const PhaseProjection& projection, bool shows_times, PhaseText& text) {
   if (!projection.key_results) return;
-  const std::optional<TimeEstimate>& time = projection.key_results->time;
-  if (const auto cores = TargetToSpeakOf(projection, Factor::kSpeedup); time && cores) {
-    const auto target = std::ranges::find(time->targets, *cores, &ProjectedTime::cores);
-    if (target != time->targets.end()) {
-      text.target = FormatCores(*cores);
-      text.value = FormatTime(*target);
-      text.predicted = "time of an iteration";
-      return;
-    }
+  if (const ProjectedTime* time = shows_times ? TimeOf(projection) : nullptr) {
+    text.target = FormatCores(time->cores);
+    text.value = FormatTime(*time);
+    text.predicted = "time of an iteration";
+    return;
   }
   const FactorProjection* headline = HeadlineOf(projection);
   if (headline == nullptr) return;
@@ -136,7 +148,7 @@ FactorRow LargestRun(const std::vector<FactorRow>& rows) {
   return largest;
 }
 
-PhaseText TextOf(const PhaseKey& key, const std::vector<FactorRow>& rows, const Results& results,
+PhaseText TextOf(const PhaseKey& key, const std::vector<FactorRow>& rows, const Results& results, bool shows_times,
                  const TerminalStyle& style) {
   const PhaseProjection* projection = FindPhase(results.projections, key);
   PhaseText text{NameInDigest(key, results), kNothing, kNothing, "", kNothing, kNothing, kNothing, "", "", ""};
@@ -147,7 +159,7 @@ PhaseText TextOf(const PhaseKey& key, const std::vector<FactorRow>& rows, const 
     text.level = fmt::format("{:g}", 100 * kept->level);
   }
   if (projection == nullptr || !projection->obstacle.empty()) return text;
-  AddPrediction(*projection, text);
+  AddPrediction(*projection, shows_times, text);
   if (const RunChoice* run = SuggestedRun(*projection)) {
     text.next = FormatCores(run->cores) + (run->is_repeat ? " again" : "");
   }
@@ -262,10 +274,11 @@ std::string Shared(const std::vector<PhaseText>& phases, std::string PhaseText::
 
 DigestText DigestOf(const Results& results, const TerminalStyle& style) {
   DigestText text;
+  const bool shows_times = std::ranges::none_of(results.projections, IsWithoutTime);
   for (const PhaseKey& key : results.table.Keys()) {
     const std::vector<FactorRow> rows = results.table.Rows(key);
     const PhaseProjection* projection = FindPhase(results.projections, key);
-    text.phases.push_back(TextOf(key, rows, results, style));
+    text.phases.push_back(TextOf(key, rows, results, shows_times, style));
     text.phases.back().name = Shorten(text.phases.back().name, kWidestPhase);
     if (projection == nullptr) continue;
     text.has_predictions |= !projection->factors.empty() && projection->obstacle.empty();
@@ -282,14 +295,14 @@ std::vector<FactorRow> LongestPhaseOf(const Results& results) {
   return series.empty() ? std::vector<FactorRow>() : LongestPhase(results.table, series.front());
 }
 
-StudyText StudyTextOf(const ListedStudy& row, const TerminalStyle& style, std::string& level) {
+StudyText StudyTextOf(const ListedStudy& row, bool shows_times, const TerminalStyle& style, std::string& level) {
   const std::string dash = kNothing;
   StudyText text{row.name, dash, dash, dash, "", dash, dash, dash, "", row.is_failed};
   if (!row.results) return text;
   text.link = row.report;
   const std::vector<FactorRow> rows = LongestPhaseOf(*row.results);
   if (rows.empty()) return text;
-  const PhaseText phase = TextOf(rows.front().Key(), rows, *row.results, style);
+  const PhaseText phase = TextOf(rows.front().Key(), rows, *row.results, shows_times, style);
   if (!phase.level.empty()) level = phase.level;
   text.phase = Shorten(phase.name, kWidestPhase);
   text.run = phase.run;
@@ -303,7 +316,14 @@ StudyText StudyTextOf(const ListedStudy& row, const TerminalStyle& style, std::s
 
 BatchText BatchTextOf(const std::vector<ListedStudy>& rows, const TerminalStyle& style) {
   BatchText text;
-  for (const ListedStudy& row : rows) text.studies.push_back(StudyTextOf(row, style, text.level));
+  const bool shows_times = std::ranges::none_of(rows, [](const ListedStudy& row) {
+    if (!row.results) return false;
+    const std::vector<FactorRow> longest = LongestPhaseOf(*row.results);
+    const PhaseProjection* projection =
+        longest.empty() ? nullptr : FindPhase(row.results->projections, longest.front().Key());
+    return projection != nullptr && IsWithoutTime(*projection);
+  });
+  for (const ListedStudy& row : rows) text.studies.push_back(StudyTextOf(row, shows_times, style, text.level));
   const auto kept = std::ranges::count(rows, true, &ListedStudy::is_up_to_date);
   text.count = std::to_string(rows.size());
   if (kept > 0) text.up_to_date = std::to_string(kept);

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 
 #include "base/format.h"
 #include "base/text.h"
@@ -172,6 +173,16 @@ Ends EndsOf(const std::vector<FactorRow>& rows, const PhaseProjection* projectio
   ends.last = ReliableUpTo(*projection, *ends.measured);
   if (ends.last > ends.largest) ends.projected = SplitAt(*projection, *ends.measured, ends.last);
   return ends;
+}
+
+// The losses at a count that several phases are compared at, where those of this one are reliable there.
+Ends EndsAt(const Ends& ends, const PhaseProjection* projection, double common) {
+  Ends at = ends;
+  at.projected.reset();
+  at.last = common;
+  if (ends.measured && projection != nullptr && ends.last >= common && common > ends.largest)
+    at.projected = SplitAt(*projection, *ends.measured, common);
+  return at;
 }
 
 // The ids of the efficiencies that a part of the split is part of.
@@ -360,8 +371,30 @@ Chart SmallMultiple(const PhaseProjection& projection, const std::string& headin
   return chart;
 }
 
+std::optional<double> CommonTarget(const std::vector<const Results*>& studies) {
+  std::map<double, std::size_t> reliable;  // in how many phases
+  std::size_t phases = 0;
+  for (const Results* results : studies) {
+    for (const PhaseProjection& projection : results->projections) {
+      const FactorProjection* headline = projection.obstacle.empty() ? HeadlineOf(projection) : nullptr;
+      if (headline == nullptr) continue;
+      const Ends ends = EndsOf(results->table.Rows({projection.series, projection.phase}), &projection);
+      ++phases;
+      for (const ProjectedValue& target : headline->targets) {
+        if (target.cores > ends.largest && target.cores <= ends.last) ++reliable[target.cores];
+      }
+    }
+  }
+  std::optional<double> common;
+  for (const auto& [cores, count] : reliable) {
+    if (2 * count > phases) common = cores;
+  }
+  return phases > 1 ? common : std::nullopt;
+}
+
 Overview OverviewWithoutFigures(const Results& results, const std::vector<FactorRow>& rows,
-                                const PhaseProjection* projection, const PhaseNames& names, const Partials& texts) {
+                                const PhaseProjection* projection, const PhaseNames& names, const Partials& texts,
+                                std::optional<double> common) {
   Overview overview;
   const Ends ends = EndsOf(rows, projection);
   if (const std::optional<VerdictText> verdict = VerdictOf(results, rows, projection, ends)) {
@@ -370,8 +403,9 @@ Overview OverviewWithoutFigures(const Results& results, const std::vector<Factor
     const bool has_splits = !rows.empty() && KnowsSplits(results.splits, rows.front().Key());
     if (has_splits && verdict->reliable.empty()) overview.numbers[1].detail = "";  // they go further
   }
-  if (ends.Last() != nullptr) overview.limit = LimitOf(*ends.Last());
-  overview.lost = LostTimeOf(ends, names.heading);
+  const Ends compared = common ? EndsAt(ends, projection, *common) : ends;
+  if (compared.Last() != nullptr) overview.limit = LimitOf(*compared.Last());
+  overview.lost = LostTimeOf(compared, names.heading);
   if (projection == nullptr || !projection->obstacle.empty()) return overview;
   overview.notes = DescribeCertainty(*projection, texts);
   overview.next_run = SuggestNextRun(*projection, texts);
@@ -380,8 +414,8 @@ Overview OverviewWithoutFigures(const Results& results, const std::vector<Factor
 }
 
 Overview OverviewOf(const Results& results, const std::vector<FactorRow>& rows, const PhaseProjection* projection,
-                    const PhaseNames& names, const Partials& texts, ReportModel& model) {
-  Overview overview = OverviewWithoutFigures(results, rows, projection, names, texts);
+                    const PhaseNames& names, const Partials& texts, ReportModel& model, std::optional<double> common) {
+  Overview overview = OverviewWithoutFigures(results, rows, projection, names, texts, common);
   if (projection == nullptr || !projection->obstacle.empty()) return overview;
   const Chart chart = OverviewChart(results, *projection, names.heading);
   overview.figure = AddChart(chart, names.anchor + "-projection.svg", model);

@@ -47,13 +47,20 @@ struct Overview {
   FARSCALE_TAGS(verdict, sure, numbers, figure, narrow, small, lost, notes, next_run)
 };
 
-// Without figures. `projection` is as a report shows it [shown_results.h], or null.
+// The largest target at which most phases of these studies are reliable, to compare their losses at; nothing for one
+// phase, and where there is none.
+std::optional<double> CommonTarget(const std::vector<const Results*>& studies);
+
+// Without figures. `common`: where losses are shown, else at the end of the reliable range. `projection` is as a report
+// shows it [shown_results.h], or null.
 Overview OverviewWithoutFigures(const Results& results, const std::vector<FactorRow>& rows,
-                                const PhaseProjection* projection, const PhaseNames& names, const Partials& texts);
+                                const PhaseProjection* projection, const PhaseNames& names, const Partials& texts,
+                                std::optional<double> common = {});
 
 // The same with its charts.
 Overview OverviewOf(const Results& results, const std::vector<FactorRow>& rows, const PhaseProjection* projection,
-                    const PhaseNames& names, const Partials& texts, ReportModel& model);
+                    const PhaseNames& names, const Partials& texts, ReportModel& model,
+                    std::optional<double> common = {});
 
 // The efficiency to talk about alone, without labels.
 Chart SmallMultiple(const PhaseProjection& projection, const std::string& heading);

@@ -98,6 +98,30 @@ TEST(Overview, TheReliableRangeIsRelativeToTheFittedRuns) {
   EXPECT_EQ(OverviewOfTable(Table(), &projection).numbers[1].detail, "8.0× the largest fitted run");
 }
 
+// Two phases, reliable up to 128 and 256 cores: both are compared on 128, the largest target that most can be.
+TEST(Overview, PhasesAreComparedAtOneTarget) {
+  Results results;
+  results.table = ReadFactorCsv(
+      "phase,cores,loadBalance,serializationEfficiency,transferEfficiency\na,8,0.95,0.99,1\na,32,0.8,0.9,1\n"
+      "b,8,0.95,0.99,1\nb,32,0.8,0.9,1\n",
+      "t.csv");
+  CompleteTable(results.table);
+  for (const auto& [name, cores] : {std::pair{"a", 128.0}, {"b", 256.0}}) {
+    PhaseProjection& phase = results.projections.emplace_back(Reliable(cores));
+    phase.phase = name;
+    for (const double target : {64.0, 128.0, 256.0}) phase.factors.front().targets.push_back({target, 1, 0.6, {}, {}});
+  }
+  EXPECT_EQ(CommonTarget({&results}), 128.0);
+  const PhaseKey key{"", {"b"}};
+  ReportModel model;
+  const Overview overview = OverviewOf(results, results.table.Rows(key), &results.projections[1], {"b", "b"},
+                                       test::OwnTexts(), model, CommonTarget({&results}));
+  EXPECT_EQ(overview.lost->last, "128");
+  EXPECT_THAT(overview.verdict, HasSubstr("reliable up to 256 cores"));
+  results.projections.pop_back();
+  EXPECT_EQ(CommonTarget({&results}), std::nullopt);  // one phase alone
+}
+
 TEST(Overview, LossesAreThoseAtTheEndOfTheReliableRange) {
   const PhaseProjection phase = Reliable(256);
   const Overview overview = OverviewOfTable(Table(), &phase);

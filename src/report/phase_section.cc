@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "base/format.h"
+#include "base/text.h"
 #include "projection/curve.h"
 #include "projection/factor_parts.h"
 #include "report/backtest.h"
@@ -62,6 +63,7 @@ struct DominanceRow {
 
 struct ProjectionSection {
   std::string headline, early_ends;  // for the caption: whose intervals are drawn, which curves end early
+  std::string model_weights;         // "load balance: loads (90 %); transfer: amdahl (58 %)"
   bool is_grown = false;
   std::vector<FactorColumn> chart_columns;
   std::vector<ChartRow> chart_rows;
@@ -70,12 +72,13 @@ struct ProjectionSection {
   std::vector<TargetRow> targets;
   std::optional<PredictorTable> predictors;
   std::vector<DominanceRow> dominance;
-  FARSCALE_TAGS(headline, early_ends, is_grown, chart_columns, chart_rows, sampled, columns, targets, predictors,
-                dominance)
+  FARSCALE_TAGS(headline, early_ends, model_weights, is_grown, chart_columns, chart_rows, sampled, columns, targets,
+                predictors, dominance)
 };
 
 struct PhaseSection {
   std::string heading, anchor, description;
+  std::string share;  // of the run's time, and iterations left out
   Overview overview;
   bool is_folded = false;
   MeasuredTable measured;
@@ -89,8 +92,8 @@ struct PhaseSection {
   std::optional<IterationsSection> iterations;
   std::vector<Fit> fits;
   bool has_fits = false;
-  FARSCALE_TAGS(heading, anchor, description, overview, is_folded, measured, superlinear, obstacle, splits, projection,
-                outlook, gains, next_runs, comparison, backtest, losses, iterations, fits, has_fits)
+  FARSCALE_TAGS(heading, anchor, description, share, overview, is_folded, measured, superlinear, obstacle, splits,
+                projection, outlook, gains, next_runs, comparison, backtest, losses, iterations, fits, has_fits)
 };
 
 std::optional<ResultTables> TablesOrNothing(ResultTables tables) {
@@ -217,17 +220,49 @@ ProjectionSection Project(const Results& results, const PhaseProjection& phase, 
     parts.choices.push_back(std::move(sampled.choices));
   }
   std::vector<const FactorProjection*> columns;
+  std::vector<std::string> weights;
   for (const FactorProjection& projection : phase.factors) {
     const bool is_shown = projection.is_product || IsPartOfTheWhole(phase, projection.factor);
     if (projection.targets.empty() || !is_shown) continue;
     columns.push_back(&projection);
     parts.used.insert(projection.factor);
     section.columns.push_back(ColumnOf(projection));
+    if (!projection.is_product) weights.push_back(NameInSentence(projection.factor) + ": " + WeighedModel(projection));
   }
+  section.model_weights = Join(weights, "; ");
   section.targets = TargetsOf(phase, columns);
   section.predictors = TabulatePredictors(phase);
   section.dominance = DominanceRows(phase);
   return section;
+}
+
+const RunRecord* RunOf(const Results& results, const FactorRow& row) {
+  const auto run = std::ranges::find_if(results.runs, [&](const RunRecord& one) {
+    return one.error.empty() && one.cores == row.cores && one.repeat == row.repeat;
+  });
+  return run == results.runs.end() ? nullptr : &*run;
+}
+
+// "41 % of the run time on 2 cores, 47 % on 32; 3 of 20 iterations excluded as disturbed on 32"; empty for whole runs
+// and where no run is known.
+std::string ShareOfRun(const Results& results, const std::vector<FactorRow>& rows, const PhaseId& phase) {
+  std::vector<std::string> shares;
+  std::string left_out;
+  for (const FactorRow* row : {&rows.front(), &rows.back()}) {
+    const RunRecord* run = RunOf(results, *row);
+    if (run == nullptr || !row->runtime || !(run->seconds > 0)) return "";
+    const std::string cores = shares.empty() ? FormatCoreCount(static_cast<double>(row->cores))
+                                             : FormatCores(static_cast<double>(row->cores));
+    if (row == &rows.front() || rows.front().cores != rows.back().cores) {
+      shares.push_back(fmt::format("{} {}on {}", FormatPercent(std::min(1.0, *row->runtime / run->seconds)),
+                                   shares.empty() ? "of the run time " : "", cores));
+    }
+    const auto marks = std::ranges::find(run->phases, phase.name, &PhaseMarks::phase);
+    if (row != &rows.back() || marks == run->phases.end() || marks->LeftOut() == 0) continue;
+    left_out = fmt::format("; {} of {} iterations excluded as disturbed", FormatCount(marks->LeftOut()),
+                           FormatCount(marks->Count()));
+  }
+  return Join(shares, ", ") + left_out;
 }
 
 PhaseNames NamesOf(const std::string& series, const PhaseId& phase, std::set<std::string>& anchors) {
@@ -245,7 +280,8 @@ ReportData SectionOfPhase(const Results& results, const PhaseProjection* project
   PhaseSection section{.heading = names.heading, .anchor = names.anchor};
   const auto record = std::ranges::find(results.phases, phase, &PhaseRecord::id);
   if (record != results.phases.end()) section.description = record->description;
-  section.overview = OverviewOf(results, rows, projection, names, parts.texts, parts.model);
+  section.overview = OverviewOf(results, rows, projection, names, parts.texts, parts.model, parts.common);
+  section.share = ShareOfRun(results, rows, phase);
   section.is_folded = !parts.choices.empty();
   section.measured = MeasuredFactors(rows, parts.used);
   section.superlinear = WhySuperlinear(rows, projection);

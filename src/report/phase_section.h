@@ -1,6 +1,7 @@
 // One phase of one series in a report: tables, figures and words.
 #pragma once
 
+#include <optional>
 #include <set>
 #include <string>
 
@@ -16,6 +17,7 @@ struct ReportParts {
   std::set<Factor>& used;          // factors that the glossary explains
   std::set<std::string>& anchors;  // ids of the page
   ReportData& choices;             // what the script reads
+  std::optional<double> common;    // cores at which phases are compared
 };
 
 // The tags of a phase in docs/templates.md. `projection` is null where none was made.

@@ -8,6 +8,7 @@
 #include "base/format.h"
 #include "base/text.h"
 #include "report/figures.h"
+#include "report/key_results.h"
 
 namespace farscale {
 namespace {
@@ -32,6 +33,12 @@ struct TargetsText {
   std::vector<TargetLine> targets;  // of the first phase, for a heading
   std::vector<TargetsOfPhase> phases;
   FARSCALE_TAGS(is_wide, is_tall, targets, phases)
+};
+
+// The tags of target_steps.txt.mustache.
+struct NextSteps {
+  std::string unknown, run, reach;  // counts; of the run to make next; up to which one may ask. Empty: none.
+  FARSCALE_TAGS(unknown, run, reach)
 };
 
 // `value` with its interval, or the interval alone.
@@ -69,6 +76,27 @@ std::optional<TargetsOfPhase> TargetTextOf(const PhaseProjection& phase, bool se
   return text;
 }
 
+// What to do about counts of which nothing is known in any phase.
+NextSteps StepsOf(const std::vector<PhaseProjection>& projections) {
+  std::vector<double> unknown;
+  std::optional<double> reach;
+  const RunChoice* run = nullptr;
+  for (const PhaseProjection& phase : projections) {
+    const FactorProjection* headline = HeadlineOf(phase);
+    if (headline == nullptr) continue;
+    if (run == nullptr) run = SuggestedRun(phase);
+    if (phase.reliable_range) reach = std::max(reach.value_or(0), phase.reliable_range->cores);
+    for (const ProjectedValue& target : headline->targets) {
+      const bool is_unknown = ReliabilityOf(phase, headline->factor, target.cores) == Reliability::kUnknown;
+      if (is_unknown && std::ranges::find(unknown, target.cores) == unknown.end()) unknown.push_back(target.cores);
+    }
+  }
+  std::vector<std::string> counts;
+  for (const double cores : unknown) counts.push_back(FormatCores(cores));
+  return {Join(counts, ", "), run == nullptr ? "" : FormatCores(run->cores) + (run->is_repeat ? " again" : ""),
+          reach ? FormatCores(*reach) : ""};
+}
+
 bool IsWithin(const std::string& text, std::size_t columns) {
   const std::vector<std::string> lines = Split(text, '\n');
   return std::ranges::all_of(lines, [&](const std::string& line) { return DisplayWidth(line) <= columns; });
@@ -76,8 +104,10 @@ bool IsWithin(const std::string& text, std::size_t columns) {
 
 }  // namespace
 
-std::string FormatTargets(const std::vector<PhaseProjection>& projections, const Partials& texts,
-                          const TerminalStyle& style) {
+namespace {
+
+std::string TableOfTargets(const std::vector<PhaseProjection>& projections, const Partials& texts,
+                           const TerminalStyle& style) {
   TargetsText targets;
   const auto is_other = [&](const PhaseProjection& one) { return one.series != projections.front().series; };
   const bool several_series = std::ranges::any_of(projections, is_other);
@@ -97,6 +127,18 @@ std::string FormatTargets(const std::vector<PhaseProjection>& projections, const
     if (IsWithin(text, style.columns)) return text;
   }
   return formatted(false, false);
+}
+
+}  // namespace
+
+std::string FormatTargets(const std::vector<PhaseProjection>& projections, const Partials& texts,
+                          const TerminalStyle& style) {
+  std::string text = TableOfTargets(projections, texts, style);
+  if (text.empty()) return text;
+  for (const std::string& sentence : RenderSentences(texts, "target_steps.txt", ToData(StepsOf(projections)))) {
+    for (const std::string& line : WrapText(sentence, style.columns, "  ")) text += line + "\n";
+  }
+  return text;
 }
 
 }  // namespace farscale

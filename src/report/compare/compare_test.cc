@@ -116,7 +116,7 @@ TEST(Compare, BeyondNoiseAndWithin) {
   EXPECT_THAT(SummarizeComparedPhase(compared, phase, test::OwnTexts()).front(),
               HasSubstr("On 8 cores, an iteration takes 6.25 s in a and 6.94 s in b: +11.1 %, beyond noise"));
   EXPECT_THAT(SummarizeComparedPhase(compared, phase, test::OwnTexts()).front(),
-              HasSubstr("Transfer contributes most"));
+              HasSubstr("Mostly because of transfer"));
 }
 
 // On one side computation scalability is 1.5: the note says so of that side, wherever notes are shown.

@@ -16,11 +16,6 @@ namespace {
 constexpr double kTellingRatio = 8;      // of a target to the largest run
 constexpr double kWorthSaying = 0.0005;  // of logarithms: half a digit of what is printed
 
-std::string Capitalized(std::string text) {
-  if (!text.empty() && text[0] >= 'a' && text[0] <= 'z') text[0] = static_cast<char>(text[0] - 'a' + 'A');
-  return text;
-}
-
 // Of a quantity measured on both sides.
 struct MeasuredChange {
   std::string cores, factor, from, to, change, interval, largest, parts;
@@ -39,7 +34,7 @@ MeasuredChange ChangeOf(const ComparedCount& count, const ComparedNumber& number
                       .is_beyond_noise = number.is_beyond_noise};
   const Contribution* largest = difference ? difference->Largest() : nullptr;
   if (largest != nullptr && number.is_beyond_noise) {
-    text.largest = Capitalized(NameOf(*largest));
+    text.largest = NameOf(*largest);
     text.parts = DescribeParts(*difference, 4);
   }
   return text;

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <list>
 #include <map>
 #include <optional>
 
@@ -101,6 +102,7 @@ struct SharedParts {
   std::set<std::string>& anchors;
   ReportData& choices;
   std::set<Factor>& named;
+  std::optional<double> common;  // cores at which losses are compared
 };
 
 std::string LinkTo(const std::string& report, const std::string& folder) {
@@ -124,7 +126,8 @@ PhaseOfStudy PhaseOf(const ListedStudy& study, const Results& results, const Pha
                      .phase = NameOfPhase(key, results.table.Series().size() > 1)};
   phase.heading = study.name + (phase.phase.empty() ? "" : ", " + phase.phase);
   phase.anchor = UniqueSlug(phase.heading, parts.anchors);
-  phase.overview = OverviewWithoutFigures(results, rows, projection, {phase.heading, phase.anchor}, parts.texts);
+  phase.overview =
+      OverviewWithoutFigures(results, rows, projection, {phase.heading, phase.anchor}, parts.texts, parts.common);
   phase.kept = ValueOf(phase.overview, 0);
   phase.reach = ValueOf(phase.overview, 1);
   phase.gain = ValueOf(phase.overview, 2);
@@ -240,15 +243,22 @@ ReportModel BuildStudiesModel(const std::vector<ListedStudy>& studies, const std
   std::set<std::string> anchors = {"choices", "readout", "report", "shortlist", "theme"};
   ReportData choices = ReportData::array();
   std::set<Factor> named;
-  const SharedParts parts{texts, model, anchors, choices, named};
-  std::vector<PhaseOfStudy> phases;
+  std::list<Results> all_shown;
+  std::vector<const Results*> known;
   for (const ListedStudy& study : studies) {
-    if (!study.results) {
+    if (study.results) {
+      known.push_back(&all_shown.emplace_back(ShownResults(*study.results)));
+    } else {
       text.failed.push_back(study.name);
-      continue;
     }
-    const Results shown = ShownResults(*study.results);
-    for (const PhaseKey& key : shown.table.Keys()) phases.push_back(PhaseOf(study, shown, key, folder, parts));
+  }
+  const SharedParts parts{texts, model, anchors, choices, named, CommonTarget(known)};
+  std::vector<PhaseOfStudy> phases;
+  auto shown = known.begin();
+  for (const ListedStudy& study : studies) {
+    if (!study.results) continue;
+    for (const PhaseKey& key : (*shown)->table.Keys()) phases.push_back(PhaseOf(study, **shown, key, folder, parts));
+    ++shown;
   }
   text.groups = GroupByLimit(std::move(phases), anchors);
   text.verdict = VerdictOn(text.groups, texts);
