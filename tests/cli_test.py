@@ -1788,7 +1788,8 @@ class Imbalance(CliTest):
         losses = json.loads(self.run_ok("imbalance", LU_TRACES[2], "--phase", "ssor_iter", "-o", "-").stdout)
         self.assertEqual(losses["format"], "farscale-losses")
         phase = losses["phases"][0]
-        costs = sum(sum(path[term].values()) for path in phase["callPaths"] for term in ("shortTerm", "longTerm"))
+        costs = sum(sum(path[term].values()) for path in phase["callPaths"]
+                    for term in ("shortTerm", "longTerm", "exitSkew"))
         waiting = sum(phase["waiting"].values())
         self.assertAlmostEqual(costs + sum(phase["unattributed"].values()) + phase["atEnd"], waiting, delta=1e-9 * waiting)
 

@@ -113,9 +113,9 @@ int Main(int argc, char** argv) {
   app.get_formatter()->column_width(32);
   Common common;
   app.add_option("-j,--jobs", common.jobs, "Threads to use (default: one a core)")->check(CLI::Range(1, 4096));
-  app.add_option("--memory", common.memory,
-                 "Memory to get along with, such as 24G: runs are read at once as far as they fit, the rest goes to "
-                 "files in TMPDIR (default: three quarters of what is available)");
+  app.add_option(
+      "--memory", common.memory,
+      "Memory limit, such as 24G; more data goes to files in TMPDIR (default: three quarters of what is available)");
   app.add_flag("-q,--quiet", common.quiet, "No progress and no warnings; run prints the paths of its files alone");
   app.add_flag("-v,--verbose", common.verbose, "Also print notes on every run, and every sentence on every phase");
   app.add_option("--color", common.color, "Colours: auto (on terminals, unless NO_COLOR is set), always or never")

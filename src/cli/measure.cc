@@ -134,7 +134,7 @@ void AddTraceCommand(CommandLine& line) {
                    "Seconds after which events are written to the folder again and again, for nodes that fail")
       ->check(CLI::Range(0.1, 1e6));
   command->add_flag("--estimate", options.estimate, "Write no trace: say how large it would be");
-  command->add_option("--recover", options.recover, "Finish the trace in this folder, whose run --flush has outlived");
+  command->add_option("--recover", options.recover, "Complete the trace of a run that was killed (needs --flush)");
   AddLaunchOptions(command, options);
 }
 

@@ -83,7 +83,10 @@ std::string Describe(const ModelSettings& settings) {
   const std::string standard = Describe(settings.standard);
   std::string text =
       is_single ? standard + " for every factor"
-                : "for every factor all of " + standard + ", each as much as it predicts larger runs from smaller ones";
+                : fmt::format(
+                      "{} candidate models per factor, weighted by how well each predicts the larger runs from the "
+                      "smaller ones: {}",
+                      settings.standard.options.size(), standard);
   if (settings.weights == PointWeights::kAlike) text += "; all runs count alike";
   for (const auto& [factor, choice] : settings.by_factor) {
     text += fmt::format("; {}: {}", Describe(factor).id, Describe(choice));

@@ -44,7 +44,7 @@ TEST(Study, SmallestStudy) {
   EXPECT_EQ(study.factors.rules.set, RuleSet::kBsc);
   EXPECT_EQ(study.report_folder, "dir/report");
   EXPECT_EQ(study.formats.size(), 4u);
-  EXPECT_THAT(Describe(study.projection.models), HasSubstr("all of constant, logarithm, amdahl"));
+  EXPECT_THAT(Describe(study.projection.models), HasSubstr("smaller ones: constant, logarithm, amdahl"));
 }
 
 // A phase may be called anything: its groups are told apart by a field of their own.
