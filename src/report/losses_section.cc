@@ -136,7 +136,8 @@ auto RowsOfLargest(const LossRecord& losses, std::size_t most, Value value, RowO
 void AddCauses(const LossRecord& losses, std::size_t most, LossesSection& section) {
   const LossRanks ranks(losses);
   std::vector<const PathRecord*> causes = LargestPaths(losses, most, CostsOf);
-  while (causes.size() > 1 && CostsOf(*causes.back()) < kNoShare * losses.Waiting()) causes.pop_back();
+  constexpr double kWorthARow = 0.005;  // of the waiting; chosen: nobody acts on less
+  while (causes.size() > 1 && CostsOf(*causes.back()) < kWorthARow * losses.Waiting()) causes.pop_back();
   double rest = losses.Costs();
   for (const PathRecord* path : causes) {
     const double costs = CostsOf(*path);

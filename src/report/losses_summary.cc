@@ -124,7 +124,7 @@ std::optional<ExitSkewText> ExitSkew(const LossRecord& losses) {
   const auto skew = [](const PathRecord& path) { return path.total.ExitSkew(); };
   double all = 0;
   for (const PathRecord& path : losses.paths) all += skew(path);
-  if (all < kNoShare * losses.Waiting()) return std::nullopt;
+  if (all < kWorthSkew * losses.Waiting()) return std::nullopt;
   return ExitSkewText{ShareOrDash(all, losses.Waiting()), FormatSeconds(all),
                       LargestPaths(losses, 1, skew).front()->path};
 }

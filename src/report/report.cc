@@ -147,6 +147,17 @@ const PhaseProjection* ProjectionOf(const Results& results, const std::string& s
   return nullptr;
 }
 
+// What of a run lies in no phase, as a share of its time. Ranks are in a phase for less than it takes from its first
+// begin to its last end, which no phase can be longer than.
+double OutsideOf(const Results& results, const RunRecord& run) {
+  double covered = run.coverage;
+  for (const FactorRow& row : results.table.rows) {
+    if (row.cores != run.cores || row.repeat != run.repeat || !row.runtime) continue;
+    covered = std::max(covered, *row.runtime / run.seconds);
+  }
+  return std::clamp(1 - covered, 0.0, 1.0);
+}
+
 // "20.1 % of the run time on 1 core, 50.3 % on 16"; empty where that is next to nothing on both.
 std::string OutsideOfPhases(const Results& results) {
   constexpr double kWorthSaying = 0.01;
@@ -156,12 +167,13 @@ std::string OutsideOfPhases(const Results& results) {
     if (smallest == nullptr || run.cores < smallest->cores) smallest = &run;
     if (largest == nullptr || run.cores > largest->cores) largest = &run;
   }
-  if (largest == nullptr || std::max(1 - smallest->coverage, 1 - largest->coverage) < kWorthSaying) return "";
-  std::string text = fmt::format("{} of the run time on {}", FormatPercent(std::max(0.0, 1 - smallest->coverage)),
+  if (largest == nullptr) return "";
+  const double first = OutsideOf(results, *smallest), last = OutsideOf(results, *largest);
+  if (std::max(first, last) < kWorthSaying) return "";
+  std::string text = fmt::format("{} of the run time on {}", FormatPercent(first),
                                  FormatCoreCount(static_cast<double>(smallest->cores)));
   if (largest->cores == smallest->cores) return text;
-  return text + fmt::format(", {} on {}", FormatPercent(std::max(0.0, 1 - largest->coverage)),
-                            FormatCores(static_cast<double>(largest->cores)));
+  return text + fmt::format(", {} on {}", FormatPercent(last), FormatCores(static_cast<double>(largest->cores)));
 }
 
 NamedTexts DataFiles(const Results& results, const std::set<ReportFormat>& formats) {
