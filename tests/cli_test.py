@@ -575,7 +575,7 @@ class Batch(CliTest):
         page = (self.folder / "all/index.html").read_text()
         self.assertEqual(page.count('class="phase-row"'), 2 * len(results["phases"]))
         self.assertIn('<a href="../a/report.html">', page)
-        self.assertIn(">Limited by serialization<", page)
+        self.assertIn("more of its phases</summary>", page)
         self.assertNotIn(">Machines<", page)
         text = (self.folder / "all/index.md").read_text()
         for figure in re.findall(r"\]\((figures/[^)]+)\)", text):

@@ -20,14 +20,14 @@ BANNED = {
     r"memory to get along with": "memory limit", r"contributes most": "mostly because of",
     r"what is odd": "warnings", r"no decomposition helps": "what helps instead",
 }
-IDS = {"evidence", "notEnoughEvidence", "rival", "rivals", "FARSCALE_PATIENCE"}
+ID = re.compile(r"[\w./-]*")
 
 
 def literals(path):
     code = re.sub(r"//.*", "", path.read_text())
     # Literals that follow each other are one text.
     code = re.sub(r'"\s*\n\s*"', "", code)
-    return [text for text in re.findall(r'"((?:[^"\\\n]|\\.)*)"', code) if text not in IDS]
+    return [text for text in re.findall(r'"((?:[^"\\\n]|\\.)*)"', code) if not ID.fullmatch(text)]
 
 
 def template(path):

@@ -10,6 +10,7 @@
 #include "base/files.h"
 #include "base/format.h"
 #include "base/version.h"
+#include "factors/scaling.h"
 #include "planning/shortlist.h"
 #include "report/factor_text.h"
 #include "report/overview.h"
@@ -20,26 +21,35 @@ namespace farscale {
 namespace {
 
 constexpr const char* kUnknownCell = "–";
+constexpr double kSecondsAnHour = 3600;
 
 // A phase of a study. The numbers of the overview again, for a table; a dash where there is none.
 struct PhaseOfStudy {
   std::string study, link, phase, heading, anchor, description;
   std::string obstacle;  // why there is no prediction
+  std::string hours;     // core hours lost in the largest run; empty: unknown
   std::string limit, lost, kept, reach, gain;
   std::optional<ReportData> figure;
   Overview overview;
-  FARSCALE_TAGS(study, link, phase, heading, anchor, description, obstacle, limit, lost, kept, reach, gain, figure,
-                overview)
+  FARSCALE_TAGS(study, link, phase, heading, anchor, description, obstacle, hours, limit, lost, kept, reach, gain,
+                figure, overview)
 };
 
-// Phases that the same factor limits; an empty name: none is known.
-struct LimitedPhases {
-  std::string limit, anchor;
-  std::vector<PhaseOfStudy> rows;
-  FARSCALE_TAGS(limit, anchor, rows)
+// A study by its longest phase; the others fold out.
+struct StudyRow {
+  double lost_hours = 0;    // in the largest run
+  std::string other_count;  // of phases; empty: none
+  std::vector<PhaseOfStudy> rows, others;
+  FARSCALE_TAGS(other_count, rows, others)
 };
 
-// The tags of studies_verdict.txt.mustache: how many phases each factor limits, and the one that loses most.
+// Studies that the same factor limits; an empty name: none is known.
+struct LimitedStudies {
+  std::string limit;
+  std::vector<const PhaseOfStudy*> phases;
+};
+
+// The tags of studies_verdict.txt.mustache: how many studies each factor limits, and the one that loses most.
 struct VerdictLimit {
   std::string limit, count;
   bool is_one = false, is_first = false, is_last = false;
@@ -47,7 +57,7 @@ struct VerdictLimit {
 };
 
 struct StudiesVerdict {
-  std::string count;  // of phases
+  std::string count;  // of studies
   bool is_one = false;
   std::vector<VerdictLimit> limits;
   std::string largest, lost;
@@ -91,8 +101,8 @@ struct StudiesText {
   std::vector<std::string> failed;  // names of studies
   std::vector<std::string> verdict;
   std::optional<ShortlistTable> shortlist;
-  std::vector<LimitedPhases> groups;
-  FARSCALE_TAGS(generator, choices, count, failed, verdict, shortlist, groups)
+  std::vector<StudyRow> codes;
+  FARSCALE_TAGS(generator, choices, count, failed, verdict, shortlist, codes)
 };
 
 // What the phases of all studies share.
@@ -151,42 +161,68 @@ PhaseOfStudy PhaseOf(const ListedStudy& study, const Results& results, const Pha
 
 double ShareOf(const PhaseOfStudy& phase) { return phase.overview.limit ? phase.overview.limit->share : 0; }
 
-// The factor that costs a phase most comes first, and so do the phases that it costs most.
-std::vector<LimitedPhases> GroupByLimit(std::vector<PhaseOfStudy> phases, std::set<std::string>& anchors) {
-  std::ranges::stable_sort(phases, std::ranges::greater(), ShareOf);
-  std::vector<LimitedPhases> groups;
-  for (PhaseOfStudy& phase : phases) {
-    const std::string limit = phase.overview.limit ? phase.limit : "";
-    auto group = std::ranges::find(groups, limit, &LimitedPhases::limit);
-    if (group == groups.end()) {
-      groups.push_back({limit, UniqueSlug(limit.empty() ? "no limit" : "limit " + limit, anchors), {}});
-      group = groups.end() - 1;
-    }
-    group->rows.push_back(std::move(phase));
+// Core hours that the largest run of a phase loses to all factors together; nothing where its time is unknown.
+std::optional<double> LostCoreHours(const std::vector<FactorRow>& rows) {
+  const FactorRow& largest = rows.back();
+  for (const Factor factor : {Factor::kGlobalEfficiency, Factor::kParallelEfficiency}) {
+    const std::optional<double>& efficiency = largest.values[factor];
+    if (!efficiency || !largest.runtime) continue;
+    return static_cast<double>(largest.cores) * *largest.runtime / kSecondsAnHour * std::max(0.0, 1 - *efficiency);
+  }
+  return std::nullopt;
+}
+
+// The study with its longest phase first.
+StudyRow RowOf(const ListedStudy& study, const Results& shown, const std::string& folder, const SharedParts& parts) {
+  StudyRow row;
+  const std::vector<FactorRow> longest = LongestPhase(shown.table, shown.table.Series().front());
+  for (const PhaseKey& key : shown.table.Keys()) {
+    const bool is_longest = !longest.empty() && key == longest.front().Key();
+    (is_longest ? row.rows : row.others).push_back(PhaseOf(study, shown, key, folder, parts));
+  }
+  if (row.rows.empty()) std::swap(row.rows, row.others);
+  if (!row.others.empty()) row.other_count = FormatCount(row.others.size());
+  if (const std::optional<double> hours = longest.empty() ? std::nullopt : LostCoreHours(longest)) {
+    row.lost_hours = *hours;
+    constexpr double kFewHours = 0.01;
+    const std::string lost = *hours < kFewHours ? FormatSeconds(*hours * kSecondsAnHour) + " of core time"
+                                                : FormatSignificant(*hours, 3) + " core hours";
+    row.rows.front().hours =
+        fmt::format("{} lost on {}", lost, FormatCoreCount(static_cast<double>(longest.back().cores)));
+  }
+  return row;
+}
+
+// By the factor that limits them, those first that lose most.
+std::vector<LimitedStudies> ByLimit(const std::vector<StudyRow>& codes) {
+  std::vector<const PhaseOfStudy*> phases;
+  for (const StudyRow& code : codes) phases.push_back(&code.rows.front());
+  std::ranges::stable_sort(phases, std::ranges::greater(), [](const PhaseOfStudy* phase) { return ShareOf(*phase); });
+  std::vector<LimitedStudies> groups;
+  for (const PhaseOfStudy* phase : phases) {
+    const std::string limit = phase->overview.limit ? phase->limit : "";
+    auto group = std::ranges::find(groups, limit, &LimitedStudies::limit);
+    if (group == groups.end()) group = groups.insert(groups.end(), LimitedStudies{limit, {}});
+    group->phases.push_back(phase);
   }
   return groups;
 }
 
-// `groups` are in order of their largest loss; factors that limit most phases are named first. No sentence where
-// nothing is lost.
-std::vector<std::string> VerdictOn(const std::vector<LimitedPhases>& groups, const Partials& texts) {
+// Factors that limit most studies are named first. No sentence where nothing is lost.
+std::vector<std::string> VerdictOn(const std::vector<StudyRow>& codes, const Partials& texts) {
   StudiesVerdict verdict;
-  std::vector<const LimitedPhases*> limited;
-  std::size_t phases = 0;
-  for (const LimitedPhases& group : groups) {
-    phases += group.rows.size();
-    if (!group.limit.empty()) limited.push_back(&group);
-  }
+  std::vector<LimitedStudies> limited = ByLimit(codes);
+  std::erase_if(limited, [](const LimitedStudies& group) { return group.limit.empty(); });
   if (limited.empty()) return {};
-  const PhaseOfStudy& worst = limited.front()->rows.front();
-  const auto count = [](const LimitedPhases* group) { return group->rows.size(); };
+  const PhaseOfStudy& worst = *limited.front().phases.front();
+  const auto count = [](const LimitedStudies& group) { return group.phases.size(); };
   std::ranges::stable_sort(limited, std::ranges::greater(), count);
-  for (const LimitedPhases* group : limited) {
-    verdict.limits.push_back({group->limit, std::to_string(count(group)), count(group) == 1, false, false});
+  for (const LimitedStudies& group : limited) {
+    verdict.limits.push_back({group.limit, std::to_string(count(group)), count(group) == 1, false, false});
   }
   verdict.limits.front().is_first = verdict.limits.back().is_last = true;
-  verdict.count = std::to_string(phases);
-  verdict.is_one = phases == 1;
+  verdict.count = std::to_string(codes.size());
+  verdict.is_one = codes.size() == 1;
   verdict.largest = worst.heading;
   verdict.lost = worst.lost;
   return RenderSentences(texts, "studies_verdict.txt", ToData(verdict));
@@ -253,15 +289,15 @@ ReportModel BuildStudiesModel(const std::vector<ListedStudy>& studies, const std
     }
   }
   const SharedParts parts{texts, model, anchors, choices, named, CommonTarget(known)};
-  std::vector<PhaseOfStudy> phases;
   auto shown = known.begin();
   for (const ListedStudy& study : studies) {
     if (!study.results) continue;
-    for (const PhaseKey& key : (*shown)->table.Keys()) phases.push_back(PhaseOf(study, **shown, key, folder, parts));
+    if (!(*shown)->table.rows.empty()) text.codes.push_back(RowOf(study, **shown, folder, parts));
     ++shown;
   }
-  text.groups = GroupByLimit(std::move(phases), anchors);
-  text.verdict = VerdictOn(text.groups, texts);
+  std::ranges::stable_sort(text.codes, std::ranges::greater(),
+                           [](const StudyRow& code) { return std::pair(code.lost_hours, ShareOf(code.rows.front())); });
+  text.verdict = VerdictOn(text.codes, texts);
   text.shortlist = TableOf(ShortlistOfStudies(studies), studies, texts);
   text.choices = ToScriptJson({{"phases", choices}, {"names", NamesById(named)}});
   model.data = ToData(text);
