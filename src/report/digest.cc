@@ -13,6 +13,7 @@
 #include "report/figures.h"
 #include "report/kept_efficiency.h"
 #include "report/key_results.h"
+#include "report/phase_share.h"
 #include "report/reliability.h"
 #include "report/summary.h"
 
@@ -241,6 +242,8 @@ std::vector<std::string> NotesOf(const Results& results, const Partials& texts) 
   for (std::size_t i = 0; i < sentences.size(); ++i) {
     if (phases[i].size() < keys.size()) sentences[i] = Join(phases[i], ", ") + ": " + sentences[i];
   }
+  if (const std::string outside = OutsideOfPhases(results, kMuchOutside); !outside.empty())
+    sentences.push_back("Outside the phases: " + outside + ".");
   for (const Finding& finding : results.table.findings) {
     if (finding.id == anomaly::kTimesOnly.id) sentences.push_back("Note: " + finding.sentence + ".");
   }

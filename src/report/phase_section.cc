@@ -16,6 +16,7 @@
 #include "report/key_results.h"
 #include "report/losses_section.h"
 #include "report/overview.h"
+#include "report/phase_share.h"
 #include "report/predictors.h"
 #include "report/reliability.h"
 #include "report/sampled_values.h"
@@ -234,35 +235,6 @@ ProjectionSection Project(const Results& results, const PhaseProjection& phase, 
   section.predictors = TabulatePredictors(phase);
   section.dominance = DominanceRows(phase);
   return section;
-}
-
-const RunRecord* RunOf(const Results& results, const FactorRow& row) {
-  const auto run = std::ranges::find_if(results.runs, [&](const RunRecord& one) {
-    return one.error.empty() && one.cores == row.cores && one.repeat == row.repeat;
-  });
-  return run == results.runs.end() ? nullptr : &*run;
-}
-
-// "41 % of the run time on 2 cores, 47 % on 32; 3 of 20 iterations excluded as disturbed on 32"; empty for whole runs
-// and where no run is known.
-std::string ShareOfRun(const Results& results, const std::vector<FactorRow>& rows, const PhaseId& phase) {
-  std::vector<std::string> shares;
-  std::string left_out;
-  for (const FactorRow* row : {&rows.front(), &rows.back()}) {
-    const RunRecord* run = RunOf(results, *row);
-    if (run == nullptr || !row->runtime || !(run->seconds > 0)) return "";
-    const std::string cores = shares.empty() ? FormatCoreCount(static_cast<double>(row->cores))
-                                             : FormatCores(static_cast<double>(row->cores));
-    if (row == &rows.front() || rows.front().cores != rows.back().cores) {
-      shares.push_back(fmt::format("{} {}on {}", FormatPercent(std::min(1.0, *row->runtime / run->seconds)),
-                                   shares.empty() ? "of the run time " : "", cores));
-    }
-    const auto marks = std::ranges::find(run->phases, phase.name, &PhaseMarks::phase);
-    if (row != &rows.back() || marks == run->phases.end() || marks->LeftOut() == 0) continue;
-    left_out = fmt::format("; {} of {} iterations excluded as disturbed", FormatCount(marks->LeftOut()),
-                           FormatCount(marks->Count()));
-  }
-  return Join(shares, ", ") + left_out;
 }
 
 PhaseNames NamesOf(const std::string& series, const PhaseId& phase, std::set<std::string>& anchors) {

@@ -12,6 +12,7 @@
 #include "factors/scaling.h"
 #include "report/overview.h"
 #include "report/phase_section.h"
+#include "report/phase_share.h"
 #include "report/sampled_values.h"
 #include "report/shown_results.h"
 #include "report/timelines.h"
@@ -53,7 +54,8 @@ struct ReportText {
   std::string title, description, generator;
   std::string outside;  // of the phases: shares of the run time
   SettingsText settings;
-  bool has_runs = false, has_failures = false, has_diagnostics = false, has_timelines = false, several_phases = false;
+  bool has_runs = false, has_failures = false, has_diagnostics = false, has_timelines = false, several_phases = false,
+       is_much_outside = false;
   std::vector<RunText> runs;
   std::vector<FailureText> failures;
   std::vector<std::string> doubts;
@@ -63,9 +65,9 @@ struct ReportText {
   std::vector<DiagnosticText> diagnostics;
   std::vector<GlossaryEntry> glossary;
   std::string choices;
-  FARSCALE_TAGS(title, description, generator, outside, settings, has_runs, has_failures, has_diagnostics,
-                has_timelines, several_phases, runs, failures, doubts, phases, timelines, shown_timelines,
-                all_timelines, diagnostics, glossary, choices)
+  FARSCALE_TAGS(title, description, generator, outside, is_much_outside, settings, has_runs, has_failures,
+                has_diagnostics, has_timelines, several_phases, runs, failures, doubts, phases, timelines,
+                shown_timelines, all_timelines, diagnostics, glossary, choices)
 };
 
 SettingsText SettingsOf(const Results& results) {
@@ -147,35 +149,6 @@ const PhaseProjection* ProjectionOf(const Results& results, const std::string& s
   return nullptr;
 }
 
-// What of a run lies in no phase, as a share of its time. Ranks are in a phase for less than it takes from its first
-// begin to its last end, which no phase can be longer than.
-double OutsideOf(const Results& results, const RunRecord& run) {
-  double covered = run.coverage;
-  for (const FactorRow& row : results.table.rows) {
-    if (row.cores != run.cores || row.repeat != run.repeat || !row.runtime) continue;
-    covered = std::max(covered, *row.runtime / run.seconds);
-  }
-  return std::clamp(1 - covered, 0.0, 1.0);
-}
-
-// "20.1 % of the run time on 1 core, 50.3 % on 16"; empty where that is next to nothing on both.
-std::string OutsideOfPhases(const Results& results) {
-  constexpr double kWorthSaying = 0.01;
-  const RunRecord *smallest = nullptr, *largest = nullptr;
-  for (const RunRecord& run : results.runs) {
-    if (!run.error.empty() || !(run.seconds > 0) || !(run.coverage > 0)) continue;
-    if (smallest == nullptr || run.cores < smallest->cores) smallest = &run;
-    if (largest == nullptr || run.cores > largest->cores) largest = &run;
-  }
-  if (largest == nullptr) return "";
-  const double first = OutsideOf(results, *smallest), last = OutsideOf(results, *largest);
-  if (std::max(first, last) < kWorthSaying) return "";
-  std::string text = fmt::format("{} of the run time on {}", FormatPercent(first),
-                                 FormatCoreCount(static_cast<double>(smallest->cores)));
-  if (largest->cores == smallest->cores) return text;
-  return text + fmt::format(", {} on {}", FormatPercent(last), FormatCores(static_cast<double>(largest->cores)));
-}
-
 NamedTexts DataFiles(const Results& results, const std::set<ReportFormat>& formats) {
   NamedTexts files;
   if (formats.count(ReportFormat::kCsv) > 0) {
@@ -223,7 +196,8 @@ ReportModel BuildReportModel(const Results& all_results, const Partials& texts) 
   text.failures = FailuresOf(results);
   text.doubts = DoubtsOf(results.table.findings);
   const ReportParts parts{texts, model, used, anchors, choices, CommonTarget({&results})};
-  text.outside = OutsideOfPhases(results);
+  text.outside = OutsideOfPhases(results, 0.01);
+  text.is_much_outside = !OutsideOfPhases(results, kMuchOutside).empty();
   for (const std::string& series : results.table.Series()) {
     for (const PhaseId& phase : results.table.Phases(series)) {
       text.phases.push_back(SectionOfPhase(results, ProjectionOf(results, series, phase), series, phase, parts));
