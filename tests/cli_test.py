@@ -580,7 +580,7 @@ class Batch(CliTest):
         text = (self.folder / "all/index.md").read_text()
         for figure in re.findall(r"\]\((figures/[^)]+)\)", text):
             self.assertTrue((self.folder / "all" / figure).exists(), figure)
-        self.assertRegex(text, r"\| other \| iteration \| serialization \| [\d.]+ % \|")
+        self.assertRegex(text, r"\| other \| iteration \| [^|]* \| serialization \| [\d.]+ % \|")
         self.fails(2, "an allocation pack is of one", "report", "a/results.json", other, "--form", "allocation", cwd=self.folder)
         self.fails(2, "a page of several studies is html or markdown", "report", "a/results.json", other, "-o", "x", "--format",
                    "csv", cwd=self.folder)

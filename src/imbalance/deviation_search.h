@@ -91,6 +91,7 @@ class DeviationSearch {
   std::vector<std::size_t> TakePlanes(const std::vector<std::size_t>& slow, std::size_t dimension);
   void NameHardware(LoadDeviation& found) const;
   void AddSlow(const std::vector<std::size_t>& slow, CausePlace place);
+  std::vector<double> MeansOfGroups(const std::vector<std::size_t>& rows) const;
   void AddDegrees(double noise_of_mean);
 
   void FindCells();

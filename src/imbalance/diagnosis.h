@@ -113,6 +113,7 @@ struct Diagnosis {
 struct CauseOptions {
   CounterNames counters;
   std::optional<ProcessGrid> grid{};  // whose rows and columns may be places of causes; nothing: none is known
+  std::vector<RankGroup> groups{};    // within which ranks are compared by degrees
 };
 
 struct DiagnosisOptions {

@@ -88,7 +88,8 @@ class CauseSearch {
         loads_(input.trace, input.cut, input.activities, input.states, input.collectives, ChooseLoads()),
         classifier_(input.trace, input.activities, loads_, options.counters),
         describer_(input, loads_),
-        grid_(options.grid) {}
+        grid_(options.grid),
+        groups_(options.groups) {}
 
   std::vector<Cause> Run() {
     FindCandidates();
@@ -156,6 +157,7 @@ class CauseSearch {
     for (const std::size_t rank : loads_.ranks()) places.nodes.push_back(input_.trace.ranks[rank].node);
     for (const std::size_t rank : loads_.ranks()) places.sockets.push_back(input_.trace.ranks[rank].socket);
     if (std::ranges::any_of(places.sockets, [](std::int32_t socket) { return socket < 0; })) places.sockets.clear();
+    AddGroups(places);
     if (!grid_ || grid_->size() != loads_.ranks().size()) return places;
     places.coordinates.resize(grid_->extents.size());
     for (std::size_t row = 0; row < loads_.ranks().size(); ++row) {
@@ -163,6 +165,15 @@ class CauseSearch {
       for (std::size_t i = 0; i < coordinates.size(); ++i) places.coordinates[i].push_back(coordinates[i]);
     }
     return places;
+  }
+
+  void AddGroups(RowPlaces& places) const {
+    if (groups_.empty()) return;
+    std::map<std::size_t, std::size_t> group_of;
+    for (std::size_t group = 0; group < groups_.size(); ++group) {
+      for (const std::size_t rank : groups_[group].ranks) group_of[rank] = group + 1;  // 0: of none
+    }
+    for (const std::size_t rank : loads_.ranks()) places.groups.push_back(group_of[rank]);
   }
 
   void FindCandidates() {
@@ -469,6 +480,7 @@ class CauseSearch {
   CauseClassifier classifier_;
   CauseDescriber describer_;
   const std::optional<ProcessGrid>& grid_;
+  const std::vector<RankGroup>& groups_;
   std::vector<CauseCandidate> candidates_;
   std::vector<Cause> causes_;  // one a candidate
   Tick whole_ = 0;

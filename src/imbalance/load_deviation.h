@@ -36,6 +36,7 @@ struct RowPlaces {
   std::vector<std::int32_t> nodes;                    // of every row
   std::vector<std::int32_t> sockets;                  // of the nodes; empty: not known
   std::vector<std::vector<std::size_t>> coordinates;  // of every dimension of a process grid, of every row
+  std::vector<std::size_t> groups{};                  // of ranks that do different work; empty: all do the same
 };
 
 // `typical`: what a rank computes in a column in all; what is next to nothing beside it does not

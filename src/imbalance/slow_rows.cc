@@ -246,33 +246,57 @@ void DeviationSearch::AddSlow(const std::vector<std::size_t>& slow, CausePlace p
   found_.push_back(std::move(found));
 }
 
-// Of the ranks that are not slow beyond all others: at their mean.
-void DeviationSearch::AddDegrees(double noise_of_mean) {
+// The mean of a row's group: ranks that do different work do not differ by degrees.
+std::vector<double> DeviationSearch::MeansOfGroups(const std::vector<std::size_t>& rows) const {
+  const auto group_of = [&](std::size_t row) { return places_.groups.empty() ? 0 : places_.groups[row]; };
+  std::map<std::size_t, std::pair<double, double>> sums;
+  for (const std::size_t row : rows) {
+    sums[group_of(row)].first += middle_[row];
+    ++sums[group_of(row)].second;
+  }
   std::vector<double> means;
+  for (const std::size_t row : rows) {
+    const auto& [sum, count] = sums[group_of(row)];
+    means.push_back(sum / count);
+  }
+  return means;
+}
+
+// Of the ranks that are not slow beyond all others: at the mean of their group.
+void DeviationSearch::AddDegrees(double noise_of_mean) {
   std::vector<std::size_t> rows;
   for (const std::size_t row : rows_) {
-    if (IsFixed(row)) continue;
-    rows.push_back(row);
-    means.push_back(middle_[row]);
+    if (!IsFixed(row)) rows.push_back(row);
   }
   if (rows.size() < 2) return;
-  const double mean = MeanOfCells(means);
-  double variance = 0;
-  for (const double one : means) variance += (one - mean) * (one - mean) / static_cast<double>(means.size() - 1);
-  const double largest = std::ranges::max(means);
+  std::ranges::stable_sort(rows, {}, [&](std::size_t row) { return -middle_[row]; });
+  const std::vector<double> means = MeansOfGroups(rows);
+  double variance = 0, level = 0, largest = 0;
+  std::size_t slowest = 0;
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    const double excess = middle_[rows[i]] - means[i];
+    variance += excess * excess / static_cast<double>(rows.size() - 1);
+    if (excess <= largest) continue;
+    largest = excess;
+    level = middle_[rows[i]] / means[i];
+    slowest = i;
+  }
   const double least = columns_ >= 4 ? kLeastDegrees : kLeastDegreesOnce;
-  if (largest - mean <= std::max(least * mean, nothing_) || std::sqrt(variance) <= 3 * 1.25 * noise_of_mean) return;
+  if (largest <= std::max(least * means[slowest], nothing_) || std::sqrt(variance) <= 3 * 1.25 * noise_of_mean) return;
   LoadDeviation found;
   found.place = CausePlace::kByDegrees;
-  std::ranges::stable_sort(rows, {}, [&](std::size_t row) { return -middle_[row]; });
   std::set<std::size_t> columns;
-  for (const std::size_t row : rows) {
-    found.rows.push_back(row);
-    found.kept.emplace_back(columns_, static_cast<float>(middle_[row] > 0 ? mean / middle_[row] : 1));
-    found.excess += std::max(0.0, middle_[row] - mean) * static_cast<double>(columns_);
+  for (const bool is_slowest : {true, false}) {
+    for (std::size_t i = 0; i < rows.size(); ++i) {
+      if ((i == slowest) != is_slowest) continue;
+      const double middle = middle_[rows[i]];
+      found.rows.push_back(rows[i]);
+      found.kept.emplace_back(columns_, static_cast<float>(middle > 0 ? means[i] / middle : 1));
+      found.excess += std::max(0.0, middle - means[i]) * static_cast<double>(columns_);
+    }
   }
   for (std::size_t column = 0; column < columns_; ++column) columns.insert(column);
-  found.level = largest / mean;
+  found.level = level;
   Finish(columns, found);
   found_.push_back(std::move(found));
 }

@@ -16,7 +16,8 @@
 namespace farscale {
 namespace {
 
-constexpr double kWorthSkew = 0.05;  // of the waiting, to be reported
+constexpr double kWorthLateReceiver = 0.3;  // of the waiting, to be reported; chosen
+constexpr double kWorthSkew = 0.05;         // of the waiting, to be reported
 
 struct UnknownWaitsText {
   std::string calls, example;
@@ -49,10 +50,11 @@ struct WaitingText {
   std::optional<CauseText> cause;
   std::optional<LateText> late;
   std::optional<ExitSkewText> exit_skew;
+  std::optional<PartText> late_receiver;
   std::optional<PartText> at_end, unattributed, lost, wrong_order, late_complete;
   bool recurs = false, is_by_scalasca = false;
-  FARSCALE_TAGS(share, time, whole, count, per_rank, whole_per_rank, cause, late, exit_skew, at_end, unattributed, lost,
-                wrong_order, late_complete, recurs, is_by_scalasca)
+  FARSCALE_TAGS(share, time, whole, count, per_rank, whole_per_rank, cause, late, exit_skew, late_receiver, at_end,
+                unattributed, lost, wrong_order, late_complete, recurs, is_by_scalasca)
 };
 
 // Of a run that nobody has made.
@@ -146,6 +148,8 @@ WaitingText WaitingOf(const LossRecord& losses) {
           .cause = LargestCause(losses),
           .late = LateRanks(losses),
           .exit_skew = ExitSkew(losses),
+          .late_receiver =
+              PartOf(losses, losses.waiting[static_cast<std::size_t>(WaitKind::kLateReceiver)], kWorthLateReceiver),
           .at_end = PartOf(losses, losses.at_end),
           .unattributed = PartOf(losses, SumOf(losses.unattributed), kNoShare),
           .lost = PartOf(losses, SumOf(losses.lost)),

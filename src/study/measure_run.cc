@@ -242,7 +242,7 @@ LossRecord LossesOf(const Trace& trace, const Matching& matching, const std::opt
   DiagnosisOptions options = {{study.delays}, groups, kShapedPaths};
   std::optional<ProcessGrid> grid;
   if (!threaded) grid = FindProcessGrid(trace, cut);
-  if (FindsCauses(study, trace)) options.causes = CauseOptions{study.factors.counters, grid};
+  if (FindsCauses(study, trace)) options.causes = CauseOptions{study.factors.counters, grid, groups};
   options.latency = FindsCauses(study, trace) && detail == Detail::kLosses;
   LossRecord losses = threaded ? LossesOfThreads(trace, *threaded, cut, groups, study)
                                : RecordOf(Diagnose(trace, matching, cut, options), cut.spec.name);

@@ -60,8 +60,8 @@ struct StudiesVerdict {
   std::string count;  // of studies
   bool is_one = false;
   std::vector<VerdictLimit> limits;
-  std::string largest, lost;
-  FARSCALE_TAGS(count, is_one, limits, largest, lost)
+  std::string largest, largest_limit, lost;
+  FARSCALE_TAGS(count, is_one, limits, largest, largest_limit, lost)
 };
 
 struct ShortlistHead {
@@ -224,6 +224,7 @@ std::vector<std::string> VerdictOn(const std::vector<StudyRow>& codes, const Par
   verdict.count = std::to_string(codes.size());
   verdict.is_one = codes.size() == 1;
   verdict.largest = worst.heading;
+  verdict.largest_limit = worst.limit;
   verdict.lost = worst.lost;
   return RenderSentences(texts, "studies_verdict.txt", ToData(verdict));
 }

@@ -72,8 +72,9 @@ TEST(StudiesPage, HasARowAStudy) {
   EXPECT_EQ(model.data["codes"][0]["rows"][0]["lost"], "47.7 %");
   EXPECT_EQ(model.data["codes"][0]["rows"][0]["limit"], "serialization");
   EXPECT_EQ(model.data["failed"], ReportData({"second"}));
-  EXPECT_EQ(model.data["verdict"], ReportData({"Of 2 studies, 1 is limited by serialization and 1 is limited by load "
-                                               "balance. third loses most, 47.7 % of its time."}));
+  EXPECT_EQ(model.data["verdict"],
+            ReportData({"Of 2 studies, 1 is limited by serialization and 1 is limited by load "
+                        "balance. third loses most to one factor: 47.7 % of its time to serialization."}));
   EXPECT_EQ(model.data["shortlist"], false);
 }
 
