@@ -417,6 +417,8 @@ class CauseSearch {
     for (std::size_t i = 0; i < causes_.size(); ++i) {
       if (causes_[i].gain < kLeastGain * length_) hidden.push_back(i);
     }
+    std::ranges::stable_sort(hidden, std::greater(), [&](std::size_t i) { return causes_[i].gain_last; });
+    if (hidden.size() > kMostPairs) hidden.resize(kMostPairs);
     if (hidden.empty()) return;
     std::vector<std::pair<std::size_t, std::size_t>> pairs;
     std::vector<Fix> fixes;
