@@ -410,8 +410,8 @@ class CauseSearch {
     }
   }
 
-  // A repair that gains nothing alone is named with the one with which it gains most, else with all others of its kind,
-  // and not at all where that gains nothing either.
+  // A repair that gains nothing alone, of the first such, is named with the one with which it gains most, else with all
+  // others of its kind, and not at all where that gains nothing either.
   void JoinCoupled(MeasuredProgram& program) {
     std::vector<std::size_t> hidden;
     for (std::size_t i = 0; i < causes_.size(); ++i) {
@@ -426,7 +426,9 @@ class CauseSearch {
     for (const std::size_t i : hidden) {
       all.push_back(&candidates_[i].savings);
       for (std::size_t j = 0; j < causes_.size(); ++j) {
-        if (j == i || (j >= kMostPairs && causes_[j].gain >= kLeastGain * length_)) continue;
+        const bool gains = causes_[j].gain >= kLeastGain * length_;
+        const bool is_named = gains ? j < kMostPairs : std::ranges::find(hidden, j) != hidden.end();
+        if (j == i || !is_named) continue;
         pairs.emplace_back(i, j);
         fixes.push_back(FixOf({&candidates_[i].savings, &candidates_[j].savings}));
       }
@@ -447,6 +449,14 @@ class CauseSearch {
       if (!causes_[i].together.empty() || joint < kLeastGain * length_) continue;
       causes_[i].joint_gain = joint;
       std::ranges::copy_if(hidden, std::back_inserter(causes_[i].together), [i](std::size_t j) { return j != i; });
+    }
+    // The other one is then named with it, too.
+    for (const std::size_t i : hidden) {
+      for (const std::size_t j : causes_[i].together) {
+        if (causes_[j].gain >= kLeastGain * length_ || !causes_[j].together.empty()) continue;
+        causes_[j].together = {i};
+        causes_[j].joint_gain = causes_[i].joint_gain;
+      }
     }
     DropUseless();
   }
