@@ -466,13 +466,14 @@ class MpiTest:
             self.assertEqual({"individualIo", "collectiveIo"} <= set(losses), how == "file")
 
     # Place, innermost region, ranks (None: any) and seconds that the fault takes of a rank, of 20 iterations of 27 ms.
+    # Work that three of four ranks have none of is spread: three quarters of its 600 ms are gained.
     # Without counters of instructions nobody knows whether a rank that is slower does more.
     FAULTS = {
         "rank": ("rank", "solve", [1], 600e-3), "node": ("ranks", "", [1, 2], 810e-3),
         "moving": ("movingHotSpot", "solve", None, 600e-3), "late": ("rank", "assemble", [1], 600e-3),
         "calls": ("rank", "solve", [1], 720e-3), "uneven": ("byDegrees", "solve", None, 360e-3),
-        "interruption": ("once", "solve", [1], 300e-3), "root": ("alone", "write", [0], 600e-3),
-        "turns": ("movingHotSpot", "write", None, 600e-3), "skew": ("rank", "MPI_Allreduce", [1], 600e-3),
+        "interruption": ("once", "solve", [1], 300e-3), "root": ("alone", "write", [0], 450e-3),
+        "turns": ("movingHotSpot", "write", None, 450e-3), "skew": ("rank", "MPI_Allreduce", [1], 600e-3),
     }
     CLASSES = {"calls": "moreCalls", "interruption": "interruptions", "root": "moreWork", "turns": "moreWork"}
 
