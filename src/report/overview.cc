@@ -396,16 +396,16 @@ Overview OverviewWithoutFigures(const Results& results, const std::vector<Factor
                                 const PhaseProjection* projection, const PhaseNames& names, const Partials& texts,
                                 std::optional<double> common) {
   Overview overview;
-  const Ends ends = EndsOf(rows, projection);
+  Ends ends = EndsOf(rows, projection);
+  if (common) ends = EndsAt(ends, projection, *common);
   if (const std::optional<VerdictText> verdict = VerdictOf(results, rows, projection, ends)) {
     overview.verdict = Join(RenderSentences(texts, "verdict.txt", ToData(*verdict)), " ");
     overview.numbers = NumbersOf(*verdict, ends);
     const bool has_splits = !rows.empty() && KnowsSplits(results.splits, rows.front().Key());
     if (has_splits && verdict->reliable.empty()) overview.numbers[1].detail = "";  // they go further
   }
-  const Ends compared = common ? EndsAt(ends, projection, *common) : ends;
-  if (compared.Last() != nullptr) overview.limit = LimitOf(*compared.Last());
-  overview.lost = LostTimeOf(compared, names.heading);
+  if (ends.Last() != nullptr) overview.limit = LimitOf(*ends.Last());
+  overview.lost = LostTimeOf(ends, names.heading);
   if (projection == nullptr || !projection->obstacle.empty()) return overview;
   overview.notes = DescribeCertainty(*projection, texts);
   overview.next_run = SuggestNextRun(*projection, texts);

@@ -31,6 +31,7 @@ double OutsideOf(const Results& results, const RunRecord& run) {
 }  // namespace
 
 std::string ShareOfRun(const Results& results, const std::vector<FactorRow>& rows, const PhaseId& phase) {
+  if (results.table.Series().size() > 1) return "";  // runs of different programs may have the same cores
   std::vector<std::string> shares;
   std::string left_out;
   for (const FactorRow* row : {&rows.front(), &rows.back()}) {
@@ -54,6 +55,7 @@ std::string ShareOfRun(const Results& results, const std::vector<FactorRow>& row
 }
 
 std::string OutsideOfPhases(const Results& results, double least) {
+  if (results.table.Series().size() > 1) return "";
   const RunRecord *smallest = nullptr, *largest = nullptr;
   for (const RunRecord& run : results.runs) {
     if (!run.error.empty() || !(run.seconds > 0) || !(run.coverage > 0)) continue;

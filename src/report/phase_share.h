@@ -9,7 +9,8 @@
 
 namespace farscale {
 
-// "41 % of the run time on 2 cores, 47 % on 32; 3 of 20 iterations excluded as disturbed"; empty where no run is known.
+// "41 % of the run time on 2 cores, 47 % on 32; 3 of 20 iterations excluded as disturbed"; empty where no run is known,
+// and for runs of several programs.
 std::string ShareOfRun(const Results& results, const std::vector<FactorRow>& rows, const PhaseId& phase);
 
 inline constexpr double kMuchOutside = 0.1;  // of the run time: stands beside the verdict; chosen
