@@ -79,6 +79,11 @@ struct LossRecord {
   // critical path, so there are no call paths; nothing: all waits are known.
   std::optional<UnknownWaits> unknown_waits;
 
+  std::vector<std::string> GroupNames() const {
+    std::vector<std::string> names;
+    for (const GroupLoad& group : groups) names.push_back(group.name);
+    return names;
+  }
   // Of all ranks, with that at the end.
   double Waiting() const { return SumOf(waiting); }
   // Of all paths: all waits but those at the end, unattributed and lost ones.

@@ -108,7 +108,7 @@ Remedy RemedyForLoss(const LossRecord& losses, const LoadShape& shape, const Los
 Remedy InAgreement(const LossRecord& losses, const std::string& path, Remedy remedy) {
   const auto is_for = [&](const Cause& cause) { return cause.in_everything || path.empty() || cause.path == path; };
   const auto first = std::ranges::find_if(losses.causes, is_for);
-  if (first == losses.causes.end() || first->is_mpi) return remedy;
+  if (first == losses.causes.end()) return remedy;
   const Approach of_cause = ApproachOf(*first), of_remedy = ApproachOf(remedy);
   const bool differs = of_cause != Approach::kOther && of_remedy != Approach::kOther && of_cause != of_remedy;
   return differs ? Remedy{Kind::kSeeCauses} : remedy;

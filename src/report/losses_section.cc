@@ -155,12 +155,6 @@ std::string Capitalised(std::string text) {
   return text;
 }
 
-std::string NamesOfGroups(const LossRecord& losses) {
-  std::vector<std::string> names;
-  for (const GroupLoad& group : losses.groups) names.push_back(group.name);
-  return Join(names, ", ");
-}
-
 // What gains more once all others are gone hides behind one of them.
 std::vector<FixRow> Fixes(const LossRecord& losses, std::size_t most, std::size_t maps, const std::string& heading,
                           const Partials& texts) {
@@ -303,7 +297,7 @@ ReportData LossesOfPhase(const LossRecord& losses, const std::vector<LossGrowth>
                         .sentences = SummarizeLosses(losses, texts),
                         .is_one_of_many = !growth.empty(),
                         .is_full = !detail.is_brief,
-                        .groups = NamesOfGroups(losses),
+                        .groups = Join(losses.GroupNames(), ", "),
                         .parentheses = ExplainParentheses(losses, texts),
                         .maps = MapsOfLosses(losses, detail.maps, heading, texts)};
   AddCauses(losses, detail.rows, section);

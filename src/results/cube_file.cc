@@ -169,8 +169,9 @@ class CubeWriter {
       DefineWait(kind, waiting);
     }
     for (const WaitKindName& kind : WaitKindNames()) DefineDelay(kind, costs);
-    Define({"farscale_exit_skew", "Exit skew", "Waits for ranks that left the call later and did nothing longer since",
-            0, [](const PathLosses& losses) { return losses.ExitSkew(); }},
+    Define({"farscale_exit_skew", "Exit skew",
+            "Waits for ranks that left the call later, as far as nothing since explains them", 0,
+            [](const PathLosses& losses) { return losses.ExitSkew(); }},
            costs);
     Define({"mpi_wait_indirect", "Indirect waits", "Waits for ranks that had waited themselves", 0,
             [](const PathLosses& losses) { return losses.indirect; }},

@@ -202,16 +202,6 @@ Fields<ProcessGrid> FieldsOf<ProcessGrid>() {
       });
 }
 
-namespace {
-
-std::vector<std::string> NamesOfGroups(const LossRecord& losses) {
-  std::vector<std::string> names;
-  std::ranges::transform(losses.groups, std::back_inserter(names), &GroupLoad::name);
-  return names;
-}
-
-}  // namespace
-
 template <>
 Fields<GroupLoad> FieldsOf<GroupLoad>() {
   using T = GroupLoad;
@@ -252,7 +242,8 @@ Fields<PathRecord> FieldsOf<PathRecord>() {
                 "Waits that it caused, by kind of the wait, in seconds summed over ranks"),
           Field("longTerm", &T::total, &L::long_term, "Waits that those caused in turn, in seconds summed over ranks"),
           Field("exitSkew", &T::total, &L::exit_skew,
-                "Waits for ranks that left it later than others and did nothing longer since, and what those caused, "
+                "Waits for ranks that left it later than others, as far as nothing since explains them, and what those "
+                "caused, "
                 "in seconds summed over ranks")
               .OrMissing(),  // unattributed in older files
           Field("indirect", &T::total, &L::indirect,
@@ -337,8 +328,9 @@ Fields<LossRecord> FieldsOf<LossRecord>() {
           Field("runRanks", &T::run_ranks, "Ranks of the run, or its threads where they are shown one by one")
               .AtLeast(1),
           Field("ranks", &T::ranks, "Those in the phase"),
-          Computed<T>("groups", NamesOfGroups,
-                      "Names of the groups of ranks that do different work; empty: none are known"),
+          Computed<T>(
+              "groups", [](const T& losses) { return losses.GroupNames(); },
+              "Names of the groups of ranks that do different work; empty: none are known"),
           Field("groupLoads", &T::groups, "These groups").UnlessDefault(),
           Field("recurs", &T::recurs,
                 "The occurrences of the phase lie apart: times are of them, but the critical path goes through what is "
