@@ -24,7 +24,7 @@ inline constexpr Anomaly kNotRunning{
     "output, writing of trace buffers and the like); the replay counts them as computation"};
 inline constexpr Anomaly kIterationLeftOut{
     "iterationLeftOut", Severity::kNote,
-    "iterations are excluded as disturbed, or are not among those kept; clean = false keeps all"};
+    "iterations are excluded as disturbed (clean = false keeps them), or are not among those kept"};
 inline constexpr Anomaly kDisturbanceUnknown{
     "disturbanceUnknown", Severity::kWarning,
     "phases should keep clean iterations only, but the disturbed ones cannot be found: there are fewer than three "

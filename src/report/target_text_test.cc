@@ -39,18 +39,19 @@ std::vector<std::string> Lines(std::size_t columns) {
 TEST(Targets, StandSideBySideOrBelowEachOther) {
   EXPECT_THAT(
       Lines(100),
-      ElementsAre("cores                                                         64            128  1,024",
-                  "step   parallel efficiency   0.500 (0.480–0.520), measured 0.510  (0.350–0.650)      –",
-                  "       time of an iteration                  2.00 ms (1.80–2.10)              –      –",
-                  "– at 1,024 cores: too far from the runs. --targets up to 100 are reliable. Larger runs would reach",
-                  "  further; with traces, farscale grow replays the program there.", ""));
+      ElementsAre(
+          "cores                                                         64            128  1,024",
+          "step   parallel efficiency   0.500 (0.480–0.520), measured 0.510  (0.350–0.650)      –",
+          "       time of an iteration                  2.00 ms (1.80–2.10)              –      –",
+          "1,024 cores: unknown, too far from the runs. Targets up to 100 are reliable. Larger runs would reach",
+          "  further; with traces, farscale grow replays the program there.", ""));
   EXPECT_THAT(Lines(75), ElementsAre("step", "cores                  parallel efficiency  time of an iteration",
                                      "64     0.500 (0.480–0.520), measured 0.510   2.00 ms (1.80–2.10)",
                                      "128                          (0.350–0.650)                     –",
                                      "1,024                                    –                     –",
-                                     "– at 1,024 cores: too far from the runs. --targets up to 100 are reliable.",
-                                     "  Larger runs would reach further; with traces, farscale grow replays the",
-                                     "  program there.", ""));
+                                     "1,024 cores: unknown, too far from the runs. Targets up to 100 are",
+                                     "  reliable. Larger runs would reach further; with traces, farscale grow",
+                                     "  replays the program there.", ""));
   EXPECT_EQ(Lines(50)[1], "64 cores");
   EXPECT_EQ(Lines(50)[2], "  parallel efficiency 0.500 (0.480–0.520), measured 0.510");
 }

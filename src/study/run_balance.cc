@@ -141,12 +141,11 @@ std::vector<Network> NetworksOf(const Study& study, const BalanceStudy& balance,
     } catch (const Error& error) {
       if (balance.network || error.kind() != ErrorKind::kNotEnoughData) throw;
       networks = NamedNetworks();
-      AddFinding(
-          what_if, "networkUnknown",
-          fmt::format("the network cannot be calibrated from these runs; {} is assumed, the named one that takes "
-                      "longest to move 1 MiB, and --network names yours",
-                      networks.front().name),
-          error.what());
+      AddFinding(what_if, "networkUnknown",
+                 fmt::format("networks cannot be calibrated from these runs; {} is assumed, which takes longest of the "
+                             "named ones to move 1 MiB. --network sets another",
+                             networks.front().name),
+                 error.what());
     }
   }
   const Network& network = networks.front();

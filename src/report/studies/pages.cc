@@ -161,10 +161,11 @@ PhaseOfStudy PhaseOf(const ListedStudy& study, const Results& results, const Pha
 
 double ShareOf(const PhaseOfStudy& phase) { return phase.overview.limit ? phase.overview.limit->share : 0; }
 
-// Core hours that the largest run of a phase loses to all factors together; nothing where its time is unknown.
+// Core hours that the largest run of a phase loses, by parallel efficiency where that is known; nothing where its time
+// is unknown.
 std::optional<double> LostCoreHours(const std::vector<FactorRow>& rows) {
   const FactorRow& largest = rows.back();
-  for (const Factor factor : {Factor::kGlobalEfficiency, Factor::kParallelEfficiency}) {
+  for (const Factor factor : {Factor::kParallelEfficiency, Factor::kGlobalEfficiency}) {
     const std::optional<double>& efficiency = largest.values[factor];
     if (!efficiency || !largest.runtime) continue;
     return static_cast<double>(largest.cores) * *largest.runtime / kSecondsAnHour * std::max(0.0, 1 - *efficiency);
