@@ -69,12 +69,18 @@ void RequireFolder(const ReportOptions& options) {
   throw Error(ErrorKind::kUsage, "--output", "is missing", "-o DIR names the folder of the report");
 }
 
-// By their titles, or by their paths where titles do not tell them apart.
+// By their titles, by their folders where titles do not tell them apart, or by their paths.
 std::vector<std::string> NamesOf(const std::vector<ListedStudy>& studies, const std::vector<std::string>& paths) {
-  std::vector<std::string> titles;
+  std::vector<std::string> titles, folders;
   for (const ListedStudy& study : studies) titles.push_back(study.results->title);
-  const std::set<std::string> distinct(titles.begin(), titles.end());
-  return distinct.size() == titles.size() && !distinct.contains("") ? titles : paths;
+  for (const std::filesystem::path path : paths) {
+    folders.push_back(path.filename() == "results.json" ? path.parent_path().filename().string() : path.string());
+  }
+  for (const std::vector<std::string>& names : {titles, folders}) {
+    const std::set<std::string> distinct(names.begin(), names.end());
+    if (distinct.size() == names.size() && !distinct.contains("")) return names;
+  }
+  return paths;
 }
 
 // The report that farscale run writes beside results; empty where there is none.

@@ -26,8 +26,7 @@ struct TimelineOptions {
 };
 
 // On a network whose messages take one tick, so that who waits for whom stays visible.
-ScenarioRun ReplayIdeal(const Trace& trace, const Matching& matching, const PhaseCut& cut,
-                        const CounterNames& counters) {
+ScenarioRun ReplayIdeal(Trace& trace, const Matching& matching, const PhaseCut& cut, const CounterNames& counters) {
   Scenario scenario;
   scenario.network = OneTickNetwork(trace);
   return ReplayScenario(trace, matching, {cut}, scenario, {{}, counters});

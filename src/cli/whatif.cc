@@ -21,11 +21,12 @@ namespace farscale {
 namespace {
 
 constexpr double kWorthAWord = 1.01;  // times as fast
+constexpr const char* kCost = "cost";
 
 struct WhatIfOptions {
   TraceChoice choice;
   std::vector<std::string> inputs;
-  std::vector<std::string> networks;
+  std::vector<std::string> networks, offers;
   std::vector<double> latency = {1}, bandwidth = {1}, speed = {1};
   std::string region;
   std::string phase;
@@ -49,11 +50,20 @@ std::string NameOf(const WhatIfOptions& options, const Scenario& scenario, bool 
   return Join(parts, ", ");
 }
 
-// Every network with every factor of every range.
+// The offers, or every network with every factor of every range.
 std::vector<Scenario> ScenariosOf(const WhatIfOptions& options) {
   const std::vector<std::string> networks =
       options.networks.empty() ? std::vector<std::string>{"calibrated"} : options.networks;
   std::vector<Scenario> scenarios;
+  for (const std::string& offer : options.offers) {
+    Scenario scenario = LoadOffer(offer);
+    if (std::ranges::count(scenarios, scenario.name, &Scenario::name) > 0) {
+      throw Error(ErrorKind::kUsage, offer, "another offer is named '" + scenario.name + "', too", "name them apart");
+    }
+    scenario.id = fmt::format("whatif-{}", scenarios.size() + 1);
+    scenarios.push_back(scenario);
+  }
+  if (!scenarios.empty()) return scenarios;
   for (const std::string& name : networks) {
     std::optional<Network> network;
     if (name != "calibrated") network = LoadNetwork(name, "--network");
@@ -90,9 +100,18 @@ Study StudyOf(const WhatIfOptions& options) {
 
 using TextRows = std::vector<std::vector<std::string>>;
 
-// Core counts of one machine below each other. `compared`: the same runs as measured, or as grown.
-void AddMachine(const std::string& name, const std::vector<FactorRow>& rows, const std::vector<FactorRow>& compared,
-                bool is_grown, TextRows& table) {
+// "0.0213 EUR", of the phase on whole nodes.
+std::string CostText(const OfferTerms& terms, const FactorRow& row) {
+  const std::optional<double> cost = terms.CostOf(row.runtime.value_or(0), static_cast<double>(row.cores), row.threads);
+  if (!cost) return "-";
+  return FormatSignificant(*cost, 3) + (terms.currency.empty() ? "" : " " + terms.currency);
+}
+
+// Core counts of one machine below each other. `compared`: the same runs as measured, or as grown. Costs stand in
+// tables that have a column for them.
+void AddMachine(const std::string& name, const OfferTerms& terms, const std::vector<FactorRow>& rows,
+                const std::vector<FactorRow>& compared, bool is_grown, TextRows& table) {
+  const bool has_costs = table.front().back() == kCost;
   for (std::size_t i = 0; i < rows.size(); ++i) {
     const FactorRow& row = rows[i];
     table.push_back({i == 0 ? name : "", FormatCores(static_cast<double>(row.cores)) + (is_grown ? ", grown" : ""),
@@ -102,6 +121,7 @@ void AddMachine(const std::string& name, const std::vector<FactorRow>& rows, con
          {Factor::kParallelEfficiency, Factor::kLoadBalance, Factor::kSerialization, Factor::kTransfer}) {
       table.back().push_back(row.values[factor] ? FormatFactor(*row.values[factor]) : "-");
     }
+    if (has_costs) table.back().push_back(CostText(terms, row));
   }
 }
 
@@ -109,8 +129,10 @@ void AddMachine(const std::string& name, const std::vector<FactorRow>& rows, con
 void AddMachines(const PhaseKey& key, const FactorTable& compared, const std::vector<Variant>& variants, bool is_grown,
                  TextRows& table) {
   const std::vector<FactorRow> rows = compared.Rows(key);
-  AddMachine(is_grown ? "as grown" : "as measured", rows, rows, is_grown, table);
-  for (const Variant& variant : variants) AddMachine(variant.name, variant.table.Rows(key), rows, is_grown, table);
+  AddMachine(is_grown ? "as grown" : "as measured", {}, rows, rows, is_grown, table);
+  for (const Variant& variant : variants) {
+    AddMachine(variant.name, variant.terms, variant.table.Rows(key), rows, is_grown, table);
+  }
 }
 
 // The longest phase in its largest measured run, on the machine that makes it fastest.
@@ -177,6 +199,9 @@ void PrintComparison(const Results& results, const std::vector<MeasuredRuns>& gr
   PrintConclusion({{}, BestMachineOf(results), false});
   for (const PhaseKey& key : results.table.Keys()) {
     TextRows table = {{"machine", "cores", "run time", "speed", "parallel eff.", "load bal.", "serial.", "transfer"}};
+    if (std::ranges::any_of(results.variants,
+                            [](const Variant& variant) { return variant.terms.price_per_node_hour.has_value(); }))
+      table.front().push_back(kCost);
     AddMachines(key, results.table, results.variants, false, table);
     for (const MeasuredRuns& runs : grown) {
       if (!runs.table.Rows(key).empty()) AddMachines(key, runs.table, runs.variants, true, table);
@@ -244,22 +269,30 @@ void AddWhatIfCommand(CommandLine& line) {
       line, "whatif", "Replay the runs of a study on other networks or faster processors", RunWhatIf);
   command->footer(
       "Every combination is replayed; give several values separated by commas: --bandwidth 1,2,4. Networks are those\n"
-      "of configs/networks by name, or files of your own (docs/network-files.md). Without -o, prints the comparison.");
+      "of configs/networks by name, or files of your own (docs/network-files.md, which also says what offers are).\n"
+      "Without -o, prints the comparison.");
   const CLI::Validator factor = NumberThat([](double value) { return value >= 1e-6 && value <= 1e6; },
                                            "is not a factor between 1e-6 and 1e6", "FACTOR");
   AddInputOptions(command, options.inputs, options.choice);
+  CLI::Option* const offers =
+      command
+          ->add_option("--offer", options.offers,
+                       "File of an offered machine: network, speed, cores and price of a node; repeat for several")
+          ->allow_extra_args(false)
+          ->check(CLI::ExistingFile);
   command
       ->add_option("--network", options.networks,
                    "Network to replay on; repeat for several (default: calibrated to the runs)")
-      ->allow_extra_args(false);
-  const auto add_factors = [&factor, whatif = command](const char* name, std::vector<double>& factors,
-                                                       const char* text) {
-    whatif->add_option(name, factors, text)->delimiter(',')->allow_extra_args(false)->check(factor);
+      ->allow_extra_args(false)
+      ->excludes(offers);
+  const auto add_factors = [&factor, offers, whatif = command](const char* name, std::vector<double>& factors,
+                                                               const char* text) {
+    whatif->add_option(name, factors, text)->delimiter(',')->allow_extra_args(false)->check(factor)->excludes(offers);
   };
   add_factors("--latency", options.latency, "Factors for its latency");
   add_factors("--bandwidth", options.bandwidth, "Factors for its bandwidth");
   add_factors("--computation", options.speed, "Factors for the speed of computation");
-  command->add_option("--region", options.region, "Only computation within this region gets faster");
+  command->add_option("--region", options.region, "Only computation within this region gets faster")->excludes(offers);
   command->add_option("--phase", options.phase, "Region to analyse (default: the study's phases, or the whole run)");
   AddScalingOption(command, options.scaling,
                    "How the runs scale (default: as the study says, else by the growth of work)");

@@ -12,10 +12,17 @@
 
 namespace farscale {
 
+// With its 80 % interval. Errors of both predictions and of the replay count as if they were independent
+// [docs/formulas.md, offers]; they share the runs, so that the interval is rather too wide.
+struct Ratio {
+  double value = 1, low = 1, high = 1;  // high: infinite where a prediction is open
+};
+
 struct MachineTime {
   double seconds = 0;                    // an iteration
   std::optional<OpenBounds> interval80;  // of predictions; nothing for a replayed run
-  double speed = 1;                      // times as fast as on the machine of the runs
+  Ratio speed;                           // times as fast as on the machine of the runs
+  std::optional<Ratio> cost;             // of an iteration, in the currency of the offer
 };
 
 // The longest phase of a code, on as many cores for every machine.
@@ -29,7 +36,12 @@ struct ShortlistColumn {
 struct ShortlistRow {
   std::string machine;                            // empty: that of the runs
   std::vector<std::optional<MachineTime>> times;  // in the order of the columns
-  std::optional<double> speed;                    // geometric mean; nothing where a time is missing
+  std::optional<Ratio> speed;                     // geometric mean; nothing where a time is missing
+  // Geometric mean over the studies, times that of the machine that costs least. Nothing where a price is missing, or
+  // prices are in several currencies.
+  std::optional<Ratio> cost;
+  std::string currency;
+  std::size_t first_rank = 0, last_rank = 0;  // by speed; intervals that overlap share them. 0: no speed
 };
 
 struct Shortlist {

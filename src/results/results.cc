@@ -1,6 +1,7 @@
 #include "results/results.h"
 
 #include <algorithm>
+#include <cmath>
 
 namespace farscale {
 namespace {
@@ -35,6 +36,19 @@ IterationRecord JoinRecords(const std::vector<IterationRecord>& all, std::size_t
 }
 
 }  // namespace
+
+std::optional<double> OfferTerms::NodesFor(double cores, std::int64_t threads) const {
+  if (!cores_per_node) return std::nullopt;
+  const std::int64_t processes_per_node = std::max<std::int64_t>(1, *cores_per_node / threads);
+  return std::ceil(cores / static_cast<double>(threads * processes_per_node));
+}
+
+std::optional<double> OfferTerms::CostOf(double seconds, double cores, std::int64_t threads) const {
+  constexpr double kSecondsAnHour = 3600;
+  const std::optional<double> nodes = NodesFor(cores, threads);
+  if (!nodes || !price_per_node_hour) return std::nullopt;
+  return *nodes * *price_per_node_hour * seconds / kSecondsAnHour;
+}
 
 std::int64_t PhaseMarks::Count() const {
   std::int64_t count = 0;

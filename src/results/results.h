@@ -87,6 +87,20 @@ struct PhaseRecord {
   friend bool operator==(const PhaseRecord&, const PhaseRecord&) = default;
 };
 
+// What an offer of a machine says besides network and speed.
+struct OfferTerms {
+  std::optional<std::int64_t> cores_per_node;
+  std::optional<double> price_per_node_hour;
+  std::string currency;  // as in the offer, may be empty
+
+  // Nodes that so many cores take with so many threads a process, which stay on one node; nothing: unknown.
+  std::optional<double> NodesFor(double cores, std::int64_t threads) const;
+  // Of so many seconds on them; nothing where nodes or price are unknown. Nodes are paid whole.
+  std::optional<double> CostOf(double seconds, double cores, std::int64_t threads) const;
+
+  friend bool operator==(const OfferTerms&, const OfferTerms&) = default;
+};
+
 // The runs of the study on another machine.
 struct Variant {
   std::string id;           // in names of files
@@ -95,6 +109,7 @@ struct Variant {
   bool is_noise = true;     // what it gains is noise; else it is another machine in other respects too
   FactorTable table;
   std::vector<PhaseProjection> projections;
+  OfferTerms terms = {};  // nothing known where it is no offer
 };
 
 // What is computed, as the study says: a problem of one size, or of one size for every process, in units such as

@@ -150,6 +150,9 @@ Fields<Variant> FieldsOf<Variant>() {
               Field("name", &T::name),
               Field("description", &T::description),
               Field("isNoise", &T::is_noise, "Whether its gain over the measurement is noise"),
+              Field("coresPerNode", &T::terms, &OfferTerms::cores_per_node, "Of an offered machine").UnlessDefault(),
+              Field("pricePerNodeHour", &T::terms, &OfferTerms::price_per_node_hour).UnlessDefault(),
+              Field("currency", &T::terms, &OfferTerms::currency, "Of the price").UnlessDefault(),
               Field("factors", &T::table),
               Field("projections", &T::projections),
           }};

@@ -193,6 +193,27 @@ TEST_F(GroupPhasesTest, OnOtherMachines) {
   EXPECT_EQ(variant.projections.size(), 3u);
 }
 
+// All messages leave a node of one core, and none leaves one of 64. The run itself stays where it is.
+TEST_F(GroupPhasesTest, OnNodesOfAnotherSize) {
+  AddDynamics(32, true);
+  Scenario small;
+  small.id = small.name = "small";
+  small.network.emplace();
+  small.network->remote = {1e-3, 1e9, 1e-7, 32768};
+  small.terms.cores_per_node = 1;
+  Scenario large = small;
+  large.id = large.name = "large";
+  large.terms.cores_per_node = 64;
+  const MeasuredRuns runs = MeasureRuns(study_, nullptr, {small, large});
+  const MeasuredRuns alone = MeasureRuns(study_, nullptr);
+  ASSERT_EQ(runs.variants.size(), 2u);
+  EXPECT_EQ(runs.variants[0].table.rows[0].nodes, 32);
+  EXPECT_EQ(runs.variants[1].table.rows[0].nodes, 1);
+  EXPECT_GT(*runs.variants[0].table.rows[0].runtime, 2 * *runs.variants[1].table.rows[0].runtime);
+  EXPECT_EQ(runs.table.rows, alone.table.rows);
+  EXPECT_EQ(runs.variants[1].terms.cores_per_node, 64);
+}
+
 // The models chosen for a phase hold for its groups.
 TEST_F(GroupPhasesTest, ModelsOfThePhase) {
   for (const int ranks : {16, 32, 64}) AddDynamics(ranks, true);

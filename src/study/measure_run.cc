@@ -89,8 +89,15 @@ bool HasUnevenThreads(const Trace& trace) {
                      [&](const Rank& rank) { return rank.threads != trace.ranks.front().threads; });
 }
 
+void PlaceOn(std::int64_t nodes, PhaseRows& rows) {
+  rows.whole->nodes = nodes;
+  for (std::optional<FactorRow>& row : rows.of_groups) {
+    if (row) row->nodes = nodes;
+  }
+}
+
 // The factors of a run on other machines. What is odd there is said once, with the run.
-void MeasureScenarios(const Study& study, const std::vector<Scenario>& scenarios, const Trace& trace,
+void MeasureScenarios(const Study& study, const std::vector<Scenario>& scenarios, Trace& trace,
                       const Matching& matching, const std::vector<PhaseCut>& cuts, AnalysedRun& run,
                       Diagnostics& diagnostics) {
   for (const Scenario& scenario : scenarios) {
@@ -107,6 +114,7 @@ void MeasureScenarios(const Study& study, const std::vector<Scenario>& scenarios
         if (!measured.whole) continue;
         const GroupedFactors factors = MeasurePhase(replayed.trace, matching, *cut++, measured.groups, study.factors);
         rows.back() = RowsOf(study, run.record, factors, measured.groups);
+        PlaceOn(static_cast<std::int64_t>(replayed.trace.nodes.size()), rows.back());
       }
     } catch (const Error& error) {  // what was measured stands
       problem = error.what();

@@ -1,5 +1,7 @@
 #include "study/resources.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cstdlib>
 #include <set>
@@ -182,6 +184,42 @@ Network LoadNetwork(const std::string& name, const std::string& where) {
     if (fs::is_regular_file(file, code)) return ParseNetwork(ReadFile(file), file.string(), file.stem().string());
   }
   FailUnknown(where, "network", name, ConfigNames("networks"));
+}
+
+Scenario LoadOffer(const std::string& path) {
+  const ConfigTable table = ConfigTable::Parse(ReadFile(path), path);
+  Scenario offer;
+  offer.is_noise = false;
+  offer.name = table.String("name").value_or(fs::path(path).stem().string());
+  if (Trim(offer.name).empty()) table.Fail("name", "'name' must not be empty");
+  table.String("source");  // for the reader of the file
+  if (const auto network = table.String("network")) {
+    const fs::path beside = fs::path(path).parent_path() / *network;
+    std::error_code code;
+    offer.network = LoadNetwork(fs::is_regular_file(beside, code) ? beside.string() : *network, table.Where("network"));
+  }
+  constexpr double kMost = 1e6;
+  const auto positive = [&](const char* key) {
+    const std::optional<double> number = table.Number(key);
+    if (number && !(*number > 0 && *number <= kMost)) {
+      table.Fail(key, fmt::format("'{}' must be positive, at most 1e6", key));
+    }
+    return number;
+  };
+  offer.speed = positive("processor_speed").value_or(1);
+  offer.terms.price_per_node_hour = positive("price_per_node_hour");
+  offer.terms.currency = table.String("currency").value_or("");
+  if (const auto cores = table.Integer("cores_per_node")) {
+    if (*cores < 1 || *cores > static_cast<std::int64_t>(kMost)) {
+      table.Fail("cores_per_node", "'cores_per_node' must be a positive number of cores, at most 1e6");
+    }
+    offer.terms.cores_per_node = cores;
+  }
+  if (offer.terms.price_per_node_hour && !offer.terms.cores_per_node) {
+    table.Fail("price_per_node_hour", "a price per node hour needs 'cores_per_node'");
+  }
+  table.RefuseUnknownKeys();
+  return offer;
 }
 
 std::vector<std::string> NetworkNames() { return ConfigNames("networks"); }

@@ -11,6 +11,7 @@
 #include "models/scaling_model.h"
 #include "replay/network.h"
 #include "pages/render.h"
+#include "study/scenario.h"
 
 namespace farscale {
 
@@ -41,6 +42,10 @@ GateRulesFile LoadGateRules(const std::string& name);
 // the nearest when there is none.
 Network LoadNetwork(const std::string& name, const std::string& where = "");
 std::vector<std::string> NetworkNames();
+
+// A machine as offered [docs/network-files.md, offers]; its network by name or by path from the file's folder. Throws a
+// usage error with file and line.
+Scenario LoadOffer(const std::string& path);
 
 // Templates, style sheet and script from a folder of the user, with those it lacks from the program's own; empty: the
 // program's own. NAME.mustache of either folder is the partial {{> NAME}}.

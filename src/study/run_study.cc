@@ -389,7 +389,7 @@ MeasuredRuns MeasureRuns(const Study& study, const ProgressSink& progress, const
   AddMissingPhases(used, result.table);
   CheckIterations(study, result.table);
   for (std::size_t i = 0; i < scenarios.size(); ++i) {
-    Variant variant = {scenarios[i].id, scenarios[i].name, "", scenarios[i].is_noise, {}, {}};
+    Variant variant = {scenarios[i].id, scenarios[i].name, "", scenarios[i].is_noise, {}, {}, scenarios[i].terms};
     std::string problem;
     for (const AnalysedRun& run : used) {
       variant.description = run.scenario_descriptions[i];  // the largest run's

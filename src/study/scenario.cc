@@ -84,10 +84,47 @@ void ChooseComputation(const Trace& trace, const std::vector<PhaseCut>& cuts, co
       fmt::format(", ×{:g} as fast{}", scenario.speed, scenario.region.empty() ? "" : " in region " + scenario.region);
 }
 
+std::string DescribeTerms(const OfferTerms& terms) {
+  std::string text;
+  if (terms.cores_per_node) text += fmt::format("; {} cores a node", *terms.cores_per_node);
+  if (terms.price_per_node_hour) {
+    text += fmt::format("; {:g}{}{} a node hour", *terms.price_per_node_hour, terms.currency.empty() ? "" : " ",
+                        terms.currency);
+  }
+  return text;
+}
+
+// The ranks of a trace on nodes of another size, until it goes out of scope.
+class PlacedRanks {
+ public:
+  PlacedRanks(Trace& trace, const OfferTerms& terms) : trace_(trace), nodes_(trace.nodes), ranks_(trace.ranks) {
+    if (!terms.cores_per_node) return;
+    const auto per_node = static_cast<std::size_t>(std::max<std::int64_t>(1, *terms.cores_per_node / trace.threads()));
+    trace.nodes.clear();
+    for (std::size_t rank = 0; rank < trace.size(); ++rank) {
+      if (rank % per_node == 0) trace.nodes.push_back(fmt::format("node{}", trace.nodes.size()));
+      trace.ranks[rank].node = static_cast<std::int32_t>(trace.nodes.size() - 1);
+      trace.ranks[rank].socket = -1;
+    }
+  }
+  PlacedRanks(const PlacedRanks&) = delete;
+  PlacedRanks& operator=(const PlacedRanks&) = delete;
+  ~PlacedRanks() {
+    trace_.nodes.swap(nodes_);
+    trace_.ranks.swap(ranks_);
+  }
+
+ private:
+  Trace& trace_;
+  std::vector<std::string> nodes_;
+  std::vector<Rank> ranks_;
+};
+
 }  // namespace
 
-ScenarioRun ReplayScenario(const Trace& trace, const Matching& matching, const std::vector<PhaseCut>& cuts,
+ScenarioRun ReplayScenario(Trace& trace, const Matching& matching, const std::vector<PhaseCut>& cuts,
                            const Scenario& scenario, const FactorOptions& options) {
+  const PlacedRanks placed(trace, scenario.terms);
   const PhaseCut whole = CutPhase(trace, PhaseSpec::WholeRun());
   RequireClocks(trace, matching);
   RequireKnownWaits(trace, whole);
@@ -99,7 +136,7 @@ ScenarioRun ReplayScenario(const Trace& trace, const Matching& matching, const s
   ScenarioRun run;
   run.trace = ReplayedTrace(trace, result, &replayed.bursts);
   for (const PhaseCut& cut : cuts) run.cuts.push_back(MoveCut(trace, run.trace, cut));
-  run.description = replayed.description;
+  run.description = replayed.description + DescribeTerms(scenario.terms);
   run.diagnostics = replayed.diagnostics;
   run.diagnostics.Merge(result.diagnostics);
   return run;

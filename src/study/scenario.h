@@ -10,6 +10,7 @@
 #include "replay/computation.h"
 #include "replay/network.h"
 #include "replay/replay.h"
+#include "results/results.h"
 #include "study/study.h"
 #include "trace/trace.h"
 
@@ -25,6 +26,7 @@ struct Scenario {
   std::optional<ComputationSource> source;  // of clean computation; nothing: the best that the trace has
   double speed = 1;                         // computation runs this many times as fast,
   std::string region;                       // all of it or within regions of this name
+  OfferTerms terms;                         // of an offered machine; ranks are placed by its cores a node
 };
 
 // A run under a scenario, as a trace and the phases in it.
@@ -36,8 +38,9 @@ struct ScenarioRun {
 };
 
 // Replays the whole run on the scenario's network. `cuts`: the phases as measured; the iterations of the longest one
-// serve where computation is estimated from iterations.
-ScenarioRun ReplayScenario(const Trace& trace, const Matching& matching, const std::vector<PhaseCut>& cuts,
+// serve where computation is estimated from iterations. `trace` is as before afterwards; meanwhile its ranks lie on the
+// scenario's nodes, in their order.
+ScenarioRun ReplayScenario(Trace& trace, const Matching& matching, const std::vector<PhaseCut>& cuts,
                            const Scenario& scenario, const FactorOptions& options);
 
 // The network of the run that calibrates best, by `farscale calibrate`: one for all runs, since they were

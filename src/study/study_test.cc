@@ -8,6 +8,9 @@
 #include "base/error.h"
 #include "base/files.h"
 #include "replay/network.h"
+#include "study/resources.h"
+#include "support/errors.h"
+#include "support/temporary_folder.h"
 #include "support/traces.h"
 
 namespace farscale {
@@ -291,6 +294,33 @@ TEST(Resources, EveryNetworkSaysItsSource) {
     ++count;
   }
   EXPECT_GE(count, 5u);
+}
+
+TEST(Resources, Offer) {
+  const test::TemporaryFolder folder;
+  folder.Write("ours.toml", "name = 'Ours'\n[remote]\nlatency_us = 2\n");
+  const Scenario offer = LoadOffer(folder.Write("offer.toml",
+                                                "name = 'Altair'\nsource = 'offer 17'\nnetwork = 'ours.toml'\n"
+                                                "processor_speed = 1.25\ncores_per_node = 192\n"
+                                                "price_per_node_hour = 2.5\ncurrency = 'EUR'\n"));
+  EXPECT_EQ(offer.name, "Altair");
+  EXPECT_EQ(offer.network->name, "Ours");
+  EXPECT_EQ(offer.speed, 1.25);
+  EXPECT_EQ(offer.terms, (OfferTerms{192, 2.5, "EUR"}));
+  EXPECT_FALSE(offer.is_noise);
+  const Scenario smallest = LoadOffer(folder.Write("smallest.toml", ""));
+  EXPECT_EQ(smallest.name, "smallest");
+  EXPECT_FALSE(smallest.network);
+  EXPECT_EQ(smallest.terms, OfferTerms());
+  const auto error_of = [&](const std::string& text) {
+    return test::ErrorOf(ErrorKind::kUsage, [&] { LoadOffer(folder.Write("wrong.toml", text)); });
+  };
+  EXPECT_THAT(error_of("cores = 4\n"), HasSubstr("wrong.toml:1: unknown key 'cores'"));
+  EXPECT_THAT(error_of("name = ''\n"), HasSubstr("must not be empty"));
+  EXPECT_THAT(error_of("network = 'none'\n"), HasSubstr("wrong.toml:1"));
+  EXPECT_THAT(error_of("processor_speed = 0\n"), HasSubstr("'processor_speed' must be positive"));
+  EXPECT_THAT(error_of("cores_per_node = 0\n"), HasSubstr("'cores_per_node' must be a positive number"));
+  EXPECT_THAT(error_of("price_per_node_hour = 3\n"), HasSubstr("a price per node hour needs 'cores_per_node'"));
 }
 
 }  // namespace

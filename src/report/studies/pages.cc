@@ -3,12 +3,14 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <list>
 #include <map>
 #include <optional>
 
 #include "base/files.h"
 #include "base/format.h"
+#include "base/text.h"
 #include "base/version.h"
 #include "factors/scaling.h"
 #include "planning/shortlist.h"
@@ -22,6 +24,7 @@ namespace {
 
 constexpr const char* kUnknownCell = "–";
 constexpr double kSecondsAnHour = 3600;
+constexpr const char* kOwnMachine = "machine of the runs";
 
 // A phase of a study. The numbers of the overview again, for a table; a dash where there is none.
 struct PhaseOfStudy {
@@ -64,36 +67,42 @@ struct StudiesVerdict {
   FARSCALE_TAGS(count, is_one, limits, largest, largest_limit, lost)
 };
 
-struct ShortlistHead {
+// A machine in one study.
+struct ShortlistCell {
+  std::string machine, time, speed, cost;
+  bool is_own = false;
+  FARSCALE_TAGS(machine, time, speed, cost, is_own)
+};
+
+struct ShortlistStudy {
   std::string study, phase, cores;
   bool is_predicted = false;
-  FARSCALE_TAGS(study, phase, cores, is_predicted)
-};
-
-struct ShortlistCell {
-  FARSCALE_TEXTS(text, speed)
-};
-
-struct ShortlistLine {
-  std::string machine, speed;
-  bool is_own = false;
   std::vector<ShortlistCell> cells;
-  FARSCALE_TAGS(machine, speed, is_own, cells)
+  FARSCALE_TAGS(study, phase, cores, is_predicted, cells)
+};
+
+// A machine over all studies.
+struct ShortlistLine {
+  std::string rank, machine, speed, cost;
+  bool is_own = false;
+  FARSCALE_TAGS(rank, machine, speed, cost, is_own)
 };
 
 struct ShortlistTable {
-  std::vector<ShortlistHead> columns;
   std::vector<ShortlistLine> rows;
+  std::vector<ShortlistStudy> studies;
   std::vector<std::string> sentences;
-  bool has_predictions = false;
-  FARSCALE_TAGS(columns, rows, sentences, has_predictions)
+  bool has_predictions = false, has_costs = false, is_several = false;
+  FARSCALE_TAGS(rows, studies, sentences, has_predictions, has_costs, is_several)
 };
 
 // The tags of shortlist.txt.mustache.
 struct ShortlistText {
   std::string machine, speed, count;
+  std::string equals;  // whose intervals overlap that of the fastest
+  std::string cheapest, cost, dearest, as_cheap;
   bool is_own = false, is_one = false;
-  FARSCALE_TAGS(machine, speed, count, is_own, is_one)
+  FARSCALE_TAGS(machine, speed, count, equals, cheapest, cost, dearest, as_cheap, is_own, is_one)
 };
 
 struct StudiesText {
@@ -237,20 +246,71 @@ Shortlist ShortlistOfStudies(const std::vector<ListedStudy>& studies) {
   return ShortlistOf(results);
 }
 
-std::string FormatTimes(double ratio) { return fmt::format("{:.2f}×", ratio); }
+std::string NameOfMachine(const ShortlistRow& row) { return row.machine.empty() ? kOwnMachine : row.machine; }
 
-ShortlistCell CellOfTime(const std::optional<MachineTime>& time, bool is_own) {
-  if (!time) return {kUnknownCell, ""};
-  return {FormatTime(time->seconds, time->interval80), is_own ? "" : FormatTimes(time->speed)};
+// "1.42× (1.31–1.54)"
+std::string RatioText(const Ratio& ratio) {
+  const std::string value = fmt::format("{:.2f}×", ratio.value);
+  if (ratio.low == ratio.high) return value;
+  if (!std::isfinite(ratio.high)) return fmt::format("{} (more than {:.2f})", value, ratio.low);
+  return fmt::format("{} ({:.2f}–{:.2f})", value, ratio.low, ratio.high);
+}
+
+// "0.0213 EUR"
+std::string CostText(double cost, const std::string& currency) {
+  return FormatSignificant(cost, 3) + (currency.empty() ? "" : " " + currency);
+}
+
+bool Overlap(const Ratio& a, const Ratio& b) { return a.low <= b.high && b.low <= a.high; }
+
+// What is cheapest of several offers with prices.
+void AddCheapest(const std::vector<ShortlistRow>& rows, ShortlistText& text) {
+  std::vector<const ShortlistRow*> priced;
+  for (const ShortlistRow& row : rows) {
+    if (row.cost) priced.push_back(&row);
+  }
+  if (priced.size() < 2) return;
+  std::ranges::stable_sort(priced, {}, [](const ShortlistRow* row) { return row->cost->value; });
+  const ShortlistRow& least = *priced.front();
+  const ShortlistRow& most = *priced.back();
+  text.cheapest = least.machine;
+  text.dearest = most.machine;
+  text.cost = fmt::format("{:.2f}×", most.cost->value);
+  std::vector<std::string> as_cheap;
+  for (const ShortlistRow* row : priced) {
+    if (row != &least && Overlap(*row->cost, *least.cost)) as_cheap.push_back(row->machine);
+  }
+  text.as_cheap = Join(as_cheap, ", ");
 }
 
 std::vector<std::string> SentencesOf(const Shortlist& list, const Partials& texts) {
   if (list.rows.empty() || !list.rows.front().speed) return {};
   const ShortlistRow& best = list.rows.front();
-  return RenderSentences(
-      texts, "shortlist.txt",
-      ToData(ShortlistText{best.machine, FormatTimes(*best.speed), std::to_string(list.columns.size()),
-                           best.machine.empty(), list.columns.size() == 1}));
+  ShortlistText text{.machine = best.machine,
+                     .speed = RatioText(*best.speed),
+                     .count = std::to_string(list.columns.size()),
+                     .is_own = best.machine.empty(),
+                     .is_one = list.columns.size() == 1};
+  std::vector<std::string> equals;
+  for (const ShortlistRow& row : list.rows) {
+    if (&row != &best && row.speed && row.first_rank == 1) equals.push_back(NameOfMachine(row));
+  }
+  text.equals = Join(equals, ", ");
+  AddCheapest(list.rows, text);
+  return RenderSentences(texts, "shortlist.txt", ToData(text));
+}
+
+ShortlistStudy InStudy(const Shortlist& list, std::size_t column, const std::vector<ListedStudy>& studies) {
+  const ShortlistColumn& head = list.columns[column];
+  ShortlistStudy study{
+      studies[head.study].name, NameOfPhase(head.phase, false), FormatCores(head.cores), head.is_predicted, {}};
+  for (const ShortlistRow& row : list.rows) {
+    const std::optional<MachineTime>& time = row.times[column];
+    if (!time) continue;
+    study.cells.push_back({NameOfMachine(row), FormatTime(time->seconds, time->interval80), RatioText(time->speed),
+                           time->cost ? CostText(time->cost->value, row.currency) : kUnknownCell, row.machine.empty()});
+  }
+  return study;
 }
 
 std::optional<ShortlistTable> TableOf(const Shortlist& list, const std::vector<ListedStudy>& studies,
@@ -258,16 +318,17 @@ std::optional<ShortlistTable> TableOf(const Shortlist& list, const std::vector<L
   if (list.columns.empty()) return std::nullopt;
   ShortlistTable table;
   table.sentences = SentencesOf(list, texts);
-  for (const ShortlistColumn& column : list.columns) {
-    table.columns.push_back(
-        {studies[column.study].name, NameOfPhase(column.phase, false), FormatCores(column.cores), column.is_predicted});
-    table.has_predictions |= column.is_predicted;
-  }
+  table.is_several = list.columns.size() > 1;
   for (const ShortlistRow& row : list.rows) {
-    const bool is_own = row.machine.empty();
-    table.rows.push_back({row.machine, row.speed ? FormatTimes(*row.speed) : kUnknownCell, is_own, {}});
-    for (const std::optional<MachineTime>& time : row.times)
-      table.rows.back().cells.push_back(CellOfTime(time, is_own));
+    std::string rank = row.speed ? std::to_string(row.first_rank) : kUnknownCell;
+    if (row.last_rank > row.first_rank) rank = FormatRange(rank, std::to_string(row.last_rank));
+    table.rows.push_back({rank, NameOfMachine(row), row.speed ? RatioText(*row.speed) : kUnknownCell,
+                          row.cost ? RatioText(*row.cost) : kUnknownCell, row.machine.empty()});
+    for (const std::optional<MachineTime>& time : row.times) table.has_costs |= time && time->cost;
+  }
+  for (std::size_t column = 0; column < list.columns.size(); ++column) {
+    table.studies.push_back(InStudy(list, column, studies));
+    table.has_predictions |= list.columns[column].is_predicted;
   }
   return table;
 }

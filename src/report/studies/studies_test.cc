@@ -1,6 +1,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
+
 #include "factors/complete_table.h"
 #include "planning/shortlist.h"
 #include "report/studies/pages.h"
@@ -119,19 +121,61 @@ TEST(Shortlist, ComparesMachinesByTheLargestRunWithoutPredictions) {
   std::vector<std::string> machines;
   for (const ShortlistRow& row : list.rows) machines.push_back(row.machine);
   EXPECT_THAT(machines, ElementsAre("ring", "", "torus", "tree"));
-  EXPECT_DOUBLE_EQ(list.rows[0].speed.value(), 1.5);
+  EXPECT_DOUBLE_EQ(list.rows[0].speed->value, 1.5);
   EXPECT_DOUBLE_EQ(list.rows[0].times[0]->seconds, 0.5);
   EXPECT_DOUBLE_EQ(list.rows[1].times[1]->seconds, 4);
-  EXPECT_EQ(list.rows[1].speed, 1);
+  EXPECT_EQ(list.rows[1].speed->value, 1);
+  EXPECT_EQ(list.rows[1].speed->high, 1);
   EXPECT_FALSE(list.rows[3].times[0]);
   EXPECT_FALSE(list.rows[3].speed);
   const std::vector<ListedStudy> studies = {Listed("first", first), Listed("second", second)};
   EXPECT_THAT(SummarizeShortlist(studies, test::OwnTexts()),
-              ElementsAre("ring is fastest: 1.50× the speed of the machine of the runs over 2 studies."));
+              ElementsAre("ring is fastest: 1.50× (1.49–1.52) the speed of the machine of the runs over 2 studies."));
   const std::string markdown =
       RenderMarkdown(BuildStudiesModel(studies, "", test::OwnTexts()), test::OwnTemplates("studies"));
-  EXPECT_THAT(markdown, HasSubstr("| ring | 500 ms, 2.00× | 3.56 s, 1.12× | 1.50× |"));
-  EXPECT_THAT(markdown, HasSubstr("| machine of the runs | 1.00 s | 4.00 s | 1.00× |"));
+  EXPECT_THAT(markdown, HasSubstr("| 1 | ring | 1.50× (1.49–1.52) |"));
+  EXPECT_THAT(markdown, HasSubstr("| 2 | machine of the runs | 1.00× |"));
+  EXPECT_THAT(markdown, HasSubstr("| second, 8 cores, replayed | ring | 3.56 s | 1.12× (1.11–1.14) |"));
+}
+
+// The network takes a tenth of the time on both machines, so a replay is off by 0.9 · 0.1 in four of five cases: speeds
+// of 1.2 and 1.1 cannot be told apart, 1.1 · e^0.09 = 1.204, but both from 0.8. Nodes of 4 and 16 cores: 8 cores for
+// 2 s / 1.2 cost 2 · 3 · 1.667 / 3600 and 1 · 9 · 1.818 / 3600, 1.636 times as much.
+TEST(Shortlist, RanksOffersBySpeedAndCost) {
+  Results results =
+      Timed("cores,loadBalance,serializationEfficiency,transferEfficiency\n4,1,1,1\n8,1,1,0.9\n", 4, 2, 1);
+  for (const auto& [name, speed] : {std::pair("Altair", 1.2), {"Bellatrix", 1.1}, {"Castor", 0.8}}) {
+    results.variants.push_back(Faster(name, results.table, speed));
+  }
+  results.variants[0].terms = {4, 3, "EUR"};
+  results.variants[1].terms = {16, 9, "EUR"};
+  Shortlist list = ShortlistOf({&results});
+  std::vector<std::pair<std::size_t, std::size_t>> ranks;
+  for (const ShortlistRow& row : list.rows) ranks.emplace_back(row.first_rank, row.last_rank);
+  EXPECT_THAT(ranks, ElementsAre(std::pair(1, 2), std::pair(1, 2), std::pair(3, 3), std::pair(4, 4)));
+  EXPECT_NEAR(list.rows[0].speed->low, 1.2 * std::exp(-0.09), 1e-9);
+  EXPECT_NEAR(list.rows[0].speed->high, 1.2 * std::exp(0.09), 1e-9);
+  EXPECT_NEAR(list.rows[0].times[0]->cost->value, 2 * 3 * 2 / 1.2 / 3600, 1e-12);
+  EXPECT_NEAR(list.rows[1].cost->value, 9 * 1.2 / (6 * 1.1), 1e-9);
+  EXPECT_FALSE(list.rows[2].cost);
+  EXPECT_THAT(SummarizeShortlist({Listed("a", results)}, test::OwnTexts()),
+              ElementsAre("Altair is fastest: 1.20× (1.10–1.31) the speed of the machine of the runs; Bellatrix may be "
+                          "as fast: intervals overlap.",
+                          "Altair costs least; Bellatrix costs 1.64× as much for the same work."));
+  results.variants[1].terms.currency = "USD";
+  list = ShortlistOf({&results});
+  EXPECT_FALSE(list.rows[0].cost);
+  EXPECT_TRUE(list.rows[0].times[0]->cost);
+}
+
+TEST(OfferTerms, KeepAProcessOnOneNode) {
+  EXPECT_EQ(OfferTerms().NodesFor(64, 1), std::nullopt);
+  EXPECT_EQ((OfferTerms{48, {}, ""}.NodesFor(96, 1)), 2);
+  EXPECT_EQ((OfferTerms{48, {}, ""}.NodesFor(97, 1)), 3);
+  EXPECT_EQ((OfferTerms{48, {}, ""}.NodesFor(128, 32)), 4);  // 16 cores of every node stay idle
+  EXPECT_EQ((OfferTerms{8, {}, ""}.NodesFor(64, 16)), 4);    // more threads than cores
+  EXPECT_EQ((OfferTerms{48, {}, ""}.CostOf(3600, 96, 1)), std::nullopt);
+  EXPECT_EQ((OfferTerms{48, 1.5, ""}.CostOf(7200, 97, 1)), 9);
 }
 
 PhaseProjection WithTimes(double seconds, double reliable_cores) {
@@ -161,7 +205,10 @@ TEST(Shortlist, ComparesPredictionsThatAreReliableOnEveryMachine) {
   EXPECT_EQ(list.rows[0].machine, "ring");
   EXPECT_DOUBLE_EQ(list.rows[0].times[0]->seconds, 0.5);
   EXPECT_DOUBLE_EQ(list.rows[0].times[0]->interval80->low, 0.45);
-  EXPECT_DOUBLE_EQ(list.rows[0].times[0]->speed, 2);
+  // Bounds of both predictions, 10 % on either side, and of the replay: 0.9 of the tenth that transfer takes.
+  EXPECT_DOUBLE_EQ(list.rows[0].times[0]->speed.value, 2);
+  EXPECT_NEAR(list.rows[0].times[0]->speed.low, 2 * std::exp(-std::hypot(std::log(1 / 0.9), std::log(1.1), 0.01)),
+              1e-9);
   results.variants[0].projections = {WithTimes(8, 12)};
   EXPECT_FALSE(ShortlistOf({&results}).columns[0].is_predicted);
   results.variants[0].is_noise = true;
