@@ -497,9 +497,14 @@ class ReportBrowserTest(unittest.TestCase):
             phases = self.run_js("document.querySelectorAll('section.phase').length")
             lines = (self.folder / name / "report.md").read_text().count("\n")
             self.assertLessEqual(lines, 250 * max(1, phases / 3), name)
-        self.browser.open(self.sample("comd-noise"))
-        self.run_js("document.getElementById('appendix').remove()")
-        self.assertLessEqual(len(re.findall(rb"/Type\s*/Page\b", self.browser.print())), 3)
+
+    def test_three_pages_and_an_appendix_are_printed(self):
+        for name in ("comd-noise", "lulesh", "npb-lu", "lammps-lj"):
+            self.browser.open(self.sample(name))
+            self.run_js("""
+                document.getElementById("appendix").remove();
+                for (const phase of document.querySelectorAll("#phases + .phase ~ .phase")) phase.remove();""")
+            self.assertLessEqual(len(re.findall(rb"/Type\s*/Page\b", self.browser.print())), 3, name)
 
     def test_labels_of_charts_are_legible_and_apart(self):
         for name in ("comd-noise", "lulesh", "npb-lu", "lammps-lj"):

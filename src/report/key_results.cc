@@ -327,6 +327,8 @@ ResultTable PerfectTable(const PhaseProjection& projection) {
       table.rows.back().cells.push_back(i < at.factors.size() ? GainCell(projection, at.cores, at.factors[i], whole)
                                                               : ResultCell{"–", ""});
     }
+    const auto is_unknown = [](const ResultCell& cell) { return cell.text == "–"; };
+    if (std::ranges::all_of(table.rows.back().cells, is_unknown)) table.rows.pop_back();
   }
   return table;
 }
