@@ -16,6 +16,7 @@
 #include "report/phase_share.h"
 #include "report/reliability.h"
 #include "report/summary.h"
+#include "report/target_text.h"
 
 namespace farscale {
 namespace {
@@ -242,6 +243,7 @@ std::vector<std::string> NotesOf(const Results& results, const Partials& texts) 
   for (std::size_t i = 0; i < sentences.size(); ++i) {
     if (phases[i].size() < keys.size()) sentences[i] = Join(phases[i], ", ") + ": " + sentences[i];
   }
+  std::ranges::move(NextStepsForTargets(results.projections, texts), std::back_inserter(sentences));
   if (const std::string outside = OutsideOfPhases(results, kMuchOutside); !outside.empty())
     sentences.push_back("Outside the phases: " + outside + ".");
   for (const Finding& finding : results.table.findings) {

@@ -415,7 +415,8 @@ std::vector<ResultTable> TabulateOutlook(const PhaseProjection& projection) {
 std::vector<ResultTable> TabulateGains(const PhaseProjection& projection) {
   if (!projection.key_results || projection.key_results->perfect.empty()) return {};
   ResultTable perfect = PerfectTable(projection);
-  return perfect.header.size() > 1 ? std::vector{std::move(perfect)} : std::vector<ResultTable>();
+  return perfect.header.size() > 1 && !perfect.rows.empty() ? std::vector{std::move(perfect)}
+                                                            : std::vector<ResultTable>();
 }
 
 std::vector<ResultTable> TabulateNextRuns(const PhaseProjection& projection) {

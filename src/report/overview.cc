@@ -17,6 +17,7 @@
 #include "report/predictors.h"
 #include "report/reliability.h"
 #include "report/summary.h"
+#include "report/target_text.h"
 
 namespace farscale {
 namespace {
@@ -408,7 +409,9 @@ Overview OverviewWithoutFigures(const Results& results, const std::vector<Factor
   overview.lost = LostTimeOf(ends, names.heading);
   if (projection == nullptr || !projection->obstacle.empty()) return overview;
   overview.notes = DescribeCertainty(*projection, texts);
-  overview.next_run = SuggestNextRun(*projection, texts);
+  std::vector<std::string> steps = NextStepsForTargets({*projection}, texts);
+  if (std::string run = SuggestNextRun(*projection, texts); !run.empty()) steps.insert(steps.begin(), std::move(run));
+  overview.next_run = Join(steps, " ");
   if (!rows.empty()) overview.sure = BacktestInShort(results, rows.back().series, rows.back().phase, texts);
   return overview;
 }

@@ -85,7 +85,8 @@ NextSteps StepsOf(const std::vector<PhaseProjection>& projections) {
     const FactorProjection* headline = HeadlineOf(phase);
     if (headline == nullptr) continue;
     if (run == nullptr) run = SuggestedRun(phase);
-    if (phase.reliable_range) reach = std::max(reach.value_or(0), phase.reliable_range->cores);
+    if (phase.reliable_range)
+      reach = std::min(reach.value_or(phase.reliable_range->cores), phase.reliable_range->cores);
     for (const ProjectedValue& target : headline->targets) {
       const bool is_unknown = ReliabilityOf(phase, headline->factor, target.cores) == Reliability::kUnknown;
       if (is_unknown && std::ranges::find(unknown, target.cores) == unknown.end()) unknown.push_back(target.cores);
@@ -101,10 +102,6 @@ bool IsWithin(const std::string& text, std::size_t columns) {
   const std::vector<std::string> lines = Split(text, '\n');
   return std::ranges::all_of(lines, [&](const std::string& line) { return DisplayWidth(line) <= columns; });
 }
-
-}  // namespace
-
-namespace {
 
 std::string TableOfTargets(const std::vector<PhaseProjection>& projections, const Partials& texts,
                            const TerminalStyle& style) {
@@ -131,11 +128,15 @@ std::string TableOfTargets(const std::vector<PhaseProjection>& projections, cons
 
 }  // namespace
 
+std::vector<std::string> NextStepsForTargets(const std::vector<PhaseProjection>& projections, const Partials& texts) {
+  return RenderSentences(texts, "target_steps.txt", ToData(StepsOf(projections)));
+}
+
 std::string FormatTargets(const std::vector<PhaseProjection>& projections, const Partials& texts,
                           const TerminalStyle& style) {
   std::string text = TableOfTargets(projections, texts, style);
   if (text.empty()) return text;
-  for (const std::string& sentence : RenderSentences(texts, "target_steps.txt", ToData(StepsOf(projections)))) {
+  for (const std::string& sentence : NextStepsForTargets(projections, texts)) {
     for (const std::string& line : WrapText(sentence, style.columns, "  ")) text += line + "\n";
   }
   return text;

@@ -4,12 +4,15 @@
 #include <gtest/gtest.h>
 
 #include "base/text.h"
+#include "report/digest.h"
+#include "report/overview.h"
 #include "support/own_templates.h"
 
 namespace farscale {
 namespace {
 
 using testing::ElementsAre;
+using testing::HasSubstr;
 
 // Reliable up to 100 cores, of which the curve says nothing: at 128 it is uncertain, from 512 on unknown.
 PhaseProjection WithTargets() {
@@ -54,6 +57,28 @@ TEST(Targets, StandSideBySideOrBelowEachOther) {
                                      "  replays the program there.", ""));
   EXPECT_EQ(Lines(50)[1], "64 cores");
   EXPECT_EQ(Lines(50)[2], "  parallel efficiency 0.500 (0.480–0.520), measured 0.510");
+}
+
+// In the overview of a phase and in the digest as well; the least reach of all phases is that of all.
+TEST(Targets, NameNextSteps) {
+  const std::string steps =
+      "1,024 cores: unknown, too far from the runs. Targets up to 100 are reliable. Larger runs "
+      "would reach further; with traces, farscale grow replays the program there.";
+  Results results;
+  results.projections = {WithTargets()};
+  results.table.rows = {FactorRow()};
+  results.table.rows[0].phase = "step";
+  results.table.rows[0].cores = 16;
+  const Overview overview = OverviewWithoutFigures(results, results.table.rows, &results.projections[0],
+                                                   {"step", "step"}, test::OwnTexts(), std::nullopt);
+  EXPECT_EQ(overview.next_run, steps);
+  EXPECT_THAT(FormatDigest(results, test::OwnTexts(), {400, false}), HasSubstr(steps));
+  results.projections.push_back(WithTargets());
+  results.projections[1].reliable_range->cores = 32;
+  EXPECT_THAT(NextStepsForTargets(results.projections, test::OwnTexts()), ElementsAre(HasSubstr("up to 32 are")));
+  results.projections = {WithTargets()};
+  results.projections[0].factors[0].targets.pop_back();
+  EXPECT_TRUE(NextStepsForTargets(results.projections, test::OwnTexts()).empty());
 }
 
 TEST(Targets, AreNotShownWithoutAProjection) {
