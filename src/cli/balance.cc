@@ -187,8 +187,9 @@ void AddSweepOptions(CLI::App* command, BalanceOptions& options) {
 }
 
 void AddMachineOptions(CLI::App* command, BalanceOptions& options) {
-  command->add_option("--network", options.network,
-                      "Network by name or file, or calibrated (default: calibrated where possible, else ideal)");
+  command->add_option(
+      "--network", options.network,
+      "Network by name or file, or calibrated (default: calibrated where possible, else a slow named one)");
   command->add_option("--per-node", options.per_node, "Processors of a node (default: as in the runs)")
       ->check(CLI::Range(1, 1000000));
   command

@@ -221,6 +221,7 @@ class Batch {
     std::error_code code;
     fs::remove(stamp, code);
     StudyRun run = RunOneStudy(entry.study, entry.folder, options_, common);
+    Messages(common).FindingsOf(run.results);
     entry.code = run.code;
     entry.row.results = std::move(run.results);
     const bool is_final = run.code == 0 || run.code == static_cast<int>(ErrorKind::kNotEnoughData);

@@ -144,7 +144,9 @@ void Messages::Note(const std::string& text) const {
 }
 
 void Messages::Warning(const std::string& text) const {
-  if (!common_.quiet) PrintLine(stderr, "warning: " + text);
+  if (common_.quiet) return;
+  std::fflush(stdout);  // the answer comes first, also into a pipe
+  PrintLine(stderr, "warning: " + text);
 }
 
 void Messages::Findings(const std::string& where, const std::vector<Finding>& findings) const {

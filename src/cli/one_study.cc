@@ -115,9 +115,9 @@ StudyRun RunOneStudy(const StudyToRun& study, const std::string& folder, const R
   const ReportTemplates form = is_allocation ? LoadFormTemplates("allocation", options.templates) : ReportTemplates();
   CreateFolder(parsed.report_folder);  // before hours of work, not after
   StudyOutcome outcome = RunStudy(parsed, library, messages.Progress(), ScenariosOf(parsed));
-  messages.FindingsOf(outcome.results);
   // Nobody has said how these runs scale; what they do is not to be guessed.
   if (const std::string why = study.draft ? WhyMixed(outcome.results.table) : ""; !why.empty()) {
+    messages.FindingsOf(outcome.results);
     throw Error(ErrorKind::kUsage, study.name, why, "run those of either kind by themselves");
   }
   StudyRun run;

@@ -60,6 +60,7 @@ void PrintResults(const Results& results, const Partials& texts, const std::vect
 int RunAlone(const StudyToRun& study, const std::string& folder, const RunOptions& options, const Common& common) {
   const StudyRun run = RunOneStudy(study, folder, options, common);
   PrintResults(run.results, LoadTemplates(options.templates).partials, run.files, common);
+  Messages(common).FindingsOf(run.results);
   return run.code;
 }
 

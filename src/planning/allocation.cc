@@ -10,6 +10,7 @@
 #include "base/text.h"
 #include "factors/scaling.h"
 #include "factors/superlinear.h"
+#include "factors/table_terms.h"
 #include "planning/allocation_terms.h"
 #include "planning/job_size.h"
 
@@ -50,6 +51,7 @@ void ChooseIterations(const AllocationTerms& terms, AllocationPack& pack) {
       terms.options().iterations ? terms.options().iterations : terms.results().problem.iterations;
   pack.are_planned = planned.has_value();
   pack.iterations = planned.value_or(terms.baseline().rows.front()->iterations);
+  pack.is_of_runs = !planned && pack.iterations == 1 && pack.phase.IsUnnamed() && KnowsTimesOnly(terms.results().table);
 }
 
 // Where a row is uncertain and has no number, the low end of the interval.

@@ -137,6 +137,7 @@ struct AllocationPack {
   double baseline = 0;              // cores
   double iterations = 1;            // that `work` and core hours are for
   bool are_planned = false;         // else: as many as the baseline ran
+  bool is_of_runs = false;          // a table of run times, in which nobody counts iterations
   std::vector<AllocationRow> rows;  // measured, then projected, each by cores
   std::vector<SpeedupPoint> curve;  // from the smallest run to the last row that is known; may be empty
   Recommendation recommendation;

@@ -203,13 +203,16 @@ std::string DescribePlace(const Cause& cause, const LossRecord& losses) {
 }
 
 std::string DescribeReasons(const Cause& cause) {
+  const bool is_known =
+      std::ranges::any_of(cause.parts, [](const CausePart& part) { return part.reason != CauseClass::kUnknown; });
+  if (!is_known) return cause.is_mpi ? "the call itself" : "unknown, no counter shows it";
   std::vector<std::string> texts;
   for (const CausePart& part : cause.parts) {
     const bool is_all = part.share > 0.995;
     texts.push_back(is_all ? std::string(NameOf(part.reason))
                            : fmt::format("{} ({:.0f} %)", NameOf(part.reason), 100 * part.share));
   }
-  return texts.empty() ? "unknown" : Join(texts, ", ");
+  return Join(texts, ", ");
 }
 
 std::string RemedyOf(const Cause& cause, const LossRecord& losses) {
@@ -217,8 +220,8 @@ std::string RemedyOf(const Cause& cause, const LossRecord& losses) {
       cause.reason() == CauseClass::kInterruptions || cause.reason() == CauseClass::kLowerFrequency;
   if (cause.is_mpi) {
     return cause.place == CausePlace::kOnce ? ""
-                                            : "The call itself is slow, not because of a late partner. Compare "
-                                              "message sizes and rank placement.";
+                                            : "The call itself ends late, not because of a late partner: look at the "
+                                              "network, the MPI library and rank placement, not at the program.";
   }
   if (cause.is_device_call) return RemedyOfDevices(cause);
   switch (cause.place) {

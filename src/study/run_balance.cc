@@ -130,6 +130,14 @@ std::vector<Network> NamedNetworks() {
   return networks;
 }
 
+// The network of the runs. Throws an error of kind kNotEnoughData where messages say nothing of the time that states of
+// tasks take.
+Network NetworkOfRuns(const Study& study) {
+  Network network = CalibrateToRuns(study.runs, study.factors.rules);
+  if (std::isfinite(network.remote.bandwidth)) return network;
+  throw Error(ErrorKind::kNotEnoughData, "", "the messages of the runs show no bandwidth");
+}
+
 // The network of the runs. Where it is unknown all named ones stand for it, and the first of them is simulated.
 std::vector<Network> NetworksOf(const Study& study, const BalanceStudy& balance, WhatIf& what_if) {
   std::vector<Network> networks;
@@ -137,7 +145,7 @@ std::vector<Network> NetworksOf(const Study& study, const BalanceStudy& balance,
     networks = {LoadNetwork(*balance.network, "--network")};
   } else {
     try {
-      networks = {CalibrateToRuns(study.runs, study.factors.rules)};
+      networks = {NetworkOfRuns(study)};
     } catch (const Error& error) {
       if (balance.network || error.kind() != ErrorKind::kNotEnoughData) throw;
       networks = NamedNetworks();

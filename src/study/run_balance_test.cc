@@ -6,7 +6,11 @@
 #include <algorithm>
 #include <set>
 
+#include "replay/replay.h"
+#include "replay/replayed_trace.h"
+#include "support/errors.h"
 #include "support/loaded_program.h"
+#include "support/spmd_program.h"
 #include "support/temporary_folder.h"
 #include "trace/otf2_writer.h"
 
@@ -74,6 +78,29 @@ TEST_F(RunBalanceTest, AnUnknownNetworkGivesARangeOfGains) {
   EXPECT_EQ(networks.size(), 4u);
   balance_.network = "ethernet-25g";
   EXPECT_TRUE(Balance().network_gains.empty());
+}
+
+// Messages of eight bytes say nothing of a bandwidth; that of states of tasks is then not taken as infinite.
+TEST_F(RunBalanceTest, ANetworkWithoutABandwidthIsUnknown) {
+  const std::filesystem::path anchor = folder_ / "ring.otf2";
+  Trace trace = test::RunSpmd(8, [](test::SpmdRank& rank) {
+    for (int step = 0; step < 24; ++step) {
+      rank.Compute(rank.rank() < 2 ? 2000 : 1000);
+      rank.PostSend((rank.rank() + 1) % 8, 8);
+      rank.Receive((rank.rank() + 7) % 8, 8);
+      rank.WaitAll();
+    }
+  });
+  Network network;
+  network.remote = network.local = {2e-6, 1e9, 1e-7, 32768};
+  const PhaseCut whole = CutPhase(trace, PhaseSpec::WholeRun());
+  const Matching matching = MatchTrace(trace);
+  WriteOtf2(ReplayedTrace(trace, Replay(trace, matching, whole, {{}, true, &network})), anchor);
+  study_.runs.front().trace = anchor.string();
+  balance_.network = "calibrated";
+  EXPECT_NE(test::ErrorOf(ErrorKind::kNotEnoughData, [&] { Balance(); }).find("show no bandwidth"), std::string::npos);
+  balance_.network.reset();
+  EXPECT_NE(Balance().network.find("the network of the runs is unknown"), std::string::npos);
 }
 
 }  // namespace

@@ -575,6 +575,19 @@ TEST(Allocation, TextToHandIn) {
                 "speedup $S = T_0 / T$ and the efficiency $E = p_0 T_0 / (p\\,T)$."));
 }
 
+// In a table of run times nobody counts iterations, unless somebody plans some.
+TEST(Allocation, RunTimesAreOfRuns) {
+  std::vector<FactorRow> rows = {Row(4, 36), Row(8, 20)};
+  for (FactorRow& row : rows) row.phase = PhaseId();
+  const Results results = Strong(rows);
+  AllocationOptions options;
+  EXPECT_THAT(Described(MakeAllocationPack(results, options), results).recommendation.back(),
+              HasSubstr("; a run takes 20.0 s and costs 0.0444 core hours."));
+  options.iterations = 10;
+  EXPECT_THAT(Described(MakeAllocationPack(results, options), results).recommendation.back(),
+              HasSubstr("; 10 iterations of the phase take 200 s"));
+}
+
 TEST(Allocation, FiguresShowWhatIsKnown) {
   const AllocationPack pack = MakeAllocationPack(Projected(), {});
   for (const std::string& figure : {RenderSvg(SpeedupChart(pack), false), SpeedupTikz(pack)}) {

@@ -74,21 +74,23 @@ std::vector<Column> ColumnsOf(const AllocationPack& pack, const ProblemCase& pro
     add(runs, "Size per process" + unit, [](const AllocationRow& row) { return Cell(row.portion, Size); });
   }
   const bool has_times = HasTimes(pack);
-  const std::string work = fmt::format("{} iteration{}", FormatCores(pack.iterations), pack.iterations == 1 ? "" : "s");
+  const std::string iterations =
+      fmt::format("{} iteration{}", FormatCores(pack.iterations), pack.iterations == 1 ? "" : "s");
+  const std::string work = pack.is_of_runs ? " of a run" : ", " + iterations;
   if (has_times && pack.iterations != 1) {
     add(costs, "Wall time, 1 iteration", [](const AllocationRow& row) { return Cell(row.iteration, FormatSeconds); });
   }
   // One unit for the whole column.
   const bool in_hours = Any(pack, [](const AllocationRow& row) { return row.work.value.value_or(0) >= kManySeconds; });
   const Format time = in_hours ? Format(Hours) : Format(FormatSeconds);
-  if (has_times) add(costs, "Wall time, " + work, [time](const AllocationRow& row) { return Cell(row.work, time); });
+  if (has_times) add(costs, "Wall time" + work, [time](const AllocationRow& row) { return Cell(row.work, time); });
   add(scaling, "Speedup", [](const AllocationRow& row) { return Cell(row.speedup, FormatSpeedup); });
   add(scaling, "Ideal speedup", [](const AllocationRow& row) {
     return AllocationCell{FormatIdealSpeedup(row.ideal), ""};
   });
   add(scaling, "Efficiency", [](const AllocationRow& row) { return Cell(row.efficiency, Percents); });
   if (has_times) {
-    add(costs, "Core hours, " + work, [](const AllocationRow& row) { return Cell(row.core_hours, FormatCoreHours); });
+    add(costs, "Core hours" + work, [](const AllocationRow& row) { return Cell(row.core_hours, FormatCoreHours); });
   }
   return columns;
 }

@@ -106,7 +106,8 @@ struct PackText {
   std::string scaling;
   std::optional<ProblemSizes> sizes;
   std::string baseline, runs, counts, noise, required, iterations, planned_iterations, baseline_iterations;
-  bool is_one_iteration = false, has_intervals = false, is_any_beyond = false, are_nodes_estimated = false;
+  bool is_of_runs = false, is_one_iteration = false, has_intervals = false, is_any_beyond = false;
+  bool are_nodes_estimated = false;
   std::string reliable, omitted_up_to, superlinear;
   RecommendedJob job;
   std::optional<SureJob> sure;
@@ -125,12 +126,12 @@ struct PackText {
   MissingText missing;
   FARSCALE_TAGS(title, description, group, phase, phase_description, phase_in_words, is_strong, is_weak,
                 is_scaling_unknown, is_scaling_shown, scaling, sizes, baseline, runs, counts, noise, required,
-                iterations, planned_iterations, baseline_iterations, is_one_iteration, has_intervals, is_any_beyond,
-                are_nodes_estimated, reliable, omitted_up_to, superlinear, job, sure, largest_enough, exceptions,
-                disagreements, from, to, tracers, cores_per_node, has_largest_time, has_repeats, is_one_repeated,
-                is_of_times, is_whole, is_times_weak, is_times_strong, is_speedup, is_global_efficiency,
-                is_parallel_efficiency, repeated_counts, removed_noise, is_predicted, has_predicted_times,
-                is_reliable_to_end, rules, models, generator, contradictions, missing)
+                iterations, planned_iterations, baseline_iterations, is_of_runs, is_one_iteration, has_intervals,
+                is_any_beyond, are_nodes_estimated, reliable, omitted_up_to, superlinear, job, sure, largest_enough,
+                exceptions, disagreements, from, to, tracers, cores_per_node, has_largest_time, has_repeats,
+                is_one_repeated, is_of_times, is_whole, is_times_weak, is_times_strong, is_speedup,
+                is_global_efficiency, is_parallel_efficiency, repeated_counts, removed_noise, is_predicted,
+                has_predicted_times, is_reliable_to_end, rules, models, generator, contradictions, missing)
 };
 
 RecommendedJob JobOf(const AllocationPack& pack) {
@@ -239,8 +240,8 @@ std::optional<RemovedNoise> RemovedNoiseOf(const Results& results, const Allocat
   const auto measured = MeanParallelEfficiency(rows, rows.back().cores);
   const auto without = MeanParallelEfficiency(clean.table.Rows(pack.series, pack.phase), rows.back().cores);
   if (!measured || !without) return std::nullopt;
-  return RemovedNoise{clean.name, FormatCoreCount(static_cast<double>(rows.back().cores)), FormatFactor(*without),
-                      FormatFactor(*measured)};
+  return RemovedNoise{clean.name, FormatCoreCount(static_cast<double>(rows.back().cores)), FormatPercent(*without),
+                      FormatPercent(*measured)};
 }
 
 void FillMethod(const Results& results, const AllocationPack& pack, PackText& text) {
@@ -314,7 +315,9 @@ PackText TextOf(const Results& results, const AllocationPack& pack) {
                 .required = fmt::format("{:g} %", 100 * pack.required),
                 .iterations = CountIterations(pack.iterations),
                 .planned_iterations = pack.are_planned ? CountIterations(pack.iterations) : "",
-                .baseline_iterations = HasTimes(pack) && !pack.are_planned ? CountIterations(pack.iterations) : "",
+                .baseline_iterations =
+                    HasTimes(pack) && !pack.are_planned && !pack.is_of_runs ? CountIterations(pack.iterations) : "",
+                .is_of_runs = pack.is_of_runs,
                 .is_one_iteration = pack.iterations == 1,
                 .reliable = FormatCoreCount(pack.reliable),
                 .superlinear = pack.superlinear,
