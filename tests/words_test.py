@@ -68,6 +68,15 @@ class WordsTest(unittest.TestCase):
         everything = " ".join(" ".join(texts) for _, texts in self.texts()).lower()
         self.assertEqual([term for term in terms if term.lower() not in everything], [])
 
+    def test_anomalies_fit_into_two_lines_of_a_terminal(self):
+        found = 0
+        for path in sorted((ROOT / "src").rglob("anomalies.h")):
+            for name, body in re.findall(r"Anomaly (k\w+)\{(.*?)\};", path.read_text(), re.S):
+                sentence = "".join(re.findall(r'"((?:[^"\\]|\\.)*)"', body)[1:])
+                self.assertLessEqual(len(sentence), 120, f"{path}: {name}")
+                found += 1
+        self.assertGreater(found, 50)
+
 
 if __name__ == "__main__":
     unittest.main()

@@ -3,11 +3,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <mutex>
 #include <set>
 
 #include "base/error.h"
 #include "base/format.h"
+#include "base/terminal.h"
 
 namespace farscale {
 
@@ -148,6 +150,23 @@ std::string ToSentence(const Finding& finding) {
   std::string text = finding.id + ": " + Numbered(finding);
   if (!finding.example.empty()) text += fmt::format(" ({}{})", finding.count > 1 ? "first " : "", finding.example);
   return text;
+}
+
+std::string ToSentence(const Finding& finding, const std::string& where, std::size_t columns) {
+  constexpr std::size_t kLines = 2, kMargin = 12;  // of a line that breaks early
+  const std::size_t room = kLines * columns - kMargin;
+  const auto placed = [](const std::string& place, const std::string& text) {
+    return place.empty() ? text : place + ": " + text;
+  };
+  const std::string whole = placed(where, ToSentence(finding));
+  if (DisplayWidth(whole) <= room) return whole;
+  Finding brief = finding;
+  brief.example.clear();
+  const std::string text = ToSentence(brief);
+  if (DisplayWidth(placed(where, text)) <= room) return placed(where, text);
+  const std::filesystem::path path = where;
+  const std::filesystem::path end = path.parent_path().filename() / path.filename();
+  return placed(end == path ? where : "…/" + end.string(), text);
 }
 
 void MergeFindings(const std::vector<Finding>& more, std::vector<Finding>& findings, const std::string& source) {

@@ -108,6 +108,9 @@ class Diagnostics {
 std::string DetailOf(const Finding& finding);
 // "clockBackwards: 3 of 400 events lie before ... (first ...)" for a terminal or a log; microseconds as times.
 std::string ToSentence(const Finding& finding);
+// The same of a file, in two lines of a terminal where that can be: without the first example, then with the end of the
+// path alone.
+std::string ToSentence(const Finding& finding, const std::string& where, std::size_t columns);
 // Adds `more` to findings. Those with the same id become one: counts and populations add up, the first example stays.
 // `source`: named before the examples of `more`, such as the run they are from.
 void MergeFindings(const std::vector<Finding>& more, std::vector<Finding>& findings, const std::string& source = {});

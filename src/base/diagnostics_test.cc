@@ -92,6 +92,23 @@ TEST(Diagnostics, FailsPastTheThresholdOnly) {
 }
 
 // Many small jumps of a clock are no damage, a long one is: by time, where it is known.
+// Of 80 columns: 2 · 80 less a margin.
+TEST(Diagnostics, FitIntoTwoLines) {
+  Finding finding;
+  finding.id = "someKind";
+  finding.severity = Severity::kWarning;
+  finding.sentence = std::string(100, 'x');
+  finding.count = 3;
+  finding.population = 400;
+  finding.example = std::string(60, 'y');
+  EXPECT_EQ(ToSentence(finding, "a/b/traces.otf2", 1000),
+            "a/b/traces.otf2: someKind: 3 of 400 " + finding.sentence + " (first " + finding.example + ")");
+  EXPECT_EQ(ToSentence(finding, "a/b/traces.otf2", 80), "a/b/traces.otf2: someKind: 3 of 400 " + finding.sentence);
+  EXPECT_EQ(ToSentence(finding, "long/names/of/folders/b/traces.otf2", 80),
+            "…/b/traces.otf2: someKind: 3 of 400 " + finding.sentence);
+  EXPECT_EQ(ToSentence(finding, "", 80), "someKind: 3 of 400 " + finding.sentence);
+}
+
 TEST(Diagnostics, SharesAreOfTimeWhereItIsKnown) {
   Diagnostics diagnostics;
   diagnostics.AddPopulation(kUnmatched, 100);

@@ -11,24 +11,21 @@ inline constexpr Anomaly kIdealAboveMeasured{
 inline constexpr Anomaly kWaitsUnknown{
     "waitsUnknown", Severity::kWarning,
     "calls may have waited for ranks that the trace does not name, so there are no serialization and transfer"};
-inline constexpr Anomaly kMeasurementOff{
-    "measurementOff", Severity::kWarning,
-    "microseconds of some ranks were not recorded while others were: they are neither useful time nor MPI, so "
-    "efficiencies may be too low"};
+inline constexpr Anomaly kMeasurementOff{"measurementOff", Severity::kWarning,
+                                         "microseconds of some ranks were not recorded while others were: neither "
+                                         "useful nor MPI; efficiencies may be too low"};
 inline constexpr Anomaly kBufferFlush{
     "bufferFlush", Severity::kWarning,
     "microseconds of the run went into writing trace buffers and count as computation"};
-inline constexpr Anomaly kNotRunning{
-    "notRunning", Severity::kNote,
-    "microseconds lie outside MPI but are not useful, since the trace says that the rank did not run (input and "
-    "output, writing of trace buffers and the like); the replay counts them as computation"};
+inline constexpr Anomaly kNotRunning{"notRunning", Severity::kNote,
+                                     "microseconds lie outside MPI but are not useful: the trace says that the rank "
+                                     "did not run; the replay counts them"};
 inline constexpr Anomaly kIterationLeftOut{
     "iterationLeftOut", Severity::kNote,
     "iterations are excluded as disturbed (clean = false keeps them), or are not among those kept"};
-inline constexpr Anomaly kDisturbanceUnknown{
-    "disturbanceUnknown", Severity::kWarning,
-    "phases should keep clean iterations only, but the disturbed ones cannot be found: there are fewer than three "
-    "iterations, ranks differ in how many they have, or more than a third stand out; then all count as clean"};
+inline constexpr Anomaly kDisturbanceUnknown{"disturbanceUnknown", Severity::kWarning,
+                                             "phases should keep clean iterations only, but too few or too many stand "
+                                             "out to find the disturbed ones; all count"};
 inline constexpr Anomaly kGroupWithoutFactors{
     "groupWithoutFactors", Severity::kNote,
     "groups of ranks compute nothing in a phase, so they have no factors there"};
@@ -38,30 +35,24 @@ inline constexpr Anomaly kPhaseEstimateClamped{
 inline constexpr Anomaly kScalingGuessed{
     "scalingGuessed", Severity::kWarning,
     "runs do not say whether they scale strongly or weakly, so their work or run times decide; --scaling sets it"};
-inline constexpr Anomaly kScalingUnknown{
-    "scalingUnknown", Severity::kWarning,
-    "useful time changes with the threads of a process, because the problem grows or because threads slow each other; "
-    "without --scaling, speedup and computation scalability are left out"};
+inline constexpr Anomaly kScalingUnknown{"scalingUnknown", Severity::kWarning,
+                                         "useful time changes with the threads of a process; without --scaling there "
+                                         "is no speedup or computation scalability"};
 inline constexpr Anomaly kTimesOnly{
     "timesOnly", Severity::kNote,
-    "run times alone do not tell where time is lost, nor what the smallest run loses itself; traces of three runs or "
-    "more split efficiency into load balance, serialization, transfer and computation"};
+    "run times tell neither where time is lost nor what the smallest run loses; traces of three runs do"};
 inline constexpr Anomaly kScalingUnlikely{
     "scalingUnlikely", Severity::kWarning,
-    "the work of the runs does not grow as their scaling says; where that is wrong, so are speedup, computation "
-    "scalability, global efficiency and what is projected from them"};
+    "the work of the runs does not grow as their scaling says, so speedup and global efficiency may be wrong"};
 inline constexpr Anomaly kTermsDiffer{
     "termsDiffer", Severity::kWarning,
-    "results differ in scaling from those they are compared with, or have no reference run in common with them; "
-    "speedup, computation scalability and global efficiency are not compared"};
+    "results differ in scaling, or have no common reference run; speedup and global efficiency are not compared"};
 inline constexpr Anomaly kThreadsDifferBetweenRuns{
     "threadsDifferBetweenRuns", Severity::kWarning,
-    "phases have runs with different numbers of threads a process; at process level such runs do not compare like with "
-    "like, and no speedup is projected: record what threads do, or keep to runs with one number of threads"};
+    "phases have runs with different threads a process, and no speedup: record what threads do, or keep to one number"};
 inline constexpr Anomaly kSplitsDiffer{
     "splitsDiffer", Severity::kNote,
-    "phases have runs that divide the same cores differently into processes and threads; instead of curves over cores, "
-    "the best splits of cores are predicted"};
+    "phases have runs that split the same cores differently; best splits of cores are predicted instead of curves"};
 inline constexpr Anomaly kSlowerSplits{
     "slowerSplits", Severity::kNote,
     "of run times on the same cores only the fastest split into processes and threads counts"};

@@ -11,11 +11,11 @@ inline constexpr Anomaly kHistoryFileSkipped{
 inline constexpr Anomaly kSameResultsTwice{
     "sameResultsTwice", Severity::kWarning,
     "results are the same numbers as others of the same code and count once, not as repeats"};
-inline constexpr Anomaly kScalingExcluded{"scalingExcluded", Severity::kWarning,
-                                          "results of the history state a scaling that their runs exclude; their "
-                                          "speedup, computation scalability and global efficiency do not count"};
-inline constexpr Anomaly kReferenceMoved{"referenceMoved", Severity::kNote,
-                                         "results have another reference run than those they are compared with; both "
-                                         "are expressed relative to a run that both have"};
+inline constexpr Anomaly kScalingExcluded{
+    "scalingExcluded", Severity::kWarning,
+    "results of the history state a scaling that their runs exclude; speedup and global efficiency do not count"};
+inline constexpr Anomaly kReferenceMoved{
+    "referenceMoved", Severity::kNote,
+    "results have another reference run than those they are compared with; a run that both have serves"};
 
 }  // namespace farscale::anomaly

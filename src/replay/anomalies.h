@@ -25,12 +25,10 @@ inline constexpr Anomaly kClocksSkewed{
     "nodes leave all collectives later than others by the same time, so clocks differ; all times are corrected"};
 inline constexpr Anomaly kClocksContradict{
     "clocksContradict", Severity::kWarning,
-    "messages and collectives end before they can, and no clocks explain it; elapsed time, parallel efficiency, "
-    "serialization and transfer are left out"};
-inline constexpr Anomaly kTimeDisplaced{"timeDisplaced", Severity::kWarning,
-                                        "begins or ends of MPI calls lie apart from those of other iterations and "
-                                        "ranks, and each decides 1 % of useful time "
-                                        "or more; check whether their time stamps are damaged"};
+    "messages and collectives end before they can, and no clocks explain it; what needs elapsed time is left out"};
+inline constexpr Anomaly kTimeDisplaced{
+    "timeDisplaced", Severity::kWarning,
+    "begins or ends of MPI calls lie apart from others and decide 1 % of useful time; check whether they are damaged"};
 inline constexpr Anomaly kMessageCutAtEdge{
     "messageCutAtEdge", Severity::kNote,
     "messages cross the edge of the phase's window: sends are eager, receives find the message ready"};
@@ -46,13 +44,12 @@ inline constexpr Anomaly kMessageWithoutRecord{
 inline constexpr Anomaly kOneSidedTakesNoTime{
     "oneSidedTakesNoTime", Severity::kWarning,
     "one-sided operations take no time on the network of the replay; only their synchronisation does"};
-inline constexpr Anomaly kPreempted{"preempted", Severity::kWarning,
-                                    "ranks shared cores or slept in part of their time outside MPI, which counts as "
-                                    "useful, so efficiencies are too high; give every rank its own core"};
+inline constexpr Anomaly kPreempted{
+    "preempted", Severity::kWarning,
+    "ranks shared cores or slept, which counts as useful, so efficiencies are too high; give every rank its own core"};
 inline constexpr Anomaly kCountsImpossible{
     "countsImpossible", Severity::kWarning,
-    "ranks count more CPU time, cycles or instructions than a processor can in their time: the clock of the trace or "
-    "the counter is damaged, or the counter is one of several threads"};
+    "ranks count more than a processor can in their time: clock or counter is damaged, or several threads count"};
 inline constexpr Anomaly kCounterNotUsed{
     "counterNotUsed", Severity::kWarning,
     "counters are there but do not show how long computation takes, so noise is removed without them"};

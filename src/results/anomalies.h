@@ -12,8 +12,7 @@ inline constexpr Anomaly kUnevenThreads{"unevenThreads", Severity::kWarning,
                                         "ranks differ in their number of threads; the largest counts"};
 inline constexpr Anomaly kThreadsContradicted{
     "threadsContradicted", Severity::kWarning,
-    "runs have teams of other sizes than the threads a process that the study gives; cores are as the study says, "
-    "efficiencies of the threads that the trace has"};
+    "runs have teams of other sizes than the study says: cores are as it says, efficiencies as the trace has them"};
 inline constexpr Anomaly kCounterImpossible{"counterImpossible", Severity::kWarning,
                                             "counters of TALP are negative or what no core counts, and are left out"};
 inline constexpr Anomaly kTimesImpossible{
@@ -31,15 +30,12 @@ inline constexpr Anomaly kDevicesNotCounted{"devicesNotCounted", Severity::kNote
                                             "TALP's times of accelerators cannot be, so there are no factors of them"};
 inline constexpr Anomaly kTalpFactorsDiffer{
     "talpFactorsDiffer", Severity::kNote,
-    "efficiencies that TALP gives for threads and devices follow other formulas than those here, which are taken from "
-    "its times (docs/formulas.md, threads and devices)"};
+    "efficiencies of threads and devices follow other formulas in TALP; these are from its times (docs/formulas.md)"};
 inline constexpr Anomaly kTalpFactorsFarOff{
     "talpFactorsFarOff", Severity::kWarning,
-    "efficiencies that TALP gives differ by more than 0.05 from those here, which are useful time over that of all "
-    "CPUs (docs/formulas.md, factors)"};
+    "efficiencies differ by more than 0.05 from those of TALP: these are useful time over that of all CPUs"};
 inline constexpr Anomaly kWaitsForMpiAssumed{
     "waitsForMpiAssumed", Severity::kNote,
-    "TALP before version 3.8 counts threads that wait for MPI as outside of parallel regions; all threads of a process "
-    "but the one that calls are taken to wait"};
+    "TALP before 3.8 does not tell which threads wait for MPI; all but the calling one are taken to wait"};
 
 }  // namespace farscale::anomaly

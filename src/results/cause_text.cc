@@ -219,9 +219,10 @@ std::string RemedyOf(const Cause& cause, const LossRecord& losses) {
   const bool is_disturbed =
       cause.reason() == CauseClass::kInterruptions || cause.reason() == CauseClass::kLowerFrequency;
   if (cause.is_mpi) {
-    return cause.place == CausePlace::kOnce ? ""
-                                            : "The call itself ends late, not because of a late partner: look at the "
-                                              "network, the MPI library and rank placement, not at the program.";
+    return cause.place == CausePlace::kOnce
+               ? ""
+               : "The call itself ends late, not because of a late partner. Compare message sizes and rank placement. "
+                 "Look at the network and the MPI library, not at the program.";
   }
   if (cause.is_device_call) return RemedyOfDevices(cause);
   switch (cause.place) {

@@ -9,8 +9,7 @@ inline constexpr Anomaly kPhaseNotInRun{"phaseNotInRun", Severity::kWarning,
                                         "phases of other runs do not occur in a run; it has no factors for them"};
 inline constexpr Anomaly kIterationsDiffer{
     "iterationsDiffer", Severity::kWarning,
-    "iterations that were found or chosen compute far more or less than the scaling of the other runs suggests; they "
-    "may be of another loop or kind, so check them with farscale phases"};
+    "iterations compute far more or less than the scaling suggests; check them with farscale phases"};
 inline constexpr Anomaly kGroupNotInEveryRun{"groupNotInEveryRun", Severity::kWarning,
                                              "groups of ranks were found in some runs only; they are fitted to those"};
 inline constexpr Anomaly kProgramNameDiffers{

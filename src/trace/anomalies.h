@@ -12,16 +12,13 @@ inline constexpr Anomaly kTraceEndsEarly{
     "traces end before the time that their header gives; the rest of the run is unknown"};
 inline constexpr Anomaly kStateMissing{
     "stateMissing", Severity::kWarning,
-    "states are missing between others of a rank; time outside MPI in which no state "
-    "is recorded counts as time in which the rank did not run",
-    0.01};
+    "states are missing between others of a rank; outside MPI the rank counts as not running there", 0.01};
 inline constexpr Anomaly kRankWithoutStates{"rankWithoutStates", Severity::kWarning,
                                             "ranks recorded no states in which they run; all time outside MPI counts "
                                             "as useful, also when the rank did not run"};
 inline constexpr Anomaly kMpiStateOutsideCall{
     "mpiStateOutsideCall", Severity::kWarning,
-    "states show MPI where no event shows a call, so events are missing; from 1 % of MPI time on serialization and "
-    "transfer are left out"};
+    "states show MPI where no event shows a call; from 1 % of MPI time on serialization and transfer are left out"};
 inline constexpr Anomaly kRecordNotRead{"recordNotRead", Severity::kWarning,
                                         "records are of a type that farscale does not read and were left out"};
 inline constexpr Anomaly kMpiNameContradicted{
@@ -29,8 +26,7 @@ inline constexpr Anomaly kMpiNameContradicted{
     "MPI functions have another name in the .pcf file than by their number; the number counts", 0.5};
 inline constexpr Anomaly kFunctionsLost{
     "functionsLost", Severity::kWarning,
-    "functions of the program are named beside the trace and none is in it: their events were filtered away, and "
-    "counters on the same lines with them"};
+    "functions are named beside the trace and none is in it: they were filtered away, and counters with them"};
 inline constexpr Anomaly kMpiNameTwice{"mpiNameTwice", Severity::kWarning,
                                        "functions are called like an MPI function of the trace but are none of MPI; "
                                        "they count as functions of the program"};
@@ -42,8 +38,7 @@ inline constexpr Anomaly kHeaderContradicted{
     "records or definitions contradict the header of the trace; the records count"};
 inline constexpr Anomaly kTimeOutsideRun{
     "timeOutsideRun", Severity::kWarning,
-    "events lie before the begin or after the end of the run that the clock properties of the trace give, so either "
-    "are damaged; the events count"};
+    "events lie outside the run that the clock properties give, so either are damaged; the events count"};
 inline constexpr Anomaly kCallEdgeMissing{"callEdgeMissing", Severity::kWarning,
                                           "edges of MPI calls have no other edge: a call without leave lasts until the "
                                           "next one, a leave without call was ignored",
@@ -87,8 +82,7 @@ inline constexpr Anomaly kMpiOnWorkerThread{
     "MPI calls were made by threads other than the main one; they are not part of the analysis"};
 inline constexpr Anomaly kThreadsAtProcessLevel{
     "threadsAtProcessLevel", Severity::kWarning,
-    "processes have several threads, and what those do is not known: time outside MPI on the main thread counts as "
-    "useful, so that efficiencies are those of main threads alone"};
+    "processes have threads that nothing is known of: efficiencies are those of main threads alone"};
 inline constexpr Anomaly kTeamRecordsUnbalanced{"teamRecordsUnbalanced", Severity::kWarning,
                                                 "forks of OpenMP teams have no join, or threads enter or leave a team "
                                                 "that nobody forked; waiting there is unknown"};
@@ -111,8 +105,7 @@ inline constexpr Anomaly kDeviceRecordsUnbalanced{
     "kernels or copies on devices have a begin or an end only, or end before they begin; they are left out"};
 inline constexpr Anomaly kDeviceClockDiffers{
     "deviceClockDiffers", Severity::kWarning,
-    "kernels or copies lie before the begin of their process or after its end, so that clocks of devices differ from "
-    "those of hosts: factors of devices in parts of the run are wrong by that"};
+    "kernels or copies lie outside of their process: clocks of devices differ, and factors of devices with them"};
 inline constexpr Anomaly kDeviceCallsUnrecorded{
     "deviceCallsUnrecorded", Severity::kWarning,
     "devices compute, but no thread of a host records calls to them: waiting for devices counts as useful time"};
@@ -125,9 +118,9 @@ inline constexpr Anomaly kCounterBackwards{
 inline constexpr Anomaly kCounterNotAtEdges{
     "counterNotAtEdges", Severity::kWarning,
     "region and call edges have no counter sample of their own; the last sample before is used"};
-inline constexpr Anomaly kCounterNotAlwaysOn{"counterNotAlwaysOn", Severity::kWarning,
-                                             "counters were read only part of the time, since the measurement switched "
-                                             "between sets of counters; they are not used where that happens"};
+inline constexpr Anomaly kCounterNotAlwaysOn{
+    "counterNotAlwaysOn", Severity::kWarning,
+    "counters were read part of the time, as the measurement switched between sets; there they are not used"};
 inline constexpr Anomaly kCounterUnclear{
     "counterUnclear", Severity::kWarning,
     "counters are not defined as what their names say, or a bit of the name is wrong; they are not used"};
@@ -143,8 +136,8 @@ inline constexpr Anomaly kRootUnknown{
 inline constexpr Anomaly kCommunicatorUnknown{
     "communicatorUnknown", Severity::kWarning,
     "collective calls name a communicator that the trace does not define; the replay cannot synchronise them", 0.01};
-inline constexpr Anomaly kOnlyLongBursts{"onlyLongBursts", Severity::kWarning,
-                                         "ranks recorded only long bursts of computation for a time; the calls between "
-                                         "them are missing, so that nothing but useful time can be trusted"};
+inline constexpr Anomaly kOnlyLongBursts{
+    "onlyLongBursts", Severity::kWarning,
+    "ranks recorded only long bursts for a time; calls between them are missing, so only useful time is right"};
 
 }  // namespace farscale::anomaly
