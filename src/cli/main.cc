@@ -105,6 +105,16 @@ int LimitMemory(const Common& common, const LaunchedProcess& process) {
   return 0;
 }
 
+// One a core, and fewer where memory is so short that the system could not start them: their stacks and what the C
+// library keeps for each.
+int DefaultThreads() {
+  constexpr std::uint64_t kOfThread = std::uint64_t{64} << 20;
+  const std::uint64_t available = AvailableMemory();
+  const int cores = tbb::info::default_concurrency();
+  if (available == 0 || available / kOfThread >= static_cast<std::uint64_t>(cores)) return cores;
+  return std::max(1, static_cast<int>(available / kOfThread));
+}
+
 int Main(int argc, char** argv) {
   CLI::App app(kDescription, "farscale");
   app.require_subcommand(1);
@@ -149,7 +159,7 @@ int Main(int argc, char** argv) {
     fmt::print(stderr, "farscale: {}\n", DescribeWrongUsage(app, arguments, error));
     return static_cast<int>(ErrorKind::kUsage);
   }
-  const int threads = common.jobs > 0 ? common.jobs : tbb::info::default_concurrency();
+  const int threads = common.jobs > 0 ? common.jobs : DefaultThreads();
   const tbb::global_control control(tbb::global_control::max_allowed_parallelism, static_cast<std::size_t>(threads));
   if (!process.is_first) {
     const int wrong = WithoutWords([&] { return LimitMemory(common, process); });

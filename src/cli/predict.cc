@@ -132,7 +132,6 @@ int Predict(const PredictOptions& options, const Common& common) {
   for (const Finding& finding : FindUnusedModels(projection_options.models, projections)) {
     table.findings.push_back(finding);
   }
-  messages.Findings("", table.findings);
   std::vector<std::filesystem::path> written;
   Results results = ResultsOfTable(table, projections, input == "-" ? "table" : input.stem().string());
   results.splits = SplitTargets(table, library, projection_options);
@@ -150,6 +149,7 @@ int Predict(const PredictOptions& options, const Common& common) {
   if (options.output != "-" && (written.empty() || !common.quiet)) {
     Print(results, options, written, common);
   }
+  messages.Findings("", table.findings);
   return ExitCode(results, messages);
 }
 

@@ -49,7 +49,8 @@ std::optional<LargestShare> LargestShareOf(const PathRecord& path, const LossRan
   if (largest == path.costs.end()) return std::nullopt;
   const double share = *largest / path.total.Costs();
   const auto index = static_cast<std::size_t>(largest - path.costs.begin());
-  return LargestShare{ranks.NameOf(ranks.losses.ranks[index]), FormatPercent(share), share >= 0.5};
+  return LargestShare{ranks.NameOf(ranks.losses.ranks[index]), FormatPercent(share), share >= 0.5, share >= 0.995,
+                      share * static_cast<double>(ranks.losses.ranks.size()) < 3 && share < 0.5};
 }
 
 }  // namespace farscale

@@ -50,8 +50,9 @@ std::string CoresOf(const LossRecord& losses);
 // The rank with most of the costs of a call path: the tags of loss_largest.mustache.
 struct LargestShare {
   std::string name, part;
-  bool is_majority = false;
-  FARSCALE_TAGS(name, part, is_majority)
+  bool is_majority = false, is_all = false;
+  bool is_spread = false;  // less than three times the mean, so that no rank stands out
+  FARSCALE_TAGS(name, part, is_majority, is_all, is_spread)
 };
 std::optional<LargestShare> LargestShareOf(const PathRecord& path, const LossRanks& ranks);
 

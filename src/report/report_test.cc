@@ -462,7 +462,9 @@ TEST(Results, LossesReadBackGiveTheSameReport) {
   const Results again = ReadResultsJson(json, "results.json");
   EXPECT_EQ(WriteResultsJson(again), json);
   EXPECT_EQ(test::OwnHtml(again), html);
-  EXPECT_THAT(html, HasSubstr("50.0 % of the waiting is caused by main / work, most of it on rank 1 (100.0 %)."));
+  EXPECT_THAT(
+      html,
+      HasSubstr("50.0 % of the waiting is caused by main / work, all of it charged to rank 1, the last to arrive."));
   EXPECT_THAT(html, HasSubstr("64 cores: main / work causes practically all of the waiting."));
   EXPECT_THROW(ReadResultsJson(std::regex_replace(json, std::regex("delayCosts"), "luck"), "f"), Error);
 }

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <optional>
+#include <set>
 
 #include "base/format.h"
 #include "base/text.h"
@@ -78,7 +79,7 @@ std::optional<TargetsOfPhase> TargetTextOf(const PhaseProjection& phase, bool se
 
 // What to do about counts of which nothing is known in any phase.
 NextSteps StepsOf(const std::vector<PhaseProjection>& projections) {
-  std::vector<double> unknown;
+  std::set<double> unknown, known;
   std::optional<double> reach;
   const RunChoice* run = nullptr;
   for (const PhaseProjection& phase : projections) {
@@ -89,11 +90,13 @@ NextSteps StepsOf(const std::vector<PhaseProjection>& projections) {
       reach = std::min(reach.value_or(phase.reliable_range->cores), phase.reliable_range->cores);
     for (const ProjectedValue& target : headline->targets) {
       const bool is_unknown = ReliabilityOf(phase, headline->factor, target.cores) == Reliability::kUnknown;
-      if (is_unknown && std::ranges::find(unknown, target.cores) == unknown.end()) unknown.push_back(target.cores);
+      (is_unknown ? unknown : known).insert(target.cores);
     }
   }
   std::vector<std::string> counts;
-  for (const double cores : unknown) counts.push_back(FormatCores(cores));
+  for (const double cores : unknown) {
+    if (!known.contains(cores)) counts.push_back(FormatCores(cores));
+  }
   return {Join(counts, ", "), run == nullptr ? "" : FormatCores(run->cores) + (run->is_repeat ? " again" : ""),
           reach ? FormatCores(*reach) : ""};
 }
@@ -103,8 +106,14 @@ bool IsWithin(const std::string& text, std::size_t columns) {
   return std::ranges::all_of(lines, [&](const std::string& line) { return DisplayWidth(line) <= columns; });
 }
 
-std::string TableOfTargets(const std::vector<PhaseProjection>& projections, const Partials& texts,
-                           const TerminalStyle& style) {
+}  // namespace
+
+std::vector<std::string> NextStepsForTargets(const std::vector<PhaseProjection>& projections, const Partials& texts) {
+  return RenderSentences(texts, "target_steps.txt", ToData(StepsOf(projections)));
+}
+
+std::string FormatTargets(const std::vector<PhaseProjection>& projections, const Partials& texts,
+                          const TerminalStyle& style) {
   TargetsText targets;
   const auto is_other = [&](const PhaseProjection& one) { return one.series != projections.front().series; };
   const bool several_series = std::ranges::any_of(projections, is_other);
@@ -124,22 +133,6 @@ std::string TableOfTargets(const std::vector<PhaseProjection>& projections, cons
     if (IsWithin(text, style.columns)) return text;
   }
   return formatted(false, false);
-}
-
-}  // namespace
-
-std::vector<std::string> NextStepsForTargets(const std::vector<PhaseProjection>& projections, const Partials& texts) {
-  return RenderSentences(texts, "target_steps.txt", ToData(StepsOf(projections)));
-}
-
-std::string FormatTargets(const std::vector<PhaseProjection>& projections, const Partials& texts,
-                          const TerminalStyle& style) {
-  std::string text = TableOfTargets(projections, texts, style);
-  if (text.empty()) return text;
-  for (const std::string& sentence : NextStepsForTargets(projections, texts)) {
-    for (const std::string& line : WrapText(sentence, style.columns, "  ")) text += line + "\n";
-  }
-  return text;
 }
 
 }  // namespace farscale

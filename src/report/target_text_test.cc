@@ -42,19 +42,13 @@ std::vector<std::string> Lines(std::size_t columns) {
 TEST(Targets, StandSideBySideOrBelowEachOther) {
   EXPECT_THAT(
       Lines(100),
-      ElementsAre(
-          "cores                                                         64            128  1,024",
-          "step   parallel efficiency   0.500 (0.480–0.520), measured 0.510  (0.350–0.650)      –",
-          "       time of an iteration                  2.00 ms (1.80–2.10)              –      –",
-          "1,024 cores: unknown, too far from the runs. Targets up to 100 are reliable. Larger runs would reach",
-          "  further; with traces, farscale grow replays the program there.", ""));
+      ElementsAre("cores                                                         64            128  1,024",
+                  "step   parallel efficiency   0.500 (0.480–0.520), measured 0.510  (0.350–0.650)      –",
+                  "       time of an iteration                  2.00 ms (1.80–2.10)              –      –", ""));
   EXPECT_THAT(Lines(75), ElementsAre("step", "cores                  parallel efficiency  time of an iteration",
                                      "64     0.500 (0.480–0.520), measured 0.510   2.00 ms (1.80–2.10)",
                                      "128                          (0.350–0.650)                     –",
-                                     "1,024                                    –                     –",
-                                     "1,024 cores: unknown, too far from the runs. Targets up to 100 are",
-                                     "  reliable. Larger runs would reach further; with traces, farscale grow",
-                                     "  replays the program there.", ""));
+                                     "1,024                                    –                     –", ""));
   EXPECT_EQ(Lines(50)[1], "64 cores");
   EXPECT_EQ(Lines(50)[2], "  parallel efficiency 0.500 (0.480–0.520), measured 0.510");
 }
@@ -76,6 +70,12 @@ TEST(Targets, NameNextSteps) {
   results.projections.push_back(WithTargets());
   results.projections[1].reliable_range->cores = 32;
   EXPECT_THAT(NextStepsForTargets(results.projections, test::OwnTexts()), ElementsAre(HasSubstr("up to 32 are")));
+  // What is known of one of the phases is not unknown.
+  FactorProjection& factor = results.projections[1].factors[0];
+  for (ProjectedValue& value : factor.curve) value.interval80 = IntervalBounds{0.49, 0.51};
+  for (ProjectedValue& value : factor.targets) value.interval80 = IntervalBounds{0.49, 0.51};
+  results.projections[1].reliable_range->cores = 1024;
+  EXPECT_TRUE(NextStepsForTargets(results.projections, test::OwnTexts()).empty());
   results.projections = {WithTargets()};
   results.projections[0].factors[0].targets.pop_back();
   EXPECT_TRUE(NextStepsForTargets(results.projections, test::OwnTexts()).empty());

@@ -71,7 +71,8 @@ TEST(LossesSection, SaysHowMuchIsWaitingAndForWhom) {
       sentences[0],
       "50.0 % of the time of all ranks is waiting: 4.00 s of 8.00 s, summed over 2 ranks; 2.00 s of 4.00 s on the "
       "average rank.");
-  EXPECT_EQ(sentences[1], "50.0 % of the waiting is caused by main / work, most of it on rank 1 (100.0 %).");
+  EXPECT_EQ(sentences[1],
+            "50.0 % of the waiting is caused by main / work, all of it charged to rank 1, the last to arrive.");
   EXPECT_THAT(sentences[2], HasSubstr("25.0 % of the waiting is indirect"));
   EXPECT_THAT(sentences[3],
               HasSubstr("25.0 % of the waiting (1.00 s, summed over ranks) is for the last rank at the end"));

@@ -161,7 +161,7 @@ TEST(Shortlist, RanksOffersBySpeedAndCost) {
   EXPECT_THAT(SummarizeShortlist({Listed("a", results)}, test::OwnTexts()),
               ElementsAre("Altair is fastest: 1.20× (1.10–1.31) the speed of the machine of the runs; Bellatrix may be "
                           "as fast: intervals overlap.",
-                          "Altair costs least; Bellatrix costs 1.64× as much for the same work."));
+                          "Altair costs least, and Bellatrix 1.64× as much for the same work."));
   results.variants[1].terms.currency = "USD";
   list = ShortlistOf({&results});
   EXPECT_FALSE(list.rows[0].cost);
