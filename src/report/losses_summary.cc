@@ -88,11 +88,12 @@ struct LossesSummary {
   std::optional<UnknownWaitsText> unknown;
   std::optional<WaitingText> waiting;
   bool is_without_waits = false;
+  std::string cancelling;  // call paths whose imbalance makes nobody wait; empty: none
   std::optional<GroupsText> groups;
   std::optional<LatencyText> latency;
   std::optional<InputOutputText> input_output;
   std::optional<DeviceCallsText> device_calls;
-  FARSCALE_TAGS(grown, unknown, waiting, is_without_waits, groups, latency, input_output, device_calls)
+  FARSCALE_TAGS(grown, unknown, waiting, is_without_waits, cancelling, groups, latency, input_output, device_calls)
 };
 
 std::optional<CauseText> LargestCause(const LossRecord& losses) {
@@ -159,6 +160,18 @@ WaitingText WaitingOf(const LossRecord& losses) {
           .is_by_scalasca = losses.rules == DelayRules::kScalasca};
 }
 
+// Where nobody waits, ranks that take longer in one call path take as much less in others.
+std::string CancellingPaths(const LossRecord& losses) {
+  constexpr double kWorthImbalance = 0.01;  // of the length of the phase
+  if (losses.recurs) return "";  // others may wait between the occurrences
+  std::vector<std::string> names;
+  for (const PathRecord& path : losses.paths) {
+    if (path.IsOutside()) continue;
+    if (path.imbalance >= kWorthImbalance * losses.length && !path.is_mpi) names.push_back(path.innermost);
+  }
+  return Join(names, ", ");
+}
+
 // Nothing without groups, or where what they compute is unknown.
 std::optional<GroupsText> GroupsOf(const LossRecord& losses) {
   if (losses.groups.size() < 2) return std::nullopt;
@@ -196,6 +209,7 @@ std::vector<std::string> SummarizeLosses(const LossRecord& losses, const Partial
     summary.waiting = WaitingOf(losses);
   } else {
     summary.is_without_waits = true;
+    summary.cancelling = CancellingPaths(losses);
   }
   if (const auto& latency = losses.latency) {
     summary.latency = LatencyText{latency->path, DescribeGain(latency->gain, losses), FormatSeconds(latency->mean),

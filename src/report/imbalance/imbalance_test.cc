@@ -78,6 +78,16 @@ TEST(LossesSection, SaysHowMuchIsWaitingAndForWhom) {
               HasSubstr("25.0 % of the waiting (1.00 s, summed over ranks) is for the last rank at the end"));
   EXPECT_THAT(sentences[4], HasSubstr("12.5 % of the waiting (500 ms, summed over ranks) could not be attributed"));
   EXPECT_EQ(Sentences(LossRecord()), std::vector<std::string>{"No rank waits for another."});
+  // 1 of 7 ms in either of two call paths, and nobody waits.
+  LossRecord cancels;
+  cancels.length = 0.007;
+  for (const char* name : {"A", "B"}) {
+    cancels.paths.emplace_back().innermost = name;
+    cancels.paths.back().imbalance = 0.001;
+  }
+  EXPECT_EQ(Sentences(cancels),
+            std::vector<std::string>{"No rank waits for another. What differs between ranks in A, B is made up for "
+                                     "elsewhere: balancing it alone would make others wait."});
 }
 
 // Of 4 s of waiting 0.5 s are for ranks that left MPI_Recv late, and 2 s for rank 1, which comes 2.5 s after rank 0.
