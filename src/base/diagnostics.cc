@@ -153,17 +153,18 @@ std::string ToSentence(const Finding& finding) {
 }
 
 std::string ToSentence(const Finding& finding, const std::string& where, std::size_t columns) {
-  constexpr std::size_t kLines = 2, kMargin = 12;  // of a line that breaks early
-  const std::size_t room = kLines * columns - kMargin;
+  // The margin is for "warning: ", an indent and a line that breaks early.
+  constexpr std::size_t kLines = 2, kMargin = 20;
+  const auto fits = [&](const std::string& text) { return (DisplayWidth(text) + kMargin) / kLines <= columns; };
   const auto placed = [](const std::string& place, const std::string& text) {
     return place.empty() ? text : place + ": " + text;
   };
   const std::string whole = placed(where, ToSentence(finding));
-  if (DisplayWidth(whole) <= room) return whole;
+  if (fits(whole)) return whole;
   Finding brief = finding;
   brief.example.clear();
   const std::string text = ToSentence(brief);
-  if (DisplayWidth(placed(where, text)) <= room) return placed(where, text);
+  if (fits(placed(where, text))) return placed(where, text);
   const std::filesystem::path path = where;
   const std::filesystem::path end = path.parent_path().filename() / path.filename();
   return placed(end == path ? where : "…/" + end.string(), text);

@@ -21,8 +21,6 @@ namespace farscale {
 namespace {
 
 // Broken at the width of the terminal that the stream is; whole in files.
-constexpr std::size_t kAnyColumns = 1000000;
-
 void PrintLine(std::FILE* stream, const std::string& line) {
   const int file = fileno(stream);
   const std::size_t width = IsTerminal(file) ? TerminalColumns(file) : kAnyWidth;
@@ -154,7 +152,7 @@ void Messages::Warning(const std::string& text) const {
 void Messages::Findings(const std::string& where, const std::vector<Finding>& findings) const {
   for (const Finding& finding : findings) {
     const bool is_brief = !common_.verbose && IsTerminal(STDERR_FILENO);
-    const std::string text = ToSentence(finding, where, is_brief ? TerminalColumns(STDERR_FILENO) : kAnyColumns);
+    const std::string text = ToSentence(finding, where, is_brief ? TerminalColumns(STDERR_FILENO) : kAnyWidth);
     const bool is_bold = PutsAllInDoubt(finding) && IsColored(common_, STDERR_FILENO);
     if (finding.severity == Severity::kWarning) {
       Warning(is_bold ? Paint(text, Tone::kBold) : text);

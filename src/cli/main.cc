@@ -122,7 +122,8 @@ int Main(int argc, char** argv) {
   app.set_version_flag("--version", BuildDescription(), "Print version, commit, libraries and MPIs, and exit");
   app.get_formatter()->column_width(32);
   Common common;
-  app.add_option("-j,--jobs", common.jobs, "Threads to use (default: one a core)")->check(CLI::Range(1, 4096));
+  app.add_option("-j,--jobs", common.jobs, "Threads to use (default: one a core, fewer where memory is short)")
+      ->check(CLI::Range(1, 4096));
   app.add_option(
       "--memory", common.memory,
       "Memory limit, such as 24G; more data goes to files in TMPDIR (default: three quarters of what is available)");

@@ -16,6 +16,6 @@ inline constexpr Anomaly kScalingExcluded{
     "results of the history state a scaling that their runs exclude; speedup and global efficiency do not count"};
 inline constexpr Anomaly kReferenceMoved{
     "referenceMoved", Severity::kNote,
-    "results have another reference run than those they are compared with; a run that both have serves"};
+    "results have another reference run than those they are compared with; both now refer to one that both have"};
 
 }  // namespace farscale::anomaly

@@ -47,10 +47,11 @@ std::string CoresOf(const LossRecord& losses) {
 std::optional<LargestShare> LargestShareOf(const PathRecord& path, const LossRanks& ranks) {
   const auto largest = std::ranges::max_element(path.costs);
   if (largest == path.costs.end()) return std::nullopt;
+  constexpr double kStandsOut = 0.05;  // chosen
   const double share = *largest / path.total.Costs();
   const auto index = static_cast<std::size_t>(largest - path.costs.begin());
   return LargestShare{ranks.NameOf(ranks.losses.ranks[index]), FormatPercent(share), share >= 0.5, share >= 0.995,
-                      share * static_cast<double>(ranks.losses.ranks.size()) < 3 && share < 0.5};
+                      share < kStandsOut};
 }
 
 }  // namespace farscale

@@ -51,7 +51,7 @@ std::string CoresOf(const LossRecord& losses);
 struct LargestShare {
   std::string name, part;
   bool is_majority = false, is_all = false;
-  bool is_spread = false;  // less than three times the mean, so that no rank stands out
+  bool is_spread = false;  // so little that no rank stands out
   FARSCALE_TAGS(name, part, is_majority, is_all, is_spread)
 };
 std::optional<LargestShare> LargestShareOf(const PathRecord& path, const LossRanks& ranks);

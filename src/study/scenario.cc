@@ -97,19 +97,24 @@ std::string DescribeTerms(const OfferTerms& terms) {
 // The ranks of a trace on nodes of another size, until it goes out of scope.
 class PlacedRanks {
  public:
-  PlacedRanks(Trace& trace, const OfferTerms& terms) : trace_(trace), nodes_(trace.nodes), ranks_(trace.ranks) {
+  PlacedRanks(Trace& trace, const OfferTerms& terms) : trace_(trace) {
     if (!terms.cores_per_node) return;
-    const auto per_node = static_cast<std::size_t>(std::max<std::int64_t>(1, *terms.cores_per_node / trace.threads()));
+    nodes_ = trace.nodes;
+    ranks_ = trace.ranks;
     trace.nodes.clear();
+    const std::int64_t threads = trace.threads();
     for (std::size_t rank = 0; rank < trace.size(); ++rank) {
-      if (rank % per_node == 0) trace.nodes.push_back(fmt::format("node{}", trace.nodes.size()));
-      trace.ranks[rank].node = static_cast<std::int32_t>(trace.nodes.size() - 1);
+      const double cores_so_far = static_cast<double>((rank + 1) * static_cast<std::size_t>(threads));
+      const auto nodes = static_cast<std::size_t>(*terms.NodesFor(cores_so_far, threads));
+      if (nodes > trace.nodes.size()) trace.nodes.push_back(fmt::format("node{}", trace.nodes.size()));
+      trace.ranks[rank].node = static_cast<std::int32_t>(nodes - 1);
       trace.ranks[rank].socket = -1;
     }
   }
   PlacedRanks(const PlacedRanks&) = delete;
   PlacedRanks& operator=(const PlacedRanks&) = delete;
   ~PlacedRanks() {
+    if (ranks_.empty()) return;
     trace_.nodes.swap(nodes_);
     trace_.ranks.swap(ranks_);
   }

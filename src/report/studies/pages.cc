@@ -69,9 +69,7 @@ struct StudiesVerdict {
 
 // A machine in one study.
 struct ShortlistCell {
-  std::string machine, time, speed, cost;
-  bool is_own = false;
-  FARSCALE_TAGS(machine, time, speed, cost, is_own)
+  FARSCALE_TEXTS(machine, time, speed, cost)
 };
 
 struct ShortlistStudy {
@@ -83,9 +81,7 @@ struct ShortlistStudy {
 
 // A machine over all studies.
 struct ShortlistLine {
-  std::string rank, machine, speed, cost;
-  bool is_own = false;
-  FARSCALE_TAGS(rank, machine, speed, cost, is_own)
+  FARSCALE_TEXTS(rank, machine, speed, cost)
 };
 
 struct ShortlistTable {
@@ -308,7 +304,7 @@ ShortlistStudy InStudy(const Shortlist& list, std::size_t column, const std::vec
     const std::optional<MachineTime>& time = row.times[column];
     if (!time) continue;
     study.cells.push_back({NameOfMachine(row), FormatTime(time->seconds, time->interval80), RatioText(time->speed),
-                           time->cost ? CostText(time->cost->value, row.currency) : kUnknownCell, row.machine.empty()});
+                           time->cost ? CostText(time->cost->value, row.currency) : kUnknownCell});
   }
   return study;
 }
@@ -323,7 +319,7 @@ std::optional<ShortlistTable> TableOf(const Shortlist& list, const std::vector<L
     std::string rank = row.speed ? std::to_string(row.first_rank) : kUnknownCell;
     if (row.last_rank > row.first_rank) rank = FormatRange(rank, std::to_string(row.last_rank));
     table.rows.push_back({rank, NameOfMachine(row), row.speed ? RatioText(*row.speed) : kUnknownCell,
-                          row.cost ? RatioText(*row.cost) : kUnknownCell, row.machine.empty()});
+                          row.cost ? RatioText(*row.cost) : kUnknownCell});
     for (const std::optional<MachineTime>& time : row.times) table.has_costs |= time && time->cost;
   }
   for (std::size_t column = 0; column < list.columns.size(); ++column) {
