@@ -85,6 +85,11 @@ std::string FormatRatio(double ratio) {
   return (ratio < 1000 ? FormatSignificant(ratio, 2) : FormatCores(std::round(ratio))) + "×";
 }
 
+std::string FormatOrdinal(std::size_t number) {
+  const std::size_t tens = number / 10 % 10, ones = tens == 1 ? 0 : number % 10;
+  return fmt::format("{}{}", number, ones == 1 ? "st" : ones == 2 ? "nd" : ones == 3 ? "rd" : "th");
+}
+
 std::string FormatExact(double value) { return fmt::format("{}", value); }
 
 std::string FormatRange(const std::string& low, const std::string& high, const char* between) {

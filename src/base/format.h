@@ -2,6 +2,7 @@
 // everywhere.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
 
@@ -17,6 +18,7 @@ std::string FormatCores(double cores);                    // the same for number
 std::string FormatCoreCount(double cores);                // 1 -> "1 core", 1024 -> "1,024 cores"
 std::string FormatSignificant(double value, int digits);  // 0.00123456, 3 -> "0.00123"
 std::string FormatRatio(double ratio);                    // 8.192 -> "8.2×", 0.5 -> "0.5×"
+std::string FormatOrdinal(std::size_t number);            // 2 -> "2nd", 11 -> "11th"
 std::string FormatExact(double value);                    // shortest text that reads back as the same number
 
 // Two formatted bounds as one range, with a common unit at its end: "20.4–59.4 %"; one of them when they are the same.

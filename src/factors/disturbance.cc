@@ -11,6 +11,7 @@
 #include "base/parallel.h"
 #include "factors/anomalies.h"
 #include "factors/useful_time.h"
+#include "phases/heavy_iterations.h"
 #include "phases/iteration_bursts.h"
 #include "replay/replay.h"
 #include "replay/bursts.h"
@@ -37,6 +38,18 @@ std::vector<std::vector<double>> UsefulTimes(const Trace& trace, const PhaseCut&
     }
   });
   return useful;
+}
+
+// Work that recurs every so many iterations is the program's: those iterations are compared with each other, and so are
+// those behind them, in which ranks may still wait for it. 0: all others.
+std::vector<std::size_t> PlacesInCycle(const std::vector<std::vector<double>>& useful, std::size_t iterations) {
+  const HeavyIterations heavy = FindHeavyIterations(useful);
+  std::vector<std::size_t> places(iterations);
+  for (std::size_t k = heavy.first; heavy.every > 0 && k < iterations; k += heavy.every) {
+    places[k] = 1;
+    if (k + 1 < iterations) places[k + 1] = 2;
+  }
+  return places;
 }
 
 // How the work of iterations grows or shrinks along the run: a straight line through the mean useful time, with the
@@ -69,13 +82,13 @@ std::vector<double> Trend(const std::vector<std::vector<double>>& useful, std::s
 }
 
 // Undisturbed computation time of a rank's iterations: between any two calls the median over the iterations with the
-// same calls, scaled by instructions where they are recorded, else along the trend.
+// same calls and the same place in a cycle, scaled by instructions where they are recorded, else along the trend.
 class ExpectedTimes {
  public:
   ExpectedTimes(const Trace& trace, std::size_t rank, const std::vector<Interval>& iterations,
                 const std::vector<double>& useful, const std::vector<double>& trend,
-                std::optional<std::size_t> instructions)
-      : timeline_(trace.timelines[rank]), iterations_(iterations), useful_(useful), trend_(trend) {
+                const std::vector<std::size_t>& cycle, std::optional<std::size_t> instructions)
+      : timeline_(trace.timelines[rank]), iterations_(iterations), useful_(useful), trend_(trend), cycle_(cycle) {
     const bool has_counts =
         instructions && timeline_.has_counter(*instructions) && timeline_.counter_is_reliable(*instructions);
     if (has_counts) instructions_ = instructions;
@@ -83,14 +96,15 @@ class ExpectedTimes {
 
   std::vector<double> Find() const {
     std::vector<double> expected(iterations_.size());
-    std::map<CallSequence, std::vector<std::size_t>> alike;
-    for (std::size_t k = 0; k < iterations_.size(); ++k) alike[CallsOf(timeline_, iterations_[k])].push_back(k);
-    for (const auto& [calls, group] : alike) {
+    std::map<std::pair<CallSequence, std::size_t>, std::vector<std::size_t>> alike;
+    for (std::size_t k = 0; k < iterations_.size(); ++k)
+      alike[{CallsOf(timeline_, iterations_[k]), cycle_[k]}].push_back(k);
+    for (const auto& [kind, group] : alike) {
       if (group.size() < kFewestLikeIterations) {
         for (const std::size_t k : group) expected[k] = useful_[k];  // nothing to compare with
         continue;
       }
-      for (std::size_t place = 0; place <= calls.size(); ++place) AddPlace(group, place, expected);
+      for (std::size_t place = 0; place <= kind.first.size(); ++place) AddPlace(group, place, expected);
     }
     return expected;
   }
@@ -118,6 +132,7 @@ class ExpectedTimes {
   const std::vector<Interval>& iterations_;
   const std::vector<double>& useful_;
   const std::vector<double>& trend_;
+  const std::vector<std::size_t>& cycle_;
   std::optional<std::size_t> instructions_;
 };
 
@@ -145,14 +160,17 @@ bool IsComparable(const PhaseCut& cut) {
                      [&](const RankCut& rank) { return !rank.present || rank.iterations.size() == cut.iterations; });
 }
 
-// By rank and iteration: which iterations of the rank make the same calls, numbered from 0 on.
-std::vector<std::vector<std::size_t>> KindsOfIterations(const Trace& trace, const PhaseCut& cut) {
+// By rank and iteration: which iterations of the rank make the same calls at the same place in a cycle, numbered from 0
+// on.
+std::vector<std::vector<std::size_t>> KindsOfIterations(const Trace& trace, const PhaseCut& cut,
+                                                        const std::vector<std::size_t>& cycle) {
   std::vector<std::vector<std::size_t>> kinds(trace.size());
   ParallelFor(trace.size(), [&](std::size_t rank) {
     const RankTimeline& timeline = trace.timelines[rank];
-    std::map<CallSequence, std::size_t> numbers;
+    std::map<std::pair<CallSequence, std::size_t>, std::size_t> numbers;
     for (const Interval& iteration : cut.ranks[rank].iterations) {
-      kinds[rank].push_back(numbers.try_emplace(TurnsOf(timeline, iteration), numbers.size()).first->second);
+      const std::pair kind(TurnsOf(timeline, iteration), cycle[kinds[rank].size()]);
+      kinds[rank].push_back(numbers.try_emplace(kind, numbers.size()).first->second);
     }
   });
   return kinds;
@@ -230,12 +248,13 @@ std::vector<Disturbance> MeasureDisturbance(const Trace& trace, const Matching& 
   if (!IsComparable(cut)) return {};
   const std::vector<std::vector<double>> useful = UsefulTimes(trace, cut);
   const std::vector<double> trend = Trend(useful, cut.iterations);
+  const std::vector<std::size_t> cycle = PlacesInCycle(useful, cut.iterations);
   const auto instructions = ChooseCounter(trace, CounterMeaning::kInstructions, options.counters);
   const auto clock = ClockCounter(trace, options.counters);
   std::vector<std::vector<double>> expected(trace.size()), longer(trace.size()), slower(trace.size());
   ParallelFor(trace.size(), [&](std::size_t rank) {
     const std::vector<Interval>& iterations = cut.ranks[rank].iterations;
-    expected[rank] = ExpectedTimes(trace, rank, iterations, useful[rank], trend, instructions).Find();
+    expected[rank] = ExpectedTimes(trace, rank, iterations, useful[rank], trend, cycle, instructions).Find();
     for (std::size_t k = 0; k < iterations.size(); ++k) {
       longer[rank].push_back(std::max(0.0, useful[rank][k] - expected[rank][k]));
     }
@@ -243,7 +262,7 @@ std::vector<Disturbance> MeasureDisturbance(const Trace& trace, const Matching& 
     const bool has_clock = clock && timeline.has_counter(*clock) && timeline.counter_is_reliable(*clock);
     if (has_clock && !iterations.empty()) slower[rank] = SlowClock(timeline, iterations, useful[rank], *clock);
   });
-  const std::vector<std::vector<std::size_t>> kinds = KindsOfIterations(trace, cut);
+  const std::vector<std::vector<std::size_t>> kinds = KindsOfIterations(trace, cut, cycle);
   const std::vector<bool> alone = AreRare(kinds, cut.iterations, 2);
   const std::vector<bool> rare = AreRare(kinds, cut.iterations, kFewestLikeIterations);
   const ReplayResult replay = Replay(trace, matching, cut, {options.rules, true});

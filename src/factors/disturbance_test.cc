@@ -100,6 +100,19 @@ TEST(Disturbance, LongBurst) {
   EXPECT_EQ(judged.Kept(), (std::vector<std::size_t>{4, 5, 6, 7, 8, 9}));
 }
 
+// Both ranks compute twice as much in every fourth iteration, which is no disturbance; in one of those rank 1 takes 20
+// s longer than in the others.
+TEST(Disturbance, WorkThatRecursIsTheProgram) {
+  std::vector<Step> steps(16);
+  for (const std::size_t k : {3, 7, 11, 15}) steps[k].compute = {174, 174};
+  EXPECT_EQ(Judge(steps).Kept().size(), 16u);
+  EXPECT_DOUBLE_EQ(Judge(steps).choice.iterations[7].bursts, 0);
+  steps[7].compute[1] = 194;
+  const Judged judged = Judge(steps);
+  EXPECT_DOUBLE_EQ(judged.choice.iterations[7].bursts, 0.2);
+  EXPECT_EQ(judged.Kept(), (std::vector<std::size_t>{8, 9, 10, 11, 12, 13, 14, 15}));
+}
+
 // The barrier takes 20 s more, while the ideal one takes none.
 TEST(Disturbance, LongCall) {
   std::vector<Step> steps(10);

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "imbalance/load_matrix.h"
+#include "phases/heavy_iterations.h"
 
 namespace farscale {
 
@@ -66,6 +67,7 @@ struct LoadShape {
   double static_part = 0, drifting_part = 0, alternating_part = 0;
   // Of drifting loads: iterations after which at most half of that is left; 0 where it never falls so low.
   std::size_t lasts = 0;
+  HeavyIterations heavy{};  // that recur on most ranks
 
   friend bool operator==(const LoadShape&, const LoadShape&) = default;
 };

@@ -249,6 +249,12 @@ TEST(LoadShape, OneDisturbance) {
   EXPECT_EQ(shape.over_time, ShapeOverTime::kStatic);
 }
 
+TEST(LoadShape, HeavyIterationsRecur) {
+  const auto every_fifth = [](std::size_t, std::size_t i) { return i % 5 == 4 ? 3.0 : 1.0; };
+  EXPECT_EQ(ShapeOf(Make(16, 20, every_fifth)).heavy.every, 5u);
+  EXPECT_DOUBLE_EQ(ShapeOf(Make(16, 20, every_fifth)).heavy.level, 3);
+}
+
 // LULESH gives its regions of material to ranks at random and repeats those of one material more often: few ranks have
 // more work, in every iteration the same.
 TEST(LoadShape, OfLulesh) {

@@ -82,6 +82,11 @@ struct GroupsText {
   FARSCALE_TAGS(groups, sizes, gain)
 };
 
+// Iterations that recur on most ranks.
+struct HeavyText {
+  FARSCALE_TEXTS(every, ratio, share)
+};
+
 // The tags of losses_summary.txt.mustache, with those of LossRanks.
 struct LossesSummary {
   std::optional<GrownText> grown;
@@ -90,10 +95,12 @@ struct LossesSummary {
   bool is_without_waits = false;
   std::string cancelling;  // call paths whose imbalance makes nobody wait; empty: none
   std::optional<GroupsText> groups;
+  std::optional<HeavyText> heavy;
   std::optional<LatencyText> latency;
   std::optional<InputOutputText> input_output;
   std::optional<DeviceCallsText> device_calls;
-  FARSCALE_TAGS(grown, unknown, waiting, is_without_waits, cancelling, groups, latency, input_output, device_calls)
+  FARSCALE_TAGS(grown, unknown, waiting, is_without_waits, cancelling, groups, heavy, latency, input_output,
+                device_calls)
 };
 
 std::optional<CauseText> LargestCause(const LossRecord& losses) {
@@ -163,7 +170,7 @@ WaitingText WaitingOf(const LossRecord& losses) {
 // Where nobody waits, ranks that take longer in one call path take as much less in others.
 std::string CancellingPaths(const LossRecord& losses) {
   constexpr double kWorthImbalance = 0.01;  // of the length of the phase
-  if (losses.recurs) return "";  // others may wait between the occurrences
+  if (losses.recurs) return "";             // others may wait between the occurrences
   std::vector<std::string> names;
   for (const PathRecord& path : losses.paths) {
     if (path.IsOutside()) continue;
@@ -203,6 +210,10 @@ std::vector<std::string> SummarizeLosses(const LossRecord& losses, const Partial
                               FormatCoreCount(static_cast<double>(*losses.grown_from))};
   }
   summary.groups = GroupsOf(losses);
+  if (losses.shape && losses.shape->heavy.every > 0) {
+    const HeavyIterations& heavy = losses.shape->heavy;
+    summary.heavy = HeavyText{FormatOrdinal(heavy.every), FormatRatio(heavy.level), FormatPercent(heavy.share)};
+  }
   if (const auto& waits = losses.unknown_waits) {
     summary.unknown = UnknownWaitsText{FormatCount(waits->calls), waits->example, waits->calls == 1};
   } else if (losses.Waiting() > 0) {

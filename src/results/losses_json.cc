@@ -168,6 +168,7 @@ Fields<LoadShape> ShapeFields(std::function<std::string(const JsonPlace&)> remed
               Field("drifting", &T::drifting_part).When(has_parts),
               Field("alternating", &T::alternating_part).When(has_parts),
               Field("lasts", &T::lasts).UnlessDefault(),
+              Field("heavyIterations", &T::heavy, "That recur on most ranks").UnlessDefault(),
               Computed<T>("remedy",
                           [remedy](const T&, const JsonPlace& at) {
                             const std::string text = remedy(at);
@@ -177,6 +178,18 @@ Fields<LoadShape> ShapeFields(std::function<std::string(const JsonPlace&)> remed
 }
 
 }  // namespace
+
+template <>
+Fields<HeavyIterations> FieldsOf<HeavyIterations>() {
+  using T = HeavyIterations;
+  return {"losses/heavyIterations",
+          {
+              Field("every", &T::every, "Iterations"),
+              Field("first", &T::first, "Counted from 0"),
+              Field("level", &T::level, "Their mean load over that of the others"),
+              Field("share", &T::share, "Of all load"),
+          }};
+}
 
 template <>
 Fields<ProcessGrid> FieldsOf<ProcessGrid>() {
