@@ -313,6 +313,28 @@ TEST(FindCauses, GroupsDoNotDifferByDegrees) {
   for (const LoadDeviation& one : found) EXPECT_EQ(one.rows.front(), 3u);
 }
 
+// Half of the ranks have no part in it: the problem has 8. Groups of ranks that do different work have their own paths.
+TEST(FindCauses, HalfOfTheRanksDoItAlone) {
+  LoadMatrix load;
+  RowPlaces places{std::vector<std::int32_t>(16, 0), {}, {}, {}};
+  for (std::size_t rank = 0; rank < 16; ++rank) {
+    load.ranks.push_back(rank);
+    load.seconds.insert(load.seconds.end(), 10, rank < 8 ? 100 : 0);
+  }
+  load.iterations = 10;
+  const std::vector<LoadDeviation> found = FindDeviations(load, places, 400);
+  ASSERT_EQ(found.size(), 1u);
+  EXPECT_EQ(found[0].place, CausePlace::kAlone);
+  EXPECT_EQ(found[0].rows.size(), 8u);
+  places.groups.assign(16, 2);
+  std::fill(places.groups.begin(), places.groups.begin() + 8, 1);
+  EXPECT_TRUE(FindDeviations(load, places, 400).empty());
+  places.groups.clear();
+  load.seconds.assign(160, 0);
+  std::fill(load.seconds.begin(), load.seconds.begin() + 90, 100);  // of more than half it is no matter of few
+  EXPECT_TRUE(FindDeviations(load, places, 400).empty());
+}
+
 // A grid of 4 rows and 4 columns of ranks that take 100, but for those in column 2, which take 120 (ranks 2, 6, 10,
 // 14).
 TEST(FindCauses, RowsAndColumnsOfTheGridArePlaces) {

@@ -28,9 +28,11 @@ std::vector<LoadDeviation> DeviationSearch::Run() {
   return std::move(found_);
 }
 
-// Where few ranks are ever in it, it is their work alone, unless they take turns.
+// Where few ranks are ever in it, it is their work alone, unless they take turns. Where all ranks do the same
+// otherwise, half of them may be few: the problem has no more parts.
 bool DeviationSearch::IsAlone() const {
-  if (rows_.size() > std::max<std::size_t>(1, load_.ranks.size() / 8)) return false;
+  const std::size_t divisor = places_.groups.empty() ? 2 : 8;
+  if (rows_.size() > std::max<std::size_t>(1, load_.ranks.size() / divisor)) return false;
   if (rows_.size() == 1) return true;
   std::size_t busy = 0;
   for (const std::size_t row : rows_) {

@@ -49,10 +49,13 @@ std::string LongerOf(const Cause& cause, bool is_one) {
 }
 
 // Columns of a table of iterations are iterations; those of others are visits or steps.
+bool HasIterations(const Cause& cause, const LossRecord& losses) {
+  return losses.iterations > 1 && cause.columns == losses.iterations;
+}
+
 std::string TimesOf(const Cause& cause, const LossRecord& losses) {
-  const bool are_iterations = losses.iterations > 1 && cause.columns == losses.iterations;
   return fmt::format("{} of {} {}", FormatCount(cause.affected), FormatCount(cause.columns),
-                     are_iterations ? "iterations" : "visits");
+                     HasIterations(cause, losses) ? "iterations" : "visits");
 }
 
 std::string PreciseSeconds(double seconds) { return fmt::format("{:.6f} s", seconds); }
@@ -113,12 +116,6 @@ std::string RemedyOfRanks(const Cause& cause) {
     case CauseClass::kUnknown: break;
   }
   return kRecordCounters;
-}
-
-// "2nd", "3rd", "11th".
-std::string Ordinal(std::size_t number) {
-  const std::size_t tens = number / 10 % 10, ones = tens == 1 ? 0 : number % 10;
-  return fmt::format("{}{}", number, ones == 1 ? "st" : ones == 2 ? "nd" : ones == 3 ? "rd" : "th");
 }
 
 // Of all ranks of a node or socket. Without counters that is one explanation, and the less likely one.
@@ -189,7 +186,11 @@ std::string DescribePlace(const Cause& cause, const LossRecord& losses) {
     case CausePlace::kNoisyRank: return fmt::format("{} {} in {}", ranks, longer, TimesOf(cause, losses));
     case CausePlace::kOnce:
       return fmt::format("{} {}, once or twice, first at {}", ranks, longer, PreciseSeconds(cause.from.value_or(0)));
-    case CausePlace::kPeriodic: return fmt::format("{} {} in every {} iteration", ranks, longer, Ordinal(cause.every));
+    case CausePlace::kPeriodic:
+      return fmt::format("{} {} in every {} {}", ranks, longer, FormatOrdinal(cause.every),
+                         HasIterations(cause, losses) ? "iteration"
+                         : cause.path.empty()         ? "step"
+                                                      : "visit");
     case CausePlace::kStartUp:
       if (LiesOutsidePhase(cause.path))
         return fmt::format("{} {} later than the first rank", ranks, is_one ? "begins" : "begin");

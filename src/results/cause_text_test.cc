@@ -117,8 +117,11 @@ TEST(CauseText, NamesEveryThirdAndEleventhIteration) {
   const std::map<std::size_t, std::string> named = {{2, "2nd"}, {3, "3rd"}, {4, "4th"}, {11, "11th"}, {21, "21st"}};
   for (const auto& [every, text] : named) {
     cause.every = every;
-    EXPECT_TRUE(DescribePlace(cause, {}).ends_with("in every " + text + " iteration"));
+    EXPECT_TRUE(DescribePlace(cause, {}).ends_with("in every " + text + " step"));
   }
+  LossRecord losses;
+  losses.iterations = cause.columns = 10;  // else columns are visits, or of all paths steps between collectives
+  EXPECT_TRUE(DescribePlace(cause, losses).ends_with("in every 21st iteration"));
 }
 
 TEST(CauseText, NamesRowsColumnsAndPlanes) {
