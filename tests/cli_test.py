@@ -982,7 +982,7 @@ class WrongScaling(CliTest):
         self.assertIn("# Contradiction: the work of the runs", (self.folder / "r/allocation/allocation.csv").read_text())
         self.assertIn(self.DOUBTED, self.run_ok("gate", self.folder / "r/results.json", "--rules",
                                                 self.write("g.toml", 'rules = ["loadBalance >= 0.1"]')).stdout)
-        self.assertIn(self.DOUBTED, self.run_ok("balance", study, "--levels", "4", "--strategies", "greedy").stdout)
+        self.assertIn(self.DOUBTED, self.run_ok("balance", study, "--levels", "4", "--strategies", "greedy").stderr)
         results = self.folder / "r/results.json"
         compared = self.run_ok("compare", results, results, "-o", self.folder / "c")
         for text in (compared.stdout, compared.stderr, (self.folder / "c/compare.json").read_text()):
@@ -1754,7 +1754,7 @@ class Balance(CliTest):
         few = ("--levels", "4", "--strategies", "greedy", "--intervals", "1")
         guessed = next(line for line in self.run_ok("factors", *traces).stderr.splitlines() if "scalingGuessed" in line)
         self.assertIn("useful time grows", guessed)
-        self.assertEqual(self.run_ok("balance", *traces, *few).stdout.count("scalingGuessed: "), 1)
+        self.assertEqual(self.run_ok("balance", *traces, *few).stderr.count("scalingGuessed: "), 1)
 
     def test_strong_scaling_has_an_original_run(self):
         study = self.study(LU_TRACES[:3])

@@ -136,6 +136,7 @@ int Balance(const BalanceOptions& options, const Common& common) {
       BuildBalanceModel(results.what_if, templates.partials, projections, static_cast<std::size_t>(options.top));
   if (form == PageForm::kText) {
     fmt::print("{}", WriteBalanceText(model, templates.partials, WidthOfOutput()));
+    messages.Findings("", results.what_if.findings);
     WriteRankFiles(results.what_if, options, common);
     return 0;
   }

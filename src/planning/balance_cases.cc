@@ -1,6 +1,7 @@
 #include "planning/balance_cases.h"
 
 #include <algorithm>
+#include <cmath>
 #include <tuple>
 
 #include "balance/outcome.h"
@@ -10,6 +11,7 @@ namespace {
 
 // Cases that are told in full.
 constexpr std::size_t kDetailed = 4;
+constexpr double kExplained = 0.25;  // of the time measured: a replay that is further off says nothing. Chosen.
 
 using Configuration = BalanceConfiguration;
 
@@ -166,6 +168,9 @@ double CostsOfBalancing(const MakespanParts& parts) { return parts.barriers + pa
 BalanceVerdict VerdictOf(const WhatIf& what_if, const BalanceCase& one) {
   if (one.ranking.empty()) return BalanceVerdict::kNothingBalanced;
   const BalanceOutcome& lead = what_if.outcomes[*one.lead];
+  const BalanceRun& run = what_if.runs[lead.configuration.run];
+  if (!run.grown_from && run.measured > 0 && std::fabs(run.replayed / run.measured - 1) > kExplained)
+    return BalanceVerdict::kUnexplained;
   if (what_if.outcomes[one.ranking.front()].migrations == 0) return BalanceVerdict::kNothingMoved;
   if (IsUnbalanced(lead)) return BalanceVerdict::kUnbalancedLeads;
   if (const auto range = NetworkRangeOf(what_if, *one.lead)) {

@@ -56,6 +56,7 @@ double CostsOfBalancing(const MakespanParts& parts);
 
 enum class BalanceVerdict {
   kNothingBalanced,  // no outcome with balancing
+  kUnexplained,      // replayed without any change, the run takes far more or less time than measured
   kNothingMoved,     // the best one with balancing migrates nothing: whatever it gains is not of balancing
   kUnbalancedLeads,  // it does, but something without balancing is as fast
   kNetworkDecides,   // the best gains on some of the networks that stand for the unknown one, and not on others

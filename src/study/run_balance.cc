@@ -150,8 +150,7 @@ std::vector<Network> NetworksOf(const Study& study, const BalanceStudy& balance,
       if (balance.network || error.kind() != ErrorKind::kNotEnoughData) throw;
       networks = NamedNetworks();
       AddFinding(what_if, "networkUnknown",
-                 fmt::format("networks cannot be calibrated from these runs; {} is assumed, which takes longest of the "
-                             "named ones to move 1 MiB. --network sets another",
+                 fmt::format("these runs calibrate no network; {}, a slow one, is assumed. --network sets yours",
                              networks.front().name),
                  error.what());
     }

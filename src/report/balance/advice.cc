@@ -205,7 +205,8 @@ Sentences DescribeProduction(const WhatIf& what_if, const Partials& templates) {
 }
 
 Sentences AdviceOf(const WhatIf& what_if, const BalanceCase& one, const Partials& templates) {
-  if (!one.lead || IsUnbalanced(what_if.outcomes[*one.lead])) return {};  // then there is none to choose
+  const bool has_choice = one.lead && !IsUnbalanced(what_if.outcomes[*one.lead]);
+  if (!has_choice || VerdictOf(what_if, one) == BalanceVerdict::kUnexplained) return {};
   const BalanceOutcome& best = what_if.outcomes[one.ranking.front()];
   CaseAdvice advice{.intervals = AdviceOn(what_if, one, BalanceAxis::kInterval),
                     .levels = AdviceOn(what_if, one, BalanceAxis::kLevel),

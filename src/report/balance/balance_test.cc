@@ -118,6 +118,17 @@ TEST(BalanceWords, AnUnknownNetworkIsARange) {
   EXPECT_THAT(answer, Not(HasSubstr("With RefineLB")));
 }
 
+// No gain is told of a run that the replay does not explain.
+TEST(BalanceWords, AReplayThatIsFarOffTellsNothing) {
+  WhatIf what_if = test::MakeWhatIf();
+  for (BalanceRun& run : what_if.runs) run.replayed = 0.74 * run.measured;
+  const std::string answer = AnswerFor(what_if, OnlyCase(what_if));
+  EXPECT_THAT(answer, HasSubstr("Whether balancing pays cannot be told: the replay does not explain how long"));
+  EXPECT_THAT(answer, Not(HasSubstr("RefineLB")));
+  for (BalanceRun& run : what_if.runs) run.replayed = 0.76 * run.measured;
+  EXPECT_THAT(AnswerFor(what_if, OnlyCase(what_if)), HasSubstr("With RefineLB"));
+}
+
 TEST(BalanceWords, TheAnswerSaysWhetherItPays) {
   const WhatIf what_if = test::MakeWhatIf();
   EXPECT_EQ(
@@ -623,7 +634,6 @@ TEST(BalanceText, TheBestAndWhatTheyAreComparedWith) {
   EXPECT_THAT(text, HasSubstr("\n3 configurations more\n"));
   EXPECT_THAT(text, HasSubstr("\nLeft out:\nRefineLB every 20 iterations with 64 tasks on 8 processors: tasks wait for "
                               "each other in a circle\n"));
-  EXPECT_THAT(text, HasSubstr("\nunmatchedSend: messages were lost (3 of 100, first on rank 0)\n"));
 }
 
 // Six processors counts: the table has all, and four are told in full.

@@ -41,8 +41,13 @@ CaseLine LineOf(const WhatIf& what_if, const BalanceCase& one) {
   line.gain = FormatPercent(gain.value);
   line.interval = GainInterval(gain);
   line.is_balanced = true;
+  const BalanceVerdict verdict = VerdictOf(what_if, one);
+  if (verdict == BalanceVerdict::kUnexplained) {
+    line.gain = "unknown";
+    line.interval.clear();
+  }
   // Whatever it gains is not of balancing.
-  if (VerdictOf(what_if, one) == BalanceVerdict::kNothingMoved) {
+  if (verdict == BalanceVerdict::kNothingMoved) {
     line.best = "nothing worth moving";
     line.iteration = line.instead;
     line.gain = "none";

@@ -58,7 +58,7 @@ struct NetworkRangeText {
 struct CaseAnswer {
   std::string name, ranks, iterations;
   bool is_alone = false, is_one_task = false, are_many = false, is_finer = false, none_moves = false;
-  bool is_nothing_balanced = false, is_unbalanced = false, is_balanced = false;  // exactly one
+  bool is_unexplained = false, is_nothing_balanced = false, is_unbalanced = false, is_balanced = false;  // exactly one
   bool is_network_decides = false, is_assumed_slow = false;
   bool is_nothing_moved = false, is_gain = false, is_within_noise = false, is_hardly_anything = false, is_cost = false;
   bool is_over_original = false, has_reference = false, is_placed_elsewhere = false, is_moving = false;
@@ -66,11 +66,11 @@ struct CaseAnswer {
   std::string reference_placement, best_change, long_run_gain, trace_gain, pays_after;
   std::optional<SplitGain> split;
   std::optional<NetworkRangeText> networks;
-  FARSCALE_TAGS(is_network_decides, is_assumed_slow, networks, name, ranks, iterations, is_alone, is_one_task, are_many,
-                is_finer, none_moves, is_nothing_balanced, is_unbalanced, is_balanced, is_nothing_moved, is_gain,
-                is_within_noise, is_hardly_anything, is_cost, is_over_original, has_reference, is_placed_elsewhere,
-                is_moving, lead, reference, best, reference_placement, best_change, long_run_gain, trace_gain,
-                pays_after, split)
+  FARSCALE_TAGS(is_unexplained, is_network_decides, is_assumed_slow, networks, name, ranks, iterations, is_alone,
+                is_one_task, are_many, is_finer, none_moves, is_nothing_balanced, is_unbalanced, is_balanced,
+                is_nothing_moved, is_gain, is_within_noise, is_hardly_anything, is_cost, is_over_original,
+                has_reference, is_placed_elsewhere, is_moving, lead, reference, best, reference_placement, best_change,
+                long_run_gain, trace_gain, pays_after, split)
 };
 
 // After how many iterations the costs of the first balancing point, and of the time before it, are recovered; empty
@@ -250,7 +250,10 @@ Sentences AnswerOf(const WhatIf& what_if, const BalanceCase& one, const Partials
   const BalanceVerdict verdict = VerdictOf(what_if, one);
   answer.is_alone = one.processors == 1;
   answer.is_nothing_balanced = verdict == BalanceVerdict::kNothingBalanced;
-  if (!answer.is_nothing_balanced) {
+  answer.is_unexplained = verdict == BalanceVerdict::kUnexplained;
+  if (answer.is_unexplained) {
+    answer.ranks = CountOf(what_if.runs[what_if.outcomes[*one.lead].configuration.run].ranks, "rank");
+  } else if (!answer.is_nothing_balanced) {
     const BalanceOutcome &lead = what_if.outcomes[*one.lead], &best = what_if.outcomes[one.ranking.front()];
     const BalanceOutcome& reference = what_if.outcomes[ReferenceOf(what_if, one, lead)];
     answer.lead = Named(what_if, one, lead);
@@ -303,7 +306,9 @@ Sentences AnswersOf(const WhatIf& what_if, const Partials& templates) {
   std::size_t told = 1;
   for (const BalanceCase& one : cases) {
     if (&one == &first || told == kMostAnswers) continue;
-    std::ranges::move(AnswerOf(what_if, one, templates), std::back_inserter(answers));
+    for (std::string& sentence : AnswerOf(what_if, one, templates)) {
+      if (std::ranges::find(answers, sentence) == answers.end()) answers.push_back(std::move(sentence));
+    }
     ++told;
   }
   if (cases.size() > told) answers.push_back(CountOf(cases.size() - told, "case") + " more are in the table.");
@@ -311,7 +316,7 @@ Sentences AnswersOf(const WhatIf& what_if, const Partials& templates) {
 }
 
 Sentences ReasonsOf(const WhatIf& what_if, const BalanceCase& one, const Partials& templates) {
-  if (!one.lead) return {};
+  if (!one.lead || VerdictOf(what_if, one) == BalanceVerdict::kUnexplained) return {};
   const BalanceOutcome& best = what_if.outcomes[*one.lead];
   const BalanceOutcome& before = what_if.outcomes[ReferenceOf(what_if, one, best)];
   const BalanceRun& run = what_if.runs[best.configuration.run];
