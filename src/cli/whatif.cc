@@ -9,6 +9,7 @@
 #include "cli/command.h"
 #include "cli/table_options.h"
 #include "factors/scaling.h"
+#include "planning/shortlist.h"
 #include "report/comparison.h"
 #include "pages/text_table.h"
 #include "report/report.h"
@@ -137,9 +138,9 @@ void AddMachines(const PhaseKey& key, const FactorTable& compared, const std::ve
 
 // The longest phase in its largest measured run, on the machine that makes it fastest.
 struct BestMachine {
-  std::string machine, phase, cores, ratio, before, after;
-  bool is_faster = false;
-  FARSCALE_TAGS(machine, phase, cores, ratio, before, after, is_faster)
+  std::string machine, phase, cores, ratio, interval, before, after;
+  bool is_faster = false, is_certain = false;
+  FARSCALE_TAGS(machine, phase, cores, ratio, interval, before, after, is_faster, is_certain)
 };
 
 // The tags of whatif.txt.mustache.
@@ -171,20 +172,22 @@ std::optional<BestMachine> BestMachineOf(const Results& results) {
   if (rows.empty() || !rows.back().runtime) return std::nullopt;
   const FactorRow& measured = rows.back();
   std::optional<BestMachine> best;
-  double shortest = 0;
+  double fastest = 0;
   for (const Variant& variant : results.variants) {
     for (const FactorRow& row : variant.table.Rows(measured.Key())) {
       const bool is_same_run = row.cores == measured.cores && row.repeat == measured.repeat;
-      if (!is_same_run || !row.runtime || !(*row.runtime > 0) || (best && *row.runtime >= shortest)) continue;
-      shortest = *row.runtime;
-      const double ratio = *measured.runtime / shortest;
+      const std::optional<Ratio> speed = is_same_run ? ReplayedSpeed(measured, row) : std::nullopt;
+      if (!speed || speed->value <= fastest) continue;
+      fastest = speed->value;
       best = {variant.name,
               measured.phase.Text(),
               FormatCores(static_cast<double>(measured.cores)),
-              fmt::format("{:.2f}×", ratio),
+              fmt::format("{:.2f}×", speed->value),
+              FormatRange(fmt::format("{:.2f}", speed->low), fmt::format("{:.2f}", speed->high)),
               FormatSeconds(*measured.runtime),
-              FormatSeconds(shortest),
-              ratio > kWorthAWord};
+              FormatSeconds(*row.runtime),
+              speed->value > kWorthAWord,
+              speed->low > 1};
     }
   }
   return best;

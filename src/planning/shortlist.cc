@@ -94,9 +94,7 @@ double TransferAt(const MachineResults& machine, const PhaseKey& key, double cor
   return 0;
 }
 
-double ReplayError(const MachineResults& machine, const PhaseKey& key, double cores) {
-  return std::max(kSmallestError, kErrorOfNetwork * (1 - TransferAt(machine, key, cores)));
-}
+double ReplayError(double transfer) { return std::max(kSmallestError, kErrorOfNetwork * (1 - transfer)); }
 
 // How far a time may lie from its value, as logarithms. `replay`: error of the replay that it comes from.
 struct Doubt {
@@ -150,7 +148,7 @@ void AddStudy(const Results& results, std::size_t study, Shortlist& list) {
     if (!row.times.back()) continue;
     MachineTime& time = *row.times.back();
     const double cores = list.columns.back().cores;
-    const Doubt doubt = DoubtOf(time, machine.name.empty() ? 0 : ReplayError(machine, key, cores));
+    const Doubt doubt = DoubtOf(time, machine.name.empty() ? 0 : ReplayError(TransferAt(machine, key, cores)));
     if (!machine.name.empty()) time.speed = SpeedOf(*own, time, doubt);
     if (const std::optional<double> cost = machine.terms.CostOf(time.seconds, cores, rows.back().threads)) {
       time.cost = RatioOf(*cost, doubt.shorter, doubt.longer);
@@ -209,6 +207,13 @@ void RankBySpeed(std::vector<ShortlistRow>& rows) {
 }
 
 }  // namespace
+
+std::optional<Ratio> ReplayedSpeed(const FactorRow& measured, const FactorRow& replayed) {
+  if (!measured.runtime || !replayed.runtime || !(*replayed.runtime > 0)) return std::nullopt;
+  const FactorValues& values = replayed.values;
+  const double error = ReplayError(values[Factor::kTransfer].value_or(values[Factor::kParallelEfficiency].value_or(0)));
+  return RatioOf(*measured.runtime / *replayed.runtime, error, error);
+}
 
 Shortlist ShortlistOf(const std::vector<const Results*>& studies) {
   Shortlist list;

@@ -18,6 +18,9 @@ struct Ratio {
   double value = 1, low = 1, high = 1;  // high: infinite where a prediction is open
 };
 
+// How many times as fast a run is, replayed on another machine, as it was measured to be. Nothing without its times.
+std::optional<Ratio> ReplayedSpeed(const FactorRow& measured, const FactorRow& replayed);
+
 struct MachineTime {
   double seconds = 0;                    // an iteration
   std::optional<OpenBounds> interval80;  // of predictions; nothing for a replayed run
