@@ -130,7 +130,7 @@ std::vector<double> CandidateRuns(const std::vector<double>& fitted_cores, doubl
   for (double cores = 2 * smallest; cores < largest; cores *= 2) {
     if (nearest(cores) > smallest && nearest(cores) < largest) candidates.insert(nearest(cores));
   }
-  for (double times = 2; times <= 16; times *= 2) {
+  for (double times = 2; times <= 4; times *= 2) {
     const double cores = nearest(largest * times);
     if (cores > largest && cores <= target) candidates.insert(cores);
   }

@@ -28,7 +28,7 @@ struct NextRuns {
 };
 
 // Core counts to consider: repeats of the smallest and the largest of the fitted counts (ascending), powers of two
-// times the smallest that lie between and were not run, and 2 to 16 times the largest, up to the target. Where all
+// times the smallest that lie between and were not run, and 2 and 4 times the largest, up to the target. Where all
 // fitted counts are cubes, or squares, the nearest of these.
 std::vector<double> CandidateRuns(const std::vector<double>& fitted_cores, double target);
 
