@@ -2,12 +2,14 @@
 #pragma once
 
 #include <CLI/CLI.hpp>
+#include <exception>
 #include <filesystem>
 #include <functional>
 #include <memory>
 #include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/diagnostics.h"
@@ -102,6 +104,24 @@ class Messages {
 
  private:
   const Common& common_;
+};
+
+// Warnings come after the answer, and also where an error ends the command before it.
+template <typename Print>
+class AtEnd {
+ public:
+  explicit AtEnd(Print print) : print_(std::move(print)) {}
+  ~AtEnd() {
+    try {
+      print_();
+    } catch (const std::exception&) {  // the error that ends the command is told
+    }
+  }
+  AtEnd(const AtEnd&) = delete;
+  AtEnd& operator=(const AtEnd&) = delete;
+
+ private:
+  Print print_;
 };
 
 // How text looks on standard output: as wide as its terminal, and coloured there unless --color or NO_COLOR

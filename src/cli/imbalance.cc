@@ -159,6 +159,10 @@ int Imbalance(const ImbalanceOptions& options, const Common& common) {
   study.finds_causes = !options.without_causes;
   study.shares_ranks = options.share;
   const MeasuredRuns measured = MeasureRuns(study, messages.Progress(), {}, Detail::kLosses);
+  const AtEnd warnings([&] {
+    messages.FindingsOf(measured.table, measured.runs);
+    for (const LossRecord& of_run : measured.losses) messages.Findings(of_run.trace, of_run.findings);
+  });
   const ModelLibrary library = LoadModels(study.model_files);
   Losses losses{TitleOf(study, measured), measured.losses, {}, {}, {}, WarningsOf(measured)};
   const std::vector<PhaseProjection> factors = Project(measured.table, library, study.projection, messages.Progress());
@@ -172,8 +176,6 @@ int Imbalance(const ImbalanceOptions& options, const Common& common) {
   } else {
     Write(losses, form, options, templates);
   }
-  messages.FindingsOf(measured.table, measured.runs);
-  for (const LossRecord& of_run : measured.losses) messages.Findings(of_run.trace, of_run.findings);
   const int failure = ReportFailures(measured.runs, measured.failure);
   return failure == 0 && !options.grow_to.empty() && losses.grown.empty() ? static_cast<int>(ErrorKind::kNotEnoughData)
                                                                           : failure;

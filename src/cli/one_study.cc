@@ -121,14 +121,17 @@ StudyRun RunOneStudy(const StudyToRun& study, const std::string& folder, const R
     throw Error(ErrorKind::kUsage, study.name, why, "run those of either kind by themselves");
   }
   StudyRun run;
-  {
-    const ProgressStep step(messages.Progress(), "writing the report");
-    run.files = Write(outcome.results, templates, parsed);
-  }
-  if (study.draft) run.files.push_back(WriteDraft(study, outcome.results));
   run.results = std::move(outcome.results);
-  if (is_allocation && !run.results.table.rows.empty()) {
-    WriteAllocationForm(run.results, options.allocation, form, fs::path(parsed.report_folder) / "allocation", common);
+  try {
+    const ProgressStep step(messages.Progress(), "writing the report");
+    run.files = Write(run.results, templates, parsed);
+    if (study.draft) run.files.push_back(WriteDraft(study, run.results));
+    if (is_allocation && !run.results.table.rows.empty()) {
+      WriteAllocationForm(run.results, options.allocation, form, fs::path(parsed.report_folder) / "allocation", common);
+    }
+  } catch (const Error&) {
+    messages.FindingsOf(run.results);  // else they come after the answer
+    throw;
   }
   run.code = ReportFailures(run.results.runs, outcome.failure);
   for (const Error& error : study.draft ? study.draft->unreadable : std::vector<Error>()) {
