@@ -114,28 +114,6 @@ class Processes:
             self.assertEqual(done.returncode, 0, done.stderr)
             self.assertEqual(files_in(folder), files_in(alone))
 
-    def test_ranks_of_one_run(self):
-        # 16 processes are more than the run has ranks.
-        self.same_at_all_counts("factors", LAMMPS[-1], "--share", "--format", "json", counts=(2, 3, 7, 16))
-        self.same_at_all_counts("factors", "--share", *LULESH_TRACES, counts=(3,))
-        losses = ("imbalance", "--share", "--without-causes")
-        self.same_at_all_counts(*losses, LAMMPS[-1], "-o", "-", counts=(2, 3, 7, 16))
-        self.same_at_all_counts(*losses, *LULESH_TRACES, "-o", "-", counts=(3,))
-
-    def test_profiles_of_one_run(self):
-        profiles = {}
-        for count in (0, 2, 5):
-            profiles[count] = self.folder / f"{count}.cubex"
-            done = self.run_on(count, "imbalance", LAMMPS[-1], "--share", "-o", profiles[count])
-            self.assertEqual(done.returncode, 0, done.stderr)
-        self.assertEqual(profiles[2].read_bytes(), profiles[0].read_bytes())
-        self.assertEqual(profiles[5].read_bytes(), profiles[0].read_bytes())
-
-    def test_causes_are_not_shared(self):
-        done = self.run_on(2, "imbalance", LAMMPS[0], "--share")
-        self.assertEqual(done.returncode, 2)
-        self.assertEqual(done.stderr.decode().count("add --without-causes"), 1, done.stderr)
-
     def test_whatif_and_cut(self):
         network = ROOT / "configs/networks/ideal.toml"
         self.same_at_all_counts("whatif", LAMMPS[0], "--network", network, counts=(2,))
@@ -196,25 +174,22 @@ class Processes:
             self.assertEqual(done.stderr.decode().count(alone.stderr.decode().strip()), 1, done.stderr)
 
     def test_files_of_one_process_alone(self):
-        """The second process stands in a folder where the trace is missing, or another one."""
-        def run(trace, other):
-            command = [self.launcher, *self.options]
-            for folder in self.folder / "here", other:
-                command += ["-n", "1", "-wdir", str(folder), str(PROGRAM), "factors", trace, ":"]
-            return subprocess.run(command[:-1], capture_output=True, timeout=120)
-        here, nothing, others = (self.folder / name for name in ("here", "nothing", "others"))
-        shutil.copytree(LAMMPS[0].parent, here)
+        """The second process stands in a folder without the traces. One run is measured by the first process."""
+        here, nothing = (self.folder / name for name in ("here", "nothing"))
+        here.mkdir()
         nothing.mkdir()
-        others.mkdir()
-        self.write("here/t.prv", paraver_text([60] * 4))
-        self.write("others/t.prv", paraver_text([61] * 4))
-        sizes = [str((self.folder / name / "t.prv").stat().st_size) for name in ("here", "others")]
-        for trace, other, sentence in ((LAMMPS[0].name, nothing, f"{LAMMPS[0].stem}.def"),
-                                       ("t.prv", nothing, "t.prv: cannot be read: No such file or directory"),
-                                       ("t.prv", others, "has {} bytes for one process and {} for another".format(*sizes))):
-            done = run(trace, other)
-            self.assertEqual((done.returncode, done.stdout), (3, b""), done.stderr)
-            self.assertEqual(done.stderr.decode().count(sentence), 1, done.stderr)
+        for name in ("t.prv", "u.prv"):
+            self.write(f"here/{name}", paraver_text([60] * 4))
+        def run(*traces):
+            command = [self.launcher, *self.options]
+            for folder in here, nothing:
+                command += ["-n", "1", "-wdir", str(folder), str(PROGRAM), "factors", *traces, ":"]
+            return subprocess.run(command[:-1], capture_output=True, timeout=120)
+        alone = run("t.prv")
+        self.assertEqual(alone.returncode, 0, alone.stderr)
+        done = run("t.prv", "u.prv")
+        self.assertEqual(done.returncode, 3, done.stderr)
+        self.assertEqual(done.stderr.decode().count("u.prv: no such trace"), 1, done.stderr)
 
     def test_one_rank_is_most_of_the_trace(self):
         text = self.write("uneven.prv", paraver_text([3, 400, 3]))

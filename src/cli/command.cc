@@ -92,11 +92,6 @@ void AddTraceOptions(CLI::App* command, TraceChoice& choice) {
       "Same as --accept traceEndsEarly: more than 1 % of a Paraver trace is missing at its end");
 }
 
-void AddShareOption(CLI::App* command, bool& share) {
-  command->add_flag("--share", share,
-                    "Spread the ranks of a run over the processes of mpirun: less memory in each, usually more time");
-}
-
 ReadOptions ReadOptionsOf(const TraceChoice& choice) {
   ReadOptions options;
   if (choice.application > 0) options.application = choice.application;

@@ -174,8 +174,6 @@ Study StudyOfInputs(const std::vector<std::string>& inputs, const std::string& p
 // The study or traces that a command reads, and how.
 void AddInputOptions(CLI::App* command, std::vector<std::string>& inputs, TraceChoice& choice);
 void AddTraceOptions(CLI::App* command, TraceChoice& choice);
-// --share.
-void AddShareOption(CLI::App* command, bool& share);
 // --phase, of a region or a loop; several.
 CLI::Option* AddPhaseOption(CLI::App* command, std::vector<std::string>& phases);
 // --grow-to: numbers of cores that nobody has run.

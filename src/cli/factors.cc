@@ -38,7 +38,6 @@ struct FactorsOptions {
   std::int64_t skip = 0;
   std::int64_t keep = 0;
   std::string clean;
-  bool share = false;
 };
 
 void RequireRegions(const std::vector<PhaseSpec>& phases) {
@@ -85,7 +84,6 @@ void Apply(const FactorsOptions& options, Study& study) {
     rules.eager_limit = static_cast<std::uint64_t>(options.eager_limit);
   }
   if (!options.scaling.empty()) study.scaling = ScalingByName(options.scaling);
-  study.shares_ranks = options.share;
   if (options.reference > 0) study.reference = options.reference;
   if (!options.series.empty()) study.series = options.series;
   if (!options.groups.empty()) {
@@ -242,7 +240,6 @@ void AddFactorsCommand(CommandLine& line) {
                    "Find groups of ranks that do different work: auto or none (default: as in the study, else auto)")
       ->check(CLI::IsMember({"auto", "none"}));
   AddTraceOptions(command, options.choice);
-  AddShareOption(command, options.share);
   AddCounterOptions(command, options.counters);
   command
       ->add_option("--hybrid", options.hybrid,

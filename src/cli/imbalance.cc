@@ -16,7 +16,6 @@
 #include "report/loss_growth.h"
 #include "report/losses_section.h"
 #include "replay/matching.h"
-#include "replay/shared_replay.h"
 #include "replay/unknown_waits.h"
 #include "results/cube_file.h"
 #include "results/losses_json.h"
@@ -38,7 +37,6 @@ struct ImbalanceOptions {
   std::string templates;
   std::vector<std::int64_t> grow_to;
   bool without_causes = false;
-  bool share = false;
 };
 
 // What was found out: by run, and how it grows over them.
@@ -128,9 +126,7 @@ int WriteProfile(const ImbalanceOptions& options, const Common& common) {
                 "give one trace and at most one --phase");
   }
   Trace trace = ReadTrace(study.runs.front().trace, ReadOptionsOf(options.choice));
-  const bool shares = options.share && ClocksAgree(trace);
-  const std::unique_ptr<SharedReplay> shared = shares ? SharedReplay::Begin(trace) : nullptr;
-  const Matching matching = shared != nullptr ? shared->Match() : MatchSynchronised(trace);
+  const Matching matching = MatchSynchronised(trace);
   RequireClocks(trace, matching);
   const PhaseCut cut = CutClean(trace, matching, CutPhase(trace, study.phases.front()), study.factors);
   RequireKnownWaits(trace, cut, LockOrder::kAsMeasured);
@@ -147,17 +143,12 @@ int WriteProfile(const ImbalanceOptions& options, const Common& common) {
 int Imbalance(const ImbalanceOptions& options, const Common& common) {
   if (options.output.ends_with(kCubeEnding)) return WriteProfile(options, common);
   const PageForm form = PageFormOf(options.output);
-  if (options.share && !options.without_causes) {
-    throw Error(ErrorKind::kUsage, "--share", "causes are found by replays with all ranks in one process",
-                "add --without-causes, or write a profile (-o NAME.cubex)");
-  }
   const ReportTemplates templates = LoadFormTemplates("imbalance", options.templates);
   const Messages messages(common);
   Study study = StudyOfInputs(options.inputs, "", options.choice);
   if (!options.phases.empty()) study.phases = PhasesNamed(options.phases, study.runs);
   study.delays = *ParseDelayRules(options.rules);
   study.finds_causes = !options.without_causes;
-  study.shares_ranks = options.share;
   const MeasuredRuns measured = MeasureRuns(study, messages.Progress(), {}, Detail::kLosses);
   const AtEnd warnings([&] {
     messages.FindingsOf(measured.table, measured.runs);
@@ -201,7 +192,6 @@ void AddImbalanceCommand(CommandLine& line) {
   AddGrowOption(command, options.grow_to);
   command->add_flag("--without-causes", options.without_causes,
                     "Leave out causes with their remedies and gains, and the gain without latency: replays of the run");
-  AddShareOption(command, options.share);
   AddPageOptions(command, options.output, options.top, options.templates);
 }
 

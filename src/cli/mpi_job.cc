@@ -8,11 +8,7 @@
 
 #include "base/error.h"
 #include "cli/launch.h"
-#include "imbalance/diagnosis.h"
-#include "replay/shared_replay.h"
-#include "replay/shared_replay.h"
 #include "study/shared_runs.h"
-#include "trace/shared_reading.h"
 
 namespace farscale {
 namespace {
@@ -79,9 +75,6 @@ std::unique_ptr<Job> JoinJob(const LaunchedProcess& process) {
   return processes != nullptr ? std::make_unique<Job>(std::move(processes)) : nullptr;
 }
 
-void ServeJob(Job& job) {
-  job.Serve({ReadingService(), TextReadingService(), RankBuildingService(), MeasuringService(),
-             ReplayService({DiagnosisTask()})});
-}
+void ServeJob(Job& job) { job.Serve({MeasuringService()}); }
 
 }  // namespace farscale

@@ -6,8 +6,6 @@
 
 #include "base/parallel.h"
 #include "base/search.h"
-#include "parallel/exchange.h"
-#include "replay/part_program.h"
 #include "replay/replayed_trace.h"
 #include "trace/trace_builder.h"
 
@@ -218,16 +216,14 @@ class ReplayedTimeline {
   const NewTimes& times_;
 };
 
-// tile(rank, paths) returns the activities of a rank that is present, with paths numbered as its own. `exchange`:
-// nothing where all ranks are here.
+// tile(rank, paths) returns the activities of a rank that is present, with paths numbered as its own.
 template <typename Tile>
-Activities Collect(const Trace& trace, const PhaseCut& cut, Tick begin, const Tile& tile, Exchange* exchange) {
+Activities Collect(const Trace& trace, const PhaseCut& cut, Tick begin, const Tile& tile) {
   Activities activities{CallPaths(trace), std::vector<RankActivities>(trace.size()), begin, begin};
   std::vector<CallPaths> own(trace.size(), activities.paths);
   ParallelFor(trace.size(), [&](std::size_t rank) {
     if (cut.ranks[rank].present) activities.ranks[rank] = tile(rank, own[rank]);
   });
-  if (exchange != nullptr) activities.paths = PathsOfAll(own, trace, *exchange);
   for (std::size_t rank = 0; rank < trace.size(); ++rank) {
     std::vector<PathId> numbers = own[rank].MergeInto(activities.paths);
     RankActivities& of_rank = activities.ranks[rank];
@@ -235,26 +231,12 @@ Activities Collect(const Trace& trace, const PhaseCut& cut, Tick begin, const Ti
     ActivitiesBuilder::SetPaths(std::move(numbers), of_rank);
     activities.end = std::max(activities.end, of_rank.end());
   }
-  if (exchange != nullptr) {
-    activities.end = exchange->Agree<Tick>(
-        activities.end, [](Tick& into, Tick other) { into = std::max(into, other); }, [](Tick last) { return last; });
-  }
   // Of a phase that recurs, the end is that of its last occurrence, and nothing of the phase.
   const bool counts = cut.span != Span::kEach;
   for (RankActivities& rank : activities.ranks) {
     if (rank.present) ActivitiesBuilder::SetEnd(activities.end, counts, rank);
   }
   return activities;
-}
-
-Activities CollectReplayed(const Trace& trace, const PhaseCut& cut, Tick begin, ReplayResult replayed,
-                           Exchange* exchange) {
-  const auto tile = [&](std::size_t rank, CallPaths& paths) {
-    const ReplayedRank at = ReplayedPart(trace, cut, begin, replayed, rank);
-    replayed.leave[rank] = {};
-    return Tiler(trace, ReplayedTimeline(trace.timelines[rank], at.times), cut.span, at.cut, paths, begin).Run();
-  };
-  return Collect(trace, cut, begin, tile, exchange);
 }
 
 }  // namespace
@@ -269,22 +251,17 @@ Activities CollectActivities(const Trace& trace, const PhaseCut& cut) {
   const auto tile = [&](std::size_t rank, CallPaths& paths) {
     return Tiler(trace, trace.timelines[rank], cut.span, cut.ranks[rank], paths, begin).Run();
   };
-  return Collect(trace, cut, begin, tile, nullptr);
+  return Collect(trace, cut, begin, tile);
 }
 
 Activities CollectActivities(const Trace& trace, const PhaseCut& cut, ReplayResult replayed) {
-  return CollectReplayed(trace, cut, cut.begin(), std::move(replayed), nullptr);
-}
-
-Activities CollectActivities(const Trace& trace, const PartCut& part, Exchange& exchange) {
+  const Tick begin = cut.begin();
   const auto tile = [&](std::size_t rank, CallPaths& paths) {
-    return Tiler(trace, trace.timelines[rank], part.cut.span, part.cut.ranks[rank], paths, part.origin).Run();
+    const ReplayedRank at = ReplayedPart(trace, cut, begin, replayed, rank);
+    replayed.leave[rank] = {};
+    return Tiler(trace, ReplayedTimeline(trace.timelines[rank], at.times), cut.span, at.cut, paths, begin).Run();
   };
-  return Collect(trace, part.cut, part.origin, tile, &exchange);
-}
-
-Activities CollectActivities(const Trace& trace, const PartCut& part, ReplayResult replayed, Exchange& exchange) {
-  return CollectReplayed(trace, part.cut, part.origin, std::move(replayed), &exchange);
+  return Collect(trace, cut, begin, tile);
 }
 
 }  // namespace farscale

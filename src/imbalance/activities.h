@@ -17,9 +17,6 @@
 
 namespace farscale {
 
-class Exchange;
-struct PartCut;
-
 // Call paths: the stack of regions under which something happened, the MPI call included [Boehme13, section 2.2].
 using PathId = std::uint32_t;
 
@@ -79,10 +76,6 @@ class CallPaths {
   std::shared_ptr<const std::vector<std::uint32_t>> first_of_name_;
   std::vector<Node> nodes_;
 };
-
-// The paths of the ranks of all processes, numbered as one process does. `own`: of every rank, numbered as its own; of
-// those elsewhere no more than special ones.
-CallPaths PathsOfAll(const std::vector<CallPaths>& own, const Trace& trace, Exchange& exchange);
 
 inline constexpr std::uint32_t kNoCall = std::numeric_limits<std::uint32_t>::max();
 
@@ -148,9 +141,5 @@ Activities CollectActivities(const Trace& trace, const PhaseCut& cut);
 
 // The same at the times of a replay of the phase, which kept the times of all calls; these are given up.
 Activities CollectActivities(const Trace& trace, const PhaseCut& cut, ReplayResult replayed);
-
-// The same for the ranks of one process among several. Paths have the numbers, and the phase the end, of all ranks.
-Activities CollectActivities(const Trace& trace, const PartCut& part, Exchange& exchange);
-Activities CollectActivities(const Trace& trace, const PartCut& part, ReplayResult replayed, Exchange& exchange);
 
 }  // namespace farscale

@@ -1,14 +1,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <numeric>
 #include <string>
 #include <string_view>
 #include <unordered_map>
 #include <utility>
 
 #include "imbalance/activities.h"
-#include "parallel/exchange.h"
 
 namespace farscale {
 namespace {
@@ -16,60 +14,6 @@ namespace {
 const std::string kSpecialNames[kSpecialPaths] = {"(outside regions)", "(before the phase)", "(between occurrences)",
                                                   "(after the phase)"};
 constexpr std::string_view kSeparator = " / ";
-
-// A path with the lowest rank that is ever in it, and its number there. One process numbers paths in this order.
-struct NumberedPath {
-  PathId parent = 0;
-  std::uint32_t region = 0;
-  std::uint32_t rank = 0;
-  PathId number = 0;
-
-  std::pair<std::uint32_t, PathId> Place() const { return {rank, number}; }
-};
-using NumberedPaths = std::vector<NumberedPath>;  // without special ones; parents come before their children
-
-std::vector<PathId> SpecialPaths() {
-  std::vector<PathId> paths(kSpecialPaths);
-  std::iota(paths.begin(), paths.end(), PathId{0});
-  return paths;
-}
-
-// `all`: the paths of `into`.
-void MergePaths(CallPaths& all, NumberedPaths& into, const NumberedPaths& other) {
-  std::vector<PathId> merged = SpecialPaths();
-  for (NumberedPath path : other) {
-    path.parent = merged[path.parent];
-    const PathId id = merged.emplace_back(all.Child(path.parent, path.region));
-    const std::size_t place = id - kSpecialPaths;
-    if (place == into.size()) {
-      into.push_back(path);
-    } else if (path.Place() < into[place].Place()) {
-      into[place].rank = path.rank;
-      into[place].number = path.number;
-    }
-  }
-}
-
-CallPaths PathsOf(const NumberedPaths& paths, const Trace& trace) {
-  CallPaths result(trace);
-  for (const NumberedPath& path : paths) result.Child(path.parent, path.region);
-  return result;
-}
-
-// The rank that is the first in a path is in its parent, too, under a lower number: so parents stay in front.
-NumberedPaths InOrder(const NumberedPaths& paths) {
-  std::vector<std::size_t> order(paths.size());
-  std::iota(order.begin(), order.end(), std::size_t{0});
-  std::ranges::sort(order, {}, [&](std::size_t i) { return paths[i].Place(); });
-  std::vector<PathId> numbers = SpecialPaths();
-  numbers.resize(paths.size() + kSpecialPaths);
-  NumberedPaths sorted;
-  for (const std::size_t i : order) {
-    numbers[i + kSpecialPaths] = static_cast<PathId>(sorted.size()) + kSpecialPaths;
-    sorted.emplace_back(paths[i]).parent = numbers[paths[i].parent];
-  }
-  return sorted;
-}
 
 }  // namespace
 
@@ -135,19 +79,6 @@ std::vector<PathId> CallPaths::MergeInto(CallPaths& all) const {
     merged[path] = path < kSpecialPaths ? path : all.Child(merged[nodes_[path].parent], nodes_[path].region);
   }
   return merged;
-}
-
-CallPaths PathsOfAll(const std::vector<CallPaths>& own, const Trace& trace, Exchange& exchange) {
-  NumberedPaths paths;
-  CallPaths known(trace);
-  for (std::uint32_t rank = 0; rank < own.size(); ++rank) {
-    NumberedPaths of_rank;
-    for (PathId path = kSpecialPaths; path < own[rank].size(); ++path)
-      of_rank.push_back({own[rank].parent(path), own[rank].region(path), rank, path});
-    MergePaths(known, paths, of_rank);
-  }
-  const auto merge = [&](NumberedPaths& into, const NumberedPaths& other) { MergePaths(known, into, other); };
-  return PathsOf(exchange.Agree<NumberedPaths>(std::move(paths), merge, InOrder), trace);
 }
 
 }  // namespace farscale

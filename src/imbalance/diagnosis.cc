@@ -208,9 +208,7 @@ double Diagnosis::Waiting() const {
 double Diagnosis::Allocation() const { return length * static_cast<double>(processes); }
 
 Diagnosis Diagnose(const Trace& trace, const Matching& matching, const PhaseCut& cut, const DiagnosisOptions& options) {
-  Diagnosis diagnosis = matching.shared != nullptr
-                            ? DiagnoseShared(trace, *matching.shared, cut, options)
-                            : Diagnose(trace, matching, cut, CollectActivities(trace, cut), options);
+  Diagnosis diagnosis = Diagnose(trace, matching, cut, CollectActivities(trace, cut), options);
   // As in the factors, also where activities end in MPI_Finalize.
   if (!diagnosis.recurs) diagnosis.length = trace.Seconds(cut.end() - cut.begin());
   return diagnosis;

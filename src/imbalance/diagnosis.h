@@ -27,9 +27,6 @@
 
 namespace farscale {
 
-class SharedReplay;
-struct SharedTask;
-
 // Of one rank in one call path, or of several added up. Seconds of ranks' time, but for `critical`, which is time of
 // the run.
 struct PathLosses {
@@ -133,15 +130,5 @@ Diagnosis Diagnose(const Trace& trace, const Matching& matching, const PhaseCut&
 // Of a phase in which ranks did this, as a replay may have it.
 Diagnosis Diagnose(const Trace& trace, const Matching& matching, const PhaseCut& cut, Activities activities,
                    const DiagnosisOptions& options);
-
-// Of a run whose ranks lie with several processes; Diagnose comes here for a matching that is shared.
-
-// What the processes that share a run do for it [replay/shared_replay.h].
-SharedTask DiagnosisTask();
-
-// Causes and the gain without latency need replays with all ranks in one process and must not be asked for. `replayed`:
-// at the times of a replay by these rules on OneTickNetwork [imbalance/factor_losses.h].
-Diagnosis DiagnoseShared(const Trace& trace, SharedReplay& shared, const PhaseCut& cut, const DiagnosisOptions& options,
-                         const std::optional<ReplayRules>& replayed = std::nullopt);
 
 }  // namespace farscale

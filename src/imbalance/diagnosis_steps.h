@@ -1,5 +1,4 @@
-// The steps of a diagnosis [imbalance/diagnosis.h]: first of ranks, which may lie with several processes
-// [imbalance/part_diagnosis.cc], then of all. Times are ticks until the last step.
+// The steps of a diagnosis [imbalance/diagnosis.h]. Times are ticks until the last.
 #pragma once
 
 #include <vector>

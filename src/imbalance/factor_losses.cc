@@ -32,7 +32,6 @@ Diagnosis DiagnoseReplayed(const Trace& trace, const Matching& matching, const P
   DiagnosisOptions options;
   options.delays.charge_end = true;
   options.slack = false;
-  if (matching.shared != nullptr) return DiagnoseShared(trace, *matching.shared, cut, options, rules);
   const Network network = OneTickNetwork(trace);
   ReplayResult replayed = Replay(trace, matching, cut, {rules, true, &network, nullptr});
   return Diagnose(trace, matching, cut, CollectActivities(trace, cut, std::move(replayed)), options);

@@ -1,5 +1,4 @@
-// The steps of finding wait states, for ranks that are all in this process or lie with several
-// [imbalance/part_waits.h]: of those elsewhere there are no activities here.
+// The steps of finding wait states.
 #pragma once
 
 #include <cstdint>
@@ -8,12 +7,11 @@
 
 #include "imbalance/collective_waits.h"
 #include "imbalance/wait_states.h"
-#include "parallel/exchange.h"
 
 namespace farscale {
 
 // Call that posts one end of a message; kNoCall outside of the phase. When it is entered stands here as well, because
-// the calls of the other rank are anywhere in memory, or in another process.
+// the calls of the other rank are anywhere in memory.
 struct MessageEnd {
   Tick enter = 0;
   std::uint32_t call = kNoCall;
@@ -39,7 +37,7 @@ std::uint64_t CountFlushes(const Trace& trace, const Activities& activities, std
 
 // Adds the waits for locks of windows, where the trace records these, and marks where they end [docs/formulas.md,
 // wait states].
-void AddLockWaits(const Trace& trace, const Activities& activities, WaitStates& states, Exchange* exchange = nullptr);
+void AddLockWaits(const Trace& trace, const Activities& activities, WaitStates& states);
 
 // Every mark on both of its ranks; then in their order.
 void MirrorMarks(std::vector<std::vector<SyncMark>>& marks);

@@ -11,7 +11,6 @@
 
 #include "base/parallel.h"
 #include "imbalance/wait_steps.h"
-#include "parallel/exchange.h"
 
 namespace farscale {
 namespace {
@@ -28,8 +27,7 @@ struct Holding {
   bool IsOfSameLock(const Holding& other) const { return window == other.window && target == other.target; }
 };
 
-// Ranks whose windows somebody has to himself at a time. Locks of all ranks are shared, so that they wait for nobody
-// elsewhere.
+// Ranks whose windows somebody has to himself at a time.
 using LockedWindows = std::map<std::uint32_t, std::set<std::int32_t>>;
 
 LockedWindows FindExclusive(const Trace& trace) {
@@ -42,21 +40,9 @@ LockedWindows FindExclusive(const Trace& trace) {
   return locked;
 }
 
-// Where other processes have ranks, all know all: locks are rare.
-LockedWindows FindExclusive(const Trace& trace, Exchange* exchange) {
-  LockedWindows own = FindExclusive(trace);
-  if (exchange == nullptr) return own;
-  return exchange->Agree<LockedWindows>(
-      std::move(own),
-      [](LockedWindows& into, const LockedWindows& other) {
-        for (const auto& [window, targets] : other) into[window].insert(targets.begin(), targets.end());
-      },
-      [](const LockedWindows& all) { return all; });
-}
-
 // By lock, then in the order in which they were given back; of equals the lowest rank first.
-std::vector<Holding> HoldingsOf(const Trace& trace, const Activities& activities, Exchange* exchange) {
-  const LockedWindows locked = FindExclusive(trace, exchange);
+std::vector<Holding> HoldingsOf(const Trace& trace, const Activities& activities) {
+  const LockedWindows locked = FindExclusive(trace);
   std::vector<Holding> holdings;
   for (std::uint32_t rank = 0; rank < trace.size(); ++rank) {
     const RankActivities& own = activities.ranks[rank];
@@ -75,14 +61,6 @@ std::vector<Holding> HoldingsOf(const Trace& trace, const Activities& activities
         for (const std::int32_t target : found->second) holdings.emplace_back(holding).target = target;
       }
     }
-  }
-  if (exchange != nullptr) {
-    holdings = exchange->Agree<std::vector<Holding>>(
-        std::move(holdings),
-        [](std::vector<Holding>& into, const std::vector<Holding>& other) {
-          into.insert(into.end(), other.begin(), other.end());
-        },
-        [](const std::vector<Holding>& all) { return all; });
   }
   std::ranges::sort(holdings, {}, [](const Holding& holding) {
     return std::tuple(holding.window, holding.target, holding.unlock_leave, holding.rank, holding.unlock_call);
@@ -177,8 +155,8 @@ void AddLateCompletes(const Activities& activities, const DoneOf& done_of, std::
   });
 }
 
-void AddLockWaits(const Trace& trace, const Activities& activities, WaitStates& states, Exchange* exchange) {
-  const std::vector<Holding> holdings = HoldingsOf(trace, activities, exchange);
+void AddLockWaits(const Trace& trace, const Activities& activities, WaitStates& states) {
+  const std::vector<Holding> holdings = HoldingsOf(trace, activities);
   std::vector<std::size_t> last_exclusive(holdings.size(), static_cast<std::size_t>(-1));
   for (std::size_t i = 1; i < holdings.size(); ++i) {
     if (holdings[i - 1].IsOfSameLock(holdings[i]))

@@ -20,7 +20,6 @@
 #include <string>
 #include <string_view>
 #include <type_traits>
-#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -136,11 +135,6 @@ void TransferBytes(Bytes& bytes, std::set<T>& values) {
 template <typename Bytes, typename K, typename V>
 void TransferBytes(Bytes& bytes, std::map<K, V>& values) {
   TransferElements<Bytes, std::map<K, V>, std::pair<K, V>>(bytes, values);
-}
-
-template <typename Bytes, typename K, typename V>
-void TransferBytes(Bytes& bytes, std::unordered_map<K, V>& values) {
-  TransferElements<Bytes, std::unordered_map<K, V>, std::pair<K, V>>(bytes, values);
 }
 
 class ByteWriter {

@@ -12,7 +12,6 @@
 
 #include "base/error.h"
 #include "parallel/bytes.h"
-#include "parallel/exchange.h"
 
 namespace farscale {
 namespace {
@@ -21,7 +20,6 @@ enum class MessageKind : std::uint8_t { kQuestion, kAnswer, kLeave };
 
 struct Question {
   std::string service;
-  std::vector<std::size_t> helpers;
   std::string request;
 };
 
@@ -32,8 +30,7 @@ struct Reply {
 
 std::mutex mutex;
 Processes* job = nullptr;
-thread_local Processes* serving = nullptr;  // of a thread that serves
-std::vector<std::size_t> available;         // helpers that no thread has taken
+std::vector<std::size_t> available;  // helpers that no thread has taken
 
 std::vector<std::size_t> Take() {
   const std::lock_guard lock(mutex);
@@ -81,7 +78,6 @@ Job::~Job() {
 }
 
 void Job::Serve(const std::vector<Service>& services) {
-  serving = processes_.get();
   for (;;) {
     const Processes::Message message = processes_->ReceiveAny();
     MessageKind kind = MessageKind::kLeave;
@@ -90,9 +86,7 @@ void Job::Serve(const std::vector<Service>& services) {
     if (kind == MessageKind::kLeave) return;
     Question question;
     reader.Transfer(question);
-    MakeAvailable(question.helpers);
     Reply reply = AnswerTo(question, services, processes_->own());
-    Take();
     kind = MessageKind::kAnswer;
     processes_->Send(message.from, ToBytes(kind, reply));
   }
@@ -106,10 +100,9 @@ Helpers::~Helpers() {
   MakeAvailable(processes_);
 }
 
-void Helpers::Ask(std::size_t process, std::string_view service, const std::string& request,
-                  const std::vector<std::size_t>& its_helpers) {
+void Helpers::Ask(std::size_t process, std::string_view service, const std::string& request) {
   MessageKind kind = MessageKind::kQuestion;
-  Question question{std::string(service), its_helpers, request};
+  Question question{std::string(service), request};
   job->Send(process, ToBytes(kind, question));
   asked_.push_back(process);
 }
@@ -122,25 +115,6 @@ std::string Helpers::Answer(std::size_t process) {
   FromBytes(text, kind, reply);
   if (reply.error) throw Error(*std::move(reply.error));
   return std::move(reply.text);
-}
-
-void Helpers::Lend(const std::vector<std::size_t>& some, const std::function<void()>& body) {
-  struct TakeBack {
-    ~TakeBack() { Take(); }
-  } take_back;
-  MakeAvailable(some);
-  body();
-}
-
-Exchange ExchangeAmong(const std::vector<std::size_t>& processes) {
-  return {serving != nullptr ? *serving : *job, processes};
-}
-
-std::size_t OwnProcess() { return (serving != nullptr ? serving : job)->own(); }
-
-void EndJob(const std::string& sentence) {
-  fmt::print(stderr, "farscale: process {}: {}\n", OwnProcess(), sentence);
-  (serving != nullptr ? serving : job)->Abort(static_cast<int>(ErrorKind::kInput));
 }
 
 std::vector<std::vector<std::size_t>> ShareOut(const std::vector<std::uint64_t>& sizes, std::size_t count) {

@@ -15,8 +15,6 @@
 
 namespace farscale {
 
-class Exchange;
-
 // Something that a process does for another: from the bytes of a request to those of the answer [parallel/bytes.h]. An
 // Error that it throws is thrown where the answer is awaited.
 struct Service {
@@ -57,28 +55,14 @@ class Helpers {
   bool empty() const { return processes_.empty(); }
   const std::vector<std::size_t>& processes() const { return processes_; }
 
-  // At most one question at a time to each process. `its_helpers`: some of the others, which serve that process until
-  // it has answered.
-  void Ask(std::size_t process, std::string_view service, const std::string& request,
-           const std::vector<std::size_t>& its_helpers = {});
+  // At most one question at a time to each process.
+  void Ask(std::size_t process, std::string_view service, const std::string& request);
   std::string Answer(std::size_t process);
-
-  // Calls body while some of the processes are helpers of this one for whatever the body does.
-  void Lend(const std::vector<std::size_t>& some, const std::function<void()>& body);
 
  private:
   std::vector<std::size_t> processes_;
   std::vector<std::size_t> asked_;  // whose answers are still to come
 };
-
-// Of processes of the job, each of which calls this: the one that asks for a service, and those that answer it.
-Exchange ExchangeAmong(const std::vector<std::size_t>& processes);
-
-// The number of this process.
-std::size_t OwnProcess();
-
-// Ends all processes with a sentence: for errors of one that others, which wait for it, cannot be told of.
-void EndJob(const std::string& sentence);
 
 // Shares work among so many: which of them does what, by the sizes of the pieces. The largest go first, each to whoever
 // has least so far.

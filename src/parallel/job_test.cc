@@ -85,15 +85,6 @@ std::string Refuse(std::string_view text) {
   throw Error(ErrorKind::kOutput, std::string(text), "cannot be done", "do it otherwise");
 }
 
-// Asks its own helpers in turn, which are those lent to it.
-std::string AskOn(std::string_view text) {
-  Helpers helpers;
-  std::string all = "[" + std::to_string(helpers.processes().size());
-  for (const std::size_t helper : helpers.processes()) helpers.Ask(helper, "twice", std::string(text));
-  for (const std::size_t helper : helpers.processes()) all += " " + helpers.Answer(helper);
-  return all + "]";
-}
-
 // Runs `first` in the first process of several, and checks that the others end well.
 void WithJob(std::size_t count, const std::function<void()>& first) {
   auto processes = std::make_unique<LocalProcesses>(count);
@@ -103,7 +94,7 @@ void WithJob(std::size_t count, const std::function<void()>& first) {
     if (is_first) {
       first();
     } else {
-      job.Serve({{"twice", Twice}, {"refuse", Refuse}, {"ask on", AskOn}});
+      job.Serve({{"twice", Twice}, {"refuse", Refuse}});
     }
   }
   if (!is_first) _exit(0);
@@ -167,18 +158,6 @@ TEST(Job, AnswersThatNobodyWaitsForAreNotMistaken) {
     Helpers helpers;
     helpers.Ask(1, "twice", "b");
     EXPECT_EQ(helpers.Answer(1), "bb");
-  });
-}
-
-TEST(Job, HelpersHaveTheHelpersLentToThem) {
-  WithJob(5, [] {
-    Helpers helpers;
-    helpers.Ask(2, "ask on", "x", {3, 4});
-    helpers.Lend({1}, [] { EXPECT_EQ(AskOn("y"), "[1 yy]"); });
-    EXPECT_EQ(helpers.Answer(2), "[2 xx xx]");
-    helpers.Ask(2, "ask on", "x");
-    EXPECT_EQ(helpers.Answer(2), "[0]");
-    EXPECT_TRUE(Helpers().empty());
   });
 }
 

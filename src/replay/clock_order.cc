@@ -8,7 +8,6 @@
 
 #include "base/parallel.h"
 #include "base/text.h"
-#include "replay/channels.h"
 
 namespace farscale {
 namespace {

@@ -2,7 +2,8 @@
 
 #include "base/error.h"
 #include "base/parallel.h"
-#include "replay/compile_steps.h"
+#include "replay/operations.h"
+#include "replay/program.h"
 
 namespace farscale {
 namespace {
@@ -35,6 +36,38 @@ std::vector<bool> FindLocalCommunicators(const Trace& trace) {
   return local;
 }
 
+// Its size says a message's time, the nodes of both its way.
+void AddMessageDelays(const Trace& trace, const Matching& matching, const PhaseCut& cut, const Network& network,
+                      Program& program) {
+  ParallelFor(trace.size(), [&](std::size_t rank) {
+    if (!cut.ranks[rank].present) return;
+    const std::int32_t node = trace.ranks[rank].node;
+    VisitSends(trace.timelines[rank], matching.ranks[rank], cut.ranks[rank],
+               [&](std::uint32_t message, std::int32_t peer, std::uint64_t bytes) {
+                 const std::int32_t to = trace.ranks[static_cast<std::size_t>(peer)].node;
+                 const Path path = PathOf(network, trace.ticks_per_second, node, to, bytes);
+                 program.message_delays[message] = path.delay;
+                 if (!program.paths.empty()) program.paths[message] = path;
+               });
+  });
+}
+
+std::vector<OperationBytes> BytesOfOperations(const Trace& trace, const Matching& matching, const PhaseCut& cut) {
+  std::vector<OperationBytes> operations(matching.collectives.size());
+  for (std::size_t rank = 0; rank < trace.size(); ++rank) {
+    if (!cut.ranks[rank].present) continue;
+    const RankTimeline& timeline = trace.timelines[rank];
+    ForEachRecord(timeline, matching.ranks[rank], cut.ranks[rank].window.begin.call, cut.ranks[rank].window.end.call,
+                  [&](std::size_t, std::size_t index, const RecordPart& part) {
+                    if (!part.IsCollective() || !part.completes || !part.IsMatched()) return;
+                    const RankTimeline::Record record = timeline.record(index);
+                    operations[part.number].Add(static_cast<double>(record.bytes),
+                                                static_cast<double>(record.received));
+                  });
+  }
+  return operations;
+}
+
 }  // namespace
 
 Path PathOf(const Network& network, double ticks_per_second, std::int32_t from, std::int32_t to, std::uint64_t bytes) {
@@ -59,67 +92,13 @@ CollectiveBytes OperationBytes::Bytes() const {
   return bytes;
 }
 
-void OperationBytes::Merge(const OperationBytes& other) {
-  if (other.ranks_ == 0) return;
-  sums_.smallest = ranks_ == 0 ? other.sums_.smallest : std::min(sums_.smallest, other.sums_.smallest);
-  sums_.largest = std::max(sums_.largest, other.sums_.largest);
-  sums_.largest_sum = std::max(sums_.largest_sum, other.sums_.largest_sum);
-  sums_.mean += other.sums_.mean;
-  ranks_ += other.ranks_;
-}
-
-void RequireTimes(const Network& network, double longest) {
-  if (longest <= kLongestReplay) return;
-  throw Error(ErrorKind::kUsage, "network '" + network.name + "'",
-              "is so slow that the times of a replay exceed the clock of the trace");
-}
-
 void RequireTimes(const Network& network, const Program& program) {
   double longest = 0;
   for (const Tick delay : program.message_delays) longest += static_cast<double>(delay);
   for (const Tick delay : program.collective_delays) longest += static_cast<double>(delay);
-  RequireTimes(network, longest);
-}
-
-// Its size says a message's time, the nodes of both its way.
-void AddMessageDelays(const Trace& trace, const Matching& matching, const PhaseCut& cut, const Network& network,
-                      std::vector<Tick>& delays, std::vector<Path>* paths) {
-  ParallelFor(trace.size(), [&](std::size_t rank) {
-    if (!cut.ranks[rank].present) return;
-    const std::int32_t node = trace.ranks[rank].node;
-    VisitSends(trace.timelines[rank], matching.ranks[rank], cut.ranks[rank],
-               [&](std::uint32_t message, std::int32_t peer, std::uint64_t bytes) {
-                 const std::int32_t to = trace.ranks[static_cast<std::size_t>(peer)].node;
-                 const Path path = PathOf(network, trace.ticks_per_second, node, to, bytes);
-                 delays[message] = path.delay;
-                 if (paths != nullptr) (*paths)[message] = path;
-               });
-  });
-}
-
-std::vector<OperationBytes> BytesOfOperations(const Trace& trace, const Matching& matching, const PhaseCut& cut) {
-  std::vector<OperationBytes> operations(matching.collectives.size());
-  for (std::size_t rank = 0; rank < trace.size(); ++rank) {
-    if (!cut.ranks[rank].present) continue;
-    const RankTimeline& timeline = trace.timelines[rank];
-    ForEachRecord(timeline, matching.ranks[rank], cut.ranks[rank].window.begin.call, cut.ranks[rank].window.end.call,
-                  [&](std::size_t, std::size_t index, const RecordPart& part) {
-                    if (!part.IsCollective() || !part.completes || !part.IsMatched()) return;
-                    const RankTimeline::Record record = timeline.record(index);
-                    operations[part.number].Add(static_cast<double>(record.bytes),
-                                                static_cast<double>(record.received));
-                  });
-  }
-  return operations;
-}
-
-CollectiveDelays::CollectiveDelays(const Trace& trace, const Network& network)
-    : trace_(trace), network_(network), is_local_(FindLocalCommunicators(trace)) {}
-
-Tick CollectiveDelays::Of(const CollectiveOperation& operation, const OperationBytes& bytes) const {
-  if (bytes.ranks() == 0) return 0;
-  return ToTicks(trace_.ticks_per_second, CollectiveSeconds(network_, operation.kind, bytes.ranks(),
-                                                            is_local_[operation.communicator], bytes.Bytes()));
+  if (longest <= kLongestReplay) return;
+  throw Error(ErrorKind::kUsage, "network '" + network.name + "'",
+              "is so slow that the times of a replay exceed the clock of the trace");
 }
 
 void AddDelays(const Trace& trace, const Matching& matching, const PhaseCut& cut, const Network& network,
@@ -128,13 +107,16 @@ void AddDelays(const Trace& trace, const Matching& matching, const PhaseCut& cut
   if (network.HasContention()) program.paths.resize(program.messages);
   program.sending = network.sending.value_or(0);
   program.receiving = network.receiving.value_or(0);
-  AddMessageDelays(trace, matching, cut, network, program.message_delays,
-                   network.HasContention() ? &program.paths : nullptr);
+  AddMessageDelays(trace, matching, cut, network, program);
   const std::vector<OperationBytes> operations = BytesOfOperations(trace, matching, cut);
-  const CollectiveDelays delays(trace, network);
+  const std::vector<bool> is_local = FindLocalCommunicators(trace);
   program.collective_delays.assign(operations.size(), 0);
   for (std::size_t i = 0; i < operations.size(); ++i) {
-    program.collective_delays[i] = delays.Of(matching.collectives[i], operations[i]);
+    if (operations[i].ranks() == 0) continue;
+    const CollectiveOperation& operation = matching.collectives[i];
+    program.collective_delays[i] =
+        ToTicks(trace.ticks_per_second, CollectiveSeconds(network, operation.kind, operations[i].ranks(),
+                                                          is_local[operation.communicator], operations[i].Bytes()));
   }
   RequireTimes(network, program);
 }

@@ -39,19 +39,13 @@ struct CollectiveState {
   bool root_missing = false;
 };
 
-// Of a program all of whose ranks are here.
-struct NoOutside {
-  static constexpr bool kAny = false;
-};
-
 // Runs a program. A blocked rank is completed by the rank that it waits for, so no instruction runs twice.
-// `Links` says how long things take on the network [replay/links.h]. `Outside` is told what ranks of other processes
-// may wait for [replay/outside.h]; what these did is done here, too, by the functions below Run.
-template <typename Links, typename Outside = NoOutside>
+// `Links` says how long things take on the network [replay/links.h].
+template <typename Links>
 class Engine {
  public:
-  Engine(const Program& program, bool keep_calls, Outside* outside = nullptr)
-      : program_(program), keep_calls_(keep_calls), outside_(outside), links_(program), scans_(program) {
+  Engine(const Program& program, bool keep_calls)
+      : program_(program), keep_calls_(keep_calls), links_(program), scans_(program) {
     const std::size_t ranks = program.ranks.size();
     if constexpr (Links::kTimed) first_posts_.assign(program.messages, kUnknown);
     states_.resize(ranks);
@@ -77,7 +71,13 @@ class Engine {
     } while (ReleaseSenders() > 0);
   }
 
-  // Parts of Run.
+  bool finished(std::size_t rank) const { return states_[rank].finished; }
+  std::size_t instruction(std::size_t rank) const {
+    return static_cast<std::size_t>(states_[rank].next - program_.ranks[rank].instructions.data());
+  }
+  ReplayResult TakeResult() { return std::move(result_); }
+
+ private:
   void Start() {
     for (std::size_t rank = states_.size(); rank-- > 0;) {
       const RankProgram& program = program_.ranks[rank];
@@ -109,44 +109,13 @@ class Engine {
       const std::uint32_t message = state.next->target;
       received_[message] = kUnknown;
       Unblock(rank, state.clock);
-      Release(message);
-      if constexpr (Outside::kAny) outside_->Released(message);
+      if constexpr (Links::kTimed) Transfer(message, std::exchange(first_posts_[message], kReleased));
       ++released;
     }
     result_.diagnostics.Add(anomaly::kRendezvousReleased, released);
     return released;
   }
 
-  // Of a rank of another process: it posts one side of a message, or is released from waiting for the other side.
-  void Post(Step step, std::uint32_t message, Tick time) {
-    switch (step) {
-      case Step::kSend: return Transfer(message, time);
-      case Step::kReceive: return Notify(received_[message], time);
-      default: return PostSide(message, time);
-    }
-  }
-  void Release(std::uint32_t message) {
-    if constexpr (Links::kTimed) Transfer(message, std::exchange(first_posts_[message], kReleased));
-  }
-  // All ranks of other processes have arrived at a collective operation, the last of them at that time.
-  void OthersArrive(std::uint32_t operation, Tick latest) { Arrive(operation, latest, false); }
-  void RootArrives(std::uint32_t operation, Tick time) {
-    collectives_[operation].root = time;
-    collectives_[operation].root_missing = false;
-    FreeWaiters(operation);
-  }
-  // At a scan: all up to a place in the order of its communicator, the last of them at that time.
-  void ArriveUpTo(std::uint32_t operation, std::uint32_t place, Tick latest) {
-    if (scans_.ArriveAt(operation, place, latest)) FreeWaiters(operation);
-  }
-
-  bool finished(std::size_t rank) const { return states_[rank].finished; }
-  std::size_t instruction(std::size_t rank) const {
-    return static_cast<std::size_t>(states_[rank].next - program_.ranks[rank].instructions.data());
-  }
-  ReplayResult TakeResult() { return std::move(result_); }
-
- private:
   void Advance(std::uint32_t rank) {
     RankState& state = states_[rank];
     while (state.next != state.end) {
@@ -172,33 +141,23 @@ class Engine {
       case Step::kIterationEnd:
         result_.iteration_ends[target] = std::max(result_.iteration_ends[target], state.clock);
         return true;
-      case Step::kSend: Transfer(target, state.clock); return Told(state);
+      case Step::kSend: Transfer(target, state.clock); return true;
       case Step::kSendRendezvous:
-      case Step::kReceiveRendezvous: PostSide(target, state.clock); return Told(state);
-      case Step::kReceive: Notify(received_[target], state.clock); return Told(state);
+      case Step::kReceiveRendezvous: PostSide(target, state.clock); return true;
+      case Step::kReceive: Notify(received_[target], state.clock); return true;
       case Step::kWaitForSend: return WaitFor(rank, state, sent_[target]);
       case Step::kWaitForReceive: return WaitFor(rank, state, received_[target]);
       case Step::kArrive: Arrive(target, state.clock, false); return true;
       case Step::kArriveAsRoot:
         collectives_[target].root = state.clock;
         collectives_[target].root_missing = false;
-        if constexpr (Outside::kAny) outside_->RootArrived(target, state.clock);
         Arrive(target, state.clock, true);
         return true;
-      case Step::kArriveInOrder:
-        if constexpr (Outside::kAny) outside_->ArrivedInOrder(target, rank, state.clock);
-        Arrive(target, state.clock, scans_.Arrive(target, rank, state.clock));
-        return true;
+      case Step::kArriveInOrder: Arrive(target, state.clock, scans_.Arrive(target, rank, state.clock)); return true;
       case Step::kWaitForAll:
       case Step::kWaitForRoot:
       case Step::kWaitForLower: return WaitForCollective(rank, state, target);
     }
-    return true;
-  }
-
-  // A side of a message is posted.
-  bool Told(const RankState& state) {
-    if constexpr (Outside::kAny) outside_->Posted(state.next->step, state.next->target, state.clock);
     return true;
   }
 
@@ -273,7 +232,6 @@ class Engine {
     CollectiveState& state = collectives_[operation];
     state.latest = std::max(state.latest, time);
     --state.missing;
-    if constexpr (Outside::kAny) outside_->Arrived(operation, state.missing, state.latest);
     if (state.missing == 0 || frees_some) FreeWaiters(operation);
   }
 
@@ -317,7 +275,6 @@ class Engine {
 
   const Program& program_;
   const bool keep_calls_;
-  Outside* const outside_;
   ReplayResult result_;
 
   std::vector<RankState> states_;

@@ -135,9 +135,6 @@ class ScanArrivals {
     return known_ > before;
   }
 
-  // How many are known to have arrived, all up to one.
-  std::size_t known() const { return known_; }
-
   // The latest arrival up to a rank; negative while some have not arrived.
   Tick TimeFor(std::size_t rank) const { return rank < known_ ? latest_[rank] : kAwaited; }
 
@@ -160,10 +157,6 @@ class Scans {
   explicit Scans(const Program& program) : program_(program) {}
 
   bool Arrive(std::uint32_t operation, std::uint32_t rank, Tick time) {
-    return ArriveAt(operation, OrderOf(operation).places[rank], time);
-  }
-
-  bool ArriveAt(std::uint32_t operation, std::uint32_t place, Tick time) {
     auto found = arrivals_.find(operation);
     if (found == arrivals_.end()) {
       const ScanOrder& order = OrderOf(operation);
@@ -171,13 +164,10 @@ class Scans {
       if (const auto ranks = program_.scan_ranks.find(operation); ranks != program_.scan_ranks.end()) {
         for (const std::uint32_t other : ranks->second) awaited.push_back(order.places[other]);
       }
-      if (const auto places = program_.outside_places.find(operation); places != program_.outside_places.end()) {
-        awaited.insert(awaited.end(), places->second.begin(), places->second.end());
-      }
       // One more place for a rank that is no member.
       found = arrivals_.emplace(operation, ScanArrivals(order.members + std::size_t{1}, awaited)).first;
     }
-    return found->second.Arrive(place, time);
+    return found->second.Arrive(OrderOf(operation).places[rank], time);
   }
 
   // When the rank may leave; negative while that is unknown, 0 when nobody arrives within the windows.

@@ -3,14 +3,249 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
+#include <limits>
 #include <map>
+#include <tuple>
 
+#include "base/error.h"
 #include "base/parallel.h"
 #include "replay/anomalies.h"
-#include "replay/channels.h"
+#include "replay/operations.h"
+#include "trace/anomalies.h"
 
 namespace farscale {
 namespace {
+
+inline constexpr std::uint32_t kNoTarget = std::numeric_limits<std::uint32_t>::max();
+
+// Target of every post of one rank, by its number: index of the endpoint or collective type. Receives and non-blocking
+// collectives learn theirs at completion.
+struct Targets {
+  std::vector<std::uint32_t> sends, receives, collectives;
+};
+
+Targets CollectTargets(const RankTimeline& timeline) {
+  Targets targets;
+  targets.sends.assign(timeline.sends(), kNoTarget);
+  targets.receives.assign(timeline.receives(), kNoTarget);
+  targets.collectives.assign(timeline.collectives(), kNoTarget);
+  Posts posts;
+  for (std::size_t i = 0; i < timeline.records(); ++i) {
+    const OperationPart part = posts.Next(timeline, i);
+    switch (part.type) {
+      case OperationClass::kSend:
+        if (part.posts) targets.sends[part.ordinal] = timeline.record_target(i);
+        if (!part.posts && !part.completes) targets.sends[part.ordinal] = kNoTarget;
+        break;
+      case OperationClass::kReceive:
+        if (part.completes) targets.receives[part.ordinal] = timeline.record_target(i);
+        break;
+      case OperationClass::kCollective:
+        if (part.completes) targets.collectives[part.ordinal] = timeline.record_target(i);
+        break;
+    }
+  }
+  return targets;
+}
+
+// Numbers of the messages at one end of a channel: the first `matched` ones from `first` on, the rest from
+// `first_unmatched` on.
+struct Numbering {
+  std::uint32_t first = 0;
+  std::uint32_t matched = 0;
+  std::uint32_t first_unmatched = 0;
+
+  std::uint32_t operator()(std::uint32_t k) const { return k < matched ? first + k : first_unmatched + (k - matched); }
+};
+
+struct RankNumbering {
+  std::vector<Numbering> sends, receives;  // by endpoint
+};
+
+struct NumberedMessages {
+  std::uint64_t matched = 0, unmatched = 0;
+
+  std::uint64_t all() const { return matched + unmatched; }
+};
+
+// One direction of one endpoint of one rank: part of a channel (communicator, source, destination, tag).
+struct ChannelEnd {
+  std::uint32_t communicator = 0;
+  std::uint32_t tag = 0;
+  std::int32_t source = 0;
+  std::int32_t destination = 0;
+  bool is_receive = false;
+  std::uint32_t endpoint = 0;
+  std::uint32_t count = 0;
+
+  std::size_t rank() const { return static_cast<std::size_t>(is_receive ? destination : source); }
+  auto Channel() const { return std::tie(communicator, tag, source, destination); }
+  auto Order() const { return std::tie(communicator, tag, source, destination, is_receive); }
+};
+
+void AddEnds(const RankTimeline& timeline, std::size_t rank, const std::vector<std::uint32_t>& endpoints,
+             bool is_receive, std::vector<ChannelEnd>& ends) {
+  std::vector<std::uint32_t> counts(timeline.endpoints().size());
+  for (const std::uint32_t endpoint : endpoints) {
+    if (endpoint != kNoTarget) ++counts[endpoint];
+  }
+  const auto self = static_cast<std::int32_t>(rank);
+  for (std::uint32_t e = 0; e < counts.size(); ++e) {
+    if (counts[e] == 0) continue;
+    const Endpoint& other = timeline.endpoints()[e];
+    ends.push_back({other.communicator, other.tag, is_receive ? other.peer : self, is_receive ? self : other.peer,
+                    is_receive, e, counts[e]});
+  }
+}
+
+const Anomaly& MissingHalf(bool ends_early, bool is_receive) {
+  if (ends_early) return anomaly::kMessageCutAtEdge;
+  return is_receive ? anomaly::kUnmatchedReceive : anomaly::kUnmatchedSend;
+}
+
+std::string NameChannel(const ChannelEnd& end) {
+  return fmt::format("from rank {} to rank {} with tag {}", end.source, end.destination, end.tag);
+}
+
+// Calls visit(begin, end, shared) for every run of ends that are one channel: a send end, a receive end, or both, which
+// share so many messages.
+template <typename Visit>
+void ForEachChannel(const std::vector<ChannelEnd>& ends, Visit visit) {
+  for (std::size_t i = 0; i < ends.size();) {
+    std::size_t j = i + 1;
+    while (j < ends.size() && ends[j].Channel() == ends[i].Channel()) ++j;
+    visit(i, j, j - i == 2 ? std::min(ends[i].count, ends[i + 1].count) : 0);
+    i = j;
+  }
+}
+
+std::vector<std::uint32_t> Apply(const std::vector<Numbering>& numbering, const std::vector<std::uint32_t>& endpoints) {
+  std::vector<std::uint32_t> seen(numbering.size());
+  std::vector<std::uint32_t> messages(endpoints.size(), kNoMessage);
+  for (std::size_t i = 0; i < endpoints.size(); ++i) {
+    if (endpoints[i] == kNoTarget) continue;
+    messages[i] = numbering[endpoints[i]](seen[endpoints[i]]++);
+  }
+  return messages;
+}
+
+// Calls visit(message, bytes) for every record of messages with two ends that `wants`.
+template <typename Wants, typename Visit>
+void ForEachSize(const RankTimeline& timeline, const RankMatching& matching, std::size_t matched, const Wants& wants,
+                 const Visit& visit) {
+  Posts posts;
+  for (std::size_t i = 0; i < timeline.records(); ++i) {
+    const RecordPart part = NextPart(timeline, matching, i, posts);
+    if (!part.IsCollective() && wants(part) && part.number < matched) visit(part.number, timeline.record_bytes(i));
+  }
+}
+
+NumberedMessages CountNumbered(const std::vector<ChannelEnd>& ends) {
+  NumberedMessages counts;
+  ForEachChannel(ends, [&](std::size_t i, std::size_t j, std::uint32_t shared) {
+    counts.matched += shared;
+    for (std::size_t k = i; k < j; ++k) counts.unmatched += ends[k].count - shared;
+  });
+  return counts;
+}
+
+// Matched ones first, channel by channel.
+void NumberMessages(const std::vector<ChannelEnd>& ends, std::uint64_t matched, std::vector<RankNumbering>& numbering) {
+  NumberedMessages next{0, matched};
+  ForEachChannel(ends, [&](std::size_t i, std::size_t j, std::uint32_t shared) {
+    for (std::size_t k = i; k < j; ++k) {
+      const ChannelEnd& end = ends[k];
+      RankNumbering& rank = numbering[end.rank()];
+      (end.is_receive ? rank.receives : rank.sends)[end.endpoint] = {static_cast<std::uint32_t>(next.matched), shared,
+                                                                     static_cast<std::uint32_t>(next.unmatched)};
+      next.unmatched += end.count - shared;
+    }
+    next.matched += shared;
+  });
+}
+
+RankNumbering EmptyNumbering(const RankTimeline& timeline) {
+  const std::vector<Numbering> none(timeline.endpoints().size());
+  return {none, none};
+}
+
+void ApplyNumbering(const RankNumbering& numbering, const Targets& targets, RankMatching& matching) {
+  matching.sends = Apply(numbering.sends, targets.sends);
+  matching.receives = Apply(numbering.receives, targets.receives);
+}
+
+void RequireNumbers(const NumberedMessages& counts, const std::string& path) {
+  if (counts.all() < kNoMessage) return;
+  throw Error(ErrorKind::kInput, path, "the trace has more than 4294967295 messages", "cut a shorter one");
+}
+
+// Ends of messages that lack the other one. Both kinds may count as one anomaly, whose example is the first of all.
+Diagnostics DiagnoseMissing(const std::vector<ChannelEnd>& ends, bool ends_early) {
+  struct OfKind {
+    std::uint64_t count = 0, population = 0;
+    const ChannelEnd* first = nullptr;  // in the order of channels
+  };
+  std::array<OfKind, 2> kinds;  // sends, receives
+  ForEachChannel(ends, [&](std::size_t i, std::size_t j, std::uint32_t shared) {
+    for (std::size_t k = i; k < j; ++k) {
+      OfKind& kind = kinds[ends[k].is_receive];
+      kind.count += ends[k].count - shared;
+      kind.population += ends[k].count;
+      if (ends[k].count > shared && kind.first == nullptr) kind.first = &ends[k];
+    }
+  });
+  const auto& [sends, receives] = kinds;
+  const bool receives_first =
+      receives.first != nullptr && (sends.first == nullptr || receives.first->Order() < sends.first->Order());
+  Diagnostics diagnostics;
+  for (const bool is_receive : {receives_first, !receives_first}) {
+    const OfKind& kind = kinds[is_receive];
+    const Anomaly& missing = MissingHalf(ends_early, is_receive);
+    diagnostics.Add(missing, kind.count, kind.first != nullptr ? NameChannel(*kind.first) : "");
+    if (kind.population > 0) diagnostics.AddPopulation(missing, kind.population);
+  }
+  return diagnostics;
+}
+
+void FillSentBytes(const RankTimeline& timeline, const RankMatching& matching, std::vector<std::uint64_t>& sent) {
+  ForEachSize(
+      timeline, matching, sent.size(),
+      [](const RecordPart& part) { return part.type == OperationClass::kSend && part.posts; },
+      [&](std::uint32_t message, std::uint64_t bytes) { sent[message] = bytes; });
+}
+
+std::uint64_t CountDiffering(const RankTimeline& timeline, const RankMatching& matching,
+                             const std::vector<std::uint64_t>& sent) {
+  std::uint64_t differing = 0;
+  ForEachSize(
+      timeline, matching, sent.size(),
+      [](const RecordPart& part) { return part.type == OperationClass::kReceive && part.completes; },
+      [&](std::uint32_t message, std::uint64_t bytes) { differing += sent[message] != bytes; });
+  return differing;
+}
+
+void MatchInitAndFinalize(const Trace& trace, const RankTimeline& timeline, std::uint32_t init, std::uint32_t finalize,
+                          RankMatching& matching) {
+  for (std::size_t i = 0; i < timeline.calls(); ++i) {
+    const MpiCall call = trace.regions[timeline.region(i)].call;
+    if (call == MpiCall::kInit && matching.init == kNoCollective) {
+      matching.init = init;
+      matching.init_call = i;
+    } else if (call == MpiCall::kFinalize && matching.finalize == kNoCollective) {
+      matching.finalize = finalize;
+      matching.finalize_call = i;
+    }
+  }
+}
+
+std::string DescribeMissingRanks(const Trace& trace, const CollectiveOperation& operation) {
+  const Communicator& communicator = trace.communicators[operation.communicator];
+  const std::size_t members = communicator.members.size() + communicator.remote.size();
+  if (operation.participants == members) return "";
+  return fmt::format("a {} on {} with {} of {} ranks", ToString(operation.kind), communicator.name,
+                     operation.participants, members);
+}
 
 // The k-th collective on a communicator is operation first[communicator] + k.
 void MatchCollectives(const Trace& trace, std::vector<Targets>& targets, Matching& matching) {
@@ -97,6 +332,8 @@ void CompareSizes(const Trace& trace, Matching& matching) {
 
 }  // namespace
 
+bool EndsEarly(const Trace& trace) { return trace.diagnostics.count(anomaly::kTraceEndsEarly) > 0; }
+
 Matching MatchTrace(const Trace& trace) {
   Matching matching;
   matching.ranks.resize(trace.size());
@@ -107,20 +344,18 @@ Matching MatchTrace(const Trace& trace) {
     const RankTimeline& timeline = trace.timelines[rank];
     targets[rank] = CollectTargets(timeline);
     numbering[rank] = EmptyNumbering(timeline);
-    AddChannelEnds(timeline, rank, targets[rank], ends_of_rank[rank]);
+    AddEnds(timeline, rank, targets[rank].sends, false, ends_of_rank[rank]);
+    AddEnds(timeline, rank, targets[rank].receives, true, ends_of_rank[rank]);
   });
   std::vector<ChannelEnd> ends;
   for (const std::vector<ChannelEnd>& some : ends_of_rank) ends.insert(ends.end(), some.begin(), some.end());
-  SortEnds(ends);
-  MissingHalves missing;
-  missing.Add(ends);
-  matching.diagnostics = missing.Diagnose(EndsEarly(trace));
+  std::ranges::sort(ends, [](const ChannelEnd& a, const ChannelEnd& b) { return a.Order() < b.Order(); });
+  matching.diagnostics = DiagnoseMissing(ends, EndsEarly(trace));
   const NumberedMessages counts = CountNumbered(ends);
   RequireNumbers(counts, trace.path);
   matching.matched = static_cast<std::uint32_t>(counts.matched);
   matching.messages = static_cast<std::uint32_t>(counts.all());
-  NumberedMessages next{0, counts.matched};
-  NumberMessages(ends, next, numbering);
+  NumberMessages(ends, counts.matched, numbering);
   ParallelFor(trace.size(),
               [&](std::size_t rank) { ApplyNumbering(numbering[rank], targets[rank], matching.ranks[rank]); });
   CompareSizes(trace, matching);

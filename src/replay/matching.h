@@ -45,8 +45,6 @@ struct UnknownClocks {
   std::string reason;
 };
 
-class SharedReplay;
-
 struct Matching {
   std::vector<RankMatching> ranks;
   std::uint32_t messages = 0;
@@ -54,9 +52,11 @@ struct Matching {
   std::vector<CollectiveOperation> collectives;
   Diagnostics diagnostics;
   std::optional<UnknownClocks> clocks_unknown;  // of a trace that was checked [replay/clock_repair.h]
-  // Where several processes match and replay the ranks: then the numbers are theirs, and this one has none.
-  SharedReplay* shared = nullptr;
 };
+
+// Of a trace that ends early the ranks end at different times. As halves are matched in order, those that lack another
+// half are then the last ones.
+bool EndsEarly(const Trace& trace);
 
 // Throws an input error when the trace has more messages than can be numbered (4 thousand million).
 Matching MatchTrace(const Trace& trace);

@@ -10,7 +10,7 @@
 #include "base/format.h"
 #include "base/parallel.h"
 #include "replay/anomalies.h"
-#include "replay/compile_steps.h"
+#include "replay/call_compiler.h"
 #include "replay/operations.h"
 
 namespace farscale {
@@ -199,13 +199,84 @@ void AddTaskRules(const MessageFlags& flags, Program& program) {
   }
 }
 
-void CountCuts(const Matching& matching, const MessageFlags& flags, const std::string& phase, Program& program) {
-  CutsAtEdge cuts;
-  cuts.messages = CountCutMessages(flags, 0, matching.matched);
-  for (std::size_t i = 0; i < program.arrivals.size(); ++i) {
-    cuts.collectives += program.arrivals[i] > 0 && program.arrivals[i] < matching.collectives[i].participants;
+struct PhaseFlags {
+  std::vector<Posts> posts;  // of every rank, before its window
+  MessageFlags messages;
+};
+
+PhaseFlags FlagPhase(const Trace& trace, const Matching& matching, const PhaseCut& cut, const ReplayOptions& options) {
+  PhaseFlags flags;
+  flags.posts.resize(trace.size());
+  flags.messages.sender.resize(matching.messages);
+  flags.messages.receiver.resize(matching.messages);
+  ParallelFor(trace.size(), [&](std::size_t rank) {
+    if (!cut.ranks[rank].present) return;
+    const RankView view = ViewOf(trace, matching, cut, options, rank);
+    flags.posts[rank] = PostsBefore(view.timeline, view.first_record());
+    FlagMessages(view, flags.posts[rank], flags.messages);
+  });
+  return flags;
+}
+
+// The order of ranks on the communicators of scans.
+void OrderScans(const Trace& trace, const Matching& matching, Program& program) {
+  std::unordered_map<std::uint32_t, std::uint32_t> of_communicators;
+  for (const auto& [operation, ranks] : program.scan_ranks) {
+    const std::uint32_t communicator = matching.collectives[operation].communicator;
+    const auto [found, is_new] =
+        of_communicators.try_emplace(communicator, static_cast<std::uint32_t>(program.scan_orders.size()));
+    program.order_of_scan[operation] = found->second;
+    if (!is_new) continue;
+    const std::vector<std::int32_t>& members = trace.communicators[communicator].members;
+    ScanOrder& order = program.scan_orders.emplace_back();
+    order.members = static_cast<std::uint32_t>(members.size());
+    order.places.assign(trace.size(), order.members);
+    for (std::uint32_t i = 0; i < order.members; ++i) order.places[static_cast<std::size_t>(members[i])] = i;
   }
-  cuts.AddTo(program.diagnostics, phase);
+}
+
+void CountCuts(const Matching& matching, const MessageFlags& flags, const std::string& phase, Program& program) {
+  std::uint64_t messages = 0, collectives = 0;
+  for (std::uint32_t message = 0; message < matching.matched; ++message) {
+    const bool sent = (flags.sender[message] & kSent) != 0;
+    const bool received = (flags.receiver[message] & kReceivePosted) != 0;
+    messages += sent != received;
+  }
+  for (std::size_t i = 0; i < program.arrivals.size(); ++i) {
+    collectives += program.arrivals[i] > 0 && program.arrivals[i] < matching.collectives[i].participants;
+  }
+  program.diagnostics.Add(anomaly::kMessageCutAtEdge, messages, "in phase " + phase);
+  program.diagnostics.Add(anomaly::kCollectiveCutAtEdge, collectives, "in phase " + phase);
+}
+
+// The ranks of a program, and how they arrive at collectives.
+Program CompileRanks(const Trace& trace, const Matching& matching, const PhaseCut& cut, const ReplayOptions& options,
+                     const PhaseFlags& flags) {
+  Program program;
+  program.ranks.resize(trace.size());
+  program.messages = matching.messages;
+  program.nodes = trace.nodes.size();
+  ParallelFor(trace.size(), [&](std::size_t rank) {
+    if (!cut.ranks[rank].present) return;
+    const RankView view = ViewOf(trace, matching, cut, options, rank);
+    RankProgram& result = program.ranks[rank];
+    result.begin = view.cut.window.begin.tick - cut.begin();
+    result.instructions.reserve(view.end_record() - view.first_record());
+    AppendInstruction append{result.instructions};
+    RankCompiler<AppendInstruction> compiler(view, flags.messages, options.keep_calls || options.as_tasks,
+                                             flags.posts[rank], append);
+    result.compute_after = compiler.Run();
+    result.call_messages = compiler.TakeCallMessages();
+  });
+  program.arrivals.assign(matching.collectives.size(), 0);
+  program.root_arrives.assign(matching.collectives.size(), false);
+  for (std::size_t rank = 0; rank < trace.size(); ++rank) {
+    if (cut.ranks[rank].present) {
+      program.calls += cut.ranks[rank].window.end.call - cut.ranks[rank].window.begin.call;
+    }
+  }
+  CountArrivals(program);
+  return program;
 }
 
 }  // namespace
@@ -248,83 +319,9 @@ void CountArrivals(Program& program) {
   }
 }
 
-PhaseFlags FlagPhase(const Trace& trace, const Matching& matching, const PhaseCut& cut, const ReplayOptions& options) {
-  PhaseFlags flags;
-  flags.posts.resize(trace.size());
-  flags.messages.sender.resize(matching.messages);
-  flags.messages.receiver.resize(matching.messages);
-  ParallelFor(trace.size(), [&](std::size_t rank) {
-    if (!cut.ranks[rank].present) return;
-    const RankView view = ViewOf(trace, matching, cut, options, rank);
-    flags.posts[rank] = PostsBefore(view.timeline, view.first_record());
-    FlagMessages(view, flags.posts[rank], flags.messages);
-  });
-  return flags;
-}
-
-void OrderScans(const Trace& trace, const Matching& matching, Program& program) {
-  std::unordered_map<std::uint32_t, std::uint32_t> of_communicators;
-  for (const auto& [operation, ranks] : program.scan_ranks) {
-    const std::uint32_t communicator = matching.collectives[operation].communicator;
-    const auto [found, is_new] =
-        of_communicators.try_emplace(communicator, static_cast<std::uint32_t>(program.scan_orders.size()));
-    program.order_of_scan[operation] = found->second;
-    if (!is_new) continue;
-    const std::vector<std::int32_t>& members = trace.communicators[communicator].members;
-    ScanOrder& order = program.scan_orders.emplace_back();
-    order.members = static_cast<std::uint32_t>(members.size());
-    order.places.assign(trace.size(), order.members);
-    for (std::uint32_t i = 0; i < order.members; ++i) order.places[static_cast<std::size_t>(members[i])] = i;
-  }
-}
-
-std::uint64_t CountCutMessages(const MessageFlags& flags, std::uint32_t first, std::uint32_t end) {
-  std::uint64_t cut = 0;
-  for (std::uint32_t message = first; message < end; ++message) {
-    const bool sent = (flags.sender[message] & kSent) != 0;
-    const bool received = (flags.receiver[message] & kReceivePosted) != 0;
-    cut += sent != received;
-  }
-  return cut;
-}
-
-void CutsAtEdge::AddTo(Diagnostics& diagnostics, const std::string& phase) const {
-  diagnostics.Add(anomaly::kMessageCutAtEdge, messages, "in phase " + phase);
-  diagnostics.Add(anomaly::kCollectiveCutAtEdge, collectives, "in phase " + phase);
-}
-
-Program CompileRanks(const Trace& trace, const Matching& matching, const PhaseCut& cut, const ReplayOptions& options,
-                     const PhaseFlags& flags, Tick origin) {
-  Program program;
-  program.ranks.resize(trace.size());
-  program.messages = matching.messages;
-  program.nodes = trace.nodes.size();
-  ParallelFor(trace.size(), [&](std::size_t rank) {
-    if (!cut.ranks[rank].present) return;
-    const RankView view = ViewOf(trace, matching, cut, options, rank);
-    RankProgram& result = program.ranks[rank];
-    result.begin = view.cut.window.begin.tick - origin;
-    result.instructions.reserve(view.end_record() - view.first_record());
-    AppendInstruction append{result.instructions};
-    RankCompiler<AppendInstruction> compiler(view, flags.messages, options.keep_calls || options.as_tasks,
-                                             flags.posts[rank], append);
-    result.compute_after = compiler.Run();
-    result.call_messages = compiler.TakeCallMessages();
-  });
-  program.arrivals.assign(matching.collectives.size(), 0);
-  program.root_arrives.assign(matching.collectives.size(), false);
-  for (std::size_t rank = 0; rank < trace.size(); ++rank) {
-    if (cut.ranks[rank].present) {
-      program.calls += cut.ranks[rank].window.end.call - cut.ranks[rank].window.begin.call;
-    }
-  }
-  CountArrivals(program);
-  return program;
-}
-
 Program Compile(const Trace& trace, const Matching& matching, const PhaseCut& cut, const ReplayOptions& options) {
   const PhaseFlags flags = FlagPhase(trace, matching, cut, options);
-  Program program = CompileRanks(trace, matching, cut, options, flags, cut.begin());
+  Program program = CompileRanks(trace, matching, cut, options, flags);
   OrderScans(trace, matching, program);
   CountCuts(matching, flags.messages, cut.spec.name, program);
   if (options.as_tasks) {
@@ -338,13 +335,7 @@ Program Compile(const Trace& trace, const Matching& matching, const PhaseCut& cu
 
 std::string DescribeInstruction(const Trace& trace, const Matching& matching, const PhaseCut& cut,
                                 const ReplayOptions& options, std::size_t rank, std::size_t instruction) {
-  return DescribeInstruction(trace, matching, cut, options, FlagPhase(trace, matching, cut, options), rank,
-                             instruction);
-}
-
-std::string DescribeInstruction(const Trace& trace, const Matching& matching, const PhaseCut& cut,
-                                const ReplayOptions& options, const PhaseFlags& flags, std::size_t rank,
-                                std::size_t instruction) {
+  const PhaseFlags flags = FlagPhase(trace, matching, cut, options);
   const RankView view = ViewOf(trace, matching, cut, options, rank);
   Find find{instruction};
   RankCompiler<Find>(view, flags.messages, options.keep_calls || options.as_tasks, flags.posts[rank], find).Run();

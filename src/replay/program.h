@@ -107,8 +107,6 @@ struct Program {
   std::unordered_map<std::uint32_t, std::vector<std::uint32_t>> scan_ranks;  // participants of every scan there
   std::vector<ScanOrder> scan_orders;
   std::unordered_map<std::uint32_t, std::uint32_t> order_of_scan;
-  // Of a program with ranks of other processes: places of scans up to which these arrive together.
-  std::unordered_map<std::uint32_t, std::vector<std::uint32_t>> outside_places;
   std::uint64_t calls = 0;  // over all ranks
   Diagnostics diagnostics;
 };
@@ -135,18 +133,8 @@ Path PathOf(const Network& network, double ticks_per_second, std::int32_t from, 
 class OperationBytes {
  public:
   void Add(double sent, double received);
-  // Sums of whole numbers are exact below 2^53, in any order.
-  void Merge(const OperationBytes& other);
   std::size_t ranks() const { return ranks_; }
   CollectiveBytes Bytes() const;
-
-  friend bool operator==(const OperationBytes&, const OperationBytes&) = default;
-  // For another process [parallel/bytes.h].
-  template <typename Transfer>
-  friend void TransferBytes(Transfer& transfer, OperationBytes& bytes) {
-    transfer.Transfer(bytes.sums_);
-    transfer.Transfer(bytes.ranks_);
-  }
 
  private:
   CollectiveBytes sums_;  // the mean not yet divided

@@ -13,7 +13,6 @@
 #include "replay/links.h"
 #include "replay/missing_calls.h"
 #include "replay/program.h"
-#include "replay/shared_replay.h"
 
 namespace farscale {
 
@@ -51,39 +50,26 @@ ReplayResult Run(const Program& program, const Network* network, bool keep_calls
 
 using StuckAt = std::vector<std::pair<std::size_t, std::size_t>>;
 
-}  // namespace
-
-void StuckRanks::Merge(const StuckRanks& other) {
-  count += other.count;
-  first.insert(other.first.begin(), other.first.end());
-  while (first.size() > kDescribed) first.erase(std::prev(first.end()));
-}
-
-void StuckRanks::Throw(const Trace& trace, const std::string& phase) const {
-  if (count == 0) return;
+// Throws an input error naming who waits for whom.
+[[noreturn]] void ThrowStuck(const Trace& trace, const Matching& matching, const PhaseCut& cut,
+                             const ReplayOptions& options, const StuckAt& stuck) {
+  constexpr std::size_t kDescribed = 4;
   std::vector<std::string> some;
-  for (const auto& [rank, text] : first) some.push_back(text);
-  throw Error(ErrorKind::kInput, trace.path,
-              fmt::format("the calls of phase '{}' cannot complete in program order; {} of {} ranks wait: {}{}", phase,
-                          count, trace.size(), Join(some, "; "), count > kDescribed ? "; ..." : ""),
-              "the trace is damaged or its messages were recorded wrongly");
+  for (std::size_t i = 0; i < std::min(kDescribed, stuck.size()); ++i)
+    some.push_back(DescribeInstruction(trace, matching, cut, options, stuck[i].first, stuck[i].second));
+  throw Error(
+      ErrorKind::kInput, trace.path,
+      fmt::format("the calls of phase '{}' cannot complete in program order; {} of {} ranks wait: {}{}", cut.spec.name,
+                  stuck.size(), trace.size(), Join(some, "; "), stuck.size() > kDescribed ? "; ..." : ""),
+      "the trace is damaged or its messages were recorded wrongly");
 }
-
-namespace {
 
 ReplayResult ReplayHere(const Trace& trace, const Matching& matching, const PhaseCut& cut,
                         const ReplayOptions& options) {
   const Program program = Compile(trace, matching, cut, options);
   const Network* network = options.TimedNetwork();
-  ReplayResult result = Run(program, network, options.keep_calls, [&](const StuckAt& stuck) {
-    StuckRanks ranks;
-    for (const auto& [rank, instruction] : stuck) {
-      ranks.Add(rank, [&, rank = rank, instruction = instruction] {
-        return DescribeInstruction(trace, matching, cut, options, rank, instruction);
-      });
-    }
-    ranks.Throw(trace, cut.spec.name);
-  });
+  ReplayResult result = Run(program, network, options.keep_calls,
+                            [&](const StuckAt& stuck) { ThrowStuck(trace, matching, cut, options, stuck); });
   result.diagnostics.Merge(program.diagnostics);
   return result;
 }
@@ -108,8 +94,6 @@ ReplayResult Replay(const Trace& trace, const Matching& matching, const PhaseCut
   if (!MissingCalls(trace).empty()) {
     // What is there need not fit together, so that ranks might wait for ever.
     result = ReplayHere(trace, WithoutPartners(trace), cut, options);
-  } else if (matching.shared != nullptr) {
-    result = matching.shared->Replay(cut, options);
   } else {
     result = ReplayHere(trace, matching, cut, options);
   }

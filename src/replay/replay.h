@@ -7,7 +7,6 @@
 #pragma once
 
 #include <cstdint>
-#include <map>
 #include <string>
 #include <vector>
 
@@ -40,23 +39,6 @@ struct ReplayResult {
 
   // The replayed time of an edge inside the rank's window; needs `leave`.
   Tick TimeAt(const RankTimeline& timeline, const RankCut& cut, std::size_t rank, const Edge& edge) const;
-};
-
-// Ranks whose calls cannot complete.
-struct StuckRanks {
-  static constexpr std::size_t kDescribed = 4;
-
-  std::size_t count = 0;
-  std::map<std::size_t, std::string> first;  // the lowest of them and what they wait in
-
-  // Ranks rising.
-  template <typename Describe>
-  void Add(std::size_t rank, const Describe& describe) {
-    if (count++ < kDescribed) first[rank] = describe();
-  }
-  void Merge(const StuckRanks& other);
-  // Throws an input error naming who waits for whom, if anyone does.
-  void Throw(const Trace& trace, const std::string& phase) const;
 };
 
 // Throws an input error naming who waits for whom when the calls cannot complete in program order.

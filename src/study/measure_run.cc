@@ -18,7 +18,6 @@
 #include "replay/matching.h"
 #include "replay/missing_calls.h"
 #include "replay/processor_time.h"
-#include "replay/shared_replay.h"
 #include "replay/unknown_waits.h"
 #include "results/anomalies.h"
 #include "study/grown_study.h"
@@ -271,15 +270,6 @@ LossRecord LossesOf(const Trace& trace, const Matching& matching, const std::opt
   return losses;
 }
 
-// Other processes of the job take their shares of matching, replays and losses where the user says so and nothing else
-// needs the matching of all: that takes less memory here, and longer. Threads are ranks of another trace.
-std::unique_ptr<SharedReplay> ShareReplay(const Study& study, const Trace& trace,
-                                          const std::vector<Scenario>& scenarios, Detail detail) {
-  const bool shares_losses = detail == Detail::kLosses && !study.finds_causes && trace.team_threads.empty();
-  const bool can_share = (detail == Detail::kFactors || shares_losses) && scenarios.empty();
-  return study.shares_ranks && can_share && ClocksAgree(trace) ? SharedReplay::Begin(trace) : nullptr;
-}
-
 AnalysedRun ReadAndMeasure(const Study& study, const RunSpec& spec, const std::vector<Scenario>& scenarios,
                            bool wants_shapes, Detail detail) {
   AnalysedRun result;
@@ -295,8 +285,7 @@ AnalysedRun ReadAndMeasure(const Study& study, const RunSpec& spec, const std::v
   if (!trace.team_threads.empty() && spec.threads.value_or(in_teams) != in_teams) {
     diagnostics.Add(anomaly::kThreadsContradicted, 1, fmt::format("{} instead of {}", in_teams, *spec.threads));
   }
-  const std::unique_ptr<SharedReplay> shared = ShareReplay(study, trace, scenarios, detail);
-  const Matching matching = shared != nullptr ? shared->Match() : MatchSynchronised(trace);
+  const Matching matching = MatchSynchronised(trace);
   diagnostics.Merge(matching.diagnostics);
   // Domains that do not divide evenly give messages of a grown run two sizes; the replay takes the sender's.
   // Where calls are missing, messages without their other half are no damage.

@@ -60,26 +60,6 @@ std::string MeasureForOther(std::string_view text) {
   return ToBytes(runs);
 }
 
-// Processes that measure together: the first of them measures, the others read with it.
-using ProcessGroup = std::vector<std::size_t>;
-
-// As many groups as there are shares of runs. Processes beyond that join where there is most to do for each.
-std::vector<ProcessGroup> GroupProcesses(const std::vector<std::size_t>& processes,
-                                         const std::vector<std::uint64_t>& sizes) {
-  std::vector<ProcessGroup> groups(sizes.size());
-  for (std::size_t i = 0; i < processes.size(); ++i) {
-    std::size_t chosen = i;
-    if (i >= groups.size()) {
-      chosen = 0;
-      for (std::size_t k = 1; k < groups.size(); ++k) {
-        if (sizes[k] * groups[chosen].size() > sizes[chosen] * groups[k].size()) chosen = k;
-      }
-    }
-    groups[chosen].push_back(processes[i]);
-  }
-  return groups;
-}
-
 }  // namespace
 
 Service MeasuringService() { return {kMeasureRuns, MeasureForOther}; }
@@ -95,28 +75,20 @@ void MeasureEach(const Study& study, const std::vector<std::size_t>& which, cons
   }
   std::vector<std::uint64_t> sizes;
   for (const std::size_t i : which) sizes.push_back(ExpectedMemory(study.runs[i], UseOf(detail)));
-  // This process is the first one of the first group; its own number does not matter.
-  std::vector<std::size_t> processes = {0};
-  processes.insert(processes.end(), helpers->processes().begin(), helpers->processes().end());
-  std::vector<std::vector<std::size_t>> shares = ShareOut(sizes, std::min(which.size(), processes.size()));
-  std::vector<std::uint64_t> loads;
-  for (const std::vector<std::size_t>& share : shares) {
-    std::uint64_t& load = loads.emplace_back(0);
-    for (const std::size_t k : share) load += sizes[k];
-  }
-  const std::vector<ProcessGroup> groups = GroupProcesses(processes, loads);
+  std::vector<std::vector<std::size_t>> shares =
+      ShareOut(sizes, std::min(which.size(), helpers->processes().size() + 1));
   for (std::vector<std::size_t>& share : shares) {
     for (std::size_t& k : share) k = which[k];
   }
+  const auto helper_of = [&](std::size_t share) { return helpers->processes()[share - 1]; };
   for (std::size_t k = 1; k < shares.size(); ++k) {
     RunsRequest request{study, shares[k], scenarios, detail};
-    helpers->Ask(groups[k].front(), kMeasureRuns, ToBytes(request), {groups[k].begin() + 1, groups[k].end()});
+    helpers->Ask(helper_of(k), kMeasureRuns, ToBytes(request));
   }
-  helpers->Lend({groups[0].begin() + 1, groups[0].end()},
-                [&] { MeasureHere(study, shares[0], scenarios, detail, done); });
+  MeasureHere(study, shares[0], scenarios, detail, done);
   for (std::size_t k = 1; k < shares.size(); ++k) {
     std::vector<AnalysedRun> runs;
-    FromBytes(helpers->Answer(groups[k].front()), runs);
+    FromBytes(helpers->Answer(helper_of(k)), runs);
     for (std::size_t i = 0; i < runs.size(); ++i) done(shares[k][i], std::move(runs[i]));
   }
 }

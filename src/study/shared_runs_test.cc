@@ -8,7 +8,6 @@
 #include "support/thread_job.h"
 #include "support/traces.h"
 #include "study/scenario.h"
-#include "trace/shared_reading.h"
 
 namespace farscale {
 namespace {
@@ -35,7 +34,7 @@ TEST(SharedRuns, AreThoseOfOneProcess) {
   study.runs.emplace_back().trace = "/nowhere/at/all.otf2";
   const std::vector<std::size_t> which = {0, 1, 2, 3};
   const std::map<std::size_t, AnalysedRun> alone = Measure(study, which);
-  const test::ThreadJob job({MeasuringService(), ReadingService()});
+  const test::ThreadJob job({MeasuringService()});
   const std::map<std::size_t, AnalysedRun> shared = Measure(study, which);
   EXPECT_EQ(job.questions(), 1u);
   ASSERT_EQ(shared.size(), 4u);
@@ -62,10 +61,9 @@ TEST(SharedRuns, AreThoseOfOneProcess) {
 
 TEST(SharedRuns, OneRunStaysHere) {
   const Study study = SomeRuns(1);
-  const test::ThreadJob job({MeasuringService(), ReadingService()});
+  const test::ThreadJob job({MeasuringService()});
   EXPECT_EQ(Measure(study, {0}).size(), 1u);
-  // But the other process reads some of its locations.
-  EXPECT_EQ(job.questions(), 1u);
+  EXPECT_EQ(job.questions(), 0u);
 }
 
 }  // namespace

@@ -73,7 +73,6 @@ struct Study {
   FactorOptions factors;
   DelayRules delays = DelayRules::kBounded;  // of losses
   bool finds_causes = true;                  // of losses, with the gains of removing them
-  bool shares_ranks = false;                 // processes of the job share the ranks of one run where they can
   std::optional<NoiseSpec> noise;
   std::optional<GrowthSpec> growth;
   ProjectionOptions projection;

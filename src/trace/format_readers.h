@@ -15,14 +15,12 @@ namespace farscale {
 // Reads an OTF2 archive through the OTF2 C library, locations in parallel. `anchor` is the anchor file, whatever its
 // name. `keep_threads`: with the threads that form teams, if any do. Throws an input error when anything of it cannot
 // be read.
-// Other processes of the job read some of the locations, where they may be asked [trace/shared_reading.h].
 Trace ReadOtf2(const std::string& anchor, const CounterSelection& counters, bool keep_threads);
 
 // Reads a Paraver trace: X.prv or X.prv.gz, with names from X.pcf and X.row where they are [docs/traces.md].
 // `application`: which one of a trace with several, from 1 on. Throws an input error for anything unreadable, with line
 // and field, and when more than a hundredth of the lines is damaged; a usage error when the trace has several
 // applications and none is chosen, or not the one asked for.
-// Other processes of the job read some of a plain text, and build some of the ranks, where they may be asked.
 // `accepted`: anomalies for which it throws otherwise, such as a trace of which more than a hundredth of the run is
 // missing at its end. `keep_threads`: with the other threads of the tasks, where they recorded when they run.
 Trace ReadParaver(const std::string& path, const CounterSelection& counters, std::optional<int> application,

@@ -4,22 +4,18 @@
 #include <algorithm>
 #include <cstdlib>
 #include <optional>
-#include <string_view>
 #include <utility>
 
 #include "base/error.h"
 #include "base/format.h"
 #include "base/parallel.h"
 #include "base/text.h"
-#include "parallel/bytes.h"
 #include "trace/anomalies.h"
 #include "trace/format_readers.h"
 #include "trace/otf2_archive.h"
 #include "trace/otf2_definitions.h"
 #include "trace/otf2_events.h"
 #include "trace/otf2_library.h"
-#include "trace/shared_portions.h"
-#include "trace/shared_reading.h"
 
 namespace farscale {
 namespace {
@@ -184,7 +180,7 @@ void KeepThreads(const std::vector<Otf2Location>& locations, std::vector<Locatio
   if (std::ranges::none_of(threads.workers, is_in_teams)) threads = {};
 }
 
-// An archive and its definitions, which every process that reads some of its locations reads by itself.
+// An archive and its definitions.
 struct OpenedArchive {
   OpenedArchive(const std::string& anchor, const CounterSelection& counters, bool keep_threads)
       : archive(anchor, RequireSoundDefinitions(anchor)) {
@@ -199,87 +195,22 @@ struct OpenedArchive {
   Otf2Definitions definitions;
 };
 
-std::vector<std::uint64_t> EventsOf(const std::vector<Otf2Location>& locations) {
+std::vector<LocationResult> ReadLocations(OpenedArchive& opened, bool keep_threads) {
+  const Otf2EventCallbacks of_main = Otf2EventCallbacks::OfMainThread(keep_threads);
+  const Otf2EventCallbacks of_worker = Otf2EventCallbacks::OfWorker(keep_threads);
+  const Otf2EventCallbacks of_stream = Otf2EventCallbacks::OfStream();
+  const Trace& trace = opened.builder.definitions();
+  const std::vector<Otf2Location>& locations = opened.definitions.locations;
+  const Otf2LocationReaders readers(opened.archive, trace.path, locations);
   std::vector<std::uint64_t> events;
   for (const Otf2Location& location : locations) events.push_back(location.events);
-  return events;
-}
-
-// Reads the locations with these indices, in their order. No files of others are opened.
-class SomeLocations {
- public:
-  SomeLocations(OpenedArchive& opened, const std::vector<std::size_t>& which, bool keep_threads)
-      : opened_(opened),
-        main_callbacks_(Otf2EventCallbacks::OfMainThread(keep_threads)),
-        worker_callbacks_(Otf2EventCallbacks::OfWorker(keep_threads)),
-        stream_callbacks_(Otf2EventCallbacks::OfStream()),
-        locations_(Chosen(opened, which)),
-        readers_(opened.archive, opened.builder.definitions().path, locations_) {}
-
-  std::vector<LocationResult> ReadNext(std::size_t count) {
-    const std::size_t first = std::exchange(next_, next_ + count);
-    const auto begin = locations_.begin() + static_cast<std::ptrdiff_t>(first);
-    const std::vector<std::size_t> order = LargestFirst(EventsOf({begin, begin + static_cast<std::ptrdiff_t>(count)}));
-    std::vector<LocationResult> results(count);
-    ParallelFor(count, [&](std::size_t i) {
-      const Otf2Location& location = locations_[first + order[i]];
-      results[order[i]] = ReadLocation(readers_.Of(first + order[i]), opened_.builder.definitions(),
-                                       opened_.definitions, location, CallbacksOf(location));
-    });
-    return results;
-  }
-
- private:
-  static std::vector<Otf2Location> Chosen(const OpenedArchive& opened, const std::vector<std::size_t>& which) {
-    std::vector<Otf2Location> locations;
-    for (const std::size_t i : which) locations.push_back(opened.definitions.locations[i]);
-    return locations;
-  }
-  const OTF2_EvtReaderCallbacks* CallbacksOf(const Otf2Location& location) const {
-    if (location.IsStream()) return stream_callbacks_.get();
-    return location.is_main ? main_callbacks_.get() : worker_callbacks_.get();
-  }
-
-  OpenedArchive& opened_;
-  const Otf2EventCallbacks main_callbacks_, worker_callbacks_, stream_callbacks_;
-  const std::vector<Otf2Location> locations_;
-  const Otf2LocationReaders readers_;
-  std::size_t next_ = 0;
-};
-
-constexpr std::string_view kReadLocations = "read locations";
-
-// What another process needs to read some of the locations.
-struct LocationsRequest {
-  std::string anchor;
-  CounterSelection counters;
-  bool keep_threads = false;
-  std::vector<std::size_t> which;
-};
-
-// Of all locations; other processes read their shares where they may be asked, and open the archive for each portion.
-std::vector<LocationResult> ReadAll(OpenedArchive& opened, const CounterSelection& counters, bool keep_threads) {
-  constexpr std::uint64_t kLeastEvents = 1 << 14;  // chosen: opening an archive takes as long
-  const std::vector<std::uint64_t> events = EventsOf(opened.definitions.locations);
-  std::vector<LocationResult> results(events.size());
-  const auto keep = [&](const std::vector<std::size_t>& which, std::vector<LocationResult> some) {
-    for (std::size_t i = 0; i < some.size(); ++i) results[which[i]] = std::move(some[i]);
-  };
-  std::optional<SomeLocations> own;
-  SharedWork work;
-  work.service = kReadLocations;
-  work.request = [&](const std::vector<std::size_t>& which) {
-    LocationsRequest request{opened.builder.definitions().path, counters, keep_threads, which};
-    return ToBytes(request);
-  };
-  work.take = [&](const std::vector<std::size_t>& which, std::string_view answer) {
-    std::vector<LocationResult> some;
-    FromBytes(answer, some);
-    keep(which, std::move(some));
-  };
-  work.begin = [&](const std::vector<std::size_t>& share) { own.emplace(opened, share, keep_threads); };
-  work.own = [&](const std::vector<std::size_t>& which) { keep(which, own->ReadNext(which.size())); };
-  ShareInPortions(events, kLeastEvents, work);
+  const std::vector<std::size_t> order = LargestFirst(events);
+  std::vector<LocationResult> results(locations.size());
+  ParallelFor(locations.size(), [&](std::size_t i) {
+    const Otf2Location& location = locations[order[i]];
+    const Otf2EventCallbacks& callbacks = location.IsStream() ? of_stream : location.is_main ? of_main : of_worker;
+    results[order[i]] = ReadLocation(readers.Of(order[i]), trace, opened.definitions, location, callbacks.get());
+  });
   return results;
 }
 
@@ -317,24 +248,13 @@ void KeepLocations(std::vector<LocationResult> results, const Otf2Definitions& d
   if (keep_threads) KeepThreads(definitions.locations, results, trace.team_threads);
 }
 
-std::string ReadLocationsForOther(std::string_view text) {
-  LocationsRequest request;
-  FromBytes(text, request);
-  OpenedArchive opened(request.anchor, request.counters, request.keep_threads);
-  std::vector<LocationResult> results =
-      SomeLocations(opened, request.which, request.keep_threads).ReadNext(request.which.size());
-  return ToBytes(results);
-}
-
 }  // namespace
-
-Service ReadingService() { return {kReadLocations, ReadLocationsForOther}; }
 
 Trace ReadOtf2(const std::string& anchor, const CounterSelection& counters, bool keep_threads) {
   OpenedArchive opened(anchor, counters, keep_threads);
   TraceBuilder& builder = opened.builder;
   if (opened.archive.layout().is_plain) RequireLocationFiles(anchor, opened.definitions.locations);
-  KeepLocations(ReadAll(opened, counters, keep_threads), opened.definitions, keep_threads, builder);
+  KeepLocations(ReadLocations(opened, keep_threads), opened.definitions, keep_threads, builder);
   AddUnrecordedCalls(opened.archive.reader(), builder.trace());
   builder.trace().diagnostics.Add(anomaly::kRegionsAlone,
                                   CallsByProperty(opened.archive.reader(), kPropertyOfRegions) > 0 ? 1 : 0);

@@ -42,15 +42,6 @@ class PackedColumn {
 
   std::size_t MemoryBytes() const { return DataWords() * sizeof(std::uint64_t); }
 
-  // For another process [parallel/bytes.h].
-  template <typename Bytes>
-  friend void TransferBytes(Bytes& bytes, PackedColumn& column) {
-    bytes.Transfer(column.size_);
-    bytes.Transfer(column.words_);
-    if (column.data_ == nullptr) column.Allocate();
-    bytes.TransferPlain(column.data_.get(), column.DataWords());
-  }
-
  private:
   friend class PackedColumnBuilder;
 

@@ -80,19 +80,6 @@ std::size_t PackedText::ReadFile(char* to, std::size_t count) {
   return got;
 }
 
-std::optional<std::uint64_t> PackedText::PlainSize() const {
-  if (unpacker_) return std::nullopt;
-  std::error_code code;
-  const std::uintmax_t size = std::filesystem::file_size(path_, code);
-  return code ? std::nullopt : std::optional<std::uint64_t>(size);
-}
-
-void PackedText::Seek(std::uint64_t position) {
-  if (fseeko(file_.get(), static_cast<off_t>(position), SEEK_SET) != 0) Fail(std::strerror(errno), "");
-  head_.clear();
-  bytes_ = position;
-}
-
 // False at the end of the file.
 bool PackedText::NextInput() {
   inflate_state& state = unpacker_->state;

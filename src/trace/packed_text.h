@@ -21,13 +21,6 @@ class PackedText {
   // error when the file cannot be read on, or the compressed data is damaged or ends early.
   std::size_t Read(char* to, std::size_t count);
 
-  // How many bytes were read so far, or where Seek went.
-  std::uint64_t position() const { return bytes_; }
-  // Of a plain file; nothing for a compressed one, which can only be read from its begin.
-  std::optional<std::uint64_t> PlainSize() const;
-  // Reads a plain file on from here. Throws an input error when that is not possible.
-  void Seek(std::uint64_t position);
-
  private:
   struct Unpacker;
 

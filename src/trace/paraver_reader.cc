@@ -16,13 +16,12 @@
 #include "trace/format_readers.h"
 #include "trace/paraver_header.h"
 #include "trace/paraver_names.h"
-#include "trace/paraver_ranks.h"
 #include "trace/paraver_records.h"
 #include "trace/paraver_streams.h"
 #include "trace/paraver_text.h"
 #include "trace/paraver_threads.h"
 #include "trace/paraver_timeline.h"
-#include "trace/shared_paraver.h"
+#include "trace/paraver_tasks.h"
 
 namespace farscale {
 namespace {
@@ -360,7 +359,21 @@ ParaverRoots CollectRoots(const std::vector<ParaverTaskParts>& tasks, const Para
 }
 
 void BuildRanks(const std::vector<ParaverTaskParts>& tasks, const ParaverTraceFacts& facts, TraceBuilder& builder) {
-  std::vector<ParaverRank> results = BuildParaverRanks(builder.definitions(), tasks, facts);
+  struct BuiltRank {
+    RankTimeline timeline;
+    Diagnostics diagnostics;
+  };
+  std::vector<BuiltRank> results(tasks.size());
+  std::vector<std::uint64_t> sizes;
+  for (const ParaverTaskParts& task : tasks) sizes.push_back(task.Bytes());
+  const std::vector<std::size_t> order = LargestFirst(sizes);
+  ParallelFor(tasks.size(), [&](std::size_t i) {
+    const std::size_t rank = order[i];
+    RankBuilder of_rank(builder.definitions(), static_cast<std::int32_t>(rank));
+    BuildParaverRank(builder.definitions(), tasks[rank], facts, of_rank);
+    results[rank].timeline = of_rank.Finish();
+    results[rank].diagnostics = of_rank.diagnostics();
+  });
   Trace& trace = builder.trace();
   std::uint64_t threaded = 0, empty = 0;
   for (std::size_t rank = 0; rank < results.size(); ++rank) {

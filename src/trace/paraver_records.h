@@ -159,7 +159,7 @@ struct ParaverStates {
   }
 };
 
-// What is said of a line. Lines of a part of the text are counted from its begin until ParaverBlock::ShiftLines.
+// What is said of a line.
 struct ParaverNote {
   std::uint64_t line = 0;
   std::string text;
@@ -228,16 +228,6 @@ struct ParaverBlock {
   std::vector<ParaverSymbol> symbols;             // by their number in this block, from 1 on; 0 is no symbol
   std::vector<ParaverThreadState> thread_states;  // where they are kept
   std::vector<ParaverThreadCount> thread_counts;  // the same
-
-  // Lines are counted from so many lines earlier on.
-  void ShiftLines(std::uint64_t lines) {
-    for (std::uint64_t* line : {&tally.first_damage.line, &tally.first_late.line, &tally.first_not_read})
-      *line += lines;
-    for (ParaverBlockStates& of_task : states) {
-      of_task.first_line += lines;
-      for (ParaverBlockStates::Gap& gap : of_task.gaps) gap.line += lines;
-    }
-  }
 };
 
 // What a block is read for; outlives all blocks.

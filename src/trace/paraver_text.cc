@@ -65,24 +65,8 @@ void ParaverText::MakeBlocksFor(std::size_t tasks) {
   block_bytes_ = std::clamp(kBytesOfTask * tasks, kBlockBytes, kMost);
 }
 
-void ParaverText::Confine(std::uint64_t begin, std::uint64_t end) {
-  file_.Seek(begin - 1);  // where the newline before the first line may be
-  rest_.clear();
-  at_end_ = false;
-  lines_ = 0;
-  end_ = end;
-  std::size_t newline = std::string::npos;
-  while (newline == std::string::npos && !at_end_ && position() < end) {
-    rest_.clear();
-    Read(rest_, 1 << 16);
-    newline = rest_.find('\n');
-  }
-  rest_.erase(0, newline == std::string::npos ? newline : newline + 1);
-}
-
 bool ParaverText::NextBlock(TextBlock& block) {
-  const std::uint64_t begin = position();
-  if (begin >= end_) return false;
+  if (is_over_) return false;
   block.text.assign(rest_);
   rest_.clear();
   block.is_cut = block.is_endless = false;
@@ -96,7 +80,7 @@ bool ParaverText::NextBlock(TextBlock& block) {
     if (block.text.size() > kLongestRecord) {
       block.text.clear();
       block.is_endless = true;
-      end_ = begin;
+      is_over_ = true;
       return true;
     }
     Read(block.text, block_bytes_);
@@ -107,8 +91,6 @@ bool ParaverText::NextBlock(TextBlock& block) {
     block.text += '\n';
     return true;
   }
-  const std::uint64_t most = end_ - begin;  // of bytes in which lines may begin
-  if (last >= most - 1) last = block.text.find('\n', static_cast<std::size_t>(most - 1));
   rest_.assign(block.text, last + 1);
   block.text.resize(last + 1);
   lines_ += CountLines(block.text);

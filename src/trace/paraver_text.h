@@ -38,13 +38,7 @@ class ParaverText {
   // ends early. Uses the memory of the block that is there.
   bool NextBlock(TextBlock& block);
 
-  // From now on only the lines of a plain file that begin in [begin, end), counted from 1 on; not at the begin of the
-  // file, where the header is.
-  void Confine(std::uint64_t begin, std::uint64_t end);
-
-  std::uint64_t position() const { return file_.position() - rest_.size(); }  // of what is handed out next
-  std::uint64_t lines() const { return lines_; }                              // handed out
-  std::optional<std::uint64_t> PlainSize() const { return file_.PlainSize(); }
+  std::uint64_t lines() const { return lines_; }  // handed out
 
   static constexpr std::size_t kBlockBytes = std::size_t{1} << 19;
   static constexpr std::size_t kLongestRecord = std::size_t{1} << 22;
@@ -56,10 +50,9 @@ class ParaverText {
   std::string path_;
   std::size_t block_bytes_ = kBlockBytes;
   PackedText file_;
-  std::string rest_;                                               // read, but not handed out
-  std::uint64_t lines_ = 0;                                        // handed out
-  std::uint64_t end_ = std::numeric_limits<std::uint64_t>::max();  // no line begins here or behind
-  bool at_end_ = false;
+  std::string rest_;         // read, but not handed out
+  std::uint64_t lines_ = 0;  // handed out
+  bool at_end_ = false, is_over_ = false;
 };
 
 // Whether the text of the file, when need be decompressed, begins like a Paraver trace. Throws an input error when the

@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "trace/paraver_timeline.h"
-#include "trace/shared_paraver.h"
+#include "trace/paraver_tasks.h"
 #include "trace/trace_builder.h"
 
 namespace farscale {

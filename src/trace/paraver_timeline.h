@@ -27,13 +27,6 @@ struct ParaverToolFacts {
 // What all ranks share while their timelines are built.
 struct ParaverTraceFacts : ParaverCollectiveFacts, ParaverToolFacts {};
 
-// For another process [parallel/bytes.h].
-template <typename Bytes>
-void TransferBytes(Bytes& bytes, ParaverTraceFacts& facts) {
-  bytes.Transfer(static_cast<ParaverCollectiveFacts&>(facts));
-  bytes.Transfer(static_cast<ParaverToolFacts&>(facts));
-}
-
 // Feeds the rank with all that its task recorded: a region around all of it; functions, the program's own events and
 // stretches with tracing on as regions; MPI calls with their messages and collectives; counters, summed up; and the
 // stretches outside MPI in which it did not run as pauses; where threads are known, as what the runtime of its team

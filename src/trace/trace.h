@@ -298,20 +298,6 @@ class RankTimeline {
 
   std::uint64_t MemoryBytes() const;
 
-  // For another process [parallel/bytes.h].
-  template <typename Bytes>
-  friend void TransferBytes(Bytes& bytes, RankTimeline& timeline) {
-    bytes.Transfer(timeline.columns_);
-    bytes.Transfer(timeline.counters_);
-    bytes.Transfer(timeline.endpoints_);
-    bytes.Transfer(timeline.collective_types_);
-    bytes.Transfer(timeline.rare_);
-    for (std::uint32_t& posts : timeline.posts_) bytes.Transfer(posts);
-    bytes.Transfer(timeline.call_records_end_);
-    bytes.Transfer(timeline.begin_);
-    bytes.Transfer(timeline.end_);
-  }
-
  private:
   friend class RankBuilder;
 

@@ -1,16 +1,12 @@
-#include "trace/shared_paraver.h"
+#include "trace/paraver_tasks.h"
 
 #include <fmt/format.h>
 
 #include <numeric>
-#include <string_view>
 #include <utility>
 
 #include "base/error.h"
 #include "base/parallel.h"
-#include "parallel/bytes.h"
-#include "parallel/job.h"
-#include "trace/shared_reading.h"
 
 namespace farscale {
 namespace {
@@ -91,102 +87,6 @@ void AddLastLine(const std::string& path, const ParaverScope& scope, const TextB
   records.Add(std::move(block));
 }
 
-constexpr std::string_view kReadText = "read Paraver text";
-
-// What another process needs to read a piece of the text. The header and the names are those of the first process, so
-// that no other reads more than its pieces.
-struct PieceRequest {
-  ParaverSelection selection;
-  ParaverHeader header;
-  ParaverNames counter_names;
-  std::uint64_t size = 0;  // of the file
-  std::uint64_t begin = 0, end = 0;
-};
-
-// Lines are counted from the begin of the piece.
-struct PieceAnswer {
-  std::vector<ParaverBlock> blocks;
-  std::uint64_t lines = 0;  // whole ones
-  std::optional<TextBlock> last;
-};
-
-std::string ReadPieceForOther(std::string_view bytes) {
-  PieceRequest request;
-  FromBytes(bytes, request);
-  ParaverText text(request.selection.path);
-  const std::uint64_t size = text.PlainSize().value_or(0);
-  if (size != request.size) {
-    throw Error(ErrorKind::kInput, request.selection.path,
-                fmt::format("has {} bytes for one process and {} for another", request.size, size),
-                "all processes must see the same files");
-  }
-  text.MakeBlocksFor(request.header.applications[request.selection.application].tasks.size());
-  text.Confine(request.begin, request.end);
-  PieceAnswer answer;
-  answer.last = ReadBlocks(text, ScopeOf(request.selection, request.header, request.counter_names),
-                           [&](ParaverBlock block) { answer.blocks.push_back(std::move(block)); });
-  answer.lines = text.lines();
-  return ToBytes(answer);
-}
-
-ParaverNames NamesOfCounters(const ParaverNames& names) {
-  ParaverNames counters;
-  for (const auto& [type, name] : names.types) {
-    if (ClassifyParaverEvent(type) == ParaverEvent::kCounter) counters.types[type] = name;
-  }
-  return counters;
-}
-
-// Where pieces of a text behind its header begin, and where the last one ends: several for each process, so that what
-// one has read travels while it reads on. The header goes with every question, so that pieces are longer than it.
-std::vector<std::uint64_t> PiecesOf(std::uint64_t header, std::uint64_t end, std::size_t processes) {
-  constexpr std::uint64_t kEach = 4, kLeast = std::uint64_t{1} << 12, kMost = std::uint64_t{1} << 25;  // chosen
-  const std::uint64_t least = std::max(kLeast, 8 * header);
-  const std::uint64_t bytes = std::clamp((end - header) / (kEach * processes) + 1, least, std::max(least, kMost));
-  std::vector<std::uint64_t> edges;
-  for (std::uint64_t begin = header; begin < end; begin += bytes) edges.push_back(begin);
-  edges.push_back(end);
-  return edges;
-}
-
-// In turns; the records of each piece are added in the order of the file.
-void ReadPieces(PieceRequest request, const ParaverScope& scope, ParaverText& text, Helpers& helpers,
-                ParaverRecords& records) {
-  const std::size_t processes = helpers.processes().size() + 1;
-  const std::vector<std::uint64_t> edges = PiecesOf(text.position(), request.size, processes);
-  const std::size_t pieces = edges.size() - 1;
-  const auto ask = [&](std::size_t piece) {
-    if (piece >= pieces) return;
-    request.begin = edges[piece];
-    request.end = edges[piece + 1];
-    helpers.Ask(helpers.processes()[piece % processes - 1], kReadText, ToBytes(request));
-  };
-  std::uint64_t lines = text.lines();  // before the piece
-  const auto add = [&](ParaverBlock block) {
-    block.ShiftLines(lines);
-    records.Add(std::move(block));
-  };
-  for (std::size_t k = 1; k < processes; ++k) ask(k);
-  for (std::size_t piece = 0; piece < pieces; ++piece) {
-    PieceAnswer answer;
-    if (piece % processes == 0) {
-      text.Confine(edges[piece], edges[piece + 1]);
-      answer.last = ReadBlocks(text, scope, add);
-      answer.lines = text.lines();
-    } else {
-      FromBytes(helpers.Answer(helpers.processes()[piece % processes - 1]), answer);
-      ask(piece + processes);
-      for (ParaverBlock& block : answer.blocks) add(std::move(block));
-    }
-    if (answer.last) {
-      answer.last->first_line += lines;
-      AddLastLine(request.selection.path, scope, *answer.last, records);
-    }
-    lines += answer.lines;
-  }
-  records.last_line = lines;
-}
-
 }  // namespace
 
 void ParaverRecords::Add(ParaverBlock block) {
@@ -219,19 +119,10 @@ ParaverRecords ReadParaverRecords(const ParaverSelection& selection, const Parav
   const std::size_t tasks = header.applications[selection.application].tasks.size();
   text.MakeBlocksFor(tasks);
   ParaverRecords records(tasks);
-  if (const std::optional<std::uint64_t> size = text.PlainSize(); size && text.position() < *size) {
-    Helpers helpers;
-    if (!helpers.empty()) {
-      ReadPieces({selection, header, NamesOfCounters(names), *size}, scope, text, helpers, records);
-      return records;
-    }
-  }
   const auto last = ReadBlocks(text, scope, [&](ParaverBlock block) { records.Add(std::move(block)); });
   records.last_line = text.lines();
   if (last) AddLastLine(selection.path, scope, *last, records);
   return records;
 }
-
-Service TextReadingService() { return {kReadText, ReadPieceForOther}; }
 
 }  // namespace farscale

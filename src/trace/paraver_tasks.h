@@ -1,4 +1,4 @@
-// All records of a Paraver text, read by one process or by several.
+// All records of a Paraver text, by task.
 #pragma once
 
 #include <algorithm>
@@ -45,9 +45,8 @@ struct ParaverSelection {
   bool keep_threads = false;
 };
 
-// Reads the text behind its header. Where other processes of the job may be asked [trace/shared_reading.h], they read
-// some pieces of a plain text, which end where lines do; nothing depends on who reads what. A compressed text is read
-// by one process. Throws an input error when the file cannot be read on, or a line is longer than any record is.
+// Reads the text behind its header. Throws an input error when the file cannot be read on, or a line is longer than any
+// record is.
 ParaverRecords ReadParaverRecords(const ParaverSelection& selection, const ParaverHeader& header,
                                   const ParaverNames& names, ParaverText& text);
 
