@@ -165,12 +165,14 @@ std::optional<NetworkRange> NetworkRangeOf(const WhatIf& what_if, std::size_t ou
 
 double CostsOfBalancing(const MakespanParts& parts) { return parts.barriers + parts.strategy + parts.migration; }
 
+bool IsUnexplained(const BalanceRun& run) {
+  return !run.grown_from && run.measured > 0 && std::fabs(run.replayed / run.measured - 1) > kExplained;
+}
+
 BalanceVerdict VerdictOf(const WhatIf& what_if, const BalanceCase& one) {
   if (one.ranking.empty()) return BalanceVerdict::kNothingBalanced;
   const BalanceOutcome& lead = what_if.outcomes[*one.lead];
-  const BalanceRun& run = what_if.runs[lead.configuration.run];
-  if (!run.grown_from && run.measured > 0 && std::fabs(run.replayed / run.measured - 1) > kExplained)
-    return BalanceVerdict::kUnexplained;
+  if (IsUnexplained(what_if.runs[lead.configuration.run])) return BalanceVerdict::kUnexplained;
   if (what_if.outcomes[one.ranking.front()].migrations == 0) return BalanceVerdict::kNothingMoved;
   if (IsUnbalanced(lead)) return BalanceVerdict::kUnbalancedLeads;
   if (const auto range = NetworkRangeOf(what_if, *one.lead)) {

@@ -54,9 +54,12 @@ std::optional<NetworkRange> NetworkRangeOf(const WhatIf& what_if, std::size_t ou
 // Time spent on balancing itself.
 double CostsOfBalancing(const MakespanParts& parts);
 
+// The replay of the run as it is says nothing: it takes far more or less time than measured.
+bool IsUnexplained(const BalanceRun& run);
+
 enum class BalanceVerdict {
   kNothingBalanced,  // no outcome with balancing
-  kUnexplained,      // replayed without any change, the run takes far more or less time than measured
+  kUnexplained,      // its run is unexplained
   kNothingMoved,     // the best one with balancing migrates nothing: whatever it gains is not of balancing
   kUnbalancedLeads,  // it does, but something without balancing is as fast
   kNetworkDecides,   // the best gains on some of the networks that stand for the unknown one, and not on others

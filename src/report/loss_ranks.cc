@@ -7,6 +7,7 @@
 
 #include "base/format.h"
 #include "base/text.h"
+#include "results/cause_text.h"
 
 namespace farscale {
 
@@ -44,14 +45,38 @@ std::string CoresOf(const LossRecord& losses) {
   return FormatCoreCount(static_cast<double>(losses.cores)) + (losses.grown_from ? ", grown" : "");
 }
 
+namespace {
+
+// Costs are charged to the last to arrive: of ranks that are late together, or as often, none stands out.
+std::string TogetherWith(std::size_t largest, const PathRecord& path, const LossRecord& losses) {
+  constexpr CausePlace kOfSeveral[] = {CausePlace::kRanks, CausePlace::kNode, CausePlace::kSocket, CausePlace::kPlane,
+                                       CausePlace::kAlone};
+  for (const Cause& cause : losses.causes) {
+    const bool is_its = cause.path == path.path && cause.rank_count > 1 &&
+                        std::ranges::find(cause.ranks, losses.ranks[largest]) != cause.ranks.end();
+    if (is_its && std::ranges::find(kOfSeveral, cause.place) != std::end(kOfSeveral)) return NameRanks(cause, losses);
+  }
+  constexpr double kAlike = 0.95, kNearlyAll = 0.9;  // chosen
+  const auto alike = static_cast<std::size_t>(
+      std::ranges::count_if(path.costs, [&](double costs) { return costs >= kAlike * path.costs[largest]; }));
+  const bool are_all = static_cast<double>(alike) * path.costs[largest] >= kNearlyAll * path.total.Costs();
+  return alike > 1 && are_all ? FormatCount(alike) + " ranks alike" : "";
+}
+
+}  // namespace
+
 std::optional<LargestShare> LargestShareOf(const PathRecord& path, const LossRanks& ranks) {
   const auto largest = std::ranges::max_element(path.costs);
   if (largest == path.costs.end()) return std::nullopt;
   constexpr double kStandsOut = 0.05;  // chosen
   const double share = *largest / path.total.Costs();
   const auto index = static_cast<std::size_t>(largest - path.costs.begin());
-  return LargestShare{ranks.NameOf(ranks.losses.ranks[index]), FormatPercent(share), share >= 0.5, share >= 0.995,
-                      share < kStandsOut};
+  return LargestShare{ranks.NameOf(ranks.losses.ranks[index]),
+                      FormatPercent(share),
+                      share >= 0.5,
+                      share >= 0.995,
+                      share < kStandsOut,
+                      ranks.are_threads ? "" : TogetherWith(index, path, ranks.losses)};
 }
 
 }  // namespace farscale

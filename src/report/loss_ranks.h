@@ -52,7 +52,8 @@ struct LargestShare {
   std::string name, part;
   bool is_majority = false, is_all = false;
   bool is_spread = false;  // so little that no rank stands out
-  FARSCALE_TAGS(name, part, is_majority, is_all, is_spread)
+  std::string together;    // ranks that have it alike, or are late together; empty: one stands for itself
+  FARSCALE_TAGS(name, part, is_majority, is_all, is_spread, together)
 };
 std::optional<LargestShare> LargestShareOf(const PathRecord& path, const LossRanks& ranks);
 

@@ -17,6 +17,7 @@ namespace farscale {
 namespace {
 
 constexpr double kWorthLateReceiver = 0.3;  // of the waiting, to be reported; chosen
+constexpr double kWorthWaiting = 0.01;      // of the time of all ranks: less is hardly worth a repair; chosen
 constexpr double kWorthSkew = 0.05;         // of the waiting, to be reported
 
 struct UnknownWaitsText {
@@ -52,9 +53,9 @@ struct WaitingText {
   std::optional<ExitSkewText> exit_skew;
   std::optional<PartText> late_receiver;
   std::optional<PartText> at_end, unattributed, lost, wrong_order, late_complete;
-  bool recurs = false, is_by_scalasca = false;
-  FARSCALE_TAGS(share, time, whole, count, per_rank, whole_per_rank, cause, late, exit_skew, late_receiver, at_end,
-                unattributed, lost, wrong_order, late_complete, recurs, is_by_scalasca)
+  bool recurs = false, is_by_scalasca = false, is_little = false;
+  FARSCALE_TAGS(is_little, share, time, whole, count, per_rank, whole_per_rank, cause, late, exit_skew, late_receiver,
+                at_end, unattributed, lost, wrong_order, late_complete, recurs, is_by_scalasca)
 };
 
 // Of a run that nobody has made.
@@ -164,7 +165,8 @@ WaitingText WaitingOf(const LossRecord& losses) {
           .wrong_order = PartOf(losses, losses.wrong_order, kNoShare),
           .late_complete = PartOf(losses, losses.late_complete, kNoShare),
           .recurs = losses.recurs,
-          .is_by_scalasca = losses.rules == DelayRules::kScalasca};
+          .is_by_scalasca = losses.rules == DelayRules::kScalasca,
+          .is_little = waiting < kWorthWaiting * losses.allocation};
 }
 
 // Where nobody waits, ranks that take longer in one call path take as much less in others.
@@ -193,7 +195,10 @@ std::optional<GroupsText> GroupsOf(const LossRecord& losses) {
   const std::optional<GroupSizes> better = BetterSizes(losses);
   if (!better) return text;
   std::vector<std::string> sizes;
-  for (const std::size_t ranks : better->ranks) sizes.push_back(FormatCount(ranks));
+  for (std::size_t i = 0; i < better->ranks.size(); ++i) {
+    const char* ranks = sizes.empty() ? (better->ranks[i] == 1 ? " rank" : " ranks") : "";
+    sizes.push_back(fmt::format("{}{} in {}", FormatCount(better->ranks[i]), ranks, losses.groups[i].name));
+  }
   const std::string last = sizes.back();
   sizes.pop_back();
   text.sizes = Join(sizes, ", ") + " and " + last;

@@ -39,7 +39,8 @@ struct TargetsText {
 // The tags of target_steps.txt.mustache.
 struct NextSteps {
   std::string unknown, run, reach;  // counts; of the run to make next; up to which one may ask. Empty: none.
-  FARSCALE_TAGS(unknown, run, reach)
+  bool are_phases = false;          // several
+  FARSCALE_TAGS(unknown, run, reach, are_phases)
 };
 
 // `value` with its interval, or the interval alone.
@@ -98,7 +99,7 @@ NextSteps StepsOf(const std::vector<PhaseProjection>& projections) {
     if (!known.contains(cores)) counts.push_back(FormatCores(cores));
   }
   return {Join(counts, ", "), run == nullptr ? "" : FormatCores(run->cores) + (run->is_repeat ? " again" : ""),
-          reach ? FormatCores(*reach) : ""};
+          reach ? FormatCores(*reach) : "", projections.size() > 1};
 }
 
 bool IsWithin(const std::string& text, std::size_t columns) {

@@ -20,19 +20,6 @@ std::string NumberOf(std::size_t rank, const LossRecord& losses) {
 
 std::string NameOf(std::size_t rank, const LossRecord& losses) { return "rank " + NumberOf(rank, losses); }
 
-// "rank 3", "ranks 3, 7", "64 ranks (3, 7, 9, 12, ...)"
-std::string RanksOf(const Cause& cause, const LossRecord& losses) {
-  if (cause.rank_count == 1) return NameOf(cause.ranks.front(), losses);
-  std::vector<std::string> numbers;
-  for (const std::size_t rank : cause.ranks) {
-    if (numbers.size() < kNamed) numbers.push_back(NumberOf(rank, losses));
-  }
-  const std::string list = Join(numbers, losses.locations.empty() ? ", " : "; ");
-  const std::string_view who = losses.locations.empty() ? "ranks" : "threads";
-  if (cause.rank_count <= kNamed) return fmt::format("{} {}", who, list);
-  return fmt::format("{} {} ({}, …)", FormatCount(cause.rank_count), who, list);
-}
-
 std::string WhereOf(const Cause& cause) {
   if (cause.path.empty() && cause.is_device_call) return "calls to devices";
   return cause.path.empty() ? (cause.in_everything ? "everything" : "all computation") : cause.path;
@@ -153,8 +140,20 @@ std::string RemedyOfAlone(const Cause& cause) {
 
 }  // namespace
 
+std::string NameRanks(const Cause& cause, const LossRecord& losses) {
+  if (cause.rank_count == 1) return NameOf(cause.ranks.front(), losses);
+  std::vector<std::string> numbers;
+  for (const std::size_t rank : cause.ranks) {
+    if (numbers.size() < kNamed) numbers.push_back(NumberOf(rank, losses));
+  }
+  const std::string list = Join(numbers, losses.locations.empty() ? ", " : "; ");
+  const std::string_view who = losses.locations.empty() ? "ranks" : "threads";
+  if (cause.rank_count <= kNamed) return fmt::format("{} {}", who, list);
+  return fmt::format("{} {} ({}, …)", FormatCount(cause.rank_count), who, list);
+}
+
 std::string DescribePlace(const Cause& cause, const LossRecord& losses) {
-  const std::string ranks = cause.ranks.empty() ? "ranks" : RanksOf(cause, losses);
+  const std::string ranks = cause.ranks.empty() ? "ranks" : NameRanks(cause, losses);
   const bool is_one = cause.rank_count == 1;
   const std::string longer = LongerOf(cause, is_one);
   const bool is_unknown = cause.reason() == CauseClass::kUnknown && !cause.is_device_call;
@@ -196,6 +195,7 @@ std::string DescribePlace(const Cause& cause, const LossRecord& losses) {
         return fmt::format("{} {} later than the first rank", ranks, is_one ? "begins" : "begin");
       return fmt::format("{} {} in the first iterations", ranks, longer);
     case CausePlace::kMovingHotSpot:
+      if (cause.is_mpi) return fmt::format("now this rank, now that one is held up in {}: {}", WhereOf(cause), ranks);
       return fmt::format("a hot spot in {} moves over {}: whoever has it {}", WhereOf(cause), ranks,
                          cause.level ? fmt::format("takes {} longer", FormatPercent(*cause.level - 1))
                                      : std::string("spends time that others do not"));
@@ -220,10 +220,10 @@ std::string RemedyOf(const Cause& cause, const LossRecord& losses) {
   const bool is_disturbed =
       cause.reason() == CauseClass::kInterruptions || cause.reason() == CauseClass::kLowerFrequency;
   if (cause.is_mpi) {
-    return cause.place == CausePlace::kOnce
-               ? ""
-               : "The call itself ends late, not because of a late partner. Compare message sizes and rank placement. "
-                 "Look at the network and the MPI library, not at the program.";
+    return cause.place == CausePlace::kOnce ? ""
+                                            : "The call itself ends late, not because of a late partner. Look at noise "
+                                              "of the system, the network, rank "
+                                              "placement and the MPI library, not at the program.";
   }
   if (cause.is_device_call) return RemedyOfDevices(cause);
   switch (cause.place) {
@@ -235,9 +235,13 @@ std::string RemedyOf(const Cause& cause, const LossRecord& losses) {
     case CausePlace::kAlone: return RemedyOfAlone(cause);
     case CausePlace::kByDegrees:
       if (cause.reason() == CauseClass::kMoreWork || cause.reason() == CauseClass::kUnknown) {
-        const bool has_groups = losses.groups.size() > 1;
-        return std::string(has_groups ? "Within each group, weigh" : "Weigh") +
-               " the parts of the decomposition by measured times, or make more and smaller parts than ranks.";
+        return fmt::format(
+            "{}{}eigh the parts of the decomposition by measured times, or make more and smaller parts than "
+            "ranks.",
+            cause.reason() == CauseClass::kUnknown ? "Probably more work: " : "",
+            losses.groups.size() > 1                 ? "within each group, w"
+            : cause.reason() == CauseClass::kUnknown ? "w"
+                                                     : "W");
       }
       return RemedyOfRanks(cause);
     case CausePlace::kFromTime:

@@ -11,6 +11,9 @@ namespace farscale {
 // "rank 3 takes 25.0 % longer in main / solve"
 std::string DescribePlace(const Cause& cause, const LossRecord& losses);
 
+// "ranks 3, 7", or "64 ranks (3, 7, 9, 12, …)"
+std::string NameRanks(const Cause& cause, const LossRecord& losses);
+
 // "more work (98 %), lower IPC (2 %)"
 std::string DescribeReasons(const Cause& cause);
 

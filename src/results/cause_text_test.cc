@@ -90,7 +90,7 @@ TEST(CauseText, KnowsGroupsOfRanks) {
   cause.group = "mesh";
   EXPECT_NE(RemedyOf(cause, losses).find("give the group more ranks"), std::string::npos);
   cause.place = CausePlace::kByDegrees;
-  EXPECT_NE(RemedyOf(cause, losses).find("Within each group"), std::string::npos);
+  EXPECT_NE(RemedyOf(cause, losses).find("within each group"), std::string::npos);
 }
 
 // Waiting for a device is nothing that another decomposition of computation helps against.

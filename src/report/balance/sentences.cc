@@ -192,7 +192,9 @@ struct MappingText {
 };
 
 struct ReplayedRun {
-  FARSCALE_TEXTS(ranks, replayed, measured)
+  std::string ranks, replayed, measured;
+  bool is_unexplained = false;
+  FARSCALE_TAGS(ranks, replayed, measured, is_unexplained)
 };
 
 struct ProjectedWay {
@@ -367,7 +369,8 @@ Sentences DescribeFidelity(const WhatIf& what_if, const Partials& templates) {
   for (const BalanceRun& run : what_if.runs) {
     if (run.grown_from) continue;  // nothing is measured of it
     if (!(run.measured > 0) || std::fabs(run.replayed / run.measured - 1) < kFarOff) continue;
-    runs.push_back({CountOf(run.ranks, "rank"), FormatSeconds(run.replayed), FormatSeconds(run.measured)});
+    runs.push_back(
+        {CountOf(run.ranks, "rank"), FormatSeconds(run.replayed), FormatSeconds(run.measured), IsUnexplained(run)});
   }
   return RenderSentences(templates, "balance_fidelity.txt", {{"runs", ToData(runs)}});
 }
