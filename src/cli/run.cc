@@ -1,9 +1,18 @@
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <filesystem>
+#include <map>
+#include <mutex>
+#include <new>
+#include <set>
 
+#include "base/files.h"
+#include "base/memory.h"
+#include "base/sha256.h"
+#include "base/side_by_side.h"
 #include "base/text.h"
-#include "cli/batch.h"
+#include "base/version.h"
 #include "cli/command.h"
 #include "cli/one_study.h"
 #include "report/backtest.h"
@@ -11,12 +20,267 @@
 #include "report/digest.h"
 #include "report/key_results.h"
 #include "report/splits_section.h"
+#include "report/studies/pages.h"
 #include "report/summary.h"
-#include "study/resources.h"
+#include "results/results_json.h"
 #include "study/input_files.h"
+#include "study/resources.h"
+#include "study/run_memory.h"
+#include "trace/trace_reader.h"
 
 namespace farscale {
 namespace {
+
+// Several studies within one budget of threads and memory: side by side where it suffices for several.
+
+namespace fs = std::filesystem;
+
+// In the folder of a report: what it was made of, and the exit code.
+constexpr const char* kStamp = "inputs.sha256";
+
+// Chosen: with its handful of runs a study keeps about so many threads busy.
+constexpr std::size_t kThreadsOfStudy = 4;
+// What a study takes beside its traces. Chosen with room to spare: studies with 2 to 6 MB of traces take 40 MB
+// together.
+constexpr std::uint64_t kMemoryOfStudy = 128 << 20;
+
+void AddFile(const fs::path& path, Sha256& hash) { hash.Add(path.string() + "\n" + ReadFile(path)); }
+
+void AddFolder(const fs::path& folder, Sha256& hash) {
+  std::vector<fs::path> paths;
+  for (const fs::directory_entry& entry : fs::directory_iterator(folder)) {
+    if (entry.is_regular_file()) paths.push_back(entry.path());
+  }
+  std::ranges::sort(paths);
+  for (const fs::path& path : paths) AddFile(path, hash);
+}
+
+bool IsFileOfUser(const std::string& network) { return fs::path(network).extension() == ".toml"; }
+
+// Of everything that the report is made of: program, study, options, runs, models, networks, templates. Throws when
+// something of it cannot be read.
+std::string FingerprintOf(const StudyToRun& input, const Study& study, const RunOptions& options) {
+  Sha256 hash;
+  hash.Add(BuildDescription() + input.text);
+  hash.Add(fmt::format("\n{} {} {}\n", options.preset, options.grow, Join(options.choice.accepted, ",")));
+  for (const RunSpec& run : study.runs) {
+    if (run.is_measured) {
+      AddFile(run.trace, hash);
+    } else {
+      hash.Add(run.trace + " " + FingerprintOfTrace(run.trace) + "\n");
+    }
+  }
+  for (const std::string& path : study.model_files)
+    fs::is_directory(path) ? AddFolder(path, hash) : AddFile(path, hash);
+  if (study.noise && IsFileOfUser(study.noise->network)) AddFile(study.noise->network, hash);
+  if (study.growth && IsFileOfUser(study.growth->network)) AddFile(study.growth->network, hash);
+  if (!options.templates.empty()) AddFolder(options.templates, hash);
+  return hash.Hex();
+}
+
+// A study of the batch, and what became of it.
+struct Entry {
+  StudyToRun study;
+  std::string folder;        // of its report; empty: as the study says
+  std::string report;        // the folder that this is
+  std::string fingerprint;   // of what it is made of; empty: something of that cannot be read
+  std::uint64_t memory = 0;  // bytes that running it is expected to take
+  ListedStudy row;
+  int code = 0;
+};
+
+// Which studies are being run, as a line of progress.
+class StudiesShown {
+ public:
+  StudiesShown(std::size_t total, ProgressSink sink) : total_(total), sink_(std::move(sink)) {}
+
+  void Begin(const std::string& name) {
+    const std::lock_guard lock(mutex_);
+    running_.push_back(name);
+    Show();
+  }
+  void End(const std::string& name) {
+    const std::lock_guard lock(mutex_);
+    running_.erase(std::ranges::find(running_, name));
+    ++done_;
+    Show();
+  }
+
+ private:
+  void Show() const {
+    if (sink_) sink_(done_, total_, Join(running_, ", "));
+  }
+
+  std::size_t total_, done_ = 0;
+  ProgressSink sink_;
+  std::mutex mutex_;
+  std::vector<std::string> running_;
+};
+
+class Batch {
+ public:
+  Batch(const RunOptions& options, const Common& common) : options_(options), common_(common), messages_(common) {}
+
+  void Add(const InputFiles& files) {
+    std::set<std::string> taken;
+    const auto folder_of = [&](const std::string& name) {
+      return options_.output.empty() ? "" : (fs::path(options_.output) / UniqueSlug(name, taken)).string();
+    };
+    for (const std::string& file : files.studies) {
+      Try([&](Entry& entry) {
+        entry.row.name = entry.study.name = entry.study.file = file;
+        entry.study = StudyOfFile(file);
+        entry.folder = folder_of(entry.study.name);
+      });
+    }
+    if (!files.HasRuns()) return;
+    Try([&](Entry& entry) {
+      entry.row.name = "runs without a study";
+      const std::string folder = folder_of("runs");
+      entry.study = StudyOfRuns(files, options_, folder.empty() ? "report" : folder, messages_);
+    });
+  }
+
+  void Run() {
+    RequireFoldersOfTheirOwn();
+    std::vector<Entry*> to_run;
+    for (Entry& entry : entries_) {
+      if (entry.code == 0) Guard(entry, [&] { Prepare(entry); });
+      if (entry.code == 0 && !entry.row.is_up_to_date) to_run.push_back(&entry);
+    }
+    const std::size_t most = std::min(to_run.size(), std::max<std::size_t>(1, ThreadsOfLoops() / kThreadsOfStudy));
+    Common common = common_;
+    common.shows_progress = most == 1;
+    StudiesShown shown(to_run.size(), most == 1 ? ProgressSink() : messages_.Progress());
+    std::vector<Piece> pieces;
+    for (Entry* entry : to_run) {
+      pieces.push_back({entry->memory, [this, entry, &common, &shown] {
+                          shown.Begin(entry->study.name);
+                          Guard(*entry, [&] { RunOne(*entry, common); });
+                          shown.End(entry->study.name);
+                        }});
+    }
+    RunSideBySide(pieces, most, MemoryBudget());
+  }
+
+  int Code() const { return std::ranges::max(entries_, {}, &Entry::code).code; }
+
+  std::vector<ListedStudy> Rows() const {
+    std::vector<ListedStudy> rows;
+    for (const Entry& entry : entries_) rows.push_back(entry.row);
+    return rows;
+  }
+
+ private:
+  template <typename Body>
+  void Try(const Body& body) {
+    Entry& entry = entries_.emplace_back();
+    Guard(entry, [&] {
+      body(entry);
+      entry.row.name = entry.study.name;
+      entry.report = ParseStudyToRun(entry.study, entry.folder, options_).report_folder;
+    });
+  }
+
+  template <typename Body>
+  void Guard(Entry& entry, const Body& body) {
+    try {
+      body();
+    } catch (const Error& error) {
+      Fail(entry, error);
+    } catch (const std::bad_alloc&) {
+      Fail(entry, Error(ErrorKind::kInput, entry.study.file, "out of memory"));
+    }
+  }
+
+  static void Fail(Entry& entry, const Error& error) {
+    PrintError(error);
+    entry.code = error.exit_code();
+    entry.row.is_failed = true;
+  }
+
+  void RequireFoldersOfTheirOwn() const {
+    std::map<fs::path, std::string> taken;
+    for (const Entry& entry : entries_) {
+      if (entry.report.empty()) continue;
+      const auto [other, is_new] = taken.try_emplace(fs::weakly_canonical(entry.report), entry.study.file);
+      if (is_new) continue;
+      throw Error(ErrorKind::kUsage, entry.study.file,
+                  "writes its report to " + entry.report + ", as " + other->second + " does",
+                  "give a folder for all reports with -o");
+    }
+  }
+
+  // Says whether the report is up to date, and what running the study takes.
+  void Prepare(Entry& entry) {
+    const Study study = ParseStudyToRun(entry.study, entry.folder, options_);
+    try {
+      entry.fingerprint = FingerprintOf(entry.study, study, options_);
+    } catch (const Error&) {  // said when the study is run
+    }
+    entry.row.report = (fs::path(study.report_folder) / "report.html").string();
+    if (IsUpToDate(entry, study)) return;
+    entry.memory = kMemoryOfStudy;
+    for (const RunSpec& run : study.runs) entry.memory += ExpectedMemory(run, RunUse::kLosses);
+  }
+
+  void RunOne(Entry& entry, const Common& common) {
+    messages_.Note("study " + entry.study.file);
+    const fs::path stamp = fs::path(entry.report) / kStamp;
+    std::error_code code;
+    fs::remove(stamp, code);
+    StudyRun run = RunOneStudy(entry.study, entry.folder, options_, common);
+    Messages(common).FindingsOf(run.results);
+    entry.code = run.code;
+    entry.row.results = std::move(run.results);
+    const bool is_final = run.code == 0 || run.code == static_cast<int>(ErrorKind::kNotEnoughData);
+    if (is_final && !entry.fingerprint.empty()) WriteFile(stamp, fmt::format("{} {}\n", entry.fingerprint, run.code));
+  }
+
+  bool IsUpToDate(Entry& entry, const Study& study) const {
+    std::error_code code;
+    const fs::path stamp = fs::path(study.report_folder) / kStamp;
+    const fs::path results = fs::path(study.report_folder) / "results.json";
+    if (entry.fingerprint.empty() || options_.form != "report" || !fs::exists(stamp, code) ||
+        !fs::exists(results, code)) {
+      return false;
+    }
+    const std::vector<std::string> words = Split(Trim(ReadFile(stamp)), ' ');
+    long long earlier = 0;
+    if (words.size() != 2 || words[0] != entry.fingerprint || !ParseInteger(words[1], earlier)) return false;
+    if (study.formats.contains(ReportFormat::kHtml) && !fs::exists(entry.row.report, code)) return false;
+    entry.row.results = ReadResultsJsonUnchecked(ReadFile(results), results.string());
+    entry.code = static_cast<int>(earlier);
+    entry.row.is_up_to_date = true;
+    return true;
+  }
+
+  const RunOptions& options_;
+  const Common& common_;
+  Messages messages_;
+  std::vector<Entry> entries_;
+};
+
+// One that fails does not stop the others. A study whose report was made by this program of the same inputs is not run
+// again. Prints a row a study, and writes a page with the same where there is a folder for all. Returns the largest
+// exit code.
+int RunBatch(const InputFiles& files, const RunOptions& options, const Common& common) {
+  if (!options.output.empty()) CreateFolder(options.output);
+  Batch batch(options, common);
+  batch.Add(files);
+  batch.Run();
+  const std::vector<ListedStudy> rows = batch.Rows();
+  const ReportTemplates templates = LoadTemplates(options.templates);
+  if (!common.quiet) fmt::print("{}", FormatBatch(rows, templates.partials, StyleOf(common)));
+  for (const ListedStudy& row : rows) {
+    if (common.quiet && row.results) fmt::print("{}\n", row.report);
+  }
+  if (!options.output.empty()) {
+    const ReportTemplates studies = LoadFormTemplates("studies", options.templates);
+    PrintWritten(WriteStudies(rows, studies, options.output, {ReportFormat::kHtml, ReportFormat::kMarkdown}), common);
+  }
+  return batch.Code();
+}
 
 // Every sentence of every phase.
 void PrintPhases(const Results& results, const Partials& texts) {

@@ -162,7 +162,7 @@ CallRules AddRunBefore(CallRules rules, const RunCalls& run, const RankGrid& gri
 CallRules WithSmallExtents(const CallRules& of_one_run, std::int32_t small_extents);
 
 // The layouts and classes that explain most: of all ranks or, where these explain too little, of those of two programs
-// [program_search.h].
+// [rule_search.cc].
 CallRules FindCallRules(const std::vector<RunCalls>& runs);
 
 // Rules under other layouts than those of `best` which explain the runs as fully and are as regular a series, where

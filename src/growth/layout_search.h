@@ -1,4 +1,4 @@
-// Layouts and classes to be tried, and which rules are better [rule_search.cc, program_search.cc].
+// Layouts and classes to be tried, and which rules are better [rule_search.cc].
 #pragma once
 
 #include <cstddef>

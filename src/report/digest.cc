@@ -94,7 +94,7 @@ void AddLargestRun(const FactorRow& row, const TerminalStyle& style, PhaseText& 
 }
 
 // The time to speak of; null where none is reliable.
-const ProjectedTime* TimeOf(const PhaseProjection& projection) {
+const ProjectedTime* RunTimeOf(const PhaseProjection& projection) {
   if (!projection.key_results || !projection.key_results->time) return nullptr;
   const std::vector<ProjectedTime>& targets = projection.key_results->time->targets;
   const std::optional<double> cores = TargetToSpeakOf(projection, Factor::kSpeedup);
@@ -106,13 +106,13 @@ const ProjectedTime* TimeOf(const PhaseProjection& projection) {
 bool IsWithoutTime(const PhaseProjection& projection) {
   const FactorProjection* headline = projection.obstacle.empty() ? HeadlineOf(projection) : nullptr;
   return headline != nullptr && projection.key_results && TargetToSpeakOf(projection, headline->factor) &&
-         TimeOf(projection) == nullptr;
+         RunTimeOf(projection) == nullptr;
 }
 
 // Of reliable targets: times, or efficiencies where not all rows of a table have times.
 void AddPrediction(const PhaseProjection& projection, bool shows_times, PhaseText& text) {
   if (!projection.key_results) return;
-  if (const ProjectedTime* time = shows_times ? TimeOf(projection) : nullptr) {
+  if (const ProjectedTime* time = shows_times ? RunTimeOf(projection) : nullptr) {
     text.target = FormatCores(time->cores);
     text.value = FormatTime(*time);
     text.predicted = "time of an iteration";

@@ -8,6 +8,7 @@
 
 #include "base/format.h"
 #include "base/text.h"
+#include "factors/table_terms.h"
 #include "plot/bands.h"
 #include "projection/curve.h"
 #include "projection/factor_parts.h"
