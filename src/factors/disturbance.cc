@@ -43,11 +43,12 @@ std::vector<std::vector<double>> UsefulTimes(const Trace& trace, const PhaseCut&
 // Work that recurs every so many iterations is the program's: those iterations are compared with each other, and so are
 // those behind them, in which ranks may still wait for it. 0: all others.
 std::vector<std::size_t> PlacesInCycle(const std::vector<std::vector<double>>& useful, std::size_t iterations) {
-  const HeavyIterations heavy = FindHeavyIterations(useful);
+  const HeavyIterations heavy =
+      FindHeavyIterations(useful.size(), [&](std::size_t rank) { return std::span(useful[rank]); });
   std::vector<std::size_t> places(iterations);
   for (std::size_t k = heavy.first; heavy.every > 0 && k < iterations; k += heavy.every) {
     places[k] = 1;
-    if (k + 1 < iterations) places[k + 1] = 2;
+    if (heavy.every > 2 && k + 1 < iterations) places[k + 1] = 2;
   }
   return places;
 }

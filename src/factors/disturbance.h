@@ -22,9 +22,10 @@ struct Disturbance {
   std::size_t clock_rank = 0;
   // Time in MPI that the ideal replay does not explain, beyond the usual; mean of all ranks.
   double calls = 0;
-  // Beyond the usual length of iterations with the same calls; mean of all ranks. The rest is waiting.
+  // Beyond the usual length of iterations with the same calls and place in a cycle; mean of all ranks. The rest is
+  // waiting.
   double longer = 0;
-  bool is_judged = true;  // most ranks make the same calls in two other iterations
+  bool is_judged = true;  // most ranks make the same calls, at that place in a cycle, in two other iterations
   bool is_alone = false;  // most ranks make calls in it that they make in no other
   double odd = 0;         // time beyond the median iteration, or difference in computation
   // Its length without disturbances: its work at the usual rate, and the usual time in MPI of iterations with the same

@@ -310,15 +310,6 @@ class OverTime {
   double all_ = 0;
 };
 
-std::vector<std::vector<double>> RowsOf(const LoadMatrix& load) {
-  std::vector<std::vector<double>> rows;
-  for (std::size_t row = 0; row < load.ranks.size(); ++row) {
-    const auto first = load.seconds.begin() + static_cast<std::ptrdiff_t>(row * load.iterations);
-    rows.emplace_back(first, first + static_cast<std::ptrdiff_t>(load.iterations));
-  }
-  return rows;
-}
-
 // Without the iterations in which nobody has any: a set-up, or what is done every tenth time.
 LoadMatrix WhereThereIsLoad(const LoadMatrix& load) {
   std::vector<char> is_there(load.iterations);
@@ -355,7 +346,9 @@ LoadShape ShapeOf(const LoadMatrix& load) {
   const double total = std::accumulate(sums.begin(), sums.end(), 0.0);
   if (total <= 0) return shape;
   const double average = total / static_cast<double>(sums.size());
-  shape.heavy = FindHeavyIterations(RowsOf(load));
+  shape.heavy = FindHeavyIterations(load.ranks.size(), [&](std::size_t row) {
+    return std::span(load.seconds).subspan(row * load.iterations, load.iterations);
+  });
   std::vector<double> largest(load.iterations);
   for (std::size_t row = 0; row < sums.size(); ++row) {
     for (std::size_t i = 0; i < load.iterations; ++i) largest[i] = std::max(largest[i], load.At(row, i));

@@ -1,67 +1,56 @@
 #include "phases/heavy_iterations.h"
 
-#include <algorithm>
-#include <numeric>
-
 #include "stats/sample_quantiles.h"
 
 namespace farscale {
 namespace {
 
 // Chosen.
-constexpr double kHeavy = 1.1;      // of the middle iteration
-constexpr double kAlike = 0.25;     // of their mean excess
+constexpr double kHeavy = 1.1;      // of the rank's middle iteration
 constexpr std::size_t kFewest = 3;  // that recur
 constexpr double kMostHeavy = 0.5;  // of all iterations
 
-std::vector<double> SumsOf(const std::vector<std::vector<double>>& load) {
-  std::vector<double> sums;
-  for (const std::vector<double>& of_rank : load) {
-    sums.resize(std::max(sums.size(), of_rank.size()));
-    for (std::size_t k = 0; k < of_rank.size(); ++k) sums[k] += of_rank[k];
+// Nothing where they do not recur at one distance of two or more, from the first to the last.
+std::size_t DistanceOf(const std::vector<std::size_t>& heavy, std::size_t iterations) {
+  if (heavy.size() < kFewest) return 0;
+  const std::size_t every = heavy[1] - heavy[0];
+  for (std::size_t i = 1; i < heavy.size(); ++i) {
+    if (heavy[i] - heavy[i - 1] != every) return 0;
   }
-  return sums;
-}
-
-// Whether on most ranks these take longer than the middle iteration.
-bool AreOfMostRanks(const std::vector<std::vector<double>>& load, const std::vector<std::size_t>& heavy) {
-  std::size_t ranks = 0, longer = 0;
-  for (const std::vector<double>& of_rank : load) {
-    const double usual = of_rank.empty() ? 0 : Median(of_rank);
-    if (!(usual > 0)) continue;
-    ++ranks;
-    longer += std::ranges::all_of(heavy, [&](std::size_t k) { return of_rank[k] > kHeavy * usual; });
-  }
-  return 2 * longer > ranks;
+  return every < 2 || heavy.front() >= every || heavy.back() + every < iterations ? 0 : every;
 }
 
 }  // namespace
 
-HeavyIterations FindHeavyIterations(const std::vector<std::vector<double>>& load) {
-  const std::vector<double> sums = SumsOf(load);
-  const double usual = sums.empty() ? 0 : Median(sums);
+HeavyIterations FindHeavyIterations(std::size_t ranks, const LoadOfRank& load_of) {
+  std::vector<std::size_t> longer;  // ranks that take longer than usual, by iteration
+  std::vector<double> sums;
+  std::size_t busy = 0;
+  for (std::size_t rank = 0; rank < ranks; ++rank) {
+    const std::span<const double> load = load_of(rank);
+    const double usual = load.empty() ? 0 : Median(std::vector<double>(load.begin(), load.end()));
+    sums.resize(std::max(sums.size(), load.size()));
+    longer.resize(sums.size());
+    for (std::size_t k = 0; k < load.size(); ++k) {
+      sums[k] += load[k];
+      longer[k] += usual > 0 && load[k] > kHeavy * usual;
+    }
+    busy += usual > 0;
+  }
   std::vector<std::size_t> heavy;
-  double excess = 0, time = 0;
+  double time = 0, whole = 0;
   for (std::size_t k = 0; k < sums.size(); ++k) {
-    if (sums[k] <= kHeavy * usual) continue;
+    whole += sums[k];
+    if (2 * longer[k] <= busy) continue;
     heavy.push_back(k);
-    excess += sums[k] - usual;
     time += sums[k];
   }
   const auto count = static_cast<double>(heavy.size()), all = static_cast<double>(sums.size());
-  if (!(usual > 0) || heavy.size() < kFewest || count > kMostHeavy * all) return {};
-  const std::size_t every = heavy[1] - heavy[0];
-  for (std::size_t i = 1; i < heavy.size(); ++i) {
-    if (heavy[i] - heavy[i - 1] != every) return {};
-  }
-  // Nor is one missing before the first or behind the last.
-  if (every < 2 || heavy.front() >= every || heavy.back() + every < sums.size()) return {};
-  const double mean = excess / count;
-  const bool are_alike =
-      std::ranges::all_of(heavy, [&](std::size_t k) { return std::abs(sums[k] - usual - mean) <= kAlike * mean; });
-  if (!are_alike || !AreOfMostRanks(load, heavy)) return {};
-  const double whole = std::accumulate(sums.begin(), sums.end(), 0.0);
-  return {every, heavy.front(), time / count / ((whole - time) / (all - count)), time / whole};
+  const std::size_t every = DistanceOf(heavy, sums.size());
+  if (every == 0 || count > kMostHeavy * all) return {};
+  const double usual = (whole - time) / (all - count);
+  if (!(usual > 0)) return {};
+  return {every, heavy.front(), time / count / usual, (time - count * usual) / whole};
 }
 
 }  // namespace farscale

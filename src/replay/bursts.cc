@@ -5,6 +5,7 @@
 #include <map>
 
 #include "base/search.h"
+#include "phases/heavy_iterations.h"
 #include "phases/iteration_bursts.h"
 #include "stats/sample_quantiles.h"
 
@@ -53,17 +54,31 @@ CountedRank CountBursts(const RankTimeline& timeline, std::size_t counter) {
   return rank;
 }
 
-TypicalIterations ReplaceByMedian(const RankTimeline& timeline, const RankCut& cut) {
+std::vector<double> ComputationOfIterations(const RankTimeline& timeline, const RankCut& cut) {
+  std::vector<double> sums;
+  for (const Interval& iteration : cut.iterations) {
+    Tick sum = 0;
+    for (std::size_t call = iteration.begin.call; call <= iteration.end.call; ++call)
+      sum += LengthInside(timeline, iteration, call);
+    sums.push_back(static_cast<double>(sum));
+  }
+  return sums;
+}
+
+TypicalIterations ReplaceByMedian(const RankTimeline& timeline, const RankCut& cut, const HeavyIterations& heavy) {
   TypicalIterations result{MeasuredLengths(timeline), cut.iterations.size(), 0};
-  std::map<CallSequence, std::vector<const Interval*>> groups;
-  for (const Interval& iteration : cut.iterations) groups[CallsOf(timeline, iteration)].push_back(&iteration);
-  for (const auto& [calls, iterations] : groups) {
+  std::map<std::pair<CallSequence, bool>, std::vector<const Interval*>> groups;
+  for (std::size_t k = 0; k < cut.iterations.size(); ++k) {
+    const Interval& iteration = cut.iterations[k];
+    groups[{CallsOf(timeline, iteration), heavy.Has(k)}].push_back(&iteration);
+  }
+  for (const auto& [kind, iterations] : groups) {
     if (iterations.size() < kFewestLikeIterations) {
       result.as_measured += iterations.size();
       continue;
     }
     std::vector<Tick> inside(iterations.size());
-    for (std::size_t index = 0; index <= calls.size(); ++index) {
+    for (std::size_t index = 0; index <= kind.first.size(); ++index) {
       for (std::size_t i = 0; i < iterations.size(); ++i) {
         inside[i] = LengthInside(timeline, *iterations[i], iterations[i]->begin.call + index);
       }

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "phases/heavy_iterations.h"
 #include "phases/phase_cut.h"
 #include "trace/trace.h"
 
@@ -43,9 +44,12 @@ struct TypicalIterations {
   std::uint64_t as_measured = 0;  // of them, for want of others with the same calls
 };
 
-// Replaces every burst of an iteration by its median over all iterations of the rank that make the
-// same calls in the same order. Iterations without two others like them stay as measured, and so does what lies outside
-// the iterations; a burst across an iteration's edge is replaced inside and kept outside.
-TypicalIterations ReplaceByMedian(const RankTimeline& timeline, const RankCut& cut);
+// The computation of a rank in every iteration, in ticks.
+std::vector<double> ComputationOfIterations(const RankTimeline& timeline, const RankCut& cut);
+
+// Replaces every burst of an iteration by its median over all iterations of the rank that make the same calls in the
+// same order, heavy ones and others apart. Iterations without two others like them stay as measured, and so does what
+// lies outside the iterations; a burst across an iteration's edge is replaced inside and kept outside.
+TypicalIterations ReplaceByMedian(const RankTimeline& timeline, const RankCut& cut, const HeavyIterations& heavy);
 
 }  // namespace farscale

@@ -270,9 +270,15 @@ Attempt FromCounter(const Trace& trace, ComputationSource source, const CounterN
 
 Attempt FromIterations(const Trace& trace, const PhaseCut* cut) {
   if (cut == nullptr) return Fail("no phase is given whose iterations could be compared", true);
+  std::vector<std::vector<double>> loads(trace.size());
+  ParallelFor(trace.size(), [&](std::size_t rank) {
+    loads[rank] = ComputationOfIterations(trace.timelines[rank], cut->ranks[rank]);
+  });
+  const HeavyIterations heavy =
+      FindHeavyIterations(loads.size(), [&](std::size_t rank) { return std::span(loads[rank]); });
   std::vector<TypicalIterations> ranks(trace.size());
   ParallelFor(trace.size(),
-              [&](std::size_t rank) { ranks[rank] = ReplaceByMedian(trace.timelines[rank], cut->ranks[rank]); });
+              [&](std::size_t rank) { ranks[rank] = ReplaceByMedian(trace.timelines[rank], cut->ranks[rank], heavy); });
   Computation computation;
   computation.source = ComputationSource::kIterations;
   computation.description = fmt::format("median over iterations of {}: an estimate", Describe(cut->spec));
