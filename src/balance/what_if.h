@@ -122,6 +122,7 @@ struct BalanceRun {
   std::optional<double> load_change;
   // Of a run that nobody has made: cores of the largest run that it is grown from. Nothing: measured.
   std::optional<std::int64_t> grown_from = std::nullopt;
+  bool is_unexplained = false;  // replayed as it ran, it takes far more or less time than measured
 };
 
 // The best configuration with the states of its tasks so many times as large.

@@ -1,7 +1,6 @@
 #include "planning/balance_cases.h"
 
 #include <algorithm>
-#include <cmath>
 #include <tuple>
 
 #include "balance/outcome.h"
@@ -11,7 +10,6 @@ namespace {
 
 // Cases that are told in full.
 constexpr std::size_t kDetailed = 4;
-constexpr double kExplained = 0.25;  // of the time measured: a replay that is further off says nothing. Chosen.
 
 using Configuration = BalanceConfiguration;
 
@@ -28,7 +26,7 @@ double XOf(const Configuration& configuration, BalanceAxis axis) {
   return static_cast<double>(configuration.processors);
 }
 
-// Whether two outcomes differ in strategy and what the axis is about, and in nothing else.
+// True if two outcomes differ in strategy and what the axis is about, and in nothing else.
 bool IsComparable(const Configuration& a, const Configuration& best, BalanceAxis axis, bool is_unbalanced) {
   if (a.placement != best.placement) return false;
   const bool same_interval = is_unbalanced || a.interval == best.interval;
@@ -56,7 +54,7 @@ void SpreadOverIntervals(std::vector<SweepLine>& lines, const std::vector<double
   }
 }
 
-// What balancing is best compared with: it may be done without.
+// The outcome that balancing is best compared with: it may be done without.
 std::optional<std::size_t> LeadOf(const WhatIf& what_if, const BalanceCase& one) {
   if (one.ranking.empty()) return std::nullopt;
   const BalanceOutcome& best = what_if.outcomes[one.ranking.front()];
@@ -165,14 +163,10 @@ std::optional<NetworkRange> NetworkRangeOf(const WhatIf& what_if, std::size_t ou
 
 double CostsOfBalancing(const MakespanParts& parts) { return parts.barriers + parts.strategy + parts.migration; }
 
-bool IsUnexplained(const BalanceRun& run) {
-  return !run.grown_from && run.measured > 0 && std::fabs(run.replayed / run.measured - 1) > kExplained;
-}
-
 BalanceVerdict VerdictOf(const WhatIf& what_if, const BalanceCase& one) {
   if (one.ranking.empty()) return BalanceVerdict::kNothingBalanced;
   const BalanceOutcome& lead = what_if.outcomes[*one.lead];
-  if (IsUnexplained(what_if.runs[lead.configuration.run])) return BalanceVerdict::kUnexplained;
+  if (what_if.runs[lead.configuration.run].is_unexplained) return BalanceVerdict::kUnexplained;
   if (what_if.outcomes[one.ranking.front()].migrations == 0) return BalanceVerdict::kNothingMoved;
   if (IsUnbalanced(lead)) return BalanceVerdict::kUnbalancedLeads;
   if (const auto range = NetworkRangeOf(what_if, *one.lead)) {

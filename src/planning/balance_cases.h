@@ -1,5 +1,5 @@
-// What a what-if is asked, case by case: how a problem would run on so many processors. Which outcomes answer it, and
-// which of them vary one thing alone. No words.
+// The questions to a what-if, case by case: how a problem would run on so many processors. Which outcomes answer it,
+// and which of them vary one thing alone. No words.
 #pragma once
 
 #include <cstddef>
@@ -18,19 +18,19 @@ struct BalanceCase {
   std::vector<std::size_t> ranking;     // those with balancing, best in a long run first
   std::optional<std::size_t> robust;    // the best of them by the worst tenth of the replicas
   std::optional<std::size_t> original;  // one task a processor and no balancing
-  // What the case is told by: the best with balancing, unless something without is as fast (finer, or placed in another
-  // way), or the best with balancing moves nothing, so that what it gains is not of balancing. Nothing where nothing is
-  // balanced.
+  // The outcome that stands for the case: the best with balancing, unless something without is as fast (finer, or
+  // placed in another way), or the best with balancing moves nothing, so that what it gains is not of balancing.
+  // Nothing where nothing is balanced.
   std::optional<std::size_t> lead;
 };
 
-// By run, then processors. Every outcome is in one of them.
+// Cases by run, then processors. Every outcome is in one of them.
 std::vector<BalanceCase> CasesOf(const WhatIf& what_if);
 
-// Whether an outcome is without balancing: what others are compared with.
+// True for an outcome without balancing, which others are compared with.
 bool IsUnbalanced(const BalanceOutcome& outcome);
 
-// What an outcome of a case is compared with: the original run, where that is known, else the same tasks without
+// The reference of an outcome of a case: the original run, where that is known, else the same tasks without
 // balancing, placed in the first of the ways that were tried.
 std::size_t ReferenceOf(const WhatIf& what_if, const BalanceCase& one, const BalanceOutcome& outcome);
 // The gain over that in a run of production length; without balancing points that goes as the trace.
@@ -38,10 +38,10 @@ Gain GainThatCounts(const WhatIf& what_if, const BalanceCase& one, const Balance
 // The same over the iterations of the trace.
 Gain GainOverTrace(const WhatIf& what_if, const BalanceCase& one, const BalanceOutcome& outcome);
 
-// What an iteration of a run of production length takes.
+// Seconds of an iteration in a run of production length.
 double LongRunIterationOf(const WhatIf& what_if, const BalanceOutcome& outcome);
 
-// Whether tasks of a case are placed in more ways than one, so that names have to say it.
+// True if tasks of a case are placed in more ways than one, so that names have to say it.
 bool HasSeveralPlacements(const WhatIf& what_if, const BalanceCase& one);
 
 // The networks on which an outcome gains least and most, where that of the runs is unknown.
@@ -53,9 +53,6 @@ std::optional<NetworkRange> NetworkRangeOf(const WhatIf& what_if, std::size_t ou
 
 // Time spent on balancing itself.
 double CostsOfBalancing(const MakespanParts& parts);
-
-// The replay of the run as it is says nothing: it takes far more or less time than measured.
-bool IsUnexplained(const BalanceRun& run);
 
 enum class BalanceVerdict {
   kNothingBalanced,  // no outcome with balancing
@@ -79,7 +76,7 @@ std::vector<bool> ChooseDetailed(const WhatIf& what_if, const std::vector<Balanc
 // The outcomes of a case in the order of tables: what it is told by, with balancing best first, without.
 std::vector<std::size_t> RowsOf(const WhatIf& what_if, const BalanceCase& one);
 
-// What one thing that varies does to the makespan.
+// The effect on the makespan of one thing that varies.
 enum class BalanceAxis { kInterval, kLevel, kProcessors };
 
 struct SweepPoint {

@@ -63,7 +63,8 @@ const NodeMapping* MappingWorthHaving(const WhatIf& what_if) {
   const NodeMapping* best = nullptr;
   for (const NodeMapping& mapping : what_if.mappings) {
     if (mapping.placement == Placement::kAsMeasured || mapping.gain.value < kWorthMapping) continue;
-    if (what_if.runs[mapping.run].grown_from) continue;  // nobody has made the run
+    const BalanceRun& run = what_if.runs[mapping.run];
+    if (run.grown_from || run.is_unexplained) continue;  // nobody has made the run, or replays of it tell nothing
     const bool is_larger = best == nullptr || mapping.node_of_rank.size() > best->node_of_rank.size();
     const bool gains_more = best != nullptr && mapping.run == best->run && mapping.gain.value > best->gain.value;
     if (is_larger || gains_more) best = &mapping;

@@ -328,6 +328,26 @@ std::size_t ProjectedOutcome(const WhatIf& what_if) {
                                    [&](std::size_t i) { return RunsFor(what_if.outcomes[i].configuration, what_if); });
 }
 
+// A network that the user chose, or other lengths of computation, make a replay take another time than the run; so does
+// the slow network that stands for an unknown one, but no shorter time. Grown runs go by the run they are grown from.
+void FindUnexplained(const BalanceStudy& balance, bool is_network_assumed,
+                     const std::vector<std::unique_ptr<BalanceRunData>>& runs) {
+  constexpr double kExplained = 0.25;  // of the time measured: a replay that is further off tells nothing; chosen
+  const bool is_as_run = (!balance.network || *balance.network == "calibrated") && !balance.clean_computation;
+  if (!is_as_run) return;
+  std::set<std::int64_t> unexplained;
+  for (const auto& run : runs) {
+    BalanceRun& record = run->record;
+    if (record.grown_from || !(record.measured > 0)) continue;
+    const double off = record.replayed / record.measured - 1;
+    record.is_unexplained = off < -kExplained || (off > kExplained && !is_network_assumed);
+    if (record.is_unexplained) unexplained.insert(static_cast<std::int64_t>(record.ranks));
+  }
+  for (const auto& run : runs) {
+    if (run->record.grown_from) run->record.is_unexplained = unexplained.contains(*run->record.grown_from);
+  }
+}
+
 // What leads in every case, and what it is compared with, on every network.
 void AddNetworkGains(const std::vector<std::unique_ptr<BalanceRunData>>& runs, const ReplayRules& rules,
                      const std::vector<Network>& networks, SweepOptions options, WhatIf& what_if) {
@@ -399,6 +419,7 @@ BalanceResults RunBalance(const Study& study, const BalanceStudy& balance, const
   const bool same_problem = measured.runs.table.scaling == Scaling::kStrong && runs.size() > 1;
   if (same_problem && !balance.per_node) ShareNodes(runs, what_if);
   CheckMigrations(runs, input.network, balance, what_if);
+  FindUnexplained(balance, networks.size() > 1, runs);
   std::vector<SweepRun> sweeps;
   for (const auto& run : runs) {
     what_if.runs.push_back(run->record);

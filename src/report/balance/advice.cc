@@ -185,6 +185,7 @@ Sentences DescribeProduction(const WhatIf& what_if, const Partials& templates) {
   if (what_if.outcomes.empty()) return {};
   const bool is_balanced = !what_if.by_time.empty();
   const BalanceOutcome& best = what_if.outcomes[is_balanced ? what_if.by_time.front() : 0];
+  if (what_if.runs[best.configuration.run].is_unexplained) return {};
   std::vector<ProductionText> runs;
   if (const auto& run = what_if.production) {
     runs.push_back({CountOf(run->iterations, "iteration"), FormatCount(run->repeats), WithTasks(best.configuration),

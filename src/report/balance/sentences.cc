@@ -351,6 +351,7 @@ Sentences DescribeMappings(const WhatIf& what_if, const Partials& templates) {
       return other.run == mapping.run && other.placement == Placement::kAsMeasured;
     });
     if (measured == what_if.mappings.end() || mapping.placement == Placement::kAsMeasured) continue;
+    if (what_if.runs[mapping.run].is_unexplained) continue;
     const bool gains = mapping.gain.value >= kHardlyAGain && mapping.gain.low > 0;
     const bool is_inside = !gains && mapping.load_balance_out - measured->load_balance_out > kMoreBalanced;
     const BalanceRun& run = what_if.runs[mapping.run];
@@ -370,7 +371,7 @@ Sentences DescribeFidelity(const WhatIf& what_if, const Partials& templates) {
     if (run.grown_from) continue;  // nothing is measured of it
     if (!(run.measured > 0) || std::fabs(run.replayed / run.measured - 1) < kFarOff) continue;
     runs.push_back(
-        {CountOf(run.ranks, "rank"), FormatSeconds(run.replayed), FormatSeconds(run.measured), IsUnexplained(run)});
+        {CountOf(run.ranks, "rank"), FormatSeconds(run.replayed), FormatSeconds(run.measured), run.is_unexplained});
   }
   return RenderSentences(templates, "balance_fidelity.txt", {{"runs", ToData(runs)}});
 }
