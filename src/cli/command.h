@@ -106,22 +106,24 @@ class Messages {
   const Common& common_;
 };
 
-// Warnings come after the answer, and also where an error ends the command before it.
+// Warnings come after the answer. Where an error ends the command before that, this prints them.
 template <typename Print>
-class AtEnd {
+class OnError {
  public:
-  explicit AtEnd(Print print) : print_(std::move(print)) {}
-  ~AtEnd() {
+  explicit OnError(Print print) : print_(std::move(print)) {}
+  ~OnError() {
+    if (std::uncaught_exceptions() == before_) return;
     try {
       print_();
     } catch (const std::exception&) {  // the error that ends the command is told
     }
   }
-  AtEnd(const AtEnd&) = delete;
-  AtEnd& operator=(const AtEnd&) = delete;
+  OnError(const OnError&) = delete;
+  OnError& operator=(const OnError&) = delete;
 
  private:
   Print print_;
+  const int before_ = std::uncaught_exceptions();
 };
 
 // How text looks on standard output: as wide as its terminal, and coloured there unless --color or NO_COLOR

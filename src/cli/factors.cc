@@ -201,8 +201,10 @@ int Factors(const FactorsOptions& options, const Common& common) {
   Study study = StudyOfInputs(options.inputs, options.preset, options.choice);
   Apply(options, study);
   const MeasuredRuns measured = MeasureRuns(study, messages.Progress());
-  const AtEnd warnings([&] { messages.FindingsOf(measured.table, measured.runs); });
+  const auto warn = [&] { messages.FindingsOf(measured.table, measured.runs); };
+  const OnError warnings(warn);
   WriteTable(WithWarningsOfRuns(measured), format, options, messages);
+  warn();
   if (options.output.empty() && options.format.empty() && !common.quiet) {
     PrintSentences({"Next: -o factors.json keeps this table, and farscale predict factors.json extrapolates it."});
   }

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <filesystem>
 #include <iterator>
-#include <memory>
 
 #include "base/files.h"
 #include "cli/command.h"
@@ -150,10 +149,11 @@ int Imbalance(const ImbalanceOptions& options, const Common& common) {
   study.delays = *ParseDelayRules(options.rules);
   study.finds_causes = !options.without_causes;
   const MeasuredRuns measured = MeasureRuns(study, messages.Progress(), {}, Detail::kLosses);
-  const AtEnd warnings([&] {
+  const auto warn = [&] {
     messages.FindingsOf(measured.table, measured.runs);
     for (const LossRecord& of_run : measured.losses) messages.Findings(of_run.trace, of_run.findings);
-  });
+  };
+  const OnError warnings(warn);
   const ModelLibrary library = LoadModels(study.model_files);
   Losses losses{TitleOf(study, measured), measured.losses, {}, {}, {}, WarningsOf(measured)};
   const std::vector<PhaseProjection> factors = Project(measured.table, library, study.projection, messages.Progress());
@@ -167,6 +167,7 @@ int Imbalance(const ImbalanceOptions& options, const Common& common) {
   } else {
     Write(losses, form, options, templates);
   }
+  warn();
   const int failure = ReportFailures(measured.runs, measured.failure);
   return failure == 0 && !options.grow_to.empty() && losses.grown.empty() ? static_cast<int>(ErrorKind::kNotEnoughData)
                                                                           : failure;

@@ -122,16 +122,14 @@ StudyRun RunOneStudy(const StudyToRun& study, const std::string& folder, const R
   }
   StudyRun run;
   run.results = std::move(outcome.results);
-  try {
+  const OnError warnings([&] { messages.FindingsOf(run.results); });
+  {
     const ProgressStep step(messages.Progress(), "writing the report");
     run.files = Write(run.results, templates, parsed);
-    if (study.draft) run.files.push_back(WriteDraft(study, run.results));
-    if (is_allocation && !run.results.table.rows.empty()) {
-      WriteAllocationForm(run.results, options.allocation, form, fs::path(parsed.report_folder) / "allocation", common);
-    }
-  } catch (const Error&) {
-    messages.FindingsOf(run.results);  // else they come after the answer
-    throw;
+  }
+  if (study.draft) run.files.push_back(WriteDraft(study, run.results));
+  if (is_allocation && !run.results.table.rows.empty()) {
+    WriteAllocationForm(run.results, options.allocation, form, fs::path(parsed.report_folder) / "allocation", common);
   }
   run.code = ReportFailures(run.results.runs, outcome.failure);
   for (const Error& error : study.draft ? study.draft->unreadable : std::vector<Error>()) {

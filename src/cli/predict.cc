@@ -126,7 +126,7 @@ int Predict(const PredictOptions& options, const Common& common) {
     RefuseOverwriting(input, std::filesystem::path(options.report) / "factors.csv");
   }
   FactorTable table = ReadTable(options.table);
-  const AtEnd warnings([&] { messages.Findings("", table.findings); });
+  const OnError warnings([&] { messages.Findings("", table.findings); });
   const ProjectionOptions projection_options = ProjectionOptionsOf(options);
   const ModelLibrary library = LoadModels(options.table.model_files);
   const std::vector<PhaseProjection> projections = Project(table, library, projection_options, messages.Progress());
@@ -150,6 +150,7 @@ int Predict(const PredictOptions& options, const Common& common) {
   if (options.output != "-" && (written.empty() || !common.quiet)) {
     Print(results, options, written, common);
   }
+  messages.Findings("", table.findings);
   return ExitCode(results, messages);
 }
 
