@@ -81,7 +81,7 @@ class CollectiveWaits {
     std::uint32_t call = 0, peer_call = 0;
   };
   std::optional<SyncedCalls> Synchronises(std::uint32_t operation, std::uint32_t rank, std::uint32_t peer) const;
-  // The same for a participant of this operation that another process knows.
+  // The same for a participant of this operation.
   std::optional<SyncedCalls> Synchronises(const Participant& self, std::uint32_t operation, std::uint32_t peer) const;
 
  private:

@@ -73,7 +73,7 @@ class DeviationSearch {
   }
   bool IsFixed(std::size_t row) const { return fixed_.count(row) > 0; }
 
-  bool IsAlone() const;
+  bool IsAlone(std::size_t divisor) const;
   void AddAlone();
   void Measure();
   double NoiseOfRows() const;

@@ -17,8 +17,7 @@ namespace farscale {
 // Whether waits at the end are charged, where that is not said.
 DelayOptions DelaysOf(const PhaseCut& cut, DelayOptions options);
 
-// Of every rank of the trace; nothing of those that are not present here. `critical`: what of the path is on ranks
-// here. Paths and waits of the costs are given up.
+// Losses of every rank of the trace that is present. Paths and waits of the costs are given up.
 std::vector<RankLosses> LossesOfRanks(const Activities& activities, const CollectiveWaits& collectives,
                                       const WaitStates& states, std::vector<RankCosts>& costs,
                                       const std::vector<PathSegment>& critical);

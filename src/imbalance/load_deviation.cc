@@ -16,22 +16,23 @@ constexpr std::size_t kFewRows = 8;
 
 std::vector<LoadDeviation> DeviationSearch::Run() {
   if (rows_.empty() || load_.ranks.size() < 2) return {};
-  if (IsAlone()) {
+  constexpr std::size_t kFew = 8, kHalf = 2;  // one of so many ranks; chosen
+  if (IsAlone(kFew)) {
     AddAlone();
   } else {
     Measure();
     if (!is_sparse_) FindSteps();
     if (!is_sparse_) FindRows();
     if (columns_ > 1) FindCells();
+    // Where all ranks do the same otherwise, the problem has no more parts.
+    if (found_.empty() && places_.groups.empty() && IsAlone(kHalf)) AddAlone();
   }
   std::ranges::stable_sort(found_, std::greater(), &LoadDeviation::excess);
   return std::move(found_);
 }
 
-// Where few ranks are ever in it, it is their work alone, unless they take turns. Where all ranks do the same
-// otherwise, half of them may be few: the problem has no more parts.
-bool DeviationSearch::IsAlone() const {
-  const std::size_t divisor = places_.groups.empty() ? 2 : 8;
+// Where few ranks are ever in it, it is their work alone, unless they take turns.
+bool DeviationSearch::IsAlone(std::size_t divisor) const {
   if (rows_.size() > std::max<std::size_t>(1, load_.ranks.size() / divisor)) return false;
   if (rows_.size() == 1) return true;
   std::size_t busy = 0;

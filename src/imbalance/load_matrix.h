@@ -34,7 +34,7 @@ bool IsUseful(const CallPaths& paths, PathId path);
 // of iterations, which then cannot be compared, all time is in one column. Linear in activities.
 LoadMatrix LoadOf(const Trace& trace, const PhaseCut& cut, const Activities& activities, const WaitStates& states,
                   std::optional<PathId> path = std::nullopt);
-// Of the ranks that are here, in so many columns: CommonIterations of all.
+// The same in so many columns: CommonIterations.
 LoadMatrix LoadOfRanks(const Trace& trace, const PhaseCut& cut, const Activities& activities, const WaitStates& states,
                        std::optional<PathId> path, std::size_t columns);
 

@@ -341,13 +341,21 @@ class PhaseProjector {
     for (const ProjectedValue& value : result_.Find(factor)->targets) {
       if (value.cores == target) next.width = value.interval80->high - value.interval80->low;
     }
-    next.choices = RankRuns(parts, CandidateRuns(result_.fitted_cores, target), result_.fitted_cores, target);
+    std::vector<double> candidates = CandidateRuns(result_.fitted_cores, target);
+    std::erase_if(candidates, [&](double cores) { return IsHeldBack(cores); });
+    next.choices = RankRuns(parts, candidates, result_.fitted_cores, target);
     if (fits_->HasLoads()) {
       // What a run tells of loads is taken to be as much as it tells curves, as a share of the width.
       const double scale = next.width / WidthByCurves(PartsOf(factor, fits_->usable()), target);
       for (RunChoice& choice : next.choices) choice.width *= scale;
     }
     result_.next_runs = std::move(next);
+  }
+
+  // There is a run that the fits do not use.
+  bool IsHeldBack(double cores) const {
+    const auto has = [cores](const FactorRow& row) { return static_cast<double>(row.cores) == cores; };
+    return std::ranges::any_of(rows_, has) && std::ranges::none_of(fitted_rows_, has);
   }
 
   void AddMeasured() {

@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <limits>
+#include <numeric>
 #include <set>
 
 #include "base/format.h"
@@ -47,6 +49,23 @@ std::string CoresOf(const LossRecord& losses) {
 
 namespace {
 
+// Of the ranks of a cause all take about as much longer.
+bool AreLateAlike(const Cause& cause, const std::vector<std::size_t>& ranks) {
+  constexpr double kAlike = 0.5;  // of the largest; chosen
+  const LossRaster& beyond = cause.beyond;
+  if (beyond.cells.empty()) return false;
+  double least = std::numeric_limits<double>::infinity(), most = 0;
+  for (const std::size_t rank : cause.ranks) {
+    const auto place = static_cast<std::size_t>(std::ranges::find(ranks, rank) - ranks.begin());
+    const auto row =
+        beyond.cells.begin() + static_cast<std::ptrdiff_t>(place * beyond.rows / ranks.size() * beyond.columns);
+    const double sum = std::accumulate(row, row + static_cast<std::ptrdiff_t>(beyond.columns), 0.0);
+    least = std::min(least, sum);
+    most = std::max(most, sum);
+  }
+  return least >= kAlike * most;
+}
+
 // Costs are charged to the last to arrive: of ranks that are late together, or as often, none stands out.
 std::string TogetherWith(std::size_t largest, const PathRecord& path, const LossRecord& losses) {
   constexpr CausePlace kOfSeveral[] = {CausePlace::kRanks, CausePlace::kNode, CausePlace::kSocket, CausePlace::kPlane,
@@ -54,13 +73,17 @@ std::string TogetherWith(std::size_t largest, const PathRecord& path, const Loss
   for (const Cause& cause : losses.causes) {
     const bool is_its = cause.path == path.path && cause.rank_count > 1 &&
                         std::ranges::find(cause.ranks, losses.ranks[largest]) != cause.ranks.end();
-    if (is_its && std::ranges::find(kOfSeveral, cause.place) != std::end(kOfSeveral)) return NameRanks(cause, losses);
+    const bool is_of_several = std::ranges::find(kOfSeveral, cause.place) != std::end(kOfSeveral);
+    if (is_its && is_of_several && AreLateAlike(cause, losses.ranks)) return NameRanks(cause, losses);
   }
   constexpr double kAlike = 0.95, kNearlyAll = 0.9;  // chosen
-  const auto alike = static_cast<std::size_t>(
-      std::ranges::count_if(path.costs, [&](double costs) { return costs >= kAlike * path.costs[largest]; }));
-  const bool are_all = static_cast<double>(alike) * path.costs[largest] >= kNearlyAll * path.total.Costs();
-  return alike > 1 && are_all ? FormatCount(alike) + " ranks alike" : "";
+  Cause alike;
+  for (std::size_t i = 0; i < path.costs.size(); ++i) {
+    if (path.costs[i] < kAlike * path.costs[largest]) continue;
+    if (alike.rank_count++ < 4) alike.ranks.push_back(losses.ranks[i]);
+  }
+  const double of_all = static_cast<double>(alike.rank_count) * path.costs[largest];
+  return alike.rank_count > 1 && of_all >= kNearlyAll * path.total.Costs() ? NameRanks(alike, losses) + " alike" : "";
 }
 
 }  // namespace

@@ -166,7 +166,7 @@ WaitingText WaitingOf(const LossRecord& losses) {
           .late_complete = PartOf(losses, losses.late_complete, kNoShare),
           .recurs = losses.recurs,
           .is_by_scalasca = losses.rules == DelayRules::kScalasca,
-          .is_little = waiting < kWorthWaiting * losses.allocation};
+          .is_little = !losses.recurs && waiting < kWorthWaiting * losses.allocation};
 }
 
 // Where nobody waits, ranks that take longer in one call path take as much less in others.

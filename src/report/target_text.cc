@@ -83,9 +83,11 @@ NextSteps StepsOf(const std::vector<PhaseProjection>& projections) {
   std::set<double> unknown, known;
   std::optional<double> reach;
   const RunChoice* run = nullptr;
+  std::size_t phases = 0;
   for (const PhaseProjection& phase : projections) {
     const FactorProjection* headline = HeadlineOf(phase);
     if (headline == nullptr) continue;
+    phases += phase.reliable_range ? 1 : 0;
     if (run == nullptr) run = SuggestedRun(phase);
     if (phase.reliable_range)
       reach = std::min(reach.value_or(phase.reliable_range->cores), phase.reliable_range->cores);
@@ -99,7 +101,7 @@ NextSteps StepsOf(const std::vector<PhaseProjection>& projections) {
     if (!known.contains(cores)) counts.push_back(FormatCores(cores));
   }
   return {Join(counts, ", "), run == nullptr ? "" : FormatCores(run->cores) + (run->is_repeat ? " again" : ""),
-          reach ? FormatCores(*reach) : "", projections.size() > 1};
+          reach ? FormatCores(*reach) : "", phases > 1};
 }
 
 bool IsWithin(const std::string& text, std::size_t columns) {

@@ -89,7 +89,7 @@ std::string RemedyOfDevices(const Cause& cause) {
          "share one by accident, copy less, or let the rank compute while the device does.";
 }
 
-// Of ranks that are slow all the time.
+// The remedy for ranks that are slow all the time.
 std::string RemedyOfRanks(const Cause& cause) {
   switch (cause.reason()) {
     case CauseClass::kMoreWork: return "Give them less work: weigh the parts of the decomposition by measured times.";
@@ -105,7 +105,7 @@ std::string RemedyOfRanks(const Cause& cause) {
   return kRecordCounters;
 }
 
-// Of all ranks of a node or socket. Without counters that is one explanation, and the less likely one.
+// The remedy for all ranks of a node or socket. Without counters that is one explanation, and the less likely one.
 std::string RemedyOfHardware(const Cause& cause, const char* name) {
   if (cause.reason() == CauseClass::kMoreWork || cause.reason() == CauseClass::kMoreCalls) return RemedyOfRanks(cause);
   if (cause.reason() == CauseClass::kUnknown) {
@@ -235,13 +235,12 @@ std::string RemedyOf(const Cause& cause, const LossRecord& losses) {
     case CausePlace::kAlone: return RemedyOfAlone(cause);
     case CausePlace::kByDegrees:
       if (cause.reason() == CauseClass::kMoreWork || cause.reason() == CauseClass::kUnknown) {
+        const bool is_unknown = cause.reason() == CauseClass::kUnknown, has_groups = losses.groups.size() > 1;
+        const char* weigh = has_groups ? (is_unknown ? "within each group, weigh" : "Within each group, weigh")
+                                       : (is_unknown ? "weigh" : "Weigh");
         return fmt::format(
-            "{}{}eigh the parts of the decomposition by measured times, or make more and smaller parts than "
-            "ranks.",
-            cause.reason() == CauseClass::kUnknown ? "Probably more work: " : "",
-            losses.groups.size() > 1                 ? "within each group, w"
-            : cause.reason() == CauseClass::kUnknown ? "w"
-                                                     : "W");
+            "{}{} the parts of the decomposition by measured times, or make more and smaller parts than ranks.",
+            is_unknown ? "Probably more work: " : "", weigh);
       }
       return RemedyOfRanks(cause);
     case CausePlace::kFromTime:

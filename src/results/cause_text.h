@@ -1,4 +1,4 @@
-// What a cause of waiting is, what to do about it, and where it is worst, for readers [docs/formulas.md, causes and
+// Sentences on a cause of waiting, its remedy and its worst instance [docs/formulas.md, causes and
 // gains].
 #pragma once
 

@@ -90,7 +90,9 @@ TEST(CauseText, KnowsGroupsOfRanks) {
   cause.group = "mesh";
   EXPECT_NE(RemedyOf(cause, losses).find("give the group more ranks"), std::string::npos);
   cause.place = CausePlace::kByDegrees;
-  EXPECT_NE(RemedyOf(cause, losses).find("within each group"), std::string::npos);
+  EXPECT_NE(RemedyOf(cause, losses).find("Probably more work: within each group, weigh"), std::string::npos);
+  cause.parts = {{CauseClass::kMoreWork, 1}};
+  EXPECT_TRUE(RemedyOf(cause, losses).starts_with("Within each group, weigh"));
 }
 
 // Waiting for a device is nothing that another decomposition of computation helps against.
@@ -120,7 +122,7 @@ TEST(CauseText, NamesEveryThirdAndEleventhIteration) {
     EXPECT_TRUE(DescribePlace(cause, {}).ends_with("in every " + text + " step"));
   }
   LossRecord losses;
-  losses.iterations = cause.columns = 10;  // else columns are visits, or of all paths steps between collectives
+  losses.iterations = cause.columns = 10;  // else columns are visits, or steps between collectives
   EXPECT_TRUE(DescribePlace(cause, losses).ends_with("in every 21st iteration"));
 }
 
