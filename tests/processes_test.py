@@ -137,7 +137,6 @@ class Processes:
         fails(3, "inspect", self.folder / "nothing.otf2")
         broken = self.folder / "broken"
         shutil.copytree(LAMMPS[0].parent, broken)
-        # The file of one location: whichever process reads it says so.
         victim = sorted((broken / LAMMPS[0].stem).glob("*.evt"))[-1]
         victim.chmod(0o600)
         victim.write_bytes(victim.read_bytes()[:-100])
@@ -147,22 +146,20 @@ class Processes:
         (self.folder / name).write_text(text)
         return self.folder / name
 
-    def test_pieces_of_a_paraver_text(self):
+    def test_paraver_texts(self):
         trace = self.write("t.prv", paraver_text([60] * 4))
         self.same_at_all_counts("factors", trace, "--format", "json")
         self.same_at_all_counts("imbalance", trace, "-o", "-", counts=(3,))
-        # One process unpacks, several build ranks.
         packed = self.folder / "packed.prv.gz"
         packed.write_bytes(gzip.compress(trace.read_bytes()))
         self.same_at_all_counts("factors", packed, "--format", "json", counts=(3,))
-        # Fewer pieces than processes.
         self.same_at_all_counts("inspect", self.write("small.prv", paraver_text([5, 5])), "--json", counts=(7,))
 
     def test_damaged_paraver_text(self):
         lines = paraver_text([60] * 4).splitlines(keepends=True)
         def damaged(*numbers):
             return "".join("2:1:1:9:1:5:6:7\n" if i in numbers else line for i, line in enumerate(lines))
-        # Few lines are counted, with the first of them, which another process reads.
+        # Few lines are counted, with the first of them.
         few = self.write("few.prv", damaged(len(lines) // 2, len(lines) - 9))
         self.same_at_all_counts("inspect", few, "--json", counts=(7,))
         self.assertIn(f"line {len(lines) // 2 + 1}, field 4".encode(), self.run_on(0, "inspect", few, "--json").stdout)

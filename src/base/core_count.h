@@ -18,7 +18,7 @@ std::string WhyNoCoreCount(std::string_view text, std::int64_t& cores, std::stri
 // The same of a list separated by commas, of which no item may be empty.
 std::string WhyNoCoreCounts(std::string_view text, std::vector<std::int64_t>& cores);
 
-// Of an item that is missing between commas.
+// The error of an item that is missing between commas.
 inline constexpr const char* kEmptyCoreCount = "a number of cores is missing beside a comma";
 
 }  // namespace farscale

@@ -75,28 +75,6 @@ std::vector<Finding> Diagnostics::findings() const {
   return result;
 }
 
-std::vector<Diagnostics::EntryOfAnomaly> Diagnostics::Entries() const {
-  std::vector<EntryOfAnomaly> entries;
-  for (const auto& [anomaly, entry] : entries_) {
-    entries.push_back(
-        {std::string(anomaly.id), anomaly.severity, std::string(anomaly.sentence), anomaly.fatal_share, entry});
-  }
-  return entries;
-}
-
-// Anomalies refer to texts that last as long as the program.
-void Diagnostics::SetEntries(const std::vector<EntryOfAnomaly>& entries) {
-  static std::mutex mutex;
-  static std::set<std::string> texts;
-  const std::lock_guard lock(mutex);
-  entries_.clear();
-  for (const EntryOfAnomaly& one : entries) {
-    const std::string& id = *texts.insert(one.id).first;
-    const std::string& sentence = *texts.insert(one.sentence).first;
-    entries_[{id, one.severity, sentence, one.fatal_share}] = one.entry;
-  }
-}
-
 void Diagnostics::FailPastThreshold(const std::string& where) const {
   for (const auto& [anomaly, entry] : entries_) {
     if (anomaly.fatal_share >= kNeverFatal || Accepts(anomaly)) continue;

@@ -16,13 +16,13 @@ enum class Severity { kNote, kWarning };
 // A fatal share that no count exceeds.
 inline constexpr double kNeverFatal = 1.0;
 
-// What can be odd about a readable trace or table. Every room declares its own in namespace `anomaly`.
+// An oddity of a readable trace or table. Every room declares its own in namespace `anomaly`.
 struct Anomaly {
   std::string_view id;  // in JSON
   Severity severity;
   std::string_view sentence;
-  // Of the time if that is known, else of the population; above it the run fails, unless the user accepts it. All are
-  // chosen: the loss of a hundredth of the events still leaves the factors meaningful.
+  // A share of the time if that is known, else of the population; above it the run fails, unless the user accepts it.
+  // All are chosen: the loss of a hundredth of the events still leaves the factors meaningful.
   double fatal_share = kNeverFatal;
 
   // The order of findings: warnings first, then by id.
@@ -63,23 +63,15 @@ class Diagnostics {
   void Merge(const Diagnostics& other);
 
   std::uint64_t count(const Anomaly& anomaly) const;
-  // Of the time if that is known, else of the population; 0 when nothing is.
+  // A share of the time if that is known, else of the population; 0 when nothing is.
   double Share(const Anomaly& anomaly) const;
   const std::string& Example(const Anomaly& anomaly) const;
   bool empty() const;
-  // What was found, in the order of anomalies; those that never occurred are left out.
+  // The findings in the order of anomalies; those that never occurred are left out.
   std::vector<Finding> findings() const;
 
   // Throws an input error naming the anomaly when its share is above its fatal share.
   void FailPastThreshold(const std::string& where) const;
-
-  // For another process [parallel/bytes.h].
-  template <typename Bytes>
-  friend void TransferBytes(Bytes& bytes, Diagnostics& diagnostics) {
-    std::vector<EntryOfAnomaly> entries = diagnostics.Entries();
-    bytes.Transfer(entries);
-    diagnostics.SetEntries(entries);
-  }
 
  private:
   struct Entry {
@@ -90,16 +82,6 @@ class Diagnostics {
 
     double Share() const;
   };
-  struct EntryOfAnomaly {
-    std::string id;
-    Severity severity = Severity::kNote;
-    std::string sentence;
-    double fatal_share = kNeverFatal;
-    Entry entry;
-  };
-  std::vector<EntryOfAnomaly> Entries() const;
-  void SetEntries(const std::vector<EntryOfAnomaly>& entries);
-
   std::map<Anomaly, Entry> entries_;
   std::set<std::string, std::less<>> accepted_;
 };

@@ -1,4 +1,4 @@
-// What every room throws, and what main() turns into one sentence and an exit code.
+// The exception that every room throws, and that main() turns into one sentence and an exit code.
 #pragma once
 
 #include <stdexcept>

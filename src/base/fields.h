@@ -39,7 +39,7 @@ Fields<T> FieldsOf();
 template <typename T>
 std::vector<std::pair<T, std::string>> NamesOf();
 
-// How T stands in JSON. Specialised for types that are neither of the above.
+// The JSON form of T. Specialised for types that are neither of the above.
 template <typename T>
 Form<T> FormOf();
 
@@ -93,7 +93,7 @@ struct StructData {
   std::string text;
   std::vector<FieldData> fields;
   std::vector<std::string> obsolete;  // keys of earlier versions, which are ignored
-  // Of a file: "farscale-factors", the versions that are read, and what it is called: "factor table".
+  // The head of a file: "farscale-factors", the versions that are read, and what it is called: "factor table".
   std::string format, noun, version_text;
   int version = 0, oldest_version = 0;
   bool has_generator = true;
@@ -309,7 +309,7 @@ struct Fields {
     for (const FieldList<T>& part : list) fields_internal::AddFields(part, data);
   }
   Fields(const char* definition, std::initializer_list<FieldList<T>> list) : Fields(definition, "", list) {}
-  // Of a struct that nothing refers to.
+  // Fields of a struct that nothing refers to.
   Fields(std::initializer_list<FieldList<T>> list) : Fields("", "", list) {}
 
   // Makes it a file: its format, the versions that are read (the last is written), and what messages call it.
@@ -321,7 +321,7 @@ struct Fields {
     data.version_text = version_text;
     return std::move(*this);
   }
-  // Of a file that is read back: by FitsChecksum readers know whether it was damaged or changed.
+  // The checksum of a file that is read back: by FitsChecksum readers know whether it was damaged or changed.
   Fields WithChecksum() && {
     data.has_checksum = true;
     return std::move(*this);
@@ -507,7 +507,7 @@ T FromJson(const OrderedJson& json, const std::string& file) {
   return value;
 }
 
-// Whether a file says what it said when it was written, or has no checksum.
+// True if a file is as it was written, or has no checksum.
 bool FitsChecksum(const OrderedJson& json);
 
 // Throws an input error, too, where the text is no JSON.

@@ -63,8 +63,8 @@ void Add(const Json& json, Hash& hash, std::string_view left_out = {}) {
 
 }  // namespace checksum_internal
 
-// Of an object of nlohmann-json without its member "checksum", as 16 hexadecimal digits. White space, the order of keys
-// and how numbers are written do not matter.
+// The checksum of an object of nlohmann-json without its member "checksum", as 16 hexadecimal digits. White space, the
+// order of keys and how numbers are written do not matter.
 template <typename Json>
 std::string ChecksumOf(const Json& json) {
   checksum_internal::Hash hash;

@@ -1,4 +1,4 @@
-// How a value stands in JSON: forms of numbers, texts, lists and what is made of them. Descriptions of structs
+// JSON forms of values: forms of numbers, texts, lists and what is made of them. Descriptions of structs
 // (base/fields.h) put them together.
 #pragma once
 
@@ -56,7 +56,7 @@ struct SchemaDefinitions {
   OrderedJson definitions = OrderedJson::object();
 };
 
-// How the values of one C++ type stand in JSON. `value` points to such a value.
+// The JSON form of the values of one C++ type. `value` points to such a value.
 class JsonForm {
  public:
   virtual ~JsonForm() = default;
@@ -84,7 +84,7 @@ Form<bool> BoolForm();
 Form<double> NumberForm();
 Form<std::string> TextForm();
 std::shared_ptr<const JsonForm> IntegerForm(std::size_t bytes, bool is_signed);
-// Of a vector<T>, of whose elements these are.
+// Access to a vector<T>, of whose elements these are.
 struct ListAccess {
   std::size_t (*size)(const void*);
   const void* (*at)(const void*, std::size_t);

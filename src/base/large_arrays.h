@@ -16,7 +16,7 @@ inline constexpr std::size_t kLargeArray = 8192;
 // they allow. Before, all lie in memory.
 void LimitLargeArrays(std::uint64_t bytes);
 
-// Of the budget what is left for large arrays: small ones, code and stacks take the rest.
+// The part of the budget that is left for large arrays: small ones, code and stacks take the rest.
 std::uint64_t ShareOfLargeArrays(std::uint64_t budget);
 
 // nullptr where neither memory nor the disk has room.

@@ -33,7 +33,7 @@ std::uint64_t NumberIn(const fs::path& path, const std::string& name) {
   return 0;
 }
 
-// Of a file with one number; "max" is none.
+// The number in a file; "max" is none.
 std::uint64_t OnlyNumber(const fs::path& path, std::uint64_t otherwise) {
   std::ifstream file(path);
   std::uint64_t number = 0;

@@ -1,4 +1,4 @@
-// How much memory farscale may use.
+// The memory that farscale may use.
 #pragma once
 
 #include <cstdint>
@@ -19,8 +19,8 @@ std::uint64_t MemoryLeftInGroups(const std::string& groups, const std::filesyste
 // "24", "1.5G", "800M" or "4096k" in bytes; GiB without a unit. Throws a usage error for anything else at `where`.
 std::uint64_t ParseMemory(const std::string& text, const std::string& where);
 
-// What farscale shall get along with: runs are read at once as far as they fit, and what exceeds it is kept in files.
-// Not set: three quarters of what was available when it was first asked for.
+// The budget that farscale shall get along with: runs are read at once as far as they fit, and what exceeds it is kept
+// in files. Not set: three quarters of what was available when it was first asked for.
 void SetMemoryBudget(std::uint64_t bytes);
 std::uint64_t MemoryBudget();
 

@@ -19,7 +19,7 @@ constexpr std::size_t kPage = 4096;
 // sanitizers leave.
 constexpr std::size_t kLargestFile = std::size_t{1} << 40;
 constexpr std::size_t kSmallestFile = std::size_t{1} << 30;
-// Of what is freed, the disk gets back ranges of this size and more; chosen: handing back takes some microseconds.
+// The disk gets back freed ranges of this size and more; chosen: handing back takes some microseconds.
 constexpr std::size_t kWorthReturning = std::size_t{1} << 18;
 
 bool IsInMemory(int file) {

@@ -28,7 +28,7 @@ class MemoryFile {
 
   // Memory at the beginning of a page, for which the disk has room; nullptr where it has none.
   void* Allocate(std::size_t bytes);
-  // What Allocate has returned.
+  // Gives back what Allocate has returned.
   void Free(void* memory);
   bool Contains(const void* memory) const {
     return static_cast<const char*>(memory) >= begin_ && static_cast<const char*>(memory) < begin_ + size_;

@@ -11,7 +11,7 @@ namespace parallel_internal {
 void ForEachIndex(std::size_t count, void (*call)(const void* body, std::size_t i), const void* body);
 }  // namespace parallel_internal
 
-// How many bodies of one loop run at the same time at most.
+// The most bodies of one loop that run at the same time.
 std::size_t ThreadsAtOnce();
 
 // Calls body(i) for every i below count, several at a time and in any order; returns when all are done. An exception

@@ -1,4 +1,4 @@
-// How far work of several steps has got, for people who wait for it.
+// The progress of work in several steps, for people who wait for it.
 #pragma once
 
 #include <cstddef>
@@ -16,7 +16,7 @@ using ProgressSink = std::function<void(std::size_t done, std::size_t total, con
 // Counts the steps of one piece of work. A null sink is fine.
 class ProgressCount {
  public:
-  // Says that the work begins.
+  // Reports that the work begins.
   ProgressCount(const ProgressSink& sink, std::size_t total, const std::string& what);
   void Done(const std::string& what);
 

@@ -24,7 +24,7 @@ class Random {
     const double radius = std::sqrt(2 * Exponential());
     return radius * std::cos(2 * std::numbers::pi * Uniform());
   }
-  // Of 0 to size - 1.
+  // A random number from 0 to size - 1.
   std::size_t Index(std::size_t size) {
     return std::min(size - 1, static_cast<std::size_t>(Uniform() * static_cast<double>(size)));
   }

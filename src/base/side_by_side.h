@@ -13,7 +13,7 @@ struct Piece {
   std::function<void()> run;  // throws nothing
 };
 
-// How many threads loops may use together.
+// The number of threads that loops may use together.
 std::size_t ThreadsOfLoops();
 
 // Runs all pieces, each on a thread of its own, begun in their order. So many run at a time at most, and as many as

@@ -24,7 +24,7 @@ std::size_t TerminalColumns(int file);
 enum class Tone { kNone, kGood, kFair, kBad, kBold, kDim };
 std::string Paint(const std::string& text, Tone tone);
 
-// How outputs look: for a terminal, or for a file.
+// The look of outputs: for a terminal, or for a file.
 struct TerminalStyle {
   std::size_t columns = 100;
   bool is_colored = false;
@@ -32,7 +32,7 @@ struct TerminalStyle {
   std::string Painted(const std::string& text, Tone tone) const { return is_colored ? Paint(text, tone) : text; }
 };
 
-// Whether people read on it what is written to an open file.
+// True if an open file is a terminal that people read.
 bool IsTerminal(int file);
 // From now on nothing is one. For a process of a job: Open MPI gives the first one a terminal of its own and writes
 // what comes out of it to wherever its own output goes.

@@ -1,4 +1,4 @@
-// What this program calls itself in the files it writes, and what it was built from.
+// The name of this program in the files it writes, and the commit it was built from.
 #pragma once
 
 #include <string>

@@ -34,9 +34,9 @@ struct FactorLogs {
   std::map<Factor, double> computation;
 };
 
-// Of the runs at these core counts; unknown factors are left out.
+// Causes from the runs at these core counts; unknown factors are left out.
 FactorLogs LogsOf(const std::vector<const FactorTable*>& tables, const PhaseKey& key, const std::vector<double>& cores);
-// Of the values projected to one core count.
+// Causes from the values projected to one core count.
 FactorLogs LogsOf(const PhaseProjection& projection, double cores);
 
 // For a value that is too low (a time that is too long): the part with the largest loss.

@@ -15,7 +15,7 @@
 namespace farscale {
 namespace {
 
-// Of a core count in one commit, to show by their scatter that one of them is bad.
+// Repeats of a core count in one commit, to show by their scatter that one of them is bad.
 constexpr std::size_t kRepeatsThatShow = 3;
 // A change decides in one commit where it is so many times as large as the largest bad run before. Chosen with
 // history_simulation_test.cc.
@@ -281,7 +281,7 @@ double RepeatsThatDecide(const Rule& rule, const ComparedValues& comparison, dou
   return std::ceil(runs * reach * reach);
 }
 
-// How much worse: a share of the baseline, below 0 for better.
+// The change for the worse: a share of the baseline, below 0 for better.
 double Worse(const Rule& rule, double ratio) { return rule.quantity.IsTime() ? ratio - 1 : 1 - ratio; }
 
 std::optional<Blame> BlameOf(GateData& data, const PendingChange& pending, const ComparedValues& comparison) {

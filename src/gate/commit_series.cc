@@ -10,7 +10,7 @@
 namespace farscale {
 namespace {
 
-// Of normal distributions: the median of |x|, and the error of a median over that of a mean, of many.
+// Two constants of normal distributions: the median of |x|, and the error of a median over that of a mean, of many.
 constexpr double kNormalMedian = 0.6745, kMedianError = 1.2533;
 constexpr double kFreedomOfDifference = 2. / 3;  // of a difference between neighbours, since a commit takes part in two
 // Chosen, so that gates on the same code hardly ever fail [docs/formulas.md, histories; gate_simulation_test.cc].
@@ -87,7 +87,7 @@ std::vector<double> WithoutSpikes(const std::vector<double>& values) {
   return middle;
 }
 
-// How far the farthest value lies from both its neighbours, if that is beyond noise.
+// The distance of the farthest value from both its neighbours, if that is beyond noise.
 double LargestSpike(const std::vector<double>& values, const Noise& noise) {
   const std::vector<double> middle = WithoutSpikes(values);
   double largest = 0;

@@ -22,7 +22,7 @@ constexpr int kBadgeHeight = 20;
 constexpr std::size_t kOthersNamed = 3;  // in a comment, beside the worst; chosen: all of it fits 15 lines
 constexpr double kLeastRange = 0.03;     // of a sparkline, relative; chosen: noise must not fill it
 
-// How outputs show a verdict.
+// The look of a verdict in outputs.
 struct VerdictStyle {
   Verdict verdict;
   const char* mark;     // in Markdown
@@ -73,7 +73,7 @@ std::string Cell(const std::string& text) {
   return cell;
 }
 
-// What ends a link in Markdown, escaped as in URLs.
+// Characters that end a link in Markdown, escaped as in URLs.
 std::string LinkTarget(const std::string& link) {
   std::string target;
   for (const char c : link) {
@@ -97,14 +97,14 @@ std::string Sparkline(const Judgement& judgement) {
   return line;
 }
 
-// How much a judgement matters among those of the same verdict: how far the value is from where it should be.
+// The weight of a judgement among those of the same verdict: how far the value is from where it should be.
 double Distance(const Judgement& judgement) {
   const std::optional<double>& from = judgement.before ? judgement.before : judgement.bound;
   const bool is_known = judgement.value && from && *judgement.value > 0 && *from > 0;
   return is_known ? std::fabs(std::log(*judgement.value / *from)) : 0;
 }
 
-// What did not pass, the worst first.
+// Judgements that did not pass, the worst first.
 std::vector<const Judgement*> WorstFirst(const GateReport& report) {
   std::vector<const Judgement*> open;
   for (const Judgement& judgement : report.judgements) {

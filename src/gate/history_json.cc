@@ -82,7 +82,7 @@ bool ReadName(const fs::path& path, HistoryEntry& entry) {
   return true;
 }
 
-// Whether name or format mark a file as part of the history, even if it is damaged.
+// True if name or format mark a file as part of the history, even if it is damaged.
 bool ClaimsToBeEntry(const fs::path& path) {
   HistoryEntry named;
   if (ReadName(path, named)) return true;

@@ -15,7 +15,7 @@ namespace farscale {
 
 inline constexpr int kHistoryVersion = 1;
 inline constexpr const char* kHistoryFormat = "farscale-history";
-// Of dates in schemas.
+// The form of dates in schemas.
 inline constexpr const char* kDateSchema = R"({"pattern": "^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}Z$"})";
 
 struct HistoryEntry {

@@ -21,7 +21,7 @@ std::string FirstMean(const HistoryTrack& track) {
   return found == track.means.end() ? "-" : Mean(track, *found);
 }
 
-// Of the newest commit that has one.
+// The newest commit that has one.
 std::string NewestMean(const HistoryTrack& track) {
   const auto found =
       std::find_if(track.means.rbegin(), track.means.rend(), [](const auto& m) { return m.has_value(); });

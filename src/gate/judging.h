@@ -41,7 +41,7 @@ class GateData {
 
   // The earlier commits, made comparable with the results; empty without a baseline.
   const History& history() const { return history_; }
-  // How they were made comparable, and what is not compared.
+  // The steps that made them comparable, and the parts that are not compared.
   const std::vector<Finding>& terms() const { return terms_; }
   // All core counts that any run of the results has.
   std::vector<double> MeasuredCores(const PhaseKey& key) const;
@@ -99,7 +99,7 @@ struct ComparedValues {
   Measurement before, after;  // geometric means over the cores
   Change change;
   std::size_t commits = 1;  // whose mean is compared, the newest one included
-  // How much worse two of them are at least, as a logarithm; infinite where one commit decides.
+  // The least change for the worse of two of them, as a logarithm; infinite where one commit decides.
   double lasting = std::numeric_limits<double>::infinity();
   // The largest bad run of earlier commits, as a logarithm, where the newest one has too few repeats to show one.
   double bad_run = 0;

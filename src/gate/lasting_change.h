@@ -41,9 +41,10 @@ std::vector<LastingChange> FindLastingChanges(const CommitSeries& series, const 
                                               const std::vector<double>& cores, const SeriesNoise& noise,
                                               std::size_t begin, std::size_t window, bool is_time);
 
-// By how much the variance of means over neighbouring commits exceeds that of independent noise whose differences are
-// as large: (1 + r) / (1 - r)² for noise with autocorrelation r from commit to commit [Bartlett46]. r = 1 - Σ d² / 2 n
-// s² by the n differences d of neighbours and the variance s² [Neumann41]. 1 where r may be chance: below 1.645 / √n.
+// The factor by which the variance of means over neighbouring commits exceeds that of independent noise whose
+// differences are as large: (1 + r) / (1 - r)² for noise with autocorrelation r from commit to commit [Bartlett46]. r =
+// 1 - Σ d² / 2 n s² by the n differences d of neighbours and the variance s² [Neumann41]. 1 where r may be chance:
+// below 1.645 / √n.
 double VarianceOfNeighbours(const std::vector<double>& logarithms);
 
 }  // namespace farscale

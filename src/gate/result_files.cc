@@ -70,7 +70,7 @@ class Agreement {
   }
 
  private:
-  // Of the last table where the newest of the others that it compares with has that run, else the smallest that both
+  // The last table where the newest of the others that it compares with has that run, else the smallest that both
   // have; nothing where there is none.
   std::optional<std::int64_t> CommonReference() const {
     const FactorTable& last = *tables_.back().table;
@@ -104,7 +104,7 @@ class Agreement {
     }
   }
 
-  // Of a phase: the smallest run where there is none at the reference of the table.
+  // The reference of a phase: the smallest run where there is none at the reference of the table.
   static std::int64_t ReferenceOf(const FactorTable& table, const Counts& counts) {
     return table.reference && counts.count(*table.reference) > 0 ? *table.reference : *counts.begin();
   }

@@ -119,7 +119,7 @@ class GateJudge {
       ids.push_back(key.phase);
       series.push_back(key.series);
     }
-    // By every text that means one of them.
+    // Factors by every text that means one of them.
     for (const std::string& text : rule.phases) {
       if (PhaseByText(ids, text)) phases.push_back(text);
     }
@@ -181,7 +181,7 @@ class GateJudge {
     return judgement;
   }
 
-  // Whether the value leaves threads out that the runs have.
+  // True if the value leaves threads out that the runs have.
   bool IsOfMainThreads(const Judgement& judgement) const {
     const Quantity& quantity = judgement.quantity;
     if (quantity.IsTime() || !Describe(quantity.factor).IsEfficiency()) return false;

@@ -40,7 +40,7 @@ struct Ensemble {
   std::vector<Member> members;  // by weight, the heaviest first; ties and members of no use as they were named
   std::optional<double> limit;  // of the factor
 
-  // Whether at least one member is of use.
+  // True if at least one member is usable.
   bool IsUsable() const;
   // The curves that the values leave possible, averaged by weight: the logarithms of the losses 0.01 - ln y of what has
   // a limit of 1, else the logarithms of the values. So a few curves that see no loss cannot make a large one half as

@@ -50,7 +50,7 @@ std::vector<double> LeveragesOf(const Eigen::MatrixXd& jacobian) {
   return leverages;
 }
 
-// Says how much the points count; leaves it when they count alike, or nothing can be found.
+// Sets how much the points count; leaves it when they count alike, or nothing can be found.
 void FindWeights(const ScalingModel& model, const std::vector<ParameterBounds>& bounds, FittedModel& fit) {
   const std::vector<double> errors = ErrorsForWeights(fit.points), shapes = ShapesOf(fit.points);
   std::vector<double> found = WeightsOf(errors, shapes, kUsualScatter);

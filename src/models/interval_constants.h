@@ -1,4 +1,4 @@
-// What no model of a factor knows: how far losses depart from every curve beyond the runs [docs/formulas.md,
+// Errors that no model of a factor knows: how far losses depart from every curve beyond the runs [docs/formulas.md,
 // intervals]. These constants are data (configs/calibration), since a script finds them.
 #pragma once
 

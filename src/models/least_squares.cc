@@ -67,7 +67,7 @@ class MovedParameters {
   }
   MovedParameters(const MovedParameters&) = delete;
 
-  // Of the free parameter k.
+  // Sets the free parameter k.
   void Set(std::size_t k, double value) {
     double* column = values_.data() + free_[k] * count_;
     std::fill_n(column, count_, value);
@@ -79,7 +79,7 @@ class MovedParameters {
   void Evaluate(std::size_t point, bool with_derivatives) {
     residuals_.At(point, columns_, with_derivatives ? count_ : 1, results_.data());
   }
-  // Of the point that was evaluated.
+  // The residuals of the evaluated point.
   double value() const { return results_[0]; }
   double Derivative(std::size_t k) const { return (results_[1 + 2 * k] - results_[2 + 2 * k]) / (2 * steps_[k]); }
 
@@ -99,7 +99,7 @@ class MovedParameters {
   std::vector<double> steps_;
 };
 
-// What ceres::TinySolver minimizes: the parameters that are free, transformed or as they are.
+// The function that ceres::TinySolver minimizes: the parameters that are free, transformed or as they are.
 class FreeProblem {
  public:
   using Scalar = double;
@@ -208,11 +208,11 @@ LeastSquares MinimizeFree(const Residuals& residuals, const std::vector<double>&
 
 // Relative distance from a bound at which a parameter counts as at it; chosen: above the rounding of the solver.
 constexpr double kBoundTolerance = 1e-9;
-// Of a search, relative to the width of the bounds: nearer ones are held there in the refinement, which finds out
-// whether they belong there. Chosen: above what a search leaves open.
+// Tolerance of a search, relative to the width of the bounds: nearer ones are held there in the refinement, which finds
+// out whether they belong there. Chosen: above what a search leaves open.
 constexpr double kNearBound = 1e-5;
 constexpr double kSameMinimum = 1e-3;  // relative distance of searched parameters, and of costs, that are one; chosen
-// What Ceres has to say about a start that leads nowhere is no concern of the user: another start may, or the outcome
+// Messages of Ceres about a start that leads nowhere do not concern of the user: another start may, or the outcome
 // of the fit says that none did.
 void SilenceCeres() {
   static const bool silenced = [] {
@@ -288,7 +288,7 @@ LeastSquares RefineBounded(const Residuals& residuals, const std::vector<Paramet
   return refined.converged && refined.cost < solution.cost ? refined : solution;
 }
 
-// Whether the cost falls when a parameter at its bound moves inwards.
+// True if the cost falls when a parameter at its bound moves inwards.
 bool WantsInside(const Residuals& residuals, const std::vector<ParameterBounds>& bounds, std::size_t parameter,
                  std::vector<double> parameters) {
   double gradient = 0;

@@ -15,10 +15,10 @@ struct ParameterBounds {
   double lower = 0, upper = 0;  // upper may be infinite
 };
 
-// Of every parameter of the model; `limit`: the largest value the factor can have, nothing when it has none.
+// The bounds of every parameter of the model; `limit`: the largest value the factor can have, nothing when it has none.
 std::vector<ParameterBounds> BoundsOf(const ScalingModel& model, std::optional<double> limit);
 
-// Whether a parameter counts as at one of its bounds.
+// True if a parameter counts as at one of its bounds.
 bool IsAtBound(double value, const ParameterBounds& bounds);
 
 // A point with its weight in the sum of squares.

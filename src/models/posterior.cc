@@ -116,7 +116,7 @@ class Sampler {
  private:
   static constexpr double kNarrowest = 0.02;  // chosen, of 1/y: no curve is known better before it is measured
 
-  // Of ln y: what was measured, and its variance, from its own error and its scatter, for each scatter of the grid.
+  // The measured ln y and its variance, from its own error and its scatter, for each scatter of the grid.
   struct Point {
     PlacedModel curve;
     double log_value;
@@ -140,7 +140,7 @@ class Sampler {
     return -(residual * residual / point.variances[of_grid] + point.logarithms[of_grid]) / 2;
   }
 
-  // Of the points; minus infinity where the curve is not defined or leaves its range.
+  // Log-likelihood of the points; minus infinity where the curve is not defined or leaves its range.
   double LogLikelihood(const std::vector<double>& parameters, std::size_t of_grid) const {
     double sum = 0;
     for (const Point& point : points_) sum += LogLikelihoodOf(point, std::log(point.curve(parameters)), of_grid);
@@ -168,7 +168,7 @@ class Sampler {
     return matrix.determinant();
   }
 
-  // Of ln y at the points, around the fit.
+  // Derivatives of ln y at the points, around the fit.
   Eigen::MatrixXd LogDerivatives() const {
     Eigen::MatrixXd derivatives(ToIndex(points_.size()), ToIndex(parameters_));
     std::vector<double> moved = fit_.parameters;
@@ -261,7 +261,7 @@ class Sampler {
     return log_proposal;
   }
 
-  // Of all draws at one place.
+  // Values of all draws at one place.
   std::vector<double> ValuesAt(const PlacedModel& place) const {
     std::vector<double> values(drawn_.size());
     place.Evaluate(ColumnsOf(columns_), values.size(), values.data());
@@ -298,7 +298,7 @@ class Sampler {
     LeaveOutNever();
   }
 
-  // What makes weights of likelihoods: the density of the prior, over that of the proposal.
+  // The factor from likelihoods to weights: the density of the prior, over that of the proposal.
   void AddPriors() {
     const std::vector<double> log_volumes = LogVolumes();
     for (std::size_t i = 0; i < drawn_.size(); ++i) {
@@ -317,7 +317,7 @@ class Sampler {
     LeaveOutNever();
   }
 
-  // How much the reciprocals at the reference core counts change with the free parameters: the logarithm of the
+  // The change of the reciprocals at the reference core counts with the free parameters: the logarithm of the
   // determinant of their derivatives, which is the density of the prior but for its width.
   std::vector<double> LogVolumes() {
     const std::size_t size = free_.size();
@@ -364,7 +364,7 @@ class Sampler {
   std::vector<std::size_t> free_;  // parameters without a prior of their own
   std::vector<PlacedModel> reference_;
   const StudentDensity density_;
-  // Of one draw, kept because memory for each would take longer than the draw.
+  // Room for one draw, kept because memory for each would take longer than the draw.
   Eigen::VectorXd step_;
   double log_width_ = 0;
   std::vector<Eigen::VectorXd> centres_;  // of the ellipses, from the fit, one a scatter

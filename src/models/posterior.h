@@ -1,5 +1,5 @@
-// What the measured values leave open about one model: draws of its parameters, and how well the model explains the
-// values [docs/formulas.md, posterior].
+// The uncertainty that measured values leave about one model: draws of its parameters, and how well the model explains
+// the values [docs/formulas.md, posterior].
 #pragma once
 
 #include <optional>

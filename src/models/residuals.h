@@ -1,4 +1,4 @@
-// What least squares work with: the differences between points and a curve, and their derivatives.
+// The input of least squares: differences between points and a curve, and their derivatives.
 #pragma once
 
 #include <algorithm>

@@ -43,7 +43,7 @@ void RefuseStatements(const std::string& text, mu::Parser& parser, const std::st
   if (results != 1) throw Error(ErrorKind::kUsage, where, "'" + text + "' is a list of formulas", "write one");
 }
 
-// Whether both say the same of a formula, wherever it is tried: values of variables that spread with every round.
+// True if two formulas agree wherever they are tried: values of variables that spread with every round.
 bool Agree(const Expression& expression, mu::Parser& parser, std::vector<double>& values) {
   constexpr int kRounds = 8;
   constexpr double kRounding = 1e-12;

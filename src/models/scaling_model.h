@@ -32,7 +32,7 @@ class Formula {
   std::optional<Expression> With(const std::vector<double>& first) const;
 
   const std::string& text() const { return text_; }
-  // Whether the formula mentions the variable.
+  // True if the formula mentions the variable.
   bool Uses(const std::string& variable) const;
 
  private:
@@ -49,13 +49,13 @@ inline constexpr int kLargestDimension = 6;  // chosen: above that of any decomp
 // A list of dimensions; empty without one. Throws a usage error for one that is not between 1 and kLargestDimension.
 std::vector<int> ParseDimensions(const ConfigTable& table, const std::string& key);
 
-// What is known of a factor before any run is seen.
+// Prior knowledge of a factor.
 enum class PriorCase {
   kUsual,
   kStrongTimes,  // efficiency by run times alone, of one problem on ever more cores: a serial part costs in the end
 };
 
-// What other codes say of a parameter before any run is seen: a normal distribution.
+// The prior of a parameter, from other codes: a normal distribution.
 struct NormalPrior {
   double mean = 0;
   double deviation = 1;
@@ -109,7 +109,7 @@ struct ScalingModel {
   std::string meaning;
   std::string source;
   std::vector<int> dimensions;  // which decomposition dimensions are tried
-  // How much it is believed before any run is seen, against the others: one number a dimension, by case.
+  // The prior weight of the model among the others: one number a dimension, by case.
   std::map<PriorCase, std::vector<double>> priors;
   std::vector<ModelParameter> parameters;
   Formula formula;  // of x, P, then the parameters

@@ -1,4 +1,4 @@
-// How far measured values lie from a curve that is right, and so how much each counts in a fit [docs/formulas.md,
+// The distance of measured values from a curve that is right, and so how much each counts in a fit [docs/formulas.md,
 // weights].
 //
 // A value errs by its own standard error s, estimated from the iterations of its run, and by a scatter that they do not
@@ -21,7 +21,7 @@ struct DataPoint {
   friend bool operator==(const DataPoint&, const DataPoint&) = default;
 };
 
-// Whether points count by what is said above, or all alike, as [Rosas14] has it.
+// Points count as said above, or all alike, as [Rosas14] has it.
 enum class PointWeights { kByScatter, kAlike };
 
 // Least scatter that is believed, and the usual one, both as multiples of the shape [docs/accuracy.md].
@@ -37,13 +37,13 @@ double ShapeOfLoss(double loss);
 // l² = LogShape(y)² + (0.15 · the largest LogShape of the points)²: next to large losses none is known to be small.
 std::vector<double> ShapesOf(const std::vector<DataPoint>& points);
 
-// What to take for s of every point: its own, else the median of the others', else 0.
+// The s of every point: its own, else the median of the others', else 0.
 std::vector<double> ErrorsForWeights(const std::vector<DataPoint>& points);
 
 // 1 / (s² + (scatter · shape)²), scaled so that their product is 1.
 std::vector<double> WeightsOf(const std::vector<double>& errors, const std::vector<double>& shapes, double scatter);
 
-// Whether they differ by no more than a percent, which is as good as not at all.
+// True if they differ by no more than a percent, which is as good as not at all.
 bool HardlyDiffer(const std::vector<double>& weights);
 
 // The scatter by the method of moments [DerSimonian86; DerSimonian07]: what the residuals r of a fit with weights a

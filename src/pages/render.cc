@@ -28,11 +28,11 @@ void RequireInside(const Template& content, const std::string& element) {
 
 namespace mustache = kainjow::mustache;
 
-// Whether values may have several lines, as figures in pages do. In texts whose lines say what they are, a line break
+// Values may have several lines, as figures in pages do. In texts whose lines say what they are, a line break
 // in a name would begin another line.
 enum class Lines { kSeveral, kOne };
 
-// Whether a colour of a terminal begins there, "\033[32m".
+// True where a terminal colour begins: "\033[32m".
 bool IsColour(const std::string& text, std::size_t at) {
   if (text.compare(at, 2, "\033[") != 0) return false;
   const std::size_t end = text.find_first_not_of("0123456789;", at + 2);

@@ -17,7 +17,7 @@ struct Template {
 // The file and line that a character of it stands in: "style.css:12".
 std::string PlaceIn(const Template& source, std::size_t at);
 
-// By the name that {{> name}} asks for.
+// Templates by the name that {{> name}} asks for.
 using Partials = std::map<std::string, Template>;
 
 // Where a tag stands.

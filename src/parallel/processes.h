@@ -14,8 +14,8 @@ class Processes {
   virtual std::size_t count() const = 0;
   virtual std::size_t own() const = 0;  // from 0 on
 
-  // Of any length. Texts from one process to another arrive in the order in which they were sent. Sending may last
-  // until the other one receives.
+  // Texts may have any length. Those from one process to another arrive in the order in which they were sent. Sending
+  // may last until the other one receives.
   virtual void Send(std::size_t to, const std::string& text) = 0;
   virtual std::string Receive(std::size_t from) = 0;
 
@@ -30,7 +30,7 @@ class Processes {
   virtual void Abort(int code) = 0;
 };
 
-// What a library with processes has under this name. Joins the processes of the job that this one was started in;
+// The entry point of a library with processes. Joins the processes of the job that this one was started in;
 // nullptr where it is the only one. Called once; the job is left when the object is destroyed.
 using JoinJobFunction = Processes* (*)();
 inline constexpr const char* kJoinJob = "FarscaleJoinJob";

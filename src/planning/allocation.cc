@@ -170,7 +170,7 @@ std::string DescriptionOf(const Results& results, const PhaseId& phase) {
   return "";
 }
 
-// Of the run with the fullest nodes. Nodes of one core are names of processes or of containers.
+// Cores of a node in the run with the fullest nodes. Nodes of one core are names of processes or of containers.
 std::optional<double> CoresPerNode(const std::vector<FactorRow>& rows) {
   std::optional<double> most;
   for (const FactorRow& row : rows) {

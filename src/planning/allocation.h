@@ -1,5 +1,6 @@
-// What computing centres ask of an application for computing time: how one phase of a program scales, measured and
-// projected, against a stated run, what it costs, and on how many cores it should run [docs/formulas.md, allocation].
+// The answers that computing centres ask of an application for computing time: how one phase of a program scales,
+// measured and projected, against a stated run, what it costs, and on how many cores it should run [docs/formulas.md,
+// allocation].
 #pragma once
 
 #include <cstdint>
@@ -89,7 +90,7 @@ struct Recommendation {
   std::vector<Disagreement> disagreements;  // by cores
 };
 
-// What the efficiency is made from.
+// The source of the efficiency.
 enum class EfficiencyBasis { kNone, kTimes, kSpeedup, kGlobalEfficiency, kParallelEfficiency };
 
 // An efficiency by times and by global efficiency that differ beyond noise.
@@ -102,7 +103,7 @@ struct SizeOfCount {
   double cores = 0, size = 0;
 };
 
-// What of the results cannot be true together.
+// Results that cannot be true together.
 struct Contradictions {
   std::vector<std::string> doubts;  // sentences: findings of the factor table
   std::string work;                 // why the work of the phase does not grow as stated; else empty
@@ -112,7 +113,7 @@ struct Contradictions {
   bool Any() const { return !doubts.empty() || !work.empty() || !efficiencies.empty() || !sizes.empty(); }
 };
 
-// What an application should state and the results do not know.
+// Statements that an application needs and the results do not have.
 struct MissingInformation {
   bool description = false, size = false, scaling = false, times = false;
   bool plan = false;         // how many iterations
@@ -153,7 +154,8 @@ struct AllocationPack {
   MissingInformation missing;
 };
 
-// How far beyond the reliable range targets are shown, unless asked for. Chosen: two doublings show the trend.
+// The distance beyond the reliable range up to which targets are shown, unless asked for. Chosen: two doublings show
+// the trend.
 inline constexpr double kShownBeyondReliable = 4;
 
 // Throws a usage error for a series, phase or baseline that the results do not have, and where times and factors agree
@@ -164,7 +166,7 @@ AllocationPack MakeAllocationPack(const Results& results, const AllocationOption
 // unknown.
 PhaseId MostImportantPhase(const FactorTable& table, const std::string& series);
 
-// What is projected of a phase; null where nothing is.
+// The projection of a phase; null without one.
 const PhaseProjection* ProjectionOf(const Results& results, const std::string& series, const PhaseId& phase);
 
 // E = p_b T_b / (p_N T_N) with strong scaling; T_b / T_N with weak scaling, where the work grows with the cores.

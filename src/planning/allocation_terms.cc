@@ -157,7 +157,7 @@ void AllocationTerms::ChooseProjection() {
   projected_baseline_ = at_baseline->value;
 }
 
-// What repeats vary in, and efficiency is made from.
+// The value that repeats vary in, and that efficiency is made from.
 std::vector<double> AllocationTerms::BasisValues(const RunsAt& runs) const {
   return basis_ == EfficiencyBasis::kTimes ? runs.Seconds() : runs.Values(*FactorOf(basis_));
 }

@@ -1,4 +1,4 @@
-// What an allocation pack is about: the phase, its runs and the baseline, and what its efficiency is made from
+// The subject of an allocation pack: the phase, its runs and the baseline, and what its efficiency is made from
 // [docs/formulas.md, allocation].
 #pragma once
 
@@ -19,7 +19,7 @@ struct RunsAt {
   std::int64_t cores = 0;
   std::vector<const FactorRow*> rows;
 
-  // Of an iteration of each run; empty where one does not know it.
+  // Seconds of an iteration of each run; empty where one does not know it.
   std::vector<double> Seconds() const;
   std::vector<double> Values(Factor factor) const;
 };
@@ -41,7 +41,7 @@ class AllocationTerms {
   double baseline_cores() const { return static_cast<double>(baseline_->cores); }
   EfficiencyBasis basis() const { return basis_; }
   std::optional<Scaling> scaling() const { return scaling_; }
-  // Of what efficiency is made from, between repeats; nothing without any repeat.
+  // The spread between repeats of the value that efficiency is made from; nothing without any repeat.
   const std::optional<Noise>& noise() const { return noise_; }
 
   // The interval of a measured row is that of a quotient; the baseline is 1 by definition and has none.
@@ -54,10 +54,10 @@ class AllocationTerms {
   // Cores up to which that is reliable; 0: there is no projection.
   double ReliableCores() const;
   Reliability ReliabilityAt(double cores) const;
-  // What turns the projected factor into efficiency.
+  // The factor from the projected factor to efficiency.
   double ToEfficiency(double cores) const;
   Estimate ProjectedEfficiency(const ProjectedValue& value) const;
-  // Of an iteration at such an efficiency: T = T_b / E, with strong scaling times p_b / p.
+  // Seconds of an iteration at such an efficiency: T = T_b / E, with strong scaling times p_b / p.
   std::optional<double> SecondsAt(double efficiency, double cores) const;
 
  private:
@@ -86,7 +86,7 @@ class AllocationTerms {
   double projected_baseline_ = 1;  // of the projected factor, as measured at the baseline
 };
 
-// What turns the time of an iteration into that of the whole work, and cores into nodes.
+// The plan that turns the time of an iteration into that of the whole work, and cores into nodes.
 struct WorkPlan {
   double iterations = 1;
   std::optional<double> cores_per_node;

@@ -37,7 +37,7 @@ std::vector<std::vector<double>> LoadRows(const LoadHistory& history) {
   return rows;
 }
 
-// What is known of one way to run, by phase and processors.
+// The values of one way to run, by phase and processors.
 std::vector<BalancedTarget> TargetsOf(const std::vector<BalancedFactor>& tables, std::size_t way) {
   std::vector<BalancedTarget> targets;
   for (std::size_t first = 0; first < tables.size();) {

@@ -1,4 +1,4 @@
-// What balancing would bring, as JSON with everything [docs/schema/balance.schema.json].
+// The gain of balancing as JSON with everything [docs/schema/balance.schema.json].
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>

@@ -13,7 +13,7 @@ const PhaseProjection* PhaseOf(const BalancedProjection& way, const BalancedFact
   return found == way.projected.end() ? nullptr : &*found;
 }
 
-// Of the first run on so many processors, else projected.
+// The value of the first run on so many processors, else projected.
 std::optional<BalancedValue> ValueAt(const BalancedProjection& way, const BalancedFactor& of, double cores) {
   for (const FactorRow& row : way.table.Rows(of.series, of.phase)) {
     const std::optional<double>& value = row.values[of.factor];

@@ -95,7 +95,7 @@ class CountComparer {
     return before && after ? std::optional(std::log(*after / *before)) : std::nullopt;
   }
 
-  // What the reference run computes takes instructions over their rate; the rate is IPC times frequency.
+  // The computation of the reference run takes instructions over their rate; the rate is IPC times frequency.
   void SplitBase(Decomposition& time) const {
     const auto instructions = LogarithmAtReference([](const FactorRow& row) -> std::optional<double> {
       return row.totals && row.totals->instructions ? std::optional(*row.totals->instructions / row.iterations)

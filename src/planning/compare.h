@@ -54,7 +54,7 @@ struct ComparedTarget {
   std::optional<Decomposition> explained;                 // of the whole
 };
 
-// What was done so that both sides compare, and what does not compare.
+// The steps that made both sides comparable, and the parts that do not compare.
 struct ComparedTerms {
   std::optional<double> first_reference, second_reference;  // cores; where they differ
   std::optional<double> reference;                          // cores that both compare with
@@ -78,7 +78,7 @@ struct ComparedPhase {
   const PhaseProjection* projection_before = nullptr;  // of the results that were compared; null: none
   const PhaseProjection* projection_after = nullptr;
 
-  // How many changes there are, of factors and of times, at all common core counts.
+  // The number of changes, of factors and of times, at all common core counts.
   std::size_t CountChanges() const;
   // The largest core count that was run on both sides; null where there is none.
   const ComparedCount* LargestCommon() const;

@@ -79,7 +79,7 @@ void AgreeOnScaling(ComparedSides& sides) {
   if (before.scaling != after.scaling) sides.compares = false;
 }
 
-// What the other side does not know at any core count.
+// Factors that the other side does not know at any core count.
 std::vector<Factor> OnlyOf(const ComparedSide& side, const ComparedSide& other) {
   std::vector<Factor> only;
   for (const FactorType& type : AllFactors()) {

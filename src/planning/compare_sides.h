@@ -18,7 +18,7 @@ using SeriesAndPhase = std::pair<std::string, PhaseId>;
 // Reads one quantity off a row.
 using RowReading = std::function<std::optional<double>(const FactorRow&)>;
 
-// Of an iteration.
+// Values of an iteration.
 std::optional<double> SecondsOfRow(const FactorRow& row);
 
 // A quantity of the runs at one core count, with its errors where known.
@@ -54,7 +54,7 @@ struct ComparedSides {
   bool Compares(Factor factor) const;
 };
 
-// Whether it compares with the reference run, so that both sides must have the same.
+// True if it compares with the reference run, so that both sides must have the same.
 bool ComparesWithReference(Factor factor);
 
 struct SideOfResults {

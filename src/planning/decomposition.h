@@ -1,4 +1,4 @@
-// What a difference is made of: logarithms of factors, which add up [docs/formulas.md, comparison].
+// The parts of a difference: logarithms of factors, which add up [docs/formulas.md, comparison].
 #pragma once
 
 #include <optional>
@@ -36,7 +36,7 @@ std::optional<Decomposition> Explain(Factor whole, const FactorValues& before, c
 // `efficiency` is what Explain says of global efficiency.
 Decomposition ExplainTime(double before, double after, const Decomposition& efficiency);
 
-// Of global efficiency, where its parts are known on both sides, else of parallel efficiency; sets which.
+// Parts of global efficiency, where its parts are known on both sides, else of parallel efficiency; sets which.
 std::optional<Decomposition> ExplainWhole(const FactorValues& before, const FactorValues& after, Factor& whole);
 
 }  // namespace farscale

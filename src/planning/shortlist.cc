@@ -10,7 +10,7 @@
 namespace farscale {
 namespace {
 
-// How far a replay is off on another machine, four of five times, as a logarithm: so much of the share of the time that
+// The error of a replay on another machine in four of five cases, as a logarithm: so much of the share of the time that
 // the network takes there. Chosen on four programs on three simulated machines; it held for 85 % of the programs left
 // out, and for 82 % of the machines left out. A constant held for 74 %.
 constexpr double kErrorOfNetwork = 0.9;
@@ -96,7 +96,7 @@ double TransferAt(const MachineResults& machine, const PhaseKey& key, double cor
 
 double ReplayError(double transfer) { return std::max(kSmallestError, kErrorOfNetwork * (1 - transfer)); }
 
-// How far a time may lie from its value, as logarithms. `replay`: error of the replay that it comes from.
+// The distance of a time from its value, as logarithms. `replay`: error of the replay that it comes from.
 struct Doubt {
   double shorter = 0, longer = 0;
 };

@@ -18,7 +18,7 @@ struct Ratio {
   double value = 1, low = 1, high = 1;  // high: infinite where a prediction is open
 };
 
-// How many times as fast a run is, replayed on another machine, as it was measured to be. Nothing without its times.
+// The speed of a run replayed on another machine, relative to the measured run. Nothing without its times.
 std::optional<Ratio> ReplayedSpeed(const FactorRow& measured, const FactorRow& replayed);
 
 struct MachineTime {
@@ -52,9 +52,9 @@ struct Shortlist {
   std::vector<ShortlistRow> rows;  // the fastest first, those without a speed last
 };
 
-// Of the studies with variants that are no removal of noise; machines of several studies are the same when their names
-// are. Counts of cores are the target nearest to eight times the largest run that is reliable on every machine, else
-// that of the largest run. Empty without such a study.
+// The shortlist of the studies with variants that are no removal of noise; machines of several studies are the same
+// when their names are. Counts of cores are the target nearest to eight times the largest run that is reliable on every
+// machine, else that of the largest run. Empty without such a study.
 Shortlist ShortlistOf(const std::vector<const Results*>& studies);
 
 }  // namespace farscale

@@ -1,4 +1,5 @@
-// What pictures are drawn on, in pixels from the upper left corner: as SVG [plot/svg.h] or as TikZ [plot/chart.h].
+// The surface that pictures are drawn on, in pixels from the upper left corner: as SVG [plot/svg.h] or as TikZ
+// [plot/chart.h].
 #pragma once
 
 #include <string>
@@ -83,7 +84,7 @@ class Canvas {
   virtual void Rect(const Box& box, const Fill& fill) = 0;
   virtual void Markers(const std::vector<Spot>& spots, const Marker& marker, const std::string& attributes) = 0;
   virtual void Labels(const std::vector<Label>& labels, const TextStyle& style) = 0;
-  // What is only seen on a screen: a text for the pointer, and a group around what follows.
+  // Parts for screens only: a text for the pointer, and a group around what follows.
   virtual void Tooltip(const Box& box, const std::string& text) = 0;
   virtual void OpenGroup(const std::string& attributes) = 0;
   virtual void CloseGroup() = 0;

@@ -31,13 +31,13 @@ struct Range {
   }
 };
 
-// What a scale can show, where there is no more than one value.
+// The range of a scale that has one value or none.
 Range Widened(Range range, bool is_log) {
   if (range.low > range.high || (is_log && range.low <= 0)) return {1, 10};
   return range.high > range.low ? range : Range{range.low / 2, range.high * 2};
 }
 
-// How far a line may be from where it should be, in pixels.
+// The largest error of a simplified line, in pixels.
 constexpr double kUnseen = 0.5;
 
 // Keeps of spots[first, last] what it takes to be no farther off than that [Douglas73].
@@ -58,7 +58,7 @@ void KeepNeeded(const std::vector<Spot>& spots, std::size_t first, std::size_t l
   KeepNeeded(spots, at, last, keep);
 }
 
-// What belongs to a series in a page, for its script.
+// The data of a series for the script of a page.
 std::string DataOf(const ChartSeries& series) {
   if (series.id.empty()) return "";
   std::string data = fmt::format(" data-{}=\"{}\"", series.is_chosen ? "factor" : "series", EscapeXml(series.id));
@@ -254,7 +254,7 @@ class Plot {
     }
   }
 
-  // By fewer spots where nobody can tell.
+  // Fewer spots where nobody can tell.
   std::vector<Spot> Needed(const std::vector<Spot>& spots) const {
     if (!has_script_ || spots.empty()) return spots;
     std::vector<bool> keep(spots.size());
@@ -271,7 +271,7 @@ class Plot {
     return has_script_ && series.is_chosen ? DataOf(series) : "";
   }
 
-  // Whether curves fade from here on: beyond the reliable range.
+  // Curves fade from here on: beyond the reliable range.
   bool IsFading(double x) const {
     return chart_.reliable_to_x && chart_.has_end && x > *chart_.reliable_to_x * (1 + 1e-9);
   }
@@ -326,7 +326,7 @@ class Plot {
     return line;
   }
 
-  // How many points lie up to there.
+  // The number of points up to there.
   static std::size_t CountUpTo(const std::vector<ChartPoint>& line, const std::optional<double>& x) {
     if (!x) return line.size();
     const auto end =

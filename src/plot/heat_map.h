@@ -11,7 +11,7 @@
 
 namespace farscale {
 
-// What stands at the edges of a map.
+// Labels at the edges of a map.
 struct HeatLabels {
   std::string top, bottom;  // rows: the first and the last rank; the same: one
   std::string left, right;  // columns: the first and the last iteration
@@ -27,7 +27,7 @@ std::string RenderHeatMap(const LossRaster& raster, const HeatLabels& labels, co
 std::string RenderGridMap(const LossRaster& grid, std::size_t planes, const std::string& strongest,
                           const std::string& title, const std::string& description);
 
-// What the weakest and the strongest colour of several maps stand for, so that they compare.
+// The values of the weakest and the strongest colour of several maps, so that they compare.
 struct HeatScale {
   double low = 0, high = 1;
   std::string low_text, high_text;

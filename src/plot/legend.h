@@ -1,4 +1,4 @@
-// What lines, markers and colours of a picture stand for.
+// The meaning of the lines, markers and colours of a picture.
 #pragma once
 
 #include <optional>
@@ -24,7 +24,7 @@ class Legend {
   Legend(std::vector<LegendEntry> entries, double left, double right, double top);
 
   void Draw(Canvas& canvas) const;
-  // Of all rows, in pixels.
+  // Height of all rows, in pixels.
   double height() const { return height_; }
 
  private:

@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <array>
 #include <span>
-#include <utility>
 
 #include "base/format.h"
 #include "base/parallel.h"

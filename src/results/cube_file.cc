@@ -73,7 +73,7 @@ struct Metric {
   bool is_count = false;
 };
 
-// What Scalasca calls kinds of waits, and costs of the delays behind them; empty: nothing like it.
+// Scalasca's names for kinds of waits, and costs of the delays behind them; empty: nothing like it.
 struct KindNames {
   WaitKind kind;
   const char* wait;
@@ -189,7 +189,7 @@ class CubeWriter {
     return std::ranges::any_of(diagnosis_.totals, [&](const PathLosses& losses) { return value(losses) > 0; });
   }
 
-  // What of it is waiting is not known.
+  // Its waiting part is not known.
   void DefineInputOutput(std::size_t parent) {
     const auto individual = [](const PathLosses& losses) { return losses.individual_io; };
     const auto collective = [](const PathLosses& losses) { return losses.collective_io; };

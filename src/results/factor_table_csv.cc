@@ -142,7 +142,7 @@ std::vector<Column> ReadHeader(const std::vector<std::string>& fields, const std
   return columns;
 }
 
-// Whether a line has numbers where the names of columns should be.
+// True if a line has numbers where the names of columns should be.
 bool IsWithoutHeader(const std::vector<std::string>& fields) {
   return std::ranges::all_of(fields, [](const std::string& field) {
     double value = 0;
@@ -195,7 +195,7 @@ double ReadFactor(const CsvReader& reader, const Column& column, const std::stri
   return value;
 }
 
-// What a line says of its run; the rest is known to the row.
+// The columns of a line about its run; the rest is known to the row.
 struct RunFields {
   std::optional<std::int64_t> ranks;
   std::optional<Scaling> scaling;
@@ -264,7 +264,7 @@ RunFields ReadRow(const CsvReader& reader, const std::vector<Column>& columns, c
   return run;
 }
 
-// What the column `scaling` says of every series.
+// The column `scaling` of every series.
 class SeriesScaling {
  public:
   void Add(const CsvReader& reader, const FactorRow& row, std::optional<Scaling> scaling) {

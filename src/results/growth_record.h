@@ -1,4 +1,4 @@
-// What grown runs of a program showed, as values [docs/schema/growth.schema.json].
+// Results of the grown runs of a program, as values [docs/schema/growth.schema.json].
 #pragma once
 
 #include <cstdint>
@@ -42,7 +42,7 @@ struct RankClassRecord {
   double computation = 0;  // seconds of an iteration, mean over ranks
 };
 
-// Of a phase that no rules explain: its grown ranks are copies of those of the largest run.
+// A phase that no rules explain: its grown ranks are copies of those of the largest run.
 struct CopiedRanksRecord {
   std::string reason;                                                  // why it is not grown by rules
   std::int64_t ranks = 0;                                              // of the largest run
@@ -50,7 +50,7 @@ struct CopiedRanksRecord {
   double messages = 0;                                                 // that it sends in an iteration, in the mean
 };
 
-// How a phase was understood.
+// The rules learned for a phase, and how far they hold.
 struct LearnedRecord {
   double explained = 0;              // share of the messages that follow rules
   double confirmed = 0;              // share of those whose rules hold for more than what they were read from

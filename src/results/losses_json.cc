@@ -73,7 +73,7 @@ ThreadsByRank ThreadsOf(const LossRecord& losses) {
   return threads;
 }
 
-// Of every thread of the run, so that all numbers of the record name one.
+// The location of every thread of the run, so that all numbers of the record name one.
 void SetThreads(LossRecord& losses, const ThreadsByRank& threads, const JsonPlace& at) {
   std::int32_t rank = 0;
   for (const std::vector<std::int32_t>& of_rank : threads) {
@@ -187,7 +187,7 @@ Fields<HeavyIterations> FieldsOf<HeavyIterations>() {
               Field("every", &T::every, "Iterations"),
               Field("first", &T::first, "Counted from 0"),
               Field("level", &T::level, "Their mean load over that of the others"),
-              Field("share", &T::share, "Of all load"),
+              Field("share", &T::share, "Beyond the others, of all load"),
           }};
 }
 

@@ -1,4 +1,4 @@
-// How a raster of losses stands in JSON: a list of rows.
+// The JSON form of a raster of losses: a list of rows.
 #pragma once
 
 #include <cstddef>

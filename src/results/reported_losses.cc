@@ -13,7 +13,7 @@ namespace {
 // Cells of a raster in either direction, at most; chosen: results.json stays small.
 constexpr std::size_t kCells = 32;
 
-// What a report names of a call path's ranks; chosen.
+// The number of ranks that a report names of a call path; chosen.
 constexpr std::size_t kRanks = 2;
 
 double Rounded(double value) { return std::stod(fmt::format("{:.4g}", value)); }

@@ -10,7 +10,7 @@
 
 namespace farscale {
 
-// How much of it is reported.
+// The part of it that is reported.
 struct LossDetail {
   std::size_t rows = 10;  // of each table
   std::size_t maps = 5;   // call paths with a heat map

@@ -31,7 +31,7 @@ struct IterationRecord {
   std::int64_t left_out = 0;          // of them, which the factors are not made from
   std::string reason;                 // why the first of those was left out; empty: it is apart from those kept
 
-  // Whether most are used.
+  // True if most are used.
   bool IsKept() const { return 2 * left_out <= iterations; }
 
   friend bool operator==(const IterationRecord&, const IterationRecord&) = default;
@@ -70,7 +70,7 @@ struct RunRecord {
   std::int64_t nodes = 0;
   std::int64_t repeat = 0;
   std::optional<double> size;  // of its problem in total, where the study says so of this run
-  // Of a run that nobody has made: cores of the largest run that it is grown from. Nothing: measured.
+  // For a run that nobody has made, cores of the largest run that it is grown from. Nothing: measured.
   std::optional<std::int64_t> grown_from;
   double coverage = 0;  // share of the run's time that lies in at least one phase
   std::vector<Finding> findings;
@@ -87,7 +87,7 @@ struct PhaseRecord {
   friend bool operator==(const PhaseRecord&, const PhaseRecord&) = default;
 };
 
-// What an offer of a machine says besides network and speed.
+// The terms of an offered machine besides network and speed.
 struct OfferTerms {
   std::optional<std::int64_t> cores_per_node;
   std::optional<double> price_per_node_hour;
@@ -95,7 +95,7 @@ struct OfferTerms {
 
   // Nodes that so many cores take with so many threads a process, which stay on one node; nothing: unknown.
   std::optional<double> NodesFor(double cores, std::int64_t threads) const;
-  // Of so many seconds on them; nothing where nodes or price are unknown. Nodes are paid whole.
+  // The cost of so many seconds on them; nothing where nodes or price are unknown. Nodes are paid whole.
   std::optional<double> CostOf(double seconds, double cores, std::int64_t threads) const;
 
   friend bool operator==(const OfferTerms&, const OfferTerms&) = default;
@@ -112,7 +112,7 @@ struct Variant {
   OfferTerms terms = {};  // nothing known where it is no offer
 };
 
-// What is computed, as the study says: a problem of one size, or of one size for every process, in units such as
+// The problem, as the study states it: of one size, or of one size for every process, in units such as
 // "atoms".
 struct ProblemCase {
   std::optional<double> size;              // in total, of every run
@@ -125,7 +125,7 @@ struct ProblemCase {
   friend bool operator==(const ProblemCase&, const ProblemCase&) = default;
 };
 
-// What the variants of a study are for.
+// The purpose of the variants of a study.
 enum class Comparison { kNoise, kWhatIf };
 
 struct Results {
@@ -141,7 +141,7 @@ struct Results {
   std::vector<BacktestRow> backtest;
   std::vector<LossRecord> losses;                // of the largest run of every phase [reported_losses.h]
   std::vector<LossProjection> loss_projections;  // of all runs
-  // Of runs that nobody has made, the largest of every phase that was grown: each holds that phase alone.
+  // From runs that nobody has made, the largest of every phase that was grown: each holds that phase alone.
   std::vector<RunRecord> grown_runs;
   std::vector<LossRecord> grown_losses;
   Comparison comparison = Comparison::kNoise;

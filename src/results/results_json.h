@@ -17,10 +17,10 @@ Results ReadResultsJson(const std::string& text, const std::string& file);
 // The same without the check of the scaling.
 Results ReadResultsJsonUnchecked(const std::string& text, const std::string& file);
 
-// Whether a text is results.json, of any version.
+// True if a text is results.json, of any version.
 bool IsResultsJson(const std::string& text);
 
-// What a file of results is: the format that its JSON names ("farscale-results", "farscale-factors" …), "talp" for
+// The kind of a file of results: the format that its JSON names ("farscale-results", "farscale-factors" …), "talp" for
 // what TALP has written, or "" for a CSV table, that is, for anything but JSON. Throws an input error naming `file` for
 // an empty one, and for JSON that is damaged or names no format.
 std::string FormatOfResults(const std::string& text, const std::string& file);

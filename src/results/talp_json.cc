@@ -32,7 +32,7 @@ struct TalpTable {
   std::map<std::tuple<PhaseId, std::int64_t>, std::int64_t> repeats;
 };
 
-// What a file says of all of its regions.
+// Facts of a file about all of its regions.
 struct Document {
   std::optional<double> cpus, ranks, nodes;
   bool is_own = false;  // written by this program

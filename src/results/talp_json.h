@@ -20,7 +20,7 @@ struct TalpFile {
   std::string file;  // for messages
 };
 
-// Whether JSON without a format of its own has a section that TALP writes.
+// True if JSON without a format of its own has a section that TALP writes.
 bool IsTalpJson(const nlohmann::ordered_json& json);
 
 // One row for the whole run of each file, phase "whole", and one for every region that all ranks have run. Runs of one

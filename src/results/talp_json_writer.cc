@@ -17,7 +17,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-// What all releases of TALP-Pages read.
+// Keys that all releases of TALP-Pages read.
 constexpr const char* kWrittenVersion = "3.5";
 constexpr const char* kGlobal = "Global";
 
@@ -62,7 +62,7 @@ UsefulTimes UsefulTimesOf(const FactorRow& row) {
   return useful;
 }
 
-// What threads do, by state, with the names of 3.8 for what there was no place before.
+// Time of threads by state, with the names of 3.8 for what there was no place before.
 void AddThreadTimes(const ThreadTimes& times, const UsefulTimes& outside, double elapsed, Json& json) {
   json["usefulTime"] = Nanoseconds(times.useful);
   json["mpiTime"] = Nanoseconds(times.mpi);

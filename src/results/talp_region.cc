@@ -18,7 +18,7 @@ constexpr double kLeastIpc = 1e-3, kMostIpc = 16, kLeastGigahertz = 0.05, kMostG
 // Standard error of a number rounded to two digits: that of a uniform distribution, 0.01 / √12.
 constexpr double kRoundingError = 0.01 / 3.4641016151377544;
 
-// What a process does outside MPI, seconds.
+// Time of a process outside MPI, seconds.
 struct OutsideMpi {
   double average = 0;
   std::optional<double> most, most_of_node;
@@ -51,7 +51,7 @@ std::optional<OutsideMpi> Measured(const TalpRegion& region) {
                     less(region.least_mpi_node, threads)};
 }
 
-// What must hold of times: 0 < average <= most of a node <= most of a process <= elapsed.
+// Times must satisfy 0 < average <= most of a node <= most of a process <= elapsed.
 std::string WhyImpossible(const OutsideMpi& outside, double elapsed) {
   double most = elapsed;
   std::string what = "the run time";
@@ -133,15 +133,15 @@ void CheckProduct(const TalpRegion& region, const std::string& names, std::optio
        fmt::format("{}: {:.4g} is not {:.4g} · {:.4g} in {}", names, *whole, *a, *b, region.where));
 }
 
-// What TALP has seen its threads do, without those that wait for MPI.
+// The time that TALP has seen its threads work, without those that wait for MPI.
 double RecordedTime(const TalpRegion& region) {
   return region.useful.value_or(0) + region.mpi.value_or(0) + region.OpenMpLost() + region.gpu_calls;
 }
 
-// Whether an efficiency, rounded to two digits, is that of useful time in so much time.
+// True if an efficiency, rounded to two digits, is that of useful time in so much time.
 bool IsGiven(double efficiency, double useful, double time) { return std::fabs(efficiency - useful / time) <= 0.006; }
 
-// What the file says of itself, by TALP's own formulas.
+// The file's own factors, by TALP's formulas.
 void CheckAgainstItself(const TalpRegion& region, const NotePlace& note) {
   const TalpRegion::Efficiencies& given = region.given;
   CheckProduct(region, "MPI efficiency, communication and balance", given.mpi, given.communication, given.balance,
@@ -177,7 +177,7 @@ void FillCounters(const TalpRegion& region, FactorRow& row, const NotePlace& not
     note(anomaly::kCounterImpossible, fmt::format("{} in {}", why, region.where));
     return;
   }
-  // Of several threads they are those of all, and do not go with time at process level.
+  // For several threads they are those of all, and do not go with time at process level.
   const bool is_of_threads = row.totals && row.totals->threads;
   if (!row.totals || (row.threads > 1 && !region.at_process_level && !is_of_threads)) return;
   row.totals->instructions = region.instructions;
@@ -203,7 +203,7 @@ void NoteParallelism(const TalpRegion& region, bool is_hybrid, const NotePlace& 
   }
 }
 
-// What all threads do, seconds; nothing where the file does not say it, or says what cannot be.
+// Time of all threads, seconds; nothing where the file does not say it, or says what cannot be.
 std::optional<ThreadTimes> ThreadTimesOf(const TalpRegion& region, const NotePlace& note) {
   const bool has_threads = ThreadsOf(region) > 1 && region.HasOpenMp();
   if (region.at_process_level || !region.useful || !region.mpi || !(has_threads || region.gpu_calls > 0)) {
@@ -236,7 +236,7 @@ std::optional<ThreadTimes> ThreadTimesOf(const TalpRegion& region, const NotePla
   if (rest < (1 - kTolerance) * all) {
     return refuse(fmt::format("times of threads add up to {:.4g} s, of {:.4g} s", all - rest, all));
   }
-  // What is recorded of no thread is outside of parallel regions, or of the region; what is too much is taken off
+  // Time recorded for no thread is outside of parallel regions, or of the region; what is too much is taken off
   // losses.
   if (rest > 0) (has_threads ? times.serialization : times.mpi) += rest;
   for (double* lost : {&times.serialization, &times.imbalance, &times.scheduling, &times.mpi_idle, &times.mpi}) {

@@ -100,7 +100,7 @@ class EventWriter {
     }
   }
 
-  // What of them lies in the rank's window.
+  // The part of them that lies in the rank's window.
   void AddSpans(std::size_t rank, std::size_t track, const char* name, const std::vector<DeviceSpan>& spans,
                 std::string& text) const {
     const Interval& window = input_.cut.ranks[rank].window;

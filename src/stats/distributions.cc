@@ -20,7 +20,7 @@ using InDouble = policies::policy<policies::promote_double<false>>;
 using Normal = boost::math::normal_distribution<double, InfiniteOverflow>;
 using Student = boost::math::students_t_distribution<double, InfiniteOverflow>;
 
-// Of a reach to both sides: a negative one would be no error to the tail beyond it.
+// A reach extends to both sides; a negative one would be no error to the tail beyond it.
 double TailBeyond(double probability) {
   if (!(probability >= 0 && probability <= 1)) throw std::domain_error("a probability must lie between 0 and 1");
   return (1 - probability) / 2;

@@ -2,8 +2,6 @@
 #pragma once
 
 #include <cstdint>
-#include <limits>
-#include <optional>
 #include <string>
 
 #include "trace/packed_text.h"

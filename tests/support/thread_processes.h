@@ -84,17 +84,4 @@ class ThreadProcess : public Processes {
   std::size_t own_;
 };
 
-// Calls body(process) in so many processes at once.
-inline void RunProcesses(std::size_t count, const std::function<void(Processes&)>& body) {
-  ThreadMail mail(count);
-  std::vector<std::thread> threads;
-  for (std::size_t i = 0; i < count; ++i) {
-    threads.emplace_back([&, i] {
-      ThreadProcess process(mail, i);
-      body(process);
-    });
-  }
-  for (std::thread& thread : threads) thread.join();
-}
-
 }  // namespace farscale::test
