@@ -1,0 +1,55 @@
+#!/usr/bin/env python3
+"""The budget of sizes: what it counts, and when it complains."""
+
+import unittest
+
+import size
+
+
+def table(*lines):
+    return size.parse("# head\n" + "\n".join(lines))
+
+
+class Comments(unittest.TestCase):
+    def test_neighbouring_lines_are_one(self):
+        text = "// Of a rank,\n// and what it does.\nint a;  // By number\n\n// Rows\n"
+        self.assertEqual(size.comments_of(text), ["Of a rank, and what it does.", "By number", "Rows"])
+
+    def test_openings_are_whole_words(self):
+        self.assertIsNotNone(size.OPENINGS.match("Of ranks"))
+        self.assertIsNone(size.OPENINGS.match("Offsets of ranks"))
+        self.assertIsNone(size.OPENINGS.match("Bytes of a message"))
+
+
+class Names(unittest.TestCase):
+    def test_definitions_and_declarations_count_and_calls_do_not(self):
+        text = "double ShareOf(int rank);\n  const Rows& Table::RowsOf(int a) const {\n  return SumOf(a);\n"
+        self.assertEqual({found.group(1) for found in size.NAME_OF.finditer(text)}, {"ShareOf", "RowsOf"})
+
+
+class Table(unittest.TestCase):
+    def test_the_tree_keeps_within_it(self):
+        self.assertEqual(size.exceeded(size.measure_rooms(), size.parse(size.TABLE.read_text())), [])
+
+    def test_more_is_named_and_much_less_is_to_be_lowered(self):
+        rooms = {"plot": {"lines": 101, "files": 3, "comments": 0, "names": 0}}
+        self.assertEqual(size.exceeded(rooms, table("plot 100 3 0 0")), ["plot: 101 lines, 100 allowed"])
+        self.assertIn("lower it", size.exceeded(rooms, table("plot 200 3 0 0"))[0])
+        self.assertEqual(size.exceeded(rooms, table("plot 102 3 0 0")), [])
+        self.assertEqual(size.exceeded(rooms, table("plot 101 3 0 0", "gone 1 1 0 0")), ["gone: is no folder of src"])
+
+    def test_rising_needs_a_new_reason(self):
+        before = table("plot 100 3 0 0  legends")
+        self.assertEqual(len(size.raised(table("plot 110 3 0 0  legends"), before)), 1)
+        self.assertEqual(len(size.raised(table("plot 110 3 0 0"), before)), 1)
+        self.assertEqual(size.raised(table("plot 110 3 0 0  heat maps"), before), [])
+        self.assertEqual(size.raised(table("plot 90 3 0 0"), before), [])
+
+    def test_all_never_rises_beyond_the_limit(self):
+        before = table("all 99000 3 0 0")
+        self.assertEqual(size.raised(table("all 99900 3 0 0"), before), [])
+        self.assertEqual(len(size.raised(table("all 100001 3 0 0  needed"), before)), 1)
+
+
+if __name__ == "__main__":
+    unittest.main()
