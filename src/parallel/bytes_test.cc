@@ -5,7 +5,6 @@
 
 #include <tuple>
 
-#include "base/diagnostics.h"
 
 namespace farscale {
 namespace {
@@ -80,21 +79,6 @@ TEST(Bytes, ErrorsKeepKindPlaceAndText) {
   std::optional<Error> empty;
   FromBytes(ToBytes(none), empty);
   EXPECT_FALSE(empty);
-}
-
-TEST(Bytes, DiagnosticsKeepCountsAndLimits) {
-  constexpr Anomaly kOdd = {"odd", Severity::kWarning, "values are odd", 0.1};
-  constexpr Anomaly kSeen = {"seen", Severity::kNote, "values were seen"};
-  Diagnostics diagnostics, copy;
-  diagnostics.Add(kOdd, 3, "the first");
-  diagnostics.AddPopulation(kOdd, 12);
-  diagnostics.AddPopulation(kSeen, 5);
-  FromBytes(ToBytes(diagnostics), copy);
-  EXPECT_EQ(copy.findings(), diagnostics.findings());
-  EXPECT_THROW(copy.FailPastThreshold("here"), Error);  // 3 of 12 are more than a tenth
-  copy.Add(kSeen, 1);
-  EXPECT_EQ(copy.findings().back().population, 5u);
-  EXPECT_EQ(copy.count(kOdd), 3u);
 }
 
 }  // namespace
