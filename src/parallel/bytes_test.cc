@@ -5,7 +5,6 @@
 
 #include <tuple>
 
-
 namespace farscale {
 namespace {
 
