@@ -9,6 +9,7 @@ namespace {
 
 constexpr std::size_t kAssumedOutcomes = 12;  // of a run; chosen, to bound the time
 constexpr std::size_t kMostChoices = 6;       // chosen: as many as reports list
+constexpr double kLargestStep = 4;            // over the largest run; chosen: who has run that many can run these
 
 // Of the middle 80 % of what has these logarithms.
 double WidthOf(std::vector<double> draws) {
@@ -130,7 +131,7 @@ std::vector<double> CandidateRuns(const std::vector<double>& fitted_cores, doubl
   for (double cores = 2 * smallest; cores < largest; cores *= 2) {
     if (nearest(cores) > smallest && nearest(cores) < largest) candidates.insert(nearest(cores));
   }
-  for (double times = 2; times <= 4; times *= 2) {
+  for (double times = 2; times <= kLargestStep; times *= 2) {
     const double cores = nearest(largest * times);
     if (cores > largest && cores <= target) candidates.insert(cores);
   }

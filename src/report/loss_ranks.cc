@@ -49,14 +49,15 @@ std::string CoresOf(const LossRecord& losses) {
 
 namespace {
 
-// Of the ranks of a cause all take about as much longer.
+// True if all ranks of a cause take about as much longer. Files that were edited may name ranks outside of the phase.
 bool AreLateAlike(const Cause& cause, const std::vector<std::size_t>& ranks) {
   constexpr double kAlike = 0.5;  // of the largest; chosen
   const LossRaster& beyond = cause.beyond;
-  if (beyond.cells.empty()) return false;
+  if (beyond.cells.size() != beyond.rows * beyond.columns || beyond.cells.empty()) return false;
   double least = std::numeric_limits<double>::infinity(), most = 0;
   for (const std::size_t rank : cause.ranks) {
     const auto place = static_cast<std::size_t>(std::ranges::find(ranks, rank) - ranks.begin());
+    if (place == ranks.size()) return false;
     const auto row =
         beyond.cells.begin() + static_cast<std::ptrdiff_t>(place * beyond.rows / ranks.size() * beyond.columns);
     const double sum = std::accumulate(row, row + static_cast<std::ptrdiff_t>(beyond.columns), 0.0);

@@ -1,6 +1,7 @@
 // Which phase is simulated, of runs written as archives.
 #include "study/run_balance.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -39,6 +40,25 @@ class RunBalanceTest : public testing::Test {
     study_.phases = {PhaseSpec::Region(phase)};
     balance_.phase_is_given = true;
     return Balance();
+  }
+
+  // Eight ranks that send eight bytes to their neighbour in each of 24 steps, on a network with this latency.
+  void WriteRing(double latency) {
+    const std::filesystem::path anchor = folder_ / fmt::format("ring-{}.otf2", latency);
+    Trace trace = test::RunSpmd(8, [](test::SpmdRank& rank) {
+      for (int step = 0; step < 24; ++step) {
+        rank.Compute(rank.rank() < 2 ? 2000 : 1000);
+        rank.PostSend((rank.rank() + 1) % 8, 8);
+        rank.Receive((rank.rank() + 7) % 8, 8);
+        rank.WaitAll();
+      }
+    });
+    Network network;
+    network.remote = network.local = {latency, 1e9, 1e-7, 32768};
+    const PhaseCut whole = CutPhase(trace, PhaseSpec::WholeRun());
+    const Matching matching = MatchTrace(trace);
+    WriteOtf2(ReplayedTrace(trace, Replay(trace, matching, whole, {{}, true, &network})), anchor);
+    study_.runs.front().trace = anchor.string();
   }
 
   test::TemporaryFolder folder_;
@@ -82,25 +102,26 @@ TEST_F(RunBalanceTest, AnUnknownNetworkGivesARangeOfGains) {
 
 // Messages of eight bytes say nothing of a bandwidth; that of states of tasks is then not taken as infinite.
 TEST_F(RunBalanceTest, ANetworkWithoutABandwidthIsUnknown) {
-  const std::filesystem::path anchor = folder_ / "ring.otf2";
-  Trace trace = test::RunSpmd(8, [](test::SpmdRank& rank) {
-    for (int step = 0; step < 24; ++step) {
-      rank.Compute(rank.rank() < 2 ? 2000 : 1000);
-      rank.PostSend((rank.rank() + 1) % 8, 8);
-      rank.Receive((rank.rank() + 7) % 8, 8);
-      rank.WaitAll();
-    }
-  });
-  Network network;
-  network.remote = network.local = {2e-6, 1e9, 1e-7, 32768};
-  const PhaseCut whole = CutPhase(trace, PhaseSpec::WholeRun());
-  const Matching matching = MatchTrace(trace);
-  WriteOtf2(ReplayedTrace(trace, Replay(trace, matching, whole, {{}, true, &network})), anchor);
-  study_.runs.front().trace = anchor.string();
+  WriteRing(2e-6);
   balance_.network = "calibrated";
   EXPECT_NE(test::ErrorOf(ErrorKind::kNotEnoughData, [&] { Balance(); }).find("show no bandwidth"), std::string::npos);
   balance_.network.reset();
   EXPECT_NE(Balance().network.find("the network of the runs is unknown"), std::string::npos);
+}
+
+// Messages that take a millisecond, which no named network explains: the replay is judged where it is of the run as it
+// was, and not on a network that is only tried.
+TEST_F(RunBalanceTest, AReplayThatIsTooShortIsUnexplained) {
+  WriteRing(1e-3);
+  EXPECT_FALSE(Balance().runs.front().is_unexplained);  // the ideal network was asked for
+  balance_.network.reset();
+  EXPECT_TRUE(Balance().runs.front().is_unexplained);
+  balance_.clean_computation = true;
+  balance_.source = ComputationSource::kIterations;
+  EXPECT_FALSE(Balance().runs.front().is_unexplained);
+  balance_.clean_computation = false;
+  WriteRing(1e-8);  // shorter than on the slow network that is assumed
+  EXPECT_FALSE(Balance().runs.front().is_unexplained);
 }
 
 }  // namespace

@@ -65,6 +65,24 @@ TEST(LossesSection, SaysWhatOnlySomeProgramsHave) {
               testing::Contains("5.0 % of the time of all ranks is MPI-IO: 5.0 % in calls of one rank alone."));
 }
 
+// Costs are charged to the last to arrive. Of ranks that a cause names, and that are late alike, all are named.
+TEST(LossesSection, NamesRanksThatAreLateTogether) {
+  LossRecord losses = test::MakeLosses();
+  Cause cause;
+  cause.place = CausePlace::kRanks;
+  cause.path = "main / work";
+  cause.ranks = {1, 0};
+  cause.rank_count = 2;
+  cause.beyond = {2, 1, {0.9, 1}};
+  losses.causes = {cause};
+  EXPECT_THAT(Sentences(losses)[1], HasSubstr("caused by main / work, on ranks 1, 0."));
+  losses.causes[0].beyond.cells = {0.1, 1};  // one of them hardly is
+  EXPECT_THAT(Sentences(losses)[1], HasSubstr("charged to rank 1, the last to arrive."));
+  losses.causes[0].beyond.cells = {0.9, 1};
+  losses.causes[0].ranks = {1, 7};  // as in a file that was edited
+  EXPECT_THAT(Sentences(losses)[1], HasSubstr("charged to rank 1, the last to arrive."));
+}
+
 TEST(LossesSection, SaysHowMuchIsWaitingAndForWhom) {
   const std::vector<std::string> sentences = Sentences(test::MakeLosses());
   EXPECT_EQ(
