@@ -352,7 +352,6 @@ class PhaseProjector {
     result_.next_runs = std::move(next);
   }
 
-  // There is a run that the fits do not use.
   bool IsHeldBack(double cores) const {
     const auto has = [cores](const FactorRow& row) { return static_cast<double>(row.cores) == cores; };
     return std::ranges::any_of(rows_, has) && std::ranges::none_of(fitted_rows_, has);

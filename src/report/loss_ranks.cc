@@ -49,7 +49,7 @@ std::string CoresOf(const LossRecord& losses) {
 
 namespace {
 
-// True if all ranks of a cause take about as much longer. Files that were edited may name ranks outside of the phase.
+// True if all ranks of a cause take about as much longer. Edited files may name ranks outside of the phase.
 bool AreLateAlike(const Cause& cause, const std::vector<std::size_t>& ranks) {
   constexpr double kAlike = 0.5;  // of the largest; chosen
   const LossRaster& beyond = cause.beyond;
@@ -58,9 +58,8 @@ bool AreLateAlike(const Cause& cause, const std::vector<std::size_t>& ranks) {
   for (const std::size_t rank : cause.ranks) {
     const auto place = static_cast<std::size_t>(std::ranges::find(ranks, rank) - ranks.begin());
     if (place == ranks.size()) return false;
-    const auto row =
-        beyond.cells.begin() + static_cast<std::ptrdiff_t>(place * beyond.rows / ranks.size() * beyond.columns);
-    const double sum = std::accumulate(row, row + static_cast<std::ptrdiff_t>(beyond.columns), 0.0);
+    const double* row = beyond.cells.data() + place * beyond.rows / ranks.size() * beyond.columns;
+    const double sum = std::accumulate(row, row + beyond.columns, 0.0);
     least = std::min(least, sum);
     most = std::max(most, sum);
   }

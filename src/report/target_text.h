@@ -16,7 +16,7 @@ namespace farscale {
 std::string FormatTargets(const std::vector<PhaseProjection>& projections, const Partials& texts,
                           const TerminalStyle& style);
 
-// What to do about targets of which nothing is known, as target_steps.txt.mustache words it; nothing without such a one.
+// Steps towards targets of which nothing is known, by target_steps.txt.mustache; empty without such targets.
 std::vector<std::string> NextStepsForTargets(const std::vector<PhaseProjection>& projections, const Partials& texts);
 
 }  // namespace farscale
