@@ -4,9 +4,9 @@
 #include <gtest/gtest.h>
 
 #include "balance/outcome.h"
-#include "balance/task_loads.h"
+#include "balance/strategy.h"
 #include "balance/task_replay.h"
-#include "base/error.h"
+#include "base/diagnostics.h"
 #include "base/random.h"
 #include "support/swept_tasks.h"
 

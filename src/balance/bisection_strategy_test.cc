@@ -6,7 +6,6 @@
 
 #include "balance/strategy.h"
 #include "balance/task_graph.h"
-#include "balance/two_parts.h"
 #include "base/random.h"
 
 namespace farscale {

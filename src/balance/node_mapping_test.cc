@@ -1,4 +1,4 @@
-#include "balance/node_mapping.h"
+#include "balance/outcome.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

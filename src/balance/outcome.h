@@ -2,8 +2,10 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <vector>
 
+#include "balance/task_program.h"
 #include "balance/task_replay.h"
 #include "balance/what_if.h"
 
@@ -50,5 +52,13 @@ Gain GainOver(const BalanceOutcome& reference, const BalanceOutcome& outcome);
 // The same for iterations of long runs; both have so many in the trace.
 Gain LongRunGainOver(const BalanceOutcome& reference, std::size_t iterations_of_reference,
                      const BalanceOutcome& outcome, std::size_t iterations);
+
+// Would other places of ranks on nodes help?
+
+// One task a processor, replayed on other mappings [Lopez21]: the run as measured first, then in blocks, round robin,
+// and with ranks together that send each other most, where these are different ones. No node gets more ranks than the
+// fullest has. Empty for a run on one node. `nodes`: of every rank as measured.
+std::vector<NodeMapping> TryMappings(const TaskProgram& tasks, const std::vector<std::int32_t>& nodes,
+                                     const Network* network);
 
 }  // namespace farscale

@@ -3,13 +3,18 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
+#include <cmath>
 #include <functional>
+#include <map>
 #include <numeric>
+#include <set>
 
 #include "balance/what_if.h"
-#include "base/error.h"
-#include "base/format.h"
+#include "base/diagnostics.h"
 #include "base/text.h"
+#include "base/random.h"
+#include "stats/sample_quantiles.h"
 
 namespace farscale {
 
@@ -97,6 +102,256 @@ std::string NameOfBalancing(const BalanceConfiguration& configuration) {
   const std::string& name = StrategyById(configuration.strategy).name;
   if (configuration.interval == 1) return name + " after every iteration";
   return fmt::format("{} every {} iterations", name, FormatCount(configuration.interval));
+}
+
+namespace {
+
+struct PredictorText {
+  const char* name;
+  const char* description;
+};
+
+// In the order of LoadPredictor.
+constexpr std::array<PredictorText, 4> kPredictors = {
+    {{"last", "those of the interval before"},
+     {"mean", "the mean of all iterations so far"},
+     {"trend", "the last two intervals, continued"},
+     {"exact", "those that will come, which no run knows: nothing can be better"}}};
+
+constexpr std::size_t kReach = 2;  // iterations on either side of the running median; chosen
+
+double SumOf(const std::vector<Tick>& loads, std::size_t begin, std::size_t end) {
+  Tick sum = 0;
+  for (std::size_t i = begin; i < std::min(end, loads.size()); ++i) sum += loads[i];
+  return static_cast<double>(sum);
+}
+
+double Predict(const std::vector<Tick>& loads, std::size_t next, std::size_t length, LoadPredictor predictor) {
+  const std::size_t last = next - std::min(next, length);
+  switch (predictor) {
+    case LoadPredictor::kLast: return SumOf(loads, last, next);
+    case LoadPredictor::kMean: return SumOf(loads, 0, next) * static_cast<double>(length) / static_cast<double>(next);
+    case LoadPredictor::kTrend:
+      if (last < length) return SumOf(loads, last, next);
+      return std::max(0.0, 2 * SumOf(loads, last, next) - SumOf(loads, last - length, last));
+    case LoadPredictor::kExact: return SumOf(loads, next, next + length);
+  }
+  return 0;
+}
+
+// Loads of a task as multiples of their running median; 1 where there is none.
+std::vector<double> Residuals(const std::vector<Tick>& loads) {
+  std::vector<double> residuals;
+  for (std::size_t i = 0; i < loads.size(); ++i) {
+    const auto begin = loads.begin() + static_cast<std::ptrdiff_t>(i - std::min(i, kReach));
+    const auto end = loads.begin() + static_cast<std::ptrdiff_t>(std::min(loads.size(), i + kReach + 1));
+    const double median = Median(std::vector<double>(begin, end));
+    residuals.push_back(median > 0 && loads[i] > 0 ? static_cast<double>(loads[i]) / median : 1);
+  }
+  return residuals;
+}
+
+}  // namespace
+
+std::string ToString(LoadPredictor predictor) { return kPredictors[static_cast<std::size_t>(predictor)].name; }
+
+std::string Describe(LoadPredictor predictor) { return kPredictors[static_cast<std::size_t>(predictor)].description; }
+
+std::optional<LoadPredictor> ParseLoadPredictor(const std::string& name) {
+  const auto found = std::ranges::find(kPredictors, name, &PredictorText::name);
+  if (found == kPredictors.end()) return std::nullopt;
+  return static_cast<LoadPredictor>(found - kPredictors.begin());
+}
+
+std::vector<double> PredictLoads(const TaskLoads& loads, std::size_t next, std::size_t length,
+                                 LoadPredictor predictor) {
+  std::vector<double> predicted;
+  for (const std::vector<Tick>& task : loads) predicted.push_back(Predict(task, next, length, predictor));
+  return predicted;
+}
+
+std::optional<double> LoadChange(const TaskLoads& loads) {
+  double change = 0, all = 0;
+  for (const std::vector<Tick>& task : loads) {
+    for (std::size_t i = 0; i + 1 < task.size(); ++i) {
+      change += std::abs(static_cast<double>(task[i + 1] - task[i]));
+      all += static_cast<double>(task[i]);
+    }
+  }
+  return all > 0 ? std::optional(change / all) : std::nullopt;
+}
+
+std::optional<LoadScale> NoiseReplica(const TaskLoads& loads, std::uint64_t seed) {
+  if (loads.empty() || loads.front().size() < kFewestNoisyIterations) return std::nullopt;
+  std::vector<std::vector<double>> own;
+  std::ranges::transform(loads, std::back_inserter(own), Residuals);
+  const std::size_t iterations = loads.front().size();
+  for (std::size_t i = 0; i < iterations; ++i) {
+    std::vector<double> all;
+    for (const std::vector<double>& task : own) all.push_back(task[i]);
+    const double common = Median(all);
+    for (std::vector<double>& task : own) task[i] /= common;
+  }
+  LoadScale scale;
+  Random random(seed);
+  for (const std::vector<double>& task : own) {
+    std::vector<std::size_t> order(iterations);
+    std::iota(order.begin(), order.end(), std::size_t{0});
+    random.Shuffle(order);
+    std::vector<double>& of_task = scale.emplace_back();
+    for (std::size_t i = 0; i < iterations; ++i) of_task.push_back(task[order[i]] / task[i]);
+  }
+  return scale;
+}
+
+namespace {
+
+// Sums of the same loads in another order differ in the last digits. Chosen: well above the rounding of sums of a
+// million loads, well below any difference that matters.
+constexpr double kBoundRounding = 1e-12;
+
+// Processors by the time that they compute so far, least first.
+class LeastLoaded {
+ public:
+  explicit LeastLoaded(const BalancingProblem& problem) : problem_(problem), loads_(problem.processors) {
+    for (std::uint32_t p = 0; p < problem.processors; ++p) order_.emplace(0.0, p);
+  }
+
+  // The lowest of those with least.
+  std::uint32_t First() const { return order_.begin()->second; }
+  double Largest() const { return order_.rbegin()->first; }
+  double LoadWith(std::uint32_t processor, double load) const {
+    return loads_[processor] + load / problem_.SpeedOf(processor);
+  }
+  void Add(std::uint32_t processor, double load) {
+    order_.erase({loads_[processor], processor});
+    loads_[processor] = LoadWith(processor, load);
+    order_.emplace(loads_[processor], processor);
+  }
+
+ private:
+  const BalancingProblem& problem_;
+  std::vector<double> loads_;
+  std::set<std::pair<double, std::uint32_t>> order_;
+};
+
+}  // namespace
+
+BalancingDecision DecideGreedy(const BalancingProblem& problem, const StrategyOptions& /*options*/) {
+  BalancingDecision decision{.placement = problem.placement};
+  if (HasNothingToBalance(problem)) return decision;
+  LeastLoaded processors(problem);
+  for (const std::uint32_t task : TasksByFallingLoad(problem.loads)) {
+    decision.placement[task] = processors.First();
+    processors.Add(decision.placement[task], problem.loads[task]);
+  }
+  // Sorting tasks, and a heap of processors.
+  const auto tasks = static_cast<double>(problem.tasks());
+  decision.steps = tasks * (std::log2(tasks) + std::log2(static_cast<double>(problem.processors)));
+  return decision;
+}
+
+BalancingDecision DecideGreedyRefine(const BalancingProblem& problem, const StrategyOptions& options) {
+  if (HasNothingToBalance(problem)) return {.placement = problem.placement};
+  const BalancingDecision greedy = DecideGreedy(problem, options);
+  const double best = std::ranges::max(ProcessorLoads(problem, greedy.placement));
+  const double bound = std::max(best, options.tolerance * AverageLoad(problem)) * (1 + kBoundRounding);
+
+  BalancingDecision decision{.placement = problem.placement};
+  LeastLoaded processors(problem);
+  std::size_t moved = 0;
+  for (const std::uint32_t task : TasksByFallingLoad(problem.loads)) {
+    std::uint32_t& processor = decision.placement[task];
+    if (processors.LoadWith(processor, problem.loads[task]) > bound) {
+      processor = processors.First();
+      ++moved;
+    }
+    processors.Add(processor, problem.loads[task]);
+  }
+  const auto tasks = static_cast<double>(problem.tasks());
+  decision.steps = greedy.steps + tasks * std::log2(tasks) +
+                   static_cast<double>(moved) * std::log2(static_cast<double>(problem.processors));
+  // Tasks that stayed may have left too little room for those that come later.
+  if (processors.Largest() > bound) decision.placement = greedy.placement;
+  return decision;
+}
+
+namespace {
+
+struct BalancedNode {
+  std::vector<std::uint32_t> processors;
+  double speed = 0;  // of its processors together
+  double load = 0;
+  std::set<std::pair<double, std::uint32_t>> tasks;  // by load
+
+  double Time() const { return load / speed; }
+};
+
+std::vector<BalancedNode> NodesOf(const BalancingProblem& problem) {
+  std::vector<BalancedNode> nodes;
+  std::map<std::int32_t, std::size_t> numbers;
+  std::vector<std::size_t> node_of;  // of every processor
+  for (std::uint32_t p = 0; p < problem.processors; ++p) {
+    node_of.push_back(numbers.emplace(problem.nodes.empty() ? 0 : problem.nodes[p], nodes.size()).first->second);
+    if (node_of.back() == nodes.size()) nodes.emplace_back();
+    nodes[node_of.back()].processors.push_back(p);
+    nodes[node_of.back()].speed += problem.SpeedOf(p);
+  }
+  for (std::uint32_t task = 0; task < problem.tasks(); ++task) {
+    BalancedNode& node = nodes[node_of[problem.placement[task]]];
+    node.load += problem.loads[task];
+    node.tasks.insert({problem.loads[task], task});
+  }
+  return nodes;
+}
+
+// The node with most gives the one with least the largest task with which that stays within `limit` seconds, until none
+// has more or no task fits. Returns the steps.
+double BalanceNodes(std::vector<BalancedNode>& nodes, double limit) {
+  double steps = 0;
+  while (true) {
+    BalancedNode& giver = *std::ranges::max_element(nodes, {}, &BalancedNode::Time);
+    BalancedNode& receiver = *std::ranges::min_element(nodes, {}, &BalancedNode::Time);
+    steps += static_cast<double>(nodes.size());
+    if (giver.Time() <= limit) return steps;
+    const auto above = giver.tasks.upper_bound({limit * receiver.speed - receiver.load, ~0u});
+    steps += std::log2(static_cast<double>(giver.tasks.size()));
+    if (above == giver.tasks.begin() || std::prev(above)->first <= 0) return steps;
+    const double load = std::prev(above)->first;
+    receiver.tasks.insert(giver.tasks.extract(giver.tasks.lower_bound({load, 0})));
+    giver.load -= load;
+    receiver.load += load;
+  }
+}
+
+}  // namespace
+
+BalancingDecision DecideHierarchical(const BalancingProblem& problem, const StrategyOptions& options) {
+  BalancingDecision decision{.placement = problem.placement};
+  if (HasNothingToBalance(problem)) return decision;
+  std::vector<BalancedNode> nodes = NodesOf(problem);
+  std::vector<std::size_t> place(problem.processors);  // of every processor on its node
+  for (const BalancedNode& node : nodes) {
+    for (std::size_t i = 0; i < node.processors.size(); ++i) place[node.processors[i]] = i;
+  }
+  decision.steps = BalanceNodes(nodes, options.tolerance * AverageLoad(problem));
+  double most_steps = 0;
+  for (const BalancedNode& node : nodes) {
+    BalancingProblem within{.processors = node.processors.size()};
+    for (const std::uint32_t p : node.processors) within.speeds.push_back(problem.SpeedOf(p));
+    for (const auto& [load, task] : node.tasks) {
+      // A task from another node may keep the place that it had there.
+      const std::size_t processor = place[problem.placement[task]] % within.processors;
+      within.placement.push_back(static_cast<std::uint32_t>(processor));
+      within.loads.push_back(load);
+    }
+    const BalancingDecision chosen = DecideGreedyRefine(within, options);
+    most_steps = std::max(most_steps, chosen.steps);
+    std::size_t i = 0;
+    for (const auto& [load, task] : node.tasks) decision.placement[task] = node.processors[chosen.placement[i++]];
+  }
+  decision.steps += most_steps;
+  return decision;
 }
 
 }  // namespace farscale

@@ -6,8 +6,7 @@
 #include <cmath>
 #include <numeric>
 
-#include "balance/strategy.h"
-#include "base/error.h"
+#include "base/diagnostics.h"
 #include "base/random.h"
 
 namespace farscale {

@@ -7,8 +7,8 @@
 #include <functional>
 
 #include "balance/outcome.h"
-#include "balance/task_loads.h"
-#include "base/error.h"
+#include "balance/strategy.h"
+#include "base/diagnostics.h"
 #include "support/swept_tasks.h"
 
 namespace farscale {

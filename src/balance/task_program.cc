@@ -3,11 +3,17 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
+#include <limits>
 #include <map>
+#include <set>
+#include <tuple>
 #include <utility>
 
-#include "base/error.h"
+#include "base/diagnostics.h"
+#include "base/text.h"
 #include "base/parallel.h"
+#include "replay/matching.h"
 #include "replay/unknown_waits.h"
 
 namespace farscale {
@@ -72,6 +78,231 @@ TaskLoads LoadsOf(const TaskProgram& tasks, const LoadScale* scale) {
     add(tasks.program.ranks[task].compute_after);
   });
   return loads;
+}
+
+// The iterations of a phase again and again, as a run of production length has them.
+
+namespace {
+
+// Of instructions and messages of a repeated program; chosen: half a gigabyte.
+constexpr std::uint64_t kMostRepeated = 20'000'000;
+
+// What a step is about, which has numbers of its own in every repetition.
+enum class TargetOf : std::uint8_t { kNothing, kMessage, kCollective, kIteration };
+
+TargetOf TargetOfStep(Step step) {
+  switch (step) {
+    case Step::kNothing: return TargetOf::kNothing;
+    case Step::kSend:
+    case Step::kWaitForSend:
+    case Step::kReceive:
+    case Step::kWaitForReceive:
+    case Step::kSendRendezvous:
+    case Step::kReceiveRendezvous: return TargetOf::kMessage;
+    case Step::kIterationEnd: return TargetOf::kIteration;
+    default: return TargetOf::kCollective;
+  }
+}
+
+template <typename Element>
+void RepeatAll(std::vector<Element>& elements, std::size_t times) {
+  const std::size_t size = elements.size();
+  elements.reserve(size * times);
+  for (std::size_t i = size; i < size * times; ++i) elements.push_back(elements[i - size]);
+}
+
+// By how much targets grow from one repetition to the next.
+struct Offsets {
+  std::uint32_t messages = 0, collectives = 0, iterations = 0;
+
+  std::uint32_t Of(TargetOf what) const {
+    switch (what) {
+      case TargetOf::kMessage: return messages;
+      case TargetOf::kCollective: return collectives;
+      case TargetOf::kIteration: return iterations;
+      case TargetOf::kNothing: break;
+    }
+    return 0;
+  }
+};
+
+// Sender, receiver, communicator and tag, by ranks of the trace.
+using Channel = std::tuple<std::uint32_t, std::uint32_t, std::uint32_t, std::uint32_t>;
+
+// Messages of a channel whose other side lies beyond the edge of the phase.
+struct CutMessages {
+  std::vector<std::uint32_t> sent;                                   // and received after the phase, in this order
+  std::vector<std::pair<std::uint32_t, std::size_t>> received = {};  // sent before it: rank and number of the receive
+};
+
+std::map<Channel, CutMessages> FindCutMessages(const TaskProgram& tasks) {
+  const std::vector<TaskMessage>& messages = tasks.program.task_messages;
+  std::map<Channel, CutMessages> cut;
+  for (std::uint32_t rank = 0; rank < tasks.tasks(); ++rank) {
+    const RankTimeline& timeline = tasks.trace->timelines[rank];
+    const Interval& window = tasks.cut->ranks[rank].window;
+    const auto channel_of = [&](std::size_t record, bool is_sent) {
+      const Endpoint& end = timeline.endpoints()[timeline.record_target(record)];
+      const auto peer = static_cast<std::uint32_t>(end.peer);
+      return is_sent ? Channel{rank, peer, end.communicator, end.tag} : Channel{peer, rank, end.communicator, end.tag};
+    };
+    ForEachRecord(timeline, tasks.matching->ranks[rank], window.begin.call, window.end.call,
+                  [&](std::size_t, std::size_t record, const RecordPart& part) {
+                    if (part.IsCollective() || !part.IsMatched()) return;
+                    const TaskMessage& message = messages[part.number];
+                    if (part.type == OperationClass::kSend) {
+                      if (part.posts && !message.is_awaited) cut[channel_of(record, true)].sent.push_back(part.number);
+                    } else if (part.completes && !message.is_sent) {
+                      cut[channel_of(record, false)].received.emplace_back(rank, part.ordinal);
+                    }
+                  });
+  }
+  return cut;
+}
+
+// The phase with messages that it sends across its end received at its begin, as in the repetition before.
+struct JoinedTasks {
+  Program program;
+  std::set<std::uint32_t> joined;  // messages
+};
+
+JoinedTasks JoinRepetitions(const TaskProgram& tasks) {
+  JoinedTasks result;
+  Matching matching = *tasks.matching;
+  for (auto& [channel, cut] : FindCutMessages(tasks)) {
+    // As many must come in as go out, else they belong to something else than the iterations.
+    if (cut.sent.empty() || cut.sent.size() != cut.received.size()) continue;
+    std::ranges::sort(cut.received);
+    for (std::size_t i = 0; i < cut.sent.size(); ++i) {
+      const auto [rank, receive] = cut.received[i];
+      matching.ranks[rank].receives[receive] = cut.sent[i];
+      result.joined.insert(cut.sent[i]);
+    }
+  }
+  result.program = result.joined.empty() ? tasks.program : Compile(*tasks.trace, matching, *tasks.cut, tasks.options);
+  return result;
+}
+
+bool IsOfReceiver(Step step) {
+  return step == Step::kWaitForSend || step == Step::kReceive || step == Step::kReceiveRendezvous;
+}
+
+// Of a joined message in repetition `k`. Those from before the first one are there; nobody receives those of the last.
+void ShiftJoined(std::uint32_t k, std::size_t times, std::uint32_t messages, Instruction& instruction) {
+  const bool is_received = IsOfReceiver(instruction.step);
+  if (is_received ? k > 0 : k + 1 < times) {
+    instruction.target += (is_received ? k - 1 : k) * messages;
+  } else {
+    instruction.step = Step::kNothing;
+    instruction.target = 0;
+  }
+}
+
+void RepeatRank(std::size_t times, const Offsets& offsets, const std::set<std::uint32_t>& joined, RankProgram& rank) {
+  const std::vector<Instruction> once = std::move(rank.instructions);
+  const std::vector<std::uint32_t> calls = rank.call_messages;
+  rank.instructions.clear();
+  rank.instructions.reserve((once.size() + 1) * times);
+  for (std::uint32_t k = 0; k < times; ++k) {
+    for (Instruction instruction : once) {
+      const TargetOf what = TargetOfStep(instruction.step);
+      if (what == TargetOf::kMessage && joined.contains(instruction.target)) {
+        ShiftJoined(k, times, offsets.messages, instruction);
+      } else {
+        instruction.target += k * offsets.Of(what);
+      }
+      rank.instructions.push_back(instruction);
+    }
+    if (k + 1 == times) break;
+    // The last iteration of a phase ends with it; here another one follows.
+    Instruction& end = rank.instructions.emplace_back();
+    end.compute = rank.compute_after;
+    end.step = Step::kIterationEnd;
+    end.target = (k + 1) * offsets.iterations - 1;
+    for (std::size_t i = 0; i < calls.size();) {
+      const std::size_t next = i + 1 + calls[i];
+      rank.call_messages.push_back(calls[i]);
+      for (++i; i < next; ++i) rank.call_messages.push_back(calls[i] + (k + 1) * offsets.messages);
+    }
+  }
+}
+
+// Slope of the line through the loads of a task, per iteration [least squares]; 0 where it is less than two standard
+// errors, chosen: else noise of a few iterations would become a drift over thousands.
+double SlopeOf(const std::vector<Tick>& loads) {
+  const auto n = static_cast<double>(loads.size());
+  if (loads.size() < 3) return 0;
+  const double middle = (n - 1) / 2;
+  double mean = 0, moments = 0, squares = 0;
+  for (const Tick load : loads) mean += static_cast<double>(load) / n;
+  for (std::size_t i = 0; i < loads.size(); ++i) {
+    const double x = static_cast<double>(i) - middle;
+    moments += x * (static_cast<double>(loads[i]) - mean);
+    squares += x * x;
+  }
+  const double slope = moments / squares;
+  double residuals = 0;
+  for (std::size_t i = 0; i < loads.size(); ++i) {
+    const double rest = static_cast<double>(loads[i]) - mean - slope * (static_cast<double>(i) - middle);
+    residuals += rest * rest;
+  }
+  const double error = std::sqrt(residuals / (n - 2) / squares);
+  return std::fabs(slope) < 2 * error ? 0 : slope;
+}
+
+}  // namespace
+
+TaskProgram RepeatTasks(const TaskProgram& tasks, std::size_t times) {
+  const JoinedTasks joined = JoinRepetitions(tasks);
+  const Program& once = joined.program;
+  std::uint64_t size = once.messages;
+  for (const RankProgram& rank : once.ranks) size += rank.instructions.size() + 1;
+  if (size * times > kMostRepeated) {
+    throw Error(ErrorKind::kNotEnoughData, tasks.trace->path,
+                fmt::format("phase '{}' cannot be repeated so often: {} iterations have {} messages and steps, at most "
+                            "{} are replayed",
+                            tasks.cut->spec.name, FormatCount(tasks.iterations * times), FormatCount(size * times),
+                            FormatCount(kMostRepeated)),
+                fmt::format("ask for at most {} iterations",
+                            FormatCount(std::max<std::uint64_t>(1, kMostRepeated / size) * tasks.iterations)));
+  }
+  TaskProgram repeated = tasks;
+  repeated.iterations *= times;
+  repeated.repeats *= times;
+  Program& program = repeated.program = once;
+  const Offsets offsets{once.messages, static_cast<std::uint32_t>(once.arrivals.size()),
+                        static_cast<std::uint32_t>(tasks.iterations)};
+  ParallelFor(program.ranks.size(),
+              [&](std::size_t rank) { RepeatRank(times, offsets, joined.joined, program.ranks[rank]); });
+  program.messages *= static_cast<std::uint32_t>(times);
+  program.iterations *= static_cast<std::uint32_t>(times);
+  program.calls *= times;
+  RepeatAll(program.task_messages, times);
+  RepeatAll(program.task_collectives, times);
+  RepeatAll(program.arrivals, times);
+  for (std::size_t i = once.root_arrives.size(); i < program.arrivals.size(); ++i)
+    program.root_arrives.push_back(once.root_arrives[i % once.root_arrives.size()]);
+  for (std::uint32_t k = 1; k < times; ++k) {
+    for (const auto& [operation, ranks] : once.scan_ranks)
+      program.scan_ranks.emplace(operation + k * offsets.collectives, ranks);
+    for (const auto& [operation, order] : once.order_of_scan)
+      program.order_of_scan.emplace(operation + k * offsets.collectives, order);
+  }
+  return repeated;
+}
+
+LoadScale ContinueDrift(const TaskLoads& loads, std::size_t times) {
+  LoadScale scale(loads.size());
+  for (std::size_t task = 0; task < loads.size(); ++task) {
+    const std::size_t iterations = loads[task].size();
+    const double drift = SlopeOf(loads[task]) * static_cast<double>(iterations);  // from one repetition to the next
+    for (std::size_t k = 0; k < times * iterations; ++k) {
+      const auto load = static_cast<double>(loads[task][k % iterations]);
+      const double later = load + drift * static_cast<double>(k / iterations);
+      scale[task].push_back(load > 0 ? std::max(0.0, later / load) : 1);
+    }
+  }
+  return scale;
 }
 
 }  // namespace farscale

@@ -5,12 +5,10 @@
 #include <vector>
 
 #include "balance/strategy.h"
-#include "balance/task_loads.h"
 #include "phases/phase_cut.h"
 #include "replay/matching.h"
 #include "replay/network.h"
 #include "replay/program.h"
-#include "replay/rules.h"
 #include "trace/trace.h"
 
 namespace farscale {

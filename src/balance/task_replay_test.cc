@@ -6,7 +6,7 @@
 
 #include <array>
 
-#include "base/error.h"
+#include "base/diagnostics.h"
 #include "replay/replay.h"
 #include "support/program.h"
 #include "support/random_program.h"

@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <set>
 
-#include "base/error.h"
+#include "base/diagnostics.h"
 #include "base/text.h"
 
 namespace farscale {

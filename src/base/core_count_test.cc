@@ -1,4 +1,4 @@
-#include "base/core_count.h"
+#include "base/text.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

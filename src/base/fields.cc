@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <cmath>
 
-#include "base/error.h"
-#include "base/json_checksum.h"
+#include "base/diagnostics.h"
+#include "base/json_form.h"
 #include "base/text.h"
 #include "base/version.h"
 

@@ -2,7 +2,7 @@
 
 #include <gmock/gmock.h>
 
-#include "base/error.h"
+#include "base/diagnostics.h"
 
 namespace farscale {
 namespace {

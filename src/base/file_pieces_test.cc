@@ -1,8 +1,7 @@
-#include "base/file_pieces.h"
+#include "base/files.h"
 
 #include <gtest/gtest.h>
 
-#include "base/files.h"
 #include "support/temporary_folder.h"
 
 namespace farscale {

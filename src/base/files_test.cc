@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "base/error.h"
+#include "base/diagnostics.h"
 #include "support/temporary_folder.h"
 
 namespace farscale {

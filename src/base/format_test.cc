@@ -1,4 +1,4 @@
-#include "base/format.h"
+#include "base/text.h"
 
 #include <gtest/gtest.h>
 

@@ -6,7 +6,7 @@
 #include <cmath>
 #include <limits>
 
-#include "base/error.h"
+#include "base/diagnostics.h"
 #include "base/text.h"
 
 namespace farscale {

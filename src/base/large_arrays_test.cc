@@ -1,4 +1,4 @@
-#include "base/large_arrays.h"
+#include "base/memory.h"
 
 #include <gtest/gtest.h>
 

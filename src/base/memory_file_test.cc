@@ -1,4 +1,4 @@
-#include "base/memory_file.h"
+#include "base/memory.h"
 
 #include <gtest/gtest.h>
 

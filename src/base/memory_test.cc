@@ -6,7 +6,7 @@
 #include <fstream>
 #include <limits>
 
-#include "base/error.h"
+#include "base/diagnostics.h"
 #include "support/temporary_folder.h"
 
 namespace farscale {

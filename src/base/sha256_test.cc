@@ -1,4 +1,4 @@
-#include "base/sha256.h"
+#include "base/files.h"
 
 #include <gtest/gtest.h>
 

@@ -4,6 +4,9 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <mutex>
+#include <string>
+#include <utility>
 #include <vector>
 
 namespace farscale {
@@ -25,5 +28,37 @@ void RunSideBySide(const std::vector<Piece>& pieces, std::size_t most, std::uint
 // ones beside them. What is larger than the memory has a round of its own. One round where all fit; within a round
 // pieces keep their order.
 std::vector<std::vector<std::size_t>> RoundsThatFit(const std::vector<std::uint64_t>& sizes, std::uint64_t memory);
+
+// The progress of work in several steps, for people who wait for it.
+
+// Called from any thread but never twice at once: how many of how many steps are done, and what is being done or which
+// step was done last. 0 of them when work begins.
+using ProgressSink = std::function<void(std::size_t done, std::size_t total, const std::string& what)>;
+
+// Counts the steps of one piece of work. A null sink is fine.
+class ProgressCount {
+ public:
+  // Reports that the work begins.
+  ProgressCount(const ProgressSink& sink, std::size_t total, const std::string& what);
+  void Done(const std::string& what);
+
+ private:
+  const ProgressSink& sink_;
+  std::size_t done_ = 0, total_;
+  std::mutex mutex_;
+};
+
+// Work of a single step, in a scope.
+class ProgressStep {
+ public:
+  ProgressStep(ProgressSink sink, const std::string& what) : sink_(std::move(sink)), count_(sink_, 1, what) {}
+  ~ProgressStep() { count_.Done(""); }
+  ProgressStep(const ProgressStep&) = delete;
+  ProgressStep& operator=(const ProgressStep&) = delete;
+
+ private:
+  ProgressSink sink_;
+  ProgressCount count_;
+};
 
 }  // namespace farscale

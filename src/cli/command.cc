@@ -15,7 +15,7 @@
 #include "base/text.h"
 #include "factors/scaling.h"
 #include "gate/history_json.h"
-#include "study/resources.h"
+#include "study/scenario.h"
 
 namespace farscale {
 namespace {

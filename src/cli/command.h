@@ -13,7 +13,6 @@
 #include <vector>
 
 #include "base/diagnostics.h"
-#include "base/error.h"
 #include "base/terminal.h"
 #include "pages/text_table.h"
 #include "study/run_study.h"

@@ -4,7 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "cli/allocation_form.h"
+#include "cli/table_options.h"
 #include "support/errors.h"
 #include "support/temporary_folder.h"
 

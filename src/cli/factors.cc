@@ -12,7 +12,7 @@
 #include "results/talp_json.h"
 #include "report/factor_text.h"
 #include "study/phase_structure.h"
-#include "study/resources.h"
+#include "study/scenario.h"
 #include "study/run_study.h"
 
 namespace farscale {

@@ -5,14 +5,13 @@
 #include <cmath>
 #include <map>
 
-#include "base/format.h"
 #include "base/text.h"
 #include "cli/command.h"
-#include "results/fields.h"
+#include "results/results.h"
 #include "phases/phase_cut.h"
 #include "replay/clock_repair.h"
 #include "replay/displaced_times.h"
-#include "replay/processor_time.h"
+#include "replay/bursts.h"
 #include "pages/text_table.h"
 #include "trace/device_records.h"
 #include "trace/trace_reader.h"

@@ -10,7 +10,7 @@
 #include <cstring>
 #include <fstream>
 
-#include "base/error.h"
+#include "base/diagnostics.h"
 #include "base/text.h"
 #include "collect/page.h"
 #include "collect/page_file.h"

@@ -6,7 +6,7 @@
 
 #include <cstdlib>
 
-#include "base/error.h"
+#include "base/diagnostics.h"
 #include "base/files.h"
 #include "support/errors.h"
 #include "support/temporary_folder.h"

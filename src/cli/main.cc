@@ -16,7 +16,6 @@
 #include <system_error>
 #include <thread>
 
-#include "base/large_arrays.h"
 #include "base/memory.h"
 #include "base/version.h"
 #include "cli/command.h"

@@ -6,7 +6,7 @@
 #include <cstdlib>
 #include <string_view>
 
-#include "base/error.h"
+#include "base/diagnostics.h"
 #include "cli/launch.h"
 #include "study/shared_runs.h"
 

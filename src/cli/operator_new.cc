@@ -1,8 +1,8 @@
-// Every `new` of the program asks where large arrays lie [base/large_arrays.h].
+// Every `new` of the program asks where large arrays lie [base/memory.h].
 #include <cstdlib>
 #include <new>
 
-#include "base/large_arrays.h"
+#include "base/memory.h"
 
 void* operator new(std::size_t bytes) {
   for (;;) {

@@ -1,4 +1,6 @@
 // farscale watch: what the running programs of this user on this node have measured so far.
+#include "cli/watch.h"
+
 #include <fmt/format.h>
 #include <poll.h>
 #include <signal.h>
@@ -7,19 +9,21 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <chrono>
 #include <map>
 #include <thread>
+#include <utility>
 
-#include "base/terminal.h"
 #include "base/text.h"
+#include "base/terminal.h"
 #include "base/version.h"
 #include "cli/command.h"
-#include "cli/watch_view.h"
 #include "collect/measured_run.h"
 #include "collect/measured_run_output.h"
 #include "collect/page_file.h"
 #include "pages/text_table.h"
+#include "results/csv_text.h"
 
 namespace farscale {
 namespace {
@@ -153,6 +157,172 @@ void AddWatchCommand(CommandLine& line) {
   command->add_flag("--once", options.once, "Show once and exit");
   auto* json = command->add_flag("--json", options.json, "Print a list of measured runs as JSON");
   command->add_flag("--csv", options.csv, "Print a row for every region as CSV")->excludes(json);
+}
+
+namespace {
+
+using collect::MeasuredRun;
+using collect::RegionMetrics;
+
+constexpr std::pair<char, WatchOrder> kLetters[] = {{'n', WatchOrder::kProgram}, {'r', WatchOrder::kRanks},
+                                                    {'e', WatchOrder::kElapsed}, {'p', WatchOrder::kParallel},
+                                                    {'b', WatchOrder::kBalance}, {'c', WatchOrder::kCommunication},
+                                                    {'m', WatchOrder::kCalls}};
+
+// What the keys of terminals send, and how far they scroll: lines, or pages.
+struct ScrollKey {
+  std::string_view sent;
+  int lines;
+  int pages;
+};
+constexpr ScrollKey kScrollKeys[] = {{"\033[A", -1, 0},  {"\033OA", -1, 0}, {"k", -1, 0},
+                                     {"\033[B", 1, 0},   {"\033OB", 1, 0},  {"j", 1, 0},
+                                     {"\033[5~", 0, -1}, {"\033[6~", 0, 1}, {" ", 0, 1}};
+constexpr std::string_view kHome[] = {"\033[H", "\033[1~", "\033OH", "g"},
+                           kEnd[] = {"\033[F", "\033[4~", "\033OF", "G"};
+
+std::size_t LastFirst(std::size_t lines, std::size_t room) { return lines > room ? lines - room : 0; }
+
+// Takes the first key of what was sent and does what it says.
+void PressFirst(std::string_view& keys, std::size_t lines, std::size_t room, WatchView& view) {
+  const auto take = [&](std::string_view key) {
+    if (!keys.starts_with(key)) return false;
+    keys.remove_prefix(key.size());
+    return true;
+  };
+  const std::size_t last = LastFirst(lines, room);
+  for (const ScrollKey& key : kScrollKeys) {
+    if (!take(key.sent)) continue;
+    const auto far = static_cast<std::ptrdiff_t>(key.lines) + key.pages * static_cast<std::ptrdiff_t>(room);
+    const std::ptrdiff_t to = static_cast<std::ptrdiff_t>(view.first) + far;
+    view.first = static_cast<std::size_t>(std::clamp<std::ptrdiff_t>(to, 0, static_cast<std::ptrdiff_t>(last)));
+    return;
+  }
+  for (const std::string_view key : kHome) {
+    if (take(key)) return void(view.first = 0);
+  }
+  for (const std::string_view key : kEnd) {
+    if (take(key)) return void(view.first = last);
+  }
+  for (const auto& [letter, order] : kLetters) {
+    if (!take(std::string_view(&letter, 1))) continue;
+    view.is_reversed = view.order == order && !view.is_reversed;
+    view.order = order;
+    view.first = 0;
+    return;
+  }
+  view.is_over = view.is_over || keys.front() == 'q' || keys.front() == '\004';
+  keys.remove_prefix(1);
+}
+
+// Large values come first.
+double Badness(const RegionMetrics& region, WatchOrder order) {
+  const auto loss = [&](double collect::Efficiencies::*factor) {
+    return region.efficiencies ? -((*region.efficiencies).*factor) : -2;  // without one behind all others
+  };
+  switch (order) {
+    case WatchOrder::kRanks: return static_cast<double>(region.ranks.size());
+    case WatchOrder::kElapsed: return region.elapsed;
+    case WatchOrder::kParallel: return loss(&collect::Efficiencies::parallel);
+    case WatchOrder::kBalance: return loss(&collect::Efficiencies::load_balance);
+    case WatchOrder::kCommunication: return loss(&collect::Efficiencies::communication);
+    case WatchOrder::kCalls: return region.calls_a_millisecond;
+    case WatchOrder::kProgram: break;
+  }
+  return 0;
+}
+
+std::string Share(double share) { return fmt::format("{:.1f} %", share * 100); }
+
+}  // namespace
+
+void Press(std::string_view keys, std::size_t lines, std::size_t room, WatchView& view) {
+  while (!keys.empty()) PressFirst(keys, lines, room, view);
+  view.first = std::min(view.first, LastFirst(lines, room));
+}
+
+void Order(std::vector<MeasuredRun>& runs, const WatchView& view) {
+  const auto sort = [&](auto begin, auto end, auto region_of, auto name_of) {
+    std::stable_sort(begin, end, [&](const auto& a, const auto& b) {
+      const auto& first = view.is_reversed ? b : a;
+      const auto& second = view.is_reversed ? a : b;
+      if (view.order == WatchOrder::kProgram) return name_of(first) < name_of(second);
+      return Badness(region_of(first), view.order) > Badness(region_of(second), view.order);
+    });
+  };
+  for (MeasuredRun& run : runs) {
+    // Regions are in the order of the program unless something else is asked for.
+    if (view.order == WatchOrder::kProgram) continue;
+    sort(
+        run.regions.begin() + 1, run.regions.end(), [](const RegionMetrics& region) { return region; },
+        [](const RegionMetrics& region) { return region.name; });
+  }
+  sort(
+      runs.begin(), runs.end(), [](const MeasuredRun& run) { return run.regions.front(); },
+      [](const MeasuredRun& run) { return run.program; });
+}
+
+std::vector<std::vector<std::string>> CellsOf(const std::vector<MeasuredRun>& runs) {
+  std::vector<std::vector<std::string>> cells = {
+      {"program", "ranks here", "elapsed", "parallel", "balance", "communic.", "calls/ms", "OpenMP"}};
+  for (const MeasuredRun& run : runs) {
+    for (const RegionMetrics& region : run.regions) {
+      std::vector<std::string> row = {&region == &run.regions.front() ? run.program : "  " + region.name,
+                                      fmt::format("{} of {}", region.ranks.size(), run.ranks),
+                                      collect::FormatSeconds(region.elapsed),
+                                      "",
+                                      "",
+                                      "",
+                                      fmt::format("{:.3g}", region.calls_a_millisecond),
+                                      ""};
+      if (region.efficiencies) {
+        row[3] = Share(region.efficiencies->parallel);
+        row[4] = Share(region.efficiencies->load_balance);
+        row[5] = Share(region.efficiencies->communication);
+        if (region.threads) row[7] = Share(collect::OpenMpEfficienciesOf(*region.threads).parallel);
+      }
+      if (!run.regions.front().ranks.empty()) cells.push_back(std::move(row));
+    }
+  }
+  // Of hybrid programs alone.
+  const auto is_empty = [](const std::vector<std::string>& row) { return row.back().empty(); };
+  if (std::all_of(cells.begin() + 1, cells.end(), is_empty)) {
+    for (std::vector<std::string>& row : cells) row.pop_back();
+  }
+  return cells;
+}
+
+std::string CsvOf(const std::vector<MeasuredRun>& runs) {
+  std::string text =
+      "job,program,region,ranks_here,ranks,elapsed,parallelEfficiency,loadBalance,communicationEfficiency,"
+      "calls_per_millisecond\n";
+  for (const MeasuredRun& run : runs) {
+    for (const RegionMetrics& region : run.regions) {
+      text += fmt::format("{},{},{},{},{},{},", CsvField(run.job), CsvField(run.program), CsvField(region.name),
+                          region.ranks.size(), run.ranks, FormatExact(region.elapsed));
+      if (region.efficiencies) {
+        text += fmt::format("{},{},{}", FormatExact(region.efficiencies->parallel),
+                            FormatExact(region.efficiencies->load_balance),
+                            FormatExact(region.efficiencies->communication));
+      } else {
+        text += ",,";
+      }
+      text += fmt::format(",{}\n", FormatExact(region.calls_a_millisecond));
+    }
+  }
+  return text;
+}
+
+std::string Cut(const std::string& table, std::size_t lines, std::size_t columns, const WatchView& view) {
+  const std::vector<std::string> all = Split(table, '\n');
+  const std::size_t body = all.size() > 1 ? all.size() - 2 : 0;  // the last line is empty
+  const std::size_t room = lines > 2 ? lines - 2 : 1;
+  std::string text = all.front() + "\n";
+  for (std::size_t i = view.first; i < std::min(body, view.first + room); ++i) text += all[i + 1] + "\n";
+  const std::string keys = "sort: n r e p b c m   scroll: arrows, page keys   q: end";
+  return text + Shorten(fmt::format("{}–{} of {}   {}", std::min(view.first + 1, body),
+                                    std::min(body, view.first + room), body, keys),
+                        columns);
 }
 
 }  // namespace farscale

@@ -1,5 +1,5 @@
 // Hardware counters are not at hand everywhere; those that the kernel keeps in software go through the same code.
-#include "collect/counters.h"
+#include "collect/threads/counters.h"
 
 #include <gtest/gtest.h>
 #include <sys/mman.h>

@@ -1,4 +1,4 @@
-#include "collect/device_ledger.h"
+#include "collect/devices/device_ledger.h"
 
 #include <gtest/gtest.h>
 

@@ -140,9 +140,9 @@ def main():
     table += ["};", "struct RealFunctions {"]
     table += [f"  decltype(&P{name}) {name};" for name in by_hand + wrapped]
     table += ["};", "extern RealFunctions real, next;", "}  // namespace farscale::collect", ""]
-    code = ["// Written by generate_wrappers.py.", '#include "mpi_functions.h"', '#include "collect/call.h"',
-            '#include "collect/traced_collectives.h"', '#include "collect/traced_handles.h"',
-            '#include "collect/traced_messages.h"', '#include "collect/traced_neighbours.h"',
+    code = ["// Written by generate_wrappers.py.", '#include "mpi_functions.h"', '#include "collect/preload/call.h"',
+            '#include "collect/trace/traced_collectives.h"', '#include "collect/trace/traced_handles.h"',
+            '#include "collect/trace/traced_messages.h"', '#include "collect/trace/traced_neighbours.h"',
             "namespace farscale::collect {", "RealFunctions real, next;", "void FindRealFunctions() {"]
     code += [f"  FindFunctions(\"P{name}\", real.{name}, next.{name});" for name in by_hand + wrapped]
     code += ["}", "}  // namespace farscale::collect", "using namespace farscale::collect;", 'extern "C" {']

@@ -19,12 +19,11 @@
 #include "collect/clock.h"
 #include "collect/measured_run.h"
 #include "collect/measured_run_output.h"
-#include "collect/recorded_regions.h"
 #include "collect/page_file.h"
 #include "collect/page.h"
 #include "collect/text.h"
-#include "collect/trace_recovery.h"
-#include "collect/trace_room.h"
+#include "collect/trace/trace_recovery.h"
+#include "collect/trace/trace_room.h"
 
 namespace farscale::collect {
 namespace {

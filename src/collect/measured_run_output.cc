@@ -12,7 +12,7 @@
 #include <iterator>
 #include <nlohmann/json.hpp>
 
-#include "base/json_checksum.h"
+#include "base/json_form.h"
 #include "collect/text.h"
 #include "collect/thread_output.h"
 

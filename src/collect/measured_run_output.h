@@ -5,7 +5,7 @@
 #include <string>
 
 #include "collect/measured_run.h"
-#include "collect/trace_size.h"
+#include "collect/trace/trace_definitions.h"
 
 namespace farscale::collect {
 

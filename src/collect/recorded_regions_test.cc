@@ -1,4 +1,4 @@
-#include "collect/recorded_regions.h"
+#include "collect/page_file.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "collect/trace_recovery.h"
+#include "collect/trace/trace_recovery.h"
 
 #include <gtest/gtest.h>
 #include <unistd.h>
@@ -7,8 +7,8 @@
 #include <filesystem>
 #include <fstream>
 
-#include "collect/event_file.h"
-#include "collect/packing.h"
+#include "collect/trace/trace_room.h"
+#include "collect/trace/trace_definitions.h"
 #include "collect/page_file.h"
 
 namespace farscale::collect {

@@ -1,4 +1,4 @@
-#include "factors/change.h"
+#include "factors/table_terms.h"
 
 #include <gtest/gtest.h>
 

@@ -1,12 +1,10 @@
-#include "factors/counted_rows.h"
+#include "factors/complete_table.h"
 
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <cmath>
 #include <random>
-
-#include "factors/complete_table.h"
 
 namespace farscale {
 namespace {

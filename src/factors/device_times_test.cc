@@ -1,5 +1,5 @@
 // Factors of devices, with the numbers worked out by hand from OTF2 archives; one tick is a second.
-#include "factors/device_times.h"
+#include "factors/thread_times.h"
 
 #include <gtest/gtest.h>
 

@@ -7,12 +7,12 @@
 #include <map>
 #include <numeric>
 
-#include "base/format.h"
+#include "base/text.h"
 #include "base/parallel.h"
 #include "factors/anomalies.h"
 #include "factors/useful_time.h"
-#include "phases/heavy_iterations.h"
-#include "phases/iteration_bursts.h"
+#include "phases/iteration_shape.h"
+#include "phases/iteration_parts.h"
 #include "replay/replay.h"
 #include "replay/bursts.h"
 #include "stats/sample_quantiles.h"

@@ -9,7 +9,7 @@
 #include <array>
 #include <vector>
 
-#include "base/error.h"
+#include "base/diagnostics.h"
 #include "support/program.h"
 
 namespace farscale {

@@ -5,7 +5,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "base/error.h"
+#include "base/diagnostics.h"
 #include "factors/scaling.h"
 
 namespace farscale {

@@ -1,5 +1,5 @@
 // Iterations by themselves, worked out on paper; one tick is a second.
-#include "factors/iteration_profile.h"
+#include "factors/useful_time.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "factors/load_distribution.h"
+#include "factors/phase_factors.h"
 
 #include <gtest/gtest.h>
 

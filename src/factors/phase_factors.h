@@ -1,14 +1,14 @@
 // The efficiency factors of one phase of one run, measured [docs/formulas.md, factors].
 #pragma once
 
+#include <cstddef>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "base/diagnostics.h"
 #include "factors/factor.h"
-#include "factors/iteration_profile.h"
-#include "factors/load_distribution.h"
+#include "factors/useful_time.h"
 #include "factors/phase_totals.h"
 #include "phases/phase_cut.h"
 #include "phases/rank_groups.h"
@@ -18,6 +18,51 @@
 #include "trace/trace.h"
 
 namespace farscale {
+
+// How useful time is distributed over the ranks of a phase, and what of it is the same in every iteration
+// [docs/formulas.md, distribution of loads].
+
+// The load of a rank is its useful time over the mean of the ranks, t_i / avg t. So loads have the mean 1, and the
+// largest is the reciprocal of load balance. Tables from elsewhere may know only some of the values.
+struct LoadDistribution {
+  std::optional<double> deviation;  // standard deviation over the ranks, with P - 1
+  std::optional<double> skewness;   // m3 / m2^(3/2) with the central moments m; 0 where all loads are equal
+  std::optional<double> kurtosis;   // m4 / m2² - 3; the same
+  std::optional<double> quantile5, quantile25, quantile50, quantile75, quantile95;
+  std::optional<double> largest_of_half;  // of half of the ranks, chosen at random: its mean
+  // Of loads within an iteration, t_ik / avg t_k. Nothing with one iteration, or where ranks differ in how many they
+  // run.
+  std::optional<double> persistent;  // standard deviation over the ranks of what is the same in all iterations
+  std::optional<double> noise;       // standard deviation of what differs, of one iteration
+
+  bool IsKnown() const { return *this != LoadDistribution(); }
+
+  friend bool operator==(const LoadDistribution&, const LoadDistribution&) = default;
+};
+
+// Of useful times in any unit, one a rank, without `persistent` and `noise`. Nothing for a single rank, and where the
+// mean is 0.
+std::optional<LoadDistribution> DistributionOf(std::vector<double> useful);
+
+// The mean of the largest of `count` values that are chosen at random, each at most once; `count` from 1 to as many as
+// there are.
+double ExpectedLargestOf(const std::vector<double>& sorted, std::size_t count);
+
+// Splits the variance of loads into that of the ranks and that of a rank's iterations, by analysis of variance
+// [Searle92].
+class LoadVariation {
+ public:
+  // Loads of one rank in every iteration, t_ik / avg t_k; equally many on all ranks.
+  void AddRank(const std::vector<double>& loads);
+
+  // Nothing for fewer than two ranks or iterations.
+  void Set(LoadDistribution& distribution) const;
+
+ private:
+  std::size_t iterations_ = 0;
+  double squares_within_ = 0;  // Σ (x_ik - mean of rank i)²
+  std::vector<double> means_;  // of the ranks
+};
 
 // The phase without one block of its iterations, once for every block.
 struct BlockSamples {

@@ -8,7 +8,7 @@
 
 #include <random>
 
-#include "base/error.h"
+#include "base/diagnostics.h"
 #include "base/files.h"
 #include "base/text.h"
 #include "factors/useful_time.h"

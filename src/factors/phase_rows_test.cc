@@ -1,4 +1,4 @@
-#include "factors/phase_rows.h"
+#include "factors/factor_table.h"
 
 #include <gtest/gtest.h>
 

@@ -5,9 +5,8 @@
 #include <optional>
 #include <vector>
 
-#include "factors/device_times.h"
-#include "factors/factor.h"
 #include "factors/thread_times.h"
+#include "factors/factor.h"
 #include "phases/phase_cut.h"
 #include "replay/replay.h"
 #include "trace/trace.h"

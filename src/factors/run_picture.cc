@@ -4,7 +4,7 @@
 #include <numeric>
 #include <optional>
 
-#include "base/error.h"
+#include "base/diagnostics.h"
 #include "base/parallel.h"
 #include "factors/thread_times.h"
 #include "phases/phase_cut.h"

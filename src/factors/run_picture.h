@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "replay/matching.h"
-#include "replay/rules.h"
+#include "replay/network.h"
 #include "trace/trace.h"
 
 namespace farscale {

@@ -8,7 +8,6 @@
 
 #include "base/diagnostics.h"
 #include "factors/factor_table.h"
-#include "factors/phase_rows.h"
 
 namespace farscale {
 

@@ -6,7 +6,7 @@
 
 #include <utility>
 
-#include "base/error.h"
+#include "base/diagnostics.h"
 #include "factors/complete_table.h"
 
 namespace farscale {

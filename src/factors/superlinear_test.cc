@@ -1,4 +1,4 @@
-#include "factors/superlinear.h"
+#include "factors/table_check.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -11,13 +11,13 @@
 #include <set>
 #include <string>
 
-#include "base/error.h"
-#include "base/format.h"
+#include "base/diagnostics.h"
 #include "base/text.h"
 #include "factors/anomalies.h"
-#include "factors/counted_rows.h"
-#include "factors/phase_rows.h"
+#include "factors/complete_table.h"
+#include "factors/factor_table.h"
 #include "factors/scaling.h"
+#include "stats/distributions.h"
 
 namespace farscale {
 namespace {
@@ -235,6 +235,163 @@ std::vector<const FactorRow*> ReferenceRows(const std::vector<FactorRow*>& rows,
   const RowPointers slower = CountRows(chosen).slower;
   std::erase_if(chosen, [&](const FactorRow* row) { return std::ranges::find(slower, row) != slower.end(); });
   return chosen;
+}
+
+namespace {
+
+double MeanOfLogarithms(const std::vector<double>& values) {
+  double sum = 0;
+  for (const double value : values) sum += std::log(value);
+  return sum / static_cast<double>(values.size());
+}
+
+double SquaresAroundMean(const std::vector<double>& values) {
+  const double mean = MeanOfLogarithms(values);
+  double sum = 0;
+  for (const double value : values) sum += (std::log(value) - mean) * (std::log(value) - mean);
+  return sum;
+}
+
+double Reach(const Change& change, double confidence) {
+  return change.error * StudentQuantile(confidence, change.freedom);
+}
+
+}  // namespace
+
+std::optional<Measurement> Measure(const std::vector<double>& values, const std::vector<std::optional<double>>& errors,
+                                   const Noise& noise) {
+  if (values.empty() || !std::all_of(values.begin(), values.end(), [](double value) { return value > 0; })) {
+    return std::nullopt;
+  }
+  const auto n = static_cast<double>(values.size());
+  Measurement measurement{std::exp(MeanOfLogarithms(values)), 0, noise.freedom + n - 1, values.size()};
+  const double scatter =
+      std::isfinite(noise.freedom)
+          ? (noise.freedom * noise.deviation * noise.deviation + SquaresAroundMean(values)) / measurement.freedom
+          : noise.deviation * noise.deviation;
+  double within = 0;
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    const double error = i < errors.size() ? errors[i].value_or(0) / values[i] : 0;
+    within += error * error / n;
+  }
+  measurement.error = std::sqrt(std::max(scatter, within) / n);
+  return measurement;
+}
+
+std::optional<Noise> NoiseOfRepeats(const std::vector<std::vector<double>>& repeats) {
+  double squares = 0, freedom = 0;
+  for (const std::vector<double>& values : repeats) {
+    if (values.size() < 2 || *std::min_element(values.begin(), values.end()) <= 0) continue;
+    squares += SquaresAroundMean(values);
+    freedom += static_cast<double>(values.size() - 1);
+  }
+  if (freedom == 0) return std::nullopt;
+  return Noise{std::sqrt(squares / freedom), freedom};
+}
+
+Noise Pool(const Noise& a, const Noise& b) {
+  const double freedom = a.freedom + b.freedom;
+  return {std::sqrt((a.freedom * a.deviation * a.deviation + b.freedom * b.deviation * b.deviation) / freedom),
+          freedom};
+}
+
+double Change::Low(double confidence) const { return ratio * std::exp(-Reach(*this, confidence)); }
+double Change::High(double confidence) const { return ratio * std::exp(Reach(*this, confidence)); }
+
+bool Change::IsBeyondNoise(double confidence) const {
+  const double distance = std::fabs(std::log(ratio));
+  if (error == 0) return distance > 0;
+  return StudentProbability(distance / error, freedom) > confidence;
+}
+
+Change ChangeBetween(const Measurement& before, const Measurement& after) {
+  const double a = before.error * before.error, b = after.error * after.error;
+  Change change{after.value / before.value, std::sqrt(a + b), std::numeric_limits<double>::infinity()};
+  const double denominator = a * a / before.freedom + b * b / after.freedom;
+  if (denominator > 0) change.freedom = (a + b) * (a + b) / denominator;
+  return change;
+}
+
+namespace {
+
+[[noreturn]] void RefuseTerms(const FactorRow& row, const std::string& why) {
+  throw Error(ErrorKind::kUsage, fmt::format("row of {} cores", row.cores), why,
+              "make the table anew from the traces, or predict from factors.json, which knows the totals");
+}
+
+void RefuseOtherScaling(const FactorRow& row, Scaling scaling) {
+  for (const FactorType& type : FactorsThatAreOneAtReference()) {
+    if (!row.values[type.factor]) continue;
+    RefuseTerms(row, fmt::format("{} was made for {} scaling and cannot be made anew", type.id,
+                                 ToString(scaling == Scaling::kWeak ? Scaling::kStrong : Scaling::kWeak)));
+  }
+}
+
+// Divides what rows without totals say of scalability by what they say at the new reference: the median of the repeats
+// there, of inverses since times stand in the denominator.
+void MoveReference(const std::vector<FactorRow*>& rows, std::int64_t reference, bool is_scaling_known) {
+  const std::vector<const FactorRow*> at = ReferenceRows(rows, reference);
+  std::map<Factor, double> divisors;
+  for (const FactorType& type : FactorsThatAreOneAtReference()) {
+    const auto inverse = MedianOf(at, [&](const FactorRow& row) {
+      return row.values[type.factor] ? std::optional(1 / *row.values[type.factor]) : std::nullopt;
+    });
+    if (inverse) divisors[type.factor] = 1 / *inverse;
+  }
+  for (FactorRow* row : rows) {
+    if (row->totals) continue;
+    FactorValues& values = row->values;
+    const bool product = values[Factor::kParallelEfficiency] && values[Factor::kComputationScalability];
+    if (values[Factor::kGlobalEfficiency] && KnowsTimesOnly(*row)) {
+      // Made anew of the times; the speedup shows the scaling of a series that differs from others.
+      const std::optional<double> speedup = is_scaling_known ? std::nullopt : values[Factor::kSpeedup];
+      row->values = {};
+      if (speedup && divisors.contains(Factor::kSpeedup))
+        values[Factor::kSpeedup] = *speedup / divisors.at(Factor::kSpeedup);
+      row->standard_errors = {};
+      continue;
+    }
+    if (KnowsSpeedupOnly(*row)) values[Factor::kGlobalEfficiency].reset();  // made anew of the speedup
+    if (values[Factor::kGlobalEfficiency] && !product) {
+      RefuseTerms(*row, "globalEfficiency cannot be compared with another run without its two parts");
+    }
+    for (const FactorType& type : FactorsThatAreOneAtReference()) {
+      const Factor factor = type.factor;
+      if (!values[factor]) continue;
+      if (!divisors.contains(factor)) {
+        RefuseTerms(*row, fmt::format("{} is not known at the reference of {} cores", type.id, reference));
+      }
+      *values[factor] /= divisors[factor];
+      if (row->standard_errors[factor]) *row->standard_errors[factor] /= divisors[factor];
+    }
+    std::optional<double>& error = row->standard_errors[Factor::kGlobalEfficiency];
+    if (values[Factor::kGlobalEfficiency] && error) *error /= divisors[Factor::kComputationScalability];
+    values[Factor::kGlobalEfficiency].reset();
+  }
+}
+
+}  // namespace
+
+void ChangeTerms(FactorTable& table, std::optional<Scaling> scaling, std::optional<std::int64_t> reference) {
+  const bool other_scaling = scaling && table.scaling && *scaling != *table.scaling;
+  const bool other_reference = reference && reference != table.reference;
+  if (scaling) {
+    table.scaling = scaling;
+    table.scaling_source = "command line";
+    const std::string_view guessed = anomaly::kScalingGuessed.id;
+    std::erase_if(table.findings, [&](const Finding& finding) { return finding.id == guessed; });
+  }
+  if (reference) table.reference = reference;
+  ChooseReference(table);
+  for (const std::vector<FactorRow*>& rows : RowsToComplete(table)) {
+    if (other_reference) MoveReference(rows, *table.reference, table.scaling.has_value());
+    for (FactorRow* row : rows) {
+      if (other_scaling && KnowsTimesOnly(*row)) row->values = {};  // made anew of the times
+      if (other_scaling && !row->totals) RefuseOtherScaling(*row, *scaling);
+      if ((other_scaling || other_reference) && row->totals) ForgetComparison(*row);
+    }
+  }
+  CompleteTable(table);
 }
 
 }  // namespace farscale

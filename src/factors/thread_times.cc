@@ -7,8 +7,9 @@
 #include <utility>
 
 #include "base/parallel.h"
-#include "phases/counter_at.h"
+#include "phases/location_cut.h"
 #include "trace/anomalies.h"
+#include "trace/device_records.h"
 #include "trace/team_plan.h"
 
 namespace farscale {
@@ -19,7 +20,7 @@ constexpr Tick kBefore = std::numeric_limits<Tick>::min(), kNever = std::numeric
 // What a thread does as its own records say.
 enum class Activity : std::uint8_t { kOutside, kWork, kBarrier, kScheduling, kMpi, kNotRunning, kDevice };
 
-struct Change {
+struct ActivityChange {
   Tick tick;
   Activity activity;
   bool in_team;
@@ -34,7 +35,7 @@ class ActivityReader {
         team_events_(*thread.team_events),
         is_main_(thread.location.thread == 0) {}
 
-  std::vector<Change> Read() {
+  std::vector<ActivityChange> Read() {
     Add(timeline_.begin());
     std::size_t next_team = 0;
     for (std::size_t i = 0; i <= timeline_.region_events(); ++i) {
@@ -81,7 +82,7 @@ class ActivityReader {
   }
 
   void Add(Tick tick) {
-    const Change change{tick, Current(), teams_ > 0};
+    const ActivityChange change{tick, Current(), teams_ > 0};
     if (!changes_.empty() && changes_.back().tick >= tick) changes_.pop_back();
     changes_.push_back(change);
   }
@@ -102,10 +103,10 @@ class ActivityReader {
   }
 
   // Calls lie between region events, or around those of functions that are called back.
-  std::vector<Change> WithCalls() const {
-    std::vector<Change> all;
+  std::vector<ActivityChange> WithCalls() const {
+    std::vector<ActivityChange> all;
     std::size_t next = 0;
-    Change last{kBefore, is_main_ ? Activity::kWork : Activity::kOutside, false};
+    ActivityChange last{kBefore, is_main_ ? Activity::kWork : Activity::kOutside, false};
     const auto pass = [&](Tick until, bool is_hidden) {
       for (; next < changes_.size() && changes_[next].tick <= until; ++next) {
         last = changes_[next];
@@ -129,27 +130,27 @@ class ActivityReader {
   std::vector<std::uint32_t> open_;
   std::vector<Fork> forks_;
   std::size_t teams_ = 0;
-  std::vector<Change> changes_;
+  std::vector<ActivityChange> changes_;
 };
 
 // What is current at rising ticks.
 class Cursor {
  public:
-  Cursor(const std::vector<Change>& changes, Activity before) : changes_(changes), current_{0, before, false} {}
+  Cursor(const std::vector<ActivityChange>& changes, Activity before) : changes_(changes), current_{0, before, false} {}
 
   Tick next() const { return next_ < changes_.size() ? changes_[next_].tick : kNever; }
-  const Change& At(Tick tick) {
+  const ActivityChange& At(Tick tick) {
     while (next_ < changes_.size() && changes_[next_].tick <= tick) current_ = changes_[next_++];
     return current_;
   }
 
  private:
-  const std::vector<Change>& changes_;
-  Change current_;
+  const std::vector<ActivityChange>& changes_;
+  ActivityChange current_;
   std::size_t next_ = 0;
 };
 
-ThreadState StateOfMain(const Change& own) {
+ThreadState StateOfMain(const ActivityChange& own) {
   switch (own.activity) {
     case Activity::kMpi:
     case Activity::kNotRunning: return ThreadState::kMpi;
@@ -161,7 +162,7 @@ ThreadState StateOfMain(const Change& own) {
 }
 
 // `is_expected`: between a fork and a join of a team that the worker is in.
-ThreadState StateOfWorker(const Change& own, const Change& main, bool is_expected) {
+ThreadState StateOfWorker(const ActivityChange& own, const ActivityChange& main, bool is_expected) {
   const bool main_in_mpi = main.activity == Activity::kMpi || main.activity == Activity::kNotRunning;
   const bool has_work = own.activity != Activity::kBarrier && own.activity != Activity::kOutside;
   if (has_work) return StateOfMain(own);
@@ -189,8 +190,8 @@ std::vector<ThreadInput> InputsOf(const Trace& trace, std::size_t rank) {
 }
 
 // From every fork of a team that the thread is in to its join.
-std::vector<Change> TimesOfForks(const RankTeams& teams, std::size_t thread) {
-  std::vector<Change> changes;
+std::vector<ActivityChange> TimesOfForks(const RankTeams& teams, std::size_t thread) {
+  std::vector<ActivityChange> changes;
   for (const TeamSpan& span : teams.spans[thread]) {
     if (span.fork == kNoFork) continue;
     changes.push_back({teams.forks[span.fork].fork.tick, Activity::kOutside, true});
@@ -233,13 +234,13 @@ void ThreadStates::Append(Tick begin, ThreadState state, Segments& segments) {
 Diagnostics ThreadStates::ReadRank(const Trace& trace, std::size_t rank) {
   const std::vector<ThreadInput> inputs = InputsOf(trace, rank);
   const RankTeams teams = PlanTeams(trace.regions, trace.team_threads.teams, inputs);
-  const std::vector<Change> of_main = ActivityReader(trace.regions, inputs.front()).Read();
+  const std::vector<ActivityChange> of_main = ActivityReader(trace.regions, inputs.front()).Read();
   Segments& main_segments = ranks_[rank].emplace_back();
   Append(kBefore, ThreadState::kUseful, main_segments);
-  for (const Change& change : of_main) Append(change.tick, StateOfMain(change), main_segments);
+  for (const ActivityChange& change : of_main) Append(change.tick, StateOfMain(change), main_segments);
   for (std::size_t i = 1; i < inputs.size(); ++i) {
-    const std::vector<Change> of_worker = ActivityReader(trace.regions, inputs[i]).Read();
-    const std::vector<Change> expected = TimesOfForks(teams, i);
+    const std::vector<ActivityChange> of_worker = ActivityReader(trace.regions, inputs[i]).Read();
+    const std::vector<ActivityChange> expected = TimesOfForks(teams, i);
     Cursor main(of_main, Activity::kWork), own(of_worker, Activity::kOutside), forks(expected, Activity::kOutside);
     Segments& segments = ranks_[rank].emplace_back();
     for (Tick tick = kBefore; tick != kNever; tick = std::min({main.next(), own.next(), forks.next()})) {
@@ -320,6 +321,60 @@ std::int64_t ThreadsInTeams(const Trace& trace) {
     if (!worker.team_events.empty()) ++threads[static_cast<std::size_t>(worker.location.rank)];
   }
   return threads.empty() ? 1 : std::ranges::max(threads);
+}
+
+namespace {
+
+// The parts of spans inside of intervals; both are in order and apart.
+void AddInside(const std::vector<DeviceSpan>& spans, const std::vector<Interval>& intervals,
+               std::vector<DeviceSpan>& inside) {
+  for (const Interval& interval : intervals) {
+    auto span = std::ranges::upper_bound(spans, interval.begin.tick, {}, &DeviceSpan::end);
+    for (; span != spans.end() && span->begin < interval.end.tick; ++span) {
+      inside.push_back({std::max(span->begin, interval.begin.tick), std::min(span->end, interval.end.tick)});
+    }
+  }
+}
+
+Tick LengthOf(std::vector<DeviceSpan> spans) {
+  Tick length = 0;
+  for (const DeviceSpan& span : UnionOf(std::move(spans))) length += span.length();
+  return length;
+}
+
+}  // namespace
+
+std::vector<DeviceTicks> TicksOfDevices(const Trace& trace, const PhaseCut& cut, const IntervalsOfRank& intervals) {
+  std::vector<char> counts(trace.size(), 0);
+  for (const std::size_t rank : cut.CountedRanks()) counts[rank] = 1;
+  std::vector<DeviceTicks> ticks;
+  for (const Device& device : trace.devices) {
+    std::vector<DeviceSpan> kernels, active;
+    bool is_used = false;
+    for (const DeviceWork& work : device.of_ranks) {
+      const auto rank = static_cast<std::size_t>(work.rank);
+      if (counts[rank] == 0) continue;
+      is_used = true;
+      AddInside(work.kernels, intervals(rank), kernels);
+      AddInside(work.active, intervals(rank), active);
+    }
+    if (is_used) ticks.push_back({LengthOf(std::move(kernels)), LengthOf(std::move(active))});
+  }
+  return ticks;
+}
+
+std::optional<DeviceTimes> DeviceTimesOf(const Trace& trace, const std::vector<DeviceTicks>& devices, double elapsed) {
+  DeviceTimes times;
+  for (const DeviceTicks& device : devices) {
+    // Of ranks that share a device, occurrences of a phase at different times may take longer together than any of
+    // them.
+    const double kernels = std::min(trace.Seconds(device.kernels), elapsed);
+    ++times.devices;
+    times.kernels += kernels;
+    times.most_kernels = std::max(times.most_kernels, kernels);
+    times.most_active = std::max(times.most_active, std::min(trace.Seconds(device.active), elapsed));
+  }
+  return times.kernels > 0 ? std::optional(times) : std::nullopt;
 }
 
 }  // namespace farscale

@@ -8,9 +8,9 @@
 #include <string>
 #include <vector>
 
-#include "factors/change.h"
+#include "factors/table_terms.h"
 #include "gate/history_json.h"
-#include "gate/quantity.h"
+#include "gate/rules.h"
 
 namespace farscale {
 

@@ -6,7 +6,7 @@
 
 #include <filesystem>
 
-#include "base/error.h"
+#include "base/diagnostics.h"
 #include "base/files.h"
 #include "results/factor_table_files.h"
 #include "factors/scaling.h"

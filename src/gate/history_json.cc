@@ -7,10 +7,10 @@
 #include <chrono>
 #include <set>
 
-#include "base/error.h"
+#include "base/diagnostics.h"
 #include "base/files.h"
 #include "base/text.h"
-#include "results/fields.h"
+#include "results/results.h"
 #include "gate/anomalies.h"
 #include "factors/scaling.h"
 #include "gate/result_files.h"

@@ -7,7 +7,7 @@
 #include <filesystem>
 #include <fstream>
 
-#include "base/error.h"
+#include "base/diagnostics.h"
 #include "base/files.h"
 
 namespace farscale {

@@ -7,9 +7,13 @@
 #include <set>
 
 #include "base/text.h"
-#include "factors/superlinear.h"
+#include "factors/scaling.h"
+#include "factors/table_check.h"
 #include "gate/judging.h"
 #include "gate/result_files.h"
+#include "pages/text_table.h"
+#include "plot/chart.h"
+#include "results/results.h"
 
 namespace farscale {
 namespace {
@@ -152,6 +156,291 @@ std::string StepsInWords(const HistoryView& view, const HistoryTrack& track) {
   std::vector<std::string> names;
   for (const std::size_t step : track.steps) names.push_back(ShortCommit(view.history[step]));
   return names.empty() ? "none" : Join(names, ", ");
+}
+
+// The chart of one quantity over the commits: a line for every core count, steps marked with their commit.
+
+namespace {
+
+// Times of different core counts differ by far more than commits do, so each is shown against its first.
+double UnitOf(const HistoryTrack& track, std::size_t place) {
+  for (const auto& commit : track.values) {
+    if (track.quantity.IsTime() && commit[place]) return *commit[place];
+  }
+  return 1;
+}
+
+std::string TitleOf(const HistoryTrack& track) {
+  return NameOf(track.quantity) + (track.quantity.IsTime() ? " over that of the first commit, " : ", ") +
+         PhaseTitle(track);
+}
+
+std::string Describe(const HistoryView& view, const HistoryTrack& track) {
+  std::string text = fmt::format("{} over {} commits, a line for each of {}. ", NameOf(track.quantity),
+                                 view.history.size(), CoresInWords(track.cores));
+  const std::string last = LastChangeInWords(track);
+  if (!last.empty()) text += fmt::format("Last change {}. ", last);
+  return text + fmt::format("New levels begin at: {}. The table below has all values.", StepsInWords(view, track));
+}
+
+// The values on one core count: a series for each stretch of commits that have one.
+void AddSeries(const HistoryView& view, const HistoryTrack& track, std::size_t place, std::vector<ChartSeries>& all) {
+  const double unit = UnitOf(track, place);
+  const std::string cores = CoresInWords({track.cores[place]});
+  ChartSeries series;
+  series.name = cores;
+  series.color = static_cast<int>(place);
+  series.has_filled_points = true;
+  for (std::size_t i = 0; i < track.values.size(); ++i) {
+    const std::optional<double>& value = track.values[i][place];
+    if (value) {
+      const HistoryEntry& entry = view.history[i];
+      series.line.push_back({static_cast<double>(i), *value / unit, ""});
+      series.points.push_back(series.line.back());
+      series.points.back().tooltip = fmt::format("{} of {}: {} at {}", ShortCommit(entry), entry.date.substr(0, 10),
+                                                 FormatQuantity(track.quantity, *value), cores);
+    }
+    if (series.line.empty() || (value && i + 1 < track.values.size())) continue;
+    all.push_back(series);
+    series.name.clear();
+    series.line.clear();
+    series.points.clear();
+  }
+}
+
+// Between the commits, where a new level begins.
+ChartMark MarkOf(const HistoryEntry& entry, std::size_t commit, const char* what, const char* dashes) {
+  const double x = commit == 0 ? 0 : static_cast<double>(commit) - 0.5;
+  return {x, fmt::format("{} at {}", what, ShortCommit(entry)), dashes};
+}
+
+// Noise must not fill the chart: at least a tenth of the value is shown.
+void ShowMargins(Chart& chart) {
+  double low = INFINITY, high = 0;
+  for (const ChartSeries& series : chart.series) {
+    for (const ChartPoint& point : series.line) {
+      low = std::min(low, point.y);
+      high = std::max(high, point.y);
+    }
+  }
+  const double margin = std::max(0.08 * (high - low), 0.05 * high);
+  if (low <= high) chart.y_min = std::max(0.0, low - margin);
+  chart.y_max = high + margin;
+}
+
+}  // namespace
+
+std::string DrawTrack(const HistoryView& view, const HistoryTrack& track) {
+  Chart chart;
+  chart.title = TitleOf(track);
+  chart.description = Describe(view, track);
+  chart.x_label = "commit, oldest first";
+  chart.log_x = false;
+  chart.height = 300;
+  chart.has_script = false;
+  for (std::size_t place = 0; place < track.cores.size(); ++place) AddSeries(view, track, place, chart.series);
+  ShowMargins(chart);
+  for (const std::size_t step : track.steps) chart.marks.push_back(MarkOf(view.history[step], step, "step", "4 3"));
+  for (std::size_t i = 0; i < view.history.size(); ++i) {
+    const HistoryEntry& entry = view.history[i];
+    chart.x_names.push_back(ShortCommit(entry));
+    const bool is_step = std::find(track.steps.begin(), track.steps.end(), i) != track.steps.end();
+    if (!entry.accepted.empty() && !is_step) chart.marks.push_back(MarkOf(entry, i, "accepted", "1 3"));
+  }
+  return RenderSvg(chart, false);
+}
+
+// A history for the terminal, and as pages made from templates [docs/templates.md, histories].
+
+namespace {
+
+std::string Mean(const HistoryTrack& track, const std::optional<double>& mean) {
+  return mean ? FormatQuantity(track.quantity, *mean) : "-";
+}
+
+std::string FirstMean(const HistoryTrack& track) {
+  const auto found = std::ranges::find_if(track.means, [](const auto& mean) { return mean.has_value(); });
+  return found == track.means.end() ? "-" : Mean(track, *found);
+}
+
+// The newest commit that has one.
+std::string NewestMean(const HistoryTrack& track) {
+  const auto found =
+      std::find_if(track.means.rbegin(), track.means.rend(), [](const auto& m) { return m.has_value(); });
+  return found == track.means.rend() ? "-" : Mean(track, *found);
+}
+
+std::string SpanOf(const HistoryView& view) {
+  if (view.history.empty()) return "no commits";
+  const HistoryEntry& first = view.history.front();
+  const HistoryEntry& last = view.history.back();
+  if (view.history.size() == 1) return fmt::format("1 commit, {} of {}", ShortCommit(last), last.date);
+  return fmt::format("{} commits, from {} of {} to {} of {}", view.history.size(), ShortCommit(first), first.date,
+                     ShortCommit(last), last.date);
+}
+
+// "16 to 128": the core counts that means are over.
+std::string CoreSpan(const HistoryTrack& track) {
+  if (track.shared.empty()) return "-";
+  const std::string first = FormatCores(track.shared.front());
+  return track.shared.size() == 1 ? first : first + " to " + FormatCores(track.shared.back());
+}
+
+ReportData DataOf(const HistoryView& view, const HistoryTrack& track) {
+  ReportData data = {{"name", NameOf(track.quantity)},
+                     {"meanOver", CoresInWords(track.shared)},
+                     {"first", FirstMean(track)},
+                     {"newest", NewestMean(track)},
+                     {"atNewest", Mean(track, track.means.back())},
+                     {"lastChange", LastChangeInWords(track)},
+                     {"isBeyondNoise", track.last && track.last->IsBeyondNoise(kChangeConfidence)},
+                     {"steps", StepsInWords(view, track)},
+                     {"svg", DrawTrack(view, track)},
+                     {"counts", ReportData::array()},
+                     {"rows", ReportData::array()}};
+  for (const double cores : track.cores) data["counts"].push_back(FormatCoreCount(cores));
+  for (std::size_t i = 0; i < view.history.size(); ++i) {
+    ReportData values = ReportData::array();
+    for (const std::optional<double>& value : track.values[i]) values.push_back(Mean(track, value));
+    data["rows"].push_back(
+        {{"commit", ShortCommit(view.history[i])}, {"date", view.history[i].date}, {"values", values}});
+  }
+  return data;
+}
+
+}  // namespace
+
+std::string WriteHistoryTable(const HistoryView& view) {
+  std::string text = fmt::format("{}: {}\n", view.title, SpanOf(view));
+  for (const std::string& doubt : DoubtsOf(view.findings)) text += "\nWarning: " + doubt + "\n";
+  for (const std::vector<const HistoryTrack*>& tracks : ByPhase(view)) {
+    std::vector<std::vector<std::string>> rows = {{"", "cores", "first", "newest", "last change", "steps at"}};
+    for (const HistoryTrack* track : tracks) {
+      rows.push_back({IdOf(track->quantity), CoreSpan(*track), FirstMean(*track), NewestMean(*track),
+                      LastChangeInWords(*track), StepsInWords(view, *track)});
+    }
+    text += "\n" + PhaseTitle(*tracks.front()) + "\n" + FormatTable(rows);
+    if (const std::string why = SuperlinearInWords(view, *tracks.front()); !why.empty()) text += why + "\n";
+  }
+  for (const HistoryEntry& entry : view.history) {
+    if (!entry.accepted.empty()) text += fmt::format("\nAccepted at {}: {}\n", ShortCommit(entry), entry.accepted);
+  }
+  return text;
+}
+
+ReportModel BuildHistoryModel(const HistoryView& view) {
+  ReportModel model;
+  ReportData& data = model.data;
+  data["title"] = view.title;
+  data["span"] = SpanOf(view);
+  data["summary"] = fmt::format(
+      "{} {}. A change is beyond noise when the scatter of earlier commits and of repeats explains it with a chance "
+      "below {:g}.",
+      view.history.size(), view.history.size() == 1 ? "commit" : "commits", 1 - kChangeConfidence);
+  data["doubts"] = DoubtsOf(view.findings);
+  data["phases"] = ReportData::array();
+  for (const std::vector<const HistoryTrack*>& tracks : ByPhase(view)) {
+    const std::string why = SuperlinearInWords(view, *tracks.front());
+    ReportData phase = {{"phase", PhaseTitle(*tracks.front())},
+                        {"anchor", fmt::format("phase{}", data["phases"].size())},
+                        {"meanOver", CoresInWords(tracks.front()->shared)},
+                        {"superlinear", ReportData::array()},
+                        {"tracks", ReportData::array()}};
+    if (!why.empty()) phase["superlinear"].push_back(why);
+    for (const HistoryTrack* track : tracks) phase["tracks"].push_back(DataOf(view, *track));
+    data["phases"].push_back(phase);
+  }
+  data["commits"] = ReportData::array();
+  for (const HistoryEntry& entry : view.history) {
+    data["commits"].push_back({{"commit", entry.commit}, {"date", entry.date}, {"accepted", entry.accepted}});
+  }
+  return model;
+}
+
+std::string WriteHistoryMarkdown(const HistoryView& view, const ReportTemplates& templates) {
+  return RenderMarkdown(BuildHistoryModel(view), templates);
+}
+
+std::string WriteHistoryHtml(const HistoryView& view, const ReportTemplates& templates) {
+  return RenderHtml(BuildHistoryModel(view), templates);
+}
+
+// A history as JSON: what its page draws [docs/schema/tracks.schema.json].
+
+namespace {
+
+std::optional<std::pair<double, double>> ShareInterval(const Change& change) {
+  const double low = change.Low(kChangeConfidence) - 1, high = change.High(kChangeConfidence) - 1;
+  return std::isfinite(low) && std::isfinite(high) ? std::optional(std::pair(low, high)) : std::nullopt;
+}
+
+}  // namespace
+
+template <>
+Fields<Change> FieldsOf<Change>() {
+  using T = Change;
+  return Fields<T>{
+      "",
+      "The newest commit against the baseline before it",
+      {
+          Computed<T>(
+              "change", [](const T& change) { return change.ratio - 1; }, "Relative: -0.05 is a drop of 5 %"),
+          Computed<T>("isBeyondNoise", [](const T& change) { return change.IsBeyondNoise(kChangeConfidence); }),
+          Computed<T>("interval", ShareInterval, "Of the change; it decides what is beyond noise"),
+          Computed<T>(
+              "confidence",
+              [](const T& change) { return ShareInterval(change) ? std::optional(kChangeConfidence) : std::nullopt; })
+              .Above(0)
+              .Below(1),
+      }}
+      .Schema(R"({"dependentRequired": {"interval": ["confidence"]}})");
+}
+
+template <>
+Fields<HistoryTrack> FieldsOf<HistoryTrack>() {
+  using T = HistoryTrack;
+  return {"tracks/track",
+          {
+              Field("series", &T::series),
+              Embed(&T::phase),
+              Computed<T>(
+                  "factor", [](const T& track) { return IdOf(track.quantity); }, "Id of a factor, or timePerIteration"),
+              Field("cores", &T::cores, "Of any commit, ascending").Above(0).LeastItems(1),
+              Field("values", &T::values,
+                    "A list for every commit with a value for every entry of cores: the geometric mean of its runs, "
+                    "times in seconds; null where it was not measured"),
+              Field("meanOver", &T::shared, "Core counts that means, steps and the last change are over").Above(0),
+              Field("means", &T::means, "For every commit"),
+              Field("steps", &T::steps, "Indices of commits at which a new level begins"),
+              Field("lastChange", &T::last),
+          }};
+}
+
+template <>
+Fields<HistoryView> FieldsOf<HistoryView>() {
+  using T = HistoryView;
+  using E = HistoryEntry;
+  const auto commits = ListOf<E>(FormOfFields(Fields<E>{
+      Field("commit", &E::commit),
+      Field("date", &E::date).Schema(kDateSchema),
+      Field("accepted", &E::accepted, "Why the level changes on purpose from here on").NotEmpty().UnlessDefault(),
+  }));
+  return Fields<T>{"tracks",
+                   {
+                       Field("title", &T::title),
+                       Field("commits", &T::history, commits, "The oldest first").LeastItems(1),
+                       Field("tracks", &T::tracks),
+                       Field("diagnostics", &T::findings),
+                   }}
+      .File("farscale-tracks", kTracksVersion, kTracksVersion, "view of a history");
+}
+
+std::string WriteTracksJson(const HistoryView& view) {
+  return JsonOf(view).dump(1, ' ', false, OrderedJson::error_handler_t::replace) + "\n";
+}
+
+OrderedJson TracksSchema() {
+  return SchemaOf<HistoryView>("A history of farscale: every quantity of every phase over the commits");
 }
 
 }  // namespace farscale

@@ -1,8 +1,14 @@
 #include "gate/lasting_change.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
+#include "base/text.h"
+#include "gate/judging.h"
+#include "projection/reliable_range.h"
 #include "stats/distributions.h"
 
 namespace farscale {
@@ -110,6 +116,389 @@ std::vector<LastingChange> FindLastingChanges(const CommitSeries& series, const 
     changes.push_back(change);
   }
   return changes;
+}
+
+// Changes against the baseline: max_drop and max_rise.
+
+namespace {
+
+// Repeats of a core count in one commit, to show by their scatter that one of them is bad.
+constexpr std::size_t kRepeatsThatShow = 3;
+// A change decides in one commit where it is so many times as large as the largest bad run before. Chosen with
+// history_simulation_test.cc.
+constexpr double kBeyondBadRuns = 2;
+// A comparison decides nothing where noise hides changes so many times as large as what is allowed. Chosen with
+// history_simulation_test.cc: unchanged code of up to 3 % noise does not warn for it.
+constexpr double kHiddenByNoise = 10;
+
+std::string Percent(double share) { return fmt::format("{:.3g} %", 100 * share); }
+
+// Geometric means over core counts whose runs scatter by themselves.
+Measurement MeanOf(const std::vector<Measurement>& parts) {
+  double logs = 0;
+  Measurement mean;
+  for (const Measurement& part : parts) {
+    logs += std::log(part.value) / static_cast<double>(parts.size());
+    mean.runs += part.runs;
+  }
+  mean.value = std::exp(logs);
+  return mean;
+}
+
+class ChangeFinder {
+ public:
+  ChangeFinder(GateData& data, std::size_t rule, const PhaseKey& key)
+      : data_(data), rule_(data.rules().rules[rule]), key_(key) {
+    base_.judgement = Undecided(data, rule, key, Judgement::Check::kChange);
+    base_.judgement.bound = rule_.AllowedChange();
+  }
+
+  std::vector<PendingChange> All() {
+    if (!rule_.since.empty()) return Lasting();
+    const std::string subject = SubjectOf(data_, base_.judgement);
+    if (!data_.input().baseline) return {Open({}, subject + " has no baseline to compare with; give --baseline")};
+    if (data_.history().empty()) {
+      return {Open({}, fmt::format("{} has no baseline to compare with: {} holds no results yet", subject,
+                                   data_.input().baseline_name))};
+    }
+    newest_ = SamplesOf(data_.compared(), key_, rule_.quantity);
+    series_ = CommitSeriesOf(data_.history(), key_, rule_.quantity);
+    const SamplesByCores* last = LastKnown();
+    if (newest_.empty() && rule_.counts != Rule::Counts::kTargets)
+      return {Open({}, subject + " is unknown" + WhyUnknown(data_, rule_.quantity))};
+    if (last == nullptr) {
+      return {Open({}, fmt::format("the baseline does not know {}{}{}", subject, SeriesOfBaseline(),
+                                   WhyNotCompared(data_, rule_.quantity)))};
+    }
+    std::vector<double> shared;
+    for (const auto& [cores, samples] : newest_) {
+      if (last->count(cores) > 0) shared.push_back(cores);
+    }
+    noise_ = LearnNoise(series_, newest_, shared, data_.rules().noise);
+    commits_ = BaselineCommits(series_, shared, noise_, data_.rules().window);
+    return rule_.counts == Rule::Counts::kAll ? Together(shared, *last) : OneByOne(shared, *last);
+  }
+
+ private:
+  // Against the level since the time that the rule says; nothing before there are enough commits.
+  std::vector<PendingChange> Lasting() {
+    if (data_.history().empty()) return {};
+    const std::optional<std::size_t> begin = ReferenceBegin(data_.history(), rule_.since);
+    if (!begin) {
+      return {Open(
+          {}, fmt::format("{} has no commit since {} in the history", SubjectOf(data_, base_.judgement), rule_.since))};
+    }
+    newest_ = SamplesOf(data_.compared(), key_, rule_.quantity);
+    series_ = CommitSeriesOf(data_.history(), key_, rule_.quantity);
+    const SamplesByCores* last = LastKnown();
+    if (last == nullptr) return {};
+    const std::vector<double> cores = CoresInBoth(*last);
+    noise_ = LearnNoise(series_, newest_, cores, data_.rules().noise);
+    PendingChange pending = base_;
+    pending.judgement.cores = cores;
+    for (const LastingChange& found :
+         FindLastingChanges(series_, newest_, cores, noise_, *begin, static_cast<std::size_t>(data_.rules().window),
+                            rule_.quantity.IsTime())) {
+      std::size_t runs = 0;
+      for (const double count : cores) runs += newest_.at(count).values.size();
+      pending.comparisons.push_back({cores,
+                                     {std::exp(found.before), 0, 0, 0},
+                                     {std::exp(found.after), 0, 0, runs},
+                                     found.change,
+                                     found.recent,
+                                     found.lasting});
+      pending.baseline = found.reference;
+    }
+    if (pending.comparisons.empty()) return {};
+    return {pending};
+  }
+
+  std::vector<double> CoresInBoth(const SamplesByCores& last) const {
+    std::vector<double> cores;
+    for (const auto& [count, samples] : newest_) {
+      const bool is_asked = rule_.cores.empty() || std::ranges::find(rule_.cores, count) != rule_.cores.end();
+      const bool is_enough = samples.values.size() >= static_cast<std::size_t>(rule_.min_runs);
+      if (is_asked && is_enough && last.count(count) > 0) cores.push_back(count);
+    }
+    return cores;
+  }
+
+  PendingChange Open(const std::vector<double>& cores, const std::string& why) const {
+    PendingChange pending = base_;
+    pending.judgement = Undecidable(base_.judgement, why);
+    pending.judgement.cores = cores;
+    return pending;
+  }
+
+  // Results and baseline may have different series, such as two programs.
+  std::string SeriesOfBaseline() const {
+    const std::vector<std::string> series = data_.history().back().table.Series();
+    if (std::find(series.begin(), series.end(), key_.series) != series.end()) return "";
+    const std::string names = Join(series, ", ");
+    return names.empty() ? ", for its runs name no series" : ", for it is of series " + names;
+  }
+
+  const SamplesByCores* LastKnown() const {
+    for (std::size_t i = series_.commits.size(); i-- > 0;) {
+      if (!series_.commits[i].empty()) return &series_.commits[i];
+    }
+    return nullptr;
+  }
+
+  std::string Subject(const std::vector<double>& cores) const { return SubjectAt(data_, base_.judgement, cores); }
+
+  std::optional<ComparedValues> CompareAt(double cores) const {
+    const auto found = newest_.find(cores);
+    if (found == newest_.end()) return std::nullopt;
+    const std::optional<Measurement> before = BaselineAt(series_, commits_, cores, noise_);
+    const std::optional<Measurement> after = NewestAt(found->second, cores, noise_);
+    if (!before || !after) return std::nullopt;
+    ComparedValues compared{{cores}, *before, *after, ChangeBetween(*before, *after)};
+    if (found->second.values.size() < kRepeatsThatShow) compared.bad_run = noise_.bad_run;
+    return compared;
+  }
+
+  // The mean change over all counts and every single change; counts that the results lack are judged separately.
+  std::vector<PendingChange> Together(const std::vector<double>& shared, const SamplesByCores& last) const {
+    PendingChange pending = base_;
+    pending.baseline = commits_;
+    std::vector<ComparedValues> singles;
+    std::vector<Measurement> before, after;
+    std::vector<Change> changes;
+    for (const double cores : shared) {
+      if (newest_.at(cores).values.size() < static_cast<std::size_t>(rule_.min_runs)) continue;
+      const std::optional<ComparedValues> comparison = CompareAt(cores);
+      if (!comparison) continue;
+      singles.push_back(*comparison);
+      pending.judgement.cores.push_back(cores);
+      before.push_back(comparison->before);
+      after.push_back(comparison->after);
+      changes.push_back(comparison->change);
+    }
+    if (singles.empty()) {
+      return {
+          Open({}, fmt::format("{} was measured at no core count of the baseline{}", SubjectOf(data_, base_.judgement),
+                               rule_.min_runs > 1 ? " in as many runs as the rule asks for" : ""))};
+    }
+    if (singles.size() > 1) {
+      pending.comparisons.push_back(
+          {pending.judgement.cores, MeanOf(before), MeanOf(after), MeanChange(changes, noise_, commits_.size())});
+      const bool shows = std::ranges::all_of(singles, [](const ComparedValues& one) { return one.bad_run == 0; });
+      if (!shows) pending.comparisons.back().bad_run = noise_.bad_mean;
+    }
+    pending.comparisons.insert(pending.comparisons.end(), singles.begin(), singles.end());
+    std::vector<PendingChange> all = {pending};
+    std::vector<double> lost;
+    for (const auto& [cores, samples] : last) {
+      if (newest_.count(cores) == 0) lost.push_back(cores);
+    }
+    if (!lost.empty()) {
+      all.push_back(Open(lost, fmt::format("{} is in the baseline and not in the results", Subject(lost))));
+    }
+    return all;
+  }
+
+  std::vector<PendingChange> OneByOne(const std::vector<double>& shared, const SamplesByCores& last) {
+    std::vector<double> counts = rule_.cores;
+    if (rule_.counts == Rule::Counts::kTargets) counts = data_.Targets(key_);
+    if (rule_.counts == Rule::Counts::kMeasured) {
+      for (const auto& [cores, samples] : newest_) counts.push_back(cores);
+    }
+    std::vector<PendingChange> all;
+    for (const double cores : counts) {
+      const bool is_shared = std::find(shared.begin(), shared.end(), cores) != shared.end();
+      if (is_shared && newest_.at(cores).values.size() < static_cast<std::size_t>(rule_.min_runs)) {
+        all.push_back(Open({cores}, fmt::format("{} was measured in fewer than the {} runs that the rule asks for",
+                                                Subject({cores}), rule_.min_runs)));
+      } else if (const std::optional<ComparedValues> comparison = is_shared ? CompareAt(cores) : std::nullopt) {
+        all.push_back(base_);
+        all.back().judgement.cores = {cores};
+        all.back().comparisons = {*comparison};
+        all.back().baseline = commits_;
+      } else if (newest_.count(cores) > 0) {
+        all.push_back(Open({cores}, fmt::format("{} is not in the baseline", Subject({cores}))));
+      } else if (last.count(cores) > 0) {
+        all.push_back(Open({cores}, fmt::format("{} is in the baseline and not in the results", Subject({cores}))));
+      } else {
+        all.push_back(Projected(cores));
+      }
+    }
+    if (all.empty()) all.push_back(Open({}, Subject({}) + ": nothing is projected"));
+    return all;
+  }
+
+  // The interval of the projection is the noise.
+  std::optional<Measurement> MeasurementOf(const PhaseProjection* projection, double cores) const {
+    const Factor witness = rule_.quantity.IsTime() ? Factor::kSpeedup : rule_.quantity.factor;
+    if (projection == nullptr || projection->fitted_cores.empty() || cores < projection->fitted_cores.front() ||
+        !IsReliable(*projection, witness, cores)) {
+      return std::nullopt;
+    }
+    const auto projected = ProjectedAt(*projection, rule_.quantity, cores);
+    const auto interval = projected ? projected->IntervalAt(0.8) : std::nullopt;
+    if (!interval || !(interval->low > 0)) return std::nullopt;
+    const double width = std::log(interval->high / interval->low);
+    return Measurement{projected->value, width / 2 / NormalReach(0.8), std::numeric_limits<double>::infinity(), 0};
+  }
+
+  PendingChange Projected(double cores) {
+    const auto after = MeasurementOf(data_.ComparedProjection(key_), cores);
+    const auto before = after ? MeasurementOf(data_.BaselineProjection(key_), cores) : std::nullopt;
+    if (!after || !before) {
+      PendingChange pending =
+          Open({cores}, fmt::format("{} was not measured, and the projection from {} is too uncertain there",
+                                    Subject({cores}), after ? "the baseline" : "the results"));
+      pending.judgement.is_projected = true;
+      return pending;
+    }
+    PendingChange pending = base_;
+    pending.judgement.cores = {cores};
+    pending.judgement.is_projected = true;
+    pending.comparisons = {{{cores}, *before, *after, ChangeBetween(*before, *after)}};
+    return pending;
+  }
+
+  GateData& data_;
+  const Rule& rule_;
+  PhaseKey key_;
+  PendingChange base_;
+  SamplesByCores newest_;
+  CommitSeries series_;
+  SeriesNoise noise_;
+  std::vector<std::size_t> commits_;
+};
+
+// The allowed change as a logarithm.
+double LogAllowed(const Rule& rule, double allowed) {
+  return std::fabs(std::log1p(rule.quantity.IsTime() ? allowed : -allowed));
+}
+
+// Half the interval that decides whether a rule warns, of one comparison alone.
+double HalfInterval(const Change& change) { return std::log(change.High(kWarningConfidence) / change.ratio); }
+
+bool IsHiddenByNoise(const Rule& rule, const ComparedValues& comparison, double allowed) {
+  if (rule.by_value || comparison.change.IsBeyondNoise(kWarningConfidence)) return false;
+  return HalfInterval(comparison.change) > kHiddenByNoise * LogAllowed(rule, allowed);
+}
+
+// With how many runs on either side a change as large as allowed is beyond noise: errors shrink as their root.
+double RepeatsThatDecide(const Rule& rule, const ComparedValues& comparison, double allowed) {
+  const double reach = NormalReach(kWarningConfidence) * comparison.change.error / LogAllowed(rule, allowed);
+  const auto runs = static_cast<double>(std::max<std::size_t>(1, comparison.after.runs / comparison.cores.size()));
+  return std::ceil(runs * reach * reach);
+}
+
+// The change for the worse: a share of the baseline, below 0 for better.
+double Worse(const Rule& rule, double ratio) { return rule.quantity.IsTime() ? ratio - 1 : 1 - ratio; }
+
+std::optional<Blame> BlameOf(GateData& data, const PendingChange& pending, const ComparedValues& comparison) {
+  const Judgement& judgement = pending.judgement;
+  if (judgement.is_projected) {
+    const PhaseKey key = judgement.Key();
+    return BlameForChange(judgement.quantity, LogsOf(*data.BaselineProjection(key), comparison.cores.front()),
+                          LogsOf(*data.ComparedProjection(key), comparison.cores.front()));
+  }
+  const History& history = data.history();
+  std::vector<const FactorTable*> before, after = {&data.compared()};
+  for (const std::size_t index : pending.baseline) before.push_back(&history[index].table);
+  for (std::size_t i = 1; i < comparison.commits; ++i) after.push_back(&history[history.size() - i].table);
+  return BlameForChange(judgement.quantity, LogsOf(before, judgement.Key(), comparison.cores),
+                        LogsOf(after, judgement.Key(), comparison.cores));
+}
+
+// "parallelEfficiency of phase solve dropped by 5.1 % from 0.800 to 0.759 at 16 and 32 cores (99.97 % interval of the
+// change -7.2 to -3.1 %)": the interval that decides what is beyond noise.
+std::string SentenceOf(const GateData& data, const Rule& rule, const Judgement& judgement,
+                       const ComparedValues& comparison, const std::vector<std::size_t>& reference) {
+  const double change = comparison.change.ratio - 1;
+  const std::string size = fmt::format("{:.1f} %", 100 * std::fabs(change));
+  const std::string moved = size == "0.0 %" ? "is unchanged," : (change < 0 ? "dropped by " : "rose by ") + size;
+  std::string text = fmt::format("{} of {} {} from {} to {} at {}", IdOf(rule.quantity), PlaceOf(data, judgement.Key()),
+                                 moved, FormatQuantity(rule.quantity, comparison.before.value),
+                                 FormatQuantity(rule.quantity, comparison.after.value), CoresInWords(comparison.cores));
+  if (comparison.commits > 1) {
+    text += fmt::format(" in the last {} commits, against {} from {} on", comparison.commits, reference.size(),
+                        NameOf(data.history()[reference.front()]));
+  }
+  if (!rule.by_value) {
+    const double high = 100 * judgement.interval->high;
+    text += fmt::format(" ({} interval of the change {:+.1f} {})", ConfidenceText(judgement.confidence),
+                        100 * judgement.interval->low,
+                        std::isfinite(high) ? fmt::format("to {:+.1f} %", high) : "% and more");
+  }
+  return text;
+}
+
+}  // namespace
+
+std::vector<PendingChange> FindChanges(GateData& data, std::size_t rule, const PhaseKey& key) {
+  return ChangeFinder(data, rule, key).All();
+}
+
+Judgement DecideChange(GateData& data, PendingChange pending, std::size_t comparisons) {
+  Judgement& judgement = pending.judgement;
+  if (pending.comparisons.empty()) return judgement;
+  const Rule& rule = data.rules().rules[judgement.rule];
+  const double allowed = *judgement.bound;
+  const double chance = 1 - rule.confidence.value_or(kChangeConfidence);
+  // Not 1, to which the difference would be rounded for millions of comparisons.
+  const double confidence =
+      std::min(1 - chance / static_cast<double>(std::max<std::size_t>(1, comparisons)), std::nextafter(1.0, 0.0));
+  const double warning =
+      1 - std::max(chance, 1 - kWarningConfidence) / static_cast<double>(std::max<std::size_t>(1, comparisons));
+  const double half = std::fabs(std::log1p(rule.quantity.IsTime() ? allowed / 2 : -allowed / 2));
+  const auto exceeds = [&](const ComparedValues& comparison) {
+    return Worse(rule, comparison.change.ratio) > allowed && comparison.lasting > half;
+  };
+  bool is_within_noise = false;
+  const ComparedValues* reported = nullptr;
+  const ComparedValues* doubtful = nullptr;
+  for (const ComparedValues& comparison : pending.comparisons) {
+    if (!exceeds(comparison)) continue;
+    const bool may_be_bad_run = std::fabs(std::log(comparison.change.ratio)) < kBeyondBadRuns * comparison.bad_run;
+    if (rule.by_value || (comparison.change.IsBeyondNoise(confidence) && !may_be_bad_run)) {
+      if (reported == nullptr) reported = &comparison;
+    } else if (doubtful == nullptr &&
+               (rule.undecided || judgement.is_projected || comparison.change.IsBeyondNoise(warning))) {
+      doubtful = &comparison;
+    } else if (&comparison == &pending.comparisons.front()) {
+      is_within_noise = true;
+    }
+  }
+  const ComparedValues& first = pending.comparisons.front();
+  const bool is_hidden =
+      reported == nullptr && doubtful == nullptr && !judgement.is_projected && IsHiddenByNoise(rule, first, allowed);
+  judgement.verdict = Verdict::kPass;
+  std::string reason = fmt::format("{} is allowed", Percent(allowed));
+  if (reported != nullptr) {
+    judgement.verdict = Verdict::kFail;
+  } else if (doubtful != nullptr) {
+    reported = doubtful;
+    judgement.verdict = VerdictInDoubt(rule, judgement);
+    reason += ", but that may be noise";
+  } else if (is_hidden) {
+    reported = &first;
+    judgement.verdict = VerdictInDoubt(rule, judgement);
+    judgement.is_hidden_by_noise = true;
+    const double runs = RepeatsThatDecide(rule, first, allowed);
+    reason +=
+        fmt::format(", and noise hides changes of up to {}: undecided, about {} runs before and after would decide",
+                    Percent(std::expm1(HalfInterval(first.change))), FormatCores(runs));
+  } else {
+    reported = &pending.comparisons.front();
+    if (is_within_noise) reason += ", and that may well be noise";
+  }
+  judgement.cores = reported->cores;
+  judgement.before = reported->before.value;
+  judgement.value = reported->after.value;
+  judgement.runs = reported->after.runs;
+  judgement.commits = reported->commits;
+  judgement.change = reported->change.ratio - 1;
+  judgement.confidence = confidence;
+  judgement.interval = {reported->change.Low(confidence) - 1, reported->change.High(confidence) - 1};
+  judgement.sentence = SentenceOf(data, rule, judgement, *reported, pending.baseline) + "; " + reason + ".";
+  if (judgement.verdict != Verdict::kPass) judgement.blame = BlameOf(data, pending, *reported);
+  return judgement;
 }
 
 }  // namespace farscale

@@ -1,12 +1,12 @@
 // What rules judge: factors and times, and which factor is to blame.
-#include "gate/quantity.h"
+#include "gate/rules.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <cmath>
 
-#include "gate/blame.h"
+#include "gate/verdicts.h"
 
 namespace farscale {
 namespace {

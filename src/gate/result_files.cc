@@ -8,18 +8,16 @@
 #include <tuple>
 #include <utility>
 
-#include "base/error.h"
+#include "base/diagnostics.h"
 #include "base/files.h"
-#include "base/format.h"
 #include "base/text.h"
 #include "factors/anomalies.h"
 #include "factors/complete_table.h"
-#include "factors/counted_rows.h"
 #include "factors/scaling.h"
 #include "factors/table_terms.h"
 #include "gate/anomalies.h"
 #include "gate/history_json.h"
-#include "gate/quantity.h"
+#include "gate/rules.h"
 #include "results/factor_table_files.h"
 #include "results/measured_run_json.h"
 #include "results/results_json.h"

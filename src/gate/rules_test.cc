@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 
-#include "base/error.h"
+#include "base/diagnostics.h"
 
 namespace farscale {
 namespace {

@@ -5,16 +5,14 @@
 
 #include <string>
 
-#include "base/error.h"
-#include "growth/class_composition.h"
-#include "growth/class_plan.h"
-#include "growth/grid_series.h"
-#include "growth/grown_messages.h"
-#include "growth/grown_trace.h"
+#include "base/diagnostics.h"
+#include "growth/make/class_composition.h"
+#include "growth/make/class_plan.h"
+#include "growth/rules/rival_layouts.h"
+#include "growth/make/grown_messages.h"
+#include "growth/make/grown_trace.h"
 #include "growth/growth_model.h"
-#include "growth/iteration_budget.h"
-#include "growth/rival_layouts.h"
-#include "growth/rule_shares.h"
+#include "growth/make/grown_times.h"
 #include "support/exchange_patterns.h"
 #include "support/learned_growth.h"
 #include "support/program_families.h"

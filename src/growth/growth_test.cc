@@ -6,14 +6,13 @@
 #include <bit>
 #include <cmath>
 
-#include "base/error.h"
+#include "base/diagnostics.h"
 #include "base/random.h"
-#include "growth/grid_series.h"
-#include "growth/grown_program.h"
-#include "growth/grown_times.h"
+#include "growth/rules/rival_layouts.h"
+#include "growth/make/grown_program.h"
+#include "growth/make/grown_times.h"
 #include "growth/growth_model.h"
-#include "growth/iteration_budget.h"
-#include "growth/grown_trace.h"
+#include "growth/make/grown_trace.h"
 #include "phases/phase_cut.h"
 #include "replay/replay.h"
 #include "support/learned_growth.h"

@@ -1,5 +1,5 @@
 // Groups of ranks and rules of partners, each by itself.
-#include "growth/peer_rule.h"
+#include "growth/rules/peer_rule.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -7,8 +7,7 @@
 #include <set>
 #include <vector>
 
-#include "growth/grid_groups.h"
-#include "growth/rule_shares.h"
+#include "growth/rules/rival_layouts.h"
 #include "support/learned_growth.h"
 
 namespace farscale {

@@ -5,10 +5,9 @@
 #include <optional>
 #include <vector>
 
-#include "growth/grid_groups.h"
-#include "growth/grid_series.h"
-#include "growth/peer_rule.h"
-#include "growth/program_split.h"
+#include "growth/rules/peer_rule.h"
+#include "growth/rules/rival_layouts.h"
+#include "growth/read/rank_grid.h"
 
 namespace farscale {
 namespace {

@@ -1,5 +1,5 @@
 // Programs whose partners follow no rule: copies of a run must be that run, rank by rank.
-#include "growth/statistical_growth.h"
+#include "growth/loads/statistical_growth.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -7,12 +7,12 @@
 #include <bit>
 #include <cmath>
 
-#include "base/error.h"
+#include "base/diagnostics.h"
 #include "base/random.h"
-#include "growth/grid_series.h"
-#include "growth/grown_messages.h"
-#include "growth/grown_times.h"
-#include "growth/grown_trace.h"
+#include "growth/rules/rival_layouts.h"
+#include "growth/make/grown_messages.h"
+#include "growth/make/grown_times.h"
+#include "growth/make/grown_trace.h"
 #include "replay/network.h"
 #include "support/mesh_program.h"
 

@@ -1,4 +1,4 @@
-#include "imbalance/critical_path.h"
+#include "imbalance/delays/critical_path.h"
 
 #include <gtest/gtest.h>
 

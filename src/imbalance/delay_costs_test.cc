@@ -1,5 +1,5 @@
 // Where delay costs arise, worked out by hand.
-#include "imbalance/delay_costs.h"
+#include "imbalance/delays/delay_costs.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

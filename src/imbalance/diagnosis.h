@@ -11,17 +11,18 @@
 #include <vector>
 
 #include "base/diagnostics.h"
-#include "imbalance/activities.h"
-#include "imbalance/cause.h"
-#include "imbalance/critical_path.h"
-#include "imbalance/delay_costs.h"
-#include "imbalance/load_shape.h"
-#include "imbalance/process_grid.h"
-#include "imbalance/wait_states.h"
+#include "imbalance/waits/activities.h"
+#include "imbalance/causes/cause.h"
+#include "imbalance/waits/collective_waits.h"
+#include "imbalance/delays/critical_path.h"
+#include "imbalance/delays/delay_costs.h"
+#include "imbalance/causes/load_shape.h"
+#include "imbalance/causes/process_grid.h"
+#include "imbalance/waits/wait_states.h"
 #include "phases/phase_cut.h"
 #include "phases/rank_groups.h"
 #include "replay/matching.h"
-#include "replay/rules.h"
+#include "replay/network.h"
 #include "trace/counters.h"
 #include "trace/trace.h"
 
@@ -44,9 +45,9 @@ struct PathLosses {
   ByWaitKind short_term{}, long_term{};  // waits that it caused
   ByWaitKind exit_skew{};                // waits for ranks that left it later, as a synchronization point, and no more
   double critical = 0;                   // on the critical path
-  double nearly_critical = 0;            // with little slack, on the critical path or not [imbalance/critical_path.h]
-  double intra = 0, inter = 0;           // waits of other ranks that go with its being on the critical path; unknown
-                                         // of phases that recur
+  double nearly_critical = 0;   // with little slack, on the critical path or not [imbalance/delays/critical_path.h]
+  double intra = 0, inter = 0;  // waits of other ranks that go with its being on the critical path; unknown
+                                // of phases that recur
 
   double Waiting() const { return SumOf(waiting); }
   double Execution() const { return time - Waiting(); }
@@ -130,5 +131,29 @@ Diagnosis Diagnose(const Trace& trace, const Matching& matching, const PhaseCut&
 // Of a phase in which ranks did this, as a replay may have it.
 Diagnosis Diagnose(const Trace& trace, const Matching& matching, const PhaseCut& cut, Activities activities,
                    const DiagnosisOptions& options);
+
+// The steps of a diagnosis [imbalance/diagnosis.h]. Times are ticks until the last.
+
+// Whether waits at the end are charged, where that is not said.
+DelayOptions DelaysOf(const PhaseCut& cut, DelayOptions options);
+
+// Losses of every rank of the trace that is present. Paths and waits of the costs are given up.
+std::vector<RankLosses> LossesOfRanks(const Activities& activities, const CollectiveWaits& collectives,
+                                      const WaitStates& states, std::vector<RankCosts>& costs,
+                                      const std::vector<PathSegment>& critical);
+
+// What follows from paths, ranks and their costs alone: totals, imbalance, impact, and what is charged to nobody.
+void AddOverRanks(const PhaseCut& cut, const std::vector<RankCosts>& costs, const DiagnosisOptions& options,
+                  Diagnosis& diagnosis);
+
+// Whether waits for locks are among them: whoever has a lock may keep others waiting, which slack does not know.
+bool HasLockWaits(const WaitStates& states);
+void AddSlack(const Slack& slack, Diagnosis& diagnosis);
+
+// Of those that are regions of the trace; of equals those first by name.
+std::vector<PathId> LargestCosts(const Diagnosis& diagnosis, std::size_t most);
+
+// Of a phase of so many ticks.
+void FinishDiagnosis(const Trace& trace, Tick length, Diagnosis& diagnosis);
 
 }  // namespace farscale

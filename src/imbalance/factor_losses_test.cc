@@ -1,4 +1,4 @@
-#include "imbalance/factor_losses.h"
+#include "imbalance/loss_record.h"
 
 #include <gtest/gtest.h>
 

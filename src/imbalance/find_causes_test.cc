@@ -1,4 +1,4 @@
-#include "imbalance/find_causes.h"
+#include "imbalance/causes/find_causes.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -9,7 +9,7 @@
 #include <string>
 
 #include "base/random.h"
-#include "imbalance/load_deviation.h"
+#include "imbalance/causes/load_deviation.h"
 #include "support/faulty_program.h"
 #include "support/program.h"
 #include "support/repeats.h"

@@ -1,8 +1,8 @@
-#include "imbalance/load_matrix.h"
+#include "imbalance/causes/load_matrix.h"
 
 #include <gtest/gtest.h>
 
-#include "imbalance/collective_waits.h"
+#include "imbalance/waits/collective_waits.h"
 #include "imbalance/diagnosis.h"
 #include "support/program.h"
 #include "support/traces.h"

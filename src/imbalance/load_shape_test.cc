@@ -1,4 +1,4 @@
-#include "imbalance/load_shape.h"
+#include "imbalance/causes/load_shape.h"
 
 #include <gtest/gtest.h>
 

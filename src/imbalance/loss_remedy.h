@@ -1,5 +1,5 @@
 // What helps against the waiting that computation causes [docs/formulas.md, shapes of imbalance]. The text of a remedy:
-// results/remedy_text.h.
+// results/cause_text.h.
 #pragma once
 
 #include <cstddef>

@@ -1,4 +1,4 @@
-#include "imbalance/measured_program.h"
+#include "imbalance/causes/measured_program.h"
 
 #include <gtest/gtest.h>
 

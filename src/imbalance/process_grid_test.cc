@@ -1,4 +1,4 @@
-#include "imbalance/process_grid.h"
+#include "imbalance/causes/process_grid.h"
 
 #include <gtest/gtest.h>
 

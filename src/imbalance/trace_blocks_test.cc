@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "base/files.h"
-#include "imbalance/collective_waits.h"
+#include "imbalance/waits/collective_waits.h"
 #include "imbalance/diagnosis.h"
 #include "support/program.h"
 #include "support/traces.h"

@@ -1,12 +1,11 @@
 // Wait states where times are equal, worked out by hand. One tick is a second.
-#include "imbalance/wait_states.h"
+#include "imbalance/waits/wait_states.h"
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "imbalance/collective_waits.h"
-#include "imbalance/wait_steps.h"
+#include "imbalance/waits/collective_waits.h"
 #include "replay/unknown_waits.h"
 #include "support/program.h"
 

@@ -6,7 +6,6 @@
 #include <optional>
 #include <vector>
 
-#include "models/fit.h"
 #include "models/posterior.h"
 #include "models/scaling_model.h"
 

@@ -1,4 +1,4 @@
-#include "models/fit.h"
+#include "models/posterior.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,10 +1,9 @@
-#include "models/interval_constants.h"
+#include "models/weights.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "base/error.h"
-#include "models/weights.h"
+#include "base/diagnostics.h"
 #include "support/models.h"
 
 namespace farscale {

@@ -12,8 +12,6 @@
 #include <utility>
 #include <vector>
 
-#include "models/residuals.h"
-
 namespace farscale {
 namespace {
 

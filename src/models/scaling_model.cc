@@ -9,7 +9,7 @@
 #include <mutex>
 
 #include "base/config.h"
-#include "base/error.h"
+#include "base/diagnostics.h"
 #include "base/text.h"
 
 namespace farscale {

@@ -9,7 +9,7 @@
 
 #include "base/config.h"
 #include "models/expression.h"
-#include "models/interval_constants.h"
+#include "models/weights.h"
 
 namespace farscale {
 

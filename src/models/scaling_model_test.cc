@@ -5,7 +5,7 @@
 
 #include <filesystem>
 
-#include "base/error.h"
+#include "base/diagnostics.h"
 #include "base/files.h"
 #include "support/traces.h"
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/config.h"
 #include "stats/sample_quantiles.h"
 
 namespace farscale {
@@ -79,6 +80,34 @@ double ScatterOf(const std::vector<double>& errors, const std::vector<double>& s
   }
   const double variance = free > 0 ? (squares - expected) / free : 0;
   return std::max(kSmallestScatter, std::sqrt(std::max(0.0, variance)));
+}
+
+namespace {
+
+double NotNegative(const ConfigTable& table, const std::string& key) {
+  const double value = table.RequiredNumber(key);
+  if (!(value >= 0)) table.Fail(key, "'" + key + "' must not be negative");
+  return value;
+}
+
+}  // namespace
+
+double IntervalConstants::DriftAt(double scatter) const {
+  return drift * std::pow(scatter / kUsualScatter, drift_power);
+}
+
+double IntervalConstants::NewLossAt(double scatter) const {
+  return new_loss * std::pow(scatter / kUsualScatter, new_loss_power);
+}
+
+IntervalConstants ParseIntervalConstants(const std::string& text, const std::string& file) {
+  const ConfigTable table = ConfigTable::Parse(text, file);
+  const IntervalConstants constants{NotNegative(table, "drift"), NotNegative(table, "drift_power"),
+                                    NotNegative(table, "new_loss_share"), NotNegative(table, "new_loss"),
+                                    NotNegative(table, "new_loss_power")};
+  if (constants.new_loss_share > 1) table.Fail("new_loss_share", "'new_loss_share' must not exceed 1");
+  table.RefuseUnknownKeys();
+  return constants;
 }
 
 }  // namespace farscale

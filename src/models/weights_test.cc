@@ -7,7 +7,7 @@
 #include <cmath>
 
 #include "base/random.h"
-#include "models/fit.h"
+#include "models/posterior.h"
 #include "support/models.h"
 
 namespace farscale {

@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <kainjow/mustache.hpp>
 
-#include "base/error.h"
-#include "base/sha256.h"
+#include "base/diagnostics.h"
+#include "base/files.h"
 #include "base/terminal.h"
 #include "base/text.h"
 

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <string_view>
 
-#include "base/error.h"
+#include "base/diagnostics.h"
 #include "base/text.h"
 
 namespace farscale {

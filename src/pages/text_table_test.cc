@@ -2,8 +2,6 @@
 
 #include <gtest/gtest.h>
 
-#include "pages/text_table.h"
-
 namespace farscale {
 namespace {
 

@@ -23,7 +23,7 @@
 #include <utility>
 #include <vector>
 
-#include "base/error.h"
+#include "base/diagnostics.h"
 #include "parallel/members.h"
 
 namespace farscale {

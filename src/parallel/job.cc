@@ -10,7 +10,7 @@
 #include <set>
 #include <utility>
 
-#include "base/error.h"
+#include "base/diagnostics.h"
 #include "parallel/bytes.h"
 
 namespace farscale {

@@ -7,7 +7,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "base/error.h"
+#include "base/diagnostics.h"
 
 namespace farscale {
 namespace {

@@ -5,9 +5,12 @@
 #include <algorithm>
 #include <cmath>
 #include <optional>
+#include <set>
+#include <tuple>
 
-#include "base/error.h"
+#include "base/diagnostics.h"
 #include "base/text.h"
+#include "phases/rank_groups.h"
 
 namespace farscale {
 namespace {
@@ -125,6 +128,183 @@ std::vector<RankGroup> NamedGroups(const Trace& trace, const std::vector<GroupSp
   if (!others.ranks.empty()) groups.push_back(std::move(others));
   if (groups.size() < 2) groups.clear();
   return groups;
+}
+
+namespace {
+
+// Shares beyond the others' that are worth a name; chosen.
+constexpr double kOwnRegion = 0.25;
+constexpr double kOwnFunction = 0.1;
+// Groups of two runs are one when at most half of what they do differs; chosen as in rank_groups.cc.
+constexpr double kSameGroup = 0.5;
+constexpr std::size_t kMostRanges = 4;  // of a text; chosen: they fit a line of a table
+
+using Shares = std::map<std::string, double>;
+
+Shares RegionsOf(const RankProfiles& profiles, const RankProfile& profile) {
+  Shares shares;
+  for (const Work& work : profile.regions) {
+    const std::string& name = profiles.regions[work.kind];
+    if (!name.empty() && profile.useful > 0) shares[name] = work.inclusive / profile.useful;
+  }
+  return shares;
+}
+
+Shares FunctionsOf(const RankProfiles& profiles, const RankProfile& profile) {
+  double total = 0;
+  for (const Count& count : profile.functions) total += count.count;
+  Shares shares;
+  for (const Count& count : profile.functions) shares[profiles.functions[count.kind]] = count.count / total;
+  return shares;
+}
+
+// The name with the largest share beyond that of any other group, when it is `least` or more; else nothing. Of equals
+// the first in the alphabet.
+std::string Distinctive(const std::vector<Shares>& groups, std::size_t of, double least) {
+  std::string best;
+  double most = least;
+  for (const auto& [name, share] : groups[of]) {
+    double beyond = share;
+    for (std::size_t i = 0; i < groups.size(); ++i) {
+      const auto found = groups[i].find(name);
+      if (i != of && found != groups[i].end()) beyond = std::min(beyond, share - found->second);
+    }
+    if (best.empty() ? beyond >= most : beyond > most) {
+      best = name;
+      most = beyond;
+    }
+  }
+  return best;
+}
+
+double Difference(const Shares& a, const Shares& b) {
+  double sum = 0;
+  for (const auto& [name, share] : a) {
+    const auto found = b.find(name);
+    sum += std::fabs(share - (found != b.end() ? found->second : 0));
+  }
+  for (const auto& [name, share] : b) {
+    if (a.count(name) == 0) sum += share;
+  }
+  return sum / 2;
+}
+
+double Difference(const GroupTraits& a, const GroupTraits& b) {
+  return std::max({Difference(a.regions, b.regions), Difference(a.bursts, b.bursts), Difference(a.calls, b.calls)});
+}
+
+// The same work under the same name is the same group; so is, with a name in one run only, nearly the same work.
+struct Pair {
+  bool other_name;
+  double difference;
+  std::size_t known, group;
+
+  auto Key() const { return std::tie(other_name, difference, known, group); }
+};
+
+std::vector<Pair> PossiblePairs(const std::vector<RankGroup>& known, const std::vector<RankGroup>& groups) {
+  std::vector<Pair> pairs;
+  for (std::size_t i = 0; i < known.size(); ++i) {
+    for (std::size_t k = 0; k < groups.size(); ++k) {
+      const bool same_name = known[i].has_own_name && known[i].name == groups[k].name;
+      const double difference = Difference(known[i].traits, groups[k].traits);
+      if (same_name || difference < kSameGroup) pairs.push_back({!same_name, difference, i, k});
+    }
+  }
+  std::sort(pairs.begin(), pairs.end(), [](const Pair& a, const Pair& b) { return a.Key() < b.Key(); });
+  return pairs;
+}
+
+// A name that is not among those taken.
+std::string Unused(const std::string& name, const std::set<std::string>& taken) {
+  std::string unused = name;
+  for (int number = 2; taken.count(unused) > 0; ++number) unused = fmt::format("{} {}", name, number);
+  return unused;
+}
+
+std::string WithoutSeparator(std::string name) {
+  for (std::size_t at = name.find(kGroupSeparator); at != std::string::npos; at = name.find(kGroupSeparator)) {
+    name.replace(at, kGroupSeparator.size(), "/");
+  }
+  return name;
+}
+
+}  // namespace
+
+std::vector<GroupName> NameGroups(const RankProfiles& profiles, const std::vector<NamedWork>& groups) {
+  std::vector<Shares> regions, functions;
+  for (const NamedWork& group : groups) {
+    regions.push_back(RegionsOf(profiles, group.profile));
+    functions.push_back(FunctionsOf(profiles, group.profile));
+  }
+  const bool has_master =
+      std::any_of(groups.begin(), groups.end(), [](const NamedWork& group) { return group.serves; });
+  std::vector<GroupName> names;
+  std::set<std::string> taken;
+  for (std::size_t i = 0; i < groups.size(); ++i) {
+    GroupName name{Distinctive(regions, i, kOwnRegion), true};
+    if (name.text.empty() && groups[i].serves) name.text = "master";
+    if (name.text.empty()) name.text = Distinctive(functions, i, kOwnFunction);
+    if (name.text.empty() && has_master) name.text = "workers";
+    name.is_own = !name.text.empty();
+    if (!name.is_own) name.text = fmt::format("group {}", i + 1);
+    name.text = Unused(WithoutSeparator(name.text), taken);
+    taken.insert(name.text);
+    names.push_back(name);
+  }
+  return names;
+}
+
+GroupTraits TraitsOf(const RankProfiles& profiles, const RankProfile& profile) {
+  GroupTraits traits;
+  const double useful = std::max(profile.useful, 1.0);
+  for (const Work& work : profile.regions) traits.regions[profiles.regions[work.kind]] = work.ticks / useful;
+  for (const Work& work : profile.bursts) {
+    const auto [before, behind] = CallKindsOfBurst(work.kind);
+    traits.bursts[NameOfCallKind(before) + ", " + NameOfCallKind(behind)] = work.ticks / useful;
+  }
+  double calls = 0;
+  for (const Count& count : profile.calls) calls += count.count;
+  for (const Count& count : profile.calls) traits.calls[NameOfCallKind(count.kind)] = count.count / calls;
+  return traits;
+}
+
+void MatchNames(const std::vector<std::vector<RankGroup>*>& runs, std::set<std::string> taken) {
+  std::vector<RankGroup> known;
+  for (std::vector<RankGroup>* run : runs) {
+    std::vector<bool> is_matched(run->size()), is_used(known.size());
+    const std::vector<Pair> pairs = PossiblePairs(known, *run);
+    for (const Pair& pair : pairs) {
+      if (is_matched[pair.group] || is_used[pair.known]) continue;
+      is_matched[pair.group] = is_used[pair.known] = true;
+      (*run)[pair.group].name = known[pair.known].name;
+    }
+    for (std::size_t i = 0; i < run->size(); ++i) {
+      if (is_matched[i]) continue;
+      RankGroup& group = (*run)[i];
+      group.name = Unused(group.name, taken);
+      taken.insert(group.name);
+      known.push_back(group);
+    }
+  }
+}
+
+std::string FormatRanks(const std::vector<std::size_t>& ranks) {
+  std::vector<std::string> ranges;
+  bool even = ranks.size() > 2;  // the same distance between all, more than one
+  for (std::size_t i = 0; i < ranks.size();) {
+    std::size_t end = i + 1;
+    while (end < ranks.size() && ranks[end] == ranks[end - 1] + 1) ++end;
+    ranges.push_back(end - i > 1 ? fmt::format("{}-{}", ranks[i], ranks[end - 1]) : std::to_string(ranks[i]));
+    even = even && end - i == 1 && (i == 0 || ranks[i] - ranks[i - 1] == ranks[1] - ranks[0]);
+    i = end;
+  }
+  if (even) return fmt::format("{} to {} by {}", ranks.front(), ranks.back(), ranks[1] - ranks[0]);
+  if (ranges.size() > kMostRanges) {
+    ranges.resize(kMostRanges);
+    ranges.emplace_back("…");
+  }
+  return Join(ranges, ", ");
 }
 
 }  // namespace farscale

@@ -1,4 +1,4 @@
-#include "phases/heavy_iterations.h"
+#include "phases/iteration_shape.h"
 
 #include <gtest/gtest.h>
 

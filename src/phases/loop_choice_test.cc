@@ -1,5 +1,5 @@
 #include "phases/anomalies.h"
-#include "phases/loop_choice.h"
+#include "phases/phase_spec.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -9,10 +9,9 @@
 #include <numeric>
 #include <regex>
 
-#include "base/error.h"
-#include "base/format.h"
-#include "base/search.h"
+#include "base/diagnostics.h"
 #include "base/text.h"
+#include "base/search.h"
 #include "phases/anomalies.h"
 #include "phases/found_loop.h"
 #include "phases/iteration_parts.h"

@@ -8,7 +8,6 @@
 #include <vector>
 
 #include "base/diagnostics.h"
-#include "base/error.h"
 #include "phases/iteration_shape.h"
 #include "phases/phase_spec.h"
 #include "trace/trace.h"

@@ -11,6 +11,8 @@
 #include <utility>
 #include <vector>
 
+#include "trace/trace.h"
+
 namespace farscale {
 
 struct IterationShape;
@@ -64,7 +66,7 @@ struct PhaseSpec {
   // Whether it depends on the shape of its iterations.
   bool NeedsShape() const { return kind == Kind::kFoundLoop || !part.empty(); }
   // A region by name, or between slashes by regular expression: "cycle", "/Lagrange.*/"; "found" for the found loop,
-  // "found:exchange" for a part of it. "auto" is the same here [phases/loop_choice.h].
+  // "found:exchange" for a part of it. "auto" is the same here [phases/phase_spec.h].
   static PhaseSpec Region(const std::string& text);
 };
 
@@ -108,5 +110,18 @@ void CheckGroupName(const std::string& where, const std::string& group);
 // "iteration / pme" as files before version 2 have it: a group of ranks where the text has the form of one. Whether it
 // is one, only the ranks show.
 std::optional<PhaseId> GroupInOldText(const std::string& text);
+
+// Which loop of a run stands for the program where nobody names one.
+
+// In the order in which they are taken [docs/formulas.md, loops found in the calls]: regions that mark the iterations,
+// those without gaps first, then by size; the loop that the calls show; other regions that all ranks enter equally
+// often, by size. Empty: there is none.
+std::vector<PhaseSpec> LoopsOf(const Trace& trace);
+
+// Whether a phase is asked for by "auto", or a part by "auto:exchange".
+bool IsAutomatic(const std::string& text);
+
+// A found loop, or a part of it, becomes the first of those loops, or its part. Without any loop it stays as it is.
+PhaseSpec WithLoopOf(const Trace& trace, const PhaseSpec& found);
 
 }  // namespace farscale

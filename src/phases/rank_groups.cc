@@ -15,7 +15,7 @@ namespace {
 // All are chosen [docs/formulas.md, groups of ranks]. DBSCAN: ranks are neighbours when nowhere more than a quarter of
 // their profiles differs, and two are enough.
 constexpr double kReach = 0.25;
-constexpr std::size_t kFewest = 2;
+constexpr std::size_t kFewestInCluster = 2;
 // Profiles this near are taken for one. Far below kReach, far above noise.
 constexpr double kSame = 0.02;
 // Work counts as lacking where there is less than a quarter of it,
@@ -92,7 +92,7 @@ double EachLacks(const std::vector<Item>& a, const std::vector<Item>& b) {
 }
 
 // Ranks on their way to being a group.
-struct Candidate {
+struct GroupCandidate {
   std::vector<std::size_t> ranks;
   RankProfile profile;  // their mean, of the ranks that it began with
   bool serves = false;  // the others, as a master does
@@ -116,17 +116,17 @@ class GroupFinder {
     if (present_.size() < 3) return result;
     Cluster();
     if (clusters_.empty() || 2 * noise_.size() > present_.size()) return result;
-    std::vector<Candidate> groups;
-    for (Candidate& cluster : clusters_) Place(std::move(cluster), groups);
+    std::vector<GroupCandidate> groups;
+    for (GroupCandidate& cluster : clusters_) Place(std::move(cluster), groups);
     std::vector<std::size_t> outliers;
     for (const std::size_t rank : noise_) {
-      Candidate alone = {{rank}, profiles_.ranks[rank]};
+      GroupCandidate alone = {{rank}, profiles_.ranks[rank]};
       if (const std::size_t into = Place(std::move(alone), groups); groups[into].ranks.front() != rank) {
         if (Distance(profiles_.ranks[rank], groups[into].profile) > kReach) outliers.push_back(rank);
       }
     }
     if (groups.size() < 2) return result;
-    for (Candidate& group : groups) std::sort(group.ranks.begin(), group.ranks.end());
+    for (GroupCandidate& group : groups) std::sort(group.ranks.begin(), group.ranks.end());
     std::sort(groups.begin(), groups.end(), IsBefore);
     std::sort(outliers.begin(), outliers.end());
     result.groups = Named(groups);
@@ -138,7 +138,7 @@ class GroupFinder {
   }
 
  private:
-  static bool IsBefore(const Candidate& a, const Candidate& b) {
+  static bool IsBefore(const GroupCandidate& a, const GroupCandidate& b) {
     return a.ranks.size() != b.ranks.size() ? a.ranks.size() > b.ranks.size() : a.ranks.front() < b.ranks.front();
   }
 
@@ -168,7 +168,7 @@ class GroupFinder {
     const auto distance = [&](std::size_t i, std::size_t j) {
       return Distance(profiles_.ranks[alike[i].front()], profiles_.ranks[alike[j].front()]);
     };
-    FindClusters(points, distance, kReach, kFewest);
+    FindClusters(points, distance, kReach, kFewestInCluster);
     for (std::size_t i = 0; i < points.size(); ++i) {
       std::vector<std::size_t>* ranks = &noise_;
       if (points[i].cluster) {
@@ -177,9 +177,9 @@ class GroupFinder {
       }
       ranks->insert(ranks->end(), alike[i].begin(), alike[i].end());
     }
-    for (Candidate& cluster : clusters_) SetServersApart(cluster.ranks);
+    for (GroupCandidate& cluster : clusters_) SetServersApart(cluster.ranks);
     std::sort(noise_.begin(), noise_.end());
-    for (Candidate& cluster : clusters_) {
+    for (GroupCandidate& cluster : clusters_) {
       std::sort(cluster.ranks.begin(), cluster.ranks.end());
       cluster.profile = MeanProfile(profiles_, cluster.ranks);
     }
@@ -198,7 +198,7 @@ class GroupFinder {
   }
 
   // Adds ranks to the nearest group that they do not differ from, or makes them a group. Returns which one.
-  std::size_t Place(Candidate&& candidate, std::vector<Candidate>& groups) {
+  std::size_t Place(GroupCandidate&& candidate, std::vector<GroupCandidate>& groups) {
     std::size_t best = groups.size();
     std::pair<double, double> least;
     for (std::size_t i = 0; i < groups.size(); ++i) {
@@ -220,12 +220,12 @@ class GroupFinder {
 
   // Whether the work of each is missing in the other. More of the same, or more besides the same, is no other work:
   // that is imbalance, and what some ranks of a program do for all.
-  static double Difference(const Candidate& a, const Candidate& b) {
+  static double Difference(const GroupCandidate& a, const GroupCandidate& b) {
     return std::max({EachLacks(a.profile.regions, b.profile.regions), EachLacks(a.profile.bursts, b.profile.bursts),
                      EachLacks(a.profile.calls, b.profile.calls)});
   }
 
-  bool Differ(Candidate& candidate, const Candidate& group) {
+  bool Differ(GroupCandidate& candidate, const GroupCandidate& group) {
     if (Difference(candidate, group) >= kDifferent) return true;
     if (IsMaster(candidate, group)) candidate.serves = true;
     return candidate.serves || IsOneWay(candidate, group);
@@ -239,7 +239,7 @@ class GroupFinder {
 
   // Whether the group talks with single ranks of the candidate before all others, which compute little themselves, or
   // little at a time, as with many workers: a master and its workers.
-  bool IsMaster(const Candidate& candidate, const Candidate& group) {
+  bool IsMaster(const GroupCandidate& candidate, const GroupCandidate& group) {
     // Between two others lies the middle of a line, too.
     if (group.ranks.size() < 3 || candidate.ranks.size() >= group.ranks.size()) return false;
     const bool is_little = kLess * candidate.profile.useful < group.profile.useful;
@@ -258,7 +258,7 @@ class GroupFinder {
 
   // Whether the candidate only sends or only receives and takes no part in what the group does together: an input or
   // output server.
-  bool IsOneWay(const Candidate& candidate, const Candidate& group) {
+  bool IsOneWay(const GroupCandidate& candidate, const GroupCandidate& group) {
     if (Lacking(group.profile.calls, candidate.profile.calls) < kDifferent) return false;
     std::uint64_t sent = 0, received = 0;
     for (const std::size_t rank : candidate.ranks) {
@@ -269,9 +269,9 @@ class GroupFinder {
     return (sent == 0 || received == 0) && static_cast<double>(sent + received) >= recurs;
   }
 
-  std::vector<RankGroup> Named(const std::vector<Candidate>& candidates) const {
+  std::vector<RankGroup> Named(const std::vector<GroupCandidate>& candidates) const {
     std::vector<NamedWork> work;
-    for (const Candidate& candidate : candidates) {
+    for (const GroupCandidate& candidate : candidates) {
       work.push_back({MeanProfile(profiles_, candidate.ranks), candidate.serves});
     }
     const std::vector<GroupName> names = NameGroups(profiles_, work);
@@ -288,7 +288,7 @@ class GroupFinder {
   double usual_ = 1;  // useful time of a rank
   std::vector<std::size_t> present_;
   std::vector<std::optional<MessageCounts>> messages_;  // by rank, when asked for
-  std::vector<Candidate> clusters_;
+  std::vector<GroupCandidate> clusters_;
   std::vector<std::size_t> noise_;
 };
 

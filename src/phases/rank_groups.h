@@ -57,7 +57,7 @@ struct ClusterPoint {
 void FindClusters(std::vector<ClusterPoint>& points, const std::function<double(std::size_t, std::size_t)>& distance,
                   double reach, std::size_t fewest);
 
-// For FindGroups [phases/group_names.cc].
+// For FindGroups [phases/group_spec.cc].
 struct NamedWork {
   RankProfile profile;  // the mean of a group's ranks
   bool serves = false;  // the ranks of the others, as a master does

@@ -8,11 +8,10 @@
 #include <cstdint>
 #include <numeric>
 
-#include "base/error.h"
-#include "base/format.h"
+#include "base/diagnostics.h"
 #include "base/text.h"
 #include "factors/scaling.h"
-#include "factors/superlinear.h"
+#include "factors/table_check.h"
 #include "factors/table_terms.h"
 #include "planning/allocation_terms.h"
 #include "projection/curve.h"

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "factors/change.h"
+#include "factors/table_terms.h"
 #include "results/results.h"
 
 namespace farscale {

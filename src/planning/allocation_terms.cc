@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "base/error.h"
+#include "base/diagnostics.h"
 #include "base/text.h"
 #include "factors/scaling.h"
 #include "stats/distributions.h"

@@ -7,9 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "factors/change.h"
+#include "factors/table_terms.h"
 #include "planning/allocation.h"
-#include "planning/allocation_terms.h"
 #include "results/results.h"
 
 namespace farscale {

@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
-#include "base/error.h"
-#include "factors/change.h"
+#include "base/diagnostics.h"
+#include "factors/table_terms.h"
 #include "factors/complete_table.h"
 #include "factors/scaling.h"
 #include "planning/allocation.h"

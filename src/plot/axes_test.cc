@@ -1,11 +1,10 @@
-#include "plot/axes.h"
+#include "plot/canvas.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <string>
 
-#include "plot/legend.h"
 #include "plot/svg.h"
 
 namespace farscale {

@@ -2,6 +2,7 @@
 // [plot/chart.h].
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -90,6 +91,91 @@ class Canvas {
   virtual void CloseGroup() = 0;
 
   void Text(Spot at, const std::string& text, const TextStyle& style) { Labels({{at, text}}, style); }
+};
+
+// Where the values of an axis lie in a picture, and which of them are round.
+
+// Steps of 1, 2 or 5 times a power of ten, about `wanted` of them in a span.
+double NiceStep(double span, int wanted);
+
+// The unit in which times up to so many seconds are easy to read: 0.0123 -> ms.
+struct TimeUnit {
+  const char* name;
+  double seconds;
+};
+TimeUnit UnitFor(double seconds);
+
+// A round number without the last digits of floating point: "0.6", "20k", "3M".
+std::string TickText(double value);
+
+struct AxisTick {
+  double value = 0;
+  std::string text;
+};
+
+// Values from `low` to `high` on the pixels between `from` and `to`.
+struct Scale {
+  double low = 0, high = 1;
+  double from = 0, to = 1;
+  double step = 0;  // between the ticks of a linear scale; 0: it has none
+  bool is_log = false;
+
+  // Values outside lie at the ends, and all values in the middle where low is high.
+  double At(double value) const;
+  // The text of a linear scale tells values in a unit: "20" at 0.02 where it is 0.001.
+  std::vector<AxisTick> Ticks(double unit = 1, const std::string& suffix = "") const;
+};
+
+// Has about `wanted` steps that are round in the unit.
+Scale LinearScale(double low, double high, double from, double to, int wanted, double unit = 1);
+// The same with its ends at steps. A value a hair beyond a step needs no further one.
+Scale RoundedScale(double low, double high, double from, double to, int wanted);
+// With a margin of 3 % of its length at both ends.
+Scale LogScale(double low, double high, double from, double to);
+
+// The axes of a picture: ticks with their numbers, grid lines through the picture, and what an axis is about.
+
+enum class AxisMarks { kNone, kGridLines, kShort };
+
+struct Axis {
+  Scale scale;
+  std::vector<AxisTick> ticks;
+  std::string label = "";
+  AxisMarks marks = AxisMarks::kGridLines;
+  double text_size = 0;  // 0: as the picture has it
+};
+
+inline constexpr double kBelowAxis = 46;  // pixels that ticks and label of an x axis take
+
+// Below a box, with a line between. Grid lines are as high as the box.
+void DrawXAxis(Canvas& canvas, const Box& box, const Axis& axis);
+// On the left of a box.
+void DrawYAxis(Canvas& canvas, const Box& box, const Axis& axis);
+
+// The meaning of the lines, markers and colours of a picture.
+
+// A sample of the line, the marker or the area, with its name behind it.
+struct LegendEntry {
+  std::string name;
+  std::optional<Stroke> line = {};
+  std::optional<Marker> marker = {};
+  std::optional<Fill> area = {};
+  std::string attributes = "";  // of the entry in a page; without, it is not a group
+};
+
+class Legend {
+ public:
+  // In rows from `left` to `right`; `top` is the base line of the first. Where there is no room, each entry is a row.
+  Legend(std::vector<LegendEntry> entries, double left, double right, double top);
+
+  void Draw(Canvas& canvas) const;
+  // Height of all rows, in pixels.
+  double height() const { return height_; }
+
+ private:
+  std::vector<LegendEntry> entries_;
+  std::vector<Spot> places_;
+  double height_ = 0;
 };
 
 }  // namespace farscale

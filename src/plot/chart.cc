@@ -7,8 +7,7 @@
 #include <utility>
 
 #include "base/text.h"
-#include "plot/axes.h"
-#include "plot/legend.h"
+#include "plot/canvas.h"
 #include "plot/svg.h"
 
 namespace farscale {

@@ -13,7 +13,6 @@
 #include <vector>
 
 #include "plot/canvas.h"
-#include "plot/legend.h"
 
 namespace farscale {
 

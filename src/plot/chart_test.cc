@@ -7,7 +7,7 @@
 #include <regex>
 #include <string>
 
-#include "plot/scale.h"
+#include "plot/canvas.h"
 
 namespace farscale {
 namespace {

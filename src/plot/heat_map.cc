@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <cmath>
 
-#include "plot/cells.h"
 #include "plot/svg.h"
 #include "results/reported_losses.h"
 

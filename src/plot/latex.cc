@@ -6,6 +6,8 @@
 #include <utility>
 
 #include "base/text.h"
+#include "plot/canvas.h"
+#include "plot/chart.h"
 
 namespace farscale {
 namespace {
@@ -102,6 +104,118 @@ std::string EscapeLatex(std::string_view source) {
     }
   }
   return escaped;
+}
+
+// Charts as TikZ for LaTeX, in the same colours and proportions as SVG.
+
+namespace {
+
+constexpr double kCentimetres = 0.02;  // a pixel on paper, so that a chart is as wide as a column of text
+constexpr double kPoints = 0.45;       // the width of a line of one pixel
+
+std::string Coordinates(Spot spot) { return fmt::format("({:.1f},{:.1f})", spot.x, spot.y); }
+
+std::string PathOf(const std::vector<Spot>& spots) {
+  std::string text;
+  for (const Spot& spot : spots) text += (text.empty() ? "" : " -- ") + Coordinates(spot);
+  return text;
+}
+
+// "{rgb,255:red,0;green,114;blue,178}" for "#0072b2".
+std::string Color(const std::string& hex) {
+  const auto part = [&](std::size_t at) { return std::stoi(hex.substr(at, 2), nullptr, 16); };
+  return fmt::format("{{rgb,255:red,{};green,{};blue,{}}}", part(1), part(3), part(5));
+}
+
+std::string Options(const Stroke& stroke) {
+  std::string text = fmt::format("draw={}, line width={:.2f}pt", Color(stroke.color), kPoints * stroke.width);
+  const std::size_t blank = stroke.dashes.find(' ');
+  if (!stroke.dashes.empty()) {
+    text +=
+        fmt::format(", dash pattern=on {}pt off {}pt", stroke.dashes.substr(0, blank), stroke.dashes.substr(blank + 1));
+  }
+  return stroke.opacity == 1 ? text : text + fmt::format(", opacity={:g}", stroke.opacity);
+}
+
+std::string Options(const Fill& fill) { return fmt::format("fill={}, opacity={:g}", Color(fill.color), fill.opacity); }
+
+class TikzCanvas : public Canvas {
+ public:
+  void Polyline(const std::vector<Spot>& spots, const Stroke& stroke) override {
+    text_ += fmt::format("\\draw[{}] {};\n", Options(stroke), PathOf(spots));
+  }
+  void Lines(const std::vector<Spot>& ends, const Stroke& stroke) override {
+    for (std::size_t i = 0; i + 1 < ends.size(); i += 2) Polyline({ends[i], ends[i + 1]}, stroke);
+  }
+  void Polygon(const std::vector<Spot>& spots, const Fill& fill) override {
+    text_ += fmt::format("\\path[{}] {} -- cycle;\n", Options(fill), PathOf(spots));
+  }
+  void Rect(const Box& box, const Fill& fill) override {
+    Polygon({{box.left, box.top}, {box.right, box.top}, {box.right, box.bottom}, {box.left, box.bottom}}, fill);
+  }
+  void Markers(const std::vector<Spot>& spots, const Marker& marker, const std::string&) override {
+    const double radius = kPoints * marker.radius;
+    const std::string shape = marker.shape == MarkerShape::kSquare
+                                  ? fmt::format("+(-{0:.2f}pt,-{0:.2f}pt) rectangle +({0:.2f}pt,{0:.2f}pt)", radius)
+                                  : fmt::format("circle[radius={:.2f}pt]", radius);
+    for (const Spot& spot : spots) {
+      if (const std::vector<Spot> corners = CornersOf(marker, spot); !corners.empty()) {
+        std::string path;
+        for (const Spot& corner : corners) path += Coordinates(corner) + " -- ";
+        text_ += fmt::format("\\path[draw={}, line width=0.9pt, fill={}] {}cycle;\n", Color(marker.color),
+                             Color(marker.is_filled ? marker.color : kPaper), path);
+        continue;
+      }
+      text_ += fmt::format("\\path[draw={}, line width=0.9pt, fill={}] {} {};\n", Color(marker.color),
+                           Color(marker.is_filled ? marker.color : kPaper), Coordinates(spot), shape);
+    }
+  }
+  // Paper has one colour of text, and the size of the page's.
+  void Labels(const std::vector<Label>& labels, const TextStyle& style) override {
+    const char* side = style.anchor == Anchor::kStart ? " west" : style.anchor == Anchor::kEnd ? " east" : "";
+    for (const auto& [at, text] : labels) {
+      text_ += fmt::format("\\node[{}anchor=base{}, inner sep=0pt] at {} {{{}}};\n",
+                           style.is_upright ? "rotate=90, " : "", side, Coordinates(at), EscapeLatex(text));
+    }
+  }
+  void Tooltip(const Box&, const std::string&) override {}
+  void OpenGroup(const std::string&) override {}
+  void CloseGroup() override {}
+  const std::string& text() const { return text_; }
+
+ private:
+  std::string text_;
+};
+
+}  // namespace
+
+std::string RenderTikzPicture(const Chart& chart) {
+  TikzCanvas canvas;
+  DrawChart(chart, canvas);
+  return fmt::format(
+             "\\begin{{tikzpicture}}[x={}cm, y=-{}cm, font=\\footnotesize]\n"
+             "\\useasboundingbox (0,0) rectangle ({},{});\n",
+             kCentimetres, kCentimetres, chart.width, chart.height) +
+         canvas.text() + "\\end{tikzpicture}\n";
+}
+
+std::string RenderTikz(const Chart& chart) {
+  const int width = chart.width, height = chart.height;
+  return fmt::format(
+             "\\documentclass{{article}}\n"
+             "\\usepackage{{tikz}}\n"
+             "\\pagestyle{{empty}}\n"
+             "% A page as large as the figure with a margin of 2 mm.\n"
+             "\\paperwidth={}cm \\paperheight={}cm\n"
+             "\\ifdefined\\pagewidth \\pagewidth=\\paperwidth \\pageheight=\\paperheight\n"
+             "\\else \\pdfpagewidth=\\paperwidth \\pdfpageheight=\\paperheight \\fi\n"
+             "\\hoffset=-1in \\voffset=-1in \\oddsidemargin=2mm \\topmargin=2mm\n"
+             "\\headheight=0pt \\headsep=0pt \\footskip=0pt \\topskip=0pt \\parindent=0pt\n"
+             "\\textwidth={}cm \\textheight={}cm\n"
+             "\\begin{{document}}\n",
+             width * kCentimetres + 0.4, height * kCentimetres + 0.4, width * kCentimetres + 0.1,
+             height * kCentimetres + 0.2) +
+         RenderTikzPicture(chart) + "\\end{document}\n";
 }
 
 }  // namespace farscale

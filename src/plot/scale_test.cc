@@ -1,4 +1,4 @@
-#include "plot/scale.h"
+#include "plot/canvas.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -9,12 +9,11 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
-#include "base/error.h"
+#include "base/diagnostics.h"
 #include "base/files.h"
 #include "results/factor_table_files.h"
 #include "results/projection_files.h"
-#include "projection/backtest_errors.h"
-#include "results/fields.h"
+#include "results/results.h"
 #include "support/models.h"
 #include "support/tables.h"
 #include "support/traces.h"

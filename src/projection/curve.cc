@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "factors/superlinear.h"
+#include "factors/table_check.h"
 
 namespace farscale {
 namespace {

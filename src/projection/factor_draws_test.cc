@@ -1,4 +1,4 @@
-#include "projection/factor_draws.h"
+#include "projection/load_balance_by_loads.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-#include "projection/grown_factors.h"
+#include "projection/grown_runs.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

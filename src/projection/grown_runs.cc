@@ -5,7 +5,9 @@
 #include <map>
 #include <optional>
 
-#include "projection/factor_draws.h"
+#include "projection/load_balance_by_loads.h"
+#include "stats/distributions.h"
+#include "stats/sample_quantiles.h"
 
 namespace farscale {
 namespace {
@@ -88,6 +90,130 @@ std::vector<DataPoint> GrownPoints(Factor factor, const std::vector<GrownRun>& g
   }
   std::ranges::sort(points, {}, &DataPoint::cores);
   return points;
+}
+
+namespace {
+
+constexpr double kNothing = 1e-9;  // efficiencies below have no logarithm of use; chosen: rounding
+
+// On the straight line between neighbours; that of the nearest end outside.
+double Between(const std::vector<std::pair<double, double>>& points, double x) {
+  const auto behind = std::ranges::lower_bound(points, x, {}, [](const auto& point) { return point.first; });
+  if (behind == points.end()) return points.back().second;
+  if (behind == points.begin()) return points.front().second;
+  const auto before = behind - 1;
+  const double share = (x - before->first) / (behind->first - before->first);
+  return before->second + share * (behind->second - before->second);
+}
+
+// Of the logarithms of draws, by the middle four fifths of them, as if they were normal.
+double DeviationOf(std::vector<double> draws) {
+  for (double& value : draws) value = std::log(std::max(value, kNothing));
+  std::ranges::sort(draws);
+  return (QuantileOfSorted(draws, 0.9) - QuantileOfSorted(draws, 0.1)) / (2 * NormalReach(0.8));
+}
+
+void MultiplyBy(const std::vector<double>& factors, std::vector<double>& products) {
+  for (std::size_t i = 0; i < products.size(); ++i) products[i] *= factors[i];
+}
+
+}  // namespace
+
+GrownCurve::GrownCurve(Ensemble ensemble, const IntervalConstants& intervals, GrowthError error, std::uint64_t seed)
+    : ensemble_(std::move(ensemble)), draws_(ensemble_, intervals, seed), error_(error) {
+  std::vector<DataPoint> points = ensemble_.members.front().fit.points;
+  std::ranges::stable_sort(points, {}, &DataPoint::cores);
+  for (std::size_t i = 0, end = 0; i < points.size(); i = end) {
+    double sum = 0;
+    for (end = i; end < points.size() && points[end].cores == points[i].cores; ++end)
+      sum += std::log(points[end].value);
+    corrections_.emplace_back(std::log(points[i].cores),
+                              sum / static_cast<double>(end - i) - std::log(ensemble_.ValueAt(points[i].cores)));
+  }
+}
+
+double GrownCurve::Correction(double cores) const { return Between(corrections_, std::log(cores)); }
+
+double GrownCurve::ValueAt(double cores) const {
+  const double value = ensemble_.ValueAt(cores) * std::exp(Correction(cores));
+  return ensemble_.limit ? std::min(value, *ensemble_.limit) : value;
+}
+
+std::vector<double> GrownCurve::DrawsAt(double cores) const {
+  std::vector<double> values = draws_.At(cores);
+  const double correction = std::exp(Correction(cores));
+  for (double& value : values) value *= correction;
+  return values;
+}
+
+GrownFactors::OfFactor::OfFactor(Ensemble ensemble, const IntervalConstants& intervals, GrowthError error,
+                                 std::uint64_t seed)
+    : curve(std::move(ensemble), intervals, error, seed) {
+  Random random(SeedFor(seed, "growth"));
+  for (std::size_t i = 0; i < kFactorDraws; ++i) errors.push_back(random.Normal());
+}
+
+void GrownFactors::Add(Factor factor, Ensemble ensemble, GrowthError error, std::uint64_t seed) {
+  factors_.try_emplace(factor, std::move(ensemble), intervals_, error, seed);
+}
+
+void GrownFactors::Weigh(const std::map<Factor, FactorDraws>& curves, const std::vector<double>& grid,
+                         std::optional<GrowthError> of_product) {
+  of_product_ = of_product;
+  common_errors_.assign(kFactorDraws, 0);
+  for (const auto& [factor, of] : factors_) {
+    for (std::size_t i = 0; i < kFactorDraws; ++i)
+      common_errors_[i] += of.errors[i] / static_cast<double>(factors_.size());
+  }
+  for (const double cores : grid) {
+    std::vector<double> grown(kFactorDraws, 1.0), by_curves(kFactorDraws, 1.0);
+    for (const auto& [factor, of] : factors_) {
+      MultiplyBy(DrawsAt(factor, cores), grown);
+      MultiplyBy(curves.at(factor).At(cores), by_curves);
+    }
+    const double own = DeviationOf(std::move(grown)), of_curves = DeviationOf(std::move(by_curves));
+    const double both = own * own + of_curves * of_curves;
+    const double near = std::min(1.0, Doublings(cores, largest_));
+    weights_.emplace_back(std::log(cores), both > 0 ? near * of_curves * of_curves / both : 0);
+  }
+}
+
+double GrownFactors::WeightAt(double cores) const { return Between(weights_, std::log(cores)); }
+
+double GrownFactors::ErrorAt(Factor factor, double cores) const {
+  const GrownCurve& curve = factors_.at(factor).curve;
+  return curve.error().At(curve.ValueAt(cores), Doublings(cores, largest_));
+}
+
+// With the deviations s_f of n factors and s of their product, s^2 = sum s_f^2 + r sum over pairs of 2 s_f s_g. No n
+// numbers are correlated by less than -1/(n - 1).
+double GrownFactors::CorrelationAt(double cores) const {
+  if (!of_product_ || factors_.size() < 2) return 0;
+  double product = 1, sum = 0, squares = 0;
+  for (const auto& [factor, of] : factors_) {
+    product *= of.curve.ValueAt(cores);
+    const double error = ErrorAt(factor, cores);
+    sum += error;
+    squares += error * error;
+  }
+  const double whole = of_product_->At(product, Doublings(cores, largest_)), pairs = sum * sum - squares;
+  if (pairs <= 0) return 0;
+  return std::clamp((whole * whole - squares) / pairs, -1 / static_cast<double>(factors_.size() - 1), 1.0);
+}
+
+std::vector<double> GrownFactors::DrawsAt(Factor factor, double cores) const {
+  const OfFactor& of = factors_.at(factor);
+  std::vector<double> values = of.curve.DrawsAt(cores);
+  const double error = ErrorAt(factor, cores), correlation = CorrelationAt(cores);
+  // What an error differs by from the mean of all, and that mean, are independent; stretched like this they have the
+  // deviation 1 still, and this correlation.
+  const double own = std::sqrt(1 - correlation);
+  const double common = std::sqrt(std::max(0.0, 1 + static_cast<double>(factors_.size() - 1) * correlation));
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    values[i] *= std::exp(error * (own * (of.errors[i] - common_errors_[i]) + common * common_errors_[i]));
+    if (of.curve.limit()) values[i] = std::min(values[i], *of.curve.limit());
+  }
+  return values;
 }
 
 }  // namespace farscale

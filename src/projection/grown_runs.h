@@ -2,11 +2,17 @@
 // errors.
 #pragma once
 
+#include <cstdint>
+#include <map>
+#include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "factors/factor_table.h"
+#include "models/ensemble.h"
 #include "models/weights.h"
+#include "projection/load_balance_by_loads.h"
 
 namespace farscale {
 
@@ -42,5 +48,73 @@ GrowthError ErrorOfGrowth(Factor factor, const GrownPhase& grown, const std::vec
 
 // The grown values of a factor that were learned from runs of up to `largest` cores, by cores.
 std::vector<DataPoint> GrownPoints(Factor factor, const std::vector<GrownRun>& grown, double largest);
+
+// What grown runs say of all factors of a phase together [docs/formulas.md, grown runs].
+
+// One factor: through the measured values and those of grown runs, with curves fitted to both in between and beyond.
+class GrownCurve {
+ public:
+  // `ensemble` is fitted to both kinds of points and of use.
+  GrownCurve(Ensemble ensemble, const IntervalConstants& intervals, GrowthError error, std::uint64_t seed);
+  GrownCurve(const GrownCurve&) = delete;
+  GrownCurve& operator=(const GrownCurve&) = delete;
+
+  double ValueAt(double cores) const;
+  // What a run could measure if growth made no errors, one value a draw.
+  std::vector<double> DrawsAt(double cores) const;
+  const GrowthError& error() const { return error_; }
+  std::optional<double> limit() const { return ensemble_.limit; }
+
+ private:
+  double Correction(double cores) const;  // of ln y of the curves
+
+  Ensemble ensemble_;
+  FactorDraws draws_;
+  GrowthError error_;
+  std::vector<std::pair<double, double>> corrections_;  // ln cores, and of ln y, at the points
+};
+
+// The factors of a phase whose runs were grown. All come from the same replays, where time that one factor is too good
+// by is mostly what another is too bad by: their product is better known than they are. So they have one weight, by
+// how well the product is known, and errors that are correlated as that says.
+class GrownFactors {
+ public:
+  // `largest`: cores of the largest run that was measured.
+  GrownFactors(double largest, const IntervalConstants& intervals) : largest_(largest), intervals_(intervals) {}
+
+  void Add(Factor factor, Ensemble ensemble, GrowthError error, std::uint64_t seed);
+  bool IsEmpty() const { return factors_.empty(); }
+  bool Contains(Factor factor) const { return factors_.contains(factor); }
+
+  // Once all factors are there: weighs the grown runs against the curves, which have these draws, at these core counts,
+  // which rise. `of_product`: errors of the product of all factors; without it those of the factors are independent.
+  void Weigh(const std::map<Factor, FactorDraws>& curves, const std::vector<double>& grid,
+             std::optional<GrowthError> of_product);
+
+  // In [0, 1]: by the inverse squares of the deviations of the draws of both. None up to the largest run that was
+  // measured, and all of it one doubling further.
+  double WeightAt(double cores) const;
+  double ValueAt(Factor factor, double cores) const { return factors_.at(factor).curve.ValueAt(cores); }
+  // What a run could measure, one value a draw; draw by draw with those of the other factors.
+  std::vector<double> DrawsAt(Factor factor, double cores) const;
+
+ private:
+  struct OfFactor {
+    OfFactor(Ensemble ensemble, const IntervalConstants& intervals, GrowthError error, std::uint64_t seed);
+
+    GrownCurve curve;
+    std::vector<double> errors;  // standard normal, one a draw
+  };
+
+  double ErrorAt(Factor factor, double cores) const;  // standard deviation of ln y
+  double CorrelationAt(double cores) const;           // of the errors of any two factors
+
+  double largest_;
+  IntervalConstants intervals_;
+  std::optional<GrowthError> of_product_;
+  std::map<Factor, OfFactor> factors_;
+  std::vector<double> common_errors_;               // means of the errors of all factors
+  std::vector<std::pair<double, double>> weights_;  // ln cores and weight
+};
 
 }  // namespace farscale

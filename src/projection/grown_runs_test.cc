@@ -6,7 +6,7 @@
 #include <cmath>
 
 #include "factors/complete_table.h"
-#include "projection/factor_predictor.h"
+#include "projection/phase_fits.h"
 #include "projection/projection.h"
 #include "results/factor_table_files.h"
 #include "support/models.h"

@@ -1,5 +1,5 @@
 // Intervals read off draws, worked out by hand.
-#include "projection/intervals.h"
+#include "projection/model_settings.h"
 
 #include <gtest/gtest.h>
 

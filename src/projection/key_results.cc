@@ -7,7 +7,7 @@
 #include <map>
 
 #include "factors/scaling.h"
-#include "projection/factor_parts.h"
+#include "projection/model_settings.h"
 #include "projection/projection.h"
 
 namespace farscale {

@@ -11,7 +11,7 @@
 
 #include "factors/factor.h"
 #include "factors/factor_table.h"
-#include "projection/intervals.h"
+#include "projection/model_settings.h"
 #include "projection/reliable_range.h"
 
 namespace farscale {

@@ -7,14 +7,14 @@
 #include <nlohmann/json.hpp>
 #include <random>
 
-#include "base/error.h"
+#include "base/diagnostics.h"
 #include "base/files.h"
 #include "factors/complete_table.h"
 #include "results/factor_table_files.h"
 #include "projection/key_results.h"
 #include "projection/projection.h"
 #include "results/projection_files.h"
-#include "results/fields.h"
+#include "results/results.h"
 #include "support/models.h"
 #include "support/traces.h"
 #include "support/repeats.h"

@@ -8,7 +8,7 @@
 #include <numeric>
 
 #include "base/random.h"
-#include "projection/intervals.h"
+#include "projection/model_settings.h"
 
 namespace farscale {
 namespace {

@@ -10,8 +10,8 @@
 
 #include "base/parallel.h"
 #include "base/random.h"
-#include "projection/intervals.h"
-#include "projection/factor_draws.h"
+#include "projection/model_settings.h"
+#include "projection/load_balance_by_loads.h"
 
 namespace farscale {
 namespace {

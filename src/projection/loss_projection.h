@@ -16,7 +16,7 @@ namespace farscale {
 // What is extrapolated of a call path. All are shares, so that runs of any length compare.
 enum class LossMeasure {
   kDelayCosts,         // waiting that it causes, of all ranks' time
-  kLoadBalance,        // what it takes away of the run's time by load balance [imbalance/factor_losses.h]
+  kLoadBalance,        // what it takes away of the run's time by load balance [imbalance/loss_record.h]
   kSerialization,      // the same by serialization
   kCriticalImbalance,  // its imbalance on the critical path, of the run's time
 };

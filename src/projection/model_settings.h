@@ -2,10 +2,12 @@
 #pragma once
 
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "base/config.h"
+#include "factors/factor.h"
 #include "factors/factor_table.h"
 #include "models/ensemble.h"
 #include "models/scaling_model.h"
@@ -54,5 +56,44 @@ void RequireModels(const ModelSettings& settings, const ModelLibrary& library);
 
 // "amdahl in dimension 1 for every factor; transferEfficiency: constant" and the like, for reports.
 std::string Describe(const ModelSettings& settings);
+
+// Bounds of what is not known exactly, and how they are read off draws.
+
+struct IntervalBounds {
+  double low = 0;
+  double high = 0;
+
+  friend bool operator==(const IntervalBounds&, const IntervalBounds&) = default;
+};
+
+// The same where there may be no upper bound.
+struct OpenBounds {
+  double low = 0;
+  std::optional<double> high;
+
+  friend bool operator==(const OpenBounds&, const OpenBounds&) = default;
+};
+
+// Moves draws so that IntervalOf may read these coverages from them, which takes a fraction of the time of sorting.
+void PlaceIntervals(std::vector<double>& draws, const std::vector<double>& coverages);
+
+// The middle part of draws of an efficiency, sorted or placed, widened to the value itself [docs/formulas.md,
+// intervals]. Throws std::domain_error for a coverage outside 0 to 1, and without draws.
+IntervalBounds IntervalOf(const std::vector<double>& sorted, double coverage, double value);
+
+// Which factors are extrapolated by themselves, and which are products of those.
+
+// The finest factors among `available` whose product is `factor`: itself when it is there and its children are not
+// complete; empty when it is not there, whole or in parts.
+std::vector<Factor> PartsOf(Factor factor, const std::vector<Factor>& available);
+
+// The factors whose losses make up global efficiency, else parallel efficiency, else all that are available.
+std::vector<Factor> LossesAmong(const std::vector<Factor>& available);
+// The efficiency that these make up; nothing where they make up none.
+std::optional<Factor> WholeAmong(const std::vector<Factor>& available);
+
+// Factors that are fitted by themselves, each to the rows that have it: the leaves of the tree, or the deepest
+// ancestors that are known at enough core counts [docs/formulas.md, projection].
+std::vector<Factor> FittedFactors(const std::vector<FactorRow>& rows);
 
 }  // namespace farscale

@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "base/error.h"
+#include "base/diagnostics.h"
 
 namespace farscale {
 namespace {

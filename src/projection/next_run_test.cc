@@ -1,4 +1,4 @@
-#include "projection/next_run.h"
+#include "projection/reliable_range.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -8,7 +8,7 @@
 #include "factors/complete_table.h"
 #include "results/factor_table_files.h"
 #include "projection/projection.h"
-#include "results/fields.h"
+#include "results/results.h"
 #include "results/projection_files.h"
 #include "support/models.h"
 

@@ -8,15 +8,12 @@
 #include <set>
 
 #include "base/diagnostics.h"
-#include "base/error.h"
 #include "base/parallel.h"
-#include "factors/phase_rows.h"
+#include "factors/factor_table.h"
 #include "factors/table_terms.h"
-#include "projection/observed_projection.h"
-#include "projection/intervals.h"
-#include "projection/factor_parts.h"
+#include "projection/model_settings.h"
+#include "projection/backtest.h"
 #include "projection/phase_fits.h"
-#include "projection/targets_only.h"
 
 namespace farscale {
 

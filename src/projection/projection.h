@@ -10,13 +10,11 @@
 
 #include "base/diagnostics.h"
 #include "factors/factor_table.h"
-#include "models/fit.h"
+#include "models/posterior.h"
 #include "projection/grown_runs.h"
-#include "projection/key_results.h"
-#include "projection/intervals.h"
-#include "projection/reliable_range.h"
 #include "projection/model_settings.h"
-#include "projection/next_run.h"
+#include "projection/key_results.h"
+#include "projection/reliable_range.h"
 
 namespace farscale {
 
@@ -126,5 +124,12 @@ std::string DescribeMissing(const PhaseProjection& projection);
 
 // Models that are chosen for factors which are products of others, or unknown everywhere.
 std::vector<Finding> FindUnusedModels(const ModelSettings& settings, const std::vector<PhaseProjection>& projections);
+
+// Projections of which only the values at targets are wanted, as a backtest does.
+
+// The same values at the targets as Project gives, with the same errors, in a fraction of its time: without curves
+// between the targets, measured points, ranges, key results and suggested runs.
+std::vector<PhaseProjection> ProjectTargets(const FactorTable& table, const ModelLibrary& library,
+                                            const ProjectionOptions& options);
 
 }  // namespace farscale

@@ -8,14 +8,13 @@
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
-#include "base/error.h"
+#include "base/diagnostics.h"
 #include "base/files.h"
 #include "results/factor_table_files.h"
-#include "projection/factor_parts.h"
+#include "projection/model_settings.h"
 #include "projection/load_balance_by_loads.h"
-#include "projection/targets_only.h"
 #include "results/projection_files.h"
-#include "results/fields.h"
+#include "results/results.h"
 #include "support/models.h"
 #include "support/tables.h"
 #include "support/traces.h"

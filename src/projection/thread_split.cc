@@ -11,7 +11,7 @@
 #include <set>
 #include <utility>
 
-#include "base/error.h"
+#include "base/diagnostics.h"
 #include "base/parallel.h"
 #include "base/random.h"
 #include "factors/scaling.h"
@@ -22,7 +22,7 @@ namespace farscale {
 namespace {
 
 constexpr double kMostThreads = 2;  // times the most that were run; chosen: beyond, caches and NUMA nodes decide
-constexpr double kNothing = 1e-9;   // an efficiency below has no time; chosen: far below any that is measured
+constexpr double kNoTime = 1e-9;    // an efficiency below has no time; chosen: far below any that is measured
 
 constexpr std::array kParts = {Factor::kMpiParallelEfficiency, Factor::kOmpParallelEfficiency, Factor::kDeviceOffload};
 
@@ -53,8 +53,8 @@ SplitValue WithInterval(double value, std::vector<double> draws) {
 SplitValue RatioOf(double scale, double over, const std::vector<double>& overs, double under,
                    const std::vector<double>& unders) {
   std::vector<double> draws(kFactorDraws);
-  for (std::size_t i = 0; i < draws.size(); ++i) draws[i] = scale * overs[i] / std::max(unders[i], kNothing);
-  return WithInterval(scale * over / std::max(under, kNothing), std::move(draws));
+  for (std::size_t i = 0; i < draws.size(); ++i) draws[i] = scale * overs[i] / std::max(unders[i], kNoTime);
+  return WithInterval(scale * over / std::max(under, kNoTime), std::move(draws));
 }
 
 class Splitter {

@@ -13,7 +13,7 @@
 
 #include "factors/factor_table.h"
 #include "models/scaling_model.h"
-#include "projection/intervals.h"
+#include "projection/model_settings.h"
 #include "projection/projection.h"
 #include "projection/reliable_range.h"
 

@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "base/error.h"
+#include "base/diagnostics.h"
 #include "factors/complete_table.h"
 #include "support/models.h"
 

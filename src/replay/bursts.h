@@ -6,8 +6,10 @@
 #include <cstdint>
 #include <vector>
 
-#include "phases/heavy_iterations.h"
+#include "base/diagnostics.h"
+#include "phases/iteration_shape.h"
 #include "phases/phase_cut.h"
+#include "trace/counters.h"
 #include "trace/trace.h"
 
 namespace farscale {
@@ -51,5 +53,16 @@ std::vector<double> ComputationOfIterations(const RankTimeline& timeline, const 
 // same order, heavy ones and others apart. Iterations without two others like them stay as measured, and so does what
 // lies outside the iterations; a burst across an iteration's edge is replaced inside and kept outside.
 TypicalIterations ReplaceByMedian(const RankTimeline& timeline, const RankCut& cut, const HeavyIterations& heavy);
+
+// Whether ranks had a processor while they computed: what else their time outside MPI contains. Whether counts can be.
+
+// Names the ranks that had a core for less than 95 % of their time outside MPI, by CPU time, else by cycles at the
+// highest clock on the node; says nothing where the trace has neither. Of the phases cut, or of the whole run where
+// there are none. Only what is missing in bursts of 100 us and more counts: a preempted burst is long, and in short
+// ones the errors at the ends of the samples look like it [docs/formulas.md, processor time].
+//
+// Also names the ranks that count more than a processor can in their whole time, or from one edge to the next by more
+// than a percent of all: 1.05 seconds of CPU time a second, 10 GHz, 100 instructions a nanosecond, for each thread.
+Diagnostics CheckProcessorTime(const Trace& trace, const CounterNames& names, const std::vector<PhaseCut>& cuts = {});
 
 }  // namespace farscale

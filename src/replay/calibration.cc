@@ -7,14 +7,12 @@
 #include <limits>
 #include <map>
 
-#include "base/error.h"
-#include "base/format.h"
+#include "base/diagnostics.h"
 #include "base/text.h"
 #include "phases/phase_cut.h"
 #include "replay/clock_repair.h"
-#include "replay/link_fit.h"
-#include "replay/replay.h"
 #include "replay/transfer_times.h"
+#include "replay/replay.h"
 #include "stats/sample_quantiles.h"
 
 namespace farscale {

@@ -14,7 +14,6 @@
 #include "base/diagnostics.h"
 #include "replay/matching.h"
 #include "replay/network.h"
-#include "replay/rules.h"
 #include "trace/trace.h"
 
 namespace farscale {

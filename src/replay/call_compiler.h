@@ -8,9 +8,9 @@
 #include <utility>
 #include <vector>
 
-#include "replay/operations.h"
+#include "replay/matching.h"
 #include "replay/program.h"
-#include "replay/rules.h"
+#include "replay/network.h"
 
 namespace farscale {
 

@@ -5,13 +5,75 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
-#include "replay/clock_order.h"
 #include "replay/matching.h"
 #include "trace/trace.h"
 
 namespace farscale {
+
+// The order of events on different ranks that messages and collectives force, whatever clocks say: a message is
+// received after it is sent, nobody leaves a barrier before the last rank enters it.
+
+// Collectives in which every rank says how much it gives and gets, so that some may take no part.
+bool HasSizesOfItsOwn(std::string_view region);
+
+// What an operation says about the time of a call.
+struct ClockEvent {
+  enum class Kind : std::uint8_t {
+    kSend,     // its message cannot arrive before the call begins
+    kReceive,  // the call cannot end before its message is sent
+    kGive,     // ranks that need the collective cannot leave it before the call begins
+    kTake,     // the call cannot end before all that the collective needs have begun
+    kGather,   // both, and the call ends at about the time at which the others leave
+  };
+  Kind kind = Kind::kSend;
+  bool begins = false, ends = false;  // the collective on this rank; a non-blocking one does so in two calls
+  std::uint32_t call = 0;
+  std::uint32_t number = 0;  // of the message or of the collective
+
+  bool IsCollective() const { return kind != Kind::kSend && kind != Kind::kReceive; }
+  // Whether ranks of a collective may wait for this one, or this one for others.
+  bool IsGiven() const { return begins && (kind == Kind::kGive || kind == Kind::kGather); }
+  bool IsTaken() const { return ends && (kind == Kind::kTake || kind == Kind::kGather); }
+};
+
+// Which operations show an order. Left out: messages of channels that lack records, which may be taken for each other;
+// operations on windows, which may put off to wait; collectives on communicators on which ranks miss some, and those in
+// which every rank has a size of its own, which may be none; MPI_Init and MPI_Finalize, which need not synchronise;
+// scans.
+class ClockOrder {
+ public:
+  ClockOrder(const Trace& trace, const Matching& matching);
+
+  // Calls visit(event) for every part of an operation of the rank, in the order of its calls.
+  template <typename Visit>
+  void ForEach(std::size_t rank, const Visit& visit) const {
+    const RankTimeline& timeline = trace_.timelines[rank];
+    ForEachRecord(timeline, matching_.ranks[rank], 0, timeline.calls(),
+                  [&](std::size_t call, std::size_t record, const RecordPart& part) {
+                    if (!part.IsMatched()) return;
+                    ClockEvent event;
+                    event.call = static_cast<std::uint32_t>(call);
+                    event.number = part.number;
+                    if (part.IsCollective() ? IsCollective(rank, part, event) : IsMessage(rank, record, part, event)) {
+                      visit(event);
+                    }
+                  });
+  }
+
+ private:
+  bool IsMessage(std::size_t rank, std::size_t record, const RecordPart& part, ClockEvent& event) const;
+  bool IsCollective(std::size_t rank, const RecordPart& part, ClockEvent& event) const;
+  void LeaveOutChannels();
+
+  const Trace& trace_;
+  const Matching& matching_;
+  std::vector<bool> is_on_window_, has_own_sizes_;   // by region
+  std::vector<bool> is_left_out_;                    // by communicator, of collectives
+  std::vector<std::vector<bool>> channel_left_out_;  // by rank and endpoint, of sends; empty: none
+};
 
 // What to add to the times of one clock, in ticks: `offset` in the middle of its run, and `drift` more a tick.
 struct ClockCorrection {

@@ -1,5 +1,5 @@
 // Clocks that are known, seen through what disturbs a real measurement. Ticks are nanoseconds, so a rate is in GHz.
-#include "replay/clock_rate.h"
+#include "replay/computation.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -11,12 +11,11 @@
 #include <utility>
 #include <vector>
 
-#include "base/error.h"
-#include "base/format.h"
+#include "base/diagnostics.h"
+#include "base/text.h"
 #include "base/parallel.h"
 #include "replay/anomalies.h"
 #include "replay/clock_fit.h"
-#include "replay/clock_order.h"
 #include "replay/replayed_trace.h"
 
 namespace farscale {

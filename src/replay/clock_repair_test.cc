@@ -6,7 +6,7 @@
 
 #include <random>
 
-#include "base/error.h"
+#include "base/diagnostics.h"
 #include "replay/anomalies.h"
 #include "support/repeats.h"
 #include "support/wrong_clocks.h"

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "base/parallel.h"
-#include "phases/counter_at.h"
+#include "phases/location_cut.h"
 #include "trace/anomalies.h"
 #include "trace/timeline_feed.h"
 #include "trace/trace_builder.h"

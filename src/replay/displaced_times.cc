@@ -10,7 +10,7 @@
 #include <unordered_set>
 #include <vector>
 
-#include "base/format.h"
+#include "base/text.h"
 #include "base/parallel.h"
 #include "replay/anomalies.h"
 #include "replay/bursts.h"

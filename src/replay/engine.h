@@ -7,9 +7,9 @@
 #include <vector>
 
 #include "replay/anomalies.h"
+#include "replay/links.h"
 #include "replay/program.h"
 #include "replay/replay.h"
-#include "replay/links.h"
 
 namespace farscale {
 

@@ -1,4 +1,4 @@
-#include "replay/link_fit.h"
+#include "replay/transfer_times.h"
 
 #include <algorithm>
 #include <array>

@@ -8,10 +8,9 @@
 #include <map>
 #include <tuple>
 
-#include "base/error.h"
+#include "base/diagnostics.h"
 #include "base/parallel.h"
 #include "replay/anomalies.h"
-#include "replay/operations.h"
 #include "trace/anomalies.h"
 
 namespace farscale {

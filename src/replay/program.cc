@@ -6,11 +6,11 @@
 #include <array>
 #include <span>
 
-#include "base/format.h"
+#include "base/text.h"
 #include "base/parallel.h"
 #include "replay/anomalies.h"
 #include "replay/call_compiler.h"
-#include "replay/operations.h"
+#include "replay/matching.h"
 
 namespace farscale {
 namespace {

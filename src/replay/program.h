@@ -12,7 +12,6 @@
 #include "phases/phase_cut.h"
 #include "replay/matching.h"
 #include "replay/network.h"
-#include "replay/rules.h"
 #include "trace/trace.h"
 
 namespace farscale {
@@ -122,7 +121,7 @@ Program Compile(const Trace& trace, const Matching& matching, const PhaseCut& cu
 std::string DescribeInstruction(const Trace& trace, const Matching& matching, const PhaseCut& cut,
                                 const ReplayOptions& options, std::size_t rank, std::size_t instruction);
 
-// Parts of Compile [replay/delays.cc]: how long the messages and collectives of a program take.
+// Parts of Compile [replay/replay.cc]: how long the messages and collectives of a program take.
 inline Tick ToTicks(double ticks_per_second, double seconds) {
   return static_cast<Tick>(std::llround(seconds * ticks_per_second));
 }

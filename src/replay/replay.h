@@ -14,7 +14,7 @@
 #include "phases/phase_cut.h"
 #include "replay/matching.h"
 #include "replay/program.h"
-#include "replay/rules.h"
+#include "replay/network.h"
 #include "replay/unknown_waits.h"
 #include "trace/trace.h"
 

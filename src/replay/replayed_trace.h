@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "replay/rules.h"
+#include "replay/network.h"
 #include "replay/replay.h"
 #include "trace/trace.h"
 #include "trace/trace_builder.h"

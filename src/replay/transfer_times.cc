@@ -6,26 +6,26 @@
 #include <utility>
 
 #include "base/parallel.h"
-#include "replay/operations.h"
+#include "replay/matching.h"
 
 namespace farscale {
 namespace {
 
 // Of an end that lies outside any call: that of a message which crosses the edge of a cut.
-constexpr std::int32_t kNobody = -1;
+constexpr std::int32_t kNotPosted = -1;
 
 // Both ends of every matched message. Ranks fill their own ends, so they can do so in parallel.
 struct MessageEnds {
   struct Sent {
     Tick tick = 0;  // when the sending call was entered
     std::uint64_t bytes = 0;
-    std::int32_t rank = kNobody;
+    std::int32_t rank = kNotPosted;
     MpiCall call = MpiCall::kNone;
   };
   struct Posted {
     Tick tick = 0;  // when the call was entered that posted the receive
     Tick done = 0;  // when the call was left that completed it
-    std::int32_t rank = kNobody;
+    std::int32_t rank = kNotPosted;
   };
   std::vector<Sent> sent;
   std::vector<Posted> posted;
@@ -85,7 +85,7 @@ class RankObserver {
     ++records_;
     const std::uint32_t message = part.number;
     const bool has_both_ends = !part.IsCollective() && message < matching_.matched &&
-                               ends_.sent[message].rank != kNobody && ends_.posted[message].rank != kNobody;
+                               ends_.sent[message].rank != kNotPosted && ends_.posted[message].rank != kNotPosted;
     if (!has_both_ends || IsOneSided(ends_.sent[message].call)) {
       has_others_ = true;  // a collective, a message of which half is missing, or what stands for none
       return;
@@ -243,7 +243,7 @@ void FindCompetingBytes(const Trace& trace, const MessageEnds& ends, std::vector
   std::map<std::int32_t, std::array<std::vector<std::uint32_t>, 2>> links;  // by node: messages from it and to it
   for (std::uint32_t message = 0; message < ends.sent.size(); ++message) {
     const std::int32_t from = ends.sent[message].rank, to = ends.posted[message].rank;
-    if (from == kNobody || to == kNobody) continue;
+    if (from == kNotPosted || to == kNotPosted) continue;
     const std::int32_t source = trace.ranks[static_cast<std::size_t>(from)].node;
     const std::int32_t target = trace.ranks[static_cast<std::size_t>(to)].node;
     if (source == target) continue;

@@ -9,7 +9,7 @@
 #include <random>
 #include <sstream>
 
-#include "base/error.h"
+#include "base/diagnostics.h"
 #include "base/files.h"
 #include "replay/anomalies.h"
 #include "replay/replay.h"

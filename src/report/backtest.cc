@@ -6,9 +6,9 @@
 #include <cmath>
 #include <set>
 
-#include "base/format.h"
-#include "projection/backtest_errors.h"
-#include "projection/factor_parts.h"
+#include "base/text.h"
+#include "projection/backtest.h"
+#include "projection/model_settings.h"
 #include "pages/text_table.h"
 #include "report/figures.h"
 

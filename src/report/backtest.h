@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "pages/render.h"
-#include "projection/backtest_errors.h"
+#include "projection/backtest.h"
 #include "results/results.h"
 
 namespace farscale {

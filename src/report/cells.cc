@@ -6,8 +6,8 @@
 #include <array>
 #include <cmath>
 
-#include "base/format.h"
-#include "factors/phase_rows.h"
+#include "base/text.h"
+#include "factors/factor_table.h"
 
 namespace farscale {
 namespace {

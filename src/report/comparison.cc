@@ -4,7 +4,6 @@
 
 #include <cmath>
 
-#include "base/format.h"
 #include "base/text.h"
 #include "report/reliability.h"
 #include "report/figures.h"

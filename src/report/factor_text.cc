@@ -4,12 +4,12 @@
 
 #include <algorithm>
 
-#include "base/error.h"
-#include "base/format.h"
+#include "base/diagnostics.h"
+#include "base/text.h"
 #include "base/terminal.h"
 #include "factors/anomalies.h"
-#include "factors/phase_rows.h"
-#include "factors/superlinear.h"
+#include "factors/factor_table.h"
+#include "factors/table_check.h"
 #include "pages/text_table.h"
 #include "projection/curve.h"
 #include "report/key_results.h"

@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <cmath>
 
-#include "base/format.h"
 #include "base/text.h"
 #include "projection/load_balance_by_loads.h"
 #include "report/predictors.h"

@@ -7,7 +7,6 @@
 #include <optional>
 #include <vector>
 
-#include "base/format.h"
 #include "base/text.h"
 #include "pages/render.h"
 #include "report/factor_text.h"

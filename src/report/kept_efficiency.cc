@@ -6,7 +6,7 @@
 #include <cmath>
 #include <map>
 
-#include "base/format.h"
+#include "base/text.h"
 #include "factors/table_terms.h"
 
 namespace farscale {

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <optional>
 
-#include "base/format.h"
+#include "base/text.h"
 #include "report/figures.h"
 
 namespace farscale {

@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <map>
 
-#include "base/format.h"
 #include "base/text.h"
 #include "plot/heat_map.h"
 #include "report/loss_ranks.h"

@@ -7,7 +7,6 @@
 #include <numeric>
 #include <set>
 
-#include "base/format.h"
 #include "base/text.h"
 #include "results/cause_text.h"
 

@@ -7,15 +7,13 @@
 #include <optional>
 #include <string>
 
-#include "base/format.h"
 #include "base/text.h"
-#include "imbalance/load_shape.h"
+#include "imbalance/causes/load_shape.h"
 #include "imbalance/loss_remedy.h"
 #include "report/loss_maps.h"
 #include "report/loss_ranks.h"
 #include "report/losses_summary.h"
 #include "results/cause_text.h"
-#include "results/remedy_text.h"
 
 namespace farscale {
 namespace {

@@ -6,7 +6,6 @@
 #include <numeric>
 #include <optional>
 
-#include "base/format.h"
 #include "base/text.h"
 #include "imbalance/loss_remedy.h"
 #include "report/loss_ranks.h"

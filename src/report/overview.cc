@@ -6,12 +6,11 @@
 #include <cmath>
 #include <map>
 
-#include "base/format.h"
 #include "base/text.h"
 #include "factors/table_terms.h"
-#include "plot/bands.h"
+#include "plot/bars.h"
 #include "projection/curve.h"
-#include "projection/factor_parts.h"
+#include "projection/model_settings.h"
 #include "report/backtest.h"
 #include "report/kept_efficiency.h"
 #include "report/key_results.h"

@@ -5,10 +5,9 @@
 #include <algorithm>
 #include <optional>
 
-#include "base/format.h"
 #include "base/text.h"
 #include "projection/curve.h"
-#include "projection/factor_parts.h"
+#include "projection/model_settings.h"
 #include "report/backtest.h"
 #include "report/comparison.h"
 #include "report/figures.h"

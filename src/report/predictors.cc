@@ -5,9 +5,8 @@
 #include <algorithm>
 #include <cmath>
 
-#include "base/format.h"
 #include "base/text.h"
-#include "projection/factor_parts.h"
+#include "projection/model_settings.h"
 #include "report/figures.h"
 #include "report/reliability.h"
 

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 
-#include "base/format.h"
 #include "base/text.h"
 #include "report/figures.h"
 #include "report/cells.h"

@@ -10,9 +10,8 @@
 #include <numeric>
 #include <regex>
 
-#include "base/error.h"
+#include "base/diagnostics.h"
 #include "base/files.h"
-#include "base/sha256.h"
 #include "base/text.h"
 #include "factors/complete_table.h"
 #include "results/factor_table_files.h"

@@ -9,7 +9,6 @@
 #include <optional>
 #include <set>
 
-#include "base/format.h"
 #include "base/text.h"
 #include "projection/curve.h"
 #include "report/fits.h"

@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <cmath>
 
-#include "base/format.h"
 #include "base/text.h"
 #include "pages/text_table.h"
 

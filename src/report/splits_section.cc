@@ -7,9 +7,8 @@
 #include <map>
 #include <set>
 
-#include "base/format.h"
 #include "base/text.h"
-#include "plot/scale.h"
+#include "plot/canvas.h"
 #include "report/reliability.h"
 
 namespace farscale {

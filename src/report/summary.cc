@@ -5,10 +5,10 @@
 #include <algorithm>
 #include <cmath>
 
-#include "base/format.h"
-#include "factors/superlinear.h"
+#include "base/text.h"
+#include "factors/table_check.h"
 #include "projection/curve.h"
-#include "projection/factor_parts.h"
+#include "projection/model_settings.h"
 #include "report/reliability.h"
 #include "report/figures.h"
 #include "report/predictors.h"

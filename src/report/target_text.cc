@@ -6,7 +6,6 @@
 #include <optional>
 #include <set>
 
-#include "base/format.h"
 #include "base/text.h"
 #include "report/figures.h"
 #include "report/key_results.h"

@@ -9,13 +9,10 @@
 #include <string>
 #include <vector>
 
-#include "base/format.h"
 #include "base/text.h"
 #include "factors/run_picture.h"
-#include "plot/axes.h"
 #include "plot/canvas.h"
-#include "plot/cells.h"
-#include "plot/legend.h"
+#include "plot/heat_map.h"
 #include "plot/svg.h"
 
 namespace farscale {

@@ -8,10 +8,8 @@
 #include <string>
 #include <vector>
 
-#include "base/format.h"
 #include "base/text.h"
-#include "plot/axes.h"
-#include "plot/legend.h"
+#include "plot/canvas.h"
 #include "plot/svg.h"
 #include "report/figures.h"
 #include "report/timeline_picture.h"

@@ -5,7 +5,7 @@
 
 #include <random>
 
-#include "base/error.h"
+#include "base/diagnostics.h"
 #include "base/files.h"
 #include "results/results_json.h"
 #include "report/timeline_picture.h"

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "imbalance/loss_record.h"
+#include "imbalance/loss_remedy.h"
 
 namespace farscale {
 
@@ -32,5 +33,10 @@ std::string DescribeNext(const Cause& cause, const LossRecord& losses);
 // The worst instance: "0.012300 s to 0.013000 s: 63 ranks wait (Wait at N×N) until rank 3 enters solve /
 // MPI_Allreduce".
 std::string DescribeWorst(const Cause& cause, const LossRecord& losses);
+
+// The advice that a remedy stands for, for readers. Sources of the advice: docs/formulas.md, shapes of imbalance.
+
+// One or two sentences; empty for none.
+std::string TextOf(const Remedy& remedy);
 
 }  // namespace farscale

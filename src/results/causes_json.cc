@@ -1,11 +1,10 @@
-#include "results/causes_json.h"
+#include "results/losses_json.h"
 
 #include <algorithm>
 
 #include "imbalance/loss_record.h"
 #include "results/cause_text.h"
-#include "results/fields.h"
-#include "results/raster_json.h"
+#include "results/results.h"
 
 namespace farscale {
 

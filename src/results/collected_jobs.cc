@@ -12,12 +12,11 @@
 #include <nlohmann/json.hpp>
 #include <tuple>
 
-#include "base/error.h"
+#include "base/diagnostics.h"
 #include "base/files.h"
-#include "base/format.h"
 #include "base/text.h"
 #include "results/csv_text.h"
-#include "results/fields.h"
+#include "results/results.h"
 #include "results/measured_run_json.h"
 
 namespace farscale {

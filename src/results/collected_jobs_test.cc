@@ -6,7 +6,7 @@
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
-#include "base/error.h"
+#include "base/diagnostics.h"
 #include "base/files.h"
 
 namespace farscale {

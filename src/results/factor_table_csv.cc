@@ -12,11 +12,11 @@
 #include <span>
 #include <utility>
 
-#include "base/error.h"
+#include "base/diagnostics.h"
 #include "base/parallel.h"
 #include "base/text.h"
 #include "factors/complete_table.h"
-#include "factors/share_limit.h"
+#include "factors/factor.h"
 #include "results/csv_text.h"
 
 namespace farscale {

@@ -7,7 +7,7 @@
 #include <optional>
 #include <random>
 
-#include "base/error.h"
+#include "base/diagnostics.h"
 #include "factors/scaling.h"
 #include "results/csv_text.h"
 #include "results/factor_table_files.h"

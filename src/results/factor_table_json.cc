@@ -2,9 +2,9 @@
 
 #include <algorithm>
 
-#include "base/error.h"
+#include "base/diagnostics.h"
 #include "results/anomalies.h"
-#include "results/fields.h"
+#include "results/results.h"
 
 namespace farscale {
 

@@ -1,8 +1,9 @@
 // Results of the grown runs of a program, as values [docs/schema/growth.schema.json].
 #pragma once
 
-#include <cstdint>
 #include <nlohmann/json_fwd.hpp>
+
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <vector>

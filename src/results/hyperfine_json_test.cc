@@ -1,4 +1,4 @@
-#include "results/hyperfine_json.h"
+#include "results/results_json.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -3,10 +3,8 @@
 #include <algorithm>
 
 #include "imbalance/loss_remedy.h"
-#include "results/causes_json.h"
-#include "results/fields.h"
-#include "results/raster_json.h"
-#include "results/remedy_text.h"
+#include "results/results.h"
+#include "results/cause_text.h"
 
 namespace farscale {
 namespace {

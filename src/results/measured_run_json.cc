@@ -10,11 +10,11 @@
 #include <tuple>
 #include <utility>
 
-#include "base/error.h"
+#include "base/diagnostics.h"
 #include "factors/anomalies.h"
-#include "factors/phase_rows.h"
+#include "factors/factor_table.h"
 #include "factors/scaling.h"
-#include "results/fields.h"
+#include "results/results.h"
 
 namespace farscale {
 namespace {

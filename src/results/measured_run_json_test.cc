@@ -5,7 +5,7 @@
 
 #include <array>
 
-#include "base/error.h"
+#include "base/diagnostics.h"
 #include "factors/complete_table.h"
 
 namespace farscale {

@@ -3,12 +3,12 @@
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>
+
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "projection/backtest.h"
-#include "projection/backtest_errors.h"
 #include "projection/projection.h"
 #include "projection/thread_split.h"
 

@@ -1,4 +1,4 @@
-#include "results/remedy_text.h"
+#include "results/cause_text.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

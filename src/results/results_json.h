@@ -2,8 +2,11 @@
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>
-#include <string>
 
+#include <string>
+#include <string_view>
+
+#include "factors/factor_table.h"
 #include "results/results.h"
 
 namespace farscale {
@@ -27,5 +30,17 @@ std::string FormatOfResults(const std::string& text, const std::string& file);
 
 // The factor table of factors.json or of results.json, or of one run that TALP has measured.
 FactorTable ReadTableFromJson(const std::string& text, const std::string& file);
+
+// Times measured by hyperfine, as `hyperfine --export-json` writes them, as a table of run times.
+
+// The name of this format, since the files do not name one.
+inline constexpr std::string_view kHyperfineFormat = "hyperfine";
+
+bool IsHyperfineJson(const nlohmann::ordered_json& json);
+
+// One row for each time of every command. The number of cores is the parameter `cores`, `ranks`, `processes`, `np` or
+// `n` of the command, times that of `threads`; other parameters tell series apart. Throws an input error naming the
+// file and the command where one has no such parameter or no times.
+FactorTable TableOfHyperfine(const nlohmann::ordered_json& json, const std::string& file);
 
 }  // namespace farscale

@@ -12,9 +12,9 @@
 #include <numeric>
 #include <set>
 
-#include "base/error.h"
+#include "base/diagnostics.h"
 #include "base/files.h"
-#include "base/json_checksum.h"
+#include "base/json_form.h"
 #include "base/random.h"
 #include "factors/complete_table.h"
 #include "factors/scaling.h"

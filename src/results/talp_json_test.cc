@@ -6,7 +6,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "base/error.h"
+#include "base/diagnostics.h"
 #include "factors/complete_table.h"
 #include "factors/scaling.h"
 

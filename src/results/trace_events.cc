@@ -1,15 +1,19 @@
 #include "results/trace_events.h"
 
 #include <fmt/format.h>
+#include <nlohmann/json.hpp>
 
 #include <algorithm>
+#include <array>
 #include <iterator>
-#include <nlohmann/json.hpp>
+#include <string_view>
 #include <vector>
 
 #include "base/parallel.h"
+#include "base/text.h"
 #include "base/version.h"
 #include "results/cause_text.h"
+#include "results/results.h"
 
 namespace farscale {
 namespace {
@@ -228,6 +232,256 @@ std::string WriteAnnotations(const LossRecord& losses) {
                             {"trace", losses.trace},
                             {"annotations", std::move(annotations)}};
   return file.dump(1, ' ', false, OrderedJson::error_handler_t::replace) + "\n";
+}
+
+// Where a run spent its time, as part of the results' JSON [docs/file-formats.md, pictures of runs].
+
+namespace {
+
+constexpr std::string_view kLetters = "cwtmnod";  // of the states, in their order
+const std::vector<std::string> kStateNames = {"computation", "waiting", "transfer",   "mpi",
+                                              "notRunning",  "outside", "deviceCalls"};
+// Chosen: beyond what farscale writes, and a damaged file does not fill the memory.
+constexpr std::int64_t kMostColumns = 1 << 16;
+constexpr std::int64_t kMostRanks = 1'000'000'000;
+constexpr std::int64_t kMostIterations = 1'000'000'000;  // of one record
+
+// "c5w3": five eighths computation, three waiting; "w": waiting alone.
+std::string CellText(const PictureCell& cell) {
+  std::string text;
+  for (std::size_t state = 0; state < kRunStates; ++state) {
+    if (cell[state] == 0) continue;
+    text += kLetters[state];
+    if (cell[state] < kCellLevels) text += static_cast<char>('0' + cell[state]);
+  }
+  return text;
+}
+
+// "k5c1": five eighths kernels, one copies; "k": kernels alone; "i": idle.
+std::string CellText(const DeviceCell& cell) {
+  std::string text;
+  for (const auto& [letter, level] : {std::pair('k', cell.kernels), {'c', cell.copies}}) {
+    if (level == 0) continue;
+    text += letter;
+    if (level < kCellLevels) text += static_cast<char>('0' + level);
+  }
+  return text.empty() ? "i" : text;
+}
+
+template <typename Cell>
+std::string RowText(const std::vector<Cell>& row) {
+  std::vector<std::string> parts;
+  for (std::size_t first = 0, end = 0; first < row.size(); first = end) {
+    while (end < row.size() && row[end] == row[first]) ++end;
+    parts.push_back(CellText(row[first]));
+    if (end - first > 1) parts.back() += fmt::format("*{}", end - first);
+  }
+  return Join(parts, " ");
+}
+
+[[noreturn]] void RefuseCell(const JsonPlace& at, const std::string& text) {
+  at.Fail("is damaged: '" + text + "' is no part of a run's picture");
+}
+
+// Calls set(letter, level) for every part of a cell; returns the sum of levels.
+template <typename Set>
+int PartsOfCell(std::string_view text, std::string_view letters, const JsonPlace& at, Set set) {
+  int sum = 0;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const std::size_t letter = letters.find(text[i]);
+    if (letter == std::string_view::npos) RefuseCell(at, std::string(text));
+    const bool has_level = i + 1 < text.size() && text[i + 1] >= '1' && text[i + 1] < '0' + kCellLevels;
+    const int level = has_level ? text[++i] - '0' : kCellLevels;
+    set(letter, static_cast<std::uint8_t>(level));
+    sum += level;
+  }
+  return sum;
+}
+
+void ReadCell(std::string_view text, const JsonPlace& at, PictureCell& cell) {
+  const int sum = PartsOfCell(text, kLetters, at, [&](std::size_t state, std::uint8_t level) { cell[state] = level; });
+  if (sum != kCellLevels) RefuseCell(at, std::string(text));
+}
+
+void ReadCell(std::string_view text, const JsonPlace& at, DeviceCell& cell) {
+  if (text == "i") return;
+  const int sum = PartsOfCell(
+      text, "kc", at, [&](std::size_t part, std::uint8_t level) { (part == 0 ? cell.kernels : cell.copies) = level; });
+  if (sum > kCellLevels || cell.kernels + cell.copies != sum) RefuseCell(at, std::string(text));
+}
+
+template <typename Cell>
+std::vector<Cell> RowOf(const std::string& text, std::size_t columns, const JsonPlace& at) {
+  std::vector<Cell> row;
+  for (const std::string& part : Split(text, ' ')) {
+    const std::size_t star = part.find('*');
+    long long count = 1;
+    if (star != std::string::npos && !ParseInteger(part.substr(star + 1), count)) RefuseCell(at, part);
+    if (count < 1 || count > static_cast<long long>(columns - row.size())) RefuseCell(at, part);
+    Cell cell{};
+    ReadCell(part.substr(0, star), at, cell);
+    row.insert(row.end(), static_cast<std::size_t>(count), cell);
+  }
+  if (row.size() != columns) RefuseCell(at, text);
+  return row;
+}
+
+struct DevicesInFile {
+  DeviceRow device;  // without cells
+  std::string cells;
+};
+
+// A picture as it stands in the file.
+struct PictureInFile {
+  RunPicture picture;  // without shares, rows and devices
+  std::int64_t columns = 0;
+  Dictionary<StateShare> shares;
+  std::vector<std::string> rows;
+  std::vector<DevicesInFile> devices;
+};
+
+PictureInFile InFile(const RunPicture& picture) {
+  PictureInFile file{picture, 0, {}, {}, {}};
+  if (!picture.rows.empty()) file.columns = static_cast<std::int64_t>(picture.rows.front().size());
+  for (std::size_t state = 0; state < kRunStates; ++state) {
+    if (picture.shares[state].most > 0) file.shares.emplace_back(kStateNames[state], picture.shares[state]);
+  }
+  for (const std::vector<PictureCell>& row : picture.rows) file.rows.push_back(RowText(row));
+  for (const DeviceRow& device : picture.devices) file.devices.push_back({device, RowText(device.cells)});
+  return file;
+}
+
+RunPicture PictureFrom(PictureInFile file, const JsonPlace& at) {
+  RunPicture& picture = file.picture;
+  for (const auto& [name, share] : file.shares) {
+    picture.shares[static_cast<std::size_t>(std::ranges::find(kStateNames, name) - kStateNames.begin())] = share;
+  }
+  const auto rows = static_cast<std::int64_t>(file.rows.size());
+  const bool fits = picture.ranks > (rows - 1) * picture.ranks_per_row &&
+                    picture.ranks <= rows * picture.ranks_per_row && picture.seconds > 0;
+  if (rows > 0 && !fits) at.Fail(fmt::format("has {} rows of {} ranks", rows, picture.ranks));
+  const JsonPlace place(at, "rows");
+  for (std::size_t i = 0; i < file.rows.size(); ++i) {
+    picture.rows.push_back(
+        RowOf<PictureCell>(file.rows[i], static_cast<std::size_t>(file.columns), JsonPlace(place, i)));
+  }
+  const JsonPlace devices(at, "devices");
+  picture.devices.clear();
+  for (std::size_t i = 0; i < file.devices.size(); ++i) {
+    const JsonPlace of_device(devices, i);
+    DeviceRow& device = file.devices[i].device;
+    if (device.row >= rows) of_device.Fail(fmt::format("has row {} of {}", device.row, rows));
+    device.cells = RowOf<DeviceCell>(file.devices[i].cells, static_cast<std::size_t>(file.columns), of_device);
+    picture.devices.push_back(std::move(device));
+  }
+  return std::move(picture);
+}
+
+}  // namespace
+
+template <>
+Fields<StateShare> FieldsOf<StateShare>() {
+  using T = StateShare;
+  return {"results/stateShare",
+          {
+              Field("mean", &T::mean).AtLeast(0).AtMost(1),
+              Field("least", &T::least).AtLeast(0).AtMost(1),
+              Field("leastRank", &T::least_rank).AtLeast(0),
+              Field("most", &T::most).AtLeast(0).AtMost(1),
+              Field("mostRank", &T::most_rank).AtLeast(0),
+          }};
+}
+
+template <>
+Fields<DevicesInFile> FieldsOf<DevicesInFile>() {
+  using T = DevicesInFile;
+  using D = DeviceRow;
+  return {"results/deviceRow",
+          "What a device did over time, all of its streams together; without a name: several devices",
+          {
+              Field("row", &T::device, &D::row, "Of the ranks that use it, from 0").AtLeast(0),
+              Field("name", &T::device, &D::name).UnlessDefault(),
+              Field("kernels", &T::device, &D::kernels, "Share of the run time in kernels").AtLeast(0).AtMost(1.000001),
+              Field("copies", &T::device, &D::copies, "In copies without kernels").AtLeast(0).AtMost(1.000001),
+              Field("cells", &T::cells, "From left to right: eighths of kernels and of copies, or idle; *N for N alike")
+                  .Schema(R"({"pattern": "^[kci1-7]+(\\*[0-9]+)?( [kci1-7]+(\\*[0-9]+)?)*$"})"),
+          }};
+}
+
+template <>
+Fields<PictureInFile> FieldsOf<PictureInFile>() {
+  using T = PictureInFile;
+  using P = RunPicture;
+  return {"results/picture",
+          "What the ranks did over time",
+          {
+              Field("seconds", &T::picture, &P::seconds, "That the columns take together").AtLeast(0),
+              Field("ranks", &T::picture, &P::ranks).AtLeast(0).AtMost(kMostRanks),
+              Field("ranksPerRow", &T::picture, &P::ranks_per_row, "The last row may have fewer")
+                  .AtLeast(1)
+                  .AtMost(kMostRanks),
+              Field("columns", &T::columns).AtLeast(0).AtMost(kMostColumns),
+              Field("nodeBegins", &T::picture, &P::node_begins,
+                    "First ranks of nodes; empty when the ranks of a node do not follow each other")
+                  .AtLeast(0),
+              Field("problem", &T::picture, &P::problem,
+                    "Why the run could not be replayed, so that time in MPI is not split")
+                  .UnlessDefault(),
+              Field("shares", &T::shares, Keyed<StateShare>(kStateNames), "Of the run time, state by state"),
+              Field("rows", &T::rows,
+                    "Cells from left to right: eighths of computation, waiting, transfer, MPI, not running and outside "
+                    "by first letters, calls to devices by d, *N for N alike")
+                  .Schema(R"({"pattern": "^[cwtmnod1-7]+(\\*[0-9]+)?( [cwtmnod1-7]+(\\*[0-9]+)?)*$"})"),
+              Field("devices", &T::devices, "Below the rows of the ranks that use them; absent without any")
+                  .UnlessDefault(),
+          }};
+}
+
+template <>
+Form<RunPicture> FormOf<RunPicture>() {
+  static const auto form = Via<RunPicture, PictureInFile>(InFile, PictureFrom);
+  return form;
+}
+
+template <>
+Fields<IterationRecord> FieldsOf<IterationRecord>() {
+  using T = IterationRecord;
+  return Fields<T>{
+      "results/iteration",
+      "One iteration, or means over several that follow each other",
+      {
+          Field("begin", &T::begin,
+                "Mean over the ranks, seconds since the begin of the run; of a window: of the earliest rank"),
+          Field("end", &T::end, "The same; of a window: of the latest rank"),
+          Field("elapsed", &T::elapsed, "Mean length over all ranks, seconds").AtLeast(0),
+          Field("useful", &T::useful, "Of that useful"),
+          Field("parallelEfficiency", &T::parallel_efficiency),
+          Field("loadBalance", &T::load_balance),
+          Field("disturbance", &T::disturbance, "Share of the time that disturbances took; absent: not known"),
+          Field("iterations", &T::iterations, "That this stands for; absent: one")
+              .AtLeast(1)
+              .AtMost(kMostIterations)
+              .UnlessDefault(),
+          Field("leftOut", &T::left_out, "Of them, which the factors are not made from; absent: none")
+              .AtLeast(0)
+              .UnlessDefault(),
+          Field("reason", &T::reason, "Why the first of those was left out").UnlessDefault(),
+      }}
+      .After([](T& record, const JsonPlace& at) {
+        if (record.left_out <= record.iterations) return;
+        at.Fail(fmt::format("is damaged: {} of {} iterations are left out", record.left_out, record.iterations));
+      });
+}
+
+template <>
+Fields<PhaseMarks> FieldsOf<PhaseMarks>() {
+  using T = PhaseMarks;
+  return {"results/phaseMarks",
+          {
+              Field("phase", &T::phase),
+              Field("iterations", &T::iterations),
+              Field("withAll", &T::with_all, "Factors of all iterations, where some are left out"),
+          }};
 }
 
 }  // namespace farscale

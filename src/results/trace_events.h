@@ -5,9 +5,9 @@
 
 #include <string>
 
-#include "imbalance/activities.h"
+#include "imbalance/waits/activities.h"
 #include "imbalance/loss_record.h"
-#include "imbalance/wait_states.h"
+#include "imbalance/waits/wait_states.h"
 #include "phases/phase_cut.h"
 #include "trace/trace.h"
 

@@ -1,4 +1,4 @@
-#include "study/balance_run.h"
+#include "study/run_balance.h"
 
 #include <fmt/format.h>
 
@@ -9,13 +9,12 @@
 #include <sstream>
 
 #include "balance/outcome.h"
-#include "base/error.h"
+#include "base/diagnostics.h"
 #include "base/files.h"
-#include "base/format.h"
 #include "base/text.h"
 #include "factors/phase_totals.h"
 #include "replay/clock_repair.h"
-#include "replay/processor_time.h"
+#include "replay/bursts.h"
 #include "study/grown_study.h"
 #include "study/scenario.h"
 #include "trace/trace_reader.h"

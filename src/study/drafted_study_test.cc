@@ -1,4 +1,4 @@
-#include "study/drafted_study.h"
+#include "study/study_draft.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -10,7 +10,6 @@
 #include "base/config.h"
 #include "base/text.h"
 #include "study/input_files.h"
-#include "study/path_text.h"
 #include "study/study.h"
 
 namespace farscale {

@@ -3,12 +3,17 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
+#include <new>
+#include <set>
 
 #include "base/diagnostics.h"
-#include "base/format.h"
 #include "base/text.h"
+#include "growth/rules/rival_layouts.h"
+#include "results/growth_record.h"
 #include "study/anomalies.h"
-#include "study/projected_growth.h"
+#include "study/run_growth.h"
+#include "study/scenario.h"
 
 namespace farscale {
 namespace {
@@ -109,6 +114,251 @@ void RemoveGrownRegion(const GrowthModel& model, LossRecord& losses) {
   }
   if (!losses.by_factor) return;
   for (PathFactorLoss& path : losses.by_factor->paths) path.path = WithoutRegion(path.path, model.region);
+}
+
+std::optional<std::int64_t> ThreadsOf(const FactorTable& table) {
+  for (const FactorRow& row : table.rows) {
+    if (row.threads != table.rows.front().threads) return std::nullopt;
+  }
+  return table.rows.empty() ? std::nullopt : std::optional(table.rows.front().threads);
+}
+
+namespace {
+
+// As GrowthOptions::most_bytes, of runs that are grown for a projection; chosen: replayed in seconds.
+constexpr double kMostBytesOfProjections = 1 << 28;
+
+// Numbers of ranks from the largest run to the targets, each twice the one before, and the targets.
+std::vector<std::int64_t> RanksToGrow(const FactorTable& table, const ProjectionOptions& projection,
+                                      std::int64_t threads) {
+  std::int64_t largest = 0;
+  for (const FactorRow& row : table.rows) {
+    if (!projection.train_max || static_cast<double>(row.cores) <= *projection.train_max)
+      largest = std::max(largest, row.cores / threads);
+  }
+  if (largest == 0) return {};
+  const std::vector<double> all =
+      projection.targets.empty() ? DefaultTargets(static_cast<double>(largest * threads)) : projection.targets;
+  const auto last = static_cast<std::int64_t>(std::ranges::max(all)) / threads;
+  std::set<std::int64_t> ranks;
+  for (std::int64_t next = 2 * largest; next < last; next *= 2) ranks.insert(next);
+  for (const double target : all) {
+    if (target > static_cast<double>(largest * threads)) ranks.insert(static_cast<std::int64_t>(target) / threads);
+  }
+  return {ranks.begin(), ranks.end()};
+}
+
+// The runs that could be used, up to those that are fitted.
+Study WithUsedRuns(const Study& study, const std::vector<RunRecord>& records) {
+  Study used = study;
+  std::erase_if(used.runs, [&](const RunSpec& run) {
+    return std::ranges::none_of(records, [&](const RunRecord& record) {
+      return record.path == run.trace && record.error.empty() &&
+             (!study.projection.train_max || static_cast<double>(record.cores) <= *study.projection.train_max);
+    });
+  });
+  return used;
+}
+
+// Whether growth has cut the phase as it was measured: iterations can be found or chosen otherwise.
+bool IsAsMeasured(const PhaseGrowth& growth, const FactorTable& table, std::int64_t threads) {
+  constexpr double kSame = 1e-9;  // chosen: rounding
+  return std::ranges::all_of(growth.measured, [&](const GrowthRow& row) {
+    return std::ranges::any_of(table.rows, [&](const FactorRow& measured) {
+      const std::optional<double>&a = row.values[Factor::kLoadBalance], &b = measured.values[Factor::kLoadBalance];
+      return measured.phase == PhaseId(growth.phase) && measured.cores == row.ranks * threads && a && b &&
+             std::abs(*a - *b) < kSame;
+    });
+  });
+}
+
+}  // namespace
+
+std::string WhyNotGrown(const PhaseGrowth& growth, const FactorTable& table, std::int64_t threads) {
+  if (!growth.refusal.empty()) return growth.refusal;
+  if (!IsAsMeasured(growth, table, threads)) return "its iterations are found or chosen otherwise than all of a region";
+  const std::int64_t largest = growth.measured.back().ranks;
+  if (std::ranges::any_of(growth.grown, [&](const GrowthRow& row) { return row.ranks > largest; })) return "";
+  return "no target has a layout of more ranks than the largest run";
+}
+
+namespace {
+
+GrowthOfStudy Grow(const Study& study, const std::optional<Scenario>& scenario, const ProgressSink& progress,
+                   const FactorTable& table) {
+  const std::optional<std::int64_t> threads = ThreadsOf(table);
+  if (!threads) throw Error(ErrorKind::kNotEnoughData, "", "runs differ in the threads of their processes");
+  const GrowthOptions options{.ranks = RanksToGrow(table, study.projection, *threads),
+                              .network = scenario || study.growth->network == "calibrated"
+                                             ? std::nullopt
+                                             : std::optional(study.growth->network),
+                              .seed = study.projection.seed,
+                              .most_bytes = kMostBytesOfProjections,
+                              .grids = study.growth->grids,
+                              .scenario = scenario};
+  GrowthResults results = RunGrowth(study, options, progress);
+  GrowthOfStudy grown;
+  if (!results.unknown_network.empty()) grown.obstacles.push_back("transfer: " + results.unknown_network);
+  for (const PhaseGrowth& growth : results.phases) {
+    const std::string obstacle = WhyNotGrown(growth, table, *threads);
+    if (!obstacle.empty()) {
+      grown.obstacles.push_back(growth.phase + ": " + obstacle);
+      continue;
+    }
+    GrownPhase& phase =
+        grown.phases.emplace_back(GrownPhase{study.series, growth.phase, {}, growth.statistical.has_value()});
+    for (const std::vector<GrowthRow>* rows : {&growth.backtest, &growth.grown}) {
+      for (const GrowthRow& row : *rows) {
+        phase.runs.push_back({static_cast<double>(*row.learned_up_to * *threads),
+                              static_cast<double>(row.ranks * *threads), row.values});
+      }
+    }
+  }
+  grown.results = std::move(results);
+  return grown;
+}
+
+}  // namespace
+
+GrowthOfStudy GrowForProjection(const Study& study, const std::vector<RunRecord>& records,
+                                const std::optional<Scenario>& scenario, const ProgressSink& progress,
+                                const FactorTable& table) {
+  try {
+    return Grow(WithUsedRuns(study, records), scenario, progress, table);
+  } catch (const Error& error) {  // curves stand without
+    if (error.kind() == ErrorKind::kUsage) throw;
+    return {.obstacles = {error.what()}};
+  } catch (const std::bad_alloc&) {
+    return {.obstacles = {"the memory does not suffice"}};
+  }
+}
+
+void AddObstacles(const std::vector<std::string>& obstacles, FactorTable& table) {
+  Diagnostics diagnostics;
+  if (!obstacles.empty()) diagnostics.Add(anomaly::kNotGrown, obstacles.size(), Join(obstacles, "; "));
+  for (const Finding& finding : diagnostics.findings()) table.findings.push_back(finding);
+}
+
+namespace {
+
+std::vector<std::int64_t> ExtentsOf(const GridVector& grid) {
+  std::vector<std::int64_t> extents(grid.begin(), grid.end());
+  while (extents.size() > 1 && extents.back() == 1) extents.pop_back();
+  return extents;
+}
+
+GrowthRecordRow RowOf(const GrowthRow& row, GrowthSource source) {
+  GrowthRecordRow record{.ranks = row.ranks,
+                         .layout = {},
+                         .second_layout = {},
+                         .source = source,
+                         .learned_up_to = row.learned_up_to,
+                         .iteration = row.iteration,
+                         .factors = row.values,
+                         .iterations = row.iterations,
+                         .replayed = row.replayed};
+  if (row.grid.size() != row.ranks) return record;
+  record.layout = ExtentsOf(row.grid.extents);
+  if (row.grid.HasTwo()) record.second_layout = ExtentsOf(row.grid.second);
+  return record;
+}
+
+// Mean over the ranks of a class in the largest run.
+RankClassRecord ClassOf(const GrowthModel& model, const RankClass& key, const ClassRules& of_class) {
+  RankClassRecord record{PlaceOf(model.rules.scheme, key), 0, 0};
+  const RunCalls& run = model.runs.back();
+  for (const auto& [donor, rank] : of_class.donors) {
+    if (donor + 1 != model.runs.size()) continue;
+    const RankCalls& calls = run.of_ranks[static_cast<std::size_t>(rank)];
+    double ticks = 0;
+    for (const PhaseCall& call : calls.calls) ticks += static_cast<double>(call.compute);
+    for (const Tick tick : calls.compute_after) ticks += static_cast<double>(tick);
+    record.computation += ticks / run.ticks_per_second / static_cast<double>(calls.iteration_end.size());
+    ++record.ranks;
+  }
+  if (record.ranks > 0) record.computation /= static_cast<double>(record.ranks);
+  return record;
+}
+
+std::vector<RuleRecord> RulesOf(const std::vector<RuleShare>& shares) {
+  std::vector<RuleRecord> records;
+  for (const RuleShare& share : shares) records.push_back({share.rule, share.share});
+  return records;
+}
+
+// "P^-1", of two programs "P^-1, of the second program constant", "P^-1 (instructions P^-1, instructions per cycle
+// constant)".
+std::string ComputationOf(const GrowthModel& model) {
+  const LoadModel& load = model.load;
+  std::string text = load.common_law.Text();
+  if (model.rules.grids.back().HasTwo()) text += ", of the second program " + load.second_law.Text();
+  if (const auto& counters = load.counters)
+    text += fmt::format(" (instructions {}, instructions per cycle {})", counters->instructions.Text(),
+                        counters->per_cycle.Text());
+  return text;
+}
+
+// Ranks that are copied have no classes, and their partners no rules.
+LearnedRecord StatisticalOf(const PhaseGrowth& growth) {
+  const GrowthModel& model = growth.model;
+  const StatisticalGrowth& of = *growth.statistical;
+  LearnedRecord learned;
+  learned.explained = of.explained;
+  learned.confirmed = of.confirmed;
+  learned.sizes = RulesOf(SharesOfSizes(model));
+  learned.computation = ComputationOf(model);
+  learned.spread = model.load.spread;
+  learned.noise = model.load.noise;
+  learned.copied = CopiedRanksRecord{of.reason,          of.partners.ranks, of.partners.fewest,
+                                     of.partners.median, of.partners.most,  of.partners.messages};
+  return learned;
+}
+
+LearnedRecord LearnedOf(const GrowthModel& model) {
+  LearnedRecord learned{.explained = model.rules.Share(),
+                        .confirmed = model.rules.Confirmed(),
+                        .partners = RulesOf(SharesOfPartners(model)),
+                        .sizes = RulesOf(SharesOfSizes(model)),
+                        .classes = {},
+                        .computation = ComputationOf(model),
+                        .spread = model.load.spread,
+                        .noise = model.load.noise,
+                        .runs_alone = {}};
+  for (const auto& [key, of_class] : model.rules.classes) {
+    const RankClassRecord record = ClassOf(model, key, of_class);
+    if (record.ranks > 0) learned.classes.push_back(record);
+  }
+  for (const std::size_t run : model.rules.RunsAlone()) learned.runs_alone.push_back(model.runs[run].ranks);
+  return learned;
+}
+
+GrowthRecord RecordOf(const PhaseGrowth& growth) {
+  GrowthRecord record{growth.phase, growth.refusal, std::nullopt, {}, growth.left_out};
+  if (growth.statistical) {
+    record.learned = StatisticalOf(growth);
+  } else if (!growth.model.rules.classes.empty()) {
+    record.learned = LearnedOf(growth.model);
+  }
+  // Copies of a run say nothing of how its ranks are laid out.
+  const auto with_layout = [&](GrowthRow row) {
+    if (growth.statistical) row.grid = {};
+    return row;
+  };
+  for (const GrowthRow& row : growth.measured) record.rows.push_back(RowOf(with_layout(row), GrowthSource::kMeasured));
+  for (const GrowthRow& row : growth.repeated) record.rows.push_back(RowOf(with_layout(row), GrowthSource::kReplayed));
+  for (const std::vector<GrowthRow>* rows : {&growth.backtest, &growth.grown}) {
+    for (const GrowthRow& row : *rows) record.rows.push_back(RowOf(with_layout(row), GrowthSource::kGrown));
+  }
+  std::ranges::stable_sort(record.rows, {}, &GrowthRecordRow::ranks);
+  return record;
+}
+
+}  // namespace
+
+GrowthFile RecordOf(const GrowthResults& results) {
+  GrowthFile file{results.network.name, results.unknown_network, results.scenario, {}};
+  for (const PhaseGrowth& growth : results.phases) file.phases.push_back(RecordOf(growth));
+  return file;
 }
 
 }  // namespace farscale

@@ -10,8 +10,10 @@
 #include "factors/factor_table.h"
 #include "growth/growth_model.h"
 #include "imbalance/loss_record.h"
+#include "projection/grown_runs.h"
 #include "replay/network.h"
 #include "study/run_growth.h"
+#include "study/run_study.h"
 #include "study/study.h"
 #include "trace/trace.h"
 #include "trace/trace_reader.h"
@@ -48,5 +50,29 @@ GrownStudies GrowStudies(const Study& study, const FactorTable& table, const std
 // Takes the region that growth makes around iterations out of the names of call paths, so that they are those of
 // measured runs. Nothing where ranks enter the region of the phase themselves.
 void RemoveGrownRegion(const GrowthModel& model, LossRecord& losses);
+
+// Runs grown for the projection of a study [docs/growth.md].
+
+struct GrowthOfStudy {
+  std::vector<GrownPhase> phases = {};                  // for the projection
+  std::optional<GrowthResults> results = std::nullopt;  // nothing where nothing could be grown
+  std::vector<std::string> obstacles = {};              // of what could not be grown, with the reason
+};
+
+// Grows the runs of a study for its projection: those that `records` say could be used and that are fitted, to its
+// targets and to the numbers of ranks between, as far as these are replayed in seconds. `table`: what was measured, or
+// what the scenario made of it. Throws a usage error for a network that there is not.
+GrowthOfStudy GrowForProjection(const Study& study, const std::vector<RunRecord>& records,
+                                const std::optional<Scenario>& scenario, const ProgressSink& progress,
+                                const FactorTable& table);
+
+// Says in a table what could not be grown.
+void AddObstacles(const std::vector<std::string>& obstacles, FactorTable& table);
+
+// Threads of a process, which all runs have; nothing where they differ.
+std::optional<std::int64_t> ThreadsOf(const FactorTable& table);
+
+// Why nothing can be said of larger runs of a phase than the largest that was measured; empty where something can.
+std::string WhyNotGrown(const PhaseGrowth& growth, const FactorTable& table, std::int64_t threads);
 
 }  // namespace farscale

@@ -1,5 +1,7 @@
 #include "study/input_files.h"
 
+#include <nlohmann/json.hpp>
+
 #include <algorithm>
 #include <filesystem>
 #include <map>
@@ -7,9 +9,13 @@
 #include <utility>
 
 #include "base/config.h"
-#include "base/error.h"
+#include "base/diagnostics.h"
 #include "base/files.h"
-#include "study/measured_file.h"
+#include "base/text.h"
+#include "factors/anomalies.h"
+#include "results/measured_run_json.h"
+#include "results/results_json.h"
+#include "results/talp_json.h"
 #include "trace/trace_reader.h"
 
 namespace farscale {
@@ -134,6 +140,176 @@ InputFiles FindInputFiles(const std::vector<std::string>& inputs) {
   Search search;
   for (const std::string& input : inputs) search.Add(input);
   return search.Take();
+}
+
+namespace {
+
+constexpr const char* kWhole = "whole";  // phase of the whole run in these files
+
+// The name in the file of what a phase of a study is; empty for what no such file holds.
+std::string NameInFile(const PhaseSpec& spec) {
+  if (spec.kind == PhaseSpec::Kind::kWholeRun) return kWhole;
+  const bool is_all = spec.part.empty() && spec.skip == 0 && !spec.keep && spec.clean.kind == CleanSpec::Kind::kAll;
+  return spec.kind == PhaseSpec::Kind::kRegion && is_all ? spec.region : "";
+}
+
+PhaseNotFound NotFound(const PhaseSpec& spec, const std::string& path, const std::vector<std::string>& known) {
+  const std::string name = NameInFile(spec);
+  return {ErrorKind::kUsage, spec.where.empty() ? path : spec.where + ", " + path,
+          "phase '" + spec.name + "' was not measured" +
+              (name.empty() ? ": a measured run knows whole runs and whole regions alone" : DidYouMean(name, known))};
+}
+
+// As farscale measure writes it; TALP writes none.
+std::string ProgramOf(const std::string& text) {
+  const nlohmann::json json = nlohmann::json::parse(text, nullptr, false);
+  const auto program = json.is_object() ? json.find("program") : json.end();
+  return json.is_object() && program != json.end() && program->is_string() ? program->get<std::string>() : "";
+}
+
+RunRecord RecordOf(const RunSpec& spec, const FactorTable& table, const std::string& text) {
+  RunRecord record;
+  record.path = spec.trace;
+  record.size = spec.size;
+  record.format = FormatOfResults(text, spec.trace);
+  Sha256 hash;
+  hash.Add(text);
+  record.fingerprint = hash.Hex();
+  record.program = ProgramOf(text);
+  record.bytes = text.size();
+  const auto whole = std::ranges::find(table.rows, PhaseId(kWhole), &FactorRow::phase);
+  const FactorRow& row = whole == table.rows.end() ? table.rows.front() : *whole;
+  record.cores = row.cores;
+  record.ranks = row.ranks;
+  record.threads = row.threads;
+  record.nodes = row.nodes.value_or(0);
+  record.seconds = row.runtime.value_or(0);
+  record.coverage = 1;
+  for (const Finding& finding : table.findings) {
+    if (finding.id != anomaly::kScalingGuessed.id) record.findings.push_back(finding);
+  }
+  return record;
+}
+
+}  // namespace
+
+bool IsMeasuredFile(const std::string& path) {
+  if (std::filesystem::path(path).extension() != ".json") return false;
+  try {
+    const std::string format = FormatOfResults(ReadFile(path), path);
+    return format == kMeasuredRunFormat || format == kTalpFormat;
+  } catch (const Error&) {
+    return false;
+  }
+}
+
+std::size_t RanksOfMeasuredFile(const std::string& path) {
+  const nlohmann::json json = nlohmann::json::parse(ReadFile(path), nullptr, false);
+  const auto ranks = json.is_object() ? json.find("ranks") : json.end();
+  return json.is_object() && ranks != json.end() && ranks->is_number_unsigned() ? ranks->get<std::size_t>() : 0;
+}
+
+FactorTable ReadMeasuredFiles(const std::vector<std::string>& paths) {
+  std::vector<TalpFile> talp;
+  std::vector<MeasuredRunFile> measured;
+  for (const std::string& path : paths) {
+    const std::string text = ReadFile(path);
+    if (FormatOfResults(text, path) == kTalpFormat) {
+      talp.push_back({text, path});
+    } else {
+      measured.push_back({text, path});
+    }
+  }
+  if (!talp.empty() && !measured.empty()) {
+    throw Error(ErrorKind::kUsage, talp.front().file,
+                "was measured by TALP, but " + measured.front().file + " by farscale measure",
+                "their times are not counted alike; make a study for each");
+  }
+  return talp.empty() ? TableOfMeasuredRuns(measured) : TableOfTalpFiles(talp);
+}
+
+AnalysedRun AnalyseMeasuredFile(const Study& study, const RunSpec& spec, std::size_t scenarios, bool wants_losses) {
+  AnalysedRun result;
+  const FactorTable table = ReadMeasuredFiles({spec.trace});
+  result.record = RecordOf(spec, table, ReadFile(spec.trace));
+  std::vector<std::string> known;
+  for (const FactorRow& row : table.rows) known.push_back(row.phase.name);
+  for (const PhaseSpec& phase : study.phases) {
+    PhaseRows& rows = result.rows.emplace_back();
+    std::optional<PhaseNotFound>& missing = result.missing.emplace_back();
+    const auto found = std::ranges::find(known, NameInFile(phase));
+    if (found == known.end()) {
+      missing = NotFound(phase, spec.trace, known);
+      continue;
+    }
+    rows.whole = table.rows[static_cast<std::size_t>(found - known.begin())];
+    rows.whole->series = study.series;
+    rows.whole->phase = phase.name;
+    rows.whole->repeat = 0;
+    ForgetComparison(*rows.whole);
+  }
+  result.is_measured = true;
+  result.shapes.resize(study.phases.size());
+  if (wants_losses) result.losses.resize(study.phases.size());
+  result.scenario_rows.assign(scenarios, std::vector<PhaseRows>(study.phases.size()));
+  result.scenario_descriptions.resize(scenarios);
+  result.scenario_errors.resize(scenarios);
+  return result;
+}
+
+namespace {
+
+// U+10FE80 to U+10FEFF.
+constexpr std::string_view kBegin = "\xf4\x8f";
+
+bool IsByte(std::string_view text) {
+  if (text.size() < 4 || !text.starts_with(kBegin)) return false;
+  const auto third = static_cast<unsigned char>(text[2]), last = static_cast<unsigned char>(text[3]);
+  return (third == 0xba || third == 0xbb) && (last & 0xc0U) == 0x80U;
+}
+
+std::string TextOfByte(unsigned char byte) {
+  return std::string(kBegin) + static_cast<char>(byte < 0xc0U ? 0xba : 0xbb) +
+         static_cast<char>(0x80U | (byte & 0x3fU));
+}
+
+// The UTF-8 character that a text begins with; nothing where it is none.
+std::string_view FirstCharacter(std::string_view text) {
+  for (std::size_t length = 1; length <= 4 && length <= text.size(); ++length) {
+    if (IsUtf8(text.substr(0, length))) return text.substr(0, length);
+  }
+  return {};
+}
+
+}  // namespace
+
+std::string TextOfPath(std::string_view path) {
+  std::string text;
+  while (!path.empty()) {
+    std::string_view next = FirstCharacter(path);
+    if (next.empty() || IsByte(path)) {
+      next = path.substr(0, 1);
+      text += TextOfByte(static_cast<unsigned char>(next[0]));
+    } else {
+      text += next;
+    }
+    path.remove_prefix(next.size());
+  }
+  return text;
+}
+
+std::string PathOfText(std::string_view text) {
+  std::string path;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    if (!IsByte(text.substr(i))) {
+      path += text[i];
+      continue;
+    }
+    const unsigned high = static_cast<unsigned char>(text[i + 2]) == 0xba ? 0x80U : 0xc0U;
+    path += static_cast<char>(high | (static_cast<unsigned char>(text[i + 3]) & 0x3fU));
+    i += 3;
+  }
+  return path;
 }
 
 }  // namespace farscale

@@ -2,7 +2,12 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <vector>
+
+#include "factors/factor_table.h"
+#include "study/measure_run.h"
+#include "study/study.h"
 
 namespace farscale {
 
@@ -20,5 +25,26 @@ struct InputFiles {
 // trace. Throws an input error for a
 // file that is missing, or JSON of something else, and for a folder without any of these.
 InputFiles FindInputFiles(const std::vector<std::string>& inputs);
+
+// Runs without a trace, which farscale measure or TALP has measured, as runs of a study.
+
+// Whether the file is JSON of such a run; false where it cannot be read.
+bool IsMeasuredFile(const std::string& path);
+
+// How many ranks the run has; 0 where the file does not say so.
+std::size_t RanksOfMeasuredFile(const std::string& path);
+
+// Such runs, measured by the same tool, as one table that is not complete yet. Throws as the readers of these files do.
+FactorTable ReadMeasuredFiles(const std::vector<std::string>& paths);
+
+// The phases of the study that the file knows: the whole run, and regions by their names. There is nothing in it to
+// replay: no scenario has rows, and no losses are known. Throws as above.
+AnalysedRun AnalyseMeasuredFile(const Study& study, const RunSpec& spec, std::size_t scenarios, bool wants_losses);
+
+// Paths in studies. TOML is UTF-8 and names of files need not be: a byte that is none stands there as a character of
+// its own, U+10FE00 plus the byte, which no name has by accident.
+
+std::string TextOfPath(std::string_view path);
+std::string PathOfText(std::string_view text);
 
 }  // namespace farscale

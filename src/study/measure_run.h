@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "base/error.h"
+#include "base/diagnostics.h"
 #include "factors/disturbance.h"
 #include "imbalance/loss_record.h"
 #include "phases/phase_cut.h"

@@ -5,17 +5,15 @@
 #include <algorithm>
 #include <optional>
 
-#include "base/format.h"
-#include "base/terminal.h"
 #include "base/text.h"
+#include "base/terminal.h"
 #include "factors/anomalies.h"
 #include "factors/disturbance.h"
-#include "factors/iteration_profile.h"
-#include "factors/phase_factors.h"
 #include "factors/useful_time.h"
+#include "factors/phase_factors.h"
 #include "phases/anomalies.h"
 #include "phases/found_loop.h"
-#include "phases/loop_choice.h"
+#include "phases/phase_spec.h"
 #include "phases/rank_groups.h"
 #include "replay/matching.h"
 #include "stats/sample_quantiles.h"

@@ -39,7 +39,7 @@ struct PhaseStructure {
 PhaseStructure DescribePhase(const Trace& trace, const Matching& matching, const PhaseSpec& spec,
                              std::size_t width = kAnyWidth);
 
-// Loops of the largest run that can be read, in the order in which they are taken [phases/loop_choice.h].
+// Loops of the largest run that can be read, in the order in which they are taken [phases/phase_spec.h].
 std::vector<PhaseSpec> LoopsOfRuns(const std::vector<RunSpec>& runs);
 
 // Phases as commands name them [PhaseSpec::Region]; auto is the first of those loops.

@@ -8,16 +8,14 @@
 #include <iterator>
 #include <set>
 
-#include "balance/node_mapping.h"
 #include "balance/outcome.h"
-#include "base/error.h"
+#include "base/diagnostics.h"
 #include "base/parallel.h"
 #include "factors/anomalies.h"
 #include "factors/complete_table.h"
 #include "planning/balance_cases.h"
 #include "study/grown_study.h"
 #include "study/phase_structure.h"
-#include "study/resources.h"
 #include "study/scenario.h"
 #include "trace/trace_reader.h"
 

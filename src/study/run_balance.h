@@ -1,6 +1,7 @@
 // What dynamic load balancing would bring to the runs of a study.
 #pragma once
 
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -8,11 +9,53 @@
 #include "balance/sweep.h"
 #include "balance/what_if.h"
 #include "factors/factor_table.h"
-#include "study/balance_run.h"
+#include "phases/phase_cut.h"
+#include "replay/computation.h"
+#include "replay/matching.h"
+#include "replay/network.h"
 #include "study/run_study.h"
 #include "study/study.h"
+#include "trace/trace.h"
 
 namespace farscale {
+
+// A run of a study, ready to be simulated with balancing.
+
+inline constexpr double kLargestState = 1e15;  // bytes of a task; chosen: far above the memory of any machine
+
+// Options of the simulation of a run besides those of the sweep.
+struct BalanceInput {
+  PhaseSpec phase;
+  const Network* network = nullptr;
+  bool clean_computation = false;
+  std::optional<ComputationSource> source;  // of clean computation; nothing: the best that the trace has
+  std::optional<double> task_bytes;         // of every task
+  std::string task_bytes_file;              // of every rank; empty: none
+  std::optional<std::size_t> per_node;      // processors of a node; nothing: as many as the run has ranks on one
+};
+
+// Parts refer to each other, so it stays where it is.
+struct BalanceRunData {
+  Trace trace;
+  Matching matching;
+  PhaseCut cut;
+  SweepRun sweep;
+  std::vector<std::int32_t> nodes;  // of every rank
+  BalanceRun record;
+  Diagnostics diagnostics;        // what is odd about the trace and the phase in it
+  std::string computation;        // what lengths of computation are, in words
+  std::string task_bytes_source;  // in words
+};
+
+// What lies between the occurrences of a phase is simulated with them. Throws an error of kind kNotEnoughData when it
+// has one iteration, or ranks differ in their number.
+std::unique_ptr<BalanceRunData> LoadBalanceRun(const Study& study, const RunSpec& spec, const BalanceInput& input);
+
+// The row of one configuration in a table of factors, which models and projection take like any other: its processors
+// are the cores, T is its makespan, T_ideal that of the same balancing on the ideal network at no cost. `measured`: of
+// the run whose ranks are the tasks; counts come from there.
+FactorRow BalancedRow(const BalanceRunData& run, const BalanceConfiguration& configuration, const SweepOptions& options,
+                      const FactorRow& measured, const ReplayRules& rules);
 
 struct BalanceStudy {
   bool phase_is_given = false;         // the study's one phase was asked for: no other is looked for
@@ -38,7 +81,7 @@ struct BalanceResults {
 };
 
 // Of the study's phases the first of whole iterations, regions before those found in the calls; else the first loop of
-// the largest run that all runs show [phases/loop_choice.h]. Throws what keeps everything from being simulated; runs
+// the largest run that all runs show [phases/phase_spec.h]. Throws what keeps everything from being simulated; runs
 // that cannot be are findings.
 BalanceResults RunBalance(const Study& study, const BalanceStudy& balance, const ProgressSink& progress);
 

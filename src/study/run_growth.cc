@@ -7,24 +7,18 @@
 #include <set>
 #include <utility>
 
-#include "base/error.h"
-#include "base/format.h"
+#include "base/diagnostics.h"
 #include "base/text.h"
-#include "growth/class_composition.h"
-#include "growth/class_counts.h"
-#include "growth/grid_series.h"
-#include "growth/grown_loads.h"
-#include "growth/grown_times.h"
-#include "growth/grown_trace.h"
-#include "growth/iteration_budget.h"
-#include "growth/rival_layouts.h"
-#include "growth/rule_shares.h"
+#include "growth/make/class_composition.h"
+#include "growth/make/class_plan.h"
+#include "growth/rules/rival_layouts.h"
+#include "growth/make/grown_times.h"
+#include "growth/make/grown_trace.h"
 #include "replay/clock_repair.h"
 #include "replay/replayed_trace.h"
 #include "study/measure_run.h"
-#include "study/resources.h"
-#include "study/run_study.h"
 #include "study/scenario.h"
+#include "study/run_study.h"
 #include "trace/trace_reader.h"
 
 namespace farscale {

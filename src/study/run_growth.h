@@ -8,7 +8,7 @@
 
 #include "factors/factor.h"
 #include "growth/growth_model.h"
-#include "growth/statistical_growth.h"
+#include "growth/loads/statistical_growth.h"
 #include "projection/grown_runs.h"
 #include "replay/network.h"
 #include "results/growth_record.h"

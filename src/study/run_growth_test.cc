@@ -15,7 +15,7 @@
 #include <map>
 #include <set>
 
-#include "base/error.h"
+#include "base/diagnostics.h"
 #include "base/random.h"
 #include "replay/replayed_trace.h"
 #include "support/exchange_patterns.h"

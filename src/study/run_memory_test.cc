@@ -1,4 +1,4 @@
-#include "study/run_memory.h"
+#include "study/shared_runs.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "base/error.h"
-#include "base/progress.h"
+#include "base/diagnostics.h"
+#include "base/side_by_side.h"
 #include "models/scaling_model.h"
 #include "results/results.h"
 #include "study/measure_run.h"

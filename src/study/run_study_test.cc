@@ -8,7 +8,7 @@
 
 #include "base/files.h"
 #include "results/factor_table_files.h"
-#include "results/fields.h"
+#include "results/results.h"
 #include "report/losses_section.h"
 #include "report/losses_summary.h"
 #include "study/measure_run.h"

@@ -2,12 +2,14 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <string>
 #include <vector>
 
 #include "parallel/job.h"
 #include "study/measure_run.h"
+#include "study/study.h"
 
 namespace farscale {
 
@@ -19,5 +21,21 @@ Service MeasuringService();
 // take; where there are more processes than runs, several read one run.
 void MeasureEach(const Study& study, const std::vector<std::size_t>& which, const std::vector<Scenario>& scenarios,
                  Detail detail, const std::function<void(std::size_t, AnalysedRun)>& done);
+
+// How many runs of a study are read at the same time: as many as the memory has room for.
+
+// What is done with a run, by the memory that it takes.
+enum class RunUse {
+  kReplay,  // read, matched and replayed
+  kLosses,  // besides, searched for waits and their causes
+};
+
+// Bytes of memory that a run is expected to take; 0 for one without a trace.
+std::uint64_t ExpectedMemory(const RunSpec& run, RunUse use);
+
+// Calls body(i) for all those runs of the study, on several threads: as many at a time as fit into the memory budget,
+// and one where even that does not fit.
+void ForEachRun(const std::vector<RunSpec>& runs, const std::vector<std::size_t>& which, RunUse use,
+                const std::function<void(std::size_t)>& body);
 
 }  // namespace farscale

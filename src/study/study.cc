@@ -6,13 +6,12 @@
 #include <cmath>
 #include <filesystem>
 
-#include "base/error.h"
-#include "base/core_count.h"
+#include "base/diagnostics.h"
 #include "base/text.h"
 #include "replay/anomalies.h"
 #include "trace/anomalies.h"
 #include "study/group_phases.h"
-#include "study/path_text.h"
+#include "study/input_files.h"
 #include "trace/trace_reader.h"
 
 namespace farscale {

@@ -13,8 +13,8 @@
 #include "base/config.h"
 #include "factors/factor_table.h"
 #include "factors/phase_factors.h"
-#include "growth/rank_grid.h"
-#include "imbalance/delay_costs.h"
+#include "growth/read/rank_grid.h"
+#include "imbalance/delays/delay_costs.h"
 #include "phases/group_spec.h"
 #include "phases/phase_spec.h"
 #include "projection/projection.h"
@@ -37,7 +37,7 @@ struct RunSpec {
   // What it is grown from, where nobody has run it: then `trace` says so in words [study/grown_study.h].
   std::shared_ptr<const GrownSource> grown = nullptr;
   AcceptedKinds accepted = {};  // anomalies of its trace
-  // What farscale measure or TALP has measured of it, without a trace: `trace` is that file [study/measured_file.h].
+  // What farscale measure or TALP has measured of it, without a trace: `trace` is that file [study/input_files.h].
   bool is_measured = false;
 };
 

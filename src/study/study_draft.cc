@@ -6,8 +6,13 @@
 #include <filesystem>
 #include <set>
 
+#include "base/files.h"
 #include "base/text.h"
-#include "study/path_text.h"
+#include "factors/thread_times.h"
+#include "phases/phase_spec.h"
+#include "replay/clock_repair.h"
+#include "replay/bursts.h"
+#include "study/input_files.h"
 
 namespace farscale {
 namespace {
@@ -217,6 +222,129 @@ std::string WriteStudyDraft(const StudyDraft& draft, const std::vector<std::stri
   std::string text = HeaderText(draft) + RunsText(draft) + "[[phases]]\nwhole = true\n";
   for (const std::string& region : regions) text += fmt::format("\n[[phases]]\nregion = {}\n", QuotedToml(region));
   return text;
+}
+
+namespace {
+
+constexpr std::string_view kSeal = "# Drafted by farscale run, which writes it again unless it was edited. Checksum: ";
+
+std::string Checksum(std::string_view text) {
+  Sha256 hash;
+  hash.Add(text);
+  return hash.Hex().substr(0, 16);
+}
+
+void LeaveOut(DraftedStudy& study, const Error& error) {
+  study.unreadable.push_back(error);
+  study.draft.left_out.emplace_back(error.what());
+}
+
+void DraftTraces(DraftedStudy& study, const std::vector<std::string>& traces, const ProgressSink& progress) {
+  ReadOptions options;
+  if (study.draft.application > 0) options.application = study.draft.application;
+  options.accepted = study.draft.accepted;
+  RunStructures runs = ReadStructures(traces, PhaseSpec::FoundLoop(), true, options, progress);
+  std::vector<PhaseStructure> structures;
+  for (std::size_t i = 0; i < traces.size(); ++i) {
+    if (runs.errors[i]) {
+      LeaveOut(study, *runs.errors[i]);
+      continue;
+    }
+    study.draft.traces.push_back(traces[i]);
+    structures.push_back(std::move(runs.structures[i]));
+  }
+  if (!structures.empty()) study.found = PhasesOf(study.draft.traces, runs.spec, structures);
+}
+
+std::vector<std::string> RegionsOf(const FactorTable& table) {
+  std::vector<std::string> regions;
+  for (const FactorRow& row : table.rows) {
+    if (row.phase != PhaseId("whole")) regions.push_back(row.phase.name);
+  }
+  return regions;
+}
+
+// Of measured runs the regions that all have; traces are cut at the same.
+void DraftMeasured(DraftedStudy& study, const std::vector<std::string>& files) {
+  bool is_first = true;
+  for (const std::string& file : files) {
+    try {
+      const std::vector<std::string> regions = RegionsOf(ReadMeasuredFiles({file}));
+      if (is_first) study.regions = regions;
+      is_first = false;
+      std::erase_if(study.regions, [&](const std::string& name) { return std::ranges::count(regions, name) == 0; });
+      study.draft.measured.push_back(file);
+    } catch (const Error& error) {
+      LeaveOut(study, error);
+    }
+  }
+  if (study.draft.measured.size() < 2) return;
+  const FactorTable table = ReadMeasuredFiles(study.draft.measured);
+  study.draft.scaling = table.scaling;
+  const std::vector<std::string> programs = table.Series();
+  if (programs.size() > 1) {
+    throw Error(ErrorKind::kUsage, "", "the measured runs are of several programs: " + Join(programs, ", "),
+                "name the files of one program");
+  }
+}
+
+}  // namespace
+
+std::string DraftedStudy::Text() const {
+  return draft.measured.empty() ? WriteStudyDraft(draft, found) : WriteStudyDraft(draft, regions);
+}
+
+DraftedStudy DraftStudy(const InputFiles& files, const StudyDraft& draft, const ProgressSink& progress) {
+  DraftedStudy study;
+  study.draft = draft;
+  DraftMeasured(study, files.measured);
+  DraftTraces(study, files.traces, progress);
+  for (const std::string& file : files.traced)
+    study.draft.left_out.push_back(file + ": the run of the trace beside it");
+  if (study.draft.traces.empty() && study.draft.measured.empty()) throw study.unreadable.front();
+  study.draft.removes_noise = study.draft.measured.empty();
+  return study;
+}
+
+std::string SealDraft(const std::string& text, const std::string& command) {
+  // Comments name files as they are; what is no UTF-8 there is no TOML.
+  std::string line = command;
+  std::ranges::replace_if(
+      line, [](unsigned char c) { return c < 0x20; }, ' ');
+  const std::string body = ToUtf8("# Change it and run it: " + line + "\n" + text);
+  return std::string(kSeal) + Checksum(body) + "\n" + body;
+}
+
+bool IsUnchangedDraft(const std::string& text) {
+  const std::size_t end = text.find('\n');
+  if (!text.starts_with(kSeal) || end == std::string::npos) return false;
+  return text.substr(kSeal.size(), end - kSeal.size()) == Checksum(std::string_view(text).substr(end + 1));
+}
+
+RunStructures ReadStructures(const std::vector<std::string>& traces, const PhaseSpec& spec, bool is_automatic,
+                             const ReadOptions& options, const ProgressSink& progress, std::size_t width) {
+  RunStructures runs{spec, std::vector<PhaseStructure>(traces.size()),
+                     std::vector<std::optional<Error>>(traces.size())};
+  std::size_t done = 0;
+  bool is_chosen = !is_automatic;
+  for (const std::size_t i : LargestFirst(traces)) {
+    try {
+      Trace trace = ReadTrace(traces[i], options);
+      const Matching matching = MatchSynchronised(trace);
+      if (!is_chosen) runs.spec = WithLoopOf(trace, runs.spec);
+      is_chosen = true;
+      PhaseStructure& structure = runs.structures[i];
+      structure = DescribePhase(trace, matching, runs.spec, width);
+      structure.diagnostics.Merge(trace.diagnostics);
+      structure.diagnostics.Merge(CheckProcessorTime(trace, {}));
+      if (!trace.team_threads.empty()) structure.diagnostics.Merge(ThreadStates(trace).diagnostics());
+      if (!runs.spec.shape) runs.spec.shape = structure.shape;
+    } catch (const Error& error) {
+      runs.errors[i] = error;
+    }
+    if (progress) progress(++done, traces.size(), traces[i]);
+  }
+  return runs;
 }
 
 }  // namespace farscale

@@ -7,7 +7,12 @@
 #include <string>
 #include <vector>
 
+#include "base/diagnostics.h"
+#include "phases/phase_spec.h"
+#include "study/input_files.h"
 #include "study/phase_structure.h"
+#include "study/run_study.h"
+#include "trace/trace_reader.h"
 
 namespace farscale {
 
@@ -51,5 +56,39 @@ std::string WriteStudyDraft(const StudyDraft& draft, const FoundPhases& found);
 
 // The same of measured runs, or with some among the runs: the phases that all of them know.
 std::string WriteStudyDraft(const StudyDraft& draft, const std::vector<std::string>& regions);
+
+// A study of runs for which nobody has written one: the loop that programs mark or that their calls show, its parts,
+// and what noise costs.
+
+struct DraftedStudy {
+  StudyDraft draft;
+  FoundPhases found;                 // of traces alone
+  std::vector<std::string> regions;  // where there are measured runs: that all of these know
+  std::vector<Error> unreadable;     // files that are left out
+
+  std::string Text() const;
+};
+
+// `draft`: folder, title, and how traces are read; the runs are those of `files`. Throws an error when none can be
+// read, and a usage error when measured runs are of several programs.
+DraftedStudy DraftStudy(const InputFiles& files, const StudyDraft& draft, const ProgressSink& progress);
+
+// The text with a first line by which IsUnchangedDraft recognises it. `command`: that runs it again.
+std::string SealDraft(const std::string& text, const std::string& command);
+// Whether a text is as SealDraft has made it; false once somebody has edited it.
+bool IsUnchangedDraft(const std::string& text);
+
+// The loops of several runs of a program, which the largest run shows to the others.
+
+struct RunStructures {
+  PhaseSpec spec;                            // that was looked for, with the shape of its iterations
+  std::vector<PhaseStructure> structures;    // in the order of the traces; empty where one cannot be read
+  std::vector<std::optional<Error>> errors;  // why
+};
+
+// Reads the largest trace first. `is_automatic`: looks for the first loop that it shows, else for `spec`. A trace that
+// cannot be read does not lose the others. Tables are no wider than `width`.
+RunStructures ReadStructures(const std::vector<std::string>& traces, const PhaseSpec& spec, bool is_automatic,
+                             const ReadOptions& options, const ProgressSink& progress, std::size_t width = kAnyWidth);
 
 }  // namespace farscale

@@ -5,10 +5,10 @@
 
 #include <filesystem>
 
-#include "base/error.h"
+#include "base/diagnostics.h"
 #include "base/files.h"
 #include "replay/network.h"
-#include "study/resources.h"
+#include "study/scenario.h"
 #include "support/errors.h"
 #include "support/temporary_folder.h"
 #include "support/traces.h"

@@ -8,7 +8,7 @@
 #include <span>
 #include <string_view>
 
-#include "base/error.h"
+#include "base/diagnostics.h"
 #include "base/text.h"
 #include "trace/anomalies.h"
 

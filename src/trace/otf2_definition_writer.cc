@@ -1,4 +1,4 @@
-#include "trace/otf2_definition_writer.h"
+#include "trace/otf2_writer.h"
 
 #include <fmt/format.h>
 
@@ -8,7 +8,7 @@
 #include <type_traits>
 #include <utility>
 
-#include "base/error.h"
+#include "base/diagnostics.h"
 #include "base/text.h"
 #include "trace/otf2_library.h"
 

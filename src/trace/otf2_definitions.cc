@@ -7,11 +7,10 @@
 #include <optional>
 #include <set>
 
-#include "base/error.h"
+#include "base/diagnostics.h"
 #include "base/text.h"
 #include "trace/anomalies.h"
 #include "trace/counters.h"
-#include "trace/otf2_raw_definitions.h"
 
 namespace farscale {
 namespace {

@@ -6,7 +6,7 @@
 #include <bit>
 #include <utility>
 
-#include "base/error.h"
+#include "base/diagnostics.h"
 #include "trace/anomalies.h"
 #include "trace/otf2_library.h"
 

@@ -1,12 +1,22 @@
 #include "trace/otf2_library.h"
 
+#include <fmt/format.h>
+#include <otf2/otf2.h>
+
+#include <algorithm>
 #include <array>
+#include <bit>
 #include <cstdarg>
 #include <cstdio>
+#include <cstring>
 #include <mutex>
+#include <optional>
+#include <string_view>
 #include <utility>
+#include <vector>
 
-#include "base/error.h"
+#include "base/diagnostics.h"
+#include "base/files.h"
 
 namespace farscale {
 namespace {
@@ -43,6 +53,182 @@ void CheckOtf2(OTF2_ErrorCode code, const std::string& where, const std::string&
   std::string message = TakeOtf2Message();
   if (message.empty()) message = DescriptionOf(code);
   throw Error(ErrorKind::kInput, where, doing + " failed: " + message, "the archive is damaged or incomplete");
+}
+
+namespace {
+
+constexpr std::size_t kFixedHead = 12;  // chunk header, byte order, "OTF2", versions
+constexpr char kHostByteOrder = 'B';    // as this machine; anything else is the other order
+
+// Fields in the order of the file, in the byte order it was written in.
+class Fields {
+ public:
+  Fields(const std::string& path, std::string_view rest, bool is_swapped)
+      : path_(path), rest_(rest), is_swapped_(is_swapped) {}
+
+  template <typename Number>
+  Number Take(const char* name) {
+    if (rest_.size() < sizeof(Number)) Damaged(fmt::format("it ends before the {}", name));
+    char bytes[sizeof(Number)];
+    std::memcpy(bytes, rest_.data(), sizeof bytes);
+    if (is_swapped_) std::reverse(std::begin(bytes), std::end(bytes));
+    rest_.remove_prefix(sizeof bytes);
+    Number number;
+    std::memcpy(&number, bytes, sizeof bytes);
+    return number;
+  }
+
+  void SkipText(const char* name) {
+    const std::size_t end = rest_.find('\0');
+    if (end == std::string_view::npos) Damaged(fmt::format("the {} does not end", name));
+    rest_.remove_prefix(end + 1);
+  }
+
+  std::size_t left() const { return rest_.size(); }
+
+  [[noreturn]] void Damaged(const std::string& what) const {
+    throw Error(ErrorKind::kInput, path_, "the anchor file is damaged: " + what, "copy the archive again");
+  }
+
+ private:
+  const std::string& path_;
+  std::string_view rest_;
+  const bool is_swapped_;
+};
+
+std::uint64_t TakeChunkSize(Fields& fields, const char* name) {
+  const auto size = fields.Take<std::uint64_t>(name);
+  if (size < OTF2_CHUNK_SIZE_MIN || size > OTF2_CHUNK_SIZE_MAX) {
+    fields.Damaged(fmt::format("the {} is {} bytes", name, size));
+  }
+  return size;
+}
+
+void RequireCount(Fields& fields, const char* name, std::uintmax_t definition_bytes) {
+  const auto count = fields.Take<std::uint64_t>(name);
+  if (count > definition_bytes) {
+    fields.Damaged(
+        fmt::format("the {} is {}, more than fit into definitions of {} bytes", name, count, definition_bytes));
+  }
+}
+
+// A chunk is a header (its mark, the byte order, the first and last event) and records up to the mark of its end. A
+// record is a byte of type, its length and so many bytes; only the time stamps of event files have a fixed length.
+constexpr std::uint8_t kEndOfChunk = 0;
+constexpr std::uint8_t kEndOfFile = 2;
+constexpr std::uint8_t kTimeStamp = 5;
+constexpr std::size_t kHeaderBytes = 18;
+constexpr std::uint8_t kChunkHeader = 3;
+constexpr std::uint8_t kLittleEndian = 0x42;
+constexpr std::uint8_t kLongRecord = 0xFF;  // the length follows in eight bytes
+constexpr std::uint8_t kClockOffset = 6;  // of local definitions: time in eight bytes, offset, deviation in eight bytes
+constexpr std::size_t kZeroOffsetBytes = 19;  // an offset of 0 takes one byte, which is 0; any other more
+
+std::vector<std::uint8_t> LastChunk(const std::string& path, std::uint64_t chunk_size, std::uint64_t& begin) {
+  const FilePieces file(path);
+  const std::uint64_t size = file.Size().value_or(0);
+  begin = size == 0 ? 0 : (size - 1) / chunk_size * chunk_size;
+  std::vector<std::uint8_t> bytes(size - begin);
+  const auto read = file.Read(begin, reinterpret_cast<char*>(bytes.data()), bytes.size());
+  return read == bytes.size() ? bytes : std::vector<std::uint8_t>{};
+}
+
+std::uint64_t NumberAt(const std::uint8_t* bytes, bool is_swapped) {
+  std::uint64_t number;
+  std::memcpy(&number, bytes, sizeof number);
+  return is_swapped ? __builtin_bswap64(number) : number;
+}
+
+// Where the record at `at` ends, or nothing when the chunk ends first.
+std::optional<std::size_t> EndOfRecord(const std::vector<std::uint8_t>& chunk, std::size_t at, Otf2FileKind kind,
+                                       bool is_swapped) {
+  const std::size_t left = chunk.size() - at;
+  if (kind == Otf2FileKind::kEvents && chunk[at] == kTimeStamp) return left >= 9 ? std::optional(at + 9) : std::nullopt;
+  if (left < 2) return std::nullopt;
+  if (chunk[at + 1] != kLongRecord) {
+    const std::size_t length = 2u + chunk[at + 1];
+    return length <= left ? std::optional(at + length) : std::nullopt;
+  }
+  if (left >= 10) {
+    const std::uint64_t length = NumberAt(&chunk[at + 2], is_swapped);
+    if (length <= left - 10) return at + 10 + static_cast<std::size_t>(length);
+  }
+  return at + 2;  // not a length: a record of one number, the largest, takes one byte for it
+}
+
+bool IsSwapped(const std::vector<std::uint8_t>& chunk) {
+  constexpr bool kHostIsLittle = std::endian::native == std::endian::little;
+  return (chunk[1] == kLittleEndian) != kHostIsLittle;
+}
+
+// `begin` is where the chunk begins in its file.
+void RequireEnd(const std::vector<std::uint8_t>& chunk, std::uint64_t begin, const std::string& path, Otf2FileKind kind,
+                const std::string& where) {
+  if (chunk.size() < kHeaderBytes) return;
+  const bool is_swapped = IsSwapped(chunk);
+  std::optional<std::size_t> at = kHeaderBytes;
+  while (at && *at < chunk.size() && chunk[*at] != kEndOfFile && chunk[*at] != kEndOfChunk) {
+    at = EndOfRecord(chunk, *at, kind, is_swapped);
+  }
+  if (at && *at < chunk.size() && chunk[*at] == kEndOfFile) return;
+  const std::string what = at && *at < chunk.size()
+                               ? fmt::format("the records of {} stop at byte {} without an end", path, begin + *at)
+                               : fmt::format("{} ends in the middle of its records", path);
+  throw Error(ErrorKind::kInput, where, what, "the file is truncated or damaged; copy the archive again");
+}
+
+// Offsets that are 0 at every time leave time stamps as they are, whatever their deviations. A file that is unusual in
+// any other way is left to the library; so are times that do not increase, between which it would divide by 0.
+bool HasZeroOffsetsAlone(const std::vector<std::uint8_t>& chunk) {
+  if (chunk.size() < kHeaderBytes || chunk[0] != kChunkHeader || chunk[1] != kLittleEndian) return false;
+  const bool is_swapped = IsSwapped(chunk);
+  std::size_t at = kHeaderBytes;
+  std::optional<std::uint64_t> before;
+  while (chunk.size() - at >= kZeroOffsetBytes && chunk[at] == kClockOffset) {
+    if (chunk[at + 1] != kZeroOffsetBytes - 2 || chunk[at + 10] != 0) return false;
+    const std::uint64_t time = NumberAt(&chunk[at + 2], is_swapped);
+    if (before && time <= *before) return false;
+    before = time;
+    at += kZeroOffsetBytes;
+  }
+  return at < chunk.size() && chunk[at] == kEndOfFile;
+}
+
+}  // namespace
+
+Otf2Layout RequireSoundAnchor(const std::string& path, std::uintmax_t definition_bytes) {
+  const std::string content = ReadFile(path);
+  if (content.size() < kFixedHead) throw Error(ErrorKind::kInput, path, "the anchor file is damaged: it is too short");
+  Fields fields(path, std::string_view(content).substr(kFixedHead), content[1] != kHostByteOrder);
+  Otf2Layout layout;
+  layout.event_chunk = TakeChunkSize(fields, "chunk size of events");
+  layout.definition_chunk = TakeChunkSize(fields, "chunk size of definitions");
+  const auto substrate = fields.Take<std::uint8_t>("file substrate");
+  const auto compression = fields.Take<std::uint8_t>("compression");
+  layout.is_plain = substrate == OTF2_SUBSTRATE_POSIX && compression == OTF2_COMPRESSION_NONE;
+  RequireCount(fields, "number of locations", definition_bytes);
+  RequireCount(fields, "number of definitions", definition_bytes);
+  for (const char* name : {"machine name", "creator", "description"}) fields.SkipText(name);
+  const auto properties = fields.Take<std::uint32_t>("number of properties");
+  if (properties > fields.left() / 2) fields.Damaged(fmt::format("the number of properties is {}", properties));
+  for (std::uint32_t i = 0; i < properties; ++i) {
+    fields.SkipText("name of a property");
+    fields.SkipText("value of a property");
+  }
+  fields.Take<std::uint64_t>("identifier of the trace");
+  return layout;
+}
+
+void RequireEndOfFile(const std::string& path, Otf2FileKind kind, std::uint64_t chunk_size, const std::string& where) {
+  std::uint64_t begin = 0;
+  RequireEnd(LastChunk(path, chunk_size, begin), begin, path, kind, where);
+}
+
+bool RequireEndOfLocalDefinitions(const std::string& path, std::uint64_t chunk_size, const std::string& where) {
+  std::uint64_t begin = 0;
+  const std::vector<std::uint8_t> chunk = LastChunk(path, chunk_size, begin);
+  RequireEnd(chunk, begin, path, Otf2FileKind::kDefinitions, where);
+  return begin > 0 || !HasZeroOffsetsAlone(chunk);
 }
 
 }  // namespace farscale

@@ -3,6 +3,7 @@
 
 #include <otf2/otf2.h>
 
+#include <cstdint>
 #include <exception>
 #include <string>
 
@@ -66,16 +67,43 @@ inline constexpr Otf2Collective kOtf2Collectives[] = {
     {OTF2_COLLECTIVE_OP_DESTROY_HANDLE_AND_DEALLOCATE, CollectiveKind::kDestroyHandle}};
 
 // Properties of archives that say what is not in them, as farscale trace and farscale cut write them.
-// MPI calls of other threads than the main ones, which were not recorded. collect/trace_definitions.h has it, too.
+// MPI calls of other threads than the main ones, which were not recorded. collect/trace/trace_definitions.h has it,
+// too.
 inline constexpr const char* kPropertyOfOtherThreads = "FARSCALE::CALLS_OF_OTHER_THREADS";
-// How a run ended that did not come to its end: its trace has the events until then. collect/trace_definitions.h has
-// it, too.
+// How a run ended that did not come to its end: its trace has the events until then. collect/trace/trace_definitions.h
+// has it, too.
 inline constexpr const char* kPropertyOfEnd = "FARSCALE::ENDS_EARLY";
 // Of a part of a run: the MPI calls of all threads of the whole run, in which those above were counted.
 inline constexpr const char* kPropertyOfAllThreads = "FARSCALE::CALLS_OF_ALL_THREADS";
-// Ranks with threads that computed and are not in the archive. collect/trace_definitions.h has it, too.
+// Ranks with threads that computed and are not in the archive. collect/trace/trace_definitions.h has it, too.
 inline constexpr const char* kPropertyOfThreadedRanks = "FARSCALE::RANKS_WITH_THREADS";
 // That regions alone were recorded.
 inline constexpr const char* kPropertyOfRegions = "FARSCALE::REGIONS_ALONE";
+
+// Checks of an OTF2 archive before the library gets it: on sizes and counts that cannot be, it would search or allocate
+// for hours; a file that does not say where it ends keeps it reading for ever.
+
+// What the anchor says of the other files.
+struct Otf2Layout {
+  std::uint64_t event_chunk = 0;       // bytes
+  std::uint64_t definition_chunk = 0;  // bytes
+  bool is_plain = false;               // one file a location, not compressed
+};
+
+// Throws an input error saying which field is damaged. `definition_bytes` is the size of the definitions file, in
+// which everything that the anchor counts must fit.
+Otf2Layout RequireSoundAnchor(const std::string& path, std::uintmax_t definition_bytes);
+
+enum class Otf2FileKind { kDefinitions, kEvents };
+
+// Walks the records of the last chunk of a file that was written in chunks of `chunk_size` bytes. Throws an input
+// error at `where` when they do not end in the mark of the end of the file. A file that cannot be opened is left to
+// the library, which says why.
+void RequireEndOfFile(const std::string& path, Otf2FileKind kind, std::uint64_t chunk_size, const std::string& where);
+
+// The same for the definitions of a location. Returns whether they may change its events; they do not when they are
+// clock offsets of 0 alone, or nothing. Then the library need not read them: it would clear a whole chunk for each of
+// these small files.
+bool RequireEndOfLocalDefinitions(const std::string& path, std::uint64_t chunk_size, const std::string& where);
 
 }  // namespace farscale

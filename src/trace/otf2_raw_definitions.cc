@@ -1,4 +1,4 @@
-#include "trace/otf2_raw_definitions.h"
+#include "trace/otf2_definitions.h"
 
 #include <cmath>
 #include <memory>

@@ -15,15 +15,13 @@
 #include <utility>
 #include <vector>
 
-#include "base/error.h"
-#include "base/format.h"
-#include "base/parallel.h"
+#include "base/diagnostics.h"
 #include "base/text.h"
+#include "base/parallel.h"
 #include "trace/anomalies.h"
-#include "trace/format_readers.h"
+#include "trace/trace_reader.h"
 #include "trace/otf2_definitions.h"
 #include "trace/otf2_events.h"
-#include "trace/otf2_integrity.h"
 #include "trace/otf2_library.h"
 
 namespace farscale {

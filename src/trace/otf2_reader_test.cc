@@ -1,11 +1,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "base/error.h"
+#include "base/diagnostics.h"
 #include "support/otf2_archive.h"
 #include "support/temporary_folder.h"
 #include "trace/anomalies.h"
-#include "trace/otf2_integrity.h"
+#include "trace/otf2_library.h"
 #include "trace/trace_reader.h"
 
 namespace farscale {

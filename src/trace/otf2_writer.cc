@@ -13,11 +13,10 @@
 #include <type_traits>
 #include <vector>
 
-#include "base/error.h"
+#include "base/diagnostics.h"
 #include "base/files.h"
 #include "base/version.h"
 #include "trace/anomalies.h"
-#include "trace/otf2_definition_writer.h"
 #include "trace/otf2_library.h"
 #include "trace/timeline_feed.h"
 

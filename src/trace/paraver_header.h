@@ -2,6 +2,8 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -38,5 +40,45 @@ struct ParaverHeader {
 
 // Reads the lines before the first record. Throws an input error with the line when they are not as they must be.
 ParaverHeader ReadParaverHeader(const std::string& path, ParaverText& text);
+
+// The names in a Paraver trace: of event types and values from the .pcf file, of nodes and processes from the .row
+// file, and what is known without them.
+
+struct ParaverNames {
+  struct EventType {
+    std::string label;
+    std::map<std::uint64_t, std::string> values;
+  };
+  std::map<std::uint32_t, EventType> types;
+  std::vector<std::string> nodes;         // in their order
+  std::vector<std::string> thread_names;  // of all tasks of all applications
+  std::uint64_t threads = 0;              // as many as the .row file names; 0: unknown
+  std::uint64_t threads_line = 0;         // of the .row file, which says so
+
+  // Label of a value; nothing when the file does not list it.
+  std::optional<std::string> ValueOf(std::uint32_t type, std::uint64_t value) const;
+};
+
+// Reads what lies beside the trace. Unknown lines are passed over: these files only name things.
+ParaverNames ReadParaverNames(const std::string& pcf, const std::string& row);
+
+// X.pcf and X.row of X.prv or X.prv.gz, whether they exist or not.
+std::string ParaverNamesFile(const std::string& trace, const char* extension);
+
+// The MPI function behind a value of the event types 50000001 to 50000005, as Extrae numbers them or else by the names;
+// nothing when neither knows it.
+std::optional<std::string> ParaverMpiFunction(const ParaverNames& names, std::uint32_t type, std::uint64_t value);
+
+// Whether the names and the number of a function contradict each other.
+bool ContradictsNumber(const ParaverNames& names, std::uint32_t type, std::uint64_t value);
+// The line of the .pcf file that names a value of a type; nothing when it does not.
+std::optional<std::uint64_t> LineOfValue(const std::string& pcf, std::uint32_t type, std::uint64_t value);
+
+// A hardware counter as the names or else PAPI call it, with its description, which may be empty.
+struct ParaverCounterName {
+  std::string name;
+  std::string description;
+};
+ParaverCounterName ParaverCounter(const ParaverNames& names, std::uint32_t type);
 
 }  // namespace farscale

@@ -8,20 +8,17 @@
 #include <set>
 #include <utility>
 
-#include "base/error.h"
+#include "base/diagnostics.h"
 #include "base/parallel.h"
 #include "base/text.h"
 #include "trace/anomalies.h"
 #include "trace/device_records.h"
-#include "trace/format_readers.h"
+#include "trace/trace_reader.h"
 #include "trace/paraver_header.h"
-#include "trace/paraver_names.h"
 #include "trace/paraver_records.h"
-#include "trace/paraver_streams.h"
-#include "trace/paraver_text.h"
-#include "trace/paraver_threads.h"
-#include "trace/paraver_timeline.h"
 #include "trace/paraver_tasks.h"
+#include "trace/paraver_text.h"
+#include "trace/paraver_timeline.h"
 
 namespace farscale {
 namespace {

@@ -10,7 +10,7 @@
 #include <unordered_map>
 #include <utility>
 
-#include "base/error.h"
+#include "base/diagnostics.h"
 #include "base/text.h"
 
 namespace farscale {

@@ -1,4 +1,4 @@
-#include "trace/paraver_streams.h"
+#include "trace/paraver_tasks.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -10,9 +11,10 @@
 #include "trace/counters.h"
 #include "trace/paraver_cursors.h"
 #include "trace/paraver_header.h"
-#include "trace/paraver_names.h"
 #include "trace/paraver_records.h"
 #include "trace/paraver_text.h"
+#include "trace/paraver_timeline.h"
+#include "trace/trace_builder.h"
 
 namespace farscale {
 
@@ -49,5 +51,22 @@ struct ParaverSelection {
 // record is.
 ParaverRecords ReadParaverRecords(const ParaverSelection& selection, const ParaverHeader& header,
                                   const ParaverNames& names, ParaverText& text);
+
+// Threads of the tasks of a Paraver trace other than the first, by their states.
+
+// Regions of the states that a thread of a team has in the runtime, beside what it runs.
+void AddParaverTeamRegions(TraceBuilder& builder, ParaverTraceFacts& facts);
+
+// Adds the threads of every task with their teams, once the timelines of the ranks are there. A team lasts as long as
+// any thread of the task but the first is neither idle nor missing; what a thread idles meanwhile is the runtime's.
+// What counters count between two samples of a thread grows evenly with the time that it runs in between.
+void AddParaverThreads(ParaverRecords& records, const ParaverTraceFacts& facts, TraceBuilder& builder);
+
+// Streams of devices in a Paraver trace: to Extrae they are threads of their task, with names of their own.
+
+// Takes the states of streams out of those of the threads of every task, and makes devices of them. Streams are known
+// by the .row file, "CUDA-D1.S2-host" being the second of the first device; they are no threads of their rank.
+void AddParaverDevices(const ParaverNames& names, const ParaverHeader& header, std::size_t application,
+                       std::vector<std::vector<ParaverThreadState>>& states, TraceBuilder& builder);
 
 }  // namespace farscale

@@ -1,4 +1,4 @@
-#include "trace/switched_off.h"
+#include "trace/trace_reader.h"
 
 #include <gtest/gtest.h>
 

@@ -9,7 +9,7 @@
 #include <memory>
 #include <utility>
 
-#include "base/error.h"
+#include "base/diagnostics.h"
 #include "trace/anomalies.h"
 #include "trace/counters.h"
 

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "trace/counters.h"
 #include "trace/trace.h"
 
 namespace farscale {
@@ -39,5 +40,37 @@ std::vector<std::size_t> LargestFirst(const std::vector<std::string>& paths);
 // SHA-256 over the SHA-256 of every file, so that two people can tell whether they have the same trace:
 // in the folder of the anchor, `sha256sum FILES... | sha256sum` with the files in sorted order.
 std::string FingerprintOfTrace(const std::string& path);
+
+// The readers of the formats, which ReadTrace chooses from [trace/trace_reader.h].
+
+// Reads an OTF2 archive through the OTF2 C library, locations in parallel. `anchor` is the anchor file, whatever its
+// name. `keep_threads`: with the threads that form teams, if any do. Throws an input error when anything of it cannot
+// be read.
+Trace ReadOtf2(const std::string& anchor, const CounterSelection& counters, bool keep_threads);
+
+// Reads a Paraver trace: X.prv or X.prv.gz, with names from X.pcf and X.row where they are [docs/traces.md].
+// `application`: which one of a trace with several, from 1 on. Throws an input error for anything unreadable, with line
+// and field, and when more than a hundredth of the lines is damaged; a usage error when the trace has several
+// applications and none is chosen, or not the one asked for.
+// `accepted`: anomalies for which it throws otherwise, such as a trace of which more than a hundredth of the run is
+// missing at its end. `keep_threads`: with the other threads of the tasks, where they recorded when they run.
+Trace ReadParaver(const std::string& path, const CounterSelection& counters, std::optional<int> application,
+                  const AcceptedKinds& accepted, bool keep_threads);
+
+// A Paraver trace and what lies beside it.
+std::vector<std::string> FilesOfParaver(const std::string& path);
+
+// Indices of sizes, the largest first. In this order of parts no core is left with a large one at the end.
+std::vector<std::size_t> LargestFirst(const std::vector<std::uint64_t>& sizes);
+
+// Stretches of a run whose recording the program or its user switched off: MPI_Pcontrol(0) under farscale trace,
+// SCOREP_RECORDING_OFF, Extrae_shutdown.
+
+// Takes the time in which recording was off on all ranks at once out of the trace: all that follows moves up by it, so
+// that no command sees it, and messages keep their order. Where it was off on some ranks alone it stays, as time that
+// is neither useful nor MPI. Counters cannot be trusted then, unless farscale recorded them: its own stand still while
+// recording is off.
+// In traces whose regions alone were recorded the rest remains time outside MPI: phases are the regions.
+void LeaveOutSwitchedOff(Trace& trace);
 
 }  // namespace farscale

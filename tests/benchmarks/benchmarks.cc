@@ -20,7 +20,7 @@
 #include "imbalance/diagnosis.h"
 #include "replay/replay.h"
 #include "report/report.h"
-#include "study/resources.h"
+#include "study/scenario.h"
 #include "study/run_study.h"
 #include "support/ring_program.h"
 #include "support/temporary_folder.h"

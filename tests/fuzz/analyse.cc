@@ -3,7 +3,6 @@
 #include "factors/phase_factors.h"
 #include "factors/run_picture.h"
 #include "imbalance/diagnosis.h"
-#include "imbalance/factor_losses.h"
 #include "imbalance/loss_record.h"
 #include "phases/location_cut.h"
 #include "phases/rank_groups.h"

@@ -1,7 +1,7 @@
 // OTF2 archives: the first byte of the input says which file of a good archive is replaced by the rest.
 #include <filesystem>
 
-#include "base/error.h"
+#include "base/diagnostics.h"
 #include "base/files.h"
 #include "fuzz/analyse.h"
 #include "fuzz/target.h"

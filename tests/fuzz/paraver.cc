@@ -4,7 +4,7 @@
 
 #include <filesystem>
 
-#include "base/error.h"
+#include "base/diagnostics.h"
 #include "base/files.h"
 #include "fuzz/analyse.h"
 #include "fuzz/target.h"

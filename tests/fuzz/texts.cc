@@ -2,7 +2,7 @@
 // a gate, entry of a history, runs measured by TALP and by farscale.
 #include <filesystem>
 
-#include "base/error.h"
+#include "base/diagnostics.h"
 #include "base/files.h"
 #include "factors/complete_table.h"
 #include "results/factor_table_files.h"

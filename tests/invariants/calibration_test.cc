@@ -5,7 +5,7 @@
 
 #include <cmath>
 
-#include "base/error.h"
+#include "base/diagnostics.h"
 #include "base/random.h"
 #include "replay/calibration.h"
 #include "replay/replay.h"

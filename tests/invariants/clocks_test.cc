@@ -5,7 +5,7 @@
 #include <cmath>
 
 #include "factors/phase_factors.h"
-#include "phases/loop_choice.h"
+#include "phases/phase_spec.h"
 #include "replay/anomalies.h"
 #include "replay/clock_repair.h"
 #include "support/traces.h"

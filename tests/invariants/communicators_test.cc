@@ -8,10 +8,10 @@
 #include <numeric>
 
 #include "base/random.h"
-#include "growth/grid_series.h"
-#include "growth/grown_program.h"
-#include "growth/grown_times.h"
-#include "growth/grown_trace.h"
+#include "growth/rules/rival_layouts.h"
+#include "growth/make/grown_program.h"
+#include "growth/make/grown_times.h"
+#include "growth/make/grown_trace.h"
 #include "growth/growth_model.h"
 #include "phases/phase_cut.h"
 #include "replay/replay.h"

@@ -12,7 +12,7 @@
 #include <functional>
 #include <map>
 
-#include "base/error.h"
+#include "base/diagnostics.h"
 #include "factors/scaling.h"
 #include "results/factor_table_files.h"
 #include "study/run_study.h"

@@ -7,9 +7,8 @@
 #include <string>
 
 #include "base/random.h"
-#include "factors/iteration_profile.h"
-#include "factors/phase_factors.h"
 #include "factors/useful_time.h"
+#include "factors/phase_factors.h"
 #include "phases/found_loop.h"
 #include "support/clocked_program.h"
 #include "support/loaded_program.h"

@@ -8,13 +8,11 @@
 
 #include "factors/phase_factors.h"
 #include "imbalance/diagnosis.h"
-#include "imbalance/factor_losses.h"
 #include "imbalance/loss_record.h"
 #include "imbalance/loss_remedy.h"
 #include "phases/location_cut.h"
 #include "replay/replay.h"
 #include "results/cause_text.h"
-#include "results/remedy_text.h"
 #include "support/faulty_program.h"
 #include "support/hybrid_program.h"
 #include "support/random_program.h"

@@ -6,13 +6,12 @@
 
 #include <string>
 
-#include "base/error.h"
+#include "base/diagnostics.h"
 #include "base/random.h"
-#include "growth/class_composition.h"
-#include "growth/grid_series.h"
-#include "growth/grown_trace.h"
+#include "growth/make/class_composition.h"
+#include "growth/rules/rival_layouts.h"
+#include "growth/make/grown_trace.h"
 #include "growth/growth_model.h"
-#include "growth/rule_shares.h"
 #include "support/learned_growth.h"
 #include "support/program_families.h"
 #include "support/repeats.h"

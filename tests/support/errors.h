@@ -6,7 +6,7 @@
 #include <exception>
 #include <string>
 
-#include "base/error.h"
+#include "base/diagnostics.h"
 
 namespace farscale::test {
 

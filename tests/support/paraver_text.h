@@ -5,7 +5,7 @@
 
 #include <string>
 
-#include "base/error.h"
+#include "base/diagnostics.h"
 #include "support/temporary_folder.h"
 #include "support/timeline_text.h"
 #include "trace/trace_reader.h"

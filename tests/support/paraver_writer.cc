@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "base/text.h"
-#include "trace/paraver_names.h"
+#include "trace/paraver_header.h"
 #include "trace/timeline_feed.h"
 
 namespace farscale::test {

@@ -4,13 +4,13 @@
 
 #include <vector>
 
-#include "replay/rules.h"
+#include "replay/network.h"
 #include "trace/trace.h"
 
 namespace farscale::test {
 
 // When every rank ends in the replay of the whole run; an empty vector when the program cannot complete. Rules are
-// looked up in docs/formulas.md, not in replay/rules.cc.
+// looked up in docs/formulas.md, not in replay/network.cc.
 std::vector<Tick> ReferenceReplay(const Trace& trace, RuleSet set);
 
 }  // namespace farscale::test

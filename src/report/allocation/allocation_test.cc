@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "base/error.h"
+#include "base/diagnostics.h"
 #include "factors/complete_table.h"
 #include "factors/scaling.h"
 #include "plot/latex.h"

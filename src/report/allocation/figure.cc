@@ -6,7 +6,7 @@
 #include <cmath>
 #include <utility>
 
-#include "base/format.h"
+#include "base/text.h"
 #include "plot/canvas.h"
 #include "report/allocation/text.h"
 

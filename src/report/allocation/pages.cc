@@ -6,7 +6,6 @@
 #include <functional>
 
 #include "base/files.h"
-#include "base/format.h"
 #include "base/text.h"
 #include "base/version.h"
 #include "pages/render.h"

@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <cmath>
 
-#include "base/format.h"
 #include "base/text.h"
 #include "base/version.h"
 #include "factors/table_terms.h"

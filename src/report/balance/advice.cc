@@ -5,7 +5,7 @@
 #include <cmath>
 
 #include "balance/strategy.h"
-#include "base/format.h"
+#include "base/text.h"
 #include "report/balance/names.h"
 #include "report/balance/sentences.h"
 #include "report/cells.h"

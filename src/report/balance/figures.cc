@@ -6,12 +6,11 @@
 #include <cmath>
 
 #include "balance/strategy.h"
-#include "base/format.h"
+#include "base/text.h"
 #include "plot/canvas.h"
 #include "plot/chart.h"
 #include "plot/heat_map.h"
-#include "plot/scale.h"
-#include "plot/stacked_bars.h"
+#include "plot/bars.h"
 #include "report/balance/names.h"
 #include "report/figures.h"
 #include "results/reported_losses.h"

@@ -6,7 +6,7 @@
 #include <cmath>
 
 #include "balance/strategy.h"
-#include "base/format.h"
+#include "base/text.h"
 
 namespace farscale {
 namespace {

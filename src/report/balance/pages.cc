@@ -5,7 +5,6 @@
 #include <algorithm>
 
 #include "base/diagnostics.h"
-#include "base/format.h"
 #include "base/text.h"
 #include "base/version.h"
 #include "planning/balance_cases.h"

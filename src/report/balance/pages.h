@@ -7,7 +7,7 @@
 
 #include "balance/what_if.h"
 #include "pages/render.h"
-#include "planning/balance_projections.h"
+#include "planning/balance_json.h"
 
 namespace farscale {
 

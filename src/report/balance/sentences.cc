@@ -5,9 +5,8 @@
 #include <algorithm>
 #include <cmath>
 
-#include "base/format.h"
 #include "base/text.h"
-#include "planning/rank_files.h"
+#include "planning/balance_cases.h"
 #include "report/balance/names.h"
 #include "report/cells.h"
 #include "report/figures.h"

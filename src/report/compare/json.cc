@@ -3,7 +3,7 @@
 #include <utility>
 
 #include "report/compare/text.h"
-#include "results/fields.h"
+#include "results/results.h"
 
 namespace farscale {
 namespace {

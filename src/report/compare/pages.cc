@@ -6,7 +6,7 @@
 #include <cmath>
 
 #include "base/files.h"
-#include "base/format.h"
+#include "base/text.h"
 #include "base/version.h"
 #include "pages/render.h"
 #include "report/compare/json.h"

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <set>
 
-#include "base/format.h"
+#include "base/text.h"
 #include "base/version.h"
 #include "pages/render.h"
 #include "report/loss_ranks.h"

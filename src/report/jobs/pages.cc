@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "base/format.h"
+#include "base/text.h"
 #include "base/version.h"
 #include "report/cells.h"
 

@@ -9,7 +9,6 @@
 #include <optional>
 
 #include "base/files.h"
-#include "base/format.h"
 #include "base/text.h"
 #include "base/version.h"
 #include "factors/scaling.h"

@@ -1,0 +1,454 @@
+#include <fmt/format.h>
+
+#include <cmath>
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <utility>
+
+#include "base/text.h"
+#include "cli/command.h"
+#include "factors/disturbance.h"
+#include "imbalance/loss_record.h"
+#include "pages/text_table.h"
+#include "phases/phase_spec.h"
+#include "phases/phase_cut.h"
+#include "replay/calibration.h"
+#include "replay/clock_repair.h"
+#include "replay/cut_trace.h"
+#include "replay/matching.h"
+#include "replay/unknown_waits.h"
+#include "replay/bursts.h"
+#include "results/trace_events.h"
+#include "study/scenario.h"
+#include "study/study_draft.h"
+#include "trace/otf2_writer.h"
+#include "trace/trace_reader.h"
+
+namespace farscale {
+namespace {
+
+struct CutOptions {
+  TraceChoice choice;
+  std::string trace;
+  std::string output;
+  std::string phase;
+  std::string window;
+  std::string network;
+  std::string computation;
+  CounterNames counters;
+  std::int64_t skip = 0;
+  std::int64_t keep = 0;
+  bool clean = false;
+  bool main_threads = false;
+};
+
+// "0.5,1.25"
+void ParseWindow(const std::string& text, PhaseSpec& spec) {
+  const std::vector<std::string> parts = Split(text, ',');
+  if (parts.size() != 2 || !ParseNumber(Trim(parts[0]), spec.window_begin) ||
+      !ParseNumber(Trim(parts[1]), spec.window_end)) {
+    throw Error(ErrorKind::kUsage, "--window", "'" + text + "' is not a window",
+                "give begin and end in seconds since the start of the run, such as 0.5,1.25");
+  }
+}
+
+PhaseSpec SpecOf(const CutOptions& options) {
+  PhaseSpec spec = PhaseSpec::WholeRun();
+  if (!options.phase.empty() && !options.window.empty()) {
+    throw Error(ErrorKind::kUsage, "--window", "a phase is a region or a window",
+                "leave out one of --phase and --window");
+  }
+  if (!options.phase.empty()) spec = PhaseSpec::Region(options.phase);
+  if (!options.window.empty()) {
+    spec.name = "window";
+    spec.kind = PhaseSpec::Kind::kTimeWindow;
+    ParseWindow(options.window, spec);
+  }
+  if (options.phase.empty() && (options.skip > 0 || options.keep > 0 || options.clean)) {
+    throw Error(ErrorKind::kUsage, "phase '" + spec.name + "'",
+                "--skip, --keep and --clean are for regions that repeat", "name one with --phase");
+  }
+  spec.skip = static_cast<std::size_t>(options.skip);
+  if (options.keep > 0) spec.keep = static_cast<std::size_t>(options.keep);
+  if (options.clean) spec.clean.kind = CleanSpec::Kind::kLongest;
+  spec.span = Span::kWhole;
+  return spec;
+}
+
+std::string Summary(const Trace& trace, const PhaseCut& cut, const Trace& result, const std::string& output) {
+  std::uint64_t calls = 0, bytes = 0;
+  for (const RankTimeline& timeline : result.timelines) calls += timeline.calls();
+  for (const std::string& file : FilesOfTrace(output)) bytes += std::filesystem::file_size(file);
+  return fmt::format("wrote {}: {}, {} ranks, {} calls, {}, {} of the run", output, Describe(cut.spec),
+                     FormatCount(result.size()), FormatCount(calls), FormatBytes(bytes),
+                     FormatPercent(Coverage(trace, {cut})));
+}
+
+// The scenario to replay the run under; nothing: as measured.
+std::optional<Scenario> ScenarioOf(const CutOptions& options) {
+  if (options.network.empty()) {
+    if (options.computation.empty()) return std::nullopt;
+    throw Error(ErrorKind::kUsage, "--computation", "other computation needs a network to replay on", "add --network");
+  }
+  RunSpec run;
+  run.trace = options.trace;
+  options.choice.ApplyTo(run);
+  Scenario scenario;
+  scenario.network =
+      options.network == "calibrated" ? CalibrateToRuns({run}, {}) : LoadNetwork(options.network, "--network");
+  scenario.clean_computation = !options.computation.empty();
+  scenario.source = ParseComputationSource(options.computation);
+  return scenario;
+}
+
+// What threads and devices record is not written. Without it, factors of the cut would be those of main threads, and
+// not those of the phase.
+void RefuseThreads(const Trace& trace) {
+  if (trace.team_threads.empty() && trace.devices.empty()) return;
+  throw Error(ErrorKind::kUsage, trace.path,
+              fmt::format("a cut keeps main threads alone, and this trace also has {}",
+                          trace.team_threads.empty() ? "devices" : "OpenMP threads"),
+              "add --main-threads to leave the others out, or measure the phase without cutting: farscale factors "
+              "--phase");
+}
+
+int Cut(const CutOptions& options, const Common& common) {
+  const Messages messages(common);
+  PhaseSpec spec = SpecOf(options);
+  RequireFree(options.output, ".otf2");
+  const std::optional<Scenario> scenario = ScenarioOf(options);
+  ReadOptions what = ReadOptionsOf(options.choice);
+  what.keep_threads = !options.main_threads;
+  Trace trace = ReadTrace(options.trace, what);
+  RefuseThreads(trace);
+  const Matching matching = MatchSynchronised(trace);
+  if (IsAutomatic(options.phase)) spec = WithLoopOf(trace, spec);
+  PhaseCut cut = CutClean(trace, matching, CutPhase(trace, spec), {{}, options.counters});
+  Diagnostics diagnostics = trace.diagnostics;
+  diagnostics.Merge(matching.diagnostics);
+  diagnostics.Merge(cut.diagnostics);
+  diagnostics.Merge(CheckProcessorTime(trace, options.counters, {cut}));
+  if (scenario) {
+    ScenarioRun run = ReplayScenario(trace, matching, {cut}, *scenario, {{}, options.counters});
+    messages.Note("replayed on " + run.description);
+    diagnostics.Merge(run.diagnostics);
+    trace = std::move(run.trace);
+    cut = std::move(run.cuts.front());
+  }
+  messages.Findings(options.trace, diagnostics.findings());
+  const Trace result = CutTrace(trace, matching, cut);
+  WriteOtf2(result, options.output);
+  if (!common.quiet) fmt::print("{}\n", Summary(trace, cut, result, options.output));
+  return 0;
+}
+
+}  // namespace
+
+void AddCutCommand(CommandLine& line) {
+  auto [command, options] =
+      AddCommand<CutOptions>(line, "cut", "Cut a phase out of a trace and write it as a trace of its own", Cut);
+  command->footer(
+      "Factors of the new trace are those of the phase with --span whole. Of the rest of the run it keeps only\n"
+      "messages and collectives that cross the edge.");
+  command->add_option("trace", options.trace, "The trace: anchor file of an OTF2 archive, or a Paraver trace")
+      ->required();
+  command->add_option("-o,--output", options.output, "Anchor file to write, NAME.otf2; it must not exist")->required();
+  command->add_option("--phase", options.phase,
+                      "Region to cut out, by name or as /regular expression/, or auto for the loop of the run "
+                      "(default: the whole run)");
+  AddIterationOptions(command, options.skip, options.keep);
+  command->add_flag("--clean", options.clean, "Keep the longest run of undisturbed iterations");
+  command->add_option("--window", options.window, "Cut out BEGIN,END instead, in seconds since the start of the run");
+  command->add_flag("--main-threads", options.main_threads,
+                    "Leave out what other threads and devices record; else such traces are refused");
+  command->add_option("--network", options.network,
+                      "Write the run as replayed on this network: by name, a file, or calibrated");
+  command
+      ->add_option("--computation", options.computation,
+                   "With --network, replace lengths of computation by estimates from this source")
+      ->check(CLI::IsMember({"auto", "cycles", "cpu-time", "iterations", "instructions"}));
+  AddTraceOptions(command, options.choice);
+  AddCounterOptions(command, options.counters);
+  command->add_option("--cpu-time", options.counters.cpu_time, "Counter that holds CPU time");
+}
+
+namespace {
+
+// Up to the first deviation of the run time the network explains the run, beyond the second it does not.
+constexpr double kNear = 0.02, kFar = 0.1;
+
+struct CalibrateOptions {
+  TraceChoice choice;
+  std::vector<std::string> traces;
+  std::string output;
+  std::string rules;
+};
+
+std::string InMegabytes(double bandwidth) { return FormatSignificant(bandwidth / 1e6, 4) + " MB/s"; }
+
+// Only the bound of what is not known. What took no tick of the clock took less than one.
+std::vector<std::string> RowOf(const char* name, const LinkCalibration& of) {
+  const Link& link = of.link;
+  return {name,
+          link.latency_at_most ? "≤ " + FormatSeconds(*link.latency_at_most) : FormatSeconds(link.latency),
+          link.bandwidth_at_least ? "≥ " + InMegabytes(*link.bandwidth_at_least) : InMegabytes(link.bandwidth),
+          link.overhead_at_most ? "≤ " + FormatSeconds(*link.overhead_at_most)
+          : link.overhead > 0   ? FormatSeconds(link.overhead)
+                                : "< " + FormatSeconds(of.tick),
+          fmt::format("{} B{}", FormatCount(link.eager_limit), of.found_eager_limit ? "" : " *"),
+          fmt::format("{} of {}", FormatCount(of.messages), FormatCount(of.all)),
+          FormatBytes(of.smallest) + (of.largest > of.smallest ? " to " + FormatBytes(of.largest) : ""),
+          fmt::format("{} ({})", FormatSeconds(of.spread), FormatPercent(of.relative_spread))};
+}
+
+std::string SayCalibration(const Calibration& calibration) {
+  const double deviation = calibration.Deviation(), size = std::fabs(deviation);
+  const std::string cause =
+      deviation < 0 ? "it lacks waiting that the run had (noise, congestion, slower collectives)"
+                    : "something takes longer on it than in the run (collectives, messages that travel together)";
+  return fmt::format("Replayed on this network the run takes {}, measured {}: {} {}; {}.",
+                     FormatSeconds(calibration.replayed_seconds), FormatSeconds(calibration.measured_seconds),
+                     FormatPercent(size), deviation < 0 ? "less" : "more",
+                     size <= kNear  ? "the network explains the run"
+                     : size <= kFar ? "usable, but " + cause
+                                    : "the network does not explain the run: " + cause);
+}
+
+void Print(const Trace& trace, const Calibration& calibration) {
+  fmt::print("{}: {} ranks on {} node{}\n", trace.path, trace.size(), trace.nodes.size(),
+             trace.nodes.size() == 1 ? "" : "s");
+  PrintSentences({SayCalibration(calibration)});
+  std::vector<std::vector<std::string>> cells = {
+      {"link", "latency", "bandwidth", "overhead", "eager limit", "messages used", "sizes", "spread"}};
+  if (calibration.remote) cells.push_back(RowOf("between nodes", *calibration.remote));
+  if (calibration.local) cells.push_back(RowOf("within nodes", *calibration.local));
+  fmt::print("{}", FormatTable(cells, WidthOfOutput()));
+  const auto assumed = [](const std::optional<LinkCalibration>& link) { return link && !link->found_eager_limit; };
+  if (assumed(calibration.remote) || assumed(calibration.local)) {
+    fmt::print("* of the rules; nothing in the trace contradicts it\n");
+  }
+  for (const std::string& note : calibration.notes) PrintSentences({"note: " + note});
+}
+
+// A trace and what came of it, without the trace itself.
+struct Calibrated {
+  Calibration calibration;
+  std::size_t ranks = 0;
+
+  std::uint64_t MessagesUsed() const {
+    std::uint64_t used = 0;
+    for (const auto* link : {&calibration.local, &calibration.remote}) used += *link ? (*link)->messages : 0;
+    return used;
+  }
+  bool IsLargerThan(const Calibrated& other) const {
+    return std::pair(ranks, MessagesUsed()) > std::pair(other.ranks, other.MessagesUsed());
+  }
+};
+
+Calibrated CalibrateTrace(const std::string& path, const TraceChoice& choice, const ReplayRules& rules,
+                          const Messages& messages, bool print) {
+  Trace trace = ReadTrace(path, ReadOptionsOf(choice));
+  const Matching matching = MatchSynchronised(trace);
+  Diagnostics diagnostics = trace.diagnostics;
+  diagnostics.Merge(matching.diagnostics);
+  diagnostics.Merge(CheckProcessorTime(trace, {}));
+  (MissingCalls(trace).empty() ? diagnostics : trace.diagnostics).FailPastThreshold(path);
+  Calibrated result{Calibrate(trace, matching, rules), trace.size()};
+  diagnostics.Merge(result.calibration.diagnostics);
+  messages.Findings(path, diagnostics.findings());
+  if (print) Print(trace, result.calibration);
+  return result;
+}
+
+int CalibrateTraces(const CalibrateOptions& options, const Common& common) {
+  const Messages messages(common);
+  const bool to_file = IsFile(options.output);
+  for (const std::string& path : options.traces) {
+    if (to_file) RefuseOverwriting(path, options.output);
+  }
+  ReplayRules rules;
+  if (options.rules == "causal") rules.set = RuleSet::kCausal;
+  const bool print = options.output.empty() || (to_file && !common.quiet);
+  std::optional<Calibrated> largest;
+  std::vector<Error> failures;
+  for (const std::string& path : options.traces) {
+    try {
+      const Calibrated one = CalibrateTrace(path, options.choice, rules, messages, print);
+      if (print && options.traces.size() > 1) fmt::print("\n");
+      if (!largest || one.IsLargerThan(*largest)) largest = one;
+    } catch (const Error& error) {
+      if (error.kind() != ErrorKind::kNotEnoughData) throw;
+      failures.push_back(error);
+    }
+  }
+  if (!largest) throw failures.front();
+  for (const Error& failure : failures) messages.Warning(failure.what());
+  if (!options.output.empty()) WriteOutput(options.output, WriteNetworkToml(largest->calibration.network));
+  if (to_file && !common.quiet)
+    fmt::print("wrote {0}\nNext: farscale whatif study.toml --network {0}\n", options.output);
+  return 0;
+}
+
+}  // namespace
+
+void AddCalibrateCommand(CommandLine& line) {
+  auto [command, options] = AddCommand<CalibrateOptions>(
+      line, "calibrate", "Fit latency and bandwidth of a network to the messages of a trace", CalibrateTraces);
+  command->footer(
+      "Every trace is fitted. The network of the trace with the most ranks is written (docs/network-files.md).");
+  command->add_option("trace", options.traces, "Traces of one machine (.otf2, .prv, .prv.gz)")->required();
+  AddTraceOptions(command, options.choice);
+  command->add_option("--rules", options.rules, "Rules of the replay that checks the network (default: bsc)")
+      ->check(CLI::IsMember({"bsc", "causal"}));
+  command->add_option("-o,--output", options.output, "Network file to write (.toml); - prints it alone");
+}
+
+namespace {
+
+struct TimelineOptions {
+  TraceChoice choice;
+  std::string trace;
+  std::string output = "-";
+  std::string format = "perfetto";
+  std::string phase;
+  CounterNames counters;
+  bool ideal = false;
+};
+
+// On a network whose messages take one tick, so that who waits for whom stays visible.
+ScenarioRun ReplayIdeal(Trace& trace, const Matching& matching, const PhaseCut& cut, const CounterNames& counters) {
+  Scenario scenario;
+  scenario.network = OneTickNetwork(trace);
+  return ReplayScenario(trace, matching, {cut}, scenario, {{}, counters});
+}
+
+LossRecord LossesOf(const Trace& trace, const Matching& matching, const PhaseCut& cut, const TimelineOptions& options) {
+  DiagnosisOptions diagnosis;
+  diagnosis.causes = CauseOptions{options.counters};
+  diagnosis.slack = false;
+  LossRecord losses = RecordOf(Diagnose(trace, matching, cut, diagnosis), cut.spec.name);
+  losses.trace = options.trace;
+  const UnknownWaits waits = FindUnknownWaits(trace, cut, LockOrder::kAsMeasured);
+  if (waits.any()) WithholdWaits(losses, waits);
+  return losses;
+}
+
+int WriteTimeline(const TimelineOptions& options, const Common& common) {
+  const Messages messages(common);
+  if (IsFile(options.output)) RefuseOverwriting(options.trace, options.output);
+  PhaseSpec spec = options.phase.empty() ? PhaseSpec::WholeRun() : PhaseSpec::Region(options.phase);
+  ReadOptions reading = ReadOptionsOf(options.choice);
+  reading.keep_threads = true;  // and with them devices
+  Trace trace = ReadTrace(options.trace, reading);
+  const Matching matching = MatchSynchronised(trace);
+  if (IsAutomatic(options.phase)) spec = WithLoopOf(trace, spec);
+  PhaseCut cut = CutPhase(trace, spec);
+  Diagnostics diagnostics = trace.diagnostics;
+  diagnostics.Merge(matching.diagnostics);
+  if (options.ideal) {
+    ScenarioRun run = ReplayIdeal(trace, matching, cut, options.counters);
+    diagnostics.Merge(run.diagnostics);
+    trace = std::move(run.trace);
+    cut = std::move(run.cuts.front());
+  }
+  messages.Findings(options.trace, diagnostics.findings());
+  const LossRecord losses = LossesOf(trace, matching, cut, options);
+  if (options.format == "annotations") {
+    WriteOutput(options.output, WriteAnnotations(losses));
+    return 0;
+  }
+  const Activities activities = CollectActivities(trace, cut);
+  const CollectiveWaits collectives(trace, matching, activities);
+  const WaitStates states = FindWaitStates(trace, matching, activities, collectives);
+  WriteOutput(options.output, WriteTraceEvents({trace, cut, activities, states, losses}));
+  return 0;
+}
+
+}  // namespace
+
+void AddTimelineCommand(CommandLine& line) {
+  auto [command, options] = AddCommand<TimelineOptions>(
+      line, "timeline", "Write a timeline with wait states and the worst places for a viewer", WriteTimeline);
+  command->footer(
+      "Open the file in https://ui.perfetto.dev or chrome://tracing; nothing is uploaded. A wait lies in its call and\n"
+      "names the late rank; arrows lead from late senders and receivers to whoever waits for them.");
+  command->add_option("trace", options.trace, "The trace: anchor file of an OTF2 archive, or a Paraver trace")
+      ->required();
+  command->add_option("-o,--output", options.output, "File to write; - for standard output")->capture_default_str();
+  command
+      ->add_option("--format", options.format,
+                   "perfetto: JSON of trace events; annotations: JSON of the worst instance of each cause")
+      ->check(CLI::IsMember({"perfetto", "annotations"}))
+      ->capture_default_str();
+  command->add_option("--phase", options.phase,
+                      "Region to write, by name or as /regular expression/, or auto for the loop of the run "
+                      "(default: the whole run)");
+  command->add_flag("--ideal", options.ideal, "As replayed on an ideal network instead of as measured");
+  AddTraceOptions(command, options.choice);
+  AddCounterOptions(command, options.counters);
+}
+
+namespace {
+
+struct PhasesOptions {
+  TraceChoice choice;
+  std::vector<std::string> traces;
+  std::string phase = "auto";
+  std::string output;
+};
+
+int Phases(const PhasesOptions& options, const Common& common) {
+  const bool to_file = IsFile(options.output);
+  if (to_file) RequireFree(options.output, ".toml");
+  const Messages messages(common);
+  const PhaseSpec spec = PhaseSpec::Region(options.phase);
+  if (!spec.part.empty()) throw Error(ErrorKind::kUsage, "--phase", "is a part of an iteration", "name its loop: auto");
+  ReadOptions what = ReadOptionsOf(options.choice);
+  what.keep_threads = true;
+  const RunStructures runs =
+      ReadStructures(options.traces, spec, IsAutomatic(options.phase), what, messages.Progress(), WidthOfOutput());
+  std::optional<Error> failure;
+  for (std::size_t i = 0; i < options.traces.size(); ++i) {
+    const std::optional<Error>& error = runs.errors[i];
+    if (error && options.traces.size() == 1) throw *error;
+    if (error) failure = error;
+    messages.Findings(options.traces[i], runs.structures[i].diagnostics.findings());
+    fmt::print("{}{}", i == 0 ? "" : "\n", error ? std::string(error->what()) + "\n" : runs.structures[i].text);
+  }
+  if (failure) {
+    PrintError(*failure);
+    return failure->exit_code();
+  }
+  const FoundPhases found = PhasesOf(options.traces, runs.spec, runs.structures);
+  if (!found.loop) messages.Warning(found.why);
+  if (options.output.empty()) {
+    if (found.loop && !common.quiet) PrintSentences({"Next: add -o study.toml for a study with these phases."});
+    return found.loop ? 0 : static_cast<int>(ErrorKind::kNotEnoughData);
+  }
+  const std::string folder = to_file ? std::filesystem::path(options.output).parent_path().string() : "";
+  WriteOutput(options.output,
+              WriteStudyDraft({options.traces, options.choice.application, folder.empty() ? "." : folder}, found));
+  if (to_file && !common.quiet) fmt::print("wrote {0}\nNext: farscale run {0}\n", options.output);
+  return 0;
+}
+
+}  // namespace
+
+void AddPhasesCommand(CommandLine& line) {
+  auto [command, options] = AddCommand<PhasesOptions>(
+      line, "phases", "Find the loop of a run, the parts of its iterations and the clean ones; write a study with them",
+      Phases);
+  command->footer(
+      "The traces need no regions. The loop is found in the largest trace and recognised in the others. Without a\n"
+      "common loop the study takes the whole run; without -o the exit code is then 4.");
+  command->add_option("trace", options.traces, "Traces of one program (.otf2, .prv, .prv.gz)")->required();
+  command
+      ->add_option("--phase", options.phase,
+                   "Region of an iteration, or found for the loop in the MPI calls, or auto for either (default: auto)")
+      ->allow_extra_args(false);
+  AddTraceOptions(command, options.choice);
+  command->add_option("-o,--output", options.output, "Study file to write (.toml), for editing; it must not exist");
+}
+
+}  // namespace farscale

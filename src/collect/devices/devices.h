@@ -1,0 +1,54 @@
+// The devices of this process, by what a backend tells (device_backend.h): sums of kernels and copies for every region,
+// and the time of host threads in the runtime. Without a backend all of it does nothing.
+#pragma once
+
+#include <otf2/otf2.h>
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "collect/clock.h"
+#include "collect/devices/device_ledger.h"
+#include "collect/trace/trace_definitions.h"
+#include "mpi_functions.h"
+
+namespace farscale::collect {
+
+// The run of the page has begun.
+void StartDevices();
+// Its first start and its last stop, if several are within each other.
+void OpenRegionOfDevices(std::uint32_t region);
+void CloseRegionOfDevices(std::uint32_t region);
+// The run of the page has ended.
+void FinishDevices();
+
+// Different from those of all other devices of the node.
+std::string NameOfDevice(std::uint32_t device);
+// What calls, kernels and copies are in traces.
+struct DeviceRegions {
+  CallId runtime, kernel, copy;
+};
+DeviceRegions RegionsOfDevices();
+
+// What devices do, in a trace: for every device of a rank a group of locations, its streams, in the layout that Score-P
+// uses. Backends do not tell which stream did what: work that overlaps is spread over as few streams as that needs.
+//
+// Work is kept in memory, as it comes late, and written when the archive is closed.
+
+// In ns of CLOCK_MONOTONIC. Calls must not meet; nothing where the run is not recorded.
+void KeepDeviceWork(std::uint32_t device, bool is_kernel, DeviceInterval work);
+// Where regions alone are recorded: events are written from now on, or not.
+void SwitchDeviceWork(bool on, Tick time);
+
+// Of this rank, once they are written.
+std::vector<DeviceDefinition> OwnDevices();
+// Then none is written.
+bool HasTooMuchDeviceWork();
+
+// As those of threads in thread_recorder.h.
+bool WriteDeviceEvents(OTF2_Archive* archive);
+void RemoveDeviceFiles(const std::string& folder);
+TraceSize SizeOfDeviceEvents(OTF2_Archive* archive);
+
+}  // namespace farscale::collect

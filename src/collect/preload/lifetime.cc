@@ -1,0 +1,406 @@
+// The wrappers that are written by hand: what begins and ends a run.
+#include <dlfcn.h>
+#include <link.h>
+#include <mpi.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdarg>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <string>
+#include <vector>
+
+#include "collect/preload/call.h"
+#include "collect/threads/thread_counter.h"
+#include "collect/page.h"
+#include "collect/page_file.h"
+#include "collect/preload/regions.h"
+#include "collect/preload/run.h"
+#include "collect/preload/termination.h"
+#include "collect/text.h"
+#include "mpi_functions.h"
+
+namespace farscale::collect {
+namespace {
+
+// The MPI that this library was built for, and the one that the process uses: scripts hide which one a program is
+// linked with, and a library of the wrong one would crash it.
+#ifdef OPEN_MPI
+constexpr const char* kOwn = "Open MPI";
+constexpr const char* kOther = "MPICH";
+constexpr const char* kOtherId = "mpich";
+#else
+constexpr const char* kOwn = "MPICH";
+constexpr const char* kOther = "Open MPI";
+constexpr const char* kOtherId = "openmpi";
+#endif
+constexpr bool kOwnIsOpen = kOwn[0] == 'O';
+
+std::string PathOf(const void* address) {
+  Dl_info place{};
+  return address != nullptr && dladdr(address, &place) != 0 && place.dli_fname != nullptr ? place.dli_fname : "";
+}
+
+// MPICH and what descends from it have one interface for programs, Open MPI another one, with symbols of its own.
+bool IsOpenMpi(const std::string& library) {
+  void* handle = dlopen(library.c_str(), RTLD_LAZY | RTLD_NOLOAD);
+  if (handle == nullptr) return kOwnIsOpen;
+  const bool has = dlsym(handle, "ompi_mpi_comm_world") != nullptr;
+  dlclose(handle);
+  return has;
+}
+
+// LD_PRELOAD with this library's path replaced, or left out.
+std::string PreloadWith(const std::string& own, const std::string& instead) {
+  std::string result;
+  for (const std::string& loaded : Split(Variable("LD_PRELOAD"), ": ")) {
+    const std::string& path = loaded == own ? instead : loaded;
+    if (!path.empty()) result += (result.empty() ? "" : ":") + path;
+  }
+  return result;
+}
+
+// The library that the process would get an MPI function from without us.
+std::string UsedMpi() { return PathOf(dlsym(RTLD_NEXT, "PMPI_Init")); }
+
+// The MPI libraries that were loaded into the process.
+int AddMpi(dl_phdr_info* info, std::size_t, void* found) {
+  const std::string path = info->dlpi_name != nullptr ? info->dlpi_name : "";
+  const std::string file = path.substr(path.rfind('/') + 1);
+  const bool is_mpi = file.starts_with("libmpi.so") || file.starts_with("libmpich.so");
+  if (is_mpi) static_cast<std::vector<std::string>*>(found)->push_back(path);
+  return 0;
+}
+
+// Called when the library is loaded. In a program that is linked with another MPI it does not return: the program is
+// started again with the library of its own MPI or, after a message, without any.
+void CheckMpi(char** arguments) {
+  const std::string used = UsedMpi();
+  if (used.empty() || IsOpenMpi(used) == kOwnIsOpen) return;
+  const std::string own = PathOf(reinterpret_cast<const void*>(&CheckMpi));
+  std::string other = own.substr(0, own.rfind('/') + 1) + "libfarscale-" + kOtherId + ".so";
+  if (access(other.c_str(), R_OK) != 0) {
+    other.clear();
+    if (IsFirstRank()) {
+      std::fprintf(stderr, "farscale: %s uses %s, for which farscale was not built: it runs without being measured\n",
+                   arguments[0], kOther);
+    }
+  }
+  const std::string preload = PreloadWith(own, other);
+  if (preload == Variable("LD_PRELOAD")) return;
+  if (preload.empty()) unsetenv("LD_PRELOAD");
+  if (!preload.empty()) setenv("LD_PRELOAD", preload.c_str(), 1);
+  const auto real_execv = reinterpret_cast<decltype(&execv)>(FindRealSymbol("execv"));  // with what is chosen here
+  real_execv("/proc/self/exe", arguments);
+}
+
+// Whether MPI_Init is about to initialise this library's own MPI. Not so, after a message, where a program such as
+// Python has loaded another one later.
+bool IsOwnMpi() {
+  std::vector<std::string> loaded;
+  dl_iterate_phdr(AddMpi, &loaded);
+  std::erase_if(loaded, [](const std::string& library) { return IsOpenMpi(library) == kOwnIsOpen; });
+  if (loaded.empty()) return true;
+  std::fprintf(stderr,
+               "farscale: the program has loaded %s, the library of %s, but is measured as one of %s: say farscale "
+               "measure --mpi %s\n",
+               loaded.front().c_str(), kOther, kOwn, kOtherId);
+  return false;
+}
+
+[[gnu::constructor]] void Load(int, char** arguments, char**) {
+  CheckMpi(arguments);
+  ChooseClock();
+  FindRealFunctions();
+  WatchLaunch();
+  WatchExit();
+}
+
+bool uses_sessions = false;
+bool has_begun = false;
+
+// The run is that of MPI_COMM_WORLD, which a program that has sessions alone does not have.
+[[gnu::destructor]] void WarnNothingMeasured() {
+  if (!uses_sessions || has_begun) return;
+  if (!IsFirstRank()) return;
+  std::fprintf(stderr, "farscale: nothing was measured: the program used MPI_Session_init, but never MPI_Init\n");
+}
+
+constexpr int kWrongUse = 2;
+
+// A name given to MPI_Pcontrol. The standard lets programs leave it out, so what lies there may be anything: it counts
+// if it can be read and looks like a name.
+std::string ReadName(const char* from) {
+  constexpr std::uintptr_t kPageBytes = 4096;  // the smallest page of memory of any processor we run on
+  char text[1024];
+  std::size_t done = 0;
+  while (done < sizeof text) {
+    // What lies behind the name may not be readable, so never across a page's end at once.
+    const std::size_t to_edge = kPageBytes - reinterpret_cast<std::uintptr_t>(from + done) % kPageBytes;
+    const std::size_t wanted = std::min(to_edge, sizeof text - done);
+    iovec here{text + done, wanted}, there{const_cast<char*>(from + done), wanted};
+    if (process_vm_readv(getpid(), &here, 1, &there, 1, 0) != static_cast<ssize_t>(wanted)) return "";
+    if (std::memchr(text + done, 0, wanted) != nullptr) return Printable(text) == text ? text : "";
+    done += wanted;
+  }
+  return "";
+}
+
+// Returns whether the level has switched measuring off or on.
+bool Control(int level) { return IsMeasuring() && (level == 0 || level == 1) && SwitchMeasuring(level == 1); }
+
+// Another tool that is loaded calls PMPI_Init itself: the run begins when that has done what it does.
+template <typename Init>
+int InitWith(Init init) {
+  if (this_thread.depth > 0) return init();
+  ++this_thread.depth;
+  // Both MPIs in one process, and the calls of one that end in the other, are a crash at best.
+  if (!IsOwnMpi()) std::exit(kWrongUse);
+  if (!IsMeasuring()) {
+    NoteSignals();
+    NoteThreadsBeforeMpi();
+  }
+  const int code = init();
+  if (code == MPI_SUCCESS && !IsMeasuring()) BeginRun();
+  has_begun = true;
+  --this_thread.depth;
+  return code;
+}
+
+#if MPI_VERSION >= 4
+int InitSession(decltype(real.MPI_Session_init) init, MPI_Info info, MPI_Errhandler handler, MPI_Session* session) {
+  uses_sessions = true;
+  ForgetLaunch();  // there is a better message for it
+  return init(info, handler, session);
+}
+#endif
+
+int FinalizeWith(decltype(real.MPI_Finalize) finalize) {
+  ++this_thread.depth;
+  EndRun();
+  const int code = finalize();
+  --this_thread.depth;
+  return code;
+}
+
+int AbortWith(decltype(real.MPI_Abort) abort, MPI_Comm communicator, int code) {
+  ++this_thread.depth;
+  MarkTermination(Termination::kAborted, 0);
+  const int result = abort(communicator, code);
+  --this_thread.depth;
+  return result;
+}
+
+}  // namespace
+
+bool IsFirstRank() {
+  for (const char* name :
+       {"OMPI_COMM_WORLD_RANK", "PMI_RANK", "PMIX_RANK", "SLURM_PROCID", "FLUX_TASK_RANK", "PALS_RANKID"}) {
+    const char* rank = std::getenv(name);
+    if (rank != nullptr) return std::strcmp(rank, "0") == 0;
+  }
+  return true;
+}
+
+void* FindRealSymbol(const char* name) { return dlsym(RTLD_NEXT, name); }
+
+// What a measured program starts by MPI_Comm_spawn passes through `farscale`, too, as under mpirun: the environment of
+// a rank does not reach what is started, the launcher's does.
+
+namespace {
+
+// Empty where the key is not there.
+std::string InfoValue(MPI_Info info, const char* key) {
+  char value[MPI_MAX_INFO_VAL + 1] = {};
+  int is_there = 0;
+  if (info != MPI_INFO_NULL) PMPI_Info_get(info, key, MPI_MAX_INFO_VAL, value, &is_there);
+  return is_there != 0 ? value : "";
+}
+
+bool IsFound(const std::string& command, const std::string& folder) {
+  if (command.find('/') != std::string::npos) {
+    const bool is_there = command[0] == '/' || folder.empty();
+    return access((is_there ? command : folder + "/" + command).c_str(), X_OK) == 0;
+  }
+  const std::vector<std::string> folders = Split(Variable("PATH") + ":", ":");
+  return std::ranges::any_of(folders, [&](const std::string& path) {
+    return access(((path.empty() ? "." : path) + "/" + command).c_str(), X_OK) == 0;
+  });
+}
+
+// What this process was started with. Results go beside its own.
+std::vector<std::string> LauncherArguments() {
+  std::vector<std::string> words;
+  if (IsSet("FARSCALE_QUIET")) words.emplace_back("--quiet");
+  words.insert(words.end(), {Variable("FARSCALE_MODE"), "--mpi", FARSCALE_MPI_NAME, "-o", page->output, "--threads",
+                             std::to_string(page->threads > 0 ? page->threads : 1)});
+  if (IsSet("FARSCALE_IDEAL")) words.emplace_back("--ideal");
+  for (const std::string& region : Split(Variable("FARSCALE_ONLY"), "\n"))
+    words.insert(words.end(), {"--only", region});
+  return words;
+}
+
+// One command to start, and what takes its place: `farscale measure ... command arguments`. Stays as it is where
+// nothing is measured, where the command is not found as this process would find it, and where `info` says where to
+// look for it.
+class SpawnedCommand {
+ public:
+  // `arguments`: as given to MPI_Comm_spawn, or MPI_ARGV_NULL.
+  SpawnedCommand(const char* command, char** arguments, MPI_Info info);
+
+  const char* command() const { return command_; }
+  char** arguments() { return arguments_; }
+
+ private:
+  std::vector<std::string> command_line_;
+  std::vector<char*> pointers_;
+  const char* command_;
+  char** arguments_;
+};
+
+SpawnedCommand::SpawnedCommand(const char* command, char** arguments, MPI_Info info)
+    : command_(command), arguments_(arguments) {
+  const char* launcher = std::getenv("FARSCALE_PROGRAM");
+  if (launcher == nullptr || command == nullptr || !IsMeasuring()) return;
+  const std::string mode = Variable("FARSCALE_MODE");
+  if (mode != "measure" && mode != "trace") return;
+  if (!InfoValue(info, "path").empty() || !IsFound(command, InfoValue(info, "wdir"))) return;
+  const std::string name = std::string(command).substr(std::string(command).rfind('/') + 1);
+  if (name == "farscale") return;
+  command_line_ = LauncherArguments();
+  command_line_.emplace_back(command);
+  for (char** word = arguments; word != MPI_ARGV_NULL && *word != nullptr; ++word) command_line_.emplace_back(*word);
+  for (std::string& word : command_line_) pointers_.push_back(word.data());
+  pointers_.push_back(nullptr);
+  command_ = launcher;
+  arguments_ = pointers_.data();
+}
+
+int Spawn(decltype(real.MPI_Comm_spawn) spawn, const char* command, char* argv[], int count, MPI_Info info, int root,
+          MPI_Comm in, MPI_Comm* made, int errors[]) {
+  const Call call(CallId::kMPI_Comm_spawn);
+  int rank = 0;
+  PMPI_Comm_rank(in, &rank);
+  // Elsewhere the arguments mean nothing.
+  if (rank != root) return spawn(command, argv, count, info, root, in, made, errors);
+  SpawnedCommand spawned(command, argv, info);
+  return spawn(spawned.command(), spawned.arguments(), count, info, root, in, made, errors);
+}
+
+int SpawnMultiple(decltype(real.MPI_Comm_spawn_multiple) spawn, int count, char* commands[], char** argvs[],
+                  const int counts[], const MPI_Info infos[], int root, MPI_Comm in, MPI_Comm* made, int errors[]) {
+  const Call call(CallId::kMPI_Comm_spawn_multiple);
+  int rank = 0;
+  PMPI_Comm_rank(in, &rank);
+  if (rank != root) {
+    return spawn(count, commands, argvs, counts, infos, root, in, made, errors);
+  }
+  std::vector<SpawnedCommand> spawned;
+  spawned.reserve(static_cast<std::size_t>(count > 0 ? count : 0));
+  std::vector<char*> launched;
+  std::vector<char**> arguments;
+  for (int i = 0; i < count; ++i) {
+    spawned.emplace_back(commands[i], argvs == MPI_ARGVS_NULL ? MPI_ARGV_NULL : argvs[i], infos[i]);
+    launched.push_back(const_cast<char*>(spawned.back().command()));
+    arguments.push_back(spawned.back().arguments());
+  }
+  // A command without arguments is a list that ends at once, where others have some.
+  char* none[] = {nullptr};
+  for (char**& list : arguments) list = list == MPI_ARGV_NULL ? none : list;
+  return spawn(count, launched.data(), arguments.data(), counts, infos, root, in, made, errors);
+}
+
+}  // namespace
+
+}  // namespace farscale::collect
+
+using namespace farscale::collect;
+
+extern "C" {
+
+FARSCALE_EXPORT int MPI_Init(int* argc, char*** argv) {
+  return InitWith([&] { return next.MPI_Init(argc, argv); });
+}
+FARSCALE_EXPORT int PMPI_Init(int* argc, char*** argv) {
+  return InitWith([&] { return real.MPI_Init(argc, argv); });
+}
+
+FARSCALE_EXPORT int MPI_Init_thread(int* argc, char*** argv, int required, int* provided) {
+  return InitWith([&] { return next.MPI_Init_thread(argc, argv, required, provided); });
+}
+FARSCALE_EXPORT int PMPI_Init_thread(int* argc, char*** argv, int required, int* provided) {
+  return InitWith([&] { return real.MPI_Init_thread(argc, argv, required, provided); });
+}
+
+#if MPI_VERSION >= 4
+FARSCALE_EXPORT int MPI_Session_init(MPI_Info info, MPI_Errhandler handler, MPI_Session* session) {
+  return InitSession(next.MPI_Session_init, info, handler, session);
+}
+FARSCALE_EXPORT int PMPI_Session_init(MPI_Info info, MPI_Errhandler handler, MPI_Session* session) {
+  return InitSession(real.MPI_Session_init, info, handler, session);
+}
+#endif
+
+FARSCALE_EXPORT int MPI_Finalize(void) { return FinalizeWith(next.MPI_Finalize); }
+FARSCALE_EXPORT int PMPI_Finalize(void) { return FinalizeWith(real.MPI_Finalize); }
+
+FARSCALE_EXPORT int MPI_Abort(MPI_Comm communicator, int code) { return AbortWith(next.MPI_Abort, communicator, code); }
+FARSCALE_EXPORT int PMPI_Abort(MPI_Comm communicator, int code) {
+  return AbortWith(real.MPI_Abort, communicator, code);
+}
+
+// MPI_Pcontrol(0) switches measuring off and (1) on; MPI_Pcontrol(1, "name") starts a region, MPI_Pcontrol(-1, "name")
+// stops it. All other levels mean nothing here. What switches on has no name, and a name of another call may lie there.
+FARSCALE_EXPORT int MPI_Pcontrol(const int level, ...) {
+  va_list arguments;
+  va_start(arguments, level);
+  const char* from = va_arg(arguments, const char*);
+  va_end(arguments);
+  ++this_thread.depth;
+  next.MPI_Pcontrol(level, from);  // of what the program passes, tools know one argument as well
+  --this_thread.depth;
+  if (Control(level) || !IsMeasuring() || (level != 1 && level != -1)) return MPI_SUCCESS;
+  const std::string name = ReadName(from);
+  if (level == 1) StartRegion(name.c_str());
+  // Without a name it may be any value.
+  if (level == -1 && FindRegion(*page, name.c_str()) >= 0) StopRegion(name.c_str());
+  return MPI_SUCCESS;
+}
+// What Fortran calls, without a name.
+FARSCALE_EXPORT int PMPI_Pcontrol(const int level, ...) {
+  const int code = real.MPI_Pcontrol(level);
+  if (this_thread.depth == 0) Control(level);
+  return code;
+}
+
+}  // extern "C"
+
+using namespace farscale::collect;
+
+extern "C" {
+
+FARSCALE_EXPORT int MPI_Comm_spawn(const char* command, char* argv[], int count, MPI_Info info, int root, MPI_Comm in,
+                                   MPI_Comm* made, int errors[]) {
+  return Spawn(next.MPI_Comm_spawn, command, argv, count, info, root, in, made, errors);
+}
+FARSCALE_EXPORT int PMPI_Comm_spawn(const char* command, char* argv[], int count, MPI_Info info, int root, MPI_Comm in,
+                                    MPI_Comm* made, int errors[]) {
+  return Spawn(real.MPI_Comm_spawn, command, argv, count, info, root, in, made, errors);
+}
+
+FARSCALE_EXPORT int MPI_Comm_spawn_multiple(int count, char* commands[], char** argvs[], const int counts[],
+                                            const MPI_Info infos[], int root, MPI_Comm in, MPI_Comm* made,
+                                            int errors[]) {
+  return SpawnMultiple(next.MPI_Comm_spawn_multiple, count, commands, argvs, counts, infos, root, in, made, errors);
+}
+FARSCALE_EXPORT int PMPI_Comm_spawn_multiple(int count, char* commands[], char** argvs[], const int counts[],
+                                             const MPI_Info infos[], int root, MPI_Comm in, MPI_Comm* made,
+                                             int errors[]) {
+  return SpawnMultiple(real.MPI_Comm_spawn_multiple, count, commands, argvs, counts, infos, root, in, made, errors);
+}
+
+}  // extern "C"

@@ -1,0 +1,359 @@
+#include "collect/preload/run.h"
+
+#include <limits.h>
+#include <signal.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <algorithm>
+#include <chrono>
+#include <condition_variable>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <mutex>
+#include <new>
+#include <optional>
+#include <stop_token>
+#include <string>
+#include <system_error>
+#include <thread>
+#include <vector>
+
+#include "collect/preload/call.h"
+#include "collect/trace/communicators.h"
+#include "collect/threads/counters.h"
+#include "collect/devices/devices.h"
+#include "collect/preload/termination.h"
+#include "collect/threads/thread_counter.h"
+#include "collect/trace/ideal_clock.h"
+#include "collect/page_file.h"
+#include "collect/measured_run.h"
+#include "collect/measured_run_output.h"
+#include "collect/trace/recorder.h"
+#include "collect/preload/regions.h"
+#include "collect/threads/team.h"
+#include "collect/text.h"
+
+namespace farscale::collect {
+namespace {
+
+// Until the program goes on from MPI_Init nothing of its own is under way in MPI_COMM_WORLD, so that serves for both.
+MPI_Comm own_world = MPI_COMM_WORLD;
+std::string page_path;
+bool is_tracing = false;
+bool is_estimating = false;  // how large a trace would be
+
+// What rank 0 sends to all. What is measured has to be the same everywhere, so its options are those of all.
+struct RunNames {
+  char job[kNameBytes];
+  char mode[16];
+  char ideal[4];
+  char output[sizeof Page::output];
+};
+
+void Copy(const std::string& text, char* to, std::size_t bytes) {
+  const std::size_t length = text.size() < bytes - 1 ? text.size() : bytes - 1;
+  std::memcpy(to, text.data(), length);
+  to[length] = '\0';
+}
+
+// The traces of processes that a traced program starts lie beside its own. Whoever makes a folder has it.
+std::string FolderOfChildren(const std::string& folder) {
+  std::string own;
+  for (int number = 2; number < 100000; ++number) {
+    own = folder + "-" + std::to_string(number);
+    if (mkdir(own.c_str(), 0777) == 0 || errno != EEXIST) break;
+  }
+  return own;
+}
+
+// Unlike any other run's: host, process and start.
+RunNames NameRun() {
+  RunNames names{};
+  std::string host = HostName().substr(0, 20);
+  for (char& c : host) {
+    if (c == '/' || c == '"' || c == '\\') c = '_';
+  }
+  char job[kNameBytes];
+  std::snprintf(job, sizeof job, "%s-%d-%llx", host.c_str(), static_cast<int>(getpid()),
+                static_cast<unsigned long long>(Nanoseconds(CLOCK_REALTIME)));
+  Copy(job, names.job, sizeof names.job);
+  std::string output = Variable("FARSCALE_OUTPUT");
+  if (output.empty()) output = "farscale.json";
+  char folder[PATH_MAX];
+  if (output[0] != '/' && getcwd(folder, sizeof folder) != nullptr) output = std::string(folder) + "/" + output;
+  MPI_Comm parent = MPI_COMM_NULL;
+  PMPI_Comm_get_parent(&parent);
+  if (parent != MPI_COMM_NULL && Variable("FARSCALE_MODE") == "trace") output = FolderOfChildren(output);
+  Copy(output, names.output, sizeof names.output);
+  Copy(Variable("FARSCALE_MODE"), names.mode, sizeof names.mode);
+  Copy(Variable("FARSCALE_IDEAL"), names.ideal, sizeof names.ideal);
+  return names;
+}
+
+void TakeOptions(const RunNames& names) {
+  if (Variable("FARSCALE_MODE") == names.mode && Variable("FARSCALE_IDEAL") == names.ideal) return;
+  setenv("FARSCALE_MODE", names.mode, 1);
+  setenv("FARSCALE_IDEAL", names.ideal, 1);
+  ChooseClock();
+}
+
+// The arguments of this process, as the kernel has them.
+std::string CommandLine() {
+  std::string command = ReadStart("/proc/self/cmdline", sizeof Page::command - 1);
+  for (char& c : command) c = c == '\n' ? ' ' : c == '\0' ? '\n' : c;
+  return command;
+}
+
+std::string ProgramName() {
+  char path[PATH_MAX];
+  const ssize_t length = readlink("/proc/self/exe", path, sizeof path);
+  std::string name(path, length > 0 ? static_cast<std::size_t>(length) : 0);
+  return name.substr(name.rfind('/') + 1);
+}
+
+// "Open MPI v4.1.4", "MPICH Version: 4.0.2": the begin of what libraries report as their version.
+std::string MpiVersion(std::string library) {
+  library.erase(std::min(library.size(), library.find_first_of(",\n")));
+  std::string version;
+  for (const char c : library) {
+    if (c != '\t') {
+      version += c;
+    } else if (!version.empty() && version.back() != ' ') {
+      version += ' ';
+    }
+  }
+  return version;
+}
+
+CounterAccess OpenChosenCounters(bool tells) {
+  const std::string chosen = Variable("FARSCALE_COUNTERS");
+  if (chosen == "papi") return OpenCountersOfPapi();
+  const std::optional<CounterEvents> events = ParseCounterEvents(chosen);
+  if (!events && !chosen.empty() && tells) {
+    std::fprintf(
+        stderr,
+        "farscale: FARSCALE_COUNTERS is '%s', but must be papi, or TYPE:CONFIG,TYPE:CONFIG of instructions and "
+        "cycles as perf_event_open has them; the usual ones are counted\n",
+        chosen.c_str());
+  }
+  return OpenCounters(events.value_or(CounterEvents{}));
+}
+
+void FillPage(Page& fresh, const RunNames& names) {
+  std::memcpy(fresh.magic, kPageMagic, sizeof fresh.magic);
+  fresh.version = kPageVersion;
+  fresh.bytes = sizeof(Page);
+  fresh.pid = getpid();
+  fresh.process_started = ProcessStarted(fresh.pid);
+  PMPI_Comm_rank(MPI_COMM_WORLD, &fresh.rank);
+  PMPI_Comm_size(MPI_COMM_WORLD, &fresh.ranks);
+  fresh.threads = std::atoi(Variable("FARSCALE_THREADS").c_str());
+  fresh.started = Nanoseconds(CLOCK_REALTIME);
+  Copy(names.job, fresh.job, sizeof fresh.job);
+  Copy(names.output, fresh.output, sizeof fresh.output);
+  Copy(HostName(), fresh.host, sizeof fresh.host);
+  Copy(ProgramName(), fresh.program, sizeof fresh.program);
+  Copy(CommandLine(), fresh.command, sizeof fresh.command);
+  char library[MPI_MAX_LIBRARY_VERSION_STRING] = {};
+  int length = 0;
+  PMPI_Get_library_version(library, &length);
+  Copy(MpiVersion(library), fresh.mpi_library, sizeof fresh.mpi_library);
+  if (clock_is_tsc) fresh.flags |= kClockIsTsc;
+  switch (OpenChosenCounters(fresh.rank == 0)) {
+    case CounterAccess::kRegisters:
+    case CounterAccess::kSystemCalls:
+    case CounterAccess::kPapi: fresh.flags |= kHasCounters; break;
+    case CounterAccess::kForbidden: fresh.flags |= kCountersRefused | kCountersForbidden; break;
+    case CounterAccess::kMissing: fresh.flags |= kCountersRefused; break;
+    case CounterAccess::kNoPapi: fresh.flags |= kCountersRefused | kCountersNoPapi; break;
+  }
+}
+
+// All pages at rank 0, each as long as it is used.
+std::vector<Page> GatherPages() {
+  const MPI_Comm world = OwnWorld();
+  const int rank = page->rank, ranks = page->ranks;
+  int bytes = static_cast<int>(UsedBytes(*page));
+  std::vector<int> sizes(static_cast<std::size_t>(ranks));
+  real.MPI_Gather(&bytes, 1, MPI_INT, sizes.data(), 1, MPI_INT, 0, world);
+  // One at a time: a page less used part is small, but all of them at once need not be.
+  std::vector<Page> pages;
+  if (rank != 0) {
+    real.MPI_Send(page, bytes, MPI_BYTE, 0, 0, world);
+    if ((page->flags & kHasDevices) != 0) {
+      real.MPI_Send(&page->devices, sizeof page->devices, MPI_BYTE, 0, 0, world);
+    }
+    return pages;
+  }
+  pages.resize(static_cast<std::size_t>(ranks));
+  std::memcpy(&pages[0], page, static_cast<std::size_t>(bytes));
+  if ((page->flags & kHasDevices) != 0) pages[0].devices = page->devices;
+  for (int other = 1; other < ranks; ++other) {
+    const auto i = static_cast<std::size_t>(other);
+    real.MPI_Recv(&pages[i], sizes[i], MPI_BYTE, other, 0, world, MPI_STATUS_IGNORE);
+    if ((pages[i].flags & kHasDevices) == 0) continue;
+    real.MPI_Recv(&pages[i].devices, sizeof(DevicesRecord), MPI_BYTE, other, 0, world, MPI_STATUS_IGNORE);
+  }
+  return pages;
+}
+
+void Report(const std::vector<Page>& pages, const std::string& trace, const std::optional<TraceSize>& size) {
+  MeasuredRun run = Summarize(pages);
+  if (!trace.empty()) run.windows = WindowNames();
+  const std::string output = trace.empty() ? run.output : run.output + "/farscale.json";
+  std::string why;
+  const std::string path = WriteResult(output, run.job, ToJsonText(run, FARSCALE_GENERATOR), why);
+  const std::string written = (trace.empty() ? "" : trace + "\n") + (size ? ToSentences(*size, run) : "") +
+                              (path.empty() ? "farscale: " + why : "wrote " + path);
+  __atomic_store_n(&page->flags, page->flags | kReported, __ATOMIC_RELEASE);
+  if (!IsSet("FARSCALE_QUIET")) std::fprintf(stderr, "%s", ToSummary(run, written).c_str());
+}
+
+// Chosen: ranks of large jobs may start this far apart.
+constexpr int kWatchdogSeconds = 30;
+
+// Reports when the other ranks of MPI_COMM_WORLD do not come: where only some run under farscale, the first collective
+// call never ends. Lives as long as this rank waits for the others.
+class StartupWatchdog {
+ public:
+  explicit StartupWatchdog(int rank) {
+    if (!IsReporting(rank)) return;
+    sigset_t all, before;
+    sigfillset(&all);
+    // The program's signals are not this thread's.
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    try {
+      thread_ = std::jthread([rank](const std::stop_token& stop) { Watch(stop, rank); });
+    } catch (const std::system_error&) {
+      // Without a thread there is no watchdog.
+    }
+    pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  }
+
+ private:
+  // One rank of a node is enough.
+  static bool IsReporting(int rank) {
+    constexpr const char* kRankOnNode[] = {"OMPI_COMM_WORLD_LOCAL_RANK", "MPI_LOCALRANKID", "SLURM_LOCALID",
+                                           "FLUX_TASK_LOCAL_ID", "PALS_LOCAL_RANKID"};
+    return rank == 0 || std::ranges::any_of(kRankOnNode, [](const char* name) { return Variable(name) == "0"; });
+  }
+
+  static void Watch(const std::stop_token& stop, int rank) {
+    const int wanted = std::atoi(Variable("FARSCALE_PATIENCE").c_str());
+    const int seconds = wanted > 0 ? wanted : kWatchdogSeconds;
+    std::mutex mutex;
+    std::condition_variable_any stopped;
+    std::unique_lock lock(mutex);
+    if (stopped.wait_for(lock, stop, std::chrono::seconds(seconds), [&] { return stop.stop_requested(); })) return;
+    std::fprintf(stderr,
+                 "farscale: rank %d has waited %d s in MPI_Init for the other ranks, and goes on waiting: all ranks of "
+                 "a job have to run under farscale\n",
+                 rank, seconds);
+  }
+
+  std::jthread thread_;
+};
+
+}  // namespace
+
+std::string HostName() {
+  char name[kNameBytes] = {};
+  gethostname(name, kNameBytes - 1);
+  const std::string given = Variable("FARSCALE_NODE");
+  if (!given.empty()) CopyName(given.c_str(), name);
+  return name;
+}
+
+MPI_Comm OwnWorld() {
+  if (own_world == MPI_COMM_NULL) {
+    // Not a duplicate, which would copy the program's attributes by its own functions.
+    MPI_Group all = MPI_GROUP_NULL;
+    PMPI_Comm_group(MPI_COMM_WORLD, &all);
+    real.MPI_Comm_create(MPI_COMM_WORLD, all, &own_world);
+    PMPI_Group_free(&all);
+    PMPI_Comm_set_errhandler(own_world, MPI_ERRORS_ARE_FATAL);
+  }
+  return own_world;
+}
+
+void BeginRun() {
+  RunNames names{};
+  int rank = 0;
+  PMPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  ForgetLaunch();
+  const StartupWatchdog watchdog(rank);
+  if (rank == 0) names = NameRun();
+  real.MPI_Bcast(&names, sizeof names, MPI_BYTE, 0, MPI_COMM_WORLD);
+  TakeOptions(names);
+  page_path = PagePath(names.job, rank);
+  Page* fresh = CreatePage(page_path);
+  if (fresh == nullptr) {
+    page_path.clear();
+    fresh = new (std::nothrow) Page{};
+    if (fresh == nullptr) return;
+  }
+  FillPage(*fresh, names);
+  const bool is_ideal = IsSet("FARSCALE_IDEAL");
+  if (is_ideal) StartIdealClock();
+  if (is_ideal) fresh->flags |= kHasIdeal;
+  is_estimating = Variable("FARSCALE_MODE") == "estimate";
+  is_tracing = (is_estimating || Variable("FARSCALE_MODE") == "trace") && StartRecording(*fresh, is_estimating);
+  if (is_tracing && !is_estimating) fresh->flags |= kIsTraced;
+  if (is_ideal && !is_tracing) StartCommunicators();
+  if (is_ideal || is_tracing) FollowOthers();
+  // All pages of the node are there now.
+  real.MPI_Barrier(MPI_COMM_WORLD);
+  if (!page_path.empty() && IsLowestHere(names.job, rank)) StartGuard(*fresh);
+  WatchSignals();
+  WatchErrors();
+  // The run begins with all ranks together: after MPI_Init these may be far apart, after a barrier hardly. The second
+  // one is what MPI_Init is in the run.
+  real.MPI_Barrier(MPI_COMM_WORLD);
+  fresh->begin_clock = Nanoseconds(CLOCK_MONOTONIC);
+  fresh->begin_tick = Now();
+  real.MPI_Barrier(MPI_COMM_WORLD);
+  if (is_ideal) fresh->ideal = IdealStart(fresh->begin_tick, MPI_COMM_WORLD);
+  const Tick together = Now();
+  fresh->mpi = together - fresh->begin_tick;
+  fresh->left = together;
+  own_world = MPI_COMM_NULL;
+  OpenWholeRun(*fresh);
+  StartMeasuring(fresh, is_tracing || is_ideal || (fresh->flags & kHasCounters) != 0);
+  StartTeams();
+  StartDevices();
+  NoteThreads();
+  SetWholeRunStart();
+  if (is_tracing) RecordBegin(together);
+  this_thread.is_recording = is_tracing || is_ideal;
+}
+
+void EndRun() {
+  if (!IsMeasuring()) return;
+  // Before what takes system calls, so that the end of the run is the same for the page and a trace.
+  page->end_clock = Nanoseconds(CLOCK_MONOTONIC);
+  page->end_tick = Now();
+  CloseRegions();
+  FinishDevices();
+  CountOtherThreads(*page);
+  if (AreAllThreadsCounted()) page->flags |= kThreadsCounted;
+  page->termination = Termination::kFinalized;
+  if (HasIdealClock()) {
+    page->not_followed += UnknownCommunicators();
+    StopIdealClock();
+  }
+  const std::string trace = is_tracing && !is_estimating ? FinishRecording() : "";
+  std::optional<TraceSize> size;
+  if (is_tracing && is_estimating) size = FinishEstimate();
+  StopWatchingSignals();
+  StopWatchingErrors();
+  const std::vector<Page> pages = GatherPages();
+  if (!pages.empty()) Report(pages, trace, size);
+  if (!page_path.empty()) unlink(page_path.c_str());
+  StopMeasuring();
+  real.MPI_Comm_free(&own_world);
+}
+
+}  // namespace farscale::collect

@@ -1,0 +1,271 @@
+#include "collect/preload/termination.h"
+
+#include <dlfcn.h>
+#include <sched.h>
+#include <signal.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cerrno>
+#include <cstdio>
+#include <cstdint>
+#include <cstdlib>
+#include <cstring>
+#include <memory>
+#include <new>
+#include <string>
+#include <vector>
+
+#include "collect/preload/call.h"
+#include "collect/threads/thread_counter.h"
+#include "collect/preload/regions.h"
+
+namespace farscale::collect {
+namespace {
+
+// Open MPI takes these for itself where the program does not, to print where the fault was.
+constexpr int kFaults[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT, SIGSYS, SIGTRAP};
+// What is sent. MPICH takes SIGUSR1 for itself and lives on.
+constexpr int kSent[] = {SIGTERM, SIGINT,  SIGHUP,  SIGQUIT, SIGXCPU,   SIGXFSZ,
+                         SIGPIPE, SIGALRM, SIGUSR1, SIGUSR2, SIGVTALRM, SIGPROF};
+constexpr int kLargestSignal = 64;          // of Linux
+constexpr std::size_t kStackBytes = 65536;  // chosen: the guard's start calls clone, waitpid and execve alone
+// Chosen: the registers of the largest processors take 12 kB, and the handler closes regions.
+constexpr std::size_t kHandlerStackBytes = 65536;
+
+bool was_left_alone[kLargestSignal + 1];
+struct sigaction before[kLargestSignal + 1];
+std::atomic<bool> is_watching{false};
+
+// What the guard is started with.
+struct GuardStart {
+  const char* program;
+  char** arguments;
+  char** environment;
+  void* stack;  // of the process that becomes the guard
+};
+
+bool IsLeftAlone(int signal, struct sigaction& now) {
+  return sigaction(signal, nullptr, &now) == 0 && now.sa_handler == SIG_DFL;
+}
+
+// Handlers of what MPIs consist of only print where the fault was; some are there as soon as the library is loaded.
+bool IsOfMpi(const struct sigaction& action) {
+  Dl_info place{};
+  if (action.sa_handler == SIG_IGN || dladdr(reinterpret_cast<void*>(action.sa_handler), &place) == 0) return false;
+  const char* slash = std::strrchr(place.dli_fname, '/');
+  const std::string file = slash != nullptr ? slash + 1 : place.dli_fname;
+  for (const char* part : {"libmpi", "libopen-", "libucs", "libfabric", "libpsm"}) {
+    if (file.starts_with(part)) return true;
+  }
+  return false;
+}
+
+// Faults of the program itself happen again when the handler returns; anything else has to be sent again.
+bool HappensAgain(int signal, const siginfo_t& info) {
+  if (signal == SIGBUS && info.si_code == BUS_MCEERR_AO) return false;
+  return info.si_code > 0 && (signal == SIGSEGV || signal == SIGBUS || signal == SIGFPE || signal == SIGILL);
+}
+
+void OnSignal(int signal, siginfo_t* info, void*) {
+  const int error = errno;
+  MarkTermination(Termination::kSignal, signal);
+  // Whatever would have happened without us happens now, from the same place and with the same message.
+  sigaction(signal, &before[signal], nullptr);
+  if (!HappensAgain(signal, *info) &&
+      syscall(SYS_rt_tgsigqueueinfo, getpid(), static_cast<pid_t>(syscall(SYS_gettid)), signal, info) != 0) {
+    raise(signal);
+  }
+  errno = error;
+}
+
+void Watch(int signal) {
+  struct sigaction ours {};
+  ours.sa_sigaction = OnSignal;
+  ours.sa_flags = SA_SIGINFO | SA_ONSTACK;
+  sigfillset(&ours.sa_mask);
+  sigaction(signal, &ours, nullptr);
+}
+
+MPI_Errhandler error_handler = MPI_ERRHANDLER_NULL;
+
+// "MPI_Send: MPI_ERR_RANK: invalid rank", as far as there is place.
+void NoteError(int code) {
+  char said[MPI_MAX_ERROR_STRING] = {};
+  int kind = code, length = 0;
+  PMPI_Error_class(code, &kind);  // a code of its own may come with a stack of calls
+  PMPI_Error_string(kind, said, &length);
+  const std::size_t call = static_cast<std::size_t>(this_thread.call);
+  const std::string function = this_thread.depth > 0 && this_thread.call < CallId::kCount ? kCallNames[call] : "";
+  std::snprintf(page->error, sizeof page->error, "%s%s%s", function.c_str(), function.empty() ? "" : ": ", said);
+}
+
+void OnError(MPI_Comm* communicator, int* code, ...) {
+  if (IsMeasuring() && is_watching) NoteError(*code);
+  MarkTermination(Termination::kError, 0);
+  PMPI_Comm_set_errhandler(*communicator, MPI_ERRORS_ARE_FATAL);
+  PMPI_Comm_call_errhandler(*communicator, *code);
+}
+
+bool HasHandler(MPI_Comm communicator, MPI_Errhandler handler) {
+  MPI_Errhandler now = MPI_ERRHANDLER_NULL;
+  PMPI_Comm_get_errhandler(communicator, &now);
+  const bool has = now == handler;
+  if (now != MPI_ERRHANDLER_NULL) PMPI_Errhandler_free(&now);
+  return has;
+}
+
+void OnExit() { MarkTermination(Termination::kNotFinalized, 0); }
+
+int BecomeGuard(void* start) {
+  const auto& with = *static_cast<const GuardStart*>(start);
+  execve(with.program, with.arguments, with.environment);
+  _exit(127);
+}
+
+// Starts the guard and waits until it has the pages. Running a program makes any process one whose end its parent hears
+// of, so the guard must not be the program's own child.
+int StandBetween(void* start) {
+  const pid_t guard =
+      clone(BecomeGuard, static_cast<GuardStart*>(start)->stack, CLONE_VM | CLONE_VFORK | SIGCHLD, start);
+  int status = 0;
+  while (guard > 0 && waitpid(guard, &status, __WALL) < 0 && errno == EINTR) {
+  }
+  _exit(0);
+}
+
+// The end of a stack in these bytes.
+void* TopOf(std::vector<char>& stack) {
+  return reinterpret_cast<void*>(reinterpret_cast<std::uintptr_t>(stack.data() + stack.size()) & ~std::uintptr_t{63});
+}
+
+// "NAME=value" of a variable that is set.
+void Keep(const std::string& name, std::vector<std::string>& variables) {
+  const char* value = std::getenv(name.c_str());
+  if (value != nullptr) variables.push_back(name + "=" + value);
+}
+
+std::vector<char*> Pointers(std::vector<std::string>& texts) {
+  std::vector<char*> pointers;
+  for (std::string& text : texts) pointers.push_back(text.data());
+  pointers.push_back(nullptr);
+  return pointers;
+}
+
+// A thread whose stack is full needs another one to say so.
+class HandlerStack {
+ public:
+  HandlerStack() = default;
+  ~HandlerStack() {
+    stack_t now{};
+    if (bytes_ == nullptr || sigaltstack(nullptr, &now) != 0 || now.ss_sp != bytes_.get()) return;
+    now.ss_flags = SS_DISABLE;
+    sigaltstack(&now, nullptr);
+  }
+  HandlerStack(const HandlerStack&) = delete;
+  HandlerStack& operator=(const HandlerStack&) = delete;
+
+  // A program that has one for its handlers keeps it.
+  void Give() {
+    stack_t now{};
+    if (bytes_ != nullptr || sigaltstack(nullptr, &now) != 0 || (now.ss_flags & SS_DISABLE) == 0) return;
+    bytes_.reset(new (std::nothrow) char[kHandlerStackBytes]);
+    if (bytes_ == nullptr) return;
+    now = {};
+    now.ss_sp = bytes_.get();
+    now.ss_size = kHandlerStackBytes;
+    sigaltstack(&now, nullptr);
+  }
+
+ private:
+  std::unique_ptr<char[]> bytes_;
+};
+
+thread_local HandlerStack handler_stack;
+
+}  // namespace
+
+void GiveHandlersAStack() {
+  if (is_watching) handler_stack.Give();
+}
+
+void StartGuard(const Page& fresh) {
+  const char* program = std::getenv("FARSCALE_PROGRAM");
+  if (program == nullptr) return;
+  std::vector<std::string> words = {"farscale", "measure", "--guard", fresh.job}, variables;
+  for (const char* name : {"FARSCALE_PAGES", "LD_LIBRARY_PATH", "FARSCALE_QUIET", "FARSCALE_ONLY", "FARSCALE_PRIVATE",
+                           "FARSCALE_MOST_BYTES"})
+    Keep(name, variables);
+  std::vector<char*> arguments = Pointers(words), environment = Pointers(variables);
+  std::vector<char> stack(kStackBytes), stack_of_guard(kStackBytes);
+  GuardStart start = {program, arguments.data(), environment.data(), TopOf(stack_of_guard)};
+  // Unlike fork it runs nothing that the MPI wants run at a fork, and without a signal the program does not hear of a
+  // child that it has not started. None of the program's handlers may run in a process that shares its memory.
+  // The guard clears what is blocked for itself.
+  sigset_t all, usual;
+  sigfillset(&all);
+  sigprocmask(SIG_SETMASK, &all, &usual);
+  const pid_t between = clone(StandBetween, TopOf(stack), CLONE_VM | CLONE_VFORK, &start);
+  int status = 0;
+  while (between > 0 && waitpid(between, &status, __WCLONE) < 0 && errno == EINTR) {
+  }
+  sigprocmask(SIG_SETMASK, &usual, nullptr);
+}
+
+void NoteSignals() {
+  struct sigaction now {};
+  for (const int signal : kFaults) was_left_alone[signal] = IsLeftAlone(signal, now) || IsOfMpi(now);
+}
+
+void WatchSignals() {
+  is_watching = true;
+  GiveHandlersAStack();
+  for (const int signal : kFaults) {
+    IsLeftAlone(signal, before[signal]);
+    if (was_left_alone[signal]) Watch(signal);
+  }
+  for (const int signal : kSent) {
+    if (IsLeftAlone(signal, before[signal])) Watch(signal);
+  }
+}
+
+// Communicators that are made of these inherit the handler.
+void WatchErrors() {
+  if (PMPI_Comm_create_errhandler(OnError, &error_handler) != MPI_SUCCESS) return;
+  for (const MPI_Comm communicator : {MPI_COMM_WORLD, MPI_COMM_SELF}) {
+    if (HasHandler(communicator, MPI_ERRORS_ARE_FATAL)) PMPI_Comm_set_errhandler(communicator, error_handler);
+  }
+}
+
+void StopWatchingErrors() {
+  if (error_handler == MPI_ERRHANDLER_NULL) return;
+  for (const MPI_Comm communicator : {MPI_COMM_WORLD, MPI_COMM_SELF}) {
+    if (HasHandler(communicator, error_handler)) PMPI_Comm_set_errhandler(communicator, MPI_ERRORS_ARE_FATAL);
+  }
+  PMPI_Errhandler_free(&error_handler);
+}
+
+void WatchExit() {
+  std::atexit(OnExit);
+  std::at_quick_exit(OnExit);
+}
+
+void StopWatchingSignals() { is_watching = false; }
+
+void MarkTermination(Termination termination, int signal) {
+  // A child of the program has our page, but is none of the ranks.
+  if (!IsMeasuring() || page->pid != getpid() || !is_watching.exchange(false)) return;
+  page->signal = signal;
+  // The sums of another thread's process go on until it ends; the guard sees when that is.
+  if (IsMainThread()) {
+    page->end_clock = Nanoseconds(CLOCK_MONOTONIC);
+    page->end_tick = Now();
+    CloseRegions();
+    CountOtherThreadsTogether(*page);
+  }
+  __atomic_store(&page->termination, &termination, __ATOMIC_RELEASE);
+}
+
+}  // namespace farscale::collect

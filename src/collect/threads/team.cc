@@ -1,0 +1,399 @@
+#include "collect/threads/team.h"
+
+#include <pthread.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <new>
+
+#include "collect/preload/call.h"
+#include "collect/page.h"
+#include "collect/preload/termination.h"
+#include "collect/threads/thread_counter.h"
+#include "collect/trace/thread_recorder.h"
+
+namespace farscale::collect {
+namespace {
+
+struct TeamThread {
+  std::atomic<bool> is_taken = false;
+  std::atomic<int> id = 0;  // of the kernel
+  bool is_main = false;
+  ThreadRecord* record = nullptr;
+  TeamPlace place;
+  Idle idle;                    // while it waits
+  bool is_dispatching = false;  // it waits although tasks are queued
+  Activity before_mpi = Activity::kOutside, before_device = Activity::kOutside;
+  unsigned teams_open = 0;
+  std::vector<std::unique_ptr<Team>> teams;  // by how deep they are nested; reused
+};
+
+TeamThread* threads = nullptr;  // of kMostThreads; never freed, for threads may outlive the program's exit
+thread_local TeamThread* own_thread __attribute__((tls_model("initial-exec"))) = nullptr;
+pthread_key_t at_thread_end;
+
+std::size_t NumberOf(const TeamThread& own) { return static_cast<std::size_t>(&own - threads); }
+
+std::uint64_t Load(const std::uint64_t& number) { return __atomic_load_n(&number, __ATOMIC_RELAXED); }
+
+void Increase(std::uint64_t& number, std::uint64_t by) { __atomic_fetch_add(&number, by, __ATOMIC_RELAXED); }
+
+Tick Since(Tick begin, Tick now) { return now > begin ? now - begin : 0; }
+
+std::uint64_t MpiClock(Tick now) {
+  const std::uint64_t entered = Load(page->entered);
+  return Load(page->mpi) + (entered != 0 ? Since(entered, now) : 0);
+}
+
+// The record of a thread that ended is free for the next: its sums are those of all.
+void Release(void* thread) {
+  auto& own = *static_cast<TeamThread*>(thread);
+  constexpr Activity kAfter = Activity::kOutside;
+  __atomic_store(&own.record->activity, &kAfter, __ATOMIC_RELAXED);
+  own.place = {};
+  CounterOfThread(NumberOf(own)).CloseOwn();
+  own.id = 0;
+  own_thread = nullptr;
+  own.is_taken.store(false, std::memory_order_release);
+}
+
+// A first call that fails is not repeated: the page says that threads are missing.
+TeamThread* Take() {
+  if (page->teams.records == 0) return nullptr;
+  for (std::uint32_t i = 1; i < kMostThreads; ++i) {
+    TeamThread& thread = threads[i];
+    if (thread.is_taken.load(std::memory_order_relaxed) || thread.is_taken.exchange(true)) continue;
+    thread.record = &page->thread[i];
+    thread.id = gettid();
+    std::uint32_t records = __atomic_load_n(&page->teams.records, __ATOMIC_RELAXED);
+    while (records <= i && !__atomic_compare_exchange_n(&page->teams.records, &records, i + 1, false, __ATOMIC_RELEASE,
+                                                        __ATOMIC_RELAXED)) {
+    }
+    own_thread = &thread;
+    CounterOfThread(i).OpenOwn();
+    pthread_setspecific(at_thread_end, &thread);
+    GiveHandlersAStack();
+    return &thread;
+  }
+  __atomic_fetch_or(&page->flags, kTooManyThreads, __ATOMIC_RELAXED);
+  return nullptr;
+}
+
+TeamThread* TakeOwn() { return own_thread != nullptr ? own_thread : Take(); }
+
+// A thread of a team; nullptr for others.
+TeamThread* InTeam() {
+  TeamThread* own = own_thread;
+  return own != nullptr && own->place.team != nullptr ? own : nullptr;
+}
+
+// Changes a record so that readers see all of it or nothing.
+template <typename Change>
+void Write(ThreadRecord& record, Change change) {
+  __atomic_store_n(&record.version, record.version + 1, __ATOMIC_RELAXED);
+  __atomic_thread_fence(__ATOMIC_RELEASE);
+  change();
+  __atomic_store_n(&record.version, record.version + 1, __ATOMIC_RELEASE);
+}
+
+void Become(TeamThread& own, Activity activity, Tick now) {
+  const bool computes = activity == Activity::kUseful || (own.is_main && activity == Activity::kOutside);
+  CounterOfThread(NumberOf(own)).Switch(computes != own.is_main);
+  __atomic_store(&own.record->activity, &activity, __ATOMIC_RELAXED);
+  Store(own.record->since, now);
+}
+
+// Waiting up to `last` was for others, the rest for the runtime.
+void AddWait(TeamThread& own, Tick last, Tick now) {
+  ThreadRecord& record = *own.record;
+  const Tick wait = Since(own.idle.since, std::min(last, now));
+  const std::uint64_t mpi = own.is_main ? 0 : std::min(wait, Since(own.idle.mpi_clock, MpiClock(now)));
+  Store(record.imbalance, record.imbalance + (wait - mpi));
+  Store(record.mpi_wait, record.mpi_wait + mpi);
+  Store(record.scheduling, record.scheduling + Since(std::max(last, own.idle.since), now));
+}
+
+// Ends what the thread has been doing.
+void Account(TeamThread& own, Tick now) {
+  ThreadRecord& record = *own.record;
+  const Tick taken = Since(record.since, now);
+  switch (record.activity) {
+    case Activity::kOutside: break;
+    case Activity::kUseful: Store(record.useful, record.useful + taken); break;
+    case Activity::kScheduling: Store(record.scheduling, record.scheduling + taken); break;
+    case Activity::kMpi: Store(record.mpi, record.mpi + taken); break;
+    case Activity::kDevice: Store(record.device, record.device + taken); break;
+    case Activity::kWaiting: AddWait(own, own.is_dispatching ? own.idle.since : now, now); break;
+  }
+}
+
+void Switch(TeamThread& own, Activity to, Tick now) {
+  Write(*own.record, [&] {
+    Account(own, now);
+    Become(own, to, now);
+  });
+}
+
+void Wait(TeamThread& own, Tick now) {
+  Team& team = *own.place.team;
+  Switch(own, Activity::kWaiting, now);
+  own.idle = {now, MpiClock(now), NumberOf(own)};
+  own.is_dispatching = team.queued.load(std::memory_order_relaxed) > 0;
+  if (own.place.index < team.idle.size()) team.idle[own.place.index] = own.idle;
+}
+
+// Also where the main thread is outside of teams, as it always computes there.
+bool IsActive(const TeamThread& own) { return own.is_main || own.record->activity != Activity::kOutside; }
+
+void CountActive(unsigned more) {
+  const std::uint32_t active = __atomic_add_fetch(&page->teams.active, more, __ATOMIC_RELAXED);
+  std::uint32_t most = __atomic_load_n(&page->teams.most, __ATOMIC_RELAXED);
+  while (most < active &&
+         !__atomic_compare_exchange_n(&page->teams.most, &most, active, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED)) {
+  }
+}
+
+// What the others of the team did since they had no more work.
+void AddOthers(const Team& team, unsigned size, Tick last, Tick now) {
+  const std::uint64_t mpi_now = MpiClock(now);
+  std::uint64_t imbalance = 0, mpi_wait = 0, scheduling = 0;
+  for (unsigned i = 1; i < size; ++i) {
+    const Idle& idle = team.idle[i];
+    const Tick wait = Since(idle.since, last);
+    const std::uint64_t mpi = std::min(wait, Since(idle.mpi_clock, mpi_now));
+    imbalance += wait - mpi;
+    mpi_wait += mpi;
+    scheduling += Since(last, now);
+  }
+  TeamRecord& teams = page->teams;
+  Increase(teams.imbalance, imbalance);
+  Increase(teams.mpi_wait, mpi_wait);
+  Increase(teams.scheduling, scheduling);
+}
+
+Team& NextTeam(TeamThread& own, unsigned capacity) {
+  if (own.teams_open == own.teams.size()) own.teams.emplace_back();
+  std::unique_ptr<Team>& team = own.teams[own.teams_open++];
+  if (team == nullptr || team->idle.size() < capacity) team = std::make_unique<Team>(capacity);
+  return *team;
+}
+
+}  // namespace
+
+void StartTeams() {
+  static const bool has_key = pthread_key_create(&at_thread_end, Release) == 0 &&
+                              pthread_atfork(nullptr, nullptr, StopMeasuring) == 0;  // children have the same page
+  if (threads == nullptr) threads = new (std::nothrow) TeamThread[kMostThreads];
+  if (!has_key || threads == nullptr) return;
+  TeamThread& main = threads[0];
+  main.is_taken = true;
+  main.is_main = true;
+  main.record = &page->thread[0];
+  own_thread = &main;
+  __atomic_store_n(&page->teams.records, 1U, __ATOMIC_RELEASE);
+}
+
+Team* Fork(unsigned capacity) {
+  TeamThread* own = IsMeasuring() ? TakeOwn() : nullptr;
+  if (own == nullptr) return nullptr;
+  Team& team = NextTeam(*own, capacity);
+  team.outer = {own->place.team, own->place.index, own->record->activity};
+  team.added = IsActive(*own) ? 0 : 1;
+  team.size = 0;
+  team.arrivals = 0;
+  for (std::atomic<Tick>& last : team.last_arrivals) last.store(0, std::memory_order_relaxed);
+  team.last_task = 0;
+  team.queued = 0;
+  const Tick now = Now();
+  team.forked = now;
+  team.is_recorded = own->is_main && team.outer.team == nullptr && IsRecordingTeams();
+  if (team.is_recorded) RecordFork(capacity, now);
+  team.mpi_clock_at_fork = MpiClock(now);
+  Switch(*own, Activity::kScheduling, now);
+  return &team;
+}
+
+void Begin(Team* team, unsigned index, unsigned size) {
+  if (team == nullptr && own_thread != nullptr) own_thread->place = {};
+  TeamThread* own = team != nullptr ? TakeOwn() : nullptr;
+  if (own == nullptr) return;
+  const Tick now = Now();
+  if (team->is_recorded) RecordTeamBegin(NumberOf(*own), size, now);
+  if (index < team->idle.size()) {
+    team->idle[index] = {0, 0, NumberOf(*own)};
+  } else {
+    __atomic_fetch_or(&page->flags, kTooManyThreads, __ATOMIC_RELAXED);
+  }
+  team->size.store(size, std::memory_order_relaxed);
+  own->place.team = team;
+  own->place.index = index;
+  if (index == 0) {
+    team->added += size - 1;
+    CountActive(team->added);
+    Switch(*own, Activity::kUseful, now);
+    return;
+  }
+  // What it waited for before is known by who ended that team.
+  ThreadRecord& record = *own->record;
+  Write(record, [&] {
+    Store(record.scheduling, record.scheduling + Since(team->forked, now));
+    Become(*own, Activity::kUseful, now);
+  });
+}
+
+void EndPart() {
+  TeamThread* own = InTeam();
+  if (own == nullptr) return;
+  const Tick now = Now();
+  if (own->place.team->is_recorded) RecordBarrier(NumberOf(*own), true, true, now);
+  Wait(*own, now);
+}
+
+void Join(Team* team) {
+  TeamThread* own = own_thread;
+  if (team == nullptr || own == nullptr) return;
+  const Tick now = Now();
+  const auto size =
+      std::min<unsigned>(team->size.load(std::memory_order_relaxed), static_cast<unsigned>(team->idle.size()));
+  Tick last = 0;
+  for (unsigned i = 0; i < size; ++i) {
+    Idle& idle = team->idle[i];
+    if (idle.since == 0 || idle.since > now)
+      idle = {now, MpiClock(now), idle.thread};  // it did not say that it was done
+    last = std::max(last, idle.since);
+  }
+  Write(*own->record, [&] {
+    if (own->record->activity == Activity::kWaiting) {
+      AddWait(*own, last, now);
+    } else {
+      Account(*own, now);
+    }
+    Become(*own, team->outer.activity, now);
+  });
+  AddOthers(*team, size, last, now);
+  if (team->is_recorded) {
+    for (unsigned i = size; i > 0; --i) RecordTeamEnd(team->idle[i - 1].thread, size, now);
+    RecordJoin(now);
+  }
+  TeamRecord& teams = page->teams;
+  Increase(teams.active_mpi, team->added * Since(team->mpi_clock_at_fork, MpiClock(now)));
+  Increase(teams.regions, 1);
+  __atomic_fetch_sub(&teams.active, team->added, __ATOMIC_RELAXED);
+  own->place.team = team->outer.team;
+  own->place.index = team->outer.index;
+  --own->teams_open;
+}
+
+BarrierVisit EnterBarrier(bool is_implicit) {
+  TeamThread* own = InTeam();
+  if (own == nullptr) return {};
+  Team& team = *own->place.team;
+  const unsigned size = std::max(1U, team.size.load(std::memory_order_relaxed));
+  const unsigned arrival = team.arrivals.fetch_add(1, std::memory_order_relaxed);
+  const Tick now = Now();
+  if (team.is_recorded) RecordBarrier(NumberOf(*own), is_implicit, true, now);
+  Wait(*own, now);
+  const unsigned number = arrival / size;
+  if (arrival % size == size - 1) team.last_arrivals[number % 4].store(now, std::memory_order_relaxed);
+  return {true, number};
+}
+
+void LeaveBarrier(const BarrierVisit& visit) {
+  TeamThread* own = visit.is_in_team ? InTeam() : nullptr;
+  if (own == nullptr) return;
+  Team& team = *own->place.team;
+  const Tick now = Now();
+  const Tick arrival = team.last_arrivals[visit.number % 4].load(std::memory_order_relaxed);
+  const Tick task = team.last_task.load(std::memory_order_relaxed);
+  if (team.is_recorded) RecordBarrier(NumberOf(*own), false, false, now);
+  Write(*own->record, [&] {
+    AddWait(*own, std::max(arrival, task), now);
+    Become(*own, Activity::kUseful, now);
+  });
+}
+
+void EnterWait() {
+  TeamThread* own = InTeam();
+  if (own != nullptr) Wait(*own, Now());
+}
+
+void LeaveWait() {
+  TeamThread* own = InTeam();
+  if (own != nullptr) Switch(*own, Activity::kUseful, Now());
+}
+
+Activity EnterRuntime() {
+  TeamThread* own = InTeam();
+  if (own == nullptr) return Activity::kOutside;
+  const Activity before = own->record->activity;
+  Switch(*own, Activity::kScheduling, Now());
+  return before;
+}
+
+void LeaveRuntime(Activity before) {
+  TeamThread* own = before == Activity::kOutside ? nullptr : InTeam();
+  if (own != nullptr) Switch(*own, before, Now());
+}
+
+void QueueTask() {
+  TeamThread* own = InTeam();
+  if (own != nullptr) own->place.team->queued.fetch_add(1, std::memory_order_relaxed);
+}
+
+Activity BeginTask(bool was_queued) {
+  TeamThread* own = InTeam();
+  if (own == nullptr) return Activity::kOutside;
+  if (was_queued) own->place.team->queued.fetch_sub(1, std::memory_order_relaxed);
+  const Activity before = own->record->activity;
+  const Tick now = Now();
+  if (own->place.team->is_recorded) RecordTask(NumberOf(*own), true, now);
+  Switch(*own, Activity::kUseful, now);
+  return before;
+}
+
+void EndTask(Activity before) {
+  TeamThread* own = before == Activity::kOutside ? nullptr : InTeam();
+  if (own == nullptr) return;
+  const Tick now = Now();
+  if (own->place.team->is_recorded) RecordTask(NumberOf(*own), false, now);
+  if (before != Activity::kWaiting) {
+    Switch(*own, before, now);
+    return;
+  }
+  own->place.team->last_task.store(now, std::memory_order_relaxed);
+  Wait(*own, now);
+}
+
+bool IsOfTeams(int thread) {
+  const auto is_it = [&](const TeamThread& known) { return known.id.load(std::memory_order_relaxed) == thread; };
+  return threads != nullptr && std::any_of(threads, threads + kMostThreads, is_it);
+}
+
+void EnterMpiInTeam(Tick now) {
+  TeamThread* own = InTeam();
+  if (own == nullptr) return;
+  own->before_mpi = own->record->activity;
+  Switch(*own, Activity::kMpi, now);
+}
+
+void LeaveMpiInTeam(Tick now) {
+  TeamThread* own = InTeam();
+  if (own != nullptr && own->record->activity == Activity::kMpi) Switch(*own, own->before_mpi, now);
+}
+
+void EnterDeviceInTeam(Tick now) {
+  TeamThread* own = InTeam();
+  if (own == nullptr || own->is_main) return;
+  if (own->place.team->is_recorded) RecordDeviceCall(NumberOf(*own), true, now);
+  own->before_device = own->record->activity;
+  Switch(*own, Activity::kDevice, now);
+}
+
+void LeaveDeviceInTeam(Tick now) {
+  TeamThread* own = InTeam();
+  if (own == nullptr || own->record->activity != Activity::kDevice) return;
+  if (own->place.team->is_recorded) RecordDeviceCall(NumberOf(*own), false, now);
+  Switch(*own, own->before_device, now);
+}
+
+}  // namespace farscale::collect

@@ -1,0 +1,79 @@
+// Records the events of the main thread as an OTF2 archive, in the layout that Score-P uses: one location a rank.
+// Nothing here throws: an error of writing ends the recording with a message, never the program.
+#pragma once
+
+#include <otf2/otf2.h>
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "collect/preload/call.h"
+#include "collect/page.h"
+#include "collect/trace/trace_definitions.h"
+#include "collect/trace/trace_room.h"
+#include "mpi_functions.h"
+
+namespace farscale::collect {
+
+// Opens the archive, before the run begins, or only finds out how large it would be. Collective. False, after a
+// message, where that is not possible.
+bool StartRecording(Page& fresh, bool estimates);
+// The first events of the run, MPI_Init from its begin to where all ranks are together, and the last with all
+// definitions. The second returns the message for the user.
+void RecordBegin(std::uint64_t together);
+std::string FinishRecording();
+// The same where a trace is only estimated: how large it would have been. Collective.
+TraceSize FinishEstimate();
+
+// Edges of MPI calls, at the time at which the thread entered and left.
+void RecordEnter(CallId id, std::uint64_t time);
+void RecordLeave(CallId id, std::uint64_t time);
+// A region of the page is entered or left.
+void RecordRegion(int index, bool is_start);
+// By the program: nothing is recorded until it is on again.
+void SwitchRecording(bool on);
+
+struct Recording {
+  OTF2_EvtWriter* writer = nullptr;
+  Room room;
+  bool is_writing = false;      // events are written now: not so outside the regions that alone are to be recorded
+  bool is_complete = true;      // all events could be written until now
+  std::uint64_t last_time = 0;  // of the last edge
+
+  void Check(OTF2_ErrorCode code) {
+    if (code == OTF2_SUCCESS) [[likely]] {
+      Count();
+      return;
+    }
+    is_writing = false;
+    is_complete = false;
+  }
+  // An event is whole now: what ends the process later does not take it away.
+  void Count() { __atomic_store_n(&room.head->events, room.head->events + 1, __ATOMIC_RELEASE); }
+};
+extern Recording recording;
+
+// Whether events of the calling thread are written now.
+inline bool IsWriting() { return recording.is_writing && !this_thread.is_followed; }
+
+// Writes an event inside the call that was entered last, with a function of OTF2's event writer.
+template <typename... Parameters>
+void Record(OTF2_ErrorCode (*write)(OTF2_EvtWriter*, OTF2_AttributeList*, OTF2_TimeStamp, Parameters...),
+            auto... values) {
+  if (!IsWriting()) return;
+  recording.Check(write(recording.writer, nullptr, recording.last_time, static_cast<Parameters>(values)...));
+}
+
+// Another thread than the main one entered it.
+void NoteUsed(CallId id);
+// MPI functions, and regions of OpenMP, that occur in the trace of this rank.
+std::vector<CallDefinition> UsedCalls();
+
+// Definitions that are new on this rank, for a trace of a run that does not come to its end.
+void NoteDefinitions(const RankDefinitions& added);
+
+// Whether regions alone were to be recorded and none of them was started here.
+bool RecordedNothing();
+
+}  // namespace farscale::collect

@@ -1,0 +1,87 @@
+// Requests that are under way or persistent, by their handles. Both MPIs give the same handle to several requests when
+// these complete at once, so a handle may stand for several.
+#pragma once
+
+#include <mpi.h>
+#include <otf2/otf2.h>
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "collect/trace/communicators.h"
+#include "collect/trace/ideal_clock.h"
+
+namespace farscale::collect {
+
+// Bytes of one rank in a collective.
+struct CollectiveSizes {
+  std::uint64_t sent = 0;
+  std::uint64_t received = 0;
+};
+
+enum class RequestKind : std::uint8_t { kSend, kReceive, kCollective, kNeighbours };
+
+// One of the messages that a collective among neighbours stands for, to or from a rank.
+struct NeighbourMessage {
+  int peer = MPI_PROC_NULL;
+  std::uint32_t tag = 0;
+  std::uint64_t bytes = 0;
+};
+
+struct NeighbourMessages {
+  std::vector<NeighbourMessage> sent, received;
+};
+
+struct TracedRequest {
+  RequestKind kind = RequestKind::kSend;
+  bool is_persistent = false;
+  bool is_active = true;
+  bool is_recorded = false;  // its post is in the trace
+  std::uint32_t communicator = 0;
+  std::uint64_t number = 0;
+  std::uint64_t sent_number = 0;  // of the send of a receive that sends, too; peer, tag and bytes are of the send
+  int from = MPI_ANY_SOURCE;      // and this of its receive, since MPICH 4.0 leaves it out of the status
+  int from_tag = MPI_ANY_TAG;
+  std::uint64_t from_bytes = 0;
+  int peer = MPI_PROC_NULL;  // of sends
+  int tag = 0;
+  std::uint64_t bytes = 0;
+  OTF2_CollectiveOp operation = OTF2_COLLECTIVE_OP_BARRIER;
+  std::uint32_t root = OTF2_COLLECTIVE_ROOT_NONE;
+  CollectiveSizes sizes = {};
+  MPI_Comm shadow = MPI_COMM_NULL;  // for ideal clocks
+  std::uint64_t reduction = 0;      // of ideal clocks
+  ClockWait wait = ClockWait::kAll;
+  // Their numbers go on from that of the request, those sent first.
+  std::shared_ptr<const NeighbourMessages> neighbours = nullptr;
+};
+
+// Gives the request a number and records its post unless it is persistent.
+void AddRequest(MPI_Request handle, TracedRequest request);
+// A persistent request is started: its post is recorded.
+void StartRequest(MPI_Request handle);
+// A request has completed with this status; `handle` as it was before.
+void CompleteRequest(MPI_Request handle, const MPI_Status& status);
+void FreeRequest(MPI_Request handle);
+// Whether a request still needs the communicator of ideal clocks.
+bool NeedsShadow(MPI_Comm shadow);
+
+// Handles as they were before MPI changes them, and statuses where the caller wants none.
+struct RequestsBefore {
+  RequestsBefore(int count, const MPI_Request* all, MPI_Status* statuses);
+  // Where some failed, statuses say for each whether it has completed.
+  void CompleteAll(int code) const;
+  void CompleteSome(int count, const int* indices) const;
+
+  std::vector<MPI_Request> handles;
+  std::vector<MPI_Status> own;
+  MPI_Status* used = nullptr;
+};
+
+// Messages that were found by MPI_Mprobe and not received yet, with their communicators.
+void AddProbed(MPI_Message message, MPI_Comm in);
+std::optional<TracedCommunicator> TakeProbed(MPI_Message message);
+
+}  // namespace farscale::collect

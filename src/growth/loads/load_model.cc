@@ -1,0 +1,347 @@
+#include "growth/loads/load_model.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <functional>
+
+#include "growth/read/call_sites.h"
+#include "growth/growth_model.h"
+#include "stats/distributions.h"
+
+namespace farscale {
+namespace {
+
+// A power this near to a simple one is it; chosen: with domains of few cells, edges make as much of a difference.
+constexpr double kSimple = 0.1;
+// Probability that chance gives any class a law of its own, over all classes; chosen: a power of 0.06 that is none
+// costs 12 % of load balance at eight times the ranks.
+constexpr double kFalseLaws = 0.01;
+constexpr std::size_t kFewestRunsOfLaw = 3;  // that a class must be seen in for a law of its own: two show no law
+constexpr double kFalseTrend = 0.05;         // probability that chance alone changes instructions per cycle
+// Below this, iterations do not differ by chance; chosen: traces have times in ticks of 1 ns of calls of 10 us.
+constexpr double kNoNoise = 1e-4;
+
+// Logarithm of the seconds that a rank computes in an iteration.
+double LogCompute(const RunCalls& run, const RankCalls& calls, std::size_t iteration) {
+  double sum = static_cast<double>(calls.compute_after[iteration]);
+  for (std::uint32_t call = calls.FirstCall(iteration); call < calls.iteration_end[iteration]; ++call) {
+    sum += static_cast<double>(calls.calls[call].compute);
+  }
+  return std::log(std::max(sum, 1.0) / run.ticks_per_second);
+}
+
+double MeanLog(const RunCalls& run, std::int64_t rank) {
+  const RankCalls& calls = run.of_ranks[static_cast<std::size_t>(rank)];
+  double sum = 0;
+  for (std::size_t i = 0; i < calls.iteration_end.size(); ++i) sum += LogCompute(run, calls, i);
+  return sum / static_cast<double>(calls.iteration_end.size());
+}
+
+// Logarithms: how many, their sum and that of their squares.
+struct Cell {
+  double count = 0, sum = 0, squares = 0;
+
+  double Mean() const { return sum / count; }
+  void Add(double value) {
+    count += 1;
+    sum += value;
+    squares += value * value;
+  }
+  double Deviations() const { return std::max(0.0, squares - sum * sum / count); }
+};
+using Cells = std::map<RankClass, std::map<std::size_t, Cell>>;
+
+// Logarithm of by how much longer than on its own grid a rank of the largest run of a class computes on the grid of
+// another run, as far as it repeats calls more or less often there. Grown ranks repeat the computation with the calls,
+// so that no law must count it again.
+double LogRepeated(const std::vector<RunCalls>& runs, const CallRules& rules, const RankClass& key,
+                   const ClassRules& of_class, std::size_t to) {
+  const ClassDonors donors = DonorsOf(of_class);
+  const RunCalls& run = runs[donors.run];
+  const RankCalls& calls = run.of_ranks[static_cast<std::size_t>(donors.ranks.front())];
+  const RankGrid own = rules.grids[donors.run].SeenBy(ProgramOf(key)), other = rules.grids[to].SeenBy(ProgramOf(key));
+  double there = 0, here = 0;
+  for (std::size_t kind = 0; kind < of_class.kinds.size(); ++kind) {
+    const auto iteration = static_cast<std::size_t>(std::ranges::find(run.kinds, kind) - run.kinds.begin());
+    if (iteration == run.kinds.size()) continue;
+    const auto times = static_cast<double>(std::ranges::count(run.kinds, kind));
+    const std::uint32_t first = calls.FirstCall(iteration);
+    for (const auto& [grid, sum] : {std::pair(&other, &there), {&own, &here}}) {
+      *sum += times * static_cast<double>(calls.compute_after[iteration]);
+      for (const PlannedCall& call : PlanCalls(of_class.kinds[kind], kind, *grid, own))
+        *sum += times * static_cast<double>(calls.calls[first + call.model].compute);
+    }
+  }
+  return there > 0 && here > 0 ? std::log(there / here) : 0;
+}
+
+bool HasStages(const ClassRules& of_class) {
+  return std::ranges::any_of(of_class.kinds, [](const std::vector<CallBlock>& blocks) {
+    return std::ranges::any_of(blocks, [](const CallBlock& block) { return !block.counts.empty(); });
+  });
+}
+
+// Without what follows from how often calls are repeated.
+Cells CellsOf(const std::vector<RunCalls>& runs, const CallRules& rules) {
+  Cells cells;
+  for (const auto& [key, of_class] : rules.classes) {
+    std::map<std::size_t, double> repeated;  // by run
+    for (const auto& [run, rank] : of_class.donors) {
+      const auto [found, is_new] = repeated.try_emplace(run, 0.0);
+      if (is_new && HasStages(of_class)) found->second = LogRepeated(runs, rules, key, of_class, run);
+      cells[key][run].Add(MeanLog(runs[run], rank) - found->second);
+    }
+  }
+  return cells;
+}
+
+// By how much the ranks of every run compute longer because they repeat calls more often, in the mean.
+std::vector<double> RepeatedOf(const std::vector<RunCalls>& runs, const CallRules& rules) {
+  std::vector<double> sums(runs.size()), counts(runs.size()), ratios;
+  for (const auto& [key, of_class] : rules.classes) {
+    for (const auto& [run, rank] : of_class.donors) {
+      if (HasStages(of_class)) sums[run] += LogRepeated(runs, rules, key, of_class, run);
+      ++counts[run];
+    }
+  }
+  for (std::size_t run = 0; run < runs.size(); ++run)
+    ratios.push_back(counts[run] > 0 ? std::exp(sums[run] / counts[run]) : 1);
+  return ratios;
+}
+
+// Least squares of the logarithm of computation over that of the number of ranks, with a level of its own for every
+// class.
+struct Slope {
+  double xx = 0, xy = 0, yy = 0;
+  int points = 0;
+
+  // `ranks`: how many every run has.
+  void Add(const std::vector<double>& ranks, const std::map<std::size_t, Cell>& cells) {
+    double weight = 0, x_mean = 0, y_mean = 0;
+    for (const auto& [run, cell] : cells) {
+      weight += cell.count;
+      x_mean += cell.count * std::log(ranks[run]);
+      y_mean += cell.sum;
+    }
+    x_mean /= weight;
+    y_mean /= weight;
+    for (const auto& [run, cell] : cells) {
+      const double x = std::log(ranks[run]) - x_mean, y = cell.Mean() - y_mean;
+      xx += cell.count * x * x;
+      xy += cell.count * x * y;
+      yy += cell.count * y * y;
+      ++points;
+    }
+  }
+  double Power() const { return xx > 0 ? xy / xx : 0; }
+  double Rest() const { return std::max(0.0, yy - Power() * xy); }  // sum of squares that it leaves
+};
+
+double Simple(double power) {
+  for (const double simple : {0.0, -1.0}) {
+    if (std::abs(power - simple) < kSimple) return simple;
+  }
+  return power;
+}
+
+ScalingLaw PowerLaw(double power, double error, std::size_t runs) {
+  ScalingLaw law;
+  law.power = power;
+  law.error = error;
+  law.runs = runs;
+  return law;
+}
+
+// What powers of P are of, in every run.
+std::vector<double> ScalesOf(const std::vector<RankGrid>& grids) {
+  std::vector<double> scales;
+  for (const RankGrid& grid : grids) scales.push_back(static_cast<double>(grid.Scale()));
+  return scales;
+}
+
+// The power of P that a quantity of the runs follows, and its standard error.
+ScalingLaw LawOfRuns(const std::vector<RunCalls>& runs, const std::function<double(const RunCalls&)>& quantity) {
+  std::map<std::size_t, Cell> cells;
+  for (std::size_t run = 0; run < runs.size(); ++run) cells[run].Add(std::log(quantity(runs[run])));
+  std::vector<double> ranks;
+  for (const RunCalls& run : runs) ranks.push_back(static_cast<double>(run.ranks));
+  Slope slope;
+  slope.Add(ranks, cells);
+  const double freedom = slope.points - 2;
+  return PowerLaw(slope.Power(), freedom > 0 ? std::sqrt(slope.Rest() / freedom / slope.xx) : INFINITY, runs.size());
+}
+
+// Instructions follow a simple law unless they clearly do not, as time does without counters; those per cycle change
+// only where that is more than chance, or much.
+std::optional<CounterLaws> FitCounterLaws(const std::vector<RunCalls>& runs, const CallRules& rules) {
+  for (const RunCalls& run : runs) {
+    if (run.instructions.value_or(0) <= 0 || run.cycles.value_or(0) <= 0) return std::nullopt;
+  }
+  const std::vector<double> repeated = RepeatedOf(runs, rules);
+  CounterLaws laws{LawOfRuns(runs,
+                             [&](const RunCalls& run) {
+                               const auto number = static_cast<std::size_t>(&run - runs.data());
+                               return *run.instructions / static_cast<double>(run.ranks) / repeated[number];
+                             }),
+                   LawOfRuns(runs, [](const RunCalls& run) { return *run.instructions / *run.cycles; })};
+  laws.instructions.power = Simple(laws.instructions.power);
+  const double freedom = static_cast<double>(runs.size()) - 2;
+  const bool is_clear = freedom > 0 && std::abs(laws.per_cycle.power) >
+                                           StudentQuantile(1 - kFalseTrend / 2, freedom) * laws.per_cycle.error;
+  if (!is_clear && std::abs(laws.per_cycle.power) < kSimple) laws.per_cycle.power = 0;
+  return laws;
+}
+
+// Of the time of a rank: with counters, what they say; the clock is taken to be that of the largest run.
+double CommonPower(double of_time, const std::optional<CounterLaws>& counters) {
+  return counters ? counters->instructions.power - counters->per_cycle.power : Simple(of_time);
+}
+
+// Whether so many ranks of every run are of a class that its law is no accident of a few; chosen: edges of grids have
+// ever fewer ranks, and parts of a program that do other work keep theirs.
+bool IsLarge(const std::map<std::size_t, Cell>& of_runs, const std::vector<RunCalls>& runs) {
+  constexpr double kLarge = 0.1;  // of the ranks of a run
+  return of_runs.size() == runs.size() && std::ranges::all_of(of_runs, [&](const auto& one) {
+           return one.second.count >= kLarge * static_cast<double>(runs[one.first].ranks);
+         });
+}
+
+// Lets small classes that are far from the law of all follow that of a large one that is near theirs: edges of a part
+// of the ranks do its work.
+void FollowLargeClasses(const std::map<RankClass, Slope>& slopes, LoadModel& model) {
+  const std::map<RankClass, ScalingLaw> laws = model.laws;
+  for (const auto& [key, own] : slopes) {
+    const double power = own.Power();
+    if (laws.contains(key) || std::abs(power - model.LawOf(key).power) <= kSimple) continue;
+    for (const auto& [other, law] : laws) {
+      const bool is_near = ProgramOf(other) == ProgramOf(key) && std::abs(power - law.power) <= kSimple;
+      if (is_near && !model.laws.contains(key)) model.laws[key] = law;
+    }
+  }
+}
+
+// Powers of the classes that were seen in enough runs. What ranks of a class and run differ in, and what the power of
+// a class leaves of it in three or more runs, says how well the powers are known; all classes are taken together, since
+// most have few ranks.
+void FitLaws(const std::vector<RunCalls>& runs, const CallRules& rules, const Cells& cells, LoadModel& model) {
+  const std::vector<double> scales = ScalesOf(rules.grids);
+  std::array<Slope, 2> all;  // by program
+  std::map<RankClass, Slope> slopes;
+  double squares = 0, freedom = 0;
+  for (const auto& [key, of_runs] : cells) {
+    all[ProgramOf(key)].Add(scales, of_runs);
+    for (const auto& [run, cell] : of_runs) {
+      squares += cell.Deviations();
+      freedom += cell.count - 1;
+    }
+    if (of_runs.size() < kFewestRunsOfLaw) continue;
+    Slope& own = slopes[key];
+    own.Add(scales, of_runs);
+    squares += own.Rest();
+    freedom += own.points - 2;
+  }
+  if (!rules.grids.back().HasTwo()) model.counters = FitCounterLaws(runs, rules);
+  model.common_law = PowerLaw(CommonPower(all[0].Power(), model.counters), 0, runs.size());
+  model.second_law = PowerLaw(CommonPower(all[1].Power(), std::nullopt), 0, runs.size());
+  if (slopes.empty() || freedom <= 0) return;  // nothing says how exact a power is
+  const double clearly = StudentQuantile(1 - kFalseLaws / static_cast<double>(slopes.size()), freedom);
+  for (const auto& [key, own] : slopes) {
+    const double error = std::sqrt(squares / freedom / own.xx), away = std::abs(own.Power() - model.LawOf(key).power);
+    if (away <= clearly * error || (away > kSimple && !IsLarge(cells.at(key), runs))) continue;
+    const double power = away > kSimple ? Simple(own.Power()) : own.Power();
+    model.laws[key] = PowerLaw(power, error, cells.at(key).size());
+  }
+  FollowLargeClasses(slopes, model);
+}
+
+double StandardDeviation(double squares, double freedom) { return freedom > 0 ? std::sqrt(squares / freedom) : 0; }
+
+// What the donors of the largest run differ from their classes in; returns these ranks.
+std::vector<std::size_t> FitPersistent(const RunCalls& run, std::size_t index, const CallRules& rules,
+                                       LoadModel& model) {
+  model.persistent.assign(static_cast<std::size_t>(run.ranks), 0);
+  double squares = 0, freedom = 0;
+  std::vector<std::size_t> donors;
+  for (const auto& [key, of_class] : rules.classes) {
+    const std::size_t first = donors.size();
+    double mean = 0;
+    for (const auto& [of_run, rank] : of_class.donors) {
+      if (of_run != index) continue;
+      donors.push_back(static_cast<std::size_t>(rank));
+      mean += MeanLog(run, rank);
+    }
+    const std::size_t count = donors.size() - first;
+    if (count == 0) continue;
+    mean /= static_cast<double>(count);
+    for (std::size_t i = first; i < donors.size(); ++i) {
+      const double deviation = MeanLog(run, static_cast<std::int64_t>(donors[i])) - mean;
+      model.persistent[donors[i]] = deviation;
+      squares += deviation * deviation;
+    }
+    freedom += static_cast<double>(count) - 1;
+  }
+  model.ranks = donors.size();
+  model.spread = StandardDeviation(squares, freedom);
+  return donors;
+}
+
+// Logarithms of computation by donor and iteration, less the mean of the donor over the iterations of the same kind.
+std::vector<std::vector<double>> WithoutRanks(const RunCalls& run, const std::vector<std::size_t>& donors) {
+  std::vector<std::vector<double>> values;
+  for (const std::size_t rank : donors) {
+    const RankCalls& calls = run.of_ranks[rank];
+    std::map<std::size_t, Cell> kinds;
+    std::vector<double>& of_rank = values.emplace_back();
+    for (std::size_t i = 0; i < run.iterations(); ++i) {
+      of_rank.push_back(LogCompute(run, calls, i));
+      kinds[run.kinds[i]].Add(of_rank.back());
+    }
+    for (std::size_t i = 0; i < of_rank.size(); ++i) of_rank[i] -= kinds[run.kinds[i]].Mean();
+  }
+  return values;
+}
+
+// What all ranks have in common in an iteration, and what is left.
+void FitIterations(const RunCalls& run, const std::vector<std::size_t>& donors, LoadModel& model) {
+  const std::size_t iterations = run.iterations();
+  model.common.assign(iterations, 0);
+  if (donors.size() < 2 || iterations < 2) return;
+  const std::vector<std::vector<double>> values = WithoutRanks(run, donors);
+  double left = 0;
+  for (std::size_t i = 0; i < iterations; ++i) {
+    Cell cell;
+    for (const std::vector<double>& of_rank : values) cell.Add(of_rank[i]);
+    model.common[i] = cell.Mean();
+    left += cell.Deviations();
+  }
+  const std::size_t freedom = (donors.size() - 1) * (iterations - 1);
+  model.noise = StandardDeviation(left, static_cast<double>(freedom));
+  if (model.noise < kNoNoise) model.noise = 0;
+}
+
+}  // namespace
+
+const ScalingLaw& LoadModel::LawOf(const RankClass& of_class) const {
+  const auto found = laws.find(of_class);
+  if (found != laws.end()) return found->second;
+  return ProgramOf(of_class) > 0 ? second_law : common_law;
+}
+
+double LoadModel::DrawPersistent(std::size_t donor, Random& random) const {
+  if (spread <= 0 || ranks < 2) return 1;
+  // Silverman's rule of thumb [Silverman86, eq. 3.31].
+  const double width = std::min(1.0, 1.06 * std::pow(static_cast<double>(ranks), -0.2));
+  const double own = persistent[donor];
+  return std::exp(std::sqrt(1 - width * width) * own + width * spread * random.Normal() - own);
+}
+
+LoadModel FitLoadModel(const std::vector<RunCalls>& runs, const CallRules& rules) {
+  LoadModel model;
+  FitLaws(runs, rules, CellsOf(runs, rules), model);
+  const std::vector<std::size_t> donors = FitPersistent(runs.back(), runs.size() - 1, rules, model);
+  FitIterations(runs.back(), donors, model);
+  return model;
+}
+
+}  // namespace farscale

@@ -1,0 +1,216 @@
+#include "growth/make/grown_times.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+#include <utility>
+
+#include "base/diagnostics.h"
+#include "base/text.h"
+#include "growth/rules/rival_layouts.h"
+#include "growth/make/grown_program.h"
+#include "growth/make/class_plan.h"
+#include "replay/replay.h"
+
+namespace farscale {
+namespace {
+
+// Time and computation of the iterations of a kind that show how long another one takes.
+struct Pace {
+  double time = 0, work = 0;
+};
+
+std::vector<Pace> PacesOf(const std::vector<std::size_t>& kinds, const std::vector<std::size_t>& chosen,
+                          const std::vector<Tick>& ends, const std::vector<Tick>& work) {
+  const std::vector<std::size_t> counts = CountKinds(kinds, chosen);
+  std::vector<Pace> paces(counts.size());
+  for (std::size_t i = 0; i < chosen.size(); ++i) {
+    const std::size_t kind = kinds[chosen[i]];
+    if (i == 0 && counts[kind] > 1) continue;
+    paces[kind].time += static_cast<double>(ends[i] - (i > 0 ? ends[i - 1] : 0));
+    paces[kind].work += static_cast<double>(work[chosen[i]]);
+  }
+  return paces;
+}
+
+}  // namespace
+
+std::vector<std::size_t> CountKinds(const std::vector<std::size_t>& kinds, const std::vector<std::size_t>& chosen) {
+  std::vector<std::size_t> counts(1 + *std::ranges::max_element(kinds), 0);
+  for (const std::size_t iteration : chosen) ++counts[kinds[iteration]];
+  return counts;
+}
+
+std::vector<std::size_t> ChooseIterations(const std::vector<std::size_t>& kinds, std::size_t count) {
+  std::vector<std::size_t> all(kinds.size());
+  std::iota(all.begin(), all.end(), std::size_t{0});
+  if (count >= kinds.size()) return all;
+  const std::vector<std::size_t> of_kinds = CountKinds(kinds, all);
+  std::vector<std::size_t> left(of_kinds.size(), 1);
+  const auto missing = [&](std::size_t kind) {  // how far the kind is behind its share
+    return static_cast<double>(of_kinds[kind] * count) / static_cast<double>(kinds.size()) -
+           static_cast<double>(left[kind]);
+  };
+  for (std::size_t made = left.size(); made < count; ++made) {
+    std::size_t most = 0;
+    for (std::size_t kind = 1; kind < left.size(); ++kind) {
+      if (missing(kind) > missing(most)) most = kind;
+    }
+    ++left[most];
+  }
+  std::vector<std::size_t> chosen;
+  for (const std::size_t iteration : all) {
+    if (left[kinds[iteration]] == 0) continue;
+    --left[kinds[iteration]];
+    chosen.push_back(iteration);
+  }
+  return chosen;
+}
+
+double TimeOfAll(const std::vector<std::size_t>& kinds, const std::vector<std::size_t>& chosen,
+                 const std::vector<Tick>& ends, const std::vector<Tick>& work) {
+  auto time = static_cast<double>(ends.back());
+  if (chosen.size() == kinds.size()) return time;
+  const std::vector<Pace> paces = PacesOf(kinds, chosen, ends, work);
+  for (std::size_t i = 0, next = 0; i < kinds.size(); ++i) {
+    if (next < chosen.size() && chosen[next] == i) {
+      ++next;
+      continue;
+    }
+    const Pace& pace = paces[kinds[i]];
+    time += pace.work > 0 ? pace.time / pace.work * static_cast<double>(work[i]) : 0;
+  }
+  return time;
+}
+
+GrownReplay::GrownReplay(const GrowthModel& model, GridPlan plan)
+    : model_(model), plan_(std::move(plan)), messages_(MatchGrown(plan_)) {
+  RequireMatched(model, plan_, messages_);
+}
+
+double GrownReplay::TimeOn(const GrownLoads& loads, const ReplayRules& rules, const Network* network) const {
+  const Program program = CompileGrown(model_, plan_, messages_, loads, rules, network);
+  const ReplayResult replay = ReplayProgram(program, network, fmt::format("the run grown to {}", plan_.grid.Text()));
+  return TimeOfAll(plan_.kinds, plan_.chosen, replay.iteration_ends, loads.sums) / model_.runs.back().ticks_per_second;
+}
+
+namespace {
+
+// The largest mean load of a node, in seconds.
+double LargestNode(const std::vector<Tick>& useful, const NodeMap& nodes, double second) {
+  std::vector<double> sums(static_cast<std::size_t>(nodes.nodes())), ranks(sums.size());
+  for (std::size_t rank = 0; rank < useful.size(); ++rank) {
+    const auto node = static_cast<std::size_t>(nodes.NodeOf(static_cast<std::int64_t>(rank)));
+    sums[node] += static_cast<double>(useful[rank]) / second;
+    ++ranks[node];
+  }
+  double largest = 0;
+  for (std::size_t node = 0; node < sums.size(); ++node)
+    largest = std::max(largest, ranks[node] > 0 ? sums[node] / ranks[node] : 0);
+  return largest;
+}
+
+}  // namespace
+
+PhaseTotals GrownReplay::Measure(const GrownLoads& loads, const ReplayRules& rules, const Network* network) const {
+  const double second = model_.runs.back().ticks_per_second;
+  const auto ranks = static_cast<double>(loads.useful.size());
+  PhaseTotals totals;
+  totals.total_useful =
+      static_cast<double>(std::accumulate(loads.useful.begin(), loads.useful.end(), Tick{0})) / second;
+  totals.average_useful = totals.total_useful / ranks;
+  totals.largest_useful = static_cast<double>(std::ranges::max(loads.useful)) / second;
+  totals.largest_computation = totals.largest_useful;
+  totals.largest_node_load = LargestNode(loads.useful, NodeMap(model_, plan_.grid), second);
+  const Network* timed = network != nullptr && !network->IsIdeal() ? network : nullptr;
+  totals.ideal_elapsed = TimeOn(loads, rules, nullptr);
+  totals.elapsed = timed != nullptr ? TimeOn(loads, rules, timed) : totals.ideal_elapsed;
+  if (plan_.chosen.size() < plan_.kinds.size()) {  // whatever the iterations take that are not replayed
+    totals.ideal_elapsed = std::max(totals.ideal_elapsed, totals.largest_useful);
+    totals.elapsed = std::max(totals.elapsed, totals.ideal_elapsed);
+  }
+  if (plan_.kinds.size() > 1) {
+    const Tick estimate = std::accumulate(loads.largest.begin(), loads.largest.end(), Tick{0});
+    totals.estimated_ideal = ClampEstimate(static_cast<double>(estimate) / second, totals);
+  }
+  totals.total_mpi = totals.elapsed * ranks - totals.total_useful;
+  return totals;
+}
+
+namespace {
+
+// How far the times that follow from some iterations may be from those of all; chosen: as much as an efficiency is
+// printed with.
+constexpr double kSameTime = 0.01;
+
+bool IsSame(double a, double b) { return std::abs(a - b) <= kSameTime * b; }
+
+bool HasRulesOfAllRanks(const GrowthModel& model, std::size_t run) {
+  std::int64_t ranks = 0;
+  for (const auto& [key, of_class] : model.rules.classes) {
+    if (of_class.is_composed) continue;
+    ranks += std::ranges::count(of_class.donors, run, [](const auto& donor) { return donor.first; });
+  }
+  return ranks == model.runs[run].ranks;
+}
+
+}  // namespace
+
+double IterationBudget::BytesFor(const RankGrid& grid, std::size_t count) const {
+  const std::vector<std::size_t>& kinds = model_.runs.back().kinds;
+  return BytesToGrow(model_, grid, CountKinds(kinds, ChooseIterations(kinds, count)));
+}
+
+std::size_t IterationBudget::MostThatFit(const RankGrid& grid) const {
+  const std::vector<std::size_t>& kinds = model_.runs.back().kinds;
+  if (BytesFor(grid, kinds.size()) <= bytes_) return kinds.size();
+  std::size_t fits = std::ranges::max(kinds) + 1, too_many = kinds.size();
+  if (BytesFor(grid, fits) > bytes_) return 0;
+  while (too_many - fits > 1) {
+    const std::size_t middle = fits + (too_many - fits) / 2;
+    (BytesFor(grid, middle) <= bytes_ ? fits : too_many) = middle;
+  }
+  return fits;
+}
+
+std::optional<PhaseTotals> IterationBudget::TotalsFrom(std::size_t count) const {
+  const std::size_t run = model_.runs.size() - 1;
+  if (!HasRulesOfAllRanks(model_, run)) return std::nullopt;
+  const GrownReplay grown(model_, PlanRun(model_, run, ChooseIterations(model_.runs[run].kinds, count)));
+  return grown.Measure(LoadsOfRun(model_, grown.plan(), run), rules_, network_);
+}
+
+bool IterationBudget::Suffice(std::size_t count) {
+  const auto [found, is_new] = sufficient_.try_emplace(count, false);
+  if (!is_new) return found->second;
+  const std::optional<PhaseTotals> some = TotalsFrom(count), all = TotalsFrom(model_.runs.back().kinds.size());
+  found->second = some && all && IsSame(some->elapsed, all->elapsed) && IsSame(some->ideal_elapsed, all->ideal_elapsed);
+  return found->second;
+}
+
+std::int64_t IterationBudget::MostRanks(std::int64_t below, std::size_t count) const {
+  const auto fits = [&](std::int64_t ranks) { return BytesFor(LayoutFor(model_.rules, ranks), count) <= bytes_; };
+  std::int64_t most = below / 2;
+  while (most > 1 && !fits(most)) most /= 2;
+  for (std::int64_t step = most / 2; step > most / 16; step /= 2) {  // to the nearest eighth
+    if (most + step < below && fits(most + step)) most += step;
+  }
+  return LayoutFor(model_.rules, most).size();
+}
+
+std::size_t IterationBudget::For(const RankGrid& grid) {
+  const std::size_t all = model_.runs.back().kinds.size(), most = MostThatFit(grid);
+  if (most == all || (most > 0 && Suffice(most))) return most;
+  std::size_t needed = std::max(most, std::ranges::max(model_.runs.back().kinds) + 1);
+  while (needed < all && !Suffice(needed)) needed = std::min(all, 2 * needed);
+  throw Error(ErrorKind::kNotEnoughData, "",
+              fmt::format("{} of {} iterations on {} ranks need {:.3g} GiB of memory, and {:.3g} GiB may be used; at "
+                          "most {} ranks can be replayed",
+                          needed, all, FormatCount(static_cast<std::uint64_t>(grid.size())),
+                          BytesFor(grid, needed) / std::exp2(30), bytes_ / std::exp2(30),
+                          FormatCount(static_cast<std::uint64_t>(MostRanks(grid.size(), needed)))));
+}
+
+}  // namespace farscale

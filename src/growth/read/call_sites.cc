@@ -1,0 +1,431 @@
+#include "growth/read/call_sites.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <map>
+#include <optional>
+#include <set>
+#include <tuple>
+#include <utility>
+
+#include "base/diagnostics.h"
+
+namespace farscale {
+namespace {
+
+struct SiteSum {
+  double bytes = 0, received = 0, count = 0;
+
+  void Add(std::span<const CallPart> parts) {
+    for (const CallPart& part : parts) {
+      bytes += static_cast<double>(part.bytes);
+      received += static_cast<double>(part.received);
+    }
+    count += 1;
+  }
+};
+
+}  // namespace
+
+SiteKey KeyOf(std::size_t kind, std::uint32_t before, const CallRule& rule, std::int32_t stage, std::size_t program) {
+  SiteKey key{.kind = kind, .function = rule.function, .before = before, .stage = stage};
+  key.program = program;
+  if (rule.parts.empty()) return key;
+  const PartRule& part = rule.parts.front();
+  if (!part.peers.empty()) {
+    key.rule = part.peers.front().kind;
+    key.n = part.peers.front().n;
+    key.steps = part.peers.front().steps;
+  }
+  if (!part.groups.empty()) key.groups = part.groups.front().ranks;
+  if (!part.tags.empty()) key.tag = part.tags.front().plus;
+  return key;
+}
+
+std::vector<PlannedCall> PlanCalls(const std::vector<CallBlock>& blocks, std::size_t kind, const RankGrid& grid,
+                                   const RankGrid& model_grid) {
+  std::vector<PlannedCall> plan;
+  std::map<SiteKey, std::int32_t> collectives;
+  std::uint32_t model = 0, before = 0;
+  for (const CallBlock& block : blocks) {
+    const std::int32_t count = block.Count(grid), model_count = block.Count(model_grid);
+    const auto size = static_cast<std::uint32_t>(block.calls.size());
+    for (std::int32_t stage = 0; stage < count; ++stage) {
+      const auto of_model = static_cast<std::uint32_t>(std::max(0, std::min(stage, model_count - 1)));
+      for (std::uint32_t i = 0; i < size; ++i) {
+        const CallRule& rule = block.calls[i];
+        plan.push_back({&rule,
+                        {stage, count},
+                        KeyOf(kind, before, rule, block.counts.empty() ? -1 : stage, grid.seen_by),
+                        model + of_model * size + i,
+                        stage - static_cast<std::int32_t>(of_model)});
+        if (!rule.parts.empty() && PartOf(rule.parts.front().kind).IsCollective()) {
+          SiteKey& key = plan.back().key;
+          key.number = collectives[key]++;
+        }
+        before = rule.function;
+      }
+    }
+    model += static_cast<std::uint32_t>(std::max(0, model_count)) * size;
+  }
+  return plan;
+}
+
+namespace {
+
+// Dimensions in which the partner is another.
+std::array<bool, kMostDimensions> Directions(const SiteKey& key) {
+  std::array<bool, kMostDimensions> directions{};
+  for (std::size_t d = 0; d < kMostDimensions; ++d) directions[d] = key.steps[d] != 0;
+  return directions;
+}
+
+// How two call sites may be alike, from the most to the least.
+constexpr bool (*kAlike[])(const SiteKey&, const SiteKey&) = {
+    [](const SiteKey& a, const SiteKey& b) { return a.n == b.n && a.steps == b.steps && a.tag == b.tag; },
+    [](const SiteKey& a, const SiteKey& b) { return a.n == b.n && a.steps == b.steps; },
+    [](const SiteKey& a, const SiteKey& b) { return a.n == b.n && Directions(a) == Directions(b); },
+};
+
+}  // namespace
+
+std::pair<std::uint64_t, std::uint64_t> CallSizes::Of(const CallPart& copied, bool was_root, bool is_root) const {
+  const Role& role = roles[is_root ? 1 : 0];
+  const auto round = [](double bytes) { return static_cast<std::uint64_t>(std::llround(bytes)); };
+  if (was_root != is_root) return {round(role.mean_bytes), round(role.mean_received)};
+  return {round(static_cast<double>(copied.bytes) * role.bytes),
+          round(static_cast<double>(copied.received) * role.received)};
+}
+
+// Few runs have the last stages, so that their laws are those of all stages.
+const SizeLaws* SiteLaws::FindOwn(SiteKey key) const {
+  const auto found = sizes.find(key);
+  const SizeLaws* own = found != sizes.end() ? &found->second : nullptr;
+  if (key.stage < 0) return own;
+  key.stage = 0;
+  const auto all = of_all_stages.find(key);
+  return all == of_all_stages.end() || (own != nullptr && own->runs == all->second.runs) ? own : &all->second;
+}
+
+const SizeLaws* SiteLaws::Find(const SiteKey& key) const {
+  const SizeLaws* own = FindOwn(key);
+  if (own != nullptr && own->runs > 1) return own;
+  for (const auto& are_alike : kAlike) {
+    const SizeLaws* laws = nullptr;
+    bool agree = true;
+    for (const auto& [other, of_other] : sizes) {
+      if (of_other.runs < 2 || other.kind != key.kind || other.function != key.function || other.rule != key.rule ||
+          other.groups != key.groups || other.is_root != key.is_root || other.program != key.program ||
+          !are_alike(other, key))
+        continue;
+      agree = agree && (laws == nullptr || laws->bytes.IsLike(of_other.bytes));
+      if (laws == nullptr) laws = &of_other;
+    }
+    if (laws != nullptr && agree) return laws;
+  }
+  return own;
+}
+
+void SiteLaws::Copy(SiteKey from, SiteKey to) {
+  for (const bool is_root : {false, true}) {
+    from.is_root = to.is_root = is_root;
+    if (const SizeLaws* found = Find(from)) sizes.try_emplace(to, *found);
+  }
+}
+
+StageSteps SiteLaws::StepsOf(SiteKey key) const {
+  key.stage = 0;
+  const auto found = steps.find(key);
+  return found != steps.end() ? found->second : StageSteps{};
+}
+
+CallSizes SiteLaws::SizesOn(const RankGrid& grid, const PlannedCall& call, const RankGrid& copied) const {
+  CallSizes result;
+  SiteKey key = call.key;
+  for (const bool is_root : {false, true}) {
+    key.is_root = is_root;
+    const SizeLaws* found = Find(key);
+    if (found == nullptr) continue;
+    const SizeLaws& laws = *found;
+    StageSteps step;
+    if (call.beyond > 0) step = StepsOf(key);
+    if (!step.bytes || !step.received) {
+      throw Error(ErrorKind::kNotEnoughData, "",
+                  fmt::format("{} has {} stages of a call whose sizes change from stage to stage by no rule",
+                              grid.GridOf(0).Text(), call.stage.count));
+    }
+    const double more = std::pow(*step.bytes, call.beyond), more_received = std::pow(*step.received, call.beyond);
+    result.roles[is_root ? 1 : 0] = {
+        laws.bytes.Ratio(grid, copied) * more, laws.received.Ratio(grid, copied) * more_received,
+        laws.mean_bytes * laws.bytes.Ratio(grid, laws.grid), laws.mean_received * laws.received.Ratio(grid, laws.grid)};
+  }
+  return result;
+}
+
+bool IsRootOf(const CallPart& part, std::int64_t rank) { return PartOf(part.kind).IsCollective() && part.peer == rank; }
+
+bool IsRootBy(const PartRule& rule, const RankGrid& grid, std::int64_t rank, const Stage& stage) {
+  return PartOf(rule.kind).IsCollective() && !rule.peers.empty() &&
+         PeerBy(rule.peers.front(), grid, rank, stage) == rank;
+}
+
+namespace {
+
+// Sums of a call site by run and class of ranks.
+using SiteSums = std::map<std::pair<std::size_t, std::size_t>, SiteSum>;
+
+ScalingLaw LawOf(const SiteSums& sums, const CallRules& rules, std::size_t program, double SiteSum::*of) {
+  std::vector<LawPoint> points;
+  for (const auto& [where, sum] : sums)
+    points.push_back({rules.grids[where.first].SeenBy(program), where.second, sum.*of / sum.count, sum.count});
+  return FitScalingLaw(points);
+}
+
+SizeLaws LawsOf(const SiteSums& sums, const CallRules& rules, std::size_t program) {
+  const std::size_t run = sums.rbegin()->first.first;
+  std::set<std::size_t> runs;
+  for (const auto& [where, sum] : sums) runs.insert(where.first);
+  SiteSum all;
+  for (auto of = sums.lower_bound({run, 0}); of != sums.end(); ++of) {
+    all.bytes += of->second.bytes;
+    all.received += of->second.received;
+    all.count += of->second.count;
+  }
+  return {LawOf(sums, rules, program, &SiteSum::bytes),
+          LawOf(sums, rules, program, &SiteSum::received),
+          all.bytes / all.count,
+          all.received / all.count,
+          rules.grids[run].SeenBy(program),
+          runs.size()};
+}
+
+// The one ratio of every two stages that follow each other, in all runs and classes; chosen: sizes of stages that
+// differ by less than a twentieth are those of parts that do not divide evenly.
+std::optional<double> StepOf(
+    const std::map<std::pair<std::size_t, std::size_t>, std::map<std::int32_t, double>>& stages) {
+  constexpr double kEven = 0.05;
+  double lowest = INFINITY, highest = -INFINITY, sum = 0, count = 0;
+  bool is_even = true;
+  for (const auto& [where, sizes] : stages) {
+    double least = INFINITY, most = 0;
+    for (auto one = sizes.begin(); one != sizes.end(); ++one) {
+      least = std::min(least, one->second);
+      most = std::max(most, one->second);
+      const auto next = std::next(one);
+      if (next == sizes.end() || one->second <= 0 || next->second <= 0) continue;
+      const double step = std::log(next->second / one->second);
+      lowest = std::min(lowest, step);
+      highest = std::max(highest, step);
+      sum += step;
+      ++count;
+    }
+    is_even = is_even && most <= least * (1 + kEven);
+  }
+  if (is_even || count == 0) return 1;
+  return highest - lowest <= kEven ? std::optional(std::exp(sum / count)) : std::nullopt;
+}
+
+StageSteps StepsOf(const std::map<std::int32_t, const SiteSums*>& of_stages) {
+  std::map<std::pair<std::size_t, std::size_t>, std::map<std::int32_t, double>> bytes, received;  // by run and class
+  for (const auto& [stage, sums] : of_stages) {
+    for (const auto& [where, sum] : *sums) {
+      bytes[where][stage] = sum.bytes / sum.count;
+      received[where][stage] = sum.received / sum.count;
+    }
+  }
+  return {StepOf(bytes), StepOf(received)};
+}
+
+}  // namespace
+
+SiteLaws FitSiteLaws(const std::vector<RunCalls>& runs, const CallRules& rules) {
+  std::map<SiteKey, SiteSums> sums;
+  std::size_t number = 0;
+  for (const auto& [key, of_class] : rules.classes) {
+    for (const auto& [run, rank] : of_class.donors) {
+      const RankCalls& calls = runs[run].of_ranks[static_cast<std::size_t>(rank)];
+      const RankGrid grid = rules.grids[run].SeenBy(ProgramOf(key));
+      for (std::size_t i = 0; i < calls.iteration_end.size(); ++i) {
+        const std::size_t kind = runs[run].kinds[i];
+        const std::uint32_t first = calls.FirstCall(i);
+        for (const PlannedCall& call : PlanCalls(of_class.kinds[kind], kind, grid, grid)) {
+          const auto parts = calls.PartsOf(first + call.model);
+          SiteKey key_here = call.key;
+          key_here.is_root = !parts.empty() && IsRootOf(parts.front(), rank);
+          sums[key_here][{run, number}].Add(parts);
+        }
+      }
+    }
+    ++number;
+  }
+  SiteLaws laws;
+  std::map<SiteKey, SiteSums> of_all_stages;
+  std::map<SiteKey, std::map<std::int32_t, const SiteSums*>> by_stage;
+  for (const auto& [key, of] : sums) {
+    laws.sizes[key] = LawsOf(of, rules, key.program);
+    if (key.stage < 0) continue;
+    SiteKey first = key;
+    first.stage = 0;
+    by_stage[first][key.stage] = &of;
+    // Every stage is compared with itself alone.
+    const std::size_t stage = static_cast<std::size_t>(key.stage) * rules.classes.size();
+    for (const auto& [where, sum] : of) of_all_stages[first][{where.first, where.second + stage}] = sum;
+  }
+  for (const auto& [key, of] : of_all_stages) laws.of_all_stages[key] = LawsOf(of, rules, key.program);
+  for (const auto& [key, of] : by_stage) laws.steps[key] = StepsOf(of);
+  return laws;
+}
+
+namespace {
+
+using PeerKind = PeerRule::Kind;
+
+// The rule by which the partner finds the rank; nothing where it is not of the same kind.
+std::optional<PeerRule> WayBack(PeerRule rule) {
+  switch (rule.kind) {
+    case PeerKind::kOffset:
+      for (std::int32_t& step : rule.steps) step = -step;
+      return rule;
+    case PeerKind::kRing:
+    case PeerKind::kRingPart:
+    case PeerKind::kRingUp:
+    case PeerKind::kPowerUp:
+    case PeerKind::kPowerDown: rule.n = -rule.n; return rule;
+    case PeerKind::kXor:
+    case PeerKind::kXorPart:
+    case PeerKind::kXorUp:
+    case PeerKind::kXorDown:
+    case PeerKind::kMirror:
+    case PeerKind::kTranspose: return rule;
+    default: return std::nullopt;
+  }
+}
+
+// Parts of rules that belong to the same messages, with the smallest number first.
+class Groups {
+ public:
+  std::size_t Add(PartRule* part) {
+    const auto [found, is_new] = numbers_.try_emplace(part, parts_.size());
+    if (is_new) {
+      parts_.push_back(part);
+      parents_.push_back(found->second);
+    }
+    return found->second;
+  }
+  std::size_t Root(std::size_t i) {
+    while (parents_[i] != i) i = parents_[i] = parents_[parents_[i]];
+    return i;
+  }
+  void Join(std::size_t a, std::size_t b) {
+    a = Root(a), b = Root(b);
+    parents_[std::max(a, b)] = std::min(a, b);
+  }
+  std::map<std::size_t, std::vector<PartRule*>> All() {
+    std::map<std::size_t, std::vector<PartRule*>> groups;
+    for (std::size_t i = 0; i < parts_.size(); ++i) groups[Root(i)].push_back(parts_[i]);
+    return groups;
+  }
+
+ private:
+  std::map<PartRule*, std::size_t> numbers_;
+  std::vector<PartRule*> parts_;
+  std::vector<std::size_t> parents_;
+};
+
+bool IsSend(const PartRule& part) { return PartOf(part.kind).type == OperationClass::kSend; }
+
+// Whether a send may go by the rule and its receive come by the way back.
+bool FitsAll(const PeerRule& rule, const std::vector<PartRule*>& parts) {
+  const std::optional<PeerRule> back = WayBack(rule);
+  if (!back) return false;
+  return std::ranges::all_of(parts, [&](const PartRule* part) {
+    return std::ranges::find(part->peers, IsSend(*part) ? rule : *back) != part->peers.end();
+  });
+}
+
+// Messages between ranks by who, tag and communicator: posts in the order of the program.
+using Channel = std::tuple<std::int64_t, std::int64_t, std::uint32_t, std::uint32_t>;
+
+class Joiner {
+ public:
+  Joiner(const RunCalls& run, std::size_t index, CallRules& rules) : run_(run), index_(index), rules_(rules) {}
+
+  void Join() {
+    for (std::size_t kind = 0; kind < Kinds(); ++kind) {
+      groups_ = {};
+      JoinKind(kind);
+      std::map<GridVector, int> turns;  // of opposite steps
+      for (const auto& [number, parts] : groups_.All()) Choose(parts, turns);
+    }
+  }
+
+ private:
+  std::size_t Kinds() const { return run_.kinds.empty() ? 0 : 1 + *std::ranges::max_element(run_.kinds); }
+
+  void JoinKind(std::size_t kind) {
+    const auto iteration = static_cast<std::size_t>(std::ranges::find(run_.kinds, kind) - run_.kinds.begin());
+    std::map<Channel, std::pair<std::vector<PartRule*>, std::vector<PartRule*>>> channels;
+    for (std::int64_t rank = 0; rank < run_.ranks; ++rank) {
+      ClassRules& of_class = rules_.classes.at(ClassOf(rules_.scheme, rules_.grids[index_], rank));
+      if (std::ranges::find(of_class.donors, std::pair(index_, rank)) == of_class.donors.end()) continue;
+      const RankCalls& calls = run_.of_ranks[static_cast<std::size_t>(rank)];
+      const std::uint32_t first = calls.FirstCall(iteration);
+      const RankGrid& grid = rules_.grids[index_];
+      const RankGrid seen = grid.SeenBy(grid.ProgramOf(rank));
+      for (const PlannedCall& call : PlanCalls(of_class.kinds[kind], kind, seen, seen)) {
+        if (call.rule->completes_all) continue;
+        const auto parts = calls.PartsOf(first + call.model);
+        for (std::size_t i = 0; i < parts.size(); ++i) {
+          auto* rule = const_cast<PartRule*>(&call.rule->parts[i]);
+          const OperationPart is = PartOf(parts[i].kind);
+          if (!is.posts || is.IsCollective() || parts[i].peer < 0) continue;
+          groups_.Add(rule);
+          const bool sends = IsSend(*rule);
+          auto& channel = channels[sends ? Channel{rank, parts[i].peer, parts[i].tag, parts[i].communicator}
+                                         : Channel{parts[i].peer, rank, parts[i].tag, parts[i].communicator}];
+          (sends ? channel.first : channel.second).push_back(rule);
+        }
+      }
+    }
+    for (auto& [key, posts] : channels) {
+      for (std::size_t i = 0; i < std::min(posts.first.size(), posts.second.size()); ++i) {
+        groups_.Join(groups_.Add(posts.first[i]), groups_.Add(posts.second[i]));
+      }
+    }
+  }
+
+  static void Choose(const std::vector<PartRule*>& parts, std::map<GridVector, int>& turns) {
+    const auto send = std::ranges::find_if(parts, [](const PartRule* part) { return IsSend(*part); });
+    if (send == parts.end()) return;
+    // Rules without a way back stand first only where other classes confirm them.
+    if (std::ranges::any_of(parts, [](const PartRule* part) { return !WayBack(part->peers.front()); })) return;
+    std::vector<PeerRule> fitting;
+    for (const PeerRule& rule : (*send)->peers) {
+      if (FitsAll(rule, parts)) fitting.push_back(rule);
+    }
+    if (fitting.empty()) return;
+    PeerRule chosen = fitting.front();
+    if (const auto back = WayBack(chosen);
+        chosen.kind == PeerKind::kOffset && *back != chosen && std::ranges::find(fitting, *back) != fitting.end()) {
+      const GridVector key = std::max(chosen.steps, back->steps);
+      chosen.steps = turns[key]++ % 2 == 0 ? std::min(chosen.steps, back->steps) : key;
+    }
+    for (PartRule* part : parts) part->peers = {IsSend(*part) ? chosen : *WayBack(chosen)};
+  }
+
+  const RunCalls& run_;
+  std::size_t index_;
+  CallRules& rules_;
+  Groups groups_;
+};
+
+}  // namespace
+
+void JoinPartners(const RunCalls& run, std::size_t run_index, CallRules& rules) {
+  Joiner(run, run_index, rules).Join();
+}
+
+}  // namespace farscale

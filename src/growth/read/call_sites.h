@@ -1,0 +1,106 @@
+// Quantities of call sites over the runs, and the laws they follow.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "growth/rules/call_rules.h"
+#include "growth/read/run_calls.h"
+#include "growth/loads/scaling_law.h"
+
+namespace farscale {
+
+// What calls of different classes are the same in.
+struct SiteKey {
+  std::size_t kind = 0;  // of iterations
+  std::uint32_t function = 0, before = 0;
+  PeerRule::Kind rule = PeerRule::Kind::kNobody;
+  std::int32_t n = 0;
+  GridVector steps{};
+  std::int64_t tag = 0;
+  std::int32_t stage = -1;  // -1 of calls that are not repeated
+  RankDivision groups = {};
+  std::int32_t number = 0;  // of a collective among those that are the same but for this; its members make all of them
+  bool is_root = false;     // of a collective: roots send and receive other sizes than the other ranks
+  std::size_t program = 0;  // whose ranks make the call
+
+  friend auto operator<=>(const SiteKey&, const SiteKey&) = default;
+};
+SiteKey KeyOf(std::size_t kind, std::uint32_t before, const CallRule& rule, std::int32_t stage, std::size_t program);
+
+// One call of a rank: its rule, and where it is among the calls of a rank that is its model.
+struct PlannedCall {
+  const CallRule* rule = nullptr;
+  Stage stage;
+  SiteKey key;
+  std::uint32_t model = 0;  // index among the calls of the iteration of the model
+  std::int32_t beyond = 0;  // stages behind the last one of the model, which is copied
+};
+
+// The calls of a rank of a grid in an iteration of a kind, after a model of the same class on another grid; both as the
+// program of the rank sees them.
+std::vector<PlannedCall> PlanCalls(const std::vector<CallBlock>& blocks, std::size_t kind, const RankGrid& grid,
+                                   const RankGrid& model_grid);
+
+// Of a call site: bytes of messages, or sent in collectives, and those received in collectives, as the root of a gather
+// receives from more ranks and sends what it sent.
+struct SizeLaws {
+  ScalingLaw bytes, received;
+  double mean_bytes = 0, mean_received = 0;  // on the grid of the largest run that has the site
+  RankGrid grid;                             // as the program sees it
+  std::size_t runs = 0;                      // that have the site
+};
+
+// Sizes of a call on a grid, after a call of a rank on another one.
+struct CallSizes {
+  struct Role {
+    double bytes = 1, received = 1;            // to those of a rank of the same role
+    double mean_bytes = 0, mean_received = 0;  // after a rank of the other role
+  };
+  std::array<Role, 2> roles;  // of other ranks and of roots
+
+  // Bytes and bytes received of a part, after those of the copied part.
+  std::pair<std::uint64_t, std::uint64_t> Of(const CallPart& copied, bool was_root, bool is_root) const;
+};
+
+// By what sizes change from one stage of a call to the next, as in exchanges of twice as much with ranks twice as far
+// away; nothing where they change by no one ratio.
+struct StageSteps {
+  std::optional<double> bytes = 1, received = 1;
+};
+
+class SiteLaws {
+ public:
+  std::map<SiteKey, SizeLaws> sizes;
+  std::map<SiteKey, SizeLaws> of_all_stages;  // of calls that are repeated, by the first stage
+  std::map<SiteKey, StageSteps> steps;        // likewise
+
+  // Of a call of a grid, after that of the model on its grid, both as the program sees them. Throws an error of kind
+  // kNotEnoughData where the grid has more stages than the model, and sizes that change from stage to stage by no rule.
+  CallSizes SizesOn(const RankGrid& grid, const PlannedCall& call, const RankGrid& copied) const;
+  // Of a site that one run alone has, the laws of those that are like it; nothing of one that no run has.
+  const SizeLaws* Find(const SiteKey& key) const;
+  // Lets a site that no run has follow another.
+  void Copy(SiteKey from, SiteKey to);
+
+ private:
+  const SizeLaws* FindOwn(SiteKey key) const;
+  StageSteps StepsOf(SiteKey key) const;
+};
+
+bool IsRootOf(const CallPart& part, std::int64_t rank);
+bool IsRootBy(const PartRule& rule, const RankGrid& grid, std::int64_t rank, const Stage& stage);
+
+SiteLaws FitSiteLaws(const std::vector<RunCalls>& runs, const CallRules& rules);
+
+// Which posts of messages belong together: the rule of a receive is the way back of that of its send.
+
+// Takes the rules of sends and receives that do not lead to each other out of the rules. On two ranks of a dimension
+// both ways around lead to the same partner; there, messages in turn go down and up.
+void JoinPartners(const RunCalls& run, std::size_t run_index, CallRules& rules);
+
+}  // namespace farscale

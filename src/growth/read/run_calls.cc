@@ -1,0 +1,280 @@
+#include "growth/read/run_calls.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <limits>
+
+#include "base/diagnostics.h"
+#include "base/parallel.h"
+#include "replay/bursts.h"
+
+namespace farscale {
+namespace {
+
+constexpr std::uint32_t kUnknownEndpoint = std::numeric_limits<std::uint32_t>::max();
+
+// What is known of an operation: of sends where they are posted, of the others where they complete.
+struct Target {
+  std::uint32_t target = kUnknownEndpoint;  // endpoint or type
+  std::uint64_t bytes = 0, received = 0;
+};
+
+// Of all operations of a class, in the order of their posts.
+std::array<std::vector<Target>, 3> TargetsByPost(const RankTimeline& timeline) {
+  std::array<std::vector<Target>, 3> targets;
+  Posts posts;
+  for (std::size_t record = 0; record < timeline.records(); ++record) {
+    const OperationPart part = posts.Next(timeline, record);
+    auto& of = targets[static_cast<std::size_t>(part.type)];
+    if (of.size() <= part.ordinal) of.resize(part.ordinal + 1);
+    const bool says = part.type == OperationClass::kSend ? part.posts : part.completes;
+    if (!says) continue;
+    const RankTimeline::Record one = timeline.record(record);
+    of[part.ordinal] = {one.target, one.bytes, one.received};
+  }
+  return targets;
+}
+
+CallPart PartFor(const RankTimeline& timeline, const RankTimeline::Record& record, const OperationPart& part,
+                 const Target& known) {
+  CallPart result{
+      .kind = record.kind, .back = part.posts ? 0 : record.back, .bytes = known.bytes, .received = known.received};
+  const std::uint32_t target = known.target;
+  if (target == kUnknownEndpoint) return result;
+  if (part.IsCollective()) {
+    const CollectiveType& type = timeline.collective_types()[target];
+    result.collective = type.kind;
+    result.communicator = type.communicator;
+    result.peer = type.root;
+  } else {
+    const Endpoint& endpoint = timeline.endpoints()[target];
+    result.peer = endpoint.peer;
+    result.communicator = endpoint.communicator;
+    result.tag = endpoint.tag;
+  }
+  return result;
+}
+
+// Operations posted and not yet completed, over the calls of a rank.
+class Pending {
+ public:
+  // Whether the parts of a call complete all of them and do nothing else.
+  bool Take(const std::vector<OperationPart>& parts) {
+    bool all = !parts.empty();
+    for (const OperationPart& part : parts) {
+      auto& open = open_[static_cast<std::size_t>(part.type)];
+      if (part.posts && !part.completes) open.push_back(part.ordinal);
+      if (!part.posts) std::erase(open, part.ordinal);
+      all = all && !part.posts && part.completes;
+    }
+    return all && std::ranges::all_of(open_, [](const auto& open) { return open.empty(); });
+  }
+
+ private:
+  std::array<std::vector<std::size_t>, 3> open_;
+};
+
+// Follows the user regions of a rank from its first event on, and notes where they change within iterations.
+class RegionSteps {
+ public:
+  RegionSteps(const RankTimeline& timeline, RankCalls& calls) : timeline_(timeline), calls_(calls) {}
+
+  // Steps to the begin of an iteration, which is noted.
+  void Begin(const Edge& edge) {
+    while (event_ < edge.event) Follow();
+    calls_.steps.push_back({0, path_});
+  }
+
+  // Notes the steps before an event or a call, whichever comes first, as far behind `left`, where the last call was
+  // left, as there is computation.
+  void AddUntil(std::uint32_t end_event, std::uint32_t call, Tick left, Tick compute) {
+    for (; event_ < end_event && timeline_.region_event(event_).call <= call; Follow(), Add(left, compute)) {
+    }
+  }
+
+ private:
+  void Follow() {
+    const RankTimeline::RegionEvent event = timeline_.region_event(event_++);
+    tick_ = event.tick;
+    path_ = event.is_leave ? calls_.paths[path_].parent : Child(event.region);
+  }
+
+  void Add(Tick left, Tick compute) { calls_.steps.push_back({std::clamp<Tick>(tick_ - left, 0, compute), path_}); }
+
+  std::uint32_t Child(std::uint32_t region) {
+    const auto [found, is_new] =
+        children_.try_emplace({path_, region}, static_cast<std::uint32_t>(calls_.paths.size()));
+    if (is_new) calls_.paths.push_back({path_, region});
+    return found->second;
+  }
+
+  const RankTimeline& timeline_;
+  RankCalls& calls_;
+  std::map<std::pair<std::uint32_t, std::uint32_t>, std::uint32_t> children_;
+  std::uint32_t event_ = 0, path_ = 0;
+  Tick tick_ = 0;
+};
+
+RankCalls ReadRank(const Trace& trace, std::size_t rank, const RankCut& cut, const std::vector<std::uint32_t>& names) {
+  const RankTimeline& timeline = trace.timelines[rank];
+  const auto targets = TargetsByPost(timeline);
+  RankCalls result;
+  RegionSteps regions(timeline, result);
+  Posts posts;
+  Pending pending;
+  std::vector<OperationPart> of_call;
+  std::size_t before = 0;
+  for (const Interval& iteration : cut.iterations) {
+    const std::size_t first = timeline.first_record(iteration.begin.call);
+    for (; before < first; ++before) posts.Next(timeline, before);
+    Tick left = iteration.begin.tick;
+    regions.Begin(iteration.begin);
+    for (std::uint32_t call = iteration.begin.call; call < iteration.end.call; ++call) {
+      const std::size_t end = timeline.first_record(call + 1);
+      of_call.clear();
+      for (; before < end; ++before) {
+        const OperationPart& part = of_call.emplace_back(posts.Next(timeline, before));
+        const auto& of = targets[static_cast<std::size_t>(part.type)];
+        result.parts.push_back(PartFor(timeline, timeline.record(before), part, of[part.ordinal]));
+      }
+      const Tick compute = std::max<Tick>(0, timeline.enter(call) - left);
+      result.calls.push_back({names[timeline.region(call)], static_cast<std::uint32_t>(result.parts.size()), compute});
+      result.calls.back().completes_all = pending.Take(of_call);
+      regions.AddUntil(iteration.end.event, call, left, compute);
+      result.calls.back().steps_end = static_cast<std::uint32_t>(result.steps.size());
+      left = std::max(left, timeline.leave(call));
+    }
+    result.iteration_end.push_back(static_cast<std::uint32_t>(result.calls.size()));
+    const Tick after = std::max<Tick>(0, iteration.end.tick - left);
+    regions.AddUntil(iteration.end.event, std::numeric_limits<std::uint32_t>::max(), left, after);
+    result.compute_after.push_back(after);
+    result.steps_after.push_back(static_cast<std::uint32_t>(result.steps.size()));
+  }
+  return result;
+}
+
+// Topologies in which ranks stand in rising order, as MPI_Cart_create puts them unless it may reorder: as layouts, the
+// first dimension of which changes fastest, and so the other way around.
+std::vector<RankGrid> RecordedGrids(const Trace& trace) {
+  std::vector<RankGrid> grids;
+  for (const CartesianTopology& topology : trace.topologies) {
+    const std::vector<std::int32_t>& members = trace.communicators[topology.communicator].members;
+    bool is_rising = members.size() == trace.size() && topology.places.size() == trace.size();
+    for (std::size_t i = 0; is_rising && i < trace.size(); ++i)
+      is_rising = members[i] == static_cast<std::int32_t>(i) && topology.places[i] == i;
+    std::vector<std::int64_t> extents(topology.extents.rbegin(), topology.extents.rend());
+    const std::optional<RankGrid> grid = is_rising ? GridWith(extents) : std::nullopt;
+    if (grid && grid->size() == static_cast<std::int64_t>(trace.size())) grids.push_back(*grid);
+  }
+  return grids;
+}
+
+}  // namespace
+
+std::uint32_t FunctionNames::Number(const std::string& name) {
+  const auto [found, is_new] = numbers_.try_emplace(name, static_cast<std::uint32_t>(names_.size()));
+  if (is_new) names_.push_back(name);
+  return found->second;
+}
+
+RunCalls ReadRunCalls(const Trace& trace, const PhaseCut& cut, FunctionNames& functions) {
+  RunCalls run{.ranks = static_cast<std::int64_t>(trace.size()),
+               .ticks_per_second = trace.ticks_per_second,
+               .communicators = trace.communicators};
+  std::vector<std::uint32_t> names;
+  for (const Region& region : trace.regions) {
+    names.push_back(functions.Number(region.name));
+    run.regions.push_back(region.name);
+  }
+  for (const Rank& rank : trace.ranks) run.nodes.push_back(rank.node);
+  run.recorded = RecordedGrids(trace);
+  for (std::size_t rank = 0; rank < trace.size(); ++rank) {
+    const RankCut& of = cut.ranks[rank];
+    if (!of.present || of.iterations.size() != cut.ranks.front().iterations.size()) {
+      throw Error(
+          ErrorKind::kNotEnoughData, trace.path,
+          fmt::format("rank {} has {} iterations of phase '{}' and rank 0 has {}", rank,
+                      of.present ? of.iterations.size() : 0, cut.spec.name, cut.ranks.front().iterations.size()),
+          "a run is grown from phases that all ranks go through together");
+    }
+  }
+  run.of_ranks.resize(trace.size());
+  ParallelFor(trace.size(),
+              [&](std::size_t rank) { run.of_ranks[rank] = ReadRank(trace, rank, cut.ranks[rank], names); });
+  return run;
+}
+
+namespace {
+
+// Of an iteration: how often a rank calls every function, on average.
+using CallProfile = std::vector<double>;
+
+CallProfile ProfileOf(const RunCalls& run, std::size_t iteration) {
+  CallProfile profile;
+  for (const RankCalls& calls : run.of_ranks) {
+    for (std::uint32_t call = calls.FirstCall(iteration); call < calls.iteration_end[iteration]; ++call) {
+      const std::uint32_t function = calls.calls[call].function;
+      if (function >= profile.size()) profile.resize(function + 1, 0);
+      profile[function] += 1.0 / static_cast<double>(run.ranks);
+    }
+  }
+  return profile;
+}
+
+double Distance(CallProfile a, CallProfile b) {
+  const std::size_t size = std::max(a.size(), b.size());
+  a.resize(size, 0);
+  b.resize(size, 0);
+  double distance = 0;
+  for (std::size_t i = 0; i < size; ++i) distance += std::abs(a[i] - b[i]) / std::max({a[i], b[i], 1e-9});
+  return distance;
+}
+
+bool MakesSameCalls(const RankCalls& calls, std::size_t a, std::size_t b) {
+  const std::uint32_t first_a = calls.FirstCall(a), first_b = calls.FirstCall(b);
+  const std::uint32_t count = calls.iteration_end[a] - first_a;
+  if (calls.iteration_end[b] - first_b != count) return false;
+  for (std::uint32_t i = 0; i < count; ++i) {
+    if (calls.calls[first_a + i].function != calls.calls[first_b + i].function) return false;
+  }
+  return true;
+}
+
+// Iterations of a run by kind, in the order of their first ones.
+std::vector<std::size_t> KindsOf(const RunCalls& run, std::vector<std::size_t>& first) {
+  std::vector<std::size_t> kinds;
+  for (std::size_t i = 0; i < run.iterations(); ++i) {
+    const auto same = std::ranges::find_if(first, [&](std::size_t other) {
+      return std::ranges::all_of(run.of_ranks, [&](const RankCalls& calls) { return MakesSameCalls(calls, i, other); });
+    });
+    kinds.push_back(static_cast<std::size_t>(same - first.begin()));
+    if (same == first.end()) first.push_back(i);
+  }
+  return kinds;
+}
+
+}  // namespace
+
+void MatchKinds(std::vector<RunCalls>& runs) {
+  std::vector<std::size_t> first;
+  runs.back().kinds = KindsOf(runs.back(), first);
+  std::vector<CallProfile> profiles;
+  for (const std::size_t iteration : first) profiles.push_back(ProfileOf(runs.back(), iteration));
+  for (RunCalls& run : runs) {
+    if (&run == &runs.back()) continue;
+    std::vector<std::size_t> own_first, numbers;
+    run.kinds = KindsOf(run, own_first);
+    for (const std::size_t iteration : own_first) {
+      const CallProfile own = ProfileOf(run, iteration);
+      const auto nearest =
+          std::ranges::min_element(profiles, {}, [&](const CallProfile& profile) { return Distance(own, profile); });
+      numbers.push_back(static_cast<std::size_t>(nearest - profiles.begin()));
+    }
+    for (std::size_t& kind : run.kinds) kind = numbers[kind];
+  }
+}
+
+}  // namespace farscale

@@ -1,0 +1,113 @@
+// The MPI calls of a phase, rank by rank and iteration by iteration, in a form in which runs at different core counts
+// compare: functions by name, peers as ranks, requests as the number of operations between post and completion.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "growth/read/rank_grid.h"
+#include "phases/phase_cut.h"
+#include "trace/operations.h"
+#include "trace/trace.h"
+
+namespace farscale {
+
+// Names of MPI functions, shared by all runs.
+class FunctionNames {
+ public:
+  std::uint32_t Number(const std::string& name);
+  const std::string& Name(std::uint32_t number) const { return names_[number]; }
+  std::size_t size() const { return names_.size(); }
+
+ private:
+  std::map<std::string, std::uint32_t> numbers_;
+  std::vector<std::string> names_;
+};
+
+// One record of a call: a post, a completion, or both.
+struct CallPart {
+  RecordKind kind = RecordKind::kSend;
+  CollectiveKind collective = CollectiveKind::kBarrier;
+  std::int32_t peer =
+      -1;  // of messages that are posted: world rank, or -1 where nothing tells; of collectives the root
+  std::uint32_t communicator = 0;
+  std::uint32_t tag = 0;
+  std::uint32_t back = 0;  // of completions: operations of the same class posted in between
+  std::uint64_t bytes = 0, received = 0;
+};
+
+// User regions that a rank is in, the outermost first: a path of a tree.
+struct RegionPath {
+  std::uint32_t parent = 0;  // in RankCalls::paths
+  std::uint32_t region = 0;  // the innermost, in RunCalls::regions
+};
+
+// Where computation goes on in another region.
+struct RegionStep {
+  Tick after = 0;          // since the call before, or the begin of the iteration
+  std::uint32_t path = 0;  // in RankCalls::paths
+};
+
+struct PhaseCall {
+  std::uint32_t function = 0;
+  std::uint32_t parts_end = 0;  // behind those of this call in RankCalls::parts
+  Tick compute = 0;             // since the call before, or the begin of the iteration
+  bool completes_all = false;   // all that is pending, and nothing else
+  std::uint32_t steps_end = 0;  // behind those before this call in RankCalls::steps
+};
+
+struct RankCalls {
+  std::vector<PhaseCall> calls;
+  std::vector<CallPart> parts;
+  std::vector<std::uint32_t> iteration_end;  // behind the last call of every iteration
+  std::vector<Tick> compute_after;           // of every iteration, behind its last call
+  std::vector<RegionPath> paths = {{}};      // the first is that of no region
+  std::vector<RegionStep> steps;             // the first of an iteration is where it begins
+  std::vector<std::uint32_t> steps_after;    // of every iteration: behind the last of its steps
+
+  std::uint32_t FirstCall(std::size_t iteration) const { return iteration == 0 ? 0 : iteration_end[iteration - 1]; }
+  // Before a call of an iteration; of the call behind its last, what follows that.
+  std::span<const RegionStep> StepsBefore(std::size_t call, std::size_t iteration) const {
+    const std::uint32_t begin = call > FirstCall(iteration) ? calls[call - 1].steps_end
+                                : iteration > 0             ? steps_after[iteration - 1]
+                                                            : 0;
+    const std::uint32_t end = call < iteration_end[iteration] ? calls[call].steps_end : steps_after[iteration];
+    return std::span(steps).subspan(begin, end - begin);
+  }
+  // In which regions a call is made.
+  std::uint32_t PathAt(std::size_t call) const {
+    return calls[call].steps_end > 0 ? steps[calls[call].steps_end - 1].path : 0;
+  }
+  std::uint32_t FirstPart(std::size_t call) const { return call == 0 ? 0 : calls[call - 1].parts_end; }
+  std::span<const CallPart> PartsOf(std::size_t call) const {
+    return std::span(parts).subspan(FirstPart(call), calls[call].parts_end - FirstPart(call));
+  }
+};
+
+struct RunCalls {
+  std::int64_t ranks = 0;
+  double ticks_per_second = 1e9;
+  std::vector<Communicator> communicators = {};
+  std::vector<std::int32_t> nodes = {};   // of every rank
+  std::vector<std::string> regions = {};  // names, by the numbers of paths
+  std::vector<RankCalls> of_ranks = {};
+  std::optional<RankGrid> named = {};   // by the study: the layout is this one or its reverse
+  std::vector<RankGrid> recorded = {};  // Cartesian topologies of all ranks in the trace: tried first
+  std::vector<std::size_t> kinds = {};  // of every iteration: those of a kind make the same calls; see MatchKinds
+  std::optional<double> instructions = {}, cycles = {};  // of all ranks outside MPI; nothing where no counter tells
+
+  std::size_t iterations() const { return of_ranks.empty() ? 0 : of_ranks.front().iteration_end.size(); }
+};
+
+// Throws an error of kind kNotEnoughData where ranks have no part in the phase or differ in their number of iterations.
+RunCalls ReadRunCalls(const Trace& trace, const PhaseCut& cut, FunctionNames& functions);
+
+// Numbers the kinds of iterations of the largest run (the last one) in the order in which they appear first, and gives
+// the iterations of the others the number of the kind that is most like theirs.
+void MatchKinds(std::vector<RunCalls>& runs);
+
+}  // namespace farscale

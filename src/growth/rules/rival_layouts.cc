@@ -1,0 +1,429 @@
+#include "growth/rules/rival_layouts.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdlib>
+#include <functional>
+#include <map>
+#include <optional>
+#include <vector>
+
+#include "base/text.h"
+#include "growth/read/call_sites.h"
+#include "growth/read/rank_grid.h"
+
+namespace farscale {
+namespace {
+
+constexpr std::int64_t kMostRanks = 512;  // that are compared; chosen: bounds the time
+
+// To whom ranks of a grid send under some rules.
+class Receivers {
+ public:
+  Receivers(const CallRules& rules, const RankGrid& grid) : rules_(rules), grid_(grid) {}
+
+  // Of one iteration of every kind, rising; nothing for ranks that are like none of the runs.
+  std::optional<std::vector<std::int64_t>> Of(std::int64_t rank) {
+    const std::vector<Send>* sends = SendsOf(ClassOf(rules_.scheme, grid_, rank));
+    if (sends == nullptr) return std::nullopt;
+    std::vector<std::int64_t> peers;
+    for (const auto& [rule, stage] : *sends) {
+      const std::int64_t peer = PeerBy(*rule, grid_, rank, stage);
+      if (peer >= 0) peers.push_back(peer);
+    }
+    std::ranges::sort(peers);
+    return peers;
+  }
+
+ private:
+  struct Send {
+    const PeerRule* rule = nullptr;
+    Stage stage;
+  };
+
+  const std::vector<Send>* SendsOf(const RankClass& of_class) {
+    const auto found = rules_.classes.find(of_class);
+    if (found == rules_.classes.end() || found->second.donors.empty()) return nullptr;
+    const auto [sends, is_new] = sends_.try_emplace(of_class);
+    const std::vector<std::vector<CallBlock>>& kinds = found->second.kinds;
+    for (std::size_t kind = 0; is_new && kind < kinds.size(); ++kind) {
+      for (const PlannedCall& call : PlanCalls(kinds[kind], kind, grid_, grid_)) {
+        for (const PartRule& part : call.rule->parts) {
+          const bool is_send = part.kind == RecordKind::kSend || part.kind == RecordKind::kSendPost;
+          if (is_send && !part.peers.empty()) sends->second.push_back({&part.peers.front(), call.stage});
+        }
+      }
+    }
+    return &sends->second;
+  }
+
+  const CallRules& rules_;
+  const RankGrid grid_;
+  std::map<RankClass, std::vector<Send>> sends_;
+};
+
+// Whether ranks send elsewhere; where either set of rules says nothing of a rank, it does not contradict the other.
+bool Differ(const CallRules& a, const CallRules& b, std::int64_t ranks) {
+  const RankGrid grid_a = LayoutFor(a, ranks), grid_b = LayoutFor(b, ranks);
+  if (grid_a.size() != grid_b.size()) return false;
+  Receivers of_a(a, grid_a), of_b(b, grid_b);
+  const std::int64_t step = std::max<std::int64_t>(1, grid_a.size() / kMostRanks);
+  for (std::int64_t rank = 0; rank < grid_a.size(); rank += step) {
+    const auto here = of_a.Of(rank), there = of_b.Of(rank);
+    if (here && there && here != there) return true;
+  }
+  return false;
+}
+
+std::string LayoutsOf(const CallRules& rules) {
+  std::vector<std::string> texts;
+  for (const RankGrid& grid : rules.grids) texts.push_back(grid.Text());
+  return Join(texts, ", ");
+}
+
+}  // namespace
+
+std::string WhyContested(const GrowthModel& model) {
+  if (model.rules.scheme.is_lifted) return "";
+  const std::int64_t largest = model.runs.back().ranks;
+  for (CallRules& rival : FindRivalRules(model.runs, model.rules)) {
+    PreferCommonRules(rival);
+    JoinPartners(model.runs.back(), model.runs.size() - 1, rival);
+    for (const std::int64_t ranks : {2 * largest, 4 * largest}) {
+      if (!Differ(model.rules, rival, ranks)) continue;
+      return fmt::format(
+          "the layouts {} and {} explain the messages of the runs equally well, and differ on {} ranks; name the "
+          "layouts (grid of a run, or --grid)",
+          LayoutsOf(model.rules), LayoutsOf(rival), ranks);
+    }
+  }
+  return "";
+}
+
+namespace {
+
+constexpr std::size_t kFewestOfCourse = 3;  // grids; in two of them, half of the extents are the same by chance
+
+// Dimensions that are the larger ones in the series are so here.
+int OrderMistakes(const RankGrid& grid, const std::vector<RankGrid>& series, std::size_t dimensions) {
+  int mistakes = 0;
+  for (const RankGrid& other : series) {
+    for (std::size_t a = 0; a < dimensions; ++a) {
+      for (std::size_t b = a + 1; b < dimensions; ++b) {
+        const auto here = grid.extents[a] <=> grid.extents[b], there = other.extents[a] <=> other.extents[b];
+        mistakes += here != 0 && there != 0 && here != there;
+      }
+    }
+  }
+  return mistakes;
+}
+
+// How a series goes on: dimensions whose extent is the same in all of its grids keep it, or all are as even as can be.
+struct Course {
+  std::size_t dimensions = 1;
+  GridVector kept{};  // extents; 0 where they change
+  double most_uneven = 0;
+};
+
+bool Keeps(const RankGrid& grid, const Course& course) {
+  for (std::size_t d = 0; d < kMostDimensions; ++d) {
+    if (course.kept[d] > 0 && grid.extents[d] != course.kept[d]) return false;
+  }
+  return true;
+}
+
+// How far the ratios of the extents that change are from even, as the logarithm of the largest to the smallest.
+double Unevenness(const RankGrid& grid, const Course& course) {
+  std::int32_t low = 0, high = 1;
+  for (std::size_t d = 0; d < course.dimensions; ++d) {
+    if (course.kept[d] > 0) continue;
+    low = low == 0 ? grid.extents[d] : std::min(low, grid.extents[d]);
+    high = std::max(high, grid.extents[d]);
+  }
+  return low > 0 ? std::log(static_cast<double>(high) / low) : 0;
+}
+
+Course CourseOf(const std::vector<RankGrid>& series, bool keeps) {
+  Course course;
+  for (std::size_t d = 1; d < kMostDimensions; ++d) {
+    if (std::ranges::any_of(series, [&](const RankGrid& grid) { return grid.extents[d] > 1; }))
+      course.dimensions = d + 1;
+  }
+  for (std::size_t d = 0; keeps && d < course.dimensions; ++d) {
+    const std::int32_t extent = series.front().extents[d];
+    if (std::ranges::all_of(series, [&](const RankGrid& grid) { return grid.extents[d] == extent; }))
+      course.kept[d] = extent;
+  }
+  for (const RankGrid& grid : series) course.most_uneven = std::max(course.most_uneven, Unevenness(grid, course));
+  return course;
+}
+
+// The lower, the better does the grid go on with the series.
+double ScoreOf(const RankGrid& grid, const std::vector<RankGrid>& series, const Course& course) {
+  return Unevenness(grid, course) + 1e-3 * OrderMistakes(grid, series, course.dimensions);
+}
+
+std::optional<RankGrid> GridFor(const std::vector<RankGrid>& series, const Course& course, std::int64_t ranks) {
+  std::optional<RankGrid> best;
+  double best_score = INFINITY;
+  for (const RankGrid& grid : GridsOf(ranks, course.dimensions)) {
+    if (!Keeps(grid, course) || Unevenness(grid, course) > course.most_uneven + 1e-9) continue;
+    const double score = ScoreOf(grid, series, course);
+    if (score < best_score) best = grid;
+    best_score = std::min(best_score, score);
+  }
+  return best;
+}
+
+// Whether the others would have foreseen every grid of the series, or one that is as good.
+bool Foresees(const std::vector<RankGrid>& series, bool keeps) {
+  for (const RankGrid& grid : series) {
+    std::vector<RankGrid> others = series;
+    std::erase(others, grid);
+    const Course course = CourseOf(series, keeps);
+    const std::optional<RankGrid> foreseen = GridFor(others, course, grid.size());
+    if (!foreseen || ScoreOf(grid, others, course) > ScoreOf(*foreseen, others, course) + 1e-9) return false;
+  }
+  return true;
+}
+
+// Extents that stay the same may yet be waiting for smaller ones to become as large; in more than two dimensions, they
+// are kept only when others go beyond them.
+bool IsOvertaken(const std::vector<RankGrid>& series) {
+  const Course course = CourseOf(series, true);
+  if (course.dimensions <= 2) return true;
+  std::int32_t kept = 0, largest = 0;
+  for (std::size_t d = 0; d < course.dimensions; ++d) {
+    kept = std::max(kept, course.kept[d]);
+    if (course.kept[d] == 0) largest = std::max(largest, series.back().extents[d]);
+  }
+  return largest > kept;
+}
+
+Course CourseFrom(const std::vector<RankGrid>& series) {
+  const bool keeps =
+      series.size() >= kFewestOfCourse && !Foresees(series, false) && Foresees(series, true) && IsOvertaken(series);
+  return CourseOf(series, keeps);
+}
+
+// How one of two programs goes on, which may have the same ranks in all layouts.
+class ProgramSeries {
+ public:
+  ProgramSeries(const std::vector<RankGrid>& series, std::size_t program) {
+    for (const RankGrid& grid : series) series_.push_back(grid.GridOf(program));
+    is_constant_ = std::ranges::all_of(series_, [&](const RankGrid& grid) { return grid == series_.front(); });
+    if (!is_constant_) course_ = CourseFrom(series_);
+  }
+  std::optional<RankGrid> For(std::int64_t ranks) const {
+    if (!is_constant_) return GridFor(series_, course_, ranks);
+    return series_.front().size() == ranks ? std::optional(series_.front()) : std::nullopt;
+  }
+
+ private:
+  std::vector<RankGrid> series_;
+  bool is_constant_ = false;
+  Course course_;
+};
+
+// The nearest number of ranks first for which `grid_for` has a layout; that of the largest run where there is none.
+template <typename GridForRanks>
+RankGrid Nearest(const std::vector<RankGrid>& series, std::int64_t ranks, const GridForRanks& grid_for) {
+  for (std::int64_t away = 0; away < ranks; ++away) {
+    for (const std::int64_t tried : {ranks - away, ranks + away}) {
+      if (const std::optional<RankGrid> grid = grid_for(tried)) return *grid;
+    }
+  }
+  return series.back();
+}
+
+RankGrid ContinueTwo(const std::vector<RankGrid>& series, std::int64_t ranks) {
+  const ProgramSeries first(series, 0), second(series, 1);
+  const std::optional<ProgramSplit> split = SplitOf(series);
+  return Nearest(series, ranks, [&](std::int64_t tried) -> std::optional<RankGrid> {
+    const std::optional<std::int64_t> of_first = split ? split->FirstOf(tried) : std::nullopt;
+    if (!of_first) return std::nullopt;
+    const std::optional<RankGrid> a = first.For(*of_first), b = second.For(tried - *of_first);
+    return a && b ? std::optional(RankGrid::OfTwo(*a, *b)) : std::nullopt;
+  });
+}
+
+}  // namespace
+
+RankGrid ContinueSeries(const std::vector<RankGrid>& series, std::int64_t ranks) {
+  if (series.back().HasTwo()) return ContinueTwo(series, ranks);
+  const Course course = CourseFrom(series);
+  return Nearest(series, ranks, [&](std::int64_t tried) { return GridFor(series, course, tried); });
+}
+
+bool IsRegular(const std::vector<RankGrid>& series) { return Foresees(series, false) || Foresees(series, true); }
+
+RankGrid LayoutFor(const CallRules& rules, std::int64_t ranks) {
+  if (!rules.scheme.is_lifted) return ContinueSeries(rules.grids, ranks);
+  const std::int64_t of_run = rules.grids.back().size();
+  const std::int64_t copies = std::max<std::int64_t>(1, (ranks + of_run / 2) / of_run);
+  return {{static_cast<std::int32_t>(of_run), static_cast<std::int32_t>(copies), 1, 1}};
+}
+
+namespace {
+
+// Calls see(call, ranks, grid, of_class) for every call of an iteration of every kind, with how many ranks of the
+// largest run make it, and the grid of that run as their program sees it.
+void ForEachCall(const GrowthModel& model,
+                 const std::function<void(const PlannedCall&, double, const RankGrid&, const ClassRules&)>& see) {
+  const std::size_t largest = model.runs.size() - 1;
+  for (const auto& [key, of_class] : model.rules.classes) {
+    const auto ranks = static_cast<double>(
+        std::ranges::count(of_class.donors, largest, [](const auto& donor) { return donor.first; }));
+    if (ranks == 0) continue;
+    const RankGrid grid = model.rules.grids[largest].SeenBy(ProgramOf(key));
+    for (std::size_t kind = 0; kind < of_class.kinds.size(); ++kind) {
+      const double iterations = static_cast<double>(std::ranges::count(model.runs[largest].kinds, kind));
+      for (const PlannedCall& call : PlanCalls(of_class.kinds[kind], kind, grid, grid))
+        see(call, ranks * iterations, grid, of_class);
+    }
+  }
+}
+
+// What a part of a call sends to, or meets with; empty for what receives or completes.
+std::string TargetOf(const PartRule& part, const RankGrid& grid) {
+  if (part.kind == RecordKind::kCollective) {
+    if (part.groups.empty()) return "collectives of all";
+    const RankDivision& ranks = part.groups.front().ranks;
+    if (ranks == RankDivision::Program()) return "collectives of a program";
+    if (ranks.kind != RankDivision::Kind::kGrid) return "collectives of " + ranks.Text() + " ranks";
+    bool of_all = true;
+    for (std::size_t d = 0; d < kMostDimensions; ++d)
+      of_all = of_all && (grid.extents[d] == 1 || (ranks.varying >> d & 1) != 0);
+    return of_all ? "collectives of all" : "collectives along " + ranks.Text();
+  }
+  const bool sends = part.kind == RecordKind::kSend || part.kind == RecordKind::kSendPost;
+  return sends && !part.peers.empty() ? part.peers.front().Text() : "";
+}
+
+// Whether one run alone does not tell that the rule gives the same partners on more ranks: those that are further away
+// than neighbours of neighbours are as well some part of all ranks.
+bool IsFar(const PeerRule& rule) {
+  using Kind = PeerRule::Kind;
+  constexpr std::int32_t kNear = 2;
+  switch (rule.kind) {
+    case Kind::kOffset:
+      return std::ranges::any_of(rule.steps, [](std::int32_t step) { return std::abs(step) > kNear; });
+    case Kind::kRing:
+    case Kind::kXor:
+    case Kind::kAbsolute:
+    case Kind::kFromLast: return std::abs(rule.n) > kNear;
+    case Kind::kRingPart:
+    case Kind::kXorPart: return true;
+    default: return false;
+  }
+}
+
+// Of a rule of a program, by the layouts of all runs.
+std::string WhyAmbiguous(const PeerRule& rule, const CallRules& rules, std::size_t program) {
+  constexpr std::int64_t kAllTwos = std::int64_t{1} << kMostDimensions;
+  std::vector<RankGrid> grids;
+  for (const RankGrid& grid : rules.grids) grids.push_back(grid.HasTwo() ? grid.GridOf(program) : grid);
+  const RankGrid& largest = grids.back();
+  const bool has_powers = rule.kind == PeerRule::Kind::kXorUp || rule.kind == PeerRule::Kind::kXorDown;
+  if (has_powers && rule.within.IsAll() && largest.size() <= kAllTwos) {
+    return fmt::format(
+        "on up to {} ranks, stages with rank {} exchange the same messages as neighbours in a grid of two ranks in "
+        "every dimension; add a run on {} ranks or more",
+        largest.size(), rule.Text(), 2 * kAllTwos);
+  }
+  if (rule.kind != PeerRule::Kind::kOffset) return "";
+  const auto widest = [](const RankGrid& grid) { return *std::ranges::max_element(grid.extents); };
+  if (std::ranges::all_of(grids, [&](const RankGrid& grid) { return widest(grid) <= 2; })) {
+    return fmt::format(
+        "no run has more than two ranks in a dimension, where {} is the same as other steps; add a run on more "
+        "than {} ranks",
+        rule.Text(), largest.size());
+  }
+  for (std::size_t d = 0; d < kMostDimensions; ++d) {
+    const std::int32_t step = std::abs(rule.steps[d]);
+    if (step < 2 || rules.scheme.ReachOf(program)[d] > 0) continue;
+    if (std::ranges::any_of(grids, [&](const RankGrid& grid) { return grid.extents[d] > 2 * step; })) continue;
+    return fmt::format(
+        "in layouts as small as {}, {} is half way around, and other rules lead there, too; add a run with more "
+        "than {} ranks in {}",
+        largest.Text(), rule.Text(), 2 * step, "xyzt"[d]);
+  }
+  return "";
+}
+
+std::vector<RuleShare> Sorted(const std::map<std::string, double>& sums) {
+  double all = 0;
+  for (const auto& [rule, sum] : sums) all += sum;
+  std::vector<RuleShare> shares;
+  for (const auto& [rule, sum] : sums) shares.push_back({rule, sum / all});
+  std::ranges::stable_sort(shares, std::greater<>(), &RuleShare::share);
+  return shares;
+}
+
+}  // namespace
+
+std::vector<RuleShare> SharesOfPartners(const GrowthModel& model) {
+  std::map<std::string, double> sums;
+  ForEachCall(model, [&](const PlannedCall& call, double ranks, const RankGrid& grid, const ClassRules&) {
+    for (const PartRule& part : call.rule->parts) {
+      const std::string target = TargetOf(part, grid);
+      if (!target.empty()) sums[target] += ranks;
+    }
+  });
+  return Sorted(sums);
+}
+
+std::vector<RuleShare> SharesOfSizes(const GrowthModel& model) {
+  std::map<std::string, double> sums;
+  ForEachCall(model, [&](const PlannedCall& call, double ranks, const RankGrid& grid, const ClassRules&) {
+    const bool moves =
+        std::ranges::any_of(call.rule->parts, [&](const PartRule& part) { return !TargetOf(part, grid).empty(); });
+    const SizeLaws* laws = model.laws.Find(call.key);
+    if (moves) sums[laws != nullptr ? laws->bytes.Text() : "constant"] += ranks;
+  });
+  return Sorted(sums);
+}
+
+std::string WhyAmbiguous(const GrowthModel& model) {
+  constexpr const char* kAdd = "add a run whose grid has three or more ranks in every dimension";
+  std::string reason;
+  if (model.rules.scheme.is_lifted) return reason;
+  double ambiguous = 0, all = 0;
+  ForEachCall(model, [&](const PlannedCall& call, double ranks, const RankGrid& grid, const ClassRules& of_class) {
+    for (const PartRule& part : call.rule->parts) {
+      if (TargetOf(part, grid).empty()) continue;
+      all += ranks;
+      std::string one = part.peers.empty() ? "" : WhyAmbiguous(part.peers.front(), model.rules, grid.seen_by);
+      if (one.empty() && of_class.Confirmed() < 1 && !part.peers.empty() && IsFar(part.peers.front())) {
+        one = fmt::format("{} is seen on {} ranks alone, and may lead elsewhere on more; {}", part.peers.front().Text(),
+                          model.runs.back().ranks, kAdd);
+      }
+      if (one.empty()) continue;
+      ambiguous += ranks;
+      if (reason.empty()) reason = one;
+    }
+  });
+  return ambiguous > (1 - kLeastExplained) * all ? reason : "";
+}
+
+std::string PlaceOf(const ClassScheme& scheme, const RankClass& of_class) {
+  static constexpr const char* kPlaces[] = {"first", "second", "third", "fourth"};
+  std::vector<std::string> places;
+  for (std::size_t d = 0; d < kMostDimensions; ++d) {
+    const int reach = scheme.ReachOf(ProgramOf(of_class))[d], low = of_class[2 * d], high = of_class[2 * d + 1];
+    if (reach == 0) continue;
+    std::string place = "inside";
+    if (low < reach) {
+      place = high == 0 ? low == 0 ? "alone" : "last" : kPlaces[std::min(low, 3)];
+    } else if (high < reach) {
+      place = high == 0 ? "last" : fmt::format("{} from the end", kPlaces[std::min(high, 3)]);
+    }
+    places.push_back(fmt::format("{} in {}", place, "xyzt"[d]));
+  }
+  if (ProgramOf(of_class) > 0) places.insert(places.begin(), "of the second program");
+  return places.empty() ? "any" : Join(places, ", ");
+}
+
+}  // namespace farscale

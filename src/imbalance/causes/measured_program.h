@@ -1,0 +1,65 @@
+// A phase as a program for the replay engine [replay/engine.h] that takes exactly as long as was measured: calls wait
+// for what they waited for, and what they take beyond is computation. Taking a delay out of it says how long the phase
+// would have been without [docs/formulas.md, gain of a fix].
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <vector>
+
+#include "imbalance/waits/activities.h"
+#include "imbalance/waits/collective_waits.h"
+#include "imbalance/waits/wait_states.h"
+#include "replay/matching.h"
+#include "replay/program.h"
+#include "trace/trace.h"
+
+namespace farscale {
+
+// Time taken off a rank before one of its calls, or off what the call before that took beyond its waiting; call `calls`
+// stands for the end of the phase. Negative: added.
+struct Saving {
+  std::uint32_t rank = 0;
+  std::uint32_t call = 0;
+  Tick ticks = 0;
+};
+
+// Calls `save` for each of its savings, which may be as many as calls and so are not kept; nothing: the phase as it is.
+using Save = std::function<void(const Saving& saving)>;
+using Fix = std::function<void(const Save& save)>;
+
+// The savings of all the lists.
+Fix FixOf(std::vector<const std::vector<Saving>*> lists);
+
+// How far a replay may be from the measured length; chosen: beyond, its gains mean nothing.
+inline constexpr double kMeasuredPrecision = 1e-3;
+
+// What a call takes beyond its waiting for a message, and beyond the shortest call of its path: the way of the message,
+// which passes whatever the receiver does, or time of the receiver.
+enum class Transit : std::uint8_t { kOfMessages, kOfReceivers };
+
+class MeasuredProgram {
+ public:
+  // A send depends on its receiver where it waited for it, or where it is too large to be sent at once. Scans keep
+  // their measured waits.
+  MeasuredProgram(const Trace& trace, const Matching& matching, const Activities& activities, const WaitStates& states,
+                  const CollectiveWaits& collectives, Transit transit = Transit::kOfMessages);
+
+  // Ticks from the begin of the phase to the end of its last rank. One result for each fix; several are replayed at a
+  // time, each in a program that is as it was measured again afterwards.
+  std::vector<Tick> Replay(const std::vector<Fix>& fixes);
+  // As it is.
+  Tick Duration() { return Replay({nullptr}).front(); }
+
+ private:
+  void Apply(const Fix& fix, int times, Program& program) const;
+  Tick ReplayOne(const Fix& fix, Program& program) const;
+
+  Tick origin_ = 0;  // when ranks begin; fixes may shorten calls by more than is left, yet times are not to be negative
+  Program program_;
+  // Of every rank the instruction that computes what lies before each call, the end of the phase included.
+  std::vector<std::vector<std::uint32_t>> instructions_;
+};
+
+}  // namespace farscale

@@ -1,0 +1,330 @@
+#include "imbalance/causes/process_grid.h"
+
+#include <algorithm>
+#include <array>
+#include <limits>
+#include <map>
+
+#include "base/parallel.h"
+#include "phases/rank_profile.h"
+#include "stats/sample_quantiles.h"
+
+namespace farscale {
+namespace {
+
+// Chosen, and tested on the grids of the sample traces (process_grid_test.cc).
+constexpr std::size_t kFewestRanks = 4;    // of fewer, every layout is a line
+constexpr std::size_t kMostPartners = 40;  // a rank: more than a grid has, with room for those that it does not explain
+// Pairs with less than this part of the messages of the pair in the middle are no partners.
+constexpr double kRare = 0.05;
+constexpr double kExplained = 0.9;  // of pairs of partners, by neighbours in the grid
+constexpr double kUsed = 0.9;       // of pairs of neighbours in one direction, by partners
+constexpr std::size_t kDirections = 27;
+
+using Extents = std::array<std::size_t, 3>;  // 1 for dimensions that are not there
+
+Extents Coordinates(const Extents& extents, std::size_t index) {
+  return {index / (extents[1] * extents[2]), index / extents[2] % extents[1], index % extents[2]};
+}
+
+// A layout against the partners. Directions are steps of -1, 0, 1 in each dimension, as a number to the base of three;
+// a pair has one direction and its opposite, of which the larger number counts.
+class Candidate {
+ public:
+  Candidate(const Extents& extents, const std::vector<Partners>& partners) : extents_(extents), partners_(partners) {
+    for (std::size_t d = 0; d < 3; ++d) is_periodic_[d] = extents[d] > 2 && ClosesRing(d);
+    for (const Partners& pair : partners) ++used_[DirectionOf(pair, is_periodic_)];
+  }
+
+  // Every dimension has neighbours that exchange messages, and neighbours explain the partners.
+  bool Explains() const {
+    for (std::size_t d = 0; d < 3; ++d) {
+      if (extents_[d] > 1 && !IsUsed(Straight(d))) return false;
+    }
+    return Explained() >= kExplained;
+  }
+
+  double Explained() const {
+    if (partners_.empty()) return 0;
+    std::size_t explained = 0;
+    for (std::size_t direction = kDirections / 2 + 1; direction < kDirections; ++direction) {
+      if (IsUsed(direction)) explained += used_[direction];
+    }
+    return static_cast<double>(explained) / static_cast<double>(partners_.size());
+  }
+
+  ProcessGrid Result() const {
+    ProcessGrid grid;
+    for (std::size_t d = 0; d < 3; ++d) {
+      if (extents_[d] == 1) continue;
+      grid.extents.push_back(extents_[d]);
+      grid.periodic.push_back(is_periodic_[d]);
+    }
+    for (std::size_t direction = kDirections / 2 + 1; direction < kDirections; ++direction) {
+      const bool is_straight = direction == Straight(0) || direction == Straight(1) || direction == Straight(2);
+      grid.has_diagonals |= !is_straight && IsUsed(direction);
+    }
+    grid.explained = Explained();
+    return grid;
+  }
+
+ private:
+  static constexpr std::size_t kNone = kDirections / 2;  // no neighbours
+
+  static std::size_t Straight(std::size_t dimension) {
+    constexpr std::size_t kSteps[] = {9, 3, 1};
+    return kNone + kSteps[dimension];
+  }
+
+  // Of dimension d alone: the pairs at both of its ends.
+  bool ClosesRing(std::size_t d) const {
+    std::size_t closing = 0;
+    std::array<bool, 3> alone{};
+    alone[d] = true;
+    for (const Partners& pair : partners_) {
+      const Extents a = Coordinates(extents_, pair.a), b = Coordinates(extents_, pair.b);
+      const bool is_closing = std::max(a[d], b[d]) - std::min(a[d], b[d]) == extents_[d] - 1;
+      closing += is_closing && DirectionOf(pair, alone) == Straight(d);
+    }
+    const std::size_t lines = extents_[0] * extents_[1] * extents_[2] / extents_[d];
+    return static_cast<double>(closing) >= kUsed * static_cast<double>(lines);
+  }
+
+  std::size_t DirectionOf(const Partners& pair, const std::array<bool, 3>& is_periodic) const {
+    const Extents a = Coordinates(extents_, pair.a), b = Coordinates(extents_, pair.b);
+    std::size_t direction = 0;
+    for (std::size_t d = 0; d < 3; ++d) {
+      auto step = static_cast<std::ptrdiff_t>(b[d]) - static_cast<std::ptrdiff_t>(a[d]);
+      const auto ring = static_cast<std::ptrdiff_t>(extents_[d]);
+      if (is_periodic[d] && step == ring - 1) step = -1;
+      if (is_periodic[d] && step == 1 - ring) step = 1;
+      if (step < -1 || step > 1) return kNone;
+      direction = direction * 3 + static_cast<std::size_t>(step + 1);
+    }
+    return std::max(direction, kDirections - 1 - direction);
+  }
+
+  bool IsUsed(std::size_t direction) const {
+    double pairs = 1;
+    for (std::size_t d = 0, step = 9; d < 3; ++d, step /= 3) {
+      const bool moves = direction / step % 3 != 1;
+      pairs *= static_cast<double>(extents_[d] - (moves && !is_periodic_[d] ? 1 : 0));
+    }
+    return pairs > 0 && used_[direction] > 0 && static_cast<double>(used_[direction]) >= kUsed * pairs;
+  }
+
+  Extents extents_;
+  const std::vector<Partners>& partners_;
+  std::array<bool, 3> is_periodic_{};
+  std::array<std::size_t, kDirections> used_{};  // pairs of partners, by direction
+};
+
+std::vector<std::size_t> Divisors(std::size_t n) {
+  std::vector<std::size_t> divisors;
+  for (std::size_t d = 1; d <= n; ++d) {
+    if (n % d == 0) divisors.push_back(d);
+  }
+  return divisors;
+}
+
+// All layouts, those of fewer dimensions first.
+std::vector<Extents> Layouts(std::size_t ranks) {
+  std::vector<Extents> layouts;
+  for (const std::size_t first : Divisors(ranks)) {
+    for (const std::size_t second : Divisors(ranks / first)) {
+      const std::size_t third = ranks / first / second;
+      const bool is_ordered = (first == 1 || second > 1) && (second == 1 || third > 1);  // dimensions of 1 in front
+      if (is_ordered) layouts.push_back({first, second, third});
+    }
+  }
+  return layouts;
+}
+
+std::vector<Partners> WithoutRare(const std::vector<Partners>& partners) {
+  std::vector<std::uint64_t> messages;
+  for (const Partners& pair : partners) messages.push_back(pair.messages);
+  const double least = kRare * static_cast<double>(Median(messages));
+  std::vector<Partners> often;
+  std::copy_if(partners.begin(), partners.end(), std::back_inserter(often),
+               [&](const Partners& pair) { return static_cast<double>(pair.messages) >= least; });
+  return often;
+}
+
+Extents ThreeOf(const std::vector<std::size_t>& extents) {
+  Extents three = {1, 1, 1};
+  std::copy(extents.begin(), extents.end(), three.end() - static_cast<std::ptrdiff_t>(extents.size()));
+  return three;
+}
+
+// The place of every rank of the phase in a topology; empty unless it has a place for each and for no others.
+std::vector<std::size_t> PlacesIn(const CartesianTopology& topology, const Trace& trace, const PhaseCut& cut) {
+  const std::vector<std::int32_t>& members = trace.communicators[topology.communicator].members;
+  std::vector<std::optional<std::size_t>> place_of(trace.size());
+  for (std::size_t i = 0; i < members.size(); ++i) place_of[static_cast<std::size_t>(members[i])] = topology.places[i];
+  std::vector<std::size_t> places;
+  for (std::size_t rank = 0; rank < trace.size(); ++rank) {
+    if (!cut.ranks[rank].present) continue;
+    if (!place_of[rank]) return {};
+    places.push_back(*place_of[rank]);
+  }
+  if (places.size() != members.size()) places.clear();
+  return places;
+}
+
+// As the program laid it out. Of several topologies the one that explains most of the partners.
+std::optional<ProcessGrid> GridOfTopologies(const Trace& trace, const PhaseCut& cut,
+                                            const std::vector<Partners>& partners) {
+  std::optional<ProcessGrid> best;
+  for (const CartesianTopology& topology : trace.topologies) {
+    std::vector<std::size_t> places = PlacesIn(topology, trace, cut);
+    std::vector<std::size_t> extents;
+    std::vector<bool> periodic;
+    for (std::size_t d = 0; d < topology.extents.size(); ++d) {
+      if (topology.extents[d] == 1) continue;
+      extents.push_back(topology.extents[d]);
+      periodic.push_back(topology.periodic[d] && topology.extents[d] > 2);
+    }
+    if (places.empty() || extents.empty() || extents.size() > 3) continue;
+    std::vector<Partners> placed;
+    for (const Partners& pair : partners) {
+      const auto [a, b] = std::minmax(places[pair.a], places[pair.b]);
+      placed.push_back({a, b, pair.messages});
+    }
+    ProcessGrid grid = Candidate(ThreeOf(extents), placed).Result();
+    grid.periodic = std::move(periodic);
+    grid.source = GridSource::kTopology;
+    if (!std::is_sorted(places.begin(), places.end())) grid.places = std::move(places);
+    if (!best || grid.explained > best->explained) best = std::move(grid);
+  }
+  return best;
+}
+
+constexpr std::size_t kMostDimensions = 3;
+constexpr std::size_t kNotThere = std::numeric_limits<std::size_t>::max();
+
+// Of every rank of the trace its place among those of the phase.
+std::vector<std::size_t> PlacesOf(const PhaseCut& cut) {
+  std::vector<std::size_t> places;
+  std::size_t present = 0;
+  for (const RankCut& rank : cut.ranks) places.push_back(rank.present ? present++ : kNotThere);
+  return places;
+}
+
+// Ranks at equal distances, as they lie in one dimension of a grid.
+struct Line {
+  std::size_t first = 0, stride = 0, size = 0;
+};
+
+// Places among the ranks of the phase; nothing for a communicator that is no line of them.
+std::optional<Line> LineOf(const Communicator& communicator, const std::vector<std::size_t>& place) {
+  if (communicator.is_self || !communicator.remote.empty() || communicator.members.size() < 2) return std::nullopt;
+  std::vector<std::size_t> members;
+  for (const std::int32_t rank : communicator.members) {
+    const auto world = static_cast<std::size_t>(rank);
+    if (rank < 0 || world >= place.size() || place[world] == kNotThere) return std::nullopt;
+    members.push_back(place[world]);
+  }
+  std::sort(members.begin(), members.end());
+  const Line line{members[0], members[1] - members[0], members.size()};
+  for (std::size_t i = 0; i < members.size(); ++i) {
+    if (line.stride == 0 || members[i] != line.first + i * line.stride) return std::nullopt;
+  }
+  if (line.first / line.stride % line.size != 0) return std::nullopt;  // over the edge of a grid
+  return line;
+}
+
+}  // namespace
+
+std::string_view ToString(GridSource source) {
+  switch (source) {
+    case GridSource::kTopology: return "topology";
+    case GridSource::kMessages: return "messages";
+    case GridSource::kCommunicators: break;
+  }
+  return "communicators";
+}
+
+std::size_t ProcessGrid::size() const {
+  std::size_t size = 1;
+  for (const std::size_t extent : extents) size *= extent;
+  return size;
+}
+
+std::vector<std::size_t> ProcessGrid::CoordinatesOf(std::size_t index) const {
+  std::vector<std::size_t> coordinates(extents.size());
+  std::size_t place = PlaceOf(index);
+  for (std::size_t d = extents.size(); d-- > 0; place /= extents[d]) coordinates[d] = place % extents[d];
+  return coordinates;
+}
+
+std::optional<ProcessGrid> GridOfPartners(std::size_t ranks, const std::vector<Partners>& partners) {
+  if (ranks < kFewestRanks || partners.empty() || partners.size() > ranks * kMostPartners / 2) return std::nullopt;
+  const std::vector<Partners> often = WithoutRare(partners);
+  std::optional<ProcessGrid> best;
+  for (const Extents& extents : Layouts(ranks)) {
+    const Candidate candidate(extents, often);
+    if (candidate.Explains() && (!best || candidate.Explained() > best->explained)) best = candidate.Result();
+  }
+  return best;
+}
+
+std::vector<Partners> PartnersOf(const Trace& trace, const PhaseCut& cut) {
+  std::vector<MessageCounts> counts(trace.size());
+  ParallelFor(trace.size(), [&](std::size_t rank) {
+    if (cut.ranks[rank].present) counts[rank] = CountMessages(trace, cut, rank);
+  });
+  const std::vector<std::size_t> place = PlacesOf(cut);
+  // Both ranks count a message, one when it is sent and one when it is received.
+  std::map<std::pair<std::size_t, std::size_t>, std::uint64_t> messages;
+  for (std::size_t rank = 0; rank < trace.size(); ++rank) {
+    for (const auto& [peer, count] : counts[rank].by_peer) {
+      const auto other = static_cast<std::size_t>(peer);
+      if (peer < 0 || other >= trace.size() || other == rank || !cut.ranks[other].present) continue;
+      messages[std::minmax(place[rank], place[other])] += count;
+    }
+  }
+  std::vector<Partners> partners;
+  for (const auto& [pair, count] : messages) partners.push_back({pair.first, pair.second, (count + 1) / 2});
+  return partners;
+}
+
+std::vector<std::size_t> ExtentsOfCommunicators(const Trace& trace, const PhaseCut& cut) {
+  const std::vector<std::size_t> place = PlacesOf(cut);
+  const std::size_t ranks = place.size() - static_cast<std::size_t>(std::ranges::count(place, kNotThere));
+  std::map<std::pair<std::size_t, std::size_t>, std::vector<char>> covered;  // by stride, then size
+  for (const Communicator& communicator : trace.communicators) {
+    const std::optional<Line> line = LineOf(communicator, place);
+    if (!line || line->size == ranks) continue;
+    std::vector<char>& of_all = covered[{line->stride, line->size}];
+    of_all.resize(ranks);
+    for (std::size_t i = 0; i < line->size; ++i) of_all[line->first + i * line->stride] = 1;
+  }
+  // From the fastest dimension on; of several at one stride the shortest lines, longer ones are planes.
+  std::vector<std::size_t> extents;
+  std::size_t stride = 1;
+  for (const auto& [line, of_all] : covered) {
+    if (line.first != stride || std::count(of_all.begin(), of_all.end(), 1) < static_cast<std::ptrdiff_t>(ranks))
+      continue;
+    extents.push_back(line.second);
+    stride *= line.second;
+  }
+  if (ranks == 0 || stride != ranks || extents.size() < 2 || extents.size() > kMostDimensions) return {};
+  std::reverse(extents.begin(), extents.end());
+  return extents;
+}
+
+std::optional<ProcessGrid> FindProcessGrid(const Trace& trace, const PhaseCut& cut) {
+  const auto ranks =
+      std::count_if(cut.ranks.begin(), cut.ranks.end(), [](const RankCut& rank) { return rank.present; });
+  const std::vector<Partners> partners = PartnersOf(trace, cut);
+  std::optional<ProcessGrid> grid = GridOfTopologies(trace, cut, partners);
+  if (!grid) grid = GridOfPartners(static_cast<std::size_t>(ranks), partners);
+  if (grid) return grid;
+  const std::vector<std::size_t> lines = ExtentsOfCommunicators(trace, cut);
+  if (lines.empty()) return std::nullopt;
+  grid = Candidate(ThreeOf(lines), partners).Result();
+  grid->source = GridSource::kCommunicators;
+  return grid;
+}
+
+}  // namespace farscale

@@ -1,0 +1,142 @@
+// What caused the wait states: delays on other ranks, directly or through chains of waits [Boehme13, section 4.3;
+// docs/formulas.md, delay costs].
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <numeric>
+#include <optional>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "imbalance/waits/activities.h"
+#include "imbalance/waits/collective_waits.h"
+#include "imbalance/waits/wait_states.h"
+
+namespace farscale {
+
+// How intervals are weighed.
+enum class DelayRules : std::uint8_t {
+  kBounded,  // costs add up to the waiting time; what is longer on the late rank is charged with as much at most, the
+             // rest is exit skew, so that costs are continuous in what ranks do
+  kConserving,  // [Boehme13]: costs add up to the waiting time; the smallest excess is charged with all of a wait
+  kScalasca,    // as Scalasca 2: the end of the call at the synchronization point counts as work, and a wait longer
+                // than what its delayer did is charged in part only
+};
+
+std::string_view ToString(DelayRules rules);                     // "bounded", "conserving", "scalasca"
+std::optional<DelayRules> ParseDelayRules(std::string_view id);  // nothing: none of these
+
+struct DelayOptions {
+  DelayRules rules = DelayRules::kBounded;
+  // Waits at the end, too. Nothing: those of a phase that is no whole run, where ranks go on to what comes behind it.
+  std::optional<bool> charge_end{};
+};
+
+// By kind of the wait state that is caused in the end, in ticks summed over ranks.
+using ByWaitKind = std::array<double, kWaitKinds>;
+
+inline double SumOf(const ByWaitKind& values) { return std::accumulate(values.begin(), values.end(), 0.0); }
+inline void Add(const ByWaitKind& more, ByWaitKind& sum) {
+  std::ranges::transform(sum, more, sum.begin(), std::plus<>());
+}
+
+// Costs of what one rank did in one call path.
+struct PathCosts {
+  PathId path = 0;
+  ByWaitKind short_term{};  // of waits it caused itself
+  ByWaitKind long_term{};   // of waits that those caused in turn
+  // Of waits for a rank that left the last synchronization point later than the one that waited, as far as nothing that
+  // it did since explains them, and of what those caused: of its call there. [Boehme13] leaves them open.
+  ByWaitKind exit_skew{};
+};
+
+// Of one wait state, in ticks.
+struct WaitParts {
+  double indirect = 0;     // caused by waits of the delayer; the rest is direct
+  double propagating = 0;  // causes other waits; the rest is terminal
+  double caused = 0;       // waiting time elsewhere that this wait causes in turn (phi)
+};
+
+struct RankCosts {
+  std::vector<PathCosts> paths;  // in the order of paths, those with costs
+  std::vector<WaitParts> waits;  // of every wait state of the rank
+  ByWaitKind unattributed{};     // waits for the rank, and what they caused, behind which no delay is found
+  ByWaitKind lost{};             // of those the part not charged by the rules of Scalasca
+  double at_end = 0;             // its wait at the end, where that is not charged
+};
+
+// Where in a phase something arises: ranks from top to bottom, iterations from left to right, neighbours joined where
+// there are many.
+struct LossRaster {
+  std::size_t rows = 0, columns = 0;
+  std::vector<double> cells;  // row by row; empty: nothing arises
+
+  void Add(std::size_t row, std::size_t column, double value) {
+    if (cells.empty()) cells.assign(rows * columns, 0);
+    cells[row * columns + column] += value;
+  }
+  friend bool operator==(const LossRaster&, const LossRaster&) = default;
+};
+
+// Cells of a raster at most, in either direction; chosen: as many as a chart of a report shows.
+inline constexpr std::size_t kRasterCells = 64;
+
+struct DelayCosts {
+  std::vector<RankCosts> ranks;
+  // Of costs, one a path: rank and iteration of the delay. Sums of them are exact.
+  std::vector<LossRaster> rasters;
+};
+
+DelayCosts FindDelayCosts(const Activities& activities, const WaitStates& states, const CollectiveWaits& collectives,
+                          std::size_t iterations = 1, const DelayOptions& options = {});
+
+// Why one rank came later than another that waited for it: what either did since the two last ran together, up to the
+// wait state [Boehme13, section 4.3; docs/formulas.md, delay costs].
+
+// What lies between a wait state and the synchronization point before it, on the side of the delayer.
+struct DelayInterval {
+  std::uint32_t first_delay = 0, end_delay = 0;  // into the delays of the waiter
+  std::uint32_t first_wait = 0, end_wait = 0;    // waits of the delayer
+  Tick delays = 0;                               // sum of both
+  Tick waits = 0;
+  std::optional<PathId> exit_path{};  // of the delayer's call at the synchronization point
+};
+
+struct Delay {
+  PathId path = 0;
+  Tick ticks = 0;  // by which the delayer was longer in it
+};
+
+// Of some wait states of one rank, in their order.
+struct RankIntervals {
+  std::vector<DelayInterval> intervals;
+  std::vector<Delay> delays;
+};
+
+// Finds the intervals of any wait states. They take more room than the wait states, so that only those in use are kept.
+class DelayIntervalSearch {
+ public:
+  DelayIntervalSearch(const Activities& activities, const WaitStates& states, const CollectiveWaits& collectives,
+                      DelayRules rules);
+  ~DelayIntervalSearch();
+
+  // Wait states [first, end) of a rank.
+  struct Part {
+    std::uint32_t rank = 0;
+    std::uint32_t first = 0, end = 0;
+  };
+  // One result a part, in the place of what is there.
+  void Find(std::span<const Part> parts, std::span<RankIntervals> results) const;
+
+ private:
+  class Search;
+  std::unique_ptr<const Search> search_;
+};
+
+}  // namespace farscale

@@ -1,0 +1,344 @@
+#include "imbalance/waits/activities.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <limits>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <utility>
+
+#include "base/parallel.h"
+#include "base/search.h"
+#include "replay/replayed_trace.h"
+#include "trace/trace_builder.h"
+
+namespace farscale {
+
+// The columns of one rank while they grow.
+class ActivitiesBuilder {
+ public:
+  explicit ActivitiesBuilder(Tick origin) : last_edge_(origin) { edges_.Append(origin); }
+
+  Tick last_edge() const { return last_edge_; }
+
+  void Add(PathId path, Tick end) {
+    paths_.Append(path);
+    edges_.Append(last_edge_ = end);
+  }
+  void AddCall(PathId path, Tick end, std::uint32_t occurrence) {
+    call_activity_.Append(static_cast<std::int64_t>(paths_.size()));
+    call_occurrence_.Append(occurrence == kNoCall ? 0 : static_cast<std::int64_t>(occurrence) + 1);
+    Add(path, end);
+  }
+
+  // Of a rank with these iterations or occurrences, and paths numbered as its own.
+  RankActivities Finish(const RankCut& cut) {
+    RankActivities rank;
+    rank.present = true;
+    rank.first_call = cut.window.begin.call;
+    rank.calls = call_activity_.size();
+    rank.edges_ = edges_.Finish();
+    rank.paths_ = paths_.Finish();
+    rank.call_activity_ = call_activity_.Finish();
+    rank.call_occurrence_ = call_occurrence_.Finish();
+    rank.end_ = rank.phase_end_ = last_edge_;
+    for (const Interval& iteration : cut.iterations) {
+      const std::size_t edge =
+          PartitionIndex(0, rank.edges_.size(), [&](std::size_t i) { return rank.edges_[i] < iteration.begin.tick; });
+      rank.iteration_begin.push_back(static_cast<std::uint32_t>(edge));
+    }
+    return rank;
+  }
+
+  static void SetPaths(std::vector<PathId> numbers, RankActivities& rank) { rank.path_of_ = std::move(numbers); }
+
+  // `counts`: the end of the phase, as its last iteration does.
+  static void SetEnd(Tick end, bool counts, RankActivities& rank) {
+    rank.phase_end_ = end;
+    rank.end_occurrence_ = !counts ? kNoCall : rank.calls == 0 ? 0 : rank.occurrence(rank.calls - 1);
+  }
+
+ private:
+  PackedColumnBuilder edges_, paths_, call_activity_, call_occurrence_;
+  Tick last_edge_;
+};
+
+namespace {
+
+// `Timeline`: a RankTimeline, or one at other times.
+template <typename Timeline>
+class Tiler {
+ public:
+  Tiler(const Trace& trace, const Timeline& timeline, Span span, const RankCut& rank, CallPaths& paths, Tick origin)
+      : trace_(trace), timeline_(timeline), rank_(rank), paths_(paths), origin_(origin), result_(origin) {
+    if (span == Span::kEach || rank.iterations.size() > 1) occurrences_ = &rank.iterations;
+    hides_between_ = span == Span::kEach;
+  }
+
+  RankActivities Run() {
+    TileBefore();
+    TileWindow();
+    return result_.Finish(rank_);
+  }
+
+ private:
+  void TileWindow() {
+    const Interval& window = rank_.window;
+    std::size_t event = window.begin.event;
+    for (std::size_t call = window.begin.call; call < window.end.call; ++call) {
+      for (; event < window.end.event && timeline_.region_event(event).call <= call; ++event) TakeEvent(event);
+      const std::uint32_t region = timeline_.region(call);
+      ComputeUntil(std::max({timeline_.enter(call), window.begin.tick, BeginOfOccurrence(call)}));
+      if (trace_.regions[region].call == MpiCall::kFinalize) return;
+      TakeCall(call, region, std::min(timeline_.leave(call), window.end.tick));
+    }
+    for (; event < window.end.event; ++event) TakeEvent(event);
+    ComputeUntil(window.end.tick);
+  }
+
+  // Opens the regions around the begin of the window. From when the phase begins on the first rank until then, what the
+  // rank does is in the same regions below "before the phase"; its calls there wait for nobody in the phase.
+  void TileBefore() {
+    const Edge& begin = rank_.window.begin;
+    std::vector<PathId> before;
+    const auto current = [&] { return before.empty() ? kBeforePhase : before.back(); };
+    std::size_t event = 0;
+    const auto take_events = [&](std::size_t last_call) {
+      for (; event < begin.event && timeline_.region_event(event).call <= last_call; ++event) {
+        const RankTimeline::RegionEvent next = timeline_.region_event(event);
+        CloseAt(std::min(next.tick, begin.tick), current());
+        Apply(next);
+        if (!next.is_leave) {
+          before.push_back(paths_.Child(current(), next.region));
+        } else if (!before.empty()) {
+          before.pop_back();
+        }
+      }
+    };
+    for (std::size_t call = FirstCallBehind(origin_); call < begin.call; ++call) {
+      take_events(call);
+      CloseAt(std::min(timeline_.enter(call), begin.tick), current());
+      CloseAt(std::min(timeline_.leave(call), begin.tick), paths_.Child(current(), timeline_.region(call)));
+    }
+    take_events(std::numeric_limits<std::size_t>::max());
+    CloseAt(begin.tick, current());
+  }
+
+  std::size_t FirstCallBehind(Tick tick) const {
+    return PartitionIndex(0, timeline_.calls(), [&](std::size_t call) { return timeline_.leave(call) <= tick; });
+  }
+
+  void TakeEvent(std::size_t index) {
+    const RankTimeline::RegionEvent event = timeline_.region_event(index);
+    ComputeUntil(event.tick);
+    Apply(event);
+  }
+
+  void Apply(const RankTimeline::RegionEvent& event) {
+    if (!event.is_leave) {
+      stack_.push_back(paths_.Child(Current(), event.region));
+    } else if (!stack_.empty()) {
+      stack_.pop_back();
+    }
+  }
+
+  PathId Current() const { return stack_.empty() ? kOutsideRegions : stack_.back(); }
+
+  // Up to `tick`, in the current path; edges of occurrences part it where the time between them is not counted.
+  void ComputeUntil(Tick tick) {
+    if (!hides_between_) return CloseAt(tick, Current());
+    while (occurrence_ < occurrences_->size()) {
+      const Interval& next = (*occurrences_)[occurrence_];
+      CloseAt(std::min(tick, next.begin.tick), kBetweenOccurrences);
+      CloseAt(std::min(tick, next.end.tick), Current());
+      if (tick <= next.end.tick) return;
+      ++occurrence_;
+    }
+    CloseAt(tick, kBetweenOccurrences);
+  }
+
+  void CloseAt(Tick tick, PathId path) {
+    if (tick > result_.last_edge()) result_.Add(path, tick);
+  }
+
+  // Threads are idle from one occurrence into the next, until a fork in it: what lies before does not count.
+  Tick BeginOfOccurrence(std::size_t call) {
+    const std::uint32_t occurrence = hides_between_ ? OccurrenceOf(call) : kNoCall;
+    return occurrence == kNoCall ? rank_.window.begin.tick : (*occurrences_)[occurrence].begin.tick;
+  }
+
+  void TakeCall(std::size_t call, std::uint32_t region, Tick leave) {
+    const std::uint32_t occurrence = OccurrenceOf(call);
+    const bool is_hidden = hides_between_ && occurrence == kNoCall;
+    result_.AddCall(is_hidden ? kBetweenOccurrences : paths_.Child(Current(), region),
+                    std::max(leave, result_.last_edge()), occurrence);
+  }
+
+  // Calls come in order, so the occurrence is found by going on.
+  std::uint32_t OccurrenceOf(std::size_t call) {
+    if (occurrences_ == nullptr) return 0;
+    while (call_occurrence_ < occurrences_->size() && (*occurrences_)[call_occurrence_].end.call <= call) {
+      ++call_occurrence_;
+    }
+    if (call_occurrence_ == occurrences_->size() || (*occurrences_)[call_occurrence_].begin.call > call) {
+      return hides_between_ ? kNoCall
+                            : static_cast<std::uint32_t>(std::min(call_occurrence_, occurrences_->size() - 1));
+    }
+    return static_cast<std::uint32_t>(call_occurrence_);
+  }
+
+  const Trace& trace_;
+  const Timeline& timeline_;
+  const RankCut& rank_;
+  CallPaths& paths_;
+  const Tick origin_;
+  ActivitiesBuilder result_;
+  const std::vector<Interval>* occurrences_ = nullptr;
+  bool hides_between_ = false;
+  std::size_t occurrence_ = 0, call_occurrence_ = 0;
+  std::vector<PathId> stack_;
+};
+
+// The calls and region events of a timeline at the times of a replay.
+class ReplayedTimeline {
+ public:
+  ReplayedTimeline(const RankTimeline& timeline, const NewTimes& times) : timeline_(timeline), times_(times) {}
+
+  std::size_t calls() const { return timeline_.calls(); }
+  Tick enter(std::size_t call) const { return times_.enter[call]; }
+  Tick leave(std::size_t call) const { return times_.leave[call]; }
+  std::uint32_t region(std::size_t call) const { return timeline_.region(call); }
+  RankTimeline::RegionEvent region_event(std::size_t event) const {
+    RankTimeline::RegionEvent at = timeline_.region_event(event);
+    at.tick = times_.events[event];
+    return at;
+  }
+
+ private:
+  const RankTimeline& timeline_;
+  const NewTimes& times_;
+};
+
+// tile(rank, paths) returns the activities of a rank that is present, with paths numbered as its own.
+template <typename Tile>
+Activities Collect(const Trace& trace, const PhaseCut& cut, Tick begin, const Tile& tile) {
+  Activities activities{CallPaths(trace), std::vector<RankActivities>(trace.size()), begin, begin};
+  std::vector<CallPaths> own(trace.size(), activities.paths);
+  ParallelFor(trace.size(), [&](std::size_t rank) {
+    if (cut.ranks[rank].present) activities.ranks[rank] = tile(rank, own[rank]);
+  });
+  for (std::size_t rank = 0; rank < trace.size(); ++rank) {
+    std::vector<PathId> numbers = own[rank].MergeInto(activities.paths);
+    RankActivities& of_rank = activities.ranks[rank];
+    if (!of_rank.present) continue;
+    ActivitiesBuilder::SetPaths(std::move(numbers), of_rank);
+    activities.end = std::max(activities.end, of_rank.end());
+  }
+  // Of a phase that recurs, the end is that of its last occurrence, and nothing of the phase.
+  const bool counts = cut.span != Span::kEach;
+  for (RankActivities& rank : activities.ranks) {
+    if (rank.present) ActivitiesBuilder::SetEnd(activities.end, counts, rank);
+  }
+  return activities;
+}
+
+}  // namespace
+
+std::size_t RankActivities::IterationOf(std::size_t activity) const {
+  const auto behind = std::upper_bound(iteration_begin.begin(), iteration_begin.end(), activity);
+  return behind == iteration_begin.begin() ? 0 : static_cast<std::size_t>(behind - iteration_begin.begin()) - 1;
+}
+
+Activities CollectActivities(const Trace& trace, const PhaseCut& cut) {
+  const Tick begin = cut.begin();
+  const auto tile = [&](std::size_t rank, CallPaths& paths) {
+    return Tiler(trace, trace.timelines[rank], cut.span, cut.ranks[rank], paths, begin).Run();
+  };
+  return Collect(trace, cut, begin, tile);
+}
+
+Activities CollectActivities(const Trace& trace, const PhaseCut& cut, ReplayResult replayed) {
+  const Tick begin = cut.begin();
+  const auto tile = [&](std::size_t rank, CallPaths& paths) {
+    const ReplayedRank at = ReplayedPart(trace, cut, begin, replayed, rank);
+    replayed.leave[rank] = {};
+    return Tiler(trace, ReplayedTimeline(trace.timelines[rank], at.times), cut.span, at.cut, paths, begin).Run();
+  };
+  return Collect(trace, cut, begin, tile);
+}
+
+namespace {
+
+const std::string kSpecialNames[kSpecialPaths] = {"(outside regions)", "(before the phase)", "(between occurrences)",
+                                                  "(after the phase)"};
+constexpr std::string_view kSeparator = " / ";
+
+}  // namespace
+
+bool LiesOutsidePhase(const std::string& name) {
+  return std::any_of(std::begin(kSpecialNames) + kBeforePhase, std::end(kSpecialNames),
+                     [&](const std::string& special) { return name.starts_with(special); });
+}
+
+CallPaths::CallPaths(const Trace& trace) : trace_(&trace), nodes_(kSpecialPaths) {
+  std::unordered_map<std::string_view, std::uint32_t> first;
+  std::vector<std::uint32_t> named;
+  named.reserve(trace.regions.size());
+  for (std::uint32_t region = 0; region < trace.regions.size(); ++region) {
+    named.push_back(first.emplace(trace.regions[region].name, region).first->second);
+  }
+  first_of_name_ = std::make_shared<const std::vector<std::uint32_t>>(std::move(named));
+}
+
+PathId CallPaths::Child(PathId parent, std::uint32_t region) {
+  const std::uint32_t named = (*first_of_name_)[region];
+  std::vector<std::pair<std::uint32_t, PathId>>& children = nodes_[parent].children;
+  for (std::size_t i = 0; i < children.size(); ++i) {
+    if (children[i].first != named) continue;
+    const PathId child = children[i].second;
+    if (i > 0) std::swap(children[i], children[i - 1]);
+    return child;
+  }
+  const std::uint32_t depth = nodes_[parent].depth + 1;
+  const Region& innermost = trace_->regions[named];
+  if (depth > kDeepestPath && !innermost.is_mpi) return parent;
+  const auto child = static_cast<PathId>(nodes_.size());
+  children.emplace_back(named, child);
+  nodes_.push_back({parent, named, depth, innermost.is_mpi, innermost.is_device_runtime, is_before_phase(parent), {}});
+  return child;
+}
+
+const std::string& CallPaths::region_name(PathId path) const {
+  return path < kSpecialPaths ? kSpecialNames[path] : trace_->regions[nodes_[path].region].name;
+}
+
+std::string CallPaths::Name(PathId path) const {
+  if (path < kSpecialPaths) return kSpecialNames[path];
+  std::vector<PathId> stack;
+  for (; path >= kSpecialPaths; path = nodes_[path].parent) stack.push_back(path);
+  std::string name = path == kOutsideRegions ? "" : kSpecialNames[path];
+  for (auto at = stack.rbegin(); at != stack.rend(); ++at) {
+    if (!name.empty()) name += kSeparator;
+    name += region_name(*at);
+  }
+  return name;
+}
+
+std::string CallPaths::InnermostName(PathId path) const {
+  const bool is_inside = is_mpi(path) && parent(path) != kOutsideRegions;
+  if (!is_inside) return region_name(path);
+  return fmt::format("{}{}{}", region_name(parent(path)), kSeparator, region_name(path));
+}
+
+std::vector<PathId> CallPaths::MergeInto(CallPaths& all) const {
+  std::vector<PathId> merged(nodes_.size());
+  for (PathId path = 0; path < nodes_.size(); ++path) {
+    // Parents come before their children.
+    merged[path] = path < kSpecialPaths ? path : all.Child(merged[nodes_[path].parent], nodes_[path].region);
+  }
+  return merged;
+}
+
+}  // namespace farscale

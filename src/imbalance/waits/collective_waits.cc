@@ -1,0 +1,434 @@
+#include "imbalance/waits/collective_waits.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <set>
+#include <tuple>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "base/parallel.h"
+#include "replay/clock_fit.h"
+
+namespace farscale {
+namespace {
+
+struct Flow {
+  CollectivePattern pattern;
+  WaitKind kind;
+};
+
+Flow FlowOf(CollectiveKind kind) {
+  switch (kind) {
+    case CollectiveKind::kBarrier: return {CollectivePattern::kAllToAll, WaitKind::kWaitAtBarrier};
+    case CollectiveKind::kAllgather:
+    case CollectiveKind::kAlltoall:
+    case CollectiveKind::kAllreduce:
+    case CollectiveKind::kReduceScatter: return {CollectivePattern::kAllToAll, WaitKind::kWaitAtNxN};
+    case CollectiveKind::kBroadcast:
+    case CollectiveKind::kScatter: return {CollectivePattern::kFromRoot, WaitKind::kLateBroadcast};
+    case CollectiveKind::kReduce:
+    case CollectiveKind::kGather: return {CollectivePattern::kToRoot, WaitKind::kEarlyReduce};
+    case CollectiveKind::kScan:
+    case CollectiveKind::kExscan: return {CollectivePattern::kPrefix, WaitKind::kEarlyScan};
+    case CollectiveKind::kCreateHandle: return {CollectivePattern::kAllToAll, WaitKind::kWaitAtCreation};
+    case CollectiveKind::kFork: return {CollectivePattern::kFromRoot, WaitKind::kWaitAtFork};
+    case CollectiveKind::kThreadBarrier: return {CollectivePattern::kAllToAll, WaitKind::kWaitAtThreadBarrier};
+    case CollectiveKind::kImplicitBarrier: return {CollectivePattern::kAllToAll, WaitKind::kWaitAtImplicitBarrier};
+    case CollectiveKind::kDestroyHandle: break;
+  }
+  return {CollectivePattern::kNone, WaitKind::kWaitAtNxN};
+}
+
+void SetDone(const RankActivities& activities, std::uint32_t call, Participant& participant) {
+  participant.done = call;
+  participant.done_enter = activities.enter(call);
+  participant.done_leave = activities.leave(call);
+}
+
+OperationType TypeOf(const Trace& trace, const CollectiveType& type) {
+  const Flow flow = FlowOf(type.kind);
+  OperationType result;
+  // Groups of intercommunicators depend on each other in ways that traces do not record.
+  const bool is_between_groups = !trace.communicators[type.communicator].remote.empty();
+  result.pattern = is_between_groups ? CollectivePattern::kNone : flow.pattern;
+  result.kind = flow.kind;
+  result.root = type.root == kNoRoot ? kNoParticipant : static_cast<std::uint32_t>(type.root);
+  result.communicator = type.communicator;
+  return result;
+}
+
+std::vector<PostedOperation> OperationsOf(const Trace& trace, const RankRecords& records,
+                                          const std::vector<bool>& region_has_sizes) {
+  std::vector<PostedOperation> found;
+  std::unordered_map<std::size_t, std::size_t> pending;  // of posts without completion, by number
+  ForEachRecord(records, [&](std::uint32_t call, std::size_t record, const RecordPart& part) {
+    if (!part.IsCollective() || !part.IsMatched()) return;
+    const std::uint32_t region = records.timeline.region(records.activities.first_call + call);
+    if (!part.posts) {
+      const auto post = pending.find(part.ordinal);
+      // Nobody waits in a test.
+      const bool waits = records.regions[region].call != MpiCall::kTest;
+      if (waits && post != pending.end()) SetDone(records.activities, call, found[post->second].participant);
+      return;
+    }
+    Participant participant;
+    participant.rank = records.rank;
+    participant.operation = part.number;
+    participant.call = call;
+    participant.enter = records.activities.enter(call);
+    participant.is_blocking = part.completes;
+    if (part.completes) {
+      const RankTimeline::Record sizes = records.timeline.record(record);
+      participant.sends = sizes.bytes > 0;
+      participant.receives = sizes.received > 0;
+      SetDone(records.activities, call, participant);
+    } else {
+      pending[part.ordinal] = found.size();
+    }
+    const std::uint32_t type = records.matching.collective_types[part.ordinal];
+    found.push_back({participant, TypeOf(trace, records.timeline.collective_types()[type])});
+    found.back().type.has_sizes = part.completes && region_has_sizes[region];
+  });
+  return found;
+}
+
+}  // namespace
+
+PostedOperations FindPostedOperations(const Trace& trace, const Matching& matching, const Activities& activities) {
+  std::vector<bool> region_has_sizes;
+  for (const Region& region : trace.regions)
+    region_has_sizes.push_back(region.IsCollective() && HasSizesOfItsOwn(region.name));
+  PostedOperations posted(trace.size());
+  ParallelFor(trace.size(), [&](std::size_t rank) {
+    if (!activities.ranks[rank].present) return;
+    posted[rank] = OperationsOf(trace, RecordsOf(trace, matching, activities, rank), region_has_sizes);
+  });
+  return posted;
+}
+
+CollectiveWaits::CollectiveWaits(const Trace& trace, const Matching& matching, const Activities& activities)
+    : CollectiveWaits(trace, matching.collectives.size(), FindPostedOperations(trace, matching, activities)) {}
+
+CollectiveWaits::CollectiveWaits(const Trace& trace, std::size_t operations, PostedOperations posted)
+    : types_(operations), first_(operations + 1), sync_calls_(trace.size()) {
+  local_ranks_.resize(trace.communicators.size());
+  Gather(trace, posted);
+  posted = {};
+  ParallelFor(types_.size(), [&](std::size_t i) { Resolve(static_cast<std::uint32_t>(i)); });
+  for (const Participant& participant : participants_) {
+    const CollectivePattern pattern = types_[participant.operation].pattern;
+    const bool synchronises = pattern == CollectivePattern::kAllToAll || pattern == CollectivePattern::kPrefix;
+    if (!synchronises && !types_[participant.operation].IsFork()) continue;
+    std::vector<SyncCall>& calls = sync_calls_[participant.rank];
+    calls.push_back({participant.call, participant.operation});
+    if (participant.done != kNoCall && participant.done != participant.call) {
+      calls.push_back({participant.done, participant.operation});
+    }
+  }
+  ParallelFor(trace.size(), [&](std::size_t rank) { std::ranges::sort(sync_calls_[rank], {}, &SyncCall::call); });
+}
+
+void CollectiveWaits::Gather(const Trace& trace, const PostedOperations& posted) {
+  for (const std::vector<PostedOperation>& of_rank : posted) {
+    for (const PostedOperation& one : of_rank) ++first_[one.participant.operation + 1];
+  }
+  for (std::size_t i = 1; i < first_.size(); ++i) first_[i] += first_[i - 1];
+  participants_.resize(first_.back());
+  std::vector<std::uint32_t> next(first_.begin(), first_.end() - 1);
+  for (const std::vector<PostedOperation>& of_rank : posted) {
+    for (const PostedOperation& one : of_rank) {
+      participants_[next[one.participant.operation]++] = one.participant;
+      OperationType& known = types_[one.participant.operation];
+      const bool has_sizes = known.has_sizes || one.type.has_sizes;
+      known = one.type;
+      known.has_sizes = has_sizes;
+    }
+  }
+  for (const OperationType& type : types_) {
+    if (type.pattern != CollectivePattern::kPrefix) continue;
+    std::vector<std::uint32_t>& local = local_ranks_[type.communicator];
+    if (!local.empty()) continue;
+    local.assign(trace.size(), 0);
+    const std::vector<std::int32_t>& members = trace.communicators[type.communicator].members;
+    for (std::uint32_t i = 0; i < members.size(); ++i) local[static_cast<std::size_t>(members[i])] = i;
+  }
+}
+
+void CollectiveWaits::Resolve(std::uint32_t operation) {
+  Participant* const first = participants_.data() + first_[operation];
+  Participant* const last = participants_.data() + first_[operation + 1];
+  if (first == last) return;
+  const OperationType& type = types_[operation];
+  const bool sizes_known =
+      type.has_sizes && std::any_of(first, last, [](const Participant& p) { return p.sends || p.receives; });
+  if (!sizes_known) {
+    std::for_each(first, last, [](Participant& p) { p.sends = p.receives = true; });
+  }
+  const auto index_of = [&](const Participant* p) { return static_cast<std::uint32_t>(p - participants_.data()); };
+  switch (type.pattern) {
+    case CollectivePattern::kNone: break;
+    case CollectivePattern::kAllToAll: {
+      const std::uint32_t latest = Latest(operation, kNoParticipant);
+      std::for_each(first, last, [&](Participant& p) { p.depends_on = p.receives ? latest : kNoParticipant; });
+      break;
+    }
+    case CollectivePattern::kFromRoot: {
+      const Participant* root = Find(operation, type.root);
+      if (root == nullptr) break;
+      std::for_each(first, last, [&](Participant& p) {
+        if (&p != root && p.receives) p.depends_on = index_of(root);
+      });
+      break;
+    }
+    case CollectivePattern::kToRoot:
+      std::for_each(first, last, [&](Participant& p) {
+        if (p.rank == type.root) p.depends_on = Latest(operation, p.rank);
+      });
+      break;
+    case CollectivePattern::kPrefix: {
+      std::vector<Participant*> order;
+      for (Participant* p = first; p != last; ++p) order.push_back(p);
+      const std::vector<std::uint32_t>& local = local_ranks_[type.communicator];
+      std::sort(order.begin(), order.end(),
+                [&](const Participant* a, const Participant* b) { return local[a->rank] < local[b->rank]; });
+      const Participant* latest = nullptr;
+      for (Participant* p : order) {
+        if (latest != nullptr) p->depends_on = index_of(latest);
+        if (latest == nullptr || p->enter > latest->enter || (p->enter == latest->enter && p->rank < latest->rank))
+          latest = p;
+      }
+      break;
+    }
+  }
+}
+
+// The participant that gives something and comes last; of equals the lowest rank.
+std::uint32_t CollectiveWaits::Latest(std::uint32_t operation, std::uint32_t except) const {
+  std::uint32_t latest = kNoParticipant;
+  for (std::uint32_t i = first_[operation]; i < first_[operation + 1]; ++i) {
+    if (participants_[i].rank == except || !participants_[i].sends) continue;
+    if (latest == kNoParticipant || participants_[i].enter > participants_[latest].enter) latest = i;
+  }
+  return latest;
+}
+
+std::optional<Dependency> CollectiveWaits::DependencyOf(std::uint32_t operation, std::uint32_t rank) const {
+  const Participant* self = Find(operation, rank);
+  if (self == nullptr || self->depends_on == kNoParticipant) return std::nullopt;
+  const Participant& other = participants_[self->depends_on];
+  if (other.rank == rank) return std::nullopt;
+  return Dependency{other.rank, other.call, other.enter, types_[operation].kind};
+}
+
+const Participant* CollectiveWaits::Find(std::uint32_t operation, std::uint32_t rank) const {
+  const Participant* const first = begin(operation);
+  const Participant* const last = end(operation);
+  // On MPI_COMM_WORLD every rank is at its own place.
+  if (rank < static_cast<std::size_t>(last - first) && first[rank].rank == rank) return first + rank;
+  const Participant* found = std::ranges::lower_bound(first, last, rank, {}, &Participant::rank);
+  return found != last && found->rank == rank ? found : nullptr;
+}
+
+bool CollectiveWaits::HasWaitedFor(const OperationType& type, const Participant& self, const Participant& other) const {
+  if (self.done == kNoCall || other.enter <= self.done_enter || other.enter >= self.done_leave) return false;
+  if (type.pattern == CollectivePattern::kAllToAll) return self.receives && other.sends;
+  const std::vector<std::uint32_t>& local = local_ranks_[type.communicator];
+  return local[other.rank] < local[self.rank];
+}
+
+std::optional<CollectiveWaits::SyncedCalls> CollectiveWaits::Synchronises(std::uint32_t operation, std::uint32_t rank,
+                                                                          std::uint32_t peer) const {
+  const Participant* self = Find(operation, rank);
+  return self == nullptr ? std::nullopt : Synchronises(*self, operation, peer);
+}
+
+std::optional<CollectiveWaits::SyncedCalls> CollectiveWaits::Synchronises(const Participant& self,
+                                                                          std::uint32_t operation,
+                                                                          std::uint32_t peer) const {
+  const Participant* other = Find(operation, peer);
+  if (other == nullptr) return std::nullopt;
+  const OperationType& type = types_[operation];
+  // None does anything for a team before the fork.
+  if (type.IsFork()) return SyncedCalls{self.call, other->call};
+  if (type.pattern == CollectivePattern::kAllToAll && self.is_blocking && other->is_blocking) {
+    const bool is_synced = (self.receives && other->sends) || (self.sends && other->receives);
+    return is_synced ? std::optional(SyncedCalls{self.call, other->call}) : std::nullopt;
+  }
+  if (HasWaitedFor(type, self, *other)) return SyncedCalls{self.done, other->call};
+  if (HasWaitedFor(type, *other, self)) return SyncedCalls{self.call, other->done};
+  return std::nullopt;
+}
+
+// Waits of one-sided communication beyond messages and collectives. Locks are given out one after the other, or to
+// several who share, in an order that the trace shows by when they are given back.
+
+namespace {
+
+// An epoch within the phase. Calls are those of Activities.
+struct Holding {
+  std::uint32_t window = 0;
+  std::int32_t target = 0;
+  bool is_exclusive = false;
+  std::uint32_t rank = 0;
+  std::uint32_t lock_call = 0, unlock_call = 0;
+  Tick unlock_enter = 0, unlock_leave = 0;
+
+  bool IsOfSameLock(const Holding& other) const { return window == other.window && target == other.target; }
+};
+
+// Ranks whose windows somebody has to himself at a time.
+using LockedWindows = std::map<std::uint32_t, std::set<std::int32_t>>;
+
+LockedWindows FindExclusive(const Trace& trace) {
+  LockedWindows locked;
+  for (const RankTimeline& timeline : trace.timelines) {
+    for (const LockEpoch& epoch : timeline.lock_epochs()) {
+      if (epoch.is_exclusive) locked[epoch.window].insert(epoch.target);
+    }
+  }
+  return locked;
+}
+
+// By lock, then in the order in which they were given back; of equals the lowest rank first.
+std::vector<Holding> HoldingsOf(const Trace& trace, const Activities& activities) {
+  const LockedWindows locked = FindExclusive(trace);
+  std::vector<Holding> holdings;
+  for (std::uint32_t rank = 0; rank < trace.size(); ++rank) {
+    const RankActivities& own = activities.ranks[rank];
+    if (!own.present) continue;
+    for (const LockEpoch& epoch : trace.timelines[rank].lock_epochs()) {
+      if (epoch.unlock_call < own.first_call || epoch.unlock_call >= own.first_call + own.calls) continue;
+      const auto within = [&](std::uint32_t call) {
+        return static_cast<std::uint32_t>(std::max<std::size_t>(call, own.first_call) - own.first_call);
+      };
+      const std::uint32_t unlock = within(epoch.unlock_call);
+      const Holding holding{epoch.window, epoch.target,      epoch.is_exclusive, rank, within(epoch.lock_call),
+                            unlock,       own.enter(unlock), own.leave(unlock)};
+      if (epoch.target != LockEpoch::kAllTargets) {
+        holdings.push_back(holding);
+      } else if (const auto found = locked.find(epoch.window); found != locked.end()) {
+        for (const std::int32_t target : found->second) holdings.emplace_back(holding).target = target;
+      }
+    }
+  }
+  std::ranges::sort(holdings, {}, [](const Holding& holding) {
+    return std::tuple(holding.window, holding.target, holding.unlock_leave, holding.rank, holding.unlock_call);
+  });
+  return holdings;
+}
+
+// The call from the lock to the unlock in which the rank was at that time; no computation.
+std::optional<std::uint32_t> CallIn(const Trace& trace, const RankActivities& own, const Holding& holding, Tick tick) {
+  const auto call = CallAt(own, holding.lock_call, holding.unlock_call + 1, tick);
+  if (!call) return std::nullopt;
+  const std::uint32_t region = trace.timelines[holding.rank].region(own.first_call + *call);
+  return IsOneSided(trace.regions[region].call) ? call : std::nullopt;
+}
+
+// Messages in wrong order name their waits by place.
+void InsertWaits(std::vector<WaitState> added, RankWaits& rank) {
+  if (added.empty()) return;
+  std::vector<std::uint32_t> calls;
+  for (const WrongOrder& wrong : rank.wrong_order) calls.push_back(rank.waits[wrong.wait].call);
+  rank.waits.insert(rank.waits.end(), added.begin(), added.end());
+  // Where one call waits for two locks, the later one keeps it.
+  std::ranges::sort(rank.waits, {}, [](const WaitState& wait) { return std::pair(wait.call, -wait.length); });
+  const auto are_of_one = [](const WaitState& a, const WaitState& b) { return a.call == b.call; };
+  rank.waits.erase(std::unique(rank.waits.begin(), rank.waits.end(), are_of_one), rank.waits.end());
+  for (std::size_t i = 0; i < calls.size(); ++i) {
+    const auto place = std::ranges::lower_bound(rank.waits, calls[i], {}, &WaitState::call);
+    rank.wrong_order[i].wait = static_cast<std::uint32_t>(place - rank.waits.begin());
+  }
+}
+
+// Whom holding `i` had to wait for: the last other rank that gave the lock back before, if one of the two has it for
+// itself. `last_exclusive`: of every holding that of the same lock before it which is exclusive.
+const Holding* HolderBefore(const std::vector<Holding>& holdings, const std::vector<std::size_t>& last_exclusive,
+                            std::size_t i) {
+  const Holding& own = holdings[i];
+  constexpr std::size_t kNone = static_cast<std::size_t>(-1);
+  std::size_t before = own.is_exclusive ? i - 1 : last_exclusive[i];
+  while (before != kNone && holdings[before].IsOfSameLock(own)) {
+    if (holdings[before].rank != own.rank) return &holdings[before];
+    before = own.is_exclusive ? before - 1 : last_exclusive[before];
+  }
+  return nullptr;
+}
+
+}  // namespace
+
+Tick DoneBefore(const Trace& trace, const Activities& activities, std::uint32_t rank, std::uint32_t complete) {
+  const RankActivities& own = activities.ranks[rank];
+  for (std::uint32_t call = complete; call-- > 0;) {
+    switch (trace.regions[trace.timelines[rank].region(own.first_call + call)].call) {
+      case MpiCall::kOneSided:
+      case MpiCall::kWindowOther:  // start, too
+      case MpiCall::kWindowComplete:
+      case MpiCall::kWindowFence: return own.leave(call);
+      default: break;
+    }
+  }
+  return own.begin();
+}
+
+std::optional<std::uint32_t> CallAt(const RankActivities& activities, std::uint32_t first, std::uint32_t end,
+                                    Tick tick) {
+  const std::uint32_t behind = end;
+  while (first < end) {  // the first that is left later
+    const std::uint32_t middle = first + (end - first) / 2;
+    activities.leave(middle) <= tick ? first = middle + 1 : end = middle;
+  }
+  return first < behind && activities.enter(first) < tick ? std::optional(first) : std::nullopt;
+}
+
+std::uint64_t CountFlushes(const Trace& trace, const Activities& activities, std::size_t rank) {
+  std::uint64_t flushes = 0;
+  const RankActivities& own = activities.ranks[rank];
+  for (const LockEpoch& epoch : trace.timelines[rank].lock_epochs()) {
+    if (epoch.is_exclusive) continue;
+    const std::size_t end = std::min<std::size_t>(epoch.unlock_call, own.first_call + own.calls);
+    for (std::size_t call = std::max<std::size_t>(epoch.lock_call + 1, own.first_call); call < end; ++call)
+      flushes += trace.regions[trace.timelines[rank].region(call)].call == MpiCall::kWindowLockAll;
+  }
+  return flushes;
+}
+
+void AddLateCompletes(const Activities& activities, const DoneOf& done_of, std::vector<RankWaits>& ranks) {
+  ParallelFor(ranks.size(), [&](std::size_t rank) {
+    for (std::uint32_t i = 0; i < ranks[rank].waits.size(); ++i) {
+      const WaitState& wait = ranks[rank].waits[i];
+      if (wait.kind != WaitKind::kEarlyWait) continue;
+      const Tick enter = activities.ranks[rank].enter(wait.call);
+      ranks[rank].late_completes.push_back({i, enter + wait.length - std::max(enter, done_of(wait))});
+    }
+  });
+}
+
+void AddLockWaits(const Trace& trace, const Activities& activities, WaitStates& states) {
+  const std::vector<Holding> holdings = HoldingsOf(trace, activities);
+  std::vector<std::size_t> last_exclusive(holdings.size(), static_cast<std::size_t>(-1));
+  for (std::size_t i = 1; i < holdings.size(); ++i) {
+    if (holdings[i - 1].IsOfSameLock(holdings[i]))
+      last_exclusive[i] = holdings[i - 1].is_exclusive ? i - 1 : last_exclusive[i - 1];
+  }
+  std::vector<std::vector<WaitState>> added(trace.size());
+  for (std::size_t i = 0; i < holdings.size(); ++i) {
+    const Holding* before = HolderBefore(holdings, last_exclusive, i);
+    if (before == nullptr) continue;
+    const Holding& own = holdings[i];
+    const RankActivities& waiting = activities.ranks[own.rank];
+    if (!waiting.present) continue;
+    const auto call = CallIn(trace, waiting, own, before->unlock_enter);
+    if (!call) continue;
+    added[own.rank].push_back({*call, before->rank, before->unlock_call, WaitKind::kWaitForLock,
+                               before->unlock_enter - waiting.enter(*call)});
+    states.marks[own.rank].push_back({before->rank, *call, before->unlock_call});
+  }
+  for (std::size_t rank = 0; rank < added.size(); ++rank) InsertWaits(std::move(added[rank]), states.ranks[rank]);
+}
+
+}  // namespace farscale
