@@ -7,7 +7,7 @@ import size
 
 
 def table(*lines):
-    return size.parse("# head\n" + "\n".join(lines))
+    return size.parse("# head\n# room lines files comments names  why\n" + "\n".join(lines))
 
 
 class Comments(unittest.TestCase):
@@ -27,9 +27,20 @@ class Names(unittest.TestCase):
         self.assertEqual({found.group(1) for found in size.NAME_OF.finditer(text)}, {"ShareOf", "RowsOf"})
 
 
+class Headers(unittest.TestCase):
+    def test_those_included_by_headers_count(self):
+        texts = {"a/a.cc": '#include "a/a.h"\n#include <map>\n', "a/a.h": '#include "b/b.h"\n', "b/b.h": "", "c/c.h": ""}
+        self.assertEqual(size.own_headers(texts), {"a/a.cc": 2})
+        self.assertEqual(size.percentile_95(list(range(100))), 95)
+
+    def test_types_are_those_with_a_body(self):
+        text = "struct A;\nstruct B { int a; };\nclass C final : B {\n  enum class D { kE };\n"
+        self.assertEqual(len(size.TYPE.findall(text)), 3)
+
+
 class Table(unittest.TestCase):
     def test_more_is_named_and_much_less_is_to_be_lowered(self):
-        rooms = {"plot": {"lines": 101, "files": 3, "comments": 0, "names": 0}}
+        rooms = {"plot": dict(dict.fromkeys(size.NUMBERS, 0), lines=101, files=3)}
         self.assertEqual(size.exceeded(rooms, table("plot 100 3 0 0")), ["plot: 101 lines, 100 allowed"])
         self.assertIn("lower it", size.exceeded(rooms, table("plot 200 3 0 0"))[0])
         self.assertEqual(size.exceeded(rooms, table("plot 102 3 0 0")), [])
