@@ -107,7 +107,7 @@ int Caught(const Simulation& simulation, int commits, std::uint64_t seed) {
   return caught;
 }
 
-constexpr int kCommitsDrawn = test::Repeats(200);
+const int kCommitsDrawn = test::Repeats(200);
 
 TEST(GateSimulation, NoiseOfUnchangedCodeNeverFails) { EXPECT_EQ(FalseAlarms({}, kCommitsDrawn, 1), 0); }
 

@@ -152,7 +152,7 @@ World Drifting(double noise) {
 
 // 13 commits at 0.3 % each make 3.9 %.
 constexpr int kCommitsOfDrift = 13;
-constexpr int kHistories = test::Repeats(20);
+const int kHistories = test::Repeats(20);
 
 TEST(HistorySimulation, UnchangedCodeNeitherFailsNorWarns) {
   for (const double noise : {0.01, 0.02, 0.03}) {

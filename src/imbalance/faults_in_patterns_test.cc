@@ -131,7 +131,7 @@ TEST_P(FaultInPattern, IsNamedFirst) {
 constexpr std::tuple<std::size_t, double> kRanksAndNoise[] = {{16, 0}, {32, 0.005}};
 
 INSTANTIATE_TEST_SUITE_P(Runs, FaultInPattern,
-                         testing::ValuesIn(kRanksAndNoise, kRanksAndNoise + (test::kIsSanitized ? 1 : 2)));
+                         testing::ValuesIn(kRanksAndNoise, kRanksAndNoise + (test::IsBrief() ? 1 : 2)));
 
 }  // namespace
 }  // namespace farscale

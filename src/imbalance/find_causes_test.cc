@@ -94,7 +94,7 @@ constexpr Expected kFaults[] = {
 constexpr std::size_t kRanks[] = {4, 64, 1024};
 
 INSTANTIATE_TEST_SUITE_P(Runs, InjectedFault,
-                         testing::Combine(testing::ValuesIn(kRanks, kRanks + (test::kIsSanitized ? 2 : 3)),
+                         testing::Combine(testing::ValuesIn(kRanks, kRanks + (test::IsBrief() ? 2 : 3)),
                                           testing::ValuesIn(kFaults)),
                          [](const auto& test) {
                            return std::string(std::get<1>(test.param).name) + std::to_string(std::get<0>(test.param));
@@ -138,7 +138,7 @@ std::string Describe(const Cause& cause) {
 
 // A few are too short, or hide in their noise: three of five slow iterations are no period, and so on.
 TEST(FindCauses, OfOtherRuns) {
-  constexpr std::uint64_t kRuns = test::Repeats(200);
+  const std::uint64_t kRuns = test::Repeats(200);
   std::size_t places = 0, reasons = 0, gains = 0, extra = 0;
   std::string missed;
   for (std::uint64_t seed = 1; seed <= kRuns; ++seed) {

@@ -149,7 +149,7 @@ Coverage Judge(const std::vector<Study>& studies) {
 
 // Eight times as many studies give 98 % and 99.8 %.
 TEST(Coverage, OfLawsWithNothingButNoise) {
-  if (test::kIsSanitized) GTEST_SKIP() << "a share of many studies, counted in builds without sanitizers";
+  if (test::IsBrief()) GTEST_SKIP() << "a share of many studies, counted by scripts/check --full";
   Random random(1);
   std::vector<Study> studies;
   for (const Law& law : kLaws) {
@@ -170,7 +170,7 @@ double ErrorOfShare(double share, double studies) { return std::sqrt(share * (1 
 
 // Five times as many studies give 79 % and 93 % at each ratio.
 TEST(Coverage, OfLawsThatDrift) {
-  if (test::kIsSanitized) GTEST_SKIP() << "a share of many studies, counted in builds without sanitizers";
+  if (test::IsBrief()) GTEST_SKIP() << "a share of many studies, counted by scripts/check --full";
   constexpr int kRepeats = 12;
   Random random(2);
   std::vector<Study> studies;

@@ -244,7 +244,7 @@ void ExpectShares(const LossProjection& projection) {
 // Random tables: some paths grow, some shrink, some are missing in some runs, some make up for others.
 TEST(LossProjection, SharesOfRandomTables) {
   Random random(20);
-  for (int table = 0; table < (test::kIsSanitized ? 1 : 40); ++table) {
+  for (int table = 0; table < (test::IsBrief() ? 1 : 40); ++table) {
     const std::size_t paths = 1 + random.Index(15), counts = 2 + random.Index(5);
     std::vector<double> weights, powers;
     for (std::size_t path = 0; path < paths; ++path) {

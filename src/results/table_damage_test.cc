@@ -184,7 +184,7 @@ Count ChangeDigits(const std::string& text, const Reader& read, int changes, std
 FactorTable ReadJson(const std::string& text) { return ReadTableFromJson(text, "t.json"); }
 FactorTable ReadCsv(const std::string& text) { return ReadFactorCsv(text, "t.csv"); }
 
-constexpr int kTables = test::Repeats(10);
+const std::uint64_t kTables = test::Repeats(std::uint64_t{10});
 
 // Nothing else in a table tells its standard errors, so that only a checksum protects them.
 FactorTable WithoutErrors(FactorTable table) {

@@ -26,7 +26,7 @@ using test::SpmdRank;
 using Ranks = std::vector<std::int32_t>;
 using Action = std::function<void(SpmdRank&)>;  // of an iteration
 
-constexpr int kParameterSets = test::Repeats(20);
+const int kParameterSets = test::Repeats(20);
 
 struct GeneratedProgram {
   std::string text;  // its parameters

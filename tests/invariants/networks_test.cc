@@ -13,7 +13,7 @@
 namespace farscale {
 namespace {
 
-constexpr int kNodePrograms = test::Repeats(150);
+const std::uint64_t kNodePrograms = test::Repeats(150u);
 
 // Ranks on three nodes in turn.
 Trace ProgramOnThreeNodes(std::uint64_t seed) {

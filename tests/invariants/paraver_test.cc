@@ -29,7 +29,7 @@
 namespace farscale {
 namespace {
 
-constexpr std::uint64_t kParaverPrograms = test::Repeats(300);
+const std::uint64_t kParaverPrograms = test::Repeats(300);
 
 test::RandomProgramOptions OptionsFor(std::uint64_t seed) {
   test::RandomProgramOptions options = test::VariedOptions(seed);

@@ -46,7 +46,7 @@ Outcome GrowAndCompare(const StepOfRank& program, const test::ProgramFamily& fam
   }
 }
 
-constexpr std::uint64_t kFamilySeeds = test::Repeats(20);
+const std::uint64_t kFamilySeeds = test::Repeats(20);
 
 // Of 20 programs, at least so many must be grown.
 void ExpectFamily(test::ProgramFamily (*draw)(Random&), int least_grown) {
@@ -61,7 +61,7 @@ void ExpectFamily(test::ProgramFamily (*draw)(Random&), int least_grown) {
                     family.runs[0], family.runs[1], family.runs[2], family.target);
     EXPECT_EQ(outcome.mistake, "") << what;
   }
-  if (test::kIsSanitized) return;
+  if (test::IsBrief()) return;
   EXPECT_GE(grown, least_grown);
 }
 

@@ -17,7 +17,7 @@
 namespace farscale {
 namespace {
 
-constexpr int kRandomPrograms = test::Repeats(300);
+const std::uint64_t kRandomPrograms = test::Repeats(300u);
 
 ReplayResult Replay(const Trace& trace, RuleSet set, const PhaseSpec& spec = PhaseSpec::WholeRun()) {
   return farscale::Replay(trace, MatchTrace(trace), CutPhase(trace, spec), {{set, 32768}, false});

@@ -87,7 +87,7 @@ TEST(RankGroups, OfOneProgramAreOne) {
   }
   EXPECT_GT(phases, 100u);
   const bool has_groups = std::filesystem::exists(test::SharedDataFolder() + "/traces/diagnosis/gmx");
-  if (has_groups && !test::kIsSanitized) {
+  if (has_groups && !test::IsBrief()) {
     EXPECT_GT(grouped, 50u);
   }
 }

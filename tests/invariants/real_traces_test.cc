@@ -233,7 +233,7 @@ TEST(RealTraces, CutsKeepTheirFactors) {
 
 // The promise of docs/architecture.md. Below 64 KiB on disk the tables of names weigh more than the events.
 TEST(RealTraces, InMemoryNoMoreThanOnDisk) {
-  for (const std::string& path : test::AllTraces()) {
+  for (const std::string& path : test::TracesToTry()) {
     const Trace trace = ReadTrace(path);
     if (trace.disk_bytes >= 64 * 1024) {
       EXPECT_LE(trace.MemoryBytes(), trace.disk_bytes) << path;

@@ -1,20 +1,26 @@
 // How often tests repeat themselves.
 #pragma once
 
+#include <cstdlib>
+
 namespace farscale::test {
 
-// Sanitizers make programs ten to twenty times slower, and find what they find in the first few repetitions. The build
-// says whether the rooms have them, as the tests themselves may be compiled without.
+// Daily checks draw a tenth of the random programs, tables and the like; scripts/check --full sets FARSCALE_ALL_TESTS
+// and draws all of them. Sanitizers make programs ten to twenty times slower and find what they find in the first few
+// repetitions: with them it is always a tenth. The build says so, as the tests themselves may be compiled without.
+inline bool IsBrief() {
 #ifdef FARSCALE_SANITIZED
-inline constexpr bool kIsSanitized = true;
+  return true;
 #else
-inline constexpr bool kIsSanitized = false;
+  static const bool is_brief = std::getenv("FARSCALE_ALL_TESTS") == nullptr;
+  return is_brief;
 #endif
+}
 
-// Random programs, tables and the like: all of them, or a tenth under sanitizers.
+// All of them, or a tenth.
 template <typename Count>
-constexpr Count Repeats(Count full) {
-  return kIsSanitized ? (full + 9) / 10 : full;
+Count Repeats(Count full) {
+  return IsBrief() ? (full + 9) / 10 : full;
 }
 
 }  // namespace farscale::test

@@ -47,7 +47,7 @@ std::vector<std::string> AllTraces() {
 std::vector<std::string> TracesToTry() {
   std::vector<std::string> traces = SampleTraces();
   const std::vector<std::string> shared = SharedTraces();
-  for (std::size_t i = 0; i < shared.size(); i += kIsSanitized ? 6 : 1) traces.push_back(shared[i]);
+  for (std::size_t i = 0; i < shared.size(); i += IsBrief() ? 6 : 1) traces.push_back(shared[i]);
   return traces;
 }
 
