@@ -1,5 +1,5 @@
-// JSON forms of values: forms of numbers, texts, lists and what is made of them. Descriptions of structs
-// (base/fields.h) put them together.
+// JSON forms of C++ types: forms of numbers, texts and what is made of them. Descriptions of structs (base/fields.h)
+// put them together.
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -12,8 +12,10 @@
 #include <cstring>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -21,7 +23,7 @@ namespace farscale {
 
 using OrderedJson = nlohmann::ordered_json;
 
-// Where a value is in a file: keys and indices from the root, and the objects around it.
+// The position of a value in a file: keys and indices from the root, and the objects around it.
 class JsonPlace {
  public:
   explicit JsonPlace(std::string_view file) : key_(file) {}
@@ -32,11 +34,11 @@ class JsonPlace {
 
   std::string Path() const;  // "runs[2].phases[0].begin"; empty for the root
   const std::string_view& File() const { return parent_ == nullptr ? key_ : parent_->File(); }
-  // Throws an input error: the file, the path and what is wrong there, "is missing".
+  // Throws an input error with the file, the path and the problem: "is missing".
   [[noreturn]] void Fail(const std::string& what, const std::string& advice = "") const;
 
-  // The nearest struct of a type that contains this. Of one that is being read, the fields described before this one
-  // are there. Only for values that are always inside such a struct.
+  // The nearest struct of a type that contains this. While it is being read, it has the fields described before this
+  // one. Only for values that are always inside such a struct.
   template <typename T>
   const T& Within() const {
     return *static_cast<const T*>(Find(&kTypeId<T>));
@@ -55,147 +57,214 @@ class JsonPlace {
   const void* type_ = nullptr;
 };
 
-// Definitions that the schema of one file collects.
+// The definitions in the schema of one file.
 struct SchemaDefinitions {
   std::string home;  // "factors", of docs/schema/factors.schema.json
   OrderedJson definitions = OrderedJson::object();
 };
 
 // The JSON form of the values of one C++ type. `value` points to such a value.
-class JsonForm {
- public:
-  virtual ~JsonForm() = default;
-  virtual OrderedJson Write(const void* value, const JsonPlace& at) const = 0;
-  virtual void Read(const OrderedJson& json, void* value, const JsonPlace& at) const = 0;
-  virtual OrderedJson Schema(SchemaDefinitions& definitions) const = 0;
-  virtual bool IsOptional() const { return false; }
-  virtual bool IsUnset(const void*) const { return false; }
+struct JsonForm {
+  std::function<OrderedJson(const void* value, const JsonPlace&)> write;
+  std::function<void(const OrderedJson&, void* value, const JsonPlace&)> read;
+  std::function<OrderedJson(SchemaDefinitions&)> schema;
+  bool is_optional = false;  // null: there is no value, and structs leave the field out
 };
 
 template <typename T>
 using Form = std::shared_ptr<const JsonForm>;
 
-// An object with keys that are values themselves, in the order of the file.
+// The form of T: of numbers, texts, truth values, enumerations, described structs, and optionals, pairs and vectors of
+// these (base/fields.h). Specialised for other types.
 template <typename T>
-using Dictionary = std::vector<std::pair<std::string, T>>;
+Form<T> FormOf();
+template <>
+Form<bool> FormOf<bool>();
+template <>
+Form<double> FormOf<double>();
+template <>
+Form<std::string> FormOf<std::string>();
+template <>
+Form<std::int32_t> FormOf<std::int32_t>();
+template <>
+Form<std::int64_t> FormOf<std::int64_t>();
+template <>
+Form<std::uint64_t> FormOf<std::uint64_t>();
 
 // A text that is one of these.
 Form<std::string> OneOf(std::vector<std::string> texts);
 
+// A form that schemas define once, as "losses/byKind". Its fields take no limits.
+std::shared_ptr<const JsonForm> Named(const std::string& definition, const std::string& text,
+                                      const std::shared_ptr<const JsonForm>& form);
+
+// An object whose keys are data, in the order of the file.
+template <typename T>
+using Dictionary = std::vector<std::pair<std::string, T>>;
+
+// A form made of `write(const T&, place)`, `read(json, T&, place)` and `schema(definitions)`.
+template <typename T, typename Write, typename Read, typename Schema>
+std::shared_ptr<JsonForm> MakeForm(Write write, Read read, Schema schema) {
+  return std::make_shared<JsonForm>(JsonForm{
+      [write](const void* value, const JsonPlace& at) { return write(*static_cast<const T*>(value), at); },
+      [read](const OrderedJson& json, void* value, const JsonPlace& at) { read(json, *static_cast<T*>(value), at); },
+      schema});
+}
+
 namespace fields_internal {
 
-// Functions of a type are plain pointers: of function objects every type would compile its own copies.
-Form<bool> BoolForm();
-Form<double> NumberForm();
-Form<std::string> TextForm();
-std::shared_ptr<const JsonForm> IntegerForm(std::size_t bytes, bool is_signed);
-// Access to a vector<T>, of whose elements these are.
-struct ListAccess {
-  std::size_t (*size)(const void*);
-  const void* (*at)(const void*, std::size_t);
-  void* (*add)(void*);
-};
-std::shared_ptr<const JsonForm> ListForm(std::shared_ptr<const JsonForm> element, ListAccess access);
-struct DictionaryAccess {
-  std::size_t (*size)(const void*);
-  std::pair<const std::string*, const void*> (*at)(const void*, std::size_t);
-  void* (*add)(void*, const std::string&);
-};
-std::shared_ptr<const JsonForm> DictionaryForm(std::shared_ptr<const JsonForm> element, DictionaryAccess access,
-                                               std::vector<std::string> keys);
-struct OptionalAccess {
-  const void* (*get)(const void*);  // nullptr: unset
-  void* (*set)(void*);
-  void (*reset)(void*);
-};
-std::shared_ptr<const JsonForm> OptionalForm(std::shared_ptr<const JsonForm> inner, OptionalAccess access);
-// Enumerators as whole numbers, with their names.
-struct EnumAccess {
-  std::int64_t (*get)(const void*);
-  void (*set)(void*, std::int64_t);
-};
-std::shared_ptr<const JsonForm> EnumForm(std::vector<std::pair<std::int64_t, std::string>> names, EnumAccess access);
-std::shared_ptr<const JsonForm> EitherForm(std::string key, std::shared_ptr<const JsonForm> with,
-                                           std::shared_ptr<const JsonForm> without,
-                                           std::function<bool(const void*)> has_key);
-struct PairAccess {
-  void* (*first)(void*);
-  void* (*second)(void*);
-};
-std::shared_ptr<const JsonForm> PairForm(std::shared_ptr<const JsonForm> first, std::shared_ptr<const JsonForm> second,
-                                         PairAccess access);
-std::shared_ptr<const JsonForm> NamedForm(std::string definition, std::string text,
-                                          std::shared_ptr<const JsonForm> form);
-// A reference to what a file defines, which is added to the definitions of that file; without a name the schema itself.
+// A reference to a definition, which is added to those of its file; without a name the schema itself.
 OrderedJson Reference(const std::string& definition, SchemaDefinitions& definitions,
                       const std::function<OrderedJson()>& schema);
-// Besides what the schema of a value says, null.
+// The schema of null or a value.
 OrderedJson OrNull(OrderedJson schema);
 OrderedJson ParseJson(const std::string& text, const std::string& file);
+void RequireKnownKey(const std::string& key, const std::vector<std::string>& known, const JsonPlace& at);
+// Schemas of a list with such elements, of two values, and of an object with such values.
+OrderedJson ListSchema(const JsonForm& element, SchemaDefinitions& definitions);
+OrderedJson PairSchema(const JsonForm& first, const JsonForm& second, SchemaDefinitions& definitions);
+OrderedJson DictionarySchema(const std::vector<std::string>& keys, OrderedJson element);
+
+// Calls a function with or without the place.
+template <typename F, typename... Values>
+decltype(auto) Call(const F& function, const JsonPlace& at, Values&&... values) {
+  if constexpr (std::is_invocable_v<F, Values..., const JsonPlace&>) {
+    return function(std::forward<Values>(values)..., at);
+  } else {
+    return function(std::forward<Values>(values)...);
+  }
+}
 
 }  // namespace fields_internal
 
-// A checksum of what JSON says, which shows that a file was damaged or changed; no protection against intent. A
-// template alone, so that what is preloaded into programs can use it.
+template <typename T>
+Form<std::vector<T>> ListOf(Form<T> element) {
+  using List = std::vector<T>;
+  return MakeForm<List>(
+      [element](const List& list, const JsonPlace& at) {
+        OrderedJson json = OrderedJson::array();
+        for (const T& one : list) json.push_back(element->write(&one, JsonPlace(at, json.size())));
+        return json;
+      },
+      [element](const OrderedJson& json, List& list, const JsonPlace& at) {
+        if (!json.is_array()) at.Fail("is not a list");
+        for (std::size_t i = 0; i < json.size(); ++i) {
+          T one{};
+          element->read(json[i], &one, JsonPlace(at, i));
+          list.push_back(std::move(one));
+        }
+      },
+      [element](SchemaDefinitions& definitions) { return fields_internal::ListSchema(*element, definitions); });
+}
+
+// A dictionary with these keys only; empty: any.
+template <typename T>
+Form<Dictionary<T>> Keyed(std::vector<std::string> keys, Form<T> element = FormOf<T>()) {
+  return MakeForm<Dictionary<T>>(
+      [element](const Dictionary<T>& list, const JsonPlace& at) {
+        OrderedJson json = OrderedJson::object();
+        for (const auto& [key, one] : list) json[key] = element->write(&one, JsonPlace(at, key));
+        return json;
+      },
+      [element, keys](const OrderedJson& json, Dictionary<T>& list, const JsonPlace& at) {
+        if (!json.is_object()) at.Fail("is not an object");
+        for (const auto& [key, one] : json.items()) {
+          if (!keys.empty()) fields_internal::RequireKnownKey(key, keys, at);
+          element->read(one, &list.emplace_back(key, T{}).second, JsonPlace(at, key));
+        }
+      },
+      [element, keys](SchemaDefinitions& definitions) {
+        return fields_internal::DictionarySchema(keys, element->schema(definitions));
+      });
+}
+
+template <typename T>
+Form<std::optional<T>> OptionalOf(Form<T> inner) {
+  using Optional = std::optional<T>;
+  const auto form = MakeForm<Optional>(
+      [inner](const Optional& value, const JsonPlace& at) {
+        return value ? inner->write(&*value, at) : OrderedJson(nullptr);
+      },
+      [inner](const OrderedJson& json, Optional& value, const JsonPlace& at) {
+        value.reset();
+        if (!json.is_null()) inner->read(json, &value.emplace(), at);
+      },
+      inner->schema);
+  form->is_optional = true;
+  return form;
+}
+
+template <typename A, typename B>
+Form<std::pair<A, B>> PairForm(Form<A> first, Form<B> second) {
+  using Pair = std::pair<A, B>;
+  return MakeForm<Pair>(
+      [first, second](const Pair& pair, const JsonPlace& at) {
+        return OrderedJson::array(
+            {first->write(&pair.first, JsonPlace(at, 0)), second->write(&pair.second, JsonPlace(at, 1))});
+      },
+      [first, second](const OrderedJson& json, Pair& pair, const JsonPlace& at) {
+        if (!json.is_array() || json.size() != 2) at.Fail("is not a list of two");
+        first->read(json[0], &pair.first, JsonPlace(at, 0));
+        second->read(json[1], &pair.second, JsonPlace(at, 1));
+      },
+      [first, second](SchemaDefinitions& definitions) {
+        return fields_internal::PairSchema(*first, *second, definitions);
+      });
+}
+
+// The checksum of JSON shows that a file was damaged or changed; it is no protection against intent. It is a template
+// alone, so that the libraries preloaded into programs can use it.
 
 inline constexpr const char* kChecksumKey = "checksum";
 
 namespace checksum_internal {
 
-// FNV-1a of 64 bits: texts of one length that differ in one byte never have the same.
-struct Hash {
-  std::uint64_t value = 14695981039346656037U;
-
-  void Add(std::string_view bytes) {
-    for (const char byte : bytes) value = (value ^ static_cast<unsigned char>(byte)) * 1099511628211U;
-  }
-};
-
-template <typename Json>
-std::string TextOf(const Json& json) {
-  return json.dump(-1, ' ', false, Json::error_handler_t::replace);
+// FNV-1a of 64 bits: texts of the same length that differ in one byte never have the same hash.
+inline void Add(std::string_view bytes, std::uint64_t& hash) {
+  for (const char byte : bytes) hash = (hash ^ static_cast<unsigned char>(byte)) * 1099511628211U;
 }
 
-// Numbers as doubles, since other programs write 1.0 as 1; those that are not finite stand in files as null.
+// Numbers count as doubles, since other programs write 1.0 as 1; files have null for those that are not finite.
 template <typename Json>
-void Add(const Json& json, Hash& hash, std::string_view left_out = {}) {
+void AddJson(const Json& json, std::uint64_t& hash, std::string_view left_out = {}) {
+  const auto text = [](const Json& one) { return one.dump(-1, ' ', false, Json::error_handler_t::replace); };
   if (json.is_object()) {
     std::vector<const typename Json::object_t::value_type*> members;
     for (const auto& member : json.template get_ref<const typename Json::object_t&>()) {
       if (left_out.empty() || member.first != left_out) members.push_back(&member);
     }
     std::sort(members.begin(), members.end(), [](const auto* a, const auto* b) { return a->first < b->first; });
-    hash.Add("{");
+    Add("{", hash);
     for (const auto* member : members) {
-      hash.Add(TextOf(Json(member->first)));
-      Add(member->second, hash);
+      Add(text(Json(member->first)), hash);
+      AddJson(member->second, hash);
     }
-    hash.Add("}");
+    Add("}", hash);
   } else if (json.is_array()) {
-    hash.Add("[");
-    for (const Json& one : json) Add(one, hash);
-    hash.Add("]");
+    Add("[", hash);
+    for (const Json& one : json) AddJson(one, hash);
+    Add("]", hash);
   } else if (json.is_number() && std::isfinite(json.template get<double>())) {
     const double number = json.template get<double>() + 0.0;  // -0 becomes 0
     char bytes[sizeof number];
     std::memcpy(bytes, &number, sizeof number);
-    hash.Add("#");
-    hash.Add({bytes, sizeof bytes});
+    Add("#", hash);
+    Add({bytes, sizeof bytes}, hash);
   } else {
-    hash.Add(json.is_number() ? "null" : TextOf(json));
+    Add(json.is_number() ? "null" : text(json), hash);
   }
 }
 
 }  // namespace checksum_internal
 
 // The checksum of an object of nlohmann-json without its member "checksum", as 16 hexadecimal digits. White space, the
-// order of keys and how numbers are written do not matter.
+// order of keys and the notation of numbers do not matter.
 template <typename Json>
 std::string ChecksumOf(const Json& json) {
-  checksum_internal::Hash hash;
-  checksum_internal::Add(json, hash, kChecksumKey);
+  std::uint64_t hash = 14695981039346656037U;
+  checksum_internal::AddJson(json, hash, kChecksumKey);
   char text[17];
-  std::snprintf(text, sizeof text, "%016llx", static_cast<unsigned long long>(hash.value));
+  std::snprintf(text, sizeof text, "%016llx", static_cast<unsigned long long>(hash));
   return text;
 }
 

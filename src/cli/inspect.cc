@@ -312,29 +312,27 @@ std::vector<CounterInFile> CountersOf(const Inspection& inspection) {
 
 template <>
 Fields<NodeInFile> FieldsOf<NodeInFile>() {
-  return {Field("name", &NodeInFile::name), Field("ranks", &NodeInFile::ranks)};
+  return {Properties<&NodeInFile::name, &NodeInFile::ranks>()};
 }
 
 template <>
 Fields<CommunicatorInFile> FieldsOf<CommunicatorInFile>() {
-  return {Field("name", &CommunicatorInFile::name), Field("size", &CommunicatorInFile::size)};
+  return {Properties<&CommunicatorInFile::name, &CommunicatorInFile::size>()};
 }
 
 template <>
 Fields<CounterInFile> FieldsOf<CounterInFile>() {
   using T = CounterInFile;
   return {
-      Field("name", &T::name),
-      Field("unit", &T::unit),
-      Field("description", &T::description),
-      Field("total", &T::total, "Of all ranks; absent for levels, which do not accumulate"),
+      Properties<&T::name, &T::unit, &T::description>(),
+      Property<&T::total>("Of all ranks; absent for levels, which do not accumulate"),
   };
 }
 
 template <>
 Fields<CallSummary> FieldsOf<CallSummary>() {
   using T = CallSummary;
-  return {Field("name", &T::name), Field("count", &T::count), Field("share", &T::share).AtLeast(0)};
+  return {Properties<&T::name, &T::count>(), Property<&T::share>().AtLeast(0)};
 }
 
 template <>
@@ -342,12 +340,12 @@ Fields<RegionSummary> FieldsOf<RegionSummary>() {
   using T = RegionSummary;
   return {"inspection/region",
           {
-              Field("name", &T::name),
-              Field("fewest", &T::fewest, "Occurrences on the rank with fewest, among those that enter it"),
-              Field("most", &T::most),
-              Field("ranks", &T::ranks, "That enter it"),
-              Field("seconds", &T::seconds, "Mean length of an occurrence").AtLeast(0),
-              Field("share", &T::share, "Of the run").AtLeast(0),
+              Property<&T::name>(),
+              Property<&T::fewest>("Occurrences on the rank with fewest, among those that enter it"),
+              Property<&T::most>(),
+              Property<&T::ranks>("That enter it"),
+              Property<&T::seconds>("Mean length of an occurrence").AtLeast(0),
+              Property<&T::share>("Of the run").AtLeast(0),
               Computed<T>("isLoop", [](const T& region,
                                        const JsonPlace& at) { return region.IsLoop(at.Within<Inspection>().trace); }),
           }};
@@ -360,31 +358,27 @@ Fields<Inspection> FieldsOf<Inspection>() {
   return Fields<T>{
       "inspection",
       {
-          Field("path", &T::trace, &Trace::path),
-          Field("traceFormat", &T::trace, &Trace::format),
-          Field("creator", &T::trace, &Trace::creator).OrMissing(),
-          Field("program", &T::trace, &Trace::program).OrMissing(),
+          Embed(&T::trace, Fields<Trace>{Property<&Trace::path>(), Field("traceFormat", &Trace::format),
+                                         Properties<&Trace::creator, &Trace::program>().OrMissing()}),
           Computed<T>("seconds",
                       of_trace([](const Trace& trace) { return trace.Seconds(trace.end() - trace.begin()); }))
               .AtLeast(0)
               .OrMissing(),
-          Field("ticksPerSecond", &T::trace, &Trace::ticks_per_second).Above(0).OrMissing(),
+          Embed(&T::trace, Fields<Trace>{Property<&Trace::ticks_per_second>().Above(0).OrMissing()}),
           Computed<T>("ranks", of_trace([](const Trace& trace) { return trace.size(); })).AtLeast(1),
           Computed<T>("threads", of_trace([](const Trace& trace) { return trace.threads(); })).AtLeast(1),
-          Field("events", &T::trace, &Trace::events),
-          Field("diskBytes", &T::trace, &Trace::disk_bytes).OrMissing(),
+          Embed(&T::trace, Fields<Trace>{Property<&Trace::events>(), Property<&Trace::disk_bytes>().OrMissing()}),
           Computed<T>("memoryBytes", of_trace([](const Trace& trace) { return trace.MemoryBytes(); })).OrMissing(),
-          Field("messages", &T::messages).OrMissing(),
+          Property<&T::messages>().OrMissing(),
           Field("messageBytes", &T::bytes).OrMissing(),
-          Field("oneSidedOperations", &T::one_sided, &MovedBytes::operations).OrMissing(),
-          Field("oneSidedBytes", &T::one_sided, &MovedBytes::bytes).OrMissing(),
-          Field("fileOperations", &T::on_files, &MovedBytes::operations).OrMissing(),
-          Field("fileBytes", &T::on_files, &MovedBytes::bytes).OrMissing(),
-          Field("mpiShare", &T::mpi_share).AtLeast(0).OrMissing(),
+          Embed(&T::one_sided, Fields<MovedBytes>{Field("oneSidedOperations", &MovedBytes::operations).OrMissing(),
+                                                  Field("oneSidedBytes", &MovedBytes::bytes).OrMissing()}),
+          Embed(&T::on_files, Fields<MovedBytes>{Field("fileOperations", &MovedBytes::operations).OrMissing(),
+                                                 Field("fileBytes", &MovedBytes::bytes).OrMissing()}),
+          Property<&T::mpi_share>().AtLeast(0).OrMissing(),
           Computed<T>("nodes", NodesOf),
           Computed<T>("communicators", CommunicatorsOf),
-          Field("calls", &T::calls),
-          Field("regions", &T::regions),
+          Properties<&T::calls, &T::regions>(),
           Computed<T>("counters", CountersOf),
           Field("diagnostics", &T::findings),
       }}

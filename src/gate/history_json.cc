@@ -189,9 +189,9 @@ Fields<HistoryEntry> FieldsOf<HistoryEntry>() {
   return Fields<T>{
       "history",
       {
-          Field("commit", &T::commit, "Any name of a state of the code").NotEmpty(),
-          Field("date", &T::date, date).Schema(kDateSchema),
-          Field("accepted", &T::accepted, "Why the level changes on purpose from here on").NotEmpty().UnlessDefault(),
+          Property<&T::commit>("Any name of a state of the code").NotEmpty(),
+          Property<&T::date>(date).Schema(kDateSchema),
+          Property<&T::accepted>("Why the level changes on purpose from here on").NotEmpty().UnlessDefault(),
           Field("factors", &T::table),
       }}
       .File(kHistoryFormat, kHistoryVersion, kHistoryVersion, "history")

@@ -401,17 +401,17 @@ Fields<HistoryTrack> FieldsOf<HistoryTrack>() {
   using T = HistoryTrack;
   return {"tracks/track",
           {
-              Field("series", &T::series),
+              Property<&T::series>(),
               Embed(&T::phase),
               Computed<T>(
                   "factor", [](const T& track) { return IdOf(track.quantity); }, "Id of a factor, or timePerIteration"),
-              Field("cores", &T::cores, "Of any commit, ascending").Above(0).LeastItems(1),
-              Field("values", &T::values,
-                    "A list for every commit with a value for every entry of cores: the geometric mean of its runs, "
-                    "times in seconds; null where it was not measured"),
+              Property<&T::cores>("Of any commit, ascending").Above(0).LeastItems(1),
+              Property<&T::values>(
+                  "A list for every commit with a value for every entry of cores: the geometric mean of its runs, "
+                  "times in seconds; null where it was not measured"),
               Field("meanOver", &T::shared, "Core counts that means, steps and the last change are over").Above(0),
-              Field("means", &T::means, "For every commit"),
-              Field("steps", &T::steps, "Indices of commits at which a new level begins"),
+              Property<&T::means>("For every commit"),
+              Property<&T::steps>("Indices of commits at which a new level begins"),
               Field("lastChange", &T::last),
           }};
 }
@@ -421,15 +421,15 @@ Fields<HistoryView> FieldsOf<HistoryView>() {
   using T = HistoryView;
   using E = HistoryEntry;
   const auto commits = ListOf<E>(FormOfFields(Fields<E>{
-      Field("commit", &E::commit),
-      Field("date", &E::date).Schema(kDateSchema),
-      Field("accepted", &E::accepted, "Why the level changes on purpose from here on").NotEmpty().UnlessDefault(),
+      Property<&E::commit>(),
+      Property<&E::date>().Schema(kDateSchema),
+      Property<&E::accepted>("Why the level changes on purpose from here on").NotEmpty().UnlessDefault(),
   }));
   return Fields<T>{"tracks",
                    {
-                       Field("title", &T::title),
+                       Property<&T::title>(),
                        Field("commits", &T::history, commits, "The oldest first").LeastItems(1),
-                       Field("tracks", &T::tracks),
+                       Property<&T::tracks>(),
                        Field("diagnostics", &T::findings),
                    }}
       .File("farscale-tracks", kTracksVersion, kTracksVersion, "view of a history");

@@ -89,17 +89,17 @@ Fields<BalanceConfiguration> FieldsOf<BalanceConfiguration>() {
   return {"balance/configuration",
           "",
           {
-              Field("run", &T::run, "Index into runs: whose ranks are the tasks"),
-              Field("tasks", &T::tasks),
-              Field("processors", &T::processors, "0: left out for any number of processors"),
+              Property<&T::run>("Index into runs: whose ranks are the tasks"),
+              Property<&T::tasks>(),
+              Property<&T::processors>("0: left out for any number of processors"),
               Computed<T>(
                   "level",
                   [](const T& configuration) { return configuration.processors == 0 ? 0.0 : configuration.level(); },
                   "Tasks per processor; 0 for any number of processors")
                   .AtLeast(0),
-              Field("strategy", &T::strategy),
-              Field("interval", &T::interval, "Iterations between balancing points; 0: there are none"),
-              Field("placement", &T::placement, "How tasks lie on processors at the start"),
+              Property<&T::strategy>(),
+              Property<&T::interval>("Iterations between balancing points; 0: there are none"),
+              Property<&T::placement>("How tasks lie on processors at the start"),
           }};
 }
 
@@ -108,7 +108,7 @@ Fields<Gain> FieldsOf<Gain>() {
   return {"balance/gain",
           "",
           {
-              Field("value", &Gain::value, "1 minus makespan over the makespan of the reference"),
+              Property<&Gain::value>("1 minus makespan over the makespan of the reference"),
               Computed<Gain>(
                   "interval80", [](const Gain& gain) { return std::pair(gain.low, gain.high); },
                   "80 % of the replicas lie between; the value twice without replicas"),
@@ -118,20 +118,17 @@ Fields<Gain> FieldsOf<Gain>() {
 template <>
 Fields<MakespanParts> FieldsOf<MakespanParts>() {
   using T = MakespanParts;
-  return {
-      "balance/parts",
-      "",
-      {
-          Field("computation", &T::computation, "Of all tasks, divided by the processors").AtLeast(0),
-          Field("imbalance", &T::imbalance,
-                "Largest load of a processor above the mean in every iteration, added up, as far as processors "
-                "wait")
-              .AtLeast(0),
-          Field("barriers", &T::barriers).AtLeast(0),
-          Field("strategy", &T::strategy).AtLeast(0),
-          Field("migration", &T::migration).AtLeast(0),
-          Field("communication", &T::communication, "The rest: messages, and waiting within an iteration").AtLeast(0),
-      }};
+  return {"balance/parts",
+          "",
+          {
+              Property<&T::computation>("Of all tasks, divided by the processors").AtLeast(0),
+              Property<&T::imbalance>(
+                  "Largest load of a processor above the mean in every iteration, added up, as far as processors "
+                  "wait")
+                  .AtLeast(0),
+              Properties<&T::barriers, &T::strategy, &T::migration>().AtLeast(0),
+              Property<&T::communication>("The rest: messages, and waiting within an iteration").AtLeast(0),
+          }};
 }
 
 template <>
@@ -140,32 +137,28 @@ Fields<BalanceOutcome> FieldsOf<BalanceOutcome>() {
   return {"balance/outcome",
           "",
           {
-              Field("configuration", &T::configuration),
-              Field("makespan", &T::makespan, "Seconds").AtLeast(0),
-              Field("parts", &T::parts, "Seconds that add up to the makespan"),
-              Field("loadBalance", &T::load_balance),
-              Field("parallelEfficiency", &T::parallel_efficiency),
-              Field("balancingPoints", &T::balancing_points),
-              Field("migrations", &T::migrations),
-              Field("migratedBytes", &T::migrated_bytes).AtLeast(0),
-              Field("messagesBetweenProcessors", &T::messages_between_processors),
-              Field("replicas", &T::replicas, "Makespans with the noise of the run in another order").AtLeast(0),
-              Field("baseline", &T::baseline, "Index into outcomes: the same without balancing"),
-              Field("gain", &T::gain, "Over the baseline, over the iterations of the trace"),
-              Field("laterIteration", &T::later_iteration,
-                    "Seconds of an iteration after the first balancing point; absent where there is none")
+              Property<&T::configuration>(),
+              Property<&T::makespan>("Seconds").AtLeast(0),
+              Property<&T::parts>("Seconds that add up to the makespan"),
+              Properties<&T::load_balance, &T::parallel_efficiency, &T::balancing_points, &T::migrations>(),
+              Property<&T::migrated_bytes>().AtLeast(0),
+              Property<&T::messages_between_processors>(),
+              Property<&T::replicas>("Makespans with the noise of the run in another order").AtLeast(0),
+              Property<&T::baseline>("Index into outcomes: the same without balancing"),
+              Property<&T::gain>("Over the baseline, over the iterations of the trace"),
+              Property<&T::later_iteration>(
+                  "Seconds of an iteration after the first balancing point; absent where there is none")
                   .AtLeast(0),
-              Field("laterIterationWithout", &T::later_iteration_without, "The same iterations without balancing")
+              Property<&T::later_iteration_without>("The same iterations without balancing").AtLeast(0),
+              Property<&T::long_run_iteration>(
+                  "Seconds of an iteration of a run so long that the time before the first balancing point, and the "
+                  "first migrations, do not count; absent where there is no balancing point")
                   .AtLeast(0),
-              Field("longRunIteration", &T::long_run_iteration,
-                    "Seconds of an iteration of a run so long that the time before the first balancing point, and the "
-                    "first migrations, do not count; absent where there is no balancing point")
-                  .AtLeast(0),
-              Field("longRunReplicas", &T::long_run_replicas, "The same with the noise of the run in another order")
+              Property<&T::long_run_replicas>("The same with the noise of the run in another order")
                   .AtLeast(0)
                   .UnlessDefault(),
-              Field("gainOverOriginal", &T::gain_over_original,
-                    "Over the run with as many ranks as there are processors; absent where there is none"),
+              Property<&T::gain_over_original>(
+                  "Over the run with as many ranks as there are processors; absent where there is none"),
           }};
 }
 
@@ -176,16 +169,13 @@ Fields<LoadHistory> FieldsOf<LoadHistory>() {
       "balance/history",
       "",
       {
-          Field("outcome", &T::outcome),
-          Field("processors", &T::processors),
-          Field("iterations", &T::iterations),
+          Properties<&T::outcome, &T::processors, &T::iterations>(),
           Computed<T>("load", LoadRows,
                       "Seconds of computation of a processor in an iteration, row by row; means where neighbours "
                       "are joined")
               .AtLeast(0),
-          Field("time", &T::time, "Seconds at the end of every column").AtLeast(0),
-          Field("averageLoad", &T::average_load, "Share of the time since the column before that processors computed")
-              .AtLeast(0),
+          Property<&T::time>("Seconds at the end of every column").AtLeast(0),
+          Property<&T::average_load>("Share of the time since the column before that processors computed").AtLeast(0),
       }};
 }
 
@@ -195,15 +185,14 @@ Fields<NodeMapping> FieldsOf<NodeMapping>() {
   return {"balance/mapping",
           "",
           {
-              Field("run", &T::run),
-              Field("placement", &T::placement),
-              Field("nodeOfRank", &T::node_of_rank, "Nodes are numbered by the first rank on each"),
-              Field("nodes", &T::nodes),
+              Properties<&T::run, &T::placement>(),
+              Property<&T::node_of_rank>("Nodes are numbered by the first rank on each"),
+              Property<&T::nodes>(),
               Field("loadBalanceWithin", &T::load_balance_in),
               Field("loadBalanceBetween", &T::load_balance_out),
-              Field("remoteShare", &T::remote_share, "Of the messages, that leave their node"),
-              Field("makespan", &T::makespan).AtLeast(0),
-              Field("gain", &T::gain, "Over the mapping as measured"),
+              Property<&T::remote_share>("Of the messages, that leave their node"),
+              Property<&T::makespan>().AtLeast(0),
+              Property<&T::gain>("Over the mapping as measured"),
           }};
 }
 
@@ -213,9 +202,9 @@ Fields<StateCost> FieldsOf<StateCost>() {
   return {"balance/stateCost",
           "",
           {
-              Field("factor", &T::factor, "Times the state of tasks").AtLeast(0),
-              Field("makespan", &T::makespan).AtLeast(0),
-              Field("gain", &T::gain, &Gain::value, "Over the same baseline"),
+              Property<&T::factor>("Times the state of tasks").AtLeast(0),
+              Property<&T::makespan>().AtLeast(0),
+              Embed(&T::gain, Fields<Gain>{Field("gain", &Gain::value, "Over the same baseline")}),
           }};
 }
 
@@ -225,11 +214,11 @@ Fields<NetworkGain> FieldsOf<NetworkGain>() {
   return {"balance/networkGain",
           "",
           {
-              Field("outcome", &T::outcome, "Index into outcomes"),
-              Field("network", &T::network, "Name"),
-              Field("iteration", &T::iteration, "Seconds of an iteration of a long run").AtLeast(0),
-              Field("reference", &T::reference, "The same of what it is compared with").AtLeast(0),
-              Field("gain", &T::gain, &Gain::value, "Over the reference, in a long run"),
+              Property<&T::outcome>("Index into outcomes"),
+              Property<&T::network>("Name"),
+              Property<&T::iteration>("Seconds of an iteration of a long run").AtLeast(0),
+              Property<&T::reference>("The same of what it is compared with").AtLeast(0),
+              Embed(&T::gain, Fields<Gain>{Field("gain", &Gain::value, "Over the reference, in a long run")}),
           }};
 }
 
@@ -239,10 +228,10 @@ Fields<OverheadCost> FieldsOf<OverheadCost>() {
   return {"balance/overheadCost",
           "",
           {
-              Field("overhead", &T::overhead, "switching or lostLocality"),
-              Field("factor", &T::factor, "Times what was stated").AtLeast(0),
-              Field("makespan", &T::makespan).AtLeast(0),
-              Field("gain", &T::gain, &Gain::value, "Over the baseline with the same cost"),
+              Property<&T::overhead>("switching or lostLocality"),
+              Property<&T::factor>("Times what was stated").AtLeast(0),
+              Property<&T::makespan>().AtLeast(0),
+              Embed(&T::gain, Fields<Gain>{Field("gain", &Gain::value, "Over the baseline with the same cost")}),
           }};
 }
 
@@ -252,12 +241,12 @@ Fields<ProductionRun> FieldsOf<ProductionRun>() {
   return {"balance/production",
           "",
           {
-              Field("iterations", &T::iterations).AtLeast(1),
-              Field("repeats", &T::repeats, "Of the phase as traced").AtLeast(1),
-              Field("drifts", &T::drifts, "Loads go on to change as in the trace; else they repeat"),
-              Field("makespan", &T::makespan, "Of the best configuration").AtLeast(0),
-              Field("baseline", &T::baseline, "Makespan without balancing").AtLeast(0),
-              Field("gain", &T::gain, &Gain::value),
+              Property<&T::iterations>().AtLeast(1),
+              Property<&T::repeats>("Of the phase as traced").AtLeast(1),
+              Property<&T::drifts>("Loads go on to change as in the trace; else they repeat"),
+              Property<&T::makespan>("Of the best configuration").AtLeast(0),
+              Property<&T::baseline>("Makespan without balancing").AtLeast(0),
+              Embed(&T::gain, Fields<Gain>{Field("gain", &Gain::value)}),
           }};
 }
 
@@ -267,24 +256,18 @@ Fields<BalanceRun> FieldsOf<BalanceRun>() {
   return {"balance/run",
           "",
           {
-              Field("path", &T::path),
-              Field("ranks", &T::ranks),
-              Field("nodes", &T::nodes),
-              Field("ranksPerNode", &T::ranks_per_node),
-              Field("iterations", &T::iterations),
-              Field("measured", &T::measured, "Seconds of the phase in the trace, or in the replay of the grown run")
-                  .AtLeast(0),
-              Field("replayed", &T::replayed, "Seconds replayed with one task per processor").AtLeast(0),
-              Field("loadBalance", &T::load_balance),
-              Field("taskBytes", &T::task_bytes, "Mean state of a task").AtLeast(0),
-              Field("heaviestTask", &T::heaviest_task,
-                    "Share of all computation that the task with most has; absent: unknown")
+              Properties<&T::path, &T::ranks, &T::nodes, &T::ranks_per_node, &T::iterations>(),
+              Property<&T::measured>("Seconds of the phase in the trace, or in the replay of the grown run").AtLeast(0),
+              Property<&T::replayed>("Seconds replayed with one task per processor").AtLeast(0),
+              Property<&T::load_balance>(),
+              Property<&T::task_bytes>("Mean state of a task").AtLeast(0),
+              Property<&T::heaviest_task>("Share of all computation that the task with most has; absent: unknown")
                   .AtLeast(0)
                   .When([](const T& run) { return run.heaviest_task > 0; }),
-              Field("loadChange", &T::load_change,
-                    "Share by which the computation of a task changes from one iteration to the next, on average"),
-              Field("grownFrom", &T::grown_from,
-                    "Where nobody has made the run: cores of the largest run that it is grown from. Absent: measured")
+              Property<&T::load_change>(
+                  "Share by which the computation of a task changes from one iteration to the next, on average"),
+              Property<&T::grown_from>(
+                  "Where nobody has made the run: cores of the largest run that it is grown from. Absent: measured")
                   .AtLeast(1),
           }};
 }
@@ -298,20 +281,19 @@ Fields<BalanceCase> FieldsOf<BalanceCase>() {
       return one.lead ? std::optional(value(what_if, one, what_if.outcomes[*one.lead])) : std::nullopt;
     };
   };
-  return {
-      "balance/case",
-      "",
-      {
-          Field("processors", &T::processors).AtLeast(1),
-          Field("run", &T::run, "Index into runs: whose ranks are the tasks; absent where all runs solve one problem"),
-          Field("lead", &T::lead,
-                "Index into outcomes: the outcome that stands for the case; absent where nothing is balanced"),
-          Computed<T>("reference", of_lead(ReferenceOf), "Index into outcomes: what that is compared with"),
-          Computed<T>("gain", of_lead(GainOverTrace), "Over the reference, over the iterations of the trace"),
-          Computed<T>("gainInLongRun", of_lead(GainThatCounts),
-                      "Over the reference, in a run so long that the time before the first balancing point does "
-                      "not count"),
-      }};
+  return {"balance/case",
+          "",
+          {
+              Property<&T::processors>().AtLeast(1),
+              Property<&T::run>("Index into runs: whose ranks are the tasks; absent where all runs solve one problem"),
+              Property<&T::lead>(
+                  "Index into outcomes: the outcome that stands for the case; absent where nothing is balanced"),
+              Computed<T>("reference", of_lead(ReferenceOf), "Index into outcomes: what that is compared with"),
+              Computed<T>("gain", of_lead(GainOverTrace), "Over the reference, over the iterations of the trace"),
+              Computed<T>("gainInLongRun", of_lead(GainThatCounts),
+                          "Over the reference, in a run so long that the time before the first balancing point does "
+                          "not count"),
+          }};
 }
 
 template <>
@@ -320,10 +302,10 @@ Fields<BalancedValue> FieldsOf<BalancedValue>() {
   return {"balance/projectedValue",
           "",
           {
-              Field("value", &T::value),
-              Field("isReplayed", &T::is_replayed, "Replayed on so many processors, else projected"),
-              Field("reliability", &T::reliability, "Reliable where it was replayed"),
-              Field("interval80", &T::interval80, "Of projections, where it is known"),
+              Property<&T::value>(),
+              Property<&T::is_replayed>("Replayed on so many processors, else projected"),
+              Property<&T::reliability>("Reliable where it was replayed"),
+              Property<&T::interval80>("Of projections, where it is known"),
           }};
 }
 
@@ -333,25 +315,23 @@ Fields<BalancedTarget> FieldsOf<BalancedTarget>() {
   return {"",
           "",
           {
-              Field("phase", &T::phase),
-              Field("cores", &T::cores, "Processors").AtLeast(0),
-              Field("series", &T::series).UnlessDefault(),
-              Field("parallelEfficiency", &T::parallel_efficiency),
-              Field("loadBalance", &T::load_balance),
+              Property<&T::phase>(),
+              Property<&T::cores>("Processors").AtLeast(0),
+              Property<&T::series>().UnlessDefault(),
+              Properties<&T::parallel_efficiency, &T::load_balance>(),
           }};
 }
 
 template <>
 Fields<ProjectedSide> FieldsOf<ProjectedSide>() {
   using T = ProjectedSide;
-  return {"balance/projection",
-          "",
-          {Field("label", &T::label, "As measured, or with which balancing"), Field("targets", &T::targets)}};
+  return {
+      "balance/projection", "", {Property<&T::label>("As measured, or with which balancing"), Property<&T::targets>()}};
 }
 
 template <>
 Fields<LeftOut> FieldsOf<LeftOut>() {
-  return {"balance/leftOut", "", {Field("configuration", &LeftOut::configuration), Field("why", &LeftOut::why)}};
+  return {"balance/leftOut", "", {Properties<&LeftOut::configuration, &LeftOut::why>()}};
 }
 
 template <>
@@ -359,54 +339,49 @@ Fields<BalanceFile> FieldsOf<BalanceFile>() {
   using T = BalanceFile;
   using W = WhatIf;
   // As other files have findings, but in another order and with `population` for `of`.
-  const auto finding = FormOfFields(Fields<Finding>{"balance/finding",
-                                                    "",
-                                                    {
-                                                        Field("id", &Finding::id),
-                                                        Field("severity", &Finding::severity),
-                                                        Field("sentence", &Finding::sentence),
-                                                        Field("count", &Finding::count),
-                                                        Field("population", &Finding::population).UnlessDefault(),
-                                                        Field("example", &Finding::example).UnlessDefault(),
-                                                    }});
+  const auto finding = FormOfFields(
+      Fields<Finding>{"balance/finding",
+                      "",
+                      {
+                          Properties<&Finding::id, &Finding::severity, &Finding::sentence, &Finding::count>(),
+                          Properties<&Finding::population, &Finding::example>().UnlessDefault(),
+                      }});
   return Fields<T>{
       "balance",
       "",
       {
-          Field("title", &T::what_if, &W::title),
-          Field("phase", &T::what_if, &W::phase),
-          Field("sameProblem", &T::what_if, &W::same_problem,
-                "Whether the runs solve one problem, so that their makespans compare"),
-          Field("network", &T::what_if, &W::network),
-          Field("computation", &T::what_if, &W::computation, "What lengths of computation are"),
-          Field("taskBytesSource", &T::what_if, &W::task_bytes_source, "Where the state of tasks comes from"),
-          Field("predictor", &T::what_if, &W::predictor, "What loads strategies are given"),
-          Field("costModel", &T::what_if, &W::cost_model, "How barriers, strategies and migrations are counted"),
-          Field("noiseReplicas", &T::what_if, &W::noise_replicas),
-          Field("runs", &T::what_if, &W::runs),
-          Field("outcomes", &T::what_if, &W::outcomes),
+          Embed(&T::what_if,
+                Fields<W>{
+                    Properties<&W::title, &W::phase>(),
+                    Property<&W::same_problem>("Whether the runs solve one problem, so that their makespans compare"),
+                    Property<&W::network>(), Property<&W::computation>("What lengths of computation are"),
+                    Property<&W::task_bytes_source>("Where the state of tasks comes from"),
+                    Property<&W::predictor>("What loads strategies are given"),
+                    Property<&W::cost_model>("How barriers, strategies and migrations are counted"),
+                    Properties<&W::noise_replicas, &W::runs, &W::outcomes>()}),
           Computed<T>(
               "cases", [](const T& file) { return CasesOf(file.what_if); }, "By run, then processors"),
-          Field("byTime", &T::what_if, &W::by_time,
-                "Outcomes with balancing, by index, in the order of the time per iteration in a long run"),
-          Field("byRobustness", &T::what_if, &W::by_robustness, "The same by the worst tenth of the replicas"),
-          Field("histories", &T::what_if, &W::histories),
-          Field("stateCosts", &T::what_if, &W::state_costs, "The best configuration with other states of its tasks"),
-          Field("networkGains", &T::what_if, &W::network_gains,
-                "What every case is told by, on each named network; absent where the network of the runs is known")
-              .When([](const T& file) { return !file.what_if.network_gains.empty(); }),
-          Field("overheadCosts", &T::what_if, &W::overhead_costs,
-                "The best configuration with other costs of switching or of lost locality; absent unless stated")
-              .When([](const T& file) { return !file.what_if.overhead_costs.empty(); }),
-          Field("production", &T::what_if, &W::production, "A run of production length; absent unless asked for"),
-          Field("sharesTime", &T::what_if, &W::shares_time,
-                "Processors serve all ready tasks in equal shares; absent where one task runs at a time")
-              .When([](const T& file) { return file.what_if.shares_time; }),
+          Embed(
+              &T::what_if,
+              Fields<W>{
+                  Property<&W::by_time>(
+                      "Outcomes with balancing, by index, in the order of the time per iteration in a long run"),
+                  Property<&W::by_robustness>("The same by the worst tenth of the replicas"), Property<&W::histories>(),
+                  Property<&W::state_costs>("The best configuration with other states of its tasks"),
+                  Property<&W::network_gains>("What every case is told by, on each named network; absent where the "
+                                              "network of the runs is known")
+                      .When([](const W& what_if) { return !what_if.network_gains.empty(); }),
+                  Property<&W::overhead_costs>(
+                      "The best configuration with other costs of switching or of lost locality; absent unless stated")
+                      .When([](const W& what_if) { return !what_if.overhead_costs.empty(); }),
+                  Property<&W::production>("A run of production length; absent unless asked for"),
+                  Property<&W::shares_time>(
+                      "Processors serve all ready tasks in equal shares; absent where one task runs at a time")
+                      .When([](const W& what_if) { return what_if.shares_time; })}),
           Computed<T>(
               "projections", [](const T& file) { return SidesOf(file.projections); },
               "Factors as measured, and with balancing; empty where one of them alone is known"),
-          Field("mappings", &T::what_if, &W::mappings),
-          Field("leftOut", &T::what_if, &W::left_out),
+          Embed(&T::what_if, Fields<W>{Properties<&W::mappings, &W::left_out>()}),
           Computed<T>(
               "findings", [](const T& file) { return file.what_if.findings; }, "", ListOf<Finding>(finding)),
       }}

@@ -164,25 +164,23 @@ Fields<CollectedJob> FieldsOf<CollectedJob>() {
   using T = CollectedJob;
   const auto factors = ValuesOfFactors({"parallelEfficiency", "loadBalance", "communicationEfficiency",
                                         "serializationEfficiency", "transferEfficiency"});
-  return Fields<T>{
-      "jobs/job",
-      {
-          Field("program", &T::program),
-          Field("command", &T::command),
-          Field("owner", &T::owner, "Of the file"),
-          Field("mpi", &T::mpi),
-          Field("started", &T::started, "UTC"),
-          Field("ending", &T::ending, "As in the file of the run"),
-          Field("ranks", &T::ranks).AtLeast(1),
-          Field("threads", &T::threads, "Per rank").AtLeast(1),
-          Field("cores", &T::cores, "Ranks times threads").AtLeast(1),
-          Field("nodes", &T::nodes).AtLeast(0),
-          Field("elapsed", &T::elapsed, "Seconds of the whole run").AtLeast(0),
-          Field("factors", &T::factors, factors, "Of the whole run, by id").AtLeast(0),
-          Field("lostCoreHours", &T::lost_core_hours, "Cores times elapsed times the loss of efficiency").AtLeast(0),
-          Field("warnings", &T::warnings),
-          Field("file", &T::file, "Within the folder"),
-      }};
+  return Fields<T>{"jobs/job",
+                   {
+                       Properties<&T::program, &T::command>(),
+                       Property<&T::owner>("Of the file"),
+                       Property<&T::mpi>(),
+                       Property<&T::started>("UTC"),
+                       Property<&T::ending>("As in the file of the run"),
+                       Property<&T::ranks>().AtLeast(1),
+                       Property<&T::threads>("Per rank").AtLeast(1),
+                       Property<&T::cores>("Ranks times threads").AtLeast(1),
+                       Property<&T::nodes>().AtLeast(0),
+                       Property<&T::elapsed>("Seconds of the whole run").AtLeast(0),
+                       Property<&T::factors>(factors, "Of the whole run, by id").AtLeast(0),
+                       Property<&T::lost_core_hours>("Cores times elapsed times the loss of efficiency").AtLeast(0),
+                       Property<&T::warnings>(),
+                       Property<&T::file>("Within the folder"),
+                   }};
 }
 
 template <>
@@ -190,8 +188,8 @@ Fields<CollectedJobs> FieldsOf<CollectedJobs>() {
   using T = CollectedJobs;
   return Fields<T>{"jobs",
                    {
-                       Field("folder", &T::folder),
-                       Field("jobs", &T::jobs, "In the order that was asked for; the worst first by default"),
+                       Property<&T::folder>(),
+                       Property<&T::jobs>("In the order that was asked for; the worst first by default"),
                        Field("diagnostics", &T::findings),
                    }}
       .File("farscale-jobs", 1, 1, "list of measured jobs");

@@ -41,12 +41,12 @@ Form<FactorValues> FormOf<FactorValues>() {
 template <>
 Form<IntervalBounds> FormOf<IntervalBounds>() {
   using Pair = std::pair<double, double>;
-  static const auto form = Named<IntervalBounds>(
-      "projection/interval", "",
-      Via<IntervalBounds, Pair>([](const IntervalBounds& bounds) { return Pair(bounds.low, bounds.high); },
-                                [](const Pair& pair) {
-                                  return IntervalBounds{pair.first, pair.second};
-                                }));
+  static const auto form =
+      Named("projection/interval", "",
+            Via<IntervalBounds, Pair>([](const IntervalBounds& bounds) { return Pair(bounds.low, bounds.high); },
+                                      [](const Pair& pair) {
+                                        return IntervalBounds{pair.first, pair.second};
+                                      }));
   return form;
 }
 
@@ -54,11 +54,11 @@ template <>
 Form<OpenBounds> FormOf<OpenBounds>() {
   using Pair = std::pair<double, std::optional<double>>;
   static const auto form =
-      Named<OpenBounds>("projection/openInterval", "null: no upper bound",
-                        Via<OpenBounds, Pair>([](const OpenBounds& bounds) { return Pair(bounds.low, bounds.high); },
-                                              [](const Pair& pair) {
-                                                return OpenBounds{pair.first, pair.second};
-                                              }));
+      Named("projection/openInterval", "null: no upper bound",
+            Via<OpenBounds, Pair>([](const OpenBounds& bounds) { return Pair(bounds.low, bounds.high); },
+                                  [](const Pair& pair) {
+                                    return OpenBounds{pair.first, pair.second};
+                                  }));
   return form;
 }
 
@@ -81,12 +81,11 @@ template <>
 Fields<Finding> FieldsOf<Finding>() {
   return {"factors/finding",
           {
-              Field("id", &Finding::id, "Name of the anomaly, listed in docs/file-formats.md"),
-              Field("severity", &Finding::severity),
-              Field("count", &Finding::count),
+              Property<&Finding::id>("Name of the anomaly, listed in docs/file-formats.md"),
+              Properties<&Finding::severity, &Finding::count>(),
               Field("of", &Finding::population, "Number of items that could show the anomaly").UnlessDefault(),
-              Field("sentence", &Finding::sentence),
-              Field("example", &Finding::example, "Where it was seen first").UnlessDefault(),
+              Property<&Finding::sentence>(),
+              Property<&Finding::example>("Where it was seen first").UnlessDefault(),
           }};
 }
 
@@ -94,7 +93,7 @@ template <>
 Fields<PhaseId> FieldsOf<PhaseId>() {
   return {
       Field("phase", &PhaseId::name, "Empty where the table names no phases"),
-      Field("group", &PhaseId::group, "Group of the ranks of the phase; absent: all ranks").NotEmpty().UnlessDefault(),
+      Property<&PhaseId::group>("Group of the ranks of the phase; absent: all ranks").NotEmpty().UnlessDefault(),
   };
 }
 
@@ -103,8 +102,8 @@ Fields<UnknownWaits> FieldsOf<UnknownWaits>() {
   return {"",
           "Calls in which ranks may have waited, but the trace does not say for whom",
           {
-              Field("calls", &UnknownWaits::calls).AtLeast(1),
-              Field("example", &UnknownWaits::example, "The first of them: rank, function and time"),
+              Property<&UnknownWaits::calls>().AtLeast(1),
+              Property<&UnknownWaits::example>("The first of them: rank, function and time"),
           }};
 }
 
@@ -112,9 +111,7 @@ template <>
 Fields<RelativeErrors> FieldsOf<RelativeErrors>() {
   using T = RelativeErrors;
   return {
-      Field("elapsed", &T::elapsed).AtLeast(0),           Field("useful", &T::useful).AtLeast(0),
-      Field("instructions", &T::instructions).AtLeast(0), Field("ipc", &T::ipc).AtLeast(0),
-      Field("frequency", &T::frequency).AtLeast(0),
+      Properties<&T::elapsed, &T::useful, &T::instructions, &T::ipc, &T::frequency>().AtLeast(0),
   };
 }
 
@@ -124,10 +121,10 @@ Fields<ThreadTimes> FieldsOf<ThreadTimes>() {
   return {"factors/threadTimes",
           "Of a hybrid run: seconds, summed over all threads of all ranks",
           {
-              Field("cpus", &T::cpus, "Threads that are ever in a team, and main threads").AtLeast(1),
-              Field("useful", &T::useful, "Computing outside of the runtimes").AtLeast(0),
-              Field("mpi", &T::mpi, "In MPI").AtLeast(0),
-              Field("mpiIdle", &T::mpi_idle, "Workers without work while their main thread is in MPI").AtLeast(0),
+              Property<&T::cpus>("Threads that are ever in a team, and main threads").AtLeast(1),
+              Property<&T::useful>("Computing outside of the runtimes").AtLeast(0),
+              Property<&T::mpi>("In MPI").AtLeast(0),
+              Property<&T::mpi_idle>("Workers without work while their main thread is in MPI").AtLeast(0),
               Field("ompImbalance", &T::imbalance, "At barriers of the team").AtLeast(0),
               Field("ompScheduling", &T::scheduling, "In the OpenMP runtime").AtLeast(0),
               Field("ompSerialization", &T::serialization,
@@ -138,9 +135,7 @@ Fields<ThreadTimes> FieldsOf<ThreadTimes>() {
                     "absent: 0")
                   .AtLeast(0)
                   .UnlessDefault(),
-              Field("deviceRuntime", &T::device_runtime, "The host in calls to devices; absent: 0")
-                  .AtLeast(0)
-                  .UnlessDefault(),
+              Property<&T::device_runtime>("The host in calls to devices; absent: 0").AtLeast(0).UnlessDefault(),
           }};
 }
 
@@ -150,8 +145,8 @@ Fields<DeviceTimes> FieldsOf<DeviceTimes>() {
   return {"factors/deviceTimes",
           "Of a run with devices: seconds",
           {
-              Field("devices", &T::devices).AtLeast(1),
-              Field("kernels", &T::kernels, "In kernels, summed over the devices").AtLeast(0),
+              Property<&T::devices>().AtLeast(1),
+              Property<&T::kernels>("In kernels, summed over the devices").AtLeast(0),
               Field("kernelsLargest", &T::most_kernels, "The same of one device").AtLeast(0),
               Field("activeLargest", &T::most_active, "In kernels or copies, of one device").AtLeast(0),
           }};
@@ -163,10 +158,10 @@ Fields<PhaseTotals> FieldsOf<PhaseTotals>() {
   return Fields<T>{
       "factors/totals",
       {
-          Field("elapsed", &T::elapsed, "T, seconds").Above(0),
-          Field("idealElapsed", &T::ideal_elapsed,
-                "T on the ideal network, seconds; absent for runs measured without a trace, and where the trace does "
-                "not show all waits")
+          Property<&T::elapsed>("T, seconds").Above(0),
+          Property<&T::ideal_elapsed>(
+              "T on the ideal network, seconds; absent for runs measured without a trace, and where the trace does "
+              "not show all waits")
               .AtLeast(0)
               .UnlessDefault(),
           Field("usefulAverage", &T::average_useful, "Mean useful time of the ranks, seconds").AtLeast(0),
@@ -183,8 +178,8 @@ Fields<PhaseTotals> FieldsOf<PhaseTotals>() {
                 "when it does not exceed the largest useful time")
               .AtLeast(0)
               .When([](const T& totals) { return totals.largest_computation > totals.largest_useful; }),
-          Field("instructions", &T::instructions, "Sum over the useful time of all ranks").AtLeast(0),
-          Field("cycles", &T::cycles, "Sum over the useful time of all ranks").AtLeast(0),
+          Property<&T::instructions>("Sum over the useful time of all ranks").AtLeast(0),
+          Property<&T::cycles>("Sum over the useful time of all ranks").AtLeast(0),
           Field("idealElapsedEstimate", &T::estimated_ideal,
                 "Sum over the iterations of the largest useful time, seconds [Huck10]")
               .AtLeast(0),
@@ -202,25 +197,20 @@ Fields<PhaseTotals> FieldsOf<PhaseTotals>() {
 template <>
 Fields<LoadDistribution> FieldsOf<LoadDistribution>() {
   using T = LoadDistribution;
-  return {
-      "factors/loads",
-      "How useful time is distributed over the ranks, as shares of their mean; any subset",
-      {
-          Field("deviation", &T::deviation, "Standard deviation").AtLeast(0),
-          Field("skewness", &T::skewness),
-          Field("kurtosis", &T::kurtosis, "Above that of the normal distribution"),
-          Field("quantile5", &T::quantile5),
-          Field("quantile25", &T::quantile25),
-          Field("quantile50", &T::quantile50, "Median"),
-          Field("quantile75", &T::quantile75),
-          Field("quantile95", &T::quantile95),
-          Field("largestOfHalf", &T::largest_of_half, "Of half of the ranks, chosen at random: its mean").AtLeast(1),
-          Field("persistent", &T::persistent,
-                "Standard deviation over the ranks of what is the same in every iteration")
-              .AtLeast(0),
-          Field("noise", &T::noise, "Standard deviation of what differs from iteration to iteration, of one")
-              .AtLeast(0),
-      }};
+  return {"factors/loads",
+          "How useful time is distributed over the ranks, as shares of their mean; any subset",
+          {
+              Property<&T::deviation>("Standard deviation").AtLeast(0),
+              Property<&T::skewness>(),
+              Property<&T::kurtosis>("Above that of the normal distribution"),
+              Properties<&T::quantile5, &T::quantile25>(),
+              Property<&T::quantile50>("Median"),
+              Properties<&T::quantile75, &T::quantile95>(),
+              Property<&T::largest_of_half>("Of half of the ranks, chosen at random: its mean").AtLeast(1),
+              Property<&T::persistent>("Standard deviation over the ranks of what is the same in every iteration")
+                  .AtLeast(0),
+              Property<&T::noise>("Standard deviation of what differs from iteration to iteration, of one").AtLeast(0),
+          }};
 }
 
 template <>
@@ -229,27 +219,26 @@ Fields<FactorRow> FieldsOf<FactorRow>() {
   return Fields<T>{
       "factors/row",
       {
-          Field("series", &T::series, "Program or experiment; a file may hold several").OrMissing(),
+          Property<&T::series>("Program or experiment; a file may hold several").OrMissing(),
           Embed(&T::phase, Presence::kOrMissing),
-          Field("cores", &T::cores, "ranks × threads").AtLeast(1),
-          Field("ranks", &T::ranks, "Of the row: of the run, or of the group of ranks").AtLeast(1).OrMissing(),
-          Field("threads", &T::threads).AtLeast(1).OrMissing(),
-          Field("repeat", &T::repeat).AtLeast(0).OrMissing(),
-          Field("iterations", &T::iterations, "Number of iterations in the runtime").Above(0).OrMissing(),
-          Field("nodes", &T::nodes).AtLeast(1),
-          Field("runtime", &T::runtime, "Of the phase, seconds").Above(0),
-          Field("span", &T::span),
-          Field("totals", &T::totals),
+          Property<&T::cores>("ranks × threads").AtLeast(1),
+          Property<&T::ranks>("Of the row: of the run, or of the group of ranks").AtLeast(1).OrMissing(),
+          Property<&T::threads>().AtLeast(1).OrMissing(),
+          Property<&T::repeat>().AtLeast(0).OrMissing(),
+          Property<&T::iterations>("Number of iterations in the runtime").Above(0).OrMissing(),
+          Property<&T::nodes>().AtLeast(1),
+          Property<&T::runtime>("Of the phase, seconds").Above(0),
+          Properties<&T::span, &T::totals>(),
           Field("waitsUnknown", &T::unknown_waits,
                 "Why serialization and transfer are missing: calls in which ranks may have waited, but the trace does "
                 "not say for whom"),
-          Field("runtimeError", &T::runtime_error, "Standard error of the runtime, seconds").AtLeast(0),
+          Property<&T::runtime_error>("Standard error of the runtime, seconds").AtLeast(0),
           Field("factors", &T::values, "Values by factor id; any subset").Above(0),
-          Field("standardErrors", &T::standard_errors,
-                "Standard errors by factor id, in the unit of the factor, of this run by itself; any subset")
+          Property<&T::standard_errors>(
+              "Standard errors by factor id, in the unit of the factor, of this run by itself; any subset")
               .AtLeast(0)
               .UnlessDefault(),
-          Field("loads", &T::loads),
+          Property<&T::loads>(),
       }}
       .After([](T& row, const JsonPlace& at) {
         CheckGroupName(std::string(at.File()), row.phase.group);
@@ -260,17 +249,16 @@ Fields<FactorRow> FieldsOf<FactorRow>() {
 template <>
 Fields<FactorTable> FieldsOf<FactorTable>() {
   using T = FactorTable;
-  return Fields<T>{
-      "factors",
-      {
-          Field("scaling", &T::scaling),
-          Field("scalingSource", &T::scaling_source, "Where the scaling was read off").UnlessDefault(),
-          Field("reference", &T::reference, "Cores of the run that scalability is measured against").AtLeast(1),
-          Field("rules", &T::rules, "Rule set of the replay: bsc or causal; absent for tables from elsewhere")
-              .UnlessDefault(),
-          Field("rows", &T::rows).LeastItems(1),
-          Field("diagnostics", &T::findings).OrMissing(),
-      }}
+  return Fields<T>{"factors",
+                   {
+                       Property<&T::scaling>(),
+                       Property<&T::scaling_source>("Where the scaling was read off").UnlessDefault(),
+                       Property<&T::reference>("Cores of the run that scalability is measured against").AtLeast(1),
+                       Property<&T::rules>("Rule set of the replay: bsc or causal; absent for tables from elsewhere")
+                           .UnlessDefault(),
+                       Property<&T::rows>().LeastItems(1),
+                       Field("diagnostics", &T::findings).OrMissing(),
+                   }}
       .File("farscale-factors", 1, kFactorTableVersion, "factor table",
             "1: groups of ranks are in the text of the phase, \"iteration / pme\"")
       .WithChecksum()

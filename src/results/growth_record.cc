@@ -14,25 +14,22 @@ template <>
 Fields<GrowthRecordRow> FieldsOf<GrowthRecordRow>() {
   using T = GrowthRecordRow;
   const auto is_grown = [](const T& row) { return row.source == GrowthSource::kGrown; };
-  return {
-      "growth/row",
-      "One run",
-      {
-          Field("ranks", &T::ranks).AtLeast(1),
-          Field("layout", &T::layout, "Extents of the grid of ranks, the first of which changes fastest")
-              .UnlessDefault(),
-          Field("secondLayout", &T::second_layout, "Of the ranks behind these, where two programs run together")
-              .UnlessDefault(),
-          Field("source", &T::source,
-                "A measured run, the same replayed by its rules, or a run grown from smaller ones; grown to ranks "
-                "that were measured it is a backtest"),
-          Field("learnedUpTo", &T::learned_up_to, "Ranks of the largest run that a grown one follows from").AtLeast(1),
-          Field("iteration", &T::iteration, "Seconds of an iteration").AtLeast(0),
-          Field("factors", &T::factors, "Values by factor id; any subset"),
-          Field("iterations", &T::iterations, "Of a grown run").When(is_grown),
-          Field("replayed", &T::replayed, "How many of these were replayed; the times of others follow from them")
-              .When(is_grown),
-      }};
+  return {"growth/row",
+          "One run",
+          {
+              Property<&T::ranks>().AtLeast(1),
+              Property<&T::layout>("Extents of the grid of ranks, the first of which changes fastest").UnlessDefault(),
+              Property<&T::second_layout>("Of the ranks behind these, where two programs run together").UnlessDefault(),
+              Property<&T::source>(
+                  "A measured run, the same replayed by its rules, or a run grown from smaller ones; grown to ranks "
+                  "that were measured it is a backtest"),
+              Property<&T::learned_up_to>("Ranks of the largest run that a grown one follows from").AtLeast(1),
+              Property<&T::iteration>("Seconds of an iteration").AtLeast(0),
+              Property<&T::factors>("Values by factor id; any subset"),
+              Property<&T::iterations>("Of a grown run").When(is_grown),
+              Property<&T::replayed>("How many of these were replayed; the times of others follow from them")
+                  .When(is_grown),
+          }};
 }
 
 template <>
@@ -40,7 +37,7 @@ Fields<RuleRecord> FieldsOf<RuleRecord>() {
   using T = RuleRecord;
   return {"growth/rule",
           "A rule, and the share of the messages of the largest run that follow it",
-          {Field("rule", &T::rule), Field("share", &T::share).AtLeast(0).AtMost(1)}};
+          {Property<&T::rule>(), Property<&T::share>().AtLeast(0).AtMost(1)}};
 }
 
 template <>
@@ -49,9 +46,9 @@ Fields<RankClassRecord> FieldsOf<RankClassRecord>() {
   return {"growth/class",
           "Ranks of equal place in the grid",
           {
-              Field("place", &T::place),
-              Field("ranks", &T::ranks, "In the largest run").AtLeast(0),
-              Field("computation", &T::computation, "Seconds of an iteration, mean over these ranks").AtLeast(0),
+              Property<&T::place>(),
+              Property<&T::ranks>("In the largest run").AtLeast(0),
+              Property<&T::computation>("Seconds of an iteration, mean over these ranks").AtLeast(0),
           }};
 }
 
@@ -61,39 +58,36 @@ Fields<CopiedRanksRecord> FieldsOf<CopiedRanksRecord>() {
   return {"growth/copied",
           "Statistical growth, where rules do not suffice: grown ranks are copies of those of the largest run",
           {
-              Field("reason", &T::reason, "What the rules lack"),
-              Field("ranks", &T::ranks, "Of the largest run").AtLeast(1),
-              Field("fewestPartners", &T::fewest_partners, "That a rank sends messages to").AtLeast(0),
-              Field("medianPartners", &T::median_partners).AtLeast(0),
-              Field("mostPartners", &T::most_partners).AtLeast(0),
-              Field("messages", &T::messages, "Sent by a rank in an iteration, mean over ranks").AtLeast(0),
+              Property<&T::reason>("What the rules lack"),
+              Property<&T::ranks>("Of the largest run").AtLeast(1),
+              Property<&T::fewest_partners>("That a rank sends messages to").AtLeast(0),
+              Properties<&T::median_partners, &T::most_partners>().AtLeast(0),
+              Property<&T::messages>("Sent by a rank in an iteration, mean over ranks").AtLeast(0),
           }};
 }
 
 template <>
 Fields<LearnedRecord> FieldsOf<LearnedRecord>() {
   using T = LearnedRecord;
-  return {"growth/learned",
-          "How a phase was understood",
-          {
-              Field("explained", &T::explained, "Share of the messages that follow rules").AtLeast(0).AtMost(1),
-              Field("confirmed", &T::confirmed, "Share of those whose rules hold on other ranks or runs, too")
-                  .AtLeast(0)
-                  .AtMost(1),
-              Field("partners", &T::partners, "To whom messages go, the most frequent first"),
-              Field("sizes", &T::sizes, "How their bytes follow the ranks, the most frequent first"),
-              Field("classes", &T::classes),
-              Field("computation", &T::computation, "How the computation of a rank follows the ranks"),
-              Field("spread", &T::spread,
-                    "How ranks of a class differ in all iterations: standard deviation of the logarithm")
-                  .AtLeast(0),
-              Field("noise", &T::noise, "The same of iterations").AtLeast(0),
-              Field("copied", &T::copied),
-              Field("runsAlone", &T::runs_alone,
-                    "Ranks of runs that have no class in common with others, so that only their own ranks confirm "
-                    "their rules")
-                  .UnlessDefault(),
-          }};
+  return {
+      "growth/learned",
+      "How a phase was understood",
+      {
+          Property<&T::explained>("Share of the messages that follow rules").AtLeast(0).AtMost(1),
+          Property<&T::confirmed>("Share of those whose rules hold on other ranks or runs, too").AtLeast(0).AtMost(1),
+          Property<&T::partners>("To whom messages go, the most frequent first"),
+          Property<&T::sizes>("How their bytes follow the ranks, the most frequent first"),
+          Property<&T::classes>(),
+          Property<&T::computation>("How the computation of a rank follows the ranks"),
+          Property<&T::spread>("How ranks of a class differ in all iterations: standard deviation of the logarithm")
+              .AtLeast(0),
+          Property<&T::noise>("The same of iterations").AtLeast(0),
+          Property<&T::copied>(),
+          Property<&T::runs_alone>(
+              "Ranks of runs that have no class in common with others, so that only their own ranks confirm "
+              "their rules")
+              .UnlessDefault(),
+      }};
 }
 
 template <>
@@ -101,11 +95,11 @@ Fields<GrowthRecord> FieldsOf<GrowthRecord>() {
   using T = GrowthRecord;
   return {"growth/phase",
           {
-              Field("phase", &T::phase),
-              Field("refusal", &T::refusal, "Why it is not grown").UnlessDefault(),
-              Field("learned", &T::learned),
-              Field("rows", &T::rows, "Rising in ranks"),
-              Field("leftOut", &T::left_out, "Why some runs were not read or not grown").UnlessDefault(),
+              Property<&T::phase>(),
+              Property<&T::refusal>("Why it is not grown").UnlessDefault(),
+              Property<&T::learned>(),
+              Property<&T::rows>("Rising in ranks"),
+              Property<&T::left_out>("Why some runs were not read or not grown").UnlessDefault(),
           }};
 }
 
@@ -115,13 +109,13 @@ Fields<GrowthFile> FieldsOf<GrowthFile>() {
   return Fields<T>{
       "growth",
       {
-          Field("network", &T::network, "That grown runs were replayed on"),
-          Field("unknownNetwork", &T::unknown_network, "Why messages take no time there, so that transfer is not grown")
+          Property<&T::network>("That grown runs were replayed on"),
+          Property<&T::unknown_network>("Why messages take no time there, so that transfer is not grown")
               .UnlessDefault(),
-          Field("scenario", &T::scenario,
-                "Under which the runs were replayed before they were grown: their rows of source 'measured' are those")
+          Property<&T::scenario>(
+              "Under which the runs were replayed before they were grown: their rows of source 'measured' are those")
               .UnlessDefault(),
-          Field("phases", &T::phases),
+          Property<&T::phases>(),
       }}
       .File("farscale-growth", 1, 1, "record of growth");
 }

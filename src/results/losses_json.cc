@@ -10,53 +10,46 @@ namespace farscale {
 namespace {
 
 // One value a rank of the phase: all of them or, where few ranks have any, those by rank; nothing where none has any.
-class ValuesByRank : public JsonForm {
- public:
-  OrderedJson Write(const void* value, const JsonPlace& at) const override {
-    const auto& values = *static_cast<const std::vector<double>*>(value);
-    const auto some = values.size() - static_cast<std::size_t>(std::ranges::count(values, 0.0));
-    if (4 * some > values.size()) return values;
-    const std::vector<std::size_t>& ranks = at.Within<LossRecord>().ranks;
-    OrderedJson json = OrderedJson::object();
-    for (std::size_t i = 0; i < values.size(); ++i) {
-      if (values[i] != 0) json[std::to_string(ranks[i])] = values[i];
-    }
-    return json;
+OrderedJson ValuesByRank(const std::vector<double>& values, const JsonPlace& at) {
+  const auto some = values.size() - static_cast<std::size_t>(std::ranges::count(values, 0.0));
+  if (some == 0) return nullptr;
+  if (4 * some > values.size()) return values;
+  const std::vector<std::size_t>& ranks = at.Within<LossRecord>().ranks;
+  OrderedJson json = OrderedJson::object();
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    if (values[i] != 0) json[std::to_string(ranks[i])] = values[i];
   }
-  void Read(const OrderedJson& json, void* value, const JsonPlace& at) const override {
-    auto& values = *static_cast<std::vector<double>*>(value);
-    const std::vector<std::size_t>& ranks = at.Within<LossRecord>().ranks;
-    if (json.is_array()) {
-      FormOf<std::vector<double>>()->Read(json, value, at);
-      if (values.size() != ranks.size()) at.Fail("has values of other ranks than its phase");
-      return;
-    }
-    Dictionary<double> some;
-    FormOf<Dictionary<double>>()->Read(json, &some, at);
-    values.assign(ranks.size(), 0);
-    for (const auto& [rank, one] : some) {
-      const auto found = std::ranges::find(ranks, rank, [](std::size_t known) { return std::to_string(known); });
-      if (found == ranks.end()) at.Fail("has a value of rank " + rank + ", which is not in the phase");
-      values[static_cast<std::size_t>(found - ranks.begin())] = one;
-    }
+  return json;
+}
+
+void ReadValuesByRank(const OrderedJson& json, std::vector<double>& values, const JsonPlace& at) {
+  const std::vector<std::size_t>& ranks = at.Within<LossRecord>().ranks;
+  if (json.is_array()) {
+    FormOf<std::vector<double>>()->read(json, &values, at);
+    if (values.size() != ranks.size()) at.Fail("has values of other ranks than its phase");
+    return;
   }
-  OrderedJson Schema(SchemaDefinitions&) const override {
-    return OrderedJson::parse(R"({"oneOf": [{"type": "array", "items": {"type": "number"}},
-      {"type": "object", "patternProperties": {"^[0-9]+$": {"type": "number"}}, "additionalProperties": false}]})");
+  Dictionary<double> some;
+  FormOf<Dictionary<double>>()->read(json, &some, at);
+  values.assign(ranks.size(), 0);
+  for (const auto& [rank, one] : some) {
+    const auto found = std::ranges::find(ranks, rank, [](std::size_t known) { return std::to_string(known); });
+    if (found == ranks.end()) at.Fail("has a value of rank " + rank + ", which is not in the phase");
+    values[static_cast<std::size_t>(found - ranks.begin())] = one;
   }
-  bool IsOptional() const override { return true; }
-  bool IsUnset(const void* value) const override {
-    return std::ranges::all_of(*static_cast<const std::vector<double>*>(value), [](double one) { return one == 0; });
-  }
-};
+}
 
 Form<std::vector<double>> ByRank() {
-  static const auto form = Named<std::vector<double>>(
-      "losses/byRank",
-      "Seconds of every rank of the phase, or of those that have any by their numbers; absent where no rank has any. "
-      "Costs of a rank are the waits of others that it caused, summed over those",
-      std::make_shared<ValuesByRank>());
-  return form;
+  const auto schema = [](SchemaDefinitions&) {
+    return OrderedJson::parse(R"({"oneOf": [{"type": "array", "items": {"type": "number"}},
+      {"type": "object", "patternProperties": {"^[0-9]+$": {"type": "number"}}, "additionalProperties": false}]})");
+  };
+  const auto form = MakeForm<std::vector<double>>(ValuesByRank, ReadValuesByRank, schema);
+  form->is_optional = true;
+  return Named("losses/byRank",
+               "Seconds of every rank of the phase, or of those that have any by their numbers; absent where no rank "
+               "has any. Costs of a rank are the waits of others that it caused, summed over those",
+               form);
 }
 
 // Threads of every rank.
@@ -117,24 +110,24 @@ Form<ByWaitKind> FormOf<ByWaitKind>() {
   const auto index = [](const WaitKindName& kind) { return static_cast<std::size_t>(kind.kind); };
   std::vector<std::string> ids;
   for (const WaitKindName& kind : WaitKindNames()) ids.emplace_back(kind.id);
-  static const auto form = Named<ByWaitKind>(
-      "losses/byKind", "Seconds by kind of wait state, summed over ranks; kinds that do not occur are left out",
-      Via<ByWaitKind, Dictionary<double>>(
-          [index](const ByWaitKind& values) {
-            Dictionary<double> some;
-            for (const WaitKindName& kind : WaitKindNames()) {
-              if (values[index(kind)] != 0) some.emplace_back(kind.id, values[index(kind)]);
-            }
-            return some;
-          },
-          [index](const Dictionary<double>& some) {
-            ByWaitKind values{};
-            for (const auto& [id, value] : some) {
-              values[index(*std::ranges::find(WaitKindNames(), id, &WaitKindName::id))] = value;
-            }
-            return values;
-          },
-          Keyed<double>(ids)));
+  static const auto form =
+      Named("losses/byKind", "Seconds by kind of wait state, summed over ranks; kinds that do not occur are left out",
+            Via<ByWaitKind, Dictionary<double>>(
+                [index](const ByWaitKind& values) {
+                  Dictionary<double> some;
+                  for (const WaitKindName& kind : WaitKindNames()) {
+                    if (values[index(kind)] != 0) some.emplace_back(kind.id, values[index(kind)]);
+                  }
+                  return some;
+                },
+                [index](const Dictionary<double>& some) {
+                  ByWaitKind values{};
+                  for (const auto& [id, value] : some) {
+                    values[index(*std::ranges::find(WaitKindNames(), id, &WaitKindName::id))] = value;
+                  }
+                  return values;
+                },
+                Keyed<double>(ids)));
   return form;
 }
 
@@ -146,33 +139,31 @@ Fields<LoadShape> ShapeFields(std::function<std::string(const JsonPlace&)> remed
   const auto has_parts = [](const T& shape) {
     return shape.static_part + shape.drifting_part + shape.alternating_part > 0;
   };
-  return {"losses/shape",
-          "How a load is spread over ranks and over iterations",
-          {
-              Field("overRanks", &T::over_ranks),
-              Field("overTime", &T::over_time),
-              Field("imbalance", &T::imbalance, "Share, of the sums over all iterations"),
-              Field("imbalanceInIteration", &T::imbalance_in_iteration),
-              Field("spread", &T::spread),
-              Field("imbalanceInStep", &T::imbalance_in_step,
-                    "The same of the computation between two calls, where ranks make equally many such steps; of all "
-                    "computation"),
-              Field("count", &T::count, "Ranks that are overloaded or underloaded, or of the group with more")
-                  .When(has_ranks),
-              Field("ranks", &T::ranks).When(has_ranks),
-              Field("level", &T::level, "Their load over that of the others").When(has_ranks),
-              Field("clearness", &T::clearness).When(has_ranks),
-              Field("static", &T::static_part).When(has_parts),
-              Field("drifting", &T::drifting_part).When(has_parts),
-              Field("alternating", &T::alternating_part).When(has_parts),
-              Field("lasts", &T::lasts).UnlessDefault(),
-              Field("heavyIterations", &T::heavy, "That recur on most ranks").UnlessDefault(),
-              Computed<T>("remedy",
-                          [remedy](const T&, const JsonPlace& at) {
-                            const std::string text = remedy(at);
-                            return text.empty() ? std::nullopt : std::optional(text);
-                          }),
-          }};
+  return {
+      "losses/shape",
+      "How a load is spread over ranks and over iterations",
+      {
+          Properties<&T::over_ranks, &T::over_time>(),
+          Property<&T::imbalance>("Share, of the sums over all iterations"),
+          Properties<&T::imbalance_in_iteration, &T::spread>(),
+          Property<&T::imbalance_in_step>(
+              "The same of the computation between two calls, where ranks make equally many such steps; of all "
+              "computation"),
+          Property<&T::count>("Ranks that are overloaded or underloaded, or of the group with more").When(has_ranks),
+          Property<&T::ranks>().When(has_ranks),
+          Property<&T::level>("Their load over that of the others").When(has_ranks),
+          Property<&T::clearness>().When(has_ranks),
+          Field("static", &T::static_part).When(has_parts),
+          Field("drifting", &T::drifting_part).When(has_parts),
+          Field("alternating", &T::alternating_part).When(has_parts),
+          Property<&T::lasts>().UnlessDefault(),
+          Field("heavyIterations", &T::heavy, "That recur on most ranks").UnlessDefault(),
+          Computed<T>("remedy",
+                      [remedy](const T&, const JsonPlace& at) {
+                        const std::string text = remedy(at);
+                        return text.empty() ? std::nullopt : std::optional(text);
+                      }),
+      }};
 }
 
 }  // namespace
@@ -182,29 +173,26 @@ Fields<HeavyIterations> FieldsOf<HeavyIterations>() {
   using T = HeavyIterations;
   return {"losses/heavyIterations",
           {
-              Field("every", &T::every, "Iterations"),
-              Field("first", &T::first, "Counted from 0"),
-              Field("level", &T::level, "Their mean load over that of the others"),
-              Field("share", &T::share, "Beyond the others, of all load"),
+              Property<&T::every>("Iterations"),
+              Property<&T::first>("Counted from 0"),
+              Property<&T::level>("Their mean load over that of the others"),
+              Property<&T::share>("Beyond the others, of all load"),
           }};
 }
 
 template <>
 Fields<ProcessGrid> FieldsOf<ProcessGrid>() {
   using T = ProcessGrid;
-  return Fields<T>{
-      "losses/grid",
-      "On which the ranks are laid out, the last dimension changing fastest",
-      {
-          Field("extents", &T::extents),
-          Field("periodic", &T::periodic),
-          Field("diagonals", &T::has_diagonals),
-          Field("source", &T::source),
-          Field("explained", &T::explained),
-          Field("places", &T::places,
-                "Which element of the grid each rank of the phase is, where the ranks are in another order")
-              .UnlessDefault(),
-      }}
+  return Fields<T>{"losses/grid",
+                   "On which the ranks are laid out, the last dimension changing fastest",
+                   {
+                       Properties<&T::extents, &T::periodic>(),
+                       Field("diagonals", &T::has_diagonals),
+                       Properties<&T::source, &T::explained>(),
+                       Property<&T::places>(
+                           "Which element of the grid each rank of the phase is, where the ranks are in another order")
+                           .UnlessDefault(),
+                   }}
       .After([](T& grid, const JsonPlace& at) {
         const bool in_place = std::ranges::all_of(grid.places, [&](std::size_t place) { return place < grid.size(); });
         if (!grid.places.empty() && (grid.places.size() != grid.size() || !in_place)) {
@@ -218,9 +206,8 @@ Fields<GroupLoad> FieldsOf<GroupLoad>() {
   using T = GroupLoad;
   return {"losses/group",
           {
-              Field("name", &T::name),
-              Field("ranks", &T::ranks),
-              Field("computation", &T::computation, "Seconds, summed over its ranks").AtLeast(0),
+              Properties<&T::name, &T::ranks>(),
+              Property<&T::computation>("Seconds, summed over its ranks").AtLeast(0),
           }};
 }
 
@@ -237,55 +224,55 @@ Fields<PathRecord> FieldsOf<PathRecord>() {
   return Fields<T>{
       "losses/callPath",
       {
-          Field("path", &T::path, "Regions from the outermost on, separated by \" / \""),
-          Part<T>("innermost", innermost,
-                  "The last of these regions; of an MPI call with the one around it. Not in older files")
+          Property<&T::path>("Regions from the outermost on, separated by \" / \""),
+          Field<T>("innermost", innermost,
+                   "The last of these regions; of an MPI call with the one around it. Not in older files")
               .OrMissing(),
-          Field("isMpi", &T::is_mpi, "Or, where threads are shown one by one, an OpenMP fork or barrier"),
-          Field("isDeviceCall", &T::is_device_call, "The host calls or waits for its device: no computation")
-              .UnlessDefault(),
-          Field("visits", &T::total, &L::visits, "Activities of all ranks"),
-          Field("time", &T::total, &L::time, "Seconds summed over ranks, waits included"),
+          Property<&T::is_mpi>("Or, where threads are shown one by one, an OpenMP fork or barrier"),
+          Property<&T::is_device_call>("The host calls or waits for its device: no computation").UnlessDefault(),
+          Embed(&T::total, Fields<L>{Property<&L::visits>("Activities of all ranks"),
+                                     Property<&L::time>("Seconds summed over ranks, waits included")}),
           Computed<T>(
               "execution", [](const T& path) { return path.total.Execution(); }, "The same without waits"),
-          Field("waiting", &T::total, &L::waiting),
-          Field("shortTerm", &T::total, &L::short_term,
-                "Waits that it caused, by kind of the wait, in seconds summed over ranks"),
-          Field("longTerm", &T::total, &L::long_term, "Waits that those caused in turn, in seconds summed over ranks"),
-          Field("exitSkew", &T::total, &L::exit_skew,
-                "Waits for ranks that left it later than others, as far as nothing since explains them, and what those "
-                "caused, "
-                "in seconds summed over ranks")
-              .OrMissing(),  // unattributed in older files
-          Field("indirect", &T::total, &L::indirect,
-                "Of its waits those that waits of late ranks caused, in seconds summed over ranks"),
-          Field("propagating", &T::total, &L::propagating,
-                "Of its waits those that make others wait, in seconds summed over ranks"),
-          Field("caused", &T::total, &L::caused,
-                "Waiting elsewhere that its waits caused, in seconds summed over ranks"),
-          Field("wrongOrder", &T::total, &L::wrong_order,
-                "Of its waits for senders those that another order of receiving would have avoided, in seconds summed "
-                "over ranks"),
-          Field("wrongOrderSameSource", &T::total, &L::wrong_order_same, "The same for messages of one rank"),
-          Field("completion", &T::total, &L::completion,
-                "Of collectives, after the first rank left, in seconds summed over ranks"),
-          Field("criticalPath", &T::total, &L::critical,
-                "Seconds on the critical path, which is on one rank at a time: not summed over ranks"),
+          Embed(&T::total,
+                Fields<L>{
+                    Property<&L::waiting>(),
+                    Property<&L::short_term>("Waits that it caused, by kind of the wait, in seconds summed over ranks"),
+                    Property<&L::long_term>("Waits that those caused in turn, in seconds summed over ranks"),
+                    Property<&L::exit_skew>("Waits for ranks that left it later than others, as far as nothing since "
+                                            "explains them, and what those "
+                                            "caused, "
+                                            "in seconds summed over ranks")
+                        .OrMissing()}),  // unattributed in older files
+          Embed(
+              &T::total,
+              Fields<L>{
+                  Property<&L::indirect>(
+                      "Of its waits those that waits of late ranks caused, in seconds summed over ranks"),
+                  Property<&L::propagating>("Of its waits those that make others wait, in seconds summed over ranks"),
+                  Property<&L::caused>("Waiting elsewhere that its waits caused, in seconds summed over ranks"),
+                  Property<&L::wrong_order>("Of its waits for senders those that another order of receiving would have "
+                                            "avoided, in seconds summed "
+                                            "over ranks"),
+                  Field("wrongOrderSameSource", &L::wrong_order_same, "The same for messages of one rank"),
+                  Property<&L::completion>("Of collectives, after the first rank left, in seconds summed over ranks"),
+                  Field("criticalPath", &L::critical,
+                        "Seconds on the critical path, which is on one rank at a time: not summed over ranks")}),
           Field("criticalPathImbalance", &T::imbalance, "How many of these seconds are above the average of all ranks"),
-          Field("nearlyCritical", &T::total, &L::nearly_critical, "Seconds summed over ranks, with little slack"),
-          Field("impactWithin", &T::total, &L::intra,
-                "Waits of other ranks of the group while it is on the critical path, in seconds summed over ranks"),
-          Field("impactBetween", &T::total, &L::inter, "The same of ranks of other groups"),
-          Field("slack", &T::slack,
-                "The least of any of its activities that take time, in seconds; absent where none does"),
+          Embed(&T::total, Fields<L>{Property<&L::nearly_critical>("Seconds summed over ranks, with little slack"),
+                                     Field("impactWithin", &L::intra,
+                                           "Waits of other ranks of the group while it is on the critical path, in "
+                                           "seconds summed over ranks"),
+                                     Field("impactBetween", &L::inter, "The same of ranks of other groups")}),
+          Property<&T::slack>("The least of any of its activities that take time, in seconds; absent where none does"),
           Group("byRank",
                 Fields<T>{
-                    Field("execution", &T::execution, ByRank()),
-                    Field("waiting", &T::waiting, ByRank()),
-                    Field("costs", &T::costs, ByRank()),
+                    Property<&T::execution>(ByRank()),
+                    Property<&T::waiting>(ByRank()),
+                    Property<&T::costs>(ByRank()),
                     Field("criticalPath", &T::critical, ByRank()),
                 }),
-          Field("shape", &T::shape, shape),
+          Property<&T::shape>(shape),
           Field("costsByRankAndIteration", &T::raster, raster,
                 "Rows of ranks of the run, columns of iterations, neighbours joined where there are many: seconds that "
                 "others wait because of it, summed over those ranks")
@@ -302,9 +289,7 @@ template <>
 Fields<PathFactorLoss> FieldsOf<PathFactorLoss>() {
   using T = PathFactorLoss;
   return {
-      Field("path", &T::path),
-      Field("loadBalance", &T::load_balance),
-      Field("serialization", &T::serialization),
+      Properties<&T::path, &T::load_balance, &T::serialization>(),
   };
 }
 
@@ -328,78 +313,75 @@ Fields<LossRecord> FieldsOf<LossRecord>() {
   return Fields<T>{
       "losses/phase",
       {
-          Field("trace", &T::trace),
-          Field("phase", &T::phase),
-          Field("cores", &T::cores).AtLeast(1),
-          Field("repeat", &T::repeat).AtLeast(0),
-          Field("grownFrom", &T::grown_from,
-                "Where nobody has made the run: cores of the largest run that it is grown from. Absent: measured")
+          Properties<&T::trace, &T::phase>(),
+          Property<&T::cores>().AtLeast(1),
+          Property<&T::repeat>().AtLeast(0),
+          Property<&T::grown_from>(
+              "Where nobody has made the run: cores of the largest run that it is grown from. Absent: measured")
               .AtLeast(1),
-          Field("iterations", &T::iterations).AtLeast(1),
-          Field("runRanks", &T::run_ranks, "Ranks of the run, or its threads where they are shown one by one")
-              .AtLeast(1),
-          Field("ranks", &T::ranks, "Those in the phase"),
+          Property<&T::iterations>().AtLeast(1),
+          Property<&T::run_ranks>("Ranks of the run, or its threads where they are shown one by one").AtLeast(1),
+          Property<&T::ranks>("Those in the phase"),
           Computed<T>(
               "groups", [](const T& losses) { return losses.GroupNames(); },
               "Names of the groups of ranks that do different work; empty: none are known"),
           Field("groupLoads", &T::groups, "These groups").UnlessDefault(),
-          Field("recurs", &T::recurs,
-                "The occurrences of the phase lie apart: times are of them, but the critical path goes through what is "
-                "between them, too"),
-          Field("length", &T::length, "Seconds; of a phase that recurs the mean over ranks"),
-          Field("window", &T::window,
-                "Seconds from the first begin of the phase to its last end: the length of the critical path"),
-          Field("allocation", &T::allocation, "Seconds of the phase summed over ranks: the length times their number"),
-          Field("rules", &T::rules, "How waits are charged to delays"),
-          Part<T>("threads", Via<T, ThreadsByRank>(ThreadsOf, SetThreads),
-                  "Where threads are shown one by one: of every rank of the run the numbers of its threads, 0 is the "
-                  "one whose events are those of the rank. Numbers of ranks here, but for losses by factor, are then "
-                  "places in all of these lists one after the other")
+          Property<&T::recurs>(
+              "The occurrences of the phase lie apart: times are of them, but the critical path goes through what is "
+              "between them, too"),
+          Property<&T::length>("Seconds; of a phase that recurs the mean over ranks"),
+          Property<&T::window>(
+              "Seconds from the first begin of the phase to its last end: the length of the critical path"),
+          Property<&T::allocation>("Seconds of the phase summed over ranks: the length times their number"),
+          Property<&T::rules>("How waits are charged to delays"),
+          Field<T>("threads", Via<T, ThreadsByRank>(ThreadsOf, SetThreads),
+                   "Where threads are shown one by one: of every rank of the run the numbers of its threads, 0 is the "
+                   "one whose events are those of the rank. Numbers of ranks here, but for losses by factor, are then "
+                   "places in all of these lists one after the other")
               .AtLeast(0)
               .When([](const T& losses) { return !losses.locations.empty(); }),
-          Field("shape", &T::shape, shape),
+          Property<&T::shape>(shape),
           Field("processGrid", &T::grid),
-          Field("individualIo", &T::individual_io,
-                "MPI calls on files by one rank alone, in seconds summed over ranks; absent without any")
+          Property<&T::individual_io>(
+              "MPI calls on files by one rank alone, in seconds summed over ranks; absent without any")
               .When([](const T& losses) { return losses.individual_io > 0; }),
-          Field("collectiveIo", &T::collective_io, "The same of calls by all ranks of a file")
-              .When([](const T& losses) { return losses.collective_io > 0; }),
-          Field("deviceCalls", &T::device_calls),
+          Property<&T::collective_io>("The same of calls by all ranks of a file").When([](const T& losses) {
+            return losses.collective_io > 0;
+          }),
+          Property<&T::device_calls>(),
           Field("waitsUnknown", &T::unknown_waits,
                 "Instead of everything about waits: calls in which ranks may have waited, but the trace does not say "
                 "for whom"),
-          Field("waiting", &T::waiting).RequiredWhen(is_known),
-          Field("shortTerm", &T::short_term).RequiredWhen(is_known),
-          Field("longTerm", &T::long_term).RequiredWhen(is_known),
-          Field("exitSkew", &T::exit_skew).When(is_known),
-          Field("unattributed", &T::unattributed, "Waits for which no cause is found, in seconds summed over ranks")
+          Properties<&T::waiting, &T::short_term, &T::long_term>().RequiredWhen(is_known),
+          Property<&T::exit_skew>().When(is_known),
+          Property<&T::unattributed>("Waits for which no cause is found, in seconds summed over ranks")
               .RequiredWhen(is_known),
           Field("notCharged", &T::lost,
                 "Waits that the rules of Scalasca do not charge to anything, in seconds summed over ranks")
               .RequiredWhen(is_known),
-          Field("atEnd", &T::at_end,
-                "Waits at the end of the run, charged to nobody, in seconds summed over ranks; those at the end of any "
-                "other phase are charged like others")
+          Property<&T::at_end>(
+              "Waits at the end of the run, charged to nobody, in seconds summed over ranks; those at the end of any "
+              "other phase are charged like others")
               .RequiredWhen(is_known),
-          Field("indirect", &T::indirect, "Waits that waits of late ranks caused, in seconds summed over ranks")
+          Property<&T::indirect>("Waits that waits of late ranks caused, in seconds summed over ranks")
               .RequiredWhen(is_known),
-          Field("propagating", &T::propagating, "Waits that make others wait, in seconds summed over ranks")
+          Property<&T::propagating>("Waits that make others wait, in seconds summed over ranks").RequiredWhen(is_known),
+          Property<&T::wrong_order>(
+              "Waits for senders that another order of receiving would have avoided, in seconds summed over ranks")
               .RequiredWhen(is_known),
-          Field("wrongOrder", &T::wrong_order,
-                "Waits for senders that another order of receiving would have avoided, in seconds summed over ranks")
-              .RequiredWhen(is_known),
-          Field("lateComplete", &T::late_complete,
-                "Of the early waits what lies after the last one-sided operation of the late rank, in seconds summed "
-                "over ranks; absent without any")
+          Property<&T::late_complete>(
+              "Of the early waits what lies after the last one-sided operation of the late rank, in seconds summed "
+              "over ranks; absent without any")
               .When([](const T& losses) { return losses.late_complete > 0; }),
-          Field("causes", &T::causes, "Delays whose removal would gain anything to speak of, by what it gains")
+          Property<&T::causes>("Delays whose removal would gain anything to speak of, by what it gains")
               .When([](const T& losses) { return !losses.causes.empty(); }),
           Field("withoutLatency", &T::latency),
           Field("callPaths", &T::paths, "Those that cause most first; in results.json those that a report shows")
               .RequiredWhen(is_known),
-          Field("byFactor", &T::by_factor, by_factor,
-                "Seconds of the length, not summed over ranks, that call paths take away by load balance and by "
-                "serialization; negative where they make up for others")
+          Property<&T::by_factor>(
+              by_factor,
+              "Seconds of the length, not summed over ranks, that call paths take away by load balance and by "
+              "serialization; negative where they make up for others")
               .When(is_known),
       }}
       .Schema(R"({"if": {"not": {"required": ["waitsUnknown"]}}, "then": {"required": ["waiting", "shortTerm",
@@ -411,8 +393,8 @@ Fields<LossesFile> FieldsOf<LossesFile>() {
   using T = LossesFile;
   return Fields<T>{"losses",
                    {
-                       Field("phases", &T::phases, "Phase by phase, runs rising"),
-                       Field("projections", &T::projections),
+                       Property<&T::phases>("Phase by phase, runs rising"),
+                       Property<&T::projections>(),
                        Field("diagnostics", &T::findings, "Warnings about the runs").OrMissing(),
                    }}
       .File("farscale-losses", 1, 1, "record of losses");

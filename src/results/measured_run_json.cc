@@ -138,7 +138,7 @@ void CheckRun(const RunInFile& run, const JsonPlace& at) {
 
 template <>
 Fields<NodeInFile> FieldsOf<NodeInFile>() {
-  return {Field("name", &NodeInFile::name), Field("ranks", &NodeInFile::ranks).AtLeast(0)};
+  return {Property<&NodeInFile::name>(), Property<&NodeInFile::ranks>().AtLeast(0)};
 }
 
 template <>
@@ -146,13 +146,12 @@ Fields<DeviceInFile> FieldsOf<DeviceInFile>() {
   using T = DeviceInFile;
   return {"measured-run/device",
           {
-              Field("name", &T::name, "Different from that of all other devices of its node"),
-              Field("node", &T::node, "Index of `nodes`").AtLeast(0),
-              Field("ranks", &T::ranks, "That use it").AtLeast(0),
-              Field("kernels", &T::kernels, "Seconds in kernels").AtLeast(0),
-              Field("copies", &T::copies, "Seconds in copies and other operations of memory while no kernel runs")
-                  .AtLeast(0),
-              Field("idle", &T::idle, "Seconds of `elapsed` without either").AtLeast(0),
+              Property<&T::name>("Different from that of all other devices of its node"),
+              Property<&T::node>("Index of `nodes`").AtLeast(0),
+              Property<&T::ranks>("That use it").AtLeast(0),
+              Property<&T::kernels>("Seconds in kernels").AtLeast(0),
+              Property<&T::copies>("Seconds in copies and other operations of memory while no kernel runs").AtLeast(0),
+              Property<&T::idle>("Seconds of `elapsed` without either").AtLeast(0),
           }};
 }
 
@@ -168,50 +167,45 @@ Fields<RegionInFile> FieldsOf<RegionInFile>() {
   return Fields<T>{
       "measured-run/region",
       {
-          Field("name", &T::name, "\"whole run\" for the first, else as the program calls it"),
-          Field("ranks", &T::ranks, "That have started it").AtLeast(0).AtMost(kMostOfAny),
-          Field("onRanks", &T::on_ranks, "Which, where it is not all").AtLeast(0),
-          Field("fewestStarts", &T::fewest_starts, "Of a rank that has started it").AtLeast(0).AtMost(kMostOfAny),
-          Field("mostStarts", &T::most_starts).AtLeast(0).AtMost(kMostOfAny),
-          Field("span", &T::span, OneOf({"whole", "each"}),
-                "`whole`: from the first start to the last stop of any rank; `each`: the occurrences alone")
+          Property<&T::name>("\"whole run\" for the first, else as the program calls it"),
+          Property<&T::ranks>("That have started it").AtLeast(0).AtMost(kMostOfAny),
+          Property<&T::on_ranks>("Which, where it is not all").AtLeast(0),
+          Property<&T::fewest_starts>("Of a rank that has started it").AtLeast(0).AtMost(kMostOfAny),
+          Property<&T::most_starts>().AtLeast(0).AtMost(kMostOfAny),
+          Property<&T::span>(
+              OneOf({"whole", "each"}),
+              "`whole`: from the first start to the last stop of any rank; `each`: the occurrences alone")
               .Later(),
-          Field("elapsed", &T::elapsed, "Seconds: T in that span; of `each` the longest of any rank [Lopez21, eq. 1]")
+          Property<&T::elapsed>("Seconds: T in that span; of `each` the longest of any rank [Lopez21, eq. 1]")
               .AtLeast(0),
-          Field("usefulAverage", &T::useful_average, "Seconds outside MPI, mean over the ranks").AtLeast(0),
-          Field("usefulLargest", &T::useful_largest).AtLeast(0),
-          Field("usefulTotal", &T::useful_total).AtLeast(0),
-          Field("mpiTotal", &T::mpi_total, "Seconds inside MPI, all ranks").AtLeast(0).Later(),
-          Field("nodeLoadLargest", &T::node_load_largest, "The largest mean useful time of a node").AtLeast(0).Later(),
+          Property<&T::useful_average>("Seconds outside MPI, mean over the ranks").AtLeast(0),
+          Properties<&T::useful_largest, &T::useful_total>().AtLeast(0),
+          Property<&T::mpi_total>("Seconds inside MPI, all ranks").AtLeast(0).Later(),
+          Property<&T::node_load_largest>("The largest mean useful time of a node").AtLeast(0).Later(),
           Field("mpiCalls", &T::calls, "Of the threads that called MPI_Init, all ranks").Later(),
           Field("mpiCallsOfOtherThreads", &T::calls_of_other_threads).Later(),
           Field("mpiCallsPerMillisecond", &T::calls_per_millisecond, "Of the rank that makes most").AtLeast(0).Later(),
-          Field("idealElapsed", &T::ideal_elapsed, "Seconds on a network that takes no time, with --ideal").AtLeast(0),
-          Field("cpuShare", &T::cpu_share,
-                "CPU time over elapsed time of the main threads, of the occurrences it was taken of")
+          Property<&T::ideal_elapsed>("Seconds on a network that takes no time, with --ideal").AtLeast(0),
+          Property<&T::cpu_share>("CPU time over elapsed time of the main threads, of the occurrences it was taken of")
               .AtLeast(0),
-          Field("preemptions", &T::preemptions, "Involuntary context switches in these"),
-          Field("cpuTotal", &T::cpu_total, "Seconds of CPU time of all threads of all ranks in these").AtLeast(0),
-          Field("instructions", &T::instructions, "Outside MPI, where the kernel lets them be counted").AtLeast(0),
-          Field("cycles", &T::cycles).AtLeast(0),
-          Field("ipc", &T::ipc).AtLeast(0),
-          Field("frequency", &T::frequency, "Cycles a second of useful time").AtLeast(0),
-          Field("factors", &T::factors, factors, "By the ids of factor tables; empty when no rank computed").Above(0),
+          Property<&T::preemptions>("Involuntary context switches in these"),
+          Property<&T::cpu_total>("Seconds of CPU time of all threads of all ranks in these").AtLeast(0),
+          Property<&T::instructions>("Outside MPI, where the kernel lets them be counted").AtLeast(0),
+          Properties<&T::cycles, &T::ipc>().AtLeast(0),
+          Property<&T::frequency>("Cycles a second of useful time").AtLeast(0),
+          Property<&T::factors>(factors, "By the ids of factor tables; empty when no rank computed").Above(0),
           Field("threadTimes", &T::threads),
-          Field("deviceTimes", &T::device_times),
-          Field("devices", &T::devices, "Those that its ranks use in the run"),
-          Field("threadsSeen", &T::threads_seen,
-                "Most threads of a rank that used CPU time, where what they do is not known")
+          Property<&T::device_times>(),
+          Property<&T::devices>("Those that its ranks use in the run"),
+          Property<&T::threads_seen>("Most threads of a rank that used CPU time, where what they do is not known")
               .AtLeast(2)
               .AtMost(kMostOfAny),
           Field("parallelEfficiencyAtMost", &T::efficiency_at_most,
                 "Where what threads do is not known: their CPU time outside MPI, of the time of all CPUs")
               .AtLeast(0)
               .AtMost(1),
-          Field("elapsedByRank", &T::elapsed_by_rank, "In the order of the ranks that have started it")
-              .AtLeast(0)
-              .Later(),
-          Field("usefulByRank", &T::useful_by_rank).AtLeast(0).Later(),
+          Property<&T::elapsed_by_rank>("In the order of the ranks that have started it").AtLeast(0).Later(),
+          Property<&T::useful_by_rank>().AtLeast(0).Later(),
           Field("switchedOffByRank", &T::off_by_rank,
                 "Seconds between MPI_Pcontrol(0) and (1), in no other time; of the whole run")
               .AtLeast(0),
@@ -222,7 +216,7 @@ Fields<RegionInFile> FieldsOf<RegionInFile>() {
 template <>
 Fields<WarningInFile> FieldsOf<WarningInFile>() {
   using T = WarningInFile;
-  return {Field("id", &T::id), Field("severity", &T::severity), Field("sentence", &T::sentence)};
+  return {Properties<&T::id, &T::severity, &T::sentence>()};
 }
 
 template <>
@@ -231,26 +225,24 @@ Fields<RunInFile> FieldsOf<RunInFile>() {
   return Fields<T>{
       "measured-run",
       {
-          Field("job", &T::job, "Different in every run"),
-          Field("program", &T::program, "Name of the executable of rank 0"),
-          Field("command", &T::command, "Its arguments, the first 1,000 bytes").Later(),
-          Field("mpi", &T::mpi, "As the library describes itself").Later(),
-          Field("started", &T::started, "When MPI_Init had returned, UTC").Later(),
-          Field("ranks", &T::ranks).AtLeast(1).AtMost(kMostOfAny),
-          Field("threads", &T::threads, "Per rank, from --threads").AtLeast(1).AtMost(kMostOfAny),
-          Field("clock", &T::clock, OneOf({"time stamp counter", "monotonic clock"})).Later(),
-          Field("ending", &T::ending,
-                OneOf({"finalized", "not finalized", "aborted", "signal", "lost", "error", "running"}),
-                "`lost`: a process ended without MPI_Finalize, killed or by _exit"),
-          Field("endedFirst", &T::ended_first,
-                "The rank whose termination `ending` is, where it is not MPI_Finalize; several when they ended at once")
+          Property<&T::job>("Different in every run"),
+          Property<&T::program>("Name of the executable of rank 0"),
+          Property<&T::command>("Its arguments, the first 1,000 bytes").Later(),
+          Property<&T::mpi>("As the library describes itself").Later(),
+          Property<&T::started>("When MPI_Init had returned, UTC").Later(),
+          Property<&T::ranks>().AtLeast(1).AtMost(kMostOfAny),
+          Property<&T::threads>("Per rank, from --threads").AtLeast(1).AtMost(kMostOfAny),
+          Property<&T::clock>(OneOf({"time stamp counter", "monotonic clock"})).Later(),
+          Property<&T::ending>(OneOf({"finalized", "not finalized", "aborted", "signal", "lost", "error", "running"}),
+                               "`lost`: a process ended without MPI_Finalize, killed or by _exit"),
+          Property<&T::ended_first>(
+              "The rank whose termination `ending` is, where it is not MPI_Finalize; several when they ended at once")
               .AtLeast(0),
-          Field("signal", &T::signal, "That ended it"),
-          Field("error", &T::error, "Of MPI, that ended it: the function, and what MPI says"),
-          Field("notFinalized", &T::not_finalized, "Ranks that did not come to MPI_Finalize").AtLeast(0),
-          Field("missingRanks", &T::missing_ranks, "Ranks without any data").AtLeast(0).OrMissing(),
-          Field("nodes", &T::nodes).LeastItems(1),
-          Field("regions", &T::regions).LeastItems(1),
+          Property<&T::signal>("That ended it"),
+          Property<&T::error>("Of MPI, that ended it: the function, and what MPI says"),
+          Property<&T::not_finalized>("Ranks that did not come to MPI_Finalize").AtLeast(0),
+          Property<&T::missing_ranks>("Ranks without any data").AtLeast(0).OrMissing(),
+          Properties<&T::nodes, &T::regions>().LeastItems(1),
           Field("diagnostics", &T::warnings).Later(),
       }}
       .File(kMeasuredRunFormat, kMeasuredRunVersion, kMeasuredRunVersion, "measured run")

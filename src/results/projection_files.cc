@@ -14,14 +14,14 @@ Fields<BacktestRow> FieldsOf<BacktestRow>() {
   return {"backtest/row",
           "A factor of one hidden run, as measured and as predicted from the smaller runs",
           {
-              Field("series", &T::series),
+              Property<&T::series>(),
               Embed(&T::phase),
-              Field("factor", &T::factor),
-              Field("trainMax", &T::train_max, "Runs up to this many cores were fitted").Above(0),
-              Field("measured", &T::measured),
-              Field("model", &T::model, "Of the factor; product for the product of others"),
+              Property<&T::factor>(),
+              Property<&T::train_max>("Runs up to this many cores were fitted").Above(0),
+              Property<&T::measured>(),
+              Property<&T::model>("Of the factor; product for the product of others"),
               Embed(&T::predicted),
-              Field("repeat", &T::repeat, "Of the hidden run; absent: 0").AtLeast(1).UnlessDefault(),
+              Property<&T::repeat>("Of the hidden run; absent: 0").AtLeast(1).UnlessDefault(),
           }};
 }
 
@@ -40,12 +40,12 @@ Fields<IntervalRecord> FieldsOf<IntervalRecord>() {
   using T = IntervalRecord;
   return {"backtest/intervalRecord",
           {
-              Field("points", &T::points, "That have an interval").AtLeast(1),
+              Property<&T::points>("That have an interval").AtLeast(1),
               Computed<T>(
                   "coverage", [](const T& record) { return record.Coverage(); }, "Share of those that lie within")
                   .AtLeast(0)
                   .AtMost(1),
-              Field("score", &T::score, "Mean interval score, in the unit of the factor; smaller is better").AtLeast(0),
+              Property<&T::score>("Mean interval score, in the unit of the factor; smaller is better").AtLeast(0),
           }};
 }
 
@@ -54,12 +54,11 @@ Fields<PredictionErrors> FieldsOf<PredictionErrors>() {
   using T = PredictionErrors;
   return {"backtest/errors",
           {
-              Field("points", &T::points),
-              Field("withoutError", &T::without_error, "Measured as 0, so without a relative error"),
-              Field("median", &T::median, "Of the absolute relative errors").AtLeast(0).OrNull(),
-              Field("percentile90", &T::percentile90, "Nine tenths of them are below").AtLeast(0).OrNull(),
-              Field("interval80", &T::interval80),
-              Field("interval95", &T::interval95),
+              Property<&T::points>(),
+              Property<&T::without_error>("Measured as 0, so without a relative error"),
+              Property<&T::median>("Of the absolute relative errors").AtLeast(0).OrNull(),
+              Property<&T::percentile90>("Nine tenths of them are below").AtLeast(0).OrNull(),
+              Properties<&T::interval80, &T::interval95>(),
           }};
 }
 
@@ -68,9 +67,9 @@ Fields<ErrorsAtRatio> FieldsOf<ErrorsAtRatio>() {
   using T = ErrorsAtRatio;
   return {"backtest/errorsAtRatio",
           {
-              Field("factor", &T::factor),
-              Field("ratio", &T::ratio, "The power of two that the ratios of the rows are nearest to").Above(0),
-              Field("errors", &T::errors),
+              Property<&T::factor>(),
+              Property<&T::ratio>("The power of two that the ratios of the rows are nearest to").Above(0),
+              Property<&T::errors>(),
           }};
 }
 
@@ -78,7 +77,7 @@ template <>
 Fields<BacktestComparison> FieldsOf<BacktestComparison>() {
   using T = BacktestComparison;
   return {
-      Field("against", &T::against, "The one model that every factor has, as given"),
+      Property<&T::against>("The one model that every factor has, as given"),
       Field("summary", &T::errors, "Over what both predict"),
       Field("summaryAgainst", &T::errors_against, "The same with that model"),
   };
@@ -89,9 +88,7 @@ Fields<BacktestFile> FieldsOf<BacktestFile>() {
   using T = BacktestFile;
   return Fields<T>{"backtest",
                    {
-                       Field("rows", &T::rows),
-                       Field("summary", &T::summary),
-                       Field("comparison", &T::comparison),
+                       Properties<&T::rows, &T::summary, &T::comparison>(),
                    }}
       .File("farscale-backtest", kBacktestVersion, kBacktestVersion, "backtest");
 }
@@ -117,7 +114,7 @@ struct SplitsFile {
 template <>
 Fields<SplitValue> FieldsOf<SplitValue>() {
   using T = SplitValue;
-  return {"splits/value", {Field("value", &T::value).AtLeast(0), Field("interval80", &T::interval80)}};
+  return {"splits/value", {Property<&T::value>().AtLeast(0), Property<&T::interval80>()}};
 }
 
 template <>
@@ -125,18 +122,18 @@ Fields<ThreadSplit> FieldsOf<ThreadSplit>() {
   using T = ThreadSplit;
   return {"splits/split",
           {
-              Field("processes", &T::processes).AtLeast(1),
-              Field("threads", &T::threads, "Of a process").AtLeast(1),
-              Field("processesRatio", &T::processes_ratio, "Over the most processes that were run").Above(0),
-              Field("threadsRatio", &T::threads_ratio, "Over the most threads that were run").Above(0),
-              Field("isRun", &T::is_run, "Both numbers were run"),
+              Property<&T::processes>().AtLeast(1),
+              Property<&T::threads>("Of a process").AtLeast(1),
+              Property<&T::processes_ratio>("Over the most processes that were run").Above(0),
+              Property<&T::threads_ratio>("Over the most threads that were run").Above(0),
+              Property<&T::is_run>("Both numbers were run"),
               Field("parallelEfficiency", &T::efficiency),
-              Field("reliability", &T::reliability),
+              Property<&T::reliability>(),
               Field("timeOverBest", &T::time, "Of an iteration, over that of the best split"),
-              Field("speedup", &T::speedup, "Over the reference"),
+              Property<&T::speedup>("Over the reference"),
               Field("secondsPerIteration", &T::seconds),
-              Field("limit", &T::limit, "The smallest of the parts of parallel efficiency and computation scalability"),
-              Field("mayBeBest", &T::may_be_best, "The interval of timeOverBest contains 1"),
+              Property<&T::limit>("The smallest of the parts of parallel efficiency and computation scalability"),
+              Property<&T::may_be_best>("The interval of timeOverBest contains 1"),
           }};
 }
 
@@ -145,10 +142,10 @@ Fields<ThreadGain> FieldsOf<ThreadGain>() {
   using T = ThreadGain;
   return {"splits/gain",
           {
-              Field("processes", &T::processes).AtLeast(1),
-              Field("from", &T::from, "Threads of a process").AtLeast(1),
-              Field("to", &T::to, "Threads of a process").AtLeast(2),
-              Field("speedup", &T::speedup, "Of the latter over the former"),
+              Property<&T::processes>().AtLeast(1),
+              Property<&T::from>("Threads of a process").AtLeast(1),
+              Property<&T::to>("Threads of a process").AtLeast(2),
+              Property<&T::speedup>("Of the latter over the former"),
           }};
 }
 
@@ -157,12 +154,12 @@ Fields<ThreadSplits> FieldsOf<ThreadSplits>() {
   using T = ThreadSplits;
   return {"splits/phase",
           {
-              Field("series", &T::series),
+              Property<&T::series>(),
               Embed(&T::phase),
-              Field("splits", &T::splits, "By rising threads"),
-              Field("best", &T::best, "Which of the splits, from 0, takes the shortest time"),
+              Property<&T::splits>("By rising threads"),
+              Property<&T::best>("Which of the splits, from 0, takes the shortest time"),
               Field("moreThreads", &T::gain, "Twice the most threads, on the most processes that were run"),
-              Field("obstacle", &T::obstacle, "Why there are no splits").UnlessDefault(),
+              Property<&T::obstacle>("Why there are no splits").UnlessDefault(),
           }};
 }
 
@@ -171,8 +168,8 @@ Fields<SplitsOfCores> FieldsOf<SplitsOfCores>() {
   using T = SplitsOfCores;
   return {"results/splitsOfCores",
           {
-              Field("cores", &T::cores, "That are divided").AtLeast(1),
-              Field("phases", &T::phases),
+              Property<&T::cores>("That are divided").AtLeast(1),
+              Property<&T::phases>(),
           }};
 }
 
@@ -181,8 +178,8 @@ Fields<SplitsFile> FieldsOf<SplitsFile>() {
   using T = SplitsFile;
   return Fields<T>{"splits",
                    {
-                       Field("cores", &T::cores, "That are divided").AtLeast(1),
-                       Field("phases", &T::phases),
+                       Property<&T::cores>("That are divided").AtLeast(1),
+                       Property<&T::phases>(),
                        Field("diagnostics", &T::findings, "Anomalies of the table"),
                    }}
       .File("farscale-splits", 1, 1, "splits of cores");
@@ -267,14 +264,11 @@ template <>
 Fields<ProjectedLoss> FieldsOf<ProjectedLoss>() {
   using T = ProjectedLoss;
   return Fields<T>{
-      Field("cores", &T::cores),
-      Field("loss", &T::loss),
-      Field("loss80", &T::loss80).OrNull(),
-      Field("loss95", &T::loss95).OrNull(),
-      Field("part", &T::part, "Of the losses of all call paths"),
-      Field("part80", &T::part80).OrNull(),
-      Field("part95", &T::part95).OrNull(),
-      Field("reliability", &T::reliability).Later(),
+      Properties<&T::cores, &T::loss>(),
+      Properties<&T::loss80, &T::loss95>().OrNull(),
+      Property<&T::part>("Of the losses of all call paths"),
+      Properties<&T::part80, &T::part95>().OrNull(),
+      Property<&T::reliability>().Later(),
   }
       .Obsolete({"evidence"});
 }
@@ -283,13 +277,12 @@ template <>
 Fields<PathLossProjection> FieldsOf<PathLossProjection>() {
   using T = PathLossProjection;
   const auto point = ListOf<DataPoint>(
-      FormOfFields(Fields<DataPoint>{Field("cores", &DataPoint::cores), Field("loss", &DataPoint::value)}));
+      FormOfFields(Fields<DataPoint>{Property<&DataPoint::cores>(), Field("loss", &DataPoint::value)}));
   return {
-      Field("path", &T::path),
-      Field("measured", &T::measured, point),
-      Field("model", &T::model).UnlessDefault(),
-      Field("formula", &T::formula).UnlessDefault(),
-      Field("targets", &T::targets),
+      Property<&T::path>(),
+      Property<&T::measured>(point),
+      Properties<&T::model, &T::formula>().UnlessDefault(),
+      Property<&T::targets>(),
   };
 }
 
@@ -298,10 +291,10 @@ Fields<LossProjection> FieldsOf<LossProjection>() {
   using T = LossProjection;
   return {"losses/projection",
           {
-              Field("phase", &T::phase),
-              Field("measure", &T::measure, "Share of all ranks' time (delayCosts) or of the run time"),
-              Field("fittedCores", &T::fitted_cores),
-              Field("obstacle", &T::obstacle, "Why there is no projection").UnlessDefault(),
+              Property<&T::phase>(),
+              Property<&T::measure>("Share of all ranks' time (delayCosts) or of the run time"),
+              Property<&T::fitted_cores>(),
+              Property<&T::obstacle>("Why there is no projection").UnlessDefault(),
               Field("callPaths", &T::paths),
           }};
 }

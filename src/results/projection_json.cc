@@ -7,6 +7,11 @@
 namespace farscale {
 namespace {
 
+template <typename T>
+Field<T> CoreCount(Field<T> field) {
+  return std::move(field).Above(0).AtMost(kLargestCoreCount);
+}
+
 struct FittedParameter {
   std::string name;
   double value = 0;
@@ -89,11 +94,10 @@ Fields<ProjectedValue> FieldsOf<ProjectedValue>() {
   using T = ProjectedValue;
   return {"projection/value",
           {
-              CoresField("cores", &T::cores),
-              Field("ratio", &T::ratio, "Of the cores to the largest core count that was fitted").Above(0),
-              Field("value", &T::value, "As predicted").AtLeast(0),
-              Field("interval80", &T::interval80),
-              Field("interval95", &T::interval95),
+              CoreCount(Property<&T::cores>()),
+              Property<&T::ratio>("Of the cores to the largest core count that was fitted").Above(0),
+              Property<&T::value>("As predicted").AtLeast(0),
+              Properties<&T::interval80, &T::interval95>(),
           }};
 }
 
@@ -102,9 +106,9 @@ Fields<DataPoint> FieldsOf<DataPoint>() {
   using T = DataPoint;
   return {"projection/point",
           {
-              CoresField("cores", &T::cores),
-              Field("value", &T::value).Above(0),
-              Field("standardError", &T::standard_error, "Of the value, within its run").AtLeast(0),
+              CoreCount(Property<&T::cores>()),
+              Property<&T::value>().Above(0),
+              Property<&T::standard_error>("Of the value, within its run").AtLeast(0),
           }};
 }
 
@@ -113,10 +117,8 @@ Fields<FittedParameter> FieldsOf<FittedParameter>() {
   using T = FittedParameter;
   return {"projection/parameter",
           {
-              Field("name", &T::name),
-              Field("value", &T::value),
-              Field("atBound", &T::at_bound),
-              Field("standardError", &T::standard_error).AtLeast(0),
+              Properties<&T::name, &T::value, &T::at_bound>(),
+              Property<&T::standard_error>().AtLeast(0),
           }};
 }
 
@@ -124,29 +126,28 @@ template <>
 Fields<FittedModel> FieldsOf<FittedModel>() {
   using T = FittedModel;
   const auto has_weights = [](const T& fit) { return !fit.weights.empty(); };
-  return Fields<T>{
-      "projection/fit",
-      {
-          Field("model", &T::model, "Id of the model, a file of fits/ or of the user"),
-          Field("dimension", &T::dimension, "d in x = P^(1/d)").AtLeast(1),
-          Field("outcome", &T::outcome),
-          Part<T>("parameters", Via<T, std::vector<FittedParameter>>(ParametersOf, SetParameters)),
-          Field("covariance", &T::covariance, "Of the parameters, row by row; empty when it could not be computed"),
-          Field("points", &T::points, "What was fitted"),
-          Field("residuals", &T::residuals, "Measured minus fitted, one a point"),
-          Field("sumOfSquares", &T::sum_of_squares, "Of the residuals, with the weights").AtLeast(0),
-          Field("sigma", &T::sigma, "Standard deviation around the curve, of a point of weight 1").AtLeast(0),
-          Field("sigmaIsAssumed", &T::sigma_is_assumed, "True when there are no more points than parameters"),
-          Field("degreesOfFreedom", &T::degrees_of_freedom),
-          Field("weights", &T::weights, "One a point, with the product 1; absent when all count alike")
-              .AtLeast(0)
-              .When(has_weights),
-          Field("scatter", &T::scatter,
-                "Run-to-run noise around the curve besides the points' own errors, as a multiple of what "
-                "docs/formulas.md says; absent when all points count alike")
-              .AtLeast(0)
-              .When(has_weights),
-      }}
+  return Fields<T>{"projection/fit",
+                   {
+                       Property<&T::model>("Id of the model, a file of fits/ or of the user"),
+                       Property<&T::dimension>("d in x = P^(1/d)").AtLeast(1),
+                       Property<&T::outcome>(),
+                       Field<T>("parameters", Via<T, std::vector<FittedParameter>>(ParametersOf, SetParameters)),
+                       Property<&T::covariance>("Of the parameters, row by row; empty when it could not be computed"),
+                       Property<&T::points>("What was fitted"),
+                       Property<&T::residuals>("Measured minus fitted, one a point"),
+                       Property<&T::sum_of_squares>("Of the residuals, with the weights").AtLeast(0),
+                       Property<&T::sigma>("Standard deviation around the curve, of a point of weight 1").AtLeast(0),
+                       Property<&T::sigma_is_assumed>("True when there are no more points than parameters"),
+                       Property<&T::degrees_of_freedom>(),
+                       Property<&T::weights>("One a point, with the product 1; absent when all count alike")
+                           .AtLeast(0)
+                           .When(has_weights),
+                       Property<&T::scatter>(
+                           "Run-to-run noise around the curve besides the points' own errors, as a multiple of what "
+                           "docs/formulas.md says; absent when all points count alike")
+                           .AtLeast(0)
+                           .When(has_weights),
+                   }}
       .Obsolete({"aicc", "betweenRuns", "leftOutError", "rivals"});
 }
 
@@ -155,14 +156,14 @@ Fields<CandidateModel> FieldsOf<CandidateModel>() {
   using T = CandidateModel;
   return Fields<T>{"projection/rival",
                    {
-                       Field("model", &T::model),
-                       Field("dimension", &T::dimension).AtLeast(1),
-                       Field("outcome", &T::outcome),
-                       Field("weight", &T::weight, "Of the model in the average of all").AtLeast(0).AtMost(1).Later(),
-                       Part<T>("parameters", Via<T, Dictionary<double>>(ParametersByName, SetParametersByName),
-                               "By name; empty where there is no fit")
+                       Property<&T::model>(),
+                       Property<&T::dimension>().AtLeast(1),
+                       Property<&T::outcome>(),
+                       Property<&T::weight>("Of the model in the average of all").AtLeast(0).AtMost(1).Later(),
+                       Field<T>("parameters", Via<T, Dictionary<double>>(ParametersByName, SetParametersByName),
+                                "By name; empty where there is no fit")
                            .Later(),
-                       Field("values", &T::values, "At the targets; empty where the model is of no use there").Later(),
+                       Property<&T::values>("At the targets; empty where the model is of no use there").Later(),
                    }}
       .Obsolete({"aicc", "leftOutError"});
 }
@@ -171,10 +172,10 @@ template <>
 Fields<RunChoice> FieldsOf<RunChoice>() {
   using T = RunChoice;
   return {
-      CoresField("cores", &T::cores),
-      Field("isRepeat", &T::is_repeat),
-      Field("width", &T::width, "Expected after the run").AtLeast(0),
-      Field("coreHours", &T::core_hours, "Of the phase, as projected").AtLeast(0),
+      CoreCount(Property<&T::cores>()),
+      Property<&T::is_repeat>(),
+      Property<&T::width>("Expected after the run").AtLeast(0),
+      Property<&T::core_hours>("Of the phase, as projected").AtLeast(0),
   };
 }
 
@@ -184,10 +185,10 @@ Fields<NextRuns> FieldsOf<NextRuns>() {
   return {"projection/nextRuns",
           "What to run next to know more at a target",
           {
-              Field("factor", &T::factor, "Whose 80 % interval is to be narrowed"),
-              CoresField("target", &T::target, "Cores"),
-              Field("width", &T::width, "Of that interval there as things are").AtLeast(0),
-              Field("choices", &T::choices, "The narrowest first"),
+              Property<&T::factor>("Whose 80 % interval is to be narrowed"),
+              CoreCount(Property<&T::target>("Cores")),
+              Property<&T::width>("Of that interval there as things are").AtLeast(0),
+              Property<&T::choices>("The narrowest first"),
           }};
 }
 
@@ -196,10 +197,10 @@ Fields<PredictorValues> FieldsOf<PredictorValues>() {
   using T = PredictorValues;
   return {"projection/predictors",
           {
-              CoresField("cores", &T::cores),
-              Field("curves", &T::curves, "By the fitted models alone").AtLeast(0),
-              Field("grown", &T::grown, "By grown runs alone").AtLeast(0),
-              Field("weight", &T::weight, "Of the grown runs in the projected value").AtLeast(0).AtMost(1),
+              CoreCount(Property<&T::cores>()),
+              Property<&T::curves>("By the fitted models alone").AtLeast(0),
+              Property<&T::grown>("By grown runs alone").AtLeast(0),
+              Property<&T::weight>("Of the grown runs in the projected value").AtLeast(0).AtMost(1),
           }};
 }
 
@@ -213,7 +214,7 @@ Fields<ProjectedValue> TargetFields() {
   };
   Fields<T> fields = FieldsOf<T>();
   fields.data.definition = "projection/target";
-  fields.data.fields.push_back(Computed<T>("reliability", level).Later().data());
+  fields.data.fields.push_back(Computed<T>("reliability", level).Later().all().front());
   return fields;
 }
 
@@ -226,19 +227,18 @@ Fields<FactorProjection> FieldsOf<FactorProjection>() {
   return Fields<T>{
       "projection/factorProjection",
       {
-          Field("factor", &T::factor),
-          Field("isProduct", &T::is_product, "Of its children; otherwise it has a fit of its own"),
-          Field("formula", &T::formula).RequiredWhen(is_fitted),
-          Field("fit", &T::fit).RequiredWhen(is_fitted),
+          Property<&T::factor>(),
+          Property<&T::is_product>("Of its children; otherwise it has a fit of its own"),
+          Properties<&T::formula, &T::fit>().RequiredWhen(is_fitted),
           Field("rivals", &T::candidates, "All models that were tried, by weight; the first is that of the fit")
               .When(is_fitted),
-          Field("measured", &T::measured),
-          Field("targets", &T::targets, ListOf<ProjectedValue>(FormOfFields(TargetFields()))),
-          Field("curve", &T::curve, "The same on a fine grid"),
-          Field("grown", &T::grown, "Values of grown runs [docs/growth.md]; absent without any")
+          Property<&T::measured>(),
+          Property<&T::targets>(ListOf<ProjectedValue>(FormOfFields(TargetFields()))),
+          Property<&T::curve>("The same on a fine grid"),
+          Property<&T::grown>("Values of grown runs [docs/growth.md]; absent without any")
               .OrMissing()
               .When([](const T& projection) { return !projection.grown.empty(); }),
-          Field("predictors", &T::predictors, "What curves and grown runs say at the targets; absent without any")
+          Property<&T::predictors>("What curves and grown runs say at the targets; absent without any")
               .OrMissing()
               .When([](const T& projection) { return !projection.predictors.empty(); }),
       }}
@@ -247,12 +247,12 @@ Fields<FactorProjection> FieldsOf<FactorProjection>() {
 
 template <>
 Fields<Dominance> FieldsOf<Dominance>() {
-  return {CoresField("fromCores", &Dominance::cores), Field("factor", &Dominance::factor)};
+  return {CoreCount(Field("fromCores", &Dominance::cores)), Property<&Dominance::factor>()};
 }
 
 template <>
 Fields<DominantAt> FieldsOf<DominantAt>() {
-  return {CoresField("cores", &DominantAt::cores), Field("factor", &DominantAt::factor)};
+  return {CoreCount(Property<&DominantAt::cores>()), Property<&DominantAt::factor>()};
 }
 
 template <>
@@ -264,18 +264,20 @@ Fields<ReliableRange> FieldsOf<ReliableRange>() {
   return {"projection/reliableRange",
           "How far the projection is reliable; absent where nothing is projected",
           {
-              Field("factor", &T::factor, "Whose 80 % interval limits the range"),
-              Field("share", &T::limits, &ReliabilityLimits::share,
-                    "Half the width of the interval is at most this share of a reliable value")
-                  .Above(0),
-              Field("absolute", &T::limits, &ReliabilityLimits::absolute,
-                    "And at most this; relative to values above 1; without meaning for speedup")
-                  .Above(0),
-              CoresField("cores", &T::cores, "Projected values beyond are uncertain or unknown"),
+              Property<&T::factor>("Whose 80 % interval limits the range"),
+              Embed(&T::limits,
+                    Fields<ReliabilityLimits>{
+                        Property<&ReliabilityLimits::share>(
+                            "Half the width of the interval is at most this share of a reliable value")
+                            .Above(0),
+                        Property<&ReliabilityLimits::absolute>(
+                            "And at most this; relative to values above 1; without meaning for speedup")
+                            .Above(0)}),
+              CoreCount(Property<&T::cores>("Projected values beyond are uncertain or unknown")),
               Computed<T>("uncertainUpTo", uncertain_up_to, "Projected values beyond are unknown").AtLeast(0),
-              Field("reach", &T::reach,
-                    "atLeast: where the curve ends; onlyMeasured: the interval is wider, or unknown, at the largest "
-                    "fitted count already; misfit: the run there contradicts the models"),
+              Property<&T::reach>(
+                  "atLeast: where the curve ends; onlyMeasured: the interval is wider, or unknown, at the largest "
+                  "fitted count already; misfit: the run there contradicts the models"),
           }};
 }
 
@@ -293,15 +295,14 @@ Fields<PhaseProjection> FieldsOf<PhaseProjection>() {
       });
   return Fields<T>{"projection/phaseProjection",
                    {
-                       Field("series", &T::series),
+                       Property<&T::series>(),
                        Embed(&T::phase),
-                       Field("fittedCores", &T::fitted_cores).Above(0),
-                       Field("obstacle", &T::obstacle, "Why there is no projection").UnlessDefault(),
-                       Field("factors", &T::factors),
-                       Field("dominance", &T::dominance, "From this core count on this factor loses most"),
-                       Part<T>("dominantAt", by_target),
-                       Field("reliableRange", &T::reliable_range),
-                       Field("nextRuns", &T::next_runs),
+                       Property<&T::fitted_cores>().Above(0),
+                       Property<&T::obstacle>("Why there is no projection").UnlessDefault(),
+                       Property<&T::factors>(),
+                       Property<&T::dominance>("From this core count on this factor loses most"),
+                       Field<T>("dominantAt", by_target),
+                       Properties<&T::reliable_range, &T::next_runs>(),
                        Field("answers", &T::key_results),
                    }}
       .After([](T& phase, const JsonPlace& at) {
@@ -319,7 +320,7 @@ Fields<ProjectionFile> FieldsOf<ProjectionFile>() {
   return Fields<ProjectionFile>{
       "projection",
       {
-          Field("phases", &ProjectionFile::phases),
+          Property<&ProjectionFile::phases>(),
           Field("diagnostics", &ProjectionFile::findings, "Anomalies of the table that is projected").OrMissing(),
       }}
       .File("farscale-projection", kProjectionVersion, kProjectionVersion, "projection");
@@ -349,7 +350,7 @@ Fields<CountBound> FieldsOf<CountBound>() {
                                      [kind](T& bound, double cores) {
                                        bound = {kind, cores};
                                      });
-    return Part<T>(key, form, text).Above(0).AtMost(kLargestCoreCount).When([kind](const T& bound) {
+    return Field<T>(key, form, text).Above(0).AtMost(kLargestCoreCount).When([kind](const T& bound) {
       return bound.kind == kind;
     });
   };
@@ -376,7 +377,7 @@ Fields<CountEstimate> AnswerFields(const char* definition, Factor factor) {
   return Fields<T>{definition,
                    "",
                    {
-                       Field("value", &T::value),
+                       Property<&T::value>(),
                        Computed<T>(kReliability, level).Later(),
                        Field("low80", &T::low),
                        Field("high80", &T::high),
@@ -398,7 +399,7 @@ Fields<LevelCounts> FieldsOf<LevelCounts>() {
   const auto of_parallel =
       OptionalOf<CountEstimate>(FormOfFields(AnswerFields("projection/countAnswer", Factor::kParallelEfficiency)));
   return Fields<T>{
-      Field("level", &T::level, "Of efficiency"),
+      Property<&T::level>("Of efficiency"),
       Field("parallelEfficiency", &T::parallel, of_parallel),
       Field("relativeEfficiency", &T::relative),
   }
@@ -414,8 +415,8 @@ Fields<SpeedupPeak> FieldsOf<SpeedupPeak>() {
                    "Where speedup is largest; moreThan: it still grows there, at the end of the curve",
                    {
                        Embed(&T::count),
-                       Field("speedup", &T::speedup, "There, or where the curve ends").AtLeast(0),
-                       Field("speedup80", &T::speedup80),
+                       Property<&T::speedup>("There, or where the curve ends").AtLeast(0),
+                       Property<&T::speedup80>(),
                    }}
       .Obsolete({kEvidence});
 }
@@ -428,8 +429,8 @@ Fields<ProjectedTime> FieldsOf<ProjectedTime>() {
     return ReliabilityOf(at.Within<PhaseProjection>(), Factor::kSpeedup, time.cores);
   };
   return Fields<T>{
-      CoresField("cores", &T::cores),
-      Field("ratio", &T::ratio).Above(0),
+      CoreCount(Property<&T::cores>()),
+      Property<&T::ratio>().Above(0),
       Field("secondsPerIteration", &T::seconds).AtLeast(0),
       Computed<T>("coreHoursPerIteration", core_hours).AtLeast(0),
       Computed<T>(
@@ -452,8 +453,8 @@ Fields<TimeEstimate> FieldsOf<TimeEstimate>() {
   return {"",
           "Absent where run times, speedup or the scaling are unknown",
           {
-              Field("iterations", &T::iterations, "Of the phase in the reference run").Above(0),
-              Field("targets", &T::targets),
+              Property<&T::iterations>("Of the phase in the reference run").Above(0),
+              Property<&T::targets>(),
           }};
 }
 
@@ -461,11 +462,10 @@ template <>
 Fields<PerfectFactor> FieldsOf<PerfectFactor>() {
   using T = PerfectFactor;
   return {
-      Field("factor", &T::factor),
-      Field("gain", &T::gain, "1 / factor - 1, the share by which what it is part of grows"),
-      Field("gain80", &T::gain80),
-      Field("parallelEfficiency", &T::parallel_efficiency).AtLeast(0),
-      Field("globalEfficiency", &T::global_efficiency).AtLeast(0),
+      Property<&T::factor>(),
+      Property<&T::gain>("1 / factor - 1, the share by which what it is part of grows"),
+      Property<&T::gain80>(),
+      Properties<&T::parallel_efficiency, &T::global_efficiency>().AtLeast(0),
       Field("secondsPerIteration", &T::seconds).AtLeast(0),
   };
 }
@@ -477,9 +477,9 @@ Fields<PerfectAtTarget> FieldsOf<PerfectAtTarget>() {
     return ReliabilityOf(at.Within<PhaseProjection>(), target.cores);
   };
   return Fields<T>{
-      CoresField("cores", &T::cores),
+      CoreCount(Property<&T::cores>()),
       Computed<T>(kReliability, level).Later(),
-      Field("factors", &T::factors, "The largest gain first"),
+      Property<&T::factors>("The largest gain first"),
   }
       .Obsolete({kEvidence});
 }
@@ -487,18 +487,17 @@ Fields<PerfectAtTarget> FieldsOf<PerfectAtTarget>() {
 template <>
 Fields<KeyResults> FieldsOf<KeyResults>() {
   using T = KeyResults;
-  return {
-      "projection/answers",
-      "Key results; absent where nothing is projected",
-      {
-          Field("referenceCores", &T::reference, "Of the run that relative efficiency and speedup compare with")
-              .Above(0)
-              .AtMost(kLargestCoreCount),
-          Field("levels", &T::levels, "Largest core counts with an efficiency of at least the level"),
-          Field("speedupPeak", &T::peak),
-          Field("time", &T::time),
-          Field("perfect", &T::perfect, "Potential gains from removing each loss: one factor is 1, the others stay"),
-      }};
+  return {"projection/answers",
+          "Key results; absent where nothing is projected",
+          {
+              Field("referenceCores", &T::reference, "Of the run that relative efficiency and speedup compare with")
+                  .Above(0)
+                  .AtMost(kLargestCoreCount),
+              Property<&T::levels>("Largest core counts with an efficiency of at least the level"),
+              Field("speedupPeak", &T::peak),
+              Property<&T::time>(),
+              Property<&T::perfect>("Potential gains from removing each loss: one factor is 1, the others stay"),
+          }};
 }
 
 }  // namespace farscale

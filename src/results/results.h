@@ -158,11 +158,6 @@ Results ResultsOfTable(const FactorTable& table, const std::vector<PhaseProjecti
 
 inline constexpr double kLargestCoreCount = 1e12;  // chosen: far above any machine, and charts up to there still end
 
-template <typename T>
-Field<T> CoresField(const char* key, double T::*member, const char* text = "") {
-  return Field(key, member, text).Above(0).AtMost(kLargestCoreCount);
-}
-
 // The first `count` values of an enumeration with their names.
 template <typename T, typename NameOf>
 std::vector<std::pair<T, std::string>> FirstNames(std::size_t count, NameOf name_of) {

@@ -87,10 +87,10 @@ Fields<ProblemCase> FieldsOf<ProblemCase>() {
   return {"",
           "What is computed, where the study says so",
           {
-              Field("size", &T::size, "Of the problem in total, of every run").Above(0),
-              Field("sizePerProcess", &T::size_per_process, "Of the problem, of every run").Above(0),
-              Field("unit", &T::unit, "Of sizes, such as atoms").UnlessDefault(),
-              Field("iterations", &T::iterations, "Planned for production").Above(0),
+              Property<&T::size>("Of the problem in total, of every run").Above(0),
+              Property<&T::size_per_process>("Of the problem, of every run").Above(0),
+              Property<&T::unit>("Of sizes, such as atoms").UnlessDefault(),
+              Property<&T::iterations>("Planned for production").Above(0),
           }};
 }
 
@@ -99,35 +99,30 @@ Form<RunRecord> FormOf<RunRecord>() {
   using T = RunRecord;
   const auto failed = Fields<T>{"results/failedRun",
                                 {
-                                    Field("path", &T::path),
-                                    Field("error", &T::error, "Why this run could not be used"),
+                                    Property<&T::path>(),
+                                    Property<&T::error>("Why this run could not be used"),
                                 }};
   const auto run = Fields<T>{
       "results/run",
       {
-          Field("path", &T::path, "As the study says, relative to the folder farscale ran in"),
-          Field("program", &T::program),
-          Field("format", &T::format),
-          Field("creator", &T::creator, "Tool that wrote the trace"),
+          Property<&T::path>("As the study says, relative to the folder farscale ran in"),
+          Properties<&T::program, &T::format>(),
+          Property<&T::creator>("Tool that wrote the trace"),
           Field("sha256", &T::fingerprint, "Over the SHA-256 of every file of the trace")
               .Schema(R"({"pattern": "^[0-9a-f]{64}$"})")
               .RequiredWhen([](const T& record) { return !record.grown_from; }),
-          Field("bytes", &T::bytes),
-          Field("events", &T::events),
-          Field("seconds", &T::seconds, "From the first to the last event").AtLeast(0),
-          Field("cores", &T::cores).AtLeast(1),
-          Field("ranks", &T::ranks).AtLeast(1),
-          Field("threads", &T::threads).AtLeast(1),
-          Field("nodes", &T::nodes).AtLeast(1),
-          Field("repeat", &T::repeat).AtLeast(0),
-          Field("coverage", &T::coverage, "Share of the run's time that lies in a phase").AtLeast(0),
+          Properties<&T::bytes, &T::events>(),
+          Property<&T::seconds>("From the first to the last event").AtLeast(0),
+          Properties<&T::cores, &T::ranks, &T::threads, &T::nodes>().AtLeast(1),
+          Property<&T::repeat>().AtLeast(0),
+          Property<&T::coverage>("Share of the run's time that lies in a phase").AtLeast(0),
           Field("diagnostics", &T::findings),
-          Field("size", &T::size, "Of the problem of this run in total, where the study says so of the run").Above(0),
-          Field("grownFrom", &T::grown_from,
-                "Where nobody has made the run: cores of the largest run that it is grown from. Absent: measured")
+          Property<&T::size>("Of the problem of this run in total, where the study says so of the run").Above(0),
+          Property<&T::grown_from>(
+              "Where nobody has made the run: cores of the largest run that it is grown from. Absent: measured")
               .AtLeast(1),
-          Field("phases", &T::phases, "Where the phases lie in the run").UnlessDefault(),
-          Field("picture", &T::picture),
+          Property<&T::phases>("Where the phases lie in the run").UnlessDefault(),
+          Property<&T::picture>(),
       }};
   static const auto form = Either<T>("error", failed, run, [](const T& record) { return !record.error.empty(); });
   return form;
@@ -137,11 +132,11 @@ template <>
 Fields<PhaseRecord> FieldsOf<PhaseRecord>() {
   using T = PhaseRecord;
   return {
-      Field("name", &T::id, &PhaseId::name),
-      Field("group", &T::id, &PhaseId::group, "Group of the ranks of the phase; absent: all ranks")
-          .NotEmpty()
-          .UnlessDefault(),
-      Field("description", &T::description),
+      Embed(&T::id, Fields<PhaseId>{Property<&PhaseId::name>(),
+                                    Property<&PhaseId::group>("Group of the ranks of the phase; absent: all ranks")
+                                        .NotEmpty()
+                                        .UnlessDefault()}),
+      Property<&T::description>(),
   };
 }
 
@@ -151,15 +146,14 @@ Fields<Variant> FieldsOf<Variant>() {
   return {"results/variant",
           "The runs of the study on another machine",
           {
-              Field("id", &T::id),
-              Field("name", &T::name),
-              Field("description", &T::description),
-              Field("isNoise", &T::is_noise, "Whether its gain over the measurement is noise"),
-              Field("coresPerNode", &T::terms, &OfferTerms::cores_per_node, "Of an offered machine").UnlessDefault(),
-              Field("pricePerNodeHour", &T::terms, &OfferTerms::price_per_node_hour).UnlessDefault(),
-              Field("currency", &T::terms, &OfferTerms::currency, "Of the price").UnlessDefault(),
+              Properties<&T::id, &T::name, &T::description>(),
+              Property<&T::is_noise>("Whether its gain over the measurement is noise"),
+              Embed(&T::terms,
+                    Fields<OfferTerms>{Property<&OfferTerms::cores_per_node>("Of an offered machine").UnlessDefault(),
+                                       Property<&OfferTerms::price_per_node_hour>().UnlessDefault(),
+                                       Property<&OfferTerms::currency>("Of the price").UnlessDefault()}),
               Field("factors", &T::table),
-              Field("projections", &T::projections),
+              Property<&T::projections>(),
           }};
 }
 
@@ -173,32 +167,28 @@ Fields<Results> FieldsOf<Results>() {
       {
           Group("study",
                 Fields<T>{
-                    Field("title", &T::title),
-                    Field("description", &T::description),
-                    Field("models", &T::models, "How models were chosen"),
+                    Properties<&T::title, &T::description>(),
+                    Property<&T::models>("How models were chosen"),
                     Field("case", &T::problem).When([](const T& results) { return results.problem.IsKnown(); }),
                 }),
-          Field("runs", &T::runs),
-          Field("phases", &T::phases),
+          Properties<&T::runs, &T::phases>(),
           Field("factors", &T::table),
-          Field("projections", &T::projections),
-          Field("splits", &T::splits, "Of the targets into processes and threads; absent: no runs vary both")
+          Property<&T::projections>(),
+          Property<&T::splits>("Of the targets into processes and threads; absent: no runs vary both").UnlessDefault(),
+          Property<&T::backtest>("The largest runs as predicted from the others; absent: no phase has four core counts")
               .UnlessDefault(),
-          Field("backtest", &T::backtest,
-                "The largest runs as predicted from the others; absent: no phase has four core counts")
-              .UnlessDefault(),
-          Field("losses", &T::losses, "Where time is lost in the largest run of every phase, as much as a report shows")
+          Property<&T::losses>("Where time is lost in the largest run of every phase, as much as a report shows")
               .When(has_losses),
-          Field("lossProjections", &T::loss_projections).When(has_losses),
-          Field("grownRuns", &T::grown_runs,
-                "Runs that nobody has made, grown from those of the study: of every phase that was grown the largest, "
-                "which holds that phase alone")
+          Property<&T::loss_projections>().When(has_losses),
+          Property<&T::grown_runs>(
+              "Runs that nobody has made, grown from those of the study: of every phase that was grown the largest, "
+              "which holds that phase alone")
               .UnlessDefault(),
-          Field("grownLosses", &T::grown_losses, "Where time is lost in the grown runs").When([](const T& results) {
+          Property<&T::grown_losses>("Where time is lost in the grown runs").When([](const T& results) {
             return !results.grown_losses.empty();
           }),
-          Field("comparison", &T::comparison, "What the variants are for").When(has_variants),
-          Field("variants", &T::variants).When(has_variants),
+          Property<&T::comparison>("What the variants are for").When(has_variants),
+          Property<&T::variants>().When(has_variants),
       }}
       .File("farscale-results", 1, kResultsVersion, "results",
             "1: groups of ranks are in the text of the phase, \"iteration / pme\"")

@@ -384,11 +384,10 @@ Fields<StateShare> FieldsOf<StateShare>() {
   using T = StateShare;
   return {"results/stateShare",
           {
-              Field("mean", &T::mean).AtLeast(0).AtMost(1),
-              Field("least", &T::least).AtLeast(0).AtMost(1),
-              Field("leastRank", &T::least_rank).AtLeast(0),
-              Field("most", &T::most).AtLeast(0).AtMost(1),
-              Field("mostRank", &T::most_rank).AtLeast(0),
+              Properties<&T::mean, &T::least>().AtLeast(0).AtMost(1),
+              Property<&T::least_rank>().AtLeast(0),
+              Property<&T::most>().AtLeast(0).AtMost(1),
+              Property<&T::most_rank>().AtLeast(0),
           }};
 }
 
@@ -399,11 +398,12 @@ Fields<DevicesInFile> FieldsOf<DevicesInFile>() {
   return {"results/deviceRow",
           "What a device did over time, all of its streams together; without a name: several devices",
           {
-              Field("row", &T::device, &D::row, "Of the ranks that use it, from 0").AtLeast(0),
-              Field("name", &T::device, &D::name).UnlessDefault(),
-              Field("kernels", &T::device, &D::kernels, "Share of the run time in kernels").AtLeast(0).AtMost(1.000001),
-              Field("copies", &T::device, &D::copies, "In copies without kernels").AtLeast(0).AtMost(1.000001),
-              Field("cells", &T::cells, "From left to right: eighths of kernels and of copies, or idle; *N for N alike")
+              Embed(&T::device,
+                    Fields<D>{Property<&D::row>("Of the ranks that use it, from 0").AtLeast(0),
+                              Property<&D::name>().UnlessDefault(),
+                              Property<&D::kernels>("Share of the run time in kernels").AtLeast(0).AtMost(1.000001),
+                              Property<&D::copies>("In copies without kernels").AtLeast(0).AtMost(1.000001)}),
+              Property<&T::cells>("From left to right: eighths of kernels and of copies, or idle; *N for N alike")
                   .Schema(R"({"pattern": "^[kci1-7]+(\\*[0-9]+)?( [kci1-7]+(\\*[0-9]+)?)*$"})"),
           }};
 }
@@ -412,29 +412,28 @@ template <>
 Fields<PictureInFile> FieldsOf<PictureInFile>() {
   using T = PictureInFile;
   using P = RunPicture;
-  return {"results/picture",
-          "What the ranks did over time",
-          {
-              Field("seconds", &T::picture, &P::seconds, "That the columns take together").AtLeast(0),
-              Field("ranks", &T::picture, &P::ranks).AtLeast(0).AtMost(kMostRanks),
-              Field("ranksPerRow", &T::picture, &P::ranks_per_row, "The last row may have fewer")
-                  .AtLeast(1)
-                  .AtMost(kMostRanks),
-              Field("columns", &T::columns).AtLeast(0).AtMost(kMostColumns),
-              Field("nodeBegins", &T::picture, &P::node_begins,
-                    "First ranks of nodes; empty when the ranks of a node do not follow each other")
-                  .AtLeast(0),
-              Field("problem", &T::picture, &P::problem,
-                    "Why the run could not be replayed, so that time in MPI is not split")
-                  .UnlessDefault(),
-              Field("shares", &T::shares, Keyed<StateShare>(kStateNames), "Of the run time, state by state"),
-              Field("rows", &T::rows,
-                    "Cells from left to right: eighths of computation, waiting, transfer, MPI, not running and outside "
-                    "by first letters, calls to devices by d, *N for N alike")
-                  .Schema(R"({"pattern": "^[cwtmnod1-7]+(\\*[0-9]+)?( [cwtmnod1-7]+(\\*[0-9]+)?)*$"})"),
-              Field("devices", &T::devices, "Below the rows of the ranks that use them; absent without any")
-                  .UnlessDefault(),
-          }};
+  return {
+      "results/picture",
+      "What the ranks did over time",
+      {
+          Embed(&T::picture,
+                Fields<P>{Property<&P::seconds>("That the columns take together").AtLeast(0),
+                          Property<&P::ranks>().AtLeast(0).AtMost(kMostRanks),
+                          Property<&P::ranks_per_row>("The last row may have fewer").AtLeast(1).AtMost(kMostRanks)}),
+          Property<&T::columns>().AtLeast(0).AtMost(kMostColumns),
+          Embed(&T::picture,
+                Fields<P>{Property<&P::node_begins>(
+                              "First ranks of nodes; empty when the ranks of a node do not follow each other")
+                              .AtLeast(0),
+                          Property<&P::problem>("Why the run could not be replayed, so that time in MPI is not split")
+                              .UnlessDefault()}),
+          Property<&T::shares>(Keyed<StateShare>(kStateNames), "Of the run time, state by state"),
+          Property<&T::rows>(
+              "Cells from left to right: eighths of computation, waiting, transfer, MPI, not running and outside "
+              "by first letters, calls to devices by d, *N for N alike")
+              .Schema(R"({"pattern": "^[cwtmnod1-7]+(\\*[0-9]+)?( [cwtmnod1-7]+(\\*[0-9]+)?)*$"})"),
+          Property<&T::devices>("Below the rows of the ranks that use them; absent without any").UnlessDefault(),
+      }};
 }
 
 template <>
@@ -450,22 +449,21 @@ Fields<IterationRecord> FieldsOf<IterationRecord>() {
       "results/iteration",
       "One iteration, or means over several that follow each other",
       {
-          Field("begin", &T::begin,
-                "Mean over the ranks, seconds since the begin of the run; of a window: of the earliest rank"),
-          Field("end", &T::end, "The same; of a window: of the latest rank"),
-          Field("elapsed", &T::elapsed, "Mean length over all ranks, seconds").AtLeast(0),
-          Field("useful", &T::useful, "Of that useful"),
-          Field("parallelEfficiency", &T::parallel_efficiency),
-          Field("loadBalance", &T::load_balance),
-          Field("disturbance", &T::disturbance, "Share of the time that disturbances took; absent: not known"),
-          Field("iterations", &T::iterations, "That this stands for; absent: one")
+          Property<&T::begin>(
+              "Mean over the ranks, seconds since the begin of the run; of a window: of the earliest rank"),
+          Property<&T::end>("The same; of a window: of the latest rank"),
+          Property<&T::elapsed>("Mean length over all ranks, seconds").AtLeast(0),
+          Property<&T::useful>("Of that useful"),
+          Properties<&T::parallel_efficiency, &T::load_balance>(),
+          Property<&T::disturbance>("Share of the time that disturbances took; absent: not known"),
+          Property<&T::iterations>("That this stands for; absent: one")
               .AtLeast(1)
               .AtMost(kMostIterations)
               .UnlessDefault(),
-          Field("leftOut", &T::left_out, "Of them, which the factors are not made from; absent: none")
+          Property<&T::left_out>("Of them, which the factors are not made from; absent: none")
               .AtLeast(0)
               .UnlessDefault(),
-          Field("reason", &T::reason, "Why the first of those was left out").UnlessDefault(),
+          Property<&T::reason>("Why the first of those was left out").UnlessDefault(),
       }}
       .After([](T& record, const JsonPlace& at) {
         if (record.left_out <= record.iterations) return;
@@ -478,9 +476,8 @@ Fields<PhaseMarks> FieldsOf<PhaseMarks>() {
   using T = PhaseMarks;
   return {"results/phaseMarks",
           {
-              Field("phase", &T::phase),
-              Field("iterations", &T::iterations),
-              Field("withAll", &T::with_all, "Factors of all iterations, where some are left out"),
+              Properties<&T::phase, &T::iterations>(),
+              Property<&T::with_all>("Factors of all iterations, where some are left out"),
           }};
 }
 

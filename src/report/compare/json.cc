@@ -54,10 +54,11 @@ Fields<Decomposition> FieldsOf<Decomposition>() {
   return {"compare/difference",
           "",
           {
-              Field("logarithm", &T::logarithm, "ln(after / before)"),
-              Field("parts", &T::parts, parts,
-                    "What factors add to it, by their ids; base parts of times; rest: no factor explains it. Their sum "
-                    "is the logarithm"),
+              Property<&T::logarithm>("ln(after / before)"),
+              Property<&T::parts>(
+                  parts,
+                  "What factors add to it, by their ids; base parts of times; rest: no factor explains it. Their sum "
+                  "is the logarithm"),
               Computed<T>(
                   "largest",
                   [](const T& difference) {
@@ -77,8 +78,7 @@ Fields<ComparedNumber> FieldsOf<ComparedNumber>() {
   return {"compare/number",
           "Geometric means over the runs of both sides",
           {
-              Field("before", &T::before),
-              Field("after", &T::after),
+              Properties<&T::before, &T::after>(),
               Computed<T>("ratio", of_change([](const T& number) { return number.change->ratio; }),
                           "After over before; absent: the two do not compare")
                   .Above(0),
@@ -97,17 +97,16 @@ Fields<ComparedCount> FieldsOf<ComparedCount>() {
   return {"compare/count",
           "A core count that was run on either side",
           {
-              Field("cores", &T::cores).AtLeast(1),
-              Field("isCommon", &T::is_common, "Run on both sides"),
-              Field("factors", &T::factors,
-                    ByFactor<ComparedFactor, ComparedNumber>(&ComparedFactor::factor, &ComparedFactor::number),
-                    "By their ids"),
+              Property<&T::cores>().AtLeast(1),
+              Property<&T::is_common>("Run on both sides"),
+              Property<&T::factors>(
+                  ByFactor<ComparedFactor, ComparedNumber>(&ComparedFactor::factor, &ComparedFactor::number),
+                  "By their ids"),
               Field("secondsPerIteration", &T::seconds).When([](const T& count) { return IsKnown(count.seconds); }),
               Field("efficiencyIs", &T::whole, "Id of the factor that efficiency is about").When([](const T& count) {
                 return count.efficiency.has_value();
               }),
-              Field("efficiency", &T::efficiency),
-              Field("time", &T::time),
+              Properties<&T::efficiency, &T::time>(),
           }};
 }
 
@@ -122,7 +121,7 @@ Form<std::optional<ProjectedValue>> ValueAlone() {
   return OptionalOf<T>(FormOfFields(Fields<T>{"compare/value",
                                               "",
                                               {
-                                                  Field("value", &T::value),
+                                                  Property<&T::value>(),
                                                   Computed<T>("low80", bound(&IntervalBounds::low)),
                                                   Computed<T>("high80", bound(&IntervalBounds::high)),
                                               }}));
@@ -136,10 +135,10 @@ Fields<ProjectedPair> FieldsOf<ProjectedPair>() {
   return {"compare/pair",
           "",
           {
-              Field("reliability", &T::reliability, "Of the side with the worse one"),
+              Property<&T::reliability>("Of the side with the worse one"),
               Field("apart", &T::is_apart, "The 80 % intervals do not overlap"),
-              Field("before", &T::before, ValueAlone()),
-              Field("after", &T::after, ValueAlone()),
+              Property<&T::before>(ValueAlone()),
+              Property<&T::after>(ValueAlone()),
           }};
 }
 
@@ -150,9 +149,9 @@ Fields<ComparedTarget> FieldsOf<ComparedTarget>() {
   return {"compare/target",
           "Projections at a common core count",
           {
-              Field("cores", &T::cores).AtLeast(1),
+              Property<&T::cores>().AtLeast(1),
               Field("efficiencyIs", &T::whole),
-              Field("factors", &T::factors, ByFactor<Entry, ProjectedPair>(&Entry::first, &Entry::second)),
+              Property<&T::factors>(ByFactor<Entry, ProjectedPair>(&Entry::first, &Entry::second)),
               Field("secondsPerIteration", &T::seconds).When([](const T& target) { return IsKnown(target.seconds); }),
               Field("efficiency", &T::explained),
           }};
@@ -161,30 +160,31 @@ Fields<ComparedTarget> FieldsOf<ComparedTarget>() {
 template <>
 Fields<ComparedPhase> FieldsOf<ComparedPhase>() {
   using T = ComparedPhase;
-  return {"compare/phase",
-          "",
-          {
-              Field("name", &T::name),
-              Field("before", &T::before, &PhaseId::name, "The phase on this side"),
-              Field("after", &T::after, &PhaseId::name),
-              Field("groupBefore", &T::before, &PhaseId::group,
-                    "Of the ranks of the phase, where these alone are compared; absent: all ranks")
-                  .NotEmpty()
-                  .UnlessDefault(),
-              Field("groupAfter", &T::after, &PhaseId::group).NotEmpty().UnlessDefault(),
-              Field("reference", &T::terms, &ComparedTerms::reference,
-                    "Cores that both sides compare with; absent: they differ"),
-              Computed<T>(
-                  "noise", [](const T& phase) { return phase.noise ? phase.noise->deviation : kUsualNoise; },
-                  "Standard deviation of logarithms of times from run to run")
-                  .AtLeast(0),
-              Computed<T>(
-                  "noiseIsMeasured", [](const T& phase) { return phase.noise.has_value(); },
-                  "By repeats; else it is assumed"),
-              Field("notes", &T::notes, "What does not compare and why"),
-              Field("counts", &T::counts),
-              Field("targets", &T::targets),
-          }};
+  return {
+      "compare/phase",
+      "",
+      {
+          Property<&T::name>(),
+          Embed(&T::before, Fields<PhaseId>{Field("before", &PhaseId::name, "The phase on this side")}),
+          Embed(&T::after, Fields<PhaseId>{Field("after", &PhaseId::name)}),
+          Embed(&T::before,
+                Fields<PhaseId>{Field("groupBefore", &PhaseId::group,
+                                      "Of the ranks of the phase, where these alone are compared; absent: all ranks")
+                                    .NotEmpty()
+                                    .UnlessDefault()}),
+          Embed(&T::after, Fields<PhaseId>{Field("groupAfter", &PhaseId::group).NotEmpty().UnlessDefault()}),
+          Embed(&T::terms, Fields<ComparedTerms>{Property<&ComparedTerms::reference>(
+                               "Cores that both sides compare with; absent: they differ")}),
+          Computed<T>(
+              "noise", [](const T& phase) { return phase.noise ? phase.noise->deviation : kUsualNoise; },
+              "Standard deviation of logarithms of times from run to run")
+              .AtLeast(0),
+          Computed<T>(
+              "noiseIsMeasured", [](const T& phase) { return phase.noise.has_value(); },
+              "By repeats; else it is assumed"),
+          Property<&T::notes>("What does not compare and why"),
+          Properties<&T::counts, &T::targets>(),
+      }};
 }
 
 template <>
@@ -193,20 +193,20 @@ Fields<ComparedResults> FieldsOf<ComparedResults>() {
   return {"compare/comparison",
           "",
           {
-              Field("before", &T::before, "Name of the baseline side"),
-              Field("after", &T::after),
-              Field("onlyBefore", &T::only_before, "Phases that the other side lacks"),
-              Field("onlyAfter", &T::only_after),
+              Property<&T::before>("Name of the baseline side"),
+              Property<&T::after>(),
+              Property<&T::only_before>("Phases that the other side lacks"),
+              Property<&T::only_after>(),
               Field("diagnosticsBefore", &T::findings_before, "Anomalies of the table of this side").OrMissing(),
               Field("diagnosticsAfter", &T::findings_after).OrMissing(),
-              Field("phases", &T::phases),
+              Property<&T::phases>(),
           }};
 }
 
 template <>
 Fields<CompareFile> FieldsOf<CompareFile>() {
   return Fields<CompareFile>{
-      "compare", "", {Field("comparisons", &CompareFile::comparisons, "Each result against the first").LeastItems(1)}}
+      "compare", "", {Property<&CompareFile::comparisons>("Each result against the first").LeastItems(1)}}
       .File("farscale-compare", kCompareVersion, kCompareVersion, "comparison");
 }
 
