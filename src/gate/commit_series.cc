@@ -34,19 +34,15 @@ Noise Capped(Noise noise, double freedom) {
 }
 
 // Repeats without those that scatter much more than repeats usually do: a bad run is among them.
-std::vector<std::vector<double>> UsualRepeats(const std::vector<std::vector<double>>& repeats) {
-  std::vector<std::vector<double>> usual;
+std::vector<std::vector<double>> UsualRepeats(std::vector<std::vector<double>> repeats) {
+  std::erase_if(repeats, [](const std::vector<double>& values) { return !NoiseOfRepeats({values}); });
+  if (repeats.empty()) return repeats;
   std::vector<double> deviations;
-  for (const std::vector<double>& values : repeats) {
-    if (const auto noise = NoiseOfRepeats({values})) deviations.push_back(noise->deviation);
-  }
-  if (deviations.empty()) return usual;
+  for (const std::vector<double>& values : repeats) deviations.push_back(NoiseOfRepeats({values})->deviation);
   const double limit = kLargeDifference * Median(deviations);
-  for (const std::vector<double>& values : repeats) {
-    const auto noise = NoiseOfRepeats({values});
-    if (noise && noise->deviation <= limit) usual.push_back(values);
-  }
-  return usual;
+  std::erase_if(repeats,
+                [&](const std::vector<double>& values) { return NoiseOfRepeats({values})->deviation > limit; });
+  return repeats;
 }
 
 // Means of the commits that have this count, in their order.

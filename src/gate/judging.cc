@@ -66,51 +66,48 @@ std::optional<ProjectedQuantity> ProjectedAt(const PhaseProjection& projection, 
   return std::nullopt;
 }
 
-GateData::GateData(const GateRules& rules, const GateInput& input)
-    : rules_(rules), input_(input), compared_(input.results.table), phases_(input.results.table.Keys()) {
-  if (input.baseline) history_ = *input.baseline;
+GateData::GateData(const GateRules& gate_rules, const GateInput& gate_input)
+    : rules(gate_rules),
+      input(gate_input),
+      table(input.results.table),
+      compared(table),
+      phases(table.Keys()),
+      history(input.baseline.value_or(History())) {
   std::vector<NamedTable> tables;
-  for (HistoryEntry& entry : history_) tables.push_back({NameOf(entry), &entry.table});
-  tables.push_back({input.results.name, &compared_});
-  terms_ = AgreeOnTerms(tables).findings();
+  for (HistoryEntry& entry : history) tables.push_back({NameOf(entry), &entry.table});
+  tables.push_back({input.results.name, &compared});
+  terms = AgreeOnTerms(tables).findings();
   std::set<double> targets(input.targets.begin(), input.targets.end());
   for (const Rule& rule : rules.rules) targets.insert(rule.cores.begin(), rule.cores.end());
   targets_.assign(targets.begin(), targets.end());
 }
 
-bool GateData::HasPhase(const PhaseKey& key) const {
-  return std::find(phases_.begin(), phases_.end(), key) != phases_.end();
-}
-
 std::vector<PhaseKey> GateData::LostPhases() const {
-  std::vector<PhaseKey> lost;
-  if (history().empty()) return lost;
-  for (const PhaseKey& key : history().back().table.Keys()) {
-    if (!HasPhase(key)) lost.push_back(key);
-  }
+  if (history.empty()) return {};
+  std::vector<PhaseKey> lost = history.back().table.Keys();
+  std::erase_if(lost, [&](const PhaseKey& key) { return std::ranges::find(phases, key) != phases.end(); });
   return lost;
 }
 
 std::vector<double> GateData::MeasuredCores(const PhaseKey& key) const {
   std::set<double> cores;
-  for (const FactorRow& row : table().Rows(key)) cores.insert(static_cast<double>(row.cores));
+  for (const FactorRow& row : table.Rows(key)) cores.insert(static_cast<double>(row.cores));
   return {cores.begin(), cores.end()};
 }
 
 bool GateData::ResultsHaveTargets() const {
   const auto has = [&](const PhaseProjection& projection, double cores) {
     if (!projection.obstacle.empty() || projection.factors.empty()) return true;  // making it anew does not help
-    return std::any_of(projection.factors.begin(), projection.factors.end(), [&](const FactorProjection& factor) {
-      return std::any_of(factor.targets.begin(), factor.targets.end(),
-                         [&](const ProjectedValue& value) { return value.cores == cores; });
+    return std::ranges::any_of(projection.factors, [&](const FactorProjection& factor) {
+      return std::ranges::find(factor.targets, cores, &ProjectedValue::cores) != factor.targets.end();
     });
   };
-  for (const PhaseKey& key : phases_) {
-    const PhaseProjection* projection = FindPhase(input_.results.projections, key);
+  for (const PhaseKey& key : phases) {
+    const PhaseProjection* projection = FindPhase(input.results.projections, key);
     if (projection == nullptr) return false;
     const std::vector<double> measured = MeasuredCores(key);
     for (const double cores : targets_) {
-      const bool is_measured = std::find(measured.begin(), measured.end(), cores) != measured.end();
+      const bool is_measured = std::ranges::find(measured, cores) != measured.end();
       if (!is_measured && !has(*projection, cores)) return false;
     }
   }
@@ -118,7 +115,7 @@ bool GateData::ResultsHaveTargets() const {
 }
 
 std::vector<double> GateData::TargetsOfResults(const PhaseKey& key) const {
-  const PhaseProjection* projection = FindPhase(input_.results.projections, key);
+  const PhaseProjection* projection = FindPhase(input.results.projections, key);
   if (projection != nullptr) return TargetsOf(*projection);
   const std::vector<double> measured = MeasuredCores(key);
   return measured.empty() ? measured : DefaultTargets(measured.back());
@@ -126,10 +123,9 @@ std::vector<double> GateData::TargetsOfResults(const PhaseKey& key) const {
 
 std::vector<double> GateData::CoresToProject() const {
   std::set<double> cores(targets_.begin(), targets_.end());
-  const bool any_target = std::any_of(rules_.rules.begin(), rules_.rules.end(),
-                                      [](const Rule& rule) { return rule.counts == Rule::Counts::kTargets; });
-  for (const PhaseKey& key : phases_) {
-    if (!any_target || !input_.targets.empty()) break;
+  const bool any_target = std::ranges::find(rules.rules, Rule::Counts::kTargets, &Rule::counts) != rules.rules.end();
+  for (const PhaseKey& key : phases) {
+    if (!any_target || !input.targets.empty()) break;
     for (const double count : TargetsOfResults(key)) cores.insert(count);
   }
   return {cores.begin(), cores.end()};
@@ -138,48 +134,45 @@ std::vector<double> GateData::CoresToProject() const {
 std::vector<double> GateData::Targets(const PhaseKey& key) {
   const PhaseProjection* projection = Projection(key);
   if (projection == nullptr || TargetsOf(*projection).empty()) return {};
-  if (input_.targets.empty()) return TargetsOfResults(key);
-  const std::set<double> asked(input_.targets.begin(), input_.targets.end());
+  if (input.targets.empty()) return TargetsOfResults(key);
+  const std::set<double> asked(input.targets.begin(), input.targets.end());
   return {asked.begin(), asked.end()};
 }
 
 const PhaseProjection* GateData::Projection(const PhaseKey& key) {
   if (!projections_) {
-    if (!input_.project_anew && ResultsHaveTargets()) {
-      projections_ = input_.results.projections;
-    } else {
-      projections_ = input_.project(table(), CoresToProject());
-    }
+    const bool has_all = !input.project_anew && ResultsHaveTargets();
+    projections_ = has_all ? input.results.projections : input.project(table, CoresToProject());
   }
   return FindPhase(*projections_, key);
 }
 
 const PhaseProjection* GateData::ComparedProjection(const PhaseKey& key) {
-  if (compared_.reference == table().reference) return Projection(key);
-  if (!compared_projections_) compared_projections_ = input_.project(compared_, CoresToProject());
+  if (compared.reference == table.reference) return Projection(key);
+  if (!compared_projections_) compared_projections_ = input.project(compared, CoresToProject());
   return FindPhase(*compared_projections_, key);
 }
 
 const PhaseProjection* GateData::BaselineProjection(const PhaseKey& key) {
-  if (history().empty()) return nullptr;
+  if (history.empty()) return nullptr;
   if (!baseline_) {
     std::vector<FactorTable> tables;
-    const std::size_t most = std::min(history().size(), static_cast<std::size_t>(rules_.window));
-    for (std::size_t i = history().size() - most; i < history().size(); ++i) {
-      if (!history()[i].accepted.empty()) tables.clear();
-      tables.push_back(history()[i].table);
+    const std::size_t most = std::min(history.size(), static_cast<std::size_t>(rules.window));
+    for (std::size_t i = history.size() - most; i < history.size(); ++i) {
+      if (!history[i].accepted.empty()) tables.clear();
+      tables.push_back(history[i].table);
     }
-    baseline_ = input_.project(MergeRepeats(tables), CoresToProject());
+    baseline_ = input.project(MergeRepeats(tables), CoresToProject());
   }
   return FindPhase(*baseline_, key);
 }
 
 std::string PlaceOf(const GateData& data, const PhaseKey& key) {
   const std::string phase = key.phase.IsUnnamed() ? "the run" : "phase " + key.phase.Text();
-  const std::vector<std::string> own = data.table().Series();
+  const std::vector<std::string> own = data.table.Series();
   std::set<std::string> series(own.begin(), own.end());
-  if (!data.history().empty()) {
-    for (const std::string& other : data.history().back().table.Series()) series.insert(other);
+  if (!data.history.empty()) {
+    for (const std::string& other : data.history.back().table.Series()) series.insert(other);
   }
   if (series.size() < 2) return phase;
   return phase + (key.series.empty() ? " without a series" : " of series " + key.series);
@@ -198,7 +191,7 @@ Judgement Undecided(const GateData& data, std::size_t rule, const PhaseKey& key,
   judgement.rule = rule;
   judgement.series = key.series;
   judgement.phase = key.phase;
-  judgement.quantity = data.rules().rules[rule].quantity;
+  judgement.quantity = data.rules.rules[rule].quantity;
   judgement.check = check;
   return judgement;
 }
@@ -215,13 +208,13 @@ Verdict VerdictInDoubt(const Rule& rule, const Judgement& judgement) {
 
 std::string WhyUnknown(const GateData& data, const Quantity& quantity) {
   const bool needs_scaling = quantity.IsTime() || quantity.ComparesWithReference();
-  if (data.table().scaling || !needs_scaling) return "";
+  if (data.table.scaling || !needs_scaling) return "";
   return "; how the runs scale is not known, give --scaling strong or weak";
 }
 
 std::string WhyNotCompared(const GateData& data, const Quantity& quantity) {
   if (!quantity.ComparesWithReference()) return "";
-  for (const Finding& finding : data.terms()) {
+  for (const Finding& finding : data.terms) {
     if (finding.id == anomaly::kTermsDiffer.id) return "; " + finding.example;
   }
   return "";
@@ -259,15 +252,15 @@ class LevelJudge {
  public:
   LevelJudge(GateData& data, std::size_t rule, const PhaseKey& key)
       : data_(data),
-        rule_(data.rules().rules[rule]),
+        rule_(data.rules.rules[rule]),
         key_(key),
         base_(Undecided(data, rule, key, Judgement::Check::kLevel)) {
     base_.bound = rule_.Bound() ? rule_.Bound() : rule_.warn;
-    samples_ = SamplesOf(data.table(), key, rule_.quantity);
-    const CommitSeries series = CommitSeriesOf(data.history(), key, rule_.quantity);
+    samples_ = SamplesOf(data.table, key, rule_.quantity);
+    const CommitSeries series = CommitSeriesOf(data.history, key, rule_.quantity);
     std::vector<double> cores;
     for (const auto& [count, runs] : samples_) cores.push_back(count);
-    noise_ = LearnNoise(series, samples_, cores, data.rules().noise);
+    noise_ = LearnNoise(series, samples_, cores, data.rules.noise);
   }
 
   std::vector<Judgement> All() {
@@ -319,7 +312,7 @@ class LevelJudge {
     judgement.confidence = rule_.confidence.value_or(kMeasuredConfidence);
     const double reach = std::exp(mean->error * StudentQuantile(judgement.confidence, mean->freedom));
     judgement.interval = {mean->value / reach, Limited(mean->value * reach, mean->value)};
-    const FactorLogs logs = LogsOf({&data_.table()}, key_, {cores});
+    const FactorLogs logs = LogsOf({&data_.table}, key_, {cores});
     return Decide(judgement, logs);
   }
 

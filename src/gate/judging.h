@@ -27,22 +27,19 @@ std::optional<ProjectedQuantity> ProjectedAt(const PhaseProjection& projection, 
 
 class GateData {
  public:
-  GateData(const GateRules& rules, const GateInput& input);
+  // Both must outlive this.
+  GateData(const GateRules& gate_rules, const GateInput& gate_input);
 
-  const GateRules& rules() const { return rules_; }
-  const GateInput& input() const { return input_; }
-  const FactorTable& table() const { return input_.results.table; }
-  // The results made comparable with the earlier commits.
-  const FactorTable& compared() const { return compared_; }
-  const std::vector<PhaseKey>& phases() const { return phases_; }
-  bool HasPhase(const PhaseKey& key) const;
+  const GateRules& rules;
+  const GateInput& input;
+  const FactorTable& table;      // the results
+  FactorTable compared;          // the results made comparable with the earlier commits
+  std::vector<PhaseKey> phases;  // of the results
+  History history;               // the earlier commits, made comparable with the results; empty without a baseline
+  std::vector<Finding> terms;    // the steps that made them comparable, and the parts that are not compared
+
   // Phases in the newest commit of the baseline that are missing in the results.
   std::vector<PhaseKey> LostPhases() const;
-
-  // The earlier commits, made comparable with the results; empty without a baseline.
-  const History& history() const { return history_; }
-  // The steps that made them comparable, and the parts that are not compared.
-  const std::vector<Finding>& terms() const { return terms_; }
   // All core counts that any run of the results has.
   std::vector<double> MeasuredCores(const PhaseKey& key) const;
   // Core counts to project to: those of the rules and options, else of results.json, else the defaults.
@@ -59,12 +56,6 @@ class GateData {
   std::vector<double> TargetsOfResults(const PhaseKey& key) const;
   std::vector<double> CoresToProject() const;
 
-  const GateRules& rules_;
-  const GateInput& input_;
-  FactorTable compared_;
-  History history_;
-  std::vector<Finding> terms_;
-  std::vector<PhaseKey> phases_;
   std::vector<double> targets_;  // that rules list or someone asks for, ascending
   std::optional<std::vector<PhaseProjection>> projections_, compared_projections_, baseline_;
 };

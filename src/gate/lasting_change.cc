@@ -20,7 +20,7 @@ constexpr double kCorrelationConfidence = 0.95;
 constexpr double kMostCorrelation = 0.9;  // chosen: few commits do not show more
 
 struct KnownMean {
-  std::size_t index = 0;
+  std::size_t index = 0;  // of the commit
   double log = 0;
 };
 
@@ -148,7 +148,7 @@ Measurement MeanOf(const std::vector<Measurement>& parts) {
 class ChangeFinder {
  public:
   ChangeFinder(GateData& data, std::size_t rule, const PhaseKey& key)
-      : data_(data), rule_(data.rules().rules[rule]), key_(key) {
+      : data_(data), rule_(data.rules.rules[rule]), key_(key) {
     base_.judgement = Undecided(data, rule, key, Judgement::Check::kChange);
     base_.judgement.bound = rule_.AllowedChange();
   }
@@ -156,13 +156,13 @@ class ChangeFinder {
   std::vector<PendingChange> All() {
     if (!rule_.since.empty()) return Lasting();
     const std::string subject = SubjectOf(data_, base_.judgement);
-    if (!data_.input().baseline) return {Open({}, subject + " has no baseline to compare with; give --baseline")};
-    if (data_.history().empty()) {
+    if (!data_.input.baseline) return {Open({}, subject + " has no baseline to compare with; give --baseline")};
+    if (data_.history.empty()) {
       return {Open({}, fmt::format("{} has no baseline to compare with: {} holds no results yet", subject,
-                                   data_.input().baseline_name))};
+                                   data_.input.baseline_name))};
     }
-    newest_ = SamplesOf(data_.compared(), key_, rule_.quantity);
-    series_ = CommitSeriesOf(data_.history(), key_, rule_.quantity);
+    newest_ = SamplesOf(data_.compared, key_, rule_.quantity);
+    series_ = CommitSeriesOf(data_.history, key_, rule_.quantity);
     const SamplesByCores* last = LastKnown();
     if (newest_.empty() && rule_.counts != Rule::Counts::kTargets)
       return {Open({}, subject + " is unknown" + WhyUnknown(data_, rule_.quantity))};
@@ -174,30 +174,30 @@ class ChangeFinder {
     for (const auto& [cores, samples] : newest_) {
       if (last->count(cores) > 0) shared.push_back(cores);
     }
-    noise_ = LearnNoise(series_, newest_, shared, data_.rules().noise);
-    commits_ = BaselineCommits(series_, shared, noise_, data_.rules().window);
+    noise_ = LearnNoise(series_, newest_, shared, data_.rules.noise);
+    commits_ = BaselineCommits(series_, shared, noise_, data_.rules.window);
     return rule_.counts == Rule::Counts::kAll ? Together(shared, *last) : OneByOne(shared, *last);
   }
 
  private:
   // Against the level since the time that the rule says; nothing before there are enough commits.
   std::vector<PendingChange> Lasting() {
-    if (data_.history().empty()) return {};
-    const std::optional<std::size_t> begin = ReferenceBegin(data_.history(), rule_.since);
+    if (data_.history.empty()) return {};
+    const std::optional<std::size_t> begin = ReferenceBegin(data_.history, rule_.since);
     if (!begin) {
       return {Open(
           {}, fmt::format("{} has no commit since {} in the history", SubjectOf(data_, base_.judgement), rule_.since))};
     }
-    newest_ = SamplesOf(data_.compared(), key_, rule_.quantity);
-    series_ = CommitSeriesOf(data_.history(), key_, rule_.quantity);
+    newest_ = SamplesOf(data_.compared, key_, rule_.quantity);
+    series_ = CommitSeriesOf(data_.history, key_, rule_.quantity);
     const SamplesByCores* last = LastKnown();
     if (last == nullptr) return {};
     const std::vector<double> cores = CoresInBoth(*last);
-    noise_ = LearnNoise(series_, newest_, cores, data_.rules().noise);
+    noise_ = LearnNoise(series_, newest_, cores, data_.rules.noise);
     PendingChange pending = base_;
     pending.judgement.cores = cores;
     for (const LastingChange& found :
-         FindLastingChanges(series_, newest_, cores, noise_, *begin, static_cast<std::size_t>(data_.rules().window),
+         FindLastingChanges(series_, newest_, cores, noise_, *begin, static_cast<std::size_t>(data_.rules.window),
                             rule_.quantity.IsTime())) {
       std::size_t runs = 0;
       for (const double count : cores) runs += newest_.at(count).values.size();
@@ -232,8 +232,8 @@ class ChangeFinder {
 
   // Results and baseline may have different series, such as two programs.
   std::string SeriesOfBaseline() const {
-    const std::vector<std::string> series = data_.history().back().table.Series();
-    if (std::find(series.begin(), series.end(), key_.series) != series.end()) return "";
+    const std::vector<std::string> series = data_.history.back().table.Series();
+    if (std::ranges::find(series, key_.series) != series.end()) return "";
     const std::string names = Join(series, ", ");
     return names.empty() ? ", for its runs name no series" : ", for it is of series " + names;
   }
@@ -306,7 +306,7 @@ class ChangeFinder {
     }
     std::vector<PendingChange> all;
     for (const double cores : counts) {
-      const bool is_shared = std::find(shared.begin(), shared.end(), cores) != shared.end();
+      const bool is_shared = std::ranges::find(shared, cores) != shared.end();
       if (is_shared && newest_.at(cores).values.size() < static_cast<std::size_t>(rule_.min_runs)) {
         all.push_back(Open({cores}, fmt::format("{} was measured in fewer than the {} runs that the rule asks for",
                                                 Subject({cores}), rule_.min_runs)));
@@ -344,17 +344,15 @@ class ChangeFinder {
   PendingChange Projected(double cores) {
     const auto after = MeasurementOf(data_.ComparedProjection(key_), cores);
     const auto before = after ? MeasurementOf(data_.BaselineProjection(key_), cores) : std::nullopt;
-    if (!after || !before) {
-      PendingChange pending =
-          Open({cores}, fmt::format("{} was not measured, and the projection from {} is too uncertain there",
-                                    Subject({cores}), after ? "the baseline" : "the results"));
-      pending.judgement.is_projected = true;
-      return pending;
-    }
     PendingChange pending = base_;
     pending.judgement.cores = {cores};
+    if (after && before) {
+      pending.comparisons = {{{cores}, *before, *after, ChangeBetween(*before, *after)}};
+    } else {
+      pending = Open({cores}, fmt::format("{} was not measured, and the projection from {} is too uncertain there",
+                                          Subject({cores}), after ? "the baseline" : "the results"));
+    }
     pending.judgement.is_projected = true;
-    pending.comparisons = {{{cores}, *before, *after, ChangeBetween(*before, *after)}};
     return pending;
   }
 
@@ -398,8 +396,8 @@ std::optional<Blame> BlameOf(GateData& data, const PendingChange& pending, const
     return BlameForChange(judgement.quantity, LogsOf(*data.BaselineProjection(key), comparison.cores.front()),
                           LogsOf(*data.ComparedProjection(key), comparison.cores.front()));
   }
-  const History& history = data.history();
-  std::vector<const FactorTable*> before, after = {&data.compared()};
+  const History& history = data.history;
+  std::vector<const FactorTable*> before, after = {&data.compared};
   for (const std::size_t index : pending.baseline) before.push_back(&history[index].table);
   for (std::size_t i = 1; i < comparison.commits; ++i) after.push_back(&history[history.size() - i].table);
   return BlameForChange(judgement.quantity, LogsOf(before, judgement.Key(), comparison.cores),
@@ -418,7 +416,7 @@ std::string SentenceOf(const GateData& data, const Rule& rule, const Judgement& 
                                  FormatQuantity(rule.quantity, comparison.after.value), CoresInWords(comparison.cores));
   if (comparison.commits > 1) {
     text += fmt::format(" in the last {} commits, against {} from {} on", comparison.commits, reference.size(),
-                        NameOf(data.history()[reference.front()]));
+                        NameOf(data.history[reference.front()]));
   }
   if (!rule.by_value) {
     const double high = 100 * judgement.interval->high;
@@ -438,7 +436,7 @@ std::vector<PendingChange> FindChanges(GateData& data, std::size_t rule, const P
 Judgement DecideChange(GateData& data, PendingChange pending, std::size_t comparisons) {
   Judgement& judgement = pending.judgement;
   if (pending.comparisons.empty()) return judgement;
-  const Rule& rule = data.rules().rules[judgement.rule];
+  const Rule& rule = data.rules.rules[judgement.rule];
   const double allowed = *judgement.bound;
   const double chance = 1 - rule.confidence.value_or(kChangeConfidence);
   // Not 1, to which the difference would be rounded for millions of comparisons.
