@@ -42,8 +42,8 @@ std::vector<std::pair<T, std::string>> NamesOf();
 // Bounds of numbers, also of those in lists and dictionaries; lengths of texts and lists.
 struct FieldLimits {
   std::optional<double> minimum, above, maximum, below;
-  std::size_t least_length = 0;  // of a text
-  std::size_t least_items = 0;   // of a list
+  std::size_t least_length = 0;  // texts
+  std::size_t least_items = 0;   // lists
   OrderedJson schema;            // rules only for the schema: the pattern of a text that readers parse anyway
 };
 
@@ -65,7 +65,7 @@ struct FieldData {
   Presence presence = Presence::kRequired;
   bool is_null_when_unset = false;
   bool is_required_when = false;  // `when` holds
-  OrderedJson default_value;      // of kUnlessDefault
+  OrderedJson default_value;      // for kUnlessDefault
   FieldLimits limits;
 };
 

@@ -12,17 +12,18 @@ namespace {
 
 // Two constants of normal distributions: the median of |x|, and the error of a median over that of a mean, of many.
 constexpr double kNormalMedian = 0.6745, kMedianError = 1.2533;
-constexpr double kFreedomOfDifference = 2. / 3;  // of a difference between neighbours, since a commit takes part in two
+constexpr double kFreedomOfDifference =
+    2. / 3;  // a difference between neighbours has less than 1, since a commit takes part in two
 // Chosen, so that gates on the same code hardly ever fail [docs/formulas.md, histories; gate_simulation_test.cc].
 constexpr double kLargeDifference = 5;     // in standard deviations: no noise
 constexpr double kMostShared = 16;         // degrees of freedom that one core count gets from the others
 constexpr double kMostSharedInCommon = 4;  // the same where all of them err together
-constexpr double kFreedomBesideOwn = 4;    // of the usual noise, where repeats speak for themselves
+constexpr double kFreedomBesideOwn = 4;    // weight of the usual noise where repeats speak for themselves
 constexpr double kStepConfidence = 0.9999;
 constexpr double kLargeSpike = 4;          // the same, of a run between two usual ones
 constexpr std::size_t kShortestLevel = 2;  // commits
 
-double LogOf(const Samples& samples) {
+double MeanLogarithm(const Samples& samples) {
   double sum = 0;
   for (const double value : samples.values) sum += std::log(value);
   return sum / static_cast<double>(samples.values.size());
@@ -50,7 +51,7 @@ std::vector<double> LogsAt(const CommitSeries& series, double cores) {
   std::vector<double> logs;
   for (const SamplesByCores& commit : series.commits) {
     const auto found = commit.find(cores);
-    if (found != commit.end()) logs.push_back(LogOf(found->second));
+    if (found != commit.end()) logs.push_back(MeanLogarithm(found->second));
   }
   return logs;
 }
@@ -164,7 +165,7 @@ std::optional<double> MeanOverCounts(const SamplesByCores& commit, const std::ve
   for (const double count : cores) {
     const auto found = commit.find(count);
     if (found == commit.end()) return std::nullopt;
-    sum += LogOf(found->second);
+    sum += MeanLogarithm(found->second);
   }
   return cores.empty() ? std::nullopt : std::optional(sum / static_cast<double>(cores.size()));
 }
@@ -250,7 +251,7 @@ std::optional<Measurement> BaselineAt(const CommitSeries& series, const std::vec
   for (const std::size_t index : commits) {
     const auto found = series.commits[index].find(cores);
     if (found == series.commits[index].end()) continue;
-    logs.push_back(LogOf(found->second));
+    logs.push_back(MeanLogarithm(found->second));
     runs += found->second.values.size();
     only = &found->second;
   }

@@ -29,7 +29,7 @@ SamplesByCores SamplesOf(const FactorTable& table, const PhaseKey& key, const Qu
 // The commits of a history, the oldest first; a commit without the quantity is empty.
 struct CommitSeries {
   std::vector<SamplesByCores> commits;
-  std::vector<bool> accepted;     // whether a new level begins there on purpose
+  std::vector<bool> accepted;     // a new level begins there on purpose
   bool has_common_error = false;  // all core counts share the error of the reference run
 };
 
@@ -37,9 +37,9 @@ CommitSeries CommitSeriesOf(const History& history, const PhaseKey& key, const Q
 
 // Standard deviations of logarithms.
 struct SeriesNoise {
-  Noise runs;                      // of a single run
-  std::map<double, Noise> counts;  // of the mean of a commit's runs at a core count; empty with fewer than two commits
-  std::optional<Noise> mean;       // of the mean over the core counts of a commit; nothing with fewer than two
+  Noise runs;                      // a single run
+  std::map<double, Noise> counts;  // mean of a commit's runs at a core count; empty with fewer than two commits
+  std::optional<Noise> mean;       // mean over the core counts of a commit; nothing with fewer than two
   bool has_common_error = false;   // means over core counts are no better known than single counts
   // The largest bad run of the commits, at one core count and of the mean over them: how far it lies from both its
   // neighbours, as a logarithm; 0 where none is beyond noise.

@@ -22,18 +22,18 @@ namespace {
 constexpr double kBadgeLetter = 6.7;
 constexpr int kBadgeHeight = 20;
 constexpr std::size_t kOthersNamed = 3;  // in a comment, beside the worst; chosen: all of it fits 15 lines
-constexpr double kLeastRange = 0.03;     // of a sparkline, relative; chosen: noise must not fill it
+constexpr double kLeastRange = 0.03;     // relative range of a sparkline; chosen: noise must not fill it
 
 // The look of a verdict in outputs.
 struct VerdictStyle {
   Verdict verdict;
   const char* mark;     // in Markdown
-  const char* summary;  // of a whole gate
+  const char* summary;  // for the whole gate
   const char* badge;
   const char* color;
 };
 
-const VerdictStyle& StyleOf(Verdict verdict) {
+const VerdictStyle& FindStyle(Verdict verdict) {
   static constexpr VerdictStyle kStyles[] = {
       {Verdict::kPass, "✅ pass", "Gate passed", "passed", "#2e7d32"},
       {Verdict::kWarn, "⚠️ warn", "Gate passed with warnings", "passed with warnings", "#8a5a00"},
@@ -140,7 +140,7 @@ std::string OthersInMarkdown(const std::vector<const Judgement*>& open) {
     const JudgementCells cells = CellsOf(*open[i]);
     const std::string change = cells.change == "-" ? "" : " " + cells.change;
     names.push_back(
-        fmt::format("{}: {} {}{}", StyleOf(open[i]->verdict).mark, Cell(cells.phase), cells.factor, change));
+        fmt::format("{}: {} {}{}", FindStyle(open[i]->verdict).mark, Cell(cells.phase), cells.factor, change));
   }
   if (open.size() > 1 + kOthersNamed) names.push_back(fmt::format("{} others", open.size() - 1 - kOthersNamed));
   return fmt::format("{} more did not pass: ", open.size() - 1) + Join(names, "; ") + "\n\n";
@@ -178,7 +178,7 @@ std::string SummaryOf(const GateReport& report) {
   counts.push_back(report.AllRulesOff() ? "nothing judged, every rule is off"
                                         : fmt::format("{} passed", report.Count(Verdict::kPass)));
   if (off > 0 && !report.AllRulesOff()) counts.push_back(Counted(off, "rule off", "rules off"));
-  return fmt::format("{}: {}.", StyleOf(report.Overall()).summary, Join(counts, ", "));
+  return fmt::format("{}: {}.", FindStyle(report.Overall()).summary, Join(counts, ", "));
 }
 
 std::string WriteGateTable(const GateReport& report, std::size_t width) {
@@ -223,7 +223,7 @@ std::string WriteGateMarkdown(const GateReport& report, const std::string& link)
 }
 
 std::string WriteGateBadge(const GateReport& report) {
-  const VerdictStyle& style = StyleOf(report.Overall());
+  const VerdictStyle& style = FindStyle(report.Overall());
   const std::string label = "scaling gate", message = report.AllRulesOff() ? "nothing judged" : style.badge;
   const auto width_of = [](const std::string& text) { return kBadgeLetter * static_cast<double>(text.size()); };
   const double left = 14 + width_of(label), right = 14 + width_of(message);
@@ -327,7 +327,7 @@ class Words {
 
   std::string text_, where_;
   std::vector<std::string> words_;
-  std::vector<std::string> gaps_;  // what stands before each word
+  std::vector<std::string> gaps_;  // separators before each word
   std::size_t next_ = 0;
 };
 

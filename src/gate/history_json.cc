@@ -22,7 +22,7 @@ using Json = OrderedJson;
 namespace fs = std::filesystem;
 
 constexpr std::size_t kShort = 8;        // letters of a commit, as GitLab shortens it
-constexpr std::size_t kDateLength = 20;  // of "2026-11-20T12-00-00Z"
+constexpr std::size_t kDateLength = 20;  // "2026-11-20T12-00-00Z"
 
 // Digits at an index of a text as a number; nothing for anything else.
 std::optional<int> Digits(const std::string& text, std::size_t index, std::size_t count) {
@@ -35,7 +35,7 @@ std::optional<int> Digits(const std::string& text, std::size_t index, std::size_
   return value;
 }
 
-bool IsOneOf(const std::string& text, std::size_t index, const std::string& characters) {
+bool IsAnyCharacter(const std::string& text, std::size_t index, const std::string& characters) {
   return index < text.size() && characters.find(text[index]) != std::string::npos;
 }
 
@@ -52,15 +52,15 @@ std::optional<int> MinutesOfZone(const std::string& zone) {
 // Seconds since midnight of "12:00:00.5+01:00" in universal time.
 std::optional<int> SecondsOfTime(const std::string& time) {
   const auto hour = Digits(time, 0, 2), minute = Digits(time, 3, 2);
-  if (!hour || !minute || !IsOneOf(time, 2, ":-") || *hour > 23 || *minute > 59) return std::nullopt;
+  if (!hour || !minute || !IsAnyCharacter(time, 2, ":-") || *hour > 23 || *minute > 59) return std::nullopt;
   std::size_t end = 5;
   int second = 0;
-  if (IsOneOf(time, 5, ":-") && Digits(time, 6, 2) && (time.size() == 8 || !IsOneOf(time, 8, ":"))) {
+  if (IsAnyCharacter(time, 5, ":-") && Digits(time, 6, 2) && (time.size() == 8 || !IsAnyCharacter(time, 8, ":"))) {
     second = *Digits(time, 6, 2);
     end = 8;
     if (second > 60) return std::nullopt;
   }
-  if (IsOneOf(time, end, ".")) {
+  if (IsAnyCharacter(time, end, ".")) {
     do ++end;
     while (Digits(time, end, 1));
   }
@@ -167,7 +167,7 @@ std::optional<std::string> DateFrom(const std::string& text) {
   if (!date.ok()) return std::nullopt;
   int second = 0;
   if (text.size() > 10) {
-    if (!IsOneOf(text, 10, "Tt ")) return std::nullopt;
+    if (!IsAnyCharacter(text, 10, "Tt ")) return std::nullopt;
     const auto time = SecondsOfTime(text.substr(11));
     if (!time) return std::nullopt;
     second = *time;
@@ -258,7 +258,7 @@ std::string NameOf(const HistoryEntry& entry) {
 std::vector<Finding> FindingsOf(const History& history) {
   std::vector<Finding> all;
   for (auto entry = history.rbegin(); entry != history.rend(); ++entry) {
-    std::set<std::string> known;  // of this commit
+    std::set<std::string> known;  // files of this commit
     for (const Finding& finding : entry->table.findings) {
       if (!known.insert(finding.id).second) continue;
       const auto same =

@@ -20,7 +20,7 @@ namespace {
 
 constexpr std::int64_t kWindow = 10;  // commits before the newest; chosen: the default of rules
 
-std::vector<PhaseKey> PhasesOf(const History& history) {
+std::vector<PhaseKey> HistoryPhases(const History& history) {
   std::vector<PhaseKey> keys;
   for (const HistoryEntry& entry : history) {
     for (const PhaseKey& key : entry.table.Keys()) {
@@ -112,7 +112,7 @@ HistoryView ViewOf(const History& history, const std::string& title, const std::
   }
   std::vector<Quantity> quantities = {Quantity::TimePerIteration()};
   for (const FactorType& type : AllFactors()) quantities.push_back(Quantity::Of(type.factor));
-  for (const PhaseKey& key : PhasesOf(view.history)) {
+  for (const PhaseKey& key : HistoryPhases(view.history)) {
     for (const Quantity& quantity : quantities) {
       HistoryTrack track = MakeTrack(view.history, key, quantity);
       if (!track.cores.empty()) view.tracks.push_back(std::move(track));
@@ -163,14 +163,14 @@ std::string StepsInWords(const HistoryView& view, const HistoryTrack& track) {
 namespace {
 
 // Times of different core counts differ by far more than commits do, so each is shown against its first.
-double UnitOf(const HistoryTrack& track, std::size_t place) {
+double PlottedUnit(const HistoryTrack& track, std::size_t place) {
   for (const auto& commit : track.values) {
     if (track.quantity.IsTime() && commit[place]) return *commit[place];
   }
   return 1;
 }
 
-std::string TitleOf(const HistoryTrack& track) {
+std::string TrackTitle(const HistoryTrack& track) {
   return NameOf(track.quantity) + (track.quantity.IsTime() ? " over that of the first commit, " : ", ") +
          PhaseTitle(track);
 }
@@ -185,7 +185,7 @@ std::string Describe(const HistoryView& view, const HistoryTrack& track) {
 
 // The values on one core count: a series for each stretch of commits that have one.
 void AddSeries(const HistoryView& view, const HistoryTrack& track, std::size_t place, std::vector<ChartSeries>& all) {
-  const double unit = UnitOf(track, place);
+  const double unit = PlottedUnit(track, place);
   const std::string cores = CoresInWords({track.cores[place]});
   ChartSeries series;
   series.name = cores;
@@ -209,7 +209,7 @@ void AddSeries(const HistoryView& view, const HistoryTrack& track, std::size_t p
 }
 
 // Between the commits, where a new level begins.
-ChartMark MarkOf(const HistoryEntry& entry, std::size_t commit, const char* what, const char* dashes) {
+ChartMark StepMark(const HistoryEntry& entry, std::size_t commit, const char* what, const char* dashes) {
   const double x = commit == 0 ? 0 : static_cast<double>(commit) - 0.5;
   return {x, fmt::format("{} at {}", what, ShortCommit(entry)), dashes};
 }
@@ -232,7 +232,7 @@ void ShowMargins(Chart& chart) {
 
 std::string DrawTrack(const HistoryView& view, const HistoryTrack& track) {
   Chart chart;
-  chart.title = TitleOf(track);
+  chart.title = TrackTitle(track);
   chart.description = Describe(view, track);
   chart.x_label = "commit, oldest first";
   chart.log_x = false;
@@ -240,12 +240,12 @@ std::string DrawTrack(const HistoryView& view, const HistoryTrack& track) {
   chart.has_script = false;
   for (std::size_t place = 0; place < track.cores.size(); ++place) AddSeries(view, track, place, chart.series);
   ShowMargins(chart);
-  for (const std::size_t step : track.steps) chart.marks.push_back(MarkOf(view.history[step], step, "step", "4 3"));
+  for (const std::size_t step : track.steps) chart.marks.push_back(StepMark(view.history[step], step, "step", "4 3"));
   for (std::size_t i = 0; i < view.history.size(); ++i) {
     const HistoryEntry& entry = view.history[i];
     chart.x_names.push_back(ShortCommit(entry));
     const bool is_step = std::find(track.steps.begin(), track.steps.end(), i) != track.steps.end();
-    if (!entry.accepted.empty() && !is_step) chart.marks.push_back(MarkOf(entry, i, "accepted", "1 3"));
+    if (!entry.accepted.empty() && !is_step) chart.marks.push_back(StepMark(entry, i, "accepted", "1 3"));
   }
   return RenderSvg(chart, false);
 }
@@ -286,7 +286,7 @@ std::string CoreSpan(const HistoryTrack& track) {
   return track.shared.size() == 1 ? first : first + " to " + FormatCores(track.shared.back());
 }
 
-ReportData DataOf(const HistoryView& view, const HistoryTrack& track) {
+ReportData TrackData(const HistoryView& view, const HistoryTrack& track) {
   ReportData data = {{"name", NameOf(track.quantity)},
                      {"meanOver", CoresInWords(track.shared)},
                      {"first", FirstMean(track)},
@@ -347,7 +347,7 @@ ReportModel BuildHistoryModel(const HistoryView& view) {
                         {"superlinear", ReportData::array()},
                         {"tracks", ReportData::array()}};
     if (!why.empty()) phase["superlinear"].push_back(why);
-    for (const HistoryTrack* track : tracks) phase["tracks"].push_back(DataOf(view, *track));
+    for (const HistoryTrack* track : tracks) phase["tracks"].push_back(TrackData(view, *track));
     data["phases"].push_back(phase);
   }
   data["commits"] = ReportData::array();

@@ -16,10 +16,10 @@ struct HistoryTrack {
   std::string series;
   PhaseId phase;
   Quantity quantity;
-  std::vector<double> cores;                               // of any commit, ascending
-  std::vector<std::vector<std::optional<double>>> values;  // by commit, then by core count: means of the runs
+  std::vector<double> cores;                               // in any commit, ascending
+  std::vector<std::vector<std::optional<double>>> values;  // [commit][core count]: means of the runs
   std::vector<double> shared;                              // core counts that the means below are over
-  std::vector<std::optional<double>> means;                // by commit
+  std::vector<std::optional<double>> means;                // one a commit
   std::vector<std::size_t> steps;                          // commits at which a new level begins
   std::optional<Change> last;                              // the newest commit against the baseline before it
 };
@@ -28,7 +28,7 @@ struct HistoryView {
   std::string title;
   History history;                   // the oldest first, in common terms [result_files.h]
   std::vector<HistoryTrack> tracks;  // phases in their order, then quantities
-  std::vector<Finding> findings;     // what is odd about the folder and its tables
+  std::vector<Finding> findings;     // anomalies of the folder and its tables
 };
 
 inline constexpr int kTracksVersion = 2;

@@ -15,7 +15,7 @@
 namespace farscale {
 namespace {
 
-std::vector<double> TargetsOf(const PhaseProjection& projection) {
+std::vector<double> ProjectedTargets(const PhaseProjection& projection) {
   std::vector<double> targets;
   for (const FactorProjection& factor : projection.factors) {
     for (const ProjectedValue& value : factor.targets) targets.push_back(value.cores);
@@ -116,7 +116,7 @@ bool GateData::ResultsHaveTargets() const {
 
 std::vector<double> GateData::TargetsOfResults(const PhaseKey& key) const {
   const PhaseProjection* projection = FindPhase(input.results.projections, key);
-  if (projection != nullptr) return TargetsOf(*projection);
+  if (projection != nullptr) return ProjectedTargets(*projection);
   const std::vector<double> measured = MeasuredCores(key);
   return measured.empty() ? measured : DefaultTargets(measured.back());
 }
@@ -133,7 +133,7 @@ std::vector<double> GateData::CoresToProject() const {
 
 std::vector<double> GateData::Targets(const PhaseKey& key) {
   const PhaseProjection* projection = Projection(key);
-  if (projection == nullptr || TargetsOf(*projection).empty()) return {};
+  if (projection == nullptr || ProjectedTargets(*projection).empty()) return {};
   if (input.targets.empty()) return TargetsOfResults(key);
   const std::set<double> asked(input.targets.begin(), input.targets.end());
   return {asked.begin(), asked.end()};

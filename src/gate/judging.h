@@ -34,7 +34,7 @@ class GateData {
   const GateInput& input;
   const FactorTable& table;      // the results
   FactorTable compared;          // the results made comparable with the earlier commits
-  std::vector<PhaseKey> phases;  // of the results
+  std::vector<PhaseKey> phases;  // in the results
   History history;               // the earlier commits, made comparable with the results; empty without a baseline
   std::vector<Finding> terms;    // the steps that made them comparable, and the parts that are not compared
 

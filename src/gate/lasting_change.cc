@@ -20,7 +20,7 @@ constexpr double kCorrelationConfidence = 0.95;
 constexpr double kMostCorrelation = 0.9;  // chosen: few commits do not show more
 
 struct KnownMean {
-  std::size_t index = 0;  // of the commit
+  std::size_t index = 0;  // commit
   double log = 0;
 };
 
@@ -328,7 +328,7 @@ class ChangeFinder {
   }
 
   // The interval of the projection is the noise.
-  std::optional<Measurement> MeasurementOf(const PhaseProjection* projection, double cores) const {
+  std::optional<Measurement> ProjectedMeasurement(const PhaseProjection* projection, double cores) const {
     const Factor witness = rule_.quantity.IsTime() ? Factor::kSpeedup : rule_.quantity.factor;
     if (projection == nullptr || projection->fitted_cores.empty() || cores < projection->fitted_cores.front() ||
         !IsReliable(*projection, witness, cores)) {
@@ -342,8 +342,8 @@ class ChangeFinder {
   }
 
   PendingChange Projected(double cores) {
-    const auto after = MeasurementOf(data_.ComparedProjection(key_), cores);
-    const auto before = after ? MeasurementOf(data_.BaselineProjection(key_), cores) : std::nullopt;
+    const auto after = ProjectedMeasurement(data_.ComparedProjection(key_), cores);
+    const auto before = after ? ProjectedMeasurement(data_.BaselineProjection(key_), cores) : std::nullopt;
     PendingChange pending = base_;
     pending.judgement.cores = {cores};
     if (after && before) {
@@ -389,7 +389,7 @@ double RepeatsThatDecide(const Rule& rule, const ComparedValues& comparison, dou
 // The change for the worse: a share of the baseline, below 0 for better.
 double Worse(const Rule& rule, double ratio) { return rule.quantity.IsTime() ? ratio - 1 : 1 - ratio; }
 
-std::optional<Blame> BlameOf(GateData& data, const PendingChange& pending, const ComparedValues& comparison) {
+std::optional<Blame> FindBlame(GateData& data, const PendingChange& pending, const ComparedValues& comparison) {
   const Judgement& judgement = pending.judgement;
   if (judgement.is_projected) {
     const PhaseKey key = judgement.Key();
@@ -406,8 +406,8 @@ std::optional<Blame> BlameOf(GateData& data, const PendingChange& pending, const
 
 // "parallelEfficiency of phase solve dropped by 5.1 % from 0.800 to 0.759 at 16 and 32 cores (99.97 % interval of the
 // change -7.2 to -3.1 %)": the interval that decides what is beyond noise.
-std::string SentenceOf(const GateData& data, const Rule& rule, const Judgement& judgement,
-                       const ComparedValues& comparison, const std::vector<std::size_t>& reference) {
+std::string ChangeSentence(const GateData& data, const Rule& rule, const Judgement& judgement,
+                           const ComparedValues& comparison, const std::vector<std::size_t>& reference) {
   const double change = comparison.change.ratio - 1;
   const std::string size = fmt::format("{:.1f} %", 100 * std::fabs(change));
   const std::string moved = size == "0.0 %" ? "is unchanged," : (change < 0 ? "dropped by " : "rose by ") + size;
@@ -494,8 +494,8 @@ Judgement DecideChange(GateData& data, PendingChange pending, std::size_t compar
   judgement.change = reported->change.ratio - 1;
   judgement.confidence = confidence;
   judgement.interval = {reported->change.Low(confidence) - 1, reported->change.High(confidence) - 1};
-  judgement.sentence = SentenceOf(data, rule, judgement, *reported, pending.baseline) + "; " + reason + ".";
-  if (judgement.verdict != Verdict::kPass) judgement.blame = BlameOf(data, pending, *reported);
+  judgement.sentence = ChangeSentence(data, rule, judgement, *reported, pending.baseline) + "; " + reason + ".";
+  if (judgement.verdict != Verdict::kPass) judgement.blame = FindBlame(data, pending, *reported);
   return judgement;
 }
 

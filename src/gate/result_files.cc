@@ -39,7 +39,7 @@ bool KnowsComparison(const std::vector<FactorRow>& rows) {
   return std::any_of(rows.begin(), rows.end(), [](const FactorRow& row) { return KnowsComparison(row); });
 }
 
-Counts CountsOf(const std::vector<FactorRow>& rows) {
+Counts CountsInRows(const std::vector<FactorRow>& rows) {
   Counts counts;
   for (const FactorRow& row : rows) counts.insert(row.cores);
   return counts;
@@ -75,7 +75,7 @@ class Agreement {
     if (!last.reference || !KnowsComparison(last.rows)) return std::nullopt;
     for (std::size_t i = tables_.size() - 1; i-- > 0;) {
       const FactorTable& other = *tables_[i].table;
-      const Counts common = Common(CountsOf(last.rows), CountsOf(other.rows));
+      const Counts common = Common(CountsInRows(last.rows), CountsInRows(other.rows));
       if (common.empty() || !KnowsComparison(other.rows)) continue;
       return common.count(*last.reference) > 0 ? *last.reference : *common.begin();
     }
@@ -87,7 +87,8 @@ class Agreement {
     if (!reference) return;
     for (const NamedTable& one : tables_) {
       const std::optional<std::int64_t> was = one.table->reference;
-      if (was == reference || !KnowsComparison(one.table->rows) || CountsOf(one.table->rows).count(*reference) == 0) {
+      if (was == reference || !KnowsComparison(one.table->rows) ||
+          CountsInRows(one.table->rows).count(*reference) == 0) {
         continue;
       }
       FactorTable moved = *one.table;
@@ -103,7 +104,7 @@ class Agreement {
   }
 
   // The reference of a phase: the smallest run where there is none at the reference of the table.
-  static std::int64_t ReferenceOf(const FactorTable& table, const Counts& counts) {
+  static std::int64_t PhaseReference(const FactorTable& table, const Counts& counts) {
     return table.reference && counts.count(*table.reference) > 0 ? *table.reference : *counts.begin();
   }
 
@@ -112,8 +113,8 @@ class Agreement {
                               const Counts& counts_of_last) {
     const Counts common = Common(counts, counts_of_last);
     if (common.empty()) return "";
-    const std::int64_t reference = ReferenceOf(*one.table, counts);
-    const std::int64_t reference_of_last = ReferenceOf(*last.table, counts_of_last);
+    const std::int64_t reference = PhaseReference(*one.table, counts);
+    const std::int64_t reference_of_last = PhaseReference(*last.table, counts_of_last);
     if (reference != reference_of_last) {
       return fmt::format("{} compares with its run on {} cores, {} with that on {}", one.name, Cores(reference),
                          last.name, Cores(reference_of_last));
@@ -135,7 +136,7 @@ class Agreement {
     for (std::size_t i = tables_.size(); i-- > 0;) {
       const std::vector<FactorRow> rows = tables_[i].table->Rows(phase);
       if (!KnowsComparison(rows)) continue;
-      const Counts counts = CountsOf(rows);
+      const Counts counts = CountsInRows(rows);
       if (last == nullptr) {
         last = &tables_[i];
         counts_of_last = counts;

@@ -11,12 +11,12 @@
 namespace farscale {
 
 struct MeasuredResults {
-  std::string name;                          // of the files
+  std::string name;                          // the files
   std::vector<std::string> files;            // their paths
   FactorTable table;                         // complete
-  std::vector<PhaseProjection> projections;  // of one results.json; else empty
+  std::vector<PhaseProjection> projections;  // only from one results.json
   bool is_results_json = false;              // which says how its runs scale
-  std::string commit, date, accepted;        // of an entry of a history; else empty
+  std::string commit, date, accepted;        // only from an entry of a history
 };
 
 // results.json, factors.json, a CSV table, a run measured by TALP, or an entry of a history. Tables are put in the
@@ -37,7 +37,7 @@ FactorTable ReadTableOfRuns(const std::vector<std::string>& paths);
 FactorTable MergeRepeats(const std::vector<FactorTable>& tables);
 
 struct NamedTable {
-  std::string name;  // of the results, for messages
+  std::string name;  // for messages
   FactorTable* table = nullptr;
 };
 

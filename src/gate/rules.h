@@ -67,7 +67,7 @@ struct Rule {
   std::string where;  // "gate.toml:12"
   Quantity quantity;
   std::vector<std::string> phases;  // empty: all; names, or texts of groups [phases/phase_spec.h]
-  std::vector<std::string> groups;  // of their ranks; empty: `phases` says it all
+  std::vector<std::string> groups;  // groups of their ranks; empty: `phases` says it all
   std::vector<std::string> series;  // empty: all
   Counts counts = Counts::kAll;
   std::vector<double> cores;  // for kListed
@@ -76,7 +76,7 @@ struct Rule {
   // Changes that last, against the level since then: "accepted", a date or a commit [gate/lasting_change.h]. Empty:
   // changes of the newest commit against those before it.
   std::string since;
-  std::optional<double> confidence;  // of intervals and of what is beyond noise; nothing: the usual
+  std::optional<double> confidence;  // for intervals and noise; nothing: the usual
   bool by_value = false;             // intervals and noise do not count
   std::optional<Verdict> undecided;  // where the interval contains the bound; nothing: the usual
   std::int64_t min_runs = 1;         // at a core count, for a measured value to be reliable

@@ -258,14 +258,14 @@ std::optional<double> MeanLog(const std::map<double, std::vector<FactorRow>>& ro
   return rows.empty() ? std::nullopt : std::optional(sum / static_cast<double>(rows.size()));
 }
 
-std::vector<Factor> KeysOf(const std::map<Factor, double>& logs) {
+std::vector<Factor> KnownFactors(const std::map<Factor, double>& logs) {
   std::vector<Factor> keys;
   for (const auto& [factor, log] : logs) keys.push_back(factor);
   return keys;
 }
 
 // The factor that a quantity is made of: efficiency for times and speedup, else itself.
-Factor TreeOf(const Quantity& quantity, const std::map<Factor, double>& known) {
+Factor RootFactor(const Quantity& quantity, const std::map<Factor, double>& known) {
   if (!quantity.IsTime() && quantity.factor != Factor::kSpeedup) return quantity.factor;
   return known.count(Factor::kGlobalEfficiency) > 0 ? Factor::kGlobalEfficiency : Factor::kParallelEfficiency;
 }
@@ -347,7 +347,7 @@ FactorLogs LogsOf(const PhaseProjection& projection, double cores) {
 
 std::optional<Blame> BlameForLoss(const Quantity& quantity, const FactorLogs& logs) {
   std::map<Factor, double> losses;
-  for (const Factor part : PartsOf(TreeOf(quantity, logs.factors), KeysOf(logs.factors))) {
+  for (const Factor part : PartsOf(RootFactor(quantity, logs.factors), KnownFactors(logs.factors))) {
     losses[part] = logs.factors.at(part);
   }
   return Largest(losses);
@@ -356,7 +356,7 @@ std::optional<Blame> BlameForLoss(const Quantity& quantity, const FactorLogs& lo
 std::optional<Blame> BlameForChange(const Quantity& quantity, const FactorLogs& before, const FactorLogs& after) {
   const std::vector<Factor> known = KnownInBoth(before.factors, after.factors);
   if (!quantity.IsTime()) {
-    const Factor tree = TreeOf(quantity, before.factors);
+    const Factor tree = RootFactor(quantity, before.factors);
     return Largest(Difference(PartsOf(tree, known), before.factors, after.factors));
   }
   std::map<Factor, double> effects =

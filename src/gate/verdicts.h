@@ -21,7 +21,7 @@ namespace farscale {
 struct Blame {
   Factor factor = Factor::kLoadBalance;
   double effect = 0;  // logarithm of what it does to the quantity; below 0
-  double share = 1;   // of everything that makes it worse
+  double share = 1;   // relative to everything that makes it worse
   // It is what the factor measures the scaling of, useful time, instructions, IPC or frequency, at every core count
   // alike or not: a slower program is not one that scales worse.
   bool is_computation = false;
@@ -81,21 +81,21 @@ struct Judgement {
   bool is_projected = false;
   Verdict verdict = Verdict::kUndecided;
   bool is_hidden_by_noise = false;  // a warning: noise hides changes far larger than the allowed one
-  std::string sentence;             // what is the case and why the verdict is what it is
+  std::string sentence;             // the facts and the reason of the verdict
   std::string
       superlinear;  // a sentence, also at the end of the one above: why a value above 110 % is there; else empty
 
   // Unset where unknown.
   std::optional<double> value;
-  std::optional<IntervalBounds> interval;  // of the value, or of the change
-  double confidence = 0;                   // of the interval
-  std::optional<double> bound;             // of the value, or of the change
+  std::optional<IntervalBounds> interval;  // for the value or the change
+  double confidence = 0;                   // level of the interval
+  std::optional<double> bound;             // for the value or the change
   std::optional<double> before;            // the baseline
   std::optional<double> change;            // relative: -0.05 is a drop of 5 %
-  std::size_t runs = 0;                    // of the results at these counts
+  std::size_t runs = 0;                    // in the results at these counts
   std::size_t commits = 1;                 // whose mean the value is, the newest one included
   std::optional<Blame> blame;              // for what is not as it should be
-  std::vector<double> course;              // of what did not pass: the last commits at these counts, the newest last
+  std::vector<double> course;              // unless it passed: the last commits at these counts, the newest last
 
   PhaseKey Key() const { return {series, phase}; }
 };
@@ -107,7 +107,7 @@ struct GateReport {
   std::string baseline;  // in words
   GateRules rule_set;
   std::vector<Judgement> judgements;       // in the order of rules, then phases
-  std::vector<Finding> findings;           // of results and baseline
+  std::vector<Finding> findings;           // from results and baseline
   std::vector<Finding> baseline_findings;  // those of the baseline alone
 
   const Rule& RuleOf(const Judgement& judgement) const { return rule_set.rules[judgement.rule]; }

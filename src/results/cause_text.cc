@@ -19,19 +19,21 @@ std::string NumberOf(std::size_t rank, const LossRecord& losses) {
 
 std::string NameOf(std::size_t rank, const LossRecord& losses) { return "rank " + NumberOf(rank, losses); }
 
-std::string WhereOf(const Cause& cause) {
+std::string PlaceText(const Cause& cause) {
   if (cause.path.empty() && cause.is_device_call) return "calls to devices";
   return cause.path.empty() ? (cause.in_everything ? "everything" : "all computation") : cause.path;
 }
 
-std::string LongerOf(const Cause& cause, bool is_one) {
-  if (!cause.level) return fmt::format("{} time in {} that others do not", is_one ? "spends" : "spend", WhereOf(cause));
+std::string LongerTime(const Cause& cause, bool is_one) {
+  if (!cause.level)
+    return fmt::format("{} time in {} that others do not", is_one ? "spends" : "spend", PlaceText(cause));
   constexpr double kManyTimes = 2;  // chosen: above it ratios read better
   if (*cause.level >= kManyTimes) {
     return fmt::format("{} {} as long in {} as the others", is_one ? "spends" : "spend", FormatRatio(*cause.level),
-                       WhereOf(cause));
+                       PlaceText(cause));
   }
-  return fmt::format("{} {} longer in {}", is_one ? "takes" : "take", FormatPercent(*cause.level - 1), WhereOf(cause));
+  return fmt::format("{} {} longer in {}", is_one ? "takes" : "take", FormatPercent(*cause.level - 1),
+                     PlaceText(cause));
 }
 
 // Columns of a table of iterations are iterations; those of others are visits or steps.
@@ -154,7 +156,7 @@ std::string NameRanks(const Cause& cause, const LossRecord& losses) {
 std::string DescribePlace(const Cause& cause, const LossRecord& losses) {
   const std::string ranks = cause.ranks.empty() ? "ranks" : NameRanks(cause, losses);
   const bool is_one = cause.rank_count == 1;
-  const std::string longer = LongerOf(cause, is_one);
+  const std::string longer = LongerTime(cause, is_one);
   const bool is_unknown = cause.reason() == CauseClass::kUnknown && !cause.is_device_call;
   switch (cause.place) {
     case CausePlace::kRank:
@@ -162,19 +164,19 @@ std::string DescribePlace(const Cause& cause, const LossRecord& losses) {
     case CausePlace::kNode:
       if (is_unknown) return fmt::format("{}, all of node {}, {}", ranks, cause.node, longer);
       return fmt::format("all {} ranks of node {} take {} longer in {}", FormatCount(cause.rank_count), cause.node,
-                         FormatPercent(cause.level.value_or(1) - 1), WhereOf(cause));
+                         FormatPercent(cause.level.value_or(1) - 1), PlaceText(cause));
     case CausePlace::kSocket:
       return fmt::format("all {} ranks on socket {} of node {} take {} longer in {}", FormatCount(cause.rank_count),
                          cause.socket.value_or(0), cause.node, FormatPercent(cause.level.value_or(1) - 1),
-                         WhereOf(cause));
+                         PlaceText(cause));
     case CausePlace::kPlane:
       return fmt::format("all {} ranks in {} take {} longer in {}", FormatCount(cause.rank_count),
                          NameOf(cause.line.value_or(GridLine{})), FormatPercent(cause.level.value_or(1) - 1),
-                         WhereOf(cause));
+                         PlaceText(cause));
     case CausePlace::kAlone:
-      return fmt::format("{} alone {} time in {}", ranks, is_one ? "spends" : "spend", WhereOf(cause));
+      return fmt::format("{} alone {} time in {}", ranks, is_one ? "spends" : "spend", PlaceText(cause));
     case CausePlace::kByDegrees:
-      return fmt::format("ranks differ in {}: the slowest ({}) takes {} longer than the average", WhereOf(cause),
+      return fmt::format("ranks differ in {}: the slowest ({}) takes {} longer than the average", PlaceText(cause),
                          NameOf(cause.ranks.front(), losses), FormatPercent(cause.level.value_or(1) - 1));
     case CausePlace::kFromTime:
       return fmt::format("from {} on {} {}", PreciseSeconds(cause.from.value_or(0)), ranks, longer);
@@ -194,8 +196,8 @@ std::string DescribePlace(const Cause& cause, const LossRecord& losses) {
         return fmt::format("{} {} later than the first rank", ranks, is_one ? "begins" : "begin");
       return fmt::format("{} {} in the first iterations", ranks, longer);
     case CausePlace::kMovingHotSpot:
-      if (cause.is_mpi) return fmt::format("now this rank, now that one is held up in {}: {}", WhereOf(cause), ranks);
-      return fmt::format("a hot spot in {} moves over {}: whoever has it {}", WhereOf(cause), ranks,
+      if (cause.is_mpi) return fmt::format("now this rank, now that one is held up in {}: {}", PlaceText(cause), ranks);
+      return fmt::format("a hot spot in {} moves over {}: whoever has it {}", PlaceText(cause), ranks,
                          cause.level ? fmt::format("takes {} longer", FormatPercent(*cause.level - 1))
                                      : std::string("spends time that others do not"));
   }

@@ -30,7 +30,7 @@ constexpr double kSecondsAnHour = 3600;
 constexpr Factor kShown[] = {Factor::kParallelEfficiency, Factor::kLoadBalance, Factor::kCommunicationEfficiency,
                              Factor::kSerialization, Factor::kTransfer};
 
-std::string OwnerOf(const fs::path& file) {
+std::string FileOwner(const fs::path& file) {
   struct stat status {};
   if (stat(file.c_str(), &status) != 0) return "";
   const passwd* user = getpwuid(status.st_uid);
@@ -65,7 +65,7 @@ void ReadFactors(const OrderedJson& region, CollectedJob& job) {
 }
 
 // Nothing where the text is no measured run or has no whole run.
-std::optional<CollectedJob> JobOf(const OrderedJson& run) {
+std::optional<CollectedJob> JobFromRun(const OrderedJson& run) {
   const auto regions = run.find("regions");
   if (regions == run.end() || !regions->is_array() || regions->empty() || !regions->front().is_object()) return {};
   CollectedJob job;
@@ -113,12 +113,12 @@ void ReadJob(const fs::path& file, const fs::path& folder, CollectedJobs& jobs, 
     if (is_meant && json.is_discarded()) diagnostics.Add(kFileUnreadable, 1, name);
     return;
   }
-  std::optional<CollectedJob> job = JobOf(json);
+  std::optional<CollectedJob> job = JobFromRun(json);
   if (!job) {
     diagnostics.Add(kFileUnreadable, 1, name);
     return;
   }
-  job->owner = OwnerOf(file);
+  job->owner = FileOwner(file);
   job->file = name;
   jobs.jobs.push_back(std::move(*job));
 }

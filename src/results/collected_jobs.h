@@ -15,7 +15,7 @@ namespace farscale {
 
 struct CollectedJob {
   std::string program, command, mpi, started, ending;
-  std::string owner;  // of the file; its number where it has no name
+  std::string owner;  // owner of the file; a number if unnamed
   std::string file;   // within the folder
   std::int64_t ranks = 0, threads = 0, nodes = 0, cores = 0;
   double elapsed = 0;  // seconds, of the whole run
@@ -30,9 +30,9 @@ enum class JobOrder { kEfficiency, kLost, kStarted, kProgram };
 struct ProgramJobs {
   std::string program;
   std::size_t jobs = 0;
-  double used_core_hours = 0;   // of all of them
-  double lost_core_hours = 0;   // of those whose parallel efficiency is known
-  double known_core_hours = 0;  // what those used
+  double used_core_hours = 0;   // all of them
+  double lost_core_hours = 0;   // only jobs with a known parallel efficiency
+  double known_core_hours = 0;  // used by those jobs
 
   double Efficiency() const { return known_core_hours > 0 ? 1 - lost_core_hours / known_core_hours : 1; }
 };

@@ -65,7 +65,7 @@ void AppendRaw(Number number, std::string& bytes) {
 }
 
 struct Metric {
-  std::string id;  // of Scalasca where it is
+  std::string id;  // the one of Scalasca if it has the metric
   std::string name;
   std::string description;
   std::size_t parent = 0;  // itself: none
@@ -262,7 +262,7 @@ class CubeWriter {
       }
     }
     index = "CUBEX.INDEX";
-    AppendRaw(std::int32_t{1}, index);  // by which readers know the order of bytes
+    AppendRaw(std::int32_t{1}, index);  // shows readers the byte order
     AppendRaw(std::uint16_t{0}, index);
     index += '\1';  // sparse
     AppendRaw(static_cast<std::uint32_t>(numbers.size()), index);
@@ -335,9 +335,9 @@ class CubeWriter {
   const Trace& trace_;
   const Diagnosis& diagnosis_;
   std::vector<std::vector<PathId>> children_;
-  std::vector<PathId> order_;                   // of the tree
+  std::vector<PathId> order_;                   // in the order of the tree
   std::map<PathId, std::size_t> number_;        // in it
-  std::map<std::string, std::size_t> regions_;  // by name
+  std::map<std::string, std::size_t> regions_;  // name -> index
   std::vector<Metric> metrics_;
 };
 

@@ -437,7 +437,7 @@ FactorTable ReadFactorCsv(const std::string& text, const std::string& file) {
   std::vector<Column> columns;
   Repeats taken;
   SeriesScaling scaling;
-  std::vector<std::size_t> lines;  // of the rows
+  std::vector<std::size_t> lines;  // line of each row
   for (std::vector<std::string> fields; reader.Next(fields);) {
     if (columns.empty()) {
       const bool is_plain = IsWithoutHeader(fields) && fields.size() == 2;

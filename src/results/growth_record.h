@@ -22,18 +22,17 @@ enum class GrowthSource {
 struct GrowthRecordRow {
   std::int64_t ranks = 0;
   std::vector<std::int64_t> layout = {};         // extents of the grid of ranks; empty: none was found
-  std::vector<std::int64_t> second_layout = {};  // of the ranks behind these, of a second program; empty: there is none
+  std::vector<std::int64_t> second_layout = {};  // ranks behind these that run a second program; may be empty
   GrowthSource source = GrowthSource::kMeasured;
-  std::optional<std::int64_t> learned_up_to =
-      std::nullopt;      // of grown ones: ranks of the largest run that they follow from
-  double iteration = 0;  // seconds
+  std::optional<std::int64_t> learned_up_to = std::nullopt;  // grown runs: ranks of the largest run they follow from
+  double iteration = 0;                                      // seconds
   FactorValues factors = {};
-  std::size_t iterations = 0, replayed = 0;  // of grown ones: how many they have, and how many were replayed
+  std::size_t iterations = 0, replayed = 0;  // grown runs only
 };
 
 struct RuleRecord {
   std::string rule;
-  double share = 0;  // of the messages, of all that rules explain
+  double share = 0;  // relative to all messages that rules explain
 };
 
 // Ranks of equal place in the grid, in the largest run.
@@ -46,7 +45,7 @@ struct RankClassRecord {
 // A phase that no rules explain: its grown ranks are copies of those of the largest run.
 struct CopiedRanksRecord {
   std::string reason;                                                  // why it is not grown by rules
-  std::int64_t ranks = 0;                                              // of the largest run
+  std::int64_t ranks = 0;                                              // in the largest run
   double fewest_partners = 0, median_partners = 0, most_partners = 0;  // to whom one of them sends messages
   double messages = 0;                                                 // that it sends in an iteration, in the mean
 };
@@ -59,8 +58,8 @@ struct LearnedRecord {
   std::vector<RuleRecord> sizes;     // laws of their bytes
   std::vector<RankClassRecord> classes;
   std::string computation;  // the law of a rank's computation
-  double spread = 0;        // of ranks of a class, as the standard deviation of the logarithm
-  double noise = 0;         // of iterations, likewise
+  double spread = 0;        // between ranks of a class, standard deviation of the logarithm
+  double noise = 0;         // between iterations, likewise
   std::optional<CopiedRanksRecord> copied = std::nullopt;  // nothing where rules suffice
   std::vector<std::int64_t> runs_alone;  // ranks of runs whose ranks are in no class with ranks of others
 };
@@ -69,7 +68,7 @@ struct GrowthRecord {
   std::string phase;
   std::string refusal;                   // why it is not grown; empty where it is
   std::optional<LearnedRecord> learned;  // nothing where no rules were found
-  std::vector<GrowthRecordRow> rows;     // by rising ranks, those measured before those made
+  std::vector<GrowthRecordRow> rows;     // rising ranks, measured rows before grown ones
   std::vector<std::string> left_out;     // why some runs were not read or not grown
 };
 

@@ -20,7 +20,7 @@ namespace farscale {
 namespace {
 
 constexpr const char* kWholeRun = "whole run";
-constexpr const char* kPhaseOfWhole = "whole";  // what it is called where it comes from a trace
+constexpr const char* kPhaseOfWhole = "whole";  // its name where it comes from a trace
 
 // The table so far, and what is known of its runs.
 struct MeasuredTable {
@@ -253,7 +253,7 @@ Fields<RunInFile> FieldsOf<RunInFile>() {
 namespace {
 
 // A region may have the name that the whole run has in tables, which would make it another run of the whole.
-std::string PhaseOf(const std::string& region) {
+std::string PhaseName(const std::string& region) {
   constexpr std::string_view kBefore = "region ";
   std::string_view rest = region;
   while (rest.starts_with(kBefore)) rest.remove_prefix(kBefore.size());
@@ -275,7 +275,7 @@ void AddRegion(const RunInFile& run, const RegionInFile& region, const std::stri
   FactorRow row;
   row.values = region.factors;
   row.series = run.program;
-  row.phase = is_whole ? std::string(kPhaseOfWhole) : PhaseOf(region.name);
+  row.phase = is_whole ? std::string(kPhaseOfWhole) : PhaseName(region.name);
   row.ranks = run.ranks;
   row.threads = run.threads;
   if (region.threads) {

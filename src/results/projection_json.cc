@@ -19,7 +19,7 @@ struct FittedParameter {
   std::optional<double> standard_error;
 };
 
-std::vector<FittedParameter> ParametersOf(const FittedModel& fit) {
+std::vector<FittedParameter> FittedParameters(const FittedModel& fit) {
   std::vector<FittedParameter> parameters;
   const std::size_t count = fit.parameters.size();
   for (std::size_t i = 0; i < count; ++i) {
@@ -131,7 +131,7 @@ Fields<FittedModel> FieldsOf<FittedModel>() {
                        Property<&T::model>("Id of the model, a file of fits/ or of the user"),
                        Property<&T::dimension>("d in x = P^(1/d)").AtLeast(1),
                        Property<&T::outcome>(),
-                       Field<T>("parameters", Via<T, std::vector<FittedParameter>>(ParametersOf, SetParameters)),
+                       Field<T>("parameters", Via<T, std::vector<FittedParameter>>(FittedParameters, SetParameters)),
                        Property<&T::covariance>("Of the parameters, row by row; empty when it could not be computed"),
                        Property<&T::points>("What was fitted"),
                        Property<&T::residuals>("Measured minus fitted, one a point"),

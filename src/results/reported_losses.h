@@ -12,7 +12,7 @@ namespace farscale {
 
 // The part of it that is reported.
 struct LossDetail {
-  std::size_t rows = 10;  // of each table
+  std::size_t rows = 10;  // in each table
   std::size_t maps = 5;   // call paths with a heat map
   bool is_brief = false;  // sentences and causes alone
 };

@@ -24,12 +24,12 @@ struct IterationRecord {
   double begin = 0;    // mean over the ranks that run it, in seconds since the begin of the run
   double end = 0;      // the same
   double elapsed = 0;  // mean length over all ranks, in seconds; a rank that does not run it counts with nothing
-  double useful = 0;   // of that, the mean useful time
+  double useful = 0;   // the mean useful time in it
   double parallel_efficiency = 0;
   double load_balance = 0;
   std::optional<double> disturbance;  // share of the time that disturbances took; nothing: not known
   std::int64_t iterations = 1;        // that this stands for
-  std::int64_t left_out = 0;          // of them, which the factors are not made from
+  std::int64_t left_out = 0;          // iterations not used for the factors
   std::string reason;                 // why the first of those was left out; empty: it is apart from those kept
 
   // True if most are used.
@@ -44,7 +44,7 @@ struct PhaseMarks {
   std::vector<IterationRecord> iterations;  // in the order of time; a window or the whole run is one iteration
   std::optional<FactorValues> with_all;     // factors of all iterations, where some are left out
 
-  std::int64_t Count() const;  // of iterations, not of records
+  std::int64_t Count() const;  // iterations, not records
   std::int64_t LeftOut() const;
 
   friend bool operator==(const PhaseMarks&, const PhaseMarks&) = default;
@@ -70,7 +70,7 @@ struct RunRecord {
   std::int64_t threads = 1;
   std::int64_t nodes = 0;
   std::int64_t repeat = 0;
-  std::optional<double> size;  // of its problem in total, where the study says so of this run
+  std::optional<double> size;  // total problem size, if the study gives it for this run
   // For a run that nobody has made, cores of the largest run that it is grown from. Nothing: measured.
   std::optional<std::int64_t> grown_from;
   double coverage = 0;  // share of the run's time that lies in at least one phase
@@ -106,8 +106,8 @@ struct OfferTerms {
 struct Variant {
   std::string id;           // in names of files
   std::string name;         // "without network noise"
-  std::string description;  // what was replayed
-  bool is_noise = true;     // what it gains is noise; else it is another machine in other respects too
+  std::string description;  // the replay
+  bool is_noise = true;     // its gain is noise; else the machine differs in other respects too
   FactorTable table;
   std::vector<PhaseProjection> projections;
   OfferTerms terms = {};  // nothing known where it is no offer
@@ -117,7 +117,7 @@ struct Variant {
 // "atoms".
 struct ProblemCase {
   std::optional<double> size;              // in total, of every run
-  std::optional<double> size_per_process;  // of every run
+  std::optional<double> size_per_process;  // the same in every run
   std::string unit;
   std::optional<double> iterations;  // planned for production
 
@@ -131,8 +131,8 @@ enum class Comparison { kNoise, kWhatIf };
 
 struct Results {
   std::string title;
-  std::string description;  // of the program and case; may be empty
-  std::string models;       // how models were chosen, in words
+  std::string description;  // program and case; may be empty
+  std::string models;       // the choice of models, in words
   ProblemCase problem;
   std::vector<RunRecord> runs;
   std::vector<PhaseRecord> phases;
@@ -140,8 +140,8 @@ struct Results {
   std::vector<PhaseProjection> projections;
   std::vector<SplitsOfCores> splits;  // at the targets; empty where no runs vary both processes and threads
   std::vector<BacktestRow> backtest;
-  std::vector<LossRecord> losses;                // of the largest run of every phase [reported_losses.h]
-  std::vector<LossProjection> loss_projections;  // of all runs
+  std::vector<LossRecord> losses;                // largest run of every phase [reported_losses.h]
+  std::vector<LossProjection> loss_projections;  // from all runs
   // From runs that nobody has made, the largest of every phase that was grown: each holds that phase alone.
   std::vector<RunRecord> grown_runs;
   std::vector<LossRecord> grown_losses;
@@ -173,7 +173,7 @@ void CheckChecksum(const OrderedJson& json, const std::string& file, std::vector
 template <>
 std::vector<std::pair<Factor, std::string>> NamesOf<Factor>();  // their ids
 template <>
-Form<FactorValues> FormOf<FactorValues>();  // by id
+Form<FactorValues> FormOf<FactorValues>();  // keys are ids
 Form<FactorValues> ValuesOfFactors(const std::vector<std::string>& ids);
 template <>
 Form<IntervalBounds> FormOf<IntervalBounds>();  // [low, high]

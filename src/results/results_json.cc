@@ -27,7 +27,7 @@ using Json = OrderedJson;
 using fields_internal::ParseJson;
 
 // The text under "format", or "" for anything else.
-std::string FormatOf(const Json& json) {
+std::string FormatName(const Json& json) {
   if (!json.is_object() || !json.contains("format") || !json.at("format").is_string()) return "";
   return json.at("format").get<std::string>();
 }
@@ -207,11 +207,11 @@ std::string WriteResultsJson(const Results& results) {
 Results ReadResultsJsonUnchecked(const std::string& text, const std::string& file) {
   RequireNoTable(text, file);
   const Json json = ParseJson(text, file);
-  if (FormatOf(json) == "farscale-factors") RefuseTable(file);
-  if (FormatOf(json) == kMeasuredRunFormat) RefuseTable(file, "is what farscale measure found of a run");
+  if (FormatName(json) == "farscale-factors") RefuseTable(file);
+  if (FormatName(json) == kMeasuredRunFormat) RefuseTable(file, "is what farscale measure found of a run");
   if (IsTalpJson(json)) RefuseTable(file, "is what TALP found of a run");
   if (IsHyperfineJson(json)) RefuseTable(file, "is what hyperfine measured");
-  if (FormatOf(json) != "farscale-results") {
+  if (FormatName(json) != "farscale-results") {
     throw Error(ErrorKind::kInput, file, "is not a results file of farscale",
                 "farscale run writes results.json into the report folder");
   }
@@ -229,7 +229,7 @@ Results ReadResultsJson(const std::string& text, const std::string& file) {
 }
 
 bool IsResultsJson(const std::string& text) {
-  return FormatOf(Json::parse(text, nullptr, false)) == "farscale-results";
+  return FormatName(Json::parse(text, nullptr, false)) == "farscale-results";
 }
 
 std::string FormatOfResults(const std::string& text, const std::string& file) {
@@ -245,7 +245,7 @@ std::string FormatOfResults(const std::string& text, const std::string& file) {
         fmt::format("holds JSON, but {} and no results of farscale", json.is_array() ? "a list" : "a single value"),
         kAdvice);
   }
-  const std::string format = FormatOf(json);
+  const std::string format = FormatName(json);
   if (!format.empty()) return format;
   if (IsTalpJson(json)) return std::string(kTalpFormat);
   if (IsHyperfineJson(json)) return std::string(kHyperfineFormat);
@@ -254,16 +254,16 @@ std::string FormatOfResults(const std::string& text, const std::string& file) {
 
 FactorTable ReadTableFromJson(const std::string& text, const std::string& file) {
   const Json json = ParseJson(text, file);
-  if (FormatOf(json) == "farscale-results") {
+  if (FormatName(json) == "farscale-results") {
     FactorTable table = ReadResultsJson(text, file).table;
     AddFindingsOfRows(table);
     return table;
   }
   if (IsTalpJson(json)) return TableOfTalpFiles({{text, file}});
   if (IsHyperfineJson(json)) return TableOfHyperfine(json, file);
-  if (FormatOf(json) == kMeasuredRunFormat) return TableOfMeasuredRuns({{text, file}});
-  if (FormatOf(json) != "farscale-factors") {
-    const std::string other = FormatOf(json).empty() ? "" : ", its format is " + FormatOf(json);
+  if (FormatName(json) == kMeasuredRunFormat) return TableOfMeasuredRuns({{text, file}});
+  if (FormatName(json) != "farscale-factors") {
+    const std::string other = FormatName(json).empty() ? "" : ", its format is " + FormatName(json);
     throw Error(ErrorKind::kInput, file, "is not a factor table of farscale" + other,
                 "farscale factors -o factors.json writes one");
   }
@@ -280,78 +280,69 @@ using Json = nlohmann::ordered_json;
 constexpr std::array<std::string_view, 5> kCoresNames = {"cores", "ranks", "processes", "np", "n"};
 constexpr std::string_view kThreadsName = "threads";
 
-// The measurement of one command.
-class Measurement {
- public:
-  Measurement(const Json& json, const std::string& file, std::size_t number)
-      : json_(json), where_(fmt::format("{}: results[{}]", file, number)) {
-    if (!json.is_object()) Fail("is no measurement of a command");
-  }
+[[noreturn]] void RefuseMeasurement(const std::string& where, const std::string& what, const std::string& advice = "") {
+  throw Error(ErrorKind::kInput, where, what, advice);
+}
 
-  // A row for every time that was measured, without its repeat.
-  std::vector<FactorRow> Rows() const {
-    FactorRow row;
-    std::optional<std::int64_t> processes;
-    std::vector<std::string> others;
-    for (const auto& [name, value] : Parameters()) {
-      const bool is_cores = std::ranges::find(kCoresNames, name) != kCoresNames.end();
-      if (is_cores && processes) Fail("has two parameters with a number of cores, or of ranks");
-      if (is_cores) processes = WholeOf(name, value);
-      if (name == kThreadsName) row.threads = WholeOf(name, value);
-      if (!is_cores && name != kThreadsName) others.push_back(name + "=" + value);
+std::map<std::string, std::string> Parameters(const Json& json, const std::string& where) {
+  std::map<std::string, std::string> parameters;
+  if (!json.contains("parameters")) return parameters;
+  if (!json["parameters"].is_object()) RefuseMeasurement(where, "has parameters that are no object");
+  for (const auto& [name, value] : json["parameters"].items())
+    parameters[name] = value.is_string() ? value.get<std::string>() : value.dump();
+  return parameters;
+}
+
+std::int64_t WholeNumber(const std::string& name, const std::string& text, const std::string& where) {
+  constexpr long long kMost = 1000000000;  // as in tables
+  long long value = 0;
+  if (!ParseInteger(text, value) || value < 1 || value > kMost)
+    RefuseMeasurement(where, fmt::format("has '{}' as {}, which is no number of them", text, name));
+  return value;
+}
+
+std::vector<double> MeasuredTimes(const Json& json, const std::string& where) {
+  const bool has_all = json.contains("times") && json["times"].is_array() && !json["times"].empty();
+  const Json all = has_all ? json["times"] : Json::array({json.value("mean", Json())});
+  std::vector<double> times;
+  for (const Json& time : all) {
+    if (!time.is_number() || !(time.get<double>() > 0) || !std::isfinite(time.get<double>()))
+      RefuseMeasurement(where, "has no times", "hyperfine --export-json writes them");
+    times.push_back(time.get<double>());
+  }
+  return times;
+}
+
+// The measurement of one command: a row for every time, without its repeat.
+std::vector<FactorRow> RowsOfMeasurement(const Json& json, const std::string& where) {
+  if (!json.is_object()) RefuseMeasurement(where, "is no measurement of a command");
+  FactorRow row;
+  std::optional<std::int64_t> processes;
+  std::vector<std::string> others;
+  for (const auto& [name, value] : Parameters(json, where)) {
+    if (std::ranges::find(kCoresNames, name) != kCoresNames.end()) {
+      if (processes) RefuseMeasurement(where, "has two parameters with a number of cores, or of ranks");
+      processes = WholeNumber(name, value, where);
+    } else if (name == kThreadsName) {
+      row.threads = WholeNumber(name, value, where);
+    } else {
+      others.push_back(name + "=" + value);
     }
-    if (!processes) {
-      Fail("has no parameter that says on how many cores it ran",
-           "measure with hyperfine --parameter-list cores 1,2,4 'mpirun -n {cores} ./program'");
-    }
-    row.series = Join(others, ", ");
-    row.ranks = *processes;
-    row.cores = row.ranks * row.threads;
-    std::vector<FactorRow> rows;
-    for (const double seconds : Times()) {
-      rows.push_back(row);
-      rows.back().runtime = seconds;
-    }
-    return rows;
   }
-
- private:
-  [[noreturn]] void Fail(const std::string& what, const std::string& advice = "") const {
-    throw Error(ErrorKind::kInput, where_, what, advice);
+  if (!processes) {
+    RefuseMeasurement(where, "has no parameter that says on how many cores it ran",
+                      "measure with hyperfine --parameter-list cores 1,2,4 'mpirun -n {cores} ./program'");
   }
-
-  std::map<std::string, std::string> Parameters() const {
-    std::map<std::string, std::string> parameters;
-    if (!json_.contains("parameters")) return parameters;
-    if (!json_["parameters"].is_object()) Fail("has parameters that are no object");
-    for (const auto& [name, value] : json_["parameters"].items())
-      parameters[name] = value.is_string() ? value.get<std::string>() : value.dump();
-    return parameters;
+  row.series = Join(others, ", ");
+  row.ranks = *processes;
+  row.cores = row.ranks * row.threads;
+  std::vector<FactorRow> rows;
+  for (const double seconds : MeasuredTimes(json, where)) {
+    rows.push_back(row);
+    rows.back().runtime = seconds;
   }
-
-  std::int64_t WholeOf(const std::string& name, const std::string& text) const {
-    constexpr long long kMost = 1000000000;  // as in tables
-    long long value = 0;
-    if (!ParseInteger(text, value) || value < 1 || value > kMost)
-      Fail(fmt::format("has '{}' as {}, which is no number of them", text, name));
-    return value;
-  }
-
-  std::vector<double> Times() const {
-    const bool has_all = json_.contains("times") && json_["times"].is_array() && !json_["times"].empty();
-    const Json all = has_all ? json_["times"] : Json::array({json_.value("mean", Json())});
-    std::vector<double> times;
-    for (const Json& time : all) {
-      if (!time.is_number() || !(time.get<double>() > 0) || !std::isfinite(time.get<double>()))
-        Fail("has no times", "hyperfine --export-json writes them");
-      times.push_back(time.get<double>());
-    }
-    return times;
-  }
-
-  const Json& json_;
-  std::string where_;
-};
+  return rows;
+}
 
 }  // namespace
 
@@ -367,7 +358,7 @@ FactorTable TableOfHyperfine(const Json& json, const std::string& file) {
   std::map<std::pair<std::string, std::int64_t>, std::int64_t> repeats;
   std::size_t number = 0;
   for (const Json& result : json["results"]) {
-    for (FactorRow& row : Measurement(result, file, number++).Rows()) {
+    for (FactorRow& row : RowsOfMeasurement(result, fmt::format("{}: results[{}]", file, number++))) {
       row.repeat = repeats[{row.series, row.cores}]++;
       table.rows.push_back(std::move(row));
     }

@@ -23,7 +23,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr const char* kWholePhase = "whole";  // what the whole run is called where it comes from a trace
+constexpr const char* kWholePhase = "whole";  // name of the whole run where it comes from a trace
 constexpr int kMajor = 3, kNewestMinor = 8;   // versions of DLB whose JSON is known
 
 // The places of each anomaly, so that all of them are named.
@@ -72,7 +72,7 @@ void RequireKnownVersion(const Json& json, const std::string& file) {
       "write its factors as a CSV table (docs/file-formats.md)");
 }
 
-Document DocumentOf(const Json& json) {
+Document ReadDocument(const Json& json) {
   Document document;
   const Json resources = json.value("resources", Json::object());
   document.cpus = Number(resources, "numCpus");
@@ -204,8 +204,8 @@ std::vector<TalpRegion> EarlierRegions(const Json& json, const Document& documen
   return regions;
 }
 
-std::vector<TalpRegion> RegionsOf(const Json& json, const std::string& file) {
-  const Document document = DocumentOf(json);
+std::vector<TalpRegion> ReadRegions(const Json& json, const std::string& file) {
+  const Document document = ReadDocument(json);
   const char* section = json.contains("Application") ? "Application" : "popMetrics";
   const Json regions = json.value(section, Json::array());
   if (!regions.is_object()) return EarlierRegions(json, document, file);
@@ -250,7 +250,7 @@ void AddFile(const TalpFile& file, TalpTable& imported) {
     }
     RequireKnownVersion(json, file.file);
     if (!FitsChecksum(json)) imported.places[anomaly::kFileChanged].push_back(file.file);
-    const std::vector<TalpRegion> regions = RegionsOf(json, file.file);
+    const std::vector<TalpRegion> regions = ReadRegions(json, file.file);
     if (regions.empty()) {
       throw Error(ErrorKind::kInput, file.file, "holds no metrics of regions",
                   "let TALP write them: --talp-summary=pop-metrics");
@@ -340,7 +340,7 @@ struct UsefulTimes {
 };
 
 // A factor that is not known may follow from the others.
-UsefulTimes UsefulTimesOf(const FactorRow& row) {
+UsefulTimes UsefulByRank(const FactorRow& row) {
   const FactorValues& values = row.values;
   UsefulTimes useful;
   const Factor of_mpi = row.IsHybrid() ? Factor::kMpiParallelEfficiency : Factor::kParallelEfficiency;
@@ -391,7 +391,7 @@ void AddDeviceTimes(const DeviceTimes& times, double elapsed, Json& json) {
 // Without threads, time is divided at process level: CPUs of a process are useful or in MPI together, and nothing is
 // lost to OpenMP.
 Json RegionToJson(const FactorRow& row) {
-  const UsefulTimes useful = UsefulTimesOf(row);
+  const UsefulTimes useful = UsefulByRank(row);
   const double cpus = static_cast<double>(row.cores), elapsed = *row.runtime, mpi = elapsed - useful.average;
   const bool counted = row.totals && row.totals->instructions && row.totals->cycles;
   Json json = {{"numCpus", row.cores}, {"numMpiRanks", row.ranks}};
@@ -429,7 +429,7 @@ Json RegionToJson(const FactorRow& row) {
 }
 
 // Letters, digits and what does no harm in names of files.
-std::string FolderOf(const std::string& series) {
+std::string FolderName(const std::string& series) {
   std::string folder;
   for (const char c : series) {
     const auto byte = static_cast<unsigned char>(c);
@@ -442,7 +442,7 @@ std::string FolderOf(const std::string& series) {
 
 std::string NameOf(const RunKey& key) {
   const auto& [series, cores, threads, repeat] = key;
-  return fmt::format("{}talp-{}{}{}.json", FolderOf(series), cores,
+  return fmt::format("{}talp-{}{}{}.json", FolderName(series), cores,
                      threads > 1 ? fmt::format("-{}threads", threads) : "",
                      repeat > 0 ? fmt::format("-{}", repeat + 1) : "");
 }

@@ -24,13 +24,13 @@ struct OutsideMpi {
   std::optional<double> most, most_of_node;
 };
 
-std::int64_t ThreadsOf(const TalpRegion& region) {
+std::int64_t ThreadsPerRank(const TalpRegion& region) {
   return std::max<std::int64_t>(1, (region.cpus + region.ranks - 1) / region.ranks);
 }
 
 std::optional<OutsideMpi> Measured(const TalpRegion& region) {
   const auto cpus = static_cast<double>(region.cpus), ranks = static_cast<double>(region.ranks);
-  const auto threads = static_cast<double>(ThreadsOf(region));
+  const auto threads = static_cast<double>(ThreadsPerRank(region));
   const double elapsed = region.elapsed;
   const auto less = [&](std::optional<double> mpi, double factor) {
     return mpi ? std::optional(elapsed - *mpi * factor) : std::nullopt;
@@ -193,7 +193,7 @@ std::string WhyNoFactors(const TalpRegion& region) {
 }
 
 void NoteParallelism(const TalpRegion& region, bool is_hybrid, const NotePlace& note) {
-  if (ThreadsOf(region) > 1 && !region.at_process_level && !is_hybrid) {
+  if (ThreadsPerRank(region) > 1 && !region.at_process_level && !is_hybrid) {
     const std::string openmp =
         region.given.openmp ? fmt::format("OpenMP efficiency {:.4g} is not taken ", *region.given.openmp) : "";
     note(anomaly::kThreadsAtProcessLevel, fmt::format("{}in {}", openmp, region.where));
@@ -204,8 +204,8 @@ void NoteParallelism(const TalpRegion& region, bool is_hybrid, const NotePlace& 
 }
 
 // Time of all threads, seconds; nothing where the file does not say it, or says what cannot be.
-std::optional<ThreadTimes> ThreadTimesOf(const TalpRegion& region, const NotePlace& note) {
-  const bool has_threads = ThreadsOf(region) > 1 && region.HasOpenMp();
+std::optional<ThreadTimes> CheckedThreadTimes(const TalpRegion& region, const NotePlace& note) {
+  const bool has_threads = ThreadsPerRank(region) > 1 && region.HasOpenMp();
   if (region.at_process_level || !region.useful || !region.mpi || !(has_threads || region.gpu_calls > 0)) {
     return std::nullopt;
   }
@@ -245,13 +245,13 @@ std::optional<ThreadTimes> ThreadTimesOf(const TalpRegion& region, const NotePla
     rest += less;
   }
   if (region.mpi_idle || !has_threads) return times;
-  times.mpi_idle = std::min(times.serialization, times.mpi * static_cast<double>(ThreadsOf(region) - 1));
+  times.mpi_idle = std::min(times.serialization, times.mpi * static_cast<double>(ThreadsPerRank(region) - 1));
   times.serialization -= times.mpi_idle;
   if (times.mpi_idle > 0) note(anomaly::kWaitsForMpiAssumed, "in " + region.where);
   return times;
 }
 
-std::optional<DeviceTimes> DeviceTimesOf(const TalpRegion& region, const NotePlace& note) {
+std::optional<DeviceTimes> CheckedDeviceTimes(const TalpRegion& region, const NotePlace& note) {
   if (!(region.gpus > 0) || region.gpu_kernels == 0) return std::nullopt;
   const DeviceTimes times = {region.gpus, region.gpu_kernels, region.most_gpu_kernels, region.most_gpu_active};
   const double most = times.most_kernels;
@@ -266,7 +266,7 @@ std::optional<DeviceTimes> DeviceTimesOf(const TalpRegion& region, const NotePla
 }
 
 // With what threads and devices do. Factors of MPI stay as they are, those of threads come from their times.
-void UseTimesOf(const ThreadTimes& times, FactorRow& row) {
+void FillThreadTimes(const ThreadTimes& times, FactorRow& row) {
   FactorValues& values = row.values;
   values[Factor::kMpiParallelEfficiency] = values[Factor::kParallelEfficiency];
   values[Factor::kOmpParallelEfficiency] = OmpParallelEfficiency(times);
@@ -287,7 +287,7 @@ void UseDevices(const DeviceTimes& times, double elapsed, FactorRow& row) {
 }
 
 // Which time TALP divides useful time by, as far as its file says.
-std::string DivisorOf(const TalpRegion& region) {
+std::string TimeDivisor(const TalpRegion& region) {
   const auto cpus = static_cast<double>(region.cpus);
   const std::string here = fmt::format("here by {:g} CPUs × {:.4g} s", cpus, region.elapsed);
   const auto gives = [&](double divisor) { return IsGiven(*region.given.parallel, *region.useful, divisor); };
@@ -304,9 +304,9 @@ std::string DivisorOf(const TalpRegion& region) {
 }
 
 std::string WhyDifferent(const TalpRegion& region, const FactorRow& row) {
-  if (ThreadsOf(region) > 1 && !row.IsHybrid()) return "; what threads do is not known here";
+  if (ThreadsPerRank(region) > 1 && !row.IsHybrid()) return "; what threads do is not known here";
   const bool is_known = region.useful && *region.useful > 0 && region.given.parallel.value_or(0) > 0;
-  return is_known ? "; " + DivisorOf(region) : "";
+  return is_known ? "; " + TimeDivisor(region) : "";
 }
 
 void NoteDifferences(const TalpRegion& region, const FactorRow& row, const NotePlace& note) {
@@ -348,12 +348,12 @@ std::optional<FactorRow> RowOf(const TalpRegion& region, const NotePlace& note) 
   }
   FactorRow row;
   row.ranks = region.ranks;
-  row.threads = ThreadsOf(region);
+  row.threads = ThreadsPerRank(region);
   row.cores = row.ranks * row.threads;
   row.nodes = region.nodes;
   row.runtime = region.elapsed;
   CheckAgainstItself(region, note);
-  const std::optional<ThreadTimes> threads = ThreadTimesOf(region, note);
+  const std::optional<ThreadTimes> threads = CheckedThreadTimes(region, note);
   std::optional<OutsideMpi> outside = Measured(region);
   if (threads && outside) outside->average = threads->OutsideMpi() / threads->cpus;
   const std::string impossible = outside ? WhyImpossible(*outside, region.elapsed) : "";
@@ -361,8 +361,8 @@ std::optional<FactorRow> RowOf(const TalpRegion& region, const NotePlace& note) 
   if (outside && impossible.empty()) {
     PutInOrder(*outside, region.elapsed);
     FillFromTimes(region, *outside, row);
-    if (threads) UseTimesOf(*threads, row);
-    if (const auto devices = DeviceTimesOf(region, note)) UseDevices(*devices, region.elapsed, row);
+    if (threads) FillThreadTimes(*threads, row);
+    if (const auto devices = CheckedDeviceTimes(region, note)) UseDevices(*devices, region.elapsed, row);
     NoteDifferences(region, row, note);
   } else if (row.threads == 1 || region.at_process_level) {
     FillAsGiven(region, row, note);

@@ -20,18 +20,18 @@ struct TalpRegion {
   // CPU is useful by itself.
   bool at_process_level = false;
 
-  std::int64_t ranks = 0;      // of the region
-  std::int64_t all_ranks = 0;  // of the run
-  std::int64_t cpus = 0;       // of the run
+  std::int64_t ranks = 0;      // in the region
+  std::int64_t all_ranks = 0;  // in the run
+  std::int64_t cpus = 0;       // in the run
   std::optional<std::int64_t> nodes;
   std::optional<std::int64_t> measurements;  // sum over the processes
   double gpus = 0;
-  std::optional<double> own_cpus, average_cpus;  // what else the file says of the CPUs of the region
+  std::optional<double> own_cpus, average_cpus;  // other counts of the CPUs of the region
 
   double elapsed = 0;  // the longest of any process
   std::optional<double> useful;
-  std::optional<double> mpi;       // of the threads that call MPI alone
-  std::optional<double> mpi_idle;  // of the others meanwhile, since 3.8
+  std::optional<double> mpi;       // only threads that call MPI
+  std::optional<double> mpi_idle;  // the other threads meanwhile, since 3.8
   std::optional<double> omp_imbalance, omp_scheduling, omp_serialization;
   double gpu_calls = 0;                                               // on the host
   double gpu_kernels = 0, most_gpu_kernels = 0, most_gpu_active = 0;  // on the devices

@@ -238,13 +238,13 @@ std::string WriteAnnotations(const LossRecord& losses) {
 
 namespace {
 
-constexpr std::string_view kLetters = "cwtmnod";  // of the states, in their order
+constexpr std::string_view kLetters = "cwtmnod";  // the states in their order
 const std::vector<std::string> kStateNames = {"computation", "waiting", "transfer",   "mpi",
                                               "notRunning",  "outside", "deviceCalls"};
 // Chosen: beyond what farscale writes, and a damaged file does not fill the memory.
 constexpr std::int64_t kMostColumns = 1 << 16;
 constexpr std::int64_t kMostRanks = 1'000'000'000;
-constexpr std::int64_t kMostIterations = 1'000'000'000;  // of one record
+constexpr std::int64_t kMostIterations = 1'000'000'000;  // in one record
 
 // "c5w3": five eighths computation, three waiting; "w": waiting alone.
 std::string CellText(const PictureCell& cell) {

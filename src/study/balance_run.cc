@@ -88,7 +88,7 @@ std::vector<double> ParseTaskBytes(const std::string& text, const std::string& f
     const bool has_bytes = comma != std::string::npos && ParseNumber(line.substr(comma + 1), value);
     if (!has_bytes || !(value >= 0 && value <= kLargestState))
       Fail(file, number, "no number of bytes in '" + line + "'");
-    if (rank >= static_cast<long long>(tasks)) continue;  // of a larger run
+    if (rank >= static_cast<long long>(tasks)) continue;  // from a larger run
     double& of = bytes[static_cast<std::size_t>(rank)];
     if (of >= 0) Fail(file, number, fmt::format("rank {} is there twice", rank));
     of = value;

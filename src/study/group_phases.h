@@ -22,7 +22,7 @@ std::vector<GroupSpec> ParseGroups(const ConfigTable& root);
 // One phase of one run.
 struct PhaseRows {
   std::optional<FactorRow> whole;                   // nothing where the phase does not occur
-  std::vector<RankGroup> groups;                    // of its ranks; none, or two and more
+  std::vector<RankGroup> groups;                    // groups of ranks; none, or at least two
   std::vector<std::optional<FactorRow>> of_groups;  // nothing for a group that computes nothing
 };
 
@@ -37,7 +37,7 @@ class GroupsOfPhase {
   GroupsOfPhase(const Study& study, std::size_t phase, std::vector<PhaseRows*> runs,
                 const std::set<std::string>& taken);
 
-  // Of all runs, those of the largest run first.
+  // Groups of all runs, those of the largest run first.
   const std::vector<std::string>& names() const { return names_; }
   PhaseId IdOf(const std::string& group) const { return {spec_.name, group}; }
   // "region step, ranks 20-31 (12 of 32), 40-63 (24 of 64)"

@@ -160,7 +160,7 @@ Study WithUsedRuns(const Study& study, const std::vector<RunRecord>& records) {
   return used;
 }
 
-// Whether growth has cut the phase as it was measured: iterations can be found or chosen otherwise.
+// True if growth has cut the phase as it was measured: iterations can be found or chosen otherwise.
 bool IsAsMeasured(const PhaseGrowth& growth, const FactorTable& table, std::int64_t threads) {
   constexpr double kSame = 1e-9;  // chosen: rounding
   return std::ranges::all_of(growth.measured, [&](const GrowthRow& row) {
@@ -280,7 +280,7 @@ RankClassRecord ClassOf(const GrowthModel& model, const RankClass& key, const Cl
   return record;
 }
 
-std::vector<RuleRecord> RulesOf(const std::vector<RuleShare>& shares) {
+std::vector<RuleRecord> GrowthRules(const std::vector<RuleShare>& shares) {
   std::vector<RuleRecord> records;
   for (const RuleShare& share : shares) records.push_back({share.rule, share.share});
   return records;
@@ -288,7 +288,7 @@ std::vector<RuleRecord> RulesOf(const std::vector<RuleShare>& shares) {
 
 // "P^-1", of two programs "P^-1, of the second program constant", "P^-1 (instructions P^-1, instructions per cycle
 // constant)".
-std::string ComputationOf(const GrowthModel& model) {
+std::string ComputationRule(const GrowthModel& model) {
   const LoadModel& load = model.load;
   std::string text = load.common_law.Text();
   if (model.rules.grids.back().HasTwo()) text += ", of the second program " + load.second_law.Text();
@@ -299,14 +299,14 @@ std::string ComputationOf(const GrowthModel& model) {
 }
 
 // Ranks that are copied have no classes, and their partners no rules.
-LearnedRecord StatisticalOf(const PhaseGrowth& growth) {
+LearnedRecord StatisticalRecord(const PhaseGrowth& growth) {
   const GrowthModel& model = growth.model;
   const StatisticalGrowth& of = *growth.statistical;
   LearnedRecord learned;
   learned.explained = of.explained;
   learned.confirmed = of.confirmed;
-  learned.sizes = RulesOf(SharesOfSizes(model));
-  learned.computation = ComputationOf(model);
+  learned.sizes = GrowthRules(SharesOfSizes(model));
+  learned.computation = ComputationRule(model);
   learned.spread = model.load.spread;
   learned.noise = model.load.noise;
   learned.copied = CopiedRanksRecord{of.reason,          of.partners.ranks, of.partners.fewest,
@@ -314,13 +314,13 @@ LearnedRecord StatisticalOf(const PhaseGrowth& growth) {
   return learned;
 }
 
-LearnedRecord LearnedOf(const GrowthModel& model) {
+LearnedRecord LearnedRules(const GrowthModel& model) {
   LearnedRecord learned{.explained = model.rules.Share(),
                         .confirmed = model.rules.Confirmed(),
-                        .partners = RulesOf(SharesOfPartners(model)),
-                        .sizes = RulesOf(SharesOfSizes(model)),
+                        .partners = GrowthRules(SharesOfPartners(model)),
+                        .sizes = GrowthRules(SharesOfSizes(model)),
                         .classes = {},
-                        .computation = ComputationOf(model),
+                        .computation = ComputationRule(model),
                         .spread = model.load.spread,
                         .noise = model.load.noise,
                         .runs_alone = {}};
@@ -335,9 +335,9 @@ LearnedRecord LearnedOf(const GrowthModel& model) {
 GrowthRecord RecordOf(const PhaseGrowth& growth) {
   GrowthRecord record{growth.phase, growth.refusal, std::nullopt, {}, growth.left_out};
   if (growth.statistical) {
-    record.learned = StatisticalOf(growth);
+    record.learned = StatisticalRecord(growth);
   } else if (!growth.model.rules.classes.empty()) {
-    record.learned = LearnedOf(growth.model);
+    record.learned = LearnedRules(growth.model);
   }
   // Copies of a run say nothing of how its ranks are laid out.
   const auto with_layout = [&](GrowthRow row) {

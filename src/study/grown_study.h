@@ -20,14 +20,14 @@
 
 namespace farscale {
 
-// What a grown run is made of. It holds one phase, and nothing before or behind it.
+// The source of a grown run. It holds one phase, and nothing before or behind it.
 struct GrownSource {
   std::shared_ptr<const GrowthModel> model;
   RankGrid grid;
   Network network;
   ReplayRules rules;
   std::uint64_t seed = 1;
-  std::int64_t threads = 1;  // of a process
+  std::int64_t threads = 1;  // threads per process
   std::int64_t from = 0;     // cores of the largest run that it is learned from
 };
 
@@ -35,8 +35,8 @@ struct GrownSource {
 Trace ReadRun(const RunSpec& run, const ReadOptions& options);
 
 struct GrownStudies {
-  std::vector<Study> phases;      // of every phase that can be grown: it alone, in grown runs, by rising cores
-  std::vector<Finding> findings;  // of what cannot be grown, with the reason
+  std::vector<Study> phases;      // one a phase that can be grown: only that phase, in grown runs of rising cores
+  std::vector<Finding> findings;  // phases that cannot be grown, with the reason
 };
 
 // The grown runs among results of growth. `table`: what was measured, of all the study's runs.
@@ -56,7 +56,7 @@ void RemoveGrownRegion(const GrowthModel& model, LossRecord& losses);
 struct GrowthOfStudy {
   std::vector<GrownPhase> phases = {};                  // for the projection
   std::optional<GrowthResults> results = std::nullopt;  // nothing where nothing could be grown
-  std::vector<std::string> obstacles = {};              // of what could not be grown, with the reason
+  std::vector<std::string> obstacles = {};              // phases that could not be grown, with the reason
 };
 
 // Grows the runs of a study for its projection: those that `records` say could be used and that are fitted, to its
@@ -66,7 +66,7 @@ GrowthOfStudy GrowForProjection(const Study& study, const std::vector<RunRecord>
                                 const std::optional<Scenario>& scenario, const ProgressSink& progress,
                                 const FactorTable& table);
 
-// Says in a table what could not be grown.
+// Adds to a table the phases that could not be grown.
 void AddObstacles(const std::vector<std::string>& obstacles, FactorTable& table);
 
 // Threads of a process, which all runs have; nothing where they differ.

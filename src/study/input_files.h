@@ -1,4 +1,4 @@
-// What files and folders on a command line hold: studies, traces, measured runs.
+// Files and folders on a command line: studies, traces, measured runs.
 #pragma once
 
 #include <string>
@@ -28,10 +28,10 @@ InputFiles FindInputFiles(const std::vector<std::string>& inputs);
 
 // Runs without a trace, which farscale measure or TALP has measured, as runs of a study.
 
-// Whether the file is JSON of such a run; false where it cannot be read.
+// True if the file is JSON of such a run; false where it cannot be read.
 bool IsMeasuredFile(const std::string& path);
 
-// How many ranks the run has; 0 where the file does not say so.
+// The number of ranks of the run; 0 if the file does not give it.
 std::size_t RanksOfMeasuredFile(const std::string& path);
 
 // Such runs, measured by the same tool, as one table that is not complete yet. Throws as the readers of these files do.

@@ -114,7 +114,7 @@ void MeasureScenarios(const Study& study, const std::vector<Scenario>& scenarios
         rows.back() = RowsOf(study, run.record, factors, measured.groups);
         PlaceOn(static_cast<std::int64_t>(replayed.trace.nodes.size()), rows.back());
       }
-    } catch (const Error& error) {  // what was measured stands
+    } catch (const Error& error) {  // the measurement stays valid
       problem = error.what();
     }
   }
@@ -136,7 +136,7 @@ std::vector<PhaseCut> CutPhases(const Study& study, const Trace& trace, Analysed
 }
 
 // Nothing for a phase whose iterations the calls do not show.
-std::vector<std::shared_ptr<const IterationShape>> ShapesOf(const Study& study, const Trace& trace) {
+std::vector<std::shared_ptr<const IterationShape>> LoopShapes(const Study& study, const Trace& trace) {
   std::vector<std::shared_ptr<const IterationShape>> shapes;
   for (const PhaseSpec& phase : study.phases) {
     shapes.emplace_back();
@@ -210,7 +210,7 @@ std::optional<ThreadedRun> RunOfThreads(const Trace& trace, Diagnostics& diagnos
   return threaded;
 }
 
-// By replays, in which ranks might wait for ever where calls are missing.
+// Needs replays, in which ranks might wait for ever where calls are missing.
 bool FindsCauses(const Study& study, const Trace& trace) { return study.finds_causes && MissingCalls(trace).empty(); }
 
 LossRecord LossesOfThreads(const Trace& trace, const ThreadedRun& threaded, const PhaseCut& cut,
@@ -222,7 +222,7 @@ LossRecord LossesOfThreads(const Trace& trace, const ThreadedRun& threaded, cons
                   threaded.trace.locations);
 }
 
-// What every group computes, and which causes are the work of one of them.
+// The computation of every group, and the causes that are the work of one of them.
 void AddGroups(const std::vector<RankGroup>& groups, LossRecord& losses) {
   for (const RankGroup& group : groups) {
     const std::set<std::size_t> ranks(group.ranks.begin(), group.ranks.end());
@@ -242,9 +242,9 @@ void AddGroups(const std::vector<RankGroup>& groups, LossRecord& losses) {
 }
 
 // Losses by factor are always of ranks, as factors are; a grid of processes says nothing of threads.
-LossRecord LossesOf(const Trace& trace, const Matching& matching, const std::optional<ThreadedRun>& threaded,
-                    const PhaseCut& cut, const std::vector<RankGroup>& groups, const RunRecord& run, const Study& study,
-                    Detail detail) {
+LossRecord FindLosses(const Trace& trace, const Matching& matching, const std::optional<ThreadedRun>& threaded,
+                      const PhaseCut& cut, const std::vector<RankGroup>& groups, const RunRecord& run,
+                      const Study& study, Detail detail) {
   DiagnosisOptions options = {{study.delays}, groups, kShapedPaths};
   std::optional<ProcessGrid> grid;
   if (!threaded) grid = FindProcessGrid(trace, cut);
@@ -296,7 +296,7 @@ AnalysedRun ReadAndMeasure(const Study& study, const RunSpec& spec, const std::v
   } else if (!trace.team_threads.empty()) {
     diagnostics.Merge(ThreadStates(trace).diagnostics());
   }
-  if (wants_shapes) result.shapes = ShapesOf(study, trace);
+  if (wants_shapes) result.shapes = LoopShapes(study, trace);
   std::vector<PhaseCut> cuts = CutPhases(study, trace, result);
   std::vector<PhaseMarks> marks;
   for (PhaseCut& cut : cuts) {
@@ -320,7 +320,7 @@ AnalysedRun ReadAndMeasure(const Study& study, const RunSpec& spec, const std::v
     if (missing) continue;
     const std::vector<RankGroup> groups = GroupsOf(study, trace, *cut, diagnostics);
     if (detail != Detail::kFactors) {
-      result.losses.back() = LossesOf(trace, matching, threaded, *cut, groups, result.record, study, detail);
+      result.losses.back() = FindLosses(trace, matching, threaded, *cut, groups, result.record, study, detail);
       if (spec.grown != nullptr) RemoveGrownRegion(*spec.grown->model, *result.losses.back());
     }
     const GroupedFactors factors = MeasurePhase(trace, matching, *cut++, groups, study.factors);

@@ -24,7 +24,7 @@ struct AnalysedRun {
   std::vector<PhaseRows> rows;                                // one a phase, in the order of the study
   std::vector<std::vector<PhaseRows>> scenario_rows;          // the same of every scenario, with the same groups
   std::vector<std::optional<PhaseNotFound>> missing;          // why a phase does not occur
-  std::vector<std::shared_ptr<const IterationShape>> shapes;  // of the phases that need them, when asked for
+  std::vector<std::shared_ptr<const IterationShape>> shapes;  // for phases that need them, when asked for
   std::vector<std::optional<LossRecord>> losses;              // one a phase, when asked for
   std::vector<std::string> scenario_descriptions;
   std::vector<std::string> scenario_errors;  // empty where there is none

@@ -138,7 +138,7 @@ std::string Groups(const Trace& trace, const PhaseCut& cut, Diagnostics& diagnos
   return "\nRanks do different work\n" + FormatTable(table, width);
 }
 
-// What keeping the longest clean run would change.
+// The effect of keeping the longest clean run.
 std::string CleanRun(const PhaseFactors& all, const PhaseFactors& kept, const CleanChoice& choice, std::size_t width) {
   const auto first = std::find(choice.kept.begin(), choice.kept.end(), true) - choice.kept.begin();
   const std::size_t count = choice.Kept();

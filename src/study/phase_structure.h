@@ -15,10 +15,10 @@
 
 namespace farscale {
 
-// What keeping only clean iterations would do.
+// The effect of keeping only clean iterations.
 struct Cleaning {
-  bool is_judged = false;          // whether disturbed iterations can be detected
-  std::vector<bool> standing_out;  // by iteration
+  bool is_judged = false;          // disturbed iterations can be detected
+  std::vector<bool> standing_out;  // one an iteration
   bool takes_work = false;         // leaves out work of the program, not noise alone
 };
 
@@ -26,11 +26,11 @@ struct PhaseStructure {
   std::string text;  // tables for a terminal
   bool is_found = false;
   std::vector<std::string> parts;            // that the run has, by name
-  std::map<std::string, Cleaning> cleaning;  // of these parts, and of the loop (empty name)
+  std::map<std::string, Cleaning> cleaning;  // these parts and the loop (empty name)
   std::size_t ranks = 0;
   std::size_t iterations = 0;
   double useful = 0;                            // seconds of all ranks in all iterations
-  std::shared_ptr<const IterationShape> shape;  // of its iterations; null when there are none
+  std::shared_ptr<const IterationShape> shape;  // shape of its iterations; null when there are none
   Diagnostics diagnostics;
 };
 

@@ -80,7 +80,7 @@ Measured ChoosePhase(const Study& study, bool phase_is_given) {
   return first ? *std::move(first) : MeasurePhases(study, {PhaseSpec::FoundLoop()});
 }
 
-// What the loop looks like in the largest run, so that the others show the same.
+// The shape of the loop in the largest run, by which it is found in the others.
 void FindShape(const std::vector<RunSpec>& runs, PhaseSpec& phase) {
   if (!phase.NeedsShape()) return;
   for (const std::size_t i : LargestFirst(runs)) {
@@ -97,7 +97,7 @@ void AddFinding(WhatIf& what_if, const std::string& id, const std::string& sente
 }
 
 // One run a count, smallest first: the first repeat that can be read, since others say nothing new of a simulation.
-std::vector<RunSpec> RunsOf(const Study& study, const MeasuredRuns& measured, WhatIf& what_if) {
+std::vector<RunSpec> UsableRuns(const Study& study, const MeasuredRuns& measured, WhatIf& what_if) {
   std::vector<RunSpec> runs;
   std::set<std::int64_t> counts;
   for (const RunRecord& record : measured.runs) {
@@ -137,7 +137,7 @@ Network NetworkOfRuns(const Study& study) {
 }
 
 // The network of the runs. Where it is unknown all named ones stand for it, and the first of them is simulated.
-std::vector<Network> NetworksOf(const Study& study, const BalanceStudy& balance, WhatIf& what_if) {
+std::vector<Network> ReplayNetworks(const Study& study, const BalanceStudy& balance, WhatIf& what_if) {
   std::vector<Network> networks;
   if (balance.network && *balance.network != "calibrated") {
     networks = {LoadNetwork(*balance.network, "--network")};
@@ -201,8 +201,8 @@ std::vector<std::unique_ptr<BalanceRunData>> LoadRuns(const Study& study, const 
   return loaded;
 }
 
-// What is odd about the runs side by side, whichever of the phases tried is taken.
-void AddFindingsOf(const FactorTable& table, WhatIf& what_if) {
+// Anomalies of the runs side by side, whichever phase is chosen.
+void AddAnomalies(const FactorTable& table, WhatIf& what_if) {
   for (const Anomaly& anomaly : {anomaly::kScalingUnlikely, anomaly::kScalingGuessed,
                                  anomaly::kThreadsDifferBetweenRuns, anomaly::kWorkDiffersBetweenRepeats}) {
     for (const Finding& finding : table.findings) {
@@ -211,8 +211,8 @@ void AddFindingsOf(const FactorTable& table, WhatIf& what_if) {
   }
 }
 
-// What is odd about the traces is said of each, as it is wherever a trace is read.
-void AddFindingsOf(const std::vector<std::unique_ptr<BalanceRunData>>& runs, WhatIf& what_if) {
+// Anomalies of traces are reported for each trace, as everywhere.
+void AddAnomalies(const std::vector<std::unique_ptr<BalanceRunData>>& runs, WhatIf& what_if) {
   for (const auto& run : runs) {
     for (Finding finding : run->diagnostics.findings()) {
       finding.example = run->record.path + (finding.example.empty() ? "" : ": " + finding.example);
@@ -289,8 +289,8 @@ void AddMappings(const std::vector<std::unique_ptr<BalanceRunData>>& runs, const
 
 // All runs under one way of balancing at one level, which is rounded, so that 27 tasks on 14 processors are 2 a
 // processor. Runs that never pass its balancing points are left out, as they are in the sweep. `whole`: as measured.
-BalancedTable TableOf(const std::vector<std::unique_ptr<BalanceRunData>>& runs, const Study& study,
-                      const SweepOptions& options, const FactorTable& whole, BalanceConfiguration configuration) {
+BalancedTable TableAtLevel(const std::vector<std::unique_ptr<BalanceRunData>>& runs, const Study& study,
+                           const SweepOptions& options, const FactorTable& whole, BalanceConfiguration configuration) {
   const auto level = static_cast<std::size_t>(std::lround(configuration.level()));
   BalancedTable balanced{fmt::format("{}, {} tasks a processor", NameOfBalancing(configuration), level), whole};
   FactorTable& table = balanced.table;
@@ -330,7 +330,7 @@ std::size_t ProjectedOutcome(const WhatIf& what_if) {
 // the slow network that stands for an unknown one, but no shorter time. Grown runs go by the run they are grown from.
 void FindUnexplained(const BalanceStudy& balance, bool is_network_assumed,
                      const std::vector<std::unique_ptr<BalanceRunData>>& runs) {
-  constexpr double kExplained = 0.25;  // of the time measured: a replay that is further off tells nothing; chosen
+  constexpr double kExplained = 0.25;  // share of the measured time: a replay that is further off is no guide; chosen
   const bool is_as_run = (!balance.network || *balance.network == "calibrated") && !balance.clean_computation;
   if (!is_as_run) return;
   std::set<std::int64_t> unexplained;
@@ -346,7 +346,7 @@ void FindUnexplained(const BalanceStudy& balance, bool is_network_assumed,
   }
 }
 
-// What leads in every case, and what it is compared with, on every network.
+// The leading configuration of every case and its reference, on every network.
 void AddNetworkGains(const std::vector<std::unique_ptr<BalanceRunData>>& runs, const ReplayRules& rules,
                      const std::vector<Network>& networks, SweepOptions options, WhatIf& what_if) {
   for (const Network& network : networks) {
@@ -372,16 +372,17 @@ void AddNetworkGains(const std::vector<std::unique_ptr<BalanceRunData>>& runs, c
 }
 
 // As measured, and a way of balancing beside none at its level.
-std::vector<BalancedTable> TablesOf(const std::vector<std::unique_ptr<BalanceRunData>>& runs, const Study& study,
-                                    const SweepOptions& options, const Measured& measured, const WhatIf& what_if) {
+std::vector<BalancedTable> BalancedTables(const std::vector<std::unique_ptr<BalanceRunData>>& runs, const Study& study,
+                                          const SweepOptions& options, const Measured& measured,
+                                          const WhatIf& what_if) {
   if (what_if.by_time.empty()) return {};
   const BalanceOutcome& best = what_if.outcomes[ProjectedOutcome(what_if)];
   FactorTable whole = measured.runs.table;
   whole.rows = measured.runs.table.Rows(study.series, measured.phase.name);
-  if (!IsLoop(whole.rows, true)) return {};  // what was measured leaves out what lies between the occurrences
+  if (!IsLoop(whole.rows, true)) return {};  // the measurement leaves out the work between occurrences
   std::vector<BalancedTable> tables = {{"without balancing", whole}};
   for (const BalanceOutcome* outcome : {&what_if.outcomes[best.baseline], &best}) {
-    BalancedTable balanced = TableOf(runs, study, options, whole, outcome->configuration);
+    BalancedTable balanced = TableAtLevel(runs, study, options, whole, outcome->configuration);
     if (balanced.table.rows.size() < 2) return {};
     CompleteTable(balanced.table);
     tables.push_back(std::move(balanced));
@@ -395,17 +396,17 @@ BalanceResults RunBalance(const Study& study, const BalanceStudy& balance, const
   BalanceResults results;
   WhatIf& what_if = results.what_if;
   Measured measured = ChoosePhase(study, balance.phase_is_given);
-  const std::vector<RunSpec> specs = RunsOf(study, measured.runs, what_if);
+  const std::vector<RunSpec> specs = UsableRuns(study, measured.runs, what_if);
   FindShape(specs, measured.phase);
-  const std::vector<Network> networks = NetworksOf(study, balance, what_if);
+  const std::vector<Network> networks = ReplayNetworks(study, balance, what_if);
   const BalanceInput input = {measured.phase,     &networks.front(),       balance.clean_computation, balance.source,
                               balance.task_bytes, balance.task_bytes_file, balance.per_node};
   auto runs = LoadRuns(study, specs, input, what_if);
   BalanceInput of_grown = input;
   const std::vector<RunSpec> grown = GrownRuns(study, balance, measured, progress, of_grown.phase, what_if);
   if (!grown.empty()) std::ranges::move(LoadRuns(study, grown, of_grown, what_if), std::back_inserter(runs));
-  AddFindingsOf(measured.runs.table, what_if);
-  AddFindingsOf(runs, what_if);
+  AddAnomalies(measured.runs.table, what_if);
+  AddAnomalies(runs, what_if);
   what_if.title = study.title.empty() ? NameOfProgram(measured.runs) : study.title;
   what_if.phase = measured.phase.name;
   what_if.computation = runs.back()->computation;
@@ -435,7 +436,7 @@ BalanceResults RunBalance(const Study& study, const BalanceStudy& balance, const
   if (networks.size() > 1) AddNetworkGains(runs, study.factors.rules, networks, options, what_if);
   MarkGrown(what_if);
   AddMappings(runs, input.network, what_if);
-  results.tables = TablesOf(runs, study, options, measured, what_if);
+  results.tables = BalancedTables(runs, study, options, measured, what_if);
   return results;
 }
 

@@ -1,4 +1,4 @@
-// What dynamic load balancing would bring to the runs of a study.
+// The potential gain from dynamic load balancing in the runs of a study.
 #pragma once
 
 #include <memory>
@@ -28,9 +28,9 @@ struct BalanceInput {
   PhaseSpec phase;
   const Network* network = nullptr;
   bool clean_computation = false;
-  std::optional<ComputationSource> source;  // of clean computation; nothing: the best that the trace has
-  std::optional<double> task_bytes;         // of every task
-  std::string task_bytes_file;              // of every rank; empty: none
+  std::optional<ComputationSource> source;  // for clean computation; nothing: the best in the trace
+  std::optional<double> task_bytes;         // the same for every task
+  std::string task_bytes_file;              // a file with the bytes of every rank; empty: none
   std::optional<std::size_t> per_node;      // processors of a node; nothing: as many as the run has ranks on one
 };
 
@@ -40,10 +40,10 @@ struct BalanceRunData {
   Matching matching;
   PhaseCut cut;
   SweepRun sweep;
-  std::vector<std::int32_t> nodes;  // of every rank
+  std::vector<std::int32_t> nodes;  // one a rank
   BalanceRun record;
-  Diagnostics diagnostics;        // what is odd about the trace and the phase in it
-  std::string computation;        // what lengths of computation are, in words
+  Diagnostics diagnostics;        // anomalies of the trace and its phase
+  std::string computation;        // source of the computation times, in words
   std::string task_bytes_source;  // in words
 };
 

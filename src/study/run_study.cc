@@ -120,66 +120,43 @@ void NumberRepeats(const Study& study, std::vector<AnalysedRun>& runs) {
   }
 }
 
-// Where phases depend on what iterations look like, one run goes first and shows it to the others: the largest that
-// shows a loop.
-class StudyRuns {
- public:
-  StudyRuns(const Study& study, const ProgressSink& progress, const std::vector<Scenario>& scenarios, Detail detail)
-      : study_(study),
-        progress_(progress),
-        scenarios_(scenarios),
-        detail_(detail),
-        runs_(study.runs.size()),
-        is_done_(runs_.size()) {}
-
-  std::vector<AnalysedRun> Measure() {
-    if (progress_) progress_(0, runs_.size(), "reading traces");
-    FindShapes();
-    std::vector<std::size_t> left;
-    for (std::size_t i = 0; i < runs_.size(); ++i) {
-      if (is_done_[i] == 0) left.push_back(i);
+// Where phases depend on the look of iterations, one run goes first and shows it to the others: the largest that shows
+// a loop. The shapes are set in the copy of the study.
+std::vector<AnalysedRun> MeasureAll(Study study, const ProgressSink& progress, const std::vector<Scenario>& scenarios,
+                                    Detail detail) {
+  std::vector<AnalysedRun> runs(study.runs.size());
+  std::set<std::size_t> done;
+  const auto set = [&](std::size_t i, AnalysedRun run) {
+    runs[i] = std::move(run);
+    done.insert(i);
+    if (progress) progress(done.size(), runs.size(), study.runs[i].trace);
+  };
+  if (progress) progress(0, runs.size(), "reading traces");
+  bool shows_all = std::ranges::none_of(study.phases, &PhaseSpec::NeedsShape);
+  std::vector<std::size_t> loopless;
+  for (const std::size_t i : shows_all ? std::vector<std::size_t>() : LargestFirst(study.runs)) {
+    set(i, MeasureRun(study, study.runs[i], scenarios, true, detail));
+    shows_all = !runs[i].error;
+    for (std::size_t p = 0; p < study.phases.size() && shows_all; ++p) {
+      if (!study.phases[p].NeedsShape()) continue;
+      shows_all = runs[i].shapes[p] != nullptr;
+      study.phases[p].shape = runs[i].shapes[p];
     }
-    MeasureEach(study_, left, scenarios_, detail_, [this](std::size_t i, AnalysedRun run) { Set(i, std::move(run)); });
-    return std::move(runs_);
+    if (shows_all) break;
+    if (!runs[i].error) loopless.push_back(i);
   }
-
- private:
-  void Set(std::size_t i, AnalysedRun run) {
-    runs_[i] = std::move(run);
-    is_done_[i] = 1;
-    if (progress_) progress_(++done_, runs_.size(), study_.runs[i].trace);
+  if (shows_all) {
+    for (const std::size_t i : loopless) done.erase(i);  // measured before the shapes were known
+  } else {
+    for (PhaseSpec& phase : study.phases) phase.shape = nullptr;
   }
-
-  void FindShapes() {
-    if (std::ranges::none_of(study_.phases, &PhaseSpec::NeedsShape)) return;
-    std::vector<std::size_t> loopless;
-    for (const std::size_t i : LargestFirst(study_.runs)) {
-      Set(i, MeasureRun(study_, study_.runs[i], scenarios_, true, detail_));
-      bool shows_all = !runs_[i].error;
-      for (std::size_t p = 0; p < study_.phases.size() && shows_all; ++p) {
-        if (!study_.phases[p].NeedsShape()) continue;
-        shows_all = runs_[i].shapes[p] != nullptr;
-        study_.phases[p].shape = runs_[i].shapes[p];
-      }
-      if (shows_all) {
-        // Measured before it was known what to look for.
-        for (const std::size_t other : loopless) is_done_[other] = 0;
-        done_ -= loopless.size();
-        return;
-      }
-      if (!runs_[i].error) loopless.push_back(i);
-    }
-    for (PhaseSpec& phase : study_.phases) phase.shape = nullptr;
+  std::vector<std::size_t> left;
+  for (std::size_t i = 0; i < runs.size(); ++i) {
+    if (!done.contains(i)) left.push_back(i);
   }
-
-  Study study_;
-  const ProgressSink& progress_;
-  const std::vector<Scenario>& scenarios_;
-  Detail detail_;
-  std::vector<AnalysedRun> runs_;
-  std::vector<char> is_done_;
-  std::size_t done_ = 0;
-};
+  MeasureEach(study, left, scenarios, detail, set);
+  return runs;
+}
 
 // A phase that occurs in no run fails the study.
 void RequireEveryPhase(const Study& study, const std::vector<AnalysedRun>& runs) {
@@ -245,7 +222,7 @@ void AddFinding(const Anomaly& anomaly, const std::string& example, FactorTable&
   AddFindings(diagnostics, table);
 }
 
-std::vector<PhaseRecord> RecordsOf(const Study& study, const std::vector<GroupsOfPhase>& groups) {
+std::vector<PhaseRecord> PhaseRecords(const Study& study, const std::vector<GroupsOfPhase>& groups) {
   std::vector<PhaseRecord> records;
   for (std::size_t phase = 0; phase < study.phases.size(); ++phase) {
     records.push_back({study.phases[phase].name, Describe(study.phases[phase])});
@@ -271,7 +248,7 @@ void AddMissingPhases(std::span<const AnalysedRun> runs, FactorTable& table) {
 void CheckIterations(const Study& study, FactorTable& table) {
   constexpr double kFarOff = 1.4;  // chosen: √2, as for the growth of processes (factors/scaling.cc)
   for (const PhaseSpec& phase : study.phases) {
-    // Of these no measured run has rows, so all have totals.
+    // No measured run has rows of these, so all have totals.
     const bool is_chosen = phase.kind == PhaseSpec::Kind::kFoundLoop || phase.clean.kind != CleanSpec::Kind::kAll;
     if (!is_chosen || !table.scaling) continue;
     const auto work = [&](const FactorRow& row) {
@@ -318,7 +295,7 @@ void FailWhenNothingIsLeft(const std::vector<AnalysedRun>& runs) {
               fmt::format("none of the {} runs could be used; the first: {}", runs.size(), first.what()));
 }
 
-// Of grown runs in reports; chosen: they are replayed and searched for waits in seconds.
+// Limit for grown runs in reports; chosen: they are replayed and searched for waits in seconds.
 constexpr double kMostCallsOfReport = 2e6;
 
 // Keeps the largest of the grown runs, which rise, that a report has time for.
@@ -339,7 +316,7 @@ void AddGrownRuns(const Study& study, GrowthResults growth, const ProgressSink& 
       MeasuredRuns runs = MeasureRuns(phase, progress, {}, Detail::kReport);
       std::ranges::move(runs.runs, std::back_inserter(results.grown_runs));
       std::ranges::move(LossesForReport(runs.losses), std::back_inserter(results.grown_losses));
-    } catch (const Error& error) {  // what was measured stands without
+    } catch (const Error& error) {  // the measured results stay
       AddFinding(anomaly::kNoGrownRun, error.what(), results.table);
     }
   }
@@ -363,7 +340,7 @@ void ProjectVariant(const Study& study, const ModelLibrary& library, bool grows,
 MeasuredRuns MeasureRuns(const Study& study, const ProgressSink& progress, const std::vector<Scenario>& scenarios,
                          Detail detail) {
   if (!scenarios.empty()) RequireTraces(study, "replayed");
-  std::vector<AnalysedRun> runs = StudyRuns(study, progress, scenarios, detail).Measure();
+  std::vector<AnalysedRun> runs = MeasureAll(study, progress, scenarios, detail);
   FailWhenNothingIsLeft(runs);
   RequireOneProgram(runs);
   RequireEveryPhase(study, runs);
@@ -381,7 +358,7 @@ MeasuredRuns MeasureRuns(const Study& study, const ProgressSink& progress, const
   result.table = TableOf(
       study, used, groups, [](const AnalysedRun& run) -> const auto& { return run.rows; });
   CheckScaling(result.table, SourceOfScaling(result.table));
-  result.phases = RecordsOf(study, groups);
+  result.phases = PhaseRecords(study, groups);
   Diagnostics missing;
   for (const GroupsOfPhase& phase : groups) phase.AddMissing(missing);
   AddFindings(missing, result.table);
@@ -429,7 +406,7 @@ StudyOutcome RunStudy(const Study& study, const ModelLibrary& library, const Pro
   try {
     const ProgressStep step(replayed.empty() ? ProgressSink() : progress, "calibrating a network to the runs");
     CalibrateScenarios(study, replayed);
-  } catch (const Error& error) {  // what can be measured stands without
+  } catch (const Error& error) {  // the measured results stay
     problem = error.what();
     std::erase_if(replayed, [](const Scenario& scenario) { return !scenario.network; });
   }

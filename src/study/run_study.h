@@ -22,7 +22,7 @@ struct MeasuredRuns {
   std::vector<PhaseRecord> phases;
   std::vector<LossRecord> losses;  // where asked for: phase by phase, runs as above
   std::vector<Variant> variants;   // tables of the scenarios, completed; not yet projected
-  std::optional<Error> failure;    // of the first run that failed, in the order of the study
+  std::optional<Error> failure;    // error of the first failed run, in the order of the study
 };
 
 // trace -> phases -> replay -> factors; of groups of ranks too, where they do different work. A run that fails is
@@ -33,7 +33,7 @@ MeasuredRuns MeasureRuns(const Study& study, const ProgressSink& progress, const
 
 struct StudyOutcome {
   Results results;
-  std::optional<Error> failure;   // of a run
+  std::optional<Error> failure;   // the first error of a run
   std::optional<Error> shortage;  // why there is no projection of some phase
 };
 

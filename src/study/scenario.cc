@@ -162,7 +162,7 @@ double Doubt(const Calibration& calibration) {
 std::string InWords(const Calibration& calibration, const std::string& path) {
   const bool is_remote = calibration.remote.has_value();
   const Link& link = is_remote ? calibration.network.remote : calibration.network.local;
-  std::string numbers;  // what is not known is said where the network is used
+  std::string numbers;  // unknown ones are reported where the network is used
   if (!link.latency_at_most) numbers = FormatSeconds(link.latency);
   if (!link.bandwidth_at_least) {
     numbers += fmt::format("{}{:.0f} MB/s", numbers.empty() ? "" : ", ", link.bandwidth / 1e6);
@@ -183,7 +183,7 @@ Network CalibrateToRuns(const std::vector<RunSpec>& runs, const ReplayRules& rul
       Trace trace = ReadTrace(runs[i].trace, {false, {}, runs[i].application, runs[i].accepted});
       const Matching matching = MatchSynchronised(trace);
       found[i] = Calibrate(trace, matching, rules);
-    } catch (const Error&) {  // says so when it is measured; others may do
+    } catch (const Error&) {  // reported when it is measured; others may do
     }
   });
   std::size_t best = runs.size();
@@ -293,7 +293,7 @@ std::vector<std::string> FileNames(const fs::path& folder) {
   return names;
 }
 
-// Whether any of the templates asks for the partial, by whatever delimiters.
+// True if any of the templates asks for the partial, with any delimiters.
 bool IsAskedFor(const std::string& partial, const std::string& folder, const std::vector<std::string>& names) {
   return std::any_of(names.begin(), names.end(), [&](const std::string& name) {
     if (fs::path(name).extension() != kTemplateEnding) return false;

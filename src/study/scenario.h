@@ -24,8 +24,8 @@ struct Scenario {
   std::string id;                  // in names of files: letters, digits and dashes
   std::string name;                // in reports: "without network noise"
   std::optional<Network> network;  // nothing: still to be calibrated to the runs
-  NetworkScale scale;              // of that network
-  bool is_noise = true;            // what it gains over the measurement is noise
+  NetworkScale scale;              // applied to that network
+  bool is_noise = true;            // its gain over the measurement is noise
   bool clean_computation = false;
   std::optional<ComputationSource> source;  // of clean computation; nothing: the best that the trace has
   double speed = 1;                         // computation runs this many times as fast,
