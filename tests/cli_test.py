@@ -1860,6 +1860,25 @@ class Installed(CliTest):
         self.fails(2, "FARSCALE_DATA names a folder without fits/", "predict", TABLES / "rosas14-table5.csv",
                    env={"FARSCALE_DATA": str(self.folder)})
 
+    def test_model_in_the_data_folder(self):
+        """A file in fits/ takes part for the factors that it names, without a word in a study or an option."""
+        for name in ("fits", "configs", "templates"):
+            shutil.copytree(SOURCE / name, self.folder / "data" / name)
+        mine = ('id = "mine"\nname = "Mine"\nformula = "e0 - s * log2(P)"\nfactors = "transferEfficiency"\n%s'
+                "[parameters.e0]\nupper = 1\nstarts = [0.9]\n[parameters.s]\nupper = 1\nstarts = [0.01]\n")
+        file = self.write("data/fits/mine.toml", mine % "")
+        env = {"FARSCALE_DATA": str(self.folder / "data")}
+        table, out = TABLES / "rosas14-table5.csv", self.folder / "p.json"
+        self.run_ok("predict", table, "-o", out, env=env)
+        projection = json.loads(out.read_text())
+        rivals = {factor["factor"]: [rival["model"] for rival in factor["rivals"]]
+                  for phase in projection["phases"] for factor in phase["factors"] if "rivals" in factor}
+        self.assertEqual({factor for factor, models in rivals.items() if "mine" in models}, {"transferEfficiency"})
+        self.write("data/fits/mine.toml", mine % "rolls = 1\n")
+        self.fails(2, f"{file}:5: unknown key 'rolls'; did you mean 'roles'?", "predict", table, env=env)
+        self.write("data/fits/mine.toml", mine % 'roles = ["losses"]\n')
+        self.fails(2, f"{file}:5: the role 'losses' needs factors = \"all\"", "predict", table, env=env)
+
 
 def nasty_names(count):
     """Names with what is special in TOML, CSV, JSON, HTML, Markdown, LaTeX, templates and on terminals."""

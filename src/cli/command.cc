@@ -129,7 +129,6 @@ Study StudyOfInputs(const std::vector<std::string>& inputs, const std::string& p
   }
   study.title = std::filesystem::path(inputs.front()).stem().string();
   study.phases = {PhaseSpec::WholeRun()};
-  study.projection.models = DefaultModelSettings();
   study.formats = {ReportFormat::kHtml, ReportFormat::kMarkdown, ReportFormat::kJson, ReportFormat::kCsv};
   return study;
 }

@@ -142,7 +142,7 @@ int Predict(const PredictOptions& options, const Common& common) {
   Results results = ResultsOfTable(table, projections, input == "-" ? "table" : input.stem().string());
   results.splits = SplitTargets(table, library, projection_options);
   if (!options.report.empty()) {
-    results.models = Describe(projection_options.models);
+    results.models = Describe(projection_options.models, library);
     results.backtest = BacktestForReport(table, library, projection_options, messages.Progress());
     written = WriteReport(results, LoadTemplates(), options.report,
                           {ReportFormat::kHtml, ReportFormat::kMarkdown, ReportFormat::kJson, ReportFormat::kCsv});

@@ -58,7 +58,6 @@ FactorTable ReadTable(const TableOptions& options) {
 
 ProjectionOptions ProjectionOptionsOf(const TableOptions& options) {
   ProjectionOptions result;
-  result.models = DefaultModelSettings();
   if (!options.preset.empty()) {
     const auto preset = LoadPreset(options.preset);
     if (!preset) {
@@ -159,9 +158,10 @@ Results ReadResults(const std::string& path, const ResultsOptions& options) {
   table_options.scaling = options.scaling;
   const FactorTable table = ReadTable(table_options);
   const ProjectionOptions projection = ProjectionOptionsOf(table_options);
-  Results results = ResultsOfTable(table, Project(table, LoadModels(), projection),
+  const ModelLibrary library = LoadModels();
+  Results results = ResultsOfTable(table, Project(table, library, projection),
                                    path == "-" ? "table" : std::filesystem::path(path).stem().string());
-  results.models = Describe(projection.models);
+  results.models = Describe(projection.models, library);
   return results;
 }
 

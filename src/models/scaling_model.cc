@@ -143,6 +143,57 @@ std::optional<LinearStart> ParseStart(const ConfigTable& model, const std::vecto
   return start;
 }
 
+// True for factors that projections fit: those of global efficiency, but for parts that only explain a factor.
+bool IsFitted(Factor factor) {
+  if (Describe(factor).kind == FactorKind::kDetail) return false;
+  while (const auto parent = ParentOf(factor, FactorTree::kHybrid)) factor = *parent;
+  return factor == Factor::kGlobalEfficiency;
+}
+
+// Names of a list, each once; empty without one.
+std::set<std::string> ParseNames(const ConfigTable& table, const std::string& key) {
+  std::set<std::string> names;
+  if (!table.Has(key)) return names;
+  for (const std::string& name : *table.Strings(key)) {
+    if (!names.insert(name).second) table.Fail(key, "'" + key + "' names '" + name + "' twice");
+  }
+  if (names.empty()) table.Fail(key, "'" + key + "' must not be empty", "leave it out for all of them");
+  return names;
+}
+
+std::set<Factor> ParseFactors(const ConfigTable& table) {
+  std::set<Factor> factors;
+  const std::set<std::string> names = ParseNames(table, "factors");
+  if (names == std::set<std::string>{"all"}) return factors;
+  for (const std::string& id : names) {
+    if (id == "all") table.Fail("factors", "\"all\" goes with no other factor");
+    const auto factor = FactorById(id);
+    if (!factor) table.Fail("factors", "unknown factor '" + id + "'", DidYouMean(id, FactorIds()));
+    if (!IsFitted(*factor)) table.Fail("factors", "no model is fitted to '" + id + "'");
+    factors.insert(*factor);
+  }
+  return factors;
+}
+
+// `is_for_all`: losses of call paths are no factor, so that a model for some factors alone cannot serve them.
+std::set<ModelRole> ParseRoles(const ConfigTable& table, bool is_for_all) {
+  static const std::map<std::string, ModelRole> kRoles = {
+      {"cores", ModelRole::kCores}, {"losses", ModelRole::kLosses}, {"splits", ModelRole::kSplits}};
+  std::set<ModelRole> roles;
+  for (const std::string& name : ParseNames(table, "roles")) {
+    const auto found = kRoles.find(name);
+    if (found == kRoles.end()) table.Fail("roles", "unknown role '" + name + "'", "there are cores, losses, splits");
+    roles.insert(found->second);
+  }
+  if (!is_for_all && roles.contains(ModelRole::kLosses)) {
+    table.Fail("roles", "the role 'losses' needs factors = \"all\"", "losses of call paths belong to no factor");
+  }
+  if (!roles.empty()) return roles;
+  roles = {ModelRole::kCores, ModelRole::kSplits};
+  if (is_for_all) roles.insert(ModelRole::kLosses);
+  return roles;
+}
+
 // One number for each dimension.
 std::vector<double> ParsePriors(const ConfigTable& table, const std::string& key, const std::vector<double>& usual) {
   const std::vector<double> priors = table.Numbers(key).value_or(usual);
@@ -246,6 +297,10 @@ double ScalingModel::PriorOf(int dimension, PriorCase of_case) const {
   return sum / static_cast<double>(dimensions.size());
 }
 
+bool ScalingModel::Serves(ModelRole role, std::optional<Factor> factor) const {
+  return roles.contains(role) && (factors.empty() || (factor && factors.contains(*factor)));
+}
+
 double ScalingModel::Evaluate(double cores, int dimension, const std::vector<double>& values) const {
   return formula({XOf(cores, dimension), cores}, values);
 }
@@ -261,6 +316,7 @@ ScalingModel ParseModel(const std::string& text, const std::string& file) {
       table.Has("dimensions") ? ParseDimensions(table, "dimensions") : std::vector<int>{1};
   if (dimensions.empty()) table.Fail("dimensions", "'dimensions' must not be empty");
   const std::vector<double> usual = ParsePriors(table, "prior", std::vector<double>(dimensions.size(), kUsualPrior));
+  const std::set<Factor> factors = ParseFactors(table);
   ScalingModel model{
       table.RequiredString("id"),
       table.RequiredString("name"),
@@ -270,7 +326,11 @@ ScalingModel ParseModel(const std::string& text, const std::string& file) {
       {{PriorCase::kUsual, usual}, {PriorCase::kStrongTimes, ParsePriors(table, "prior_of_times", usual)}},
       parameters,
       Formula(table.RequiredString("formula"), VariablesOf(parameters), table.Where("formula")),
-      ParseStart(table, parameters)};
+      ParseStart(table, parameters),
+      table.Integer("order").value_or(std::numeric_limits<std::int64_t>::max()),
+      ParseRoles(table, factors.empty()),
+      factors};
+  if (model.order < 1) table.Fail("order", "'order' must be a whole number above 0");
   if (!IsName(model.id)) table.Fail("id", "the id may contain letters, digits and underscores only");
   for (const ModelParameter& parameter : parameters) {
     if (!model.formula.Uses(parameter.name)) {
@@ -282,10 +342,10 @@ ScalingModel ParseModel(const std::string& text, const std::string& file) {
   return model;
 }
 
-void ModelLibrary::Add(ScalingModel model) {
+void ModelLibrary::Add(ScalingModel model, const std::string& file) {
   const std::string id = model.id;
   if (!models_.try_emplace(id, std::move(model)).second) {
-    throw Error(ErrorKind::kUsage, "", "there are two models with the id '" + id + "'");
+    throw Error(ErrorKind::kUsage, file, "there are two models with the id '" + id + "'");
   }
 }
 
@@ -295,6 +355,13 @@ const ScalingModel& ModelLibrary::Get(const std::string& id, const std::string& 
   std::string advice = DidYouMean(id, Ids());
   if (advice.empty()) advice = "there are " + Join(Ids(), ", ");
   throw Error(ErrorKind::kUsage, where, "no model '" + id + "'", advice);
+}
+
+std::vector<const ScalingModel*> ModelLibrary::InOrder() const {
+  std::vector<const ScalingModel*> models;
+  for (const auto& [id, model] : models_) models.push_back(&model);
+  std::ranges::stable_sort(models, {}, [](const ScalingModel* model) { return model->order; });
+  return models;
 }
 
 std::vector<std::string> ModelLibrary::Ids() const {

@@ -4,10 +4,12 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
 #include "base/config.h"
+#include "factors/factor.h"
 #include "models/expression.h"
 #include "models/weights.h"
 
@@ -59,6 +61,13 @@ enum class PriorCase {
 struct NormalPrior {
   double mean = 0;
   double deviation = 1;
+};
+
+// The fits that a model takes part in where a study does not choose its models.
+enum class ModelRole {
+  kCores,   // factors over the core count
+  kSplits,  // factors over the counts of processes and of threads
+  kLosses,  // losses of call paths over the core count
 };
 
 struct ModelParameter {
@@ -114,6 +123,12 @@ struct ScalingModel {
   std::vector<ModelParameter> parameters;
   Formula formula;  // of x, P, then the parameters
   std::optional<LinearStart> start;
+  std::int64_t order;            // among candidates; models of equal order follow by id
+  std::set<ModelRole> roles;     // never empty
+  std::set<Factor> factors = {};  // that it is a candidate for; empty: all
+
+  // True if the model is a candidate in the role; `factor`: nothing for losses of call paths.
+  bool Serves(ModelRole role, std::optional<Factor> factor) const;
 
   // The prior in a dimension; of one that is not among the dimensions, the mean of theirs.
   double PriorOf(int dimension, PriorCase of_case = PriorCase::kUsual) const;
@@ -131,11 +146,13 @@ class ModelLibrary {
  public:
   explicit ModelLibrary(const IntervalConstants& intervals) : intervals_(intervals) {}
 
-  // Throws a usage error when the id is taken.
-  void Add(ScalingModel model);
+  // Throws a usage error, in `file`, when the id is taken.
+  void Add(ScalingModel model, const std::string& file = "");
   // Throws a usage error naming the nearest when there is no such model.
   const ScalingModel& Get(const std::string& id, const std::string& where) const;
   std::vector<std::string> Ids() const;
+  // All models in the order of candidates.
+  std::vector<const ScalingModel*> InOrder() const;
   const IntervalConstants& intervals() const { return intervals_; }
 
  private:

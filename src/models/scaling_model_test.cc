@@ -49,10 +49,43 @@ TEST(ScalingModel, FilesOfThisProject) {
     EXPECT_EQ(model.id, entry.path().stem());
     EXPECT_FALSE(model.meaning.empty()) << model.id;
     EXPECT_THAT(model.source, HasSubstr("["));
-    EXPECT_THAT(text, HasSubstr("[[checks]]"));
+    for (const char* key : {"[[checks]]", "\norder = ", "\nfactors = ", "\nroles = "}) EXPECT_THAT(text, HasSubstr(key));
     ++count;
   }
   EXPECT_GE(count, 3);
+}
+
+TEST(ScalingModel, FactorsAndRolesThatItServes) {
+  const std::string head = "id = 'm'\nname = 'M'\nformula = 'e0'\n";
+  const ScalingModel every = ParseModel(head + kParameter, "m.toml");
+  EXPECT_TRUE(every.Serves(ModelRole::kCores, Factor::kTransfer));
+  EXPECT_TRUE(every.Serves(ModelRole::kLosses, std::nullopt));
+  const ScalingModel some = ParseModel(head + "factors = ['transferEfficiency', 'ipcScaling']\n" + kParameter, "m.toml");
+  EXPECT_TRUE(some.Serves(ModelRole::kSplits, Factor::kIpcScaling));
+  EXPECT_FALSE(some.Serves(ModelRole::kCores, Factor::kLoadBalance));
+  EXPECT_FALSE(some.Serves(ModelRole::kLosses, std::nullopt));
+  const ScalingModel splits = ParseModel(head + "factors = 'all'\nroles = 'splits'\n" + kParameter, "m.toml");
+  EXPECT_TRUE(splits.Serves(ModelRole::kSplits, Factor::kTransfer));
+  EXPECT_FALSE(splits.Serves(ModelRole::kCores, Factor::kTransfer));
+}
+
+TEST(ScalingModel, ImpossibleFactorsAndRoles) {
+  const auto error_for = [](const std::string& line) {
+    return UsageErrorOf("id = 'm'\nname = 'M'\nformula = 'e0'\n" + line + "\n" + kParameter);
+  };
+  EXPECT_THAT(error_for("factors = ['transferEficiency']"),
+              HasSubstr("m.toml:4: unknown factor 'transferEficiency'; did you mean 'transferEfficiency'?"));
+  EXPECT_THAT(error_for("factors = []"), HasSubstr("m.toml:4: 'factors' must not be empty"));
+  EXPECT_THAT(error_for("factors = ['all', 'loadBalance']"), HasSubstr("\"all\" goes with no other factor"));
+  EXPECT_THAT(error_for("factors = ['loadBalance', 'loadBalance']"), HasSubstr("names 'loadBalance' twice"));
+  for (const char* id : {"speedup", "loadBalanceIn", "serializationPhaseEstimate", "deviceLoadBalance"}) {
+    EXPECT_THAT(error_for("factors = '" + std::string(id) + "'"), HasSubstr("no model is fitted to '" + std::string(id)));
+  }
+  EXPECT_THAT(error_for("roles = ['core']"), HasSubstr("m.toml:4: unknown role 'core'"));
+  EXPECT_THAT(error_for("roles = []"), HasSubstr("'roles' must not be empty"));
+  EXPECT_THAT(error_for("factors = 'loadBalance'\nroles = 'losses'"),
+              HasSubstr("m.toml:5: the role 'losses' needs factors = \"all\""));
+  EXPECT_THAT(error_for("order = 0"), HasSubstr("m.toml:4: 'order' must be a whole number above 0"));
 }
 
 TEST(ScalingModel, PriorsOfRunTimes) {
@@ -128,6 +161,17 @@ TEST(ScalingModel, AWrongSelfCheckIsFound) {
   EXPECT_THAT(UsageErrorOf("id = 'm'\nname = 'M'\nformula = 'e0 * x'\n" + kParameter +
                            "[[checks]]\nparameters = { e0 = 0.5 }\nx = 3\ny = 1.6\n"),
               HasSubstr("the model gives 1.5 at x = 3, but its check says 1.6"));
+}
+
+TEST(ModelLibrary, ModelsWithoutAnOrderAreLast) {
+  ModelLibrary library({});
+  for (const char* id : {"d", "c", "b", "a"}) {
+    const std::string order = *id == 'd' ? "order = 1\n" : *id == 'b' ? "order = 2\n" : "";
+    library.Add(ParseModel(order + "id = '" + id + "'\nname = 'N'\nformula = 'e0'\n" + kParameter, "m.toml"));
+  }
+  std::string ids;
+  for (const ScalingModel* model : library.InOrder()) ids += model->id;
+  EXPECT_EQ(ids, "dbac");
 }
 
 TEST(ModelLibrary, UnknownModelsSuggestTheNearest) {

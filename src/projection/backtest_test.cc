@@ -35,7 +35,7 @@ FactorTable LawfulTable() {
 }
 
 BacktestOptions Options(const std::vector<double>& train_max = {}, std::size_t most_splits = 0) {
-  return {{DefaultModelSettings(), {}, {}}, train_max, most_splits};
+  return {{{}, {}, {}}, train_max, most_splits};
 }
 
 // A single model in one dimension for every factor.
@@ -186,7 +186,7 @@ TEST(Backtest, OnlyTheLargestSplitsForReports) {
   for (int p = 2; p <= 512; p *= 2) csv += std::to_string(p) + ",0.9\n";
   const FactorTable table = test::CompletedTable(csv);
   EXPECT_EQ(Backtest(table, test::AllModels(), Options()).rows.size(), 21u);  // 6 + 5 + 4 + 3 + 2 + 1
-  const std::vector<BacktestRow> few = BacktestForReport(table, test::AllModels(), {DefaultModelSettings(), {}, {}});
+  const std::vector<BacktestRow> few = BacktestForReport(table, test::AllModels(), {{}, {}, {}});
   ASSERT_EQ(few.size(), 6u);
   EXPECT_EQ(few.front().train_max, 64);
   EXPECT_EQ(few.back().train_max, 256);

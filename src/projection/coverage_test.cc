@@ -111,7 +111,7 @@ FactorTable TableOf(const std::vector<Study>& studies) {
 }
 
 std::vector<PhaseProjection> ProjectAll(const std::vector<Study>& studies, std::uint64_t seed = 1) {
-  ProjectionOptions options{DefaultModelSettings(), {}, {}};
+  ProjectionOptions options{{}, {}, {}};
   for (const double ratio : kRatios) options.targets.push_back(ratio * kLargest);
   options.seed = seed;
   return Project(TableOf(studies), test::AllModels(), options);

@@ -71,7 +71,6 @@ class GrownSerialization : public testing::Test {
  protected:
   static FactorProjection Of(const std::vector<GrownRun>& grown, double cores = 1024) {
     ProjectionOptions options;
-    options.models = DefaultModelSettings();
     options.targets = {32, 64, 256, cores};
     const FactorTable table = Measured({{4, 0.95}, {8, 0.91}, {16, 0.85}});
     const PhaseKey key = table.Keys().front();
@@ -118,7 +117,6 @@ TEST_F(GrownSerialization, CountsAsMuchAsItsBacktestsSay) {
 
 TEST_F(GrownSerialization, SuggestsNoRuns) {
   ProjectionOptions options;
-  options.models = DefaultModelSettings();
   const FactorTable table = Measured({{4, 0.95}, {8, 0.91}, {16, 0.85}});
   EXPECT_TRUE(Project(table, test::AllModels(), options).front().next_runs);
   options.grown = {{table.Keys().front().series, table.Keys().front().phase.name, {Grown(16, 32, 0.8)}}};

@@ -27,7 +27,7 @@ using Kind = CountBound::Kind;
 
 std::vector<PhaseProjection> ProjectTable(FactorTable table) {
   CompleteTable(table);
-  return Project(table, test::AllModels(), {DefaultModelSettings(), {}, {}});
+  return Project(table, test::AllModels(), {{}, {}, {}});
 }
 
 TEST(AnswersOfTables, OnePointHasNone) {
@@ -171,7 +171,6 @@ TEST(AnswersOfTables, SampleRuns) {
     table.scaling = name == "npb-lu" ? Scaling::kStrong : Scaling::kWeak;
     CompleteTable(table);
     ProjectionOptions options;
-    options.models = DefaultModelSettings();
     for (const FactorRow& row : table.rows) options.targets.push_back(static_cast<double>(row.cores));
     options.targets.push_back(4096);
     std::size_t with_times = 0;

@@ -160,7 +160,7 @@ class LossProjector {
     std::sort(targets.begin(), targets.end());
     std::vector<double> places = result_.fitted_cores;
     places.insert(places.end(), targets.begin(), targets.end());
-    const std::vector<Candidate> candidates = CandidatesOf(options_.models.standard, library_);
+    const std::vector<Candidate> candidates = Candidates(options_.models.standard, library_, ModelRole::kLosses, std::nullopt);
     const std::vector<DataPoint> kept = Kept();
     std::vector<PathRatios> ratios(targets.size());
     std::vector<PathLossProjection*> with_curve;

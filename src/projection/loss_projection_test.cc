@@ -37,7 +37,6 @@ LossRecord RunWith(std::int64_t cores, const std::vector<std::pair<std::string, 
 LossProjection CostsOf(const std::vector<LossRecord>& records, std::vector<double> targets,
                        const std::vector<PhaseProjection>& factors = {}) {
   ProjectionOptions options;
-  options.models = DefaultModelSettings();
   options.targets = std::move(targets);
   for (const LossProjection& projection : ProjectLosses(records, factors, test::AllModels(), options)) {
     if (projection.measure == LossMeasure::kDelayCosts) return projection;
@@ -159,7 +158,6 @@ TEST(LossProjection, PathsThatMakeUpForOthersAreNotExtrapolated) {
     records.push_back(record);
   }
   ProjectionOptions options;
-  options.models = DefaultModelSettings();
   options.targets = {256};
   for (const LossProjection& projection : ProjectLosses(records, {}, test::AllModels(), options)) {
     if (projection.measure != LossMeasure::kSerialization) continue;
@@ -271,7 +269,6 @@ TEST(LossProjection, SharesOfRandomTables) {
       }
     }
     ProjectionOptions options;
-    options.models = DefaultModelSettings();
     options.targets = {256, 4096, 65536, 1e6};
     for (const LossProjection& one : ProjectLosses(records, {}, test::AllModels(), options)) {
       SCOPED_TRACE(fmt::format("table {}, {}", table, ToString(one.measure)));
@@ -282,7 +279,6 @@ TEST(LossProjection, SharesOfRandomTables) {
 
 TEST(LossProjection, NoRunToFitIsNoEvidence) {
   ProjectionOptions options;
-  options.models = DefaultModelSettings();
   options.train_max = 8;
   for (const LossProjection& projection : ProjectLosses({RunWith(16, {{"a", 0.1}})}, {}, test::AllModels(), options)) {
     EXPECT_TRUE(projection.fitted_cores.empty());

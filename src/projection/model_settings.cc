@@ -49,11 +49,16 @@ std::string Describe(const ModelChoice& choice) {
   return Join(options, ", ");
 }
 
-std::vector<Candidate> CandidatesOf(const ModelChoice& choice, const ModelLibrary& library, PriorCase prior) {
+std::vector<Candidate> Candidates(const ModelChoice& choice, const ModelLibrary& library, ModelRole role,
+                                  std::optional<Factor> factor, PriorCase prior) {
   std::vector<Candidate> candidates;
   for (const auto& [name, dimensions] : choice.options) {
     const ScalingModel& model = library.Get(name, choice.where);
     candidates.push_back({&model, dimensions.empty() ? model.dimensions : dimensions, prior});
+  }
+  if (!choice.options.empty()) return candidates;
+  for (const ScalingModel* model : library.InOrder()) {
+    if (model->Serves(role, factor)) candidates.push_back({model, model->dimensions, prior});
   }
   return candidates;
 }
@@ -67,32 +72,44 @@ const ModelChoice& ModelSettings::For(const PhaseId& phase, Factor factor) const
   return standard;
 }
 
-ModelSettings DefaultModelSettings() {
-  ModelSettings settings;
-  for (const char* model : {"constant", "logarithm", "amdahl", "pipeline", "saturation", "quadratic", "linlog",
-                            "extremes", "power", "universal", "boundary", "growing"}) {
-    settings.standard.options.push_back({model});
-  }
-  return settings;
-}
-
 void RequireModels(const ModelSettings& settings, const ModelLibrary& library) {
-  CandidatesOf(settings.standard, library);
-  for (const auto& [factor, choice] : settings.by_factor) CandidatesOf(choice, library);
+  const auto require = [&](const ModelChoice& choice) {
+    for (const ModelChoice::Option& option : choice.options) library.Get(option.model, choice.where);
+  };
+  require(settings.standard);
+  for (const auto& [factor, choice] : settings.by_factor) require(choice);
   for (const auto& [phase, choices] : settings.by_phase) {
-    for (const auto& [factor, choice] : choices) CandidatesOf(choice, library);
+    for (const auto& [factor, choice] : choices) require(choice);
   }
 }
 
-std::string Describe(const ModelSettings& settings) {
-  const bool is_single = settings.standard.options.size() == 1 && settings.standard.options[0].dimensions.size() == 1;
-  const std::string standard = Describe(settings.standard);
-  std::string text =
-      is_single ? standard + " for every factor"
-                : fmt::format(
-                      "{} candidate models per factor, weighted by how well each predicts the larger runs from the "
-                      "smaller ones: {}",
-                      settings.standard.options.size(), standard);
+namespace {
+
+// "12 candidate models per factor, ...: constant, ...; mine for transferEfficiency".
+std::string DescribeStandard(ModelChoice standard, const ModelLibrary& library) {
+  if (standard.options.size() == 1 && standard.options[0].dimensions.size() == 1) {
+    return Describe(standard) + " for every factor";
+  }
+  std::string of_some;
+  for (const ScalingModel* model : library.InOrder()) {
+    if (!standard.where.empty() || !model->roles.contains(ModelRole::kCores)) continue;
+    if (model->factors.empty()) {
+      standard.options.push_back({model->id});
+      continue;
+    }
+    std::vector<std::string_view> ids;
+    for (const Factor factor : model->factors) ids.push_back(Describe(factor).id);
+    of_some += fmt::format("; {} for {}", model->id, fmt::join(ids, ", "));
+  }
+  return fmt::format(
+      "{} candidate models per factor, weighted by how well each predicts the larger runs from the smaller ones: {}{}",
+      standard.options.size(), Describe(standard), of_some);
+}
+
+}  // namespace
+
+std::string Describe(const ModelSettings& settings, const ModelLibrary& library) {
+  std::string text = DescribeStandard(settings.standard, library);
   if (settings.weights == PointWeights::kAlike) text += "; all runs count alike";
   for (const auto& [factor, choice] : settings.by_factor) {
     text += fmt::format("; {}: {}", Describe(factor).id, Describe(choice));

@@ -34,12 +34,13 @@ ModelChoice ParseModelChoice(const ConfigTable& table, const std::string& key);
 // "amdahl, pipeline in dimension 3".
 std::string Describe(const ModelChoice& choice);
 
-// Throws a usage error for models that do not exist.
-std::vector<Candidate> CandidatesOf(const ModelChoice& choice, const ModelLibrary& library,
-                                    PriorCase prior = PriorCase::kUsual);
+// The chosen models; where there are no options, every model that serves the factor in that role, in its own
+// dimensions. `factor`: nothing for losses of call paths. Throws a usage error for models that do not exist.
+std::vector<Candidate> Candidates(const ModelChoice& choice, const ModelLibrary& library, ModelRole role,
+                                  std::optional<Factor> factor, PriorCase prior = PriorCase::kUsual);
 
 struct ModelSettings {
-  ModelChoice standard;  // for every factor without its own
+  ModelChoice standard;  // for every factor without its own; no options: what the model files say
   std::map<Factor, ModelChoice> by_factor;
   // By phase, then factor; of a whole phase also for the groups of its ranks that have none of their own.
   std::map<PhaseId, std::map<Factor, ModelChoice>> by_phase;
@@ -48,14 +49,11 @@ struct ModelSettings {
   const ModelChoice& For(const PhaseId& phase, Factor factor) const;
 };
 
-// All models of fits/, in all their dimensions.
-ModelSettings DefaultModelSettings();
-
 // Throws a usage error for models that do not exist.
 void RequireModels(const ModelSettings& settings, const ModelLibrary& library);
 
 // "amdahl in dimension 1 for every factor; transferEfficiency: constant" and the like, for reports.
-std::string Describe(const ModelSettings& settings);
+std::string Describe(const ModelSettings& settings, const ModelLibrary& library);
 
 // Bounds of what is not known exactly, and how they are read off draws.
 

@@ -46,7 +46,6 @@ FactorTable Table() {
 // The nearer the run is to the target, the more it tells; every run tells something, and its cost is cores times time.
 TEST(NextRun, LargerRunsTellMore) {
   ProjectionOptions options;
-  options.models = DefaultModelSettings();
   options.targets = {1024};
   options.reliability_limits = {0.025, 0.025};
   const PhaseProjection projection = Project(Table(), test::AllModels(), options).front();
@@ -76,7 +75,6 @@ TEST(NextRun, LargerRunsTellMore) {
 
 TEST(NextRun, ServesTheFirstTargetThatIsNotReliable) {
   ProjectionOptions options;
-  options.models = DefaultModelSettings();
   options.targets = {128, 256, 512, 1024, 4096};
   options.reliability_limits = {0.025, 0.025};
   const PhaseProjection projection = Project(Table(), test::AllModels(), options).front();
@@ -98,7 +96,6 @@ TEST(NextRun, ServesGlobalEfficiencyWhereOnlyThatIsUnknown) {
       "t.csv");
   CompleteTable(table);
   ProjectionOptions options;
-  options.models = DefaultModelSettings();
   options.targets = {256};
   const PhaseProjection projection = Project(table, test::AllModels(), options).front();
   EXPECT_TRUE(IsReliable(projection, Factor::kParallelEfficiency, 256));

@@ -59,7 +59,7 @@ std::vector<DataPoint> PhaseFits::Points(Factor factor) const {
 }
 
 std::vector<Candidate> PhaseFits::CandidatesFor(Factor factor) const {
-  return CandidatesOf(options_.models.For(phase_, factor), library_, PriorOf(factor));
+  return Candidates(options_.models.For(phase_, factor), library_, ModelRole::kCores, factor, PriorOf(factor));
 }
 
 // By factor alone: the same values give the same numbers, whatever they are called.

@@ -80,7 +80,6 @@ TEST(ProjectionOfLoads, AreACandidateForLoadBalance) {
   FactorTable with = without;
   for (FactorRow& row : with.rows) row.loads.emplace().largest_of_half = 1 / *row.values[Factor::kLoadBalance];
   ProjectionOptions options;
-  options.models = DefaultModelSettings();
   options.targets = {64, 128};
   const PhaseProjection by_curves = Project(without, test::AllModels(), options).front();
   const PhaseProjection projection = Project(with, test::AllModels(), options).front();
@@ -273,7 +272,7 @@ TEST(Projection, SpeedupOfAGroupNeedsTheSameShare) {
         "phase,group,cores,ranks,loadBalance,serializationEfficiency,transferEfficiency,computationScalability\n"
         "step,pme,8," +
         ranks_at_8 + rest + "step,pme,20," + ranks_at_20 + rest);
-    const PhaseProjection projection = Project(table, test::AllModels(), {DefaultModelSettings(), {64}, {}}).front();
+    const PhaseProjection projection = Project(table, test::AllModels(), {{}, {64}, {}}).front();
     return projection.Find(Factor::kSpeedup) != nullptr;
   };
   EXPECT_TRUE(has_speedup("3", "7"));
@@ -287,7 +286,7 @@ TEST(Projection, ModelsOfAPhaseHoldForItsGroups) {
   const FactorTable table = test::CompletedTable(
       "phase,group,cores,loadBalance\nstep,,2,0.9\nstep,,4,0.8\nstep,a,2,0.9\nstep,a,4,0.8\nstep,b,2,0.9\n"
       "step,b,4,0.8\nstep / a,,2,0.9\nstep / a,,4,0.8\n");
-  ProjectionOptions options{DefaultModelSettings(), {64}, {}};
+  ProjectionOptions options{{}, {64}, {}};
   options.models.by_phase["step"][Factor::kLoadBalance] = Fixed("constant", 1);
   options.models.by_phase[{"step", "b"}][Factor::kLoadBalance] = Fixed("amdahl", 1);
   const std::vector<PhaseProjection> projections = Project(table, test::AllModels(), options);
@@ -323,7 +322,7 @@ TEST(Projection, FinestCompleteFactorsAreFitted) {
 TEST(Projection, CurvesAreAsFineAsTheyNeedToBe) {
   const auto curve_to = [](double target) {
     const PhaseProjection projection = Project(test::CompletedTable("cores,loadBalance\n100,0.9\n110,0.89\n"),
-                                               test::AllModels(), {DefaultModelSettings(), {target}, {}})
+                                               test::AllModels(), {{}, {target}, {}})
                                            .front();
     std::vector<double> cores;
     for (const ProjectedValue& value : projection.Find(Factor::kLoadBalance)->curve) cores.push_back(value.cores);
@@ -336,7 +335,7 @@ TEST(Projection, CurvesAreAsFineAsTheyNeedToBe) {
 
 TEST(Projection, OneCoreCountIsAnObstacleNotAnError) {
   const PhaseProjection projection = Project(test::CompletedTable("cores,loadBalance\n8,0.9\n8,0.8\n"),
-                                             test::AllModels(), {DefaultModelSettings(), {}, {}})
+                                             test::AllModels(), {{}, {}, {}})
                                          .front();
   EXPECT_THAT(projection.obstacle, HasSubstr("two core counts"));
   EXPECT_EQ(projection.factors.front().fit.outcome, FitOutcome::kTooFewPoints);
@@ -346,7 +345,7 @@ TEST(Projection, OneCoreCountIsAnObstacleNotAnError) {
 // Every factor is fitted to the rows that have it; parts that are hardly known leave the whole to be fitted.
 TEST(Projection, MissingValuesLeaveTheOthers) {
   const PhaseProjection projection = Project(test::CompletedTable("cores,loadBalance\n2,0.9\n4,\n8,0.7\n16,0.6\n"),
-                                             test::AllModels(), {DefaultModelSettings(), {}, {}})
+                                             test::AllModels(), {{}, {}, {}})
                                          .front();
   EXPECT_EQ(projection.obstacle, "");
   EXPECT_EQ(projection.Find(Factor::kLoadBalance)->fit.points.size(), 3u);
@@ -382,7 +381,7 @@ TEST(Projection, SaysWhichFactorCouldNotBeFitted) {
                  "a1 = {upper = 1, starts = [0.9]}\nb1 = {upper = 1, starts = [0]}\n"
                  "c1 = {upper = 1, starts = [0]}\nd1 = {upper = 1, starts = [0]}\n",
                  "four.toml"));
-  ModelSettings settings = DefaultModelSettings();
+  ModelSettings settings;
   settings.by_factor[Factor::kLoadBalance] = {{{"four", {}}}, ""};
   settings.by_factor[Factor::kParallelEfficiency] = {{{"constant", {}}}, ""};
   const auto projections =
@@ -419,7 +418,7 @@ TEST(Projection, SameAtAnyThreadCount) {
   for (const std::size_t threads : {1u, 4u}) {
     const tbb::global_control control(tbb::global_control::max_allowed_parallelism, threads);
     texts.push_back(
-        WriteProjectionJson(Project(test::CompletedTable(csv), test::AllModels(), {DefaultModelSettings(), {}, {}})));
+        WriteProjectionJson(Project(test::CompletedTable(csv), test::AllModels(), {{}, {}, {}})));
   }
   EXPECT_EQ(texts[0], texts[1]);
 }

@@ -42,7 +42,6 @@ FactorTable TableOf(const std::vector<std::pair<int, int>>& runs) {
 ThreadSplits SplitsOf(const FactorTable& table, std::int64_t cores,
                       std::optional<std::int64_t> cpus_of_node = std::nullopt) {
   ProjectionOptions options;
-  options.models = DefaultModelSettings();
   return SplitCores(table, test::AllModels(), options, {cores, cpus_of_node}).front();
 }
 
@@ -77,7 +76,6 @@ TEST(ThreadSplit, Targets) {
     table.rows.push_back(row);
   }
   ProjectionOptions options;
-  options.models = DefaultModelSettings();
   options.targets = {32, 64};
   const std::vector<SplitsOfCores> targets = SplitTargets(table, test::AllModels(), options);
   ASSERT_EQ(targets.size(), 2u);
@@ -93,7 +91,6 @@ TEST(ThreadSplit, Targets) {
 // Runs of 4 × 2 and 8 × 1 are no repeats on 8 cores, so nothing is a function of cores.
 TEST(ThreadSplit, ThereIsNoCurveOverCores) {
   ProjectionOptions options;
-  options.models = DefaultModelSettings();
   const FactorTable table = TableOf({{4, 1}, {4, 2}, {8, 1}, {8, 2}});
   const std::vector<PhaseProjection> projections = Project(table, test::AllModels(), options);
   EXPECT_THAT(projections.front().obstacle, testing::HasSubstr("runs on 8 cores are divided differently"));
@@ -218,7 +215,6 @@ TEST(ThreadSplit, Times) {
 TEST(ThreadSplit, SmallerRunsAlone) {
   const FactorTable table = TableOf({{4, 1}, {4, 2}, {8, 1}, {8, 2}, {16, 2}});
   ProjectionOptions options;
-  options.models = DefaultModelSettings();
   options.train_max = 16;
   const ThreadSplits splits = SplitCores(table, test::AllModels(), options, {32, std::nullopt}).front();
   ASSERT_EQ(splits.splits.size(), 3u);  // 32 x 1 to 8 x 4

@@ -21,7 +21,7 @@ Results ResultsOf(const std::string& csv) {
   results.table = ReadFactorCsv(csv, "t.csv");
   results.table.scaling = Scaling::kStrong;
   CompleteTable(results.table);
-  results.projections = Project(results.table, test::AllModels(), {DefaultModelSettings(), {64, 128}, {}});
+  results.projections = Project(results.table, test::AllModels(), {{}, {64, 128}, {}});
   return results;
 }
 
@@ -75,7 +75,7 @@ TEST(Digest, ShowsPredictionsOfRunsThatAreHeldBack) {
       "a,2,0.9,1,1\na,4,0.9,1,1\na,8,0.9,1,1\na,64,0.5,1,1\n",
       "t.csv");
   CompleteTable(results.table);
-  ProjectionOptions options{DefaultModelSettings(), {64, 128}, {}};
+  ProjectionOptions options{{}, {64, 128}, {}};
   options.train_max = 8;
   results.projections = Project(results.table, test::AllModels(), options);
   EXPECT_THAT(FormatDigest(results, test::OwnTexts(), {}),

@@ -60,7 +60,7 @@ TEST(KeptEfficiency, MoreRunsOnTheCurveDoNotContradict) {
       csv += fmt::format("{},{}\n", cores, std::min(1.0, 1 / (1 + serial * (cores - 1)) + noise));
       if (i < 5) continue;
       const FactorTable table = TableOf(csv);
-      const auto projections = Project(table, test::AllModels(), {DefaultModelSettings(), {}, {}});
+      const auto projections = Project(table, test::AllModels(), {{}, {}, {}});
       const KeptEfficiency kept = Kept(table, &projections[0]);
       if (kept.reliability == Reliability::kUnknown || kept.count.value.kind != Kind::kAt) continue;
       ASSERT_TRUE(kept.count.low && kept.count.high);
@@ -76,7 +76,7 @@ TEST(KeptEfficiency, MoreRunsOnTheCurveDoNotContradict) {
 
 TEST(KeptEfficiency, RunsThatAreHeldBackDecide) {
   const FactorTable table = TableOf("cores,parallelEfficiency\n2,0.99\n4,0.98\n8,0.97\n16,0.95\n32,0.9\n64,0.4\n");
-  ProjectionOptions options{DefaultModelSettings(), {}, {}};
+  ProjectionOptions options{{}, {}, {}};
   options.train_max = 16;
   const auto projections = Project(table, test::AllModels(), options);
   EXPECT_LT(Kept(table, &projections[0]).count.value.cores, 64);

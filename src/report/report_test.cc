@@ -63,7 +63,7 @@ Results MakeResults(const std::string& phase = "cycle") {
   failed.error = "event file is truncated";
   results.runs = {run, failed};
   results.phases = {{phase, "region " + phase}};
-  results.projections = Project(results.table, test::AllModels(), {DefaultModelSettings(), {64, 1024}, {}});
+  results.projections = Project(results.table, test::AllModels(), {{}, {64, 1024}, {}});
   return results;
 }
 
@@ -88,7 +88,7 @@ TEST(ReportModel, PhasesWithLikeNamesKeepTheirFigures) {
       "phase,cores,loadBalance\na b,8,0.9\na b,16,0.8\na-b,8,0.7\na-b,16,0.6\nMeasured,8,0.5\nMeasured,16,0.4\n",
       "t.csv");
   CompleteTable(results.table);
-  results.projections = Project(results.table, test::AllModels(), {DefaultModelSettings(), {64}, {}});
+  results.projections = Project(results.table, test::AllModels(), {{}, {64}, {}});
   const ReportModel model = BuildReportModel(results, test::OwnTexts());
   EXPECT_EQ(model.data["phases"][0]["anchor"], "a-b");
   EXPECT_EQ(model.data["phases"][1]["anchor"], "a-b-2");
@@ -208,7 +208,7 @@ Results MakeResultsWithErrors() {
   results.table.rows[0].standard_errors[Factor::kTransfer] = 0.0004;  // would print as 0.000
   results.table.rows[1].standard_errors[Factor::kLoadBalance] = 0.03;
   results.table.rows[1].runtime_error = 0.02;
-  results.projections = Project(results.table, test::AllModels(), {DefaultModelSettings(), {64, 1024}, {}});
+  results.projections = Project(results.table, test::AllModels(), {{}, {64, 1024}, {}});
   return results;
 }
 
@@ -353,7 +353,7 @@ TEST(Report, SampledValuesKeepToTheReliableRange) {
 // On 32 cores 0.638 was measured, 0.7 · 0.97 · 0.94; the curves say something else, and are never called measured.
 TEST(Report, ProjectedIsCalledProjected) {
   Results results = MakeResults();
-  results.projections = Project(results.table, test::AllModels(), {DefaultModelSettings(), {32, 64}, {}});
+  results.projections = Project(results.table, test::AllModels(), {{}, {32, 64}, {}});
   const ReportModel model = BuildReportModel(results, test::OwnTexts());
   const ReportData& phase = model.data["phases"][0];
   EXPECT_EQ(phase["projection"]["sampled"]["machines"][0]["name"], "projected");
@@ -371,7 +371,7 @@ TEST(Report, ProjectedIsCalledProjected) {
   WriteReport(results, test::OwnTemplates(), folder / "report", {ReportFormat::kMarkdown});
   EXPECT_THAT(ReadFile(folder / "report" / "report.md"), HasSubstr(", measured 0.638 |"));
   EXPECT_THAT(FormatProjections(results.projections, results.table, test::OwnTexts()), HasSubstr(" (measured 0.638)"));
-  results.projections = Project(results.table, test::AllModels(), {DefaultModelSettings(), {32}, {}});
+  results.projections = Project(results.table, test::AllModels(), {{}, {32}, {}});
   EXPECT_THAT(SummarizePhase(results.table.Rows("", "cycle"), &results.projections[0], test::OwnTexts()),
               Contains(testing::EndsWith("; measured there: 0.638.")));
   EXPECT_THAT(SummarizePhase(results.table.Rows("", "cycle"), &results.projections[0], test::OwnTexts()),

@@ -38,7 +38,7 @@ Results Everything() {
   results.table.rows[0].standard_errors[Factor::kLoadBalance] = 0.01;
   CompleteTable(results.table);
   results.phases = {{"step", "region step"}};
-  ProjectionOptions options{DefaultModelSettings(), {64, 1024}, {}};
+  ProjectionOptions options{{}, {64, 1024}, {}};
   options.grown = {{"", "step", {{32, 64, results.table.rows[2].values}}}};
   results.projections = Project(results.table, test::AllModels(), options);
   results.projections[0].next_runs = NextRuns{Factor::kLoadBalance, 64, 0.2, {{64, false, 0.1, 1}}};

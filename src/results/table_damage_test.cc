@@ -87,7 +87,6 @@ FactorTable DrawTable(std::uint64_t seed) {
 
 std::vector<PhaseProjection> ProjectTable(const FactorTable& table) {
   ProjectionOptions options;
-  options.models = DefaultModelSettings();
   options.targets = {kTarget};
   options.next_runs = false;
   return Project(table, test::AllModels(), options);

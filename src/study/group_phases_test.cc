@@ -28,7 +28,6 @@ class GroupPhasesTest : public testing::Test {
   GroupPhasesTest() {
     study_.scaling = Scaling::kStrong;
     study_.phases = {PhaseSpec::WholeRun()};
-    study_.projection.models = DefaultModelSettings();
     study_.projection.targets = {128, 1024};
   }
 

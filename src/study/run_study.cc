@@ -417,7 +417,7 @@ StudyOutcome RunStudy(const Study& study, const ModelLibrary& library, const Pro
   Results& results = outcome.results;
   results.title = study.title;
   results.description = study.description;
-  results.models = Describe(study.projection.models);
+  results.models = Describe(study.projection.models, library);
   results.problem = study.problem;
   results.runs = std::move(measured.runs);
   results.table = std::move(measured.table);

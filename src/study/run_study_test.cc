@@ -290,7 +290,6 @@ TEST_F(RunStudyTest, RepeatsTheStudyNumbers) {
 TEST_F(RunStudyTest, OneRunGivesFactorsButNoProjection) {
   AddRun("a", 2);
   study_.phases = {PhaseSpec::Region("step")};
-  study_.projection.models = DefaultModelSettings();
   const StudyOutcome outcome = RunStudy(study_, test::AllModels(), nullptr);
   EXPECT_EQ(outcome.results.table.rows.size(), 1u);
   ASSERT_TRUE(outcome.shortage);

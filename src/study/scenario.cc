@@ -358,7 +358,7 @@ ModelLibrary LoadModels(const std::vector<std::string>& user_files) {
   }
   const fs::path calibration = DataFolder() / "configs" / "calibration" / "intervals.toml";
   ModelLibrary library(ParseIntervalConstants(ReadFile(calibration), calibration.string()));
-  for (const fs::path& file : files) library.Add(ParseModel(ReadFile(file), file.string()));
+  for (const fs::path& file : files) library.Add(ParseModel(ReadFile(file), file.string()), file.string());
   return library;
 }
 

@@ -325,8 +325,6 @@ void ParsePhases(const ConfigTable& root, Study& study) {
 
 void ParseModels(const ConfigTable& root, const std::string& file, Study& study) {
   ProjectionOptions& options = study.projection;
-  ModelSettings defaults = DefaultModelSettings();
-  options.models.standard = defaults.standard;
   if (const auto table = root.Table("models")) {
     if (const auto candidates = table->Strings("candidates")) {
       options.models.standard = ModelChoice{{}, table->Where("candidates")};

@@ -10,6 +10,7 @@
 #include "replay/network.h"
 #include "study/scenario.h"
 #include "support/errors.h"
+#include "support/models.h"
 #include "support/temporary_folder.h"
 #include "support/traces.h"
 
@@ -47,7 +48,7 @@ TEST(Study, SmallestStudy) {
   EXPECT_EQ(study.factors.rules.set, RuleSet::kBsc);
   EXPECT_EQ(study.report_folder, "dir/report");
   EXPECT_EQ(study.formats.size(), 4u);
-  EXPECT_THAT(Describe(study.projection.models), HasSubstr("smaller ones: constant, logarithm, amdahl"));
+  EXPECT_THAT(Describe(study.projection.models, test::AllModels()), HasSubstr("smaller ones: constant, logarithm, amdahl"));
 }
 
 // A phase may be called anything: its groups are told apart by a field of their own.

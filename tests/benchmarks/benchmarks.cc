@@ -215,7 +215,6 @@ void StudyOfSix(benchmark::State& state) {
   const ModelLibrary library = LoadModels();
   const ReportTemplates templates = LoadTemplates();
   Study study;
-  study.projection.models = DefaultModelSettings();
   study.phases = {PhaseSpec::Region("step")};
   for (const std::string& path : SharedTraces().study) study.runs.push_back({path, {}, {}, ""});
   for (auto _ : state) {

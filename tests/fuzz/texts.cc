@@ -101,7 +101,7 @@ std::vector<std::string> Seeds() {
   add(3, WriteFactorJson(SmallTable()));
   const ModelLibrary library = test::AllModels();
   const FactorTable table = SmallTable();
-  Results results = ResultsOfTable(table, Project(table, library, {DefaultModelSettings(), {64}, {}}), "t");
+  Results results = ResultsOfTable(table, Project(table, library, {{}, {64}, {}}), "t");
   add(4, WriteResultsJson(results));
   RunRecord run;
   run.cores = run.ranks = 2;
@@ -118,7 +118,7 @@ std::vector<std::string> Seeds() {
       {"p", {{0, 1, 1, 0.5, 0.5, 0.9, 0.1, 1, 0, ""}, {1, 3, 2, 1.5, 0.7, 0.9, 0.2, 2, 1, "late"}}, std::nullopt}};
   results.runs = {run};
   add(4, WriteResultsJson(results));
-  BacktestOptions options{{DefaultModelSettings(), {}, {}}, {4}, 0};
+  BacktestOptions options{{{}, {}, {}}, {4}, 0};
   results.backtest = Backtest(table, library, options).rows;
   results.variants = {{"quiet", "without network noise", "replayed", true, results.table, results.projections}};
   add(4, WriteResultsJson(results));

@@ -117,7 +117,7 @@ TEST(Allocation, WhatLiesBehindTheLargestRunIsSaid) {
   results.table = ReadFactorCsv("cores,runtime\n48,1834\n96,951\n192,512\n384,301\n", "t.csv");
   results.table.scaling = Scaling::kStrong;
   CompleteTable(results.table);
-  results.projections = Project(results.table, test::AllModels(), {DefaultModelSettings(), {}, {}});
+  results.projections = Project(results.table, test::AllModels(), {{}, {}, {}});
   const AllocationPack pack = MakeAllocationPack(results, {});
   EXPECT_EQ(pack.recommendation.cores, 384);
   EXPECT_EQ(pack.recommendation.kind, Recommendation::Kind::kReached);

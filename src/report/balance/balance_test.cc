@@ -529,7 +529,7 @@ BalancedProjection MakeProjection(const std::string& label, double lost) {
   side.table = ReadFactorCsv(csv, "t.csv");
   side.table.scaling = Scaling::kStrong;
   CompleteTable(side.table);
-  side.projected = Project(side.table, test::AllModels(), {DefaultModelSettings(), {64, 4096}, {}});
+  side.projected = Project(side.table, test::AllModels(), {{}, {64, 4096}, {}});
   return side;
 }
 
@@ -562,7 +562,7 @@ TEST(BalanceProjections, AreToldWhereOneSideWasReplayed) {
   FactorTable& table = list[1].table;
   std::erase_if(table.rows, [](const FactorRow& row) { return row.cores == 32; });
   for (BalancedProjection& side : list) {
-    side.projected = Project(side.table, test::AllModels(), {DefaultModelSettings(), {32}, {}});
+    side.projected = Project(side.table, test::AllModels(), {{}, {32}, {}});
   }
   const ReportData row = TablesOfProjections(list)[0]["rows"][3];
   EXPECT_EQ(row["cores"], "32");
