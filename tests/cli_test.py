@@ -1863,7 +1863,7 @@ class Installed(CliTest):
     def test_model_in_the_data_folder(self):
         """A file in fits/ takes part for the factors that it names, without a word in a study or an option."""
         for name in ("fits", "configs", "templates"):
-            shutil.copytree(SOURCE / name, self.folder / "data" / name)
+            shutil.copytree(ROOT / name, self.folder / "data" / name)
         mine = ('id = "mine"\nname = "Mine"\nformula = "e0 - s * log2(P)"\nfactors = "transferEfficiency"\n%s'
                 "[parameters.e0]\nupper = 1\nstarts = [0.9]\n[parameters.s]\nupper = 1\nstarts = [0.01]\n")
         file = self.write("data/fits/mine.toml", mine % "")

@@ -11,7 +11,7 @@ namespace {
 // Losses far below it count alike in the average. Of 0.0001 to 0.1, it moves the errors of predictions little
 // [docs/accuracy.md, calibration].
 constexpr double kSmallLoss = 0.01;
-constexpr int kCurves = 250;  // of all members, that are averaged; chosen: bounds the time of a prediction
+constexpr int kCurves = 250;  // the number of averaged curves of all members; chosen: bounds the time of a prediction
 
 bool HasSeveralCounts(const std::vector<DataPoint>& points) {
   return std::any_of(points.begin(), points.end(),

@@ -36,8 +36,8 @@ struct Member {
 };
 
 struct Ensemble {
-  std::vector<Member> members;  // by weight, the heaviest first; ties and members of no use as they were named
-  std::optional<double> limit;  // of the factor
+  std::vector<Member> members;  // the heaviest first; ties and members of no use as they were named
+  std::optional<double> limit;  // largest value of the factor; nothing: it has none
 
   // True if at least one member is usable.
   bool IsUsable() const;

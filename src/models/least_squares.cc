@@ -17,7 +17,7 @@ namespace {
 
 // Minima of least squares in parameters without bounds, by Levenberg and Marquardt's method.
 
-constexpr double kFromBound = 1e-3;  // how far a start at a bound is moved, of the width or of 1; chosen
+constexpr double kFromBound = 1e-3;  // a start at a bound is moved by this share of the width or of 1; chosen
 
 // A parameter between bounds as a function of one without, and its derivative [James75].
 struct Transform {
@@ -161,7 +161,7 @@ class FreeProblem {
   const std::vector<Transform>* transforms_;
   // The solver asks a constant problem, again and again.
   mutable MovedParameters moved_;
-  mutable std::vector<double> slopes_;  // of the transforms of the free parameters
+  mutable std::vector<double> slopes_;  // derivatives of the transforms of the free parameters
 };
 
 // Minimizes the parameters of `free`, the others as they are, from `start` on; with `transforms`, from what they make
@@ -191,7 +191,7 @@ LeastSquares SearchFree(const Residuals& residuals, const std::vector<ParameterB
   }
   if (!std::isfinite(residuals.CostOf(moved))) return {};
   constexpr int kIterations = 60;      // chosen: searches that need more creep along a bound
-  constexpr double kTolerance = 1e-6;  // of the parameters; chosen: the refinement does the rest
+  constexpr double kTolerance = 1e-6;  // relative, on the parameters; chosen: the refinement does the rest
   return MinimizeMoved(residuals, start, all, &transforms, kIterations, kTolerance);
 }
 

@@ -99,7 +99,7 @@ class Residuals {
  private:
   const std::vector<WeightedPoint>& points_;
   std::vector<PlacedModel> curves_;
-  std::vector<double> roots_;  // of the weights
+  std::vector<double> roots_;  // square roots of the weights
 };
 
 }  // namespace farscale

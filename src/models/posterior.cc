@@ -14,7 +14,7 @@
 namespace farscale {
 namespace {
 
-constexpr int kDraws = 400;   // of one model; chosen, to bound the time of a fit
+constexpr int kDraws = 400;   // draws a model; chosen, to bound the time of a fit
 constexpr double kTails = 4;  // degrees of freedom of the proposal: heavy enough for what is no ellipse
 // The prior of the scatter is log-normal around kUsualScatter, on a grid. Two core counts cannot tell a smooth series
 // from one that is not, so more is expected of them. Chosen so that intervals hold on measured series of many codes
@@ -123,14 +123,14 @@ class Sampler {
     PlacedModel curve;
     double log_value;
     std::vector<double> variances;
-    std::vector<double> logarithms;  // of 2 pi variance
+    std::vector<double> logarithms;  // logarithms of 2 pi variance
   };
 
   // A draw that the bounds, and what has been looked at since, allow.
   struct Drawn {
     std::size_t of_grid = 0;
     double log_proposal = 0;
-    double logarithm = 0;  // of its likelihood, in the end of its weight
+    double logarithm = 0;  // its likelihood, in the end its weight
   };
 
   PlacedModel At(double cores) const { return {model_, cores, fit_.dimension}; }
@@ -369,8 +369,8 @@ class Sampler {
   // Room for one draw, kept because memory for each would take longer than the draw.
   Eigen::VectorXd step_;
   double log_width_ = 0;
-  std::vector<Eigen::VectorXd> centres_;  // of the ellipses, from the fit, one a scatter
-  std::vector<Eigen::MatrixXd> factors_;  // of the precisions, one a scatter
+  std::vector<Eigen::VectorXd> centres_;  // centres of the ellipses, from the fit, one a scatter
+  std::vector<Eigen::MatrixXd> factors_;  // factors of the precisions, one a scatter
   std::vector<double> log_volumes_;
   std::vector<double> share_;
   std::vector<std::vector<double>> columns_;  // the parameters of the draws, a column a parameter

@@ -33,15 +33,15 @@ struct FittedModel {
   std::string model;
   int dimension = 1;
   FitOutcome outcome = FitOutcome::kTooFewPoints;
-  std::vector<std::string> names;  // of the parameters
+  std::vector<std::string> names;  // parameters
   std::vector<double> parameters;
   std::vector<bool> at_bound;
-  std::vector<double> covariance;  // of the parameters, row by row; empty when it cannot be had
-  std::vector<DataPoint> points;   // what was fitted
+  std::vector<double> covariance;  // row by row, one a parameter; empty when it cannot be had
+  std::vector<DataPoint> points;   // the fitted values
   std::vector<double> residuals;   // measured minus fitted, one a point
   std::vector<double> weights;     // one a point, with the product 1; empty when all count alike
   double scatter = 0;              // that the weights contain besides the errors of the points; 0: no such errors
-  double sum_of_squares = 0;       // of the residuals, weighted
+  double sum_of_squares = 0;       // weighted residuals
   double sigma = 0;                // standard deviation of the measured values around the curve, at a weight of 1
   int degrees_of_freedom = 0;      // points minus parameters, never negative
   bool sigma_is_assumed = false;   // no point to spare: sigma is kAssumedSigma

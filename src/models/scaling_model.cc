@@ -17,7 +17,7 @@ namespace farscale {
 struct Formula::Parser {
   mu::Parser parser;
   std::vector<double> values;
-  std::mutex mutex;                      // of both
+  std::mutex mutex;                      // guards both
   std::optional<Expression> expression;  // evaluates instead, where it knows the formula
 };
 
@@ -59,7 +59,7 @@ bool Agree(const Expression& expression, mu::Parser& parser, std::vector<double>
 }
 
 constexpr double kCheckTolerance = 1e-9;  // relative; chosen: above rounding, below any error of a formula
-constexpr double kUsualPrior = 0.05;      // of a model that says nothing: less than those that have proved themselves
+constexpr double kUsualPrior = 0.05;      // without a statement: less than that of models that have proved themselves
 
 bool IsName(const std::string& text) {
   if (text.empty() || (std::isalpha(static_cast<unsigned char>(text[0])) == 0 && text[0] != '_')) return false;

@@ -81,9 +81,9 @@ struct ModelParameter {
 
 // A transformed factor that is a straight line a + b·g(x) gives a start that needs no search.
 struct LinearStart {
-  Formula transform;                          // of y
+  Formula transform;                          // function of y
   Formula basis;                              // g, of x
-  std::map<std::string, Formula> parameters;  // of a and b
+  std::map<std::string, Formula> parameters;  // functions of a and b
 };
 
 struct ScalingModel;
@@ -121,10 +121,10 @@ struct ScalingModel {
   // The prior weight of the model among the others: one number a dimension, by case.
   std::map<PriorCase, std::vector<double>> priors;
   std::vector<ModelParameter> parameters;
-  Formula formula;  // of x, P, then the parameters
+  Formula formula;  // its variables are x, P, then the parameters
   std::optional<LinearStart> start;
-  std::int64_t order;            // among candidates; models of equal order follow by id
-  std::set<ModelRole> roles;     // never empty
+  std::int64_t order;             // among candidates; models of equal order follow by id
+  std::set<ModelRole> roles;      // never empty
   std::set<Factor> factors = {};  // that it is a candidate for; empty: all
 
   // True if the model is a candidate in the role; `factor`: nothing for losses of call paths.

@@ -12,7 +12,7 @@ namespace {
 // Fitted to measured series of many codes [docs/accuracy.md].
 constexpr double kLossThatIsNone = 0.05;
 constexpr double kOfLargest = 0.15;
-constexpr double kForgetting = 0.7;   // by doubling of the cores
+constexpr double kForgetting = 0.7;   // for every doubling of the cores
 constexpr double kLeastValue = 1e-9;  // where a logarithm still is one
 
 }  // namespace
@@ -26,7 +26,7 @@ double ShapeOfLoss(double loss) {
 
 std::vector<double> ShapesOf(const std::vector<DataPoint>& points) {
   double largest = 0;
-  double most = 0;  // of the losses
+  double most = 0;  // the largest loss
   for (const DataPoint& point : points) {
     largest = std::max(largest, point.cores);
     most = std::max(most, LogShape(point.value));

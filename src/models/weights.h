@@ -59,10 +59,10 @@ double ScatterOf(const std::vector<double>& errors, const std::vector<double>& s
 
 struct IntervalConstants {
   double drift = 0;           // standard deviation of ln(-ln y) by doubling of the cores beyond the largest run
-  double drift_power = 0;     // of the scatter over the usual one
-  double new_loss_share = 0;  // of the draws: how often a loss begins that no run has
+  double drift_power = 0;     // exponent of the scatter over the usual one
+  double new_loss_share = 0;  // share of draws in which a loss begins that no run has
   double new_loss = 0;        // its mean, of -ln y, by doubling
-  double new_loss_power = 0;  // of the scatter over the usual one
+  double new_loss_power = 0;  // exponent of the scatter over the usual one
 
   // For a series with that scatter (models/weights.h).
   double DriftAt(double scatter) const;

@@ -154,12 +154,6 @@ class JobSize {
   Recommendation job_;
 };
 
-// `rows` are those of the pack.
-Recommendation RecommendJobSize(const AllocationTerms& terms, const WorkPlan& plan,
-                                const std::vector<AllocationRow>& rows) {
-  return JobSize(terms, plan, rows).Recommend();
-}
-
 constexpr double kBeyondRuns = 16;  // the same of the largest run, where predictions are reliable beyond
 
 std::string DescriptionOf(const Results& results, const PhaseId& phase) {
@@ -231,19 +225,12 @@ void AddProjected(const AllocationTerms& terms, const WorkPlan& plan, Allocation
 
 constexpr std::size_t kCountsAskedFor = 3;  // chosen: what most computing centres ask for
 
-// Why the phase is not projected; empty where the results do not say.
-std::string ObstacleOf(const AllocationTerms& terms) {
-  for (const PhaseProjection& projection : terms.results().projections) {
-    if (projection.series == terms.series() && projection.phase == terms.phase()) return projection.obstacle;
-  }
-  return "";
-}
-
 // `pack` is complete but for this.
 MissingInformation FindMissing(const AllocationTerms& terms, const AllocationPack& pack) {
   const auto any = [&](auto condition) { return std::ranges::any_of(pack.rows, condition); };
   const bool has_times = any([](const AllocationRow& row) { return row.is_measured && row.iteration.value; });
   const bool is_predicted = any([](const AllocationRow& row) { return !row.is_measured; });
+  const PhaseProjection* projection = FindPhase(terms.results().projections, {terms.series(), terms.phase()});
   return {.description = terms.results().description.empty(),
           .size = !any([](const AllocationRow& row) { return row.size.has_value(); }),
           .scaling = !pack.scaling,
@@ -254,10 +241,10 @@ MissingInformation FindMissing(const AllocationTerms& terms, const AllocationPac
           .repeats = pack.repeated_counts == 0,
           .nodes = !any([](const AllocationRow& row) { return row.nodes.has_value(); }),
           .prediction = !is_predicted,
-          .obstacle = is_predicted ? "" : ObstacleOf(terms)};
+          .obstacle = is_predicted || projection == nullptr ? "" : projection->obstacle};
 }
 
-constexpr double kRounding = 0.02;  // of logarithms: what two digits of a table leave open
+constexpr double kRounding = 0.02;  // logarithm: two digits of a table leave this open
 constexpr double kSameSize = 0.05;  // relative: processes seldom divide a problem evenly
 constexpr double kWholeConfidence = 0.05;
 
@@ -383,11 +370,8 @@ double EfficiencyOfTimes(Scaling scaling, double baseline_cores, double baseline
 }
 
 const PhaseProjection* ProjectionOf(const Results& results, const std::string& series, const PhaseId& phase) {
-  for (const PhaseProjection& projection : results.projections) {
-    const bool is_it = projection.series == series && projection.phase == phase;
-    if (is_it && projection.obstacle.empty()) return &projection;
-  }
-  return nullptr;
+  const PhaseProjection* found = FindPhase(results.projections, {series, phase});
+  return found != nullptr && found->obstacle.empty() ? found : nullptr;
 }
 
 PhaseId MostImportantPhase(const FactorTable& table, const std::string& series) {
@@ -421,7 +405,7 @@ AllocationPack MakeAllocationPack(const Results& results, const AllocationOption
   const WorkPlan plan{pack.iterations, pack.cores_per_node};
   for (const RunsAt& runs : terms.counts()) pack.rows.push_back(MeasuredRow(terms, plan, runs));
   AddProjected(terms, plan, pack);
-  pack.recommendation = RecommendJobSize(terms, plan, pack.rows);
+  pack.recommendation = JobSize(terms, plan, pack.rows).Recommend();
   pack.superlinear = WhySuperlinear(terms.rows(), LargestEfficiency(pack), terms.baseline().cores);
   pack.contradictions = FindContradictions(terms, pack.rows);
   pack.missing = FindMissing(terms, pack);

@@ -16,7 +16,7 @@ namespace farscale {
 struct AllocationOptions {
   std::optional<std::string> series;     // nothing: the first
   std::optional<std::string> phase;      // nothing: the one that takes most time; PhaseByText
-  std::optional<std::string> group;      // of its ranks; nothing: all of them, unless `phase` says otherwise
+  std::optional<std::string> group;      // group of its ranks; nothing: all of them, unless `phase` says otherwise
   double efficiency = 0.75;              // required
   std::optional<double> iterations;      // planned; nothing: as the study says
   std::optional<std::int64_t> baseline;  // cores; nothing: the reference of the results, else the smallest run
@@ -35,7 +35,7 @@ struct Estimate {
 struct AllocationRow {
   double cores = 0;
   double processes = 0;
-  std::optional<double> nodes;  // of targets: as full as the fullest of a run
+  std::optional<double> nodes;  // targets: as full as the fullest of a run
   bool is_measured = true;
   bool is_baseline = false;
   Reliability reliability = Reliability::kReliable;
@@ -45,8 +45,8 @@ struct AllocationRow {
   Estimate iteration;             // seconds
   Estimate work;                  // seconds for all iterations of the pack
   Estimate core_hours;            // the same
-  std::optional<double> size;     // of the problem in total
-  std::optional<double> portion;  // of a process
+  std::optional<double> size;     // problem size in total
+  std::optional<double> portion;  // problem size a process
 
   friend bool operator==(const AllocationRow&, const AllocationRow&) = default;
 };
@@ -80,14 +80,14 @@ struct Recommendation {
   bool is_measured = false;  // read off the runs, not off the projection
   bool is_baseline = false;  // efficient by definition
   double cores = 0;
-  std::optional<double> nodes;          // of a measured count; else full ones, with all cores of the job
+  std::optional<double> nodes;          // as measured; else full ones, with all cores of the job
   std::optional<double> limit;          // projected cores before they were rounded down to a usual count
-  std::optional<CountBound> low, high;  // of projected counts: 80 % interval of where the efficiency falls below
+  std::optional<CountBound> low, high;  // 80 % interval of where the projected efficiency falls below
   Estimate efficiency, work, core_hours;
   std::optional<double> sure;               // cores, up to `cores`, that are enough with a probability of 90 %
   bool is_surer = false;                    // `sure` has a higher probability
-  std::optional<CountBound> projected;      // what the projection says alone, where it was overruled
-  std::vector<Disagreement> disagreements;  // by cores
+  std::optional<CountBound> projected;      // the projection alone, where it was overruled
+  std::vector<Disagreement> disagreements;  // in the order of the cores
 };
 
 // The source of the efficiency.
@@ -116,8 +116,8 @@ struct Contradictions {
 // Statements that an application needs and the results do not have.
 struct MissingInformation {
   bool description = false, size = false, scaling = false, times = false;
-  bool plan = false;         // how many iterations
-  bool computation = false;  // how it scales, so that efficiency is parallel efficiency alone
+  bool plan = false;         // the number of iterations
+  bool computation = false;  // its scaling, so that efficiency is parallel efficiency alone
   bool counts = false;       // fewer than centres ask for
   bool repeats = false, nodes = false, prediction = false;
   std::string obstacle;  // why nothing is projected; empty where the results do not say
@@ -143,12 +143,12 @@ struct AllocationPack {
   std::vector<SpeedupPoint> curve;  // from the smallest run to the last row that is known; may be empty
   Recommendation recommendation;
   double reliable = 0;                   // cores up to which the projection is reliable; 0: there is none
-  double largest_target = 0;             // of the results; more than the last row where that is not shown
-  std::optional<double> cores_per_node;  // of the run with the fullest nodes
+  double largest_target = 0;             // in the results; more than the last row where that is not shown
+  std::optional<double> cores_per_node;  // on the fullest nodes of a run
   std::size_t runs = 0;
   std::size_t counts = 0;  // measured
   std::size_t repeated_counts = 0;
-  std::optional<Noise> noise;  // of times, else of efficiencies, between repeats
+  std::optional<Noise> noise;  // between repeats: times, else efficiencies
   std::string superlinear;     // a sentence: why efficiencies above 110 % are there; else empty
   Contradictions contradictions;
   MissingInformation missing;

@@ -48,9 +48,7 @@ std::vector<double> ValuesOf(const RunsAt& runs, Value value) {
 }  // namespace
 
 std::vector<double> RunsAt::Seconds() const {
-  return ValuesOf(*this, [](const FactorRow& row) {
-    return row.runtime ? std::optional(*row.runtime / row.iterations) : std::nullopt;
-  });
+  return ValuesOf(*this, [](const FactorRow& row) { return row.TimePerIteration(); });
 }
 
 std::vector<double> RunsAt::Values(Factor factor) const {

@@ -82,7 +82,7 @@ class AllocationTerms {
   std::optional<Noise> noise_;
   const PhaseProjection* phase_projection_ = nullptr;  // null where there is none
   const FactorProjection* projection_ = nullptr;
-  double projected_baseline_ = 1;  // of the projected factor, as measured at the baseline
+  double projected_baseline_ = 1;  // the projected factor as measured at the baseline
 };
 
 // The plan that turns the time of an iteration into that of the whole work, and cores into nodes.

@@ -87,7 +87,7 @@ struct SweepPoint {
 
 struct SweepLine {
   std::string strategy;            // id
-  std::vector<SweepPoint> points;  // by x
+  std::vector<SweepPoint> points;  // in the order of x
 };
 
 // Around the best outcome of a case everything else is held: one line a strategy, the unbalanced last. Over intervals

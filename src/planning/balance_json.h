@@ -25,7 +25,7 @@ struct BalancedProjection {
 // A factor on so many processors: replayed where it was, else projected.
 struct BalancedValue {
   double value = 0;
-  std::optional<IntervalBounds> interval80;  // of projections, where it is known
+  std::optional<IntervalBounds> interval80;  // projections only, where it is known
   bool is_replayed = false;
   Reliability reliability = Reliability::kUnknown;  // reliable where it was replayed
 };

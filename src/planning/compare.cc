@@ -13,6 +13,9 @@
 namespace farscale {
 namespace {
 
+using Kind = Contribution::Kind;
+
+constexpr double kNothing = 1e-9;     // logarithms below are 0
 constexpr double kErrorOfAll = 0.05;  // chance that any change of a phase is called more than noise, and is none
 
 // Rows err independently of their reference; what is compared with it has the error of both.
@@ -20,7 +23,7 @@ Measurement WithReference(Measurement measured, const ComparedSide& side, Factor
                           const Noise& noise) {
   const RowReading value = [&](const FactorRow& row) { return row.values[factor]; };
   const RowReading error = [&](const FactorRow& row) { return row.standard_errors[factor]; };
-  if (!ComparesWithReference(factor) || cores == side.reference) return measured;
+  if (!Describe(factor).ComparesWithReference() || cores == side.reference) return measured;
   const RunValues at = side.ValuesAt(side.reference, value, error);
   if (const auto reference = Measure(at.values, at.errors, noise)) {
     measured.error = std::hypot(measured.error, reference->error);
@@ -39,217 +42,189 @@ std::optional<Noise> NoiseBetweenRepeats(const ComparedSides& sides, const RowRe
   return NoiseOfRepeats(repeats);
 }
 
-class CountComparer {
- public:
-  explicit CountComparer(const ComparedSides& sides) : sides_(sides) {}
+// A factor at a core count on both sides; nothing: the time of an iteration.
+ComparedNumber CompareNumber(const ComparedSides& sides, std::int64_t cores, std::optional<Factor> factor) {
+  const RowReading value = [&](const FactorRow& row) { return factor ? row.values[*factor] : row.TimePerIteration(); };
+  const RowReading error = [&](const FactorRow& row) {
+    if (factor) return row.standard_errors[*factor];
+    return row.runtime_error ? std::optional(*row.runtime_error / row.iterations) : std::nullopt;
+  };
+  // Repeats that agree by luck, or because a table is rounded, do not make the noise 0.
+  const std::optional<Noise> repeats = NoiseBetweenRepeats(sides, value);
+  const Noise noise = repeats ? Pool(*repeats, Noise{}) : Noise{};
+  const auto measure = [&](const ComparedSide& side) {
+    const RunValues at = side.ValuesAt(cores, value, error);
+    std::optional<Measurement> one = Measure(at.values, at.errors, noise);
+    if (one && factor) one = WithReference(*one, side, *factor, cores, noise);
+    return one;
+  };
+  const std::optional<Measurement> before = measure(sides.before), after = measure(sides.after);
+  ComparedNumber number;
+  if (before) number.before = before->value;
+  if (after) number.after = after->value;
+  const bool means_the_same = !factor || sides.Compares(*factor);
+  if (before && after && means_the_same) number.change = ChangeBetween(*before, *after);
+  return number;
+}
 
-  ComparedCount CompareAt(std::int64_t cores) const {
-    ComparedCount count;
-    count.cores = static_cast<double>(cores);
-    count.is_common = sides_.before.Counts().count(cores) > 0 && sides_.after.Counts().count(cores) > 0;
-    FactorValues before, after;
-    for (const FactorType& type : AllFactors()) {
-      const ComparedNumber number = NumberOf(cores, type.factor);
-      if (!number.before && !number.after) continue;
-      count.factors.push_back({type.factor, number});
-      if (!number.change) continue;
-      before[type.factor] = number.before;
-      after[type.factor] = number.after;
-    }
-    count.seconds = NumberOf(cores, std::nullopt);
-    count.efficiency = ExplainWhole(before, after, count.whole);
-    const bool has_time = count.efficiency && count.whole == Factor::kGlobalEfficiency && count.seconds.change;
-    if (has_time && sides_.before.scaling) {
-      count.time = ExplainTime(*count.seconds.before, *count.seconds.after, *count.efficiency);
-      SplitBase(*count.time);
-    }
-    return count;
-  }
-
- private:
-  ComparedNumber NumberOf(std::int64_t cores, std::optional<Factor> factor) const {
-    const RowReading value = [&](const FactorRow& row) { return factor ? row.values[*factor] : SecondsOfRow(row); };
-    const RowReading error = [&](const FactorRow& row) {
-      if (factor) return row.standard_errors[*factor];
-      return row.runtime_error ? std::optional(*row.runtime_error / row.iterations) : std::nullopt;
-    };
-    // Repeats that agree by luck, or because a table is rounded, do not make the noise 0.
-    const std::optional<Noise> repeats = NoiseBetweenRepeats(sides_, value);
-    const Noise noise = repeats ? Pool(*repeats, Noise{}) : Noise{};
-    ComparedNumber number;
-    std::optional<Measurement> measured[2];
-    for (const ComparedSide* side : {&sides_.before, &sides_.after}) {
-      const RunValues at = side->ValuesAt(cores, value, error);
-      std::optional<Measurement>& one = measured[side == &sides_.after ? 1 : 0];
-      one = Measure(at.values, at.errors, noise);
-      if (one && factor) one = WithReference(*one, *side, *factor, cores, noise);
-    }
-    if (measured[0]) number.before = measured[0]->value;
-    if (measured[1]) number.after = measured[1]->value;
-    const bool means_the_same = !factor || sides_.Compares(*factor);
-    if (measured[0] && measured[1] && means_the_same) number.change = ChangeBetween(*measured[0], *measured[1]);
-    return number;
-  }
-
-  std::optional<double> LogarithmAtReference(const RowReading& value) const {
-    const std::optional<double> before = sides_.before.AtReference(value), after = sides_.after.AtReference(value);
+// The computation of the reference run takes instructions over their rate; the rate is IPC times frequency.
+void SplitBase(const ComparedSides& sides, Decomposition& time) {
+  const auto logarithm = [&](const RowReading& value) {
+    const std::optional<double> before = sides.before.AtReference(value), after = sides.after.AtReference(value);
     return before && after ? std::optional(std::log(*after / *before)) : std::nullopt;
+  };
+  const auto instructions = logarithm([](const FactorRow& row) -> std::optional<double> {
+    return row.totals && row.totals->instructions ? std::optional(*row.totals->instructions / row.iterations)
+                                                  : std::nullopt;
+  });
+  const auto ipc = logarithm([](const FactorRow& row) -> std::optional<double> {
+    if (!row.totals || !row.totals->instructions || !row.totals->cycles) return std::nullopt;
+    return *row.totals->instructions / *row.totals->cycles;
+  });
+  const auto base = std::ranges::find(time.parts, Kind::kBase, &Contribution::kind);
+  if (!instructions || base == time.parts.end()) return;
+  std::vector<Contribution> parts = {{Kind::kBaseInstructions, {}, *instructions}};
+  const double rate = base->logarithm - *instructions;
+  if (ipc) {
+    parts.push_back({Kind::kBaseIpc, {}, -*ipc});
+    parts.push_back({Kind::kBaseFrequency, {}, rate + *ipc});
+  } else {
+    parts.push_back({Kind::kBaseRate, {}, rate});
   }
+  time.parts.insert(time.parts.erase(base), parts.begin(), parts.end());
+}
 
-  // The computation of the reference run takes instructions over their rate; the rate is IPC times frequency.
-  void SplitBase(Decomposition& time) const {
-    const auto instructions = LogarithmAtReference([](const FactorRow& row) -> std::optional<double> {
-      return row.totals && row.totals->instructions ? std::optional(*row.totals->instructions / row.iterations)
-                                                    : std::nullopt;
-    });
-    const auto ipc = LogarithmAtReference([](const FactorRow& row) -> std::optional<double> {
-      if (!row.totals || !row.totals->instructions || !row.totals->cycles) return std::nullopt;
-      return *row.totals->instructions / *row.totals->cycles;
-    });
-    const auto base = std::find_if(time.parts.begin(), time.parts.end(),
-                                   [](const Contribution& part) { return part.kind == Contribution::Kind::kBase; });
-    if (!instructions || base == time.parts.end()) return;
-    std::vector<Contribution> parts = {{Contribution::Kind::kBaseInstructions, {}, *instructions}};
-    const double rate = base->logarithm - *instructions;
-    if (ipc) {
-      parts.push_back({Contribution::Kind::kBaseIpc, {}, -*ipc});
-      parts.push_back({Contribution::Kind::kBaseFrequency, {}, rate + *ipc});
-    } else {
-      parts.push_back({Contribution::Kind::kBaseRate, {}, rate});
-    }
-    time.parts.insert(time.parts.erase(base), parts.begin(), parts.end());
+ComparedCount CompareAt(const ComparedSides& sides, std::int64_t cores) {
+  ComparedCount count;
+  count.cores = static_cast<double>(cores);
+  count.is_common = sides.before.Counts().contains(cores) && sides.after.Counts().contains(cores);
+  FactorValues before, after;
+  for (const FactorType& type : AllFactors()) {
+    const ComparedNumber number = CompareNumber(sides, cores, type.factor);
+    if (!number.before && !number.after) continue;
+    count.factors.push_back({type.factor, number});
+    if (!number.change) continue;
+    before[type.factor] = number.before;
+    after[type.factor] = number.after;
   }
-
-  const ComparedSides& sides_;
-};
+  count.seconds = CompareNumber(sides, cores, std::nullopt);
+  count.efficiency = ExplainWhole(before, after, count.whole);
+  const bool has_time = count.efficiency && count.whole == Factor::kGlobalEfficiency && count.seconds.change;
+  if (has_time && sides.before.scaling) {
+    count.time = ExplainTime(*count.seconds.before, *count.seconds.after, *count.efficiency);
+    SplitBase(sides, *count.time);
+  }
+  return count;
+}
 
 std::vector<ComparedCount> CompareCounts(const ComparedSides& sides) {
   std::set<std::int64_t> counts = sides.before.Counts();
   const std::set<std::int64_t> others = sides.after.Counts();
   counts.insert(others.begin(), others.end());
   std::vector<ComparedCount> compared;
-  for (const std::int64_t cores : counts) compared.push_back(CountComparer(sides).CompareAt(cores));
+  for (const std::int64_t cores : counts) compared.push_back(CompareAt(sides, cores));
   return compared;
 }
 
-class TargetComparer {
- public:
-  TargetComparer(const ComparedSides& sides, const std::vector<double>& targets) : sides_(sides), targets_(targets) {}
+std::optional<ProjectedValue> Projected(const ComparedSide& side, Factor factor, double cores) {
+  const FactorProjection* projection = side.projection->Find(factor);
+  if (projection == nullptr) return std::nullopt;
+  std::optional<ProjectedValue> value = ReadCurve(*projection, cores);
+  if (!value) return std::nullopt;
+  const double scale = *side.scale[factor];
+  value->value *= scale;
+  for (std::optional<IntervalBounds>* bounds : {&value->interval80, &value->interval95}) {
+    if (*bounds) *bounds = IntervalBounds{(*bounds)->low * scale, (*bounds)->high * scale};
+  }
+  return value;
+}
 
-  std::vector<ComparedTarget> Compare() const {
-    std::vector<ComparedTarget> compared;
-    for (const double cores : CommonTargets()) {
-      ComparedTarget target;
-      target.cores = cores;
-      FactorValues before, after;
-      for (const FactorType& type : AllFactors()) {
-        const ProjectedPair pair = PairOf(type.factor, cores);
-        const bool means_the_same = sides_.Compares(type.factor);
-        if (!pair.before || !pair.after || !means_the_same) continue;
-        if (pair.before->value > 0 && pair.after->value > 0) {
-          before[type.factor] = pair.before->value;
-          after[type.factor] = pair.after->value;
-        }
-        target.factors.emplace_back(type.factor, pair);
-      }
-      target.explained = ExplainWhole(before, after, target.whole);
-      target.efficiency = PairOf(target.whole, cores);
-      if (!target.efficiency.before || !target.efficiency.after) continue;
-      if (sides_.compares && target.whole == Factor::kGlobalEfficiency) {
-        target.seconds = {Seconds(sides_.before, target.efficiency.before),
-                          Seconds(sides_.after, target.efficiency.after), target.efficiency.reliability, false};
-        Judge(target.seconds);
-      }
-      compared.push_back(std::move(target));
+void FindWhetherApart(ProjectedPair& pair) {
+  if (!pair.before || !pair.after || !pair.before->interval80 || !pair.after->interval80) return;
+  pair.is_apart = pair.before->interval80->high < pair.after->interval80->low ||
+                  pair.after->interval80->high < pair.before->interval80->low;
+}
+
+ProjectedPair ProjectedOnBoth(const ComparedSides& sides, Factor factor, double cores) {
+  ProjectedPair pair{Projected(sides.before, factor, cores), Projected(sides.after, factor, cores),
+                     Reliability::kUnknown, false};
+  if (!sides.Compares(factor)) return pair;
+  pair.reliability = std::max(ReliabilityOf(*sides.before.projection, factor, cores),
+                              ReliabilityOf(*sides.after.projection, factor, cores));
+  FindWhetherApart(pair);
+  return pair;
+}
+
+// Seconds an iteration from global efficiency: T = T_ref GE_ref / GE, with strong scaling times P_ref / P.
+std::optional<ProjectedValue> ProjectedSeconds(const ComparedSide& side,
+                                               const std::optional<ProjectedValue>& efficiency) {
+  const auto time = side.AtReference(&FactorRow::TimePerIteration);
+  const auto at_reference =
+      side.AtReference([](const FactorRow& row) { return row.values[Factor::kGlobalEfficiency]; });
+  if (!time || !at_reference || !side.scaling || !efficiency || !(efficiency->value > 0)) return std::nullopt;
+  double reach = *time * *at_reference;
+  if (*side.scaling == Scaling::kStrong) reach *= static_cast<double>(side.reference) / efficiency->cores;
+  ProjectedValue seconds = *efficiency;
+  seconds.value = reach / efficiency->value;
+  for (std::optional<IntervalBounds>* bounds : {&seconds.interval80, &seconds.interval95}) {
+    if (!*bounds) continue;
+    const bool is_open = !((*bounds)->low > 0) || !std::isfinite(reach / (*bounds)->low);
+    *bounds = is_open ? std::nullopt : std::optional(IntervalBounds{reach / (*bounds)->high, reach / (*bounds)->low});
+  }
+  return seconds;
+}
+
+// `asked`: core counts; empty: the targets of both sides that are not too far beyond the reliable ranges.
+std::set<double> CommonTargets(const ComparedSides& sides, const std::vector<double>& asked) {
+  if (!asked.empty()) return {asked.begin(), asked.end()};
+  std::set<double> targets;
+  double reliable = 0;
+  for (const ComparedSide* side : {&sides.before, &sides.after}) {
+    for (const FactorProjection& projection : side->projection->factors) {
+      for (const ProjectedValue& value : projection.targets) targets.insert(value.cores);
     }
-    return compared;
+    reliable = std::max({reliable, side->projection->fitted_cores.back(),
+                         side->projection->reliable_range ? side->projection->reliable_range->cores : 0.0});
   }
-
- private:
-  std::optional<ProjectedValue> Projected(const ComparedSide& side, Factor factor, double cores) const {
-    const FactorProjection* projection = side.projection->Find(factor);
-    if (projection == nullptr) return std::nullopt;
-    std::optional<ProjectedValue> value = ReadCurve(*projection, cores);
-    if (!value) return std::nullopt;
-    const double scale = *side.scale[factor];
-    value->value *= scale;
-    for (std::optional<IntervalBounds>* bounds : {&value->interval80, &value->interval95}) {
-      if (*bounds) *bounds = IntervalBounds{(*bounds)->low * scale, (*bounds)->high * scale};
-    }
-    return value;
-  }
-
-  static void Judge(ProjectedPair& pair) {
-    if (!pair.before || !pair.after || !pair.before->interval80 || !pair.after->interval80) return;
-    pair.is_apart = pair.before->interval80->high < pair.after->interval80->low ||
-                    pair.after->interval80->high < pair.before->interval80->low;
-  }
-
-  ProjectedPair PairOf(Factor factor, double cores) const {
-    ProjectedPair pair{Projected(sides_.before, factor, cores), Projected(sides_.after, factor, cores),
-                       Reliability::kUnknown, false};
-    if (!sides_.Compares(factor)) return pair;
-    pair.reliability = std::max(ReliabilityOf(*sides_.before.projection, factor, cores),
-                                ReliabilityOf(*sides_.after.projection, factor, cores));
-    Judge(pair);
-    return pair;
-  }
-
-  // Seconds an iteration from global efficiency: T = T_ref GE_ref / GE, with strong scaling times P_ref / P.
-  std::optional<ProjectedValue> Seconds(const ComparedSide& side,
-                                        const std::optional<ProjectedValue>& efficiency) const {
-    const auto time = side.AtReference(SecondsOfRow);
-    const auto at_reference =
-        side.AtReference([](const FactorRow& row) { return row.values[Factor::kGlobalEfficiency]; });
-    if (!time || !at_reference || !side.scaling || !efficiency || !(efficiency->value > 0)) return std::nullopt;
-    double reach = *time * *at_reference;
-    if (*side.scaling == Scaling::kStrong) reach *= static_cast<double>(side.reference) / efficiency->cores;
-    ProjectedValue seconds = *efficiency;
-    seconds.value = reach / efficiency->value;
-    for (std::optional<IntervalBounds>* bounds : {&seconds.interval80, &seconds.interval95}) {
-      if (!*bounds) continue;
-      const bool is_open = !((*bounds)->low > 0) || !std::isfinite(reach / (*bounds)->low);
-      *bounds = is_open ? std::nullopt : std::optional(IntervalBounds{reach / (*bounds)->high, reach / (*bounds)->low});
-    }
-    return seconds;
-  }
-
-  std::vector<double> CommonTargets() const {
-    std::set<double> targets(targets_.begin(), targets_.end());
-    double shown = std::numeric_limits<double>::infinity();
-    if (targets.empty()) {
-      double reliable = 0;
-      for (const ComparedSide* side : {&sides_.before, &sides_.after}) {
-        for (const FactorProjection& projection : side->projection->factors) {
-          for (const ProjectedValue& value : projection.targets) targets.insert(value.cores);
-        }
-        reliable = std::max({reliable, side->projection->fitted_cores.back(),
-                             side->projection->reliable_range ? side->projection->reliable_range->cores : 0.0});
-      }
-      shown = kShownBeyondReliable * reliable;
-    }
-    std::vector<double> common;
-    for (const double cores : targets) {
-      if (cores <= shown) common.push_back(cores);
-    }
-    return common;
-  }
-
-  const ComparedSides& sides_;
-  const std::vector<double>& targets_;
-};
+  std::erase_if(targets, [&](double cores) { return cores > kShownBeyondReliable * reliable; });
+  return targets;
+}
 
 std::vector<ComparedTarget> CompareTargets(const ComparedSides& sides, const std::vector<double>& targets) {
-  if (sides.before.projection == nullptr || sides.after.projection == nullptr) return {};
-  return TargetComparer(sides, targets).Compare();
+  std::vector<ComparedTarget> compared;
+  if (sides.before.projection == nullptr || sides.after.projection == nullptr) return compared;
+  for (const double cores : CommonTargets(sides, targets)) {
+    ComparedTarget target;
+    target.cores = cores;
+    FactorValues before, after;
+    for (const FactorType& type : AllFactors()) {
+      const ProjectedPair pair = ProjectedOnBoth(sides, type.factor, cores);
+      if (!pair.before || !pair.after || !sides.Compares(type.factor)) continue;
+      if (pair.before->value > 0 && pair.after->value > 0) {
+        before[type.factor] = pair.before->value;
+        after[type.factor] = pair.after->value;
+      }
+      target.factors.emplace_back(type.factor, pair);
+    }
+    target.explained = ExplainWhole(before, after, target.whole);
+    target.efficiency = ProjectedOnBoth(sides, target.whole, cores);
+    if (!target.efficiency.before || !target.efficiency.after) continue;
+    if (sides.compares && target.whole == Factor::kGlobalEfficiency) {
+      target.seconds = {ProjectedSeconds(sides.before, target.efficiency.before),
+                        ProjectedSeconds(sides.after, target.efficiency.after), target.efficiency.reliability, false};
+      FindWhetherApart(target.seconds);
+    }
+    compared.push_back(std::move(target));
+  }
+  return compared;
 }
 
 // As reports call a phase of both sides.
-std::string CommonName(const SeriesAndPhase& before, const SeriesAndPhase& after) {
-  const std::string text = before.second.Text();
-  const std::string name = before.second == after.second ? text : text + " and " + after.second.Text();
-  if (before.first != after.first || before.first.empty()) return name;
-  return before.first + (name.empty() ? "" : ", " + name);
+std::string CommonName(const PhaseKey& before, const PhaseKey& after) {
+  const std::string text = before.phase.Text();
+  const std::string name = before.phase == after.phase ? text : text + " and " + after.phase.Text();
+  if (before.series != after.series || before.series.empty()) return name;
+  return before.series + (name.empty() ? "" : ", " + name);
 }
 
 // One change of many would be beyond noise by chance, so all of a phase share the chance of an error [Dunn61].
@@ -270,12 +245,12 @@ ComparedPhase ComparePhase(const SideOfResults& before, const SideOfResults& aft
   const ComparedSides sides = AgreeOnTerms(before, after);
   ComparedPhase phase;
   phase.name = CommonName(before.key, after.key);
-  phase.before = before.key.second;
-  phase.after = after.key.second;
+  phase.before = before.key.phase;
+  phase.after = after.key.phase;
   phase.terms = sides.terms;
   phase.projection_before = sides.before.projection;
   phase.projection_after = sides.after.projection;
-  phase.noise = NoiseBetweenRepeats(sides, SecondsOfRow);
+  phase.noise = NoiseBetweenRepeats(sides, &FactorRow::TimePerIteration);
   if (!phase.noise) {
     phase.noise =
         NoiseBetweenRepeats(sides, [](const FactorRow& row) { return row.values[Factor::kParallelEfficiency]; });
@@ -288,27 +263,19 @@ ComparedPhase ComparePhase(const SideOfResults& before, const SideOfResults& aft
   return phase;
 }
 
-std::vector<SeriesAndPhase> KeysOf(const FactorTable& table) {
-  std::vector<SeriesAndPhase> keys;
-  for (const std::string& series : table.Series()) {
-    for (const PhaseId& phase : table.Phases(series)) keys.emplace_back(series, phase);
-  }
-  return keys;
-}
-
-std::string NameOf(const SeriesAndPhase& key, bool with_series) {
-  if (!with_series || key.first.empty()) return key.second.IsUnnamed() ? "all runs" : key.second.Text();
-  return key.first + (key.second.IsUnnamed() ? "" : ", " + key.second.Text());
+std::string NameOf(const PhaseKey& key, bool with_series) {
+  if (!with_series || key.series.empty()) return key.phase.IsUnnamed() ? "all runs" : key.phase.Text();
+  return key.series + (key.phase.IsUnnamed() ? "" : ", " + key.phase.Text());
 }
 
 // Keys that mean the same on both sides, in the order of the first.
-std::vector<std::pair<SeriesAndPhase, SeriesAndPhase>> Match(const Results& before, const Results& after) {
-  const std::vector<SeriesAndPhase> all_before = KeysOf(before.table), all_after = KeysOf(after.table);
+std::vector<std::pair<PhaseKey, PhaseKey>> Match(const Results& before, const Results& after) {
+  const std::vector<PhaseKey> all_before = before.table.Keys(), all_after = after.table.Keys();
   const bool one_series = before.table.Series().size() == 1 && after.table.Series().size() == 1;
-  std::vector<std::pair<SeriesAndPhase, SeriesAndPhase>> matches;
-  for (const SeriesAndPhase& a : all_before) {
-    for (const SeriesAndPhase& b : all_after) {
-      if (a.second == b.second && (one_series || a.first == b.first)) matches.emplace_back(a, b);
+  std::vector<std::pair<PhaseKey, PhaseKey>> matches;
+  for (const PhaseKey& a : all_before) {
+    for (const PhaseKey& b : all_after) {
+      if (a.phase == b.phase && (one_series || a.series == b.series)) matches.emplace_back(a, b);
     }
   }
   if (!matches.empty() || all_before.empty() || all_after.empty() || !one_series) return matches;
@@ -317,16 +284,14 @@ std::vector<std::pair<SeriesAndPhase, SeriesAndPhase>> Match(const Results& befo
            {series_after, MostImportantPhase(after.table, series_after)}}};
 }
 
-// Those of one side that the other lacks.
-std::vector<std::string> Unmatched(const FactorTable& table,
-                                   const std::vector<std::pair<SeriesAndPhase, SeriesAndPhase>>& matches,
+// Names of the keys of one side that the other lacks.
+std::vector<std::string> Unmatched(const FactorTable& table, const std::vector<std::pair<PhaseKey, PhaseKey>>& matches,
                                    bool is_after) {
   std::vector<std::string> names;
-  for (const SeriesAndPhase& key : KeysOf(table)) {
-    const bool is_matched =
-        std::any_of(matches.begin(), matches.end(), [&](const std::pair<SeriesAndPhase, SeriesAndPhase>& match) {
-          return (is_after ? match.second : match.first) == key;
-        });
+  for (const PhaseKey& key : table.Keys()) {
+    const bool is_matched = std::any_of(
+        matches.begin(), matches.end(),
+        [&](const std::pair<PhaseKey, PhaseKey>& match) { return (is_after ? match.second : match.first) == key; });
     if (!is_matched) names.push_back(NameOf(key, table.Series().size() > 1));
   }
   return names;
@@ -335,10 +300,8 @@ std::vector<std::string> Unmatched(const FactorTable& table,
 }  // namespace
 
 const ComparedNumber* ComparedCount::Find(Factor factor) const {
-  for (const ComparedFactor& one : factors) {
-    if (one.factor == factor) return &one.number;
-  }
-  return nullptr;
+  const auto found = std::ranges::find(factors, factor, &ComparedFactor::factor);
+  return found == factors.end() ? nullptr : &found->number;
 }
 
 std::size_t ComparedPhase::CountChanges() const {
@@ -369,14 +332,6 @@ ComparedResults CompareResults(const Results& before, const Results& after, cons
   compared.only_after = Unmatched(after.table, matches, true);
   return compared;
 }
-
-namespace {
-
-constexpr double kNothing = 1e-9;  // of logarithms
-
-using Kind = Contribution::Kind;
-
-}  // namespace
 
 const Contribution* Decomposition::Largest() const {
   const Contribution* largest = nullptr;

@@ -16,11 +16,11 @@ namespace farscale {
 // The parts of a difference: logarithms of factors, which add up [docs/formulas.md, comparison].
 
 // Part of a difference of logarithms. A factor, the rest that no factor explains (the whole is not exactly the product
-// of its parts), or of times the base: what the reference run computes, in parts where counters tell.
+// product of its parts), or the base of times: the computation of the reference run, in parts where counters tell.
 struct Contribution {
   enum class Kind { kFactor, kBase, kBaseInstructions, kBaseRate, kBaseIpc, kBaseFrequency, kRest };
   Kind kind = Kind::kFactor;
-  Factor factor = Factor::kLoadBalance;  // of kFactor
+  Factor factor = Factor::kLoadBalance;  // for kFactor
   double logarithm = 0;                  // that it adds to ln(after / before) of the whole
 
   friend bool operator==(const Contribution&, const Contribution&) = default;
@@ -65,8 +65,8 @@ struct ComparedCount {
   std::vector<ComparedFactor> factors;       // in the order of reports, those that either side knows
   ComparedNumber seconds;                    // an iteration
   Factor whole = Factor::kGlobalEfficiency;  // that `efficiency` is about; parallel efficiency where that is all
-  std::optional<Decomposition> efficiency;   // of the whole
-  std::optional<Decomposition> time;         // of `seconds`
+  std::optional<Decomposition> efficiency;   // explains the whole
+  std::optional<Decomposition> time;         // explains `seconds`
 
   const ComparedNumber* Find(Factor factor) const;
 };
@@ -74,17 +74,17 @@ struct ComparedCount {
 // A projected quantity on both sides.
 struct ProjectedPair {
   std::optional<ProjectedValue> before, after;
-  Reliability reliability = Reliability::kUnknown;  // of the side with the worse one
+  Reliability reliability = Reliability::kUnknown;  // the worse one of both sides
   bool is_apart = false;                            // the 80 % intervals do not overlap
 };
 
 struct ComparedTarget {
   double cores = 0;
   Factor whole = Factor::kGlobalEfficiency;
-  ProjectedPair efficiency;                               // of the whole
+  ProjectedPair efficiency;                               // values of the whole
   ProjectedPair seconds;                                  // an iteration
   std::vector<std::pair<Factor, ProjectedPair>> factors;  // its parts
-  std::optional<Decomposition> explained;                 // of the whole
+  std::optional<Decomposition> explained;                 // explains the whole
 };
 
 // The steps that made both sides comparable, and the parts that do not compare.
@@ -92,7 +92,7 @@ struct ComparedTerms {
   std::optional<double> first_reference, second_reference;  // cores; where they differ
   std::optional<double> reference;                          // cores that both compare with
   std::optional<Scaling> first_scaling, second_scaling;
-  bool is_first_shown = false, is_second_shown = false;  // by times and efficiencies; the table does not say it
+  bool is_first_shown = false, is_second_shown = false;  // shown by times and efficiencies; the table does not say it
   bool have_times = false, have_global = false;          // both know times of an iteration, global efficiency
   std::vector<Factor> first_only, second_only;           // that the other does not know at any core count
   bool is_first_timed = false, is_second_timed = false;  // alone
@@ -104,11 +104,11 @@ struct ComparedPhase {
   PhaseId before, after;  // phases; they may have different names where each side has only one
   std::vector<ComparedCount> counts;
   std::vector<ComparedTarget> targets;
-  std::optional<Noise> noise;  // of times, else of the efficiency, between repeats; nothing: it is assumed
+  std::optional<Noise> noise;  // between repeats: times, else efficiency; nothing: it is assumed
   ComparedTerms terms;
-  std::vector<std::string> notes;                      // what does not compare and why, once it is worded
+  std::vector<std::string> notes;                      // sentences on parts that do not compare
   std::string superlinear_before, superlinear_after;   // why an efficiency exceeds 110 %; else empty
-  const PhaseProjection* projection_before = nullptr;  // of the results that were compared; null: none
+  const PhaseProjection* projection_before = nullptr;  // in the results that were compared; null: none
   const PhaseProjection* projection_after = nullptr;
 
   // The number of changes, of factors and of times, at all common core counts.
@@ -121,7 +121,7 @@ struct ComparedResults {
   std::string before, after;  // names of both sides
   std::vector<ComparedPhase> phases;
   std::vector<std::string> only_before, only_after;      // phases
-  std::vector<Finding> findings_before, findings_after;  // what is odd about the tables
+  std::vector<Finding> findings_before, findings_after;  // oddities of the tables
 };
 
 // Phases are compared by their names, and series by theirs unless each side has only one; where no name is common, the

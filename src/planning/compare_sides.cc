@@ -14,14 +14,14 @@ namespace {
 ComparedSide SideOf(const SideOfResults& of) {
   ComparedSide side;
   side.name = of.name;
-  side.rows = of.results.table.Rows(of.key.first, of.key.second);
+  side.rows = of.results.table.Rows(of.key);
   side.scaling = ScalingOf(of.results.table, side.rows);
   side.is_scaling_shown =
       side.scaling && (!of.results.table.scaling || of.results.table.scaling_source == kShownByTimes);
   const std::set<std::int64_t> counts = side.Counts();
   const std::optional<std::int64_t> reference = of.results.table.reference;
   side.reference = reference && counts.count(*reference) > 0 ? *reference : *counts.begin();
-  side.projection = ProjectionOf(of.results, of.key.first, of.key.second);
+  side.projection = ProjectionOf(of.results, of.key.series, of.key.phase);
   for (const FactorType& type : AllFactors()) side.scale[type.factor] = 1;
   return side;
 }
@@ -29,14 +29,13 @@ ComparedSide SideOf(const SideOfResults& of) {
 // Puts a side in terms of another run; false where the rows do not know enough.
 bool Refer(const SideOfResults& of, std::int64_t cores, ComparedSide& side) {
   FactorTable table = of.results.table;
-  std::erase_if(table.rows,
-                [&](const FactorRow& row) { return row.series != of.key.first || row.phase != of.key.second; });
+  std::erase_if(table.rows, [&](const FactorRow& row) { return row.Key() != of.key; });
   try {
     ChangeTerms(table, std::nullopt, cores);
   } catch (const Error&) {
     return false;
   }
-  const std::vector<FactorRow> rows = table.Rows(of.key.first, of.key.second);
+  const std::vector<FactorRow> rows = table.Rows(of.key);
   for (const FactorType& type : AllFactors()) {
     for (std::size_t i = 0; i < rows.size(); ++i) {
       const std::optional<double>&is = rows[i].values[type.factor], &was = side.rows[i].values[type.factor];
@@ -74,7 +73,7 @@ void AgreeOnScaling(ComparedSides& sides) {
   sides.terms.second_scaling = after.scaling;
   sides.terms.is_first_shown = before.is_scaling_shown;
   sides.terms.is_second_shown = after.is_scaling_shown;
-  sides.terms.have_times = know_both(SecondsOfRow);
+  sides.terms.have_times = know_both(&FactorRow::TimePerIteration);
   sides.terms.have_global = know_both([](const FactorRow& row) { return row.values[Factor::kGlobalEfficiency]; });
   if (before.scaling != after.scaling) sides.compares = false;
 }
@@ -90,10 +89,6 @@ std::vector<Factor> OnlyOf(const ComparedSide& side, const ComparedSide& other) 
 }
 
 }  // namespace
-
-std::optional<double> SecondsOfRow(const FactorRow& row) {
-  return row.runtime ? std::optional(*row.runtime / row.iterations) : std::nullopt;
-}
 
 std::set<std::int64_t> ComparedSide::Counts() const {
   std::set<std::int64_t> counts;
@@ -123,24 +118,16 @@ std::optional<double> ComparedSide::AtReference(const RowReading& value) const {
   return measured ? std::optional(measured->value) : std::nullopt;
 }
 
-bool ComparesWithReference(Factor factor) {
-  for (const Factor one : {Factor::kGlobalEfficiency, Factor::kComputationScalability, Factor::kInstructionScaling,
-                           Factor::kIpcScaling, Factor::kFrequencyScaling, Factor::kSpeedup}) {
-    if (factor == one) return true;
-  }
-  return false;
-}
-
-bool ComparedSides::Compares(Factor factor) const { return compares || !ComparesWithReference(factor); }
-
 ComparedSides AgreeOnTerms(const SideOfResults& before, const SideOfResults& after) {
   ComparedSides sides{SideOf(before), SideOf(after), false, {}};
   AgreeOnReference(before, after, sides);
   AgreeOnScaling(sides);
   sides.terms.first_only = OnlyOf(sides.before, sides.after);
   sides.terms.second_only = OnlyOf(sides.after, sides.before);
-  sides.terms.is_first_timed = sides.before.Knows(SecondsOfRow) && !sides.after.Knows(SecondsOfRow);
-  sides.terms.is_second_timed = sides.after.Knows(SecondsOfRow) && !sides.before.Knows(SecondsOfRow);
+  sides.terms.is_first_timed =
+      sides.before.Knows(&FactorRow::TimePerIteration) && !sides.after.Knows(&FactorRow::TimePerIteration);
+  sides.terms.is_second_timed =
+      sides.after.Knows(&FactorRow::TimePerIteration) && !sides.before.Knows(&FactorRow::TimePerIteration);
   return sides;
 }
 

@@ -5,7 +5,6 @@
 #include <optional>
 #include <set>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "planning/compare.h"
@@ -13,13 +12,8 @@
 
 namespace farscale {
 
-using SeriesAndPhase = std::pair<std::string, PhaseId>;
-
 // Reads one quantity off a row.
 using RowReading = std::function<std::optional<double>(const FactorRow&)>;
-
-// Values of an iteration.
-std::optional<double> SecondsOfRow(const FactorRow& row);
 
 // A quantity of the runs at one core count, with its errors where known.
 struct RunValues {
@@ -51,15 +45,13 @@ struct ComparedSides {
   bool compares = false;  // both compare with the same reference, in the same way
   ComparedTerms terms;
 
-  bool Compares(Factor factor) const;
+  // False for factors that compare with the reference run where both sides have different ones.
+  bool Compares(Factor factor) const { return compares || !Describe(factor).ComparesWithReference(); }
 };
-
-// True if it compares with the reference run, so that both sides must have the same.
-bool ComparesWithReference(Factor factor);
 
 struct SideOfResults {
   const Results& results;
-  const SeriesAndPhase& key;
+  const PhaseKey& key;
   const std::string& name;
 };
 

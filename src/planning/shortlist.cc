@@ -21,22 +21,15 @@ constexpr double kWantedRatio = 8;  // over the largest run, as sentences about 
 struct MachineResults {
   std::string name;  // empty: the machine of the runs
   const FactorTable* table = nullptr;
-  const PhaseProjection* projection = nullptr;  // of the phase; null: there is none
+  const PhaseProjection* projection = nullptr;  // null: there is none
   OfferTerms terms;
 };
 
-const PhaseProjection* Among(const std::vector<PhaseProjection>& projections, const PhaseKey& key) {
-  const auto found = std::ranges::find_if(projections, [&](const PhaseProjection& projection) {
-    return projection.series == key.series && projection.phase == key.phase;
-  });
-  return found == projections.end() ? nullptr : &*found;
-}
-
 std::vector<MachineResults> MachinesOf(const Results& results, const PhaseKey& key) {
-  std::vector<MachineResults> machines = {{"", &results.table, Among(results.projections, key), {}}};
+  std::vector<MachineResults> machines = {{"", &results.table, FindPhase(results.projections, key), {}}};
   for (const Variant& variant : results.variants) {
     if (variant.is_noise) continue;
-    machines.push_back({variant.name, &variant.table, Among(variant.projections, key), variant.terms});
+    machines.push_back({variant.name, &variant.table, FindPhase(variant.projections, key), variant.terms});
   }
   return machines;
 }

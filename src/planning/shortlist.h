@@ -23,9 +23,9 @@ std::optional<Ratio> ReplayedSpeed(const FactorRow& measured, const FactorRow& r
 
 struct MachineTime {
   double seconds = 0;                    // an iteration
-  std::optional<OpenBounds> interval80;  // of predictions; nothing for a replayed run
+  std::optional<OpenBounds> interval80;  // predictions only; nothing for a replayed run
   Ratio speed;                           // times as fast as on the machine of the runs
-  std::optional<Ratio> cost;             // of an iteration, in the currency of the offer
+  std::optional<Ratio> cost;             // an iteration, in the currency of the offer
 };
 
 // The longest phase of a code, on as many cores for every machine.
@@ -44,7 +44,7 @@ struct ShortlistRow {
   // prices are in several currencies.
   std::optional<Ratio> cost;
   std::string currency;
-  std::size_t first_rank = 0, last_rank = 0;  // by speed; intervals that overlap share them. 0: no speed
+  std::size_t first_rank = 0, last_rank = 0;  // ranks by speed; intervals that overlap share them. 0: no speed
 };
 
 struct Shortlist {

@@ -31,7 +31,7 @@ std::string RenderStackedBars(const StackedBars& bars, bool standalone);
 // A whole and its parts as horizontal bands of one scale, above each other, for a page beside a table of the numbers.
 
 struct BandPart {
-  double share = 0;  // of the whole
+  double share = 0;  // share of the whole, in [0, 1]
   int color = 0;     // index into the palette
 };
 

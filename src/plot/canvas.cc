@@ -9,7 +9,7 @@
 namespace farscale {
 namespace {
 
-constexpr double kHair = 1e-9;       // of rounding, in steps
+constexpr double kHair = 1e-9;       // rounding, in steps
 constexpr double kBeyond = 0.1;      // steps that values may lie beyond the end of a rounded scale
 constexpr double kFewDecades = 2.5;  // have ticks at 2 and 5, too
 

@@ -160,7 +160,7 @@ struct LegendEntry {
   std::optional<Stroke> line = {};
   std::optional<Marker> marker = {};
   std::optional<Fill> area = {};
-  std::string attributes = "";  // of the entry in a page; without, it is not a group
+  std::string attributes = "";  // attributes of the entry in a page; without, it is not a group
 };
 
 class Legend {

@@ -14,10 +14,10 @@ namespace farscale {
 namespace {
 
 constexpr double kLeft = 56;
-constexpr double kUprightText = 18;                                   // room for the label of the y axis
-constexpr double kTickText = 24;                                      // and for numbers below the x axis alone
-constexpr double kInset = 12;                                         // of the first and last of named values
-constexpr double kNameLetter = 6.8, kNameRow = 17, kBesideLine = 40;  // of names beside lines
+constexpr double kUprightText = 18;  // room for the label of the y axis
+constexpr double kTickText = 24;     // and for numbers below the x axis alone
+constexpr double kInset = 12;        // space before the first and behind the last of named values
+constexpr double kNameLetter = 6.8, kNameRow = 17, kBesideLine = 40;  // for names beside lines
 constexpr std::size_t kFadingParts = 3;
 constexpr std::size_t kMostNames = 10;
 

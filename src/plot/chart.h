@@ -58,12 +58,12 @@ enum class LegendPlace { kAbove, kInside, kBeside };
 
 struct Chart {
   std::string title;        // also read out by screen readers
-  std::string description;  // what is to be seen, in a sentence
+  std::string description;  // the content in a sentence
   std::string x_label;
   std::string y_label;
   bool log_x = true;
   bool log_y = false;
-  std::vector<std::string> x_names;  // of x = 0, 1, 2, ...; those too many are left out
+  std::vector<std::string> x_names;  // names of x = 0, 1, 2, ...; those too many are left out
   std::optional<double> y_min;       // where the y axis begins, or a little before; none: 0, of a logarithm the least
   std::optional<double> y_max;       // at least this much is shown
   std::optional<double> x_end;       // where the x axis ends, although curves go on

@@ -19,11 +19,11 @@ namespace farscale {
 struct HeatLabels {
   std::string top, bottom;  // rows: the first and the last rank; the same: one
   std::string left, right;  // columns: the first and the last iteration
-  std::string strongest;    // what the strongest colour stands for
+  std::string strongest;    // value of the strongest colour
 };
 
 // Ranks from top to bottom, iterations from left to right; beside it the sum of every row as a bar, below it the scale
-// of colours. Of a raster without cells nothing is drawn but the ground.
+// of colours. A raster without cells is drawn as the ground alone.
 std::string RenderHeatMap(const LossRaster& raster, const HeatLabels& labels, const std::string& title,
                           const std::string& description);
 

@@ -20,7 +20,7 @@ struct SvgFrame {
   std::string title = "", description = "";
   bool standalone = false;             // with name space and white ground, for a file of its own
   std::optional<double> title_x = {};  // where the title is drawn, if it is
-  std::string attributes = "";         // of the element in a page
+  std::string attributes = "";         // attributes of the element in a page
   double font_size = 12;
 };
 

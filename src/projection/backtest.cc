@@ -21,16 +21,16 @@ constexpr std::size_t kFewestToTrain = 2;    // with fewer there is no projectio
 constexpr std::size_t kFewestByDefault = 3;  // with fewer no model can be chosen
 constexpr std::size_t kMostByDefault = 16;   // splits of a phase; chosen: bounds the time of long series
 constexpr std::size_t kSplitsOfReports = 3;  // enough to see ratios of 2, 4 and 8 where counts double
-constexpr const char* kWhole = "a series";   // what has neither a name nor a phase
+constexpr const char* kWhole = "a series";   // without a name and a phase
 
 // All runs of one phase of one series.
 struct PhaseRuns {
   std::string series;
   PhaseId phase;
-  std::vector<FactorRow> rows;  // by cores and repeat
+  std::vector<FactorRow> rows;  // ordered by cores and repeat
   std::vector<double> cores;    // distinct, ascending
 
-  // How many core counts are not hidden.
+  // The number of core counts that are not hidden.
   std::size_t CountsUpTo(double train_max) const {
     return static_cast<std::size_t>(std::upper_bound(cores.begin(), cores.end(), train_max) - cores.begin());
   }
@@ -41,7 +41,7 @@ struct TrainingSplit {
   double train_max = 0;
 };
 
-// What one split gives.
+// The result of one split.
 struct SplitOutcome {
   std::vector<BacktestRow> rows;
   std::size_t not_predicted = 0;
@@ -51,14 +51,11 @@ struct SplitOutcome {
 
 std::vector<PhaseRuns> RunsOf(const FactorTable& table) {
   std::vector<PhaseRuns> all;
-  for (const std::string& series : table.Series()) {
-    for (const PhaseId& phase : table.Phases(series)) {
-      PhaseRuns runs{series, phase, table.Rows(series, phase), {}};
-      std::set<double> cores;
-      for (const FactorRow& row : runs.rows) cores.insert(static_cast<double>(row.cores));
-      runs.cores.assign(cores.begin(), cores.end());
-      all.push_back(std::move(runs));
-    }
+  for (const PhaseKey& key : table.Keys()) {
+    PhaseRuns runs{key.series, key.phase, table.Rows(key), {}};
+    for (const FactorRow& row : runs.rows) runs.cores.push_back(static_cast<double>(row.cores));
+    runs.cores.erase(std::unique(runs.cores.begin(), runs.cores.end()), runs.cores.end());
+    all.push_back(std::move(runs));
   }
   return all;
 }
@@ -204,15 +201,6 @@ BacktestResult Backtest(const FactorTable& table, const ModelLibrary& library, c
   for (SplitOutcome& outcome : outcomes) fitted.push_back(std::move(outcome.fitted));
   if (!fitted.empty()) result.findings = FindUnusedModels(options.projection.models, fitted);
   return result;
-}
-
-BacktestResult Backtest(const FactorTable& table, const ModelLibrary& library, const BacktestOptions& options) {
-  return Backtest(table, library, options, {});
-}
-
-std::vector<BacktestRow> BacktestForReport(const FactorTable& table, const ModelLibrary& library,
-                                           const ProjectionOptions& options) {
-  return BacktestForReport(table, library, options, {});
 }
 
 std::vector<BacktestRow> BacktestForReport(const FactorTable& table, const ModelLibrary& library,

@@ -1,5 +1,5 @@
-// How well larger runs are predicted from smaller ones: runs above a core count are hidden, projected from the others
-// and compared with what was measured there [docs/formulas.md, backtest].
+// Tests how well larger runs are predicted from smaller ones: runs above a core count are hidden, projected from the
+// others and compared with what was measured there [docs/formulas.md, backtest].
 #pragma once
 
 #include <cstddef>
@@ -10,7 +10,6 @@
 #include <vector>
 
 #include "base/diagnostics.h"
-#include "base/side_by_side.h"
 #include "factors/factor_table.h"
 #include "models/scaling_model.h"
 #include "projection/projection.h"
@@ -26,7 +25,7 @@ struct BacktestRow {
   std::int64_t repeat = 0;  // which run at this core count
   double measured = 0;
   ProjectedValue predicted;  // its ratio is to the largest core count that was not hidden
-  std::string model;         // of the factor, or kProduct
+  std::string model;         // model of the factor, or kProduct
 
   friend bool operator==(const BacktestRow&, const BacktestRow&) = default;
 };
@@ -35,7 +34,7 @@ struct BacktestRow {
 inline constexpr const char* kProduct = "product";
 
 struct BacktestOptions {
-  ProjectionOptions projection;   // of which train_max and targets do not count
+  ProjectionOptions projection;   // its train_max and targets do not count
   std::vector<double> train_max;  // empty: core counts with two smaller and one larger at least, 16 at most
   std::size_t most_splits = 0;    // with those: only so many of the largest; 0: all
 };
@@ -50,7 +49,8 @@ struct SkippedSplits {
 };
 
 struct BacktestResult {
-  std::vector<BacktestRow> rows;  // by series and phase as in the table, then factor, train_max, cores and repeat
+  std::vector<BacktestRow>
+      rows;  // ordered by series and phase as in the table, then factor, train_max, cores and repeat
   SkippedSplits skipped;
   std::size_t not_predicted = 0;  // hidden values of factors that no model could be fitted to
   std::size_t not_measured = 0;   // predictions of factors that the hidden run lacks and others have
@@ -59,24 +59,25 @@ struct BacktestResult {
 
 // Hides and predicts, for every series and phase of a completed table. What is hidden is taken out of the table
 // before it is projected. Throws a usage error for models that do not exist; that nothing can be backtested is a result
-// without rows.
-BacktestResult Backtest(const FactorTable& table, const ModelLibrary& library, const BacktestOptions& options);
+// without rows. A step of the progress is a phase and a number of cores to train up to.
+BacktestResult Backtest(const FactorTable& table, const ModelLibrary& library, const BacktestOptions& options,
+                        const ProgressSink& progress = {});
 
 // The rows for a report, which are few however many runs there are: the last three of the core counts that are trained
 // up to by default.
 std::vector<BacktestRow> BacktestForReport(const FactorTable& table, const ModelLibrary& library,
-                                           const ProjectionOptions& options);
+                                           const ProjectionOptions& options, const ProgressSink& progress = {});
 
-// What was left out and why, as one sentence each.
+// Sentences on everything that was left out, with the reason.
 std::vector<std::string> DescribeGaps(const BacktestResult& result);
 
 // (predicted - measured) / measured; nothing where 0 was measured.
 std::optional<double> RelativeErrorOf(const BacktestRow& row);
 
-// What a backtest says of the predictions: their errors, how often the intervals held and how good these are, by
+// Quality of the predictions by a backtest: their errors, how often the intervals held and how good these are, by
 // factor and by how far the prediction went [docs/formulas.md, backtest].
 
-// Of the intervals of projections; chosen: the usual two.
+// Coverages of the intervals of projections; chosen: the usual two.
 inline constexpr double kInnerCoverage = 0.80;
 inline constexpr double kOuterCoverage = 0.95;
 
@@ -92,7 +93,7 @@ double NearestPowerOfTwo(double ratio);
 // Intervals of one coverage.
 struct IntervalRecord {
   std::size_t points = 0;  // that have one
-  std::size_t inside = 0;  // of those
+  std::size_t inside = 0;  // points inside their interval
   double score = 0;        // mean
 
   double Coverage() const;  // inside by points
@@ -103,7 +104,7 @@ struct IntervalRecord {
 struct PredictionErrors {
   std::size_t points = 0;
   std::size_t without_error = 0;  // measured as 0: they have no relative error
-  // Of the absolute relative errors: the median, and the one below which nine tenths lie.
+  // Median of the absolute relative errors, and the error below which nine tenths of them lie.
   std::optional<double> median;
   std::optional<double> percentile90;
   std::optional<IntervalRecord> interval80;
@@ -126,32 +127,20 @@ struct ErrorsOfPhase {
   PredictionErrors errors;
 };
 
-// By factor, then ratio.
+// Ordered by factor, then ratio.
 std::vector<ErrorsAtRatio> ErrorsByRatio(const std::vector<BacktestRow>& rows);
 
-// Of one factor, in the order of the rows.
+// Errors of one factor, in the order of the rows.
 std::vector<ErrorsOfPhase> ErrorsByPhase(const std::vector<BacktestRow>& rows, Factor factor);
 
 // Two ways to predict, over what both predict and with the intervals that both have.
 struct BacktestComparison {
-  std::string against;  // what the other way is called
+  std::string against;  // name of the other way
   std::vector<ErrorsAtRatio> errors;
-  std::vector<ErrorsAtRatio> errors_against;  // of the same factors and ratios
+  std::vector<ErrorsAtRatio> errors_against;  // the same factors and ratios
 };
 
 BacktestComparison CompareBacktests(const std::vector<BacktestRow>& rows, const std::vector<BacktestRow>& others,
                                     const std::string& against);
-
-// Projections and backtests that say how far they have got.
-
-// As without progress, of which a step is a phase.
-std::vector<PhaseProjection> Project(const FactorTable& table, const ModelLibrary& library,
-                                     const ProjectionOptions& options, const ProgressSink& progress);
-
-// Here a step is a phase and a number of cores to train up to.
-BacktestResult Backtest(const FactorTable& table, const ModelLibrary& library, const BacktestOptions& options,
-                        const ProgressSink& progress);
-std::vector<BacktestRow> BacktestForReport(const FactorTable& table, const ModelLibrary& library,
-                                           const ProjectionOptions& options, const ProgressSink& progress);
 
 }  // namespace farscale

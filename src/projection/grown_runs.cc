@@ -16,28 +16,18 @@ namespace {
 constexpr double kPower = 0.25;
 // Losses smaller than this are as uncertain as if they were as large; chosen: what repeats of a run differ by.
 constexpr double kLeastLoss = 0.01;
-// How many backtests the record of other programs counts for; chosen: it differs more between programs than predictions
-// of one program do.
+// The record of other programs counts as so many backtests; chosen: it differs more between programs than predictions
+// for one program do.
 constexpr double kRecordCounts = 1;
 
 // The record in docs/growth.md, which `scripts/measure_growth` writes; chosen: a hundredth more for transfer and
-// parallel efficiency, as few programs make it.
-double OfDoubling(Factor factor) {
+// parallel efficiency, as few programs make it. One program copies ranks: its record, rounded up.
+double OfDoubling(Factor factor, bool copies_ranks) {
   switch (factor) {
-    case Factor::kLoadBalance: return 0.44;
-    case Factor::kSerialization: return 0.20;
-    case Factor::kParallelEfficiency: return 0.07;
-    default: return 0.17;  // transfer, and what is made of both
-  }
-}
-
-// The same where ranks are copied, which one program makes: that record, rounded up.
-double OfDoublingOfCopies(Factor factor) {
-  switch (factor) {
-    case Factor::kLoadBalance: return 0.75;
-    case Factor::kSerialization: return 0.40;
-    case Factor::kParallelEfficiency: return 0.40;
-    default: return 0.95;
+    case Factor::kLoadBalance: return copies_ranks ? 0.75 : 0.44;
+    case Factor::kSerialization: return copies_ranks ? 0.40 : 0.20;
+    case Factor::kParallelEfficiency: return copies_ranks ? 0.40 : 0.07;
+    default: return copies_ranks ? 0.95 : 0.17;  // transfer, and products with it
   }
 }
 
@@ -60,7 +50,7 @@ double GrowthError::At(double value, double doublings) const {
 
 GrowthError ErrorOfGrowth(Factor factor, const GrownPhase& grown, const std::vector<FactorRow>& measured,
                           double largest) {
-  GrowthError error{grown.is_statistical ? OfDoublingOfCopies(factor) : OfDoubling(factor), kPower};
+  GrowthError error{OfDoubling(factor, grown.is_statistical), kPower};
   // All runs grown from the same runs share their mistakes, so together they count as one.
   std::map<double, std::pair<double, double>> squares;
   for (const GrownRun& run : grown.runs) {
@@ -106,8 +96,8 @@ double Between(const std::vector<std::pair<double, double>>& points, double x) {
   return before->second + share * (behind->second - before->second);
 }
 
-// Of the logarithms of draws, by the middle four fifths of them, as if they were normal.
-double DeviationOf(std::vector<double> draws) {
+// Standard deviation of the logarithms of draws, by the middle four fifths of them, as if they were normal.
+double LogDeviation(std::vector<double> draws) {
   for (double& value : draws) value = std::log(std::max(value, kNothing));
   std::ranges::sort(draws);
   return (QuantileOfSorted(draws, 0.9) - QuantileOfSorted(draws, 0.1)) / (2 * NormalReach(0.8));
@@ -121,6 +111,8 @@ void MultiplyBy(const std::vector<double>& factors, std::vector<double>& product
 
 GrownCurve::GrownCurve(Ensemble ensemble, const IntervalConstants& intervals, GrowthError error, std::uint64_t seed)
     : ensemble_(std::move(ensemble)), draws_(ensemble_, intervals, seed), error_(error) {
+  Random random(SeedFor(seed, "growth"));
+  for (std::size_t i = 0; i < kFactorDraws; ++i) standard_errors_.push_back(random.Normal());
   std::vector<DataPoint> points = ensemble_.members.front().fit.points;
   std::ranges::stable_sort(points, {}, &DataPoint::cores);
   for (std::size_t i = 0, end = 0; i < points.size(); i = end) {
@@ -146,13 +138,6 @@ std::vector<double> GrownCurve::DrawsAt(double cores) const {
   return values;
 }
 
-GrownFactors::OfFactor::OfFactor(Ensemble ensemble, const IntervalConstants& intervals, GrowthError error,
-                                 std::uint64_t seed)
-    : curve(std::move(ensemble), intervals, error, seed) {
-  Random random(SeedFor(seed, "growth"));
-  for (std::size_t i = 0; i < kFactorDraws; ++i) errors.push_back(random.Normal());
-}
-
 void GrownFactors::Add(Factor factor, Ensemble ensemble, GrowthError error, std::uint64_t seed) {
   factors_.try_emplace(factor, std::move(ensemble), intervals_, error, seed);
 }
@@ -161,17 +146,17 @@ void GrownFactors::Weigh(const std::map<Factor, FactorDraws>& curves, const std:
                          std::optional<GrowthError> of_product) {
   of_product_ = of_product;
   common_errors_.assign(kFactorDraws, 0);
-  for (const auto& [factor, of] : factors_) {
+  for (const auto& [factor, curve] : factors_) {
     for (std::size_t i = 0; i < kFactorDraws; ++i)
-      common_errors_[i] += of.errors[i] / static_cast<double>(factors_.size());
+      common_errors_[i] += curve.standard_errors()[i] / static_cast<double>(factors_.size());
   }
   for (const double cores : grid) {
     std::vector<double> grown(kFactorDraws, 1.0), by_curves(kFactorDraws, 1.0);
-    for (const auto& [factor, of] : factors_) {
+    for (const auto& [factor, curve] : factors_) {
       MultiplyBy(DrawsAt(factor, cores), grown);
       MultiplyBy(curves.at(factor).At(cores), by_curves);
     }
-    const double own = DeviationOf(std::move(grown)), of_curves = DeviationOf(std::move(by_curves));
+    const double own = LogDeviation(std::move(grown)), of_curves = LogDeviation(std::move(by_curves));
     const double both = own * own + of_curves * of_curves;
     const double near = std::min(1.0, Doublings(cores, largest_));
     weights_.emplace_back(std::log(cores), both > 0 ? near * of_curves * of_curves / both : 0);
@@ -181,7 +166,7 @@ void GrownFactors::Weigh(const std::map<Factor, FactorDraws>& curves, const std:
 double GrownFactors::WeightAt(double cores) const { return Between(weights_, std::log(cores)); }
 
 double GrownFactors::ErrorAt(Factor factor, double cores) const {
-  const GrownCurve& curve = factors_.at(factor).curve;
+  const GrownCurve& curve = factors_.at(factor);
   return curve.error().At(curve.ValueAt(cores), Doublings(cores, largest_));
 }
 
@@ -190,8 +175,8 @@ double GrownFactors::ErrorAt(Factor factor, double cores) const {
 double GrownFactors::CorrelationAt(double cores) const {
   if (!of_product_ || factors_.size() < 2) return 0;
   double product = 1, sum = 0, squares = 0;
-  for (const auto& [factor, of] : factors_) {
-    product *= of.curve.ValueAt(cores);
+  for (const auto& [factor, curve] : factors_) {
+    product *= curve.ValueAt(cores);
     const double error = ErrorAt(factor, cores);
     sum += error;
     squares += error * error;
@@ -202,16 +187,17 @@ double GrownFactors::CorrelationAt(double cores) const {
 }
 
 std::vector<double> GrownFactors::DrawsAt(Factor factor, double cores) const {
-  const OfFactor& of = factors_.at(factor);
-  std::vector<double> values = of.curve.DrawsAt(cores);
+  const GrownCurve& curve = factors_.at(factor);
+  const std::vector<double>& errors = curve.standard_errors();
+  std::vector<double> values = curve.DrawsAt(cores);
   const double error = ErrorAt(factor, cores), correlation = CorrelationAt(cores);
-  // What an error differs by from the mean of all, and that mean, are independent; stretched like this they have the
+  // The difference of an error from the mean of all is independent of that mean; stretched like this they have the
   // deviation 1 still, and this correlation.
   const double own = std::sqrt(1 - correlation);
   const double common = std::sqrt(std::max(0.0, 1 + static_cast<double>(factors_.size() - 1) * correlation));
   for (std::size_t i = 0; i < values.size(); ++i) {
-    values[i] *= std::exp(error * (own * (of.errors[i] - common_errors_[i]) + common * common_errors_[i]));
-    if (of.curve.limit()) values[i] = std::min(values[i], *of.curve.limit());
+    values[i] *= std::exp(error * (own * (errors[i] - common_errors_[i]) + common * common_errors_[i]));
+    if (curve.limit()) values[i] = std::min(values[i], *curve.limit());
   }
   return values;
 }

@@ -23,15 +23,15 @@ struct GrownRun {
   FactorValues values;
 };
 
-// Of a phase, however many runs they were learned from: those of runs that were measured are its backtest.
+// All grown runs of a phase; those at core counts that were measured are its backtest.
 struct GrownPhase {
   std::string series;
   std::string phase;
   std::vector<GrownRun> runs;
-  bool is_statistical = false;  // by copies of the ranks of a run, as no rules explain them
+  bool is_statistical = false;  // grown by copies of ranks, as no rules explain them
 };
 
-// How far grown runs are from what is measured there, as a share of the loss -ln y: after one doubling of the cores
+// Distance of grown runs from measured ones, as a share of the loss -ln y: after one doubling of the cores
 // beyond the runs that they were learned from, and how that rises with the doublings.
 struct GrowthError {
   double of_doubling = 0;
@@ -41,7 +41,7 @@ struct GrowthError {
   double At(double value, double doublings) const;
 };
 
-// What the record of other programs says of a factor, multiplied by how much larger or smaller the errors are that the
+// The record of other programs for a factor, multiplied by how much larger or smaller the errors are that the
 // backtests of this phase show. `measured`: rows of the phase; no row of more than `largest` cores counts.
 GrowthError ErrorOfGrowth(Factor factor, const GrownPhase& grown, const std::vector<FactorRow>& measured,
                           double largest);
@@ -49,7 +49,7 @@ GrowthError ErrorOfGrowth(Factor factor, const GrownPhase& grown, const std::vec
 // The grown values of a factor that were learned from runs of up to `largest` cores, by cores.
 std::vector<DataPoint> GrownPoints(Factor factor, const std::vector<GrownRun>& grown, double largest);
 
-// What grown runs say of all factors of a phase together [docs/formulas.md, grown runs].
+// Predictions of grown runs for all factors of a phase together [docs/formulas.md, grown runs].
 
 // One factor: through the measured values and those of grown runs, with curves fitted to both in between and beyond.
 class GrownCurve {
@@ -60,17 +60,20 @@ class GrownCurve {
   GrownCurve& operator=(const GrownCurve&) = delete;
 
   double ValueAt(double cores) const;
-  // What a run could measure if growth made no errors, one value a draw.
+  // Possible values of a run if growth made no errors, one a draw.
   std::vector<double> DrawsAt(double cores) const;
   const GrowthError& error() const { return error_; }
+  // Errors of growth in standard deviations, one a draw.
+  const std::vector<double>& standard_errors() const { return standard_errors_; }
   std::optional<double> limit() const { return ensemble_.limit; }
 
  private:
-  double Correction(double cores) const;  // of ln y of the curves
+  double Correction(double cores) const;  // added to ln y of the curves
 
   Ensemble ensemble_;
   FactorDraws draws_;
   GrowthError error_;
+  std::vector<double> standard_errors_;
   std::vector<std::pair<double, double>> corrections_;  // ln cores, and of ln y, at the points
 };
 
@@ -94,25 +97,18 @@ class GrownFactors {
   // In [0, 1]: by the inverse squares of the deviations of the draws of both. None up to the largest run that was
   // measured, and all of it one doubling further.
   double WeightAt(double cores) const;
-  double ValueAt(Factor factor, double cores) const { return factors_.at(factor).curve.ValueAt(cores); }
-  // What a run could measure, one value a draw; draw by draw with those of the other factors.
+  double ValueAt(Factor factor, double cores) const { return factors_.at(factor).ValueAt(cores); }
+  // Possible values of a run, one a draw; draw by draw with those of the other factors.
   std::vector<double> DrawsAt(Factor factor, double cores) const;
 
  private:
-  struct OfFactor {
-    OfFactor(Ensemble ensemble, const IntervalConstants& intervals, GrowthError error, std::uint64_t seed);
-
-    GrownCurve curve;
-    std::vector<double> errors;  // standard normal, one a draw
-  };
-
   double ErrorAt(Factor factor, double cores) const;  // standard deviation of ln y
-  double CorrelationAt(double cores) const;           // of the errors of any two factors
+  double CorrelationAt(double cores) const;           // between the errors of any two factors
 
   double largest_;
   IntervalConstants intervals_;
   std::optional<GrowthError> of_product_;
-  std::map<Factor, OfFactor> factors_;
+  std::map<Factor, GrownCurve> factors_;
   std::vector<double> common_errors_;               // means of the errors of all factors
   std::vector<std::pair<double, double>> weights_;  // ln cores and weight
 };

@@ -92,7 +92,7 @@ std::map<double, double> MeasuredMeans(const PhaseProjection& phase, Factor fact
 
 double LowestOf(const CountBound& bound) { return bound.kind == Kind::kBelow ? 0 : bound.cores; }
 
-// What was measured is stronger than the curve: the count is none below the largest run that reaches the level, and
+// Measurements override the curve: the count is none below the largest run that reaches the level, and
 // none from the next run on, which does not.
 void RespectRuns(const std::map<double, double>& measured, double level, CountEstimate& result) {
   auto reaching = measured.end();
@@ -210,63 +210,45 @@ std::optional<OpenBounds> GainBounds(const std::optional<IntervalBounds>& factor
   return OpenBounds{1 / factor->high - 1, std::isfinite(most) ? std::optional(most) : std::nullopt};
 }
 
-// What the factors that are fitted would bring if they were 1, one at a time.
-class PerfectFactors {
- public:
-  PerfectFactors(const PhaseProjection& phase, const std::optional<TimeEstimate>& time) : phase_(phase), time_(time) {
-    for (const FactorProjection& projection : phase.factors) {
-      if (!projection.is_product && !projection.targets.empty()) fitted_.push_back(projection.factor);
-    }
-  }
+// An efficiency divided by one of its parts; nothing where it has no such part.
+std::optional<double> Without(Factor part, Factor whole, const PhaseProjection& phase,
+                              const std::vector<Factor>& fitted, std::size_t target) {
+  const std::vector<Factor> parts = PartsOf(whole, fitted);
+  const FactorProjection* projection = phase.Find(whole);
+  if (projection == nullptr || std::ranges::find(parts, part) == parts.end()) return std::nullopt;
+  return projection->targets[target].value / phase.Find(part)->targets[target].value;
+}
 
-  std::vector<PerfectAtTarget> AtAllTargets() const {
-    std::vector<PerfectAtTarget> list;
-    if (fitted_.empty()) return list;
-    const std::vector<Factor> losses = LossesAmong(fitted_);
-    const std::size_t count = phase_.Find(losses.front())->targets.size();
-    for (std::size_t i = 0; i < count; ++i) {
-      PerfectAtTarget at{phase_.Find(losses.front())->targets[i].cores, {}};
-      for (const Factor factor : losses) {
-        const PerfectFactor perfect = Perfect(factor, i);
-        if (std::isfinite(perfect.gain)) at.factors.push_back(perfect);
+// The gains if the fitted factors were 1, one at a time, at every target.
+std::vector<PerfectAtTarget> PerfectFactors(const PhaseProjection& phase, const std::optional<TimeEstimate>& times) {
+  std::vector<Factor> fitted;
+  for (const FactorProjection& projection : phase.factors) {
+    if (!projection.is_product && !projection.targets.empty()) fitted.push_back(projection.factor);
+  }
+  std::vector<PerfectAtTarget> list;
+  if (fitted.empty()) return list;
+  const std::vector<Factor> losses = LossesAmong(fitted);
+  for (std::size_t i = 0; i < phase.Find(losses.front())->targets.size(); ++i) {
+    PerfectAtTarget& at = list.emplace_back();
+    at.cores = phase.Find(losses.front())->targets[i].cores;
+    for (const Factor factor : losses) {
+      const ProjectedValue& value = phase.Find(factor)->targets[i];
+      PerfectFactor perfect{factor,
+                            1 / value.value - 1,
+                            GainBounds(value.interval80),
+                            Without(factor, Factor::kParallelEfficiency, phase, fitted, i),
+                            Without(factor, Factor::kGlobalEfficiency, phase, fitted, i),
+                            std::nullopt};
+      if (perfect.parallel_efficiency) perfect.parallel_efficiency = std::min(1.0, *perfect.parallel_efficiency);
+      for (const ProjectedTime& time : times ? times->targets : std::vector<ProjectedTime>()) {
+        if (perfect.global_efficiency && time.cores == value.cores) perfect.seconds = time.seconds * value.value;
       }
-      std::stable_sort(at.factors.begin(), at.factors.end(),
-                       [](const PerfectFactor& a, const PerfectFactor& b) { return a.gain > b.gain; });
-      list.push_back(at);
+      if (std::isfinite(perfect.gain)) at.factors.push_back(perfect);
     }
-    return list;
+    std::ranges::stable_sort(at.factors, std::greater(), &PerfectFactor::gain);
   }
-
- private:
-  PerfectFactor Perfect(Factor factor, std::size_t target) const {
-    const ProjectedValue& value = phase_.Find(factor)->targets[target];
-    PerfectFactor perfect;
-    perfect.factor = factor;
-    perfect.gain = 1 / value.value - 1;
-    perfect.gain80 = GainBounds(value.interval80);
-    perfect.parallel_efficiency = Without(factor, Factor::kParallelEfficiency, target);
-    if (perfect.parallel_efficiency) perfect.parallel_efficiency = std::min(1.0, *perfect.parallel_efficiency);
-    perfect.global_efficiency = Without(factor, Factor::kGlobalEfficiency, target);
-    if (perfect.global_efficiency && time_) {
-      for (const ProjectedTime& time : time_->targets) {
-        if (time.cores == value.cores) perfect.seconds = time.seconds * value.value;
-      }
-    }
-    return perfect;
-  }
-
-  // An efficiency divided by one of its parts; nothing where it has no such part.
-  std::optional<double> Without(Factor part, Factor whole, std::size_t target) const {
-    const std::vector<Factor> parts = PartsOf(whole, fitted_);
-    const FactorProjection* projection = phase_.Find(whole);
-    if (projection == nullptr || std::find(parts.begin(), parts.end(), part) == parts.end()) return std::nullopt;
-    return projection->targets[target].value / phase_.Find(part)->targets[target].value;
-  }
-
-  const PhaseProjection& phase_;
-  const std::optional<TimeEstimate>& time_;
-  std::vector<Factor> fitted_;
-};
+  return list;
+}
 
 }  // namespace
 
@@ -303,7 +285,7 @@ std::optional<KeyResults> FindKeyResults(const PhaseProjection& phase, const Fac
   if (compares && runs->has_times && scaling) {
     key_results.time = ProjectTime(*phase.Find(Factor::kSpeedup), *runs, *scaling);
   }
-  key_results.perfect = PerfectFactors(phase, key_results.time).AtAllTargets();
+  key_results.perfect = PerfectFactors(phase, key_results.time);
   return key_results;
 }
 

@@ -20,7 +20,7 @@ struct FactorProjection;
 struct PhaseProjection;
 
 struct KeyResultSettings {
-  std::vector<double> levels = {0.8, 0.75, 0.5};  // of efficiency, as shares
+  std::vector<double> levels = {0.8, 0.75, 0.5};  // efficiencies, as shares
 };
 
 // A core count that may lie outside of the curve.
@@ -47,8 +47,8 @@ struct CountEstimate {
 // The largest core count with an efficiency of at least `level`.
 struct LevelCounts {
   double level = 0;
-  std::optional<CountEstimate> parallel;  // of parallel efficiency; nothing where it is not projected
-  std::optional<CountEstimate> relative;  // of efficiency relative to the reference; nothing without speedup
+  std::optional<CountEstimate> parallel;  // parallel efficiency; nothing where it is not projected
+  std::optional<CountEstimate> relative;  // efficiency relative to the reference; nothing without speedup
 
   friend bool operator==(const LevelCounts&, const LevelCounts&) = default;
 };
@@ -72,7 +72,7 @@ struct ProjectedTime {
 };
 
 struct TimeEstimate {
-  double iterations = 1;               // of the phase in the reference run
+  double iterations = 1;               // iterations of the phase in the reference run
   std::vector<ProjectedTime> targets;  // those with a time that a number can hold
 
   friend bool operator==(const TimeEstimate&, const TimeEstimate&) = default;
@@ -122,7 +122,7 @@ CountEstimate LargestCountWith(const PhaseProjection& projection, const FactorPr
 CountEstimate LargestCountKeeping(const PhaseProjection& projection, const FactorProjection& factor, double level,
                                   const std::map<double, double>& measured);
 
-// Of all cores, in core hours; of an iteration from its seconds.
+// Core hours of so many seconds on all cores.
 double CoreHours(double cores, double seconds);
 
 // The level of a count read off the curve of a factor [projection/reliable_range.h]; one below the smallest run is

@@ -11,7 +11,7 @@
 namespace farscale {
 namespace {
 
-// How much the largest load grows with the number of ranks, as share of what normal loads do. Believed like the growth
+// Growth of the largest load with the number of ranks, as share of that of normal loads. Believed like the growth
 // seen on so many ranks; chosen, with the other constants here, on the traces without the program that was predicted
 // [docs/accuracy.md], which they hardly matter to.
 constexpr double kRanksOfPrior = 8;
@@ -20,12 +20,12 @@ constexpr double kFewestRanks = 4;    // to see growth from half of them to all
 
 // The trend of the spread by doubling: usually none.
 constexpr double kUsualTrend = 0.1;       // standard deviation over programs
-constexpr double kStructure = 0.3;        // by how much the logarithm of a spread is off its trend, for whatever reason
+constexpr double kStructure = 0.3;        // deviation of the logarithm of a spread from its trend, for whatever reason
 constexpr double kUnseenSpread = 0.01;    // below it spreads are as good as equal
 constexpr std::size_t kFewestCounts = 3;  // to predict, and to see a trend
 
-// Of draws, so that nominal 80 % intervals cover 80 % of held-out points of the traces.
-constexpr double kLevelError = 0.25;    // of the logarithm of the excess, from the first doubling on
+// Errors of draws, so that nominal 80 % intervals cover 80 % of held-out points of the traces.
+constexpr double kLevelError = 0.25;    // on the logarithm of the excess, from the first doubling on
 constexpr double kNewLossShare = 0.15;  // as for curves
 constexpr double kNewLoss = 0.025;
 
@@ -49,7 +49,7 @@ std::optional<double> PersistentShare(const FactorRow& run) {
   return persistent + noise > 0 ? persistent / (persistent + noise) : 1;
 }
 
-// What the largest load exceeds the mean by on more ranks, or fewer, over what it does.
+// Excess of the largest load over the mean on more ranks, or fewer, over its present excess.
 double GrowthBetween(double from_ranks, double to_ranks, double growth) {
   const double from = ExpectedLargestNormal(from_ranks), to = ExpectedLargestNormal(to_ranks);
   return from > 0 ? std::max(0.0, 1 + growth * (to / from - 1)) : 1;
@@ -62,7 +62,7 @@ double ExpectedLargestNormal(double count) { return count > 1 ? -NormalQuantile(
 std::optional<LoadBalanceByLoads> LoadBalanceByLoads::From(const std::vector<FactorRow>& rows, std::uint64_t seed) {
   std::vector<Level> levels = LevelsOf(rows);
   if (levels.size() < kFewestCounts || !levels.back().excess_of_half) return std::nullopt;
-  // How many ranks there will be must be known: their number grows with the cores, to less than a rank.
+  // The number of ranks must be predictable: it grows with the cores, to less than a rank.
   const double per_core = levels.back().ranks / levels.back().cores;
   const bool grow_alike = std::ranges::all_of(
       levels, [&](const Level& level) { return std::fabs(level.ranks - per_core * level.cores) < 1 - 1e-9; });
@@ -206,7 +206,7 @@ std::vector<double> LoadBalanceByLoads::DrawsAt(double cores) const {
 
 namespace {
 
-// Of numbers whose squares are, which takes less time than std::hypot.
+// For numbers whose squares do not overflow; takes less time than std::hypot.
 double Hypotenuse(double a, double b) { return std::sqrt(a * a + b * b); }
 
 }  // namespace
@@ -256,7 +256,7 @@ double FactorDraws::Disturb(const Draw& draw, const Draw& of_curve, double loss,
   const bool has_limit = ensemble_.limit.has_value();
   const double shape = ShapeOfLoss(loss);
   if (doublings > 0) loss *= std::exp(of_curve.deviation * doublings * draw.drift);
-  // What may exceed 1 may also gain.
+  // Factors that may exceed 1 may also gain.
   loss += draw.new_loss * doublings * (has_limit || draw.drift > 0 ? 1 : -1);
   loss += Hypotenuse(own_error_, of_curve.scatter * shape) * draw.noise;
   return has_limit ? std::max(0.0, loss) : loss;

@@ -18,20 +18,20 @@ namespace farscale {
 inline constexpr const char* kLoadsModel = "loads";
 inline constexpr double kWeightOfLoads = 0.9;
 
-// What the mean of the largest of so many standard normal values is, about [Blom58]; 0 for one, which need not be
+// The approximate mean of the largest of so many standard normal values [Blom58]; 0 for one, which need not be
 // whole.
 double ExpectedLargestNormal(double count);
 
 class LoadBalanceByLoads {
  public:
-  // Of the fitted rows of one phase, by cores. Nothing where the runs on most cores do not know their loads, where load
-  // balance is known at fewer than three core counts, since then curves do as well, or where the number of ranks is not
-  // the same share of the cores everywhere.
+  // `rows`: fitted ones of one phase, by cores. Nothing where the runs on most cores do not know their loads, where
+  // load balance is known at fewer than three core counts, since then curves do as well, or where the number of ranks
+  // is not the same share of the cores everywhere.
   static std::optional<LoadBalanceByLoads> From(const std::vector<FactorRow>& rows, std::uint64_t seed);
 
   // In (0, 1]. Among the measured counts it goes through their means.
   double ValueAt(double cores) const;
-  // What a run there could measure, kFactorDraws values.
+  // Possible values of a run there, kFactorDraws of them.
   std::vector<double> DrawsAt(double cores) const;
 
  private:
@@ -39,9 +39,9 @@ class LoadBalanceByLoads {
   struct Level {
     double cores = 0;
     double ranks = 0;
-    double excess = 0;                     // of the largest load, 1 / load balance - 1
-    std::optional<double> excess_of_half;  // of half of the ranks, chosen at random
-    double persistent_share = 1;           // of the variance over the ranks
+    double excess = 0;                     // the largest load over the mean, less 1
+    std::optional<double> excess_of_half;  // the same for half of the ranks, chosen at random
+    double persistent_share = 1;           // share of the variance over the ranks
   };
 
   // Growth of a part of the spread by doubling of the ranks, of its logarithm, and how uncertain it is.
@@ -50,10 +50,10 @@ class LoadBalanceByLoads {
     double deviation = 0;
   };
 
-  // What a draw errs by.
+  // Errors of a draw.
   struct Errors {
     double level = 0, growth = 0, persistent = 0, noise = 0;  // standard normal
-    double new_loss = 0;                                      // by doubling
+    double new_loss = 0;                                      // for every doubling
   };
 
   LoadBalanceByLoads(std::vector<Level> levels, std::uint64_t seed);
@@ -64,8 +64,8 @@ class LoadBalanceByLoads {
   Trend TrendOf(Share share) const;
   double ExcessBeyond(double cores, double persistent_slope, double noise_slope, double growth) const;
 
-  std::vector<Level> levels_;  // by cores
-  double growth_ = 1;          // of the largest load, as share of that of normal ones
+  std::vector<Level> levels_;  // in the order of the cores
+  double growth_ = 1;          // growth of the largest load, as share of that of normal ones
   Trend persistent_, noise_;
   std::vector<Errors> draws_;
 };
@@ -75,7 +75,7 @@ class LoadBalanceByLoads {
 // Chosen: with 1000 draws the tails of an 80 % interval have a standard error of 0.01 in probability.
 inline constexpr std::size_t kFactorDraws = 1000;
 
-// How often `from` cores are doubled until there are so many; 0 for fewer.
+// Doublings from `from` cores to `cores`; 0 for fewer.
 double Doublings(double cores, double from);
 
 // Draws of one factor. Each is a curve of one model, with three errors that no model contains: the drift of the loss
@@ -84,10 +84,10 @@ double Doublings(double cores, double from);
 // draw.
 class FactorDraws {
  public:
-  // Of an ensemble with at least one member of use; it must outlive the draws.
+  // The ensemble has at least one member of use and must outlive the draws.
   FactorDraws(const Ensemble& ensemble, const IntervalConstants& intervals, std::uint64_t seed);
 
-  // What a run at that many cores could measure, one value a draw.
+  // Possible values of a run at that many cores, one a draw.
   std::vector<double> At(double cores) const;
   // The curves of the draws alone, and their losses -ln y.
   std::vector<double> CurvesAt(double cores) const;
@@ -95,7 +95,7 @@ class FactorDraws {
   // Standard deviation of ln y of a new run around a curve that has `value` there, drift included.
   double LogDeviation(std::size_t draw, double value, double cores) const;
 
-  // What a run at `run` cores would say of the curve of a draw, which has `value` there: see LossAfter.
+  // Evidence of a run at `run` cores about the curve of a draw, which has `value` there: see LossAfter.
   struct Learning {
     double loss = 0;      // -ln value
     double of_drift = 0;  // part of a difference to the run that is drift and stays; the rest is scatter of that run
@@ -114,15 +114,16 @@ class FactorDraws {
     std::size_t count;
   };
   struct Draw {
-    std::size_t curve;  // of all members
+    std::size_t curve;  // index among the curves of all members
     double scatter;
-    double deviation;  // of the drift of ln(-ln y) by doubling
+    double deviation;  // deviation of the drift of ln(-ln y) for every doubling
     double drift;      // standard normal
-    double new_loss;   // by doubling
+    double new_loss;   // for every doubling
     double noise;      // standard normal
   };
 
-  // Of a curve with that loss, the loss that a run would show. `of_curve`: the draw whose scatter and deviation hold.
+  // The loss that a run would show around a curve with that loss. `of_curve`: the draw whose scatter and deviation
+  // hold.
   double Disturb(const Draw& draw, const Draw& of_curve, double loss, double doublings) const;
 
   std::vector<double> ValuesOfCurves(double cores) const;  // one a curve of all members
@@ -131,7 +132,7 @@ class FactorDraws {
   const Ensemble& ensemble_;
   IntervalConstants intervals_;
   double anchor_ = 0;     // cores of the largest run
-  double own_error_ = 0;  // of a run, of ln y
+  double own_error_ = 0;  // standard error of ln y of a run
   std::vector<Curves> curves_;
   std::vector<Draw> draws_;
 };

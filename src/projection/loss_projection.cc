@@ -17,12 +17,13 @@ namespace farscale {
 namespace {
 
 // All numbers are chosen.
-constexpr double kSmallLoss = 0.001;     // of a path in every run: goes to all others together
+constexpr double kSmallLoss = 0.001;     // paths below in every run are joined
 constexpr std::size_t kMostPaths = 12;   // with a curve of their own: more than a figure can show
 constexpr double kNoLoss = 1e-9;         // rounding
-constexpr double kSmallestValue = 1e-3;  // of an efficiency that is fitted
-constexpr double kLeastKept = 1e-12;     // of a draw: what is lost over what is kept stays finite
-// Of what paths lose, others may make up for so much before the losses of single paths say nothing of the whole.
+constexpr double kSmallestValue = 1e-3;  // smallest efficiency that is fitted
+constexpr double kLeastKept = 1e-12;     // smallest efficiency of a draw: losses over what is kept stay finite
+// Some paths may make up for this share of the losses of others; beyond, losses of single paths say nothing of the
+// whole.
 constexpr double kMostOffset = 0.15;
 
 // Loss of every path in one run.
@@ -133,8 +134,8 @@ class LossProjector {
         "some call paths make up for what others lose (" + where + "), so that single ones say nothing of the whole";
   }
 
-  // What of every run no path takes away. Losses that others make up for are not in it, because paths that make up for
-  // others are projected as if they lost nothing.
+  // The share of every run that no path takes away. Losses that others make up for are not in it, because paths that
+  // make up for others are projected as if they lost nothing.
   std::vector<DataPoint> Kept() const {
     std::vector<DataPoint> kept;
     for (const RunLosses& run : runs_) kept.push_back({run.cores, 1});
@@ -160,7 +161,8 @@ class LossProjector {
     std::sort(targets.begin(), targets.end());
     std::vector<double> places = result_.fitted_cores;
     places.insert(places.end(), targets.begin(), targets.end());
-    const std::vector<Candidate> candidates = Candidates(options_.models.standard, library_, ModelRole::kLosses, std::nullopt);
+    const std::vector<Candidate> candidates =
+        Candidates(options_.models.standard, library_, ModelRole::kLosses, std::nullopt);
     const std::vector<DataPoint> kept = Kept();
     std::vector<PathRatios> ratios(targets.size());
     std::vector<PathLossProjection*> with_curve;
@@ -186,7 +188,7 @@ class LossProjector {
     if (with_curve.empty() && !result_.paths.empty()) result_.obstacle = "no model could be fitted to any call path";
   }
 
-  // What paths lose at a target, over what is kept there: values, and draws, of every path with a curve.
+  // Losses at a target over what is kept there: values, and draws, of every path with a curve.
   struct PathRatios {
     std::vector<double> values;
     std::vector<std::vector<double>> draws;
@@ -225,7 +227,7 @@ class LossProjector {
     }
   }
 
-  // What all paths together can lose, as the factors are projected; 1 where they are not.
+  // The most that all paths together can lose, as the factors are projected; 1 where they are not.
   struct LossBounds {
     double value = 1;
     double high80 = 1, high95 = 1;
@@ -294,9 +296,9 @@ class LossProjector {
   const std::vector<RunLosses> runs_;
   const ModelLibrary& library_;
   const ProjectionOptions& options_;
-  const PhaseProjection* const factors_;  // of the phase; nothing: not projected
+  const PhaseProjection* const factors_;  // null: not projected
   LossProjection& result_;
-  double over_net_ = 1;  // what paths lose in the largest run, over that less what others make up for
+  double over_net_ = 1;  // losses of paths in the largest run, over these less what others make up for
 };
 
 }  // namespace

@@ -1,4 +1,4 @@
-// How the losses of call paths grow with the number of cores: each path by its own curve, with intervals
+// Growth of the losses of call paths with the number of cores: each path by its own curve, with intervals
 // [docs/formulas.md, losses of call paths].
 #pragma once
 
@@ -13,10 +13,10 @@
 
 namespace farscale {
 
-// What is extrapolated of a call path. All are shares, so that runs of any length compare.
+// Measures that are extrapolated for call paths. All are shares, so that runs of any length compare.
 enum class LossMeasure {
   kDelayCosts,         // waiting that it causes, of all ranks' time
-  kLoadBalance,        // what it takes away of the run's time by load balance [imbalance/loss_record.h]
+  kLoadBalance,        // share of the run's time lost by load balance [imbalance/loss_record.h]
   kSerialization,      // the same by serialization
   kCriticalImbalance,  // its imbalance on the critical path, of the run's time
 };
@@ -28,7 +28,7 @@ struct ProjectedLoss {
   double cores = 0;
   double loss = 0;  // share of the allocation
   std::optional<IntervalBounds> loss80, loss95;
-  double part = 0;  // of the losses of all paths
+  double part = 0;  // share of the losses of all paths
   std::optional<IntervalBounds> part80, part95;
   // Up to here, of what is left without the loss as of an efficiency; never better than that of the factor.
   Reliability reliability = Reliability::kUnknown;

@@ -42,7 +42,7 @@ std::vector<Candidate> Candidates(const ModelChoice& choice, const ModelLibrary&
 struct ModelSettings {
   ModelChoice standard;  // for every factor without its own; no options: what the model files say
   std::map<Factor, ModelChoice> by_factor;
-  // By phase, then factor; of a whole phase also for the groups of its ranks that have none of their own.
+  // Keys: phase, then factor; those of a whole phase also hold for its groups of ranks that have none of their own.
   std::map<PhaseId, std::map<Factor, ModelChoice>> by_phase;
   PointWeights weights = PointWeights::kByScatter;
 

@@ -62,7 +62,7 @@ std::vector<Candidate> PhaseFits::CandidatesFor(Factor factor) const {
   return Candidates(options_.models.For(phase_, factor), library_, ModelRole::kCores, factor, PriorOf(factor));
 }
 
-// By factor alone: the same values give the same numbers, whatever they are called.
+// It depends on the factor alone: the same values give the same numbers, whatever they are called.
 std::uint64_t PhaseFits::SeedOf(Factor factor) const { return SeedFor(options_.seed, Describe(factor).id); }
 
 void PhaseFits::AddFitted(Factor factor, Ensemble fitted) {
@@ -75,12 +75,9 @@ void PhaseFits::AddFitted(Factor factor, Ensemble fitted) {
     projection.formula = ensemble.members.front().model->formula.text();
     usable_.push_back(factor);
     const std::uint64_t seed = SeedOf(factor);
-    const FactorDraws& draws =
-        draws_.try_emplace(factor, ensemble, library_.intervals(), SeedFor(seed, "draws")).first->second;
+    draws_.try_emplace(factor, ensemble, library_.intervals(), SeedFor(seed, "draws"));
     AddGrown(factor, CandidatesFor(factor), seed, projection);
     if (factor == Factor::kLoadBalance) AddLoads(seed, projection);
-    predictors_.try_emplace(factor, factor, ensemble, draws,
-                            factor == Factor::kLoadBalance && loads_ ? &*loads_ : nullptr, grown_);
   }
   projections_.push_back(std::move(projection));
 }
@@ -93,7 +90,7 @@ const GrownPhase& PhaseFits::Grown() const {
   return kNone;
 }
 
-// How exact the product of the grown factors is, is known where that is parallel efficiency.
+// The error of the product of the grown factors is known only where that is parallel efficiency.
 void PhaseFits::WeighGrown() {
   const std::vector<Factor> parts = PartsOf(Factor::kParallelEfficiency, usable_);
   const bool is_known = !parts.empty() && std::ranges::all_of(usable_, [&](Factor factor) {
@@ -153,37 +150,34 @@ constexpr double kLeastCurveLoss = 1e-6;  // whose logarithm counts in the avera
 
 }  // namespace
 
-std::optional<double> FactorPredictor::ByGrowthAt(double cores) const {
-  return grown_.Contains(factor_) ? std::optional(grown_.ValueAt(factor_, cores)) : std::nullopt;
-}
-
 // Logarithms of losses are averaged, as those of curves are.
-double FactorPredictor::ByCurvesAt(double cores) const {
-  const double by_curves = curves_.ValueAt(cores);
-  if (loads_ == nullptr) return by_curves;
+double PhaseFits::ByCurvesAt(Factor factor, double cores) const {
+  const double by_curves = ensembles_.at(factor).ValueAt(cores);
+  const LoadBalanceByLoads* loads = Loads(factor);
+  if (loads == nullptr) return by_curves;
   const auto logarithm_of_loss = [](double value) { return std::log(std::max(-std::log(value), kLeastCurveLoss)); };
-  return std::exp(-std::exp(kWeightOfLoads * logarithm_of_loss(loads_->ValueAt(cores)) +
+  return std::exp(-std::exp(kWeightOfLoads * logarithm_of_loss(loads->ValueAt(cores)) +
                             (1 - kWeightOfLoads) * logarithm_of_loss(by_curves)));
 }
 
-double FactorPredictor::ValueAt(double cores) const {
-  const double weight = GrownWeightAt(cores), by_curves = ByCurvesAt(cores);
+double PhaseFits::ValueAt(Factor factor, double cores) const {
+  const double weight = GrownWeightAt(factor, cores), by_curves = ByCurvesAt(factor, cores);
   if (weight == 0) return by_curves;
-  return std::pow(grown_.ValueAt(factor_, cores), weight) * std::pow(by_curves, 1 - weight);
+  return std::pow(grown_.ValueAt(factor, cores), weight) * std::pow(by_curves, 1 - weight);
 }
 
-std::vector<double> FactorPredictor::DrawsAt(double cores) const {
-  std::vector<double> draws = draws_.At(cores);
+std::vector<double> PhaseFits::DrawsAt(Factor factor, double cores) const {
+  std::vector<double> draws = draws_.at(factor).At(cores);
   // Draws have no order, so the last are as good as any. Grown runs replace the first.
-  if (loads_ != nullptr) {
-    const std::vector<double> of_loads = loads_->DrawsAt(cores);
+  if (const LoadBalanceByLoads* loads = Loads(factor)) {
+    const std::vector<double> of_loads = loads->DrawsAt(cores);
     std::copy_n(of_loads.rbegin(), std::llround(kWeightOfLoads * static_cast<double>(draws.size())), draws.rbegin());
   }
-  const double weight = GrownWeightAt(cores);
+  const double weight = GrownWeightAt(factor, cores);
   if (weight == 0) return draws;
   // Draws have no order, so the first are as good as any. The same ones of every factor: where a program was
   // understood wrong, all factors of its grown runs are.
-  const std::vector<double> of_grown = grown_.DrawsAt(factor_, cores);
+  const std::vector<double> of_grown = grown_.DrawsAt(factor, cores);
   const auto count = static_cast<std::ptrdiff_t>(std::llround(weight * static_cast<double>(draws.size())));
   std::copy(of_grown.begin(), of_grown.begin() + count, draws.begin());
   return draws;

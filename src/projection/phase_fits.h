@@ -1,4 +1,6 @@
-// The fits of one phase: of every factor that is fitted its models, what they leave open, and what predicts it.
+// The fits of one phase: the models of every factor, what they leave open, and the factor at any core count: by the
+// curves fitted to its runs, by the loads of the ranks for load balance [docs/formulas.md, load balance from loads],
+// and by grown runs where there are any [docs/formulas.md, grown runs].
 #pragma once
 
 #include <map>
@@ -13,35 +15,6 @@
 #include "projection/projection.h"
 
 namespace farscale {
-
-// What a factor will be at any core count: by the curves fitted to its runs, by the loads of the ranks where it is load
-// balance [docs/formulas.md, load balance from loads] and, where there are any, by grown runs [docs/formulas.md, grown
-// runs].
-
-class FactorPredictor {
- public:
-  // All must outlive the predictor. `grown`, which may come to know the factor later, counts once it is weighed.
-  // `loads` is null where they do not predict the factor.
-  FactorPredictor(Factor factor, const Ensemble& curves, const FactorDraws& draws, const LoadBalanceByLoads* loads,
-                  const GrownFactors& grown)
-      : factor_(factor), curves_(curves), draws_(draws), loads_(loads), grown_(grown) {}
-
-  double ValueAt(double cores) const;
-  std::vector<double> DrawsAt(double cores) const;
-
-  // By all but grown runs.
-  double ByCurvesAt(double cores) const;
-  std::optional<double> ByGrowthAt(double cores) const;
-  // Of the grown runs, in [0, 1].
-  double GrownWeightAt(double cores) const { return grown_.Contains(factor_) ? grown_.WeightAt(cores) : 0; }
-
- private:
-  Factor factor_;
-  const Ensemble& curves_;
-  const FactorDraws& draws_;
-  const LoadBalanceByLoads* loads_;
-  const GrownFactors& grown_;
-};
 
 // The value of the factor in a row that knows it.
 DataPoint PointOf(const FactorRow& row, Factor factor);
@@ -62,14 +35,17 @@ class PhaseFits {
   PhaseFits(const PhaseFits&) = delete;
   PhaseFits& operator=(const PhaseFits&) = delete;
 
-  // Of all factors fitted, whether of use or not: fit, candidates and grown points; no values yet.
+  // Every fitted factor, also without a usable fit: fit, candidates and grown points; no values yet.
   std::vector<FactorProjection> TakeProjections() { return std::move(projections_); }
 
-  // The factors whose fits are of use; the others have neither draws nor predictors.
+  // The factors with a usable fit; the others have neither draws nor values.
   const std::vector<Factor>& usable() const { return usable_; }
   const Ensemble& EnsembleOf(Factor factor) const { return ensembles_.at(factor); }
   const FactorDraws& DrawsOf(Factor factor) const { return draws_.at(factor); }
-  const FactorPredictor& PredictorOf(Factor factor) const { return predictors_.at(factor); }
+  double ValueAt(Factor factor, double cores) const;
+  std::vector<double> DrawsAt(Factor factor, double cores) const;
+  // Without grown runs.
+  double ByCurvesAt(Factor factor, double cores) const;
   const GrownFactors& grown() const { return grown_; }
   bool HasLoads() const { return loads_.has_value(); }
 
@@ -84,6 +60,14 @@ class PhaseFits {
   void AddGrown(Factor factor, const std::vector<Candidate>& candidates, std::uint64_t seed,
                 FactorProjection& projection);
   void AddLoads(std::uint64_t seed, FactorProjection& projection);
+  // Null where loads do not predict the factor.
+  const LoadBalanceByLoads* Loads(Factor factor) const {
+    return factor == Factor::kLoadBalance && loads_ ? &*loads_ : nullptr;
+  }
+  // Weight of the grown runs, in [0, 1].
+  double GrownWeightAt(Factor factor, double cores) const {
+    return grown_.Contains(factor) ? grown_.WeightAt(cores) : 0;
+  }
   std::vector<CandidateModel> CandidatesIn(const Ensemble& ensemble) const;
 
   const FactorTable& table_;
@@ -96,11 +80,10 @@ class PhaseFits {
   const Places& places_;
   std::vector<FactorProjection> projections_;
   std::vector<Factor> usable_;
-  std::map<Factor, Ensemble> ensembles_;     // of every factor that is fitted
-  std::map<Factor, FactorDraws> draws_;      // of every one of use
-  std::optional<LoadBalanceByLoads> loads_;  // of load balance
+  std::map<Factor, Ensemble> ensembles_;  // every fitted factor
+  std::map<Factor, FactorDraws> draws_;   // every usable one
+  std::optional<LoadBalanceByLoads> loads_;
   GrownFactors grown_;
-  std::map<Factor, FactorPredictor> predictors_;  // of every one of use
 };
 
 }  // namespace farscale

@@ -27,7 +27,6 @@ namespace {
 
 constexpr int kCurvePointsPerDoubling = 4;  // chosen: curves look smooth
 
-// What of a phase is wanted.
 enum class Extent {
   kAll,
   kTargets,  // no curves, and nothing that is read off them
@@ -73,17 +72,16 @@ class PhaseProjector {
   }
 
  private:
-  // Of all factors of use at all places of the grid, place by place in parallel.
+  // Values of all usable factors at all places of the grid, place by place in parallel.
   void FindValues() {
     for (const Factor factor : fits_->usable()) {
-      const FactorPredictor& predictor = fits_->PredictorOf(factor);
       std::vector<std::vector<double>>& drawn = drawn_[factor];
       std::vector<double>& values = values_[factor];
       drawn.resize(grid_.size());
       values.resize(grid_.size());
-      ParallelFor(grid_.size(), [&, &of = predictor](std::size_t place) {  // clang 14 captures no structured bindings
-        drawn[place] = of.DrawsAt(grid_[place]);
-        values[place] = of.ValueAt(grid_[place]);
+      ParallelFor(grid_.size(), [&](std::size_t place) {
+        drawn[place] = fits_->DrawsAt(factor, grid_[place]);
+        values[place] = fits_->ValueAt(factor, grid_[place]);
       });
     }
   }
@@ -127,15 +125,15 @@ class PhaseProjector {
     return product;
   }
 
-  // What curves and grown runs say of a product of fitted factors, where all of these were grown.
+  // Values by curves and by grown runs for a product of fitted factors, where all of these were grown.
   template <typename InUnit>
   void AddPredictors(const std::vector<Factor>& parts, InUnit in_unit, FactorProjection& projection) const {
     if (!std::ranges::all_of(parts, [&](Factor part) { return fits_->grown().Contains(part); })) return;
     for (const double cores : places_.targets) {
       PredictorValues values{cores, 1, 1, fits_->grown().WeightAt(cores)};
       for (const Factor part : parts) {
-        values.curves *= fits_->PredictorOf(part).ByCurvesAt(cores);
-        values.grown *= *fits_->PredictorOf(part).ByGrowthAt(cores);
+        values.curves *= fits_->ByCurvesAt(part, cores);
+        values.grown *= fits_->grown().ValueAt(part, cores);
       }
       values.curves = in_unit(values.curves, cores);
       values.grown = in_unit(values.grown, cores);
@@ -159,7 +157,7 @@ class PhaseProjector {
   // The same at all places of the grid. Several factors may have the same parts.
   const std::vector<ProjectedValue>& ProductOf(const std::vector<Factor>& parts) {
     const auto [found, is_new] = products_.try_emplace(parts, grid_.size());
-    std::vector<ProjectedValue>& products = found->second;  // for clang 14, as above
+    std::vector<ProjectedValue>& products = found->second;  // clang 14 captures no structured bindings
     if (is_new) ParallelFor(grid_.size(), [&](std::size_t place) { products[place] = ProductAt(parts, place); });
     return products;
   }
@@ -208,7 +206,7 @@ class PhaseProjector {
                      [](const FactorProjection& a, const FactorProjection& b) { return a.factor < b.factor; });
   }
 
-  // Whether a group has the same share of the ranks as in another run, to less than a rank.
+  // True if a group has the same share of the ranks as in another run, to less than a rank.
   static bool HasSameShare(const FactorRow& a, const FactorRow& b) {
     const auto share = [](const FactorRow& row) {
       return static_cast<double>(row.ranks * row.threads) / static_cast<double>(row.cores);
@@ -254,7 +252,7 @@ class PhaseProjector {
     SortFactors();
   }
 
-  // Of the grid the values are known.
+  // Values on the grid are known already.
   Factor DominantAt(const std::vector<Factor>& losses, double cores) const {
     const auto place = std::ranges::lower_bound(grid_, cores);
     const bool is_known = place != grid_.end() && *place == cores;
@@ -262,7 +260,7 @@ class PhaseProjector {
     double smallest = std::numeric_limits<double>::infinity();
     for (const Factor factor : losses) {
       const double value = is_known ? values_.at(factor)[static_cast<std::size_t>(place - grid_.begin())]
-                                    : fits_->PredictorOf(factor).ValueAt(cores);
+                                    : fits_->ValueAt(factor, cores);
       if (value < smallest) {
         smallest = value;
         worst = factor;
@@ -312,7 +310,7 @@ class PhaseProjector {
     return std::nullopt;
   }
 
-  // Of the interval of 80 % of a product without loads.
+  // The width of the 80 % interval of a product without loads.
   double WidthByCurves(const std::vector<Factor>& parts, double cores) const {
     std::vector<double> draws(kFactorDraws, 1.0);
     double value = 1;
@@ -326,7 +324,7 @@ class PhaseProjector {
     return bounds.high - bounds.low;
   }
 
-  // What a run would tell grown runs is not known, so nothing is suggested where there are any.
+  // Nothing is suggested beside grown runs, as nobody knows what a run would teach them.
   void FindNextRuns() {
     if (!fits_->grown().IsEmpty()) return;
     const auto aim = AimOfNextRun();
@@ -342,7 +340,7 @@ class PhaseProjector {
     std::erase_if(candidates, [&](double cores) { return IsHeldBack(cores); });
     next.choices = RankRuns(parts, candidates, result_.fitted_cores, target);
     if (fits_->HasLoads()) {
-      // What a run tells of loads is taken to be as much as it tells curves, as a share of the width.
+      // A run is taken to narrow the prediction by loads as much as that by curves, as a share of the width.
       const double scale = next.width / WidthByCurves(PartsOf(factor, fits_->usable()), target);
       for (RunChoice& choice : next.choices) choice.width *= scale;
     }
@@ -371,10 +369,10 @@ class PhaseProjector {
   std::vector<FactorRow> fitted_rows_;
   PhaseFits::Places places_;
   std::vector<double> grid_;       // where values are wanted: all over the reach, or at the targets alone
-  std::optional<PhaseFits> fits_;  // of the phase, from Fit() on
-  std::map<Factor, std::vector<std::vector<double>>> drawn_;  // of every one of use, at each place of the grid
+  std::optional<PhaseFits> fits_;  // set by Fit()
+  std::map<Factor, std::vector<std::vector<double>>> drawn_;  // every usable factor at each place of the grid
   std::map<Factor, std::vector<double>> values_;              // the same
-  std::map<std::vector<Factor>, std::vector<ProjectedValue>> products_;  // by parts, at each place of the grid
+  std::map<std::vector<Factor>, std::vector<ProjectedValue>> products_;  // keyed by parts, at each place of the grid
 };
 
 }  // namespace
@@ -449,30 +447,22 @@ namespace {
 std::vector<PhaseProjection> ProjectAll(const FactorTable& table, const ModelLibrary& library,
                                         const ProjectionOptions& options, Extent extent, const ProgressSink& progress) {
   RequireModels(options.models, library);
-  std::vector<std::pair<std::string, PhaseId>> keys;
-  for (const std::string& series : table.Series()) {
-    for (const PhaseId& phase : table.Phases(series)) keys.emplace_back(series, phase);
-  }
+  const std::vector<PhaseKey> keys = table.Keys();
   std::vector<PhaseProjection> projections(keys.size());
   ProgressCount count(progress, keys.size(), "fitting models");
   ParallelFor(keys.size(), [&](std::size_t i) {
     PhaseProjection& projection = projections[i];
-    projection = PhaseProjector(table, library, options, keys[i].first, keys[i].second, extent).Run();
+    projection = PhaseProjector(table, library, options, keys[i].series, keys[i].phase, extent).Run();
     if (extent == Extent::kAll) {
       projection.key_results = FindKeyResults(projection, table, options.key_results);
       AddCosts(projection, table);
     }
-    count.Done("fitted " + keys[i].second.Text());
+    count.Done("fitted " + keys[i].phase.Text());
   });
   return projections;
 }
 
 }  // namespace
-
-std::vector<PhaseProjection> Project(const FactorTable& table, const ModelLibrary& library,
-                                     const ProjectionOptions& options) {
-  return ProjectAll(table, library, options, Extent::kAll, {});
-}
 
 std::vector<PhaseProjection> Project(const FactorTable& table, const ModelLibrary& library,
                                      const ProjectionOptions& options, const ProgressSink& progress) {

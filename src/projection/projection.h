@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/diagnostics.h"
+#include "base/side_by_side.h"
 #include "factors/factor_table.h"
 #include "models/posterior.h"
 #include "projection/grown_runs.h"
@@ -35,19 +36,19 @@ struct CandidateModel {
   int dimension = 1;
   FitOutcome outcome = FitOutcome::kConverged;
   double weight = 0;               // probability of the model; the weights of a factor have the sum 1
-  std::vector<std::string> names;  // of the parameters
+  std::vector<std::string> names;  // parameters
   std::vector<double> parameters;  // empty where there is no fit
   std::vector<double> values;      // at the targets; empty where it is of no use
 
   friend bool operator==(const CandidateModel&, const CandidateModel&) = default;
 };
 
-// What either predictor says of a factor at one core count, where runs were grown.
+// Values of both predictors of a factor at one core count, where runs were grown.
 struct PredictorValues {
   double cores = 0;
   double curves = 0;
   double grown = 0;
-  // How far the grown runs move the logarithm of the projected value from what curves say to what they say, in [0, 1];
+  // The share by which grown runs move the logarithm of the projected value from the curves to their own, in [0, 1];
   // the mean weight over its factors for products in which these go in opposite directions.
   double weight = 0;
 
@@ -56,9 +57,9 @@ struct PredictorValues {
 
 struct FactorProjection {
   Factor factor = Factor::kParallelEfficiency;
-  bool is_product = false;                       // of its children; then `fit` is empty
-  FittedModel fit;                               // of the most probable curve
-  std::string formula;                           // of that model, for people
+  bool is_product = false;                       // product of its children; then `fit` is empty
+  FittedModel fit;                               // the most probable curve
+  std::string formula;                           // formula of that model, for people
   std::vector<CandidateModel> candidates;        // all models tried, by weight, that curve first, then loads
   std::vector<ProjectedValue> targets;           // empty when nothing could be fitted
   std::vector<ProjectedValue> curve;             // the same on a fine grid, for plots
@@ -96,17 +97,17 @@ struct PhaseProjection {
   friend bool operator==(const PhaseProjection&, const PhaseProjection&) = default;
 };
 
-// Of a phase; null where there is none.
+// Null where the phase has none.
 const PhaseProjection* FindPhase(const std::vector<PhaseProjection>& projections, const PhaseKey& key);
 
 struct ProjectionOptions {
   ModelSettings models;
   std::vector<double> targets;      // core counts; empty: DefaultTargets
   std::optional<double> train_max;  // fit only runs up to this many cores
-  std::uint64_t seed = 1;           // of the draws that make the intervals
+  std::uint64_t seed = 1;           // seed of the draws that make the intervals
   ReliabilityLimits reliability_limits = {};
   KeyResultSettings key_results = {};
-  bool next_runs = true;  // whether to look for the next run to take
+  bool next_runs = true;  // look for the next run to take
   std::vector<GrownPhase> grown = {};
 };
 
@@ -115,8 +116,9 @@ std::vector<double> DefaultTargets(double largest_fitted);
 
 // Projects every series and phase of a completed table. Throws a usage error for models that do not exist; that too
 // little is known is a result (`obstacle`, FitOutcome), not an error.
+// A step of the progress is a phase.
 std::vector<PhaseProjection> Project(const FactorTable& table, const ModelLibrary& library,
-                                     const ProjectionOptions& options);
+                                     const ProjectionOptions& options, const ProgressSink& progress = {});
 
 // A sentence on what is not projected and why: the whole phase, or efficiencies with a part that no model could be
 // fitted to; empty when nothing is missing.
@@ -124,8 +126,6 @@ std::string DescribeMissing(const PhaseProjection& projection);
 
 // Models that are chosen for factors which are products of others, or unknown everywhere.
 std::vector<Finding> FindUnusedModels(const ModelSettings& settings, const std::vector<PhaseProjection>& projections);
-
-// Projections of which only the values at targets are wanted, as a backtest does.
 
 // The same values at the targets as Project gives, with the same errors, in a fraction of its time: without curves
 // between the targets, measured points, ranges, key results and suggested runs.

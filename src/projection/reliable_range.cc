@@ -28,7 +28,7 @@ double WidthOverLimit(Factor factor, double value, const std::optional<IntervalB
   return limit > 0 ? half / limit : kInfinity;
 }
 
-// How far the ends of the interval lie from the value, in doublings; at most 1 where the value is not unknown.
+// Distance of the ends of the interval from the value, in doublings; at most 1 where the value is not unknown.
 double DoublingsFrom(double value, const std::optional<IntervalBounds>& interval) {
   if (!interval) return kInfinity;
   if (interval->low == value && interval->high == value) return 0;
@@ -39,14 +39,9 @@ double DoublingsFrom(double value, const std::optional<IntervalBounds>& interval
 // Rounding of the logarithms in DoublingsFrom and of differences in WidthOverLimit.
 bool IsWithin(double measure) { return measure <= 1 + 1e-12; }
 
-struct CurveEnd {
-  double cores = 0;
-  Reach reach = Reach::kOnlyMeasured;
-};
-
 // Walks up the curve from the largest fitted count to where a measure of the intervals first exceeds 1.
 template <typename Measure>
-CurveEnd WalkUp(const FactorProjection& projection, double largest, const Measure& measure) {
+std::pair<double, Reach> WalkUp(const FactorProjection& projection, double largest, const Measure& measure) {
   const ProjectedValue* before = nullptr;
   double last = 0;
   for (const ProjectedValue& value : projection.curve) {
@@ -67,12 +62,12 @@ CurveEnd WalkUp(const FactorProjection& projection, double largest, const Measur
 
 ReliableRange RangeOf(const FactorProjection& projection, double largest, const ReliabilityLimits& limits) {
   if (FindMisfit(projection, largest)) return {projection.factor, limits, largest, Reach::kMisfit};
-  const CurveEnd end = WalkUp(projection, largest, [&](const ProjectedValue& value) {
+  const auto [cores, reach] = WalkUp(projection, largest, [&](const ProjectedValue& value) {
     return WidthOverLimit(projection.factor, value.value, value.interval80, limits);
   });
   const double farthest = WholeCores(kFarthestChecked * largest);
-  if (end.cores > farthest) return {projection.factor, limits, farthest, Reach::kUpTo};
-  return {projection.factor, limits, end.cores, end.reach};
+  if (cores > farthest) return {projection.factor, limits, farthest, Reach::kUpTo};
+  return {projection.factor, limits, cores, reach};
 }
 
 // Intervals of a curve that the runs contradict say nothing.
@@ -80,7 +75,7 @@ double KnownUpTo(const FactorProjection& projection, double largest) {
   if (FindMisfit(projection, largest)) return largest;
   return WalkUp(projection, largest,
                 [](const ProjectedValue& value) { return DoublingsFrom(value.value, value.interval80); })
-      .cores;
+      .first;
 }
 
 // Factors whose intervals limit the range: one, or several of which the first to get too wide does.
@@ -205,11 +200,11 @@ double UncertainUpTo(const PhaseProjection& projection, Factor factor) {
 
 namespace {
 
-constexpr std::size_t kAssumedOutcomes = 12;  // of a run; chosen, to bound the time
+constexpr std::size_t kAssumedOutcomes = 12;  // outcomes a run; chosen, to bound the time
 constexpr std::size_t kMostChoices = 6;       // chosen: as many as reports list
 constexpr double kLargestStep = 4;            // over the largest run; chosen: who has run that many can run these
 
-// Of the middle 80 % of what has these logarithms.
+// Width of the middle 80 % of values that have these logarithms.
 double WidthOf(std::vector<double> draws) {
   const auto at = [&](double share) {
     const auto place = draws.begin() + static_cast<std::ptrdiff_t>(share * static_cast<double>(draws.size() - 1));
@@ -234,7 +229,7 @@ int PowerOf(const std::vector<double>& cores) {
   return ArePowers(cores, 3) ? 3 : ArePowers(cores, 2) ? 2 : 1;
 }
 
-// What a run at a number of cores says of the draws of one factor, whatever it measures.
+// Evidence of a run at a number of cores about the draws of one factor, whatever it measures.
 class RunOfFactor {
  public:
   RunOfFactor(const FactorDraws& draws, double cores) : outcomes_(draws.At(cores)) {
@@ -288,36 +283,25 @@ class RunOfFactor {
   std::vector<FactorDraws::Learning> learning_;
 };
 
-// The expected width at the target after a run.
-class RunRanking {
- public:
-  RunRanking(const std::vector<const FactorDraws*>& factors, double target) : factors_(factors), target_(target) {
-    for (const FactorDraws* factor : factors) at_target_.push_back(factor->LossesAt(target));
-  }
-
-  double WidthAfter(double cores) const {
-    std::vector<RunOfFactor> runs;
-    for (const FactorDraws* factor : factors_) runs.emplace_back(*factor, cores);
-    double sum = 0;
-    for (std::size_t k = 0; k < kAssumedOutcomes; ++k) {
-      const std::size_t drawn = k * kFactorDraws / kAssumedOutcomes;  // draws are in no order
-      std::vector<double> logarithms(kFactorDraws, 0.0);
-      for (std::size_t f = 0; f < factors_.size(); ++f) {
-        const std::vector<std::size_t> chosen = runs[f].Agreeing(drawn);
-        const std::vector<double> after =
-            factors_[f]->AfterRun(runs[f].LossesAfter(drawn, chosen, at_target_[f]), chosen, target_, cores);
-        for (std::size_t i = 0; i < kFactorDraws; ++i) logarithms[i] -= after[i];
-      }
-      sum += WidthOf(std::move(logarithms));
+// The expected width of the interval at the target after a run; `at_target`: the losses there, one list a factor.
+double WidthAfter(const std::vector<const FactorDraws*>& factors, const std::vector<std::vector<double>>& at_target,
+                  double cores, double target) {
+  std::vector<RunOfFactor> runs;
+  for (const FactorDraws* factor : factors) runs.emplace_back(*factor, cores);
+  double sum = 0;
+  for (std::size_t k = 0; k < kAssumedOutcomes; ++k) {
+    const std::size_t drawn = k * kFactorDraws / kAssumedOutcomes;  // draws are in no order
+    std::vector<double> logarithms(kFactorDraws, 0.0);
+    for (std::size_t f = 0; f < factors.size(); ++f) {
+      const std::vector<std::size_t> chosen = runs[f].Agreeing(drawn);
+      const std::vector<double> after =
+          factors[f]->AfterRun(runs[f].LossesAfter(drawn, chosen, at_target[f]), chosen, target, cores);
+      for (std::size_t i = 0; i < kFactorDraws; ++i) logarithms[i] -= after[i];
     }
-    return sum / kAssumedOutcomes;
+    sum += WidthOf(std::move(logarithms));
   }
-
- private:
-  const std::vector<const FactorDraws*>& factors_;
-  const double target_;
-  std::vector<std::vector<double>> at_target_;  // losses, one list a factor
-};
+  return sum / kAssumedOutcomes;
+}
 
 }  // namespace
 
@@ -338,12 +322,13 @@ std::vector<double> CandidateRuns(const std::vector<double>& fitted_cores, doubl
 
 std::vector<RunChoice> RankRuns(const std::vector<const FactorDraws*>& factors, const std::vector<double>& candidates,
                                 const std::vector<double>& fitted_cores, double target) {
-  const RunRanking ranking(factors, target);
+  std::vector<std::vector<double>> at_target;
+  for (const FactorDraws* factor : factors) at_target.push_back(factor->LossesAt(target));
   std::vector<RunChoice> choices;
   for (const double cores : candidates) {
     const bool is_repeat = std::binary_search(fitted_cores.begin(), fitted_cores.end(), cores);
     if (is_repeat && cores != fitted_cores.front() && cores != fitted_cores.back()) continue;
-    choices.push_back({cores, is_repeat, ranking.WidthAfter(cores), std::nullopt});
+    choices.push_back({cores, is_repeat, WidthAfter(factors, at_target, cores, target), std::nullopt});
   }
   std::stable_sort(choices.begin(), choices.end(),
                    [](const RunChoice& a, const RunChoice& b) { return a.width < b.width; });

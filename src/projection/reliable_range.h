@@ -1,5 +1,5 @@
-// How far a projection is reliable: up to which core count its 80 % intervals are narrow enough to decide anything by,
-// and up to which they say anything at all [docs/formulas.md, reliable range].
+// The reliable range of a projection: up to which core count its 80 % intervals are narrow enough to decide anything
+// by, and up to which they say anything at all [docs/formulas.md, reliable range].
 #pragma once
 
 #include <optional>
@@ -25,9 +25,9 @@ std::string ToString(Reliability level);  // "reliable"
 
 // Half the width that the 80 % interval of a reliable value may have. Both limits hold.
 struct ReliabilityLimits {
-  // Of the value. Chosen: who asks for a number wants to know it to a sixth.
+  // Relative to the value. Chosen: who asks for a number wants to know it to a sixth.
   double share = 0.15;
-  // Of values up to 1, efficiencies most of all; above, relative to the value. Chosen: an efficiency that may lie
+  // Absolute for values up to 1, efficiencies most of all; above, relative. Chosen: an efficiency that may lie
   // anywhere within 0.2 does not decide for or against a machine.
   double absolute = 0.1;
 
@@ -100,8 +100,8 @@ double WholeCores(double cores);
 struct RunChoice {
   double cores = 0;
   bool is_repeat = false;            // a run at that count is known already
-  double width = 0;                  // of the 80 % interval at the target, expected after the run
-  std::optional<double> core_hours;  // of the phase, as it is projected to take there
+  double width = 0;                  // width of the 80 % interval at the target, expected after the run
+  std::optional<double> core_hours;  // core hours of the phase, as projected there
 
   friend bool operator==(const RunChoice&, const RunChoice&) = default;
 };
@@ -109,7 +109,7 @@ struct RunChoice {
 struct NextRuns {
   Factor factor = Factor::kParallelEfficiency;  // whose interval is to be narrowed
   double target = 0;                            // cores
-  double width = 0;                             // of its 80 % interval there now
+  double width = 0;                             // width of its 80 % interval there now
   std::vector<RunChoice> choices;               // the narrowest first
 
   friend bool operator==(const NextRuns&, const NextRuns&) = default;

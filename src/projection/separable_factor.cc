@@ -14,10 +14,10 @@
 namespace farscale {
 namespace {
 
-// Of both effects in turn, until none changes by more. Chosen: rounding; chains of runs need some hundred turns.
+// Turns over both effects, until none changes by more. Chosen: rounding; chains of runs need some hundred turns.
 constexpr int kMostTurns = 10000;
 constexpr double kSettled = 1e-13;
-// Of f(n) g(m) to the product of overheads before the runs are seen. Chosen: with 8 no kind of
+// Odds of f(n) g(m) against the product of overheads before the runs are seen. Chosen: with 8 no kind of
 // program of known laws errs by a tenth more than without that product, with 4 one does [docs/accuracy.md].
 constexpr double kOddsAgainstOverhead = 8;
 
@@ -26,7 +26,10 @@ const char* NameOf(SplitAxis axis) {
   return axis == SplitAxis::kProcesses ? "processes" : "threads";
 }
 
-using Effects = std::map<SplitAxis, std::map<double, double>>;
+SplitAxis Other(SplitAxis axis) { return axis == SplitAxis::kProcesses ? SplitAxis::kThreads : SplitAxis::kProcesses; }
+
+using AxisEffects = std::map<double, double>;  // keyed by count
+using Effects = std::map<SplitAxis, AxisEffects>;
 
 // Mean of the logarithms at each count of an axis, less what `of_others` says of a row.
 template <typename OfOthers>
@@ -50,14 +53,14 @@ double LargestChange(const std::map<double, double>& before, const std::map<doub
 }
 
 // The logarithms of f and g at the counts that were run, by least squares; g is 1 at the fewest threads.
-Effects EffectsOf(const std::vector<FactorRow>& rows, Factor factor) {
+Effects LogEffects(const std::vector<FactorRow>& rows, Factor factor) {
   Effects effects;
   double change = 1;
   for (int turn = 0; turn < kMostTurns && change > kSettled; ++turn) {
     change = 0;
     for (const SplitAxis axis : {SplitAxis::kProcesses, SplitAxis::kThreads}) {
-      const SplitAxis other = axis == SplitAxis::kProcesses ? SplitAxis::kThreads : SplitAxis::kProcesses;
-      const std::map<double, double>& rest = effects[other];
+      const SplitAxis other = Other(axis);
+      const AxisEffects& rest = effects[other];
       std::map<double, double> means = MeansOver(axis, rows, factor, [&](const FactorRow& row) {
         const auto found = rest.find(CountOf(row, other));
         return found == rest.end() ? 0 : found->second;
@@ -72,11 +75,11 @@ Effects EffectsOf(const std::vector<FactorRow>& rows, Factor factor) {
   return effects;
 }
 
-// Whether the number of cores explains a factor at least as well as that of processes and that of threads do by their
+// True if the number of cores explains a factor at least as well as those of processes and of threads do by their
 // effects: its variance within equal cores is not above what they leave.
 bool DependsOnCores(const std::vector<FactorRow>& rows, Factor factor, const Effects& effects) {
-  const std::map<double, double>& by_processes = effects.at(SplitAxis::kProcesses);
-  const std::map<double, double>& by_threads = effects.at(SplitAxis::kThreads);
+  const AxisEffects& by_processes = effects.at(SplitAxis::kProcesses);
+  const AxisEffects& by_threads = effects.at(SplitAxis::kThreads);
   const auto by_cores = MeansOver(SplitAxis::kCores, rows, factor, [](const FactorRow&) { return 0.0; });
   const std::size_t own = by_cores.size();
   const std::size_t both = by_processes.size() + by_threads.size() - 1;
@@ -148,13 +151,13 @@ std::string DescribeConfounded(const std::vector<FactorRow>& rows) {
 SeparableFactor::SeparableFactor(const std::vector<FactorRow>& rows, Factor factor,
                                  const std::vector<Candidate>& candidates, const ModelLibrary& library,
                                  const std::map<SplitAxis, std::vector<double>>& reach, std::uint64_t seed) {
-  const Effects effects = EffectsOf(rows, factor);
+  const Effects effects = LogEffects(rows, factor);
   const bool is_over_cores = !Describe(factor).AtMostOne() && DependsOnCores(rows, factor, effects);
   const std::optional<double> limit = Describe(factor).AtMostOne() ? std::optional(1.0) : std::nullopt;
   const std::vector<SplitAxis> axes =
       is_over_cores ? std::vector{SplitAxis::kCores} : std::vector{SplitAxis::kProcesses, SplitAxis::kThreads};
   for (const SplitAxis axis : axes) {
-    const SplitAxis other = axis == SplitAxis::kProcesses ? SplitAxis::kThreads : SplitAxis::kProcesses;
+    const SplitAxis other = Other(axis);
     const auto found = reach.find(axis);
     if (found == reach.end() && is_over_cores) {
       constant_ *= std::exp(MeansOver(axis, rows, factor, [](const FactorRow&) { return 0.0; }).begin()->second);
@@ -221,66 +224,59 @@ void SeparableFactor::MultiplyDraws(double processes, double threads, std::vecto
 
 namespace {
 
-constexpr int kMostOverheadTurns = 1000;    // of both effects; chosen: chains of runs need some hundred
-constexpr double kOverheadSettled = 1e-12;  // of the largest overhead; chosen: rounding
+constexpr int kMostOverheadTurns = 1000;    // turns over both effects; chosen: chains of runs need some hundred
+constexpr double kOverheadSettled = 1e-12;  // share of the largest overhead; chosen: rounding
 // Chosen: of 1 %, noise of half a percent is half.
 constexpr double kLeastOverhead = 0.01;
 // Times a run's own overhead, up to which it says what that would be at the most of the other number; beyond, noise is
 // all that it would say. Chosen: an overhead a third as large is known a third as well.
 constexpr double kMostRescaled = 3;
 
-using OverheadEffects = std::map<double, double>;  // by count
-
 double OverheadOf(double share) { return 1 / std::min(1.0, share) - 1; }
 
 // Effects of one axis given those of the other, by least squares of ln y = -ln(1 + overhead), linearized.
-OverheadEffects EffectsGiven(const OverheadEffects& other, SplitAxis axis, const std::vector<FactorRow>& rows,
-                             Factor factor) {
-  const SplitAxis other_axis = axis == SplitAxis::kProcesses ? SplitAxis::kThreads : SplitAxis::kProcesses;
+AxisEffects EffectsGiven(const AxisEffects& other, SplitAxis axis, const std::vector<FactorRow>& rows, Factor factor) {
   std::map<double, std::pair<double, double>> sums;
   for (const FactorRow& row : rows) {
     const double share = std::min(1.0, *row.values[factor]);
-    const double effect = other.at(CountOf(row, other_axis));
+    const double effect = other.at(CountOf(row, Other(axis)));
     auto& [products, squares] = sums[CountOf(row, axis)];
     products += share * share * OverheadOf(share) * effect;
     squares += share * share * effect * effect;
   }
-  OverheadEffects effects;
+  AxisEffects effects;
   for (const auto& [count, sum] : sums) effects[count] = sum.second > 0 ? sum.first / sum.second : 0;
   return effects;
 }
 
-struct BothEffects {
-  OverheadEffects processes, threads;  // 1 at the most threads
-};
-
-BothEffects OverheadEffectsOf(const std::vector<FactorRow>& rows, Factor factor) {
-  BothEffects effects;
-  for (const FactorRow& row : rows) effects.threads[CountOf(row, SplitAxis::kThreads)] = 1;
+// Those of threads are 1 at the most threads.
+Effects OverheadEffects(const std::vector<FactorRow>& rows, Factor factor) {
+  Effects effects;
+  AxisEffects &of_processes = effects[SplitAxis::kProcesses], &of_threads = effects[SplitAxis::kThreads];
+  for (const FactorRow& row : rows) of_threads[CountOf(row, SplitAxis::kThreads)] = 1;
   double change = 1;
   for (int turn = 0; turn < kMostOverheadTurns && change > kOverheadSettled; ++turn) {
-    effects.processes = EffectsGiven(effects.threads, SplitAxis::kProcesses, rows, factor);
-    OverheadEffects threads = EffectsGiven(effects.processes, SplitAxis::kThreads, rows, factor);
+    of_processes = EffectsGiven(of_threads, SplitAxis::kProcesses, rows, factor);
+    AxisEffects threads = EffectsGiven(of_processes, SplitAxis::kThreads, rows, factor);
     const double scale = threads.rbegin()->second;
     if (!(scale > 0)) return effects;
     change = 0;
     for (auto& [count, effect] : threads) {
       effect /= scale;
-      change = std::max(change, std::fabs(effect - effects.threads.at(count)));
+      change = std::max(change, std::fabs(effect - of_threads.at(count)));
     }
-    for (auto& [count, effect] : effects.processes) effect *= scale;
-    effects.threads = std::move(threads);
+    for (auto& [count, effect] : of_processes) effect *= scale;
+    of_threads = std::move(threads);
   }
   return effects;
 }
 
 // Runs as if each had the most of the other number, with errors that are rescaled, too. `sigma`: of ln y of a run.
 std::vector<DataPoint> PointsAtTheMost(const std::vector<FactorRow>& rows, Factor factor, SplitAxis axis,
-                                       const OverheadEffects& other, double sigma) {
-  const SplitAxis other_axis = axis == SplitAxis::kProcesses ? SplitAxis::kThreads : SplitAxis::kProcesses;
+                                       const AxisEffects& other, double sigma) {
   std::vector<DataPoint> points;
   for (const FactorRow& row : rows) {
-    const double effect = other.at(CountOf(row, other_axis)), most = other.rbegin()->second;
+    const double effect = other.at(CountOf(row, Other(axis))), most = other.rbegin()->second;
     if (most > kMostRescaled * effect) continue;
     const double overhead = OverheadOf(*row.values[factor]), share = 1 / (1 + overhead * most / effect);
     points.push_back({CountOf(row, axis), share, share * share * sigma * (1 + overhead) * most / effect});
@@ -293,20 +289,20 @@ std::vector<DataPoint> PointsAtTheMost(const std::vector<FactorRow>& rows, Facto
 OverheadProduct::OverheadProduct(const std::vector<FactorRow>& rows, Factor factor,
                                  const std::vector<Candidate>& candidates, const ModelLibrary& library,
                                  const std::map<SplitAxis, std::vector<double>>& reach, std::uint64_t seed) {
-  const BothEffects effects = OverheadEffectsOf(rows, factor);
-  common_ = effects.processes.rbegin()->second;
+  const Effects effects = OverheadEffects(rows, factor);
+  const AxisEffects &of_processes = effects.at(SplitAxis::kProcesses), &of_threads = effects.at(SplitAxis::kThreads);
+  common_ = of_processes.rbegin()->second;
   for (const FactorRow& row : rows) {
-    const double overhead = effects.processes.at(CountOf(row, SplitAxis::kProcesses)) *
-                            effects.threads.at(CountOf(row, SplitAxis::kThreads));
+    const double overhead =
+        of_processes.at(CountOf(row, SplitAxis::kProcesses)) * of_threads.at(CountOf(row, SplitAxis::kThreads));
     sum_of_squares_ += std::pow(std::log(std::min(1.0, *row.values[factor])) + std::log1p(overhead), 2);
   }
   if (common_ < kLeastOverhead) return;
   const auto spare =
-      static_cast<double>(rows.size()) - static_cast<double>(effects.processes.size() + effects.threads.size() - 1);
+      static_cast<double>(rows.size()) - static_cast<double>(of_processes.size() + of_threads.size() - 1);
   const double sigma = spare > 0 ? std::max(kSmallestSigma, std::sqrt(sum_of_squares_ / spare)) : kAssumedSigma;
   for (const SplitAxis axis : {SplitAxis::kProcesses, SplitAxis::kThreads}) {
-    const OverheadEffects& other = axis == SplitAxis::kProcesses ? effects.threads : effects.processes;
-    const std::vector<DataPoint> points = PointsAtTheMost(rows, factor, axis, other, sigma);
+    const std::vector<DataPoint> points = PointsAtTheMost(rows, factor, axis, effects.at(Other(axis)), sigma);
     const std::uint64_t own_seed =
         SeedFor(seed, axis == SplitAxis::kProcesses ? "overhead of processes" : "overhead of threads");
     const auto& curve = curves_[axis] =

@@ -38,7 +38,7 @@ class SeparableFactor {
   SeparableFactor& operator=(const SeparableFactor&) = delete;
   ~SeparableFactor();
 
-  // Whether a model fits every curve. Without, there are no values.
+  // False where a curve has no model that fits it; then there are no values.
   bool is_usable() const { return is_usable_; }
 
   double ValueAt(double processes, double threads) const;
@@ -69,7 +69,7 @@ class OverheadProduct {
                   const ModelLibrary& library, const std::map<SplitAxis, std::vector<double>>& reach,
                   std::uint64_t seed);
 
-  // Whether there is an overhead to speak of, and a model fits either curve.
+  // True if there is an overhead to speak of, and a model fits either curve.
   bool is_usable() const { return draws_.size() == 2; }
   // Sum of the squares of what the effects of n and m leave of ln y.
   double sum_of_squares() const { return sum_of_squares_; }

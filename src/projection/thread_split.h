@@ -1,4 +1,4 @@
-// How a number of cores is best divided into processes and threads [docs/formulas.md, processes and threads].
+// The best division of a number of cores into processes and threads [docs/formulas.md, processes and threads].
 //
 // Parallel efficiency of a hybrid run is MPI's times OpenMP's times that of device offload. Each of them is separable,
 // y(n, m) = f(n) g(m) for n processes of m threads, with g = 1 at the fewest threads: f is fitted to the numbers of
@@ -33,9 +33,9 @@ struct ThreadSplit {
   double processes_ratio = 1, threads_ratio = 1;
   SplitValue efficiency;  // parallel
   Reliability reliability = Reliability::kUnknown;
-  SplitValue time;                                // of an iteration, over that of the best split, drawn jointly with it
+  SplitValue time;                                // an iteration, over that of the best split, drawn jointly with it
   std::optional<SplitValue> speedup;              // over the reference; nothing without computation scalability
-  std::optional<SplitValue> seconds;              // of an iteration
+  std::optional<SplitValue> seconds;              // an iteration
   Factor limit = Factor::kMpiParallelEfficiency;  // the smallest part of the efficiency
   bool is_run = false;                            // the number of threads and that of processes were both run
   bool may_be_best = false;                       // the interval of its time contains that of the best
@@ -43,7 +43,7 @@ struct ThreadSplit {
   friend bool operator==(const ThreadSplit&, const ThreadSplit&) = default;
 };
 
-// What more threads a process would bring: the speedup over fewer threads of as many processes.
+// The gain from more threads a process: the speedup over fewer threads of as many processes.
 struct ThreadGain {
   std::int64_t processes = 1, from = 1, to = 2;
   SplitValue speedup;
@@ -54,9 +54,9 @@ struct ThreadGain {
 struct ThreadSplits {
   std::string series;
   PhaseId phase;
-  std::vector<ThreadSplit> splits;  // by rising threads
+  std::vector<ThreadSplit> splits;  // the fewest threads first
   std::size_t best = 0;             // the shortest time
-  // Of the most processes that were run, once they have twice the most threads; nothing where threads do not vary.
+  // For the most processes that were run, once they have twice the most threads; nothing where threads do not vary.
   std::optional<ThreadGain> gain;
   std::string obstacle;  // why there are none; empty when there are
 
@@ -68,7 +68,7 @@ struct SplitQuestion {
   std::optional<std::int64_t> cpus_of_node;  // a process has no more threads
 };
 
-// Of every phase with hybrid rows, all splits of so many cores into as many threads a process as divide them, up to
+// For every phase with hybrid rows, all splits of so many cores into as many threads a process as divide them, up to
 // twice as many as were run. Where processes do not vary, only that number of them is asked for, and so with threads.
 // There is an obstacle where the effect of processes cannot be separated from that of threads, since no chain of runs
 // that share one of both connects all runs. Throws a usage error when no row is hybrid.
@@ -83,9 +83,9 @@ struct SplitsOfCores {
   friend bool operator==(const SplitsOfCores&, const SplitsOfCores&) = default;
 };
 
-// Of a phase; null where there are none.
+// Null where the phase has none.
 const ThreadSplits* FindSplits(const SplitsOfCores& splits, const PhaseKey& key);
-// Whether they are known of a phase at some number of cores.
+// True if the splits of a phase are known at some number of cores.
 bool KnowsSplits(const std::vector<SplitsOfCores>& splits, const PhaseKey& key);
 
 // The same at every target of the options, or the default ones, of the phases whose runs vary both processes and
