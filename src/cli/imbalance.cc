@@ -5,6 +5,7 @@
 #include <iterator>
 #include <map>
 
+#include "balance/strategy.h"
 #include "base/files.h"
 #include "base/text.h"
 #include "cli/command.h"
@@ -340,6 +341,15 @@ int Balance(const BalanceOptions& options, const Common& common) {
   return 0;
 }
 
+std::string StrategiesHelp() {
+  std::vector<std::string> ids, left_out;
+  for (const Strategy& strategy : Strategies()) {
+    if (strategy.moves) ids.push_back(strategy.id);
+    if (!strategy.is_default) left_out.push_back(strategy.id);
+  }
+  return fmt::format("Strategies: {} (default: all but {})", Join(ids, ", "), Join(left_out, " and "));
+}
+
 void AddSweepOptions(CLI::App* command, BalanceOptions& options) {
   const auto count = CLI::Range(1, 10000000);
   command->add_option("--processors", options.processors, "Processors to place the ranks on (default: by levels)")
@@ -355,11 +365,7 @@ void AddSweepOptions(CLI::App* command, BalanceOptions& options) {
                    "Iterations between balancing points (default: 5, 10, 20 and 40, as far as there are iterations)")
       ->delimiter(',')
       ->check(count);
-  command
-      ->add_option("--strategies", options.strategies,
-                   "Strategies: greedy, refine, greedy-refine, bisection, diffusion, hierarchical (default: all but "
-                   "hierarchical)")
-      ->delimiter(',');
+  command->add_option("--strategies", options.strategies, StrategiesHelp())->delimiter(',');
   command
       ->add_option("--placements", options.placements, "Initial placement of ranks on processors: block, round-robin")
       ->delimiter(',')
