@@ -1,6 +1,6 @@
 // Strategies of dynamic load balancing: which processor every task goes to, given what tasks computed and what they
-// sent each other. A strategy is a function of a value. A new one is a file, a declaration here, a row in Strategies()
-// and a test.
+// sent each other. A strategy is a function of a value. A new one is that function, a declaration here, a row in
+// Strategies() and a test.
 //
 // A task is a rank of the program. A processor runs one task at a time.
 #pragma once
