@@ -307,21 +307,18 @@ std::vector<ErrorsAtRatio> ErrorsByRatio(const std::vector<BacktestRow>& rows) {
 }
 
 std::vector<ErrorsOfPhase> ErrorsByPhase(const std::vector<BacktestRow>& rows, Factor factor) {
-  std::vector<ErrorsOfPhase> result;
-  std::vector<const BacktestRow*> members;
-  const auto finish = [&] {
-    if (members.empty()) return;
-    result.push_back({members.front()->series, members.front()->phase, ErrorsOf(members)});
-    members.clear();
-  };
+  std::vector<std::vector<const BacktestRow*>> phases;
   for (const BacktestRow& row : rows) {
     if (row.factor != factor) continue;
-    const bool is_same =
-        !members.empty() && members.front()->series == row.series && members.front()->phase == row.phase;
-    if (!is_same) finish();
-    members.push_back(&row);
+    const BacktestRow* before = phases.empty() ? nullptr : phases.back().front();
+    const bool is_same = before != nullptr && before->series == row.series && before->phase == row.phase;
+    if (!is_same) phases.emplace_back();
+    phases.back().push_back(&row);
   }
-  finish();
+  std::vector<ErrorsOfPhase> result;
+  for (const auto& of_phase : phases) {
+    result.push_back({of_phase.front()->series, of_phase.front()->phase, ErrorsOf(of_phase)});
+  }
   return result;
 }
 

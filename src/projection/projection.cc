@@ -62,6 +62,7 @@ class PhaseProjector {
       AddValues();
       AddProducts();
       AddSpeedup();
+      std::ranges::stable_sort(result_.factors, {}, &FactorProjection::factor);
       if (extent_ == Extent::kAll) FindDominance();
     }
     if (extent_ == Extent::kTargets) return std::move(result_);
@@ -198,12 +199,6 @@ class PhaseProjector {
       Fill(projection, parts);
       result_.factors.push_back(std::move(projection));
     }
-    SortFactors();
-  }
-
-  void SortFactors() {
-    std::stable_sort(result_.factors.begin(), result_.factors.end(),
-                     [](const FactorProjection& a, const FactorProjection& b) { return a.factor < b.factor; });
   }
 
   // True if a group has the same share of the ranks as in another run, to less than a rank.
@@ -249,7 +244,6 @@ class PhaseProjector {
     projection.is_product = true;
     Fill(projection, parts, [&](double product, double cores) { return SpeedupFrom(product, cores, *anchor); });
     result_.factors.push_back(std::move(projection));
-    SortFactors();
   }
 
   // Values on the grid are known already.
@@ -385,10 +379,8 @@ const PhaseProjection* FindPhase(const std::vector<PhaseProjection>& projections
 }
 
 const FactorProjection* PhaseProjection::Find(Factor factor) const {
-  for (const FactorProjection& projection : factors) {
-    if (projection.factor == factor) return &projection;
-  }
-  return nullptr;
+  const auto found = std::ranges::find(factors, factor, &FactorProjection::factor);
+  return found == factors.end() ? nullptr : &*found;
 }
 
 FactorTree PhaseProjection::Tree() const {
