@@ -91,8 +91,9 @@ std::string DescribeStandard(ModelChoice standard, const ModelLibrary& library) 
     return Describe(standard) + " for every factor";
   }
   std::string of_some;
+  const bool is_chosen = !standard.options.empty();
   for (const ScalingModel* model : library.InOrder()) {
-    if (!standard.where.empty() || !model->roles.contains(ModelRole::kCores)) continue;
+    if (is_chosen || !model->roles.contains(ModelRole::kCores)) continue;
     if (model->factors.empty()) {
       standard.options.push_back({model->id});
       continue;
