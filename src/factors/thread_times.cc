@@ -10,14 +10,14 @@
 #include "phases/location_cut.h"
 #include "trace/anomalies.h"
 #include "trace/device_records.h"
-#include "trace/team_plan.h"
+#include "trace/location_trace.h"
 
 namespace farscale {
 namespace {
 
 constexpr Tick kBefore = std::numeric_limits<Tick>::min(), kNever = std::numeric_limits<Tick>::max();
 
-// What a thread does as its own records say.
+// The activity of a thread by its own records.
 enum class Activity : std::uint8_t { kOutside, kWork, kBarrier, kScheduling, kMpi, kNotRunning, kDevice };
 
 struct ActivityChange {
@@ -49,7 +49,7 @@ class ActivityReader {
 
  private:
   struct Fork {
-    std::size_t depth = 0;  // of regions
+    std::size_t depth = 0;  // open regions
     bool has_begun = false, has_ended = false;
   };
 
@@ -89,7 +89,7 @@ class ActivityReader {
 
   Activity Current() const {
     const bool is_forking = !forks_.empty() && forks_.back().has_begun == forks_.back().has_ended;
-    // What the main thread does between fork and team in regions of its own is work.
+    // Regions of its own that the main thread is in between fork and team are work.
     if (is_forking && open_.size() <= forks_.back().depth) return Activity::kScheduling;
     const bool is_idle = !is_main_ && teams_ == 0 && forks_.empty();
     if (open_.empty()) return is_idle ? Activity::kOutside : Activity::kWork;
@@ -133,7 +133,7 @@ class ActivityReader {
   std::vector<ActivityChange> changes_;
 };
 
-// What is current at rising ticks.
+// Steps through changes at rising ticks.
 class Cursor {
  public:
   Cursor(const std::vector<ActivityChange>& changes, Activity before) : changes_(changes), current_{0, before, false} {}
@@ -223,7 +223,7 @@ ThreadTicks& ThreadTicks::operator-=(const ThreadTicks& other) {
 
 bool ThreadStates::AreIn(const Trace& trace) {
   if (!trace.team_threads.empty()) return true;
-  const bool has_threads = trace.threads() > 1;  // of which nothing is known
+  const bool has_threads = trace.threads() > 1;  // nothing is known of them
   return !has_threads && std::ranges::any_of(trace.regions, &Region::is_device_runtime);
 }
 
@@ -366,7 +366,7 @@ std::vector<DeviceTicks> TicksOfDevices(const Trace& trace, const PhaseCut& cut,
 std::optional<DeviceTimes> DeviceTimesOf(const Trace& trace, const std::vector<DeviceTicks>& devices, double elapsed) {
   DeviceTimes times;
   for (const DeviceTicks& device : devices) {
-    // Of ranks that share a device, occurrences of a phase at different times may take longer together than any of
+    // For ranks that share a device, occurrences of a phase at different times may take longer together than any of
     // them.
     const double kernels = std::min(trace.Seconds(device.kernels), elapsed);
     ++times.devices;

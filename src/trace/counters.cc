@@ -3,8 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <bit>
+#include <initializer_list>
 #include <span>
 #include <string_view>
 
@@ -41,26 +41,12 @@ struct Meaning {
   std::span<const std::string_view> usual;
   std::string CounterNames::*wanted;
 };
-// By CounterMeaning.
+// Indexed by CounterMeaning.
 constexpr Meaning kMeanings[] = {{"instructions", kInstructionNames, &CounterNames::instructions},
                                  {"cycles", kCycleNames, &CounterNames::cycles},
                                  {"CPU time", kCpuTimeNames, &CounterNames::cpu_time}};
 
-struct TimeUnit {
-  double per_second;
-  std::array<std::string_view, 6> names;
-};
-constexpr TimeUnit kTimeUnits[] = {
-    {1, {"s", "sec", "second", "seconds"}},
-    {1e3, {"ms", "msec", "millisecond", "milliseconds"}},
-    {1e6, {"us", "usec", "microsecond", "microseconds", "\u00b5s", "\u03bcs"}},  // with a micro sign or a mu
-};
-
 }  // namespace
-
-bool CounterSelection::Keeps(const std::string& name) const {
-  return all || std::ranges::find(names, name) != names.end();
-}
 
 std::optional<std::size_t> ChooseCounter(const Trace& trace, CounterMeaning meaning, const CounterNames& names) {
   const Meaning& described = kMeanings[static_cast<std::size_t>(meaning)];
@@ -93,10 +79,15 @@ std::string ToString(CounterMeaning meaning) { return kMeanings[static_cast<std:
 
 double CountsPerSecond(const Counter& counter) {
   const std::string unit = ToLower(Trim(counter.unit));
-  const auto found = std::ranges::find_if(kTimeUnits, [&](const TimeUnit& known) {
-    return !unit.empty() && std::ranges::find(known.names, unit) != known.names.end();
-  });
-  return (found == std::end(kTimeUnits) ? 1e9 : found->per_second) / counter.scale;
+  const auto is_one_of = [&](std::initializer_list<std::string_view> names) {
+    return std::ranges::find(names, unit) != names.end();
+  };
+  double per_second = 1e9;
+  if (is_one_of({"s", "sec", "second", "seconds"})) per_second = 1;
+  if (is_one_of({"ms", "msec", "millisecond", "milliseconds"})) per_second = 1e3;
+  // The last two have a micro sign and a mu.
+  if (is_one_of({"us", "usec", "microsecond", "microseconds", "\u00b5s", "\u03bcs"})) per_second = 1e6;
+  return per_second / counter.scale;
 }
 
 void CheckCounterName(const Counter& counter, Diagnostics& diagnostics) {

@@ -1,4 +1,4 @@
-// What the counters of a trace mean: the names under which instructions, cycles and CPU time are recorded.
+// Meaning of counters: the names under which instructions, cycles and CPU time are recorded.
 #pragma once
 
 #include <cstddef>
@@ -9,14 +9,6 @@
 #include "trace/trace.h"
 
 namespace farscale {
-
-// Which counters to keep: all that accumulate, or those named.
-struct CounterSelection {
-  bool all = true;
-  std::vector<std::string> names;
-
-  bool Keeps(const std::string& name) const;
-};
 
 enum class CounterMeaning { kInstructions, kCycles, kCpuTime };
 
@@ -35,13 +27,13 @@ std::optional<std::size_t> ChooseCounter(const Trace& trace, CounterMeaning mean
 // "cycles", "instructions", "CPU time".
 std::string ToString(CounterMeaning meaning);
 
-// Whether it is among those tried.
+// True if it is among those tried.
 bool IsUsualCounterName(const std::string& name);
 
-// Whether a counter of this name is CPU time, by the usual names.
+// True if a counter of this name is CPU time, by the usual names.
 bool IsNameOfCpuTime(const std::string& name);
 
-// How many counts of a CPU time counter are one second, by its unit and scale. Nanoseconds where the unit is none of
+// Counts of a CPU time counter in one second, by its unit and scale. Nanoseconds where the unit is none of
 // time: clocks of PAPI and perf are recorded so, with "#" as unit.
 double CountsPerSecond(const Counter& counter);
 

@@ -46,21 +46,21 @@ StreamSpans StreamRecords::Finish(const std::string& where, Diagnostics& diagnos
   return std::move(spans_);
 }
 
-void DeviceWorkBuilder::Add(std::int32_t rank, const StreamSpans& spans) {
+void AddStream(std::int32_t rank, const StreamSpans& spans, std::map<std::int32_t, StreamSpans>& of_ranks) {
   if (spans.kernels.empty() && spans.copies.empty()) return;
-  StreamSpans& all = of_ranks_[rank];
+  StreamSpans& all = of_ranks[rank];
   all.kernels.insert(all.kernels.end(), spans.kernels.begin(), spans.kernels.end());
   all.copies.insert(all.copies.end(), spans.copies.begin(), spans.copies.end());
 }
 
-std::vector<DeviceWork> DeviceWorkBuilder::Finish() const {
-  std::vector<DeviceWork> works;
-  for (const auto& [rank, spans] : of_ranks_) {
+void AddDevice(const std::string& name, const std::map<std::int32_t, StreamSpans>& of_ranks, Trace& trace) {
+  Device device{name, {}};
+  for (const auto& [rank, spans] : of_ranks) {
     std::vector<DeviceSpan> all = spans.kernels;
     all.insert(all.end(), spans.copies.begin(), spans.copies.end());
-    works.push_back({rank, UnionOf(spans.kernels), UnionOf(std::move(all))});
+    device.of_ranks.push_back({rank, UnionOf(spans.kernels), UnionOf(std::move(all))});
   }
-  return works;
+  if (!device.of_ranks.empty()) trace.devices.push_back(std::move(device));
 }
 
 std::vector<DeviceSpan> UnionOf(std::vector<DeviceSpan> spans) {

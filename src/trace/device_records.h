@@ -1,4 +1,4 @@
-// What streams of devices record, and what devices do by that.
+// Records of streams of devices, and the work of devices that follows from them.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,7 @@
 
 namespace farscale {
 
-// What a region of a stream stands for.
+// The meaning of a region of a stream.
 enum class StreamUse : std::uint8_t { kKernel, kCopy, kIdle };
 
 struct StreamSpans {
@@ -24,11 +24,11 @@ class StreamRecords {
  public:
   void Enter(Tick tick, std::uint32_t region) { open_.push_back({region, tick}); }
   void Leave(Tick tick, std::uint32_t region, StreamUse use);
-  // A copy is told by its window and a number of its own.
+  // A window and a number of its own identify a copy.
   void BeginCopy(Tick tick, std::uint32_t window, std::uint64_t id);
   void EndCopy(Tick tick, std::uint32_t window, std::uint64_t id);
 
-  // What has no end or no begin is left out, and counted.
+  // Leaves out records without end or begin, and counts them.
   StreamSpans Finish(const std::string& where, Diagnostics& diagnostics);
 
  private:
@@ -40,24 +40,19 @@ class StreamRecords {
   std::uint64_t unbalanced_ = 0;
 };
 
-// The streams of one device.
-class DeviceWorkBuilder {
- public:
-  void Add(std::int32_t rank, const StreamSpans& spans);
-  // Of ranks for which the device does something, rising.
-  std::vector<DeviceWork> Finish() const;
+// Adds the streams of a rank on one device.
+void AddStream(std::int32_t rank, const StreamSpans& spans, std::map<std::int32_t, StreamSpans>& of_ranks);
 
- private:
-  std::map<std::int32_t, StreamSpans> of_ranks_;
-};
+// Adds a device with the streams of its ranks, unless it does nothing.
+void AddDevice(const std::string& name, const std::map<std::int32_t, StreamSpans>& of_ranks, Trace& trace);
 
 // The same time as spans in order and apart.
 std::vector<DeviceSpan> UnionOf(std::vector<DeviceSpan> spans);
 
-// Whether a thread of a host records calls to devices.
+// True if a thread of a host records calls to devices.
 bool RecordsDeviceCalls(const Trace& trace);
 
-// Adds what is wrong with the devices of a trace, if it has any.
+// Adds findings about the devices of a trace.
 void CheckDevices(Trace& trace);
 
 }  // namespace farscale

@@ -11,31 +11,242 @@
 
 #include "base/parallel.h"
 #include "trace/anomalies.h"
-#include "trace/team_plan.h"
 #include "trace/timeline_feed.h"
 #include "trace/trace_builder.h"
 
 namespace farscale {
 namespace {
 
-// Threads of one rank that are in teams, and what they do there.
+// Region events from one index to another.
+using EventRange = std::pair<std::uint32_t, std::uint32_t>;
+
+struct ThreadSpans {
+  std::vector<TeamSpan> spans;
+  std::vector<TeamFork> forks;     // the main thread's, joined
+  std::vector<EventRange> nested;  // teams that the thread forks inside its team
+};
+
+// Reads the team events of one thread. Where some are missing, what is open is given up at the next that cannot be.
+class SpanReader {
+ public:
+  SpanReader(bool is_main, Diagnostics& diagnostics, std::string place)
+      : is_main_(is_main), diagnostics_(diagnostics), place_(std::move(place)) {}
+
+  ThreadSpans Read(const std::vector<TeamEvent>& events) {
+    for (const TeamEvent& event : events) {
+      switch (event.kind) {
+        case TeamEvent::Kind::kFork: Fork(event); break;
+        case TeamEvent::Kind::kBegin: Begin(event); break;
+        case TeamEvent::Kind::kEnd: End(event); break;
+        case TeamEvent::Kind::kJoin: Join(event); break;
+      }
+    }
+    if (fork_ || begin_) Unbalanced();
+    return std::move(result_);
+  }
+
+ private:
+  void Unbalanced() {
+    diagnostics_.Add(anomaly::kTeamRecordsUnbalanced, 1, place_);
+    Close();
+    inner_forks_ = inner_teams_ = 0;
+  }
+
+  bool IsInTeam() const { return begin_ && !end_; }
+
+  void Fork(const TeamEvent& event) {
+    if (IsInTeam()) {
+      if (inner_forks_++ > 0) return;
+      diagnostics_.Add(anomaly::kTeamNested, 1, place_);
+      inner_begin_ = event.event;
+      return;
+    }
+    if (fork_ || begin_) Unbalanced();  // the last one was never joined
+    if (is_main_) {
+      fork_ = event;
+    } else {
+      Unbalanced();
+    }
+  }
+
+  void Begin(const TeamEvent& event) {
+    if (inner_forks_ > 0) {
+      ++inner_teams_;
+      return;
+    }
+    if (begin_ || (is_main_ && !fork_)) Unbalanced();
+    if (is_main_ && !fork_) return;
+    begin_ = event;
+  }
+
+  void End(const TeamEvent& event) {
+    if (inner_teams_ > 0) {
+      --inner_teams_;
+      return;
+    }
+    if (!IsInTeam() || event.team != begin_->team || inner_forks_ > 0) return Unbalanced();
+    end_ = event;
+    if (is_main_) return;
+    result_.spans.push_back({*begin_, *end_, kNoFork, {}});
+    Close();
+  }
+
+  void Join(const TeamEvent& event) {
+    if (inner_forks_ > 0) {
+      if (--inner_forks_ == 0) {
+        result_.nested.emplace_back(inner_begin_, event.event);
+        inner_teams_ = 0;
+      }
+      return;
+    }
+    if (!fork_ || !end_) return Unbalanced();
+    result_.spans.push_back({*begin_, *end_, static_cast<std::uint32_t>(result_.forks.size()), {}});
+    result_.forks.push_back({*fork_, *begin_, event, {0}, false, false});
+    Close();
+  }
+
+  void Close() {
+    fork_.reset();
+    begin_.reset();
+    end_.reset();
+  }
+
+  const bool is_main_;
+  Diagnostics& diagnostics_;
+  const std::string place_;
+  ThreadSpans result_;
+  std::optional<TeamEvent> fork_, begin_, end_;
+  std::size_t inner_forks_ = 0, inner_teams_ = 0;
+  std::uint32_t inner_begin_ = 0;
+};
+
+std::string Place(const ThreadInput& thread) {
+  return fmt::format("on rank {}, thread {}", thread.location.rank, thread.location.thread);
+}
+
+// Threads of a rank share its clock: one that begins in a team between its fork and its join belongs to that fork.
+void FindForks(std::size_t thread, const std::string& place, bool has_nested, std::vector<TeamSpan>& spans,
+               RankTeams& result) {
+  std::uint32_t next = 0;
+  std::vector<TeamFork>& forks = result.forks;
+  for (TeamSpan& span : spans) {
+    while (next < forks.size() && forks[next].join.tick < span.begin.tick) ++next;
+    for (std::uint32_t i = next; i < forks.size() && forks[i].fork.tick <= span.begin.tick; ++i) {
+      if (forks[i].begin.team != span.begin.team) continue;
+      span.fork = i;
+      forks[i].threads.push_back(thread);
+      next = i + 1;
+      break;
+    }
+    if (span.fork != kNoFork) continue;
+    const bool is_in_team = next < forks.size() && forks[next].fork.tick <= span.begin.tick;
+    const bool is_inner = is_in_team && has_nested;
+    result.diagnostics.Add(is_inner ? anomaly::kTeamNested : anomaly::kTeamRecordsUnbalanced, 1, place);
+  }
+}
+
+void FindBarriers(const std::vector<Region>& regions, const RankTimeline& timeline,
+                  const std::vector<EventRange>& nested, TeamSpan& span) {
+  for (std::uint32_t event = span.begin.event; event < span.end.event; ++event) {
+    const auto inner = std::lower_bound(nested.begin(), nested.end(), EventRange{event, event + 1});
+    if (inner != nested.end() && inner->first == event) {
+      event = inner->second - 1;
+      continue;
+    }
+    const RankTimeline::RegionEvent entered = timeline.region_event(event);
+    if (!entered.is_leave && regions[entered.region].IsTeamBarrier()) span.barriers.push_back(event);
+  }
+}
+
+void CheckMembers(const std::vector<ThreadTeam>& teams, const std::vector<ThreadInput>& threads, TeamFork& fork,
+                  Diagnostics& diagnostics) {
+  const std::vector<Location>& expected = teams[fork.begin.team].members;
+  std::vector<Location> found;
+  for (const std::size_t thread : fork.threads) found.push_back(threads[thread].location);
+  std::ranges::sort(found);
+  if (!expected.empty() && found != expected) {
+    diagnostics.Add(anomaly::kTeamIncomplete, 1, Place(threads.front()));
+    return;
+  }
+  fork.is_whole = found.size() > 1;
+}
+
+// `has_inside`: set where a barrier is not left by the next event, or there is a call in it.
+std::vector<TeamRole> BarrierRoles(const std::vector<Region>& regions, const RankTimeline& timeline,
+                                   const TeamSpan& span, bool& has_inside) {
+  std::vector<TeamRole> roles;
+  for (const std::uint32_t event : span.barriers) {
+    const RankTimeline::RegionEvent entered = timeline.region_event(event);
+    roles.push_back(regions[entered.region].team_role);
+    if (event + 1 >= timeline.region_events()) continue;
+    const RankTimeline::RegionEvent left = timeline.region_event(event + 1);
+    has_inside = has_inside || !left.is_leave || left.call != entered.call;
+  }
+  return roles;
+}
+
+// Every thread goes through the spans in the order of forks.
+void CompareBarriers(const std::vector<Region>& regions, const std::vector<ThreadInput>& threads, RankTeams& result) {
+  std::vector<std::size_t> next(threads.size());
+  for (std::uint32_t i = 0; i < result.forks.size(); ++i) {
+    TeamFork& fork = result.forks[i];
+    std::vector<TeamRole> first;
+    bool agree = true, has_inside = false;
+    for (const std::size_t thread : fork.threads) {
+      const std::vector<TeamSpan>& spans = result.spans[thread];
+      while (spans[next[thread]].fork != i) ++next[thread];
+      const std::vector<TeamRole> roles =
+          BarrierRoles(regions, *threads[thread].timeline, spans[next[thread]], has_inside);
+      if (thread == fork.threads.front()) first = roles;
+      agree = agree && roles == first;
+    }
+    if (!fork.is_whole) continue;
+    fork.barriers_agree = agree && !has_inside;
+    if (has_inside) result.diagnostics.Add(anomaly::kTaskInTeamBarrier, 1, Place(threads.front()));
+    if (!agree && !has_inside) result.diagnostics.Add(anomaly::kTeamBarrierMismatch, 1, Place(threads.front()));
+  }
+}
+
+// Threads of one rank that are in teams.
 struct RankPlan {
   std::vector<ThreadInput> threads;
   RankTeams teams;
-  std::vector<std::uint32_t> communicators;        // of every fork, in the trace of locations
+  std::vector<std::uint32_t> communicators;        // one a fork, in the trace of locations
   std::vector<std::uint32_t> regions;              // the same: of its call
   std::vector<std::vector<std::uint32_t>> opened;  // the same: regions in which the main thread forks
 };
 
-// Hands events on to the builder of a location. A barrier around others is interrupted by them: calls do not nest.
-class RankAssembler {
+std::optional<std::uint32_t> ForkCommunicator(const RankPlan& plan, std::uint32_t fork) {
+  if (fork == kNoFork || !plan.teams.forks[fork].is_whole) return std::nullopt;
+  return plan.communicators[fork];
+}
+
+// Hands events of one thread on to the builder of its location. A barrier around others is interrupted by them, since
+// calls do not nest.
+class ThreadWriter {
  public:
-  RankAssembler(const std::vector<Region>& regions, RankBuilder& builder) : regions_(regions), builder_(builder) {}
+  ThreadWriter(const std::vector<Region>& regions, const RankPlan& plan, std::size_t thread, RankBuilder& builder)
+      : regions_(regions), builder_(builder) {
+    for (const TeamSpan& span : plan.teams.spans[thread]) {
+      if (span.fork == kNoFork || !plan.teams.forks[span.fork].barriers_agree) continue;
+      for (const std::uint32_t event : span.barriers) barriers_[event] = plan.communicators[span.fork];
+    }
+  }
 
   void Enter(Tick tick, std::uint32_t region) {
     if (InBarrier()) builder_.Leave(tick, open_.back());
     open_.push_back(region);
     builder_.Enter(tick, region);
+  }
+
+  // Enters the region of an event, which may be an OpenMP barrier.
+  void EnterAt(std::uint32_t event, Tick tick, std::uint32_t region) {
+    Enter(tick, region);
+    const auto communicator = barriers_.find(event);
+    if (!regions_[region].IsTeamBarrier() || communicator == barriers_.end()) return;
+    const bool is_implicit = regions_[region].team_role == TeamRole::kImplicitBarrier;
+    builder_.Collective(is_implicit ? CollectiveKind::kImplicitBarrier : CollectiveKind::kThreadBarrier,
+                        communicator->second, std::nullopt, 0, 0);
   }
 
   void Leave(Tick tick) {
@@ -44,23 +255,9 @@ class RankAssembler {
     if (InBarrier()) builder_.Enter(tick, open_.back());
   }
 
-  void Collective(CollectiveKind kind, std::uint32_t communicator) {
-    const bool has_root = kind == CollectiveKind::kFork;
-    builder_.Collective(kind, communicator, has_root ? std::optional(std::uint32_t{0}) : std::nullopt, 0, 0);
-  }
-
-  // An OpenMP barrier, of a whole team when there is a communicator.
-  void EnterBarrier(Tick tick, std::uint32_t region, std::optional<std::uint32_t> communicator) {
-    Enter(tick, region);
-    const bool is_implicit = regions_[region].team_role == TeamRole::kImplicitBarrier;
-    if (communicator) {
-      Collective(is_implicit ? CollectiveKind::kImplicitBarrier : CollectiveKind::kThreadBarrier, *communicator);
-    }
-  }
-
   void Fork(Tick begin, Tick end, std::uint32_t region, std::optional<std::uint32_t> communicator) {
     Enter(begin, region);
-    if (communicator) Collective(CollectiveKind::kFork, *communicator);
+    if (communicator) builder_.Collective(CollectiveKind::kFork, *communicator, std::uint32_t{0}, 0, 0);
     Leave(end);
   }
 
@@ -72,46 +269,19 @@ class RankAssembler {
 
   const std::vector<Region>& regions_;
   RankBuilder& builder_;
+  std::unordered_map<std::uint32_t, std::uint32_t> barriers_;  // communicators by event
   std::vector<std::uint32_t> open_;
 };
-
-// Communicators of the barriers of one thread, by their events.
-class BarrierTable {
- public:
-  BarrierTable(const RankPlan& plan, std::size_t thread) {
-    for (const TeamSpan& span : plan.teams.spans[thread]) {
-      if (span.fork == kNoFork || !plan.teams.forks[span.fork].barriers_agree) continue;
-      for (const std::uint32_t event : span.barriers) communicators_[event] = plan.communicators[span.fork];
-    }
-  }
-
-  std::optional<std::uint32_t> At(std::uint32_t event) const {
-    const auto found = communicators_.find(event);
-    return found == communicators_.end() ? std::nullopt : std::optional(found->second);
-  }
-
- private:
-  std::unordered_map<std::uint32_t, std::uint32_t> communicators_;
-};
-
-std::optional<std::uint32_t> CommunicatorOf(const RankPlan& plan, std::uint32_t fork) {
-  if (fork == kNoFork || !plan.teams.forks[fork].is_whole) return std::nullopt;
-  return plan.communicators[fork];
-}
 
 // The main thread's own events, with forks in their places. Counters are left out.
 class MainSink : public BuilderSink {
  public:
   MainSink(const std::vector<Region>& regions, RankPlan& plan, RankBuilder& builder)
-      : BuilderSink(builder), regions_(regions), plan_(plan), writer_(regions, builder), barriers_(plan, 0) {}
+      : BuilderSink(builder), regions_(regions), plan_(plan), writer_(regions, plan, 0, builder) {}
 
   void Enter(Tick tick, std::uint32_t region) override {
     ForkUntilHere();
-    if (regions_[region].IsTeamBarrier()) {
-      writer_.EnterBarrier(tick, region, barriers_.At(events_));
-    } else {
-      writer_.Enter(tick, region);
-    }
+    writer_.EnterAt(events_, tick, region);
     events_ += IsEvent(region) ? 1 : 0;
   }
 
@@ -133,7 +303,7 @@ class MainSink : public BuilderSink {
   void SetCounter(Tick, std::uint32_t, std::int64_t) override {}
 
  private:
-  // As numbered by the timeline, in which barriers are regions.
+  // The timeline numbers barriers as regions.
   bool IsEvent(std::uint32_t region) const {
     return regions_[region].IsTeamBarrier() || (!regions_[region].is_mpi && !regions_[region].is_outside);
   }
@@ -146,7 +316,7 @@ class MainSink : public BuilderSink {
         if (!regions_[region].is_mpi) plan_.opened[next_].push_back(region);
       }
       if (!fork.is_whole) continue;
-      // What comes before the team begins is work of the main thread.
+      // Before the team begins, the main thread works.
       const bool begins_at_once = fork.fork.call == fork.begin.call && fork.fork.event == fork.begin.event;
       const Tick end = begins_at_once ? fork.begin.tick : fork.fork.tick;
       writer_.Fork(fork.fork.tick, end, plan_.regions[next_], plan_.communicators[next_]);
@@ -155,85 +325,53 @@ class MainSink : public BuilderSink {
 
   const std::vector<Region>& regions_;
   RankPlan& plan_;
-  RankAssembler writer_;
-  BarrierTable barriers_;
+  ThreadWriter writer_;
   std::size_t next_ = 0;
   std::uint32_t events_ = 0, calls_ = 0;  // written so far
 };
 
-// A worker: its teams, and between them idle time.
-class WorkerWriter {
- public:
-  WorkerWriter(const std::vector<Region>& regions, const RankPlan& plan, std::size_t thread, std::uint32_t fork_region,
-               RankBuilder& builder)
-      : regions_(regions),
-        plan_(plan),
-        timeline_(*plan.threads[thread].timeline),
-        spans_(plan.teams.spans[thread]),
-        fork_region_(fork_region),
-        writer_(regions, builder),
-        barriers_(plan, thread) {}
+// Leaves and enters regions until these are open, when the thread begins to idle.
+void OpenLike(const std::vector<std::uint32_t>& regions, Tick tick, ThreadWriter& writer) {
+  const auto same = static_cast<std::size_t>(std::ranges::mismatch(writer.open(), regions).in2 - regions.begin());
+  while (writer.open().size() > same) writer.Leave(tick);
+  for (std::size_t i = same; i < regions.size(); ++i) writer.Enter(tick, regions[i]);
+}
 
-  void Run(Tick begin) {
-    idle_since_ = begin;
-    for (const TeamSpan& span : spans_) {
-      const bool has_fork = span.fork != kNoFork;
-      if (has_fork) OpenLike(plan_.opened[span.fork]);
-      const Tick until = std::max(span.begin.tick, idle_since_);
-      writer_.Fork(idle_since_, until, has_fork ? plan_.regions[span.fork] : fork_region_,
-                   CommunicatorOf(plan_, span.fork));
-      WriteSpan(span);
-      idle_since_ = std::max(span.end.tick, until);
-    }
-    OpenLike({});
-  }
-
- private:
-  // From the regions that are open to others, when the thread begins to idle.
-  void OpenLike(const std::vector<std::uint32_t>& regions) {
-    const std::size_t open = writer_.open().size();
-    std::size_t same = 0;
-    while (same < std::min(open, regions.size()) && writer_.open()[same] == regions[same]) ++same;
-    for (std::size_t i = open; i > same; --i) writer_.Leave(idle_since_);
-    for (std::size_t i = same; i < regions.size(); ++i) writer_.Enter(idle_since_, regions[i]);
-  }
-
-  void WriteSpan(const TeamSpan& span) {
-    const std::size_t around = writer_.open().size();
-    std::uint32_t event = span.begin.event;
-    for (std::uint32_t call = span.begin.call; call <= span.end.call; ++call) {
-      const bool is_last = call == span.end.call;
-      for (; event < span.end.event; ++event) {
-        const RankTimeline::RegionEvent next = timeline_.region_event(event);
-        if (!is_last && next.call > call) break;
-        WriteEvent(event, next, around);
+void WriteSpan(const RankTimeline& timeline, const TeamSpan& span, ThreadWriter& writer) {
+  const std::size_t around = writer.open().size();
+  std::uint32_t event = span.begin.event;
+  for (std::uint32_t call = span.begin.call; call <= span.end.call; ++call) {
+    const bool is_last = call == span.end.call;
+    for (; event < span.end.event; ++event) {
+      const RankTimeline::RegionEvent next = timeline.region_event(event);
+      if (!is_last && next.call > call) break;
+      if (!next.is_leave) {
+        writer.EnterAt(event, next.tick, next.region);
+      } else if (writer.open().size() > around) {  // else the thread entered it before its team
+        writer.Leave(next.tick);
       }
-      if (is_last) break;
-      writer_.Enter(timeline_.enter(call), timeline_.region(call));
-      writer_.Leave(timeline_.leave(call));
     }
-    while (writer_.open().size() > around) writer_.Leave(span.end.tick);
+    if (is_last) break;
+    writer.Enter(timeline.enter(call), timeline.region(call));
+    writer.Leave(timeline.leave(call));
   }
+  while (writer.open().size() > around) writer.Leave(span.end.tick);
+}
 
-  void WriteEvent(std::uint32_t index, const RankTimeline::RegionEvent& event, std::size_t around) {
-    if (event.is_leave) {  // of what the thread entered before its team: not in the team
-      if (writer_.open().size() > around) writer_.Leave(event.tick);
-    } else if (regions_[event.region].IsTeamBarrier()) {
-      writer_.EnterBarrier(event.tick, event.region, barriers_.At(index));
-    } else {
-      writer_.Enter(event.tick, event.region);
-    }
+// A worker: its teams, and between them idle time, from `idle_since` on.
+void WriteWorker(const std::vector<Region>& regions, const RankPlan& plan, std::size_t thread,
+                 std::uint32_t fork_region, Tick idle_since, RankBuilder& builder) {
+  ThreadWriter writer(regions, plan, thread, builder);
+  for (const TeamSpan& span : plan.teams.spans[thread]) {
+    const bool has_fork = span.fork != kNoFork;
+    if (has_fork) OpenLike(plan.opened[span.fork], idle_since, writer);
+    const Tick until = std::max(span.begin.tick, idle_since);
+    writer.Fork(idle_since, until, has_fork ? plan.regions[span.fork] : fork_region, ForkCommunicator(plan, span.fork));
+    WriteSpan(*plan.threads[thread].timeline, span, writer);
+    idle_since = std::max(span.end.tick, until);
   }
-
-  const std::vector<Region>& regions_;
-  const RankPlan& plan_;
-  const RankTimeline& timeline_;
-  const std::vector<TeamSpan>& spans_;
-  const std::uint32_t fork_region_;
-  RankAssembler writer_;
-  BarrierTable barriers_;
-  Tick idle_since_ = 0;
-};
+  OpenLike({}, idle_since, writer);
+}
 
 // Region events that no team of the thread contains.
 std::uint64_t EventsOutside(const RankTimeline& timeline, const std::vector<TeamSpan>& spans) {
@@ -300,11 +438,11 @@ class LocationTraceBuilder {
     });
   }
 
-  // By the parallel region that the main thread enters with the team, or in which it forks.
+  // The region of the parallel region that the main thread enters with the team, or in which it forks.
   std::uint32_t RegionOf(std::size_t rank, const TeamFork& fork) const {
     const RankTimeline& timeline = trace_.timelines[rank];
     for (const std::uint32_t event : {fork.begin.event, fork.fork.event - 1}) {
-      if (event >= timeline.region_events()) continue;  // of no event at all, too
+      if (event >= timeline.region_events()) continue;  // or there is no event at all
       const RankTimeline::RegionEvent entered = timeline.region_event(event);
       const auto found = fork_regions_.find(entered.region);
       if (!entered.is_leave && found != fork_regions_.end()) return found->second;
@@ -374,7 +512,7 @@ class LocationTraceBuilder {
     for (std::size_t i = 1; i < plan.threads.size(); ++i) {
       if (plan.teams.spans[i].empty()) continue;
       builders.push_back(std::make_unique<RankBuilder>(definitions, location_of_[rank][i]));
-      WorkerWriter(definitions.regions, plan, i, fork_region_, *builders.back()).Run(begin);
+      WriteWorker(definitions.regions, plan, i, fork_region_, begin, *builders.back());
     }
     return builders;
   }
@@ -383,11 +521,30 @@ class LocationTraceBuilder {
   TraceBuilder builder_;
   std::vector<RankPlan> plans_;
   std::uint32_t fork_region_ = 0;
-  std::unordered_map<std::uint32_t, std::uint32_t> fork_regions_;  // by parallel region
-  std::vector<std::vector<std::int32_t>> location_of_;             // of the threads of every rank
+  std::unordered_map<std::uint32_t, std::uint32_t> fork_regions_;  // indexed by parallel region
+  std::vector<std::vector<std::int32_t>> location_of_;             // one list a rank: its threads
 };
 
 }  // namespace
+
+RankTeams PlanTeams(const std::vector<Region>& regions, const std::vector<ThreadTeam>& teams,
+                    const std::vector<ThreadInput>& threads) {
+  RankTeams result;
+  std::vector<ThreadSpans> read;
+  for (std::size_t i = 0; i < threads.size(); ++i) {
+    read.push_back(SpanReader(i == 0, result.diagnostics, Place(threads[i])).Read(*threads[i].team_events));
+  }
+  const bool has_nested = std::ranges::any_of(read, [](const ThreadSpans& spans) { return !spans.nested.empty(); });
+  result.forks = std::move(read.front().forks);
+  for (std::size_t i = 0; i < threads.size(); ++i) {
+    if (i > 0) FindForks(i, Place(threads[i]), has_nested, read[i].spans, result);
+    for (TeamSpan& span : read[i].spans) FindBarriers(regions, *threads[i].timeline, read[i].nested, span);
+    result.spans.push_back(std::move(read[i].spans));
+  }
+  for (TeamFork& fork : result.forks) CheckMembers(teams, threads, fork, result.diagnostics);
+  CompareBarriers(regions, threads, result);
+  return result;
+}
 
 Trace LocationTrace(const Trace& trace) { return LocationTraceBuilder(trace).Run(); }
 

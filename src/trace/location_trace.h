@@ -4,26 +4,66 @@
 // Threads of a rank stand one after the other, thread 0 first; Trace::locations says which is which. Fork and barriers
 // of an OpenMP team are calls with collective records on a communicator of the team's threads: CollectiveKind::kFork
 // from the main thread, on the others over all of their idle time before; kThreadBarrier and kImplicitBarrier. Where
-// teams are not as they should be [trace/team_plan.h], these calls have no records. While a thread is idle, it is in
+// teams are not as they should be [PlanTeams], these calls have no records. While a thread is idle, it is in
 // the regions in which its main thread forks.
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
+#include <limits>
 #include <string>
 #include <string_view>
+#include <vector>
 
+#include "base/diagnostics.h"
 #include "trace/trace.h"
 
 namespace farscale {
 
-// "OpenMP fork": the calls of forks; behind it ": " and the name of the parallel region, where it is known.
+// The calls of forks; behind it ": " and the name of the parallel region, where it is known.
 inline constexpr std::string_view kForkRegion = "OpenMP fork";
 
-// The trace must hold threads. Threads that are in no team are left out. What is odd about threads is in its
-// diagnostics; those of the trace itself are not. Counters are left out.
+// The trace must hold threads. Threads that are in no team are left out, and so are counters. Its diagnostics are about
+// threads alone.
 Trace LocationTrace(const Trace& trace);
 
 // "rank 3", or of a thread "rank 3, thread 1".
 std::string NameOfRank(const Trace& trace, std::size_t rank);
+
+// Which threads of a rank form which OpenMP teams: forks, the threads that take part, and the barriers inside. Teams
+// must not be nested, as in [Boehme13, section 4.2]; all others are counted and left without partners.
+
+inline constexpr std::uint32_t kNoFork = std::numeric_limits<std::uint32_t>::max();
+
+// The part of a thread in one team.
+struct TeamSpan {
+  TeamEvent begin, end;
+  std::uint32_t fork = kNoFork;         // index into RankTeams::forks
+  std::vector<std::uint32_t> barriers;  // region events that enter one
+};
+
+struct TeamFork {
+  TeamEvent fork, begin, join;       // on the main thread
+  std::vector<std::size_t> threads;  // that take part, rising: 0 is the main thread, i + 1 worker i of the rank
+  bool is_whole = false;             // they are all of the team, and more than one
+  bool barriers_agree = false;       // every thread enters as many of the same kinds
+};
+
+struct RankTeams {
+  std::vector<TeamFork> forks;               // in the order of time
+  std::vector<std::vector<TeamSpan>> spans;  // one list a thread, in the order of time
+  Diagnostics diagnostics;
+};
+
+// The main thread of a rank or one of its workers.
+struct ThreadInput {
+  const RankTimeline* timeline;
+  const std::vector<TeamEvent>* team_events;
+  Location location;
+};
+
+// `threads`: the main one first.
+RankTeams PlanTeams(const std::vector<Region>& regions, const std::vector<ThreadTeam>& teams,
+                    const std::vector<ThreadInput>& threads);
 
 }  // namespace farscale

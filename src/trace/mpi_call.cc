@@ -4,24 +4,19 @@
 #include <initializer_list>
 #include <string>
 #include <unordered_map>
+#include <utility>
 
 #include "base/text.h"
 
 namespace farscale {
 namespace {
 
-// Names in lower case without "mpi_", separated by spaces, by what the functions do.
-template <typename Meaning>
-struct NameGroup {
-  Meaning meaning;
-  std::string_view names;
-};
-
 template <typename Meaning>
 using NameTable = std::unordered_map<std::string_view, Meaning>;
 
+// `groups`: meanings with names of functions in lower case without "mpi_", separated by spaces.
 template <typename Meaning>
-NameTable<Meaning> TableOf(std::initializer_list<NameGroup<Meaning>> groups) {
+NameTable<Meaning> MakeTable(std::initializer_list<std::pair<Meaning, std::string_view>> groups) {
   NameTable<Meaning> table;
   for (auto [meaning, names] : groups) {
     for (std::size_t end = 0; !names.empty(); names.remove_prefix(std::min(end + 1, names.size()))) {
@@ -35,7 +30,7 @@ NameTable<Meaning> TableOf(std::initializer_list<NameGroup<Meaning>> groups) {
 // Functions that are not here are kOther: they take time and do not wait for other ranks.
 const NameTable<MpiCall>& Names() {
   using enum MpiCall;
-  static const NameTable<MpiCall> names = TableOf<MpiCall>({
+  static const NameTable<MpiCall> names = MakeTable<MpiCall>({
       {kInit, "init init_thread"},
       {kFinalize, "finalize"},
       {kSend, "send rsend"},
@@ -79,17 +74,17 @@ std::string_view PlainName(std::string_view lower) {
   return name;
 }
 
-// Of functions on files; the names of collective ones end so [MPI 4.0, 14.4].
-bool IsOfAllRanks(std::string_view name) {
+// Names of collective functions on files end so [MPI 4.0, 14.4].
+bool IsCollectiveOnFile(std::string_view name) {
   constexpr std::string_view kEndings[] = {"_all",     "_all_begin",     "_all_end",
                                            "_ordered", "_ordered_begin", "_ordered_end"};
   return std::ranges::any_of(kEndings, [&](std::string_view ending) { return name.ends_with(ending); });
 }
 
-// Of a plain name; non-blocking ones have an i before it.
-std::optional<CollectiveKind> KindOfPlain(std::string_view name) {
+// Non-blocking collectives have an i before their names.
+std::optional<CollectiveKind> KindByPlainName(std::string_view name) {
   using enum CollectiveKind;
-  static const NameTable<CollectiveKind> kinds = TableOf<CollectiveKind>({
+  static const NameTable<CollectiveKind> kinds = MakeTable<CollectiveKind>({
       {kBarrier, "barrier"},
       {kBroadcast, "bcast"},
       {kGather, "gather gatherv"},
@@ -128,21 +123,21 @@ MpiCall ClassifyMpiCall(std::string_view region_name) {
   const std::string lower = ToLower(region_name);
   const std::string_view name = PlainName(lower);
   if (name.empty()) return MpiCall::kNone;
-  if (KindOfPlain(name)) return name.starts_with('i') ? MpiCall::kImmediateCollective : MpiCall::kCollective;
+  if (KindByPlainName(name)) return name.starts_with('i') ? MpiCall::kImmediateCollective : MpiCall::kCollective;
   const auto found = Names().find(name);
   if (found != Names().end()) return found->second;
   if (name.starts_with("win_unknown")) return MpiCall::kWindowLock;  // the trace does not name it: any of them
   if (name.starts_with("win_flush")) return MpiCall::kWindowLockAll;
   if (name.starts_with("win_")) return MpiCall::kWindowOther;
   if (name.starts_with("file_")) {
-    return IsOfAllRanks(name) ? MpiCall::kCollectiveInputOutput : MpiCall::kInputOutput;
+    return IsCollectiveOnFile(name) ? MpiCall::kCollectiveInputOutput : MpiCall::kInputOutput;
   }
   return MpiCall::kOther;
 }
 
 std::optional<CollectiveKind> CollectiveKindOf(std::string_view region_name) {
   const std::string lower = ToLower(region_name);
-  return KindOfPlain(PlainName(lower));
+  return KindByPlainName(PlainName(lower));
 }
 
 std::string_view ToString(CollectiveKind kind) {

@@ -1,4 +1,4 @@
-// What an MPI function does, by its name. The trace formats record messages and collectives, but whether a send is
+// Meaning of MPI functions, by name. The trace formats record messages and collectives, but whether a send is
 // synchronous or part of a sendrecv only the name of the call shows.
 #pragma once
 
@@ -21,7 +21,7 @@ enum class MpiCall : std::uint8_t {
   kReceive,
   kImmediateReceive,
   kSendReceive,
-  kStart,  // of persistent requests
+  kStart,  // starts persistent requests
   kWait,   // and waitall, waitany, waitsome
   kTest,   // and testall, testany, testsome
   kProbe,
@@ -38,7 +38,7 @@ enum class MpiCall : std::uint8_t {
   kWindowLockAll,          // and unlock_all, flush: waits for what operations do elsewhere, if there are any
   kWindowOther,            // start, creation, sync, names: waits for nobody beyond what is recorded
   kInputOutput,            // on files, by one rank alone
-  kCollectiveInputOutput,  // by all ranks of a file
+  kCollectiveInputOutput,  // all ranks of a file take part
   kOther,
 };
 
@@ -47,7 +47,7 @@ bool IsInputOutput(MpiCall call);
 // Functions of one-sided communication that wait for, or release, whom only their records show.
 bool IsWindowSynchronisation(MpiCall call);
 
-// Whether the function exchanges messages among neighbours in a topology; of PMPI_ and Fortran names, too.
+// True if the function exchanges messages among neighbours in a topology; also by PMPI_ and Fortran names.
 bool IsAmongNeighbours(std::string_view region_name);
 
 // The function as named by C, by Fortran (any case, trailing underscores) or by its profiling name (PMPI_).
@@ -69,14 +69,14 @@ enum class CollectiveKind : std::uint8_t {
   kCreateHandle,   // communicators, windows, files: all members take part
   kDestroyHandle,  // the last one of MPI
   // Among the threads of a rank, in traces whose ranks are threads [trace/location_trace.h]; never replayed.
-  kFork,             // of a team, by its root
+  kFork,             // a team's, by its root
   kThreadBarrier,    // written by the programmer
   kImplicitBarrier,  // at the end of a construct
 };
 
 std::string_view ToString(CollectiveKind kind);
 
-// What a collective function of MPI does, by its name as above, non-blocking ones included; nothing for other functions
+// The kind of a collective function of MPI by its name, non-blocking ones included; nothing for other functions
 // and for those among neighbours.
 std::optional<CollectiveKind> CollectiveKindOf(std::string_view region_name);
 

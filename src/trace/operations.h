@@ -12,7 +12,7 @@ namespace farscale {
 struct OperationPart {
   OperationClass type = OperationClass::kSend;
   bool posts = false, completes = false;  // neither: the operation is cancelled
-  std::size_t ordinal = 0;                // of the operation among those of its class
+  std::size_t ordinal = 0;                // number of the operation within its class
 
   bool IsCollective() const { return type == OperationClass::kCollective; }
 };
@@ -33,13 +33,13 @@ constexpr OperationPart PartOf(RecordKind kind) {
   return {OperationClass::kCollective, false, true};
 }
 
-// How many operations of each class are posted before a record.
+// The number of operations of each class posted before a record.
 struct Posts {
   std::array<std::size_t, 3> count{};
 
   std::size_t& operator[](OperationClass type) { return count[static_cast<std::size_t>(type)]; }
 
-  // Of the next record, which is counted.
+  // The part that the next record is; counts it.
   OperationPart Next(const RankTimeline& timeline, std::size_t record) {
     OperationPart part = PartOf(timeline.record_kind(record));
     (*this)[part.type] += part.posts;

@@ -22,29 +22,6 @@ constexpr std::uint32_t kDenseReferences = 1 << 16;  // chosen: a table of 256 k
   throw Error(ErrorKind::kInput, path, what, "the archive is damaged");
 }
 
-// The node a process runs on: the nearest system tree node of class "node" or that shares memory, else the nearest.
-std::uint32_t NodeOf(const RawDefinitions& raw, std::uint32_t start) {
-  std::uint32_t reference = start;
-  for (int depth = 0; depth < kDeepest; ++depth) {
-    const auto found = raw.system_nodes.find(reference);
-    if (found == raw.system_nodes.end()) return start;
-    if (found->second.shares_memory || ToLower(raw.Text(found->second.class_name)) == "node") return reference;
-    reference = found->second.parent;
-  }
-  return start;
-}
-
-// The socket of its node that a process is on; nothing where the trace does not say.
-std::optional<std::uint32_t> SocketOf(const RawDefinitions& raw, std::uint32_t start) {
-  for (int depth = 0; depth < 64; ++depth) {
-    const auto found = raw.system_nodes.find(start);
-    if (found == raw.system_nodes.end() || found->second.shares_memory) return std::nullopt;
-    if (found->second.is_socket) return start;
-    start = found->second.parent;
-  }
-  return std::nullopt;
-}
-
 // Main location of every rank. MPI traces list them; without MPI every process is a rank of its own.
 std::vector<std::uint64_t> MainLocations(const RawDefinitions& raw, const std::string& path) {
   for (const auto& [reference, group] : raw.groups) {
@@ -71,53 +48,67 @@ std::vector<std::uint64_t> MainLocations(const RawDefinitions& raw, const std::s
   return mains;
 }
 
-// Streams of devices, and whose they are.
-class StreamFinder {
- public:
-  StreamFinder(const RawDefinitions& raw, const std::map<std::uint32_t, std::int32_t>& rank_of_group)
-      : raw_(raw), rank_of_group_(rank_of_group) {}
-
-  // Whether the location is a stream that belongs to a rank and records anything; others may have no files.
-  bool Add(std::uint64_t reference, const RawDefinitions::Location& location, Otf2Definitions& result) {
-    if (location.type != OTF2_LOCATION_TYPE_ACCELERATOR_STREAM || location.events == 0) return false;
-    const auto group = raw_.location_groups.find(location.group);
-    if (group == raw_.location_groups.end()) return false;
-    // Before OTF2 3.0 streams belong to the process itself.
-    const bool is_context = group->second.type != OTF2_LOCATION_GROUP_TYPE_PROCESS;
-    const auto rank = rank_of_group_.find(is_context ? group->second.creator : location.group);
-    if (rank == rank_of_group_.end()) return false;
-    const auto [device, is_new] =
-        devices_.try_emplace(DeviceOf(location, group->second), static_cast<std::int32_t>(devices_.size()));
-    if (is_new) result.devices.push_back(device->first);
-    result.locations.push_back({reference, rank->second, false, 0, location.events, device->second});
-    return true;
+// The first system tree node from `start` towards the root that is `wanted`; nothing when there is none.
+template <typename Wanted>
+std::optional<std::uint32_t> FindNode(const RawDefinitions& raw, std::uint32_t start, Wanted wanted) {
+  for (int depth = 0; depth < kDeepest; ++depth) {
+    const auto found = raw.system_nodes.find(start);
+    if (found == raw.system_nodes.end()) break;
+    if (wanted(found->second)) return start;
+    start = found->second.parent;
   }
+  return std::nullopt;
+}
 
- private:
-  // Processes may share a device. Where only names of streams tell devices apart, as "CUDA[1:7]", the first number is
-  // the device's among those of the process.
-  std::string DeviceOf(const RawDefinitions::Location& location, const RawDefinitions::LocationGroup& group) const {
-    std::uint32_t node = group.node;
-    for (int depth = 0; depth < kDeepest; ++depth) {
-      const auto found = raw_.system_nodes.find(node);
-      if (found == raw_.system_nodes.end()) break;
-      if (found->second.is_device) return fmt::format("{} (node {})", raw_.Text(found->second.name), node);
-      node = found->second.parent;
-    }
-    const std::string name = raw_.Text(location.name);
-    const bool is_context = group.type != OTF2_LOCATION_GROUP_TYPE_PROCESS;
-    return fmt::format("{} {}", location.group, is_context ? raw_.Text(group.name) : name.substr(0, name.find(':')));
-  }
+// Processes may share a device. Where only names of streams distinguish devices, as "CUDA[1:7]", the first number is
+// the device's among those of the process.
+std::string DeviceName(const RawDefinitions& raw, const RawDefinitions::Location& location,
+                       const RawDefinitions::LocationGroup& group) {
+  const auto node = FindNode(raw, group.node, [](const RawDefinitions::SystemNode& n) { return n.is_device; });
+  if (node) return fmt::format("{} (node {})", raw.Text(raw.system_nodes.at(*node).name), *node);
+  const std::string name = raw.Text(location.name);
+  const bool is_context = group.type != OTF2_LOCATION_GROUP_TYPE_PROCESS;
+  return fmt::format("{} {}", location.group, is_context ? raw.Text(group.name) : name.substr(0, name.find(':')));
+}
 
-  const RawDefinitions& raw_;
-  const std::map<std::uint32_t, std::int32_t>& rank_of_group_;
-  std::map<std::string, std::int32_t> devices_;
-};
+// Adds a location that is a stream of a device, belongs to a rank and records anything; others may have no files.
+// Returns false for all other locations.
+bool AddStream(const RawDefinitions& raw, std::uint64_t reference, const RawDefinitions::Location& location,
+               const std::map<std::uint32_t, std::int32_t>& rank_of_group, Otf2Definitions& result) {
+  if (location.type != OTF2_LOCATION_TYPE_ACCELERATOR_STREAM || location.events == 0) return false;
+  const auto group = raw.location_groups.find(location.group);
+  if (group == raw.location_groups.end()) return false;
+  // Before OTF2 3.0 streams belong to the process itself.
+  const bool is_context = group->second.type != OTF2_LOCATION_GROUP_TYPE_PROCESS;
+  const auto rank = rank_of_group.find(is_context ? group->second.creator : location.group);
+  if (rank == rank_of_group.end()) return false;
+  const std::string name = DeviceName(raw, location, group->second);
+  const auto known = std::ranges::find(result.devices, name);
+  const auto device = static_cast<std::int32_t>(known - result.devices.begin());
+  if (known == result.devices.end()) result.devices.push_back(name);
+  result.locations.push_back({reference, rank->second, false, 0, location.events, device});
+  return true;
+}
 
-// Of the nodes that processes are on, whether all are of one kind.
+// The node a process runs on: the nearest system tree node of class "node" or that shares memory, else the nearest.
+std::uint32_t NodeOfProcess(const RawDefinitions& raw, std::uint32_t start) {
+  const auto is_node = [&](const RawDefinitions::SystemNode& node) {
+    return node.shares_memory || ToLower(raw.Text(node.class_name)) == "node";
+  };
+  return FindNode(raw, start, is_node).value_or(start);
+}
+
+// The socket of its node that a process is on; nothing where the trace does not say.
+std::optional<std::uint32_t> SocketOfProcess(const RawDefinitions& raw, std::uint32_t start) {
+  const auto ends = [](const RawDefinitions::SystemNode& node) { return node.shares_memory || node.is_socket; };
+  const auto found = FindNode(raw, start, ends);
+  return found && !raw.system_nodes.at(*found).shares_memory ? found : std::nullopt;
+}
+
+// Processes on nodes of different kinds leave it open which of them share one.
 void CompareNodes(const RawDefinitions& raw, const std::map<std::uint32_t, std::int32_t>& nodes,
                   Diagnostics& diagnostics) {
-  std::map<std::string, std::string> names;  // of a node of every kind
+  std::map<std::string, std::string> names;  // kinds of nodes, with a node of each
   for (const auto& [reference, index] : nodes) {
     const auto found = raw.system_nodes.find(reference);
     const bool is_known = found != raw.system_nodes.end();
@@ -138,12 +129,12 @@ void AddRanks(const RawDefinitions& raw, const std::string& path, bool keep_stre
   }
   std::map<std::uint32_t, std::int32_t> rank_of_group;
   std::map<std::uint32_t, std::int32_t> node_index;
-  std::map<std::uint32_t, std::map<std::uint32_t, std::int32_t>> socket_index;  // of every node
+  std::map<std::uint32_t, std::map<std::uint32_t, std::int32_t>> socket_index;  // one map a node
   for (std::size_t rank = 0; rank < mains.size(); ++rank) {
     const RawDefinitions::Location& location = raw.locations.at(mains[rank]);
     const auto group = raw.location_groups.find(location.group);
     const bool has_group = group != raw.location_groups.end();
-    const std::uint32_t node = has_group ? NodeOf(raw, group->second.node) : OTF2_UNDEFINED_SYSTEM_TREE_NODE;
+    const std::uint32_t node = has_group ? NodeOfProcess(raw, group->second.node) : OTF2_UNDEFINED_SYSTEM_TREE_NODE;
     const auto [entry, is_new] = node_index.try_emplace(node, static_cast<std::int32_t>(node_index.size()));
     if (is_new) {
       const auto found = raw.system_nodes.find(node);
@@ -151,7 +142,7 @@ void AddRanks(const RawDefinitions& raw, const std::string& path, bool keep_stre
     }
     rank_of_group.try_emplace(location.group, static_cast<std::int32_t>(rank));
     builder.AddRank({entry->second, 0, has_group ? raw.Text(group->second.name) : fmt::format("rank {}", rank)});
-    if (const auto socket = has_group ? SocketOf(raw, group->second.node) : std::nullopt) {
+    if (const auto socket = has_group ? SocketOfProcess(raw, group->second.node) : std::nullopt) {
       std::map<std::uint32_t, std::int32_t>& of_node = socket_index[node];
       builder.trace().ranks.back().socket =
           of_node.try_emplace(*socket, static_cast<std::int32_t>(of_node.size())).first->second;
@@ -161,11 +152,10 @@ void AddRanks(const RawDefinitions& raw, const std::string& path, bool keep_stre
   CompareNodes(raw, node_index, builder.trace().diagnostics);
   const std::set<std::uint64_t> main_set(mains.begin(), mains.end());
   std::vector<std::int32_t> workers(mains.size());
-  StreamFinder streams(raw, rank_of_group);
   for (const auto& [reference, location] : raw.locations) {
     const auto rank = rank_of_group.find(location.group);
     if (location.type != OTF2_LOCATION_TYPE_CPU_THREAD || rank == rank_of_group.end()) {
-      if (keep_streams && streams.Add(reference, location, result)) continue;
+      if (keep_streams && AddStream(raw, reference, location, rank_of_group, result)) continue;
       if (main_set.count(reference) == 0 && location.events > 0) {
         builder.trace().diagnostics.Add(anomaly::kOtherLocationsIgnored);
       }
@@ -245,10 +235,10 @@ void AddCommunicators(const RawDefinitions& raw, const std::string& path, TraceB
 // the collectives of the communicator, so a window is one of its own.
 void AddWindows(const RawDefinitions& raw, const std::string& path, TraceBuilder& builder, Otf2Definitions& result) {
   bool has_windows = false;
-  for (const auto& [reference, definition] : raw.windows) {
-    const std::uint32_t of = result.communicators[definition.communicator];
-    if (of == ReferenceTable::kUnknown) continue;
-    Communicator window = builder.definitions().communicators[of];
+  for (const auto& [reference, communicator] : raw.windows) {
+    const std::uint32_t index = result.communicators[communicator];
+    if (index == ReferenceTable::kUnknown) continue;
+    Communicator window = builder.definitions().communicators[index];
     window.name = fmt::format("window {} on {}", reference, window.name);
     result.windows.Set(reference, builder.AddCommunicator(std::move(window)));
     has_windows = true;
@@ -333,9 +323,10 @@ void AddTopologies(const RawDefinitions& raw, const Otf2Definitions& result, Tra
     std::size_t size = 1;
     for (const std::uint32_t dimension : definition.dimensions) {
       const auto found = raw.dimensions.find(dimension);
-      const std::size_t extent = found == raw.dimensions.end() ? 0 : found->second.extent;
+      const auto [extent, is_periodic] =
+          found == raw.dimensions.end() ? std::pair(std::size_t{0}, false) : found->second;
       topology.extents.push_back(extent);
-      topology.periodic.push_back(extent > 0 && found->second.is_periodic);
+      topology.periodic.push_back(extent > 0 && is_periodic);
       size = size * extent > communicator.members.size() ? 0 : size * extent;
     }
     if (size == 0 || size != communicator.members.size() || !communicator.remote.empty()) continue;
@@ -353,8 +344,7 @@ MetricUse UseOf(OTF2_MetricMode mode) {
   return MetricUse::kTotal;
 }
 
-void AddMetrics(const RawDefinitions& raw, const CounterSelection& selection, TraceBuilder& builder,
-                Otf2Definitions& result) {
+void AddMetrics(const RawDefinitions& raw, const ReadOptions& options, TraceBuilder& builder, Otf2Definitions& result) {
   std::map<std::uint32_t, Otf2Metric> metric_of_member;
   for (const auto& [reference, member] : raw.members) {
     Otf2Metric& metric = metric_of_member[reference];
@@ -367,7 +357,7 @@ void AddMetrics(const RawDefinitions& raw, const CounterSelection& selection, Tr
     Counter counter{raw.Text(member.name), raw.Text(member.description),    raw.Text(member.unit),
                     member.scale,          member.type == OTF2_TYPE_DOUBLE, metric.use != MetricUse::kLevel};
     CheckCounterName(counter, builder.trace().diagnostics);
-    if (!selection.Keeps(counter.name)) continue;
+    if (!options.Keeps(counter.name)) continue;
     const std::uint32_t index = builder.AddCounter(std::move(counter));
     if (metric.use != MetricUse::kLevel) metric.counter = index;
   }
@@ -406,8 +396,7 @@ void ReferenceTable::Set(std::uint32_t reference, std::uint32_t index) {
   dense_[reference] = index;
 }
 
-Otf2Definitions ReadOtf2Definitions(OTF2_Reader* reader, const CounterSelection& counters, bool keep_streams,
-                                    TraceBuilder& builder) {
+Otf2Definitions ReadOtf2Definitions(OTF2_Reader* reader, const ReadOptions& options, TraceBuilder& builder) {
   const std::string path = builder.definitions().path;
   const RawDefinitions raw = ReadRawDefinitions(reader, path);
   if (raw.ticks_per_second == 0) Damaged(path, "the clock of the trace is not defined");
@@ -417,13 +406,13 @@ Otf2Definitions ReadOtf2Definitions(OTF2_Reader* reader, const CounterSelection&
   constexpr std::uint64_t kLongest = std::uint64_t{1} << 62;
   if (raw.length > 1 && raw.length < kLongest) result.length = static_cast<Tick>(raw.length);
   builder.trace().ticks_per_second = static_cast<double>(raw.ticks_per_second);
-  AddRanks(raw, path, keep_streams, builder, result);
+  AddRanks(raw, path, options.keep_threads, builder, result);
   AddRegions(raw, builder, result);
   AddCommunicators(raw, path, builder, result);
   AddWindows(raw, path, builder, result);
   AddTeams(raw, builder, result);
   AddTopologies(raw, result, builder);
-  AddMetrics(raw, counters, builder, result);
+  AddMetrics(raw, options, builder, result);
   for (const auto& [reference, text] : raw.strings) {
     if (reference >= kDenseReferences) continue;
     if (reference >= result.strings.size()) result.strings.resize(reference + 1);

@@ -10,12 +10,13 @@
 #include <set>
 #include <string>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
-#include "trace/counters.h"
 #include "trace/device_records.h"
 #include "trace/trace.h"
 #include "trace/trace_builder.h"
+#include "trace/trace_reader.h"
 
 namespace farscale {
 
@@ -37,7 +38,7 @@ class ReferenceTable {
   std::unordered_map<std::uint32_t, std::uint32_t> sparse_;
 };
 
-// How a metric's values become an accumulated count [OTF2 3.0, OTF2_MetricMode].
+// The relation of a metric's values to an accumulated count [OTF2 3.0, OTF2_MetricMode].
 enum class MetricUse : std::uint8_t {
   kTotal,          // the value is the accumulated count (accumulated since start)
   kIncrement,      // the value is the increase since the last sample
@@ -60,14 +61,14 @@ struct Otf2Location {
   bool is_main = false;             // carries the rank's timeline; others are worker threads or streams of devices
   std::int32_t thread = 0;          // 0 for the main one, workers from 1 on in the order of their references
   std::uint64_t events = 0;         // as defined; 0 when the writer did not say
-  std::int32_t device = kNoDevice;  // of a stream: index into the names of devices
+  std::int32_t device = kNoDevice;  // for a stream: index into the names of devices
 
   bool IsStream() const { return device != kNoDevice; }
 };
 
 struct Otf2Definitions {
   std::uint64_t origin = 0;  // time stamp of tick 0
-  // Of the run, as the properties of the clock say; 0: they do not. Score-P's reach a little beyond the events.
+  // Length of the run by the properties of the clock; 0: unknown. Score-P's reach a little beyond the events.
   Tick length = 0;
   ReferenceTable regions;
   ReferenceTable communicators;
@@ -77,17 +78,16 @@ struct Otf2Definitions {
   std::uint32_t alone = ReferenceTable::kUnknown;                       // a communicator of every rank by itself
   ReferenceTable teams;            // communicators of threads, by the same references
   std::uint32_t unknown_team = 0;  // for those that are not defined
-  std::unordered_map<std::uint32_t, std::vector<Otf2Metric>> metrics;  // by class or instance reference
-  std::vector<Otf2Location> locations;                                 // of CPU threads of ranks, then of streams
+  std::unordered_map<std::uint32_t, std::vector<Otf2Metric>> metrics;  // indexed by class or instance reference
+  std::vector<Otf2Location> locations;                                 // CPU threads of ranks, then streams
   std::vector<std::string> devices;                                    // names
-  std::unordered_map<OTF2_RegionRef, StreamUse> stream_uses;           // of regions that are no kernels
-  std::vector<std::string> strings;                                    // by reference; "" where undefined
+  std::unordered_map<OTF2_RegionRef, StreamUse> stream_uses;           // regions that are no kernels
+  std::vector<std::string> strings;                                    // indexed by reference; "" where undefined
 };
 
-// Reads the definitions through `reader` into `builder`; with streams of devices only if they are kept. Throws an input
-// error when they are damaged or contain no rank.
-Otf2Definitions ReadOtf2Definitions(OTF2_Reader* reader, const CounterSelection& counters, bool keep_streams,
-                                    TraceBuilder& builder);
+// Reads the definitions through `reader` into `builder`; with streams of devices only where threads are kept. Throws an
+// input error when they are damaged or contain no rank.
+Otf2Definitions ReadOtf2Definitions(OTF2_Reader* reader, const ReadOptions& options, TraceBuilder& builder);
 
 // The global definitions of an OTF2 archive as they are written there.
 
@@ -123,19 +123,11 @@ struct RawDefinitions {
     std::uint32_t group = OTF2_UNDEFINED_GROUP;
     std::uint32_t remote = OTF2_UNDEFINED_GROUP;
   };
-  struct Window {
-    std::uint32_t name = OTF2_UNDEFINED_STRING;
-    std::uint32_t communicator = OTF2_UNDEFINED_COMM;
-  };
-  struct Dimension {
-    std::size_t extent = 0;
-    bool is_periodic = false;
-  };
   struct Topology {
     std::uint32_t name = OTF2_UNDEFINED_STRING;
     std::uint32_t communicator = OTF2_UNDEFINED_COMM;
     std::vector<std::uint32_t> dimensions;
-    std::map<std::uint32_t, std::vector<std::uint32_t>> coordinates;  // by local rank
+    std::map<std::uint32_t, std::vector<std::uint32_t>> coordinates;  // indexed by local rank
   };
   struct Region {
     std::uint32_t name = OTF2_UNDEFINED_STRING;
@@ -163,17 +155,17 @@ struct RawDefinitions {
   std::set<OTF2_Paradigm> device_paradigms;  // that say so themselves
   std::map<std::uint32_t, Group> groups;
   std::map<std::uint32_t, Communicator> communicators;
-  std::map<std::uint32_t, Window> windows;
-  std::map<std::uint32_t, Dimension> dimensions;
+  std::map<std::uint32_t, std::uint32_t> windows;                    // communicators
+  std::map<std::uint32_t, std::pair<std::size_t, bool>> dimensions;  // extents of grids, and whether they are periodic
   std::map<std::uint32_t, Topology> topologies;
   std::map<std::uint32_t, Member> members;
   std::map<std::uint32_t, std::vector<std::uint32_t>> metric_classes;
-  std::set<std::uint32_t> sparse_members;  // of classes that do not promise a sample at every edge
+  std::set<std::uint32_t> sparse_members;  // members of classes that do not promise a sample at every edge
   std::map<std::uint32_t, std::uint32_t> metric_instances;
 
-  std::exception_ptr failure;  // of a callback
+  std::exception_ptr failure;  // thrown in a callback
 
-  // Of calls on host threads.
+  // True for calls of host threads to devices.
   bool IsOfDevices(const Region& region) const;
 
   std::string Text(std::uint32_t reference) const {

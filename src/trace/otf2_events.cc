@@ -19,16 +19,18 @@ using Reader = Otf2LocationReader;
   throw Error(ErrorKind::kInput, reader.Where(), what, "the event file is damaged");
 }
 
-std::uint32_t RegionOf(const Reader& reader, OTF2_RegionRef reference) {
-  const std::uint32_t index = reader.definitions.regions[reference];
-  if (index == ReferenceTable::kUnknown) Damaged(reader, fmt::format("region {} is not defined", reference));
+std::uint32_t Resolve(const Reader& reader, const ReferenceTable& table, std::uint32_t reference, const char* what) {
+  const std::uint32_t index = table[reference];
+  if (index == ReferenceTable::kUnknown) Damaged(reader, fmt::format("{} {} is not defined", what, reference));
   return index;
 }
 
+std::uint32_t RegionOf(const Reader& reader, OTF2_RegionRef reference) {
+  return Resolve(reader, reader.definitions.regions, reference, "region");
+}
+
 std::uint32_t CommunicatorOf(const Reader& reader, OTF2_CommRef reference) {
-  const std::uint32_t index = reader.definitions.communicators[reference];
-  if (index == ReferenceTable::kUnknown) Damaged(reader, fmt::format("MPI communicator {} is not defined", reference));
-  return index;
+  return Resolve(reader, reader.definitions.communicators, reference, "MPI communicator");
 }
 
 std::uint32_t TeamOf(const Reader& reader, OTF2_CommRef reference) {
@@ -39,9 +41,9 @@ std::uint32_t TeamOf(const Reader& reader, OTF2_CommRef reference) {
 Tick TickOf(const Reader& reader, OTF2_TimeStamp time) { return static_cast<Tick>(time - reader.definitions.origin); }
 
 CollectiveKind KindOf(const Reader& reader, OTF2_CollectiveOp operation) {
-  const auto found = std::ranges::find(kOtf2Collectives, operation, &Otf2Collective::operation);
+  const auto found = std::ranges::find(kOtf2Collectives, operation, &Otf2Collective::first);
   if (found == std::end(kOtf2Collectives)) Damaged(reader, fmt::format("unknown collective operation {}", operation));
-  return found->kind;
+  return found->second;
 }
 
 // Locks of all ranks have no target, as Score-P writes MPI_Win_lock_all.
@@ -98,13 +100,17 @@ std::string Otf2LocationReader::Where() const {
   return fmt::format("{}, rank {} (location {})", path, location.rank, location.reference);
 }
 
+namespace {
+
+using EventCallbacks = OTF2_EvtReaderCallbacks;
+
 // `set` is a function of the library, `Action` a function of the reader, the event's time and its values.
 template <typename... Values, typename Action>
-void Otf2EventCallbacks::On(OTF2_ErrorCode (*set)(OTF2_EvtReaderCallbacks*,
-                                                  OTF2_CallbackCode (*)(OTF2_LocationRef, OTF2_TimeStamp, std::uint64_t,
-                                                                        void*, OTF2_AttributeList*, Values...)),
-                            Action) {
-  set(callbacks_.get(),
+void On(EventCallbacks* callbacks,
+        OTF2_ErrorCode (*set)(EventCallbacks*, OTF2_CallbackCode (*)(OTF2_LocationRef, OTF2_TimeStamp, std::uint64_t,
+                                                                     void*, OTF2_AttributeList*, Values...)),
+        Action) {
+  set(callbacks,
       [](OTF2_LocationRef, OTF2_TimeStamp time, std::uint64_t, void* user, OTF2_AttributeList*, Values... values) {
         return StopOnFailure<Reader>(user, [&](Reader& r) {
           const Tick tick = TickOf(r, time);
@@ -114,56 +120,58 @@ void Otf2EventCallbacks::On(OTF2_ErrorCode (*set)(OTF2_EvtReaderCallbacks*,
       });
 }
 
-void Otf2EventCallbacks::OnRegions() {
-  On(OTF2_EvtReaderCallbacks_SetEnterCallback,
+void OnRegions(EventCallbacks* callbacks) {
+  On(callbacks, OTF2_EvtReaderCallbacks_SetEnterCallback,
      [](Reader& r, Tick tick, auto region) { r.builder.Enter(tick, RegionOf(r, region)); });
-  On(OTF2_EvtReaderCallbacks_SetLeaveCallback,
+  On(callbacks, OTF2_EvtReaderCallbacks_SetLeaveCallback,
      [](Reader& r, Tick tick, auto region) { r.builder.Leave(tick, RegionOf(r, region)); });
 }
 
-void Otf2EventCallbacks::OnTeams() {
+void OnTeams(EventCallbacks* callbacks) {
   using enum TeamEvent::Kind;
-  On(OTF2_EvtReaderCallbacks_SetThreadForkCallback, [](Reader& r, Tick tick, auto...) { r.builder.Team(kFork, tick); });
-  On(OTF2_EvtReaderCallbacks_SetThreadJoinCallback, [](Reader& r, Tick tick, auto...) { r.builder.Team(kJoin, tick); });
-  On(OTF2_EvtReaderCallbacks_SetThreadTeamBeginCallback,
+  On(callbacks, OTF2_EvtReaderCallbacks_SetThreadForkCallback,
+     [](Reader& r, Tick tick, auto...) { r.builder.Team(kFork, tick); });
+  On(callbacks, OTF2_EvtReaderCallbacks_SetThreadJoinCallback,
+     [](Reader& r, Tick tick, auto...) { r.builder.Team(kJoin, tick); });
+  On(callbacks, OTF2_EvtReaderCallbacks_SetThreadTeamBeginCallback,
      [](Reader& r, Tick tick, auto team) { r.builder.Team(kBegin, tick, TeamOf(r, team)); });
-  On(OTF2_EvtReaderCallbacks_SetThreadTeamEndCallback,
+  On(callbacks, OTF2_EvtReaderCallbacks_SetThreadTeamEndCallback,
      [](Reader& r, Tick tick, auto team) { r.builder.Team(kEnd, tick, TeamOf(r, team)); });
 }
 
-void Otf2EventCallbacks::OnMessages() {
-  On(OTF2_EvtReaderCallbacks_SetMpiSendCallback,
+void OnMessages(EventCallbacks* callbacks) {
+  On(callbacks, OTF2_EvtReaderCallbacks_SetMpiSendCallback,
      [](Reader& r, Tick, auto receiver, auto communicator, auto tag, auto bytes) {
        r.builder.Send(receiver, CommunicatorOf(r, communicator), tag, bytes);
      });
-  On(OTF2_EvtReaderCallbacks_SetMpiIsendCallback,
+  On(callbacks, OTF2_EvtReaderCallbacks_SetMpiIsendCallback,
      [](Reader& r, Tick, auto receiver, auto communicator, auto tag, auto bytes, auto request) {
        r.builder.SendPost(receiver, CommunicatorOf(r, communicator), tag, bytes, request);
      });
-  On(OTF2_EvtReaderCallbacks_SetMpiIsendCompleteCallback,
+  On(callbacks, OTF2_EvtReaderCallbacks_SetMpiIsendCompleteCallback,
      [](Reader& r, Tick, auto request) { r.builder.SendComplete(request); });
-  On(OTF2_EvtReaderCallbacks_SetMpiRecvCallback,
+  On(callbacks, OTF2_EvtReaderCallbacks_SetMpiRecvCallback,
      [](Reader& r, Tick, auto sender, auto communicator, auto tag, auto bytes) {
        r.builder.Receive(sender, CommunicatorOf(r, communicator), tag, bytes);
      });
-  On(OTF2_EvtReaderCallbacks_SetMpiIrecvRequestCallback,
+  On(callbacks, OTF2_EvtReaderCallbacks_SetMpiIrecvRequestCallback,
      [](Reader& r, Tick, auto request) { r.builder.ReceivePost(request); });
-  On(OTF2_EvtReaderCallbacks_SetMpiIrecvCallback,
+  On(callbacks, OTF2_EvtReaderCallbacks_SetMpiIrecvCallback,
      [](Reader& r, Tick, auto sender, auto communicator, auto tag, auto bytes, auto request) {
        r.builder.ReceiveComplete(sender, CommunicatorOf(r, communicator), tag, bytes, request);
      });
-  On(OTF2_EvtReaderCallbacks_SetMpiRequestCancelledCallback,
+  On(callbacks, OTF2_EvtReaderCallbacks_SetMpiRequestCancelledCallback,
      [](Reader& r, Tick, auto request) { r.builder.RequestCancelled(request); });
 }
 
-void Otf2EventCallbacks::OnCollectives() {
-  On(OTF2_EvtReaderCallbacks_SetMpiCollectiveEndCallback,
+void OnCollectives(EventCallbacks* callbacks) {
+  On(callbacks, OTF2_EvtReaderCallbacks_SetMpiCollectiveEndCallback,
      [](Reader& r, Tick, auto operation, auto communicator, auto root, auto sent, auto received) {
        r.builder.Collective(KindOf(r, operation), CommunicatorOf(r, communicator), RootOf(root), sent, received);
      });
-  On(OTF2_EvtReaderCallbacks_SetNonBlockingCollectiveRequestCallback,
+  On(callbacks, OTF2_EvtReaderCallbacks_SetNonBlockingCollectiveRequestCallback,
      [](Reader& r, Tick, auto request) { r.builder.CollectivePost(request); });
-  On(OTF2_EvtReaderCallbacks_SetNonBlockingCollectiveCompleteCallback,
+  On(callbacks, OTF2_EvtReaderCallbacks_SetNonBlockingCollectiveCompleteCallback,
      [](Reader& r, Tick, auto operation, auto communicator, auto root, auto sent, auto received, auto request) {
        r.builder.CollectiveComplete(KindOf(r, operation), CommunicatorOf(r, communicator), RootOf(root), sent, received,
                                     request);
@@ -171,9 +179,9 @@ void Otf2EventCallbacks::OnCollectives() {
 }
 
 // Windows of other paradigms than MPI are not known.
-void Otf2EventCallbacks::OnWindows() {
+void OnWindows(EventCallbacks* callbacks) {
   // A barrier of all ranks of a window, or its creation.
-  On(OTF2_EvtReaderCallbacks_SetRmaCollectiveEndCallback,
+  On(callbacks, OTF2_EvtReaderCallbacks_SetRmaCollectiveEndCallback,
      [](Reader& r, Tick, auto operation, auto /*level*/, auto reference, auto root, auto sent, auto received) {
        const std::uint32_t window = r.definitions.windows[reference];
        if (window == ReferenceTable::kUnknown) return;
@@ -182,28 +190,30 @@ void Otf2EventCallbacks::OnWindows() {
        if (kind == CollectiveKind::kDestroyHandle) kind = CollectiveKind::kBarrier;
        r.builder.Collective(kind, window, RootOf(root), sent, received);
      });
-  On(OTF2_EvtReaderCallbacks_SetRmaGroupSyncCallback, [](Reader& r, Tick, auto /*level*/, auto reference, auto group) {
-    const std::uint32_t window = r.definitions.windows[reference];
-    const auto members = r.definitions.groups.find(group);
-    if (window == ReferenceTable::kUnknown || members == r.definitions.groups.end()) return;
-    r.builder.SynchroniseGroup(window, members->second, r.definitions.alone);
-  });
+  On(callbacks, OTF2_EvtReaderCallbacks_SetRmaGroupSyncCallback,
+     [](Reader& r, Tick, auto /*level*/, auto reference, auto group) {
+       const std::uint32_t window = r.definitions.windows[reference];
+       const auto members = r.definitions.groups.find(group);
+       if (window == ReferenceTable::kUnknown || members == r.definitions.groups.end()) return;
+       r.builder.SynchroniseGroup(window, members->second, r.definitions.alone);
+     });
   const auto lock = [](Reader& r, Tick, auto reference, auto target, auto /*lock*/, auto type) {
     const std::uint32_t window = r.definitions.windows[reference];
     if (window != ReferenceTable::kUnknown) r.builder.Lock(window, TargetOf(target), type == OTF2_LOCK_EXCLUSIVE);
   };
-  On(OTF2_EvtReaderCallbacks_SetRmaRequestLockCallback, lock);
-  On(OTF2_EvtReaderCallbacks_SetRmaAcquireLockCallback, lock);
-  On(OTF2_EvtReaderCallbacks_SetRmaReleaseLockCallback,
+  On(callbacks, OTF2_EvtReaderCallbacks_SetRmaRequestLockCallback, lock);
+  On(callbacks, OTF2_EvtReaderCallbacks_SetRmaAcquireLockCallback, lock);
+  On(callbacks, OTF2_EvtReaderCallbacks_SetRmaReleaseLockCallback,
      [](Reader& r, Tick, auto reference, auto target, auto /*lock*/) {
        const std::uint32_t window = r.definitions.windows[reference];
        if (window != ReferenceTable::kUnknown) r.builder.Unlock(window, TargetOf(target));
      });
-  On(OTF2_EvtReaderCallbacks_SetRmaPutCallback,
-     [](Reader& r, Tick, auto, auto /*target*/, auto bytes, auto /*id*/) { r.builder.MoveOneSided(bytes); });
-  On(OTF2_EvtReaderCallbacks_SetRmaGetCallback,
-     [](Reader& r, Tick, auto, auto /*target*/, auto bytes, auto /*id*/) { r.builder.MoveOneSided(bytes); });
-  On(OTF2_EvtReaderCallbacks_SetRmaAtomicCallback,
+  const auto move = [](Reader& r, Tick, auto, auto /*target*/, auto bytes, auto /*id*/) {
+    r.builder.MoveOneSided(bytes);
+  };
+  On(callbacks, OTF2_EvtReaderCallbacks_SetRmaPutCallback, move);
+  On(callbacks, OTF2_EvtReaderCallbacks_SetRmaGetCallback, move);
+  On(callbacks, OTF2_EvtReaderCallbacks_SetRmaAtomicCallback,
      [](Reader& r, Tick, auto, auto /*target*/, auto /*type*/, auto sent, auto received, auto /*id*/) {
        r.builder.MoveOneSided(sent + received);
      });
@@ -211,15 +221,15 @@ void Otf2EventCallbacks::OnWindows() {
 
 // Files of any paradigm: what is asked for when an operation begins, what was read or written when it is done. Those
 // that do not block end in another call.
-void Otf2EventCallbacks::OnFiles() {
-  On(OTF2_EvtReaderCallbacks_SetIoOperationCompleteCallback,
+void OnFiles(EventCallbacks* callbacks) {
+  On(callbacks, OTF2_EvtReaderCallbacks_SetIoOperationCompleteCallback,
      [](Reader& r, Tick, auto /*file*/, auto bytes, auto /*id*/) {
        r.builder.MoveOnFile(bytes == OTF2_UNDEFINED_UINT64 ? 0 : bytes);
      });
 }
 
-void Otf2EventCallbacks::OnCounters() {
-  On(OTF2_EvtReaderCallbacks_SetMetricCallback,
+void OnCounters(EventCallbacks* callbacks) {
+  On(callbacks, OTF2_EvtReaderCallbacks_SetMetricCallback,
      [](Reader& r, Tick tick, auto metric, auto count, auto* types, auto* values) {
        const auto found = r.definitions.metrics.find(metric);
        if (found == r.definitions.metrics.end()) Damaged(r, fmt::format("metric {} is not defined", metric));
@@ -231,69 +241,69 @@ void Otf2EventCallbacks::OnCounters() {
      });
 }
 
-void Otf2EventCallbacks::OnMeasurement() {
-  On(OTF2_EvtReaderCallbacks_SetMeasurementOnOffCallback, [](Reader& r, Tick tick, auto mode) {
+void OnMeasurement(EventCallbacks* callbacks) {
+  On(callbacks, OTF2_EvtReaderCallbacks_SetMeasurementOnOffCallback, [](Reader& r, Tick tick, auto mode) {
     mode == OTF2_MEASUREMENT_OFF ? r.builder.MeasurementOff(tick) : r.builder.MeasurementOn(tick);
   });
-  On(OTF2_EvtReaderCallbacks_SetBufferFlushCallback,
+  On(callbacks, OTF2_EvtReaderCallbacks_SetBufferFlushCallback,
      [](Reader& r, Tick tick, auto stop) { r.builder.BufferFlush(tick, TickOf(r, stop)); });
-  On(OTF2_EvtReaderCallbacks_SetProgramBeginCallback, [](Reader& r, Tick, auto name, auto...) {
+  On(callbacks, OTF2_EvtReaderCallbacks_SetProgramBeginCallback, [](Reader& r, Tick, auto name, auto...) {
     if (name < r.definitions.strings.size()) r.program = r.definitions.strings[name];
   });
 }
 
-// Of a newer library, or of a damaged type.
-void Otf2EventCallbacks::OnUnknown() {
-  On(OTF2_EvtReaderCallbacks_SetUnknownCallback,
+// Records of a newer library, or damaged ones.
+void OnUnknown(EventCallbacks* callbacks) {
+  On(callbacks, OTF2_EvtReaderCallbacks_SetUnknownCallback,
      [](Reader& r, Tick) { r.builder.diagnostics().Add(anomaly::kRecordNotRead, 1, r.Where()); });
 }
 
-Otf2EventCallbacks Otf2EventCallbacks::OfMainThread(bool keep_threads) {
-  Otf2EventCallbacks callbacks;
-  callbacks.OnRegions();
-  callbacks.OnMessages();
-  callbacks.OnCollectives();
-  callbacks.OnWindows();
-  callbacks.OnFiles();
-  callbacks.OnCounters();
-  callbacks.OnMeasurement();
-  callbacks.OnUnknown();
-  if (keep_threads) callbacks.OnTeams();
+Otf2EventCallbacks NewCallbacks() { return {OTF2_EvtReaderCallbacks_New(), OTF2_EvtReaderCallbacks_Delete}; }
+
+}  // namespace
+
+Otf2EventCallbacks MainThreadCallbacks(bool keep_threads) {
+  Otf2EventCallbacks callbacks = NewCallbacks();
+  for (const auto add :
+       {OnRegions, OnMessages, OnCollectives, OnWindows, OnFiles, OnCounters, OnMeasurement, OnUnknown}) {
+    add(callbacks.get());
+  }
+  if (keep_threads) OnTeams(callbacks.get());
   return callbacks;
 }
 
-Otf2EventCallbacks Otf2EventCallbacks::OfWorker(bool keep_threads) {
-  Otf2EventCallbacks callbacks;
-  if (keep_threads) {
-    callbacks.OnRegions();
-    callbacks.OnTeams();
-    callbacks.OnCounters();
-    callbacks.On(OTF2_EvtReaderCallbacks_SetEnterCallback, [](Reader& r, Tick tick, auto region) {  // once more
-      CountMpi(r, region);
-      r.builder.Enter(tick, RegionOf(r, region));
-    });
-  } else {
-    callbacks.On(OTF2_EvtReaderCallbacks_SetEnterCallback, [](Reader& r, Tick, auto region) { CountMpi(r, region); });
+Otf2EventCallbacks WorkerCallbacks(bool keep_threads) {
+  Otf2EventCallbacks callbacks = NewCallbacks();
+  if (!keep_threads) {
+    On(callbacks.get(), OTF2_EvtReaderCallbacks_SetEnterCallback,
+       [](Reader& r, Tick, auto region) { CountMpi(r, region); });
+    return callbacks;
   }
+  for (const auto add : {OnRegions, OnTeams, OnCounters}) add(callbacks.get());
+  On(callbacks.get(), OTF2_EvtReaderCallbacks_SetEnterCallback, [](Reader& r, Tick tick, auto region) {  // once more
+    CountMpi(r, region);
+    r.builder.Enter(tick, RegionOf(r, region));
+  });
   return callbacks;
 }
 
 // Kernels are regions, copies one-sided operations or regions.
-Otf2EventCallbacks Otf2EventCallbacks::OfStream() {
-  Otf2EventCallbacks callbacks;
-  callbacks.On(OTF2_EvtReaderCallbacks_SetEnterCallback,
-               [](Reader& r, Tick tick, auto region) { r.stream.Enter(tick, RegionOf(r, region)); });
-  callbacks.On(OTF2_EvtReaderCallbacks_SetLeaveCallback,
-               [](Reader& r, Tick tick, auto region) { r.stream.Leave(tick, RegionOf(r, region), UseOf(r, region)); });
+Otf2EventCallbacks StreamCallbacks() {
+  Otf2EventCallbacks owner = NewCallbacks();
+  EventCallbacks* const callbacks = owner.get();
+  On(callbacks, OTF2_EvtReaderCallbacks_SetEnterCallback,
+     [](Reader& r, Tick tick, auto region) { r.stream.Enter(tick, RegionOf(r, region)); });
+  On(callbacks, OTF2_EvtReaderCallbacks_SetLeaveCallback,
+     [](Reader& r, Tick tick, auto region) { r.stream.Leave(tick, RegionOf(r, region), UseOf(r, region)); });
   const auto begin = [](Reader& r, Tick tick, auto window, auto /*remote*/, auto /*bytes*/, auto id) {
     r.stream.BeginCopy(tick, window, id);
   };
   const auto end = [](Reader& r, Tick tick, auto window, auto id) { r.stream.EndCopy(tick, window, id); };
-  callbacks.On(OTF2_EvtReaderCallbacks_SetRmaPutCallback, begin);
-  callbacks.On(OTF2_EvtReaderCallbacks_SetRmaGetCallback, begin);
-  callbacks.On(OTF2_EvtReaderCallbacks_SetRmaOpCompleteBlockingCallback, end);
-  callbacks.On(OTF2_EvtReaderCallbacks_SetRmaOpCompleteNonBlockingCallback, end);
-  return callbacks;
+  On(callbacks, OTF2_EvtReaderCallbacks_SetRmaPutCallback, begin);
+  On(callbacks, OTF2_EvtReaderCallbacks_SetRmaGetCallback, begin);
+  On(callbacks, OTF2_EvtReaderCallbacks_SetRmaOpCompleteBlockingCallback, end);
+  On(callbacks, OTF2_EvtReaderCallbacks_SetRmaOpCompleteNonBlockingCallback, end);
+  return owner;
 }
 
 }  // namespace farscale

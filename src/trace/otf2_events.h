@@ -19,7 +19,7 @@ namespace farscale {
 // Events before the begin or after the end of the run that the properties of the clock give, by more than rounding.
 struct EventsOutsideRun {
   std::uint64_t count = 0;
-  Tick before = 0, after = 0;  // how far
+  Tick before = 0, after = 0;  // the farthest event
 
   // Tick 0 is the begin.
   void Note(Tick tick, Tick length) {
@@ -32,7 +32,7 @@ struct EventsOutsideRun {
   }
 };
 
-// What the callbacks of one location need, and what they find.
+// Input and findings of the callbacks of one location.
 struct Otf2LocationReader {
   Otf2LocationReader(const Trace& trace, const Otf2Definitions& all, const Otf2Location& own)
       : path(trace.path),
@@ -49,43 +49,21 @@ struct Otf2LocationReader {
   const Otf2Definitions& definitions;
   const Otf2Location& location;
   RankBuilder builder;
-  StreamRecords stream;  // of a device
+  StreamRecords stream;  // for a device
   std::string program;
   std::uint64_t mpi_calls_on_worker = 0;
   EventsOutsideRun outside;
-  std::vector<double> running_totals;      // of counters recorded as increments
+  std::vector<double> running_totals;      // for counters recorded as increments
   std::vector<double> pending_increments;  // valid until the next sample
-  std::exception_ptr failure;              // of a callback
+  std::exception_ptr failure;              // thrown in a callback
 };
 
-// What to do with the events of a location, for the OTF2 library. Their user data is an Otf2LocationReader.
-class Otf2EventCallbacks {
- public:
-  static Otf2EventCallbacks OfMainThread(bool keep_threads);
-  // Worker threads are read only to know whether they call MPI, unless they are kept.
-  static Otf2EventCallbacks OfWorker(bool keep_threads);
-  static Otf2EventCallbacks OfStream();
+// Handlers of events for the OTF2 library, whose user data is an Otf2LocationReader.
+using Otf2EventCallbacks = std::unique_ptr<OTF2_EvtReaderCallbacks, decltype(&OTF2_EvtReaderCallbacks_Delete)>;
 
-  const OTF2_EvtReaderCallbacks* get() const { return callbacks_.get(); }
-
- private:
-  template <typename... Values, typename Action>
-  void On(OTF2_ErrorCode (*set)(OTF2_EvtReaderCallbacks*,
-                                OTF2_CallbackCode (*)(OTF2_LocationRef, OTF2_TimeStamp, std::uint64_t, void*,
-                                                      OTF2_AttributeList*, Values...)),
-          Action action);
-  void OnRegions();
-  void OnTeams();
-  void OnMessages();
-  void OnCollectives();
-  void OnWindows();
-  void OnFiles();
-  void OnCounters();
-  void OnMeasurement();
-  void OnUnknown();
-
-  std::unique_ptr<OTF2_EvtReaderCallbacks, decltype(&OTF2_EvtReaderCallbacks_Delete)> callbacks_{
-      OTF2_EvtReaderCallbacks_New(), OTF2_EvtReaderCallbacks_Delete};
-};
+Otf2EventCallbacks MainThreadCallbacks(bool keep_threads);
+// Worker threads are read only to know whether they call MPI, unless they are kept.
+Otf2EventCallbacks WorkerCallbacks(bool keep_threads);
+Otf2EventCallbacks StreamCallbacks();
 
 }  // namespace farscale

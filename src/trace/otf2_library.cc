@@ -121,7 +121,7 @@ constexpr std::size_t kHeaderBytes = 18;
 constexpr std::uint8_t kChunkHeader = 3;
 constexpr std::uint8_t kLittleEndian = 0x42;
 constexpr std::uint8_t kLongRecord = 0xFF;  // the length follows in eight bytes
-constexpr std::uint8_t kClockOffset = 6;  // of local definitions: time in eight bytes, offset, deviation in eight bytes
+constexpr std::uint8_t kClockOffset = 6;  // in local definitions: time in eight bytes, offset, deviation in eight bytes
 constexpr std::size_t kZeroOffsetBytes = 19;  // an offset of 0 takes one byte, which is 0; any other more
 
 std::vector<std::uint8_t> LastChunk(const std::string& path, std::uint64_t chunk_size, std::uint64_t& begin) {
@@ -140,10 +140,10 @@ std::uint64_t NumberAt(const std::uint8_t* bytes, bool is_swapped) {
 }
 
 // Where the record at `at` ends, or nothing when the chunk ends first.
-std::optional<std::size_t> EndOfRecord(const std::vector<std::uint8_t>& chunk, std::size_t at, Otf2FileKind kind,
+std::optional<std::size_t> EndOfRecord(const std::vector<std::uint8_t>& chunk, std::size_t at, bool has_events,
                                        bool is_swapped) {
   const std::size_t left = chunk.size() - at;
-  if (kind == Otf2FileKind::kEvents && chunk[at] == kTimeStamp) return left >= 9 ? std::optional(at + 9) : std::nullopt;
+  if (has_events && chunk[at] == kTimeStamp) return left >= 9 ? std::optional(at + 9) : std::nullopt;
   if (left < 2) return std::nullopt;
   if (chunk[at + 1] != kLongRecord) {
     const std::size_t length = 2u + chunk[at + 1];
@@ -162,13 +162,13 @@ bool IsSwapped(const std::vector<std::uint8_t>& chunk) {
 }
 
 // `begin` is where the chunk begins in its file.
-void RequireEnd(const std::vector<std::uint8_t>& chunk, std::uint64_t begin, const std::string& path, Otf2FileKind kind,
+void RequireEnd(const std::vector<std::uint8_t>& chunk, std::uint64_t begin, const std::string& path, bool has_events,
                 const std::string& where) {
   if (chunk.size() < kHeaderBytes) return;
   const bool is_swapped = IsSwapped(chunk);
   std::optional<std::size_t> at = kHeaderBytes;
   while (at && *at < chunk.size() && chunk[*at] != kEndOfFile && chunk[*at] != kEndOfChunk) {
-    at = EndOfRecord(chunk, *at, kind, is_swapped);
+    at = EndOfRecord(chunk, *at, has_events, is_swapped);
   }
   if (at && *at < chunk.size() && chunk[*at] == kEndOfFile) return;
   const std::string what = at && *at < chunk.size()
@@ -219,15 +219,15 @@ Otf2Layout RequireSoundAnchor(const std::string& path, std::uintmax_t definition
   return layout;
 }
 
-void RequireEndOfFile(const std::string& path, Otf2FileKind kind, std::uint64_t chunk_size, const std::string& where) {
+void RequireEndOfFile(const std::string& path, bool has_events, std::uint64_t chunk_size, const std::string& where) {
   std::uint64_t begin = 0;
-  RequireEnd(LastChunk(path, chunk_size, begin), begin, path, kind, where);
+  RequireEnd(LastChunk(path, chunk_size, begin), begin, path, has_events, where);
 }
 
 bool RequireEndOfLocalDefinitions(const std::string& path, std::uint64_t chunk_size, const std::string& where) {
   std::uint64_t begin = 0;
   const std::vector<std::uint8_t> chunk = LastChunk(path, chunk_size, begin);
-  RequireEnd(chunk, begin, path, Otf2FileKind::kDefinitions, where);
+  RequireEnd(chunk, begin, path, false, where);
   return begin > 0 || !HasZeroOffsetsAlone(chunk);
 }
 

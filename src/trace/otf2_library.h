@@ -1,4 +1,4 @@
-// What readers and writers of OTF2 archives share: the errors of the OTF2 library as ours, names that both know.
+// Parts common to readers and writers of OTF2 archives: the errors of the OTF2 library as ours, and names.
 #pragma once
 
 #include <otf2/otf2.h>
@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <exception>
 #include <string>
+#include <utility>
 
 #include "trace/mpi_call.h"
 
@@ -21,8 +22,8 @@ void CheckOtf2(OTF2_ErrorCode code, const std::string& where, const std::string&
 // The library's message about its last error on this thread, cleared by the call.
 std::string TakeOtf2Message();
 
-// What a callback of the library does with `user`, a Reader. Nothing is thrown through the library: what is thrown is
-// kept as the reader's `failure`, and reading stops.
+// Runs the action of a callback on `user`, a Reader. Nothing may be thrown through the library, so an exception is kept
+// as the reader's `failure`, and reading stops.
 template <typename Reader, typename Action>
 OTF2_CallbackCode StopOnFailure(void* user, Action action) {
   auto& reader = *static_cast<Reader*>(user);
@@ -35,11 +36,8 @@ OTF2_CallbackCode StopOnFailure(void* user, Action action) {
   }
 }
 
-// Collective operations of OTF2; the first one of a kind is the one that is written.
-struct Otf2Collective {
-  OTF2_CollectiveOp operation;
-  CollectiveKind kind;
-};
+// Collective operations of OTF2; the first one of a kind is written.
+using Otf2Collective = std::pair<OTF2_CollectiveOp, CollectiveKind>;
 inline constexpr Otf2Collective kOtf2Collectives[] = {
     {OTF2_COLLECTIVE_OP_BARRIER, CollectiveKind::kBarrier},
     {OTF2_COLLECTIVE_OP_BCAST, CollectiveKind::kBroadcast},
@@ -66,24 +64,19 @@ inline constexpr Otf2Collective kOtf2Collectives[] = {
     {OTF2_COLLECTIVE_OP_DEALLOCATE, CollectiveKind::kDestroyHandle},
     {OTF2_COLLECTIVE_OP_DESTROY_HANDLE_AND_DEALLOCATE, CollectiveKind::kDestroyHandle}};
 
-// Properties of archives that say what is not in them, as farscale trace and farscale cut write them.
-// MPI calls of other threads than the main ones, which were not recorded. collect/trace/trace_definitions.h has it,
-// too.
-inline constexpr const char* kPropertyOfOtherThreads = "FARSCALE::CALLS_OF_OTHER_THREADS";
-// How a run ended that did not come to its end: its trace has the events until then. collect/trace/trace_definitions.h
-// has it, too.
-inline constexpr const char* kPropertyOfEnd = "FARSCALE::ENDS_EARLY";
-// Of a part of a run: the MPI calls of all threads of the whole run, in which those above were counted.
+// Properties of archives for data that is not in them, as farscale trace and farscale cut write them. The first three
+// are also in collect/trace/trace_definitions.h.
+inline constexpr const char* kPropertyOfOtherThreads = "FARSCALE::CALLS_OF_OTHER_THREADS";  // MPI calls not recorded
+inline constexpr const char* kPropertyOfEnd = "FARSCALE::ENDS_EARLY";  // the end of a run that was stopped
+inline constexpr const char* kPropertyOfThreadedRanks = "FARSCALE::RANKS_WITH_THREADS";  // with threads not recorded
+inline constexpr const char* kPropertyOfRegions = "FARSCALE::REGIONS_ALONE";             // regions alone were recorded
+// In a part of a run: the MPI calls of all threads of the whole run, in which those of other threads were counted.
 inline constexpr const char* kPropertyOfAllThreads = "FARSCALE::CALLS_OF_ALL_THREADS";
-// Ranks with threads that computed and are not in the archive. collect/trace/trace_definitions.h has it, too.
-inline constexpr const char* kPropertyOfThreadedRanks = "FARSCALE::RANKS_WITH_THREADS";
-// That regions alone were recorded.
-inline constexpr const char* kPropertyOfRegions = "FARSCALE::REGIONS_ALONE";
 
 // Checks of an OTF2 archive before the library gets it: on sizes and counts that cannot be, it would search or allocate
 // for hours; a file that does not say where it ends keeps it reading for ever.
 
-// What the anchor says of the other files.
+// The other files as the anchor describes them.
 struct Otf2Layout {
   std::uint64_t event_chunk = 0;       // bytes
   std::uint64_t definition_chunk = 0;  // bytes
@@ -94,12 +87,10 @@ struct Otf2Layout {
 // which everything that the anchor counts must fit.
 Otf2Layout RequireSoundAnchor(const std::string& path, std::uintmax_t definition_bytes);
 
-enum class Otf2FileKind { kDefinitions, kEvents };
-
 // Walks the records of the last chunk of a file that was written in chunks of `chunk_size` bytes. Throws an input
 // error at `where` when they do not end in the mark of the end of the file. A file that cannot be opened is left to
-// the library, which says why.
-void RequireEndOfFile(const std::string& path, Otf2FileKind kind, std::uint64_t chunk_size, const std::string& where);
+// the library, which says why. `has_events`: else definitions.
+void RequireEndOfFile(const std::string& path, bool has_events, std::uint64_t chunk_size, const std::string& where);
 
 // The same for the definitions of a location. Returns whether they may change its events; they do not when they are
 // clock offsets of 0 alone, or nothing. Then the library need not read them: it would clear a whole chunk for each of

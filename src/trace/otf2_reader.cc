@@ -27,49 +27,6 @@
 namespace farscale {
 namespace {
 
-// The files of an OTF2 archive, as the OTF2 library opens and reads them.
-
-// The open archive, closed whatever happens. Safe for several threads.
-class Otf2Archive {
- public:
-  Otf2Archive(const std::string& anchor, const Otf2Layout& layout);
-  ~Otf2Archive();
-  Otf2Archive(const Otf2Archive&) = delete;
-  Otf2Archive& operator=(const Otf2Archive&) = delete;
-
-  OTF2_Reader* reader() { return reader_.get(); }
-  const Otf2Layout& layout() const { return layout_; }
-
-  // Of every `step`-th location from `first` on.
-  void OpenFiles(const std::vector<Otf2Location>& locations, std::size_t first, std::size_t step);
-
-  // Mapping tables and clock offsets of a location.
-  void ReadLocalDefinitions(Otf2LocationReader& location);
-
-  // Returns how many events were read.
-  std::uint64_t ReadEvents(Otf2LocationReader& location, const OTF2_EvtReaderCallbacks* callbacks);
-
- private:
-  std::string anchor_;
-  Otf2Layout layout_;
-  std::unique_ptr<OTF2_Reader, decltype(&OTF2_Reader_Close)> reader_{nullptr, OTF2_Reader_Close};
-  bool has_definitions_ = false;
-  bool has_events_ = false;
-};
-
-// The library searches all locations of a reader for every one it opens, one thread at a time. So locations are dealt
-// out to several readers of the same archive, neighbours to different ones.
-class Otf2LocationReaders {
- public:
-  Otf2LocationReaders(Otf2Archive& first, const std::string& anchor, const std::vector<Otf2Location>& locations);
-
-  Otf2Archive& Of(std::size_t location) const { return *readers_[location % readers_.size()]; }
-
- private:
-  std::vector<Otf2Archive*> readers_;
-  std::vector<std::unique_ptr<Otf2Archive>> others_;
-};
-
 namespace fs = std::filesystem;
 
 // The files of archive.otf2 are archive.def and, for location 7, archive/7.def and archive/7.evt.
@@ -95,29 +52,29 @@ std::uintmax_t DefinitionBytes(const std::string& anchor) {
 void RequireLocationFiles(const std::string& anchor_path, const std::vector<Otf2Location>& locations) {
   const fs::path anchor(anchor_path);
   constexpr const char* kExtensions[] = {"evt", "def"};
-  std::vector<char> is_there[] = {std::vector<char>(locations.size()), std::vector<char>(locations.size())};
-  ParallelForBlocks(locations.size(), [&](std::size_t first, std::size_t end) {
+  const std::size_t files = std::size(kExtensions) * locations.size();  // all events, then all definitions
+  std::vector<char> is_there(files);
+  ParallelForBlocks(files, [&](std::size_t first, std::size_t end) {
     for (std::size_t i = first; i < end; ++i) {
-      for (std::size_t k = 0; k < std::size(kExtensions); ++k) {
-        std::error_code code;
-        is_there[k][i] =
-            fs::is_regular_file(LocationFile(anchor, locations[i].reference, kExtensions[k]), code) ? 1 : 0;
-      }
+      std::error_code code;
+      const Otf2Location& location = locations[i % locations.size()];
+      is_there[i] =
+          fs::is_regular_file(LocationFile(anchor, location.reference, kExtensions[i / locations.size()]), code);
     }
   });
   std::vector<std::string> missing;
-  for (std::size_t k = 0; k < std::size(kExtensions); ++k) {
-    for (std::size_t i = 0; i < locations.size(); ++i) {
-      if (is_there[k][i] != 0) continue;
-      missing.push_back(fmt::format("{}.{} (rank {})", locations[i].reference, kExtensions[k], locations[i].rank));
-    }
+  for (std::size_t i = 0; i < files; ++i) {
+    if (is_there[i]) continue;
+    const Otf2Location& location = locations[i % locations.size()];
+    missing.push_back(
+        fmt::format("{}.{} (rank {})", location.reference, kExtensions[i / locations.size()], location.rank));
   }
   if (missing.empty()) return;
   const std::size_t count = missing.size();
   if (count > 5) missing.resize(5);
   throw Error(
       ErrorKind::kInput, anchor.string(),
-      fmt::format("{} of {} files are missing from {}: {}{}", count, 2 * locations.size(),
+      fmt::format("{} of {} files are missing from {}: {}{}", count, files,
                   (anchor.parent_path() / anchor.stem()).string(), Join(missing, ", "), count > 5 ? ", ..." : ""),
       "copy the whole archive: anchor, definitions and the folder of events");
 }
@@ -126,7 +83,7 @@ void RequireLocationFiles(const std::string& anchor_path, const std::vector<Otf2
 Otf2Layout RequireSoundDefinitions(const std::string& anchor) {
   const Otf2Layout layout = RequireSoundAnchor(anchor, DefinitionBytes(anchor));
   if (layout.is_plain) {
-    RequireEndOfFile(DefinitionsFile(anchor).string(), Otf2FileKind::kDefinitions, layout.definition_chunk, anchor);
+    RequireEndOfFile(DefinitionsFile(anchor).string(), false, layout.definition_chunk, anchor);
   }
   return layout;
 }
@@ -138,68 +95,85 @@ bool RequireEnds(const Otf2LocationReader& reader, const Otf2Layout& layout) {
   const OTF2_LocationRef location = reader.location.reference;
   const bool needs_definitions = RequireEndOfLocalDefinitions(LocationFile(reader.path, location, "def").string(),
                                                               layout.definition_chunk, reader.Where());
-  RequireEndOfFile(LocationFile(reader.path, location, "evt").string(), Otf2FileKind::kEvents, layout.event_chunk,
-                   reader.Where());
+  RequireEndOfFile(LocationFile(reader.path, location, "evt").string(), true, layout.event_chunk, reader.Where());
   return needs_definitions;
 }
 
-Otf2Archive::Otf2Archive(const std::string& anchor, const Otf2Layout& layout) : anchor_(anchor), layout_(layout) {
-  CaptureOtf2Errors();
-  reader_.reset(OTF2_Reader_Open(anchor.c_str()));
-  if (reader_ == nullptr) CheckOtf2(OTF2_ERROR_INVALID, anchor, "opening the OTF2 archive");
-  CheckOtf2(OTF2_Reader_SetSerialCollectiveCallbacks(reader()), anchor, "opening the OTF2 archive");
-  CheckOtf2(OTF2_Pthread_Reader_SetLockingCallbacks(reader(), nullptr), anchor, "opening the OTF2 archive");
-}
-
-Otf2Archive::~Otf2Archive() {
-  if (has_definitions_) OTF2_Reader_CloseDefFiles(reader());
-  if (has_events_) OTF2_Reader_CloseEvtFiles(reader());
-}
-
-void Otf2Archive::OpenFiles(const std::vector<Otf2Location>& locations, std::size_t first, std::size_t step) {
-  for (std::size_t i = first; i < locations.size(); i += step) {
-    CheckOtf2(OTF2_Reader_SelectLocation(reader(), locations[i].reference), anchor_, "selecting a location");
+// The open archive, closed whatever happens. Safe for several threads.
+class Otf2Archive {
+ public:
+  Otf2Archive(const std::string& anchor, const Otf2Layout& layout) : anchor_(anchor), layout_(layout) {
+    CaptureOtf2Errors();
+    reader_.reset(OTF2_Reader_Open(anchor.c_str()));
+    if (reader_ == nullptr) CheckOtf2(OTF2_ERROR_INVALID, anchor, "opening the OTF2 archive");
+    CheckOtf2(OTF2_Reader_SetSerialCollectiveCallbacks(reader()), anchor, "opening the OTF2 archive");
+    CheckOtf2(OTF2_Pthread_Reader_SetLockingCallbacks(reader(), nullptr), anchor, "opening the OTF2 archive");
   }
-  CheckOtf2(OTF2_Reader_OpenDefFiles(reader()), anchor_, "opening the definition files");
-  has_definitions_ = true;
-  CheckOtf2(OTF2_Reader_OpenEvtFiles(reader()), anchor_, "opening the event files");
-  has_events_ = true;
-}
+  ~Otf2Archive() {
+    if (has_definitions_) OTF2_Reader_CloseDefFiles(reader());
+    if (has_events_) OTF2_Reader_CloseEvtFiles(reader());
+  }
+  Otf2Archive(const Otf2Archive&) = delete;
+  Otf2Archive& operator=(const Otf2Archive&) = delete;
 
-void Otf2Archive::ReadLocalDefinitions(Otf2LocationReader& location) {
-  TakeOtf2Message();
-  OTF2_DefReader* definitions = OTF2_Reader_GetDefReader(reader(), location.location.reference);
-  if (definitions == nullptr) CheckOtf2(OTF2_ERROR_FILE_CAN_NOT_OPEN, location.Where(), "opening the definitions");
-  std::uint64_t count = 0;
-  const OTF2_ErrorCode code = OTF2_Reader_ReadAllLocalDefinitions(reader(), definitions, &count);
-  OTF2_Reader_CloseDefReader(reader(), definitions);
-  CheckOtf2(code, location.Where(), "reading the local definitions");
-}
+  OTF2_Reader* reader() { return reader_.get(); }
+  const Otf2Layout& layout() const { return layout_; }
 
-std::uint64_t Otf2Archive::ReadEvents(Otf2LocationReader& location, const OTF2_EvtReaderCallbacks* callbacks) {
-  TakeOtf2Message();
-  OTF2_EvtReader* events = OTF2_Reader_GetEvtReader(reader(), location.location.reference);
-  if (events == nullptr) CheckOtf2(OTF2_ERROR_FILE_CAN_NOT_OPEN, location.Where(), "opening the event file");
-  std::uint64_t count = 0;
-  OTF2_ErrorCode code = OTF2_EvtReader_ApplyMappingTables(events, true);
-  if (code == OTF2_SUCCESS) code = OTF2_EvtReader_ApplyClockOffsets(events, true);
-  if (code == OTF2_SUCCESS) code = OTF2_Reader_RegisterEvtCallbacks(reader(), events, callbacks, &location);
-  if (code == OTF2_SUCCESS) code = OTF2_Reader_ReadAllLocalEvents(reader(), events, &count);
-  OTF2_Reader_CloseEvtReader(reader(), events);
-  if (location.failure) std::rethrow_exception(location.failure);
-  CheckOtf2(code, location.Where(), fmt::format("reading the event after number {}", count));
-  return count;
-}
+  // Opens those of every `step`-th location from `first` on.
+  void OpenFiles(const std::vector<Otf2Location>& locations, std::size_t first, std::size_t step) {
+    for (std::size_t i = first; i < locations.size(); i += step) {
+      CheckOtf2(OTF2_Reader_SelectLocation(reader(), locations[i].reference), anchor_, "selecting a location");
+    }
+    CheckOtf2(OTF2_Reader_OpenDefFiles(reader()), anchor_, "opening the definition files");
+    has_definitions_ = true;
+    CheckOtf2(OTF2_Reader_OpenEvtFiles(reader()), anchor_, "opening the event files");
+    has_events_ = true;
+  }
 
-Otf2LocationReaders::Otf2LocationReaders(Otf2Archive& first, const std::string& anchor,
-                                         const std::vector<Otf2Location>& locations) {
+  // Mapping tables and clock offsets of a location.
+  void ReadLocalDefinitions(Otf2LocationReader& location) {
+    TakeOtf2Message();
+    OTF2_DefReader* definitions = OTF2_Reader_GetDefReader(reader(), location.location.reference);
+    if (definitions == nullptr) CheckOtf2(OTF2_ERROR_FILE_CAN_NOT_OPEN, location.Where(), "opening the definitions");
+    std::uint64_t count = 0;
+    const OTF2_ErrorCode code = OTF2_Reader_ReadAllLocalDefinitions(reader(), definitions, &count);
+    OTF2_Reader_CloseDefReader(reader(), definitions);
+    CheckOtf2(code, location.Where(), "reading the local definitions");
+  }
+
+  // Returns how many events were read.
+  std::uint64_t ReadEvents(Otf2LocationReader& location, const OTF2_EvtReaderCallbacks* callbacks) {
+    TakeOtf2Message();
+    OTF2_EvtReader* events = OTF2_Reader_GetEvtReader(reader(), location.location.reference);
+    if (events == nullptr) CheckOtf2(OTF2_ERROR_FILE_CAN_NOT_OPEN, location.Where(), "opening the event file");
+    std::uint64_t count = 0;
+    OTF2_ErrorCode code = OTF2_EvtReader_ApplyMappingTables(events, true);
+    if (code == OTF2_SUCCESS) code = OTF2_EvtReader_ApplyClockOffsets(events, true);
+    if (code == OTF2_SUCCESS) code = OTF2_Reader_RegisterEvtCallbacks(reader(), events, callbacks, &location);
+    if (code == OTF2_SUCCESS) code = OTF2_Reader_ReadAllLocalEvents(reader(), events, &count);
+    OTF2_Reader_CloseEvtReader(reader(), events);
+    if (location.failure) std::rethrow_exception(location.failure);
+    CheckOtf2(code, location.Where(), fmt::format("reading the event after number {}", count));
+    return count;
+  }
+
+ private:
+  std::string anchor_;
+  Otf2Layout layout_;
+  std::unique_ptr<OTF2_Reader, decltype(&OTF2_Reader_Close)> reader_{nullptr, OTF2_Reader_Close};
+  bool has_definitions_ = false, has_events_ = false;
+};
+
+// Opens the files of all locations. The library searches all locations of a reader for every one it opens, one thread
+// at a time. So locations are dealt out to several readers of the same archive, neighbours to different ones: location
+// i to archives[i % archives.size()]. `archives` has the first of them.
+void OpenLocations(const std::string& anchor, const std::vector<Otf2Location>& locations,
+                   std::vector<std::unique_ptr<Otf2Archive>>& archives) {
   constexpr std::size_t kLocationsOfOne = 128;  // chosen: opening a reader takes as long as searching so many times
-  const std::size_t count = first.layout().is_plain ? (locations.size() + kLocationsOfOne - 1) / kLocationsOfOne : 1;
-  readers_.push_back(&first);
-  while (readers_.size() < count) {
-    readers_.push_back(others_.emplace_back(std::make_unique<Otf2Archive>(anchor, first.layout())).get());
-  }
-  for (std::size_t i = 0; i < readers_.size(); ++i) readers_[i]->OpenFiles(locations, i, readers_.size());
+  const Otf2Layout layout = archives.front()->layout();
+  const std::size_t count = layout.is_plain ? (locations.size() + kLocationsOfOne - 1) / kLocationsOfOne : 1;
+  while (archives.size() < count) archives.push_back(std::make_unique<Otf2Archive>(anchor, layout));
+  for (std::size_t i = 0; i < archives.size(); ++i) archives[i]->OpenFiles(locations, i, archives.size());
 }
 
 // The number of events that the definitions announce is information: writers of other tools announce another one.
@@ -216,25 +190,25 @@ void CheckEventCount(const Otf2LocationReader& reader, const Otf2Layout& layout,
                   fmt::format("{} has {} events instead of {}", reader.Where(), count, announced));
 }
 
+// A text that the library has allocated, or null.
+std::string TakeText(char* text) {
+  const std::string taken = text != nullptr ? ToUtf8(text) : "";
+  std::free(text);
+  return taken;
+}
+
 std::string Creator(OTF2_Reader* reader) {
   char* text = nullptr;
-  if (OTF2_Reader_GetCreator(reader, &text) != OTF2_SUCCESS || text == nullptr) return "";
-  std::string creator = ToUtf8(text);
-  std::free(text);
-  return creator;
+  return OTF2_Reader_GetCreator(reader, &text) == OTF2_SUCCESS ? TakeText(text) : "";
 }
 
 // Empty for archives that do not have it.
 std::string TextOfProperty(OTF2_Reader* reader, const char* property) {
   char* text = nullptr;
   TakeOtf2Message();
-  if (OTF2_Reader_GetProperty(reader, property, &text) != OTF2_SUCCESS || text == nullptr) {
-    TakeOtf2Message();  // that there is no such property is no error
-    return "";
-  }
-  const std::string value = ToUtf8(text);
-  std::free(text);
-  return value;
+  const bool has_it = OTF2_Reader_GetProperty(reader, property, &text) == OTF2_SUCCESS && text != nullptr;
+  if (!has_it) TakeOtf2Message();  // a missing property is no error
+  return has_it ? TakeText(text) : "";
 }
 
 // A positive number of calls; 0 for archives that do not say it, as those of others.
@@ -262,11 +236,11 @@ std::string Format(OTF2_Reader* reader) {
   return fmt::format("OTF2 {}.{}.{}", major, minor, bugfix);
 }
 
-// What is known of a location once its events are read.
+// A location once its events are read.
 struct LocationResult {
   RankTimeline timeline;
   std::vector<TeamEvent> team_events;
-  StreamSpans spans;  // of a stream
+  StreamSpans spans;  // for a stream
   std::uint64_t mpi_calls_on_worker = 0;
   Diagnostics diagnostics;
   Diagnostics of_file;  // also of a location whose timeline is not kept
@@ -342,7 +316,7 @@ void CheckRanks(Trace& trace) {
   trace.diagnostics.AddPopulation(anomaly::kRankWithoutRecords, trace.size());
 }
 
-// Of locations in the order of ranks, then threads.
+// `locations`: in the order of ranks, then threads.
 void KeepThreads(const std::vector<Otf2Location>& locations, std::vector<LocationResult>& results,
                  TeamThreads& threads) {
   threads.of_ranks.resize(static_cast<std::size_t>(std::ranges::count_if(locations, &Otf2Location::is_main)));
@@ -362,58 +336,39 @@ void KeepThreads(const std::vector<Otf2Location>& locations, std::vector<Locatio
   if (std::ranges::none_of(threads.workers, is_in_teams)) threads = {};
 }
 
-// An archive and its definitions.
-struct OpenedArchive {
-  OpenedArchive(const std::string& anchor, const CounterSelection& counters, bool keep_threads)
-      : archive(anchor, RequireSoundDefinitions(anchor)) {
-    builder.trace().path = anchor;
-    builder.trace().format = Format(archive.reader());
-    builder.trace().creator = Creator(archive.reader());
-    definitions = ReadOtf2Definitions(archive.reader(), counters, keep_threads, builder);
-  }
-
-  Otf2Archive archive;
-  TraceBuilder builder;
-  Otf2Definitions definitions;
-};
-
-std::vector<LocationResult> ReadLocations(OpenedArchive& opened, bool keep_threads) {
-  const Otf2EventCallbacks of_main = Otf2EventCallbacks::OfMainThread(keep_threads);
-  const Otf2EventCallbacks of_worker = Otf2EventCallbacks::OfWorker(keep_threads);
-  const Otf2EventCallbacks of_stream = Otf2EventCallbacks::OfStream();
-  const Trace& trace = opened.builder.definitions();
-  const std::vector<Otf2Location>& locations = opened.definitions.locations;
-  const Otf2LocationReaders readers(opened.archive, trace.path, locations);
+std::vector<LocationResult> ReadLocations(std::vector<std::unique_ptr<Otf2Archive>>& archives, const Trace& trace,
+                                          const Otf2Definitions& definitions, bool keep_threads) {
+  const Otf2EventCallbacks of_main = MainThreadCallbacks(keep_threads), of_worker = WorkerCallbacks(keep_threads),
+                           of_stream = StreamCallbacks();
+  const std::vector<Otf2Location>& locations = definitions.locations;
+  OpenLocations(trace.path, locations, archives);
   std::vector<std::uint64_t> events;
   for (const Otf2Location& location : locations) events.push_back(location.events);
   const std::vector<std::size_t> order = LargestFirst(events);
   std::vector<LocationResult> results(locations.size());
   ParallelFor(locations.size(), [&](std::size_t i) {
-    const Otf2Location& location = locations[order[i]];
+    const std::size_t index = order[i];
+    const Otf2Location& location = locations[index];
     const Otf2EventCallbacks& callbacks = location.IsStream() ? of_stream : location.is_main ? of_main : of_worker;
-    results[order[i]] = ReadLocation(readers.Of(order[i]), trace, opened.definitions, location, callbacks.get());
+    results[index] = ReadLocation(*archives[index % archives.size()], trace, definitions, location, callbacks.get());
   });
   return results;
 }
 
 // Those that do something, whatever streams they have.
 void KeepDevices(const Otf2Definitions& definitions, const std::vector<LocationResult>& results, Trace& trace) {
-  std::vector<DeviceWorkBuilder> devices(definitions.devices.size());
+  std::vector<std::map<std::int32_t, StreamSpans>> devices(definitions.devices.size());
   for (std::size_t i = 0; i < results.size(); ++i) {
     const Otf2Location& location = definitions.locations[i];
     if (!location.IsStream()) continue;
     trace.diagnostics.Merge(results[i].diagnostics);
-    devices[static_cast<std::size_t>(location.device)].Add(location.rank, results[i].spans);
+    AddStream(location.rank, results[i].spans, devices[static_cast<std::size_t>(location.device)]);
   }
-  for (std::size_t i = 0; i < devices.size(); ++i) {
-    Device device{definitions.devices[i], devices[i].Finish()};
-    if (!device.of_ranks.empty()) trace.devices.push_back(std::move(device));
-  }
+  for (std::size_t i = 0; i < devices.size(); ++i) AddDevice(definitions.devices[i], devices[i], trace);
 }
 
 void KeepLocations(std::vector<LocationResult> results, const Otf2Definitions& definitions, bool keep_threads,
-                   TraceBuilder& builder) {
-  Trace& trace = builder.trace();
+                   Trace& trace) {
   CheckTimes(results, definitions, trace);
   for (std::size_t i = 0; i < results.size(); ++i) {
     const Otf2Location& location = definitions.locations[i];
@@ -425,29 +380,39 @@ void KeepLocations(std::vector<LocationResult> results, const Otf2Definitions& d
     if (trace.program.empty()) trace.program = results[i].program;
     trace.timelines[static_cast<std::size_t>(location.rank)] = std::move(results[i].timeline);
   }
-  if (keep_threads) KeepDevices(definitions, results, trace);
-  if (!keep_threads) trace.team_threads = {};
-  if (keep_threads) KeepThreads(definitions.locations, results, trace.team_threads);
+  if (!keep_threads) {
+    trace.team_threads = {};
+    return;
+  }
+  KeepDevices(definitions, results, trace);
+  KeepThreads(definitions.locations, results, trace.team_threads);
 }
 
 }  // namespace
 
-Trace ReadOtf2(const std::string& anchor, const CounterSelection& counters, bool keep_threads) {
-  OpenedArchive opened(anchor, counters, keep_threads);
-  TraceBuilder& builder = opened.builder;
-  if (opened.archive.layout().is_plain) RequireLocationFiles(anchor, opened.definitions.locations);
-  KeepLocations(ReadLocations(opened, keep_threads), opened.definitions, keep_threads, builder);
-  AddUnrecordedCalls(opened.archive.reader(), builder.trace());
-  builder.trace().diagnostics.Add(anomaly::kRegionsAlone,
-                                  CallsByProperty(opened.archive.reader(), kPropertyOfRegions) > 0 ? 1 : 0);
-  const std::string end = TextOfProperty(opened.archive.reader(), kPropertyOfEnd);
-  builder.trace().diagnostics.Add(anomaly::kTraceEndsEarly, end.empty() ? 0 : 1, end);
+Trace ReadOtf2(const std::string& anchor, const ReadOptions& options) {
+  const bool keep_threads = options.keep_threads;
+  std::vector<std::unique_ptr<Otf2Archive>> archives;
+  archives.push_back(std::make_unique<Otf2Archive>(anchor, RequireSoundDefinitions(anchor)));
+  OTF2_Reader* const reader = archives.front()->reader();
+  TraceBuilder builder;
+  Trace& trace = builder.trace();
+  trace.path = anchor;
+  trace.format = Format(reader);
+  trace.creator = Creator(reader);
+  const Otf2Definitions definitions = ReadOtf2Definitions(reader, options, builder);
+  if (archives.front()->layout().is_plain) RequireLocationFiles(anchor, definitions.locations);
+  KeepLocations(ReadLocations(archives, trace, definitions, keep_threads), definitions, keep_threads, trace);
+  AddUnrecordedCalls(reader, trace);
+  trace.diagnostics.Add(anomaly::kRegionsAlone, CallsByProperty(reader, kPropertyOfRegions) > 0 ? 1 : 0);
+  const std::string end = TextOfProperty(reader, kPropertyOfEnd);
+  trace.diagnostics.Add(anomaly::kTraceEndsEarly, end.empty() ? 0 : 1, end);
   std::uint64_t threaded = 0;
-  for (const Rank& rank : builder.definitions().ranks) threaded += rank.threads > 1 ? 1 : 0;
-  threaded = std::max(threaded, CallsByProperty(opened.archive.reader(), kPropertyOfThreadedRanks));
-  if (builder.trace().team_threads.empty()) builder.trace().diagnostics.Add(anomaly::kThreadsAtProcessLevel, threaded);
-  CheckRanks(builder.trace());
-  CheckDevices(builder.trace());
+  for (const Rank& rank : trace.ranks) threaded += rank.threads > 1 ? 1 : 0;
+  threaded = std::max(threaded, CallsByProperty(reader, kPropertyOfThreadedRanks));
+  if (trace.team_threads.empty()) trace.diagnostics.Add(anomaly::kThreadsAtProcessLevel, threaded);
+  CheckRanks(trace);
+  CheckDevices(trace);
   return std::move(builder).Finish();
 }
 

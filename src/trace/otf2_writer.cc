@@ -6,15 +6,20 @@
 
 #include <algorithm>
 #include <bit>
+#include <cmath>
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <type_traits>
+#include <utility>
 #include <vector>
 
 #include "base/diagnostics.h"
 #include "base/files.h"
+#include "base/text.h"
 #include "base/version.h"
 #include "trace/anomalies.h"
 #include "trace/otf2_library.h"
@@ -25,9 +30,287 @@ namespace {
 
 namespace fs = std::filesystem;
 
+constexpr std::size_t kLargestMetricClass = 255;  // its length is a byte
+constexpr OTF2_StringRef kEmptyString = 0;        // written first
+constexpr OTF2_StringRef kProgramString = 1;      // events need it before the definitions are written
+
 // Chosen: chunks bound what a record may take, and the largest is the group of MPI_COMM_WORLD, some bytes a rank.
 constexpr std::uint64_t kEventChunk = std::uint64_t{1} << 20;
 constexpr std::uint64_t kDefinitionChunk = std::uint64_t{1} << 22;
+
+// The library forgets some errors of writing behind its callers' backs, but never without a message.
+void Check(OTF2_ErrorCode code, const fs::path& anchor, const std::string& doing) {
+  std::string message = TakeOtf2Message();
+  if (code == OTF2_SUCCESS && message.empty()) return;
+  if (message.empty()) message = OTF2_Error_GetDescription(code);
+  throw Error(ErrorKind::kOutput, anchor.string(), doing + " failed: " + message, "check that there is enough space");
+}
+
+// Score-P numbers the threads of a rank like this; 0 is the main thread.
+OTF2_LocationRef LocationOf(std::size_t rank, int thread) { return static_cast<std::uint64_t>(thread) << 32 | rank; }
+
+// Time stamps are not negative, ticks may be: `origin` is the time stamp of tick 0.
+struct Clock {
+  std::uint64_t origin = 0;
+  std::uint64_t length = 0;
+
+  std::uint64_t At(Tick tick) const { return origin + static_cast<std::uint64_t>(Bounded(tick)); }
+
+  // Ticks of calls and regions lie within this, those of interruptions in a damaged trace may not.
+  static Tick Bounded(Tick tick) {
+    constexpr Tick kFurthestTick = Tick{1} << 62;
+    return std::clamp(tick, -kFurthestTick, kFurthestTick);
+  }
+};
+
+// Counters that a rank records together: a sample of all is one record. Unreliable counters begin one edge later than
+// the others, so they are kept apart.
+struct MetricClasses {
+  std::vector<std::vector<std::uint32_t>> counters;  // indexed by class
+  std::vector<std::vector<std::uint32_t>> of_rank;   // classes
+};
+
+MetricClasses GroupCounters(const Trace& trace) {
+  MetricClasses classes;
+  classes.of_rank.resize(trace.size());
+  std::map<std::vector<std::uint32_t>, std::uint32_t> index;
+  for (std::size_t rank = 0; rank < trace.size(); ++rank) {
+    const RankTimeline& timeline = trace.timelines[rank];
+    std::vector<std::uint32_t> together;
+    const auto add = [&] {
+      if (together.empty()) return;
+      const auto [entry, is_new] = index.try_emplace(together, static_cast<std::uint32_t>(classes.counters.size()));
+      if (is_new) classes.counters.push_back(together);
+      classes.of_rank[rank].push_back(entry->second);
+      together.clear();
+    };
+    for (const bool reliable : {true, false}) {
+      for (std::uint32_t i = 0; i < trace.counters.size(); ++i) {
+        if (!timeline.has_counter(i) || timeline.counter_is_reliable(i) != reliable) continue;
+        together.push_back(i);
+        if (together.size() == kLargestMetricClass) add();
+      }
+      add();
+    }
+  }
+  return classes;
+}
+
+// The role that Score-P gives to an MPI function; farscale itself goes by the name.
+OTF2_RegionRole Role(const Region& region) {
+  if (region.is_outside || region.is_pause) return OTF2_REGION_ROLE_ARTIFICIAL;
+  const std::string name = ToLower(region.name);
+  const auto contains = [&](const char* text) { return name.find(text) != std::string::npos; };
+  switch (region.call) {
+    case MpiCall::kCollective:
+    case MpiCall::kImmediateCollective:
+      if (contains("barrier")) return OTF2_REGION_ROLE_BARRIER;
+      if (contains("all") || contains("reduce_scatter")) return OTF2_REGION_ROLE_COLL_ALL2ALL;
+      if (contains("bcast") || contains("scatter")) return OTF2_REGION_ROLE_COLL_ONE2ALL;
+      if (contains("gather") || contains("reduce")) return OTF2_REGION_ROLE_COLL_ALL2ONE;
+      return OTF2_REGION_ROLE_COLL_OTHER;
+    case MpiCall::kSend:
+    case MpiCall::kBufferedSend:
+    case MpiCall::kSynchronousSend:
+    case MpiCall::kImmediateSend:
+    case MpiCall::kImmediateBufferedSend:
+    case MpiCall::kImmediateSynchronousSend:
+    case MpiCall::kReceive:
+    case MpiCall::kImmediateReceive:
+    case MpiCall::kSendReceive: return OTF2_REGION_ROLE_POINT2POINT;
+    case MpiCall::kInputOutput:
+    case MpiCall::kCollectiveInputOutput: return OTF2_REGION_ROLE_FILE_IO;
+    default: return IsOneSided(region.call) ? OTF2_REGION_ROLE_RMA : OTF2_REGION_ROLE_FUNCTION;
+  }
+}
+
+// Names of functions tell the paradigm. Others that compute on devices are nearest to CUDA.
+OTF2_Paradigm DeviceParadigm(std::string_view name) {
+  while (name.starts_with('_')) name.remove_prefix(1);
+  if (name.starts_with("hip")) return OTF2_PARADIGM_HIP;
+  if (name.starts_with("acc")) return OTF2_PARADIGM_OPENACC;
+  return name.starts_with("cl") ? OTF2_PARADIGM_OPENCL : OTF2_PARADIGM_CUDA;
+}
+
+OTF2_Paradigm Paradigm(const Region& region) {
+  if (region.is_outside || region.is_pause) return OTF2_PARADIGM_MEASUREMENT_SYSTEM;
+  if (region.is_device_runtime) return DeviceParadigm(region.name);
+  return region.is_mpi ? OTF2_PARADIGM_MPI : OTF2_PARADIGM_USER;
+}
+
+class DefinitionWriter {
+ public:
+  DefinitionWriter(const Trace& trace, const fs::path& anchor, OTF2_GlobalDefWriter* writer)
+      : trace_(trace), anchor_(anchor), writer_(writer) {}
+
+  void Write(const Clock& clock, const MetricClasses& metrics, const std::vector<std::uint64_t>& events) {
+    const auto resolution = static_cast<std::uint64_t>(std::clamp(std::round(trace_.ticks_per_second), 1.0, 1e19));
+    Define(OTF2_GlobalDefWriter_WriteClockProperties, resolution, clock.origin, clock.length, OTF2_UNDEFINED_TIMESTAMP);
+    WriteString("");
+    WriteString(trace_.program);
+    Define(OTF2_GlobalDefWriter_WriteParadigm, OTF2_PARADIGM_MPI, String("MPI"), OTF2_PARADIGM_CLASS_PROCESS);
+    WriteSystemTree();
+    for (std::size_t rank = 0; rank < trace_.size(); ++rank) WriteRank(rank, events[rank]);
+    WriteRegions();
+    WriteCommunicators();
+    WriteTopologies();
+    WriteCounters(metrics);
+  }
+
+ private:
+  OTF2_StringRef WriteString(const std::string& text) {
+    const auto reference = strings_written_++;
+    Define(OTF2_GlobalDefWriter_WriteString, reference, text.c_str());
+    strings_.try_emplace(text, reference);
+    return reference;
+  }
+
+  // Written at its first use, before the definition that uses it.
+  OTF2_StringRef String(const std::string& text) {
+    const auto found = strings_.find(text);
+    return found != strings_.end() ? found->second : WriteString(text);
+  }
+
+  void WriteSystemTree() {
+    const OTF2_SystemTreeNodeRef machine = 0;
+    const OTF2_StringRef machine_class = String("machine"), node_class = String("node");
+    Define(OTF2_GlobalDefWriter_WriteSystemTreeNode, machine, machine_class, machine_class,
+           OTF2_UNDEFINED_SYSTEM_TREE_NODE);
+    for (std::size_t i = 0; i < trace_.nodes.size(); ++i) {
+      const OTF2_StringRef name = String(trace_.nodes[i]);
+      Define(OTF2_GlobalDefWriter_WriteSystemTreeNode, NodeOf(i), name, node_class, machine);
+      Define(OTF2_GlobalDefWriter_WriteSystemTreeNodeDomain, NodeOf(i), OTF2_SYSTEM_TREE_DOMAIN_SHARED_MEMORY);
+    }
+    for (const Rank& rank : trace_.ranks) WriteSocket(rank);
+  }
+
+  void WriteSocket(const Rank& rank) {
+    const std::pair place(rank.node, rank.socket);
+    const auto reference = static_cast<OTF2_SystemTreeNodeRef>(trace_.nodes.size() + 1 + sockets_.size());
+    if (rank.socket < 0 || !sockets_.emplace(place, reference).second) return;
+    const OTF2_StringRef name = String(fmt::format("socket {}", rank.socket)), socket_class = String("socket");
+    Define(OTF2_GlobalDefWriter_WriteSystemTreeNode, reference, name, socket_class,
+           NodeOf(static_cast<std::size_t>(rank.node)));
+    Define(OTF2_GlobalDefWriter_WriteSystemTreeNodeDomain, reference, OTF2_SYSTEM_TREE_DOMAIN_SOCKET);
+  }
+
+  static OTF2_SystemTreeNodeRef NodeOf(std::size_t node) { return static_cast<std::uint32_t>(node) + 1; }
+
+  void WriteRank(std::size_t rank, std::uint64_t events) {
+    const Rank& definition = trace_.ranks[rank];
+    const auto group = static_cast<OTF2_LocationGroupRef>(rank);
+    Define(OTF2_GlobalDefWriter_WriteLocationGroup, group, String(definition.name), OTF2_LOCATION_GROUP_TYPE_PROCESS,
+           definition.socket < 0 ? NodeOf(static_cast<std::size_t>(definition.node))
+                                 : sockets_.at({definition.node, definition.socket}),
+           OTF2_UNDEFINED_LOCATION_GROUP);
+    for (int thread = 0; thread < definition.threads; ++thread) {
+      const OTF2_StringRef name = String(thread == 0 ? "Master thread" : fmt::format("Worker thread {}", thread));
+      Define(OTF2_GlobalDefWriter_WriteLocation, LocationOf(rank, thread), name, OTF2_LOCATION_TYPE_CPU_THREAD,
+             thread == 0 ? events : 0, group);
+    }
+  }
+
+  void WriteRegions() {
+    for (std::size_t i = 0; i < trace_.regions.size(); ++i) {
+      const Region& region = trace_.regions[i];
+      const OTF2_StringRef name = String(region.name);
+      Define(OTF2_GlobalDefWriter_WriteRegion, static_cast<std::uint32_t>(i), name, name, kEmptyString, Role(region),
+             Paradigm(region), OTF2_REGION_FLAG_NONE, kEmptyString, 0, 0);
+    }
+  }
+
+  // The first group says which location is which rank; every communicator has groups of its own.
+  void WriteCommunicators() {
+    std::vector<std::uint64_t> locations;
+    for (std::size_t rank = 0; rank < trace_.size(); ++rank) locations.push_back(LocationOf(rank, 0));
+    WriteGroup(OTF2_GROUP_TYPE_COMM_LOCATIONS, locations);
+    for (std::uint32_t i = 0; i < trace_.communicators.size(); ++i) {
+      const Communicator& communicator = trace_.communicators[i];
+      const OTF2_StringRef name = String(communicator.name);
+      const OTF2_GroupRef group =
+          WriteGroup(communicator.is_self ? OTF2_GROUP_TYPE_COMM_SELF : OTF2_GROUP_TYPE_COMM_GROUP,
+                     {communicator.members.begin(), communicator.members.end()});
+      if (communicator.remote.empty()) {
+        Define(OTF2_GlobalDefWriter_WriteComm, i, name, group, OTF2_UNDEFINED_COMM, OTF2_COMM_FLAG_NONE);
+        continue;
+      }
+      const OTF2_GroupRef remote =
+          WriteGroup(OTF2_GROUP_TYPE_COMM_GROUP, {communicator.remote.begin(), communicator.remote.end()});
+      Define(OTF2_GlobalDefWriter_WriteInterComm, i, name, group, remote, OTF2_UNDEFINED_COMM, OTF2_COMM_FLAG_NONE);
+    }
+  }
+
+  void WriteTopologies() {
+    OTF2_CartDimensionRef dimensions = 0;
+    for (std::uint32_t i = 0; i < trace_.topologies.size(); ++i) {
+      const CartesianTopology& topology = trace_.topologies[i];
+      const OTF2_StringRef name = String(topology.name);
+      std::vector<OTF2_CartDimensionRef> own;
+      for (std::size_t d = 0; d < topology.extents.size(); ++d) {
+        own.push_back(dimensions++);
+        Define(OTF2_GlobalDefWriter_WriteCartDimension, own.back(), kEmptyString,
+               static_cast<std::uint32_t>(topology.extents[d]),
+               topology.periodic[d] ? OTF2_CART_PERIODIC_TRUE : OTF2_CART_PERIODIC_FALSE);
+      }
+      const auto count = static_cast<std::uint8_t>(own.size());
+      Define(OTF2_GlobalDefWriter_WriteCartTopology, i, name, topology.communicator, count, own.data());
+      for (std::uint32_t rank = 0; rank < topology.places.size(); ++rank) {
+        std::vector<std::uint32_t> coordinates(own.size());
+        std::size_t place = topology.places[rank];
+        for (std::size_t d = own.size(); d-- > 0; place /= topology.extents[d])
+          coordinates[d] = static_cast<std::uint32_t>(place % topology.extents[d]);
+        Define(OTF2_GlobalDefWriter_WriteCartCoordinate, i, rank, count, coordinates.data());
+      }
+    }
+  }
+
+  OTF2_GroupRef WriteGroup(OTF2_GroupType type, const std::vector<std::uint64_t>& members) {
+    Define(OTF2_GlobalDefWriter_WriteGroup, groups_written_, kEmptyString, type, OTF2_PARADIGM_MPI,
+           OTF2_GROUP_FLAG_NONE, static_cast<std::uint32_t>(members.size()), members.data());
+    return groups_written_++;
+  }
+
+  void WriteCounters(const MetricClasses& metrics) {
+    for (std::uint32_t i = 0; i < trace_.counters.size(); ++i) WriteCounter(i, trace_.counters[i]);
+    for (std::uint32_t i = 0; i < metrics.counters.size(); ++i) {
+      Define(OTF2_GlobalDefWriter_WriteMetricClass, i, static_cast<std::uint8_t>(metrics.counters[i].size()),
+             metrics.counters[i].data(), OTF2_METRIC_SYNCHRONOUS_STRICT, OTF2_RECORDER_KIND_CPU);
+    }
+  }
+
+  void WriteCounter(std::uint32_t reference, const Counter& counter) {
+    OTF2_Base base = OTF2_BASE_DECIMAL;
+    double exponent = std::round(std::log10(counter.scale));
+    if (std::pow(10.0, exponent) != counter.scale) {
+      base = OTF2_BASE_BINARY;
+      exponent = std::round(std::log2(counter.scale));
+      if (std::pow(2.0, exponent) != counter.scale) {
+        throw Error(ErrorKind::kOutput, anchor_.string(),
+                    fmt::format("counter {} has the scale {}, which OTF2 cannot express", counter.name, counter.scale),
+                    "scale it by a power of 10 or 2");
+      }
+    }
+    const OTF2_StringRef name = String(counter.name), description = String(counter.description),
+                         unit = String(counter.unit);
+    Define(OTF2_GlobalDefWriter_WriteMetricMember, reference, name, description, OTF2_METRIC_TYPE_OTHER,
+           counter.accumulates ? OTF2_METRIC_ACCUMULATED_START : OTF2_METRIC_ABSOLUTE_POINT,
+           counter.is_double ? OTF2_TYPE_DOUBLE : OTF2_TYPE_INT64, base, static_cast<std::int64_t>(exponent), unit);
+  }
+
+  // A definition by the library's function for it.
+  template <typename... Values>
+  void Define(OTF2_ErrorCode (*write)(OTF2_GlobalDefWriter*, Values...), std::type_identity_t<Values>... values) const {
+    Check(write(writer_, values...), anchor_, "writing the definitions");
+  }
+
+  const Trace& trace_;
+  const fs::path& anchor_;
+  OTF2_GlobalDefWriter* const writer_;
+  std::map<std::string, OTF2_StringRef> strings_;
+  std::map<std::pair<std::int32_t, std::int32_t>, OTF2_SystemTreeNodeRef> sockets_;  // keys: node and number
+  OTF2_StringRef strings_written_ = 0;
+  OTF2_GroupRef groups_written_ = 0;
+};
 
 OTF2_FlushType AlwaysFlush(void*, OTF2_FileType, OTF2_LocationRef, void*, bool) { return OTF2_FLUSH; }
 const OTF2_FlushCallbacks kFlushCallbacks = {AlwaysFlush, nullptr};
@@ -79,21 +362,21 @@ class Staging {
   fs::path folder_;
 };
 
-OTF2_CollectiveOp OperationOf(CollectiveKind kind) {
-  const auto found = std::ranges::find(kOtf2Collectives, kind, &Otf2Collective::kind);
-  return found == std::end(kOtf2Collectives) ? OTF2_CollectiveOp{OTF2_COLLECTIVE_OP_BARRIER} : found->operation;
+OTF2_CollectiveOp Operation(CollectiveKind kind) {
+  const auto found = std::ranges::find(kOtf2Collectives, kind, &Otf2Collective::second);
+  return found == std::end(kOtf2Collectives) ? OTF2_CollectiveOp{OTF2_COLLECTIVE_OP_BARRIER} : found->first;
 }
 
-Tick EarliestOf(const RankTimeline& timeline, Tick otherwise) {
+Tick Earliest(const RankTimeline& timeline, Tick otherwise) {
   Tick earliest = timeline.empty() ? otherwise : timeline.begin();
   for (const Interruption& interruption : timeline.interruptions()) earliest = std::min(earliest, interruption.begin);
-  return Otf2Clock::Bounded(earliest);
+  return Clock::Bounded(earliest);
 }
 
-Otf2Clock ClockOf(const Trace& trace) {
+Clock MakeClock(const Trace& trace) {
   Tick earliest = 0;
-  for (const RankTimeline& timeline : trace.timelines) earliest = std::min(earliest, EarliestOf(timeline, 0));
-  Otf2Clock clock;
+  for (const RankTimeline& timeline : trace.timelines) earliest = std::min(earliest, Earliest(timeline, 0));
+  Clock clock;
   clock.origin = static_cast<std::uint64_t>(-earliest);
   clock.length = clock.At(std::max<Tick>(trace.end(), 0)) + 1;
   return clock;
@@ -102,7 +385,7 @@ Otf2Clock ClockOf(const Trace& trace) {
 // Writes the events of one location.
 class LocationWriter : public TimelineSink {
  public:
-  LocationWriter(const Trace& trace, const fs::path& anchor, const Otf2Clock& clock, const Otf2MetricClasses& metrics,
+  LocationWriter(const Trace& trace, const fs::path& anchor, const Clock& clock, const MetricClasses& metrics,
                  std::size_t rank, OTF2_EvtWriter* writer)
       : trace_(trace), anchor_(anchor), clock_(clock), metrics_(metrics), rank_(rank), writer_(writer) {
     values_.resize(trace.counters.size());
@@ -132,11 +415,11 @@ class LocationWriter : public TimelineSink {
         return Write(OTF2_EvtWriter_MpiIrecv, r.tick, r.peer, r.communicator, r.tag, r.bytes, r.request);
       case RecordKind::kCollective:
         Write(OTF2_EvtWriter_MpiCollectiveBegin, r.tick);
-        return Write(OTF2_EvtWriter_MpiCollectiveEnd, r.tick, OperationOf(r.collective), r.communicator, root, r.bytes,
+        return Write(OTF2_EvtWriter_MpiCollectiveEnd, r.tick, Operation(r.collective), r.communicator, root, r.bytes,
                      r.received);
       case RecordKind::kCollectivePost: return Write(OTF2_EvtWriter_NonBlockingCollectiveRequest, r.tick, r.request);
       case RecordKind::kCollectiveComplete:
-        return Write(OTF2_EvtWriter_NonBlockingCollectiveComplete, r.tick, OperationOf(r.collective), r.communicator,
+        return Write(OTF2_EvtWriter_NonBlockingCollectiveComplete, r.tick, Operation(r.collective), r.communicator,
                      root, r.bytes, r.received, r.request);
     }
   }
@@ -176,60 +459,57 @@ class LocationWriter : public TimelineSink {
   void Write(OTF2_ErrorCode (*write)(OTF2_EvtWriter*, OTF2_AttributeList*, OTF2_TimeStamp, Values...), Tick tick,
              std::type_identity_t<Values>... values) const {
     const OTF2_ErrorCode code = write(writer_, nullptr, clock_.At(tick), values...);
-    if (code != OTF2_SUCCESS) CheckOtf2Writing(code, anchor_, fmt::format("writing the events of rank {}", rank_));
+    if (code != OTF2_SUCCESS) Check(code, anchor_, fmt::format("writing the events of rank {}", rank_));
   }
 
   const Trace& trace_;
   const fs::path& anchor_;
-  const Otf2Clock& clock_;
-  const Otf2MetricClasses& metrics_;
+  const Clock& clock_;
+  const MetricClasses& metrics_;
   const std::size_t rank_;
   OTF2_EvtWriter* const writer_;
-  std::vector<std::optional<std::int64_t>> values_;  // of the next edge
+  std::vector<std::optional<std::int64_t>> values_;  // for the next edge
   std::vector<OTF2_Type> types_;
   std::vector<OTF2_MetricValue> samples_;
 };
 
 using ArchivePointer = std::unique_ptr<OTF2_Archive, decltype(&OTF2_Archive_Close)>;
 
-// Keeps who recorded the run, however often it was written since.
-std::string CreatorOf(const Trace& trace) {
+// The creator keeps the tool that recorded the run, however often the trace was written since.
+std::string ArchiveCreator(const Trace& trace) {
   constexpr std::string_view kRecordedBy = ", recorded by ";
   const std::size_t found = trace.creator.find(kRecordedBy);
   if (found != std::string::npos) return Generator() + trace.creator.substr(found);
   return trace.creator.empty() ? Generator() : Generator() + std::string(kRecordedBy) + trace.creator;
 }
 
-// What is not in the trace: threads and their calls, all but some regions.
-void WriteUnrecorded(const Trace& trace, const fs::path& anchor, OTF2_Archive* archive) {
+// Properties for data that the trace does not hold: threads and their calls, all but some regions.
+std::vector<std::pair<const char*, std::uint64_t>> UnrecordedProperties(const Trace& trace) {
+  std::vector<std::pair<const char*, std::uint64_t>> properties;
   for (const Finding& finding : trace.diagnostics.findings()) {
-    for (const auto& [anomaly, property] : {std::pair(&anomaly::kThreadsAtProcessLevel, kPropertyOfThreadedRanks),
-                                            std::pair(&anomaly::kRegionsAlone, kPropertyOfRegions)}) {
-      if (finding.id != anomaly->id) continue;
-      CheckOtf2Writing(OTF2_Archive_SetProperty(archive, property, std::to_string(finding.count).c_str(), true), anchor,
-                       "creating the archive");
-    }
+    if (finding.id == anomaly::kThreadsAtProcessLevel.id)
+      properties.emplace_back(kPropertyOfThreadedRanks, finding.count);
+    if (finding.id == anomaly::kRegionsAlone.id) properties.emplace_back(kPropertyOfRegions, finding.count);
     if (finding.id != anomaly::kMpiOnWorkerThread.id) continue;
-    for (const auto& [property, calls] :
-         {std::pair(kPropertyOfOtherThreads, finding.count), std::pair(kPropertyOfAllThreads, finding.population)}) {
-      CheckOtf2Writing(OTF2_Archive_SetProperty(archive, property, std::to_string(calls).c_str(), true), anchor,
-                       "creating the archive");
-    }
+    properties.emplace_back(kPropertyOfOtherThreads, finding.count);
+    properties.emplace_back(kPropertyOfAllThreads, finding.population);
   }
+  return properties;
 }
 
 ArchivePointer OpenArchive(const Trace& trace, const fs::path& anchor, const Staging& staging) {
+  const auto check = [&](OTF2_ErrorCode code) { Check(code, anchor, "creating the archive"); };
   CaptureOtf2Errors();
   ArchivePointer archive(OTF2_Archive_Open(staging.folder().c_str(), staging.name().c_str(), OTF2_FILEMODE_WRITE,
                                            kEventChunk, kDefinitionChunk, OTF2_SUBSTRATE_POSIX, OTF2_COMPRESSION_NONE),
                          OTF2_Archive_Close);
-  if (!archive) CheckOtf2Writing(OTF2_ERROR_FILE_CAN_NOT_OPEN, anchor, "creating the archive");
-  const std::string creator = CreatorOf(trace);
-  CheckOtf2Writing(OTF2_Archive_SetFlushCallbacks(archive.get(), &kFlushCallbacks, nullptr), anchor,
-                   "creating the archive");
-  CheckOtf2Writing(OTF2_Archive_SetSerialCollectiveCallbacks(archive.get()), anchor, "creating the archive");
-  CheckOtf2Writing(OTF2_Archive_SetCreator(archive.get(), creator.c_str()), anchor, "creating the archive");
-  WriteUnrecorded(trace, anchor, archive.get());
+  if (!archive) check(OTF2_ERROR_FILE_CAN_NOT_OPEN);
+  check(OTF2_Archive_SetFlushCallbacks(archive.get(), &kFlushCallbacks, nullptr));
+  check(OTF2_Archive_SetSerialCollectiveCallbacks(archive.get()));
+  check(OTF2_Archive_SetCreator(archive.get(), ArchiveCreator(trace).c_str()));
+  for (const auto& [property, count] : UnrecordedProperties(trace)) {
+    check(OTF2_Archive_SetProperty(archive.get(), property, std::to_string(count).c_str(), true));
+  }
   return archive;
 }
 
@@ -246,7 +526,7 @@ void ForEachLocation(const Trace& trace, Write write) {
 void WriteTimeline(const Trace& trace, const LocalRanks& local_ranks, std::size_t rank, LocationWriter& writer) {
   const bool names_program = rank == 0 && !trace.program.empty();
   const RankTimeline& timeline = trace.timelines[rank];
-  if (names_program) writer.ProgramBegin(EarliestOf(timeline, trace.begin()));
+  if (names_program) writer.ProgramBegin(Earliest(timeline, trace.begin()));
   FeedTimeline(trace, local_ranks, rank, writer);
   Tick end = timeline.empty() ? trace.begin() : timeline.end();
   for (const Interruption& interruption : timeline.interruptions()) end = std::max(end, interruption.end);
@@ -254,35 +534,34 @@ void WriteTimeline(const Trace& trace, const LocalRanks& local_ranks, std::size_
 }
 
 // Returns how many events every rank has.
-std::vector<std::uint64_t> WriteEvents(const Trace& trace, const fs::path& anchor, const Otf2Clock& clock,
-                                       const Otf2MetricClasses& metrics, OTF2_Archive* archive) {
+std::vector<std::uint64_t> WriteEvents(const Trace& trace, const fs::path& anchor, const Clock& clock,
+                                       const MetricClasses& metrics, OTF2_Archive* archive) {
   const LocalRanks local_ranks(trace);
   std::vector<std::uint64_t> events(trace.size());
-  CheckOtf2Writing(OTF2_Archive_OpenEvtFiles(archive), anchor, "creating the event files");
+  Check(OTF2_Archive_OpenEvtFiles(archive), anchor, "creating the event files");
   ForEachLocation(trace, [&](OTF2_LocationRef location, std::size_t rank, int thread) {
     OTF2_EvtWriter* writer = OTF2_Archive_GetEvtWriter(archive, location);
-    if (writer == nullptr) CheckOtf2Writing(OTF2_ERROR_FILE_CAN_NOT_OPEN, anchor, "creating an event file");
+    if (writer == nullptr) Check(OTF2_ERROR_FILE_CAN_NOT_OPEN, anchor, "creating an event file");
     if (thread == 0) {
       LocationWriter location_writer(trace, anchor, clock, metrics, rank, writer);
       WriteTimeline(trace, local_ranks, rank, location_writer);
-      CheckOtf2Writing(OTF2_EvtWriter_GetNumberOfEvents(writer, &events[rank]), anchor, "counting the events");
+      Check(OTF2_EvtWriter_GetNumberOfEvents(writer, &events[rank]), anchor, "counting the events");
     }
-    CheckOtf2Writing(OTF2_Archive_CloseEvtWriter(archive, writer), anchor,
-                     fmt::format("writing the events of rank {}", rank));
+    Check(OTF2_Archive_CloseEvtWriter(archive, writer), anchor, fmt::format("writing the events of rank {}", rank));
   });
-  CheckOtf2Writing(OTF2_Archive_CloseEvtFiles(archive), anchor, "writing the event files");
+  Check(OTF2_Archive_CloseEvtFiles(archive), anchor, "writing the event files");
   return events;
 }
 
 // Nothing in them: references and times of the events are global ones.
 void WriteLocalDefinitions(const Trace& trace, const fs::path& anchor, OTF2_Archive* archive) {
-  CheckOtf2Writing(OTF2_Archive_OpenDefFiles(archive), anchor, "creating the definition files");
+  Check(OTF2_Archive_OpenDefFiles(archive), anchor, "creating the definition files");
   ForEachLocation(trace, [&](OTF2_LocationRef location, std::size_t, int) {
     OTF2_DefWriter* writer = OTF2_Archive_GetDefWriter(archive, location);
-    if (writer == nullptr) CheckOtf2Writing(OTF2_ERROR_FILE_CAN_NOT_OPEN, anchor, "creating a definition file");
-    CheckOtf2Writing(OTF2_Archive_CloseDefWriter(archive, writer), anchor, "writing a definition file");
+    if (writer == nullptr) Check(OTF2_ERROR_FILE_CAN_NOT_OPEN, anchor, "creating a definition file");
+    Check(OTF2_Archive_CloseDefWriter(archive, writer), anchor, "writing a definition file");
   });
-  CheckOtf2Writing(OTF2_Archive_CloseDefFiles(archive), anchor, "writing the definition files");
+  Check(OTF2_Archive_CloseDefFiles(archive), anchor, "writing the definition files");
 }
 
 }  // namespace
@@ -293,14 +572,14 @@ void WriteOtf2(const Trace& trace, const fs::path& anchor) {
   }
   Staging staging(anchor);
   ArchivePointer archive = OpenArchive(trace, anchor, staging);
-  const Otf2Clock clock = ClockOf(trace);
-  const Otf2MetricClasses metrics(trace);
+  const Clock clock = MakeClock(trace);
+  const MetricClasses metrics = GroupCounters(trace);
   const std::vector<std::uint64_t> events = WriteEvents(trace, anchor, clock, metrics, archive.get());
   WriteLocalDefinitions(trace, anchor, archive.get());
   OTF2_GlobalDefWriter* definitions = OTF2_Archive_GetGlobalDefWriter(archive.get());
-  if (definitions == nullptr) CheckOtf2Writing(OTF2_ERROR_FILE_CAN_NOT_OPEN, anchor, "creating the definitions");
-  WriteOtf2Definitions(trace, anchor, definitions, clock, metrics, events);
-  CheckOtf2Writing(OTF2_Archive_Close(archive.release()), anchor, "writing the anchor file");
+  if (definitions == nullptr) Check(OTF2_ERROR_FILE_CAN_NOT_OPEN, anchor, "creating the definitions");
+  DefinitionWriter(trace, anchor, definitions).Write(clock, metrics, events);
+  Check(OTF2_Archive_Close(archive.release()), anchor, "writing the anchor file");
   staging.Publish();
 }
 

@@ -68,7 +68,7 @@ class PackedColumn {
   // Packed elements, then blocks: an element is read as 8 bytes, which reach past its last bit.
   std::unique_ptr<std::uint64_t[]> data_;
   std::uint32_t size_ = 0;   // calls and records of a rank have numbers of 32 bits
-  std::uint32_t words_ = 0;  // of elements
+  std::uint32_t words_ = 0;  // used by elements
 };
 
 class PackedColumnBuilder {

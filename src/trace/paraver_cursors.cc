@@ -6,7 +6,7 @@
 namespace farscale {
 namespace {
 
-// Whether a record of these is an edge, rather than adds to one.
+// True if the record is an edge, false if it adds to one.
 bool HasEdge(const ParaverMoment& moment) {
   return std::ranges::any_of(moment.facts, [](const ParaverFact& fact) {
     using enum ParaverEvent;
@@ -22,20 +22,18 @@ const ParaverFact* FirstEdgeOfCall(const ParaverMoment& moment) {
 
 void ReadMoment(const ParaverTaskParts& parts, std::size_t part, SegmentReader& reader, ParaverMoment& moment) {
   thread_local std::vector<ParaverPair> pairs;
-  const std::uint32_t number = parts.parts[part].block;
-  const ParaverBlock& block = parts.blocks->blocks[number];
-  const ParaverBlockMeaning& meaning = parts.blocks->meanings[number];
+  const ParaverBlock& block = (*parts.blocks)[parts.parts[part].block];
   moment.tick = reader.NextEvents(pairs);
   moment.facts.clear();
   for (const ParaverPair& pair : pairs) {
     ParaverFact& fact = moment.facts.emplace_back();
-    fact.event = meaning.events[pair.type_index];
+    fact.event = block.events[pair.type_index];
     fact.type = block.types[pair.type_index];
     if (HasSymbols(fact.event)) {
-      fact.index = meaning.regions[pair.symbol()];
+      fact.index = block.regions[pair.symbol()];
       fact.value = pair.symbol() == 0 ? 0 : 1;
     } else {
-      fact.index = meaning.counters[pair.type_index];
+      fact.index = block.counters[pair.type_index];
       fact.value = pair.value();
     }
   }
@@ -134,15 +132,15 @@ bool EventCursor::Load() {
   return true;
 }
 
-// Of moments at one tick, from `first` on, the one that continues what was before comes next: the leave of the open
-// call; and a call that is entered and left there is entered first.
+// Among moments at one tick, from `first` on, the one that continues the moments before comes next: the leave of the
+// open call. A call that is entered and left there is entered first.
 void EventCursor::ChooseNext(std::size_t first) {
   const ParaverFact* edge = FirstEdgeOfCall(group_[first]);
   if (edge == nullptr || group_.size() - first < 2) return;
-  const bool wants_leave = !open_.empty() && (edge->is_enter() || edge->type != open_.back().type);
+  const bool wants_leave = !open_.empty() && (edge->is_enter() || edge->type != open_.back().first);
   const bool wants_enter = open_.empty() && edges_ > 0 && !edge->is_enter();
   if (!wants_leave && !wants_enter) return;
-  const std::uint32_t type = wants_leave ? open_.back().type : edge->type;
+  const std::uint32_t type = wants_leave ? open_.back().first : edge->type;
   for (std::size_t i = first + 1; i < group_.size(); ++i) {
     const ParaverFact* other = FirstEdgeOfCall(group_[i]);
     if (other == nullptr || other->type != type || other->is_enter() == wants_leave) continue;
@@ -152,7 +150,7 @@ void EventCursor::ChooseNext(std::size_t first) {
   }
 }
 
-// Whether the task begins to run in between; times must not become less.
+// True if the task begins to run in between; times must not become less.
 bool EventCursor::RunsBetween(Tick from, Tick to) {
   if (!states_) states_.emplace(parts_, ParaverStream::kStates, ReadState, &ParaverState::begin);
   while (state_ || states_->Next(state_.emplace())) {
@@ -165,21 +163,21 @@ bool EventCursor::RunsBetween(Tick from, Tick to) {
   return false;
 }
 
-// Whether the leave of the outermost call is missing in front of it.
+// Returns true if the leave of the outermost call is missing in front of it.
 bool EventCursor::Enter(std::uint32_t type, Tick tick) {
-  const bool misses_leave = !open_.empty() && (!parts_.states.has_running || RunsBetween(open_.front().enter, tick));
+  const bool misses_leave = !open_.empty() && (!parts_.states.has_running || RunsBetween(open_.front().second, tick));
   if (misses_leave) {
     lost_edges_ += open_.size();
-    lost_time_ += tick - open_.front().enter;
+    lost_time_ += tick - open_.front().second;
     open_.clear();
   }
-  open_.push_back({type, tick});
+  open_.emplace_back(type, tick);
   return misses_leave;
 }
 
-// Whether an open call is left, with those inside it that miss their leave.
+// Returns true if it leaves an open call, with those inside it that miss their leave.
 bool EventCursor::Leave(std::uint32_t type, Tick tick) {
-  const auto left = std::ranges::find(open_.rbegin(), open_.rend(), type, &OpenCall::type);
+  const auto left = std::ranges::find(open_.rbegin(), open_.rend(), type, &std::pair<std::uint32_t, Tick>::first);
   if (left == open_.rend()) {
     ++lost_edges_;
     lost_time_ += tick - last_edge_;
@@ -199,7 +197,7 @@ void EventCursor::MakeCallsFollow(ParaverMoment& moment) {
     const bool is_first = edges_++ == 0;
     if (is_first) last_edge_ = moment.tick;
     if (is_enter && Enter(type, moment.tick)) {
-      const ParaverFact leave{ParaverEvent::kMpi, type, ParaverBlockMeaning::kNothing, 0};
+      const ParaverFact leave{ParaverEvent::kMpi, type, ParaverBlock::kNothing, 0};
       moment.facts.insert(moment.facts.begin() + static_cast<std::ptrdiff_t>(i++), leave);
     } else if (!is_enter && !is_first && !Leave(type, moment.tick)) {
       moment.facts.erase(moment.facts.begin() + static_cast<std::ptrdiff_t>(i--));
@@ -212,7 +210,7 @@ void EventCursor::MakeCallsFollow(ParaverMoment& moment) {
     enters |= is_enter && !is_inner;
   }
   if (!is_inside || enters) return;
-  for (ParaverFact& fact : moment.facts) {  // of a collective that is not the call
+  for (ParaverFact& fact : moment.facts) {  // they belong to a collective that is not the call
     if (IsCollectiveAttribute(fact.event)) fact.event = ParaverEvent::kIgnored;
   }
 }

@@ -16,21 +16,6 @@
 
 namespace farscale {
 
-// What numbers within a block mean for the trace.
-struct ParaverBlockMeaning {
-  static constexpr std::uint32_t kNothing = ~std::uint32_t{0};
-
-  std::vector<ParaverEvent> events;     // by type
-  std::vector<std::uint32_t> counters;  // by type: index of the counter, of those that are counters
-  std::vector<std::uint32_t> regions;   // by symbol, from 1 on; kNothing where its name is unknown
-};
-
-// All blocks of a trace, with what their numbers mean.
-struct ParaverBlocks {
-  std::vector<ParaverBlock> blocks;
-  std::vector<ParaverBlockMeaning> meanings;  // one a block
-};
-
 // Reads the bytes of one segment again.
 class SegmentReader {
  public:
@@ -54,7 +39,7 @@ class SegmentReader {
 struct ParaverTaskParts {
   struct Part {
     const std::uint8_t* begin = nullptr;                 // in the bytes of its block
-    std::array<std::uint32_t, kParaverStreams> bytes{};  // of every stream, one behind the other
+    std::array<std::uint32_t, kParaverStreams> bytes{};  // streams, one behind the other
     std::uint32_t block = 0;
 
     const std::uint8_t* Begin(ParaverStream stream) const {
@@ -62,7 +47,7 @@ struct ParaverTaskParts {
                              [](const std::uint8_t* at, std::uint32_t size) { return at + size; });
     }
   };
-  const ParaverBlocks* blocks = nullptr;
+  const std::vector<ParaverBlock>* blocks = nullptr;
   std::vector<Part> parts;
   ParaverOrders orders;  // over all parts
   ParaverStates states;  // the same
@@ -78,17 +63,17 @@ struct ParaverTaskParts {
   std::size_t Bytes() const;
 };
 
-// One pair of type and value, with what it means for the trace.
+// One pair of type and value, with its meaning for the trace.
 struct ParaverFact {
   ParaverEvent event = ParaverEvent::kIgnored;
   std::uint32_t type = 0;
-  std::uint32_t index = ParaverBlockMeaning::kNothing;  // of a region, if it has one, or of a counter
-  std::int64_t value = 0;                               // of events with symbols 0 for a leave
+  std::uint32_t index = ParaverBlock::kNothing;  // number of a region, if it has one, or of a counter
+  std::int64_t value = 0;                        // 0 for a leave, in events with symbols
 
-  bool is_enter() const { return value != 0; }  // of a region
+  bool is_enter() const { return value != 0; }  // for regions
 };
 
-// All that was recorded of one moment.
+// All records of one moment.
 struct ParaverMoment {
   Tick tick = 0;
   std::vector<ParaverFact> facts;
@@ -135,11 +120,11 @@ class OrderedStream {
   std::size_t next_sorted_ = 0;
 };
 
-// The moments of a task, and those to come. Reads on as needed when the file is in order, else sorts. What a
-// record adds to the one before it at the same time, such as counters behind the entry of a call, becomes part of it.
-// Calls do not overlap: at one time the leave of the open call comes first, and a leave of no call is left out, unless
-// it is the first edge of all, as in a trace cut out of another. A call entered inside another is part of that, unless
-// the task ran in between or recorded no states: then the leave of the one before is missing, and it ends there.
+// The moments of a task, and those to come. Reads on as needed when the file is in order, else sorts. A record that
+// adds to the one before it at the same time, such as counters behind the entry of a call, becomes part of it. Calls do
+// not overlap: at one time the leave of the open call comes first, and a leave of no call is left out, unless it is the
+// first edge of all, as in a trace cut out of another. A call entered inside another is part of that, unless the task
+// ran in between or recorded no states: then the leave of the one before is missing, and it ends there.
 class EventCursor {
  public:
   explicit EventCursor(const ParaverTaskParts& parts);
@@ -163,13 +148,9 @@ class EventCursor {
   bool RunsBetween(Tick from, Tick to);
 
   OrderedStream<ParaverMoment> records_;
-  std::optional<ParaverMoment> held_;  // read, but perhaps part of the moment before
-  std::vector<ParaverMoment> group_;   // of one time
-  struct OpenCall {
-    std::uint32_t type = 0;
-    Tick enter = 0;
-  };
-  std::vector<OpenCall> open_;  // the outermost first
+  std::optional<ParaverMoment> held_;                 // read, but perhaps part of the moment before
+  std::vector<ParaverMoment> group_;                  // moments of one time
+  std::vector<std::pair<std::uint32_t, Tick>> open_;  // calls, the outermost first: type and enter
   std::uint64_t edges_ = 0, lost_edges_ = 0;
   Tick lost_time_ = 0, last_edge_ = 0;
   const ParaverTaskParts& parts_;
@@ -184,7 +165,7 @@ class StateCursor {
  public:
   explicit StateCursor(const ParaverTaskParts& parts);
 
-  // Whether the task recorded when it runs. If not, its states cannot be used.
+  // False if the task did not record when it runs; then its states cannot be used.
   bool are_recorded() const { return summary_.has_running; }
   // First begin of a state in which the task exists.
   std::optional<Tick> first() const {

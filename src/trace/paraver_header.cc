@@ -277,12 +277,8 @@ ParaverHeader ReadParaverHeader(const std::string& path, ParaverText& text) {
 
 namespace {
 
-// How Extrae numbers MPI functions: consecutive ones, from the first number on.
-struct NumberedNames {
-  std::uint64_t first;
-  std::string_view names;
-};
-constexpr NumberedNames kMpiFunctions[] = {
+// Numbers that Extrae gives to MPI functions: consecutive ones, from the first number on.
+constexpr std::pair<std::uint64_t, std::string_view> kMpiFunctions[] = {
     {1, "Send Recv Isend Irecv Wait Waitall Bcast Barrier Reduce Allreduce Alltoall Alltoallv Gather Gatherv Scatter"},
     {16, "Scatterv Allgather Allgatherv Comm_rank Comm_size Comm_create Comm_dup Comm_split"},
     {25, "Comm_free"},
@@ -298,6 +294,11 @@ constexpr NumberedNames kMpiFunctions[] = {
     {190, "Mprobe"},
     {192, "Mrecv Imrecv"},
     {214, "Exscan"}};
+
+std::string ReadIfThere(const std::string& path) {
+  std::error_code code;
+  return std::filesystem::is_regular_file(path, code) ? ReadFile(path) : "";
+}
 
 // A number and what follows it behind white space.
 template <typename Number>
@@ -315,53 +316,39 @@ bool TakeWord(std::string_view& text, std::string_view word) {
   return true;
 }
 
-// The sections of a .pcf: a heading in capitals, then lines until the next one.
-class PcfReader {
- public:
-  explicit PcfReader(ParaverNames& names) : names_(names) {}
-
-  void Line(std::string_view line) {
-    line = Trim(line);
-    if (line == "EVENT_TYPE") {
-      section_ = Section::kTypes;
-      current_.clear();
-    } else if (line == "VALUES") {
-      section_ = current_.empty() ? Section::kNone : Section::kValues;
-    } else if (line.empty()) {
-      // Tools differ in where they leave lines empty.
-    } else if (line.front() == '-') {
-      // A negative value, which no event can have here.
-    } else if (line.front() < '0' || line.front() > '9') {
-      section_ = Section::kNone;
-    } else {
-      Entry(line);
-    }
-  }
-
- private:
-  enum class Section { kNone, kTypes, kValues };
-
-  void Entry(std::string_view line) {
-    std::uint32_t number = 0;
+// Reads a .pcf line by line, until is_done() after one. Its sections are a heading in capitals, then lines until the
+// next one. Returns the lines read.
+template <typename IsDone>
+std::uint64_t ReadPcf(const std::string& path, ParaverNames& names, IsDone is_done) {
+  bool has_types = false, has_values = false;  // in this section
+  std::vector<std::uint32_t> current;          // types whose values follow
+  std::uint64_t number = 0;
+  for (const std::string& raw : Split(ReadIfThere(path), '\n')) {
+    std::string_view line = Trim(raw);
+    std::uint32_t type = 0;
     std::uint64_t value = 0;
-    switch (section_) {
-      case Section::kTypes:
-        if (!TakeNumber(line, number) || !TakeNumber(line, number)) break;  // a colour, then the type
-        names_.types[number].label = ToUtf8(line);
-        current_.push_back(number);
-        break;
-      case Section::kValues:
-        if (!TakeNumber(line, value)) break;
-        for (const std::uint32_t type : current_) names_.types[type].values[value] = ToUtf8(line);
-        break;
-      case Section::kNone: break;
+    if (line == "EVENT_TYPE") {
+      has_types = true;
+      has_values = false;
+      current.clear();
+    } else if (line == "VALUES") {
+      has_types = false;
+      has_values = !current.empty();
+    } else if (line.empty() || line.front() == '-') {
+      // Tools differ in where they leave lines empty. No event here can have a negative value.
+    } else if (line.front() < '0' || line.front() > '9') {
+      has_types = has_values = false;
+    } else if (has_types && TakeNumber(line, type) && TakeNumber(line, type)) {  // a colour, then the type
+      names.types[type].label = ToUtf8(line);
+      current.push_back(type);
+    } else if (has_values && TakeNumber(line, value)) {
+      for (const std::uint32_t each : current) names.types[each].values[value] = ToUtf8(line);
     }
+    ++number;
+    if (is_done()) break;
   }
-
-  ParaverNames& names_;
-  Section section_ = Section::kNone;
-  std::vector<std::uint32_t> current_;  // types whose values follow
-};
+  return number;
+}
 
 // LEVEL NODE SIZE 2, then as many names.
 void ReadRow(const std::string& text, ParaverNames& names) {
@@ -391,11 +378,6 @@ std::optional<std::string> NumberedFunction(std::uint64_t value) {
   return std::nullopt;
 }
 
-std::string TextOf(const std::string& path) {
-  std::error_code code;
-  return std::filesystem::is_regular_file(path, code) ? ReadFile(path) : "";
-}
-
 }  // namespace
 
 std::optional<std::string> ParaverNames::ValueOf(std::uint32_t type, std::uint64_t value) const {
@@ -407,9 +389,8 @@ std::optional<std::string> ParaverNames::ValueOf(std::uint32_t type, std::uint64
 
 ParaverNames ReadParaverNames(const std::string& pcf, const std::string& row) {
   ParaverNames names;
-  PcfReader reader(names);
-  for (const std::string& line : Split(TextOf(pcf), '\n')) reader.Line(line);
-  ReadRow(TextOf(row), names);
+  ReadPcf(pcf, names, [] { return false; });
+  ReadRow(ReadIfThere(row), names);
   return names;
 }
 
@@ -431,17 +412,11 @@ bool ContradictsNumber(const ParaverNames& names, std::uint32_t type, std::uint6
 
 std::optional<std::uint64_t> LineOfValue(const std::string& pcf, std::uint32_t type, std::uint64_t value) {
   ParaverNames names;
-  PcfReader reader(names);
-  std::uint64_t number = 0;
-  for (const std::string& line : Split(TextOf(pcf), '\n')) {
-    reader.Line(line);
-    ++number;
-    if (names.ValueOf(type, value)) return number;
-  }
-  return std::nullopt;
+  const std::uint64_t line = ReadPcf(pcf, names, [&] { return names.ValueOf(type, value).has_value(); });
+  return names.ValueOf(type, value) ? std::optional(line) : std::nullopt;
 }
 
-ParaverCounterName ParaverCounter(const ParaverNames& names, std::uint32_t type) {
+Counter ParaverCounter(const ParaverNames& names, std::uint32_t type) {
   const auto found = names.types.find(type);
   if (found != names.types.end()) {
     const std::string& label = found->second.label;  // PAPI_TOT_INS [Instr completed]
@@ -450,11 +425,11 @@ ParaverCounterName ParaverCounter(const ParaverNames& names, std::uint32_t type)
     if (description.size() >= 2 && description.front() == '[' && description.back() == ']') {
       description = description.substr(1, description.size() - 2);
     }
-    if (space > 0) return {label.substr(0, space), description};
+    if (space > 0) return {.name = label.substr(0, space), .description = description, .unit = "#"};
   }
-  if (type == 42000050) return {"PAPI_TOT_INS", "Instructions completed"};
-  if (type == 42000059) return {"PAPI_TOT_CYC", "Total cycles"};
-  return {fmt::format("counter {}", type), ""};
+  if (type == 42000050) return {.name = "PAPI_TOT_INS", .description = "Instructions completed", .unit = "#"};
+  if (type == 42000059) return {.name = "PAPI_TOT_CYC", .description = "Total cycles", .unit = "#"};
+  return {.name = fmt::format("counter {}", type), .description = "", .unit = "#"};
 }
 
 }  // namespace farscale

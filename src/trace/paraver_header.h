@@ -20,13 +20,13 @@ struct ParaverTask {
 struct ParaverCommunicator {
   std::uint64_t id = 0;
   std::vector<std::int32_t> members;  // tasks from 0 on
-  std::vector<std::int32_t> remote;   // of an intercommunicator
+  std::vector<std::int32_t> remote;   // the other group of an intercommunicator
 };
 
 struct ParaverApplication {
   std::vector<ParaverTask> tasks;
   std::vector<ParaverCommunicator> communicators;
-  std::size_t intercommunicators = 0;  // of these
+  std::size_t intercommunicators = 0;  // among these
   std::uint64_t announced_communicators = 0;
 };
 
@@ -51,9 +51,9 @@ struct ParaverNames {
   };
   std::map<std::uint32_t, EventType> types;
   std::vector<std::string> nodes;         // in their order
-  std::vector<std::string> thread_names;  // of all tasks of all applications
+  std::vector<std::string> thread_names;  // all tasks of all applications
   std::uint64_t threads = 0;              // as many as the .row file names; 0: unknown
-  std::uint64_t threads_line = 0;         // of the .row file, which says so
+  std::uint64_t threads_line = 0;         // line of the .row file with this number
 
   // Label of a value; nothing when the file does not list it.
   std::optional<std::string> ValueOf(std::uint32_t type, std::uint64_t value) const;
@@ -69,16 +69,12 @@ std::string ParaverNamesFile(const std::string& trace, const char* extension);
 // nothing when neither knows it.
 std::optional<std::string> ParaverMpiFunction(const ParaverNames& names, std::uint32_t type, std::uint64_t value);
 
-// Whether the names and the number of a function contradict each other.
+// True if the names and the number of a function contradict each other.
 bool ContradictsNumber(const ParaverNames& names, std::uint32_t type, std::uint64_t value);
 // The line of the .pcf file that names a value of a type; nothing when it does not.
 std::optional<std::uint64_t> LineOfValue(const std::string& pcf, std::uint32_t type, std::uint64_t value);
 
-// A hardware counter as the names or else PAPI call it, with its description, which may be empty.
-struct ParaverCounterName {
-  std::string name;
-  std::string description;
-};
-ParaverCounterName ParaverCounter(const ParaverNames& names, std::uint32_t type);
+// Name and description of a hardware counter as the names or else PAPI call it; the description may be empty.
+Counter ParaverCounter(const ParaverNames& names, std::uint32_t type);
 
 }  // namespace farscale

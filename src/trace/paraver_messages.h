@@ -28,30 +28,23 @@ struct MessageEnd {
   std::uint32_t number = 0;  // in the order of the file
 };
 
-// All ends of messages of a task, each kind by their posts. Paraver does not record communicators, but which send
-// belongs to which receive: where messages of one tag overtake each other, as they can in different communicators, the
-// later ones get another tag, the same at both ends.
-struct MessageEnds {
-  std::vector<MessageEnd> receives, sends;
-};
-MessageEnds MessageEndsOf(const ParaverTaskParts& parts);
-
-// Whether a call may post a message.
+// True if a call may post a message.
 bool MayPost(MpiCall call, bool is_send);
 
-// Records the messages of a rank, call by call.
+// Records the messages of a rank, call by call. Paraver does not record communicators, but which send belongs to which
+// receive: where messages of one tag overtake each other, as they can in different communicators, the later ones get
+// another tag, the same at both ends.
 class ParaverMessages {
  public:
-  ParaverMessages(const ParaverTaskParts& parts, std::uint32_t world, RankBuilder& rank)
-      : ends_(MessageEndsOf(parts)), world_(world), rank_(rank) {}
+  ParaverMessages(const ParaverTaskParts& parts, std::uint32_t world, RankBuilder& rank);
 
-  // When a call is left, and what calls that are entered at the same moment may post. Calls inside it may post and
+  // The time when a call is left, and what calls entered at the same moment may post. Calls inside it may post and
   // complete anything.
   struct CallEnd {
     Tick tick = std::numeric_limits<Tick>::max();
     bool others_send = false, others_receive = false, has_inner = false;
   };
-  // Of the call that the rank is in.
+  // Records messages of the call that the rank is in.
   void InCall(Tick enter, const CallEnd& end, MpiCall call);
   // Posted before a time outside any call: the builder counts them.
   void OutsideUntil(Tick tick);
@@ -61,7 +54,7 @@ class ParaverMessages {
   void PostReceive(const MessageEnd& end, Tick leave, MpiCall call);
   void CompleteUntil(Tick leave);
 
-  MessageEnds ends_;
+  std::vector<MessageEnd> receives_, sends_;  // in the order of their posts
   const std::uint32_t world_;
   RankBuilder& rank_;
   std::size_t next_receive_ = 0, next_send_ = 0;
@@ -74,67 +67,61 @@ class ParaverMessages {
 // The root of the k-th collective on a communicator, by its index and k. Only the root itself says so.
 using ParaverRoots = std::map<std::pair<std::uint32_t, std::uint64_t>, std::int32_t>;
 
-// What all ranks share of them.
-struct ParaverCollectiveFacts {
+// Facts that all ranks share while their timelines are built. Regions and the world are their numbers in the trace.
+struct ParaverTraceFacts {
   std::unordered_map<std::uint64_t, std::uint32_t> communicators;  // index by the number in the trace
-  std::vector<std::optional<CollectiveKind>> collectives;          // by region; nothing for other functions
+  std::vector<std::optional<CollectiveKind>> collectives;          // indexed by region; nothing for other functions
   ParaverRoots roots;
+  std::uint32_t world = 0;
+  std::uint32_t application_region = 0;
+  std::uint32_t tracing_region = 0;
+  std::uint32_t pause_region = 0;
+  std::uint32_t cut_call_region = 0;  // for a call whose begin lies before the trace
+  bool knows_threads = false;         // then two states of the runtime are regions
+  std::uint32_t barrier_region = 0;
+  std::uint32_t scheduling_region = 0;
+  bool is_part = false;        // cut out of a trace, or filtered
+  bool has_functions = false;  // they are recorded as regions, so callers are not needed
 };
 
-// Which collectives this task says it is the root of.
-ParaverRoots ParaverRootsOf(const ParaverTaskParts& parts, const ParaverCollectiveFacts& facts, std::int32_t rank);
+// The collectives that this task says it is the root of.
+ParaverRoots RootsOfTask(const ParaverTaskParts& parts, const ParaverTraceFacts& facts, std::int32_t rank);
 
-// Attributes of a collective call, as they come with it or beside it at the same time.
-struct CollectiveAttributes {
+// A collective call. Its attributes come with it or beside it at the same time.
+struct ParaverCollective {
   Tick tick = std::numeric_limits<Tick>::min();
-  std::optional<std::uint64_t> communicator;
+  std::optional<std::uint64_t> id;  // the communicator's, in the trace
   std::uint64_t sent = 0, received = 0;
   bool is_root = false;
-
-  void Take(const ParaverFact& fact);
+  // Known when the call is left:
+  CollectiveKind kind = CollectiveKind::kBarrier;
+  std::optional<std::uint32_t> communicator;
+  std::uint64_t number = 0;  // on the communicator
 };
 
 // Numbers the collectives of a task on each communicator, and knows which call they belong to.
 class CollectiveCalls {
  public:
-  explicit CollectiveCalls(const ParaverCollectiveFacts& facts) : facts_(facts) {}
+  explicit CollectiveCalls(const ParaverTraceFacts& facts) : facts_(facts) {}
 
   // An event that may be an attribute of the call at hand, or of the one that is entered at the same time.
   void Attribute(Tick tick, const ParaverFact& fact);
   void Enter(Tick tick);
-
-  struct Collective {
-    CollectiveKind kind = CollectiveKind::kBarrier;
-    std::uint32_t communicator = 0;
-    std::uint64_t number = 0;  // on the communicator
-    CollectiveAttributes attributes;
-    bool is_known = true;  // the communicator
-  };
   // The collective that the call was; nothing when it was none or does not say where.
-  std::optional<Collective> Leave(std::uint32_t region);
+  std::optional<ParaverCollective> Leave(std::uint32_t region);
+
+  // Leaves a call and records the collective that it was.
+  void Record(const Trace& trace, std::uint32_t region, RankBuilder& rank);
 
  private:
-  const ParaverCollectiveFacts& facts_;
+  std::optional<std::uint32_t> LocalRoot(const Trace& trace, const ParaverCollective& collective,
+                                         const std::string& function, RankBuilder& rank);
+
+  const ParaverTraceFacts& facts_;
   bool in_call_ = false;
-  CollectiveAttributes attributes_;
+  ParaverCollective current_;
   std::unordered_map<std::uint32_t, std::uint64_t> numbers_;
-};
-
-// The same, recorded as collectives of a rank.
-class RecordedCollectives : public CollectiveCalls {
- public:
-  RecordedCollectives(const Trace& trace, const ParaverCollectiveFacts& facts, RankBuilder& rank)
-      : CollectiveCalls(facts), trace_(trace), facts_(facts), rank_(rank) {}
-
-  void Leave(std::uint32_t region);
-
- private:
-  std::optional<std::uint32_t> RootOf(const Collective& collective, const Region& region);
-
-  const Trace& trace_;
-  const ParaverCollectiveFacts& facts_;
-  RankBuilder& rank_;
-  std::map<std::pair<std::uint32_t, std::int32_t>, std::uint32_t> local_roots_;
+  std::map<std::pair<std::uint32_t, std::int32_t>, std::uint32_t> local_roots_;  // keys: communicator and world rank
 };
 
 }  // namespace farscale

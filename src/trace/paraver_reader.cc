@@ -46,7 +46,7 @@ std::uint32_t ChooseApplication(const std::string& path, const ParaverHeader& he
               "choose one with --application, or with application in the study");
 }
 
-constexpr double kMostMissing = 0.01;  // of the run; chosen as the limit of damaged lines
+constexpr double kMostMissing = 0.01;  // share of the run; chosen as the limit of damaged lines
 
 double ShareMissing(const ParaverHeader& header, const ParaverRecords& records) {
   if (header.duration == 0) return 0;
@@ -54,7 +54,7 @@ double ShareMissing(const ParaverHeader& header, const ParaverRecords& records) 
 }
 
 // "at 4 s of the 22 s that the header gives"
-std::string EndOf(const ParaverHeader& header, const ParaverRecords& records) {
+std::string LastTime(const ParaverHeader& header, const ParaverRecords& records) {
   return fmt::format("at {:.6g} s of the {:.6g} s that the header gives",
                      static_cast<double>(records.last_begin) / header.ticks_per_second,
                      static_cast<double>(header.duration) / header.ticks_per_second);
@@ -65,20 +65,20 @@ void RefuseDamage(const std::string& path, const ParaverHeader& header, const Pa
   const double limit = anomaly::kDamagedLine.fatal_share;
   if (records.records == 0) {
     throw Error(ErrorKind::kInput, path,
-                records.damaged > 0 ? records.first_damage.Sentence() : "there are no records behind the header",
+                records.damaged > 0 ? records.first_damage : "there are no records behind the header",
                 "the trace is damaged, or empty");
   }
   if (static_cast<double>(records.damaged) > limit * static_cast<double>(records.lines) &&
       !diagnostics.Accepts(anomaly::kDamagedLine)) {
     throw Error(ErrorKind::kInput, path,
-                fmt::format("{}; {} of {} lines are damaged, more than {} %", records.first_damage.Sentence(),
-                            records.damaged, records.lines, 100 * limit),
+                fmt::format("{}; {} of {} lines are damaged, more than {} %", records.first_damage, records.damaged,
+                            records.lines, 100 * limit),
                 AdviceToAccept("the trace is damaged; copy it again", anomaly::kDamagedLine));
   }
   // A state that began early may end with the run.
   if (records.is_cut_short && !diagnostics.Accepts(anomaly::kTraceEndsEarly) &&
       ShareMissing(header, records) > kMostMissing) {
-    throw Error(ErrorKind::kInput, path, fmt::format("{}, {}", records.first_damage.Sentence(), EndOf(header, records)),
+    throw Error(ErrorKind::kInput, path, fmt::format("{}, {}", records.first_damage, LastTime(header, records)),
                 AdviceToAccept("the file is cut short; copy the trace again", anomaly::kTraceEndsEarly));
   }
 }
@@ -91,7 +91,7 @@ void RefuseTruncated(const std::string& path, const ParaverHeader& header, const
   if (diagnostics.count(anomaly::kTraceEndsEarly) == 0 || missing <= kMostMissing) return;
   throw Error(ErrorKind::kInput, path,
               fmt::format("the trace ends with its line {}, {}: {:.0f} % of the run are missing", records.last_line,
-                          EndOf(header, records), 100 * missing),
+                          LastTime(header, records), 100 * missing),
               AdviceToAccept("copy the trace again", anomaly::kTraceEndsEarly));
 }
 
@@ -176,7 +176,7 @@ void NoticeLostFunctions(const std::string& path, const ParaverHeader& header, c
 
 void Diagnose(const std::string& path, const ParaverHeader& header, const ParaverRecords& records,
               Diagnostics& diagnostics) {
-  diagnostics.Add(anomaly::kDamagedLine, records.damaged, records.first_damage.Sentence());
+  diagnostics.Add(anomaly::kDamagedLine, records.damaged, records.first_damage);
   diagnostics.AddPopulation(anomaly::kDamagedLine, records.lines);
   for (const std::string& sentence : header.contradictions) diagnostics.Add(anomaly::kHeaderContradicted, 1, sentence);
   if (records.not_read > 0) {
@@ -184,7 +184,7 @@ void Diagnose(const std::string& path, const ParaverHeader& header, const Parave
                     fmt::format("line {}: a global operation", records.first_not_read));
   }
   diagnostics.AddPopulation(anomaly::kRecordNotRead, records.lines);
-  diagnostics.Add(anomaly::kHeaderContradicted, records.late, path + ", " + records.first_late.Sentence());
+  diagnostics.Add(anomaly::kHeaderContradicted, records.late, path + ", " + records.first_late);
   diagnostics.Add(anomaly::kMpiOnWorkerThread, records.mpi_calls_on_threads);
   diagnostics.AddPopulation(anomaly::kMpiOnWorkerThread, records.mpi_calls_on_threads);
   // Tools that cut and filter traces leave the duration as it was.
@@ -219,7 +219,7 @@ class Definitions {
       : names_(names), application_(application), builder_(builder) {}
 
   void AddPlaces() {
-    std::map<std::int32_t, std::int32_t> nodes;  // of the header, to those with ranks
+    std::map<std::int32_t, std::int32_t> nodes;  // numbers in the header, to those with ranks
     for (const ParaverTask& task : application_.tasks) nodes.try_emplace(task.node, 0);
     for (auto& [node, index] : nodes) {
       const auto number = static_cast<std::size_t>(node);
@@ -276,25 +276,18 @@ class Definitions {
     for (const ParaverBlock& block : blocks) types.insert(block.types.begin(), block.types.end());
     for (const std::uint32_t type : types) {
       if (ClassifyParaverEvent(type) != ParaverEvent::kCounter) continue;
-      const ParaverCounterName name = ParaverCounter(names_, type);
-      Counter counter;
-      counter.name = name.name;
-      counter.description = name.description;
-      counter.unit = "#";
-      counters_[type] = builder_.AddCounter(counter);
+      counters_[type] = builder_.AddCounter(ParaverCounter(names_, type));
     }
   }
 
-  ParaverBlockMeaning MeaningOf(const ParaverBlock& block) const {
-    ParaverBlockMeaning meaning;
+  void Resolve(ParaverBlock& block) const {
     for (const std::uint32_t type : block.types) {
-      meaning.events.push_back(ClassifyParaverEvent(type));
+      block.events.push_back(ClassifyParaverEvent(type));
       const auto counter = counters_.find(type);
-      meaning.counters.push_back(counter == counters_.end() ? ParaverBlockMeaning::kNothing : counter->second);
+      block.counters.push_back(counter == counters_.end() ? ParaverBlock::kNothing : counter->second);
     }
-    meaning.regions.push_back(ParaverBlockMeaning::kNothing);
-    for (const ParaverSymbol& symbol : block.symbols) meaning.regions.push_back(regions_.at(symbol));
-    return meaning;
+    block.regions.push_back(ParaverBlock::kNothing);
+    for (const ParaverSymbol& symbol : block.symbols) block.regions.push_back(regions_.at(symbol));
   }
 
  private:
@@ -318,7 +311,7 @@ class Definitions {
         return Region(label ? FunctionName(*label) : fmt::format("function {}", symbol.value), false);
       case ParaverEvent::kCaller:
         if (!label || label->empty() || *label == "Unresolved" || *label == "_NOT_Found") {
-          return ParaverBlockMeaning::kNothing;
+          return ParaverBlock::kNothing;
         }
         return Region(FunctionName(*label), false);
       default: break;
@@ -348,7 +341,7 @@ class Definitions {
 ParaverRoots CollectRoots(const std::vector<ParaverTaskParts>& tasks, const ParaverTraceFacts& facts) {
   std::vector<ParaverRoots> by_rank(tasks.size());
   ParallelFor(tasks.size(), [&](std::size_t rank) {
-    if (tasks[rank].has_roots) by_rank[rank] = ParaverRootsOf(tasks[rank], facts, static_cast<std::int32_t>(rank));
+    if (tasks[rank].has_roots) by_rank[rank] = RootsOfTask(tasks[rank], facts, static_cast<std::int32_t>(rank));
   });
   ParaverRoots roots;
   for (ParaverRoots& own : by_rank) roots.merge(own);
@@ -356,27 +349,22 @@ ParaverRoots CollectRoots(const std::vector<ParaverTaskParts>& tasks, const Para
 }
 
 void BuildRanks(const std::vector<ParaverTaskParts>& tasks, const ParaverTraceFacts& facts, TraceBuilder& builder) {
-  struct BuiltRank {
-    RankTimeline timeline;
-    Diagnostics diagnostics;
-  };
-  std::vector<BuiltRank> results(tasks.size());
+  Trace& trace = builder.trace();
+  std::vector<Diagnostics> diagnostics(tasks.size());
   std::vector<std::uint64_t> sizes;
   for (const ParaverTaskParts& task : tasks) sizes.push_back(task.Bytes());
   const std::vector<std::size_t> order = LargestFirst(sizes);
   ParallelFor(tasks.size(), [&](std::size_t i) {
     const std::size_t rank = order[i];
-    RankBuilder of_rank(builder.definitions(), static_cast<std::int32_t>(rank));
-    BuildParaverRank(builder.definitions(), tasks[rank], facts, of_rank);
-    results[rank].timeline = of_rank.Finish();
-    results[rank].diagnostics = of_rank.diagnostics();
+    RankBuilder of_rank(trace, static_cast<std::int32_t>(rank));
+    BuildParaverRank(trace, tasks[rank], facts, of_rank);
+    trace.timelines[rank] = of_rank.Finish();
+    diagnostics[rank] = of_rank.diagnostics();
   });
-  Trace& trace = builder.trace();
   std::uint64_t threaded = 0, empty = 0;
-  for (std::size_t rank = 0; rank < results.size(); ++rank) {
-    trace.diagnostics.Merge(results[rank].diagnostics);
-    trace.diagnostics.AddPopulation(anomaly::kMpiOnWorkerThread, results[rank].timeline.calls());
-    trace.timelines[rank] = std::move(results[rank].timeline);
+  for (std::size_t rank = 0; rank < tasks.size(); ++rank) {
+    trace.diagnostics.Merge(diagnostics[rank]);
+    trace.diagnostics.AddPopulation(anomaly::kMpiOnWorkerThread, trace.timelines[rank].calls());
     threaded += trace.ranks[rank].threads > 1 ? 1 : 0;
     empty += trace.timelines[rank].empty() ? 1 : 0;
   }
@@ -386,18 +374,17 @@ void BuildRanks(const std::vector<ParaverTaskParts>& tasks, const ParaverTraceFa
 
 }  // namespace
 
-Trace ReadParaver(const std::string& path, const CounterSelection& counters, std::optional<int> application,
-                  const AcceptedKinds& accepted, bool keep_threads) {
+Trace ReadParaver(const std::string& path, const ReadOptions& options) {
   ParaverText text(path);
   const ParaverHeader header = ReadParaverHeader(path, text);
   const ParaverNames names = ReadParaverNames(ParaverNamesFile(path, ".pcf"), ParaverNamesFile(path, ".row"));
-  const std::uint32_t number = ChooseApplication(path, header, application);
+  const std::uint32_t number = ChooseApplication(path, header, options.application);
   const ParaverApplication& chosen = header.applications[number];
-  ParaverRecords records = ReadParaverRecords({path, number, counters, keep_threads}, header, names, text);
+  ParaverRecords records = ReadParaverRecords(path, options, number, header, names, text);
 
   TraceBuilder builder;
   Trace& trace = builder.trace();
-  trace.diagnostics.Accept(accepted);
+  trace.diagnostics.Accept(options.accepted);
   RefuseDamage(path, header, records, trace.diagnostics);
   trace.path = path;
   trace.format = "Paraver";
@@ -406,19 +393,19 @@ Trace ReadParaver(const std::string& path, const CounterSelection& counters, std
   Diagnose(path, header, records, trace.diagnostics);
   DiagnoseStates(path, header, records, trace.diagnostics);
   CompareWithRow(path, header, names, trace.diagnostics);
-  CompareMpiNames(path, names, records.all.blocks, trace.diagnostics);
+  CompareMpiNames(path, names, records.blocks, trace.diagnostics);
   ParaverTraceFacts facts;
   facts.is_part = !header.tools.empty();
   Definitions definitions(names, chosen, builder);
   definitions.AddPlaces();
   AddParaverDevices(names, header, number, records.thread_states, builder);
   definitions.AddCommunicators(facts);
-  definitions.AddRegions(records.all.blocks, facts);
+  definitions.AddRegions(records.blocks, facts);
   if (!facts.has_functions) NoticeLostFunctions(path, header, names, trace.diagnostics);
   if (records.HasThreads()) AddParaverTeamRegions(builder, facts);
-  definitions.AddCounters(records.all.blocks);
-  for (const ParaverBlock& block : records.all.blocks) records.all.meanings.push_back(definitions.MeaningOf(block));
-  for (ParaverTaskParts& task : records.tasks) task.blocks = &records.all;
+  definitions.AddCounters(records.blocks);
+  for (ParaverBlock& block : records.blocks) definitions.Resolve(block);
+  for (ParaverTaskParts& task : records.tasks) task.blocks = &records.blocks;
   facts.roots = CollectRoots(records.tasks, facts);
   BuildRanks(records.tasks, facts, builder);
   if (facts.knows_threads) AddParaverThreads(records, facts, builder);

@@ -25,36 +25,41 @@ std::uint64_t ZigZag(std::int64_t value) {
 
 constexpr std::size_t kLongestNumber = 10;  // bytes of 64 bits
 
-// What is known of the records of one stream of one task while their block is read.
-struct StreamState {
-  ParaverOrder order;
-  Tick time = 0;            // of the last record
-  std::uint32_t bytes = 0;  // of all, and then where the next ones go
-};
-
-struct TaskState {
-  std::uint32_t task = 0;
-  bool has_root = false;
-  ParaverBlockStates states;
-  std::array<StreamState, kParaverStreams> streams;
+// The segment of one task while its block is read.
+struct OpenSegment {
+  ParaverSegment segment;
+  std::array<Tick, kParaverStreams> times{};             // times of the last records
+  std::array<std::uint32_t, kParaverStreams> targets{};  // where the next bytes go, once all are sorted
 };
 
 // The bytes of all records in the order of the file. With many tasks a block has few records of each, so that they are
-// kept in one place and sorted by task at the end.
+// kept in one place and sorted by task at the end. Its memory serves one block after the other.
 class RecordLog {
  public:
-  // Forgets what was there.
-  void Clear() {
+  // Forgets the block before.
+  void Clear(std::size_t tasks) {
     size_ = 0;
     pieces_.clear();
+    segments_.clear();
+    segment_of_.assign(tasks, kNone);
   }
 
-  // Begins the record of a stream with room for so many numbers behind its time.
-  void Begin(std::uint32_t buffer, ParaverStream stream, std::size_t numbers) {
+  // Begins the record of a stream with its time and room for so many numbers behind that.
+  void Begin(std::uint32_t task, ParaverStream stream, std::size_t numbers, Tick time) {
+    std::uint32_t& index = segment_of_[task];
+    if (index == kNone) {
+      index = static_cast<std::uint32_t>(segments_.size());
+      segments_.emplace_back().segment.task = task;
+    }
     const std::size_t most = size_ + (numbers + 1) * kLongestNumber;
     if (most > bytes_.size()) bytes_.resize(std::max(most, 2 * bytes_.size()));
     begin_ = at_ = bytes_.data() + size_;
-    slot_ = buffer * kParaverStreams + static_cast<std::uint32_t>(stream);
+    stream_ = static_cast<std::uint32_t>(stream);
+    segment_ = index;
+    OpenSegment& open = segments_[index];
+    Put(ZigZag(time - open.times[stream_]));
+    open.times[stream_] = time;
+    open.segment.orders[stream_].Append({time, time, true, false});
   }
   void Put(std::uint64_t value) {
     while (value >= 0x80) {
@@ -63,42 +68,52 @@ class RecordLog {
     }
     *at_++ = static_cast<std::uint8_t>(value);
   }
-  void End(StreamState& stream) {
+  // Returns the segment of the record.
+  ParaverSegment& End() {
     const auto length = static_cast<std::uint32_t>(at_ - begin_);
-    pieces_.push_back({slot_, length});
-    stream.bytes += length;
+    pieces_.emplace_back(segment_ * kParaverStreams + stream_, length);
+    ParaverSegment& segment = segments_[segment_].segment;
+    segment.bytes[stream_] += length;
     size_ += length;
+    return segment;
   }
 
   // Copies the records of each stream to where its bytes go.
-  void SortInto(std::vector<TaskState>& tasks, std::vector<std::uint8_t>& bytes) const {
-    const std::uint8_t* from = bytes_.data();
-    for (const Piece& piece : pieces_) {
-      std::uint32_t& to = tasks[piece.slot / kParaverStreams].streams[piece.slot % kParaverStreams].bytes;
-      std::memcpy(bytes.data() + to, from, piece.length);
-      to += piece.length;
-      from += piece.length;
+  void SortInto(ParaverBlock& block) {
+    std::uint32_t size = 0;
+    for (OpenSegment& open : segments_) {
+      for (std::size_t i = 0; i < kParaverStreams; ++i) {
+        open.targets[i] = size;
+        size += open.segment.bytes[i];
+      }
     }
+    block.bytes.resize(size);
+    const std::uint8_t* from = bytes_.data();
+    for (const auto& [slot, length] : pieces_) {
+      std::uint32_t& to = segments_[slot / kParaverStreams].targets[slot % kParaverStreams];
+      std::memcpy(block.bytes.data() + to, from, length);
+      to += length;
+      from += length;
+    }
+    block.segments.reserve(segments_.size());
+    for (OpenSegment& open : segments_) block.segments.push_back(std::move(open.segment));
   }
 
  private:
-  struct Piece {
-    std::uint32_t slot;
-    std::uint32_t length;
-  };
-
   std::vector<std::uint8_t> bytes_;
   std::size_t size_ = 0;
-  std::vector<Piece> pieces_;
-  std::uint8_t* begin_ = nullptr;  // of the record at hand
+  std::vector<std::pair<std::uint32_t, std::uint32_t>> pieces_;  // streams of segments, and lengths
+  std::vector<OpenSegment> segments_;                            // one a task of the block
+  std::vector<std::uint32_t> segment_of_;                        // indexed by task
+  std::uint8_t* begin_ = nullptr;                                // where the record at hand begins
   std::uint8_t* at_ = nullptr;
-  std::uint32_t slot_ = 0;
+  std::uint32_t segment_ = 0, stream_ = 0;
 };
 
 constexpr std::array<std::uint64_t, 9> kPowersOfTen = {1,       10,        100,        1'000,      10'000,
                                                        100'000, 1'000'000, 10'000'000, 100'000'000};
 
-// The number that begins the next eight bytes, and of how many digits it is, at most eight. Eight at a time, since the
+// The number that begins the next eight bytes, and the number of its digits, at most eight. Eight at a time, since the
 // lengths of numbers cannot be foreseen.
 std::uint64_t NextDigits(const char* at, int& digits) {
   constexpr std::uint64_t kOfEach = 0x0101010101010101u;
@@ -115,7 +130,7 @@ std::uint64_t NextDigits(const char* at, int& digits) {
 }
 static_assert(std::endian::native == std::endian::little, "the first digit is the lowest byte");
 
-// What is wrong with a line: thrown within a block only, where it is counted.
+// The damage of a line: thrown within a block only, where it is counted.
 struct Damage {
   int field = 0;  // from 1 on; 0: the whole line
   const char* name = "";
@@ -132,7 +147,7 @@ class Dictionary {
     std::uint32_t type = 0;
     ParaverEvent event = ParaverEvent::kIgnored;
     std::uint32_t index = 0;  // among the types kept
-    std::uint32_t next = 0;   // of entries
+    std::uint32_t next = 0;   // index among the entries
   };
 
   const Type& TypeOf(std::uint32_t type) {
@@ -190,26 +205,11 @@ class Dictionary {
   std::unordered_map<std::uint64_t, std::vector<std::uint32_t>> symbol_numbers_;
 };
 
-// Its memory serves one block after the other.
-struct BlockScratch {
-  RecordLog log;
-  std::vector<TaskState> buffers;        // one a task of the block
-  std::vector<std::uint32_t> buffer_of;  // by task
-};
-
 class BlockReader {
  public:
-  BlockReader(const ParaverScope& scope, const TextBlock& text, BlockScratch& scratch)
-      : scope_(scope),
-        tasks_(scope.header->applications[scope.application].tasks),
-        text_(text),
-        dictionary_(scope),
-        log_(scratch.log),
-        buffer_of_(scratch.buffer_of),
-        buffers_(scratch.buffers) {
-    log_.Clear();
-    buffers_.clear();
-    buffer_of_.assign(tasks_.size(), kNone);
+  BlockReader(const ParaverScope& scope, const TextBlock& text, RecordLog& log)
+      : scope_(scope), text_(text), dictionary_(scope), log_(log) {
+    log_.Clear(scope.header->applications[scope.application].tasks.size());
   }
 
   ParaverBlock Read() {
@@ -225,14 +225,15 @@ class BlockReader {
       ++block_.tally.lines;
       at = line_end + 1;
     }
-    Pack();
+    log_.SortInto(block_);
+    dictionary_.MoveInto(block_);
     return std::move(block_);
   }
 
  private:
   struct Place {
     std::uint32_t task = 0;
-    bool is_ours = false;   // of the application
+    bool is_ours = false;   // belongs to the application
     bool is_first = false;  // thread of its task
     std::uint32_t thread = 0;
   };
@@ -290,11 +291,10 @@ class BlockReader {
       return;
     }
     block_.tally.has_mpi_states |= IsParaverMpiState(state);
-    StreamState& stream = BeginRecord(place.task, ParaverStream::kStates, 2, begin);
+    log_.Begin(place.task, ParaverStream::kStates, 2, begin);
     log_.Put(static_cast<std::uint64_t>(end - begin));
     log_.Put(state);
-    log_.End(stream);
-    buffers_[buffer_of_[place.task]].states.Add(begin, end, state, Line());
+    log_.End().states.Add(begin, end, state, Line());
   }
 
   // 2:cpu:appl:task:thread:time:type:value[:type:value...]
@@ -327,14 +327,13 @@ class BlockReader {
     } while (at_ <= end_);
     block_.thread_counts.insert(block_.thread_counts.end(), thread_counts_.begin(), thread_counts_.end());
     if (!Takes(place, time, time) || pairs_.empty()) return;
-    StreamState& stream = BeginRecord(place.task, ParaverStream::kEvents, 1 + 2 * pairs_.size(), time);
+    log_.Begin(place.task, ParaverStream::kEvents, 1 + 2 * pairs_.size(), time);
     log_.Put(pairs_.size());
     for (const ParaverPair& pair : pairs_) {
       log_.Put(pair.type_index);
       log_.Put(pair.coded);
     }
-    log_.End(stream);
-    buffers_[buffer_of_[place.task]].has_root |= has_root;
+    log_.End().has_root |= has_root;
   }
 
   void CheckCommunicator(std::int64_t value) const {
@@ -366,13 +365,13 @@ class BlockReader {
   }
 
   void PutMessage(std::uint32_t task, std::uint32_t peer, bool is_send, const ParaverMessage& message) {
-    StreamState& stream = BeginRecord(task, ParaverStream::kMessages, 5, message.logical_send);
+    log_.Begin(task, ParaverStream::kMessages, 5, message.logical_send);
     log_.Put(static_cast<std::uint64_t>(peer) << 1 | (is_send ? 1 : 0));
     log_.Put(ZigZag(message.logical_receive - message.logical_send));
     log_.Put(ZigZag(message.physical_receive - message.logical_receive));
     log_.Put(message.bytes);
     log_.Put(message.tag);
-    log_.End(stream);
+    log_.End();
   }
 
   // cpu:appl:task:thread
@@ -409,8 +408,8 @@ class BlockReader {
     block_.tally.last_tick = std::max(block_.tally.last_tick, end);
     if (scope_.header->duration == 0 || end <= scope_.header->duration) return;
     if (block_.tally.late++ == 0) {
-      block_.tally.first_late = {Line(), fmt::format(": time {} lies behind the end at {} that the header gives", end,
-                                                     scope_.header->duration)};
+      block_.tally.first_late = fmt::format("line {}: time {} lies behind the end at {} that the header gives", Line(),
+                                            end, scope_.header->duration);
     }
   }
 
@@ -430,13 +429,13 @@ class BlockReader {
       value = 10 * value + digit;  // no line ends with a digit
     }
     const bool is_number = at_ != begin && (at_ == end_ || *at_ == ':');
-    if (!is_number) FailNumber(begin, name);
-    if (value > most || Overflows(begin)) FailTooLarge(begin, name);
+    if (!is_number) Fail(name, fmt::format("'{}' is not a number", Shown(begin)));
+    if (value > most || Overflows(begin)) Fail(name, fmt::format("{} is too large", Shown(begin)));
     ++at_;
     return value;
   }
 
-  // Whether the digits up to at_ are more than 64 bits hold.
+  // True if the digits up to at_ are more than 64 bits hold.
   bool Overflows(const char* begin) const {
     constexpr std::ptrdiff_t kMostDigits = 20;
     if (at_ - begin < kMostDigits) return false;
@@ -466,12 +465,6 @@ class BlockReader {
     return ToUtf8({begin, static_cast<std::size_t>(end - begin)});
   }
 
-  [[noreturn]] void FailNumber(const char* begin, const char* name) {
-    Fail(name, fmt::format("'{}' is not a number", Shown(begin)));
-  }
-  [[noreturn]] void FailTooLarge(const char* begin, const char* name) {
-    Fail(name, fmt::format("{} is too large", Shown(begin)));
-  }
   [[noreturn]] void Fail(const char* name, std::string what) const { throw Damage{field_, name, std::move(what)}; }
 
   std::uint64_t Line() const { return text_.first_line + block_.tally.lines; }
@@ -479,55 +472,14 @@ class BlockReader {
   void Count(const Damage& damage) {
     if (block_.tally.damaged++ > 0) return;
     const std::string field = damage.field > 0 ? fmt::format(", field {} ({})", damage.field, damage.name) : "";
-    block_.tally.first_damage = {Line(), fmt::format("{}: {}", field, damage.what)};
-  }
-
-  // With its time; the numbers follow.
-  StreamState& BeginRecord(std::uint32_t task, ParaverStream kind, std::size_t numbers, Tick time) {
-    std::uint32_t& number = buffer_of_[task];
-    if (number == kNone) {
-      number = static_cast<std::uint32_t>(buffers_.size());
-      buffers_.emplace_back().task = task;
-    }
-    StreamState& stream = buffers_[number].streams[static_cast<std::size_t>(kind)];
-    log_.Begin(number, kind, numbers);
-    log_.Put(ZigZag(time - stream.time));
-    stream.time = time;
-    stream.order.Append({time, time, true, false});
-    return stream;
-  }
-
-  void Pack() {
-    block_.segments.reserve(buffers_.size());
-    block_.orders.reserve(buffers_.size());
-    block_.states.reserve(buffers_.size());
-    std::uint32_t bytes = 0;
-    for (TaskState& buffer : buffers_) {
-      ParaverSegment& segment = block_.segments.emplace_back();
-      ParaverOrders& orders = block_.orders.emplace_back();
-      block_.states.push_back(std::move(buffer.states));
-      segment.task = buffer.task;
-      if (buffer.has_root) block_.root_tasks.push_back(buffer.task);
-      for (std::size_t i = 0; i < kParaverStreams; ++i) {
-        segment.bytes[i] = buffer.streams[i].bytes;
-        orders[i] = buffer.streams[i].order;
-        buffer.streams[i].bytes = bytes;
-        bytes += segment.bytes[i];
-      }
-    }
-    block_.bytes.resize(bytes);
-    log_.SortInto(buffers_, block_.bytes);
-    dictionary_.MoveInto(block_);
+    block_.tally.first_damage = fmt::format("line {}{}: {}", Line(), field, damage.what);
   }
 
   const ParaverScope& scope_;
-  const std::vector<ParaverTask>& tasks_;
   const TextBlock& text_;
   Dictionary dictionary_;
   RecordLog& log_;
-  std::vector<std::uint32_t>& buffer_of_;
-  std::vector<TaskState>& buffers_;
-  std::vector<ParaverPair> pairs_;                 // of the record at hand
+  std::vector<ParaverPair> pairs_;                 // in the record at hand
   std::vector<ParaverThreadCount> thread_counts_;  // the same
   ParaverBlock block_;
   const char* at_ = nullptr;
@@ -563,8 +515,8 @@ ParaverEvent ClassifyParaverEvent(std::uint32_t type) {
 }
 
 ParaverBlock ReadParaverBlock(const ParaverScope& scope, const TextBlock& text) {
-  thread_local BlockScratch scratch;
-  return BlockReader(scope, text, scratch).Read();
+  thread_local RecordLog log;
+  return BlockReader(scope, text, log).Read();
 }
 
 }  // namespace farscale

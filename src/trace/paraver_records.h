@@ -1,5 +1,5 @@
-// The records of a Paraver trace, block of text by block of text: checked, sorted by task and put into few bytes. What
-// farscale has no use for is left out here.
+// The records of a Paraver trace, block of text by block of text: checked, sorted by task and put into few bytes.
+// Records that farscale does not use are left out here.
 //
 // Every task has three streams of bytes: its events, its states and its ends of messages. A stream is a run of
 // segments, one a block; within a segment times are stored as differences from the time before, and all numbers take as
@@ -20,13 +20,13 @@
 
 namespace farscale {
 
-// What an event type is to us. Those up to kCaller are regions: their values are numbered as symbols.
+// Event types by their use. Those up to kCaller are regions: their values are numbered as symbols.
 enum class ParaverEvent : std::uint8_t {
   kMpi,
   kFunction,   // user functions and the like, which nest
-  kUserEvent,  // of the program's own: a new value ends the one before
-  kCaller,     // of an MPI call; the level in the type
-  kSendSize,   // of a collective, as what follows
+  kUserEvent,  // events of the program's own: a new value ends the one before
+  kCaller,     // callers of MPI calls; the level is in the type
+  kSendSize,   // sizes of a collective, and so on
   kReceiveSize,
   kRoot,
   kCommunicator,
@@ -55,19 +55,13 @@ struct ParaverSymbol {
 enum class ParaverStream : std::uint8_t { kEvents, kStates, kMessages };
 constexpr std::size_t kParaverStreams = 3;
 
-// The part of one task in one block: its streams one behind the other.
-struct ParaverSegment {
-  std::uint32_t task = 0;
-  std::array<std::uint32_t, kParaverStreams> bytes{};  // of every stream
-};
-
-// In which order a stream of a segment is, to know whether the whole stream is in the order of time.
+// The order of a stream of a segment, to know whether the whole stream is in the order of time.
 struct ParaverOrder {
   Tick first = 0, last = 0;
   bool in_order = true;
   bool is_empty = true;
 
-  // What follows behind it in the file.
+  // `next` follows behind it in the file.
   void Append(const ParaverOrder& next) {
     if (next.is_empty) return;
     if (is_empty) {
@@ -98,7 +92,7 @@ inline bool IsParaverMpiState(std::uint32_t state) {
 struct ParaverBlockStates {
   struct Gap {
     Tick begin = 0, end = 0;
-    std::uint64_t line = 0;  // of the state behind it
+    std::uint64_t line = 0;  // line of the state behind it
   };
 
   Tick begin = 0, end = 0;
@@ -106,7 +100,7 @@ struct ParaverBlockStates {
   std::uint64_t count = 0;
   std::vector<Gap> gaps;
   bool has_running = false;
-  // In which the task exists: first begin and last end.
+  // First begin and last end of states in which the task exists.
   Tick first_existing = std::numeric_limits<Tick>::max(), last_existing = 0;
 
   void Add(Tick next_begin, Tick next_end, std::uint32_t state, std::uint64_t line) {
@@ -129,11 +123,11 @@ struct ParaverStates {
   std::uint64_t count = 0, missing = 0;
   Tick missing_ticks = 0;
   Tick first_missing = 0;                // where it begins
-  std::uint64_t first_missing_line = 0;  // of the state behind it
+  std::uint64_t first_missing_line = 0;  // line of the state behind it
   bool has_running = false;
   Tick first_existing = std::numeric_limits<Tick>::max(), last_existing = 0;
 
-  // What follows behind it in the file.
+  // `next` follows behind it in the file.
   void Append(const ParaverBlockStates& next) {
     if (next.count == 0) return;
     if (count == 0) begin = next.begin;
@@ -159,30 +153,22 @@ struct ParaverStates {
   }
 };
 
-// What is said of a line.
-struct ParaverNote {
-  std::uint64_t line = 0;
-  std::string text;
-
-  std::string Sentence() const { return "line " + std::to_string(line) + text; }
-};
-
-// What records of an application add up to.
+// Sums over the records of an application. Sentences begin with "line 12".
 struct ParaverTally {
   std::uint64_t lines = 0;
-  std::uint64_t records = 0;               // of this application
+  std::uint64_t records = 0;               // this application's
   std::uint64_t mpi_calls_on_threads = 0;  // other than the first of their task
   std::uint64_t damaged = 0;
-  ParaverNote first_damage;  // with the field
-  Tick last_begin = 0;       // of a record: by these the file is in order
+  std::string first_damage;  // sentence with the field
+  Tick last_begin = 0;       // begin of a record: by these the file is in order
   Tick last_tick = 0;
   bool has_mpi_states = false;
-  std::uint64_t late = 0;  // records behind the end that the header gives
-  ParaverNote first_late;
+  std::uint64_t late = 0;            // records behind the end that the header gives
+  std::string first_late;            // sentence
   std::uint64_t not_read = 0;        // records of types that are not read
   std::uint64_t first_not_read = 0;  // line
 
-  // What follows behind it in the file.
+  // `next` follows behind it in the file.
   void Append(const ParaverTally& next) {
     if (damaged == 0) first_damage = next.first_damage;
     if (late == 0) first_late = next.first_late;
@@ -199,7 +185,7 @@ struct ParaverTally {
   }
 };
 
-// Of a thread that is not the first of its task, from 1 on.
+// A state of a thread that is not the first of its task, from 1 on.
 struct ParaverThreadState {
   std::uint32_t task = 0;
   std::uint32_t thread = 0;
@@ -207,7 +193,7 @@ struct ParaverThreadState {
   std::uint32_t state = 0;
 };
 
-// What a counter of such a thread counted since its sample before.
+// The count of such a thread since its sample before.
 struct ParaverThreadCount {
   std::uint32_t task = 0;
   std::uint32_t thread = 0;
@@ -216,27 +202,39 @@ struct ParaverThreadCount {
   std::int64_t count = 0;
 };
 
-struct ParaverBlock {
-  ParaverTally tally;
-  std::vector<std::uint8_t> bytes;
-  // In the order of `bytes`; these three are dropped once the block is taken in.
-  std::vector<ParaverSegment> segments;
-  std::vector<ParaverOrders> orders;              // one a segment
-  std::vector<ParaverBlockStates> states;         // the same
-  std::vector<std::uint32_t> root_tasks;          // that say of a collective that they are its root
-  std::vector<std::uint32_t> types;               // event types by their number in this block
-  std::vector<ParaverSymbol> symbols;             // by their number in this block, from 1 on; 0 is no symbol
-  std::vector<ParaverThreadState> thread_states;  // where they are kept
-  std::vector<ParaverThreadCount> thread_counts;  // the same
+// The part of one task in one block: its streams one behind the other.
+struct ParaverSegment {
+  std::uint32_t task = 0;
+  std::array<std::uint32_t, kParaverStreams> bytes{};  // one a stream
+  ParaverOrders orders;
+  ParaverBlockStates states;
+  bool has_root = false;  // the task is root of a collective
 };
 
-// What a block is read for; outlives all blocks.
+struct ParaverBlock {
+  static constexpr std::uint32_t kNothing = ~std::uint32_t{0};
+
+  ParaverTally tally;
+  std::vector<std::uint8_t> bytes;
+  std::vector<ParaverSegment> segments;           // in the order of `bytes`; dropped once the block is taken in
+  std::vector<std::uint32_t> types;               // event types by their number in this block
+  std::vector<ParaverSymbol> symbols;             // indexed by number in this block, from 1 on; 0 is no symbol
+  std::vector<ParaverThreadState> thread_states;  // where they are kept
+  std::vector<ParaverThreadCount> thread_counts;  // the same
+
+  // Filled in when all blocks are read:
+  std::vector<ParaverEvent> events;     // indexed by type
+  std::vector<std::uint32_t> counters;  // indexed by type: index of the counter, else kNothing
+  std::vector<std::uint32_t> regions;   // indexed by symbol, from 1 on; kNothing where its name is unknown
+};
+
+// The selection of records; outlives all blocks.
 struct ParaverScope {
   const ParaverHeader* header = nullptr;
   std::uint32_t application = 0;  // from 0 on
   // Numbers of the application's communicators, sorted; none: it defines none, and any may be named.
   std::vector<std::uint64_t> communicators;
-  // Which counter types to keep; nothing: all.
+  // True for counter types to keep; nothing: all.
   std::function<bool(std::uint32_t type)> keeps_counter;
   bool keep_threads = false;
 };
@@ -248,8 +246,8 @@ struct ParaverPair {
   std::uint32_t type_index = 0;
   std::uint64_t coded = 0;
 
-  std::uint32_t symbol() const { return static_cast<std::uint32_t>(coded); }  // of event types that have symbols
-  std::int64_t value() const {                                                // of others
+  std::uint32_t symbol() const { return static_cast<std::uint32_t>(coded); }  // for event types that have symbols
+  std::int64_t value() const {                                                // for others
     return static_cast<std::int64_t>(coded >> 1) ^ -static_cast<std::int64_t>(coded & 1);
   }
 };

@@ -24,24 +24,23 @@ namespace {
 constexpr std::size_t kBlocksAtOnce = 8;  // chosen: 4 MiB of text, work for eight threads
 
 // Names are needed to choose counters only.
-ParaverScope ScopeOf(const ParaverSelection& selection, const ParaverHeader& header, const ParaverNames& names) {
+ParaverScope MakeScope(const ReadOptions& options, std::uint32_t application, const ParaverHeader& header,
+                       const ParaverNames& names) {
   ParaverScope scope;
   scope.header = &header;
-  scope.keep_threads = selection.keep_threads;
-  scope.application = selection.application;
+  scope.keep_threads = options.keep_threads;
+  scope.application = application;
   for (const ParaverCommunicator& communicator : header.applications[scope.application].communicators) {
     scope.communicators.push_back(communicator.id);
   }
-  std::sort(scope.communicators.begin(), scope.communicators.end());
-  if (!selection.counters.all) {
-    scope.keeps_counter = [&](std::uint32_t type) {
-      return selection.counters.Keeps(ParaverCounter(names, type).name);
-    };
+  std::ranges::sort(scope.communicators);
+  if (!options.all_counters) {
+    scope.keeps_counter = [&](std::uint32_t type) { return options.Keeps(ParaverCounter(names, type).name); };
   }
   return scope;
 }
 
-// Reads blocks of text while those before are taken apart, and calls take(block) in their order. Returns what stands
+// Reads blocks of text while those before are taken apart, and calls take(block) in their order. Returns the text
 // behind the last whole line.
 template <typename Take>
 std::optional<TextBlock> ReadBlocks(ParaverText& text, const ParaverScope& scope, Take take) {
@@ -92,7 +91,7 @@ void AddLastLine(const std::string& path, const ParaverScope& scope, const TextB
     block = {};
     block.tally.lines = 1;
     block.tally.damaged = 1;
-    block.tally.first_damage = {text.first_line, ": the file ends in the middle of this line"};
+    block.tally.first_damage = fmt::format("line {}: the file ends in the middle of this line", text.first_line);
   }
   records.Add(std::move(block));
 }
@@ -101,37 +100,34 @@ void AddLastLine(const std::string& path, const ParaverScope& scope, const TextB
 
 void ParaverRecords::Add(ParaverBlock block) {
   Append(block.tally);
-  const auto number = static_cast<std::uint32_t>(all.blocks.size());
+  const auto number = static_cast<std::uint32_t>(blocks.size());
   const std::uint8_t* begin = block.bytes.data();
-  for (std::size_t i = 0; i < block.segments.size(); ++i) {
-    const ParaverSegment& segment = block.segments[i];
+  for (const ParaverSegment& segment : block.segments) {
     ParaverTaskParts& task = tasks[segment.task];
     task.parts.push_back({begin, segment.bytes, number});
-    task.states.Append(block.states[i]);
-    for (std::size_t s = 0; s < kParaverStreams; ++s) task.orders[s].Append(block.orders[i][s]);
+    task.states.Append(segment.states);
+    task.has_roots |= segment.has_root;
+    for (std::size_t s = 0; s < kParaverStreams; ++s) task.orders[s].Append(segment.orders[s]);
     begin = std::accumulate(segment.bytes.begin(), segment.bytes.end(), begin,
                             [](const std::uint8_t* at, std::uint32_t size) { return at + size; });
   }
-  for (const std::uint32_t task : block.root_tasks) tasks[task].has_roots = true;
   for (const ParaverThreadState& state : block.thread_states) thread_states[state.task].push_back(state);
   for (const ParaverThreadCount& count : block.thread_counts) thread_counts[count.task].push_back(count);
   block.thread_states = {};
   block.thread_counts = {};
   block.segments = {};
-  block.orders = {};
-  block.states = {};
-  all.blocks.push_back(std::move(block));
+  blocks.push_back(std::move(block));
 }
 
-ParaverRecords ReadParaverRecords(const ParaverSelection& selection, const ParaverHeader& header,
-                                  const ParaverNames& names, ParaverText& text) {
-  const ParaverScope scope = ScopeOf(selection, header, names);
-  const std::size_t tasks = header.applications[selection.application].tasks.size();
+ParaverRecords ReadParaverRecords(const std::string& path, const ReadOptions& options, std::uint32_t application,
+                                  const ParaverHeader& header, const ParaverNames& names, ParaverText& text) {
+  const ParaverScope scope = MakeScope(options, application, header, names);
+  const std::size_t tasks = header.applications[application].tasks.size();
   text.MakeBlocksFor(tasks);
   ParaverRecords records(tasks);
   const auto last = ReadBlocks(text, scope, [&](ParaverBlock block) { records.Add(std::move(block)); });
   records.last_line = text.lines();
-  if (last) AddLastLine(selection.path, scope, *last, records);
+  if (last) AddLastLine(path, scope, *last, records);
   return records;
 }
 
@@ -139,30 +135,19 @@ namespace {
 
 constexpr std::uint32_t kTeam = 0;  // who is in it is not recorded
 
-using Stretch = std::pair<Tick, Tick>;
-
 bool IsActive(std::uint32_t state) { return state != kParaverIdle && state != kParaverNotCreated; }
 
 // Stretches in which any of the threads is active, in order and apart.
-std::vector<Stretch> ActiveStretches(const std::vector<ParaverThreadState>& states) {
-  std::vector<Stretch> active;
+std::vector<DeviceSpan> ActiveStretches(const std::vector<ParaverThreadState>& states) {
+  std::vector<DeviceSpan> active;
   for (const ParaverThreadState& state : states) {
-    if (IsActive(state.state) && state.end > state.begin) active.emplace_back(state.begin, state.end);
+    if (IsActive(state.state) && state.end > state.begin) active.push_back({state.begin, state.end});
   }
-  std::ranges::sort(active);
-  std::vector<Stretch> joined;
-  for (const Stretch& stretch : active) {
-    if (!joined.empty() && stretch.first <= joined.back().second) {
-      joined.back().second = std::max(joined.back().second, stretch.second);
-    } else {
-      joined.push_back(stretch);
-    }
-  }
-  return joined;
+  return UnionOf(std::move(active));
 }
 
 // Where the main thread forks and joins, by time alone.
-std::vector<TeamEvent> ForksOf(const RankTimeline& timeline, const std::vector<Stretch>& teams) {
+std::vector<TeamEvent> FindForks(const RankTimeline& timeline, const std::vector<DeviceSpan>& teams) {
   std::vector<TeamEvent> events;
   const auto add = [&](TeamEvent::Kind kind, Tick tick) {
     const std::size_t call =
@@ -171,11 +156,10 @@ std::vector<TeamEvent> ForksOf(const RankTimeline& timeline, const std::vector<S
         PartitionIndex(0, timeline.region_events(), [&](std::size_t i) { return timeline.event_tick(i) < tick; });
     events.push_back({kind, tick, static_cast<std::uint32_t>(call), static_cast<std::uint32_t>(event), kTeam});
   };
+  using enum TeamEvent::Kind;
   for (const auto& [begin, end] : teams) {
-    add(TeamEvent::Kind::kFork, begin);
-    add(TeamEvent::Kind::kBegin, begin);
-    add(TeamEvent::Kind::kEnd, end);
-    add(TeamEvent::Kind::kJoin, end);
+    for (const TeamEvent::Kind kind : {kFork, kBegin}) add(kind, begin);
+    for (const TeamEvent::Kind kind : {kEnd, kJoin}) add(kind, end);
   }
   return events;
 }
@@ -184,72 +168,66 @@ using States = std::vector<ParaverThreadState>;
 using Counts = std::vector<ParaverThreadCount>;
 using CounterByType = std::map<std::uint32_t, std::uint32_t>;
 
-// Up to a time, how long a thread ran.
-class RunningTime {
- public:
-  RunningTime(States::const_iterator first, States::const_iterator end) {
-    for (; first != end; ++first) {
-      if (first->state != kParaverRunning || first->end <= first->begin) continue;
-      stretches_.push_back({first->begin, first->end, before_});
-      before_ += first->end - first->begin;
-    }
-  }
-
-  Tick Until(Tick tick) const {
-    const auto next = std::ranges::lower_bound(stretches_, tick, {}, &Running::begin);
-    if (next == stretches_.begin()) return 0;
-    const Running& last = *(next - 1);
-    return last.before + std::min(tick, last.end) - last.begin;
-  }
-
- private:
-  struct Running {
-    Tick begin = 0, end = 0, before = 0;
-  };
-  std::vector<Running> stretches_;
-  Tick before_ = 0;
+// A stretch in which a thread ran, and for how long it did before.
+struct Running {
+  Tick begin = 0, end = 0, before = 0;
 };
+
+std::vector<Running> RunningTimes(States::const_iterator first, States::const_iterator end) {
+  std::vector<Running> stretches;
+  Tick before = 0;
+  for (; first != end; ++first) {
+    if (first->state != kParaverRunning || first->end <= first->begin) continue;
+    stretches.push_back({first->begin, first->end, before});
+    before += first->end - first->begin;
+  }
+  return stretches;
+}
+
+// The time that the thread ran up to a tick.
+Tick RunUntil(const std::vector<Running>& stretches, Tick tick) {
+  const auto next = std::ranges::lower_bound(stretches, tick, {}, &Running::begin);
+  if (next == stretches.begin()) return 0;
+  const Running& last = *(next - 1);
+  return last.before + std::min(tick, last.end) - last.begin;
+}
 
 // One counter of one thread, at times in order.
 class PassingCount {
  public:
   PassingCount(Counts::const_iterator first, Counts::const_iterator end, std::uint32_t type,
-               const RunningTime& running) {
+               const std::vector<Running>& running) {
     double total = 0;
     for (; first != end; ++first) {
       if (first->type != type) continue;
       total += static_cast<double>(first->count);
-      samples_.push_back({running.Until(first->tick), total});
+      samples_.emplace_back(RunUntil(running, first->tick), total);
     }
   }
 
   std::size_t samples() const { return samples_.size() - 1; }
   std::int64_t At(Tick running) {
-    while (next_ < samples_.size() && samples_[next_].running <= running) ++next_;
-    const Sample& last = samples_[next_ - 1];
-    if (next_ == samples_.size()) return std::llround(last.total);
-    const Sample& next = samples_[next_];
-    const double share = static_cast<double>(running - last.running) / static_cast<double>(next.running - last.running);
-    return std::llround(last.total + share * (next.total - last.total));
+    while (next_ < samples_.size() && samples_[next_].first <= running) ++next_;
+    const auto& [last_running, last_total] = samples_[next_ - 1];
+    if (next_ == samples_.size()) return std::llround(last_total);
+    const auto& [next_running, next_total] = samples_[next_];
+    const double share = static_cast<double>(running - last_running) / static_cast<double>(next_running - last_running);
+    return std::llround(last_total + share * (next_total - last_total));
   }
 
  private:
-  struct Sample {
-    Tick running = 0;
-    double total = 0;
-  };
-  std::vector<Sample> samples_ = {{}};
+  std::vector<std::pair<Tick, double>> samples_ = {{0, 0}};  // running time and total
   std::size_t next_ = 1;
 };
 
 class WorkerBuilder {
  public:
   WorkerBuilder(const Trace& definitions, const ParaverTraceFacts& facts, Location location,
-                const std::vector<Stretch>& teams)
+                const std::vector<DeviceSpan>& teams)
       : facts_(facts), location_(location), teams_(teams), builder_(definitions, location.rank) {}
 
   // Counters of the thread, whose samples are in the order of time; before Build.
-  void Count(Counts::const_iterator first, Counts::const_iterator end, const RunningTime& running,
+  void Count(Counts::const_iterator first, Counts::const_iterator end, const std::vector<Running>& running,
              const CounterByType& counters) {
     running_ = &running;
     std::size_t most = 0;
@@ -275,8 +253,8 @@ class WorkerBuilder {
       };
       first = std::find_if_not(first, end, is_before);
       if (first == end) break;
-      while (team->second < first->end) ++team;
-      first = AddSpan(first, end, team->second);
+      while (team->end < first->end) ++team;
+      first = AddSpan(first, end, team->end);
     }
     return {location_, builder_.Finish(), builder_.TakeTeamEvents()};
   }
@@ -284,7 +262,7 @@ class WorkerBuilder {
  private:
   using Iterator = States::const_iterator;
 
-  // What the thread does in one team; returns the state behind it.
+  // Adds the part of the thread in one team; returns the state behind it.
   Iterator AddSpan(Iterator first, Iterator end, Tick team_end) {
     Iterator behind = first, last = first;
     for (; behind != end && behind->begin < team_end; ++behind) {
@@ -313,7 +291,7 @@ class WorkerBuilder {
   }
 
   void SetCounters(Tick tick) {
-    for (auto& [counter, count] : counts_) builder_.SetCounter(tick, counter, count.At(running_->Until(tick)));
+    for (auto& [counter, count] : counts_) builder_.SetCounter(tick, counter, count.At(RunUntil(*running_, tick)));
   }
 
   // Nothing for work.
@@ -330,44 +308,40 @@ class WorkerBuilder {
 
   const ParaverTraceFacts& facts_;
   const Location location_;
-  const std::vector<Stretch>& teams_;
+  const std::vector<DeviceSpan>& teams_;
   RankBuilder builder_;
-  const RunningTime* running_ = nullptr;
-  std::vector<std::pair<std::uint32_t, PassingCount>> counts_;  // by the counter
+  const std::vector<Running>* running_ = nullptr;
+  std::vector<std::pair<std::uint32_t, PassingCount>> counts_;  // with the counter's number
 };
 
-struct TaskThreads {
-  std::vector<TeamEvent> of_main;
-  std::vector<WorkerThread> workers;
-};
+using TaskThreads = std::pair<std::vector<TeamEvent>, std::vector<WorkerThread>>;  // events of the main thread, workers
 
-TaskThreads ThreadsOf(const Trace& trace, const ParaverTraceFacts& facts, std::size_t rank, States states,
-                      Counts counts, const CounterByType& counters) {
+TaskThreads BuildThreads(const Trace& trace, const ParaverTraceFacts& facts, std::size_t rank, States states,
+                         Counts counts, const CounterByType& counters) {
   std::ranges::stable_sort(states, {}, [](const ParaverThreadState& s) { return std::pair(s.thread, s.begin); });
   std::ranges::stable_sort(counts, {}, [](const ParaverThreadCount& c) { return std::pair(c.thread, c.tick); });
-  const std::vector<Stretch> teams = ActiveStretches(states);
-  TaskThreads threads{ForksOf(trace.timelines[rank], teams), {}};
+  const std::vector<DeviceSpan> teams = ActiveStretches(states);
+  TaskThreads threads{FindForks(trace.timelines[rank], teams), {}};
   for (auto first = states.cbegin(); first != states.cend();) {
     const std::uint32_t thread = first->thread;
     const auto end =
         std::find_if(first, states.cend(), [&](const ParaverThreadState& state) { return state.thread != thread; });
     const Location location{static_cast<std::int32_t>(rank), static_cast<std::int32_t>(thread)};
-    const RunningTime running(first, end);
+    const std::vector<Running> running = RunningTimes(first, end);
     const auto own = std::ranges::equal_range(std::as_const(counts), thread, {}, &ParaverThreadCount::thread);
     WorkerBuilder builder(trace, facts, location, teams);
     builder.Count(own.begin(), own.end(), running, counters);
-    threads.workers.push_back(builder.Build(first, end));
+    threads.second.push_back(builder.Build(first, end));
     first = end;
   }
   return threads;
 }
 
-CounterByType CountersOf(const ParaverBlocks& all) {
+CounterByType FindCounters(const std::vector<ParaverBlock>& blocks) {
   CounterByType counters;
-  for (std::size_t block = 0; block < all.blocks.size(); ++block) {
-    for (std::size_t i = 0; i < all.blocks[block].types.size(); ++i) {
-      const std::uint32_t counter = all.meanings[block].counters[i];
-      if (counter != ParaverBlockMeaning::kNothing) counters[all.blocks[block].types[i]] = counter;
+  for (const ParaverBlock& block : blocks) {
+    for (std::size_t i = 0; i < block.types.size(); ++i) {
+      if (block.counters[i] != ParaverBlock::kNothing) counters[block.types[i]] = block.counters[i];
     }
   }
   return counters;
@@ -387,28 +361,26 @@ void CheckCounters(Trace& trace, const WorkerThread& worker) {
 }  // namespace
 
 void AddParaverTeamRegions(TraceBuilder& builder, ParaverTraceFacts& facts) {
-  Region barrier{.name = "OpenMP synchronization"}, scheduling{.name = "OpenMP fork, join and scheduling"};
-  barrier.team_role = TeamRole::kBarrier;
-  scheduling.team_role = TeamRole::kScheduling;
-  facts.barrier_region = builder.AddRegion(std::move(barrier));
-  facts.scheduling_region = builder.AddRegion(std::move(scheduling));
+  facts.barrier_region = builder.AddRegion({.name = "OpenMP synchronization", .team_role = TeamRole::kBarrier});
+  facts.scheduling_region =
+      builder.AddRegion({.name = "OpenMP fork, join and scheduling", .team_role = TeamRole::kScheduling});
   facts.knows_threads = true;
 }
 
 void AddParaverThreads(ParaverRecords& records, const ParaverTraceFacts& facts, TraceBuilder& builder) {
   Trace& trace = builder.trace();
-  const CounterByType counters = CountersOf(records.all);
+  const CounterByType counters = FindCounters(records.blocks);
   std::vector<TaskThreads> of_tasks(trace.size());
   ParallelFor(trace.size(), [&](std::size_t rank) {
-    of_tasks[rank] = ThreadsOf(trace, facts, rank, std::move(records.thread_states[rank]),
-                               std::move(records.thread_counts[rank]), counters);
+    of_tasks[rank] = BuildThreads(trace, facts, rank, std::move(records.thread_states[rank]),
+                                  std::move(records.thread_counts[rank]), counters);
   });
   TeamThreads& threads = trace.team_threads;
   threads.teams.emplace_back();
-  for (TaskThreads& of_task : of_tasks) {
-    for (const WorkerThread& worker : of_task.workers) CheckCounters(trace, worker);
-    threads.of_ranks.push_back(std::move(of_task.of_main));
-    std::ranges::move(of_task.workers, std::back_inserter(threads.workers));
+  for (auto& [of_main, workers] : of_tasks) {
+    for (const WorkerThread& worker : workers) CheckCounters(trace, worker);
+    threads.of_ranks.push_back(std::move(of_main));
+    std::ranges::move(workers, std::back_inserter(threads.workers));
   }
 }
 
@@ -457,7 +429,7 @@ void AddParaverDevices(const ParaverNames& names, const ParaverHeader& header, s
   if (device_of.empty()) return;
   Trace& trace = builder.trace();
   for (const auto& [place, device] : device_of) --trace.ranks[place.first].threads;
-  std::map<std::string, DeviceWorkBuilder> devices;
+  std::map<std::string, std::map<std::int32_t, StreamSpans>> devices;
   for (std::size_t task = 0; task < states.size(); ++task) {
     std::map<std::string, StreamSpans> of_task;
     std::erase_if(states[task], [&](const ParaverThreadState& state) {
@@ -466,12 +438,9 @@ void AddParaverDevices(const ParaverNames& names, const ParaverHeader& header, s
       AddState(state, of_task[device->second]);
       return true;
     });
-    for (const auto& [name, spans] : of_task) devices[name].Add(static_cast<std::int32_t>(task), spans);
+    for (const auto& [name, spans] : of_task) AddStream(static_cast<std::int32_t>(task), spans, devices[name]);
   }
-  for (const auto& [name, work] : devices) {
-    Device device{name, work.Finish()};
-    if (!device.of_ranks.empty()) trace.devices.push_back(std::move(device));
-  }
+  for (const auto& [name, of_ranks] : devices) AddDevice(name, of_ranks, trace);
 }
 
 }  // namespace farscale

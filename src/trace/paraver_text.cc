@@ -110,7 +110,7 @@ bool IsParaver(const std::string& path) {
 
 namespace {
 
-constexpr std::string_view kMagic = "\x1F\x8B";  // of gzip [RFC 1952]
+constexpr std::string_view kMagic = "\x1F\x8B";  // gzip's [RFC 1952]
 constexpr const char* kDamaged = "the compressed file is damaged; copy or compress the trace again";
 
 const char* ReasonOf(int code) {
@@ -129,7 +129,7 @@ const char* ReasonOf(int code) {
 struct PackedText::Unpacker {
   inflate_state state;
   std::array<std::uint8_t, std::size_t{1} << 16> input;
-  bool at_end = false;  // of the last member
+  bool at_end = false;  // behind the last member
 };
 
 PackedText::PackedText(const std::string& path) : path_(path), file_(nullptr, std::fclose) {
@@ -140,7 +140,7 @@ PackedText::PackedText(const std::string& path) : path_(path), file_(nullptr, st
   }
   std::setvbuf(file_.get(), nullptr, _IONBF, 0);  // large parts are read at a time
   head_.resize(kMagic.size());
-  head_.resize(std::fread(head_.data(), 1, head_.size(), file_.get()));  // whether it can be read, Read says
+  head_.resize(std::fread(head_.data(), 1, head_.size(), file_.get()));  // errors are left to Read
   std::clearerr(file_.get());
   if (head_ != kMagic) return;
   unpacker_ = std::make_unique<Unpacker>();

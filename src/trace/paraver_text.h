@@ -34,7 +34,7 @@ class PackedText {
   std::string path_;
   std::unique_ptr<std::FILE, int (*)(std::FILE*)> file_;
   std::unique_ptr<Unpacker> unpacker_;  // nothing for plain files
-  std::string head_;                    // of a plain file: read to see that it is one, not yet handed out
+  std::string head_;                    // begin of a plain file: read to see that it is one, not yet handed out
   std::uint64_t bytes_ = 0;             // handed out
 };
 
@@ -58,7 +58,7 @@ class ParaverText {
   // before any block is read. Throws an input error when the line is longer than any header is.
   bool NextLine(std::string& line);
 
-  // How large blocks are for so many tasks: each has some records of every task.
+  // Chooses the size of blocks for so many tasks: each has some records of every task.
   void MakeBlocksFor(std::size_t tasks);
 
   // Some whole lines, about a block of bytes. A text that ends without newline gives its last line as a block of its
@@ -83,7 +83,7 @@ class ParaverText {
   bool at_end_ = false, is_over_ = false;
 };
 
-// Whether the text of the file, when need be decompressed, begins like a Paraver trace. Throws an input error when the
+// True if the text of the file, decompressed if need be, begins like a Paraver trace. Throws an input error when the
 // file cannot be read.
 bool IsParaver(const std::string& path);
 

@@ -17,7 +17,7 @@
 namespace farscale {
 namespace {
 
-constexpr std::uint32_t kNothing = ParaverBlockMeaning::kNothing;
+constexpr std::uint32_t kNothing = ParaverBlock::kNothing;
 constexpr std::size_t kMostAhead = 256;  // records; chosen: beyond them nothing belongs to the edge at hand
 constexpr Tick kNever = std::numeric_limits<Tick>::max();
 
@@ -35,7 +35,7 @@ class TimelineWriter {
         events_(parts),
         states_(parts),
         messages_(parts, facts.world, rank),
-        collectives_(trace, facts, rank),
+        collectives_(facts),
         regions_(rank),
         totals_(trace.counters.size()),
         samples_(trace.counters.size()),
@@ -239,7 +239,7 @@ class TimelineWriter {
 
   void EndCall(const ParaverMoment& record, std::size_t index) {
     const Tick tick = record.tick;
-    collectives_.Leave(call_);
+    collectives_.Record(trace_, call_, rank_);
     rank_.Leave(tick, call_);
     in_calls_ += tick - outside_since_;
     call_ = kNothing;
@@ -298,7 +298,7 @@ class TimelineWriter {
     }
   }
 
-  // Of the next call from a fact of the record at hand on, when nothing else of the program comes before.
+  // Callers of the next call, from a fact of the record at hand on, when nothing else of the program comes before.
   const std::vector<std::uint32_t>& CallersToCome(std::size_t index) {
     call_callers_.clear();
     if (!regions_.has_callers()) return call_callers_;
@@ -370,7 +370,7 @@ class TimelineWriter {
   EventCursor events_;
   StateCursor states_;
   ParaverMessages messages_;
-  RecordedCollectives collectives_;
+  CollectiveCalls collectives_;
 
   Tick begin_ = 0;
   Tick outside_since_ = 0;  // up to here pauses are written; in a call its enter
@@ -380,15 +380,15 @@ class TimelineWriter {
   bool is_application_open_ = false;
   std::uint32_t call_ = kNothing;  // region of the call at hand
   ParaverRegions regions_;
-  std::vector<std::uint32_t> call_callers_;                                // of the call asked for last
+  std::vector<std::uint32_t> call_callers_;                                // callers of the call asked for last
   std::vector<std::pair<std::uint32_t, std::uint32_t>> callers_by_level_;  // level and region; the same
   std::vector<StateCursor::Stretch> stretches_;
   std::optional<bool> is_tracing_;  // nothing before the first event about it
   std::optional<Tick> stopped_at_, flush_since_;
 
-  std::vector<std::int64_t> totals_;         // by counter
-  std::vector<std::uint64_t> samples_;       // by counter
-  std::vector<std::uint64_t> call_samples_;  // by counter, at edges of calls
+  std::vector<std::int64_t> totals_;         // indexed by counter
+  std::vector<std::uint64_t> samples_;       // indexed by counter
+  std::vector<std::uint64_t> call_samples_;  // indexed by counter, at edges of calls
   std::uint64_t sampled_calls_ = 0;          // edges of calls with any counter
   std::optional<Tick> last_sample_;
 };
@@ -412,7 +412,7 @@ void ParaverRegions::LeaveFunction(Tick tick) {
 }
 
 void ParaverRegions::SetEvent(Tick tick, std::uint32_t type, std::uint32_t region) {
-  Do(tick, {type, region, region == ParaverBlockMeaning::kNothing});
+  Do(tick, {type, region, region == ParaverBlock::kNothing});
 }
 
 void ParaverRegions::Do(Tick tick, const Change& change) {
@@ -422,22 +422,22 @@ void ParaverRegions::Do(Tick tick, const Change& change) {
   }
   LeaveCallers(tick, {});
   const bool is_event = change.type != kFunction;
-  const bool is_open = std::ranges::find(open_, change.type, &Open::type) != open_.end();
+  const bool is_open = std::ranges::find(open_, change.type, &Change::type) != open_.end();
   if (is_open && (is_event || change.is_leave)) {
     Replace(tick, change);
   } else if (!change.is_leave) {
     rank_.Enter(tick, change.region);
-    open_.push_back({change.type, change.region});
+    open_.push_back(change);
   } else if (!is_event) {
     rank_.diagnostics().Add(anomaly::kLeaveWithoutEnter);
   }
 }
 
-// What is open of this type ends, and something else may take its place. Regions of other types inside it go on: they
-// are left and entered again.
+// Ends the open region of this type, and something else may take its place. Regions of other types inside it go on:
+// they are left and entered again.
 void ParaverRegions::Replace(Tick tick, const Change& change) {
   const auto last =
-      std::find_if(open_.rbegin(), open_.rend(), [&](const Open& open) { return open.type == change.type; });
+      std::find_if(open_.rbegin(), open_.rend(), [&](const Change& open) { return open.type == change.type; });
   const auto index = open_.size() - 1 - static_cast<std::size_t>(last - open_.rbegin());
   for (std::size_t i = open_.size(); i > index; --i) rank_.Leave(tick, open_[i - 1].region);
   if (change.is_leave) {

@@ -11,23 +11,6 @@
 
 namespace farscale {
 
-// Regions and the world by their numbers in the trace, and how the trace came about.
-struct ParaverToolFacts {
-  std::uint32_t world = 0;
-  std::uint32_t application_region = 0;
-  std::uint32_t tracing_region = 0;
-  std::uint32_t pause_region = 0;
-  std::uint32_t cut_call_region = 0;  // of a call whose begin lies before the trace
-  bool knows_threads = false;         // then two states of the runtime are regions
-  std::uint32_t barrier_region = 0;
-  std::uint32_t scheduling_region = 0;
-  bool is_part = false;        // cut out of a trace, or filtered
-  bool has_functions = false;  // they are recorded as regions, so callers are not needed
-};
-
-// What all ranks share while their timelines are built.
-struct ParaverTraceFacts : ParaverCollectiveFacts, ParaverToolFacts {};
-
 // Feeds the rank with all that its task recorded: a region around all of it; functions, the program's own events and
 // stretches with tracing on as regions; MPI calls with their messages and collectives; counters, summed up; and the
 // stretches outside MPI in which it did not run as pauses; where threads are known, as what the runtime of its team
@@ -45,7 +28,7 @@ class ParaverRegions {
 
   void EnterFunction(Tick tick, std::uint32_t region);
   void LeaveFunction(Tick tick);
-  // What an event type is from now on; ParaverBlockMeaning::kNothing for nothing.
+  // The region of an event type from now on; ParaverBlock::kNothing for nothing.
   void SetEvent(Tick tick, std::uint32_t type, std::uint32_t region);
 
   // Makes these the callers, the outermost first: leaves what differs, enters what is new.
@@ -54,7 +37,7 @@ class ParaverRegions {
   void LeaveCallers(Tick tick, const std::vector<std::uint32_t>& next);
   bool has_callers() const { return !callers_.empty(); }
 
-  // What changes within an MPI call is written at its end.
+  // Changes within an MPI call are written at its end.
   void BeginCall() { in_call_ = true; }
   void EndCall(Tick tick);
 
@@ -64,10 +47,6 @@ class ParaverRegions {
  private:
   static constexpr std::uint32_t kFunction = 0;  // no event type
 
-  struct Open {
-    std::uint32_t type = kFunction;
-    std::uint32_t region = 0;
-  };
   struct Change {
     std::uint32_t type = kFunction;
     std::uint32_t region = 0;
@@ -78,7 +57,7 @@ class ParaverRegions {
   void Replace(Tick tick, const Change& change);
 
   RankBuilder& rank_;
-  std::vector<Open> open_;
+  std::vector<Change> open_;            // no leaves
   std::vector<std::uint32_t> callers_;  // inside all of these
   bool in_call_ = false;
   std::vector<Change> waiting_;

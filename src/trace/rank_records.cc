@@ -72,7 +72,8 @@ void RankBuilder::PostRequest(RecordKind kind, std::uint32_t target, std::uint64
                               std::optional<std::uint64_t> request) {
   const OperationClass type = PartOf(kind).type;
   if (request) {
-    const bool is_new = requests_.insert_or_assign(*request, Request{type, timeline_.posts(type)}).second;
+    const bool is_new =
+        requests_.insert_or_assign(*request, std::pair(type, std::uint64_t{timeline_.posts(type)})).second;
     if (!is_new) diagnostics_.Add(anomaly::kRequestNeverCompleted, 1, fmt::format("request {} {}", *request, Place()));
   } else {
     // As of every send of a Paraver trace; the first place alone is kept.
@@ -87,11 +88,11 @@ bool RankBuilder::Complete(RecordKind kind, std::uint64_t request, std::uint32_t
                            std::uint64_t received) {
   const OperationClass type = PartOf(kind).type;
   const auto found = requests_.find(request);
-  if (found == requests_.end() || found->second.type != type) {
+  if (found == requests_.end() || found->second.first != type) {
     diagnostics_.Add(anomaly::kRequestUnknown, 1, fmt::format("request {} {}", request, Place()));
     return false;
   }
-  AddRecord(kind, target, timeline_.posts(type) - 1 - found->second.ordinal, bytes, received);
+  AddRecord(kind, target, timeline_.posts(type) - 1 - found->second.second, bytes, received);
   requests_.erase(found);
   return true;
 }
@@ -129,8 +130,8 @@ void RankBuilder::RequestCancelled(std::uint64_t request) {
   const auto found = requests_.find(request);
   if (found == requests_.end()) return;
   diagnostics_.Add(anomaly::kRequestCancelled, 1, fmt::format("request {} {}", request, Place()));
-  if (found->second.type == OperationClass::kSend && call_depth_ > 0) {
-    AddRecord(RecordKind::kSendCancelled, 0, timeline_.sends() - 1 - found->second.ordinal, 0, 0);
+  if (found->second.first == OperationClass::kSend && call_depth_ > 0) {
+    AddRecord(RecordKind::kSendCancelled, 0, timeline_.sends() - 1 - found->second.second, 0, 0);
   }
   requests_.erase(found);
 }

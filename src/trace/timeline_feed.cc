@@ -3,12 +3,10 @@
 #include <algorithm>
 #include <limits>
 
-#include "trace/trace_builder.h"
-
 namespace farscale {
 namespace {
 
-// Whether a record belongs to the leave of its call rather than to the enter. A blocking send starts at the enter.
+// True for records that belong to the leave of their call, not to the enter. A blocking send starts at the enter.
 bool IsAtLeave(RecordKind kind) {
   const OperationPart part = PartOf(kind);
   return kind != RecordKind::kSend && (part.completes || !part.posts);
@@ -53,13 +51,7 @@ class Feed {
   }
 
  private:
-  struct Switch {
-    enum What : std::uint8_t { kOff, kOn, kFlush } what;
-    Tick tick;
-    Tick end;
-  };
-
-  // As they are recorded: switched off at the begin, on at the end; a flush at its begin.
+  // At their ticks, as they are recorded: switched off at the begin, on at the end; a flush at its begin.
   void CollectInterruptions() {
     for (Interruption interruption : timeline_.interruptions()) {
       if (!window_.is_whole) {
@@ -67,22 +59,23 @@ class Feed {
         interruption.end = std::min(interruption.end, window_.end);
       }
       if (interruption.begin >= interruption.end) continue;
-      if (interruption.is_flush) {
-        switches_.push_back({Switch::kFlush, interruption.begin, interruption.end});
-      } else {
-        switches_.push_back({Switch::kOff, interruption.begin, 0});
-        switches_.push_back({Switch::kOn, interruption.end, 0});
-      }
+      interruptions_.emplace_back(interruption.begin, interruption);
+      if (!interruption.is_flush) interruptions_.emplace_back(interruption.end, interruption);
     }
-    std::ranges::stable_sort(switches_, {}, &Switch::tick);
+    std::ranges::stable_sort(interruptions_, {}, &std::pair<Tick, Interruption>::first);
   }
 
-  void InterruptUntil(Tick tick) {
-    for (; next_switch_ < switches_.size() && switches_[next_switch_].tick <= tick; ++next_switch_) {
-      const Switch& s = switches_[next_switch_];
-      if (s.what == Switch::kOff) sink_.MeasurementOff(s.tick);
-      if (s.what == Switch::kOn) sink_.MeasurementOn(s.tick);
-      if (s.what == Switch::kFlush) sink_.BufferFlush(s.tick, s.end);
+  void InterruptUntil(Tick until) {
+    for (; next_interruption_ < interruptions_.size() && interruptions_[next_interruption_].first <= until;
+         ++next_interruption_) {
+      const auto& [tick, interruption] = interruptions_[next_interruption_];
+      if (interruption.is_flush) {
+        sink_.BufferFlush(tick, interruption.end);
+      } else if (tick == interruption.begin) {
+        sink_.MeasurementOff(tick);
+      } else {
+        sink_.MeasurementOn(tick);
+      }
     }
   }
 
@@ -106,7 +99,7 @@ class Feed {
     }
   }
 
-  // What a counter counted in a call that is cut stays out of the window, as the time between its samples does not say
+  // Counts in a call that is cut stay out of the window, as the time between its samples does not say
   // when it happened.
   void FeedCall(std::size_t call) {
     const bool begins_before = timeline_.enter(call) < window_.begin;
@@ -164,24 +157,24 @@ class Feed {
       case RecordKind::kSend:
       case RecordKind::kSendPost:
       case RecordKind::kReceive:
-      case RecordKind::kReceiveComplete: AddEndpoint(timeline_.endpoints()[record.target], fed); break;
+      case RecordKind::kReceiveComplete: {
+        const Endpoint& endpoint = timeline_.endpoints()[record.target];
+        fed.peer = local_ranks_.Peer(rank_, endpoint.communicator, endpoint.peer);
+        fed.communicator = endpoint.communicator;
+        fed.tag = endpoint.tag;
+        break;
+      }
       case RecordKind::kCollective:
-      case RecordKind::kCollectiveComplete: AddType(timeline_.collective_types()[record.target], fed); break;
+      case RecordKind::kCollectiveComplete: {
+        const CollectiveType& type = timeline_.collective_types()[record.target];
+        fed.communicator = type.communicator;
+        fed.collective = type.kind;
+        if (type.root != kNoRoot) fed.root = local_ranks_.Root(type.communicator, type.root);
+        break;
+      }
       default: break;
     }
     sink_.Record(fed);
-  }
-
-  void AddEndpoint(const Endpoint& endpoint, FedRecord& fed) const {
-    fed.peer = local_ranks_.Peer(rank_, endpoint.communicator, endpoint.peer);
-    fed.communicator = endpoint.communicator;
-    fed.tag = endpoint.tag;
-  }
-
-  void AddType(const CollectiveType& type, FedRecord& fed) const {
-    fed.communicator = type.communicator;
-    fed.collective = type.kind;
-    if (type.root != kNoRoot) fed.root = local_ranks_.Root(type.communicator, type.root);
   }
 
   const Trace& definitions_;
@@ -192,8 +185,8 @@ class Feed {
   TimelineSink& sink_;
   Posts posts_;
   std::vector<std::uint32_t> counters_;  // that the rank recorded
-  std::vector<Switch> switches_;
-  std::size_t next_switch_ = 0;
+  std::vector<std::pair<Tick, Interruption>> interruptions_;
+  std::size_t next_interruption_ = 0;
   bool is_first_edge_ = true;
 };
 
@@ -207,7 +200,8 @@ LocalRanks::LocalRanks(const Trace& trace) {
     return group;
   };
   for (const Communicator& communicator : trace.communicators) {
-    communicators_.push_back({reverse(communicator.members), reverse(communicator.remote), communicator.is_self});
+    communicators_.emplace_back(reverse(communicator.members), reverse(communicator.remote));
+    if (communicator.is_self) communicators_.back() = {};
   }
 }
 
@@ -219,26 +213,17 @@ std::optional<std::uint32_t> LocalRanks::Find(const Group& group, std::int32_t r
 
 // The other group of an intercommunicator for its members, as RankBuilder reads it.
 std::uint32_t LocalRanks::Peer(std::int32_t rank, std::uint32_t communicator, std::int32_t peer) const {
-  const Groups& groups = communicators_[communicator];
-  if (groups.is_self) return 0;
-  const bool in_members = groups.remote.empty() || !Find(groups.members, rank);
-  return Find(in_members ? groups.members : groups.remote, peer).value();
+  const auto& [members, remote] = communicators_[communicator];
+  if (members.empty() && remote.empty()) return 0;
+  const bool in_members = remote.empty() || !Find(members, rank);
+  return Find(in_members ? members : remote, peer).value();
 }
 
 std::uint32_t LocalRanks::Root(std::uint32_t communicator, std::int32_t root) const {
-  const Groups& groups = communicators_[communicator];
-  if (groups.is_self) return 0;
-  return Find(groups.remote.empty() ? groups.members : groups.remote, root).value();
+  const auto& [members, remote] = communicators_[communicator];
+  if (members.empty() && remote.empty()) return 0;
+  return Find(remote.empty() ? members : remote, root).value();
 }
-
-void BuilderSink::Enter(Tick tick, std::uint32_t region) { rank_.Enter(tick, region); }
-void BuilderSink::Leave(Tick tick, std::uint32_t region) { rank_.Leave(tick, region); }
-void BuilderSink::SetCounter(Tick tick, std::uint32_t counter, std::int64_t value) {
-  rank_.SetCounter(tick, counter, value);
-}
-void BuilderSink::MeasurementOff(Tick tick) { rank_.MeasurementOff(tick); }
-void BuilderSink::MeasurementOn(Tick tick) { rank_.MeasurementOn(tick); }
-void BuilderSink::BufferFlush(Tick begin, Tick end) { rank_.BufferFlush(begin, end); }
 
 void BuilderSink::Record(const FedRecord& r) {
   switch (r.kind) {

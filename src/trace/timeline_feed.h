@@ -10,32 +10,27 @@
 
 #include "trace/operations.h"
 #include "trace/trace.h"
+#include "trace/trace_builder.h"
 
 namespace farscale {
-
-class RankBuilder;
 
 // Local ranks of world ranks: the reverse of Communicator::members and remote.
 class LocalRanks {
  public:
   explicit LocalRanks(const Trace& trace);
 
-  // How `rank` names another rank on a communicator; the peer must be in it.
+  // The local rank by which `rank` names a peer on a communicator; the peer must be in it.
   std::uint32_t Peer(std::int32_t rank, std::uint32_t communicator, std::int32_t peer) const;
   std::uint32_t Root(std::uint32_t communicator, std::int32_t root) const;
 
  private:
   using Group = std::vector<std::pair<std::int32_t, std::uint32_t>>;  // world and local rank, sorted
-  struct Groups {
-    Group members, remote;
-    bool is_self = false;
-  };
   static std::optional<std::uint32_t> Find(const Group& group, std::int32_t rank);
 
-  std::vector<Groups> communicators_;
+  std::vector<std::pair<Group, Group>> communicators_;  // members and remote groups; both empty for MPI_COMM_SELF
 };
 
-// A record as RankBuilder wants it. What a kind does not have is 0; `request` is unique within the rank.
+// A record as RankBuilder takes it. Members that a kind does not have are 0; `request` is unique within the rank.
 struct FedRecord {
   RecordKind kind = RecordKind::kSend;
   Tick tick = 0;  // posts at the enter of their call, completions at its leave
@@ -67,13 +62,15 @@ class BuilderSink : public TimelineSink {
  public:
   explicit BuilderSink(RankBuilder& rank) : rank_(rank) {}
 
-  void Enter(Tick tick, std::uint32_t region) override;
-  void Leave(Tick tick, std::uint32_t region) override;
+  void Enter(Tick tick, std::uint32_t region) override { rank_.Enter(tick, region); }
+  void Leave(Tick tick, std::uint32_t region) override { rank_.Leave(tick, region); }
   void Record(const FedRecord& record) override;
-  void SetCounter(Tick tick, std::uint32_t counter, std::int64_t value) override;
-  void MeasurementOff(Tick tick) override;
-  void MeasurementOn(Tick tick) override;
-  void BufferFlush(Tick begin, Tick end) override;
+  void SetCounter(Tick tick, std::uint32_t counter, std::int64_t value) override {
+    rank_.SetCounter(tick, counter, value);
+  }
+  void MeasurementOff(Tick tick) override { rank_.MeasurementOff(tick); }
+  void MeasurementOn(Tick tick) override { rank_.MeasurementOn(tick); }
+  void BufferFlush(Tick begin, Tick end) override { rank_.BufferFlush(begin, end); }
 
  protected:
   RankBuilder& rank_;
@@ -92,7 +89,7 @@ struct TimelineWindow {
   std::vector<std::int64_t> counters_begin{}, counters_end{};
 };
 
-// Which records outside the window to keep, by their operation.
+// True for operations whose records outside the window are kept.
 using KeepOperation = std::function<bool(const OperationPart&)>;
 
 // Regions, communicators and counters of the events are those of `definitions`, in which those of the timeline's own

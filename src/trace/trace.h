@@ -28,7 +28,7 @@ namespace farscale {
 
 using Tick = std::int64_t;
 
-// What a region is to a team of threads.
+// The role of a region in a team of threads.
 enum class TeamRole : std::uint8_t {
   kNone,
   kParallel,
@@ -46,7 +46,7 @@ struct Region {
   bool is_outside = false;  // around the records that lie outside a cut
   bool is_pause = false;    // time outside MPI in which the rank did not run, by what the trace says of its state
   TeamRole team_role = TeamRole::kNone;
-  bool is_fork = false;            // of a team of threads [trace/location_trace.h]
+  bool is_fork = false;            // forks a team of threads [trace/location_trace.h]
   bool is_device_runtime = false;  // a call of the host to CUDA, HIP, OpenACC or OpenCL
 
   bool IsUser() const { return !is_mpi && !is_outside && !is_pause; }
@@ -70,7 +70,7 @@ struct CartesianTopology {
   std::uint32_t communicator = 0;
   std::vector<std::size_t> extents;
   std::vector<bool> periodic;       // one a dimension
-  std::vector<std::size_t> places;  // by local rank: index into the grid, the last dimension changing fastest
+  std::vector<std::size_t> places;  // index into the grid by local rank, the last dimension changing fastest
 
   friend bool operator==(const CartesianTopology&, const CartesianTopology&) = default;
 };
@@ -84,7 +84,7 @@ struct Counter {
   bool accumulates = true;  // false: a level (temperature, power), listed but never summed
 };
 
-// What a record of an MPI call says. Posts come before completions of the same operation.
+// Kinds of records of an MPI call. Posts come before completions of the same operation.
 enum class RecordKind : std::uint8_t {
   kSend,  // blocking send: post and completion
   kSendPost,
@@ -183,7 +183,7 @@ struct MovedBytes {
   friend bool operator==(const MovedBytes&, const MovedBytes&) = default;
 };
 
-// What most ranks have nothing of, so that they keep no room for it.
+// Records that most ranks have none of, so that they take no memory there.
 struct RareRecords {
   std::vector<Pause> pauses;
   std::vector<LockEpoch> lock_epochs;
@@ -212,14 +212,14 @@ class RankTimeline {
     std::uint32_t target;  // index into endpoints or collective types; 0 for posts of receives and collectives,
                            // whose target the completion knows, and for completions of sends
     std::uint32_t back;
-    std::uint64_t bytes;     // of the message; of a collective what this rank sent
-    std::uint64_t received;  // of a collective what this rank received
+    std::uint64_t bytes;     // the message's size; for a collective the bytes that this rank sent
+    std::uint64_t received;  // bytes that this rank received in a collective
   };
   struct RegionEvent {
     Tick tick;
     std::uint32_t region;
     bool is_leave;
-    std::uint32_t call;  // how many calls were entered before
+    std::uint32_t call;  // the number of calls entered before
   };
 
   std::size_t calls() const { return columns_.enter.size(); }
@@ -227,7 +227,7 @@ class RankTimeline {
   Tick leave(std::size_t call) const { return columns_.enter[call] + columns_.duration[call]; }
   Tick duration(std::size_t call) const { return columns_.duration[call]; }
   std::uint32_t region(std::size_t call) const { return static_cast<std::uint32_t>(columns_.call_region[call]); }
-  // Of the call after the last: where the records of the last call end.
+  // For the call after the last: where the records of the last call end.
   std::size_t first_record(std::size_t call) const {
     return call < calls() ? static_cast<std::size_t>(columns_.first_record[call]) : call_records_end_;
   }
@@ -247,7 +247,7 @@ class RankTimeline {
   }
   Record record(std::size_t index) const;
 
-  // How many sends, receives and collectives the whole timeline posts.
+  // The number of sends, receives and collectives that the whole timeline posts.
   std::size_t posts(OperationClass type) const { return posts_[static_cast<std::size_t>(type)]; }
   std::size_t sends() const { return posts(OperationClass::kSend); }
   std::size_t receives() const { return posts(OperationClass::kReceive); }
@@ -284,13 +284,13 @@ class RankTimeline {
   const std::vector<Interruption>& interruptions() const { return Rare().interruptions; }
   // In the order of time, apart from each other and from calls.
   const std::vector<Pause>& pauses() const { return Rare().pauses; }
-  // Of windows, where the trace records locks; in the order in which they were given back.
+  // On windows, where the trace records locks; in the order in which they were given back.
   const std::vector<LockEpoch>& lock_epochs() const { return Rare().lock_epochs; }
   // Where the trace records them: puts, gets and atomic operations on windows; operations on files of any kind.
   const MovedBytes& one_sided() const { return Rare().one_sided; }
   const MovedBytes& on_files() const { return Rare().on_files; }
 
-  // Whether the rank entered anything at all.
+  // True if the rank entered nothing at all.
   bool empty() const { return calls() == 0 && region_events() == 0; }
   // First enter and last leave of anything; both 0 for an empty timeline.
   Tick begin() const { return begin_; }
@@ -319,7 +319,7 @@ class RankTimeline {
   std::vector<Endpoint> endpoints_;
   std::vector<CollectiveType> collective_types_;
   std::shared_ptr<const RareRecords> rare_;  // null: none
-  std::uint32_t posts_[3] = {};              // by OperationClass
+  std::uint32_t posts_[3] = {};              // indexed by OperationClass
   std::uint32_t call_records_end_ = 0;
   Tick begin_ = 0, end_ = 0;
 };
@@ -332,14 +332,14 @@ struct Location {
   friend auto operator<=>(const Location&, const Location&) = default;
 };
 
-// What a thread says of the teams it forks or is in: behind `call` calls and `event` region events of its timeline.
+// A fork, begin, end or join of a team: behind `call` calls and `event` region events of the thread's timeline.
 struct TeamEvent {
   enum class Kind : std::uint8_t { kFork, kBegin, kEnd, kJoin };
   Kind kind = Kind::kFork;
   Tick tick = 0;
   std::uint32_t call = 0;
   std::uint32_t event = 0;
-  std::uint32_t team = 0;  // of a begin or end: index into TeamThreads::teams
+  std::uint32_t team = 0;  // at a begin or end: index into TeamThreads::teams
 };
 
 struct ThreadTeam {
@@ -355,9 +355,9 @@ struct WorkerThread {
 // Threads of the ranks, where a reader was asked to keep them and they form teams.
 struct TeamThreads {
   std::vector<ThreadTeam> teams;
-  std::vector<std::vector<TeamEvent>> of_ranks;  // of thread 0 of every rank
-  std::vector<WorkerThread> workers;             // by rank, then thread
-  Diagnostics diagnostics;                       // of the workers' events
+  std::vector<std::vector<TeamEvent>> of_ranks;  // thread 0's events, one entry a rank
+  std::vector<WorkerThread> workers;             // in the order of ranks, then threads
+  Diagnostics diagnostics;                       // found in the workers' events
 
   bool empty() const { return workers.empty(); }
 };
@@ -371,7 +371,7 @@ struct DeviceSpan {
   friend auto operator<=>(const DeviceSpan&, const DeviceSpan&) = default;
 };
 
-// What a device does for a rank, on all of its streams together: spans in the order of time and apart.
+// The work of a device for a rank, on all of its streams together: spans in the order of time and apart.
 struct DeviceWork {
   std::int32_t rank = 0;
   std::vector<DeviceSpan> kernels;
@@ -380,14 +380,14 @@ struct DeviceWork {
 
 struct Device {
   std::string name;
-  std::vector<DeviceWork> of_ranks;  // of those that use it, rising
+  std::vector<DeviceWork> of_ranks;  // ranks that use it, rising
 };
 
 struct Rank {
   std::int32_t node = 0;  // index into Trace::nodes
   std::int32_t threads = 1;
   std::string name;
-  std::int32_t socket = -1;  // of its node, from 0; -1: not known, or it is on several
+  std::int32_t socket = -1;  // within its node, from 0; -1: not known, or it is on several
 };
 
 struct Trace {
@@ -406,15 +406,15 @@ struct Trace {
   std::vector<RankTimeline> timelines;  // one a rank
   TeamThreads team_threads;             // nothing unless asked for
   std::vector<Device> devices;          // that compute or copy; nothing unless threads are asked for
-  std::vector<Location> locations;      // of a trace whose ranks are threads, one a rank; else empty
+  std::vector<Location> locations;      // where ranks are threads, one a rank; else empty
 
   std::uint64_t events = 0;      // records read, as the format counts them
-  std::uint64_t disk_bytes = 0;  // of the files they came from
+  std::uint64_t disk_bytes = 0;  // size of its files
   Diagnostics diagnostics;
 
   std::size_t size() const { return ranks.size(); }
   double Seconds(Tick ticks) const { return static_cast<double>(ticks) / ticks_per_second; }
-  // Whether it was cut out of a longer run: what its ranks did before and behind it is not known.
+  // True if it was cut out of a longer run: the time before and behind it is not known.
   bool IsCutOut() const;
   Tick begin() const;   // earliest event of any rank
   Tick end() const;     // latest
@@ -422,7 +422,7 @@ struct Trace {
   std::optional<std::size_t> FindCounter(std::string_view name) const;
   // Names of the regions of the program that are not MPI, each once, in alphabetical order.
   std::vector<std::string> UserRegionNames() const;
-  // Of all columns and tables.
+  // Memory of all columns and tables.
   std::uint64_t MemoryBytes() const;
 };
 

@@ -164,7 +164,7 @@ void RankBuilder::AddRegionEvent(Tick tick, std::uint32_t region, bool is_leave)
 std::int64_t RankBuilder::SampleAt(Tick tick, std::size_t counter) {
   Sample& sample = samples_[counter];
   if (!timeline_.counters_[counter].recorded) return sample.value;
-  if (!cpu_times_[counter].empty()) return sample.value;  // what it is here will be known at the end
+  if (!cpu_times_[counter].empty()) return sample.value;  // the value here will be known at the end
   if (sample.tick != tick) diagnostics_.Add(anomaly::kCounterNotAtEdges, 1);
   // A sample a little ahead of its edge still shows what happened since the edge before.
   ++sample.edges;
@@ -199,44 +199,36 @@ void RankBuilder::SetCpuTime(Tick tick, std::uint32_t counter, std::int64_t valu
 
 namespace {
 
-// Walks with the edges of a rank along its samples of CPU time.
-template <typename Samples>
-class PassingCpuTime {
- public:
-  PassingCpuTime(const Samples& samples, double counts_a_tick) : samples_(samples), counts_a_tick_(counts_a_tick) {}
-
-  // Ticks come in order.
-  std::int64_t At(Tick tick) {
-    while (next_ < samples_.size() && samples_[next_].tick <= tick) ++next_;
-    if (next_ == 0) return samples_[0].value;
-    const auto& last = samples_[next_ - 1];
-    const double passed = static_cast<double>(tick - last.tick) * counts_a_tick_;
-    if (next_ < samples_.size()) {
-      const std::int64_t at_next = std::max(last.value, samples_[next_].value);
-      if (passed >= static_cast<double>(at_next) - static_cast<double>(last.value)) return at_next;
-    }
-    return last.value + std::llround(std::min(passed, 1e18));
+// The value between samples of CPU time; ticks come in order, and `next` is the sample behind the last one.
+std::int64_t CpuTimeAt(const std::vector<std::pair<Tick, std::int64_t>>& samples, double counts_a_tick, Tick tick,
+                       std::size_t& next) {
+  while (next < samples.size() && samples[next].first <= tick) ++next;
+  if (next == 0) return samples[0].second;
+  const auto& [last_tick, last] = samples[next - 1];
+  const double passed = static_cast<double>(tick - last_tick) * counts_a_tick;
+  if (next < samples.size()) {
+    const std::int64_t at_next = std::max(last, samples[next].second);
+    if (passed >= static_cast<double>(at_next) - static_cast<double>(last)) return at_next;
   }
-
- private:
-  const Samples& samples_;
-  const double counts_a_tick_;
-  std::size_t next_ = 0;
-};
+  return last + std::llround(std::min(passed, 1e18));
+}
 
 }  // namespace
 
 CounterColumns<PackedColumn> RankBuilder::CpuTimeAtEdges(std::size_t counter) const {
   const double counts_a_tick = CountsPerSecond(trace_.counters[counter]) / trace_.ticks_per_second;
-  PassingCpuTime at_call(cpu_times_[counter], counts_a_tick), at_event(cpu_times_[counter], counts_a_tick);
+  const auto at = [&](Tick tick, std::size_t& next) {
+    return CpuTimeAt(cpu_times_[counter], counts_a_tick, tick, next);
+  };
+  std::size_t of_calls = 0, of_events = 0;
   CounterColumns<PackedColumnBuilder> columns;
   for (std::size_t call = 0; call < timeline_.calls(); ++call) {
-    const std::int64_t at_enter = at_call.At(timeline_.enter(call));
+    const std::int64_t at_enter = at(timeline_.enter(call), of_calls);
     columns.at_enter.Append(at_enter);
-    columns.in_call.Append(at_call.At(timeline_.leave(call)) - at_enter);
+    columns.in_call.Append(at(timeline_.leave(call), of_calls) - at_enter);
   }
   for (std::size_t event = 0; event < timeline_.region_events(); ++event) {
-    columns.at_event.Append(at_event.At(timeline_.event_tick(event)));
+    columns.at_event.Append(at(timeline_.event_tick(event), of_events));
   }
   return FinishColumns(columns);
 }
@@ -337,7 +329,7 @@ CounterColumns<PackedColumn> RankBuilder::CountsWithout(const RankTimeline& time
   for (std::size_t event = 0; event < timeline.region_events(); ++event) {
     builder.at_event.Append(raw(timeline.event_tick(event), timeline.counter_at_event(counter, event)));
   }
-  return {builder.at_enter.Finish(), builder.in_call.Finish(), builder.at_event.Finish()};
+  return FinishColumns(builder);
 }
 
 RankTimeline RankBuilder::Retime(const RankTimeline& timeline, const NewTimes& times) {

@@ -1,5 +1,5 @@
-// How readers and tests make a trace: definitions first, then for every rank its events in the order of the trace.
-// A RankBuilder knows nothing of other ranks, so ranks can be built in parallel.
+// Readers and tests make a trace like this: definitions first, then for every rank its events in the order of the
+// trace. A RankBuilder knows nothing of other ranks, so ranks can be built in parallel.
 //
 //   TraceBuilder builder;
 //   const auto send = builder.AddRegion("MPI_Send");
@@ -73,7 +73,7 @@ class RankBuilder {
   void MoveOneSided(std::uint64_t bytes) { rare_.one_sided += {1, bytes}; }
   void MoveOnFile(std::uint64_t bytes) { rare_.on_files += {1, bytes}; }
 
-  // The value of an accumulating counter from now on; an integer, or the bits of a double as the counter says.
+  // The value of an accumulating counter from now on: an integer, or the bits of a double.
   // Comes before the edge it belongs to.
   void SetCounter(Tick tick, std::uint32_t counter, std::int64_t value);
 
@@ -81,7 +81,7 @@ class RankBuilder {
   // the next one lets it, so what a thread did not run lies right before the later sample. Counts are integers.
   void SetCpuTime(Tick tick, std::uint32_t counter, std::int64_t value);
 
-  // Of a counter whose samples do not show all that happened between them.
+  // For a counter whose samples do not show all that happened between them.
   void DistrustCounter(std::uint32_t counter);
 
   // Where the thread forks, joins, enters or leaves a team; left out within MPI calls.
@@ -95,7 +95,7 @@ class RankBuilder {
   bool IsMpi(std::uint32_t region) const { return trace_.regions[region].is_mpi; }
   Diagnostics& diagnostics() { return diagnostics_; }
 
-  // See below.
+  // Work on private columns for Retime below.
   static RankTimeline Retime(const RankTimeline& timeline, const NewTimes& times);
   static CounterColumns<PackedColumn> CountsWithout(const RankTimeline& timeline, std::size_t counter,
                                                     const std::vector<std::pair<Tick, Tick>>& without);
@@ -105,14 +105,6 @@ class RankBuilder {
   std::vector<TeamEvent> TakeTeamEvents() { return std::move(team_events_); }
 
  private:
-  struct Request {
-    OperationClass type;
-    std::uint64_t ordinal;
-  };
-  struct CpuTime {
-    Tick tick;
-    std::int64_t value;
-  };
   struct Sample {
     std::int64_t value = 0;
     Tick tick = std::numeric_limits<Tick>::min();
@@ -143,7 +135,7 @@ class RankBuilder {
 
   const Trace& trace_;
   std::int32_t rank_;
-  RareRecords rare_;       // of the timeline
+  RareRecords rare_;       // part of the timeline
   RankTimeline timeline_;  // all but its columns, which are built in:
   TimelineColumns<PackedColumnBuilder> columns_;
   std::vector<CounterColumns<PackedColumnBuilder>> counter_columns_;
@@ -166,9 +158,10 @@ class RankBuilder {
   std::uint64_t messages_ = 0;
   std::optional<Tick> off_since_;
 
-  std::vector<Sample> samples_;                  // one a counter
-  std::vector<std::vector<CpuTime>> cpu_times_;  // of counters that are sampled now and then
-  std::unordered_map<std::uint64_t, Request> requests_;
+  std::vector<Sample> samples_;  // one a counter
+  // Ticks and values of counters that are sampled now and then.
+  std::vector<std::vector<std::pair<Tick, std::int64_t>>> cpu_times_;
+  std::unordered_map<std::uint64_t, std::pair<OperationClass, std::uint64_t>> requests_;  // with numbers of posts
   struct EndpointHash {
     std::size_t operator()(const Endpoint& endpoint) const;
   };
@@ -181,8 +174,8 @@ class RankBuilder {
 
 // Times of everything a rank did, each as many as the timeline has, in ascending order.
 struct NewTimes {
-  std::vector<Tick> enter, leave;  // of calls
-  std::vector<Tick> events;        // of region events
+  std::vector<Tick> enter, leave;  // calls
+  std::vector<Tick> events;        // region events
   std::vector<Interruption> interruptions;
   // Parts of the old times that are left out, in order and apart, with what counters count in them: their share of what
   // they count between the edges around each.
@@ -195,7 +188,8 @@ RankTimeline Retime(const RankTimeline& timeline, const NewTimes& times);
 // Holds the definitions while ranks are built, then the whole trace.
 class TraceBuilder {
  public:
-  // What a trace that is made out of another one has of it: path, format, program, creator, clock, nodes and regions.
+  // Copies what a trace made out of another one has in common with it: path, format, program, creator, clock, nodes,
+  // regions.
   void CopyHeader(const Trace& trace);
   // MPI functions are recognised by name.
   std::uint32_t AddRegion(const std::string& name);

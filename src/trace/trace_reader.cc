@@ -27,16 +27,13 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// An anchor file of OTF2 begins with a byte of length, a byte order mark and these letters.
-bool IsOtf2Anchor(const std::string& head) { return head.size() >= 6 && head.compare(2, 4, "OTF2") == 0; }
-
 // The other files of an archive lie beside the anchor itself, not beside a link to it.
 std::string Resolve(const std::string& path) {
   std::error_code code;
   return fs::is_symlink(path, code) ? fs::canonical(path, code).string() : path;
 }
 
-std::string HeadOf(const fs::path& path) {
+std::string ReadHead(const fs::path& path) {
   std::ifstream stream(path, std::ios::binary);
   std::array<char, 16> bytes{};
   stream.read(bytes.data(), bytes.size());
@@ -65,9 +62,8 @@ bool IsTraceName(const fs::path& path) {
                              : "name the trace: " + Join(traces, " or "));
 }
 
-enum class TraceFormat { kOtf2, kParaver };
-
-TraceFormat FormatOf(const fs::path& path) {
+// Else it is an OTF2 archive. Throws an input error when it is neither.
+bool IsParaverTrace(const fs::path& path) {
   std::error_code code;
   if (!fs::exists(path, code)) throw Error(ErrorKind::kInput, path.string(), "no such trace");
   if (fs::is_directory(path, code)) FailForFolder(path);
@@ -77,8 +73,10 @@ TraceFormat FormatOf(const fs::path& path) {
   if (fs::file_size(path, code) == 0) {
     throw Error(ErrorKind::kInput, path.string(), "is empty", "copy the trace again");
   }
-  if (IsOtf2Anchor(HeadOf(path))) return TraceFormat::kOtf2;
-  if (IsParaver(path.string())) return TraceFormat::kParaver;
+  const std::string head = ReadHead(path);
+  // An anchor file of OTF2 begins with a byte of length, a byte order mark and these letters.
+  if (head.size() >= 6 && head.compare(2, 4, "OTF2") == 0) return false;
+  if (IsParaver(path.string())) return true;
   throw Error(ErrorKind::kInput, path.string(), "is neither the anchor file of an OTF2 archive nor a Paraver trace",
               IsTraceName(path) ? "the file is damaged" : "name the file that ends in .otf2, .prv or .prv.gz");
 }
@@ -100,7 +98,7 @@ std::string HashFile(const std::string& path) {
 }  // namespace
 
 std::vector<std::string> FilesOfTrace(const std::string& path) {
-  if (FormatOf(path) == TraceFormat::kParaver) return FilesOfParaver(Resolve(path));
+  if (IsParaverTrace(path)) return FilesOfParaver(Resolve(path));
   const fs::path anchor(Resolve(path));
   const fs::path folder = anchor.parent_path() / anchor.stem();
   fs::path definitions = anchor;
@@ -117,7 +115,7 @@ std::vector<std::string> FilesOfTrace(const std::string& path) {
 
 std::size_t RanksOfTrace(const std::string& path) {
   try {
-    if (FormatOf(path) == TraceFormat::kParaver) {
+    if (IsParaverTrace(path)) {
       ParaverText text(Resolve(path));
       return ReadParaverHeader(Resolve(path), text).applications.front().tasks.size();
     }
@@ -170,16 +168,17 @@ std::string FingerprintOfTrace(const std::string& path) {
   return hash.Hex();
 }
 
+bool ReadOptions::Keeps(const std::string& counter) const {
+  return all_counters || std::ranges::find(counters, counter) != counters.end();
+}
+
 Trace ReadTrace(const std::string& path, const ReadOptions& options) {
-  const CounterSelection counters{options.all_counters, options.counters};
-  const TraceFormat format = FormatOf(path);
-  if (format == TraceFormat::kOtf2 && options.application) {
+  const bool is_paraver = IsParaverTrace(path);
+  if (!is_paraver && options.application) {
     throw Error(ErrorKind::kUsage, path, "an OTF2 archive has no applications to choose from",
                 "leave out the application");
   }
-  Trace trace = format == TraceFormat::kOtf2
-                    ? ReadOtf2(Resolve(path), counters, options.keep_threads)
-                    : ReadParaver(Resolve(path), counters, options.application, options.accepted, options.keep_threads);
+  Trace trace = is_paraver ? ReadParaver(Resolve(path), options) : ReadOtf2(Resolve(path), options);
   trace.diagnostics.Accept(options.accepted);
   trace.path = path;
   trace.disk_bytes = BytesOfTrace(path);
@@ -189,66 +188,53 @@ Trace ReadTrace(const std::string& path, const ReadOptions& options) {
 
 namespace {
 
-struct OffTime {
-  Tick begin = 0;
-  Tick end = 0;
-  Tick removed = 0;  // of those before it
-};
+using Spans = std::vector<std::pair<Tick, Tick>>;  // begins and ends, in the order of time and apart
 
-// In the order of time and apart, as recorded.
-std::vector<OffTime> OffOf(const RankTimeline& timeline) {
-  std::vector<OffTime> off;
+// Stretches in which recording was switched off.
+Spans OffTimes(const RankTimeline& timeline) {
+  Spans off;
   for (const Interruption& interruption : timeline.interruptions()) {
-    if (!interruption.is_flush) off.push_back({interruption.begin, interruption.end});
+    if (!interruption.is_flush) off.emplace_back(interruption.begin, interruption.end);
   }
   return off;
 }
 
-std::vector<OffTime> Common(const std::vector<OffTime>& some, const std::vector<OffTime>& others) {
-  std::vector<OffTime> both;
+Spans Common(const Spans& some, const Spans& others) {
+  Spans both;
   for (std::size_t i = 0, k = 0; i < some.size() && k < others.size();) {
-    const Tick begin = std::max(some[i].begin, others[k].begin), end = std::min(some[i].end, others[k].end);
-    if (begin < end) both.push_back({begin, end});
-    some[i].end < others[k].end ? ++i : ++k;
+    const Tick begin = std::max(some[i].first, others[k].first), end = std::min(some[i].second, others[k].second);
+    if (begin < end) both.emplace_back(begin, end);
+    some[i].second < others[k].second ? ++i : ++k;
   }
   return both;
 }
 
 // Where no rank was recorded. Ranks without events do not say when they were.
-std::vector<OffTime> OffOnAllRanks(const Trace& trace) {
-  std::optional<std::vector<OffTime>> common;
+Spans OffOnAllRanks(const Trace& trace) {
+  std::optional<Spans> common;
   for (const RankTimeline& timeline : trace.timelines) {
     if (timeline.empty()) continue;
-    common = common ? Common(*common, OffOf(timeline)) : OffOf(timeline);
+    common = common ? Common(*common, OffTimes(timeline)) : OffTimes(timeline);
   }
-  std::vector<OffTime> off = common.value_or(std::vector<OffTime>());
-  Tick removed = 0;
-  for (OffTime& off_time : off) {
-    off_time.removed = removed;
-    removed += off_time.end - off_time.begin;
-  }
-  return off;
+  return common.value_or(Spans());
 }
 
-// Where times are without the stretches.
-class TimeWithout {
- public:
-  explicit TimeWithout(const std::vector<OffTime>& off) : off_(off) {}
+// The new time of every old one, without the stretches `off`.
+using TickMap = std::function<Tick(Tick)>;
 
-  Tick operator()(Tick tick) const {
-    const auto behind = std::ranges::partition_point(off_, [&](const OffTime& one) { return one.begin <= tick; });
-    if (behind == off_.begin()) return tick;
-    const OffTime& last = *(behind - 1);
-    return tick - last.removed - (std::min(tick, last.end) - last.begin);
-  }
+TickMap LeavingOut(const Spans& off) {
+  std::vector<Tick> removed = {0};  // before every stretch, and behind the last
+  for (const auto& [begin, end] : off) removed.push_back(removed.back() + end - begin);
+  return [off, removed](Tick tick) {
+    const auto behind = std::ranges::upper_bound(off, tick, {}, &std::pair<Tick, Tick>::first);
+    if (behind == off.begin()) return tick;
+    const auto& [begin, end] = *(behind - 1);
+    return tick - removed[static_cast<std::size_t>(behind - off.begin()) - 1] - (std::min(tick, end) - begin);
+  };
+}
 
- private:
-  const std::vector<OffTime>& off_;
-};
-
-// `off`: what counters count in it is left out, too.
-RankTimeline Moved(const RankTimeline& timeline, const TimeWithout& map, bool keeps_off,
-                   const std::vector<OffTime>& off) {
+// Counts within `without` are left out, too.
+RankTimeline Moved(const RankTimeline& timeline, const TickMap& map, bool keeps_off, const Spans& without) {
   NewTimes times;
   for (std::size_t call = 0; call < timeline.calls(); ++call) {
     times.enter.push_back(map(timeline.enter(call)));
@@ -261,15 +247,15 @@ RankTimeline Moved(const RankTimeline& timeline, const TimeWithout& map, bool ke
     const Interruption moved{map(one.begin), map(one.end), one.is_flush};
     if (one.is_flush || (keeps_off && moved.begin < moved.end)) times.interruptions.push_back(moved);
   }
-  for (const OffTime& one : off) times.without.emplace_back(one.begin, one.end);
+  times.without = without;
   return Retime(timeline, times);
 }
 
-void Move(std::vector<TeamEvent>& events, const TimeWithout& map) {
+void Move(std::vector<TeamEvent>& events, const TickMap& map) {
   for (TeamEvent& event : events) event.tick = map(event.tick);
 }
 
-void Move(std::vector<DeviceSpan>& spans, const TimeWithout& map) {
+void Move(std::vector<DeviceSpan>& spans, const TickMap& map) {
   for (DeviceSpan& span : spans) span = {map(span.begin), map(span.end)};
   std::erase_if(spans, [](const DeviceSpan& span) { return span.length() <= 0; });
 }
@@ -278,18 +264,17 @@ void Move(std::vector<DeviceSpan>& spans, const TimeWithout& map) {
 
 void LeaveOutSwitchedOff(Trace& trace) {
   const bool is_any_off =
-      std::ranges::any_of(trace.timelines, [](const RankTimeline& timeline) { return !OffOf(timeline).empty(); });
+      std::ranges::any_of(trace.timelines, [](const RankTimeline& timeline) { return !OffTimes(timeline).empty(); });
   if (!is_any_off) return;
   const bool keeps_off = trace.diagnostics.count(anomaly::kRegionsAlone) == 0;
-  const std::vector<OffTime> off = keeps_off ? OffOnAllRanks(trace) : std::vector<OffTime>();
-  const TimeWithout map(off);
+  const Spans off = keeps_off ? OffOnAllRanks(trace) : Spans();
+  const TickMap map = LeavingOut(off);
   const double length = trace.Seconds(trace.end() - trace.begin());
   const double kept = trace.Seconds(map(trace.end()) - map(trace.begin()));
   trace.diagnostics.Add(anomaly::kSwitchedOff, static_cast<std::uint64_t>((length - kept) * 1e6 + 0.5));
   trace.diagnostics.AddPopulation(anomaly::kSwitchedOff, static_cast<std::uint64_t>(length * 1e6 + 0.5));
   // Counters of farscale's own traces stand still meanwhile.
-  const std::vector<OffTime> counted =
-      trace.creator.find("farscale") == std::string::npos ? off : std::vector<OffTime>();
+  const Spans counted = trace.creator.find("farscale") == std::string::npos ? off : Spans();
   ParallelFor(trace.size(),
               [&](std::size_t rank) { trace.timelines[rank] = Moved(trace.timelines[rank], map, keeps_off, counted); });
   for (std::vector<TeamEvent>& events : trace.team_threads.of_ranks) Move(events, map);

@@ -15,9 +15,11 @@ namespace farscale {
 struct ReadOptions {
   bool all_counters = true;
   std::vector<std::string> counters;              // those to keep when not all
-  std::optional<int> application = std::nullopt;  // of a Paraver trace with several, from 1 on
+  std::optional<int> application = std::nullopt;  // number of one in a Paraver trace with several, from 1 on
   AcceptedKinds accepted = {};                    // anomalies that would make the trace useless
-  bool keep_threads = false;                      // those that form teams; OTF2 only
+  bool keep_threads = false;                      // those that form teams
+
+  bool Keeps(const std::string& counter) const;
 };
 
 // Recognises the format from the content of the file. Throws an input error with what to do when the path is
@@ -28,10 +30,10 @@ Trace ReadTrace(const std::string& path, const ReadOptions& options = {});
 // Paraver trace the trace and the files that name what is in it.
 std::vector<std::string> FilesOfTrace(const std::string& path);
 
-// How many ranks a trace has, without reading its events; 0 when that cannot be found, which reading the trace reports.
+// The number of ranks of a trace, without reading its events; 0 when that cannot be found, which reading it reports.
 std::size_t RanksOfTrace(const std::string& path);
 
-// Of its files together; 0 when they cannot be found, which reading the trace reports.
+// The size of its files together; 0 when they cannot be found, which reading the trace reports.
 std::uint64_t BytesOfTrace(const std::string& path);
 
 // The traces by that, the largest first: it shows most of how a program communicates.
@@ -41,33 +43,27 @@ std::vector<std::size_t> LargestFirst(const std::vector<std::string>& paths);
 // in the folder of the anchor, `sha256sum FILES... | sha256sum` with the files in sorted order.
 std::string FingerprintOfTrace(const std::string& path);
 
-// The readers of the formats, which ReadTrace chooses from [trace/trace_reader.h].
+// The readers of the formats, which ReadTrace chooses from.
 
 // Reads an OTF2 archive through the OTF2 C library, locations in parallel. `anchor` is the anchor file, whatever its
-// name. `keep_threads`: with the threads that form teams, if any do. Throws an input error when anything of it cannot
-// be read.
-Trace ReadOtf2(const std::string& anchor, const CounterSelection& counters, bool keep_threads);
+// name. Throws an input error when anything of it cannot be read.
+Trace ReadOtf2(const std::string& anchor, const ReadOptions& options);
 
-// Reads a Paraver trace: X.prv or X.prv.gz, with names from X.pcf and X.row where they are [docs/traces.md].
-// `application`: which one of a trace with several, from 1 on. Throws an input error for anything unreadable, with line
-// and field, and when more than a hundredth of the lines is damaged; a usage error when the trace has several
-// applications and none is chosen, or not the one asked for.
-// `accepted`: anomalies for which it throws otherwise, such as a trace of which more than a hundredth of the run is
-// missing at its end. `keep_threads`: with the other threads of the tasks, where they recorded when they run.
-Trace ReadParaver(const std::string& path, const CounterSelection& counters, std::optional<int> application,
-                  const AcceptedKinds& accepted, bool keep_threads);
+// Reads a Paraver trace: X.prv or X.prv.gz, with names from X.pcf and X.row where they are [docs/traces.md]. Throws an
+// input error for anything unreadable, with line and field, and when more than a hundredth of the lines is damaged or
+// of the run is missing at its end, unless that is accepted; a usage error when the trace has several applications and
+// none is chosen, or not the one asked for.
+Trace ReadParaver(const std::string& path, const ReadOptions& options);
 
-// A Paraver trace and what lies beside it.
+// A Paraver trace and the files beside it.
 std::vector<std::string> FilesOfParaver(const std::string& path);
 
 // Indices of sizes, the largest first. In this order of parts no core is left with a large one at the end.
 std::vector<std::size_t> LargestFirst(const std::vector<std::uint64_t>& sizes);
 
-// Stretches of a run whose recording the program or its user switched off: MPI_Pcontrol(0) under farscale trace,
-// SCOREP_RECORDING_OFF, Extrae_shutdown.
-
-// Takes the time in which recording was off on all ranks at once out of the trace: all that follows moves up by it, so
-// that no command sees it, and messages keep their order. Where it was off on some ranks alone it stays, as time that
+// Takes the time in which the program or its user switched recording off on all ranks at once (MPI_Pcontrol(0) under
+// farscale trace, SCOREP_RECORDING_OFF, Extrae_shutdown) out of the trace: all that follows moves up by it, so that no
+// command sees it, and messages keep their order. Where it was off on some ranks alone it stays, as time that
 // is neither useful nor MPI. Counters cannot be trusted then, unless farscale recorded them: its own stand still while
 // recording is off.
 // In traces whose regions alone were recorded the rest remains time outside MPI: phases are the regions.
