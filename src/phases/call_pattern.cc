@@ -12,10 +12,10 @@ namespace {
 
 // All are chosen, and tested on the loops of the sample traces (tests/invariants/found_loops_test.cc).
 constexpr std::size_t kFewestIterations = 3;
-constexpr std::size_t kFewestCalls = 8;  // of all iterations
+constexpr std::size_t kFewestCalls = 8;  // in all iterations
 constexpr double kLeastSimilarity = 0.6;
 constexpr double kLeastWhenKnown = 0.4;  // where another run shows what iterations are like
-constexpr double kLeastCoverage = 0.1;   // of the rank's time
+constexpr double kLeastCoverage = 0.1;   // share of the rank's time
 constexpr std::size_t kFewRepeats = 2;
 constexpr std::size_t kMostCandidates = 16;
 constexpr Tick kLongBurst = 50;       // a long burst is at least this fraction of the longest
@@ -148,7 +148,7 @@ class LoopFinder {
 
   Tick Burst(std::size_t call) const { return enters_[call] - enters_[call - 1] - timeline_.duration(call - 1); }
 
-  // Of the segments between the calls to the one of median length. Inner loops may take more turns or fewer, so repeats
+  // Likeness of the segments between calls to the one of median length. Inner loops may differ in turns, so repeats
   // may count or not.
   double Similarity(const std::vector<std::uint32_t>& calls) const {
     return std::max(Similarity(calls, calls_), Similarity(calls, kFewRepeats));
@@ -192,6 +192,8 @@ class LoopFinder {
     return n;
   }
 
+  using Reach = std::pair<std::size_t, std::size_t>;  // calls of an iteration before its mark, and from it on
+
   // From the marks to whole iterations. What comes before and behind every mark alike is the core of an iteration.
   // Where cores follow each other directly, that is all of it, and what lies between others is extra: a set-up, an
   // output. Otherwise iterations differ; then the loop begins where what comes before the first mark stops being what
@@ -202,8 +204,8 @@ class LoopFinder {
     for (std::size_t k = 1; k < marks.size(); ++k) {
       const std::size_t most = marks[k] - marks[k - 1];
       const std::size_t before = CommonBefore(marks[0], marks[k]), after = CommonFrom(marks.back(), marks[k - 1]);
-      core = {std::min(core.head, before), std::min(core.tail, after)};
-      any = {std::max(any.head, std::min(most, before)), std::max(any.tail, std::min(most, after))};
+      core = {std::min(core.first, before), std::min(core.second, after)};
+      any = {std::max(any.first, std::min(most, before)), std::max(any.second, std::min(most, after))};
     }
     CallLoop loop;
     loop.similarity = candidate.similarity;
@@ -211,46 +213,43 @@ class LoopFinder {
     if (loop.follows) {
       loop.is_exact = FollowCores(marks, core, loop.borders);
     } else {
-      loop.borders.push_back(marks[0] - static_cast<std::uint32_t>(any.head));
-      for (std::size_t k = 0; k + 1 < marks.size(); ++k) loop.borders.push_back(Border(marks, k, any.head, any.tail));
-      loop.borders.push_back(marks.back() + static_cast<std::uint32_t>(any.tail));
+      loop.borders.push_back(marks[0] - static_cast<std::uint32_t>(any.first));
+      for (std::size_t k = 0; k + 1 < marks.size(); ++k)
+        loop.borders.push_back(Border(marks, k, any.first, any.second));
+      loop.borders.push_back(marks.back() + static_cast<std::uint32_t>(any.second));
     }
     TrimEnds(loop.borders);
     loop.coverage = loop.borders.size() > 1 ? Covered(loop.borders.front(), loop.borders.back()) : 0;
     return loop;
   }
 
-  // Calls of an iteration before and from its mark on.
-  struct Reach {
-    std::size_t head = 0, tail = 0;
-  };
-
-  // Whether at least a quarter of the cores are next to each other.
+  // True if at least a quarter of the cores are next to each other.
   static bool TakesTurns(const std::vector<std::uint32_t>& marks, const Reach& core) {
     std::size_t next = 0;
-    for (std::size_t k = 0; k + 1 < marks.size(); ++k) next += marks[k + 1] - marks[k] <= core.head + core.tail ? 1 : 0;
+    for (std::size_t k = 0; k + 1 < marks.size(); ++k)
+      next += marks[k + 1] - marks[k] <= core.first + core.second ? 1 : 0;
     return 4 * next >= marks.size() - 1;
   }
 
-  // What comes before the loop may look like the end of an iteration, what comes behind it like the begin of one, by
+  // Calls before the loop may look like the end of an iteration, calls behind it like the begin of one, by
   // some calls or by whole iterations that have no mark. The loop begins behind the longest of the bursts in question.
   // Returns whether there was no question.
   bool FollowCores(const std::vector<std::uint32_t>& marks, const Reach& core,
                    std::vector<std::uint32_t>& borders) const {
     std::size_t period = calls_;
     for (std::size_t k = 0; k + 1 < marks.size(); ++k) period = std::min<std::size_t>(period, marks[k + 1] - marks[k]);
-    const std::size_t slack = core.head + core.tail - std::min(core.head + core.tail, period);
+    const std::size_t slack = core.first + core.second - std::min(core.first + core.second, period);
     if (5 * slack >= 4 * period && slack < period) {  // all but a few calls of one more, which lacks the mark
-      borders.push_back(marks[0] - static_cast<std::uint32_t>(core.head));
+      borders.push_back(marks[0] - static_cast<std::uint32_t>(core.first));
       borders.insert(borders.end(), marks.begin(), marks.end());
-      borders.push_back(marks.back() + static_cast<std::uint32_t>(core.tail));
+      borders.push_back(marks.back() + static_cast<std::uint32_t>(core.second));
       return false;
     }
-    std::size_t start = marks[0] - core.head;
-    for (std::size_t i = start; i <= marks[0] - core.head + slack % period; ++i) {
+    std::size_t start = marks[0] - core.first;
+    for (std::size_t i = start; i <= marks[0] - core.first + slack % period; ++i) {
       if (i > 0 && (start == 0 || Burst(i) > Burst(start))) start = i;
     }
-    const std::size_t end = marks.back() + core.tail;
+    const std::size_t end = marks.back() + core.second;
     for (; start + period <= marks[0]; start += period) borders.push_back(static_cast<std::uint32_t>(start));
     const std::size_t head = marks[0] - std::min<std::size_t>(start, marks[0]);
     for (const std::uint32_t mark : marks) borders.push_back(mark - static_cast<std::uint32_t>(head));
@@ -286,7 +285,7 @@ class LoopFinder {
     return static_cast<std::uint32_t>(after >= before ? from + after : to - before);
   }
 
-  // Of those that are nearly as good as the best the outermost, unless its iterations consist of those of another one
+  // Among those nearly as good as the best the outermost, unless its iterations consist of those of another one
   // and next to nothing else: then that one is the loop, and what it does now and then is an output or the like.
   std::optional<CallLoop> Choose(std::vector<CallLoop> loops) const {
     // Chosen, and tested like the constants above.
@@ -303,8 +302,8 @@ class LoopFinder {
     return *chosen;
   }
 
-  // What the calls show by themselves, where no other loop is more like the iteration asked for; else the best by score
-  // and likeness, which counts twice.
+  // The loop that the calls show by themselves, unless another is more like the iteration asked for; else the best by
+  // score and likeness, which counts twice.
   std::optional<CallLoop> ChooseLike(std::vector<CallLoop> loops) const {
     constexpr double kAsLike = 0.8;  // chosen, and tested like the constants above
     const CallLoop* chosen = nullptr;
@@ -322,7 +321,7 @@ class LoopFinder {
     return own && farscale::Likeness(*like_, TypicalCalls(*own)) >= kAsLike * most_like ? own : best;
   }
 
-  // Of the iteration with the median number of calls.
+  // Counts the iteration with the median number of calls.
   CallCounts TypicalCalls(const CallLoop& loop) const {
     const std::size_t k = PlaceOfMedian(NumbersOfCalls(loop.borders));
     return CountCalls(trace_, timeline_, loop.borders[k], loop.borders[k + 1]);
@@ -350,7 +349,7 @@ class LoopFinder {
     return lengths;
   }
 
-  // How even the iterations are in time: what each shares with the median one, over all.
+  // Evenness of the iterations in time: what each shares with the median one, over all.
   double Evenness(const CallLoop& loop) const {
     const std::vector<double> lengths = Lengths(loop);
     const double median = Median(lengths);

@@ -16,13 +16,13 @@ namespace farscale {
 // receives with the same peer, tag and communicator, for collectives with the same kind, communicator and root.
 std::vector<std::uint64_t> CallSymbols(const Trace& trace, std::size_t rank);
 
-// How often calls of a function occur, calls of one function in a row counting once: a neighbour more or less does not
+// Number of calls by function, calls of one function in a row counting once: a neighbour more or less does not
 // change it. By name, since traces number functions differently.
 using CallCounts = std::map<std::string, double>;
 
 CallCounts CountCalls(const Trace& trace, const RankTimeline& timeline, std::uint32_t first, std::uint32_t end);
 
-// What two iterations share of their calls, over all: 0 to 1.
+// Share that two iterations have in common of their calls: 0 to 1.
 double Likeness(const CallCounts& a, const CallCounts& b);
 // The same of the functions they call, however often.
 double FunctionsInCommon(const CallCounts& a, const CallCounts& b);
@@ -32,10 +32,10 @@ struct CallLoop {
   std::vector<std::uint32_t> borders;
   bool follows = false;   // iterations have a common core, and some of them nothing else
   bool is_exact = false;  // the calls allow no other borders of as many iterations with a common core
-  double similarity = 0;  // of the calls of an iteration to those of a typical one, 0 to 1
-  double coverage = 0;    // of the rank's time
-  double score = 0;       // by which loops of one run compare
-  CallCounts calls;       // of a typical iteration
+  double similarity = 0;  // between iterations and a typical one, 0 to 1
+  double coverage = 0;    // share of the rank's time
+  double score = 0;       // ranks the loops of a run
+  CallCounts calls;       // in a typical iteration
 
   std::size_t iterations() const { return borders.empty() ? 0 : borders.size() - 1; }
 };

@@ -15,7 +15,7 @@
 namespace farscale {
 namespace {
 
-// What speaks for a border is worth as much as so much of an iteration nearer to that of the guide. Chosen; smaller
+// Evidence for a border is worth as much as so much of an iteration nearer to that of the guide. Chosen; smaller
 // than the quarter of an iteration within which borders are sought.
 constexpr double kNear = 0.2;
 
@@ -125,7 +125,7 @@ class GuidedRank {
     return away / (guide_.Iteration() * static_cast<double>(calls.size()));
   }
 
-  // Whether the loop runs while that of the guide does, or most of the shorter one. Ranks that do not all wait for each
+  // True if the loop runs while that of the guide does, or most of the shorter one. Ranks that do not all wait for each
   // other come to the same iteration at times that differ by more than an iteration takes.
   bool IsMeanwhile(const std::vector<std::uint32_t>& borders) const {
     const std::vector<Tick> times = TimesOf(timeline_, borders);
@@ -176,10 +176,8 @@ class GuidedRank {
   const Guide& guide_;
 };
 
-struct RankLoop {
-  std::vector<std::uint64_t> symbols;
-  std::optional<CallLoop> loop;
-};
+// Symbols of the calls of a rank, and the loop that they show.
+using RankLoop = std::pair<std::vector<std::uint64_t>, std::optional<CallLoop>>;
 
 // The rank that shows the loop best among those that most agree with: as many iterations, which begin at about the same
 // times. The number of ranks for none.
@@ -195,8 +193,8 @@ std::size_t ChooseGuide(const Trace& trace, const std::vector<RankLoop>& ranks) 
   };
   std::vector<Vote> votes;
   for (std::size_t rank = 0; rank < ranks.size(); ++rank) {
-    if (!ranks[rank].loop) continue;
-    const CallLoop& loop = *ranks[rank].loop;
+    if (!ranks[rank].second) continue;
+    const CallLoop& loop = *ranks[rank].second;
     const std::vector<Tick> times = TimesOf(trace.timelines[rank], loop.borders);
     const Tick iteration = (times.back() - times.front()) / static_cast<Tick>(loop.iterations());
     votes.push_back({loop.iterations(), loop.follows, times[1], iteration / 20, loop.score, rank});
@@ -227,12 +225,13 @@ std::size_t ChooseGuide(const Trace& trace, const std::vector<RankLoop>& ranks) 
 std::optional<FoundLoop> FindLoopOfRun(const Trace& trace, const CallCounts* like) {
   std::vector<RankLoop> ranks(trace.size());
   ParallelFor(trace.size(), [&](std::size_t rank) {
-    ranks[rank].symbols = CallSymbols(trace, rank);
-    ranks[rank].loop = FindLoop(trace, rank, ranks[rank].symbols, like);
+    auto& [symbols, loop] = ranks[rank];
+    symbols = CallSymbols(trace, rank);
+    loop = FindLoop(trace, rank, symbols, like);
   });
   const std::size_t best = ChooseGuide(trace, ranks);
   if (best == trace.size()) return std::nullopt;
-  const CallLoop& shown = *ranks[best].loop;
+  const CallLoop& shown = *ranks[best].second;
   const auto name = [&](std::uint32_t call) { return trace.regions[trace.timelines[best].region(call)].name; };
   const Guide guide{TimesOf(trace.timelines[best], shown.borders), name(shown.borders[1] - 1), name(shown.borders[1])};
   FoundLoop found;
@@ -244,12 +243,10 @@ std::optional<FoundLoop> FindLoopOfRun(const Trace& trace, const CallCounts* lik
     const RankTimeline& timeline = trace.timelines[rank];
     run += timeline.end() - timeline.begin();
     if (timeline.calls() == 0) return std::nullopt;
-    const bool shows_it = ranks[rank].loop && ranks[rank].loop->iterations() == shown.iterations() &&
-                          ranks[rank].loop->follows == shown.follows;
+    const auto& [symbols, own] = ranks[rank];
+    const bool shows_it = own && own->iterations() == shown.iterations() && own->follows == shown.follows;
     auto borders =
-        rank == best
-            ? shown.borders
-            : GuidedRank(trace, rank, ranks[rank].symbols, guide).Borders(shows_it ? &*ranks[rank].loop : nullptr);
+        rank == best ? shown.borders : GuidedRank(trace, rank, symbols, guide).Borders(shows_it ? &*own : nullptr);
     if (!borders) return std::nullopt;
     const std::vector<Tick> times = TimesOf(timeline, *borders);
     covered += times.back() - times.front();
@@ -266,7 +263,7 @@ namespace {
 // longer than usual is a part; of a longer one, what the other part leaves.
 struct BorderBursts {
   Tick usual = 0;                  // median length of those between iterations
-  Tick shortest = 0, longest = 0;  // of the same
+  Tick shortest = 0, longest = 0;  // the same for the extremes
   Tick before = 0;                 // the first iteration
   Tick behind = 0;                 // the last one
 
@@ -319,11 +316,11 @@ std::vector<RankCut> CutAt(const Trace& trace, const FoundLoop& loop, TickOf tic
   return cuts;
 }
 
-// How much two ranks may differ in either part of a burst, as a share of the longest usual burst of any.
+// The largest difference of two ranks in either part of a burst, as a share of the longest usual burst of any.
 // Chosen: beyond measurement noise, far below what ranks with different loads differ by.
 constexpr double kSameParts = 0.05;
 
-// Whether the computation on every border can be divided: both parts are the same on all ranks. Where they differ, what
+// True if the computation on every border can be divided: both parts are the same on all ranks. Where they differ, what
 // one iteration gives to the next would be another load on every rank, and the ends of the loop have more of it on
 // some.
 bool AgreeOnParts(const Trace& trace, const FoundLoop& loop, const std::vector<BorderBursts>& bursts) {
@@ -350,7 +347,7 @@ bool AgreeOnParts(const Trace& trace, const FoundLoop& loop, const std::vector<B
   return true;
 }
 
-// Whether ranks do next to nothing of the bursts on one side of the loop, and less than the bursts differ by: then
+// True if ranks do next to nothing of the bursts on one side of the loop, and less than the bursts differ by: then
 // noise alone would divide them.
 bool LieOnOneSide(const std::vector<BorderBursts>& bursts) {
   Tick lead = 0, trail = 0, noise = 0, longest = 0;
@@ -364,7 +361,7 @@ bool LieOnOneSide(const std::vector<BorderBursts>& bursts) {
   return less < noise && static_cast<double>(less) <= kSameParts * static_cast<double>(longest);
 }
 
-// Whether more of the bursts is before the loop than behind it. One that is much longer than usual does more than an
+// True if more of the bursts is before the loop than behind it. One that is much longer than usual does more than an
 // iteration does there and says nothing; then what the other side lacks of the usual is taken to be on this one.
 bool BeginIterations(const std::vector<BorderBursts>& bursts) {
   Tick before = 0, behind = 0;

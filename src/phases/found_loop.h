@@ -12,10 +12,11 @@
 namespace farscale {
 
 struct FoundLoop {
-  std::vector<std::vector<std::uint32_t>> borders;  // by rank, as CallLoop has them; equally many on every rank
-  double similarity = 0;                            // of the rank whose calls show the loop best
-  CallCounts calls;                                 // of a typical iteration there
-  double coverage = 0;                              // of the run's time, over all ranks
+  std::vector<std::vector<std::uint32_t>>
+      borders;            // as CallLoop has them, one entry a rank; equally many on every rank
+  double similarity = 0;  // on the rank whose calls show the loop best
+  CallCounts calls;       // in a typical iteration there
+  double coverage = 0;    // share of the run's time, over all ranks
 
   std::size_t iterations() const { return borders.front().size() - 1; }
 };

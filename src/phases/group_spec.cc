@@ -137,7 +137,7 @@ constexpr double kOwnRegion = 0.25;
 constexpr double kOwnFunction = 0.1;
 // Groups of two runs are one when at most half of what they do differs; chosen as in rank_groups.cc.
 constexpr double kSameGroup = 0.5;
-constexpr std::size_t kMostRanges = 4;  // of a text; chosen: they fit a line of a table
+constexpr std::size_t kMostRanges = 4;  // in a text; chosen: they fit a line of a table
 
 using Shares = std::map<std::string, double>;
 
@@ -193,14 +193,10 @@ double Difference(const GroupTraits& a, const GroupTraits& b) {
   return std::max({Difference(a.regions, b.regions), Difference(a.bursts, b.bursts), Difference(a.calls, b.calls)});
 }
 
-// The same work under the same name is the same group; so is, with a name in one run only, nearly the same work.
-struct Pair {
-  bool other_name;
-  double difference;
-  std::size_t known, group;
-
-  auto Key() const { return std::tie(other_name, difference, known, group); }
-};
+// Pairs of a known group and a new one that may be the same, the most alike first: whether their names differ, how much
+// they differ, and both indices. The same work under the same name is the same group; so is, with a name in one run
+// only, nearly the same work.
+using Pair = std::tuple<bool, double, std::size_t, std::size_t>;
 
 std::vector<Pair> PossiblePairs(const std::vector<RankGroup>& known, const std::vector<RankGroup>& groups) {
   std::vector<Pair> pairs;
@@ -208,10 +204,10 @@ std::vector<Pair> PossiblePairs(const std::vector<RankGroup>& known, const std::
     for (std::size_t k = 0; k < groups.size(); ++k) {
       const bool same_name = known[i].has_own_name && known[i].name == groups[k].name;
       const double difference = Difference(known[i].traits, groups[k].traits);
-      if (same_name || difference < kSameGroup) pairs.push_back({!same_name, difference, i, k});
+      if (same_name || difference < kSameGroup) pairs.emplace_back(!same_name, difference, i, k);
     }
   }
-  std::sort(pairs.begin(), pairs.end(), [](const Pair& a, const Pair& b) { return a.Key() < b.Key(); });
+  std::ranges::sort(pairs);
   return pairs;
 }
 
@@ -231,26 +227,27 @@ std::string WithoutSeparator(std::string name) {
 
 }  // namespace
 
-std::vector<GroupName> NameGroups(const RankProfiles& profiles, const std::vector<NamedWork>& groups) {
+std::vector<std::pair<std::string, bool>> NameGroups(const RankProfiles& profiles,
+                                                     const std::vector<std::pair<RankProfile, bool>>& work) {
   std::vector<Shares> regions, functions;
-  for (const NamedWork& group : groups) {
-    regions.push_back(RegionsOf(profiles, group.profile));
-    functions.push_back(FunctionsOf(profiles, group.profile));
+  bool has_master = false;
+  for (const auto& [profile, serves] : work) {
+    regions.push_back(RegionsOf(profiles, profile));
+    functions.push_back(FunctionsOf(profiles, profile));
+    has_master |= serves;
   }
-  const bool has_master =
-      std::any_of(groups.begin(), groups.end(), [](const NamedWork& group) { return group.serves; });
-  std::vector<GroupName> names;
+  std::vector<std::pair<std::string, bool>> names;
   std::set<std::string> taken;
-  for (std::size_t i = 0; i < groups.size(); ++i) {
-    GroupName name{Distinctive(regions, i, kOwnRegion), true};
-    if (name.text.empty() && groups[i].serves) name.text = "master";
-    if (name.text.empty()) name.text = Distinctive(functions, i, kOwnFunction);
-    if (name.text.empty() && has_master) name.text = "workers";
-    name.is_own = !name.text.empty();
-    if (!name.is_own) name.text = fmt::format("group {}", i + 1);
-    name.text = Unused(WithoutSeparator(name.text), taken);
-    taken.insert(name.text);
-    names.push_back(name);
+  for (std::size_t i = 0; i < work.size(); ++i) {
+    std::string name = Distinctive(regions, i, kOwnRegion);
+    if (name.empty() && work[i].second) name = "master";
+    if (name.empty()) name = Distinctive(functions, i, kOwnFunction);
+    if (name.empty() && has_master) name = "workers";
+    const bool is_own = !name.empty();
+    if (!is_own) name = fmt::format("group {}", i + 1);
+    name = Unused(WithoutSeparator(name), taken);
+    taken.insert(name);
+    names.emplace_back(name, is_own);
   }
   return names;
 }
@@ -273,11 +270,10 @@ void MatchNames(const std::vector<std::vector<RankGroup>*>& runs, std::set<std::
   std::vector<RankGroup> known;
   for (std::vector<RankGroup>* run : runs) {
     std::vector<bool> is_matched(run->size()), is_used(known.size());
-    const std::vector<Pair> pairs = PossiblePairs(known, *run);
-    for (const Pair& pair : pairs) {
-      if (is_matched[pair.group] || is_used[pair.known]) continue;
-      is_matched[pair.group] = is_used[pair.known] = true;
-      (*run)[pair.group].name = known[pair.known].name;
+    for (const auto& [other_name, difference, i, k] : PossiblePairs(known, *run)) {
+      if (is_matched[k] || is_used[i]) continue;
+      is_matched[k] = is_used[i] = true;
+      (*run)[k].name = known[i].name;
     }
     for (std::size_t i = 0; i < run->size(); ++i) {
       if (is_matched[i]) continue;

@@ -24,7 +24,7 @@ struct GroupSpec {
 
   std::string name;
   Kind kind = Kind::kRegion;
-  std::string region;             // of the program, which the ranks enter
+  std::string region;             // the program's region that the ranks enter
   std::vector<RankRange> ranges;  // ranks beyond those of a run are left out
   std::size_t every = 1;          // ranks that leave the rest `offset` when divided by it
   std::size_t offset = 0;

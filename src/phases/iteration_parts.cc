@@ -12,16 +12,16 @@
 namespace farscale {
 namespace {
 
-// What speaks for a burst being a landmark. All weights are chosen: a region of the program identifies a burst best, a
+// Evidence for a burst being a landmark. All weights are chosen: a region of the program identifies a burst best, a
 // function alone hardly does. Tested like the constants of iteration_shape.cc.
 constexpr double kSameFunction = 1;     // before it, and behind it
-constexpr double kSameRegion = 3;       // of the program
+constexpr double kSameRegion = 3;       // the program's region
 constexpr double kSameLength = 2;       // less where the share of the computation differs
 constexpr double kSameCollectives = 1;  // as many of them before it, and behind it
 constexpr double kSameTime = 2;         // as on the rank that shows the landmarks best; nothing farther away than
 constexpr double kFarAway = 0.15;       // so much of an iteration
-constexpr double kRecognised = 0.55;    // of what could speak for a landmark, on that rank
-constexpr double kLeastLength = 0.2;    // of the share of the computation that it should have; of what speaks for
+constexpr double kRecognised = 0.55;    // share of the possible evidence for a landmark, on that rank
+constexpr double kLeastLength = 0.2;    // share of the computation that it should have; evidence for
 constexpr double kTooShort = 0.5;       // a shorter one, so much counts
 
 // Without collectives their number says nothing.
@@ -37,7 +37,7 @@ double MostFor(const Landmark& landmark, bool has_regions) {
 // Functions and regions of a landmark as this trace numbers them.
 struct ResolvedLandmark {
   const Landmark* landmark = nullptr;
-  std::vector<bool> before, after, region;  // by region of the trace
+  std::vector<bool> before, after, region;  // indexed by region of the trace
 
   bool IsBefore(const RankTimeline& timeline, std::size_t call) const {
     return call > 0 ? static_cast<bool>(before[timeline.region(call - 1)]) : landmark->before.empty();
@@ -110,7 +110,7 @@ class LandmarkFinder {
     return bursts;
   }
 
-  // What speaks for burst p of the last iteration prepared being landmark j.
+  // Evidence for burst p of the last iteration prepared being landmark j.
   double Score(const Interval& iteration, const std::vector<std::uint32_t>& regions, std::size_t p,
                std::size_t j) const {
     const ResolvedLandmark& known = landmarks_[j];
@@ -131,7 +131,7 @@ class LandmarkFinder {
     return score;
   }
 
-  // Of a burst of any iteration, over the first landmark.
+  // The length of a burst of any iteration, over that of the first landmark.
   double RatioIn(const Interval& iteration, std::size_t p) {
     Prepare(iteration, CountBursts(iteration));
     return LengthRatio(p, 0);
@@ -198,32 +198,28 @@ class LandmarkFinder {
 
 using LandmarkBursts = std::vector<std::vector<std::size_t>>;  // indices by iteration and landmark
 
-// How well a rank shows the landmarks.
+// The evidence of a rank for the landmarks.
 struct Shown {
-  std::vector<double> scores, ratios;  // by landmark, means over the iterations
+  std::vector<double> scores, ratios;  // one a landmark, means over the iterations
   double total = 0;
 };
 
-struct LoopOfRank {
-  const std::vector<Interval>* iterations = nullptr;
-  std::vector<std::vector<std::uint32_t>> regions;  // of the bursts
-};
+using BurstRegions = std::vector<std::vector<std::uint32_t>>;  // indexed by iteration and burst
 
-LandmarkBursts FindOnRank(const Trace& trace, std::size_t rank, const LoopOfRank& loop,
-                          const std::vector<ResolvedLandmark>& known, bool has_regions,
+LandmarkBursts FindOnRank(const Trace& trace, std::size_t rank, const std::vector<Interval>& iterations,
+                          const BurstRegions& regions, const std::vector<ResolvedLandmark>& known, bool has_regions,
                           const std::vector<std::vector<Tick>>& times, Shown* shown) {
   LandmarkFinder finder(trace, rank, known, has_regions);
   LandmarkBursts bursts;
-  const std::vector<Interval>& iterations = *loop.iterations;
   const auto count = static_cast<double>(iterations.size());
   if (shown != nullptr) *shown = {std::vector<double>(known.size()), std::vector<double>(known.size()), 0};
   for (std::size_t k = 0; k < iterations.size(); ++k) {
     const std::vector<Tick> none;
-    bursts.push_back(finder.Find(iterations[k], loop.regions[k], k < times.size() ? times[k] : none));
+    bursts.push_back(finder.Find(iterations[k], regions[k], k < times.size() ? times[k] : none));
     if (shown == nullptr) continue;
     for (std::size_t j = 0; j < known.size(); ++j) {
       const std::size_t index = bursts[k][j];
-      shown->scores[j] += finder.Score(iterations[k], loop.regions[k], index, j) / count;
+      shown->scores[j] += finder.Score(iterations[k], regions[k], index, j) / count;
       shown->ratios[j] += finder.LengthRatio(index, j) / count;
     }
   }
@@ -231,22 +227,16 @@ LandmarkBursts FindOnRank(const Trace& trace, std::size_t rank, const LoopOfRank
   return bursts;
 }
 
-// The landmarks of a shape on all ranks.
-struct FoundLandmarks {
-  std::vector<bool> present;           // by landmark of the shape
-  std::vector<LandmarkBursts> bursts;  // by rank; of the landmarks present, in their order
-};
-
-// Whether nothing but length and order distinguishes them.
+// True if nothing but length and order distinguishes them.
 bool AreAlike(const Landmark& a, const Landmark& b) {
   return a.before == b.before && a.after == b.after && a.region == b.region &&
          a.collectives_before == b.collectives_before && a.collectives_behind == b.collectives_behind;
 }
 
-// Of two landmarks beside each other that are alike, one is there and one is missing, and the burst would do for
-// either: which of them it is, is unknown. `present`: whether each of the shape is there; `bursts`: of those, by
+// Landmarks of which it is unknown which they are: beside each is a missing one that is alike, and the burst would do
+// for either. `present`: whether each of the shape is there; `bursts`: of those, by
 // iteration of the rank.
-std::vector<std::size_t> Ambiguous(const Trace& trace, std::size_t rank, const LoopOfRank& loop,
+std::vector<std::size_t> Ambiguous(const Trace& trace, std::size_t rank, const std::vector<Interval>& iterations,
                                    const std::vector<Landmark>& landmarks, const std::vector<bool>& present,
                                    const LandmarkBursts& bursts, bool has_regions) {
   std::vector<std::size_t> order, ambiguous;
@@ -263,7 +253,7 @@ std::vector<std::size_t> Ambiguous(const Trace& trace, std::size_t rank, const L
       if (!AreAlike(landmarks[j], landmarks[order[i]])) continue;
       double ratio = 0;
       for (std::size_t k = 0; k < bursts.size(); ++k) {
-        ratio += finder.RatioIn((*loop.iterations)[k], bursts[k][i]) / static_cast<double>(bursts.size());
+        ratio += finder.RatioIn(iterations[k], bursts[k][i]) / static_cast<double>(bursts.size());
       }
       if (ratio >= kLeastLength && ratio * kLeastLength <= 1) ambiguous.push_back(order[i]);
     }
@@ -271,57 +261,63 @@ std::vector<std::size_t> Ambiguous(const Trace& trace, std::size_t rank, const L
   return ambiguous;
 }
 
-FoundLandmarks FindLandmarks(const Trace& trace, const std::vector<LoopOfRank>& loop,
-                             const std::vector<Landmark>& landmarks, bool has_regions) {
-  FoundLandmarks found;
-  found.present.assign(landmarks.size(), true);
-  found.bursts.resize(trace.size());
+// The landmarks of a shape on all ranks. `present`: set for each whether it is there. Returns bursts by rank, of the
+// landmarks present, in their order.
+std::vector<LandmarkBursts> FindLandmarks(const Trace& trace, const std::vector<RankCut>& loop,
+                                          const std::vector<BurstRegions>& regions,
+                                          const std::vector<Landmark>& landmarks, bool has_regions,
+                                          std::vector<bool>& present) {
+  present.assign(landmarks.size(), true);
+  std::vector<LandmarkBursts> bursts(trace.size());
   for (;;) {
     std::vector<Landmark> left;
     std::vector<std::size_t> index;
     for (std::size_t j = 0; j < landmarks.size(); ++j) {
-      if (!found.present[j]) continue;
+      if (!present[j]) continue;
       left.push_back(landmarks[j]);
       index.push_back(j);
     }
-    if (left.empty()) return found;
+    if (left.empty()) return bursts;
     const std::vector<ResolvedLandmark> known = Resolve(trace, left);
     std::vector<Shown> shown(trace.size());
     ParallelFor(trace.size(), [&](std::size_t rank) {
-      found.bursts[rank] = FindOnRank(trace, rank, loop[rank], known, has_regions, {}, &shown[rank]);
+      bursts[rank] =
+          FindOnRank(trace, rank, loop[rank].iterations, regions[rank], known, has_regions, {}, &shown[rank]);
     });
     const auto guide = static_cast<std::size_t>(std::ranges::max_element(shown, {}, &Shown::total) - shown.begin());
     bool all = true;
     for (std::size_t j = 0; j < left.size(); ++j) {
       const bool is_there = shown[guide].scores[j] >= kRecognised * MostFor(left[j], has_regions) &&
                             shown[guide].ratios[j] >= kLeastLength;
-      if (!is_there) found.present[index[j]] = all = false;
+      if (!is_there) present[index[j]] = all = false;
     }
     if (!all) continue;
     const std::vector<std::size_t> ambiguous =
-        Ambiguous(trace, guide, loop[guide], landmarks, found.present, found.bursts[guide], has_regions);
-    for (const std::size_t j : ambiguous) found.present[j] = false;
+        Ambiguous(trace, guide, loop[guide].iterations, landmarks, present, bursts[guide], has_regions);
+    for (const std::size_t j : ambiguous) present[j] = false;
     if (!ambiguous.empty()) continue;
     std::vector<std::vector<Tick>> times;
-    const std::vector<Interval>& iterations = *loop[guide].iterations;
+    const std::vector<Interval>& iterations = loop[guide].iterations;
     for (std::size_t k = 0; k < iterations.size(); ++k) {
       times.emplace_back();
-      for (const std::size_t burst : found.bursts[guide][k]) {
+      for (const std::size_t burst : bursts[guide][k]) {
         times[k].push_back(BurstAt(trace.timelines[guide], iterations[k], burst).begin.tick);
       }
     }
     ParallelFor(trace.size(), [&](std::size_t rank) {
-      if (rank != guide) found.bursts[rank] = FindOnRank(trace, rank, loop[rank], known, has_regions, times, nullptr);
+      if (rank != guide)
+        bursts[rank] =
+            FindOnRank(trace, rank, loop[rank].iterations, regions[rank], known, has_regions, times, nullptr);
     });
-    return found;
+    return bursts;
   }
 }
 
-// A part as it is in this run: where it begins, and whether this run shows it.
+// A part as this run shows it.
 struct PresentPart {
-  std::size_t landmark = 0;  // of those present
+  std::size_t landmark = 0;  // index among those present
   bool is_behind = false;
-  std::size_t part = 0;  // of the shape
+  std::size_t part = 0;  // index in the shape
   bool is_whole = true;  // no landmark is missing in it
 };
 
@@ -371,7 +367,7 @@ std::vector<RankCut> PartsOfRank(const RankTimeline& timeline, const std::vector
   return cuts;
 }
 
-// Whether most iterations have calls before their first part: those belong to the last part of the iteration before.
+// True if most iterations have calls before their first part: those belong to the last part of the iteration before.
 bool IsWrapped(const std::vector<LandmarkBursts>& bursts, const PresentPart& first) {
   std::size_t iterations = 0, with_head = 0, most = 0;
   for (const LandmarkBursts& of_rank : bursts) {
@@ -391,21 +387,22 @@ std::optional<IterationParts> CutParts(const Trace& trace, const std::vector<Ran
   if (shape.parts.empty()) return std::nullopt;
   const bool has_regions = std::any_of(shape.landmarks.begin(), shape.landmarks.end(),
                                        [](const Landmark& landmark) { return !landmark.region.empty(); });
-  std::vector<LoopOfRank> ranks(trace.size());
+  std::vector<BurstRegions> regions(trace.size());
   ParallelFor(trace.size(), [&](std::size_t rank) {
-    ranks[rank].iterations = &loop[rank].iterations;
-    ranks[rank].regions.resize(loop[rank].iterations.size());
-    if (has_regions) ranks[rank].regions = RegionsOfBursts(trace, rank, loop[rank].iterations);
+    regions[rank].resize(loop[rank].iterations.size());
+    if (has_regions) regions[rank] = RegionsOfBursts(trace, rank, loop[rank].iterations);
   });
-  const FoundLandmarks found = FindLandmarks(trace, ranks, shape.landmarks, has_regions);
-  const std::vector<PresentPart> present = PresentParts(shape, found.present);
+  std::vector<bool> is_there;
+  const std::vector<LandmarkBursts> bursts =
+      FindLandmarks(trace, loop, regions, shape.landmarks, has_regions, is_there);
+  const std::vector<PresentPart> present = PresentParts(shape, is_there);
   IterationParts result;
   result.ranks.resize(shape.parts.size());
   if (present.empty()) return result;
-  const bool is_wrapped = IsWrapped(found.bursts, present.front());
+  const bool is_wrapped = IsWrapped(bursts, present.front());
   std::vector<std::vector<RankCut>> cuts(trace.size());
   ParallelFor(trace.size(), [&](std::size_t rank) {
-    cuts[rank] = PartsOfRank(trace.timelines[rank], loop[rank].iterations, found.bursts[rank], present, is_wrapped);
+    cuts[rank] = PartsOfRank(trace.timelines[rank], loop[rank].iterations, bursts[rank], present, is_wrapped);
   });
   for (std::size_t i = 0; i < present.size(); ++i) {
     if (!present[i].is_whole) continue;
@@ -446,68 +443,54 @@ CallSequence TurnsOf(const RankTimeline& timeline, const Interval& iteration) {
 
 namespace {
 
-// The regions a rank is in, and how long it was in them during one burst.
-class RegionStack {
- public:
-  RegionStack(const Trace& trace, const RankTimeline& timeline) : trace_(trace), timeline_(timeline) {}
-
-  void Apply(std::size_t event) {
-    const RankTimeline::RegionEvent e = timeline_.region_event(event);
-    if (!trace_.regions[e.region].IsUser()) return;
-    if (!e.is_leave) {
-      stack_.push_back(e.region);
-    } else if (!stack_.empty()) {
-      stack_.pop_back();
-    }
+// Opens or closes a region of the program.
+void ApplyEvent(const Trace& trace, const RankTimeline::RegionEvent& event, std::vector<std::uint32_t>& open) {
+  if (!trace.regions[event.region].IsUser()) return;
+  if (!event.is_leave) {
+    open.push_back(event.region);
+  } else if (!open.empty()) {
+    open.pop_back();
   }
-  // Adds time since the last call of Pass to every region on the stack.
-  void Pass(Tick from, Tick to) {
-    if (to <= from) return;
-    for (std::size_t depth = 0; depth < stack_.size(); ++depth) {
-      if (inside_.size() <= depth) inside_.emplace_back();
-      inside_[depth][stack_[depth]] += to - from;
-    }
-  }
-  // The deepest region with at least half of `length`; forgets the burst.
-  std::uint32_t Take(Tick length) {
-    std::uint32_t found = kNoRegion;
-    for (auto& depth : inside_) {
-      for (const auto& [region, ticks] : depth) {
-        if (2 * ticks >= length && ticks > 0) found = region;
-      }
-      depth.clear();
-    }
-    return found;
-  }
-
- private:
-  const Trace& trace_;
-  const RankTimeline& timeline_;
-  std::vector<std::uint32_t> stack_;
-  std::vector<std::unordered_map<std::uint32_t, Tick>> inside_;  // by depth
-};
+}
 
 }  // namespace
 
 std::vector<std::vector<std::uint32_t>> RegionsOfBursts(const Trace& trace, std::size_t rank,
                                                         const std::vector<Interval>& iterations) {
   const RankTimeline& timeline = trace.timelines[rank];
-  RegionStack stack(trace, timeline);
+  std::vector<std::uint32_t> open;
+  std::vector<std::unordered_map<std::uint32_t, Tick>> inside;  // time in regions during one burst, by depth
+  const auto pass = [&](Tick from, Tick to) {
+    if (to <= from) return;
+    if (inside.size() < open.size()) inside.resize(open.size());
+    for (std::size_t depth = 0; depth < open.size(); ++depth) inside[depth][open[depth]] += to - from;
+  };
+  // The deepest region with at least half of the length of a burst; forgets the burst.
+  const auto take = [&](Tick length) {
+    std::uint32_t found = kNoRegion;
+    for (auto& depth : inside) {
+      for (const auto& [region, ticks] : depth) {
+        if (2 * ticks >= length && ticks > 0) found = region;
+      }
+      depth.clear();
+    }
+    return found;
+  };
   std::vector<std::vector<std::uint32_t>> regions;
   std::size_t event = 0;
   for (const Interval& iteration : iterations) {
-    for (; event < iteration.begin.event; ++event) stack.Apply(event);
+    for (; event < iteration.begin.event; ++event) ApplyEvent(trace, timeline.region_event(event), open);
     regions.emplace_back();
     for (std::size_t index = 0; index < CountBursts(iteration); ++index) {
       const Interval burst = BurstAt(timeline, iteration, index);
       Tick reached = burst.begin.tick;
       for (; event < burst.end.event; ++event) {
-        stack.Pass(reached, timeline.event_tick(event));
+        pass(reached, timeline.event_tick(event));
         reached = std::max(reached, timeline.event_tick(event));
-        stack.Apply(event);
+        ApplyEvent(trace, timeline.region_event(event), open);
       }
-      stack.Pass(reached, burst.end.tick);
-      regions.back().push_back(stack.Take(burst.length()));
+      pass(reached, burst.end.tick);
+      regions.back().push_back(take(burst.length()));
     }
   }
   return regions;

@@ -14,9 +14,9 @@
 namespace farscale {
 
 struct IterationParts {
-  // By part of the shape and rank: its occurrences, one an iteration. Parts tile the loop; a part that begins in one
-  // iteration may end in the next, then it has no last occurrence, and what lies before the first part of all belongs
-  // to none. Empty: this run does not have the part, or it cannot be distinguished from another one here.
+  // Indexed by part of the shape and rank: occurrences, one an iteration. Parts tile the loop; a part that begins in
+  // one iteration may end in the next, then it has no last occurrence, and what lies before the first part of all
+  // belongs to none. Empty: this run does not have the part, or it cannot be distinguished from another one here.
   std::vector<std::vector<RankCut>> ranks;
 
   bool Has(std::size_t part) const { return !ranks[part].empty(); }
@@ -26,7 +26,7 @@ struct IterationParts {
 std::optional<IterationParts> CutParts(const Trace& trace, const std::vector<RankCut>& loop,
                                        const IterationShape& shape);
 
-// What an iteration calls, and the bursts of computation between its calls: burst i comes before its call i, the last
+// Calls of an iteration, and the bursts of computation between them: burst i comes before its call i, the last
 // one follows its last call. The first and the last end at the iteration's edges.
 
 inline std::size_t CountBursts(const Interval& iteration) { return iteration.end.call - iteration.begin.call + 1; }

@@ -18,19 +18,19 @@ namespace farscale {
 namespace {
 
 // All are chosen, and tested on the parts of the sample traces (tests/invariants/iteration_parts_test.cc).
-constexpr double kLeastShare = 0.03;    // of an iteration's computation, for a landmark
+constexpr double kLeastShare = 0.03;    // share of an iteration's computation, for a landmark
 constexpr double kLeastTogether = 0.3;  // the same of all landmarks
 constexpr double kLeastGap = 1.5;       // between the shortest landmark and the longest other burst
 constexpr std::size_t kMostLandmarks = 24;
 constexpr std::size_t kFewestTurns = 3;
 constexpr std::size_t kLongestTurn = 3;  // landmarks in it
-constexpr int kFewestRounds = 5;         // of messages, for a part of its own, and between them no burst longer than
-constexpr double kLittle = 0.25;         // so much of the shortest landmark
+constexpr int kFewestRounds = 5;  // rounds of messages, for a part of its own, and between them no burst longer than
+constexpr double kLittle = 0.25;  // so much of the shortest landmark
 constexpr std::size_t kFewestSamples = 3;
 constexpr std::size_t kMostSamples = 64;
-constexpr double kAround = 0.85;  // of an iteration's time
+constexpr double kAround = 0.85;  // share of an iteration's time
 
-// Whether a call may wait for others.
+// True if a call may wait for others.
 bool Completes(const Region& region) {
   return region.call == MpiCall::kWait || region.call == MpiCall::kReceive || region.call == MpiCall::kSendReceive ||
          region.call == MpiCall::kCollective;
@@ -41,10 +41,7 @@ std::uint64_t Mix(std::uint64_t hash, std::uint64_t value) {
   return hash * 0xff51afd7ed558ccd;
 }
 
-struct Sample {
-  std::size_t rank = 0;
-  std::size_t iteration = 0;
-};
+using Sample = std::pair<std::size_t, std::size_t>;  // rank and iteration
 
 // Iterations that make the same calls, of those the most common; among equally common ones those with more calls.
 std::vector<Sample> MostCommon(const Trace& trace, const std::vector<RankCut>& loop) {
@@ -62,14 +59,14 @@ std::vector<Sample> MostCommon(const Trace& trace, const std::vector<RankCut>& l
   std::unordered_map<std::uint64_t, std::vector<Sample>> classes;
   const std::vector<Sample>* best = nullptr;
   const auto calls = [&](const Sample& s) {
-    const Interval& iteration = loop[s.rank].iterations[s.iteration];
+    const Interval& iteration = loop[s.first].iterations[s.second];
     return iteration.end.call - iteration.begin.call;
   };
   for (std::size_t rank = 0; rank < trace.size(); ++rank) {
     for (std::size_t k = 0; k < hashes[rank].size(); ++k) classes[hashes[rank][k]].push_back({rank, k});
   }
   const auto key = [&](const std::vector<Sample>& c) {  // larger is better
-    return std::tuple(c.size(), calls(c.front()), ~c.front().rank, ~c.front().iteration);
+    return std::tuple(c.size(), calls(c.front()), ~c.front().first, ~c.front().second);
   };
   for (const auto& [hash, samples] : classes) {
     if (best == nullptr || key(samples) > key(*best)) best = &samples;
@@ -84,29 +81,28 @@ class TypicalIteration {
       : trace_(trace),
         samples_(MostCommon(trace, loop)),
         middle_(Middle(samples_)),
-        timeline_(trace.timelines[middle_.rank]),
-        iteration_(loop[middle_.rank].iterations[middle_.iteration]),
-        symbols_(CallSymbols(trace, middle_.rank)) {
+        timeline_(trace.timelines[middle_.first]),
+        iteration_(loop[middle_.first].iterations[middle_.second]),
+        symbols_(CallSymbols(trace, middle_.first)) {
     lengths_.resize(CountBursts(iteration_));
     if (samples_.size() > kMostSamples) Thin();
     for (std::size_t burst = 0; burst < lengths_.size(); ++burst) {
       std::vector<Tick> lengths;
-      for (const Sample& sample : samples_) {
-        const Interval& iteration = loop[sample.rank].iterations[sample.iteration];
-        lengths.push_back(BurstAt(trace.timelines[sample.rank], iteration, burst).length());
+      for (const auto& [rank, iteration] : samples_) {
+        lengths.push_back(BurstAt(trace.timelines[rank], loop[rank].iterations[iteration], burst).length());
       }
       lengths_[burst] = static_cast<double>(Median(std::move(lengths)));
     }
     const double total = std::accumulate(lengths_.begin(), lengths_.end(), 0.0);
     for (double& length : lengths_) length = total > 0 ? length / total : 0;
-    regions_ = RegionsOfBursts(trace, middle_.rank, {iteration_}).front();
+    regions_ = RegionsOfBursts(trace, middle_.first, {iteration_}).front();
     FindAround();
   }
 
-  // How many iterations on any rank make the same calls.
+  // The number of iterations on any rank that make the same calls.
   std::size_t samples() const { return samples_.size(); }
   std::size_t bursts() const { return lengths_.size(); }
-  // Of the computation, by burst.
+  // Shares of the computation, one a burst.
   const std::vector<double>& shares() const { return lengths_; }
 
   Landmark LandmarkAt(std::size_t burst) const {
@@ -126,7 +122,7 @@ class TypicalIteration {
 
   CallCounts Calls() const { return CountCalls(trace_, timeline_, iteration_.begin.call, iteration_.end.call); }
 
-  // Of the calls from one burst up to the next time that another comes, in this iteration or the next.
+  // Counts calls from one burst up to the next time that another comes, in this iteration or the next.
   struct Rounds {
     int all = 0, collective = 0;  // turns of functions that may wait
     int count = 0;                // those, or how often the same call comes back
@@ -179,11 +175,9 @@ class TypicalIteration {
   }
 
  private:
-  // Of the rank in the middle the iteration in the middle.
+  // The middle iteration of the rank in the middle.
   static Sample Middle(const std::vector<Sample>& samples) {
-    const auto rank = samples[samples.size() / 2].rank;
-    const auto first = std::ranges::lower_bound(samples, rank, {}, &Sample::rank);
-    const auto last = std::ranges::upper_bound(samples, rank, {}, &Sample::rank);
+    const auto [first, last] = std::ranges::equal_range(samples, samples[samples.size() / 2].first, {}, &Sample::first);
     return first[(last - first) / 2];
   }
 
@@ -219,7 +213,7 @@ class TypicalIteration {
   Sample middle_;  // stands for all: neither the first iteration nor the last, where there are others
   const RankTimeline& timeline_;
   Interval iteration_;
-  std::vector<std::uint64_t> symbols_;  // of the calls of the rank
+  std::vector<std::uint64_t> symbols_;  // one a call of the rank
   std::vector<double> lengths_;         // share of all
   std::vector<std::uint32_t> regions_;
   std::set<std::uint32_t> around_;
@@ -325,7 +319,7 @@ IterationShape ShapeOf(const Trace& trace, const std::vector<RankCut>& loop) {
   const TypicalIteration iteration(trace, loop);
   IterationShape shape;
   shape.calls = iteration.Calls();
-  if (iteration.samples() < kFewestSamples) return shape;  // what is long there may be noise
+  if (iteration.samples() < kFewestSamples) return shape;  // long bursts may be noise there
   std::vector<std::size_t> bursts = LongBursts(iteration.shares());
   for (const std::size_t burst : bursts) shape.landmarks.push_back(iteration.LandmarkAt(burst));
   FoldTurns(shape.landmarks, bursts);
@@ -336,9 +330,9 @@ IterationShape ShapeOf(const Trace& trace, const std::vector<RankCut>& loop) {
 namespace {
 
 // Chosen.
-constexpr double kHeavy = 1.1;      // of the rank's middle iteration
+constexpr double kHeavy = 1.1;      // times the rank's middle iteration
 constexpr std::size_t kFewest = 3;  // that recur
-constexpr double kMostHeavy = 0.5;  // of all iterations
+constexpr double kMostHeavy = 0.5;  // share of all iterations
 
 // Nothing where they do not recur at one distance of two or more, from the first to the last.
 std::size_t DistanceOf(const std::vector<std::size_t>& heavy, std::size_t iterations) {

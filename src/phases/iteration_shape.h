@@ -1,4 +1,4 @@
-// What the iterations of a loop look like, in terms that mean the same at every number of ranks: which MPI functions
+// The shape of a loop's iterations, in terms that mean the same at every number of ranks: which MPI functions
 // they call, and which long computations they consist of. By its shape a loop found in one run is recognised in others,
 // and by its long computations an iteration is split into parts.
 #pragma once
@@ -25,7 +25,7 @@ inline constexpr double kSameShare = 1.5;
 struct Landmark {
   std::string before, after;  // MPI functions on either side; empty at the edge of the run
   std::string region;         // innermost region of the program that most of it lies in; empty outside all
-  double share = 0;           // of an iteration's computation
+  double share = 0;           // share of an iteration's computation
   std::uint32_t collectives_before = 0, collectives_behind = 0;  // calls of the iteration on either side
   bool is_repeated = false;  // the first of an inner loop, whose turns a run may have more or fewer of
 
@@ -51,7 +51,7 @@ struct IterationPart {
 };
 
 struct IterationShape {
-  CallCounts calls;                  // of an iteration
+  CallCounts calls;                  // in one iteration
   std::vector<Landmark> landmarks;   // in the order of the iteration
   std::vector<IterationPart> parts;  // two or more, or none: an iteration that is alike throughout
 

@@ -85,8 +85,8 @@ namespace {
 struct CounterSample {
   Tick tick = 0;
   bool is_event = false;
-  bool is_leave = false;  // of a call
-  std::size_t index = 0;  // of the event or call
+  bool is_leave = false;  // a call's
+  std::size_t index = 0;  // index of the event or call
 };
 
 // The samples next to an edge; the same one twice when it lies on the edge.
@@ -98,7 +98,7 @@ struct ValuesAround {
     if (sample.tick >= edge && (!after || sample.tick < after->tick)) after = sample;
   }
 
-  // Of the way from the one to the other.
+  // The share of the way from the one to the other.
   double Share(Tick edge) const {
     return static_cast<double>(edge - before->tick) / static_cast<double>(after->tick - before->tick);
   }

@@ -123,7 +123,7 @@ void TakeWholeRun(const Trace& trace, PhaseCut& cut) {
 
 // The loop that the calls show; where the shape of another run is known, the one that looks like it.
 std::optional<FoundLoop> FindLoopFor(const Trace& trace, const PhaseSpec& spec) {
-  constexpr double kSameFunctions = 0.5;  // of all that either calls; chosen
+  constexpr double kSameFunctions = 0.5;  // share of all that either calls; chosen
   std::optional<FoundLoop> loop = FindLoopOfRun(trace, spec.shape ? &spec.shape->calls : nullptr);
   if (!spec.shape) return loop;
   if (!loop) loop = FindLoopOfRun(trace);  // ranks may agree on another one

@@ -50,13 +50,13 @@ struct PhaseCut {
 
   // The group, or all ranks of the trace.
   std::vector<std::size_t> CountedRanks() const;
-  // What its factors are known by.
+  // The name of the phase and its group in tables.
   PhaseId Id() const { return {spec.name, group_name}; }
   // The same phase with a group of the ranks alone, without diagnostics.
   PhaseCut OnlyRanks(const std::vector<std::size_t>& some, const std::string& name) const;
   Tick begin() const;  // earliest window
   Tick end() const;    // latest
-  // What counts of a rank's time: its window, or its iterations; nothing for a rank that is not present.
+  // The counted time of a rank: its window, or its iterations; nothing for a rank that is not present.
   std::vector<Interval> CountedTime(std::size_t rank) const;
 };
 
@@ -82,13 +82,13 @@ PhaseCut CutPhase(const Trace& trace, const PhaseSpec& spec);
 // unless the spec wants one window; then it throws a usage error when those kept do not follow each other.
 PhaseCut KeepIterations(const Trace& trace, const PhaseCut& cut, const std::vector<bool>& kept);
 
-// What the iterations of a phase look like, or those whose part it is; nothing when the calls show no loop.
+// The shape of the iterations of a phase, or those whose part it is; nothing when the calls show no loop.
 std::optional<IterationShape> ShapeOfPhase(const Trace& trace, const PhaseSpec& spec);
 
 // Begin and end.
 using TickRange = std::pair<Tick, Tick>;
 
-// What counts of a rank's time in at least one of the cuts, in order and apart.
+// Time of a rank that counts in at least one of the cuts, in order and apart.
 std::vector<TickRange> CountedTicks(const std::vector<PhaseCut>& cuts, std::size_t rank);
 
 // Share of the run's time, over all ranks, that lies in at least one of the cuts.
@@ -101,7 +101,7 @@ struct RegionSummary {
   std::uint64_t most = 0;
   std::size_t ranks = 0;  // that enter it at all
   double seconds = 0;     // mean duration of an occurrence
-  double share = 0;       // of the run's time over all ranks
+  double share = 0;       // share of the run's time over all ranks
   bool is_device_runtime = false;
 
   // A loop body: every rank enters the region, all equally often, more than once, and may compute in it.

@@ -140,10 +140,10 @@ constexpr double kSmallRegion = 0.1;
 // Regions that are tried: where every function is one, most of them are called once an iteration.
 constexpr std::size_t kMostRegions = 16;
 
-// What lies between the iterations that a region marks takes no more than this share of them: an output, a norm.
+// The largest share of time between the iterations that a region marks: an output, a norm.
 constexpr double kLargestGaps = 0.5;
 
-// Of the time in the region, over all ranks.
+// Relative to the time in the region, over all ranks.
 double GapsOf(const PhaseCut& cut) {
   Tick inside = 0, window = 0;
   for (const RankCut& rank : cut.ranks) {

@@ -17,7 +17,7 @@ namespace farscale {
 
 struct IterationShape;
 
-// How the time of a phase is counted [docs/formulas.md, spans].
+// Ways of counting the time of a phase [docs/formulas.md, spans].
 enum class Span {
   kAuto,   // kWhole when the gaps between occurrences are below 2 % of their time on every rank, else kEach
   kWhole,  // one window a rank, from the first enter to the last leave of the kept iterations
@@ -45,15 +45,15 @@ struct PhaseSpec {
   std::string name;
   Kind kind = Kind::kWholeRun;
   std::string region;       // its name, or the regular expression its name must match as a whole
-  std::string part;         // of the iterations, by its name [phases/iteration_shape.h]; empty: all of them
+  std::string part;         // name of a part of the iterations [phases/iteration_shape.h]; empty: all of them
   double window_begin = 0;  // seconds since the earliest event of the run
   double window_end = 0;
   std::size_t skip = 0;             // iterations left out at the beginning
-  std::optional<std::size_t> keep;  // how many iterations follow; all when absent
+  std::optional<std::size_t> keep;  // number of iterations that follow; all when absent
   CleanSpec clean;
   Span span = Span::kAuto;
   std::string where;  // file and line that says so, for error messages
-  // What the iterations look like in another run of the program, to find the same loop and the same parts here.
+  // The shape of the iterations in another run of the program, to find the same loop and the same parts here.
   std::shared_ptr<const IterationShape> shape = nullptr;
 
   static PhaseSpec WholeRun();
@@ -61,9 +61,9 @@ struct PhaseSpec {
   static PhaseSpec TimeWindow(double begin, double end);
   // The iterations that the MPI calls show.
   static PhaseSpec FoundLoop();
-  // Whether it consists of iterations of which some can be kept.
+  // True if it consists of iterations of which some can be kept.
   bool Repeats() const { return kind != Kind::kWholeRun && kind != Kind::kTimeWindow; }
-  // Whether it depends on the shape of its iterations.
+  // True if it depends on the shape of its iterations.
   bool NeedsShape() const { return kind == Kind::kFoundLoop || !part.empty(); }
   // A region by name, or between slashes by regular expression: "cycle", "/Lagrange.*/"; "found" for the found loop,
   // "found:exchange" for a part of it. "auto" is the same here [phases/phase_spec.h].
@@ -80,7 +80,7 @@ inline constexpr std::string_view kGroupSeparator = " / ";
 // The two parts are compared, never their text: a phase may be called "a / b", and a group of the phase "a" may be "b".
 struct PhaseId {
   std::string name;   // any text; empty where a table names no phases
-  std::string group;  // of its ranks; empty: all of them
+  std::string group;  // a group of its ranks; empty: all of them
 
   PhaseId() = default;
   // A name alone is that of a whole phase, whatever it looks like.
@@ -118,7 +118,7 @@ std::optional<PhaseId> GroupInOldText(const std::string& text);
 // often, by size. Empty: there is none.
 std::vector<PhaseSpec> LoopsOf(const Trace& trace);
 
-// Whether a phase is asked for by "auto", or a part by "auto:exchange".
+// True if a phase is asked for by "auto", or a part by "auto:exchange".
 bool IsAutomatic(const std::string& text);
 
 // A found loop, or a part of it, becomes the first of those loops, or its part. Without any loop it stays as it is.

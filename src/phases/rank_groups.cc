@@ -22,7 +22,7 @@ constexpr double kSame = 0.02;
 constexpr double kLess = 4;
 // and ranks as different when that is so of half of what each of the two does.
 constexpr double kDifferent = 0.5;
-// What is done less often does not recur.
+// Rarer work does not recur.
 constexpr double kRecurs = 3;
 
 double Value(const Work& work) { return work.ticks; }
@@ -218,7 +218,7 @@ class GroupFinder {
     return best;
   }
 
-  // Whether the work of each is missing in the other. More of the same, or more besides the same, is no other work:
+  // The least share of work that each lacks of the other. More of the same, or more besides the same, is no other work:
   // that is imbalance, and what some ranks of a program do for all.
   static double Difference(const GroupCandidate& a, const GroupCandidate& b) {
     return std::max({EachLacks(a.profile.regions, b.profile.regions), EachLacks(a.profile.bursts, b.profile.bursts),
@@ -237,7 +237,7 @@ class GroupFinder {
     return *counts;
   }
 
-  // Whether the group talks with single ranks of the candidate before all others, which compute little themselves, or
+  // True if the group talks with single ranks of the candidate before all others, which compute little themselves, or
   // little at a time, as with many workers: a master and its workers.
   bool IsMaster(const GroupCandidate& candidate, const GroupCandidate& group) {
     // Between two others lies the middle of a line, too.
@@ -256,7 +256,7 @@ class GroupFinder {
     return 10 * served >= 9 * group.ranks.size();
   }
 
-  // Whether the candidate only sends or only receives and takes no part in what the group does together: an input or
+  // True if the candidate only sends or only receives and takes no part in what the group does together: an input or
   // output server.
   bool IsOneWay(const GroupCandidate& candidate, const GroupCandidate& group) {
     if (Lacking(group.profile.calls, candidate.profile.calls) < kDifferent) return false;
@@ -270,14 +270,15 @@ class GroupFinder {
   }
 
   std::vector<RankGroup> Named(const std::vector<GroupCandidate>& candidates) const {
-    std::vector<NamedWork> work;
+    std::vector<std::pair<RankProfile, bool>> work;
     for (const GroupCandidate& candidate : candidates) {
-      work.push_back({MeanProfile(profiles_, candidate.ranks), candidate.serves});
+      work.emplace_back(MeanProfile(profiles_, candidate.ranks), candidate.serves);
     }
-    const std::vector<GroupName> names = NameGroups(profiles_, work);
+    const auto names = NameGroups(profiles_, work);
     std::vector<RankGroup> groups;
     for (std::size_t i = 0; i < candidates.size(); ++i) {
-      groups.push_back({names[i].text, candidates[i].ranks, names[i].is_own, TraitsOf(profiles_, work[i].profile)});
+      const auto& [name, is_own] = names[i];
+      groups.push_back({name, candidates[i].ranks, is_own, TraitsOf(profiles_, work[i].first)});
     }
     return groups;
   }
@@ -287,7 +288,7 @@ class GroupFinder {
   const RankProfiles profiles_;
   double usual_ = 1;  // useful time of a rank
   std::vector<std::size_t> present_;
-  std::vector<std::optional<MessageCounts>> messages_;  // by rank, when asked for
+  std::vector<std::optional<MessageCounts>> messages_;  // indexed by rank, when asked for
   std::vector<GroupCandidate> clusters_;
   std::vector<std::size_t> noise_;
 };
@@ -329,7 +330,7 @@ void FindClusters(std::vector<ClusterPoint>& points, const std::function<double(
 RankGroups FindGroups(const Trace& trace, const PhaseCut& cut) {
   RankGroups found = GroupFinder(trace, cut).Find();
   if (found.groups.empty() || cut.spec.part.empty()) return found;
-  // What ranks of one program do in a part differs where they come to it at different times.
+  // The work of ranks of one program differs in a part where they come to it at different times.
   PhaseSpec iterations = cut.spec;
   iterations.part.clear();
   return GroupFinder(trace, CutPhase(trace, iterations)).Find();

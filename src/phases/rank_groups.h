@@ -8,6 +8,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/diagnostics.h"
@@ -18,7 +19,7 @@
 
 namespace farscale {
 
-// What the ranks of a group do, as shares by name: of useful time by region and by kind of burst, of calls by kind.
+// Work of the ranks of a group, as shares by name: useful time by region and by kind of burst, calls by kind.
 struct GroupTraits {
   std::map<std::string, double> regions, bursts, calls;
 };
@@ -57,21 +58,13 @@ struct ClusterPoint {
 void FindClusters(std::vector<ClusterPoint>& points, const std::function<double(std::size_t, std::size_t)>& distance,
                   double reach, std::size_t fewest);
 
-// For FindGroups [phases/group_spec.cc].
-struct NamedWork {
-  RankProfile profile;  // the mean of a group's ranks
-  bool serves = false;  // the ranks of the others, as a master does
-};
-
-struct GroupName {
-  std::string text;
-  bool is_own = true;  // else a number, in the order of the groups
-};
-
-// Each after the region in which its ranks spend the largest share of their useful time beyond what any other group
-// does; without such regions "master" and "workers", or the MPI function that makes up the largest share of its calls
-// beyond that of the others; else a number. No two are the same.
-std::vector<GroupName> NameGroups(const RankProfiles& profiles, const std::vector<NamedWork>& groups);
+// For FindGroups [phases/group_spec.cc]. `work`: the mean profile of every group, and whether it serves the others, as
+// a master does. Returns the name of every group, and whether it is its own; else it is a number, in the order of the
+// groups. A group has the name of the region in which its ranks spend the largest share of their useful time beyond
+// what any other group does; without such regions "master" and "workers", or the MPI function that makes up the largest
+// share of its calls beyond that of the others; else a number. No two are the same.
+std::vector<std::pair<std::string, bool>> NameGroups(const RankProfiles& profiles,
+                                                     const std::vector<std::pair<RankProfile, bool>>& work);
 
 GroupTraits TraitsOf(const RankProfiles& profiles, const RankProfile& profile);
 

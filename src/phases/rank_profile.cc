@@ -38,7 +38,7 @@ std::uint32_t KindOfCall(const Region& region) {
   }
 }
 
-// What all ranks share: names, and for every region of the trace its name or kind.
+// Tables that all ranks share: names, and for every region of the trace its name or kind.
 struct Tables {
   std::vector<std::string> regions, functions;
   std::vector<std::uint32_t> name_of;  // into `regions` or `functions`
@@ -260,7 +260,7 @@ void Divide(Work& sum, double by) {
 }
 void Divide(Count& sum, double by) { sum.count /= by; }
 
-// Of one of the lists, kind by kind; what a rank lacks counts with nothing.
+// Means of one of the lists, kind by kind; a kind that a rank lacks counts with nothing.
 template <typename Item>
 std::vector<Item> MeanList(const RankProfiles& profiles, const std::vector<std::size_t>& ranks,
                            std::vector<Item> RankProfile::*list) {

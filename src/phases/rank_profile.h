@@ -1,4 +1,4 @@
-// What every rank of a phase does, as far as it distinguishes one kind of work from another: in which regions it
+// The work of every rank of a phase, as far as it distinguishes one kind from another: in which regions it
 // computes, between which kinds of MPI calls, and which of them it makes. Clustering ranks by such profiles finds the
 // programs of an MPMD run [Huck10; docs/formulas.md, groups of ranks].
 #pragma once
@@ -20,11 +20,11 @@ struct Work {
   // The same with its two longest stretches taken to be as long as the third: what noise and a set-up make long does
   // not recur. Nothing for fewer than three stretches.
   double recurring = 0;
-  double entries = 0;    // of a region
-  double inclusive = 0;  // of a region: useful ticks with those of the regions in it
+  double entries = 0;    // into a region
+  double inclusive = 0;  // for a region: useful ticks with those of the regions in it
 };
 
-// How often something is done.
+// A number of calls.
 struct Count {
   std::uint32_t kind = 0;
   double count = 0;
@@ -35,10 +35,10 @@ struct RankProfile {
   bool present = false;          // in the phase
   double useful = 0;             // ticks
   double burst = 0;              // ticks: half of the useful time is in longer bursts, within a factor of two
-  std::vector<Work> regions;     // by the innermost region of the program
-  std::vector<Work> bursts;      // by the kinds of calls before and behind
-  std::vector<Count> calls;      // by kind, without messages
-  std::vector<Count> functions;  // by MPI function, messages too: index into RankProfiles::functions
+  std::vector<Work> regions;     // innermost regions of the program
+  std::vector<Work> bursts;      // kinds: pairs of kinds of calls, before and behind
+  std::vector<Count> calls;      // kinds without messages
+  std::vector<Count> functions;  // kinds: MPI functions, messages too; index into RankProfiles::functions
 };
 
 struct RankProfiles {
