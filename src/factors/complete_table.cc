@@ -130,7 +130,7 @@ void CompareWorkOfRepeats(const std::vector<FactorRow*>& rows, Diagnostics& diag
                        [](const FactorRow* row) { return row->totals.has_value(); });
   const auto split = [](const FactorRow* row) { return std::pair(row->cores, row->threads); };
   std::ranges::stable_sort(measured, {}, [&](const FactorRow* row) { return std::pair(split(row), row->repeat); });
-  double least = 0, most = 0;  // of the repeats before
+  double least = 0, most = 0;  // extremes of the repeats before
   for (std::size_t i = 0; i < measured.size(); ++i) {
     const double useful = *measured[i]->UsefulTime();
     if (i == 0 || split(measured[i]) != split(measured[i - 1])) {
@@ -170,7 +170,7 @@ void FillHybrid(const std::vector<FactorRow*>& rows, const std::vector<Finding>&
   }
 }
 
-// Whether runs differ in threads a process while factors of some are those of main threads alone. Run times are those
+// True if runs differ in threads a process while factors of some are those of main threads alone. Run times are those
 // of all threads.
 bool ThreadsConfuse(const std::vector<FactorRow*>& rows) {
   if (std::ranges::all_of(rows, [](const FactorRow* row) { return KnowsTimesOnly(*row); })) return false;
@@ -179,7 +179,7 @@ bool ThreadsConfuse(const std::vector<FactorRow*>& rows) {
   return std::ranges::any_of(rows, differs) && !std::ranges::all_of(rows, is_hybrid);
 }
 
-// What is odd about the runs of a phase side by side.
+// Adds oddities of the runs of a phase side by side.
 void AddFindingsOfPhase(const std::vector<FactorRow*>& rows, Diagnostics& diagnostics) {
   const std::string series = rows[0]->series.empty() ? "" : "series " + rows[0]->series + ", ";
   const std::string phase = rows[0]->phase.IsUnnamed() ? "" : "phase " + rows[0]->phase.Text() + ", ";
@@ -244,23 +244,20 @@ void CompleteTable(FactorTable& table) {
     CompletePhase(rows, table, of_series == scaling.end() ? std::nullopt : std::optional(of_series->second),
                   diagnostics);
   }
-  ReplaceFindings(diagnostics, table.findings);  // of a table that was complete before
+  ReplaceFindings(diagnostics, table.findings);  // the table may have been complete before
 }
 
 namespace {
 
 using Reading = std::function<std::optional<double>(const FactorRow&)>;
 
-struct Run {
-  const FactorRow* row;
-  double value;
-};
-using Runs = std::map<std::pair<std::int64_t, std::int64_t>, std::vector<Run>>;  // by cores and threads
+using Run = std::pair<const FactorRow*, double>;                                 // with its value
+using Runs = std::map<std::pair<std::int64_t, std::int64_t>, std::vector<Run>>;  // indexed by cores and threads
 
 // Chosen: repeats of 1 to 3 % are never out; of normal scatter of 5 % one table in 30 has one that is.
 constexpr double kUsualScatter = 0.02;
 constexpr double kFarthest = 6;             // standard deviations
-constexpr std::size_t kFewestToJudge = 3;   // of two nothing tells which is bad
+constexpr std::size_t kFewestToJudge = 3;   // two do not tell which of them is bad
 constexpr std::size_t kFewNoisyCounts = 2;  // more with outlying repeats, and more than half of all: that is the noise
 constexpr std::size_t kMostNamed = 3;
 
@@ -277,31 +274,27 @@ std::optional<Runs> RunsBy(const RowPointers& rows, const Reading& value) {
 
 const Reading kTime = [](const FactorRow& row) { return row.TimePerIteration(); };
 
-// What repeats are compared by: time, else the first factor that all rows know.
-struct Compared {
-  Runs runs;
-  std::string id;  // of the factor; empty for time
-};
-
-std::optional<Compared> ComparedBy(const RowPointers& rows) {
-  if (auto runs = RunsBy(rows, kTime)) return Compared{std::move(*runs), ""};
+// The value by which repeats are compared, with the id of its factor: time (without id), else the first factor that all
+// rows know.
+std::optional<std::pair<Runs, std::string>> ComparedRuns(const RowPointers& rows) {
+  if (auto runs = RunsBy(rows, kTime)) return std::pair(std::move(*runs), std::string());
   for (const FactorType& type : AllFactors()) {
     auto runs = RunsBy(rows, [factor = type.factor](const FactorRow& row) { return row.values[factor]; });
-    if (runs) return Compared{std::move(*runs), std::string(type.id)};
+    if (runs) return std::pair(std::move(*runs), std::string(type.id));
   }
   return std::nullopt;
 }
 
 double MedianOfRuns(const std::vector<Run>& runs) {
   std::vector<double> values;
-  for (const Run& run : runs) values.push_back(run.value);
+  for (const auto& [row, value] : runs) values.push_back(value);
   return Median(values);
 }
 
 std::vector<double> Distances(const std::vector<Run>& runs) {
   const double median = MedianOfRuns(runs);
   std::vector<double> distances;
-  for (const Run& run : runs) distances.push_back(std::fabs(std::log(run.value / median)));
+  for (const auto& [row, value] : runs) distances.push_back(std::fabs(std::log(value / median)));
   return distances;
 }
 
@@ -316,22 +309,23 @@ double ScatterOfRuns(const std::vector<double>& distances) {
 // Own scatter of few repeats is uncertain, so that of the other core counts, and the usual one, counts as much.
 RowPointers FindOutlying(const RowPointers& rows) {
   if (rows.size() < kFewestToJudge) return {};
-  const std::optional<Compared> by = ComparedBy(rows);
-  if (!by) return {};
+  const auto compared = ComparedRuns(rows);
+  if (!compared) return {};
+  const Runs& runs = compared->first;
   std::vector<double> scatters = {kUsualScatter};
-  for (const auto& [split, repeats] : by->runs) {
+  for (const auto& [split, repeats] : runs) {
     if (repeats.size() > 1) scatters.push_back(ScatterOfRuns(Distances(repeats)));
   }
   const double usual = Median(scatters);
   RowPointers outlying;
   std::size_t judged = 0, noisy = 0;
-  for (const auto& [split, repeats] : by->runs) {
+  for (const auto& [split, repeats] : runs) {
     if (repeats.size() < kFewestToJudge) continue;
     const std::vector<double> distances = Distances(repeats);
     const double limit = kFarthest * std::sqrt(usual * ScatterOfRuns(distances));
     RowPointers far;
     for (std::size_t i = 0; i < repeats.size(); ++i) {
-      if (distances[i] > limit) far.push_back(repeats[i].row);
+      if (distances[i] > limit) far.push_back(repeats[i].first);
     }
     ++judged;
     if (far.empty() || 2 * far.size() >= repeats.size()) continue;
@@ -355,7 +349,7 @@ RowPointers FindSlower(const RowPointers& rows) {
   RowPointers slower;
   for (const auto& [split, repeats] : *runs) {
     if (split.second == fastest.at(split.first).second) continue;
-    for (const Run& run : repeats) slower.push_back(run.row);
+    for (const auto& [row, time] : repeats) slower.push_back(row);
   }
   return slower;
 }
@@ -388,15 +382,15 @@ CountedRows CountRows(const RowPointers& rows) {
 std::string DescribeOutlying(const CountedRows& rows) {
   RowPointers all = rows.counted;
   all.insert(all.end(), rows.outlying.begin(), rows.outlying.end());
-  const std::optional<Compared> by = ComparedBy(all);
+  const auto [runs, id] = *ComparedRuns(all);
+  const auto shown = [&](double value) { return fmt::format("{:.4g}{}", value, id.empty() ? " s" : ""); };
   std::vector<std::string> names;
   for (const FactorRow* row : rows.outlying) {
-    const std::vector<Run>& repeats = by->runs.at({row->cores, row->threads});
-    const double value = std::ranges::find(repeats, row, &Run::row)->value, median = MedianOfRuns(repeats);
-    names.push_back(
-        fmt::format("repeat {} on {} core{} {}, the median {}", row->repeat, row->cores, row->cores == 1 ? "" : "s",
-                    by->id.empty() ? fmt::format("takes {:.4g} s", value) : fmt::format("has {} {:.4g}", by->id, value),
-                    by->id.empty() ? fmt::format("{:.4g} s", median) : fmt::format("{:.4g}", median)));
+    const std::vector<Run>& repeats = runs.at({row->cores, row->threads});
+    names.push_back(fmt::format("repeat {} on {} core{} {} {}, the median {}", row->repeat, row->cores,
+                                row->cores == 1 ? "" : "s", id.empty() ? "takes" : "has " + id,
+                                shown(std::ranges::find(repeats, row, &Run::first)->second),
+                                shown(MedianOfRuns(repeats))));
   }
   return Joined(names, "; ");
 }

@@ -21,13 +21,13 @@ namespace farscale {
 namespace {
 
 // All numbers are chosen, so that undisturbed iterations seldom stand out [docs/formulas.md, clean cuts].
-constexpr std::size_t kFewestForTrend = 5;  // of fewer iterations, noise makes a slope
+constexpr std::size_t kFewestForTrend = 5;  // with fewer iterations, noise makes a slope
 constexpr std::size_t kMostForTrend = 400;  // more are thinned out, since all pairs are compared
 // Deviations from the median, for an iteration that stands out, and the least difference that counts, as a share of an
 // iteration. A median of few iterations is uncertain: both grow by the second number over the number of iterations.
 constexpr double kDeviations = 3, kDeviationsOfOne = 15;
 constexpr double kSmallest = 0.02, kSmallestOfOne = 0.1;
-constexpr double kOddAlone = 0.1;             // of an iteration, for one that is unlike all others, or waits
+constexpr double kOddAlone = 0.1;             // share of an iteration, for one that is unlike all others, or waits
 constexpr double kMostOutstanding = 1.0 / 3;  // if more stand out, the program itself varies
 
 std::vector<std::vector<double>> UsefulTimes(const Trace& trace, const PhaseCut& cut) {
@@ -53,7 +53,7 @@ std::vector<std::size_t> PlacesInCycle(const std::vector<std::vector<double>>& u
   return places;
 }
 
-// How the work of iterations grows or shrinks along the run: a straight line through the mean useful time, with the
+// Growth of the work of iterations along the run: a straight line through the mean useful time, with the
 // median of the slopes between all pairs [Sen68]; constant for few iterations.
 std::vector<double> Trend(const std::vector<std::vector<double>>& useful, std::size_t iterations) {
   std::vector<double> mean(iterations, 0.0);
@@ -84,60 +84,43 @@ std::vector<double> Trend(const std::vector<std::vector<double>>& useful, std::s
 
 // Undisturbed computation time of a rank's iterations: between any two calls the median over the iterations with the
 // same calls and the same place in a cycle, scaled by instructions where they are recorded, else along the trend.
-class ExpectedTimes {
- public:
-  ExpectedTimes(const Trace& trace, std::size_t rank, const std::vector<Interval>& iterations,
-                const std::vector<double>& useful, const std::vector<double>& trend,
-                const std::vector<std::size_t>& cycle, std::optional<std::size_t> instructions)
-      : timeline_(trace.timelines[rank]), iterations_(iterations), useful_(useful), trend_(trend), cycle_(cycle) {
-    const bool has_counts =
-        instructions && timeline_.has_counter(*instructions) && timeline_.counter_is_reliable(*instructions);
-    if (has_counts) instructions_ = instructions;
+std::vector<double> ExpectedTimes(const RankTimeline& timeline, const std::vector<Interval>& iterations,
+                                  const std::vector<double>& useful, const std::vector<double>& trend,
+                                  const std::vector<std::size_t>& cycle, std::optional<std::size_t> instructions) {
+  const bool has_counts =
+      instructions && timeline.has_counter(*instructions) && timeline.counter_is_reliable(*instructions);
+  std::vector<double> expected(iterations.size());
+  std::map<std::pair<CallSequence, std::size_t>, std::vector<std::size_t>> alike;
+  for (std::size_t k = 0; k < iterations.size(); ++k) {
+    alike[{CallsOf(timeline, iterations[k]), cycle[k]}].push_back(k);
   }
-
-  std::vector<double> Find() const {
-    std::vector<double> expected(iterations_.size());
-    std::map<std::pair<CallSequence, std::size_t>, std::vector<std::size_t>> alike;
-    for (std::size_t k = 0; k < iterations_.size(); ++k)
-      alike[{CallsOf(timeline_, iterations_[k]), cycle_[k]}].push_back(k);
-    for (const auto& [kind, group] : alike) {
-      if (group.size() < kFewestLikeIterations) {
-        for (const std::size_t k : group) expected[k] = useful_[k];  // nothing to compare with
-        continue;
+  for (const auto& [kind, group] : alike) {
+    if (group.size() < kFewestLikeIterations) {
+      for (const std::size_t k : group) expected[k] = useful[k];  // nothing to compare with
+      continue;
+    }
+    for (std::size_t place = 0; place <= kind.first.size(); ++place) {
+      std::vector<double> lengths, work, rates;
+      bool counted = has_counts;
+      for (const std::size_t k : group) {
+        const Interval burst = BurstAt(timeline, iterations[k], place);
+        lengths.push_back(static_cast<double>(UsefulTicks(timeline, burst)));
+        if (has_counts) work.push_back(UsefulCount(timeline, *instructions, burst));
+        counted = counted && work.back() > 0;
       }
-      for (std::size_t place = 0; place <= kind.first.size(); ++place) AddPlace(group, place, expected);
+      if (!counted) {
+        work.clear();
+        for (const std::size_t k : group) work.push_back(trend[k]);
+      }
+      for (std::size_t i = 0; i < group.size(); ++i) rates.push_back(lengths[i] / work[i]);
+      const double rate = Median(std::move(rates));
+      for (std::size_t i = 0; i < group.size(); ++i) expected[group[i]] += rate * work[i];
     }
-    return expected;
   }
+  return expected;
+}
 
- private:
-  void AddPlace(const std::vector<std::size_t>& group, std::size_t place, std::vector<double>& expected) const {
-    std::vector<double> lengths, work, rates;
-    bool counted = instructions_.has_value();
-    for (const std::size_t k : group) {
-      const Interval burst = BurstAt(timeline_, iterations_[k], place);
-      lengths.push_back(static_cast<double>(UsefulTicks(timeline_, burst)));
-      if (instructions_) work.push_back(UsefulCount(timeline_, *instructions_, burst));
-      counted = counted && work.back() > 0;
-    }
-    if (!counted) {
-      work.clear();
-      for (const std::size_t k : group) work.push_back(trend_[k]);
-    }
-    for (std::size_t i = 0; i < group.size(); ++i) rates.push_back(lengths[i] / work[i]);
-    const double rate = Median(std::move(rates));
-    for (std::size_t i = 0; i < group.size(); ++i) expected[group[i]] += rate * work[i];
-  }
-
-  const RankTimeline& timeline_;
-  const std::vector<Interval>& iterations_;
-  const std::vector<double>& useful_;
-  const std::vector<double>& trend_;
-  const std::vector<std::size_t>& cycle_;
-  std::optional<std::size_t> instructions_;
-};
-
-// By rank and iteration, in ticks: useful time beyond what a clock of the rank's usual speed would have taken.
+// Ticks of useful time beyond what a clock of the rank's usual speed would have taken, one entry an iteration.
 std::vector<double> SlowClock(const RankTimeline& timeline, const std::vector<Interval>& iterations,
                               const std::vector<double>& useful, std::size_t cycles) {
   std::vector<double> rates, lost(iterations.size());
@@ -161,8 +144,8 @@ bool IsComparable(const PhaseCut& cut) {
                      [&](const RankCut& rank) { return !rank.present || rank.iterations.size() == cut.iterations; });
 }
 
-// By rank and iteration: which iterations of the rank make the same calls at the same place in a cycle, numbered from 0
-// on.
+// Numbers iterations of every rank, so that those with the same calls at the same place in a cycle have the same
+// number.
 std::vector<std::vector<std::size_t>> KindsOfIterations(const Trace& trace, const PhaseCut& cut,
                                                         const std::vector<std::size_t>& cycle) {
   std::vector<std::vector<std::size_t>> kinds(trace.size());
@@ -212,9 +195,9 @@ void AddBeyondUsual(const std::vector<double>& values, const std::vector<std::si
   }
 }
 
-IterationTimes TimesOf(const Trace& trace, const PhaseCut& cut, const ReplayResult& replay,
-                       const std::vector<std::vector<std::size_t>>& kinds,
-                       const std::vector<std::vector<double>>& useful, const std::vector<double>& trend) {
+IterationTimes MeasureIterations(const Trace& trace, const PhaseCut& cut, const ReplayResult& replay,
+                                 const std::vector<std::vector<std::size_t>>& kinds,
+                                 const std::vector<std::vector<double>>& useful, const std::vector<double>& trend) {
   const std::vector<double> none(cut.iterations);
   IterationTimes times{none, none, none, none, none};
   std::vector<double> calls_beyond = none;
@@ -255,11 +238,11 @@ std::vector<Disturbance> MeasureDisturbance(const Trace& trace, const Matching& 
   std::vector<std::vector<double>> expected(trace.size()), longer(trace.size()), slower(trace.size());
   ParallelFor(trace.size(), [&](std::size_t rank) {
     const std::vector<Interval>& iterations = cut.ranks[rank].iterations;
-    expected[rank] = ExpectedTimes(trace, rank, iterations, useful[rank], trend, cycle, instructions).Find();
+    const RankTimeline& timeline = trace.timelines[rank];
+    expected[rank] = ExpectedTimes(timeline, iterations, useful[rank], trend, cycle, instructions);
     for (std::size_t k = 0; k < iterations.size(); ++k) {
       longer[rank].push_back(std::max(0.0, useful[rank][k] - expected[rank][k]));
     }
-    const RankTimeline& timeline = trace.timelines[rank];
     const bool has_clock = clock && timeline.has_counter(*clock) && timeline.counter_is_reliable(*clock);
     if (has_clock && !iterations.empty()) slower[rank] = SlowClock(timeline, iterations, useful[rank], *clock);
   });
@@ -267,7 +250,7 @@ std::vector<Disturbance> MeasureDisturbance(const Trace& trace, const Matching& 
   const std::vector<bool> alone = AreRare(kinds, cut.iterations, 2);
   const std::vector<bool> rare = AreRare(kinds, cut.iterations, kFewestLikeIterations);
   const ReplayResult replay = Replay(trace, matching, cut, {options.rules, true});
-  const IterationTimes times = TimesOf(trace, cut, replay, kinds, useful, trend);
+  const IterationTimes times = MeasureIterations(trace, cut, replay, kinds, useful, trend);
   const double usual = std::max(1.0, Median(times.elapsed)), usually_useful = std::max(1.0, Median(times.useful));
   std::vector<Disturbance> disturbances(cut.iterations);
   for (std::size_t k = 0; k < cut.iterations; ++k) {
@@ -297,8 +280,10 @@ std::vector<Disturbance> MeasureDisturbance(const Trace& trace, const Matching& 
 
 namespace {
 
-// The upper limit of values that do not stand out.
-double Limit(std::vector<double> values) {
+// The upper limit of a measure that does not stand out.
+double Limit(const std::vector<Disturbance>& iterations, double Disturbance::*measure) {
+  std::vector<double> values;
+  for (const Disturbance& d : iterations) values.push_back(d.*measure);
   const double centre = Median(values);
   for (double& value : values) value = std::fabs(value - centre);
   const auto count = static_cast<double>(values.size());
@@ -306,19 +291,10 @@ double Limit(std::vector<double> values) {
   return centre + std::max((kDeviations + kDeviationsOfOne / count) * deviation, kSmallest + kSmallestOfOne / count);
 }
 
-template <typename Measure>
-double LimitOf(const std::vector<Disturbance>& iterations, Measure measure) {
-  std::vector<double> values;
-  for (const Disturbance& d : iterations) values.push_back(measure(d));
-  return Limit(std::move(values));
-}
-
 // Why iterations stand out; empty for those that do not.
 std::vector<std::string> Reasons(const std::vector<Disturbance>& iterations) {
-  const double bursts = LimitOf(iterations, [](const Disturbance& d) { return d.bursts; });
-  const double clock = LimitOf(iterations, [](const Disturbance& d) { return d.clock; });
-  const double calls = LimitOf(iterations, [](const Disturbance& d) { return d.calls; });
-  const double longer = LimitOf(iterations, [](const Disturbance& d) { return d.longer; });
+  const double bursts = Limit(iterations, &Disturbance::bursts), clock = Limit(iterations, &Disturbance::clock),
+               calls = Limit(iterations, &Disturbance::calls), longer = Limit(iterations, &Disturbance::longer);
   std::vector<std::string> reasons;
   for (const Disturbance& d : iterations) {
     std::string& reason = reasons.emplace_back();
@@ -346,7 +322,7 @@ std::vector<std::string> Reasons(const std::vector<Disturbance>& iterations) {
   return reasons;
 }
 
-// Of equally long ones the run with the least disturbance, then the earliest.
+// The longest run of clean iterations; of equally long ones that with the least disturbance, then the earliest.
 std::vector<bool> LongestRun(const std::vector<Disturbance>& iterations, const std::vector<std::string>& reasons) {
   std::size_t best_begin = 0, best_length = 0;
   double best_total = 0;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <span>
+#include <utility>
 
 #include "base/text.h"
 
@@ -123,19 +124,16 @@ constexpr std::optional<Factor> ParentIn(Factor factor, FactorTree tree) {
   return is_of_mpi ? std::optional(kMpiParallelEfficiency) : parent;
 }
 
-// The children of every factor, known to the compiler: tables of a million rows ask for them again and again.
-struct Children {
-  std::array<Factor, 4> factors{};  // the first `count` of them, in the order of the table
-  std::size_t count = 0;
-};
-using ChildrenOfTree = std::array<Children, kFactorCount>;
+// The children of every factor in the order of the table, and their number, known to the compiler: tables of a million
+// rows ask for them again and again.
+using ChildrenOfTree = std::array<std::pair<std::array<Factor, 4>, std::size_t>, kFactorCount>;
 
 constexpr ChildrenOfTree ChildrenIn(FactorTree tree) {
   ChildrenOfTree all{};
   for (const FactorType& type : kTable) {
     if (const auto parent = ParentIn(type.factor, tree)) {
-      Children& children = all[static_cast<std::size_t>(*parent)];
-      children.factors[children.count++] = type.factor;
+      auto& [factors, count] = all[static_cast<std::size_t>(*parent)];
+      factors[count++] = type.factor;
     }
   }
   return all;
@@ -144,8 +142,8 @@ constexpr ChildrenOfTree ChildrenIn(FactorTree tree) {
 constexpr ChildrenOfTree kChildren[] = {ChildrenIn(FactorTree::kMpi), ChildrenIn(FactorTree::kHybrid)};
 
 std::span<const Factor> ChildrenFor(Factor factor, FactorTree tree) {
-  const Children& children = kChildren[static_cast<std::size_t>(tree)][static_cast<std::size_t>(factor)];
-  return {children.factors.data(), children.count};
+  const auto& [factors, count] = kChildren[static_cast<std::size_t>(tree)][static_cast<std::size_t>(factor)];
+  return {factors.data(), count};
 }
 
 }  // namespace

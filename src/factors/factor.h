@@ -47,10 +47,10 @@ inline constexpr const char* kShareAdvice = "divide percentages by 100, or corre
 inline constexpr std::size_t kFactorCount = static_cast<std::size_t>(Factor::kSerializationPhaseEstimate) + 1;
 
 enum class FactorKind {
-  kShare,        // of one run
+  kShare,        // share of one run
   kDetail,       // a share that explains its parent, which is projected as a whole [Rosas14]
   kScalability,  // compares with the reference run and is 1 there by definition
-  kProduct,      // of shares and scalabilities
+  kProduct,      // product of shares and scalabilities
   kSpeedup,      // the ratio of times, as scalability; no efficiency
   kCheck,        // an estimate of a share, shown beside the exact one
 };
@@ -64,16 +64,16 @@ struct FactorType {
   std::optional<Factor> parent;  // in the tree of MPI; of factors of hybrid runs alone in theirs
   FactorKind kind;
   std::string_view meaning;  // one sentence
-  std::string_view advice;   // what one can do about it; empty for products and checks
+  std::string_view advice;   // a remedy; empty for products and checks
 
-  // Whether it may not exceed 1.
+  // True if it may not exceed 1.
   constexpr bool AtMostOne() const {
     return kind == FactorKind::kShare || kind == FactorKind::kDetail || kind == FactorKind::kCheck;
   }
   constexpr bool IsOneAtReference() const { return kind == FactorKind::kScalability || kind == FactorKind::kSpeedup; }
   // Then all core counts have the error of the reference run in common.
   constexpr bool ComparesWithReference() const { return IsOneAtReference() || kind == FactorKind::kProduct; }
-  // Whether reports colour it as good or bad.
+  // True if reports colour it as good or bad.
   constexpr bool IsEfficiency() const { return kind != FactorKind::kSpeedup && kind != FactorKind::kCheck; }
 };
 
@@ -90,7 +90,7 @@ std::string NameInSentence(Factor factor);
 // its children, and the factors of threads and devices are in no tree.
 enum class FactorTree { kMpi, kHybrid };
 
-// Whether the factor is known of hybrid runs alone.
+// True if only hybrid runs have the factor.
 bool IsHybrid(Factor factor);
 // The tree of a run of which these factors are known.
 FactorTree TreeOf(const std::vector<Factor>& known);
@@ -98,14 +98,14 @@ FactorTree TreeOf(const std::vector<Factor>& known);
 std::optional<Factor> ParentOf(Factor factor, FactorTree tree);
 // Children whose product is the factor, in the order of the tree; empty for leaves.
 std::vector<Factor> ChildrenOf(Factor factor, FactorTree tree = FactorTree::kMpi);
-// Whether it has any.
+// True if it has any.
 bool IsParent(Factor factor, FactorTree tree = FactorTree::kMpi);
-// How deep the factor lies in the tree: 0 for global efficiency, speedup and checks.
+// The depth of the factor in the tree: 0 for global efficiency, speedup and checks.
 int DepthOf(Factor factor, FactorTree tree = FactorTree::kMpi);
 // As in FactorType, but for parallel efficiency, which is another product in the tree of hybrid runs.
 std::string_view FormulaOf(Factor factor, FactorTree tree);
 
-// Whether it is what a run has that does not use devices at all; reports leave the row out.
+// True for the value of a run that does not use devices at all; reports leave the row out.
 constexpr bool IsWithoutDevices(Factor factor, double value) { return factor == Factor::kDeviceOffload && value == 1; }
 
 // Values of some of the factors.
@@ -117,9 +117,9 @@ class FactorValues {
   FactorTree Tree() const;
   // Fills every missing parent whose children are all there with their product.
   void DeriveParents();
-  // Whether the factor is a parent and all of its children are there.
+  // True if the factor is a parent and all of its children are there.
   bool KnowsChildrenOf(Factor factor) const;
-  // What a run loses nothing by is 1: OpenMP with one thread a process, device offload without devices.
+  // Sets factors to 1 where a run cannot lose: OpenMP with one thread a process, device offload without devices.
   void SetPerfectOpenMp();
   void SetPerfectOffload();
 
@@ -131,7 +131,7 @@ class FactorValues {
   std::array<std::optional<double>, kFactorCount> values_;
 };
 
-// How far factors of tables from elsewhere may lie above 1.
+// Limits of factors above 1 in tables from elsewhere.
 
 // Transfer compares with a replay and exceeds 1 where clocks of ranks differ or ranks wait for what came before the
 // phase; so may what it is part of. Other shares do not. Chosen: 2 is beyond any such transfer, far below a percentage.

@@ -48,7 +48,7 @@ std::vector<PhaseId> FactorTable::Phases(const std::string& series) const {
 }
 
 std::vector<PhaseKey> FactorTable::Keys() const {
-  std::map<std::string, std::size_t> order;  // of the series, by their first rows
+  std::map<std::string, std::size_t> order;  // series in the order of their first rows
   std::set<PhaseKey> seen;
   std::vector<PhaseKey> keys;
   const FactorRow* before = nullptr;
@@ -166,7 +166,7 @@ std::vector<RowsOfPhase> RowsByPhase(const FactorTable& table) {
 }
 
 std::optional<std::int64_t> CoresOfSeveralSplits(const RowPointers& rows) {
-  std::map<std::int64_t, std::set<std::int64_t>> threads;  // by cores
+  std::map<std::int64_t, std::set<std::int64_t>> threads;  // indexed by cores
   for (const FactorRow* row : rows) {
     if (!row->IsHybrid()) return std::nullopt;
     threads[row->cores].insert(row->threads);

@@ -38,16 +38,16 @@ struct FactorRow {
   std::int64_t threads = 1;
   std::optional<std::int64_t> nodes;
   std::int64_t repeat = 0;
-  std::optional<double> runtime;  // of the phase, seconds
+  std::optional<double> runtime;  // seconds of the phase
   double iterations = 1;          // that the runtime contains
   FactorValues values;
 
-  // What is known of the uncertainty of this run alone, in the unit of the value. Of what compares with the reference
+  // Uncertainty of this run alone, in the unit of the value. For factors that compare with the reference
   // it does not contain the reference's own, which the rows there have: so rows err independently of each other.
   FactorValues standard_errors;
   std::optional<double> runtime_error;
 
-  // How useful time is distributed over the ranks; nothing where no value of it is known.
+  // Distribution of useful time over the ranks; nothing where no value of it is known.
   std::optional<LoadDistribution> loads;
 
   // Only for rows from traces.
@@ -57,9 +57,9 @@ struct FactorRow {
   std::optional<UnknownWaits> unknown_waits;  // why there are no serialization and transfer; without `operations`
 
   PhaseKey Key() const { return {series, phase}; }
-  // Whether its factors are those of all threads and of devices, too.
+  // True if its factors are those of all threads and of devices, too.
   bool IsHybrid() const { return values.Tree() == FactorTree::kHybrid; }
-  // Of the run, also where the row is about some of its ranks.
+  // Processes of the run, also where the row is about some of its ranks.
   double Processes() const { return static_cast<double>(cores) / static_cast<double>(threads); }
   // Seconds that an iteration takes.
   std::optional<double> TimePerIteration() const;
@@ -74,8 +74,8 @@ struct FactorTable {
   std::optional<Scaling> scaling;
   std::string scaling_source;             // "study", "instructions", "useful time", "file", "command line"
   std::optional<std::int64_t> reference;  // cores of the run that scalability is measured against
-  std::string rules;                      // of the replay; empty when the table comes from elsewhere
-  std::vector<Finding> findings;          // what is odd about the table as a whole
+  std::string rules;                      // rule set of the replay; empty when the table comes from elsewhere
+  std::vector<Finding> findings;          // about the table as a whole
 
   // Series and phases in the order in which they appear first; groups of ranks are among the phases.
   std::vector<std::string> Series() const;
@@ -90,7 +90,7 @@ struct FactorTable {
 // The tree of a phase: that of hybrid runs where any row is of one.
 FactorTree TreeOf(const std::vector<FactorRow>& rows);
 
-// Whether a report has a row for the factor: a run knows it, and device offload is not that of runs without devices.
+// True if a report has a row for the factor: a run knows it, and device offload is not that of runs without devices.
 bool IsShown(Factor factor, const std::vector<FactorRow>& rows);
 
 // Files before version 2, and CSV files without the column `group`, have a group of ranks in the text of its phase,

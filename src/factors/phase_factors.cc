@@ -61,7 +61,7 @@ Tick IdealDuration(const PhaseCut& cut, const ReplayResult& replay) {
   return end - begin;
 }
 
-// Of a phase that takes longer in the replay than measured, whether that is since ranks get to its occurrences earlier
+// For a phase that takes longer in the replay than measured: true if ranks get to its occurrences earlier
 // there, and wait in them for what they waited for before: then all from the first occurrence to the last takes no
 // longer than measured. Else measured times contradict each other.
 bool WaitsMovedIn(const PhaseCut& cut, const ReplayResult& replay) {

@@ -19,7 +19,7 @@
 
 namespace farscale {
 
-// How useful time is distributed over the ranks of a phase, and what of it is the same in every iteration
+// Distribution of useful time over the ranks of a phase, and the part of it that is the same in every iteration
 // [docs/formulas.md, distribution of loads].
 
 // The load of a rank is its useful time over the mean of the ranks, t_i / avg t. So loads have the mean 1, and the
@@ -29,8 +29,8 @@ struct LoadDistribution {
   std::optional<double> skewness;   // m3 / m2^(3/2) with the central moments m; 0 where all loads are equal
   std::optional<double> kurtosis;   // m4 / m2² - 3; the same
   std::optional<double> quantile5, quantile25, quantile50, quantile75, quantile95;
-  std::optional<double> largest_of_half;  // of half of the ranks, chosen at random: its mean
-  // Of loads within an iteration, t_ik / avg t_k. Nothing with one iteration, or where ranks differ in how many they
+  std::optional<double> largest_of_half;  // mean for half of the ranks, chosen at random
+  // Loads within an iteration, t_ik / avg t_k. Nothing with one iteration, or where ranks differ in how many they
   // run.
   std::optional<double> persistent;  // standard deviation over the ranks of what is the same in all iterations
   std::optional<double> noise;       // standard deviation of what differs, of one iteration
@@ -40,8 +40,8 @@ struct LoadDistribution {
   friend bool operator==(const LoadDistribution&, const LoadDistribution&) = default;
 };
 
-// Of useful times in any unit, one a rank, without `persistent` and `noise`. Nothing for a single rank, and where the
-// mean is 0.
+// `useful`: times in any unit, one a rank. Leaves out `persistent` and `noise`. Nothing for a single rank, and where
+// the mean is 0.
 std::optional<LoadDistribution> DistributionOf(std::vector<double> useful);
 
 // The mean of the largest of `count` values that are chosen at random, each at most once; `count` from 1 to as many as
@@ -61,7 +61,7 @@ class LoadVariation {
  private:
   std::size_t iterations_ = 0;
   double squares_within_ = 0;  // Σ (x_ik - mean of rank i)²
-  std::vector<double> means_;  // of the ranks
+  std::vector<double> means_;  // one a rank
 };
 
 // The phase without one block of its iterations, once for every block.
@@ -69,7 +69,7 @@ struct BlockSamples {
   std::size_t iterations = 0;
   std::size_t block_size = 1;
   std::vector<FactorValues> values;  // those that need no reference run
-  // What an iteration takes on average, as share of what it takes on average in the whole phase.
+  // The mean length of an iteration without the block, as share of the mean in the whole phase.
   std::vector<double> elapsed, useful;
   std::vector<double> instructions, cycles;  // empty when not known
 
@@ -84,8 +84,8 @@ struct PhaseFactors {
   FactorValues values;                     // those that need no reference run
   UnknownWaits unknown_waits;              // any: why there are no serialization and transfer
   std::optional<LoadDistribution> loads;   // over the ranks; nothing for a single one
-  std::optional<BlockSamples> samples;     // how they vary; nothing with too few iterations
-  std::vector<IterationProfile> profiles;  // of every iteration; empty for a phase that has none
+  std::optional<BlockSamples> samples;     // their variation; nothing with too few iterations
+  std::vector<IterationProfile> profiles;  // one an iteration; empty for a phase that has none
   Diagnostics diagnostics;
 };
 

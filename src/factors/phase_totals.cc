@@ -7,7 +7,7 @@
 namespace farscale {
 namespace {
 
-// What the replay of a whole run computes before the rank's own begin: the rank has started later than others. In a
+// Computation before the rank's own begin in the replay of a whole run: the rank has started later than others. In a
 // trace cut out of a run, and in every other phase, ranks did something else before.
 std::vector<Tick> BeforeOwnBegins(const Trace& trace, const PhaseCut& cut) {
   std::vector<Tick> before(trace.size());

@@ -59,15 +59,15 @@ struct PhaseTotals {
   double total_useful = 0;    // Σ t
   double total_mpi = 0;       // useful + paused + MPI = length of the windows
   double total_paused = 0;    // outside MPI, but not running
-  // Of any rank, outside MPI whether running or not; of a whole run since its begin, also on ranks that start later.
+  // The largest of any rank, outside MPI whether running or not; in a whole run since its begin, also on late ranks.
   double largest_computation = 0;
   double largest_node_load = 0;
   std::optional<double> instructions;  // inside useful time
   std::optional<double> cycles;
   std::optional<double> estimated_ideal;  // Σ over iterations of max t [Huck10], clamped to [max t, T]
-  std::optional<RelativeErrors> errors;   // of a row of a table; nothing with too few iterations
-  std::optional<ThreadTimes> threads;     // of a hybrid run
-  std::optional<DeviceTimes> devices;     // of a run with devices that computed
+  std::optional<RelativeErrors> errors;   // in rows of a table; nothing with too few iterations
+  std::optional<ThreadTimes> threads;     // in hybrid runs
+  std::optional<DeviceTimes> devices;     // in runs with devices that computed
 
   // Σ t of all threads.
   double UsefulOfAll() const { return threads ? threads->useful : total_useful; }
@@ -92,7 +92,7 @@ double ClampEstimate(double estimated_ideal, const PhaseTotals& totals);
 // The largest mean load of the ranks, or processors, of any node; `nodes` of each.
 double LargestNodeLoad(const std::vector<double>& loads, const std::vector<std::int32_t>& nodes);
 
-// What follows from the useful and paused ticks of every rank: everything but T, T_ideal, MPI time and counts.
+// Sums that follow from the useful and paused ticks of every rank: everything but T, T_ideal, MPI time and counts.
 PhaseTotals SumRanks(const Trace& trace, const PhaseCut& cut, const std::vector<Tick>& useful,
                      const std::vector<Tick>& paused);
 

@@ -26,7 +26,7 @@ struct Columns {
   Tick length = 0;
   std::int64_t count = 0;
 
-  // Of column `count` too: the end of the run.
+  // `column` may be `count`: the end of the run.
   Tick Begin(std::int64_t column) const {  // begin + length * column / count, without leaving the range of numbers
     return begin + length / count * column + length % count * column / count;
   }
@@ -89,7 +89,7 @@ IdealRun ReplayIdeally(const Trace& trace, const Matching& matching, const Repla
   return ideal;
 }
 
-// What all ranks are drawn by.
+// Data that all ranks are drawn with.
 struct RunToDraw {
   const Trace& trace;
   const IdealRun& ideal;

@@ -48,7 +48,7 @@ struct StateShare {
   friend bool operator==(const StateShare&, const StateShare&) = default;
 };
 
-// What devices do in a cell, in eighths; else they are idle. What copies and kernels do at once counts as kernels.
+// Work of devices in a cell, in eighths; else they are idle. Copies while kernels run count as kernels.
 struct DeviceCell {
   std::uint8_t kernels = 0;
   std::uint8_t copies = 0;
@@ -59,25 +59,25 @@ struct DeviceCell {
 // A device of a rank, all of its streams together; or, where a row has several ranks or a rank more devices than are
 // shown one by one, all devices of the row.
 struct DeviceRow {
-  std::int64_t row = 0;            // of the ranks that use it
+  std::int64_t row = 0;            // row of the ranks that use it
   std::string name;                // empty: several devices
-  std::vector<DeviceCell> cells;   // of the columns
+  std::vector<DeviceCell> cells;   // one a column
   double kernels = 0, copies = 0;  // shares of the run time
 
   friend bool operator==(const DeviceRow&, const DeviceRow&) = default;
 };
 
-// Of a rank, one by one; chosen: they must be thin.
+// Rows of a rank, one a device; chosen: they must be thin.
 inline constexpr std::size_t kMostDeviceRows = 4;
 
 struct RunPicture {
-  double seconds = 0;  // of all columns: from the first to the last event
+  double seconds = 0;  // all columns: from the first to the last event
   std::int64_t ranks = 0;
   std::int64_t ranks_per_row = 1;               // the last row may have fewer
   std::vector<std::int64_t> node_begins;        // first ranks of nodes; empty when nodes have no ranks in a row
-  std::vector<std::vector<PictureCell>> rows;   // of equally many columns, which are equally long to one tick
-  std::array<StateShare, kRunStates> shares{};  // by state
-  std::vector<DeviceRow> devices;               // by rows; nothing where the trace has none
+  std::vector<std::vector<PictureCell>> rows;   // equally many columns, which are equally long to one tick
+  std::array<StateShare, kRunStates> shares{};  // indexed by state
+  std::vector<DeviceRow> devices;               // in the order of rows; nothing where the trace has none
   std::string problem;                          // why there is no replay and all time in MPI is kMpi; else empty
 
   const StateShare& Share(RunState state) const { return shares[static_cast<std::size_t>(state)]; }
@@ -85,7 +85,7 @@ struct RunPicture {
   friend bool operator==(const RunPicture&, const RunPicture&) = default;
 };
 
-// How large a picture may be; chosen: about a pixel line and column each in a report.
+// The largest size of a picture; chosen: about a pixel line and column each in a report.
 struct PictureSize {
   std::int64_t rows = 64;
   std::int64_t columns = 360;

@@ -39,8 +39,8 @@ std::optional<double> RatioOf(const RowPointers& rows, const WorkGrowth& growth,
   return first && last ? std::optional(*last / *first) : std::nullopt;
 }
 
-// What a table from elsewhere says of its computation, where it gives neither totals nor times: 1 / growth for strong
-// scaling, processes / growth for weak.
+// Growth of computation in a table from elsewhere that gives neither totals nor times: its scalability is 1 / growth
+// for strong scaling, processes / growth for weak.
 std::optional<double> GrowthBehindScalability(const RowPointers& rows, const WorkGrowth& growth, Scaling scaling) {
   const auto scalability =
       RatioOf(rows, growth, [](const FactorRow& row) { return row.values[Factor::kComputationScalability]; });
@@ -71,10 +71,10 @@ std::string WithSeries(const std::string& series, const std::string& text) {
   return series.empty() ? text : "series " + series + ": " + text;
 }
 
-constexpr double kAboutAsLong = 0.5;  // of the longest phase; chosen: at least half as long
+constexpr double kAboutAsLong = 0.5;  // share of the longest phase; chosen: at least half as long
 constexpr const char* kAdvice = "say that the scaling is strong, or correct run times and iterations";
 
-// How a phase fits the scaling of its table.
+// The fit of a phase to the scaling of its table.
 struct PhaseFit {
   ScalingFit fit = ScalingFit::kFits;
   std::string growth;   // in words
@@ -114,7 +114,7 @@ std::vector<const RowsOfPhase*> LongestOf(const std::vector<RowsOfPhase>& phases
   return longest;
 }
 
-// Of the phase's series, where series differ.
+// The scaling of the phase's series, where series differ.
 std::optional<Scaling> ScalingOfPhase(const FactorTable& table, const RowPointers& rows) {
   return table.scaling ? table.scaling : ScalingShownBy(rows);
 }
@@ -156,21 +156,18 @@ std::vector<FactorRow> LongestPhase(const FactorTable& table, const std::string&
 }
 
 std::optional<WorkGrowth> GrowthOfWork(const RowPointers& rows) {
-  struct Ends {
-    const FactorRow* least;
-    const FactorRow* most;
-    double Processes() const { return most->Processes() / least->Processes(); }
-  };
-  std::map<std::int64_t, Ends> by_threads;
+  std::map<std::int64_t, std::pair<const FactorRow*, const FactorRow*>> by_threads;  // with the fewest and most cores
   for (const FactorRow* row : rows) {
-    Ends& ends = by_threads.try_emplace(row->threads, Ends{row, row}).first->second;
-    if (row->cores < ends.least->cores) ends.least = row;
-    if (row->cores > ends.most->cores) ends.most = row;
+    auto& [least, most] = by_threads.try_emplace(row->threads, row, row).first->second;
+    if (row->cores < least->cores) least = row;
+    if (row->cores > most->cores) most = row;
   }
-  // Of as much growth, that with the fewest threads.
-  const auto widest = std::ranges::max_element(by_threads, {}, [](const auto& one) { return one.second.Processes(); });
-  if (widest == by_threads.end() || widest->second.least->cores == widest->second.most->cores) return std::nullopt;
-  const auto [least, most] = std::pair(widest->second.least, widest->second.most);
+  // Where several grow as much, that with the fewest threads.
+  const auto widest = std::ranges::max_element(
+      by_threads, {}, [](const auto& one) { return one.second.second->Processes() / one.second.first->Processes(); });
+  if (widest == by_threads.end()) return std::nullopt;
+  const auto [least, most] = widest->second;
+  if (least->cores == most->cores) return std::nullopt;
   RowPointers alike;
   for (const FactorRow* row : rows) {
     if (row->threads == least->threads) alike.push_back(row);
@@ -222,7 +219,7 @@ void CheckScaling(FactorTable& table, const std::string& where) {
   if (!diagnostics.empty() && longest_phases.size() > 1) {
     diagnostics.AddPopulation(anomaly::kScalingUnlikely, longest_phases.size());
   }
-  // What puts all numbers in doubt is said first.
+  // Doubts about all numbers come first.
   std::vector<Finding> found = diagnostics.findings();
   for (const Finding& finding : of_phases.findings()) found.push_back(finding);
   table.findings.insert(table.findings.begin(), found.begin(), found.end());
@@ -308,7 +305,7 @@ std::vector<std::string> DoubtsOf(const std::vector<Finding>& findings) {
 
 namespace {
 
-// What all phases say of their scaling, unless they contradict each other. Several series are decided one by one.
+// The scaling that all phases show, unless they contradict each other. Several series are decided one by one.
 std::optional<Scaling> ImpliedScaling(const FactorTable& table) {
   if (table.Series().size() > 1) return std::nullopt;
   std::optional<Scaling> implied;

@@ -20,7 +20,7 @@ struct WorkGrowth {
   // neither is known.
   std::optional<double> work;
   bool is_instructions = false;
-  std::optional<double> first_seconds, last_seconds;  // of an iteration
+  std::optional<double> first_seconds, last_seconds;  // length of an iteration
 
   std::optional<double> TimeRatio() const;
 };
@@ -63,10 +63,10 @@ std::string CheckScalingOf(const FactorTable& table, const std::string& series, 
 std::string SourceOfScaling(const FactorTable& table);
 std::string SourceOfStoredScaling(const FactorTable& table);
 
-// Whether the scaling was detected from work or times and not given.
+// True if the scaling was detected from work or times and not given.
 bool IsScalingDecided(const FactorTable& table);
 
-// Whether a finding puts every number that compares with the reference run in doubt: outputs show it first, in bold.
+// True if a finding puts every number that compares with the reference run in doubt: outputs show it first, in bold.
 bool PutsAllInDoubt(const Finding& finding);
 // Those findings, each as a sentence with its details.
 std::vector<std::string> DoubtsOf(const std::vector<Finding>& findings);

@@ -14,7 +14,7 @@ constexpr double kRounding = 1e-9;        // chosen: of factors and shares, equa
 
 // Sums over some iterations.
 struct IterationSums {
-  std::vector<Tick> useful, paused, elapsed, ideal;  // of every rank
+  std::vector<Tick> useful, paused, elapsed, ideal;  // one a rank
   std::vector<ThreadTicks> threads;                  // the same, where they are known
   std::vector<DeviceTicks> devices;
   double instructions = 0;
@@ -70,7 +70,7 @@ class BlockSampler {
 
   std::optional<BlockSamples> Run(RuleSet rules) const {
     const auto n = static_cast<double>(cut_.iterations);
-    const double longer = n / (n - static_cast<double>(blocks_.size));  // what is left is of fewer iterations
+    const double longer = n / (n - static_cast<double>(blocks_.size));  // fewer iterations are left
     BlockSamples samples;
     samples.iterations = cut_.iterations;
     samples.block_size = blocks_.size;
@@ -161,8 +161,8 @@ class BlockSampler {
   const TicksOfRanks& ticks_;
   const PhaseTotals& totals_;
   const Blocks blocks_;
-  std::vector<IterationSums> sums_;  // of every block
-  IterationSums all_;                // of all iterations, with those left over
+  std::vector<IterationSums> sums_;  // one a block
+  IterationSums all_;                // all iterations, with those left over
   std::optional<std::size_t> instructions_, cycles_;
 };
 
@@ -208,7 +208,7 @@ namespace {
 // Deviations of factors and shares that are less than this together are rounding; chosen, as kRounding.
 constexpr double kNoVariation = 1e-9;
 
-// What one quantity is in the samples of a run; empty when it is not known.
+// Values of one quantity in the samples of a run; empty when it is not known.
 template <typename ValueOf>
 std::vector<double> Samples(const BlockSamples& run, ValueOf value_of) {
   std::vector<double> samples;
@@ -233,7 +233,7 @@ double Product(const std::vector<double>& a, const std::vector<double>& b) {
   return sum;
 }
 
-// How the samples of several runs vary, whatever how much: the mean of their deviations, each of length 1, so that no
+// The pattern in which the samples of several runs vary: the mean of their deviations, each of length 1, so that no
 // run with much noise outweighs the others. Empty when none varies.
 std::vector<double> PatternOf(const std::vector<std::vector<double>>& runs) {
   std::vector<double> pattern;

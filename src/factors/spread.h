@@ -1,4 +1,4 @@
-// How much the factors of a phase vary over its iterations, and the standard errors of its runs that follow
+// Variation of the factors of a phase over its iterations, and the standard errors of its runs that follow
 // [docs/formulas.md, spread].
 #pragma once
 
@@ -11,12 +11,12 @@
 
 namespace farscale {
 
-// What every rank does in the whole phase, and its threads where they are known.
+// Times of every rank in the whole phase, and of its threads where they are known.
 struct TicksOfRanks {
   const std::vector<Tick>&useful, &paused;
   const ThreadStates* states = nullptr;  // null: not known
   const std::vector<ThreadTicks>& threads;
-  const std::vector<DeviceTicks>& devices;  // of all ranks together
+  const std::vector<DeviceTicks>& devices;  // all ranks together
 };
 
 // The phase without one block of consecutive iterations at a time; of the factors, totals and profiles must be there.
@@ -41,7 +41,7 @@ Blocks BlocksOf(std::size_t iterations);
 double JackknifeError(const std::vector<double>& samples, std::size_t iterations, std::size_t block_size);
 
 struct RunErrors {
-  FactorValues standard_errors;  // of the factors that need no reference run
+  FactorValues standard_errors;  // for the factors that need no reference run
   RelativeErrors relative;
 };
 

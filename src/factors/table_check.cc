@@ -8,6 +8,7 @@
 #include <functional>
 #include <optional>
 #include <string>
+#include <tuple>
 #include <utility>
 
 #include "base/diagnostics.h"
@@ -32,7 +33,7 @@ constexpr double kSameRun = 3e-3;
 
 double Off(double value, double expected) { return std::fabs(value / expected - 1); }
 
-// How values are rounded: half a unit of the last decimal that any of them has.
+// Rounding of values: half a unit of the last decimal that any of them has.
 class Rounding {
  public:
   void Add(double value) {
@@ -40,7 +41,7 @@ class Rounding {
     // Whole within 1e-5 units, since the quotient has errors of its own.
     while (unit_ > kFinest && std::fabs(value / unit_ - std::round(value / unit_)) > 1e-5) unit_ /= 10;
   }
-  // Of a value, relative.
+  // Relative to a value.
   double Of(double value) const { return is_known_ && unit_ > kFinest ? unit_ / 2 / std::fabs(value) : 0; }
 
  private:
@@ -104,14 +105,14 @@ class PhaseCheck {
     }
   }
 
-  // Whether any row may know all parts.
+  // True if any row may know all parts.
   bool IsDerived(Factor factor, FactorTree tree) const {
     const std::vector<Factor> parts = ChildrenOf(factor, tree);
     return !parts.empty() &&
            std::ranges::all_of(parts, [&](Factor part) { return is_known_[Index(part)] || IsDerived(part, tree); });
   }
 
-  // Of a factor, or of the parts that give it where it is not known.
+  // Rounding of a factor, or of the parts that give it where it is not known.
   double RoundingOf(const FactorValues& values, Factor factor) const {
     if (values[factor]) return rounding_[Index(factor)].Of(*values[factor]);
     return RoundingOfParts(values, factor);
@@ -126,11 +127,7 @@ class PhaseCheck {
   // only what is far off counts.
   void CheckParent(Factor factor) {
     if (!IsDerived(factor, FactorTree::kMpi) && !IsDerived(factor, FactorTree::kHybrid)) return;
-    struct Found {
-      const FactorRow* row;
-      double product, off;
-      bool agrees;
-    };
+    using Found = std::tuple<bool, const FactorRow*, double, double>;  // agrees, row, product of its parts, distance
     std::vector<Found> found;
     for (const FactorRow* row : rows_) {
       const FactorValues& values = row->values;
@@ -141,10 +138,11 @@ class PhaseCheck {
       if (!derived[factor]) continue;
       const double off = Off(*values[factor], *derived[factor]);
       const double rounding = RoundingOf(values, factor) + RoundingOfParts(values, factor);
-      found.push_back({row, *derived[factor], off, off <= kSame + 1.01 * rounding});
+      found.emplace_back(off <= kSame + 1.01 * rounding, row, *derived[factor], off);
     }
-    const bool most_agree = 2 * std::ranges::count_if(found, &Found::agrees) > std::ssize(found);
-    for (const auto& [row, product, off, agrees] : found) {
+    const bool most_agree =
+        2 * std::ranges::count_if(found, [](const Found& one) { return std::get<bool>(one); }) > std::ssize(found);
+    for (const auto& [agrees, row, product, off] : found) {
       if (off <= kNeverSame && (agrees || !most_agree)) continue;
       diagnostics_.Add(anomaly::kParentNotProduct, 1,
                        fmt::format("{} {} at {} cores, parts give {:.6g}", Describe(factor).id, *row->values[factor],
@@ -212,7 +210,7 @@ class PhaseCheck {
     }
   }
 
-  // What a factor that compares with the reference run is to be multiplied by to be the same in all rows.
+  // The quantity that makes a factor compared with the reference run the same in all rows, when multiplied by it.
   struct Comparison {
     Factor factor;
     bool grows;  // with the processes, in weak scaling
@@ -247,8 +245,8 @@ class PhaseCheck {
         std::vector<Compared> weak = Compare(comparison, true);
         if (Agreeing(weak) > Agreeing(compared)) compared = std::move(weak);
       }
-      // Of rows without totals, most must agree before one is called wrong: their times may be of other runs. A speedup
-      // with all its digits was computed from the run times beside it.
+      // Among rows without totals, most must agree before one is called wrong: their times may be of other runs. A
+      // speedup with all its digits was computed from the run times beside it.
       const bool most_agree = 2 * Agreeing(compared) > std::ssize(compared);
       const bool is_computed = comparison.factor == Factor::kSpeedup && std::ranges::all_of(compared, &Compared::exact);
       for (const auto& [row, product, tolerance, exact, expected, agrees] : compared) {
@@ -321,7 +319,7 @@ void CheckTable(FactorTable& table) {
 
 namespace {
 
-constexpr double kMatters = 1.02;  // of a part; chosen: below, it is noise
+constexpr double kMatters = 1.02;  // size of a part; chosen: below, it is noise
 
 constexpr const char* kReal = "real where more of the problem fits the caches of more cores";
 constexpr const char* kWrong =
@@ -382,7 +380,7 @@ std::string Threads(const FactorRow& row) {
   return fmt::format("{} thread{} a process", row.threads, row.threads == 1 ? "" : "s");
 }
 
-// Of computation scalability: other threads, else its parts where they are known.
+// The cause of computation scalability: other threads, else its parts where they are known.
 std::string CauseOfScalability(const FactorRow& row, const FactorRow& reference) {
   if (row.threads != reference.threads) {
     return fmt::format(

@@ -1,4 +1,4 @@
-// Whether what a factor table says agrees with itself: tables come from anywhere, and files are damaged.
+// Checks that a factor table agrees with itself: tables come from anywhere, and files are damaged.
 #pragma once
 
 #include <cstdint>
@@ -11,9 +11,9 @@
 
 namespace farscale {
 
-// Of the rows of one phase, before anything is derived of them: parents are the product of their parts, factors what
-// totals, run times and loads give, and counts fit each other, as far as rounding lets them. Throws an input error for
-// shares that cannot be.
+// Checks the rows of one phase, before anything is derived of them: parents are the product of their parts, factors
+// what totals, run times and loads give, and counts fit each other, as far as rounding lets them. Throws an input error
+// for shares that cannot be.
 void CheckPhase(const std::vector<FactorRow*>& rows, Diagnostics& diagnostics);
 
 // The same of all phases of a table that is complete; replaces what was found of it before.

@@ -26,7 +26,7 @@ namespace {
 // below that of any file.
 constexpr double kOne = 1e-9;
 
-// Of a phase, from the trace. Where no runs have as many threads, cores stand for processes.
+// Growth of a phase by the trace. Where no runs have as many threads, cores stand for processes.
 std::optional<WorkGrowth> MeasuredGrowth(RowPointers rows) {
   std::erase_if(rows, [](const FactorRow* row) { return !row->totals; });
   if (const std::optional<WorkGrowth> growth = GrowthOfWork(rows)) return growth;
@@ -35,7 +35,7 @@ std::optional<WorkGrowth> MeasuredGrowth(RowPointers rows) {
   return GrowthOfWork(PointersTo(by_cores));
 }
 
-// How a series scales, and why.
+// The scaling of a series, and why.
 struct Decision {
   std::optional<Scaling> scaling;
   std::string source, detail;  // empty where the table shows it
@@ -121,7 +121,7 @@ std::map<std::string, Scaling> DecideScaling(FactorTable& table, Diagnostics& di
   const bool are_times = KnowsTimesOnly(table);
   const std::vector<RowsOfPhase> phases = LongestPhases(table);
   std::vector<std::string> sources;
-  std::map<Scaling, std::string> details;  // of the first series that scales so
+  std::map<Scaling, std::string> details;  // in the first series that scales so
   for (const RowsOfPhase& phase : phases) {
     const std::string& series = phase.key.series;
     Decision decision{ScalingShownBy(phase.rows), "", ""};

@@ -28,10 +28,10 @@ void ChooseReference(FactorTable& table);
 // Computation scalability, its parts and the speedup.
 std::vector<FactorType> FactorsThatAreOneAtReference();
 
-// Whether run times are all that is known, with what was derived from them.
+// True if run times are all that is known, with what was derived from them.
 bool KnowsTimesOnly(const FactorRow& row);
 bool KnowsTimesOnly(const FactorTable& table);
-// Whether the speedup is.
+// True if the speedup is all that is known.
 bool KnowsSpeedupOnly(const FactorRow& row);
 
 // Time of an iteration by cores, the median of repeats. Empty where a time is unknown.
@@ -50,7 +50,7 @@ std::vector<std::vector<FactorRow*>> RowsToComplete(FactorTable& table);
 // of the phase when it was not run there.
 std::vector<const FactorRow*> ReferenceRows(const std::vector<FactorRow*>& rows, std::int64_t reference);
 
-// Of a value of each row, so that one bad repeat at the reference changes little; nothing where a row lacks it.
+// The median of a value over rows, so that one bad repeat at the reference changes little; nothing if a row lacks it.
 template <typename Value>
 std::optional<double> MedianOf(const std::vector<const FactorRow*>& rows, Value value) {
   std::vector<double> values;
@@ -63,7 +63,7 @@ std::optional<double> MedianOf(const std::vector<const FactorRow*>& rows, Value 
   return values.empty() ? std::nullopt : std::optional(Median(values));
 }
 
-// How much a measured quantity changed from one result to another, and whether that is more than noise.
+// Changes of a measured quantity from one result to another, compared with noise.
 
 // The relative scatter from run to run that is expected before any repeat was measured; chosen.
 inline constexpr double kUsualNoise = 0.01;
@@ -106,7 +106,7 @@ struct Change {
   // Bounds of the ratio that hold with this probability [Welch47].
   double Low(double confidence = 0.95) const;
   double High(double confidence = 0.95) const;
-  // Whether 1 lies outside of these bounds.
+  // True if 1 lies outside of these bounds.
   bool IsBeyondNoise(double confidence = 0.95) const;
 };
 

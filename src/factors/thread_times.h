@@ -1,4 +1,4 @@
-// What the threads of processes do in a phase, and the factors that follow [docs/formulas.md, threads and devices].
+// States of the threads of processes in a phase, and the factors that follow [docs/formulas.md, threads and devices].
 #pragma once
 
 #include <array>
@@ -62,7 +62,7 @@ inline double DeviceOffload(const ThreadTimes& t) { return t.useful / t.Work(); 
 // The inefficiencies of the additive scheme [POP hybrid, additive], shares of N · T that sum up to 1 less the parallel
 // efficiency.
 struct AdditiveLosses {
-  double mpi_load_balance = 0, mpi_serialization = 0, mpi_transfer = 0;  // by processes
+  double mpi_load_balance = 0, mpi_serialization = 0, mpi_transfer = 0;  // processes only
   double parallel_regions = 0;  // threads in parallel regions that do nothing useful
   double serial_regions = 0;    // threads outside of them
   double device_runtime = 0;
@@ -70,10 +70,10 @@ struct AdditiveLosses {
   friend bool operator==(const AdditiveLosses&, const AdditiveLosses&) = default;
 };
 
-// Of one process in parts of a phase.
+// Times of one process in parts of a phase.
 struct ThreadTicks {
-  std::array<Tick, kThreadStates> in{};  // by state
-  std::vector<Tick> outside;             // of MPI, by thread, the main one first
+  std::array<Tick, kThreadStates> in{};  // indexed by state
+  std::vector<Tick> outside;             // time outside MPI, one a thread, the main one first
 
   Tick Of(ThreadState state) const { return in[static_cast<std::size_t>(state)]; }
   Tick OutsideMpi() const;
@@ -86,7 +86,7 @@ class ThreadStates {
  public:
   explicit ThreadStates(const Trace& trace);
 
-  // Whether the trace shows what threads do, or calls to devices: else there are factors of MPI alone.
+  // True if the trace shows what threads do, or calls to devices: else there are factors of MPI alone.
   static bool AreIn(const Trace& trace);
 
   // m: the main thread and those that are ever in a team.
@@ -94,7 +94,7 @@ class ThreadStates {
   ThreadTicks In(std::size_t rank, const Interval& interval) const;
   // When the main thread is in a state, in the order of time; the last span may have no end.
   std::vector<std::pair<Tick, Tick>> SpansOfMain(std::size_t rank, ThreadState state) const;
-  // Whether the counter is reliable on all of these threads, and what it counts in their useful time in an interval.
+  // True if the counter is reliable on all of these threads; and its count in their useful time in an interval.
   static bool HaveCounter(const Trace& trace, std::size_t rank, std::size_t counter);
   double UsefulCount(const Trace& trace, std::size_t rank, std::size_t counter, const Interval& interval) const;
 
@@ -106,7 +106,7 @@ class ThreadStates {
     Tick begin;
     ThreadState state;
   };
-  using Segments = std::vector<Segment>;  // of a thread, from one begin to the next
+  using Segments = std::vector<Segment>;  // one thread, from one begin to the next
 
   static void Append(Tick begin, ThreadState state, Segments& segments);
   Diagnostics ReadRank(const Trace& trace, std::size_t rank);
@@ -118,14 +118,14 @@ class ThreadStates {
 // m of the rank with most threads; 1 where threads form no teams.
 std::int64_t ThreadsInTeams(const Trace& trace);
 
-// What devices do in a phase, and the factors that follow [docs/formulas.md, threads and devices].
+// Work of devices in a phase, and the factors that follow [docs/formulas.md, threads and devices].
 
 // Seconds of devices.
 struct DeviceTimes {
   double devices = 0;
   double kernels = 0;       // summed over the devices
-  double most_kernels = 0;  // of one of them
-  double most_active = 0;   // of one of them, in kernels or copies
+  double most_kernels = 0;  // the largest of any
+  double most_active = 0;   // the largest of any, in kernels or copies
 
   friend bool operator==(const DeviceTimes&, const DeviceTimes&) = default;
 };
@@ -139,7 +139,7 @@ inline double DeviceLoadBalance(const DeviceTimes& t) { return t.kernels / (t.de
 inline double DeviceCommunication(const DeviceTimes& t) { return t.most_kernels / t.most_active; }
 inline double DeviceOrchestration(const DeviceTimes& t, double elapsed) { return t.most_active / elapsed; }
 
-// Of one device.
+// Times of one device.
 struct DeviceTicks {
   Tick kernels = 0;
   Tick active = 0;  // in kernels or copies
@@ -149,8 +149,8 @@ struct DeviceTicks {
 
 using IntervalsOfRank = std::function<std::vector<Interval>(std::size_t rank)>;
 
-// Of every device that ranks of the cut use in the run, in intervals in order and apart: what a device does for a rank
-// counts where the rank is in the phase. Kernels of several ranks that overlap on a device count once.
+// Times of every device that ranks of the cut use in the run, in intervals in order and apart: work of a device for a
+// rank counts where the rank is in the phase. Kernels of several ranks that overlap on a device count once.
 std::vector<DeviceTicks> TicksOfDevices(const Trace& trace, const PhaseCut& cut, const IntervalsOfRank& intervals);
 
 // Nothing without devices, or where none computes.

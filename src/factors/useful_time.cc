@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <tuple>
 #include <vector>
 
 #include "factors/phase_factors.h"
@@ -10,7 +11,7 @@
 namespace farscale {
 namespace {
 
-// Of the pauses that have some time in the interval: calls visit(pause, begin, end) with the part inside.
+// Calls visit(pause, begin, end) for pauses that have some time in the interval, with the part inside.
 template <typename Visit>
 void ForEachPause(const RankTimeline& timeline, const Interval& interval, Visit visit) {
   const std::vector<Pause>& pauses = timeline.pauses();
@@ -25,8 +26,7 @@ void ForEachPause(const RankTimeline& timeline, const Interval& interval, Visit 
   }
 }
 
-// Of one counter within the pauses of an interval. What lies at a pause cut by the interval's edge is its share by
-// time.
+// Counts within the pauses of an interval. A pause cut by the interval's edge counts with its share by time.
 double PausedCount(const RankTimeline& timeline, std::size_t counter, const Interval& interval) {
   double count = 0;
   ForEachPause(timeline, interval, [&](const Pause& pause, Tick begin, Tick end) {
@@ -105,8 +105,8 @@ constexpr Tick kNoTick = std::numeric_limits<Tick>::max();
 // When the ranks begin and end an iteration, on the clock as measured or on that of the replay.
 struct Ends {
   Tick first = kNoTick;         // begin of any rank
-  Tick last = 0;               // end of any rank
-  Tick longest = 0;            // length on any rank
+  Tick last = 0;                // end of any rank
+  Tick longest = 0;             // length on any rank
   Tick smallest_gap = kNoTick;  // since the iteration before, on any rank
 
   void Add(Tick begin, Tick end, Tick gap) {
@@ -120,18 +120,14 @@ struct Ends {
 // One iteration in ticks since the begin of the phase.
 struct Iteration {
   Ends measured, ideal;
-  double total_useful = 0, total_load = 0;  // of all threads
+  double total_useful = 0, total_load = 0;  // all threads
   double largest_useful = 0;
   double largest_computation = 0;
 };
 
-// What a rank does in an interval, in ticks.
-struct RankLoad {
-  double useful = 0, outside_mpi = 0;  // of all threads
-  double computation = 0;              // outside MPI, for a thread
-};
-
-RankLoad LoadIn(const RankTimeline& timeline, std::size_t rank, const Interval& interval, const ThreadStates* threads) {
+// Ticks of a rank in an interval: useful and outside MPI of all threads, and outside MPI for a thread.
+std::tuple<double, double, double> LoadIn(const RankTimeline& timeline, std::size_t rank, const Interval& interval,
+                                          const ThreadStates* threads) {
   if (threads != nullptr) {
     const ThreadTicks ticks = threads->In(rank, interval);
     const auto outside = static_cast<double>(ticks.OutsideMpi()), count = static_cast<double>(ticks.outside.size());
@@ -159,13 +155,12 @@ void AddRank(const Trace& trace, const PhaseCut& cut, std::size_t rank, const Re
   for (std::size_t k = 0; k < rank_cut.iterations.size(); ++k) {
     const Interval& interval = rank_cut.iterations[k];
     Iteration& iteration = iterations[k];
-    const RankLoad load = LoadIn(timeline, rank, interval, threads);
+    const auto [useful, outside_mpi, computation] = LoadIn(timeline, rank, interval, threads);
     const Tick paused = rules == RuleSet::kBsc ? PausedTicks(timeline, interval) : 0;
-    iteration.total_useful += load.useful;
-    iteration.total_load += load.outside_mpi;
-    iteration.largest_useful = std::max(iteration.largest_useful, load.computation);
-    iteration.largest_computation =
-        std::max(iteration.largest_computation, load.computation + static_cast<double>(paused));
+    iteration.total_useful += useful;
+    iteration.total_load += outside_mpi;
+    iteration.largest_useful = std::max(iteration.largest_useful, computation);
+    iteration.largest_computation = std::max(iteration.largest_computation, computation + static_cast<double>(paused));
     const Tick begin = interval.begin.tick - origin,
                ideal_begin = replay.TimeAt(timeline, rank_cut, rank, interval.begin) - start;
     const Tick gap = k > 0 ? begin - end : 0, ideal_gap = k > 0 ? ideal_begin - ideal_end : 0;
@@ -176,8 +171,8 @@ void AddRank(const Trace& trace, const PhaseCut& cut, std::size_t rank, const Re
   }
 }
 
-// How far an iteration moves the end of the run, which had reached `reached`. Ranks that run fewer iterations may end
-// them later than others their next ones.
+// The distance by which an iteration moves the end of the run, which had reached `reached`. Ranks that run fewer
+// iterations may end them later than others their next ones.
 Tick Advance(const Ends& ends, Tick& reached) {
   const Tick before = reached;
   reached = std::max(reached, ends.last);

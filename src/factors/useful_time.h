@@ -1,4 +1,4 @@
-// What a rank does outside MPI within an interval: time, counts, and the ideal time that follows from them.
+// Time of a rank outside MPI within an interval, counts there, and the ideal time that follows from them.
 #pragma once
 
 #include <cstddef>
@@ -25,7 +25,7 @@ Tick EstimateIdealFromIterations(const Trace& trace, const PhaseCut& cut, const 
 // Every iteration of a phase by itself: how long it takes, how much of that is useful, and how long it takes on the
 // ideal network [Huck10; docs/formulas.md, iterations].
 
-// Of one iteration, in seconds. Ranks need not begin and end it together. Where occurrences count (span `each`), the
+// One iteration, in seconds. Ranks need not begin and end it together. Where occurrences count (span `each`), the
 // two lengths are those of the rank that takes longest. In one window (span `whole`) they are how far the iteration
 // moves the end of the run: from when the last rank is through with the one before until the last rank is through with
 // this one, less what lies between the two on every rank. Without such gaps they add up to T and T_ideal.
@@ -33,10 +33,10 @@ struct IterationProfile {
   double begin = 0;                // earliest on any rank, since the begin of the run
   double elapsed = 0;              // as measured
   double ideal = 0;                // replayed on the ideal network; 0 where the trace does not tell all waits
-  double average_useful = 0;       // of the threads, where they are known
-  double average_load = 0;         // what load balance compares: the same, but in hybrid runs all time outside MPI
-  double largest_useful = 0;       // of a rank; what the iteration adds to the ideal time by phase profiles
-  double largest_computation = 0;  // what serialization compares with `ideal`: the same unless ranks paused
+  double average_useful = 0;       // mean of the threads, where they are known
+  double average_load = 0;         // basis of load balance: the same, but in hybrid runs all time outside MPI
+  double largest_useful = 0;       // largest of any rank; the iteration's part of the ideal time by phase profiles
+  double largest_computation = 0;  // basis of serialization with `ideal`: the same unless ranks paused
 
   // The factors of a phase. In one window they exceed 1 where a rank has computed long before the last one is through
   // with the iteration before: such iterations overlap, and only the phase as a whole has these factors. With threads
