@@ -10,7 +10,8 @@ find_package(tomlplusplus REQUIRED)
 find_package(nlohmann_json REQUIRED)
 find_package(CLI11 REQUIRED)
 find_package(TBB REQUIRED)
-find_package(Boost REQUIRED)
+find_package(Boost 1.75 REQUIRED)
+find_package(cereal REQUIRED)
 pkg_check_modules(ISAL REQUIRED IMPORTED_TARGET libisal)
 find_package(OpenSSL REQUIRED COMPONENTS Crypto)
 if(FARSCALE_TESTS OR FARSCALE_LONG_TESTS)
@@ -30,4 +31,4 @@ endif()
 set(FARSCALE_LIBRARY_VERSIONS
     "OTF2 ${OTF2_VERSION}, Ceres ${Ceres_VERSION}, Eigen ${Eigen3_VERSION}, muParser ${MUPARSER_VERSION}, \
 fmt ${fmt_VERSION}, toml++ ${tomlplusplus_VERSION}, nlohmann-json ${nlohmann_json_VERSION}, CLI11 ${CLI11_VERSION}, \
-oneTBB ${TBB_VERSION}, Boost ${Boost_VERSION}, OpenSSL ${OPENSSL_VERSION}, ISA-L ${ISAL_VERSION}")
+oneTBB ${TBB_VERSION}, Boost ${Boost_VERSION}, cereal ${cereal_VERSION}, OpenSSL ${OPENSSL_VERSION}, ISA-L ${ISAL_VERSION}")

@@ -16,18 +16,6 @@
 namespace farscale {
 namespace {
 
-enum class MessageKind : std::uint8_t { kQuestion, kAnswer, kLeave };
-
-struct Question {
-  std::string service;
-  std::string request;
-};
-
-struct Reply {
-  std::string text;
-  std::optional<Error> error;
-};
-
 std::mutex mutex;
 Processes* job = nullptr;
 std::vector<std::size_t> available;  // helpers that no thread has taken
@@ -42,20 +30,23 @@ void MakeAvailable(std::vector<std::size_t> processes) {
   available = std::move(processes);
 }
 
-Reply AnswerTo(const Question& question, const std::vector<Service>& services, std::size_t own) {
-  Reply reply;
+// The answer to a question and the error that prevented it, as bytes.
+std::string Reply(const std::string& question, const std::vector<Service>& services, std::size_t own) {
+  std::string service, request, answer;
+  std::optional<Error> failure;
   try {
-    reply.text = std::ranges::find(services, question.service, &Service::name)->answer(question.request);
+    FromBytes(question, service, request);
+    answer = std::ranges::find(services, service, &Service::name)->answer(request);
   } catch (const Error& error) {
-    reply.error = error;
+    failure = error;
   } catch (const std::bad_alloc&) {
-    reply.error = Error(ErrorKind::kInput, "", fmt::format("process {} is out of memory", own),
-                        "use more nodes, or fewer processes on each");
+    failure = Error(ErrorKind::kInput, "", fmt::format("process {} is out of memory", own),
+                    "use more nodes, or fewer processes on each");
   } catch (const std::exception& error) {
-    reply.error = Error(ErrorKind::kInput, "", fmt::format("internal error of process {}: {}", own, error.what()),
-                        "please report it");
+    failure = Error(ErrorKind::kInput, "", fmt::format("internal error of process {}: {}", own, error.what()),
+                    "please report it");
   }
-  return reply;
+  return ToBytes(answer, failure);
 }
 
 }  // namespace
@@ -70,25 +61,15 @@ Job::Job(std::unique_ptr<Processes> processes) : processes_(std::move(processes)
 
 Job::~Job() {
   Take();
-  for (std::size_t i = 1; IsFirst() && i < processes_->count(); ++i) {
-    MessageKind kind = MessageKind::kLeave;
-    processes_->Send(i, ToBytes(kind));
-  }
+  for (std::size_t i = 1; IsFirst() && i < processes_->count(); ++i) processes_->Send(i, "");
   job = nullptr;
 }
 
 void Job::Serve(const std::vector<Service>& services) {
   for (;;) {
     const Processes::Message message = processes_->ReceiveAny();
-    MessageKind kind = MessageKind::kLeave;
-    ByteReader reader(message.text);
-    reader.Transfer(kind);
-    if (kind == MessageKind::kLeave) return;
-    Question question;
-    reader.Transfer(question);
-    Reply reply = AnswerTo(question, services, processes_->own());
-    kind = MessageKind::kAnswer;
-    processes_->Send(message.from, ToBytes(kind, reply));
+    if (message.text.empty()) return;  // the first process leaves the job
+    processes_->Send(message.from, Reply(message.text, services, processes_->own()));
   }
 }
 
@@ -101,20 +82,17 @@ Helpers::~Helpers() {
 }
 
 void Helpers::Ask(std::size_t process, std::string_view service, const std::string& request) {
-  MessageKind kind = MessageKind::kQuestion;
-  Question question{std::string(service), request};
-  job->Send(process, ToBytes(kind, question));
+  job->Send(process, ToBytes(std::string(service), request));
   asked_.push_back(process);
 }
 
 std::string Helpers::Answer(std::size_t process) {
   std::erase(asked_, process);
-  const std::string text = job->Receive(process);
-  MessageKind kind = MessageKind::kAnswer;
-  Reply reply;
-  FromBytes(text, kind, reply);
-  if (reply.error) throw Error(*std::move(reply.error));
-  return std::move(reply.text);
+  std::string answer;
+  std::optional<Error> failure;
+  FromBytes(job->Receive(process), answer, failure);
+  if (failure) throw Error(*std::move(failure));
+  return answer;
 }
 
 std::vector<std::vector<std::size_t>> ShareOut(const std::vector<std::uint64_t>& sizes, std::size_t count) {

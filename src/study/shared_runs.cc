@@ -15,21 +15,22 @@
 
 namespace farscale {
 
-// What has private members or constructors, for another process.
-template <typename Bytes>
-void TransferBytes(Bytes& bytes, PhaseId& id) {
-  bytes.Transfer(id.name);
-  bytes.Transfer(id.group);
+// Classes with private members, for another process.
+template <typename Archive>
+void serialize(Archive& archive, PhaseId& id) {
+  archive(id.name, id.group);
 }
 
-template <typename Bytes>
-void TransferBytes(Bytes& bytes, FactorValues& values) {
-  for (std::size_t i = 0; i < kFactorCount; ++i) bytes.Transfer(values[static_cast<Factor>(i)]);
+template <typename Archive>
+void serialize(Archive& archive, FactorValues& values) {
+  for (std::size_t i = 0; i < kFactorCount; ++i) archive(values[static_cast<Factor>(i)]);
 }
 
 // Grown runs stay where they are grown.
-template <typename Bytes>
-void TransferBytes(Bytes&, std::shared_ptr<const GrownSource>&) {}
+template <typename Archive>
+void save(Archive&, const std::shared_ptr<const GrownSource>&) {}
+template <typename Archive>
+void load(Archive&, std::shared_ptr<const GrownSource>&) {}
 
 namespace {
 
