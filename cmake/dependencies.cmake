@@ -13,6 +13,7 @@ find_package(TBB REQUIRED)
 find_package(Boost 1.75 REQUIRED)
 find_package(cereal REQUIRED)
 pkg_check_modules(ISAL REQUIRED IMPORTED_TARGET libisal)
+pkg_check_modules(ELF REQUIRED IMPORTED_TARGET libelf)
 find_package(OpenSSL REQUIRED COMPONENTS Crypto)
 if(FARSCALE_TESTS OR FARSCALE_LONG_TESTS)
   find_package(GTest REQUIRED)
@@ -27,8 +28,8 @@ if(FARSCALE_BENCHMARKS)
   find_package(benchmark REQUIRED)
 endif()
 
-# What --version says of them. OTF2, muParser and ISA-L are found by pkg-config, the others by their own packages.
+# What --version says of them. OTF2, muParser, ISA-L and libelf are found by pkg-config, the others by their own packages.
 set(FARSCALE_LIBRARY_VERSIONS
     "OTF2 ${OTF2_VERSION}, Ceres ${Ceres_VERSION}, Eigen ${Eigen3_VERSION}, muParser ${MUPARSER_VERSION}, \
 fmt ${fmt_VERSION}, toml++ ${tomlplusplus_VERSION}, nlohmann-json ${nlohmann_json_VERSION}, CLI11 ${CLI11_VERSION}, \
-oneTBB ${TBB_VERSION}, Boost ${Boost_VERSION}, cereal ${cereal_VERSION}, OpenSSL ${OPENSSL_VERSION}, ISA-L ${ISAL_VERSION}")
+oneTBB ${TBB_VERSION}, Boost ${Boost_VERSION}, cereal ${cereal_VERSION}, OpenSSL ${OPENSSL_VERSION}, ISA-L ${ISAL_VERSION}, libelf ${ELF_VERSION}")

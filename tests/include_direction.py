@@ -15,7 +15,7 @@ ROOMS = ["base", "parallel", "stats", "trace", "phases", "replay", "factors", "g
 INCLUDE = re.compile(r'^\s*#\s*include\s+"([^"]+)"', re.MULTILINE)
 # Which room alone may know a library, by a part of the include.
 OWNERS = {"otf2/": ["trace", "collect"], "mpi.h": ["collect", "parallel"], "ceres/": ["models"], "toml++/": ["base"], "CLI/": ["cli"], "mustache.hpp": ["pages"],
-          "muParser": ["models"], "tbb/": ["base", "cli"], "isa-l": ["trace"], "boost/": ["stats", "parallel"], "cereal/": ["parallel"], "openssl/": ["base"], "trace/paraver_": ["trace"],
+          "muParser": ["models"], "tbb/": ["base", "cli"], "isa-l": ["trace"], "gelf.h": ["cli"], "boost/": ["stats", "parallel"], "cereal/": ["parallel"], "openssl/": ["base"], "trace/paraver_": ["trace"],
           "trace/format_readers": ["trace"]}
 ANY_INCLUDE = re.compile(r'^\s*#\s*include\s+[<"]([^>"]+)[>"]', re.MULTILINE)
 

@@ -1,14 +1,14 @@
 #include "cli/launch.h"
 
-#include <elf.h>
+#include <fcntl.h>
 #include <fmt/format.h>
+#include <gelf.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
-#include <fstream>
 
 #include "base/diagnostics.h"
 #include "base/text.h"
@@ -20,57 +20,16 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// A file of 64-bit ELF read in pieces, each checked against the file's end.
-class ElfFile {
- public:
-  explicit ElfFile(const fs::path& path) : stream_(path, std::ios::binary) {
-    stream_.seekg(0, std::ios::end);
-    size_ = stream_ ? static_cast<std::uint64_t>(stream_.tellg()) : 0;
-  }
-
-  template <typename Part>
-  std::optional<Part> Read(std::uint64_t offset) {
-    Part part{};
-    if (offset > size_ || sizeof part > size_ - offset) return std::nullopt;
-    stream_.seekg(static_cast<std::streamoff>(offset));
-    stream_.read(reinterpret_cast<char*>(&part), sizeof part);
-    return stream_ ? std::optional(part) : std::nullopt;
-  }
-
-  std::string Text(std::uint64_t offset) {
-    if (offset >= size_) return "";
-    stream_.seekg(static_cast<std::streamoff>(offset));
-    std::string text;
-    std::getline(stream_, text, '\0');
-    return text;
-  }
-
- private:
-  std::ifstream stream_;
-  std::uint64_t size_ = 0;
-};
-
-std::vector<Elf64_Phdr> ProgramHeaders(ElfFile& file) {
-  std::vector<Elf64_Phdr> headers;
-  const auto header = file.Read<Elf64_Ehdr>(0);
-  if (!header || std::memcmp(header->e_ident, ELFMAG, SELFMAG) != 0 || header->e_ident[EI_CLASS] != ELFCLASS64) {
-    return headers;
-  }
-  for (std::uint64_t i = 0; i < header->e_phnum; ++i) {
-    const auto segment = file.Read<Elf64_Phdr>(header->e_phoff + i * sizeof(Elf64_Phdr));
-    if (!segment) break;
-    headers.push_back(*segment);
-  }
-  return headers;
-}
-
-// Where an address of the loaded program lies in its file.
-std::uint64_t OffsetOf(const std::vector<Elf64_Phdr>& headers, std::uint64_t address) {
-  for (const Elf64_Phdr& segment : headers) {
-    const bool is_inside = address >= segment.p_vaddr && address - segment.p_vaddr < segment.p_filesz;
-    if (segment.p_type == PT_LOAD && is_inside) return segment.p_offset + (address - segment.p_vaddr);
-  }
-  return ~std::uint64_t{0};
+// Calls visit(elf) for an ELF file; does nothing for anything else, such as a script.
+template <typename Visit>
+void ReadElf(const fs::path& path, const Visit& visit) {
+  elf_version(EV_CURRENT);
+  const int file = open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  if (file < 0) return;
+  Elf* elf = elf_begin(file, ELF_C_READ_MMAP, nullptr);
+  if (elf != nullptr && elf_kind(elf) == ELF_K_ELF) visit(elf);
+  elf_end(elf);
+  close(file);
 }
 
 // Options whose value is the next word.
@@ -186,11 +145,19 @@ fs::path PreloadLibrary(const std::string& mpi) {
 
 void SetVariable(const std::string& name, const std::string& value) { setenv(name.c_str(), value.c_str(), 1); }
 
+// Without an interpreter, which would load shared libraries.
 bool IsStatic(const fs::path& path) {
-  ElfFile file(path);
-  const std::vector<Elf64_Phdr> headers = ProgramHeaders(file);
-  return !headers.empty() && std::none_of(headers.begin(), headers.end(),
-                                          [](const Elf64_Phdr& segment) { return segment.p_type == PT_INTERP; });
+  bool is_static = false;
+  ReadElf(path, [&](Elf* elf) {
+    std::size_t count = 0;
+    if (elf_getphdrnum(elf, &count) != 0) return;
+    is_static = count > 0;
+    GElf_Phdr segment;
+    for (std::size_t i = 0; i < count; ++i) {
+      if (gelf_getphdr(elf, static_cast<int>(i), &segment) == nullptr || segment.p_type == PT_INTERP) is_static = false;
+    }
+  });
+  return is_static;
 }
 
 // Warns of programs that cannot be measured: now, or at their end where only their run shows it.
@@ -262,21 +229,19 @@ fs::path OwnProgram() {
 }
 
 std::vector<std::string> NeededLibraries(const fs::path& path) {
-  ElfFile file(path);
-  const std::vector<Elf64_Phdr> headers = ProgramHeaders(file);
   std::vector<std::string> libraries;
-  for (const Elf64_Phdr& segment : headers) {
-    if (segment.p_type != PT_DYNAMIC) continue;
-    std::vector<std::uint64_t> names;
-    std::uint64_t strings = 0;
-    for (std::uint64_t i = 0; i < segment.p_filesz / sizeof(Elf64_Dyn); ++i) {
-      const auto entry = file.Read<Elf64_Dyn>(segment.p_offset + i * sizeof(Elf64_Dyn));
-      if (!entry || entry->d_tag == DT_NULL) break;
-      if (entry->d_tag == DT_NEEDED) names.push_back(entry->d_un.d_val);
-      if (entry->d_tag == DT_STRTAB) strings = OffsetOf(headers, entry->d_un.d_ptr);
+  ReadElf(path, [&](Elf* elf) {
+    GElf_Shdr header;
+    GElf_Dyn entry;
+    for (Elf_Scn* section = elf_nextscn(elf, nullptr); section != nullptr; section = elf_nextscn(elf, section)) {
+      if (gelf_getshdr(section, &header) == nullptr || header.sh_type != SHT_DYNAMIC) continue;
+      Elf_Data* entries = elf_getdata(section, nullptr);
+      for (int i = 0; gelf_getdyn(entries, i, &entry) != nullptr && entry.d_tag != DT_NULL; ++i) {
+        const char* name = entry.d_tag == DT_NEEDED ? elf_strptr(elf, header.sh_link, entry.d_un.d_val) : nullptr;
+        if (name != nullptr) libraries.emplace_back(name);
+      }
     }
-    for (const std::uint64_t name : names) libraries.push_back(file.Text(strings + name));
-  }
+  });
   return libraries;
 }
 
@@ -344,8 +309,9 @@ void BecomeProgram(const Launch& launch) {
   for (const auto& [name, value] : launch.variables) SetVariable(name, value);
   // Where the site measures all programs, this is what the user wants of his own.
   for (const char* of_site : {"FARSCALE_PRIVATE", "FARSCALE_MOST_BYTES"}) unsetenv(of_site);
+  std::vector<std::string> words = launch.command;
   std::vector<char*> arguments;
-  for (const std::string& argument : launch.command) arguments.push_back(const_cast<char*>(argument.c_str()));
+  for (std::string& word : words) arguments.push_back(word.data());
   arguments.push_back(nullptr);
   execvp(arguments[0], arguments.data());
   throw Error(ErrorKind::kUsage, launch.command.front(), std::string("cannot be run: ") + std::strerror(errno));
