@@ -106,13 +106,8 @@ std::string NameOfBalancing(const BalanceConfiguration& configuration) {
 
 namespace {
 
-struct PredictorText {
-  const char* name;
-  const char* description;
-};
-
-// In the order of LoadPredictor.
-constexpr std::array<PredictorText, 4> kPredictors = {
+// Names and descriptions in the order of LoadPredictor.
+constexpr std::array<std::pair<const char*, const char*>, 4> kPredictors = {
     {{"last", "those of the interval before"},
      {"mean", "the mean of all iterations so far"},
      {"trend", "the last two intervals, continued"},
@@ -120,7 +115,7 @@ constexpr std::array<PredictorText, 4> kPredictors = {
 
 constexpr std::size_t kReach = 2;  // iterations on either side of the running median; chosen
 
-double SumOf(const std::vector<Tick>& loads, std::size_t begin, std::size_t end) {
+double SumLoads(const std::vector<Tick>& loads, std::size_t begin, std::size_t end) {
   Tick sum = 0;
   for (std::size_t i = begin; i < std::min(end, loads.size()); ++i) sum += loads[i];
   return static_cast<double>(sum);
@@ -129,12 +124,13 @@ double SumOf(const std::vector<Tick>& loads, std::size_t begin, std::size_t end)
 double Predict(const std::vector<Tick>& loads, std::size_t next, std::size_t length, LoadPredictor predictor) {
   const std::size_t last = next - std::min(next, length);
   switch (predictor) {
-    case LoadPredictor::kLast: return SumOf(loads, last, next);
-    case LoadPredictor::kMean: return SumOf(loads, 0, next) * static_cast<double>(length) / static_cast<double>(next);
+    case LoadPredictor::kLast: return SumLoads(loads, last, next);
+    case LoadPredictor::kMean:
+      return SumLoads(loads, 0, next) * static_cast<double>(length) / static_cast<double>(next);
     case LoadPredictor::kTrend:
-      if (last < length) return SumOf(loads, last, next);
-      return std::max(0.0, 2 * SumOf(loads, last, next) - SumOf(loads, last - length, last));
-    case LoadPredictor::kExact: return SumOf(loads, next, next + length);
+      if (last < length) return SumLoads(loads, last, next);
+      return std::max(0.0, 2 * SumLoads(loads, last, next) - SumLoads(loads, last - length, last));
+    case LoadPredictor::kExact: return SumLoads(loads, next, next + length);
   }
   return 0;
 }
@@ -153,12 +149,12 @@ std::vector<double> Residuals(const std::vector<Tick>& loads) {
 
 }  // namespace
 
-std::string ToString(LoadPredictor predictor) { return kPredictors[static_cast<std::size_t>(predictor)].name; }
+std::string ToString(LoadPredictor predictor) { return kPredictors[static_cast<std::size_t>(predictor)].first; }
 
-std::string Describe(LoadPredictor predictor) { return kPredictors[static_cast<std::size_t>(predictor)].description; }
+std::string Describe(LoadPredictor predictor) { return kPredictors[static_cast<std::size_t>(predictor)].second; }
 
 std::optional<LoadPredictor> ParseLoadPredictor(const std::string& name) {
-  const auto found = std::ranges::find(kPredictors, name, &PredictorText::name);
+  const auto found = std::ranges::find(kPredictors, name, &std::pair<const char*, const char*>::first);
   if (found == kPredictors.end()) return std::nullopt;
   return static_cast<LoadPredictor>(found - kPredictors.begin());
 }
@@ -278,6 +274,7 @@ BalancingDecision DecideGreedyRefine(const BalancingProblem& problem, const Stra
 
 namespace {
 
+// A node with its processors and tasks.
 struct BalancedNode {
   std::vector<std::uint32_t> processors;
   double speed = 0;  // of its processors together
@@ -287,7 +284,7 @@ struct BalancedNode {
   double Time() const { return load / speed; }
 };
 
-std::vector<BalancedNode> NodesOf(const BalancingProblem& problem) {
+std::vector<BalancedNode> BalancedNodes(const BalancingProblem& problem) {
   std::vector<BalancedNode> nodes;
   std::map<std::int32_t, std::size_t> numbers;
   std::vector<std::size_t> node_of;  // of every processor
@@ -329,7 +326,7 @@ double BalanceNodes(std::vector<BalancedNode>& nodes, double limit) {
 BalancingDecision DecideHierarchical(const BalancingProblem& problem, const StrategyOptions& options) {
   BalancingDecision decision{.placement = problem.placement};
   if (HasNothingToBalance(problem)) return decision;
-  std::vector<BalancedNode> nodes = NodesOf(problem);
+  std::vector<BalancedNode> nodes = BalancedNodes(problem);
   std::vector<std::size_t> place(problem.processors);  // of every processor on its node
   for (const BalancedNode& node : nodes) {
     for (std::size_t i = 0; i < node.processors.size(); ++i) place[node.processors[i]] = i;

@@ -4,6 +4,7 @@
 #include <array>
 #include <cmath>
 #include <numeric>
+#include <optional>
 #include <set>
 #include <tuple>
 #include <utility>
@@ -57,98 +58,79 @@ TaskGraph ProcessorGraph(const BalancingProblem& problem) {
 
 namespace {
 
-// Processors from `begin` to before `end`.
-struct ProcessorRange {
-  std::uint32_t begin = 0, end = 0;
+using Tasks = std::vector<std::uint32_t>;
 
-  std::uint32_t size() const { return end - begin; }
-  bool Has(std::uint32_t processor) const { return begin <= processor && processor < end; }
+struct Bisection {
+  const BalancingProblem& problem;
+  const TaskGraph graph;
+  const double most_load;  // of a processor, that is good enough
+  BalancingDecision decision;
+
+  double Load(const Tasks& tasks) const {
+    return std::accumulate(tasks.begin(), tasks.end(), 0.0,
+                           [&](double sum, std::uint32_t task) { return sum + problem.loads[task]; });
+  }
 };
 
-class Bisection {
- public:
-  Bisection(const BalancingProblem& problem, double tolerance)
-      : problem_(problem),
-        graph_(problem.tasks(), problem.edges),
-        most_load_(tolerance * AverageLoad(problem)),
-        decision_{.placement = problem.placement} {}
-
-  BalancingDecision Decide() && {
-    std::vector<std::uint32_t> tasks(problem_.tasks());
-    std::iota(tasks.begin(), tasks.end(), 0u);
-    Place(tasks, {0, static_cast<std::uint32_t>(problem_.processors)});
-    return std::move(decision_);
-  }
-
- private:
-  using Tasks = std::vector<std::uint32_t>;
-
-  void Place(const Tasks& tasks, ProcessorRange processors);
-  double LoadOf(const Tasks& tasks) const {
-    double load = 0;
-    for (const std::uint32_t task : tasks) load += problem_.loads[task];
-    return load;
-  }
-  double LoadAlreadyIn(const Tasks& tasks, ProcessorRange processors) const {
-    double load = 0;
-    for (const std::uint32_t task : tasks) {
-      if (processors.Has(problem_.placement[task])) load += problem_.loads[task];
-    }
-    return load;
-  }
-  TwoParts Divide(const Tasks& tasks, double load, ProcessorRange processors);
-
-  const BalancingProblem& problem_;
-  TaskGraph graph_;
-  double most_load_ = 0;  // of a processor, that is good enough
-  BalancingDecision decision_;
-};
-
-TwoParts Bisection::Divide(const Tasks& tasks, double load, ProcessorRange processors) {
-  const double size = processors.size();
-  const std::uint32_t first = (processors.size() + 1) / 2;
+// `tasks` in two parts for `size` processors from `begin` on, of which the first part gets the larger half.
+std::array<Tasks, 2> Divide(Bisection& bisection, const Tasks& tasks, std::uint32_t begin, std::uint32_t size) {
+  const std::uint32_t first = (size + 1) / 2;
   std::vector<double> loads;
   std::vector<bool> sides;
   for (const std::uint32_t task : tasks) {
-    loads.push_back(problem_.loads[task]);
-    sides.push_back(problem_.placement[task] >= processors.begin + first);
+    loads.push_back(bisection.problem.loads[task]);
+    sides.push_back(bisection.problem.placement[task] >= begin + first);
   }
   // What divisions above have left of the tolerance is shared by this one and those below.
-  const double left = most_load_ * size / load, levels = std::ceil(std::log2(size));
-  TwoParts parts = DivideInTwo(graph_.Among(tasks), loads, sides,
-                               {.first_share = first / size, .allowed = std::max(1.0, std::pow(left, 1 / levels))});
-  decision_.steps += parts.steps;
-  return parts;
+  const double count = size, left = bisection.most_load * count / bisection.Load(tasks);
+  const double allowed = std::max(1.0, std::pow(left, 1 / std::ceil(std::log2(count))));
+  const TwoParts parts =
+      DivideInTwo(bisection.graph.Among(tasks), loads, sides, {.first_share = first / count, .allowed = allowed});
+  bisection.decision.steps += parts.steps;
+  std::array<Tasks, 2> divided;
+  for (std::size_t i = 0; i < tasks.size(); ++i) divided[parts.is_second[i]].push_back(tasks[i]);
+  return divided;
 }
 
-void Bisection::Place(const Tasks& tasks, ProcessorRange processors) {
-  const double load = LoadOf(tasks);
-  if (processors.size() == 1 || load == 0) {
+// Places tasks on `size` processors from `begin` on.
+void Place(Bisection& bisection, const Tasks& tasks, std::uint32_t begin, std::uint32_t size) {
+  std::vector<std::uint32_t>& placement = bisection.decision.placement;
+  if (size == 1 || bisection.Load(tasks) == 0) {
     for (const std::uint32_t task : tasks) {
-      std::uint32_t& placed = decision_.placement[task];
-      if (!processors.Has(placed)) placed = processors.begin;
+      if (placement[task] < begin || placement[task] >= begin + size) placement[task] = begin;
     }
     return;
   }
-  const TwoParts parts = Divide(tasks, load, processors);
-  Tasks first, second;
-  for (std::size_t i = 0; i < tasks.size(); ++i) (parts.is_second[i] ? second : first).push_back(tasks[i]);
-
+  const auto [first, second] = Divide(bisection, tasks, begin, size);
+  // Load of tasks that are already on the processors.
+  const auto load_there = [&](const Tasks& part, std::uint32_t from, std::uint32_t count) {
+    double load = 0;
+    for (const std::uint32_t task : part) {
+      const std::uint32_t processor = bisection.problem.placement[task];
+      if (processor >= from && processor < from + count) load += bisection.problem.loads[task];
+    }
+    return load;
+  };
   // The first part goes to the lower processors or to the higher ones, as more of the load is there already.
-  const std::uint32_t size = (processors.size() + 1) / 2;
-  const ProcessorRange low = {processors.begin, processors.begin + size}, above_low = {low.end, processors.end},
-                       high = {processors.end - size, processors.end}, below_high = {processors.begin, high.begin};
-  const bool goes_high = LoadAlreadyIn(first, high) + LoadAlreadyIn(second, below_high) >
-                         LoadAlreadyIn(first, low) + LoadAlreadyIn(second, above_low);
-  Place(first, goes_high ? high : low);
-  Place(second, goes_high ? below_high : above_low);
+  const std::uint32_t larger = (size + 1) / 2, smaller = size - larger;
+  const bool goes_high = load_there(first, begin + smaller, larger) + load_there(second, begin, smaller) >
+                         load_there(first, begin, larger) + load_there(second, begin + larger, smaller);
+  Place(bisection, first, goes_high ? begin + smaller : begin, larger);
+  Place(bisection, second, goes_high ? begin : begin + larger, smaller);
 }
 
 }  // namespace
 
 BalancingDecision DecideBisection(const BalancingProblem& problem, const StrategyOptions& options) {
   if (HasNothingToBalance(problem)) return {.placement = problem.placement};
-  return Bisection(problem, options.tolerance).Decide();
+  Bisection bisection{problem,
+                      {problem.tasks(), problem.edges},
+                      options.tolerance * AverageLoad(problem),
+                      {.placement = problem.placement}};
+  Tasks tasks(problem.tasks());
+  std::iota(tasks.begin(), tasks.end(), 0u);
+  Place(bisection, tasks, 0, static_cast<std::uint32_t>(problem.processors));
+  return std::move(bisection.decision);
 }
 
 namespace {
@@ -163,223 +145,176 @@ constexpr std::size_t kMostIdleMoves = 50, kNodesPerIdleMove = 20;
 
 using Queue = std::set<std::pair<double, std::uint32_t>>;  // by falling gain, as its negative, then by node
 
-class Division {
- public:
-  Division(const TaskGraph& graph, const std::vector<double>& loads, const PartsWanted& wanted)
-      : graph_(graph),
-        loads_(loads),
-        wanted_(wanted),
-        total_(std::accumulate(loads.begin(), loads.end(), 0.0)),
-        gains_(graph.nodes()) {
-    const double smaller = std::min(wanted.first_share, 1 - wanted.first_share);
-    leeway_ = std::max(wanted.allowed, 1 + 2 / (static_cast<double>(loads.size()) * smaller));
-    Restart();
-  }
-
-  void StartFrom(const std::vector<bool>& sides);
-  void GrowFromRim();
-  void DealByLoad();
-  void Refine() {
-    for (int pass = 0; pass < kMostPasses && ImprovesInAPass(); ++pass) {
-    }
-  }
-  TwoParts Result() const { return {is_second_, bytes_, Overload(first_load_), steps_}; }
-  bool IsBetterThan(const TwoParts& other) const {
-    const double balance = std::max(Overload(first_load_), wanted_.allowed) - std::max(other.overload, wanted_.allowed);
-    return std::abs(balance) > kRounding ? balance < 0 : bytes_ < other.bytes * (1 - kRounding);
-  }
-
- private:
-  // Less is better: balance where it is not good enough, bytes, balance.
-  std::tuple<double, double, double> Badness() const {
-    const double overload = Overload(first_load_);
-    return {std::max(overload, wanted_.allowed), bytes_, overload};
-  }
+struct Division {
+  const TaskGraph& graph;
+  const std::vector<double>& loads;
+  const PartsWanted wanted;
+  const double total, leeway;        // load of all; how far beyond its share a part may be while nodes change sides
+  std::vector<bool> is_second = {};  // of nodes
+  double first_load = 0, bytes = 0, steps = 0;
+  std::vector<double> gains = {};  // of nodes that may change sides
 
   void Restart() {
-    is_second_.assign(graph_.nodes(), true);
-    first_load_ = bytes_ = 0;
+    is_second.assign(graph.nodes(), true);
+    first_load = bytes = 0;
   }
-
-  double Overload(double first_load) const {
-    return std::max(first_load / (total_ * wanted_.first_share),
-                    (total_ - first_load) / (total_ * (1 - wanted_.first_share)));
+  double Overload(double load) const {
+    return std::max(load / (total * wanted.first_share), (total - load) / (total * (1 - wanted.first_share)));
+  }
+  // Less is better: balance where it is not good enough, bytes, balance.
+  std::tuple<double, double, double> Badness() const {
+    const double overload = Overload(first_load);
+    return {std::max(overload, wanted.allowed), bytes, overload};
   }
   double FirstLoadWithout(std::uint32_t node) const {
-    return first_load_ + (is_second_[node] ? loads_[node] : -loads_[node]);
+    return first_load + (is_second[node] ? loads[node] : -loads[node]);
   }
-
+  void Count(std::uint32_t node) { steps += 1 + static_cast<double>(graph.Of(node).size()); }
   // Bytes that no longer pass the border when the node changes sides.
   double Gain(std::uint32_t node) {
     double gain = 0;
-    for (const auto& [other, bytes] : graph_.Of(node)) {
-      gain += is_second_[other] == is_second_[node] ? -bytes : bytes;
-    }
+    for (const auto& [other, sent] : graph.Of(node)) gain += is_second[other] == is_second[node] ? -sent : sent;
     Count(node);
     return gain;
   }
-
   void ChangeSide(std::uint32_t node, double gain) {
-    first_load_ = FirstLoadWithout(node);
-    bytes_ -= gain;
-    is_second_[node] = !is_second_[node];
+    first_load = FirstLoadWithout(node);
+    bytes -= gain;
+    is_second[node] = !is_second[node];
   }
-
-  std::uint32_t RimNode(std::uint32_t start);
-  std::pair<std::uint32_t, std::size_t> Farthest(std::uint32_t start);
-  bool ImprovesInAPass();
-  // Of the nodes that may still change sides the one to do so; graph_.nodes() when none suits.
-  std::uint32_t NextToMove(const std::array<Queue, 2>& queues);
-  std::uint32_t FirstSuitable(const Queue& queue, double most_overload);
-  void Count(std::uint32_t node) { steps_ += 1 + static_cast<double>(graph_.Of(node).size()); }
-
-  const TaskGraph& graph_;
-  const std::vector<double>& loads_;
-  PartsWanted wanted_;
-  double total_ = 0, leeway_ = 1, steps_ = 0;
-  std::vector<bool> is_second_;
-  double first_load_ = 0, bytes_ = 0;
-  std::vector<double> gains_;        // of nodes that may change sides
-  std::vector<std::uint32_t> seen_;  // the last search that came by
-  std::uint32_t search_ = 0;
 };
 
 // The lowest of those in the second part that are farthest from `start`, and how far that is.
-std::pair<std::uint32_t, std::size_t> Division::Farthest(std::uint32_t start) {
-  seen_.resize(graph_.nodes());
-  seen_[start] = ++search_;
-  std::vector<std::uint32_t> level = {start}, next;
-  std::size_t distance = 0;
-  while (true) {
-    next.clear();
+std::pair<std::uint32_t, std::size_t> FindFarthest(Division& division, std::uint32_t start) {
+  std::vector<bool> seen(division.graph.nodes());
+  seen[start] = true;
+  std::vector<std::uint32_t> level = {start};
+  for (std::size_t distance = 0;; ++distance) {
+    std::vector<std::uint32_t> next;
     for (const std::uint32_t node : level) {
-      Count(node);
-      for (const auto& [other, bytes] : graph_.Of(node)) {
-        if (!is_second_[other] || seen_[other] == search_) continue;
-        seen_[other] = search_;
+      division.Count(node);
+      for (const auto& [other, bytes] : division.graph.Of(node)) {
+        if (!division.is_second[other] || seen[other]) continue;
+        seen[other] = true;
         next.push_back(other);
       }
     }
     if (next.empty()) return {std::ranges::min(level), distance};
     level.swap(next);
-    ++distance;
   }
 }
 
-std::uint32_t Division::RimNode(std::uint32_t start) {
+std::uint32_t FindRimNode(Division& division, std::uint32_t start) {
   std::size_t widest = 0;
   for (int i = 0; i < kMostSearches; ++i) {
-    const auto [node, distance] = Farthest(start);
+    const auto [node, distance] = FindFarthest(division, start);
     if (distance <= widest) break;
     start = node, widest = distance;
   }
   return start;
 }
 
-void Division::GrowFromRim() {
-  Restart();
+// The first part grows from the rim by the node that takes most bytes off the border.
+void GrowFromRim(Division& division) {
+  division.Restart();
+  const auto nodes = static_cast<std::uint32_t>(division.graph.nodes());
+  std::vector<double>& gains = division.gains;
   Queue queue;
-  std::vector<bool> is_queued(graph_.nodes());
+  std::vector<bool> is_queued(nodes);
   std::uint32_t lowest = 0;
-  while (first_load_ < total_ * wanted_.first_share) {
+  while (division.first_load < division.total * division.wanted.first_share) {
     if (queue.empty()) {
-      while (lowest < graph_.nodes() && !is_second_[lowest]) ++lowest;
-      if (lowest == graph_.nodes()) return;
-      const std::uint32_t rim = RimNode(lowest);
-      gains_[rim] = Gain(rim), is_queued[rim] = true;
-      queue.insert({-gains_[rim], rim});
+      while (lowest < nodes && !division.is_second[lowest]) ++lowest;
+      if (lowest == nodes) return;
+      const std::uint32_t rim = FindRimNode(division, lowest);
+      gains[rim] = division.Gain(rim), is_queued[rim] = true;
+      queue.insert({-gains[rim], rim});
     }
     const std::uint32_t node = queue.begin()->second;
     queue.erase(queue.begin());
-    ChangeSide(node, gains_[node]);
-    Count(node);
-    for (const auto& [other, bytes] : graph_.Of(node)) {
-      if (!is_second_[other]) continue;
+    division.ChangeSide(node, gains[node]);
+    division.Count(node);
+    for (const auto& [other, bytes] : division.graph.Of(node)) {
+      if (!division.is_second[other]) continue;
       if (is_queued[other]) {
-        queue.erase({-gains_[other], other});
-        gains_[other] += 2 * bytes;
+        queue.erase({-gains[other], other});
+        gains[other] += 2 * bytes;
       } else {
-        gains_[other] = Gain(other), is_queued[other] = true;
+        gains[other] = division.Gain(other), is_queued[other] = true;
       }
-      queue.insert({-gains_[other], other});
+      queue.insert({-gains[other], other});
     }
   }
 }
 
-void Division::DealByLoad() {
-  Restart();
+void DealByLoad(Division& division) {
+  division.Restart();
+  const double share = division.wanted.first_share;
   double second_load = 0;  // what has been dealt to the second part
-  for (const std::uint32_t node : TasksByFallingLoad(loads_)) {
-    const double load = loads_[node];
-    if ((first_load_ + load) * (1 - wanted_.first_share) <= (second_load + load) * wanted_.first_share) {
-      ChangeSide(node, Gain(node));
+  for (const std::uint32_t node : TasksByFallingLoad(division.loads)) {
+    const double load = division.loads[node];
+    if ((division.first_load + load) * (1 - share) <= (second_load + load) * share) {
+      division.ChangeSide(node, division.Gain(node));
     } else {
       second_load += load;
     }
   }
 }
 
-std::uint32_t Division::FirstSuitable(const Queue& queue, double most_overload) {
+// The first node of a queue that leaves less than `most_overload` when it changes sides.
+std::optional<std::uint32_t> FindSuitable(Division& division, const Queue& queue, double most_overload) {
   std::size_t looks = 0;
   for (const auto& [gain, node] : queue) {
-    ++steps_;
-    if (Overload(FirstLoadWithout(node)) < most_overload) return node;
+    ++division.steps;
+    if (division.Overload(division.FirstLoadWithout(node)) < most_overload) return node;
     if (++looks == kMostLooks) break;
   }
-  return static_cast<std::uint32_t>(graph_.nodes());
+  return std::nullopt;
 }
 
-std::uint32_t Division::NextToMove(const std::array<Queue, 2>& queues) {
-  const double overload = Overload(first_load_);
-  const bool is_second_heavier = first_load_ < total_ * wanted_.first_share;
+// Of the nodes that may still change sides the one to do so, if any suits.
+std::optional<std::uint32_t> FindNextToMove(Division& division, const std::array<Queue, 2>& queues) {
+  const double overload = division.Overload(division.first_load);
+  const bool is_second_heavier = division.first_load < division.total * division.wanted.first_share;
   const Queue &heavier = queues[is_second_heavier], &lighter = queues[!is_second_heavier];
-  if (overload > wanted_.allowed) return FirstSuitable(heavier, overload);
-  const std::uint32_t a = FirstSuitable(heavier, leeway_ * (1 + kRounding)),
-                      b = FirstSuitable(lighter, leeway_ * (1 + kRounding));
-  if (a == graph_.nodes() || b == graph_.nodes()) return std::min(a, b);
-  return gains_[b] > gains_[a] ? b : a;
-}
-
-void Division::StartFrom(const std::vector<bool>& sides) {
-  Restart();
-  for (std::uint32_t node = 0; node < graph_.nodes(); ++node) {
-    if (!sides[node]) ChangeSide(node, Gain(node));
-  }
+  if (overload > division.wanted.allowed) return FindSuitable(division, heavier, overload);
+  const double most = division.leeway * (1 + kRounding);
+  const std::optional<std::uint32_t> a = FindSuitable(division, heavier, most),
+                                     b = FindSuitable(division, lighter, most);
+  if (!a || !b) return a ? a : b;
+  return division.gains[*b] > division.gains[*a] ? b : a;
 }
 
 // Nodes change sides one after the other, each once; then all since the best moment go back. False when that was the
 // beginning.
-bool Division::ImprovesInAPass() {
+bool ImproveInAPass(Division& division) {
+  std::vector<double>& gains = division.gains;
+  const std::vector<bool>& is_second = division.is_second;
   std::array<Queue, 2> queues;  // of the first part and the second
-  for (std::uint32_t node = 0; node < graph_.nodes(); ++node) {
-    gains_[node] = Gain(node);
-    queues[is_second_[node]].insert({-gains_[node], node});
+  for (std::uint32_t node = 0; node < division.graph.nodes(); ++node) {
+    gains[node] = division.Gain(node);
+    queues[is_second[node]].insert({-gains[node], node});
   }
-  auto best = Badness();
+  auto best = division.Badness();
   std::vector<std::pair<std::uint32_t, double>> moved;  // with what each gained
   std::size_t kept = 0;
-  const std::size_t most_idle = kMostIdleMoves + graph_.nodes() / kNodesPerIdleMove;
+  const std::size_t most_idle = kMostIdleMoves + division.graph.nodes() / kNodesPerIdleMove;
   while (moved.size() < kept + most_idle) {
-    const std::uint32_t node = NextToMove(queues);
-    if (node == graph_.nodes()) break;
-    queues[is_second_[node]].erase({-gains_[node], node});
-    moved.emplace_back(node, gains_[node]);
-    ChangeSide(node, gains_[node]);
-    Count(node);
-    for (const auto& [other, bytes] : graph_.Of(node)) {
-      Queue& queue = queues[is_second_[other]];
-      const auto queued = queue.find({-gains_[other], other});
-      gains_[other] += is_second_[other] == is_second_[node] ? -2 * bytes : 2 * bytes;
-      if (queued == queue.end()) continue;
-      queue.erase(queued);
-      queue.insert({-gains_[other], other});
+    const std::optional<std::uint32_t> node = FindNextToMove(division, queues);
+    if (!node) break;
+    queues[is_second[*node]].erase({-gains[*node], *node});
+    moved.emplace_back(*node, gains[*node]);
+    division.ChangeSide(*node, gains[*node]);
+    division.Count(*node);
+    for (const auto& [other, bytes] : division.graph.Of(*node)) {
+      Queue& queue = queues[is_second[other]];
+      const bool is_queued = queue.erase({-gains[other], other}) > 0;
+      gains[other] += is_second[other] == is_second[*node] ? -2 * bytes : 2 * bytes;
+      if (is_queued) queue.insert({-gains[other], other});
     }
-    if (Badness() < best) best = Badness(), kept = moved.size();
+    if (division.Badness() < best) best = division.Badness(), kept = moved.size();
   }
-  while (moved.size() > kept) {
-    ChangeSide(moved.back().first, -moved.back().second);
-    moved.pop_back();
-  }
+  for (; moved.size() > kept; moved.pop_back()) division.ChangeSide(moved.back().first, -moved.back().second);
   return kept > 0;
 }
 
@@ -389,22 +324,31 @@ TwoParts DivideInTwo(const TaskGraph& graph, const std::vector<double>& loads, c
                      const PartsWanted& parts) {
   // Sums of the same loads in another order may differ in the last digits.
   const PartsWanted wanted = {parts.first_share, parts.allowed * (1 + kRounding)};
-  Division division(graph, loads, wanted);
-  division.StartFrom(sides);
-  division.Refine();
-  TwoParts best = division.Result();
-  const auto keep_better = [&] {
-    division.Refine();
-    const TwoParts result = division.Result();
-    if (division.IsBetterThan(best)) best = result;
-    best.steps = result.steps;
+  const double smaller = std::min(wanted.first_share, 1 - wanted.first_share);
+  Division division{graph, loads, wanted, std::accumulate(loads.begin(), loads.end(), 0.0),
+                    std::max(wanted.allowed, 1 + 2 / (static_cast<double>(loads.size()) * smaller))};
+  division.gains.resize(graph.nodes());
+  std::optional<TwoParts> best;
+  const auto refine_and_keep_better = [&] {
+    for (int pass = 0; pass < kMostPasses && ImproveInAPass(division); ++pass) continue;
+    const TwoParts result{division.is_second, division.bytes, division.Overload(division.first_load), division.steps};
+    const double balance =
+        best ? std::max(result.overload, wanted.allowed) - std::max(best->overload, wanted.allowed) : -1;
+    const bool is_better = std::abs(balance) > kRounding ? balance < 0 : result.bytes < best->bytes * (1 - kRounding);
+    if (is_better) best = result;
+    best->steps = result.steps;
   };
-  division.GrowFromRim();
-  keep_better();
-  if (best.overload <= wanted.allowed) return best;
-  division.DealByLoad();
-  keep_better();
-  return best;
+  division.Restart();
+  for (std::uint32_t node = 0; node < graph.nodes(); ++node) {
+    if (!sides[node]) division.ChangeSide(node, division.Gain(node));
+  }
+  refine_and_keep_better();
+  GrowFromRim(division);
+  refine_and_keep_better();
+  if (best->overload <= wanted.allowed) return *best;
+  DealByLoad(division);
+  refine_and_keep_better();
+  return *best;
 }
 
 }  // namespace farscale

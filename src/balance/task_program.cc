@@ -36,7 +36,7 @@ void RequireTasks(const Trace& trace, const PhaseCut& cut) {
   RequireKnownWaits(trace, cut);
 }
 
-std::vector<TaskEdge> EdgesOf(const Program& program) {
+std::vector<TaskEdge> Edges(const Program& program) {
   std::map<std::pair<std::uint32_t, std::uint32_t>, double> bytes;
   for (const TaskMessage& message : program.task_messages) {
     if (!message.is_sent || message.from == message.to) continue;
@@ -60,7 +60,7 @@ TaskProgram CompileTasks(const Trace& trace, const Matching& matching, const Pha
                     .matching = &matching,
                     .cut = &cut,
                     .options = options};
-  tasks.edges = EdgesOf(tasks.program);
+  tasks.edges = Edges(tasks.program);
   return tasks;
 }
 
@@ -87,20 +87,15 @@ namespace {
 // Of instructions and messages of a repeated program; chosen: half a gigabyte.
 constexpr std::uint64_t kMostRepeated = 20'000'000;
 
-// What a step is about, which has numbers of its own in every repetition.
-enum class TargetOf : std::uint8_t { kNothing, kMessage, kCollective, kIteration };
-
-TargetOf TargetOfStep(Step step) {
+bool IsOfMessage(Step step) {
   switch (step) {
-    case Step::kNothing: return TargetOf::kNothing;
     case Step::kSend:
     case Step::kWaitForSend:
     case Step::kReceive:
     case Step::kWaitForReceive:
     case Step::kSendRendezvous:
-    case Step::kReceiveRendezvous: return TargetOf::kMessage;
-    case Step::kIterationEnd: return TargetOf::kIteration;
-    default: return TargetOf::kCollective;
+    case Step::kReceiveRendezvous: return true;
+    default: return false;
   }
 }
 
@@ -111,18 +106,14 @@ void RepeatAll(std::vector<Element>& elements, std::size_t times) {
   for (std::size_t i = size; i < size * times; ++i) elements.push_back(elements[i - size]);
 }
 
-// By how much targets grow from one repetition to the next.
+// Numbers of messages, collectives and iterations in one repetition, by which targets grow from one to the next.
 struct Offsets {
   std::uint32_t messages = 0, collectives = 0, iterations = 0;
 
-  std::uint32_t Of(TargetOf what) const {
-    switch (what) {
-      case TargetOf::kMessage: return messages;
-      case TargetOf::kCollective: return collectives;
-      case TargetOf::kIteration: return iterations;
-      case TargetOf::kNothing: break;
-    }
-    return 0;
+  std::uint32_t Target(Step step) const {
+    if (step == Step::kNothing) return 0;
+    if (step == Step::kIterationEnd) return iterations;
+    return IsOfMessage(step) ? messages : collectives;
   }
 };
 
@@ -160,14 +151,9 @@ std::map<Channel, CutMessages> FindCutMessages(const TaskProgram& tasks) {
   return cut;
 }
 
-// The phase with messages that it sends across its end received at its begin, as in the repetition before.
-struct JoinedTasks {
-  Program program;
-  std::set<std::uint32_t> joined;  // messages
-};
-
-JoinedTasks JoinRepetitions(const TaskProgram& tasks) {
-  JoinedTasks result;
+// The phase with messages that it sends across its end received at its begin, as in the repetition before. These go to
+// `joined`.
+Program JoinRepetitions(const TaskProgram& tasks, std::set<std::uint32_t>& joined) {
   Matching matching = *tasks.matching;
   for (auto& [channel, cut] : FindCutMessages(tasks)) {
     // As many must come in as go out, else they belong to something else than the iterations.
@@ -176,11 +162,10 @@ JoinedTasks JoinRepetitions(const TaskProgram& tasks) {
     for (std::size_t i = 0; i < cut.sent.size(); ++i) {
       const auto [rank, receive] = cut.received[i];
       matching.ranks[rank].receives[receive] = cut.sent[i];
-      result.joined.insert(cut.sent[i]);
+      joined.insert(cut.sent[i]);
     }
   }
-  result.program = result.joined.empty() ? tasks.program : Compile(*tasks.trace, matching, *tasks.cut, tasks.options);
-  return result;
+  return joined.empty() ? tasks.program : Compile(*tasks.trace, matching, *tasks.cut, tasks.options);
 }
 
 bool IsOfReceiver(Step step) {
@@ -205,11 +190,10 @@ void RepeatRank(std::size_t times, const Offsets& offsets, const std::set<std::u
   rank.instructions.reserve((once.size() + 1) * times);
   for (std::uint32_t k = 0; k < times; ++k) {
     for (Instruction instruction : once) {
-      const TargetOf what = TargetOfStep(instruction.step);
-      if (what == TargetOf::kMessage && joined.contains(instruction.target)) {
+      if (IsOfMessage(instruction.step) && joined.contains(instruction.target)) {
         ShiftJoined(k, times, offsets.messages, instruction);
       } else {
-        instruction.target += k * offsets.Of(what);
+        instruction.target += k * offsets.Target(instruction.step);
       }
       rank.instructions.push_back(instruction);
     }
@@ -229,7 +213,7 @@ void RepeatRank(std::size_t times, const Offsets& offsets, const std::set<std::u
 
 // Slope of the line through the loads of a task, per iteration [least squares]; 0 where it is less than two standard
 // errors, chosen: else noise of a few iterations would become a drift over thousands.
-double SlopeOf(const std::vector<Tick>& loads) {
+double LoadSlope(const std::vector<Tick>& loads) {
   const auto n = static_cast<double>(loads.size());
   if (loads.size() < 3) return 0;
   const double middle = (n - 1) / 2;
@@ -253,8 +237,8 @@ double SlopeOf(const std::vector<Tick>& loads) {
 }  // namespace
 
 TaskProgram RepeatTasks(const TaskProgram& tasks, std::size_t times) {
-  const JoinedTasks joined = JoinRepetitions(tasks);
-  const Program& once = joined.program;
+  std::set<std::uint32_t> joined;
+  const Program once = JoinRepetitions(tasks, joined);
   std::uint64_t size = once.messages;
   for (const RankProgram& rank : once.ranks) size += rank.instructions.size() + 1;
   if (size * times > kMostRepeated) {
@@ -272,8 +256,7 @@ TaskProgram RepeatTasks(const TaskProgram& tasks, std::size_t times) {
   Program& program = repeated.program = once;
   const Offsets offsets{once.messages, static_cast<std::uint32_t>(once.arrivals.size()),
                         static_cast<std::uint32_t>(tasks.iterations)};
-  ParallelFor(program.ranks.size(),
-              [&](std::size_t rank) { RepeatRank(times, offsets, joined.joined, program.ranks[rank]); });
+  ParallelFor(program.ranks.size(), [&](std::size_t rank) { RepeatRank(times, offsets, joined, program.ranks[rank]); });
   program.messages *= static_cast<std::uint32_t>(times);
   program.iterations *= static_cast<std::uint32_t>(times);
   program.calls *= times;
@@ -295,7 +278,7 @@ LoadScale ContinueDrift(const TaskLoads& loads, std::size_t times) {
   LoadScale scale(loads.size());
   for (std::size_t task = 0; task < loads.size(); ++task) {
     const std::size_t iterations = loads[task].size();
-    const double drift = SlopeOf(loads[task]) * static_cast<double>(iterations);  // from one repetition to the next
+    const double drift = LoadSlope(loads[task]) * static_cast<double>(iterations);  // from one repetition to the next
     for (std::size_t k = 0; k < times * iterations; ++k) {
       const auto load = static_cast<double>(loads[task][k % iterations]);
       const double later = load + drift * static_cast<double>(k / iterations);
