@@ -38,16 +38,10 @@ struct CommandLine {
   std::function<int()>& action;
 };
 
-template <typename Options>
-struct Subcommand {
-  CLI::App* command;
-  Options& options;
-};
-
 // Adds a subcommand that runs `run` with its options.
 template <typename Options>
-Subcommand<Options> AddCommand(const CommandLine& line, const std::string& name, const std::string& description,
-                               int (*run)(const Options&, const Common&)) {
+std::pair<CLI::App*, Options&> AddCommand(const CommandLine& line, const std::string& name,
+                                          const std::string& description, int (*run)(const Options&, const Common&)) {
   auto options = std::make_shared<Options>();
   CLI::App* command = line.app.add_subcommand(name, description);
   command->callback([options, command, run, &common = line.common, &action = line.action] {

@@ -51,7 +51,7 @@ void RequireRegions(const std::vector<PhaseSpec>& phases) {
 void ApplyPhases(const FactorsOptions& options, Study& study) {
   if (!options.phases.empty()) {
     for (const std::string& text : options.phases) {
-      if (std::count(options.phases.begin(), options.phases.end(), text) > 1) {
+      if (std::ranges::count(options.phases, text) > 1) {
         throw Error(ErrorKind::kUsage, "--phase", "'" + text + "' is given twice");
       }
     }
@@ -117,8 +117,7 @@ void WriteTalp(const FactorTable& table, const FactorsOptions& options, const Me
   if (timestamp.ends_with('Z')) timestamp.pop_back();  // TALP's have no zone
   std::vector<std::string> left_out;
   const std::vector<NamedText> runs = WriteTalpJson(table, timestamp, left_out);
-  const bool has_whole =
-      std::any_of(table.rows.begin(), table.rows.end(), [](const FactorRow& row) { return row.phase == "whole"; });
+  const bool has_whole = std::ranges::any_of(table.rows, [](const FactorRow& row) { return row.phase == "whole"; });
   if (!has_whole) {
     messages.Warning("no phase 'whole', so there is no region Global, which badges of TALP-Pages need");
   }
@@ -147,7 +146,7 @@ void WriteTable(const FactorTable& table, const std::string& format, const Facto
 
 // Factors may be there already: as tables of this program, or measured by TALP.
 bool AreTables(const std::vector<std::string>& inputs) {
-  return std::all_of(inputs.begin(), inputs.end(), [](const std::string& input) {
+  return std::ranges::all_of(inputs, [](const std::string& input) {
     const std::string ending = std::filesystem::path(input).extension().string();
     return input == "-" || ending == ".json" || ending == ".csv" || ending == ".txt" || ending == ".dat";
   });

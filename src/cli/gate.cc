@@ -26,12 +26,6 @@ struct GateOptions {
   std::vector<std::int64_t> targets;
 };
 
-// One form of the verdicts, and where it goes.
-struct GateOutput {
-  std::string path;
-  std::string text;
-};
-
 // A folder is a history, a file one commit of it.
 History ReadBaseline(const std::string& path, std::optional<Scaling> scaling, Diagnostics& diagnostics) {
   std::error_code code;
@@ -40,10 +34,12 @@ History ReadBaseline(const std::string& path, std::optional<Scaling> scaling, Di
   return {HistoryEntry{path, results.commit, results.date, "", std::move(results.table)}};
 }
 
-std::vector<GateOutput> OutputsOf(const GateOptions& options, const GateReport& report, const FactorTable& table) {
-  std::vector<GateOutput> outputs;
+// The forms of the verdicts that were asked for, with the files that they go to.
+std::vector<std::pair<std::string, std::string>> Outputs(const GateOptions& options, const GateReport& report,
+                                                         const FactorTable& table) {
+  std::vector<std::pair<std::string, std::string>> outputs;
   const auto add = [&](const std::string& path, const std::string& text) {
-    if (!path.empty()) outputs.push_back({path, text});
+    if (!path.empty()) outputs.emplace_back(path, text);
   };
   add(options.json, WriteGateJson(report));
   add(options.junit, WriteGateJunit(report));
@@ -63,13 +59,6 @@ void RefuseOverwritingInputs(const GateOptions& options) {
     if (!options.baseline.empty()) RefuseOverwriting(options.baseline, output);
     RefuseOverwriting(options.rules, output);
   }
-}
-
-// An output on standard output replaces the table, except for annotations, which CI servers pick out of the log.
-bool PrintsTable(const std::vector<GateOutput>& outputs, const GateOptions& options) {
-  std::vector<std::string> paths;
-  for (const GateOutput& output : outputs) paths.push_back(output.path);
-  return OnStandardOutput(paths) == 0 || (options.annotations == "github" && options.annotations_file == "-");
 }
 
 void RefuseScalingOfResults(const MeasuredResults& results, const std::string& scaling) {
@@ -109,9 +98,15 @@ int Gate(const GateOptions& options, const Common& common) {
   const GateInput input = ReadInput(options, messages);
   const GateReport report = Judge(rules, input);
   messages.Findings(options.baseline, report.baseline_findings);
-  const std::vector<GateOutput> outputs = OutputsOf(options, report, input.results.table);
-  if (PrintsTable(outputs, options) && !common.quiet) fmt::print("{}", WriteGateTable(report, WidthOfOutput()));
-  for (const GateOutput& output : outputs) WriteOutput(output.path, output.text);
+  const auto outputs = Outputs(options, report, input.results.table);
+  std::vector<std::string> paths;
+  for (const auto& [path, text] : outputs) paths.push_back(path);
+  // An output on standard output replaces the table, except for annotations, which CI servers pick out of the log.
+  const bool is_log = options.annotations == "github" && options.annotations_file == "-";
+  if ((OnStandardOutput(paths) == 0 || is_log) && !common.quiet) {
+    fmt::print("{}", WriteGateTable(report, WidthOfOutput()));
+  }
+  for (const auto& [path, text] : outputs) WriteOutput(path, text);
   return report.ExitCode();
 }
 

@@ -209,26 +209,18 @@ struct BalanceOptions {
   TraceChoice choice;
   std::vector<std::string> inputs;
   std::string phase;
-  std::vector<std::size_t> processors, levels, intervals;
+  BalanceStudy balance;
   std::vector<std::string> strategies, placements;
   std::string predictor = "last";
-  double tolerance = 1.05;
-  bool always_migrate = false;
   std::string network;
   std::string computation;
   std::string task_bytes;
   double step_time = 50;     // ns
   double switch_time = 0;    // ns
   double lost_locality = 0;  // %
-  bool time_sliced = false;
-  std::size_t iterations = 0;
   std::string drift = "constant";
-  bool free = false;
   std::size_t per_node = 0;
-  std::size_t replicas = 20;
-  std::uint64_t seed = 1;
   std::vector<double> targets;
-  std::vector<std::int64_t> grow_to;
   std::int64_t top = 10;
   std::string rank_files;
   std::string output;
@@ -257,33 +249,23 @@ void ReadTaskBytes(const std::string& text, BalanceStudy& balance) {
   balance.task_bytes_file = text;
 }
 
-BalanceStudy BalanceOf(const BalanceOptions& options) {
-  BalanceStudy balance;
+// The balancing to study, with options that are given in other units or by name.
+BalanceStudy MakeBalanceStudy(const BalanceOptions& options) {
+  BalanceStudy balance = options.balance;
   SweepOptions& sweep = balance.sweep;
-  sweep.processors = options.processors;
-  sweep.levels = options.levels;
-  sweep.intervals = options.intervals;
   for (const std::string& id : options.strategies) sweep.strategies.push_back(StrategyById(id).id);
   if (!options.placements.empty()) sweep.placements.clear();
   for (const std::string& name : options.placements) sweep.placements.push_back(*ParsePlacement(name));
   sweep.predictor = *ParseLoadPredictor(options.predictor);
-  sweep.strategy_options.tolerance = options.tolerance;
-  sweep.always_migrates = options.always_migrate;
   sweep.costs.step_seconds = options.step_time * 1e-9;
-  sweep.costs.are_free = options.free;
   sweep.costs.switch_seconds = options.switch_time * 1e-9;
   sweep.costs.cold_share = options.lost_locality / 100;
-  sweep.shares_time = options.time_sliced;
-  sweep.iterations = options.iterations;
   sweep.continues_drift = options.drift == "trace";
-  sweep.replicas = options.replicas;
-  sweep.seed = options.seed;
   if (!options.network.empty()) balance.network = options.network;
   balance.clean_computation = !options.computation.empty() && options.computation != "measured";
   if (options.computation != "clean") balance.source = ParseComputationSource(options.computation);
   balance.phase_is_given = !options.phase.empty() && options.phase != "auto";
   if (options.per_node > 0) balance.per_node = options.per_node;
-  balance.grow_to = options.grow_to;
   ReadTaskBytes(options.task_bytes, balance);
   return balance;
 }
@@ -320,7 +302,7 @@ int Balance(const BalanceOptions& options, const Common& common) {
   if (!options.phase.empty()) study.phases = {PhaseSpec::Region(options.phase)};
   if (options.phase == "auto") study.phases = {PhaseSpec::WholeRun()};  // nothing that the study has chosen
   if (!options.targets.empty()) study.projection.targets = options.targets;
-  BalanceResults results = RunBalance(study, BalanceOf(options), messages.Progress());
+  BalanceResults results = RunBalance(study, MakeBalanceStudy(options), messages.Progress());
   const std::vector<BalancedProjection> projections = ProjectTables(std::move(results.tables), study);
   const ReportModel model =
       BuildBalanceModel(results.what_if, templates.partials, projections, static_cast<std::size_t>(options.top));
@@ -351,17 +333,17 @@ std::string StrategiesHelp() {
 }
 
 void AddSweepOptions(CLI::App* command, BalanceOptions& options) {
+  SweepOptions& sweep = options.balance.sweep;
   const auto count = CLI::Range(1, 10000000);
-  command->add_option("--processors", options.processors, "Processors to place the ranks on (default: by levels)")
+  command->add_option("--processors", sweep.processors, "Processors to place the ranks on (default: by levels)")
       ->delimiter(',')
       ->check(count);
   command
-      ->add_option("--levels", options.levels,
-                   "Ranks per processor (default: 2, 4 and 8, or as --processors gives them)")
+      ->add_option("--levels", sweep.levels, "Ranks per processor (default: 2, 4 and 8, or as --processors gives them)")
       ->delimiter(',')
       ->check(count);
   command
-      ->add_option("--intervals", options.intervals,
+      ->add_option("--intervals", sweep.intervals,
                    "Iterations between balancing points (default: 5, 10, 20 and 40, as far as there are iterations)")
       ->delimiter(',')
       ->check(count);
@@ -375,14 +357,17 @@ void AddSweepOptions(CLI::App* command, BalanceOptions& options) {
                    "Loads that strategies use: of the last interval, their mean, their trend, or exact future ones")
       ->check(CLI::IsMember({"last", "mean", "trend", "exact"}))
       ->capture_default_str();
-  command->add_option("--tolerance", options.tolerance, "Largest load over the average that RefineLB and others accept")
+  command
+      ->add_option("--tolerance", sweep.strategy_options.tolerance,
+                   "Largest load over the average that RefineLB and others accept")
       ->check(NumberThat([](double load) { return load >= 1 && load <= 100; }, "is no number from 1 to 100", "NUMBER"))
       ->capture_default_str();
-  command->add_flag("--always-migrate", options.always_migrate,
+  command->add_flag("--always-migrate", sweep.always_migrates,
                     "Migrate even when that does not lower the largest load, as Charm++ does");
 }
 
 void AddMachineOptions(CLI::App* command, BalanceOptions& options) {
+  SweepOptions& sweep = options.balance.sweep;
   command->add_option(
       "--network", options.network,
       "Network by name or file, or calibrated (default: calibrated where possible, else a slow named one)");
@@ -413,11 +398,11 @@ void AddMachineOptions(CLI::App* command, BalanceOptions& options) {
       ->check(NumberThat(cost, "is no number from 0 to 1e+09", "NUMBER"))
       ->capture_default_str();
   command
-      ->add_flag("--time-sliced", options.time_sliced,
+      ->add_flag("--time-sliced", sweep.shares_time,
                  "Processors serve all ready tasks in equal shares, as an operating system does, not one at a time")
       ->excludes(switching);
   command
-      ->add_option("--iterations", options.iterations,
+      ->add_option("--iterations", sweep.iterations,
                    "Also replay the best configuration over so many iterations: the phase again and again")
       ->check(CLI::Range(1, 100000000));
   command
@@ -426,11 +411,11 @@ void AddMachineOptions(CLI::App* command, BalanceOptions& options) {
                    "the line through those of the trace)")
       ->check(CLI::IsMember({"constant", "trace"}))
       ->capture_default_str();
-  command->add_flag("--free", options.free, "Assume that barriers, strategies and migrations take no time");
-  command->add_option("--replicas", options.replicas, "Repetitions of the best configurations with the noise reordered")
+  command->add_flag("--free", sweep.costs.are_free, "Assume that barriers, strategies and migrations take no time");
+  command->add_option("--replicas", sweep.replicas, "Repetitions of the best configurations with the noise reordered")
       ->check(CLI::Range(0, 10000))
       ->capture_default_str();
-  command->add_option("--seed", options.seed, "Seed of the replicas")->capture_default_str();
+  command->add_option("--seed", sweep.seed, "Seed of the replicas")->capture_default_str();
 }
 
 }  // namespace
@@ -451,7 +436,7 @@ void AddBalanceCommand(CommandLine& line) {
   command->add_option("--targets", options.targets, "Processors to predict balanced factors at (default: as the study)")
       ->delimiter(',')
       ->check(Positive());
-  AddGrowOption(command, options.grow_to);
+  AddGrowOption(command, options.balance.grow_to);
   command->add_option(
       "--rank-files", options.rank_files,
       "Folder for files that place ranks on nodes as the best mapping does, if it gains 2 % or more: for "

@@ -231,34 +231,24 @@ void Print(const Trace& trace, const Calibration& calibration) {
   for (const std::string& note : calibration.notes) PrintSentences({"note: " + note});
 }
 
-// A trace and what came of it, without the trace itself.
-struct Calibrated {
-  Calibration calibration;
-  std::size_t ranks = 0;
+// Ranks of a trace and messages that its calibration uses.
+using TraceSize = std::pair<std::size_t, std::uint64_t>;
 
-  std::uint64_t MessagesUsed() const {
-    std::uint64_t used = 0;
-    for (const auto* link : {&calibration.local, &calibration.remote}) used += *link ? (*link)->messages : 0;
-    return used;
-  }
-  bool IsLargerThan(const Calibrated& other) const {
-    return std::pair(ranks, MessagesUsed()) > std::pair(other.ranks, other.MessagesUsed());
-  }
-};
-
-Calibrated CalibrateTrace(const std::string& path, const TraceChoice& choice, const ReplayRules& rules,
-                          const Messages& messages, bool print) {
+std::pair<TraceSize, Calibration> CalibrateTrace(const std::string& path, const TraceChoice& choice,
+                                                 const ReplayRules& rules, const Messages& messages, bool print) {
   Trace trace = ReadTrace(path, ReadOptionsOf(choice));
   const Matching matching = MatchSynchronised(trace);
   Diagnostics diagnostics = trace.diagnostics;
   diagnostics.Merge(matching.diagnostics);
   diagnostics.Merge(CheckProcessorTime(trace, {}));
   (MissingCalls(trace).empty() ? diagnostics : trace.diagnostics).FailPastThreshold(path);
-  Calibrated result{Calibrate(trace, matching, rules), trace.size()};
-  diagnostics.Merge(result.calibration.diagnostics);
+  Calibration calibration = Calibrate(trace, matching, rules);
+  diagnostics.Merge(calibration.diagnostics);
   messages.Findings(path, diagnostics.findings());
-  if (print) Print(trace, result.calibration);
-  return result;
+  if (print) Print(trace, calibration);
+  std::uint64_t used = 0;
+  for (const auto* link : {&calibration.local, &calibration.remote}) used += *link ? (*link)->messages : 0;
+  return {{trace.size(), used}, std::move(calibration)};
 }
 
 int CalibrateTraces(const CalibrateOptions& options, const Common& common) {
@@ -270,13 +260,13 @@ int CalibrateTraces(const CalibrateOptions& options, const Common& common) {
   ReplayRules rules;
   if (options.rules == "causal") rules.set = RuleSet::kCausal;
   const bool print = options.output.empty() || (to_file && !common.quiet);
-  std::optional<Calibrated> largest;
+  std::optional<std::pair<TraceSize, Calibration>> largest;
   std::vector<Error> failures;
   for (const std::string& path : options.traces) {
     try {
-      const Calibrated one = CalibrateTrace(path, options.choice, rules, messages, print);
+      auto one = CalibrateTrace(path, options.choice, rules, messages, print);
       if (print && options.traces.size() > 1) fmt::print("\n");
-      if (!largest || one.IsLargerThan(*largest)) largest = one;
+      if (!largest || one.first > largest->first) largest = std::move(one);
     } catch (const Error& error) {
       if (error.kind() != ErrorKind::kNotEnoughData) throw;
       failures.push_back(error);
@@ -284,7 +274,7 @@ int CalibrateTraces(const CalibrateOptions& options, const Common& common) {
   }
   if (!largest) throw failures.front();
   for (const Error& failure : failures) messages.Warning(failure.what());
-  if (!options.output.empty()) WriteOutput(options.output, WriteNetworkToml(largest->calibration.network));
+  if (!options.output.empty()) WriteOutput(options.output, WriteNetworkToml(largest->second.network));
   if (to_file && !common.quiet)
     fmt::print("wrote {0}\nNext: farscale whatif study.toml --network {0}\n", options.output);
   return 0;

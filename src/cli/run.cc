@@ -93,34 +93,6 @@ struct Entry {
   int code = 0;
 };
 
-// Which studies are being run, as a line of progress.
-class StudiesShown {
- public:
-  StudiesShown(std::size_t total, ProgressSink sink) : total_(total), sink_(std::move(sink)) {}
-
-  void Begin(const std::string& name) {
-    const std::lock_guard lock(mutex_);
-    running_.push_back(name);
-    Show();
-  }
-  void End(const std::string& name) {
-    const std::lock_guard lock(mutex_);
-    running_.erase(std::ranges::find(running_, name));
-    ++done_;
-    Show();
-  }
-
- private:
-  void Show() const {
-    if (sink_) sink_(done_, total_, Join(running_, ", "));
-  }
-
-  std::size_t total_, done_ = 0;
-  ProgressSink sink_;
-  std::mutex mutex_;
-  std::vector<std::string> running_;
-};
-
 class Batch {
  public:
   Batch(const RunOptions& options, const Common& common) : options_(options), common_(common), messages_(common) {}
@@ -155,13 +127,27 @@ class Batch {
     const std::size_t most = std::min(to_run.size(), std::max<std::size_t>(1, ThreadsOfLoops() / kThreadsOfStudy));
     Common common = common_;
     common.shows_progress = most == 1;
-    StudiesShown shown(to_run.size(), most == 1 ? ProgressSink() : messages_.Progress());
+    // Studies that are being run are a line of progress.
+    const ProgressSink sink = most == 1 ? ProgressSink() : messages_.Progress();
+    std::mutex mutex;
+    std::vector<std::string> running;
+    std::size_t done = 0;
+    const auto show = [&] {
+      if (sink) sink(done, to_run.size(), Join(running, ", "));
+    };
     std::vector<Piece> pieces;
     for (Entry* entry : to_run) {
-      pieces.push_back({entry->memory, [this, entry, &common, &shown] {
-                          shown.Begin(entry->study.name);
+      pieces.push_back({entry->memory, [&, entry] {
+                          {
+                            const std::lock_guard lock(mutex);
+                            running.push_back(entry->study.name);
+                            show();
+                          }
                           Guard(*entry, [&] { RunOne(*entry, common); });
-                          shown.End(entry->study.name);
+                          const std::lock_guard lock(mutex);
+                          running.erase(std::ranges::find(running, entry->study.name));
+                          ++done;
+                          show();
                         }});
     }
     RunSideBySide(pieces, most, MemoryBudget());

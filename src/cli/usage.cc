@@ -28,12 +28,8 @@
 namespace farscale {
 namespace {
 
-std::vector<std::string> CommandNames(const CLI::App& app) {
-  std::vector<std::string> names;
-  for (const CLI::App* command : app.get_subcommands([](const CLI::App*) { return true; })) {
-    names.push_back(command->get_name());
-  }
-  return names;
+std::vector<const CLI::App*> Commands(const CLI::App& app) {
+  return app.get_subcommands([](const CLI::App*) { return true; });
 }
 
 void AddOptionNames(const CLI::App& app, std::vector<std::string>& names) {
@@ -71,17 +67,17 @@ std::string DescribeWrongUsage(const CLI::App& app, const std::vector<std::strin
     return question.empty() ? "" : "; " + question;
   };
   const std::string word = FirstWord(app, arguments);
-  const std::vector<std::string> commands = CommandNames(app);
+  std::vector<std::string> commands;
+  for (const CLI::App* one : Commands(app)) commands.push_back(one->get_name());
   if (!word.empty() && std::ranges::count(commands, word) == 0) {
     return fmt::format("no command '{}'{}; farscale --help lists them", word, meant(word, commands));
   }
   std::vector<std::string> known;
   AddOptionNames(app, known);
   const CLI::App* command = word.empty() ? nullptr : app.get_subcommand(word);
-  if (command != nullptr) AddOptionNames(*command, known);
-  for (const CLI::App* nested : command == nullptr ? std::vector<const CLI::App*>()
-                                                   : command->get_subcommands([](const CLI::App*) { return true; })) {
-    AddOptionNames(*nested, known);
+  if (command != nullptr) {
+    AddOptionNames(*command, known);
+    for (const CLI::App* nested : Commands(*command)) AddOptionNames(*nested, known);
   }
   const std::string name = command == nullptr ? "farscale" : "farscale " + word;
   if (const std::string option = UnknownOption(arguments, known); !option.empty()) {
@@ -102,11 +98,6 @@ std::vector<std::string> WithHelpAsOption(std::vector<std::string> arguments) {
 // values that an option lists. Everything else completes file names. The scripts are templates in configs/completion.
 
 namespace {
-
-struct CompletionOptions {
-  const CLI::App* app = nullptr;  // the whole command line
-  std::string shell;
-};
 
 bool IsPositional(const CLI::Option& option) { return option.get_lnames().empty() && option.get_snames().empty(); }
 bool TakesValue(const CLI::Option& option) { return option.get_items_expected_max() > 0; }
@@ -200,8 +191,9 @@ ReportData DataOf(const CLI::App& command) {
           {"flags", FishOptions(command)}};
 }
 
-int PrintCompletion(const CompletionOptions& options, const Common&) {
-  fmt::print("{}", CompletionScript(*options.app, options.shell));
+// Of the whole command line, for a shell.
+int PrintCompletion(const std::pair<const CLI::App*, std::string>& options, const Common&) {
+  fmt::print("{}", CompletionScript(*options.first, options.second));
   return 0;
 }
 
@@ -224,10 +216,9 @@ std::string CompletionScript(const CLI::App& app, const std::string& shell) {
 }
 
 void AddCompletionCommand(CommandLine& line) {
-  auto [command, options] =
-      AddCommand<CompletionOptions>(line, "completion", "Print the completion script of a shell", PrintCompletion);
-  options.app = &line.app;
-  command->add_option("shell", options.shell, "The shell")->required()->check(CLI::IsMember({"bash", "zsh", "fish"}));
+  auto [command, options] = AddCommand(line, "completion", "Print the completion script of a shell", PrintCompletion);
+  options.first = &line.app;
+  command->add_option("shell", options.second, "The shell")->required()->check(CLI::IsMember({"bash", "zsh", "fish"}));
   command->footer("For one session of bash: source <(farscale completion bash)");
 }
 
@@ -256,21 +247,17 @@ const std::map<std::string, Schema>& Schemas() {
   return schemas;
 }
 
-struct SchemaOptions {
-  std::string format;
-};
-
-int PrintSchema(const SchemaOptions& options, const Common&) {
-  fmt::print("{}\n", Schemas().at(options.format)().dump(2));
+int PrintSchema(const std::string& format, const Common&) {
+  fmt::print("{}\n", Schemas().at(format)().dump(2));
   return 0;
 }
 
 }  // namespace
 
 void AddSchemaCommand(CommandLine& line) {
-  auto [command, options] = AddCommand(line, "schema", "Print the JSON Schema of a file", PrintSchema);
+  auto [command, format] = AddCommand(line, "schema", "Print the JSON Schema of a file", PrintSchema);
   command->group("");  // for developers
-  command->add_option("format", options.format, "The format")->required()->check(CLI::IsMember(Schemas()));
+  command->add_option("format", format, "The format")->required()->check(CLI::IsMember(Schemas()));
 }
 
 }  // namespace farscale

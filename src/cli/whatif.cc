@@ -322,15 +322,10 @@ struct GrowOptions {
   double memory = 4;  // GiB
 };
 
-// "MPI_Recv x-1", or how often what stands below it is repeated.
-struct CallLine {
-  std::size_t times = 1, length = 0;  // of a heading: of how many calls
-  std::string text;
-};
-
-// Puts together what is repeated at once: of all lengths up to `longest`, that which leaves fewest lines.
-std::vector<CallLine> WithoutRepeats(const std::vector<std::string>& calls, std::size_t longest = 32) {
-  std::vector<CallLine> lines;
+// Puts together calls that are repeated at once below "3 times:". Of all lengths up to `longest`, that which leaves
+// fewest lines.
+std::vector<std::string> WithoutRepeats(const std::vector<std::string>& calls, std::size_t longest = 32) {
+  std::vector<std::string> lines;
   for (std::size_t i = 0; i < calls.size();) {
     std::size_t best_length = 1, best_times = 1;
     for (std::size_t length = 1; length <= longest && i + 2 * length <= calls.size(); ++length) {
@@ -345,8 +340,8 @@ std::vector<CallLine> WithoutRepeats(const std::vector<std::string>& calls, std:
         best_times = times;
       }
     }
-    if (best_times > 1) lines.push_back({best_times, best_length, ""});
-    for (std::size_t k = 0; k < best_length; ++k) lines.push_back({1, 0, calls[i + k]});
+    if (best_times > 1) lines.push_back(fmt::format("{} times:", best_times));
+    for (std::size_t k = 0; k < best_length; ++k) lines.push_back((best_times > 1 ? "  " : "") + calls[i + k]);
     i += best_times * best_length;
   }
   return lines;
@@ -369,16 +364,7 @@ void PrintBlock(const CallBlock& block, const FunctionNames& functions) {
   }
   std::vector<std::string> calls;
   for (const CallRule& call : block.calls) calls.push_back(TextOf(call, functions));
-  std::size_t inside = 0;  // lines that belong to a heading
-  for (const CallLine& line : WithoutRepeats(calls)) {
-    if (line.times > 1) {
-      fmt::print("{}{} times:\n", indent, line.times);
-      inside = line.length;
-    } else {
-      fmt::print("{}{}{}\n", indent, inside > 0 ? "  " : "", line.text);
-      inside -= inside > 0;
-    }
-  }
+  for (const std::string& line : WithoutRepeats(calls)) fmt::print("{}{}\n", indent, line);
 }
 
 // The rules of the class with most ranks, call by call.
