@@ -41,11 +41,11 @@ struct Diffusion {
   const BalancingProblem& problem;
   const TaskGraph graph;
   const double average, tolerance;
-  std::vector<double> loads, aims;                                     // of processors: now, and when all has flown
-  std::vector<std::uint32_t> placement;                                // of tasks
-  std::vector<std::vector<std::uint32_t>> neighbours = {};             // of processors
-  std::vector<std::set<std::pair<double, std::uint32_t>>> tasks = {};  // of processors, by load
-  std::vector<double> steps = {};                                      // of processors
+  std::vector<double> loads, aims;                                     // per processor: now, and after all flows
+  std::vector<std::uint32_t> placement;                                // per task
+  std::vector<std::vector<std::uint32_t>> neighbours = {};             // per processor
+  std::vector<std::set<std::pair<double, std::uint32_t>>> tasks = {};  // per processor, by load
+  std::vector<double> steps = {};                                      // per processor
 
   // Load that has to leave a processor beyond the tasks that have left; negative where load has to come.
   double Surplus(std::uint32_t processor) const { return loads[processor] - aims[processor]; }
@@ -184,7 +184,7 @@ namespace {
 
 constexpr double kOverloadStep = 0.01;  // as in Charm++
 
-// By rising load, of equal ones the lowest last: so the last that fits is the one to move.
+// Rising loads; equal loads with the lowest task last. So the last task that fits is the one to move.
 struct RisingLoad {
   bool operator()(const std::pair<double, std::uint32_t>& a, const std::pair<double, std::uint32_t>& b) const {
     return a.first != b.first ? a.first < b.first : a.second > b.second;
@@ -193,11 +193,11 @@ struct RisingLoad {
 
 struct Refinement {
   const BalancingProblem& problem;
-  const double average, limit;           // of loads
-  std::vector<double> loads;             // of processors
-  std::vector<std::uint32_t> placement;  // of tasks
+  const double average, limit;           // load
+  std::vector<double> loads;             // per processor
+  std::vector<std::uint32_t> placement;  // per task
   double& steps;
-  std::vector<std::set<std::pair<double, std::uint32_t>, RisingLoad>> tasks = {};  // of processors
+  std::vector<std::set<std::pair<double, std::uint32_t>, RisingLoad>> tasks = {};  // per processor
   std::set<std::pair<double, std::uint32_t>> heavy = {};                           // processors, by falling load
   std::set<std::uint32_t> light = {};
 

@@ -47,7 +47,7 @@ double ImbalanceTicks(const TaskProgram& tasks, std::size_t processors, const Ta
   return imbalance;
 }
 
-// How much an iteration from `first` on computes, over one of all.
+// Mean computation of an iteration from `first` on, relative to the mean of all.
 double WorkOfLater(const TaskLoads& loads, std::size_t first) {
   double all = 0, later = 0;
   for (const std::vector<Tick>& task : loads) {
@@ -61,8 +61,8 @@ double WorkOfLater(const TaskLoads& loads, std::size_t first) {
   return later / all * static_cast<double>(iterations) / static_cast<double>(iterations - first);
 }
 
-// What an iteration takes from the first balancing point on. What the points themselves cost comes back after every
-// interval; migrations do so as far as later points have some.
+// Time of an iteration from the first balancing point on. The points themselves cost the same after every interval;
+// migrations count as far as later points have some.
 double LaterTicks(const TaskReplayResult& result, std::size_t iterations) {
   const std::size_t interval = result.epochs[1].first_iteration;
   const auto later = static_cast<double>(iterations - interval), points = static_cast<double>(result.balancing_points);
@@ -74,7 +74,7 @@ double LaterTicks(const TaskReplayResult& result, std::size_t iterations) {
          every / static_cast<double>(interval);
 }
 
-// Of iterations of long runs.
+// Replicas of LongRunIteration.
 std::vector<double> LongRunReplicas(const BalanceOutcome& outcome, std::size_t iterations) {
   if (outcome.long_run_iteration) return outcome.long_run_replicas;
   std::vector<double> replicas = outcome.replicas;

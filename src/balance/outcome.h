@@ -17,23 +17,23 @@ std::vector<Tick> ComputedTicks(const TaskProgram& tasks, std::size_t processors
 // Configuration, replicas, gains and later_iteration_without are left empty.
 BalanceOutcome OutcomeOf(const TaskProgram& tasks, std::size_t processors, const TaskReplayResult& result);
 
-// What an iteration behind the first `before` ones takes without balancing: by their share of the computation, because
-// without balancing points tasks may be in different iterations.
+// Time of an iteration after the first `before` ones without balancing, from their share of the computation: without
+// balancing points tasks may be in different iterations.
 double LaterIteration(const TaskLoads& loads, double makespan, std::size_t before);
 
-// What an iteration of a run takes that is so long that what comes before the first balancing point, and the first
-// migrations, do not count: what it takes from there on, less the share by which those iterations compute more than
-// others. Without balancing points the mean of all.
+// Time of an iteration in a run so long that the iterations before the first balancing point and the first migrations
+// do not count: the time after that point, corrected for how much more those iterations compute than all. Without
+// balancing points the mean of all.
 double LongRunIteration(const BalanceOutcome& outcome, std::size_t iterations);
 
-// Gains and losses below are nothing to act upon. Chosen.
+// Smaller gains and losses are not worth acting upon. Chosen.
 inline constexpr double kHardlyAGain = 0.005;
 
 // An outcome among others that it is compared with.
 struct LongRunRank {
   std::size_t outcome = 0;
-  double iteration = 0;  // of a long run
-  double makespan = 0;   // of the trace
+  double iteration = 0;  // in a long run
+  double makespan = 0;   // in the trace
 };
 
 // The best first. All whose long runs are within kHardlyAGain of the best are as good there, and go by the trace.
@@ -53,7 +53,7 @@ Gain GainOver(const BalanceOutcome& reference, const BalanceOutcome& outcome);
 Gain LongRunGainOver(const BalanceOutcome& reference, std::size_t iterations_of_reference,
                      const BalanceOutcome& outcome, std::size_t iterations);
 
-// Would other places of ranks on nodes help?
+// Other placements of ranks on nodes.
 
 // One task a processor, replayed on other mappings [Lopez21]: the run as measured first, then in blocks, round robin,
 // and with ranks together that send each other most, where these are different ones. No node gets more ranks than the

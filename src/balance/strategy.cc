@@ -277,9 +277,9 @@ namespace {
 // A node with its processors and tasks.
 struct BalancedNode {
   std::vector<std::uint32_t> processors;
-  double speed = 0;  // of its processors together
+  double speed = 0;  // sum over its processors
   double load = 0;
-  std::set<std::pair<double, std::uint32_t>> tasks;  // by load
+  std::set<std::pair<double, std::uint32_t>> tasks;  // sorted by load
 
   double Time() const { return load / speed; }
 };
@@ -287,7 +287,7 @@ struct BalancedNode {
 std::vector<BalancedNode> BalancedNodes(const BalancingProblem& problem) {
   std::vector<BalancedNode> nodes;
   std::map<std::int32_t, std::size_t> numbers;
-  std::vector<std::size_t> node_of;  // of every processor
+  std::vector<std::size_t> node_of;  // per processor
   for (std::uint32_t p = 0; p < problem.processors; ++p) {
     node_of.push_back(numbers.emplace(problem.nodes.empty() ? 0 : problem.nodes[p], nodes.size()).first->second);
     if (node_of.back() == nodes.size()) nodes.emplace_back();
@@ -327,7 +327,7 @@ BalancingDecision DecideHierarchical(const BalancingProblem& problem, const Stra
   BalancingDecision decision{.placement = problem.placement};
   if (HasNothingToBalance(problem)) return decision;
   std::vector<BalancedNode> nodes = BalancedNodes(problem);
-  std::vector<std::size_t> place(problem.processors);  // of every processor on its node
+  std::vector<std::size_t> place(problem.processors);  // per processor: its place on its node
   for (const BalancedNode& node : nodes) {
     for (std::size_t i = 0; i < node.processors.size(); ++i) place[node.processors[i]] = i;
   }

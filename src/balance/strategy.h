@@ -21,7 +21,7 @@ namespace farscale {
 // before its first iteration counts to it, and so does to the last what comes after.
 using TaskLoads = std::vector<std::vector<Tick>>;
 
-// By how much computation is longer: scale[task][iteration]. Lengths are rounded one by one.
+// Factors for lengths of computation: scale[task][iteration]. Lengths are rounded one by one.
 using LoadScale = std::vector<std::vector<double>>;
 
 // The first iterations of loads, in seconds. `loads` outlives it.
@@ -42,7 +42,7 @@ class TaskHistory {
   double ticks_per_second_ = 1e9;
 };
 
-// Which loads a strategy uses for the next interval.
+// The loads that a strategy uses for the next interval.
 enum class LoadPredictor : std::uint8_t {
   kLast,   // those of the interval before, as Charm++ does
   kMean,   // the mean of all iterations so far
@@ -58,16 +58,16 @@ std::optional<LoadPredictor> ParseLoadPredictor(const std::string& name);
 // at least 1.
 std::vector<double> PredictLoads(const TaskLoads& loads, std::size_t next, std::size_t length, LoadPredictor predictor);
 
-// By which share of it the computation of a task changes from one iteration to the next: sum over tasks and iterations
-// of the change over that of the computation but for the last iteration. Nothing with one iteration or no computation.
+// Relative change of a task's computation from one iteration to the next: changes summed over tasks and iterations,
+// divided by the computation without the last iteration. Nothing with one iteration or no computation.
 std::optional<double> LoadChange(const TaskLoads& loads);
 
 // Chosen: with fewer iterations a running median over five does not separate noise from how the load develops.
 inline constexpr std::size_t kFewestNoisyIterations = 8;
 
-// What a task computes in an iteration is the running median over five iterations, times what all tasks have in common
-// in that iteration (the median over tasks), times a rest of its own: the noise. The rests of every task are put into
-// another order; everything else stays. Nothing with fewer than kFewestNoisyIterations iterations.
+// The computation of a task in an iteration is its running median over five iterations, times a factor common to all
+// tasks in that iteration (the median over tasks), times a rest of its own: the noise. A replica puts the rests of
+// every task into another order and keeps everything else. Nothing with fewer than kFewestNoisyIterations iterations.
 std::optional<LoadScale> NoiseReplica(const TaskLoads& loads, std::uint64_t seed);
 
 // Bytes that two tasks send each other, in both directions together.
@@ -79,15 +79,15 @@ struct TaskEdge {
   friend bool operator==(const TaskEdge&, const TaskEdge&) = default;
 };
 
-// What a strategy knows, as the database of Charm++ has it (BaseLB::LDStats): objects with their loads, their
-// communication, and processors with their speeds and nodes. Tasks are all the load there is.
+// The input of a strategy, like the database of Charm++ (BaseLB::LDStats): objects with their loads, their
+// communication, and processors with their speeds and nodes. There is no load besides tasks.
 struct BalancingProblem {
   std::size_t processors = 0;
   std::vector<std::uint32_t> placement = {};  // current processor of every task
-  std::vector<double> loads = {};             // of every task, measured or predicted: seconds on a processor of speed 1
+  std::vector<double> loads = {};             // per task, measured or predicted: seconds on a processor of speed 1
   std::vector<TaskEdge> edges = {};           // sorted by tasks, each pair once
-  std::vector<std::int32_t> nodes = {};       // of every processor; empty: all are on one node
-  std::vector<double> speeds = {};            // of every processor, above 0; empty: all are 1
+  std::vector<std::int32_t> nodes = {};       // per processor; empty: all on one node
+  std::vector<double> speeds = {};            // per processor, above 0; empty: all 1
   TaskHistory history = {};                   // loads in the iterations so far
 
   std::size_t tasks() const { return loads.size(); }
@@ -148,7 +148,7 @@ BalancingDecision DecideDiffusion(const BalancingProblem& problem, const Strateg
 // less, then GreedyRefine balances the processors of each node.
 BalancingDecision DecideHierarchical(const BalancingProblem& problem, const StrategyOptions& options);
 
-// What strategies share.
+// Shared by the strategies.
 
 // Fewer than two processors, or no load at all.
 bool HasNothingToBalance(const BalancingProblem& problem);

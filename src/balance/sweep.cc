@@ -19,7 +19,7 @@
 namespace farscale {
 namespace {
 
-constexpr std::size_t kRows = 64, kColumns = 160;      // of a history; chosen: what a figure of a report can show
+constexpr std::size_t kRows = 64, kColumns = 160;      // per history; chosen: as many as a figure of a report can show
 constexpr std::size_t kMostHistories = 4;              // chosen: as many as fit on a page
 constexpr double kStateFactors[] = {0, 0.1, 10, 100};  // chosen: estimates of states are off by powers of ten
 constexpr double kOverheadFactors[] = {0, 0.1, 10};    // chosen: like estimates of states
@@ -37,7 +37,7 @@ struct SweepState {
   const SweepOptions& options;
   const SweepProgress& progress;
   WhatIf& what_if;
-  std::vector<TaskLoads> loads = {};  // of every run
+  std::vector<TaskLoads> loads = {};  // per run
   // For every outcome: that of the run with as many ranks as processors, if it is another, and the one that ranking
   // divides by. All outcomes whose makespans compare have the same divisor, so that they are ranked by time.
   std::vector<std::optional<std::size_t>> originals = {};
@@ -107,7 +107,7 @@ void FindReferences(SweepState& sweep) {
   };
   std::map<std::tuple<std::size_t, std::size_t, Placement>, std::size_t> baselines;
   std::map<std::pair<std::size_t, std::size_t>, std::size_t> references;
-  std::map<std::size_t, std::size_t> originals;  // by processors
+  std::map<std::size_t, std::size_t> originals;  // key: processors
   for (std::size_t i = 0; i < what_if.outcomes.size(); ++i) {
     const BalanceConfiguration& configuration = what_if.outcomes[i].configuration;
     if (configuration.interval > 0) continue;
@@ -176,7 +176,7 @@ void RankOutcomes(SweepState& sweep) {
   Sort(sweep, by_robustness, true);
 }
 
-// Of the best outcomes and all that these are compared with.
+// Replicas for the best outcomes and all that these are compared with.
 void AddReplicas(SweepState& sweep) {
   WhatIf& what_if = sweep.what_if;
   const SweepOptions& options = sweep.options;
@@ -204,7 +204,7 @@ void AddReplicas(SweepState& sweep) {
   what_if.noise_replicas = options.replicas;
 }
 
-// Of the best, of the best of every other strategy in its group, and of what they are compared with.
+// Histories of the best, of the best of every other strategy in its group, and of their baseline.
 void AddHistories(SweepState& sweep, const BalanceOutcome& best) {
   WhatIf& what_if = sweep.what_if;
   std::vector<std::size_t> drawn = {best.baseline};
@@ -326,7 +326,7 @@ std::set<std::size_t> Intervals(const SweepOptions& options, std::size_t iterati
   };
   if (!options.intervals.empty()) return reaching(options.intervals);
   const std::set<std::size_t> usual = reaching({5, 10, 20, 40});
-  return usual.size() < 2 ? reaching({1, 2, 5}) : usual;  // of short phases at least two
+  return usual.size() < 2 ? reaching({1, 2, 5}) : usual;  // short phases get at least two
 }
 
 // Intervals asked for after which the phase of a run is over.

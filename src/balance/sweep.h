@@ -36,18 +36,18 @@ struct SweepOptions {
   // The runs solve one problem, so that the run with as many ranks as processors is the original.
   bool same_problem = false;
   bool shares_time = false;      // as in TaskReplayOptions
-  std::size_t iterations = 0;    // of a run of production length; 0: none is replayed
+  std::size_t iterations = 0;    // in a run of production length; 0: none is replayed
   bool continues_drift = false;  // in it [ContinueDrift]; else loads repeat
   std::size_t replicas = 20;     // with noise in another order, of the best and of what they are compared with
-  std::size_t best = 10;         // how many get replicas; chosen: as many as reports show
+  std::size_t best = 10;         // outcomes that get replicas; chosen: as many as reports show
   std::uint64_t seed = 1;
 };
 
 // Called from any thread, but never twice at once.
 using SweepProgress = std::function<void(std::size_t done, std::size_t total)>;
 
-// What is to be simulated, in the order of WhatIf::outcomes: of every run and number of processors first that without
-// balancing. What cannot be goes to `left_out`.
+// Configurations to simulate, in the order of WhatIf::outcomes; for every run and number of processors the one without
+// balancing comes first. Those that cannot be simulated go to `left_out`.
 std::vector<BalanceConfiguration> ConfigurationsOf(const std::vector<SweepRun>& runs, const SweepOptions& options,
                                                    std::vector<LeftOut>& left_out);
 

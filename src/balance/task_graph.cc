@@ -63,7 +63,7 @@ using Tasks = std::vector<std::uint32_t>;
 struct Bisection {
   const BalancingProblem& problem;
   const TaskGraph graph;
-  const double most_load;  // of a processor, that is good enough
+  const double most_load;  // a processor with no more is good enough
   BalancingDecision decision;
 
   double Load(const Tasks& tasks) const {
@@ -81,7 +81,7 @@ std::array<Tasks, 2> Divide(Bisection& bisection, const Tasks& tasks, std::uint3
     loads.push_back(bisection.problem.loads[task]);
     sides.push_back(bisection.problem.placement[task] >= begin + first);
   }
-  // What divisions above have left of the tolerance is shared by this one and those below.
+  // This division and those below share the tolerance that divisions above have left.
   const double count = size, left = bisection.most_load * count / bisection.Load(tasks);
   const double allowed = std::max(1.0, std::pow(left, 1 / std::ceil(std::log2(count))));
   const TwoParts parts =
@@ -143,16 +143,16 @@ constexpr std::size_t kMostLooks = 32;  // at nodes that do not suit the balance
 // A pass ends after this many moves that gain nothing, and one more for every so many nodes; chosen.
 constexpr std::size_t kMostIdleMoves = 50, kNodesPerIdleMove = 20;
 
-using Queue = std::set<std::pair<double, std::uint32_t>>;  // by falling gain, as its negative, then by node
+using Queue = std::set<std::pair<double, std::uint32_t>>;  // falling gain, as its negative, then node
 
 struct Division {
   const TaskGraph& graph;
   const std::vector<double>& loads;
   const PartsWanted wanted;
   const double total, leeway;        // load of all; how far beyond its share a part may be while nodes change sides
-  std::vector<bool> is_second = {};  // of nodes
+  std::vector<bool> is_second = {};  // per node
   double first_load = 0, bytes = 0, steps = 0;
-  std::vector<double> gains = {};  // of nodes that may change sides
+  std::vector<double> gains = {};  // for nodes that may change sides
 
   void Restart() {
     is_second.assign(graph.nodes(), true);
@@ -250,7 +250,7 @@ void GrowFromRim(Division& division) {
 void DealByLoad(Division& division) {
   division.Restart();
   const double share = division.wanted.first_share;
-  double second_load = 0;  // what has been dealt to the second part
+  double second_load = 0;  // dealt to the second part so far
   for (const std::uint32_t node : TasksByFallingLoad(division.loads)) {
     const double load = division.loads[node];
     if ((division.first_load + load) * (1 - share) <= (second_load + load) * share) {
@@ -272,7 +272,7 @@ std::optional<std::uint32_t> FindSuitable(Division& division, const Queue& queue
   return std::nullopt;
 }
 
-// Of the nodes that may still change sides the one to do so, if any suits.
+// The next node to change sides among those that may, if any suits.
 std::optional<std::uint32_t> FindNextToMove(Division& division, const std::array<Queue, 2>& queues) {
   const double overload = division.Overload(division.first_load);
   const bool is_second_heavier = division.first_load < division.total * division.wanted.first_share;
@@ -290,7 +290,7 @@ std::optional<std::uint32_t> FindNextToMove(Division& division, const std::array
 bool ImproveInAPass(Division& division) {
   std::vector<double>& gains = division.gains;
   const std::vector<bool>& is_second = division.is_second;
-  std::array<Queue, 2> queues;  // of the first part and the second
+  std::array<Queue, 2> queues;  // for the first part and the second
   for (std::uint32_t node = 0; node < division.graph.nodes(); ++node) {
     gains[node] = division.Gain(node);
     queues[is_second[node]].insert({-gains[node], node});

@@ -1,4 +1,4 @@
-// Who exchanges bytes with whom: neighbours of every node, in compressed rows.
+// Bytes that tasks exchange: neighbours of every node, in compressed rows.
 #pragma once
 
 #include <cstddef>
@@ -38,18 +38,18 @@ class TaskGraph {
   std::vector<Neighbour> neighbours_;
 };
 
-// The processors as nodes: what their tasks exchange.
+// A graph of processors with the bytes that their tasks exchange.
 TaskGraph ProcessorGraph(const BalancingProblem& problem);
 
 // Nodes of a graph in two parts, with loads in proportion and few bytes between them.
 
 struct PartsWanted {
-  double first_share = 0.5;  // of the load, that the first part is to have; in (0, 1)
+  double first_share = 0.5;  // share of the load for the first part; in (0, 1)
   double allowed = 1;        // load of a part over what it is to have that is good enough, 1 or more
 };
 
 struct TwoParts {
-  std::vector<bool> is_second;  // of every node
+  std::vector<bool> is_second;  // per node
   double bytes = 0;             // between the parts
   double overload = 1;          // the larger of what the parts have over what they are to have
   double steps = 0;             // nodes and ends of edges visited

@@ -15,7 +15,7 @@ const Link& TaskEngine::LinkOf(std::uint32_t message) const {
   return NodeOf(of.from) == NodeOf(of.to) ? network_->local : network_->remote;
 }
 
-// Whether a message waits for its receiver depends on the link between its tasks when the first of them posts it.
+// A message waits for its receiver or not by the link between its tasks when the first of them posts it.
 TaskEngine::MessageMode TaskEngine::ModeOf(std::uint32_t message) {
   MessageMode& mode = modes_[message];
   if (mode != MessageMode::kUndecided) return mode;
@@ -108,7 +108,7 @@ Tick TaskEngine::TimeFor(std::uint32_t task, const Instruction& instruction) {
   return known < 0 ? kUnknown : known + DelayOf(instruction.target);
 }
 
-// By where the members of its communicator are when it is first needed.
+// Calculated when first needed, with the members of its communicator where they are then.
 Tick TaskEngine::DelayOf(std::uint32_t number) {
   Collective& operation = collectives_[number];
   if (operation.delay >= 0) return operation.delay;
@@ -164,7 +164,7 @@ Tick TaskEngine::LengthOf(std::uint32_t task, Tick length) const {
   return ScaledLength(length, scale);
 }
 
-// Whether the task is through with its work; else it goes on when its share of the processor has done it.
+// True if the task has done its work; else it goes on when its share of the processor has done it.
 bool TaskEngine::Work(std::uint32_t task, Tick compute, Tick overhead) {
   Task& state = states_[task];
   const Tick length = LengthOf(task, compute);
@@ -194,7 +194,7 @@ bool TaskEngine::BeginShare(std::uint32_t task, Tick work) {
   return true;
 }
 
-// What was done since the number of tasks changed last.
+// Counts the work done since the number of tasks changed last.
 void TaskEngine::CountShares(std::uint32_t processor, Tick time) {
   Shared& shared = shared_[processor];
   if (!shared.tasks.empty()) {

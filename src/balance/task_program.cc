@@ -84,7 +84,7 @@ TaskLoads LoadsOf(const TaskProgram& tasks, const LoadScale* scale) {
 
 namespace {
 
-// Of instructions and messages of a repeated program; chosen: half a gigabyte.
+// Instructions and messages of a repeated program; chosen: half a gigabyte.
 constexpr std::uint64_t kMostRepeated = 20'000'000;
 
 bool IsOfMessage(Step step) {
@@ -172,7 +172,8 @@ bool IsOfReceiver(Step step) {
   return step == Step::kWaitForSend || step == Step::kReceive || step == Step::kReceiveRendezvous;
 }
 
-// Of a joined message in repetition `k`. Those from before the first one are there; nobody receives those of the last.
+// Changes the target of a joined message in repetition `k`. Messages from before the first repetition have arrived;
+// nobody receives those of the last.
 void ShiftJoined(std::uint32_t k, std::size_t times, std::uint32_t messages, Instruction& instruction) {
   const bool is_received = IsOfReceiver(instruction.step);
   if (is_received ? k > 0 : k + 1 < times) {

@@ -16,7 +16,7 @@ namespace farscale {
 struct TaskProgram {
   Program program;
   std::size_t iterations = 1;        // the same number on every task
-  std::size_t repeats = 1;           // of the phase, one behind the other
+  std::size_t repeats = 1;           // repetitions of the phase, one after the other
   std::vector<TaskEdge> edges = {};  // bytes of messages over the whole phase
   double ticks_per_second = 1e9;
   const Trace* trace = nullptr;  // communicators, and for messages of errors; outlives this
@@ -38,8 +38,8 @@ TaskProgram CompileTasks(const Trace& trace, const Matching& matching, const Pha
 // come in there. Throws an error of kind kNotEnoughData when that would be too large.
 TaskProgram RepeatTasks(const TaskProgram& tasks, std::size_t times);
 
-// Of a repeated phase, by whose loads once: every task's computation goes on to change as the line through its loads
-// does, and never falls below 0.
+// Scale of a repeated phase from the loads of one: every task's computation goes on to change as the line through its
+// loads does, and never falls below 0.
 LoadScale ContinueDrift(const TaskLoads& loads, std::size_t times);
 
 // Lengths as they are, or scaled.

@@ -253,7 +253,7 @@ void TaskEngine::Notify(Tick& slot, Tick time) {
   if (before < kUnknown) Wake(WaiterOf(before), time);
 }
 
-// What the task waits for is there at that time.
+// The task waits until that time and goes on then.
 void TaskEngine::Wake(std::uint32_t task, Tick time) {
   GoOn(task);
   Push(std::max(time, states_[task].clock), EventKind::kReady, task);

@@ -30,7 +30,7 @@ struct TaskReplayOptions {
   bool always_migrates = false;
   BalancingCosts costs = {};
   bool shares_time = false;          // processors serve all ready tasks at once; then switching costs nothing
-  const LoadScale* scale = nullptr;  // of computation; null: as it is
+  const LoadScale* scale = nullptr;  // for computation; null: none
   bool counts_computation = false;   // fills TaskReplayResult::computed, which takes a second run of the engine
 };
 
@@ -42,18 +42,18 @@ struct PlacementEpoch {
 
 // Times are ticks since the earliest begin of the phase.
 struct TaskReplayResult {
-  std::vector<Tick> end;            // of every task
+  std::vector<Tick> end;            // per task
   std::vector<Tick> iteration_end;  // when the last task had finished every iteration
-  // What all processors compute by then, from the end of the iteration before on; empty unless asked for.
+  // Computation of all processors from the end of the iteration before until then; empty unless asked for.
   std::vector<Tick> computed;
   std::vector<PlacementEpoch> epochs;
   TaskLoads loads;
   Tick first_resume = 0;                           // when tasks went on after the first balancing point; 0 without
-  Tick first_cost = 0, first_migration = 0;        // of that point, from when the last task reached it
+  Tick first_cost = 0, first_migration = 0;        // at that point, from when the last task reached it
   Tick barriers = 0, strategy = 0, migration = 0;  // sums over the balancing points
   std::size_t balancing_points = 0;
   std::size_t migrations = 0;
-  std::size_t switches = 0;  // of processors to another task than the one before
+  std::size_t switches = 0;  // times that a processor takes up another task
   double migrated_bytes = 0;
   std::size_t messages = 0, between_processors = 0, between_nodes = 0;
   std::uint64_t released = 0;  // senders that waited for each other
@@ -100,7 +100,7 @@ class TaskEngine {
     std::size_t call_message = 0;  // place in the list of messages of its calls
     std::uint32_t iteration = 0;
     std::uint32_t next_waiter = 0;  // list of those who wait for one collective operation
-    bool has_computed = false;      // what comes before the next instruction
+    bool has_computed = false;      // the part before the next instruction
     bool waits = false;             // at the next instruction, not yet knowing until when
     bool finished = false;
     double work = 0;  // ticks of a processor that are left, where processors share their time
@@ -179,16 +179,16 @@ class TaskEngine {
   std::vector<std::uint32_t> placement_;
   std::vector<std::deque<std::uint32_t>> ready_;  // tasks by processor
   std::vector<bool> busy_;                        // processors
-  std::vector<std::uint32_t> last_task_;          // of every processor
-  std::vector<std::size_t> cold_iteration_;       // of every task: after its last move
-  std::vector<Shared> shared_;                    // by processor
+  std::vector<std::uint32_t> last_task_;          // per processor
+  std::vector<std::size_t> cold_iteration_;       // per task: after its last move
+  std::vector<Shared> shared_;                    // per processor
   std::vector<Tick> free_since_;                  // when a processor that is not busy became so
   std::vector<Tick> sent_, received_;             // as in the plain engine
   std::vector<Tick> first_posts_;
   std::vector<MessageMode> modes_;
   std::vector<Collective> collectives_;
   Scans scans_;
-  std::vector<TransferPlaces> sending_, receiving_;  // of nodes that limit them
+  std::vector<TransferPlaces> sending_, receiving_;  // for nodes that limit them
   std::size_t at_point_ = 0;                         // tasks at the next balancing point
   Tick point_time_ = 0;
 };

@@ -1,4 +1,4 @@
-// What dynamic load balancing would bring: results of replays with tasks placed on processors, ready for reports.
+// Gains of dynamic load balancing: results of replays with tasks placed on processors, ready for reports.
 // Times are in seconds unless a name says otherwise.
 #pragma once
 
@@ -14,8 +14,8 @@
 
 namespace farscale {
 
-// How tasks lie on processors at the start, and ranks on nodes: neighbours together, dealt out one by one, or, on
-// nodes, those together that send each other most.
+// Placement of tasks on processors at the start, and of ranks on nodes: neighbours together, dealt out one by one, or,
+// on nodes, those together that send each other most.
 enum class Placement : std::uint8_t { kAsMeasured, kBlock, kRoundRobin, kByMessages };
 
 std::string ToString(Placement placement);  // "measured", "block", "round-robin", "by-messages"
@@ -38,9 +38,9 @@ struct BalanceConfiguration {
 // "RefineLB every 20 iterations", "RefineLB after every iteration" or "no balancing".
 std::string NameOfBalancing(const BalanceConfiguration& configuration);
 
-// What the makespan of a configuration is made of; the parts add up to it.
+// Parts that add up to the makespan of a configuration.
 struct MakespanParts {
-  double computation = 0;  // of all tasks, divided by the processors: what perfect balance would leave
+  double computation = 0;  // all tasks, divided by the processors: the time with perfect balance
   // In every iteration, the largest load of a processor above the mean load, added up, as far as processors wait at
   // all: the same with balancing and without.
   double imbalance = 0;
@@ -68,15 +68,15 @@ struct BalanceOutcome {
   std::size_t balancing_points = 0;
   std::size_t migrations = 0;
   double migrated_bytes = 0;
-  std::size_t messages_between_processors = 0;  // of the program, not of migration
-  // What an iteration takes from the first balancing point on, where points cost what they do after every interval, and
-  // the same iterations without balancing. Nothing without balancing points.
+  std::size_t messages_between_processors = 0;  // sent by the program, not by migration
+  // Time of an iteration from the first balancing point on, with the cost of points after every interval, and of the
+  // same iterations without balancing. Nothing without balancing points.
   std::optional<double> later_iteration, later_iteration_without;
-  // The first of them as if those iterations computed as much as others do: what a run of production length consists
-  // of.
+  // The first of them as if those iterations computed as much as others do: the iteration of a run of production
+  // length.
   std::optional<double> long_run_iteration;
   std::vector<double> replicas;           // makespans with the noise of the run in another order
-  std::vector<double> long_run_replicas;  // of long_run_iteration
+  std::vector<double> long_run_replicas;  // the same for long_run_iteration
   std::size_t baseline = 0;               // index into WhatIf::outcomes: the same without balancing
   Gain gain;                              // against the baseline, over the iterations of the trace
   // Against the run of the same problem with as many ranks as there are processors here, replayed; nothing where the
@@ -84,8 +84,8 @@ struct BalanceOutcome {
   std::optional<Gain> gain_over_original;
 };
 
-// How the load of processors went, of a configuration that a report draws. Columns are iterations; where there are
-// more rows or columns than the raster may have, neighbours are joined and hold their mean.
+// Load of processors over the iterations of a configuration that a report draws. Columns are iterations; where there
+// are more rows or columns than the raster may have, neighbours are joined and hold their mean.
 struct LoadHistory {
   std::size_t outcome = 0;  // index into WhatIf::outcomes
   std::size_t processors = 0, iterations = 0;
@@ -102,7 +102,7 @@ struct NodeMapping {
   Placement placement = Placement::kAsMeasured;
   std::size_t nodes = 0;
   double load_balance_in = 1, load_balance_out = 1;  // within and between nodes
-  double remote_share = 0;                           // of the messages, that leave their node
+  double remote_share = 0;                           // share of the messages that leave their node
   double makespan = 0;
   Gain gain = {};                               // against the mapping as measured
   std::vector<std::int32_t> node_of_rank = {};  // numbered by the first rank on each
@@ -122,7 +122,7 @@ struct BalanceRun {
   // From one iteration to the next the computation of a task changes by this share of it, on average over all tasks and
   // iterations: what was measured says so much of what comes. Nothing with one iteration or no computation.
   std::optional<double> load_change;
-  // Of a run that nobody has made: cores of the largest run that it is grown from. Nothing: measured.
+  // Cores of the largest run that this one is grown from. Nothing: measured.
   std::optional<std::int64_t> grown_from = std::nullopt;
   bool is_unexplained = false;  // replayed as it ran, it takes far more or less time than measured
 };
@@ -134,16 +134,16 @@ struct StateCost {
   Gain gain;  // against the same baseline
 };
 
-// What a case is told by on a named network, where that of the runs is unknown.
+// The best outcome of a case on a named network, where the network of the runs is unknown.
 struct NetworkGain {
   std::size_t outcome = 0;  // index into WhatIf::outcomes
   std::string network;      // name
-  double iteration = 0;     // of a long run, seconds
+  double iteration = 0;     // in a long run, seconds
   double reference = 0;     // the same of what it is compared with
   Gain gain;                // over the reference, in a long run
 };
 
-// What a stated cost does to the best configuration and its baseline: with none of it, and with other amounts.
+// Effect of a stated cost on the best configuration and its baseline: without it, and with other amounts.
 struct OverheadCost {
   std::string overhead;  // "switching" or "lostLocality"
   double factor = 1;     // times what was stated
@@ -153,7 +153,7 @@ struct OverheadCost {
 
 // The best configuration over more iterations than the trace has; where none balances, the first.
 struct ProductionRun {
-  std::size_t iterations = 0, repeats = 1;  // of the phase as traced, which are always whole ones
+  std::size_t iterations = 0, repeats = 1;  // always whole repetitions of the traced phase
   bool drifts = false;                      // loads go on to change as in the trace; else they repeat
   double makespan = 0;
   double baseline = 0;  // without balancing
@@ -172,19 +172,19 @@ struct WhatIf {
   std::string phase;
   bool same_problem = false;      // the runs of the study solve one problem (strong scaling)
   std::string network;            // name
-  std::string computation;        // what lengths of computation are: as measured, or without noise
+  std::string computation;        // lengths of computation: as measured, or without noise
   std::string task_bytes_source;  // where the state of tasks comes from
-  std::string predictor;          // what loads strategies are given
-  std::string cost_model;         // how barriers, strategies and migrations are counted
+  std::string predictor;          // loads that strategies are given
+  std::string cost_model;         // costs of barriers, strategies and migrations
   std::size_t noise_replicas = 0;
-  std::vector<BalanceRun> runs;              // by ranks
-  std::vector<BalanceOutcome> outcomes;      // by run, processors, placement, strategy, interval
-  std::vector<std::size_t> by_time;          // outcomes with balancing, by what an iteration of a long run takes
+  std::vector<BalanceRun> runs;              // sorted by ranks
+  std::vector<BalanceOutcome> outcomes;      // sorted by run, processors, placement, strategy, interval
+  std::vector<std::size_t> by_time;          // outcomes with balancing, by the time of an iteration in a long run
   std::vector<std::size_t> by_robustness;    // those with replicas, by the worst tenth of them
-  std::vector<LoadHistory> histories;        // of the best, and of what it is compared with
-  std::vector<StateCost> state_costs;        // of the best configuration, where tasks have a state and it moves some
-  std::vector<NetworkGain> network_gains;    // of every case, by gain; empty: the network is known
-  std::vector<OverheadCost> overhead_costs;  // of the best configuration, of those that are stated
+  std::vector<LoadHistory> histories;        // the best, and its baseline
+  std::vector<StateCost> state_costs;        // for the best configuration, where tasks have a state and it moves some
+  std::vector<NetworkGain> network_gains;    // every case, by gain; empty: the network is known
+  std::vector<OverheadCost> overhead_costs;  // for the best configuration, of stated costs
   std::optional<ProductionRun> production;   // when asked for
   bool shares_time = false;                  // processors serve all ready tasks in equal shares
   std::vector<NodeMapping> mappings;
@@ -195,7 +195,7 @@ struct WhatIf {
 // The machine that tasks are replayed on, and what it costs there to balance them.
 
 struct Machine {
-  std::vector<std::int32_t> nodes;   // of every processor
+  std::vector<std::int32_t> nodes;   // per processor
   const Network* network = nullptr;  // null: the ideal one
 
   std::size_t processors() const { return nodes.size(); }
@@ -212,7 +212,7 @@ std::vector<std::uint32_t> PlaceTasks(std::size_t tasks, std::size_t processors,
 // Costs of balancing besides the wait for the last task [docs/formulas.md, balancing points].
 struct BalancingCosts {
   std::vector<double> task_bytes = {};  // state of every task; empty: nothing has to be sent
-  double step_seconds = 50e-9;          // of one step of a strategy [docs/formulas.md, balancing points]
+  double step_seconds = 50e-9;          // one step of a strategy [docs/formulas.md, balancing points]
   double record_bytes = 32;  // sent to the strategy for every task, and back [docs/formulas.md, balancing points]
   // Where a processor takes up another task than the one it ran last; caches and the scheduler are not in traces.
   double switch_seconds = 0;

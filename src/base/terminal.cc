@@ -12,7 +12,7 @@ namespace farscale {
 namespace {
 
 constexpr std::size_t kColumnsOfFiles = 100;
-constexpr std::size_t kFewestColumns = 20;  // of terminals that say less, or nothing
+constexpr std::size_t kFewestColumns = 20;  // for terminals that say less, or nothing
 constexpr std::string_view kLeftOut = "…";
 
 bool has_no_terminal = false;
@@ -85,7 +85,7 @@ std::string Shorten(std::string_view text, std::size_t columns) {
 std::vector<std::string> WrapText(std::string_view text, std::size_t columns, const std::string& indent) {
   std::vector<std::string> lines;
   std::string line;
-  bool is_begun = false;  // whether the line holds a word
+  bool is_begun = false;  // the line holds a word
   for (const std::string& word : Split(text, ' ')) {
     if (is_begun && DisplayWidth(line) + 1 + DisplayWidth(word) > columns) {
       lines.push_back(line);

@@ -1,4 +1,4 @@
-// What the subcommands share: options, messages on the terminal, exit codes.
+// Shared by the subcommands: options, messages on the terminal, exit codes.
 #pragma once
 
 #include <CLI/CLI.hpp>
@@ -119,22 +119,22 @@ class OnError {
   const int before_ = std::uncaught_exceptions();
 };
 
-// How text looks on standard output: as wide as its terminal, and coloured there unless --color or NO_COLOR
+// Style of text on standard output: as wide as its terminal, and coloured there unless --color or NO_COLOR
 // (https://no-color.org) says otherwise.
 TerminalStyle StyleOf(const Common& common);
-// Of the terminal that standard output is; kAnyWidth where it is none, so that tables stay whole in files.
+// Width of the terminal that standard output is; kAnyWidth where it is none, so that tables stay whole in files.
 std::size_t WidthOfOutput();
 // Sentences in lines of that width, indented by so many blanks.
 void PrintSentences(const std::vector<std::string>& sentences, std::size_t indent = 0);
-// Whether to colour what goes to an open file, such as STDERR_FILENO.
+// True if text to an open file, such as STDERR_FILENO, is to be coloured.
 bool IsColored(const Common& common, int file);
 
 // An error as one sentence on stderr.
 void PrintError(const Error& error);
 
-// Whether an output goes to a file: neither left out nor "-", which is standard output.
+// True if an output goes to a file: it is neither left out nor "-", which is standard output.
 bool IsFile(const std::string& output);
-// How many of several outputs go to standard output; throws a usage error for more than one, which do not fit there.
+// Number of outputs that go to standard output; throws a usage error for more than one, which do not fit there.
 std::size_t OnStandardOutput(const std::vector<std::string>& outputs);
 // Writes `text` to `path`, or to stdout when path is "-".
 void WriteOutput(const std::string& path, const std::string& text);
@@ -150,7 +150,7 @@ std::string FromEnvironment(const std::vector<const char*>& names);
 // usage error when there is none.
 std::string DateGiven(const std::string& date_option);
 
-// How to read traces: --application, --accept and --accept-truncated.
+// Options for reading traces: --application, --accept and --accept-truncated.
 struct TraceChoice {
   int application = 0;  // 0: not given
   AcceptedKinds accepted;
@@ -197,7 +197,7 @@ PageForm PageFormOf(const std::string& output);
 
 // Pages of a result in all their forms.
 struct Pages {
-  std::string name;  // of files in a folder, without the ending
+  std::string name;  // name of files in a folder, without the ending
   std::function<std::string()> html, markdown, json;
   std::vector<std::pair<std::string, std::string>> figures;  // that the Markdown shows, by the names of their files
 };
@@ -213,7 +213,7 @@ CLI::Validator Share();
 CLI::Validator Positive();
 
 enum class TableFormat { kJson, kCsv };
-// By the ending of the name; throws a usage error for others.
+// The format that the ending of the name stands for; throws a usage error for other endings.
 TableFormat TableFormatOf(const std::string& path);
 
 }  // namespace farscale

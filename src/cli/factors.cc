@@ -94,7 +94,7 @@ void Apply(const FactorsOptions& options, Study& study) {
   if (!options.counters.cycles.empty()) study.factors.counters.cycles = options.counters.cycles;
 }
 
-// What to write, by the option, else by the name of the file.
+// The format to write: as the option says, else the name of the file.
 std::string FormatOf(const FactorsOptions& options) {
   const bool to_file = IsFile(options.output);
   if (options.format == "talp" && !to_file) {

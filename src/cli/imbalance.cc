@@ -45,14 +45,14 @@ struct ImbalanceOptions {
   bool without_causes = false;
 };
 
-// What was found out: by run, and how it grows over them.
+// Losses of every run, and their growth over the runs.
 struct Losses {
   std::string title;
-  std::vector<LossRecord> records;  // of measured runs
-  std::vector<LossRecord> grown;    // of runs that nobody has made
+  std::vector<LossRecord> records;  // measured runs
+  std::vector<LossRecord> grown;    // grown runs
   std::vector<LossProjection> projected;
   std::vector<LossGrowth> growth;
-  std::vector<Finding> warnings;  // of the runs
+  std::vector<Finding> warnings;  // from the runs
 };
 
 std::vector<Finding> WarningsOf(const MeasuredRuns& measured) {
@@ -64,7 +64,7 @@ std::vector<Finding> WarningsOf(const MeasuredRuns& measured) {
   return warnings;
 }
 
-// Whether another run of the phase is larger.
+// True if another run of the phase is larger.
 bool IsSmaller(const LossRecord& record, const std::vector<LossRecord>& records) {
   return std::ranges::any_of(
       records, [&](const LossRecord& other) { return other.phase == record.phase && other.cores > record.cores; });
@@ -101,14 +101,14 @@ void Write(const Losses& losses, PageForm form, const ImbalanceOptions& options,
               {}});
 }
 
-// Of a study its title, of traces the name of the program.
+// The title of a study; for traces the name of the program.
 std::string TitleOf(const Study& study, const MeasuredRuns& measured) {
   if (!study.title.empty()) return study.title;
   const std::string program = measured.runs.front().program;
   return program.empty() ? measured.runs.front().path : std::filesystem::path(program).filename().string();
 }
 
-// Of the runs that could be grown; why others could not goes to the findings.
+// Adds losses of grown runs; reasons why some could not be grown go to the findings.
 void AddGrown(const Study& study, const MeasuredRuns& measured, const ImbalanceOptions& options,
               const Messages& messages, Losses& losses) {
   const GrownStudies grown = GrowStudies(study, measured.table, options.grow_to, std::nullopt, messages.Progress());

@@ -29,13 +29,13 @@ struct InspectOptions {
 struct CallSummary {
   std::string name;
   std::uint64_t count = 0;
-  double share = 0;  // of the run's time over all ranks
+  double share = 0;  // share of the time of all ranks
 };
 
 struct Inspection {
   Trace trace;
   std::vector<RegionSummary> regions;
-  std::vector<CallSummary> calls;  // by MPI function, largest share first
+  std::vector<CallSummary> calls;  // per MPI function, largest share first
   std::uint64_t messages = 0;
   std::uint64_t bytes = 0;
   MovedBytes one_sided, on_files;
@@ -159,7 +159,7 @@ std::string DescribeDevices(const Trace& trace) {
                      FormatPercent(of_run > 0 ? static_cast<double>(kernels) / of_run : 0));
 }
 
-// How far a usual machine goes with traces like this one. A replay adds so many bytes a call, a search for waits and
+// The size of traces like this one that fit a usual machine. A replay adds so many bytes a call, a search for waits and
 // their causes so many: measured at the peak, for traces of MPI calls alone [docs/large-traces.md].
 void PrintMemory(const Trace& trace, std::uint64_t calls) {
   constexpr double kOfReplay = 20, kOfLosses = 60, kMachine = 24e9;

@@ -40,7 +40,7 @@ bool TakesNextWord(const std::string& word) {
   return std::find(options.begin(), options.end(), word) != options.end();
 }
 
-// Of the first word from `begin` on that is neither an option nor the value of one.
+// Index of the first word from `begin` on that is neither an option nor the value of one.
 std::size_t FirstWord(const std::vector<std::string>& arguments, std::size_t begin) {
   std::size_t i = begin;
   while (i < arguments.size() && arguments[i].starts_with('-')) {

@@ -37,7 +37,7 @@ std::optional<std::string> MpiOfLauncher();
 // As far as the launcher says which rank this is: whether it is the first one, or on the first one's node. What is
 // wrong here is then wrong there.
 bool IsBesideFirstRank();
-// Whether it is a rank other than the first one.
+// True if this is a rank other than the first one.
 bool IsFurtherRank();
 // The same, but not the first one: it has nothing to say that the first one does not say.
 bool IsRepetition(const std::vector<std::string>& arguments);
@@ -45,8 +45,8 @@ bool IsRepetition(const std::vector<std::string>& arguments);
 // A shared library of farscale by the name of its file; nothing where it was not built.
 std::optional<std::filesystem::path> FindLibrary(const std::string& name);
 
-// What names the backends of devices beside this library to the runtimes of devices, which load them when a program
-// uses devices. Tools that the environment names already keep their places.
+// Variables that name the backends of devices beside this library. Runtimes of devices load them when a program uses
+// devices. Tools that the environment names already keep their places.
 std::map<std::string, std::string> DeviceVariables(const std::filesystem::path& library);
 
 // The preload library for an MPI, where farscale was built for it.

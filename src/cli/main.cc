@@ -75,8 +75,8 @@ int WithoutWords(const std::function<int()>& action) {
   }
 }
 
-// Of a process that the launcher has started beside the first one. What the first one can say itself, this one does
-// not.
+// The work of a process that the launcher has started beside the first one. It leaves messages that the first one can
+// print to that.
 int Serve(const LaunchedProcess& process) {
   std::unique_ptr<Job> job;
   try {
@@ -175,7 +175,7 @@ int Main(int argc, char** argv) {
   return code;
 }
 
-// Of oneTBB's or the standard library's.
+// True if oneTBB or the standard library could start no thread.
 bool IsOfThreads(const std::exception& error) {
   const auto* system = dynamic_cast<const std::system_error*>(&error);
   if (system != nullptr) return system->code() == std::errc::resource_unavailable_try_again;

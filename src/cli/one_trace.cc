@@ -102,7 +102,7 @@ std::optional<Scenario> ScenarioOf(const CutOptions& options) {
   return scenario;
 }
 
-// What threads and devices record is not written. Without it, factors of the cut would be those of main threads, and
+// Records of threads and devices are not written. Without them, factors of the cut would be those of main threads, and
 // not those of the phase.
 void RefuseThreads(const Trace& trace) {
   if (trace.team_threads.empty() && trace.devices.empty()) return;

@@ -48,8 +48,8 @@ ProjectionOptions ProjectionOptionsOf(const PredictOptions& options) {
   return result;
 }
 
-// Says what could not be projected; that is an error unless some phases could be projected as a whole, or the splits of
-// cores are known instead.
+// Warns of phases that could not be projected; an error unless some phases could be projected as a whole, or the splits
+// of cores are known instead.
 int ExitCode(const Results& results, const Messages& messages) {
   std::vector<Error> errors;
   for (const PhaseProjection& projection : results.projections) {
@@ -90,7 +90,7 @@ void Print(const Results& results, const PredictOptions& options, const std::vec
   PrintWritten(written, common);
 }
 
-// How so many cores are best divided into processes and threads.
+// Prints the best divisions of some number of cores into processes and threads.
 int PrintSplits(const PredictOptions& options, const Common& common) {
   const Messages messages(common);
   if (!options.report.empty()) {
@@ -192,7 +192,7 @@ void AddPredictCommand(CommandLine& line) {
                    "and at most this, for efficiencies (default: 0.1)")
       ->check(share);
   command->add_option("--horizon-width", options.horizon_width)
-      ->group("")  // of earlier versions
+      ->group("")  // for command lines of earlier versions
       ->check([](const std::string&) -> std::string {
         return "is not used any more; set --reliable-width, a share of the value, and --reliable-width-absolute, both "
                "half the width";
@@ -230,7 +230,7 @@ std::vector<BacktestRow> Chosen(const std::vector<BacktestRow>& rows, const std:
   return chosen;
 }
 
-// What series are compared by when nothing is asked for: the widest efficiency of ranks that all have.
+// The factors that series are compared by; unless asked for, the widest efficiency of ranks that all have.
 std::vector<Factor> FactorsBySeries(const std::vector<BacktestRow>& rows, const std::vector<Factor>& asked) {
   if (!asked.empty()) return asked;
   for (const BacktestRow& row : rows) {

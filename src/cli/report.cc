@@ -32,7 +32,7 @@ struct ReportOptions {
   std::string templates;
   std::vector<std::string> formats = {"html", "markdown", "csv"};
   AllocationFormOptions allocation;
-  std::string scaling;  // of a factor table
+  std::string scaling;  // for a factor table
 };
 
 std::set<ReportFormat> FormatsOf(const std::vector<std::string>& names) {
@@ -48,7 +48,7 @@ std::set<ReportFormat> FormatsOf(const std::vector<std::string>& names) {
   return formats;
 }
 
-// What is wrong with the file itself, which none has said before it was read; the rest is in the report.
+// Warns of defects of the file itself, which nobody could know before reading it; the rest is in the report.
 void WarnOf(const Results& results, const std::string& path, const Common& common) {
   for (const Finding& finding : results.table.findings) {
     const bool is_new = finding.id == anomaly::kFileChanged.id || finding.id == anomaly::kTableContradictsItself.id ||
@@ -76,7 +76,7 @@ void RequireFolder(const ReportOptions& options) {
   throw Error(ErrorKind::kUsage, "--output", "is missing", "-o DIR names the folder of the report");
 }
 
-// By their titles, by their folders where titles do not tell them apart, or by their paths.
+// Their titles, their folders where titles do not tell them apart, or their paths.
 std::vector<std::string> NamesOf(const std::vector<ListedStudy>& studies, const std::vector<std::string>& paths) {
   std::vector<std::string> titles, folders;
   for (const ListedStudy& study : studies) titles.push_back(study.results->title);
@@ -188,7 +188,7 @@ struct SiteConfig {
   bool is_private = true;
   bool is_quiet = true;
   bool ideal = false;
-  double most_megabytes = 100;  // of a user
+  double most_megabytes = 100;  // per user
 };
 
 SiteConfig Parse(const std::string& path) {
@@ -231,7 +231,7 @@ std::uintmax_t BytesIn(const fs::path& folder) {
   return bytes;
 }
 
-// Of what the batch system says; elsewhere names get numbers.
+// Named after the job of the batch system; elsewhere names get numbers.
 std::string ResultName() {
   const std::string job = FromEnvironment({"SLURM_JOB_ID", "PBS_JOBID", "LSB_JOBID", "FLUX_JOB_ID"});
   const std::string step = FromEnvironment({"SLURM_STEP_ID", "SLURM_STEPID"});

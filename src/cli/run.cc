@@ -44,7 +44,7 @@ constexpr const char* kStamp = "inputs.sha256";
 
 // Chosen: with its handful of runs a study keeps about so many threads busy.
 constexpr std::size_t kThreadsOfStudy = 4;
-// What a study takes beside its traces. Chosen with room to spare: studies with 2 to 6 MB of traces take 40 MB
+// Memory of a study beside its traces. Chosen with room to spare: studies with 2 to 6 MB of traces take 40 MB
 // together.
 constexpr std::uint64_t kMemoryOfStudy = 128 << 20;
 
@@ -61,8 +61,8 @@ void AddFolder(const fs::path& folder, Sha256& hash) {
 
 bool IsFileOfUser(const std::string& network) { return fs::path(network).extension() == ".toml"; }
 
-// Of everything that the report is made of: program, study, options, runs, models, networks, templates. Throws when
-// something of it cannot be read.
+// Hash of everything that the report is made of: program, study, options, runs, models, networks, templates. Throws
+// when some of it cannot be read.
 std::string FingerprintOf(const StudyToRun& input, const Study& study, const RunOptions& options) {
   Sha256 hash;
   hash.Add(BuildDescription() + input.text);
@@ -85,9 +85,9 @@ std::string FingerprintOf(const StudyToRun& input, const Study& study, const Run
 // A study of the batch, and what became of it.
 struct Entry {
   StudyToRun study;
-  std::string folder;        // of its report; empty: as the study says
+  std::string folder;        // for its report; empty: as the study says
   std::string report;        // the folder that this is
-  std::string fingerprint;   // of what it is made of; empty: something of that cannot be read
+  std::string fingerprint;   // hash of all inputs; empty: some cannot be read
   std::uint64_t memory = 0;  // bytes that running it is expected to take
   ListedStudy row;
   int code = 0;
@@ -201,7 +201,7 @@ class Batch {
     }
   }
 
-  // Says whether the report is up to date, and what running the study takes.
+  // Finds out if the report is up to date, and how much memory running the study takes.
   void Prepare(Entry& entry) {
     const Study study = ParseStudyToRun(entry.study, entry.folder, options_);
     try {
@@ -286,8 +286,8 @@ void PrintPhases(const Results& results, const Partials& texts) {
   if (!results.projections.empty()) PrintSentences({texts.at("interval_note").text});
 }
 
-// What was written, in one line where it fits: "wrote report/report.html, report.md and results.json". Alone, a path a
-// line.
+// Prints the written files, in one line where it fits: "wrote report/report.html, report.md and results.json". Alone, a
+// path a line.
 void PrintFiles(const std::vector<std::filesystem::path>& files, const Common& common) {
   if (common.verbose && !common.quiet) return PrintWritten(files, common);
   std::vector<std::string> names;

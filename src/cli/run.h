@@ -1,4 +1,4 @@
-// What `farscale run` does with one study: of a file, or drafted of runs that have none.
+// One study of `farscale run`: from a file, or drafted for runs that have none.
 #pragma once
 
 #include <filesystem>

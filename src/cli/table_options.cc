@@ -199,7 +199,7 @@ void RefuseAllocationOptions(const AllocationFormOptions& options) {
 
 namespace {
 
-// What results of a bare table do not say.
+// Results of a bare table with the descriptions that it lacks.
 Results Described(Results results, const AllocationFormOptions& options) {
   if (!options.title.empty()) results.title = options.title;
   if (!options.code.empty()) results.description = options.code;

@@ -1,4 +1,4 @@
-// What commands that begin with results share: a factor table, the terms it is put in and the models for it; or
+// Shared by commands that begin with results: a factor table, the terms it is put in and the models for it; or
 // results.json whole.
 #pragma once
 
@@ -59,8 +59,8 @@ ProjectionOptions ProjectionOptionsOf(const TableOptions& options);
 Factor FactorNamed(const std::string& id, const std::string& where);
 
 struct ResultsOptions {
-  std::string preset;              // of models, for tables
-  std::string scaling;             // of tables; empty: as they say
+  std::string preset;              // for the models of tables
+  std::string scaling;             // for tables; empty: as they say
   bool is_one_of_several = false;  // then `scaling` is for the tables among them
 };
 
@@ -71,7 +71,7 @@ Results ReadResults(const std::string& path, const ResultsOptions& options = {})
 
 struct AllocationFormOptions {
   AllocationOptions plan;
-  // What results of a bare table do not say; empty: as the study says.
+  // Descriptions that results of a bare table lack; empty: as the study says.
   std::string title, code, unit;
   std::optional<double> size;
   const CLI::App* command = nullptr;  // that has them

@@ -191,7 +191,7 @@ ReportData DataOf(const CLI::App& command) {
           {"flags", FishOptions(command)}};
 }
 
-// Of the whole command line, for a shell.
+// Prints the script for the whole command line and a shell.
 int PrintCompletion(const std::pair<const CLI::App*, std::string>& options, const Common&) {
   fmt::print("{}", CompletionScript(*options.first, options.second));
   return 0;

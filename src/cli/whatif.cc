@@ -155,7 +155,7 @@ struct Conclusion {
   FARSCALE_TAGS(machines, best, is_without_report)
 };
 
-// What a machine is besides what its name says, which the table has: once where several are alike.
+// Descriptions of machines without what their names, which the table has, say already; once where several are alike.
 std::vector<std::string> MachinesOf(const std::vector<Variant>& variants) {
   std::vector<std::string> machines;
   for (const Variant& variant : variants) {
@@ -408,7 +408,7 @@ void CheckOutput(const GrowOptions& options) {
   throw Error(ErrorKind::kUsage, "--output", "writes one grown run", "give one phase and one number of cores");
 }
 
-// Of "16x8".
+// Parses "16x8".
 RankGrid GridOf(const std::string& text) {
   std::vector<std::int64_t> extents;
   for (const std::string& extent : Split(text, 'x')) {
