@@ -32,15 +32,27 @@ struct CallSummary {
   double share = 0;  // share of the time of all ranks
 };
 
+// A counter with its total over all ranks; none for levels, which do not accumulate.
+struct CounterSummary {
+  std::string name, unit, description;
+  std::optional<double> total;
+};
+
+struct NodeSummary {
+  std::string name;
+  std::vector<std::size_t> ranks;
+};
+
 struct Inspection {
   Trace trace;
+  std::vector<NodeSummary> nodes;
   std::vector<RegionSummary> regions;
   std::vector<CallSummary> calls;  // per MPI function, largest share first
   std::uint64_t messages = 0;
   std::uint64_t bytes = 0;
   MovedBytes one_sided, on_files;
   double mpi_share = 0;
-  std::vector<double> counter_totals;
+  std::vector<CounterSummary> counters;
   std::vector<Finding> findings;
 };
 
@@ -104,8 +116,14 @@ Inspection Inspect(const InspectOptions& options) {
   const Matching matching = MatchSynchronised(inspection.trace);
   inspection.regions = SummarizeRegions(inspection.trace);
   SummarizeCalls(inspection);
+  for (const std::string& node : inspection.trace.nodes) inspection.nodes.push_back({node, {}});
+  for (std::size_t rank = 0; rank < inspection.trace.size(); ++rank) {
+    inspection.nodes[static_cast<std::size_t>(inspection.trace.ranks[rank].node)].ranks.push_back(rank);
+  }
   for (std::size_t i = 0; i < inspection.trace.counters.size(); ++i) {
-    inspection.counter_totals.push_back(CounterTotal(inspection.trace, i));
+    const Counter& one = inspection.trace.counters[i];
+    inspection.counters.push_back({one.name, one.unit, one.description,
+                                   one.accumulates ? std::optional(CounterTotal(inspection.trace, i)) : std::nullopt});
   }
   Diagnostics diagnostics = inspection.trace.diagnostics;
   diagnostics.Merge(matching.diagnostics);
@@ -136,14 +154,6 @@ std::string ShellWord(const std::string& name) {
   std::string quoted = "'";
   for (const char c : name) quoted += c == '\'' ? "'\\''" : std::string(1, c);
   return quoted + "'";
-}
-
-std::vector<std::vector<std::size_t>> RanksByNode(const Trace& trace) {
-  std::vector<std::vector<std::size_t>> ranks(trace.nodes.size());
-  for (std::size_t rank = 0; rank < trace.size(); ++rank) {
-    ranks[static_cast<std::size_t>(trace.ranks[rank].node)].push_back(rank);
-  }
-  return ranks;
 }
 
 // "2, in kernels 44.3 % of the run"
@@ -200,13 +210,12 @@ void PrintHead(const Inspection& inspection) {
   };
   print_moved("One-sided", inspection.one_sided);
   print_moved("Files", inspection.on_files);
-  const auto by_node = RanksByNode(trace);
   fmt::print("\nNodes\n");
-  const std::size_t shown = std::min<std::size_t>(by_node.size(), 8);
-  for (std::size_t node = 0; node < shown; ++node) {
-    fmt::print("  {}: ranks {}\n", trace.nodes[node], Ranges(by_node[node]));
+  const std::size_t shown = std::min<std::size_t>(inspection.nodes.size(), 8);
+  for (std::size_t i = 0; i < shown; ++i) {
+    fmt::print("  {}: ranks {}\n", inspection.nodes[i].name, Ranges(inspection.nodes[i].ranks));
   }
-  if (shown < by_node.size()) fmt::print("  and {} more\n", by_node.size() - shown);
+  if (shown < inspection.nodes.size()) fmt::print("  and {} more\n", inspection.nodes.size() - shown);
 }
 
 void PrintTables(const Inspection& inspection, std::size_t most) {
@@ -232,10 +241,9 @@ void PrintTables(const Inspection& inspection, std::size_t most) {
     fmt::print("and {} more regions (--regions shows more)\n", inspection.regions.size() - most);
   }
   cells = {{"Counter", "total", "unit", ""}};
-  for (std::size_t i = 0; i < trace.counters.size(); ++i) {
-    const Counter& counter = trace.counters[i];
-    cells.push_back({counter.name, counter.accumulates ? FormatSignificant(inspection.counter_totals[i], 4) : "-",
-                     counter.unit, counter.accumulates ? counter.description : "a level, not counted"});
+  for (const CounterSummary& counter : inspection.counters) {
+    cells.push_back({counter.name, counter.total ? FormatSignificant(*counter.total, 4) : "-", counter.unit,
+                     counter.total ? counter.description : "a level, not counted"});
   }
   if (cells.size() > 1) fmt::print("\n{}", FormatTable(cells, WidthOfOutput()));
 }
@@ -267,62 +275,22 @@ void PrintAdvice(const Inspection& inspection) {
                   "Next: farscale factors " + inspection.trace.path + " --phase " + ShellWord(loops.front()->name)});
 }
 
-// Parts of the file that the trace has in other forms.
-struct NodeInFile {
-  std::string name;
-  std::vector<std::size_t> ranks;
-};
-
-struct CommunicatorInFile {
-  std::string name;
-  std::size_t size = 0;
-};
-
-struct CounterInFile {
-  std::string name, unit, description;
-  std::optional<double> total;
-};
-
-std::vector<NodeInFile> NodesOf(const Inspection& inspection) {
-  std::vector<NodeInFile> nodes;
-  const auto by_node = RanksByNode(inspection.trace);
-  for (std::size_t i = 0; i < by_node.size(); ++i) nodes.push_back({inspection.trace.nodes[i], by_node[i]});
-  return nodes;
-}
-
-std::vector<CommunicatorInFile> CommunicatorsOf(const Inspection& inspection) {
-  std::vector<CommunicatorInFile> communicators;
-  for (const Communicator& one : inspection.trace.communicators) {
-    communicators.push_back({one.name, one.is_self ? 1 : one.members.size()});
-  }
-  return communicators;
-}
-
-std::vector<CounterInFile> CountersOf(const Inspection& inspection) {
-  std::vector<CounterInFile> counters;
-  for (std::size_t i = 0; i < inspection.trace.counters.size(); ++i) {
-    const Counter& one = inspection.trace.counters[i];
-    counters.push_back({one.name, one.unit, one.description,
-                        one.accumulates ? std::optional(inspection.counter_totals[i]) : std::nullopt});
-  }
-  return counters;
-}
-
 }  // namespace
 
 template <>
-Fields<NodeInFile> FieldsOf<NodeInFile>() {
-  return {Properties<&NodeInFile::name, &NodeInFile::ranks>()};
+Fields<NodeSummary> FieldsOf<NodeSummary>() {
+  return {Properties<&NodeSummary::name, &NodeSummary::ranks>()};
 }
 
 template <>
-Fields<CommunicatorInFile> FieldsOf<CommunicatorInFile>() {
-  return {Properties<&CommunicatorInFile::name, &CommunicatorInFile::size>()};
+Fields<Communicator> FieldsOf<Communicator>() {
+  return {Property<&Communicator::name>(),
+          Computed<Communicator>("size", [](const Communicator& one) { return one.is_self ? 1 : one.members.size(); })};
 }
 
 template <>
-Fields<CounterInFile> FieldsOf<CounterInFile>() {
-  using T = CounterInFile;
+Fields<CounterSummary> FieldsOf<CounterSummary>() {
+  using T = CounterSummary;
   return {
       Properties<&T::name, &T::unit, &T::description>(),
       Property<&T::total>("Of all ranks; absent for levels, which do not accumulate"),
@@ -376,10 +344,9 @@ Fields<Inspection> FieldsOf<Inspection>() {
           Embed(&T::on_files, Fields<MovedBytes>{Field("fileOperations", &MovedBytes::operations).OrMissing(),
                                                  Field("fileBytes", &MovedBytes::bytes).OrMissing()}),
           Property<&T::mpi_share>().AtLeast(0).OrMissing(),
-          Computed<T>("nodes", NodesOf),
-          Computed<T>("communicators", CommunicatorsOf),
-          Properties<&T::calls, &T::regions>(),
-          Computed<T>("counters", CountersOf),
+          Property<&T::nodes>(),
+          Embed(&T::trace, Fields<Trace>{Property<&Trace::communicators>()}),
+          Properties<&T::calls, &T::regions, &T::counters>(),
           Field("diagnostics", &T::findings),
       }}
       .File("farscale-inspection", 1, 1, "inspection")
