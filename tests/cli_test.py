@@ -26,6 +26,8 @@ import termios
 import tomllib
 import unittest
 
+import nightly
+
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 PROGRAM = str(pathlib.Path(os.environ["FARSCALE"]).resolve())
 LU = ROOT / "sample-runs/npb-lu"
@@ -2022,4 +2024,4 @@ class Limits(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    unittest.main()
+    nightly.main()
