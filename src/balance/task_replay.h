@@ -15,7 +15,7 @@
 #include "balance/what_if.h"
 #include "balance/strategy.h"
 #include "balance/task_program.h"
-#include "replay/links.h"
+#include "replay/engine.h"
 
 namespace farscale {
 

@@ -115,24 +115,10 @@ constexpr double kSlowestClock = 0.52;
 constexpr double kMostOthers = 0.75, kLeastOfOthers = 0.75;
 
 struct RankTime {
-  double outside = 0;  // of MPI, ticks, without pauses
-  double missing = 0;  // of that, ticks without a processor
-  // Of the long bursts among it: their ticks, and how many those would be at the highest clock of the node.
+  double outside = 0;  // outside MPI, ticks, without pauses
+  double missing = 0;  // ticks of it without a processor
+  // The ticks of its long bursts, and the same at the highest clock of the node.
   double in_long = 0, at_clock = 0;
-};
-
-// Whether a tick lies in one of the intervals; asked for in rising order.
-class RisingTicks {
- public:
-  explicit RisingTicks(std::vector<TickRange> intervals) : intervals_(std::move(intervals)) {}
-  bool Contain(Tick tick) {
-    while (next_ < intervals_.size() && intervals_[next_].second <= tick) ++next_;
-    return next_ < intervals_.size() && intervals_[next_].first <= tick;
-  }
-
- private:
-  std::vector<TickRange> intervals_;
-  std::size_t next_ = 0;
 };
 
 std::vector<TickRange> PausedTicks(const RankTimeline& timeline) {
@@ -154,16 +140,20 @@ bool IsTouched(const std::vector<TickRange>& pauses, Tick begin, Tick end) {
 }
 
 // `own_clock`: of the rank, as a share of the highest on its node; 1 where lengths are CPU time.
-RankTime TimeOf(const Trace& trace, std::size_t rank, const Computation& computation, double own_clock,
-                const std::vector<PhaseCut>& cuts) {
+RankTime FindTime(const Trace& trace, std::size_t rank, const Computation& computation, double own_clock,
+                  const std::vector<PhaseCut>& cuts) {
   const RankTimeline& timeline = trace.timelines[rank];
-  RisingTicks counted(CountedTicks(cuts, rank));
+  const std::vector<TickRange> counted = CountedTicks(cuts, rank);
   const std::vector<TickRange> pauses = PausedTicks(timeline);
   const auto long_from = static_cast<Tick>(kLongSeconds * trace.ticks_per_second);
   RankTime time;
+  std::size_t next = 0;  // counted range
   for (std::size_t call = 0; call <= timeline.calls(); ++call) {
     const Tick begin = BurstBegin(timeline, call), end = BurstEnd(timeline, call), length = end - begin;
-    if (length <= 0 || !counted.Contain(begin + length / 2) || IsTouched(pauses, begin, end)) continue;
+    if (length <= 0) continue;
+    const Tick middle = begin + length / 2;
+    while (next < counted.size() && counted[next].second <= middle) ++next;
+    if (next == counted.size() || counted[next].first > middle || IsTouched(pauses, begin, end)) continue;
     time.outside += static_cast<double>(length);
     if (length < long_from) continue;
     const double clean = own_clock * static_cast<double>(computation.lengths[rank][call]);
@@ -176,7 +166,7 @@ RankTime TimeOf(const Trace& trace, std::size_t rank, const Computation& computa
   return time;
 }
 
-// Of every rank, as a share of the highest on its node.
+// The clock of every rank, as a share of the highest on its node.
 std::vector<double> ClocksOfNodes(const Trace& trace, const Computation& computation) {
   std::vector<double> clocks(trace.size(), 1), highest(trace.nodes.size());
   if (computation.source != ComputationSource::kCycles) return clocks;
@@ -188,7 +178,7 @@ std::vector<double> ClocksOfNodes(const Trace& trace, const Computation& computa
   return clocks;
 }
 
-// What ranks lack that have far fewer cycles in their time than most others on their node.
+// Finds the time lacking on ranks that have far fewer cycles in their time than most others on their node.
 void CompareOnNodes(const Trace& trace, std::vector<RankTime>& times) {
   std::vector<std::vector<double>> shares(trace.nodes.size());
   const auto share = [&](std::size_t rank) { return times[rank].at_clock / times[rank].in_long; };
@@ -208,20 +198,9 @@ void CompareOnNodes(const Trace& trace, std::vector<RankTime>& times) {
   }
 }
 
-std::optional<Computation> OnProcessor(const Trace& trace, const CounterNames& names) {
-  for (const ComputationSource source : {ComputationSource::kCpuTime, ComputationSource::kCycles}) {
-    if (auto computation = TryComputation(trace, source, names)) return computation;
-  }
-  return std::nullopt;
-}
-
 // More a second than any processor counts; chosen, a few times what the fastest ones do. CPU time is read with an
 // error, which is small in a run.
-struct Ceiling {
-  CounterMeaning meaning;
-  double per_second;
-};
-constexpr Ceiling kCeilings[] = {
+constexpr std::pair<CounterMeaning, double> kCeilings[] = {
     {CounterMeaning::kCpuTime, 1.05}, {CounterMeaning::kCycles, 10e9}, {CounterMeaning::kInstructions, 100e9}};
 // Chosen: counter and clock are not read at the same moment. Between two edges more may come, as where a buffer is
 // written; what matters is a share of all.
@@ -255,18 +234,18 @@ std::optional<CountedTime> Impossible(const Trace& trace, const RankTimeline& ti
 }
 
 void CheckCounts(const Trace& trace, const CounterNames& names, Diagnostics& diagnostics) {
-  for (const Ceiling& ceiling : kCeilings) {
-    const std::optional<std::size_t> counter = ChooseCounter(trace, ceiling.meaning, names);
+  for (const auto& [meaning, per_second] : kCeilings) {
+    const std::optional<std::size_t> counter = ChooseCounter(trace, meaning, names);
     if (!counter) continue;
     const Counter& counted = trace.counters[*counter];
-    const bool is_time = ceiling.meaning == CounterMeaning::kCpuTime;
+    const bool is_time = meaning == CounterMeaning::kCpuTime;
     const double counts_of_unit = is_time ? CountsPerSecond(counted) : 1 / counted.scale;
     std::vector<std::optional<CountedTime>> found(trace.size());
-    ParallelFor(trace.size(), [&](std::size_t rank) {
+    ParallelFor(trace.size(), [&, most = per_second](std::size_t rank) {
       const RankTimeline& timeline = trace.timelines[rank];
       if (timeline.empty() || !timeline.has_counter(*counter) || !timeline.counter_is_reliable(*counter)) return;
-      found[rank] = Impossible(trace, timeline, *counter, counts_of_unit,
-                               ceiling.per_second * static_cast<double>(trace.ranks[rank].threads));
+      found[rank] =
+          Impossible(trace, timeline, *counter, counts_of_unit, most * static_cast<double>(trace.ranks[rank].threads));
     });
     for (std::size_t rank = 0; rank < trace.size(); ++rank) {
       if (!found[rank]) continue;
@@ -279,21 +258,22 @@ void CheckCounts(const Trace& trace, const CounterNames& names, Diagnostics& dia
   }
 }
 
-double ShareOf(const RankTime& time) { return std::clamp(1 - time.missing / time.outside, 0.0, 1.0); }
+double CoreShare(const RankTime& time) { return std::clamp(1 - time.missing / time.outside, 0.0, 1.0); }
 
 }  // namespace
 
 Diagnostics CheckProcessorTime(const Trace& trace, const CounterNames& names, const std::vector<PhaseCut>& cuts) {
   Diagnostics diagnostics;
   CheckCounts(trace, names, diagnostics);
-  const std::optional<Computation> computation = OnProcessor(trace, names);
+  std::optional<Computation> computation = TryComputation(trace, ComputationSource::kCpuTime, names);
+  if (!computation) computation = TryComputation(trace, ComputationSource::kCycles, names);
   if (!computation) return diagnostics;
   const std::vector<PhaseCut> whole =
       cuts.empty() ? std::vector<PhaseCut>{CutPhase(trace, PhaseSpec::WholeRun())} : std::vector<PhaseCut>();
   std::vector<RankTime> times(trace.size());
   const std::vector<double> clocks = ClocksOfNodes(trace, *computation);
   ParallelFor(trace.size(), [&](std::size_t rank) {
-    times[rank] = TimeOf(trace, rank, *computation, clocks[rank], cuts.empty() ? whole : cuts);
+    times[rank] = FindTime(trace, rank, *computation, clocks[rank], cuts.empty() ? whole : cuts);
   });
   if (computation->source == ComputationSource::kCycles) CompareOnNodes(trace, times);
   RankTime together;
@@ -301,9 +281,9 @@ Diagnostics CheckProcessorTime(const Trace& trace, const CounterNames& names, co
   std::string first;
   for (std::size_t rank = 0; rank < times.size(); ++rank) {
     const RankTime& time = times[rank];
-    if (time.outside < kLeastSeconds * trace.ticks_per_second || ShareOf(time) >= kLeastShare) continue;
+    if (time.outside < kLeastSeconds * trace.ticks_per_second || CoreShare(time) >= kLeastShare) continue;
     if (ranks++ == 0) {
-      first = fmt::format("rank {} with {} of {}", rank, FormatPercent(ShareOf(time)),
+      first = fmt::format("rank {} with {} of {}", rank, FormatPercent(CoreShare(time)),
                           FormatSeconds(time.outside / trace.ticks_per_second));
     }
     together.outside += time.outside;
@@ -311,7 +291,7 @@ Diagnostics CheckProcessorTime(const Trace& trace, const CounterNames& names, co
   }
   if (ranks == 0) return diagnostics;
   diagnostics.Add(anomaly::kPreempted, ranks,
-                  fmt::format("{}; {} of the time of these ranks", first, FormatPercent(ShareOf(together))));
+                  fmt::format("{}; {} of the time of these ranks", first, FormatPercent(CoreShare(together))));
   diagnostics.AddPopulation(anomaly::kPreempted, trace.size());
   return diagnostics;
 }

@@ -41,9 +41,9 @@ CountedRank CountBursts(const RankTimeline& timeline, std::size_t counter);
 inline constexpr std::size_t kFewestLikeIterations = 3;
 
 struct TypicalIterations {
-  std::vector<Tick> lengths;      // of every burst of the rank, as Computation::lengths
-  std::uint64_t iterations = 0;   // of the cut on this rank
-  std::uint64_t as_measured = 0;  // of them, for want of others with the same calls
+  std::vector<Tick> lengths;      // one a burst of the rank, as Computation::lengths
+  std::uint64_t iterations = 0;   // in the cut on this rank
+  std::uint64_t as_measured = 0;  // those, for want of others with the same calls
 };
 
 // The computation of a rank in every iteration, in ticks.
@@ -54,7 +54,7 @@ std::vector<double> ComputationOfIterations(const RankTimeline& timeline, const 
 // lies outside the iterations; a burst across an iteration's edge is replaced inside and kept outside.
 TypicalIterations ReplaceByMedian(const RankTimeline& timeline, const RankCut& cut, const HeavyIterations& heavy);
 
-// Whether ranks had a processor while they computed: what else their time outside MPI contains. Whether counts can be.
+// Checks that ranks had a processor while they computed, and that their counts are possible.
 
 // Names the ranks that had a core for less than 95 % of their time outside MPI, by CPU time, else by cycles at the
 // highest clock on the node; says nothing where the trace has neither. Of the phases cut, or of the whole run where

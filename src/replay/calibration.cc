@@ -29,7 +29,7 @@ double Rounded(double value, double unit) {
   return rounded * unit;
 }
 
-// What is known of one kind of link on the way to its numbers.
+// Knowledge of one kind of link on the way to its numbers.
 struct LinkData {
   const char* name;  // "within nodes"
   LinkObservations observations;
@@ -56,15 +56,12 @@ LinkData Gather(const char* name, LinkObservations observations) {
 // those from it on should. That of the rules stays unless at least kFewestMessages contradict it, and when no limit
 // explains nine of ten.
 std::optional<std::uint64_t> FindEagerLimit(const std::vector<LateReceive>& late, std::uint64_t standard) {
-  struct Counts {
-    std::uint64_t gone = 0, waited = 0;
-  };
-  std::map<std::uint64_t, Counts> sizes;
+  std::map<std::uint64_t, std::pair<std::uint64_t, std::uint64_t>> sizes;  // sends that are gone, that waited
   std::uint64_t contradictions = 0, standard_contradictions = 0;
   for (const LateReceive& send : late) {
-    Counts& counts = sizes[send.bytes];
-    ++(send.sender_waited ? counts.waited : counts.gone);
-    contradictions += !send.sender_waited;  // of a limit of zero
+    auto& [gone, waited] = sizes[send.bytes];
+    ++(send.sender_waited ? waited : gone);
+    contradictions += !send.sender_waited;  // contradicts a limit of zero
     standard_contradictions += send.sender_waited != (send.bytes >= standard);
   }
   std::uint64_t best = standard, fewest = standard_contradictions;
@@ -73,7 +70,7 @@ std::optional<std::uint64_t> FindEagerLimit(const std::vector<LateReceive>& late
       best = bytes;
       fewest = contradictions;
     }
-    contradictions = contradictions + counts.waited - counts.gone;
+    contradictions = contradictions + counts.second - counts.first;
   }
   if (contradictions < fewest) {
     best = sizes.rbegin()->first + 1;
@@ -83,7 +80,7 @@ std::optional<std::uint64_t> FindEagerLimit(const std::vector<LateReceive>& late
   return best;
 }
 
-// Whether eager messages that could have been there when their receive was posted took their whole time only then. A
+// Finds if eager messages that could have been there when their receive was posted took their whole time only then. A
 // message says something if its receive was posted twice its time after it was sent, clocks set apart, and waited for
 // at once; what it says is on which side of half its time the receiver was free.
 void FindStarts(const Trace& trace, const LinkData& data, LinkCalibration& result) {
@@ -121,7 +118,7 @@ void ShareLatency(const Trace& trace, const LinkData& data, double latency, Link
   if (!fits || !data.has_overhead) link.overhead_at_most = seconds(most);
 }
 
-// What a message of all its time would have been carried at, or what the steepest line says.
+// The bandwidth at which a message of all its time would have been carried at, or what the steepest line says.
 double LeastBandwidth(const Trace& trace, const LinkFit& fit, const Link& link) {
   const double most = fit.byte_range.high;
   const double least = most > 0 ? Rounded(trace.ticks_per_second / most, kMegabyte) : 0;
@@ -264,7 +261,7 @@ std::string Describe(const LinkCalibration& link) {
                      FormatSeconds(link.spread), FormatPercent(link.relative_spread));
 }
 
-std::string SourceOf(const Trace& trace, const Calibration& calibration) {
+std::string DescribeSource(const Trace& trace, const Calibration& calibration) {
   std::string text = fmt::format("calibrated from {}, {} ranks on {} node{}", trace.path, trace.size(),
                                  trace.nodes.size(), trace.nodes.size() == 1 ? "" : "s");
   text += "; between nodes: " + (calibration.remote ? Describe(*calibration.remote) : std::string("as within"));
@@ -279,7 +276,7 @@ void FillNetwork(const Trace& trace, const LinkData& local, const LinkData& remo
   network.local = calibration.local ? calibration.local->link : TakenLink(trace, local, calibration.remote->link);
   network.remote = calibration.remote ? calibration.remote->link : TakenLink(trace, remote, calibration.local->link);
   network.collectives = StandardCollectives();
-  network.source = SourceOf(trace, calibration);
+  network.source = DescribeSource(trace, calibration);
 }
 
 }  // namespace

@@ -18,7 +18,7 @@
 
 namespace farscale {
 
-// What the messages of one kind of link say. Only usable ones count: their receiver already waited for them.
+// The messages of one kind of link. Only usable ones count: their receiver already waited for them.
 struct LinkCalibration {
   Link link;                   // with bounds of what the messages do not show
   bool has_bandwidth = true;   // false: sizes differ too little; `link` has that of the other link, or none
@@ -32,16 +32,16 @@ struct LinkCalibration {
   double clock_difference = 0;     // seconds: the largest between two ranks that was taken out
   bool found_eager_limit = false;  // else that of the rules, which nothing contradicts
   std::uint64_t late_posts = 0;    // eager messages that could have been there when their receive was posted
-  std::uint64_t late_starts = 0;   // of these, how many took their time only then
+  std::uint64_t late_starts = 0;   // the number of these that took their time only then
 };
 
 struct Calibration {
   Network network;  // numbers rounded to four digits in the units of the file; `source` says where they come from
   std::optional<LinkCalibration> local, remote;  // nothing: too few usable messages
-  double measured_seconds = 0;                   // of the run between MPI_Init and MPI_Finalize
-  double replayed_seconds = 0;                   // of the same with measured computation on the calibrated network
+  double measured_seconds = 0;                   // the run between MPI_Init and MPI_Finalize
+  double replayed_seconds = 0;                   // the same with measured computation on the calibrated network
   std::vector<std::string> notes;                // sentences without a full stop: what was missing or assumed
-  Diagnostics diagnostics;                       // of the replay
+  Diagnostics diagnostics;                       // in the replay
 
   // Replayed over measured time, less one.
   double Deviation() const { return measured_seconds > 0 ? replayed_seconds / measured_seconds - 1 : 0; }

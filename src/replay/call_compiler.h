@@ -1,4 +1,4 @@
-// How the calls of one rank become instructions, wherever these calls come from. The rules of the replay are applied
+// Turns the calls of one rank into instructions, wherever these calls come from. The rules of the replay are applied
 // here and nowhere else.
 #pragma once
 
@@ -14,16 +14,22 @@
 
 namespace farscale {
 
-// What happens to a message inside the windows. Its sender writes the first table, its receiver the second, so that
+// The fate of a message inside the windows. Its sender writes the first table, its receiver the second, so that
 // ranks can be compiled in parallel.
-enum : std::uint8_t { kSent = 1, kSenderWaits = 2, kRendezvous = 4, kRemote = 8, kAnySize = 16 };  // by the sender
-enum : std::uint8_t { kReceivePosted = 1, kReceiverWaits = 2 };                                    // by the receiver
+enum : std::uint8_t {
+  kSent = 1,
+  kSenderWaits = 2,
+  kRendezvous = 4,
+  kRemote = 8,
+  kAnySize = 16
+};                                                               // the sender writes these
+enum : std::uint8_t { kReceivePosted = 1, kReceiverWaits = 2 };  // the receiver
 
 struct MessageFlags {
   std::vector<std::uint8_t> sender, receiver;
 };
 
-// What the flags of a sender follow from.
+// The flags of a sender follow from this.
 struct SentMessage {
   MpiCall call = MpiCall::kNone;  // that posts it
   std::uint64_t bytes = 0;
@@ -102,7 +108,7 @@ class CallCompiler {
     if (is_remote) call_messages_.resize(list);
   }
 
-  // What the record posts, others may wait for.
+  // Others may wait for what the record posts.
   void Post(const CompiledPart& part, std::size_t index) {
     if (!part.posts || !part.IsMatched()) return;
     if (part.IsCollective()) return Arrive(part, index);
@@ -134,7 +140,7 @@ class CallCompiler {
     Emit(step, part.number, index);
   }
 
-  // What the record completes, it waits for.
+  // The record waits for what it completes.
   void Complete(const CompiledPart& part, std::size_t index) {
     if (!part.completes || !part.IsMatched()) return;
     if (part.IsCollective()) return WaitForCollective(part, index);
@@ -167,7 +173,7 @@ class CallCompiler {
   const MessageFlags& flags_;
   Sink& sink_;
   Tick compute_ = 0;                             // before the next instruction
-  CallOverhead overhead_ = CallOverhead::kNone;  // of the call whose first instruction comes next
+  CallOverhead overhead_ = CallOverhead::kNone;  // for the call whose first instruction comes next
   std::vector<std::uint32_t> call_messages_;     // as in RankProgram
   std::size_t emitted_ = 0;
 };

@@ -54,7 +54,7 @@ struct Exit {
   Tick left = 0;
 };
 
-// What the operations of a trace say of its clocks.
+// Fits clocks to the operations of a trace.
 class ClockSearch {
  public:
   ClockSearch(const Trace& trace, const Matching& matching, const ClockOrder& order, bool has_drift, ClockFit& fit)
@@ -216,7 +216,7 @@ class ClockSearch {
            fit_.corrections[transit.from].At(transit.begun);
   }
 
-  // How long the fastest messages take, from pairs of clocks whose receivers waited for messages both ways: half of
+  // The time of the fastest messages, from pairs of clocks whose receivers waited for messages both ways: half of
   // such a round trip does not depend on clocks. A tenth of the pairs may be faster; without any, as good as no time.
   double FastestTransit() const {
     std::map<std::pair<std::uint32_t, std::uint32_t>, double> least;
@@ -262,8 +262,8 @@ class ClockSearch {
     unknowns_ += static_cast<int>(first_exit_.size());
   }
 
-  // What ranks leave a collective apart follows from how it is carried out, for all of them together, so that each
-  // collective counts once, however many take part.
+  // The time by which ranks leave a collective apart follows from how it is carried out, for all of them together, so
+  // that each collective counts once, however many take part.
   void WeighExits() {
     weight_of_exits_.assign(first_exit_.size(), 0);
     for (std::size_t i = 0; i < exits_.size(); ++i) ++weight_of_exits_[CollectiveOf(i)];
@@ -335,7 +335,7 @@ class ClockSearch {
       const double distance = std::max(std::fabs(DistanceOfExit(i)), smallest);
       equations.Add(equation, weight_of_exits_[CollectiveOf(i)] / (is_first ? 1 : distance));
     }
-    // What nothing says stays as it is.
+    // An unknown without equations stays as it is.
     for (int i = 0; i < unknowns_; ++i) equations.entries.emplace_back(i, i, 1e-15);
     Eigen::SparseMatrix<double> matrix(unknowns_, unknowns_);
     matrix.setFromTriplets(equations.entries.begin(), equations.entries.end());
@@ -369,15 +369,15 @@ class ClockSearch {
   const ClockOrder& order_;
   const bool has_drift_;
   ClockFit& fit_;
-  std::vector<Tick> begin_, end_;  // by clock
+  std::vector<Tick> begin_, end_;  // one a clock
   std::vector<CallAt> sent_, root_;
   std::size_t all_exits_ = 0;
   bool exits_suffice_ = false;  // tie all clocks together
   std::map<std::tuple<std::uint32_t, std::uint32_t, std::int64_t>, Transit> fastest_;
   std::vector<Transit> transits_;
   std::vector<Exit> exits_;
-  std::vector<std::size_t> first_exit_;  // of every collective with exits
-  std::vector<double> weight_of_exits_;  // of every collective
+  std::vector<std::size_t> first_exit_;  // one a collective with exits
+  std::vector<double> weight_of_exits_;  // one a collective
   std::vector<double> together_;         // when its ranks leave, since the first exit
   std::vector<int> unknown_of_clock_, unknown_of_exit_;
   int unknowns_ = 0, clock_unknowns_ = 0;

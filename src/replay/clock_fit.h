@@ -1,6 +1,6 @@
-// How far the clocks of nodes or ranks are apart, from the messages and collectives between them: an offset and a drift
-// each. Our own method: the largest or smallest differences that messages in both directions allow,
-// and that ranks leave a collective together, as least absolute deviations.
+// The differences of the clocks of nodes or ranks, from the messages and collectives between them: an offset and a
+// drift each. Our own method: the largest or smallest differences that messages in both directions allow, and that
+// ranks leave a collective together, as least absolute deviations.
 #pragma once
 
 #include <cstdint>
@@ -19,7 +19,7 @@ namespace farscale {
 // Collectives in which every rank says how much it gives and gets, so that some may take no part.
 bool HasSizesOfItsOwn(std::string_view region);
 
-// What an operation says about the time of a call.
+// An operation that bounds the time of a call.
 struct ClockEvent {
   enum class Kind : std::uint8_t {
     kSend,     // its message cannot arrive before the call begins
@@ -31,10 +31,10 @@ struct ClockEvent {
   Kind kind = Kind::kSend;
   bool begins = false, ends = false;  // the collective on this rank; a non-blocking one does so in two calls
   std::uint32_t call = 0;
-  std::uint32_t number = 0;  // of the message or of the collective
+  std::uint32_t number = 0;  // the message or the collective
 
   bool IsCollective() const { return kind != Kind::kSend && kind != Kind::kReceive; }
-  // Whether ranks of a collective may wait for this one, or this one for others.
+  // Ranks of a collective may wait for this one, or this one for others.
   bool IsGiven() const { return begins && (kind == Kind::kGive || kind == Kind::kGather); }
   bool IsTaken() const { return ends && (kind == Kind::kTake || kind == Kind::kGather); }
 };
@@ -70,12 +70,12 @@ class ClockOrder {
 
   const Trace& trace_;
   const Matching& matching_;
-  std::vector<bool> is_on_window_, has_own_sizes_;   // by region
-  std::vector<bool> is_left_out_;                    // by communicator, of collectives
-  std::vector<std::vector<bool>> channel_left_out_;  // by rank and endpoint, of sends; empty: none
+  std::vector<bool> is_on_window_, has_own_sizes_;   // one a region
+  std::vector<bool> is_left_out_;                    // one a communicator, for collectives
+  std::vector<std::vector<bool>> channel_left_out_;  // one a rank and endpoint, for sends; empty: none
 };
 
-// What to add to the times of one clock, in ticks: `offset` in the middle of its run, and `drift` more a tick.
+// To be added to the times of one clock, in ticks: `offset` in the middle of its run, and `drift` more a tick.
 struct ClockCorrection {
   double offset = 0;
   double drift = 0;

@@ -7,6 +7,7 @@
 #include <cmath>
 #include <limits>
 #include <map>
+#include <ranges>
 #include <string>
 #include <utility>
 #include <vector>
@@ -54,26 +55,27 @@ struct Contradictions {
   }
 };
 
-// When every message was sent, and when the last rank began a collective that others wait for.
-struct Begins {
-  std::vector<Tick> messages, collectives;
-};
-
 void RaiseTo(Tick tick, Tick& value) {
   const std::atomic_ref<Tick> shared(value);
   for (Tick old = shared; old < tick && !shared.compare_exchange_weak(old, tick);) {
   }
 }
 
-// `enter(rank, call)`, `leave(rank, call)`: times of calls.
-template <typename Enter, typename Leave>
+// `times`: corrected ones; null: those of the trace.
 Contradictions FindContradictions(const Trace& trace, const Matching& matching, const ClockOrder& order,
-                                  const Enter& enter, const Leave& leave) {
-  Begins begins{std::vector<Tick>(matching.matched, kNever), std::vector<Tick>(matching.collectives.size(), kNever)};
+                                  const std::vector<RankTimes>* times) {
+  const auto enter = [&](std::size_t rank, std::size_t call) {
+    return times != nullptr ? (*times)[rank].enter[call] : trace.timelines[rank].enter(call);
+  };
+  const auto leave = [&](std::size_t rank, std::size_t call) {
+    return times != nullptr ? (*times)[rank].leave[call] : trace.timelines[rank].leave(call);
+  };
+  // When every message was sent, and when the last rank began a collective that others wait for.
+  std::vector<Tick> sent(matching.matched, kNever), begun(matching.collectives.size(), kNever);
   ParallelFor(trace.size(), [&](std::size_t rank) {
     order.ForEach(rank, [&](const ClockEvent& event) {
-      if (event.kind == ClockEvent::Kind::kSend) begins.messages[event.number] = enter(rank, event.call);
-      if (event.IsGiven()) RaiseTo(enter(rank, event.call), begins.collectives[event.number]);
+      if (event.kind == ClockEvent::Kind::kSend) sent[event.number] = enter(rank, event.call);
+      if (event.IsGiven()) RaiseTo(enter(rank, event.call), begun[event.number]);
     });
   });
   std::vector<Contradictions> of_rank(trace.size());
@@ -82,26 +84,13 @@ Contradictions FindContradictions(const Trace& trace, const Matching& matching, 
     order.ForEach(rank, [&](const ClockEvent& event) {
       const bool receives = event.kind == ClockEvent::Kind::kReceive;
       if (!receives && !event.IsTaken()) return;
-      const Tick begun = (receives ? begins.messages : begins.collectives)[event.number];
-      if (begun != kNever) of_rank[rank].Add(begun - leave(rank, event.call));
+      const Tick needed = (receives ? sent : begun)[event.number];
+      if (needed != kNever) of_rank[rank].Add(needed - leave(rank, event.call));
     });
   });
   Contradictions all;
   for (const Contradictions& some : of_rank) all.Merge(some);
   return all;
-}
-
-Contradictions FindContradictions(const Trace& trace, const Matching& matching, const ClockOrder& order) {
-  return FindContradictions(
-      trace, matching, order, [&](std::size_t rank, std::size_t call) { return trace.timelines[rank].enter(call); },
-      [&](std::size_t rank, std::size_t call) { return trace.timelines[rank].leave(call); });
-}
-
-Contradictions FindContradictions(const Trace& trace, const Matching& matching, const ClockOrder& order,
-                                  const std::vector<RankTimes>& times) {
-  return FindContradictions(
-      trace, matching, order, [&](std::size_t rank, std::size_t call) { return times[rank].enter[call]; },
-      [&](std::size_t rank, std::size_t call) { return times[rank].leave[call]; });
 }
 
 std::vector<RankTimes> CorrectedTimes(const Trace& trace, const ClockFit& fit) {
@@ -165,7 +154,7 @@ class LogicalClock {
     Tick before = 0, moved_before = 0;  // corrected and logical time at which the call before was left
   };
 
-  // Whether the rank got any further.
+  // Returns true if the rank got any further.
   bool Advance(std::size_t rank) {
     OfRank& of = ranks_[rank];
     const std::size_t from = of.call;
@@ -217,9 +206,9 @@ class LogicalClock {
 
   std::vector<RankTimes>& times_;
   std::vector<OfRank> ranks_;
-  std::vector<Tick> sent_, begun_;      // of messages and collectives; kPending: not yet
+  std::vector<Tick> sent_, begun_;      // messages and collectives; kPending: not yet
   std::vector<std::uint32_t> missing_;  // ranks that have not begun a collective
-  bool ignores_ = false;                // what the next call would have to wait for
+  bool ignores_ = false;                // does not wait for what the next call needs
   Tick moved_ = 0;
 };
 
@@ -279,18 +268,9 @@ Candidate TryClocks(const Trace& trace, const Matching& matching, const ClockOrd
   Candidate candidate{FitClocks(trace, matching, order, model), {}, {}};
   if (!candidate.fit.unknown.empty()) return candidate;
   candidate.times = CorrectedTimes(trace, candidate.fit);
-  candidate.left = FindContradictions(trace, matching, order, candidate.times);
+  candidate.left = FindContradictions(trace, matching, order, &candidate.times);
   return candidate;
 }
-
-// Of the ranks of a node, when they leave a collective, and how many they are.
-struct NodeExit {
-  std::uint32_t collective = 0;
-  std::uint32_t node = 0;
-  double left = 0;  // mean
-
-  auto operator<=>(const NodeExit&) const = default;
-};
 
 // Clocks that differ may contradict nothing, if messages lie in buffers and barriers take longer. They show where the
 // ranks of a node leave every barrier and allreduce of all nodes later than others by the same time: kConstant of it at
@@ -298,46 +278,42 @@ struct NodeExit {
 constexpr double kConstant = 0.99, kLongestWay = 1e-3;
 constexpr std::size_t kFewestCollectives = 3;
 
-std::vector<NodeExit> ExitsOfNodes(const Trace& trace, const Matching& matching, const ClockOrder& order) {
-  std::map<std::pair<std::uint32_t, std::uint32_t>, std::pair<double, double>> sums;  // ticks and ranks
+// For every collective, when the ranks of every node leave it on average, in ticks.
+std::map<std::uint32_t, std::map<std::size_t, double>> FindNodeExits(const Trace& trace, const Matching& matching,
+                                                                     const ClockOrder& order) {
+  std::map<std::uint32_t, std::map<std::size_t, double>> exits, ranks;
   for (std::size_t rank = 0; rank < trace.size(); ++rank) {
     order.ForEach(rank, [&](const ClockEvent& event) {
       if (event.kind != ClockEvent::Kind::kGather || !event.ends) return;
       const CollectiveKind kind = matching.collectives[event.number].kind;
       if (kind != CollectiveKind::kBarrier && kind != CollectiveKind::kAllreduce) return;
-      auto& [ticks, ranks] = sums[{event.number, static_cast<std::uint32_t>(trace.ranks[rank].node)}];
-      ticks += static_cast<double>(trace.timelines[rank].leave(event.call));
-      ++ranks;
+      const auto node = static_cast<std::size_t>(trace.ranks[rank].node);
+      exits[event.number][node] += static_cast<double>(trace.timelines[rank].leave(event.call));
+      ++ranks[event.number][node];
     });
   }
-  std::vector<NodeExit> exits;
-  for (const auto& [key, sum] : sums) exits.push_back({key.first, key.second, sum.first / sum.second});
+  for (auto& [collective, of_nodes] : exits) {
+    for (auto& [node, ticks] : of_nodes) ticks /= ranks[collective][node];
+  }
   return exits;
 }
 
-// How many collectives show such clocks; 0: none.
+// The number of collectives that show such clocks; 0: none.
 std::uint64_t CountConstantSkew(const Trace& trace, const Matching& matching, const ClockOrder& order) {
   const std::size_t nodes = trace.nodes.size();
   if (nodes < 2) return 0;
-  const std::vector<NodeExit> exits = ExitsOfNodes(trace, matching, order);
   std::vector<double> least(nodes, std::numeric_limits<double>::infinity()), most(nodes);
   std::uint64_t collectives = 0;
-  for (std::size_t first = 0; first + nodes <= exits.size();) {
-    const auto last = exits.begin() + static_cast<std::ptrdiff_t>(first + nodes);
-    const auto begin = last - static_cast<std::ptrdiff_t>(nodes);
-    if ((last - 1)->collective != begin->collective) {  // of some nodes alone
-      ++first;
-      continue;
-    }
-    const double earliest = std::ranges::min_element(begin, last, {}, &NodeExit::left)->left;
-    for (auto exit = begin; exit < last; ++exit) {
-      least[exit->node] = std::min(least[exit->node], exit->left - earliest);
-      most[exit->node] = std::max(most[exit->node], exit->left - earliest);
+  for (const auto& [collective, of_nodes] : FindNodeExits(trace, matching, order)) {
+    if (of_nodes.size() < nodes) continue;
+    const double earliest = std::ranges::min(of_nodes | std::views::values);
+    for (const auto& [node, left] : of_nodes) {
+      least[node] = std::min(least[node], left - earliest);
+      most[node] = std::max(most[node], left - earliest);
     }
     ++collectives;
-    first += nodes;
   }
-  const double largest = *std::ranges::max_element(most);
+  const double largest = std::ranges::max(most);
   const double matters =
       std::max(kMostLeft / 2 * static_cast<double>(LongestRank(trace)), kLongestWay * trace.ticks_per_second);
   if (collectives < kFewestCollectives || largest <= matters) return 0;
@@ -417,7 +393,8 @@ void RepairSkew(std::uint64_t skewed, const ClockOrder& order, Trace& trace, Mat
 bool ClocksAgree(const Trace& trace) {
   const Matching matching = MatchTrace(trace);
   const ClockOrder order(trace, matching);
-  return FindContradictions(trace, matching, order).count == 0 && CountConstantSkew(trace, matching, order) == 0;
+  return FindContradictions(trace, matching, order, nullptr).count == 0 &&
+         CountConstantSkew(trace, matching, order) == 0;
 }
 
 void RequireClocks(const Trace& trace, const Matching& matching) {
@@ -430,7 +407,7 @@ void RequireClocks(const Trace& trace, const Matching& matching) {
 Matching MatchSynchronised(Trace& trace) {
   Matching matching = MatchTrace(trace);
   const ClockOrder order(trace, matching);
-  const Contradictions found = FindContradictions(trace, matching, order);
+  const Contradictions found = FindContradictions(trace, matching, order, nullptr);
   if (found.count > 0) {
     Repair(found, order, trace, matching);
   } else if (const std::uint64_t skewed = CountConstantSkew(trace, matching, order); skewed > 0) {

@@ -13,7 +13,7 @@ namespace farscale {
 // directions, times stay and `clocks_unknown` of the result says why.
 Matching MatchSynchronised(Trace& trace);
 
-// Whether a trace has no contradictions.
+// True for a trace without contradictions, for tests.
 bool ClocksAgree(const Trace& trace);
 
 // Throws an error of kind kNotEnoughData where the clocks are unknown.

@@ -41,7 +41,7 @@ constexpr std::array<std::pair<ComputationSource, std::string_view>, 5> kSourceN
     {ComputationSource::kInstructions, "instructions"},
 }};
 
-// What came of trying a source: the computation, or why there is none.
+// The result of trying a source: the computation, or why there is none.
 struct Attempt {
   std::optional<Computation> computation;
   std::string reason;
@@ -72,21 +72,17 @@ struct RankTotal {
   std::uint64_t interrupted = 0;
 };
 
-RankTotal TotalOf(const CountedRank& rank) {
-  RankTotal total;
-  for (std::size_t call = 0; call < rank.counts.size(); ++call) {
-    total.interrupted += rank.interrupted[call];
-    if (rank.interrupted[call]) continue;
-    total.counts += rank.counts[call];
-    total.ticks += static_cast<double>(rank.measured[call]);
-  }
-  return total;
-}
-
-RankTotal TotalOf(const Trace& trace, std::size_t counter) {
+RankTotal CountTotal(const Trace& trace, std::size_t counter) {
   std::vector<RankTotal> ranks(trace.size());
-  ParallelFor(trace.size(),
-              [&](std::size_t rank) { ranks[rank] = TotalOf(CountBursts(trace.timelines[rank], counter)); });
+  ParallelFor(trace.size(), [&](std::size_t rank) {
+    const CountedRank counted = CountBursts(trace.timelines[rank], counter);
+    for (std::size_t call = 0; call < counted.counts.size(); ++call) {
+      ranks[rank].interrupted += counted.interrupted[call];
+      if (counted.interrupted[call]) continue;
+      ranks[rank].counts += counted.counts[call];
+      ranks[rank].ticks += static_cast<double>(counted.measured[call]);
+    }
+  });
   RankTotal total;
   for (const RankTotal& rank : ranks) {
     total.counts += rank.counts;
@@ -171,7 +167,7 @@ std::vector<CountedBurst> BurstsOf(const RankTimeline& timeline, std::size_t cou
 struct Clocks {
   std::vector<double> rates;
   bool is_common = false;
-  std::uint64_t borrowed = 0;  // by ranks with too few bursts of their own
+  std::uint64_t borrowed = 0;  // for ranks with too few bursts of their own
 };
 
 // The rate that fits all ranks best; where none has bursts enough, all together know more than each by itself.
@@ -261,7 +257,7 @@ Attempt FromCounter(const Trace& trace, ComputationSource source, const CounterN
   if (!counter) return Fail(fmt::format("no counter of {} in this trace", ToString(MeaningOf(source))), true);
   std::string why_not = WhyNotBySamples(trace, *counter);
   if (!why_not.empty()) return Fail(std::move(why_not));
-  const RankTotal total = TotalOf(trace, *counter);
+  const RankTotal total = CountTotal(trace, *counter);
   why_not = WhyNotByTotal(trace, source, *counter, total);
   if (!why_not.empty()) return Fail(std::move(why_not));
   return source == ComputationSource::kCycles ? FromCycles(trace, *counter, total)
@@ -306,12 +302,6 @@ Attempt From(const Trace& trace, ComputationSource source, const ComputationOpti
   }
 }
 
-std::string AdviceFor(const Trace& trace, ComputationSource source) {
-  if (source == ComputationSource::kIterations)
-    return "name a region that repeats as a phase, or choose another source";
-  return ListCounters(trace) + "; name the one to use, or choose another source";
-}
-
 }  // namespace
 
 std::string ToString(ComputationSource source) {
@@ -331,7 +321,9 @@ Computation CleanComputation(const Trace& trace, const ComputationOptions& optio
     if (!attempt.computation) {
       throw Error(ErrorKind::kUsage, trace.path,
                   fmt::format("computation cannot be taken from {}: {}", ToString(*options.source), attempt.reason),
-                  AdviceFor(trace, *options.source));
+                  *options.source == ComputationSource::kIterations
+                      ? "name a region that repeats as a phase, or choose another source"
+                      : ListCounters(trace) + "; name the one to use, or choose another source");
     }
     AddSums(trace, *attempt.computation);
     return *std::move(attempt.computation);
@@ -374,23 +366,18 @@ namespace {
 
 // Chosen, and tested on simulated clocks with preempted bursts (clock_rate_test.cc).
 constexpr std::size_t kFewestCountedBursts = 16;  // taken if there are so many
-constexpr double kShareOfCounts = 0.1;            // of all bursts, that those taken must have
-constexpr double kBin = 0.005;                    // of the logarithm of a rate: half a percent
-constexpr double kHalfWidth = 0.04;               // of a mode: what clocks vary by from burst to burst
+constexpr double kShareOfCounts = 0.1;            // share of all bursts that those taken must have
+constexpr double kBin = 0.005;                    // width in the logarithm of a rate: half a percent
+constexpr double kHalfWidth = 0.04;               // width of a mode: what clocks vary by from burst to burst
 constexpr double kLargestHalfWidth = 0.5;
-constexpr double kSignificant = 0.1;      // of the heaviest mode's density
+constexpr double kSignificant = 0.1;      // share of the heaviest mode's density
 constexpr std::size_t kBurstsOfMode = 3;  // one or two bursts may be an error of the timer
 constexpr std::size_t kFewInMode = 4;     // say nothing of their distribution
 constexpr double kSmallestUncertainty = 0.005;
 constexpr double kLargestUncertainty = 0.03;
 
-// How many bursts have a rate, by the number of its bin.
+// The number of bursts, by the number of the bin of their rate.
 using Histogram = std::map<long, std::size_t>;
-
-struct Density {
-  double height = 0;
-  std::size_t bursts = 0;
-};
 
 // Long bursts say most, as errors of their ends weigh little. But the long ones of a program of short bursts are those
 // that were disturbed; they are known by their counts, which are few for their length.
@@ -418,34 +405,36 @@ double HalfWidth(const std::vector<CountedBurst>& bursts) {
   return std::min(kHalfWidth + 2 * static_cast<double>(step) / typical, kLargestHalfWidth);
 }
 
-Density DensityAt(const Histogram& histogram, long bin, long reach) {
-  Density density;
+// The height of the density in a bin, and the bursts that it rests on.
+std::pair<double, std::size_t> Density(const Histogram& histogram, long bin, long reach) {
+  double height = 0;
+  std::size_t bursts = 0;
   const auto end = histogram.upper_bound(bin + reach);
   for (auto i = histogram.lower_bound(bin - reach); i != end; ++i) {
     const double distance = static_cast<double>(i->first - bin) / static_cast<double>(reach + 1);
-    density.height += static_cast<double>(i->second) * std::pow(1 - distance * distance, 2);
-    density.bursts += i->second;
+    height += static_cast<double>(i->second) * std::pow(1 - distance * distance, 2);
+    bursts += i->second;
   }
-  return density;
+  return {height, bursts};
 }
 
 // The bin of the highest mode that is significant.
 long UpperMode(const Histogram& histogram, long reach, std::size_t bursts) {
-  std::map<long, Density> densities;
+  std::map<long, std::pair<double, std::size_t>> densities;
   double largest = 0;
   for (const auto& [bin, content] : histogram) {
-    densities[bin] = DensityAt(histogram, bin, reach);
-    largest = std::max(largest, densities[bin].height);
+    densities[bin] = Density(histogram, bin, reach);
+    largest = std::max(largest, densities[bin].first);
   }
   const std::size_t needed = std::min(kBurstsOfMode, (bursts + 3) / 4);
   long heaviest = 0;
   for (auto i = densities.rbegin(); i != densities.rend(); ++i) {
-    const auto& [bin, density] = *i;
-    if (density.height == largest) heaviest = bin;
-    if (density.height < kSignificant * largest || density.bursts < needed) continue;
+    const long bin = i->first;
+    const auto [height, bursts_there] = i->second;
+    if (height == largest) heaviest = bin;
+    if (height < kSignificant * largest || bursts_there < needed) continue;
     const auto end = densities.upper_bound(bin + reach);
-    const double own_height = density.height;
-    const auto higher = [own_height](const auto& neighbour) { return neighbour.second.height > own_height; };
+    const auto higher = [own = height](const auto& neighbour) { return neighbour.second.first > own; };
     const bool is_mode = std::none_of(densities.lower_bound(bin - reach), end, higher);
     if (is_mode) return bin;
   }

@@ -1,4 +1,4 @@
-// How long the computation between MPI calls takes without noise: the lengths that a replay can use in place of the
+// The time of computation between MPI calls without noise: the lengths that a replay can use in place of the
 // measured ones [docs/formulas.md, computation noise removal; Rosas14, section 2.4.2].
 #pragma once
 
@@ -15,7 +15,7 @@
 
 namespace farscale {
 
-// What the length of a burst of computation is taken from.
+// The source of the length of a burst of computation.
 enum class ComputationSource {
   kMeasured,      // the clock of the trace
   kCycles,        // cycles at the clock of the processor; they do not advance while the process is preempted
@@ -37,7 +37,7 @@ struct Computation {
   std::string description;
   double measured_seconds = 0;  // sums over all ranks
   double clean_seconds = 0;
-  std::vector<double> clocks;  // of kCycles: counts per tick of every rank, by which lengths are taken; else empty
+  std::vector<double> clocks;  // with kCycles: counts per tick of every rank, by which lengths are taken; else empty
   Diagnostics diagnostics;
 };
 

@@ -1,6 +1,7 @@
 #include "replay/cut_trace.h"
 
 #include <algorithm>
+#include <array>
 #include <memory>
 #include <utility>
 #include <vector>
@@ -14,36 +15,26 @@
 namespace farscale {
 namespace {
 
-// Operations by class and number, of one rank.
-class OperationSet {
- public:
-  OperationSet() = default;
-  explicit OperationSet(const RankTimeline& timeline) {
-    for (const OperationClass type : {OperationClass::kSend, OperationClass::kReceive, OperationClass::kCollective}) {
-      Of(type).resize(timeline.posts(type));
-    }
-  }
+// Operations of one rank that are wanted, by class and number.
+using OperationSet = std::array<std::vector<bool>, 3>;
 
-  void Add(const OperationPart& operation) { Of(operation.type)[operation.ordinal] = true; }
-  bool Has(const OperationPart& operation) const {
-    return members_[static_cast<std::size_t>(operation.type)][operation.ordinal];
-  }
-  std::vector<bool>& Of(OperationClass type) { return members_[static_cast<std::size_t>(type)]; }
-
- private:
-  std::vector<bool> members_[3];
-};
+std::vector<bool>& OfClass(OperationSet& operations, OperationClass type) {
+  return operations[static_cast<std::size_t>(type)];
+}
 
 // Operations that post or complete something in the rank's own window.
 OperationSet OperationsInside(const RankTimeline& timeline, const RankCut& cut) {
-  OperationSet inside(timeline);
+  OperationSet inside;
+  for (const OperationClass type : {OperationClass::kSend, OperationClass::kReceive, OperationClass::kCollective}) {
+    OfClass(inside, type).resize(timeline.posts(type));
+  }
   if (!cut.present) return inside;
   const std::size_t first = timeline.first_record(cut.window.begin.call);
   const std::size_t end = timeline.first_record(cut.window.end.call);
   Posts posts;
   for (std::size_t record = 0; record < end; ++record) {
     const OperationPart operation = posts.Next(timeline, record);
-    if (record >= first) inside.Add(operation);
+    if (record >= first) OfClass(inside, operation.type)[operation.ordinal] = true;
   }
   return inside;
 }
@@ -58,9 +49,9 @@ std::vector<OperationSet> OperationsToKeep(const Trace& trace, const Matching& m
   const auto for_each = [&](auto visit) {
     for (std::size_t rank = 0; rank < trace.size(); ++rank) {
       const RankMatching& numbers = matching.ranks[rank];
-      visit(keep[rank].Of(OperationClass::kSend), numbers.sends, messages);
-      visit(keep[rank].Of(OperationClass::kReceive), numbers.receives, messages);
-      visit(keep[rank].Of(OperationClass::kCollective), numbers.collectives, collectives);
+      visit(OfClass(keep[rank], OperationClass::kSend), numbers.sends, messages);
+      visit(OfClass(keep[rank], OperationClass::kReceive), numbers.receives, messages);
+      visit(OfClass(keep[rank], OperationClass::kCollective), numbers.collectives, collectives);
     }
   };
   static_assert(kNoMessage == kNoCollective);
@@ -206,7 +197,9 @@ Trace CutTrace(const Trace& trace, const Matching& matching, const PhaseCut& cut
   ParallelFor(trace.size(), [&](std::size_t rank) {
     ranks[rank] = std::make_unique<RankBuilder>(builder.definitions(), static_cast<std::int32_t>(rank));
     BuilderSink sink(*ranks[rank]);
-    const auto is_kept = [&](const OperationPart& operation) { return keep[rank].Has(operation); };
+    const auto is_kept = [&](const OperationPart& operation) -> bool {
+      return keep[rank][static_cast<std::size_t>(operation.type)][operation.ordinal];
+    };
     FeedTimeline(builder.definitions(), trace.timelines[rank], local_ranks, static_cast<std::int32_t>(rank),
                  parts[rank].window, is_kept, sink);
   });

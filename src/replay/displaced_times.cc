@@ -18,12 +18,12 @@
 namespace farscale {
 namespace {
 
-constexpr double kShare = 0.01;  // of the largest useful time, as far as factors may change without a word
+constexpr double kShare = 0.01;  // share of the largest useful time, as far as factors may change without a word
 // Fewer others show no range that is usual.
 constexpr std::size_t kFewestAlike = 5;
-// How far from the range of the others, in widths of it. A computation that the system interrupts becomes longer and
-// the wait behind it shorter, so that late begins of calls are usual: those in real and simulated runs with noise lie
-// up to 18 widths apart. All other edges lie within one.
+// The distance from the range of the others, in widths of it. A computation that the system interrupts becomes longer
+// and the wait behind it shorter, so that late begins of calls are usual: those in real and simulated runs with noise
+// lie up to 18 widths apart. All other edges lie within one.
 constexpr double kWidths = 1, kWidthsWhenLate = 20;
 
 // Edges of calls are numbered through: the enter of call c is 2 c, its leave 2 c + 1. Before an edge lies a
@@ -32,7 +32,7 @@ struct CallEdge {
   std::uint64_t key = 0;  // the same for edges that are alike
   std::size_t rank = 0;
   std::size_t index = 0;
-  std::size_t occurrence = 0;  // of its kind on the rank
+  std::size_t occurrence = 0;  // among its kind on the rank
   Tick before = 0, after = 0;
 
   bool IsEnter() const { return index % 2 == 0; }
@@ -46,7 +46,7 @@ std::uint64_t Mix(std::uint64_t hash, std::uint64_t value) {
   return (hash ^ value) * 0x9E3779B97F4A7C15u + (hash >> 29);
 }
 
-// What a call does, but for its peers.
+// Everything that a call does, but for its peers.
 std::uint64_t KeyOfCall(const RankTimeline& timeline, std::size_t call) {
   std::uint64_t key = Mix(1, timeline.region(call));
   for (std::size_t record = timeline.first_record(call); record < timeline.first_record(call + 1); ++record) {
@@ -132,7 +132,7 @@ class Lengths {
   explicit Lengths(std::vector<Tick> lengths) : sorted_(std::move(lengths)) { std::ranges::sort(sorted_); }
 
   double FromMedian(Tick length) const { return static_cast<double>(length - sorted_[sorted_.size() / 2]); }
-  // How far one of them lies outside the range of the others, in widths of that; negative within it.
+  // The distance of one of them outside the range of the others, in widths of that; negative within it.
   double WidthsOutside(Tick length) const {
     const Tick low = sorted_[length == sorted_.front() ? 1 : 0];
     const Tick high = sorted_[sorted_.size() - (length == sorted_.back() ? 2 : 1)];
@@ -143,50 +143,36 @@ class Lengths {
   std::vector<Tick> sorted_;
 };
 
-// Edges that are alike, of one rank, or each of another one.
-class AlikeEdges {
- public:
-  explicit AlikeEdges(const std::vector<const CallEdge*>& edges)
-      : before_(Of(edges, &CallEdge::before)), after_(Of(edges, &CallEdge::after)) {}
-
-  // What lies before the edge and behind it is usual together, but not how the edge divides it.
-  bool IsDisplaced(const CallEdge& edge, double least) const {
-    const double later = before_.FromMedian(edge.before), shorter = -after_.FromMedian(edge.after);
-    if (std::abs(later) < least || std::abs(later - shorter) > 0.5 * std::abs(later)) return false;
-    const double before = before_.WidthsOutside(edge.before), after = after_.WidthsOutside(edge.after);
-    const double limit = edge.IsEnter() && later > 0 ? kWidthsWhenLate : kWidths;
-    return std::min(before, after) > 0 && std::max(before, after) >= limit;
-  }
-  double Later(const CallEdge& edge) const { return before_.FromMedian(edge.before); }
-
- private:
-  static Lengths Of(const std::vector<const CallEdge*>& edges, Tick CallEdge::*length) {
-    std::vector<Tick> lengths;
-    for (const CallEdge* edge : edges) lengths.push_back(edge->*length);
-    return Lengths(lengths);
-  }
-
-  Lengths before_, after_;
-};
-
-// How much later than usual an edge is, in every set of those alike that is large enough; nothing where it fits one.
+// `later`: in every set of edges alike that is large enough.
 struct Verdict {
   bool is_known = false, fits = false;
   double later = 0;
 };
 
+// Compares the edges of one rank, or of other ranks at the same occurrence, that are alike. An edge is displaced if its
+// times before and behind are usual together, but not how the edge divides them.
 void Judge(const std::vector<CallEdge>& edges, std::size_t CallEdge::*set, double least,
            std::vector<Verdict>& verdicts) {
   std::map<std::pair<std::uint64_t, std::size_t>, std::vector<const CallEdge*>> sets;
   for (const CallEdge& edge : edges) sets[{edge.key, edge.*set}].push_back(&edge);
   for (const auto& [key, alike] : sets) {
     if (alike.size() < kFewestAlike) continue;
-    const AlikeEdges lengths(alike);
+    std::vector<Tick> all_before, all_after;
     for (const CallEdge* edge : alike) {
+      all_before.push_back(edge->before);
+      all_after.push_back(edge->after);
+    }
+    const Lengths before(std::move(all_before)), after(std::move(all_after));
+    for (const CallEdge* edge : alike) {
+      const double later = before.FromMedian(edge->before), shorter = -after.FromMedian(edge->after);
+      const double outside_before = before.WidthsOutside(edge->before), outside = after.WidthsOutside(edge->after);
+      const double limit = edge->IsEnter() && later > 0 ? kWidthsWhenLate : kWidths;
+      const bool is_displaced = std::abs(later) >= least && std::abs(later - shorter) <= 0.5 * std::abs(later) &&
+                                std::min(outside_before, outside) > 0 && std::max(outside_before, outside) >= limit;
       Verdict& verdict = verdicts[static_cast<std::size_t>(edge - edges.data())];
       verdict.is_known = true;
-      verdict.fits |= !lengths.IsDisplaced(*edge, least);
-      verdict.later = lengths.Later(*edge);
+      verdict.fits |= !is_displaced;
+      verdict.later = later;
     }
   }
 }

@@ -7,6 +7,7 @@
 #include <limits>
 #include <map>
 #include <tuple>
+#include <utility>
 
 #include "base/diagnostics.h"
 #include "base/parallel.h"
@@ -58,15 +59,8 @@ struct Numbering {
   std::uint32_t operator()(std::uint32_t k) const { return k < matched ? first + k : first_unmatched + (k - matched); }
 };
 
-struct RankNumbering {
-  std::vector<Numbering> sends, receives;  // by endpoint
-};
-
-struct NumberedMessages {
-  std::uint64_t matched = 0, unmatched = 0;
-
-  std::uint64_t all() const { return matched + unmatched; }
-};
+// One an endpoint, for sends, then for receives.
+using RankNumbering = std::array<std::vector<Numbering>, 2>;
 
 // One direction of one endpoint of one rank: part of a channel (communicator, source, destination, tag).
 struct ChannelEnd {
@@ -129,54 +123,27 @@ std::vector<std::uint32_t> Apply(const std::vector<Numbering>& numbering, const 
   return messages;
 }
 
-// Calls visit(message, bytes) for every record of messages with two ends that `wants`.
-template <typename Wants, typename Visit>
-void ForEachSize(const RankTimeline& timeline, const RankMatching& matching, std::size_t matched, const Wants& wants,
-                 const Visit& visit) {
-  Posts posts;
-  for (std::size_t i = 0; i < timeline.records(); ++i) {
-    const RecordPart part = NextPart(timeline, matching, i, posts);
-    if (!part.IsCollective() && wants(part) && part.number < matched) visit(part.number, timeline.record_bytes(i));
-  }
-}
-
-NumberedMessages CountNumbered(const std::vector<ChannelEnd>& ends) {
-  NumberedMessages counts;
+// The messages with both ends, and those with one.
+std::pair<std::uint64_t, std::uint64_t> CountMessages(const std::vector<ChannelEnd>& ends) {
+  std::uint64_t matched = 0, unmatched = 0;
   ForEachChannel(ends, [&](std::size_t i, std::size_t j, std::uint32_t shared) {
-    counts.matched += shared;
-    for (std::size_t k = i; k < j; ++k) counts.unmatched += ends[k].count - shared;
+    matched += shared;
+    for (std::size_t k = i; k < j; ++k) unmatched += ends[k].count - shared;
   });
-  return counts;
+  return {matched, unmatched};
 }
 
 // Matched ones first, channel by channel.
-void NumberMessages(const std::vector<ChannelEnd>& ends, std::uint64_t matched, std::vector<RankNumbering>& numbering) {
-  NumberedMessages next{0, matched};
+void NumberMessages(const std::vector<ChannelEnd>& ends, std::uint32_t matched, std::vector<RankNumbering>& numbering) {
+  std::uint32_t next = 0, next_unmatched = matched;
   ForEachChannel(ends, [&](std::size_t i, std::size_t j, std::uint32_t shared) {
     for (std::size_t k = i; k < j; ++k) {
       const ChannelEnd& end = ends[k];
-      RankNumbering& rank = numbering[end.rank()];
-      (end.is_receive ? rank.receives : rank.sends)[end.endpoint] = {static_cast<std::uint32_t>(next.matched), shared,
-                                                                     static_cast<std::uint32_t>(next.unmatched)};
-      next.unmatched += end.count - shared;
+      numbering[end.rank()][end.is_receive][end.endpoint] = {next, shared, next_unmatched};
+      next_unmatched += end.count - shared;
     }
-    next.matched += shared;
+    next += shared;
   });
-}
-
-RankNumbering EmptyNumbering(const RankTimeline& timeline) {
-  const std::vector<Numbering> none(timeline.endpoints().size());
-  return {none, none};
-}
-
-void ApplyNumbering(const RankNumbering& numbering, const Targets& targets, RankMatching& matching) {
-  matching.sends = Apply(numbering.sends, targets.sends);
-  matching.receives = Apply(numbering.receives, targets.receives);
-}
-
-void RequireNumbers(const NumberedMessages& counts, const std::string& path) {
-  if (counts.all() < kNoMessage) return;
-  throw Error(ErrorKind::kInput, path, "the trace has more than 4294967295 messages", "cut a shorter one");
 }
 
 // Ends of messages that lack the other one. Both kinds may count as one anomaly, whose example is the first of all.
@@ -205,37 +172,6 @@ Diagnostics DiagnoseMissing(const std::vector<ChannelEnd>& ends, bool ends_early
     if (kind.population > 0) diagnostics.AddPopulation(missing, kind.population);
   }
   return diagnostics;
-}
-
-void FillSentBytes(const RankTimeline& timeline, const RankMatching& matching, std::vector<std::uint64_t>& sent) {
-  ForEachSize(
-      timeline, matching, sent.size(),
-      [](const RecordPart& part) { return part.type == OperationClass::kSend && part.posts; },
-      [&](std::uint32_t message, std::uint64_t bytes) { sent[message] = bytes; });
-}
-
-std::uint64_t CountDiffering(const RankTimeline& timeline, const RankMatching& matching,
-                             const std::vector<std::uint64_t>& sent) {
-  std::uint64_t differing = 0;
-  ForEachSize(
-      timeline, matching, sent.size(),
-      [](const RecordPart& part) { return part.type == OperationClass::kReceive && part.completes; },
-      [&](std::uint32_t message, std::uint64_t bytes) { differing += sent[message] != bytes; });
-  return differing;
-}
-
-void MatchInitAndFinalize(const Trace& trace, const RankTimeline& timeline, std::uint32_t init, std::uint32_t finalize,
-                          RankMatching& matching) {
-  for (std::size_t i = 0; i < timeline.calls(); ++i) {
-    const MpiCall call = trace.regions[timeline.region(i)].call;
-    if (call == MpiCall::kInit && matching.init == kNoCollective) {
-      matching.init = init;
-      matching.init_call = i;
-    } else if (call == MpiCall::kFinalize && matching.finalize == kNoCollective) {
-      matching.finalize = finalize;
-      matching.finalize_call = i;
-    }
-  }
 }
 
 std::string DescribeMissingRanks(const Trace& trace, const CollectiveOperation& operation) {
@@ -305,23 +241,47 @@ void MatchCollectives(const Trace& trace, std::vector<Targets>& targets, Matchin
 
 // They follow all others.
 void AddInitAndFinalize(const Trace& trace, Matching& matching) {
-  const auto init = static_cast<std::uint32_t>(matching.collectives.size());
+  const auto init = static_cast<std::uint32_t>(matching.collectives.size()), finalize = init + 1;
   matching.collectives.resize(init + 2);
   for (std::size_t rank = 0; rank < trace.size(); ++rank) {
+    const RankTimeline& timeline = trace.timelines[rank];
     RankMatching& result = matching.ranks[rank];
-    MatchInitAndFinalize(trace, trace.timelines[rank], init, init + 1, result);
-    if (result.init != kNoCollective) ++matching.collectives[init].participants;
-    if (result.finalize != kNoCollective) ++matching.collectives[init + 1].participants;
+    for (std::size_t i = 0; i < timeline.calls(); ++i) {
+      const MpiCall call = trace.regions[timeline.region(i)].call;
+      if (call == MpiCall::kInit && result.init == kNoCollective) {
+        result.init = init;
+        result.init_call = i;
+        ++matching.collectives[init].participants;
+      } else if (call == MpiCall::kFinalize && result.finalize == kNoCollective) {
+        result.finalize = finalize;
+        result.finalize_call = i;
+        ++matching.collectives[finalize].participants;
+      }
+    }
   }
 }
 
 // A matching by the wrong order shows in sizes that differ between sender and receiver.
 void CompareSizes(const Trace& trace, Matching& matching) {
   std::vector<std::uint64_t> sent(matching.matched), differing(trace.size());
-  ParallelFor(trace.size(),
-              [&](std::size_t rank) { FillSentBytes(trace.timelines[rank], matching.ranks[rank], sent); });
+  const auto for_each_size = [&](std::size_t rank, const auto& wants, const auto& visit) {
+    const RankTimeline& timeline = trace.timelines[rank];
+    Posts posts;
+    for (std::size_t i = 0; i < timeline.records(); ++i) {
+      const RecordPart part = NextPart(timeline, matching.ranks[rank], i, posts);
+      if (!part.IsCollective() && wants(part) && part.number < matching.matched)
+        visit(part.number, timeline.record_bytes(i));
+    }
+  };
   ParallelFor(trace.size(), [&](std::size_t rank) {
-    differing[rank] = CountDiffering(trace.timelines[rank], matching.ranks[rank], sent);
+    for_each_size(
+        rank, [](const RecordPart& part) { return part.type == OperationClass::kSend && part.posts; },
+        [&](std::uint32_t message, std::uint64_t bytes) { sent[message] = bytes; });
+  });
+  ParallelFor(trace.size(), [&](std::size_t rank) {
+    for_each_size(
+        rank, [](const RecordPart& part) { return part.type == OperationClass::kReceive && part.completes; },
+        [&](std::uint32_t message, std::uint64_t bytes) { differing[rank] += sent[message] != bytes; });
   });
   for (std::size_t rank = 0; rank < trace.size(); ++rank) {
     matching.diagnostics.Add(anomaly::kMessageSizeMismatch, differing[rank], fmt::format("received by rank {}", rank));
@@ -342,7 +302,7 @@ Matching MatchTrace(const Trace& trace) {
   ParallelFor(trace.size(), [&](std::size_t rank) {
     const RankTimeline& timeline = trace.timelines[rank];
     targets[rank] = CollectTargets(timeline);
-    numbering[rank] = EmptyNumbering(timeline);
+    numbering[rank].fill(std::vector<Numbering>(timeline.endpoints().size()));
     AddEnds(timeline, rank, targets[rank].sends, false, ends_of_rank[rank]);
     AddEnds(timeline, rank, targets[rank].receives, true, ends_of_rank[rank]);
   });
@@ -350,13 +310,16 @@ Matching MatchTrace(const Trace& trace) {
   for (const std::vector<ChannelEnd>& some : ends_of_rank) ends.insert(ends.end(), some.begin(), some.end());
   std::ranges::sort(ends, [](const ChannelEnd& a, const ChannelEnd& b) { return a.Order() < b.Order(); });
   matching.diagnostics = DiagnoseMissing(ends, EndsEarly(trace));
-  const NumberedMessages counts = CountNumbered(ends);
-  RequireNumbers(counts, trace.path);
-  matching.matched = static_cast<std::uint32_t>(counts.matched);
-  matching.messages = static_cast<std::uint32_t>(counts.all());
-  NumberMessages(ends, counts.matched, numbering);
-  ParallelFor(trace.size(),
-              [&](std::size_t rank) { ApplyNumbering(numbering[rank], targets[rank], matching.ranks[rank]); });
+  const auto [matched, unmatched] = CountMessages(ends);
+  if (matched + unmatched >= kNoMessage)
+    throw Error(ErrorKind::kInput, trace.path, "the trace has more than 4294967295 messages", "cut a shorter one");
+  matching.matched = static_cast<std::uint32_t>(matched);
+  matching.messages = static_cast<std::uint32_t>(matched + unmatched);
+  NumberMessages(ends, matching.matched, numbering);
+  ParallelFor(trace.size(), [&](std::size_t rank) {
+    matching.ranks[rank].sends = Apply(numbering[rank][0], targets[rank].sends);
+    matching.ranks[rank].receives = Apply(numbering[rank][1], targets[rank].receives);
+  });
   CompareSizes(trace, matching);
   MatchCollectives(trace, targets, matching);
   AddInitAndFinalize(trace, matching);

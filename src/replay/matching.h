@@ -53,10 +53,10 @@ struct Matching {
   std::uint32_t matched = 0;  // messages [0, matched) have both a send and a receive, the others one of them
   std::vector<CollectiveOperation> collectives;
   Diagnostics diagnostics;
-  std::optional<UnknownClocks> clocks_unknown;  // of a trace that was checked [replay/clock_repair.h]
+  std::optional<UnknownClocks> clocks_unknown;  // if the trace was checked [replay/clock_repair.h]
 };
 
-// Of a trace that ends early the ranks end at different times. As halves are matched in order, those that lack another
+// The ranks of a trace that ends early end at different times. As halves are matched in order, those that lack another
 // half are then the last ones.
 bool EndsEarly(const Trace& trace);
 
@@ -66,13 +66,13 @@ Matching MatchTrace(const Trace& trace);
 // Parts of operations [trace/operations.h] with the messages and collective operations that they belong to.
 
 struct RecordPart : OperationPart {
-  std::uint32_t number = kNoMessage;  // of the message or collective operation; kNoMessage where there is none
+  std::uint32_t number = kNoMessage;  // the message or collective operation; kNoMessage where there is none
 
   bool IsMatched() const { return number != kNoMessage; }
 };
 static_assert(kNoMessage == kNoCollective);
 
-// Of the next record, which `posts` counts.
+// The part of the next record, which `posts` counts.
 inline RecordPart NextPart(const RankTimeline& timeline, const RankMatching& matching, std::size_t record,
                            Posts& posts) {
   RecordPart part{posts.Next(timeline, record)};

@@ -34,7 +34,7 @@ void ReadNumber(const ConfigTable& table, const std::string& key, double unit, d
   value = *number * unit;
 }
 
-// What is known of a number that is not. Of a number that the table states itself, nothing holds that the standard
+// A bound of a number that is not known. Of a number that the table states itself, nothing holds that the standard
 // says.
 void ReadBound(const ConfigTable& table, const std::string& number, const std::string& key, double unit,
                std::optional<double>& bound) {

@@ -14,7 +14,7 @@
 
 namespace farscale {
 
-// What a message costs between two ranks.
+// The costs of a message between two ranks.
 struct Link {
   double latency = 0;                                          // seconds
   double bandwidth = std::numeric_limits<double>::infinity();  // bytes a second
@@ -22,7 +22,7 @@ struct Link {
   std::uint64_t eager_limit = 32768;                           // messages of this many bytes and more rendezvous
   // An eager message starts when its receive is posted, too; its sender still does not wait.
   bool starts_at_receive = false;
-  // Of values that are not known: all that is. What is above is then assumed. An infinite latency or overhead and a
+  // Bounds of values that are not known; the value above is then assumed. An infinite latency or overhead and a
   // bandwidth of 0 are no bounds at all.
   std::optional<double> latency_at_most{}, bandwidth_at_least{}, overhead_at_most{};
 
@@ -32,7 +32,7 @@ struct Link {
   friend bool operator==(const Link&, const Link&) = default;
 };
 
-// How the time of one half of a collective grows with the number n of ranks.
+// Growth of the time of one half of a collective with the number n of ranks.
 enum class CollectiveGrowth : std::uint8_t {
   kNone,         // no time
   kConstant,     // L + S/B
@@ -40,8 +40,8 @@ enum class CollectiveGrowth : std::uint8_t {
   kLogarithmic,  // ceil(log2 n) (L + S/B)
 };
 
-// What S is, over the ranks that take part. A rank's bytes are what it sends or receives, whichever is less but not
-// nothing: tracers differ in whether the root of a broadcast sends its data once or once for every rank.
+// The meaning of S, over the ranks that take part. A rank's bytes are what it sends or receives, whichever is less but
+// not nothing: tracers differ in whether the root of a broadcast sends its data once or once for every rank.
 enum class CollectiveSize : std::uint8_t {
   kMin,
   kMean,
@@ -74,7 +74,7 @@ struct Network {
   Link local;          // between ranks of one node
   Link remote;         // between nodes
   std::array<CollectiveCost, kCollectiveKinds> collectives{};
-  // How many transfers between nodes a node can send, and receive, at once; nothing: any number.
+  // The number of transfers between nodes that a node can send, and receive, at once; nothing: any number.
   std::optional<int> sending, receiving;
 
   // Neither messages nor calls take time, and nothing has to wait for a link.
@@ -85,7 +85,7 @@ struct Network {
   friend bool operator==(const Network&, const Network&) = default;
 };
 
-// What is not known of a link, "latency at most 1.84 µs (460 ns assumed), overhead at most 1.84 µs (0 s assumed)";
+// The unknown values of a link, "latency at most 1.84 µs (460 ns assumed), overhead at most 1.84 µs (0 s assumed)";
 // empty when all is.
 std::string DescribeUnknown(const Link& link);
 
@@ -100,8 +100,8 @@ Network ParseNetwork(const std::string& text, const std::string& file, const std
 // them. An infinite bandwidth is left out, or written as inf where leaving it out would mean that of the other link.
 std::string WriteNetworkToml(const Network& network);
 
-// What collectives cost when nothing better is known, as in most of configs/networks: both halves along a tree, except
-// where every rank gives something to every other one.
+// The costs of collectives when nothing better is known, as in most of configs/networks: both halves along a tree,
+// except where every rank gives something to every other one.
 std::array<CollectiveCost, kCollectiveKinds> StandardCollectives();
 
 // The same network with latency and bandwidth of both links, or their overhead, multiplied.
@@ -133,30 +133,30 @@ inline double CollectiveSeconds(const Network& network, CollectiveKind kind, std
   return CollectiveSeconds(network, kind, ranks, ranks, is_local, bytes);
 }
 
-// What a replay is asked for: its rules, of which there are two named sets by which published numbers differ
+// The options of a replay: its rules, of which there are two named sets by which published numbers differ
 // [docs/formulas.md, replay], its network and computation.
 
 enum class RuleSet {
-  kBsc,     // what Dimemas does with the ideal configuration of the BSC tools, so that numbers compare
-  kCausal,  // what the data dependencies of the program force
+  kBsc,     // as Dimemas does with the ideal configuration of the BSC tools, so that numbers compare
+  kCausal,  // only what the data dependencies of the program force
 };
 
 struct ReplayRules {
-  static constexpr std::uint64_t kBscEagerLimit = 32768;  // of the ideal configuration of the BSC tools
+  static constexpr std::uint64_t kBscEagerLimit = 32768;  // in the ideal configuration of the BSC tools
 
   RuleSet set = RuleSet::kBsc;
   std::uint64_t eager_limit = kBscEagerLimit;  // messages of this many bytes and more rendezvous; kBsc fixes it
 
-  // Whether a message posted by this call waits for its receiver, by the limit of the rules or of a network.
+  // A message posted by this call waits for its receiver, by the limit of the rules or of a network.
   bool IsRendezvous(MpiCall call, std::uint64_t bytes) const { return IsRendezvous(call, bytes, Limit()); }
   bool IsRendezvous(MpiCall call, std::uint64_t bytes, std::uint64_t limit) const;
-  // Whether the completion of a non-blocking rendezvous send waits for its receiver.
+  // The completion of a non-blocking rendezvous send waits for its receiver.
   bool SendCompletionWaits() const { return set == RuleSet::kCausal; }
   std::uint64_t Limit() const { return set == RuleSet::kBsc ? kBscEagerLimit : eager_limit; }
   bool FinalizeSynchronises() const { return set == RuleSet::kCausal; }
 };
 
-// What a rank waits for before it leaves a collective.
+// The arrivals that a rank waits for before it leaves a collective.
 enum class CollectiveWait {
   kNothing,
   kRoot,   // the arrival of the root

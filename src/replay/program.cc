@@ -110,7 +110,7 @@ class RankCompiler {
     compiler_.Compute(std::max<Tick>(0, until - left_));
   }
 
-  // Of iterations that end before the call at `place_.call`. The last ends with the window.
+  // Ends iterations that end before the call at `place_.call`. The last ends with the window.
   void EndIterations() {
     const std::vector<Interval>& iterations = view_.cut.iterations;
     while (iteration_ + 1 < iterations.size() && iterations[iteration_].end.call <= place_.call) {
@@ -149,7 +149,7 @@ class RankCompiler {
   Posts posts_;
   Place place_;
   CallCompiler<Place> compiler_;
-  std::vector<CompiledPart> parts_;  // of the call
+  std::vector<CompiledPart> parts_;  // the call has
   Tick left_ = 0;                    // when the last call was, as measured
   std::size_t iteration_ = 0;
 };
@@ -187,7 +187,7 @@ RankView ViewOf(const Trace& trace, const Matching& matching, const PhaseCut& cu
           options.as_tasks};
 }
 
-// What the rules say of the messages of tasks.
+// The rules for messages of tasks.
 void AddTaskRules(const MessageFlags& flags, Program& program) {
   for (std::size_t i = 0; i < program.task_messages.size(); ++i) {
     TaskMessage& message = program.task_messages[i];
@@ -199,7 +199,7 @@ void AddTaskRules(const MessageFlags& flags, Program& program) {
 }
 
 struct PhaseFlags {
-  std::vector<Posts> posts;  // of every rank, before its window
+  std::vector<Posts> posts;  // one a rank, before its window
   MessageFlags messages;
 };
 

@@ -30,14 +30,14 @@ enum class Step : std::uint8_t {
   kWaitForAll,     // until every participant has arrived
   kWaitForRoot,
   kWaitForLower,  // until the ranks up to this one have arrived
-  kIterationEnd,  // of a task or a grown rank: its iteration `target` is over
+  kIterationEnd,  // in a task or a grown rank: its iteration `target` is over
 };
 
-// Whether a call costs the overhead of a link, where that is not yet part of the computation.
+// The call costs the overhead of a link, where that is not yet part of the computation.
 enum class CallOverhead : std::uint8_t {
   kNone,
   kRemote,
-  kByMessages,  // of the remote link when any of its messages leaves the node
+  kByMessages,  // that of the remote link when any of its messages leaves the node
 };
 
 // Computes for `compute` ticks, then does its step. A call is some instructions, the last of which ends it; within a
@@ -47,14 +47,14 @@ struct Instruction {
   std::uint32_t target = 0;
   Step step = Step::kNothing;
   bool ends_call = false;
-  CallOverhead overhead = CallOverhead::kNone;  // of tasks: of the call that begins with this instruction
+  CallOverhead overhead = CallOverhead::kNone;  // for tasks: of the call that begins with this instruction
 };
 
 struct RankProgram {
   std::vector<Instruction> instructions;
-  Tick begin = 0;          // of the window, since the earliest window of any rank
+  Tick begin = 0;          // its window begins, since the earliest window of any rank
   Tick compute_after = 0;  // the last call
-  // Of tasks: messages of the calls whose overhead depends on them, call by call, each list behind its length.
+  // For tasks: messages of the calls whose overhead depends on them, call by call, each list behind its length.
   std::vector<std::uint32_t> call_messages;
 };
 
@@ -65,7 +65,7 @@ struct Path {
   Tick delay = 0;  // from its start to its arrival
 };
 
-// What a message is, wherever its tasks lie.
+// A message, wherever its tasks lie.
 struct TaskMessage {
   std::uint64_t bytes = 0;
   std::uint32_t from = 0, to = 0;
@@ -84,7 +84,7 @@ struct TaskCollective {
 // The ranks of a scan in the order of its communicator.
 struct ScanOrder {
   std::uint32_t members = 0;
-  std::vector<std::uint32_t> places;  // of every rank; `members` of those that are none
+  std::vector<std::uint32_t> places;  // one a rank; `members` of those that are none
 };
 
 struct Program {
@@ -92,17 +92,17 @@ struct Program {
   std::size_t nodes = 0;
   std::uint32_t messages = 0;
   std::uint32_t iterations = 0;  // whose ends are instructions and are to be known
-  // Of a timed network, else empty: from the start of a message to its arrival; its path, when nodes limit their
+  // For a timed network, else empty: from the start of a message to its arrival; its path, when nodes limit their
   // transfers; from the last arrival at a collective operation until it is over.
   std::vector<Tick> message_delays;
   std::vector<Path> paths;
   std::vector<Tick> collective_delays;
-  // Of tasks, in place of delays and paths.
+  // For tasks, in place of delays and paths.
   std::vector<TaskMessage> task_messages;
   std::vector<TaskCollective> task_collectives;
   int sending = 0, receiving = 0;       // transfers of a node at once; 0: any number
-  std::vector<std::uint32_t> arrivals;  // how many participants of every collective operation lie in the windows
-  std::vector<bool> root_arrives;       // whether its root is among them
+  std::vector<std::uint32_t> arrivals;  // number of participants of every collective operation that lie in the windows
+  std::vector<bool> root_arrives;       // its root is among them
   std::unordered_map<std::uint32_t, std::vector<std::uint32_t>> scan_ranks;  // participants of every scan there
   std::vector<ScanOrder> scan_orders;
   std::unordered_map<std::uint32_t, std::uint32_t> order_of_scan;

@@ -93,7 +93,7 @@ Matching WithoutPartners(const Trace& trace) {
 ReplayResult Replay(const Trace& trace, const Matching& matching, const PhaseCut& cut, const ReplayOptions& options) {
   ReplayResult result;
   if (!MissingCalls(trace).empty()) {
-    // What is there need not fit together, so that ranks might wait for ever.
+    // The rest need not fit together, so that ranks might wait for ever.
     result = ReplayHere(trace, WithoutPartners(trace), cut, options);
   } else {
     result = ReplayHere(trace, matching, cut, options);
@@ -131,7 +131,7 @@ void VisitSends(const RankTimeline& timeline, const RankMatching& matching, cons
                 });
 }
 
-// Whether all members of every communicator share a node.
+// True if all members of every communicator share a node.
 std::vector<bool> FindLocalCommunicators(const Trace& trace) {
   std::vector<bool> local;
   for (const Communicator& communicator : trace.communicators) {

@@ -22,8 +22,8 @@ namespace farscale {
 
 // Times are ticks since the earliest begin of the phase's windows; every rank starts at its own begin.
 struct ReplayResult {
-  std::vector<Tick> begin;  // of every rank's window; as measured
-  std::vector<Tick> end;    // of every rank's window in the replay; `begin` for ranks without one
+  std::vector<Tick> begin;  // every rank's window; as measured
+  std::vector<Tick> end;    // every rank's window in the replay; `begin` for ranks without one
   // When rank r leaves the k-th call of its window; empty unless asked for.
   std::vector<std::vector<Tick>> leave;
   // When the last rank ends every iteration whose end the program knows.

@@ -119,7 +119,7 @@ class RegionClock {
   int depth_ = 0;
 };
 
-// Of calls and region events; 0 where there are none.
+// The span of calls and region events; 0 where there are none.
 std::pair<Tick, Tick> SpanOf(const NewTimes& times) {
   if (times.enter.empty() && times.events.empty()) return {0, 0};
   Tick begin = std::numeric_limits<Tick>::max(), end = std::numeric_limits<Tick>::min();
@@ -173,7 +173,7 @@ BurstLengths SpeedUp(const Trace& trace, const BurstLengths& bursts, double spee
 
 namespace {
 
-// What threads do stays inside of what their main threads do.
+// Activities of threads stay inside of those of their main threads.
 void MoveThreads(const TimeMap& map, std::size_t rank, Trace& replayed) {
   const auto move = [&](std::vector<TeamEvent>& events) {
     for (TeamEvent& event : events) event.tick = map.At(event.tick);

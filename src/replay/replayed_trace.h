@@ -28,7 +28,7 @@ struct ReplayedRank {
   RankCut cut;
 };
 
-// Of one rank that is in the part; the replay kept the times of all calls. What is before the part stays as it was
+// The rank is in the part; the replay kept the times of all calls. What is before the part stays as it was
 // measured, what is behind moves along. Only within the part do messages take the time that the replay gave them.
 // `origin`: where the part begins, cut.begin().
 ReplayedRank ReplayedPart(const Trace& trace, const PhaseCut& cut, Tick origin, const ReplayResult& result,

@@ -2,16 +2,20 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
+#include <limits>
 #include <map>
+#include <ranges>
 #include <utility>
 
 #include "base/parallel.h"
 #include "replay/matching.h"
+#include "stats/sample_quantiles.h"
 
 namespace farscale {
 namespace {
 
-// Of an end that lies outside any call: that of a message which crosses the edge of a cut.
+// The rank of an end that lies outside any call: that of a message which crosses the edge of a cut.
 constexpr std::int32_t kNotPosted = -1;
 
 // Both ends of every matched message. Ranks fill their own ends, so they can do so in parallel.
@@ -185,7 +189,7 @@ class RankObserver {
   const RankTimeline& timeline_;
   Observations result_;
 
-  // Of the call at hand: messages it posts, and those whose send or receive it completes.
+  // The call at hand: messages it posts, and those whose send or receive it completes.
   std::size_t records_ = 0;
   bool has_others_ = false;
   std::vector<std::uint32_t> posted_, sends_, receives_;
@@ -199,30 +203,18 @@ void Append(LinkObservations& all, const LinkObservations& some) {
   all.late_posts.insert(all.late_posts.end(), some.late_posts.begin(), some.late_posts.end());
 }
 
-// When messages may be on their way: from the call that sends them to the one that completes their receive, though
-// after both sides were there none takes longer than the slowest whose receiver waited.
-class MessageTimes {
- public:
-  MessageTimes(const MessageEnds& ends, Tick longest) : ends_(ends), longest_(longest) {}
-
-  Tick Begin(std::uint32_t message) const { return ends_.sent[message].tick; }
-  Tick End(std::uint32_t message) const {
-    const MessageEnds::Posted& posted = ends_.posted[message];
-    const Tick latest = std::max(Begin(message), posted.tick) + longest_;
-    return std::max(Begin(message) + 1, std::min(posted.done, latest));
-  }
-
- private:
-  const MessageEnds& ends_;
-  Tick longest_;
-};
-
 // The largest number of bytes on a link, in one direction, beside each of its messages: those of messages that begin
-// before it ends, less those of messages that end before it begins.
-void AddCompetingBytes(const MessageEnds& ends, const MessageTimes& times, std::vector<std::uint32_t> messages,
+// before it ends, less those of messages that end before it begins. Messages may be on their way from the call that
+// sends them to the one that completes their receive, though once both sides are there none takes longer than the
+// slowest whose receiver waited, `longest`.
+void AddCompetingBytes(const MessageEnds& ends, Tick longest, std::vector<std::uint32_t> messages,
                        std::vector<std::uint64_t>& competing) {
-  const auto begin = [&](std::uint32_t message) { return times.Begin(message); };
-  const auto end = [&](std::uint32_t message) { return times.End(message); };
+  const auto begin = [&](std::uint32_t message) { return ends.sent[message].tick; };
+  const auto end = [&](std::uint32_t message) {
+    const MessageEnds::Posted& posted = ends.posted[message];
+    const Tick latest = std::max(begin(message), posted.tick) + longest;
+    return std::max(begin(message) + 1, std::min(posted.done, latest));
+  };
   std::vector<std::uint32_t> by_end = messages;
   std::ranges::sort(messages, {}, begin);
   std::ranges::sort(by_end, {}, end);
@@ -240,7 +232,7 @@ void AddCompetingBytes(const MessageEnds& ends, const MessageTimes& times, std::
 // `transfers`: between nodes.
 void FindCompetingBytes(const Trace& trace, const MessageEnds& ends, std::vector<TransferTime>& transfers) {
   if (transfers.empty()) return;
-  std::map<std::int32_t, std::array<std::vector<std::uint32_t>, 2>> links;  // by node: messages from it and to it
+  std::map<std::int32_t, std::array<std::vector<std::uint32_t>, 2>> links;  // one a node: messages from it and to it
   for (std::uint32_t message = 0; message < ends.sent.size(); ++message) {
     const std::int32_t from = ends.sent[message].rank, to = ends.posted[message].rank;
     if (from == kNotPosted || to == kNotPosted) continue;
@@ -250,11 +242,11 @@ void FindCompetingBytes(const Trace& trace, const MessageEnds& ends, std::vector
     links[source][0].push_back(message);
     links[target][1].push_back(message);
   }
-  const MessageTimes times(ends, std::ranges::max(transfers, {}, &TransferTime::ticks).ticks);
+  const Tick longest = std::ranges::max(transfers, {}, &TransferTime::ticks).ticks;
   std::vector<std::uint64_t> competing(ends.sent.size());
   for (auto& [node, directions] : links) {
     for (std::vector<std::uint32_t>& messages : directions) {
-      AddCompetingBytes(ends, times, std::move(messages), competing);
+      AddCompetingBytes(ends, longest, std::move(messages), competing);
     }
   }
   for (TransferTime& transfer : transfers) transfer.competing_bytes = competing[transfer.message];
@@ -274,6 +266,302 @@ Observations Observe(const Trace& trace, const Matching& matching, const ReplayR
   }
   FindCompetingBytes(trace, ends, all.remote.transfers);
   return all;
+}
+
+namespace {
+
+// Chosen: noise adds to many messages, but hardly to three of four.
+constexpr double kFast = 0.25;
+// Sizes within a sixteenth of a factor of two are taken together; chosen.
+constexpr double kGroupsPerDoubling = 16;
+// With fewer messages in either direction between two ranks their clocks are not compared; chosen.
+constexpr std::size_t kFewestEachWay = 3;
+// Times at the smallest and the largest size that differ by fewer ticks may do so by rounding alone; chosen.
+constexpr double kFewestTicks = 5;
+// Two halves of the messages must show the same bandwidth within this factor, else they show none; chosen.
+constexpr double kAgreement = 1.5;
+// A value is known when its range is no wider than this share of it. Of the simulated traces the ranges of latencies
+// are either narrower than 0.06 or wider than 1.2, whichever application is left out.
+constexpr double kKnown = 0.4;
+// A latency that is not known lies no nearer to the ends of its range than this share of it; chosen.
+constexpr double kNearEnd = 0.25;
+// A message has its links to itself where others would not make it slower by more than this share; chosen.
+constexpr double kUndisturbed = 0.02;
+// Messages that share links say what the others do where their bandwidths differ by no more than this share; chosen.
+constexpr double kSameBandwidth = 0.1;
+// Where the bytes of the largest message take less than this share of its time, they only bound the bandwidth: networks
+// treat small messages differently, and the clock counts ticks. Chosen.
+constexpr double kTellingShare = 0.1;
+
+struct SizeGroup {
+  double bytes = 0;   // mean
+  double ticks = 0;   // a fast, or the median message
+  double spread = 0;  // from a fast message to the median one
+  double weight = 0;  // a size sent a hundred times counts ten times
+};
+
+std::vector<SizeGroup> GroupBySize(const std::vector<TransferTime>& transfers, double share) {
+  std::map<std::int64_t, std::vector<const TransferTime*>> members;
+  for (const TransferTime& transfer : transfers) {
+    const double doublings = std::log2(static_cast<double>(std::max<std::uint64_t>(1, transfer.bytes)));
+    members[transfer.bytes == 0 ? -1 : std::llround(kGroupsPerDoubling * doublings)].push_back(&transfer);
+  }
+  std::vector<SizeGroup> groups;
+  for (const auto& [key, some] : members) {
+    SizeGroup group;
+    std::vector<double> ticks;
+    for (const TransferTime* transfer : some) {
+      group.bytes += static_cast<double>(transfer->bytes) / static_cast<double>(some.size());
+      ticks.push_back(static_cast<double>(transfer->ticks));
+    }
+    group.ticks = Quantile(ticks, share);
+    group.spread = std::fabs(Quantile(ticks, 0.5) - Quantile(ticks, kFast));
+    group.weight = std::sqrt(static_cast<double>(some.size()));
+    groups.push_back(group);
+  }
+  return groups;
+}
+
+struct Line {
+  double at_zero = 0;
+  double slope = 0;
+
+  double operator()(double bytes) const { return at_zero + slope * bytes; }
+};
+
+// The line with the smallest sum of weighted relative distances, of those on which a byte takes no negative time. One
+// of those that are smallest goes through two of the points, or through one where that limit holds the line; so all of
+// them are tried. There are at most some hundred groups. Where it meets no byte may be below zero, by noise.
+Line FitLine(const std::vector<SizeGroup>& groups) {
+  if (groups.empty()) return {};
+  std::vector<double> times;
+  for (const SizeGroup& group : groups) times.push_back(group.ticks);
+  const double small = std::max(1.0, Quantile(times, 0.5) / 10);  // times near zero must not decide everything
+  Line best;
+  double least = std::numeric_limits<double>::infinity();
+  const auto consider = [&](const Line& line) {
+    if (!(line.slope >= 0) || !std::isfinite(line.slope)) return;
+    double sum = 0;
+    for (const SizeGroup& group : groups) {
+      sum += group.weight * std::fabs(group.ticks - line(group.bytes)) / std::max(group.ticks, small);
+      if (sum >= least) return;
+    }
+    least = sum;
+    best = line;
+  };
+  for (const SizeGroup& one : groups) {
+    consider({one.ticks, 0});
+    for (const SizeGroup& other : groups) {
+      if (other.bytes <= one.bytes) continue;
+      const double slope = (other.ticks - one.ticks) / (other.bytes - one.bytes);
+      consider({one.ticks - slope * one.bytes, slope});
+    }
+  }
+  return best;
+}
+
+// The line with what the groups leave open: small sizes taken as fast and large ones as slow as messages of their size
+// differ, or the group from the line, and the other way round.
+Line Tilted(std::vector<SizeGroup> groups, const Line& line, double sign) {
+  const double middle = (groups.front().bytes + groups.back().bytes) / 2;
+  const double reach = std::max(1.0, groups.back().bytes - middle);
+  for (SizeGroup& group : groups) {
+    const double open = std::max(group.spread, std::fabs(group.ticks - line(group.bytes)));
+    group.ticks = std::max(0.0, group.ticks + sign * open * (group.bytes - middle) / reach);
+  }
+  return FitLine(groups);
+}
+
+// The time by which the clock of the higher rank seems ahead, for every pair of ranks with enough messages either way:
+// half of what the messages to it are later than those from it.
+using Pair = std::pair<std::int32_t, std::int32_t>;
+std::map<Pair, double> ClockDifferences(const std::vector<TransferTime>& transfers, const Line& line) {
+  std::map<Pair, std::pair<std::vector<double>, std::vector<double>>> excess;  // up, down
+  for (const TransferTime& transfer : transfers) {
+    auto& of = excess[std::minmax(transfer.from, transfer.to)];
+    const double ticks = static_cast<double>(transfer.ticks) - line(static_cast<double>(transfer.bytes));
+    (transfer.from < transfer.to ? of.first : of.second).push_back(ticks);
+  }
+  std::map<Pair, double> differences;
+  for (const auto& [pair, of] : excess) {
+    const auto& [up, down] = of;
+    if (std::min(up.size(), down.size()) < kFewestEachWay) continue;
+    differences[pair] = (Quantile(up, kFast) - Quantile(down, kFast)) / 2;
+  }
+  return differences;
+}
+
+std::vector<double> Distances(const std::vector<TransferTime>& transfers, const Line& line, bool relative) {
+  std::vector<double> distances;
+  for (const TransferTime& transfer : transfers) {
+    const double fitted = line(static_cast<double>(transfer.bytes));
+    const double distance = std::fabs(static_cast<double>(transfer.ticks) - fitted);
+    distances.push_back(relative ? distance / std::max(fitted, 1.0) : distance);
+  }
+  return distances;
+}
+
+// Differences that do not make the times agree clearly better are no differences of clocks.
+double TakeOutClocks(std::vector<TransferTime>& transfers) {
+  const Line line = FitLine(GroupBySize(transfers, 0.5));
+  const std::map<Pair, double> differences = ClockDifferences(transfers, line);
+  std::vector<TransferTime> corrected = transfers;
+  double largest = 0;
+  for (TransferTime& transfer : corrected) {
+    const auto found = differences.find(std::minmax(transfer.from, transfer.to));
+    if (found == differences.end()) continue;
+    transfer.ticks -= std::llround(transfer.from < transfer.to ? found->second : -found->second);
+    largest = std::max(largest, std::fabs(found->second));
+  }
+  const Line again = FitLine(GroupBySize(corrected, 0.5));
+  const double before = Quantile(Distances(transfers, line, false), 0.5);
+  const double after = Quantile(Distances(corrected, again, false), 0.5);
+  if (after >= before / 2) return 0;
+  transfers = std::move(corrected);
+  return largest;
+}
+
+// True if the times say how long a byte takes: half of the messages must say the same as the other half, small ones
+// and large ones in each.
+bool ShowsBandwidth(std::vector<TransferTime> transfers, const std::vector<SizeGroup>& groups, const Line& line) {
+  if (line.slope * (groups.back().bytes - groups.front().bytes) < kFewestTicks) return false;
+  std::stable_sort(transfers.begin(), transfers.end(),
+                   [](const TransferTime& a, const TransferTime& b) { return a.bytes < b.bytes; });
+  std::array<std::vector<TransferTime>, 2> halves;
+  for (std::size_t i = 0; i < transfers.size(); ++i) halves[i % 2].push_back(transfers[i]);
+  const double one = FitLine(GroupBySize(halves[0], kFast)).slope, other = FitLine(GroupBySize(halves[1], kFast)).slope;
+  return one > 0 && other > 0 && std::max(one, other) <= kAgreement * std::min(one, other);
+}
+
+// Below a tick there is only rounding.
+double Spread(const std::vector<TransferTime>& transfers, const Line& line, bool relative) {
+  if (Quantile(Distances(transfers, line, false), 0.5) < 0.5) return 0;
+  return Quantile(Distances(transfers, line, relative), 0.5);
+}
+
+// A message takes at least the latency: of equally large ones a fast one is a bound. It is the only one where the line
+// meets no byte below zero, since then the times do not lie on any line that a link can have.
+void TakeRanges(const std::vector<SizeGroup>& groups, const Line& line, LinkFit& fit) {
+  const Line steep = Tilted(groups, line, 1), flat = Tilted(groups, line, -1);
+  double fastest = groups.front().ticks;
+  for (const SizeGroup& group : groups) fastest = std::min(fastest, group.ticks);
+  const auto [low, high] = std::minmax({line.at_zero, steep.at_zero, flat.at_zero});
+  fit.latency_range = {std::clamp(low, 0.0, fastest), line.at_zero > 0 ? std::clamp(high, 0.0, fastest) : fastest};
+  const auto [least, most] = std::minmax({line.slope, steep.slope, flat.slope});
+  fit.byte_range = {least, most};
+}
+
+// Ticks a byte when the latency is known: the weighted median over the groups.
+double SlopeFrom(const std::vector<SizeGroup>& groups, double latency) {
+  std::vector<std::pair<double, double>> slopes;  // with weights
+  double all = 0, reached = 0;
+  for (const SizeGroup& group : groups) {
+    if (group.bytes <= 0) continue;
+    slopes.emplace_back(std::max(0.0, (group.ticks - latency) / group.bytes), group.weight);
+    all += group.weight;
+  }
+  std::sort(slopes.begin(), slopes.end());
+  for (const auto& [slope, weight] : slopes) {
+    reached += weight;
+    if (2 * reached >= all) return slope;
+  }
+  return 0;
+}
+
+// The assumption for a time that does not say how much of it is latency: all of it where there are small messages, else
+// as much as a small message has of the bytes.
+Line ShareTime(double time, const std::vector<SizeGroup>& groups) {
+  const double latency = time * std::min(1.0, static_cast<double>(kSmallMessage) / std::max(1.0, groups.front().bytes));
+  return {latency, (time - latency) / std::max(1.0, groups.back().bytes)};
+}
+
+LinkFit FitTimes(const std::vector<TransferTime>& transfers) {
+  LinkFit fit;
+  const std::vector<SizeGroup> groups = GroupBySize(transfers, kFast);
+  Line line = FitLine(groups);
+  fit.has_bandwidth = ShowsBandwidth(transfers, groups, line);
+  if (fit.has_bandwidth) {
+    TakeRanges(groups, line, fit);
+    const double bytes = groups.back().bytes;
+    if (line.slope * bytes < kTellingShare * line(bytes)) fit.byte_range = {0, fit.byte_range.high + 1 / bytes};
+    if (!IsKnownWithin(fit.latency_range)) {
+      const auto [low, high] = fit.latency_range;
+      line.at_zero = std::clamp(line.at_zero, low + (high - low) * kNearEnd, high - (high - low) * kNearEnd);
+      line.slope = std::clamp(SlopeFrom(groups, line.at_zero), fit.byte_range.low, fit.byte_range.high);
+    }
+  } else {
+    const double time = LatencyFor(transfers, 0);
+    line = ShareTime(time, groups);
+    fit.latency_range = {0, time};
+    fit.byte_range = {0, groups.back().ticks / std::max(1.0, groups.back().bytes)};
+  }
+  fit.latency = line.at_zero;
+  fit.ticks_per_byte = line.slope;
+  fit.spread = Spread(transfers, line, false);
+  fit.relative_spread = Spread(transfers, line, true);
+  return fit;
+}
+
+// Those that had the links of their nodes to themselves, at a bandwidth that is no higher than that of the links.
+std::vector<TransferTime> Undisturbed(const std::vector<TransferTime>& transfers, const LinkFit& fit) {
+  const double per_byte = fit.has_bandwidth ? fit.ticks_per_byte : fit.byte_range.high;
+  std::vector<TransferTime> some;
+  for (const TransferTime& transfer : transfers) {
+    const double disturbed = per_byte * static_cast<double>(transfer.competing_bytes);
+    if (disturbed <= kUndisturbed * static_cast<double>(transfer.ticks)) some.push_back(transfer);
+  }
+  return some;
+}
+
+bool IsSameBandwidth(const LinkFit& a, const LinkFit& b) {
+  const auto [low, high] = std::minmax(a.ticks_per_byte, b.ticks_per_byte);
+  return high <= (1 + kSameBandwidth) * low;
+}
+
+// Messages that share links take longer, so they bound what a link does: a byte takes no longer than it seems to, and
+// no more than all of the fastest message is latency. That much is if its bytes are next to nothing.
+void BoundByOthers(const std::vector<SizeGroup>& groups, LinkFit& fit) {
+  fit.shares_links = true;
+  if (!fit.has_bandwidth) return;
+  fit.byte_range.low = 0;
+  const SizeGroup& fastest = *std::ranges::min_element(groups, {}, &SizeGroup::ticks);
+  const double bytes = fit.byte_range.high * fastest.bytes;
+  const bool is_known = bytes <= kUndisturbed * fastest.ticks;
+  fit.latency_range = {is_known ? fastest.ticks - bytes : 0, fastest.ticks};
+  fit.latency = fastest.ticks - fit.ticks_per_byte * fastest.bytes;
+  if (!is_known) fit.latency = std::clamp(fit.latency, fastest.ticks * kNearEnd, fastest.ticks * (1 - kNearEnd));
+}
+
+}  // namespace
+
+bool IsKnownWithin(const FitRange& range) { return range.high - range.low <= kKnown * (range.low + range.high) / 2; }
+
+LinkFit FitLink(std::vector<TransferTime>& transfers) {
+  const double clock_difference = TakeOutClocks(transfers);
+  std::erase_if(transfers, [](const TransferTime& transfer) { return transfer.ticks <= 0; });
+  if (transfers.empty()) return {};
+  LinkFit fit = FitTimes(transfers);
+  std::vector<TransferTime> undisturbed = Undisturbed(transfers, fit);
+  if (undisturbed.size() < transfers.size()) {
+    const LinkFit better = undisturbed.size() >= kFewestMessages ? FitTimes(undisturbed) : LinkFit();
+    if (better.has_bandwidth && IsKnownWithin(better.byte_range) && !IsSameBandwidth(better, fit)) {
+      fit = better;
+      transfers = std::move(undisturbed);
+    } else if (!better.has_bandwidth || !IsSameBandwidth(better, fit)) {
+      BoundByOthers(GroupBySize(transfers, kFast), fit);
+    }
+  }
+  fit.clock_difference = clock_difference;
+  return fit;
+}
+
+double LatencyFor(const std::vector<TransferTime>& transfers, double ticks_per_byte) {
+  if (transfers.empty()) return 0;
+  std::vector<double> latencies;
+  for (const TransferTime& transfer : transfers) {
+    latencies.push_back(static_cast<double>(transfer.ticks) - ticks_per_byte * static_cast<double>(transfer.bytes));
+  }
+  return std::max(0.0, Quantile(std::move(latencies), kFast));
 }
 
 }  // namespace farscale

@@ -1,4 +1,4 @@
-// What a trace shows of the links that its messages took: how long messages travelled whose receiver already waited
+// Evidence in a trace of the links that its messages took: how long messages travelled whose receiver already waited
 // for them, how long calls took that only post, and which senders waited for their receiver. Raw material for
 // calibration [replay/calibration.h].
 #pragma once
@@ -27,7 +27,7 @@ struct TransferTime {
   // Shorter or longer by as much as the clocks of the two ranks differ; may be negative for that.
   Tick ticks = 0;
   std::uint32_t message = 0;  // its number in the matching
-  // Of other messages between nodes that may have been on the link of one of the two nodes meanwhile, in the same
+  // Bytes of other messages between nodes that may have been on the link of one of the two nodes meanwhile, in the same
   // direction; 0 within a node.
   std::uint64_t competing_bytes = 0;
 };
@@ -64,19 +64,19 @@ Observations Observe(const Trace& trace, const Matching& matching, const ReplayR
 
 // The line through the travelling times of messages: T = L + S / B.
 
-// What the times leave open: the line can be tilted as far as times of equally large messages differ.
+// The range that the times leave open: the line can be tilted as far as times of equally large messages differ.
 struct FitRange {
   double low = 0, high = 0;
 };
 
-// Whether the range is narrow enough for a value of it to be one.
+// The range is narrow enough for a value of it to be one.
 bool IsKnownWithin(const FitRange& range);
 
 struct LinkFit {
   double latency = 0;           // ticks, with what the sending call costs; not negative
   double ticks_per_byte = 0;    // 0 without a bandwidth
   FitRange latency_range;       // around it; from 0 on without a bandwidth, as sizes then show nothing
-  FitRange byte_range;          // of ticks_per_byte; `high` without a bandwidth, too: all of a message's time
+  FitRange byte_range;          // for ticks_per_byte; `high` without a bandwidth, too: all of a message's time
   bool has_bandwidth = false;   // the times say so
   bool shares_links = false;    // too few messages had the links of their nodes to themselves to say more than bounds
   double spread = 0;            // ticks: median distance of the times from the line

@@ -31,7 +31,7 @@ struct Calls {
   }
 };
 
-// Of one rank.
+// Calls and times of one rank.
 struct Found {
   std::uint64_t operations = 0;
   Calls unknown, lock_all, collectives, messages;
@@ -112,7 +112,7 @@ class LostMessageSearch {
     }
   }
 
-  // What was found by a probe is received next.
+  // A message found by a probe is received next.
   void AddReceive(std::size_t call) {
     if (probe_ && !has_record_) AddTime(*probe_);
     probe_.reset();
@@ -137,7 +137,7 @@ class LostMessageSearch {
       ++lost_requests_;
       return;
     }
-    if (std::exchange(has_waited_, false)) open_sends_ = 0;  // of an exchange that is over
+    if (std::exchange(has_waited_, false)) open_sends_ = 0;  // the exchange before is over
     for (std::size_t record = first_record_; record < timeline_.first_record(call + 1); ++record) {
       open_sends_ +=
           timeline_.record_kind(record) == RecordKind::kSendPost && timeline_.record_bytes(record) > kSurelyEager;
@@ -190,7 +190,7 @@ class LostMessageSearch {
   const Interval& window_;
   Found& found_;
   const Tick shortest_;
-  std::size_t first_record_ = 0;  // of the call at hand
+  std::size_t first_record_ = 0;  // the call at hand has
   bool has_record_ = false;
   std::uint64_t lost_requests_ = 0;  // without record
   std::uint64_t open_sends_ = 0;     // large ones with a record, which may not be complete
@@ -198,7 +198,7 @@ class LostMessageSearch {
   std::optional<std::size_t> probe_;
 };
 
-// How long a call takes at least that waits for a message. Those with MPI_PROC_NULL take as long as others that wait
+// The least time of a call that waits for a message. Those with MPI_PROC_NULL take as long as others that wait
 // for nobody, 5 microseconds under Extrae with counters, and rarely five times that. Most of those that post requests
 // wait for nobody, and a tenth at least of those that send. All numbers are chosen.
 Tick ShortestWait(const Trace& trace) {
@@ -225,85 +225,51 @@ Tick ShortestWait(const Trace& trace) {
   return std::clamp(static_cast<Tick>(kTimesPost * static_cast<double>(*usual)), ticks(kLeast), ticks(kMost));
 }
 
-class UnknownWaitSearch {
- public:
-  UnknownWaitSearch(const Trace& trace, const RankTimeline& timeline, const Interval& window, bool has_immediate,
-                    LockOrder locks)
-      : trace_(trace), timeline_(timeline), window_(window), has_immediate_(has_immediate) {
-    if (locks == LockOrder::kAsMeasured && !timeline.lock_epochs().empty()) calls_of_locks_ = CallsOfLocks(timeline);
+// `has_immediate`: collectives that do not block.
+Found FindInRank(const Trace& trace, const RankTimeline& timeline, const Interval& window, bool has_immediate,
+                 LockOrder locks) {
+  Found found;
+  std::vector<bool> calls_of_locks(timeline.calls()), never_completed;
+  if (locks == LockOrder::kAsMeasured) calls_of_locks = CallsOfLocks(timeline);
+  Posts posts;
+  if (has_immediate) {
+    never_completed = NeverCompleted(timeline);
+    posts = PostsBefore(timeline, timeline.first_record(window.begin.call));
   }
-
-  Found Run() {
-    if (has_immediate_) {
-      never_completed_ = NeverCompleted(timeline_);
-      posts_ = PostsBefore(timeline_, timeline_.first_record(window_.begin.call));
+  std::uint64_t pending = 0;  // collectives that may not be complete, and no record will show
+  const auto add_time = [&](std::size_t call) {
+    found.collectives.Add(call);
+    found.in_collectives += TimeWithin(window, timeline.enter(call), timeline.leave(call));
+  };
+  for (std::size_t call = window.begin.call; call < window.end.call; ++call) {
+    const Region& function = trace.regions[timeline.region(call)];
+    const MpiCall kind = function.call;
+    const std::size_t first = timeline.first_record(call), end = timeline.first_record(call + 1);
+    const bool has_record = first < end;
+    found.operations += kind == MpiCall::kOneSided;
+    if (IsOneSided(kind) && !calls_of_locks[call]) {
+      if (kind == MpiCall::kWindowLock || (IsWindowSynchronisation(kind) && !has_record)) found.unknown.Add(call);
+      if (kind == MpiCall::kWindowLockAll) found.lock_all.Add(call);
     }
-    for (std::size_t call = window_.begin.call; call < window_.end.call; ++call) {
-      const Region& function = trace_.regions[timeline_.region(call)];
-      if (IsOneSided(function.call)) AddOneSided(function.call, call);
-      if (function.IsCollective()) AddCollective(function.call, call);
-      if (function.call == MpiCall::kWait && pending_ > 0) AddCompletion(call);
-      if (has_immediate_) CountPosts(call);
+    const OperationPart part = has_record ? PartOf(timeline.record_kind(first)) : OperationPart{};
+    const bool is_among_neighbours = has_record && !(part.IsCollective() && part.posts);
+    if (function.IsCollective() && !is_among_neighbours) {
+      const bool is_posted = kind == MpiCall::kImmediateCollective && has_record;
+      const bool is_known = is_posted ? !never_completed[posts[OperationClass::kCollective]] : has_record;
+      if (!is_known && kind == MpiCall::kImmediateCollective) ++pending;
+      if (!is_known && kind != MpiCall::kImmediateCollective) add_time(call);
     }
-    return found_;
-  }
-
- private:
-  bool HasRecord(std::size_t call) const { return timeline_.first_record(call) < timeline_.first_record(call + 1); }
-
-  bool SendsMessages(std::size_t call) const {
-    if (!HasRecord(call)) return false;
-    const RecordKind kind = timeline_.record_kind(timeline_.first_record(call));
-    return kind != RecordKind::kCollective && kind != RecordKind::kCollectivePost;
-  }
-
-  void CountPosts(std::size_t call) {
-    for (std::size_t record = timeline_.first_record(call); record < timeline_.first_record(call + 1); ++record) {
-      posts_.Next(timeline_, record);
+    // A wait without records is that for a collective; in one with records a collective may be completed, too.
+    if (kind == MpiCall::kWait && pending > 0) {
+      add_time(call);
+      if (!has_record) --pending;
     }
+    for (std::size_t record = first; has_immediate && record < end; ++record) posts.Next(timeline, record);
   }
+  return found;
+}
 
-  void AddOneSided(MpiCall kind, std::size_t call) {
-    found_.operations += kind == MpiCall::kOneSided;
-    if (call < calls_of_locks_.size() && calls_of_locks_[call]) return;
-    if (kind == MpiCall::kWindowLock || (IsWindowSynchronisation(kind) && !HasRecord(call))) found_.unknown.Add(call);
-    if (kind == MpiCall::kWindowLockAll) found_.lock_all.Add(call);
-  }
-
-  void AddCollective(MpiCall kind, std::size_t call) {
-    if (SendsMessages(call)) return;  // among neighbours
-    const bool is_posted = kind == MpiCall::kImmediateCollective && HasRecord(call);
-    if (is_posted ? !never_completed_[posts_[OperationClass::kCollective]] : HasRecord(call)) return;
-    if (kind == MpiCall::kImmediateCollective) {
-      ++pending_;
-    } else {
-      AddTime(call);
-    }
-  }
-
-  // A wait without records is that for a collective; in one with records a collective may be completed, too.
-  void AddCompletion(std::size_t call) {
-    AddTime(call);
-    if (!HasRecord(call)) --pending_;
-  }
-
-  void AddTime(std::size_t call) {
-    found_.collectives.Add(call);
-    found_.in_collectives += TimeWithin(window_, timeline_.enter(call), timeline_.leave(call));
-  }
-
-  const Trace& trace_;
-  const RankTimeline& timeline_;
-  const Interval& window_;
-  const bool has_immediate_;           // collectives that do not block; without them nothing below is filled
-  std::vector<bool> calls_of_locks_;   // nothing: they are not known
-  std::vector<bool> never_completed_;  // by their number
-  Posts posts_;                        // before the call
-  Found found_;
-  std::uint64_t pending_ = 0;  // collectives that may not be complete, and no record will show
-};
-
-// Whether a noticeable part of the rank's time in the phase.
+// True for a noticeable part of the rank's time in the phase.
 bool IsNoticeable(Tick time, const PhaseCut& cut, std::size_t rank) {
   Tick length = 0;
   for (const Interval& interval : cut.CountedTime(rank)) length += interval.length();
@@ -334,7 +300,7 @@ UnknownWaits FindUnknownWaits(const Trace& trace, const PhaseCut& cut, LockOrder
   ParallelFor(trace.size(), [&](std::size_t rank) {
     if (!cut.ranks[rank].present) return;
     const Interval& window = cut.ranks[rank].window;
-    found[rank] = UnknownWaitSearch(trace, trace.timelines[rank], window, has_immediate, locks).Run();
+    found[rank] = FindInRank(trace, trace.timelines[rank], window, has_immediate, locks);
     if (trace.size() > 1) LostMessageSearch(trace, trace.timelines[rank], window, shortest, found[rank]).Run();
     collectives_matter[rank] = IsNoticeable(found[rank].in_collectives, cut, rank) ? 1 : 0;
     messages_matter[rank] = IsNoticeable(found[rank].in_messages, cut, rank) ? 1 : 0;
@@ -391,7 +357,8 @@ namespace {
 // two ranks.
 std::string MessagesWhileOff(const Trace& trace) {
   if (trace.diagnostics.count(anomaly::kSwitchedOff) == 0) return "";
-  std::map<std::pair<std::int32_t, std::int32_t>, std::int64_t> surplus;  // of sends, by sender and receiver
+  std::map<std::pair<std::int32_t, std::int32_t>, std::int64_t>
+      surplus;  // more sends than receives, by sender and receiver
   std::uint64_t sends = 0, missing = 0;
   for (std::size_t i = 0; i < trace.size(); ++i) {
     const RankTimeline& timeline = trace.timelines[i];
