@@ -29,46 +29,27 @@ void ForEach(std::vector<RankLosses>& ranks, Visit visit) {
   }
 }
 
-// How much of the critical path in every call path is on ranks of the group of each rank: 1 for all without groups.
-class GroupShares {
- public:
-  GroupShares(const Diagnosis& diagnosis, const std::vector<RankGroup>& groups)
-      : group_of_(diagnosis.ranks.size(), groups.size()), critical_(groups.size() + 1) {
-    for (std::size_t group = 0; group < groups.size(); ++group) {
-      for (const std::size_t rank : groups[group].ranks) group_of_[rank] = group;
-    }
-    for (std::vector<double>& of_group : critical_) of_group.assign(diagnosis.totals.size(), 0);
-    for (std::size_t rank = 0; rank < diagnosis.ranks.size(); ++rank) {
-      const RankLosses& losses = diagnosis.ranks[rank];
-      for (std::size_t i = 0; i < losses.paths.size(); ++i) {
-        critical_[group_of_[rank]][losses.paths[i]] += losses.losses[i].critical;
-      }
-    }
-  }
-
-  double Within(std::size_t rank, PathId path, double critical) const {
-    return critical_[group_of_[rank]][path] / critical;
-  }
-
- private:
-  std::vector<std::size_t> group_of_;
-  std::vector<std::vector<double>> critical_;
-};
-
 // [Boehme13, section 4.4.3]: what every rank waits, shared among the call paths that are longer on the critical path
 // than on the rank itself.
 void AddImpact(Diagnosis& diagnosis, const std::vector<RankGroup>& groups) {
-  const GroupShares shares(diagnosis, groups);
+  std::vector<std::size_t> group_of(diagnosis.ranks.size(), groups.size());
+  for (std::size_t group = 0; group < groups.size(); ++group) {
+    for (const std::size_t rank : groups[group].ranks) group_of[rank] = group;
+  }
+  // The critical path in every call path on ranks of each group.
+  std::vector<std::vector<double>> critical(groups.size() + 1, std::vector<double>(diagnosis.totals.size()));
+  ForEach(diagnosis.ranks, [&](std::size_t rank, PathId path, const PathLosses& losses) {
+    critical[group_of[rank]][path] += losses.critical;
+  });
   for (std::size_t rank = 0; rank < diagnosis.ranks.size(); ++rank) {
-    RankLosses& own = diagnosis.ranks[rank];
+    const RankLosses& own = diagnosis.ranks[rank];
     if (!own.present) continue;
-    double waiting = 0;
+    double waiting = 0, all = 0;
     std::vector<double> execution(diagnosis.totals.size(), 0);
     for (std::size_t i = 0; i < own.paths.size(); ++i) {
       waiting += own.losses[i].Waiting();
       execution[own.paths[i]] = own.losses[i].Execution();
     }
-    double all = 0;
     for (PathId path = 0; path < execution.size(); ++path) {
       all += std::max(0.0, diagnosis.totals[path].critical - execution[path]);
     }
@@ -79,7 +60,7 @@ void AddImpact(Diagnosis& diagnosis, const std::vector<RankGroup>& groups) {
       if (excess <= 0) continue;
       const double cost = excess / all * waiting;
       const double within =
-          groups.empty() ? (execution[path] > 0 ? 1.0 : 0.0) : shares.Within(rank, path, total.critical);
+          groups.empty() ? (execution[path] > 0 ? 1.0 : 0.0) : critical[group_of[rank]][path] / total.critical;
       total.intra += cost * within;
       total.inter += cost * (1 - within);
     }
@@ -136,19 +117,34 @@ void ToSeconds(Diagnosis& diagnosis, double second) {
   diagnosis.at_end *= second;
 }
 
+// Those that are regions of the trace; of equals the first by name.
+std::vector<PathId> LargestCosts(const Diagnosis& diagnosis, std::size_t most) {
+  std::vector<std::pair<double, PathId>> costs;
+  for (PathId path = kSpecialPaths; path < diagnosis.totals.size(); ++path) {
+    if (diagnosis.totals[path].Costs() > 0 && !diagnosis.paths.is_before_phase(path))
+      costs.emplace_back(-diagnosis.totals[path].Costs(), path);
+  }
+  std::ranges::sort(costs, [&](const auto& a, const auto& b) {
+    return a.first != b.first ? a.first < b.first : diagnosis.paths.Name(a.second) < diagnosis.paths.Name(b.second);
+  });
+  std::vector<PathId> paths;
+  for (std::size_t i = 0; i < std::min(most, costs.size()); ++i) paths.push_back(costs[i].second);
+  return paths;
+}
+
 // A matrix of ranks and iterations can be as large as the trace, so that none is kept.
 void AddShapes(const Trace& trace, const PhaseCut& cut, const Activities& activities, const WaitStates& states,
                std::size_t paths, Diagnosis& diagnosis) {
-  diagnosis.useful_shape = ShapeOf(LoadOf(trace, cut, activities, states));
+  diagnosis.useful_shape = FindShape(FindLoad(trace, cut, activities, states));
   diagnosis.useful_shape->imbalance_in_step = ImbalanceInSteps(trace, cut, activities);
   for (const PathId path : LargestCosts(diagnosis, paths)) diagnosis.shapes.emplace_back(path, LoadShape());
   ParallelFor(diagnosis.shapes.size(), [&](std::size_t i) {
     auto& [path, shape] = diagnosis.shapes[i];
-    shape = ShapeOf(LoadOf(trace, cut, activities, states, path));
+    shape = FindShape(FindLoad(trace, cut, activities, states, path));
   });
 }
 
-// Of the rank that spends most time in the occurrences of the phase.
+// The time in the occurrences of the phase of the rank that spends most there.
 double LongestInside(const Diagnosis& diagnosis) {
   double longest = 0;
   for (const RankLosses& rank : diagnosis.ranks) {
@@ -161,7 +157,7 @@ double LongestInside(const Diagnosis& diagnosis) {
   return longest;
 }
 
-// By the outermost function of the runtime.
+// Time counts for the outermost function of the runtime.
 void AddDeviceCalls(Diagnosis& diagnosis) {
   const CallPaths& paths = diagnosis.paths;
   std::map<std::string, double> time_of;
@@ -186,7 +182,131 @@ void AddDeviceCalls(Diagnosis& diagnosis) {
   }
 }
 
+// Whoever has a lock may keep others waiting, which slack does not know.
+bool HasLockWaits(const WaitStates& states) {
+  return std::ranges::any_of(states.ranks, [](const RankWaits& rank) {
+    return std::ranges::any_of(rank.waits, [](const WaitState& wait) { return wait.kind == WaitKind::kWaitForLock; });
+  });
+}
+
+void AddSlack(const Slack& slack, Diagnosis& diagnosis) {
+  for (std::size_t rank = 0; rank < diagnosis.ranks.size(); ++rank) {
+    if (slack.of_rank[rank]) diagnosis.ranks[rank].slack = static_cast<double>(*slack.of_rank[rank]);
+  }
+  for (PathId path = 0; path < diagnosis.totals.size(); ++path) {
+    if (slack.of_path[path]) diagnosis.slack[path] = static_cast<double>(*slack.of_path[path]);
+    diagnosis.totals[path].nearly_critical = slack.nearly_critical[path];
+  }
+}
+
+// Adds what follows from paths, ranks and their costs alone: totals, imbalance, impact, and costs charged to nobody.
+void AddOverRanks(const PhaseCut& cut, const std::vector<RankCosts>& costs, const DiagnosisOptions& options,
+                  Diagnosis& diagnosis) {
+  for (const RankCosts& rank : costs) {
+    Add(rank.unattributed, diagnosis.unattributed);
+    Add(rank.lost, diagnosis.lost);
+    diagnosis.at_end += rank.at_end;
+  }
+  diagnosis.iterations = std::max<std::size_t>(1, cut.iterations);
+  diagnosis.rules = options.delays.rules;
+  diagnosis.recurs = cut.span == Span::kEach;
+  for (const RankLosses& rank : diagnosis.ranks) diagnosis.processes += rank.present;
+  AddInputOutput(diagnosis);
+  AddTotals(diagnosis);
+  if (!diagnosis.recurs) AddImpact(diagnosis, options.groups);
+  diagnosis.slack.resize(diagnosis.totals.size());
+}
+
+// Fills in everything of one rank that needs no other. Paths and waits of the costs are given up.
+void AddLosses(const Activities& all, std::size_t rank, const RankWaits& states, RankCosts& costs, RankLosses& result) {
+  const RankActivities& activities = all.ranks[rank];
+  std::vector<std::uint32_t> place(all.paths.size(), kNoCall);  // one a path, among those of the rank
+  for (std::size_t a = 0; a < activities.size(); ++a) place[activities.path(a)] = 0;
+  for (PathId path = 0; path < place.size(); ++path) {
+    if (place[path] == kNoCall) continue;
+    place[path] = static_cast<std::uint32_t>(result.paths.size());
+    result.paths.push_back(path);
+  }
+  result.losses.resize(result.paths.size());
+  result.present = true;
+  const auto of_path = [&](PathId path) -> PathLosses& { return result.losses[place[path]]; };
+  const auto of_wait = [&](std::uint32_t wait) -> PathLosses& {
+    return of_path(activities.path_of_call(states.waits[wait].call));
+  };
+  Tick begin = activities.begin();
+  for (std::size_t a = 0; a < activities.size(); ++a) {
+    PathLosses& losses = of_path(activities.path(a));
+    const Tick end = activities.edge(a + 1);
+    losses.time += static_cast<double>(end - begin);
+    ++losses.visits;
+    begin = end;
+  }
+  for (std::uint32_t i = 0; i < states.waits.size(); ++i) {
+    PathLosses& losses = of_wait(i);
+    losses.waiting[static_cast<std::size_t>(states.waits[i].kind)] += static_cast<double>(states.waits[i].length);
+    losses.indirect += costs.waits[i].indirect;
+    losses.propagating += costs.waits[i].propagating;
+    losses.caused += costs.waits[i].caused;
+  }
+  for (const auto& [wait, same_source] : states.wrong_order) {
+    const auto length = static_cast<double>(states.waits[wait].length);
+    of_wait(wait).wrong_order += length;
+    if (same_source) of_wait(wait).wrong_order_same += length;
+  }
+  for (const auto& [wait, length] : states.late_completes) of_wait(wait).late_complete += static_cast<double>(length);
+  for (const PathCosts& path : costs.paths) {
+    Add(path.short_term, of_path(path.path).short_term);
+    Add(path.long_term, of_path(path.path).long_term);
+    Add(path.exit_skew, of_path(path.path).exit_skew);
+  }
+  costs.paths = {};
+  costs.waits = {};
+}
+
+// max(0, X_r - max(min_j X_j, max_j E_j)): from when the first rank could leave.
+void AddCompletion(const Activities& activities, const CollectiveWaits& collectives, std::vector<RankLosses>& ranks) {
+  for (std::uint32_t operation = 0; operation < collectives.operations(); ++operation) {
+    if (collectives.pattern(operation) != CollectivePattern::kAllToAll) continue;
+    Tick first_leave = std::numeric_limits<Tick>::max(), last_enter = std::numeric_limits<Tick>::min();
+    for (const Participant& one : collectives.participants(operation)) {
+      if (!one.is_blocking) continue;
+      first_leave = std::min(first_leave, one.done_leave);
+      last_enter = std::max(last_enter, one.enter);
+    }
+    for (const Participant& one : collectives.participants(operation)) {
+      const RankActivities& own = activities.ranks[one.rank];
+      if (!one.is_blocking || !own.present) continue;
+      const Tick completion = own.leave(one.call) - std::max(first_leave, last_enter);
+      if (completion <= 0) continue;
+      ranks[one.rank].Of(own.path_of_call(one.call)).completion += static_cast<double>(completion);
+    }
+  }
+}
+
+std::vector<RankLosses> FindRankLosses(const Activities& activities, const CollectiveWaits& collectives,
+                                       const WaitStates& states, std::vector<RankCosts>& costs,
+                                       const std::vector<PathSegment>& critical) {
+  std::vector<RankLosses> ranks(activities.ranks.size());
+  ParallelFor(ranks.size(), [&](std::size_t rank) {
+    if (activities.ranks[rank].present) AddLosses(activities, rank, states.ranks[rank], costs[rank], ranks[rank]);
+  });
+  AddCompletion(activities, collectives, ranks);
+  for (const auto& [key, ticks] : CriticalTicks(activities, critical)) {
+    ranks[key.first].Of(key.second).critical = static_cast<double>(ticks);
+  }
+  return ranks;
+}
+
 }  // namespace
+
+PathLosses& RankLosses::Of(PathId path) {
+  return losses[static_cast<std::size_t>(std::ranges::lower_bound(paths, path) - paths.begin())];
+}
+
+const PathLosses* RankLosses::Find(PathId path) const {
+  const auto place = std::ranges::lower_bound(paths, path);
+  return place != paths.end() && *place == path ? &losses[static_cast<std::size_t>(place - paths.begin())] : nullptr;
+}
 
 bool Diagnosis::IsOutside(PathId path) const {
   return recurs && (paths.is_before_phase(path) || path == kBetweenOccurrences || path == kAfterPhase);
@@ -214,203 +334,34 @@ Diagnosis Diagnose(const Trace& trace, const Matching& matching, const PhaseCut&
   return diagnosis;
 }
 
-bool HasLockWaits(const WaitStates& states) {
-  return std::ranges::any_of(states.ranks, [](const RankWaits& rank) {
-    return std::ranges::any_of(rank.waits, [](const WaitState& wait) { return wait.kind == WaitKind::kWaitForLock; });
-  });
-}
-
-void AddSlack(const Slack& slack, Diagnosis& diagnosis) {
-  for (std::size_t rank = 0; rank < diagnosis.ranks.size(); ++rank) {
-    if (slack.of_rank[rank]) diagnosis.ranks[rank].slack = static_cast<double>(*slack.of_rank[rank]);
-  }
-  for (PathId path = 0; path < diagnosis.totals.size(); ++path) {
-    if (slack.of_path[path]) diagnosis.slack[path] = static_cast<double>(*slack.of_path[path]);
-    diagnosis.totals[path].nearly_critical = slack.nearly_critical[path];
-  }
-}
-
-std::vector<PathId> LargestCosts(const Diagnosis& diagnosis, std::size_t most) {
-  std::vector<std::pair<double, PathId>> costs;
-  for (PathId path = kSpecialPaths; path < diagnosis.totals.size(); ++path) {
-    if (diagnosis.totals[path].Costs() > 0 && !diagnosis.paths.is_before_phase(path))
-      costs.emplace_back(-diagnosis.totals[path].Costs(), path);
-  }
-  std::sort(costs.begin(), costs.end(), [&](const auto& a, const auto& b) {
-    return a.first != b.first ? a.first < b.first : diagnosis.paths.Name(a.second) < diagnosis.paths.Name(b.second);
-  });
-  std::vector<PathId> paths;
-  for (std::size_t i = 0; i < std::min(most, costs.size()); ++i) paths.push_back(costs[i].second);
-  return paths;
-}
-
-DelayOptions DelaysOf(const PhaseCut& cut, DelayOptions options) {
-  // The end of a phase that recurs is none of its time.
-  const bool goes_on = cut.spec.kind != PhaseSpec::Kind::kWholeRun && cut.span != Span::kEach;
-  if (!options.charge_end) options.charge_end = goes_on;
-  return options;
-}
-
-void AddOverRanks(const PhaseCut& cut, const std::vector<RankCosts>& costs, const DiagnosisOptions& options,
-                  Diagnosis& diagnosis) {
-  for (const RankCosts& rank : costs) {
-    Add(rank.unattributed, diagnosis.unattributed);
-    Add(rank.lost, diagnosis.lost);
-    diagnosis.at_end += rank.at_end;
-  }
-  diagnosis.iterations = std::max<std::size_t>(1, cut.iterations);
-  diagnosis.rules = options.delays.rules;
-  diagnosis.recurs = cut.span == Span::kEach;
-  for (const RankLosses& rank : diagnosis.ranks) diagnosis.processes += rank.present;
-  AddInputOutput(diagnosis);
-  AddTotals(diagnosis);
-  if (!diagnosis.recurs) AddImpact(diagnosis, options.groups);
-  diagnosis.slack.resize(diagnosis.totals.size());
-}
-
-void FinishDiagnosis(const Trace& trace, Tick length, Diagnosis& diagnosis) {
-  ToSeconds(diagnosis, 1 / trace.ticks_per_second);
-  diagnosis.window = trace.Seconds(length);
-  diagnosis.length = diagnosis.recurs ? LongestInside(diagnosis) : diagnosis.window;
-  AddDeviceCalls(diagnosis);
-}
-
 Diagnosis Diagnose(const Trace& trace, const Matching& matching, const PhaseCut& cut, Activities activities,
                    const DiagnosisOptions& options) {
   const CollectiveWaits collectives(trace, matching, activities);
   WaitStates states = FindWaitStates(trace, matching, activities, collectives);
-  DelayCosts costs = FindDelayCosts(activities, states, collectives, cut.iterations, DelaysOf(cut, options.delays));
+  DelayOptions delays = options.delays;
+  // The end of a phase that recurs is none of its time.
+  const bool goes_on = cut.spec.kind != PhaseSpec::Kind::kWholeRun && cut.span != Span::kEach;
+  if (!delays.charge_end) delays.charge_end = goes_on;
+  DelayCosts costs = FindDelayCosts(activities, states, collectives, cut.iterations, delays);
   states.marks = {};
   Diagnosis diagnosis;
   diagnosis.paths = activities.paths;
   diagnosis.rasters = std::move(costs.rasters);
   diagnosis.diagnostics = states.diagnostics;
   diagnosis.critical = FindCriticalPath(activities, states);
-  diagnosis.ranks = LossesOfRanks(activities, collectives, states, costs.ranks, diagnosis.critical);
+  diagnosis.ranks = FindRankLosses(activities, collectives, states, costs.ranks, diagnosis.critical);
   AddOverRanks(cut, costs.ranks, options, diagnosis);
   if (options.slack && !HasLockWaits(states))
     AddSlack(FindSlack(trace, matching, activities, states, collectives), diagnosis);
   if (options.shapes) AddShapes(trace, cut, activities, states, *options.shapes, diagnosis);
-  if (options.causes) {
-    diagnosis.causes = FindCauses({trace, matching, cut, activities, states, collectives, diagnosis}, *options.causes);
-  }
-  if (options.latency)
-    diagnosis.latency = FindLatencyGain({trace, matching, cut, activities, states, collectives, diagnosis});
-  FinishDiagnosis(trace, activities.end - activities.begin, diagnosis);
+  const CauseInput input{trace, matching, cut, activities, states, collectives, diagnosis};
+  if (options.causes) diagnosis.causes = FindCauses(input, *options.causes);
+  if (options.latency) diagnosis.latency = FindLatencyGain(input);
+  ToSeconds(diagnosis, 1 / trace.ticks_per_second);
+  diagnosis.window = trace.Seconds(activities.end - activities.begin);
+  diagnosis.length = diagnosis.recurs ? LongestInside(diagnosis) : diagnosis.window;
+  AddDeviceCalls(diagnosis);
   return diagnosis;
-}
-
-namespace {
-
-// Fills in everything of one rank that needs no other.
-class RankAccount {
- public:
-  RankAccount(const Activities& all, const RankActivities& activities, RankLosses& result)
-      : activities_(activities), result_(result), place_(all.paths.size(), kNoCall) {
-    for (std::size_t a = 0; a < activities.size(); ++a) place_[activities.path(a)] = 0;
-    for (PathId path = 0; path < place_.size(); ++path) {
-      if (place_[path] == kNoCall) continue;
-      place_[path] = static_cast<std::uint32_t>(result.paths.size());
-      result.paths.push_back(path);
-    }
-    result.losses.resize(result.paths.size());
-    result.present = true;
-  }
-
-  void AddTime() {
-    Tick begin = activities_.begin();
-    for (std::size_t a = 0; a < activities_.size(); ++a) {
-      PathLosses& losses = Of(activities_.path(a));
-      const Tick end = activities_.edge(a + 1);
-      losses.time += static_cast<double>(end - begin);
-      ++losses.visits;
-      begin = end;
-    }
-  }
-
-  void AddWaits(const RankWaits& states, const RankCosts& costs) {
-    for (std::size_t i = 0; i < states.waits.size(); ++i) {
-      const WaitState& wait = states.waits[i];
-      PathLosses& losses = OfCall(wait.call);
-      losses.waiting[static_cast<std::size_t>(wait.kind)] += static_cast<double>(wait.length);
-      losses.indirect += costs.waits[i].indirect;
-      losses.propagating += costs.waits[i].propagating;
-      losses.caused += costs.waits[i].caused;
-    }
-    for (const WrongOrder& wrong : states.wrong_order) {
-      const WaitState& wait = states.waits[wrong.wait];
-      const auto length = static_cast<double>(wait.length);
-      OfCall(wait.call).wrong_order += length;
-      if (wrong.same_source) OfCall(wait.call).wrong_order_same += length;
-    }
-    for (const LateComplete& late : states.late_completes) {
-      OfCall(states.waits[late.wait].call).late_complete += static_cast<double>(late.length);
-    }
-    for (const PathCosts& path : costs.paths) {
-      Add(path.short_term, Of(path.path).short_term);
-      Add(path.long_term, Of(path.path).long_term);
-      Add(path.exit_skew, Of(path.path).exit_skew);
-    }
-  }
-
-  PathLosses& OfCall(std::uint32_t call) { return Of(activities_.path_of_call(call)); }
-
- private:
-  PathLosses& Of(PathId path) { return result_.losses[place_[path]]; }
-
-  const RankActivities& activities_;
-  RankLosses& result_;
-  std::vector<std::uint32_t> place_;  // of every path among those of the rank
-};
-
-// max(0, X_r - max(min_j X_j, max_j E_j)): from when the first rank could leave.
-void AddCompletion(const Activities& activities, const CollectiveWaits& collectives, std::vector<RankLosses>& ranks) {
-  for (std::uint32_t operation = 0; operation < collectives.operations(); ++operation) {
-    if (collectives.pattern(operation) != CollectivePattern::kAllToAll) continue;
-    Tick first_leave = std::numeric_limits<Tick>::max(), last_enter = std::numeric_limits<Tick>::min();
-    for (const Participant* p = collectives.begin(operation); p != collectives.end(operation); ++p) {
-      if (!p->is_blocking) continue;
-      first_leave = std::min(first_leave, p->done_leave);
-      last_enter = std::max(last_enter, p->enter);
-    }
-    for (const Participant* p = collectives.begin(operation); p != collectives.end(operation); ++p) {
-      const RankActivities& own = activities.ranks[p->rank];
-      if (!p->is_blocking || !own.present) continue;
-      const Tick completion = own.leave(p->call) - std::max(first_leave, last_enter);
-      if (completion <= 0) continue;
-      ranks[p->rank].Of(own.path_of_call(p->call)).completion += static_cast<double>(completion);
-    }
-  }
-}
-
-}  // namespace
-
-std::vector<RankLosses> LossesOfRanks(const Activities& activities, const CollectiveWaits& collectives,
-                                      const WaitStates& states, std::vector<RankCosts>& costs,
-                                      const std::vector<PathSegment>& critical) {
-  std::vector<RankLosses> ranks(activities.ranks.size());
-  ParallelFor(ranks.size(), [&](std::size_t rank) {
-    if (!activities.ranks[rank].present) return;
-    RankAccount account(activities, activities.ranks[rank], ranks[rank]);
-    account.AddTime();
-    account.AddWaits(states.ranks[rank], costs[rank]);
-    costs[rank].paths = {};
-    costs[rank].waits = {};
-  });
-  AddCompletion(activities, collectives, ranks);
-  for (const RankPathTicks& part : ProfileOf(activities, critical)) {
-    ranks[part.rank].Of(part.path).critical = part.ticks;
-  }
-  return ranks;
-}
-
-PathLosses& RankLosses::Of(PathId path) {
-  return losses[static_cast<std::size_t>(std::ranges::lower_bound(paths, path) - paths.begin())];
-}
-
-const PathLosses* RankLosses::Find(PathId path) const {
-  const auto place = std::lower_bound(paths.begin(), paths.end(), path);
-  return place != paths.end() && *place == path ? &losses[static_cast<std::size_t>(place - paths.begin())] : nullptr;
 }
 
 }  // namespace farscale

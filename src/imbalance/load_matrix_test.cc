@@ -40,13 +40,13 @@ TEST(LoadMatrix, WorkedOutByHand) {
       "cuts: all 6 12 18\n");
   const PhaseCut cut = test::CutOf(program);
   const Parts parts(program.trace, cut);
-  const LoadMatrix useful = LoadOf(program.trace, cut, parts.activities, parts.states);
+  const LoadMatrix useful = FindLoad(program.trace, cut, parts.activities, parts.states);
   EXPECT_EQ(useful.ranks, (std::vector<std::size_t>{0, 1}));
   EXPECT_EQ(useful.iterations, 3u);
   EXPECT_EQ(useful.seconds, (std::vector<double>{6, 2, 1, 5, 4, 2}));
   EXPECT_EQ(useful.Sums(), (std::vector<double>{9, 11}));
   const auto of = [&](const std::string& name) {
-    return LoadOf(program.trace, cut, parts.activities, parts.states, parts.Find(name)).seconds;
+    return FindLoad(program.trace, cut, parts.activities, parts.states, parts.Find(name)).seconds;
   };
   EXPECT_EQ(of("A"), (std::vector<double>{3, 1, 1, 5, 0, 2}));
   EXPECT_EQ(of("B"), (std::vector<double>{3, 1, 0, 0, 4, 0}));
@@ -60,7 +60,7 @@ TEST(LoadMatrix, DifferentNumbersOfIterationsAreOne) {
       "cuts: r0 3 8; r1 8\n");
   const PhaseCut cut = test::CutOf(program);
   const Parts parts(program.trace, cut);
-  const LoadMatrix useful = LoadOf(program.trace, cut, parts.activities, parts.states);
+  const LoadMatrix useful = FindLoad(program.trace, cut, parts.activities, parts.states);
   EXPECT_EQ(useful.iterations, 1u);
   EXPECT_EQ(useful.seconds, (std::vector<double>{7, 5}));
 }
@@ -73,7 +73,7 @@ TEST(LoadMatrix, AddsUpToTheDiagnosis) {
     const Parts parts(trace, cut);
     const Diagnosis diagnosis = Diagnose(trace, parts.matching, cut);
     for (PathId id = 0; id < diagnosis.paths.size(); ++id) {
-      const LoadMatrix load = LoadOf(trace, cut, parts.activities, parts.states, id);
+      const LoadMatrix load = FindLoad(trace, cut, parts.activities, parts.states, id);
       const std::vector<double> sums = load.Sums();
       for (std::size_t row = 0; row < sums.size(); ++row) {
         const PathLosses* losses = diagnosis.ranks[load.ranks[row]].Find(id);

@@ -28,7 +28,7 @@ LoadMatrix Make(std::size_t ranks, std::size_t iterations, const Load& load) {
 }
 
 LoadShape Of(const std::vector<double>& loads) {
-  return ShapeOf(Make(loads.size(), 1, [&](std::size_t rank, std::size_t) { return loads[rank]; }));
+  return FindShape(Make(loads.size(), 1, [&](std::size_t rank, std::size_t) { return loads[rank]; }));
 }
 
 // Loads 1 and 3: (3 - 2) / 3 * 2 / 1.
@@ -41,7 +41,7 @@ TEST(LoadShape, ImbalanceOfSums) {
 // Three ranks in turn: 4 where the others have 1, so every one has 6 in all. Largest 4, average 2 in each iteration:
 // (12 - 6) / 12 * 3 / 2.
 TEST(LoadShape, ImbalanceInIterations) {
-  const LoadShape shape = ShapeOf(Make(3, 3, [](std::size_t rank, std::size_t i) { return rank == i ? 4.0 : 1.0; }));
+  const LoadShape shape = FindShape(Make(3, 3, [](std::size_t rank, std::size_t i) { return rank == i ? 4.0 : 1.0; }));
   EXPECT_DOUBLE_EQ(shape.imbalance, 0);
   EXPECT_DOUBLE_EQ(shape.imbalance_in_iteration, 0.75);
   EXPECT_EQ(shape.over_time, ShapeOverTime::kUnknown);
@@ -89,7 +89,7 @@ TEST(LoadShape, UnknownAndBalanced) {
   EXPECT_EQ(Of({0, 0}).over_ranks, ShapeOverRanks::kUnknown);
   EXPECT_EQ(Of({1, 1.01}).over_ranks, ShapeOverRanks::kBalanced);
   const LoadShape shape =
-      ShapeOf(Make(8, 5, [](std::size_t rank, std::size_t) { return 1 + 0.001 * static_cast<double>(rank); }));
+      FindShape(Make(8, 5, [](std::size_t rank, std::size_t) { return 1 + 0.001 * static_cast<double>(rank); }));
   EXPECT_EQ(shape.over_ranks, ShapeOverRanks::kBalanced);
   EXPECT_EQ(shape.over_time, ShapeOverTime::kBalanced);
 }
@@ -97,7 +97,7 @@ TEST(LoadShape, UnknownAndBalanced) {
 // One of eight ranks has more: (L - avg) / L · 8/7 = d / (1 + d) for 1 + d. That is no imbalance below 2 %.
 TEST(LoadShape, BalancedIsBelowTwoPercent) {
   const auto shape_with = [](double more) {
-    return ShapeOf(Make(8, 40, [&](std::size_t rank, std::size_t) { return rank == 3 ? 1 + more : 1; }));
+    return FindShape(Make(8, 40, [&](std::size_t rank, std::size_t) { return rank == 3 ? 1 + more : 1; }));
   };
   EXPECT_NEAR(shape_with(0.019).imbalance, 0.019 / 1.019, 1e-12);
   EXPECT_EQ(shape_with(0.019).over_ranks, ShapeOverRanks::kBalanced);
@@ -108,7 +108,7 @@ TEST(LoadShape, BalancedIsBelowTwoPercent) {
 
 // A rank alone is never out of balance, which says nothing of its iterations.
 TEST(LoadShape, OneRankOverTime) {
-  const LoadShape shape = ShapeOf(Make(1, 40, [](std::size_t, std::size_t i) { return i % 2 == 0 ? 1.0 : 2.0; }));
+  const LoadShape shape = FindShape(Make(1, 40, [](std::size_t, std::size_t i) { return i % 2 == 0 ? 1.0 : 2.0; }));
   EXPECT_EQ(shape.imbalance_in_iteration, 0);
   EXPECT_NE(shape.over_time, ShapeOverTime::kBalanced);
 }
@@ -117,7 +117,7 @@ TEST(LoadShape, OneRankOverTime) {
 // ones 18 with one of the other rank's, so 1 - 9 / 50 of the excess (1 of 0.9 above the average, -0.1 where it is not).
 TEST(LoadShape, PartsOverTime) {
   const LoadMatrix load = Make(10, 50, [](std::size_t rank, std::size_t i) { return i / 5 == rank ? 2.0 : 1.0; });
-  const LoadShape shape = ShapeOf(load);
+  const LoadShape shape = FindShape(load);
   EXPECT_EQ(shape.over_time, ShapeOverTime::kDrifting);
   EXPECT_NEAR(shape.drifting_part, (50 * 0.9 - 9 * 1.0) / (50 * 0.9), 1e-12);
   EXPECT_DOUBLE_EQ(shape.static_part, 0);
@@ -140,7 +140,7 @@ Rates RatesOf(std::size_t ranks, std::size_t iterations, const std::function<Loa
   Rates rates;
   for (int seed = 0; seed < kSeeds; ++seed) {
     Random random(static_cast<std::uint64_t>(seed) + 1);
-    const LoadShape shape = ShapeOf(Make(ranks, iterations, make(random)));
+    const LoadShape shape = FindShape(Make(ranks, iterations, make(random)));
     rates.over_ranks += over_ranks.count(shape.over_ranks) / static_cast<double>(kSeeds);
     rates.over_time += over_time.count(shape.over_time) / static_cast<double>(kSeeds);
   }
@@ -233,7 +233,7 @@ TEST(LoadShape, NoiseIsNotStatic) {
 // What happens in the first iteration alone, or in every tenth.
 TEST(LoadShape, IterationsWithoutLoad) {
   const auto every = [](std::size_t step) {
-    return ShapeOf(Make(16, 60, [=](std::size_t rank, std::size_t i) {
+    return FindShape(Make(16, 60, [=](std::size_t rank, std::size_t i) {
       return i % step > 0 ? 0.0 : rank == 5 ? 2.0 : 1.0;
     }));
   };
@@ -243,7 +243,7 @@ TEST(LoadShape, IterationsWithoutLoad) {
 
 // One iteration in which a rank is disturbed does not make a static load another one.
 TEST(LoadShape, OneDisturbance) {
-  const LoadShape shape = ShapeOf(Make(16, 20, [](std::size_t rank, std::size_t i) {
+  const LoadShape shape = FindShape(Make(16, 20, [](std::size_t rank, std::size_t i) {
     return rank == 5 ? 1.2 : rank == 9 && i == 11 ? 20.0 : 1.0;
   }));
   EXPECT_EQ(shape.over_time, ShapeOverTime::kStatic);
@@ -251,8 +251,8 @@ TEST(LoadShape, OneDisturbance) {
 
 TEST(LoadShape, HeavyIterationsRecur) {
   const auto every_fifth = [](std::size_t, std::size_t i) { return i % 5 == 4 ? 3.0 : 1.0; };
-  EXPECT_EQ(ShapeOf(Make(16, 20, every_fifth)).heavy.every, 5u);
-  EXPECT_DOUBLE_EQ(ShapeOf(Make(16, 20, every_fifth)).heavy.level, 3);
+  EXPECT_EQ(FindShape(Make(16, 20, every_fifth)).heavy.every, 5u);
+  EXPECT_DOUBLE_EQ(FindShape(Make(16, 20, every_fifth)).heavy.level, 3);
 }
 
 // LULESH gives its regions of material to ranks at random and repeats those of one material more often: few ranks have

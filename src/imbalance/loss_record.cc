@@ -35,7 +35,7 @@ PathRecord RecordOfPath(const Diagnosis& diagnosis, PathId path, const std::vect
   return record;
 }
 
-// Of what is not in the phase: that it makes ranks wait in it, and is on the critical path through it.
+// Keeps that time outside of the phase makes ranks wait in it, and is on the critical path through it.
 void OnlyEffects(PathRecord& record) {
   PathLosses effects;
   effects.short_term = record.total.short_term;
@@ -43,7 +43,24 @@ void OnlyEffects(PathRecord& record) {
   effects.exit_skew = record.total.exit_skew;
   effects.critical = record.total.critical;
   record.total = effects;
-  for (std::vector<double>* values : {&record.execution, &record.waiting}) std::fill(values->begin(), values->end(), 0);
+  for (std::vector<double>* values : {&record.execution, &record.waiting}) std::ranges::fill(*values, 0);
+}
+
+// The present rank that computes most, the lowest of equals.
+const RankLosses* MostLoaded(const Diagnosis& diagnosis) {
+  const RankLosses* most = nullptr;
+  double largest = -1;
+  for (const RankLosses& rank : diagnosis.ranks) {
+    if (!rank.present) continue;
+    double useful = 0;
+    for (std::size_t i = 0; i < rank.paths.size(); ++i) {
+      if (IsOutsideMpi(diagnosis.paths, rank.paths[i])) useful += rank.losses[i].Execution();
+    }
+    if (useful <= largest) continue;
+    largest = useful;
+    most = &rank;
+  }
+  return most;
 }
 
 }  // namespace
@@ -101,43 +118,10 @@ LossRecord RecordOf(const Diagnosis& diagnosis, const std::string& phase, const 
     record.indirect += total.indirect;
     record.propagating += total.propagating;
   }
-  std::sort(record.paths.begin(), record.paths.end(), [](const PathRecord& a, const PathRecord& b) {
-    return std::pair(-a.total.Costs(), a.path) < std::pair(-b.total.Costs(), b.path);
-  });
+  std::ranges::sort(record.paths, {}, [](const PathRecord& path) { return std::pair(-path.total.Costs(), path.path); });
   record.findings = diagnosis.diagnostics.findings();
   return record;
 }
-
-namespace {
-
-// Of the present ranks the one that computes most, the lowest of equals.
-const RankLosses* MostLoaded(const Diagnosis& diagnosis) {
-  const RankLosses* most = nullptr;
-  double largest = -1;
-  for (const RankLosses& rank : diagnosis.ranks) {
-    if (!rank.present) continue;
-    double useful = 0;
-    for (std::size_t i = 0; i < rank.paths.size(); ++i) {
-      if (IsOutsideMpi(diagnosis.paths, rank.paths[i])) useful += rank.losses[i].Execution();
-    }
-    if (useful <= largest) continue;
-    largest = useful;
-    most = &rank;
-  }
-  return most;
-}
-
-Diagnosis DiagnoseReplayed(const Trace& trace, const Matching& matching, const PhaseCut& cut,
-                           const ReplayRules& rules) {
-  DiagnosisOptions options;
-  options.delays.charge_end = true;
-  options.slack = false;
-  const Network network = OneTickNetwork(trace);
-  ReplayResult replayed = Replay(trace, matching, cut, {rules, true, &network, nullptr});
-  return Diagnose(trace, matching, cut, CollectActivities(trace, cut, std::move(replayed)), options);
-}
-
-}  // namespace
 
 const PathFactorLoss* FactorLosses::Find(const std::string& path) const {
   const auto found = std::ranges::find(paths, path, &PathFactorLoss::path);
@@ -154,7 +138,13 @@ Network OneTickNetwork(const Trace& trace) {
 
 FactorLosses SplitByFactor(const Trace& trace, const Matching& matching, const PhaseCut& cut,
                            const ReplayRules& rules) {
-  const Diagnosis diagnosis = DiagnoseReplayed(trace, matching, cut, rules);
+  DiagnosisOptions options;
+  options.delays.charge_end = true;
+  options.slack = false;
+  const Network network = OneTickNetwork(trace);
+  ReplayResult replayed = Replay(trace, matching, cut, {rules, true, &network, nullptr});
+  const Diagnosis diagnosis =
+      Diagnose(trace, matching, cut, CollectActivities(trace, cut, std::move(replayed)), options);
   FactorLosses losses;
   const RankLosses* most = MostLoaded(diagnosis);
   if (most == nullptr) return losses;

@@ -1,4 +1,4 @@
-// What reports and comparisons of runs need of a diagnosis: call paths by name, without the trace.
+// The part of a diagnosis that reports and comparisons of runs need: call paths by name, without the trace.
 #pragma once
 
 #include <cstddef>
@@ -35,7 +35,7 @@ struct PathFactorLoss {
 };
 
 struct FactorLosses {
-  std::vector<PathFactorLoss> paths;  // by name; those that cost anything
+  std::vector<PathFactorLoss> paths;  // sorted by name; those that cost anything
   double average_useful = 0;          // seconds
   double load_balance = 0;            // sum over paths: largest minus average useful time
   double serialization = 0;           // the same: ideal minus largest useful time
@@ -59,12 +59,12 @@ struct PathRecord {
   PathLosses total;             // over all ranks
   double imbalance = 0;         // on the critical path (iota)
   std::optional<double> slack;  // the least of any of its activities; nothing where none takes time
-  // By rank of the phase, in the order of LossRecord::ranks.
+  // One a rank of the phase, in the order of LossRecord::ranks.
   std::vector<double> execution, waiting, costs, critical;
-  LossRaster raster;               // of costs
-  std::optional<LoadShape> shape;  // of its execution time; only of the paths with the largest costs
+  LossRaster raster;               // costs
+  std::optional<LoadShape> shape;  // its execution time; only of the paths with the largest costs
 
-  // Whether it stands for what ranks do before the phase, between its occurrences or behind it.
+  // It stands for what ranks do before the phase, between its occurrences or behind it.
   bool IsOutside() const { return LiesOutsidePhase(path); }
 };
 
@@ -83,10 +83,10 @@ struct LossRecord {
   std::string phase;
   std::int64_t cores = 0;
   std::int64_t repeat = 0;
-  // Of a run that nobody has made: cores of the largest run that it is grown from. Nothing: measured.
+  // If nobody has made the run, cores of the largest run that it is grown from. Nothing: measured.
   std::optional<std::int64_t> grown_from;
   bool recurs = false;    // its occurrences lie apart: the critical path goes through what is between them, too
-  double length = 0;      // of the phase, as the factors count it
+  double length = 0;      // seconds, as the factors count them
   double window = 0;      // from its first begin to its last end: the length of the critical path
   double allocation = 0;  // times its ranks
   double at_end = 0;      // waits that are charged to nobody
@@ -97,18 +97,18 @@ struct LossRecord {
   double individual_io = 0, collective_io = 0;  // time in calls on files [PathLosses]; known without waits, too
   std::optional<DeviceCalls> device_calls;      // likewise
   std::size_t iterations = 1;
-  std::size_t run_ranks = 0;       // of the run: what rows of rasters stand for
+  std::size_t run_ranks = 0;       // all of the run: what rows of rasters stand for
   std::vector<std::size_t> ranks;  // that are in the phase
   // Where threads are analysed one by one, all those of the run: then they are the ranks of everything here but
   // by_factor, and each number of a rank is a place in this list. Empty: ranks are ranks.
   std::vector<Location> locations;
   std::vector<GroupLoad> groups;          // empty: none are known
-  std::vector<Cause> causes;              // by what the phase would gain without them
+  std::vector<Cause> causes;              // sorted by what the phase would gain without them
   std::optional<LatencyGain> latency;     // nothing: not asked for, or next to none
-  std::vector<PathRecord> paths;          // what causes most first; of equals by name
+  std::vector<PathRecord> paths;          // largest costs first; of equals by name
   std::optional<FactorLosses> by_factor;  // nothing: not asked for
-  std::optional<LoadShape> shape;         // of all computation together
-  std::optional<ProcessGrid> grid;        // of `ranks`; nothing: none is known
+  std::optional<LoadShape> shape;         // all computation together
+  std::optional<ProcessGrid> grid;        // for `ranks`; nothing: none is known
   std::vector<Finding> findings;
   // The trace does not say for whom ranks wait in some calls. Then nothing is known of waits, their causes and the
   // critical path, so there are no call paths; nothing: all waits are known.
@@ -119,10 +119,10 @@ struct LossRecord {
     for (const GroupLoad& group : groups) names.push_back(group.name);
     return names;
   }
-  // Of all ranks, with that at the end.
-  double Waiting() const { return SumOf(waiting); }
-  // Of all paths: all waits but those at the end, unattributed and lost ones.
-  double Costs() const { return SumOf(short_term) + SumOf(long_term) + SumOf(exit_skew); }
+  // All ranks, with that at the end.
+  double Waiting() const { return Sum(waiting); }
+  // All paths: all waits but those at the end, unattributed and lost ones.
+  double Costs() const { return Sum(short_term) + Sum(long_term) + Sum(exit_skew); }
 };
 
 // Leaves of a record what holds whoever waited for whom: how long the phase is and how its computation is spread.

@@ -35,16 +35,16 @@ Kind RemedyForAlternating(ShapeOverRanks shape) {
   }
 }
 
-// What computation costs on the ideal network, in seconds of the run.
+// The costs of computation on the ideal network, in seconds of the run.
 struct Loss {
   double load_balance = 0, serialization = 0;
-  double average = 0;   // what a rank computes
+  double average = 0;   // computation of a rank
   double indirect = 0;  // share of the waiting that it causes, which other waits brought about
 
   double Total() const { return load_balance + serialization; }
 };
 
-// What the slowest rank has above the average, summed over iterations: from (max - avg) / max * N / (N - 1).
+// The excess of the slowest rank over the average, summed over iterations: from (max - avg) / max * N / (N - 1).
 double ExcessOf(double imbalance, double average, std::size_t ranks) {
   if (ranks < 2) return 0;
   const double part = imbalance * static_cast<double>(ranks - 1) / static_cast<double>(ranks);
@@ -53,8 +53,8 @@ double ExcessOf(double imbalance, double average, std::size_t ranks) {
 
 double ShareOf(double part, double whole) { return whole > 0 ? part / whole : 0; }
 
-// Of all computation in the phase. What ranks do before they enter it, late, is none of it, and what lies between
-// occurrences takes no time in it.
+// The loss of all computation in the phase. What ranks do before they enter it, late, is none of it, and what lies
+// between occurrences takes no time in it.
 Loss LossOfAll(const LossRecord& losses) {
   Loss loss;
   double costs = 0, long_term = 0;
@@ -76,7 +76,7 @@ double LostToLoads(const LoadShape& shape, const Loss& loss, std::size_t ranks) 
   return std::max(ExcessOf(shape.imbalance_in_iteration, loss.average, ranks), loss.load_balance);
 }
 
-// Whether loads move within iterations: then step by step the slowest rank has so much more than the average that it
+// Loads move within iterations: then step by step the slowest rank has so much more than the average that it
 // explains half of what loads of whole iterations leave. Nothing where steps do not compare.
 std::optional<bool> MovesWithinIterations(const LossRecord& losses) {
   if (!losses.shape || !losses.shape->imbalance_in_step) return std::nullopt;
@@ -104,7 +104,7 @@ Remedy RemedyForLoss(const LossRecord& losses, const LoadShape& shape, const Los
   return losses.ranks.size() > 2 ? Remedy{Kind::kBalanceSteps} : Remedy{Kind::kBreakChain, Doubt::kTwoRanks};
 }
 
-// Of all computation, where `path` is empty: the first cause named for it decides what is to be done. It was replayed.
+// `path` is empty for all computation. The first cause named for it decides what is to be done. It was replayed.
 Remedy InAgreement(const LossRecord& losses, const std::string& path, Remedy remedy) {
   const auto is_for = [&](const Cause& cause) { return cause.in_everything || path.empty() || cause.path == path; };
   const auto first = std::ranges::find_if(losses.causes, is_for);

@@ -1,4 +1,4 @@
-// What helps against the waiting that computation causes [docs/formulas.md, shapes of imbalance]. The text of a remedy:
+// Remedies against the waiting that computation causes [docs/formulas.md, shapes of imbalance]. The text of a remedy:
 // results/cause_text.h.
 #pragma once
 
@@ -43,12 +43,12 @@ struct Remedy {
 
   Kind kind = Kind::kNone;
   Doubt doubt = Doubt::kNone;
-  std::size_t every = 0;  // of repartitioning: iterations at most between two; 0: unknown
+  std::size_t every = 0;  // for repartitioning: iterations at most between two; 0: unknown
 
   friend bool operator==(const Remedy&, const Remedy&) = default;
 };
 
-// What a remedy changes. Two that differ are not for the same loss.
+// The thing that a remedy changes. Two that differ are not for the same loss.
 enum class Approach : std::uint8_t {
   kOther,    // none of these
   kWork,     // who has which part of the work, once and for all
@@ -68,7 +68,7 @@ struct GroupSizes {
 // Nothing where there are no groups, or they gain less than kLeastGain.
 std::optional<GroupSizes> BetterSizes(const LossRecord& losses);
 
-// What the literature advises for a load of this shape.
+// Advice of the literature for a load of this shape.
 Remedy RemedyFor(const LoadShape& shape);
 
 // Against what all computation of the phase loses together; kNone where that is next to nothing.

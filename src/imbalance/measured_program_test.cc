@@ -51,8 +51,9 @@ TEST(MeasuredProgram, WithoutADelayWaitsForWhatIsThenLate) {
       "r2: comp 0-1 | Recv<1#b 1-10\n");
   Measured measured(trace);
   const std::vector<Saving> some = {{0, 0, 3}}, most = {{0, 0, 5}}, of_call = {{1, 1, 2}}, added = {{2, 0, -9}};
-  EXPECT_EQ(measured.program.Replay({FixOf({&some}), FixOf({&most}), nullptr, FixOf({&of_call}), FixOf({&added})}),
-            (std::vector<Tick>{7, 6, 10, 8, 12}));
+  EXPECT_EQ(
+      measured.program.Replay({MakeFix({&some}), MakeFix({&most}), nullptr, MakeFix({&of_call}), MakeFix({&added})}),
+      (std::vector<Tick>{7, 6, 10, 8, 12}));
 }
 
 // Receiving takes 1, as the second message shows, which is there; the first one is sent at 5 and received at 8, so that
@@ -67,7 +68,8 @@ TEST(MeasuredProgram, MessagesAreUnderWayWhileReceiversDoOtherThings) {
   // r0 sends at 1: the message is there at 3, r1 leaves at 4, and ends at 6. Sent at 0: 2, 3 and 5.
   const std::vector<Saving> four = {{0, 0, 4}}, five = {{0, 0, 5}}, late = {{0, 0, 5}, {1, 0, -6}};
   // r1 comes at 7, when the message is there: it leaves at 8 and ends at 10, and not at 12.
-  EXPECT_EQ(measured.program.Replay({FixOf({&four}), FixOf({&five}), FixOf({&late})}), (std::vector<Tick>{6, 5, 10}));
+  EXPECT_EQ(measured.program.Replay({MakeFix({&four}), MakeFix({&five}), MakeFix({&late})}),
+            (std::vector<Tick>{6, 5, 10}));
 }
 
 // Receives take 1 and 4 beyond their waiting, for messages sent at 4 and 8. With the second as short as the first, the

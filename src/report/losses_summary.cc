@@ -159,8 +159,8 @@ WaitingText WaitingOf(const LossRecord& losses) {
           .late_receiver =
               PartOf(losses, losses.waiting[static_cast<std::size_t>(WaitKind::kLateReceiver)], kWorthLateReceiver),
           .at_end = PartOf(losses, losses.at_end),
-          .unattributed = PartOf(losses, SumOf(losses.unattributed), kNoShare),
-          .lost = PartOf(losses, SumOf(losses.lost)),
+          .unattributed = PartOf(losses, Sum(losses.unattributed), kNoShare),
+          .lost = PartOf(losses, Sum(losses.lost)),
           .wrong_order = PartOf(losses, losses.wrong_order, kNoShare),
           .late_complete = PartOf(losses, losses.late_complete, kNoShare),
           .recurs = losses.recurs,

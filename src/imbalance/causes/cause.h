@@ -34,7 +34,7 @@ enum class CausePlace : std::uint8_t {
 };
 inline constexpr std::size_t kCausePlaces = 14;
 
-// What makes it longer there than elsewhere.
+// The reason why it takes longer there than elsewhere.
 enum class CauseClass : std::uint8_t {
   kUnknown,         // nothing that the trace records
   kMoreWork,        // more instructions; or others do nothing of the kind
@@ -49,7 +49,7 @@ inline constexpr std::size_t kCauseClasses = 7;
 std::string_view IdOf(CausePlace place);   // "fromTime"
 std::string_view IdOf(CauseClass reason);  // "moreWork"
 
-// How much of the difference a class explains; the shares of a cause add up to 1.
+// The share of the difference that a class explains; the shares of a cause add up to 1.
 struct CausePart {
   CauseClass reason = CauseClass::kUnknown;
   double share = 0;
@@ -63,7 +63,7 @@ struct WaitInstance {
   double end = 0;    // the late rank is there
   double delay = 0;  // since when the late rank does what makes it late
   std::size_t rank = 0;
-  std::string call;                  // of the late rank
+  std::string call;                  // made by the late rank
   std::vector<std::size_t> waiting;  // ranks, longest first; the first ones
   std::size_t waiting_count = 0;
   double seconds = 0;  // that they wait, summed over ranks
@@ -75,7 +75,7 @@ struct WaitInstance {
 // All ranks with this coordinate in this dimension of the process grid; both count from 0.
 struct GridLine {
   std::size_t dimension = 0, coordinate = 0;
-  std::size_t dimensions = 2;  // of the grid
+  std::size_t dimensions = 2;  // the grid has
 
   friend bool operator==(const GridLine&, const GridLine&) = default;
 };
@@ -89,9 +89,9 @@ struct Cause {
   std::vector<std::size_t> ranks;  // those with most first; the first ones
   std::size_t rank_count = 0;
   std::string node;                       // that has these ranks and no others; else empty
-  std::string group;                      // of ranks that do different work, likewise
-  std::optional<std::int32_t> socket;     // of the node
-  std::optional<GridLine> line;           // of the process grid
+  std::string group;                      // the same for a group of ranks that do different work
+  std::optional<std::int32_t> socket;     // on the node
+  std::optional<GridLine> line;           // in the process grid
   std::optional<double> level;            // time there over that elsewhere; nothing where others have none
   std::optional<double> from, until;      // seconds since the begin of the trace
   std::size_t every = 0;                  // iterations, of a periodic one
@@ -101,12 +101,12 @@ struct Cause {
   double gain = 0;
   // The same when all other causes named are gone: what two of equal length hide from each other.
   double gain_last = 0;
-  // What is the next bottleneck once this is gone: a place among the causes, and what it gains then.
+  // The next bottleneck once this is gone: its index among the causes, and its gain then.
   std::optional<std::size_t> next;
   double next_gain = 0;
   // Alone it gains next to nothing: the others, by their place among the causes, with which it is to be repaired.
   std::vector<std::size_t> together;
-  double joint_gain = 0;  // of all these and it
+  double joint_gain = 0;  // all these and it
   std::optional<WaitInstance> worst;
   // Seconds of one rank beyond the usual, by rank of the phase and iteration (or visit, or step); of those that share a
   // cell the largest. Empty: ranks differ in when they begin alone.
@@ -116,19 +116,19 @@ struct Cause {
   friend bool operator==(const Cause&, const Cause&) = default;
 };
 
-// What the phase would gain without the latency of messages and collectives in one call path. Seconds.
+// The gain of the phase without the latency of messages and collectives in one call path. Seconds.
 struct LatencyGain {
   std::string path;
-  double gain = 0;   // of the phase, with every call as short as the shortest
-  double mean = 0;   // of a call, waits apart
-  double least = 0;  // of the shortest
+  double gain = 0;   // with every call as short as the shortest
+  double mean = 0;   // time of a call, waits apart
+  double least = 0;  // time of the shortest
 
   friend bool operator==(const LatencyGain&, const LatencyGain&) = default;
 };
 
-inline constexpr std::size_t kCauseCells = 32;  // of `beyond` in either direction, at most; chosen
+inline constexpr std::size_t kCauseCells = 32;  // in `beyond`, either direction, at most; chosen
 
 // Chosen: what gains less is not named.
-inline constexpr double kLeastGain = 0.01;  // of the length of the phase
+inline constexpr double kLeastGain = 0.01;  // share of the length of the phase
 
 }  // namespace farscale

@@ -1,9 +1,9 @@
-#include "imbalance/causes/cause_description.h"
+#include "imbalance/causes/find_causes.h"
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <limits>
-#include <numeric>
 #include <set>
 #include <string>
 #include <utility>
@@ -15,7 +15,86 @@ namespace {
 
 constexpr std::size_t kNamedRanks = 16;
 
-Tick EnterOf(const RankActivities& own, std::uint32_t call) { return call < own.calls ? own.enter(call) : own.end(); }
+Tick Enter(const RankActivities& own, std::uint32_t call) { return call < own.calls ? own.enter(call) : own.end(); }
+
+double SecondsSinceBegin(const Trace& trace, Tick tick) { return trace.Seconds(tick - trace.begin()); }
+
+// The largest in each cell of the raster.
+LossRaster RasterBeyond(const Trace& trace, const LoadMatrix& matrix, const LoadDeviation& deviation) {
+  const std::size_t rows = matrix.ranks.size(), columns = matrix.iterations;
+  LossRaster raster{std::min(kCauseCells, rows), std::min(kCauseCells, columns), {}};
+  raster.cells.assign(raster.rows * raster.columns, 0);
+  for (std::size_t i = 0; i < deviation.rows.size(); ++i) {
+    const std::size_t row = deviation.rows[i];
+    for (std::size_t column = 0; column < columns; ++column) {
+      double& cell = raster.cells[row * raster.rows / rows * raster.columns + column * raster.columns / columns];
+      cell = std::max(cell, deviation.Excess(matrix, i, column) / trace.ticks_per_second);
+    }
+  }
+  return raster;
+}
+
+// From the begin of the first to the end of the last piece of a row that is wanted.
+template <typename IsWanted>
+TickRange PieceSpan(const CauseInput& input, const LoadTables& loads, std::size_t row, const IsWanted& is_wanted) {
+  TickRange span{std::numeric_limits<Tick>::max(), std::numeric_limits<Tick>::min()};
+  const RankActivities& own = input.activities.ranks[loads.ranks()[row]];
+  loads.ForEachPiece(row, [&](const LoadPiece& piece) {
+    if (!is_wanted(piece)) return;
+    span.first = std::min(span.first, own.edge(piece.activity));
+    span.second = std::max(span.second, own.edge(piece.activity + 1));
+  });
+  return span;
+}
+
+// The times of cells that are no matter of all the time.
+void SetTimes(const CauseInput& input, const LoadTables& loads, const CauseCandidate& candidate, Cause& cause) {
+  if (cause.affected == cause.columns) return;
+  TickRange all{std::numeric_limits<Tick>::max(), std::numeric_limits<Tick>::min()};
+  for (std::size_t i = 0; i < std::min(kNamedRanks, candidate.deviation.rows.size()); ++i) {
+    const TickRange of_row = PieceSpan(input, loads, candidate.deviation.rows[i], [&](const LoadPiece& piece) {
+      return piece.load == candidate.load && candidate.deviation.IsAffected(i, piece.column);
+    });
+    all = {std::min(all.first, of_row.first), std::max(all.second, of_row.second)};
+  }
+  if (all.second < all.first) return;
+  cause.from = SecondsSinceBegin(input.trace, all.first);
+  cause.until = SecondsSinceBegin(input.trace, all.second);
+}
+
+// Calls visit(rank, wait) for every wait for this rank.
+template <typename Visit>
+void ForEachWaitFor(const CauseInput& input, const LoadTables& loads, std::size_t rank, Visit visit) {
+  for (const std::size_t waiting : loads.ranks()) {
+    for (const WaitState& wait : input.states.ranks[waiting].waits) {
+      if (wait.delayer == rank) visit(waiting, wait);
+    }
+  }
+}
+
+WaitInstance DescribeWait(const CauseInput& input, const LoadTables& loads, std::size_t rank, std::uint32_t call,
+                          Tick delay) {
+  const RankActivities& own = input.activities.ranks[rank];
+  WaitInstance instance;
+  instance.rank = rank;
+  instance.end = instance.begin = SecondsSinceBegin(input.trace, Enter(own, call));
+  instance.delay = SecondsSinceBegin(input.trace, delay);
+  instance.call = input.diagnosis.paths.InnermostName(call < own.calls ? own.path_of_call(call) : kAfterPhase);
+  std::vector<std::pair<Tick, std::size_t>> waiting;
+  ForEachWaitFor(input, loads, rank, [&](std::size_t other, const WaitState& wait) {
+    if (wait.delayer_call != call) return;
+    waiting.emplace_back(-wait.length, other);
+    instance.kind = wait.kind;
+    instance.seconds += input.trace.Seconds(wait.length);
+    instance.begin = std::min(instance.begin, instance.end - input.trace.Seconds(wait.length));
+  });
+  std::ranges::sort(waiting);
+  instance.waiting_count = waiting.size();
+  for (const auto& [length, other] : waiting) {
+    if (instance.waiting.size() < kNamedRanks) instance.waiting.push_back(other);
+  }
+  return instance;
+}
 
 }  // namespace
 
@@ -32,35 +111,26 @@ std::string_view IdOf(CauseClass reason) {
   return kIds[static_cast<std::size_t>(reason)];
 }
 
-template <typename Visit>
-void CauseDescriber::ForEachWaitFor(std::size_t rank, Visit visit) const {
-  for (const std::size_t waiting : loads_.ranks()) {
-    for (const WaitState& wait : input_.states.ranks[waiting].waits) {
-      if (wait.delayer == rank) visit(waiting, wait);
-    }
-  }
-}
-
-Cause CauseDescriber::Describe(const CauseCandidate& candidate) const {
+Cause DescribeCause(const CauseInput& input, const LoadTables& loads, const CauseCandidate& candidate) {
   const LoadDeviation& deviation = candidate.deviation;
-  const CallPaths& paths = input_.diagnosis.paths;
+  const CallPaths& paths = input.diagnosis.paths;
   Cause cause;
   cause.place = deviation.place;
   cause.in_everything = candidate.in_everything;
-  const LoadSource& source = loads_.source(candidate.load);
+  const LoadSource& source = loads.source(candidate.load);
   if (candidate.is_start || source.kind == LoadSource::Kind::kPath) {
     const PathId path = candidate.is_start ? kBeforePhase : source.path;
     cause.path = paths.Name(path);
     cause.innermost = paths.InnermostName(path);
     cause.is_mpi = paths.is_mpi(path);
   }
-  cause.is_device_call = !candidate.is_start && loads_.is_of_devices(candidate.load);
+  cause.is_device_call = !candidate.is_start && loads.is_of_devices(candidate.load);
   cause.rank_count = deviation.rows.size();
   for (const std::size_t row : deviation.rows) {
-    if (cause.ranks.size() < kNamedRanks) cause.ranks.push_back(loads_.ranks()[row]);
+    if (cause.ranks.size() < kNamedRanks) cause.ranks.push_back(loads.ranks()[row]);
   }
   if (deviation.node) {
-    const std::string& name = input_.trace.nodes[static_cast<std::size_t>(*deviation.node)];
+    const std::string& name = input.trace.nodes[static_cast<std::size_t>(*deviation.node)];
     cause.node = name.empty() ? std::to_string(*deviation.node) : name;
   }
   cause.socket = deviation.socket;
@@ -68,117 +138,46 @@ Cause CauseDescriber::Describe(const CauseCandidate& candidate) const {
   cause.level = deviation.level;
   cause.every = deviation.every;
   cause.affected = deviation.affected;
-  cause.columns = candidate.is_start ? 1 : loads_.of(candidate.load).iterations;
+  cause.columns = candidate.is_start ? 1 : loads.of(candidate.load).iterations;
   if (candidate.is_start) return cause;
-  SetTimes(candidate, cause);
-  cause.beyond = RasterOf(candidate);
+  SetTimes(input, loads, candidate, cause);
+  cause.beyond = RasterBeyond(input.trace, loads.of(candidate.load), deviation);
   return cause;
 }
 
-LossRaster CauseDescriber::RasterOf(const CauseCandidate& candidate) const {
-  const LoadMatrix& matrix = loads_.of(candidate.load);
-  const std::size_t rows = matrix.ranks.size(), columns = matrix.iterations;
-  LossRaster raster{std::min(kCauseCells, rows), std::min(kCauseCells, columns), {}};
-  raster.cells.assign(raster.rows * raster.columns, 0);
-  for (std::size_t i = 0; i < candidate.deviation.rows.size(); ++i) {
-    const std::size_t row = candidate.deviation.rows[i];
-    for (std::size_t column = 0; column < columns; ++column) {
-      const double excess = matrix.At(row, column) * (1 - static_cast<double>(candidate.deviation.kept[i][column]));
-      double& cell = raster.cells[row * raster.rows / rows * raster.columns + column * raster.columns / columns];
-      cell = std::max(cell, excess / input_.trace.ticks_per_second);
-    }
-  }
-  return raster;
-}
-
-// From the first to the last cell of those that are no matter of all the time.
-void CauseDescriber::SetTimes(const CauseCandidate& candidate, Cause& cause) const {
-  if (cause.affected == cause.columns) return;
-  Tick first = std::numeric_limits<Tick>::max(), last = std::numeric_limits<Tick>::min();
-  const std::size_t rows = std::min(kNamedRanks, candidate.deviation.rows.size());
-  for (std::size_t i = 0; i < rows; ++i) {
-    const std::size_t row = candidate.deviation.rows[i];
-    const RankActivities& own = input_.activities.ranks[loads_.ranks()[row]];
-    loads_.ForEachPiece(row, [&](const LoadPiece& piece) {
-      if (piece.load != candidate.load || !candidate.deviation.IsAffected(i, piece.column)) return;
-      first = std::min(first, own.edge(piece.activity));
-      last = std::max(last, own.edge(piece.activity + 1));
-    });
-  }
-  if (last < first) return;
-  cause.from = Seconds(first);
-  cause.until = Seconds(last);
-}
-
-// Of the first rank; nothing of those that only begin late.
-std::optional<CauseDescriber::WorstCell> CauseDescriber::WorstCellOf(const CauseCandidate& candidate) const {
+std::optional<WaitInstance> FindWorstWait(const CauseInput& input, const LoadTables& loads,
+                                          const CauseCandidate& candidate) {
   if (candidate.is_start) return std::nullopt;
-  const LoadMatrix& matrix = loads_.of(candidate.load);
-  WorstCell worst;
+  // The cell with most beyond the usual.
+  const LoadMatrix& matrix = loads.of(candidate.load);
+  std::size_t row = 0, column = 0;
   double largest = 0;
-  const std::size_t rows = std::min(kNamedRanks, candidate.deviation.rows.size());
-  for (std::size_t i = 0; i < rows; ++i) {
-    for (std::size_t column = 0; column < matrix.iterations; ++column) {
-      const std::size_t row = candidate.deviation.rows[i];
-      const double excess = matrix.At(row, column) * (1 - static_cast<double>(candidate.deviation.kept[i][column]));
+  for (std::size_t i = 0; i < std::min(kNamedRanks, candidate.deviation.rows.size()); ++i) {
+    for (std::size_t k = 0; k < matrix.iterations; ++k) {
+      const double excess = candidate.deviation.Excess(matrix, i, k);
       if (excess <= largest) continue;
       largest = excess;
-      worst.row = row;
-      worst.column = column;
+      row = candidate.deviation.rows[i];
+      column = k;
     }
   }
   if (largest <= 0) return std::nullopt;
-  worst.is_whole = matrix.iterations == 1;
-  worst.begin = std::numeric_limits<Tick>::max();
-  worst.end = std::numeric_limits<Tick>::min();
-  const RankActivities& own = input_.activities.ranks[loads_.ranks()[worst.row]];
-  loads_.ForEachPiece(worst.row, [&](const LoadPiece& piece) {
-    if (piece.load != candidate.load || piece.column != worst.column) return;
-    worst.begin = std::min(worst.begin, own.edge(piece.activity));
-    worst.end = std::max(worst.end, own.edge(piece.activity + 1));
+  const TickRange cell = PieceSpan(input, loads, row, [&](const LoadPiece& piece) {
+    return piece.load == candidate.load && piece.column == column;
   });
-  return worst;
-}
-
-WaitInstance CauseDescriber::InstanceOf(std::size_t rank, std::uint32_t call, const WorstCell& worst) const {
-  const RankActivities& own = input_.activities.ranks[rank];
-  WaitInstance instance;
-  instance.rank = rank;
-  instance.end = instance.begin = Seconds(EnterOf(own, call));
-  instance.delay = Seconds(worst.begin);
-  instance.call = call < own.calls ? input_.diagnosis.paths.InnermostName(own.path_of_call(call))
-                                   : input_.diagnosis.paths.InnermostName(kAfterPhase);
-  std::vector<std::pair<Tick, std::size_t>> waiting;
-  ForEachWaitFor(rank, [&](std::size_t other, const WaitState& wait) {
-    if (wait.delayer_call != call) return;
-    waiting.emplace_back(-wait.length, other);
-    instance.kind = wait.kind;
-    instance.seconds += input_.trace.Seconds(wait.length);
-    instance.begin = std::min(instance.begin, instance.end - input_.trace.Seconds(wait.length));
-  });
-  std::ranges::sort(waiting);
-  instance.waiting_count = waiting.size();
-  for (const auto& [length, other] : waiting) {
-    if (instance.waiting.size() < kNamedRanks) instance.waiting.push_back(other);
-  }
-  return instance;
-}
-
-std::optional<WaitInstance> CauseDescriber::WorstOf(const CauseCandidate& candidate) const {
-  const std::optional<WorstCell> worst = WorstCellOf(candidate);
-  if (!worst) return std::nullopt;
-  const std::size_t rank = loads_.ranks()[worst->row];
-  const RankActivities& own = input_.activities.ranks[rank];
+  const bool is_whole = matrix.iterations == 1;
+  const std::size_t rank = loads.ranks()[row];
+  const RankActivities& own = input.activities.ranks[rank];
   std::optional<std::uint32_t> call;
   Tick best = std::numeric_limits<Tick>::max();
-  ForEachWaitFor(rank, [&](std::size_t, const WaitState& wait) {
-    const Tick enter = EnterOf(own, wait.delayer_call);
-    const Tick rating = worst->is_whole ? -wait.length : enter;
-    if ((!worst->is_whole && enter < worst->end) || rating >= best) return;
+  ForEachWaitFor(input, loads, rank, [&](std::size_t, const WaitState& wait) {
+    const Tick enter = Enter(own, wait.delayer_call);
+    const Tick rating = is_whole ? -wait.length : enter;
+    if ((!is_whole && enter < cell.second) || rating >= best) return;
     best = rating;
     call = wait.delayer_call;
   });
-  return call ? std::optional(InstanceOf(rank, *call, *worst)) : std::nullopt;
+  return call ? std::optional(DescribeWait(input, loads, rank, *call, cell.first)) : std::nullopt;
 }
 
 namespace {
@@ -188,7 +187,7 @@ constexpr std::size_t kRows = 16;
 // Counters of a call path must be sampled at its edges; chosen.
 constexpr double kSampledEdges = 0.9;
 
-std::optional<std::size_t> CounterOf(const Trace& trace, CounterMeaning meaning, const CounterNames& names) {
+std::optional<std::size_t> FindCounter(const Trace& trace, CounterMeaning meaning, const CounterNames& names) {
   try {
     return ChooseCounter(trace, meaning, names);
   } catch (const Error&) {  // said where factors are measured
@@ -196,11 +195,10 @@ std::optional<std::size_t> CounterOf(const Trace& trace, CounterMeaning meaning,
   }
 }
 
-// Some of them, evenly.
-std::vector<std::size_t> Sample(const std::vector<std::size_t>& rows) {
-  if (rows.size() <= kRows) return rows;
+// Places among so many rows, evenly.
+std::vector<std::size_t> Sample(std::size_t rows) {
   std::vector<std::size_t> some;
-  for (std::size_t i = 0; i < kRows; ++i) some.push_back(rows[i * rows.size() / kRows]);
+  for (std::size_t i = 0; i < std::min(kRows, rows); ++i) some.push_back(rows <= kRows ? i : i * rows / kRows);
   return some;
 }
 
@@ -223,7 +221,7 @@ class EdgeCounts {
     return end_is_call_ || FindEvent(own_.edge(a + 1), end_event_);
   }
 
-  // Whether the rank enters the region with it, rather than comes back from a call or another region.
+  // The rank enters the region with it, rather than comes back from a call or another region.
   bool begins_visit() const { return begins_visit_; }
 
   double Count(std::size_t counter) const {
@@ -235,7 +233,7 @@ class EdgeCounts {
   }
 
  private:
-  // Whether the last event at that time enters a region, behind the call before.
+  // The last event at that time enters a region, behind the call before.
   bool EntersAt(Tick tick) const {
     std::size_t last = begin_event_;
     while (last + 1 < timeline_.region_events() && timeline_.event_tick(last + 1) == tick) ++last;
@@ -258,7 +256,7 @@ class EdgeCounts {
 // The logarithm of how many times as large it is; 0 where that is unknown.
 double Growth(double now, double usual) { return now > 0 && usual > 0 ? std::log(now / usual) : 0; }
 
-// Of what made the time longer each its share; what made it shorter has none.
+// Everything that made the time longer has its share; what made it shorter has none.
 std::vector<CausePart> Normalised(std::vector<CausePart> parts) {
   double whole = 0;
   for (CausePart& part : parts) whole += part.share = std::max(0.0, part.share);
@@ -269,38 +267,32 @@ std::vector<CausePart> Normalised(std::vector<CausePart> parts) {
   return parts;
 }
 
-}  // namespace
-
-struct CauseClassifier::Sums {
-  double ticks = 0;    // of all pieces
-  double counted = 0;  // of those with counters
+// Sums over some cells of a load.
+struct CellSums {
+  double ticks = 0;    // all pieces
+  double counted = 0;  // those with counters
   double instructions = 0, cycles = 0, cpu_ticks = 0;
   double visits = 0;
   double cells = 0;
 };
 
-CauseClassifier::CauseClassifier(const Trace& trace, const Activities& activities, const LoadTables& loads,
-                                 const CounterNames& names)
-    : trace_(trace),
-      activities_(activities),
-      loads_(loads),
-      instructions_(CounterOf(trace, CounterMeaning::kInstructions, names)),
-      cycles_(CounterOf(trace, CounterMeaning::kCycles, names)),
-      cpu_time_(CounterOf(trace, CounterMeaning::kCpuTime, names)) {}
-
+// Adds the cells of a row for which is_wanted(column) holds.
 template <typename IsWanted>
-void CauseClassifier::AddRow(std::size_t load, std::size_t row, IsWanted is_wanted, Sums& sums) const {
-  const std::size_t rank = loads_.ranks()[row];
-  const RankTimeline& timeline = trace_.timelines[rank];
-  EdgeCounts edges(timeline, activities_.ranks[rank]);
+void AddRow(const CauseInput& input, const LoadTables& loads, const CauseCounters& counters, std::size_t load,
+            std::size_t row, IsWanted is_wanted, CellSums& sums) {
+  const std::size_t rank = loads.ranks()[row];
+  const RankTimeline& timeline = input.trace.timelines[rank];
+  EdgeCounts edges(timeline, input.activities.ranks[rank]);
   const auto known = [&](const std::optional<std::size_t>& counter) {
     return counter && timeline.has_counter(*counter) && timeline.counter_is_reliable(*counter) &&
            timeline.counter_edge_share(*counter) >= kSampledEdges;
   };
-  const bool has_instructions = known(instructions_), has_cycles = known(cycles_), has_cpu = known(cpu_time_);
-  const double cpu_ticks = has_cpu ? trace_.ticks_per_second / CountsPerSecond(trace_.counters[*cpu_time_]) : 0;
+  const auto& [instructions, cycles, cpu_time] = counters;
+  const bool has_instructions = known(instructions), has_cycles = known(cycles), has_cpu = known(cpu_time);
+  const double cpu_ticks =
+      has_cpu ? input.trace.ticks_per_second / CountsPerSecond(input.trace.counters[*cpu_time]) : 0;
   std::set<std::size_t> columns;
-  loads_.ForEachPiece(row, [&](const LoadPiece& piece) {
+  loads.ForEachPiece(row, [&](const LoadPiece& piece) {
     if (piece.load != load || !is_wanted(piece.column)) return;
     columns.insert(piece.column);
     sums.ticks += static_cast<double>(piece.execution);
@@ -308,46 +300,15 @@ void CauseClassifier::AddRow(std::size_t load, std::size_t row, IsWanted is_want
     sums.visits += piece.is_call || edges.begins_visit() ? 1 : 0;
     if (!has_edges) return;
     sums.counted += static_cast<double>(piece.execution);
-    if (has_instructions) sums.instructions += edges.Count(*instructions_);
-    if (has_cycles) sums.cycles += edges.Count(*cycles_);
-    if (has_cpu) sums.cpu_ticks += edges.Count(*cpu_time_) * cpu_ticks;
+    if (has_instructions) sums.instructions += edges.Count(*instructions);
+    if (has_cycles) sums.cycles += edges.Count(*cycles);
+    if (has_cpu) sums.cpu_ticks += edges.Count(*cpu_time) * cpu_ticks;
   });
   sums.cells += static_cast<double>(columns.size());
 }
 
-std::vector<CausePart> CauseClassifier::PartsOf(std::size_t load, const LoadDeviation& deviation) const {
-  // Counters count how a host waits, and calls that ask whether a device is done are the more the longer it takes.
-  if (loads_.is_of_devices(load)) return {{CauseClass::kDeviceWait, 1}};
-  if (deviation.place == CausePlace::kAlone) return {{CauseClass::kMoreWork, 1}};
-  const LoadMatrix& matrix = loads_.of(load);
-  Sums slow, usual;
-  const bool by_degrees = deviation.place == CausePlace::kByDegrees;
-  std::set<std::size_t> rows;
-  std::vector<std::size_t> indices(deviation.rows.size());
-  std::iota(indices.begin(), indices.end(), 0);
-  for (const std::size_t index : Sample(indices)) {
-    const std::size_t row = deviation.rows[index];
-    if (by_degrees) {
-      AddRow(
-          load, row, [](std::size_t) { return true; }, deviation.kept[index].front() < 1 ? slow : usual);
-      continue;
-    }
-    AddRow(
-        load, row, [&](std::size_t column) { return deviation.IsAffected(index, column); }, slow);
-    AddRow(
-        load, row, [&](std::size_t column) { return !deviation.IsAffected(index, column); }, usual);
-  }
-  rows.insert(deviation.rows.begin(), deviation.rows.end());
-  if (usual.cells == 0) {
-    std::vector<std::size_t> others;
-    for (std::size_t row = 0; row < matrix.ranks.size(); ++row) {
-      if (rows.count(row) == 0) others.push_back(row);
-    }
-    for (const std::size_t row : Sample(others))
-      AddRow(
-          load, row, [](std::size_t) { return true; }, usual);
-  }
-  if (usual.cells == 0 || usual.ticks <= 0) return {{CauseClass::kMoreWork, 1}};  // nobody else does it
+// A part has the share of the logarithms of the ratios that is its own.
+std::vector<CausePart> ComparePlaces(const CellSums& slow, const CellSums& usual, CausePlace place) {
   const auto growth = [&](double now, double then) { return Growth(now / slow.cells, then / usual.cells); };
   const double whole = growth(slow.ticks, usual.ticks);
   const double calls = std::max(0.0, growth(slow.visits, usual.visits));
@@ -375,15 +336,55 @@ std::vector<CausePart> CauseClassifier::PartsOf(std::size_t load, const LoadDevi
     if (has_cycles) add(CauseClass::kLowerFrequency, running - growth(slow.cycles, usual.cycles));
   } else if (has_cycles) {
     // Cycles do not pass while a process is interrupted, which does not last; a slow clock does.
-    const bool lasts = deviation.place == CausePlace::kRank || deviation.place == CausePlace::kRanks ||
-                       deviation.place == CausePlace::kNode || deviation.place == CausePlace::kPlane ||
-                       deviation.place == CausePlace::kSocket || by_degrees ||
-                       deviation.place == CausePlace::kFromTime || deviation.place == CausePlace::kForAWhile;
+    using enum CausePlace;
+    const bool lasts = place == kRank || place == kRanks || place == kNode || place == kPlane || place == kSocket ||
+                       place == kByDegrees || place == kFromTime || place == kForAWhile;
     add(lasts ? CauseClass::kLowerFrequency : CauseClass::kInterruptions,
         growth(slow.counted, usual.counted) - growth(slow.cycles, usual.cycles));
   }
   if (rest > 0.02 * whole) parts.push_back({CauseClass::kUnknown, rest});
   return Normalised(std::move(parts));
+}
+
+}  // namespace
+
+CauseCounters ChooseCauseCounters(const Trace& trace, const CounterNames& names) {
+  return {FindCounter(trace, CounterMeaning::kInstructions, names), FindCounter(trace, CounterMeaning::kCycles, names),
+          FindCounter(trace, CounterMeaning::kCpuTime, names)};
+}
+
+std::vector<CausePart> FindCauseParts(const CauseInput& input, const LoadTables& loads, const CauseCounters& counters,
+                                      const CauseCandidate& candidate) {
+  const LoadDeviation& deviation = candidate.deviation;
+  const std::size_t load = candidate.load;
+  // Counters count how a host waits, and calls that ask whether a device is done are the more the longer it takes.
+  if (loads.is_of_devices(load)) return {{CauseClass::kDeviceWait, 1}};
+  if (deviation.place == CausePlace::kAlone) return {{CauseClass::kMoreWork, 1}};
+  CellSums slow, usual;
+  const auto add = [&](std::size_t row, auto is_wanted, CellSums& sums) {
+    AddRow(input, loads, counters, load, row, is_wanted, sums);
+  };
+  const auto everywhere = [](std::size_t) { return true; };
+  for (const std::size_t index : Sample(deviation.rows.size())) {
+    const std::size_t row = deviation.rows[index];
+    if (deviation.place == CausePlace::kByDegrees) {
+      add(row, everywhere, deviation.kept[index].front() < 1 ? slow : usual);
+      continue;
+    }
+    const auto is_affected = [&](std::size_t column) { return deviation.IsAffected(index, column); };
+    add(row, is_affected, slow);
+    add(row, std::not_fn(is_affected), usual);
+  }
+  if (usual.cells == 0) {
+    const std::set<std::size_t> rows(deviation.rows.begin(), deviation.rows.end());
+    std::vector<std::size_t> others;
+    for (std::size_t row = 0; row < loads.ranks().size(); ++row) {
+      if (!rows.contains(row)) others.push_back(row);
+    }
+    for (const std::size_t index : Sample(others.size())) add(others[index], everywhere, usual);
+  }
+  if (usual.cells == 0 || usual.ticks <= 0) return {{CauseClass::kMoreWork, 1}};  // nobody else does it
+  return ComparePlaces(slow, usual, deviation.place);
 }
 
 }  // namespace farscale

@@ -8,76 +8,59 @@
 #include <utility>
 
 #include "base/parallel.h"
-#include "imbalance/causes/cause_description.h"
-#include "imbalance/causes/load_deviation.h"
-#include "imbalance/causes/load_matrix.h"
-#include "imbalance/causes/measured_program.h"
 
 namespace farscale {
 namespace {
 
 // Chosen: what is looked for.
-constexpr double kSignificant = 0.05;      // of all computation: paths that must be slow where everything is
-constexpr double kInEverything = 0.7;      // of all computation lies in paths that are slow alike
-constexpr double kWorthCosts = 0.005;      // of the time of all ranks: waits that a path causes
+constexpr double kSignificant = 0.05;      // share of all computation: paths that must be slow where everything is
+constexpr double kInEverything = 0.7;      // share of all computation that lies in paths that are slow alike
+constexpr double kWorthCosts = 0.005;      // share of the time of all ranks: waits that a path causes
 constexpr std::size_t kMostLoads = 12;     // call paths
 constexpr std::size_t kMostReplayed = 12;  // deviations
 constexpr std::size_t kMostPairs = 4;      // causes of which each is replayed with each other
 
-// Of the pieces of a row: what is saved of each where their columns keep these shares. What a column takes beyond the
-// usual is saved where its pieces are longer than those of other columns; where nothing shows which are, of all alike.
-class PieceSavings {
- public:
-  PieceSavings(const LoadTables& loads, std::size_t load, std::size_t row, const std::vector<float>& kept) {
-    std::vector<std::vector<double>> columns(kept.size());
-    loads.ForEachPiece(row, [&](const LoadPiece& piece) {
-      if (piece.load == load) columns[piece.column].push_back(static_cast<double>(piece.execution));
-    });
-    FindUsual(columns, kept);
-    for (std::size_t column = 0; column < columns.size(); ++column)
-      saved_.push_back(SavedOf(columns[column], 1 - static_cast<double>(kept[column])));
-    next_.assign(columns.size(), 0);
+// Means of the pieces of columns that are usual, by how many pieces a column has.
+std::map<std::size_t, std::vector<double>> UsualPieces(const std::vector<std::vector<double>>& columns,
+                                                       const std::vector<float>& kept) {
+  std::map<std::size_t, std::vector<double>> usual;
+  std::map<std::size_t, double> counts;
+  for (std::size_t column = 0; column < columns.size(); ++column) {
+    const std::vector<double>& pieces = columns[column];
+    if (kept[column] != 1 || pieces.size() < 2) continue;
+    std::vector<double>& sums = usual[pieces.size()];
+    sums.resize(pieces.size());
+    for (std::size_t i = 0; i < pieces.size(); ++i) sums[i] += pieces[i];
+    ++counts[pieces.size()];
   }
-
-  // Of the next piece of the column.
-  double Next(std::size_t column) { return saved_[column][next_[column]++]; }
-
- private:
-  // By how many pieces a column has: their means over the columns that are usual.
-  void FindUsual(const std::vector<std::vector<double>>& columns, const std::vector<float>& kept) {
-    std::map<std::size_t, double> counts;
-    for (std::size_t column = 0; column < columns.size(); ++column) {
-      const std::vector<double>& pieces = columns[column];
-      if (kept[column] != 1 || pieces.size() < 2) continue;
-      std::vector<double>& sums = usual_[pieces.size()];
-      sums.resize(pieces.size());
-      for (std::size_t i = 0; i < pieces.size(); ++i) sums[i] += pieces[i];
-      ++counts[pieces.size()];
-    }
-    for (auto& [size, sums] : usual_) {
-      for (double& sum : sums) sum /= counts[size];
-    }
+  for (auto& [size, sums] : usual) {
+    for (double& sum : sums) sum /= counts[size];
   }
+  return usual;
+}
 
-  std::vector<double> SavedOf(const std::vector<double>& pieces, double share) const {
-    std::vector<double> saved(pieces.size());
-    const auto usual = usual_.find(pieces.size());
+// The ticks saved in each piece of a row where its columns keep these shares. Time of a column beyond the usual is
+// saved where its pieces are longer than those of other columns; where nothing shows which are, it is saved of all
+// alike.
+std::vector<std::vector<double>> SavedPieces(std::vector<std::vector<double>> columns, const std::vector<float>& kept) {
+  const std::map<std::size_t, std::vector<double>> all_usual = UsualPieces(columns, kept);
+  for (std::size_t column = 0; column < columns.size(); ++column) {
+    std::vector<double>& pieces = columns[column];
+    const double share = 1 - static_cast<double>(kept[column]);
+    const auto usual = all_usual.find(pieces.size());
+    std::vector<double> beyond(pieces.size());
     double whole = 0, longer = 0;
     for (std::size_t i = 0; i < pieces.size(); ++i) {
       whole += pieces[i];
-      if (share > 0 && usual != usual_.end()) longer += saved[i] = std::max(0.0, pieces[i] - usual->second[i]);
+      if (share > 0 && usual != all_usual.end()) longer += beyond[i] = std::max(0.0, pieces[i] - usual->second[i]);
     }
     // Else the column is not longer in some of its pieces, but compared with other ranks.
     const bool shows = longer >= share * whole / 2 && longer > 0;
     for (std::size_t i = 0; i < pieces.size(); ++i)
-      saved[i] = shows ? std::min(pieces[i], saved[i] * share * whole / longer) : share * pieces[i];
-    return saved;
+      pieces[i] = shows ? std::min(pieces[i], beyond[i] * share * whole / longer) : share * pieces[i];
   }
-
-  std::map<std::size_t, std::vector<double>> usual_;
-  std::vector<std::vector<double>> saved_;
-  std::vector<std::size_t> next_;
-};
+  return columns;
+}
 
 class CauseSearch {
  public:
@@ -85,10 +68,7 @@ class CauseSearch {
       : input_(input),
         length_(static_cast<double>(input.activities.end - input.activities.begin)),
         loads_(input.trace, input.cut, input.activities, input.states, input.collectives, ChooseLoads()),
-        classifier_(input.trace, input.activities, loads_, options.counters),
-        describer_(input, loads_),
-        grid_(options.grid),
-        groups_(options.groups) {}
+        options_(options) {}
 
   std::vector<Cause> Run() {
     FindCandidates();
@@ -99,9 +79,10 @@ class CauseSearch {
     Select();
     ReplayPairs(program);
     JoinCoupled(program);
-    FindWorst();
     const double second = 1 / input_.trace.ticks_per_second;
-    for (Cause& cause : causes_) {
+    for (std::size_t i = 0; i < causes_.size(); ++i) {
+      Cause& cause = causes_[i];
+      cause.worst = FindWorstWait(input_, loads_, candidates_[i]);
       cause.gain *= second;
       cause.gain_last *= second;
       cause.next_gain *= second;
@@ -143,40 +124,37 @@ class CauseSearch {
 
   bool IsOfAll(std::size_t load) const { return loads_.source(load).kind != LoadSource::Kind::kPath; }
 
-  // Of all computation or all calls to devices, a call path that is part of it.
-  double ShareOf(std::size_t load, std::size_t all) const {
+  // The part of a call path in all computation or all calls to devices.
+  double ShareIn(std::size_t load, std::size_t all) const {
     if (IsOfAll(load)) return 0;
     const PathId path = loads_.source(load).path;
     if (!loads_.source(all).Has(input_.diagnosis.paths, path)) return 0;
     return input_.diagnosis.totals[path].Execution() / (loads_.is_of_devices(all) ? of_devices_ : useful_);
   }
 
-  RowPlaces PlacesOfRows() const {
+  RowPlaces FindPlaces() const {
     RowPlaces places;
-    for (const std::size_t rank : loads_.ranks()) places.nodes.push_back(input_.trace.ranks[rank].node);
-    for (const std::size_t rank : loads_.ranks()) places.sockets.push_back(input_.trace.ranks[rank].socket);
+    std::map<std::size_t, std::size_t> group_of;
+    for (std::size_t group = 0; group < options_.groups.size(); ++group) {
+      for (const std::size_t rank : options_.groups[group].ranks) group_of[rank] = group + 1;  // 0: in none
+    }
+    for (const std::size_t rank : loads_.ranks()) {
+      places.nodes.push_back(input_.trace.ranks[rank].node);
+      places.sockets.push_back(input_.trace.ranks[rank].socket);
+      if (!options_.groups.empty()) places.groups.push_back(group_of[rank]);
+    }
     if (std::ranges::any_of(places.sockets, [](std::int32_t socket) { return socket < 0; })) places.sockets.clear();
-    AddGroups(places);
-    if (!grid_ || grid_->size() != loads_.ranks().size()) return places;
-    places.coordinates.resize(grid_->extents.size());
+    if (!options_.grid || options_.grid->size() != loads_.ranks().size()) return places;
+    places.coordinates.resize(options_.grid->extents.size());
     for (std::size_t row = 0; row < loads_.ranks().size(); ++row) {
-      const std::vector<std::size_t> coordinates = grid_->CoordinatesOf(row);
+      const std::vector<std::size_t> coordinates = options_.grid->CoordinatesOf(row);
       for (std::size_t i = 0; i < coordinates.size(); ++i) places.coordinates[i].push_back(coordinates[i]);
     }
     return places;
   }
 
-  void AddGroups(RowPlaces& places) const {
-    if (groups_.empty()) return;
-    std::map<std::size_t, std::size_t> group_of;
-    for (std::size_t group = 0; group < groups_.size(); ++group) {
-      for (const std::size_t rank : groups_[group].ranks) group_of[rank] = group + 1;  // 0: of none
-    }
-    for (const std::size_t rank : loads_.ranks()) places.groups.push_back(group_of[rank]);
-  }
-
   void FindCandidates() {
-    const RowPlaces places = PlacesOfRows();
+    const RowPlaces places = FindPlaces();
     std::vector<std::vector<LoadDeviation>> found(loads_.size());
     ParallelFor(loads_.size(), [&](std::size_t load) {
       const LoadMatrix& matrix = loads_.of(load);
@@ -192,7 +170,7 @@ class CauseSearch {
     std::ranges::stable_sort(candidates_, std::greater(), &CauseCandidate::most);
     if (candidates_.size() > kMostReplayed) candidates_.resize(kMostReplayed);
     ParallelFor(candidates_.size(), [&](std::size_t i) {
-      if (candidates_[i].savings.empty()) candidates_[i].savings = SavingsOf(candidates_[i]);
+      if (candidates_[i].savings.empty()) candidates_[i].savings = FindSavings(candidates_[i]);
     });
   }
 
@@ -206,8 +184,8 @@ class CauseSearch {
     return std::ranges::any_of(a.rows, [&](std::size_t row) { return std::ranges::find(b.rows, row) != b.rows.end(); });
   }
 
-  // What deviates in most call paths alike is slow in everything, and is one cause. What all computation shows besides
-  // is left to the call paths, where these show it, too. The same holds for calls to devices.
+  // A deviation that most call paths share is slowness in everything, and one cause. Others that all computation shows
+  // are left to the call paths, where these show them, too. The same holds for calls to devices.
   void JoinInEverything(std::size_t all, std::vector<std::vector<LoadDeviation>>& found) const {
     std::erase_if(found[all], [&](const LoadDeviation& of_all) {
       double share = 0;
@@ -215,15 +193,15 @@ class CauseSearch {
       bool is_explained = false;
       for (std::size_t load = 1; load < found.size(); ++load) {
         for (const LoadDeviation& of_path : found[load]) {
-          is_explained = is_explained || (ShareOf(load, all) > 0 && ShareRows(of_all, of_path));
-          if (ShareOf(load, all) <= 0 || !AreAlike(of_all, of_path)) continue;
-          share += ShareOf(load, all);
+          is_explained = is_explained || (ShareIn(load, all) > 0 && ShareRows(of_all, of_path));
+          if (ShareIn(load, all) <= 0 || !AreAlike(of_all, of_path)) continue;
+          share += ShareIn(load, all);
           ++paths;
         }
       }
       if (paths < 2 || share < kInEverything) return is_explained;
       for (std::size_t load = 1; load < found.size(); ++load) {
-        if (ShareOf(load, all) > 0) std::erase_if(found[load], [&](const auto& one) { return AreAlike(of_all, one); });
+        if (ShareIn(load, all) > 0) std::erase_if(found[load], [&](const auto& one) { return AreAlike(of_all, one); });
       }
       return false;
     });
@@ -234,8 +212,7 @@ class CauseSearch {
     for (std::size_t column = 0; column < matrix.iterations; ++column) {
       double most = 0;
       for (std::size_t i = 0; i < candidate.deviation.rows.size(); ++i) {
-        most = std::max(most, matrix.At(candidate.deviation.rows[i], column) *
-                                  (1 - static_cast<double>(candidate.deviation.kept[i][column])));
+        most = std::max(most, candidate.deviation.Excess(matrix, i, column));
       }
       candidate.most += most;
     }
@@ -270,16 +247,22 @@ class CauseSearch {
     candidates_.push_back(std::move(start));
   }
 
-  std::vector<Saving> SavingsOf(const CauseCandidate& candidate) const {
+  std::vector<Saving> FindSavings(const CauseCandidate& candidate) const {
     std::vector<Saving> savings;
     for (std::size_t i = 0; i < candidate.deviation.rows.size(); ++i) {
       const std::size_t row = candidate.deviation.rows[i];
       const auto rank = static_cast<std::uint32_t>(loads_.ranks()[row]);
-      PieceSavings saved(loads_, candidate.load, row, candidate.deviation.kept[i]);
+      const std::vector<float>& kept = candidate.deviation.kept[i];
+      std::vector<std::vector<double>> columns(kept.size());
+      loads_.ForEachPiece(row, [&](const LoadPiece& piece) {
+        if (piece.load == candidate.load) columns[piece.column].push_back(static_cast<double>(piece.execution));
+      });
+      const std::vector<std::vector<double>> saved = SavedPieces(std::move(columns), kept);
+      std::vector<std::size_t> next(saved.size());
       double owed = 0;  // less than a tick
       loads_.ForEachPiece(row, [&](const LoadPiece& piece) {
         if (piece.load != candidate.load) return;
-        owed += saved.Next(piece.column);
+        owed += saved[piece.column][next[piece.column]++];
         const auto ticks = static_cast<Tick>(std::llround(owed));
         if (ticks == 0) return;
         owed -= static_cast<double>(ticks);
@@ -307,8 +290,7 @@ class CauseSearch {
     std::vector<double> shares(columns, 0);
     for (std::size_t i = 0; i < candidate.deviation.rows.size(); ++i) {
       for (std::size_t column = 0; column < matrix.iterations; ++column) {
-        const double excess = matrix.At(candidate.deviation.rows[i], column) *
-                              (1 - static_cast<double>(candidate.deviation.kept[i][column]));
+        const double excess = candidate.deviation.Excess(matrix, i, column);
         shares[column * columns / matrix.iterations] += excess / static_cast<double>(loads_.ranks().size());
       }
     }
@@ -325,12 +307,12 @@ class CauseSearch {
   // False: the program does not take as long as it did.
   bool ReplayAlone(MeasuredProgram& program) {
     std::vector<Fix> fixes = {nullptr};
-    for (const CauseCandidate& candidate : candidates_) fixes.push_back(FixOf({&candidate.savings}));
+    for (const CauseCandidate& candidate : candidates_) fixes.push_back(MakeFix({&candidate.savings}));
     const std::vector<Tick> durations = program.Replay(fixes);
     whole_ = durations.front();
     if (std::fabs(static_cast<double>(whole_) - length_) > kMeasuredPrecision * length_) return false;
     for (std::size_t i = 0; i < candidates_.size(); ++i) {
-      causes_.push_back(describer_.Describe(candidates_[i]));
+      causes_.push_back(DescribeCause(input_, loads_, candidates_[i]));
       causes_.back().gain = causes_.back().gain_last = static_cast<double>(whole_ - durations[i + 1]);
     }
     return true;
@@ -341,7 +323,7 @@ class CauseSearch {
     for (std::size_t i = 0; i < candidates_.size(); ++i) {
       if (i != left_out) lists.push_back(&candidates_[i].savings);
     }
-    return FixOf(std::move(lists));
+    return MakeFix(std::move(lists));
   }
 
   void ReplayWithoutOthers(MeasuredProgram& program) {
@@ -360,6 +342,16 @@ class CauseSearch {
     }
     std::ranges::stable_sort(order, std::greater(),
                              [&](std::size_t i) { return std::pair(causes_[i].gain, causes_[i].gain_last); });
+    Keep(order);
+    const CauseCounters counters = ChooseCauseCounters(input_.trace, options_.counters);
+    for (std::size_t i = 0; i < causes_.size(); ++i) {
+      if (candidates_[i].is_start) continue;
+      causes_[i].parts = FindCauseParts(input_, loads_, counters, candidates_[i]);
+      ChooseHardware(causes_[i]);
+    }
+  }
+
+  void Keep(const std::vector<std::size_t>& order) {
     std::vector<Cause> causes;
     std::vector<CauseCandidate> candidates;
     for (const std::size_t i : order) {
@@ -368,11 +360,6 @@ class CauseSearch {
     }
     causes_ = std::move(causes);
     candidates_ = std::move(candidates);
-    for (std::size_t i = 0; i < causes_.size(); ++i) {
-      if (candidates_[i].is_start) continue;
-      causes_[i].parts = classifier_.PartsOf(candidates_[i].load, candidates_[i].deviation);
-      ChooseHardware(causes_[i]);
-    }
   }
 
   // A plane of the grid that fills a node, or socket, is that where counters say that its cores run slower.
@@ -384,7 +371,7 @@ class CauseSearch {
     cause.line.reset();
   }
 
-  // What gains most once one is gone.
+  // Finds the cause that gains most once another one is gone.
   void ReplayPairs(MeasuredProgram& program) {
     const std::size_t count = std::min(kMostPairs, causes_.size());
     std::vector<std::pair<std::size_t, std::size_t>> pairs;
@@ -392,7 +379,7 @@ class CauseSearch {
     for (std::size_t i = 0; i < count; ++i) {
       for (std::size_t j = i + 1; j < count; ++j) {
         pairs.emplace_back(i, j);
-        fixes.push_back(FixOf({&candidates_[i].savings, &candidates_[j].savings}));
+        fixes.push_back(MakeFix({&candidates_[i].savings, &candidates_[j].savings}));
       }
     }
     const std::vector<Tick> durations = program.Replay(fixes);
@@ -429,10 +416,10 @@ class CauseSearch {
         const bool is_named = gains ? j < kMostPairs : std::ranges::find(hidden, j) != hidden.end();
         if (j == i || !is_named) continue;
         pairs.emplace_back(i, j);
-        fixes.push_back(FixOf({&candidates_[i].savings, &candidates_[j].savings}));
+        fixes.push_back(MakeFix({&candidates_[i].savings, &candidates_[j].savings}));
       }
     }
-    fixes.push_back(FixOf(std::move(all)));
+    fixes.push_back(MakeFix(std::move(all)));
     const std::vector<Tick> durations = program.Replay(fixes);
     for (std::size_t p = 0; p < pairs.size(); ++p) {
       Cause& cause = causes_[pairs[p].first];
@@ -462,36 +449,25 @@ class CauseSearch {
 
   // Leaves the causes that gain alone, or with others that stay.
   void DropUseless() {
-    std::vector<std::size_t> place(causes_.size(), causes_.size());
-    std::vector<Cause> causes;
-    std::vector<CauseCandidate> candidates;
+    std::vector<std::size_t> place(causes_.size(), causes_.size()), order;
     for (std::size_t i = 0; i < causes_.size(); ++i) {
       if (causes_[i].gain < kLeastGain * length_ && causes_[i].together.empty()) continue;
-      place[i] = causes.size();
-      causes.push_back(std::move(causes_[i]));
-      candidates.push_back(std::move(candidates_[i]));
+      place[i] = order.size();
+      order.push_back(i);
     }
-    for (Cause& cause : causes) {
+    Keep(order);
+    for (Cause& cause : causes_) {
       if (cause.next && place[*cause.next] == place.size()) cause.next.reset();
       if (cause.next) cause.next = place[*cause.next];
       for (std::size_t& other : cause.together) other = place[other];
     }
-    causes_ = std::move(causes);
-    candidates_ = std::move(candidates);
-  }
-
-  void FindWorst() {
-    for (std::size_t i = 0; i < causes_.size(); ++i) causes_[i].worst = describer_.WorstOf(candidates_[i]);
   }
 
   const CauseInput& input_;
   const double length_;                 // ticks
-  double useful_ = 0, of_devices_ = 0;  // of all ranks; set while loads are chosen
+  double useful_ = 0, of_devices_ = 0;  // all ranks; set while loads are chosen
   LoadTables loads_;
-  CauseClassifier classifier_;
-  CauseDescriber describer_;
-  const std::optional<ProcessGrid>& grid_;
-  const std::vector<RankGroup>& groups_;
+  const CauseOptions& options_;
   std::vector<CauseCandidate> candidates_;
   std::vector<Cause> causes_;  // one a candidate
   Tick whole_ = 0;

@@ -20,8 +20,7 @@ struct LoadMatrix {
   std::vector<double> seconds;     // row by row
 
   double At(std::size_t row, std::size_t iteration) const { return seconds[row * iterations + iteration]; }
-  // Of every row, over all iterations.
-  std::vector<double> Sums() const;
+  std::vector<double> Sums() const;  // one a row, over all iterations
 };
 
 // In the phase and outside of MPI, which is what load balance compares: computation and calls to devices.
@@ -31,37 +30,31 @@ bool IsDeviceCall(const CallPaths& paths, PathId path);
 // Computation in the program's regions: neither MPI, nor calls to devices, nor time outside of what the phase counts.
 bool IsUseful(const CallPaths& paths, PathId path);
 
-// Of one call path, or without `path` of all useful ones together. Computation that reaches over the edge of an
-// iteration is parted there; a call belongs to the iteration in which it is counted. Where ranks differ in their number
+// The load of one call path, or without `path` of all useful ones together. Computation that reaches over the edge of
+// an iteration is parted there; a call belongs to the iteration in which it is counted. If ranks differ in their number
 // of iterations, which then cannot be compared, all time is in one column. Linear in activities.
-LoadMatrix LoadOf(const Trace& trace, const PhaseCut& cut, const Activities& activities, const WaitStates& states,
-                  std::optional<PathId> path = std::nullopt);
-// The same in so many columns: CommonIterations.
-LoadMatrix LoadOfRanks(const Trace& trace, const PhaseCut& cut, const Activities& activities, const WaitStates& states,
-                       std::optional<PathId> path, std::size_t columns);
+LoadMatrix FindLoad(const Trace& trace, const PhaseCut& cut, const Activities& activities, const WaitStates& states,
+                    std::optional<PathId> path = std::nullopt);
 
-// How many iterations all ranks in the phase have; 1 where they differ in their number.
-std::size_t CommonIterations(const PhaseCut& cut);
-
-// What ranks compute between two MPI calls, in their order, is a step of an iteration. (max - avg) / max * N / (N - 1)
-// of the sums, over all steps of all iterations, of their largest and average lengths; nothing where ranks do not make
-// equally many steps, which then do not belong together. What takes less than a thousandth of an iteration is no step.
-// `activities` tell calls to devices; empty ones are enough where there are none.
+// (max - avg) / max * N / (N - 1) of the sums, over all steps of all iterations, of their largest and average lengths.
+// Computation between two MPI calls is a step of an iteration, unless it takes less than a thousandth of it. Nothing if
+// ranks do not make equally many steps, which then do not belong together. `activities` tell calls to devices; empty
+// ones are enough where there are none.
 std::optional<double> ImbalanceInSteps(const Trace& trace, const PhaseCut& cut, const Activities& activities);
 
 // Execution time, waits left out, of several call paths by rank and column: an iteration, a step between two operations
 // of all ranks, or a visit of the call path. Tells which piece of a rank's time lies in which cell.
 
-// What the columns of a load stand for. Iterations where there are several, as many on every rank; else visits of the
+// The columns of a load: iterations where there are several, as many on every rank; else visits of the
 // call path where every rank that has any has equally many; else steps; else all time is in one column.
 enum class LoadColumns : std::uint8_t { kOne, kIterations, kVisits, kSteps };
 
-// What a load is made of: one call path, or all paths of a kind in the phase.
+// The contents of a load: one call path, or all paths of a kind in the phase.
 struct LoadSource {
   enum class Kind : std::uint8_t { kComputation, kDeviceCalls, kPath };
 
   Kind kind = Kind::kComputation;
-  PathId path = 0;  // of kPath
+  PathId path = 0;  // for kPath
 
   bool Has(const CallPaths& paths, PathId other) const;
 };
@@ -83,13 +76,9 @@ class LoadTables {
 
   std::size_t size() const { return loads_.size(); }
   const LoadSource& source(std::size_t load) const { return loads_[load]; }
-  // Whether the load is time in calls to devices.
   bool is_of_devices(std::size_t load) const;
   // In ticks. Rows are the ranks in the phase.
   const LoadMatrix& of(std::size_t load) const { return matrices_[load]; }
-  LoadColumns columns(std::size_t load) const { return columns_[load]; }
-  // How often a rank is in the path, over all columns.
-  const std::vector<std::uint64_t>& visits(std::size_t load) const { return visits_[load]; }
   const std::vector<std::size_t>& ranks() const { return ranks_; }
 
   // Calls visit(piece) for all pieces of a row, in the order of time.
@@ -99,38 +88,32 @@ class LoadTables {
  private:
   void FindSteps(const CollectiveWaits& collectives);
   void ChooseColumns(const PhaseCut& cut);
-  void Fill();
 
   const Activities& activities_;
   const WaitStates& states_;
   std::vector<LoadSource> loads_;
   std::vector<std::size_t> ranks_;
   std::vector<std::vector<std::size_t>> loads_of_path_;
-  std::vector<std::vector<std::uint32_t>> step_ends_;  // of every row: calls in operations of all ranks
+  std::vector<std::vector<std::uint32_t>> step_ends_;  // one a row: calls in operations of all ranks
   std::vector<LoadColumns> columns_;
-  std::vector<std::size_t> joined_;  // of every load, neighbouring columns that are one
+  std::vector<std::size_t> joined_;  // one a load: neighbouring columns that are one
   std::vector<LoadMatrix> matrices_;
-  std::vector<std::vector<std::uint64_t>> visits_;
 };
 
 template <typename Visit>
 void LoadTables::ForEachPiece(std::size_t row, Visit visit) const {
   const RankActivities& own = activities_.ranks[ranks_[row]];
-  const std::vector<WaitState>& waits = states_.ranks[ranks_[row]].waits;
+  WaitsByCall waits(states_.ranks[ranks_[row]].waits);
   const std::vector<std::uint32_t>& steps = step_ends_[row];
   std::vector<std::size_t> visited(loads_.size(), 0);
-  std::size_t call = 0, wait = 0, iteration = 0, step = 0;
+  std::size_t call = 0, iteration = 0, step = 0;
   std::size_t next_call = own.activity_of(0);
   Tick begin = own.begin();
   for (std::size_t a = 0; a + 1 < own.size(); ++a) {
     const Tick end = own.edge(a + 1);
     const bool is_call = a == next_call && call < own.calls;
     while (iteration + 1 < own.iteration_begin.size() && own.iteration_begin[iteration + 1] <= a) ++iteration;
-    Tick execution = end - begin;
-    if (is_call) {
-      while (wait < waits.size() && waits[wait].call < call) ++wait;
-      if (wait < waits.size() && waits[wait].call == call) execution -= waits[wait].length;
-    }
+    const Tick execution = end - begin - (is_call ? waits.Length(call) : 0);
     for (const std::size_t load : loads_of_path_[own.path(a)]) {
       const std::size_t columns[] = {0, iteration, visited[load], step};
       const std::size_t column = columns[static_cast<std::size_t>(columns_[load])] / joined_[load];

@@ -91,7 +91,7 @@ class OverRanks {
     return std::accumulate(at(first), at(end), 0.0) / static_cast<double>(end - first);
   }
 
-  // Of those [first, end) in rising order, above or below all others.
+  // Names those [first, end) in rising order, above or below all others.
   void Name(std::size_t first, std::size_t end, LoadShape& shape, std::vector<std::size_t>& places) const {
     const double others = first > 0 ? MeanOf(0, first) : MeanOf(end, sorted_.size());
     shape.count = end - first;
@@ -226,7 +226,7 @@ class OverTime {
     double value = 0, error = 0;
   };
 
-  // By what the rank that is slowest in iteration `other` exceeds the average in iteration i.
+  // The excess over the average in iteration i of the rank that is slowest in iteration `other`.
   double Again(std::size_t other, std::size_t i) const { return load_.At(slowest_[other], i) - average_[i]; }
 
   double Near(std::size_t i) const {
@@ -248,8 +248,8 @@ class OverTime {
     return compared > 0 ? sum / static_cast<double>(compared) : 0;
   }
 
-  // Of the excess of all iterations. Neighbours share an iteration that they are compared with: their errors are not
-  // independent, which doubles the variance at most.
+  // The share of the excess of all iterations. Neighbours share an iteration that they are compared with: their errors
+  // are not independent, which doubles the variance at most.
   template <typename Value>
   Share Mean(Value value) const {
     double sum = 0;
@@ -268,7 +268,7 @@ class OverTime {
     return share;
   }
 
-  // Of an excess that surely grows or shrinks, what is there both in the first and the last third; else all.
+  // The part of an excess that surely grows or shrinks that is in both the first and the last third; else all.
   double Lasting() const {
     std::vector<double> excess;
     for (std::size_t i = 0; i < n_; ++i) excess.push_back(weight_[i] * excess_[i]);
@@ -340,7 +340,7 @@ void DescribeOverTime(const LoadMatrix& all, LoadShape& shape) {
 const ShapeName& NameOf(ShapeOverRanks shape) { return kOverRanks[static_cast<std::size_t>(shape)]; }
 const ShapeName& NameOf(ShapeOverTime shape) { return kOverTime[static_cast<std::size_t>(shape)]; }
 
-LoadShape ShapeOf(const LoadMatrix& load) {
+LoadShape FindShape(const LoadMatrix& load) {
   LoadShape shape;
   const std::vector<double> sums = load.Sums();
   const double total = std::accumulate(sums.begin(), sums.end(), 0.0);

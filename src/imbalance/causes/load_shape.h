@@ -1,5 +1,4 @@
-// How a load is spread over ranks and over iterations [docs/formulas.md, shapes of
-// imbalance].
+// The spread of a load over ranks and over iterations [docs/formulas.md, shapes of imbalance].
 #pragma once
 
 #include <cstddef>
@@ -43,29 +42,29 @@ const ShapeName& NameOf(ShapeOverTime shape);
 
 // All measures are shares: 0.1 is 10 %.
 struct LoadShape {
-  // Of the sums over all iterations where those are static or unknown; else of a typical iteration, whichever ranks
-  // are slow in it.
+  // Shape of the sums over all iterations where those are static or unknown; else of a typical iteration, whichever
+  // ranks are slow in it.
   ShapeOverRanks over_ranks = ShapeOverRanks::kUnknown;
   ShapeOverTime over_time = ShapeOverTime::kUnknown;
   // (max - avg) / max * N / (N - 1): 0 when all have the same load, 1 when one has it all.
-  double imbalance = 0;               // of the sums over all iterations
-  double imbalance_in_iteration = 0;  // of sums over iterations of their largest and average loads
+  double imbalance = 0;               // for the sums over all iterations
+  double imbalance_in_iteration = 0;  // for sums over iterations of their largest and average loads
   // The same of sums over the steps of iterations [load_matrix.h]; of all useful time only, and where steps compare.
   std::optional<double> imbalance_in_step;
   double spread = 0;  // robust standard deviation over the median, of what over_ranks is about
   // World ranks: the overloaded few, those with most first; the underloaded few, those with least first; of two groups
   // the one with the larger load, with most first. Empty where they differ between iterations.
   std::vector<std::size_t> ranks;
-  std::size_t count = 0;  // how many those are, also where they differ between iterations
+  std::size_t count = 0;  // number of those, also where they differ between iterations
   double level = 0;       // their mean load over that of the others; 0 where there are none
-  // How clear the shape over ranks is: of the few, the smallest distance from the median in robust standard deviations;
+  // Clearness of the shape over ranks: of the few, the smallest distance from the median in robust standard deviations;
   // of two groups, the share of the variance that lies between them; of the others 0.
   double clearness = 0;
-  // How much of what the slowest rank exceeds the average by is found on the same rank again: in any other iteration
+  // The share of the excess of the slowest rank over the average that is on the same rank again: in any other iteration
   // (static), only in the ones next to it (drifting), not even there (alternating). They add up to 1; all 0 where
   // over_time is unknown for want of iterations, or balanced.
   double static_part = 0, drifting_part = 0, alternating_part = 0;
-  // Of drifting loads: iterations after which at most half of that is left; 0 where it never falls so low.
+  // For drifting loads: iterations after which at most half of that is left; 0 where it never falls so low.
   std::size_t lasts = 0;
   HeavyIterations heavy{};  // that recur on most ranks
 
@@ -73,6 +72,6 @@ struct LoadShape {
 };
 
 // Linear in the size of the matrix, but for sorting.
-LoadShape ShapeOf(const LoadMatrix& load);
+LoadShape FindShape(const LoadMatrix& load);
 
 }  // namespace farscale

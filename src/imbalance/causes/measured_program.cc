@@ -16,101 +16,59 @@
 namespace farscale {
 namespace {
 
-constexpr Tick kNotPosted = std::numeric_limits<Tick>::min();
+// Everything that all ranks share. Every entry of sender_waits is written by one rank.
+struct ProgramInput {
+  const std::vector<RegionWaiting> regions;
+  const MessageEnds ends;
+  const CollectiveWaits& collectives;
+  std::vector<Tick> shortest;      // one a call path; empty: calls beyond their waiting are time of their ranks
+  std::vector<char> sender_waits;  // one a message: its sender waits for its receiver
 
-// When both ends of every message were posted, and whether its sender waits for its receiver. Every entry is written by
-// one rank.
-struct MessageTimes {
-  explicit MessageTimes(std::size_t messages)
-      : sent(messages, kNotPosted), received(messages, kNotPosted), sender_waits(messages) {}
-
-  std::vector<Tick> sent, received;
-  std::vector<char> sender_waits;
-};
-
-void FindPosts(const RankRecords& records, MessageTimes& times) {
-  ForEachRecord(records, [&](std::uint32_t call, std::size_t, const RecordPart& part) {
-    if (part.IsCollective() || !part.posts || !part.IsMatched()) return;
-    (part.type == OperationClass::kSend ? times.sent : times.received)[part.number] = records.activities.enter(call);
-  });
-}
-
-// The wait states of a rank, call by call.
-class WaitsByCall {
- public:
-  explicit WaitsByCall(const std::vector<WaitState>& waits) : waits_(waits) {}
-
-  // Calls are asked for in rising order.
-  const WaitState* Of(std::uint32_t call) {
-    while (next_ < waits_.size() && waits_[next_].call < call) ++next_;
-    return next_ < waits_.size() && waits_[next_].call == call ? &waits_[next_] : nullptr;
+  bool AreBothPosted(std::uint32_t message) const {
+    return ends.sent[message].call != kNoCall && ends.received[message].call != kNoCall;
   }
-
- private:
-  const std::vector<WaitState>& waits_;
-  std::size_t next_ = 0;
 };
 
-// What decides for all ranks alike how calls wait.
-struct CallRules {
-  explicit CallRules(const Trace& trace) : waiting(HowRegionsWait(trace)) {
-    for (const Region& region : trace.regions) local_sends.push_back(IsLocalSend(region));
-  }
-
-  std::vector<Waiting> waiting;
-  std::vector<bool> local_sends;
-  ReplayRules sizes;  // from which on messages wait for their receivers
-};
-
-void FindWaitingSenders(const RankRecords& records, const CallRules& rules, const std::vector<WaitState>& waits,
-                        MessageTimes& times) {
-  struct Post {
-    std::uint32_t region;
-    std::uint64_t bytes;
-  };
-  std::vector<Post> posts;
+void FindWaitingSenders(const Trace& trace, const RankRecords& records, const std::vector<WaitState>& waits,
+                        ProgramInput& input) {
+  const ReplayRules rules;
+  std::vector<std::pair<std::uint32_t, std::uint64_t>> posts;  // region and bytes
   std::optional<std::size_t> first;
   WaitsByCall of_calls(waits);
   ForEachRecord(records, [&](std::uint32_t call, std::size_t record, const RecordPart& part) {
     if (part.type != OperationClass::kSend) return;
-    const std::uint32_t region = records.timeline.region(records.activities.first_call + call);
+    const std::uint32_t region = records.Region(call);
     if (part.posts) {
       if (!first) first = part.ordinal;
-      posts.push_back({region, records.timeline.record_bytes(record)});
+      posts.emplace_back(region, records.timeline.record_bytes(record));
     }
     if (!part.completes || !part.IsMatched() || !first || part.ordinal < *first) return;
-    const Post& post = posts[part.ordinal - *first];
-    if (times.received[part.number] == kNotPosted || rules.local_sends[post.region]) return;
-    if (rules.waiting[region] != Waiting::kForAll || times.received[part.number] >= records.activities.leave(call))
-      return;
-    const WaitState* wait = of_calls.Of(call);
+    const auto& [posted_in, bytes] = posts[part.ordinal - *first];
+    const MessageEnd& received = input.ends.received[part.number];
+    if (received.call == kNoCall || input.regions[posted_in].sends_locally) return;
+    if (input.regions[region].how != Waiting::kForAll || received.enter >= records.activities.leave(call)) return;
+    const WaitState* wait = of_calls.Find(call);
     const bool has_waited = wait != nullptr && wait->kind == WaitKind::kLateReceiver;
-    times.sender_waits[part.number] =
-        has_waited || rules.sizes.IsRendezvous(records.regions[post.region].call, post.bytes);
+    input.sender_waits[part.number] = has_waited || rules.IsRendezvous(trace.regions[posted_in].call, bytes);
   });
 }
 
-// By call path: what the shortest call takes beyond its waiting.
-using ShortestCalls = std::vector<Tick>;
-
-void FindShortest(const RankActivities& own, const std::vector<WaitState>& waits, ShortestCalls& shortest) {
-  WaitsByCall of_calls(waits);
-  for (std::uint32_t call = 0; call < own.calls; ++call) {
-    const WaitState* wait = of_calls.Of(call);
-    Tick& least = shortest[own.path_of_call(call)];
-    least = std::min(least, own.leave(call) - own.enter(call) - (wait != nullptr ? wait->length : 0));
-  }
-}
-
-ShortestCalls FindShortest(const Activities& activities, const WaitStates& states) {
-  std::vector<ShortestCalls> of_ranks(activities.ranks.size());
+// The time of the shortest call of every path beyond its waiting.
+std::vector<Tick> FindShortest(const Activities& activities, const WaitStates& states) {
+  constexpr Tick kNone = std::numeric_limits<Tick>::max();
+  std::vector<std::vector<Tick>> of_ranks(activities.ranks.size());
   ParallelFor(of_ranks.size(), [&](std::size_t rank) {
-    if (!activities.ranks[rank].present) return;
-    of_ranks[rank].assign(activities.paths.size(), std::numeric_limits<Tick>::max());
-    FindShortest(activities.ranks[rank], states.ranks[rank].waits, of_ranks[rank]);
+    const RankActivities& own = activities.ranks[rank];
+    if (!own.present) return;
+    of_ranks[rank].assign(activities.paths.size(), kNone);
+    WaitsByCall waits(states.ranks[rank].waits);
+    for (std::uint32_t call = 0; call < own.calls; ++call) {
+      Tick& least = of_ranks[rank][own.path_of_call(call)];
+      least = std::min(least, own.leave(call) - own.enter(call) - waits.Length(call));
+    }
   });
-  ShortestCalls shortest(activities.paths.size(), std::numeric_limits<Tick>::max());
-  for (const ShortestCalls& of_rank : of_ranks) {
+  std::vector<Tick> shortest(activities.paths.size(), kNone);
+  for (const std::vector<Tick>& of_rank : of_ranks) {
     for (std::size_t path = 0; path < of_rank.size(); ++path) shortest[path] = std::min(shortest[path], of_rank[path]);
   }
   return shortest;
@@ -133,17 +91,13 @@ class TransitLinks {
 // Writes the program of one rank.
 class RankWriter {
  public:
-  // `shortest`: null: what calls take beyond their waiting is time of their ranks.
-  RankWriter(const RankRecords& records, const CallRules& rules, const std::vector<WaitState>& waits,
-             const MessageTimes& times, const CollectiveWaits& collectives, const ShortestCalls* shortest,
+  // `before_calls`: gets the instruction that computes what lies before each call.
+  RankWriter(const RankRecords& records, const ProgramInput& input, const std::vector<WaitState>& waits,
              RankProgram& program, std::vector<Tick>& delays, std::vector<std::uint32_t>& before_calls)
       : records_(records),
         own_(records.activities),
-        rules_(rules),
+        input_(input),
         waits_(waits),
-        times_(times),
-        collectives_(collectives),
-        shortest_(shortest),
         program_(program),
         delays_(delays),
         before_calls_(before_calls),
@@ -175,8 +129,8 @@ class RankWriter {
     is_open_ = true;
     enter_ = released_ = own_.enter(call_);
     leave_ = own_.leave(call_);
-    how_ = rules_.waiting[records_.timeline.region(own_.first_call + call_)];
-    wait_ = waits_.Of(call_);
+    how_ = input_.regions[records_.Region(call_)].how;
+    wait_ = waits_.Find(call_);
     ComputeUntil(enter_);
   }
 
@@ -194,16 +148,16 @@ class RankWriter {
   }
 
   bool IsSentAtOnce(const Instruction& needed) const {
-    return needed.step == Step::kWaitForSend && times_.sender_waits[needed.target] == 0;
+    return needed.step == Step::kWaitForSend && input_.sender_waits[needed.target] == 0;
   }
 
-  // Of the messages that the call waited for, where the last one was sent at once.
+  // The transit of the messages that the call waited for, where the last one was sent at once.
   Tick TransitOfCall() const {
-    if (shortest_ == nullptr || released_ <= enter_) return 0;
+    if (input_.shortest.empty() || released_ <= enter_) return 0;
     const bool is_last = std::ranges::any_of(needs_, [&](const Instruction& needed) {
-      return IsSentAtOnce(needed) && times_.sent[needed.target] == released_;
+      return IsSentAtOnce(needed) && input_.ends.sent[needed.target].enter == released_;
     });
-    return is_last ? std::max<Tick>(0, leave_ - released_ - (*shortest_)[own_.path_of_call(call_)]) : 0;
+    return is_last ? std::max<Tick>(0, leave_ - released_ - input_.shortest[own_.path_of_call(call_)]) : 0;
   }
 
   void Append(Step step, std::uint32_t target) {
@@ -220,18 +174,17 @@ class RankWriter {
       if (part.completes) NeedCollective(part.number);
       return;
     }
-    const bool both_posted = times_.sent[part.number] != kNotPosted && times_.received[part.number] != kNotPosted;
-    if (!both_posted) return;
+    if (!input_.AreBothPosted(part.number)) return;
     const bool is_send = part.type == OperationClass::kSend;
     if (part.posts && is_send) Append(Step::kSend, part.number);
-    if (part.posts && !is_send && times_.sender_waits[part.number] != 0) Append(Step::kReceive, part.number);
+    if (part.posts && !is_send && input_.sender_waits[part.number] != 0) Append(Step::kReceive, part.number);
     if (!part.completes) return;
-    if (!is_send) Need(Step::kWaitForSend, part.number, times_.sent[part.number]);
-    if (is_send && times_.sender_waits[part.number] != 0)
-      Need(Step::kWaitForReceive, part.number, times_.received[part.number]);
+    if (!is_send) Need(Step::kWaitForSend, part.number, input_.ends.sent[part.number].enter);
+    if (is_send && input_.sender_waits[part.number] != 0)
+      Need(Step::kWaitForReceive, part.number, input_.ends.received[part.number].enter);
   }
 
-  // Of operations of which one is enough, the call needs the one that it waited for.
+  // If one of several operations is enough, the call needs the one that it waited for.
   void Need(Step step, std::uint32_t target, Tick since) {
     if (how_ == Waiting::kNever || since >= leave_) return;
     if (how_ == Waiting::kForFirst && (wait_ == nullptr || since != enter_ + wait_->length)) return;
@@ -242,40 +195,37 @@ class RankWriter {
   }
 
   void PostCollective(std::uint32_t operation) {
-    const Participant* self = collectives_.Find(operation, records_.rank);
+    const Participant* self = input_.collectives.Find(operation, records_.rank);
     if (self == nullptr || !self->sends) return;
-    switch (collectives_.pattern(operation)) {
+    switch (input_.collectives.pattern(operation)) {
       case CollectivePattern::kNone:
       case CollectivePattern::kPrefix: break;
       case CollectivePattern::kAllToAll: Append(Step::kArrive, operation); break;
       case CollectivePattern::kFromRoot:
-        if (collectives_.IsRoot(operation, records_.rank)) Append(Step::kArriveAsRoot, operation);
+        if (input_.collectives.IsRoot(operation, records_.rank)) Append(Step::kArriveAsRoot, operation);
         break;
       case CollectivePattern::kToRoot:
-        if (!collectives_.IsRoot(operation, records_.rank)) Append(Step::kArrive, operation);
+        if (!input_.collectives.IsRoot(operation, records_.rank)) Append(Step::kArrive, operation);
         break;
     }
   }
 
   void NeedCollective(std::uint32_t operation) {
-    const Participant* self = collectives_.Find(operation, records_.rank);
-    const CollectivePattern pattern = collectives_.pattern(operation);
+    const Participant* self = input_.collectives.Find(operation, records_.rank);
+    const CollectivePattern pattern = input_.collectives.pattern(operation);
     if (self == nullptr || self->depends_on == kNoParticipant || pattern == CollectivePattern::kNone ||
         pattern == CollectivePattern::kPrefix)
       return;
-    const Tick since = collectives_.begin(0)[self->depends_on].enter;
+    const Tick since = input_.collectives.participant(self->depends_on).enter;
     Need(pattern == CollectivePattern::kFromRoot ? Step::kWaitForRoot : Step::kWaitForAll, operation, since);
   }
 
   const RankRecords& records_;
   const RankActivities& own_;
-  const CallRules& rules_;
+  const ProgramInput& input_;
   WaitsByCall waits_;
-  const MessageTimes& times_;
-  const CollectiveWaits& collectives_;
-  const ShortestCalls* shortest_;
   RankProgram& program_;
-  std::vector<Tick>& delays_;  // of messages; of each its receiver writes
+  std::vector<Tick>& delays_;  // one a message, written by its receiver
   std::vector<std::uint32_t>& before_calls_;
 
   std::uint32_t next_ = 0;  // call to begin
@@ -285,7 +235,7 @@ class RankWriter {
   Tick pending_ = 0;  // computation of the next instruction
   Waiting how_ = Waiting::kNever;
   const WaitState* wait_ = nullptr;
-  std::vector<Instruction> needs_;  // of the call
+  std::vector<Instruction> needs_;  // the call waits for
 };
 
 }  // namespace
@@ -293,26 +243,22 @@ class RankWriter {
 MeasuredProgram::MeasuredProgram(const Trace& trace, const Matching& matching, const Activities& activities,
                                  const WaitStates& states, const CollectiveWaits& collectives, Transit transit)
     : origin_(activities.end - activities.begin), instructions_(trace.size()) {
-  const CallRules rules(trace);
-  MessageTimes times(matching.messages);
-  const auto for_each_rank = [&](const auto& body) {
-    ParallelFor(trace.size(), [&](std::size_t rank) {
-      if (activities.ranks[rank].present) body(rank, RecordsOf(trace, matching, activities, rank));
-    });
-  };
-  for_each_rank([&](std::size_t, const RankRecords& records) { FindPosts(records, times); });
-  for_each_rank([&](std::size_t rank, const RankRecords& records) {
-    FindWaitingSenders(records, rules, states.ranks[rank].waits, times);
+  ProgramInput input{FindRegionWaiting(trace),
+                     FindMessageEnds(trace, matching, activities),
+                     collectives,
+                     {},
+                     std::vector<char>(matching.messages)};
+  ForEachRank(trace, matching, activities, [&](std::size_t rank, const RankRecords& records) {
+    FindWaitingSenders(trace, records, states.ranks[rank].waits, input);
   });
+  if (transit == Transit::kOfMessages) input.shortest = FindShortest(activities, states);
   program_.ranks.resize(trace.size());
   program_.messages = matching.messages;
   program_.message_delays.assign(matching.messages, 0);
-  ShortestCalls shortest;
-  if (transit == Transit::kOfMessages) shortest = FindShortest(activities, states);
-  for_each_rank([&](std::size_t rank, const RankRecords& records) {
+  ForEachRank(trace, matching, activities, [&](std::size_t rank, const RankRecords& records) {
     program_.ranks[rank].begin = origin_;
-    RankWriter(records, rules, states.ranks[rank].waits, times, collectives, shortest.empty() ? nullptr : &shortest,
-               program_.ranks[rank], program_.message_delays, instructions_[rank])
+    RankWriter(records, input, states.ranks[rank].waits, program_.ranks[rank], program_.message_delays,
+               instructions_[rank])
         .Run();
   });
   program_.arrivals.assign(matching.collectives.size(), 0);
@@ -320,7 +266,7 @@ MeasuredProgram::MeasuredProgram(const Trace& trace, const Matching& matching, c
   CountArrivals(program_);
 }
 
-Fix FixOf(std::vector<const std::vector<Saving>*> lists) {
+Fix MakeFix(std::vector<const std::vector<Saving>*> lists) {
   return [lists = std::move(lists)](const Save& save) {
     for (const std::vector<Saving>* list : lists) {
       for (const Saving& saving : *list) save(saving);
@@ -329,20 +275,13 @@ Fix FixOf(std::vector<const std::vector<Saving>*> lists) {
 }
 
 void MeasuredProgram::Apply(const Fix& fix, int times, Program& program) const {
+  if (fix == nullptr) return;
   fix([&](const Saving& saving) {
     RankProgram& rank = program.ranks[saving.rank];
     const std::uint32_t at = instructions_[saving.rank][saving.call];
     Tick& compute = at < rank.instructions.size() ? rank.instructions[at].compute : rank.compute_after;
     compute -= times * saving.ticks;
   });
-}
-
-Tick MeasuredProgram::ReplayOne(const Fix& fix, Program& program) const {
-  if (fix != nullptr) Apply(fix, 1, program);
-  Engine<TransitLinks> engine(program, false);
-  engine.Run();
-  if (fix != nullptr) Apply(fix, -1, program);
-  return engine.TakeResult().Duration() - origin_;
 }
 
 std::vector<Tick> MeasuredProgram::Replay(const std::vector<Fix>& fixes) {
@@ -353,12 +292,18 @@ std::vector<Tick> MeasuredProgram::Replay(const std::vector<Fix>& fixes) {
   std::vector<Program> copies(std::max<std::size_t>(1, programs) - 1, program_);
   ParallelFor(programs, [&](std::size_t first) {
     Program& own = first == 0 ? program_ : copies[first - 1];
-    for (std::size_t i = first; i < fixes.size(); i += programs) durations[i] = ReplayOne(fixes[i], own);
+    for (std::size_t i = first; i < fixes.size(); i += programs) {
+      Apply(fixes[i], 1, own);
+      Engine<TransitLinks> engine(own, false);
+      engine.Run();
+      Apply(fixes[i], -1, own);
+      durations[i] = engine.TakeResult().Duration() - origin_;
+    }
   });
   return durations;
 }
 
-// What a phase would gain if the calls of one call path were as short as the shortest of them, waits apart: messages
+// The gain of a phase if the calls of one call path were as short as the shortest of them, waits apart: messages
 // without latency [docs/formulas.md, causes and gains].
 
 namespace {
@@ -383,20 +328,16 @@ template <typename Visit>
 void ForEachCall(const CauseInput& input, Visit visit) {
   for (std::uint32_t rank = 0; rank < input.trace.size(); ++rank) {
     const RankActivities& own = input.activities.ranks[rank];
-    const std::vector<WaitState>& waits = input.states.ranks[rank].waits;
-    std::size_t wait = 0;
+    WaitsByCall waits(input.states.ranks[rank].waits);
     for (std::uint32_t call = 0; own.present && call < own.calls; ++call) {
-      while (wait < waits.size() && waits[wait].call < call) ++wait;
-      const bool has_waited = wait < waits.size() && waits[wait].call == call;
-      const Tick waited = has_waited ? waits[wait].length : 0;
-      visit(rank, call, own.path_of_call(call), own.leave(call) - own.enter(call) - waited);
+      visit(rank, call, own.path_of_call(call), own.leave(call) - own.enter(call) - waits.Length(call));
     }
   }
 }
 
 struct PathLatency {
   PathId path = 0;
-  Tick least = std::numeric_limits<Tick>::max();  // of its calls
+  Tick least = std::numeric_limits<Tick>::max();  // for one of its calls
   Tick all = 0;
   std::int64_t calls = 0;
 

@@ -1,6 +1,6 @@
 // A phase as a program for the replay engine [replay/engine.h] that takes exactly as long as was measured: calls wait
-// for what they waited for, and what they take beyond is computation. Taking a delay out of it says how long the phase
-// would have been without [docs/formulas.md, gain of a fix].
+// for what they waited for, and what they take beyond is computation. Without a delay, it takes as long as the
+// phase would have taken without it [docs/formulas.md, gain of a fix].
 #pragma once
 
 #include <cstddef>
@@ -30,13 +30,13 @@ using Save = std::function<void(const Saving& saving)>;
 using Fix = std::function<void(const Save& save)>;
 
 // The savings of all the lists.
-Fix FixOf(std::vector<const std::vector<Saving>*> lists);
+Fix MakeFix(std::vector<const std::vector<Saving>*> lists);
 
-// How far a replay may be from the measured length; chosen: beyond, its gains mean nothing.
+// A replay may differ by this share from the measured length; chosen: beyond, its gains mean nothing.
 inline constexpr double kMeasuredPrecision = 1e-3;
 
-// What a call takes beyond its waiting for a message, and beyond the shortest call of its path: the way of the message,
-// which passes whatever the receiver does, or time of the receiver.
+// Who spends the time of a call beyond its waiting for a message, and beyond the shortest call of its path: the message
+// on its way, which passes whatever the receiver does, or the receiver.
 enum class Transit : std::uint8_t { kOfMessages, kOfReceivers };
 
 class MeasuredProgram {
@@ -54,11 +54,10 @@ class MeasuredProgram {
 
  private:
   void Apply(const Fix& fix, int times, Program& program) const;
-  Tick ReplayOne(const Fix& fix, Program& program) const;
 
   Tick origin_ = 0;  // when ranks begin; fixes may shorten calls by more than is left, yet times are not to be negative
   Program program_;
-  // Of every rank the instruction that computes what lies before each call, the end of the phase included.
+  // One a rank and call, the end of the phase included: the instruction that computes what lies before it.
   std::vector<std::vector<std::uint32_t>> instructions_;
 };
 

@@ -13,12 +13,12 @@ namespace farscale {
 namespace {
 
 // Chosen, and tested on the grids of the sample traces (process_grid_test.cc).
-constexpr std::size_t kFewestRanks = 4;    // of fewer, every layout is a line
+constexpr std::size_t kFewestRanks = 4;    // with fewer, every layout is a line
 constexpr std::size_t kMostPartners = 40;  // a rank: more than a grid has, with room for those that it does not explain
 // Pairs with less than this part of the messages of the pair in the middle are no partners.
 constexpr double kRare = 0.05;
-constexpr double kExplained = 0.9;  // of pairs of partners, by neighbours in the grid
-constexpr double kUsed = 0.9;       // of pairs of neighbours in one direction, by partners
+constexpr double kExplained = 0.9;  // share of pairs of partners that are neighbours in the grid
+constexpr double kUsed = 0.9;       // share of pairs of neighbours in one direction that are partners
 constexpr std::size_t kDirections = 27;
 
 using Extents = std::array<std::size_t, 3>;  // 1 for dimensions that are not there
@@ -76,7 +76,7 @@ class Candidate {
     return kNone + kSteps[dimension];
   }
 
-  // Of dimension d alone: the pairs at both of its ends.
+  // In dimension d alone: the pairs at both of its ends.
   bool ClosesRing(std::size_t d) const {
     std::size_t closing = 0;
     std::array<bool, 3> alone{};
@@ -202,7 +202,7 @@ std::optional<ProcessGrid> GridOfTopologies(const Trace& trace, const PhaseCut& 
 constexpr std::size_t kMostDimensions = 3;
 constexpr std::size_t kNotThere = std::numeric_limits<std::size_t>::max();
 
-// Of every rank of the trace its place among those of the phase.
+// For every rank of the trace its place among those of the phase.
 std::vector<std::size_t> PlacesOf(const PhaseCut& cut) {
   std::vector<std::size_t> places;
   std::size_t present = 0;
@@ -291,7 +291,7 @@ std::vector<Partners> PartnersOf(const Trace& trace, const PhaseCut& cut) {
 std::vector<std::size_t> ExtentsOfCommunicators(const Trace& trace, const PhaseCut& cut) {
   const std::vector<std::size_t> place = PlacesOf(cut);
   const std::size_t ranks = place.size() - static_cast<std::size_t>(std::ranges::count(place, kNotThere));
-  std::map<std::pair<std::size_t, std::size_t>, std::vector<char>> covered;  // by stride, then size
+  std::map<std::pair<std::size_t, std::size_t>, std::vector<char>> covered;  // indexed by stride, then size
   for (const Communicator& communicator : trace.communicators) {
     const std::optional<Line> line = LineOf(communicator, place);
     if (!line || line->size == ranks) continue;

@@ -14,7 +14,7 @@
 
 namespace farscale {
 
-// What the grid was found by.
+// The source of the grid.
 enum class GridSource : std::uint8_t { kTopology, kMessages, kCommunicators };
 inline constexpr GridSource kGridSources[] = {GridSource::kTopology, GridSource::kMessages, GridSource::kCommunicators};
 std::string_view ToString(GridSource source);  // "topology"
@@ -32,7 +32,7 @@ struct ProcessGrid {
   std::size_t size() const;
   // Which element of the array the i-th rank of the phase is.
   std::size_t PlaceOf(std::size_t index) const { return places.empty() ? index : places[index]; }
-  // Of the i-th rank of the phase, one a dimension.
+  // The coordinates of the i-th rank of the phase, one a dimension.
   std::vector<std::size_t> CoordinatesOf(std::size_t index) const;
 
   friend bool operator==(const ProcessGrid&, const ProcessGrid&) = default;

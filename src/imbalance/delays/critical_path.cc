@@ -14,34 +14,27 @@
 
 namespace farscale {
 
-PathStep StepBack(const Activities& activities, const WaitStates& states, std::uint32_t rank, Tick end) {
-  const RankActivities& own = activities.ranks[rank];
-  const std::vector<WaitState>& waits = states.ranks[rank].waits;
-  // The last wait that was over by then: what follows on this rank went on without help from others.
-  const auto behind = std::partition_point(waits.begin(), waits.end(),
-                                           [&](const WaitState& wait) { return own.leave(wait.call) <= end; });
-  if (behind == waits.begin()) return {own.begin(), nullptr};
-  const WaitState& wait = *std::prev(behind);
-  return {own.enter(wait.call) + wait.length, &wait};
-}
-
 std::vector<PathSegment> FindCriticalPath(const Activities& activities, const WaitStates& states) {
   std::vector<PathSegment> segments;
-  std::uint32_t rank = FindLastRank(activities).rank;
-  if (rank == kNoCall) return segments;
   Tick end = activities.end;
-  while (true) {
-    const PathStep step = StepBack(activities, states, rank, end);
-    segments.push_back({rank, step.begin, end});
-    if (step.wait == nullptr) break;
-    rank = step.wait->delayer;
-    end = step.begin;
+  for (std::uint32_t rank = FindLastRank(activities); rank != kNoCall;) {
+    const RankActivities& own = activities.ranks[rank];
+    const std::vector<WaitState>& waits = states.ranks[rank].waits;
+    // The last wait that was over by then: what follows on this rank went on without help from others.
+    const auto behind =
+        std::ranges::partition_point(waits, [&](const WaitState& w) { return own.leave(w.call) <= end; });
+    const WaitState* wait = behind == waits.begin() ? nullptr : &*std::prev(behind);
+    const Tick begin = wait == nullptr ? own.begin() : own.enter(wait->call) + wait->length;
+    segments.push_back({rank, begin, end});
+    rank = wait == nullptr ? kNoCall : wait->delayer;
+    end = begin;
   }
-  std::reverse(segments.begin(), segments.end());
+  std::ranges::reverse(segments);
   return segments;
 }
 
-std::vector<RankPathTicks> ProfileOf(const Activities& activities, const std::vector<PathSegment>& segments) {
+std::map<std::pair<std::uint32_t, PathId>, Tick> CriticalTicks(const Activities& activities,
+                                                               const std::vector<PathSegment>& segments) {
   std::map<std::pair<std::uint32_t, PathId>, Tick> profile;
   for (const PathSegment& segment : segments) {
     const RankActivities& own = activities.ranks[segment.rank];
@@ -51,9 +44,7 @@ std::vector<RankPathTicks> ProfileOf(const Activities& activities, const std::ve
       if (ticks > 0) profile[{segment.rank, own.path(a)}] += ticks;
     }
   }
-  std::vector<RankPathTicks> result;
-  for (const auto& [key, ticks] : profile) result.push_back({key.first, key.second, static_cast<double>(ticks)});
-  return result;
+  return profile;
 }
 
 namespace {
@@ -91,7 +82,7 @@ bool IsLater(const Moment& a, const Moment& b) {
 // Stretches of time next to each other, the last one first. Moments of all calls are far more than the trace, so that
 // only those of some stretches are kept.
 constexpr std::size_t kStretches = 8;         // at a time; chosen
-constexpr std::size_t kStretchCalls = 32768;  // of all ranks, about; chosen
+constexpr std::size_t kStretchCalls = 32768;  // about, all ranks; chosen
 constexpr std::size_t kSample = 64;           // calls of a rank; chosen
 
 struct Stretches {
@@ -99,8 +90,7 @@ struct Stretches {
   std::size_t count = 0;
 
   Tick begin() const { return begins[count - 1]; }
-  // That a tick lies in.
-  std::size_t Of(Tick tick) const {
+  std::size_t Find(Tick tick) const {
     std::size_t i = 0;
     while (tick < begins[i]) ++i;
     return i;
@@ -135,10 +125,8 @@ class RankSlack {
  public:
   RankSlack(const RankRecords& records, const std::vector<WaitState>& waits, Tick at_end)
       : slack(at_end),
-        timeline_(records.timeline),
-        matching_(records.matching),
+        records_(records),
         own_(records.activities),
-        rank_(records.rank),
         waits_(waits),
         end_(own_.calls),
         end_wait_(waits.size()),
@@ -146,14 +134,14 @@ class RankSlack {
         activity_slack_(at_end),
         activity_wait_(waits.size()) {
     for (const OperationClass type : {OperationClass::kSend, OperationClass::kReceive, OperationClass::kCollective}) {
-      posts_[type] = timeline_.posts(type);
+      posts_[type] = records.timeline.posts(type);
     }
-    Uncount(RecordOf(end_), timeline_.records());
+    Uncount(FirstRecord(end_), records.timeline.records());
   }
 
-  Tick slack;  // of the rank at the moment
+  Tick slack;  // at the moment
 
-  // Of a call in the stretches, when it is entered and when it is left.
+  // Slack when a call in the stretches is entered and when it is left.
   void SetBefore(std::size_t call, Tick ticks) { before_[call - first_] = ticks; }
   void SetAfter(std::size_t call, Tick ticks) { after_[call - first_] = ticks; }
 
@@ -168,7 +156,7 @@ class RankSlack {
     before_.assign(end_ - first_, kNotNeeded);
     after_.assign(end_ - first_, kNotNeeded);
     if (left < end_) SetAfter(left, after_left);
-    Uncount(RecordOf(first_), RecordOf(end_));
+    Uncount(FirstRecord(first_), FirstRecord(end_));
     while (end_wait_ > 0 && waits_[end_wait_ - 1].call >= first_) --end_wait_;
     unentered_ = first_;
     Posts posts = posts_;
@@ -205,11 +193,11 @@ class RankSlack {
   }
 
  private:
-  std::size_t RecordOf(std::size_t call) const { return timeline_.first_record(own_.first_call + call); }
+  std::size_t FirstRecord(std::size_t call) const { return records_.timeline.first_record(own_.first_call + call); }
 
   void Uncount(std::size_t first, std::size_t end) {
     for (std::size_t record = first; record < end; ++record) {
-      const OperationPart part = PartOf(timeline_.record_kind(record));
+      const OperationPart part = PartOf(records_.timeline.record_kind(record));
       posts_[part.type] -= part.posts;
     }
   }
@@ -223,13 +211,13 @@ class RankSlack {
     const Tick released = waits ? enter + waits_[wait].length : enter;
     wait += waits;
     const auto add = [&](Tick tick, std::uint32_t target, Happening what) {
-      moments[stretches.Of(tick)].push_back(
-          {tick, released, rank_, static_cast<std::uint32_t>(call), target, what, waits_for_receiver});
+      moments[stretches.Find(tick)].push_back(
+          {tick, released, records_.rank, static_cast<std::uint32_t>(call), target, what, waits_for_receiver});
     };
     if (waits && enters) add(enter, 0, Happening::kWaited);
-    const std::size_t end = RecordOf(call + 1);
-    for (std::size_t record = RecordOf(call); record < end; ++record) {
-      const RecordPart part = NextPart(timeline_, matching_, record, posts);
+    const std::size_t end = FirstRecord(call + 1);
+    for (std::size_t record = FirstRecord(call); record < end; ++record) {
+      const RecordPart part = NextPart(records_.timeline, records_.matching, record, posts);
       if (!part.IsMatched()) continue;
       const auto type = static_cast<std::size_t>(part.type);
       constexpr Happening kDone[] = {Happening::kSent, Happening::kReceived, Happening::kCollectiveDone};
@@ -245,10 +233,8 @@ class RankSlack {
     return waits ? waits_[activity_wait_ - 1].length : 0;
   }
 
-  const RankTimeline& timeline_;
-  const RankMatching& matching_;
+  const RankRecords records_;
   const RankActivities& own_;
-  const std::uint32_t rank_;
   const std::vector<WaitState>& waits_;
 
   // Calls [first_, end_) are in the stretches, those from unentered_ on are entered there, too.
@@ -256,84 +242,34 @@ class RankSlack {
   bool is_begun_ = false;
   std::size_t end_wait_;              // waits before call unentered_
   Posts posts_;                       // the same
-  std::vector<Tick> before_, after_;  // of these calls; kNotNeeded for those that nobody depends on
+  std::vector<Tick> before_, after_;  // for these calls; kNotNeeded for those that nobody depends on
 
   std::size_t activity_;  // the one visited last
   Tick activity_slack_;
   std::size_t activity_wait_;
 };
 
-// Walks back in time. What matters of the future is kept as the latest tick up to which something may be put off.
-class SlackWalk {
- public:
-  SlackWalk(const CollectiveWaits& collectives, std::uint32_t messages, std::vector<std::optional<RankSlack>>& ranks)
-      : collectives_(collectives),
-        ranks_(ranks),
-        needed_by_receiver_(messages, kNotNeeded),
-        needed_by_sender_(messages, kNotNeeded),
-        needed_(collectives.operations(), kNotNeeded) {}
-
-  void Take(const Moment& moment) {
-    RankSlack& rank = *ranks_[moment.rank];
-    Tick& slack = rank.slack;
-    const auto put_off = [&](Tick latest) { slack = std::min(slack, std::max<Tick>(0, latest - moment.tick)); };
-    switch (moment.what) {
-      case Happening::kReceived: needed_by_receiver_[moment.target] = moment.released + slack; break;
-      case Happening::kSent:
-        if (moment.waits_for_receiver) needed_by_sender_[moment.target] = moment.released + slack;
-        break;
-      case Happening::kCollectiveDone: NeedCollective(moment, moment.released + slack); break;
-      case Happening::kWaited: slack += moment.released - moment.tick; break;
-      case Happening::kSendPosted: put_off(needed_by_receiver_[moment.target]); break;
-      case Happening::kReceivePosted: put_off(needed_by_sender_[moment.target]); break;
-      case Happening::kCollectivePosted: put_off(LatestFor(moment)); break;
-    }
-    moment.what >= Happening::kWaited ? rank.SetBefore(moment.call, slack) : rank.SetAfter(moment.call, slack);
-  }
-
- private:
-  // Operations in which only some depend on others keep the earliest tick of those who do.
-  void NeedCollective(const Moment& moment, Tick latest) {
-    const CollectivePattern pattern = collectives_.pattern(moment.target);
-    const bool depends = collectives_.DependencyOf(moment.target, moment.rank).has_value();
-    if (pattern == CollectivePattern::kNone || (pattern != CollectivePattern::kAllToAll && !depends)) return;
-    needed_[moment.target] = std::min(needed_[moment.target], latest);
-  }
-
-  // Of a prefix, too, as if all higher ranks came after: slack is never said to be larger than it is.
-  Tick LatestFor(const Moment& moment) const {
-    const CollectivePattern pattern = collectives_.pattern(moment.target);
-    if (pattern == CollectivePattern::kNone) return kNotNeeded;
-    const bool gives = pattern != CollectivePattern::kFromRoot || collectives_.IsRoot(moment.target, moment.rank);
-    return gives ? needed_[moment.target] : kNotNeeded;
-  }
-
-  const CollectiveWaits& collectives_;
-  std::vector<std::optional<RankSlack>>& ranks_;
-  std::vector<Tick> needed_by_receiver_, needed_by_sender_;  // of messages
-  std::vector<Tick> needed_;                                 // of operations
-};
-
 // Ranks are taken in blocks, each of which has results of its own.
 constexpr std::size_t kBlocks = 32;  // chosen
 
+// Walks back in time. The future is kept as the latest tick up to which something may be put off.
 class SlackSearch {
  public:
   SlackSearch(const Trace& trace, const Matching& matching, const Activities& activities, const WaitStates& states,
               const CollectiveWaits& collectives)
       : little_(static_cast<Tick>(kNearlyCritical * static_cast<double>(activities.end - activities.begin))),
+        collectives_(collectives),
         ranks_(trace.size()),
-        walk_(collectives, matching.messages, ranks_),
+        needed_by_receiver_(matching.messages, kNotNeeded),
+        needed_by_sender_(matching.messages, kNotNeeded),
+        needed_(collectives.operations(), kNotNeeded),
         of_rank_(trace.size()) {
     for (Block& block : blocks_) {
       block.of_path.resize(activities.paths.size());
       block.nearly_critical.resize(activities.paths.size());
     }
-    ForEachRank([&](std::size_t rank, Block&) {
-      const RankActivities& own = activities.ranks[rank];
-      if (!own.present) return;
-      ranks_[rank].emplace(RecordsOf(trace, matching, activities, rank), states.ranks[rank].waits,
-                           activities.end - own.end());
+    ForEachRank(trace, matching, activities, [&](std::size_t rank, const RankRecords& records) {
+      ranks_[rank].emplace(records, states.ranks[rank].waits, activities.end - records.activities.end());
     });
   }
 
@@ -359,19 +295,19 @@ class SlackSearch {
 
   static void Lower(Tick slack, std::optional<Tick>& least) { least = std::min(least.value_or(slack), slack); }
 
-  // Calls body(rank, block).
+  // Calls body(rank, block) for all that are present.
   template <typename Body>
-  void ForEachRank(Body body) {
+  void ForEachInBlocks(Body body) {
     ParallelFor(kBlocks, [&](std::size_t block) {
       const std::size_t first = block * ranks_.size() / kBlocks, end = (block + 1) * ranks_.size() / kBlocks;
-      for (std::size_t rank = first; rank < end; ++rank) body(rank, blocks_[block]);
+      for (std::size_t rank = first; rank < end; ++rank) {
+        if (ranks_[rank]) body(rank, blocks_[block]);
+      }
     });
   }
 
   void Walk(const Stretches& stretches) {
-    ForEachRank([&](std::size_t rank, Block& block) {
-      if (ranks_[rank]) ranks_[rank]->Collect(stretches, block.moments);
-    });
+    ForEachInBlocks([&](std::size_t rank, Block& block) { ranks_[rank]->Collect(stretches, block.moments); });
     ParallelFor(stretches.count, [&](std::size_t i) {
       moments_[i].clear();
       for (Block& block : blocks_) {
@@ -382,10 +318,9 @@ class SlackSearch {
       std::ranges::sort(moments_[i], [](const Moment& a, const Moment& b) { return IsLater(a, b); });
     });
     for (std::size_t i = 0; i < stretches.count; ++i) {
-      for (const Moment& moment : moments_[i]) walk_.Take(moment);
+      for (const Moment& moment : moments_[i]) Take(moment);
     }
-    ForEachRank([&](std::size_t rank, Block& block) {
-      if (!ranks_[rank]) return;
+    ForEachInBlocks([&](std::size_t rank, Block& block) {
       ranks_[rank]->VisitActivities([&](PathId path, Tick execution, Tick slack) {
         Lower(slack, block.of_path[path]);
         Lower(slack, of_rank_[rank]);
@@ -394,9 +329,45 @@ class SlackSearch {
     });
   }
 
+  void Take(const Moment& moment) {
+    RankSlack& rank = *ranks_[moment.rank];
+    Tick& slack = rank.slack;
+    const auto put_off = [&](Tick latest) { slack = std::min(slack, std::max<Tick>(0, latest - moment.tick)); };
+    switch (moment.what) {
+      case Happening::kReceived: needed_by_receiver_[moment.target] = moment.released + slack; break;
+      case Happening::kSent:
+        if (moment.waits_for_receiver) needed_by_sender_[moment.target] = moment.released + slack;
+        break;
+      case Happening::kCollectiveDone: NeedCollective(moment, moment.released + slack); break;
+      case Happening::kWaited: slack += moment.released - moment.tick; break;
+      case Happening::kSendPosted: put_off(needed_by_receiver_[moment.target]); break;
+      case Happening::kReceivePosted: put_off(needed_by_sender_[moment.target]); break;
+      case Happening::kCollectivePosted: put_off(LatestFor(moment)); break;
+    }
+    moment.what >= Happening::kWaited ? rank.SetBefore(moment.call, slack) : rank.SetAfter(moment.call, slack);
+  }
+
+  // Operations in which only some depend on others keep the earliest tick of those who do.
+  void NeedCollective(const Moment& moment, Tick latest) {
+    const CollectivePattern pattern = collectives_.pattern(moment.target);
+    const bool depends = collectives_.FindDependency(moment.target, moment.rank).has_value();
+    if (pattern == CollectivePattern::kNone || (pattern != CollectivePattern::kAllToAll && !depends)) return;
+    needed_[moment.target] = std::min(needed_[moment.target], latest);
+  }
+
+  // In prefixes, too, as if all higher ranks came after: slack is never said to be larger than it is.
+  Tick LatestFor(const Moment& moment) const {
+    const CollectivePattern pattern = collectives_.pattern(moment.target);
+    if (pattern == CollectivePattern::kNone) return kNotNeeded;
+    const bool gives = pattern != CollectivePattern::kFromRoot || collectives_.IsRoot(moment.target, moment.rank);
+    return gives ? needed_[moment.target] : kNotNeeded;
+  }
+
   const Tick little_;
+  const CollectiveWaits& collectives_;
   std::vector<std::optional<RankSlack>> ranks_;
-  SlackWalk walk_;
+  std::vector<Tick> needed_by_receiver_, needed_by_sender_;  // one a message
+  std::vector<Tick> needed_;                                 // one an operation
   MomentsByStretch moments_;
   std::vector<std::optional<Tick>> of_rank_;
   std::array<Block, kBlocks> blocks_;

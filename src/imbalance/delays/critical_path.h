@@ -4,7 +4,9 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include "imbalance/waits/activities.h"
@@ -27,23 +29,9 @@ struct PathSegment {
 // Segments in the order of time. The path ends on the rank that ends last; of equals on the lowest.
 std::vector<PathSegment> FindCriticalPath(const Activities& activities, const WaitStates& states);
 
-// A step of the path back: it was on the rank from `begin` on, because the wait ended then; nothing: since the rank
-// began.
-struct PathStep {
-  Tick begin = 0;
-  const WaitState* wait = nullptr;
-};
-PathStep StepBack(const Activities& activities, const WaitStates& states, std::uint32_t rank, Tick end);
-
-// Ticks of a path on one rank.
-struct RankPathTicks {
-  std::uint32_t rank = 0;
-  PathId path = 0;
-  double ticks = 0;
-};
-
-// Time on the critical path by rank and call path, in the order of ranks, then paths.
-std::vector<RankPathTicks> ProfileOf(const Activities& activities, const std::vector<PathSegment>& segments);
+// Ticks of the path by rank and call path.
+std::map<std::pair<std::uint32_t, PathId>, Tick> CriticalTicks(const Activities& activities,
+                                                               const std::vector<PathSegment>& segments);
 
 // Activities with less slack than this share of the phase are nearly critical; chosen.
 inline constexpr double kNearlyCritical = 0.05;
@@ -52,7 +40,7 @@ struct Slack {
   // The least of any activity that takes time, of every rank and of every call path over all ranks; 0 on the critical
   // path, nothing where there is none.
   std::vector<std::optional<Tick>> of_rank, of_path;
-  std::vector<double> nearly_critical;  // of every call path: ticks of all ranks with little slack, waits left out
+  std::vector<double> nearly_critical;  // one a call path: ticks of all ranks with little slack, waits left out
 };
 
 // A receive can begin no sooner than its message is sent, a collective operation no sooner than it has what it needs;

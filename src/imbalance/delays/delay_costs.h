@@ -1,4 +1,4 @@
-// What caused the wait states: delays on other ranks, directly or through chains of waits [Boehme13, section 4.3;
+// The causes of wait states: delays on other ranks, directly or through chains of waits [Boehme13, section 4.3;
 // docs/formulas.md, delay costs].
 #pragma once
 
@@ -7,7 +7,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
-#include <memory>
 #include <numeric>
 #include <optional>
 #include <span>
@@ -20,7 +19,7 @@
 
 namespace farscale {
 
-// How intervals are weighed.
+// The rules by which intervals are weighed.
 enum class DelayRules : std::uint8_t {
   kBounded,  // costs add up to the waiting time; what is longer on the late rank is charged with as much at most, the
              // rest is exit skew, so that costs are continuous in what ranks do
@@ -38,10 +37,10 @@ struct DelayOptions {
   std::optional<bool> charge_end{};
 };
 
-// By kind of the wait state that is caused in the end, in ticks summed over ranks.
+// Ticks summed over ranks, by kind of the wait state that is caused in the end.
 using ByWaitKind = std::array<double, kWaitKinds>;
 
-inline double SumOf(const ByWaitKind& values) { return std::accumulate(values.begin(), values.end(), 0.0); }
+inline double Sum(const ByWaitKind& values) { return std::accumulate(values.begin(), values.end(), 0.0); }
 inline void Add(const ByWaitKind& more, ByWaitKind& sum) {
   std::ranges::transform(sum, more, sum.begin(), std::plus<>());
 }
@@ -49,14 +48,14 @@ inline void Add(const ByWaitKind& more, ByWaitKind& sum) {
 // Costs of what one rank did in one call path.
 struct PathCosts {
   PathId path = 0;
-  ByWaitKind short_term{};  // of waits it caused itself
-  ByWaitKind long_term{};   // of waits that those caused in turn
-  // Of waits for a rank that left the last synchronization point later than the one that waited, as far as nothing that
-  // it did since explains them, and of what those caused: of its call there. [Boehme13] leaves them open.
+  ByWaitKind short_term{};  // waits it caused itself
+  ByWaitKind long_term{};   // waits that those caused in turn
+  // Waits for a rank that left the last synchronization point later than the one that waited, as far as nothing that it
+  // did since explains them, and what those caused; charged to its call there. [Boehme13] leaves them open.
   ByWaitKind exit_skew{};
 };
 
-// Of one wait state, in ticks.
+// Ticks of one wait state.
 struct WaitParts {
   double indirect = 0;     // caused by waits of the delayer; the rest is direct
   double propagating = 0;  // causes other waits; the rest is terminal
@@ -65,9 +64,9 @@ struct WaitParts {
 
 struct RankCosts {
   std::vector<PathCosts> paths;  // in the order of paths, those with costs
-  std::vector<WaitParts> waits;  // of every wait state of the rank
+  std::vector<WaitParts> waits;  // one a wait state of the rank
   ByWaitKind unattributed{};     // waits for the rank, and what they caused, behind which no delay is found
-  ByWaitKind lost{};             // of those the part not charged by the rules of Scalasca
+  ByWaitKind lost{};             // the part of those not charged by the rules of Scalasca
   double at_end = 0;             // its wait at the end, where that is not charged
 };
 
@@ -89,7 +88,7 @@ inline constexpr std::size_t kRasterCells = 64;
 
 struct DelayCosts {
   std::vector<RankCosts> ranks;
-  // Of costs, one a path: rank and iteration of the delay. Sums of them are exact.
+  // One a path: costs by rank and iteration of the delay. Sums of them are exact.
   std::vector<LossRaster> rasters;
 };
 
@@ -99,44 +98,36 @@ DelayCosts FindDelayCosts(const Activities& activities, const WaitStates& states
 // Why one rank came later than another that waited for it: what either did since the two last ran together, up to the
 // wait state [Boehme13, section 4.3; docs/formulas.md, delay costs].
 
-// What lies between a wait state and the synchronization point before it, on the side of the delayer.
+// The time between a wait state and the synchronization point before it, on the side of the delayer.
 struct DelayInterval {
   std::uint32_t first_delay = 0, end_delay = 0;  // into the delays of the waiter
   std::uint32_t first_wait = 0, end_wait = 0;    // waits of the delayer
   Tick delays = 0;                               // sum of both
   Tick waits = 0;
-  std::optional<PathId> exit_path{};  // of the delayer's call at the synchronization point
+  std::optional<PathId> exit_path{};  // path of the delayer's call at the synchronization point
 };
 
 struct Delay {
   PathId path = 0;
-  Tick ticks = 0;  // by which the delayer was longer in it
+  Tick ticks = 0;  // that the delayer was longer in it
 };
 
-// Of some wait states of one rank, in their order.
+// Some wait states of one rank, in their order.
 struct RankIntervals {
   std::vector<DelayInterval> intervals;
   std::vector<Delay> delays;
 };
 
-// Finds the intervals of any wait states. They take more room than the wait states, so that only those in use are kept.
-class DelayIntervalSearch {
- public:
-  DelayIntervalSearch(const Activities& activities, const WaitStates& states, const CollectiveWaits& collectives,
-                      DelayRules rules);
-  ~DelayIntervalSearch();
-
-  // Wait states [first, end) of a rank.
-  struct Part {
-    std::uint32_t rank = 0;
-    std::uint32_t first = 0, end = 0;
-  };
-  // One result a part, in the place of what is there.
-  void Find(std::span<const Part> parts, std::span<RankIntervals> results) const;
-
- private:
-  class Search;
-  std::unique_ptr<const Search> search_;
+// Wait states [first, end) of a rank.
+struct WaitRange {
+  std::uint32_t rank = 0;
+  std::uint32_t first = 0, end = 0;
 };
+
+// Finds the intervals of wait states, one result a range, which replaces what is there. Intervals take more room than
+// the wait states, so only those in use are kept. Everything given must outlive the function returned.
+using FindIntervals = std::function<void(std::span<const WaitRange> ranges, std::span<RankIntervals> results)>;
+FindIntervals MakeIntervalFinder(const Activities& activities, const WaitStates& states,
+                                 const CollectiveWaits& collectives, DelayRules rules);
 
 }  // namespace farscale

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <iterator>
+#include <memory>
 
 #include "base/parallel.h"
 #include "base/search.h"
@@ -10,8 +11,7 @@
 #include "imbalance/waits/wait_states.h"
 
 namespace farscale {
-// With a name, because a member of DelayIntervalSearch is of these types.
-namespace interval_internal {
+namespace {
 
 // Adds up times by path; a value for every path of the phase, of which few are used at a time.
 class PathTimes {
@@ -42,7 +42,7 @@ class PathTimes {
   std::vector<PathId> used_;
 };
 
-// Of one rank. Handles any interval in constant time, from sums stored at some activities.
+// Times of one rank by path. Handles any interval in constant time, from sums stored at some activities.
 class IntervalTimes {
  public:
   IntervalTimes(const RankActivities& activities, const std::vector<WaitState>& waits)
@@ -70,7 +70,7 @@ class IntervalTimes {
     order_ = times.used();
   }
 
-  // Of activities [first, end).
+  // Adds activities [first, end).
   void AddTo(PathTimes& times, std::size_t first, std::size_t end) const {
     if (end <= first + 2 * step_) return Walk(times, first, end, 1);
     AddUntil(times, end, 1);
@@ -87,20 +87,20 @@ class IntervalTimes {
       begin = next;
     }
     std::size_t wait = PartitionIndex(first_waits_[first / step_], first_waits_[first / step_ + 1],
-                                      [&](std::size_t i) { return ActivityOf(i) < first; });
+                                      [&](std::size_t i) { return Activity(i) < first; });
     for (; wait < waits_.size(); ++wait) {
-      const std::uint32_t activity = ActivityOf(wait);
+      const std::uint32_t activity = Activity(wait);
       if (activity >= end) break;
       times.Add(activities_.path(activity), -sign * waits_[wait].length);
     }
   }
 
-  std::uint32_t ActivityOf(std::size_t wait) const { return activities_.activity_of(waits_[wait].call); }
+  std::uint32_t Activity(std::size_t wait) const { return activities_.activity_of(waits_[wait].call); }
 
   void FindFirstWaits() {
     first_waits_.reserve(activities_.size() / step_ + 2);
     for (std::uint32_t i = 0; i < waits_.size(); ++i) {
-      while (first_waits_.size() * step_ <= ActivityOf(i)) first_waits_.push_back(i);
+      while (first_waits_.size() * step_ <= Activity(i)) first_waits_.push_back(i);
     }
     first_waits_.resize(activities_.size() / step_ + 2, static_cast<std::uint32_t>(waits_.size()));
   }
@@ -121,23 +121,17 @@ class IntervalTimes {
   // Sums are kept at every so many activities at least; chosen: walking that far takes about as long as adding sums.
   static constexpr std::size_t kSmallestStep = 64;
 
-  // Sums over activities [0, (i + 1) * step_): of paths in the order in which the rank first comes to them.
+  // Sums over activities [0, (i + 1) * step_), for paths in the order in which the rank first comes to them.
   std::size_t step_ = 0;
   std::vector<PathId> order_;
   std::vector<Tick> sums_;
-  std::vector<std::uint32_t> sum_ends_;     // of activities [0, (i + 1) * step_), in sums_
+  std::vector<std::uint32_t> sum_ends_;     // in sums_, for activities [0, (i + 1) * step_)
   std::vector<std::uint32_t> first_waits_;  // in or behind activity i * step_
 };
 
-// Calls of a waiter and its delayer at their synchronization point before a wait state; kNoCall: there is none, the
-// interval begins with the phase.
-struct SyncPoint {
-  std::uint32_t call = kNoCall;
-  std::uint32_t delayer_call = kNoCall;
-};
-
-SyncPoint MarkBefore(const std::vector<SyncMark>& marks, const WaitState& wait) {
-  auto mark = std::lower_bound(marks.begin(), marks.end(), SyncMark{wait.delayer, wait.call, 0});
+// The last point where one of the two waited for the other.
+SyncedCalls MarkBefore(const std::vector<SyncMark>& marks, const WaitState& wait) {
+  auto mark = std::ranges::lower_bound(marks, SyncMark{wait.delayer, wait.call, 0});
   while (mark != marks.begin() && std::prev(mark)->peer == wait.delayer) {
     --mark;
     if (mark->peer_call < wait.delayer_call) return {mark->call, mark->peer_call};
@@ -145,11 +139,11 @@ SyncPoint MarkBefore(const std::vector<SyncMark>& marks, const WaitState& wait) 
   return {};
 }
 
-// The last one before a wait state, in either direction and of any kind. Of several that cross, which non-blocking
-// calls allow, the one latest on the waiter.
-SyncPoint PointBefore(const WaitStates& states, const CollectiveWaits& collectives, std::uint32_t rank,
-                      const WaitState& wait) {
-  SyncPoint point = MarkBefore(states.marks[rank], wait);
+// The last synchronization point of a waiter and its delayer before a wait state, in either direction and of any kind.
+// If several cross, which non-blocking calls allow, it is the one latest on the waiter.
+SyncedCalls PointBefore(const WaitStates& states, const CollectiveWaits& collectives, std::uint32_t rank,
+                        const WaitState& wait) {
+  SyncedCalls point = MarkBefore(states.marks[rank], wait);
   const std::vector<CollectiveWaits::SyncCall>& calls = collectives.sync_calls(rank);
   auto before = std::ranges::lower_bound(calls, wait.call, {}, &CollectiveWaits::SyncCall::call);
   while (before != calls.begin()) {
@@ -158,129 +152,102 @@ SyncPoint PointBefore(const WaitStates& states, const CollectiveWaits& collectiv
     const auto synced = collectives.Synchronises(before->operation, rank, wait.delayer);
     if (!synced || synced->call != before->call || synced->peer_call >= wait.delayer_call) continue;
     // One call may complete several operations.
-    const bool is_later = point.call != synced->call || point.delayer_call < synced->peer_call;
-    if (is_later) point = {synced->call, synced->peer_call};
+    if (point.call != synced->call || point.peer_call < synced->peer_call) point = *synced;
   }
   return point;
 }
 
-// What either side of a wait state did since the two ranks last ran together.
-class IntervalSides {
+// The first wait of a rank in a call or behind it.
+std::uint32_t FirstWaitFrom(const std::vector<WaitState>& waits, std::uint32_t call) {
+  return static_cast<std::uint32_t>(std::ranges::lower_bound(waits, call, {}, &WaitState::call) - waits.begin());
+}
+
+// Compares both sides of wait states since the two ranks last ran together.
+class IntervalSearch {
  public:
-  IntervalSides(const Activities& activities, const WaitStates& states, DelayRules rules);
-
-  std::size_t paths() const { return activities_.paths.size(); }
-  // Activities behind one call and before another; from the beginning without the first.
-  void AddBetween(PathTimes& times, std::uint32_t rank, std::uint32_t from, std::uint32_t to) const;
-  // Where the delayer was longer than the waiter, whose times are `own`, from the point to its call; adds to `delays`.
-  // `other`: room for its times.
-  DelayInterval Compare(const PathTimes& own, std::uint32_t delayer, const SyncPoint& from, std::uint32_t to,
-                        PathTimes& other, std::vector<Delay>& delays) const;
-
- private:
-  // The first wait of a rank in a call or behind it.
-  std::uint32_t FirstWaitFrom(std::uint32_t rank, std::uint32_t call) const;
-
-  const Activities& activities_;
-  const WaitStates& states_;
-  const DelayRules rules_;
-  std::vector<std::optional<IntervalTimes>> times_;
-  std::vector<std::vector<Tick>> sums_;  // of the waits of every rank before each
-};
-
-IntervalSides::IntervalSides(const Activities& activities, const WaitStates& states, DelayRules rules)
-    : activities_(activities), states_(states), rules_(rules) {
-  times_.resize(states.ranks.size());
-  sums_.resize(states.ranks.size());
-  ParallelFor(states.ranks.size(), [&](std::size_t rank) {
-    const std::vector<WaitState>& waits = states.ranks[rank].waits;
-    std::vector<Tick>& sums = sums_[rank];
-    sums.assign(waits.size() + 1, 0);
-    for (std::size_t i = 0; i < waits.size(); ++i) sums[i + 1] = sums[i] + waits[i].length;
-    if (activities.ranks[rank].present) times_[rank].emplace(activities.ranks[rank], waits);
-  });
-}
-
-void IntervalSides::AddBetween(PathTimes& times, std::uint32_t rank, std::uint32_t from, std::uint32_t to) const {
-  const RankActivities& activities = activities_.ranks[rank];
-  const std::size_t behind = rules_ == DelayRules::kScalasca ? 0 : 1;
-  const std::size_t first = from == kNoCall ? 0 : activities.activity_of(from) + behind;
-  times_[rank]->AddTo(times, first, activities.activity_of(to));
-}
-
-DelayInterval IntervalSides::Compare(const PathTimes& own, std::uint32_t delayer, const SyncPoint& from,
-                                     std::uint32_t to, PathTimes& other, std::vector<Delay>& delays) const {
-  other.Clear();
-  AddBetween(other, delayer, from.delayer_call, to);
-  DelayInterval interval;
-  interval.first_delay = static_cast<std::uint32_t>(delays.size());
-  for (const PathId path : other.used()) {
-    const Tick excess = other[path] - own[path];
-    if (excess <= 0) continue;
-    delays.push_back({path, excess});
-    interval.delays += excess;
+  IntervalSearch(const Activities& activities, const WaitStates& states, const CollectiveWaits& collectives,
+                 DelayRules rules)
+      : activities_(activities), states_(states), collectives_(collectives), rules_(rules) {
+    times_.resize(states.ranks.size());
+    sums_.resize(states.ranks.size());
+    ParallelFor(states.ranks.size(), [&](std::size_t rank) {
+      const std::vector<WaitState>& waits = states.ranks[rank].waits;
+      std::vector<Tick>& sums = sums_[rank];
+      sums.assign(waits.size() + 1, 0);
+      for (std::size_t i = 0; i < waits.size(); ++i) sums[i + 1] = sums[i] + waits[i].length;
+      if (activities.ranks[rank].present) times_[rank].emplace(activities.ranks[rank], waits);
+    });
   }
-  interval.end_delay = static_cast<std::uint32_t>(delays.size());
-  const bool has_point = from.delayer_call != kNoCall;
-  interval.first_wait = has_point ? FirstWaitFrom(delayer, from.delayer_call + 1) : 0;
-  interval.end_wait = std::max(interval.first_wait, FirstWaitFrom(delayer, to));
-  if (has_point) interval.exit_path = activities_.ranks[delayer].path_of_call(from.delayer_call);
-  interval.waits = sums_[delayer][interval.end_wait] - sums_[delayer][interval.first_wait];
-  return interval;
-}
-
-std::uint32_t IntervalSides::FirstWaitFrom(std::uint32_t rank, std::uint32_t call) const {
-  const std::vector<WaitState>& waits = states_.ranks[rank].waits;
-  return static_cast<std::uint32_t>(
-      std::partition_point(waits.begin(), waits.end(), [call](const WaitState& w) { return w.call < call; }) -
-      waits.begin());
-}
-
-}  // namespace interval_internal
-
-using namespace interval_internal;
-
-class DelayIntervalSearch::Search {
- public:
-  Search(const Activities& activities, const WaitStates& states, const CollectiveWaits& collectives, DelayRules rules)
-      : states_(states), collectives_(collectives), sides_(activities, states, rules) {}
-
-  std::size_t paths() const { return sides_.paths(); }
 
   // `own`, `other`: room for the times of the two ranks.
-  void Find(const Part& part, PathTimes& own, PathTimes& other, RankIntervals& result) const {
+  void Find(const WaitRange& range, PathTimes& own, PathTimes& other, RankIntervals& result) const {
     result.intervals.clear();
     result.delays.clear();
-    for (std::uint32_t i = part.first; i < part.end; ++i) {
-      const WaitState& wait = states_.ranks[part.rank].waits[i];
-      const SyncPoint from = PointBefore(states_, collectives_, part.rank, wait);
+    for (std::uint32_t i = range.first; i < range.end; ++i) {
+      const WaitState& wait = states_.ranks[range.rank].waits[i];
+      const SyncedCalls from = PointBefore(states_, collectives_, range.rank, wait);
       own.Clear();
-      sides_.AddBetween(own, part.rank, from.call, wait.call);
-      result.intervals.push_back(sides_.Compare(own, wait.delayer, from, wait.delayer_call, other, result.delays));
+      other.Clear();
+      AddBetween(own, range.rank, from.call, wait.call);
+      AddBetween(other, wait.delayer, from.peer_call, wait.delayer_call);
+      result.intervals.push_back(Compare(own, other, wait, from.peer_call, result.delays));
     }
   }
 
  private:
+  // Activities behind one call and before another; from the beginning without the first.
+  void AddBetween(PathTimes& times, std::uint32_t rank, std::uint32_t from, std::uint32_t to) const {
+    const RankActivities& activities = activities_.ranks[rank];
+    const std::size_t behind = rules_ == DelayRules::kScalasca ? 0 : 1;
+    const std::size_t first = from == kNoCall ? 0 : activities.activity_of(from) + behind;
+    times_[rank]->AddTo(times, first, activities.activity_of(to));
+  }
+
+  // Finds where the delayer was longer than the waiter since its call `from`; adds to `delays`.
+  DelayInterval Compare(const PathTimes& own, const PathTimes& delayer, const WaitState& wait, std::uint32_t from,
+                        std::vector<Delay>& delays) const {
+    DelayInterval interval;
+    interval.first_delay = static_cast<std::uint32_t>(delays.size());
+    for (const PathId path : delayer.used()) {
+      const Tick excess = delayer[path] - own[path];
+      if (excess <= 0) continue;
+      delays.push_back({path, excess});
+      interval.delays += excess;
+    }
+    interval.end_delay = static_cast<std::uint32_t>(delays.size());
+    const std::vector<WaitState>& waits = states_.ranks[wait.delayer].waits;
+    const std::vector<Tick>& sums = sums_[wait.delayer];
+    interval.first_wait = from != kNoCall ? FirstWaitFrom(waits, from + 1) : 0;
+    interval.end_wait = std::max(interval.first_wait, FirstWaitFrom(waits, wait.delayer_call));
+    if (from != kNoCall) interval.exit_path = activities_.ranks[wait.delayer].path_of_call(from);
+    interval.waits = sums[interval.end_wait] - sums[interval.first_wait];
+    return interval;
+  }
+
+  const Activities& activities_;
   const WaitStates& states_;
   const CollectiveWaits& collectives_;
-  const IntervalSides sides_;
+  const DelayRules rules_;
+  std::vector<std::optional<IntervalTimes>> times_;
+  std::vector<std::vector<Tick>> sums_;  // one a rank: waits before each of its waits
 };
 
-DelayIntervalSearch::DelayIntervalSearch(const Activities& activities, const WaitStates& states,
-                                         const CollectiveWaits& collectives, DelayRules rules)
-    : search_(std::make_unique<Search>(activities, states, collectives, rules)) {}
+}  // namespace
 
-DelayIntervalSearch::~DelayIntervalSearch() = default;
-
-void DelayIntervalSearch::Find(std::span<const Part> parts, std::span<RankIntervals> results) const {
-  constexpr std::size_t kTasks = 32;  // chosen: room for times is made once a task
-  const std::size_t each = (parts.size() + kTasks - 1) / kTasks;
-  ParallelFor(kTasks, [&](std::size_t task) {
-    const std::size_t first = task * each, end = std::min(parts.size(), first + each);
-    if (first >= end) return;
-    PathTimes own(search_->paths()), other(search_->paths());
-    for (std::size_t i = first; i < end; ++i) search_->Find(parts[i], own, other, results[i]);
-  });
+FindIntervals MakeIntervalFinder(const Activities& activities, const WaitStates& states,
+                                 const CollectiveWaits& collectives, DelayRules rules) {
+  const auto search = std::make_shared<const IntervalSearch>(activities, states, collectives, rules);
+  return
+      [search, paths = activities.paths.size()](std::span<const WaitRange> ranges, std::span<RankIntervals> results) {
+        constexpr std::size_t kTasks = 32;  // chosen: room for times is made once a task
+        const std::size_t each = (ranges.size() + kTasks - 1) / kTasks;
+        ParallelFor(kTasks, [&](std::size_t task) {
+          const std::size_t first = task * each, end = std::min(ranges.size(), first + each);
+          if (first >= end) return;
+          PathTimes own(paths), other(paths);
+          for (std::size_t i = first; i < end; ++i) search->Find(ranges[i], own, other, results[i]);
+        });
+      };
 }
 
 }  // namespace farscale

@@ -33,7 +33,7 @@ class ActivitiesBuilder {
     Add(path, end);
   }
 
-  // Of a rank with these iterations or occurrences, and paths numbered as its own.
+  // For a rank with these iterations or occurrences, and paths numbered as its own.
   RankActivities Finish(const RankCut& cut) {
     RankActivities rank;
     rank.present = true;
@@ -90,9 +90,15 @@ class Tiler {
     for (std::size_t call = window.begin.call; call < window.end.call; ++call) {
       for (; event < window.end.event && timeline_.region_event(event).call <= call; ++event) TakeEvent(event);
       const std::uint32_t region = timeline_.region(call);
-      ComputeUntil(std::max({timeline_.enter(call), window.begin.tick, BeginOfOccurrence(call)}));
+      const std::uint32_t occurrence = Occurrence(call);
+      Tick begin = std::max(timeline_.enter(call), window.begin.tick);
+      // Threads are idle from one occurrence into the next, until a fork in it: the time before does not count.
+      if (hides_between_ && occurrence != kNoCall) begin = std::max(begin, (*occurrences_)[occurrence].begin.tick);
+      ComputeUntil(begin);
       if (trace_.regions[region].call == MpiCall::kFinalize) return;
-      TakeCall(call, region, std::min(timeline_.leave(call), window.end.tick));
+      const bool is_hidden = hides_between_ && occurrence == kNoCall;
+      result_.AddCall(is_hidden ? kBetweenOccurrences : paths_.Child(Current(), region),
+                      std::max(std::min(timeline_.leave(call), window.end.tick), result_.last_edge()), occurrence);
     }
     for (; event < window.end.event; ++event) TakeEvent(event);
     ComputeUntil(window.end.tick);
@@ -117,17 +123,15 @@ class Tiler {
         }
       }
     };
-    for (std::size_t call = FirstCallBehind(origin_); call < begin.call; ++call) {
+    const std::size_t first =
+        PartitionIndex(0, timeline_.calls(), [&](std::size_t call) { return timeline_.leave(call) <= origin_; });
+    for (std::size_t call = first; call < begin.call; ++call) {
       take_events(call);
       CloseAt(std::min(timeline_.enter(call), begin.tick), current());
       CloseAt(std::min(timeline_.leave(call), begin.tick), paths_.Child(current(), timeline_.region(call)));
     }
     take_events(std::numeric_limits<std::size_t>::max());
     CloseAt(begin.tick, current());
-  }
-
-  std::size_t FirstCallBehind(Tick tick) const {
-    return PartitionIndex(0, timeline_.calls(), [&](std::size_t call) { return timeline_.leave(call) <= tick; });
   }
 
   void TakeEvent(std::size_t index) {
@@ -163,21 +167,8 @@ class Tiler {
     if (tick > result_.last_edge()) result_.Add(path, tick);
   }
 
-  // Threads are idle from one occurrence into the next, until a fork in it: what lies before does not count.
-  Tick BeginOfOccurrence(std::size_t call) {
-    const std::uint32_t occurrence = hides_between_ ? OccurrenceOf(call) : kNoCall;
-    return occurrence == kNoCall ? rank_.window.begin.tick : (*occurrences_)[occurrence].begin.tick;
-  }
-
-  void TakeCall(std::size_t call, std::uint32_t region, Tick leave) {
-    const std::uint32_t occurrence = OccurrenceOf(call);
-    const bool is_hidden = hides_between_ && occurrence == kNoCall;
-    result_.AddCall(is_hidden ? kBetweenOccurrences : paths_.Child(Current(), region),
-                    std::max(leave, result_.last_edge()), occurrence);
-  }
-
   // Calls come in order, so the occurrence is found by going on.
-  std::uint32_t OccurrenceOf(std::size_t call) {
+  std::uint32_t Occurrence(std::size_t call) {
     if (occurrences_ == nullptr) return 0;
     while (call_occurrence_ < occurrences_->size() && (*occurrences_)[call_occurrence_].end.call <= call) {
       ++call_occurrence_;
@@ -236,7 +227,7 @@ Activities Collect(const Trace& trace, const PhaseCut& cut, Tick begin, const Ti
     ActivitiesBuilder::SetPaths(std::move(numbers), of_rank);
     activities.end = std::max(activities.end, of_rank.end());
   }
-  // Of a phase that recurs, the end is that of its last occurrence, and nothing of the phase.
+  // If a phase recurs, the end is that of its last occurrence, and nothing of the phase.
   const bool counts = cut.span != Span::kEach;
   for (RankActivities& rank : activities.ranks) {
     if (rank.present) ActivitiesBuilder::SetEnd(activities.end, counts, rank);

@@ -1,4 +1,4 @@
-// What a rank did, one thing after the other: MPI calls, and between them the time in one call path each. Activities
+// The activities of a rank, one after the other: MPI calls, and between them the time in one call path each. Activities
 // tile the rank's part of a phase without gaps [Boehme13, section 4.1; docs/formulas.md, imbalance].
 #pragma once
 
@@ -24,14 +24,14 @@ using PathId = std::uint32_t;
 inline constexpr PathId kOutsideRegions = 0;
 // A rank is late: others are in the phase already. Its children are the regions that it is in meanwhile.
 inline constexpr PathId kBeforePhase = 1;
-inline constexpr PathId kBetweenOccurrences = 2;  // of a phase that recurs with other work between
+inline constexpr PathId kBetweenOccurrences = 2;  // the phase recurs with other work between
 inline constexpr PathId kAfterPhase = 3;          // a rank is done: others are in the phase still
 inline constexpr PathId kSpecialPaths = 4;
 
 // Regions nested deeper than this belong to the path above them; chosen, deeper than reports show.
 inline constexpr std::size_t kDeepestPath = 100;
 
-// Whether a name is that of a path before the phase, between its occurrences or behind it.
+// The name is that of a path before the phase, between its occurrences or behind it.
 bool LiesOutsidePhase(const std::string& name);
 
 // A tree of paths. Regions of one name are one region.
@@ -45,11 +45,11 @@ class CallPaths {
 
   std::size_t size() const { return nodes_.size(); }
   PathId parent(PathId path) const { return nodes_[path].parent; }
-  std::uint32_t region(PathId path) const { return nodes_[path].region; }  // of the trace; of no special path
+  std::uint32_t region(PathId path) const { return nodes_[path].region; }  // in the trace; none for special paths
   // The innermost region: its name in brackets for special paths.
   const std::string& region_name(PathId path) const;
   bool is_mpi(PathId path) const { return nodes_[path].is_mpi; }
-  // Whether the innermost region is a call to the runtime of a device, as factors tell it.
+  // The innermost region is a call to the runtime of a device, as factors tell it.
   bool is_device_call(PathId path) const { return nodes_[path].is_device_call; }
   bool is_before_phase(PathId path) const { return path == kBeforePhase || nodes_[path].is_before_phase; }
   // "main / step / MPI_Recv", "(before the phase) / main / MPI_Recv"
@@ -63,16 +63,16 @@ class CallPaths {
  private:
   struct Node {
     PathId parent = 0;
-    std::uint32_t region = 0;  // of the trace
+    std::uint32_t region = 0;  // in the trace
     std::uint32_t depth = 0;
     bool is_mpi = false;
     bool is_device_call = false;
     bool is_before_phase = false;
-    std::vector<std::pair<std::uint32_t, PathId>> children;  // by region, the one used last in front
+    std::vector<std::pair<std::uint32_t, PathId>> children;  // with their regions, the one used last in front
   };
 
   const Trace* trace_ = nullptr;
-  // Of every region of the trace the first with its name; copies of the paths share it.
+  // For every region of the trace the first with its name; copies of the paths share it.
   std::shared_ptr<const std::vector<std::uint32_t>> first_of_name_;
   std::vector<Node> nodes_;
 };
@@ -86,7 +86,7 @@ class RankActivities {
   bool present = false;
   std::vector<std::uint32_t> iteration_begin;  // activity with which every iteration or occurrence begins
   std::size_t first_call = 0;                  // in the timeline
-  std::size_t calls = 0;                       // of the timeline; one more stands for the end of the phase
+  std::size_t calls = 0;                       // in the timeline; one more stands for the end of the phase
 
   // Activity a is [edge(a), edge(a + 1)) in path(a). The last one is idle in the end of the phase.
   std::size_t size() const { return present ? paths_.size() + 1 : 0; }
@@ -107,7 +107,7 @@ class RankActivities {
   }
 
   Tick begin() const { return edges_[0]; }
-  // Of what the rank does: it enters the end of the phase, in which it is idle until the last rank is there.
+  // The end of its activities: it enters the end of the phase, in which it is idle until the last rank is there.
   Tick end() const { return end_; }
   Tick enter(std::size_t call) const { return edge(activity_of(call)); }
   Tick leave(std::size_t call) const { return edge(activity_of(call) + std::size_t{1}); }
@@ -119,8 +119,8 @@ class RankActivities {
   friend class ActivitiesBuilder;
 
   PackedColumn edges_;            // all but the last
-  PackedColumn paths_;            // of all activities but the last, into path_of_
-  PackedColumn call_activity_;    // of every call of the timeline
+  PackedColumn paths_;            // all activities but the last, into path_of_
+  PackedColumn call_activity_;    // one a call of the timeline
   PackedColumn call_occurrence_;  // 1 more, 0 between occurrences
   std::vector<PathId> path_of_;
   std::uint32_t end_occurrence_ = 0;
@@ -130,13 +130,14 @@ class RankActivities {
 struct Activities {
   CallPaths paths;
   std::vector<RankActivities> ranks;  // one a rank of the trace
-  Tick begin = 0;                     // of the first rank
-  Tick end = 0;                       // of the last
+  Tick begin = 0;                     // the first rank's
+  Tick end = 0;                       // the last one's
 };
 
-// Of the ranks in a phase. All begin when the first does: whoever comes later is "before the phase" until then, and
-// there in the regions and calls that the trace shows. What a rank does ends with its window, or where it enters
-// MPI_Finalize; its last activity is that it is "after the phase" until the last rank ends, and counts as a call.
+// Collects those of the ranks in a phase. All begin when the first does: whoever comes later is "before the phase"
+// until then, and there in the regions and calls that the trace shows. What a rank does ends with its window, or where
+// it enters MPI_Finalize; its last activity is that it is "after the phase" until the last rank ends, and counts as a
+// call.
 Activities CollectActivities(const Trace& trace, const PhaseCut& cut);
 
 // The same at the times of a replay of the phase, which kept the times of all calls; these are given up.

@@ -10,18 +10,13 @@
 #include <utility>
 #include <vector>
 
-#include "base/parallel.h"
+#include "base/search.h"
 #include "replay/clock_fit.h"
 
 namespace farscale {
 namespace {
 
-struct Flow {
-  CollectivePattern pattern;
-  WaitKind kind;
-};
-
-Flow FlowOf(CollectiveKind kind) {
+std::pair<CollectivePattern, WaitKind> Flow(CollectiveKind kind) {
   switch (kind) {
     case CollectiveKind::kBarrier: return {CollectivePattern::kAllToAll, WaitKind::kWaitAtBarrier};
     case CollectiveKind::kAllgather:
@@ -49,30 +44,26 @@ void SetDone(const RankActivities& activities, std::uint32_t call, Participant& 
   participant.done_leave = activities.leave(call);
 }
 
-OperationType TypeOf(const Trace& trace, const CollectiveType& type) {
-  const Flow flow = FlowOf(type.kind);
-  OperationType result;
+OperationType Type(const Trace& trace, const CollectiveType& type, bool has_sizes) {
+  const auto [pattern, kind] = Flow(type.kind);
   // Groups of intercommunicators depend on each other in ways that traces do not record.
   const bool is_between_groups = !trace.communicators[type.communicator].remote.empty();
-  result.pattern = is_between_groups ? CollectivePattern::kNone : flow.pattern;
-  result.kind = flow.kind;
-  result.root = type.root == kNoRoot ? kNoParticipant : static_cast<std::uint32_t>(type.root);
-  result.communicator = type.communicator;
-  return result;
+  return {type.root == kNoRoot ? kNoParticipant : static_cast<std::uint32_t>(type.root), type.communicator,
+          is_between_groups ? CollectivePattern::kNone : pattern, kind, has_sizes};
 }
 
-std::vector<PostedOperation> OperationsOf(const Trace& trace, const RankRecords& records,
-                                          const std::vector<bool>& region_has_sizes) {
-  std::vector<PostedOperation> found;
-  std::unordered_map<std::size_t, std::size_t> pending;  // of posts without completion, by number
+std::vector<std::pair<Participant, OperationType>> FindPosted(const Trace& trace, const RankRecords& records,
+                                                              const std::vector<bool>& region_has_sizes) {
+  std::vector<std::pair<Participant, OperationType>> found;
+  std::unordered_map<std::size_t, std::size_t> pending;  // posts without completion, by number
   ForEachRecord(records, [&](std::uint32_t call, std::size_t record, const RecordPart& part) {
     if (!part.IsCollective() || !part.IsMatched()) return;
-    const std::uint32_t region = records.timeline.region(records.activities.first_call + call);
+    const std::uint32_t region = records.Region(call);
     if (!part.posts) {
       const auto post = pending.find(part.ordinal);
       // Nobody waits in a test.
-      const bool waits = records.regions[region].call != MpiCall::kTest;
-      if (waits && post != pending.end()) SetDone(records.activities, call, found[post->second].participant);
+      const bool waits = trace.regions[region].call != MpiCall::kTest;
+      if (waits && post != pending.end()) SetDone(records.activities, call, found[post->second].first);
       return;
     }
     Participant participant;
@@ -90,61 +81,51 @@ std::vector<PostedOperation> OperationsOf(const Trace& trace, const RankRecords&
       pending[part.ordinal] = found.size();
     }
     const std::uint32_t type = records.matching.collective_types[part.ordinal];
-    found.push_back({participant, TypeOf(trace, records.timeline.collective_types()[type])});
-    found.back().type.has_sizes = part.completes && region_has_sizes[region];
+    found.emplace_back(participant, Type(trace, records.timeline.collective_types()[type],
+                                         part.completes && region_has_sizes[region]));
   });
   return found;
 }
 
 }  // namespace
 
-PostedOperations FindPostedOperations(const Trace& trace, const Matching& matching, const Activities& activities) {
+CollectiveWaits::CollectiveWaits(const Trace& trace, const Matching& matching, const Activities& activities)
+    : types_(matching.collectives.size()), first_(types_.size() + 1), sync_calls_(trace.size()) {
+  local_ranks_.resize(trace.communicators.size());
   std::vector<bool> region_has_sizes;
   for (const Region& region : trace.regions)
     region_has_sizes.push_back(region.IsCollective() && HasSizesOfItsOwn(region.name));
-  PostedOperations posted(trace.size());
-  ParallelFor(trace.size(), [&](std::size_t rank) {
-    if (!activities.ranks[rank].present) return;
-    posted[rank] = OperationsOf(trace, RecordsOf(trace, matching, activities, rank), region_has_sizes);
+  std::vector<Posted> posted(trace.size());
+  ForEachRank(trace, matching, activities, [&](std::size_t rank, const RankRecords& records) {
+    posted[rank] = FindPosted(trace, records, region_has_sizes);
   });
-  return posted;
-}
-
-CollectiveWaits::CollectiveWaits(const Trace& trace, const Matching& matching, const Activities& activities)
-    : CollectiveWaits(trace, matching.collectives.size(), FindPostedOperations(trace, matching, activities)) {}
-
-CollectiveWaits::CollectiveWaits(const Trace& trace, std::size_t operations, PostedOperations posted)
-    : types_(operations), first_(operations + 1), sync_calls_(trace.size()) {
-  local_ranks_.resize(trace.communicators.size());
   Gather(trace, posted);
   posted = {};
   ParallelFor(types_.size(), [&](std::size_t i) { Resolve(static_cast<std::uint32_t>(i)); });
-  for (const Participant& participant : participants_) {
-    const CollectivePattern pattern = types_[participant.operation].pattern;
+  for (const Participant& one : participants_) {
+    const CollectivePattern pattern = types_[one.operation].pattern;
     const bool synchronises = pattern == CollectivePattern::kAllToAll || pattern == CollectivePattern::kPrefix;
-    if (!synchronises && !types_[participant.operation].IsFork()) continue;
-    std::vector<SyncCall>& calls = sync_calls_[participant.rank];
-    calls.push_back({participant.call, participant.operation});
-    if (participant.done != kNoCall && participant.done != participant.call) {
-      calls.push_back({participant.done, participant.operation});
-    }
+    if (!synchronises && !types_[one.operation].IsFork()) continue;
+    std::vector<SyncCall>& calls = sync_calls_[one.rank];
+    calls.push_back({one.call, one.operation});
+    if (one.done != kNoCall && one.done != one.call) calls.push_back({one.done, one.operation});
   }
   ParallelFor(trace.size(), [&](std::size_t rank) { std::ranges::sort(sync_calls_[rank], {}, &SyncCall::call); });
 }
 
-void CollectiveWaits::Gather(const Trace& trace, const PostedOperations& posted) {
-  for (const std::vector<PostedOperation>& of_rank : posted) {
-    for (const PostedOperation& one : of_rank) ++first_[one.participant.operation + 1];
+void CollectiveWaits::Gather(const Trace& trace, const std::vector<Posted>& posted) {
+  for (const Posted& of_rank : posted) {
+    for (const auto& [participant, type] : of_rank) ++first_[participant.operation + 1];
   }
   for (std::size_t i = 1; i < first_.size(); ++i) first_[i] += first_[i - 1];
   participants_.resize(first_.back());
   std::vector<std::uint32_t> next(first_.begin(), first_.end() - 1);
-  for (const std::vector<PostedOperation>& of_rank : posted) {
-    for (const PostedOperation& one : of_rank) {
-      participants_[next[one.participant.operation]++] = one.participant;
-      OperationType& known = types_[one.participant.operation];
-      const bool has_sizes = known.has_sizes || one.type.has_sizes;
-      known = one.type;
+  for (const Posted& of_rank : posted) {
+    for (const auto& [participant, type] : of_rank) {
+      participants_[next[participant.operation]++] = participant;
+      OperationType& known = types_[participant.operation];
+      const bool has_sizes = known.has_sizes || type.has_sizes;
+      known = type;  // where ranks differ, the highest one's counts
       known.has_sizes = has_sizes;
     }
   }
@@ -159,45 +140,41 @@ void CollectiveWaits::Gather(const Trace& trace, const PostedOperations& posted)
 }
 
 void CollectiveWaits::Resolve(std::uint32_t operation) {
-  Participant* const first = participants_.data() + first_[operation];
-  Participant* const last = participants_.data() + first_[operation + 1];
-  if (first == last) return;
+  const std::span own = std::span(participants_).subspan(first_[operation], first_[operation + 1] - first_[operation]);
   const OperationType& type = types_[operation];
   const bool sizes_known =
-      type.has_sizes && std::any_of(first, last, [](const Participant& p) { return p.sends || p.receives; });
+      type.has_sizes && std::ranges::any_of(own, [](const Participant& p) { return p.sends || p.receives; });
   if (!sizes_known) {
-    std::for_each(first, last, [](Participant& p) { p.sends = p.receives = true; });
+    for (Participant& p : own) p.sends = p.receives = true;
   }
-  const auto index_of = [&](const Participant* p) { return static_cast<std::uint32_t>(p - participants_.data()); };
+  const auto index = [&](const Participant* p) { return static_cast<std::uint32_t>(p - participants_.data()); };
   switch (type.pattern) {
     case CollectivePattern::kNone: break;
     case CollectivePattern::kAllToAll: {
       const std::uint32_t latest = Latest(operation, kNoParticipant);
-      std::for_each(first, last, [&](Participant& p) { p.depends_on = p.receives ? latest : kNoParticipant; });
+      for (Participant& p : own) p.depends_on = p.receives ? latest : kNoParticipant;
       break;
     }
     case CollectivePattern::kFromRoot: {
       const Participant* root = Find(operation, type.root);
-      if (root == nullptr) break;
-      std::for_each(first, last, [&](Participant& p) {
-        if (&p != root && p.receives) p.depends_on = index_of(root);
-      });
+      for (Participant& p : own) {
+        if (root != nullptr && &p != root && p.receives) p.depends_on = index(root);
+      }
       break;
     }
     case CollectivePattern::kToRoot:
-      std::for_each(first, last, [&](Participant& p) {
+      for (Participant& p : own) {
         if (p.rank == type.root) p.depends_on = Latest(operation, p.rank);
-      });
+      }
       break;
     case CollectivePattern::kPrefix: {
       std::vector<Participant*> order;
-      for (Participant* p = first; p != last; ++p) order.push_back(p);
+      for (Participant& p : own) order.push_back(&p);
       const std::vector<std::uint32_t>& local = local_ranks_[type.communicator];
-      std::sort(order.begin(), order.end(),
-                [&](const Participant* a, const Participant* b) { return local[a->rank] < local[b->rank]; });
+      std::ranges::sort(order, {}, [&](const Participant* p) { return local[p->rank]; });
       const Participant* latest = nullptr;
       for (Participant* p : order) {
-        if (latest != nullptr) p->depends_on = index_of(latest);
+        if (latest != nullptr) p->depends_on = index(latest);
         if (latest == nullptr || p->enter > latest->enter || (p->enter == latest->enter && p->rank < latest->rank))
           latest = p;
       }
@@ -216,7 +193,7 @@ std::uint32_t CollectiveWaits::Latest(std::uint32_t operation, std::uint32_t exc
   return latest;
 }
 
-std::optional<Dependency> CollectiveWaits::DependencyOf(std::uint32_t operation, std::uint32_t rank) const {
+std::optional<Dependency> CollectiveWaits::FindDependency(std::uint32_t operation, std::uint32_t rank) const {
   const Participant* self = Find(operation, rank);
   if (self == nullptr || self->depends_on == kNoParticipant) return std::nullopt;
   const Participant& other = participants_[self->depends_on];
@@ -225,14 +202,14 @@ std::optional<Dependency> CollectiveWaits::DependencyOf(std::uint32_t operation,
 }
 
 const Participant* CollectiveWaits::Find(std::uint32_t operation, std::uint32_t rank) const {
-  const Participant* const first = begin(operation);
-  const Participant* const last = end(operation);
+  const std::span<const Participant> all = participants(operation);
   // On MPI_COMM_WORLD every rank is at its own place.
-  if (rank < static_cast<std::size_t>(last - first) && first[rank].rank == rank) return first + rank;
-  const Participant* found = std::ranges::lower_bound(first, last, rank, {}, &Participant::rank);
-  return found != last && found->rank == rank ? found : nullptr;
+  if (rank < all.size() && all[rank].rank == rank) return &all[rank];
+  const auto found = std::ranges::lower_bound(all, rank, {}, &Participant::rank);
+  return found != all.end() && found->rank == rank ? &*found : nullptr;
 }
 
+// The trace shows that one waited for the other, and it can in such an operation.
 bool CollectiveWaits::HasWaitedFor(const OperationType& type, const Participant& self, const Participant& other) const {
   if (self.done == kNoCall || other.enter <= self.done_enter || other.enter >= self.done_leave) return false;
   if (type.pattern == CollectivePattern::kAllToAll) return self.receives && other.sends;
@@ -240,26 +217,19 @@ bool CollectiveWaits::HasWaitedFor(const OperationType& type, const Participant&
   return local[other.rank] < local[self.rank];
 }
 
-std::optional<CollectiveWaits::SyncedCalls> CollectiveWaits::Synchronises(std::uint32_t operation, std::uint32_t rank,
-                                                                          std::uint32_t peer) const {
-  const Participant* self = Find(operation, rank);
-  return self == nullptr ? std::nullopt : Synchronises(*self, operation, peer);
-}
-
-std::optional<CollectiveWaits::SyncedCalls> CollectiveWaits::Synchronises(const Participant& self,
-                                                                          std::uint32_t operation,
-                                                                          std::uint32_t peer) const {
-  const Participant* other = Find(operation, peer);
-  if (other == nullptr) return std::nullopt;
+std::optional<SyncedCalls> CollectiveWaits::Synchronises(std::uint32_t operation, std::uint32_t rank,
+                                                         std::uint32_t peer) const {
+  const Participant *self = Find(operation, rank), *other = Find(operation, peer);
+  if (self == nullptr || other == nullptr) return std::nullopt;
   const OperationType& type = types_[operation];
   // None does anything for a team before the fork.
-  if (type.IsFork()) return SyncedCalls{self.call, other->call};
-  if (type.pattern == CollectivePattern::kAllToAll && self.is_blocking && other->is_blocking) {
-    const bool is_synced = (self.receives && other->sends) || (self.sends && other->receives);
-    return is_synced ? std::optional(SyncedCalls{self.call, other->call}) : std::nullopt;
+  if (type.IsFork()) return SyncedCalls{self->call, other->call};
+  if (type.pattern == CollectivePattern::kAllToAll && self->is_blocking && other->is_blocking) {
+    const bool is_synced = (self->receives && other->sends) || (self->sends && other->receives);
+    return is_synced ? std::optional(SyncedCalls{self->call, other->call}) : std::nullopt;
   }
-  if (HasWaitedFor(type, self, *other)) return SyncedCalls{self.done, other->call};
-  if (HasWaitedFor(type, *other, self)) return SyncedCalls{self.call, other->done};
+  if (HasWaitedFor(type, *self, *other)) return SyncedCalls{self->done, other->call};
+  if (HasWaitedFor(type, *other, *self)) return SyncedCalls{self->call, other->done};
   return std::nullopt;
 }
 
@@ -280,22 +250,15 @@ struct Holding {
   bool IsOfSameLock(const Holding& other) const { return window == other.window && target == other.target; }
 };
 
-// Ranks whose windows somebody has to himself at a time.
-using LockedWindows = std::map<std::uint32_t, std::set<std::int32_t>>;
-
-LockedWindows FindExclusive(const Trace& trace) {
-  LockedWindows locked;
+// Sorted by lock, then in the order in which they were given back; of equals the lowest rank first.
+std::vector<Holding> FindHoldings(const Trace& trace, const Activities& activities) {
+  // Ranks whose windows somebody has to himself at a time.
+  std::map<std::uint32_t, std::set<std::int32_t>> locked;
   for (const RankTimeline& timeline : trace.timelines) {
     for (const LockEpoch& epoch : timeline.lock_epochs()) {
       if (epoch.is_exclusive) locked[epoch.window].insert(epoch.target);
     }
   }
-  return locked;
-}
-
-// By lock, then in the order in which they were given back; of equals the lowest rank first.
-std::vector<Holding> HoldingsOf(const Trace& trace, const Activities& activities) {
-  const LockedWindows locked = FindExclusive(trace);
   std::vector<Holding> holdings;
   for (std::uint32_t rank = 0; rank < trace.size(); ++rank) {
     const RankActivities& own = activities.ranks[rank];
@@ -359,8 +322,8 @@ const Holding* HolderBefore(const std::vector<Holding>& holdings, const std::vec
   return nullptr;
 }
 
-}  // namespace
-
+// When a rank was done with its operations in the epoch that it ends with a complete: it left the last one, or began
+// the epoch.
 Tick DoneBefore(const Trace& trace, const Activities& activities, std::uint32_t rank, std::uint32_t complete) {
   const RankActivities& own = activities.ranks[rank];
   for (std::uint32_t call = complete; call-- > 0;) {
@@ -375,14 +338,12 @@ Tick DoneBefore(const Trace& trace, const Activities& activities, std::uint32_t 
   return own.begin();
 }
 
+}  // namespace
+
 std::optional<std::uint32_t> CallAt(const RankActivities& activities, std::uint32_t first, std::uint32_t end,
                                     Tick tick) {
-  const std::uint32_t behind = end;
-  while (first < end) {  // the first that is left later
-    const std::uint32_t middle = first + (end - first) / 2;
-    activities.leave(middle) <= tick ? first = middle + 1 : end = middle;
-  }
-  return first < behind && activities.enter(first) < tick ? std::optional(first) : std::nullopt;
+  const std::size_t call = PartitionIndex(first, end, [&](std::size_t i) { return activities.leave(i) <= tick; });
+  return call < end && activities.enter(call) < tick ? std::optional(static_cast<std::uint32_t>(call)) : std::nullopt;
 }
 
 std::uint64_t CountFlushes(const Trace& trace, const Activities& activities, std::size_t rank) {
@@ -397,19 +358,20 @@ std::uint64_t CountFlushes(const Trace& trace, const Activities& activities, std
   return flushes;
 }
 
-void AddLateCompletes(const Activities& activities, const DoneOf& done_of, std::vector<RankWaits>& ranks) {
+void AddLateCompletes(const Trace& trace, const Activities& activities, std::vector<RankWaits>& ranks) {
   ParallelFor(ranks.size(), [&](std::size_t rank) {
     for (std::uint32_t i = 0; i < ranks[rank].waits.size(); ++i) {
       const WaitState& wait = ranks[rank].waits[i];
       if (wait.kind != WaitKind::kEarlyWait) continue;
       const Tick enter = activities.ranks[rank].enter(wait.call);
-      ranks[rank].late_completes.push_back({i, enter + wait.length - std::max(enter, done_of(wait))});
+      const Tick done = DoneBefore(trace, activities, wait.delayer, wait.delayer_call);
+      ranks[rank].late_completes.push_back({i, enter + wait.length - std::max(enter, done)});
     }
   });
 }
 
 void AddLockWaits(const Trace& trace, const Activities& activities, WaitStates& states) {
-  const std::vector<Holding> holdings = HoldingsOf(trace, activities);
+  const std::vector<Holding> holdings = FindHoldings(trace, activities);
   std::vector<std::size_t> last_exclusive(holdings.size(), static_cast<std::size_t>(-1));
   for (std::size_t i = 1; i < holdings.size(); ++i) {
     if (holdings[i - 1].IsOfSameLock(holdings[i]))

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "base/diagnostics.h"
+#include "base/parallel.h"
 #include "imbalance/waits/activities.h"
 #include "replay/matching.h"
 #include "trace/trace.h"
@@ -27,13 +28,13 @@ enum class WaitKind : std::uint8_t {
   kWaitAtFence,     // and where a window is freed: all its ranks
   kLatePost,        // complete, until the last of its group has posted
   kEarlyWait,       // wait, until the last of its group has completed
-  kWaitForLock,     // of a rank's window, until who has it gives it back
+  kWaitForLock,     // a lock of a rank's window, until who has it gives it back
   kLateNeighbour,   // a collective among neighbours
-  kWaitAtCreation,  // of communicators, windows and files, which need not synchronise
-  kWaitAtFork,      // of a team of threads, by its main one [trace/location_trace.h]
+  kWaitAtCreation,  // creation of communicators, windows and files, which need not synchronise
+  kWaitAtFork,      // forks of a team of threads by its main one [trace/location_trace.h]
   kWaitAtThreadBarrier,
   kWaitAtImplicitBarrier,  // at the end of a parallel region, loop or other construct
-  kWaitAtEnd,              // of the phase, until the last rank is done: pseudo-synchronisation
+  kWaitAtEnd,              // the end of the phase, until the last rank is done: pseudo-synchronisation
 };
 inline constexpr std::size_t kWaitKinds = 17;
 
@@ -55,7 +56,7 @@ struct WaitState {
   friend bool operator==(const WaitState&, const WaitState&) = default;
 };
 
-// What the end of a call depends on: another rank's entering a call.
+// The end of a call depends on another rank's entering a call of its own.
 struct Dependency {
   std::uint32_t rank = 0;
   std::uint32_t call = 0;
@@ -70,15 +71,15 @@ struct WrongOrder {
   bool same_source = false;  // a message from the same rank was sent earlier
 };
 
-// Of a wait for a complete: the part of it after the late rank's last one-sided operation. Completing at once would
-// have waited less.
+// The part of a wait for a complete after the late rank's last one-sided operation. Completing at once would have
+// waited less.
 struct LateComplete {
   std::uint32_t wait = 0;  // index into the waits of the rank
   Tick length = 0;
 };
 
 struct RankWaits {
-  std::vector<WaitState> waits;  // by call, at most one a call
+  std::vector<WaitState> waits;  // sorted by call, at most one a call
   std::vector<WrongOrder> wrong_order;
   std::vector<LateComplete> late_completes;
 };
@@ -94,7 +95,7 @@ struct SyncMark {
 
 struct WaitStates {
   std::vector<RankWaits> ranks;
-  std::vector<std::vector<SyncMark>> marks;  // of every rank, without those of collectives that synchronise all
+  std::vector<std::vector<SyncMark>> marks;  // one list a rank, without those of collectives that synchronise all
   Diagnostics diagnostics;
 };
 
@@ -111,31 +112,36 @@ inline constexpr Anomaly kFlushesMayPoll{"flushesMayPoll", Severity::kNote,
                                          "and time in MPI"};
 }  // namespace anomaly
 
-// How a call waits, by what the name of its function says beyond its kind.
 enum class Waiting : std::uint8_t {
   kNever,
-  kForAll,    // that it completes
-  kForFirst,  // waitany and waitsome: what they complete releases them
+  kForAll,    // until everything is complete that the call names
+  kForFirst,  // waitany and waitsome: the first completion releases them
   kForNext,   // probe: for the message that the next receive gets
 };
-std::vector<Waiting> HowRegionsWait(const Trace& trace);  // one a region
 
-// Of sends that never wait for their receiver.
-bool IsLocalSend(const Region& region);
+// The waiting of calls of a function, and the kinds of their waits.
+struct RegionWaiting {
+  Waiting how = Waiting::kNever;
+  WaitKind of_message = WaitKind::kLateSender;  // received by the call
+  WaitKind of_barrier = WaitKind::kWaitAtBarrier;
+  bool begins_access = false;  // begins an access epoch, or is an operation in it
+  bool sends_locally = false;  // sends that never wait for their receiver
+};
+std::vector<RegionWaiting> FindRegionWaiting(const Trace& trace);  // one a region
 
 // The records of a rank's calls in a phase.
 struct RankRecords {
   const RankTimeline& timeline;
   const RankMatching& matching;
   const RankActivities& activities;
-  const std::vector<Region>& regions;
   std::uint32_t rank;
+
+  std::uint32_t Region(std::uint32_t call) const { return timeline.region(activities.first_call + call); }
 };
 
-inline RankRecords RecordsOf(const Trace& trace, const Matching& matching, const Activities& activities,
-                             std::size_t rank) {
-  return {trace.timelines[rank], matching.ranks[rank], activities.ranks[rank], trace.regions,
-          static_cast<std::uint32_t>(rank)};
+inline RankRecords RecordsOfRank(const Trace& trace, const Matching& matching, const Activities& activities,
+                                 std::size_t rank) {
+  return {trace.timelines[rank], matching.ranks[rank], activities.ranks[rank], static_cast<std::uint32_t>(rank)};
 }
 
 // Calls sink(call, record, part) for every record of the phase.
@@ -148,12 +154,55 @@ void ForEachRecord(const RankRecords& input, Sink sink) {
                 });
 }
 
+// Calls body(rank, records) for every rank of the phase, several at a time.
+template <typename Body>
+void ForEachRank(const Trace& trace, const Matching& matching, const Activities& activities, const Body& body) {
+  ParallelFor(trace.size(), [&](std::size_t rank) {
+    if (activities.ranks[rank].present) body(rank, RecordsOfRank(trace, matching, activities, rank));
+  });
+}
+
+// The waits of a rank by call. Calls must be asked for in rising order.
+class WaitsByCall {
+ public:
+  explicit WaitsByCall(const std::vector<WaitState>& waits) : waits_(waits) {}
+
+  const WaitState* Find(std::size_t call) {
+    while (next_ < waits_.size() && waits_[next_].call < call) ++next_;
+    return next_ < waits_.size() && waits_[next_].call == call ? &waits_[next_] : nullptr;
+  }
+  Tick Length(std::size_t call) {
+    const WaitState* wait = Find(call);
+    return wait != nullptr ? wait->length : 0;
+  }
+
+ private:
+  const std::vector<WaitState>& waits_;
+  std::size_t next_ = 0;
+};
+
+// The call that posts one end of a message, and when it is entered; kNoCall outside of the phase. The time stands here
+// as well, because the calls of the other rank are anywhere in memory.
+struct MessageEnd {
+  Tick enter = 0;
+  std::uint32_t call = kNoCall;
+};
+
+// Both ends of every message. Senders write one table, receivers the other, so that ranks can be searched in parallel.
+struct MessageEnds {
+  std::vector<MessageEnd> sent, received;
+};
+MessageEnds FindMessageEnds(const Trace& trace, const Matching& matching, const Activities& activities);
+
 class CollectiveWaits;
 
 // The call among [first, end) in which a rank was at that time; nothing where it was between calls or only began or
 // left one.
 std::optional<std::uint32_t> CallAt(const RankActivities& activities, std::uint32_t first, std::uint32_t end,
                                     Tick tick);
+
+// The rank that ends last; of equals the lowest. kNoCall if there is none.
+std::uint32_t FindLastRank(const Activities& activities);
 
 WaitStates FindWaitStates(const Trace& trace, const Matching& matching, const Activities& activities,
                           const CollectiveWaits& collectives);
