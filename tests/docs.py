@@ -102,7 +102,9 @@ def check_coverage():
         file.read_text() for file in (ROOT / "src").rglob("*.*") if not file.stem.endswith("_test")))
     assert anomalies, "the sources declare no anomalies"
     # Tags of sentences are the fields of the structs that the page names.
-    tags = "".join(file.read_text() for file in (ROOT / "templates").glob("*.mustache") if ".txt." not in file.name)
+    templates = {file.name.removesuffix(".mustache"): file.read_text() for file in (ROOT / "templates").glob("*.mustache")}
+    tags = "".join(text for name, text in templates.items() if not name.endswith(".txt"))
+    tags += "".join(templates[name] for name in sorted(set(re.findall(r"\{\{> (\w+\.txt)\}\}", tags))))  # sections
     return {
         "formulas.md": missing(re.findall(r'\{k\w+, "(\w+)"', source["factors/factor.cc"]), "formulas.md"),
         "file-formats.md": missing(anomalies, "file-formats.md") + [

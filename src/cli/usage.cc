@@ -212,7 +212,7 @@ std::string CompletionScript(const CLI::App& app, const std::string& shell) {
   data["names"] = Join(names, " ");
   data["alternatives"] = Join(names, "|");
   const std::string file = DataFolder() / "configs" / "completion" / (shell + ".mustache");
-  return RenderTemplate({ReadFile(file), file}, data, Escape::kHtml);
+  return RenderTemplate({ReadFile(file), file}, data, OutputForm::kHtml);
 }
 
 void AddCompletionCommand(CommandLine& line) {

@@ -69,6 +69,7 @@ void Put(const ReportData& data, Lines lines, mustache::data& place) {
 }
 
 // Mustache prints nothing for a tag without a value; here that is an error, since a report must not lose numbers.
+// {{#shape=static}} asks whether a text is this one.
 class StrictContext : public mustache::context<std::string> {
  public:
   StrictContext(const mustache::data* data, const std::vector<TagPlace>& places) : context(data), places_(places) {}
@@ -76,12 +77,17 @@ class StrictContext : public mustache::context<std::string> {
   // `numbered`: the name of a tag and its number among the places.
   const mustache::data* get(const std::string& numbered) const override {
     const std::size_t at = numbered.find(ExpandedTemplate::kNumber);
-    const std::string name = numbered.substr(0, at);
+    const std::string tag = numbered.substr(0, at);
+    const std::size_t equals = tag.find('=');
+    const std::string name = tag.substr(0, equals);
     const TagPlace& place = places_[std::stoul(numbered.substr(at + 1))];
     const mustache::data* value = context::get(name);
     if (value == nullptr) {
       throw Error(ErrorKind::kUsage, place.Where(), "the tag '" + name + "' has no value",
                   "docs/templates.md lists the tags");
+    }
+    if (equals != std::string::npos) {
+      return value->is_string() && value->string_value() == tag.substr(equals + 1) ? &yes_ : &nothing_;
     }
     const bool is_section = place.kind == '#' || place.kind == '^';
     if (is_section && value->is_string() && value->string_value().empty()) return &nothing_;
@@ -95,60 +101,8 @@ class StrictContext : public mustache::context<std::string> {
 
  private:
   const std::vector<TagPlace>& places_;
-  const mustache::data nothing_{false};
+  const mustache::data nothing_{false}, yes_{true};
 };
-
-// As GitHub reads it: dollars begin formulas, tildes strike out.
-std::string EscapeMarkdown(const std::string& text) {
-  std::string escaped;
-  for (const char c : text) {
-    if (std::string_view("\\`*_|<>[]$~").find(c) != std::string_view::npos) escaped += '\\';
-    escaped += c == '\n' ? ' ' : c;
-  }
-  return escaped;
-}
-
-// Bars of values are no bars of tables; AlignTables puts them back.
-constexpr char kValueBar = '\x05';
-
-std::string EscapeBars(const std::string& text) {
-  std::string escaped = text;
-  std::ranges::replace(escaped, '|', kValueBar);
-  return escaped;
-}
-
-// Cells are trimmed, so templates indent by blanks that do not break; terminals get ordinary ones.
-constexpr std::string_view kHardBlank = "\u00a0";
-
-// Lines after the first are indented by two more blanks than the first.
-std::string WrapLine(const std::string& line, std::size_t width) {
-  if (width == kAnyWidth) return line + "\n";
-  const std::string indent(std::min(line.size(), line.find_first_not_of(' ')) + 2, ' ');
-  std::string wrapped;
-  for (const std::string& part : WrapText(line, width, indent)) wrapped += part + "\n";
-  return wrapped;
-}
-
-std::string AlignTables(const std::string& text, std::size_t width) {
-  std::string aligned;
-  std::vector<std::vector<std::string>> table;
-  for (const std::string& line : Split(text, '\n')) {
-    if (!line.starts_with('|')) {
-      aligned += FormatTable(table, width) + WrapLine(line, width);
-      table.clear();
-      continue;
-    }
-    table.emplace_back();
-    for (const std::string& cell : Split(line.substr(1, line.rfind('|') - 1), '|'))
-      table.back().emplace_back(Trim(cell));
-  }
-  aligned += FormatTable(table, width);
-  std::ranges::replace(aligned, kValueBar, '|');
-  for (std::size_t at = 0; (at = aligned.find(kHardBlank, at)) != std::string::npos; ++at) {
-    aligned.replace(at, kHardBlank.size(), " ");
-  }
-  return aligned.substr(0, aligned.find_last_not_of('\n') + 1) + "\n";
-}
 
 // Sections that print nothing leave their blank lines behind.
 std::string WithoutDoubleBlankLines(const std::string& text) {
@@ -161,30 +115,54 @@ std::string WithoutDoubleBlankLines(const std::string& text) {
   return result;
 }
 
-std::string Render(const Template& source, const ReportData& data, Escape escape, const Partials& partials,
-                   Lines lines) {
+// A page with its values escaped and its sections written.
+std::string WritePage(const std::string& text, OutputForm form) {
+  constexpr char kMarkers[] = {kValueBegin, ExpandedTemplate::kSectionBegin, 0};
+  std::string page;
+  for (std::size_t at = 0; at < text.size(); ++at) {
+    const std::size_t begin = std::min(text.find_first_of(kMarkers, at), text.size());
+    page += text.substr(at, begin - at);
+    if (begin == text.size()) break;
+    const bool is_value = text[begin] == kValueBegin;
+    const std::size_t end = text.find(is_value ? kValueEnd : ExpandedTemplate::kSectionEnd, begin);
+    const std::string_view inside = std::string_view(text).substr(begin, end - begin + 1);
+    if (is_value) {
+      page += WriteInline(inside, form);
+    } else {
+      const Section section = ParseSection(inside.substr(1, inside.size() - 2));
+      page += form == OutputForm::kHtml    ? WriteHtml(section)
+              : form == OutputForm::kLatex ? WriteLatex(section)
+                                           : WriteMarkdown(section);
+    }
+    at = end;
+  }
+  return form == OutputForm::kMarkdown ? WithoutDoubleBlankLines(page) : page;
+}
+
+// The template filled, with values between markers unless the form is kNone.
+std::string Fill(const Template& source, const ReportData& data, OutputForm form, const Partials& partials,
+                 Lines lines) {
   const ExpandedTemplate expanded = Expand(source, partials);
   mustache::mustache engine(fmt::format("{{{{={} {}=}}}}", ExpandedTemplate::kOpen, ExpandedTemplate::kClose) +
                             expanded.text);
   if (!engine.is_valid()) {
     throw Error(ErrorKind::kUsage, source.file, "is not a well-formed template: " + engine.error_message());
   }
-  if (escape == Escape::kHtml) engine.set_custom_escape(EscapeXml);
-  if (escape == Escape::kMarkdown) engine.set_custom_escape(EscapeMarkdown);
-  if (escape == Escape::kText) engine.set_custom_escape(EscapeBars);
-  if (escape == Escape::kNone) engine.set_custom_escape([](const std::string& text) { return text; });
+  engine.set_custom_escape(
+      [&](const std::string& text) { return form == OutputForm::kNone ? text : kValueBegin + text + kValueEnd; });
   mustache::data values;
   Put(data, lines, values);
   StrictContext context(&values, expanded.places);
   std::string text = engine.render(context);
   std::ranges::replace(text, ExpandedTemplate::kNewline, '\n');
-  return escape == Escape::kMarkdown ? WithoutDoubleBlankLines(text) : text;
+  return text;
 }
 
 }  // namespace
 
-std::string RenderTemplate(const Template& source, const ReportData& data, Escape escape, const Partials& partials) {
-  return Render(source, data, escape, partials, Lines::kSeveral);
+std::string RenderTemplate(const Template& source, const ReportData& data, OutputForm form, const Partials& partials) {
+  const std::string text = Fill(source, data, form, partials, Lines::kSeveral);
+  return form == OutputForm::kNone ? text : WritePage(text, form);
 }
 
 void WriteData(const std::string& text, ReportData& to) { to = text; }
@@ -206,7 +184,8 @@ std::vector<std::string> SplitTagNames(std::string_view names) {
 
 std::vector<std::string> RenderSentences(const Partials& templates, const std::string& name, const ReportData& data) {
   std::vector<std::string> sentences;
-  for (const std::string& line : Split(Render(templates.at(name), data, Escape::kNone, templates, Lines::kOne), '\n')) {
+  for (const std::string& line :
+       Split(Fill(templates.at(name), data, OutputForm::kNone, templates, Lines::kOne), '\n')) {
     if (const std::string_view sentence = Trim(line); !sentence.empty()) sentences.emplace_back(sentence);
   }
   return sentences;
@@ -234,8 +213,8 @@ void AddWhetherFilled(ReportData& data, const std::vector<std::string>& lists) {
 }
 
 std::string RenderText(const Partials& templates, const std::string& name, const ReportData& data, std::size_t width) {
-  const std::string text = Render(templates.at(name), data, Escape::kText, templates, Lines::kOne);
-  return AlignTables(WithoutDoubleBlankLines(text), width);
+  const std::string text = Fill(templates.at(name), data, OutputForm::kText, templates, Lines::kOne);
+  return WithoutDoubleBlankLines(WriteText(ParseSection(text), width));
 }
 
 std::string Slug(const std::string& text) {
@@ -283,11 +262,11 @@ std::string RenderHtml(const ReportModel& model, const ReportTemplates& template
   data["styleHash"] = Sha256Base64(templates.style.text);
   data["script"] = templates.script.text;
   data["scriptHash"] = Sha256Base64(templates.script.text);
-  return RenderTemplate(templates.html, data, Escape::kHtml, templates.partials);
+  return RenderTemplate(templates.html, data, OutputForm::kHtml, templates.partials);
 }
 
 std::string RenderMarkdown(const ReportModel& model, const ReportTemplates& templates) {
-  return RenderTemplate(templates.markdown, model.data, Escape::kMarkdown, templates.partials);
+  return RenderTemplate(templates.markdown, model.data, OutputForm::kMarkdown, templates.partials);
 }
 
 }  // namespace farscale

@@ -11,8 +11,8 @@
 #include <utility>
 #include <vector>
 
+#include "pages/section.h"
 #include "pages/template_text.h"
-#include "pages/text_table.h"
 
 namespace farscale {
 
@@ -77,11 +77,10 @@ struct ReportModel {
 ReportData AddFigure(ReportModel& model, const std::string& name, const std::string& svg, const std::string& file,
                      const std::string& alt);
 
-enum class Escape { kHtml, kMarkdown, kNone, kText };
-
-// Fills the template. A section of an empty text or list prints nothing. Throws a usage error with file and line when
+// Fills the template and writes the sections in it, which are its partials NAME.txt, in the form of the page
+// [pages/section.h]. A section of an empty text or list prints nothing. Throws a usage error with file and line when
 // it is not well-formed, has a tag without a value, prints what is no text, or asks for a partial that does not exist.
-std::string RenderTemplate(const Template& source, const ReportData& data, Escape escape,
+std::string RenderTemplate(const Template& source, const ReportData& data, OutputForm form,
                            const Partials& partials = {});
 
 // The sentences that the text template `name` of `templates` makes of the data: its lines that are not empty.
@@ -95,8 +94,7 @@ LabelledTexts RenderLabelledTexts(const Partials& templates, const std::string& 
 // For templates that ask whether a list of the object holds anything: `hasCauses` of `causes`.
 void AddWhetherFilled(ReportData& data, const std::vector<std::string>& lists);
 
-// The text template `name` for a terminal: lines that begin with | are rows of a table, whose columns are padded. What
-// is wider than `width` is broken, sentences at blanks and tables as in FormatTable.
+// The section that the text template `name` makes of the data, for a terminal [WriteText].
 std::string RenderText(const Partials& templates, const std::string& name, const ReportData& data,
                        std::size_t width = kAnyWidth);
 

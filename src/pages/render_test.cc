@@ -14,7 +14,7 @@ using testing::HasSubstr;
 using testing::Pair;
 
 std::string Filled(const std::string& text, const ReportData& data) {
-  return RenderTemplate({text, "t"}, data, Escape::kNone);
+  return RenderTemplate({text, "t"}, data, OutputForm::kNone);
 }
 
 TEST(Render, SectionsThatPrintNothingLeaveNoLine) {

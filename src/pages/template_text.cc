@@ -84,6 +84,7 @@ class Expansion {
   explicit Expansion(const Partials& partials) : partials_(partials) {}
 
   ExpandedTemplate Run(const Template& source) {
+    is_text_ = source.file.ends_with(".txt.mustache");
     Add(source);
     std::ranges::replace(result_.text, '\n', ExpandedTemplate::kNewline);
     return std::move(result_);
@@ -164,7 +165,13 @@ class Expansion {
       throw Error(ErrorKind::kUsage, place.Where(), fmt::format("the partial '{}' contains itself", place.name),
                   "repeat by a section of a list instead");
     }
+    const bool is_section = !is_text_ && place.name.ends_with(".txt");
+    if (!is_section) return Add(found->second);
+    is_text_ = true;
+    result_.text += ExpandedTemplate::kSectionBegin;
     Add(found->second);
+    result_.text += ExpandedTemplate::kSectionEnd;
+    is_text_ = false;
   }
 
   // Such lines leave nothing behind.
@@ -190,6 +197,7 @@ class Expansion {
   ExpandedTemplate result_;
   std::vector<std::size_t> sections_;    // open ones, by place
   std::vector<std::string> open_files_;  // the file and those that it is part of
+  bool is_text_ = false;                 // within a section
 };
 
 }  // namespace

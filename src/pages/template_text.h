@@ -39,6 +39,8 @@ struct ExpandedTemplate {
   // In the place of line breaks: lines of tags alone are gone, and the engine, which leaves some of them as blank
   // lines, must not remove others.
   static constexpr char kNewline = '\x06';
+  // Around a partial NAME.txt in a page, which is a section [pages/section.h].
+  static constexpr char kSectionBegin = '\x10', kSectionEnd = '\x11';
 
   std::string text;
   std::vector<TagPlace> places;

@@ -21,17 +21,21 @@ std::vector<std::size_t> WidthsOf(const Rows& rows) {
   return widths;
 }
 
+bool IsText(const Rows& rows, const std::vector<bool>& of_words, std::size_t column) {
+  return column == 0 || column >= rows.front().size() || rows.front()[column].empty() ||
+         (column < of_words.size() && of_words[column]);
+}
+
 // The first column and those from `begin` to before `end`.
-std::string FormatColumns(const Rows& rows, const std::vector<std::size_t>& widths, std::size_t begin,
-                          std::size_t end) {
+std::string FormatColumns(const Rows& rows, const std::vector<std::size_t>& widths, const std::vector<bool>& of_words,
+                          std::size_t begin, std::size_t end) {
   std::string text;
   for (const auto& row : rows) {
     std::string line;
     const auto add = [&](std::size_t i) {
       const std::string padding(widths[i] - DisplayWidth(row[i]), ' ');
-      const bool is_text = i == 0 || i >= rows.front().size() || rows.front()[i].empty();
       if (i > 0) line += std::string(kGap, ' ');
-      line += is_text ? row[i] + padding : padding + row[i];
+      line += IsText(rows, of_words, i) ? row[i] + padding : padding + row[i];
     };
     if (!row.empty()) add(0);
     for (std::size_t i = begin; i < std::min(end, row.size()); ++i) add(i);
@@ -49,7 +53,7 @@ std::size_t EndOfBlock(const std::vector<std::size_t>& widths, std::size_t begin
 }
 
 // Room for the widest column beside names, and for texts.
-void ShortenTexts(Rows& rows, std::vector<std::size_t>& widths, std::size_t width) {
+void ShortenTexts(Rows& rows, std::vector<std::size_t>& widths, const std::vector<bool>& of_words, std::size_t width) {
   const std::size_t widest = *std::max_element(widths.begin() + 1, widths.end());
   const std::size_t room = width > widest + kGap ? width - widest - kGap : 0;
   const std::size_t longest = std::max(kShortestName, std::min(room, width / 2));
@@ -62,24 +66,25 @@ void ShortenTexts(Rows& rows, std::vector<std::size_t>& widths, std::size_t widt
   };
   shorten(0, longest);
   for (std::size_t i = 1; i < widths.size(); ++i) {
-    const bool is_text = i >= rows.front().size() || rows.front()[i].empty();
-    if (is_text) shorten(i, std::max(kShortestName, width - std::min(width, widths[0] + kGap)));
+    if (IsText(rows, of_words, i)) shorten(i, std::max(kShortestName, width - std::min(width, widths[0] + kGap)));
   }
 }
 
 }  // namespace
 
-std::string FormatTable(const Rows& rows, std::size_t width) {
+std::string FormatTable(const Rows& rows, std::size_t width) { return FormatTable(rows, width, {}); }
+
+std::string FormatTable(const Rows& rows, std::size_t width, const std::vector<bool>& of_words) {
   std::vector<std::size_t> widths = WidthsOf(rows);
   std::size_t whole = 0;
   for (const std::size_t column : widths) whole += (whole > 0 ? kGap : 0) + column;
-  if (widths.size() < 2 || whole <= width) return FormatColumns(rows, widths, 1, widths.size());
+  if (widths.size() < 2 || whole <= width) return FormatColumns(rows, widths, of_words, 1, widths.size());
   Rows shortened = rows;
-  ShortenTexts(shortened, widths, width);
+  ShortenTexts(shortened, widths, of_words, width);
   std::string text;
   for (std::size_t begin = 1; begin < widths.size();) {
     const std::size_t end = EndOfBlock(widths, begin, width);
-    text += (begin > 1 ? "\n" : "") + FormatColumns(shortened, widths, begin, end);
+    text += (begin > 1 ? "\n" : "") + FormatColumns(shortened, widths, of_words, begin, end);
     begin = end;
   }
   return text;

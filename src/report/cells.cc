@@ -36,6 +36,13 @@ std::string PopTone(double value) {
   return std::string(1, kTones[static_cast<std::size_t>(std::clamp(7 + steps, 0.0, 10.0))]);
 }
 
+ReportData TextTable(const std::string& corner, const std::vector<std::string>& header,
+                     const std::vector<std::vector<std::string>>& rows) {
+  ReportData table = {{"corner", corner}, {"header", header}, {"rows", ReportData::array()}};
+  for (const std::vector<std::string>& row : rows) table["rows"].push_back({{"cells", row}});
+  return table;
+}
+
 std::string ShareOrDash(double part, double whole) { return whole > 0 ? FormatPercent(part / whole) : "–"; }
 
 FactorCell ColoredCell(const std::string& text, const std::optional<double>& efficiency) {

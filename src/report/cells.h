@@ -35,20 +35,9 @@ FactorCell ColoredCell(const std::string& text, const std::optional<double>& eff
 // "12.5 %"; a share of nothing is a dash.
 std::string ShareOrDash(double part, double whole);
 
-// A table of texts.
-struct TextCell {
-  FARSCALE_TEXTS(text)
-};
-struct TextRow {
-  std::string heading;
-  std::vector<TextCell> cells;
-  FARSCALE_TAGS(heading, cells)
-};
-struct TextTable {
-  std::vector<TextCell> header;  // without the cell above the headings of rows
-  std::vector<TextRow> rows;
-  FARSCALE_TAGS(header, rows)
-};
+// The numbers behind a figure: the tags of data_table.txt.mustache. Rows begin with their heading.
+ReportData TextTable(const std::string& corner, const std::vector<std::string>& header,
+                     const std::vector<std::vector<std::string>>& rows);
 
 // A run as the column of a table. `repeat`: which of the runs on as many cores it is, or its processes × threads where
 // runs divide the same cores differently.

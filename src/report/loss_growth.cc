@@ -26,19 +26,7 @@ MeasureNames NamesOf(LossMeasure measure) {
   return {"", ""};
 }
 
-struct LargestLossText {
-  std::string cores, path, part, interval, whole, dominant;
-  bool is_known = false, is_waiting = false, is_all = false, is_uncertain_beyond = false, is_end = false;
-  FARSCALE_TAGS(cores, path, part, interval, whole, dominant, is_known, is_waiting, is_all, is_uncertain_beyond, is_end)
-};
-
-// The tags of loss_growth.txt.mustache.
-struct GrowthText {
-  std::string obstacle;
-  bool is_nothing = false, is_uncertain = false, is_spread = false;
-  std::optional<LargestLossText> largest;
-  FARSCALE_TAGS(obstacle, is_nothing, is_uncertain, is_spread, largest)
-};
+using Data = ReportData;
 
 // Targets at which every path is reliable; of many the first, the last and some between.
 std::vector<std::size_t> ReliableTargets(const LossProjection& losses, std::size_t most) {
@@ -69,21 +57,20 @@ std::string FormatPart(const IntervalBounds& part) {
 }
 
 void AddTable(const LossProjection& losses, const std::vector<std::size_t>& targets, LossGrowth& growth) {
-  for (const double cores : losses.fitted_cores) growth.header.push_back({FormatCores(cores)});
+  for (const double cores : losses.fitted_cores) growth.header.push_back(FormatCores(cores));
   for (const std::size_t target : targets) {
-    growth.header.push_back({"→ " + FormatCores(losses.paths.front().targets[target].cores)});
-    growth.header.push_back({"80 %"});
+    growth.header.push_back("→ " + FormatCores(losses.paths.front().targets[target].cores));
+    growth.header.emplace_back("80 %");
   }
   for (const PathLossProjection& path : losses.paths) {
-    TextRow row{path.path, {}};
-    for (const double cores : losses.fitted_cores) row.cells.push_back({FormatPercent(MeasuredAt(path, cores))});
+    std::vector<std::string> cells = {path.path};
+    for (const double cores : losses.fitted_cores) cells.push_back(FormatPercent(MeasuredAt(path, cores)));
     for (const std::size_t target : targets) {
-      row.cells.push_back({FormatPercent(path.targets[target].loss)});
-      row.cells.push_back({FormatPart(*path.targets[target].loss80)});
+      cells.push_back(FormatPercent(path.targets[target].loss));
+      cells.push_back(FormatPart(*path.targets[target].loss80));
     }
-    growth.rows.push_back(std::move(row));
+    growth.rows.push_back({{"cells", std::move(cells)}});
   }
-  growth.has_table = !growth.rows.empty();
 }
 
 bool Dominates(const PhaseProjection& projection, Factor factor, double cores) {
@@ -107,8 +94,8 @@ const PathLossProjection* LargestNamed(const LossProjection& losses, std::size_t
 }
 
 // At the last of the targets at which the share of the call path is known, else at the first of them.
-LargestLossText TextOf(const LossProjection& losses, const PathLossProjection& path, const PhaseProjection* factors,
-                       const std::vector<std::size_t>& targets) {
+Data LargestText(const LossProjection& losses, const PathLossProjection& path, const PhaseProjection* factors,
+                 const std::vector<std::size_t>& targets) {
   constexpr double kAll = 0.9995;
   const auto known = std::find_if(targets.rbegin(), targets.rend(), [&](std::size_t target) {
     const IntervalBounds& part = *path.targets[target].part80;
@@ -116,35 +103,33 @@ LargestLossText TextOf(const LossProjection& losses, const PathLossProjection& p
   });
   const bool is_known = known != targets.rend();
   const ProjectedLoss& at = path.targets[is_known ? *known : targets.front()];
-  LargestLossText text{.cores = FormatCores(at.cores),
-                       .path = path.path,
-                       .part = FormatPercent(at.part),
-                       .interval = FormatPart(*at.part80),
-                       .whole = NamesOf(losses.measure).whole,
-                       .is_known = is_known,
-                       .is_waiting = losses.measure == LossMeasure::kDelayCosts,
-                       .is_all = at.part80->low > kAll};
   const bool is_of_factor =
       losses.measure == LossMeasure::kLoadBalance || losses.measure == LossMeasure::kSerialization;
   const Factor factor = FactorOf(losses.measure);
-  if (is_of_factor && factors != nullptr && Dominates(*factors, factor, at.cores)) text.dominant = Name(factor);
-  text.is_uncertain_beyond = is_known && *known < targets.back();
-  text.is_end = is_known && !text.is_uncertain_beyond && at.cores < path.targets.back().cores;
-  return text;
+  const bool is_dominant = is_of_factor && factors != nullptr && Dominates(*factors, factor, at.cores);
+  const bool is_uncertain_beyond = is_known && *known < targets.back();
+  return {{"cores", FormatCores(at.cores)},
+          {"path", path.path},
+          {"part", FormatPercent(at.part)},
+          {"interval", FormatPart(*at.part80)},
+          {"whole", NamesOf(losses.measure).whole},
+          {"dominant", is_dominant ? Name(factor) : ""},
+          {"isKnown", is_known},
+          {"isWaiting", losses.measure == LossMeasure::kDelayCosts},
+          {"isAll", at.part80->low > kAll},
+          {"isUncertainBeyond", is_uncertain_beyond},
+          {"isEnd", is_known && !is_uncertain_beyond && at.cores < path.targets.back().cores}};
 }
 
-GrowthText TextOf(const LossProjection& losses, const PhaseProjection* factors,
-                  const std::vector<std::size_t>& targets) {
-  GrowthText text{.is_nothing = losses.paths.empty()};
-  if (text.is_nothing) return text;
-  text.obstacle = losses.obstacle;
-  if (!losses.obstacle.empty()) return text;
-  text.is_uncertain = targets.empty();
-  if (text.is_uncertain) return text;
-  const PathLossProjection* largest = LargestNamed(losses, targets.back());
-  text.is_spread = largest == nullptr;
-  if (largest != nullptr) text.largest = TextOf(losses, *largest, factors, targets);
-  return text;
+// Templates/loss_growth.txt.mustache.
+Data GrowthText(const LossProjection& losses, const PhaseProjection* factors, const std::vector<std::size_t>& targets) {
+  const bool is_known = !losses.paths.empty() && losses.obstacle.empty();
+  const PathLossProjection* largest = is_known && !targets.empty() ? LargestNamed(losses, targets.back()) : nullptr;
+  return {{"isNothing", losses.paths.empty()},
+          {"obstacle", losses.paths.empty() ? "" : losses.obstacle},
+          {"isUncertain", is_known && targets.empty()},
+          {"isSpread", is_known && !targets.empty() && largest == nullptr},
+          {"largest", largest == nullptr ? Data(false) : LargestText(losses, *largest, factors, targets)}};
 }
 
 }  // namespace
@@ -159,7 +144,7 @@ std::vector<LossGrowth> DescribeGrowth(const std::vector<LossProjection>& losses
     const std::vector<std::size_t> targets =
         one.obstacle.empty() ? ReliableTargets(one, most) : std::vector<std::size_t>();
     LossGrowth described{.phase = one.phase, .title = NamesOf(one.measure).title};
-    described.sentences = RenderSentences(texts, "loss_growth.txt", ToData(TextOf(one, factors, targets)));
+    described.sentences = RenderSentences(texts, "loss_growth.txt", GrowthText(one, factors, targets));
     if (!one.paths.empty()) AddTable(one, targets, described);
     growth.push_back(std::move(described));
   }

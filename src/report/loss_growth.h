@@ -15,10 +15,9 @@ struct LossGrowth {
   std::string phase;
   std::string title;                   // "What causes waiting, as a share of all ranks' time"
   std::vector<std::string> sentences;  // what comes of it; why nothing does
-  bool has_table = false;
-  std::vector<TextCell> header;  // runs, then targets that are reliable
-  std::vector<TextRow> rows;     // a row a call path
-  FARSCALE_TAGS(phase, title, sentences, has_table, header, rows)
+  std::vector<std::string> header;     // runs, then targets that are reliable
+  std::vector<ReportData> rows;        // a call path each: its `cells`
+  FARSCALE_TAGS(phase, title, sentences, header, rows)
 };
 
 // `projections`: of the factors, which say what dominates; phases without one are described by their losses alone.

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 #include <numeric>
 #include <optional>
 #include <string>
@@ -10,29 +11,179 @@
 #include "base/text.h"
 #include "imbalance/causes/load_shape.h"
 #include "imbalance/loss_remedy.h"
-#include "report/loss_maps.h"
-#include "report/loss_ranks.h"
-#include "report/losses_summary.h"
+#include "plot/heat_map.h"
+#include "report/loss_sentences.h"
 #include "results/cause_text.h"
 
 namespace farscale {
 namespace {
 
-// Shapes of loads in words: templates/loss_shape.txt.mustache.
+using Data = ReportData;
+
+// Rows and columns of the table behind a heat map, at most.
+constexpr std::size_t kTableRows = 8, kTableColumns = 6;
+
+// Of `count` things in `parts` parts, where thing i lies in part i · parts / count: the first thing of a part.
+std::size_t FirstOf(std::size_t part, std::size_t parts, std::size_t count) {
+  return (part * count + parts - 1) / parts;
+}
+
+// "8 – 15": which of `count` things lie in a block of rows or columns of a raster, by the name of each.
+template <typename Name>
+std::string BlockName(std::size_t block, std::size_t blocks, std::size_t cells, std::size_t count, Name name_of) {
+  const std::size_t first = FirstOf(FirstOf(block, blocks, cells), cells, count);
+  const std::size_t next = FirstOf(FirstOf(block + 1, blocks, cells), cells, count);
+  return first + 1 == next ? name_of(first) : fmt::format("{} – {}", name_of(first), name_of(next - 1));
+}
+
+// Sums of blocks of the map, few enough to be read.
+Data TableBehind(const LossRecord& losses, const LossRaster& raster, const std::string& title) {
+  const LossRaster blocks = Joined(raster, kTableRows, kTableColumns), sums = Joined(blocks, blocks.rows, 1);
+  const std::size_t columns = blocks.columns > 1 ? blocks.columns : 0;  // one is the same as all
+  const auto name_of_iteration = [](std::size_t iteration) { return std::to_string(iteration + 1); };
+  const auto name_of_rank = [&](std::size_t rank) { return LossRanks(losses).NumberOf(rank); };
+  std::vector<std::string> header;
+  for (std::size_t column = 0; column < columns; ++column) {
+    header.push_back(BlockName(column, columns, raster.columns, losses.iterations, name_of_iteration));
+  }
+  header.emplace_back("all");
+  std::vector<std::vector<std::string>> rows;
+  for (std::size_t row = 0; row < blocks.rows; ++row) {
+    std::vector<std::string>& cells = rows.emplace_back();
+    cells.push_back(BlockName(row, blocks.rows, raster.rows, losses.run_ranks, name_of_rank));
+    for (std::size_t i = 0; i < columns; ++i) cells.push_back(TimeOrDash(blocks.cells[row * columns + i]));
+    cells.push_back(TimeOrDash(sums.cells[row]));
+  }
+  Data table = TextTable("Ranks", header, rows);
+  table["title"] = title;
+  return table;
+}
+
+// Files written before it was told have the whole path.
+const std::string& InnermostOf(const PathRecord& record) {
+  return record.innermost.empty() ? record.path : record.innermost;
+}
+
+double LargestOf(const std::vector<double>& values) {
+  return values.empty() ? 0 : *std::max_element(values.begin(), values.end());
+}
+
+// Costs on the process grid: a plane as it is, planes of three dimensions side by side.
+LossRaster OnGrid(const ProcessGrid& grid, const std::vector<double>& costs) {
+  std::vector<std::size_t> extents = grid.extents;
+  while (extents.size() < 3) extents.insert(extents.begin(), 1);
+  const std::size_t planes = extents[0], rows = extents[1], columns = extents[2], gap = planes > 1 ? 1 : 0;
+  LossRaster raster{rows, planes * (columns + gap) - gap, {}};
+  for (std::size_t i = 0; i < std::min(costs.size(), planes * rows * columns); ++i) {
+    const std::size_t plane = grid.PlaceOf(i) / (rows * columns), place = grid.PlaceOf(i) % (rows * columns);
+    raster.Add(place / columns, plane * (columns + gap) + place % columns, costs[i]);
+  }
+  return raster;
+}
+
+bool CanBeDrawn(const ProcessGrid& grid) { return !grid.extents.empty() && grid.extents.size() <= 3; }
+
+std::size_t PlanesOf(const ProcessGrid& grid) { return grid.extents.size() > 2 ? grid.extents[0] : 1; }
+
+Data GridText(const ProcessGrid& grid) {
+  std::vector<std::string> extents;
+  for (const std::size_t extent : grid.extents) extents.push_back(std::to_string(extent));
+  const bool is_of_program = grid.source == GridSource::kTopology;
+  return {{"extents", Join(extents, " × ")},
+          {"source", is_of_program ? "" : std::string(ToString(grid.source))},
+          {"isOfProgram", is_of_program},
+          {"isInOrder", grid.places.empty()},
+          {"hasPlanes", PlanesOf(grid) > 1}};
+}
+
+std::map<std::string, std::string> TextsOf(const LossRecord& losses, const PathRecord& path, std::size_t number,
+                                           const std::string& heading, const Partials& texts) {
+  const LossRanks ranks(losses);
+  const double largest = LargestOf(path.raster.cells);
+  const bool has_grid = losses.grid && CanBeDrawn(*losses.grid);
+  const Data data = {{"one", ranks.one},
+                     {"who", ranks.who},
+                     {"areThreads", ranks.are_threads},
+                     {"path", path.path},
+                     {"region", InnermostOf(path)},
+                     {"number", std::to_string(number)},
+                     {"heading", heading},
+                     {"count", std::to_string(losses.run_ranks)},
+                     {"iterations", losses.iterations > 1 ? std::to_string(losses.iterations) : ""},
+                     {"strongest", FormatSeconds(largest)},
+                     {"perRank", FormatSeconds(ranks.PerRank(largest))},
+                     {"largest", LargestShare(path, ranks)},
+                     {"isOne", losses.run_ranks == 1},
+                     {"isJoined", path.raster.rows < losses.run_ranks || path.raster.columns < losses.iterations},
+                     {"grid", has_grid ? GridText(*losses.grid) : Data(false)}};
+  const LabelledTexts labelled = RenderLabelledTexts(texts, "loss_map.txt", data);
+  return {labelled.begin(), labelled.end()};
+}
+
+Data MapOf(const LossRecord& losses, const PathRecord& path, std::size_t number, const std::string& heading,
+           const Partials& templates) {
+  const LossRanks ranks(losses);
+  const auto strongest = [&](const std::vector<double>& costs) {
+    return FormatSeconds(LargestOf(costs)) + ", " + ranks.summed;
+  };
+  const HeatLabels labels{ranks.NameOf(0), ranks.NumberOf(losses.run_ranks - 1), "iteration 1",
+                          std::to_string(losses.iterations), strongest(path.raster.cells)};
+  std::map<std::string, std::string> texts = TextsOf(losses, path, number, heading, templates);
+  Data map = {{"svg", RenderHeatMap(path.raster, labels, texts["figure"], texts["description"])},
+              {"title", texts["title"]},
+              {"number", std::to_string(number)},
+              {"caption", texts["caption"]},
+              {"table", TableBehind(losses, path.raster, texts["table"])},
+              {"grid", false}};
+  if (losses.grid && CanBeDrawn(*losses.grid)) {
+    map["grid"] = {{"svg", RenderGridMap(OnGrid(*losses.grid, path.costs), PlanesOf(*losses.grid),
+                                         strongest(path.costs), texts["grid figure"], texts["grid description"])},
+                   {"caption", texts["grid caption"]}};
+  }
+  return map;
+}
+
+// The picture of a cause: by how much ranks exceed the usual, when. Nothing where there is none.
+Data MapOfCause(const LossRecord& losses, const Cause& cause, std::size_t number, const std::string& heading,
+                const Partials& texts) {
+  if (cause.beyond.cells.empty() || losses.ranks.empty()) return false;
+  const LossRanks ranks(losses);
+  const bool are_iterations = losses.iterations > 1 && cause.columns == losses.iterations;
+  const std::string strongest = FormatSeconds(LargestOf(cause.beyond.cells));
+  const bool is_joined = cause.beyond.rows < losses.ranks.size() || cause.beyond.columns < cause.columns;
+  const Data data = {{"one", ranks.one},
+                     {"who", ranks.who},
+                     {"areThreads", ranks.are_threads},
+                     {"number", std::to_string(number)},
+                     {"heading", heading},
+                     {"count", std::to_string(losses.ranks.size())},
+                     {"columns", std::to_string(cause.columns)},
+                     {"strongest", strongest},
+                     {"areIterations", are_iterations},
+                     {"isJoined", is_joined},
+                     {"hasColumns", cause.columns > 1}};
+  const LabelledTexts labelled = RenderLabelledTexts(texts, "cause_map.txt", data);
+  std::map<std::string, std::string> of_map(labelled.begin(), labelled.end());
+  const HeatLabels labels{ranks.NameOf(losses.ranks.front()), ranks.NumberOf(losses.ranks.back()),
+                          are_iterations ? "iteration 1" : "first", std::to_string(cause.columns),
+                          strongest + " of one " + ranks.one};
+  return {{"svg", RenderHeatMap(cause.beyond, labels, of_map["figure"], of_map["description"])},
+          {"caption", of_map["caption"]}};
+}
+
+// A map a call path, of the `most` with the largest costs. `heading`: of the phase, for names of figures.
+Data MapsOfLosses(const LossRecord& losses, std::size_t most, const std::string& heading, const Partials& texts) {
+  Data maps = Data::array();
+  std::size_t number = 0;
+  for (const PathRecord* path : LargestPaths(losses, most, CostsOf)) {
+    ++number;
+    if (!path->raster.cells.empty()) maps.push_back(MapOf(losses, *path, number, heading, texts));
+  }
+  return maps;
+}
 
 // Ranks that are named, at most.
 constexpr std::size_t kNamed = 4;
-
-// The tags of loss_shape.txt.mustache, with those of LossRanks.
-struct ShapeText {
-  bool is_unknown = false, is_balanced = false, is_gaussian = false, is_irregular = false, is_two_groups = false;
-  std::string few;                  // "overloaded" or "underloaded", where few ranks are
-  std::string count, ranks, level;  // of those few or of one group; without a level they have all the load
-  bool is_one = false;
-  bool is_steady = false, is_static = false, is_drifting = false, is_alternating = false;  // over time
-  FARSCALE_TAGS(is_unknown, is_balanced, is_gaussian, is_irregular, is_two_groups, few, count, ranks, level, is_one,
-                is_steady, is_static, is_drifting, is_alternating)
-};
 
 // Nothing where they differ between iterations.
 std::string NamesOf(const std::vector<std::size_t>& ranks, const LossRanks& names) {
@@ -47,109 +198,24 @@ std::string FormatLevel(double level) {
   return level > 0.8 && level < 1.25 ? fmt::format("{:.2f}×", level) : FormatRatio(level);
 }
 
-// "2 overloaded ranks (3, 17) with 1.8× the load of the others, the same ranks all the time".
+// "2 overloaded ranks (3, 17) with 1.8× the load of the others, the same ranks all the time":
+// templates/loss_shape.txt.mustache.
 std::string DescribeShape(const LoadShape& shape, const LossRanks& ranks, const Partials& texts) {
-  using Ranks = ShapeOverRanks;
-  using Time = ShapeOverTime;
-  const bool has_all = shape.over_ranks == Ranks::kOverloadedFew && shape.level <= 0;
-  const ShapeText text{.is_unknown = shape.over_ranks == Ranks::kUnknown,
-                       .is_balanced = shape.over_ranks == Ranks::kBalanced,
-                       .is_gaussian = shape.over_ranks == Ranks::kGaussian,
-                       .is_irregular = shape.over_ranks == Ranks::kIrregular,
-                       .is_two_groups = shape.over_ranks == Ranks::kTwoGroups,
-                       .few = shape.over_ranks == Ranks::kOverloadedFew    ? "overloaded"
-                              : shape.over_ranks == Ranks::kUnderloadedFew ? "underloaded"
-                                                                           : "",
-                       .count = std::to_string(shape.count),
-                       .ranks = NamesOf(shape.ranks, ranks),
-                       .level = has_all ? "" : FormatLevel(shape.level),
-                       .is_one = shape.count == 1,
-                       .is_steady = shape.over_time == Time::kBalanced,
-                       .is_static = shape.over_time == Time::kStatic,
-                       .is_drifting = shape.over_time == Time::kDrifting,
-                       .is_alternating = shape.over_time == Time::kAlternating};
-  ReportData data = ToData(ranks);
-  data.update(ToData(text));
+  const bool is_overloaded = shape.over_ranks == ShapeOverRanks::kOverloadedFew;
+  const bool is_underloaded = shape.over_ranks == ShapeOverRanks::kUnderloadedFew;
+  Data data = {{"one", ranks.one},
+               {"who", ranks.who},
+               {"areThreads", ranks.are_threads},
+               {"over", NameOf(shape.over_ranks).id},
+               {"time", NameOf(shape.over_time).id},
+               {"few", is_overloaded    ? "overloaded"
+                       : is_underloaded ? "underloaded"
+                                        : ""},
+               {"count", std::to_string(shape.count)},
+               {"ranks", NamesOf(shape.ranks, ranks)},
+               {"level", is_overloaded && shape.level <= 0 ? "" : FormatLevel(shape.level)}};
   return Join(RenderSentences(texts, "loss_shape.txt", data), " ");
 }
-
-struct KindRow {
-  FARSCALE_TEXTS(name, time, share, short_term, long_term, exit_skew, unattributed)
-};
-
-struct CauseRow {
-  FARSCALE_TEXTS(number, path, costs, per_rank, share, short_term, long_term, exit_skew, most)
-};
-
-// A delay, and what the phase would gain without it.
-struct FixRow {
-  std::string number, place, reasons, gain, last, next, remedy, worst;
-  std::optional<CauseMap> map;
-  FARSCALE_TAGS(number, place, reasons, gain, last, next, remedy, worst, map)
-};
-
-// The first of them, as pages open.
-struct LeadingFix {
-  FARSCALE_TEXTS(place, gain, next)
-};
-
-struct WaiterRow {
-  FARSCALE_TEXTS(path, waiting, share, indirect, propagating, most)
-};
-
-struct WrongOrderRow {
-  FARSCALE_TEXTS(path, time, share, same_source)
-};
-
-struct CriticalRow {
-  FARSCALE_TEXTS(path, time, share, imbalance, nearly, within, between)
-};
-
-struct ByFactorRow {
-  FARSCALE_TEXTS(path, load_balance, serialization)
-};
-
-struct ShapeRow {
-  FARSCALE_TEXTS(name, imbalance, in_iteration, shape, remedy)
-};
-
-// The phase in a run that nobody has made.
-struct GrownLosses {
-  std::string title;
-  std::vector<std::string> sentences;
-  FARSCALE_TAGS(title, sentences)
-};
-
-struct LossesSection {
-  std::string run, trace, length, count;
-  std::vector<std::string> sentences;
-  // Pages open with three: the first of the sentences and the first of the fixes, with what then is the next
-  // bottleneck. The other sentences follow them.
-  std::vector<std::string> opening, others;
-  std::optional<LeadingFix> leading;
-  bool is_one_of_many = false, is_full = false;
-  std::string groups, parentheses, more_causes;
-  std::vector<FixRow> fixes;
-  std::vector<CauseRow> causes;
-  std::vector<LossMap> maps;
-  std::vector<ShapeRow> shapes;
-  std::vector<KindRow> kinds;
-  std::vector<WaiterRow> waiters;
-  std::vector<WrongOrderRow> wrong_order;
-  std::vector<CriticalRow> critical;
-  std::vector<ByFactorRow> by_factor;
-  std::vector<LossGrowth> growth;
-  std::optional<GrownLosses> grown;
-  FARSCALE_TAGS(run, trace, length, count, sentences, opening, others, leading, is_one_of_many, is_full, groups,
-                parentheses, more_causes, fixes, causes, maps, shapes, kinds, waiters, wrong_order, critical, by_factor,
-                growth, grown)
-};
-
-// Which names in parentheses occur: the tags of loss_parentheses.txt.mustache.
-struct ParenthesesText {
-  bool is_any = false, is_before = false, is_between = false, is_after = false, is_outside = false, is_unequal = false;
-  FARSCALE_TAGS(is_any, is_before, is_between, is_after, is_outside, is_unequal)
-};
 
 // "3 (71.0 %), 0 (12.0 %)": the two ranks with most, with what share of the whole they have.
 std::string MostRanks(const std::vector<double>& by_rank, const LossRanks& ranks, double whole) {
@@ -164,44 +230,46 @@ std::string MostRanks(const std::vector<double>& by_rank, const LossRanks& ranks
   return texts.empty() ? "–" : ranks.List(texts);
 }
 
-std::vector<KindRow> Kinds(const LossRecord& losses) {
-  std::vector<KindRow> rows;
+Data Kinds(const LossRecord& losses) {
+  Data rows = Data::array();
   for (const WaitKindName& kind : WaitKindNames()) {
     const auto k = static_cast<std::size_t>(kind.kind);
     if (losses.waiting[k] <= 0) continue;
     const bool is_end = kind.kind == WaitKind::kWaitAtEnd && losses.at_end > 0;
-    rows.push_back(
-        {std::string(kind.name), FormatSeconds(losses.waiting[k]), ShareOrDash(losses.waiting[k], losses.allocation),
-         is_end ? "not charged" : TimeOrDash(losses.short_term[k]), is_end ? "–" : TimeOrDash(losses.long_term[k]),
-         TimeOrDash(losses.exit_skew[k]), TimeOrDash(losses.unattributed[k] + losses.lost[k])});
+    rows.push_back({{"name", kind.name},
+                    {"time", FormatSeconds(losses.waiting[k])},
+                    {"share", ShareOrDash(losses.waiting[k], losses.allocation)},
+                    {"shortTerm", is_end ? "not charged" : TimeOrDash(losses.short_term[k])},
+                    {"longTerm", is_end ? "–" : TimeOrDash(losses.long_term[k])},
+                    {"exitSkew", TimeOrDash(losses.exit_skew[k])},
+                    {"unattributed", TimeOrDash(losses.unattributed[k] + losses.lost[k])}});
   }
   return rows;
 }
 
-// The call paths with most of something, a row each.
-template <typename Value, typename RowOf>
-auto RowsOfLargest(const LossRecord& losses, std::size_t most, Value value, RowOf row_of) {
-  std::vector<decltype(row_of(losses.paths.front()))> rows;
-  for (const PathRecord* path : LargestPaths(losses, most, value)) rows.push_back(row_of(*path));
-  return rows;
-}
-
-// The largest ones, without those that are nearly nothing beside the first. What is left is more_causes.
-void AddCauses(const LossRecord& losses, std::size_t most, LossesSection& section) {
+// The largest ones, without those that are nearly nothing beside the first. What is left is `moreCauses`.
+void AddCauses(const LossRecord& losses, std::size_t most, Data& section) {
   const LossRanks ranks(losses);
   std::vector<const PathRecord*> causes = LargestPaths(losses, most, CostsOf);
   constexpr double kWorthARow = 0.005;  // of the waiting; chosen: nobody acts on less
   while (causes.size() > 1 && CostsOf(*causes.back()) < kWorthARow * losses.Waiting()) causes.pop_back();
   double rest = losses.Costs();
+  Data rows = Data::array();
   for (const PathRecord* path : causes) {
     const double costs = CostsOf(*path);
     rest -= costs;
-    section.causes.push_back({std::to_string(section.causes.size() + 1), path->path, FormatSeconds(costs),
-                              FormatSeconds(ranks.PerRank(costs)), ShareOrDash(costs, losses.Waiting()),
-                              TimeOrDash(path->total.ShortTerm()), TimeOrDash(path->total.LongTerm()),
-                              TimeOrDash(path->total.ExitSkew()), MostRanks(path->costs, ranks, costs)});
+    rows.push_back({{"number", std::to_string(rows.size() + 1)},
+                    {"path", path->path},
+                    {"costs", FormatSeconds(costs)},
+                    {"perRank", FormatSeconds(ranks.PerRank(costs))},
+                    {"share", ShareOrDash(costs, losses.Waiting())},
+                    {"shortTerm", TimeOrDash(path->total.ShortTerm())},
+                    {"longTerm", TimeOrDash(path->total.LongTerm())},
+                    {"exitSkew", TimeOrDash(path->total.ExitSkew())},
+                    {"most", MostRanks(path->costs, ranks, costs)}});
   }
-  if (rest > kNoShare * losses.Waiting()) section.more_causes = ShareOrDash(rest, losses.Waiting());
+  section["causes"] = std::move(rows);
+  section["moreCauses"] = rest > kNoShare * losses.Waiting() ? ShareOrDash(rest, losses.Waiting()) : "";
 }
 
 std::string Capitalised(std::string text) {
@@ -210,59 +278,71 @@ std::string Capitalised(std::string text) {
 }
 
 // What gains more once all others are gone hides behind one of them.
-std::vector<FixRow> Fixes(const LossRecord& losses, std::size_t most, std::size_t maps, const std::string& heading,
-                          const Partials& texts) {
+Data Fixes(const LossRecord& losses, std::size_t most, std::size_t maps, const std::string& heading,
+           const Partials& texts) {
   constexpr double kHidden = 1.2;  // chosen
-  std::vector<FixRow> rows;
+  Data rows = Data::array();
   for (const Cause& cause : losses.causes) {
     if (rows.size() == most) break;
     const bool is_hidden = cause.together.empty() && cause.gain_last > kHidden * cause.gain;
-    rows.push_back({std::to_string(rows.size() + 1), Capitalised(DescribePlace(cause, losses)), DescribeReasons(cause),
-                    DescribeGainOf(cause, losses), is_hidden ? DescribeGain(cause.gain_last, losses) : "",
-                    DescribeNext(cause, losses), RemedyOf(cause, losses), Capitalised(DescribeWorst(cause, losses)),
-                    std::nullopt});
-    if (rows.size() <= maps) rows.back().map = MapOfCause(losses, cause, rows.size(), heading, texts);
+    const std::size_t number = rows.size() + 1;
+    rows.push_back({{"place", Capitalised(DescribePlace(cause, losses))},
+                    {"reasons", DescribeReasons(cause)},
+                    {"gain", DescribeGainOf(cause, losses)},
+                    {"last", is_hidden ? DescribeGain(cause.gain_last, losses) : ""},
+                    {"next", DescribeNext(cause, losses)},
+                    {"remedy", RemedyOf(cause, losses)},
+                    {"worst", Capitalised(DescribeWorst(cause, losses))},
+                    {"map", number <= maps ? MapOfCause(losses, cause, number, heading, texts) : Data(false)}});
   }
   return rows;
 }
 
-std::vector<WaiterRow> Waiters(const LossRecord& losses, std::size_t most) {
+Data Waiters(const LossRecord& losses, std::size_t most) {
   const auto waiting = [](const PathRecord& path) { return path.total.Waiting(); };
-  return RowsOfLargest(losses, most, waiting, [&](const PathRecord& path) {
-    const double all = waiting(path);
-    return WaiterRow{path.path,
-                     FormatSeconds(all),
-                     ShareOrDash(all, losses.allocation),
-                     ShareOrDash(path.total.indirect, all),
-                     ShareOrDash(path.total.propagating, all),
-                     MostRanks(path.waiting, LossRanks(losses), all)};
-  });
+  Data rows = Data::array();
+  for (const PathRecord* path : LargestPaths(losses, most, waiting)) {
+    const double all = waiting(*path);
+    rows.push_back({{"path", path->path},
+                    {"waiting", FormatSeconds(all)},
+                    {"share", ShareOrDash(all, losses.allocation)},
+                    {"indirect", ShareOrDash(path->total.indirect, all)},
+                    {"propagating", ShareOrDash(path->total.propagating, all)},
+                    {"most", MostRanks(path->waiting, LossRanks(losses), all)}});
+  }
+  return rows;
 }
 
-std::vector<WrongOrderRow> OutOfOrder(const LossRecord& losses, std::size_t most) {
-  const auto time = [](const PathRecord& path) { return path.total.wrong_order; };
-  return RowsOfLargest(losses, most, time, [&](const PathRecord& path) {
-    return WrongOrderRow{path.path, FormatSeconds(time(path)), ShareOrDash(time(path), losses.Waiting()),
-                         ShareOrDash(path.total.wrong_order_same, time(path))};
-  });
+Data OutOfOrder(const LossRecord& losses, std::size_t most) {
+  Data rows = Data::array();
+  for (const PathRecord* path : LargestPaths(losses, most, [](const auto& one) { return one.total.wrong_order; })) {
+    const double time = path->total.wrong_order;
+    rows.push_back({{"path", path->path},
+                    {"time", FormatSeconds(time)},
+                    {"share", ShareOrDash(time, losses.Waiting())},
+                    {"sameSource", ShareOrDash(path->total.wrong_order_same, time)}});
+  }
+  return rows;
 }
 
-std::vector<CriticalRow> Critical(const LossRecord& losses, std::size_t most) {
-  const auto time = [](const PathRecord& path) { return path.total.critical; };
+Data Critical(const LossRecord& losses, std::size_t most) {
   const double of_all = losses.window * static_cast<double>(losses.ranks.size());
-  return RowsOfLargest(losses, most, time, [&](const PathRecord& path) {
-    return CriticalRow{path.path,
-                       FormatSeconds(time(path)),
-                       ShareOrDash(time(path), losses.window),
-                       TimeOrDash(path.imbalance),
-                       ShareOrDash(path.total.nearly_critical, of_all),
-                       TimeOrDash(path.total.intra),
-                       TimeOrDash(path.total.inter)};
-  });
+  Data rows = Data::array();
+  for (const PathRecord* path : LargestPaths(losses, most, [](const auto& one) { return one.total.critical; })) {
+    rows.push_back({{"path", path->path},
+                    {"time", FormatSeconds(path->total.critical)},
+                    {"share", ShareOrDash(path->total.critical, losses.window)},
+                    {"imbalance", TimeOrDash(path->imbalance)},
+                    {"nearly", ShareOrDash(path->total.nearly_critical, of_all)},
+                    {"within", TimeOrDash(path->total.intra)},
+                    {"between", TimeOrDash(path->total.inter)}});
+  }
+  return rows;
 }
 
-std::vector<ByFactorRow> ByFactor(const LossRecord& losses, std::size_t most) {
-  if (!losses.by_factor) return {};
+Data ByFactor(const LossRecord& losses, std::size_t most) {
+  Data rows = Data::array();
+  if (!losses.by_factor) return rows;
   const auto size = [](const PathFactorLoss& path) {
     return std::max(std::abs(path.load_balance), std::abs(path.serialization));
   };
@@ -270,10 +350,10 @@ std::vector<ByFactorRow> ByFactor(const LossRecord& losses, std::size_t most) {
   std::erase_if(paths, [&](const PathFactorLoss& path) { return size(path) < kNoShare * losses.length; });
   std::ranges::stable_sort(paths, std::greater(), size);
   if (paths.size() > most) paths.resize(most);
-  std::vector<ByFactorRow> rows;
   for (const PathFactorLoss& path : paths) {
-    rows.push_back(
-        {path.path, ShareOrDash(path.load_balance, losses.length), ShareOrDash(path.serialization, losses.length)});
+    rows.push_back({{"path", path.path},
+                    {"loadBalance", ShareOrDash(path.load_balance, losses.length)},
+                    {"serialization", ShareOrDash(path.serialization, losses.length)}});
   }
   return rows;
 }
@@ -285,14 +365,16 @@ bool IsKnown(const LoadShape& shape) {
 }
 
 // How computation is spread, all of it and that of the first causes, and what helps.
-std::vector<ShapeRow> Shapes(const LossRecord& losses, std::size_t most, const Partials& texts) {
+Data Shapes(const LossRecord& losses, std::size_t most, const Partials& texts) {
   constexpr double kWorthShape = 0.05;  // of the waiting
-  std::vector<ShapeRow> rows;
+  Data rows = Data::array();
   const auto add = [&](const std::string& name, const std::optional<LoadShape>& shape, const Remedy& remedy) {
     if (!shape || !IsKnown(*shape)) return;
-    rows.push_back({name, FormatPercent(shape->imbalance), FormatPercent(shape->imbalance_in_iteration),
-                    DescribeShape(*shape, LossRanks(losses), texts),
-                    remedy.kind == Remedy::Kind::kNone ? "–" : TextOf(remedy)});
+    rows.push_back({{"name", name},
+                    {"imbalance", FormatPercent(shape->imbalance)},
+                    {"inIteration", FormatPercent(shape->imbalance_in_iteration)},
+                    {"shape", DescribeShape(*shape, LossRanks(losses), texts)},
+                    {"remedy", remedy.kind == Remedy::Kind::kNone ? "–" : TextOf(remedy)}});
   };
   add("All computation", losses.shape, RemedyForAll(losses));
   for (const PathRecord* path : LargestPaths(losses, most, CostsOf)) {
@@ -302,41 +384,41 @@ std::vector<ShapeRow> Shapes(const LossRecord& losses, std::size_t most, const P
   return rows;
 }
 
+// Names in parentheses, of those that occur: templates/loss_parentheses.txt.mustache.
 std::string ExplainParentheses(const LossRecord& losses, const Partials& texts) {
-  const auto occurs = [&](const char* name) {
-    return std::ranges::any_of(losses.paths, [&](const auto& path) { return path.path.starts_with(name); });
-  };
-  ParenthesesText text{.is_before = occurs("(before the phase)"),
-                       .is_between = occurs("(between occurrences)"),
-                       .is_after = occurs("(after the phase)"),
-                       .is_outside = occurs("(outside regions)"),
-                       .is_unequal = losses.by_factor && losses.by_factor->Find(kUnequalOccurrences) != nullptr};
-  text.is_any = text.is_before || text.is_between || text.is_after || text.is_outside || text.is_unequal;
-  return Join(RenderSentences(texts, "loss_parentheses.txt", ToData(text)), " ");
+  std::vector<std::string> sentences;
+  for (const auto& [name, meaning] : RenderLabelledTexts(texts, "loss_parentheses.txt", Data::object())) {
+    const bool occurs =
+        name == kUnequalOccurrences
+            ? losses.by_factor && losses.by_factor->Find(kUnequalOccurrences) != nullptr
+            : std::ranges::any_of(losses.paths, [&](const auto& path) { return path.path.starts_with(name); });
+    if (name == "any" || occurs) sentences.push_back(name == "any" ? meaning : name + ": " + meaning);
+  }
+  return sentences.size() > 1 ? Join(sentences, " ") : "";
 }
 
 // At most so many rows of each.
-std::vector<LossGrowth> Shortened(std::vector<LossGrowth> growth, std::size_t most) {
+Data Shortened(std::vector<LossGrowth> growth, std::size_t most) {
   for (LossGrowth& one : growth) {
     if (one.rows.size() > most) one.rows.resize(most);
-    one.has_table = !one.rows.empty();
-    if (!one.has_table) one.header.clear();
   }
-  return growth;
+  return ToData(growth);
 }
 
-// A single fix, right below the sentences, is not said twice, and leaves them together.
-void Open(LossesSection& section) {
-  constexpr std::size_t kOpening = 3;
-  std::size_t left = section.sentences.size();
-  if (section.fixes.size() > 1) {
-    left = kOpening;
-    const FixRow& first = section.fixes.front();
-    section.leading = LeadingFix{first.place, first.gain, first.next};
-    left -= first.next.empty() ? 1 : 2;
+// Pages open with three sentences: the first and the first of the fixes, with what then is the next bottleneck. The
+// other sentences follow the fixes. A single fix, right below the sentences, is not said twice, and leaves them
+// together.
+void Open(const std::vector<std::string>& sentences, Data& section) {
+  std::size_t left = sentences.size();
+  section["leading"] = false;
+  if (const Data& fixes = section["fixes"]; fixes.size() > 1) {
+    left = fixes[0]["next"] == "" ? 2 : 1;
+    section["leading"] = {{"place", fixes[0]["place"]}, {"gain", fixes[0]["gain"]}, {"next", fixes[0]["next"]}};
   }
-  for (const std::string& sentence : section.sentences)
-    (section.opening.size() < left ? section.opening : section.others).push_back(sentence);
+  left = std::min(left, sentences.size());
+  const auto middle = sentences.begin() + static_cast<std::ptrdiff_t>(left);
+  section["opening"] = std::vector(sentences.begin(), middle);
+  section["others"] = std::vector(middle, sentences.end());
 }
 
 }  // namespace
@@ -344,42 +426,42 @@ void Open(LossesSection& section) {
 ReportData LossesOfPhase(const LossRecord& losses, const std::vector<LossGrowth>& growth, const std::string& heading,
                          const Partials& texts, const LossDetail& detail, const LossRecord* grown) {
   const LossRanks ranks(losses);
-  LossesSection section{.run = CoresOf(losses),
-                        .trace = losses.trace,
-                        .length = FormatSeconds(losses.length),
-                        .count = ranks.Count(),
-                        .sentences = SummarizeLosses(losses, texts),
-                        .is_one_of_many = !growth.empty(),
-                        .is_full = !detail.is_brief,
-                        .groups = Join(losses.GroupNames(), ", "),
-                        .parentheses = ExplainParentheses(losses, texts),
-                        .maps = MapsOfLosses(losses, detail.maps, heading, texts)};
+  Data section = {{"one", ranks.one},
+                  {"who", ranks.who},
+                  {"areThreads", ranks.are_threads},
+                  {"summed", ranks.summed},
+                  {"run", CoresOf(losses)},
+                  {"trace", losses.trace},
+                  {"length", FormatSeconds(losses.length)},
+                  {"count", ranks.Count()},
+                  {"isOneOfMany", !growth.empty()},
+                  {"isFull", !detail.is_brief},
+                  {"groups", Join(losses.GroupNames(), ", ")},
+                  {"parentheses", ExplainParentheses(losses, texts)},
+                  {"maps", MapsOfLosses(losses, detail.maps, heading, texts)}};
   AddCauses(losses, detail.rows, section);
-  section.fixes =
+  section["fixes"] =
       Fixes(losses, detail.is_brief ? 1 : std::min<std::size_t>(detail.rows, 5), detail.maps, heading, texts);
-  Open(section);
-  if (grown != nullptr) section.grown = GrownLosses{CoresOf(*grown), SummarizeLosses(*grown, texts)};
-  if (detail.is_brief) {
-    section.growth = Shortened({growth.begin(), growth.begin() + (growth.empty() ? 0 : 1)}, 0);
-  } else {
-    section.shapes = Shapes(losses, detail.rows, texts);
-    section.kinds = Kinds(losses);
-    section.waiters = Waiters(losses, detail.rows);
-    section.wrong_order = OutOfOrder(losses, detail.rows);
-    section.critical = Critical(losses, detail.rows);
-    section.by_factor = ByFactor(losses, detail.rows);
-    section.growth = Shortened(growth, detail.rows);
-  }
-  ReportData data = ToData(ranks);
-  data.update(ToData(section));
-  AddWhetherFilled(
-      data, {"fixes", "others", "causes", "maps", "shapes", "kinds", "waiters", "wrongOrder", "critical", "byFactor"});
-  return data;
+  Open(SummarizeLosses(losses, texts), section);
+  section["grown"] = false;
+  if (grown != nullptr) section["grown"] = {{"title", CoresOf(*grown)}, {"sentences", SummarizeLosses(*grown, texts)}};
+  const std::size_t rows = detail.is_brief ? 0 : detail.rows;
+  section["shapes"] = rows > 0 ? Shapes(losses, rows, texts) : Data::array();
+  section["kinds"] = rows > 0 ? Kinds(losses) : Data::array();
+  section["waiters"] = Waiters(losses, rows);
+  section["wrongOrder"] = OutOfOrder(losses, rows);
+  section["critical"] = Critical(losses, rows);
+  section["byFactor"] = ByFactor(losses, rows);
+  section["growth"] =
+      Shortened({growth.begin(), detail.is_brief && !growth.empty() ? growth.begin() + 1 : growth.end()}, rows);
+  AddWhetherFilled(section, {"fixes", "maps"});
+  return section;
 }
 
 std::string FormatLosses(const LossRecord& losses, std::size_t top, const Partials& texts, std::size_t width) {
-  const ReportData section = LossesOfPhase(losses, {}, "", texts, {.rows = top, .maps = 0});
-  return RenderText(texts, "losses.txt", {{"phase", losses.phase}, {"losses", section}}, width);
+  Data section = LossesOfPhase(losses, {}, "", texts, {.rows = top, .maps = 0});
+  for (const char* page_only : {"shapes", "wrongOrder", "byFactor"}) section[page_only] = Data::array();
+  return RenderText(texts, "imbalance.txt", {{"phase", losses.phase}, {"losses", section}}, width);
 }
 
 std::optional<ReportData> LossesInReport(const Results& results, const std::string& series, const PhaseId& phase,

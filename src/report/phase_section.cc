@@ -25,159 +25,95 @@
 namespace farscale {
 namespace {
 
-struct MeasuredRow {
-  std::string name, factor, formula;
-  std::string depth = "0", indent;  // in the tree of factors; as no-break spaces, for Markdown
-  bool is_plain = true;             // not part of the tree
-  std::vector<FactorCell> cells;
-  FARSCALE_TAGS(name, factor, formula, depth, indent, is_plain, cells)
-};
+using Data = ReportData;
 
-struct MeasuredTable {
-  std::vector<RunColumn> columns;
-  std::vector<MeasuredRow> rows;
-  bool has_errors = false;
-  FARSCALE_TAGS(columns, rows, has_errors)
-};
-
-struct ResultTables {
-  std::string sentence;
-  std::vector<ResultTable> tables;
-  FARSCALE_TAGS(sentence, tables)
-};
-
-struct FactorColumn {
-  FARSCALE_TEXTS(name, factor, model)
-};
-
-struct TargetRow {
-  std::string cores, ratio, dominant;
-  std::string reliability;  // "uncertain", "unknown" or empty
-  std::vector<ProjectedCell> cells;
-  FARSCALE_TAGS(cores, ratio, dominant, reliability, cells)
-};
-
-struct DominanceRow {
-  FARSCALE_TEXTS(range, factor, advice)
-};
-
-struct ProjectionSection {
-  std::string headline, early_ends;  // for the caption: whose intervals are drawn, which curves end early
-  std::string model_weights;         // "load balance: loads (90 %); transfer: amdahl (58 %)"
-  bool is_grown = false;
-  std::vector<FactorColumn> chart_columns;
-  std::vector<ChartRow> chart_rows;
-  std::optional<SampledTable> sampled;
-  std::vector<FactorColumn> columns;
-  std::vector<TargetRow> targets;
-  std::optional<PredictorTable> predictors;
-  std::vector<DominanceRow> dominance;
-  FARSCALE_TAGS(headline, early_ends, model_weights, is_grown, chart_columns, chart_rows, sampled, columns, targets,
-                predictors, dominance)
-};
-
-struct PhaseSection {
-  std::string heading, anchor, description;
-  std::string share;  // of the run's time, and iterations left out
-  Overview overview;
-  bool is_folded = false;
-  MeasuredTable measured;
-  std::string superlinear, obstacle;
-  std::optional<SplitsSection> splits;
-  std::optional<ProjectionSection> projection;
-  std::optional<ResultTables> outlook, gains, next_runs;
-  std::optional<ComparisonSection> comparison;
-  std::optional<BacktestSection> backtest;
-  std::optional<ReportData> losses;
-  std::optional<IterationsSection> iterations;
-  std::vector<Fit> fits;
-  bool has_fits = false;
-  FARSCALE_TAGS(heading, anchor, description, share, overview, is_folded, measured, superlinear, obstacle, splits,
-                projection, outlook, gains, next_runs, comparison, backtest, losses, iterations, fits, has_fits)
-};
-
-std::optional<ResultTables> TablesOrNothing(ResultTables tables) {
-  return tables.tables.empty() ? std::nullopt : std::optional(std::move(tables));
+// Tables with their sentence; nothing without tables.
+Data ResultTables(const std::vector<ResultTable>& tables, const std::string& sentence = "") {
+  if (tables.empty()) return false;
+  return {{"sentence", sentence}, {"tables", ToData(tables)}};
 }
 
-MeasuredRow RowOf(const FactorType& type, const std::vector<FactorRow>& runs) {
+// Without a factor, a row that is not in the tree.
+Data MeasuredRow(const std::string& name, const std::vector<FactorCell>& cells) {
+  return {{"name", name}, {"factor", ""}, {"formula", ""}, {"depth", "0"}, {"isPlain", true}, {"cells", ToData(cells)}};
+}
+
+Data MeasuredRow(const FactorType& type, const std::vector<FactorRow>& runs) {
   const FactorTree tree = TreeOf(runs);
-  MeasuredRow row{.name = std::string(type.name),
-                  .factor = std::string(type.id),
-                  .formula = std::string(FormulaOf(type.factor, tree))};
-  row.is_plain = type.kind == FactorKind::kCheck;
-  row.depth = std::to_string(DepthOf(type.factor, tree));
-  for (int i = 0; i < DepthOf(type.factor, tree); ++i) row.indent += "  ";
+  std::vector<FactorCell> cells;
   for (const FactorRow& run : runs) {
     const std::optional<double>& value = run.values[type.factor];
-    FactorCell cell =
-        ColoredCell(value ? FormatValue(type.factor, *value) : "–", type.IsEfficiency() ? value : std::nullopt);
-    if (value) cell.error = FormatError(type.factor, *value, run.standard_errors[type.factor]);
-    row.cells.push_back(std::move(cell));
+    cells.push_back(
+        ColoredCell(value ? FormatValue(type.factor, *value) : "–", type.IsEfficiency() ? value : std::nullopt));
+    if (value) cells.back().error = FormatError(type.factor, *value, run.standard_errors[type.factor]);
   }
+  Data row = MeasuredRow(std::string(type.name), cells);
+  row["factor"] = type.id;
+  row["formula"] = FormulaOf(type.factor, tree);
+  row["depth"] = std::to_string(DepthOf(type.factor, tree));
+  row["isPlain"] = type.kind == FactorKind::kCheck;
   return row;
 }
 
-template <typename TextOfRun>
-MeasuredRow PlainRow(const std::string& name, const std::vector<FactorRow>& runs, TextOfRun text_of) {
-  MeasuredRow row{.name = name};
-  for (const FactorRow& run : runs) row.cells.push_back({.text = text_of(run)});
-  return row;
-}
-
-MeasuredTable MeasuredFactors(const std::vector<FactorRow>& runs, std::set<Factor>& used) {
-  MeasuredTable table{ColumnsOf(runs), {}, false};
+Data MeasuredFactors(const std::vector<FactorRow>& runs, std::set<Factor>& used) {
+  Data rows = Data::array();
   for (const FactorType& type : AllFactors()) {
     if (!IsShown(type.factor, runs)) continue;
     used.insert(type.factor);
-    table.rows.push_back(RowOf(type, runs));
+    rows.push_back(MeasuredRow(type, runs));
   }
-  MeasuredRow times = PlainRow("Run time of the phase", runs,
-                               [](const FactorRow& run) { return run.runtime ? FormatSeconds(*run.runtime) : "–"; });
-  for (std::size_t i = 0; i < runs.size(); ++i) {
-    if (runs[i].runtime) times.cells[i].error = FormatSecondsError(*runs[i].runtime, runs[i].runtime_error);
+  std::vector<FactorCell> times, iterations, spans;
+  for (const FactorRow& run : runs) {
+    times.push_back({.text = run.runtime ? FormatSeconds(*run.runtime) : "–"});
+    if (run.runtime) times.back().error = FormatSecondsError(*run.runtime, run.runtime_error);
+    iterations.push_back({.text = fmt::format("{:g}", run.iterations)});
+    spans.push_back({.text = run.span ? ToString(*run.span) : "–"});
   }
-  table.rows.push_back(std::move(times));
-  table.rows.push_back(
-      PlainRow("Iterations", runs, [](const FactorRow& run) { return fmt::format("{:g}", run.iterations); }));
+  rows.push_back(MeasuredRow("Run time of the phase", times));
+  rows.push_back(MeasuredRow("Iterations", iterations));
   if (std::ranges::any_of(runs, [](const FactorRow& run) { return run.span.has_value(); })) {
-    table.rows.push_back(
-        PlainRow("Span", runs, [](const FactorRow& run) { return run.span ? ToString(*run.span) : "–"; }));
+    rows.push_back(MeasuredRow("Span", spans));
   }
-  table.has_errors = std::ranges::any_of(table.rows, [](const MeasuredRow& row) {
-    return std::ranges::any_of(row.cells, [](const FactorCell& cell) { return !cell.error.empty(); });
-  });
-  return table;
+  bool has_errors = false;
+  for (const Data& row : rows) {
+    for (const Data& cell : row["cells"]) has_errors = has_errors || cell["error"] != "";
+  }
+  return {{"columns", ToData(ColumnsOf(runs))}, {"rows", std::move(rows)}, {"hasErrors", has_errors}};
 }
 
-FactorColumn ColumnOf(const FactorProjection& projection) {
-  return {Name(projection.factor), std::string(Describe(projection.factor).id),
-          projection.is_product ? "product" : WeighedModel(projection)};
+Data FactorColumn(const FactorProjection& projection) {
+  return {{"name", Name(projection.factor)},
+          {"factor", Describe(projection.factor).id},
+          {"model", projection.is_product ? "product" : WeighedModel(projection)}};
 }
 
-std::vector<TargetRow> TargetsOf(const PhaseProjection& phase, const std::vector<const FactorProjection*>& columns) {
-  std::vector<TargetRow> rows;
+Data Targets(const PhaseProjection& phase, const std::vector<const FactorProjection*>& columns) {
+  Data rows = Data::array();
   const std::size_t count = columns.empty() ? 0 : columns.front()->targets.size();
   for (std::size_t i = 0; i < count; ++i) {
     const ProjectedValue& first = columns.front()->targets[i];
-    TargetRow row{
-        FormatCores(first.cores), FormatRatio(first.ratio), "–", LabelOf(ReliabilityOf(phase, first.cores)), {}};
+    std::vector<ProjectedCell> cells;
     for (const FactorProjection* column : columns) {
-      row.cells.push_back(CellOf(phase, column->factor, column->targets[i], column->factor != Factor::kSpeedup));
+      cells.push_back(CellOf(phase, column->factor, column->targets[i], column->factor != Factor::kSpeedup));
     }
+    std::string largest = "–";
     if (const auto dominant = phase.dominant_at.find(first.cores); dominant != phase.dominant_at.end()) {
       const Reliability level = ReliabilityOf(phase, dominant->second, first.cores);
-      row.dominant = level == Reliability::kReliable    ? Name(dominant->second)
-                     : level == Reliability::kUncertain ? ToString(level)
-                                                        : UnknownText(phase, first.cores);
+      largest = level == Reliability::kReliable    ? Name(dominant->second)
+                : level == Reliability::kUncertain ? ToString(level)
+                                                   : UnknownText(phase, first.cores);
     }
-    rows.push_back(std::move(row));
+    rows.push_back({{"cores", FormatCores(first.cores)},
+                    {"ratio", FormatRatio(first.ratio)},
+                    {"dominant", largest},
+                    {"reliability", LabelOf(ReliabilityOf(phase, first.cores))},
+                    {"cells", ToData(cells)}});
   }
   return rows;
 }
 
-std::vector<DominanceRow> DominanceRows(const PhaseProjection& phase) {
-  std::vector<DominanceRow> rows;
+Data DominanceRows(const PhaseProjection& phase) {
+  Data rows = Data::array();
   const KnownDominance known = DominanceWithinReliableRange(phase);
   for (std::size_t i = 0; i < known.ranges.size(); ++i) {
     const Dominance& dominance = known.ranges[i];
@@ -189,7 +125,8 @@ std::vector<DominanceRow> DominanceRows(const PhaseProjection& phase) {
       range = (from == to ? from : from + " to " + to) + " cores";
       if (is_last) range += ", the reliable range";
     }
-    rows.push_back({range, Name(dominance.factor), std::string(Describe(dominance.factor).advice)});
+    rows.push_back(
+        {{"range", range}, {"factor", Name(dominance.factor)}, {"advice", Describe(dominance.factor).advice}});
   }
   return rows;
 }
@@ -206,34 +143,37 @@ std::vector<SampledMachine> MachinesOf(const Results& results, const PhaseProjec
   return machines;
 }
 
-ProjectionSection Project(const Results& results, const PhaseProjection& phase, const PhaseNames& names,
-                          const ReportParts& parts) {
-  ProjectionSection section;
+Data ProjectionSection(const Results& results, const PhaseProjection& phase, const PhaseNames& names,
+                       const ReportParts& parts) {
   const std::vector<const FactorProjection*> charted = ChartedFactors(phase);
-  if (const FactorProjection* headline = HeadlineOf(phase)) section.headline = NameInSentence(headline->factor);
-  section.is_grown = std::ranges::any_of(charted, [](const auto* factor) { return !factor->predictors.empty(); });
-  section.early_ends = ListEarlyEnds(phase, charted);
-  for (const FactorProjection* factor : charted) section.chart_columns.push_back(ColumnOf(*factor));
-  section.chart_rows = RowsBehindChart(phase, charted);
-  if (SampledValues sampled = SampleValues(MachinesOf(results, phase), names.anchor); sampled.table) {
-    section.sampled = std::move(sampled.table);
-    parts.choices.push_back(std::move(sampled.choices));
-  }
-  std::vector<const FactorProjection*> columns;
+  const FactorProjection* headline = HeadlineOf(phase);
+  const bool is_grown = std::ranges::any_of(charted, [](const auto* factor) { return !factor->predictors.empty(); });
+  Data chart_columns = Data::array(), columns = Data::array();
+  for (const FactorProjection* factor : charted) chart_columns.push_back(FactorColumn(*factor));
+  SampledValues sampled = SampleValues(MachinesOf(results, phase), names.anchor);
+  if (sampled.table) parts.choices.push_back(std::move(sampled.choices));
+  std::vector<const FactorProjection*> shown;
   std::vector<std::string> weights;
   for (const FactorProjection& projection : phase.factors) {
     const bool is_shown = projection.is_product || IsPartOfTheWhole(phase, projection.factor);
     if (projection.targets.empty() || !is_shown) continue;
-    columns.push_back(&projection);
+    shown.push_back(&projection);
     parts.used.insert(projection.factor);
-    section.columns.push_back(ColumnOf(projection));
+    columns.push_back(FactorColumn(projection));
     if (!projection.is_product) weights.push_back(NameInSentence(projection.factor) + ": " + WeighedModel(projection));
   }
-  section.model_weights = Join(weights, "; ");
-  section.targets = TargetsOf(phase, columns);
-  section.predictors = TabulatePredictors(phase);
-  section.dominance = DominanceRows(phase);
-  return section;
+  // For the caption: whose intervals are drawn, which curves end early.
+  return {{"headline", headline == nullptr ? "" : NameInSentence(headline->factor)},
+          {"earlyEnds", ListEarlyEnds(phase, charted)},
+          {"modelWeights", Join(weights, "; ")},
+          {"isGrown", is_grown},
+          {"chartColumns", std::move(chart_columns)},
+          {"chartRows", ToData(RowsBehindChart(phase, charted))},
+          {"sampled", ToData(sampled.table)},
+          {"columns", std::move(columns)},
+          {"targets", Targets(phase, shown)},
+          {"predictors", ToData(TabulatePredictors(phase))},
+          {"dominance", DominanceRows(phase)}};
 }
 
 PhaseNames NamesOf(const std::string& series, const PhaseId& phase, std::set<std::string>& anchors) {
@@ -248,31 +188,35 @@ ReportData SectionOfPhase(const Results& results, const PhaseProjection* project
                           const PhaseId& phase, const ReportParts& parts) {
   const PhaseNames names = NamesOf(series, phase, parts.anchors);
   const std::vector<FactorRow> rows = results.table.Rows(series, phase);
-  PhaseSection section{.heading = names.heading, .anchor = names.anchor};
   const auto record = std::ranges::find(results.phases, phase, &PhaseRecord::id);
-  if (record != results.phases.end()) section.description = record->description;
-  section.overview = OverviewOf(results, rows, projection, names, parts.texts, parts.model, parts.common);
-  section.share = ShareOfRun(results, rows, phase);
-  section.is_folded = !parts.choices.empty();
-  section.measured = MeasuredFactors(rows, parts.used);
-  section.superlinear = WhySuperlinear(rows, projection);
-  section.obstacle = projection != nullptr ? projection->obstacle : "no projection was made";
-  section.splits = SplitsOfPhase(results, {series, phase}, names, parts.texts, parts.model);
-  const bool is_projected = section.obstacle.empty();
-  if (section.splits && section.splits->is_known) section.obstacle.clear();  // they stand in place of a projection
+  const std::string obstacle = projection != nullptr ? projection->obstacle : "no projection was made";
+  const bool is_projected = obstacle.empty();
+  Data section = {
+      {"heading", names.heading},
+      {"anchor", names.anchor},
+      {"description", record != results.phases.end() ? record->description : ""},
+      {"share", ShareOfRun(results, rows, phase)},
+      {"overview", ToData(OverviewOf(results, rows, projection, names, parts.texts, parts.model, parts.common))},
+      {"isFolded", !parts.choices.empty()},
+      {"measured", MeasuredFactors(rows, parts.used)},
+      {"superlinear", WhySuperlinear(rows, projection)}};
+  const std::optional<SplitsSection> splits = SplitsOfPhase(results, {series, phase}, names, parts.texts, parts.model);
+  section["obstacle"] = splits && splits->is_known ? "" : obstacle;  // splits stand in place of a projection
+  section["splits"] = ToData(splits);
+  section["projection"] = is_projected ? ProjectionSection(results, *projection, names, parts) : Data(false);
+  section["outlook"] = section["gains"] = section["nextRuns"] = false;
   if (is_projected) {
-    section.projection = Project(results, *projection, names, parts);
-    section.outlook = TablesOrNothing({DescribePeak(*projection, parts.texts), TabulateOutlook(*projection)});
-    section.gains = TablesOrNothing({"", TabulateGains(*projection)});
-    section.next_runs = TablesOrNothing({"", TabulateNextRuns(*projection)});
+    section["outlook"] = ResultTables(TabulateOutlook(*projection), DescribePeak(*projection, parts.texts));
+    section["gains"] = ResultTables(TabulateGains(*projection));
+    section["nextRuns"] = ResultTables(TabulateNextRuns(*projection));
   }
-  section.comparison = ComparePhase(results, series, phase, names, parts.texts, parts.model);
-  section.backtest = BacktestOfPhase(results, series, phase, parts.texts);
-  section.losses = LossesInReport(results, series, phase, names.heading, parts.texts);
-  section.iterations = IterationsOfPhase(results, phase, names, parts.model);
-  section.fits = FitsOfPhase(projection, names.anchor, parts.used, parts.model);
-  section.has_fits = !section.fits.empty();
-  return ToData(section);
+  section["comparison"] = ToData(ComparePhase(results, series, phase, names, parts.texts, parts.model));
+  section["backtest"] = ToData(BacktestOfPhase(results, series, phase, parts.texts));
+  section["losses"] = ToData(LossesInReport(results, series, phase, names.heading, parts.texts));
+  section["iterations"] = ToData(IterationsOfPhase(results, phase, names, parts.model));
+  section["fits"] = ToData(FitsOfPhase(projection, names.anchor, parts.used, parts.model));
+  section["hasFits"] = !section["fits"].empty();
+  return section;
 }
 
 }  // namespace farscale

@@ -172,7 +172,7 @@ NamedTexts RenderedFiles(const Results& results, const ReportTemplates& template
   if (formats.count(ReportFormat::kMarkdown) > 0) {
     files.emplace_back("report.md", RenderMarkdown(model, templates));
     files.emplace_back("appendix.md", RenderTemplate(templates.partials.at("report_appendix.md"), model.data,
-                                                     Escape::kMarkdown, templates.partials));
+                                                     OutputForm::kMarkdown, templates.partials));
     for (const auto& [name, svg] : model.figures) {
       files.emplace_back(std::filesystem::path("figures") / name, svg + "\n");
     }

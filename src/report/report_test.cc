@@ -113,7 +113,7 @@ TEST(PopTone, OrangeToBlue) {
 
 TEST(Render, TagWithoutValueIsAnErrorWithFileAndLine) {
   try {
-    RenderTemplate({"one\n{{known}} {{unknown}}\n", "t.mustache"}, {{"known", "x"}}, Escape::kHtml);
+    RenderTemplate({"one\n{{known}} {{unknown}}\n", "t.mustache"}, {{"known", "x"}}, OutputForm::kHtml);
     FAIL();
   } catch (const Error& error) {
     EXPECT_EQ(error.kind(), ErrorKind::kUsage);
@@ -123,7 +123,7 @@ TEST(Render, TagWithoutValueIsAnErrorWithFileAndLine) {
 
 std::string ErrorOf(const std::string& text, const Partials& partials = {}) {
   try {
-    RenderTemplate({text, "t"}, {{"a", "x"}, {"list", {{{"b", "y"}}}}}, Escape::kHtml, partials);
+    RenderTemplate({text, "t"}, {{"a", "x"}, {"list", {{{"b", "y"}}}}}, OutputForm::kHtml, partials);
   } catch (const Error& error) {
     EXPECT_EQ(error.kind(), ErrorKind::kUsage);
     return error.what();
@@ -146,7 +146,7 @@ TEST(Render, Partials) {
   const Partials partials = {{"row", {"<{{b}}>\n", "row.mustache"}}, {"name", {"{{a}}", "name.mustache"}}};
   const ReportData data = {{"a", "x"}, {"list", {{{"b", "1"}}, {{"b", "2"}}}}};
   const auto render = [&](const std::string& text) {
-    return RenderTemplate({text, "t"}, data, Escape::kHtml, partials);
+    return RenderTemplate({text, "t"}, data, OutputForm::kHtml, partials);
   };
   EXPECT_EQ(render("{{#list}}\n  {{> row}}\n{{/list}}\nend\n"), "<1>\n<2>\nend\n");
   EXPECT_EQ(render("({{>name}})\n"), "(x)\n");
@@ -165,15 +165,15 @@ TEST(Render, ErrorsOfPartials) {
 }
 
 TEST(Render, MalformedTemplate) {
-  EXPECT_THROW(RenderTemplate({"{{#open}}", "t"}, {{"open", true}}, Escape::kHtml), Error);
+  EXPECT_THROW(RenderTemplate({"{{#open}}", "t"}, {{"open", true}}, OutputForm::kHtml), Error);
 }
 
 TEST(Render, EscapesForTheTarget) {
   const ReportData data = {{"name", "<script>|x_y"}};
-  EXPECT_EQ(RenderTemplate({"{{name}}", "t"}, data, Escape::kHtml), "&lt;script&gt;|x_y");
-  EXPECT_EQ(RenderTemplate({"{{name}}", "t"}, data, Escape::kMarkdown), "\\<script\\>\\|x\\_y");
-  EXPECT_EQ(RenderTemplate({"{{name}}", "t"}, {{"name", "$a$ ~~b~~"}}, Escape::kMarkdown), "\\$a\\$ \\~\\~b\\~\\~");
-  EXPECT_EQ(RenderTemplate({"{{{name}}}", "t"}, data, Escape::kHtml), "<script>|x_y");
+  EXPECT_EQ(RenderTemplate({"{{name}}", "t"}, data, OutputForm::kHtml), "&lt;script&gt;|x_y");
+  EXPECT_EQ(RenderTemplate({"{{name}}", "t"}, data, OutputForm::kMarkdown), "\\<script\\>\\|x\\_y");
+  EXPECT_EQ(RenderTemplate({"{{name}}", "t"}, {{"name", "$a$ ~~b~~"}}, OutputForm::kMarkdown), "\\$a\\$ \\~\\~b\\~\\~");
+  EXPECT_EQ(RenderTemplate({"{{{name}}}", "t"}, data, OutputForm::kHtml), "<script>|x_y");
 }
 
 TEST(Render, TextForTheTerminal) {
@@ -215,16 +215,16 @@ Results MakeResultsWithErrors() {
 TEST(Report, StandardErrorsStandBesideTheirValues) {
   const ReportModel model = BuildReportModel(MakeResultsWithErrors(), test::OwnTexts());
   const std::string html = RenderHtml(model, test::OwnTemplates());
-  EXPECT_THAT(html, HasSubstr("0.950 <small>± 0.012</small>"));
-  EXPECT_THAT(html, HasSubstr("1.60 s <small>± 20.0 ms</small>"));
-  EXPECT_THAT(html, testing::ContainsRegex("<td class=tone-.>0.980"));
+  EXPECT_THAT(html, HasSubstr("0.950 ± 0.012<"));
+  EXPECT_THAT(html, HasSubstr("1.60 s ± 20.0 ms<"));
+  EXPECT_THAT(html, testing::ContainsRegex("<td class=\"tone-.\">0.980"));
   EXPECT_THAT(html, HasSubstr("standard errors of single runs"));
   EXPECT_THAT(
       html,
       HasSubstr(
           "Runs are weighted by the spread of their iterations, their loss and their distance from the largest run"));
   const ReportTemplates templates = test::OwnTemplates();
-  const std::string markdown = RenderTemplate(templates.markdown, model.data, Escape::kMarkdown, templates.partials);
+  const std::string markdown = RenderTemplate(templates.markdown, model.data, OutputForm::kMarkdown, templates.partials);
   EXPECT_THAT(markdown, HasSubstr(" 0.950 ± 0.012 |"));
   EXPECT_THAT(test::OwnHtml(MakeResults()), Not(HasSubstr("of single runs")));
 }
@@ -264,7 +264,7 @@ TEST(Backtest, SaysHowManyHiddenValuesWereMet) {
   EXPECT_THAT(html, HasSubstr("<td>-44.4 %<td class=\"outside\">neither"));
   const ReportTemplates templates = test::OwnTemplates();
   const std::string markdown =
-      RenderTemplate(templates.partials.at("report_appendix.md"), model.data, Escape::kMarkdown, templates.partials);
+      RenderTemplate(templates.partials.at("report_appendix.md"), model.data, OutputForm::kMarkdown, templates.partials);
   EXPECT_THAT(markdown, HasSubstr("|  | 32 | 64 | 2.0× | 0.500 | 0.400 | 0.340 – 0.460 | -20.0 % | 95 % |"));
   EXPECT_THAT(markdown, Not(HasSubstr("from fewer runs")));
 }

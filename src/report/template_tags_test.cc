@@ -136,7 +136,7 @@ TEST(Templates, EverythingIsRendered) {
   EXPECT_THAT(RenderHtml(model, templates), testing::HasSubstr("without noise"));
   EXPECT_THAT(RenderMarkdown(model, templates), testing::HasSubstr("without noise"));
   EXPECT_THAT(
-      RenderTemplate(templates.partials.at("report_appendix.md"), model.data, Escape::kMarkdown, templates.partials),
+      RenderTemplate(templates.partials.at("report_appendix.md"), model.data, OutputForm::kMarkdown, templates.partials),
       testing::HasSubstr("Grown, not measured: the program on"));
 }
 

@@ -106,9 +106,8 @@ inline std::vector<LossGrowth> MakeGrowth() {
   return {{.phase = "step",
            .title = "What causes waiting",
            .sentences = {"It grows."},
-           .has_table = true,
-           .header = {{"2"}, {"→ 64"}},
-           .rows = {{"main / work", {{"50.0 %"}, {"60.0 %"}}}}}};
+           .header = {"2", "→ 64"},
+           .rows = {{{"cells", {"main / work", "50.0 %", "60.0 %"}}}}}};
 }
 
 // What causes waiting, in two runs.

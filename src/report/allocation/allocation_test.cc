@@ -10,7 +10,6 @@
 #include "plot/latex.h"
 #include "planning/allocation.h"
 #include "report/allocation/figure.h"
-#include "report/allocation/latex.h"
 #include "report/allocation/pages.h"
 #include "report/allocation/text.h"
 #include "results/factor_table_files.h"

@@ -4,13 +4,15 @@
 
 #include <algorithm>
 #include <functional>
+#include <string_view>
+#include <utility>
 
 #include "base/files.h"
 #include "base/text.h"
 #include "base/version.h"
 #include "pages/render.h"
+#include "plot/latex.h"
 #include "report/allocation/figure.h"
-#include "report/allocation/latex.h"
 #include "report/allocation/text.h"
 #include "report/figures.h"
 #include "report/key_results.h"
@@ -95,22 +97,62 @@ std::vector<Column> ColumnsOf(const AllocationPack& pack, const ProblemCase& pro
 }
 
 Data TableData(const AllocationTable& table) {
-  Data header = Data::array(), rows = Data::array();
-  for (const std::string& heading : table.header) header.push_back({{"text", heading}});
+  Data rows = Data::array();
   for (const AllocationLine& line : table.lines) {
     Data cells = Data::array();
-    for (const AllocationCell& cell : line.cells) {
-      cells.push_back({{"text", cell.text}, {"interval", cell.interval}, {"hasInterval", !cell.interval.empty()}});
-    }
+    for (const AllocationCell& cell : line.cells) cells.push_back({{"text", cell.text}, {"interval", cell.interval}});
+    const bool is_reliable = line.reliability == Reliability::kReliable;
     rows.push_back({{"source", line.source},
-                    {"isMeasured", line.is_measured},
-                    {"isPredicted", !line.is_measured && line.reliability == Reliability::kReliable},
-                    {"isReliable", line.reliability == Reliability::kReliable},
-                    {"isBaseline", line.is_baseline},
-                    {"cells", cells}});
+                    {"kind", line.is_measured ? "measured"
+                             : is_reliable    ? "predicted"
+                                              : "beyond"},
+                    {"cells", std::move(cells)}});
   }
-  return {{"header", header}, {"rows", rows}};
+  return {{"header", table.header}, {"rows", std::move(rows)}};
 }
+
+// As allocation_measurement.txt.mustache writes them, and in LaTeX.
+constexpr std::pair<std::string_view, std::string_view> kFormulas[] = {
+    {"E = p₀ T₀ / (p T)", "$E = p_0 T_0 / (p\\,T)$"},
+    {"E = T₀ / T", "$E = T_0 / T$"},
+    {"S = T₀ / T", "$S = T_0 / T$"},
+    {"p₀ T₀ / (p T)", "$p_0 T_0 / (p\\,T)$"},
+    {"T₀ / T", "$T_0 / T$"},
+    {"with p cores", "with $p$ cores"},
+    {"the time T has", "the time $T$ has"},
+    {"speedup is E times", "speedup is $E$ times"},
+    {"p₀", "$p_0$"},
+    {"T₀", "$T_0$"},
+};
+
+// Escaped, with the formulas of the words in mathematics.
+std::string EscapeWithFormulas(std::string_view text) {
+  std::string escaped;
+  for (std::size_t at = 0; at < text.size();) {
+    std::size_t begin = text.size();
+    const std::pair<std::string_view, std::string_view>* next = nullptr;
+    for (const auto& formula : kFormulas) {  // the longest first where two begin at the same place
+      const std::size_t found = text.find(formula.first, at);
+      if (found < begin) begin = found, next = &formula;
+    }
+    escaped += EscapeLatex(text.substr(at, begin - at));
+    if (next == nullptr) break;
+    escaped += next->second;
+    at = begin + next->first.size();
+  }
+  return escaped;
+}
+
+// A blank line ends a paragraph, and within a tabular it is an error before a rule.
+std::string WithoutBlankLines(const std::string& text) {
+  std::string kept;
+  for (const std::string& line : Split(text, '\n')) {
+    if (!Trim(line).empty()) kept += line + "\n";
+  }
+  return kept;
+}
+
+std::string Required(const AllocationPack& pack) { return fmt::format("{:g} %", 100 * pack.required); }
 
 std::string Number(const std::optional<double>& value) { return value ? FormatExact(*value) : ""; }
 
@@ -144,7 +186,7 @@ ReportModel BuildAllocationModel(const Results& results, const AllocationPack& p
   Data& data = model.data;
   data = {{"title", results.title}, {"generator", Generator()}, {"facts", Data::array()}};
   for (const auto& [name, value] : text.facts) data["facts"].push_back({{"name", name}, {"value", value}});
-  data["required"] = fmt::format("{:g} %", 100 * pack.required);
+  data["required"] = Required(pack);
   data["recommendation"] = text.recommendation;
   data["table"] = TableData(TabulateAllocation(pack, results.problem));
   data["tableNote"] = text.note;
@@ -155,6 +197,43 @@ ReportModel BuildAllocationModel(const Results& results, const AllocationPack& p
   data["missing"] = text.missing;
   data["hasMissing"] = !text.missing.empty();
   return model;
+}
+
+std::string WriteAllocationTable(const Results& results, const AllocationPack& pack, const Partials& templates) {
+  Data tables = Data::array();
+  std::vector<AllocationColumns> parts = {AllocationColumns::kScaling};
+  if (HasSizes(pack)) parts.insert(parts.begin(), AllocationColumns::kProblem);
+  if (HasTimes(pack)) parts.push_back(AllocationColumns::kCosts);
+  for (const AllocationColumns part : parts) {
+    Data table = TableData(TabulateAllocation(pack, results.problem, part));
+    table["isFirst"] = tables.empty();
+    tables.push_back(std::move(table));
+  }
+  const Data data = {{"title", OneLine(ToUtf8(results.title))},
+                     {"required", Required(pack)},
+                     {"tables", std::move(tables)},
+                     {"superlinear", pack.superlinear}};
+  return WithoutBlankLines(RenderTemplate(templates.at("allocation.tex"), data, OutputForm::kLatex, templates));
+}
+
+std::string WriteAllocationText(const AllocationText& text, const Partials& templates) {
+  Data data = {{"facts", Data::array()},
+               {"contradictions", text.contradictions},
+               {"hasContradictions", !text.contradictions.empty()},
+               {"recommendation", text.recommendation},
+               {"method", {EscapeWithFormulas(text.measurement), EscapeLatex(text.prediction)}},
+               {"missing", text.missing},
+               {"hasMissing", !text.missing.empty()}};
+  for (const auto& [name, value] : text.facts) data["facts"].push_back({{"name", name}, {"value", value}});
+  return RenderTemplate(templates.at("allocation_text.tex"), data, OutputForm::kLatex, templates);
+}
+
+std::string WriteAllocationPage(const Results& results, const AllocationPack& pack, const Partials& templates) {
+  Chart chart = SpeedupChart(pack);
+  chart.width = 560;
+  chart.height = HasSizes(pack) ? 220 : 330;  // there is a table more
+  const Data data = {{"title", results.title}, {"figure", RenderTikzPicture(chart)}};
+  return RenderTemplate(templates.at("allocation_page.tex"), data, OutputForm::kLatex, templates);
 }
 
 namespace {

@@ -41,6 +41,14 @@ AllocationTable TabulateAllocation(const AllocationPack& pack, const ProblemCase
 // The tags of templates/allocation.*.mustache [docs/templates.md], but for `style`.
 ReportModel BuildAllocationModel(const Results& results, const AllocationPack& pack, const Partials& templates);
 
+// Tabulars of the problem, of scaling and of costs, where known, one below the other: each fits into the column of an
+// article [templates/allocation.tex.mustache].
+std::string WriteAllocationTable(const Results& results, const AllocationPack& pack, const Partials& templates);
+// [templates/allocation_text.tex.mustache]
+std::string WriteAllocationText(const AllocationText& text, const Partials& templates);
+// A document of one page that inputs both [templates/allocation_page.tex.mustache].
+std::string WriteAllocationPage(const Results& results, const AllocationPack& pack, const Partials& templates);
+
 std::string WriteAllocationCsv(const Results& results, const AllocationPack& pack, const AllocationText& text);
 
 // Writes all or nothing of each file; everything is rendered before the first is written. Returns the paths.

@@ -12,6 +12,7 @@
 #include "plot/heat_map.h"
 #include "plot/bars.h"
 #include "report/balance/names.h"
+#include "report/cells.h"
 #include "report/figures.h"
 #include "results/reported_losses.h"
 #include "stats/sample_quantiles.h"
@@ -23,20 +24,6 @@ using Data = ReportData;
 
 // Rows and columns of the tables behind maps and curves, at most.
 constexpr std::size_t kRowsOfTable = 8, kColumnsOfTable = 6;
-
-Data TextCells(const std::vector<std::string>& texts) {
-  Data cells = Data::array();
-  for (const std::string& text : texts) cells.push_back({{"text", text}});
-  return cells;
-}
-
-Data Row(const std::string& heading, const std::vector<std::string>& texts) {
-  return {{"heading", heading}, {"cells", TextCells(texts)}};
-}
-
-Data Table(const std::string& corner, const std::vector<std::string>& header, Data rows) {
-  return {{"corner", corner}, {"header", TextCells(header)}, {"rows", std::move(rows)}};
-}
 
 // A strategy has one colour in all figures, and none is grey; that of the list of strategies, so that it does not
 // depend on which others a case has.
@@ -82,16 +69,16 @@ Data TableOfLoads(const LoadHistory& history) {
   for (std::size_t column = 0; column < sums.columns; ++column) {
     header.push_back(NameOfBlock(column, sums.columns, history.columns, history.iterations, 1));
   }
-  Data rows = Data::array();
+  std::vector<std::vector<std::string>> rows;
   for (std::size_t row = 0; row < sums.rows; ++row) {
-    std::vector<std::string> texts;
+    std::vector<std::string>& texts = rows.emplace_back();
+    texts.push_back(NameOfBlock(row, sums.rows, history.rows, history.processors, 0));
     for (std::size_t column = 0; column < sums.columns; ++column) {
       const std::size_t cell = row * sums.columns + column;
       texts.push_back(FormatSeconds(sums.cells[cell] / counts.cells[cell]));
     }
-    rows.push_back(Row(NameOfBlock(row, sums.rows, history.rows, history.processors, 0), texts));
   }
-  return Table("Processors", header, std::move(rows));
+  return TextTable("Processors", header, rows);
 }
 
 HeatScale ScaleOf(const LoadRange& range) {
@@ -166,19 +153,19 @@ Data TableOfSweep(const WhatIf& what_if, const std::vector<SweepLine>& lines, co
   }
   std::sort(values.begin(), values.end());
   values.erase(std::unique(values.begin(), values.end()), values.end());
-  Data rows = Data::array();
+  std::vector<std::vector<std::string>> rows;
   for (const double x : values) {
-    std::vector<std::string> texts;
+    std::vector<std::string>& texts = rows.emplace_back();
+    texts.push_back(FormatCores(x));
     for (const SweepLine& line : lines) {
       const auto found =
           std::find_if(line.points.begin(), line.points.end(), [&](const SweepPoint& point) { return point.x == x; });
       texts.push_back(found == line.points.end() ? "–" : FormatSeconds(what_if.outcomes[found->outcome].makespan));
     }
-    rows.push_back(Row(FormatCores(x), texts));
   }
   std::string corner = x_label;
   corner[0] = static_cast<char>(std::toupper(static_cast<unsigned char>(corner[0])));
-  return Table(corner, header, std::move(rows));
+  return TextTable(corner, header, rows);
 }
 
 void AddSweep(const WhatIf& what_if, const BalanceCase& one, BalanceAxis axis, const std::string& slug,
@@ -236,32 +223,33 @@ void AddParts(const WhatIf& what_if, const BalanceCase& one, const std::string& 
     header.push_back(part.name);
   }
   header.emplace_back("together");
-  Data rows = Data::array();
+  std::vector<std::vector<std::string>> rows;
   for (const std::size_t i : outcomes) {
     const BalanceOutcome& outcome = what_if.outcomes[i];
     StackedBar bar{ShortName(outcome.configuration), {}, FormatSeconds(outcome.makespan)};
-    std::vector<std::string> texts;
+    std::vector<std::string>& texts = rows.emplace_back();
+    texts.push_back(bar.name);
     for (const NamedPart& part : PartsOf(outcome.parts)) {
       bar.seconds.push_back(part.seconds);
       texts.push_back(FormatSeconds(part.seconds));
     }
     texts.push_back(bar.text);
-    rows.push_back(Row(bar.name, texts));
     bars.bars.push_back(std::move(bar));
   }
   Data figure = AddFigure(model, slug + "-parts.svg", RenderStackedBars(bars, false), RenderStackedBars(bars, true),
                           bars.description);
   figures.push_back(
-      FigureData(bars.title, bars.description, std::move(figure), Table("Configuration", header, std::move(rows))));
+      FigureData(bars.title, bars.description, std::move(figure), TextTable("Configuration", header, rows)));
 }
 
 // When so many of the iterations are done, and the share of the time since before that processors computed.
 Data TableOfAverages(const WhatIf& what_if) {
   std::vector<std::string> header;
   for (const LoadHistory& history : what_if.histories) header.push_back(NameOfHistory(what_if, history));
-  Data rows = Data::array();
+  std::vector<std::vector<std::string>> rows;
   for (std::size_t part = 1; part <= kRowsOfTable; ++part) {
-    std::vector<std::string> texts;
+    std::vector<std::string>& texts = rows.emplace_back();
+    texts.push_back(fmt::format("{} of {}", part, kRowsOfTable));
     for (const LoadHistory& history : what_if.histories) {
       const std::size_t columns = history.time.size();
       const std::size_t first = columns * (part - 1) / kRowsOfTable, next = columns * part / kRowsOfTable;
@@ -278,9 +266,8 @@ Data TableOfAverages(const WhatIf& what_if) {
       texts.push_back(fmt::format("{} at {}", before > begin ? FormatPercent(computed / (before - begin)) : "–",
                                   FormatSeconds(before)));
     }
-    rows.push_back(Row(fmt::format("{} of {}", part, kRowsOfTable), texts));
   }
-  return Table("Parts of the iterations", header, std::move(rows));
+  return TextTable("Parts of the iterations", header, rows);
 }
 
 }  // namespace

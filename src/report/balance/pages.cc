@@ -22,137 +22,99 @@ using Data = ReportData;
 constexpr const char* kNone = "–";
 
 // A case in a line.
-struct CaseLine {
-  std::string name, best, tasks, iteration, instead, gain, interval;
-  bool is_balanced = false;
-  FARSCALE_TAGS(name, best, tasks, iteration, instead, gain, interval, is_balanced)
-};
-
-CaseLine LineOf(const WhatIf& what_if, const BalanceCase& one) {
-  CaseLine line{.name = NameOfCase(what_if, one)};
+Data CaseLine(const WhatIf& what_if, const BalanceCase& one) {
+  Data line = {{"name", NameOfCase(what_if, one)}, {"isBalanced", one.lead.has_value()}};
   if (!one.lead) return line;
   const BalanceOutcome& best = what_if.outcomes[*one.lead];
+  const BalanceOutcome& reference = what_if.outcomes[ReferenceOf(what_if, one, best)];
   const Gain gain = GainThatCounts(what_if, one, best);
-  line.best = NameInCase(what_if, one, best.configuration);
-  line.tasks = FormatCount(best.configuration.tasks) + (best.configuration.is_grown ? ", grown" : "");
-  line.iteration = FormatSeconds(LongRunIterationOf(what_if, best));
-  line.instead = FormatSeconds(LongRunIterationOf(what_if, what_if.outcomes[ReferenceOf(what_if, one, best)]));
-  line.gain = FormatPercent(gain.value);
-  line.interval = GainInterval(gain);
-  line.is_balanced = true;
   const BalanceVerdict verdict = VerdictOf(what_if, one);
-  if (verdict == BalanceVerdict::kUnexplained) {
-    line.gain = "unknown";
-    line.interval.clear();
-  }
-  // Whatever it gains is not of balancing.
-  if (verdict == BalanceVerdict::kNothingMoved) {
-    line.best = "nothing worth moving";
-    line.iteration = line.instead;
-    line.gain = "none";
-    line.interval.clear();
-  }
+  // Whatever it gains where nothing moved is not of balancing.
+  const bool is_unexplained = verdict == BalanceVerdict::kUnexplained,
+             is_still = verdict == BalanceVerdict::kNothingMoved;
+  const std::string instead = FormatSeconds(LongRunIterationOf(what_if, reference));
+  line.update({{"best", is_still ? "nothing worth moving" : NameInCase(what_if, one, best.configuration)},
+               {"tasks", FormatCount(best.configuration.tasks) + (best.configuration.is_grown ? ", grown" : "")},
+               {"iteration", is_still ? instead : FormatSeconds(LongRunIterationOf(what_if, best))},
+               {"instead", instead},
+               {"gain", is_still         ? "none"
+                        : is_unexplained ? "unknown"
+                                         : FormatPercent(gain.value)},
+               {"interval", is_still || is_unexplained ? "" : GainInterval(gain)}});
   return line;
 }
 
 // A configuration of a case.
-struct ConfigurationRow {
-  std::string name, processors, tasks, level, placement, iteration, makespan;
-  std::string gain = kNone, interval, original = kNone, original_interval;
-  std::string load_balance, parallel_efficiency, migrations = kNone, moved = kNone;
-  std::string later = kNone, later_without, limit = kNone, limit_name;
-  bool is_top = false, is_balanced = false;
-  FARSCALE_TAGS(name, processors, tasks, level, placement, iteration, makespan, gain, interval, original,
-                original_interval, load_balance, parallel_efficiency, migrations, moved, later, later_without, limit,
-                limit_name, is_top, is_balanced)
-};
-
-ConfigurationRow RowOf(const WhatIf& what_if, const BalanceOutcome& outcome, bool is_top) {
+Data ConfigurationRow(const WhatIf& what_if, const BalanceOutcome& outcome, bool is_top) {
   const BalanceConfiguration& configuration = outcome.configuration;
-  ConfigurationRow row{.name = NameOfBalancing(configuration),
-                       .processors = FormatCount(configuration.processors),
-                       .tasks = FormatCount(configuration.tasks) + (configuration.is_grown ? ", grown" : ""),
-                       .level = FormatCores(configuration.level()),
-                       .placement = NameOfPlacement(configuration.placement),
-                       .iteration = FormatSeconds(LongRunIterationOf(what_if, outcome)),
-                       .makespan = FormatSeconds(outcome.makespan),
-                       .load_balance = FormatFactor(outcome.load_balance),
-                       .parallel_efficiency = FormatFactor(outcome.parallel_efficiency),
-                       .is_top = is_top,
-                       .is_balanced = !IsUnbalanced(outcome)};
-  if (row.is_balanced) {
-    row.gain = FormatPercent(outcome.gain.value);
-    row.interval = GainInterval(outcome.gain);
-    row.migrations = FormatCount(outcome.migrations);
-    row.moved = SayBytes(outcome.migrated_bytes);
-  }
-  if (outcome.gain_over_original) {
-    row.original = FormatPercent(outcome.gain_over_original->value);
-    row.original_interval = GainInterval(*outcome.gain_over_original);
-  }
-  if (outcome.later_iteration) row.later = FormatSeconds(*outcome.later_iteration);
-  if (outcome.later_iteration && outcome.later_iteration_without) {
-    row.later_without = FormatSeconds(*outcome.later_iteration_without);
-  }
-  if (const std::optional<NamedPart> limit = LimitOf(outcome)) {
-    row.limit = FormatPercent(limit->seconds / outcome.makespan);
-    row.limit_name = limit->name;
-  }
-  return row;
+  const bool is_balanced = !IsUnbalanced(outcome);
+  const std::optional<Gain>& original = outcome.gain_over_original;
+  const std::optional<NamedPart> limit = LimitOf(outcome);
+  const bool has_without = outcome.later_iteration && outcome.later_iteration_without;
+  return {{"name", NameOfBalancing(configuration)},
+          {"processors", FormatCount(configuration.processors)},
+          {"tasks", FormatCount(configuration.tasks) + (configuration.is_grown ? ", grown" : "")},
+          {"level", FormatCores(configuration.level())},
+          {"placement", NameOfPlacement(configuration.placement)},
+          {"iteration", FormatSeconds(LongRunIterationOf(what_if, outcome))},
+          {"makespan", FormatSeconds(outcome.makespan)},
+          {"gain", is_balanced ? FormatPercent(outcome.gain.value) : kNone},
+          {"interval", is_balanced ? GainInterval(outcome.gain) : ""},
+          {"original", original ? FormatPercent(original->value) : kNone},
+          {"originalInterval", original ? GainInterval(*original) : ""},
+          {"loadBalance", FormatFactor(outcome.load_balance)},
+          {"parallelEfficiency", FormatFactor(outcome.parallel_efficiency)},
+          {"migrations", is_balanced ? FormatCount(outcome.migrations) : kNone},
+          {"moved", is_balanced ? SayBytes(outcome.migrated_bytes) : kNone},
+          {"later", outcome.later_iteration ? FormatSeconds(*outcome.later_iteration) : kNone},
+          {"laterWithout", has_without ? FormatSeconds(*outcome.later_iteration_without) : ""},
+          {"limit", limit ? FormatPercent(limit->seconds / outcome.makespan) : kNone},
+          {"limitName", limit ? limit->name : ""},
+          {"isTop", is_top},
+          {"isBalanced", is_balanced}};
 }
 
 // What the case is told by, best first, then what is not balanced.
-std::vector<ConfigurationRow> ConfigurationsOf(const WhatIf& what_if, const BalanceCase& one, std::size_t top) {
-  std::vector<ConfigurationRow> rows;
+Data Configurations(const WhatIf& what_if, const BalanceCase& one, std::size_t top) {
+  Data rows = Data::array();
   std::size_t place = 0;
   for (const std::size_t i : RowsOf(what_if, one)) {
     const bool is_unbalanced = IsUnbalanced(what_if.outcomes[i]);
-    rows.push_back(RowOf(what_if, what_if.outcomes[i], is_unbalanced || place < top));
+    rows.push_back(ConfigurationRow(what_if, what_if.outcomes[i], is_unbalanced || place < top));
     place += is_unbalanced ? 0 : 1;
   }
   return rows;
 }
 
-// One of the cases in which most is gained.
-struct CaseDetail {
-  std::string name, anchor;
-  bool is_one_of_many = false, has_advice = false, has_figures = false;
-  Sentences answer, reasons, advice;
-  Data figures;
-  std::vector<ConfigurationRow> configurations;
-  std::string more_configurations;
-  FARSCALE_TAGS(name, anchor, is_one_of_many, has_advice, has_figures, answer, reasons, advice, figures, configurations,
-                more_configurations)
-};
-
-struct MappingRow {
-  std::string name, ranks, nodes, within, between, remote, makespan, gain = kNone, interval;
-  FARSCALE_TAGS(name, ranks, nodes, within, between, remote, makespan, gain, interval)
-};
-
-std::vector<MappingRow> MappingsOf(const WhatIf& what_if) {
-  std::vector<MappingRow> rows;
+Data Mappings(const WhatIf& what_if) {
+  Data rows = Data::array();
   for (const NodeMapping& mapping : what_if.mappings) {
-    rows.push_back({NameOfPlacement(mapping.placement), RanksOf(what_if.runs[mapping.run]), FormatCount(mapping.nodes),
-                    FormatFactor(mapping.load_balance_in), FormatFactor(mapping.load_balance_out),
-                    FormatPercent(mapping.remote_share), FormatSeconds(mapping.makespan)});
-    if (mapping.placement == Placement::kAsMeasured) continue;
-    rows.back().gain = FormatPercent(mapping.gain.value);
-    rows.back().interval = GainInterval(mapping.gain);
+    const bool is_measured = mapping.placement == Placement::kAsMeasured;
+    rows.push_back({{"name", NameOfPlacement(mapping.placement)},
+                    {"ranks", RanksOf(what_if.runs[mapping.run])},
+                    {"nodes", FormatCount(mapping.nodes)},
+                    {"within", FormatFactor(mapping.load_balance_in)},
+                    {"between", FormatFactor(mapping.load_balance_out)},
+                    {"remote", FormatPercent(mapping.remote_share)},
+                    {"makespan", FormatSeconds(mapping.makespan)},
+                    {"gain", is_measured ? kNone : FormatPercent(mapping.gain.value)},
+                    {"interval", is_measured ? "" : GainInterval(mapping.gain)}});
   }
   return rows;
 }
 
-struct RunRow {
-  FARSCALE_TEXTS(path, ranks, nodes, iterations, measured, replayed, load_balance, heaviest, state)
-};
-
-std::vector<RunRow> RunsOf(const WhatIf& what_if) {
-  std::vector<RunRow> rows;
+Data Runs(const WhatIf& what_if) {
+  Data rows = Data::array();
   for (const BalanceRun& run : what_if.runs) {
-    rows.push_back({run.path, RanksOf(run), run.nodes > 0 ? FormatCount(run.nodes) : kNone, FormatCount(run.iterations),
-                    FormatSeconds(run.measured), FormatSeconds(run.replayed), FormatFactor(run.load_balance),
-                    run.heaviest_task > 0 ? FormatPercent(run.heaviest_task) : kNone, SayBytes(run.task_bytes)});
+    rows.push_back({{"path", run.path},
+                    {"ranks", RanksOf(run)},
+                    {"nodes", run.nodes > 0 ? FormatCount(run.nodes) : kNone},
+                    {"iterations", FormatCount(run.iterations)},
+                    {"measured", FormatSeconds(run.measured)},
+                    {"replayed", FormatSeconds(run.replayed)},
+                    {"loadBalance", FormatFactor(run.load_balance)},
+                    {"heaviest", run.heaviest_task > 0 ? FormatPercent(run.heaviest_task) : kNone},
+                    {"state", SayBytes(run.task_bytes)}});
   }
   return rows;
 }
@@ -188,20 +150,19 @@ Data MethodOf(const WhatIf& what_if, const Partials& templates) {
   return list;
 }
 
-struct BalancedCell {
+Data BalancedCell(Factor factor, const std::optional<BalancedValue>& value) {
   std::string text = kNone, interval, color = kNoColor, tone = kNoTone;
-  FARSCALE_TAGS(text, interval, color, tone)
-};
-
-BalancedCell CellOf(Factor factor, const std::optional<BalancedValue>& value) {
-  if (!value) return {};
-  const std::string number = FormatValue(factor, value->value), bounds = FormatBounds(factor, value->interval80);
-  const std::string level = ToString(value->reliability);
-  if (value->reliability == Reliability::kUnknown) return {level, "", kUncertainColor, kUncertainTone};
-  if (value->reliability == Reliability::kUncertain) {
-    return {fmt::format("{} ({})", level, bounds), "", kUncertainColor, kUncertainTone};
+  if (value) {
+    const std::string bounds = FormatBounds(factor, value->interval80), level = ToString(value->reliability);
+    const bool is_reliable = value->reliability == Reliability::kReliable;
+    color = is_reliable ? PopColor(value->value) : kUncertainColor;
+    tone = is_reliable ? PopTone(value->value) : kUncertainTone;
+    interval = is_reliable && !value->is_replayed ? bounds : "";
+    text = is_reliable                                     ? FormatValue(factor, value->value)
+           : value->reliability == Reliability::kUncertain ? fmt::format("{} ({})", level, bounds)
+                                                           : level;
   }
-  return {number, value->is_replayed ? "" : bounds, PopColor(value->value), PopTone(value->value)};
+  return {{"text", text}, {"interval", interval}, {"color", color}, {"tone", tone}};
 }
 
 // Ways to run need not be replayed on as many processors: one can be projected where another was replayed.
@@ -211,7 +172,7 @@ Data RowOf(Factor factor, const BalancedFactor::Row& row) {
   for (const std::optional<BalancedValue>& value : row.ways) {
     has_replayed = has_replayed || (value && value->is_replayed);
     has_projected = has_projected || (value && !value->is_replayed);
-    cells.push_back(farscale::ToData(CellOf(factor, value)));
+    cells.push_back(BalancedCell(factor, value));
   }
   const char* both = has_projected ? "replayed, or projected with an interval" : "replayed";
   return {{"cores", FormatCores(row.cores)},
@@ -251,37 +212,32 @@ bool AnyOutcome(const WhatIf& what_if, auto condition) { return std::ranges::any
 void AddCases(const WhatIf& what_if, const Partials& templates, std::size_t top, ReportModel& model) {
   const std::vector<BalanceCase> cases = CasesOf(what_if);
   const std::vector<bool> is_detailed = ChooseDetailed(what_if, cases);
-  std::vector<CaseLine> lines;
-  std::vector<CaseDetail> details;
-  std::vector<ConfigurationRow> configurations;
+  Data lines = Data::array(), details = Data::array(), configurations = Data::array();
   for (std::size_t i = 0; i < cases.size(); ++i) {
-    lines.push_back(LineOf(what_if, cases[i]));
-    const std::vector<ConfigurationRow> rows = ConfigurationsOf(what_if, cases[i], top);
+    lines.push_back(CaseLine(what_if, cases[i]));
+    const Data rows = Configurations(what_if, cases[i], top);
     configurations.insert(configurations.end(), rows.begin(), rows.end());
     if (!is_detailed[i]) continue;
     const std::string slug = fmt::format("balance-case-{}", i + 1);
-    CaseDetail detail{.name = NameOfCase(what_if, cases[i]),
-                      .anchor = slug,
-                      .is_one_of_many = cases.size() > 1,
-                      .answer = AnswerOf(what_if, cases[i], templates),
-                      .reasons = ReasonsOf(what_if, cases[i], templates),
-                      .advice = AdviceOf(what_if, cases[i], templates),
-                      .figures = FiguresOfCase(what_if, cases[i], slug, model),
-                      .configurations = rows};
-    detail.has_advice = !detail.advice.empty();
-    detail.has_figures = !detail.figures.empty();
-    if (cases[i].ranking.size() > top) {
-      detail.more_configurations = CountOf(cases[i].ranking.size() - top, "configuration");
-    }
-    details.push_back(std::move(detail));
+    const std::size_t ranked = cases[i].ranking.size();
+    details.push_back({{"name", NameOfCase(what_if, cases[i])},
+                       {"anchor", slug},
+                       {"isOneOfMany", cases.size() > 1},
+                       {"answer", AnswerOf(what_if, cases[i], templates)},
+                       {"reasons", ReasonsOf(what_if, cases[i], templates)},
+                       {"advice", AdviceOf(what_if, cases[i], templates)},
+                       {"figures", FiguresOfCase(what_if, cases[i], slug, model)},
+                       {"configurations", rows},
+                       {"moreConfigurations", ranked > top ? CountOf(ranked - top, "configuration") : ""}});
+    AddWhetherFilled(details.back(), {"advice", "figures"});
   }
-  const bool has_more = std::ranges::any_of(configurations, [](const auto& row) { return !row.is_top; });
+  const bool has_more = std::any_of(configurations.begin(), configurations.end(), [](const Data& row) { return row["isTop"] == false; });
   const std::size_t others = cases.size() - details.size();
-  model.data["cases"] = farscale::ToData(lines);
-  model.data["hasSeveralCases"] = cases.size() > 1;
   model.data["otherCases"] = !details.empty() && others > 0 ? CountOf(others, "case") : "";
-  model.data["details"] = farscale::ToData(details);
-  model.data["configurations"] = farscale::ToData(configurations);
+  model.data["cases"] = std::move(lines);
+  model.data["hasSeveralCases"] = cases.size() > 1;
+  model.data["details"] = std::move(details);
+  model.data["configurations"] = std::move(configurations);
   model.data["hasMoreConfigurations"] = has_more;
 }
 
@@ -313,11 +269,11 @@ ReportModel BuildBalanceModel(const WhatIf& what_if, const Partials& templates,
   data["averages"] = AverageLoadFigures(what_if, "balance", model);
   data["projections"] = ProjectionsOf(projections);
   data["projectionSentences"] = DescribeProjections(projections, templates);
-  data["mappings"] = farscale::ToData(MappingsOf(what_if));
+  data["mappings"] = Mappings(what_if);
   data["mappingSentences"] = DescribeMappings(what_if, templates);
   data["productionSentences"] = DescribeProduction(what_if, templates);
   data["leftOut"] = DescribeLeftOut(what_if);
-  data["runs"] = farscale::ToData(RunsOf(what_if));
+  data["runs"] = Runs(what_if);
   data["stateCosts"] = StateCostsOf(what_if);
   data["fidelity"] = DescribeFidelity(what_if, templates);
   data["method"] = MethodOf(what_if, templates);

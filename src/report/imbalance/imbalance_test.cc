@@ -7,8 +7,8 @@
 
 #include "plot/heat_map.h"
 #include "report/imbalance/pages.h"
+#include "report/loss_sentences.h"
 #include "report/losses_section.h"
-#include "report/losses_summary.h"
 #include "results/losses_json.h"
 #include "results/reported_losses.h"
 #include "support/losses.h"
@@ -147,9 +147,8 @@ TEST(LossesSection, TablesHoldTheTopAndSayWhatIsLeft) {
               HasSubstr("All other call paths together cause 12.5 % of the waiting."));
   ASSERT_EQ(data["maps"].size(), 1u);
   const ReportData& table = data["maps"][0]["table"];
-  EXPECT_EQ(table["header"].dump(), R"([{"text":"1"},{"text":"2"},{"text":"all"}])");
-  EXPECT_EQ(table["rows"][1].dump(),
-            R"({"heading":"1","cells":[{"text":"500 ms"},{"text":"1.50 s"},{"text":"2.00 s"}]})");
+  EXPECT_EQ(table["header"].dump(), R"(["1","2","all"])");
+  EXPECT_EQ(table["rows"][1].dump(), R"({"cells":["1","500 ms","1.50 s","2.00 s"]})");
   EXPECT_TRUE(data["growth"].empty());
 }
 
@@ -174,10 +173,10 @@ TEST(LossesSection, TablesBehindMapsNameTheRanksOfBlocks) {
   losses.iterations = 100;
   losses.paths[0].raster = {64, 64, std::vector<double>(64 * 64, 1)};
   const ReportData table = Section(losses)["maps"][0]["table"];
-  EXPECT_EQ(table["rows"][0]["heading"], "0 – 15");
-  EXPECT_EQ(table["rows"][7]["heading"], "112 – 127");
-  EXPECT_EQ(table["header"][0]["text"], "1 – 18");  // 11 of 64 columns: up to 11 · 100 / 64, rounded up
-  EXPECT_EQ(table["header"][5]["text"], "86 – 100");
+  EXPECT_EQ(table["rows"][0]["cells"][0], "0 – 15");
+  EXPECT_EQ(table["rows"][7]["cells"][0], "112 – 127");
+  EXPECT_EQ(table["header"][0], "1 – 18");  // 11 of 64 columns: up to 11 · 100 / 64, rounded up
+  EXPECT_EQ(table["header"][5], "86 – 100");
 }
 
 std::size_t CountOf(const std::string& text, const std::string& wanted) {
@@ -220,21 +219,22 @@ TEST(LossesPages, SumsOverRanksAreSaidToBeSo) {
                  test::OwnTemplates("imbalance"));
   for (const char* caption :
        {"<caption>What causes waiting, in time summed over ranks<",
-        "<summary>Data of map 1, in time summed over ranks<",
+        "<summary>Data: Costs of work by rank and iteration, cause 1, in time summed over ranks<",
         "<caption>Wait states by kind, in time summed over ranks<",
         "<caption>Where ranks wait, in time summed over ranks<",
         "<caption>Messages received in another order than they were sent in, in time summed over ranks<",
         "<caption>On the critical path; losses of ranks are summed over ranks<",
-        "<caption>All runs, waiting summed over ranks; the largest in full above<"}) {
+        "<caption>All runs, waiting summed over ranks<"}) {
     EXPECT_EQ(CountOf(html, caption), 1u) << caption;
   }
   const std::string markdown =
       RenderMarkdown(BuildLossesModel({test::MakeLosses(1), test::MakeLosses(2)}, {}, "t", test::OwnTexts()),
                      test::OwnTemplates("imbalance"));
-  for (const char* head : {"| What causes waiting, summed over ranks |", "| Wait state, summed over ranks |",
-                           "| Where ranks wait, summed over ranks |", "| Length | Waiting, summed over ranks |",
-                           "| Received in another order than sent, summed over ranks |",
-                           "| Waiting of ranks in it, summed | Waiting of other ranks, summed |"}) {
+  for (const char* head :
+       {"\nWhat causes waiting, in time summed over ranks:\n", "\nWait states by kind, in time summed over ranks:\n",
+        "\nWhere ranks wait, in time summed over ranks:\n", "\nAll runs, waiting summed over ranks:\n",
+        "\nMessages received in another order than they were sent in, in time summed over ranks:\n",
+        "| Waiting of ranks in it, summed | Waiting of other ranks, summed |"}) {
     EXPECT_EQ(CountOf(markdown, head), 1u) << head;
   }
 }
@@ -258,10 +258,11 @@ TEST(LossesText, SumsOverRanksAreSaidToBeSo) {
   EXPECT_THAT(text,
               HasSubstr("Phase step on 2 cores: 4.00 s on 2 ranks\n  50.0 % of the time of all ranks is waiting"));
   EXPECT_THAT(text, HasSubstr("2.00 s of 4.00 s on the average rank."));
-  EXPECT_THAT(text, HasSubstr("Wait state, summed over ranks"));
-  EXPECT_THAT(text, HasSubstr("Where ranks wait, summed over ranks"));
+  EXPECT_THAT(text, HasSubstr("Wait states by kind, in time summed over ranks\nKind "));
+  EXPECT_THAT(text, HasSubstr("Where ranks wait, in time summed over ranks\nCall path "));
   EXPECT_THAT(text, HasSubstr("Waiting of ranks in it, summed"));
-  EXPECT_THAT(text, testing::ContainsRegex("Cause of waiting, summed over ranks +costs +per rank +of all waiting "));
+  EXPECT_THAT(text, testing::ContainsRegex(
+                        "What causes waiting, in time summed over ranks\nCall path +Costs +Per rank +Of all waiting "));
   EXPECT_THAT(text, testing::ContainsRegex("main / work +2.00 s +1.00 s +50.0 %"));
 }
 
@@ -275,9 +276,9 @@ TEST(LossesPages, OnePageWithoutScripts) {
   EXPECT_THAT(html, Not(HasSubstr(" style=")));
   EXPECT_THAT(html, HasSubstr("[Boehme13, section 4.3]"));
   EXPECT_THAT(html, HasSubstr("class=\"chart heat\""));
-  EXPECT_THAT(html, HasSubstr("the largest in full"));
+  EXPECT_THAT(html, HasSubstr("Largest run"));
   const std::string markdown = RenderMarkdown(model, test::OwnTemplates("imbalance"));
-  EXPECT_THAT(markdown, HasSubstr("| 1 | main / work | 2.00 s | 1.00 s | 50.0 % | 2.00 s | – | – | 1 (100.0 %) |"));
+  EXPECT_THAT(markdown, HasSubstr("| 1. main / work | 2.00 s | 1.00 s | 50.0 % | 2.00 s | – | – | 1 (100.0 %) |"));
   EXPECT_THAT(markdown, Not(HasSubstr("<svg")));
 }
 

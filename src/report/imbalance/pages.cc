@@ -8,7 +8,7 @@
 #include "base/text.h"
 #include "base/version.h"
 #include "pages/render.h"
-#include "report/loss_ranks.h"
+#include "report/loss_sentences.h"
 #include "report/losses_section.h"
 
 namespace farscale {

@@ -133,9 +133,9 @@ TEST(Shortlist, ComparesMachinesByTheLargestRunWithoutPredictions) {
               ElementsAre("ring is fastest: 1.50× (1.49–1.52) the speed of the machine of the runs over 2 studies."));
   const std::string markdown =
       RenderMarkdown(BuildStudiesModel(studies, "", test::OwnTexts()), test::OwnTemplates("studies"));
-  EXPECT_THAT(markdown, HasSubstr("| 1 | ring | 1.50× (1.49–1.52) |"));
-  EXPECT_THAT(markdown, HasSubstr("| 2 | machine of the runs | 1.00× |"));
-  EXPECT_THAT(markdown, HasSubstr("| second, 8 cores, replayed | ring | 3.56 s | 1.12× (1.11–1.14) |"));
+  EXPECT_THAT(markdown, HasSubstr("| ring | 1 | 1.50× (1.49–1.52) |"));
+  EXPECT_THAT(markdown, HasSubstr("| machine of the runs | 2 | 1.00× |"));
+  EXPECT_THAT(markdown, HasSubstr("| second (8 cores, replayed) | | |"));
 }
 
 // The network takes a tenth of the time on both machines, so a replay is off by 0.9 · 0.1 in four of five cases: speeds

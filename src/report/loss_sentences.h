@@ -1,8 +1,8 @@
-// By whom losses are reported, ranks or threads of ranks, and what losses look like in tables.
+// Losses in sentences: by whom they are reported, ranks or threads of ranks, how much of a phase is waiting and what
+// causes most of it (templates/losses_summary.txt.mustache).
 #pragma once
 
 #include <cstddef>
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -28,7 +28,6 @@ struct LossRanks {
   // "summed over ranks": what waits and costs are, those of all ranks of the phase together, which may be many times as
   // long as the phase.
   std::string summed;
-  FARSCALE_TAGS(are_threads, one, who, summed)
 
   // By its number in the record: "3", or "3, thread 1".
   std::string NumberOf(std::size_t rank) const;
@@ -47,14 +46,9 @@ struct LossRanks {
 // "64 cores", or "64 cores, grown" of a run that nobody has made.
 std::string CoresOf(const LossRecord& losses);
 
-// The rank with most of the costs of a call path: the tags of loss_largest.mustache.
-struct LargestShare {
-  std::string name, part;
-  bool is_majority = false, is_all = false;
-  bool is_spread = false;  // so little that no rank stands out
-  std::string together;    // ranks that have it alike, or are late together; empty: one stands for itself
-  FARSCALE_TAGS(name, part, is_majority, is_all, is_spread, together)
-};
-std::optional<LargestShare> LargestShareOf(const PathRecord& path, const LossRanks& ranks);
+// The rank with most of the costs of a call path: the tags of loss_largest.mustache, or false.
+ReportData LargestShare(const PathRecord& path, const LossRanks& ranks);
+
+std::vector<std::string> SummarizeLosses(const LossRecord& losses, const Partials& texts);
 
 }  // namespace farscale

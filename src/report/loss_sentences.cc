@@ -1,0 +1,278 @@
+#include "report/loss_sentences.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <limits>
+#include <numeric>
+#include <optional>
+#include <set>
+
+#include "base/text.h"
+#include "imbalance/loss_remedy.h"
+#include "results/cause_text.h"
+#include "results/reported_losses.h"
+
+namespace farscale {
+namespace {
+
+using Data = ReportData;
+
+constexpr double kWorthLateReceiver = 0.3;  // of the waiting, to be reported; chosen
+constexpr double kWorthWaiting = 0.01;      // of the time of all ranks: less is hardly worth a repair; chosen
+constexpr double kWorthSkew = 0.05;         // of the waiting, to be reported
+
+// True if all ranks of a cause take about as much longer. Edited files may name ranks outside of the phase.
+bool AreLateAlike(const Cause& cause, const std::vector<std::size_t>& ranks) {
+  constexpr double kAlike = 0.5;  // of the largest; chosen
+  const LossRaster& beyond = cause.beyond;
+  if (beyond.cells.size() != beyond.rows * beyond.columns || beyond.cells.empty()) return false;
+  double least = std::numeric_limits<double>::infinity(), most = 0;
+  for (const std::size_t rank : cause.ranks) {
+    const auto place = static_cast<std::size_t>(std::ranges::find(ranks, rank) - ranks.begin());
+    if (place == ranks.size()) return false;
+    const double* row = beyond.cells.data() + place * beyond.rows / ranks.size() * beyond.columns;
+    const double sum = std::accumulate(row, row + beyond.columns, 0.0);
+    least = std::min(least, sum);
+    most = std::max(most, sum);
+  }
+  return least >= kAlike * most;
+}
+
+// Costs are charged to the last to arrive: of ranks that are late together, or as often, none stands out.
+std::string TogetherWith(std::size_t largest, const PathRecord& path, const LossRecord& losses) {
+  constexpr CausePlace kOfSeveral[] = {CausePlace::kRanks, CausePlace::kNode, CausePlace::kSocket, CausePlace::kPlane,
+                                       CausePlace::kAlone};
+  for (const Cause& cause : losses.causes) {
+    const bool is_its = cause.path == path.path && cause.rank_count > 1 &&
+                        std::ranges::find(cause.ranks, losses.ranks[largest]) != cause.ranks.end();
+    const bool is_of_several = std::ranges::find(kOfSeveral, cause.place) != std::end(kOfSeveral);
+    if (is_its && is_of_several && AreLateAlike(cause, losses.ranks)) return NameRanks(cause, losses);
+  }
+  constexpr double kAlike = 0.95, kNearlyAll = 0.9;  // chosen
+  Cause alike;
+  for (std::size_t i = 0; i < path.costs.size(); ++i) {
+    if (path.costs[i] < kAlike * path.costs[largest]) continue;
+    if (alike.rank_count++ < 4) alike.ranks.push_back(losses.ranks[i]);
+  }
+  const double of_all = static_cast<double>(alike.rank_count) * path.costs[largest];
+  return alike.rank_count > 1 && of_all >= kNearlyAll * path.total.Costs() ? NameRanks(alike, losses) + " alike" : "";
+}
+
+// Of all waiting; nothing where it is less than `least`.
+Data Part(const LossRecord& losses, double seconds, double least = 0) {
+  if (seconds <= 0 || seconds < least * losses.Waiting()) return false;
+  return {{"share", ShareOrDash(seconds, losses.Waiting())}, {"time", FormatSeconds(seconds)}};
+}
+
+Data LargestCause(const LossRecord& losses) {
+  const std::vector<const PathRecord*> causes = LargestPaths(losses, 1, CostsOf);
+  if (causes.empty()) return false;
+  const PathRecord& first = *causes.front();
+  const double waiting = losses.Waiting();
+  return {{"share", ShareOrDash(first.total.Costs(), waiting)},
+          {"path", first.path},
+          {"indirect", ShareOrDash(losses.indirect, waiting)},
+          {"propagating", ShareOrDash(losses.propagating, waiting)},
+          {"largest", LargestShare(first, LossRanks(losses))},
+          {"spreads", std::max(losses.indirect, losses.propagating) >= kNoShare * waiting}};
+}
+
+// Of ranks that enter the phase later than the first.
+Data LateRanks(const LossRecord& losses) {
+  double costs = 0;
+  std::vector<double> late(losses.ranks.size(), 0);
+  for (const PathRecord& path : losses.paths) {
+    if (!path.path.starts_with("(before the phase)")) continue;
+    costs += path.total.Costs();
+    // Records for reports do not hold these times [results/reported_losses.h].
+    for (std::size_t i = 0; i < path.execution.size(); ++i) late[i] += path.execution[i];
+  }
+  if (late.empty() || costs < kWorthSkew * losses.Waiting()) return false;
+  const double latest = std::ranges::max(late);
+  return {{"share", ShareOrDash(costs, losses.Waiting())}, {"latest", latest > 0 ? FormatSeconds(latest) : ""}};
+}
+
+// Of ranks that left a call later than others, and did nothing longer than they did.
+Data ExitSkew(const LossRecord& losses) {
+  const auto skew = [](const PathRecord& path) { return path.total.ExitSkew(); };
+  double all = 0;
+  for (const PathRecord& path : losses.paths) all += skew(path);
+  if (all < kWorthSkew * losses.Waiting()) return false;
+  Data part = Part(losses, all);
+  if (part != false) part["path"] = LargestPaths(losses, 1, skew).front()->path;
+  return part;
+}
+
+Data WaitingText(const LossRecord& losses) {
+  const LossRanks ranks(losses);
+  const double waiting = losses.Waiting();
+  const double late_receiver = losses.waiting[static_cast<std::size_t>(WaitKind::kLateReceiver)];
+  return {{"share", ShareOrDash(waiting, losses.allocation)},
+          {"time", FormatSeconds(waiting)},
+          {"whole", FormatSeconds(losses.allocation)},
+          {"count", ranks.Count()},
+          {"perRank", FormatSeconds(ranks.PerRank(waiting))},
+          {"wholePerRank", FormatSeconds(ranks.PerRank(losses.allocation))},
+          {"cause", LargestCause(losses)},
+          {"late", LateRanks(losses)},
+          {"exitSkew", ExitSkew(losses)},
+          {"lateReceiver", Part(losses, late_receiver, kWorthLateReceiver)},
+          {"atEnd", Part(losses, losses.at_end)},
+          {"unattributed", Part(losses, SumOf(losses.unattributed), kNoShare)},
+          {"lost", Part(losses, SumOf(losses.lost))},
+          {"wrongOrder", Part(losses, losses.wrong_order, kNoShare)},
+          {"lateComplete", Part(losses, losses.late_complete, kNoShare)},
+          {"recurs", losses.recurs},
+          {"isByScalasca", losses.rules == DelayRules::kScalasca},
+          {"isLittle", !losses.recurs && waiting < kWorthWaiting * losses.allocation}};
+}
+
+// Where nobody waits, ranks that take longer in one call path take as much less in others.
+std::string CancellingPaths(const LossRecord& losses) {
+  constexpr double kWorthImbalance = 0.01;  // of the length of the phase
+  if (losses.recurs) return "";             // others may wait between the occurrences
+  std::vector<std::string> names;
+  for (const PathRecord& path : losses.paths) {
+    if (path.IsOutside()) continue;
+    if (path.imbalance >= kWorthImbalance * losses.length && !path.is_mpi) names.push_back(path.innermost);
+  }
+  return Join(names, ", ");
+}
+
+// Groups of ranks, "particle (28 ranks, 13.1 ms each)", and better numbers of ranks, "24 and 8", unless they are
+// balanced. Nothing without groups, or where what they compute is unknown.
+Data Groups(const LossRecord& losses) {
+  if (losses.groups.size() < 2) return false;
+  std::vector<std::string> names;
+  for (const GroupLoad& group : losses.groups) {
+    if (!(group.computation > 0)) return false;
+    names.push_back(fmt::format("{} ({} {}, {} each)", group.name, FormatCount(group.ranks),
+                                group.ranks == 1 ? "rank" : "ranks",
+                                FormatSeconds(group.computation / static_cast<double>(group.ranks))));
+  }
+  Data text = {{"groups", Join(names, ", ")}, {"sizes", ""}, {"gain", ""}};
+  const std::optional<GroupSizes> better = BetterSizes(losses);
+  if (!better) return text;
+  std::vector<std::string> sizes;
+  for (std::size_t i = 0; i < better->ranks.size(); ++i) {
+    const char* ranks = sizes.empty() ? (better->ranks[i] == 1 ? " rank" : " ranks") : "";
+    sizes.push_back(fmt::format("{}{} in {}", FormatCount(better->ranks[i]), ranks, losses.groups[i].name));
+  }
+  const std::string last = sizes.back();
+  sizes.pop_back();
+  text["sizes"] = Join(sizes, ", ") + " and " + last;
+  text["gain"] = DescribeGain(better->gain, losses);
+  return text;
+}
+
+Data InputOutput(const LossRecord& losses) {
+  const double io = losses.individual_io + losses.collective_io;
+  if (io <= 2 * kNoShare * losses.allocation) return false;
+  const auto share = [&](double time) {
+    return time > kNoShare * losses.allocation ? ShareOrDash(time, losses.allocation) : "";
+  };
+  return {
+      {"share", share(io)}, {"collective", share(losses.collective_io)}, {"individual", share(losses.individual_io)}};
+}
+
+Data DeviceCallsText(const LossRecord& losses) {
+  const auto& calls = losses.device_calls;
+  if (!calls || calls->time <= 2 * kNoShare * losses.allocation) return false;
+  const bool has_costs = calls->costs > kNoShare * losses.Waiting();
+  return {{"share", ShareOrDash(calls->time, losses.allocation)},
+          {"largest", calls->largest},
+          {"ofLargest", ShareOrDash(calls->of_largest, losses.allocation)},
+          {"costs", has_costs ? ShareOrDash(calls->costs, losses.Waiting()) : ""}};
+}
+
+}  // namespace
+
+std::string TimeOrDash(double seconds) { return seconds > 0 ? FormatSeconds(seconds) : "–"; }
+
+LossRanks::LossRanks(const LossRecord& record)
+    : are_threads(!record.locations.empty()),
+      one(are_threads ? "thread" : "rank"),
+      who(one + "s"),
+      summed("summed over " + who),
+      losses(record) {}
+
+std::string LossRanks::NumberOf(std::size_t rank) const {
+  if (rank >= losses.locations.size()) return std::to_string(rank);
+  const Location& location = losses.locations[rank];
+  return fmt::format("{}, thread {}", location.rank, location.thread);
+}
+
+std::string LossRanks::List(const std::vector<std::string>& numbers) const {
+  return Join(numbers, are_threads ? "; " : ", ");
+}
+
+std::string LossRanks::Count() const {
+  if (!are_threads) return fmt::format("{} rank{}", losses.ranks.size(), losses.ranks.size() == 1 ? "" : "s");
+  std::set<std::int32_t> ranks;
+  for (const std::size_t rank : losses.ranks) ranks.insert(losses.locations[rank].rank);
+  return fmt::format("{} threads of {} rank{}", losses.ranks.size(), ranks.size(), ranks.size() == 1 ? "" : "s");
+}
+
+double LossRanks::PerRank(double seconds) const {
+  return losses.ranks.empty() ? 0 : seconds / static_cast<double>(losses.ranks.size());
+}
+
+std::string CoresOf(const LossRecord& losses) {
+  return FormatCoreCount(static_cast<double>(losses.cores)) + (losses.grown_from ? ", grown" : "");
+}
+
+ReportData LargestShare(const PathRecord& path, const LossRanks& ranks) {
+  const auto largest = std::ranges::max_element(path.costs);
+  if (largest == path.costs.end()) return false;
+  constexpr double kStandsOut = 0.05;  // chosen
+  const double share = *largest / path.total.Costs();
+  const auto index = static_cast<std::size_t>(largest - path.costs.begin());
+  return {{"name", ranks.NameOf(ranks.losses.ranks[index])},
+          {"part", FormatPercent(share)},
+          {"extent", share >= 0.995       ? "all"
+                     : share < kStandsOut ? "spread"
+                     : share >= 0.5       ? "most"
+                                          : "largest"},
+          {"together", ranks.are_threads ? "" : TogetherWith(index, path, ranks.losses)}};
+}
+
+std::vector<std::string> SummarizeLosses(const LossRecord& losses, const Partials& texts) {
+  const LossRanks ranks(losses);
+  const bool is_known = !losses.unknown_waits, has_waits = losses.Waiting() > 0;
+  Data data = {{"areThreads", ranks.are_threads},
+               {"one", ranks.one},
+               {"who", ranks.who},
+               {"grown", false},
+               {"unknown", false},
+               {"heavy", false},
+               {"latency", false},
+               {"waiting", is_known && has_waits ? WaitingText(losses) : Data(false)},
+               {"isWithoutWaits", is_known && !has_waits},
+               {"cancelling", is_known && !has_waits ? CancellingPaths(losses) : ""},
+               {"groups", Groups(losses)},
+               {"inputOutput", InputOutput(losses)},
+               {"deviceCalls", DeviceCallsText(losses)}};
+  if (losses.grown_from) {
+    data["grown"] = {{"cores", FormatCoreCount(static_cast<double>(losses.cores))},
+                     {"from", FormatCoreCount(static_cast<double>(*losses.grown_from))}};
+  }
+  if (losses.shape && losses.shape->heavy.every > 0) {
+    const HeavyIterations& heavy = losses.shape->heavy;
+    data["heavy"] = {{"every", FormatOrdinal(heavy.every)},
+                     {"ratio", FormatRatio(heavy.level)},
+                     {"share", FormatPercent(heavy.share)}};
+  }
+  if (const auto& waits = losses.unknown_waits) {
+    data["unknown"] = {{"calls", FormatCount(waits->calls)}, {"example", waits->example}};
+  }
+  if (const auto& latency = losses.latency) {
+    data["latency"] = {{"path", latency->path},
+                       {"gain", DescribeGain(latency->gain, losses)},
+                       {"mean", FormatSeconds(latency->mean)},
+                       {"least", FormatSeconds(latency->least)}};
+  }
+  return RenderSentences(texts, "losses_summary.txt", data);
+}
+
+}  // namespace farscale
