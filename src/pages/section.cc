@@ -220,22 +220,23 @@ bool IsOfWords(const SectionPart& table, std::size_t column) {
   return column < header.size() && HasMark(header[column].marks, "text");
 }
 
-void WriteHtmlRow(const SectionPart& table, const SectionRow& row, std::string& html) {
+void WriteHtmlRow(const SectionPart& table, std::size_t number, std::string& html) {
+  const SectionRow& row = table.rows[number];
   const std::size_t columns = table.rows.front().cells.size();
   const bool is_group = row.cells.size() == 1 && columns > 1;
-  html += (is_group ? "<tbody>\n<tr" : "<tr") + Attributes(row.marks) + ">";
+  html += (is_group && number > 1 ? "</tbody>\n<tbody>\n<tr" : "<tr") + Attributes(row.marks) + ">";
   for (std::size_t i = 0; i < row.cells.size(); ++i) {
     const SectionCell& cell = row.cells[i];
     if (i == 0) {
       html += is_group ? fmt::format("<th scope=rowgroup colspan=\"{}\"", columns) : "<th scope=row";
-      html += Attributes(cell.marks) + ">" + Swatch(cell.marks) + Html(cell.text);
+      html += Attributes(cell.marks) + ">" + Swatch(cell.marks) + Html(cell.text) + "</th>";
     } else {
       const bool adds_text = IsOfWords(table, i) && !HasMark(cell.marks, "text");
-      html +=
-          "<td" + Attributes(cell.marks, adds_text ? Marks{"text"} : Marks{}) + ">" + Html(cell.text, "<br><small>");
+      html += "<td" + Attributes(cell.marks, adds_text ? Marks{"text"} : Marks{}) + ">" +
+              Html(cell.text, "<br><small>") + "</td>";
     }
   }
-  html += "\n";
+  html += "</tr>\n";
 }
 
 void WriteHtmlTable(const SectionPart& table, std::string& html) {
@@ -247,11 +248,11 @@ void WriteHtmlTable(const SectionPart& table, std::string& html) {
     html += fmt::format("<caption{}>{}</caption>\n", table.is_unseen ? " class=\"unseen\"" : "", Html(table.text));
   html += "<thead>\n<tr>";
   for (const SectionCell& cell : table.rows.front().cells) {
-    html += "<th scope=col" + Attributes(cell.marks) + ">" + Html(cell.text, "<br><small>");
+    html += "<th scope=col" + Attributes(cell.marks) + ">" + Html(cell.text, "<br><small>") + "</th>";
   }
-  html += "\n<tbody>\n";
-  for (std::size_t i = 1; i < table.rows.size(); ++i) WriteHtmlRow(table, table.rows[i], html);
-  html += "</table>\n</div>\n";
+  html += "</tr>\n</thead>\n<tbody>\n";
+  for (std::size_t i = 1; i < table.rows.size(); ++i) WriteHtmlRow(table, i, html);
+  html += "</tbody>\n</table>\n</div>\n";
 }
 
 // SVG, file and description.
@@ -454,7 +455,7 @@ std::string WriteHtml(const Section& section) {
     const std::string element = part.kind == Kind::kItem ? "ul" : part.kind == Kind::kNumbered ? "ol" : "";
     const bool is_inside = IsBlank(part) || (part.kind == Kind::kFigure && part.level > 0);
     if (!list.empty() && !is_inside && (element != list || !part.marks.empty())) {
-      html += "</" + std::exchange(list, "") + ">\n";
+      html += "</li>\n</" + std::exchange(list, "") + ">\n";
     }
     if (IsBlank(part)) continue;
     const std::string attributes = Attributes(part.marks);
@@ -463,7 +464,7 @@ std::string WriteHtml(const Section& section) {
       case Kind::kHeading: html += fmt::format("<h{0}{1}>{2}</h{0}>\n", part.level, attributes, Html(part.text)); break;
       case Kind::kItem:
       case Kind::kNumbered:
-        if (list.empty()) html += "<" + element + attributes + ">\n";
+        html += list.empty() ? "<" + element + attributes + ">\n" : "</li>\n";
         list = element;
         html += "<li>" + Html(OnOneLine(part.text)) + "\n";
         break;
@@ -477,7 +478,7 @@ std::string WriteHtml(const Section& section) {
       case Kind::kFoldEnd: html += "</details>\n"; break;
     }
   }
-  return list.empty() ? html : html + "</" + list + ">\n";
+  return list.empty() ? html : html + "</li>\n</" + list + ">\n";
 }
 
 std::string WriteMarkdown(const Section& section) {

@@ -31,10 +31,11 @@ constexpr const char* kTable =
 TEST(Section, ATableInEveryForm) {
   EXPECT_EQ(Page(kTable, OutputForm::kHtml),
             "<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-labelledby=\"r\">\n<table class=\"losses\">\n"
-            "<caption>Costs of a | **b** &lt;c&gt;</caption>\n<thead>\n"
-            "<tr><th scope=col>Path<th scope=col class=\"text\">Who<th scope=col>Time<br><small>s</small>\n<tbody>\n"
-            "<tr class=\"first\"><th scope=row>a | **b** &lt;c&gt;<td class=\"text\">rank 1"
-            "<td class=\"tone-x\">2<br><small>1–3</small>\n</table>\n</div>\n<p class=\"caption\">A note.</p>\n");
+            "<caption>Costs of a | **b** &lt;c&gt;</caption>\n<thead>\n<tr><th scope=col>Path</th>"
+            "<th scope=col class=\"text\">Who</th><th scope=col>Time<br><small>s</small></th></tr>\n</thead>\n<tbody>\n"
+            "<tr class=\"first\"><th scope=row>a | **b** &lt;c&gt;</th><td class=\"text\">rank 1</td>"
+            "<td class=\"tone-x\">2<br><small>1–3</small></td></tr>\n</tbody>\n</table>\n</div>\n"
+            "<p class=\"caption\">A note.</p>\n");
   EXPECT_EQ(Page(kTable, OutputForm::kMarkdown),
             "\nCosts of a \\| \\*\\*b\\*\\* \\<c\\>:\n\n| Path | Who | Time (s) |\n|:--|:--|--:|\n"
             "| a \\| \\*\\*b\\*\\* \\<c\\> | rank 1 | 2 (1–3) |\n\nA note.\n\n");
@@ -48,7 +49,7 @@ TEST(Section, ATableInEveryForm) {
 TEST(Section, TablesWithoutRowsAreLeftOut) {
   const std::string table = "first\n^ caption\n| a | b |\n{{#none}}\n| {{.}} | 1 |\n{{/none}}\n> note\n- last\n";
   EXPECT_EQ(Text(table), "first\n  last\n");
-  EXPECT_EQ(Page(table, OutputForm::kHtml), "<p>first</p>\n<ul>\n<li>last\n</ul>\n");
+  EXPECT_EQ(Page(table, OutputForm::kHtml), "<p>first</p>\n<ul>\n<li>last\n</li>\n</ul>\n");
 }
 
 TEST(Section, ListsFoldsAndFigures) {
@@ -59,15 +60,20 @@ TEST(Section, ListsFoldsAndFigures) {
   EXPECT_EQ(Page(part, OutputForm::kMarkdown),
             "\n#### Title\n\n1. **A.** More.\n\n![alt](f.svg)\n\nshown\n\n2. B\n\nend\n\n");
   const std::string html = Page(part, OutputForm::kHtml);
-  EXPECT_THAT(html, HasSubstr("<ol class=\"fixes\">\n<li><strong>A.</strong> More.\n<figure>\na | **b** <c>\n"
-                              "<figcaption>shown</figcaption>\n</figure>\n<li>B\n</ol>\n<details class=\"data\">\n"
-                              "<summary>Data</summary>\n"));
+  EXPECT_THAT(
+      html,
+      HasSubstr("<ol class=\"fixes\">\n<li><strong>A.</strong> More.\n<figure>\na | **b** <c>\n"
+                "<figcaption>shown</figcaption>\n</figure>\n</li>\n<li>B\n</li>\n</ol>\n<details class=\"data\">\n"
+                "<summary>Data</summary>\n"));
 }
 
 // A row of one cell begins a group.
 TEST(Section, GroupsOfRows) {
   const std::string html = Page("| a | b |\n| group |\n| 1 | 2 |\n", OutputForm::kHtml);
-  EXPECT_THAT(html, HasSubstr("<tbody>\n<tr><th scope=rowgroup colspan=\"2\">group\n<tr><th scope=row>1<td>2\n"));
+  EXPECT_THAT(
+      html,
+      HasSubstr(
+          "<tbody>\n<tr><th scope=rowgroup colspan=\"2\">group</th></tr>\n<tr><th scope=row>1</th><td>2</td></tr>\n"));
 }
 
 TEST(Section, ATagMayBeComparedWithAText) {

@@ -224,7 +224,8 @@ TEST(Report, StandardErrorsStandBesideTheirValues) {
       HasSubstr(
           "Runs are weighted by the spread of their iterations, their loss and their distance from the largest run"));
   const ReportTemplates templates = test::OwnTemplates();
-  const std::string markdown = RenderTemplate(templates.markdown, model.data, OutputForm::kMarkdown, templates.partials);
+  const std::string markdown =
+      RenderTemplate(templates.markdown, model.data, OutputForm::kMarkdown, templates.partials);
   EXPECT_THAT(markdown, HasSubstr(" 0.950 ± 0.012 |"));
   EXPECT_THAT(test::OwnHtml(MakeResults()), Not(HasSubstr("of single runs")));
 }
@@ -259,12 +260,12 @@ TEST(Backtest, SaysHowManyHiddenValuesWereMet) {
   const ReportModel model = BuildReportModel(results, test::OwnTexts());
   const std::string html = RenderHtml(model, test::OwnTemplates());
   EXPECT_THAT(html, HasSubstr("<p>" + sentence + "</p>"));
-  EXPECT_THAT(html, HasSubstr("<th scope=row>Parallel efficiency<td>16<td>64<td>4.0×<td>0.500"
-                              "<td>0.550<td>0.490 – 0.610<td>+10.0 %<td>80 %"));
-  EXPECT_THAT(html, HasSubstr("<td>-44.4 %<td class=\"outside\">neither"));
+  EXPECT_THAT(html, HasSubstr("<th scope=row>Parallel efficiency</th><td>16</td><td>64</td><td>4.0×</td><td>0.500</td>"
+                              "<td>0.550</td><td>0.490 – 0.610</td><td>+10.0 %</td><td>80 %</td>"));
+  EXPECT_THAT(html, HasSubstr("<td>-44.4 %</td><td class=\"outside\">neither"));
   const ReportTemplates templates = test::OwnTemplates();
-  const std::string markdown =
-      RenderTemplate(templates.partials.at("report_appendix.md"), model.data, OutputForm::kMarkdown, templates.partials);
+  const std::string markdown = RenderTemplate(templates.partials.at("report_appendix.md"), model.data,
+                                              OutputForm::kMarkdown, templates.partials);
   EXPECT_THAT(markdown, HasSubstr("|  | 32 | 64 | 2.0× | 0.500 | 0.400 | 0.340 – 0.460 | -20.0 % | 95 % |"));
   EXPECT_THAT(markdown, Not(HasSubstr("from fewer runs")));
 }
