@@ -154,7 +154,8 @@ bool IsFitted(Factor factor) {
 std::set<std::string> ParseNames(const ConfigTable& table, const std::string& key) {
   std::set<std::string> names;
   if (!table.Has(key)) return names;
-  for (const std::string& name : *table.Strings(key)) {
+  const std::vector<std::string> listed = *table.Strings(key);
+  for (const std::string& name : listed) {
     if (!names.insert(name).second) table.Fail(key, "'" + key + "' names '" + name + "' twice");
   }
   if (names.empty()) table.Fail(key, "'" + key + "' must not be empty", "leave it out for all of them");

@@ -22,7 +22,7 @@ std::string Size(const CollectedJob& job) {
   return fmt::format("{} × {}", FormatCores(static_cast<double>(job.ranks)), job.threads);
 }
 
-std::string CoreHours(double core_hours) { return FormatSignificant(core_hours, 3); }
+std::string HoursText(double core_hours) { return FormatSignificant(core_hours, 3); }
 
 // "24 jobs lost 31.0 of 118 core hours (26.3 %), lmp most of them (28.0)".
 std::string Summary(const CollectedJobs& jobs, const std::vector<ProgramJobs>& programs) {
@@ -32,10 +32,10 @@ std::string Summary(const CollectedJobs& jobs, const std::vector<ProgramJobs>& p
     used += program.used_core_hours;
   }
   std::string text = fmt::format("{} job{} lost {} of {} core hours", FormatCount(jobs.jobs.size()),
-                                 jobs.jobs.size() == 1 ? "" : "s", CoreHours(lost), CoreHours(used));
+                                 jobs.jobs.size() == 1 ? "" : "s", HoursText(lost), HoursText(used));
   if (used > 0) text += fmt::format(" ({})", FormatPercent(lost / used));
   if (programs.size() > 1 && lost > 0) {
-    text += fmt::format("; {} lost most ({})", programs.front().program, CoreHours(programs.front().lost_core_hours));
+    text += fmt::format("; {} lost most ({})", programs.front().program, HoursText(programs.front().lost_core_hours));
   }
   return text;
 }
@@ -52,8 +52,8 @@ struct ProgramRow {
 std::vector<ProgramRow> RowsOf(const std::vector<ProgramJobs>& programs) {
   std::vector<ProgramRow> rows;
   for (const ProgramJobs& program : programs) {
-    rows.push_back({program.program, FormatCount(program.jobs), CoreHours(program.used_core_hours),
-                    program.known_core_hours > 0 ? CoreHours(program.lost_core_hours) : "–",
+    rows.push_back({program.program, FormatCount(program.jobs), HoursText(program.used_core_hours),
+                    program.known_core_hours > 0 ? HoursText(program.lost_core_hours) : "–",
                     program.known_core_hours > 0 ? FormatPercent(program.Efficiency()) : "–"});
   }
   return rows;
