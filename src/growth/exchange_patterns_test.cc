@@ -6,11 +6,9 @@
 #include <string>
 
 #include "base/diagnostics.h"
-#include "growth/make/class_composition.h"
 #include "growth/make/class_plan.h"
 #include "growth/rules/rival_layouts.h"
-#include "growth/make/grown_messages.h"
-#include "growth/make/grown_trace.h"
+#include "growth/make/grown_program.h"
 #include "growth/growth_model.h"
 #include "growth/make/grown_times.h"
 #include "support/exchange_patterns.h"

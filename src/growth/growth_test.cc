@@ -12,7 +12,6 @@
 #include "growth/make/grown_program.h"
 #include "growth/make/grown_times.h"
 #include "growth/growth_model.h"
-#include "growth/make/grown_trace.h"
 #include "phases/phase_cut.h"
 #include "replay/replay.h"
 #include "support/learned_growth.h"

@@ -22,8 +22,8 @@ TEST(Programs, RanksStandInTheGridsOfTheirPrograms) {
   const RankGrid grid = Two({3, 2, 1, 1}, {2, 2, 1, 1});
   EXPECT_EQ(grid.size(), 10);
   EXPECT_EQ(grid.Text(), "3 × 2 + 2 × 2");
-  EXPECT_EQ(grid.CoordinatesOf(5), (GridVector{2, 1, 0, 0}));
-  EXPECT_EQ(grid.CoordinatesOf(7), (GridVector{1, 0, 0, 0}));
+  EXPECT_EQ(grid.Coordinates(5), (GridVector{2, 1, 0, 0}));
+  EXPECT_EQ(grid.Coordinates(7), (GridVector{1, 0, 0, 0}));
   EXPECT_EQ(grid.RankAt({1, 1, 0, 0}, 1), 9);
   EXPECT_EQ(grid.SeenBy(1).extents, (GridVector{2, 2, 1, 1}));
   EXPECT_EQ(grid.SeenBy(1).size(), 10);
@@ -71,7 +71,7 @@ TEST(ProgramSplit, FollowsLaws) {
   const auto split_of = [](const std::vector<std::pair<std::int32_t, std::int32_t>>& sizes) {
     std::vector<RankGrid> series;
     for (const auto& [first, second] : sizes) series.push_back(Two({first, 1, 1, 1}, {second, 1, 1, 1}));
-    return SplitOf(series);
+    return FindSplit(series);
   };
   EXPECT_EQ(split_of({{2, 6}, {2, 14}, {2, 30}})->FirstOf(100), 2);
   EXPECT_EQ(split_of({{7, 1}, {15, 1}, {31, 1}})->FirstOf(100), 99);

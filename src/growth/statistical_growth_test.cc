@@ -10,9 +10,8 @@
 #include "base/diagnostics.h"
 #include "base/random.h"
 #include "growth/rules/rival_layouts.h"
-#include "growth/make/grown_messages.h"
+#include "growth/make/grown_program.h"
 #include "growth/make/grown_times.h"
-#include "growth/make/grown_trace.h"
 #include "replay/network.h"
 #include "support/mesh_program.h"
 
@@ -106,7 +105,7 @@ TEST(StatisticalGrowth, ComputationHasOneLaw) {
   const GrowthModel model = Lift(program, {32, 64, 128});
   EXPECT_NEAR(model.load.common_law.power, -0.06, 0.01);
   for (const auto& [of_class, rules] : model.rules.classes)
-    EXPECT_EQ(model.load.LawOf(of_class).power, model.load.common_law.power);
+    EXPECT_EQ(model.load.Law(of_class).power, model.load.common_law.power);
 }
 
 TEST(StatisticalGrowth, RefusesPartnersThatChange) {

@@ -19,7 +19,7 @@
 #include "results/reported_losses.h"
 #include "stats/sample_quantiles.h"
 #include "study/anomalies.h"
-#include "growth/make/grown_trace.h"
+#include "growth/make/grown_program.h"
 #include "study/grown_study.h"
 #include "study/measure_run.h"
 #include "study/scenario.h"

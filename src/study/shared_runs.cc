@@ -8,7 +8,7 @@
 #include "base/parallel.h"
 #include "base/side_by_side.h"
 #include "factors/factor.h"
-#include "growth/make/grown_trace.h"
+#include "growth/make/grown_program.h"
 #include "parallel/bytes.h"
 #include "study/grown_study.h"
 #include "trace/trace_reader.h"

@@ -11,7 +11,6 @@
 #include "growth/rules/rival_layouts.h"
 #include "growth/make/grown_program.h"
 #include "growth/make/grown_times.h"
-#include "growth/make/grown_trace.h"
 #include "growth/growth_model.h"
 #include "phases/phase_cut.h"
 #include "replay/replay.h"

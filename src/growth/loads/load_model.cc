@@ -1,15 +1,125 @@
 #include "growth/loads/load_model.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <functional>
+#include <iterator>
+#include <set>
 
+#include "base/text.h"
 #include "growth/read/call_sites.h"
-#include "growth/growth_model.h"
 #include "stats/distributions.h"
 
 namespace farscale {
+namespace {
+
+constexpr double kExact = 1e-3;  // chosen: sizes of local extents that do not divide evenly differ by more
+// Local extents, faces and volumes of evenly divided domains; simple ones first.
+constexpr double kExponents[] = {0, -1, -0.5, 1, 0.5, -2, 2};
+
+// Values of points, after the mean of every group is taken off.
+template <typename Value>
+std::vector<double> WithoutGroups(const std::vector<LawPoint>& points, const Value& value) {
+  std::size_t groups = 0;
+  for (const LawPoint& point : points) groups = std::max(groups, point.group + 1);
+  std::vector<double> sum(groups, 0), weight(groups, 0), rest;
+  for (const LawPoint& point : points) {
+    sum[point.group] += point.weight * value(point);
+    weight[point.group] += point.weight;
+  }
+  for (const LawPoint& point : points) rest.push_back(value(point) - sum[point.group] / weight[point.group]);
+  return rest;
+}
+
+// The error of a law, as a standard deviation of logarithms.
+double LawError(const ScalingLaw& law, const std::vector<LawPoint>& points) {
+  const std::vector<double> rest = WithoutGroups(points, [&](const LawPoint& point) {
+    return std::log(point.value) - std::log(law.Ratio(point.grid, RankGrid{}));
+  });
+  double sum = 0, weight = 0;
+  for (std::size_t i = 0; i < rest.size(); ++i) {
+    sum += points[i].weight * rest[i] * rest[i];
+    weight += points[i].weight;
+  }
+  return std::sqrt(sum / weight);
+}
+
+// Tries exponents of this dimension and those behind it; those of the others stand in `law`.
+void TryExponents(const std::vector<LawPoint>& points, std::size_t dimension, ScalingLaw& law, double complexity,
+                  double& best_score, ScalingLaw& best) {
+  if (dimension == kMostDimensions) {
+    law.error = LawError(law, points);
+    const double score = std::max(law.error, kExact) * (1 + 0.2 * complexity);
+    if (score < best_score) best = law;
+    best_score = std::min(best_score, score);
+    return;
+  }
+  const bool changes = std::ranges::any_of(points, [&](const LawPoint& point) {
+    return point.grid.extents[dimension] != points.front().grid.extents[dimension];
+  });
+  for (const double exponent : std::span(kExponents).first(changes ? std::size(kExponents) : 1)) {
+    law.exponents[dimension] = exponent;
+    // Two dimensions with an exponent of one each are plainer than one with two.
+    const double own = std::abs(exponent) > 1 ? std::abs(exponent) + 0.25 : std::abs(exponent);
+    TryExponents(points, dimension + 1, law, complexity + own, best_score, best);
+  }
+  law.exponents[dimension] = 0;
+}
+
+// The power of the number of ranks by least squares of the logarithms.
+ScalingLaw FitPower(const std::vector<LawPoint>& points) {
+  const std::vector<double> x =
+      WithoutGroups(points, [](const LawPoint& point) { return std::log(static_cast<double>(point.grid.Scale())); });
+  const std::vector<double> y = WithoutGroups(points, [](const LawPoint& point) { return std::log(point.value); });
+  double xx = 0, xy = 0;
+  for (std::size_t i = 0; i < points.size(); ++i) {
+    xx += points[i].weight * x[i] * x[i];
+    xy += points[i].weight * x[i] * y[i];
+  }
+  ScalingLaw law;
+  law.power = xx > 0 ? xy / xx : 0;
+  law.error = LawError(law, points);
+  return law;
+}
+
+}  // namespace
+
+double ScalingLaw::Ratio(const RankGrid& to, const RankGrid& from) const {
+  double ratio = std::pow(static_cast<double>(to.Scale()) / static_cast<double>(from.Scale()), power);
+  for (std::size_t d = 0; d < kMostDimensions; ++d) {
+    if (exponents[d] != 0) ratio *= std::pow(static_cast<double>(to.extents[d]) / from.extents[d], exponents[d]);
+  }
+  return ratio;
+}
+
+std::string ScalingLaw::Text() const {
+  std::vector<std::string> parts;
+  if (power != 0) parts.push_back(fmt::format("P^{:.3g}", power));
+  for (std::size_t d = 0; d < kMostDimensions; ++d) {
+    if (exponents[d] != 0) parts.push_back(fmt::format("n{}^{:g}", "xyzt"[d], exponents[d]));
+  }
+  return parts.empty() ? "constant" : Join(parts, " ");
+}
+
+ScalingLaw FitScalingLaw(const std::vector<LawPoint>& points) {
+  std::vector<LawPoint> positive;
+  std::ranges::copy_if(points, std::back_inserter(positive), [](const LawPoint& point) { return point.value > 0; });
+  std::set<std::int64_t> sizes;
+  for (const LawPoint& point : positive) sizes.insert(point.grid.size());
+  ScalingLaw best;
+  if (sizes.size() > 1) {
+    double score = INFINITY;
+    ScalingLaw law;
+    TryExponents(positive, 0, law, 0, score, best);
+    const ScalingLaw power = FitPower(positive);
+    if (std::max(power.error, kExact) * 1.5 < score) best = power;
+  }
+  best.runs = sizes.size();
+  return best;
+}
+
 namespace {
 
 // A power this near to a simple one is it; chosen: with domains of few cells, edges make as much of a difference.
@@ -52,18 +162,18 @@ struct Cell {
 };
 using Cells = std::map<RankClass, std::map<std::size_t, Cell>>;
 
-// Logarithm of by how much longer than on its own grid a rank of the largest run of a class computes on the grid of
-// another run, as far as it repeats calls more or less often there. Grown ranks repeat the computation with the calls,
-// so that no law must count it again.
+// Logarithm of the ratio of the computation of a rank of the largest run of a class on the grid of another run to that
+// on its own grid, as far as it repeats calls more or less often there. Grown ranks repeat the computation with the
+// calls, so that no law must count it again.
 double LogRepeated(const std::vector<RunCalls>& runs, const CallRules& rules, const RankClass& key,
                    const ClassRules& of_class, std::size_t to) {
-  const ClassDonors donors = DonorsOf(of_class);
+  const ClassDonors donors = of_class.Donors();
   const RunCalls& run = runs[donors.run];
   const RankCalls& calls = run.of_ranks[static_cast<std::size_t>(donors.ranks.front())];
   const RankGrid own = rules.grids[donors.run].SeenBy(ProgramOf(key)), other = rules.grids[to].SeenBy(ProgramOf(key));
   double there = 0, here = 0;
   for (std::size_t kind = 0; kind < of_class.kinds.size(); ++kind) {
-    const auto iteration = static_cast<std::size_t>(std::ranges::find(run.kinds, kind) - run.kinds.begin());
+    const std::size_t iteration = run.FirstOfKind(kind);
     if (iteration == run.kinds.size()) continue;
     const auto times = static_cast<double>(std::ranges::count(run.kinds, kind));
     const std::uint32_t first = calls.FirstCall(iteration);
@@ -82,32 +192,24 @@ bool HasStages(const ClassRules& of_class) {
   });
 }
 
-// Without what follows from how often calls are repeated.
-Cells CellsOf(const std::vector<RunCalls>& runs, const CallRules& rules) {
+// Mean logarithms of the computation of ranks, without what follows from repeating calls more often; that goes to
+// `repeated`: by what factor the ranks of every run compute longer for it, in the mean.
+Cells CellsWithoutStages(const std::vector<RunCalls>& runs, const CallRules& rules, std::vector<double>& repeated) {
   Cells cells;
+  std::vector<double> sums(runs.size()), counts(runs.size());
   for (const auto& [key, of_class] : rules.classes) {
-    std::map<std::size_t, double> repeated;  // by run
+    std::map<std::size_t, double> of_runs;
     for (const auto& [run, rank] : of_class.donors) {
-      const auto [found, is_new] = repeated.try_emplace(run, 0.0);
+      const auto [found, is_new] = of_runs.try_emplace(run, 0.0);
       if (is_new && HasStages(of_class)) found->second = LogRepeated(runs, rules, key, of_class, run);
       cells[key][run].Add(MeanLog(runs[run], rank) - found->second);
-    }
-  }
-  return cells;
-}
-
-// By how much the ranks of every run compute longer because they repeat calls more often, in the mean.
-std::vector<double> RepeatedOf(const std::vector<RunCalls>& runs, const CallRules& rules) {
-  std::vector<double> sums(runs.size()), counts(runs.size()), ratios;
-  for (const auto& [key, of_class] : rules.classes) {
-    for (const auto& [run, rank] : of_class.donors) {
-      if (HasStages(of_class)) sums[run] += LogRepeated(runs, rules, key, of_class, run);
+      sums[run] += found->second;
       ++counts[run];
     }
   }
   for (std::size_t run = 0; run < runs.size(); ++run)
-    ratios.push_back(counts[run] > 0 ? std::exp(sums[run] / counts[run]) : 1);
-  return ratios;
+    repeated.push_back(counts[run] > 0 ? std::exp(sums[run] / counts[run]) : 1);
+  return cells;
 }
 
 // Least squares of the logarithm of computation over that of the number of ranks, with a level of its own for every
@@ -153,19 +255,14 @@ ScalingLaw PowerLaw(double power, double error, std::size_t runs) {
   return law;
 }
 
-// What powers of P are of, in every run.
-std::vector<double> ScalesOf(const std::vector<RankGrid>& grids) {
-  std::vector<double> scales;
-  for (const RankGrid& grid : grids) scales.push_back(static_cast<double>(grid.Scale()));
-  return scales;
-}
-
 // The power of P that a quantity of the runs follows, and its standard error.
-ScalingLaw LawOfRuns(const std::vector<RunCalls>& runs, const std::function<double(const RunCalls&)>& quantity) {
+ScalingLaw FitRuns(const std::vector<RunCalls>& runs, const std::function<double(std::size_t)>& quantity) {
   std::map<std::size_t, Cell> cells;
-  for (std::size_t run = 0; run < runs.size(); ++run) cells[run].Add(std::log(quantity(runs[run])));
   std::vector<double> ranks;
-  for (const RunCalls& run : runs) ranks.push_back(static_cast<double>(run.ranks));
+  for (std::size_t run = 0; run < runs.size(); ++run) {
+    cells[run].Add(std::log(quantity(run)));
+    ranks.push_back(static_cast<double>(runs[run].ranks));
+  }
   Slope slope;
   slope.Add(ranks, cells);
   const double freedom = slope.points - 2;
@@ -174,17 +271,15 @@ ScalingLaw LawOfRuns(const std::vector<RunCalls>& runs, const std::function<doub
 
 // Instructions follow a simple law unless they clearly do not, as time does without counters; those per cycle change
 // only where that is more than chance, or much.
-std::optional<CounterLaws> FitCounterLaws(const std::vector<RunCalls>& runs, const CallRules& rules) {
+std::optional<CounterLaws> FitCounterLaws(const std::vector<RunCalls>& runs, const std::vector<double>& repeated) {
   for (const RunCalls& run : runs) {
     if (run.instructions.value_or(0) <= 0 || run.cycles.value_or(0) <= 0) return std::nullopt;
   }
-  const std::vector<double> repeated = RepeatedOf(runs, rules);
-  CounterLaws laws{LawOfRuns(runs,
-                             [&](const RunCalls& run) {
-                               const auto number = static_cast<std::size_t>(&run - runs.data());
-                               return *run.instructions / static_cast<double>(run.ranks) / repeated[number];
-                             }),
-                   LawOfRuns(runs, [](const RunCalls& run) { return *run.instructions / *run.cycles; })};
+  const auto instructions = [&](std::size_t run) {
+    return *runs[run].instructions / static_cast<double>(runs[run].ranks) / repeated[run];
+  };
+  CounterLaws laws{FitRuns(runs, instructions),
+                   FitRuns(runs, [&](std::size_t run) { return *runs[run].instructions / *runs[run].cycles; })};
   laws.instructions.power = Simple(laws.instructions.power);
   const double freedom = static_cast<double>(runs.size()) - 2;
   const bool is_clear = freedom > 0 && std::abs(laws.per_cycle.power) >
@@ -193,12 +288,12 @@ std::optional<CounterLaws> FitCounterLaws(const std::vector<RunCalls>& runs, con
   return laws;
 }
 
-// Of the time of a rank: with counters, what they say; the clock is taken to be that of the largest run.
+// The power of the time of a rank: with counters, theirs; the clock is taken to be that of the largest run.
 double CommonPower(double of_time, const std::optional<CounterLaws>& counters) {
   return counters ? counters->instructions.power - counters->per_cycle.power : Simple(of_time);
 }
 
-// Whether so many ranks of every run are of a class that its law is no accident of a few; chosen: edges of grids have
+// True if so many ranks of every run are of a class that its law is no accident of a few; chosen: edges of grids have
 // ever fewer ranks, and parts of a program that do other work keep theirs.
 bool IsLarge(const std::map<std::size_t, Cell>& of_runs, const std::vector<RunCalls>& runs) {
   constexpr double kLarge = 0.1;  // of the ranks of a run
@@ -213,7 +308,7 @@ void FollowLargeClasses(const std::map<RankClass, Slope>& slopes, LoadModel& mod
   const std::map<RankClass, ScalingLaw> laws = model.laws;
   for (const auto& [key, own] : slopes) {
     const double power = own.Power();
-    if (laws.contains(key) || std::abs(power - model.LawOf(key).power) <= kSimple) continue;
+    if (laws.contains(key) || std::abs(power - model.Law(key).power) <= kSimple) continue;
     for (const auto& [other, law] : laws) {
       const bool is_near = ProgramOf(other) == ProgramOf(key) && std::abs(power - law.power) <= kSimple;
       if (is_near && !model.laws.contains(key)) model.laws[key] = law;
@@ -221,11 +316,13 @@ void FollowLargeClasses(const std::map<RankClass, Slope>& slopes, LoadModel& mod
   }
 }
 
-// Powers of the classes that were seen in enough runs. What ranks of a class and run differ in, and what the power of
-// a class leaves of it in three or more runs, says how well the powers are known; all classes are taken together, since
-// most have few ranks.
-void FitLaws(const std::vector<RunCalls>& runs, const CallRules& rules, const Cells& cells, LoadModel& model) {
-  const std::vector<double> scales = ScalesOf(rules.grids);
+// Powers of the classes that were seen in enough runs. Differences of ranks of a class and run, and residuals of the
+// power of a class in three or more runs, give the standard error of powers; all classes are taken together, since most
+// have few ranks.
+void FitLaws(const std::vector<RunCalls>& runs, const CallRules& rules, LoadModel& model) {
+  std::vector<double> scales, repeated;
+  for (const RankGrid& grid : rules.grids) scales.push_back(static_cast<double>(grid.Scale()));
+  const Cells cells = CellsWithoutStages(runs, rules, repeated);
   std::array<Slope, 2> all;  // by program
   std::map<RankClass, Slope> slopes;
   double squares = 0, freedom = 0;
@@ -241,13 +338,13 @@ void FitLaws(const std::vector<RunCalls>& runs, const CallRules& rules, const Ce
     squares += own.Rest();
     freedom += own.points - 2;
   }
-  if (!rules.grids.back().HasTwo()) model.counters = FitCounterLaws(runs, rules);
+  if (!rules.grids.back().HasTwo()) model.counters = FitCounterLaws(runs, repeated);
   model.common_law = PowerLaw(CommonPower(all[0].Power(), model.counters), 0, runs.size());
   model.second_law = PowerLaw(CommonPower(all[1].Power(), std::nullopt), 0, runs.size());
   if (slopes.empty() || freedom <= 0) return;  // nothing says how exact a power is
   const double clearly = StudentQuantile(1 - kFalseLaws / static_cast<double>(slopes.size()), freedom);
   for (const auto& [key, own] : slopes) {
-    const double error = std::sqrt(squares / freedom / own.xx), away = std::abs(own.Power() - model.LawOf(key).power);
+    const double error = std::sqrt(squares / freedom / own.xx), away = std::abs(own.Power() - model.Law(key).power);
     if (away <= clearly * error || (away > kSimple && !IsLarge(cells.at(key), runs))) continue;
     const double power = away > kSimple ? Simple(own.Power()) : own.Power();
     model.laws[key] = PowerLaw(power, error, cells.at(key).size());
@@ -257,29 +354,25 @@ void FitLaws(const std::vector<RunCalls>& runs, const CallRules& rules, const Ce
 
 double StandardDeviation(double squares, double freedom) { return freedom > 0 ? std::sqrt(squares / freedom) : 0; }
 
-// What the donors of the largest run differ from their classes in; returns these ranks.
+// Constant deviations of the donors of the largest run from their classes; returns these ranks.
 std::vector<std::size_t> FitPersistent(const RunCalls& run, std::size_t index, const CallRules& rules,
                                        LoadModel& model) {
   model.persistent.assign(static_cast<std::size_t>(run.ranks), 0);
   double squares = 0, freedom = 0;
   std::vector<std::size_t> donors;
   for (const auto& [key, of_class] : rules.classes) {
-    const std::size_t first = donors.size();
+    const std::vector<std::int64_t> ranks = of_class.DonorsIn(index);
+    if (ranks.empty()) continue;
     double mean = 0;
-    for (const auto& [of_run, rank] : of_class.donors) {
-      if (of_run != index) continue;
+    for (const std::int64_t rank : ranks) mean += MeanLog(run, rank);
+    mean /= static_cast<double>(ranks.size());
+    for (const std::int64_t rank : ranks) {
+      const double deviation = MeanLog(run, rank) - mean;
       donors.push_back(static_cast<std::size_t>(rank));
-      mean += MeanLog(run, rank);
-    }
-    const std::size_t count = donors.size() - first;
-    if (count == 0) continue;
-    mean /= static_cast<double>(count);
-    for (std::size_t i = first; i < donors.size(); ++i) {
-      const double deviation = MeanLog(run, static_cast<std::int64_t>(donors[i])) - mean;
-      model.persistent[donors[i]] = deviation;
+      model.persistent[donors.back()] = deviation;
       squares += deviation * deviation;
     }
-    freedom += static_cast<double>(count) - 1;
+    freedom += static_cast<double>(ranks.size()) - 1;
   }
   model.ranks = donors.size();
   model.spread = StandardDeviation(squares, freedom);
@@ -302,7 +395,7 @@ std::vector<std::vector<double>> WithoutRanks(const RunCalls& run, const std::ve
   return values;
 }
 
-// What all ranks have in common in an iteration, and what is left.
+// The deviation of an iteration that all ranks have in common, and the noise that is left.
 void FitIterations(const RunCalls& run, const std::vector<std::size_t>& donors, LoadModel& model) {
   const std::size_t iterations = run.iterations();
   model.common.assign(iterations, 0);
@@ -322,7 +415,7 @@ void FitIterations(const RunCalls& run, const std::vector<std::size_t>& donors, 
 
 }  // namespace
 
-const ScalingLaw& LoadModel::LawOf(const RankClass& of_class) const {
+const ScalingLaw& LoadModel::Law(const RankClass& of_class) const {
   const auto found = laws.find(of_class);
   if (found != laws.end()) return found->second;
   return ProgramOf(of_class) > 0 ? second_law : common_law;
@@ -338,7 +431,7 @@ double LoadModel::DrawPersistent(std::size_t donor, Random& random) const {
 
 LoadModel FitLoadModel(const std::vector<RunCalls>& runs, const CallRules& rules) {
   LoadModel model;
-  FitLaws(runs, rules, CellsOf(runs, rules), model);
+  FitLaws(runs, rules, model);
   const std::vector<std::size_t> donors = FitPersistent(runs.back(), runs.size() - 1, rules, model);
   FitIterations(runs.back(), donors, model);
   return model;

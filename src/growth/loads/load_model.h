@@ -1,20 +1,44 @@
-// How long the ranks of a run compute, and how that changes from run to run: by the class of a rank, by the rank and by
-// the iteration.
+// Laws by which quantities follow the layout of the ranks (bytes of a message, computation), and a model of the
+// computation of ranks: by class, by rank and by iteration.
 #pragma once
 
+#include <array>
 #include <map>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "base/random.h"
-#include "growth/rules/call_rules.h"
 #include "growth/read/run_calls.h"
-#include "growth/loads/scaling_law.h"
+#include "growth/rules/call_rules.h"
 
 namespace farscale {
 
-// Of the counts of a rank, in place of one law of its time. What differs from their ratio is the clock of the
-// processor.
+// value ~ P^power, or ~ Π extent_d^exponents_d where the extents explain it better. Of two programs P is that of the
+// larger, and extents are those of the one whose quantity it is.
+struct ScalingLaw {
+  double power = 0;
+  std::array<double, kMostDimensions> exponents{};
+  double error = 0;  // largest relative distance from the values it was fitted to
+  std::size_t runs = 0;
+
+  bool IsLike(const ScalingLaw& other) const { return power == other.power && exponents == other.exponents; }
+  double Ratio(const RankGrid& to, const RankGrid& from) const;
+  std::string Text() const;
+};
+
+// Points of a group are compared with each other only: a law says how values change, not what they are.
+struct LawPoint {
+  RankGrid grid;
+  std::size_t group = 0;
+  double value = 0;
+  double weight = 1;
+};
+
+// The law of the extents, or of the number of ranks, that explains the points with positive values best.
+ScalingLaw FitScalingLaw(const std::vector<LawPoint>& points);
+
+// Laws of the counts of a rank, in place of one law of its time. Any other change of time is that of the clock.
 struct CounterLaws {
   ScalingLaw instructions, per_cycle;
 };
@@ -35,7 +59,7 @@ struct LoadModel {
   double noise = 0;
   std::size_t ranks = 0;  // that these were computed of
 
-  const ScalingLaw& LawOf(const RankClass& of_class) const;
+  const ScalingLaw& Law(const RankClass& of_class) const;
 
   // The factor by which a grown rank computes longer than the rank that it copies. Drawn from the copied deviations,
   // each spread by a normal kernel whose variance is taken from them [Silverman86, section 6.4.1]: among very many

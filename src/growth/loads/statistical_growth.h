@@ -16,11 +16,11 @@
 
 namespace farscale {
 
-// Of the runs from `first` to before `end` of `all`. Throws an error of kind kNotEnoughData where the largest of them
-// cannot be lifted: partners change from one iteration to the next, or collectives are among some of the ranks.
+// The model of the runs from `first` to before `end` of `all`. Throws an error of kind kNotEnoughData where the largest
+// of them cannot be lifted: partners change from one iteration to the next, or collectives are among some of the ranks.
 GrowthModel LearnStatistically(const GrowthModel& all, std::size_t first, std::size_t end);
 
-// How many ranks the ranks of a run send messages to.
+// The number of ranks to which ranks of a run send messages.
 struct PartnerCounts {
   std::int64_t ranks = 0;  // of the run
   double fewest = 0, median = 0, most = 0;

@@ -4,142 +4,116 @@
 
 #include <algorithm>
 #include <cmath>
-#include <map>
+#include <functional>
 #include <mutex>
 
 #include "base/diagnostics.h"
 #include "base/parallel.h"
-#include "growth/read/call_sites.h"
-#include "growth/growth_model.h"
+#include "base/random.h"
 
 namespace farscale {
 namespace {
 
-class Planner {
- public:
-  Planner(const GrowthModel& model, GridPlan& plan) : model_(model), plan_(plan) {
-    for (std::size_t i = 0; i < model.functions.size(); ++i)
-      functions_.push_back(ClassifyMpiCall(model.functions.Name(static_cast<std::uint32_t>(i))));
+std::uint16_t GroupNumber(const GroupRule& rule, GridPlan& plan) {
+  const auto found = std::ranges::find(plan.groups, rule);
+  const auto number = static_cast<std::uint16_t>(found - plan.groups.begin());
+  if (found == plan.groups.end()) {
+    plan.groups.push_back(rule);
+    plan.most.push_back(0);
   }
+  return number;
+}
 
-  // Appends the plan of a class; `donors` copy ranks of the run `donors.run`.
-  void Add(std::size_t program, const ClassRules& rules, const ClassDonors& donors, double law) {
-    ClassPlan& plan = plan_.classes.emplace_back();
-    plan.donors = donors;
-    plan.law = law;
-    for (std::size_t kind = 0; kind < rules.kinds.size(); ++kind)
-      plan.kinds.push_back(PlanKind(rules.kinds[kind], kind, plan_.grid.SeenBy(program),
-                                    model_.rules.grids[donors.run].SeenBy(program)));
-    for (const std::size_t iteration : plan_.chosen) {
-      const KindPlan& kind = plan.kinds[plan_.kinds[iteration]];
-      for (std::size_t type = 0; type < plan.posts.size(); ++type) plan.posts[type] += kind.posts[type];
+// `grid`, `model_grid`: as the program of the class sees them.
+KindPlan PlanKind(const GrowthModel& model, const std::vector<CallBlock>& blocks, std::size_t kind,
+                  const RankGrid& grid, const RankGrid& model_grid, GridPlan& plan) {
+  KindPlan result;
+  for (const PlannedCall& call : PlanCalls(blocks, kind, grid, model_grid)) {
+    ClassCall& added = result.calls.emplace_back(ClassCall{call.rule, call.model});
+    added.function = ClassifyMpiCall(model.functions.Name(call.rule->function));
+    added.sizes = model.laws.SizesOn(grid, call, model_grid);
+    added.first_part = static_cast<std::uint32_t>(result.parts.size());
+    for (std::uint32_t i = 0; i < call.rule->parts.size() && !call.rule->completes_all; ++i) {
+      const PartRule& rule = call.rule->parts[i];
+      ClassPart& part = result.parts.emplace_back(ClassPart{&rule, PartOf(rule.kind), call.stage, 0, i});
+      if (!part.is.posts) continue;
+      part.is_known = !rule.groups.empty() && !rule.peers.empty();
+      if (part.is_known) part.group = GroupNumber(rule.groups.front(), plan);
     }
-    PlaceCollectives(plan);
+    added.parts_end = static_cast<std::uint32_t>(result.parts.size());
   }
+  return result;
+}
 
- private:
-  KindPlan PlanKind(const std::vector<CallBlock>& blocks, std::size_t kind, const RankGrid& grid,
-                    const RankGrid& model_grid) {
-    KindPlan plan;
-    for (const PlannedCall& call : PlanCalls(blocks, kind, grid, model_grid)) {
-      ClassCall& added = plan.calls.emplace_back();
-      added.model = call.model;
-      added.function = functions_[call.rule->function];
-      added.completes_all = call.rule->completes_all;
-      added.sizes = model_.laws.SizesOn(grid, call, model_grid);
-      for (std::uint32_t i = 0; i < call.rule->parts.size() && !added.completes_all; ++i)
-        plan.parts.push_back(PlanPart(call.rule->parts[i], call.stage, i, plan));
-      added.parts_end = static_cast<std::uint32_t>(plan.parts.size());
+// Finds which of its collectives a rank of the class completes, and counts them by communicator.
+void PlaceCollectives(ClassPlan& of_class, GridPlan& plan) {
+  of_class.collectives.resize(of_class.posts[static_cast<std::size_t>(OperationClass::kCollective)]);
+  OpenOperations open;
+  for (const std::size_t iteration : plan.chosen) {
+    const KindPlan& kind = of_class.kinds[plan.kinds[iteration]];
+    for (const ClassCall& call : kind.calls) {
+      open.Call(
+          call, kind.Parts(call),
+          [&](const ClassPart& part, const OpenOperation& operation) {
+            if (part.is.IsCollective()) of_class.collectives[operation.slot] = {part.group, 0, part.is.completes};
+            return true;
+          },
+          [&](OperationClass type, const OpenOperation& operation) {
+            if (type == OperationClass::kCollective) of_class.collectives[operation.slot].is_completed = true;
+          });
     }
-    return plan;
   }
-
-  ClassPart PlanPart(const PartRule& rule, const Stage& stage, std::uint32_t number, KindPlan& kind) {
-    ClassPart part{&rule, PartOf(rule.kind), stage, 0, number};
-    if (!part.is.posts) return part;
-    ++kind.posts[static_cast<std::size_t>(part.is.type)];
-    part.is_known = !rule.groups.empty() && !rule.peers.empty();
-    if (part.is_known) part.group = NumberOf(rule.groups.front());
-    return part;
+  std::vector<std::uint32_t> counts(plan.groups.size());
+  for (CollectivePlace& place : of_class.collectives) {
+    if (place.is_completed) place.number = counts[place.group]++;
   }
+  for (std::size_t i = 0; i < counts.size(); ++i) plan.most[i] = std::max(plan.most[i], counts[i]);
+}
 
-  std::uint16_t NumberOf(const GroupRule& rule) {
-    const auto found = std::ranges::find(plan_.groups, rule);
-    const auto number = static_cast<std::uint16_t>(found - plan_.groups.begin());
-    if (found == plan_.groups.end()) {
-      plan_.groups.push_back(rule);
-      plan_.most.push_back(0);
-    }
-    return number;
+// Appends the plan of a class; `donors` copy ranks of the run `donors.run`.
+void AddClass(const GrowthModel& model, std::size_t program, const ClassRules& rules, const ClassDonors& donors,
+              double law, GridPlan& plan) {
+  ClassPlan& added = plan.classes.emplace_back(ClassPlan{donors, law});
+  const RankGrid grid = plan.grid.SeenBy(program), model_grid = model.rules.grids[donors.run].SeenBy(program);
+  for (std::size_t kind = 0; kind < rules.kinds.size(); ++kind)
+    added.kinds.push_back(PlanKind(model, rules.kinds[kind], kind, grid, model_grid, plan));
+  for (const std::size_t iteration : plan.chosen) {
+    for (const ClassPart& part : added.kinds[plan.kinds[iteration]].parts)
+      added.posts[static_cast<std::size_t>(part.is.type)] += part.is.posts;
   }
+  PlaceCollectives(added, plan);
+}
 
-  // Which of its collectives a rank of the class completes, and how many there are on every communicator.
-  void PlaceCollectives(ClassPlan& plan) {
-    plan.collectives.resize(plan.posts[static_cast<std::size_t>(OperationClass::kCollective)]);
-    OpenOperations open;
-    for (const std::size_t iteration : plan_.chosen) {
-      const KindPlan& kind = plan.kinds[plan_.kinds[iteration]];
-      std::uint32_t first = 0;
-      for (const ClassCall& call : kind.calls) {
-        const auto parts = std::span(kind.parts).subspan(first, call.parts_end - first);
-        open.Call(
-            call, parts, [](std::uint32_t) { return std::pair<std::uint64_t, std::uint64_t>(0, 0); },
-            [&](const ClassPart& part, const OpenOperation& operation) {
-              if (part.is.IsCollective()) plan.collectives[operation.slot] = {part.group, 0, part.is.completes};
-              return true;
-            },
-            [&](const OperationPart& is, const OpenOperation& operation) {
-              if (is.IsCollective()) plan.collectives[operation.slot].is_completed = true;
-            });
-        first = call.parts_end;
-      }
-    }
-    std::vector<std::uint32_t> counts(plan_.groups.size());
-    for (CollectivePlace& place : plan.collectives) {
-      if (place.is_completed) place.number = counts[place.group]++;
-    }
-    for (std::size_t i = 0; i < counts.size(); ++i) plan_.most[i] = std::max(plan_.most[i], counts[i]);
-  }
-
-  const GrowthModel& model_;
-  GridPlan& plan_;
-  std::vector<MpiCall> functions_;
-};
-
-}  // namespace
-
-const std::pair<const RankClass, ClassRules>& RulesOfRank(const GrowthModel& model, const RankGrid& grid,
-                                                          std::int64_t rank) {
+// Throws where the rank is like none of the runs, or runs differ in what ranks like it do.
+const ClassRules& RulesOfRank(const GrowthModel& model, const RankGrid& grid, std::int64_t rank) {
   const auto found = model.rules.classes.find(ClassOf(model.rules.scheme, grid, rank));
-  const std::size_t kinds = 1 + *std::ranges::max_element(model.runs.back().kinds);
-  if (found == model.rules.classes.end() || found->second.donors.empty() || found->second.kinds.size() < kinds) {
+  if (found == model.rules.classes.end() || found->second.donors.empty() ||
+      found->second.kinds.size() < model.runs.back().CountKinds()) {
     throw Error(ErrorKind::kNotEnoughData, "",
                 fmt::format("no rank of the runs lies in its grid as rank {} does in {}", rank, grid.Text()),
                 "add a run with three or more ranks in every dimension");
   }
-  if (found->second.IsContradicted()) {
-    const auto& [run, donor] = found->second.donors.front();
+  const ClassRules& rules = found->second;
+  if (rules.IsContradicted()) {
     throw Error(
         ErrorKind::kNotEnoughData, "",
         fmt::format("ranks that lie in their grid as rank {} does in {} make other calls on {} ranks than on {}", rank,
-                    grid.Text(), found->second.others.front(), model.runs[run].ranks));
+                    grid.Text(), rules.others.front(), model.runs[rules.donors.front().first].ranks));
   }
-  return *found;
+  return rules;
 }
 
+}  // namespace
+
 GridPlan PlanGrid(const GrowthModel& model, const RankGrid& grid, const std::vector<std::size_t>& chosen) {
-  GridPlan plan;
-  plan.grid = grid;
-  plan.kinds = model.runs.back().kinds;
-  plan.chosen = chosen;
-  Planner planner(model, plan);
+  GridPlan plan{.grid = grid, .kinds = model.runs.back().kinds, .chosen = chosen};
   std::map<RankClass, std::uint16_t> numbers;
   for (const ClassCount& count : CountClasses(model.rules.scheme, grid)) {
-    const ClassRules& rules = RulesOfRank(model, grid, count.first).second;
+    const ClassRules& rules = RulesOfRank(model, grid, count.first);
     if (!numbers.try_emplace(count.of_class, static_cast<std::uint16_t>(plan.classes.size())).second) continue;
-    const ClassDonors donors = DonorsOf(rules);
-    planner.Add(ProgramOf(count.of_class), rules, donors,
-                model.load.LawOf(count.of_class).Ratio(grid, model.rules.grids[donors.run]));
+    const ClassDonors donors = rules.Donors();
+    const double law = model.load.Law(count.of_class).Ratio(grid, model.rules.grids[donors.run]);
+    AddClass(model, ProgramOf(count.of_class), rules, donors, law, plan);
   }
   plan.class_of.resize(static_cast<std::size_t>(grid.size()));
   for (std::size_t rank = 0; rank < plan.class_of.size(); ++rank)
@@ -148,138 +122,127 @@ GridPlan PlanGrid(const GrowthModel& model, const RankGrid& grid, const std::vec
 }
 
 GridPlan PlanRun(const GrowthModel& model, std::size_t run, const std::vector<std::size_t>& chosen) {
-  GridPlan plan;
-  plan.grid = model.rules.grids[run];
-  plan.kinds = model.runs[run].kinds;
-  plan.chosen = chosen;
-  Planner planner(model, plan);
+  GridPlan plan{.grid = model.rules.grids[run], .kinds = model.runs[run].kinds, .chosen = chosen};
   plan.class_of.resize(static_cast<std::size_t>(plan.grid.size()));
   for (const auto& [key, rules] : model.rules.classes) {
-    if (rules.is_composed || std::ranges::none_of(rules.donors, [&](const auto& donor) { return donor.first == run; }))
-      continue;
-    for (const auto& [of_run, rank] : rules.donors) {
-      if (of_run == run)
-        plan.class_of[static_cast<std::size_t>(rank)] = static_cast<std::uint16_t>(plan.classes.size());
-    }
-    planner.Add(ProgramOf(key), rules, {run, {}}, 1);
+    const std::vector<std::int64_t> ranks = rules.DonorsIn(run);
+    if (rules.is_composed || ranks.empty()) continue;
+    for (const std::int64_t rank : ranks)
+      plan.class_of[static_cast<std::size_t>(rank)] = static_cast<std::uint16_t>(plan.classes.size());
+    AddClass(model, ProgramOf(key), rules, {run, {}}, 1, plan);
   }
   return plan;
 }
 
-namespace {
-
-// What a rank computes in an iteration, as its calls are made.
-Tick ComputeOf(const RankCalls& calls, const KindPlan& kind, const RankDraw::Iteration& copied) {
-  const std::uint32_t first = calls.FirstCall(copied.from);
-  Tick sum = std::llround(static_cast<double>(calls.compute_after[copied.from]) * copied.ratio);
-  for (const ClassCall& call : kind.calls)
-    sum += std::llround(static_cast<double>(calls.calls[first + call.model].compute) * copied.ratio);
-  return sum;
+bool HasRulesOfAllRanks(const GrowthModel& model, std::size_t run) {
+  std::size_t ranks = 0;
+  for (const auto& [key, rules] : model.rules.classes) ranks += rules.is_composed ? 0 : rules.DonorsIn(run).size();
+  return static_cast<std::int64_t>(ranks) == model.runs[run].ranks;
 }
 
-class LoadSums {
- public:
-  LoadSums(const GrowthModel& model, const GridPlan& plan) : model_(model), plan_(plan) {
-    const auto ranks = static_cast<std::size_t>(plan.grid.size());
-    loads_.donors.resize(ranks);
-    loads_.copied.resize(ranks * plan.chosen.size());
-    loads_.useful.resize(ranks);
-    loads_.sums.assign(plan.kinds.size(), 0);
-    loads_.largest.assign(plan.kinds.size(), 0);
-  }
+namespace {
 
-  // Calls draw(rank, draw) for every rank.
-  template <typename Draw>
-  GrownLoads Add(const Draw& draw) {
-    ParallelForBlocks(loads_.useful.size(), [&](std::size_t first, std::size_t end) {
-      std::vector<Tick> sums(plan_.kinds.size(), 0), largest(plan_.kinds.size(), 0);
-      RankDraw of_rank;
-      for (std::size_t rank = first; rank < end; ++rank) {
-        draw(rank, of_rank);
-        AddRank(rank, of_rank, sums, largest);
-      }
-      const std::lock_guard lock(mutex_);
-      for (std::size_t i = 0; i < sums.size(); ++i) {
-        loads_.sums[i] += sums[i];
-        loads_.largest[i] = std::max(loads_.largest[i], largest[i]);
-      }
-    });
-    return std::move(loads_);
-  }
+// The donor of a rank, and what each iteration of the largest run copies.
+using RankDraw = std::pair<std::int64_t, std::vector<CopiedIteration>>;
 
- private:
-  void AddRank(std::size_t rank, const RankDraw& draw, std::vector<Tick>& sums, std::vector<Tick>& largest) {
-    const ClassPlan& of_class = plan_.classes[plan_.class_of[rank]];
-    const RankCalls& calls = model_.runs[of_class.donors.run].of_ranks[static_cast<std::size_t>(draw.donor)];
-    loads_.donors[rank] = static_cast<std::uint32_t>(draw.donor);
-    std::size_t made = 0;
-    for (std::size_t i = 0; i < plan_.kinds.size(); ++i) {
-      const RankDraw::Iteration& copied = draw.iterations[i];
-      const Tick ticks = ComputeOf(calls, of_class.kinds[plan_.kinds[i]], copied);
-      loads_.useful[rank] += ticks;
-      sums[i] += ticks;
-      largest[i] = std::max(largest[i], ticks);
-      if (made < plan_.chosen.size() && plan_.chosen[made] == i) {
-        loads_.copied[rank * plan_.chosen.size() + made] = {static_cast<std::uint32_t>(copied.from), copied.ratio};
-        ++made;
+// Sums over what draw(rank, draw) gives for every rank.
+GrownLoads SumLoads(const GrowthModel& model, const GridPlan& plan,
+                    const std::function<void(std::size_t, RankDraw&)>& draw) {
+  const std::size_t ranks = plan.class_of.size(), iterations = plan.kinds.size(), made = plan.chosen.size();
+  GrownLoads loads;
+  loads.donors.resize(ranks);
+  loads.copied.resize(ranks * made);
+  loads.useful.resize(ranks);
+  loads.sums.assign(iterations, 0);
+  loads.largest.assign(iterations, 0);
+  std::mutex mutex;
+  ParallelForBlocks(ranks, [&](std::size_t first, std::size_t end) {
+    std::vector<Tick> sums(iterations, 0), largest(iterations, 0);
+    RankDraw drawn;
+    const auto& [donor, copied] = drawn;
+    for (std::size_t rank = first; rank < end; ++rank) {
+      draw(rank, drawn);
+      const ClassPlan& of_class = plan.PlanOf(rank);
+      const RankCalls& calls = model.runs[of_class.donors.run].of_ranks[static_cast<std::size_t>(donor)];
+      loads.donors[rank] = static_cast<std::uint32_t>(donor);
+      for (std::size_t i = 0; i < made; ++i) loads.copied[rank * made + i] = copied[plan.chosen[i]];
+      for (std::size_t i = 0; i < iterations; ++i) {
+        const auto& [from, ratio] = copied[i];
+        // As the calls are made: each computation is rounded.
+        Tick ticks = std::llround(static_cast<double>(calls.compute_after[from]) * ratio);
+        for (const ClassCall& call : of_class.kinds[plan.kinds[i]].calls)
+          ticks += std::llround(static_cast<double>(calls.calls[calls.FirstCall(from) + call.model].compute) * ratio);
+        loads.useful[rank] += ticks;
+        sums[i] += ticks;
+        largest[i] = std::max(largest[i], ticks);
       }
     }
-  }
-
-  const GrowthModel& model_;
-  const GridPlan& plan_;
-  GrownLoads loads_;
-  std::mutex mutex_;
-};
+    const std::lock_guard lock(mutex);
+    for (std::size_t i = 0; i < iterations; ++i) {
+      loads.sums[i] += sums[i];
+      loads.largest[i] = std::max(loads.largest[i], largest[i]);
+    }
+  });
+  return loads;
+}
 
 }  // namespace
 
 GrownLoads DrawLoads(const GrowthModel& model, const GridPlan& plan, std::uint64_t seed) {
-  const RankDraws draws(model, seed);
-  return LoadSums(model, plan).Add([&](std::size_t rank, RankDraw& draw) {
-    const ClassPlan& of_class = plan.classes[plan.class_of[rank]];
-    draws.Draw(of_class.donors, of_class.law, static_cast<std::int64_t>(rank), draw);
+  const RunCalls& last = model.runs.back();
+  const LoadModel& load = model.load;
+  std::vector<std::vector<std::size_t>> of_kinds(last.CountKinds());
+  for (std::size_t i = 0; i < last.kinds.size(); ++i) of_kinds[last.kinds[i]].push_back(i);
+  // The iteration of another run that stands for one of the largest.
+  const auto like = [&](const RunCalls& run, std::size_t i) {
+    if (i < run.kinds.size() && run.kinds[i] == last.kinds[i]) return i;
+    const std::size_t first = run.FirstOfKind(last.kinds[i]);
+    return first < run.kinds.size() ? first : 0;
+  };
+  return SumLoads(model, plan, [&](std::size_t rank, RankDraw& draw) {
+    const ClassPlan& of_class = plan.PlanOf(rank);
+    const ClassDonors& donors = of_class.donors;
+    Random random(SeedFor(seed, fmt::format("rank {}", rank)));
+    auto& [donor, iterations] = draw;
+    donor = donors.ranks[random.Index(donors.ranks.size())];
+    const bool is_largest = donors.run + 1 == model.runs.size();
+    const double scale = of_class.law * (is_largest ? load.DrawPersistent(static_cast<std::size_t>(donor), random) : 1);
+    iterations.clear();
+    for (std::size_t i = 0; i < last.kinds.size(); ++i) {
+      const std::vector<std::size_t>& alike = of_kinds[last.kinds[i]];
+      const std::size_t from =
+          is_largest && load.noise > 0 ? alike[random.Index(alike.size())] : like(model.runs[donors.run], i);
+      // The deviation that all ranks have in common in an iteration stays in its place.
+      const double common = is_largest && from != i ? std::exp(load.common[i] - load.common[from]) : 1;
+      iterations.push_back({static_cast<std::uint32_t>(from), scale * common});
+    }
   });
 }
 
 GrownLoads LoadsOfRun(const GrowthModel& model, const GridPlan& plan, std::size_t run) {
-  RankDraw itself;
-  for (std::size_t i = 0; i < model.runs[run].kinds.size(); ++i) itself.iterations.push_back({i, 1});
-  return LoadSums(model, plan).Add([&](std::size_t rank, RankDraw& draw) {
-    draw = itself;
-    draw.donor = static_cast<std::int64_t>(rank);
+  std::vector<CopiedIteration> itself;
+  for (std::uint32_t i = 0; i < model.runs[run].kinds.size(); ++i) itself.push_back({i, 1});
+  return SumLoads(model, plan, [&](std::size_t rank, RankDraw& draw) {
+    draw = {static_cast<std::int64_t>(rank), itself};
   });
 }
 
 namespace {
 
-// Coordinates of a dimension that are the same to a class: the first of them, and how many.
-struct Stretch {
-  std::int32_t first = 0, count = 0;
-};
-
-std::vector<Stretch> StretchesOf(std::int32_t extent, std::int32_t reach) {
-  std::vector<Stretch> stretches;
-  if (extent <= 2 * reach) {
-    for (std::int32_t at = 0; at < extent; ++at) stretches.push_back({at, 1});
-    return stretches;
-  }
-  for (std::int32_t at = 0; at < reach; ++at) stretches.push_back({at, 1});
-  stretches.push_back({reach, extent - 2 * reach});
-  for (std::int32_t at = extent - reach; at < extent; ++at) stretches.push_back({at, 1});
-  return stretches;
-}
-
-void AddClasses(const ClassScheme& scheme, const RankGrid& grid, std::size_t program, std::size_t dimension,
-                GridVector& at, std::int64_t ranks, std::vector<ClassCount>& counts) {
+void AddClassCounts(const ClassScheme& scheme, const RankGrid& grid, std::size_t program, std::size_t dimension,
+                    GridVector& at, std::int64_t ranks, std::vector<ClassCount>& counts) {
   if (dimension == kMostDimensions) {
     const std::int64_t rank = grid.RankAt(at, program);
     counts.push_back({ClassOf(scheme, grid, rank), rank, ranks});
     return;
   }
-  for (const Stretch& stretch : StretchesOf(grid.ExtentsOf(program)[dimension], scheme.ReachOf(program)[dimension])) {
-    at[dimension] = stretch.first;
-    AddClasses(scheme, grid, program, dimension + 1, at, ranks * stretch.count, counts);
+  const std::int32_t extent = grid.ExtentsOf(program)[dimension], reach = scheme.Reach(program)[dimension];
+  for (std::int32_t first = 0; first < extent;) {
+    // Coordinates far from both ends are the same to a class.
+    const std::int32_t count = first == reach && extent > 2 * reach ? extent - 2 * reach : 1;
+    at[dimension] = first;
+    AddClassCounts(scheme, grid, program, dimension + 1, at, ranks * count, counts);
+    first += count;
   }
 }
 
@@ -294,25 +257,31 @@ std::vector<ClassCount> CountClasses(const ClassScheme& scheme, const RankGrid& 
   }
   for (std::size_t program = 0; program < grid.programs(); ++program) {
     GridVector at{};
-    AddClasses(scheme, grid, program, 0, at, 1, counts);
+    AddClassCounts(scheme, grid, program, 0, at, 1, counts);
   }
   std::ranges::sort(counts, {}, &ClassCount::first);
   return counts;
 }
 
-NodeMap::NodeMap(const GrowthModel& model, const RankGrid& grid) {
+std::vector<std::int32_t> GrownNodes(const GrowthModel& model, const RankGrid& grid) {
   const RunCalls& largest = model.runs.back();
-  nodes_of_copy_ = 1 + std::int64_t{*std::ranges::max_element(largest.nodes)};
-  ranks_of_node_ = (largest.ranks + nodes_of_copy_ - 1) / nodes_of_copy_;
-  nodes_ = (grid.size() + ranks_of_node_ - 1) / ranks_of_node_;
-  if (model.rules.scheme.is_lifted) {
-    of_copied_ = largest.nodes;
-    nodes_ = nodes_of_copy_ * (grid.size() / largest.ranks);
-    return;
-  }
-  is_in_turn_ = nodes_of_copy_ > 1 && ranks_of_node_ > 1;
+  const std::int64_t nodes_of_run = 1 + std::int64_t{*std::ranges::max_element(largest.nodes)};
+  const std::int64_t ranks_of_node = (largest.ranks + nodes_of_run - 1) / nodes_of_run;
+  const std::int64_t nodes = (grid.size() + ranks_of_node - 1) / ranks_of_node;
+  bool is_in_turn = nodes_of_run > 1 && ranks_of_node > 1;
   for (std::size_t rank = 0; rank < largest.nodes.size(); ++rank)
-    is_in_turn_ = is_in_turn_ && largest.nodes[rank] == static_cast<std::int64_t>(rank) % nodes_of_copy_;
+    is_in_turn = is_in_turn && largest.nodes[rank] == static_cast<std::int64_t>(rank) % nodes_of_run;
+  std::vector<std::int32_t> node_of;
+  node_of.reserve(static_cast<std::size_t>(grid.size()));
+  for (std::int64_t rank = 0; rank < grid.size(); ++rank) {
+    const std::int64_t node =
+        model.rules.scheme.is_lifted
+            ? largest.nodes[static_cast<std::size_t>(rank % largest.ranks)] + rank / largest.ranks * nodes_of_run
+        : is_in_turn ? rank % nodes
+                     : rank / ranks_of_node;
+    node_of.push_back(static_cast<std::int32_t>(node));
+  }
+  return node_of;
 }
 
 }  // namespace farscale

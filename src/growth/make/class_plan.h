@@ -1,17 +1,17 @@
-// What all ranks of a class do on a grid, worked out once: only partners, sizes and times are left to each rank.
+// The plan of a grown run: what the ranks of a class do on a grid, worked out once. Only partners, sizes and times are
+// left to each rank.
 #pragma once
 
 #include <array>
 #include <cstdint>
 #include <span>
-#include <tuple>
 #include <utility>
 #include <vector>
 
-#include "growth/rules/call_rules.h"
-#include "growth/read/call_sites.h"
 #include "growth/growth_model.h"
+#include "growth/read/call_sites.h"
 #include "growth/read/rank_grid.h"
+#include "growth/rules/call_rules.h"
 #include "trace/mpi_call.h"
 #include "trace/operations.h"
 
@@ -27,60 +27,59 @@ struct ClassPart {
 };
 
 struct ClassCall {
+  const CallRule* rule = nullptr;
   std::uint32_t model = 0;  // the call of the donor, counted within its iteration
   MpiCall function = MpiCall::kNone;
-  bool completes_all = false;  // all that is pending
-  CallSizes sizes;
-  std::uint32_t parts_end = 0;
+  CallSizes sizes = {};
+  std::uint32_t first_part = 0, parts_end = 0;  // in KindPlan::parts
 };
 
 // The calls of an iteration of one kind.
 struct KindPlan {
   std::vector<ClassCall> calls;
   std::vector<ClassPart> parts;
-  std::array<std::uint32_t, 3> posts{};  // by class of operations, whether a partner is there or not
+
+  std::span<const ClassPart> Parts(const ClassCall& call) const {
+    return std::span(parts).subspan(call.first_part, call.parts_end - call.first_part);
+  }
 };
 
-// Of a collective that a rank posts: index of the rule of its communicator, and its number among those of the rank on
-// it.
+// A collective that a rank posts.
 struct CollectivePlace {
-  std::uint16_t group = 0;
-  std::uint32_t number = 0;
+  std::uint16_t group = 0;   // index of the rule of its communicator
+  std::uint32_t number = 0;  // among those of the rank on it
   bool is_completed = false;
 };
 
 struct ClassPlan {
-  ClassDonors donors;
+  ClassDonors donors = {};
   double law = 1;  // computation to that of the donors
-  std::vector<KindPlan> kinds;
-  std::array<std::uint32_t, 3> posts{};      // of all iterations to be made
-  std::vector<CollectivePlace> collectives;  // of these iterations
+  std::vector<KindPlan> kinds = {};
+  std::array<std::uint32_t, 3> posts{};           // of all iterations to be made, by class, with a partner or without
+  std::vector<CollectivePlace> collectives = {};  // of these iterations
 };
 
-// The plans of all ranks.
 struct GridPlan {
-  RankGrid grid;
-  std::vector<std::size_t> kinds;   // of all iterations
-  std::vector<std::size_t> chosen;  // those to be made, rising
-  std::vector<GroupRule> groups;    // communicators, each for many groups of ranks
-  std::vector<std::uint32_t> most;  // collectives of a rank on a communicator of each rule
-  std::vector<ClassPlan> classes;
-  std::vector<std::uint16_t> class_of;  // of every rank
+  RankGrid grid = {};
+  std::vector<std::size_t> kinds = {};   // of all iterations
+  std::vector<std::size_t> chosen = {};  // those to be made, rising
+  std::vector<GroupRule> groups = {};    // communicators, each for many groups of ranks
+  std::vector<std::uint32_t> most = {};  // collectives of a rank on a communicator of each rule
+  std::vector<ClassPlan> classes = {};
+  std::vector<std::uint16_t> class_of = {};  // of every rank
 
-  const ClassPlan& PlanOf(std::int64_t rank) const { return classes[class_of[static_cast<std::size_t>(rank)]]; }
+  const ClassPlan& PlanOf(std::size_t rank) const { return classes[class_of[rank]]; }
 };
 
-// The rules of a rank of a grid. Throws an error of kind kNotEnoughData where it is like none of the runs, or runs
-// differ in what ranks like it do.
-const std::pair<const RankClass, ClassRules>& RulesOfRank(const GrowthModel& model, const RankGrid& grid,
-                                                          std::int64_t rank);
-
-// Throws an error of kind kNotEnoughData where the grid has ranks that are like none of the runs.
+// Throws an error of kind kNotEnoughData where the grid has ranks that are like none of the runs, or whose likes do
+// different things in different runs.
 GridPlan PlanGrid(const GrowthModel& model, const RankGrid& grid, const std::vector<std::size_t>& chosen);
-// Of a run itself, on which every rank is its own donor.
+// The plan of a run itself, in which every rank is its own donor.
 GridPlan PlanRun(const GrowthModel& model, std::size_t run, const std::vector<std::size_t>& chosen);
+// True if rules are known of all ranks of a run, as PlanRun needs.
+bool HasRulesOfAllRanks(const GrowthModel& model, std::size_t run);
 
-// Operations of a rank that are posted, by class, so that completions find theirs.
+// An operation of a rank that is posted.
 struct OpenOperation {
   std::uint32_t slot = 0;  // among the posts of its class in the plan of the rank
   const ClassPart* part = nullptr;
@@ -88,6 +87,7 @@ struct OpenOperation {
   bool is_pending = false;
 };
 
+// Operations of a rank by class, so that completions find theirs.
 class OpenOperations {
  public:
   void Clear() {
@@ -95,67 +95,59 @@ class OpenOperations {
     slots_ = {};
   }
 
-  // Walks through a call. Calls bytes(number) for the bytes that part has, post(part, slot, operation), which says
-  // whether there is such an operation on this rank, and complete(is, operation).
-  template <typename Bytes, typename OnPost, typename OnComplete>
-  void Call(const ClassCall& call, std::span<const ClassPart> parts, const Bytes& bytes, const OnPost& post,
-            const OnComplete& complete) {
-    if (call.completes_all) return CompleteAll(complete);
+  // Walks through a call. Calls post(part, operation), which returns whether there is such an operation on this rank
+  // and may set its bytes, and complete(type, operation).
+  template <typename OnPost, typename OnComplete>
+  void Call(const ClassCall& call, std::span<const ClassPart> parts, const OnPost& post, const OnComplete& complete) {
+    if (call.rule->completes_all) {
+      for (std::size_t type = 0; type < open_.size(); ++type) {
+        for (OpenOperation& operation : open_[type]) Complete(static_cast<OperationClass>(type), operation, complete);
+        open_[type].clear();
+      }
+      return;
+    }
     for (const ClassPart& part : parts) {
       auto& open = open_[static_cast<std::size_t>(part.is.type)];
       if (!part.is.posts) {
-        const auto back = static_cast<std::size_t>(part.rule->backs.front().Back(part.stage));
+        const auto back = static_cast<std::size_t>(part.rule->backs.front().At(part.stage));
         if (back < open.size()) Complete(part.is.type, open[open.size() - 1 - back], complete);
         continue;
       }
       OpenOperation operation{slots_[static_cast<std::size_t>(part.is.type)]++, &part};
-      if (!part.is_known) continue;
-      std::tie(operation.bytes, operation.received) = bytes(part.number);
       operation.is_pending = !part.is.completes;
-      if (post(part, operation)) open.push_back(operation);
+      if (part.is_known && post(part, operation)) open.push_back(operation);
     }
   }
 
  private:
   template <typename OnComplete>
-  void CompleteAll(const OnComplete& complete) {
-    for (std::size_t type = 0; type < open_.size(); ++type) {
-      for (OpenOperation& operation : open_[type]) Complete(static_cast<OperationClass>(type), operation, complete);
-      open_[type].clear();
-    }
-  }
-
-  template <typename OnComplete>
-  void Complete(OperationClass type, OpenOperation& operation, const OnComplete& complete) {
-    if (std::exchange(operation.is_pending, false)) complete(OperationPart{type, false, true}, operation);
+  static void Complete(OperationClass type, OpenOperation& operation, const OnComplete& complete) {
+    if (std::exchange(operation.is_pending, false)) complete(type, operation);
   }
 
   std::array<std::vector<OpenOperation>, 3> open_;
   std::array<std::uint32_t, 3> slots_{};
 };
 
-// How long every rank of a grown run computes.
-
-// Times in ticks of the largest run.
-struct GrownLoads {
-  struct Copied {
-    std::uint32_t from = 0;  // iteration of the donor
-    double ratio = 1;        // of the computation to that of the donor
-  };
-  std::vector<std::uint32_t> donors;  // of every rank
-  std::vector<Copied> copied;         // of the iterations to be made, rank by rank
-  std::vector<Tick> useful;           // computation of every rank in all iterations, made or not
-  // Of every iteration over all ranks: computation together, and that of the rank with most.
-  std::vector<Tick> sums;
-  std::vector<Tick> largest;
+// An iteration of a donor, and the ratio of the computation to it.
+struct CopiedIteration {
+  std::uint32_t from = 0;
+  double ratio = 1;
 };
 
-// Computation as drawn with this seed.
-GrownLoads DrawLoads(const GrowthModel& model, const GridPlan& plan, std::uint64_t seed);
-// That of a run itself.
-GrownLoads LoadsOfRun(const GrowthModel& model, const GridPlan& plan, std::size_t run);
+// Computation of every rank of a grown run, in ticks of the largest run.
+struct GrownLoads {
+  std::vector<std::uint32_t> donors;    // of every rank
+  std::vector<CopiedIteration> copied;  // of the iterations to be made, rank by rank
+  std::vector<Tick> useful;             // computation of every rank in all iterations, made or not
+  std::vector<Tick> sums;               // of all ranks, by iteration
+  std::vector<Tick> largest;            // that of the rank with most, by iteration
+};
 
-// How many ranks of a grid are of which class, however many ranks it has.
+// Draws donors and computation of the ranks. A seed gives the same for a rank on any grid.
+GrownLoads DrawLoads(const GrowthModel& model, const GridPlan& plan, std::uint64_t seed);
+// The computation of a run itself.
+GrownLoads LoadsOfRun(const GrowthModel& model, const GridPlan& plan, std::size_t run);
 
 struct ClassCount {
   RankClass of_class{};
@@ -163,30 +155,22 @@ struct ClassCount {
   std::int64_t ranks = 0;
 };
 
-// By the lowest rank.
+// Counts the ranks of a grid by class, sorted by the lowest rank. Takes no longer for more ranks.
 std::vector<ClassCount> CountClasses(const ClassScheme& scheme, const RankGrid& grid);
 
-// On which node the ranks of a grown run are, after those of the largest run.
+// The nodes of the ranks of a grown run, numbered from 0 on. As many ranks are on a node as in the largest run:
+// consecutive ones, or in turn where that run has them so. Copies of a run [statistical_growth.h] are on nodes as its
+// ranks are, each copy of the run on others.
+std::vector<std::int32_t> GrownNodes(const GrowthModel& model, const RankGrid& grid);
 
-// As many ranks are on a node as in the largest run: consecutive ones, or in turn where that run has them so. Copies of
-// a run [statistical_growth.h] are on nodes as its ranks are, each copy of the run on others.
-class NodeMap {
- public:
-  NodeMap(const GrowthModel& model, const RankGrid& grid);
-
-  std::int64_t nodes() const { return nodes_; }
-  std::int64_t NodeOf(std::int64_t rank) const {
-    if (!of_copied_.empty()) {
-      const auto ranks = static_cast<std::int64_t>(of_copied_.size());
-      return of_copied_[static_cast<std::size_t>(rank % ranks)] + rank / ranks * nodes_of_copy_;
-    }
-    return is_in_turn_ ? rank % nodes_ : rank / ranks_of_node_;
-  }
-
- private:
-  std::int64_t nodes_ = 1, ranks_of_node_ = 1, nodes_of_copy_ = 1;
-  bool is_in_turn_ = false;
-  std::vector<std::int32_t> of_copied_;  // nodes of the largest run; empty unless its ranks are copied
-};
+// Adds the classes of the grid that no run has to the rules of the model; returns how many. A call is made in such a
+// class where it is in every dimension: where its partner lies in the grid, or where ranks of any class make it. The
+// order of the calls must follow from that in other classes. Nothing is added unless every class that is known, left
+// out in turn, is what the others give for it, as far as they give anything. Where a place in a dimension was never
+// seen, it must have been in another dimension.
+//
+// Computation of such a rank is that of ranks of the class with most of its calls in the largest run: these do most of
+// the same work.
+std::size_t AddComposedClasses(GrowthModel& model, const RankGrid& grid);
 
 }  // namespace farscale

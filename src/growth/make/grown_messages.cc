@@ -1,212 +1,157 @@
-#include "growth/make/grown_messages.h"
-
+// Who sends to whom in a grown run, and which receive takes which message.
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <functional>
-#include <string>
 #include <tuple>
 
 #include "base/diagnostics.h"
 #include "base/parallel.h"
-#include "growth/rules/peer_rule.h"
+#include "growth/make/grown_program.h"
 
 namespace farscale {
 namespace {
 
 // One end of a message: the other rank, and what tells it from others between the two.
-struct End {
+struct MessageEnd {
   std::uint32_t peer = GrownMessages::kNoPartner;
   std::uint32_t tag = 0;
   std::uint16_t group = 0;
   bool is_completed = false;
 };
 
-struct Ends {
-  std::vector<End> sends, receives;
-};
-
-// The calls of one rank, of which only partners and tags count.
-class EndFinder {
- public:
-  EndFinder(const GridPlan& plan, const GrownMessages& messages, Ends& ends)
-      : plan_(plan), messages_(messages), ends_(ends) {}
-
-  void Find(std::int64_t rank) {
-    open_.Clear();
-    const ClassPlan& of_class = plan_.PlanOf(rank);
-    End* sends = ends_.sends.data() + messages_.first_send[static_cast<std::size_t>(rank)];
-    End* receives = ends_.receives.data() + messages_.first_receive[static_cast<std::size_t>(rank)];
-    for (const std::size_t iteration : plan_.chosen) {
-      const KindPlan& kind = of_class.kinds[plan_.kinds[iteration]];
-      std::uint32_t first = 0;
-      for (const ClassCall& call : kind.calls) {
-        open_.Call(
-            call, std::span(kind.parts).subspan(first, call.parts_end - first),
-            [](std::uint32_t) { return std::pair<std::uint64_t, std::uint64_t>(0, 0); },
-            [&](const ClassPart& part, const OpenOperation& operation) {
-              if (part.is.IsCollective()) return true;
-              End& end = (part.is.type == OperationClass::kSend ? sends : receives)[operation.slot];
-              return FindPartner(part, rank, end);
-            },
-            [&](const OperationPart& is, const OpenOperation& operation) {
-              if (is.type == OperationClass::kReceive) receives[operation.slot].is_completed = true;
-            });
-        first = call.parts_end;
-      }
+// Follows the operations of a rank: calls post(part, operation, kind, call), which returns whether there is such an
+// operation, and complete(type, operation).
+template <typename OnPost, typename OnComplete>
+void FollowRank(const GridPlan& plan, std::size_t rank, OpenOperations& open, const OnPost& post,
+                const OnComplete& complete) {
+  open.Clear();
+  for (const std::size_t iteration : plan.chosen) {
+    const KindPlan& kind = plan.PlanOf(rank).kinds[plan.kinds[iteration]];
+    for (const ClassCall& call : kind.calls) {
+      open.Call(
+          call, kind.Parts(call),
+          [&](const ClassPart& part, const OpenOperation& operation) { return post(part, operation, call); }, complete);
     }
   }
+}
 
- private:
-  bool FindPartner(const ClassPart& part, std::int64_t rank, End& end) const {
-    const std::int64_t peer = PeerBy(part.rule->peers.front(), plan_.grid, rank, part.stage);
-    if (peer < 0) return false;
-    const TagRule& tag = part.rule->tags.front();
-    const std::int64_t member = MemberAtPlaceOf(plan_.grid, plan_.groups[part.group].ranks, rank, peer);
+std::int64_t Partner(const GridPlan& plan, const ClassPart& part, std::int64_t rank, std::int64_t peer) {
+  return MemberAtPlaceOf(plan.grid, plan.groups[part.group].ranks, rank, peer);
+}
+
+// Finds the partners of all sends and receives of a rank, which begin at `sends` and `receives`.
+void FindEnds(const GridPlan& plan, std::size_t rank, OpenOperations& open, MessageEnd* sends, MessageEnd* receives) {
+  const auto post = [&](const ClassPart& part, const OpenOperation& operation, const ClassCall&) {
+    if (part.is.IsCollective()) return true;
+    const auto own = static_cast<std::int64_t>(rank);
+    const std::int64_t peer = PeerBy(part.rule->peers.front(), plan.grid, own, part.stage);
+    const std::int64_t member = peer < 0 ? -1 : Partner(plan, part, own, peer);
     if (member < 0) return false;
+    MessageEnd& end = (part.is.type == OperationClass::kSend ? sends : receives)[operation.slot];
     end.peer = static_cast<std::uint32_t>(member);
-    end.tag = static_cast<std::uint32_t>(tag.plus + TagBase(tag, rank, peer, part.stage));
+    end.tag = static_cast<std::uint32_t>(part.rule->tags.front().At(part.stage, own, peer));
     end.group = part.group;
     end.is_completed = part.is.completes;
     return true;
-  }
+  };
+  FollowRank(plan, rank, open, post, [&](OperationClass type, const OpenOperation& operation) {
+    if (type == OperationClass::kReceive) receives[operation.slot].is_completed = true;
+  });
+}
 
-  const GridPlan& plan_;
-  const GrownMessages& messages_;
-  Ends& ends_;
-  OpenOperations open_;
-};
-
-// First index of every rank, from how many it has.
-template <typename Count>
-std::vector<std::uint32_t> FirstOf(std::size_t ranks, const Count& count) {
-  std::vector<std::uint32_t> first(ranks + 1);
-  for (std::size_t rank = 0; rank < ranks; ++rank) first[rank + 1] = first[rank] + count(rank);
+// First index of every rank among the posts of all, and behind the last.
+std::vector<std::uint32_t> FirstPosts(const GridPlan& plan, OperationClass type) {
+  std::vector<std::uint32_t> first{0};
+  first.reserve(plan.class_of.size() + 1);
+  for (std::size_t rank = 0; rank < plan.class_of.size(); ++rank)
+    first.push_back(first.back() + plan.PlanOf(rank).posts[static_cast<std::size_t>(type)]);
   return first;
 }
 
-// A message on its way to a rank.
-struct Incoming {
-  std::uint32_t from = 0, message = 0;
-};
-
-// Messages by their receiver, those of one receiver rising.
-struct Inboxes {
-  std::vector<std::uint32_t> first;
-  std::vector<Incoming> messages;
-};
-
-Inboxes SortByReceiver(const GrownMessages& messages, const std::vector<End>& sends) {
+// Senders and numbers of messages by their receiver, those of one receiver rising. `first`: of every rank.
+std::vector<std::pair<std::uint32_t, std::uint32_t>> SortByReceiver(const GrownMessages& messages,
+                                                                    const std::vector<MessageEnd>& sends,
+                                                                    std::vector<std::uint32_t>& first) {
   const std::size_t ranks = messages.first_send.size() - 1;
-  Inboxes inboxes;
-  inboxes.first.assign(ranks + 2, 0);  // shifted by one while they are filled
-  for (const End& send : sends) {
-    if (send.peer != GrownMessages::kNoPartner) ++inboxes.first[send.peer + 2];
+  first.assign(ranks + 2, 0);  // shifted by one while they are filled
+  for (const MessageEnd& send : sends) {
+    if (send.peer != GrownMessages::kNoPartner) ++first[send.peer + 2];
   }
-  for (std::size_t rank = 2; rank < inboxes.first.size(); ++rank) inboxes.first[rank] += inboxes.first[rank - 1];
-  inboxes.messages.resize(inboxes.first.back());
+  for (std::size_t rank = 2; rank < first.size(); ++rank) first[rank] += first[rank - 1];
+  std::vector<std::pair<std::uint32_t, std::uint32_t>> sorted(first.back());
   for (std::uint32_t from = 0; from < ranks; ++from) {
     for (std::uint32_t message = messages.first_send[from]; message < messages.first_send[from + 1]; ++message) {
       const std::uint32_t to = sends[message].peer;
-      if (to != GrownMessages::kNoPartner) inboxes.messages[inboxes.first[to + 1]++] = {from, message};
+      if (to != GrownMessages::kNoPartner) sorted[first[to + 1]++] = {from, message};
     }
   }
-  return inboxes;
+  return sorted;
 }
 
-// Finds the message of every receive of a rank.
-class RankMatcher {
- public:
-  RankMatcher(const Ends& ends, const Inboxes& inboxes, GrownMessages& messages)
-      : ends_(ends), inboxes_(inboxes), messages_(messages) {}
+// An end of a message at a rank: the other rank, tag and communicator, and the number of the message or receive.
+using NumberedEnd = std::tuple<std::uint32_t, std::uint32_t, std::uint16_t, std::uint32_t>;
 
-  void Match(std::size_t rank) {
-    incoming_.clear();
-    for (std::uint32_t i = inboxes_.first[rank]; i < inboxes_.first[rank + 1]; ++i) {
-      const Incoming& one = inboxes_.messages[i];
-      const End& send = ends_.sends[one.message];
-      incoming_.push_back({one.from, send.tag, send.group, one.message});
-    }
-    awaited_.clear();
-    for (std::uint32_t i = messages_.first_receive[rank]; i < messages_.first_receive[rank + 1]; ++i) {
-      const End& receive = ends_.receives[i];
-      const bool is_posted = receive.peer != GrownMessages::kNoPartner;
-      messages_.message_of[i] = !is_posted ? GrownMessages::kNoPartner : GrownMessages::kNotCompleted;
-      if (is_posted && receive.is_completed) awaited_.push_back({receive.peer, receive.tag, receive.group, i});
-    }
-    Join();
-  }
-
- private:
-  struct Key {
-    std::uint32_t peer, tag;
-    std::uint16_t group;
-    std::uint32_t number;  // of the message or the receive
-
-    auto Channel() const { return std::tie(peer, tag, group); }
-    friend bool operator<(const Key& a, const Key& b) {
-      return std::tie(a.peer, a.tag, a.group, a.number) < std::tie(b.peer, b.tag, b.group, b.number);
-    }
+// Gives the receives of a rank their messages. Both are sorted here.
+void MatchEnds(std::vector<NumberedEnd>& incoming, std::vector<NumberedEnd>& awaited, GrownMessages& messages) {
+  const auto channel = [](const NumberedEnd& end) {
+    return std::tie(std::get<0>(end), std::get<1>(end), std::get<2>(end));
   };
-
-  void Join() {
-    std::ranges::sort(incoming_, std::less<>());
-    std::ranges::sort(awaited_, std::less<>());
-    auto next = incoming_.begin();
-    for (const Key& receive : awaited_) {
-      while (next != incoming_.end() && next->Channel() < receive.Channel()) ++next;
-      const bool is_there = next != incoming_.end() && next->Channel() == receive.Channel();
-      messages_.message_of[receive.number] = is_there ? (next++)->number : messages_.unsent;
-    }
+  std::ranges::sort(incoming);
+  std::ranges::sort(awaited);
+  auto next = incoming.begin();
+  for (const NumberedEnd& receive : awaited) {
+    while (next != incoming.end() && channel(*next) < channel(receive)) ++next;
+    const bool is_there = next != incoming.end() && channel(*next) == channel(receive);
+    messages.message_of[std::get<3>(receive)] = is_there ? std::get<3>(*next++) : messages.unsent;
   }
-
-  const Ends& ends_;
-  const Inboxes& inboxes_;
-  GrownMessages& messages_;
-  std::vector<Key> incoming_, awaited_;
-};
+}
 
 }  // namespace
 
 GrownMessages MatchGrown(const GridPlan& plan) {
   const std::size_t ranks = plan.class_of.size();
-  const auto posts_of = [&](OperationClass type) {
-    return [&plan, type](std::size_t rank) {
-      return plan.classes[plan.class_of[rank]].posts[static_cast<std::size_t>(type)];
-    };
-  };
   GrownMessages messages;
-  messages.first_send = FirstOf(ranks, posts_of(OperationClass::kSend));
-  messages.first_receive = FirstOf(ranks, posts_of(OperationClass::kReceive));
+  messages.first_send = FirstPosts(plan, OperationClass::kSend);
+  messages.first_receive = FirstPosts(plan, OperationClass::kReceive);
   messages.unsent = messages.first_send.back();
-  Ends ends;
-  ends.sends.resize(messages.unsent);
-  ends.receives.resize(messages.first_receive.back());
-  ParallelForBlocks(ranks, [&](std::size_t first, std::size_t end) {
-    EndFinder finder(plan, messages, ends);
-    for (std::size_t rank = first; rank < end; ++rank) finder.Find(static_cast<std::int64_t>(rank));
+  std::vector<MessageEnd> sends(messages.unsent), receives(messages.first_receive.back());
+  ParallelForBlocks(ranks, [&](std::size_t begin, std::size_t end) {
+    OpenOperations open;
+    for (std::size_t rank = begin; rank < end; ++rank)
+      FindEnds(plan, rank, open, sends.data() + messages.first_send[rank],
+               receives.data() + messages.first_receive[rank]);
   });
-  const Inboxes inboxes = SortByReceiver(messages, ends.sends);
-  messages.message_of.resize(ends.receives.size());
-  ParallelForBlocks(ranks, [&](std::size_t first, std::size_t end) {
-    RankMatcher matcher(ends, inboxes, messages);
-    for (std::size_t rank = first; rank < end; ++rank) matcher.Match(rank);
+  std::vector<std::uint32_t> first;
+  const auto inboxes = SortByReceiver(messages, sends, first);
+  messages.message_of.resize(receives.size());
+  ParallelForBlocks(ranks, [&](std::size_t begin, std::size_t end) {
+    std::vector<NumberedEnd> incoming, awaited;
+    for (std::size_t rank = begin; rank < end; ++rank) {
+      incoming.clear();
+      awaited.clear();
+      for (std::uint32_t i = first[rank]; i < first[rank + 1]; ++i) {
+        const auto& [from, message] = inboxes[i];
+        incoming.emplace_back(from, sends[message].tag, sends[message].group, message);
+      }
+      for (std::uint32_t i = messages.first_receive[rank]; i < messages.first_receive[rank + 1]; ++i) {
+        const MessageEnd& receive = receives[i];
+        const bool is_posted = receive.peer != GrownMessages::kNoPartner;
+        messages.message_of[i] = is_posted ? GrownMessages::kNotCompleted : GrownMessages::kNoPartner;
+        if (is_posted && receive.is_completed) awaited.emplace_back(receive.peer, receive.tag, receive.group, i);
+      }
+      MatchEnds(incoming, awaited, messages);
+    }
   });
-  messages.to.reserve(ends.sends.size());
-  for (const End& send : ends.sends) messages.to.push_back(send.peer);
+  messages.to.reserve(sends.size());
+  for (const MessageEnd& send : sends) messages.to.push_back(send.peer);
   return messages;
 }
 
 namespace {
 
-// Sends that no receive takes and receives that no send belongs to.
-struct Unmatched {
-  std::vector<std::uint32_t> sends, receives;
-
-  double PerRank(const GridPlan& plan) const {
-    return static_cast<double>(sends.size() + receives.size()) / static_cast<double>(plan.class_of.size());
-  }
-};
+// Sends that no receive takes, and receives that no send belongs to.
+using Unmatched = std::pair<std::vector<std::uint32_t>, std::vector<std::uint32_t>>;
 
 Unmatched FindUnmatched(const GrownMessages& messages) {
   Unmatched unmatched;
@@ -215,80 +160,58 @@ Unmatched FindUnmatched(const GrownMessages& messages) {
     const std::uint32_t message = messages.message_of[receive];
     if (message == GrownMessages::kNoPartner || message == GrownMessages::kNotCompleted) continue;
     is_taken[message] = true;
-    if (message == messages.unsent) unmatched.receives.push_back(receive);
+    if (message == messages.unsent) unmatched.second.push_back(receive);
   }
   for (std::uint32_t message = 0; message < messages.unsent; ++message) {
-    if (!is_taken[message] && messages.to[message] != GrownMessages::kNoPartner) unmatched.sends.push_back(message);
+    if (!is_taken[message] && messages.to[message] != GrownMessages::kNoPartner) unmatched.first.push_back(message);
   }
   return unmatched;
 }
 
-// Where a rank posts a message.
-struct CallSite {
-  std::string call;  // "MPI_Send x+1 of rank 3"
-  std::int64_t peer = -1;
-};
-
-// The function of a call, as the run that it is copied from names it.
-const std::string& FunctionOf(const GrowthModel& model, const ClassDonors& donors, std::size_t kind,
-                              const ClassCall& call) {
-  const RunCalls& run = model.runs[donors.run];
-  const RankCalls& calls = run.of_ranks[static_cast<std::size_t>(donors.ranks.front())];
-  const auto iteration = static_cast<std::size_t>(std::ranges::find(run.kinds, kind) - run.kinds.begin());
-  return model.functions.Name(calls.calls[calls.FirstCall(iteration) + call.model].function);
+double PerRank(const Unmatched& unmatched, const GridPlan& plan) {
+  return static_cast<double>(unmatched.first.size() + unmatched.second.size()) /
+         static_cast<double>(plan.class_of.size());
 }
 
-CallSite SiteOf(const GrowthModel& model, const GridPlan& plan, std::int64_t rank, OperationClass type,
-                std::uint32_t slot) {
-  CallSite site;
+// The call that posts a message, "MPI_Send x+1 of rank 3", and the partner. `first`: posts of every rank; `number`: of
+// the post among those of all ranks.
+std::pair<std::string, std::int64_t> PostSite(const GrowthModel& model, const GridPlan& plan,
+                                              const std::vector<std::uint32_t>& first, OperationClass type,
+                                              std::uint32_t number) {
+  const auto rank = std::ranges::upper_bound(first, number) - first.begin() - 1;
+  const std::uint32_t slot = number - first[static_cast<std::size_t>(rank)];
+  std::pair<std::string, std::int64_t> site{"", -1};
   OpenOperations open;
-  const ClassPlan& of_class = plan.PlanOf(rank);
-  for (const std::size_t iteration : plan.chosen) {
-    const KindPlan& kind = of_class.kinds[plan.kinds[iteration]];
-    std::uint32_t first = 0;
-    for (const ClassCall& call : kind.calls) {
-      const auto see = [&](const ClassPart& part, const OpenOperation& operation) {
-        const std::int64_t peer = PeerBy(part.rule->peers.front(), plan.grid, rank, part.stage);
+  FollowRank(
+      plan, static_cast<std::size_t>(rank), open,
+      [&](const ClassPart& part, const OpenOperation& operation, const ClassCall& call) {
+        const PeerRule& rule = part.rule->peers.front();
+        const std::int64_t peer = PeerBy(rule, plan.grid, rank, part.stage);
         if (part.is.type == type && operation.slot == slot) {
-          const std::int64_t member = MemberAtPlaceOf(plan.grid, plan.groups[part.group].ranks, rank, peer);
-          site = {fmt::format("{} {} of rank {}", FunctionOf(model, of_class.donors, plan.kinds[iteration], call),
-                              part.rule->peers.front().Text(), rank),
-                  member};
+          site = {fmt::format("{} {} of rank {}", model.functions.Name(call.rule->function), rule.Text(), rank),
+                  Partner(plan, part, rank, peer)};
         }
         return peer >= 0;
-      };
-      open.Call(
-          call, std::span(kind.parts).subspan(first, call.parts_end - first),
-          [](std::uint32_t) { return std::pair<std::uint64_t, std::uint64_t>(0, 0); }, see,
-          [](const OperationPart&, const OpenOperation&) {});
-      first = call.parts_end;
-    }
-  }
+      },
+      [](OperationClass, const OpenOperation&) {});
   return site;
 }
 
-// Of a number among those of all ranks, whose first ones are given.
-CallSite SiteOf(const GrowthModel& model, const GridPlan& plan, const std::vector<std::uint32_t>& first_of,
-                OperationClass type, std::uint32_t number) {
-  const auto rank = std::ranges::upper_bound(first_of, number) - first_of.begin() - 1;
-  return SiteOf(model, plan, rank, type, number - first_of[static_cast<std::size_t>(rank)]);
-}
-
-std::string Describe(const GrowthModel& model, const GridPlan& plan, const GrownMessages& messages,
-                     const Unmatched& unmatched) {
-  if (unmatched.receives.empty()) {
-    const CallSite send = SiteOf(model, plan, messages.first_send, OperationClass::kSend, unmatched.sends.front());
-    return fmt::format("no receive of rank {} takes the message of {}", send.peer, send.call);
+std::string DescribeUnmatched(const GrowthModel& model, const GridPlan& plan, const GrownMessages& messages,
+                              const Unmatched& unmatched) {
+  const auto& [sends, receives] = unmatched;
+  if (receives.empty()) {
+    const auto [send, to] = PostSite(model, plan, messages.first_send, OperationClass::kSend, sends.front());
+    return fmt::format("no receive of rank {} takes the message of {}", to, send);
   }
-  const CallSite receive =
-      SiteOf(model, plan, messages.first_receive, OperationClass::kReceive, unmatched.receives.front());
-  const auto sender = static_cast<std::size_t>(receive.peer);
-  const auto lost = std::ranges::lower_bound(unmatched.sends, messages.first_send[sender]);
-  if (lost == unmatched.sends.end() || *lost >= messages.first_send[sender + 1])
-    return fmt::format("{} awaits a message that rank {} does not send", receive.call, receive.peer);
-  const CallSite send = SiteOf(model, plan, messages.first_send, OperationClass::kSend, *lost);
-  return fmt::format("{} awaits a message of rank {}, and {} goes to rank {}", receive.call, receive.peer, send.call,
-                     send.peer);
+  const auto [receive, from] =
+      PostSite(model, plan, messages.first_receive, OperationClass::kReceive, receives.front());
+  const auto sender = static_cast<std::size_t>(from);
+  const auto lost = std::ranges::lower_bound(sends, messages.first_send[sender]);
+  if (lost == sends.end() || *lost >= messages.first_send[sender + 1])
+    return fmt::format("{} awaits a message that rank {} does not send", receive, from);
+  const auto [send, to] = PostSite(model, plan, messages.first_send, OperationClass::kSend, *lost);
+  return fmt::format("{} awaits a message of rank {}, and {} goes to rank {}", receive, from, send, to);
 }
 
 }  // namespace
@@ -296,13 +219,13 @@ std::string Describe(const GrowthModel& model, const GridPlan& plan, const Grown
 void RequireMatched(const GrowthModel& model, const GridPlan& plan, const GrownMessages& messages) {
   constexpr double kMoreNeighbours = 2;  // chosen: but for diagonals, ranks inside have at most twice those in a corner
   const Unmatched unmatched = FindUnmatched(messages);
-  if (unmatched.sends.empty() && unmatched.receives.empty()) return;
+  if (unmatched.first.empty() && unmatched.second.empty()) return;
   const GridPlan largest = PlanRun(model, model.runs.size() - 1, plan.chosen);
-  const double allowed = kMoreNeighbours * FindUnmatched(MatchGrown(largest)).PerRank(largest);
-  if (unmatched.PerRank(plan) <= allowed) return;
+  const double allowed = kMoreNeighbours * PerRank(FindUnmatched(MatchGrown(largest)), largest);
+  if (PerRank(unmatched, plan) <= allowed) return;
   throw Error(ErrorKind::kNotEnoughData, "",
               fmt::format("the rules do not fit together on {}: {}", plan.grid.Text(),
-                          Describe(model, plan, messages, unmatched)));
+                          DescribeUnmatched(model, plan, messages, unmatched)));
 }
 
 }  // namespace farscale

@@ -1,18 +1,59 @@
 #include "growth/make/grown_program.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
-#include <optional>
-#include <span>
+#include <deque>
+#include <numeric>
+#include <tuple>
 
 #include "base/parallel.h"
-#include "growth/make/class_plan.h"
-#include "growth/rules/peer_rule.h"
 #include "replay/call_compiler.h"
 #include "replay/engine.h"
+#include "trace/trace_builder.h"
 
 namespace farscale {
 namespace {
+
+// Walks through the calls of a rank. The visitor has Compute(steps, ticks, ratio) for computation and the changes of
+// region in it, Post(part, operation, call), which returns whether the rank has such an operation, Complete(type,
+// operation), BeginIteration(), BeginCall(call), EndCall(call) and EndIteration(number, copied iteration).
+template <typename Visitor>
+void WalkRank(const GrowthModel& model, const GridPlan& plan, const GrownLoads& loads, std::size_t rank,
+              OpenOperations& open, Visitor& visitor) {
+  open.Clear();
+  const ClassPlan& of_class = plan.PlanOf(rank);
+  const std::int64_t donor = loads.donors[rank];
+  const RankCalls& calls = model.runs[of_class.donors.run].of_ranks[static_cast<std::size_t>(donor)];
+  for (std::size_t i = 0; i < plan.chosen.size(); ++i) {
+    const auto [from, ratio] = loads.copied[rank * plan.chosen.size() + i];
+    const KindPlan& kind = of_class.kinds[plan.kinds[plan.chosen[i]]];
+    visitor.BeginIteration();
+    for (const ClassCall& call : kind.calls) {
+      const std::uint32_t copied = calls.FirstCall(from) + call.model;
+      const auto donated = calls.Parts(copied);
+      const auto post = [&](const ClassPart& part, OpenOperation& operation) {
+        if (part.number < donated.size()) {
+          const CallPart& like = donated[part.number];
+          std::tie(operation.bytes, operation.received) =
+              CopiedBytes(call.sizes, like, IsRootOf(like, donor),
+                          IsRootBy(*part.rule, plan.grid, static_cast<std::int64_t>(rank), part.stage));
+        }
+        return visitor.Post(part, operation, call);
+      };
+      visitor.Compute(calls.StepsBefore(copied, from), calls.calls[copied].compute, ratio);
+      visitor.BeginCall(call);
+      open.Call(call, kind.Parts(call), post,
+                [&](OperationClass type, const OpenOperation& operation) { visitor.Complete(type, operation); });
+      visitor.EndCall(call);
+    }
+    visitor.Compute(calls.StepsBefore(calls.iteration_end[from], from), calls.compute_after[from], ratio);
+    visitor.EndIteration(i, from);
+  }
+}
+
+Tick ScaledTicks(Tick ticks, double ratio) { return std::llround(static_cast<double>(ticks) * ratio); }
 
 // A collective operation as one rank takes part in it.
 struct Contribution {
@@ -22,7 +63,7 @@ struct Contribution {
   double sent = 0, received = 0;
 };
 
-// What the ranks of a program share.
+// Data that the ranks of a program share.
 struct Growing {
   const GrowthModel& model;
   const GridPlan& plan;
@@ -31,192 +72,139 @@ struct Growing {
   const ReplayRules& rules;
   const Network* network;
   double ticks_per_second;
-  NodeMap nodes;
+  std::vector<std::int32_t> nodes;             // of every rank
   std::vector<std::uint32_t> first_operation;  // on the communicators of every rule, and behind the last
 
-  std::int32_t NodeOf(std::int64_t rank) const { return static_cast<std::int32_t>(nodes.NodeOf(rank)); }
-
-  std::uint32_t OperationOf(const CollectivePlace& place, std::int64_t rank) const {
+  // The number of the message or collective operation of a post of a rank.
+  std::uint32_t Number(OperationClass type, std::size_t rank, std::uint32_t slot) const {
+    if (type == OperationClass::kReceive) return messages.message_of[messages.first_receive[rank] + slot];
+    if (type == OperationClass::kSend) {
+      const std::uint32_t message = messages.first_send[rank] + slot;
+      return messages.to[message] == GrownMessages::kNoPartner ? GrownMessages::kNoPartner : message;
+    }
+    const CollectivePlace& place = plan.PlanOf(rank).collectives[slot];
     if (!place.is_completed) return kNoCollective;
-    const std::int64_t group = GroupOf(plan.grid, plan.groups[place.group].ranks, rank);
+    const std::int64_t group = GroupOf(plan.grid, plan.groups[place.group].ranks, static_cast<std::int64_t>(rank));
     return first_operation[place.group] + static_cast<std::uint32_t>(group) * plan.most[place.group] + place.number;
   }
 };
 
-// Walks through the calls of a rank. The visitor has Compute(ticks), Part(is, number, operation, call) for what a call
-// posts and completes, with the message or collective operation, EndCall and EndIteration(number).
-class RankWalk {
- public:
-  explicit RankWalk(const Growing& growing) : of_(growing) {}
+// Records of all messages of a rank what their senders and receivers know, and how long they take.
+struct MessageFlagger {
+  const Growing& of;
+  MessageFlags& flags;
+  Program& program;
+  std::size_t rank = 0;
 
-  template <typename Visitor>
-  void Run(std::int64_t rank, Visitor& visitor) {
-    open_.Clear();
-    const auto index = static_cast<std::size_t>(rank);
-    const ClassPlan& of_class = of_.plan.PlanOf(rank);
-    const RankCalls& calls = of_.model.runs[of_class.donors.run].of_ranks[of_.loads.donors[index]];
-    const std::size_t iterations = of_.plan.chosen.size();
-    for (std::size_t i = 0; i < iterations; ++i) {
-      const GrownLoads::Copied& copied = of_.loads.copied[index * iterations + i];
-      const KindPlan& kind = of_class.kinds[of_.plan.kinds[of_.plan.chosen[i]]];
-      std::uint32_t first = 0;
-      for (const ClassCall& call : kind.calls) {
-        const std::uint32_t model = calls.FirstCall(copied.from) + call.model;
-        visitor.Compute(Ticks(calls.calls[model].compute, copied.ratio));
-        MakeCall(rank, of_class, call, std::span(kind.parts).subspan(first, call.parts_end - first),
-                 of_.loads.donors[index], calls.PartsOf(model), visitor);
-        first = call.parts_end;
-      }
-      visitor.Compute(Ticks(calls.compute_after[copied.from], copied.ratio));
-      visitor.EndIteration(static_cast<std::uint32_t>(i));
+  void Compute(std::span<const RegionStep>, Tick, double) {}
+  void BeginIteration() {}
+  void BeginCall(const ClassCall&) {}
+  void EndCall(const ClassCall&) {}
+  void EndIteration(std::size_t, std::size_t) {}
+  void Complete(OperationClass, const OpenOperation&) {}
+
+  bool Post(const ClassPart& part, const OpenOperation& operation, const ClassCall& call) {
+    if (part.is.IsCollective()) return true;
+    const std::uint32_t number = of.Number(part.is.type, rank, operation.slot);
+    if (number == GrownMessages::kNoPartner || number == GrownMessages::kNotCompleted)
+      return number == GrownMessages::kNotCompleted;
+    if (part.is.type == OperationClass::kReceive) {  // which is awaited, too: else it had no number
+      if (number != of.messages.unsent) flags.receiver[number] = kReceivePosted | kReceiverWaits;
+      return true;
     }
+    const std::int32_t from = of.nodes[rank], to = of.nodes[of.messages.to[number]];
+    flags.sender[number] =
+        SenderFlags(of.rules, of.network, false, {call.function, operation.bytes, from != to, part.is.completes});
+    if (of.network == nullptr) return true;
+    const Path path = PathOf(*of.network, of.ticks_per_second, from, to, operation.bytes);
+    program.message_delays[number] = path.delay;
+    if (of.network->HasContention()) program.paths[number] = path;
+    return true;
   }
-
- private:
-  static Tick Ticks(Tick ticks, double ratio) { return std::llround(static_cast<double>(ticks) * ratio); }
-  template <typename Visitor>
-  void MakeCall(std::int64_t rank, const ClassPlan& of_class, const ClassCall& call, std::span<const ClassPart> parts,
-                std::int64_t donor, std::span<const CallPart> donated, Visitor& visitor) {
-    open_.Call(
-        call, parts,
-        [&](std::uint32_t number) {
-          if (number >= donated.size()) return std::pair<std::uint64_t, std::uint64_t>(0, 0);
-          return call.sizes.Of(donated[number], IsRootOf(donated[number], donor),
-                               IsRootBy(*parts[number].rule, of_.plan.grid, rank, parts[number].stage));
-        },
-        [&](const ClassPart& part, const OpenOperation& operation) {
-          const std::uint32_t number = NumberOf(part.is.type, rank, of_class, operation.slot);
-          if (number == GrownMessages::kNotCompleted) {
-            visitor.Part(part.is, kNoMessage, operation, call);
-            return true;
-          }
-          if (!part.is.IsCollective() && number == GrownMessages::kNoPartner) return false;
-          visitor.Part(part.is, number, operation, call);
-          return true;
-        },
-        [&](const OperationPart& is, const OpenOperation& operation) {
-          visitor.Part(is, NumberOf(is.type, rank, of_class, operation.slot), operation, call);
-        });
-    visitor.EndCall();
-  }
-
-  // Of the message or collective operation.
-  std::uint32_t NumberOf(OperationClass type, std::int64_t rank, const ClassPlan& of_class, std::uint32_t slot) const {
-    const auto index = static_cast<std::size_t>(rank);
-    if (type == OperationClass::kCollective) return of_.OperationOf(of_class.collectives[slot], rank);
-    if (type == OperationClass::kReceive) return of_.messages.message_of[of_.messages.first_receive[index] + slot];
-    const std::uint32_t message = of_.messages.first_send[index] + slot;
-    return of_.messages.to[message] == GrownMessages::kNoPartner ? GrownMessages::kNoPartner : message;
-  }
-
-  const Growing& of_;
-  OpenOperations open_;
 };
 
-// Says of all messages of a rank what their senders and receivers know, and how long they take.
-class MessageFlagger {
- public:
-  MessageFlagger(const Growing& growing, MessageFlags& flags, Program& program)
-      : of_(growing), flags_(flags), program_(program) {}
+struct InstructionSink {
+  std::vector<Instruction> instructions = {};
 
-  void Begin(std::int64_t rank) { rank_ = rank; }
-  void Compute(Tick) {}
+  void operator()(const Instruction& instruction, std::size_t) { instructions.push_back(instruction); }
   void EndCall() {}
-  void EndIteration(std::uint32_t) {}
-
-  void Part(const OperationPart& is, std::uint32_t number, const OpenOperation& operation, const ClassCall& call) {
-    if (is.IsCollective() || !is.posts || number == kNoMessage) return;
-    if (is.type == OperationClass::kReceive) {  // which is awaited, too: else it had no number
-      if (number != of_.messages.unsent) flags_.receiver[number] = kReceivePosted | kReceiverWaits;
-      return;
-    }
-    const std::int32_t from = of_.NodeOf(rank_), to = of_.NodeOf(of_.messages.to[number]);
-    flags_.sender[number] =
-        SenderFlags(of_.rules, of_.network, false, {call.function, operation.bytes, from != to, is.completes});
-    if (of_.network == nullptr) return;
-    const Path path = PathOf(*of_.network, of_.ticks_per_second, from, to, operation.bytes);
-    program_.message_delays[number] = path.delay;
-    if (of_.network->HasContention()) program_.paths[number] = path;
-  }
-
- private:
-  const Growing& of_;
-  MessageFlags& flags_;
-  Program& program_;
-  std::int64_t rank_ = 0;
 };
 
 // Makes the instructions of a rank.
-class InstructionMaker {
- public:
-  InstructionMaker(const Growing& growing, const MessageFlags& flags) : of_(growing), flags_(flags) {}
+struct InstructionMaker {
+  const Growing& of;
+  std::size_t rank;
+  InstructionSink& sink;
+  CallCompiler<InstructionSink> compiler;
+  std::vector<CompiledPart>& parts;  // of the call
+  std::vector<Contribution>& contributions;
+  std::uint64_t calls = 0;
 
-  void Begin(std::int64_t rank) {
-    rank_ = rank;
-    calls_ = 0;
-    sink_.instructions.clear();
-    compiler_.emplace(Compiler::Options{of_.rules, of_.network, of_.ticks_per_second}, flags_, sink_);
-  }
-  RankProgram End() const { return {sink_.instructions, 0, compiler_->compute_after(), {}}; }
-  std::uint64_t calls() const { return calls_; }
-  std::vector<Contribution>& contributions() { return contributions_; }
+  void Compute(std::span<const RegionStep>, Tick ticks, double ratio) { compiler.Compute(ScaledTicks(ticks, ratio)); }
+  void BeginIteration() {}
+  void BeginCall(const ClassCall&) {}
+  void EndIteration(std::size_t number, std::size_t) { compiler.EndIteration(static_cast<std::uint32_t>(number)); }
 
-  void Compute(Tick ticks) { compiler_->Compute(ticks); }
-  void EndIteration(std::uint32_t number) { compiler_->EndIteration(number); }
-
-  void EndCall() {
-    compiler_->Call(parts_, {});
-    parts_.clear();
-    ++calls_;
+  void EndCall(const ClassCall&) {
+    compiler.Call(parts, {});
+    parts.clear();
+    ++calls;
   }
 
-  void Part(const OperationPart& is, std::uint32_t number, const OpenOperation& operation, const ClassCall&) {
-    CompiledPart& part = parts_.emplace_back(CompiledPart{{is, number}});
+  bool Post(const ClassPart& part, const OpenOperation& operation, const ClassCall&) {
+    const std::uint32_t number = of.Number(part.is.type, rank, operation.slot);
+    if (!part.is.IsCollective() && number == GrownMessages::kNoPartner) return false;
+    AddPart(part.is, number == GrownMessages::kNotCompleted ? kNoMessage : number, operation);
+    return true;
+  }
+  void Complete(OperationClass type, const OpenOperation& operation) {
+    AddPart({type, false, true}, of.Number(type, rank, operation.slot), operation);
+  }
+
+  void AddPart(const OperationPart& is, std::uint32_t number, const OpenOperation& operation) {
+    CompiledPart& part = parts.emplace_back(CompiledPart{{is, number}});
     if (!is.IsCollective()) return;
     const PartRule& rule = *operation.part->rule;
-    const std::int64_t root = PeerBy(rule.peers.front(), of_.plan.grid, rank_, operation.part->stage);
+    const auto own = static_cast<std::int64_t>(rank);
+    const RankGrid& grid = of.plan.grid;
+    const std::int64_t root = PeerBy(rule.peers.front(), grid, own, operation.part->stage);
     part.collective = rule.collective;
     part.has_root = root >= 0;
-    part.is_root = part.has_root &&
-                   MemberAtPlaceOf(of_.plan.grid, of_.plan.groups[operation.part->group].ranks, rank_, root) == rank_;
-    if (of_.network == nullptr || !is.completes || !part.IsMatched()) return;
-    contributions_.push_back({number, rule.collective, of_.NodeOf(rank_), static_cast<double>(operation.bytes),
-                              static_cast<double>(operation.received)});
+    part.is_root =
+        part.has_root && MemberAtPlaceOf(grid, of.plan.groups[operation.part->group].ranks, own, root) == own;
+    if (of.network == nullptr || !is.completes || !part.IsMatched()) return;
+    contributions.push_back({number, rule.collective, of.nodes[rank], static_cast<double>(operation.bytes),
+                             static_cast<double>(operation.received)});
   }
-
- private:
-  struct Sink {
-    std::vector<Instruction> instructions;
-
-    void operator()(const Instruction& instruction, std::size_t) { instructions.push_back(instruction); }
-    void EndCall() {}
-  };
-  using Compiler = CallCompiler<Sink>;
-
-  const Growing& of_;
-  const MessageFlags& flags_;
-  Sink sink_;
-  std::optional<Compiler> compiler_;
-  std::vector<CompiledPart> parts_;  // of the call
-  std::vector<Contribution> contributions_;
-  std::int64_t rank_ = 0;
-  std::uint64_t calls_ = 0;
 };
 
-void MakeRanks(const Growing& growing, const MessageFlags& flags, Program& program,
-               std::vector<std::vector<Contribution>>& contributions) {
-  std::vector<std::uint64_t> calls(program.ranks.size());
-  contributions.resize(program.ranks.size());
-  ParallelForBlocks(program.ranks.size(), [&](std::size_t first, std::size_t end) {
-    RankWalk walk(growing);
-    InstructionMaker maker(growing, flags);
+// Fills flags of messages, then instructions, which need the flags of both ends.
+void MakeRanks(const Growing& growing, Program& program, std::vector<std::vector<Contribution>>& contributions) {
+  const std::size_t ranks = program.ranks.size();
+  MessageFlags flags;
+  flags.sender.resize(program.messages);
+  flags.receiver.resize(program.messages);
+  ParallelForBlocks(ranks, [&](std::size_t first, std::size_t end) {
+    OpenOperations open;
+    MessageFlagger flagger{growing, flags, program};
+    for (flagger.rank = first; flagger.rank < end; ++flagger.rank)
+      WalkRank(growing.model, growing.plan, growing.loads, flagger.rank, open, flagger);
+  });
+  std::vector<std::uint64_t> calls(ranks);
+  contributions.resize(ranks);
+  ParallelForBlocks(ranks, [&](std::size_t first, std::size_t end) {
+    OpenOperations open;
+    InstructionSink sink;
+    std::vector<CompiledPart> parts;
     for (std::size_t rank = first; rank < end; ++rank) {
-      maker.Begin(static_cast<std::int64_t>(rank));
-      walk.Run(static_cast<std::int64_t>(rank), maker);
-      program.ranks[rank] = maker.End();
-      calls[rank] = maker.calls();
+      sink.instructions.clear();
+      InstructionMaker maker{growing, rank,
+                             sink,    {{growing.rules, growing.network, growing.ticks_per_second}, flags, sink},
+                             parts,   contributions[first]};
+      WalkRank(growing.model, growing.plan, growing.loads, rank, open, maker);
+      program.ranks[rank] = {sink.instructions, 0, maker.compiler.compute_after(), {}};
+      calls[rank] = maker.calls;
     }
-    contributions[first] = std::move(maker.contributions());
   });
   for (const std::uint64_t of_rank : calls) program.calls += of_rank;
 }
@@ -268,31 +256,20 @@ void OrderScans(const Growing& growing, Program& program) {
   }
 }
 
-std::vector<std::uint32_t> FirstOperations(const GridPlan& plan) {
-  std::vector<std::uint32_t> first{0};
-  for (std::size_t i = 0; i < plan.groups.size(); ++i) {
-    const auto groups = static_cast<std::uint32_t>(CountGroups(plan.grid, plan.groups[i].ranks));
-    first.push_back(first.back() + groups * plan.most[i]);
-  }
-  return first;
-}
-
 }  // namespace
 
 Program CompileGrown(const GrowthModel& model, const GridPlan& plan, const GrownMessages& messages,
                      const GrownLoads& loads, const ReplayRules& rules, const Network* network) {
-  const Growing growing{model,
-                        plan,
-                        messages,
-                        loads,
-                        rules,
-                        network,
-                        model.runs.back().ticks_per_second,
-                        NodeMap(model, plan.grid),
-                        FirstOperations(plan)};
+  Growing growing{
+      model, plan, messages, loads, rules, network, model.runs.back().ticks_per_second, GrownNodes(model, plan.grid),
+      {0}};
+  for (std::size_t i = 0; i < plan.groups.size(); ++i) {
+    const auto groups = static_cast<std::uint32_t>(CountGroups(plan.grid, plan.groups[i].ranks));
+    growing.first_operation.push_back(growing.first_operation.back() + groups * plan.most[i]);
+  }
   Program program;
   program.ranks.resize(plan.class_of.size());
-  program.nodes = static_cast<std::size_t>(growing.nodes.nodes());
+  program.nodes = 1 + static_cast<std::size_t>(std::ranges::max(growing.nodes));
   program.messages = messages.unsent + 1;
   program.iterations = static_cast<std::uint32_t>(plan.chosen.size());
   program.arrivals.assign(growing.first_operation.back(), 0);
@@ -303,19 +280,8 @@ Program CompileGrown(const GrowthModel& model, const GridPlan& plan, const Grown
     program.sending = network->sending.value_or(0);
     program.receiving = network->receiving.value_or(0);
   }
-  MessageFlags flags;
-  flags.sender.resize(program.messages);
-  flags.receiver.resize(program.messages);
-  ParallelForBlocks(program.ranks.size(), [&](std::size_t first, std::size_t end) {
-    RankWalk walk(growing);
-    MessageFlagger flagger(growing, flags, program);
-    for (std::size_t rank = first; rank < end; ++rank) {
-      flagger.Begin(static_cast<std::int64_t>(rank));
-      walk.Run(static_cast<std::int64_t>(rank), flagger);
-    }
-  });
   std::vector<std::vector<Contribution>> contributions;
-  MakeRanks(growing, flags, program, contributions);
+  MakeRanks(growing, program, contributions);
   CountArrivals(program);
   OrderScans(growing, program);
   if (network != nullptr) {
@@ -325,37 +291,247 @@ Program CompileGrown(const GrowthModel& model, const GridPlan& plan, const Grown
   return program;
 }
 
+namespace {
+
+// A trace without ranks' timelines, and the numbers in it.
+struct GrownDefinitions {
+  TraceBuilder builder;
+  std::uint32_t iteration = 0;                             // region
+  std::vector<std::uint32_t> functions;                    // regions of a model's functions
+  std::vector<std::vector<std::uint32_t>> of_runs;         // regions of every run of a model, by its own numbers
+  std::map<GroupRule, std::vector<std::uint32_t>> groups;  // communicators of the groups of every rule
+};
+
+void AddCommunicators(const GroupRule& rule, const RankGrid& grid, GrownDefinitions& definitions) {
+  const auto [found, is_new] = definitions.groups.try_emplace(rule);
+  if (!is_new) return;
+  std::vector<Communicator> communicators(static_cast<std::size_t>(CountGroups(grid, rule.ranks)));
+  for (std::int64_t rank = 0; rank < grid.size(); ++rank) {
+    const auto group = static_cast<std::size_t>(GroupOf(grid, rule.ranks, rank));
+    communicators[group].members.push_back(static_cast<std::int32_t>(rank));
+  }
+  for (std::size_t i = 0; i < communicators.size(); ++i) {
+    communicators[i].name = communicators.size() == 1 ? "all" : fmt::format("group {}", i);
+    found->second.push_back(definitions.builder.AddCommunicator(std::move(communicators[i])));
+  }
+}
+
+void Define(const GrowthModel& model, const RankGrid& grid, GrownDefinitions& definitions) {
+  TraceBuilder& builder = definitions.builder;
+  builder.trace().format = "grown";
+  builder.trace().ticks_per_second = model.runs.back().ticks_per_second;
+  std::map<std::string, std::uint32_t> numbers;
+  const auto number = [&](const std::string& name) {
+    const auto [found, is_new] = numbers.try_emplace(name);
+    if (is_new) found->second = builder.AddRegion(name);
+    return found->second;
+  };
+  definitions.iteration = number(model.region);
+  for (std::uint32_t i = 0; i < model.functions.size(); ++i)
+    definitions.functions.push_back(number(model.functions.Name(i)));
+  for (const RunCalls& run : model.runs) {
+    std::vector<std::uint32_t>& of_run = definitions.of_runs.emplace_back();
+    for (const std::string& name : run.regions) of_run.push_back(number(name));
+  }
+  const std::vector<std::int32_t> nodes = GrownNodes(model, grid);
+  for (std::int32_t node = 0; node <= std::ranges::max(nodes); ++node) builder.AddNode(fmt::format("node {}", node));
+  for (std::size_t rank = 0; rank < nodes.size(); ++rank)
+    builder.AddRank({nodes[rank], 1, fmt::format("rank {}", rank)});
+  for (const auto& [key, of_class] : model.rules.classes) {
+    ForEachPart(of_class, [&](const CallRule&, const PartRule& part) {
+      if (!part.groups.empty()) AddCommunicators(part.groups.front(), grid, definitions);
+    });
+  }
+}
+
+// Writes the timeline of a rank, which goes through the regions of its donor.
+struct TimelineMaker {
+  const GrownDefinitions& definitions;
+  const RankGrid& grid;
+  const RankCalls& calls;                     // of the donor
+  const std::vector<std::uint32_t>& regions;  // of the donor's run
+  bool has_region;                            // as in the model
+  std::int64_t rank;
+  RankBuilder& builder;
+  Tick tick = 0;
+  std::uint32_t path = 0;  // of regions that the rank is in
+
+  void Compute(std::span<const RegionStep> steps, Tick ticks, double ratio) {
+    const Tick begin = tick;
+    for (const RegionStep& step : steps) {
+      tick = begin + ScaledTicks(step.after, ratio);
+      MoveTo(step.path);
+    }
+    tick = begin + ScaledTicks(ticks, ratio);
+  }
+
+  void BeginIteration() {
+    if (!has_region) builder.Enter(tick, definitions.iteration);
+  }
+  void EndIteration(std::size_t, std::size_t from) {
+    if (has_region) return MoveTo(calls.StepsBefore(calls.FirstCall(from), from).front().path);
+    MoveTo(0);
+    builder.Leave(tick, definitions.iteration);
+  }
+  void BeginCall(const ClassCall& call) { builder.Enter(tick, definitions.functions[call.rule->function]); }
+  void EndCall(const ClassCall& call) { builder.Leave(tick, definitions.functions[call.rule->function]); }
+
+  // Leaves the regions that are not on a path, and enters those that are.
+  void MoveTo(std::uint32_t target) {
+    std::vector<std::uint32_t> entered;
+    // A path has a larger number than those that it continues.
+    for (std::uint32_t to = target; path != to;) {
+      std::uint32_t& longer = path > to ? path : to;
+      const std::uint32_t region = regions[calls.paths[longer].region];
+      if (path > to) {
+        builder.Leave(tick, region);
+      } else {
+        entered.push_back(region);
+      }
+      longer = calls.paths[longer].parent;
+    }
+    path = target;
+    for (std::size_t i = entered.size(); i-- > 0;) builder.Enter(tick, entered[i]);
+  }
+
+  bool Post(const ClassPart& part, const OpenOperation& operation, const ClassCall&) {
+    return Record(part.rule->kind, operation);
+  }
+  void Complete(OperationClass type, const OpenOperation& operation) {
+    Record(type == OperationClass::kSend      ? RecordKind::kSendComplete
+           : type == OperationClass::kReceive ? RecordKind::kReceiveComplete
+                                              : RecordKind::kCollectiveComplete,
+           operation);
+  }
+
+  // False for a message without a partner.
+  bool Record(RecordKind kind, const OpenOperation& o) {
+    const PartRule& rule = *o.part->rule;
+    const GroupRule& group = rule.groups.front();
+    const std::int64_t to = PeerBy(rule.peers.front(), grid, rank, o.part->stage);
+    if (to < 0 && !o.part->is.IsCollective()) return false;
+    const auto peer = static_cast<std::uint32_t>(to < 0 ? 0 : PlaceInGroup(grid, group.ranks, to));
+    const std::optional<std::uint32_t> root = to < 0 ? std::nullopt : std::optional(peer);
+    const auto number = static_cast<std::size_t>(GroupOf(grid, group.ranks, rank));
+    const std::uint32_t communicator = definitions.groups.at(group)[number];
+    const auto tag =
+        static_cast<std::uint32_t>(o.part->is.IsCollective() ? 0 : rule.tags.front().At(o.part->stage, rank, to));
+    const std::uint64_t request = 3 * std::uint64_t{o.slot} + static_cast<std::uint64_t>(o.part->is.type);
+    switch (kind) {
+      case RecordKind::kSend: builder.Send(peer, communicator, tag, o.bytes); break;
+      case RecordKind::kSendPost: builder.SendPost(peer, communicator, tag, o.bytes, request); break;
+      case RecordKind::kSendComplete: builder.SendComplete(request); break;
+      case RecordKind::kReceive: builder.Receive(peer, communicator, tag, o.bytes); break;
+      case RecordKind::kReceivePost: builder.ReceivePost(request); break;
+      case RecordKind::kReceiveComplete: builder.ReceiveComplete(peer, communicator, tag, o.bytes, request); break;
+      case RecordKind::kCollective: builder.Collective(rule.collective, communicator, root, o.bytes, o.received); break;
+      case RecordKind::kCollectivePost: builder.CollectivePost(request); break;
+      case RecordKind::kCollectiveComplete:
+        builder.CollectiveComplete(rule.collective, communicator, root, o.bytes, o.received, request);
+        break;
+      default: break;
+    }
+    return true;
+  }
+};
+
+Trace MakeTrace(const GrowthModel& model, const GridPlan& plan, const GrownLoads& loads, const std::string& path) {
+  GrownDefinitions definitions;
+  Define(model, plan.grid, definitions);
+  definitions.builder.trace().path = path;
+  std::deque<RankBuilder> builders;
+  for (std::size_t rank = 0; rank < plan.class_of.size(); ++rank)
+    builders.emplace_back(definitions.builder.definitions(), static_cast<std::int32_t>(rank));
+  ParallelFor(builders.size(), [&](std::size_t rank) {
+    const std::size_t run = plan.PlanOf(rank).donors.run;
+    TimelineMaker maker{definitions,
+                        plan.grid,
+                        model.runs[run].of_ranks[loads.donors[rank]],
+                        definitions.of_runs[run],
+                        model.has_region,
+                        static_cast<std::int64_t>(rank),
+                        builders[rank]};
+    OpenOperations open;
+    WalkRank(model, plan, loads, rank, open, maker);
+    maker.MoveTo(0);
+  });
+  for (RankBuilder& builder : builders) definitions.builder.SetTimeline(builder);
+  return std::move(definitions.builder).Finish();
+}
+
+// All iterations of a run.
+std::vector<std::size_t> AllIterations(const RunCalls& run) {
+  std::vector<std::size_t> all(run.kinds.size());
+  std::iota(all.begin(), all.end(), std::size_t{0});
+  return all;
+}
+
+}  // namespace
+
+Trace GrowTrace(const GrowthModel& model, const RankGrid& grid, std::uint64_t seed) {
+  const GridPlan plan = PlanGrid(model, grid, AllIterations(model.runs.back()));
+  return MakeTrace(model, plan, DrawLoads(model, plan, seed), fmt::format("grown to {} ranks", grid.size()));
+}
+
+std::optional<Trace> RepeatRun(const GrowthModel& model, std::size_t run) {
+  if (!HasRulesOfAllRanks(model, run)) return std::nullopt;
+  const GridPlan plan = PlanRun(model, run, AllIterations(model.runs[run]));
+  return MakeTrace(model, plan, LoadsOfRun(model, plan, run), fmt::format("the run on {} ranks", plan.grid.size()));
+}
+
+namespace {
+
+// Calls visit(blocks, ranks, kind, grid) for the rules of all kinds of iterations of every class of the grid that has
+// some, with the number of its ranks and the grid as they see it.
+template <typename Visit>
+void ForEachKind(const GrowthModel& model, const RankGrid& grid, const Visit& visit) {
+  for (const ClassCount& count : CountClasses(model.rules.scheme, grid)) {
+    const auto found = model.rules.classes.find(count.of_class);
+    if (found == model.rules.classes.end()) continue;
+    const RankGrid seen = grid.SeenBy(ProgramOf(count.of_class));
+    for (std::size_t kind = 0; kind < found->second.kinds.size(); ++kind)
+      visit(found->second.kinds[kind], static_cast<double>(count.ranks), kind, seen);
+  }
+}
+
+}  // namespace
+
+double CountCalls(const GrowthModel& model, const RankGrid& grid) {
+  double sum = 0;
+  ForEachKind(model, grid, [&](const auto& blocks, double ranks, std::size_t kind, const RankGrid& seen) {
+    const auto iterations = static_cast<double>(std::ranges::count(model.runs.back().kinds, kind));
+    for (const CallBlock& block : blocks)
+      sum += ranks * iterations * static_cast<double>(block.Count(seen)) * static_cast<double>(block.calls.size());
+  });
+  return sum;
+}
+
 double BytesToGrow(const GrowthModel& model, const RankGrid& grid, const std::vector<std::size_t>& of_kinds) {
-  // Of an allocation of its own, with what the allocator adds.
+  // Bytes of an allocation of its own, with those that the allocator adds.
   constexpr double kRank = sizeof(RankProgram) + sizeof(RankState) + 16 + 2 * sizeof(Tick) +  // program and engine
                            sizeof(Tick) + sizeof(std::uint32_t) +                             // loads
                            3 * sizeof(std::uint32_t) + 40;  // messages and collectives
-  constexpr double kIteration = sizeof(GrownLoads::Copied) + sizeof(Instruction);
+  constexpr double kIteration = sizeof(CopiedIteration) + sizeof(Instruction);
   // A post and its completion are two instructions at most. Of messages: both sides while they are matched, then when
   // they are sent, received and posted, how long they take, and on which path.
   constexpr double kPost = 2 * sizeof(Instruction) + sizeof(std::uint32_t);
   constexpr double kMessage = 4 * sizeof(Tick) + sizeof(Path) + sizeof(std::uint32_t) + 2;
   const double ranks = static_cast<double>(grid.size());
   double bytes = kRank * ranks;
-  for (const ClassCount& count : CountClasses(model.rules.scheme, grid)) {
-    const auto found = model.rules.classes.find(count.of_class);
-    if (found == model.rules.classes.end()) continue;
-    const RankGrid seen = grid.SeenBy(ProgramOf(count.of_class));
-    for (std::size_t kind = 0; kind < std::min(of_kinds.size(), found->second.kinds.size()); ++kind) {
-      double posts = 0, sends = 0;
-      for (const CallBlock& block : found->second.kinds[kind]) {
-        for (const CallRule& call : block.calls) {
-          for (const PartRule& part : call.parts) {
-            const OperationPart is = PartOf(part.kind);
-            posts += is.posts ? block.Count(seen) : 0;
-            sends += is.posts && is.type == OperationClass::kSend ? block.Count(seen) : 0;
-          }
+  ForEachKind(model, grid, [&](const auto& blocks, double of_class, std::size_t kind, const RankGrid& seen) {
+    if (kind >= of_kinds.size()) return;
+    double posts = 0, sends = 0;
+    for (const CallBlock& block : blocks) {
+      for (const CallRule& call : block.calls) {
+        for (const PartRule& part : call.parts) {
+          const OperationPart is = PartOf(part.kind);
+          posts += is.posts ? block.Count(seen) : 0;
+          sends += is.posts && is.type == OperationClass::kSend ? block.Count(seen) : 0;
         }
       }
-      bytes += static_cast<double>(count.ranks) * static_cast<double>(of_kinds[kind]) *
-               (kIteration + posts * kPost + sends * kMessage);
     }
-  }
+    bytes += of_class * static_cast<double>(of_kinds[kind]) * (kIteration + posts * kPost + sends * kMessage);
+  });
   return bytes;
 }
 

@@ -5,33 +5,28 @@
 #include <algorithm>
 #include <cmath>
 #include <numeric>
-#include <utility>
 
 #include "base/diagnostics.h"
 #include "base/text.h"
 #include "growth/rules/rival_layouts.h"
-#include "growth/make/grown_program.h"
-#include "growth/make/class_plan.h"
 #include "replay/replay.h"
 
 namespace farscale {
 namespace {
 
-// Time and computation of the iterations of a kind that show how long another one takes.
-struct Pace {
-  double time = 0, work = 0;
-};
-
-std::vector<Pace> PacesOf(const std::vector<std::size_t>& kinds, const std::vector<std::size_t>& chosen,
+// Time over computation of the iterations of each kind that show how long another one takes.
+std::vector<double> Paces(const std::vector<std::size_t>& kinds, const std::vector<std::size_t>& chosen,
                           const std::vector<Tick>& ends, const std::vector<Tick>& work) {
   const std::vector<std::size_t> counts = CountKinds(kinds, chosen);
-  std::vector<Pace> paces(counts.size());
+  std::vector<double> times(counts.size()), works(counts.size()), paces;
   for (std::size_t i = 0; i < chosen.size(); ++i) {
     const std::size_t kind = kinds[chosen[i]];
     if (i == 0 && counts[kind] > 1) continue;
-    paces[kind].time += static_cast<double>(ends[i] - (i > 0 ? ends[i - 1] : 0));
-    paces[kind].work += static_cast<double>(work[chosen[i]]);
+    times[kind] += static_cast<double>(ends[i] - (i > 0 ? ends[i - 1] : 0));
+    works[kind] += static_cast<double>(work[chosen[i]]);
   }
+  for (std::size_t kind = 0; kind < counts.size(); ++kind)
+    paces.push_back(works[kind] > 0 ? times[kind] / works[kind] : 0);
   return paces;
 }
 
@@ -73,14 +68,13 @@ double TimeOfAll(const std::vector<std::size_t>& kinds, const std::vector<std::s
                  const std::vector<Tick>& ends, const std::vector<Tick>& work) {
   auto time = static_cast<double>(ends.back());
   if (chosen.size() == kinds.size()) return time;
-  const std::vector<Pace> paces = PacesOf(kinds, chosen, ends, work);
+  const std::vector<double> paces = Paces(kinds, chosen, ends, work);
   for (std::size_t i = 0, next = 0; i < kinds.size(); ++i) {
     if (next < chosen.size() && chosen[next] == i) {
       ++next;
-      continue;
+    } else {
+      time += paces[kinds[i]] * static_cast<double>(work[i]);
     }
-    const Pace& pace = paces[kinds[i]];
-    time += pace.work > 0 ? pace.time / pace.work * static_cast<double>(work[i]) : 0;
   }
   return time;
 }
@@ -98,11 +92,11 @@ double GrownReplay::TimeOn(const GrownLoads& loads, const ReplayRules& rules, co
 
 namespace {
 
-// The largest mean load of a node, in seconds.
-double LargestNode(const std::vector<Tick>& useful, const NodeMap& nodes, double second) {
-  std::vector<double> sums(static_cast<std::size_t>(nodes.nodes())), ranks(sums.size());
+// The largest mean load of a node, in seconds. `nodes`: of every rank.
+double LargestNode(const std::vector<Tick>& useful, const std::vector<std::int32_t>& nodes, double second) {
+  std::vector<double> sums(1 + static_cast<std::size_t>(std::ranges::max(nodes))), ranks(sums.size());
   for (std::size_t rank = 0; rank < useful.size(); ++rank) {
-    const auto node = static_cast<std::size_t>(nodes.NodeOf(static_cast<std::int64_t>(rank)));
+    const auto node = static_cast<std::size_t>(nodes[rank]);
     sums[node] += static_cast<double>(useful[rank]) / second;
     ++ranks[node];
   }
@@ -123,7 +117,7 @@ PhaseTotals GrownReplay::Measure(const GrownLoads& loads, const ReplayRules& rul
   totals.average_useful = totals.total_useful / ranks;
   totals.largest_useful = static_cast<double>(std::ranges::max(loads.useful)) / second;
   totals.largest_computation = totals.largest_useful;
-  totals.largest_node_load = LargestNode(loads.useful, NodeMap(model_, plan_.grid), second);
+  totals.largest_node_load = LargestNode(loads.useful, GrownNodes(model_, plan_.grid), second);
   const Network* timed = network != nullptr && !network->IsIdeal() ? network : nullptr;
   totals.ideal_elapsed = TimeOn(loads, rules, nullptr);
   totals.elapsed = timed != nullptr ? TimeOn(loads, rules, timed) : totals.ideal_elapsed;
@@ -141,20 +135,11 @@ PhaseTotals GrownReplay::Measure(const GrownLoads& loads, const ReplayRules& rul
 
 namespace {
 
-// How far the times that follow from some iterations may be from those of all; chosen: as much as an efficiency is
-// printed with.
+// The largest difference of times that follow from some iterations from those of all; chosen: as much as an efficiency
+// is printed with.
 constexpr double kSameTime = 0.01;
 
 bool IsSame(double a, double b) { return std::abs(a - b) <= kSameTime * b; }
-
-bool HasRulesOfAllRanks(const GrowthModel& model, std::size_t run) {
-  std::int64_t ranks = 0;
-  for (const auto& [key, of_class] : model.rules.classes) {
-    if (of_class.is_composed) continue;
-    ranks += std::ranges::count(of_class.donors, run, [](const auto& donor) { return donor.first; });
-  }
-  return ranks == model.runs[run].ranks;
-}
 
 }  // namespace
 
@@ -166,7 +151,7 @@ double IterationBudget::BytesFor(const RankGrid& grid, std::size_t count) const 
 std::size_t IterationBudget::MostThatFit(const RankGrid& grid) const {
   const std::vector<std::size_t>& kinds = model_.runs.back().kinds;
   if (BytesFor(grid, kinds.size()) <= bytes_) return kinds.size();
-  std::size_t fits = std::ranges::max(kinds) + 1, too_many = kinds.size();
+  std::size_t fits = model_.runs.back().CountKinds(), too_many = kinds.size();
   if (BytesFor(grid, fits) > bytes_) return 0;
   while (too_many - fits > 1) {
     const std::size_t middle = fits + (too_many - fits) / 2;
@@ -203,7 +188,7 @@ std::int64_t IterationBudget::MostRanks(std::int64_t below, std::size_t count) c
 std::size_t IterationBudget::For(const RankGrid& grid) {
   const std::size_t all = model_.runs.back().kinds.size(), most = MostThatFit(grid);
   if (most == all || (most > 0 && Suffice(most))) return most;
-  std::size_t needed = std::max(most, std::ranges::max(model_.runs.back().kinds) + 1);
+  std::size_t needed = std::max(most, model_.runs.back().CountKinds());
   while (needed < all && !Suffice(needed)) needed = std::min(all, 2 * needed);
   throw Error(ErrorKind::kNotEnoughData, "",
               fmt::format("{} of {} iterations on {} ranks need {:.3g} GiB of memory, and {:.3g} GiB may be used; at "

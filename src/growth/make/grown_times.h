@@ -7,9 +7,9 @@
 #include <vector>
 
 #include "factors/phase_factors.h"
-#include "growth/make/class_plan.h"
-#include "growth/make/grown_messages.h"
 #include "growth/growth_model.h"
+#include "growth/make/class_plan.h"
+#include "growth/make/grown_program.h"
 #include "replay/network.h"
 
 namespace farscale {
@@ -17,7 +17,7 @@ namespace farscale {
 // So many of the iterations, with each kind as frequent as in all, but at least once: the first of each. Rising.
 std::vector<std::size_t> ChooseIterations(const std::vector<std::size_t>& kinds, std::size_t count);
 
-// How many of each kind those are.
+// The number of those of each kind.
 std::vector<std::size_t> CountKinds(const std::vector<std::size_t>& kinds, const std::vector<std::size_t>& chosen);
 
 // When all iterations would be over, in ticks, if the chosen ones are at `ends`. The first one fills pipelines; every
@@ -47,8 +47,8 @@ class GrownReplay {
   GrownMessages messages_;
 };
 
-// How many iterations of a grown run are replayed, so that they fit into memory and still show the factors of all.
-
+// The number of iterations of a grown run that are replayed, so that they fit into memory and still show the factors of
+// all.
 class IterationBudget {
  public:
   // `bytes`: that growing and replaying a run may take, beside the model. `network`: nothing for the ideal one.
@@ -63,7 +63,7 @@ class IterationBudget {
   // 0: not even one of each kind.
   std::size_t MostThatFit(const RankGrid& grid) const;
   double BytesFor(const RankGrid& grid, std::size_t count) const;
-  // Whether the times of the largest run follow from replays of so many of its iterations.
+  // True if the times of the largest run follow from replays of so many of its iterations.
   bool Suffice(std::size_t count);
   std::optional<PhaseTotals> TotalsFrom(std::size_t count) const;
   // The largest run with fewer ranks whose iterations fit, so many of them.

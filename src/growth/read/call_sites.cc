@@ -3,34 +3,16 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <cmath>
-#include <map>
-#include <optional>
 #include <set>
 #include <tuple>
-#include <utility>
 
 #include "base/diagnostics.h"
 
 namespace farscale {
 namespace {
 
-struct SiteSum {
-  double bytes = 0, received = 0, count = 0;
-
-  void Add(std::span<const CallPart> parts) {
-    for (const CallPart& part : parts) {
-      bytes += static_cast<double>(part.bytes);
-      received += static_cast<double>(part.received);
-    }
-    count += 1;
-  }
-};
-
-}  // namespace
-
-SiteKey KeyOf(std::size_t kind, std::uint32_t before, const CallRule& rule, std::int32_t stage, std::size_t program) {
+SiteKey Key(std::size_t kind, std::uint32_t before, const CallRule& rule, std::int32_t stage, std::size_t program) {
   SiteKey key{.kind = kind, .function = rule.function, .before = before, .stage = stage};
   key.program = program;
   if (rule.parts.empty()) return key;
@@ -44,6 +26,8 @@ SiteKey KeyOf(std::size_t kind, std::uint32_t before, const CallRule& rule, std:
   if (!part.tags.empty()) key.tag = part.tags.front().plus;
   return key;
 }
+
+}  // namespace
 
 std::vector<PlannedCall> PlanCalls(const std::vector<CallBlock>& blocks, std::size_t kind, const RankGrid& grid,
                                    const RankGrid& model_grid) {
@@ -59,7 +43,7 @@ std::vector<PlannedCall> PlanCalls(const std::vector<CallBlock>& blocks, std::si
         const CallRule& rule = block.calls[i];
         plan.push_back({&rule,
                         {stage, count},
-                        KeyOf(kind, before, rule, block.counts.empty() ? -1 : stage, grid.seen_by),
+                        Key(kind, before, rule, block.counts.empty() ? -1 : stage, grid.seen_by),
                         model + of_model * size + i,
                         stage - static_cast<std::int32_t>(of_model)});
         if (!rule.parts.empty() && PartOf(rule.parts.front().kind).IsCollective()) {
@@ -76,42 +60,41 @@ std::vector<PlannedCall> PlanCalls(const std::vector<CallBlock>& blocks, std::si
 
 namespace {
 
-// Dimensions in which the partner is another.
-std::array<bool, kMostDimensions> Directions(const SiteKey& key) {
-  std::array<bool, kMostDimensions> directions{};
-  for (std::size_t d = 0; d < kMostDimensions; ++d) directions[d] = key.steps[d] != 0;
-  return directions;
+// True if partners lie in the same dimensions.
+bool HaveSameDirections(const SiteKey& a, const SiteKey& b) {
+  return std::ranges::equal(a.steps, b.steps, [](std::int32_t x, std::int32_t y) { return (x != 0) == (y != 0); });
 }
 
-// How two call sites may be alike, from the most to the least.
+// Degrees to which two call sites may be alike, from the most to the least.
 constexpr bool (*kAlike[])(const SiteKey&, const SiteKey&) = {
     [](const SiteKey& a, const SiteKey& b) { return a.n == b.n && a.steps == b.steps && a.tag == b.tag; },
     [](const SiteKey& a, const SiteKey& b) { return a.n == b.n && a.steps == b.steps; },
-    [](const SiteKey& a, const SiteKey& b) { return a.n == b.n && Directions(a) == Directions(b); },
+    [](const SiteKey& a, const SiteKey& b) { return a.n == b.n && HaveSameDirections(a, b); },
 };
+
+// Few runs have the last stages, so that their laws are those of all stages.
+const SizeLaws* FindOwn(const SiteLaws& laws, SiteKey key) {
+  const auto found = laws.sizes.find(key);
+  const SizeLaws* own = found != laws.sizes.end() ? &found->second : nullptr;
+  if (key.stage < 0) return own;
+  key.stage = 0;
+  const auto all = laws.of_all_stages.find(key);
+  return all == laws.of_all_stages.end() || (own != nullptr && own->runs == all->second.runs) ? own : &all->second;
+}
 
 }  // namespace
 
-std::pair<std::uint64_t, std::uint64_t> CallSizes::Of(const CallPart& copied, bool was_root, bool is_root) const {
-  const Role& role = roles[is_root ? 1 : 0];
+std::pair<std::uint64_t, std::uint64_t> CopiedBytes(const CallSizes& sizes, const CallPart& copied, bool was_root,
+                                                    bool is_root) {
+  const RoleSizes& role = sizes[is_root ? 1 : 0];
   const auto round = [](double bytes) { return static_cast<std::uint64_t>(std::llround(bytes)); };
   if (was_root != is_root) return {round(role.mean_bytes), round(role.mean_received)};
   return {round(static_cast<double>(copied.bytes) * role.bytes),
           round(static_cast<double>(copied.received) * role.received)};
 }
 
-// Few runs have the last stages, so that their laws are those of all stages.
-const SizeLaws* SiteLaws::FindOwn(SiteKey key) const {
-  const auto found = sizes.find(key);
-  const SizeLaws* own = found != sizes.end() ? &found->second : nullptr;
-  if (key.stage < 0) return own;
-  key.stage = 0;
-  const auto all = of_all_stages.find(key);
-  return all == of_all_stages.end() || (own != nullptr && own->runs == all->second.runs) ? own : &all->second;
-}
-
 const SizeLaws* SiteLaws::Find(const SiteKey& key) const {
-  const SizeLaws* own = FindOwn(key);
+  const SizeLaws* own = FindOwn(*this, key);
   if (own != nullptr && own->runs > 1) return own;
   for (const auto& are_alike : kAlike) {
     const SizeLaws* laws = nullptr;
@@ -136,31 +119,27 @@ void SiteLaws::Copy(SiteKey from, SiteKey to) {
   }
 }
 
-StageSteps SiteLaws::StepsOf(SiteKey key) const {
-  key.stage = 0;
-  const auto found = steps.find(key);
-  return found != steps.end() ? found->second : StageSteps{};
-}
-
 CallSizes SiteLaws::SizesOn(const RankGrid& grid, const PlannedCall& call, const RankGrid& copied) const {
   CallSizes result;
   SiteKey key = call.key;
   for (const bool is_root : {false, true}) {
     key.is_root = is_root;
-    const SizeLaws* found = Find(key);
-    if (found == nullptr) continue;
-    const SizeLaws& laws = *found;
-    StageSteps step;
-    if (call.beyond > 0) step = StepsOf(key);
+    const SizeLaws* laws = Find(key);
+    if (laws == nullptr) continue;
+    SiteKey first = key;
+    first.stage = 0;
+    const auto found = call.beyond > 0 ? steps.find(first) : steps.end();
+    const StageSteps step = found != steps.end() ? found->second : StageSteps{};
     if (!step.bytes || !step.received) {
       throw Error(ErrorKind::kNotEnoughData, "",
                   fmt::format("{} has {} stages of a call whose sizes change from stage to stage by no rule",
                               grid.GridOf(0).Text(), call.stage.count));
     }
     const double more = std::pow(*step.bytes, call.beyond), more_received = std::pow(*step.received, call.beyond);
-    result.roles[is_root ? 1 : 0] = {
-        laws.bytes.Ratio(grid, copied) * more, laws.received.Ratio(grid, copied) * more_received,
-        laws.mean_bytes * laws.bytes.Ratio(grid, laws.grid), laws.mean_received * laws.received.Ratio(grid, laws.grid)};
+    result[is_root ? 1 : 0] = {laws->bytes.Ratio(grid, copied) * more,
+                               laws->received.Ratio(grid, copied) * more_received,
+                               laws->mean_bytes * laws->bytes.Ratio(grid, laws->grid),
+                               laws->mean_received * laws->received.Ratio(grid, laws->grid)};
   }
   return result;
 }
@@ -174,28 +153,28 @@ bool IsRootBy(const PartRule& rule, const RankGrid& grid, std::int64_t rank, con
 
 namespace {
 
-// Sums of a call site by run and class of ranks.
-using SiteSums = std::map<std::pair<std::size_t, std::size_t>, SiteSum>;
+// Sums of a call site, by run and class of ranks.
+using SiteSums = std::map<std::pair<std::size_t, std::size_t>, ByteSums>;
 
-ScalingLaw LawOf(const SiteSums& sums, const CallRules& rules, std::size_t program, double SiteSum::*of) {
+ScalingLaw FitLaw(const SiteSums& sums, const CallRules& rules, std::size_t program, double ByteSums::*of) {
   std::vector<LawPoint> points;
   for (const auto& [where, sum] : sums)
     points.push_back({rules.grids[where.first].SeenBy(program), where.second, sum.*of / sum.count, sum.count});
   return FitScalingLaw(points);
 }
 
-SizeLaws LawsOf(const SiteSums& sums, const CallRules& rules, std::size_t program) {
+SizeLaws FitLaws(const SiteSums& sums, const CallRules& rules, std::size_t program) {
   const std::size_t run = sums.rbegin()->first.first;
   std::set<std::size_t> runs;
   for (const auto& [where, sum] : sums) runs.insert(where.first);
-  SiteSum all;
+  ByteSums all;
   for (auto of = sums.lower_bound({run, 0}); of != sums.end(); ++of) {
     all.bytes += of->second.bytes;
     all.received += of->second.received;
     all.count += of->second.count;
   }
-  return {LawOf(sums, rules, program, &SiteSum::bytes),
-          LawOf(sums, rules, program, &SiteSum::received),
+  return {FitLaw(sums, rules, program, &ByteSums::bytes),
+          FitLaw(sums, rules, program, &ByteSums::received),
           all.bytes / all.count,
           all.received / all.count,
           rules.grids[run].SeenBy(program),
@@ -204,7 +183,7 @@ SizeLaws LawsOf(const SiteSums& sums, const CallRules& rules, std::size_t progra
 
 // The one ratio of every two stages that follow each other, in all runs and classes; chosen: sizes of stages that
 // differ by less than a twentieth are those of parts that do not divide evenly.
-std::optional<double> StepOf(
+std::optional<double> FitStep(
     const std::map<std::pair<std::size_t, std::size_t>, std::map<std::int32_t, double>>& stages) {
   constexpr double kEven = 0.05;
   double lowest = INFINITY, highest = -INFINITY, sum = 0, count = 0;
@@ -228,7 +207,7 @@ std::optional<double> StepOf(
   return highest - lowest <= kEven ? std::optional(std::exp(sum / count)) : std::nullopt;
 }
 
-StageSteps StepsOf(const std::map<std::int32_t, const SiteSums*>& of_stages) {
+StageSteps FitSteps(const std::map<std::int32_t, const SiteSums*>& of_stages) {
   std::map<std::pair<std::size_t, std::size_t>, std::map<std::int32_t, double>> bytes, received;  // by run and class
   for (const auto& [stage, sums] : of_stages) {
     for (const auto& [where, sum] : *sums) {
@@ -236,7 +215,7 @@ StageSteps StepsOf(const std::map<std::int32_t, const SiteSums*>& of_stages) {
       received[where][stage] = sum.received / sum.count;
     }
   }
-  return {StepOf(bytes), StepOf(received)};
+  return {FitStep(bytes), FitStep(received)};
 }
 
 }  // namespace
@@ -252,10 +231,15 @@ SiteLaws FitSiteLaws(const std::vector<RunCalls>& runs, const CallRules& rules) 
         const std::size_t kind = runs[run].kinds[i];
         const std::uint32_t first = calls.FirstCall(i);
         for (const PlannedCall& call : PlanCalls(of_class.kinds[kind], kind, grid, grid)) {
-          const auto parts = calls.PartsOf(first + call.model);
+          const auto parts = calls.Parts(first + call.model);
           SiteKey key_here = call.key;
           key_here.is_root = !parts.empty() && IsRootOf(parts.front(), rank);
-          sums[key_here][{run, number}].Add(parts);
+          ByteSums& sum = sums[key_here][{run, number}];
+          for (const CallPart& part : parts) {
+            sum.bytes += static_cast<double>(part.bytes);
+            sum.received += static_cast<double>(part.received);
+          }
+          sum.count += 1;
         }
       }
     }
@@ -265,7 +249,7 @@ SiteLaws FitSiteLaws(const std::vector<RunCalls>& runs, const CallRules& rules) 
   std::map<SiteKey, SiteSums> of_all_stages;
   std::map<SiteKey, std::map<std::int32_t, const SiteSums*>> by_stage;
   for (const auto& [key, of] : sums) {
-    laws.sizes[key] = LawsOf(of, rules, key.program);
+    laws.sizes[key] = FitLaws(of, rules, key.program);
     if (key.stage < 0) continue;
     SiteKey first = key;
     first.stage = 0;
@@ -274,8 +258,8 @@ SiteLaws FitSiteLaws(const std::vector<RunCalls>& runs, const CallRules& rules) 
     const std::size_t stage = static_cast<std::size_t>(key.stage) * rules.classes.size();
     for (const auto& [where, sum] : of) of_all_stages[first][{where.first, where.second + stage}] = sum;
   }
-  for (const auto& [key, of] : of_all_stages) laws.of_all_stages[key] = LawsOf(of, rules, key.program);
-  for (const auto& [key, of] : by_stage) laws.steps[key] = StepsOf(of);
+  for (const auto& [key, of] : of_all_stages) laws.of_all_stages[key] = FitLaws(of, rules, key.program);
+  for (const auto& [key, of] : by_stage) laws.steps[key] = FitSteps(of);
   return laws;
 }
 
@@ -304,128 +288,99 @@ std::optional<PeerRule> WayBack(PeerRule rule) {
   }
 }
 
-// Parts of rules that belong to the same messages, with the smallest number first.
-class Groups {
- public:
-  std::size_t Add(PartRule* part) {
-    const auto [found, is_new] = numbers_.try_emplace(part, parts_.size());
-    if (is_new) {
-      parts_.push_back(part);
-      parents_.push_back(found->second);
+// Calls visit(rank, seen, rule) for the posts of all messages of an iteration of a kind whose partners are known.
+template <typename Visit>
+void ForEachMessage(const RunCalls& run, std::size_t index, std::size_t kind, CallRules& rules, const Visit& visit) {
+  const std::size_t iteration = run.FirstOfKind(kind);
+  const RankGrid& grid = rules.grids[index];
+  for (std::int64_t rank = 0; rank < run.ranks; ++rank) {
+    ClassRules& of_class = rules.classes.at(ClassOf(rules.scheme, grid, rank));
+    if (std::ranges::find(of_class.donors, std::pair(index, rank)) == of_class.donors.end()) continue;
+    const RankCalls& calls = run.of_ranks[static_cast<std::size_t>(rank)];
+    const RankGrid seen = grid.SeenBy(grid.ProgramOf(rank));
+    for (const PlannedCall& call : PlanCalls(of_class.kinds[kind], kind, seen, seen)) {
+      if (call.rule->completes_all) continue;
+      const auto parts = calls.Parts(calls.FirstCall(iteration) + call.model);
+      for (std::size_t i = 0; i < parts.size(); ++i) {
+        if (IsMessage(parts[i].kind) && parts[i].peer >= 0)
+          visit(rank, parts[i], const_cast<PartRule&>(call.rule->parts[i]));
+      }
     }
-    return found->second;
   }
-  std::size_t Root(std::size_t i) {
-    while (parents_[i] != i) i = parents_[i] = parents_[parents_[i]];
-    return i;
-  }
-  void Join(std::size_t a, std::size_t b) {
-    a = Root(a), b = Root(b);
-    parents_[std::max(a, b)] = std::min(a, b);
-  }
-  std::map<std::size_t, std::vector<PartRule*>> All() {
-    std::map<std::size_t, std::vector<PartRule*>> groups;
-    for (std::size_t i = 0; i < parts_.size(); ++i) groups[Root(i)].push_back(parts_[i]);
-    return groups;
-  }
-
- private:
-  std::map<PartRule*, std::size_t> numbers_;
-  std::vector<PartRule*> parts_;
-  std::vector<std::size_t> parents_;
-};
-
-bool IsSend(const PartRule& part) { return PartOf(part.kind).type == OperationClass::kSend; }
-
-// Whether a send may go by the rule and its receive come by the way back.
-bool FitsAll(const PeerRule& rule, const std::vector<PartRule*>& parts) {
-  const std::optional<PeerRule> back = WayBack(rule);
-  if (!back) return false;
-  return std::ranges::all_of(parts, [&](const PartRule* part) {
-    return std::ranges::find(part->peers, IsSend(*part) ? rule : *back) != part->peers.end();
-  });
 }
 
-// Messages between ranks by who, tag and communicator: posts in the order of the program.
-using Channel = std::tuple<std::int64_t, std::int64_t, std::uint32_t, std::uint32_t>;
-
-class Joiner {
- public:
-  Joiner(const RunCalls& run, std::size_t index, CallRules& rules) : run_(run), index_(index), rules_(rules) {}
-
-  void Join() {
-    for (std::size_t kind = 0; kind < Kinds(); ++kind) {
-      groups_ = {};
-      JoinKind(kind);
-      std::map<GridVector, int> turns;  // of opposite steps
-      for (const auto& [number, parts] : groups_.All()) Choose(parts, turns);
+// Parts of rules that belong to the same messages, in the order in which they come.
+std::vector<std::vector<PartRule*>> GroupByMessage(const RunCalls& run, std::size_t index, std::size_t kind,
+                                                   CallRules& rules) {
+  std::vector<PartRule*> parts;
+  std::map<PartRule*, std::size_t> numbers;
+  std::vector<std::size_t> parents;  // of every part one of its group, up to the first one
+  const auto root = [&](std::size_t i) {
+    while (parents[i] != i) i = parents[i] = parents[parents[i]];
+    return i;
+  };
+  // Sends and receives by sender, receiver, tag and communicator: those of equal rank belong together.
+  std::map<std::tuple<std::int64_t, std::int64_t, std::uint32_t, std::uint32_t>,
+           std::array<std::vector<std::size_t>, 2>>
+      channels;
+  ForEachMessage(run, index, kind, rules, [&](std::int64_t rank, const CallPart& seen, PartRule& rule) {
+    const auto [number, is_new] = numbers.try_emplace(&rule, parts.size());
+    if (is_new) {
+      parts.push_back(&rule);
+      parents.push_back(number->second);
+    }
+    const bool sends = IsSend(rule.kind);
+    const std::int64_t from = sends ? rank : seen.peer, to = sends ? seen.peer : rank;
+    channels[{from, to, seen.tag, seen.communicator}][sends ? 0 : 1].push_back(number->second);
+  });
+  for (const auto& [channel, posts] : channels) {
+    for (std::size_t i = 0; i < std::min(posts[0].size(), posts[1].size()); ++i) {
+      const std::size_t a = root(posts[0][i]), b = root(posts[1][i]);
+      parents[std::max(a, b)] = std::min(a, b);
     }
   }
+  std::vector<std::vector<PartRule*>> groups(parts.size());
+  for (std::size_t i = 0; i < parts.size(); ++i) groups[root(i)].push_back(parts[i]);
+  return groups;
+}
 
- private:
-  std::size_t Kinds() const { return run_.kinds.empty() ? 0 : 1 + *std::ranges::max_element(run_.kinds); }
-
-  void JoinKind(std::size_t kind) {
-    const auto iteration = static_cast<std::size_t>(std::ranges::find(run_.kinds, kind) - run_.kinds.begin());
-    std::map<Channel, std::pair<std::vector<PartRule*>, std::vector<PartRule*>>> channels;
-    for (std::int64_t rank = 0; rank < run_.ranks; ++rank) {
-      ClassRules& of_class = rules_.classes.at(ClassOf(rules_.scheme, rules_.grids[index_], rank));
-      if (std::ranges::find(of_class.donors, std::pair(index_, rank)) == of_class.donors.end()) continue;
-      const RankCalls& calls = run_.of_ranks[static_cast<std::size_t>(rank)];
-      const std::uint32_t first = calls.FirstCall(iteration);
-      const RankGrid& grid = rules_.grids[index_];
-      const RankGrid seen = grid.SeenBy(grid.ProgramOf(rank));
-      for (const PlannedCall& call : PlanCalls(of_class.kinds[kind], kind, seen, seen)) {
-        if (call.rule->completes_all) continue;
-        const auto parts = calls.PartsOf(first + call.model);
-        for (std::size_t i = 0; i < parts.size(); ++i) {
-          auto* rule = const_cast<PartRule*>(&call.rule->parts[i]);
-          const OperationPart is = PartOf(parts[i].kind);
-          if (!is.posts || is.IsCollective() || parts[i].peer < 0) continue;
-          groups_.Add(rule);
-          const bool sends = IsSend(*rule);
-          auto& channel = channels[sends ? Channel{rank, parts[i].peer, parts[i].tag, parts[i].communicator}
-                                         : Channel{parts[i].peer, rank, parts[i].tag, parts[i].communicator}];
-          (sends ? channel.first : channel.second).push_back(rule);
-        }
-      }
-    }
-    for (auto& [key, posts] : channels) {
-      for (std::size_t i = 0; i < std::min(posts.first.size(), posts.second.size()); ++i) {
-        groups_.Join(groups_.Add(posts.first[i]), groups_.Add(posts.second[i]));
-      }
-    }
+// Rules by which a send may go and its receives come by the way back.
+std::vector<PeerRule> CommonRules(const PartRule& send, const std::vector<PartRule*>& parts) {
+  std::vector<PeerRule> fitting;
+  for (const PeerRule& rule : send.peers) {
+    const std::optional<PeerRule> back = WayBack(rule);
+    const bool fits = back && std::ranges::all_of(parts, [&](const PartRule* part) {
+                        return std::ranges::find(part->peers, IsSend(part->kind) ? rule : *back) != part->peers.end();
+                      });
+    if (fits) fitting.push_back(rule);
   }
+  return fitting;
+}
 
-  static void Choose(const std::vector<PartRule*>& parts, std::map<GridVector, int>& turns) {
-    const auto send = std::ranges::find_if(parts, [](const PartRule* part) { return IsSend(*part); });
-    if (send == parts.end()) return;
-    // Rules without a way back stand first only where other classes confirm them.
-    if (std::ranges::any_of(parts, [](const PartRule* part) { return !WayBack(part->peers.front()); })) return;
-    std::vector<PeerRule> fitting;
-    for (const PeerRule& rule : (*send)->peers) {
-      if (FitsAll(rule, parts)) fitting.push_back(rule);
-    }
-    if (fitting.empty()) return;
-    PeerRule chosen = fitting.front();
-    if (const auto back = WayBack(chosen);
-        chosen.kind == PeerKind::kOffset && *back != chosen && std::ranges::find(fitting, *back) != fitting.end()) {
-      const GridVector key = std::max(chosen.steps, back->steps);
-      chosen.steps = turns[key]++ % 2 == 0 ? std::min(chosen.steps, back->steps) : key;
-    }
-    for (PartRule* part : parts) part->peers = {IsSend(*part) ? chosen : *WayBack(chosen)};
+// Takes the rules out of the parts of a group that do not lead to each other. `turns`: of opposite steps.
+void JoinGroup(const std::vector<PartRule*>& parts, std::map<GridVector, int>& turns) {
+  const auto send = std::ranges::find_if(parts, [](const PartRule* part) { return IsSend(part->kind); });
+  if (send == parts.end()) return;
+  // Rules without a way back stand first only where other classes confirm them.
+  if (std::ranges::any_of(parts, [](const PartRule* part) { return !WayBack(part->peers.front()); })) return;
+  const std::vector<PeerRule> fitting = CommonRules(**send, parts);
+  if (fitting.empty()) return;
+  PeerRule chosen = fitting.front();
+  const PeerRule back = *WayBack(chosen);
+  if (chosen.kind == PeerKind::kOffset && back != chosen && std::ranges::find(fitting, back) != fitting.end()) {
+    const GridVector key = std::max(chosen.steps, back.steps);
+    chosen.steps = turns[key]++ % 2 == 0 ? std::min(chosen.steps, back.steps) : key;
   }
-
-  const RunCalls& run_;
-  std::size_t index_;
-  CallRules& rules_;
-  Groups groups_;
-};
+  for (PartRule* part : parts) part->peers = {IsSend(part->kind) ? chosen : *WayBack(chosen)};
+}
 
 }  // namespace
 
 void JoinPartners(const RunCalls& run, std::size_t run_index, CallRules& rules) {
-  Joiner(run, run_index, rules).Join();
+  for (std::size_t kind = 0; kind < run.CountKinds(); ++kind) {
+    std::map<GridVector, int> turns;
+    for (const auto& parts : GroupByMessage(run, run_index, kind, rules)) JoinGroup(parts, turns);
+  }
 }
 
 }  // namespace farscale

@@ -8,13 +8,13 @@
 #include <utility>
 #include <vector>
 
-#include "growth/rules/call_rules.h"
+#include "growth/loads/load_model.h"
 #include "growth/read/run_calls.h"
-#include "growth/loads/scaling_law.h"
+#include "growth/rules/call_rules.h"
 
 namespace farscale {
 
-// What calls of different classes are the same in.
+// Calls of different classes with the same key are one site.
 struct SiteKey {
   std::size_t kind = 0;  // of iterations
   std::uint32_t function = 0, before = 0;
@@ -30,7 +30,6 @@ struct SiteKey {
 
   friend auto operator<=>(const SiteKey&, const SiteKey&) = default;
 };
-SiteKey KeyOf(std::size_t kind, std::uint32_t before, const CallRule& rule, std::int32_t stage, std::size_t program);
 
 // One call of a rank: its rule, and where it is among the calls of a rank that is its model.
 struct PlannedCall {
@@ -46,8 +45,8 @@ struct PlannedCall {
 std::vector<PlannedCall> PlanCalls(const std::vector<CallBlock>& blocks, std::size_t kind, const RankGrid& grid,
                                    const RankGrid& model_grid);
 
-// Of a call site: bytes of messages, or sent in collectives, and those received in collectives, as the root of a gather
-// receives from more ranks and sends what it sent.
+// Laws of the bytes of a call site: those of messages, or sent in collectives, and those received in collectives, as
+// the root of a gather receives from more ranks and sends what it sent.
 struct SizeLaws {
   ScalingLaw bytes, received;
   double mean_bytes = 0, mean_received = 0;  // on the grid of the largest run that has the site
@@ -56,40 +55,39 @@ struct SizeLaws {
 };
 
 // Sizes of a call on a grid, after a call of a rank on another one.
-struct CallSizes {
-  struct Role {
-    double bytes = 1, received = 1;            // to those of a rank of the same role
-    double mean_bytes = 0, mean_received = 0;  // after a rank of the other role
-  };
-  std::array<Role, 2> roles;  // of other ranks and of roots
-
-  // Bytes and bytes received of a part, after those of the copied part.
-  std::pair<std::uint64_t, std::uint64_t> Of(const CallPart& copied, bool was_root, bool is_root) const;
+struct RoleSizes {
+  double bytes = 1, received = 1;            // to those of a rank of the same role
+  double mean_bytes = 0, mean_received = 0;  // after a rank of the other role
 };
+using CallSizes = std::array<RoleSizes, 2>;  // of other ranks and of roots
 
-// By what sizes change from one stage of a call to the next, as in exchanges of twice as much with ranks twice as far
+// Bytes and bytes received of a part, after those of the copied part.
+std::pair<std::uint64_t, std::uint64_t> CopiedBytes(const CallSizes& sizes, const CallPart& copied, bool was_root,
+                                                    bool is_root);
+
+// The ratio of sizes from one stage of a call to the next, as in exchanges of twice as much with ranks twice as far
 // away; nothing where they change by no one ratio.
 struct StageSteps {
   std::optional<double> bytes = 1, received = 1;
 };
 
-class SiteLaws {
- public:
+struct SiteLaws {
   std::map<SiteKey, SizeLaws> sizes;
   std::map<SiteKey, SizeLaws> of_all_stages;  // of calls that are repeated, by the first stage
   std::map<SiteKey, StageSteps> steps;        // likewise
 
-  // Of a call of a grid, after that of the model on its grid, both as the program sees them. Throws an error of kind
-  // kNotEnoughData where the grid has more stages than the model, and sizes that change from stage to stage by no rule.
+  // Sizes of a call of a grid, after that of the model on its grid, both as the program sees them. Throws an error of
+  // kind kNotEnoughData where the grid has more stages than the model, and sizes change from stage to stage by no rule.
   CallSizes SizesOn(const RankGrid& grid, const PlannedCall& call, const RankGrid& copied) const;
-  // Of a site that one run alone has, the laws of those that are like it; nothing of one that no run has.
+  // The laws of a site; where one run alone has it, those of sites like it; nothing if no run has it.
   const SizeLaws* Find(const SiteKey& key) const;
   // Lets a site that no run has follow another.
   void Copy(SiteKey from, SiteKey to);
+};
 
- private:
-  const SizeLaws* FindOwn(SiteKey key) const;
-  StageSteps StepsOf(SiteKey key) const;
+// Sums over calls.
+struct ByteSums {
+  double bytes = 0, received = 0, count = 0;
 };
 
 bool IsRootOf(const CallPart& part, std::int64_t rank);
@@ -97,10 +95,9 @@ bool IsRootBy(const PartRule& rule, const RankGrid& grid, std::int64_t rank, con
 
 SiteLaws FitSiteLaws(const std::vector<RunCalls>& runs, const CallRules& rules);
 
-// Which posts of messages belong together: the rule of a receive is the way back of that of its send.
-
 // Takes the rules of sends and receives that do not lead to each other out of the rules. On two ranks of a dimension
-// both ways around lead to the same partner; there, messages in turn go down and up.
+// both ways around lead to the same partner; there, messages in turn go down and up. The rule of a receive is the way
+// back of that of its send.
 void JoinPartners(const RunCalls& run, std::size_t run_index, CallRules& rules);
 
 }  // namespace farscale

@@ -48,7 +48,7 @@ RankGrid RankGrid::SeenBy(std::size_t program) const {
 
 std::int64_t RankGrid::Scale() const { return HasTwo() ? std::max(SizeOf(0), SizeOf(1)) : size(); }
 
-GridVector RankGrid::CoordinatesOf(std::int64_t rank) const {
+GridVector RankGrid::Coordinates(std::int64_t rank) const {
   const std::size_t program = ProgramOf(rank);
   const GridVector& own = ExtentsOf(program);
   if (program > 0) rank -= FirstOf(program);
@@ -81,7 +81,7 @@ RankGrid RankGrid::Reversed() const {
 namespace {
 
 // Rising.
-std::vector<std::int64_t> DivisorsOf(std::int64_t number) {
+std::vector<std::int64_t> Divisors(std::int64_t number) {
   std::vector<std::int64_t> low, high;
   for (std::int64_t divisor = 1; divisor * divisor <= number; ++divisor) {
     if (number % divisor != 0) continue;
@@ -100,7 +100,7 @@ void AddGrids(std::int64_t ranks, std::size_t dimension, std::size_t dimensions,
     grid.extents[dimension] = 1;
     return;
   }
-  for (const std::int64_t extent : DivisorsOf(ranks)) {
+  for (const std::int64_t extent : Divisors(ranks)) {
     grid.extents[dimension] = static_cast<std::int32_t>(extent);
     AddGrids(ranks / extent, dimension + 1, dimensions, grid, grids);
   }
@@ -155,7 +155,7 @@ std::vector<ProgramSplit> SplitsWith(const std::vector<std::int64_t>& ranks,
   return splits;
 }
 
-std::optional<ProgramSplit> SplitOf(const std::vector<RankGrid>& series) {
+std::optional<ProgramSplit> FindSplit(const std::vector<RankGrid>& series) {
   std::vector<std::int64_t> ranks;
   std::vector<std::vector<std::int64_t>> first;
   for (const RankGrid& grid : series) {

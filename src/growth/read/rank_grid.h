@@ -29,7 +29,7 @@ struct RankGrid {
   std::string Text() const;        // "4 × 2", "4 × 2 + 3"
   RankGrid Reversed() const;       // the last of its dimensions first, as MPI_Cart_create counts; of one program
 
-  // Of the programs, 0 and 1. Ranks of a program are consecutive.
+  // Programs are 0 and 1, with consecutive ranks.
   std::size_t ProgramOf(std::int64_t rank) const { return HasTwo() && rank >= FirstOf(1) ? 1 : 0; }
   const GridVector& ExtentsOf(std::size_t program) const { return program == 0 ? extents : second; }
   std::int64_t FirstOf(std::size_t program) const;
@@ -39,12 +39,12 @@ struct RankGrid {
   // With the extents of a program first, so that laws and numbers of repetitions are those of its ranks. Ranks cannot
   // be found in it.
   RankGrid SeenBy(std::size_t program) const;
-  // What powers of the number of ranks are of: the ranks of the larger program, since the smaller one may have as many
+  // The base of powers of the number of ranks: the ranks of the larger program, since the smaller one may have as many
   // in all runs.
   std::int64_t Scale() const;
 
   // Within the grid of the program that the rank is of.
-  GridVector CoordinatesOf(std::int64_t rank) const;
+  GridVector Coordinates(std::int64_t rank) const;
   std::int64_t RankAt(const GridVector& coordinates, std::size_t program = 0) const;
 
   friend bool operator==(const RankGrid&, const RankGrid&) = default;
@@ -78,6 +78,6 @@ std::vector<ProgramSplit> SplitsWith(const std::vector<std::int64_t>& ranks,
                                      const std::vector<std::vector<std::int64_t>>& first);
 
 // The split of a series of layouts of two programs; nothing where they follow none.
-std::optional<ProgramSplit> SplitOf(const std::vector<RankGrid>& series);
+std::optional<ProgramSplit> FindSplit(const std::vector<RankGrid>& series);
 
 }  // namespace farscale

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <limits>
 
@@ -16,13 +15,13 @@ namespace {
 
 constexpr std::uint32_t kUnknownEndpoint = std::numeric_limits<std::uint32_t>::max();
 
-// What is known of an operation: of sends where they are posted, of the others where they complete.
+// The data of an operation, which traces give where sends are posted and where others complete.
 struct Target {
   std::uint32_t target = kUnknownEndpoint;  // endpoint or type
   std::uint64_t bytes = 0, received = 0;
 };
 
-// Of all operations of a class, in the order of their posts.
+// Operations by class, in the order of their posts.
 std::array<std::vector<Target>, 3> TargetsByPost(const RankTimeline& timeline) {
   std::array<std::vector<Target>, 3> targets;
   Posts posts;
@@ -58,24 +57,18 @@ CallPart PartFor(const RankTimeline& timeline, const RankTimeline::Record& recor
   return result;
 }
 
-// Operations posted and not yet completed, over the calls of a rank.
-class Pending {
- public:
-  // Whether the parts of a call complete all of them and do nothing else.
-  bool Take(const std::vector<OperationPart>& parts) {
-    bool all = !parts.empty();
-    for (const OperationPart& part : parts) {
-      auto& open = open_[static_cast<std::size_t>(part.type)];
-      if (part.posts && !part.completes) open.push_back(part.ordinal);
-      if (!part.posts) std::erase(open, part.ordinal);
-      all = all && !part.posts && part.completes;
-    }
-    return all && std::ranges::all_of(open_, [](const auto& open) { return open.empty(); });
+// Follows the operations that are posted and not yet completed through a call; true if it completes all of them and
+// does nothing else. `open`: their numbers, by class.
+bool CompletesAll(const std::vector<OperationPart>& parts, std::array<std::vector<std::size_t>, 3>& open) {
+  bool all = !parts.empty();
+  for (const OperationPart& part : parts) {
+    auto& of_class = open[static_cast<std::size_t>(part.type)];
+    if (part.posts && !part.completes) of_class.push_back(part.ordinal);
+    if (!part.posts) std::erase(of_class, part.ordinal);
+    all = all && !part.posts && part.completes;
   }
-
- private:
-  std::array<std::vector<std::size_t>, 3> open_;
-};
+  return all && std::ranges::all_of(open, [](const auto& of_class) { return of_class.empty(); });
+}
 
 // Follows the user regions of a rank from its first event on, and notes where they change within iterations.
 class RegionSteps {
@@ -124,7 +117,7 @@ RankCalls ReadRank(const Trace& trace, std::size_t rank, const RankCut& cut, con
   RankCalls result;
   RegionSteps regions(timeline, result);
   Posts posts;
-  Pending pending;
+  std::array<std::vector<std::size_t>, 3> pending;
   std::vector<OperationPart> of_call;
   std::size_t before = 0;
   for (const Interval& iteration : cut.iterations) {
@@ -142,7 +135,7 @@ RankCalls ReadRank(const Trace& trace, std::size_t rank, const RankCut& cut, con
       }
       const Tick compute = std::max<Tick>(0, timeline.enter(call) - left);
       result.calls.push_back({names[timeline.region(call)], static_cast<std::uint32_t>(result.parts.size()), compute});
-      result.calls.back().completes_all = pending.Take(of_call);
+      result.calls.back().completes_all = CompletesAll(of_call, pending);
       regions.AddUntil(iteration.end.event, call, left, compute);
       result.calls.back().steps_end = static_cast<std::uint32_t>(result.steps.size());
       left = std::max(left, timeline.leave(call));
@@ -209,11 +202,9 @@ RunCalls ReadRunCalls(const Trace& trace, const PhaseCut& cut, FunctionNames& fu
 
 namespace {
 
-// Of an iteration: how often a rank calls every function, on average.
-using CallProfile = std::vector<double>;
-
-CallProfile ProfileOf(const RunCalls& run, std::size_t iteration) {
-  CallProfile profile;
+// Average number of calls of every function by a rank in an iteration.
+std::vector<double> CallProfile(const RunCalls& run, std::size_t iteration) {
+  std::vector<double> profile;
   for (const RankCalls& calls : run.of_ranks) {
     for (std::uint32_t call = calls.FirstCall(iteration); call < calls.iteration_end[iteration]; ++call) {
       const std::uint32_t function = calls.calls[call].function;
@@ -224,7 +215,7 @@ CallProfile ProfileOf(const RunCalls& run, std::size_t iteration) {
   return profile;
 }
 
-double Distance(CallProfile a, CallProfile b) {
+double Distance(std::vector<double> a, std::vector<double> b) {
   const std::size_t size = std::max(a.size(), b.size());
   a.resize(size, 0);
   b.resize(size, 0);
@@ -233,22 +224,33 @@ double Distance(CallProfile a, CallProfile b) {
   return distance;
 }
 
-bool MakesSameCalls(const RankCalls& calls, std::size_t a, std::size_t b) {
+bool AreSameParts(const CallPart& a, const CallPart& b) {
+  return a.kind == b.kind && a.collective == b.collective && a.peer == b.peer && a.communicator == b.communicator &&
+         a.tag == b.tag && a.back == b.back;
+}
+
+bool MakesSameCalls(const RankCalls& calls, std::size_t a, std::size_t b, bool exactly) {
   const std::uint32_t first_a = calls.FirstCall(a), first_b = calls.FirstCall(b);
   const std::uint32_t count = calls.iteration_end[a] - first_a;
   if (calls.iteration_end[b] - first_b != count) return false;
   for (std::uint32_t i = 0; i < count; ++i) {
-    if (calls.calls[first_a + i].function != calls.calls[first_b + i].function) return false;
+    const PhaseCall &call_a = calls.calls[first_a + i], &call_b = calls.calls[first_b + i];
+    if (call_a.function != call_b.function) return false;
+    if (exactly && (call_a.completes_all != call_b.completes_all ||
+                    !std::ranges::equal(calls.Parts(first_a + i), calls.Parts(first_b + i), AreSameParts)))
+      return false;
   }
   return true;
 }
 
-// Iterations of a run by kind, in the order of their first ones.
-std::vector<std::size_t> KindsOf(const RunCalls& run, std::vector<std::size_t>& first) {
+}  // namespace
+
+std::vector<std::size_t> SortIntoKinds(const RunCalls& run, bool exactly, std::vector<std::size_t>& first) {
   std::vector<std::size_t> kinds;
   for (std::size_t i = 0; i < run.iterations(); ++i) {
     const auto same = std::ranges::find_if(first, [&](std::size_t other) {
-      return std::ranges::all_of(run.of_ranks, [&](const RankCalls& calls) { return MakesSameCalls(calls, i, other); });
+      return std::ranges::all_of(run.of_ranks,
+                                 [&](const RankCalls& calls) { return MakesSameCalls(calls, i, other, exactly); });
     });
     kinds.push_back(static_cast<std::size_t>(same - first.begin()));
     if (same == first.end()) first.push_back(i);
@@ -256,21 +258,18 @@ std::vector<std::size_t> KindsOf(const RunCalls& run, std::vector<std::size_t>& 
   return kinds;
 }
 
-}  // namespace
-
 void MatchKinds(std::vector<RunCalls>& runs) {
   std::vector<std::size_t> first;
-  runs.back().kinds = KindsOf(runs.back(), first);
-  std::vector<CallProfile> profiles;
-  for (const std::size_t iteration : first) profiles.push_back(ProfileOf(runs.back(), iteration));
-  for (RunCalls& run : runs) {
-    if (&run == &runs.back()) continue;
+  runs.back().kinds = SortIntoKinds(runs.back(), false, first);
+  std::vector<std::vector<double>> profiles;
+  for (const std::size_t iteration : first) profiles.push_back(CallProfile(runs.back(), iteration));
+  for (RunCalls& run : std::span(runs).first(runs.size() - 1)) {
     std::vector<std::size_t> own_first, numbers;
-    run.kinds = KindsOf(run, own_first);
+    run.kinds = SortIntoKinds(run, false, own_first);
     for (const std::size_t iteration : own_first) {
-      const CallProfile own = ProfileOf(run, iteration);
+      const std::vector<double> own = CallProfile(run, iteration);
       const auto nearest =
-          std::ranges::min_element(profiles, {}, [&](const CallProfile& profile) { return Distance(own, profile); });
+          std::ranges::min_element(profiles, {}, [&](const auto& other) { return Distance(own, other); });
       numbers.push_back(static_cast<std::size_t>(nearest - profiles.begin()));
     }
     for (std::size_t& kind : run.kinds) kind = numbers[kind];

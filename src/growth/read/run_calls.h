@@ -2,6 +2,7 @@
 // compare: functions by name, peers as ranks, requests as the number of operations between post and completion.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <map>
 #include <optional>
@@ -83,7 +84,7 @@ struct RankCalls {
     return calls[call].steps_end > 0 ? steps[calls[call].steps_end - 1].path : 0;
   }
   std::uint32_t FirstPart(std::size_t call) const { return call == 0 ? 0 : calls[call - 1].parts_end; }
-  std::span<const CallPart> PartsOf(std::size_t call) const {
+  std::span<const CallPart> Parts(std::size_t call) const {
     return std::span(parts).subspan(FirstPart(call), calls[call].parts_end - FirstPart(call));
   }
 };
@@ -101,10 +102,19 @@ struct RunCalls {
   std::optional<double> instructions = {}, cycles = {};  // of all ranks outside MPI; nothing where no counter tells
 
   std::size_t iterations() const { return of_ranks.empty() ? 0 : of_ranks.front().iteration_end.size(); }
+  std::size_t CountKinds() const { return kinds.empty() ? 0 : 1 + *std::ranges::max_element(kinds); }
+  // The first iteration of a kind; behind the last one if there is none.
+  std::size_t FirstOfKind(std::size_t kind) const {
+    return static_cast<std::size_t>(std::ranges::find(kinds, kind) - kinds.begin());
+  }
 };
 
 // Throws an error of kind kNotEnoughData where ranks have no part in the phase or differ in their number of iterations.
 RunCalls ReadRunCalls(const Trace& trace, const PhaseCut& cut, FunctionNames& functions);
+
+// The kinds of the iterations of a run, in which all ranks call the same functions, numbered in the order of their
+// first iterations, which are added to `first`. `exactly`: with the same partners, too.
+std::vector<std::size_t> SortIntoKinds(const RunCalls& run, bool exactly, std::vector<std::size_t>& first);
 
 // Numbers the kinds of iterations of the largest run (the last one) in the order in which they appear first, and gives
 // the iterations of the others the number of the kind that is most like theirs.

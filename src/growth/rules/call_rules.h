@@ -14,9 +14,9 @@
 #include <utility>
 #include <vector>
 
-#include "growth/rules/peer_rule.h"
 #include "growth/read/rank_grid.h"
 #include "growth/read/run_calls.h"
+#include "growth/rules/peer_rule.h"
 
 namespace farscale {
 
@@ -26,7 +26,7 @@ inline constexpr double kLeastExplained = 0.95;
 // The same of the share that is confirmed; chosen: most of them.
 inline constexpr double kLeastConfirmed = 0.5;
 
-// How ranks are told apart: by the distance from either end of every dimension, counted up to `reach`, and by the
+// Ranks are told apart by the distance from either end of every dimension, counted up to `reach`, and by the
 // extents of the grid, counted up to `small_extents`.
 struct ClassScheme {
   GridVector reach{};  // 0: all alike
@@ -37,7 +37,7 @@ struct ClassScheme {
   GridVector second_reach{};  // of the ranks of the second program
   bool second_has_stages = false;
 
-  const GridVector& ReachOf(std::size_t program) const { return program == 0 ? reach : second_reach; }
+  const GridVector& Reach(std::size_t program) const { return program == 0 ? reach : second_reach; }
   bool HasStages(std::size_t program) const { return program == 0 ? has_stages : second_has_stages; }
 
   friend bool operator==(const ClassScheme&, const ClassScheme&) = default;
@@ -46,39 +46,31 @@ using RankClass = std::array<std::int16_t, 3 * kMostDimensions + 1>;  // the pro
 inline std::size_t ProgramOf(const RankClass& of_class) { return static_cast<std::size_t>(of_class.back()); }
 RankClass ClassOf(const ClassScheme& scheme, const RankGrid& grid, std::int64_t rank);
 
-struct TagRule {
+// The tag of a message, or how many operations of its class are posted between an operation and its completion.
+struct NumberRule {
   enum class Kind : std::uint8_t { kConstant, kRank, kPeer, kStage, kStageFromLast };  // to which `plus` is added
   Kind kind = Kind::kConstant;
   std::int64_t plus = 0;
 
-  friend bool operator==(const TagRule&, const TagRule&) = default;
+  std::int64_t At(const Stage& stage, std::int64_t rank = 0, std::int64_t peer = 0) const;
+  friend auto operator<=>(const NumberRule&, const NumberRule&) = default;
 };
-
-std::int64_t TagBase(const TagRule& rule, std::int64_t rank, std::int64_t peer, const Stage& stage);
 
 struct GroupRule {
   RankDivision ranks;
   std::uint8_t copy = 0;  // which of several communicators with these members
 
-  friend bool operator==(const GroupRule&, const GroupRule&) = default;
+  friend auto operator<=>(const GroupRule&, const GroupRule&) = default;
 };
 
-// How many operations of its class are posted between an operation and its completion.
-struct BackRule {
-  bool counts_down = false;  // one less in every stage, `plus` in the last
-  std::int64_t plus = 0;
-
-  std::int64_t Back(const Stage& stage) const { return plus + (counts_down ? stage.count - 1 - stage.index : 0); }
-  friend bool operator==(const BackRule&, const BackRule&) = default;
-};
-
+// Each member has all rules that give what ranks of the class do, the plainest first.
 struct PartRule {
   RecordKind kind = RecordKind::kSend;
   CollectiveKind collective = CollectiveKind::kBarrier;
-  std::vector<BackRule> backs = {};    // of completions, likewise
-  std::vector<PeerRule> peers = {};    // that give the observed partner on all ranks of the class, the plainest first
-  std::vector<TagRule> tags = {};      // likewise
-  std::vector<GroupRule> groups = {};  // likewise
+  std::vector<NumberRule> backs = {};  // of completions
+  std::vector<PeerRule> peers = {};
+  std::vector<NumberRule> tags = {};
+  std::vector<GroupRule> groups = {};
 };
 
 struct CallRule {
@@ -87,9 +79,9 @@ struct CallRule {
   std::vector<PartRule> parts = {};
 };
 
-// How often calls are repeated.
+// The number of times that calls are repeated.
 struct CountRule {
-  // Of a dimension, or of a number of ranks; kRatio: ranks of the other program for each of this one.
+  // kRatio: ranks of the other program for each of this one; the others but kConstant: of the extent of `dimension`.
   enum class Kind : std::uint8_t { kConstant, kExtent, kTwice, kLogarithm, kRatio };
   static constexpr std::int8_t kAllRanks = -1, kProgram = -2, kOther = -3;  // in place of a dimension
 
@@ -99,7 +91,7 @@ struct CountRule {
 
   std::int32_t Count(const RankGrid& grid) const;  // as the program sees it that repeats
   std::string Text() const;
-  friend bool operator==(const CountRule&, const CountRule&) = default;
+  friend auto operator<=>(const CountRule&, const CountRule&) = default;
 };
 
 // Calls that are made once, or once a stage.
@@ -111,19 +103,44 @@ struct CallBlock {
   std::int32_t Count(const RankGrid& grid) const { return counts.empty() ? 1 : counts.front().Count(grid); }
 };
 
+inline bool IsPost(RecordKind kind) { return PartOf(kind).posts; }
+inline bool IsSend(RecordKind kind) { return kind == RecordKind::kSend || kind == RecordKind::kSendPost; }
+inline bool IsMessage(RecordKind kind) { return IsPost(kind) && !PartOf(kind).IsCollective(); }
+
+// Ranks of one run, which grown ranks copy.
+struct ClassDonors {
+  std::size_t run = 0;
+  std::vector<std::int64_t> ranks = {};
+};
+
 struct ClassRules {
   std::vector<std::vector<CallBlock>> kinds;                 // of iterations
   std::vector<std::pair<std::size_t, std::int64_t>> donors;  // run and rank whose calls are these
   std::uint64_t messages = 0;                                // as in CallRules
   std::uint64_t explained = 0;
   std::vector<std::int64_t> others = {};  // numbers of ranks of the runs some of whose ranks do otherwise
-  bool is_composed = false;               // not seen in any run [class_composition.h]
+  bool is_composed = false;               // not seen in any run [class_composition.cc]
 
-  // How far the rules were put to the test: on another run, or on the other ranks of one run. In [0, 1].
+  std::vector<std::int64_t> DonorsIn(std::size_t run) const;
+  ClassDonors Donors() const;  // those in the largest run that has some
+
+  // Extent of the test of the rules: on another run, or on the other ranks of one run. In [0, 1].
   double Confirmed() const;
-  // Whether the rules are those of one run alone, and ranks of another run that lie in their grid alike do otherwise.
+  // True if the rules are those of one run alone, and ranks that lie alike in the grid of another run do otherwise.
   bool IsContradicted() const;
 };
+
+// Calls visit(call, part) for every part of every call of a class.
+template <typename Rules, typename Visit>
+void ForEachPart(Rules& rules, const Visit& visit) {
+  for (auto& blocks : rules.kinds) {
+    for (auto& block : blocks) {
+      for (auto& call : block.calls) {
+        for (auto& part : call.parts) visit(call, part);
+      }
+    }
+  }
+}
 
 struct CallRules {
   ClassScheme scheme = {};
@@ -138,7 +155,7 @@ struct CallRules {
   double Confirmed() const;
   // Runs whose ranks are in no class with ranks of other runs: nothing says that their rules are those of the others.
   std::vector<std::size_t> RunsAlone() const;
-  // Whether larger runs may be believed to follow the rules. Ranks that each have rules of their own explain everything
+  // True if larger runs may be believed to follow the rules. Ranks that each have rules of their own explain everything
   // and foresee nothing.
   bool Suffice() const { return Share() >= kLeastExplained && Confirmed() >= kLeastConfirmed; }
   double Share() const { return messages > 0 ? static_cast<double>(explained) / static_cast<double>(messages) : 1; }
@@ -161,7 +178,7 @@ CallRules AddRunBefore(CallRules rules, const RunCalls& run, const RankGrid& gri
 CallRules WithSmallExtents(const CallRules& of_one_run, std::int32_t small_extents);
 
 // The layouts and classes that explain most: of all ranks or, where these explain too little, of those of two programs
-// [rule_search.cc].
+// [layout_search.cc].
 CallRules FindCallRules(const std::vector<RunCalls>& runs);
 
 // Rules under other layouts than those of `best` which explain the runs as fully and are as regular a series, where
@@ -170,7 +187,7 @@ std::vector<CallRules> FindRivalRules(const std::vector<RunCalls>& runs, const C
 
 // A class with one rank in every run leaves rules open: the last of 4 × 2 and 4 × 4 ranks is 4 before the fourth one,
 // too, and tag 7 of rank 7 is constant or the number of the rank. Where several are left, that one goes first which
-// clearly more classes with ranks of several runs have for such calls [common_rules.cc].
+// clearly more classes with ranks of several runs have for such calls.
 void PreferCommonRules(CallRules& rules);
 
 }  // namespace farscale

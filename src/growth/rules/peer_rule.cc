@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <cstdlib>
 #include <numeric>
 
@@ -16,7 +15,7 @@ using PeerKind = PeerRule::Kind;
 
 std::int64_t Modulo(std::int64_t value, std::int64_t size) { return ((value % size) + size) % size; }
 
-// Of a value that is less than once around away.
+// Modulo of a value that is less than once around away.
 std::int64_t Around(std::int64_t value, std::int64_t size) {
   return value < 0 ? value + size : value >= size ? value - size : value;
 }
@@ -45,28 +44,15 @@ void AddOffsets(const GridVector& extents, const GridVector& from, const GridVec
   AddOffsets(extents, from, to, dimension + 1, steps, all);
 }
 
-// Whether steps of this length mean anything in a dimension. Longer ones lead somewhere, too, but not as a rule: 15
+// True if steps of this length mean anything in a dimension. Longer ones lead somewhere, too, but not as a rule: 15
 // back is the first one seen from the last one of 4, 8 and 16. In a dimension of one rank, the next one is itself.
 bool IsStepIn(std::int64_t steps, std::int64_t extent) { return std::abs(steps) < std::max<std::int64_t>(extent, 2); }
 
-// Of a rank at a place among so many, in a stage.
-std::int64_t PlaceInStage(const PeerRule& rule, std::int64_t place, std::int64_t size, const Stage& stage) {
+// The place of the partner of a rank at a place among so many. `own`: ranks of its program, for partners in the other.
+std::int64_t PartnerPlace(const PeerRule& rule, std::int64_t place, std::int64_t size, const Stage& stage = {},
+                          std::int64_t own = 1) {
   const std::int64_t up = std::int64_t{1} << std::min(stage.index, 62);
   const std::int64_t down = std::int64_t{1} << std::min(stage.count - 1 - stage.index, 62);
-  switch (rule.kind) {
-    case PeerKind::kXorUp: return place ^ up;
-    case PeerKind::kXorDown: return place ^ down;
-    case PeerKind::kRingUp: return Modulo(place + rule.n * (stage.index + std::int64_t{1}), size);
-    case PeerKind::kPowerUp: return Modulo(place + rule.n * up, size);
-    case PeerKind::kPowerDown: return Modulo(place + rule.n * down, size);
-    case PeerKind::kEach: return stage.index + rule.n;
-    case PeerKind::kEachOther: return stage.index < place ? stage.index : stage.index + 1;
-    default: return -1;
-  }
-}
-
-// The same in no stage.
-std::int64_t PlaceBy(const PeerRule& rule, std::int64_t place, std::int64_t size) {
   switch (rule.kind) {
     case PeerKind::kRing: return IsStepIn(rule.n, size) ? Around(place + rule.n, size) : -1;
     case PeerKind::kXor: return place ^ rule.n;
@@ -75,19 +61,18 @@ std::int64_t PlaceBy(const PeerRule& rule, std::int64_t place, std::int64_t size
     case PeerKind::kRingPart: return Modulo(rule.n > 0 ? place + (size >> rule.n) : place - (size >> -rule.n), size);
     case PeerKind::kXorPart: return place ^ (size >> rule.n);
     case PeerKind::kMirror: return size - 1 - place;
-    default: return -1;
-  }
-}
-
-// Of a rank at a place among `own` ranks of its program; the other one has `size`.
-std::int64_t PlaceInOther(const PeerRule& rule, std::int64_t place, std::int64_t own, std::int64_t size,
-                          const Stage& stage) {
-  switch (rule.kind) {
     case PeerKind::kShare: return place * size / own + rule.n;
-    case PeerKind::kShareUp: return place * size / own + stage.index;
     case PeerKind::kModulo: return place % size;
+    case PeerKind::kXorUp: return place ^ up;
+    case PeerKind::kXorDown: return place ^ down;
+    case PeerKind::kRingUp: return Modulo(place + rule.n * (stage.index + std::int64_t{1}), size);
+    case PeerKind::kPowerUp: return Modulo(place + rule.n * up, size);
+    case PeerKind::kPowerDown: return Modulo(place + rule.n * down, size);
+    case PeerKind::kEach: return stage.index + rule.n;
+    case PeerKind::kEachOther: return stage.index < place ? stage.index : stage.index + 1;
+    case PeerKind::kShareUp: return place * size / own + stage.index;
     case PeerKind::kModuloUp: return place + stage.index * own;
-    default: return rule.IsOfStages() ? PlaceInStage(rule, place, size, stage) : PlaceBy(rule, place, size);
+    default: return -1;
   }
 }
 
@@ -99,26 +84,21 @@ std::int64_t PeerBy(const PeerRule& rule, const RankGrid& grid, std::int64_t ran
   if (rule.kind == PeerKind::kOffset) {
     const std::size_t program = grid.ProgramOf(rank);
     const GridVector& extents = grid.ExtentsOf(program);
-    GridVector at = grid.CoordinatesOf(rank);
+    GridVector at = grid.Coordinates(rank);
     for (std::size_t d = 0; d < kMostDimensions; ++d) {
       if (!IsStepIn(rule.steps[d], extents[d])) return -1;
       at[d] = static_cast<std::int32_t>(Around(at[d] + rule.steps[d], extents[d]));
     }
     return grid.RankAt(at, program);
   }
-  const auto place_by = [&](std::int64_t place, std::int64_t size) {
-    return rule.IsOfStages() ? PlaceInStage(rule, place, size, stage) : PlaceBy(rule, place, size);
-  };
-  if (rule.within.IsAll()) {
-    const std::int64_t ranks = grid.size(), peer = place_by(rank, ranks);
+  const RankDivision& within = rule.within;
+  if (within.IsAll()) {
+    const std::int64_t ranks = grid.size(), peer = PartnerPlace(rule, rank, ranks, stage);
     return peer < ranks ? peer : -1;
   }
-  const std::int64_t place = PlaceInGroup(grid, rule.within, rank), size = SizeOfGroup(grid, rule.within, rank);
-  if (rule.within.kind == RankDivision::Kind::kOther) {
-    const std::int64_t own = SizeOfGroup(grid, RankDivision::Program(), rank);
-    return MemberAt(grid, rule.within, rank, PlaceInOther(rule, place, own, size, stage));
-  }
-  return MemberAt(grid, rule.within, rank, place_by(place, size));
+  const std::int64_t own = within.kind == RankDivision::Kind::kOther ? grid.SizeOf(grid.ProgramOf(rank)) : 1;
+  return MemberAt(grid, within, rank,
+                  PartnerPlace(rule, PlaceInGroup(grid, within, rank), SizeOfGroup(grid, within, rank), stage, own));
 }
 
 namespace {
@@ -141,9 +121,9 @@ void AddWithin(const RankGrid& grid, const RankDivision& groups, std::int64_t ra
   for (std::int32_t n = 1; (size >> n) > 0; ++n) {
     const bool is_even = (size >> n) << n == size;
     for (const std::int32_t part : {n, -n}) {
-      if (PlaceBy({PeerKind::kRingPart, part, {}, {}}, from, size) == to) add(PeerKind::kRingPart, part);
+      if (PartnerPlace({PeerKind::kRingPart, part, {}, {}}, from, size) == to) add(PeerKind::kRingPart, part);
     }
-    if (is_even && PlaceBy({PeerKind::kXorPart, n, {}, {}}, from, size) == to) add(PeerKind::kXorPart, n);
+    if (is_even && PartnerPlace({PeerKind::kXorPart, n, {}, {}}, from, size) == to) add(PeerKind::kXorPart, n);
   }
   if (from + to == size - 1) add(PeerKind::kMirror, 0);
   if (groups.IsAll() && Transposed(grid, rank) == peer) rules.push_back({PeerKind::kTranspose, 0, {}, {}});
@@ -178,7 +158,7 @@ std::vector<PeerRule> RulesForOne(const RankGrid& grid, std::int64_t rank, std::
   }
   std::vector<GridVector> offsets;
   GridVector steps{};
-  AddOffsets(grid.ExtentsOf(program), grid.CoordinatesOf(rank), grid.CoordinatesOf(peer), 0, steps, offsets);
+  AddOffsets(grid.ExtentsOf(program), grid.Coordinates(rank), grid.Coordinates(peer), 0, steps, offsets);
   // The nearest ones first: where all extents divide that of the largest run, long ways around hold as well.
   std::ranges::stable_sort(offsets, {}, [](const GridVector& offset) {
     return std::accumulate(offset.begin(), offset.end(), 0, [](int sum, int step) { return sum + std::abs(step); });
@@ -250,20 +230,16 @@ std::vector<PeerRule> RulesFor(const RankGrid& grid, std::int64_t rank, const st
 }
 
 std::string PeerRule::Text() const {
+  const std::string place = within.IsAll() ? "" : " in " + within.Text();
+  std::vector<std::string> parts;
   switch (kind) {
-    case PeerKind::kOffset: {
-      std::vector<std::string> parts;
+    case PeerKind::kOffset:
       for (std::size_t d = 0; d < kMostDimensions; ++d) {
         if (steps[d] != 0) parts.push_back(fmt::format("{}{:+}", "xyzt"[d], steps[d]));
       }
       return parts.empty() ? "itself" : Join(parts, " ");
-    }
     case PeerKind::kTranspose: return "transposed";
     case PeerKind::kNobody: return "nobody";
-    default: break;
-  }
-  const std::string place = within.IsAll() ? "" : " in " + within.Text();
-  switch (kind) {
     case PeerKind::kRing: return fmt::format("rank {:+}", n) + place;
     case PeerKind::kXor: return fmt::format("rank xor {}", n) + place;
     case PeerKind::kAbsolute: return fmt::format("rank {}", n) + place;
@@ -281,8 +257,9 @@ std::string PeerRule::Text() const {
     case PeerKind::kPowerUp: return (n > 0 ? "+1, +2, +4, ..." : "-1, -2, -4, ...") + place;
     case PeerKind::kPowerDown: return (n > 0 ? "..., +4, +2, +1" : "..., -4, -2, -1") + place;
     case PeerKind::kEach: return fmt::format("each from {} on{}", n, place);
-    default: return "each other" + place;
+    case PeerKind::kEachOther: break;
   }
+  return "each other" + place;
 }
 
 namespace {
@@ -291,7 +268,7 @@ bool Varies(std::uint8_t varying, std::size_t dimension) { return (varying >> di
 
 // Number of the rank among those of its program that differ in the dimensions of a bit mask.
 std::int64_t NumberWithin(const RankGrid& grid, std::uint8_t dimensions, std::int64_t rank) {
-  const GridVector at = grid.CoordinatesOf(rank);
+  const GridVector at = grid.Coordinates(rank);
   const GridVector& extents = grid.ExtentsOf(grid.ProgramOf(rank));
   std::int64_t number = 0;
   for (std::size_t d = kMostDimensions; d-- > 0;) {
@@ -388,7 +365,7 @@ std::int64_t MemberAt(const RankGrid& grid, const RankDivision& groups, std::int
   }
   const std::size_t program = grid.ProgramOf(rank);
   const GridVector& extents = grid.ExtentsOf(program);
-  GridVector at = grid.CoordinatesOf(rank);
+  GridVector at = grid.Coordinates(rank);
   for (std::size_t d = 0; d < kMostDimensions; ++d) {
     if (!Varies(groups.varying, d)) continue;
     at[d] = static_cast<std::int32_t>(place % extents[d]);
@@ -412,10 +389,10 @@ std::vector<RankDivision> GridDivisionsWith(const RankGrid& grid, const std::vec
   }
   const GridVector& extents = grid.ExtentsOf(program);
   std::uint8_t varying = 0, alone = 0;
-  const GridVector first = grid.CoordinatesOf(members.front());
+  const GridVector first = grid.Coordinates(members.front());
   for (std::size_t d = 0; d < kMostDimensions; ++d) {
     const bool varies =
-        std::ranges::any_of(members, [&](std::int32_t rank) { return grid.CoordinatesOf(rank)[d] != first[d]; });
+        std::ranges::any_of(members, [&](std::int32_t rank) { return grid.Coordinates(rank)[d] != first[d]; });
     if (varies) varying |= 1u << d;
     if (extents[d] == 1) alone |= 1u << d;
   }

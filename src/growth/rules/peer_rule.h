@@ -86,7 +86,7 @@ struct PeerRule {
 
   bool IsOfStages() const { return kind >= Kind::kXorUp && kind < Kind::kNobody; }
   std::string Text() const;
-  friend bool operator==(const PeerRule&, const PeerRule&) = default;
+  friend auto operator<=>(const PeerRule&, const PeerRule&) = default;
 };
 
 // Which of how many stages a call is in; one that is not repeated is the only one.

@@ -6,78 +6,56 @@
 #include <cmath>
 #include <cstdlib>
 #include <functional>
-#include <map>
-#include <optional>
-#include <vector>
 
 #include "base/text.h"
-#include "growth/read/call_sites.h"
-#include "growth/read/rank_grid.h"
 
 namespace farscale {
 namespace {
 
 constexpr std::int64_t kMostRanks = 512;  // that are compared; chosen: bounds the time
 
-// To whom ranks of a grid send under some rules.
-class Receivers {
- public:
-  Receivers(const CallRules& rules, const RankGrid& grid) : rules_(rules), grid_(grid) {}
+// Rules of the messages that ranks of a class send in one iteration of every kind.
+using Sends = std::vector<std::pair<const PeerRule*, Stage>>;
 
-  // Of one iteration of every kind, rising; nothing for ranks that are like none of the runs.
-  std::optional<std::vector<std::int64_t>> Of(std::int64_t rank) {
-    const std::vector<Send>* sends = SendsOf(ClassOf(rules_.scheme, grid_, rank));
-    if (sends == nullptr) return std::nullopt;
-    std::vector<std::int64_t> peers;
-    for (const auto& [rule, stage] : *sends) {
-      const std::int64_t peer = PeerBy(*rule, grid_, rank, stage);
-      if (peer >= 0) peers.push_back(peer);
-    }
-    std::ranges::sort(peers);
-    return peers;
-  }
-
- private:
-  struct Send {
-    const PeerRule* rule = nullptr;
-    Stage stage;
-  };
-
-  const std::vector<Send>* SendsOf(const RankClass& of_class) {
-    const auto found = rules_.classes.find(of_class);
-    if (found == rules_.classes.end() || found->second.donors.empty()) return nullptr;
-    const auto [sends, is_new] = sends_.try_emplace(of_class);
-    const std::vector<std::vector<CallBlock>>& kinds = found->second.kinds;
-    for (std::size_t kind = 0; is_new && kind < kinds.size(); ++kind) {
-      for (const PlannedCall& call : PlanCalls(kinds[kind], kind, grid_, grid_)) {
-        for (const PartRule& part : call.rule->parts) {
-          const bool is_send = part.kind == RecordKind::kSend || part.kind == RecordKind::kSendPost;
-          if (is_send && !part.peers.empty()) sends->second.push_back({&part.peers.front(), call.stage});
-        }
+// The ranks to which a rank of a grid sends, rising; nothing for ranks that are like none of the runs. `known`: what
+// was found out for other ranks.
+std::optional<std::vector<std::int64_t>> Receivers(const CallRules& rules, const RankGrid& grid, std::int64_t rank,
+                                                   std::map<RankClass, Sends>& known) {
+  const RankClass key = ClassOf(rules.scheme, grid, rank);
+  const auto found = rules.classes.find(key);
+  if (found == rules.classes.end() || found->second.donors.empty()) return std::nullopt;
+  const auto [sends, is_new] = known.try_emplace(key);
+  const std::vector<std::vector<CallBlock>>& kinds = found->second.kinds;
+  for (std::size_t kind = 0; is_new && kind < kinds.size(); ++kind) {
+    for (const PlannedCall& call : PlanCalls(kinds[kind], kind, grid, grid)) {
+      for (const PartRule& part : call.rule->parts) {
+        if (IsSend(part.kind) && !part.peers.empty()) sends->second.emplace_back(&part.peers.front(), call.stage);
       }
     }
-    return &sends->second;
   }
+  std::vector<std::int64_t> peers;
+  for (const auto& [rule, stage] : sends->second) {
+    const std::int64_t peer = PeerBy(*rule, grid, rank, stage);
+    if (peer >= 0) peers.push_back(peer);
+  }
+  std::ranges::sort(peers);
+  return peers;
+}
 
-  const CallRules& rules_;
-  const RankGrid grid_;
-  std::map<RankClass, std::vector<Send>> sends_;
-};
-
-// Whether ranks send elsewhere; where either set of rules says nothing of a rank, it does not contradict the other.
+// True if ranks send elsewhere; where either set of rules says nothing of a rank, it does not contradict the other.
 bool Differ(const CallRules& a, const CallRules& b, std::int64_t ranks) {
   const RankGrid grid_a = LayoutFor(a, ranks), grid_b = LayoutFor(b, ranks);
   if (grid_a.size() != grid_b.size()) return false;
-  Receivers of_a(a, grid_a), of_b(b, grid_b);
+  std::map<RankClass, Sends> known_a, known_b;
   const std::int64_t step = std::max<std::int64_t>(1, grid_a.size() / kMostRanks);
   for (std::int64_t rank = 0; rank < grid_a.size(); rank += step) {
-    const auto here = of_a.Of(rank), there = of_b.Of(rank);
+    const auto here = Receivers(a, grid_a, rank, known_a), there = Receivers(b, grid_b, rank, known_b);
     if (here && there && here != there) return true;
   }
   return false;
 }
 
-std::string LayoutsOf(const CallRules& rules) {
+std::string LayoutTexts(const CallRules& rules) {
   std::vector<std::string> texts;
   for (const RankGrid& grid : rules.grids) texts.push_back(grid.Text());
   return Join(texts, ", ");
@@ -96,7 +74,7 @@ std::string WhyContested(const GrowthModel& model) {
       return fmt::format(
           "the layouts {} and {} explain the messages of the runs equally well, and differ on {} ranks; name the "
           "layouts (grid of a run, or --grid)",
-          LayoutsOf(model.rules), LayoutsOf(rival), ranks);
+          LayoutTexts(model.rules), LayoutTexts(rival), ranks);
     }
   }
   return "";
@@ -120,7 +98,8 @@ int OrderMistakes(const RankGrid& grid, const std::vector<RankGrid>& series, std
   return mistakes;
 }
 
-// How a series goes on: dimensions whose extent is the same in all of its grids keep it, or all are as even as can be.
+// The continuation of a series: dimensions whose extent is the same in all of its grids keep it, or all are as even as
+// can be.
 struct Course {
   std::size_t dimensions = 1;
   GridVector kept{};  // extents; 0 where they change
@@ -134,7 +113,7 @@ bool Keeps(const RankGrid& grid, const Course& course) {
   return true;
 }
 
-// How far the ratios of the extents that change are from even, as the logarithm of the largest to the smallest.
+// The distance of the ratios of the extents that change are from even, as the logarithm of the largest to the smallest.
 double Unevenness(const RankGrid& grid, const Course& course) {
   std::int32_t low = 0, high = 1;
   for (std::size_t d = 0; d < course.dimensions; ++d) {
@@ -145,7 +124,7 @@ double Unevenness(const RankGrid& grid, const Course& course) {
   return low > 0 ? std::log(static_cast<double>(high) / low) : 0;
 }
 
-Course CourseOf(const std::vector<RankGrid>& series, bool keeps) {
+Course FindCourse(const std::vector<RankGrid>& series, bool keeps) {
   Course course;
   for (std::size_t d = 1; d < kMostDimensions; ++d) {
     if (std::ranges::any_of(series, [&](const RankGrid& grid) { return grid.extents[d] > 1; }))
@@ -161,7 +140,7 @@ Course CourseOf(const std::vector<RankGrid>& series, bool keeps) {
 }
 
 // The lower, the better does the grid go on with the series.
-double ScoreOf(const RankGrid& grid, const std::vector<RankGrid>& series, const Course& course) {
+double Score(const RankGrid& grid, const std::vector<RankGrid>& series, const Course& course) {
   return Unevenness(grid, course) + 1e-3 * OrderMistakes(grid, series, course.dimensions);
 }
 
@@ -170,21 +149,21 @@ std::optional<RankGrid> GridFor(const std::vector<RankGrid>& series, const Cours
   double best_score = INFINITY;
   for (const RankGrid& grid : GridsOf(ranks, course.dimensions)) {
     if (!Keeps(grid, course) || Unevenness(grid, course) > course.most_uneven + 1e-9) continue;
-    const double score = ScoreOf(grid, series, course);
+    const double score = Score(grid, series, course);
     if (score < best_score) best = grid;
     best_score = std::min(best_score, score);
   }
   return best;
 }
 
-// Whether the others would have foreseen every grid of the series, or one that is as good.
+// True if the others would have foreseen every grid of the series, or one that is as good.
 bool Foresees(const std::vector<RankGrid>& series, bool keeps) {
   for (const RankGrid& grid : series) {
     std::vector<RankGrid> others = series;
     std::erase(others, grid);
-    const Course course = CourseOf(series, keeps);
+    const Course course = FindCourse(series, keeps);
     const std::optional<RankGrid> foreseen = GridFor(others, course, grid.size());
-    if (!foreseen || ScoreOf(grid, others, course) > ScoreOf(*foreseen, others, course) + 1e-9) return false;
+    if (!foreseen || Score(grid, others, course) > Score(*foreseen, others, course) + 1e-9) return false;
   }
   return true;
 }
@@ -192,7 +171,7 @@ bool Foresees(const std::vector<RankGrid>& series, bool keeps) {
 // Extents that stay the same may yet be waiting for smaller ones to become as large; in more than two dimensions, they
 // are kept only when others go beyond them.
 bool IsOvertaken(const std::vector<RankGrid>& series) {
-  const Course course = CourseOf(series, true);
+  const Course course = FindCourse(series, true);
   if (course.dimensions <= 2) return true;
   std::int32_t kept = 0, largest = 0;
   for (std::size_t d = 0; d < course.dimensions; ++d) {
@@ -202,30 +181,18 @@ bool IsOvertaken(const std::vector<RankGrid>& series) {
   return largest > kept;
 }
 
-Course CourseFrom(const std::vector<RankGrid>& series) {
+Course BestCourse(const std::vector<RankGrid>& series) {
   const bool keeps =
       series.size() >= kFewestOfCourse && !Foresees(series, false) && Foresees(series, true) && IsOvertaken(series);
-  return CourseOf(series, keeps);
+  return FindCourse(series, keeps);
 }
 
-// How one of two programs goes on, which may have the same ranks in all layouts.
-class ProgramSeries {
- public:
-  ProgramSeries(const std::vector<RankGrid>& series, std::size_t program) {
-    for (const RankGrid& grid : series) series_.push_back(grid.GridOf(program));
-    is_constant_ = std::ranges::all_of(series_, [&](const RankGrid& grid) { return grid == series_.front(); });
-    if (!is_constant_) course_ = CourseFrom(series_);
-  }
-  std::optional<RankGrid> For(std::int64_t ranks) const {
-    if (!is_constant_) return GridFor(series_, course_, ranks);
-    return series_.front().size() == ranks ? std::optional(series_.front()) : std::nullopt;
-  }
-
- private:
-  std::vector<RankGrid> series_;
-  bool is_constant_ = false;
-  Course course_;
-};
+// The layout of one of two programs on so many ranks; it may have the same in all layouts.
+std::optional<RankGrid> ContinueProgram(const std::vector<RankGrid>& series, const std::optional<Course>& course,
+                                        std::int64_t ranks) {
+  if (course) return GridFor(series, *course, ranks);
+  return series.front().size() == ranks ? std::optional(series.front()) : std::nullopt;
+}
 
 // The nearest number of ranks first for which `grid_for` has a layout; that of the largest run where there is none.
 template <typename GridForRanks>
@@ -239,12 +206,19 @@ RankGrid Nearest(const std::vector<RankGrid>& series, std::int64_t ranks, const 
 }
 
 RankGrid ContinueTwo(const std::vector<RankGrid>& series, std::int64_t ranks) {
-  const ProgramSeries first(series, 0), second(series, 1);
-  const std::optional<ProgramSplit> split = SplitOf(series);
+  std::array<std::vector<RankGrid>, 2> programs;
+  std::array<std::optional<Course>, 2> courses;  // nothing where layouts are the same
+  for (std::size_t program = 0; program < 2; ++program) {
+    std::vector<RankGrid>& grids = programs[program];
+    for (const RankGrid& grid : series) grids.push_back(grid.GridOf(program));
+    if (std::ranges::count(grids, grids.front()) < std::ssize(grids)) courses[program] = BestCourse(grids);
+  }
+  const std::optional<ProgramSplit> split = FindSplit(series);
   return Nearest(series, ranks, [&](std::int64_t tried) -> std::optional<RankGrid> {
-    const std::optional<std::int64_t> of_first = split ? split->FirstOf(tried) : std::nullopt;
-    if (!of_first) return std::nullopt;
-    const std::optional<RankGrid> a = first.For(*of_first), b = second.For(tried - *of_first);
+    const std::optional<std::int64_t> first = split ? split->FirstOf(tried) : std::nullopt;
+    if (!first) return std::nullopt;
+    const std::optional<RankGrid> a = ContinueProgram(programs[0], courses[0], *first),
+                                  b = ContinueProgram(programs[1], courses[1], tried - *first);
     return a && b ? std::optional(RankGrid::OfTwo(*a, *b)) : std::nullopt;
   });
 }
@@ -253,7 +227,7 @@ RankGrid ContinueTwo(const std::vector<RankGrid>& series, std::int64_t ranks) {
 
 RankGrid ContinueSeries(const std::vector<RankGrid>& series, std::int64_t ranks) {
   if (series.back().HasTwo()) return ContinueTwo(series, ranks);
-  const Course course = CourseFrom(series);
+  const Course course = BestCourse(series);
   return Nearest(series, ranks, [&](std::int64_t tried) { return GridFor(series, course, tried); });
 }
 
@@ -274,8 +248,7 @@ void ForEachCall(const GrowthModel& model,
                  const std::function<void(const PlannedCall&, double, const RankGrid&, const ClassRules&)>& see) {
   const std::size_t largest = model.runs.size() - 1;
   for (const auto& [key, of_class] : model.rules.classes) {
-    const auto ranks = static_cast<double>(
-        std::ranges::count(of_class.donors, largest, [](const auto& donor) { return donor.first; }));
+    const auto ranks = static_cast<double>(of_class.DonorsIn(largest).size());
     if (ranks == 0) continue;
     const RankGrid grid = model.rules.grids[largest].SeenBy(ProgramOf(key));
     for (std::size_t kind = 0; kind < of_class.kinds.size(); ++kind) {
@@ -286,8 +259,8 @@ void ForEachCall(const GrowthModel& model,
   }
 }
 
-// What a part of a call sends to, or meets with; empty for what receives or completes.
-std::string TargetOf(const PartRule& part, const RankGrid& grid) {
+// The target of a part of a call that sends or is collective; empty for what receives or completes.
+std::string TargetText(const PartRule& part, const RankGrid& grid) {
   if (part.kind == RecordKind::kCollective) {
     if (part.groups.empty()) return "collectives of all";
     const RankDivision& ranks = part.groups.front().ranks;
@@ -298,11 +271,10 @@ std::string TargetOf(const PartRule& part, const RankGrid& grid) {
       of_all = of_all && (grid.extents[d] == 1 || (ranks.varying >> d & 1) != 0);
     return of_all ? "collectives of all" : "collectives along " + ranks.Text();
   }
-  const bool sends = part.kind == RecordKind::kSend || part.kind == RecordKind::kSendPost;
-  return sends && !part.peers.empty() ? part.peers.front().Text() : "";
+  return IsSend(part.kind) && !part.peers.empty() ? part.peers.front().Text() : "";
 }
 
-// Whether one run alone does not tell that the rule gives the same partners on more ranks: those that are further away
+// True if one run alone does not show that the rule gives the same partners on more ranks: those that are further away
 // than neighbours of neighbours are as well some part of all ranks.
 bool IsFar(const PeerRule& rule) {
   using Kind = PeerRule::Kind;
@@ -320,7 +292,7 @@ bool IsFar(const PeerRule& rule) {
   }
 }
 
-// Of a rule of a program, by the layouts of all runs.
+// The reason for a rule of a program, by the layouts of all runs.
 std::string WhyAmbiguous(const PeerRule& rule, const CallRules& rules, std::size_t program) {
   constexpr std::int64_t kAllTwos = std::int64_t{1} << kMostDimensions;
   std::vector<RankGrid> grids;
@@ -343,7 +315,7 @@ std::string WhyAmbiguous(const PeerRule& rule, const CallRules& rules, std::size
   }
   for (std::size_t d = 0; d < kMostDimensions; ++d) {
     const std::int32_t step = std::abs(rule.steps[d]);
-    if (step < 2 || rules.scheme.ReachOf(program)[d] > 0) continue;
+    if (step < 2 || rules.scheme.Reach(program)[d] > 0) continue;
     if (std::ranges::any_of(grids, [&](const RankGrid& grid) { return grid.extents[d] > 2 * step; })) continue;
     return fmt::format(
         "in layouts as small as {}, {} is half way around, and other rules lead there, too; add a run with more "
@@ -368,7 +340,7 @@ std::vector<RuleShare> SharesOfPartners(const GrowthModel& model) {
   std::map<std::string, double> sums;
   ForEachCall(model, [&](const PlannedCall& call, double ranks, const RankGrid& grid, const ClassRules&) {
     for (const PartRule& part : call.rule->parts) {
-      const std::string target = TargetOf(part, grid);
+      const std::string target = TargetText(part, grid);
       if (!target.empty()) sums[target] += ranks;
     }
   });
@@ -379,7 +351,7 @@ std::vector<RuleShare> SharesOfSizes(const GrowthModel& model) {
   std::map<std::string, double> sums;
   ForEachCall(model, [&](const PlannedCall& call, double ranks, const RankGrid& grid, const ClassRules&) {
     const bool moves =
-        std::ranges::any_of(call.rule->parts, [&](const PartRule& part) { return !TargetOf(part, grid).empty(); });
+        std::ranges::any_of(call.rule->parts, [&](const PartRule& part) { return !TargetText(part, grid).empty(); });
     const SizeLaws* laws = model.laws.Find(call.key);
     if (moves) sums[laws != nullptr ? laws->bytes.Text() : "constant"] += ranks;
   });
@@ -393,7 +365,7 @@ std::string WhyAmbiguous(const GrowthModel& model) {
   double ambiguous = 0, all = 0;
   ForEachCall(model, [&](const PlannedCall& call, double ranks, const RankGrid& grid, const ClassRules& of_class) {
     for (const PartRule& part : call.rule->parts) {
-      if (TargetOf(part, grid).empty()) continue;
+      if (TargetText(part, grid).empty()) continue;
       all += ranks;
       std::string one = part.peers.empty() ? "" : WhyAmbiguous(part.peers.front(), model.rules, grid.seen_by);
       if (one.empty() && of_class.Confirmed() < 1 && !part.peers.empty() && IsFar(part.peers.front())) {
@@ -412,7 +384,7 @@ std::string PlaceOf(const ClassScheme& scheme, const RankClass& of_class) {
   static constexpr const char* kPlaces[] = {"first", "second", "third", "fourth"};
   std::vector<std::string> places;
   for (std::size_t d = 0; d < kMostDimensions; ++d) {
-    const int reach = scheme.ReachOf(ProgramOf(of_class))[d], low = of_class[2 * d], high = of_class[2 * d + 1];
+    const int reach = scheme.Reach(ProgramOf(of_class))[d], low = of_class[2 * d], high = of_class[2 * d + 1];
     if (reach == 0) continue;
     std::string place = "inside";
     if (low < reach) {

@@ -5,9 +5,9 @@
 #include <string>
 #include <vector>
 
-#include "growth/rules/call_rules.h"
 #include "growth/growth_model.h"
 #include "growth/read/rank_grid.h"
+#include "growth/rules/call_rules.h"
 
 namespace farscale {
 
@@ -24,24 +24,23 @@ std::string WhyContested(const GrowthModel& model);
 // are no continuation of it: then that of the nearest number of ranks which has one.
 RankGrid ContinueSeries(const std::vector<RankGrid>& series, std::int64_t ranks);
 
-// Whether each layout of the series is one that the others let expect.
+// True if each layout of the series is one that the others suggest.
 bool IsRegular(const std::vector<RankGrid>& series);
 
 // The layout for so many ranks, or the nearest number that has one: the next of the series, or copies of a lifted run.
 RankGrid LayoutFor(const CallRules& rules, std::int64_t ranks);
 
-// What a program was understood as, in few words: which rules its messages follow, and how far.
-
+// A summary of the rules that the messages of a program follow.
 struct RuleShare {
   std::string rule;  // "x+1", "ring+2", "P^-1"
   double share = 0;  // of the messages and collectives of the largest run that ranks send or enter
 };
 
-// By whom messages go to, and communicators of collectives; the most frequent first. Shares of those that rules
-// explain add up to 1.
+// Rules of the receivers of messages, and communicators of collectives; the most frequent first. Shares of those that
+// rules explain add up to 1.
 std::vector<RuleShare> SharesOfPartners(const GrowthModel& model);
 
-// By the law of the bytes; the most frequent first.
+// Laws of the bytes; the most frequent first.
 std::vector<RuleShare> SharesOfSizes(const GrowthModel& model);
 
 // Why the runs are too small to tell the rules of some messages from others that send the same: the first such rule.
