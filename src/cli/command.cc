@@ -36,6 +36,11 @@ void AddInputOptions(CLI::App* command, std::vector<std::string>& inputs, TraceC
   AddTraceOptions(command, choice);
 }
 
+CLI::Option* AddChoiceOption(CLI::App* command, const std::string& name, std::string& choice,
+                             const std::vector<std::string>& choices, const std::string& text) {
+  return command->add_option(name, choice, text)->check(CLI::IsMember(choices));
+}
+
 CLI::Option* AddPhaseOption(CLI::App* command, std::vector<std::string>& phases) {
   return command
       ->add_option(

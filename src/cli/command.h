@@ -169,6 +169,9 @@ Study StudyOfInputs(const std::vector<std::string>& inputs, const std::string& p
 // The study or traces that a command reads, and how.
 void AddInputOptions(CLI::App* command, std::vector<std::string>& inputs, TraceChoice& choice);
 void AddTraceOptions(CLI::App* command, TraceChoice& choice);
+// An option that takes one of these words.
+CLI::Option* AddChoiceOption(CLI::App* command, const std::string& name, std::string& choice,
+                             const std::vector<std::string>& choices, const std::string& text);
 // --phase, of a region or a loop; several.
 CLI::Option* AddPhaseOption(CLI::App* command, std::vector<std::string>& phases);
 // --grow-to: numbers of cores that nobody has run.

@@ -222,36 +222,29 @@ void AddFactorsCommand(CommandLine& line) {
                    "runs measured by TALP (.json)")
       ->required();
   AddPhaseOption(command, options.phases);
-  command
-      ->add_option("--span", options.span,
-                   "Count the whole window of a rank, or each occurrence (default: whole where the gaps are small)")
-      ->check(CLI::IsMember({"whole", "each"}));
+  AddChoiceOption(command, "--span", options.span, {"whole", "each"},
+                  "Count the whole window of a rank, or each occurrence (default: whole where the gaps are small)");
   AddIterationOptions(command, options.skip, options.keep);
   command->add_option("--clean", options.clean,
                       "Keep undisturbed iterations: longest for the longest run of them, or how many of the cleanest");
-  command->add_option("--rules", options.rules, "Rules of the ideal replay (default: bsc)")
-      ->check(CLI::IsMember({"bsc", "causal"}));
+  AddChoiceOption(command, "--rules", options.rules, {"bsc", "causal"}, "Rules of the ideal replay (default: bsc)");
   command->add_option("--eager-limit", options.eager_limit, "With causal: bytes from which messages rendezvous")
       ->check(CLI::NonNegativeNumber);
   AddScalingOption(command, options.scaling, "How the runs scale (default: from how the work grows)");
   command->add_option("--reference", options.reference, "Cores of the reference run (default: the smallest)")
       ->check(CoreCount());
-  command
-      ->add_option("--groups", options.groups,
-                   "Find groups of ranks that do different work: auto or none (default: as in the study, else auto)")
-      ->check(CLI::IsMember({"auto", "none"}));
+  AddChoiceOption(command, "--groups", options.groups, {"auto", "none"},
+                  "Find groups of ranks that do different work: auto or none (default: as in the study, else auto)");
   AddTraceOptions(command, options.choice);
   AddCounterOptions(command, options.counters);
-  command
-      ->add_option("--hybrid", options.hybrid,
-                   "Scheme for runs with threads: multiplicative, or additive beside it (default: multiplicative)")
-      ->check(CLI::IsMember({"multiplicative", "additive"}));
+  AddChoiceOption(command, "--hybrid", options.hybrid, {"multiplicative", "additive"},
+                  "Scheme for runs with threads: multiplicative, or additive beside it (default: multiplicative)");
   command->add_option("--series", options.series, "Name of the program in the table");
   command->add_option("--preset", options.preset, "Preset whose settings fill what the study leaves out");
   command->add_option("-o,--output", options.output,
                       "File to write, .json or .csv; - prints CSV; of --format talp a folder");
-  command->add_option("--format", options.format, "What to write (default: by the name of the file)")
-      ->check(CLI::IsMember({"csv", "json", "talp"}));
+  AddChoiceOption(command, "--format", options.format, {"csv", "json", "talp"},
+                  "What to write (default: by the name of the file)");
   command->add_option("--date", options.date,
                       "With --format talp: date of the runs, like 2026-11-20T12:00:00Z, or now (default: "
                       "CI_COMMIT_TIMESTAMP, or SOURCE_DATE_EPOCH)");

@@ -129,8 +129,8 @@ void AddGateCommand(CommandLine& line) {
   command->add_option("--link", options.link, "Address of the verdicts and the history, for the Markdown");
   command->add_option("--badge", options.badge, "File for a badge (SVG)");
   command->add_option("--openmetrics", options.openmetrics, "File for factors and verdicts as OpenMetrics text");
-  command->add_option("--annotations", options.annotations, "Mark rules in the CI server: github or gitlab")
-      ->check(CLI::IsMember({"github", "gitlab"}));
+  AddChoiceOption(command, "--annotations", options.annotations, {"github", "gitlab"},
+                  "Mark rules in the CI server: github or gitlab");
   command->add_option("--annotations-file", options.annotations_file, "File for the annotations (default: -)");
   AddScalingOption(command, options.table.scaling, "How the runs of factor tables scale (default: as they say)");
   AddTargetsOption(command, options.targets,

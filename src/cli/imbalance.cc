@@ -191,11 +191,9 @@ void AddImbalanceCommand(CommandLine& line) {
       "With -o NAME.cubex, the profile of one phase of one run is written for Cube.");
   AddInputOptions(command, options.inputs, options.choice);
   AddPhaseOption(command, options.phases);
-  command
-      ->add_option("--rules", options.rules,
-                   "How waits are charged to delays: bounded (by how much longer the late rank was), conserving "
-                   "(Böhme) or scalasca")
-      ->check(CLI::IsMember({"bounded", "conserving", "scalasca"}))
+  AddChoiceOption(command, "--rules", options.rules, {"bounded", "conserving", "scalasca"},
+                  "How waits are charged to delays: bounded (by how much longer the late rank was), conserving "
+                  "(Böhme) or scalasca")
       ->capture_default_str();
   AddGrowOption(command, options.grow_to);
   command->add_flag("--without-causes", options.without_causes,
@@ -352,10 +350,8 @@ void AddSweepOptions(CLI::App* command, BalanceOptions& options) {
       ->add_option("--placements", options.placements, "Initial placement of ranks on processors: block, round-robin")
       ->delimiter(',')
       ->check(CLI::IsMember({"block", "round-robin"}));
-  command
-      ->add_option("--predictor", options.predictor,
-                   "Loads that strategies use: of the last interval, their mean, their trend, or exact future ones")
-      ->check(CLI::IsMember({"last", "mean", "trend", "exact"}))
+  AddChoiceOption(command, "--predictor", options.predictor, {"last", "mean", "trend", "exact"},
+                  "Loads that strategies use: of the last interval, their mean, their trend, or exact future ones")
       ->capture_default_str();
   command
       ->add_option("--tolerance", sweep.strategy_options.tolerance,
@@ -373,11 +369,10 @@ void AddMachineOptions(CLI::App* command, BalanceOptions& options) {
       "Network by name or file, or calibrated (default: calibrated where possible, else a slow named one)");
   command->add_option("--per-node", options.per_node, "Processors of a node (default: as in the runs)")
       ->check(CLI::Range(1, 1000000));
-  command
-      ->add_option("--computation", options.computation,
-                   "Lengths of computation: measured, clean (without noise), or from cycles, cpu-time, iterations or "
-                   "instructions (default: measured)")
-      ->check(CLI::IsMember({"measured", "clean", "cycles", "cpu-time", "iterations", "instructions"}));
+  AddChoiceOption(command, "--computation", options.computation,
+                  {"measured", "clean", "cycles", "cpu-time", "iterations", "instructions"},
+                  "Lengths of computation: measured, clean (without noise), or from cycles, cpu-time, iterations or "
+                  "instructions (default: measured)");
   command->add_option("--task-bytes", options.task_bytes,
                       "Bytes sent when a rank moves: a size (64MB, 1.5GiB), or a CSV file with the columns rank,bytes "
                       "(default: estimated from the largest messages)");
@@ -405,11 +400,9 @@ void AddMachineOptions(CLI::App* command, BalanceOptions& options) {
       ->add_option("--iterations", sweep.iterations,
                    "Also replay the best configuration over so many iterations: the phase again and again")
       ->check(CLI::Range(1, 100000000));
-  command
-      ->add_option("--drift", options.drift,
-                   "Loads in these iterations: constant (those of the trace again), or trace (they go on to change as "
-                   "the line through those of the trace)")
-      ->check(CLI::IsMember({"constant", "trace"}))
+  AddChoiceOption(command, "--drift", options.drift, {"constant", "trace"},
+                  "Loads in these iterations: constant (those of the trace again), or trace (they go on to change as "
+                  "the line through those of the trace)")
       ->capture_default_str();
   command->add_flag("--free", sweep.costs.are_free, "Assume that barriers, strategies and migrations take no time");
   command->add_option("--replicas", sweep.replicas, "Repetitions of the best configurations with the noise reordered")

@@ -164,10 +164,9 @@ void AddCutCommand(CommandLine& line) {
                     "Leave out what other threads and devices record; else such traces are refused");
   command->add_option("--network", options.network,
                       "Write the run as replayed on this network: by name, a file, or calibrated");
-  command
-      ->add_option("--computation", options.computation,
-                   "With --network, replace lengths of computation by estimates from this source")
-      ->check(CLI::IsMember({"auto", "cycles", "cpu-time", "iterations", "instructions"}));
+  AddChoiceOption(command, "--computation", options.computation,
+                  {"auto", "cycles", "cpu-time", "iterations", "instructions"},
+                  "With --network, replace lengths of computation by estimates from this source");
   AddTraceOptions(command, options.choice);
   AddCounterOptions(command, options.counters);
   command->add_option("--cpu-time", options.counters.cpu_time, "Counter that holds CPU time");
@@ -289,8 +288,8 @@ void AddCalibrateCommand(CommandLine& line) {
       "Every trace is fitted. The network of the trace with the most ranks is written (docs/network-files.md).");
   command->add_option("trace", options.traces, "Traces of one machine (.otf2, .prv, .prv.gz)")->required();
   AddTraceOptions(command, options.choice);
-  command->add_option("--rules", options.rules, "Rules of the replay that checks the network (default: bsc)")
-      ->check(CLI::IsMember({"bsc", "causal"}));
+  AddChoiceOption(command, "--rules", options.rules, {"bsc", "causal"},
+                  "Rules of the replay that checks the network (default: bsc)");
   command->add_option("-o,--output", options.output, "Network file to write (.toml); - prints it alone");
 }
 
@@ -366,10 +365,8 @@ void AddTimelineCommand(CommandLine& line) {
   command->add_option("trace", options.trace, "The trace: anchor file of an OTF2 archive, or a Paraver trace")
       ->required();
   command->add_option("-o,--output", options.output, "File to write; - for standard output")->capture_default_str();
-  command
-      ->add_option("--format", options.format,
-                   "perfetto: JSON of trace events; annotations: JSON of the worst instance of each cause")
-      ->check(CLI::IsMember({"perfetto", "annotations"}))
+  AddChoiceOption(command, "--format", options.format, {"perfetto", "annotations"},
+                  "perfetto: JSON of trace events; annotations: JSON of the worst instance of each cause")
       ->capture_default_str();
   command->add_option("--phase", options.phase,
                       "Region to write, by name or as /regular expression/, or auto for the loop of the run "

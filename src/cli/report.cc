@@ -160,8 +160,7 @@ void AddReportCommand(CommandLine& line) {
       "computing time, as Markdown, HTML, LaTeX and CSV. It also takes a factor table (.json or .csv).");
   command->add_option("results", options.results, "results.json of an earlier run, or of several")->required();
   command->add_option("-o,--output", options.output, "Folder of the report (of an allocation: allocation)");
-  command->add_option("--form", options.form, "report (default) or allocation")
-      ->check(CLI::IsMember({"report", "allocation"}));
+  AddChoiceOption(command, "--form", options.form, {"report", "allocation"}, "report (default) or allocation");
   AddTemplatesOption(command, options.templates);
   command
       ->add_option("--format", options.formats, "Formats of the report: html, markdown, json, csv, separated by commas")

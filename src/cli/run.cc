@@ -353,8 +353,8 @@ void AddRunCommand(CommandLine& line) {
   AddTraceOptions(command, options.choice);
   command->add_flag("--grow", options.grow,
                     "Also replay the program at the targets, and weigh that against the curves (docs/growth.md)");
-  command->add_option("--form", options.form, "report (default), or allocation for that and an allocation pack")
-      ->check(CLI::IsMember({"report", "allocation"}));
+  AddChoiceOption(command, "--form", options.form, {"report", "allocation"},
+                  "report (default), or allocation for that and an allocation pack");
   AddAllocationOptions(command, options.allocation);
 }
 

@@ -100,7 +100,7 @@ void AddModelOptions(CLI::App* command, TableOptions& options) {
 }
 
 CLI::Option* AddScalingOption(CLI::App* command, std::string& scaling, const std::string& what) {
-  return command->add_option("--scaling", scaling, what)->check(CLI::IsMember({"strong", "weak"}));
+  return AddChoiceOption(command, "--scaling", scaling, {"strong", "weak"}, what);
 }
 
 // CLI11 would leave out what is empty between commas and read zeros in front as octal.

@@ -479,10 +479,8 @@ void AddGrowCommand(CommandLine& line) {
       ->delimiter(',');
   command->add_option("--network", options.network,
                       "Network of the grown runs: a name or a file (default: calibrated)");
-  command
-      ->add_option("--without", options.without,
-                   "noise: grow the runs as they would be without any; network-noise: without that of the network")
-      ->check(CLI::IsMember({"noise", "network-noise"}));
+  AddChoiceOption(command, "--without", options.without, {"noise", "network-noise"},
+                  "noise: grow the runs as they would be without any; network-noise: without that of the network");
   command->add_option("-o,--output", options.output,
                       "NAME.json: rules and factors; NAME.otf2: the grown run as an archive; -: JSON");
   command->add_option("--memory", options.memory, "Most memory of a grown run, in GiB; fewer iterations need less")
