@@ -352,6 +352,7 @@ std::vector<LocationResult> ReadLocations(std::vector<std::unique_ptr<Otf2Archiv
     const Otf2EventCallbacks& callbacks = location.IsStream() ? of_stream : location.is_main ? of_main : of_worker;
     results[index] = ReadLocation(*archives[index % archives.size()], trace, definitions, location, callbacks.get());
   });
+  archives.resize(1);  // the others are done
   return results;
 }
 

@@ -88,20 +88,27 @@ inline bool IsParaverMpiState(std::uint32_t state) {
   return state < 32 && (kMpiStates >> state & 1) != 0;
 }
 
-// The states of one task in a block in the order of the file, each of which should begin where those before end.
-struct ParaverBlockStates {
+// The states of one task in the order of the file, each of which should begin where those before end: of a block, which
+// lists its gaps, or of the whole text, which sums them up wherever its blocks begin.
+struct ParaverStates {
   struct Gap {
     Tick begin = 0, end = 0;
     std::uint64_t line = 0;  // line of the state behind it
   };
 
   Tick begin = 0, end = 0;
-  std::uint64_t first_line = 0;
   std::uint64_t count = 0;
-  std::vector<Gap> gaps;
   bool has_running = false;
   // First begin and last end of states in which the task exists.
   Tick first_existing = std::numeric_limits<Tick>::max(), last_existing = 0;
+  // In a block:
+  std::uint64_t first_line = 0;
+  std::vector<Gap> gaps;
+  // In the text:
+  std::uint64_t missing = 0;
+  Tick missing_ticks = 0;
+  Tick first_missing = 0;                // where it begins
+  std::uint64_t first_missing_line = 0;  // line of the state behind it
 
   void Add(Tick next_begin, Tick next_end, std::uint32_t state, std::uint64_t line) {
     if (count > 0 && next_begin > end) gaps.push_back({end, next_begin, line});
@@ -115,24 +122,13 @@ struct ParaverBlockStates {
     first_existing = std::min(first_existing, next_begin);
     last_existing = std::max(last_existing, next_end);
   }
-};
 
-// The same of the whole text, wherever its blocks begin.
-struct ParaverStates {
-  Tick begin = 0, end = 0;
-  std::uint64_t count = 0, missing = 0;
-  Tick missing_ticks = 0;
-  Tick first_missing = 0;                // where it begins
-  std::uint64_t first_missing_line = 0;  // line of the state behind it
-  bool has_running = false;
-  Tick first_existing = std::numeric_limits<Tick>::max(), last_existing = 0;
-
-  // `next` follows behind it in the file.
-  void Append(const ParaverBlockStates& next) {
+  // The block `next` follows behind it in the file.
+  void Append(const ParaverStates& next) {
     if (next.count == 0) return;
     if (count == 0) begin = next.begin;
     if (count > 0) AddGap({end, next.begin, next.first_line});
-    for (const ParaverBlockStates::Gap& gap : next.gaps) AddGap(gap);
+    for (const Gap& gap : next.gaps) AddGap(gap);
     count += next.count;
     end = std::max(end, next.end);
     has_running |= next.has_running;
@@ -142,7 +138,7 @@ struct ParaverStates {
 
  private:
   // States of earlier blocks may reach into it.
-  void AddGap(const ParaverBlockStates::Gap& gap) {
+  void AddGap(const Gap& gap) {
     const Tick from = std::max(gap.begin, end);
     if (from >= gap.end) return;
     if (missing++ == 0) {
@@ -207,7 +203,7 @@ struct ParaverSegment {
   std::uint32_t task = 0;
   std::array<std::uint32_t, kParaverStreams> bytes{};  // one a stream
   ParaverOrders orders;
-  ParaverBlockStates states;
+  ParaverStates states;
   bool has_root = false;  // the task is root of a collective
 };
 

@@ -183,24 +183,26 @@ void RankBuilder::SynchroniseGroup(std::uint32_t window, const std::vector<std::
   }
 }
 
-// A writer may say both that a lock was asked for and that it was got: the first of them opens the epoch.
-void RankBuilder::Lock(std::uint32_t window, std::optional<std::uint32_t> target, bool is_exclusive) {
+std::optional<std::int32_t> RankBuilder::LockTarget(std::uint32_t window, std::optional<std::uint32_t> target) {
   const std::vector<std::int32_t>& members = trace_.communicators[window].members;
-  if (!InCall() || (target && *target >= members.size())) return;
-  const std::int32_t rank = target ? members[*target] : LockEpoch::kAllTargets;
-  const bool is_open = std::ranges::any_of(
-      open_locks_, [&](const LockEpoch& lock) { return lock.window == window && lock.target == rank; });
+  if (!InCall() || (target && *target >= members.size())) return std::nullopt;
+  return target ? members[*target] : LockEpoch::kAllTargets;
+}
+
+// A writer may record both that a lock was asked for and that it was got: the first of them opens the epoch.
+void RankBuilder::Lock(std::uint32_t window, std::optional<std::uint32_t> target, bool is_exclusive) {
+  const std::optional<std::int32_t> rank = LockTarget(window, target);
   const auto call = static_cast<std::uint32_t>(columns_.enter.size());
-  if (!is_open) open_locks_.push_back({window, rank, is_exclusive, call, call});
+  const auto is_it = [&](const LockEpoch& lock) { return lock.window == window && lock.target == rank; };
+  if (rank && std::ranges::none_of(open_locks_, is_it))
+    open_locks_.push_back({window, *rank, is_exclusive, call, call});
 }
 
 void RankBuilder::Unlock(std::uint32_t window, std::optional<std::uint32_t> target) {
-  const std::vector<std::int32_t>& members = trace_.communicators[window].members;
-  if (!InCall() || (target && *target >= members.size())) return;
-  const std::int32_t rank = target ? members[*target] : LockEpoch::kAllTargets;
-  const auto open = std::ranges::find_if(
-      open_locks_, [&](const LockEpoch& lock) { return lock.window == window && lock.target == rank; });
-  if (open == open_locks_.end()) return;
+  const std::optional<std::int32_t> rank = LockTarget(window, target);
+  const auto is_it = [&](const LockEpoch& lock) { return lock.window == window && lock.target == rank; };
+  const auto open = std::ranges::find_if(open_locks_, is_it);
+  if (!rank || open == open_locks_.end()) return;
   open->unlock_call = static_cast<std::uint32_t>(columns_.enter.size());
   rare_.lock_epochs.push_back(*open);
   open_locks_.erase(open);

@@ -121,6 +121,7 @@ class RankBuilder {
   void EndCall(Tick tick);
   void AddRegionEvent(Tick tick, std::uint32_t region, bool is_leave);
   bool InCall();
+  std::optional<std::int32_t> LockTarget(std::uint32_t window, std::optional<std::uint32_t> target);
   std::optional<std::uint32_t> EndpointOf(std::uint32_t peer, std::uint32_t communicator, std::uint32_t tag);
   std::uint32_t CollectiveTypeOf(CollectiveKind kind, std::uint32_t communicator, std::optional<std::uint32_t> root);
   void AddRecord(RecordKind kind, std::uint32_t target, std::uint64_t back, std::uint64_t bytes,
