@@ -18,8 +18,6 @@ namespace {
 
 using testing::ElementsAre;
 
-double Sum(const ByWaitKind& values) { return std::accumulate(values.begin(), values.end(), 0.0); }
-
 // T9 of tests/programs/imbalance.txt: a delay of 4 s costs 10 s. Rank 1 waits 4 s for rank 0 and receives until 7; rank
 // 0 waits 3 s in the barrier, rank 2 6 s, rank 3 3 s, for rank 1: 3 s of its computation and 3 s of its receive
 // directly, 6 s of what rank 0 computed indirectly. Of its wait in the barrier rank 0 owes 1 s to the later end of the
