@@ -25,26 +25,12 @@ namespace {
 constexpr double kSmallGain = 0.005;          // not worth a fix
 constexpr std::size_t kMostNarrowCharts = 8;  // of more phases the page would be too large: charts are scrolled
 
-// A factor has the same colour and marker in every chart of a report: those that charts show together differ.
-struct Look {
-  int color;
-  MarkerShape shape;
-  bool is_filled;
-};
-
-Look LookOf(Factor factor) {
-  switch (factor) {
-    case Factor::kParallelEfficiency: return {0, MarkerShape::kDisc, false};
-    case Factor::kGlobalEfficiency: return {kPaletteBlack, MarkerShape::kDisc, true};
-    case Factor::kLoadBalance: return {5, MarkerShape::kDiamond, false};
-    case Factor::kSerialization: return {1, MarkerShape::kTriangle, false};
-    case Factor::kTransfer: return {3, MarkerShape::kTurnedTriangle, false};
-    case Factor::kInstructionScaling: return {2, MarkerShape::kDiamond, true};
-    case Factor::kIpcScaling: return {4, MarkerShape::kTriangle, true};
-    case Factor::kFrequencyScaling: return {kPaletteGrey, MarkerShape::kTurnedTriangle, true};
-    case Factor::kComputationScalability: return {2, MarkerShape::kDiamond, true};
-    case Factor::kCommunicationEfficiency: return {1, MarkerShape::kTriangle, false};
-    default: return {kPaletteGrey, MarkerShape::kDisc, true};
+MarkerShape ShapeOf(char marker) {
+  switch (marker) {
+    case 'd': return MarkerShape::kDiamond;
+    case '^': return MarkerShape::kTriangle;
+    case 'v': return MarkerShape::kTurnedTriangle;
+    default: return MarkerShape::kDisc;
   }
 }
 
@@ -58,11 +44,11 @@ Chart OverviewChart(const Results& results, const PhaseProjection& phase, const 
   const FactorProjection* headline = HeadlineOf(phase);
   for (const FactorProjection* projection : factors) {
     ChartSeries series = SeriesOf(*projection, projection == headline);
-    const Look look = LookOf(projection->factor);
+    const FactorLook& look = Describe(projection->factor).look;
     series.name = Name(projection->factor);
     series.is_chosen = true;
     series.color = look.color;
-    series.shape = look.shape;
+    series.shape = ShapeOf(look.marker);
     series.has_filled_points = look.is_filled;
     series.width = projection == headline ? 3.2 : 1.6;
     series.reliable_x = EndsEarly(phase, projection->factor);
@@ -204,7 +190,7 @@ std::optional<LostTime> LostTimeOf(const Ends& ends, const std::string& heading)
     Band drawn{FormatCores(cores), {}};
     const std::vector<double> shares = SharesOf(split);
     for (std::size_t i = 0; i < shares.size(); ++i) {
-      drawn.parts.push_back({shares[i], LookOf(split.parts[i].first).color});
+      drawn.parts.push_back({shares[i], Describe(split.parts[i].first).look.color});
     }
     return drawn;
   };
@@ -223,7 +209,7 @@ std::optional<LostTime> LostTimeOf(const Ends& ends, const std::string& heading)
   for (std::size_t i = 0; i < before.size(); ++i) {
     const Factor factor = ends.measured->parts[i].first;
     time.rows.push_back({Name(factor), std::string(Describe(factor).id), AffectedBy(factor, *ends.measured),
-                         std::to_string(LookOf(factor).color), FormatPercent(before[i]),
+                         std::to_string(Describe(factor).look.color), FormatPercent(before[i]),
                          ends.projected ? FormatPercent(after[i]) : "", factor == WorstOf(*ends.Last())});
   }
   return time;
