@@ -49,7 +49,8 @@ TEST(ScalingModel, FilesOfThisProject) {
     EXPECT_EQ(model.id, entry.path().stem());
     EXPECT_FALSE(model.meaning.empty()) << model.id;
     EXPECT_THAT(model.source, HasSubstr("["));
-    for (const char* key : {"[[checks]]", "\norder = ", "\nfactors = ", "\nroles = "}) EXPECT_THAT(text, HasSubstr(key));
+    for (const char* key : {"[[checks]]", "\norder = ", "\nfactors = ", "\nroles = "})
+      EXPECT_THAT(text, HasSubstr(key));
     ++count;
   }
   EXPECT_GE(count, 3);
@@ -60,7 +61,8 @@ TEST(ScalingModel, FactorsAndRolesThatItServes) {
   const ScalingModel every = ParseModel(head + kParameter, "m.toml");
   EXPECT_TRUE(every.Serves(ModelRole::kCores, Factor::kTransfer));
   EXPECT_TRUE(every.Serves(ModelRole::kLosses, std::nullopt));
-  const ScalingModel some = ParseModel(head + "factors = ['transferEfficiency', 'ipcScaling']\n" + kParameter, "m.toml");
+  const ScalingModel some =
+      ParseModel(head + "factors = ['transferEfficiency', 'ipcScaling']\n" + kParameter, "m.toml");
   EXPECT_TRUE(some.Serves(ModelRole::kSplits, Factor::kIpcScaling));
   EXPECT_FALSE(some.Serves(ModelRole::kCores, Factor::kLoadBalance));
   EXPECT_FALSE(some.Serves(ModelRole::kLosses, std::nullopt));
@@ -79,7 +81,8 @@ TEST(ScalingModel, ImpossibleFactorsAndRoles) {
   EXPECT_THAT(error_for("factors = ['all', 'loadBalance']"), HasSubstr("\"all\" goes with no other factor"));
   EXPECT_THAT(error_for("factors = ['loadBalance', 'loadBalance']"), HasSubstr("names 'loadBalance' twice"));
   for (const char* id : {"speedup", "loadBalanceIn", "serializationPhaseEstimate", "deviceLoadBalance"}) {
-    EXPECT_THAT(error_for("factors = '" + std::string(id) + "'"), HasSubstr("no model is fitted to '" + std::string(id)));
+    EXPECT_THAT(error_for("factors = '" + std::string(id) + "'"),
+                HasSubstr("no model is fitted to '" + std::string(id)));
   }
   EXPECT_THAT(error_for("roles = ['core']"), HasSubstr("m.toml:4: unknown role 'core'"));
   EXPECT_THAT(error_for("roles = []"), HasSubstr("'roles' must not be empty"));

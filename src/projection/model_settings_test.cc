@@ -34,9 +34,10 @@ std::string Ids(const std::vector<Candidate>& candidates) {
 TEST(ModelChoice, ModelsSayWhatTheyServe) {
   ModelLibrary library = test::AllModels();
   const std::size_t count = library.Ids().size();
-  library.Add(ParseModel("id = 'mine'\nname = 'M'\nformula = 'e0'\nfactors = 'transferEfficiency'\nroles = 'cores'\n"
-                         "[parameters.e0]\nupper = 1\nstarts = [0.5]\n",
-                         "mine.toml"));
+  library.Add(
+      ParseModel("id = 'mine'\nname = 'M'\nformula = 'e0'\nfactors = 'transferEfficiency'\nroles = 'cores'\n"
+                 "[parameters.e0]\nupper = 1\nstarts = [0.5]\n",
+                 "mine.toml"));
   const auto ids = [&](ModelRole role, std::optional<Factor> factor) {
     const std::vector<Candidate> candidates = Candidates({}, library, role, factor);
     EXPECT_GE(candidates.size(), count);
@@ -44,8 +45,9 @@ TEST(ModelChoice, ModelsSayWhatTheyServe) {
   };
   EXPECT_THAT(ids(ModelRole::kCores, Factor::kTransfer), testing::HasSubstr("\"mine\""));
   const std::string others = ids(ModelRole::kCores, Factor::kLoadBalance);
-  EXPECT_THAT(others, testing::StartsWith(R"({ "constant", "logarithm", "amdahl", "pipeline", "saturation", "quadratic",)"
-                                          R"( "linlog", "extremes", "power", "universal", "boundary", "growing")"));
+  EXPECT_THAT(others,
+              testing::StartsWith(R"({ "constant", "logarithm", "amdahl", "pipeline", "saturation", "quadratic",)"
+                                  R"( "linlog", "extremes", "power", "universal", "boundary", "growing")"));
   EXPECT_EQ(ids(ModelRole::kSplits, Factor::kTransfer), others);
   EXPECT_EQ(ids(ModelRole::kLosses, std::nullopt), others);
   EXPECT_THAT(others, testing::Not(testing::HasSubstr("mine")));

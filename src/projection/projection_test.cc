@@ -321,9 +321,9 @@ TEST(Projection, FinestCompleteFactorsAreFitted) {
 // 0.55.
 TEST(Projection, CurvesAreAsFineAsTheyNeedToBe) {
   const auto curve_to = [](double target) {
-    const PhaseProjection projection = Project(test::CompletedTable("cores,loadBalance\n100,0.9\n110,0.89\n"),
-                                               test::AllModels(), {{}, {target}, {}})
-                                           .front();
+    const PhaseProjection projection =
+        Project(test::CompletedTable("cores,loadBalance\n100,0.9\n110,0.89\n"), test::AllModels(), {{}, {target}, {}})
+            .front();
     std::vector<double> cores;
     for (const ProjectedValue& value : projection.Find(Factor::kLoadBalance)->curve) cores.push_back(value.cores);
     return cores;
@@ -334,9 +334,8 @@ TEST(Projection, CurvesAreAsFineAsTheyNeedToBe) {
 }
 
 TEST(Projection, OneCoreCountIsAnObstacleNotAnError) {
-  const PhaseProjection projection = Project(test::CompletedTable("cores,loadBalance\n8,0.9\n8,0.8\n"),
-                                             test::AllModels(), {{}, {}, {}})
-                                         .front();
+  const PhaseProjection projection =
+      Project(test::CompletedTable("cores,loadBalance\n8,0.9\n8,0.8\n"), test::AllModels(), {{}, {}, {}}).front();
   EXPECT_THAT(projection.obstacle, HasSubstr("two core counts"));
   EXPECT_EQ(projection.factors.front().fit.outcome, FitOutcome::kTooFewPoints);
   EXPECT_EQ(projection.factors.front().measured.size(), 2u);
@@ -344,9 +343,9 @@ TEST(Projection, OneCoreCountIsAnObstacleNotAnError) {
 
 // Every factor is fitted to the rows that have it; parts that are hardly known leave the whole to be fitted.
 TEST(Projection, MissingValuesLeaveTheOthers) {
-  const PhaseProjection projection = Project(test::CompletedTable("cores,loadBalance\n2,0.9\n4,\n8,0.7\n16,0.6\n"),
-                                             test::AllModels(), {{}, {}, {}})
-                                         .front();
+  const PhaseProjection projection =
+      Project(test::CompletedTable("cores,loadBalance\n2,0.9\n4,\n8,0.7\n16,0.6\n"), test::AllModels(), {{}, {}, {}})
+          .front();
   EXPECT_EQ(projection.obstacle, "");
   EXPECT_EQ(projection.Find(Factor::kLoadBalance)->fit.points.size(), 3u);
   const FactorTable hardly = test::CompletedTable(
@@ -417,8 +416,7 @@ TEST(Projection, SameAtAnyThreadCount) {
   std::vector<std::string> texts;
   for (const std::size_t threads : {1u, 4u}) {
     const tbb::global_control control(tbb::global_control::max_allowed_parallelism, threads);
-    texts.push_back(
-        WriteProjectionJson(Project(test::CompletedTable(csv), test::AllModels(), {{}, {}, {}})));
+    texts.push_back(WriteProjectionJson(Project(test::CompletedTable(csv), test::AllModels(), {{}, {}, {}})));
   }
   EXPECT_EQ(texts[0], texts[1]);
 }

@@ -151,7 +151,8 @@ class Splitter {
     std::vector<Factor> parts(kParts.begin(), kParts.end());
     if (is_scalable_) parts.push_back(Factor::kComputationScalability);
     for (const Factor part : parts) {
-      const std::vector<Candidate> candidates = Candidates(options_.models.For(key_.phase, part), library_, ModelRole::kSplits, part);
+      const std::vector<Candidate> candidates =
+          Candidates(options_.models.For(key_.phase, part), library_, ModelRole::kSplits, part);
       const auto& curve =
           curves_.emplace_back(part, std::make_unique<SeparableFactor>(rows_, part, candidates, library_, reach,
                                                                        SeedFor(options_.seed, Describe(part).id)));
