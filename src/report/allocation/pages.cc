@@ -23,7 +23,7 @@ namespace {
 using Data = ReportData;
 using Format = std::function<std::string(double)>;
 
-constexpr const char* kUnknown = "–";
+constexpr const char* kDash = "–";
 constexpr double kHour = 3600, kManySeconds = 2 * kHour;
 
 // "2.64 – 3.06 ms".
@@ -37,11 +37,11 @@ AllocationCell Cell(const Estimate& estimate, const Format& format) {
   const std::string interval = estimate.interval80 ? IntervalText(*estimate.interval80, format) : "";
   if (estimate.value) return {format(*estimate.value), interval};
   if (!interval.empty()) return {interval, ""};
-  return {estimate.interval80 ? format(estimate.interval80->low) : kUnknown, ""};
+  return {estimate.interval80 ? format(estimate.interval80->low) : kDash, ""};
 }
 
 AllocationCell Cell(const std::optional<double>& value, const Format& format) {
-  return {value ? format(*value) : kUnknown, ""};
+  return {value ? format(*value) : kDash, ""};
 }
 
 std::string Hours(double seconds) { return FormatSignificant(seconds / kHour, 3) + " h"; }
