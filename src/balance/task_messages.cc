@@ -5,8 +5,7 @@
 #include <set>
 #include <vector>
 
-#include "balance/task_replay.h"
-#include "replay/engine.h"
+#include "balance/task_engine.h"
 
 namespace farscale {
 

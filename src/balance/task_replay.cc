@@ -6,8 +6,8 @@
 #include <cmath>
 
 #include "balance/strategy.h"
+#include "balance/task_engine.h"
 #include "base/diagnostics.h"
-#include "replay/engine.h"
 
 namespace farscale {
 namespace {

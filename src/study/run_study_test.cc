@@ -10,7 +10,7 @@
 #include "results/factor_table_files.h"
 #include "results/results.h"
 #include "report/losses_section.h"
-#include "report/losses_summary.h"
+#include "report/loss_sentences.h"
 #include "study/measure_run.h"
 #include "support/models.h"
 #include "support/otf2_archive.h"
