@@ -49,7 +49,7 @@ template <>
 Fields<Spot> FieldsOf<Spot>() {
   return {"frame/spot",
           "A spot",
-          {Field("x", &Spot::x, "Where").Above(0), Field("y", &Spot::y), Field("shade", &Spot::shade).UnlessDefault()}};
+          {Property<&Spot::x>("Where").Above(0), Property<&Spot::y>(), Field("shade", &Spot::shade).UnlessDefault()}};
 }
 
 template <>
@@ -81,7 +81,7 @@ Fields<Outer> FieldsOf<Outer>() {
           {
               Field("frame", &T::frame),
               Embed(&T::spot),
-              Field("hasNote", &T::has_note),
+              Property<&T::has_note>(),
               Field("note", &T::note).RequiredWhen([](const T& outer) { return outer.has_note; }),
           }};
 }
