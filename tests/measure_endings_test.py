@@ -272,6 +272,20 @@ class EndingTest:
                                                         capture_output=True).stdout)
         self.assertEqual(list((self.here / "pages").iterdir()), [])
 
+    def test_pages_stay_where_farscale_cannot_be_run(self):
+        # As with a library that is preloaded by hand.
+        result = self.mpirun("-n", 2, "env", f"LD_PRELOAD={LIBRARIES}/libfarscale-{self.name}.so", self.bin / "badends")
+        self.assertEqual(result.code, 0, result.err)
+        self.assertEqual(result.err.count("farscale measure --report"), 1, result.err)
+        self.assertFalse((self.here / "farscale.json").exists())
+        reported = self.farscale("measure", "--report", "farscale.json.pages")
+        self.assertEqual(reported.code, 0, reported.err)
+        self.assertIn("Load balance", reported.err)
+        self.assertEqual((self.results()["ending"], self.results()["regions"][0]["mpiCalls"]), ("finalized", 2 * 20))
+        self.validate()
+        (self.here / "farscale.json.pages").write_bytes(b"fspages")
+        self.assertEqual(self.farscale("measure", "--report", "farscale.json.pages").code, 3)
+
     # What others put where pages lie.
 
     def test_pipes_and_folders_among_the_pages_stop_nobody(self):

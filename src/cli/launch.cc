@@ -34,9 +34,9 @@ void ReadElf(const fs::path& path, const Visit& visit) {
 
 // Options whose value is the next word.
 bool TakesNextWord(const std::string& word) {
-  static const std::vector<std::string> options = {"-j",        "--jobs",  "-o",     "--output",      "--mpi",
-                                                   "--threads", "--guard", "--only", "--record-only", "--flush",
-                                                   "--recover", "--memory"};
+  static const std::vector<std::string> options = {"-j",        "--jobs",    "-o",       "--output", "--mpi",
+                                                   "--threads", "--guard",   "--report", "--only",   "--record-only",
+                                                   "--flush",   "--recover", "--memory"};
   return std::find(options.begin(), options.end(), word) != options.end();
 }
 

@@ -8,9 +8,9 @@
 #include "base/version.h"
 #include "cli/command.h"
 #include "cli/launch.h"
-#include "collect/guard.h"
 #include "collect/page_file.h"
 #include "collect/trace/trace_recovery.h"
+#include "measure/guard.h"
 #include "report/jobs/pages.h"
 #include "results/collected_jobs.h"
 #include "study/scenario.h"
@@ -22,6 +22,7 @@ struct LaunchOptions {
   std::string output;
   std::string mpi;
   std::string guard;
+  std::string report;
   int threads = 1;
   bool ideal = false;
   std::vector<std::string> regions;
@@ -57,7 +58,11 @@ void AddLaunchOptions(CLI::App* command, LaunchOptions& options) {
 
 int Measure(const LaunchOptions& options, const Common& common) {
   if (!options.guard.empty()) {
-    collect::GuardJob(options.guard, Generator());
+    GuardJob(options.guard);
+    return 0;
+  }
+  if (!options.report.empty()) {
+    ReportDump(options.report);
     return 0;
   }
   const Launch launch = LaunchOf(options, common, "measure");
@@ -116,6 +121,7 @@ void AddMeasureCommand(CommandLine& line) {
       "Options of farscale stand before the program's name.");
   command->add_option("-o,--output", options.output, "File for the results (default: farscale.json)");
   command->add_option("--guard", options.guard, "Wait for a job's end and report it if need be")->group("");
+  command->add_option("--report", options.report, "Write the results of a dump of a run")->group("");
   AddLaunchOptions(command, options);
 }
 

@@ -17,11 +17,11 @@
 
 #include "base/text.h"
 #include "base/terminal.h"
-#include "base/version.h"
 #include "cli/command.h"
-#include "collect/measured_run.h"
-#include "collect/measured_run_output.h"
 #include "collect/page_file.h"
+#include "collect/text.h"
+#include "measure/measured_run.h"
+#include "measure/measured_run_output.h"
 #include "pages/text_table.h"
 #include "results/csv_text.h"
 
@@ -39,26 +39,26 @@ constexpr const char* kNothing =
     "No program of yours is measured on this node. mpirun -n 8 farscale measure ./program starts one.\n";
 constexpr std::size_t kFewestColumns = 4;
 
-std::vector<collect::MeasuredRun> RunningRuns() {
+std::vector<MeasuredRun> RunningRuns() {
   std::map<std::string, std::vector<collect::Page>> jobs;
   for (const collect::FoundPage& found : collect::FindPages("")) {
     if (found.is_running && found.page.begin_tick != 0) jobs[found.page.job].push_back(found.page);
   }
-  std::vector<collect::MeasuredRun> runs;
-  for (const auto& [job, pages] : jobs) runs.push_back(collect::Summarize(pages));
+  std::vector<MeasuredRun> runs;
+  for (const auto& [job, pages] : jobs) runs.push_back(Summarize(pages));
   return runs;
 }
 
-std::string JsonOf(const std::vector<collect::MeasuredRun>& runs) {
+std::string JsonOf(const std::vector<MeasuredRun>& runs) {
   std::string list;
-  for (const collect::MeasuredRun& run : runs) {
-    list += (list.empty() ? "" : ",\n") + collect::ToJsonText(run, Generator());
+  for (const MeasuredRun& run : runs) {
+    list += (list.empty() ? "" : ",\n") + MeasuredRunJson(run);
   }
   return fmt::format("[{}]\n", list);
 }
 
 void Print(const WatchOptions& options) {
-  std::vector<collect::MeasuredRun> runs = RunningRuns();
+  std::vector<MeasuredRun> runs = RunningRuns();
   if (options.json) return fmt::print("{}", JsonOf(runs));
   if (options.csv) return fmt::print("{}", CsvOf(runs));
   if (runs.empty()) return fmt::print("{}", kNothing);
@@ -114,7 +114,7 @@ void WatchByKeys(const WatchOptions& options) {
   const KeyTerminal terminal;
   WatchView view;
   while (!view.is_over && is_told_to_end == 0) {
-    std::vector<collect::MeasuredRun> runs = RunningRuns();
+    std::vector<MeasuredRun> runs = RunningRuns();
     Order(runs, view);
     const auto cells = CellsOf(runs);
     const std::size_t lines = TerminalLines(), columns = TerminalColumns(STDOUT_FILENO);
@@ -160,9 +160,6 @@ void AddWatchCommand(CommandLine& line) {
 }
 
 namespace {
-
-using collect::MeasuredRun;
-using collect::RegionMetrics;
 
 constexpr std::pair<char, WatchOrder> kLetters[] = {{'n', WatchOrder::kProgram}, {'r', WatchOrder::kRanks},
                                                     {'e', WatchOrder::kElapsed}, {'p', WatchOrder::kParallel},
@@ -216,21 +213,25 @@ void PressFirst(std::string_view& keys, std::size_t lines, std::size_t room, Wat
 }
 
 // Large values come first.
-double Badness(const RegionMetrics& region, WatchOrder order) {
-  const auto loss = [&](double collect::Efficiencies::*factor) {
-    return region.efficiencies ? -((*region.efficiencies).*factor) : -2;  // without one behind all others
-  };
+double Badness(const MeasuredRegion& region, WatchOrder order) {
+  const auto loss = [&](Factor factor) {
+    return -region.factors[factor].value_or(2);
+  };  // without one behind all others
   switch (order) {
     case WatchOrder::kRanks: return static_cast<double>(region.ranks.size());
-    case WatchOrder::kElapsed: return region.elapsed;
-    case WatchOrder::kParallel: return loss(&collect::Efficiencies::parallel);
-    case WatchOrder::kBalance: return loss(&collect::Efficiencies::load_balance);
-    case WatchOrder::kCommunication: return loss(&collect::Efficiencies::communication);
+    case WatchOrder::kElapsed: return region.totals.elapsed;
+    case WatchOrder::kParallel: return loss(Factor::kParallelEfficiency);
+    case WatchOrder::kBalance: return loss(Factor::kLoadBalance);
+    case WatchOrder::kCommunication: return loss(Factor::kCommunicationEfficiency);
     case WatchOrder::kCalls: return region.calls_a_millisecond;
     case WatchOrder::kProgram: break;
   }
   return 0;
 }
+
+// In the order of columns; the last one behind the calls.
+constexpr Factor kShownFactors[] = {Factor::kParallelEfficiency, Factor::kLoadBalance, Factor::kCommunicationEfficiency,
+                                    Factor::kOmpParallelEfficiency};
 
 std::string Share(double share) { return fmt::format("{:.1f} %", share * 100); }
 
@@ -254,8 +255,8 @@ void Order(std::vector<MeasuredRun>& runs, const WatchView& view) {
     // Regions are in the order of the program unless something else is asked for.
     if (view.order == WatchOrder::kProgram) continue;
     sort(
-        run.regions.begin() + 1, run.regions.end(), [](const RegionMetrics& region) { return region; },
-        [](const RegionMetrics& region) { return region.name; });
+        run.regions.begin() + 1, run.regions.end(), [](const MeasuredRegion& region) { return region; },
+        [](const MeasuredRegion& region) { return region.name; });
   }
   sort(
       runs.begin(), runs.end(), [](const MeasuredRun& run) { return run.regions.front(); },
@@ -266,20 +267,18 @@ std::vector<std::vector<std::string>> CellsOf(const std::vector<MeasuredRun>& ru
   std::vector<std::vector<std::string>> cells = {
       {"program", "ranks here", "elapsed", "parallel", "balance", "communic.", "calls/ms", "OpenMP"}};
   for (const MeasuredRun& run : runs) {
-    for (const RegionMetrics& region : run.regions) {
+    for (const MeasuredRegion& region : run.regions) {
       std::vector<std::string> row = {&region == &run.regions.front() ? run.program : "  " + region.name,
                                       fmt::format("{} of {}", region.ranks.size(), run.ranks),
-                                      collect::FormatSeconds(region.elapsed),
+                                      collect::FormatSeconds(region.totals.elapsed),
                                       "",
                                       "",
                                       "",
                                       fmt::format("{:.3g}", region.calls_a_millisecond),
                                       ""};
-      if (region.efficiencies) {
-        row[3] = Share(region.efficiencies->parallel);
-        row[4] = Share(region.efficiencies->load_balance);
-        row[5] = Share(region.efficiencies->communication);
-        if (region.threads) row[7] = Share(collect::OpenMpEfficienciesOf(*region.threads).parallel);
+      for (std::size_t i = 0; i < std::size(kShownFactors); ++i) {
+        const std::optional<double>& value = region.factors[kShownFactors[i]];
+        if (value) row[i < 3 ? 3 + i : 7] = Share(*value);
       }
       if (!run.regions.front().ranks.empty()) cells.push_back(std::move(row));
     }
@@ -297,16 +296,14 @@ std::string CsvOf(const std::vector<MeasuredRun>& runs) {
       "job,program,region,ranks_here,ranks,elapsed,parallelEfficiency,loadBalance,communicationEfficiency,"
       "calls_per_millisecond\n";
   for (const MeasuredRun& run : runs) {
-    for (const RegionMetrics& region : run.regions) {
+    for (const MeasuredRegion& region : run.regions) {
       text += fmt::format("{},{},{},{},{},{},", CsvField(run.job), CsvField(run.program), CsvField(region.name),
-                          region.ranks.size(), run.ranks, FormatExact(region.elapsed));
-      if (region.efficiencies) {
-        text += fmt::format("{},{},{}", FormatExact(region.efficiencies->parallel),
-                            FormatExact(region.efficiencies->load_balance),
-                            FormatExact(region.efficiencies->communication));
-      } else {
-        text += ",,";
-      }
+                          region.ranks.size(), run.ranks, FormatExact(region.totals.elapsed));
+      const auto exact = [&](Factor factor) {
+        return region.factors[factor] ? FormatExact(*region.factors[factor]) : std::string();
+      };
+      text += fmt::format("{},{},{}", exact(Factor::kParallelEfficiency), exact(Factor::kLoadBalance),
+                          exact(Factor::kCommunicationEfficiency));
       text += fmt::format(",{}\n", FormatExact(region.calls_a_millisecond));
     }
   }

@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "collect/measured_run.h"
+#include "measure/measured_run.h"
 
 namespace farscale {
 
@@ -24,11 +24,11 @@ struct WatchView {
 void Press(std::string_view keys, std::size_t lines, std::size_t room, WatchView& view);
 
 // The worst first: the lowest efficiency, the longest time, the most calls. Regions are ordered within their run.
-void Order(std::vector<collect::MeasuredRun>& runs, const WatchView& view);
+void Order(std::vector<MeasuredRun>& runs, const WatchView& view);
 
 // Header and rows.
-std::vector<std::vector<std::string>> CellsOf(const std::vector<collect::MeasuredRun>& runs);
-std::string CsvOf(const std::vector<collect::MeasuredRun>& runs);
+std::vector<std::vector<std::string>> CellsOf(const std::vector<MeasuredRun>& runs);
+std::string CsvOf(const std::vector<MeasuredRun>& runs);
 
 // The lines of a table from `view.first` on that fit under its header into so many lines, and a last line on the keys.
 std::string Cut(const std::string& table, std::size_t lines, std::size_t columns, const WatchView& view);

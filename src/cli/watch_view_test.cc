@@ -11,22 +11,25 @@ namespace {
 
 using ::testing::HasSubstr;
 
-collect::MeasuredRun RunOf(const std::string& program, double efficiency, double elapsed) {
-  collect::MeasuredRun run;
+MeasuredRun RunOf(const std::string& program, double efficiency, double elapsed) {
+  MeasuredRun run;
   run.program = program;
   run.job = "job-" + program;
   run.ranks = 2;
-  collect::RegionMetrics region;
+  MeasuredRegion region;
   region.name = "whole run";
   region.ranks = {0, 1};
-  region.elapsed = elapsed;
-  if (efficiency > 0) region.efficiencies = collect::Efficiencies{efficiency, 1, 1, 1, efficiency};
+  region.totals.elapsed = elapsed;
+  if (efficiency > 0) {
+    region.factors[Factor::kParallelEfficiency] = region.factors[Factor::kCommunicationEfficiency] = efficiency;
+    region.factors[Factor::kLoadBalance] = 1;
+  }
   run.regions.push_back(region);
   return run;
 }
 
 std::string OrderBy(const std::string& keys) {
-  std::vector<collect::MeasuredRun> runs = {RunOf("b", 0.9, 1), RunOf("a", 0.5, 2), RunOf("c", 0, 3)};
+  std::vector<MeasuredRun> runs = {RunOf("b", 0.9, 1), RunOf("a", 0.5, 2), RunOf("c", 0, 3)};
   WatchView view;
   Press(keys, 3, 10, view);
   Order(runs, view);

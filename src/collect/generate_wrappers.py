@@ -142,7 +142,7 @@ def main():
     table += ["};", "extern RealFunctions real, next;", "}  // namespace farscale::collect", ""]
     code = ["// Written by generate_wrappers.py.", '#include "mpi_functions.h"', '#include "collect/preload/call.h"',
             '#include "collect/trace/traced_collectives.h"', '#include "collect/trace/traced_handles.h"',
-            '#include "collect/trace/traced_messages.h"', '#include "collect/trace/traced_neighbours.h"',
+            '#include "collect/trace/traced_messages.h"',
             "namespace farscale::collect {", "RealFunctions real, next;", "void FindRealFunctions() {"]
     code += [f"  FindFunctions(\"P{name}\", real.{name}, next.{name});" for name in by_hand + wrapped]
     code += ["}", "}  // namespace farscale::collect", "using namespace farscale::collect;", 'extern "C" {']

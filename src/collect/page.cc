@@ -52,7 +52,7 @@ Sums SumsOfPage(const Page& page, std::uint64_t now) {
 
 namespace {
 
-// Whether time adds up to it.
+// True if time adds up to it.
 bool IsCounting(const Page& page, const RegionRecord& region) {
   return region.open != 0 && page.end_tick == 0 && (page.flags & kSwitchedOff) == 0;
 }

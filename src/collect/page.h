@@ -1,4 +1,4 @@
-// What a measured process knows of itself: one page of shared memory a process, updated in place. Whoever has the page
+// The state of a measured process: one page of shared memory a process, updated in place. Whoever has the page
 // has the measurement, so it outlives the process, and others on the node can read it while the process runs.
 //
 // The layout is a file format [docs/file-formats.md, shared pages]: it changes only together with kPageVersion.
@@ -10,7 +10,7 @@
 
 namespace farscale::collect {
 
-// What the threads of a process's OpenMP teams spend their time on, in shared memory: part of a page (page.h), whose
+// The times of the threads of a process's OpenMP teams, in shared memory: part of a page (page.h), whose
 // version covers this layout, too. Each record is written by its own thread alone, and read by others at any time.
 
 struct Page;
@@ -18,14 +18,14 @@ struct Page;
 // Part of the format; chosen: more than the cores of a node.
 inline constexpr std::size_t kMostThreads = 256;
 
-// What a thread does in its team. Waiting for the others of the team is added to the sums when it is over: what it
+// Activities of a thread in its team. Waiting for the others of the team is added to the sums when it is over: what it
 // was is known only then.
 enum class Activity : std::uint32_t {
-  kOutside = 0,     // of teams
+  kOutside = 0,     // not in a team
   kUseful = 1,      // computing
   kScheduling = 2,  // in the runtime
   kWaiting = 3,     // for others of the team
-  kMpi = 4,         // of threads other than the main one, whose MPI calls the page has
+  kMpi = 4,         // for threads other than the main one, whose MPI calls the page has
   kDevice = 5,      // in the runtime of a device, likewise
 };
 
@@ -42,15 +42,15 @@ struct alignas(64) ThreadRecord {
   std::uint64_t device;  // in runtimes of devices
 };
 
-// Of the process. Written by threads that end a team.
+// One a process. Written by threads that end a team.
 struct alignas(64) TeamRecord {
-  std::uint32_t records;      // of threads that are in use
+  std::uint32_t records;      // records of threads that are in use
   std::uint32_t active;       // threads in teams now beside the main thread
-  std::uint32_t most;         // of these, at any time
+  std::uint32_t most;         // the most of these at any time
   std::uint32_t unknown;      // threads beside these and the main one that computed, known when the run ends
   std::uint64_t unknown_cpu;  // their CPU time, ns, and that of threads that have ended
   std::uint64_t regions;      // parallel regions that ended
-  // What others than the thread that ended a team did there last, ticks: from when they had no more work.
+  // Ticks of others than the thread that ended a team, at its end: from when they had no more work.
   std::uint64_t scheduling;
   std::uint64_t imbalance;
   std::uint64_t mpi_wait;
@@ -59,14 +59,14 @@ struct alignas(64) TeamRecord {
 
 static_assert(sizeof(ThreadRecord) == 64 && sizeof(TeamRecord) == 64);
 
-// Of all threads of a process's teams; ticks.
+// Sums over all threads of a process's teams; ticks.
 struct ThreadSums {
-  std::uint64_t worker_useful;    // of other threads than the main one
-  std::uint64_t worker_mpi;       // of these
-  std::uint64_t worker_device;    // of these
-  std::uint64_t imbalance;        // of all
-  std::uint64_t scheduling;       // of all
-  std::uint64_t main_in_runtime;  // what of both is the main thread's
+  std::uint64_t worker_useful;    // threads other than the main one
+  std::uint64_t worker_mpi;       // likewise
+  std::uint64_t worker_device;    // likewise
+  std::uint64_t imbalance;        // all threads
+  std::uint64_t scheduling;       // all threads
+  std::uint64_t main_in_runtime;  // the main thread's part of both
   std::uint64_t mpi_wait;         // threads in teams that waited while the main thread was in MPI
   std::uint64_t active_mpi;       // as in TeamRecord
   std::uint64_t regions;          // parallel regions
@@ -75,7 +75,7 @@ struct ThreadSums {
 // Since the run of a page began, at a tick of its clock.
 ThreadSums ThreadSumsOfPage(const Page& page, std::uint64_t now);
 
-// What the devices of a process did, in shared memory: part of a page (page.h), whose version covers this layout, too.
+// The work of a process's devices, in shared memory: part of a page (page.h), whose version covers this layout, too.
 // Written when the run ends; until then it is not known.
 
 // Parts of the format; chosen: more than the devices of most nodes, and 32 regions of eight devices.
@@ -92,8 +92,8 @@ struct DeviceSumsRecord {
 };
 
 struct DevicesRecord {
-  std::uint32_t devices;  // how many names are in use
-  std::uint32_t sums;     // how many of these are
+  std::uint32_t devices;  // the number of names in use
+  std::uint32_t sums;     // the number of these in use
   std::uint32_t is_complete;
   std::uint32_t has_no_room;  // for some devices or regions
   std::uint64_t lost;         // ns of work that came too late
@@ -109,7 +109,7 @@ inline constexpr char kPageMagic[8] = {'f', 'a', 'r', 's', 'c', 'a', 'l', 'e'};
 inline constexpr std::size_t kMostRegions = 256;
 inline constexpr std::size_t kNameBytes = 64;
 
-// How a process ended, or kRunning.
+// The end of a process, or kRunning.
 // kLost: its process is gone and has not said why; it was killed, or left by _exit.
 enum class Termination : std::int32_t {
   kRunning = 0,
@@ -118,7 +118,7 @@ enum class Termination : std::int32_t {
   kAborted = 3,
   kSignal = 4,
   kLost = 5,
-  kError = 6,  // of MPI, which nobody handled
+  kError = 6,  // an error of MPI that nobody handled
 };
 
 enum PageFlags : std::uint32_t {
@@ -134,19 +134,19 @@ enum PageFlags : std::uint32_t {
   kCountersSlow = 1024,     // reading them by system calls took too long
   kCountersNoPapi = 4096,   // PAPI was asked for, and cannot count
   kIdealRefused = 128,      // ideal clocks were asked for, but several threads called MPI
-  kHasDevices = 2048,       // what devices do is measured
-  kSwitchedOff = 16384,     // by MPI_Pcontrol(0): nothing adds up to regions now
+  kHasDevices = 2048,       // the work of devices is measured
+  kSwitchedOff = 16384,     // after MPI_Pcontrol(0): nothing adds up to regions now
   kRecordsRegions = 32768,  // and nothing else, of a trace
   kThreadsCounted = 8192,   // sums of counters are those of all threads of teams; known when the run ends
-  kReported = 1U << 30,     // of rank 0: the results of the run are written
+  kReported = 1U << 30,     // rank 0's: the results of the run are written
 };
 
-// What adds up over time. `elapsed` is in ticks; of the main thread unless it says otherwise.
+// Numbers that add up over time. `elapsed` is in ticks; of the main thread unless it says otherwise.
 struct Sums {
   std::uint64_t elapsed;
   std::uint64_t mpi;           // ticks inside MPI
   std::uint64_t calls;         // MPI calls that were entered from outside MPI
-  std::uint64_t other_calls;   // by other threads
+  std::uint64_t other_calls;   // calls by other threads
   std::uint64_t cpu;           // CPU time, ns
   std::uint64_t process_cpu;   // CPU time of all threads, ns
   std::uint64_t preemptions;   // involuntary context switches
@@ -163,10 +163,10 @@ struct RegionRecord {
   std::uint64_t starts;
   std::uint64_t stops;
   std::uint32_t open;       // starts not stopped yet; only the outermost counts
-  std::uint32_t times_cpu;  // whether the occurrence that is open takes CPU time, too
+  std::uint32_t times_cpu;  // 1 if the occurrence that is open takes CPU time, too
   std::uint64_t cpu_ticks;  // elapsed ticks of the occurrences that CPU time and preemptions were taken of
-  Sums at_start;            // of the process when it was started last
-  Sums total;               // of its occurrences that were stopped
+  Sums at_start;            // the process's when it was started last
+  Sums total;               // over its occurrences that were stopped
   // Elapsed ticks of the process, and those of its ideal clock, at the first start and at the last stop.
   std::uint64_t first_start;
   std::uint64_t last_stop;
@@ -177,7 +177,7 @@ struct RegionRecord {
 struct Page {
   char magic[8];
   std::uint32_t version;
-  std::uint32_t bytes;  // of this structure
+  std::uint32_t bytes;  // size of this structure
   std::uint32_t flags;
   Termination termination;
   std::int32_t signal;
@@ -185,7 +185,7 @@ struct Page {
   std::int32_t rank;
   std::int32_t ranks;
   std::int32_t threads;       // a rank, as the user gave it
-  std::uint32_t regions;      // how many of the records are in use
+  std::uint32_t regions;      // the number of records in use
   std::uint64_t started;      // wall clock, ns since 1970
   std::uint64_t begin_tick;   // where the run begins: MPI_Init has returned
   std::uint64_t begin_clock;  // CLOCK_MONOTONIC at that tick, ns
@@ -200,19 +200,19 @@ struct Page {
   std::uint64_t left;             // tick at which it left MPI, where there is an ideal clock
   std::uint64_t not_followed;     // calls that wait for others and carry no ideal clock
   std::uint64_t flushed;          // ticks in which events were written to files, of a trace
-  std::uint64_t process_started;  // by the kernel's count, so that a later process of the same number is another one
+  std::uint64_t process_started;  // the kernel's count, so that a later process of the same number is another one
   std::uint64_t large_messages;   // sent, whose senders wait in a replay and not on the ideal clock
   std::uint64_t offload;          // ticks in calls to the runtimes of devices that ended, of the main thread
   std::uint64_t offload_entered;  // tick at which it went into one, outside MPI; 0 outside
   std::uint64_t other_calls;
-  std::uint64_t other_mpi;  // of all other threads together, ticks
+  std::uint64_t other_mpi;  // all other threads together, ticks
   char job[kNameBytes];     // the same on all ranks of a run, and on no other run
   char host[kNameBytes];
   char program[kNameBytes];  // name of the executable
   char mpi_library[128];
   char command[1024];  // arguments separated by line feeds
   char output[1024];   // where the results go
-  char error[160];     // of MPI, that ended the process: the function and what it says
+  char error[160];     // the MPI error that ended the process: function and message
   TeamRecord teams;
   RegionRecord region[kMostRegions];
   ThreadRecord thread[kMostThreads];  // those of OpenMP, the main one first
@@ -222,7 +222,14 @@ struct Page {
 static_assert(sizeof(Sums) == 160 && sizeof(RegionRecord) == 448);
 static_assert(offsetof(Page, started) == 48 && offsetof(Page, job) == 208 && offsetof(Page, region) == 2816);
 
-// What of a page is worth sending: without the records that are not in use.
+// The size that the trace of a run would have.
+struct TraceSize {
+  std::uint64_t bytes = 0;    // events of all ranks
+  std::uint64_t largest = 0;  // the largest rank's
+  std::uint64_t events = 0;
+};
+
+// The part of a page that is worth sending: without the records that are not in use.
 inline std::size_t UsedBytes(const Page& page) {
   return offsetof(Page, region) + static_cast<std::size_t>(page.regions) * sizeof(RegionRecord);
 }
@@ -233,7 +240,7 @@ void Add(Sums& sums, const Sums& more);
 // Since the run of a page began, at a tick of its clock; CPU time only of a process that has ended.
 Sums SumsOfPage(const Page& page, std::uint64_t now);
 
-// What a region of a page has taken, its open occurrence until `now`, which is SumsOfPage; without stretches in which
+// Sums over a region of a page, its open occurrence until `now`, which is SumsOfPage; without stretches in which
 // measuring was switched off.
 Sums TotalOf(const Page& page, const RegionRecord& region, const Sums& now);
 
@@ -242,7 +249,7 @@ Sums TotalOf(const Page& page, const RegionRecord& region, const Sums& now);
 struct Window {
   std::uint64_t begin = 0;
   std::uint64_t end = 0;
-  std::uint64_t ideal_begin = 0;  // of the ideal clock
+  std::uint64_t ideal_begin = 0;  // on the ideal clock
   std::uint64_t ideal_end = 0;
 };
 Window WindowOf(const Page& page, const RegionRecord& region, const Sums& now);

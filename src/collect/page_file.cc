@@ -15,6 +15,7 @@
 #include <cstring>
 #include <ctime>
 #include <memory>
+#include <utility>
 
 #include "collect/clock.h"
 #include "collect/page.h"
@@ -25,7 +26,7 @@ namespace {
 
 constexpr time_t kOldSeconds = 60;  // chosen: younger files may be of processes that are just starting
 
-// Of this user: files of others are left alone, whatever they are.
+// Names of this user's files: those of others are left alone, whatever they are.
 std::string Prefix() { return "farscale." + std::to_string(geteuid()) + "."; }
 
 // Opens a file of the right owner, size and kind; anything else is not a page. A pipe of that name must not block us,
@@ -69,15 +70,15 @@ constexpr const char* kName = "launch-";
 
 int launched = 0;  // the process that was
 
-// Of the process in ".../farscale.0.launch-4711-18c7.0".
-int ProcessOf(const std::string& path) {
+// The number of the process in ".../farscale.0.launch-4711-18c7.0".
+int LaunchedProcess(const std::string& path) {
   const std::size_t name = path.rfind(kName);
   return name == std::string::npos ? 0 : std::atoi(path.c_str() + name + std::strlen(kName));
 }
 
 const char* File() {
   const char* file = std::getenv(kVariable);
-  return file != nullptr && ProcessOf(file) > 0 ? file : nullptr;
+  return file != nullptr && LaunchedProcess(file) > 0 ? file : nullptr;
 }
 
 void AtExit() {
@@ -175,13 +176,79 @@ std::vector<const Page*> MapPages(const std::string& job) {
   return pages;
 }
 
+namespace {
+
+struct DumpHead {
+  char magic[8] = {'f', 's', 'p', 'a', 'g', 'e', 's', '\0'};
+  std::uint32_t version = kPageVersion;
+  std::uint32_t ranks = 0;
+  TraceSize estimate;
+  std::uint64_t trace_bytes = 0;  // size of the text that follows
+};
+
+constexpr std::uint64_t kMostTraceBytes = 1 << 20;  // chosen: far more than a few sentences
+
+std::string_view BytesOf(const void* value, std::size_t bytes) { return {static_cast<const char*>(value), bytes}; }
+
+bool ReadAll(int file, void* to, std::size_t bytes) {
+  for (auto* next = static_cast<char*>(to); bytes > 0;) {
+    const ssize_t part = read(file, next, bytes);
+    if (part < 0 && errno == EINTR) continue;
+    if (part <= 0) return false;
+    next += part;
+    bytes -= static_cast<std::size_t>(part);
+  }
+  return true;
+}
+
+bool ReadDumpFrom(int file, PageDump& dump) {
+  DumpHead head;
+  if (!ReadAll(file, &head, sizeof head) || std::memcmp(head.magic, DumpHead().magic, sizeof head.magic) != 0)
+    return false;
+  if (head.version != kPageVersion || head.ranks == 0 || head.trace_bytes > kMostTraceBytes) return false;
+  dump.estimate = head.estimate;
+  dump.trace.resize(head.trace_bytes);
+  if (!ReadAll(file, dump.trace.data(), dump.trace.size())) return false;
+  for (std::uint32_t i = 0; i < head.ranks; ++i) {
+    Page& page = dump.pages.emplace_back();
+    if (!ReadAll(file, &page, offsetof(Page, region)) || !IsPage(page)) return false;
+    if (!ReadAll(file, page.region, page.regions * sizeof(RegionRecord))) return false;
+    if ((page.flags & kHasDevices) != 0 && !ReadAll(file, &page.devices, sizeof page.devices)) return false;
+  }
+  return true;
+}
+
+}  // namespace
+
+bool WriteDumpHead(int file, int ranks, const std::string& trace, const TraceSize& estimate) {
+  DumpHead head;
+  head.ranks = static_cast<std::uint32_t>(ranks);
+  head.estimate = estimate;
+  head.trace_bytes = trace.size();
+  return WriteAll(file, BytesOf(&head, sizeof head)) && WriteAll(file, trace);
+}
+
+bool WriteDumpPage(int file, const Page& page) {
+  if (!WriteAll(file, BytesOf(&page, UsedBytes(page)))) return false;
+  return (page.flags & kHasDevices) == 0 || WriteAll(file, BytesOf(&page.devices, sizeof page.devices));
+}
+
+std::optional<PageDump> ReadDump(const std::string& path) {
+  const int file = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOCTTY);
+  if (file < 0) return std::nullopt;
+  PageDump dump;
+  const bool is_whole = ReadDumpFrom(file, dump);
+  close(file);
+  return is_whole ? std::optional(std::move(dump)) : std::nullopt;
+}
+
 void RemoveStalePages() {
   ForEachFile([](const std::string& path) {
     struct stat status {};
     if (lstat(path.c_str(), &status) != 0 || status.st_uid != geteuid()) return;
     if (time(nullptr) - status.st_mtime < kOldSeconds) return;
     if (IsStaleLaunch(path)) unlink(path.c_str());
-    const std::size_t end = path.rfind(".trace");  // of a page that is gone
+    const std::size_t end = path.rfind(".trace");  // its page may be gone
     if (end != std::string::npos && access(path.substr(0, end).c_str(), F_OK) != 0) unlink(path.c_str());
     Page page{};
     if (ReadPage(path, page) && !ProcessExists(page)) unlink(path.c_str());
@@ -201,7 +268,7 @@ std::string MarkLaunch() {
 
 void WatchLaunch() {
   const char* file = File();
-  if (file == nullptr || ProcessOf(file) != getpid()) return;
+  if (file == nullptr || LaunchedProcess(file) != getpid()) return;
   launched = getpid();
   std::atexit(AtExit);
 }
@@ -212,7 +279,7 @@ void ForgetLaunch() {
 }
 
 bool IsStaleLaunch(const std::string& path) {
-  const int process = ProcessOf(path);
+  const int process = LaunchedProcess(path);
   return process > 0 && kill(process, 0) != 0 && errno == ESRCH;
 }
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -18,7 +19,7 @@ std::string PagePath(const std::string& job, int rank);
 
 // When a process was started, by the kernel's count; 0 when it is none or a zombie.
 std::uint64_t ProcessStarted(int pid);
-// Whether the process that this page is of still exists.
+// True while the process of this page exists.
 bool ProcessExists(const Page& page);
 
 struct FoundPage {
@@ -30,12 +31,26 @@ struct FoundPage {
 // Pages of this user; of one job unless `job` is empty.
 std::vector<FoundPage> FindPages(const std::string& job);
 
-// Whether no lower rank of the job has a page on this node.
+// True if no lower rank of the job has a page on this node.
 bool IsLowestHere(const std::string& job, int rank);
 
 // A page of this user, mapped for reading, so that it stays when its file goes; nullptr if there is none.
 const Page* MapPage(const std::string& path);
 std::vector<const Page*> MapPages(const std::string& job);
+
+// A dump: what rank 0 hands to the farscale program at MPI_Finalize [docs/file-formats.md, dumps].
+struct PageDump {
+  std::string trace;     // sentences on the trace that was written; empty without one
+  TraceSize estimate{};  // no events where nothing was estimated
+  std::vector<Page> pages;
+};
+
+// Its head, and then the pages of all ranks one by one. False where they cannot be written.
+bool WriteDumpHead(int file, int ranks, const std::string& trace, const TraceSize& estimate);
+bool WriteDumpPage(int file, const Page& page);
+
+// Nothing where the file is no dump or not a whole one.
+std::optional<PageDump> ReadDump(const std::string& path);
 
 // Removes the pages of processes that were killed.
 void RemoveStalePages();
@@ -48,7 +63,7 @@ std::string MarkLaunch();
 void WatchLaunch();
 void ForgetLaunch();
 
-// Whether a launch's file is left of a process that is gone.
+// True if a launch's file is left of a process that is gone.
 bool IsStaleLaunch(const std::string& path);
 
 // The regions that alone are to be recorded, as --record-only names them: REGION or REGION:i..j, its occurrences from i
@@ -64,7 +79,7 @@ struct RecordedRegion {
 // ":3", ":3..5" and ":3.." at the end are occurrences; anything else belongs to the name.
 RecordedRegion ParseRecordedRegion(const std::string& text);
 
-// Of FARSCALE_ONLY, one a line.
+// From FARSCALE_ONLY, one a line.
 std::vector<RecordedRegion> RecordedRegions();
 std::vector<std::string> WindowNames();
 

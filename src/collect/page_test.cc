@@ -1,3 +1,4 @@
+#include <fcntl.h>
 #include <gmock/gmock.h>
 #include <stdlib.h>
 #include <sys/mman.h>
@@ -147,6 +148,63 @@ TEST(Sums, OfAKilledProcessEndWithIt) {
   const Sums total = TotalOf(page, page.region[1], SumsOfPage(page, 200));
   EXPECT_EQ(total.elapsed, 65U);
   EXPECT_EQ(total.mpi, 20U);
+}
+
+Page PageOfRank(int rank, std::uint32_t regions) {
+  Page page{};
+  std::memcpy(page.magic, kPageMagic, sizeof page.magic);
+  page.version = kPageVersion;
+  page.ranks = 2;
+  page.rank = rank;
+  page.pid = 1;
+  page.regions = regions;
+  page.region[regions - 1].starts = 7;
+  return page;
+}
+
+TEST_F(Pages, OfADumpAreReadBack) {
+  const std::string path = (folder_ / "dump").string();
+  const int file = open(path.c_str(), O_WRONLY | O_CREAT, 0600);
+  Page first = PageOfRank(0, 3);
+  first.flags = kHasDevices;
+  first.devices.lost = 5;
+  ASSERT_TRUE(WriteDumpHead(file, 2, "wrote a trace", {1, 2, 3}));
+  ASSERT_TRUE(WriteDumpPage(file, first) && WriteDumpPage(file, PageOfRank(1, 1)));
+  close(file);
+  const auto dump = ReadDump(path);
+  ASSERT_TRUE(dump.has_value());
+  EXPECT_EQ(dump->trace, "wrote a trace");
+  EXPECT_EQ(dump->estimate.events, 3U);
+  ASSERT_EQ(dump->pages.size(), 2U);
+  EXPECT_EQ(dump->pages[0].region[2].starts, 7U);
+  EXPECT_EQ(dump->pages[0].devices.lost, 5U);
+  EXPECT_EQ(dump->pages[1].region[0].starts, 7U);
+  fs::resize_file(path, fs::file_size(path) - 1);
+  EXPECT_FALSE(ReadDump(path).has_value());
+  EXPECT_FALSE(ReadDump((folder_ / "none").string()).has_value());
+}
+
+// While it runs: what threads do now counts until now, but for waits, of which it is not known what they are.
+TEST(ThreadRecords, CountUntilNow) {
+  Page page{};
+  page.teams.records = 4;
+  page.teams.imbalance = 5;
+  const auto set = [&](int i, Activity activity, std::uint64_t since, auto change) {
+    page.thread[i].activity = activity;
+    page.thread[i].since = since;
+    change(page.thread[i]);
+  };
+  set(0, Activity::kScheduling, 90, [](ThreadRecord& main) { main.scheduling = 7, main.imbalance = 2; });
+  set(1, Activity::kUseful, 60, [](ThreadRecord& worker) { worker.useful = 100; });
+  set(2, Activity::kWaiting, 50, [](ThreadRecord& worker) { worker.useful = 30, worker.mpi_wait = 3; });
+  set(3, Activity::kMpi, 99, [](ThreadRecord& worker) { worker.mpi = 1; });
+  const ThreadSums sums = ThreadSumsOfPage(page, 100);
+  EXPECT_EQ(sums.worker_useful, 100u + 40 + 30);
+  EXPECT_EQ(sums.scheduling, 17u);
+  EXPECT_EQ(sums.imbalance, 7u);
+  EXPECT_EQ(sums.main_in_runtime, 19u);
+  EXPECT_EQ(sums.mpi_wait, 3u);
+  EXPECT_EQ(sums.worker_mpi, 2u);
 }
 
 }  // namespace

@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
@@ -105,6 +106,22 @@ std::string ReadStart(const std::string& path, std::size_t most) {
   close(file);
   text.resize(bytes > 0 ? static_cast<std::size_t>(bytes) : 0);
   return text;
+}
+
+bool WriteAll(int file, std::string_view text) {
+  while (!text.empty()) {
+    const ssize_t part = write(file, text.data(), text.size());
+    if (part < 0 && errno == EINTR) continue;
+    if (part <= 0) return false;
+    text.remove_prefix(static_cast<std::size_t>(part));
+  }
+  return true;
+}
+
+std::string FormatSeconds(double seconds) {
+  if (seconds >= 0.9995) return Format("%.*f s", seconds < 10 ? 2 : seconds < 100 ? 1 : 0, seconds);
+  if (seconds >= 0.9995e-3) return Format("%.*f ms", seconds < 1e-2 ? 2 : seconds < 1e-1 ? 1 : 0, seconds * 1e3);
+  return Format("%.*f us", seconds < 1e-5 ? 2 : seconds < 1e-4 ? 1 : 0, seconds * 1e6);
 }
 
 }  // namespace farscale::collect

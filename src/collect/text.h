@@ -23,13 +23,16 @@ std::size_t Width(std::string_view text);
 // The parts of a text between any of the separators; none behind a last one.
 std::vector<std::string> Split(const std::string& text, const char* separators);
 
-// Of the environment; empty where it is not set.
+// A variable of the environment; empty where it is not set.
 std::string Variable(const char* name);
-// Whether it is "1".
+// True if it is "1".
 inline bool IsSet(const char* name) { return Variable(name) == "1"; }
 
 // The first bytes of a file, as many as one call reads; empty where it cannot be opened.
 std::string ReadStart(const std::string& path, std::size_t most);
+
+// False where not all could be written; errno says why.
+bool WriteAll(int file, std::string_view text);
 
 // As printf does; cut after 511 bytes.
 template <typename... Values>
@@ -38,5 +41,8 @@ std::string Format(const char* format, Values... values) {
   std::snprintf(text, sizeof text, format, values...);
   return text;
 }
+
+// "0.98 s", "12.3 ms".
+std::string FormatSeconds(double seconds);
 
 }  // namespace farscale::collect

@@ -63,5 +63,12 @@ TEST(Names, FindTheirRegion) {
   EXPECT_EQ(FindRegion(page, std::string(100, 'x').c_str()), -1);
 }
 
+TEST(Text, FormatsSeconds) {
+  EXPECT_EQ(FormatSeconds(123.4), "123 s");
+  EXPECT_EQ(FormatSeconds(1.234), "1.23 s");
+  EXPECT_EQ(FormatSeconds(0.0123), "12.3 ms");
+  EXPECT_EQ(FormatSeconds(4.56e-6), "4.56 us");
+}
+
 }  // namespace
 }  // namespace farscale::collect

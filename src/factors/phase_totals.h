@@ -5,36 +5,14 @@
 #include <optional>
 #include <vector>
 
-#include "factors/thread_times.h"
 #include "factors/factor.h"
+#include "factors/formulas.h"
+#include "factors/thread_times.h"
 #include "phases/phase_cut.h"
 #include "replay/replay.h"
 #include "trace/trace.h"
 
 namespace farscale {
-
-// One function a factor. Times are in any one unit; the results are shares.
-
-// avg t / T [Rosas14, eq. 1]
-inline double ParallelEfficiency(double average_useful, double elapsed) { return average_useful / elapsed; }
-// avg t / max t [Rosas14, eq. 2]
-inline double LoadBalance(double average_useful, double largest_useful) { return average_useful / largest_useful; }
-// max L / max t, with L the mean useful time of the ranks of a node [Lopez21, eq. 6]
-inline double LoadBalanceWithinNodes(double largest_node_load, double largest_useful) {
-  return largest_node_load / largest_useful;
-}
-// avg t / max L [Lopez21, eq. 7]
-inline double LoadBalanceBetweenNodes(double average_useful, double largest_node_load) {
-  return average_useful / largest_node_load;
-}
-// max t / T [POP]
-inline double CommunicationEfficiency(double largest_useful, double elapsed) { return largest_useful / elapsed; }
-// max t / T_ideal [Rosas14, eq. 3]
-inline double Serialization(double largest_useful, double ideal_elapsed) { return largest_useful / ideal_elapsed; }
-// T_ideal / T [Rosas14, eq. 4]. The rule set bsc takes the computation of the replay for serialization and the useful
-// time for communication efficiency, as the BSC tools do, and transfer is the one over the other
-// [docs/formulas.md, two notions of useful time].
-inline double Transfer(double ideal_elapsed, double elapsed) { return ideal_elapsed / elapsed; }
 
 // Standard errors of what an iteration of a phase takes, as shares of it: what runs are compared by has these errors
 // whichever run it is compared with [docs/formulas.md, spread].

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "base/diagnostics.h"
+#include "factors/formulas.h"
 #include "phases/phase_cut.h"
 #include "trace/trace.h"
 
@@ -28,36 +29,6 @@ enum class ThreadState : std::uint8_t {
   kDeviceRuntime,  // the host calls or waits for devices
 };
 inline constexpr std::size_t kThreadStates = 8;
-
-// Seconds, summed over all threads of all processes.
-struct ThreadTimes {
-  double cpus = 0;  // N: threads that are ever in a team, and main threads
-  double useful = 0;
-  double mpi = 0, mpi_idle = 0;
-  double imbalance = 0, scheduling = 0;
-  double serialization = 0;  // with what follows
-  double idle_in_region = 0;
-  double device_runtime = 0;
-
-  // A, and what MPI leaves to the threads.
-  double Work() const { return useful + device_runtime; }
-  double OutsideMpi() const { return Work() + serialization + imbalance + scheduling; }
-
-  friend bool operator==(const ThreadTimes&, const ThreadTimes&) = default;
-};
-
-// One function a factor [POP hybrid, multiplicative]: (A + R) / (A + R + I), (A + R + I) / (A + R + I + S),
-// A / (A + R), and their product.
-inline double OmpLoadBalance(const ThreadTimes& t) {
-  return (t.Work() + t.serialization) / (t.Work() + t.serialization + t.imbalance);
-}
-inline double OmpScheduling(const ThreadTimes& t) {
-  return (t.Work() + t.serialization + t.imbalance) / t.OutsideMpi();
-}
-inline double OmpSerialization(const ThreadTimes& t) { return t.Work() / (t.Work() + t.serialization); }
-inline double OmpParallelEfficiency(const ThreadTimes& t) { return t.Work() / t.OutsideMpi(); }
-// Σ useful / A
-inline double DeviceOffload(const ThreadTimes& t) { return t.useful / t.Work(); }
 
 // The inefficiencies of the additive scheme [POP hybrid, additive], shares of N · T that sum up to 1 less the parallel
 // efficiency.
@@ -119,25 +90,6 @@ class ThreadStates {
 std::int64_t ThreadsInTeams(const Trace& trace);
 
 // Work of devices in a phase, and the factors that follow [docs/formulas.md, threads and devices].
-
-// Seconds of devices.
-struct DeviceTimes {
-  double devices = 0;
-  double kernels = 0;       // summed over the devices
-  double most_kernels = 0;  // the largest of any
-  double most_active = 0;   // the largest of any, in kernels or copies
-
-  friend bool operator==(const DeviceTimes&, const DeviceTimes&) = default;
-};
-
-// Σ kernels / (devices · T) is the product of Σ kernels / (devices · max kernels), max kernels / max active and
-// max active / T [POP].
-inline double DeviceParallelEfficiency(const DeviceTimes& t, double elapsed) {
-  return t.kernels / (t.devices * elapsed);
-}
-inline double DeviceLoadBalance(const DeviceTimes& t) { return t.kernels / (t.devices * t.most_kernels); }
-inline double DeviceCommunication(const DeviceTimes& t) { return t.most_kernels / t.most_active; }
-inline double DeviceOrchestration(const DeviceTimes& t, double elapsed) { return t.most_active / elapsed; }
 
 // Times of one device.
 struct DeviceTicks {

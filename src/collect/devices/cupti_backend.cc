@@ -95,7 +95,7 @@ void NameDevices() {
 
 }  // namespace
 
-// By the driver, when it is initialised.
+// Called by the driver when it is initialised.
 extern "C" __attribute__((visibility("default"))) int InitializeInjection() {
   const auto start = Find<farscale_device_start_function>("farscale_device_start");
   done = Find<farscale_device_done_function>("farscale_device_done");

@@ -10,7 +10,7 @@ constexpr std::size_t kMuch = std::size_t{1} << 18U;
 
 using Intervals = std::vector<DeviceInterval>;
 
-// What of the intervals lies before `until`, united and in order. The rest stays.
+// The parts of the intervals that lie before `until`, united and in order. The rest stays.
 Intervals TakeUnion(Intervals& all, std::uint64_t until) {
   std::ranges::sort(all);
   Intervals united, rest;

@@ -1,4 +1,4 @@
-// What devices did in every region of a process. Work comes late and in any order, when the regions that it belongs to
+// Work of devices in every region of a process. It comes late and in any order, when the regions that it belongs to
 // may be over: it is kept beside when regions were open, and added up in portions, so that memory is bounded.
 #pragma once
 
@@ -18,7 +18,7 @@ struct DeviceInterval {
   friend auto operator<=>(const DeviceInterval&, const DeviceInterval&) = default;
 };
 
-// Of one device in one region, all of its streams together: what overlaps counts once.
+// Sums of one device in one region, all of its streams together: what overlaps counts once.
 struct DeviceSums {
   std::uint64_t kernels = 0;
   std::uint64_t active = 0;  // in kernels or copies
@@ -34,14 +34,14 @@ class DeviceLedger {
   void Close(std::uint32_t region, std::uint64_t time) { edges_.push_back({time, region, false}); }
   void Add(std::uint32_t device, bool is_kernel, DeviceInterval work);
 
-  // Whether it is time to settle.
+  // True if it is time to settle.
   bool keeps_much() const;
   // The earlier half of what is kept.
   void SettleHalf();
   // Adds up what happened before `until`; of work that comes later, what lies before that is lost.
   void Settle(std::uint64_t until);
 
-  // By region and device, as far as settled; the whole run has all devices.
+  // Sums by region and device, as far as settled; the whole run has all devices.
   const std::map<std::pair<std::uint32_t, std::uint32_t>, DeviceSums>& sums() const { return sums_; }
   std::uint64_t lost() const { return lost_; }  // ns of work
 

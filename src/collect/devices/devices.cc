@@ -52,7 +52,7 @@ void FollowIfPossible() {
   is_following = true;
 }
 
-// What to add to the clock of the backend to get that of the ledger. The shortest of some readings is least disturbed.
+// The ledger's clock less that of the backend. The shortest of some readings is least disturbed.
 std::int64_t OffsetOfBackend(const farscale_device_backend& of) {
   constexpr int kReadings = 5;
   if (of.now == nullptr) return 0;
@@ -109,7 +109,7 @@ void LeaveDevice() {
     LeaveDeviceInTeam(Now());
     return;
   }
-  if (page->offload_entered == 0) return;  // of a run that has ended
+  if (page->offload_entered == 0) return;  // the run has ended
   // Time of MPI that is called within the runtime is MPI's.
   const Tick left = Now();
   if (call.is_recorded) RecordLeave(RegionsOfDevices().runtime, left);
@@ -173,9 +173,9 @@ DeviceRegions RegionsOfDevices() {
 
 namespace {
 
-// Of all devices of a rank; chosen: 48 MiB. More is not kept, and then no devices are written.
+// Work of all devices of a rank; chosen: 48 MiB. More is not kept, and then no devices are written.
 constexpr std::size_t kMostWork = std::size_t{1} << 21U;
-// Of a device; chosen. What overlaps more is cut, which leaves the time in which a device is busy as it is.
+// Streams of a device; chosen. Work that overlaps more is cut, which leaves the time that a device is busy as it is.
 constexpr std::size_t kMostStreams = 16;
 
 struct KeptWork {
@@ -195,7 +195,7 @@ struct RecordedStream {
   std::uint64_t written = 0;
 };
 
-std::map<std::uint32_t, std::vector<KeptWork>> kept;  // by device
+std::map<std::uint32_t, std::vector<KeptWork>> kept;  // keys: devices
 std::size_t kept_count = 0;
 std::map<std::uint32_t, std::vector<RecordedStream>> streams;
 std::vector<Tick> switches;  // when recording was interrupted and went on, in turn

@@ -25,13 +25,13 @@ void FinishDevices();
 
 // Different from those of all other devices of the node.
 std::string NameOfDevice(std::uint32_t device);
-// What calls, kernels and copies are in traces.
+// The regions of calls, kernels and copies in traces.
 struct DeviceRegions {
   CallId runtime, kernel, copy;
 };
 DeviceRegions RegionsOfDevices();
 
-// What devices do, in a trace: for every device of a rank a group of locations, its streams, in the layout that Score-P
+// Work of devices in a trace: for every device of a rank a group of locations, its streams, in the layout that Score-P
 // uses. Backends do not tell which stream did what: work that overlaps is spread over as few streams as that needs.
 //
 // Work is kept in memory, as it comes late, and written when the archive is closed.
@@ -41,7 +41,7 @@ void KeepDeviceWork(std::uint32_t device, bool is_kernel, DeviceInterval work);
 // Where regions alone are recorded: events are written from now on, or not.
 void SwitchDeviceWork(bool on, Tick time);
 
-// Of this rank, once they are written.
+// Those of this rank, once they are written.
 std::vector<DeviceDefinition> OwnDevices();
 // Then none is written.
 bool HasTooMuchDeviceWork();

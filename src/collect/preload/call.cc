@@ -6,10 +6,10 @@
 #include <mutex>
 
 #include "collect/threads/counters.h"
-#include "collect/trace/ideal_clock.h"
+#include "collect/trace/communicators.h"
 #include "collect/trace/recorder.h"
 #include "collect/threads/team.h"
-#include "collect/preload/termination.h"
+#include "collect/preload/run.h"
 #include "collect/threads/thread_counter.h"
 
 namespace farscale::collect {
@@ -31,7 +31,7 @@ void CountInstructions() {
   counts_at_leave = counts;
 }
 
-// Of so many calls one looks whether reading counters by system calls takes too long. Traces have their counters to the
+// One of so many calls checks if reading counters by system calls takes too long. Traces have their counters to the
 // end.
 constexpr std::uint64_t kCallsBetweenLooks = 1024;
 

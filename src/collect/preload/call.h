@@ -8,14 +8,14 @@
 
 namespace farscale::collect {
 
-// How a thread is measured. Useful time is that of the main thread, the one that called MPI_Init; calls of the others
+// Roles of threads. Useful time is that of the main thread, the one that called MPI_Init; calls of the others
 // are counted and their time in MPI is summed up by itself.
 // kMainSlowly is the main thread where more than reading the clock twice is needed, for counters or a trace.
 enum class Role : unsigned char { kUnknown, kMain, kMainSlowly, kOther };
 
 struct ThreadState {
   Tick entered = 0;
-  unsigned depth = 0;  // of MPI calls within MPI calls; only the outermost counts
+  unsigned depth = 0;  // MPI calls within MPI calls; only the outermost counts
   Role role = Role::kUnknown;
   CallId call = CallId::kCount;  // the outermost one, while depth is not 0
   bool is_recording = false;     // events of this thread go into a trace
@@ -27,7 +27,7 @@ extern constinit thread_local ThreadState this_thread __attribute__((tls_model("
 // The page of this process; before MPI_Init one that is not used.
 extern Page* page;
 
-// By what the launcher says; of a program without one, yes.
+// As the launcher says; true for a program without one.
 bool IsFirstRank();
 
 // The functions behind the wrappers are looked up, not linked: the wrappers go by their names, too. `real` are the
@@ -37,7 +37,7 @@ bool IsFirstRank();
 void* FindRealSymbol(const char* name);
 void FindRealFunctions();
 
-// By the name with P; MPIs may lack the one without.
+// Looks up the name with P; MPIs may lack the one without.
 template <typename Function>
 void FindFunctions(const char* name, Function& real_function, Function& next_function) {
   real_function = reinterpret_cast<Function>(FindRealSymbol(name));
@@ -80,7 +80,7 @@ class Call {
   Call(const Call&) = delete;
   Call& operator=(const Call&) = delete;
 
-  // Whether this call has to leave records in a trace, or ideal clocks.
+  // True if this call has to leave records in a trace, or ideal clocks.
   bool is_recorded() const { return (this_thread.is_recording || this_thread.is_followed) && this_thread.depth == 1; }
 
  private:

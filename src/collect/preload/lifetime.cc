@@ -18,9 +18,7 @@
 #include "collect/threads/thread_counter.h"
 #include "collect/page.h"
 #include "collect/page_file.h"
-#include "collect/preload/regions.h"
 #include "collect/preload/run.h"
-#include "collect/preload/termination.h"
 #include "collect/text.h"
 #include "mpi_functions.h"
 
@@ -98,7 +96,7 @@ void CheckMpi(char** arguments) {
   real_execv("/proc/self/exe", arguments);
 }
 
-// Whether MPI_Init is about to initialise this library's own MPI. Not so, after a message, where a program such as
+// True if MPI_Init is about to initialise this library's own MPI. Not so, after a message, where a program such as
 // Python has loaded another one later.
 bool IsOwnMpi() {
   std::vector<std::string> loaded;
@@ -139,7 +137,7 @@ std::string ReadName(const char* from) {
   char text[1024];
   std::size_t done = 0;
   while (done < sizeof text) {
-    // What lies behind the name may not be readable, so never across a page's end at once.
+    // The bytes behind the name may not be readable, so never across a page's end at once.
     const std::size_t to_edge = kPageBytes - reinterpret_cast<std::uintptr_t>(from + done) % kPageBytes;
     const std::size_t wanted = std::min(to_edge, sizeof text - done);
     iovec here{text + done, wanted}, there{const_cast<char*>(from + done), wanted};
@@ -208,7 +206,7 @@ bool IsFirstRank() {
 
 void* FindRealSymbol(const char* name) { return dlsym(RTLD_NEXT, name); }
 
-// What a measured program starts by MPI_Comm_spawn passes through `farscale`, too, as under mpirun: the environment of
+// A program started by MPI_Comm_spawn passes through `farscale`, too, as under mpirun: the environment of
 // a rank does not reach what is started, the launcher's does.
 
 namespace {
@@ -232,7 +230,7 @@ bool IsFound(const std::string& command, const std::string& folder) {
   });
 }
 
-// What this process was started with. Results go beside its own.
+// The arguments that this process was started with. Results go beside its own.
 std::vector<std::string> LauncherArguments() {
   std::vector<std::string> words;
   if (IsSet("FARSCALE_QUIET")) words.emplace_back("--quiet");
@@ -361,7 +359,7 @@ FARSCALE_EXPORT int MPI_Pcontrol(const int level, ...) {
   const char* from = va_arg(arguments, const char*);
   va_end(arguments);
   ++this_thread.depth;
-  next.MPI_Pcontrol(level, from);  // of what the program passes, tools know one argument as well
+  next.MPI_Pcontrol(level, from);  // tools know one argument of those that the program passes
   --this_thread.depth;
   if (Control(level) || !IsMeasuring() || (level != 1 && level != -1)) return MPI_SUCCESS;
   const std::string name = ReadName(from);
@@ -370,7 +368,7 @@ FARSCALE_EXPORT int MPI_Pcontrol(const int level, ...) {
   if (level == -1 && FindRegion(*page, name.c_str()) >= 0) StopRegion(name.c_str());
   return MPI_SUCCESS;
 }
-// What Fortran calls, without a name.
+// Fortran calls this one, without a name.
 FARSCALE_EXPORT int PMPI_Pcontrol(const int level, ...) {
   const int code = real.MPI_Pcontrol(level);
   if (this_thread.depth == 0) Control(level);

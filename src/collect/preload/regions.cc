@@ -1,25 +1,19 @@
-#include "collect/preload/regions.h"
 
 #include <algorithm>
 #include <cstdio>
 #include <cstring>
 #include <functional>
-#include <map>
 #include <string_view>
 #include <vector>
 
 #include "collect/preload/call.h"
 #include "collect/trace/communicators.h"
 #include "collect/devices/devices.h"
-#include "collect/trace/ideal_clock.h"
 #include "collect/include/farscale.h"
-#include "collect/measured_devices.h"
-#include "collect/measured_run.h"
-#include "collect/measured_run_output.h"
 #include "collect/trace/recorder.h"
 #include "collect/preload/run.h"
+#include "collect/rank_share.h"
 #include "collect/text.h"
-#include "collect/thread_times.h"
 
 namespace farscale::collect {
 namespace {
@@ -96,19 +90,6 @@ int WhyNot(const char* name) {
   return IsMainThread() ? FARSCALE_OK : FARSCALE_OTHER_THREAD;
 }
 
-// What one rank sends to the others.
-struct Share {
-  double begin = 0;  // of the region's window
-  double end = 0;
-  double elapsed = 0;
-  double mpi = 0;
-  unsigned long long starts = 0;
-  unsigned long long calls = 0;
-  unsigned long long node = 0;
-  ThreadTimes threads;
-  int has_teams = 0;  // or uses devices
-};
-
 double SecondsATick() {
   if (!clock_is_tsc) return 1e-9;
   const Tick ticks = Now() - page->begin_tick;
@@ -122,68 +103,44 @@ const RegionRecord* Find(const char* name) {
   return index < 0 ? nullptr : &page->region[index];
 }
 
-Share OwnShare(const RegionRecord* region) {
-  Share share;
+RankShare OwnShare(const RegionRecord* region) {
+  RankShare share;
+  if (region != nullptr) {
+    const bool counts_team = HasTeams(*page) || !UsesDevices(*page);
+    share = ShareOf(*page, *region, SumsSoFar(false), SecondsATick(), counts_team);
+  }
   share.node = std::hash<std::string_view>()(page->host);
-  if (region == nullptr) return share;
-  const Sums now = SumsSoFar(false), total = TotalOf(*page, *region, now);
-  const Window window = WindowOf(*page, *region, now);
-  const double seconds = SecondsATick(), began = static_cast<double>(page->begin_clock) * 1e-9;
-  share.begin = began + static_cast<double>(window.begin) * seconds;
-  share.end = began + static_cast<double>(window.end) * seconds;
-  share.elapsed = static_cast<double>(total.elapsed) * seconds;
-  share.mpi = static_cast<double>(total.mpi) * seconds;
-  share.starts = region->starts;
-  share.calls = total.calls;
-  share.threads = ThreadTimesOf(*page, total, seconds, HasTeams(*page) || !UsesDevices(*page));
-  share.has_teams = HasTeams(*page) || UsesDevices(*page) ? 1 : 0;
   return share;
 }
 
-void FillMetrics(const std::vector<Share>& shares, farscale_metrics& metrics) {
-  std::vector<double> useful;
-  std::vector<int> nodes;
-  std::vector<RankWindow> windows;
-  std::map<unsigned long long, int> node_index;
-  RegionMetrics all_cpus;
-  std::vector<ThreadTimes> times;
-  for (const Share& share : shares) {
-    if (share.starts == 0) continue;
-    ++metrics.ranks;
+void FillMetrics(std::vector<RankShare> shares, farscale_metrics& metrics) {
+  const bool is_hybrid = std::ranges::any_of(shares, &RankShare::is_hybrid);
+  const bool is_alone = shares.size() == 1;
+  std::erase_if(shares, [](const RankShare& share) { return share.starts == 0; });
+  if (shares.empty()) return;
+  for (const RankShare& share : shares) {
     metrics.elapsed = std::max(metrics.elapsed, share.elapsed);
     metrics.mpi += share.mpi;
     metrics.starts += share.starts;
     metrics.mpi_calls += share.calls;
-    useful.push_back(share.elapsed - share.mpi);
-    nodes.push_back(node_index.try_emplace(share.node, static_cast<int>(node_index.size())).first->second);
-    metrics.useful += useful.back();
-    times.push_back(share.threads);
-    all_cpus.elapsed_by_rank.push_back(share.elapsed);
-    windows.push_back({share.begin, share.end, share.elapsed, nodes.back()});
   }
-  if (const auto whole = WholeSpanOf(windows)) metrics.elapsed = *whole;
-  metrics.nodes = static_cast<int>(node_index.size());
-  if (metrics.ranks == 0) return;
-  metrics.useful /= metrics.ranks;
+  if (const auto whole = WholeSpan(shares)) metrics.elapsed = *whole;
+  const LoadSums loads = SumLoads(shares, is_hybrid);
+  metrics.ranks = static_cast<int>(shares.size());
+  metrics.nodes = loads.nodes;
+  metrics.useful = loads.average;
   metrics.mpi /= metrics.ranks;
-  auto efficiencies = EfficienciesOf(useful, nodes, metrics.elapsed);
-  if (std::ranges::any_of(shares, [](const Share& share) { return share.has_teams != 0; })) {
-    all_cpus.elapsed = metrics.elapsed;
-    UseThreadTimes(times, nodes, all_cpus);
-    metrics.useful = all_cpus.useful_average;
-    efficiencies = all_cpus.efficiencies;
-  }
-  if (!efficiencies) return;
-  metrics.parallel_efficiency = efficiencies->parallel;
-  if (metrics.ranks == 1 && shares.size() == 1) return;
-  metrics.communication_efficiency = efficiencies->communication;
-  metrics.load_balance = efficiencies->load_balance;
-  metrics.load_balance_in = efficiencies->load_balance_in;
-  metrics.load_balance_out = efficiencies->load_balance_out;
+  if (!(loads.threads.useful > 0) || !(metrics.elapsed > 0)) return;
+  metrics.parallel_efficiency = ParallelEfficiency(loads.threads.useful / loads.threads.cpus, metrics.elapsed);
+  if (is_alone) return;
+  metrics.communication_efficiency = CommunicationEfficiency(loads.largest, metrics.elapsed);
+  metrics.load_balance = LoadBalance(loads.average, loads.largest);
+  metrics.load_balance_in = LoadBalanceWithinNodes(loads.largest_node, loads.largest);
+  metrics.load_balance_out = LoadBalanceBetweenNodes(loads.average, loads.largest_node);
 }
 
 // Counts, and is recorded, like a call of the program itself.
-void ShareWithAll(const Share& own, std::vector<Share>& shares) {
+void ShareWithAll(const RankShare& own, std::vector<RankShare>& shares) {
   shares.resize(static_cast<std::size_t>(page->ranks));
   const Call call(CallId::kMPI_Allgather);
   const bool is_recorded = call.is_recorded();
@@ -202,8 +159,8 @@ int Query(const char* name, int scope, farscale_metrics& metrics) {
   if (!IsMeasuring()) return FARSCALE_NOT_MEASURING;
   if (!IsMainThread()) return FARSCALE_OTHER_THREAD;
   const RegionRecord* region = Find(name);
-  const Share own = OwnShare(region);
-  std::vector<Share> shares = {own};
+  const RankShare own = OwnShare(region);
+  std::vector<RankShare> shares = {own};
   if (scope == FARSCALE_ALL_RANKS) ShareWithAll(own, shares);
   FillMetrics(shares, metrics);
   return metrics.ranks == 0 ? FARSCALE_NO_SUCH_REGION : FARSCALE_OK;

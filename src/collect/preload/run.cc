@@ -1,7 +1,10 @@
 #include "collect/preload/run.h"
 
+#include <fcntl.h>
 #include <limits.h>
 #include <signal.h>
+#include <sys/mman.h>
+#include <sys/sendfile.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -12,6 +15,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <memory>
 #include <mutex>
 #include <new>
 #include <optional>
@@ -19,20 +23,14 @@
 #include <string>
 #include <system_error>
 #include <thread>
-#include <vector>
 
 #include "collect/preload/call.h"
 #include "collect/trace/communicators.h"
 #include "collect/threads/counters.h"
 #include "collect/devices/devices.h"
-#include "collect/preload/termination.h"
 #include "collect/threads/thread_counter.h"
-#include "collect/trace/ideal_clock.h"
 #include "collect/page_file.h"
-#include "collect/measured_run.h"
-#include "collect/measured_run_output.h"
 #include "collect/trace/recorder.h"
-#include "collect/preload/regions.h"
 #include "collect/threads/team.h"
 #include "collect/text.h"
 
@@ -43,9 +41,9 @@ namespace {
 MPI_Comm own_world = MPI_COMM_WORLD;
 std::string page_path;
 bool is_tracing = false;
-bool is_estimating = false;  // how large a trace would be
+bool is_estimating = false;  // finds only the size of a trace
 
-// What rank 0 sends to all. What is measured has to be the same everywhere, so its options are those of all.
+// Sent by rank 0 to all. Measurements have to be the same everywhere, so its options are those of all.
 struct RunNames {
   char job[kNameBytes];
   char mode[16];
@@ -172,44 +170,59 @@ void FillPage(Page& fresh, const RunNames& names) {
   }
 }
 
-// All pages at rank 0, each as long as it is used.
-std::vector<Page> GatherPages() {
-  const MPI_Comm world = OwnWorld();
-  const int rank = page->rank, ranks = page->ranks;
-  int bytes = static_cast<int>(UsedBytes(*page));
-  std::vector<int> sizes(static_cast<std::size_t>(ranks));
-  real.MPI_Gather(&bytes, 1, MPI_INT, sizes.data(), 1, MPI_INT, 0, world);
-  // One at a time: a page less used part is small, but all of them at once need not be.
-  std::vector<Page> pages;
-  if (rank != 0) {
-    real.MPI_Send(page, bytes, MPI_BYTE, 0, 0, world);
-    if ((page->flags & kHasDevices) != 0) {
-      real.MPI_Send(&page->devices, sizeof page->devices, MPI_BYTE, 0, 0, world);
-    }
-    return pages;
-  }
-  pages.resize(static_cast<std::size_t>(ranks));
-  std::memcpy(&pages[0], page, static_cast<std::size_t>(bytes));
-  if ((page->flags & kHasDevices) != 0) pages[0].devices = page->devices;
-  for (int other = 1; other < ranks; ++other) {
-    const auto i = static_cast<std::size_t>(other);
-    real.MPI_Recv(&pages[i], sizes[i], MPI_BYTE, other, 0, world, MPI_STATUS_IGNORE);
-    if ((pages[i].flags & kHasDevices) == 0) continue;
-    real.MPI_Recv(&pages[i].devices, sizeof(DevicesRecord), MPI_BYTE, other, 0, world, MPI_STATUS_IGNORE);
-  }
-  return pages;
+// On the other ranks.
+void SendPage() {
+  real.MPI_Send(page, static_cast<int>(UsedBytes(*page)), MPI_BYTE, 0, 0, OwnWorld());
+  if ((page->flags & kHasDevices) == 0) return;
+  real.MPI_Send(&page->devices, sizeof page->devices, MPI_BYTE, 0, 0, OwnWorld());
 }
 
-void Report(const std::vector<Page>& pages, const std::string& trace, const std::optional<TraceSize>& size) {
-  MeasuredRun run = Summarize(pages);
-  if (!trace.empty()) run.windows = WindowNames();
-  const std::string output = trace.empty() ? run.output : run.output + "/farscale.json";
-  std::string why;
-  const std::string path = WriteResult(output, run.job, ToJsonText(run, FARSCALE_GENERATOR), why);
-  const std::string written = (trace.empty() ? "" : trace + "\n") + (size ? ToSentences(*size, run) : "") +
-                              (path.empty() ? "farscale: " + why : "wrote " + path);
+// All pages at rank 0, one at a time: all of them at once need not fit its memory. Returns false where they do not fit
+// the file; then all are received nevertheless.
+bool DumpPages(int file) {
+  bool is_written = WriteDumpPage(file, *page);
+  const auto received = std::make_unique<Page>();
+  for (int other = 1; other < page->ranks; ++other) {
+    real.MPI_Recv(received.get(), sizeof(Page), MPI_BYTE, other, 0, OwnWorld(), MPI_STATUS_IGNORE);
+    if ((received->flags & kHasDevices) != 0) {
+      real.MPI_Recv(&received->devices, sizeof(DevicesRecord), MPI_BYTE, other, 0, OwnWorld(), MPI_STATUS_IGNORE);
+    }
+    is_written = is_written && WriteDumpPage(file, *received);
+  }
+  return is_written;
+}
+
+// A dump that the farscale program could not be given stays beside the results that it is to become.
+void KeepDump(int file) {
+  const std::string path = std::string(page->output) + ".pages";
+  const int copy = open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
+  off_t done = 0;
+  ssize_t part = 1;
+  while (copy >= 0 && part > 0) part = sendfile(copy, file, &done, 1 << 30);
+  if (copy < 0 || part < 0) {
+    std::fprintf(stderr, "farscale: %s cannot be written: %s\n", path.c_str(), std::strerror(errno));
+  } else {
+    std::fprintf(
+        stderr,
+        "farscale: the results could not be written by the farscale program; farscale measure --report %s writes "
+        "them\n",
+        path.c_str());
+  }
+  if (copy >= 0) close(copy);
+}
+
+// The results are made by the farscale program, of all pages. At rank 0.
+void HandOver(const std::string& trace, const TraceSize& estimate) {
+  const int file = memfd_create("farscale", 0);  // farscale has it, too
+  const bool has_head = file >= 0 && WriteDumpHead(file, page->ranks, trace, estimate);
+  const bool is_written = DumpPages(file) && has_head;
   __atomic_store_n(&page->flags, page->flags | kReported, __ATOMIC_RELEASE);
-  if (!IsSet("FARSCALE_QUIET")) std::fprintf(stderr, "%s", ToSummary(run, written).c_str());
+  if (!is_written) {
+    std::fprintf(stderr, "farscale: there are no results, as memory is short: %s\n", std::strerror(errno));
+  } else if (!RunFarscale("--report", "/proc/self/fd/" + std::to_string(file))) {
+    KeepDump(file);
+  }
+  if (file >= 0) close(file);
 }
 
 // Chosen: ranks of large jobs may start this far apart.
@@ -306,7 +319,7 @@ void BeginRun() {
   if (is_ideal || is_tracing) FollowOthers();
   // All pages of the node are there now.
   real.MPI_Barrier(MPI_COMM_WORLD);
-  if (!page_path.empty() && IsLowestHere(names.job, rank)) StartGuard(*fresh);
+  if (!page_path.empty() && IsLowestHere(names.job, rank)) RunFarscale("--guard", fresh->job);
   WatchSignals();
   WatchErrors();
   // The run begins with all ranks together: after MPI_Init these may be far apart, after a barrier hardly. The second
@@ -345,15 +358,17 @@ void EndRun() {
     StopIdealClock();
   }
   const std::string trace = is_tracing && !is_estimating ? FinishRecording() : "";
-  std::optional<TraceSize> size;
-  if (is_tracing && is_estimating) size = FinishEstimate();
+  const TraceSize estimate = is_tracing && is_estimating ? FinishEstimate() : TraceSize{};
   StopWatchingSignals();
   StopWatchingErrors();
-  const std::vector<Page> pages = GatherPages();
-  if (!pages.empty()) Report(pages, trace, size);
+  if (page->rank == 0) {
+    HandOver(trace, estimate);
+  } else {
+    SendPage();
+  }
   if (!page_path.empty()) unlink(page_path.c_str());
   StopMeasuring();
-  real.MPI_Comm_free(&own_world);
+  if (own_world != MPI_COMM_NULL) real.MPI_Comm_free(&own_world);
 }
 
 }  // namespace farscale::collect

@@ -1,4 +1,3 @@
-#include "collect/preload/termination.h"
 
 #include <dlfcn.h>
 #include <sched.h>
@@ -20,18 +19,18 @@
 
 #include "collect/preload/call.h"
 #include "collect/threads/thread_counter.h"
-#include "collect/preload/regions.h"
+#include "collect/preload/run.h"
 
 namespace farscale::collect {
 namespace {
 
 // Open MPI takes these for itself where the program does not, to print where the fault was.
 constexpr int kFaults[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT, SIGSYS, SIGTRAP};
-// What is sent. MPICH takes SIGUSR1 for itself and lives on.
+// Signals that are sent. MPICH takes SIGUSR1 for itself and lives on.
 constexpr int kSent[] = {SIGTERM, SIGINT,  SIGHUP,  SIGQUIT, SIGXCPU,   SIGXFSZ,
                          SIGPIPE, SIGALRM, SIGUSR1, SIGUSR2, SIGVTALRM, SIGPROF};
-constexpr int kLargestSignal = 64;          // of Linux
-constexpr std::size_t kStackBytes = 65536;  // chosen: the guard's start calls clone, waitpid and execve alone
+constexpr int kLargestSignal = 64;          // on Linux
+constexpr std::size_t kStackBytes = 65536;  // chosen: the start of farscale calls clone, waitpid and execve alone
 // Chosen: the registers of the largest processors take 12 kB, and the handler closes regions.
 constexpr std::size_t kHandlerStackBytes = 65536;
 
@@ -39,12 +38,11 @@ bool was_left_alone[kLargestSignal + 1];
 struct sigaction before[kLargestSignal + 1];
 std::atomic<bool> is_watching{false};
 
-// What the guard is started with.
-struct GuardStart {
+struct FarscaleStart {
   const char* program;
   char** arguments;
   char** environment;
-  void* stack;  // of the process that becomes the guard
+  void* stack;  // the stack of the process that becomes farscale
 };
 
 bool IsLeftAlone(int signal, struct sigaction& now) {
@@ -119,21 +117,23 @@ bool HasHandler(MPI_Comm communicator, MPI_Errhandler handler) {
 
 void OnExit() { MarkTermination(Termination::kNotFinalized, 0); }
 
-int BecomeGuard(void* start) {
-  const auto& with = *static_cast<const GuardStart*>(start);
+constexpr int kNotRun = 127;  // as in shells
+
+int BecomeFarscale(void* start) {
+  const auto& with = *static_cast<const FarscaleStart*>(start);
   execve(with.program, with.arguments, with.environment);
-  _exit(127);
+  _exit(kNotRun);
 }
 
-// Starts the guard and waits until it has the pages. Running a program makes any process one whose end its parent hears
-// of, so the guard must not be the program's own child.
+// Waits until farscale has ended, which a guard does once it has the pages and goes on in a process of its own. Running
+// a program makes any process one whose end its parent hears of, so farscale must not be the program's own child.
 int StandBetween(void* start) {
-  const pid_t guard =
-      clone(BecomeGuard, static_cast<GuardStart*>(start)->stack, CLONE_VM | CLONE_VFORK | SIGCHLD, start);
+  const pid_t farscale =
+      clone(BecomeFarscale, static_cast<FarscaleStart*>(start)->stack, CLONE_VM | CLONE_VFORK | SIGCHLD, start);
   int status = 0;
-  while (guard > 0 && waitpid(guard, &status, __WALL) < 0 && errno == EINTR) {
+  while (farscale > 0 && waitpid(farscale, &status, __WALL) < 0 && errno == EINTR) {
   }
-  _exit(0);
+  _exit(farscale > 0 && WIFEXITED(status) ? WEXITSTATUS(status) : kNotRun);
 }
 
 // The end of a stack in these bytes.
@@ -191,19 +191,19 @@ void GiveHandlersAStack() {
   if (is_watching) handler_stack.Give();
 }
 
-void StartGuard(const Page& fresh) {
+bool RunFarscale(const std::string& option, const std::string& value) {
   const char* program = std::getenv("FARSCALE_PROGRAM");
-  if (program == nullptr) return;
-  std::vector<std::string> words = {"farscale", "measure", "--guard", fresh.job}, variables;
+  if (program == nullptr) return false;
+  std::vector<std::string> words = {"farscale", "measure", option, value}, variables;
   for (const char* name : {"FARSCALE_PAGES", "LD_LIBRARY_PATH", "FARSCALE_QUIET", "FARSCALE_ONLY", "FARSCALE_PRIVATE",
                            "FARSCALE_MOST_BYTES"})
     Keep(name, variables);
   std::vector<char*> arguments = Pointers(words), environment = Pointers(variables);
-  std::vector<char> stack(kStackBytes), stack_of_guard(kStackBytes);
-  GuardStart start = {program, arguments.data(), environment.data(), TopOf(stack_of_guard)};
+  std::vector<char> stack(kStackBytes), stack_of_farscale(kStackBytes);
+  FarscaleStart start = {program, arguments.data(), environment.data(), TopOf(stack_of_farscale)};
   // Unlike fork it runs nothing that the MPI wants run at a fork, and without a signal the program does not hear of a
   // child that it has not started. None of the program's handlers may run in a process that shares its memory.
-  // The guard clears what is blocked for itself.
+  // A guard clears what is blocked for itself.
   sigset_t all, usual;
   sigfillset(&all);
   sigprocmask(SIG_SETMASK, &all, &usual);
@@ -212,6 +212,7 @@ void StartGuard(const Page& fresh) {
   while (between > 0 && waitpid(between, &status, __WCLONE) < 0 && errno == EINTR) {
   }
   sigprocmask(SIG_SETMASK, &usual, nullptr);
+  return between > 0 && WIFEXITED(status) && WEXITSTATUS(status) == 0;
 }
 
 void NoteSignals() {

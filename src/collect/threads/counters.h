@@ -20,7 +20,7 @@ enum class CounterAccess : std::uint8_t {
   kRegisters,    // the processor's own instruction, rdpmc
   kSystemCalls,  // read(2), which costs as much as short MPI calls
   kPapi,
-  kForbidden,  // by the kernel
+  kForbidden,  // the kernel forbids it
   kMissing,    // the machine has none, or the kernel does not know them
   kNoPapi,     // there is no libpapi that can be loaded and has both counters
 };
@@ -60,7 +60,7 @@ class CounterPair {
  private:
   struct Counter {
     int file = -1;
-    const volatile perf_event_mmap_page* state = nullptr;  // of those that programs may read themselves
+    const volatile perf_event_mmap_page* state = nullptr;  // for those that programs may read themselves
   };
   static CounterAccess Open(const CounterEvent& event, int group, Counter& counter);
   static void Close(Counter& counter);
@@ -79,15 +79,15 @@ CounterAccess OpenCountersOfPapi();
 void CloseCounters();
 Counts ReadCounts();
 
-// Of other threads: what the main thread counts, by the kernel. False where that cannot be.
+// For other threads: the events that the main thread counts, by the kernel. False where that cannot be.
 bool OpenCountersAsMain(CounterPair& counters);
 
 // Nanoseconds that reading took since the main thread's were opened; 0 where it takes no system calls.
 double TimeOfReading();
-// Of one system call; known where the main thread needs them.
+// That of one system call; known where the main thread needs them.
 double TimeOfSystemCall();
 
-// Whether reading by system calls takes too long: more than a share of the time since the run began, which a burst of
+// True if reading by system calls takes too long: more than a share of the time since the run began, which a burst of
 // calls at its begin may exceed. Both in nanoseconds. Chosen: what measuring may cost.
 inline bool TakesTooLong(double reading, double elapsed) {
   constexpr double kMostOfTime = 0.02, kShortestTime = 5e9;
@@ -97,7 +97,7 @@ inline bool TakesTooLong(double reading, double elapsed) {
 // Counters through PAPI, for processors that the kernel counts on but has no names for. The library is loaded when it
 // is asked for, so that farscale neither needs it to be built nor depends on one of its versions.
 
-// Of the calling thread. False, with nothing left, where there is no libpapi, or it does not count both.
+// For the calling thread. False, with nothing left, where there is no libpapi, or it does not count both.
 bool StartPapi();
 Counts ReadPapi();
 void StopPapi();

@@ -4,7 +4,6 @@
 // Not wrapped, since what they do takes no time or their parameters cannot be passed on: ends of critical sections and
 // loops without a barrier, cancellation, GOMP_doacross_wait, target regions; and the pairs of functions for parallel
 // regions that GCC before 4.9 called.
-#include "collect/threads/gomp.h"
 
 #include <dlfcn.h>
 #include <link.h>
@@ -33,7 +32,7 @@ struct Real {
   bool is_measured;
 };
 
-// What a wrapper is, while the function behind it runs.
+// The state of a wrapper while the function behind it runs.
 struct InRuntime {
   explicit InRuntime(bool is_measured) : before(is_measured ? EnterRuntime() : Activity::kOutside) {}
   ~InRuntime() { LeaveRuntime(before); }
@@ -61,7 +60,7 @@ struct InWait {
 
 using PartFunction = void (*)(void*);
 
-// What the threads of a team run in place of the program's function. libgomp reads the first word of the data of
+// The threads of a team run this in place of the program's function. libgomp reads the first word of the data of
 // reductions.
 struct Part {
   void* first_word;
@@ -72,7 +71,7 @@ struct Part {
 
 using Query = int (*)();
 
-// Of the library that the program uses.
+// Functions of the library that the program uses.
 struct Queries {
   Query most_threads = reinterpret_cast<Query>(FindInOpenMp("omp_get_max_threads"));
   Query thread_number = reinterpret_cast<Query>(FindInOpenMp("omp_get_thread_num"));

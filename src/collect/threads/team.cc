@@ -8,7 +8,7 @@
 
 #include "collect/preload/call.h"
 #include "collect/page.h"
-#include "collect/preload/termination.h"
+#include "collect/preload/run.h"
 #include "collect/threads/thread_counter.h"
 #include "collect/trace/thread_recorder.h"
 
@@ -17,7 +17,7 @@ namespace {
 
 struct TeamThread {
   std::atomic<bool> is_taken = false;
-  std::atomic<int> id = 0;  // of the kernel
+  std::atomic<int> id = 0;  // the kernel's
   bool is_main = false;
   ThreadRecord* record = nullptr;
   TeamPlace place;
@@ -25,10 +25,10 @@ struct TeamThread {
   bool is_dispatching = false;  // it waits although tasks are queued
   Activity before_mpi = Activity::kOutside, before_device = Activity::kOutside;
   unsigned teams_open = 0;
-  std::vector<std::unique_ptr<Team>> teams;  // by how deep they are nested; reused
+  std::vector<std::unique_ptr<Team>> teams;  // index: nesting depth; reused
 };
 
-TeamThread* threads = nullptr;  // of kMostThreads; never freed, for threads may outlive the program's exit
+TeamThread* threads = nullptr;  // kMostThreads of them; never freed, for threads may outlive the program's exit
 thread_local TeamThread* own_thread __attribute__((tls_model("initial-exec"))) = nullptr;
 pthread_key_t at_thread_end;
 
@@ -153,7 +153,7 @@ void CountActive(unsigned more) {
   }
 }
 
-// What the others of the team did since they had no more work.
+// Adds the time of the others of the team since they had no more work.
 void AddOthers(const Team& team, unsigned size, Tick last, Tick now) {
   const std::uint64_t mpi_now = MpiClock(now);
   std::uint64_t imbalance = 0, mpi_wait = 0, scheduling = 0;
@@ -233,7 +233,7 @@ void Begin(Team* team, unsigned index, unsigned size) {
     Switch(*own, Activity::kUseful, now);
     return;
   }
-  // What it waited for before is known by who ended that team.
+  // The thread that ended that team knows the reason of an earlier wait.
   ThreadRecord& record = *own->record;
   Write(record, [&] {
     Store(record.scheduling, record.scheduling + Since(team->forked, now));

@@ -17,7 +17,7 @@
 
 namespace farscale::collect {
 
-// What a thread was in before it entered a team of its own.
+// The place of a thread before it entered a team of its own.
 struct TeamPlace {
   struct Team* team = nullptr;
   unsigned index = 0;
@@ -36,15 +36,15 @@ struct Team {
 
   Tick forked = 0;
   std::uint64_t mpi_clock_at_fork = 0;
-  TeamPlace outer;  // of the thread that forked it
+  TeamPlace outer;  // place of the thread that forked it
   bool is_recorded = false;
   unsigned added = 0;  // threads that are active because of this team
   std::atomic<unsigned> size = 0;
   std::atomic<unsigned> arrivals = 0;       // at barriers
-  std::atomic<Tick> last_arrivals[4] = {};  // of barrier i at i % 4: threads are at most one barrier apart
+  std::atomic<Tick> last_arrivals[4] = {};  // barrier i at i % 4: threads are at most one barrier apart
   std::atomic<Tick> last_task = 0;          // when one ended last
   std::atomic<int> queued = 0;              // tasks that were created and have not begun
-  std::vector<Idle> idle;                   // by thread number
+  std::vector<Idle> idle;                   // index: thread number
 };
 
 // Makes the calling thread the main one of the page.
@@ -81,7 +81,7 @@ void QueueTask();
 Activity BeginTask(bool was_queued);
 void EndTask(Activity before);
 
-// Whether a thread, by the kernel's number, has been in a team.
+// True if a thread, by the kernel's number, has been in a team.
 bool IsOfTeams(int thread);
 
 // Calls of MPI by threads other than the main one.
@@ -90,5 +90,11 @@ void LeaveMpiInTeam(Tick now);
 // Calls to the runtimes of devices, likewise.
 void EnterDeviceInTeam(Tick now);
 void LeaveDeviceInTeam(Tick now);
+
+// A function of the OpenMP library that the program uses, also where it was loaded later, as by Python; nullptr if
+// there is none.
+void* FindInOpenMp(const char* name);
+// True for functions of LLVM's or Intel's library, which has an interface for tools.
+bool IsLlvmOpenMp(const void* function);
 
 }  // namespace farscale::collect

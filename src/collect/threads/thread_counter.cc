@@ -75,7 +75,7 @@ bool AreAllThreadsCounted() { return !lacks_threads; }
 
 namespace {
 
-// Of the run, and ns; chosen: threads of libraries that wait for events use less.
+// Share of the run, and ns; chosen: threads of libraries that wait for events use less.
 constexpr double kLeastShare = 0.01;
 constexpr double kLeastTime = 2e6;
 

@@ -13,7 +13,7 @@ namespace farscale::collect {
 // Used by its own thread, but for `sum`.
 class ThreadCounter {
  public:
-  // Of a worker, which has counters of its own; else it is the main thread's.
+  // For a worker, which has counters of its own; else it is the main thread's.
   void OpenOwn();
   void CloseOwn() { own_.Close(); }
 
@@ -26,7 +26,7 @@ class ThreadCounter {
     begin_ = now;
   }
 
-  // Of a worker since it opened its own, whether it counts or not; nothing where it has none.
+  // Counts of a worker since it opened its own, whether it counts or not; nothing where it has none.
   Counts CountsNow() { return own_.Read(); }
   bool has_own() const { return own_.is_open(); }
 
@@ -42,15 +42,15 @@ class ThreadCounter {
   Counts begin_, sum_;
 };
 
-// Of the main thread, which is 0, what it does not compute; of others what they compute. By the numbers of their
+// The main thread's, which is 0, counts while it does not compute; others while they compute. By the numbers of their
 // records.
 ThreadCounter& CounterOfThread(std::size_t thread);
 
-// What is to be added to the counts of the main thread outside MPI so that they are those of all threads that compute:
+// Counts to be added to those of the main thread outside MPI so that they are those of all threads that compute:
 // less than nothing where it waits longer than others compute.
 Counts CountsOfThreads();
 
-// Whether all threads that computed in teams were counted.
+// True if all threads that computed in teams were counted.
 bool AreAllThreadsCounted();
 
 // Threads of this process that no OpenMP library tells of: of other compilers, of static libraries, or the program's

@@ -14,7 +14,7 @@
 #include "collect/devices/devices.h"
 #include "collect/trace/trace_archive.h"
 #include "collect/page_file.h"
-#include "collect/preload/regions.h"
+#include "collect/preload/run.h"
 #include "collect/text.h"
 #include "collect/trace/trace_recovery.h"
 
@@ -29,7 +29,7 @@ bool has_counters = false;
 bool is_estimate = false;
 std::uint64_t save_age = 0;     // in ticks; 0: events are not saved while the program runs
 std::uint64_t saved_at = 0;     // when they were
-std::uint64_t saved_chunk = 0;  // of the file, from which on they have to be saved
+std::uint64_t saved_chunk = 0;  // chunk of the file, from which on they have to be saved
 std::uint64_t cpu_asked = 0;    // when
 std::uint64_t cpu_age = 0;      // in ticks
 std::uint64_t cpu_written = 0;
@@ -42,13 +42,13 @@ struct Only {
   bool is_open = false;
 };
 std::vector<Only> only;  // regions to record; empty for all
-int open_only = 0;       // how many of them are open
+int open_only = 0;       // the number of them that are open
 bool was_only_open = false;
-bool is_switched_off = false;             // by the program
+bool is_switched_off = false;             // the program did so
 bool has_begun = false;                   // the trace
-bool is_on = true;                        // what the trace says
+bool is_on = true;                        // as the trace says
 std::vector<std::uint32_t> open_regions;  // in the trace, by their numbers there
-// What was counted while the recording was off, which is no part of the counters in the trace, and the counts when it
+// Counts while the recording was off, which are no part of the counters in the trace, and the counts when it
 // was switched off.
 std::uint64_t cpu_left_out = 0, cpu_at_off = 0;
 Counts counts_left_out, counts_at_off;
@@ -74,7 +74,7 @@ void WriteCounters(std::uint64_t time) {
   recording.Check(OTF2_EvtWriter_Metric(recording.writer, nullptr, time, kCountersClass, 2, kTypes, values));
 }
 
-// What is in memory goes to the folder of the trace, for a node that may fail.
+// Events in memory go to the folder of the trace, for a node that may fail.
 void SaveEvents(std::uint64_t time) {
   saved_at = time;
   const auto state = std::make_unique<Page>(*page);
@@ -89,7 +89,7 @@ void SaveEvents(std::uint64_t time) {
   recording.Check(OTF2_EvtWriter_BufferFlush(recording.writer, nullptr, time, stop));
 }
 
-// What is known at an edge, before it.
+// Records that are known at an edge, before it.
 void WriteSamples(std::uint64_t time) {
   recording.last_time = time;
   if (time - cpu_asked >= cpu_age) [[unlikely]] {
@@ -156,7 +156,7 @@ void Switch(bool on) {
   const std::uint64_t time = Now();
   recording.last_time = time;
   recording.is_writing = true;
-  // What passes while nothing is written is known at both of its ends, and so are regions that go on.
+  // The time while nothing is written is known at both of its ends, and so are regions that go on.
   for (; !on && !is_switched_off && !open_regions.empty(); open_regions.pop_back()) Leave(open_regions.back(), time);
   if (!on) WriteCpuTime(time);
   if (!on && has_counters) WriteCounters(time);

@@ -31,7 +31,7 @@ void RecordEnter(CallId id, std::uint64_t time);
 void RecordLeave(CallId id, std::uint64_t time);
 // A region of the page is entered or left.
 void RecordRegion(int index, bool is_start);
-// By the program: nothing is recorded until it is on again.
+// Called by the program: nothing is recorded until it is on again.
 void SwitchRecording(bool on);
 
 struct Recording {
@@ -39,7 +39,7 @@ struct Recording {
   Room room;
   bool is_writing = false;      // events are written now: not so outside the regions that alone are to be recorded
   bool is_complete = true;      // all events could be written until now
-  std::uint64_t last_time = 0;  // of the last edge
+  std::uint64_t last_time = 0;  // the last edge's
 
   void Check(OTF2_ErrorCode code) {
     if (code == OTF2_SUCCESS) [[likely]] {
@@ -54,7 +54,7 @@ struct Recording {
 };
 extern Recording recording;
 
-// Whether events of the calling thread are written now.
+// True if events of the calling thread are written now.
 inline bool IsWriting() { return recording.is_writing && !this_thread.is_followed; }
 
 // Writes an event inside the call that was entered last, with a function of OTF2's event writer.
@@ -73,7 +73,7 @@ std::vector<CallDefinition> UsedCalls();
 // Definitions that are new on this rank, for a trace of a run that does not come to its end.
 void NoteDefinitions(const RankDefinitions& added);
 
-// Whether regions alone were to be recorded and none of them was started here.
+// True if regions alone were to be recorded and none of them was started here.
 bool RecordedNothing();
 
 }  // namespace farscale::collect

@@ -67,7 +67,7 @@ Arrival ArrivalOf(const TracedRequest& request, const MPI_Status& status) {
   return {status.MPI_SOURCE, status.MPI_TAG, static_cast<std::uint64_t>(bytes)};
 }
 
-// What sends and receives in one cannot be cancelled, and its status may say anything.
+// Requests that send and receive in one cannot be cancelled, and their status may say anything.
 bool IsCancelled(const TracedRequest& request, const MPI_Status& status) {
   int is_cancelled = 0;
   if (request.sent_number == 0) PMPI_Test_cancelled(&status, &is_cancelled);
@@ -82,7 +82,7 @@ void TakeClock(const TracedRequest& request, const MPI_Status& status) {
   if (request.kind == RequestKind::kCollective) CompleteReduceClock(request.reduction, request.wait);
 }
 
-// What was posted while nothing was recorded and completes now is in the trace as if posted now, since its other half
+// A request posted while nothing was recorded that completes now is in the trace as if posted now, since its other half
 // may be there.
 void RecordCompletion(TracedRequest& request, const MPI_Status& status) {
   if (!request.is_recorded && IsWriting()) RecordPost(request);
@@ -107,7 +107,7 @@ void RecordCompletion(TracedRequest& request, const MPI_Status& status) {
 std::optional<TracedRequest> TakeCompleted(MPI_Request handle) {
   if (handle == MPI_REQUEST_NULL) return std::nullopt;
   const SharedState held;
-  const auto found = requests.equal_range(KeyOf(handle)).first;  // of equals the one that was added first
+  const auto found = requests.equal_range(KeyOf(handle)).first;  // among equals the one that was added first
   if (found == requests.end() || found->first != KeyOf(handle) || !found->second.is_active) return std::nullopt;
   const TracedRequest request = found->second;
   found->second.is_active = false;

@@ -11,7 +11,6 @@
 #include <vector>
 
 #include "collect/trace/communicators.h"
-#include "collect/trace/ideal_clock.h"
 
 namespace farscale::collect {
 
@@ -41,18 +40,18 @@ struct TracedRequest {
   bool is_recorded = false;  // its post is in the trace
   std::uint32_t communicator = 0;
   std::uint64_t number = 0;
-  std::uint64_t sent_number = 0;  // of the send of a receive that sends, too; peer, tag and bytes are of the send
+  std::uint64_t sent_number = 0;  // the send of a receive that sends, too; peer, tag and bytes are of the send
   int from = MPI_ANY_SOURCE;      // and this of its receive, since MPICH 4.0 leaves it out of the status
   int from_tag = MPI_ANY_TAG;
   std::uint64_t from_bytes = 0;
-  int peer = MPI_PROC_NULL;  // of sends
+  int peer = MPI_PROC_NULL;  // for sends
   int tag = 0;
   std::uint64_t bytes = 0;
   OTF2_CollectiveOp operation = OTF2_COLLECTIVE_OP_BARRIER;
   std::uint32_t root = OTF2_COLLECTIVE_ROOT_NONE;
   CollectiveSizes sizes = {};
   MPI_Comm shadow = MPI_COMM_NULL;  // for ideal clocks
-  std::uint64_t reduction = 0;      // of ideal clocks
+  std::uint64_t reduction = 0;      // for ideal clocks
   ClockWait wait = ClockWait::kAll;
   // Their numbers go on from that of the request, those sent first.
   std::shared_ptr<const NeighbourMessages> neighbours = nullptr;
@@ -65,7 +64,7 @@ void StartRequest(MPI_Request handle);
 // A request has completed with this status; `handle` as it was before.
 void CompleteRequest(MPI_Request handle, const MPI_Status& status);
 void FreeRequest(MPI_Request handle);
-// Whether a request still needs the communicator of ideal clocks.
+// True if a request still needs the communicator of ideal clocks.
 bool NeedsShadow(MPI_Comm shadow);
 
 // Handles as they were before MPI changes them, and statuses where the caller wants none.

@@ -16,7 +16,7 @@
 namespace farscale::collect {
 namespace {
 
-// Of a thread; chosen: 64 MiB. More are not kept, and then no threads are written.
+// Events of a thread; chosen: 64 MiB. More are not kept, and then no threads are written.
 constexpr std::size_t kMostEvents = std::size_t{1} << 21U;
 
 enum class EventKind : std::uint32_t {
@@ -35,7 +35,7 @@ enum class EventKind : std::uint32_t {
 struct ThreadEvent {
   Tick time;
   EventKind kind;
-  std::uint32_t size;  // of the team
+  std::uint32_t size;  // the team's
   Counts counts;
 };
 
@@ -70,7 +70,7 @@ void Keep(std::size_t thread, EventKind kind, unsigned size, Tick time) {
   own.events.push_back({time, kind, size, is_own && own.is_counted ? CounterOfThread(thread).CountsNow() : last});
 }
 
-// Of the main thread, whose events are written at once.
+// For the main thread, whose events are written at once.
 template <typename... Parameters>
 void WriteOfMain(OTF2_ErrorCode (*write)(OTF2_EvtWriter*, OTF2_AttributeList*, OTF2_TimeStamp, Parameters...),
                  Tick time, auto... values) {

@@ -1,4 +1,4 @@
-// What the threads of OpenMP teams do, in a trace: a location for every thread beside the main one, forks and joins,
+// The work of OpenMP threads in a trace: a location for every thread beside the main one, forks and joins,
 // teams, barriers and tasks, in the layout that Score-P uses. Teams that the main thread makes outside of others are
 // recorded; of nested ones, what their main threads do.
 //
@@ -16,7 +16,7 @@
 
 namespace farscale::collect {
 
-// Whether a team that the calling thread, the main one, makes now is recorded.
+// True if a team that the calling thread, the main one, makes now is recorded.
 bool IsRecordingTeams();
 
 // Threads are numbered as their records in the page are: the main one is 0.
@@ -24,26 +24,26 @@ void RecordFork(unsigned threads, Tick time);
 void RecordTeamBegin(std::size_t thread, unsigned size, Tick time);
 void RecordBarrier(std::size_t thread, bool is_implicit, bool is_enter, Tick time);
 void RecordTask(std::size_t thread, bool is_begin, Tick time);
-// Of other threads than the main one.
+// For other threads than the main one.
 void RecordDeviceCall(std::size_t thread, bool is_enter, Tick time);
-// By the thread that ends the team, for each of its threads, itself last: what is open ends.
+// Called by the thread that ends the team, for each of its threads, itself last: what is open ends.
 void RecordTeamEnd(std::size_t thread, unsigned size, Tick time);
 void RecordJoin(Tick time);
 
-// Of this rank. Threads that were in a team of a size are among its members.
+// Those of this rank. Threads that were in a team of a size are among its members.
 std::vector<ThreadDefinition> OwnThreads();
 std::vector<TeamDefinition> OwnTeams();
 // Then no threads are written.
 bool HasTooManyThreadEvents();
 
-// Whether all could be written. Before the files of events are closed.
+// True if all could be written. Before the files of events are closed.
 bool WriteThreadEvents(OTF2_Archive* archive);
-// Of a trace that is given up.
+// For a trace that is given up.
 void RemoveThreadFiles(const std::string& folder);
-// What the events of an estimate would have taken. Nothing is written.
+// The size that the events of an estimate would have. Nothing is written.
 TraceSize SizeOfThreadEvents(OTF2_Archive* archive);
 
-// Of the location whose events were written last, and not to a file.
+// Bytes of the location whose events were written last, and not to a file.
 std::uint64_t BytesOfLastWritten(std::uint64_t events);
 
 // Memory for the events of these locations, as the callbacks of an archive give it.

@@ -49,7 +49,7 @@ struct BufferChunks {
   std::size_t used;
 };
 
-BufferChunks* of_events = nullptr;  // of the one buffer of events
+BufferChunks* of_events = nullptr;  // those of the one buffer of events
 
 void NoteUsed(std::size_t used) { SetChunks(*room.head, {ChunksOf(*room.head).in_file, used}); }
 
@@ -78,7 +78,7 @@ void* Allocate(void*, OTF2_FileType type, OTF2_LocationRef location, void** of_b
   if (is_of_events) {
     of_events = chunks;
     event_bytes += size;
-    *static_cast<char*>(chunk) = 0;  // what an earlier chunk left here is none
+    *static_cast<char*>(chunk) = 0;  // not the leftover of an earlier chunk
     NoteUsed(chunks->used);
   }
   return chunk;
@@ -313,7 +313,7 @@ TraceSize CloseEstimate() {
 
 namespace {
 
-std::vector<ClockOffset> offsets;  // of this rank; none on the node of rank 0
+std::vector<ClockOffset> offsets;  // this rank's; none on the node of rank 0
 
 constexpr int kRounds = 10;  // chosen: the fastest of so many exchanges is hardly disturbed
 
@@ -372,7 +372,7 @@ std::vector<RankDefinitions> Gather(const RankDefinitions& own) {
   return all;
 }
 
-// What rank 0 says of this rank's numbers.
+// Receives this rank's numbers from rank 0.
 RankNumbers ShareNumbers(const std::vector<RankNumbers>& of_ranks) {
   int rank = 0;
   PMPI_Comm_rank(OwnWorld(), &rank);
@@ -417,7 +417,7 @@ bool WriteOwnDefinitions(OTF2_Archive* archive, const RankNumbers& numbers) {
   return OTF2_Archive_CloseDefFiles(archive) == OTF2_SUCCESS && good;
 }
 
-// By the kernel's numbers, where all processors that the process may use are on one socket.
+// The kernel's number of the socket, where all processors that the process may use are on one socket.
 int SocketOfProcess() {
   cpu_set_t processors;
   CPU_ZERO(&processors);

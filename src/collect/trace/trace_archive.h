@@ -20,18 +20,18 @@ std::string OpenArchive(const Page& fresh, bool is_estimate, OTF2_EvtWriter*& wr
 // Writes all definitions and closes the files. Returns the message for the user.
 std::string CloseArchive(OTF2_EvtWriter* writer, bool has_counters);
 
-// What the events of an estimate would have taken, at rank 0; nothing is left of it. Collective.
+// The size that the events of an estimate would have, at rank 0; nothing is left of it. Collective.
 TraceSize CloseEstimate();
 
 // The definitions of a trace, gathered from all ranks and written by rank 0; what is a rank's own beside its events.
 
-// How far this node's clock is from that of rank 0, by messages back and forth; called at the begin and at the end of
+// Measures the distance of this node's clock from that of rank 0, by messages; called at the begin and at the end of
 // the run. Collective.
 void MeasureClockOffset();
 
 const std::vector<ClockOffset>& OwnClockOffsets();
 
-// Of this rank, until now.
+// Those of this rank, until now.
 RankDefinitions OwnDefinitionsOf(std::uint64_t events);
 
 // Collective; whether all could be written here.

@@ -2,6 +2,11 @@
 
 #include <algorithm>
 #include <map>
+#include <strings.h>
+#include <cctype>
+#include <numeric>
+#include <type_traits>
+#include <utility>
 
 namespace farscale::collect {
 namespace {
@@ -97,6 +102,348 @@ RegionNames NumberDefinitions(std::vector<RankDefinitions>& all, std::uint32_t c
     }
   }
   return names;
+}
+
+namespace {
+
+// Readers know MPI functions by their names, so a region of the program must not look like one.
+std::string NameInTrace(const std::string& region) {
+  const bool looks_like_mpi =
+      strncasecmp(region.c_str(), "mpi_", 4) == 0 || strncasecmp(region.c_str(), "pmpi_", 5) == 0;
+  return looks_like_mpi ? "region " + region : region;
+}
+
+// As Score-P has it.
+OTF2_RegionRole RoleOf(const std::string& name) {
+  std::string lower = name;
+  for (char& c : lower) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  const auto contains = [&](const char* text) { return lower.find(text) != std::string::npos; };
+  if (lower == "!$omp parallel") return OTF2_REGION_ROLE_PARALLEL;
+  if (lower == "!$omp implicit barrier") return OTF2_REGION_ROLE_IMPLICIT_BARRIER;
+  if (lower == "!$omp task") return OTF2_REGION_ROLE_TASK;
+  if (lower == "cuda copy" || lower == "hip copy") return OTF2_REGION_ROLE_DATA_TRANSFER;
+  if (contains("file_")) return OTF2_REGION_ROLE_FILE_IO;
+  if (contains("win_") || contains("put") || contains("accumulate") || lower.ends_with("_get") ||
+      lower.ends_with("rget")) {
+    return OTF2_REGION_ROLE_RMA;
+  }
+  if (contains("barrier")) return OTF2_REGION_ROLE_BARRIER;
+  if (contains("allreduce") || contains("allgather") || contains("alltoall") || contains("reduce_scatter")) {
+    return OTF2_REGION_ROLE_COLL_ALL2ALL;
+  }
+  if (contains("bcast") || contains("scatter")) return OTF2_REGION_ROLE_COLL_ONE2ALL;
+  if (contains("gather") || contains("reduce")) return OTF2_REGION_ROLE_COLL_ALL2ONE;
+  if (contains("scan")) return OTF2_REGION_ROLE_COLL_OTHER;
+  if (contains("send") || contains("recv")) return OTF2_REGION_ROLE_POINT2POINT;
+  return OTF2_REGION_ROLE_FUNCTION;
+}
+
+OTF2_Paradigm ParadigmOf(const std::string& name) {
+  if (name.starts_with("!")) return OTF2_PARADIGM_OPENMP;
+  if (name.starts_with("CUDA ")) return OTF2_PARADIGM_CUDA;
+  return name.starts_with("HIP ") ? OTF2_PARADIGM_HIP : OTF2_PARADIGM_MPI;
+}
+
+class GlobalDefinitions {
+ public:
+  GlobalDefinitions(OTF2_GlobalDefWriter* writer, const std::vector<RankDefinitions>& ranks, const RegionNames& names,
+                    const RunFacts& facts)
+      : writer_(writer), ranks_(ranks), names_(names), facts_(facts) {}
+
+  // True if all could be written.
+  bool Write() {
+    WriteClock();
+    String("");
+    String(facts_.program);
+    Define(OTF2_GlobalDefWriter_WriteParadigm, OTF2_PARADIGM_MPI, String("MPI"), OTF2_PARADIGM_CLASS_PROCESS);
+    WriteNodesAndRanks();
+    WriteRegions();
+    WriteCommunicators();
+    WriteWindows();
+    WriteThreads();
+    WriteTeams();
+    WriteDevices();
+    WriteCounters();
+    return good_;
+  }
+
+ private:
+  void WriteClock() {
+    std::uint64_t begin = ranks_.front().begin, end = ranks_.front().end;
+    for (const RankDefinitions& rank : ranks_) {
+      begin = std::min(begin, rank.begin);
+      end = std::max(end, rank.end);
+    }
+    Define(OTF2_GlobalDefWriter_WriteClockProperties, facts_.ticks_a_second, begin, end - begin + 1, facts_.started);
+  }
+
+  void WriteNodesAndRanks() {
+    const OTF2_SystemTreeNodeRef machine = 0;
+    const OTF2_StringRef machine_class = String("machine"), node_class = String("node"),
+                         thread = String("Master thread");
+    Define(OTF2_GlobalDefWriter_WriteSystemTreeNode, machine, machine_class, machine_class,
+           OTF2_UNDEFINED_SYSTEM_TREE_NODE);
+    std::map<std::string, std::uint32_t> nodes;
+    for (const RankDefinitions& rank : ranks_) {
+      const auto [entry, is_new] = nodes.try_emplace(rank.host, static_cast<std::uint32_t>(nodes.size()) + 1);
+      if (!is_new) continue;
+      const OTF2_StringRef name = String(rank.host);
+      Define(OTF2_GlobalDefWriter_WriteSystemTreeNode, entry->second, name, node_class, machine);
+      Define(OTF2_GlobalDefWriter_WriteSystemTreeNodeDomain, entry->second, OTF2_SYSTEM_TREE_DOMAIN_SHARED_MEMORY);
+    }
+    const auto sockets = WriteSockets(nodes);
+    tree_nodes_ = static_cast<std::uint32_t>(1 + nodes.size() + sockets.size());
+    node_of_host_ = nodes;
+    for (std::uint32_t i = 0; i < ranks_.size(); ++i) {
+      const OTF2_StringRef name = String("MPI Rank " + std::to_string(i));
+      const auto socket = sockets.find({nodes[ranks_[i].host], ranks_[i].socket});
+      Define(OTF2_GlobalDefWriter_WriteLocationGroup, i, name, OTF2_LOCATION_GROUP_TYPE_PROCESS,
+             socket == sockets.end() ? nodes[ranks_[i].host] : socket->second, OTF2_UNDEFINED_LOCATION_GROUP);
+      Define(OTF2_GlobalDefWriter_WriteLocation, i, thread, OTF2_LOCATION_TYPE_CPU_THREAD, ranks_[i].events, i);
+    }
+  }
+
+  using Sockets = std::map<std::pair<std::uint32_t, int>, std::uint32_t>;  // keys: node and number
+
+  Sockets WriteSockets(std::map<std::string, std::uint32_t>& nodes) {
+    Sockets sockets;
+    for (const RankDefinitions& rank : ranks_) {
+      const std::uint32_t node = nodes[rank.host];
+      const auto reference = static_cast<std::uint32_t>(nodes.size() + 1 + sockets.size());
+      if (rank.socket < 0 || !sockets.emplace(std::pair(node, rank.socket), reference).second) continue;
+      const OTF2_StringRef name = String("socket " + std::to_string(rank.socket)), socket_class = String("socket");
+      Define(OTF2_GlobalDefWriter_WriteSystemTreeNode, reference, name, socket_class, node);
+      Define(OTF2_GlobalDefWriter_WriteSystemTreeNodeDomain, reference, OTF2_SYSTEM_TREE_DOMAIN_SOCKET);
+    }
+    return sockets;
+  }
+
+  void WriteRegions() {
+    std::uint32_t reference = 0;
+    for (const std::string& name : names_.calls) {
+      WriteRegion(reference++, name, RoleOf(name), ParadigmOf(name));
+    }
+    for (const std::string& name : names_.regions) {
+      WriteRegion(reference++, NameInTrace(name), OTF2_REGION_ROLE_CODE, OTF2_PARADIGM_USER);
+    }
+  }
+
+  void WriteRegion(std::uint32_t reference, const std::string& name, OTF2_RegionRole role, OTF2_Paradigm paradigm) {
+    const OTF2_StringRef text = String(name);
+    Define(OTF2_GlobalDefWriter_WriteRegion, reference, text, text, kEmptyString, role, paradigm, OTF2_REGION_FLAG_NONE,
+           kEmptyString, 0, 0);
+  }
+
+  void WriteCommunicators() {
+    std::vector<std::uint64_t> all(ranks_.size());
+    std::iota(all.begin(), all.end(), 0);
+    WriteGroup(groups_++, OTF2_GROUP_TYPE_COMM_LOCATIONS, all);
+    WriteCommunicator(kWorldId, "MPI_COMM_WORLD", OTF2_GROUP_TYPE_COMM_GROUP, all);
+    WriteCommunicator(kSelfId, "MPI_COMM_SELF", OTF2_GROUP_TYPE_COMM_SELF, {});
+    for (const bool is_inter : {false, true}) {  // as they are numbered
+      for (const RankDefinitions& rank : ranks_) {
+        for (const CommunicatorDefinition& communicator : rank.communicators) {
+          if (communicator.remote.empty() != is_inter) WriteCommunicator(communicator);
+        }
+      }
+    }
+  }
+
+  void WriteGroup(OTF2_GroupRef reference, OTF2_GroupType type, const std::vector<std::uint64_t>& members,
+                  OTF2_Paradigm paradigm = OTF2_PARADIGM_MPI) {
+    Define(OTF2_GlobalDefWriter_WriteGroup, reference, kEmptyString, type, paradigm, OTF2_GROUP_FLAG_NONE,
+           static_cast<std::uint32_t>(members.size()), members.data());
+  }
+
+  void WriteCommunicator(std::uint32_t reference, const std::string& name, OTF2_GroupType type,
+                         const std::vector<std::uint64_t>& members) {
+    const OTF2_StringRef text = String(name);
+    WriteGroup(groups_, type, members);
+    Define(OTF2_GlobalDefWriter_WriteComm, reference, text, groups_++, OTF2_UNDEFINED_COMM, OTF2_COMM_FLAG_NONE);
+  }
+
+  void WriteCommunicator(const CommunicatorDefinition& communicator) {
+    const std::string name = "communicator " + std::to_string(communicator.id);
+    const std::vector<std::uint64_t> members(communicator.members.begin(), communicator.members.end());
+    if (communicator.remote.empty()) {
+      WriteCommunicator(communicator.id, name, OTF2_GROUP_TYPE_COMM_GROUP, members);
+      return;
+    }
+    const OTF2_StringRef text = String(name);
+    const OTF2_GroupRef first = groups_;
+    const std::vector<std::uint64_t> remote(communicator.remote.begin(), communicator.remote.end());
+    for (const std::vector<std::uint64_t>& group : {members, remote}) {
+      WriteGroup(groups_++, OTF2_GROUP_TYPE_COMM_GROUP, group);
+    }
+    Define(OTF2_GlobalDefWriter_WriteInterComm, communicator.id, text, first, first + 1, OTF2_UNDEFINED_COMM,
+           OTF2_COMM_FLAG_NONE);
+  }
+
+  void WriteWindows() {
+    for (const RankDefinitions& rank : ranks_) {
+      for (const GroupDefinition& group : rank.groups) {
+        WriteGroup(group.id, OTF2_GROUP_TYPE_COMM_GROUP, {group.members.begin(), group.members.end()});
+        groups_ = group.id + 1;
+      }
+      for (const WindowDefinition& window : rank.windows) {
+        const OTF2_StringRef name = String("window " + std::to_string(window.id));
+        Define(OTF2_GlobalDefWriter_WriteRmaWin, window.id, name, window.communicator,
+               OTF2_RMA_WIN_FLAG_CREATE_DESTROY_EVENTS);
+      }
+    }
+  }
+
+  void WriteThreads() {
+    for (std::uint32_t i = 0; i < ranks_.size(); ++i) {
+      for (const ThreadDefinition& thread : ranks_[i].threads) {
+        const OTF2_StringRef name = String("OpenMP thread " + std::to_string(thread.number));
+        Define(OTF2_GlobalDefWriter_WriteLocation, LocationOf(i, thread.number), name, OTF2_LOCATION_TYPE_CPU_THREAD,
+               thread.events, i);
+      }
+    }
+  }
+
+  // Groups of teams name their members by where these are among all locations of threads in teams.
+  void WriteTeams() {
+    std::vector<std::uint64_t> locations;
+    std::map<std::uint64_t, std::uint64_t> index;
+    const auto add = [&](std::uint64_t location) {
+      index[location] = locations.size();
+      locations.push_back(location);
+    };
+    for (std::uint32_t i = 0; i < ranks_.size(); ++i) {
+      if (!ranks_[i].teams.empty()) add(i);
+      for (const ThreadDefinition& thread : ranks_[i].threads) add(LocationOf(i, thread.number));
+    }
+    if (locations.empty()) return;
+    const OTF2_StringRef paradigm = String("OpenMP"), name = String("OpenMP team");
+    Define(OTF2_GlobalDefWriter_WriteParadigm, OTF2_PARADIGM_OPENMP, paradigm, OTF2_PARADIGM_CLASS_THREAD_FORK_JOIN);
+    WriteGroup(groups_++, OTF2_GROUP_TYPE_COMM_LOCATIONS, locations, OTF2_PARADIGM_OPENMP);
+    for (std::uint32_t i = 0; i < ranks_.size(); ++i) {
+      for (const TeamDefinition& team : ranks_[i].teams) {
+        std::vector<std::uint64_t> members;
+        for (const std::uint64_t thread : team.threads) {
+          const auto found = index.find(LocationOf(i, thread));
+          if (found != index.end()) members.push_back(found->second);
+        }
+        WriteGroup(groups_, OTF2_GROUP_TYPE_COMM_GROUP, members, OTF2_PARADIGM_OPENMP);
+        Define(OTF2_GlobalDefWriter_WriteComm, team.id, name, groups_++, OTF2_UNDEFINED_COMM, OTF2_COMM_FLAG_NONE);
+      }
+    }
+  }
+
+  // A device is a node of the system tree, below that of its ranks; each of these has a context on it.
+  void WriteDevices() {
+    std::map<std::pair<std::uint32_t, std::string>, std::uint32_t> nodes;
+    auto contexts = static_cast<std::uint32_t>(ranks_.size());
+    for (std::uint32_t i = 0; i < ranks_.size(); ++i) {
+      for (const DeviceDefinition& device : ranks_[i].devices) {
+        const OTF2_StringRef name = String(device.name);
+        const std::uint32_t host = node_of_host_[ranks_[i].host];
+        const auto [entry, is_new] = nodes.try_emplace({host, device.name}, tree_nodes_);
+        if (is_new) WriteDevice(tree_nodes_++, name, host);
+        const std::uint32_t context = contexts++;
+        Define(OTF2_GlobalDefWriter_WriteLocationGroup, context, name, OTF2_LOCATION_GROUP_TYPE_ACCELERATOR,
+               entry->second, i);
+        for (std::size_t stream = 0; stream < device.streams.size(); ++stream) {
+          const OTF2_StringRef stream_name = String("stream " + std::to_string(stream + 1));
+          const ThreadDefinition& of_stream = device.streams[stream];
+          Define(OTF2_GlobalDefWriter_WriteLocation, LocationOf(i, of_stream.number), stream_name,
+                 OTF2_LOCATION_TYPE_ACCELERATOR_STREAM, of_stream.events, context);
+        }
+      }
+    }
+    WriteParadigmsOfDevices();
+  }
+
+  void WriteDevice(std::uint32_t reference, OTF2_StringRef name, std::uint32_t host) {
+    const OTF2_StringRef device_class = String("device");
+    Define(OTF2_GlobalDefWriter_WriteSystemTreeNode, reference, name, device_class, host);
+    Define(OTF2_GlobalDefWriter_WriteSystemTreeNodeDomain, reference, OTF2_SYSTEM_TREE_DOMAIN_ACCELERATOR_DEVICE);
+  }
+
+  void WriteParadigmsOfDevices() {
+    for (const auto& [prefix, paradigm] : {std::pair("CUDA", OTF2_PARADIGM_CUDA), {"HIP", OTF2_PARADIGM_HIP}}) {
+      const auto is_of_it = [wanted = paradigm](const std::string& name) { return ParadigmOf(name) == wanted; };
+      if (std::ranges::none_of(names_.calls, is_of_it)) continue;
+      const OTF2_StringRef name = String(prefix);
+      Define(OTF2_GlobalDefWriter_WriteParadigm, paradigm, name, OTF2_PARADIGM_CLASS_ACCELERATOR);
+    }
+  }
+
+  void WriteCounters() {
+    const OTF2_MetricMemberRef members[] = {0, 1, 2};
+    const auto write = [&](OTF2_MetricMemberRef reference, const char* name, const char* description, const char* unit,
+                           OTF2_MetricType type) {
+      const OTF2_StringRef name_text = String(name), description_text = String(description), unit_text = String(unit);
+      Define(OTF2_GlobalDefWriter_WriteMetricMember, reference, name_text, description_text, type,
+             OTF2_METRIC_ACCUMULATED_START, OTF2_TYPE_INT64, OTF2_BASE_DECIMAL, 0, unit_text);
+    };
+    write(0, "CPU_TIME", "CPU time of the main thread, asked for every 50 us at most", "ns", OTF2_METRIC_TYPE_OTHER);
+    if (facts_.has_counters) {
+      write(1, "instructions", "Instructions in user mode", "#", OTF2_METRIC_TYPE_OTHER);
+      write(2, "cycles", "Cycles in user mode", "#", OTF2_METRIC_TYPE_OTHER);
+    }
+    Define(OTF2_GlobalDefWriter_WriteMetricClass, kCpuTimeClass, 1, members, OTF2_METRIC_SYNCHRONOUS,
+           OTF2_RECORDER_KIND_CPU);
+    if (facts_.has_counters) {
+      Define(OTF2_GlobalDefWriter_WriteMetricClass, kCountersClass, 2, members + 1, OTF2_METRIC_SYNCHRONOUS_STRICT,
+             OTF2_RECORDER_KIND_CPU);
+    }
+  }
+
+  OTF2_StringRef String(const std::string& text) {
+    const auto [entry, is_new] = strings_.try_emplace(text, static_cast<OTF2_StringRef>(strings_.size()));
+    if (is_new) Define(OTF2_GlobalDefWriter_WriteString, entry->second, text.c_str());
+    return entry->second;
+  }
+
+  // A definition by the library's function for it.
+  template <typename... Values>
+  void Define(OTF2_ErrorCode (*write)(OTF2_GlobalDefWriter*, Values...), std::type_identity_t<Values>... values) {
+    good_ = write(writer_, values...) == OTF2_SUCCESS && good_;
+  }
+
+  OTF2_GlobalDefWriter* const writer_;
+  const std::vector<RankDefinitions>& ranks_;
+  const RegionNames& names_;
+  const RunFacts& facts_;
+  bool good_ = true;
+  std::map<std::string, OTF2_StringRef> strings_;
+  std::map<std::string, std::uint32_t> node_of_host_;
+  std::uint32_t tree_nodes_ = 0;  // that are defined
+  OTF2_GroupRef groups_ = 0;
+};
+
+}  // namespace
+
+bool WriteGlobalDefinitions(OTF2_GlobalDefWriter* writer, const std::vector<RankDefinitions>& ranks,
+                            const RegionNames& names, const RunFacts& facts) {
+  return GlobalDefinitions(writer, ranks, names, facts).Write();
+}
+
+bool WriteLocalDefinitions(OTF2_Archive* archive, std::uint64_t location, const std::vector<ClockOffset>& offsets,
+                           const RankNumbers& numbers) {
+  OTF2_DefWriter* writer = OTF2_Archive_GetDefWriter(archive, location);
+  if (writer == nullptr) return false;
+  bool good = true;
+  for (const ClockOffset& offset : offsets) {
+    good = OTF2_DefWriter_WriteClockOffset(writer, offset.time, offset.offset, 0) == OTF2_SUCCESS && good;
+  }
+  OTF2_IdMap* regions = OTF2_IdMap_CreateFromUint32Array(numbers.regions.size(), numbers.regions.data(), false);
+  good = OTF2_DefWriter_WriteMappingTable(writer, OTF2_MAPPING_REGION, regions) == OTF2_SUCCESS && good;
+  OTF2_IdMap_Free(regions);
+  const auto write = [&](OTF2_MappingType type, const std::vector<NumberPair>& pairs) {
+    if (pairs.empty()) return;
+    OTF2_IdMap* map = OTF2_IdMap_Create(OTF2_ID_MAP_SPARSE, pairs.size());
+    for (const NumberPair& pair : pairs) OTF2_IdMap_AddIdPair(map, pair.own, pair.in_archive);
+    good = OTF2_DefWriter_WriteMappingTable(writer, type, map) == OTF2_SUCCESS && good;
+    OTF2_IdMap_Free(map);
+  };
+  write(OTF2_MAPPING_COMM, numbers.communicators);
+  write(OTF2_MAPPING_RMA_WIN, numbers.windows);
+  write(OTF2_MAPPING_GROUP, numbers.groups);
+  return OTF2_Archive_CloseDefWriter(archive, writer) == OTF2_SUCCESS && good;
 }
 
 }  // namespace farscale::collect

@@ -1,4 +1,4 @@
-// What the definitions of a trace are made of, by rank, and how the numbers of ranks become those of the archive.
+// The parts of a trace's definitions, by rank, and the way from numbers of ranks to those of the archive.
 #pragma once
 
 #include <otf2/otf2.h>
@@ -9,6 +9,8 @@
 #include <tuple>
 #include <type_traits>
 #include <vector>
+
+#include "collect/page.h"
 
 namespace farscale::collect {
 
@@ -40,7 +42,7 @@ struct GroupDefinition {
 
 // A thread of OpenMP beside the main one, with events of its own.
 struct ThreadDefinition {
-  std::uint64_t number = 0;  // of its record in the page
+  std::uint64_t number = 0;  // index of its record in the page
   std::uint64_t events = 0;
 };
 
@@ -56,7 +58,7 @@ struct TeamDefinition {
   std::vector<std::uint64_t> threads;  // numbers of those that were in one
 };
 
-// How far the clock of a rank's node was behind that of rank 0, at a time by its own.
+// The lag of the clock of a rank's node behind that of rank 0, at a time by its own.
 struct ClockOffset {
   std::uint64_t time = 0;
   std::int64_t offset = 0;
@@ -66,10 +68,10 @@ struct RankDefinitions {
   std::string host;
   int socket = -1;  // that all its processors are on; -1: not known
   std::uint64_t events = 0;
-  std::uint64_t begin = 0;  // by the clock of rank 0
+  std::uint64_t begin = 0;  // on the clock of rank 0
   std::uint64_t end = 0;
   std::vector<CallDefinition> calls;  // that occur
-  std::vector<std::string> regions;   // of the page; the first, the whole run, is none of the archive
+  std::vector<std::string> regions;   // those of the page; the first, the whole run, is none of the archive
   std::vector<CommunicatorDefinition> communicators;
   std::vector<WindowDefinition> windows;
   std::vector<GroupDefinition> groups;
@@ -79,14 +81,14 @@ struct RankDefinitions {
   std::vector<DeviceDefinition> devices;
 };
 
-// What a rank's own number is in the archive.
+// A rank's own number and that in the archive.
 struct NumberPair {
   std::uint32_t own = 0;
   std::uint32_t in_archive = 0;
 };
 
 struct RankNumbers {
-  std::vector<std::uint32_t> regions;     // by number of the call, and behind the calls by index of the region
+  std::vector<std::uint32_t> regions;     // index: number of the call, and behind the calls by index of the region
   std::vector<NumberPair> communicators;  // and teams
   std::vector<NumberPair> windows;
   std::vector<NumberPair> groups;
@@ -116,7 +118,7 @@ struct RegionNames {
 RegionNames NumberDefinitions(std::vector<RankDefinitions>& all, std::uint32_t call_count,
                               std::vector<RankNumbers>& of_ranks);
 
-// What all definitions of an archive have in common.
+// Facts that all definitions of an archive have in common.
 struct RunFacts {
   std::string program;
   std::uint64_t ticks_a_second = 0;
@@ -188,7 +190,7 @@ std::string Pack(Value value) {
   return packed;
 }
 
-// Whether the bytes are those of such a value. Without an address it is asked whether so many elements can follow:
+// Checks that the bytes are those of such a value. Without an address it is asked whether so many elements can follow:
 // each takes a byte at least.
 template <typename Value>
 bool Unpack(std::string_view packed, Value& value) {
@@ -199,13 +201,5 @@ bool Unpack(std::string_view packed, Value& value) {
   };
   return Transfer(take, value) && packed.empty();
 }
-
-// How large the trace of a run is.
-
-struct TraceSize {
-  std::uint64_t bytes = 0;    // of the events of all ranks
-  std::uint64_t largest = 0;  // of a rank
-  std::uint64_t events = 0;
-};
 
 }  // namespace farscale::collect

@@ -15,7 +15,6 @@
 
 #include "collect/trace/trace_room.h"
 #include "collect/trace/trace_definitions.h"
-#include "collect/measured_run_output.h"
 #include "collect/text.h"
 
 namespace farscale::collect {

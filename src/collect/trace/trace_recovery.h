@@ -17,7 +17,7 @@ bool SaveRank(const std::string& folder, const Page& state, const Room& room, st
 
 // Folders of ranks that were saved.
 bool HasSavedRanks(const std::string& folder);
-// Whether all ranks of the run in a folder were.
+// True if all ranks of the run in a folder were.
 bool HasAllRanks(const std::string& folder);
 
 struct RecoveredTrace {
@@ -28,7 +28,7 @@ struct RecoveredTrace {
   double first_end = 0;           // seconds of the run until the last event of the rank that ends first
   int first_rank = 0;
   int threaded = 0;          // ranks of which other threads than the main one are not in the trace
-  bool has_devices = false;  // what they did is not in the trace
+  bool has_devices = false;  // their work is not in the trace
   double last_end = 0;
 };
 

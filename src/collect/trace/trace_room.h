@@ -30,7 +30,7 @@ struct RoomHead {
   char log[kLogBytes];  // sizes, each with a packed RankDefinitions of what is new
 };
 
-// How many chunks are in the file of events, and how many more hold events: one number, so that it changes at once.
+// Numbers of chunks in the file of events, and of more that hold events: one word, so that it changes at once.
 struct Chunks {
   std::uint64_t in_file = 0;
   std::uint64_t in_memory = 0;
@@ -64,7 +64,7 @@ std::optional<RankDefinitions> DefinitionsInLog(const std::string& log);
 
 struct EventFile {
   std::uint64_t events = 0;
-  std::uint64_t last_time = 0;  // of the last event; 0 without one
+  std::uint64_t last_time = 0;  // the last event's; 0 without one
 };
 
 // Ends a file of chunks behind its event number `events`, or behind its last whole one. Nothing where it is no file of

@@ -1,4 +1,4 @@
-// What makes and frees communicators and windows, and the synchronisation of windows as Score-P records it. Of
+// Functions that make and free communicators and windows, and the synchronisation of windows as Score-P records it. Of
 // locks the request is recorded and the release, not when they are got: MPI may put that off to any later call. The
 // functions are called in the place of the MPI's own one, which is their first argument, with its arguments.
 #pragma once

@@ -9,7 +9,6 @@
 #include <vector>
 
 #include "collect/trace/communicators.h"
-#include "collect/trace/ideal_clock.h"
 #include "collect/trace/recorder.h"
 #include "collect/trace/requests.h"
 #include "collect/trace/traced_collectives.h"

@@ -1,16 +1,17 @@
-#include "collect/measured_run.h"
+#include "measure/measured_run.h"
 
 #include <gmock/gmock.h>
 
 #include <cstring>
 #include <nlohmann/json.hpp>
 
-#include "collect/measured_run_output.h"
 #include "collect/text.h"
-#include "collect/page.h"
+#include "measure/measured_run_output.h"
 
-namespace farscale::collect {
+namespace farscale {
 namespace {
+
+using namespace collect;
 
 using testing::DoubleNear;
 using testing::ElementsAre;
@@ -68,7 +69,7 @@ std::vector<Page> OneAfterTheOther(const std::vector<const char*>& hosts) {
 
 std::vector<std::string> Ids(const MeasuredRun& run) {
   std::vector<std::string> ids;
-  for (const Diagnostic& diagnostic : DiagnosticsOf(run)) ids.push_back(diagnostic.id);
+  for (const RunFinding& finding : FindingsOn(run)) ids.push_back(finding.id);
   return ids;
 }
 
@@ -80,39 +81,39 @@ TEST(MeasuredRun, HasTheFactorsOfTheDefinitions) {
   ASSERT_EQ(run.nodes.size(), 2U);
   EXPECT_THAT(run.nodes[1].ranks, ElementsAre(2, 3));
   EXPECT_THAT(run.command, ElementsAre("./app", "-n", "3"));
-  const RegionMetrics& whole = run.regions.front();
-  EXPECT_THAT(whole.elapsed, DoubleNear(0.1, 1e-12));
-  ASSERT_TRUE(whole.efficiencies.has_value());
-  EXPECT_THAT(whole.efficiencies->parallel, DoubleNear(0.55, 1e-12));
-  EXPECT_THAT(whole.efficiencies->load_balance, DoubleNear(0.6875, 1e-12));
-  EXPECT_THAT(whole.efficiencies->load_balance_out, DoubleNear(55.0 / 70, 1e-12));
-  EXPECT_THAT(whole.efficiencies->load_balance_in, DoubleNear(0.875, 1e-12));
-  EXPECT_THAT(whole.efficiencies->communication, DoubleNear(0.8, 1e-12));
-  EXPECT_THAT(whole.node_load_largest, DoubleNear(0.07, 1e-12));
+  const MeasuredRegion& whole = run.regions.front();
+  EXPECT_THAT(whole.totals.elapsed, DoubleNear(0.1, 1e-12));
+  ASSERT_TRUE(whole.factors[Factor::kParallelEfficiency].has_value());
+  EXPECT_THAT(*whole.factors[Factor::kParallelEfficiency], DoubleNear(0.55, 1e-12));
+  EXPECT_THAT(*whole.factors[Factor::kLoadBalance], DoubleNear(0.6875, 1e-12));
+  EXPECT_THAT(*whole.factors[Factor::kLoadBalanceOut], DoubleNear(55.0 / 70, 1e-12));
+  EXPECT_THAT(*whole.factors[Factor::kLoadBalanceIn], DoubleNear(0.875, 1e-12));
+  EXPECT_THAT(*whole.factors[Factor::kCommunicationEfficiency], DoubleNear(0.8, 1e-12));
+  EXPECT_THAT(whole.totals.largest_node_load, DoubleNear(0.07, 1e-12));
   EXPECT_EQ(whole.mpi_calls, 400U);
   EXPECT_THAT(whole.calls_a_millisecond, DoubleNear(1.0, 1e-12));
 }
 
 TEST(MeasuredRun, TakesTheLongestRankAsElapsed) {
   const MeasuredRun run = Summarize({PageOf(0, 2, "a", 100, 0), PageOf(1, 2, "a", 50, 0)});
-  EXPECT_THAT(run.regions.front().efficiencies->parallel, DoubleNear(0.75, 1e-12));
+  EXPECT_THAT(*run.regions.front().factors[Factor::kParallelEfficiency], DoubleNear(0.75, 1e-12));
 }
 
 // From 0 to 40 ms, of which every rank computes 10: a quarter, as in the factors of a trace.
 TEST(MeasuredRun, CountsARegionFromItsFirstStartToItsLastStop) {
   const MeasuredRun run = Summarize(OneAfterTheOther({"a", "a", "a", "a"}));
-  const RegionMetrics& region = run.regions[1];
+  const MeasuredRegion& region = run.regions[1];
   EXPECT_TRUE(region.is_whole_span);
-  EXPECT_THAT(region.elapsed, DoubleNear(0.04, 1e-12));
-  EXPECT_THAT(region.efficiencies->parallel, DoubleNear(0.25, 1e-12));
-  EXPECT_THAT(region.efficiencies->load_balance, DoubleNear(1, 1e-12));
-  EXPECT_EQ(nlohmann::json::parse(ToJsonText(run, "x"))["regions"][1]["span"], "whole");
+  EXPECT_THAT(region.totals.elapsed, DoubleNear(0.04, 1e-12));
+  EXPECT_THAT(*region.factors[Factor::kParallelEfficiency], DoubleNear(0.25, 1e-12));
+  EXPECT_THAT(*region.factors[Factor::kLoadBalance], DoubleNear(1, 1e-12));
+  EXPECT_EQ(nlohmann::json::parse(MeasuredRunJson(run))["regions"][1]["span"], "whole");
 }
 
 TEST(MeasuredRun, CountsOccurrencesAloneWhereClocksDoNotCompare) {
   const MeasuredRun run = Summarize(OneAfterTheOther({"a", "a", "b", "b"}));
   EXPECT_FALSE(run.regions[1].is_whole_span);
-  EXPECT_THAT(run.regions[1].elapsed, DoubleNear(0.01, 1e-12));
+  EXPECT_THAT(run.regions[1].totals.elapsed, DoubleNear(0.01, 1e-12));
 }
 
 // Gaps of 1.9 ms in 100 are less than 2 %, those of 2.1 are not.
@@ -123,7 +124,7 @@ TEST(MeasuredRun, CountsOccurrencesAloneWhereARankHasGaps) {
     PlaceRegion(pages[1], 0, has_gaps ? 1021 : 1019);
     const MeasuredRun run = Summarize(pages);
     EXPECT_EQ(run.regions[1].is_whole_span, !has_gaps);
-    EXPECT_THAT(run.regions[1].elapsed, DoubleNear(has_gaps ? 1.0 : 1.019, 1e-12));
+    EXPECT_THAT(run.regions[1].totals.elapsed, DoubleNear(has_gaps ? 1.0 : 1.019, 1e-12));
   }
 }
 
@@ -137,7 +138,7 @@ TEST(MeasuredRun, TakesTheIdealTimeOfTheSameSpan) {
     pages[rank].region[1].first_start_ideal = rank * 5'000'000;
     pages[rank].region[1].last_stop_ideal = 10'000'000 + rank * 5'000'000;
   }
-  EXPECT_THAT(Summarize(pages).regions[1].ideal_elapsed.value(), DoubleNear(0.015, 1e-12));
+  EXPECT_THAT(Summarize(pages).regions[1].totals.ideal_elapsed, DoubleNear(0.015, 1e-12));
 }
 
 TEST(MeasuredRun, CountsARegionThatIsOpenUntilNow) {
@@ -151,7 +152,7 @@ TEST(MeasuredRun, CountsARegionThatIsOpenUntilNow) {
     page.termination = Termination::kRunning;
     EndAsOf(page, page.begin_tick + 90'000'000, page.begin_clock + 90'000'000);
   }
-  EXPECT_THAT(Summarize(pages).regions[1].elapsed, DoubleNear(0.06, 1e-12));
+  EXPECT_THAT(Summarize(pages).regions[1].totals.elapsed, DoubleNear(0.06, 1e-12));
 }
 
 TEST(MeasuredRun, SaysWhichRegionsAreOnSomeRanksOnly) {
@@ -163,9 +164,9 @@ TEST(MeasuredRun, SaysWhichRegionsAreOnSomeRanksOnly) {
   ASSERT_EQ(run.regions.size(), 3U);
   EXPECT_EQ(run.regions[1].name, "output");
   EXPECT_THAT(run.regions[1].ranks, ElementsAre(0));
-  EXPECT_THAT(run.regions[1].efficiencies->parallel, DoubleNear(1.0, 1e-12));
+  EXPECT_THAT(*run.regions[1].factors[Factor::kParallelEfficiency], DoubleNear(1.0, 1e-12));
   // T = 50, useful 40 and 30.
-  EXPECT_THAT(run.regions[2].efficiencies->parallel, DoubleNear(0.7, 1e-12));
+  EXPECT_THAT(*run.regions[2].factors[Factor::kParallelEfficiency], DoubleNear(0.7, 1e-12));
   EXPECT_EQ(run.regions[2].fewest_starts, 4U);
   EXPECT_THAT(Ids(run), ElementsAre("regionOnSomeRanks", "regionStartsDiffer", "noCounters"));
 }
@@ -175,7 +176,7 @@ TEST(MeasuredRun, SaysWhyNothingIsCounted) {
     Page page = PageOf(0, 1, "a", 100, 20);
     page.flags |= flags;
     const MeasuredRun run = Summarize({page});
-    return DiagnosticsOf(run).back().sentence;
+    return FindingsOn(run).back().sentence;
   };
   EXPECT_THAT(reason(kCountersRefused), HasSubstr("the machine shows no hardware counters"));
   EXPECT_THAT(reason(kCountersRefused | kCountersForbidden), HasSubstr("set kernel.perf_event_paranoid to 2 or less"));
@@ -189,7 +190,7 @@ TEST(MeasuredRun, CountsARegionLeftOpenUntilTheEndOnce) {
   page.region[1].open = 1;
   page.region[1].stops = 0;
   const MeasuredRun run = Summarize({page});
-  EXPECT_THAT(run.regions[1].elapsed, DoubleNear(0.05, 1e-12));
+  EXPECT_THAT(run.regions[1].totals.elapsed, DoubleNear(0.05, 1e-12));
   EXPECT_THAT(Ids(run), ElementsAre("regionLeftOpen", "noCounters"));
 }
 
@@ -217,8 +218,8 @@ TEST(MeasuredRun, NamesTheRankThatEndedFirst) {
   told.end_tick = told.end_clock = killed.end_clock;  // what is known of it ends with the first one
   EXPECT_THAT(Summarize({told, killed}).ended_first, ElementsAre(1));
   EXPECT_THAT(run.ended_first, ElementsAre(1));
-  EXPECT_THAT(run.regions.front().efficiencies->load_balance, DoubleNear(35.0 / 40, 1e-12));
-  EXPECT_EQ(DiagnosticsOf(run).front().sentence,
+  EXPECT_THAT(*run.regions.front().factors[Factor::kLoadBalance], DoubleNear(35.0 / 40, 1e-12));
+  EXPECT_EQ(FindingsOn(run).front().sentence,
             "rank 1 ended without MPI_Finalize, killed or by _exit, before the others; what was measured until then is "
             "reported");
   told.signal = 11;  // a fault explains the rest
@@ -233,7 +234,7 @@ TEST(MeasuredRun, NamesTheRankThatEndedFirst) {
 
 TEST(MeasuredRun, HasNoFactorsWhereNobodyComputes) {
   const MeasuredRun run = Summarize({PageOf(0, 1, "a", 100, 100)});
-  EXPECT_FALSE(run.regions.front().efficiencies.has_value());
+  EXPECT_FALSE(run.regions.front().factors[Factor::kParallelEfficiency].has_value());
   EXPECT_THAT(Ids(run), ElementsAre("nothingUseful", "noCounters"));
 }
 
@@ -264,18 +265,11 @@ TEST(MeasuredRun, ReportsCounters) {
   page.flags |= kHasCounters;
   page.region[0].total.instructions = 450'000'000;
   page.region[0].total.cycles = 300'000'000;
-  const auto json = nlohmann::json::parse(ToJsonText(Summarize({page}), "farscale"));
+  const auto json = nlohmann::json::parse(MeasuredRunJson(Summarize({page})));
   EXPECT_THAT(json["regions"][0]["ipc"].get<double>(), DoubleNear(1.5, 1e-12));
   EXPECT_THAT(json["regions"][0]["frequency"].get<double>(), DoubleNear(3.75e9, 1));
   EXPECT_TRUE(json["diagnostics"].empty());
 }
 
-TEST(MeasuredRun, FormatsSeconds) {
-  EXPECT_EQ(FormatSeconds(123.4), "123 s");
-  EXPECT_EQ(FormatSeconds(1.234), "1.23 s");
-  EXPECT_EQ(FormatSeconds(0.0123), "12.3 ms");
-  EXPECT_EQ(FormatSeconds(4.56e-6), "4.56 us");
-}
-
 }  // namespace
-}  // namespace farscale::collect
+}  // namespace farscale

@@ -1,16 +1,16 @@
 // Pages of processes with threads, as the file and the summary show them.
-#include "collect/thread_output.h"
-
 #include <gmock/gmock.h>
 
 #include <cstring>
 #include <nlohmann/json.hpp>
 
-#include "collect/measured_run_output.h"
 #include "collect/text.h"
+#include "measure/measured_run_output.h"
 
-namespace farscale::collect {
+namespace farscale {
 namespace {
+
+using namespace collect;
 
 using testing::Contains;
 using testing::HasSubstr;
@@ -55,11 +55,11 @@ Page WithUnknownThread(Page page) {
   return page;
 }
 
-nlohmann::json WholeOf(const MeasuredRun& run) { return nlohmann::json::parse(ToJsonText(run, "test"))["regions"][0]; }
+nlohmann::json WholeOf(const MeasuredRun& run) { return nlohmann::json::parse(MeasuredRunJson(run))["regions"][0]; }
 
-std::vector<std::string> Ids(const MeasuredRun& run) {
+std::vector<std::string> FindingIds(const MeasuredRun& run) {
   std::vector<std::string> ids;
-  for (const Diagnostic& diagnostic : DiagnosticsOf(run)) ids.push_back(diagnostic.id);
+  for (const RunFinding& finding : FindingsOn(run)) ids.push_back(finding.id);
   return ids;
 }
 
@@ -82,8 +82,8 @@ TEST(ThreadOutput, AHybridRunHasTheFactorsOfAllCpus) {
   EXPECT_NEAR(factors["ompSerializationEfficiency"], 11.0 / 15, 1e-12);
   EXPECT_NEAR(whole["usefulAverage"], 0.08, 1e-12);
   EXPECT_NEAR(whole["mpiTotal"], 0.02, 1e-12);
-  EXPECT_THAT(ToSummary(run, ""), HasSubstr("1 rank x 2 threads"));
-  EXPECT_THAT(ToSummary(run, ""), HasSubstr("OpenMP parallel efficiency      68.8 %"));
+  EXPECT_THAT(MeasuredRunSummary(run, ""), HasSubstr("1 rank x 2 threads"));
+  EXPECT_THAT(MeasuredRunSummary(run, ""), HasSubstr("OpenMP parallel efficiency      68.8 %"));
 }
 
 TEST(ThreadOutput, PureMpiRunsHaveNothingOfThreads) {
@@ -92,7 +92,7 @@ TEST(ThreadOutput, PureMpiRunsHaveNothingOfThreads) {
   const nlohmann::json whole = WholeOf(run);
   for (const char* key : {"threadTimes", "threadsSeen", "parallelEfficiencyAtMost"}) EXPECT_FALSE(whole.contains(key));
   EXPECT_FALSE(whole["factors"].contains("mpiParallelEfficiency"));
-  EXPECT_THAT(ToSummary(run, ""), Not(HasSubstr("OpenMP")));
+  EXPECT_THAT(MeasuredRunSummary(run, ""), Not(HasSubstr("OpenMP")));
 }
 
 // The main thread computes 80 ms, the other one at most 40: 120 of 200.
@@ -102,8 +102,8 @@ TEST(ThreadOutput, ThreadsThatNobodyKnowsGiveABound) {
   EXPECT_EQ(whole["threadsSeen"], 2);
   EXPECT_NEAR(whole["parallelEfficiencyAtMost"], 0.6, 1e-12);
   EXPECT_NEAR(whole["factors"]["parallelEfficiency"], 0.8, 1e-12);
-  EXPECT_THAT(Ids(run), Contains("threadsAtProcessLevel"));
-  EXPECT_THAT(ToSummary(run, ""), HasSubstr("parallel efficiency of all threads is at most 60.0 %"));
+  EXPECT_THAT(FindingIds(run), Contains("threadsAtProcessLevel"));
+  EXPECT_THAT(MeasuredRunSummary(run, ""), HasSubstr("parallel efficiency of all threads is at most 60.0 %"));
 }
 
 TEST(ThreadOutput, CpusThatAreGivenCountInTheBound) {
@@ -118,7 +118,7 @@ TEST(ThreadOutput, OtherThreadsBesideTeamsAreSaid) {
   EXPECT_EQ(whole["threadsSeen"], 3);
   EXPECT_TRUE(whole.contains("threadTimes"));
   EXPECT_FALSE(whole.contains("parallelEfficiencyAtMost"));
-  EXPECT_THAT(Ids(run), Contains("threadsAtProcessLevel"));
+  EXPECT_THAT(FindingIds(run), Contains("threadsAtProcessLevel"));
 }
 
 TEST(ThreadOutput, TeamsThatAreNotWholeAreNotUsed) {
@@ -126,31 +126,8 @@ TEST(ThreadOutput, TeamsThatAreNotWholeAreNotUsed) {
   page.flags |= kTooManyThreads;
   const MeasuredRun run = Summarize({page});
   EXPECT_FALSE(WholeOf(run).contains("threadTimes"));
-  EXPECT_THAT(Ids(run), Contains("threadsAtProcessLevel"));
-}
-
-// While it runs: what threads do now counts until now, but for waits, of which it is not known what they are.
-TEST(ThreadRecords, CountUntilNow) {
-  Page page{};
-  page.teams.records = 4;
-  page.teams.imbalance = 5;
-  const auto set = [&](int i, Activity activity, std::uint64_t since, auto change) {
-    page.thread[i].activity = activity;
-    page.thread[i].since = since;
-    change(page.thread[i]);
-  };
-  set(0, Activity::kScheduling, 90, [](ThreadRecord& main) { main.scheduling = 7, main.imbalance = 2; });
-  set(1, Activity::kUseful, 60, [](ThreadRecord& worker) { worker.useful = 100; });
-  set(2, Activity::kWaiting, 50, [](ThreadRecord& worker) { worker.useful = 30, worker.mpi_wait = 3; });
-  set(3, Activity::kMpi, 99, [](ThreadRecord& worker) { worker.mpi = 1; });
-  const ThreadSums sums = ThreadSumsOfPage(page, 100);
-  EXPECT_EQ(sums.worker_useful, 100u + 40 + 30);
-  EXPECT_EQ(sums.scheduling, 17u);
-  EXPECT_EQ(sums.imbalance, 7u);
-  EXPECT_EQ(sums.main_in_runtime, 19u);
-  EXPECT_EQ(sums.mpi_wait, 3u);
-  EXPECT_EQ(sums.worker_mpi, 2u);
+  EXPECT_THAT(FindingIds(run), Contains("threadsAtProcessLevel"));
 }
 
 }  // namespace
-}  // namespace farscale::collect
+}  // namespace farscale

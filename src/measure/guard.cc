@@ -1,4 +1,4 @@
-#include "collect/guard.h"
+#include "measure/guard.h"
 
 #include <fcntl.h>
 #include <poll.h>
@@ -12,23 +12,29 @@
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <system_error>
+#include <utility>
 #include <vector>
 
+#include "base/diagnostics.h"
+#include "base/version.h"
 #include "collect/clock.h"
-#include "collect/measured_run.h"
-#include "collect/measured_run_output.h"
 #include "collect/page_file.h"
-#include "collect/page.h"
 #include "collect/text.h"
 #include "collect/trace/trace_recovery.h"
 #include "collect/trace/trace_room.h"
+#include "measure/measured_run.h"
+#include "measure/measured_run_output.h"
 
-namespace farscale::collect {
+namespace farscale {
 namespace {
 
-// How often to check where the kernel cannot report when a process ends (before Linux 5.3). Chosen: short for a user.
+using collect::Page;
+using collect::Termination;
+
+// Interval of checks where the kernel cannot report when a process ends (before Linux 5.3). Chosen: short for a user.
 constexpr int kCheckMilliseconds = 100;
 // Ranks that are ended within this time after the first abnormal termination are so because of it. Chosen: launchers
 // give ranks a few seconds to end.
@@ -43,7 +49,8 @@ struct Ancestor {
 };
 
 Ancestor Describe(int pid) {
-  const std::string text = ReadStart("/proc/" + std::to_string(pid) + "/stat", 512);  // "4711 (mpirun) S 123 ..."
+  const std::string text =
+      collect::ReadStart("/proc/" + std::to_string(pid) + "/stat", 512);  // "4711 (mpirun) S 123 ..."
   const std::size_t begin = text.find('('), end = text.rfind(')');
   if (begin == std::string::npos || end == std::string::npos || text.size() < end + 4) return {};
   return {text.substr(begin + 1, end - begin - 1), std::atoi(text.c_str() + end + 4)};
@@ -82,9 +89,11 @@ int LauncherOutput(int pid) {
 }
 
 struct Moment {
-  Tick tick = 0;
+  collect::Tick tick = 0;
   std::uint64_t clock = 0;
 };
+
+Moment CurrentMoment() { return {collect::Now(), collect::Nanoseconds(CLOCK_MONOTONIC)}; }
 
 // One rank of this node.
 struct Watched {
@@ -93,22 +102,22 @@ struct Watched {
   // Not so of another space of process numbers, as containers have them: then only its page can say when it ends.
   bool is_visible = false;
   bool is_gone = false;
-  Page state{};   // at its end
-  Page before{};  // at the first abnormal termination
-  Room room;      // of its trace; nothing in it without one
+  Page state{};        // at its end
+  Page before{};       // at the first abnormal termination
+  collect::Room room;  // that of its trace; nothing in it without one
 };
 
 class Guard {
  public:
   explicit Guard(std::string job) : job_(std::move(job)) {
-    for (const Page* page : MapPages(job_)) {
+    for (const Page* page : collect::MapPages(job_)) {
       Watched rank;
       rank.page = page;
 #ifdef SYS_pidfd_open
       rank.process = static_cast<int>(syscall(SYS_pidfd_open, page->pid, 0));
 #endif
-      rank.is_visible = ProcessExists(*page);
-      if ((page->flags & kIsTraced) != 0) rank.room = MapRoom(RoomPath(job_, page->rank));
+      rank.is_visible = collect::ProcessExists(*page);
+      if ((page->flags & collect::kIsTraced) != 0) rank.room = collect::MapRoom(collect::RoomPath(job_, page->rank));
       ranks_.push_back(rank);
     }
   }
@@ -123,12 +132,12 @@ class Guard {
         has_to_check |= rank.process < 0;
       }
       poll(waits.data(), waits.size(), has_to_check ? kCheckMilliseconds : -1);
-      const Moment now = {Now(), Nanoseconds(CLOCK_MONOTONIC)};
+      const Moment now = CurrentMoment();
       for (Watched& rank : ranks_) {
         if (!rank.is_gone && rank.is_visible && HasEnded(rank)) NoteEnd(rank, now);
       }
     }
-    const Moment now = {Now(), Nanoseconds(CLOCK_MONOTONIC)};
+    const Moment now = CurrentMoment();
     for (Watched& rank : ranks_) {
       if (!rank.is_gone) NoteEnd(rank, now);
     }
@@ -145,7 +154,7 @@ class Guard {
     std::vector<Page> pages;
     bool all_finalized = true;
     for (const Watched& rank : ranks_) {
-      if (rank.page->rank == 0 && (rank.state.flags & kReported) != 0) return {};
+      if (rank.page->rank == 0 && (rank.state.flags & collect::kReported) != 0) return {};
       all_finalized = all_finalized && IsFinalized(rank.state);
       pages.push_back(rank.state);
       if (!IsAftermath(rank)) continue;
@@ -167,11 +176,11 @@ class Guard {
 
   void RemovePages() const {
     for (const Watched& rank : ranks_) {
-      unlink(PagePath(job_, rank.page->rank).c_str());
-      unlink(RoomPath(job_, rank.page->rank).c_str());
+      unlink(collect::PagePath(job_, rank.page->rank).c_str());
+      unlink(collect::RoomPath(job_, rank.page->rank).c_str());
     }
     std::error_code code;
-    std::filesystem::remove_all(EstimateFolder(job_), code);
+    std::filesystem::remove_all(collect::EstimateFolder(job_), code);
   }
 
  private:
@@ -188,10 +197,10 @@ class Guard {
   }
 
   static Moment MomentOf(const Page& page, const Moment& now) {
-    return {(page.flags & kClockIsTsc) != 0 ? now.tick : now.clock, now.clock};
+    return {(page.flags & collect::kClockIsTsc) != 0 ? now.tick : now.clock, now.clock};
   }
 
-  // How the rank ended, by its page; without an end there, it ended now.
+  // The rank's end by its page; without an end there, it ended now.
   static Page StateAt(const Page& page, const Moment& now) {
     Page state = page;
     if (state.termination == Termination::kRunning) state.termination = Termination::kLost;
@@ -211,7 +220,7 @@ class Guard {
     }
   }
 
-  // Whether a rank was still at work when the first one ended, and was then ended by the launcher. What it did in
+  // True if a rank was still at work when the first one ended, and was then ended by the launcher. What it did in
   // between, waiting for the dead, is not of the program.
   bool IsAftermath(const Watched& rank) const {
     const auto termination = rank.state.termination;
@@ -249,59 +258,71 @@ constexpr int kSecondsForOthers = 10;
 
 // The trace of a run that did not come to MPI_Finalize is put together where rank 0 was, of what the guards of all
 // nodes save.
-std::string FinishTrace(const Guard& guard, const MeasuredRun& run, const std::string& generator) {
+std::string FinishTrace(const Guard& guard, const MeasuredRun& run) {
   const std::string& folder = run.output;
+  const std::string archive = folder + "/" + collect::kArchiveName;
   std::error_code code;
-  if (!std::filesystem::is_directory(folder + "/" + kArchiveName, code) ||
-      std::filesystem::exists(folder + "/" + kArchiveName + ".otf2", code)) {
-    return "";
-  }
+  if (!std::filesystem::is_directory(archive, code) || std::filesystem::exists(archive + ".otf2", code)) return "";
   guard.SaveRanks(folder);
   if (!run.missing.empty() && run.missing.front() == 0) return "";
-  const std::uint64_t begin = Nanoseconds(CLOCK_MONOTONIC);
-  while (!HasAllRanks(folder) && Nanoseconds(CLOCK_MONOTONIC) - begin < kSecondsForOthers * 1'000'000'000ULL) {
+  const std::uint64_t begin = CurrentMoment().clock;
+  while (!collect::HasAllRanks(folder) && CurrentMoment().clock - begin < kSecondsForOthers * 1'000'000'000ULL) {
     poll(nullptr, 0, kCheckMilliseconds);
   }
-  const std::string end = DiagnosticsOf(run).front().sentence;
-  const RecoveredTrace trace = RecoverTrace(folder, end.substr(0, end.find("; ")), generator);
-  if (trace.is_nothing_saved) RemoveUnfinished(folder);
+  const std::string end = FindingsOn(run).front().sentence;
+  const collect::RecoveredTrace trace = collect::RecoverTrace(folder, end.substr(0, end.find("; ")), Generator());
+  if (trace.is_nothing_saved) collect::RemoveUnfinished(folder);
   return "warning: " + SentenceOf(trace) + "\n" + (trace.anchor.empty() ? "" : "wrote " + trace.anchor + "\n");
 }
 
-void Report(const Guard& guard, const std::vector<Page>& pages, const std::string& job, const std::string& generator,
-            int to) {
-  MeasuredRun run = Summarize(pages);
-  std::string output = run.output;
-  std::string trace;
-  std::error_code code;
-  if (run.is_traced && std::filesystem::is_directory(output, code)) {
-    trace = FinishTrace(guard, run, generator);
-    run.windows = WindowNames();
-    output += "/farscale.json";
-  }
-  // The node of rank 0 writes to the name that was asked for.
-  if (!run.missing.empty() && run.missing.front() == 0) output += "." + run.nodes.front().name;
+// Writes the file of results, and the summary with `before` in front of the file's name.
+void Publish(const MeasuredRun& run, const std::string& output, const std::string& before, int to) {
   std::string why;
-  const std::string path = WriteResult(output, job, ToJsonText(run, generator), why);
-  if (IsSet("FARSCALE_QUIET")) return;
-  const std::string text = ToSummary(run, trace + (path.empty() ? "farscale: " + why : "wrote " + path));
+  const std::string path = WriteResult(output, run.job, MeasuredRunJson(run), why);
+  if (collect::IsSet("FARSCALE_QUIET")) return;
+  const std::string text = MeasuredRunSummary(run, before + (path.empty() ? "farscale: " + why : "wrote " + path));
   // In one piece, for others write there, too.
   if (write(to, text.data(), text.size()) < 0) std::perror("farscale");
 }
 
+void ReportAbnormalEnd(const Guard& guard, const std::vector<Page>& pages, int to) {
+  MeasuredRun run = Summarize(pages);
+  std::string output = run.output, trace;
+  std::error_code code;
+  if (run.Has(collect::kIsTraced) && std::filesystem::is_directory(output, code)) {
+    trace = FinishTrace(guard, run);
+    run.windows = collect::WindowNames();
+    output += "/farscale.json";
+  }
+  // The node of rank 0 writes to the name that was asked for.
+  if (!run.missing.empty() && run.missing.front() == 0) output += "." + run.nodes.front().name;
+  Publish(run, output, trace, to);
+}
+
 }  // namespace
 
-void GuardJob(const std::string& job, const std::string& generator) {
+void ReportDump(const std::string& path) {
+  std::optional<collect::PageDump> dump = collect::ReadDump(path);
+  if (!dump) throw Error(ErrorKind::kInput, path, "does not hold the pages of a run");
+  MeasuredRun run = Summarize(std::move(dump->pages));
+  const bool is_traced = !dump->trace.empty();
+  if (is_traced) run.windows = collect::WindowNames();
+  const std::string size = dump->estimate.events > 0 ? TraceSizeText(dump->estimate, run) : "";
+  Publish(run, run.output + (is_traced ? "/farscale.json" : ""), dump->trace + (is_traced ? "\n" : "") + size,
+          STDERR_FILENO);
+}
+
+void GuardJob(const std::string& job) {
   DetachFromJob();
-  ChooseClock();
+  collect::ChooseClock();
   Guard guard(job);
   // The one that was started waits until here, so that no rank ends unseen.
   if (fork() != 0) _exit(0);
   const int output = guard.FindOutput();
   guard.Wait();
   const std::vector<Page> pages = guard.PagesLeft();
-  if (!pages.empty()) Report(guard, pages, job, generator, output);
+  if (!pages.empty()) ReportAbnormalEnd(guard, pages, output);
   guard.RemovePages();
 }
 
-}  // namespace farscale::collect
+}  // namespace farscale

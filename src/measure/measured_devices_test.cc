@@ -1,14 +1,16 @@
 // What devices of several processes did, with the numbers worked out by hand.
-#include "collect/measured_devices.h"
-
 #include <gmock/gmock.h>
 
 #include <memory>
 
+#include "collect/rank_share.h"
 #include "collect/text.h"
+#include "measure/measured_run.h"
 
-namespace farscale::collect {
+namespace farscale {
 namespace {
+
+using namespace collect;
 
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
@@ -30,7 +32,7 @@ std::unique_ptr<Page> PageOf(int rank, const char* device, std::uint64_t kernels
 // that name on node 1 is another one.
 TEST(MeasuredDevices, OfNodesAndRanks) {
   const auto a = PageOf(0, "x", 4, 5), b = PageOf(1, "x", 7, 8), c = PageOf(2, "x", 3, 9);
-  const std::vector<MeasuredDevice> devices = DevicesOf({{a.get(), 0, 0}, {b.get(), 0, 0}, {c.get(), 1, 0}}, 10);
+  const std::vector<MeasuredDevice> devices = SumDevices({{a.get(), 0, 0}, {b.get(), 0, 0}, {c.get(), 1, 0}}, 10);
   ASSERT_EQ(devices.size(), 2U);
   EXPECT_THAT(devices[0].ranks, ElementsAre(0, 1));
   EXPECT_DOUBLE_EQ(devices[0].kernels, 10);
@@ -42,12 +44,12 @@ TEST(MeasuredDevices, OfNodesAndRanks) {
 
 TEST(MeasuredDevices, NothingWhereNoneComputesOrOneIsUnknown) {
   const auto a = PageOf(0, "x", 4, 5), b = PageOf(1, "y", 7, 8);
-  EXPECT_THAT(DevicesOf({{a.get(), 0, 1}, {b.get(), 0, 1}}, 10), IsEmpty());
-  EXPECT_EQ(DevicesOf({{a.get(), 0, 0}, {b.get(), 0, 0}}, 10).size(), 2U);
+  EXPECT_THAT(SumDevices({{a.get(), 0, 1}, {b.get(), 0, 1}}, 10), IsEmpty());
+  EXPECT_EQ(SumDevices({{a.get(), 0, 0}, {b.get(), 0, 0}}, 10).size(), 2U);
   b->devices.is_complete = 0;  // it did not come to the end of its run
   EXPECT_TRUE(UsesDevices(*b));
   EXPECT_FALSE(KnowsDevices(*b));
-  EXPECT_THAT(DevicesOf({{a.get(), 0, 0}, {b.get(), 0, 0}}, 10), IsEmpty());
+  EXPECT_THAT(SumDevices({{a.get(), 0, 0}, {b.get(), 0, 0}}, 10), IsEmpty());
 }
 
 // A page that somebody else wrote.
@@ -56,7 +58,7 @@ TEST(MeasuredDevices, NumbersBeyondTheRecordAreNotFollowed) {
   page->devices.sums = 1'000'000;
   EXPECT_FALSE(KnowsDevices(*page));
   page->flags = 0;
-  EXPECT_THAT(DevicesOf({{page.get(), 0, 0}}, 10), IsEmpty());
+  EXPECT_THAT(SumDevices({{page.get(), 0, 0}}, 10), IsEmpty());
 }
 
 TEST(MeasuredDevices, AProcessWithoutKnowsThatItHasNone) {
@@ -66,4 +68,4 @@ TEST(MeasuredDevices, AProcessWithoutKnowsThatItHasNone) {
 }
 
 }  // namespace
-}  // namespace farscale::collect
+}  // namespace farscale

@@ -1,4 +1,4 @@
-#include "collect/measured_run_output.h"
+#include "measure/measured_run_output.h"
 
 #include <gmock/gmock.h>
 #include <stdlib.h>
@@ -7,7 +7,7 @@
 #include <fstream>
 #include <sstream>
 
-namespace farscale::collect {
+namespace farscale {
 namespace {
 
 namespace fs = std::filesystem;
@@ -64,4 +64,4 @@ TEST_F(ResultFile, SaysWhyItCannotBeWritten) {
 }
 
 }  // namespace
-}  // namespace farscale::collect
+}  // namespace farscale
