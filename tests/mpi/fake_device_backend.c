@@ -1,5 +1,5 @@
 /* The collector's backend for the runtime of fake_device.h, as those for real ones are. */
-#include <collect/device_backend.h>
+#include <collect/devices/device_backend.h>
 #include <dlfcn.h>
 #include <stdio.h>
 
