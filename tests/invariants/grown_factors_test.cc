@@ -74,7 +74,7 @@ class GrownFactorsTest : public testing::Test {
   // In the mean over programs that differ by chance alone: the largest of 128 loads that spread by 3 % varies by 0.011,
   // and by 0.016 more as the spread is known from 16 ranks.
   void ExpectFactors(LoadedProgram program, const std::vector<std::int32_t>& counts, std::int32_t target) {
-    const int kPrograms = test::IsBrief() ? 1 : 6;
+    const std::uint64_t kPrograms = test::IsBrief() ? 1 : 6;
     const double most = 0.02 * std::sqrt(6.0 / kPrograms);
     const Factor factors[] = {Factor::kLoadBalance, Factor::kSerialization, Factor::kTransfer,
                               Factor::kParallelEfficiency};
