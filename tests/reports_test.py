@@ -53,8 +53,19 @@ class Page(html.parser.HTMLParser):
         self.open, self.loads, self.policies, self.text = [], [], [], ""
         self.feed(text)
 
+    def end(self, *tags):
+        """Cells and rows end where others begin or what they are in ends."""
+        while self.open and self.open[-1] in tags:
+            self.open.pop()
+
     def handle_starttag(self, tag, attributes):
         attributes = dict(attributes)
+        if tag in ("td", "th"):
+            self.end("td", "th")
+        if tag == "tr":
+            self.end("td", "th", "tr")
+        if tag == "tbody":
+            self.end("td", "th", "tr", "thead", "tbody")
         if tag not in VOID:
             self.open.append(tag)
         if tag in ("script", "img", "link", "iframe", "object") or any(name in attributes for name in ("src", "onload")):
@@ -66,6 +77,12 @@ class Page(html.parser.HTMLParser):
         pass
 
     def handle_endtag(self, tag):
+        if tag == "tr":
+            self.end("td", "th")
+        if tag in ("thead", "tbody"):
+            self.end("td", "th", "tr")
+        if tag == "table":
+            self.end("td", "th", "tr", "thead", "tbody")
         assert self.open.pop() == tag, tag
 
     def handle_data(self, data):

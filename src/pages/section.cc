@@ -198,7 +198,9 @@ std::string Attributes(const Marks& marks, const Marks& more = {}) {
       }
     }
   }
-  return (classes.empty() ? "" : " class=\"" + EscapeXml(classes) + "\"") + attributes;
+  const bool is_plain = classes.find_first_not_of("abcdefghijklmnopqrstuvwxyz0123456789-") == std::string::npos;
+  const std::string quote = is_plain ? "" : "\"";  // large reports have many
+  return (classes.empty() ? "" : " class=" + quote + EscapeXml(classes) + quote) + attributes;
 }
 
 // The colour of a row in a chart: by its number there, or as it is.
@@ -220,39 +222,40 @@ bool IsOfWords(const SectionPart& table, std::size_t column) {
   return column < header.size() && HasMark(header[column].marks, "text");
 }
 
+// Parts of tables need no end tags, and large reports have many.
 void WriteHtmlRow(const SectionPart& table, std::size_t number, std::string& html) {
   const SectionRow& row = table.rows[number];
   const std::size_t columns = table.rows.front().cells.size();
   const bool is_group = row.cells.size() == 1 && columns > 1;
-  html += (is_group && number > 1 ? "</tbody>\n<tbody>\n<tr" : "<tr") + Attributes(row.marks) + ">";
+  html += (is_group && number > 1 ? "<tbody>\n<tr" : "<tr") + Attributes(row.marks) + ">";
   for (std::size_t i = 0; i < row.cells.size(); ++i) {
     const SectionCell& cell = row.cells[i];
     if (i == 0) {
       html += is_group ? fmt::format("<th scope=rowgroup colspan=\"{}\"", columns) : "<th scope=row";
-      html += Attributes(cell.marks) + ">" + Swatch(cell.marks) + Html(cell.text) + "</th>";
+      html += Attributes(cell.marks) + ">" + Swatch(cell.marks) + Html(cell.text);
     } else {
       const bool adds_text = IsOfWords(table, i) && !HasMark(cell.marks, "text");
-      html += "<td" + Attributes(cell.marks, adds_text ? Marks{"text"} : Marks{}) + ">" +
-              Html(cell.text, "<br><small>") + "</td>";
+      html +=
+          "<td" + Attributes(cell.marks, adds_text ? Marks{"text"} : Marks{}) + ">" + Html(cell.text, "<br><small>");
     }
   }
-  html += "</tr>\n";
+  html += "\n";
 }
 
 void WriteHtmlTable(const SectionPart& table, std::string& html) {
   const std::optional<std::string> region = FindMark(table.marks, "region");
-  html += "<div class=\"scroll\"";
+  html += "<div class=scroll";
   if (region) html += fmt::format(" tabindex=\"0\" role=\"region\" aria-labelledby=\"{}\"", EscapeXml(*region));
   html += ">\n<table" + Attributes(table.marks) + ">\n";
   if (!table.text.empty())
-    html += fmt::format("<caption{}>{}</caption>\n", table.is_unseen ? " class=\"unseen\"" : "", Html(table.text));
-  html += "<thead>\n<tr>";
+    html += fmt::format("<caption{}>{}</caption>", table.is_unseen ? " class=unseen" : "", Html(table.text));
+  html += "<thead><tr>";
   for (const SectionCell& cell : table.rows.front().cells) {
-    html += "<th scope=col" + Attributes(cell.marks) + ">" + Html(cell.text, "<br><small>") + "</th>";
+    html += "<th scope=col" + Attributes(cell.marks) + ">" + Html(cell.text, "<br><small>");
   }
-  html += "</tr>\n</thead>\n<tbody>\n";
+  html += "<tbody>\n";
   for (std::size_t i = 1; i < table.rows.size(); ++i) WriteHtmlRow(table, i, html);
-  html += "</tbody>\n</table>\n</div>\n";
+  html += "</table>\n</div>\n";
 }
 
 // SVG, file and description.
@@ -278,14 +281,18 @@ std::string PlainCell(const SectionCell& cell, OutputForm form) {
   return indent + WriteInline(cell.text, form, kParentheses);
 }
 
+// Markdown has no captions: one stands in place of the first heading.
 void WriteMarkdownTable(const SectionPart& table, std::string& markdown) {
-  if (!table.text.empty() && !table.is_unseen)
-    markdown += WriteInline(table.text, OutputForm::kMarkdown, kParentheses) + ":\n\n";
+  const bool has_caption = !table.text.empty() && !table.is_unseen;
   const std::size_t columns = table.rows.front().cells.size();
   for (std::size_t i = 0; i < table.rows.size(); ++i) {
     markdown += "|";
     for (std::size_t j = 0; j < columns; ++j) {
       const bool is_there = j < table.rows[i].cells.size();
+      if (i == 0 && j == 0 && has_caption) {
+        markdown += " " + WriteInline(table.text, OutputForm::kMarkdown, kParentheses) + " |";
+        continue;
+      }
       markdown += (is_there ? " " + PlainCell(table.rows[i].cells[j], OutputForm::kMarkdown) : "") + " |";
     }
     markdown += "\n";

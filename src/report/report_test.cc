@@ -217,7 +217,7 @@ TEST(Report, StandardErrorsStandBesideTheirValues) {
   const std::string html = RenderHtml(model, test::OwnTemplates());
   EXPECT_THAT(html, HasSubstr("0.950 ± 0.012<"));
   EXPECT_THAT(html, HasSubstr("1.60 s ± 20.0 ms<"));
-  EXPECT_THAT(html, testing::ContainsRegex("<td class=\"tone-.\">0.980"));
+  EXPECT_THAT(html, testing::ContainsRegex("<td class=tone-.>0.980"));
   EXPECT_THAT(html, HasSubstr("standard errors of single runs"));
   EXPECT_THAT(
       html,
@@ -260,9 +260,9 @@ TEST(Backtest, SaysHowManyHiddenValuesWereMet) {
   const ReportModel model = BuildReportModel(results, test::OwnTexts());
   const std::string html = RenderHtml(model, test::OwnTemplates());
   EXPECT_THAT(html, HasSubstr("<p>" + sentence + "</p>"));
-  EXPECT_THAT(html, HasSubstr("<th scope=row>Parallel efficiency</th><td>16</td><td>64</td><td>4.0×</td><td>0.500</td>"
-                              "<td>0.550</td><td>0.490 – 0.610</td><td>+10.0 %</td><td>80 %</td>"));
-  EXPECT_THAT(html, HasSubstr("<td>-44.4 %</td><td class=\"outside\">neither"));
+  EXPECT_THAT(html, HasSubstr("<th scope=row>Parallel efficiency<td>16<td>64<td>4.0×<td>0.500"
+                              "<td>0.550<td>0.490 – 0.610<td>+10.0 %<td>80 %"));
+  EXPECT_THAT(html, HasSubstr("<td>-44.4 %<td class=outside>neither"));
   const ReportTemplates templates = test::OwnTemplates();
   const std::string markdown = RenderTemplate(templates.partials.at("report_appendix.md"), model.data,
                                               OutputForm::kMarkdown, templates.partials);
@@ -370,7 +370,7 @@ TEST(Report, ProjectedIsCalledProjected) {
   EXPECT_THAT(html, HasSubstr("<br><small>measured 0.638</small>"));
   const test::TemporaryFolder folder;
   WriteReport(results, test::OwnTemplates(), folder / "report", {ReportFormat::kMarkdown});
-  EXPECT_THAT(ReadFile(folder / "report" / "report.md"), HasSubstr(", measured 0.638 |"));
+  EXPECT_THAT(ReadFile(folder / "report" / "report.md"), HasSubstr(" (measured 0.638) |"));
   EXPECT_THAT(FormatProjections(results.projections, results.table, test::OwnTexts()), HasSubstr(" (measured 0.638)"));
   results.projections = Project(results.table, test::AllModels(), {{}, {32}, {}});
   EXPECT_THAT(SummarizePhase(results.table.Rows("", "cycle"), &results.projections[0], test::OwnTexts()),
