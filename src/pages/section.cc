@@ -198,8 +198,7 @@ std::string Attributes(const Marks& marks, const Marks& more = {}) {
       }
     }
   }
-  const bool is_plain = classes.find_first_not_of("abcdefghijklmnopqrstuvwxyz0123456789-") == std::string::npos;
-  const std::string quote = is_plain ? "" : "\"";  // large reports have many
+  const char* quote = classes.find(' ') == std::string::npos ? "" : "\"";  // large reports have many
   return (classes.empty() ? "" : " class=" + quote + EscapeXml(classes) + quote) + attributes;
 }
 
@@ -281,19 +280,16 @@ std::string PlainCell(const SectionCell& cell, OutputForm form) {
   return indent + WriteInline(cell.text, form, kParentheses);
 }
 
-// Markdown has no captions: one stands in place of the first heading.
 void WriteMarkdownTable(const SectionPart& table, std::string& markdown) {
   const bool has_caption = !table.text.empty() && !table.is_unseen;
   const std::size_t columns = table.rows.front().cells.size();
   for (std::size_t i = 0; i < table.rows.size(); ++i) {
     markdown += "|";
     for (std::size_t j = 0; j < columns; ++j) {
-      const bool is_there = j < table.rows[i].cells.size();
-      if (i == 0 && j == 0 && has_caption) {
-        markdown += " " + WriteInline(table.text, OutputForm::kMarkdown, kParentheses) + " |";
-        continue;
-      }
-      markdown += (is_there ? " " + PlainCell(table.rows[i].cells[j], OutputForm::kMarkdown) : "") + " |";
+      std::string cell =
+          j < table.rows[i].cells.size() ? " " + PlainCell(table.rows[i].cells[j], OutputForm::kMarkdown) : "";
+      if (has_caption && i + j == 0) cell = " " + WriteInline(table.text, OutputForm::kMarkdown, kParentheses);
+      markdown += cell + " |";
     }
     markdown += "\n";
     if (i > 0) continue;
@@ -523,11 +519,8 @@ std::string WriteMarkdown(const Section& section) {
 std::string WriteLatex(const Section& section) {
   std::string latex;
   for (const SectionPart& part : section) {
-    if (part.kind == Kind::kTable) {
-      WriteLatexTable(part, latex);
-    } else {
-      latex += WriteInline(part.text, OutputForm::kLatex) + "\n";
-    }
+    if (part.kind == Kind::kTable) WriteLatexTable(part, latex);
+    if (part.kind != Kind::kTable) latex += WriteInline(part.text, OutputForm::kLatex) + "\n";
   }
   return latex;
 }
