@@ -198,7 +198,7 @@ std::string Attributes(const Marks& marks, const Marks& more = {}) {
       }
     }
   }
-  const char* quote = classes.find(' ') == std::string::npos ? "" : "\"";  // large reports have many
+  const std::string quote = classes.find(' ') == std::string::npos ? "" : "\"";  // large reports have many
   return (classes.empty() ? "" : " class=" + quote + EscapeXml(classes) + quote) + attributes;
 }
 
