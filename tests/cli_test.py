@@ -1824,7 +1824,7 @@ class Imbalance(CliTest):
         self.run_ok("imbalance", study, "-o", self.folder / "x.html")
         self.assertEqual((self.folder / "x.html").read_text(), html)
         self.run_ok("imbalance", study, "-o", self.folder / "x.md", "--top", "1")
-        self.assertNotIn("| 2 |", (self.folder / "x.md").read_text().split("Wait state")[0].split("What causes")[1])
+        self.assertNotIn("| 2. ", (self.folder / "x.md").read_text().split("Wait state")[0].split("What causes")[1])
         self.fails(2, "must end in .html, .md or .json", "imbalance", study, "-o", self.folder / "x.csv")
 
     def test_templates_of_ones_own(self):
