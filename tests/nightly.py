@@ -6,8 +6,6 @@ import unittest
 
 IS_BRIEF = not os.environ.get("FARSCALE_ALL_TESTS")
 
-nightly = unittest.skipIf(IS_BRIEF, "runs in scripts/check --full")
-
 
 def some(items, step):
     """All of them, or in daily checks every `step`-th, with the first."""
