@@ -138,7 +138,7 @@ enum PageFlags : std::uint32_t {
   kSwitchedOff = 16384,     // after MPI_Pcontrol(0): nothing adds up to regions now
   kRecordsRegions = 32768,  // and nothing else, of a trace
   kThreadsCounted = 8192,   // sums of counters are those of all threads of teams; known when the run ends
-  kReported = 1U << 30,     // rank 0's: the results of the run are written
+  kReported = 1U << 30,     // rank 0's: the results of the run are written, or its pages kept
 };
 
 // Numbers that add up over time. `elapsed` is in ticks; of the main thread unless it says otherwise.

@@ -18,7 +18,6 @@
 #include <utility>
 
 #include "collect/clock.h"
-#include "collect/page.h"
 #include "collect/text.h"
 
 namespace farscale::collect {
@@ -209,13 +208,23 @@ bool ReadDumpFrom(int file, PageDump& dump) {
   dump.estimate = head.estimate;
   dump.trace.resize(head.trace_bytes);
   if (!ReadAll(file, dump.trace.data(), dump.trace.size())) return false;
+  struct stat status;
+  if (fstat(file, &status) != 0 || head.ranks > static_cast<std::uint64_t>(status.st_size) / offsetof(Page, region)) {
+    return false;
+  }
+  dump.pages.reserve(head.ranks);
   for (std::uint32_t i = 0; i < head.ranks; ++i) {
     Page& page = dump.pages.emplace_back();
     if (!ReadAll(file, &page, offsetof(Page, region)) || !IsPage(page)) return false;
     if (!ReadAll(file, page.region, page.regions * sizeof(RegionRecord))) return false;
     if ((page.flags & kHasDevices) != 0 && !ReadAll(file, &page.devices, sizeof page.devices)) return false;
+    const bool is_of_run = page.rank == static_cast<std::int32_t>(i) && page.bytes == sizeof(Page) &&
+                           page.regions > 0 && page.ranks == static_cast<std::int32_t>(head.ranks) &&
+                           std::strncmp(page.job, dump.pages.front().job, kNameBytes) == 0;
+    if (!is_of_run) return false;
   }
-  return true;
+  char behind = 0;
+  return read(file, &behind, 1) == 0;
 }
 
 }  // namespace

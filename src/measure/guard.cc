@@ -13,7 +13,6 @@
 #include <cstring>
 #include <filesystem>
 #include <optional>
-#include <string>
 #include <system_error>
 #include <utility>
 #include <vector>
@@ -235,12 +234,17 @@ class Guard {
   Moment first_abnormal_;
 };
 
-// Out of the job's session and of everything that a launcher waits for, but standard error.
-void DetachFromJob() {
-  if (setsid() < 0) return;
+// Signals are blocked in what the library starts.
+void UnblockSignals() {
   sigset_t none;
   sigemptyset(&none);
   sigprocmask(SIG_SETMASK, &none, nullptr);
+}
+
+// Out of the job's session and of everything that a launcher waits for, but standard error.
+void DetachFromJob() {
+  if (setsid() < 0) return;
+  UnblockSignals();
   for (const int ignored : {SIGHUP, SIGINT, SIGTERM, SIGPIPE}) signal(ignored, SIG_IGN);
   const int nothing = open("/dev/null", O_RDWR | O_CLOEXEC);
   if (chdir("/") != 0) return;  // folders are not held either
@@ -275,14 +279,15 @@ std::string FinishTrace(const Guard& guard, const MeasuredRun& run) {
   return "warning: " + SentenceOf(trace) + "\n" + (trace.anchor.empty() ? "" : "wrote " + trace.anchor + "\n");
 }
 
-// Writes the file of results, and the summary with `before` in front of the file's name.
-void Publish(const MeasuredRun& run, const std::string& output, const std::string& before, int to) {
+// Writes the file of results, and the summary with `before` in front of the file's name. False without the file.
+bool Publish(const MeasuredRun& run, const std::string& output, const std::string& before, int to) {
   std::string why;
   const std::string path = WriteResult(output, run.job, MeasuredRunJson(run), why);
-  if (collect::IsSet("FARSCALE_QUIET")) return;
+  if (collect::IsSet("FARSCALE_QUIET")) return !path.empty();
   const std::string text = MeasuredRunSummary(run, before + (path.empty() ? "farscale: " + why : "wrote " + path));
   // In one piece, for others write there, too.
   if (write(to, text.data(), text.size()) < 0) std::perror("farscale");
+  return !path.empty();
 }
 
 void ReportAbnormalEnd(const Guard& guard, const std::vector<Page>& pages, int to) {
@@ -303,13 +308,17 @@ void ReportAbnormalEnd(const Guard& guard, const std::vector<Page>& pages, int t
 
 void ReportDump(const std::string& path) {
   std::optional<collect::PageDump> dump = collect::ReadDump(path);
+  UnblockSignals();
+  signal(SIGPIPE, SIG_IGN);
   if (!dump) throw Error(ErrorKind::kInput, path, "does not hold the pages of a run");
   MeasuredRun run = Summarize(std::move(dump->pages));
   const bool is_traced = !dump->trace.empty();
   if (is_traced) run.windows = collect::WindowNames();
   const std::string size = dump->estimate.events > 0 ? TraceSizeText(dump->estimate, run) : "";
-  Publish(run, run.output + (is_traced ? "/farscale.json" : ""), dump->trace + (is_traced ? "\n" : "") + size,
-          STDERR_FILENO);
+  const std::string output = run.output + (is_traced ? "/farscale.json" : "");
+  if (!Publish(run, output, dump->trace + (is_traced ? "\n" : "") + size, STDERR_FILENO)) {
+    throw Error(ErrorKind::kOutput, output, "is not written");
+  }
 }
 
 void GuardJob(const std::string& job) {

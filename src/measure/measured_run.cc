@@ -222,7 +222,9 @@ MeasuredRegion Measure(const std::vector<Process>& processes, const std::string&
   for (const auto& [process, record] : members) {
     const Page& page = *process->page;
     const Sums total = TotalOf(page, *record, process->sums);
-    const auto seconds = [&](std::uint64_t ticks) { return static_cast<double>(ticks) * process->seconds_a_tick; };
+    const auto seconds = [tick = process->seconds_a_tick](std::uint64_t ticks) {
+      return static_cast<double>(ticks) * tick;
+    };
     RankShare& share = shares.emplace_back(ShareOf(page, *record, process->sums, process->seconds_a_tick, has_teams));
     share.node = static_cast<std::uint64_t>(process->node);
     const collect::Window window = WindowOf(page, *record, process->sums);

@@ -20,7 +20,6 @@
 #include <new>
 #include <optional>
 #include <stop_token>
-#include <string>
 #include <system_error>
 #include <thread>
 
@@ -177,8 +176,7 @@ void SendPage() {
   real.MPI_Send(&page->devices, sizeof page->devices, MPI_BYTE, 0, 0, OwnWorld());
 }
 
-// All pages at rank 0, one at a time: all of them at once need not fit its memory. Returns false where they do not fit
-// the file; then all are received nevertheless.
+// All pages at rank 0, one at a time. Returns false where they do not fit the file; all are received nevertheless.
 bool DumpPages(int file) {
   bool is_written = WriteDumpPage(file, *page);
   const auto received = std::make_unique<Page>();
@@ -193,13 +191,16 @@ bool DumpPages(int file) {
 }
 
 // A dump that the farscale program could not be given stays beside the results that it is to become.
-void KeepDump(int file) {
-  const std::string path = std::string(page->output) + ".pages";
-  const int copy = open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
+bool KeepDump(int file) {
+  constexpr int kFlags = O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW;
+  std::string path = std::string(page->output) + ".pages";
+  int copy = open(path.c_str(), kFlags, 0600);
+  if (copy < 0 && errno == EEXIST) copy = open((path = path + "." + page->job).c_str(), kFlags, 0600);
   off_t done = 0;
   ssize_t part = 1;
   while (copy >= 0 && part > 0) part = sendfile(copy, file, &done, 1 << 30);
-  if (copy < 0 || part < 0) {
+  const bool is_kept = copy >= 0 && part == 0;
+  if (!is_kept) {
     std::fprintf(stderr, "farscale: %s cannot be written: %s\n", path.c_str(), std::strerror(errno));
   } else {
     std::fprintf(
@@ -209,20 +210,28 @@ void KeepDump(int file) {
         path.c_str());
   }
   if (copy >= 0) close(copy);
+  return is_kept;
 }
 
-// The results are made by the farscale program, of all pages. At rank 0.
+// The results are made by the farscale program, of all pages. At rank 0. What fails is left to the guards.
 void HandOver(const std::string& trace, const TraceSize& estimate) {
-  const int file = memfd_create("farscale", 0);  // farscale has it, too
+  sigset_t too_large, usual;  // beyond ulimit -f writing must fail and not end the program
+  sigemptyset(&too_large);
+  sigaddset(&too_large, SIGXFSZ);
+  pthread_sigmask(SIG_BLOCK, &too_large, &usual);
+  const int file = memfd_create("farscale", MFD_CLOEXEC);
   const bool has_head = file >= 0 && WriteDumpHead(file, page->ranks, trace, estimate);
   const bool is_written = DumpPages(file) && has_head;
-  __atomic_store_n(&page->flags, page->flags | kReported, __ATOMIC_RELEASE);
-  if (!is_written) {
-    std::fprintf(stderr, "farscale: there are no results, as memory is short: %s\n", std::strerror(errno));
-  } else if (!RunFarscale("--report", "/proc/self/fd/" + std::to_string(file))) {
-    KeepDump(file);
+  if (!is_written) std::fprintf(stderr, "farscale: there is no room for the pages of all ranks\n");
+  const std::string name = "/proc/" + std::to_string(getpid()) + "/fd/" + std::to_string(file);
+  if (is_written && (RunFarscale("--report", name) || KeepDump(file))) {
+    __atomic_store_n(&page->flags, page->flags | kReported, __ATOMIC_RELEASE);
   }
   if (file >= 0) close(file);
+  const timespec at_once{};
+  while (sigtimedwait(&too_large, nullptr, &at_once) == SIGXFSZ) {
+  }
+  pthread_sigmask(SIG_SETMASK, &usual, nullptr);
 }
 
 // Chosen: ranks of large jobs may start this far apart.

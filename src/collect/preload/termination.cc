@@ -128,9 +128,11 @@ int BecomeFarscale(void* start) {
 // Waits until farscale has ended, which a guard does once it has the pages and goes on in a process of its own. Running
 // a program makes any process one whose end its parent hears of, so farscale must not be the program's own child.
 int StandBetween(void* start) {
+  const struct sigaction usual {};  // a program that ignores its children would not hear how this one ended
+  sigaction(SIGCHLD, &usual, nullptr);
   const pid_t farscale =
       clone(BecomeFarscale, static_cast<FarscaleStart*>(start)->stack, CLONE_VM | CLONE_VFORK | SIGCHLD, start);
-  int status = 0;
+  int status = kNotRun << 8;
   while (farscale > 0 && waitpid(farscale, &status, __WALL) < 0 && errno == EINTR) {
   }
   _exit(farscale > 0 && WIFEXITED(status) ? WEXITSTATUS(status) : kNotRun);
@@ -203,12 +205,12 @@ bool RunFarscale(const std::string& option, const std::string& value) {
   FarscaleStart start = {program, arguments.data(), environment.data(), TopOf(stack_of_farscale)};
   // Unlike fork it runs nothing that the MPI wants run at a fork, and without a signal the program does not hear of a
   // child that it has not started. None of the program's handlers may run in a process that shares its memory.
-  // A guard clears what is blocked for itself.
+  // farscale clears what is blocked for itself.
   sigset_t all, usual;
   sigfillset(&all);
   sigprocmask(SIG_SETMASK, &all, &usual);
   const pid_t between = clone(StandBetween, TopOf(stack), CLONE_VM | CLONE_VFORK, &start);
-  int status = 0;
+  int status = kNotRun << 8;
   while (between > 0 && waitpid(between, &status, __WCLONE) < 0 && errno == EINTR) {
   }
   sigprocmask(SIG_SETMASK, &usual, nullptr);
