@@ -124,7 +124,8 @@ std::string WritePage(const std::string& text, OutputForm form) {
     page += text.substr(at, begin - at);
     if (begin == text.size()) break;
     const bool is_value = text[begin] == kValueBegin;
-    const std::size_t end = text.find(is_value ? kValueEnd : ExpandedTemplate::kSectionEnd, begin);
+    const std::size_t end =
+        std::min(text.find(is_value ? kValueEnd : ExpandedTemplate::kSectionEnd, begin), text.size() - 1);
     const std::string_view inside = std::string_view(text).substr(begin, end - begin + 1);
     if (is_value) {
       page += WriteInline(inside, form);

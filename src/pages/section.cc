@@ -50,10 +50,11 @@ Marks ReadMarks(std::string_view text) {
 
 // "{tone-3} 0.75": takes the marks off.
 Marks TakeMarks(std::string_view& text) {
-  const std::size_t end = text.find('}');
-  if (!text.starts_with('{') || end == std::string_view::npos) return {};
-  const Marks marks = ReadMarks(text.substr(1, end - 1));
-  text = Trim(text.substr(end + 1));
+  if (!text.starts_with('{')) return {};
+  const std::string inside = SplitOutside(text.substr(1), '}').front();  // a value may have braces
+  if (inside.size() + 1 >= text.size()) return {};
+  const Marks marks = ReadMarks(inside);
+  text = Trim(text.substr(inside.size() + 2));
   return marks;
 }
 
@@ -403,10 +404,11 @@ Section ParseSection(std::string_view text) {
   Section section;
   Marks marks;
   std::string caption;
-  bool is_unseen = false;
+  bool is_unseen = false, begins_table = false;
   for (const std::string& whole : SplitOutside(text, '\n')) {
     std::string_view line = Trim(whole);
     const std::size_t indent = std::min(whole.find_first_not_of(' '), whole.size());
+    begins_table = begins_table || line.starts_with('@') || line.starts_with('^');
     if (line.starts_with('@')) {
       marks = ReadMarks(line.substr(1));
       continue;
@@ -416,10 +418,11 @@ Section ParseSection(std::string_view text) {
       caption = Trim(line.substr(is_unseen ? 2 : 1));
       continue;
     }
-    if (IsRow(line) && !section.empty() && section.back().kind == Kind::kTable) {
+    if (IsRow(line) && !begins_table && !section.empty() && section.back().kind == Kind::kTable) {
       section.back().rows.push_back(ReadRow(line));
       continue;
     }
+    begins_table = false;
     SectionPart part;
     if (IsRow(line)) {
       part.kind = Kind::kTable;

@@ -67,6 +67,18 @@ TEST(Section, ListsFoldsAndFigures) {
                 "<summary>Data</summary>\n"));
 }
 
+TEST(Section, TablesBehindEachOtherStayApart) {
+  EXPECT_EQ(Text("| a |\n| 1 |\n@losses\n^ Other\n| b |\n| 2 |\n"), "a\n1\nOther\nb\n2\n");
+  // A header alone is no row of the table before it.
+  EXPECT_EQ(Text("| a |\n| 1 |\n^ Other\n| b |\n"), "a\n1\n");
+}
+
+TEST(Section, ValuesInMarksMayHoldBraces) {
+  EXPECT_THAT(RenderTemplate({"{{> t.txt}}\n", "p"}, {{"v", "${H}/a} <b> z"}}, OutputForm::kHtml,
+                             {{"t.txt", {"| a |\n| {title={{v}}} x |\n", "t"}}}),
+              HasSubstr("<th scope=row title=\"${H}/a} &lt;b&gt; z\">x"));
+}
+
 // A row of one cell begins a group.
 TEST(Section, GroupsOfRows) {
   const std::string html = Page("| a | b |\n| group |\n| 1 | 2 |\n", OutputForm::kHtml);
