@@ -7,6 +7,7 @@
 #include <deque>
 #include <numeric>
 #include <tuple>
+#include <utility>
 
 #include "base/parallel.h"
 #include "replay/call_compiler.h"
@@ -134,7 +135,6 @@ struct InstructionSink {
 struct InstructionMaker {
   const Growing& of;
   std::size_t rank;
-  InstructionSink& sink;
   CallCompiler<InstructionSink> compiler;
   std::vector<CompiledPart>& parts;  // of the call
   std::vector<Contribution>& contributions;
@@ -198,9 +198,8 @@ void MakeRanks(const Growing& growing, Program& program, std::vector<std::vector
     std::vector<CompiledPart> parts;
     for (std::size_t rank = first; rank < end; ++rank) {
       sink.instructions.clear();
-      InstructionMaker maker{growing, rank,
-                             sink,    {{growing.rules, growing.network, growing.ticks_per_second}, flags, sink},
-                             parts,   contributions[first]};
+      CallCompiler<InstructionSink> compiler{{growing.rules, growing.network, growing.ticks_per_second}, flags, sink};
+      InstructionMaker maker{growing, rank, std::move(compiler), parts, contributions[first]};
       WalkRank(growing.model, growing.plan, growing.loads, rank, open, maker);
       program.ranks[rank] = {sink.instructions, 0, maker.compiler.compute_after(), {}};
       calls[rank] = maker.calls;
