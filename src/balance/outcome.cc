@@ -8,9 +8,7 @@
 #include <tuple>
 #include <utility>
 
-#include "balance/what_if.h"
 #include "balance/strategy.h"
-#include "balance/task_replay.h"
 #include "factors/phase_totals.h"
 #include "stats/sample_quantiles.h"
 

@@ -9,8 +9,6 @@
 #include <tuple>
 #include <utility>
 
-#include "balance/strategy.h"
-
 namespace farscale {
 
 TaskGraph::TaskGraph(std::size_t nodes, const std::vector<TaskEdge>& edges) : rows_(nodes + 1) {

@@ -13,7 +13,6 @@
 #include "base/diagnostics.h"
 #include "base/text.h"
 #include "base/parallel.h"
-#include "replay/matching.h"
 #include "replay/unknown_waits.h"
 
 namespace farscale {

@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <cmath>
 
-#include "balance/strategy.h"
 #include "balance/task_engine.h"
 #include "base/diagnostics.h"
 

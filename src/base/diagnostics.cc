@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <filesystem>
 #include <mutex>
-#include <set>
 
 #include "base/text.h"
 #include "base/terminal.h"

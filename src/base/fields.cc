@@ -7,7 +7,6 @@
 #include <cmath>
 
 #include "base/diagnostics.h"
-#include "base/json_form.h"
 #include "base/text.h"
 #include "base/version.h"
 

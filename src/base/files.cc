@@ -11,7 +11,6 @@
 #include <fstream>
 #include <iostream>
 #include <system_error>
-#include <vector>
 
 #include "base/diagnostics.h"
 

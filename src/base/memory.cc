@@ -15,7 +15,6 @@
 #include <cstdlib>
 #include <fstream>
 #include <limits>
-#include <mutex>
 #include <sstream>
 
 #include "base/diagnostics.h"

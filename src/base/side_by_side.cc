@@ -4,9 +4,7 @@
 
 #include <algorithm>
 #include <condition_variable>
-#include <functional>
 #include <memory>
-#include <mutex>
 #include <numeric>
 #include <thread>
 

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <cctype>
-#include <filesystem>
 #include <map>
 #include <mutex>
 #include <new>
@@ -15,7 +14,6 @@
 #include "base/side_by_side.h"
 #include "base/text.h"
 #include "base/version.h"
-#include "cli/command.h"
 #include "factors/scaling.h"
 #include "report/backtest.h"
 #include "report/comparison.h"

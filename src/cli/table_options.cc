@@ -2,12 +2,9 @@
 
 #include <fmt/format.h>
 
-#include <filesystem>
-
 #include "base/text.h"
 #include "base/diagnostics.h"
 #include "base/files.h"
-#include "cli/command.h"
 #include "factors/scaling.h"
 #include "gate/result_files.h"
 #include "report/allocation/pages.h"

@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <map>
-#include <string>
 
 #include "base/files.h"
 #include "base/text.h"

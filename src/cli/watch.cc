@@ -20,7 +20,6 @@
 #include "cli/command.h"
 #include "collect/page_file.h"
 #include "collect/text.h"
-#include "measure/measured_run.h"
 #include "measure/measured_run_output.h"
 #include "pages/text_table.h"
 #include "results/csv_text.h"

@@ -9,14 +9,12 @@
 #include <iterator>
 #include <map>
 #include <set>
-#include <string>
 #include <utility>
 #include <vector>
 
 #include "base/parallel.h"
 #include "base/text.h"
 #include "factors/anomalies.h"
-#include "factors/factor_table.h"
 #include "factors/spread.h"
 #include "factors/table_check.h"
 #include "factors/table_terms.h"
@@ -383,7 +381,7 @@ std::string DescribeOutlying(const CountedRows& rows) {
   RowPointers all = rows.counted;
   all.insert(all.end(), rows.outlying.begin(), rows.outlying.end());
   const auto [runs, id] = *ComparedRuns(all);
-  const auto shown = [&](double value) { return fmt::format("{:.4g}{}", value, id.empty() ? " s" : ""); };
+  const auto shown = [unit = id.empty() ? " s" : ""](double value) { return fmt::format("{:.4g}{}", value, unit); };
   std::vector<std::string> names;
   for (const FactorRow* row : rows.outlying) {
     const std::vector<Run>& repeats = runs.at({row->cores, row->threads});

@@ -82,7 +82,7 @@ struct FactorTable {
   std::vector<PhaseId> Phases(const std::string& series) const;
   // All phases, series by series.
   std::vector<PhaseKey> Keys() const;
-  // Rows of one phase that count [counted_rows.h], by cores and repeat.
+  // Rows of one phase that count [complete_table.h], by cores and repeat.
   std::vector<FactorRow> Rows(const PhaseKey& key) const;
   std::vector<FactorRow> Rows(const std::string& series, const PhaseId& phase) const { return Rows({series, phase}); }
 };
@@ -124,7 +124,7 @@ RowPointers PointersTo(const std::vector<FactorRow>& rows);
 
 struct RowsOfPhase {
   PhaseKey key;
-  RowPointers rows;  // that count [counted_rows.h], by cores and repeat
+  RowPointers rows;  // that count [complete_table.h], by cores and repeat
 };
 
 // All phases, as in FactorTable::Keys(). The time grows with the rows, however many phases there are.

@@ -8,11 +8,9 @@
 #include <limits>
 #include <numeric>
 
-#include "base/diagnostics.h"
 #include "base/parallel.h"
 #include "factors/anomalies.h"
 #include "factors/spread.h"
-#include "factors/useful_time.h"
 #include "stats/sample_quantiles.h"
 
 namespace farscale {

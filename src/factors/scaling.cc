@@ -7,7 +7,6 @@
 #include <functional>
 #include <map>
 
-#include "base/diagnostics.h"
 #include "factors/anomalies.h"
 #include "factors/complete_table.h"
 #include "factors/table_terms.h"

@@ -6,15 +6,11 @@
 #include <array>
 #include <cmath>
 #include <functional>
-#include <optional>
-#include <string>
 #include <tuple>
 #include <utility>
 
-#include "base/diagnostics.h"
 #include "base/text.h"
 #include "factors/anomalies.h"
-#include "factors/factor_table.h"
 #include "factors/factor.h"
 #include "factors/table_terms.h"
 

@@ -7,16 +7,11 @@
 #include <functional>
 #include <iterator>
 #include <limits>
-#include <map>
 #include <set>
-#include <string>
 
-#include "base/diagnostics.h"
 #include "base/text.h"
 #include "factors/anomalies.h"
 #include "factors/complete_table.h"
-#include "factors/factor_table.h"
-#include "factors/scaling.h"
 #include "stats/distributions.h"
 
 namespace farscale {

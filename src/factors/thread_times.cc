@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <limits>
-#include <utility>
 
 #include "base/parallel.h"
 #include "phases/location_cut.h"

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <limits>
 #include <tuple>
-#include <vector>
 
 #include "factors/phase_factors.h"
 #include "phases/location_cut.h"

@@ -7,7 +7,6 @@
 #include <chrono>
 #include <set>
 
-#include "base/diagnostics.h"
 #include "base/files.h"
 #include "base/text.h"
 #include "results/results.h"

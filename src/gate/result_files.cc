@@ -8,7 +8,6 @@
 #include <tuple>
 #include <utility>
 
-#include "base/diagnostics.h"
 #include "base/files.h"
 #include "base/text.h"
 #include "factors/anomalies.h"

@@ -4,13 +4,11 @@
 
 #include <algorithm>
 #include <cmath>
-#include <functional>
 #include <iterator>
 
 #include "base/text.h"
 #include "factors/table_check.h"
 #include "gate/judging.h"
-#include "projection/model_settings.h"
 #include "trace/anomalies.h"
 
 namespace farscale {
@@ -35,11 +33,11 @@ bool IsNamed(const GateData& data, const Rule& rule, const PhaseId& phase) {
   if (!rule.groups.empty()) {
     return phase.IsGroup() && Contains(rule.groups, phase.group) && Contains(rule.phases, phase.name);
   }
+  if (rule.phases.empty()) return true;
   std::vector<PhaseId> known;  // in results and baseline
   for (const PhaseKey& key : data.phases) known.push_back(key.phase);
   for (const PhaseKey& key : data.LostPhases()) known.push_back(key.phase);
-  return rule.phases.empty() ||
-         std::ranges::any_of(rule.phases, [&](const std::string& text) { return PhaseByText(known, text) == phase; });
+  return std::ranges::any_of(rule.phases, [&](const std::string& text) { return PhaseByText(known, text) == phase; });
 }
 
 // The phases that a rule judges, out of these.

@@ -6,7 +6,6 @@
 #include <numeric>
 
 #include "base/parallel.h"
-#include "imbalance/waits/collective_waits.h"
 #include "imbalance/causes/find_causes.h"
 #include "imbalance/causes/load_matrix.h"
 

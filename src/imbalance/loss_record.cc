@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "imbalance/diagnosis.h"
 #include "imbalance/causes/load_matrix.h"
 #include "replay/replay.h"
 

@@ -1,7 +1,6 @@
 #include "imbalance/loss_remedy.h"
 
 #include <algorithm>
-#include <optional>
 
 namespace farscale {
 namespace {

@@ -4,13 +4,9 @@
 #include <ceres/tiny_solver.h>
 #include <glog/logging.h>
 
-#include <algorithm>
-#include <cmath>
 #include <iterator>
-#include <limits>
 #include <set>
 #include <utility>
-#include <vector>
 
 namespace farscale {
 namespace {

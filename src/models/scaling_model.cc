@@ -8,7 +8,6 @@
 #include <limits>
 #include <mutex>
 
-#include "base/config.h"
 #include "base/diagnostics.h"
 #include "base/text.h"
 

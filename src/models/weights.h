@@ -64,7 +64,7 @@ struct IntervalConstants {
   double new_loss = 0;        // its mean, of -ln y, by doubling
   double new_loss_power = 0;  // exponent of the scatter over the usual one
 
-  // For a series with that scatter (models/weights.h).
+  // For a series with that scatter.
   double DriftAt(double scatter) const;
   double NewLossAt(double scatter) const;
 };

@@ -10,7 +10,6 @@
 
 #include "base/diagnostics.h"
 #include "base/text.h"
-#include "phases/rank_groups.h"
 
 namespace farscale {
 namespace {

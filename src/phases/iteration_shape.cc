@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <cmath>
 #include <numeric>
 #include <set>
@@ -177,8 +176,9 @@ class TypicalIteration {
  private:
   // The middle iteration of the rank in the middle.
   static Sample Middle(const std::vector<Sample>& samples) {
-    const auto [first, last] = std::ranges::equal_range(samples, samples[samples.size() / 2].first, {}, &Sample::first);
-    return first[(last - first) / 2];
+    const auto middle = samples[samples.size() / 2].first;
+    const auto first = std::ranges::lower_bound(samples, middle, {}, &Sample::first);
+    return first[(std::ranges::upper_bound(samples, middle, {}, &Sample::first) - first) / 2];
   }
 
   const Region& FunctionOf(std::size_t call) const { return trace_.regions[timeline_.region(call)]; }

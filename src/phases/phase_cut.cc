@@ -9,7 +9,6 @@
 #include <numeric>
 #include <regex>
 
-#include "base/diagnostics.h"
 #include "base/text.h"
 #include "base/search.h"
 #include "phases/anomalies.h"

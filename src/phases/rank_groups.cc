@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <optional>
 
 #include "phases/anomalies.h"
 #include "stats/sample_quantiles.h"

@@ -5,14 +5,12 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
-#include <cstdint>
 #include <numeric>
 
 #include "base/diagnostics.h"
 #include "base/text.h"
 #include "factors/scaling.h"
 #include "factors/table_check.h"
-#include "factors/table_terms.h"
 #include "planning/allocation_terms.h"
 #include "projection/curve.h"
 

@@ -6,8 +6,6 @@
 #include <map>
 #include <tuple>
 
-#include "balance/outcome.h"
-
 namespace farscale {
 namespace {
 

@@ -7,7 +7,6 @@
 #include <utility>
 
 #include "base/text.h"
-#include "plot/canvas.h"
 #include "plot/svg.h"
 
 namespace farscale {

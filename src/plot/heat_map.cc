@@ -1,7 +1,5 @@
 #include "plot/heat_map.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <cmath>
 

@@ -11,7 +11,6 @@
 #include "base/parallel.h"
 #include "base/text.h"
 #include "factors/scaling.h"
-#include "projection/projection.h"
 #include "stats/sample_quantiles.h"
 
 namespace farscale {

@@ -2,10 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
-#include <map>
-#include <optional>
 
-#include "projection/load_balance_by_loads.h"
 #include "stats/distributions.h"
 #include "stats/sample_quantiles.h"
 

@@ -2,12 +2,9 @@
 
 #include <algorithm>
 #include <cmath>
-#include <functional>
 #include <iterator>
-#include <map>
 
 #include "factors/scaling.h"
-#include "projection/model_settings.h"
 #include "projection/projection.h"
 
 namespace farscale {

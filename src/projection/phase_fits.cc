@@ -7,7 +7,6 @@
 #include "base/random.h"
 #include "factors/scaling.h"
 #include "projection/model_settings.h"
-#include "projection/grown_runs.h"
 
 namespace farscale {
 namespace {

@@ -7,11 +7,8 @@
 #include <limits>
 #include <set>
 
-#include "base/diagnostics.h"
 #include "base/parallel.h"
-#include "factors/factor_table.h"
 #include "factors/table_terms.h"
-#include "projection/model_settings.h"
 #include "projection/backtest.h"
 #include "projection/phase_fits.h"
 

@@ -4,7 +4,6 @@
 #include <cmath>
 #include <limits>
 #include <set>
-#include <vector>
 
 #include "projection/projection.h"
 

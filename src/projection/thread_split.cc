@@ -7,7 +7,6 @@
 #include <cmath>
 #include <map>
 #include <memory>
-#include <optional>
 #include <set>
 #include <utility>
 
@@ -15,7 +14,6 @@
 #include "base/parallel.h"
 #include "base/random.h"
 #include "factors/scaling.h"
-#include "projection/model_settings.h"
 #include "projection/separable_factor.h"
 
 namespace farscale {

@@ -9,7 +9,6 @@
 #include "base/text.h"
 #include "base/parallel.h"
 #include "base/search.h"
-#include "phases/iteration_shape.h"
 #include "phases/iteration_parts.h"
 #include "replay/anomalies.h"
 #include "replay/computation.h"

@@ -7,7 +7,6 @@
 #include <limits>
 #include <map>
 
-#include "base/diagnostics.h"
 #include "base/text.h"
 #include "phases/phase_cut.h"
 #include "replay/clock_repair.h"

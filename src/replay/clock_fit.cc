@@ -8,8 +8,6 @@
 #include <cmath>
 #include <map>
 #include <optional>
-#include <string>
-#include <string_view>
 #include <tuple>
 #include <utility>
 
@@ -174,8 +172,7 @@ class ClockSearch {
 
   std::vector<std::uint32_t> NotTied(Edges edges) const {
     std::ranges::sort(edges);
-    const auto [first, last] = std::ranges::unique(edges);
-    edges.erase(first, last);
+    edges.erase(std::unique(edges.begin(), edges.end()), edges.end());
     const std::vector<bool> there = Reached(edges, true), back = Reached(edges, false);
     std::vector<std::uint32_t> clocks;
     for (std::uint32_t clock = 0; clock < fit_.corrections.size(); ++clock) {

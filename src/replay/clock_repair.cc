@@ -306,7 +306,8 @@ std::uint64_t CountConstantSkew(const Trace& trace, const Matching& matching, co
   std::uint64_t collectives = 0;
   for (const auto& [collective, of_nodes] : FindNodeExits(trace, matching, order)) {
     if (of_nodes.size() < nodes) continue;
-    const double earliest = std::ranges::min(of_nodes | std::views::values);
+    const double earliest =
+        std::ranges::min_element(of_nodes, {}, [](const auto& exit) { return exit.second; })->second;
     for (const auto& [node, left] : of_nodes) {
       least[node] = std::min(least[node], left - earliest);
       most[node] = std::max(most[node], left - earliest);

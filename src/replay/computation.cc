@@ -9,7 +9,6 @@
 #include <numeric>
 #include <utility>
 
-#include "base/diagnostics.h"
 #include "base/text.h"
 #include "base/parallel.h"
 #include "replay/anomalies.h"

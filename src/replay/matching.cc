@@ -4,12 +4,10 @@
 
 #include <algorithm>
 #include <array>
-#include <limits>
 #include <map>
 #include <tuple>
 #include <utility>
 
-#include "base/diagnostics.h"
 #include "base/parallel.h"
 #include "replay/anomalies.h"
 #include "trace/anomalies.h"

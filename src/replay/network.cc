@@ -6,7 +6,6 @@
 #include <cmath>
 #include <map>
 #include <string_view>
-#include <vector>
 
 #include "base/config.h"
 #include "base/diagnostics.h"

@@ -10,7 +10,6 @@
 #include "base/parallel.h"
 #include "replay/anomalies.h"
 #include "replay/call_compiler.h"
-#include "replay/matching.h"
 
 namespace farscale {
 namespace {

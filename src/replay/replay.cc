@@ -6,14 +6,10 @@
 #include <iterator>
 #include <numeric>
 
-#include "base/diagnostics.h"
 #include "base/parallel.h"
 #include "base/text.h"
 #include "replay/anomalies.h"
 #include "replay/engine.h"
-#include "replay/unknown_waits.h"
-#include "replay/matching.h"
-#include "replay/program.h"
 
 namespace farscale {
 

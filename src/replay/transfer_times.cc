@@ -9,7 +9,6 @@
 #include <utility>
 
 #include "base/parallel.h"
-#include "replay/matching.h"
 #include "stats/sample_quantiles.h"
 
 namespace farscale {

@@ -7,7 +7,6 @@
 #include <set>
 
 #include "base/text.h"
-#include "projection/backtest.h"
 #include "projection/model_settings.h"
 #include "pages/text_table.h"
 #include "report/figures.h"

@@ -7,7 +7,6 @@
 #include <cmath>
 
 #include "base/text.h"
-#include "factors/factor_table.h"
 
 namespace farscale {
 namespace {

@@ -5,8 +5,6 @@
 #include <cmath>
 
 #include "base/text.h"
-#include "report/reliability.h"
-#include "report/figures.h"
 
 namespace farscale {
 namespace {

@@ -8,7 +8,6 @@
 #include "base/text.h"
 #include "base/terminal.h"
 #include "factors/anomalies.h"
-#include "factors/factor_table.h"
 #include "factors/table_check.h"
 #include "pages/text_table.h"
 #include "projection/curve.h"

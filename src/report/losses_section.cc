@@ -5,8 +5,6 @@
 #include <algorithm>
 #include <map>
 #include <numeric>
-#include <optional>
-#include <string>
 
 #include "base/text.h"
 #include "imbalance/causes/load_shape.h"
@@ -388,10 +386,11 @@ Data Shapes(const LossRecord& losses, std::size_t most, const Partials& texts) {
 std::string ExplainParentheses(const LossRecord& losses, const Partials& texts) {
   std::vector<std::string> sentences;
   for (const auto& [name, meaning] : RenderLabelledTexts(texts, "loss_parentheses.txt", Data::object())) {
-    const bool occurs =
-        name == kUnequalOccurrences
-            ? losses.by_factor && losses.by_factor->Find(kUnequalOccurrences) != nullptr
-            : std::ranges::any_of(losses.paths, [&](const auto& path) { return path.path.starts_with(name); });
+    const bool occurs = name == kUnequalOccurrences
+                            ? losses.by_factor && losses.by_factor->Find(kUnequalOccurrences) != nullptr
+                            : std::ranges::any_of(losses.paths, [&start = name](const auto& path) {
+                                return path.path.starts_with(start);
+                              });
     if (name == "any" || occurs) sentences.push_back(name == "any" ? meaning : name + ": " + meaning);
   }
   return sentences.size() > 1 ? Join(sentences, " ") : "";

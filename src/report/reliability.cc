@@ -6,7 +6,6 @@
 
 #include "base/text.h"
 #include "report/figures.h"
-#include "report/cells.h"
 
 namespace farscale {
 namespace {

@@ -6,8 +6,6 @@
 #include <cmath>
 #include <limits>
 #include <map>
-#include <optional>
-#include <set>
 
 #include "base/text.h"
 #include "projection/curve.h"

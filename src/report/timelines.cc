@@ -5,15 +5,11 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <string>
-#include <vector>
 
 #include "base/text.h"
 #include "plot/canvas.h"
 #include "plot/svg.h"
-#include "report/figures.h"
 #include "report/timeline_picture.h"
-#include "results/results.h"
 #include "stats/sample_quantiles.h"
 
 namespace farscale {

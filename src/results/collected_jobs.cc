@@ -12,7 +12,6 @@
 #include <nlohmann/json.hpp>
 #include <tuple>
 
-#include "base/diagnostics.h"
 #include "base/files.h"
 #include "base/text.h"
 #include "results/csv_text.h"

@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "imbalance/loss_remedy.h"
-#include "results/results.h"
 #include "results/cause_text.h"
 
 namespace farscale {

@@ -12,7 +12,6 @@
 
 #include "base/diagnostics.h"
 #include "factors/anomalies.h"
-#include "factors/factor_table.h"
 #include "factors/scaling.h"
 #include "results/results.h"
 

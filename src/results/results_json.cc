@@ -16,7 +16,6 @@
 #include "factors/scaling.h"
 #include "factors/table_check.h"
 #include "results/factor_table_files.h"
-#include "results/results.h"
 #include "results/measured_run_json.h"
 #include "results/talp_json.h"
 

@@ -12,7 +12,6 @@
 #include "growth/rules/rival_layouts.h"
 #include "results/growth_record.h"
 #include "study/anomalies.h"
-#include "study/run_growth.h"
 #include "study/scenario.h"
 
 namespace farscale {

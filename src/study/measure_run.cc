@@ -3,11 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <memory>
-#include <set>
 #include <string_view>
 
-#include "factors/disturbance.h"
 #include "factors/phase_factors.h"
 #include "factors/run_picture.h"
 #include "factors/useful_time.h"
@@ -23,7 +20,6 @@
 #include "study/input_files.h"
 #include "trace/anomalies.h"
 #include "trace/location_trace.h"
-#include "trace/trace_reader.h"
 
 namespace farscale {
 namespace {

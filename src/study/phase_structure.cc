@@ -15,7 +15,6 @@
 #include "phases/found_loop.h"
 #include "phases/phase_spec.h"
 #include "phases/rank_groups.h"
-#include "replay/matching.h"
 #include "stats/sample_quantiles.h"
 #include "trace/trace_reader.h"
 

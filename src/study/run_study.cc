@@ -21,8 +21,6 @@
 #include "study/anomalies.h"
 #include "growth/make/grown_program.h"
 #include "study/grown_study.h"
-#include "study/measure_run.h"
-#include "study/scenario.h"
 #include "study/shared_runs.h"
 #include "trace/trace_reader.h"
 

@@ -9,10 +9,8 @@
 #include "base/files.h"
 #include "base/text.h"
 #include "factors/thread_times.h"
-#include "phases/phase_spec.h"
 #include "replay/clock_repair.h"
 #include "replay/bursts.h"
-#include "study/input_files.h"
 
 namespace farscale {
 namespace {

@@ -1,7 +1,6 @@
 #include "trace/device_records.h"
 
 #include <algorithm>
-#include <utility>
 
 #include "trace/anomalies.h"
 

@@ -3,9 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <map>
 #include <optional>
-#include <set>
 
 #include "base/diagnostics.h"
 #include "base/text.h"
@@ -362,7 +360,7 @@ void AddMetrics(const RawDefinitions& raw, const ReadOptions& options, TraceBuil
     if (metric.use != MetricUse::kLevel) metric.counter = index;
   }
   for (const auto& [string, text] : raw.strings) {
-    const auto is_named = [&](const auto& entry) { return entry.second.name == string; };
+    const auto is_named = [number = string](const auto& entry) { return entry.second.name == number; };
     if (!IsUsualCounterName(text) || std::ranges::any_of(raw.members, is_named)) continue;
     if (std::ranges::any_of(raw.regions, is_named)) continue;
     builder.trace().diagnostics.Add(anomaly::kCounterUnclear, 1, fmt::format("'{}' is the name of none", text));

@@ -1,7 +1,6 @@
 #include "trace/otf2_library.h"
 
 #include <fmt/format.h>
-#include <otf2/otf2.h>
 
 #include <algorithm>
 #include <array>
@@ -12,7 +11,6 @@
 #include <mutex>
 #include <optional>
 #include <string_view>
-#include <utility>
 #include <vector>
 
 #include "base/diagnostics.h"

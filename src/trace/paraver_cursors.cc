@@ -1,8 +1,5 @@
 #include "trace/paraver_cursors.h"
 
-#include <algorithm>
-#include <utility>
-
 namespace farscale {
 namespace {
 

@@ -6,7 +6,6 @@
 #include <charconv>
 #include <filesystem>
 #include <limits>
-#include <optional>
 #include <string_view>
 #include <utility>
 

@@ -3,11 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <map>
-#include <optional>
 #include <tuple>
-#include <unordered_map>
-#include <utility>
 
 #include "trace/anomalies.h"
 

@@ -2,13 +2,10 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <cmath>
 #include <iterator>
 #include <map>
 #include <numeric>
-#include <optional>
-#include <string>
 #include <string_view>
 #include <utility>
 
@@ -328,9 +325,12 @@ TaskThreads BuildThreads(const Trace& trace, const ParaverTraceFacts& facts, std
         std::find_if(first, states.cend(), [&](const ParaverThreadState& state) { return state.thread != thread; });
     const Location location{static_cast<std::int32_t>(rank), static_cast<std::int32_t>(thread)};
     const std::vector<Running> running = RunningTimes(first, end);
-    const auto own = std::ranges::equal_range(std::as_const(counts), thread, {}, &ParaverThreadCount::thread);
+    const auto own = std::ranges::lower_bound(std::as_const(counts), thread, {}, &ParaverThreadCount::thread);
     WorkerBuilder builder(trace, facts, location, teams);
-    builder.Count(own.begin(), own.end(), running, counters);
+    builder.Count(own,
+                  std::upper_bound(own, counts.cend(), thread,
+                                   [](std::uint32_t one, const auto& count) { return one < count.thread; }),
+                  running, counters);
     threads.second.push_back(builder.Build(first, end));
     first = end;
   }

@@ -8,11 +8,8 @@
 #include <limits>
 #include <optional>
 #include <utility>
-#include <vector>
 
 #include "trace/anomalies.h"
-#include "trace/paraver_cursors.h"
-#include "trace/paraver_messages.h"
 
 namespace farscale {
 namespace {

@@ -5,9 +5,7 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
-#include <limits>
 #include <memory>
-#include <utility>
 
 #include "base/diagnostics.h"
 #include "trace/anomalies.h"

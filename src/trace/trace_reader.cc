@@ -10,8 +10,6 @@
 #include <functional>
 #include <limits>
 #include <numeric>
-#include <optional>
-#include <vector>
 
 #include "base/diagnostics.h"
 #include "base/files.h"

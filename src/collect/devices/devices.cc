@@ -8,12 +8,9 @@
 #include <mutex>
 #include <optional>
 #include <span>
-#include <string>
 
 #include "collect/preload/call.h"
-#include "collect/clock.h"
 #include "collect/devices/device_backend.h"
-#include "collect/devices/device_ledger.h"
 #include "collect/page.h"
 #include "collect/trace/recorder.h"
 #include "collect/threads/team.h"

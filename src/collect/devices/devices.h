@@ -46,7 +46,7 @@ std::vector<DeviceDefinition> OwnDevices();
 // Then none is written.
 bool HasTooMuchDeviceWork();
 
-// As those of threads in thread_recorder.h.
+// As those of threads in trace/thread_recorder.h.
 bool WriteDeviceEvents(OTF2_Archive* archive);
 void RemoveDeviceFiles(const std::string& folder);
 TraceSize SizeOfDeviceEvents(OTF2_Archive* archive);

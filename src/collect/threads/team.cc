@@ -7,7 +7,6 @@
 #include <new>
 
 #include "collect/preload/call.h"
-#include "collect/page.h"
 #include "collect/preload/run.h"
 #include "collect/threads/thread_counter.h"
 #include "collect/trace/thread_recorder.h"

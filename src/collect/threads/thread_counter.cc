@@ -12,8 +12,6 @@
 #include <memory>
 
 #include "collect/preload/call.h"
-#include "collect/clock.h"
-#include "collect/page.h"
 #include "collect/threads/team.h"
 
 namespace farscale::collect {

@@ -14,7 +14,6 @@
 #include "collect/trace/recorder.h"
 #include "collect/trace/requests.h"
 #include "collect/preload/run.h"
-#include "mpi_functions.h"
 #include "collect/preload/call.h"
 
 namespace farscale::collect {

@@ -4,10 +4,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <memory>
-#include <string>
-#include <vector>
 
-#include "collect/preload/call.h"
 #include "collect/clock.h"
 #include "collect/trace/communicators.h"
 #include "collect/threads/counters.h"

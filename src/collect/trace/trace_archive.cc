@@ -11,14 +11,10 @@
 #include <cstdlib>
 #include <cstring>
 #include <fstream>
-#include <string>
-#include <vector>
 
 #include "collect/preload/call.h"
 #include "collect/trace/communicators.h"
 #include "collect/devices/devices.h"
-#include "collect/trace/trace_room.h"
-#include "collect/trace/trace_definitions.h"
 #include "collect/page_file.h"
 #include "collect/trace/recorder.h"
 #include "collect/preload/run.h"

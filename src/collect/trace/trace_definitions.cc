@@ -5,7 +5,6 @@
 #include <strings.h>
 #include <cctype>
 #include <numeric>
-#include <type_traits>
 #include <utility>
 
 namespace farscale::collect {

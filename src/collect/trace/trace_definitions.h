@@ -94,7 +94,7 @@ struct RankNumbers {
   std::vector<NumberPair> groups;
 };
 
-// For packing.h.
+// For packing.
 inline auto Fields(CallDefinition& d) { return std::tie(d.id, d.name); }
 inline auto Fields(CommunicatorDefinition& d) { return std::tie(d.id, d.members, d.remote); }
 inline auto Fields(GroupDefinition& d) { return std::tie(d.id, d.members); }

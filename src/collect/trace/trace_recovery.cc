@@ -13,7 +13,6 @@
 #include <map>
 #include <system_error>
 
-#include "collect/trace/trace_room.h"
 #include "collect/trace/trace_definitions.h"
 #include "collect/text.h"
 

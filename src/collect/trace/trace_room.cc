@@ -11,7 +11,6 @@
 #include <iterator>
 #include <vector>
 
-#include "collect/trace/trace_definitions.h"
 #include "collect/page_file.h"
 
 namespace farscale::collect {

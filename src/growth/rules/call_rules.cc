@@ -157,12 +157,13 @@ void PreferCommonRules(CallRules& rules) {
     std::size_t number = 0;
     for (auto& [key, of_class] : rules.classes) {
       ++number;
+      const auto program = ProgramOf(key);
       if (votes && of_class.Confirmed() < 1) continue;  // of one run
       const auto take = [&](auto& of_shape, auto& of_call) {
         votes ? Vote(number, of_call, of_shape) : PutFirst(of_shape, of_call);
       };
       ForEachPart(of_class, [&](const CallRule& call, PartRule& part) {
-        const CallShape shape{ProgramOf(key), {{call.function, part.kind, part.collective}}};
+        const CallShape shape{program, {{call.function, part.kind, part.collective}}};
         take(peers[shape], part.peers);
         take(tags[shape], part.tags);
       });

@@ -287,7 +287,7 @@ void AddRow(const CauseInput& input, const LoadTables& loads, const CauseCounter
     return counter && timeline.has_counter(*counter) && timeline.counter_is_reliable(*counter) &&
            timeline.counter_edge_share(*counter) >= kSampledEdges;
   };
-  const auto& [instructions, cycles, cpu_time] = counters;
+  const auto &instructions = counters[0], &cycles = counters[1], &cpu_time = counters[2];
   const bool has_instructions = known(instructions), has_cycles = known(cycles), has_cpu = known(cpu_time);
   const double cpu_ticks =
       has_cpu ? input.trace.ticks_per_second / CountsPerSecond(input.trace.counters[*cpu_time]) : 0;

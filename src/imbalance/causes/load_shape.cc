@@ -4,7 +4,6 @@
 #include <array>
 #include <cmath>
 #include <numeric>
-#include <optional>
 
 #include "stats/distributions.h"
 #include "stats/sample_quantiles.h"

@@ -2,15 +2,11 @@
 
 #include <algorithm>
 #include <array>
-#include <cstdint>
 #include <limits>
-#include <map>
 #include <tuple>
-#include <utility>
 
 #include "base/parallel.h"
 #include "base/search.h"
-#include "imbalance/waits/collective_waits.h"
 
 namespace farscale {
 

@@ -1,11 +1,8 @@
 #include "imbalance/delays/delay_costs.h"
 
-#include <algorithm>
-#include <array>
 #include <cmath>
 #include <limits>
 #include <memory>
-#include <optional>
 #include <queue>
 #include <tuple>
 #include <unordered_map>

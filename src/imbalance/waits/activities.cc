@@ -3,11 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <limits>
-#include <string>
 #include <string_view>
 #include <unordered_map>
-#include <utility>
 
 #include "base/parallel.h"
 #include "base/search.h"

@@ -1,14 +1,10 @@
 #include "imbalance/waits/collective_waits.h"
 
 #include <algorithm>
-#include <cstdint>
 #include <map>
-#include <optional>
 #include <set>
 #include <tuple>
 #include <unordered_map>
-#include <utility>
-#include <vector>
 
 #include "base/search.h"
 #include "replay/clock_fit.h"

@@ -3,10 +3,8 @@
 #include <algorithm>
 #include <limits>
 #include <string>
-#include <string_view>
 #include <tuple>
 #include <unordered_map>
-#include <vector>
 
 #include "base/text.h"
 #include "imbalance/waits/collective_waits.h"
@@ -80,8 +78,8 @@ class RankSearch {
     std::ranges::sort(waits.waits, {}, [](const WaitState& wait) {
       return std::tuple(wait.call, -wait.length, wait.delayer, wait.delayer_call);
     });
-    const auto [first, last] = std::ranges::unique(waits.waits, {}, &WaitState::call);
-    waits.waits.erase(first, last);
+    const auto same_call = [](const WaitState& one, const WaitState& other) { return one.call == other.call; };
+    waits.waits.erase(std::unique(waits.waits.begin(), waits.waits.end(), same_call), waits.waits.end());
     FindWrongOrder();
   }
 
@@ -282,8 +280,7 @@ void MirrorMarks(std::vector<std::vector<SyncMark>>& marks) {
   }
   ParallelFor(marks.size(), [&](std::size_t rank) {
     std::ranges::sort(marks[rank]);
-    const auto [first, last] = std::ranges::unique(marks[rank]);
-    marks[rank].erase(first, last);
+    marks[rank].erase(std::unique(marks[rank].begin(), marks[rank].end()), marks[rank].end());
   });
 }
 

@@ -13,7 +13,6 @@
 #include "pages/render.h"
 #include "plot/latex.h"
 #include "report/allocation/figure.h"
-#include "report/allocation/text.h"
 #include "report/figures.h"
 #include "report/key_results.h"
 

@@ -6,7 +6,6 @@
 #include <cmath>
 
 #include "base/text.h"
-#include "planning/balance_cases.h"
 #include "report/balance/names.h"
 #include "report/cells.h"
 #include "report/figures.h"
