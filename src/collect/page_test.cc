@@ -157,6 +157,7 @@ Page PageOfRank(int rank, std::uint32_t regions) {
   page.ranks = 2;
   page.rank = rank;
   page.pid = 1;
+  page.bytes = sizeof(Page);
   page.regions = regions;
   page.region[regions - 1].starts = 7;
   return page;
@@ -179,9 +180,26 @@ TEST_F(Pages, OfADumpAreReadBack) {
   EXPECT_EQ(dump->pages[0].region[2].starts, 7U);
   EXPECT_EQ(dump->pages[0].devices.lost, 5U);
   EXPECT_EQ(dump->pages[1].region[0].starts, 7U);
-  fs::resize_file(path, fs::file_size(path) - 1);
-  EXPECT_FALSE(ReadDump(path).has_value());
+  const auto size = fs::file_size(path);
+  for (const auto wrong : {size - 1, size + 1}) {
+    fs::resize_file(path, wrong);
+    EXPECT_FALSE(ReadDump(path).has_value()) << wrong;
+  }
   EXPECT_FALSE(ReadDump((folder_ / "none").string()).has_value());
+}
+
+TEST_F(Pages, OfOneRunEachOfOneRankMakeADump) {
+  Page twice = PageOfRank(0, 1), job = PageOfRank(1, 1), older = PageOfRank(1, 1), empty = PageOfRank(1, 1);
+  std::strcpy(job.job, "another");
+  older.bytes -= 8;
+  empty.regions = 0;
+  for (const Page& wrong : {twice, job, older, empty}) {
+    const std::string path = (folder_ / "dump").string();
+    const int file = open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0600);
+    ASSERT_TRUE(WriteDumpHead(file, 2, "", {}) && WriteDumpPage(file, PageOfRank(0, 1)) && WriteDumpPage(file, wrong));
+    close(file);
+    EXPECT_FALSE(ReadDump(path).has_value());
+  }
 }
 
 // While it runs: what threads do now counts until now, but for waits, of which it is not known what they are.
