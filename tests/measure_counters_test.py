@@ -14,6 +14,8 @@ import subprocess
 import tempfile
 import unittest
 
+import busy
+
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 SOURCES = ROOT / "tests" / "mpi"
 PROGRAM = os.environ["FARSCALE"]
@@ -21,6 +23,7 @@ LIBRARIES = pathlib.Path(os.environ["FARSCALE_BUILD"]) / "lib" / "farscale"
 RANKS = 2
 
 
+@busy.all_tried
 class CountersTest:
     """What is the same for both MPIs; subclasses name one."""
 
@@ -77,7 +80,7 @@ class CountersTest:
     def test_the_kernel_is_asked_by_system_calls(self):
         whole = self.software("300", "500", "1")
         useful = whole["factors"]["parallelEfficiency"] * whole["elapsed"] * RANKS * 1e9
-        self.assertLess(whole["cycles"], 1.02 * useful)
+        self.assertLess(whole["cycles"], (1 + busy.bound(0.02)) * useful)
         self.assertGreater(whole["cycles"], 0.2 * useful)  # cores may be shared with others
         self.assertAlmostEqual(whole["ipc"], 1, delta=1e-3)
 
@@ -87,7 +90,7 @@ class CountersTest:
             whole = self.software("many", "100", "3000", str(threads), program="hybrid", ranks=1)
             counts[threads] = whole["cycles"]
             times = whole.get("threadTimes", {"useful": whole["usefulTotal"]})
-            self.assertLess(whole["cycles"], 1.02e9 * times["useful"])
+            self.assertLess(whole["cycles"], (1 + busy.bound(0.02)) * 1e9 * times["useful"])
             self.assertGreater(whole["cycles"], 0.2e9 * times["useful"])
             self.assertAlmostEqual(whole["frequency"], whole["cycles"] / times["useful"], delta=1e-6 * whole["frequency"])
         self.assertGreater(counts[2], 1.2 * counts[1])
@@ -102,10 +105,10 @@ class CountersTest:
         if "cycles" not in totals:
             self.skipTest("the kernel forbids counting")
         useful = totals["threadTimes"]["useful"] * 1e9
-        self.assertLess(totals["cycles"], 1.02 * useful)
+        self.assertLess(totals["cycles"], (1 + busy.bound(0.02)) * useful)
         self.assertGreater(totals["cycles"], 0.2 * useful)
         measured = json.loads((self.here / "trace" / "farscale.json").read_text())["regions"][0]
-        self.assertAlmostEqual(totals["cycles"], measured["cycles"], delta=0.02 * measured["cycles"])
+        self.assertAlmostEqual(totals["cycles"], measured["cycles"], delta=busy.bound(0.02) * measured["cycles"])
 
     def test_counters_that_are_none_are_refused_in_a_sentence(self):
         self.measure("20", "500", "1", FARSCALE_COUNTERS="cycles")
@@ -117,7 +120,7 @@ class CountersTest:
         self.assertAlmostEqual(whole["ipc"], 2.0, delta=1e-4)
         # 3 a nanosecond of useful CPU time, of which reading is a little.
         useful = whole["factors"]["parallelEfficiency"] * whole["elapsed"] * RANKS
-        self.assertLess(whole["instructions"], 3e9 * useful * 1.02)
+        self.assertLess(whole["instructions"], 3e9 * useful * (1 + busy.bound(0.02)))
         self.assertGreater(whole["instructions"], 3e9 * useful * 0.2)  # cores may be shared with others
 
     def test_papi_counts_in_a_trace(self):

@@ -5,7 +5,6 @@ FARSCALE names the program, FARSCALE_BUILD the build folder. An MPI without a co
 with a message.
 """
 
-import functools
 import json
 import os
 import pathlib
@@ -16,28 +15,15 @@ import sys
 import tempfile
 import unittest
 
+import busy
+import nightly
+
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 SOURCES = ROOT / "tests" / "mpi"
 PROGRAM = os.environ["FARSCALE"]
 LIBRARIES = pathlib.Path(os.environ["FARSCALE_BUILD"]) / "lib" / "farscale"
 sys.path.insert(0, str(ROOT / "src" / "collect"))
 import generate_wrappers  # noqa: E402
-
-
-def one_of_three(test):
-    """Of a test of times, which the machine may disturb."""
-    @functools.wraps(test)
-    def tried(self, *arguments):
-        for attempt in range(3):
-            shutil.rmtree(self.here / "trace", ignore_errors=True)
-            for file in self.here.glob("*.json"):
-                file.unlink()
-            try:
-                return test(self, *arguments)
-            except AssertionError:
-                if attempt == 2:
-                    raise
-    return tried
 
 
 class Launched:
@@ -70,6 +56,11 @@ class MpiTest:
             for source in ("fortran77.f90", "pcontrol77.f90"):
                 cls.compile([f"mpif90.{cls.name}"], [SOURCES / source])
             cls.compile([f"mpif90.{cls.name}", f"-J{cls.bin}"], [module, SOURCES / "fortran08.f90"])
+
+    def clear(self):
+        shutil.rmtree(self.here / "trace", ignore_errors=True)
+        for file in self.here.glob("*.json"):
+            file.unlink()
 
     @classmethod
     def tearDownClass(cls):
@@ -128,7 +119,7 @@ class MpiTest:
         balance = region["factors"]["loadBalance"]
         self.assertTrue(0 < balance <= 1, balance)
         if region.get("cpuShare", 0) > 0.95:
-            self.assertAlmostEqual(balance, expected, delta=0.1)
+            self.assertAlmostEqual(balance, expected, delta=busy.bound(0.1))
 
     # Measured runs.
 
@@ -203,7 +194,7 @@ class MpiTest:
         results = self.results()
         self.assertEqual((results["ending"], results["endedFirst"]), ("not finalized", [1]))
         self.assertIn("rank 1 did not reach MPI_Finalize", result.err)
-        self.assertLess(self.regions()["whole run"]["elapsed"], 0.4)  # of work for 0.2 s
+        self.assertLess(self.regions()["whole run"]["elapsed"], 0.2 + busy.bound(0.2))  # of work for 0.2 s
 
     def test_a_program_keeps_the_handlers_it_has(self):
         self.assertEqual(self.measure(1, "odd", "faults").code, 0)
@@ -366,7 +357,7 @@ class MpiTest:
             self.assertEqual((row["span"], measured[region]["span"]), (span, span), region)
             for factor, value in measured[region]["factors"].items():
                 # Of one run, whose trace reads the clock at other places; chosen for regions of 20 ms.
-                self.assertAlmostEqual(row["factors"][factor], value, delta=0.03, msg=f"{region}: {factor}")
+                self.assertAlmostEqual(row["factors"][factor], value, delta=busy.bound(0.03), msg=f"{region}: {factor}")
         # Two ranks are in it one after the other: half of the time of either is nobody's.
         self.assertLess(measured["turn"]["factors"]["parallelEfficiency"], 0.55)
 
@@ -500,7 +491,7 @@ class MpiTest:
             self.skipTest("ranks wait actively under MPICH, so that each of 8 needs a core")
         # The machine may disturb a run: one of three must be as expected.
         missed = {}
-        for fault, (place, region, ranks, seconds) in self.FAULTS.items():
+        for fault, (place, region, ranks, seconds) in nightly.some(self.FAULTS.items(), 3):
             tried = []
             for attempt in range(3):
                 cause = self.first_cause(fault)
@@ -557,10 +548,10 @@ class MpiTest:
         whole = self.regions("trace/farscale.json")["whole run"]
         row, words = self.factors_of_trace()
         for elapsed, factors in ((whole["elapsed"], whole["factors"]), (row["runtime"], row["factors"])):
-            self.assertAlmostEqual(elapsed, milliseconds / 1e3, delta=0.02 + 0.2 * milliseconds / 1e3)
-            self.assertAlmostEqual(factors["parallelEfficiency"], efficiency, delta=loose)
+            self.assertAlmostEqual(elapsed, milliseconds / 1e3, delta=busy.bound(0.02 + 0.2 * milliseconds / 1e3))
+            self.assertAlmostEqual(factors["parallelEfficiency"], efficiency, delta=busy.bound(loose))
         for seconds in whole["switchedOffByRank"]:
-            self.assertAlmostEqual(seconds, off / 1e3, delta=0.02 + 0.2 * off / 1e3)
+            self.assertAlmostEqual(seconds, off / 1e3, delta=busy.bound(0.02 + 0.2 * off / 1e3))
         self.assertIn("switchedOff", self.ids("trace/farscale.json"))
         self.assertIn("switchedOff", words)
 
@@ -575,7 +566,7 @@ class MpiTest:
             with self.subTest(name):
                 self.check_stretches(script, on, off)
 
-    @one_of_three
+    @busy.tried
     def check_stretches(self, script, on, off):
         first, other = (script.format(*[n] * script.count("{}")) for n in (80, 10))
         result = self.trace(2, "pcontrol", first, other)
@@ -586,18 +577,18 @@ class MpiTest:
             done = self.farscale(command, "trace/traces.otf2", *options)
             self.assertIn(done.code, (0, 4), f"{command}: {done.err}")
         self.measure(2, "pcontrol", first, other)
-        self.assertAlmostEqual(self.regions()["whole run"]["factors"]["parallelEfficiency"], 1, delta=0.08)
+        self.assertAlmostEqual(self.regions()["whole run"]["factors"]["parallelEfficiency"], 1, delta=busy.bound(0.08))
         self.validate()
 
-    @one_of_three
+    @busy.tried
     def test_regions_count_what_is_on(self):
         self.trace(2, "pcontrol", "(w10b)" + "(w10b0w20b1w10b)" * 3 + "0(w50b)1" + "(w10b0w50b)1")
         measured = self.regions("trace/farscale.json")["step"]
         self.assertEqual(measured["mostStarts"], 5)  # one is off throughout
-        self.assertAlmostEqual(measured["elapsed"], 0.08, delta=0.03)
+        self.assertAlmostEqual(measured["elapsed"], 0.08, delta=busy.bound(0.03))
         inspected = json.loads(self.farscale("inspect", "trace/traces.otf2", "--json").out)
         step = next(region for region in inspected["regions"] if region["name"] == "step")
-        self.assertAlmostEqual(step["seconds"] * step["most"], 0.08, delta=0.03)
+        self.assertAlmostEqual(step["seconds"] * step["most"], 0.08, delta=busy.bound(0.03))
 
     def test_a_rank_that_is_off_alone_is_said(self):
         for scripts in (["w20bw60b", "w20b0w60b"], ["w20b0w60b1w20b", "w20bw60bw20b"]):
@@ -621,7 +612,7 @@ class MpiTest:
                     done = self.farscale(command, "trace/traces.otf2")
                     self.assertIn(done.code, (0, 4), f"{command}: {done.err}")
 
-    @one_of_three
+    @busy.tried
     def test_fortran_switches_measuring_off(self):
         if not (self.bin / "pcontrol77").exists():
             self.skipTest("no Fortran compiler")
@@ -669,7 +660,7 @@ class MpiTest:
         measured = self.regions("trace/farscale.json")
         for region in inspected["regions"]:
             elapsed = region["seconds"] * region["most"]  # the one that went on is entered again
-            self.assertAlmostEqual(elapsed, measured[region["name"]]["elapsed"], delta=0.008)
+            self.assertAlmostEqual(elapsed, measured[region["name"]]["elapsed"], delta=busy.bound(0.008))
 
     def test_regions_named_like_mpi_functions_are_none(self):
         self.trace(1, "odd", "mpi")

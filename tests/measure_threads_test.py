@@ -15,6 +15,8 @@ import subprocess
 import tempfile
 import unittest
 
+import busy
+
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 SOURCE = ROOT / "tests" / "mpi" / "hybrid.c"
 PROGRAM = os.environ["FARSCALE"]
@@ -22,6 +24,7 @@ LIBRARIES = pathlib.Path(os.environ["FARSCALE_BUILD"]) / "lib" / "farscale"
 THREADS = 4
 
 
+@busy.all_tried
 class ThreadsTest:
     """What is the same for every compiler; subclasses name one, with an MPI."""
 
@@ -96,16 +99,16 @@ class ThreadsTest:
         all_of_it = THREADS * sum(region["elapsedByRank"])
         for name, expected in known.items():
             if expected is not None:
-                self.assertAlmostEqual(times[name] / all_of_it, expected / all_of_it, delta=0.02,
+                self.assertAlmostEqual(times[name] / all_of_it, expected / all_of_it, delta=busy.bound(0.02),
                                        msg=f"{name} of {times}, by the program {known}")
         # Threads that share cores are late, too, which is scheduling.
-        self.assertGreater(times["ompScheduling"], own["waited"] - 0.02 * all_of_it)
+        self.assertGreater(times["ompScheduling"], own["waited"] - busy.bound(0.02) * all_of_it)
 
     def test_serial_parts(self):
         self.check(1, "serial")
         self.check_sums(self.regions["team"])
         team = self.regions["team"]
-        self.assertLess(team["threadTimes"]["ompSerialization"], 0.02 * THREADS * sum(team["elapsedByRank"]))
+        self.assertLess(team["threadTimes"]["ompSerialization"], busy.bound(0.02) * THREADS * sum(team["elapsedByRank"]))
         self.assertIn("OpenMP parallel efficiency", self.result.stderr)
         self.assertEqual(self.results["threads"], THREADS)
 
@@ -152,14 +155,14 @@ class ThreadsTest:
         useful = sum(float(line) for line in result.stdout.split("\n") if re.fullmatch("[0-9.]+", line))
         region = self.regions["work"]
         all_of_it = THREADS * sum(region["elapsedByRank"])
-        self.assertAlmostEqual(region["threadTimes"]["useful"] / all_of_it, useful / all_of_it, delta=0.02)
+        self.assertAlmostEqual(region["threadTimes"]["useful"] / all_of_it, useful / all_of_it, delta=busy.bound(0.02))
 
     def test_small_tasks(self):
         result = self.measure(1, "tiny")
         times, own = self.regions["work"]["threadTimes"], json.loads(result.stdout)
         self.check_sums(self.whole)
         self.assertGreater(times["ompScheduling"] + times["ompImbalance"], 0.05 * sum(self.whole["elapsedByRank"]))
-        self.assertGreater(times["useful"], own["useful"] * 0.98)
+        self.assertGreater(times["useful"], own["useful"] * (1 - busy.bound(0.02)))
 
     def trace(self, ranks, *arguments):
         shutil.rmtree(self.here / "trace", ignore_errors=True)
@@ -182,9 +185,10 @@ class ThreadsTest:
         own = self.trace(1, "serial")
         waits = self.imbalance()
         all_of_it = THREADS * self.whole["elapsed"]
-        self.assertAlmostEqual(waits["at implicit OpenMP barrier"] / all_of_it, own["imbalance"] / all_of_it, delta=0.02)
+        self.assertAlmostEqual(waits["at implicit OpenMP barrier"] / all_of_it, own["imbalance"] / all_of_it,
+                               delta=busy.bound(0.02))
         self.assertAlmostEqual(waits["for an OpenMP fork"] / all_of_it, own["serial"] * (THREADS - 1) / all_of_it,
-                               delta=0.05)  # the first fork and the end of the run are in it
+                               delta=busy.bound(0.05))  # the first fork and the end of the run are in it
 
     def test_a_trace_has_teams_of_all_ranks_and_their_barriers(self):
         self.trace(2, "loops")
@@ -262,7 +266,7 @@ class ThreadsTest:
         self.assertEqual(self.whole["threadsSeen"], 4)
         elapsed = self.whole["elapsed"]
         self.assertAlmostEqual(self.whole["parallelEfficiencyAtMost"] * 4 * elapsed, elapsed + 0.15,
-                               delta=0.05 * elapsed)
+                               delta=busy.bound(0.05) * elapsed)
         self.check_said()
 
     def test_threads_that_have_ended(self):
