@@ -5,6 +5,8 @@
 # USES names rooms above this one; what a room uses is passed on to whoever uses the room. TEST_USES: rooms that its
 # tests use besides. TEST_PARTS: in how many processes its tests run, where they take long. RUNS_BRIEFLY: what the room
 # does takes next to no time, so that builds of the whole program optimise it less (about a third off its time to compile).
+# READS_BYTES: it reads bytes from outside, or shares memory; scripts/check tests these rooms under sanitizers every day
+# and all others (FARSCALE_TEST_ROOMS) every night.
 
 add_library(farscale_options INTERFACE)
 target_compile_options(farscale_options INTERFACE -Wall -Wextra -Wpedantic -Wshadow -Wnon-virtual-dtor
@@ -81,9 +83,9 @@ function(farscale_test_program name)
   endforeach()
 endfunction()
 
-function(farscale_room_tests room name sources uses parts)
+function(farscale_room_tests name sources uses parts)
   add_executable(${name}_test ${sources})
-  target_link_libraries(${name}_test PRIVATE farscale_${room} ${uses} farscale_test_support GTest::gmock GTest::gtest_main)
+  target_link_libraries(${name}_test PRIVATE farscale_${name} ${uses} farscale_test_support GTest::gmock GTest::gtest_main)
   farscale_compile_tests_together(${name}_test)
   farscale_test_program(${name} ${parts})
 endfunction()
@@ -95,41 +97,48 @@ function(farscale_program name)
   endif()
 endfunction()
 
-# Rooms that write JSON share its header, the largest of all, compiled once.
+# Large headers that most rooms read are compiled once.
 if(FARSCALE_UNITY)
-  file(WRITE ${PROJECT_BINARY_DIR}/json_headers.cc "")
-  add_library(farscale_json_headers OBJECT ${PROJECT_BINARY_DIR}/json_headers.cc)
-  target_link_libraries(farscale_json_headers PRIVATE fmt::fmt nlohmann_json::nlohmann_json farscale_options)
+  file(WRITE ${PROJECT_BINARY_DIR}/room_headers.cc "")
+  add_library(farscale_room_headers OBJECT ${PROJECT_BINARY_DIR}/room_headers.cc)
+  target_link_libraries(farscale_room_headers PRIVATE fmt::fmt nlohmann_json::nlohmann_json farscale_options)
   if(FARSCALE_ROOM_KIND STREQUAL SHARED)
-    set_target_properties(farscale_json_headers PROPERTIES POSITION_INDEPENDENT_CODE ON)
+    set_target_properties(farscale_room_headers PROPERTIES POSITION_INDEPENDENT_CODE ON)
   endif()
-  target_precompile_headers(farscale_json_headers PRIVATE <fmt/format.h> <nlohmann/json.hpp> <algorithm> <cmath>
+  target_precompile_headers(farscale_room_headers PRIVATE <fmt/format.h> <nlohmann/json.hpp> <algorithm> <cmath>
                             <filesystem> <fstream> <functional> <map> <optional> <set> <sstream> <string> <variant> <vector>)
 endif()
 
-# RATE_TESTS: those of the tests that count right answers over many drawn programs. Under sanitizers they draw a tenth;
-# all of them are drawn by a program of its own, beside the program as it is installed.
+# Where the rooms that read bytes are all that is tested, the others are not built.
+if(FARSCALE_TEST_ROOMS STREQUAL bytes)
+  set(FARSCALE_LEFT_OUT EXCLUDE_FROM_ALL)
+endif()
 function(farscale_room name)
-  cmake_parse_arguments(ROOM "RUNS_BRIEFLY" "TEST_PARTS" "SOURCES;TESTS;RATE_TESTS;USES;TEST_USES;LIBRARIES" ${ARGN})
+  cmake_parse_arguments(ROOM "RUNS_BRIEFLY;READS_BYTES" "TEST_PARTS" "SOURCES;TESTS;USES;TEST_USES;LIBRARIES" ${ARGN})
   list(TRANSFORM ROOM_USES PREPEND farscale_)
   list(TRANSFORM ROOM_TEST_USES PREPEND farscale_)
-  add_library(farscale_${name} ${FARSCALE_ROOM_KIND} ${ROOM_SOURCES})
+  set(is_tested ${FARSCALE_TESTS})
+  if((ROOM_READS_BYTES AND FARSCALE_TEST_ROOMS STREQUAL others) OR (NOT ROOM_READS_BYTES AND FARSCALE_TEST_ROOMS STREQUAL bytes))
+    set(is_tested OFF)
+  endif()
+  if(NOT ROOM_READS_BYTES)
+    set(left_out ${FARSCALE_LEFT_OUT})
+  endif()
+  add_library(farscale_${name} ${FARSCALE_ROOM_KIND} ${left_out} ${ROOM_SOURCES})
   target_include_directories(farscale_${name} PUBLIC ${PROJECT_SOURCE_DIR}/src)
   target_link_libraries(farscale_${name} PUBLIC ${ROOM_USES} PRIVATE farscale_options ${ROOM_LIBRARIES})
   farscale_compile_together(farscale_${name})
   if(ROOM_RUNS_BRIEFLY AND FARSCALE_UNITY AND NOT FARSCALE_SANITIZE)
     target_compile_options(farscale_${name} PRIVATE -O1)
   endif()
-  if(FARSCALE_UNITY AND "nlohmann_json::nlohmann_json" IN_LIST ROOM_LIBRARIES)
-    target_precompile_headers(farscale_${name} REUSE_FROM farscale_json_headers)
+  if(FARSCALE_UNITY AND "fmt::fmt" IN_LIST ROOM_LIBRARIES)
+    target_precompile_headers(farscale_${name} REUSE_FROM farscale_room_headers)
   endif()
-  if(ROOM_TESTS AND ((ROOM_TEST_PARTS AND FARSCALE_LONG_TESTS) OR (NOT ROOM_TEST_PARTS AND FARSCALE_TESTS)))
-    farscale_room_tests(${name} ${name} "${ROOM_TESTS}" "${ROOM_TEST_USES}" "${ROOM_TEST_PARTS}")
-  elseif(ROOM_RATE_TESTS AND FARSCALE_LONG_TESTS)
-    farscale_room_tests(${name} ${name}_rates "${ROOM_RATE_TESTS}" "${ROOM_TEST_USES}" "")
+  if(ROOM_TESTS AND is_tested)
+    farscale_room_tests(${name} "${ROOM_TESTS}" "${ROOM_TEST_USES}" "${ROOM_TEST_PARTS}")
   endif()
 endfunction()
-if(FARSCALE_TESTS OR FARSCALE_LONG_TESTS)
+if(FARSCALE_TESTS)
   if(FARSCALE_UNITY)
     file(WRITE ${PROJECT_BINARY_DIR}/test_headers.cc "")
     add_library(farscale_test_headers OBJECT ${PROJECT_BINARY_DIR}/test_headers.cc)
