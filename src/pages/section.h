@@ -34,10 +34,10 @@ struct SectionPart {
   enum class Kind { kText, kHeading, kItem, kNumbered, kNote, kTable, kFigure, kFold, kFoldEnd };
   Kind kind = Kind::kText;
   std::string text;        // lines of an item; the caption of a table or figure
-  std::size_t level = 0;   // of a heading; blanks before a text
+  std::size_t level = 0;   // the level of a heading; blanks before a text
   bool is_unseen = false;  // the caption is for screen readers only
   Marks marks;
-  // Of a table, the header first; of a figure, one with SVG, file and description.
+  // In a table the header first; in a figure one with SVG, file and description.
   std::vector<SectionRow> rows;
 };
 

@@ -44,7 +44,7 @@ class TagReader {
     return true;
   }
 
-  std::size_t LineOf(std::size_t at) const { return LineIn(source_.text, at); }
+  std::size_t Line(std::size_t at) const { return LineIn(source_.text, at); }
 
  private:
   [[noreturn]] void Refuse(std::size_t at, const std::string& what, const std::string& advice) const {
@@ -103,7 +103,7 @@ class Expansion {
       result_.text += source.text.substr(at, std::max(at, line) - at);
       at = is_alone ? EndOfLine(source.text, tag.end) : tag.end;
       if (tag.kind == '!' || tag.kind == '=') continue;
-      const TagPlace place{source.file, reader.LineOf(tag.begin), tag.kind, tag.name};
+      const TagPlace place{source.file, reader.Line(tag.begin), tag.kind, tag.name};
       if (tag.kind == '>') {
         AddPartial(place);
       } else {

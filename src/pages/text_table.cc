@@ -12,7 +12,7 @@ using Rows = std::vector<std::vector<std::string>>;
 
 constexpr std::size_t kGap = 2, kShortestName = 16;
 
-std::vector<std::size_t> WidthsOf(const Rows& rows) {
+std::vector<std::size_t> ColumnWidths(const Rows& rows) {
   std::vector<std::size_t> widths;
   for (const auto& row : rows) {
     widths.resize(std::max(widths.size(), row.size()));
@@ -75,7 +75,7 @@ void ShortenTexts(Rows& rows, std::vector<std::size_t>& widths, const std::vecto
 std::string FormatTable(const Rows& rows, std::size_t width) { return FormatTable(rows, width, {}); }
 
 std::string FormatTable(const Rows& rows, std::size_t width, const std::vector<bool>& of_words) {
-  std::vector<std::size_t> widths = WidthsOf(rows);
+  std::vector<std::size_t> widths = ColumnWidths(rows);
   std::size_t whole = 0;
   for (const std::size_t column : widths) whole += (whole > 0 ? kGap : 0) + column;
   if (widths.size() < 2 || whole <= width) return FormatColumns(rows, widths, of_words, 1, widths.size());
