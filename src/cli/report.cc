@@ -17,7 +17,7 @@
 #include "cli/launch.h"
 #include "factors/anomalies.h"
 #include "report/report.h"
-#include "report/studies/pages.h"
+#include "report/digest.h"
 #include "results/anomalies.h"
 #include "results/results_json.h"
 #include "study/scenario.h"

@@ -8,7 +8,6 @@
 #include "factors/scaling.h"
 #include "gate/result_files.h"
 #include "report/allocation/pages.h"
-#include "report/allocation/text.h"
 #include "results/factor_table_files.h"
 #include "results/results_json.h"
 #include "study/scenario.h"

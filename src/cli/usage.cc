@@ -14,7 +14,7 @@
 #include "gate/outputs.h"
 #include "pages/render.h"
 #include "planning/balance_json.h"
-#include "report/compare/json.h"
+#include "report/compare/pages.h"
 #include "results/collected_jobs.h"
 #include "results/factor_table_files.h"
 #include "results/growth_record.h"

@@ -1,4 +1,4 @@
-#include "report/backtest.h"
+#include "report/sections.h"
 
 #include <fmt/format.h>
 
@@ -17,7 +17,7 @@ namespace {
 constexpr std::size_t kMostBacktestRows = 30;
 
 // The efficiency as a whole and the factors whose losses make it up.
-std::vector<BacktestRow> RowsOf(const Results& results, const std::string& series, const PhaseId& phase) {
+std::vector<BacktestRow> PhaseRows(const Results& results, const std::string& series, const PhaseId& phase) {
   std::vector<BacktestRow> rows;
   std::set<Factor> leaves;
   for (const BacktestRow& row : results.backtest) {
@@ -34,7 +34,7 @@ std::vector<BacktestRow> RowsOf(const Results& results, const std::string& serie
 }
 
 // Parallel efficiency, or the first of the others where it is not predicted.
-Factor HeadlineOf(const std::vector<BacktestRow>& rows) {
+Factor Headline(const std::vector<BacktestRow>& rows) {
   const bool has_whole = std::any_of(rows.begin(), rows.end(),
                                      [](const BacktestRow& row) { return row.factor == Factor::kParallelEfficiency; });
   return has_whole ? Factor::kParallelEfficiency : rows.front().factor;
@@ -54,20 +54,20 @@ std::string FormatRelativeError(const BacktestRow& row) {
   return std::fabs(*error) < 0.0005 ? "0.0 %" : fmt::format("{:+.1f} %", 100 * *error);
 }
 
-BacktestLine LineOf(const BacktestRow& row, bool is_first) {
+ReportData BacktestLine(const BacktestRow& row, bool is_first) {
   const std::string within = Within(row);
   std::string cores = FormatCores(row.predicted.cores);
   if (row.repeat > 0) cores += fmt::format(", repeat {}", row.repeat);
-  return {.name = is_first ? Name(row.factor) : "",
-          .trained = FormatCores(row.predicted.cores / row.predicted.ratio),
-          .cores = cores,
-          .ratio = FormatRatio(row.predicted.ratio),
-          .measured = FormatValue(row.factor, row.measured),
-          .predicted = FormatValue(row.factor, row.predicted.value),
-          .interval = FormatBounds(row.factor, row.predicted.interval80),
-          .error = FormatRelativeError(row),
-          .within = within,
-          .is_outside = within == "neither"};
+  return {{"name", is_first ? Name(row.factor) : ""},
+          {"trained", FormatCores(row.predicted.cores / row.predicted.ratio)},
+          {"cores", cores},
+          {"ratio", FormatRatio(row.predicted.ratio)},
+          {"measured", FormatValue(row.factor, row.measured)},
+          {"predicted", FormatValue(row.factor, row.predicted.value)},
+          {"interval", FormatBounds(row.factor, row.predicted.interval80)},
+          {"error", FormatRelativeError(row)},
+          {"within", within},
+          {"isOutside", within == "neither"}};  // outside of both intervals
 }
 
 // Leaves out what was trained on the fewest runs until a table stays short; returns whether anything was.
@@ -84,34 +84,28 @@ bool Shorten(std::vector<BacktestRow>& rows) {
 }
 
 // The tags of backtest.txt.mustache.
-struct BacktestText {
-  std::string points, within80, within95, name, error;
-  bool is_median = false;
-  FARSCALE_TAGS(points, within80, within95, name, error, is_median)
-};
-
-BacktestText TextOf(const std::vector<BacktestRow>& rows) {
-  if (rows.empty()) return {};
-  const Factor headline = HeadlineOf(rows);
+ReportData BacktestText(const std::vector<BacktestRow>& rows) {
+  if (rows.empty()) return {{"error", ""}};
+  const Factor headline = Headline(rows);
   std::vector<const BacktestRow*> all, of_headline;
   for (const BacktestRow& row : rows) {
     all.push_back(&row);
     if (row.factor == headline) of_headline.push_back(&row);
   }
   const PredictionErrors errors = ErrorsOf(all);
-  BacktestText text{.name = NameInSentence(headline), .is_median = of_headline.size() > 1};
-  if (errors.interval80) {
-    text.within80 = std::to_string(errors.interval80->inside);
-    text.points = std::to_string(errors.interval80->points);
-    if (errors.interval95) text.within95 = std::to_string(errors.interval95->inside);
-  }
-  if (const auto median = ErrorsOf(of_headline).median) text.error = FormatPercent(*median);
-  return text;
+  const auto& inner = errors.interval80;
+  const auto median = ErrorsOf(of_headline).median;
+  return {{"points", inner ? std::to_string(inner->points) : ""},
+          {"within80", inner ? std::to_string(inner->inside) : ""},
+          {"within95", inner && errors.interval95 ? std::to_string(errors.interval95->inside) : ""},
+          {"name", NameInSentence(headline)},
+          {"error", median ? FormatPercent(*median) : ""},
+          {"isMedian", of_headline.size() > 1}};
 }
 
 using TableRow = std::vector<std::string>;
 
-constexpr int kDigits = 2;  // of scores
+constexpr int kDigits = 2;  // in scores
 
 std::string ErrorCell(const std::optional<double>& error) { return error ? FormatPercent(*error) : "-"; }
 
@@ -165,29 +159,30 @@ std::string ShareCell(const std::optional<IntervalRecord>& own, const std::optio
 
 }  // namespace
 
-std::optional<BacktestSection> BacktestOfPhase(const Results& results, const std::string& series, const PhaseId& phase,
-                                               const Partials& texts) {
-  std::vector<BacktestRow> rows = RowsOf(results, series, phase);
+std::optional<ReportData> BacktestSection(const Results& results, const std::string& series, const PhaseId& phase,
+                                          const Partials& texts) {
+  std::vector<BacktestRow> rows = PhaseRows(results, series, phase);
   if (rows.empty()) return std::nullopt;
-  BacktestSection section{SummarizeBacktest(rows, texts), {}, Shorten(rows)};
-  for (std::size_t i = 0; i < rows.size(); ++i) {
-    section.rows.push_back(LineOf(rows[i], i == 0 || rows[i - 1].factor != rows[i].factor));
-  }
-  return section;
+  const std::vector<std::string> sentences = SummarizeBacktest(rows, texts);
+  const bool is_shortened = Shorten(rows);
+  ReportData lines = ReportData::array();
+  for (std::size_t i = 0; i < rows.size(); ++i)
+    lines.push_back(BacktestLine(rows[i], i == 0 || rows[i - 1].factor != rows[i].factor));
+  return ReportData{{"sentences", sentences}, {"rows", std::move(lines)}, {"isShortened", is_shortened}};
 }
 
 std::vector<std::string> SummarizeBacktest(const Results& results, const std::string& series, const PhaseId& phase,
                                            const Partials& texts) {
-  return SummarizeBacktest(RowsOf(results, series, phase), texts);
+  return SummarizeBacktest(PhaseRows(results, series, phase), texts);
 }
 
 std::vector<std::string> SummarizeBacktest(const std::vector<BacktestRow>& rows, const Partials& texts) {
-  return rows.empty() ? std::vector<std::string>() : RenderSentences(texts, "backtest.txt", ToData(TextOf(rows)));
+  return rows.empty() ? std::vector<std::string>() : RenderSentences(texts, "backtest.txt", BacktestText(rows));
 }
 
 std::string BacktestInShort(const Results& results, const std::string& series, const PhaseId& phase,
                             const Partials& texts) {
-  return RenderSentences(texts, "backtest_short.txt", ToData(TextOf(RowsOf(results, series, phase)))).at(0);
+  return RenderSentences(texts, "backtest_short.txt", BacktestText(PhaseRows(results, series, phase))).at(0);
 }
 
 std::string FormatErrors(const std::vector<ErrorsAtRatio>& errors, std::size_t width) {

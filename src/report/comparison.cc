@@ -1,7 +1,8 @@
-#include "report/comparison.h"
+#include "report/sections.h"
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 
 #include "base/text.h"
@@ -9,11 +10,13 @@
 namespace farscale {
 namespace {
 
+using Data = ReportData;
+
 constexpr Factor kCompared[] = {Factor::kGlobalEfficiency, Factor::kParallelEfficiency,
                                 Factor::kLoadBalance,      Factor::kSerialization,
                                 Factor::kTransfer,         Factor::kComputationScalability};
 
-constexpr double kVisible = 0.0005;  // of an efficiency as printed
+constexpr double kVisible = 0.0005;  // half a printed digit of an efficiency
 
 // One variant of one phase; the first is what was measured.
 struct Side {
@@ -23,65 +26,57 @@ struct Side {
   bool is_noise = true;
 };
 
-const PhaseProjection* Find(const std::vector<PhaseProjection>& projections, const std::string& series,
-                            const PhaseId& phase) {
-  for (const PhaseProjection& projection : projections) {
-    if (projection.series == series && projection.phase == phase) return &projection;
-  }
-  return nullptr;
-}
-
-std::vector<Side> SidesOf(const Results& results, const std::string& series, const PhaseId& phase) {
+std::vector<Side> VariantSides(const Results& results, const std::string& series, const PhaseId& phase) {
   std::vector<Side> sides = {
-      {"as measured", results.table.Rows(series, phase), Find(results.projections, series, phase), true}};
+      {"as measured", results.table.Rows(series, phase), FindPhase(results.projections, {series, phase}), true}};
   for (const Variant& variant : results.variants) {
-    sides.push_back(
-        {variant.name, variant.table.Rows(series, phase), Find(variant.projections, series, phase), variant.is_noise});
+    sides.push_back({variant.name, variant.table.Rows(series, phase), FindPhase(variant.projections, {series, phase}),
+                     variant.is_noise});
   }
   return sides;
 }
 
-template <typename Cell>
-void AddRows(const std::vector<Side>& sides, const std::string& name, std::string_view factor, Cell cell,
-             std::vector<ComparisonRow>& rows) {
-  for (std::size_t i = 0; i < sides.size(); ++i) {
-    ComparisonRow row{i == 0 ? name : "", std::string(factor), sides[i].name, i == 0, {}};
-    for (const FactorRow& run : sides[i].rows) row.cells.push_back(cell(run));
-    rows.push_back(std::move(row));
-  }
-}
-
-std::vector<ComparisonRow> RowsOf(const std::vector<Side>& sides) {
-  std::vector<ComparisonRow> rows;
+Data ComparedRows(const std::vector<Side>& sides) {
+  Data rows = Data::array();
+  const auto add = [&](const std::string& name, std::string_view factor, const auto& cell) {
+    for (std::size_t i = 0; i < sides.size(); ++i) {
+      std::vector<FactorCell> cells;
+      for (const FactorRow& run : sides[i].rows) cells.push_back(cell(run));
+      rows.push_back({{"name", i == 0 ? name : ""},
+                      {"factor", factor},
+                      {"variant", sides[i].name},
+                      {"isFirst", i == 0},
+                      {"cells", ToData(cells)}});
+    }
+  };
   for (const Factor factor : kCompared) {
     if (!sides.front().rows.empty() && !sides.front().rows.front().values[factor]) continue;
-    const auto cell = [&](const FactorRow& row) {
+    add(Name(factor), Describe(factor).id, [&](const FactorRow& row) {
       const auto& value = row.values[factor];
       return ColoredCell(value ? FormatValue(factor, *value) : "–", value);
-    };
-    AddRows(sides, Name(factor), Describe(factor).id, cell, rows);
+    });
   }
-  const auto cell = [](const FactorRow& row) {
-    return ColoredCell(row.runtime ? FormatSeconds(*row.runtime) : "–", {});
-  };
-  AddRows(sides, "Run time of the phase", "", cell, rows);
+  add("Run time of the phase", "",
+      [](const FactorRow& row) { return ColoredCell(row.runtime ? FormatSeconds(*row.runtime) : "–", {}); });
   return rows;
 }
 
 // Targets below each other, variants side by side: the headline efficiency with its interval.
-std::vector<ComparisonTarget> TargetsOf(const std::vector<Side>& sides, const FactorProjection& first) {
-  std::vector<ComparisonTarget> targets;
+Data ComparedTargets(const std::vector<Side>& sides, const FactorProjection& first) {
+  Data targets = Data::array();
   for (std::size_t i = 0; i < first.targets.size(); ++i) {
     const ProjectedValue& at = first.targets[i];
-    ComparisonTarget target{
-        FormatCores(at.cores), FormatRatio(at.ratio), LabelOf(ReliabilityOf(*sides.front().projection, at.cores)), {}};
+    std::vector<ProjectedCell> cells;
     for (const Side& side : sides) {
       const FactorProjection* found = side.projection != nullptr ? side.projection->Find(first.factor) : nullptr;
       const bool has_value = found != nullptr && i < found->targets.size();
-      target.cells.push_back(has_value ? CellOf(*side.projection, first.factor, found->targets[i], true)
-                                       : ProjectedCell{"–", "", "", kNoColor, kNoTone});
+      cells.push_back(has_value ? FormatCell(*side.projection, first.factor, found->targets[i], true)
+                                : ProjectedCell{"–", "", "", kNoColor, kNoTone});
     }
-    targets.push_back(std::move(target));
+    targets.push_back({{"cores", FormatCores(at.cores)},
+                       {"ratio", FormatRatio(at.ratio)},
+                       {"reliability", ReliabilityLabel(ReliabilityOf(*sides.front().projection, at.cores))},
+                       {"cells", ToData(cells)}});
   }
   return targets;
 }
@@ -92,7 +87,7 @@ std::optional<double> EndsEarlier(const Side& side, Factor factor, const Chart& 
   return chart.reliable_to_x && end < *chart.reliable_to_x ? std::optional(end) : std::nullopt;
 }
 
-Chart ChartOf(const std::vector<Side>& sides, const FactorProjection* first, const std::string& heading) {
+Chart ComparedChart(const std::vector<Side>& sides, const FactorProjection* first, const std::string& heading) {
   Chart chart = EfficiencyChart(*sides.front().projection, Name(first->factor) + ": " + heading);
   chart.description = Name(first->factor) + " of " + heading +
                       " on the machine of the runs and on others, measured and projected, "
@@ -103,7 +98,7 @@ Chart ChartOf(const std::vector<Side>& sides, const FactorProjection* first, con
     const FactorProjection* found = side.projection != nullptr ? side.projection->Find(first->factor) : nullptr;
     if (found == nullptr) continue;
     const bool is_first = &side == &sides.front();
-    ChartSeries series = SeriesOf(*found, is_first);
+    ChartSeries series = FactorSeries(*found, is_first);
     series.outer_band.clear();
     series.name = is_first ? "on the machine of the runs" : side.name;
     series.side = static_cast<int>(&side - sides.data());
@@ -129,38 +124,33 @@ Factor LargestGain(const FactorRow& from, const FactorRow& to) {
   return best;
 }
 
-struct ChangeText {
-  FARSCALE_TEXTS(name, before, after, ratio)
-};
-
-// The tags of comparison.txt.mustache: the largest run of a phase as measured and as a variant.
-struct ComparisonText {
-  std::string cores, variant, before, after;  // parallel efficiency
-  bool is_noise = false, is_slower = false, is_none = false;
-  std::string share;  // of the loss that noise explains
-  std::optional<ChangeText> factor, runtime;
-  FARSCALE_TAGS(cores, variant, before, after, is_noise, is_slower, is_none, share, factor, runtime)
-};
-
-ComparisonText TextOf(const Side& measured, const Side& other, bool is_noise) {
+// The tags of comparison.txt.mustache: parallel efficiency of the largest run of a phase, as measured and as a variant.
+Data ComparisonText(const Side& measured, const Side& other, bool is_noise) {
   const FactorRow &from = measured.rows.back(), &to = other.rows.back();
   const double before = *from.values[Factor::kParallelEfficiency], after = *to.values[Factor::kParallelEfficiency];
-  ComparisonText text{.cores = FormatCores(static_cast<double>(from.cores)), .variant = other.name};
-  text.before = FormatFactor(before);
-  text.after = FormatFactor(after);
-  text.is_noise = is_noise;
+  const bool is_explained = is_noise && other.is_noise;
+  const bool is_slower = is_explained && after < before - kVisible;
+  const bool is_none = is_explained && !is_slower && after <= before + kVisible;
+  Data text = {{"cores", FormatCores(static_cast<double>(from.cores))},
+               {"variant", other.name},
+               {"before", FormatFactor(before)},
+               {"after", FormatFactor(after)},
+               {"isNoise", is_noise},
+               {"isSlower", is_slower},
+               {"isNone", is_none},
+               {"share", ""},  // share of the loss that noise explains
+               {"factor", false},
+               {"runtime", false}};
   if (!is_noise && from.runtime && to.runtime) {
-    text.runtime = ChangeText{"", FormatSeconds(*from.runtime), FormatSeconds(*to.runtime),
-                              fmt::format("{:.2f}", *from.runtime / *to.runtime)};
+    text["runtime"] = {{"before", FormatSeconds(*from.runtime)},
+                       {"after", FormatSeconds(*to.runtime)},
+                       {"ratio", fmt::format("{:.2f}", *from.runtime / *to.runtime)}};
   }
-  if (!is_noise || !other.is_noise) return text;
-  text.is_slower = after < before - kVisible;
-  text.is_none = !text.is_slower && after <= before + kVisible;
-  if (text.is_slower || text.is_none) return text;
-  text.share = FormatPercent(std::log(after / before) / -std::log(before));
+  if (!is_explained || is_slower || is_none) return text;
+  text["share"] = FormatPercent(std::log(after / before) / -std::log(before));
   const Factor factor = LargestGain(from, to);
   const std::string now = FormatFactor(*to.values[factor]), then = FormatFactor(*from.values[factor]);
-  if (now != then) text.factor = ChangeText{NameInSentence(factor), now, then, ""};
+  if (now != then) text["factor"] = {{"name", NameInSentence(factor)}, {"before", now}, {"after", then}};
   return text;
 }
 
@@ -170,35 +160,41 @@ std::vector<std::string> SummarizeComparison(const Results& results, const std::
                                              const Partials& texts) {
   std::vector<std::string> sentences;
   if (results.variants.empty()) return sentences;
-  const std::vector<Side> sides = SidesOf(results, series, phase);
+  const std::vector<Side> sides = VariantSides(results, series, phase);
   for (std::size_t i = 1; i < sides.size(); ++i) {
     const auto known = [](const Side& side) {
       return !side.rows.empty() && side.rows.back().values[Factor::kParallelEfficiency];
     };
     if (!known(sides.front()) || !known(sides[i])) continue;
-    const ComparisonText text = TextOf(sides.front(), sides[i], results.comparison == Comparison::kNoise);
-    for (std::string& one : RenderSentences(texts, "comparison.txt", ToData(text))) sentences.push_back(std::move(one));
+    const Data text = ComparisonText(sides.front(), sides[i], results.comparison == Comparison::kNoise);
+    std::ranges::move(RenderSentences(texts, "comparison.txt", text), std::back_inserter(sentences));
   }
   return sentences;
 }
 
-std::optional<ComparisonSection> ComparePhase(const Results& results, const std::string& series, const PhaseId& phase,
-                                              const PhaseNames& names, const Partials& texts, ReportModel& model) {
+std::optional<Data> ComparePhase(const Results& results, const std::string& series, const PhaseId& phase,
+                                 const PhaseNames& names, const Partials& texts, ReportModel& model) {
   if (results.variants.empty()) return std::nullopt;
-  const std::vector<Side> sides = SidesOf(results, series, phase);
-  ComparisonSection section{.title = results.comparison == Comparison::kNoise ? "Without noise" : "What if"};
-  section.sentences = SummarizeComparison(results, series, phase, texts);
-  for (const Variant& variant : results.variants) section.variants.push_back({variant.name, variant.description});
-  section.columns = ColumnsOf(sides.front().rows);
-  section.rows = RowsOf(sides);
-  const FactorProjection* first = sides.front().projection != nullptr ? HeadlineOf(*sides.front().projection) : nullptr;
-  if (first == nullptr) return section;
-  const Chart chart = ChartOf(sides, first, names.heading);
-  section.projected =
-      ComparedProjections{AddChart(chart, names.anchor + "-comparison.svg", model), {}, TargetsOf(sides, *first)};
-  for (const Side& side : sides)
-    section.projected->names.push_back({&side == &sides.front() ? kProjected : side.name, ""});
-  return section;
+  const std::vector<Side> sides = VariantSides(results, series, phase);
+  Data variants = Data::array(), projected = false;
+  for (const Variant& variant : results.variants)
+    variants.push_back(Data{{"name", variant.name}, {"description", variant.description}});
+  const FactorProjection* first = sides.front().projection != nullptr ? Headline(*sides.front().projection) : nullptr;
+  if (first != nullptr) {
+    projected = {
+        {"figure", AddChart(ComparedChart(sides, first, names.heading), names.anchor + "-comparison.svg", model)},
+        {"names", Data::array()},
+        {"targets", ComparedTargets(sides, *first)}};
+    for (const Side& side : sides)
+      projected["names"].push_back(
+          Data{{"name", &side == &sides.front() ? kProjected : side.name}, {"description", ""}});
+  }
+  return Data{{"title", results.comparison == Comparison::kNoise ? "Without noise" : "What if"},
+              {"sentences", SummarizeComparison(results, series, phase, texts)},
+              {"variants", std::move(variants)},
+              {"columns", RunColumns(sides.front().rows)},
+              {"rows", ComparedRows(sides)},
+              {"projected", std::move(projected)}};
 }
 
 }  // namespace farscale

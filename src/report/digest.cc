@@ -10,123 +10,79 @@
 #include "factors/scaling.h"
 #include "report/factor_text.h"
 #include "report/figures.h"
-#include "report/kept_efficiency.h"
-#include "report/key_results.h"
-#include "report/phase_share.h"
-#include "report/reliability.h"
 #include "report/summary.h"
-#include "report/target_text.h"
+#include "report/key_results.h"
 
 namespace farscale {
 namespace {
 
-constexpr double kLargeDeviation = 0.03;    // of measured values from the curve, as in the summary
-constexpr double kGood = 0.8, kFair = 0.5;  // of efficiencies, as POP colours them
+using Data = ReportData;
+
+constexpr double kLargeDeviation = 0.03;    // from the curve, as in the summary
+constexpr double kGood = 0.8, kFair = 0.5;  // efficiencies, as POP colours them
 constexpr std::size_t kWidestPhase = 24;    // columns, in a table
 constexpr const char* kNothing = "–";
-
-// Tags of digest.txt.mustache; what is not known is a dash.
-struct PhaseText {
-  std::string name, run, loss, target, value, until, next;
-  std::string efficiency, predicted, level;  // what `run`, `value` and `until` are; not printed in every row
-  FARSCALE_TAGS(name, run, loss, target, value, until, next)
-};
-
-// A run that was measured and not fitted, and what the others predict for it.
-struct HeldBackText {
-  std::string cores, factor, measured, predicted, interval;
-  FARSCALE_TAGS(cores, factor, measured, predicted, interval)
-};
-
-struct NoteText {
-  std::string obstacle, misfits, missing, noise;
-  bool is_unreliable = false;
-  std::vector<HeldBackText> held_back;
-  FARSCALE_TAGS(obstacle, misfits, missing, noise, is_unreliable, held_back)
-};
-
-// A study of a batch, by its longest phase. Tags of batch.txt.mustache.
-struct StudyText {
-  std::string name, phase, run, loss, target, value, until, next, link;
-  bool is_failed = false;
-  FARSCALE_TAGS(name, phase, run, loss, target, value, until, next, link, is_failed)
-};
-
-struct BatchText {
-  std::vector<StudyText> studies;
-  std::string level, count, up_to_date;  // how many of them; empty: none
-  bool is_wide = true;
-  FARSCALE_TAGS(studies, level, count, up_to_date, is_wide)
-};
-
-// `efficiency` and `predicted`: what is shown of the largest run, and at a target. Empty: not the same in all phases.
-struct DigestText {
-  std::vector<PhaseText> phases;
-  std::string level, counts, first, last, efficiency, predicted;
-  bool is_wide = true, has_predictions = false;
-  FARSCALE_TAGS(phases, level, counts, first, last, efficiency, predicted, is_wide, has_predictions)
-};
 
 Tone ToneAt(double efficiency) {
   return efficiency >= kGood ? Tone::kGood : efficiency >= kFair ? Tone::kFair : Tone::kBad;
 }
 
-std::optional<Factor> EfficiencyOf(const FactorRow& row) {
+std::optional<Factor> DigestEfficiency(const FactorRow& row) {
   for (const Factor factor : {Factor::kGlobalEfficiency, Factor::kParallelEfficiency}) {
     if (row.values[factor]) return factor;
   }
   return std::nullopt;
 }
 
-void AddLargestRun(const FactorRow& row, const TerminalStyle& style, PhaseText& text) {
-  const std::optional<Factor> factor = EfficiencyOf(row);
+void AddLargestRun(const FactorRow& row, const TerminalStyle& style, Data& text) {
+  const std::optional<Factor> factor = DigestEfficiency(row);
   if (!factor) return;
   const double value = *row.values[*factor];
-  text.efficiency = NameInSentence(*factor);
-  text.run = fmt::format("{} @ {}", style.Painted(FormatFactor(value), ToneAt(value)),
-                         FormatCores(static_cast<double>(row.cores)));
-  const std::optional<LargestLoss> loss = LargestLossOf(row);
+  text["ownEfficiency"] = NameInSentence(*factor);
+  text["run"] = fmt::format("{} @ {}", style.Painted(FormatFactor(value), ToneAt(value)),
+                            FormatCores(static_cast<double>(row.cores)));
+  const std::optional<LargestLoss> loss = FindLargestLoss(row);
   if (!loss) return;
-  text.loss = NameInSentence(loss->factor);
+  std::string name = NameInSentence(loss->factor);
   constexpr std::string_view kLong = "computation ";  // its names are twice as long as those of other factors
-  if (text.loss.starts_with(kLong)) text.loss = "comp. " + text.loss.substr(kLong.size());
+  if (name.starts_with(kLong)) name = "comp. " + name.substr(kLong.size());
+  text["loss"] = name;
 }
 
 // The time to speak of; null where none is reliable.
-const ProjectedTime* RunTimeOf(const PhaseProjection& projection) {
+const ProjectedTime* MainTime(const PhaseProjection& projection) {
   if (!projection.key_results || !projection.key_results->time) return nullptr;
   const std::vector<ProjectedTime>& targets = projection.key_results->time->targets;
-  const std::optional<double> cores = TargetToSpeakOf(projection, Factor::kSpeedup);
+  const std::optional<double> cores = MainTarget(projection, Factor::kSpeedup);
   const auto target = cores ? std::ranges::find(targets, *cores, &ProjectedTime::cores) : targets.end();
   return target == targets.end() ? nullptr : &*target;
 }
 
-// Whether something is predicted of the phase, and that is no time.
+// Something is predicted of the phase, but no time.
 bool IsWithoutTime(const PhaseProjection& projection) {
-  const FactorProjection* headline = projection.obstacle.empty() ? HeadlineOf(projection) : nullptr;
-  return headline != nullptr && projection.key_results && TargetToSpeakOf(projection, headline->factor) &&
-         RunTimeOf(projection) == nullptr;
+  const FactorProjection* headline = projection.obstacle.empty() ? Headline(projection) : nullptr;
+  return headline != nullptr && projection.key_results && MainTarget(projection, headline->factor) &&
+         MainTime(projection) == nullptr;
 }
 
-// Of reliable targets: times, or efficiencies where not all rows of a table have times.
-void AddPrediction(const PhaseProjection& projection, bool shows_times, PhaseText& text) {
+// Predictions for reliable targets: times, or efficiencies where not all rows of a table have times.
+void AddPrediction(const PhaseProjection& projection, bool shows_times, Data& text) {
   if (!projection.key_results) return;
-  if (const ProjectedTime* time = shows_times ? RunTimeOf(projection) : nullptr) {
-    text.target = FormatCores(time->cores);
-    text.value = FormatTime(*time);
-    text.predicted = "time of an iteration";
-    return;
-  }
-  const FactorProjection* headline = HeadlineOf(projection);
-  if (headline == nullptr) return;
-  const std::optional<double> cores = TargetToSpeakOf(projection, headline->factor);
+  const auto add = [&](double cores, const std::string& value, const std::string& name) {
+    text["target"] = FormatCores(cores);
+    text["value"] = value;
+    text["ownPredicted"] = name;
+  };
+  if (const ProjectedTime* time = shows_times ? MainTime(projection) : nullptr)
+    return add(time->cores, FormatTime(*time), "time of an iteration");
+  const FactorProjection* headline = Headline(projection);
+  const std::optional<double> cores = headline != nullptr ? MainTarget(projection, headline->factor) : std::nullopt;
   if (!cores) return;
   const auto target = std::ranges::find(headline->targets, *cores, &ProjectedValue::cores);
   if (target == headline->targets.end()) return;
-  text.target = FormatCores(*cores);
-  text.value =
-      fmt::format("{} ({})", FormatFactor(target->value), FormatBounds(headline->factor, target->interval80, "–"));
-  text.predicted = NameInSentence(headline->factor);
+  add(*cores,
+      fmt::format("{} ({})", FormatFactor(target->value), FormatBounds(headline->factor, target->interval80, "–")),
+      NameInSentence(headline->factor));
 }
 
 std::string NameInDigest(const PhaseKey& key, const Results& results) {
@@ -149,35 +105,42 @@ FactorRow LargestRun(const std::vector<FactorRow>& rows) {
   return largest;
 }
 
-PhaseText TextOf(const PhaseKey& key, const std::vector<FactorRow>& rows, const Results& results, bool shows_times,
-                 const TerminalStyle& style) {
+// A row of digest.txt.mustache; what is not known is a dash. Also what `run`, `value` and `until` of this phase are:
+// `ownEfficiency`, `ownPredicted` and `ownLevel`.
+Data PhaseRow(const PhaseKey& key, const std::vector<FactorRow>& rows, const Results& results, bool shows_times,
+              const TerminalStyle& style) {
   const PhaseProjection* projection = FindPhase(results.projections, key);
-  PhaseText text{NameInDigest(key, results), kNothing, kNothing, "", kNothing, kNothing, kNothing, "", "", ""};
+  Data text = {{"name", Shorten(NameInDigest(key, results), kWidestPhase)},
+               {"run", kNothing},
+               {"loss", kNothing},
+               {"target", ""},
+               {"value", kNothing},
+               {"until", kNothing},
+               {"next", kNothing},
+               {"ownEfficiency", ""},
+               {"ownPredicted", ""},
+               {"ownLevel", ""}};
   AddLargestRun(LargestRun(rows), style, text);
-  if (const std::optional<KeptEfficiency> kept = KeptEfficiencyOf(rows, projection)) {
+  if (const std::optional<KeptEfficiency> kept = FindKeptEfficiency(rows, projection)) {
     const std::string count = ShortCount(*kept);
-    if (!count.empty()) text.until = count;
-    text.level = fmt::format("{:g}", 100 * kept->level);
+    if (!count.empty()) text["until"] = count;
+    text["ownLevel"] = fmt::format("{:g}", 100 * kept->level);
   }
   if (projection == nullptr || !projection->obstacle.empty()) return text;
   AddPrediction(*projection, shows_times, text);
-  if (const RunChoice* run = SuggestedRun(*projection)) {
-    text.next = FormatCores(run->cores) + (run->is_repeat ? " again" : "");
-  }
+  if (const RunChoice* run = SuggestedRun(*projection))
+    text["next"] = FormatCores(run->cores) + (run->is_repeat ? " again" : "");
   return text;
 }
 
-// Factors whose curves miss their points by so much that following them further is a guess.
-void AddMisfits(const PhaseProjection& projection, NoteText& note) {
+// Factors whose curves miss their points by so much that following them further is a guess: "a, b and c".
+std::string Misfits(const std::vector<FactorProjection>& factors) {
   std::vector<std::string> names;
-  for (const FactorProjection& factor : projection.factors) {
+  for (const FactorProjection& factor : factors) {
     const bool is_fitted = !factor.is_product && IsUsable(factor.fit.outcome) && !factor.fit.sigma_is_assumed;
-    if (!is_fitted || factor.fit.sigma < kLargeDeviation) continue;
-    names.push_back(NameInSentence(factor.factor));
+    if (is_fitted && factor.fit.sigma >= kLargeDeviation) names.push_back(NameInSentence(factor.factor));
   }
-  for (std::size_t i = 0; i < names.size(); ++i) {
-    note.misfits += (i == 0 ? "" : i + 1 == names.size() ? " and " : ", ") + names[i];
-  }
+  return ListInWords(std::move(names));
 }
 
 // Parallel efficiency of the largest run without all noise that is removed; empty where that changes nothing.
@@ -191,45 +154,49 @@ std::string WithoutNoise(const PhaseKey& key, const Results& results) {
   return FormatFactor(*after);
 }
 
-// Runs beyond the fitted ones that are among the targets.
-std::vector<HeldBackText> HeldBackOf(const PhaseProjection& projection) {
-  std::vector<HeldBackText> texts;
-  const FactorProjection* headline = HeadlineOf(projection);
+// Runs beyond the fitted ones that are among the targets, and what the others predict for them.
+Data HeldBackRuns(const PhaseProjection& projection) {
+  Data texts = Data::array();
+  const FactorProjection* headline = Headline(projection);
   if (headline == nullptr || projection.fitted_cores.empty()) return texts;
   for (const DataPoint& run : headline->measured) {
     const auto target = std::ranges::find(headline->targets, run.cores, &ProjectedValue::cores);
     if (run.cores <= projection.fitted_cores.back() || target == headline->targets.end()) continue;
-    texts.push_back({FormatCores(run.cores), NameInSentence(headline->factor), FormatFactor(run.value),
-                     FormatFactor(target->value), FormatBounds(headline->factor, target->interval80, "–")});
+    texts.push_back({{"cores", FormatCores(run.cores)},
+                     {"factor", NameInSentence(headline->factor)},
+                     {"measured", FormatFactor(run.value)},
+                     {"predicted", FormatFactor(target->value)},
+                     {"interval", FormatBounds(headline->factor, target->interval80, "–")}});
   }
   return texts;
 }
 
-NoteText NoteOf(const PhaseKey& key, const PhaseProjection* projection, const Results& results) {
-  NoteText note;
-  note.noise = WithoutNoise(key, results);
+// The tags of digest_notes.txt.mustache.
+Data NoteText(const PhaseKey& key, const PhaseProjection* projection, const Results& results) {
+  Data note = {{"noise", WithoutNoise(key, results)}, {"obstacle", ""},        {"missing", ""},
+               {"heldBack", Data::array()},           {"isUnreliable", false}, {"misfits", ""}};
   if (projection == nullptr) return note;
   if (!projection->obstacle.empty()) {
-    if (!KnowsSplits(results.splits, key)) note.obstacle = projection->obstacle;  // else they stand in its place
+    if (!KnowsSplits(results.splits, key)) note["obstacle"] = projection->obstacle;  // else they stand in its place
     return note;
   }
-  note.missing = DescribeMissing(*projection);
-  note.held_back = HeldBackOf(*projection);
   const std::optional<ReliableRange>& range = projection->reliable_range;
-  note.is_unreliable =
+  note["missing"] = DescribeMissing(*projection);
+  note["heldBack"] = HeldBackRuns(*projection);
+  note["isUnreliable"] =
       range && (range->reach == ReliableRange::Reach::kOnlyMeasured || range->reach == ReliableRange::Reach::kMisfit);
-  AddMisfits(*projection, note);
+  note["misfits"] = Misfits(projection->factors);
   return note;
 }
 
-// One line for all phases about which the same is to be said.
-std::vector<std::string> NotesOf(const Results& results, const Partials& texts) {
+// One line for all phases with the same note.
+std::vector<std::string> DigestNotes(const Results& results, const Partials& texts) {
   std::vector<std::string> sentences;
   std::vector<std::vector<std::string>> phases;
   const std::vector<PhaseKey> keys = results.table.Keys();
   for (const PhaseKey& key : keys) {
-    const NoteText note = NoteOf(key, FindPhase(results.projections, key), results);
-    for (const std::string& sentence : RenderSentences(texts, "digest_notes.txt", ToData(note))) {
+    const Data note = NoteText(key, FindPhase(results.projections, key), results);
+    for (const std::string& sentence : RenderSentences(texts, "digest_notes.txt", note)) {
       const auto known = std::ranges::find(sentences, sentence);
       if (known == sentences.end()) {
         sentences.push_back(sentence);
@@ -251,8 +218,8 @@ std::vector<std::string> NotesOf(const Results& results, const Partials& texts) 
   return sentences;
 }
 
-// Of the phases that are projected, where all have the same.
-void AddFittedCounts(const Results& results, DigestText& text) {
+// The fitted core counts of the phases that are projected, where all have the same.
+void AddFittedCounts(const Results& results, Data& text) {
   const std::vector<double>* counts = nullptr;
   for (const PhaseProjection& projection : results.projections) {
     if (projection.fitted_cores.empty()) continue;
@@ -260,89 +227,90 @@ void AddFittedCounts(const Results& results, DigestText& text) {
     counts = &projection.fitted_cores;
   }
   if (counts == nullptr || counts->size() < 2) return;
-  text.counts = std::to_string(counts->size());
-  text.first = FormatCores(counts->front());
-  text.last = FormatCores(counts->back());
+  text["counts"] = std::to_string(counts->size());
+  text["first"] = FormatCores(counts->front());
+  text["last"] = FormatCores(counts->back());
 }
 
-// What all phases have that have it; empty where they differ.
-std::string Shared(const std::vector<PhaseText>& phases, std::string PhaseText::*member) {
+// The text that all phases have which have one; empty where they differ.
+std::string Shared(const Data& phases, const char* tag) {
   std::string shared;
-  for (const PhaseText& phase : phases) {
-    const std::string& own = phase.*member;
+  for (const Data& phase : phases) {
+    const std::string own = phase[tag].get<std::string>();
     if (!shared.empty() && !own.empty() && own != shared) return "";
     if (shared.empty()) shared = own;
   }
   return shared;
 }
 
-DigestText DigestOf(const Results& results, const TerminalStyle& style) {
-  DigestText text;
+// The tags of digest.txt.mustache and digest_legend.txt.mustache, but for `isWide`.
+Data DigestText(const Results& results, const TerminalStyle& style) {
+  Data phases = Data::array();
+  bool has_predictions = false;
   const bool shows_times = std::ranges::none_of(results.projections, IsWithoutTime);
   for (const PhaseKey& key : results.table.Keys()) {
-    const std::vector<FactorRow> rows = results.table.Rows(key);
     const PhaseProjection* projection = FindPhase(results.projections, key);
-    text.phases.push_back(TextOf(key, rows, results, shows_times, style));
-    text.phases.back().name = Shorten(text.phases.back().name, kWidestPhase);
-    if (projection == nullptr) continue;
-    text.has_predictions |= !projection->factors.empty() && projection->obstacle.empty();
+    phases.push_back(PhaseRow(key, results.table.Rows(key), results, shows_times, style));
+    has_predictions |= projection != nullptr && !projection->factors.empty() && projection->obstacle.empty();
   }
-  text.level = Shared(text.phases, &PhaseText::level);
-  text.efficiency = Shared(text.phases, &PhaseText::efficiency);
-  text.predicted = Shared(text.phases, &PhaseText::predicted);
+  Data text = {{"level", Shared(phases, "ownLevel")},
+               {"efficiency", Shared(phases, "ownEfficiency")},
+               {"predicted", Shared(phases, "ownPredicted")},
+               {"hasPredictions", has_predictions},
+               {"counts", ""},
+               {"phases", std::move(phases)}};
   AddFittedCounts(results, text);
   return text;
 }
 
-std::vector<FactorRow> LongestPhaseOf(const Results& results) {
+std::vector<FactorRow> LongestRows(const Results& results) {
   const std::vector<std::string> series = results.table.Series();
   return series.empty() ? std::vector<FactorRow>() : LongestPhase(results.table, series.front());
 }
 
-StudyText StudyTextOf(const ListedStudy& row, bool shows_times, const TerminalStyle& style, std::string& level) {
-  const std::string dash = kNothing;
-  StudyText text{row.name, dash, dash, dash, "", dash, dash, dash, "", row.is_failed};
-  if (!row.results) return text;
-  text.link = row.report;
-  const std::vector<FactorRow> rows = LongestPhaseOf(*row.results);
-  if (rows.empty()) return text;
-  const PhaseText phase = TextOf(rows.front().Key(), rows, *row.results, shows_times, style);
-  if (!phase.level.empty()) level = phase.level;
-  text.phase = Shorten(phase.name, kWidestPhase);
-  text.run = phase.run;
-  text.loss = phase.loss;
-  text.target = phase.target;
-  text.value = phase.value;
-  text.until = phase.until;
-  text.next = phase.next;
+// A study by its longest phase.
+Data StudyText(const ListedStudy& study, bool shows_times, const TerminalStyle& style) {
+  const std::vector<FactorRow> rows = study.results ? LongestRows(*study.results) : std::vector<FactorRow>();
+  Data text = {{"name", kNothing},  {"run", kNothing},   {"loss", kNothing}, {"target", ""},
+               {"value", kNothing}, {"until", kNothing}, {"ownLevel", ""}};
+  if (!rows.empty()) text = PhaseRow(rows.front().Key(), rows, *study.results, shows_times, style);
+  const std::string phase = text["name"].get<std::string>();
+  text["phase"] = phase;
+  text["name"] = study.name;
+  text["link"] = study.results ? study.report : "";
+  text["isFailed"] = study.is_failed;
   return text;
 }
 
-BatchText BatchTextOf(const std::vector<ListedStudy>& rows, const TerminalStyle& style) {
-  BatchText text;
+// The tags of batch.txt.mustache, but for `isWide`.
+Data BatchText(const std::vector<ListedStudy>& rows, const TerminalStyle& style) {
   const bool shows_times = std::ranges::none_of(rows, [](const ListedStudy& row) {
     if (!row.results) return false;
-    const std::vector<FactorRow> longest = LongestPhaseOf(*row.results);
+    const std::vector<FactorRow> longest = LongestRows(*row.results);
     const PhaseProjection* projection =
         longest.empty() ? nullptr : FindPhase(row.results->projections, longest.front().Key());
     return projection != nullptr && IsWithoutTime(*projection);
   });
-  for (const ListedStudy& row : rows) text.studies.push_back(StudyTextOf(row, shows_times, style, text.level));
+  Data studies = Data::array();
+  std::string level;
+  for (const ListedStudy& row : rows) {
+    const Data& study = studies.emplace_back(StudyText(row, shows_times, style));
+    if (study["ownLevel"] != "") level = study["ownLevel"].get<std::string>();
+  }
   const auto kept = std::ranges::count(rows, true, &ListedStudy::is_up_to_date);
-  text.count = std::to_string(rows.size());
-  if (kept > 0) text.up_to_date = std::to_string(kept);
-  return text;
+  return {{"studies", std::move(studies)},
+          {"level", level},
+          {"count", std::to_string(rows.size())},
+          {"upToDate", kept > 0 ? std::to_string(kept) : ""}};
 }
 
-bool Fits(const std::string& text, std::size_t columns) {
-  const std::vector<std::string> lines = Split(text, '\n');
-  return std::ranges::all_of(lines, [&](const std::string& line) { return DisplayWidth(line) <= columns; });
-}
-
-std::string Wrapped(const std::vector<std::string>& sentences, std::size_t columns) {
+// Wide if that fits.
+std::string RenderFitting(const Partials& texts, const std::string& name, Data data, const TerminalStyle& style) {
   std::string text;
-  for (const std::string& sentence : sentences) {
-    for (const std::string& line : WrapText(sentence, columns, "  ")) text += line + "\n";
+  for (const bool is_wide : {true, false}) {
+    data["isWide"] = is_wide;
+    text = RenderText(texts, name, data);
+    if (IsWithin(text, style.columns)) break;
   }
   return text;
 }
@@ -350,26 +318,15 @@ std::string Wrapped(const std::vector<std::string>& sentences, std::size_t colum
 }  // namespace
 
 std::string FormatBatch(const std::vector<ListedStudy>& rows, const Partials& texts, const TerminalStyle& style) {
-  BatchText batch = BatchTextOf(rows, style);
-  std::string text = RenderText(texts, "batch.txt", ToData(batch));
-  if (!Fits(text, style.columns)) {
-    batch.is_wide = false;
-    text = RenderText(texts, "batch.txt", ToData(batch));
-  }
-  return text;
+  return RenderFitting(texts, "batch.txt", BatchText(rows, style), style);
 }
 
 std::string FormatDigest(const Results& results, const Partials& texts, const TerminalStyle& style) {
-  DigestText digest = DigestOf(results, style);
-  if (digest.phases.empty()) return "";
-  std::string text = RenderText(texts, "digest.txt", ToData(digest));
-  if (!Fits(text, style.columns)) {
-    digest.is_wide = false;
-    text = RenderText(texts, "digest.txt", ToData(digest));
-  }
-  std::vector<std::string> sentences = NotesOf(results, texts);
-  for (const std::string& line : RenderSentences(texts, "digest_legend.txt", ToData(digest))) sentences.push_back(line);
-  return text + Wrapped(sentences, style.columns);
+  const Data digest = DigestText(results, style);
+  if (digest["phases"].empty()) return "";
+  std::vector<std::string> sentences = DigestNotes(results, texts);
+  std::ranges::move(RenderSentences(texts, "digest_legend.txt", digest), std::back_inserter(sentences));
+  return RenderFitting(texts, "digest.txt", digest, style) + WrapSentences(sentences, style.columns);
 }
 
 }  // namespace farscale

@@ -1,7 +1,9 @@
-// What a study found, in a few lines for the terminal: a row a phase, then what is odd about phases.
+// Results of studies: a few lines for the terminal, and a page of several studies.
 #pragma once
 
+#include <filesystem>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -27,5 +29,20 @@ struct ListedStudy {
 // A row a study: its longest phase, as in a digest, and what became of it; then where the reports are. As
 // batch.txt.mustache of `texts` words it.
 std::string FormatBatch(const std::vector<ListedStudy>& rows, const Partials& texts, const TerminalStyle& style);
+
+// A row for every phase of each study, sorted by what limits it, and machines beside each other: the tags of
+// templates/studies.*.mustache [docs/templates.md], but for those of RenderHtml. `folder`: of the page, to
+// which links to the reports are relative.
+ReportModel BuildStudiesModel(const std::vector<ListedStudy>& studies, const std::string& folder,
+                              const Partials& texts);
+
+// The fastest machine, and by how much, in a sentence; empty where the studies have no machines to choose from.
+std::vector<std::string> SummarizeShortlist(const std::vector<ListedStudy>& studies, const Partials& texts);
+
+// Writes index.html and index.md with its figures, as far as these formats are asked for; everything is rendered before
+// the first is written. Returns the paths.
+std::vector<std::filesystem::path> WriteStudies(const std::vector<ListedStudy>& studies,
+                                                const ReportTemplates& templates, const std::filesystem::path& folder,
+                                                const std::set<ReportFormat>& formats);
 
 }  // namespace farscale

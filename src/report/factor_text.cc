@@ -3,39 +3,34 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
+#include <optional>
+#include <set>
+#include <vector>
 
 #include "base/diagnostics.h"
-#include "base/text.h"
 #include "base/terminal.h"
+#include "base/text.h"
 #include "factors/anomalies.h"
 #include "factors/table_check.h"
+#include "pages/render.h"
 #include "pages/text_table.h"
 #include "projection/curve.h"
-#include "report/key_results.h"
-#include "report/reliability.h"
 #include "report/figures.h"
+#include "report/key_results.h"
 
 namespace farscale {
 namespace {
 
+// A line, or nothing.
 std::string Heading(const std::string& series, const PhaseId& phase) {
-  if (series.empty()) return phase.IsUnnamed() ? "" : "Phase " + phase.Text() + "\n";
-  return series + (phase.IsUnnamed() ? "" : ", phase " + phase.Text()) + "\n";
+  const std::string heading = PhaseHeading(series, phase);
+  return heading.empty() ? "" : heading + "\n";
 }
 
 using Cells = std::vector<std::vector<std::string>>;
 
-std::string Lines(const std::vector<std::string>& sentences, std::size_t width) {
-  std::string text;
-  for (const std::string& sentence : sentences) {
-    for (const std::string& line : WrapText(sentence, width, "  ")) text += line + "\n";
-  }
-  return text;
-}
-
-std::string Joined(const ResultCell& cell) {
-  return cell.detail.empty() ? cell.text : cell.text + " (" + cell.detail + ")";
-}
+constexpr const char* kUnknownValue = "–";
 
 // "8", "8 #2" of its repeat, or "8 (2 × 4)" where runs divide the same cores differently.
 std::string NameOfRun(const FactorRow& row, bool has_several_splits) {
@@ -63,7 +58,212 @@ void AddRun(const FactorRow& row, bool has_several_splits, const std::vector<Fac
   }
 }
 
+// Targets below each other, factors side by side.
+Cells ProjectionCells(const PhaseProjection& phase) {
+  Cells cells = {{"cores", "beyond"}};
+  std::vector<const FactorProjection*> shown;
+  const auto has_interval = [](Factor factor) {
+    return factor == Factor::kParallelEfficiency || factor == Factor::kGlobalEfficiency;
+  };
+  for (const FactorProjection& factor : phase.factors) {
+    if (factor.targets.empty() || !IsShown(factor)) continue;
+    shown.push_back(&factor);
+    cells[0].push_back(Name(factor.factor));
+    if (has_interval(factor.factor)) cells[0].emplace_back("80 % interval");
+  }
+  for (std::size_t i = 0; !shown.empty() && i < shown.back()->targets.size(); ++i) {
+    const ProjectedValue& at = shown.back()->targets[i];
+    std::vector<std::string>& row = cells.emplace_back(Cells::value_type{FormatCores(at.cores), FormatRatio(at.ratio)});
+    for (const FactorProjection* factor : shown) {
+      const ProjectedValue& target = factor->targets[i];
+      const Reliability level = ReliabilityOf(phase, factor->factor, target.cores);
+      const bool is_reliable = level == Reliability::kReliable, is_unknown = level == Reliability::kUnknown;
+      const bool is_apart = has_interval(factor->factor);
+      const std::string bounds = FormatBounds(factor->factor, target.interval80, "–");
+      const std::string runs = MeasuredAt(*factor, target.cores);
+      const std::string beyond = is_apart ? ToString(level) : is_unknown ? UnknownText(phase, target.cores) : bounds;
+      row.push_back((is_reliable ? FormatValue(factor->factor, target.value) : beyond) +
+                    (runs.empty() ? "" : " (measured " + runs + ")"));
+      if (is_apart) row.push_back(is_unknown ? kUnknownValue : bounds);
+    }
+  }
+  return cells;
+}
+
+constexpr std::size_t kWidestName = 24;  // columns, as in a digest
+
+// `value` with its interval, or the interval alone.
+std::string Worded(Reliability level, const std::string& value, const std::string& interval) {
+  if (level == Reliability::kUnknown) return kUnknownValue;
+  return level == Reliability::kUncertain ? "(" + interval + ")" : value;
+}
+
+std::string EfficiencyAt(const PhaseProjection& phase, const FactorProjection& factor, const ProjectedValue& target) {
+  const std::string interval = FormatBounds(factor.factor, target.interval80, "–");
+  const std::string value = fmt::format("{} ({})", FormatFactor(target.value), interval);
+  const std::string text = Worded(ReliabilityOf(phase, factor.factor, target.cores), value, interval);
+  const std::string runs = MeasuredAt(factor, target.cores);
+  return runs.empty() ? text : text + ", measured " + runs;
+}
+
+std::string TimeAt(const PhaseProjection& phase, double cores) {
+  const std::vector<ProjectedTime>& times = phase.key_results->time->targets;
+  const auto time = std::ranges::find(times, cores, &ProjectedTime::cores);
+  if (time == times.end() || !time->interval80) return kUnknownValue;
+  return Worded(ReliabilityOf(phase, Factor::kSpeedup, cores), FormatTime(*time), FormatTimeBounds(*time->interval80));
+}
+
+// A phase in targets.txt.mustache; nothing without targets.
+std::optional<ReportData> PhaseTargets(const PhaseProjection& phase, bool several_series) {
+  const FactorProjection* headline = Headline(phase);
+  if (headline == nullptr || headline->targets.empty()) return std::nullopt;
+  const std::string name = NameOfPhase({phase.series, phase.phase}, several_series);
+  const bool has_times = phase.key_results && phase.key_results->time;
+  ReportData targets = ReportData::array();
+  for (const ProjectedValue& target : headline->targets) {
+    targets.push_back({{"cores", FormatCores(target.cores)},
+                       {"efficiency", EfficiencyAt(phase, *headline, target)},
+                       {"time", has_times ? TimeAt(phase, target.cores) : ""}});
+  }
+  return ReportData{{"name", name.empty() ? "all runs" : Shorten(name, kWidestName)},
+                    {"factor", NameInSentence(headline->factor)},
+                    {"hasTimes", has_times},
+                    {"targets", std::move(targets)}};
+}
+
+constexpr std::size_t kMostRules = 8;  // chosen: they fit into two lines
+constexpr double kSmallLoss = 0.005;   // not worth naming; chosen: half a percent
+constexpr Factor kParts[] = {Factor::kLoadBalance, Factor::kSerialization, Factor::kTransfer};
+
+std::string Ranks(std::int64_t ranks) { return FormatCount(static_cast<std::uint64_t>(ranks)); }
+
+const GrowthRecordRow* MeasuredAt(const GrowthRecord& record, std::int64_t ranks) {
+  const auto found = std::ranges::find_if(record.rows, [&](const GrowthRecordRow& row) {
+    return row.ranks == ranks && row.source == GrowthSource::kMeasured;
+  });
+  return found == record.rows.end() ? nullptr : &*found;
+}
+
+// Parallel efficiency or, on a network that nobody knows, load balance.
+Factor HeadlineIn(const GrowthRecordRow& row) {
+  return row.factors[Factor::kParallelEfficiency] ? Factor::kParallelEfficiency : Factor::kLoadBalance;
+}
+
+// Empty where no factor of the row answers how the phase scales.
+ReportData GrownAnswer(const GrowthRecordRow& row) {
+  const Factor headline = HeadlineIn(row);
+  if (!row.factors[headline]) return {};
+  std::string loss;
+  const auto known = [&](Factor factor) { return row.factors[factor].value_or(1); };
+  const Factor worst = *std::ranges::min_element(kParts, {}, known);
+  if (headline != Factor::kLoadBalance && known(worst) < 1 - kSmallLoss)
+    loss = fmt::format("{} ({})", NameInSentence(worst), FormatFactor(known(worst)));
+  return {{"ranks", Ranks(row.ranks)},
+          {"name", NameInSentence(headline)},
+          {"value", FormatFactor(*row.factors[headline])},
+          {"loss", loss}};
+}
+
+// The number of backtests and their largest error; false without any.
+ReportData GrownProof(const GrowthRecord& record) {
+  std::size_t count = 0;
+  double largest = 0;
+  for (const GrowthRecordRow& row : record.rows) {
+    const GrowthRecordRow* measured = row.source == GrowthSource::kGrown ? MeasuredAt(record, row.ranks) : nullptr;
+    if (measured == nullptr) continue;
+    const std::optional<double>&a = row.factors[HeadlineIn(row)], &b = measured->factors[HeadlineIn(row)];
+    if (!a || !b) continue;
+    ++count;
+    largest = std::max(largest, std::abs(*a / *b - 1));
+  }
+  if (count == 0) return false;
+  return {{"count", std::to_string(count)}, {"error", FormatPercent(largest)}, {"isOne", count == 1}};
+}
+
+std::string SourceText(const GrowthRecordRow& row, const std::string& scenario) {
+  switch (row.source) {
+    case GrowthSource::kMeasured: return scenario.empty() ? "measured" : scenario;
+    case GrowthSource::kReplayed: return "replayed";
+    case GrowthSource::kGrown: break;
+  }
+  return "grown from up to " + Ranks(row.learned_up_to.value_or(0));
+}
+
+std::string LayoutText(const std::vector<std::int64_t>& layout) {
+  std::vector<std::string> extents;
+  for (const std::int64_t extent : layout) extents.push_back(std::to_string(extent));
+  return Join(extents, " × ");
+}
+
+ReportData GrownRow(const GrowthRecordRow& row, const std::string& scenario) {
+  const auto value = [&](Factor factor) { return row.factors[factor] ? FormatFactor(*row.factors[factor]) : "-"; };
+  std::string layout = LayoutText(row.layout);
+  if (!row.second_layout.empty()) layout += " + " + LayoutText(row.second_layout);
+  return {{"ranks", Ranks(row.ranks)},
+          {"layout", layout.empty() ? "-" : layout},
+          {"source", SourceText(row, scenario)},
+          {"iteration", FormatSeconds(row.iteration)},
+          {"parallel", value(Factor::kParallelEfficiency)},
+          {"balance", value(Factor::kLoadBalance)},
+          {"serialization", value(Factor::kSerialization)},
+          {"transfer", value(Factor::kTransfer)}};
+}
+
+// The most frequent ones, and all others together.
+ReportData GrownRules(const std::vector<RuleRecord>& rules) {
+  ReportData texts = ReportData::array();
+  double rest = 1;
+  const auto add = [&](const std::string& rule, double share) {
+    texts.push_back({{"isFirst", texts.empty()}, {"rule", rule}, {"share", FormatPercent(share)}});
+  };
+  for (const RuleRecord& rule : rules) {
+    if (texts.size() == kMostRules) break;
+    add(rule.rule, rule.share);
+    rest -= rule.share;
+  }
+  if (rules.size() > texts.size()) add(fmt::format("{} others", rules.size() - texts.size()), std::max(0.0, rest));
+  return texts;
+}
+
+ReportData LearnedText(const LearnedRecord& learned) {
+  std::vector<std::string> alone;
+  for (const std::int64_t ranks : learned.runs_alone) alone.push_back(Ranks(ranks));
+  ReportData copied = false;
+  if (const auto& of = learned.copied) {
+    const auto count = [](double partners) { return fmt::format("{:.0f}", partners); };
+    copied = {{"reason", of->reason},
+              {"ranks", Ranks(of->ranks)},
+              {"fewest", count(of->fewest_partners)},
+              {"median", count(of->median_partners)},
+              {"most", count(of->most_partners)},
+              {"messages", fmt::format("{:.3g}", of->messages)}};
+  }
+  ReportData text = {{"copied", std::move(copied)},
+                     {"explained", FormatPercent(learned.explained)},
+                     {"computation", learned.computation},
+                     {"spread", FormatPercent(learned.spread)},
+                     {"noise", FormatPercent(learned.noise)},
+                     {"alone", Join(alone, ", ")},
+                     {"partners", GrownRules(learned.partners)},
+                     {"sizes", GrownRules(learned.sizes)}};
+  AddWhetherFilled(text, {"partners", "sizes"});
+  return text;
+}
+
 }  // namespace
+
+std::string WrapSentences(const std::vector<std::string>& sentences, std::size_t width) {
+  std::string text;
+  for (const std::string& sentence : sentences) {
+    for (const std::string& line : WrapText(sentence, width, "  ")) text += line + "\n";
+  }
+  return text;
+}
+
+bool IsWithin(const std::string& text, std::size_t columns) {
+  const std::vector<std::string> lines = Split(text, '\n');
+  return std::ranges::all_of(lines, [&](const std::string& line) { return DisplayWidth(line) <= columns; });
+}
 
 std::string FormatFactorTable(const FactorTable& table, std::size_t width) {
   std::string text;
@@ -83,7 +283,7 @@ std::string FormatFactorTable(const FactorTable& table, std::size_t width) {
       for (const FactorRow& row : rows) AddRun(row, has_several_splits, factors, cells);
       if (!text.empty()) text += "\n";
       text += Heading(series, phase) + FormatTable(cells, width);
-      if (const std::string why = WhySuperlinear(rows); !why.empty()) text += Lines({why}, width);
+      if (const std::string why = WhySuperlinear(rows); !why.empty()) text += WrapSentences({why}, width);
     }
   }
   return text;
@@ -130,20 +330,12 @@ std::string FormatKeyResults(const std::vector<PhaseProjection>& projections, bo
   for (const PhaseProjection& phase : projections) {
     if (!text.empty()) text += "\n";
     text += Heading(phase.series, phase.phase);
-    if (!phase.obstacle.empty()) text += Lines({"no projection: " + phase.obstacle}, width);
+    if (!phase.obstacle.empty()) text += WrapSentences({"no projection: " + phase.obstacle}, width);
     // Without tables nothing else says how far predictions are reliable.
-    if (!with_tables) text += Lines(DescribeReliableRange(phase, texts), width);
-    text += Lines(SummarizeKeyResults(phase, texts), width);
-    if (!with_tables) continue;
-    for (const ResultTable& table : TabulateKeyResults(phase)) {
-      Cells cells = {{}};
-      for (const ResultCell& cell : table.header) cells.front().push_back(Joined(cell));
-      for (const ResultRow& row : table.rows) {
-        cells.push_back({Joined(row.heading)});
-        for (const ResultCell& cell : row.cells) cells.back().push_back(Joined(cell));
-      }
-      text += "\n" + Lines({table.caption}, width) + FormatTable(cells, width);
-    }
+    if (!with_tables) text += WrapSentences(DescribeReliableRange(phase, texts), width);
+    text += WrapSentences(SummarizeKeyResults(phase, texts), width);
+    const ReportData tables = with_tables ? TabulateKeyResults(phase) : ReportData::array();
+    if (!tables.empty()) text += "\n" + RenderText(texts, "answer_tables.txt", {{"tables", tables}}, width);
   }
   return text;
 }
@@ -155,49 +347,105 @@ std::string FormatProjections(const std::vector<PhaseProjection>& projections, c
     if (!text.empty()) text += "\n";
     text += Heading(phase.series, phase.phase);
     if (!phase.obstacle.empty()) {
-      text += Lines({"no projection: " + phase.obstacle}, width);
+      text += WrapSentences({"no projection: " + phase.obstacle}, width);
       continue;
     }
-    std::vector<std::vector<std::string>> cells = {{"cores", "beyond"}};
-    const std::vector<ProjectedValue>* targets = nullptr;
-    for (const FactorProjection& factor : phase.factors) {
-      if (factor.targets.empty() || !IsShown(factor)) continue;
-      targets = &factor.targets;
-      cells[0].emplace_back(Describe(factor.factor).name);
-      const bool headline = factor.factor == Factor::kParallelEfficiency || factor.factor == Factor::kGlobalEfficiency;
-      if (headline) cells[0].emplace_back("80 % interval");
-    }
-    for (std::size_t i = 0; targets != nullptr && i < targets->size(); ++i) {
-      cells.push_back({FormatCores((*targets)[i].cores), FormatRatio((*targets)[i].ratio)});
-      for (const FactorProjection& factor : phase.factors) {
-        if (factor.targets.empty() || !IsShown(factor)) continue;
-        const ProjectedValue& target = factor.targets[i];
-        const bool headline =
-            factor.factor == Factor::kParallelEfficiency || factor.factor == Factor::kGlobalEfficiency;
-        const Reliability level = ReliabilityOf(phase, factor.factor, target.cores);
-        const bool is_reliable = level == Reliability::kReliable, is_unknown = level == Reliability::kUnknown;
-        const std::string bounds = FormatBounds(factor.factor, target.interval80, "–");
-        const std::string runs = MeasuredAt(factor, target.cores);
-        const std::string measured = runs.empty() ? "" : " (measured " + runs + ")";
-        if (headline) {
-          cells.back().push_back((is_reliable ? FormatFactor(target.value) : ToString(level)) + measured);
-          cells.back().push_back(is_unknown ? "–" : bounds);
-        } else {
-          const std::string beyond = is_unknown ? UnknownText(phase, target.cores) : bounds;
-          cells.back().push_back((is_reliable ? FormatValue(factor.factor, target.value) : beyond) + measured);
-        }
-      }
-    }
-    text += FormatTable(cells, width);
+    text += FormatTable(ProjectionCells(phase), width);
     const double largest = LargestProjected(phase);
     const std::string why = WhySuperlinear(table.Rows(phase.series, phase.phase), largest);
-    if (!why.empty()) text += Lines({why}, width);
-    text += Lines(DescribeReliableRange(phase, texts), width);
+    if (!why.empty()) text += WrapSentences({why}, width);
+    text += WrapSentences(DescribeReliableRange(phase, texts), width);
   }
   for (const Finding& finding : table.findings) {
-    if (finding.id == anomaly::kTimesOnly.id) text += Lines({"Note: " + finding.sentence + "."}, width);
+    if (finding.id == anomaly::kTimesOnly.id) text += WrapSentences({"Note: " + finding.sentence + "."}, width);
   }
   return text;
+}
+
+std::vector<std::string> NextStepsForTargets(const std::vector<PhaseProjection>& projections, const Partials& texts) {
+  std::set<double> unknown, known;
+  std::optional<double> reach;
+  const RunChoice* run = nullptr;
+  std::size_t phases = 0;
+  for (const PhaseProjection& phase : projections) {
+    const FactorProjection* headline = Headline(phase);
+    if (headline == nullptr) continue;
+    phases += phase.reliable_range ? 1 : 0;
+    if (run == nullptr) run = SuggestedRun(phase);
+    if (phase.reliable_range)
+      reach = std::min(reach.value_or(phase.reliable_range->cores), phase.reliable_range->cores);
+    for (const ProjectedValue& target : headline->targets) {
+      const bool is_unknown = ReliabilityOf(phase, headline->factor, target.cores) == Reliability::kUnknown;
+      (is_unknown ? unknown : known).insert(target.cores);
+    }
+  }
+  std::vector<std::string> counts;
+  for (const double cores : unknown) {
+    if (!known.contains(cores)) counts.push_back(FormatCores(cores));
+  }
+  return RenderSentences(texts, "target_steps.txt",
+                         {{"unknown", Join(counts, ", ")},
+                          {"run", run == nullptr ? "" : FormatCores(run->cores) + (run->is_repeat ? " again" : "")},
+                          {"reach", reach ? FormatCores(*reach) : ""},
+                          {"arePhases", phases > 1}});
+}
+
+std::string FormatTargets(const std::vector<PhaseProjection>& projections, const Partials& texts,
+                          const TerminalStyle& style) {
+  ReportData phases = ReportData::array();
+  const auto is_other = [&](const PhaseProjection& one) { return one.series != projections.front().series; };
+  const bool several_series = std::ranges::any_of(projections, is_other);
+  for (const PhaseProjection& projection : projections) {
+    if (std::optional<ReportData> phase = PhaseTargets(projection, several_series)) phases.push_back(std::move(*phase));
+  }
+  if (phases.empty()) return "";
+  ReportData targets = {{"targets", phases[0]["targets"]}, {"phases", phases}};  // the first are a heading
+  std::string text;
+  for (const int layout : {0, 1, 2}) {
+    targets["isWide"] = layout == 0;
+    targets["isTall"] = layout == 1;
+    text = RenderText(texts, "targets.txt", targets);
+    if (IsWithin(text, style.columns)) break;
+  }
+  return text;
+}
+
+std::string FormatGrownRuns(const GrowthRecord& record, const std::string& scenario, bool with_classes,
+                            const Partials& texts, std::size_t width) {
+  ReportData answers = ReportData::array(), rows = ReportData::array(), partly = ReportData::array(),
+             classes = ReportData::array(), left_out = ReportData::array(), learned = false;
+  for (const GrowthRecordRow& row : record.rows) {
+    rows.push_back(GrownRow(row, scenario));
+    if (row.source != GrowthSource::kGrown || MeasuredAt(record, row.ranks) != nullptr) continue;
+    if (ReportData answer = GrownAnswer(row); !answer.is_null()) answers.push_back(std::move(answer));
+    if (row.replayed >= row.iterations) continue;
+    partly.push_back({{"ranks", Ranks(row.ranks)},
+                      {"replayed", std::to_string(row.replayed)},
+                      {"iterations", std::to_string(row.iterations)}});
+  }
+  if (record.learned && record.refusal.empty()) {
+    learned = LearnedText(*record.learned);
+    for (const RankClassRecord& one : record.learned->classes) {
+      classes.push_back(
+          {{"place", one.place}, {"ranks", Ranks(one.ranks)}, {"computation", FormatSeconds(one.computation)}});
+    }
+  }
+  for (const std::string& reason : record.left_out) {
+    if (reason != record.refusal) left_out.push_back(reason);
+  }
+  return RenderText(texts, "grown_runs.txt",
+                    {{"phase", record.phase},
+                     {"refusal", record.refusal},
+                     {"scenario", scenario},
+                     {"answers", std::move(answers)},
+                     {"proof", GrownProof(record)},
+                     {"rows", std::move(rows)},
+                     {"learned", std::move(learned)},
+                     {"partly", std::move(partly)},
+                     {"leftOut", std::move(left_out)},
+                     {"hasClasses", with_classes && !classes.empty()},
+                     {"classes", std::move(classes)}},
+                    width);
 }
 
 }  // namespace farscale

@@ -3,11 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 
 #include "base/text.h"
-#include "report/reliability.h"
-#include "report/shown_results.h"
 
 namespace farscale {
 namespace {
@@ -15,9 +14,87 @@ namespace {
 // Half a unit of the last of three digits.
 double HalfDigit(double value) { return 0.5 * std::pow(10, std::floor(std::log10(value)) - 2); }
 
+std::string Mix(const std::array<double, 3>& a, const std::array<double, 3>& b, double share) {
+  std::string color = "#";
+  for (std::size_t i = 0; i < 3; ++i) {
+    color += fmt::format("{:02x}", static_cast<int>(std::lround(a[i] + (b[i] - a[i]) * share)));
+  }
+  return color;
+}
+
+constexpr double kLargestGain = 10;  // chosen: more than that is no loss that somebody removes
+
+// Those of any factor; all have the same.
+std::vector<double> AllTargets(const PhaseProjection& projection) {
+  std::vector<double> targets;
+  for (const FactorProjection& factor : projection.factors) {
+    if (!factor.targets.empty() && targets.empty()) {
+      for (const ProjectedValue& target : factor.targets) targets.push_back(target.cores);
+    }
+  }
+  return targets;
+}
+
+// The number of targets that a report shows.
+std::size_t CountShown(const PhaseProjection& projection, const std::vector<double>& targets) {
+  const bool is_asked_for =
+      projection.fitted_cores.empty() || targets != DefaultTargets(projection.fitted_cores.back());
+  if (is_asked_for || !projection.reliable_range) return targets.size();
+  const auto beyond = std::ranges::upper_bound(targets, projection.reliable_range->cores);
+  return std::min(targets.size(), static_cast<std::size_t>(beyond - targets.begin()) + 1);
+}
+
+bool MeansSomething(const PerfectFactor& perfect) {
+  const bool may_be_any = perfect.gain80 && (!perfect.gain80->high || *perfect.gain80->high > kLargestGain);
+  return perfect.gain <= kLargestGain && !may_be_any;
+}
+
+void KeepMeaningful(KeyResults& key_results, double last) {
+  std::erase_if(key_results.perfect, [&](const PerfectAtTarget& at) { return at.cores > last; });
+  for (PerfectAtTarget& at : key_results.perfect) {
+    std::erase_if(at.factors, [](const PerfectFactor& perfect) { return !MeansSomething(perfect); });
+  }
+  std::erase_if(key_results.perfect, [](const PerfectAtTarget& at) { return at.factors.empty(); });
+  if (!key_results.time) return;
+  std::erase_if(key_results.time->targets, [&](const ProjectedTime& target) { return target.cores > last; });
+  key_results.time->iterations = 1;
+}
+
+using Reach = ReliableRange::Reach;
+
+// "uncertain beyond 32", or "unknown beyond 32" where nothing is known there.
+std::string LabelBeyond(double reliable, double uncertain) {
+  return (uncertain > reliable ? "uncertain beyond " : "unknown beyond ") + FormatCores(reliable);
+}
+
+// `uncertain`: up to where; nothing is marked where the curve ends before.
+void MarkUnknown(const FactorProjection* factor, double uncertain, Chart& chart) {
+  if (factor != nullptr && !factor->curve.empty() && uncertain < factor->curve.back().cores) {
+    chart.uncertain_to_x = uncertain;
+    chart.unknown_label = "unknown beyond " + FormatCores(uncertain);
+  }
+}
+
 }  // namespace
 
 std::string Name(Factor factor) { return std::string(Describe(factor).name); }
+
+std::string Capital(std::string text) {
+  if (!text.empty() && text[0] >= 'a' && text[0] <= 'z') text[0] = static_cast<char>(text[0] - 'a' + 'A');
+  return text;
+}
+
+std::string ListInWords(std::vector<std::string> texts) {
+  if (texts.size() < 2) return Join(texts, "");
+  const std::string last = texts.back();
+  texts.pop_back();
+  return Join(texts, ", ") + " and " + last;
+}
+
+std::string PhaseHeading(const std::string& series, const PhaseId& phase) {
+  if (phase.IsUnnamed()) return series;
+  return (series.empty() ? "Phase " : series + ", phase ") + phase.Text();
+}
 
 std::string NameOfPhase(const PhaseKey& key, bool several_series) {
   const std::string phase = key.phase.IsUnnamed() ? "" : key.phase.Text();
@@ -69,7 +146,7 @@ std::string MeasuredAt(const FactorProjection& projection, double cores) {
   return Join(values, ", ");
 }
 
-ChartSeries SeriesOf(const FactorProjection& projection, bool has_bands) {
+ChartSeries FactorSeries(const FactorProjection& projection, bool has_bands) {
   ChartSeries series;
   series.id = Describe(projection.factor).id;
   for (const ProjectedValue& value : projection.curve) {
@@ -115,6 +192,10 @@ double LowestShown(const Chart& chart) {
   return std::max(0.0, lowest);
 }
 
+void AddFigureFiles(const ReportModel& model, NamedTexts& files) {
+  for (const auto& [name, svg] : model.figures) files.emplace_back(std::filesystem::path("figures") / name, svg + "\n");
+}
+
 ReportData AddChart(const Chart& chart, const std::string& name, ReportModel& model) {
   return AddFigure(model, name, RenderSvg(chart, false), RenderSvg(chart, true), chart.description);
 }
@@ -124,12 +205,202 @@ bool IsShown(const FactorProjection& projection) {
   return projection.measured.empty() || !std::ranges::all_of(projection.measured, is_without);
 }
 
-const FactorProjection* HeadlineOf(const PhaseProjection& projection) {
+const FactorProjection* Headline(const PhaseProjection& projection) {
   for (const Factor factor : {Factor::kParallelEfficiency, Factor::kGlobalEfficiency}) {
     const FactorProjection* found = projection.Find(factor);
     if (found != nullptr && !found->curve.empty()) return found;
   }
   return nullptr;
 }
+
+std::string PopColor(double value) {
+  constexpr std::array<double, 3> kWhite = {255, 255, 255}, kBlue = {90, 163, 214}, kOrange = {242, 163, 84};
+  constexpr double kGood = 0.8, kBad = 0.5;
+  if (value >= kGood) return Mix(kWhite, kBlue, std::min(1.0, 0.25 + 0.75 * (value - kGood) / (1 - kGood)));
+  return Mix(kWhite, kOrange, std::min(1.0, 0.25 + 0.75 * (kGood - value) / (kGood - kBad)));
+}
+
+std::string PopTone(double value) {
+  constexpr double kStep = 0.05, kGood = 0.8;
+  constexpr std::string_view kTones = "0123456789a";
+  const double steps = std::floor((value - kGood) / kStep + 1e-9);
+  return std::string(1, kTones[static_cast<std::size_t>(std::clamp(7 + steps, 0.0, 10.0))]);
+}
+
+ReportData TextTable(const std::string& corner, const std::vector<std::string>& header,
+                     const std::vector<std::vector<std::string>>& rows) {
+  ReportData table = {{"corner", corner}, {"header", header}, {"rows", ReportData::array()}};
+  for (const std::vector<std::string>& row : rows) table["rows"].push_back({{"cells", row}});
+  return table;
+}
+
+std::string ShareOrDash(double part, double whole) { return whole > 0 ? FormatPercent(part / whole) : "–"; }
+
+FactorCell ColoredCell(const std::string& text, const std::optional<double>& efficiency) {
+  if (!efficiency) return {.text = text};
+  return {.text = text, .color = PopColor(*efficiency), .tone = PopTone(*efficiency)};
+}
+
+ReportData RunColumns(const std::vector<FactorRow>& rows) {
+  ReportData columns = ReportData::array();
+  const bool has_several_splits = CoresOfSeveralSplits(PointersTo(rows)).has_value();
+  for (const FactorRow& row : rows) {
+    std::string repeat = row.repeat > 0 ? fmt::format("repeat {}", row.repeat) : "";
+    if (has_several_splits) repeat = fmt::format("{} × {}", row.Processes(), row.threads);
+    columns.push_back(ReportData{{"cores", FormatCores(static_cast<double>(row.cores))}, {"repeat", repeat}});
+  }
+  return columns;
+}
+
+PhaseProjection ShownProjection(const PhaseProjection& projection) {
+  PhaseProjection shown = projection;
+  const std::vector<double> targets = AllTargets(projection);
+  if (targets.empty()) return shown;
+  const std::size_t count = CountShown(projection, targets);
+  const double last = targets[count - 1];
+  for (FactorProjection& factor : shown.factors) {
+    factor.targets.resize(std::min(factor.targets.size(), count));
+    for (CandidateModel& candidate : factor.candidates) {
+      candidate.values.resize(std::min(candidate.values.size(), count));
+    }
+    std::erase_if(factor.predictors, [&](const PredictorValues& at) { return at.cores > last; });
+  }
+  std::erase_if(shown.dominant_at, [&](const auto& at) { return at.first > last; });
+  if (shown.key_results) KeepMeaningful(*shown.key_results, last);
+  return shown;
+}
+
+Results ShownResults(Results results) {
+  for (PhaseProjection& projection : results.projections) projection = ShownProjection(projection);
+  for (Variant& variant : results.variants) {
+    for (PhaseProjection& projection : variant.projections) projection = ShownProjection(projection);
+  }
+  return results;
+}
+
+double ShownUpTo(const PhaseProjection& shown) {
+  double end = 0;
+  for (const FactorProjection& factor : shown.factors) {
+    for (const DataPoint& point : factor.measured) end = std::max(end, point.cores);
+    for (const DataPoint& point : factor.grown) end = std::max(end, point.cores);
+  }
+  if (const std::vector<double> targets = AllTargets(shown); !targets.empty()) end = std::max(end, targets.back());
+  return shown.reliable_range ? std::max(end, 2 * shown.reliable_range->cores) : end;
+}
+
+ReportData ReliableRangeText(const PhaseProjection& projection) {
+  if (!projection.reliable_range || projection.Find(projection.reliable_range->factor) == nullptr) return false;
+  const ReliableRange& range = *projection.reliable_range;
+  const FactorProjection& factor = *projection.Find(range.factor);
+  const bool has_interval = std::ranges::any_of(factor.curve, [&](const ProjectedValue& value) {
+    return value.cores == range.cores && value.interval80.has_value();
+  });
+  const double uncertain = UncertainUpTo(projection);
+  const bool is_misfit = range.reach == Reach::kMisfit;
+  const bool is_unknown_beyond = !is_misfit && uncertain < factor.curve.back().cores;
+  const auto misfit = FindMisfit(factor, range.cores);
+  const double global = ReliableUpTo(projection, Factor::kGlobalEfficiency);
+  const bool ends_earlier = projection.Find(Factor::kGlobalEfficiency) != nullptr && global < range.cores;
+  return {{"name", NameInSentence(range.factor)},  // the efficiency that the range is about
+          {"cores", FormatCores(range.cores)},
+          {"ratio", FormatRatio(range.cores / projection.fitted_cores.back())},
+          {"isEverywhere", range.reach == Reach::kAtLeast},
+          {"isUpTo", range.reach == Reach::kUpTo},
+          {"isOnlyMeasured", range.reach == Reach::kOnlyMeasured},
+          {"isMisfit", is_misfit},
+          // Limits that the interval exceeds at the largest run already; empty: it is unknown.
+          {"share", has_interval ? fmt::format("{:g} %", 100 * range.limits.share) : ""},
+          {"absolute", has_interval ? fmt::format("{:g}", range.limits.absolute) : ""},
+          {"measured", misfit ? FormatValue(range.factor, misfit->measured) : ""},
+          {"fitted", misfit ? FormatBounds(range.factor, misfit->fitted95, "–") : ""},
+          {"globalCores", ends_earlier ? FormatCores(global) : ""},
+          {"uncertainCores", is_unknown_beyond && uncertain > range.cores ? FormatCores(uncertain) : ""},
+          {"isUnknownBeyond", is_unknown_beyond}};
+}
+
+std::vector<std::string> DescribeReliableRange(const PhaseProjection& projection, const Partials& texts) {
+  return RenderSentences(texts, "reliable_range.txt", {{"range", ReliableRangeText(projection)}});
+}
+
+void MarkReliableRange(const PhaseProjection& projection, Chart& chart) {
+  if (!projection.reliable_range) return;
+  const ReliableRange& reliable_range = *projection.reliable_range;
+  const std::string cores = FormatCores(reliable_range.cores);
+  chart.reliable_to_x = reliable_range.cores;
+  chart.has_end = reliable_range.reach != Reach::kAtLeast;
+  switch (reliable_range.reach) {
+    case Reach::kAtLeast: chart.reliable_label = "reliable to " + cores + " at least"; break;
+    case Reach::kUpTo: chart.reliable_label = "reliable to " + cores; break;
+    case Reach::kOnlyMeasured:
+    case Reach::kMisfit: chart.reliable_label = LabelBeyond(reliable_range.cores, UncertainUpTo(projection)); break;
+  }
+  MarkUnknown(projection.Find(reliable_range.factor), UncertainUpTo(projection), chart);
+}
+
+void MarkReliableRange(const PhaseProjection& projection, Factor factor, Chart& chart) {
+  MarkReliableRange(projection, chart);
+  const double uncertain = UncertainUpTo(projection, factor);
+  MarkUnknown(projection.Find(factor), uncertain, chart);
+  const std::optional<double> end = EndsEarly(projection, factor);
+  if (!end) return;
+  const bool is_measured = *end <= projection.fitted_cores.back();
+  chart.reliable_to_x = end;
+  chart.has_end = true;
+  chart.reliable_label = is_measured ? LabelBeyond(*end, uncertain) : "reliable to " + FormatCores(*end);
+}
+
+std::optional<double> EndsEarly(const PhaseProjection& projection, Factor factor) {
+  if (!projection.reliable_range) return std::nullopt;
+  const double end = ReliableUpTo(projection, factor);
+  return end < projection.reliable_range->cores ? std::optional(end) : std::nullopt;
+}
+
+std::string ListEarlyEnds(const PhaseProjection& projection, const std::vector<const FactorProjection*>& factors) {
+  std::vector<std::string> ends;
+  for (const FactorProjection* factor : factors) {
+    const std::optional<double> end = EndsEarly(projection, factor->factor);
+    if (end) ends.push_back(fmt::format("{} at {} cores", NameInSentence(factor->factor), FormatCores(*end)));
+  }
+  return Join(ends, ", ");
+}
+
+KnownDominance DominanceWithinReliableRange(const PhaseProjection& projection) {
+  KnownDominance known;
+  for (const Dominance& next : projection.dominance) {
+    const bool is_change = !known.ranges.empty();
+    const bool is_known = IsReliable(projection, next.factor, next.cores) &&
+                          (!is_change || IsReliable(projection, known.ranges.back().factor, next.cores));
+    if (is_change && !is_known) break;
+    known.ranges.push_back(next);
+  }
+  if (known.ranges.empty() || !projection.reliable_range) return known;
+  const double end = ReliableUpTo(projection, known.ranges.back().factor);
+  const bool is_open = projection.reliable_range->reach == Reach::kAtLeast && end >= projection.reliable_range->cores;
+  if (!is_open || known.ranges.size() < projection.dominance.size()) known.end = end;
+  return known;
+}
+
+std::string ReliabilityLabel(Reliability level) { return level == Reliability::kReliable ? "" : ToString(level); }
+
+std::string UnknownText(const PhaseProjection& projection, double cores) {
+  const Reliability phase = ReliabilityOf(projection, cores);
+  return phase == Reliability::kUnknown ? "–" : ToString(Reliability::kUnknown);
+}
+
+ProjectedCell FormatCell(const PhaseProjection& projection, Factor factor, const ProjectedValue& value,
+                         bool is_colored) {
+  const Reliability level = ReliabilityOf(projection, factor, value.cores);
+  const std::string interval =
+      level == Reliability::kUnknown ? UnknownText(projection, value.cores) : FormatBounds(factor, value.interval80);
+  const FactorProjection* found = projection.Find(factor);
+  const std::string measured = found != nullptr ? MeasuredAt(*found, value.cores) : "";
+  if (level != Reliability::kReliable) {
+    return {interval, "", measured, kUncertainColor, kUncertainTone};
+  }
+  return {FormatValue(factor, value.value), interval, measured, is_colored ? PopColor(value.value) : kNoColor,
+          is_colored ? PopTone(value.value) : kNoTone};
+}
+
+std::string FactorTone(Factor factor, double value) { return factor == Factor::kSpeedup ? kNoTone : PopTone(value); }
 
 }  // namespace farscale

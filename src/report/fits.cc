@@ -1,4 +1,4 @@
-#include "report/fits.h"
+#include "report/sections.h"
 
 #include <fmt/format.h>
 
@@ -7,41 +7,47 @@
 
 #include "base/text.h"
 #include "projection/load_balance_by_loads.h"
-#include "report/predictors.h"
-#include "report/reliability.h"
+#include "projection/model_settings.h"
 #include "report/figures.h"
+#include "report/sampled_values.h"
 
 namespace farscale {
 namespace {
 
-std::string ModelInWords(const FittedModel& fit) {
-  return fit.dimension == 1 ? fit.model : fmt::format("{}, d = {}", fit.model, fit.dimension);
+using Data = ReportData;
+
+std::string ModelName(const std::string& model, int dimension) {
+  return dimension == 1 ? model : fmt::format("{}, d = {}", model, dimension);
 }
 
-std::vector<FitParameter> ParametersOf(const FittedModel& fit) {
-  std::vector<FitParameter> list;
+std::string FormatWeight(double weight) { return fmt::format("{:.0f} %", 100 * weight); }
+
+Data FitParameters(const FittedModel& fit) {
+  Data list = Data::array();
   const std::size_t count = fit.parameters.size();
   const bool has_error = fit.covariance.size() == count * count;
   for (std::size_t i = 0; i < count; ++i) {
     const double error = has_error ? std::sqrt(std::max(0.0, fit.covariance[i * count + i])) : 0;
-    list.push_back({fit.names[i], fmt::format("{:.6g}", fit.parameters[i]),
-                    has_error ? "± " + FormatSignificant(error, 2) : "error unknown",
-                    static_cast<bool>(fit.at_bound[i])});
+    list.push_back({{"name", fit.names[i]},
+                    {"value", fmt::format("{:.6g}", fit.parameters[i])},
+                    {"error", has_error ? "± " + FormatSignificant(error, 2) : "error unknown"},
+                    {"atBound", static_cast<bool>(fit.at_bound[i])}});
   }
   return list;
 }
 
-std::vector<FitResidual> ResidualsOf(const FittedModel& fit) {
-  std::vector<FitResidual> list;
+Data FitResiduals(const FittedModel& fit) {
+  Data list = Data::array();
   for (std::size_t i = 0; i < fit.residuals.size(); ++i) {
-    list.push_back({FormatCores(fit.points[i].cores), FormatFactor(fit.points[i].value),
-                    fmt::format("{:+.4f}", fit.residuals[i])});
+    list.push_back({{"cores", FormatCores(fit.points[i].cores)},
+                    {"measured", FormatFactor(fit.points[i].value)},
+                    {"residual", fmt::format("{:+.4f}", fit.residuals[i])}});
   }
   return list;
 }
 
-ReportData FigureOf(const PhaseProjection& phase, const FactorProjection& projection, const std::string& slug,
-                    ReportModel& model) {
+Data FitFigure(const PhaseProjection& phase, const FactorProjection& projection, const std::string& slug,
+               ReportModel& model) {
   Chart chart = EfficiencyChart(phase, Name(projection.factor));
   chart.description = fmt::format("{} against the number of cores: measured points and the projection, mostly {}.",
                                   Name(projection.factor), WeighedModel(projection));
@@ -50,7 +56,7 @@ ReportData FigureOf(const PhaseProjection& phase, const FactorProjection& projec
   chart.height = 260;
   chart.legend = LegendPlace::kBeside;  // which has no title
   chart.y_label = chart.split_label = "";
-  chart.series = {SeriesOf(projection, true)};
+  chart.series = {FactorSeries(projection, true)};
   chart.y_min = LowestShown(chart);
   if (DrawPredictors(phase, {&projection}, chart)) chart.legend = LegendPlace::kAbove;
   const std::string name = slug + "-" + Slug(std::string(Describe(projection.factor).id)) + ".svg";
@@ -59,7 +65,7 @@ ReportData FigureOf(const PhaseProjection& phase, const FactorProjection& projec
 
 // Chosen: so many targets fit beside each other.
 constexpr std::size_t kMostTargets = 5;
-constexpr double kWorthARow = 0.01;  // lighter models are listed by name
+constexpr double kShownWeight = 0.01;  // lighter models are listed by name
 
 // Some of the targets, evenly spaced, with the first and the last.
 std::vector<std::size_t> ShownTargets(std::size_t count) {
@@ -69,62 +75,142 @@ std::vector<std::size_t> ShownTargets(std::size_t count) {
   return shown;
 }
 
-std::string NameOf(const CandidateModel& candidate) {
-  return candidate.dimension == 1 ? candidate.model : fmt::format("{}, d = {}", candidate.model, candidate.dimension);
-}
-
-void AddCandidates(const FactorProjection& projection, Fit& fit) {
+void AddCandidates(const FactorProjection& projection, Data& fit) {
   const std::vector<std::size_t> shown = ShownTargets(projection.targets.size());
-  for (const std::size_t target : shown) fit.candidate_cores.push_back(FormatCores(projection.targets[target].cores));
+  Data cores = Data::array(), rows = Data::array();
+  for (const std::size_t target : shown) cores.push_back(FormatCores(projection.targets[target].cores));
   std::vector<std::string> light, useless;
   for (const CandidateModel& candidate : projection.candidates) {
+    const std::string name = ModelName(candidate.model, candidate.dimension);
     if (!IsUsable(candidate.outcome)) {
-      useless.push_back(NameOf(candidate) + " (" + ToString(candidate.outcome) + ")");
-    } else if (candidate.weight < kWorthARow) {
-      light.push_back(NameOf(candidate));
+      useless.push_back(name + " (" + ToString(candidate.outcome) + ")");
+    } else if (candidate.weight < kShownWeight) {
+      light.push_back(name);
     } else {
-      CandidateRow row{NameOf(candidate), fmt::format("{:.0f} %", 100 * candidate.weight), {}};
-      for (const std::size_t target : shown) {
-        row.values.push_back(target < candidate.values.size() ? FormatFactor(candidate.values[target]) : "–");
-      }
-      fit.candidates.push_back(std::move(row));
+      Data values = Data::array();
+      for (const std::size_t target : shown)
+        values.push_back(target < candidate.values.size() ? FormatFactor(candidate.values[target]) : "–");
+      rows.push_back({{"model", name}, {"weight", FormatWeight(candidate.weight)}, {"values", std::move(values)}});
     }
   }
-  fit.has_candidates = !fit.candidates.empty();
-  fit.light_candidates = Join(light, "; ");
-  fit.unusable_candidates = Join(useless, "; ");
+  fit["candidates"] = std::move(rows);
+  fit["candidateCores"] = std::move(cores);
+  AddWhetherFilled(fit, {"candidates"});
+  fit["lightCandidates"] = Join(light, "; ");
+  fit["unusableCandidates"] = Join(useless, "; ");
 }
 
 std::string WeighedCurve(const FactorProjection& projection) {
-  const std::string model = ModelInWords(projection.fit);
+  const std::string model = ModelName(projection.fit.model, projection.fit.dimension);
   if (projection.candidates.size() < 2) return model;
-  return fmt::format("{}, {:.0f} %", model, 100 * projection.candidates.front().weight);
+  return model + ", " + FormatWeight(projection.candidates.front().weight);
 }
 
-Fit FitOf(const PhaseProjection& phase, const FactorProjection& projection, const std::string& slug,
-          ReportModel& model) {
+Data FitText(const PhaseProjection& phase, const FactorProjection& projection, const std::string& slug,
+             ReportModel& model) {
   const FittedModel& fitted = projection.fit;
   const FactorType& type = Describe(projection.factor);
-  Fit fit{.name = Name(projection.factor), .factor = std::string(type.id), .meaning = std::string(type.meaning)};
-  fit.outcome = ToString(fitted.outcome);
-  fit.is_usable = IsUsable(fitted.outcome);
-  fit.model = fitted.model.empty() ? "none" : WeighedCurve(projection);
-  fit.formula = projection.formula;
-  fit.variable = fitted.dimension == 1 ? "x = P" : fmt::format("x = P^(1/{})", fitted.dimension);
-  fit.points = fmt::format("{} {}", fitted.points.size(), fitted.points.size() == 1 ? "point" : "points");
-  fit.sigma = fitted.sigma_is_assumed ? fmt::format("{} (assumed: no point to spare)", fitted.sigma)
-                                      : FormatSignificant(fitted.sigma, 2);
+  const std::size_t points = fitted.points.size();
+  Data weights = false;
   if (!fitted.weights.empty()) {
     const auto [least, most] = std::ranges::minmax(fitted.weights);
-    fit.weights = FitWeights{fitted.scatter > 0, FormatSignificant(least, 2), FormatSignificant(most, 2)};
+    weights = {{"hasSpread", fitted.scatter > 0},
+               {"least", FormatSignificant(least, 2)},
+               {"most", FormatSignificant(most, 2)}};
   }
-  fit.parameters = ParametersOf(fitted);
-  fit.residuals = ResidualsOf(fitted);
+  Data fit = {{"name", type.name},
+              {"factor", type.id},
+              {"meaning", type.meaning},
+              {"outcome", ToString(fitted.outcome)},
+              {"isUsable", IsUsable(fitted.outcome)},
+              {"model", fitted.model.empty() ? "none" : WeighedCurve(projection)},
+              {"formula", projection.formula},
+              {"variable", fitted.dimension == 1 ? "x = P" : fmt::format("x = P^(1/{})", fitted.dimension)},
+              {"points", fmt::format("{} {}", points, points == 1 ? "point" : "points")},
+              {"sigma", fitted.sigma_is_assumed ? fmt::format("{} (assumed: no point to spare)", fitted.sigma)
+                                                : FormatSignificant(fitted.sigma, 2)},
+              {"weights", std::move(weights)},
+              {"parameters", FitParameters(fitted)},
+              {"residuals", FitResiduals(fitted)},
+              {"figure", false},
+              {"chartRows", Data::array()}};
   AddCandidates(projection, fit);
-  if (!phase.obstacle.empty() || !fit.is_usable) return fit;
-  fit.figure = FigureOf(phase, projection, slug, model);
-  fit.chart_rows = RowsBehindChart(phase, {&projection});
+  if (!phase.obstacle.empty() || !IsUsable(fitted.outcome)) return fit;
+  fit["figure"] = FitFigure(phase, projection, slug, model);
+  fit["chartRows"] = RowsBehindChart(phase, {&projection});
   return fit;
+}
+
+constexpr const char* kThinDashes = "2 3";
+constexpr double kThin = 1.4;
+// A target this much larger than a grown run was not replayed; chosen: the next layout is nearer in most series.
+constexpr double kNearLayout = 1.1;
+
+// The fitted factors that a factor is a product of, or itself.
+std::vector<const FactorProjection*> PartsIn(const PhaseProjection& phase, Factor factor) {
+  std::vector<Factor> fitted;
+  for (const FactorProjection& one : phase.factors) {
+    if (!one.is_product && !one.curve.empty()) fitted.push_back(one.factor);
+  }
+  std::vector<const FactorProjection*> parts;
+  for (const Factor part : PartsOf(factor, fitted)) parts.push_back(phase.Find(part));
+  return parts;
+}
+
+// The efficiency to talk about; null where no runs were grown for it.
+const FactorProjection* GrownHeadline(const PhaseProjection& phase) {
+  const FactorProjection* headline = Headline(phase);
+  return headline != nullptr && !headline->predictors.empty() ? headline : nullptr;
+}
+
+// The largest grown run of any part. 0: none.
+double LargestGrown(const PhaseProjection& phase, const FactorProjection& projection) {
+  double largest = 0;
+  for (const FactorProjection* part : PartsIn(phase, projection.factor)) {
+    for (const DataPoint& point : part->grown) largest = std::max(largest, point.cores);
+  }
+  return largest;
+}
+
+bool IsBeyondRuns(const PhaseProjection& phase, double cores) { return cores > phase.fitted_cores.back(); }
+
+const ProjectedValue* TargetAt(const FactorProjection& projection, double cores) {
+  const auto found = std::ranges::find(projection.targets, cores, &ProjectedValue::cores);
+  return found == projection.targets.end() ? nullptr : &*found;
+}
+
+// The target that the largest grown run is nearest to: layouts of ranks need not allow the same number.
+const PredictorValues* LastReplayed(const PhaseProjection& phase, const FactorProjection& projection) {
+  const double largest = LargestGrown(phase, projection);
+  const PredictorValues* last = nullptr;
+  const auto distance = [&](const PredictorValues& at) { return std::fabs(std::log(at.cores / largest)); };
+  for (const PredictorValues& at : projection.predictors) {
+    if (largest == 0 || !IsBeyondRuns(phase, at.cores) || at.cores > kNearLayout * largest) continue;
+    if (last == nullptr || distance(at) < distance(*last)) last = &at;
+  }
+  return last;
+}
+
+// They differ by more than the width of the 80 % interval of both together.
+bool Disagree(const FactorProjection& projection, const PredictorValues& at) {
+  const ProjectedValue* target = TargetAt(projection, at.cores);
+  if (target == nullptr || !target->interval80) return false;
+  return std::fabs(at.grown - at.curves) > target->interval80->high - target->interval80->low;
+}
+
+// The curve at the largest run, where only it counts, and what it says alone at the targets beyond.
+ChartSeries CurveAlone(const PhaseProjection& phase, const FactorProjection& projection) {
+  ChartSeries series;
+  for (const ProjectedValue& value : projection.curve) {
+    if (value.cores == phase.fitted_cores.back()) series.line.push_back({value.cores, value.value, ""});
+  }
+  for (const PredictorValues& at : projection.predictors) {
+    if (IsBeyondRuns(phase, at.cores)) series.line.push_back({at.cores, at.curves, ""});
+  }
+  series.dashed = true;
+  series.dashes = kThinDashes;
+  series.width = kThin;
+  return series;
 }
 
 }  // namespace
@@ -132,21 +218,105 @@ Fit FitOf(const PhaseProjection& phase, const FactorProjection& projection, cons
 std::string WeighedModel(const FactorProjection& projection) {
   const auto loads = std::ranges::find(projection.candidates, kLoadsModel, &CandidateModel::model);
   if (loads != projection.candidates.end() && loads->weight > projection.candidates.front().weight) {
-    return fmt::format("{}, {:.0f} %", kLoadsModel, 100 * loads->weight);
+    return std::string(kLoadsModel) + ", " + FormatWeight(loads->weight);
   }
   return WeighedCurve(projection);
 }
 
-std::vector<Fit> FitsOfPhase(const PhaseProjection* projection, const std::string& slug, std::set<Factor>& used,
-                             ReportModel& model) {
-  std::vector<Fit> fits;
+Data Fits(const PhaseProjection* projection, const std::string& slug, std::set<Factor>& used, ReportModel& model) {
+  Data fits = Data::array();
   if (projection == nullptr) return fits;
   for (const FactorProjection& one : projection->factors) {
     if (one.is_product || !IsShown(one)) continue;
     used.insert(one.factor);
-    fits.push_back(FitOf(*projection, one, slug, model));
+    fits.push_back(FitText(*projection, one, slug, model));
   }
   return fits;
+}
+
+std::vector<DataPoint> GrownValues(const PhaseProjection& phase, const FactorProjection& projection) {
+  const std::vector<const FactorProjection*> parts = PartsIn(phase, projection.factor);
+  if (projection.predictors.empty() || parts.empty()) return {};
+  std::vector<DataPoint> values;
+  for (const DataPoint& first : parts.front()->grown) {
+    DataPoint product{first.cores, 1, {}};
+    const bool is_whole = std::ranges::all_of(parts, [&](const FactorProjection* part) {
+      const auto found = std::ranges::find(part->grown, first.cores, &DataPoint::cores);
+      if (found == part->grown.end()) return false;
+      product.value *= found->value;
+      return true;
+    });
+    if (is_whole) values.push_back(product);
+  }
+  return values;
+}
+
+std::string GrownAt(const PhaseProjection& phase, const FactorProjection& projection, double cores) {
+  for (const DataPoint& point : GrownValues(phase, projection)) {
+    if (point.cores == cores) return FormatValue(projection.factor, point.value);
+  }
+  return "";
+}
+
+bool DrawPredictors(const PhaseProjection& phase, const std::vector<const FactorProjection*>& factors, Chart& chart) {
+  bool any = false, any_points = false;
+  for (std::size_t i = 0; i < factors.size(); ++i) {
+    if (factors[i]->predictors.empty()) continue;
+    ChartSeries series = CurveAlone(phase, *factors[i]);
+    series.id = chart.series[i].id;
+    series.color = chart.series[i].color;
+    series.is_chosen = chart.series[i].is_chosen;
+    series.shape = MarkerShape::kSquare;
+    for (const DataPoint& point : GrownValues(phase, *factors[i])) {
+      series.points.push_back({point.cores, point.value,
+                               fmt::format("{} at {} cores: {} (grown run)", Name(factors[i]->factor),
+                                           FormatCores(point.cores), FormatValue(factors[i]->factor, point.value))});
+    }
+    any = true;
+    any_points = any_points || !series.points.empty();
+    chart.series.push_back(std::move(series));
+  }
+  if (any_points) chart.keys.push_back({.name = "grown run", .marker = Marker{kFaint, false, 3, MarkerShape::kSquare}});
+  if (any) chart.keys.push_back({.name = "by curves alone", .line = Stroke{kFaint, kThin, kThinDashes}});
+  return any;
+}
+
+std::optional<Data> PredictorText(const PhaseProjection& phase) {
+  const FactorProjection* headline = GrownHeadline(phase);
+  const PredictorValues* last = headline != nullptr ? LastReplayed(phase, *headline) : nullptr;
+  if (last == nullptr) return std::nullopt;
+  std::vector<std::string> disagreement;
+  for (const PredictorValues& at : headline->predictors) {
+    const bool is_replayed = IsBeyondRuns(phase, at.cores) && at.cores <= last->cores;
+    if (is_replayed && Disagree(*headline, at)) disagreement.push_back(FormatCores(at.cores));
+  }
+  return Data{{"cores", FormatCores(last->cores)},    {"name", NameInSentence(headline->factor)},
+              {"grown", FormatFactor(last->grown)},   {"curves", FormatFactor(last->curves)},
+              {"weight", FormatWeight(last->weight)}, {"disagreement", Join(disagreement, ", ")}};
+}
+
+std::optional<Data> TabulatePredictors(const PhaseProjection& phase) {
+  const FactorProjection* headline = GrownHeadline(phase);
+  if (headline == nullptr) return std::nullopt;
+  Data rows = Data::array();
+  for (const PredictorValues& at : headline->predictors) {
+    const ProjectedValue* target = TargetAt(*headline, at.cores);
+    if (target == nullptr || !IsBeyondRuns(phase, at.cores)) continue;
+    const ProjectedCell cell = FormatCell(phase, headline->factor, *target, true);
+    rows.push_back({{"cores", FormatCores(at.cores)},
+                    {"ratio", FormatRatio(target->ratio)},
+                    {"reliability", ReliabilityLabel(ReliabilityOf(phase, headline->factor, at.cores))},
+                    {"text", cell.text},
+                    {"interval", cell.interval},
+                    {"tone", cell.tone},
+                    {"grown", FormatFactor(at.grown)},
+                    {"curves", FormatFactor(at.curves)},
+                    {"weight", FormatWeight(at.weight)}});
+  }
+  if (rows.empty()) return std::nullopt;
+  return Data{{"name", Name(headline->factor)},
+              {"lastGrown", FormatCores(LargestGrown(phase, *headline))},
+              {"rows", std::move(rows)}};
 }
 
 }  // namespace farscale

@@ -1,4 +1,4 @@
-#include "report/grown_runs_text.h"
+#include "report/factor_text.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,5 +1,5 @@
 // What verdicts grade, worked out by hand and on programs of which more runs are known.
-#include "report/kept_efficiency.h"
+#include "report/summary.h"
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
@@ -23,7 +23,7 @@ FactorTable TableOf(const std::string& csv) {
 }
 
 KeptEfficiency Kept(const FactorTable& table, const PhaseProjection* projection = nullptr) {
-  return *KeptEfficiencyOf(table.Rows("", {}), projection);
+  return *FindKeptEfficiency(table.Rows("", {}), projection);
 }
 
 TEST(KeptEfficiency, IsGlobalWhereComputationIsKnown) {

@@ -6,16 +6,16 @@
 #include <cmath>
 
 #include "base/text.h"
-#include "report/reliability.h"
 #include "report/figures.h"
 
 namespace farscale {
 namespace {
 
 using BoundKind = CountBound::Kind;
+using Data = ReportData;
 
 constexpr double kSmallestGain = 0.0005;  // prints as 0.1 %
-constexpr double kWantedRatio = 8;        // of the target that sentences speak of
+constexpr double kWantedRatio = 8;        // target of sentences over the largest run
 // Chosen: an interval that gets less than a tenth narrower is not worth a run.
 constexpr double kNoticeable = 0.9;
 
@@ -46,58 +46,10 @@ struct LevelKind {
 constexpr LevelKind kOfParallel = {&LevelCounts::parallel, Factor::kParallelEfficiency};
 constexpr LevelKind kOfSpeedup = {&LevelCounts::relative, Factor::kSpeedup};
 
-struct LevelText {
-  std::string percent, cores, interval;
-  bool is_first = false, is_below = false, is_end = false, is_reliable = false;
-  FARSCALE_TAGS(percent, cores, interval, is_first, is_below, is_end, is_reliable)
-};
-
-struct LevelsText {
-  std::string reference;  // that efficiency is relative to; empty: parallel efficiency
-  std::vector<LevelText> steps;
-  FARSCALE_TAGS(reference, steps)
-};
-
-struct PeakText {
-  std::string cores, interval, speedup, speedup_interval, reference, beyond;
-  bool is_end = false;
-  FARSCALE_TAGS(cores, interval, speedup, speedup_interval, reference, beyond, is_end)
-};
-
-struct TimeText {
-  FARSCALE_TEXTS(cores, seconds, seconds_interval, hours, hours_interval, iterations, phase_hours)
-};
-
-struct ChangedText {
-  FARSCALE_TEXTS(name, then, now)
-};
-
-struct GainText {
-  std::string cores, name, value, interval;
-  std::optional<ChangedText> whole;
-  FARSCALE_TAGS(cores, name, value, interval, whole)
-};
-
-struct NextRunText {
-  std::string cores, factor, target, width, expected, core_hours;
-  bool is_repeat = false;
-  FARSCALE_TAGS(cores, factor, target, width, expected, core_hours, is_repeat)
-};
-
-// The tags of key_results.txt.mustache.
-struct KeyResultsText {
-  std::vector<LevelsText> levels;
-  std::optional<PeakText> peak;
-  std::optional<TimeText> time;
-  std::optional<GainText> gain;
-  std::optional<NextRunText> next_run;
-  FARSCALE_TAGS(levels, peak, time, gain, next_run)
-};
-
 // All levels of one kind of efficiency, without those below a level that is reached at all counts and those at which
 // the count is unknown.
-LevelsText LevelsOf(const PhaseProjection& projection, const LevelKind& kind, const std::string& reference) {
-  LevelsText text{reference, {}};
+Data Levels(const PhaseProjection& projection, const LevelKind& kind, const std::string& reference) {
+  Data steps = Data::array();
   const CountEstimate* before = nullptr;
   for (const LevelCounts& level : projection.key_results->levels) {
     if (!(level.*kind.answer)) continue;
@@ -110,48 +62,48 @@ LevelsText LevelsOf(const PhaseProjection& projection, const LevelKind& kind, co
     if (count == Reliability::kUnknown) continue;
     const bool is_exact = here.low == here.value && here.high == here.value;
     const bool is_reliable = count == Reliability::kReliable;
-    text.steps.push_back({fmt::format("{:g}", 100 * level.level), FormatCores(here.value.cores),
-                          !here.low || is_exact ? "" : FormatCountBounds(here, "–"), text.steps.empty(),
-                          is_reliable && here.value.kind == BoundKind::kBelow,
-                          is_reliable && here.value.kind == BoundKind::kMoreThan && !reached_end, is_reliable});
+    steps.push_back({{"percent", fmt::format("{:g}", 100 * level.level)},
+                     {"cores", FormatCores(here.value.cores)},
+                     {"interval", !here.low || is_exact ? "" : FormatCountBounds(here, "–")},
+                     {"isFirst", steps.empty()},
+                     {"isBelow", is_reliable && here.value.kind == BoundKind::kBelow},
+                     {"isEnd", is_reliable && here.value.kind == BoundKind::kMoreThan && !reached_end},
+                     {"isReliable", is_reliable}});
   }
-  return text;
+  return {{"reference", reference}, {"steps", std::move(steps)}};
 }
 
-// Nothing where the peak is uncertain.
-std::optional<PeakText> PeakOf(const PhaseProjection& projection) {
+// False where the peak is uncertain.
+Data PeakText(const PhaseProjection& projection) {
   const KeyResults& key_results = *projection.key_results;
-  if (!key_results.peak || !key_results.reference) return std::nullopt;
+  if (!key_results.peak || !key_results.reference) return false;
   const CountEstimate& count = key_results.peak->count;
-  if (ReliabilityOf(projection, Factor::kSpeedup, count.value) != Reliability::kReliable) return std::nullopt;
-  PeakText text{.cores = FormatCores(count.value.cores),
-                .interval = count.low ? FormatCountBounds(count, "–") : "",
-                .speedup = FormatSpeedup(key_results.peak->speedup),
-                .speedup_interval = "",
-                .reference = FormatCoreCount(*key_results.reference),
-                .beyond = "",
-                .is_end = count.value.kind == BoundKind::kMoreThan};
-  if (const auto& bounds = key_results.peak->speedup80) {
-    text.speedup_interval = FormatRange(FormatSpeedup(bounds->low), FormatSpeedup(bounds->high), "–");
-  }
-  if (text.is_end && count.low && count.low->kind == BoundKind::kAt) text.beyond = FormatCores(count.low->cores);
-  return text;
+  if (ReliabilityOf(projection, Factor::kSpeedup, count.value) != Reliability::kReliable) return false;
+  const bool is_end = count.value.kind == BoundKind::kMoreThan;
+  const auto& bounds = key_results.peak->speedup80;
+  return {{"cores", FormatCores(count.value.cores)},
+          {"interval", count.low ? FormatCountBounds(count, "–") : ""},
+          {"speedup", FormatSpeedup(key_results.peak->speedup)},
+          {"speedupInterval", bounds ? FormatRange(FormatSpeedup(bounds->low), FormatSpeedup(bounds->high), "–") : ""},
+          {"reference", FormatCoreCount(*key_results.reference)},
+          {"beyond", is_end && count.low && count.low->kind == BoundKind::kAt ? FormatCores(count.low->cores) : ""},
+          {"isEnd", is_end}};
 }
 
-std::optional<TimeText> TimeOf(const PhaseProjection& projection) {
+Data TimeText(const PhaseProjection& projection) {
   const std::optional<TimeEstimate>& time = projection.key_results->time;
-  const std::optional<double> cores = TargetToSpeakOf(projection, Factor::kSpeedup);
-  if (!time || !cores) return std::nullopt;
+  const std::optional<double> cores = MainTarget(projection, Factor::kSpeedup);
+  if (!time || !cores) return false;
   const auto target = std::ranges::find(time->targets, *cores, &ProjectedTime::cores);
-  if (target == time->targets.end()) return std::nullopt;
+  if (target == time->targets.end()) return false;
   const auto hours = [&](double seconds) { return FormatCoreHours(CoreHours(*cores, seconds)); };
-  return TimeText{FormatCores(*cores),
-                  FormatSeconds(target->seconds),
-                  FormatOpenBounds(target->interval80, "–", FormatSeconds),
-                  hours(target->seconds),
-                  FormatOpenBounds(target->interval80, "–", hours),
-                  fmt::format("{:g}", time->iterations),
-                  time->iterations != 1 ? hours(target->seconds * time->iterations) : ""};
+  return {{"cores", FormatCores(*cores)},
+          {"seconds", FormatSeconds(target->seconds)},
+          {"secondsInterval", FormatOpenBounds(target->interval80, "–", FormatSeconds)},
+          {"hours", hours(target->seconds)},
+          {"hoursInterval", FormatOpenBounds(target->interval80, "–", hours)},
+          {"iterations", fmt::format("{:g}", time->iterations)},
+          {"phaseHours", time->iterations != 1 ? hours(target->seconds * time->iterations) : ""}};
 }
 
 // Efficiency as projected, to compare with what it would be.
@@ -164,113 +116,121 @@ std::optional<double> ValueAt(const PhaseProjection& projection, Factor factor, 
   return std::nullopt;
 }
 
-std::optional<GainText> GainOf(const PhaseProjection& projection) {
-  const std::optional<double> cores = TargetToSpeakOf(projection, Factor::kParallelEfficiency);
+Data GainText(const PhaseProjection& projection) {
+  const std::optional<double> cores = MainTarget(projection, Factor::kParallelEfficiency);
   const auto& targets = projection.key_results->perfect;
   const auto at = cores ? std::ranges::find(targets, *cores, &PerfectAtTarget::cores) : targets.end();
-  if (at == targets.end() || at->factors.empty() || at->factors.front().gain < kSmallestGain) return std::nullopt;
+  if (at == targets.end() || at->factors.empty() || at->factors.front().gain < kSmallestGain) return false;
   const PerfectFactor& best = at->factors.front();
-  GainText text{FormatCores(*cores),
-                NameInSentence(best.factor),
-                "",
-                best.gain80 ? FormatOpenBounds(best.gain80, "–", FormatGainSize) : "",
-                {}};
   const Reliability level = ReliabilityOf(projection, best.factor, *cores);
-  if (level == Reliability::kUnknown || text.interval.empty()) text.interval = LabelOf(level);
-  if (level != Reliability::kReliable) return text;
-  text.value = FormatGain(best.gain);
+  const bool is_reliable = level == Reliability::kReliable;
+  const bool has_interval = level != Reliability::kUnknown && best.gain80;
   const Factor whole = best.parallel_efficiency ? Factor::kParallelEfficiency : Factor::kGlobalEfficiency;
   const std::optional<double> then = best.parallel_efficiency ? best.parallel_efficiency : best.global_efficiency;
   const std::optional<double> now = ValueAt(projection, whole, *cores);
-  if (then && now) text.whole = ChangedText{NameInSentence(whole), FormatFactor(*then), FormatFactor(*now)};
-  return text;
+  Data changed = false;
+  if (is_reliable && then && now)
+    changed = {{"name", NameInSentence(whole)}, {"then", FormatFactor(*then)}, {"now", FormatFactor(*now)}};
+  return {{"cores", FormatCores(*cores)},
+          {"name", NameInSentence(best.factor)},
+          {"value", is_reliable ? FormatGain(best.gain) : ""},
+          {"interval", has_interval ? FormatOpenBounds(best.gain80, "–", FormatGainSize) : ReliabilityLabel(level)},
+          {"whole", std::move(changed)}};
 }
 
 std::string FormatWidth(double width) { return FormatSignificant(width, 2); }
 
-std::optional<NextRunText> NextRunOf(const PhaseProjection& projection) {
-  const RunChoice* suggested = SuggestedRun(projection);
-  if (suggested == nullptr) return std::nullopt;
+Data NextRunText(const PhaseProjection& projection) {
+  const RunChoice* best = SuggestedRun(projection);
+  if (best == nullptr) return false;
   const NextRuns& next = *projection.next_runs;
-  const RunChoice& best = *suggested;
-  return NextRunText{
-      FormatCores(best.cores), NameInSentence(next.factor), FormatCores(next.target),
-      FormatWidth(next.width), FormatWidth(best.width),     best.core_hours ? FormatCoreHours(*best.core_hours) : "",
-      best.is_repeat};
+  return {
+      {"cores", FormatCores(best->cores)},    {"factor", NameInSentence(next.factor)},
+      {"target", FormatCores(next.target)},   {"width", FormatWidth(next.width)},
+      {"expected", FormatWidth(best->width)}, {"coreHours", best->core_hours ? FormatCoreHours(*best->core_hours) : ""},
+      {"isRepeat", best->is_repeat}};
 }
 
-ResultCell CountCell(const PhaseProjection& projection, const LevelCounts& level, const LevelKind& kind) {
+Data Cell(const std::string& text, const std::string& detail = "", bool is_reliable = true) {
+  return {{"text", text}, {"detail", detail}, {"isReliable", is_reliable}};
+}
+
+Data ResultRow(Data heading, Data cells) { return {{"heading", std::move(heading)}, {"cells", std::move(cells)}}; }
+
+// `is_text`: cells are words rather than numbers.
+Data ResultTable(const std::string& caption, Data header, Data rows, bool is_text = false) {
+  return {{"caption", caption}, {"isText", is_text}, {"header", std::move(header)}, {"rows", std::move(rows)}};
+}
+
+Data CountCell(const PhaseProjection& projection, const LevelCounts& level, const LevelKind& kind) {
   const std::optional<CountEstimate>& answer = level.*kind.answer;
-  if (!answer) return {"–", ""};
+  if (!answer) return Cell("–");
   const std::string interval = FormatCountBounds(*answer, " – ");
   const Reliability reliability = ReliabilityOf(projection, kind.factor, answer->value);
-  if (reliability == Reliability::kUnknown) return {ToString(reliability), "", false};
-  if (reliability == Reliability::kUncertain) return {interval, ToString(reliability), false};
+  if (reliability == Reliability::kUnknown) return Cell(ToString(reliability), "", false);
+  if (reliability == Reliability::kUncertain) return Cell(interval, ToString(reliability), false);
   const std::string value = FormatBound(answer->value);
-  return {value, answer->low && interval != value ? interval : ""};
+  return Cell(value, answer->low && interval != value ? interval : "");
 }
 
-ResultTable LevelTable(const PhaseProjection& projection) {
+Data LevelTable(const PhaseProjection& projection) {
   const KeyResults& key_results = *projection.key_results;
-  ResultTable table;
-  table.caption = "Largest number of cores with at least that efficiency";
-  table.header = {{"Efficiency", ""}};
   const auto any = [&](std::optional<CountEstimate> LevelCounts::*answer) {
-    return std::any_of(key_results.levels.begin(), key_results.levels.end(),
-                       [&](const LevelCounts& level) { return (level.*answer).has_value(); });
+    return std::ranges::any_of(key_results.levels,
+                               [&](const LevelCounts& level) { return (level.*answer).has_value(); });
   };
   const bool has_parallel = any(&LevelCounts::parallel), has_relative = any(&LevelCounts::relative);
-  if (has_parallel) table.header.push_back({"Parallel efficiency", "of the cores' time"});
-  if (has_relative) {
-    table.header.push_back({"Relative efficiency", "to the run on " + FormatCoreCount(*key_results.reference)});
-  }
+  Data header = Data::array({Cell("Efficiency")}), rows = Data::array();
+  if (has_parallel) header.push_back(Cell("Parallel efficiency", "of the cores' time"));
+  if (has_relative)
+    header.push_back(Cell("Relative efficiency", "to the run on " + FormatCoreCount(*key_results.reference)));
   for (const LevelCounts& level : key_results.levels) {
-    table.rows.push_back({{fmt::format("{:g}", level.level), ""}, {}});
-    if (has_parallel) table.rows.back().cells.push_back(CountCell(projection, level, kOfParallel));
-    if (has_relative) table.rows.back().cells.push_back(CountCell(projection, level, kOfSpeedup));
+    Data cells = Data::array();
+    if (has_parallel) cells.push_back(CountCell(projection, level, kOfParallel));
+    if (has_relative) cells.push_back(CountCell(projection, level, kOfSpeedup));
+    rows.push_back(ResultRow(Cell(fmt::format("{:g}", level.level)), std::move(cells)));
   }
-  return table;
+  return ResultTable("Largest number of cores with at least that efficiency", std::move(header), std::move(rows));
 }
 
 // The heading of a row about a target.
-ResultCell TargetCell(const PhaseProjection& projection, double cores, Reliability level) {
+Data TargetCell(const PhaseProjection& projection, double cores, Reliability level) {
   const std::string ratio = FormatRatio(cores / projection.fitted_cores.back());
   const bool is_reliable = level == Reliability::kReliable;
-  return {FormatCores(cores), is_reliable ? ratio : ratio + ", " + ToString(level), is_reliable};
+  return Cell(FormatCores(cores), is_reliable ? ratio : ratio + ", " + ToString(level), is_reliable);
 }
 
 // A time, or what it costs; where it is uncertain its interval alone.
 template <typename Format>
-ResultCell TimeCell(const PhaseProjection& projection, const ProjectedTime& target, Format format) {
+Data TimeCell(const PhaseProjection& projection, const ProjectedTime& target, Format format) {
   const std::string interval = FormatOpenBounds(target.interval80, " – ", format);
   const Reliability level = ReliabilityOf(projection, Factor::kSpeedup, target.cores);
-  if (level == Reliability::kUnknown) return {"–", "", false};
-  if (level == Reliability::kUncertain) return {interval, "", false};
-  return {format(target.seconds), interval};
+  if (level == Reliability::kUnknown) return Cell("–", "", false);
+  if (level == Reliability::kUncertain) return Cell(interval, "", false);
+  return Cell(format(target.seconds), interval);
 }
 
-ResultTable TimeTable(const PhaseProjection& projection) {
+Data TimeTable(const PhaseProjection& projection) {
   const TimeEstimate& time = *projection.key_results->time;
-  ResultTable table;
-  table.caption = "Time and cost at the targets";
-  table.header = {{"Cores", "beyond the runs"}, {"Time", "per iteration"}, {"Core hours", "per iteration"}};
+  Data header = {Cell("Cores", "beyond the runs"), Cell("Time", "per iteration"), Cell("Core hours", "per iteration")};
+  Data rows = Data::array();
   const bool has_several = time.iterations != 1;
-  if (has_several) table.header.push_back({"Core hours", fmt::format("of {:g} iterations", time.iterations)});
+  if (has_several) header.push_back(Cell("Core hours", fmt::format("of {:g} iterations", time.iterations)));
   for (const ProjectedTime& target : time.targets) {
     const auto hours = [&](double iterations) {
       return TimeCell(projection, target,
                       [&](double seconds) { return FormatCoreHours(CoreHours(target.cores, seconds) * iterations); });
     };
     const Reliability level = ReliabilityOf(projection, Factor::kSpeedup, target.cores);
-    table.rows.push_back(
-        {TargetCell(projection, target.cores, level), {TimeCell(projection, target, FormatSeconds), hours(1)}});
-    if (has_several) table.rows.back().cells.push_back(hours(time.iterations));
+    Data cells = {TimeCell(projection, target, FormatSeconds), hours(1)};
+    if (has_several) cells.push_back(hours(time.iterations));
+    rows.push_back(ResultRow(TargetCell(projection, target.cores, level), std::move(cells)));
   }
-  return table;
+  return ResultTable("Time and cost at the targets", std::move(header), std::move(rows));
 }
 
 // The efficiency that all factors of the table are part of.
-Factor WholeOf(const std::vector<PerfectAtTarget>& targets) {
+Factor CommonWhole(const std::vector<PerfectAtTarget>& targets) {
   for (const PerfectAtTarget& at : targets) {
     for (const PerfectFactor& perfect : at.factors) {
       if (perfect.global_efficiency) return Factor::kGlobalEfficiency;
@@ -279,20 +239,20 @@ Factor WholeOf(const std::vector<PerfectAtTarget>& targets) {
   return Factor::kParallelEfficiency;
 }
 
-// What of it is known.
-ResultCell GainCell(const PhaseProjection& projection, double cores, const PerfectFactor& perfect, Factor whole) {
+// The gain as far as it is known.
+Data GainCell(const PhaseProjection& projection, double cores, const PerfectFactor& perfect, Factor whole) {
   std::string detail = FormatOpenBounds(perfect.gain80, " – ", FormatGainSize);
   const Reliability level = ReliabilityOf(projection, perfect.factor, cores);
-  if (ReliabilityOf(projection, cores) == Reliability::kUnknown) return {"–", "", false};
+  if (ReliabilityOf(projection, cores) == Reliability::kUnknown) return Cell("–", "", false);
   if (level == Reliability::kUnknown) detail = ToString(level);
-  if (level != Reliability::kReliable) return {Name(perfect.factor), detail, false};
+  if (level != Reliability::kReliable) return Cell(Name(perfect.factor), detail, false);
   const bool is_global = whole == Factor::kGlobalEfficiency;
   const std::optional<double>& then = is_global ? perfect.global_efficiency : perfect.parallel_efficiency;
   if (then && IsReliable(projection, whole, cores)) detail += "; " + FormatFactor(*then);
   if (perfect.seconds && IsReliable(projection, Factor::kSpeedup, cores)) {
     detail += "; " + FormatSeconds(*perfect.seconds);
   }
-  return {Name(perfect.factor) + " " + FormatGain(perfect.gain), detail};
+  return Cell(Name(perfect.factor) + " " + FormatGain(perfect.gain), detail);
 }
 
 // Without factors above 1, and those that a report does not have.
@@ -307,42 +267,44 @@ std::vector<PerfectAtTarget> WithGains(const PhaseProjection& projection) {
   return targets;
 }
 
-ResultTable PerfectTable(const PhaseProjection& projection) {
+// False without any gain.
+Data PerfectTable(const PhaseProjection& projection) {
   const std::vector<PerfectAtTarget> targets = WithGains(projection);
-  ResultTable table;
-  const Factor whole = WholeOf(targets);
-  table.caption = fmt::format("Potential gain from removing each loss, with the resulting {}{}", NameInSentence(whole),
-                              projection.key_results->time ? " and time per iteration" : "");
-  table.is_text = true;
-  table.header = {{"Cores", "beyond the runs"}};
+  const Factor whole = CommonWhole(targets);
   std::size_t most = 0;
   for (const PerfectAtTarget& at : targets) most = std::max(most, at.factors.size());
+  Data header = Data::array({Cell("Cores", "beyond the runs")}), rows = Data::array();
   for (std::size_t rank = 1; rank <= most; ++rank) {
-    table.header.push_back({rank == 1 ? "Largest gain" : fmt::format("No. {}", rank), ""});
+    header.push_back(Cell(rank == 1 ? "Largest gain" : fmt::format("No. {}", rank)));
   }
   for (const PerfectAtTarget& at : targets) {
-    table.rows.push_back({TargetCell(projection, at.cores, ReliabilityOf(projection, at.cores)), {}});
-    for (std::size_t i = 0; i < most; ++i) {
-      table.rows.back().cells.push_back(i < at.factors.size() ? GainCell(projection, at.cores, at.factors[i], whole)
-                                                              : ResultCell{"–", ""});
-    }
-    const auto is_unknown = [](const ResultCell& cell) { return cell.text == "–"; };
-    if (std::ranges::all_of(table.rows.back().cells, is_unknown)) table.rows.pop_back();
+    Data cells = Data::array();
+    for (std::size_t i = 0; i < most; ++i)
+      cells.push_back(i < at.factors.size() ? GainCell(projection, at.cores, at.factors[i], whole) : Cell("–"));
+    if (std::ranges::all_of(cells, [](const Data& cell) { return cell["text"] == "–"; })) continue;
+    const Reliability level = ReliabilityOf(projection, at.cores);
+    rows.push_back(ResultRow(TargetCell(projection, at.cores, level), std::move(cells)));
   }
-  return table;
+  if (most == 0 || rows.empty()) return false;
+  const std::string caption =
+      fmt::format("Potential gain from removing each loss, with the resulting {}{}", NameInSentence(whole),
+                  projection.key_results->time ? " and time per iteration" : "");
+  return ResultTable(caption, std::move(header), std::move(rows), true);
 }
 
-ResultTable NextRunTable(const NextRuns& next) {
-  ResultTable table;
-  table.caption = fmt::format("Suggested next runs: width of the 80 % interval of {} at {} cores, now {}",
-                              NameInSentence(next.factor), FormatCores(next.target), FormatWidth(next.width));
-  table.header = {{"Cores", ""}, {"Width", "expected after the run"}, {"Core hours", "of this phase"}};
+Data NextRunTable(const NextRuns& next) {
+  Data rows = Data::array();
   for (const RunChoice& choice : next.choices) {
-    table.rows.push_back(
-        {{FormatCores(choice.cores) + (choice.is_repeat ? " (again)" : ""), ""},
-         {{FormatWidth(choice.width), ""}, {choice.core_hours ? FormatCoreHours(*choice.core_hours) : "unknown", ""}}});
+    Data cells = {Cell(FormatWidth(choice.width)),
+                  Cell(choice.core_hours ? FormatCoreHours(*choice.core_hours) : "unknown")};
+    rows.push_back(ResultRow(Cell(FormatCores(choice.cores) + (choice.is_repeat ? " (again)" : "")), std::move(cells)));
   }
-  return table;
+  const std::string caption =
+      fmt::format("Suggested next runs: width of the 80 % interval of {} at {} cores, now {}",
+                  NameInSentence(next.factor), FormatCores(next.target), FormatWidth(next.width));
+  return ResultTable(caption,
+                     {Cell("Cores"), Cell("Width", "expected after the run"), Cell("Core hours", "of this phase")},
+                     std::move(rows));
 }
 
 }  // namespace
@@ -358,7 +320,7 @@ std::string FormatCountBounds(const CountEstimate& answer, const char* between) 
   return FormatRange(FormatBound(*answer.low), FormatBound(*answer.high), between);
 }
 
-std::optional<double> TargetToSpeakOf(const PhaseProjection& projection, Factor factor) {
+std::optional<double> MainTarget(const PhaseProjection& projection, Factor factor) {
   std::optional<double> best;
   double distance = 0;
   const double reach = ReliableUpTo(projection, factor);
@@ -385,48 +347,55 @@ std::string FormatCoreHours(double hours) {
 
 std::vector<std::string> SummarizeKeyResults(const PhaseProjection& projection, const Partials& texts) {
   if (!projection.key_results) return {};
-  KeyResultsText text{{}, PeakOf(projection), TimeOf(projection), GainOf(projection), NextRunOf(projection)};
-  text.levels.push_back(LevelsOf(projection, kOfParallel, ""));
-  if (const auto& reference = projection.key_results->reference) {
-    text.levels.push_back(LevelsOf(projection, kOfSpeedup, FormatCoreCount(*reference)));
+  Data levels = Data::array({Levels(projection, kOfParallel, "")});
+  if (const auto& reference = projection.key_results->reference)
+    levels.push_back(Levels(projection, kOfSpeedup, FormatCoreCount(*reference)));
+  Data shown = Data::array();
+  for (Data& one : levels) {
+    if (!one["steps"].empty()) shown.push_back(std::move(one));
   }
-  std::erase_if(text.levels, [](const LevelsText& levels) { return levels.steps.empty(); });
-  return RenderSentences(texts, "key_results.txt", ToData(text));
+  return RenderSentences(texts, "key_results.txt",
+                         {{"levels", std::move(shown)},
+                          {"peak", PeakText(projection)},
+                          {"time", TimeText(projection)},
+                          {"gain", GainText(projection)},
+                          {"nextRun", NextRunText(projection)}});
 }
 
 std::string DescribePeak(const PhaseProjection& projection, const Partials& texts) {
   if (!projection.key_results) return "";
-  return Join(RenderSentences(texts, "peak.txt", {{"peak", ToData(PeakOf(projection))}}), " ");
+  return Join(RenderSentences(texts, "peak.txt", {{"peak", PeakText(projection)}}), " ");
 }
 
 std::string SuggestNextRun(const PhaseProjection& projection, const Partials& texts) {
-  return Join(RenderSentences(texts, "next_run.txt", {{"nextRun", ToData(NextRunOf(projection))}}), " ");
+  return Join(RenderSentences(texts, "next_run.txt", {{"nextRun", NextRunText(projection)}}), " ");
 }
 
-std::vector<ResultTable> TabulateOutlook(const PhaseProjection& projection) {
-  std::vector<ResultTable> tables;
+Data TabulateOutlook(const PhaseProjection& projection) {
+  Data tables = Data::array();
   if (!projection.key_results) return tables;
   if (!projection.key_results->levels.empty()) tables.push_back(LevelTable(projection));
   if (projection.key_results->time) tables.push_back(TimeTable(projection));
   return tables;
 }
 
-std::vector<ResultTable> TabulateGains(const PhaseProjection& projection) {
-  if (!projection.key_results || projection.key_results->perfect.empty()) return {};
-  ResultTable perfect = PerfectTable(projection);
-  return perfect.header.size() > 1 && !perfect.rows.empty() ? std::vector{std::move(perfect)}
-                                                            : std::vector<ResultTable>();
+Data TabulateGains(const PhaseProjection& projection) {
+  Data tables = Data::array();
+  if (!projection.key_results || projection.key_results->perfect.empty()) return tables;
+  if (Data perfect = PerfectTable(projection); perfect.is_object()) tables.push_back(std::move(perfect));
+  return tables;
 }
 
-std::vector<ResultTable> TabulateNextRuns(const PhaseProjection& projection) {
-  if (!projection.key_results || !projection.next_runs) return {};
-  return {NextRunTable(*projection.next_runs)};
+Data TabulateNextRuns(const PhaseProjection& projection) {
+  Data tables = Data::array();
+  if (projection.key_results && projection.next_runs) tables.push_back(NextRunTable(*projection.next_runs));
+  return tables;
 }
 
-std::vector<ResultTable> TabulateKeyResults(const PhaseProjection& projection) {
-  std::vector<ResultTable> tables = TabulateOutlook(projection);
-  for (ResultTable& table : TabulateGains(projection)) tables.push_back(std::move(table));
-  for (ResultTable& table : TabulateNextRuns(projection)) tables.push_back(std::move(table));
+Data TabulateKeyResults(const PhaseProjection& projection) {
+  Data tables = TabulateOutlook(projection);
+  for (Data& table : TabulateGains(projection)) tables.push_back(std::move(table));
+  for (Data& table : TabulateNextRuns(projection)) tables.push_back(std::move(table));
   return tables;
 }
 

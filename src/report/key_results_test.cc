@@ -66,11 +66,12 @@ TEST(KeyResults, FactorsAboveOneGainNothing) {
   PerfectFactor instructions{Factor::kInstructionScaling, -0.999, OpenBounds{-1, 0.2}, {}, 0.001, 400.0};
   for (PerfectAtTarget& at : phase.key_results->perfect) at.factors.push_back(instructions);
   phase.key_results->perfect[0].factors[1].gain80->low = -0.05;
-  for (const ResultTable& table : TabulateKeyResults(phase)) {
-    for (const ResultRow& row : table.rows) {
-      for (const ResultCell& cell : row.cells) {
-        EXPECT_EQ((cell.text + cell.detail).find("Instruction scaling"), std::string::npos) << cell.text;
-        EXPECT_EQ((cell.text + cell.detail).find("-"), std::string::npos) << cell.text << " " << cell.detail;
+  for (const ReportData& table : TabulateKeyResults(phase)) {
+    for (const ReportData& row : table["rows"]) {
+      for (const ReportData& cell : row["cells"]) {
+        const std::string text = cell["text"].get<std::string>() + cell["detail"].get<std::string>();
+        EXPECT_EQ(text.find("Instruction scaling"), std::string::npos) << text;
+        EXPECT_EQ(text.find("-"), std::string::npos) << text;
       }
     }
   }
@@ -109,26 +110,27 @@ TEST(KeyResults, WithoutAReliableTarget) {
 }
 
 TEST(KeyResults, Tables) {
-  const std::vector<ResultTable> tables = TabulateKeyResults(PhaseWithKeyResults());
+  const ReportData tables = TabulateKeyResults(PhaseWithKeyResults());
   ASSERT_EQ(tables.size(), 3u);
-  const auto& levels = tables[0].rows;
-  EXPECT_EQ(levels[0].cells[0].text, "45");
-  EXPECT_EQ(levels[0].cells[0].detail, "38 – 56");
-  EXPECT_EQ(levels[0].cells[1].text, "below 8");
-  EXPECT_EQ(levels[1].cells[0].text, "200 – more than 1,024");
-  EXPECT_EQ(levels[1].cells[0].detail, "uncertain");
-  EXPECT_FALSE(levels[1].cells[0].is_reliable);
-  const auto& times = tables[1].rows;
-  EXPECT_EQ(times[0].cells[0].text, "500 ms");
-  EXPECT_EQ(times[0].cells[2].text, "0.356");
-  EXPECT_EQ(times[1].heading.detail, "32×, uncertain");
-  EXPECT_EQ(times[1].cells[0].text, "more than 300 ms");
-  const auto& perfect = tables[2].rows;
-  EXPECT_THAT(tables[2].caption, HasSubstr("with the resulting global efficiency and time per iteration"));
-  EXPECT_EQ(perfect[0].cells[0].text, "Transfer +25.0 %");
-  EXPECT_EQ(perfect[0].cells[0].detail, "20.0 – 30.0 %; 0.600; 400 ms");
-  EXPECT_EQ(perfect[1].cells[0].text, "Transfer");
-  EXPECT_EQ(perfect[1].cells[1].detail, "more than 0 %");
+  const auto& levels = tables[0]["rows"];
+  EXPECT_EQ(levels[0]["cells"][0]["text"], "45");
+  EXPECT_EQ(levels[0]["cells"][0]["detail"], "38 – 56");
+  EXPECT_EQ(levels[0]["cells"][1]["text"], "below 8");
+  EXPECT_EQ(levels[1]["cells"][0]["text"], "200 – more than 1,024");
+  EXPECT_EQ(levels[1]["cells"][0]["detail"], "uncertain");
+  EXPECT_FALSE(levels[1]["cells"][0]["isReliable"].get<bool>());
+  const auto& times = tables[1]["rows"];
+  EXPECT_EQ(times[0]["cells"][0]["text"], "500 ms");
+  EXPECT_EQ(times[0]["cells"][2]["text"], "0.356");
+  EXPECT_EQ(times[1]["heading"]["detail"], "32×, uncertain");
+  EXPECT_EQ(times[1]["cells"][0]["text"], "more than 300 ms");
+  const auto& perfect = tables[2]["rows"];
+  EXPECT_THAT(tables[2]["caption"].get<std::string>(),
+              HasSubstr("with the resulting global efficiency and time per iteration"));
+  EXPECT_EQ(perfect[0]["cells"][0]["text"], "Transfer +25.0 %");
+  EXPECT_EQ(perfect[0]["cells"][0]["detail"], "20.0 – 30.0 %; 0.600; 400 ms");
+  EXPECT_EQ(perfect[1]["cells"][0]["text"], "Transfer");
+  EXPECT_EQ(perfect[1]["cells"][1]["detail"], "more than 0 %");
 }
 
 // Beyond 300 cores nothing is known: sentences leave it out, tables say so once a row.
@@ -140,12 +142,12 @@ TEST(KeyResults, Unknown) {
   phase.factors[0].curve.push_back({1024, 32, 0.2, {}, {}});
   EXPECT_EQ(SummarizeKeyResults(phase, test::OwnTexts()).front(),
             "Parallel efficiency is above 80 % up to 45 cores (38–56).");
-  const std::vector<ResultTable> tables = TabulateKeyResults(phase);
-  EXPECT_EQ(tables[0].rows[1].cells[0].text, "unknown");
-  EXPECT_EQ(tables[0].rows[1].cells[0].detail, "");
-  EXPECT_EQ(tables[1].rows[1].heading.detail, "32×, unknown");
-  EXPECT_EQ(tables[1].rows[1].cells[0].text, "–");
-  EXPECT_EQ(tables[2].rows.size(), 1u);  // gains of which nothing is known have no row
+  const ReportData tables = TabulateKeyResults(phase);
+  EXPECT_EQ(tables[0]["rows"][1]["cells"][0]["text"], "unknown");
+  EXPECT_EQ(tables[0]["rows"][1]["cells"][0]["detail"], "");
+  EXPECT_EQ(tables[1]["rows"][1]["heading"]["detail"], "32×, unknown");
+  EXPECT_EQ(tables[1]["rows"][1]["cells"][0]["text"], "–");
+  EXPECT_EQ(tables[2]["rows"].size(), 1u);  // gains of which nothing is known have no row
 }
 
 TEST(KeyResults, Terminal) {

@@ -11,21 +11,19 @@
 #include "plot/bars.h"
 #include "projection/curve.h"
 #include "projection/model_settings.h"
-#include "report/backtest.h"
-#include "report/kept_efficiency.h"
-#include "report/key_results.h"
-#include "report/predictors.h"
-#include "report/reliability.h"
+#include "report/sections.h"
 #include "report/summary.h"
-#include "report/target_text.h"
+#include "report/key_results.h"
+#include "report/figures.h"
+#include "report/factor_text.h"
 
 namespace farscale {
 namespace {
 
 constexpr double kSmallGain = 0.005;          // not worth a fix
-constexpr std::size_t kMostNarrowCharts = 8;  // of more phases the page would be too large: charts are scrolled
+constexpr std::size_t kMostNarrowCharts = 8;  // with more phases the page would be too large: charts are scrolled
 
-MarkerShape ShapeOf(char marker) {
+MarkerShape LookShape(char marker) {
   switch (marker) {
     case 'd': return MarkerShape::kDiamond;
     case '^': return MarkerShape::kTriangle;
@@ -41,14 +39,14 @@ Chart OverviewChart(const Results& results, const PhaseProjection& phase, const 
   chart.height = 400;
   chart.legend = LegendPlace::kBeside;
   const std::vector<const FactorProjection*> factors = ChartedFactors(phase);
-  const FactorProjection* headline = HeadlineOf(phase);
+  const FactorProjection* headline = Headline(phase);
   for (const FactorProjection* projection : factors) {
-    ChartSeries series = SeriesOf(*projection, projection == headline);
+    ChartSeries series = FactorSeries(*projection, projection == headline);
     const FactorLook& look = Describe(projection->factor).look;
     series.name = Name(projection->factor);
     series.is_chosen = true;
     series.color = look.color;
-    series.shape = ShapeOf(look.marker);
+    series.shape = LookShape(look.marker);
     series.has_filled_points = look.is_filled;
     series.width = projection == headline ? 3.2 : 1.6;
     series.reliable_x = EndsEarly(phase, projection->factor);
@@ -76,9 +74,9 @@ struct Split {
   std::vector<std::pair<Factor, double>> parts;
 };
 
-// What each part takes of the time of all cores: the loss of the whole, shared in proportion to the logarithms of the
-// parts, since these multiply. Parts above 1 take nothing.
-std::vector<double> SharesOf(const Split& split) {
+// Shares of the time of all cores that the parts take: the loss of the whole, shared in proportion to the logarithms of
+// the parts, since these multiply. Parts above 1 take nothing.
+std::vector<double> LossShares(const Split& split) {
   const auto weight = [](double value) { return value > 0 && value < 1 ? -std::log(value) : 0; };
   double sum = 0;
   for (const auto& [factor, value] : split.parts) sum += weight(value);
@@ -88,7 +86,7 @@ std::vector<double> SharesOf(const Split& split) {
   return shares;
 }
 
-std::optional<Split> SplitOf(const FactorRow& row) {
+std::optional<Split> MeasuredSplit(const FactorRow& row) {
   std::vector<Factor> known;
   for (const FactorType& type : AllFactors()) {
     if (row.values[type.factor]) known.push_back(type.factor);
@@ -102,7 +100,7 @@ std::optional<Split> SplitOf(const FactorRow& row) {
   return split;
 }
 
-// How far the whole and all its parts are reliable.
+// The last count at which the whole and all its parts are reliable.
 double ReliableUpTo(const PhaseProjection& projection, const Split& split) {
   double last = ReliableUpTo(projection, split.whole);
   for (const auto& part : split.parts) last = std::min(last, ReliableUpTo(projection, part.first));
@@ -128,18 +126,18 @@ std::optional<Split> SplitAt(const PhaseProjection& projection, const Split& mea
   return split;
 }
 
-// The part that takes most; nothing where none takes anything, or parts are not known.
-std::optional<Limit> LimitOf(const Split& split) {
-  const std::vector<double> shares = SharesOf(split);
+// The part that takes most, and its share; nothing where none takes anything, or parts are not known.
+std::optional<std::pair<Factor, double>> LargestShare(const Split& split) {
+  const std::vector<double> shares = LossShares(split);
   const auto most = std::ranges::max_element(shares);
   if (most == shares.end() || *most <= 0) return std::nullopt;
   const Factor factor = split.parts[static_cast<std::size_t>(most - shares.begin())].first;
-  return factor == split.whole ? std::nullopt : std::optional(Limit{factor, *most});
+  return factor == split.whole ? std::nullopt : std::optional(std::pair(factor, *most));
 }
 
-std::optional<Factor> WorstOf(const Split& split) {
-  const std::optional<Limit> limit = LimitOf(split);
-  return limit ? std::optional(limit->factor) : std::nullopt;
+std::optional<Factor> WorstFactor(const Split& split) {
+  const auto largest = LargestShare(split);
+  return largest ? std::optional(largest->first) : std::nullopt;
 }
 
 // The largest run and how far its losses are reliable, where that is beyond.
@@ -151,10 +149,10 @@ struct Ends {
   double CoresOfLast() const { return projected ? last : largest; }
 };
 
-Ends EndsOf(const std::vector<FactorRow>& rows, const PhaseProjection* projection) {
+Ends FindEnds(const std::vector<FactorRow>& rows, const PhaseProjection* projection) {
   Ends ends;
   if (rows.empty()) return ends;
-  ends.measured = SplitOf(rows.back());
+  ends.measured = MeasuredSplit(rows.back());
   ends.largest = static_cast<double>(rows.back().cores);
   if (projection == nullptr || !projection->reliable_range || !ends.measured) return ends;
   ends.last = ReliableUpTo(*projection, *ends.measured);
@@ -184,11 +182,11 @@ std::string AffectedBy(Factor factor, const Split& split) {
   return Join(affected, " ");
 }
 
-std::optional<LostTime> LostTimeOf(const Ends& ends, const std::string& heading) {
+std::optional<ReportData> LostTime(const Ends& ends, const std::string& heading) {
   if (!ends.measured || ends.measured->parts.size() < 2) return std::nullopt;
   const auto band = [](double cores, const Split& split) {
     Band drawn{FormatCores(cores), {}};
-    const std::vector<double> shares = SharesOf(split);
+    const std::vector<double> shares = LossShares(split);
     for (std::size_t i = 0; i < shares.size(); ++i) {
       drawn.parts.push_back({shares[i], Describe(split.parts[i].first).look.color});
     }
@@ -197,28 +195,32 @@ std::optional<LostTime> LostTimeOf(const Ends& ends, const std::string& heading)
   const auto lost = [](const Split& split) { return FormatPercent(std::clamp(1 - split.value, 0.0, 1.0)); };
   Bands bands{"Lost time by factor: " + heading, "Shares of the time of all cores, as in the table below.", {}};
   bands.bands.push_back(band(ends.largest, *ends.measured));
-  LostTime time{.largest = FormatCores(ends.largest), .measured = lost(*ends.measured)};
-  if (ends.projected) {
-    bands.bands.push_back(band(ends.last, *ends.projected));
-    time.last = FormatCores(ends.last);
-    time.projected = lost(*ends.projected);
-  }
-  time.svg = RenderBands(bands);
-  const std::vector<double> before = SharesOf(*ends.measured);
-  const std::vector<double> after = ends.projected ? SharesOf(*ends.projected) : std::vector<double>(before.size());
+  if (ends.projected) bands.bands.push_back(band(ends.last, *ends.projected));
+  const std::vector<double> before = LossShares(*ends.measured);
+  const std::vector<double> after = ends.projected ? LossShares(*ends.projected) : std::vector<double>(before.size());
+  ReportData rows = ReportData::array();
   for (std::size_t i = 0; i < before.size(); ++i) {
-    const Factor factor = ends.measured->parts[i].first;
-    time.rows.push_back({Name(factor), std::string(Describe(factor).id), AffectedBy(factor, *ends.measured),
-                         std::to_string(Describe(factor).look.color), FormatPercent(before[i]),
-                         ends.projected ? FormatPercent(after[i]) : "", factor == WorstOf(*ends.Last())});
+    const FactorType& type = Describe(ends.measured->parts[i].first);
+    rows.push_back({{"name", type.name},
+                    {"factor", type.id},
+                    {"affects", AffectedBy(type.factor, *ends.measured)},
+                    {"color", std::to_string(type.look.color)},
+                    {"measured", FormatPercent(before[i])},
+                    {"projected", ends.projected ? FormatPercent(after[i]) : ""},
+                    {"isWorst", type.factor == WorstFactor(*ends.Last())}});
   }
-  return time;
+  return ReportData{{"svg", RenderBands(bands)},
+                    {"largest", FormatCores(ends.largest)},
+                    {"last", ends.projected ? FormatCores(ends.last) : ""},
+                    {"measured", lost(*ends.measured)},
+                    {"projected", ends.projected ? lost(*ends.projected) : ""},
+                    {"rows", std::move(rows)}};
 }
 
-// Of the efficiency that verdicts grade; null without any.
+// The curve of the efficiency that verdicts grade; null without any.
 const FactorProjection* GradedCurve(const PhaseProjection& projection) {
   const FactorProjection* global = projection.Find(Factor::kGlobalEfficiency);
-  return global != nullptr && !global->curve.empty() ? global : HeadlineOf(projection);
+  return global != nullptr && !global->curve.empty() ? global : Headline(projection);
 }
 
 // The tags of verdict.txt.mustache.
@@ -233,7 +235,7 @@ struct VerdictText {
                 is_at_least, is_uncertain, is_as_far_as_reliable, is_measured, is_below, is_projected)
 };
 
-// How far the level is kept, in one of the ways that the text knows. `reliable`: the last whole count.
+// The count up to which the level is kept, in one of the ways that the text knows. `reliable`: the last whole count.
 void AddKept(const KeptEfficiency& kept, double reliable, VerdictText& text) {
   const CountEstimate& count = kept.count;
   const bool is_open = count.value.kind == CountBound::Kind::kMoreThan;
@@ -258,9 +260,9 @@ void AddKept(const KeptEfficiency& kept, double reliable, VerdictText& text) {
 }
 
 // Nothing without an efficiency.
-std::optional<VerdictText> VerdictOf(const Results& results, const std::vector<FactorRow>& rows,
-                                     const PhaseProjection* projection, const Ends& ends) {
-  const std::optional<KeptEfficiency> kept = KeptEfficiencyOf(rows, projection);
+std::optional<VerdictText> Verdict(const Results& results, const std::vector<FactorRow>& rows,
+                                   const PhaseProjection* projection, const Ends& ends) {
+  const std::optional<KeptEfficiency> kept = FindKeptEfficiency(rows, projection);
   if (!kept) return std::nullopt;
   VerdictText text;
   text.level = fmt::format("{:g}", 100 * kept->level);
@@ -280,13 +282,13 @@ std::optional<VerdictText> VerdictOf(const Results& results, const std::vector<F
         FormatRatio(reliable / fitted) + (fitted < kept->largest ? " the largest fitted run" : " the largest run");
   }
   AddKept(*kept, WholeCores(reliable), text);
-  const std::optional<Factor> worst = ends.Last() != nullptr ? WorstOf(*ends.Last()) : std::nullopt;
+  const std::optional<Factor> worst = ends.Last() != nullptr ? WorstFactor(*ends.Last()) : std::nullopt;
   if (worst) text.worst = NameInSentence(*worst);
   return text;
 }
 
 // Where the efficiency is kept, how far predictions are reliable, and what the largest loss would bring.
-std::vector<OverviewNumber> NumbersOf(const VerdictText& verdict, const Ends& ends) {
+std::vector<OverviewNumber> Numbers(const VerdictText& verdict, const Ends& ends) {
   std::vector<OverviewNumber> numbers;
   const std::string kept = verdict.is_below ? "nowhere" : verdict.cores;
   const std::string how = verdict.is_below                ? verdict.value + " on " + verdict.largest
@@ -303,7 +305,7 @@ std::vector<OverviewNumber> NumbersOf(const VerdictText& verdict, const Ends& en
     numbers.push_back({"Reliable to", verdict.reliable, verdict.ratio});
   }
   const Split* last = ends.Last();
-  const std::optional<Factor> worst = last != nullptr ? WorstOf(*last) : std::nullopt;
+  const std::optional<Factor> worst = last != nullptr ? WorstFactor(*last) : std::nullopt;
   if (!worst) return numbers;
   const auto part = std::ranges::find(last->parts, *worst, &std::pair<Factor, double>::first);
   const double gain = 1 / part->second - 1;
@@ -349,7 +351,7 @@ Chart SmallMultiple(const PhaseProjection& projection, const std::string& headin
   chart.legend = LegendPlace::kBeside;
   chart.x_label = chart.y_label = chart.split_label = chart.reliable_label = chart.unknown_label = "";
   if (const FactorProjection* graded = GradedCurve(projection)) {
-    chart.series = {SeriesOf(*graded, true)};
+    chart.series = {FactorSeries(*graded, true)};
     chart.series.front().outer_band.clear();
     MarkReliableRange(projection, graded->factor, chart);
     chart.reliable_label = chart.unknown_label = "";
@@ -363,9 +365,9 @@ std::optional<double> CommonTarget(const std::vector<const Results*>& studies) {
   std::size_t phases = 0;
   for (const Results* results : studies) {
     for (const PhaseProjection& projection : results->projections) {
-      const FactorProjection* headline = projection.obstacle.empty() ? HeadlineOf(projection) : nullptr;
+      const FactorProjection* headline = projection.obstacle.empty() ? Headline(projection) : nullptr;
       if (headline == nullptr) continue;
-      const Ends ends = EndsOf(results->table.Rows({projection.series, projection.phase}), &projection);
+      const Ends ends = FindEnds(results->table.Rows({projection.series, projection.phase}), &projection);
       ++phases;
       for (const ProjectedValue& target : headline->targets) {
         if (target.cores > ends.largest && target.cores <= ends.last) ++reliable[target.cores];
@@ -383,16 +385,16 @@ Overview OverviewWithoutFigures(const Results& results, const std::vector<Factor
                                 const PhaseProjection* projection, const PhaseNames& names, const Partials& texts,
                                 std::optional<double> common) {
   Overview overview;
-  Ends ends = EndsOf(rows, projection);
+  Ends ends = FindEnds(rows, projection);
   if (common) ends = EndsAt(ends, projection, *common);
-  if (const std::optional<VerdictText> verdict = VerdictOf(results, rows, projection, ends)) {
+  if (const std::optional<VerdictText> verdict = Verdict(results, rows, projection, ends)) {
     overview.verdict = Join(RenderSentences(texts, "verdict.txt", ToData(*verdict)), " ");
-    overview.numbers = NumbersOf(*verdict, ends);
+    overview.numbers = Numbers(*verdict, ends);
     const bool has_splits = !rows.empty() && KnowsSplits(results.splits, rows.front().Key());
     if (has_splits && verdict->reliable.empty()) overview.numbers[1].detail = "";  // they go further
   }
-  if (ends.Last() != nullptr) overview.limit = LimitOf(*ends.Last());
-  overview.lost = LostTimeOf(ends, names.heading);
+  if (ends.Last() != nullptr) overview.limit = LargestShare(*ends.Last());
+  overview.lost = LostTime(ends, names.heading);
   if (projection == nullptr || !projection->obstacle.empty()) return overview;
   overview.notes = DescribeCertainty(*projection, texts);
   std::vector<std::string> steps = NextStepsForTargets({*projection}, texts);
@@ -402,8 +404,9 @@ Overview OverviewWithoutFigures(const Results& results, const std::vector<Factor
   return overview;
 }
 
-Overview OverviewOf(const Results& results, const std::vector<FactorRow>& rows, const PhaseProjection* projection,
-                    const PhaseNames& names, const Partials& texts, ReportModel& model, std::optional<double> common) {
+Overview OverviewWithFigures(const Results& results, const std::vector<FactorRow>& rows,
+                             const PhaseProjection* projection, const PhaseNames& names, const Partials& texts,
+                             ReportModel& model, std::optional<double> common) {
   Overview overview = OverviewWithoutFigures(results, rows, projection, names, texts, common);
   if (projection == nullptr || !projection->obstacle.empty()) return overview;
   const Chart chart = OverviewChart(results, *projection, names.heading);

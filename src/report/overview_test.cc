@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "factors/complete_table.h"
-#include "report/shown_results.h"
+#include "report/figures.h"
 #include "results/factor_table_files.h"
 #include "support/models.h"
 #include "support/own_templates.h"
@@ -26,7 +26,7 @@ FactorTable Table() {
 
 Overview OverviewOfTable(const FactorTable& table, const PhaseProjection* projection) {
   ReportModel model;
-  return OverviewOf({}, table.Rows("", {}), projection, {"All runs", "all-runs"}, test::OwnTexts(), model);
+  return OverviewWithFigures({}, table.Rows("", {}), projection, {"All runs", "all-runs"}, test::OwnTexts(), model);
 }
 
 // A factor that is the same everywhere, known to ± 0.01.
@@ -59,14 +59,14 @@ TEST(Overview, WithoutAProjectionItIsAboutTheLargestRun) {
   EXPECT_EQ(overview.numbers[1].value, "32 cores");
   EXPECT_EQ(overview.numbers[2].detail, "25.0 % faster if it were perfect, on 32 cores");
   ASSERT_TRUE(overview.lost);
-  EXPECT_EQ(overview.lost->measured, "28.0 %");
-  EXPECT_EQ(overview.lost->last, "");
-  ASSERT_EQ(overview.lost->rows.size(), 3u);
-  EXPECT_EQ(overview.lost->rows[0].measured, "19.0 %");
-  EXPECT_TRUE(overview.lost->rows[0].is_worst);
-  EXPECT_EQ(overview.lost->rows[0].affects, "parallelEfficiency");
-  EXPECT_EQ(overview.lost->rows[1].measured, "9.0 %");
-  EXPECT_EQ(overview.lost->rows[2].measured, "0.0 %");
+  EXPECT_EQ((*overview.lost)["measured"], "28.0 %");
+  EXPECT_EQ((*overview.lost)["last"], "");
+  ASSERT_EQ((*overview.lost)["rows"].size(), 3u);
+  EXPECT_EQ((*overview.lost)["rows"][0]["measured"], "19.0 %");
+  EXPECT_TRUE((*overview.lost)["rows"][0]["isWorst"].get<bool>());
+  EXPECT_EQ((*overview.lost)["rows"][0]["affects"], "parallelEfficiency");
+  EXPECT_EQ((*overview.lost)["rows"][1]["measured"], "9.0 %");
+  EXPECT_EQ((*overview.lost)["rows"][2]["measured"], "0.0 %");
   EXPECT_FALSE(overview.figure);
 }
 
@@ -78,7 +78,7 @@ TEST(Overview, OfTimesAloneNobodyKnowsWhatCosts) {
   results.table = table;
   ReportModel model;
   const Overview overview =
-      OverviewOf(results, table.Rows("", {}), nullptr, {"All runs", "all-runs"}, test::OwnTexts(), model);
+      OverviewWithFigures(results, table.Rows("", {}), nullptr, {"All runs", "all-runs"}, test::OwnTexts(), model);
   EXPECT_EQ(overview.verdict, "Keeps 75 % efficiency of the run on 1 core up to 4 cores.");  // 0.83, then 0.52
   EXPECT_EQ(overview.numbers.size(), 2u);
   EXPECT_FALSE(overview.limit);
@@ -114,9 +114,9 @@ TEST(Overview, PhasesAreComparedAtOneTarget) {
   EXPECT_EQ(CommonTarget({&results}), 128.0);
   const PhaseKey key{"", {"b"}};
   ReportModel model;
-  const Overview overview = OverviewOf(results, results.table.Rows(key), &results.projections[1], {"b", "b"},
-                                       test::OwnTexts(), model, CommonTarget({&results}));
-  EXPECT_EQ(overview.lost->last, "128");
+  const Overview overview = OverviewWithFigures(results, results.table.Rows(key), &results.projections[1], {"b", "b"},
+                                                test::OwnTexts(), model, CommonTarget({&results}));
+  EXPECT_EQ((*overview.lost)["last"], "128");
   EXPECT_THAT(overview.verdict, HasSubstr("reliable up to 256 cores"));
   results.projections.pop_back();
   EXPECT_EQ(CommonTarget({&results}), std::nullopt);  // one phase alone
@@ -129,10 +129,10 @@ TEST(Overview, LossesAreThoseAtTheEndOfTheReliableRange) {
             "Keeps 75 % parallel efficiency up to 16 cores (below 8–16); load balance costs most. Predictions are "
             "reliable up to 256 cores (8.0× the largest run).");
   EXPECT_EQ(overview.numbers[1].detail, "8.0× the largest run");
-  EXPECT_EQ(overview.lost->last, "256");
-  EXPECT_EQ(overview.lost->projected, "40.0 %");
-  EXPECT_EQ(overview.lost->rows[0].projected, "22.5 %");
-  EXPECT_EQ(overview.lost->rows[1].projected, "17.5 %");
+  EXPECT_EQ((*overview.lost)["last"], "256");
+  EXPECT_EQ((*overview.lost)["projected"], "40.0 %");
+  EXPECT_EQ((*overview.lost)["rows"][0]["projected"], "22.5 %");
+  EXPECT_EQ((*overview.lost)["rows"][1]["projected"], "17.5 %");
   EXPECT_EQ(overview.numbers[2].detail, "33.3 % faster if it were perfect, on 256 cores");
   EXPECT_THAT(overview.figure.value()["svg"].get<std::string>(), HasSubstr(">Load balance</text>"));
 }

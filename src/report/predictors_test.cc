@@ -1,4 +1,4 @@
-#include "report/predictors.h"
+#include "report/sections.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -54,7 +54,7 @@ PhaseProjection WithoutGrowth() {
 }
 
 std::vector<std::string> SentencesOf(const PhaseProjection& phase) {
-  return RenderSentences(test::OwnTexts(), "predictors.txt", {{"predictors", ToData(PredictorsOf(phase))}});
+  return RenderSentences(test::OwnTexts(), "predictors.txt", {{"predictors", ToData(PredictorText(phase))}});
 }
 
 // 130 cores are the target nearest to the run that was grown.
@@ -69,7 +69,7 @@ TEST(Predictors, SentenceOnTheLastTargetThatWasReplayed) {
 
 TEST(Predictors, NothingWithoutGrownRuns) {
   const PhaseProjection phase = WithoutGrowth();
-  EXPECT_FALSE(PredictorsOf(phase));
+  EXPECT_FALSE(PredictorText(phase));
   EXPECT_FALSE(TabulatePredictors(phase));
   EXPECT_THAT(SummarizePhase({}, &phase, test::OwnTexts()), Not(Contains(HasSubstr("grown"))));
   Chart chart;
@@ -123,15 +123,15 @@ TEST(Predictors, InCharts) {
 
 // Beyond 200 cores predictions are uncertain: the interval alone.
 TEST(Predictors, Table) {
-  const PredictorTable table = TabulatePredictors(PhaseOfTwoPredictors()).value();
-  EXPECT_EQ(table.last_grown, "128");
-  ASSERT_EQ(table.rows.size(), 3u);
-  EXPECT_EQ(table.rows[0].text, "0.800");
-  EXPECT_EQ(table.rows[0].grown, "0.810");
-  EXPECT_EQ(table.rows[0].curves, "0.790");
-  EXPECT_EQ(table.rows[1].weight, "92 %");
-  EXPECT_EQ(table.rows[2].text, "0.450 – 0.550");
-  EXPECT_EQ(table.rows[2].reliability, "uncertain");
+  const ReportData table = TabulatePredictors(PhaseOfTwoPredictors()).value();
+  EXPECT_EQ(table["lastGrown"], "128");
+  ASSERT_EQ(table["rows"].size(), 3u);
+  EXPECT_EQ(table["rows"][0]["text"], "0.800");
+  EXPECT_EQ(table["rows"][0]["grown"], "0.810");
+  EXPECT_EQ(table["rows"][0]["curves"], "0.790");
+  EXPECT_EQ(table["rows"][1]["weight"], "92 %");
+  EXPECT_EQ(table["rows"][2]["text"], "0.450 – 0.550");
+  EXPECT_EQ(table["rows"][2]["reliability"], "uncertain");
 }
 
 }  // namespace

@@ -1,11 +1,9 @@
-#include "report/reliability.h"
+#include "report/figures.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "base/text.h"
-#include "report/figures.h"
-#include "report/cells.h"
 #include "report/summary.h"
 #include "report/factor_text.h"
 #include "support/own_templates.h"
@@ -119,11 +117,11 @@ TEST(Reliability, DominanceEndsWithTheReliableRange) {
 TEST(Reliability, BeyondTheRangeTheIntervalStandsAlone) {
   const PhaseProjection phase = Phase();
   const std::vector<ProjectedValue>& targets = phase.factors[0].targets;
-  const ProjectedCell within = CellOf(phase, Factor::kParallelEfficiency, targets[0], true);
+  const ProjectedCell within = FormatCell(phase, Factor::kParallelEfficiency, targets[0], true);
   EXPECT_EQ(within.text, "0.700");
   EXPECT_EQ(within.interval, "0.620 – 0.780");
   EXPECT_EQ(within.color, PopColor(0.7));
-  const ProjectedCell beyond = CellOf(phase, Factor::kParallelEfficiency, targets[1], true);
+  const ProjectedCell beyond = FormatCell(phase, Factor::kParallelEfficiency, targets[1], true);
   EXPECT_EQ(beyond.text, "0.300 – 0.700");
   EXPECT_EQ(beyond.interval, "");
   EXPECT_EQ(beyond.color, kUncertainColor);
@@ -149,7 +147,7 @@ TEST(Reliability, UnknownIsSaidOnceAndWithoutNumbers) {
   EXPECT_THAT(FormatProjections({phase}, {}, test::OwnTexts()),
               HasSubstr("256      8.0×              unknown              –             –\n"));
   EXPECT_THAT(SummarizePhase({}, &phase, test::OwnTexts()), Contains("256 cores (8.0×): parallel efficiency unknown."));
-  const ProjectedCell cell = CellOf(phase, Factor::kLoadBalance, phase.factors[1].targets[1], true);
+  const ProjectedCell cell = FormatCell(phase, Factor::kLoadBalance, phase.factors[1].targets[1], true);
   EXPECT_EQ(cell.text, "–");
   EXPECT_EQ(cell.interval, "");
   EXPECT_EQ(cell.tone, kUncertainTone);
@@ -160,8 +158,8 @@ TEST(Reliability, CellsOfFactorsThatAreUnknown) {
   PhaseProjection phase = Phase();
   phase.factors[1].curve.back().interval80 = IntervalBounds{0.1, 0.7};
   phase.factors[1].targets.back().interval80 = IntervalBounds{0.1, 0.7};
-  EXPECT_EQ(CellOf(phase, Factor::kLoadBalance, phase.factors[1].targets[1], true).text, "unknown");
-  EXPECT_EQ(CellOf(phase, Factor::kParallelEfficiency, phase.factors[0].targets[1], true).text, "0.300 – 0.700");
+  EXPECT_EQ(FormatCell(phase, Factor::kLoadBalance, phase.factors[1].targets[1], true).text, "unknown");
+  EXPECT_EQ(FormatCell(phase, Factor::kParallelEfficiency, phase.factors[0].targets[1], true).text, "0.300 – 0.700");
 }
 
 TEST(Reliability, TerminalTables) {
@@ -207,7 +205,7 @@ TEST(Reliability, ChartsShadeTheReliableRangeUpToALine) {
   const std::string shaded = "width=\"650\" height=\"300\" fill=\"#2a38aa\" fill-opacity=\"0.07\"";
   const auto svg = [](const PhaseProjection& phase) {
     Chart chart = EfficiencyChart(phase, "t");
-    chart.series = {SeriesOf(phase.factors[0], false)};
+    chart.series = {FactorSeries(phase.factors[0], false)};
     return RenderSvg(chart, true);
   };
   EXPECT_THAT(svg(Phase()), HasSubstr("reliable to 100<"));

@@ -8,11 +8,15 @@
 #include "base/text.h"
 #include "base/version.h"
 #include "factors/scaling.h"
+#include "projection/curve.h"
+#include "projection/model_settings.h"
+#include "report/sections.h"
+#include "report/figures.h"
+#include "report/imbalance/losses.h"
+#include "report/key_results.h"
 #include "report/overview.h"
-#include "report/phase_section.h"
-#include "report/phase_share.h"
 #include "report/sampled_values.h"
-#include "report/shown_results.h"
+#include "report/summary.h"
 #include "report/timelines.h"
 #include "results/factor_table_files.h"
 #include "results/projection_files.h"
@@ -21,130 +25,296 @@
 namespace farscale {
 namespace {
 
-struct RunText {
-  FARSCALE_TEXTS(cores, ranks, threads, nodes, repeat, program, format, creator, duration, coverage, events, size, path,
-                 fingerprint, short_fingerprint)
+// Shared by all sections of a report.
+struct ReportParts {
+  const Partials& texts;           // templates of sentences
+  ReportModel& model;              // gets the figures
+  std::set<Factor>& used;          // factors that the glossary explains
+  std::set<std::string>& anchors;  // ids of the page
+  ReportData& choices;             // data for the script
+  std::optional<double> common;    // cores at which phases are compared
 };
 
-struct FailureText {
-  FARSCALE_TEXTS(path, error)
-};
+using Data = ReportData;
 
-struct DiagnosticText {
-  std::string where, id, severity, sentence, detail;
-  bool is_warning = false;
-  FARSCALE_TAGS(where, id, severity, sentence, detail, is_warning)
-};
-
-struct GlossaryEntry {
-  FARSCALE_TEXTS(name, id, depth, formula, source, meaning, advice)
-};
-
-// How the results came about.
-struct SettingsText {
-  std::string scaling, scaling_source, reference, rules, models;
-  bool is_bsc = false, is_causal = false;  // the rules
-  FARSCALE_TAGS(scaling, scaling_source, reference, rules, models, is_bsc, is_causal)
-};
-
-// The tags at the top of a report; RenderHtml adds style and script.
-struct ReportText {
-  std::string title, description, generator;
-  std::string outside;  // of the phases: shares of the run time
-  SettingsText settings;
-  bool has_runs = false, has_failures = false, has_diagnostics = false, has_timelines = false, several_phases = false,
-       is_much_outside = false;
-  std::vector<RunText> runs;
-  std::vector<FailureText> failures;
-  std::vector<std::string> doubts;
-  std::vector<ReportData> phases;
-  std::vector<TimelineText> timelines;
-  std::string shown_timelines, all_timelines;  // how many, where not all are shown
-  std::vector<DiagnosticText> diagnostics;
-  std::vector<GlossaryEntry> glossary;
-  std::string choices;
-  FARSCALE_TAGS(title, description, generator, outside, is_much_outside, settings, has_runs, has_failures,
-                has_diagnostics, has_timelines, several_phases, runs, failures, doubts, phases, timelines,
-                shown_timelines, all_timelines, diagnostics, glossary, choices)
-};
-
-SettingsText SettingsOf(const Results& results) {
-  const FactorTable& table = results.table;
-  SettingsText settings;
-  if (table.scaling) settings.scaling = ToString(*table.scaling) + " scaling";
-  if (table.scaling_source == "study") settings.scaling_source = "as declared in the study";
-  if (table.scaling_source == "command line") settings.scaling_source = "as declared on the command line";
-  if (table.scaling_source == "instructions" || table.scaling_source == "useful time") {
-    settings.scaling_source = "inferred from the growth of " + table.scaling_source + " with the number of cores";
-  }
-  if (table.reference) settings.reference = fmt::format("{} cores", *table.reference);
-  settings.rules = table.rules;
-  settings.is_bsc = table.rules == "bsc";
-  settings.is_causal = table.rules == "causal";
-  settings.models = results.models;
-  return settings;
+// Tables with their sentence; nothing without tables.
+Data ResultTables(Data tables, const std::string& sentence = "") {
+  if (tables.empty()) return false;
+  return {{"sentence", sentence}, {"tables", std::move(tables)}};
 }
 
-std::vector<RunText> RunsOf(const Results& results) {
-  std::vector<RunText> runs;
+// Without a factor, a row that is not in the tree.
+Data MeasuredRow(const std::string& name, const std::vector<FactorCell>& cells) {
+  return {{"name", name}, {"factor", ""}, {"formula", ""}, {"depth", "0"}, {"isPlain", true}, {"cells", ToData(cells)}};
+}
+
+Data MeasuredRow(const FactorType& type, const std::vector<FactorRow>& runs) {
+  const FactorTree tree = TreeOf(runs);
+  std::vector<FactorCell> cells;
+  for (const FactorRow& run : runs) {
+    const std::optional<double>& value = run.values[type.factor];
+    cells.push_back(
+        ColoredCell(value ? FormatValue(type.factor, *value) : "–", type.IsEfficiency() ? value : std::nullopt));
+    if (value) cells.back().error = FormatError(type.factor, *value, run.standard_errors[type.factor]);
+  }
+  Data row = MeasuredRow(std::string(type.name), cells);
+  row["factor"] = type.id;
+  row["formula"] = FormulaOf(type.factor, tree);
+  row["depth"] = std::to_string(DepthOf(type.factor, tree));
+  row["isPlain"] = type.kind == FactorKind::kCheck;
+  return row;
+}
+
+Data MeasuredFactors(const std::vector<FactorRow>& runs, std::set<Factor>& used) {
+  Data rows = Data::array();
+  for (const FactorType& type : AllFactors()) {
+    if (!IsShown(type.factor, runs)) continue;
+    used.insert(type.factor);
+    rows.push_back(MeasuredRow(type, runs));
+  }
+  std::vector<FactorCell> times, iterations, spans;
+  for (const FactorRow& run : runs) {
+    times.push_back({.text = run.runtime ? FormatSeconds(*run.runtime) : "–"});
+    if (run.runtime) times.back().error = FormatSecondsError(*run.runtime, run.runtime_error);
+    iterations.push_back({.text = fmt::format("{:g}", run.iterations)});
+    spans.push_back({.text = run.span ? ToString(*run.span) : "–"});
+  }
+  rows.push_back(MeasuredRow("Run time of the phase", times));
+  rows.push_back(MeasuredRow("Iterations", iterations));
+  if (std::ranges::any_of(runs, [](const FactorRow& run) { return run.span.has_value(); })) {
+    rows.push_back(MeasuredRow("Span", spans));
+  }
+  bool has_errors = false;
+  for (const Data& row : rows) {
+    for (const Data& cell : row["cells"]) has_errors = has_errors || cell["error"] != "";
+  }
+  return {{"columns", RunColumns(runs)}, {"rows", std::move(rows)}, {"hasErrors", has_errors}};
+}
+
+Data FactorColumn(const FactorProjection& projection) {
+  return {{"name", Name(projection.factor)},
+          {"factor", Describe(projection.factor).id},
+          {"model", projection.is_product ? "product" : WeighedModel(projection)}};
+}
+
+Data Targets(const PhaseProjection& phase, const std::vector<const FactorProjection*>& columns) {
+  Data rows = Data::array();
+  const std::size_t count = columns.empty() ? 0 : columns.front()->targets.size();
+  for (std::size_t i = 0; i < count; ++i) {
+    const ProjectedValue& first = columns.front()->targets[i];
+    std::vector<ProjectedCell> cells;
+    for (const FactorProjection* column : columns) {
+      cells.push_back(FormatCell(phase, column->factor, column->targets[i], column->factor != Factor::kSpeedup));
+    }
+    std::string largest = "–";
+    if (const auto dominant = phase.dominant_at.find(first.cores); dominant != phase.dominant_at.end()) {
+      const Reliability level = ReliabilityOf(phase, dominant->second, first.cores);
+      largest = level == Reliability::kReliable    ? Name(dominant->second)
+                : level == Reliability::kUncertain ? ToString(level)
+                                                   : UnknownText(phase, first.cores);
+    }
+    rows.push_back({{"cores", FormatCores(first.cores)},
+                    {"ratio", FormatRatio(first.ratio)},
+                    {"dominant", largest},
+                    {"reliability", ReliabilityLabel(ReliabilityOf(phase, first.cores))},
+                    {"cells", ToData(cells)}});
+  }
+  return rows;
+}
+
+Data DominanceRows(const PhaseProjection& phase) {
+  Data rows = Data::array();
+  const KnownDominance known = DominanceWithinReliableRange(phase);
+  for (std::size_t i = 0; i < known.ranges.size(); ++i) {
+    const Dominance& dominance = known.ranges[i];
+    const bool is_last = i + 1 == known.ranges.size();
+    const std::string from = FormatCores(dominance.cores);
+    std::string range = from + " cores and more";
+    if (!is_last || known.end) {
+      const std::string to = FormatCores(is_last ? *known.end : known.ranges[i + 1].cores - 1);
+      range = (from == to ? from : from + " to " + to) + " cores";
+      if (is_last) range += ", the reliable range";
+    }
+    rows.push_back(
+        {{"range", range}, {"factor", Name(dominance.factor)}, {"advice", Describe(dominance.factor).advice}});
+  }
+  return rows;
+}
+
+// The phase on the machine of the runs and on the others.
+std::vector<SampledMachine> SampledMachines(const Results& results, const PhaseProjection& projection) {
+  std::vector<SampledMachine> machines = {{kProjected, &projection}};
+  for (const Variant& variant : results.variants) {
+    machines.push_back({variant.name, nullptr});
+    for (const PhaseProjection& other : variant.projections) {
+      if (other.series == projection.series && other.phase == projection.phase) machines.back().projection = &other;
+    }
+  }
+  return machines;
+}
+
+Data ProjectionSection(const Results& results, const PhaseProjection& phase, const PhaseNames& names,
+                       const ReportParts& parts) {
+  const std::vector<const FactorProjection*> charted = ChartedFactors(phase);
+  const FactorProjection* headline = Headline(phase);
+  const bool is_grown = std::ranges::any_of(charted, [](const auto* factor) { return !factor->predictors.empty(); });
+  Data chart_columns = Data::array(), columns = Data::array();
+  for (const FactorProjection* factor : charted) chart_columns.push_back(FactorColumn(*factor));
+  SampledValues sampled = SampleValues(SampledMachines(results, phase), names.anchor);
+  if (sampled.table) parts.choices.push_back(std::move(sampled.choices));
+  std::vector<const FactorProjection*> shown;
+  std::vector<std::string> weights;
+  for (const FactorProjection& projection : phase.factors) {
+    const bool is_shown = projection.is_product || IsPartOfTheWhole(phase, projection.factor);
+    if (projection.targets.empty() || !is_shown) continue;
+    shown.push_back(&projection);
+    parts.used.insert(projection.factor);
+    columns.push_back(FactorColumn(projection));
+    if (!projection.is_product) weights.push_back(NameInSentence(projection.factor) + ": " + WeighedModel(projection));
+  }
+  // For the caption: whose intervals are drawn, which curves end early.
+  return {{"headline", headline == nullptr ? "" : NameInSentence(headline->factor)},
+          {"earlyEnds", ListEarlyEnds(phase, charted)},
+          {"modelWeights", Join(weights, "; ")},
+          {"isGrown", is_grown},
+          {"chartColumns", std::move(chart_columns)},
+          {"chartRows", RowsBehindChart(phase, charted)},
+          {"sampled", ToData(sampled.table)},
+          {"columns", std::move(columns)},
+          {"targets", Targets(phase, shown)},
+          {"predictors", ToData(TabulatePredictors(phase))},
+          {"dominance", DominanceRows(phase)}};
+}
+
+PhaseNames NewNames(const std::string& series, const PhaseId& phase, std::set<std::string>& anchors) {
+  const std::string text = phase.Text();
+  const std::string heading = series.empty() ? text : series + (text.empty() ? "" : ", " + text);
+  return {heading.empty() ? "All runs" : heading, UniqueSlug(series.empty() ? text : series + "-" + text, anchors)};
+}
+
+Data SettingsText(const Results& results) {
+  const FactorTable& table = results.table;
+  const std::string& source = table.scaling_source;
+  const bool is_inferred = source == "instructions" || source == "useful time";
+  return {{"scaling", table.scaling ? ToString(*table.scaling) + " scaling" : ""},
+          {"scalingSource", source == "study"          ? "as declared in the study"
+                            : source == "command line" ? "as declared on the command line"
+                            : is_inferred ? "inferred from the growth of " + source + " with the number of cores"
+                                          : ""},
+          {"reference", table.reference ? fmt::format("{} cores", *table.reference) : ""},
+          {"rules", table.rules},
+          {"isBsc", table.rules == "bsc"},
+          {"isCausal", table.rules == "causal"},
+          {"models", results.models}};
+}
+
+Data RunTexts(const Results& results) {
+  Data runs = Data::array();
   const auto count = [](auto number) { return FormatCores(static_cast<double>(number)); };
   for (const RunRecord& run : results.runs) {
     if (!run.error.empty()) continue;
-    runs.push_back({count(run.cores), count(run.ranks), std::to_string(run.threads), count(run.nodes),
-                    std::to_string(run.repeat), run.program, run.format, run.creator, FormatSeconds(run.seconds),
-                    FormatPercent(run.coverage), FormatCount(run.events), FormatBytes(run.bytes), run.path,
-                    run.fingerprint, run.fingerprint.substr(0, 12)});
+    runs.push_back({{"cores", count(run.cores)},
+                    {"ranks", count(run.ranks)},
+                    {"threads", std::to_string(run.threads)},
+                    {"nodes", count(run.nodes)},
+                    {"repeat", std::to_string(run.repeat)},
+                    {"program", run.program},
+                    {"format", run.format},
+                    {"creator", run.creator},
+                    {"duration", FormatSeconds(run.seconds)},
+                    {"coverage", FormatPercent(run.coverage)},
+                    {"events", FormatCount(run.events)},
+                    {"size", FormatBytes(run.bytes)},
+                    {"path", run.path},
+                    {"fingerprint", run.fingerprint},
+                    {"shortFingerprint", run.fingerprint.substr(0, 12)}});
   }
   return runs;
 }
 
-std::vector<FailureText> FailuresOf(const Results& results) {
-  std::vector<FailureText> failures;
+Data FailureTexts(const Results& results) {
+  Data failures = Data::array();
   for (const RunRecord& run : results.runs) {
     if (run.error.empty()) continue;
     std::string error = run.error;  // which usually begins with the path
     if (error.starts_with(run.path)) error = error.substr(run.path.size());
-    failures.push_back({run.path, error.substr(std::min(error.size(), error.find_first_not_of(":, ")))});
+    error = error.substr(std::min(error.size(), error.find_first_not_of(":, ")));
+    failures.push_back(Data{{"path", run.path}, {"error", error}});
   }
   return failures;
 }
 
-void AddFindings(const std::string& where, const std::vector<Finding>& findings, std::vector<DiagnosticText>& list) {
-  for (const Finding& finding : findings) {
-    const bool is_warning = finding.severity == Severity::kWarning;
-    list.push_back(
-        {where, finding.id, is_warning ? "warning" : "note", finding.sentence, DetailOf(finding), is_warning});
-  }
-}
-
-std::vector<DiagnosticText> DiagnosticsOf(const Results& results) {
-  std::vector<DiagnosticText> list;
-  AddFindings("study", results.table.findings, list);
+Data DiagnosticTexts(const Results& results) {
+  Data list = Data::array();
+  const auto add = [&](const std::string& where, const std::vector<Finding>& findings) {
+    for (const Finding& finding : findings) {
+      const bool is_warning = finding.severity == Severity::kWarning;
+      list.push_back({{"where", where},
+                      {"id", finding.id},
+                      {"severity", is_warning ? "warning" : "note"},
+                      {"isWarning", is_warning},
+                      {"sentence", finding.sentence},
+                      {"detail", DetailOf(finding)}});
+    }
+  };
+  add("study", results.table.findings);
   for (const RunRecord& run : results.runs) {
-    std::string where = FormatCoreCount(static_cast<double>(run.cores));
-    if (run.repeat > 0) where += fmt::format(", repeat {}", run.repeat);
-    AddFindings(where, run.findings, list);
+    const std::string repeat = run.repeat > 0 ? fmt::format(", repeat {}", run.repeat) : "";
+    add(FormatCoreCount(static_cast<double>(run.cores)) + repeat, run.findings);
   }
   return list;
 }
 
-std::vector<GlossaryEntry> GlossaryOf(const std::set<Factor>& used) {
-  std::vector<GlossaryEntry> list;
+Data Glossary(const std::set<Factor>& used) {
+  Data list = Data::array();
   const FactorTree tree = TreeOf(std::vector<Factor>(used.begin(), used.end()));
   for (const FactorType& type : AllFactors()) {
     if (!used.contains(type.factor)) continue;
-    list.push_back({std::string(type.name), std::string(type.id), std::to_string(DepthOf(type.factor, tree)),
-                    std::string(FormulaOf(type.factor, tree)), std::string(type.source), std::string(type.meaning),
-                    std::string(type.advice)});
+    list.push_back({{"name", type.name},
+                    {"id", type.id},
+                    {"depth", std::to_string(DepthOf(type.factor, tree))},
+                    {"formula", FormulaOf(type.factor, tree)},
+                    {"source", type.source},
+                    {"meaning", type.meaning},
+                    {"advice", type.advice}});
   }
   return list;
 }
 
-const PhaseProjection* ProjectionOf(const Results& results, const std::string& series, const PhaseId& phase) {
-  for (const PhaseProjection& projection : results.projections) {
-    if (projection.series == series && projection.phase == phase) return &projection;
+// The tags of a phase in docs/templates.md. `projection` is null where none was made.
+Data PhaseSection(const Results& results, const PhaseProjection* projection, const std::string& series,
+                  const PhaseId& phase, const ReportParts& parts) {
+  const PhaseNames names = NewNames(series, phase, parts.anchors);
+  const std::vector<FactorRow> rows = results.table.Rows(series, phase);
+  const auto record = std::ranges::find(results.phases, phase, &PhaseRecord::id);
+  const std::string obstacle = projection != nullptr ? projection->obstacle : "no projection was made";
+  const bool is_projected = obstacle.empty();
+  Data section = {{"heading", names.heading},
+                  {"anchor", names.anchor},
+                  {"description", record != results.phases.end() ? record->description : ""},
+                  {"share", ShareOfRun(results, rows, phase)},
+                  {"overview", ToData(OverviewWithFigures(results, rows, projection, names, parts.texts, parts.model,
+                                                          parts.common))},
+                  {"isFolded", !parts.choices.empty()},
+                  {"measured", MeasuredFactors(rows, parts.used)},
+                  {"superlinear", WhySuperlinear(rows, projection)}};
+  const std::optional<Data> splits = Splits(results, {series, phase}, names, parts.texts, parts.model);
+  section["obstacle"] = splits && (*splits)["isKnown"] ? "" : obstacle;  // splits stand in place of a projection
+  section["splits"] = ToData(splits);
+  section["projection"] = is_projected ? ProjectionSection(results, *projection, names, parts) : Data(false);
+  section.update({{"outlook", false}, {"gains", false}, {"nextRuns", false}});
+  if (is_projected) {
+    section["outlook"] = ResultTables(TabulateOutlook(*projection), DescribePeak(*projection, parts.texts));
+    section["gains"] = ResultTables(TabulateGains(*projection));
+    section["nextRuns"] = ResultTables(TabulateNextRuns(*projection));
   }
-  return nullptr;
+  section["comparison"] = ToData(ComparePhase(results, series, phase, names, parts.texts, parts.model));
+  section["backtest"] = ToData(BacktestSection(results, series, phase, parts.texts));
+  section["losses"] = ToData(LossesInReport(results, series, phase, names.heading, parts.texts));
+  section["iterations"] = ToData(Iterations(results, phase, names, parts.model));
+  section["fits"] = Fits(projection, names.anchor, parts.used, parts.model);
+  section["hasFits"] = !section["fits"].empty();
+  return section;
 }
 
 NamedTexts DataFiles(const Results& results, const std::set<ReportFormat>& formats) {
@@ -172,9 +342,7 @@ NamedTexts RenderedFiles(const Results& results, const ReportTemplates& template
     files.emplace_back("report.md", RenderMarkdown(model, templates));
     files.emplace_back("appendix.md", RenderTemplate(templates.partials.at("report_appendix.md"), model.data,
                                                      OutputForm::kMarkdown, templates.partials));
-    for (const auto& [name, svg] : model.figures) {
-      files.emplace_back(std::filesystem::path("figures") / name, svg + "\n");
-    }
+    AddFigureFiles(model, files);
   }
   return files;
 }
@@ -187,35 +355,33 @@ ReportModel BuildReportModel(const Results& all_results, const Partials& texts) 
   std::set<Factor> used;
   // Ids that the page has besides its phases.
   std::set<std::string> anchors = {"choices", "glossary", "measured", "readout", "report", "theme", "timelines"};
-  ReportData choices = ReportData::array();
-  ReportText text{.title = results.title, .description = results.description, .generator = Generator()};
-  text.settings = SettingsOf(results);
-  text.runs = RunsOf(results);
-  text.failures = FailuresOf(results);
-  text.doubts = DoubtsOf(results.table.findings);
+  Data choices = Data::array(), phases = Data::array();
   const ReportParts parts{texts, model, used, anchors, choices, CommonTarget({&results})};
-  text.outside = OutsideOfPhases(results, 0.01);
-  text.is_much_outside = !OutsideOfPhases(results, kMuchOutside).empty();
   for (const std::string& series : results.table.Series()) {
     for (const PhaseId& phase : results.table.Phases(series)) {
-      text.phases.push_back(SectionOfPhase(results, ProjectionOf(results, series, phase), series, phase, parts));
+      phases.push_back(PhaseSection(results, FindPhase(results.projections, {series, phase}), series, phase, parts));
     }
   }
-  std::size_t timelines = 0, shown = 0;
-  text.timelines = TimelinesOf(results, model, timelines, shown);
-  if (shown < timelines) {
-    text.shown_timelines = std::to_string(shown);
-    text.all_timelines = std::to_string(timelines);
-  }
-  text.diagnostics = DiagnosticsOf(results);
-  text.glossary = GlossaryOf(used);
-  text.choices = ToScriptJson({{"phases", choices}, {"names", NamesById(used)}});
-  text.has_runs = !text.runs.empty();
-  text.has_failures = !text.failures.empty();
-  text.has_diagnostics = !text.diagnostics.empty();
-  text.has_timelines = !text.timelines.empty();
-  text.several_phases = text.phases.size() > 1;
-  model.data = ToData(text);
+  std::size_t all = 0, shown = 0;
+  Data timelines = Timelines(results, model, all, shown);
+  model.data = {{"title", results.title},
+                {"description", results.description},
+                {"generator", Generator()},
+                {"outside", OutsideOfPhases(results, 0.01)},
+                {"isMuchOutside", !OutsideOfPhases(results, kMuchOutside).empty()},
+                {"settings", SettingsText(results)},
+                {"runs", RunTexts(results)},
+                {"failures", FailureTexts(results)},
+                {"doubts", DoubtsOf(results.table.findings)},
+                {"severalPhases", phases.size() > 1},
+                {"phases", std::move(phases)},
+                {"timelines", std::move(timelines)},
+                {"shownTimelines", shown < all ? std::to_string(shown) : ""},
+                {"allTimelines", shown < all ? std::to_string(all) : ""},
+                {"diagnostics", DiagnosticTexts(results)},
+                {"glossary", Glossary(used)},
+                {"choices", ToScriptJson({{"phases", choices}, {"names", NamesById(used)}})}};
+  AddWhetherFilled(model.data, {"runs", "failures", "diagnostics", "timelines"});
   return model;
 }
 

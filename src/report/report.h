@@ -2,7 +2,9 @@
 #pragma once
 
 #include <filesystem>
+#include <optional>
 #include <set>
+#include <string>
 #include <vector>
 
 #include "pages/render.h"

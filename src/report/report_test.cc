@@ -15,9 +15,9 @@
 #include "base/text.h"
 #include "factors/complete_table.h"
 #include "results/factor_table_files.h"
-#include "report/backtest.h"
+#include "report/sections.h"
 #include "plot/chart.h"
-#include "report/cells.h"
+#include "report/figures.h"
 #include "report/sampled_values.h"
 #include "results/reported_losses.h"
 #include "report/report.h"
@@ -270,7 +270,7 @@ TEST(Backtest, SaysHowManyHiddenValuesWereMet) {
   EXPECT_THAT(markdown, Not(HasSubstr("from fewer runs")));
 }
 
-TEST(Backtest, NoSectionWithoutOne) { EXPECT_FALSE(BacktestOfPhase(MakeResults(), "", "cycle", test::OwnTexts())); }
+TEST(Backtest, NoSectionWithoutOne) { EXPECT_FALSE(BacktestSection(MakeResults(), "", "cycle", test::OwnTexts())); }
 
 // 50 values from 16 cores and 20 from 32: the sentence counts all, the table shows the latter.
 TEST(Backtest, LongTablesShowTheLargestSplits) {
@@ -278,10 +278,10 @@ TEST(Backtest, LongTablesShowTheLargestSplits) {
   for (int i = 0; i < 70; ++i) {
     results.backtest.push_back(HiddenValue(Factor::kLoadBalance, i < 50 ? 16 : 32, 0.9, 0.9, 0.01));
   }
-  const BacktestSection section = BacktestOfPhase(results, "", "cycle", test::OwnTexts()).value();
-  EXPECT_THAT(section.sentences.at(0), HasSubstr("70 of 70"));
-  EXPECT_EQ(section.rows.size(), 20u);
-  EXPECT_TRUE(section.is_shortened);
+  const ReportData section = BacktestSection(results, "", "cycle", test::OwnTexts()).value();
+  EXPECT_THAT(section["sentences"].at(0).get<std::string>(), HasSubstr("70 of 70"));
+  EXPECT_EQ(section["rows"].size(), 20u);
+  EXPECT_TRUE(section["isShortened"].get<bool>());
 }
 
 TEST(Report, NamesFromTracesStayText) {
@@ -333,8 +333,8 @@ TEST(Report, SampledValuesKeepToTheReliableRange) {
       ReliableRange{Factor::kParallelEfficiency, {1, 0.45}, 64, ReliableRange::Reach::kUpTo};
   const PhaseProjection& projection = results.projections[0];
   const SampledValues sampled = SampleValues({{"projected", &projection}}, "cycle");
-  EXPECT_EQ(sampled.table->cores, "64");
-  EXPECT_EQ(sampled.table->ratio, "2.0×");
+  EXPECT_EQ((*sampled.table)["cores"], "64");
+  EXPECT_EQ((*sampled.table)["ratio"], "2.0×");
   EXPECT_EQ(sampled.choices["counts"].front(), "8");
   EXPECT_EQ(sampled.choices["counts"].back(), "1,024");
   for (const FactorProjection& factor : projection.factors) {

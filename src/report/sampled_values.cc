@@ -3,17 +3,15 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <limits>
 #include <map>
 
 #include "base/text.h"
 #include "projection/curve.h"
-#include "report/fits.h"
-#include "report/predictors.h"
-#include "report/reliability.h"
+#include "report/sections.h"
 #include "report/figures.h"
-#include "report/shown_results.h"
 
 namespace farscale {
 namespace {
@@ -98,8 +96,8 @@ struct FactorChoices {
   std::vector<std::size_t> values, measured;
 };
 
-FactorChoices ChoicesOf(const PhaseProjection& phase, const FactorProjection& factor, const std::vector<double>& counts,
-                        Codes& codes) {
+FactorChoices Choices(const PhaseProjection& phase, const FactorProjection& factor, const std::vector<double>& counts,
+                      Codes& codes) {
   const double reliable = ReliableUpTo(phase, factor.factor), uncertain = UncertainUpTo(phase, factor.factor);
   FactorChoices choices{
       std::string(Describe(factor.factor).id), factor.is_product ? "product" : WeighedModel(factor), "", {}, {}};
@@ -111,7 +109,7 @@ FactorChoices ChoicesOf(const PhaseProjection& phase, const FactorProjection& fa
     choices.values.push_back(codes(is_known ? FormatValue(factor.factor, value->interval80->low) : "-"));
     choices.values.push_back(codes(is_known ? FormatValue(factor.factor, value->interval80->high) : "-"));
     if (!value) choices.tones += kNoTone;
-    if (value) choices.tones += is_reliable ? ToneOf(factor.factor, value->value) : kUncertainTone;
+    if (value) choices.tones += is_reliable ? FactorTone(factor.factor, value->value) : kUncertainTone;
     const std::string runs = MeasuredAt(factor, counts[i]);
     if (runs.empty()) continue;
     choices.measured.push_back(i);
@@ -121,7 +119,7 @@ FactorChoices ChoicesOf(const PhaseProjection& phase, const FactorProjection& fa
 }
 
 // The factors on every machine, and the texts that they share: `sides`, `texts`, `width`.
-Data ChoicesOf(const std::vector<SampledMachine>& machines, const std::vector<double>& counts) {
+Data Choices(const std::vector<SampledMachine>& machines, const std::vector<double>& counts) {
   Codes codes;
   std::vector<std::vector<FactorChoices>> all;
   for (const SampledMachine& machine : machines) {
@@ -129,7 +127,7 @@ Data ChoicesOf(const std::vector<SampledMachine>& machines, const std::vector<do
     if (machine.projection == nullptr) continue;
     for (const FactorProjection& factor : machine.projection->factors) {
       if (!factor.curve.empty() && IsShown(factor))
-        all.back().push_back(ChoicesOf(*machine.projection, factor, counts, codes));
+        all.back().push_back(Choices(*machine.projection, factor, counts, codes));
     }
   }
   const std::size_t width = codes.Width();
@@ -169,27 +167,19 @@ std::int64_t LastWith(Reliability level, const PhaseProjection& projection, cons
   return last;
 }
 
-std::vector<SampledRow> RowsOf(const PhaseProjection& projection) {
-  std::vector<SampledRow> rows;
+Data SampledRows(const PhaseProjection& projection) {
+  Data rows = Data::array();
   const FactorTree tree = projection.Tree();
   for (const FactorProjection& factor : projection.factors) {
     if (factor.curve.empty() || !IsShown(factor)) continue;
-    rows.push_back(
-        {Name(factor.factor), std::string(Describe(factor.factor).id), std::to_string(DepthOf(factor.factor, tree))});
+    const FactorType& type = Describe(factor.factor);
+    rows.push_back({{"name", type.name}, {"factor", type.id}, {"depth", std::to_string(DepthOf(type.factor, tree))}});
   }
   return rows;
 }
 
-// What is said of a count besides its numbers, by its level.
-struct Notes {
-  std::string reliable, uncertain, unknown;
-
-  const std::string& Of(Reliability level) const {
-    return level == Reliability::kReliable ? reliable : level == Reliability::kUncertain ? uncertain : unknown;
-  }
-};
-
-Notes NotesOf(const PhaseProjection& projection) {
+// The notes on reliable, uncertain and unknown counts.
+std::array<std::string, 3> SampleNotes(const PhaseProjection& projection) {
   if (!projection.reliable_range) return {};
   const std::string cores = FormatCores(projection.reliable_range->cores);
   if (projection.reliable_range->reach == ReliableRange::Reach::kAtLeast)
@@ -214,19 +204,23 @@ SampledValues SampleValues(const std::vector<SampledMachine>& machines, const st
     printed.push_back(FormatCores(count));
     ratios.push_back(FormatRatio(count / largest));
   }
-  const Notes notes = NotesOf(projection);
-  SampledTable table{.cores = printed[index], .ratio = ratios[index], .count = std::to_string(numbers[index])};
-  table.least = std::to_string(numbers.front());
-  table.most = std::to_string(numbers.back());
-  table.note = notes.Of(ReliabilityOf(projection, counts[index]));
-  table.index = std::to_string(index);
-  table.last = std::to_string(counts.size() - 1);
-  table.has_others = machines.size() > 1;
-  for (std::size_t i = 0; i < machines.size(); ++i) {
-    table.machines.push_back({machines[i].name, std::to_string(i), i > 0});
-  }
-  table.rows = RowsOf(projection);
-  Data choices = ChoicesOf(machines, counts);
+  const std::array<std::string, 3> notes = SampleNotes(projection);
+  Data names = Data::array();
+  for (std::size_t i = 0; i < machines.size(); ++i)
+    names.push_back({{"name", machines[i].name}, {"machine", std::to_string(i)}, {"isOther", i > 0}});
+  // `count`, `least` and `most` are for a number field, `index` and `last` for a slider.
+  Data table = {{"cores", printed[index]},
+                {"ratio", ratios[index]},
+                {"count", std::to_string(numbers[index])},
+                {"least", std::to_string(numbers.front())},
+                {"most", std::to_string(numbers.back())},
+                {"index", std::to_string(index)},
+                {"last", std::to_string(counts.size() - 1)},
+                {"note", notes[static_cast<std::size_t>(ReliabilityOf(projection, counts[index]))]},
+                {"hasOthers", machines.size() > 1},
+                {"machines", std::move(names)},
+                {"rows", SampledRows(projection)}};
+  Data choices = Choices(machines, counts);
   choices.update({{"anchor", anchor},
                   {"numbers", numbers},
                   {"counts", printed},
@@ -234,23 +228,22 @@ SampledValues SampleValues(const std::vector<SampledMachine>& machines, const st
                   {"place", index},
                   {"lastReliable", LastWith(Reliability::kReliable, projection, counts)},
                   {"lastUncertain", LastWith(Reliability::kUncertain, projection, counts)},
-                  {"reliable", notes.reliable},
-                  {"uncertain", notes.uncertain},
-                  {"unknown", notes.unknown}});
+                  {"reliable", notes[0]},
+                  {"uncertain", notes[1]},
+                  {"unknown", notes[2]}});
   return {std::move(table), std::move(choices)};
 }
 
-std::vector<ChartRow> RowsBehindChart(const PhaseProjection& projection,
-                                      const std::vector<const FactorProjection*>& factors) {
+Data RowsBehindChart(const PhaseProjection& projection, const std::vector<const FactorProjection*>& factors) {
   std::set<double> counts;
   for (const FactorProjection* factor : factors) {
     counts.merge(MeasuredCounts(*factor));
     for (const DataPoint& point : GrownValues(projection, *factor)) counts.insert(point.cores);
     for (const ProjectedValue& target : factor->targets) counts.insert(target.cores);
   }
-  std::vector<ChartRow> rows;
+  Data rows = Data::array();
   for (const double count : counts) {
-    ChartRow row{FormatCores(count), {}};
+    Data cells = Data::array();
     for (const FactorProjection* factor : factors) {
       const std::optional<ProjectedValue> value = ReadCurve(*factor, count);
       const Reliability level = value ? ReliabilityOf(projection, factor->factor, count) : Reliability::kUnknown;
@@ -258,10 +251,13 @@ std::vector<ChartRow> RowsBehindChart(const PhaseProjection& projection,
       const std::string interval = is_unknown ? "–" : FormatBounds(factor->factor, value->interval80);
       const std::string beyond = value && is_unknown ? ToString(level) : interval;
       const std::string text = level == Reliability::kReliable ? FormatValue(factor->factor, value->value) : beyond;
-      row.cells.push_back({text, interval, MeasuredAt(*factor, count), GrownAt(projection, *factor, count),
-                           value ? LabelOf(level) : ""});
+      cells.push_back({{"text", text},
+                       {"interval", interval},
+                       {"measured", MeasuredAt(*factor, count)},
+                       {"grown", GrownAt(projection, *factor, count)},
+                       {"reliability", value ? ReliabilityLabel(level) : ""}});
     }
-    rows.push_back(std::move(row));
+    rows.push_back({{"cores", FormatCores(count)}, {"cells", std::move(cells)}});
   }
   return rows;
 }

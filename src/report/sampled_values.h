@@ -23,28 +23,10 @@ struct SampledMachine {
   const PhaseProjection* projection = nullptr;  // null: there is none
 };
 
-struct SampledRow {
-  FARSCALE_TEXTS(name, factor, depth)
-};
-
-struct MachineName {
-  std::string name, machine;  // the machine by its number
-  bool is_other = false;      // than that of the runs
-  FARSCALE_TAGS(name, machine, is_other)
-};
-
-// At the first count shown, the last that is reliable; the script fills in the values. `count`, `least` and `most` are
-// for a number field, `index` and `last` for a slider.
-struct SampledTable {
-  std::string cores, ratio, count, least, most, index, last, note;
-  bool has_others = false;
-  std::vector<MachineName> machines;
-  std::vector<SampledRow> rows;
-  FARSCALE_TAGS(cores, ratio, count, least, most, index, last, note, has_others, machines, rows)
-};
-
 struct SampledValues {
-  std::optional<SampledTable> table;  // nothing without curves
+  // The tags `sampled` of a projection in docs/templates.md, at the last count that is reliable; the script fills in
+  // the values of others. Nothing without curves.
+  std::optional<ReportData> table;
   // For the script: `anchor`, `numbers`, `counts` and `ratios` (as they are, as printed, and to the largest run),
   // `place` of the first one shown, `lastReliable` and `lastUncertain` (places), what to say where it is `reliable`,
   // `uncertain` or `unknown`, and by side and factor `model` (its name), `values` (text, lower and upper bound of every
@@ -58,21 +40,9 @@ struct SampledValues {
 // `machines` begin with that of the runs, on which there is a projection.
 SampledValues SampleValues(const std::vector<SampledMachine>& machines, const std::string& anchor);
 
-// The table behind a chart: a row for every measured or grown count and every target, a cell for every factor. What is
-// uncertain has the interval as its text, what is unknown says so.
-struct ChartCell {
-  std::string text, interval, measured, grown;
-  std::string reliability;  // "uncertain", "unknown" or empty
-  FARSCALE_TAGS(text, interval, measured, grown, reliability)
-};
-
-struct ChartRow {
-  std::string cores;
-  std::vector<ChartCell> cells;
-  FARSCALE_TAGS(cores, cells)
-};
-std::vector<ChartRow> RowsBehindChart(const PhaseProjection& projection,
-                                      const std::vector<const FactorProjection*>& factors);
+// The table behind a chart, the tags `chartRows`: a row for every measured or grown count and every target, a cell for
+// every factor. What is uncertain has the interval as its text, what is unknown says so.
+ReportData RowsBehindChart(const PhaseProjection& projection, const std::vector<const FactorProjection*>& factors);
 
 // Names of factors by their ids, for the script.
 ReportData NamesById(const std::set<Factor>& factors);

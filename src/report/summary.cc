@@ -4,36 +4,34 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 
 #include "base/text.h"
 #include "factors/table_check.h"
+#include "factors/table_terms.h"
 #include "projection/curve.h"
 #include "projection/model_settings.h"
-#include "report/reliability.h"
 #include "report/figures.h"
-#include "report/predictors.h"
+#include "report/sections.h"
 
 namespace farscale {
 namespace {
 
+using Data = ReportData;
+
 constexpr std::size_t kFewCounts = 4;
 constexpr double kNoLoss = 0.9995;        // prints as 1.000
-constexpr double kLargeDeviation = 0.03;  // of measured values from the curve, as much as factors matter by
-
-std::string Capital(std::string text) {
-  if (!text.empty() && text[0] >= 'a' && text[0] <= 'z') text[0] = static_cast<char>(text[0] - 'a' + 'A');
-  return text;
-}
+constexpr double kLargeDeviation = 0.03;  // from the curve, as much as factors matter by
 
 // The efficiency to talk about: parallel efficiency, else the widest that is there.
-std::optional<Factor> HeadlineOf(const FactorRow& row) {
+std::optional<Factor> Headline(const FactorRow& row) {
   for (const Factor factor : {Factor::kParallelEfficiency, Factor::kGlobalEfficiency}) {
     if (row.values[factor]) return factor;
   }
   return std::nullopt;
 }
 
-std::vector<Factor> FactorsOf(const FactorRow& row) {
+std::vector<Factor> KnownFactors(const FactorRow& row) {
   std::vector<Factor> factors;
   for (const FactorType& type : AllFactors()) {
     if (row.values[type.factor]) factors.push_back(type.factor);
@@ -48,89 +46,44 @@ std::vector<Factor> LossesOf(Factor whole, const std::vector<Factor>& known) {
   return parts;
 }
 
-struct NamedValue {
-  FARSCALE_TEXTS(name, value)
-};
+Data NamedValue(Factor factor, const std::string& value) {
+  return Data{{"name", NameInSentence(factor)}, {"value", value}};
+}
 
-// The efficiency that is named is one that the largest loss is a part of.
-struct LargestRunText {
-  std::string cores, name, value;
-  std::optional<NamedValue> headline, loss;
-  FARSCALE_TAGS(cores, name, value, headline, loss)
-};
-
-struct TargetText {
-  std::string cores, ratio, name, value, interval, measured;
-  bool is_reliable = false, is_uncertain = false;
-  FARSCALE_TAGS(cores, ratio, name, value, interval, measured, is_reliable, is_uncertain)
-};
-
-struct DominantText {
-  std::string name, cores;
-  bool is_first = false;
-  FARSCALE_TAGS(name, cores, is_first)
-};
-
-struct DominanceText {
-  std::string whole;
-  std::vector<DominantText> factors;
-  bool is_bounded = false;
-  FARSCALE_TAGS(whole, factors, is_bounded)
-};
-
-struct FittedText {
-  std::string count, first, last;
-  bool is_few = false;
-  FARSCALE_TAGS(count, first, last, is_few)
-};
-
-// The tags of summary.txt.mustache.
-struct SummaryText {
-  std::optional<LargestRunText> largest_run;
-  std::string superlinear, obstacle;
-  std::vector<TargetText> targets;
-  std::optional<ReliableRangeText> range;
-  std::optional<PredictorText> predictors;
-  std::string missing;
-  bool is_lossless = false;
-  std::optional<DominanceText> dominance;
-  std::vector<NamedValue> misfits;
-  std::optional<FittedText> fitted;
-  FARSCALE_TAGS(largest_run, superlinear, obstacle, targets, range, predictors, missing, is_lossless, dominance,
-                misfits, fitted)
-};
-
-std::optional<LargestRunText> LargestRun(const std::vector<FactorRow>& rows) {
-  if (rows.empty()) return std::nullopt;
+// The efficiency that is named is one that the largest loss is a part of. False without an efficiency.
+Data LargestRunText(const std::vector<FactorRow>& rows) {
+  const std::optional<Factor> headline = rows.empty() ? std::nullopt : Headline(rows.back());
+  if (!headline) return false;
   const FactorRow& largest = rows.back();
-  const std::optional<Factor> headline = HeadlineOf(largest);
-  if (!headline) return std::nullopt;
-  const auto named = [&](Factor factor) {
-    return NamedValue{NameInSentence(factor), FormatFactor(*largest.values[factor])};
-  };
-  const std::optional<LargestLoss> loss = LargestLossOf(largest);
-  const NamedValue whole = named(loss ? loss->whole : *headline);
-  LargestRunText text{FormatCores(static_cast<double>(largest.cores)), whole.name, whole.value, {}, {}};
-  if (loss) text.loss = named(loss->factor);
-  if (loss && loss->whole != *headline && loss->factor != *headline) text.headline = named(*headline);
+  const auto named = [&](Factor factor) { return NamedValue(factor, FormatFactor(*largest.values[factor])); };
+  const std::optional<LargestLoss> loss = FindLargestLoss(largest);
+  Data text = named(loss ? loss->whole : *headline);
+  text["cores"] = FormatCores(static_cast<double>(largest.cores));
+  text["loss"] = loss ? named(loss->factor) : Data(false);
+  const bool is_other = loss && loss->whole != *headline && loss->factor != *headline;
+  text["headline"] = is_other ? named(*headline) : Data(false);
   return text;
 }
 
 // The target nearest to eight times the largest run, and the last one unless that one is unknown already.
-std::vector<TargetText> Targets(const PhaseProjection& projection) {
+Data SummaryTargets(const PhaseProjection& projection) {
   const FactorProjection* headline = projection.Find(Factor::kParallelEfficiency);
   if (headline == nullptr || headline->targets.empty()) headline = projection.Find(Factor::kGlobalEfficiency);
-  if (headline == nullptr || headline->targets.empty()) return {};
+  if (headline == nullptr || headline->targets.empty()) return Data::array();
   const auto distance = [](const ProjectedValue& target) { return std::fabs(std::log(target.ratio / 8)); };
   std::vector<ProjectedValue> shown = {*std::ranges::min_element(headline->targets, {}, distance)};
   if (headline->targets.back().cores != shown.front().cores) shown.push_back(headline->targets.back());
-  std::vector<TargetText> texts;
+  Data texts = Data::array();
   for (const ProjectedValue& target : shown) {
     const Reliability level = ReliabilityOf(projection, headline->factor, target.cores);
-    texts.push_back({FormatCores(target.cores), FormatRatio(target.ratio), NameInSentence(headline->factor),
-                     FormatFactor(target.value), FormatBounds(headline->factor, target.interval80, "–"),
-                     MeasuredAt(*headline, target.cores), level == Reliability::kReliable,
-                     level == Reliability::kUncertain});
+    texts.push_back({{"cores", FormatCores(target.cores)},
+                     {"ratio", FormatRatio(target.ratio)},
+                     {"name", NameInSentence(headline->factor)},
+                     {"value", FormatFactor(target.value)},
+                     {"interval", FormatBounds(headline->factor, target.interval80, "–")},
+                     {"measured", MeasuredAt(*headline, target.cores)},
+                     {"isReliable", level == Reliability::kReliable},
+                     {"isUncertain", level == Reliability::kUncertain}});
     if (level == Reliability::kUnknown) break;  // said once
   }
   return texts;
@@ -147,7 +100,7 @@ bool LosesAnything(const PhaseProjection& projection) {
   return false;
 }
 
-// Of which efficiency factors are compared; empty where there is one factor only.
+// The efficiency whose factors are compared; empty where there is one factor only.
 std::string WholeInSentence(const PhaseProjection& projection) {
   std::vector<Factor> fitted;
   for (const FactorProjection& factor : projection.factors) {
@@ -157,50 +110,126 @@ std::string WholeInSentence(const PhaseProjection& projection) {
   return whole && LossesAmong(fitted).size() > 1 ? NameInSentence(*whole) : "";
 }
 
-DominanceText DominanceOf(const PhaseProjection& projection) {
+Data DominanceText(const PhaseProjection& projection) {
   const KnownDominance known = DominanceWithinReliableRange(projection);
-  DominanceText text{WholeInSentence(projection), {}, known.end.has_value()};
+  Data factors = Data::array();
   for (const Dominance& range : known.ranges) {
-    text.factors.push_back({NameInSentence(range.factor), FormatCores(range.cores), text.factors.empty()});
+    factors.push_back(
+        {{"name", NameInSentence(range.factor)}, {"cores", FormatCores(range.cores)}, {"isFirst", factors.empty()}});
   }
-  return text;
+  return {
+      {"whole", WholeInSentence(projection)}, {"factors", std::move(factors)}, {"isBounded", known.end.has_value()}};
 }
 
 // Curves that miss their points by so much that following them further is a guess.
-std::vector<NamedValue> Misfits(const PhaseProjection& projection) {
+Data Misfits(const PhaseProjection& projection) {
   std::vector<Factor> fitted;
   for (const FactorProjection& factor : projection.factors) {
     if (!factor.is_product && IsUsable(factor.fit.outcome)) fitted.push_back(factor.factor);
   }
-  std::vector<NamedValue> misfits;
+  Data misfits = Data::array();
   for (const Factor factor : LossesAmong(fitted)) {
     const FittedModel& fit = projection.Find(factor)->fit;
     if (fit.sigma_is_assumed || fit.sigma < kLargeDeviation) continue;
-    misfits.push_back({NameInSentence(factor), FormatSignificant(fit.sigma, 2)});
+    misfits.push_back(NamedValue(factor, FormatSignificant(fit.sigma, 2)));
   }
   return misfits;
 }
 
-void AddProjection(const PhaseProjection& projection, SummaryText& text) {
-  text.obstacle = projection.obstacle;
-  if (!projection.obstacle.empty()) return;
-  text.targets = Targets(projection);
-  text.range = ReliableRangeOf(projection);
-  text.predictors = PredictorsOf(projection);
-  if (text.missing = Capital(DescribeMissing(projection)); !text.missing.empty()) text.missing += ".";
-  text.is_lossless = !projection.dominance.empty() && !LosesAnything(projection);
-  if (!projection.dominance.empty() && !text.is_lossless) text.dominance = DominanceOf(projection);
-  text.misfits = Misfits(projection);
-  const std::vector<double>& counts = projection.fitted_cores;
-  if (counts.empty()) return;
-  text.fitted = FittedText{std::to_string(counts.size()), FormatCores(counts.front()), FormatCores(counts.back()),
-                           counts.size() < kFewCounts};
+// The tags of summary.txt.mustache; the projection may be null.
+Data SummaryText(const std::vector<FactorRow>& rows, const PhaseProjection* projection) {
+  Data text = {{"largestRun", LargestRunText(rows)},
+               {"superlinear", WhySuperlinear(rows, projection)},
+               {"obstacle", projection != nullptr ? projection->obstacle : ""},
+               {"targets", Data::array()},
+               {"range", false},
+               {"predictors", false},
+               {"missing", ""},
+               {"isLossless", false},
+               {"dominance", false},
+               {"misfits", Data::array()},
+               {"fitted", false}};
+  if (projection == nullptr || !projection->obstacle.empty()) return text;
+  const std::string missing = Capital(DescribeMissing(*projection));
+  const bool is_lossless = !projection->dominance.empty() && !LosesAnything(*projection);
+  text["targets"] = SummaryTargets(*projection);
+  text["range"] = ReliableRangeText(*projection);
+  text["predictors"] = ToData(PredictorText(*projection));
+  text["missing"] = missing.empty() ? "" : missing + ".";
+  text["isLossless"] = is_lossless;
+  if (!projection->dominance.empty() && !is_lossless) text["dominance"] = DominanceText(*projection);
+  text["misfits"] = Misfits(*projection);
+  const std::vector<double>& counts = projection->fitted_cores;
+  if (counts.empty()) return text;
+  text["fitted"] = {{"count", std::to_string(counts.size())},
+                    {"first", FormatCores(counts.front())},
+                    {"last", FormatCores(counts.back())},
+                    {"isFew", counts.size() < kFewCounts}};
+  return text;
+}
+
+using Kind = CountBound::Kind;
+
+constexpr double kWantedLevel = 0.75;
+
+double LevelToKeep(const PhaseProjection* projection) {
+  if (projection == nullptr || !projection->key_results || projection->key_results->levels.empty()) return kWantedLevel;
+  const auto distance = [](const LevelCounts& level) { return std::fabs(level.level - kWantedLevel); };
+  return std::ranges::min_element(projection->key_results->levels, {}, distance)->level;
+}
+
+// That all runs have.
+std::optional<Factor> GradedFactor(const std::vector<FactorRow>& rows) {
+  for (const Factor factor : {Factor::kGlobalEfficiency, Factor::kParallelEfficiency}) {
+    const auto knows = [&](const FactorRow& row) { return row.values[factor].has_value(); };
+    if (!rows.empty() && std::ranges::all_of(rows, knows)) return factor;
+  }
+  return std::nullopt;
+}
+
+// Medians over the repeats of each core count.
+std::map<double, double> MeasuredValues(const std::vector<FactorRow>& rows, Factor factor) {
+  std::map<double, std::vector<const FactorRow*>> runs;
+  for (const FactorRow& row : rows) runs[static_cast<double>(row.cores)].push_back(&row);
+  std::map<double, double> values;
+  for (const auto& [cores, repeats] : runs) {
+    values[cores] = *MedianOf(repeats, [&](const FactorRow& row) { return row.values[factor]; });
+  }
+  return values;
+}
+
+// From the smallest run on to the last that keeps the level.
+CountBound KeptByRuns(const std::map<double, double>& measured, double level) {
+  const CountBound none{Kind::kBelow, measured.begin()->first};
+  CountBound kept = none;
+  for (const auto& [cores, value] : measured) {
+    if (value >= level) kept = {Kind::kAt, cores};
+  }
+  return kept;
+}
+
+const RunRecord* FindRun(const Results& results, const FactorRow& row) {
+  const auto run = std::ranges::find_if(results.runs, [&](const RunRecord& one) {
+    return one.error.empty() && one.cores == row.cores && one.repeat == row.repeat;
+  });
+  return run == results.runs.end() ? nullptr : &*run;
+}
+
+// The share of a run that lies in no phase. Ranks are in a phase for less than it takes from its first
+// begin to its last end, which no phase can be longer than.
+double OutsideShare(const Results& results, const RunRecord& run) {
+  double covered = run.coverage;
+  for (const FactorRow& row : results.table.rows) {
+    if (row.cores != run.cores || row.repeat != run.repeat || !row.runtime) continue;
+    covered = std::max(covered, *row.runtime / run.seconds);
+  }
+  return std::clamp(1 - covered, 0.0, 1.0);
 }
 
 }  // namespace
 
-std::optional<LargestLoss> LargestLossOf(const FactorRow& row) {
-  const std::vector<Factor> known = FactorsOf(row);
+std::optional<LargestLoss> FindLargestLoss(const FactorRow& row) {
+  const std::vector<Factor> known = KnownFactors(row);
   for (const Factor whole : {Factor::kGlobalEfficiency, Factor::kParallelEfficiency}) {
     const std::vector<Factor> losses = LossesOf(whole, known);
     if (losses.empty() || !row.values[whole]) continue;
@@ -217,15 +246,88 @@ std::optional<LargestLoss> LargestLossOf(const FactorRow& row) {
 
 std::vector<std::string> SummarizePhase(const std::vector<FactorRow>& rows, const PhaseProjection* projection,
                                         const Partials& texts) {
-  SummaryText text{.largest_run = LargestRun(rows), .superlinear = WhySuperlinear(rows, projection)};
-  if (projection != nullptr) AddProjection(*projection, text);
-  return RenderSentences(texts, "summary.txt", ToData(text));
+  return RenderSentences(texts, "summary.txt", SummaryText(rows, projection));
 }
 
 std::vector<std::string> DescribeCertainty(const PhaseProjection& projection, const Partials& texts) {
-  SummaryText text;
-  AddProjection(projection, text);
-  return RenderSentences(texts, "certainty.txt", ToData(text));
+  return RenderSentences(texts, "certainty.txt", SummaryText({}, &projection));
+}
+
+std::optional<KeptEfficiency> FindKeptEfficiency(const std::vector<FactorRow>& rows,
+                                                 const PhaseProjection* projection) {
+  const std::optional<Factor> factor = GradedFactor(rows);
+  if (!factor) return std::nullopt;
+  const double level = LevelToKeep(projection);
+  const std::map<double, double> measured = MeasuredValues(rows, *factor);
+  KeptEfficiency kept{*factor, level, {KeptByRuns(measured, level), {}, {}}};
+  kept.smallest = measured.begin()->first;
+  kept.largest = measured.rbegin()->first;
+  kept.at_largest = measured.rbegin()->second;
+  const FactorProjection* curve = projection == nullptr ? nullptr : projection->Find(*factor);
+  if (curve != nullptr && !curve->curve.empty() && projection->obstacle.empty()) {
+    kept.count = LargestCountKeeping(*projection, *curve, level, measured);
+    kept.reliability = ReliabilityOf(*projection, *factor, kept.count.value);
+  } else if (kept.count.value == CountBound{Kind::kAt, kept.largest}) {
+    kept.count.value.kind = Kind::kMoreThan;
+  }
+  return kept;
+}
+
+std::string ShortCount(const CountBound& bound) {
+  const std::string cores = FormatCores(bound.cores);
+  if (bound.kind == Kind::kBelow) return "<" + cores;
+  return bound.kind == Kind::kMoreThan ? cores + "+" : cores;
+}
+
+std::string ShortCount(const KeptEfficiency& kept) {
+  const CountEstimate& count = kept.count;
+  const std::string value = ShortCount(count.value);
+  const bool has_interval = count.low && count.high;
+  const std::string interval = has_interval ? FormatRange(ShortCount(*count.low), ShortCount(*count.high), "–") : "";
+  if (kept.reliability == Reliability::kUnknown) return "";
+  if (kept.reliability == Reliability::kUncertain) return has_interval ? "(" + interval + ")" : "";
+  return has_interval && interval != value ? fmt::format("{} ({})", value, interval) : value;
+}
+
+std::string ShareOfRun(const Results& results, const std::vector<FactorRow>& rows, const PhaseId& phase) {
+  if (results.table.Series().size() > 1) return "";  // runs of different programs may have the same cores
+  std::vector<std::string> shares;
+  std::string left_out;
+  for (const FactorRow* row : {&rows.front(), &rows.back()}) {
+    const RunRecord* run = FindRun(results, *row);
+    if (run == nullptr || !row->runtime || !(run->seconds > 0)) return "";
+    const std::string cores = shares.empty() ? FormatCoreCount(static_cast<double>(row->cores))
+                                             : FormatCores(static_cast<double>(row->cores));
+    const auto marks = std::ranges::find(run->phases, phase.name, &PhaseMarks::phase);
+    double share = *row->runtime / run->seconds;
+    if (marks != run->phases.end() && marks->Count() > marks->LeftOut())
+      share *= static_cast<double>(marks->Count()) / static_cast<double>(marks->Count() - marks->LeftOut());
+    if (row == &rows.front() || rows.front().cores != rows.back().cores) {
+      shares.push_back(fmt::format("{} {}on {}", FormatPercent(std::min(1.0, share)),
+                                   shares.empty() ? "of the run time " : "", cores));
+    }
+    if (row != &rows.back() || marks == run->phases.end() || marks->LeftOut() == 0) continue;
+    left_out = fmt::format("; {} of {} iterations excluded as disturbed", FormatCount(marks->LeftOut()),
+                           FormatCount(marks->Count()));
+  }
+  return Join(shares, ", ") + left_out;
+}
+
+std::string OutsideOfPhases(const Results& results, double least) {
+  if (results.table.Series().size() > 1) return "";
+  const RunRecord *smallest = nullptr, *largest = nullptr;
+  for (const RunRecord& run : results.runs) {
+    if (!run.error.empty() || !(run.seconds > 0) || !(run.coverage > 0)) continue;
+    if (smallest == nullptr || run.cores < smallest->cores) smallest = &run;
+    if (largest == nullptr || run.cores > largest->cores) largest = &run;
+  }
+  if (largest == nullptr) return "";
+  const double first = OutsideShare(results, *smallest), last = OutsideShare(results, *largest);
+  if (std::max(first, last) < least) return "";
+  std::string text = fmt::format("{} of the run time on {}", FormatPercent(first),
+                                 FormatCoreCount(static_cast<double>(smallest->cores)));
+  if (largest->cores == smallest->cores) return text;
+  return text + fmt::format(", {} on {}", FormatPercent(last), FormatCores(static_cast<double>(largest->cores)));
 }
 
 }  // namespace farscale

@@ -1,4 +1,4 @@
-#include "report/target_text.h"
+#include "report/factor_text.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -135,9 +135,9 @@ TEST(Templates, EverythingIsRendered) {
   const ReportTemplates templates = test::OwnTemplates();
   EXPECT_THAT(RenderHtml(model, templates), testing::HasSubstr("without noise"));
   EXPECT_THAT(RenderMarkdown(model, templates), testing::HasSubstr("without noise"));
-  EXPECT_THAT(
-      RenderTemplate(templates.partials.at("report_appendix.md"), model.data, OutputForm::kMarkdown, templates.partials),
-      testing::HasSubstr("Grown, not measured: the program on"));
+  EXPECT_THAT(RenderTemplate(templates.partials.at("report_appendix.md"), model.data, OutputForm::kMarkdown,
+                             templates.partials),
+              testing::HasSubstr("Grown, not measured: the program on"));
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-#include "report/timeline_picture.h"
+#include "report/timelines.h"
 
 #include <fmt/format.h>
 
@@ -23,7 +23,7 @@ using DeviceRgb = std::array<int, 3>;
 
 // Apart from each other and from the states of ranks, also for colour-blind readers.
 constexpr DeviceRgb kKernels = {0, 128, 112}, kCopies = {214, 72, 142}, kIdle = {238, 240, 242};
-// Of the height of a row what its devices take, by how many there are.
+// The share of the height of a row that its devices take, by their number.
 constexpr std::array<double, kMostDeviceRows + 1> kDeviceShare = {0, 0.3, 0.45, 0.55, 0.6};
 
 // The colours of what a device does in a cell, mixed by their shares.
@@ -55,7 +55,7 @@ void DrawStrip(const DeviceRow& device, const Box& strip, SvgCanvas& canvas) {
 }
 
 // Every two columns as one.
-void HalveColumnsOf(DeviceRow& device) {
+void HalveColumns(DeviceRow& device) {
   std::vector<DeviceCell> joined;
   for (std::size_t column = 0; column < device.cells.size(); column += 2) {
     const DeviceCell& first = device.cells[column];
@@ -66,7 +66,7 @@ void HalveColumnsOf(DeviceRow& device) {
   device.cells = std::move(joined);
 }
 
-// What is to be seen, in a sentence, with a blank before it. There are devices.
+// The devices in a sentence, with a blank before it. There are some.
 std::string DescribeDevices(const RunPicture& picture) {
   double kernels = 0, copies = 0;
   for (const DeviceRow& device : picture.devices) {
@@ -94,11 +94,11 @@ std::vector<LegendEntry> LegendOfDevices(const RunPicture& picture) {
 
 // Over the cells of ranks in `box`, whose rows are so high.
 void DrawDevices(const RunPicture& picture, const Box& box, double row_height, SvgCanvas& canvas) {
-  std::map<std::int64_t, std::size_t> count, drawn;  // by row
+  std::map<std::int64_t, std::size_t> count, drawn;  // at each row
   for (const DeviceRow& device : picture.devices) ++count[device.row];
   for (const DeviceRow& device : picture.devices) {
     const std::size_t all = std::min(count[device.row], kMostDeviceRows), index = drawn[device.row]++;
-    if (index >= all) continue;  // of a file that farscale did not write
+    if (index >= all) continue;  // in a file that farscale did not write
     const double area = row_height * kDeviceShare[all], height = area / static_cast<double>(all);
     const double top =
         box.top + row_height * static_cast<double>(device.row + 1) - area + height * static_cast<double>(index);
@@ -152,7 +152,7 @@ RunPicture HalveColumns(const RunPicture& picture) {
     }
     row = std::move(joined);
   }
-  for (DeviceRow& device : halved.devices) HalveColumnsOf(device);
+  for (DeviceRow& device : halved.devices) HalveColumns(device);
   return halved;
 }
 
@@ -253,7 +253,7 @@ class PictureDrawing {
     std::size_t kind;
     double from, to;
   };
-  Stroke StrokeOf(std::size_t kind) const {
+  Stroke BlockStroke(std::size_t kind) const {
     const double width = band_ - 4;
     switch (kind) {
       case kDark: return {"#33475b", width};
@@ -273,7 +273,7 @@ class PictureDrawing {
     for (LegendEntry& entry : LegendOfDevices(picture_)) entries.push_back(std::move(entry));
     const bool has_left_out = std::any_of(run_.phases.begin(), run_.phases.end(),
                                           [](const PhaseMarks& phase) { return phase.LeftOut() > 0; });
-    if (has_left_out) entries.push_back({.name = "iteration left out", .line = StrokeOf(kLeftOut)});
+    if (has_left_out) entries.push_back({.name = "iteration left out", .line = BlockStroke(kLeftOut)});
     return Legend(std::move(entries), 14, kPictureRight, 42);
   }
 
@@ -291,7 +291,7 @@ class PictureDrawing {
                {Anchor::kEnd, kInk, is_small ? 9.0 : 11.0});
     std::array<std::string, kBlockKinds> paths;
     std::array<double, kBlockKinds> at{};  // where the strokes of each have come to
-    const std::vector<Block> blocks = BlocksOf(phase.iterations);
+    const std::vector<Block> blocks = FindBlocks(phase.iterations);
     for (const Block& block : blocks) {
       std::string& path = paths[block.kind];
       path += path.empty() ? fmt::format("M{:.1f} {:.1f}h{:.1f}", block.from, middle, block.to - block.from)
@@ -301,7 +301,7 @@ class PictureDrawing {
     svg_->OpenGroup(" fill=\"none\"" + (standalone_ ? "" : fmt::format(" data-band=\"{}\"", Pixel(middle))));
     svg_->Append("<title>" + EscapeXml(BandTitle(phase)) + "</title>");
     for (std::size_t kind = 0; kind < paths.size(); ++kind) {
-      if (!paths[kind].empty()) svg_->Path(paths[kind], StrokeOf(kind));
+      if (!paths[kind].empty()) svg_->Path(paths[kind], BlockStroke(kind));
     }
     svg_->CloseGroup();
     if (!is_small) BandNumbers(phase.iterations, middle);
@@ -309,7 +309,7 @@ class PictureDrawing {
 
   // One for every iteration. Where these would be too narrow, those that follow each other are joined and not told
   // apart by shades.
-  std::vector<Block> BlocksOf(std::vector<IterationRecord> all) const {
+  std::vector<Block> FindBlocks(std::vector<IterationRecord> all) const {
     const double narrowest = run_.phases.size() > kFewPhases ? 2 * kNarrowestMark : kNarrowestMark;
     const bool is_dense = narrowest * static_cast<double>(all.size()) > kPictureRight - kPictureLeft;
     JoinIterations(all, static_cast<std::size_t>((kPictureRight - kPictureLeft) / narrowest));

@@ -9,14 +9,10 @@
 #include "base/text.h"
 #include "plot/canvas.h"
 #include "plot/svg.h"
-#include "report/timeline_picture.h"
 #include "stats/sample_quantiles.h"
 
 namespace farscale {
 namespace {
-
-// Durations of the iterations of a phase as SVG: a panel for every run, bars upwards for the time and, where it is
-// known, bars downwards for what was disturbed.
 
 struct IterationPanel {
   std::string name;  // "8 cores"
@@ -40,6 +36,8 @@ const Stroke kMedian{kInk, 1, "4 3", 0.6};
 
 enum Bar : std::size_t { kUseful, kRest, kLeftOut, kDisturbed };
 
+// Durations of the iterations of a phase as SVG: a panel for every run, bars upwards for the time and, where it is
+// known, bars downwards for what was disturbed.
 class Panels {
  public:
   explicit Panels(const IterationChart& chart) : chart_(chart) {
@@ -82,7 +80,7 @@ class Panels {
     return fmt::format(" data-bars=\"{} {} {} {} {} {}\"", kPanelLeft, kPanelRight, most_, kPanelTop, panel_, kUp);
   }
 
-  static Stroke StrokeOf(std::size_t bar, double width) {
+  static Stroke BarStroke(std::size_t bar, double width) {
     switch (bar) {
       case kUseful: return {StateColor(RunState::kComputation), width};
       case kRest: return {"#7d93ab", width};
@@ -94,7 +92,7 @@ class Panels {
   void DrawLegend() {
     std::vector<LegendEntry> entries;
     const auto add = [&](Bar bar, const char* name) {
-      const Stroke stroke = StrokeOf(bar, 12);
+      const Stroke stroke = BarStroke(bar, 12);
       if (stroke.dashes.empty()) entries.push_back({.name = name, .area = Fill{stroke.color}});
       if (!stroke.dashes.empty()) entries.push_back({.name = name, .line = stroke});
     };
@@ -150,7 +148,7 @@ class Panels {
     const double slot = widest * box_.width() / static_cast<double>(most_);
     const double width = std::min(kWidestBar, slot < 4 ? slot : slot < 12 ? slot - 1 : 0.85 * slot);
     for (std::size_t bar = 0; bar < paths.size(); ++bar) {
-      if (!paths[bar].empty()) svg_->Path(paths[bar], StrokeOf(bar, width));
+      if (!paths[bar].empty()) svg_->Path(paths[bar], BarStroke(bar, width));
     }
   }
 
@@ -172,7 +170,7 @@ class Panels {
 
   const IterationChart& chart_;
   SvgCanvas* svg_ = nullptr;
-  Box box_;                // of all panels
+  Box box_;                // around all panels
   Scale x_;                // an iteration is as wide as 1
   std::int64_t most_ = 1;  // iterations of any panel
   bool is_disturbed_ = false, has_left_out_ = false;
@@ -186,17 +184,17 @@ std::string RenderIterations(const IterationChart& chart, bool standalone) { ret
 
 using RunList = std::vector<const RunRecord*>;
 
-constexpr double kSmallestShare = 0.0005;  // of a state, to be printed as more than nothing
+constexpr double kSmallestShare = 0.0005;  // share of a state that prints as more than nothing
 constexpr std::size_t kMostPictureBytes = 40'000;
 constexpr std::int64_t kFewestIterations = 3;  // that are worth a figure
 constexpr std::size_t kFewDetailed = 8;        // that may have figures with details
-constexpr std::size_t kMostBars = 400;         // of a run in a figure; half of that with many phases
-constexpr std::size_t kMostTooltips = 60;      // of a figure
-constexpr std::size_t kMostRows = 40;          // of a run in the table behind a figure
+constexpr std::size_t kMostBars = 400;         // a run in a figure; half of that with many phases
+constexpr std::size_t kMostTooltips = 60;      // a figure
+constexpr std::size_t kMostRows = 40;          // a run in the table behind a figure
 constexpr Factor kChangedFactors[] = {Factor::kParallelEfficiency, Factor::kLoadBalance, Factor::kSerialization,
                                       Factor::kTransfer};
 
-std::string HeadingOf(const RunRecord& run) {
+std::string RunHeading(const RunRecord& run) {
   std::string heading = FormatCoreCount(static_cast<double>(run.cores));
   if (run.repeat > 0) heading += fmt::format(", repeat {}", run.repeat);
   if (run.grown_from) heading += ", grown";
@@ -221,20 +219,24 @@ RunList Spread(const RunList& runs, std::size_t most) {
   return chosen;
 }
 
-std::vector<StateText> StatesOf(const RunPicture& picture) {
-  std::vector<StateText> states;
+ReportData States(const RunPicture& picture) {
+  ReportData states = ReportData::array();
   for (std::size_t i = 0; i < kRunStates; ++i) {
     const StateShare& share = picture.shares[i];
     const auto state = static_cast<RunState>(i);
     if (share.most < kSmallestShare) continue;
-    states.push_back({std::string(ToString(state)), StateColor(state), FormatPercent(share.mean),
-                      FormatPercent(share.least), FormatCores(static_cast<double>(share.least_rank)),
-                      FormatPercent(share.most), FormatCores(static_cast<double>(share.most_rank))});
+    states.push_back({{"name", ToString(state)},
+                      {"color", StateColor(state)},
+                      {"mean", FormatPercent(share.mean)},
+                      {"least", FormatPercent(share.least)},
+                      {"leastRank", FormatCores(static_cast<double>(share.least_rank))},
+                      {"most", FormatPercent(share.most)},
+                      {"mostRank", FormatCores(static_cast<double>(share.most_rank))}});
   }
   return states;
 }
 
-std::string CaptionOf(const RunRecord& run) {
+std::string TimelineCaption(const RunRecord& run) {
   const RunPicture& picture = *run.picture;
   std::vector<std::string> sentences;
   if (run.grown_from) {
@@ -261,7 +263,7 @@ std::string Numbered(const std::vector<IterationRecord>& iterations, std::size_t
          (record.iterations == 1 ? fmt::format(" (no. {})", first) : fmt::format(" (nos. {} to {})", first, last));
 }
 
-IterationRun SummaryOf(const RunRecord& run, const PhaseMarks& phase) {
+ReportData IterationSummary(const RunRecord& run, const PhaseMarks& phase) {
   std::vector<double> lengths;
   std::optional<double> disturbed;
   for (const IterationRecord& record : phase.iterations) {
@@ -271,28 +273,25 @@ IterationRun SummaryOf(const RunRecord& run, const PhaseMarks& phase) {
   const auto numbered = [&](auto at) {
     return Numbered(phase.iterations, static_cast<std::size_t>(at - lengths.begin()));
   };
-  const std::string shortest_text = numbered(std::ranges::min_element(lengths));
-  const std::string longest_text = numbered(std::ranges::max_element(lengths));
-  return {HeadingOf(run),
-          FormatCores(static_cast<double>(phase.Count())),
-          FormatCores(static_cast<double>(phase.LeftOut())),
-          FormatSeconds(Median(lengths)),
-          shortest_text,
-          longest_text,
-          disturbed ? FormatPercent(*disturbed) : "–"};
+  return {{"heading", RunHeading(run)},
+          {"count", FormatCores(static_cast<double>(phase.Count()))},
+          {"leftOut", FormatCores(static_cast<double>(phase.LeftOut()))},
+          {"median", FormatSeconds(Median(lengths))},
+          {"shortest", numbered(std::ranges::min_element(lengths))},
+          {"longest", numbered(std::ranges::max_element(lengths))},
+          {"disturbance", disturbed ? FormatPercent(*disturbed) : "–"}};
 }
 
 // Null when there are too few.
-const PhaseMarks* IterationsOf(const RunRecord& run, const PhaseId& phase) {
+const PhaseMarks* FindIterations(const RunRecord& run, const PhaseId& phase) {
   for (const PhaseMarks& marks : run.phases) {
     if (marks.phase == phase && marks.Count() >= kFewestIterations) return &marks;
   }
   return nullptr;
 }
 
-// "1, 7 and 9: rank 1 computes ...; rank 0 computes ...": which iterations were left out, and why. Without numbers
-// where some are told together.
-std::string ReasonsOf(const PhaseMarks& phase) {
+// "iteration 1: rank 1 computes ...; iteration 9: ...".
+std::string WhyLeftOut(const PhaseMarks& phase) {
   constexpr std::size_t kMostReasons = 3;
   std::vector<std::string> reasons;
   std::int64_t number = 1;
@@ -314,41 +313,44 @@ std::string ReasonsOf(const PhaseMarks& phase) {
   return Join(reasons, "; ");
 }
 
-// What leaving out iterations changes: each factor as kept, and with all of them.
-LeftOutRun LeftOutOf(const Results& results, const RunRecord& run, const PhaseMarks& phase) {
-  LeftOutRun left_out{HeadingOf(run), fmt::format("{} of {}", phase.LeftOut(), phase.Count()), ReasonsOf(phase), {}};
+// Each factor as kept, and with all iterations.
+ReportData WithoutLeftOut(const Results& results, const RunRecord& run, const PhaseMarks& phase) {
+  ReportData cells = ReportData::array();
   for (const FactorRow& row : results.table.rows) {
     if (row.phase != phase.phase || row.cores != run.cores || row.repeat != run.repeat) continue;
-    for (const Factor factor : kChangedFactors) {
-      const std::optional<double>& kept = row.values[factor];
-      const std::optional<double>& all = (*phase.with_all)[factor];
-      left_out.cells.push_back({kept ? FormatFactor(*kept) : "–", all ? FormatFactor(*all) : "–"});
-    }
+    const auto value = [](const std::optional<double>& factor) { return factor ? FormatFactor(*factor) : "–"; };
+    for (const Factor factor : kChangedFactors)
+      cells.push_back({{"kept", value(row.values[factor])}, {"all", value((*phase.with_all)[factor])}});
     break;
   }
-  return left_out;
+  return {{"heading", RunHeading(run)},
+          {"leftOut", fmt::format("{} of {}", phase.LeftOut(), phase.Count())},
+          {"why", WhyLeftOut(phase)},
+          {"cells", std::move(cells)}};
 }
 
 // The table behind the figure: an iteration a row, or some that follow each other where there are many.
-void AddIterationRows(const std::string& heading, std::vector<IterationRecord> iterations,
-                      std::vector<IterationRow>& rows) {
+void AddIterationRows(const std::string& heading, std::vector<IterationRecord> iterations, ReportData& rows) {
   JoinIterations(iterations, kMostRows);
   std::int64_t number = 1;
   for (const IterationRecord& record : iterations) {
     const std::string first = FormatCores(static_cast<double>(number));
     const std::string last = FormatCores(static_cast<double>(number + record.iterations - 1));
-    rows.push_back({heading, record.iterations == 1 ? first : first + " to " + last, FormatSeconds(record.elapsed),
-                    FormatSeconds(record.useful), FormatFactor(record.parallel_efficiency),
-                    FormatFactor(record.load_balance), record.disturbance ? FormatPercent(*record.disturbance) : "–",
-                    FormatCores(static_cast<double>(record.left_out))});
+    rows.push_back({{"run", heading},
+                    {"number", record.iterations == 1 ? first : first + " to " + last},
+                    {"length", FormatSeconds(record.elapsed)},
+                    {"useful", FormatSeconds(record.useful)},
+                    {"parallelEfficiency", FormatFactor(record.parallel_efficiency)},
+                    {"loadBalance", FormatFactor(record.load_balance)},
+                    {"disturbance", record.disturbance ? FormatPercent(*record.disturbance) : "–"},
+                    {"leftOut", FormatCores(static_cast<double>(record.left_out))}});
     number += record.iterations;
   }
 }
 
 }  // namespace
 
-std::vector<TimelineText> TimelinesOf(const Results& results, ReportModel& model, std::size_t& all,
-                                      std::size_t& shown) {
+ReportData Timelines(const Results& results, ReportModel& model, std::size_t& all, std::size_t& shown) {
   RunList runs;
   for (const RunRecord& run : results.runs) {
     if (HasTimeline(run)) runs.push_back(&run);
@@ -357,13 +359,16 @@ std::vector<TimelineText> TimelinesOf(const Results& results, ReportModel& model
   if (runs.size() > kMostTimelines) runs = WithoutRepeats(runs);
   runs = Spread(runs, kMostTimelines);
   shown = runs.size();
-  std::vector<TimelineText> timelines;
+  ReportData timelines = ReportData::array();
   if (runs.empty()) return timelines;
   const std::size_t most = std::min(kMostPictureBytes, kMostTimelineBytes / (runs.size() + results.grown_runs.size()));
   const auto add = [&](const RunRecord& run, const std::string& name, bool is_folded) {
-    timelines.push_back({AddFigure(model, name, RenderTimeline(run, false, most), RenderTimeline(run, true, most),
-                                   DescribeTimeline(run)),
-                         HeadingOf(run), CaptionOf(run), is_folded, StatesOf(*run.picture)});
+    timelines.push_back({{"figure", AddFigure(model, name, RenderTimeline(run, false, most),
+                                              RenderTimeline(run, true, most), DescribeTimeline(run))},
+                         {"heading", RunHeading(run)},
+                         {"caption", TimelineCaption(run)},
+                         {"isFolded", is_folded},
+                         {"states", States(*run.picture)}});
   };
   const RunRecord* largest = *std::ranges::max_element(runs, {}, &RunRecord::cores);
   for (const RunRecord* run : runs) {
@@ -378,42 +383,46 @@ std::vector<TimelineText> TimelinesOf(const Results& results, ReportModel& model
   return timelines;
 }
 
-std::optional<IterationsSection> IterationsOfPhase(const Results& results, const PhaseId& phase,
-                                                   const PhaseNames& names, ReportModel& model) {
-  IterationsSection section;
+std::optional<ReportData> Iterations(const Results& results, const PhaseId& phase, const PhaseNames& names,
+                                     ReportModel& model) {
   RunList runs;
+  ReportData summaries = ReportData::array(), left_out = ReportData::array(), factors = ReportData::array();
   for (const RunRecord& run : results.runs) {
-    const PhaseMarks* iterations = IterationsOf(run, phase);
+    const PhaseMarks* iterations = FindIterations(run, phase);
     if (iterations == nullptr) continue;
     runs.push_back(&run);
-    section.runs.push_back(SummaryOf(run, *iterations));
-    if (iterations->with_all) section.left_out_runs.push_back(LeftOutOf(results, run, *iterations));
+    summaries.push_back(IterationSummary(run, *iterations));
+    if (iterations->with_all) left_out.push_back(WithoutLeftOut(results, run, *iterations));
   }
   if (runs.empty()) return std::nullopt;
-  for (const Factor factor : kChangedFactors) section.left_out_factors.push_back(Name(factor));
-  section.has_left_out = !section.left_out_runs.empty();
-  section.has_disturbance =
-      std::ranges::any_of(section.runs, [](const IterationRun& run) { return run.disturbance != "–"; });
+  for (const Factor factor : kChangedFactors) factors.push_back(Name(factor));
   const bool is_small = results.phases.size() <= kFewDetailed;
   IterationChart chart;
   chart.title = "Iterations: " + names.heading;
   chart.description = "Length of the iterations of " + names.heading + ", run by run.";
+  ReportData rows = ReportData::array();
   std::size_t bars = 0;
   std::int64_t together = 1;
   for (const RunRecord* run : Spread(WithoutRepeats(runs), is_small ? 3 : 1)) {
     IterationPanel& panel = chart.panels.emplace_back();
-    panel.name = HeadingOf(*run);
-    panel.iterations = IterationsOf(*run, phase)->iterations;
-    AddIterationRows(panel.name, panel.iterations, section.rows);
+    panel.name = RunHeading(*run);
+    panel.iterations = FindIterations(*run, phase)->iterations;
+    AddIterationRows(panel.name, panel.iterations, rows);
     JoinIterations(panel.iterations, is_small ? kMostBars : kMostBars / 2);
     bars += panel.iterations.size();
     for (const IterationRecord& record : panel.iterations) together = std::max(together, record.iterations);
   }
-  if (together > 1) section.together = std::to_string(together);
   chart.with_tooltips = is_small && bars <= kMostTooltips;
-  section.figure = AddFigure(model, names.anchor + "-iterations.svg", RenderIterations(chart, false),
-                             RenderIterations(chart, true), chart.description);
-  return section;
+  return ReportData{
+      {"hasDisturbance", std::ranges::any_of(summaries, [](const auto& run) { return run["disturbance"] != "–"; })},
+      {"runs", std::move(summaries)},
+      {"figure", AddFigure(model, names.anchor + "-iterations.svg", RenderIterations(chart, false),
+                           RenderIterations(chart, true), chart.description)},
+      {"rows", std::move(rows)},
+      {"together", together > 1 ? std::to_string(together) : ""},
+      {"hasLeftOut", !left_out.empty()},
+      {"leftOutRuns", std::move(left_out)},
+      {"leftOutFactors", std::move(factors)}};
 }
 
 }  // namespace farscale

@@ -8,7 +8,6 @@
 #include "base/diagnostics.h"
 #include "base/files.h"
 #include "results/results_json.h"
-#include "report/timeline_picture.h"
 #include "report/report.h"
 #include "support/own_templates.h"
 
@@ -188,22 +187,22 @@ TEST(Iterations, AreJoined) {
 
 TEST(Iterations, TableAndFigure) {
   ReportModel model;
-  const IterationsSection section = IterationsOfPhase(ResultsOf({SmallRun()}), "step", {"step", "step"}, model).value();
-  const IterationRun& run = section.runs.at(0);
-  EXPECT_EQ(run.heading, "2 cores");
-  EXPECT_EQ(run.count, "4");
-  EXPECT_EQ(run.left_out, "1");
-  EXPECT_EQ(run.median, "1.00 s");
-  EXPECT_EQ(run.shortest, "500 ms (no. 3)");
-  EXPECT_EQ(run.longest, "1.50 s (no. 2)");
-  EXPECT_EQ(run.disturbance, "20.0 %");
+  const ReportData section = Iterations(ResultsOf({SmallRun()}), "step", {"step", "step"}, model).value();
+  const ReportData& run = section["runs"].at(0);
+  EXPECT_EQ(run["heading"], "2 cores");
+  EXPECT_EQ(run["count"], "4");
+  EXPECT_EQ(run["leftOut"], "1");
+  EXPECT_EQ(run["median"], "1.00 s");
+  EXPECT_EQ(run["shortest"], "500 ms (no. 3)");
+  EXPECT_EQ(run["longest"], "1.50 s (no. 2)");
+  EXPECT_EQ(run["disturbance"], "20.0 %");
   const std::string& svg = model.figures.at("step-iterations.svg");
   EXPECT_THAT(svg, HasSubstr("left out: disturbed</title>"));
   EXPECT_THAT(svg, Not(HasSubstr("nan")));
-  EXPECT_FALSE(IterationsOfPhase(ResultsOf({SmallRun()}), "other", {}, model));
+  EXPECT_FALSE(Iterations(ResultsOf({SmallRun()}), "other", {}, model));
   RunRecord few = SmallRun();
   few.phases[0].iterations.resize(2);
-  EXPECT_FALSE(IterationsOfPhase(ResultsOf({few}), "step", {}, model));
+  EXPECT_FALSE(Iterations(ResultsOf({few}), "step", {}, model));
 }
 
 TEST(Timelines, SmallestAndLargestAreOpen) {
@@ -213,13 +212,13 @@ TEST(Timelines, SmallestAndLargestAreOpen) {
   runs[3].repeat = 1;
   ReportModel model;
   std::size_t all = 0, shown = 0;
-  const std::vector<TimelineText> timelines = TimelinesOf(ResultsOf(runs), model, all, shown);
+  const ReportData timelines = Timelines(ResultsOf(runs), model, all, shown);
   std::vector<bool> folded;
-  for (const TimelineText& timeline : timelines) folded.push_back(timeline.is_folded);
+  for (const ReportData& timeline : timelines) folded.push_back(timeline["isFolded"].get<bool>());
   EXPECT_THAT(folded, ElementsAre(false, true, false, true));
   EXPECT_EQ(all, 4u);
   EXPECT_EQ(model.figures.count("timeline-6-1.svg"), 1u);
-  EXPECT_EQ(timelines[0].states[1].least_rank, "1");
+  EXPECT_EQ(timelines[0]["states"][1]["leastRank"], "1");
 }
 
 TEST(Timelines, RepeatsAreTheFirstToBeLeftOut) {
@@ -230,10 +229,10 @@ TEST(Timelines, RepeatsAreTheFirstToBeLeftOut) {
   }
   ReportModel model;
   std::size_t all = 0, shown = 0;
-  const std::vector<TimelineText> timelines = TimelinesOf(ResultsOf(runs), model, all, shown);
+  const ReportData timelines = Timelines(ResultsOf(runs), model, all, shown);
   ASSERT_EQ(timelines.size(), kMostTimelines);
-  EXPECT_EQ(timelines.front().heading, "1 core");
-  EXPECT_EQ(timelines.back().heading, "20 cores");
+  EXPECT_EQ(timelines.front()["heading"], "1 core");
+  EXPECT_EQ(timelines.back()["heading"], "20 cores");
   EXPECT_EQ(all, 40u);
   EXPECT_THAT(Html(ResultsOf(runs)), HasSubstr(" 12 of 40 runs are shown."));
 }
@@ -268,8 +267,8 @@ TEST(Timelines, AreOfBoundedSize) {
   const Results results = ResultsOf(runs);
   ReportModel model;
   std::size_t bytes = 0, all = 0, shown = 0;
-  for (const TimelineText& timeline : TimelinesOf(results, model, all, shown)) {
-    bytes += timeline.figure["svg"].get<std::string>().size();
+  for (const ReportData& timeline : Timelines(results, model, all, shown)) {
+    bytes += timeline["figure"]["svg"].get<std::string>().size();
   }
   EXPECT_LT(bytes, 1'000'000u);
   EXPECT_LT(Html(results).size(), 2'000'000u);  // without projections

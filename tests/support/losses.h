@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "imbalance/loss_record.h"
-#include "report/loss_growth.h"
+#include "report/imbalance/losses.h"
 
 namespace farscale::test {
 

@@ -9,9 +9,7 @@
 #include "factors/scaling.h"
 #include "plot/latex.h"
 #include "planning/allocation.h"
-#include "report/allocation/figure.h"
 #include "report/allocation/pages.h"
-#include "report/allocation/text.h"
 #include "results/factor_table_files.h"
 #include "support/models.h"
 #include "support/own_templates.h"
@@ -227,7 +225,7 @@ TEST(Allocation, PredictedRows) {
   EXPECT_FALSE(beyond.efficiency.value);
   EXPECT_FALSE(beyond.iteration.value);
   EXPECT_NEAR(beyond.efficiency.interval80->low, 0.28, 1e-12);
-  EXPECT_EQ(TabulateAllocation(pack, {}).lines[3].source, "uncertain");
+  EXPECT_EQ(TabulateAllocation(pack, {})["rows"][3]["source"], "uncertain");
 }
 
 // 0.1 is less than half of 0.4, so nothing is known on 64 cores.
@@ -246,7 +244,7 @@ TEST(Allocation, UnknownRowsHaveNoNumbers) {
     EXPECT_EQ(estimate, Estimate{});
   }
   EXPECT_EQ(pack.curve.back().cores, 32);
-  EXPECT_EQ(TabulateAllocation(pack, {}).lines.back().source, "unknown");
+  EXPECT_EQ(TabulateAllocation(pack, {})["rows"].back()["source"], "unknown");
   EXPECT_THAT(RenderSvg(SpeedupChart(pack), false), Not(HasSubstr("nan")));
 }
 
@@ -554,10 +552,11 @@ TEST(Allocation, TextToHandIn) {
   Results results = Strong({Row(1, 1024), Row(8, 130), Row(1024, 1.1)});
   results.problem.size = 530604;
   const AllocationPack pack = MakeAllocationPack(results, {});
-  const AllocationTable table = TabulateAllocation(pack, results.problem);
+  const ReportData table = TabulateAllocation(pack, results.problem);
   const auto cell = [&](std::size_t line, const std::string& heading) {
-    const auto at = std::find(table.header.begin(), table.header.end(), heading) - table.header.begin();
-    return table.lines[line].cells[static_cast<std::size_t>(at)].text;
+    const ReportData& header = table["header"];
+    const auto at = std::find(header.begin(), header.end(), heading) - header.begin();
+    return table["rows"][line]["cells"][static_cast<std::size_t>(at)]["text"];
   };
   EXPECT_EQ(cell(2, "Ideal speedup"), "1,024");
   EXPECT_EQ(cell(1, "Size per process"), "66,326");

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <functional>
 #include <string_view>
 #include <utility>
@@ -11,13 +12,69 @@
 #include "base/text.h"
 #include "base/version.h"
 #include "pages/render.h"
+#include "plot/canvas.h"
 #include "plot/latex.h"
-#include "report/allocation/figure.h"
 #include "report/figures.h"
 #include "report/key_results.h"
 
 namespace farscale {
 namespace {
+
+// A share of the ideal speedup over all cores of the pack.
+ChartSeries Proportional(const AllocationPack& pack, double share, const std::string& name) {
+  ChartSeries series;
+  series.name = name;
+  series.width = 1.4;
+  series.color = kPaletteBlack;
+  const auto [first, last] =
+      std::minmax_element(pack.rows.begin(), pack.rows.end(),
+                          [](const AllocationRow& a, const AllocationRow& b) { return a.cores < b.cores; });
+  for (const double cores : {first->cores, last->cores}) {
+    series.line.push_back({cores, share * cores / pack.baseline, ""});
+  }
+  return series;
+}
+
+ChartBand IntervalBand(double cores, const OpenBounds& interval) {
+  return {cores, interval.low, interval.high.value_or(INFINITY)};
+}
+
+ChartSeries PredictedCurve(const AllocationPack& pack) {
+  ChartSeries series;
+  series.name = "predicted, with 80 % interval";
+  series.color = kPaletteBlue;
+  series.dashed = true;
+  for (const SpeedupPoint& point : pack.curve) {
+    if (point.speedup.value) series.line.push_back({point.cores, *point.speedup.value, ""});
+    if (point.speedup.interval80) series.inner_band.push_back(IntervalBand(point.cores, *point.speedup.interval80));
+  }
+  if (series.inner_band.size() < pack.curve.size()) series.inner_band.clear();
+  return series;
+}
+
+// Adds a row of the pack to the series it belongs to.
+void AddRow(const AllocationRow& row, ChartSeries& series) {
+  if (row.speedup.interval80) series.error_bars.push_back(IntervalBand(row.cores, *row.speedup.interval80));
+  if (!row.speedup.value) return;
+  series.points.push_back({row.cores, *row.speedup.value,
+                           fmt::format("{}: speedup {} ({})", FormatCoreCount(row.cores),
+                                       FormatSpeedup(*row.speedup.value), row.is_measured ? "measured" : "predicted")});
+}
+
+// The chart in words, for those who cannot see it.
+std::string DescribeSpeedup(const AllocationPack& pack) {
+  std::string text = fmt::format("Speedup over the run on {} against the number of cores, with the ideal line",
+                                 FormatCoreCount(pack.baseline));
+  const AllocationRow* largest = nullptr;
+  for (const AllocationRow& row : pack.rows) {
+    if (row.is_measured && row.speedup.value) largest = &row;
+  }
+  if (largest != nullptr) {
+    text += fmt::format(": {} was measured on {}, where {} would be ideal", FormatSpeedup(*largest->speedup.value),
+                        FormatCoreCount(largest->cores), FormatIdealSpeedup(largest->ideal));
+  }
+  return text + ". The table has every value.";
+}
 
 using Data = ReportData;
 using Format = std::function<std::string(double)>;
@@ -32,82 +89,69 @@ std::string IntervalText(const OpenBounds& bounds, const Format& format) {
   return low == high ? "" : FormatRange(low, high, " – ");
 }
 
-AllocationCell Cell(const Estimate& estimate, const Format& format) {
-  const std::string interval = estimate.interval80 ? IntervalText(*estimate.interval80, format) : "";
-  if (estimate.value) return {format(*estimate.value), interval};
-  if (!interval.empty()) return {interval, ""};
-  return {estimate.interval80 ? format(estimate.interval80->low) : kDash, ""};
+// A cell has its 80 % interval beside it; where there is no number, the interval is the text.
+Data TableCell(const std::string& text, const std::string& interval = "") {
+  return Data{{"text", text}, {"interval", interval}};
 }
 
-AllocationCell Cell(const std::optional<double>& value, const Format& format) {
-  return {value ? format(*value) : kDash, ""};
+Data TableCell(const Estimate& estimate, const Format& format) {
+  const std::string interval = estimate.interval80 ? IntervalText(*estimate.interval80, format) : "";
+  if (estimate.value) return TableCell(format(*estimate.value), interval);
+  if (!interval.empty()) return TableCell(interval);
+  return TableCell(estimate.interval80 ? format(estimate.interval80->low) : kDash);
+}
+
+Data TableCell(const std::optional<double>& value, const Format& format) {
+  return TableCell(value ? format(*value) : kDash);
 }
 
 std::string Hours(double seconds) { return FormatSignificant(seconds / kHour, 3) + " h"; }
 std::string Percents(double share) { return FormatPercent(share); }
 std::string Size(double size) { return FormatProblemSize(size); }
 
-// Columns of the table: what stands above, and the cell of a row.
-struct Column {
-  std::string heading;
-  std::function<AllocationCell(const AllocationRow&)> cell;
-};
+using CellFormat = std::function<Data(const AllocationRow&)>;
 
-std::vector<Column> ColumnsOf(const AllocationPack& pack, const ProblemCase& problem, AllocationColumns part) {
-  std::vector<Column> columns;
-  const auto add = [&](AllocationColumns of, const std::string& heading,
-                       std::function<AllocationCell(const AllocationRow&)> cell) {
-    if (part == AllocationColumns::kAll || part == of) columns.push_back({heading, std::move(cell)});
+// Headings, and the cells of a row.
+std::vector<std::pair<std::string, CellFormat>> ShownColumns(const AllocationPack& pack, const ProblemCase& problem,
+                                                             AllocationColumns part) {
+  std::vector<std::pair<std::string, CellFormat>> columns;
+  const auto add = [&](AllocationColumns of, const std::string& heading, CellFormat cell) {
+    if (part == AllocationColumns::kAll || part == of) columns.emplace_back(heading, std::move(cell));
   };
   const auto scaling = AllocationColumns::kScaling, costs = AllocationColumns::kCosts;
   const auto runs = HasSizes(pack) ? AllocationColumns::kProblem : scaling;
   const std::string unit = problem.unit.empty() ? "" : ", " + problem.unit;
-  add(part, "Cores", [](const AllocationRow& row) { return AllocationCell{FormatCores(row.cores), ""}; });
+  add(part, "Cores", [](const AllocationRow& row) { return TableCell(FormatCores(row.cores)); });
   if (Any(pack, [](const AllocationRow& row) { return row.nodes.has_value(); })) {
-    add(runs, "Nodes", [](const AllocationRow& row) { return Cell(row.nodes, FormatCores); });
+    add(runs, "Nodes", [](const AllocationRow& row) { return TableCell(row.nodes, FormatCores); });
   }
   if (Any(pack, [](const AllocationRow& row) { return row.processes != row.cores; })) {
-    add(runs, "Processes", [](const AllocationRow& row) { return AllocationCell{FormatCores(row.processes), ""}; });
+    add(runs, "Processes", [](const AllocationRow& row) { return TableCell(FormatCores(row.processes)); });
   }
   if (HasSizes(pack)) {
-    add(runs, "Problem size" + unit, [](const AllocationRow& row) { return Cell(row.size, Size); });
-    add(runs, "Size per process" + unit, [](const AllocationRow& row) { return Cell(row.portion, Size); });
+    add(runs, "Problem size" + unit, [](const AllocationRow& row) { return TableCell(row.size, Size); });
+    add(runs, "Size per process" + unit, [](const AllocationRow& row) { return TableCell(row.portion, Size); });
   }
   const bool has_times = HasTimes(pack);
   const std::string iterations =
       fmt::format("{} iteration{}", FormatCores(pack.iterations), pack.iterations == 1 ? "" : "s");
   const std::string work = pack.is_of_runs ? " of a run" : ", " + iterations;
   if (has_times && pack.iterations != 1) {
-    add(costs, "Wall time, 1 iteration", [](const AllocationRow& row) { return Cell(row.iteration, FormatSeconds); });
+    add(costs, "Wall time, 1 iteration",
+        [](const AllocationRow& row) { return TableCell(row.iteration, FormatSeconds); });
   }
   // One unit for the whole column.
   const bool in_hours = Any(pack, [](const AllocationRow& row) { return row.work.value.value_or(0) >= kManySeconds; });
   const Format time = in_hours ? Format(Hours) : Format(FormatSeconds);
-  if (has_times) add(costs, "Wall time" + work, [time](const AllocationRow& row) { return Cell(row.work, time); });
-  add(scaling, "Speedup", [](const AllocationRow& row) { return Cell(row.speedup, FormatSpeedup); });
-  add(scaling, "Ideal speedup", [](const AllocationRow& row) {
-    return AllocationCell{FormatIdealSpeedup(row.ideal), ""};
-  });
-  add(scaling, "Efficiency", [](const AllocationRow& row) { return Cell(row.efficiency, Percents); });
+  if (has_times) add(costs, "Wall time" + work, [time](const AllocationRow& row) { return TableCell(row.work, time); });
+  add(scaling, "Speedup", [](const AllocationRow& row) { return TableCell(row.speedup, FormatSpeedup); });
+  add(scaling, "Ideal speedup", [](const AllocationRow& row) { return TableCell(FormatIdealSpeedup(row.ideal)); });
+  add(scaling, "Efficiency", [](const AllocationRow& row) { return TableCell(row.efficiency, Percents); });
   if (has_times) {
-    add(costs, "Core hours" + work, [](const AllocationRow& row) { return Cell(row.core_hours, FormatCoreHours); });
+    add(costs, "Core hours" + work,
+        [](const AllocationRow& row) { return TableCell(row.core_hours, FormatCoreHours); });
   }
   return columns;
-}
-
-Data TableData(const AllocationTable& table) {
-  Data rows = Data::array();
-  for (const AllocationLine& line : table.lines) {
-    Data cells = Data::array();
-    for (const AllocationCell& cell : line.cells) cells.push_back({{"text", cell.text}, {"interval", cell.interval}});
-    const bool is_reliable = line.reliability == Reliability::kReliable;
-    rows.push_back({{"source", line.source},
-                    {"kind", line.is_measured ? "measured"
-                             : is_reliable    ? "predicted"
-                                              : "beyond"},
-                    {"cells", std::move(cells)}});
-  }
-  return {{"header", table.header}, {"rows", std::move(rows)}};
 }
 
 // As allocation_measurement.txt.mustache writes them, and in LaTeX.
@@ -161,22 +205,71 @@ std::string Numbers(const Estimate& estimate) {
          (bounds ? Number(bounds->high) : "");
 }
 
+std::string PhaseInHead(const PhaseId& phase) {
+  return phase.IsGroup() ? fmt::format("group {} of phase {}", phase.group, phase.name) : "phase " + phase.name;
+}
+
 }  // namespace
 
-AllocationTable TabulateAllocation(const AllocationPack& pack, const ProblemCase& problem, AllocationColumns part) {
-  AllocationTable table;
-  const std::vector<Column> columns = ColumnsOf(pack, problem, part);
-  for (const Column& column : columns) table.header.push_back(column.heading);
+Chart SpeedupChart(const AllocationPack& pack) {
+  Chart chart;
+  chart.title = "Speedup against cores";
+  chart.description = DescribeSpeedup(pack);
+  chart.x_label = "cores";
+  chart.y_label = "speedup over " + FormatCoreCount(pack.baseline);
+  chart.log_y = true;
+  chart.height = 460;
+  chart.legend = LegendPlace::kInside;
+  chart.has_script = false;
+  ChartSeries ideal = Proportional(pack, 1, "ideal");
+  ChartSeries required = Proportional(pack, pack.required, fmt::format("{:g} % efficiency", 100 * pack.required));
+  required.color = kPaletteGrey;
+  required.dashed = true;
+  ChartSeries measured, predicted = PredictedCurve(pack), uncertain;
+  measured.name = "measured";
+  measured.color = kPaletteBlack;
+  measured.has_filled_points = true;
+  uncertain.name = "uncertain: interval only";
+  uncertain.color = kPaletteGrey;
   for (const AllocationRow& row : pack.rows) {
-    const bool is_predicted = !row.is_measured && row.reliability == Reliability::kReliable;
-    AllocationLine line{
-        is_predicted ? "predicted" : ToString(row.reliability), row.is_measured, row.reliability, row.is_baseline, {}};
-    if (row.is_measured) line.source = "measured";
-    if (row.is_baseline) line.source = part != AllocationColumns::kAll ? "baseline" : "measured, baseline";
-    for (const Column& column : columns) line.cells.push_back(column.cell(row));
-    table.lines.push_back(std::move(line));
+    const bool is_reliable = row.reliability == Reliability::kReliable;
+    AddRow(row, row.is_measured ? measured : is_reliable ? predicted : uncertain);
   }
-  return table;
+  const double last = ideal.line.back().x;
+  if (pack.reliable > 0 && pack.reliable * 1.0001 < last) {
+    chart.reliable_to_x = pack.reliable;
+    chart.reliable_label = "reliable up to " + FormatCoreCount(pack.reliable);
+  }
+  chart.series = {std::move(ideal), std::move(required), std::move(measured)};
+  if (!pack.curve.empty()) chart.series.push_back(std::move(predicted));
+  if (!uncertain.error_bars.empty()) chart.series.push_back(std::move(uncertain));
+  return chart;
+}
+
+std::string SpeedupTikz(const AllocationPack& pack) {
+  return "% The figure by itself: pdflatex makes allocation-figure.pdf of it, for \\includegraphics.\n" +
+         RenderTikz(SpeedupChart(pack));
+}
+
+ReportData TabulateAllocation(const AllocationPack& pack, const ProblemCase& problem, AllocationColumns part) {
+  const auto columns = ShownColumns(pack, problem, part);
+  Data header = Data::array(), rows = Data::array();
+  for (const auto& column : columns) header.push_back(column.first);
+  for (const AllocationRow& row : pack.rows) {
+    const bool is_reliable = row.reliability == Reliability::kReliable;
+    const std::string baseline = part != AllocationColumns::kAll ? "baseline" : "measured, baseline";
+    Data cells = Data::array();
+    for (const auto& column : columns) cells.push_back(column.second(row));
+    rows.push_back({{"source", row.is_baseline   ? baseline
+                               : row.is_measured ? "measured"
+                               : is_reliable     ? "predicted"
+                                                 : ToString(row.reliability)},
+                    {"kind", row.is_measured ? "measured"
+                             : is_reliable   ? "predicted"
+                                             : "beyond"},
+                    {"cells", std::move(cells)}});
+  }
+  return {{"header", std::move(header)}, {"rows", std::move(rows)}};
 }
 
 ReportModel BuildAllocationModel(const Results& results, const AllocationPack& pack, const Partials& templates) {
@@ -187,7 +280,7 @@ ReportModel BuildAllocationModel(const Results& results, const AllocationPack& p
   for (const auto& [name, value] : text.facts) data["facts"].push_back({{"name", name}, {"value", value}});
   data["required"] = Required(pack);
   data["recommendation"] = text.recommendation;
-  data["table"] = TableData(TabulateAllocation(pack, results.problem));
+  data["table"] = TabulateAllocation(pack, results.problem);
   data["tableNote"] = text.note;
   data["figure"] = AddChart(SpeedupChart(pack), "allocation.svg", model);
   data["method"] = {text.measurement, text.prediction};
@@ -204,7 +297,7 @@ std::string WriteAllocationTable(const Results& results, const AllocationPack& p
   if (HasSizes(pack)) parts.insert(parts.begin(), AllocationColumns::kProblem);
   if (HasTimes(pack)) parts.push_back(AllocationColumns::kCosts);
   for (const AllocationColumns part : parts) {
-    Data table = TableData(TabulateAllocation(pack, results.problem, part));
+    Data table = TabulateAllocation(pack, results.problem, part);
     table["isFirst"] = tables.empty();
     tables.push_back(std::move(table));
   }
@@ -234,14 +327,6 @@ std::string WriteAllocationPage(const Results& results, const AllocationPack& pa
   const Data data = {{"title", results.title}, {"figure", RenderTikzPicture(chart)}};
   return RenderTemplate(templates.at("allocation_page.tex"), data, OutputForm::kLatex, templates);
 }
-
-namespace {
-
-std::string PhaseInHead(const PhaseId& phase) {
-  return phase.IsGroup() ? fmt::format("group {} of phase {}", phase.group, phase.name) : "phase " + phase.name;
-}
-
-}  // namespace
 
 std::string WriteAllocationCsv(const Results& results, const AllocationPack& pack, const AllocationText& sentences) {
   std::string text = fmt::format("# {}{}; baseline {} cores; {} scaling\n", OneLine(results.title),
@@ -278,9 +363,7 @@ std::vector<std::filesystem::path> WriteAllocation(const Results& results, const
                       {"allocation-text.tex", WriteAllocationText(text, templates.partials)},
                       {"allocation-figure.tex", SpeedupTikz(pack)},
                       {"allocation-page.tex", WriteAllocationPage(results, pack, templates.partials)}};
-  for (const auto& [name, svg] : model.figures) {
-    files.emplace_back(std::filesystem::path("figures") / name, svg + "\n");
-  }
+  AddFigureFiles(model, files);
   return WriteFiles(folder, files);
 }
 

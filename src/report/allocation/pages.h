@@ -1,42 +1,51 @@
-// The allocation pack as files: allocation.md with figures/allocation.svg, allocation.html, allocation.csv, and for
-// LaTeX allocation.tex (the table), allocation-text.tex (the text around it), allocation-figure.tex and
-// allocation-page.tex (all of it).
+// An allocation pack: its sentences, worded by templates/allocation_*.txt.mustache, its chart and its files.
 #pragma once
 
 #include <filesystem>
+#include <functional>
 #include <string>
 #include <vector>
 
+#include "pages/render.h"
 #include "planning/allocation.h"
-#include "report/allocation/text.h"
+#include "plot/chart.h"
 #include "report/report.h"
 
 namespace farscale {
 
-// A table of texts. A cell has its 80 % interval beside it; where there is no number, the interval is the text.
-struct AllocationCell {
-  std::string text;
-  std::string interval;  // may be empty
+// Lists of sentences but for the names and values of the facts.
+struct AllocationText {
+  LabelledTexts facts;  // code and case, phase, scaling, baseline, planned work
+  std::vector<std::string> recommendation;
+  std::string measurement, prediction;  // paragraphs
+  std::string note;                     // on numbers and intervals of the table; one paragraph
+  std::vector<std::string> contradictions, missing;
 };
 
-struct AllocationLine {
-  std::string source;  // "measured", "predicted", "uncertain", "unknown"
-  bool is_measured = true;
-  Reliability reliability = Reliability::kReliable;
-  bool is_baseline = false;
-  std::vector<AllocationCell> cells;
-};
+AllocationText DescribeAllocation(const Results& results, const AllocationPack& pack, const Partials& templates);
 
-struct AllocationTable {
-  std::vector<std::string> header;  // of the cells
-  std::vector<AllocationLine> lines;
-};
+bool Any(const AllocationPack& pack, const std::function<bool(const AllocationRow&)>& has);
+bool HasTimes(const AllocationPack& pack);
+bool HasSizes(const AllocationPack& pack);
+
+// All digits where it is a whole number.
+std::string FormatIdealSpeedup(double ideal);
+
+std::string FormatProblemSize(double size);
+
+// "the group "pp" of ranks in the phase "step"".
+std::string PhaseInWords(const PhaseId& phase);
+
+// Without line breaks.
+std::string OneLine(std::string text);
 
 // All columns, or some for paper: how large the problem is, how it scales, what it takes and costs. Where sizes are not
 // known, the nodes are among those of scaling.
 enum class AllocationColumns { kAll, kProblem, kScaling, kCosts };
-AllocationTable TabulateAllocation(const AllocationPack& pack, const ProblemCase& problem,
-                                   AllocationColumns part = AllocationColumns::kAll);
+// The tags `table` of a page. A cell has its 80 % interval beside it; where there is no number, the interval is the
+// text.
+ReportData TabulateAllocation(const AllocationPack& pack, const ProblemCase& problem,
+                              AllocationColumns part = AllocationColumns::kAll);
 
 // The tags of templates/allocation.*.mustache [docs/templates.md], but for `style`.
 ReportModel BuildAllocationModel(const Results& results, const AllocationPack& pack, const Partials& templates);
@@ -55,5 +64,10 @@ std::string WriteAllocationCsv(const Results& results, const AllocationPack& pac
 std::vector<std::filesystem::path> WriteAllocation(const Results& results, const AllocationPack& pack,
                                                    const ReportTemplates& templates,
                                                    const std::filesystem::path& folder);
+
+Chart SpeedupChart(const AllocationPack& pack);
+
+// A LaTeX document whose only page is the figure; needs TikZ and nothing else.
+std::string SpeedupTikz(const AllocationPack& pack);
 
 }  // namespace farscale

@@ -1,4 +1,4 @@
-#include "report/allocation/text.h"
+#include "report/allocation/pages.h"
 
 #include <fmt/format.h>
 
@@ -12,6 +12,8 @@
 
 namespace farscale {
 namespace {
+
+using Data = ReportData;
 
 constexpr double kSecondsOfHour = 3600;
 
@@ -43,175 +45,111 @@ std::string WithInterval(const Estimate& estimate) {
                             FormatPercent(*estimate.interval80->high));
 }
 
-struct EfficiencyOfCount {
-  FARSCALE_TEXTS(cores, efficiency)
-};
+Data EfficiencyOn(const std::string& cores, const std::string& efficiency) {
+  return Data{{"cores", cores}, {"efficiency", efficiency}};
+}
 
-struct RecommendedJob {
-  bool is_measured = false, is_baseline = false, is_reached = false, is_beyond = false;
-  std::string size, cores, interval, limit, efficiency, work, core_hours, core_hours_interval;
-  std::optional<EfficiencyOfCount> next;
-  FARSCALE_TAGS(is_measured, is_baseline, is_reached, is_beyond, size, cores, interval, limit, efficiency, work,
-                core_hours, core_hours_interval, next)
-};
-
-struct SureJob {
-  std::string cores;
-  bool is_surer = false;
-  FARSCALE_TAGS(cores, is_surer)
-};
-
-struct DisagreementRow {
-  bool is_first = false, is_baseline = false;
-  std::string cores, measured, projected;
-  FARSCALE_TAGS(is_first, is_baseline, cores, measured, projected)
-};
-
-struct Disagreements {
-  std::vector<DisagreementRow> rows;
-  bool is_none = false;  // by the projection alone
-  std::string allowed;
-  FARSCALE_TAGS(rows, is_none, allowed)
-};
-
-struct ProblemSizes {
-  bool is_one = false;
-  std::string first_total, first_portion, first_cores, last_total, last_portion, last_cores;
-  FARSCALE_TAGS(is_one, first_total, first_portion, first_cores, last_total, last_portion, last_cores)
-};
-
-struct RemovedNoise {
-  FARSCALE_TEXTS(name, cores, without, measured)
-};
-
-struct ContradictionText {
-  std::vector<std::string> doubts;
-  std::string work, efficiencies, sizes, baseline_size, baseline_cores;
-  FARSCALE_TAGS(doubts, work, efficiencies, sizes, baseline_size, baseline_cores)
-};
-
-struct MissingText {
-  bool description = false, size = false, scaling = false, times = false, plan = false, computation = false;
-  bool counts = false, repeats = false, nodes = false, prediction = false;
-  std::string obstacle, count_number;
-  bool is_one_count = false;
-  FARSCALE_TAGS(description, size, scaling, times, plan, computation, counts, repeats, nodes, prediction, obstacle,
-                count_number, is_one_count)
-};
-
-struct PackText {
-  std::string title, description, group, phase, phase_description, phase_in_words;
-  bool is_strong = false, is_weak = false, is_scaling_unknown = false, is_scaling_shown = false;
-  std::string scaling;
-  std::optional<ProblemSizes> sizes;
-  std::string baseline, runs, counts, noise, required, iterations, planned_iterations, baseline_iterations;
-  bool is_of_runs = false, is_one_iteration = false, has_intervals = false, is_any_beyond = false;
-  bool are_nodes_estimated = false;
-  std::string reliable, omitted_up_to, superlinear;
-  RecommendedJob job;
-  std::optional<SureJob> sure;
-  std::optional<EfficiencyOfCount> largest_enough;
-  std::string exceptions;
-  std::optional<Disagreements> disagreements;
-  std::string from, to, tracers, cores_per_node;
-  bool has_largest_time = false, has_repeats = false, is_one_repeated = false, is_of_times = false, is_whole = false;
-  bool is_times_weak = false, is_times_strong = false, is_speedup = false, is_global_efficiency = false;
-  bool is_parallel_efficiency = false;
-  std::string repeated_counts;
-  std::optional<RemovedNoise> removed_noise;
-  bool is_predicted = false, has_predicted_times = false, is_reliable_to_end = false;
-  std::string rules, models, generator;
-  ContradictionText contradictions;
-  MissingText missing;
-  FARSCALE_TAGS(title, description, group, phase, phase_description, phase_in_words, is_strong, is_weak,
-                is_scaling_unknown, is_scaling_shown, scaling, sizes, baseline, runs, counts, noise, required,
-                iterations, planned_iterations, baseline_iterations, is_of_runs, is_one_iteration, has_intervals,
-                is_any_beyond, are_nodes_estimated, reliable, omitted_up_to, superlinear, job, sure, largest_enough,
-                exceptions, disagreements, from, to, tracers, cores_per_node, has_largest_time, has_repeats,
-                is_one_repeated, is_of_times, is_whole, is_times_weak, is_times_strong, is_speedup,
-                is_global_efficiency, is_parallel_efficiency, repeated_counts, removed_noise, is_predicted,
-                has_predicted_times, is_reliable_to_end, rules, models, generator, contradictions, missing)
-};
-
-RecommendedJob JobOf(const AllocationPack& pack) {
+// The tags `job`.
+Data JobText(const AllocationPack& pack) {
   const Recommendation& job = pack.recommendation;
-  RecommendedJob text{.is_measured = job.is_measured,
-                      .is_baseline = job.is_baseline,
-                      .is_reached = job.kind == Recommendation::Kind::kReached,
-                      .is_beyond = pack.reliable > 0 && job.disagreements.empty(),
-                      .size = FormatCoreCount(job.cores),
-                      .cores = FormatCoreCount(job.cores)};
+  Data text = {{"isMeasured", job.is_measured},
+               {"isBaseline", job.is_baseline},
+               {"isReached", job.kind == Recommendation::Kind::kReached},
+               {"isBeyond", pack.reliable > 0 && job.disagreements.empty()},
+               {"cores", FormatCoreCount(job.cores)},
+               {"efficiency", ""},
+               {"work", ""},
+               {"coreHours", ""},
+               {"coreHoursInterval", ""},
+               {"next", false}};
+  std::string nodes, interval;
   if (job.nodes && *job.nodes > 0) {
-    text.size += fmt::format(" ({}{} {})", FormatCores(*job.nodes), job.is_measured ? "" : " full",
-                             *job.nodes == 1 ? "node" : "nodes");
+    nodes = fmt::format(" ({}{} {})", FormatCores(*job.nodes), job.is_measured ? "" : " full",
+                        *job.nodes == 1 ? "node" : "nodes");
   }
+  text["size"] = FormatCoreCount(job.cores) + nodes;
   if (job.low && job.high) {
     const bool is_one = job.high->kind == CountBound::Kind::kAt && job.high->cores == 1;
-    text.interval = fmt::format("{} to {} {}", BoundText(*job.low), BoundText(*job.high), is_one ? "core" : "cores");
+    interval = fmt::format("{} to {} {}", BoundText(*job.low), BoundText(*job.high), is_one ? "core" : "cores");
   }
-  if (job.limit && (job.is_measured || !text.interval.empty())) text.limit = FormatCores(*job.limit);
+  text["interval"] = interval;
+  text["limit"] = job.limit && (job.is_measured || !interval.empty()) ? FormatCores(*job.limit) : "";
   const auto next = std::ranges::find_if(pack.rows, [&](const AllocationRow& row) {
     return row.is_measured && row.cores > job.cores && row.efficiency.value;
   });
-  if (next != pack.rows.end()) text.next = {FormatCoreCount(next->cores), WithInterval(next->efficiency)};
+  if (next != pack.rows.end())
+    text["next"] = EfficiencyOn(FormatCoreCount(next->cores), WithInterval(next->efficiency));
   if (!job.efficiency.value) return text;
-  text.efficiency = WithInterval(job.efficiency);
+  text["efficiency"] = WithInterval(job.efficiency);
   if (!job.work.value) return text;
-  text.work = FormatWallTime(*job.work.value);
-  text.core_hours = FormatCoreHours(*job.core_hours.value);
+  text["work"] = FormatWallTime(*job.work.value);
+  text["coreHours"] = FormatCoreHours(*job.core_hours.value);
   const std::optional<OpenBounds>& cost = job.core_hours.interval80;
-  if (cost && cost->high) {
-    text.core_hours_interval = fmt::format("{} to {}", FormatCoreHours(cost->low), FormatCoreHours(*cost->high));
-  }
+  if (cost && cost->high)
+    text["coreHoursInterval"] = fmt::format("{} to {}", FormatCoreHours(cost->low), FormatCoreHours(*cost->high));
   return text;
 }
 
+// Counts where measured and projected efficiencies disagree; false without any.
+Data DisagreementText(const Recommendation& job) {
+  if (job.disagreements.empty()) return false;
+  Data rows = Data::array();
+  for (const Disagreement& one : job.disagreements) {
+    rows.push_back({{"isFirst", rows.empty()},
+                    {"isBaseline", one.is_baseline},
+                    {"cores", FormatCoreCount(one.cores)},
+                    {"measured", WithInterval(one.measured)},
+                    {"projected", WithInterval(one.projected)}});
+  }
+  const bool is_none =
+      job.projected && job.projected->kind == CountBound::Kind::kBelow;  // if the projection alone counts
+  std::string allowed;
+  if (job.projected && !is_none) {
+    const bool is_more = job.projected->kind == CountBound::Kind::kMoreThan;
+    allowed = (is_more ? "more than " : "") + FormatCoreCount(job.projected->cores);
+  }
+  return {{"rows", std::move(rows)}, {"isNone", is_none}, {"allowed", allowed}};
+}
+
 // The largest measured count up to the recommended one that is efficient enough; smaller ones that are not.
-void FillMeasured(const AllocationPack& pack, PackText& text) {
+void FillMeasured(const AllocationPack& pack, Data& text) {
   const Recommendation& job = pack.recommendation;
-  if (job.sure) text.sure = {FormatCoreCount(*job.sure), job.is_surer};
+  text.update({{"sure", false}, {"largestEnough", false}});
+  if (job.sure) text["sure"] = Data{{"cores", FormatCoreCount(*job.sure)}, {"isSurer", job.is_surer}};
   std::vector<std::string> exceptions;
   for (const AllocationRow& row : pack.rows) {
     if (!row.is_measured || row.is_baseline || row.cores > job.cores || !row.efficiency.value) continue;
     const std::string efficiency = FormatPercent(*row.efficiency.value), cores = FormatCoreCount(row.cores);
     const bool is_enough = *row.efficiency.value >= pack.required;
     if (!is_enough && row.cores < job.cores) exceptions.push_back(fmt::format("{} on {}", efficiency, cores));
-    if (is_enough) {
-      text.largest_enough.reset();
-      if (!job.is_measured && row.cores > job.sure.value_or(0)) text.largest_enough = {cores, efficiency};
-    }
+    if (!is_enough) continue;
+    const bool is_beyond = !job.is_measured && row.cores > job.sure.value_or(0);
+    text["largestEnough"] = is_beyond ? EfficiencyOn(cores, efficiency) : Data(false);
   }
-  text.exceptions = Join(exceptions, ", ");
-  if (job.disagreements.empty()) return;
-  Disagreements disagreements;
-  for (const Disagreement& one : job.disagreements) {
-    disagreements.rows.push_back({disagreements.rows.empty(), one.is_baseline, FormatCoreCount(one.cores),
-                                  WithInterval(one.measured), WithInterval(one.projected)});
-  }
-  if (job.projected) {
-    disagreements.is_none = job.projected->kind == CountBound::Kind::kBelow;
-    const bool is_more = job.projected->kind == CountBound::Kind::kMoreThan;
-    if (!disagreements.is_none)
-      disagreements.allowed = (is_more ? "more than " : "") + FormatCoreCount(job.projected->cores);
-  }
-  text.disagreements = std::move(disagreements);
+  text["exceptions"] = Join(exceptions, ", ");
+  text["disagreements"] = DisagreementText(job);
 }
 
-std::optional<ProblemSizes> SizesOf(const AllocationPack& pack, const std::string& unit) {
+// The smallest and the largest measured problem; false where sizes are unknown.
+Data ProblemSizes(const AllocationPack& pack, const std::string& unit) {
   std::vector<const AllocationRow*> sized;
   for (const AllocationRow& row : pack.rows) {
     if (row.is_measured && row.size) sized.push_back(&row);
   }
-  if (sized.empty()) return std::nullopt;
+  if (sized.empty()) return false;
   const auto with_unit = [&](double size) { return FormatProblemSize(size) + (unit.empty() ? "" : " " + unit); };
   const AllocationRow &first = *sized.front(), &last = *sized.back();
-  return ProblemSizes{
-      &first == &last,       with_unit(*first.size),   with_unit(*first.portion),  FormatCores(first.cores),
-      with_unit(*last.size), with_unit(*last.portion), FormatCoreCount(last.cores)};
+  return {{"isOne", &first == &last},
+          {"firstTotal", with_unit(*first.size)},
+          {"firstPortion", with_unit(*first.portion)},
+          {"firstCores", FormatCores(first.cores)},
+          {"lastTotal", with_unit(*last.size)},
+          {"lastPortion", with_unit(*last.portion)},
+          {"lastCores", FormatCoreCount(last.cores)}};
 }
 
 // The tools that wrote the traces, each once.
-std::string TracersOf(const Results& results) {
+std::string Tracers(const Results& results) {
   std::vector<std::string> tracers;
   for (const RunRecord& run : results.runs) {
     if (!run.error.empty()) continue;
@@ -231,117 +169,134 @@ std::optional<double> MeanParallelEfficiency(const std::vector<FactorRow>& rows,
   return count > 0 ? std::optional(sum / count) : std::nullopt;
 }
 
-// What the noise of the machine costs in the largest run, where the study removed it.
-std::optional<RemovedNoise> RemovedNoiseOf(const Results& results, const AllocationPack& pack) {
-  if (results.comparison != Comparison::kNoise || results.variants.empty()) return std::nullopt;
+// The cost of the machine's noise in the largest run, where the study removed it; false elsewhere.
+Data RemovedNoise(const Results& results, const AllocationPack& pack) {
+  if (results.comparison != Comparison::kNoise || results.variants.empty()) return false;
   const std::vector<FactorRow> rows = results.table.Rows(pack.series, pack.phase);
   const Variant& clean = results.variants.back();
   const auto measured = MeanParallelEfficiency(rows, rows.back().cores);
   const auto without = MeanParallelEfficiency(clean.table.Rows(pack.series, pack.phase), rows.back().cores);
-  if (!measured || !without) return std::nullopt;
-  return RemovedNoise{clean.name, FormatCoreCount(static_cast<double>(rows.back().cores)), FormatPercent(*without),
-                      FormatPercent(*measured)};
+  if (!measured || !without) return false;
+  return {{"name", clean.name},
+          {"cores", FormatCoreCount(static_cast<double>(rows.back().cores))},
+          {"without", FormatPercent(*without)},
+          {"measured", FormatPercent(*measured)}};
 }
 
-void FillMethod(const Results& results, const AllocationPack& pack, PackText& text) {
+void FillMethod(const Results& results, const AllocationPack& pack, Data& text) {
   std::vector<const AllocationRow*> measured;
   for (const AllocationRow& row : pack.rows) {
     if (row.is_measured) measured.push_back(&row);
   }
-  if (pack.counts > 1) {
-    text.from = FormatCores(measured.front()->cores);
-    text.to = FormatCores(measured.back()->cores);
-  }
-  text.tracers = TracersOf(results);
-  if (pack.cores_per_node) text.cores_per_node = FormatCoreCount(std::round(*pack.cores_per_node * 10) / 10);
-  text.has_largest_time = measured.back()->iteration.value.has_value();
-  text.has_repeats = measured.back()->runs > 1 || pack.repeated_counts > 0;
-  text.is_one_repeated = pack.repeated_counts == 1;
-  text.repeated_counts = std::to_string(pack.repeated_counts);
-  text.is_whole = KnowsTimesOnly(results.table);
-  text.is_of_times = pack.basis == EfficiencyBasis::kTimes;
-  text.is_times_weak = text.is_of_times && pack.scaling == Scaling::kWeak;
-  text.is_times_strong = text.is_of_times && !text.is_times_weak;
-  text.is_speedup = pack.basis == EfficiencyBasis::kSpeedup;
-  text.is_global_efficiency = pack.basis == EfficiencyBasis::kGlobalEfficiency;
-  text.is_parallel_efficiency = pack.basis == EfficiencyBasis::kParallelEfficiency;
-  text.removed_noise = RemovedNoiseOf(results, pack);
-  text.is_predicted = !pack.curve.empty();
-  text.has_predicted_times =
-      Any(pack, [](const AllocationRow& row) { return !row.is_measured && row.iteration.interval80; });
-  text.is_reliable_to_end = pack.reliable >= pack.largest_target;
-  text.rules = results.table.rules;
-  text.models = results.models;
-  text.generator = Generator();
+  const bool is_of_times = pack.basis == EfficiencyBasis::kTimes;
+  text.update({{"from", pack.counts > 1 ? FormatCores(measured.front()->cores) : ""},
+               {"to", pack.counts > 1 ? FormatCores(measured.back()->cores) : ""},
+               {"tracers", Tracers(results)},
+               {"coresPerNode", pack.cores_per_node ? FormatCoreCount(std::round(*pack.cores_per_node * 10) / 10) : ""},
+               {"hasLargestTime", measured.back()->iteration.value.has_value()},
+               {"hasRepeats", measured.back()->runs > 1 || pack.repeated_counts > 0},
+               {"isOneRepeated", pack.repeated_counts == 1},
+               {"repeatedCounts", std::to_string(pack.repeated_counts)},
+               {"isWhole", KnowsTimesOnly(results.table)},
+               {"isOfTimes", is_of_times},
+               {"isTimesWeak", is_of_times && pack.scaling == Scaling::kWeak},
+               {"isTimesStrong", is_of_times && pack.scaling != Scaling::kWeak},
+               {"isSpeedup", pack.basis == EfficiencyBasis::kSpeedup},
+               {"isGlobalEfficiency", pack.basis == EfficiencyBasis::kGlobalEfficiency},
+               {"isParallelEfficiency", pack.basis == EfficiencyBasis::kParallelEfficiency},
+               {"removedNoise", RemovedNoise(results, pack)},
+               {"isPredicted", !pack.curve.empty()},
+               {"hasPredictedTimes",
+                Any(pack, [](const AllocationRow& row) { return !row.is_measured && row.iteration.interval80; })},
+               {"isReliableToEnd", pack.reliable >= pack.largest_target},
+               {"rules", results.table.rules},
+               {"models", results.models},
+               {"generator", Generator()}});
 }
 
-ContradictionText TextOf(const Contradictions& found) {
-  ContradictionText text{.doubts = found.doubts, .work = found.work};
+Data ContradictionText(const Contradictions& found) {
   std::vector<std::string> efficiencies, sizes;
   for (const ContradictingEfficiency& one : found.efficiencies) {
     efficiencies.push_back(fmt::format("on {} cores {} by times and {} by factors", FormatCores(one.cores),
                                        FormatPercent(one.by_times), FormatPercent(one.by_factors)));
   }
   for (const SizeOfCount& one : found.sizes) {
-    sizes.push_back(fmt::format("{} on {}", FormatCores(one.size), FormatCores(one.cores)));
+    if (&one != &found.sizes.front())
+      sizes.push_back(fmt::format("{} on {}", FormatCores(one.size), FormatCores(one.cores)));
   }
-  text.efficiencies = Join(efficiencies, ", ");
-  if (sizes.empty()) return text;
-  text.baseline_size = FormatCores(found.sizes.front().size);
-  text.baseline_cores = FormatCores(found.sizes.front().cores);
-  sizes.erase(sizes.begin());
-  text.sizes = Join(sizes, ", ");
-  return text;
+  const bool has_sizes = !found.sizes.empty();
+  return {{"doubts", found.doubts},
+          {"work", found.work},
+          {"efficiencies", Join(efficiencies, ", ")},
+          {"sizes", Join(sizes, ", ")},
+          {"baselineSize", has_sizes ? FormatCores(found.sizes.front().size) : ""},
+          {"baselineCores", has_sizes ? FormatCores(found.sizes.front().cores) : ""}};
 }
 
-PackText TextOf(const Results& results, const AllocationPack& pack) {
-  PackText text{.title = OneLine(results.title),
-                .description = OneLine(results.description),
-                .group = OneLine(pack.phase.group),
-                .phase = OneLine(pack.phase.name),
-                .phase_description = OneLine(pack.phase_description),
-                .phase_in_words = pack.phase.IsUnnamed() ? "" : OneLine(PhaseInWords(pack.phase)),
-                .is_strong = pack.scaling == Scaling::kStrong,
-                .is_weak = pack.scaling == Scaling::kWeak,
-                .is_scaling_unknown = !pack.scaling,
-                .is_scaling_shown = pack.is_scaling_shown,
-                .scaling = pack.scaling ? ToString(*pack.scaling) : "",
-                .sizes = SizesOf(pack, results.problem.unit),
-                .baseline = FormatCoreCount(pack.baseline),
-                .runs = CountOfNoun(pack.runs, "run"),
-                .counts = CountOfNoun(pack.counts, "core count"),
-                .noise = pack.noise ? FormatPercent(pack.noise->deviation) : "",
-                .required = fmt::format("{:g} %", 100 * pack.required),
-                .iterations = CountIterations(pack.iterations),
-                .planned_iterations = pack.are_planned ? CountIterations(pack.iterations) : "",
-                .baseline_iterations =
-                    HasTimes(pack) && !pack.are_planned && !pack.is_of_runs ? CountIterations(pack.iterations) : "",
-                .is_of_runs = pack.is_of_runs,
-                .is_one_iteration = pack.iterations == 1,
-                .reliable = FormatCoreCount(pack.reliable),
-                .superlinear = pack.superlinear,
-                .job = JobOf(pack)};
-  text.has_intervals =
-      Any(pack, [](const AllocationRow& row) { return row.efficiency.interval80 || row.iteration.interval80; });
-  text.is_any_beyond = Any(pack, [](const AllocationRow& row) { return row.reliability != Reliability::kReliable; });
-  text.are_nodes_estimated =
-      pack.cores_per_node && Any(pack, [](const AllocationRow& row) { return !row.is_measured; });
-  if (pack.largest_target > pack.rows.back().cores) text.omitted_up_to = FormatCores(pack.largest_target);
+Data MissingText(const AllocationPack& pack) {
+  const MissingInformation& missing = pack.missing;
+  return {{"description", missing.description},
+          {"size", missing.size},
+          {"scaling", missing.scaling},
+          {"times", missing.times},
+          {"plan", missing.plan},
+          {"computation", missing.computation},
+          {"counts", missing.counts},
+          {"repeats", missing.repeats},
+          {"nodes", missing.nodes},
+          {"prediction", missing.prediction},
+          {"obstacle", missing.obstacle},
+          {"countNumber", std::to_string(pack.counts)},
+          {"isOneCount", pack.counts == 1}};
+}
+
+// The tags of templates/allocation_*.txt.mustache.
+Data PackText(const Results& results, const AllocationPack& pack) {
+  const std::string iterations = CountIterations(pack.iterations);
+  const bool is_per_baseline = HasTimes(pack) && !pack.are_planned && !pack.is_of_runs;
+  Data text = {
+      {"title", OneLine(results.title)},
+      {"description", OneLine(results.description)},
+      {"group", OneLine(pack.phase.group)},
+      {"phase", OneLine(pack.phase.name)},
+      {"phaseDescription", OneLine(pack.phase_description)},
+      {"phaseInWords", pack.phase.IsUnnamed() ? "" : OneLine(PhaseInWords(pack.phase))},
+      {"isStrong", pack.scaling == Scaling::kStrong},
+      {"isWeak", pack.scaling == Scaling::kWeak},
+      {"isScalingUnknown", !pack.scaling},
+      {"isScalingShown", pack.is_scaling_shown},
+      {"scaling", pack.scaling ? ToString(*pack.scaling) : ""},
+      {"sizes", ProblemSizes(pack, results.problem.unit)},
+      {"baseline", FormatCoreCount(pack.baseline)},
+      {"runs", CountOfNoun(pack.runs, "run")},
+      {"counts", CountOfNoun(pack.counts, "core count")},
+      {"noise", pack.noise ? FormatPercent(pack.noise->deviation) : ""},
+      {"required", fmt::format("{:g} %", 100 * pack.required)},
+      {"iterations", iterations},
+      {"plannedIterations", pack.are_planned ? iterations : ""},
+      {"baselineIterations", is_per_baseline ? iterations : ""},
+      {"isOfRuns", pack.is_of_runs},
+      {"isOneIteration", pack.iterations == 1},
+      {"hasIntervals",
+       Any(pack, [](const AllocationRow& row) { return row.efficiency.interval80 || row.iteration.interval80; })},
+      {"isAnyBeyond", Any(pack, [](const AllocationRow& row) { return row.reliability != Reliability::kReliable; })},
+      {"areNodesEstimated",
+       pack.cores_per_node && Any(pack, [](const AllocationRow& row) { return !row.is_measured; })},
+      {"reliable", FormatCoreCount(pack.reliable)},
+      {"omittedUpTo", pack.largest_target > pack.rows.back().cores ? FormatCores(pack.largest_target) : ""},
+      {"superlinear", pack.superlinear},
+      {"job", JobText(pack)},
+      {"contradictions", ContradictionText(pack.contradictions)},
+      {"missing", MissingText(pack)}};
   FillMeasured(pack, text);
   FillMethod(results, pack, text);
-  text.contradictions = TextOf(pack.contradictions);
-  const MissingInformation& missing = pack.missing;
-  text.missing = {missing.description, missing.size,        missing.scaling,  missing.times,
-                  missing.plan,        missing.computation, missing.counts,   missing.repeats,
-                  missing.nodes,       missing.prediction,  missing.obstacle, std::to_string(pack.counts),
-                  pack.counts == 1};
   return text;
 }
 
 }  // namespace
 
 AllocationText DescribeAllocation(const Results& results, const AllocationPack& pack, const Partials& templates) {
-  const ReportData data = ToData(TextOf(results, pack));
+  const Data data = PackText(results, pack);
   const auto sentences = [&](const char* name) { return RenderSentences(templates, name, data); };
   return {.facts = RenderLabelledTexts(templates, "allocation_facts.txt", data),
           .recommendation = sentences("allocation_recommendation.txt"),

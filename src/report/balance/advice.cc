@@ -1,4 +1,4 @@
-// What to choose differently: how often and how finely, another strategy, and what states of tasks change.
+// Advice on better choices: how often and how finely, another strategy, and what states of tasks change.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -6,18 +6,17 @@
 
 #include "balance/strategy.h"
 #include "base/text.h"
-#include "report/balance/names.h"
-#include "report/balance/sentences.h"
-#include "report/cells.h"
+#include "report/balance/pages.h"
+#include "report/figures.h"
 
 namespace farscale {
 namespace {
 
-constexpr double kHeavy = 0.05;  // of a makespan, for what could be had for less; chosen
+constexpr double kHeavy = 0.05;  // share of a makespan that is worth saving; chosen
 
 using Data = ReportData;
 
-// Whether a configuration on as many processors was replayed or refused.
+// A configuration on as many processors was replayed or refused.
 bool WasTried(const WhatIf& what_if, const BalanceConfiguration& best, auto is_beyond) {
   const auto is_it = [&](const auto& one) {
     return one.configuration.processors == best.processors && is_beyond(one.configuration);
@@ -25,7 +24,7 @@ bool WasTried(const WhatIf& what_if, const BalanceConfiguration& best, auto is_b
   return std::ranges::any_of(what_if.outcomes, is_it) || std::ranges::any_of(what_if.left_out, is_it);
 }
 
-// Whether there are values beyond, above or below, that nobody asked for: of intervals between balancing after every
+// There are values beyond, above or below, that nobody asked for: of intervals between balancing after every
 // iteration and not at all.
 bool IsOpen(const WhatIf& what_if, const BalanceConfiguration& best, BalanceAxis axis, bool above) {
   if (axis == BalanceAxis::kLevel) {
@@ -47,7 +46,7 @@ std::string NameOfValue(BalanceAxis axis, double x) {
 // Another value of the same axis, with the part of its makespan that is larger by most, if any.
 Data Neighbour(const WhatIf& what_if, BalanceAxis axis, const SweepPoint& point, const BalanceOutcome& best) {
   const BalanceOutcome& other = what_if.outcomes[point.outcome];
-  const std::vector<NamedPart> parts = PartsOf(other.parts), of_best = PartsOf(best.parts);
+  const std::vector<NamedPart> parts = NamedParts(other.parts), of_best = NamedParts(best.parts);
   std::size_t worst = 0;
   for (std::size_t i = 1; i < parts.size(); ++i) {
     if (parts[i].seconds - of_best[i].seconds > parts[worst].seconds - of_best[worst].seconds) worst = i;
@@ -60,7 +59,7 @@ Data Neighbour(const WhatIf& what_if, BalanceAxis axis, const SweepPoint& point,
           {"seconds", is_more ? FormatSeconds(more) : ""}};
 }
 
-// How one choice changes a long run with the strategy of the best outcome. With a range it hardly does.
+// The effect of one choice on a long run with the strategy of the best outcome. With a range it is small.
 Data AdviceOn(const WhatIf& what_if, const BalanceCase& one, BalanceAxis axis) {
   const auto time_of = [&](std::size_t i) { return LongRunIterationOf(what_if, what_if.outcomes[i]); };
   const BalanceOutcome& best = what_if.outcomes[one.ranking.front()];
@@ -141,7 +140,7 @@ Sentences DescribeProduction(const WhatIf& what_if, const Partials& templates) {
   if (what_if.runs[best.configuration.run].is_unexplained) return {};
   Data production = false, costs = Data::array();
   if (const auto& run = what_if.production) {
-    production = {{"iterations", CountOf(run->iterations, "iteration")},
+    production = {{"iterations", CountText(run->iterations, "iteration")},
                   {"repeats", FormatCount(run->repeats)},
                   {"name", WithTasks(best.configuration)},
                   {"makespan", FormatSeconds(run->makespan)},
@@ -163,7 +162,7 @@ Sentences DescribeProduction(const WhatIf& what_if, const Partials& templates) {
   return RenderSentences(templates, "balance_production.txt", {{"production", production}, {"costs", costs}});
 }
 
-Sentences AdviceOf(const WhatIf& what_if, const BalanceCase& one, const Partials& templates) {
+Sentences Advice(const WhatIf& what_if, const BalanceCase& one, const Partials& templates) {
   const bool has_choice = one.lead && !IsUnbalanced(what_if.outcomes[*one.lead]);
   if (!has_choice || VerdictOf(what_if, one) == BalanceVerdict::kUnexplained) return {};
   const BalanceOutcome& best = what_if.outcomes[one.ranking.front()];

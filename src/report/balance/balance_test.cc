@@ -12,10 +12,7 @@
 #include "planning/balance_json.h"
 #include "plot/heat_map.h"
 #include "plot/bars.h"
-#include "report/balance/figures.h"
 #include "report/balance/pages.h"
-#include "report/balance/sentences.h"
-#include "report/balance/names.h"
 #include "results/factor_table_files.h"
 #include "support/models.h"
 #include "support/own_templates.h"
@@ -31,11 +28,11 @@ using testing::IsEmpty;
 using testing::Not;
 
 std::string AnswerFor(const WhatIf& what_if, const BalanceCase& one) {
-  return Join(AnswerOf(what_if, one, test::OwnTexts()), " ");
+  return Join(CaseAnswer(what_if, one, test::OwnTexts()), " ");
 }
-Sentences Answers(const WhatIf& what_if) { return AnswersOf(what_if, test::OwnTexts()); }
-Sentences Reasons(const WhatIf& what_if, const BalanceCase& one) { return ReasonsOf(what_if, one, test::OwnTexts()); }
-Sentences Advice(const WhatIf& what_if, const BalanceCase& one) { return AdviceOf(what_if, one, test::OwnTexts()); }
+Sentences Answers(const WhatIf& what_if) { return Answers(what_if, test::OwnTexts()); }
+Sentences Reasons(const WhatIf& what_if, const BalanceCase& one) { return Reasons(what_if, one, test::OwnTexts()); }
+Sentences Advice(const WhatIf& what_if, const BalanceCase& one) { return Advice(what_if, one, test::OwnTexts()); }
 
 std::string Text(const WhatIf& what_if, std::size_t top, const std::vector<BalancedProjection>& list = {}) {
   return WriteBalanceText(BuildBalanceModel(what_if, test::OwnTexts(), list, top), test::OwnTexts());
@@ -124,7 +121,7 @@ TEST(BalanceWords, AReplayThatIsFarOffTellsNothing) {
   const std::string answer = AnswerFor(what_if, OnlyCase(what_if));
   EXPECT_THAT(answer, HasSubstr("Whether balancing pays cannot be told: the replay does not explain how long"));
   EXPECT_THAT(answer, Not(HasSubstr("RefineLB")));
-  EXPECT_THAT(AdviceOf(what_if, OnlyCase(what_if), test::OwnTexts()), IsEmpty());
+  EXPECT_THAT(Advice(what_if, OnlyCase(what_if), test::OwnTexts()), IsEmpty());
   EXPECT_THAT(DescribeProduction(what_if, test::OwnTexts()), IsEmpty());
 }
 

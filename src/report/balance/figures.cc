@@ -1,8 +1,9 @@
-#include "report/balance/figures.h"
+#include "report/balance/pages.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 
 #include "balance/strategy.h"
@@ -11,8 +12,6 @@
 #include "plot/chart.h"
 #include "plot/heat_map.h"
 #include "plot/bars.h"
-#include "report/balance/names.h"
-#include "report/cells.h"
 #include "report/figures.h"
 #include "results/reported_losses.h"
 #include "stats/sample_quantiles.h"
@@ -27,13 +26,13 @@ constexpr std::size_t kRowsOfTable = 8, kColumnsOfTable = 6;
 
 // A strategy has one colour in all figures, and none is grey; that of the list of strategies, so that it does not
 // depend on which others a case has.
-int ColorOf(const std::string& strategy) {
+int StrategyColor(const std::string& strategy) {
   const std::vector<Strategy>& all = Strategies();
   const auto found = std::find_if(all.begin(), all.end(), [&](const Strategy& one) { return one.id == strategy; });
   return found == all.end() || !found->moves ? kPaletteGrey : static_cast<int>(found - all.begin() - 1) % kPaletteGrey;
 }
 
-const BalanceOutcome& OutcomeOf(const WhatIf& what_if, const LoadHistory& history) {
+const BalanceOutcome& HistoryOutcome(const WhatIf& what_if, const LoadHistory& history) {
   return what_if.outcomes[history.outcome];
 }
 
@@ -45,8 +44,8 @@ bool IsOnOne(const WhatIf& what_if) {
 }
 
 std::string NameOfHistory(const WhatIf& what_if, const LoadHistory& history) {
-  const std::string name = ShortName(OutcomeOf(what_if, history).configuration);
-  return IsOnOne(what_if) ? name : fmt::format("{} ({})", name, CountOf(history.processors, "processor"));
+  const std::string name = ShortName(HistoryOutcome(what_if, history).configuration);
+  return IsOnOne(what_if) ? name : fmt::format("{} ({})", name, CountText(history.processors, "processor"));
 }
 
 // "8 – 15": which of `count` things the cells of a block are about, where cell i begins with thing i · count / cells
@@ -81,7 +80,7 @@ Data TableOfLoads(const LoadHistory& history) {
   return TextTable("Processors", header, rows);
 }
 
-HeatScale ScaleOf(const LoadRange& range) {
+HeatScale MapScale(const LoadRange& range) {
   return {range.low, range.high, (range.is_low_cut ? "≤ " : "") + FormatSeconds(range.low),
           (range.is_high_cut ? "≥ " : "") + FormatSeconds(range.high)};
 }
@@ -100,7 +99,7 @@ double LargestMakespan(const WhatIf& what_if, const std::vector<SweepLine>& line
 }
 
 // 80 % of the replicas lie between; nothing where one of the outcomes has none.
-std::vector<ChartBand> BandOf(const WhatIf& what_if, const SweepLine& line, double unit) {
+std::vector<ChartBand> ReplicaBand(const WhatIf& what_if, const SweepLine& line, double unit) {
   std::vector<ChartBand> band;
   for (const SweepPoint& point : line.points) {
     std::vector<double> replicas = what_if.outcomes[point.outcome].replicas;
@@ -111,13 +110,8 @@ std::vector<ChartBand> BandOf(const WhatIf& what_if, const SweepLine& line, doub
   return band;
 }
 
-struct AxisNames {
-  const char* slug;
-  const char* title;  // "Makespan against ..."
-  const char* x_label;
-};
-
-AxisNames NamesOf(BalanceAxis axis) {
+// Slug, title ("Makespan against ...") and label.
+std::array<const char*, 3> AxisTexts(BalanceAxis axis) {
   switch (axis) {
     case BalanceAxis::kInterval: return {"interval", "balancing interval", "iterations between balancing points"};
     case BalanceAxis::kLevel: return {"level", "over-decomposition", "tasks a processor"};
@@ -126,10 +120,10 @@ AxisNames NamesOf(BalanceAxis axis) {
   return {"processors", "processors", "processors"};
 }
 
-// What is held fixed around the best outcome while the axis varies.
+// Choices held fixed around the best outcome while the axis varies.
 std::string HeldBy(const BalanceConfiguration& best, BalanceAxis axis) {
-  const std::string tasks = CountOfTasks(best), processors = CountOf(best.processors, "processor");
-  const std::string every = fmt::format("balanced every {}", CountOf(best.interval, "iteration"));
+  const std::string tasks = CountOfTasks(best), processors = CountText(best.processors, "processor");
+  const std::string every = fmt::format("balanced every {}", CountText(best.interval, "iteration"));
   switch (axis) {
     case BalanceAxis::kInterval: return fmt::format("{} on {}", tasks, processors);
     case BalanceAxis::kLevel: return fmt::format("{}, {}", processors, every);
@@ -172,12 +166,12 @@ void AddSweep(const WhatIf& what_if, const BalanceCase& one, BalanceAxis axis, c
               ReportModel& model, Data& figures) {
   const std::vector<SweepLine> lines = SweepOver(what_if, one, axis);
   if (lines.empty()) return;
-  const AxisNames names = NamesOf(axis);
+  const auto [name, title, x_label] = AxisTexts(axis);
   const std::string held = HeldBy(what_if.outcomes[one.ranking.front()].configuration, axis);
   const TimeUnit unit = UnitFor(LargestMakespan(what_if, lines));
   Chart chart;
-  chart.title = fmt::format("Makespan against {}", names.title);
-  chart.x_label = names.x_label;
+  chart.title = fmt::format("Makespan against {}", title);
+  chart.x_label = x_label;
   chart.y_label = fmt::format("makespan ({})", unit.name);
   chart.log_x = false;
   chart.width = 560;
@@ -186,23 +180,23 @@ void AddSweep(const WhatIf& what_if, const BalanceCase& one, BalanceAxis axis, c
     const bool is_unbalanced = IsUnbalanced(what_if.outcomes[line.points.front().outcome]);
     ChartSeries series;
     series.name = NameOfLine(what_if, line);
-    series.color = ColorOf(is_unbalanced ? "none" : line.strategy);
+    series.color = StrategyColor(is_unbalanced ? "none" : line.strategy);
     series.dashed = is_unbalanced;
     for (const SweepPoint& point : line.points) {
       series.line.push_back({point.x, what_if.outcomes[point.outcome].makespan / unit.seconds, ""});
     }
     const bool is_constant = is_unbalanced && axis == BalanceAxis::kInterval;
     if (!is_constant) series.points = series.line;
-    series.inner_band = BandOf(what_if, line, unit.seconds);
+    series.inner_band = ReplicaBand(what_if, line, unit.seconds);
     chart.series.push_back(std::move(series));
   }
   const bool has_band = std::any_of(chart.series.begin(), chart.series.end(),
                                     [](const ChartSeries& series) { return !series.inner_band.empty(); });
-  chart.description = fmt::format("Makespan against {}, {}: a line for each strategy.{}", names.x_label, held,
+  chart.description = fmt::format("Makespan against {}, {}: a line for each strategy.{}", x_label, held,
                                   has_band ? " Bands hold 80 % of the replicas." : "");
   figures.push_back(FigureData(chart.title, chart.description,
-                               AddChart(chart, fmt::format("{}-{}.svg", slug, names.slug), model),
-                               TableOfSweep(what_if, lines, names.x_label)));
+                               AddChart(chart, fmt::format("{}-{}.svg", slug, name), model),
+                               TableOfSweep(what_if, lines, x_label)));
 }
 
 void AddParts(const WhatIf& what_if, const BalanceCase& one, const std::string& slug, ReportModel& model,
@@ -213,12 +207,12 @@ void AddParts(const WhatIf& what_if, const BalanceCase& one, const std::string& 
   bars.title = "What the makespan is made of";
   bars.description = fmt::format(
       "Parts of the makespan on {}: the original run where it is known, without balancing, and the best configuration "
-      "of "
-      "every strategy. Imbalance is counted iteration by iteration in all of them, as far as processors wait.",
+      "of every "
+      "strategy. Imbalance is counted iteration by iteration in all of them, as far as processors wait.",
       NameOfCase(what_if, one));
   bars.axis = "makespan";
   std::vector<std::string> header;
-  for (const NamedPart& part : PartsOf({})) {
+  for (const NamedPart& part : NamedParts({})) {
     bars.parts.push_back({part.name, part.color});
     header.push_back(part.name);
   }
@@ -229,7 +223,7 @@ void AddParts(const WhatIf& what_if, const BalanceCase& one, const std::string& 
     StackedBar bar{ShortName(outcome.configuration), {}, FormatSeconds(outcome.makespan)};
     std::vector<std::string>& texts = rows.emplace_back();
     texts.push_back(bar.name);
-    for (const NamedPart& part : PartsOf(outcome.parts)) {
+    for (const NamedPart& part : NamedParts(outcome.parts)) {
       bar.seconds.push_back(part.seconds);
       texts.push_back(FormatSeconds(part.seconds));
     }
@@ -295,17 +289,17 @@ ReportData LoadMaps(const WhatIf& what_if, const std::string& slug, ReportModel&
   Data maps = Data::array();
   const LoadRange range = RangeOfLoads(what_if.histories);
   for (const LoadHistory& history : what_if.histories) {
-    const BalanceOutcome& outcome = OutcomeOf(what_if, history);
+    const BalanceOutcome& outcome = HistoryOutcome(what_if, history);
     const std::string title = NameOfHistory(what_if, history);
     const LossRaster loads{history.rows, history.columns, history.load};
     const HeatLabels labels{"0", std::to_string(history.processors - 1), "iteration 1",
                             std::to_string(history.iterations), ""};
     const std::string description =
         fmt::format("Computation of {} from top to bottom in {} from left to right: makespan {}, load balance {}.",
-                    CountOf(history.processors, "processor"), CountOf(history.iterations, "iteration"),
+                    CountText(history.processors, "processor"), CountText(history.iterations, "iteration"),
                     FormatSeconds(outcome.makespan), FormatFactor(outcome.load_balance));
     const auto draw = [&](bool standalone) {
-      return RenderLoadMap(loads, ScaleOf(range), labels, title, description, standalone);
+      return RenderLoadMap(loads, MapScale(range), labels, title, description, standalone);
     };
     const std::string name = fmt::format("{}-load-{}.svg", slug, maps.size() + 1);
     maps.push_back(FigureData(title, description, AddFigure(model, name, draw(false), draw(true), description),
@@ -326,8 +320,7 @@ ReportData AverageLoadFigures(const WhatIf& what_if, const std::string& slug, Re
   chart.title = "Average load of the processors over time";
   chart.description =
       "Share of the time that processors compute, on average, over time: a line for each configuration, which ends "
-      "with "
-      "its makespan.";
+      "with its makespan.";
   chart.x_label = fmt::format("time ({})", unit.name);
   chart.y_label = "average load";
   chart.log_x = false;
@@ -337,10 +330,10 @@ ReportData AverageLoadFigures(const WhatIf& what_if, const std::string& slug, Re
   for (const LoadHistory& history : what_if.histories) {
     if (history.time.empty()) continue;
     ChartSeries series;
-    series.name =
-        fmt::format("{}: {}", NameOfHistory(what_if, history), FormatSeconds(OutcomeOf(what_if, history).makespan));
-    const BalanceOutcome& outcome = OutcomeOf(what_if, history);
-    series.color = ColorOf(IsUnbalanced(outcome) ? "none" : outcome.configuration.strategy);
+    series.name = fmt::format("{}: {}", NameOfHistory(what_if, history),
+                              FormatSeconds(HistoryOutcome(what_if, history).makespan));
+    const BalanceOutcome& outcome = HistoryOutcome(what_if, history);
+    series.color = StrategyColor(IsUnbalanced(outcome) ? "none" : outcome.configuration.strategy);
     series.dashed = IsUnbalanced(outcome);
     series.line.push_back({0, history.average_load.front(), ""});
     double before = 0;

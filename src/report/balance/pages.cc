@@ -8,10 +8,6 @@
 #include "base/text.h"
 #include "base/version.h"
 #include "planning/balance_cases.h"
-#include "report/balance/figures.h"
-#include "report/balance/names.h"
-#include "report/balance/sentences.h"
-#include "report/cells.h"
 #include "report/figures.h"
 
 namespace farscale {
@@ -49,7 +45,7 @@ Data ConfigurationRow(const WhatIf& what_if, const BalanceOutcome& outcome, bool
   const BalanceConfiguration& configuration = outcome.configuration;
   const bool is_balanced = !IsUnbalanced(outcome);
   const std::optional<Gain>& original = outcome.gain_over_original;
-  const std::optional<NamedPart> limit = LimitOf(outcome);
+  const std::optional<NamedPart> limit = MainLimit(outcome);
   const bool has_without = outcome.later_iteration && outcome.later_iteration_without;
   return {{"name", NameOfBalancing(configuration)},
           {"processors", FormatCount(configuration.processors)},
@@ -74,7 +70,7 @@ Data ConfigurationRow(const WhatIf& what_if, const BalanceOutcome& outcome, bool
           {"isBalanced", is_balanced}};
 }
 
-// What the case is told by, best first, then what is not balanced.
+// The configurations that describe the case, best first, then what is not balanced.
 Data Configurations(const WhatIf& what_if, const BalanceCase& one, std::size_t top) {
   Data rows = Data::array();
   std::size_t place = 0;
@@ -91,7 +87,7 @@ Data Mappings(const WhatIf& what_if) {
   for (const NodeMapping& mapping : what_if.mappings) {
     const bool is_measured = mapping.placement == Placement::kAsMeasured;
     rows.push_back({{"name", NameOfPlacement(mapping.placement)},
-                    {"ranks", RanksOf(what_if.runs[mapping.run])},
+                    {"ranks", RanksText(what_if.runs[mapping.run])},
                     {"nodes", FormatCount(mapping.nodes)},
                     {"within", FormatFactor(mapping.load_balance_in)},
                     {"between", FormatFactor(mapping.load_balance_out)},
@@ -107,7 +103,7 @@ Data Runs(const WhatIf& what_if) {
   Data rows = Data::array();
   for (const BalanceRun& run : what_if.runs) {
     rows.push_back({{"path", run.path},
-                    {"ranks", RanksOf(run)},
+                    {"ranks", RanksText(run)},
                     {"nodes", run.nodes > 0 ? FormatCount(run.nodes) : kNone},
                     {"iterations", FormatCount(run.iterations)},
                     {"measured", FormatSeconds(run.measured)},
@@ -120,7 +116,7 @@ Data Runs(const WhatIf& what_if) {
 }
 
 // The best configuration with other states of its tasks.
-Data StateCostsOf(const WhatIf& what_if) {
+Data StateCosts(const WhatIf& what_if) {
   Data rows = Data::array();
   if (!DependsOnState(what_if)) return rows;
   for (const StateCost& cost : what_if.state_costs) {
@@ -131,7 +127,7 @@ Data StateCostsOf(const WhatIf& what_if) {
   return rows;
 }
 
-Data FindingsOf(const WhatIf& what_if) {
+Data FindingTexts(const WhatIf& what_if) {
   Data list = Data::array();
   for (const Finding& finding : what_if.findings) {
     list.push_back({{"id", finding.id},
@@ -143,7 +139,7 @@ Data FindingsOf(const WhatIf& what_if) {
   return list;
 }
 
-Data MethodOf(const WhatIf& what_if, const Partials& templates) {
+Data MethodTexts(const WhatIf& what_if, const Partials& templates) {
   Data list = Data::array();
   for (const auto& [name, value] : DescribeMethod(what_if, templates))
     list.push_back({{"name", name}, {"value", value}});
@@ -166,7 +162,7 @@ Data BalancedCell(Factor factor, const std::optional<BalancedValue>& value) {
 }
 
 // Ways to run need not be replayed on as many processors: one can be projected where another was replayed.
-Data RowOf(Factor factor, const BalancedFactor::Row& row) {
+Data ProjectionRow(Factor factor, const BalancedFactor::Row& row) {
   Data cells = Data::array();
   bool has_replayed = false, has_projected = false;
   for (const std::optional<BalancedValue>& value : row.ways) {
@@ -181,7 +177,7 @@ Data RowOf(Factor factor, const BalancedFactor::Row& row) {
           {"cells", std::move(cells)}};
 }
 
-Data ProjectionsOf(const std::vector<BalancedProjection>& list) {
+Data ProjectionTables(const std::vector<BalancedProjection>& list) {
   Data tables = Data::array();
   const std::vector<BalancedFactor> all = TabulateBalanced(list);
   for (const BalancedFactor& one : all) {
@@ -191,20 +187,17 @@ Data ProjectionsOf(const std::vector<BalancedProjection>& list) {
       caption += fmt::format(" of {}{}{}", one.series, one.series.empty() ? "" : ", ", one.phase.Text());
     Data columns = Data::array(), rows = Data::array();
     for (const BalancedProjection& way : list) columns.push_back({{"name", way.label}});
-    for (const BalancedFactor::Row& row : one.rows) rows.push_back(RowOf(one.factor, row));
+    for (const BalancedFactor::Row& row : one.rows) rows.push_back(ProjectionRow(one.factor, row));
     tables.push_back({{"caption", caption}, {"columns", std::move(columns)}, {"rows", std::move(rows)}});
   }
   return tables;
 }
 
-std::string RanksOf(const WhatIf& what_if) {
+std::string RunRanks(const WhatIf& what_if) {
   std::vector<std::string> ranks;
   for (const BalanceRun& run : what_if.runs)
     ranks.push_back(FormatCount(run.ranks) + (run.grown_from ? " (grown)" : ""));
-  if (ranks.size() < 2) return Join(ranks, "");
-  const std::string last = ranks.back();
-  ranks.pop_back();
-  return Join(ranks, ", ") + " and " + last;
+  return ListInWords(std::move(ranks));
 }
 
 bool AnyOutcome(const WhatIf& what_if, auto condition) { return std::ranges::any_of(what_if.outcomes, condition); }
@@ -223,17 +216,18 @@ void AddCases(const WhatIf& what_if, const Partials& templates, std::size_t top,
     details.push_back({{"name", NameOfCase(what_if, cases[i])},
                        {"anchor", slug},
                        {"isOneOfMany", cases.size() > 1},
-                       {"answer", AnswerOf(what_if, cases[i], templates)},
-                       {"reasons", ReasonsOf(what_if, cases[i], templates)},
-                       {"advice", AdviceOf(what_if, cases[i], templates)},
+                       {"answer", CaseAnswer(what_if, cases[i], templates)},
+                       {"reasons", Reasons(what_if, cases[i], templates)},
+                       {"advice", Advice(what_if, cases[i], templates)},
                        {"figures", FiguresOfCase(what_if, cases[i], slug, model)},
                        {"configurations", rows},
-                       {"moreConfigurations", ranked > top ? CountOf(ranked - top, "configuration") : ""}});
+                       {"moreConfigurations", ranked > top ? CountText(ranked - top, "configuration") : ""}});
     AddWhetherFilled(details.back(), {"advice", "figures"});
   }
-  const bool has_more = std::any_of(configurations.begin(), configurations.end(), [](const Data& row) { return row["isTop"] == false; });
+  const bool has_more =
+      std::any_of(configurations.begin(), configurations.end(), [](const Data& row) { return row["isTop"] == false; });
   const std::size_t others = cases.size() - details.size();
-  model.data["otherCases"] = !details.empty() && others > 0 ? CountOf(others, "case") : "";
+  model.data["otherCases"] = !details.empty() && others > 0 ? CountText(others, "case") : "";
   model.data["cases"] = std::move(lines);
   model.data["hasSeveralCases"] = cases.size() > 1;
   model.data["details"] = std::move(details);
@@ -252,11 +246,11 @@ ReportModel BuildBalanceModel(const WhatIf& what_if, const Partials& templates,
           {"generator", Generator()},
           {"phase", what_if.phase},
           {"anchor", "balance"},
-          {"ranks", RanksOf(what_if)},
-          {"runCount", CountOf(what_if.runs.size(), "run")},
-          {"configurationCount", CountOf(what_if.outcomes.size(), "configuration")},
+          {"ranks", RunRanks(what_if)},
+          {"runCount", CountText(what_if.runs.size(), "run")},
+          {"configurationCount", CountText(what_if.outcomes.size(), "configuration")},
           {"balancedCount", balanced == 0 ? "" : FormatCount(balanced)},
-          {"answers", AnswersOf(what_if, templates)},
+          {"answers", Answers(what_if, templates)},
           {"hasReplicas", what_if.noise_replicas > 0}};
   data["hasSeveralPlacements"] = AnyOutcome(what_if, [&](const BalanceOutcome& outcome) {
     return outcome.configuration.placement != what_if.outcomes.front().configuration.placement;
@@ -267,17 +261,17 @@ ReportModel BuildBalanceModel(const WhatIf& what_if, const Partials& templates,
   AddCases(what_if, templates, top, model);
   data["maps"] = LoadMaps(what_if, "balance", model);
   data["averages"] = AverageLoadFigures(what_if, "balance", model);
-  data["projections"] = ProjectionsOf(projections);
+  data["projections"] = ProjectionTables(projections);
   data["projectionSentences"] = DescribeProjections(projections, templates);
   data["mappings"] = Mappings(what_if);
   data["mappingSentences"] = DescribeMappings(what_if, templates);
   data["productionSentences"] = DescribeProduction(what_if, templates);
   data["leftOut"] = DescribeLeftOut(what_if);
   data["runs"] = Runs(what_if);
-  data["stateCosts"] = StateCostsOf(what_if);
+  data["stateCosts"] = StateCosts(what_if);
   data["fidelity"] = DescribeFidelity(what_if, templates);
-  data["method"] = MethodOf(what_if, templates);
-  data["diagnostics"] = FindingsOf(what_if);
+  data["method"] = MethodTexts(what_if, templates);
+  data["diagnostics"] = FindingTexts(what_if);
   AddWhetherFilled(data, {"details", "configurations", "maps", "averages", "projections", "mappings", "leftOut", "runs",
                           "stateCosts", "fidelity", "diagnostics", "productionSentences"});
   return model;

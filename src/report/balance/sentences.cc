@@ -1,20 +1,24 @@
-#include "report/balance/sentences.h"
+#include "report/balance/pages.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <cmath>
 
+#include "balance/strategy.h"
 #include "base/text.h"
-#include "report/balance/names.h"
-#include "report/cells.h"
 #include "report/figures.h"
 
 namespace farscale {
 namespace {
 
+constexpr double kShown = 0.0005;  // shares below are printed as 0.0 %
+
+constexpr double kLargestCount = 9e18;  // bytes that an integer holds
+constexpr double kExbibyte = 1152921504606846976.0;
+
 // Chosen: below these shares a reader has nothing to act on.
-constexpr double kTooHeavy = 1.02;       // of the mean load of a processor, for one task
+constexpr double kTooHeavy = 1.02;       // ratio of one task to the mean load of a processor
 constexpr double kFarOff = 0.1;          // replayed against measured
 constexpr double kSteady = 0.02;         // change of loads from one iteration to the next
 constexpr double kUnsteady = 0.2;        // the same
@@ -23,7 +27,7 @@ constexpr std::size_t kMostAnswers = 4;  // cases
 constexpr double kLongestRun = 1e6;      // iterations, of a run that anybody would make
 constexpr std::size_t kMostNamed = 3;    // configurations that were left out for one reason
 
-// Whether there is an original run that is decomposed more coarsely.
+// There is an original run that is decomposed more coarsely.
 bool IsFiner(const BalanceOutcome& outcome) {
   return outcome.gain_over_original && outcome.configuration.tasks != outcome.configuration.processors;
 }
@@ -64,12 +68,12 @@ std::string PaysAfter(const WhatIf& what_if, const BalanceOutcome& lead, const B
   const auto traced = static_cast<double>(what_if.runs[lead.configuration.run].iterations);
   if (!(iteration < without)) return "";
   const double pays = (lead.makespan - traced * iteration) / (without - iteration);
-  return pays <= traced || pays > kLongestRun ? "" : CountOf(static_cast<std::size_t>(std::ceil(pays)), "iteration");
+  return pays <= traced || pays > kLongestRun ? "" : CountText(static_cast<std::size_t>(std::ceil(pays)), "iteration");
 }
 
 // Waiting for others that have more to do in an iteration, and for anything else.
 Data IdleTime(const BalanceOutcome& outcome) {
-  const double imbalance = PartsOf(outcome.parts)[1].seconds, communication = PartsOf(outcome.parts)[2].seconds;
+  const double imbalance = NamedParts(outcome.parts)[1].seconds, communication = NamedParts(outcome.parts)[2].seconds;
   return {{"seconds", FormatSeconds(imbalance + communication)},
           {"makespan", FormatSeconds(outcome.makespan)},
           {"imbalance", FormatSeconds(imbalance)},
@@ -86,7 +90,7 @@ Data Idle(const WhatIf& what_if, const BalanceCase& one, const BalanceOutcome& l
           {"isWithout", !is_original && !is_unbalanced},
           {"before", IdleTime(before)},
           {"after", IdleTime(lead)},
-          {"ranks", CountOf(one.processors, "rank")},
+          {"ranks", CountText(one.processors, "rank")},
           {"tasks", is_unbalanced ? CountOfTasks(lead.configuration) : ""},
           {"firstPlacement", NameOfPlacement(first)},
           {"placement", NameOfPlacement(placement)},
@@ -102,24 +106,24 @@ Data LaterIterations(const WhatIf& what_if, const BalanceOutcome& best) {
   return {{"with", FormatSeconds(*best.later_iteration)},
           {"without", FormatSeconds(*best.later_iteration_without)},
           {"gain", SayGain(1 - *best.later_iteration / *best.later_iteration_without)},
-          {"remaining", is_short ? CountOf(later, "iteration") : ""}};
+          {"remaining", is_short ? CountText(later, "iteration") : ""}};
 }
 
 Data CostsOfMoving(const BalanceOutcome& best) {
   const double total = CostsOfBalancing(best.parts);
   return {{"total", FormatSeconds(total)},
           {"share", ShareOrDash(total, best.makespan)},
-          {"points", CountOf(best.balancing_points, "balancing point")},
+          {"points", CountText(best.balancing_points, "balancing point")},
           {"barriers", FormatSeconds(best.parts.barriers)},
           {"strategy", FormatSeconds(best.parts.strategy)},
           {"migration", FormatSeconds(best.parts.migration)},
-          {"migrations", CountOf(best.migrations, "migration")},
+          {"migrations", CountText(best.migrations, "migration")},
           {"moved", SayBytes(best.migrated_bytes)}};
 }
 
 // The parts of the makespan that are not computation, largest first.
-std::string RestOf(const BalanceOutcome& best) {
-  std::vector<NamedPart> parts = PartsOf(best.parts);
+std::string OtherParts(const BalanceOutcome& best) {
+  std::vector<NamedPart> parts = NamedParts(best.parts);
   parts.erase(parts.begin());
   std::erase_if(parts, [&](const NamedPart& part) { return part.seconds < kMatters * best.makespan; });
   std::ranges::stable_sort(parts, std::ranges::greater(), &NamedPart::seconds);
@@ -130,7 +134,7 @@ std::string RestOf(const BalanceOutcome& best) {
   return Join(names, ", ");
 }
 
-IntervalBounds BoundsOf(const BalancedValue& value) {
+IntervalBounds Bounds(const BalancedValue& value) {
   return value.is_replayed ? IntervalBounds{value.value, value.value}
                            : value.interval80.value_or(IntervalBounds{-1e300, 1e300});
 }
@@ -147,7 +151,7 @@ Data ProjectedWay(const std::vector<BalancedProjection>& list, const BalancedFac
   for (const BalancedFactor::Row& row : table.rows) {
     const std::optional<BalancedValue>&with = row.ways[way], &without = row.ways.front();
     if (!with || !without || std::max(with->reliability, without->reliability) > Reliability::kReliable) continue;
-    const IntervalBounds a = BoundsOf(*with), b = BoundsOf(*without);
+    const IntervalBounds a = Bounds(*with), b = Bounds(*without);
     text["processors"] = FormatCores(row.cores);
     text["with"] = WithBounds(*with);
     text["without"] = WithBounds(*without);
@@ -159,7 +163,7 @@ Data ProjectedWay(const std::vector<BalancedProjection>& list, const BalancedFac
 // An interval that is too long for a run is left out whatever the strategy and the number of processors.
 std::string NameOfLeftOut(const BalanceConfiguration& configuration) {
   if (configuration.interval > 0 && configuration.strategy.empty()) {
-    return fmt::format("balancing every {} with {}", CountOf(configuration.interval, "iteration"),
+    return fmt::format("balancing every {} with {}", CountText(configuration.interval, "iteration"),
                        CountOfTasks(configuration));
   }
   return fmt::format("{} with {}", NameOfBalancing(configuration), TasksOn(configuration));
@@ -167,11 +171,112 @@ std::string NameOfLeftOut(const BalanceConfiguration& configuration) {
 
 }  // namespace
 
-Sentences AnswerOf(const WhatIf& what_if, const BalanceCase& one, const Partials& templates) {
+std::string NameOfPlacement(Placement placement) {
+  switch (placement) {
+    case Placement::kAsMeasured: return "as measured";
+    case Placement::kBlock: return "in blocks";
+    case Placement::kRoundRobin: return "round robin";
+    case Placement::kByMessages: break;
+  }
+  return "by messages";
+}
+
+std::string CountText(std::size_t count, const std::string& one) {
+  return fmt::format("{} {}{}", FormatCount(count), one, count == 1 ? "" : "s");
+}
+
+std::string TasksOn(const BalanceConfiguration& configuration) {
+  return fmt::format("{} on {}", CountOfTasks(configuration), CountText(configuration.processors, "processor"));
+}
+
+std::string NameInCase(const WhatIf& what_if, const BalanceCase& one, const BalanceConfiguration& configuration) {
+  const std::string name = NameOfBalancing(configuration);
+  return HasSeveralPlacements(what_if, one) ? name + ", placed " + NameOfPlacement(configuration.placement) : name;
+}
+
+std::string NameWithTasks(const WhatIf& what_if, const BalanceCase& one, const BalanceConfiguration& configuration) {
+  const std::string name = fmt::format("{} with {}", NameOfBalancing(configuration), CountOfTasks(configuration));
+  return HasSeveralPlacements(what_if, one) ? name + " placed " + NameOfPlacement(configuration.placement) : name;
+}
+
+std::string ShortName(const BalanceConfiguration& configuration) {
+  std::string name = configuration.interval == 0 ? "no balancing"
+                                                 : fmt::format("{} every {}", StrategyById(configuration.strategy).name,
+                                                               configuration.interval);
+  return fmt::format("{}, {} a processor", name,
+                     configuration.level() == 1 ? "one task" : FormatCores(configuration.level()) + " tasks");
+}
+
+std::string NameOfCase(const WhatIf& what_if, const BalanceCase& one) {
+  std::string name = CountText(one.processors, "processor");
+  if (one.run && what_if.runs.size() > 1)
+    name += fmt::format(" ({} on {})", what_if.runs[*one.run].grown_from ? "grown run" : "run",
+                        CountText(what_if.runs[*one.run].ranks, "rank"));
+  return name;
+}
+
+std::string CountOfTasks(const BalanceConfiguration& configuration) {
+  return CountText(configuration.tasks, "task") + (configuration.is_grown ? " (grown)" : "");
+}
+
+std::string RanksText(const BalanceRun& run) { return FormatCount(run.ranks) + (run.grown_from ? ", grown" : ""); }
+
+std::string SayGain(double gain) {
+  if (std::fabs(gain) < kShown) return "no change";
+  return FormatPercent(std::fabs(gain)) + (gain > 0 ? " less" : " more");
+}
+
+std::string SayChange(double makespan, double reference) {
+  const std::string change = SayGain(1 - makespan / reference);
+  return change == "no change" ? "no more and no less" : change;
+}
+
+std::string SayBytes(double bytes) {
+  if (bytes < kLargestCount) return FormatBytes(static_cast<std::uint64_t>(std::max(0.0, bytes)));
+  return fmt::format("{:.3g} EiB", bytes / kExbibyte);
+}
+
+bool HasInterval(const Gain& gain) { return gain.low < gain.high; }
+
+std::string SayGain(const Gain& gain) {
+  if (!HasInterval(gain)) return SayGain(gain.value);
+  const bool is_loss = gain.value <= -kShown;
+  const double low = is_loss ? -gain.high : gain.low, high = is_loss ? -gain.low : gain.high;
+  return fmt::format("{} (80 % of the replicas between {} and {})", SayGain(gain.value), FormatPercent(low),
+                     FormatPercent(high));
+}
+
+std::string GainInterval(const Gain& gain) {
+  return HasInterval(gain) ? FormatRange(FormatPercent(gain.low), FormatPercent(gain.high)) : "";
+}
+
+std::vector<NamedPart> NamedParts(const MakespanParts& parts) {
+  std::vector<NamedPart> named = {{"computation, shared out evenly", parts.computation, 0},
+                                  {"imbalance", parts.imbalance, 1},
+                                  {"communication and waiting", parts.communication, 4},
+                                  {"migration", parts.migration, 3},
+                                  {"strategy", parts.strategy, 5},
+                                  {"barriers", parts.barriers, 7}};
+  // Rounding errors of a difference are no time.
+  for (NamedPart& part : named) {
+    if (std::fabs(part.seconds) < 1e-12 * parts.Total()) part.seconds = 0;
+  }
+  return named;
+}
+
+std::optional<NamedPart> MainLimit(const BalanceOutcome& outcome) {
+  const std::vector<NamedPart> parts = NamedParts(outcome.parts);
+  const auto largest = std::max_element(parts.begin() + 1, parts.end(),
+                                        [](const auto& a, const auto& b) { return a.seconds < b.seconds; });
+  if (!(outcome.makespan > 0) || largest->seconds < kShown * outcome.makespan) return std::nullopt;
+  return *largest;
+}
+
+Sentences CaseAnswer(const WhatIf& what_if, const BalanceCase& one, const Partials& templates) {
   const BalanceVerdict verdict = VerdictOf(what_if, one);
   const bool is_judged = verdict != BalanceVerdict::kNothingBalanced && verdict != BalanceVerdict::kUnexplained;
   Data answer = {{"name", NameOfCase(what_if, one)},
-                 {"ranks", CountOf(one.processors, "rank")},
+                 {"ranks", CountText(one.processors, "rank")},
                  {"verdict", VerdictName(verdict)},
                  {"isAlone", one.processors == 1},
                  {"isUnbalanced", is_judged && IsUnbalanced(what_if.outcomes[*one.lead])},
@@ -180,7 +285,7 @@ Sentences AnswerOf(const WhatIf& what_if, const BalanceCase& one, const Partials
                  {"networks", false},
                  {"split", false}};
   if (verdict == BalanceVerdict::kUnexplained) {
-    answer["ranks"] = CountOf(what_if.runs[what_if.outcomes[*one.lead].configuration.run].ranks, "rank");
+    answer["ranks"] = CountText(what_if.runs[what_if.outcomes[*one.lead].configuration.run].ranks, "rank");
   }
   if (is_judged) {
     const BalanceOutcome &lead = what_if.outcomes[*one.lead], &best = what_if.outcomes[one.ranking.front()];
@@ -201,7 +306,7 @@ Sentences AnswerOf(const WhatIf& what_if, const BalanceCase& one, const Partials
          {"hasReference", &reference != &lead},
          {"isPlacedElsewhere", reference.configuration.placement != lead.configuration.placement},
          {"referencePlacement", NameOfPlacement(reference.configuration.placement)},
-         {"iterations", CountOf(what_if.runs[lead.configuration.run].iterations, "iteration")},
+         {"iterations", CountText(what_if.runs[lead.configuration.run].iterations, "iteration")},
          {"bestChange", SayChange(LongRunIterationOf(what_if, best), LongRunIterationOf(what_if, lead))},
          {"longRunGain", SayGain(GainThatCounts(what_if, one, lead))},
          {"traceGain", SayGain(GainOverTrace(what_if, one, lead))},
@@ -223,27 +328,27 @@ Sentences AnswerOf(const WhatIf& what_if, const BalanceCase& one, const Partials
   return RenderSentences(templates, "balance_answer.txt", answer);
 }
 
-Sentences AnswersOf(const WhatIf& what_if, const Partials& templates) {
+Sentences Answers(const WhatIf& what_if, const Partials& templates) {
   const std::vector<BalanceCase> cases = CasesOf(what_if);
   if (cases.empty()) {
     return {what_if.left_out.empty() ? "Nothing was simulated."
                                      : "Nothing could be simulated: see below for what was left out, and why."};
   }
   const BalanceCase& first = MostTelling(what_if, cases);
-  Sentences answers = AnswerOf(what_if, first, templates);
+  Sentences answers = CaseAnswer(what_if, first, templates);
   std::size_t told = 1;
   for (const BalanceCase& one : cases) {
     if (&one == &first || told == kMostAnswers) continue;
-    for (std::string& sentence : AnswerOf(what_if, one, templates)) {
+    for (std::string& sentence : CaseAnswer(what_if, one, templates)) {
       if (std::ranges::find(answers, sentence) == answers.end()) answers.push_back(std::move(sentence));
     }
     ++told;
   }
-  if (cases.size() > told) answers.push_back(CountOf(cases.size() - told, "case") + " more are in the table.");
+  if (cases.size() > told) answers.push_back(CountText(cases.size() - told, "case") + " more are in the table.");
   return answers;
 }
 
-Sentences ReasonsOf(const WhatIf& what_if, const BalanceCase& one, const Partials& templates) {
+Sentences Reasons(const WhatIf& what_if, const BalanceCase& one, const Partials& templates) {
   if (!one.lead || VerdictOf(what_if, one) == BalanceVerdict::kUnexplained) return {};
   const BalanceOutcome& best = what_if.outcomes[*one.lead];
   const BalanceOutcome& before = what_if.outcomes[ReferenceOf(what_if, one, best)];
@@ -256,12 +361,12 @@ Sentences ReasonsOf(const WhatIf& what_if, const BalanceCase& one, const Partial
                   {"computation", FormatSeconds(best.parts.computation)},
                   {"computationShare", ShareOrDash(best.parts.computation, best.makespan)},
                   {"makespan", FormatSeconds(best.makespan)},
-                  {"rest", RestOf(best)},
+                  {"rest", OtherParts(best)},
                   {"costs", IsUnbalanced(best) ? Data(false) : CostsOfMoving(best)},
                   {"messages", false},
                   {"heaviest", false}};
   if (best.messages_between_processors != before.messages_between_processors) {
-    reasons["messages"] = {{"now", CountOf(best.messages_between_processors, "message")},
+    reasons["messages"] = {{"now", CountText(best.messages_between_processors, "message")},
                            {"before", FormatCount(before.messages_between_processors)}};
   }
   // A task takes as long as it computes on every processor.
@@ -287,7 +392,7 @@ Sentences DescribeMappings(const WhatIf& what_if, const Partials& templates) {
     const bool is_worth = gains && mapping.gain.value >= kWorthMapping && !run.grown_from;
     texts.push_back({{"ranks", FormatCount(run.ranks) + (run.grown_from ? " grown" : "")},
                      {"placement", NameOfPlacement(mapping.placement)},
-                     {"nodes", CountOf(mapping.nodes, "node")},
+                     {"nodes", CountText(mapping.nodes, "node")},
                      {"between", FormatFactor(mapping.load_balance_out)},
                      {"measuredBetween", FormatFactor(measured->load_balance_out)},
                      {"makespan", FormatSeconds(mapping.makespan)},
@@ -306,7 +411,7 @@ Sentences DescribeFidelity(const WhatIf& what_if, const Partials& templates) {
   for (const BalanceRun& run : what_if.runs) {
     if (run.grown_from) continue;  // nothing is measured of it
     if (!(run.measured > 0) || std::fabs(run.replayed / run.measured - 1) < kFarOff) continue;
-    runs.push_back({{"ranks", CountOf(run.ranks, "rank")},
+    runs.push_back({{"ranks", CountText(run.ranks, "rank")},
                     {"replayed", FormatSeconds(run.replayed)},
                     {"measured", FormatSeconds(run.measured)},
                     {"isUnexplained", run.is_unexplained}});
@@ -337,7 +442,7 @@ LabelledTexts DescribeMethod(const WhatIf& what_if, const Partials& templates) {
                        {"state", what_if.task_bytes_source},
                        {"predictor", what_if.predictor},
                        {"costs", what_if.cost_model},
-                       {"replicas", what_if.noise_replicas == 0 ? "" : CountOf(what_if.noise_replicas, "replica")},
+                       {"replicas", what_if.noise_replicas == 0 ? "" : CountText(what_if.noise_replicas, "replica")},
                        {"grownFrom", GrownFrom(what_if)},
                        {"hasSeveralRuns", what_if.runs.size() > 1},
                        {"isSameProblem", what_if.same_problem},

@@ -4,9 +4,7 @@
 #include <cmath>
 
 #include "planning/compare.h"
-#include "report/compare/json.h"
 #include "report/compare/pages.h"
-#include "report/compare/text.h"
 #include "support/own_templates.h"
 
 namespace farscale {
@@ -17,7 +15,7 @@ std::vector<std::string> Notes(const ComparedPhase& phase) {
   ComparedResults compared;
   compared.before = "a";
   compared.after = "b";
-  return NotesOf(compared, phase, test::OwnTexts());
+  return PhaseNotes(compared, phase, test::OwnTexts());
 }
 
 std::string Text(const ComparedResults& compared) {
@@ -316,14 +314,14 @@ TEST(Compare, DoubtsOfEitherSide) {
   Results before = Table({Row(8, 10, Values(0.9, 1, 1, 1)), Row(16, 5, Values(0.8, 1, 1, 1))}), after = before;
   after.table.findings = {{"scalingUnlikely", Severity::kWarning, "the work does not grow", 1, 0, "said to be weak"}};
   const ComparedResults one = CompareResults(before, after, "old", "new");
-  EXPECT_THAT(DoubtsOfCompared(one), ElementsAre("new: the work does not grow (said to be weak)."));
+  EXPECT_THAT(ComparedDoubts(one), ElementsAre("new: the work does not grow (said to be weak)."));
   const ComparedResults both = CompareResults(after, after, "old", "new");
-  EXPECT_THAT(DoubtsOfCompared(both), ElementsAre("old and new: the work does not grow (said to be weak)."));
+  EXPECT_THAT(ComparedDoubts(both), ElementsAre("old and new: the work does not grow (said to be weak)."));
   EXPECT_THAT(Text(one), HasSubstr("Warning: new: the work does not grow"));
   EXPECT_THAT(WriteCompareJson({one}, test::OwnTexts()), HasSubstr("scalingUnlikely"));
   EXPECT_THAT(BuildCompareModel({one}, test::OwnTexts()).data["comparisons"][0]["doubts"].dump(),
               HasSubstr("the work does not grow"));
-  EXPECT_TRUE(DoubtsOfCompared(CompareResults(before, before, "old", "new")).empty());
+  EXPECT_TRUE(ComparedDoubts(CompareResults(before, before, "old", "new")).empty());
 }
 
 }  // namespace

@@ -4,15 +4,14 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include "base/files.h"
 #include "base/text.h"
 #include "base/version.h"
 #include "pages/render.h"
-#include "report/compare/json.h"
-#include "report/compare/text.h"
-#include "report/reliability.h"
 #include "report/figures.h"
+#include "results/results.h"
 
 namespace farscale {
 namespace {
@@ -42,13 +41,16 @@ Data ChangeCell(const ComparedNumber& number, bool rises_for_better, Format form
                                 : "loss"}};
 }
 
+bool IsKnown(const ComparedNumber& number) { return number.before || number.after; }
+bool IsKnown(const ProjectedPair& pair) { return pair.before || pair.after; }
+
 std::vector<Factor> KnownFactors(const ComparedCount& count) {
   std::vector<Factor> known;
   for (const ComparedFactor& one : count.factors) known.push_back(one.factor);
   return known;
 }
 
-// Whether the row has more than device offload of runs without devices.
+// The row has more than device offload of runs without devices.
 bool HasShownValue(Factor factor, const ComparedNumber& number) {
   const auto is_shown = [&](const std::optional<double>& value) { return value && !IsWithoutDevices(factor, *value); };
   return is_shown(number.before) || is_shown(number.after);
@@ -62,288 +64,306 @@ std::string Indent(int depth) {
 
 constexpr const char* kNoValue = "–";
 
-// A core count in the table of the terminal.
-struct CountRow {
-  std::string cores, from = kNoValue, to = kNoValue, change = kNoValue, beyond_noise = kNoValue, most;
-  std::string time_from, time_to, time_change;
-  FARSCALE_TAGS(cores, from, to, change, beyond_noise, most, time_from, time_to, time_change)
-};
+// Both sides and their change, for the terminal.
+template <typename Format>
+Data ComparedValues(const ComparedNumber& number, Format format) {
+  const auto text = [&](const std::optional<double>& value) { return value ? format(*value) : kNoValue; };
+  const bool is_change = number.change.has_value();
+  return {{"from", text(number.before)},
+          {"to", text(number.after)},
+          {"change", is_change ? FormatRise(number.change->ratio) : kNoValue},
+          {"interval", is_change ? FormatRiseInterval(*number.change) : kNoValue},
+          {"beyondNoise", !is_change               ? kNoValue
+                          : number.is_beyond_noise ? "yes"
+                                                   : "no"}};
+}
 
-struct FactorOfCount {
-  std::string name, indent, from = kNoValue, to = kNoValue, change = kNoValue, interval = kNoValue;
-  std::string beyond_noise = kNoValue, part;
-  FARSCALE_TAGS(name, indent, from, to, change, interval, beyond_noise, part)
-};
-
-struct FactorTableOfCount {
-  std::string cores, whole;
-  std::vector<FactorOfCount> rows;
-  FARSCALE_TAGS(cores, whole, rows)
-};
-
-class ComparedPhaseSection {
- public:
-  ComparedPhaseSection(const ComparedResults& compared, const ComparedPhase& phase, const std::string& slug,
-                       const Partials& templates, ReportModel& model)
-      : compared_(compared), phase_(phase), slug_(slug), templates_(templates), model_(model) {}
-
-  Data Build() {
-    Data section = {{"heading", phase_.name.empty() ? "All runs" : phase_.name},
-                    {"isNamed", !phase_.name.empty()},
-                    {"anchor", slug_},
-                    {"findings", SummarizeComparedPhase(compared_, phase_, templates_)}};
-    AddTables(section);
-    section["columns"] = Data::array();
-    for (const ComparedCount& count : phase_.counts)
-      section["columns"].push_back({{"cores", FormatCores(count.cores)}});
-    section["rows"] = FactorRows();
-    AddParts(section, "efficiencyParts", false);
-    AddParts(section, "timeParts", true);
-    section["targets"] = Targets();
-    section["hasTargets"] = !phase_.targets.empty();
-    section["projectedName"] = phase_.targets.empty() ? "" : Name(phase_.targets.front().whole);
-    section["targetName"] = phase_.targets.empty() ? "" : NameInSentence(phase_.targets.front().whole);
-    const bool is_drawn = HeadlineOfBoth().has_value();
-    section["isDrawn"] = is_drawn;
-    section["figure"] = is_drawn ? Figure() : Data{{"svg", ""}, {"file", ""}, {"alt", ""}};
-    return section;
+// The efficiency whose change is split into parts, on the largest count that has one.
+Factor WidestEfficiency(const ComparedPhase& phase, Factor whole) {
+  for (const ComparedCount& count : phase.counts) {
+    if (count.efficiency) whole = count.whole;
   }
+  return whole;
+}
 
- private:
-  // For the terminal: factors on the largest common count, and the widest efficiency on every count.
-  void AddTables(Data& section) const {
-    const ComparedCount* largest = phase_.LargestCommon();
-    section["largest"] = largest != nullptr ? farscale::ToData(LargestTable(*largest)) : Data(false);
-    Factor whole = Factor::kParallelEfficiency;
-    for (const ComparedCount& count : phase_.counts) {
-      if (count.efficiency) whole = count.whole;
+// The factors on the largest common count, for the terminal.
+Data LargestTable(const ComparedCount& count) {
+  const bool has_efficiency = count.efficiency.has_value();
+  Data rows = Data::array();
+  const auto add = [&](const std::string& name, const std::string& indent, const std::string& part, Data row) {
+    row.update({{"name", name}, {"indent", indent}, {"part", part}});
+    rows.push_back(std::move(row));
+  };
+  for (const ComparedFactor& one : count.factors) {
+    if (!HasShownValue(one.factor, one.number)) continue;
+    std::string text;
+    for (const Contribution& part : has_efficiency ? count.efficiency->parts : std::vector<Contribution>()) {
+      const bool is_it = part.kind == Contribution::Kind::kFactor && part.factor == one.factor;
+      if (is_it) text = FormatRise(std::exp(part.logarithm));
     }
-    std::vector<CountRow> rows;
-    for (const ComparedCount& count : phase_.counts) {
-      const ComparedNumber* number = count.Find(whole);
-      const Contribution* most = count.efficiency ? count.efficiency->Largest() : nullptr;
-      CountRow row{.cores = FormatCores(count.cores), .most = most != nullptr ? "most by " + NameOf(*most) : ""};
-      const auto format = [&](double value) { return FormatValue(whole, value); };
-      Fill(number != nullptr ? *number : ComparedNumber{}, format, row);
-      CountRow time;
-      Fill(count.seconds, FormatSeconds, time);
-      row.time_from = time.from;
-      row.time_to = time.to;
-      row.time_change = time.change;
-      rows.push_back(std::move(row));
-    }
-    section["counts"] = farscale::ToData(rows);
-    section["wholeName"] = NameInSentence(whole);
-    section["hasTimes"] = std::ranges::any_of(
-        phase_.counts, [](const ComparedCount& count) { return count.seconds.before || count.seconds.after; });
+    add(Name(one.factor), Indent(DepthOf(one.factor, TreeOf(KnownFactors(count)))), text,
+        ComparedValues(one.number, [&](double value) { return FormatValue(one.factor, value); }));
   }
+  if (IsKnown(count.seconds)) add("Time of an iteration", "", "", ComparedValues(count.seconds, FormatSeconds));
+  return {{"cores", FormatCoreCount(count.cores)},
+          {"whole", has_efficiency ? NameInSentence(count.whole) : "it"},
+          {"rows", std::move(rows)}};
+}
 
-  static void Fill(const ComparedNumber& number, auto format, auto& row) {
-    if (number.before) row.from = format(*number.before);
-    if (number.after) row.to = format(*number.after);
-    if (!number.change) return;
-    row.change = FormatRise(number.change->ratio);
-    row.beyond_noise = number.is_beyond_noise ? "yes" : "no";
-    if constexpr (requires { row.interval; }) row.interval = FormatRiseInterval(*number.change);
+// The widest efficiency and the time on every count, for the terminal.
+Data CountRows(const ComparedPhase& phase, Factor whole) {
+  Data rows = Data::array();
+  for (const ComparedCount& count : phase.counts) {
+    const ComparedNumber* number = count.Find(whole);
+    const Contribution* most = count.efficiency ? count.efficiency->Largest() : nullptr;
+    const Data time = ComparedValues(count.seconds, FormatSeconds);
+    Data row = ComparedValues(number != nullptr ? *number : ComparedNumber{},
+                              [&](double value) { return FormatValue(whole, value); });
+    row.update({{"cores", FormatCores(count.cores)},
+                {"most", most != nullptr ? "most by " + PartName(*most) : ""},
+                {"timeFrom", time["from"]},
+                {"timeTo", time["to"]},
+                {"timeChange", time["change"]}});
+    rows.push_back(std::move(row));
   }
+  return rows;
+}
 
-  static FactorTableOfCount LargestTable(const ComparedCount& count) {
-    FactorTableOfCount table{.cores = FormatCoreCount(count.cores),
-                             .whole = count.efficiency ? NameInSentence(count.whole) : "it"};
-    for (const ComparedFactor& one : count.factors) {
-      if (!HasShownValue(one.factor, one.number)) continue;
-      FactorOfCount row{.name = Name(one.factor), .indent = Indent(DepthOf(one.factor, TreeOf(KnownFactors(count))))};
-      Fill(
-          one.number, [&](double value) { return FormatValue(one.factor, value); }, row);
-      if (count.efficiency) {
-        for (const Contribution& part : count.efficiency->parts) {
-          const bool is_it = part.kind == Contribution::Kind::kFactor && part.factor == one.factor;
-          if (is_it) row.part = FormatRise(std::exp(part.logarithm));
-        }
-      }
-      table.rows.push_back(std::move(row));
-    }
-    if (count.seconds.before || count.seconds.after) {
-      Fill(count.seconds, FormatSeconds, table.rows.emplace_back(FactorOfCount{.name = "Time of an iteration"}));
-    }
-    return table;
+Data FactorRows(const ComparedPhase& phase) {
+  Data rows = Data::array();
+  const auto add = [&](const std::string& name, int depth, Data cells) {
+    rows.push_back(
+        {{"name", name}, {"depth", std::to_string(depth)}, {"indent", Indent(depth)}, {"cells", std::move(cells)}});
+  };
+  std::vector<Factor> known;
+  for (const ComparedCount& count : phase.counts) {
+    for (const Factor factor : KnownFactors(count)) known.push_back(factor);
   }
-
-  Data FactorRows() const {
-    Data rows = Data::array();
-    const auto add = [&](const std::string& name, int depth, Data cells) {
-      rows.push_back(
-          {{"name", name}, {"depth", std::to_string(depth)}, {"indent", Indent(depth)}, {"cells", std::move(cells)}});
-    };
-    std::vector<Factor> known;
-    for (const ComparedCount& count : phase_.counts) {
-      for (const Factor factor : KnownFactors(count)) known.push_back(factor);
-    }
-    const FactorTree tree = TreeOf(known);
-    for (const FactorType& type : AllFactors()) {
-      Data cells = Data::array();
-      bool any = false;
-      for (const ComparedCount& count : phase_.counts) {
-        const ComparedNumber* number = count.Find(type.factor);
-        any = any || (number != nullptr && HasShownValue(type.factor, *number));
-        cells.push_back(ChangeCell(number != nullptr ? *number : ComparedNumber{}, true,
-                                   [&](double value) { return FormatValue(type.factor, value); }));
-      }
-      if (any) add(Name(type.factor), DepthOf(type.factor, tree), std::move(cells));
-    }
+  const FactorTree tree = TreeOf(known);
+  for (const FactorType& type : AllFactors()) {
     Data cells = Data::array();
     bool any = false;
-    for (const ComparedCount& count : phase_.counts) {
-      any = any || count.seconds.before || count.seconds.after;
-      cells.push_back(ChangeCell(count.seconds, false, FormatSeconds));
+    for (const ComparedCount& count : phase.counts) {
+      const ComparedNumber* number = count.Find(type.factor);
+      any = any || (number != nullptr && HasShownValue(type.factor, *number));
+      cells.push_back(ChangeCell(number != nullptr ? *number : ComparedNumber{}, true,
+                                 [&](double value) { return FormatValue(type.factor, value); }));
     }
-    if (any) add("Time of an iteration", 0, std::move(cells));
-    return rows;
+    if (any) add(Name(type.factor), DepthOf(type.factor, tree), std::move(cells));
   }
+  Data cells = Data::array();
+  bool any = false;
+  for (const ComparedCount& count : phase.counts) {
+    any = any || count.seconds.before || count.seconds.after;
+    cells.push_back(ChangeCell(count.seconds, false, FormatSeconds));
+  }
+  if (any) add("Time of an iteration", 0, std::move(cells));
+  return rows;
+}
 
-  static const std::optional<Decomposition>& Of(const ComparedCount& count, bool is_time) {
+// Parts of the difference, a column a core count: logarithms in percent, so that columns add up.
+void AddParts(const ComparedPhase& phase, bool is_time, Data& section) {
+  const auto difference = [&](const ComparedCount& count) -> const std::optional<Decomposition>& {
     return is_time ? count.time : count.efficiency;
+  };
+  Data columns = Data::array(), rows = Data::array(), totals = Data::array();
+  std::vector<Contribution> kinds;
+  const auto same = [](const Contribution& a, const Contribution& b) {
+    return a.kind == b.kind && a.factor == b.factor;
+  };
+  for (const ComparedCount& count : phase.counts) {
+    if (!difference(count)) continue;
+    columns.push_back({{"cores", FormatCores(count.cores)}});
+    totals.push_back({{"text", HundredTimes(difference(count)->logarithm)}});
+    for (const Contribution& part : difference(count)->parts) {
+      const bool known = std::any_of(kinds.begin(), kinds.end(), [&](const Contribution& k) { return same(k, part); });
+      if (!known) kinds.push_back(part);
+    }
   }
-
-  // What the difference is made of, a column a core count: logarithms in percent, so that columns add up.
-  void AddParts(Data& section, const std::string& key, bool is_time) const {
-    Data columns = Data::array();
-    std::vector<Contribution> kinds;
-    const auto same = [](const Contribution& a, const Contribution& b) {
-      return a.kind == b.kind && a.factor == b.factor;
-    };
-    for (const ComparedCount& count : phase_.counts) {
-      if (!Of(count, is_time)) continue;
-      columns.push_back({{"cores", FormatCores(count.cores)}});
-      for (const Contribution& part : Of(count, is_time)->parts) {
-        const bool known =
-            std::any_of(kinds.begin(), kinds.end(), [&](const Contribution& k) { return same(k, part); });
-        if (!known) kinds.push_back(part);
+  for (const Contribution& kind : kinds) {
+    Data cells = Data::array();
+    for (const ComparedCount& count : phase.counts) {
+      if (!difference(count)) continue;
+      std::string text = "–";
+      bool is_largest = false;
+      for (const Contribution& part : difference(count)->parts) {
+        if (!same(part, kind)) continue;
+        text = HundredTimes(part.logarithm);
+        is_largest = difference(count)->Largest() == &part;
       }
+      cells.push_back({{"text", text}, {"isLargest", is_largest}});
     }
-    Data rows = Data::array(), totals = Data::array();
-    for (const Contribution& kind : kinds) {
-      Data cells = Data::array();
-      for (const ComparedCount& count : phase_.counts) {
-        if (!Of(count, is_time)) continue;
-        std::string text = "–";
-        bool is_largest = false;
-        for (const Contribution& part : Of(count, is_time)->parts) {
-          if (!same(part, kind)) continue;
-          text = HundredTimes(part.logarithm);
-          is_largest = Of(count, is_time)->Largest() == &part;
-        }
-        cells.push_back({{"text", text}, {"isLargest", is_largest}});
-      }
-      rows.push_back({{"name", NameOf(kind)}, {"cells", cells}});
-    }
-    for (const ComparedCount& count : phase_.counts) {
-      if (Of(count, is_time)) totals.push_back({{"text", HundredTimes(Of(count, is_time)->logarithm)}});
-    }
-    Factor whole = Factor::kGlobalEfficiency;
-    for (const ComparedCount& count : phase_.counts) {
-      if (count.efficiency) whole = count.whole;
-    }
-    const std::string caption = is_time ? "time of an iteration" : NameInSentence(whole);
-    section[key] = {{"caption", caption}, {"columns", columns}, {"rows", rows}, {"totals", totals}};
-    section[key == "timeParts" ? "hasTimeParts" : "hasEfficiencyParts"] = !rows.empty();
+    rows.push_back({{"name", PartName(kind)}, {"cells", cells}});
   }
+  const std::string caption =
+      is_time ? "time of an iteration" : NameInSentence(WidestEfficiency(phase, Factor::kGlobalEfficiency));
+  section[is_time ? "timeParts" : "efficiencyParts"] = {
+      {"caption", caption}, {"columns", columns}, {"rows", rows}, {"totals", totals}};
+  section[is_time ? "hasTimeParts" : "hasEfficiencyParts"] = !rows.empty();
+}
 
-  // Where either side is uncertain the interval alone.
-  static Data SideCell(Factor factor, const ProjectedPair& pair, const std::optional<ProjectedValue>& value) {
-    if (!value || pair.reliability == Reliability::kUnknown) return {{"text", kNoValue}, {"interval", ""}};
-    const std::string interval = FormatBounds(factor, value->interval80);
-    if (pair.reliability == Reliability::kUncertain) return {{"text", interval}, {"interval", ""}};
-    return {{"text", FormatValue(factor, value->value)}, {"interval", interval}};
+// Where either side is uncertain the interval alone.
+Data SideCell(Factor factor, const ProjectedPair& pair, const std::optional<ProjectedValue>& value) {
+  if (!value || pair.reliability == Reliability::kUnknown) return {{"text", kNoValue}, {"interval", ""}};
+  const std::string interval = FormatBounds(factor, value->interval80);
+  if (pair.reliability == Reliability::kUncertain) return {{"text", interval}, {"interval", ""}};
+  return {{"text", FormatValue(factor, value->value)}, {"interval", interval}};
+}
+
+std::string SideTime(const ProjectedPair& pair, const std::optional<ProjectedValue>& value) {
+  if (!value || pair.reliability == Reliability::kUnknown) return kNoValue;
+  const std::string interval =
+      value->interval80 ? FormatSeconds(value->interval80->low) + " – " + FormatSeconds(value->interval80->high)
+                        : "unknown";
+  return pair.reliability == Reliability::kReliable ? FormatSeconds(value->value) + " (" + interval + ")" : interval;
+}
+
+Data ComparedTargets(const ComparedPhase& phase) {
+  Data rows = Data::array();
+  for (const ComparedTarget& target : phase.targets) {
+    const ProjectedPair& pair = target.efficiency;
+    const Contribution* largest = target.explained ? target.explained->Largest() : nullptr;
+    const bool is_reliable = pair.reliability == Reliability::kReliable;
+    const bool is_explained = is_reliable && pair.is_apart && largest != nullptr;
+    std::string verdict = ToString(pair.reliability);
+    if (is_reliable) verdict = pair.is_apart ? "differ" : "intervals overlap";
+    rows.push_back({{"cores", FormatCores(target.cores)},
+                    {"before", SideCell(target.whole, pair, pair.before)},
+                    {"after", SideCell(target.whole, pair, pair.after)},
+                    {"timeBefore", SideTime(target.seconds, target.seconds.before)},
+                    {"timeAfter", SideTime(target.seconds, target.seconds.after)},
+                    {"verdict", verdict},
+                    {"isReliable", is_reliable},
+                    {"most", is_explained ? "most by " + PartName(*largest) : ""},
+                    {"explained", is_explained ? DescribeParts(*target.explained, 2) : "–"}});
   }
+  return rows;
+}
 
-  static std::string Time(const ProjectedPair& pair, const std::optional<ProjectedValue>& value) {
-    if (!value || pair.reliability == Reliability::kUnknown) return kNoValue;
-    const std::string interval =
-        value->interval80 ? FormatSeconds(value->interval80->low) + " – " + FormatSeconds(value->interval80->high)
-                          : "unknown";
-    return pair.reliability == Reliability::kReliable ? FormatSeconds(value->value) + " (" + interval + ")" : interval;
+// The efficiency that both sides measured or project.
+std::optional<Factor> HeadlineOfBoth(const ComparedPhase& phase) {
+  if (phase.projection_before == nullptr || phase.projection_after == nullptr) return std::nullopt;
+  for (const Factor factor : {Factor::kParallelEfficiency, Factor::kGlobalEfficiency}) {
+    const FactorProjection* before = phase.projection_before->Find(factor);
+    const FactorProjection* after = phase.projection_after->Find(factor);
+    if (before != nullptr && after != nullptr && !before->curve.empty() && !after->curve.empty()) return factor;
   }
+  return std::nullopt;
+}
 
-  Data Targets() const {
-    Data rows = Data::array();
-    for (const ComparedTarget& target : phase_.targets) {
-      const ProjectedPair& pair = target.efficiency;
-      const Contribution* largest = target.explained ? target.explained->Largest() : nullptr;
-      const bool is_reliable = pair.reliability == Reliability::kReliable;
-      const bool is_explained = is_reliable && pair.is_apart && largest != nullptr;
-      std::string verdict = ToString(pair.reliability);
-      if (is_reliable) verdict = pair.is_apart ? "differ" : "intervals overlap";
-      rows.push_back({{"cores", FormatCores(target.cores)},
-                      {"before", SideCell(target.whole, pair, pair.before)},
-                      {"after", SideCell(target.whole, pair, pair.after)},
-                      {"timeBefore", Time(target.seconds, target.seconds.before)},
-                      {"timeAfter", Time(target.seconds, target.seconds.after)},
-                      {"verdict", verdict},
-                      {"isReliable", is_reliable},
-                      {"most", is_explained ? "most by " + NameOf(*largest) : ""},
-                      {"explained", is_explained ? DescribeParts(*target.explained, 2) : "–"}});
-    }
-    return rows;
+Data ComparedFigure(const ComparedResults& compared, const ComparedPhase& phase, Factor factor, const std::string& slug,
+                    ReportModel& model) {
+  Chart chart;
+  chart.title = Name(factor) + ": " + compared.before + " and " + compared.after;
+  chart.description = Name(factor) +
+                      " against the number of cores: points are measured, lines projected, bands their 80 % "
+                      "intervals. The tables have every value.";
+  chart.x_label = "cores (logarithmic)";
+  chart.y_label = "efficiency";
+  chart.y_max = 1;
+  chart.width = 860;
+  chart.height = 400;
+  const double most = phase.targets.empty() ? 0 : phase.targets.back().cores;
+  double reliable = 0;
+  int color = 0;
+  for (const auto& [name, projection] :
+       {std::pair(&compared.before, phase.projection_before), std::pair(&compared.after, phase.projection_after)}) {
+    const FactorProjection& one = *projection->Find(factor);
+    const double shown = std::max(most, projection->fitted_cores.back());
+    ChartSeries series = FactorSeries(one, true);
+    series.outer_band.clear();
+    series.id = "";
+    series.name = *name;
+    series.color = color++;
+    series.width = 2.4;
+    std::erase_if(series.line, [&](const ChartPoint& point) { return point.x > shown; });
+    std::erase_if(series.inner_band, [&](const ChartBand& band) { return band.x > shown; });
+    chart.series.push_back(std::move(series));
+    chart.split_x = std::min(chart.split_x.value_or(shown), projection->fitted_cores.back());
+    const double reach = ReliableUpTo(*projection, factor);
+    reliable = color == 1 ? reach : std::min(reliable, reach);
   }
-
-  // The efficiency that both sides measured or project.
-  std::optional<Factor> HeadlineOfBoth() const {
-    if (phase_.projection_before == nullptr || phase_.projection_after == nullptr) return std::nullopt;
-    for (const Factor factor : {Factor::kParallelEfficiency, Factor::kGlobalEfficiency}) {
-      const FactorProjection* before = phase_.projection_before->Find(factor);
-      const FactorProjection* after = phase_.projection_after->Find(factor);
-      if (before != nullptr && after != nullptr && !before->curve.empty() && !after->curve.empty()) return factor;
-    }
-    return std::nullopt;
+  chart.split_label = "extrapolated";
+  if (std::isfinite(reliable)) {
+    chart.reliable_to_x = reliable;
+    chart.reliable_label = "both reliable to " + FormatCores(reliable);
   }
+  return AddChart(chart, slug + ".svg", model);
+}
 
-  Data Figure() {
-    const Factor factor = *HeadlineOfBoth();
-    Chart chart;
-    chart.title = Name(factor) + ": " + compared_.before + " and " + compared_.after;
-    chart.description = Name(factor) +
-                        " against the number of cores: points are measured, lines projected, bands their 80 % "
-                        "intervals. The tables have every value.";
-    chart.x_label = "cores (logarithmic)";
-    chart.y_label = "efficiency";
-    chart.y_max = 1;
-    chart.width = 860;
-    chart.height = 400;
-    const double most = phase_.targets.empty() ? 0 : phase_.targets.back().cores;
-    double reliable = 0;
-    int color = 0;
-    for (const auto& [name, projection] : {std::pair(&compared_.before, phase_.projection_before),
-                                           std::pair(&compared_.after, phase_.projection_after)}) {
-      const FactorProjection& one = *projection->Find(factor);
-      const double shown = std::max(most, projection->fitted_cores.back());
-      ChartSeries series = SeriesOf(one, true);
-      series.outer_band.clear();
-      series.id = "";
-      series.name = *name;
-      series.color = color++;
-      series.width = 2.4;
-      std::erase_if(series.line, [&](const ChartPoint& point) { return point.x > shown; });
-      std::erase_if(series.inner_band, [&](const ChartBand& band) { return band.x > shown; });
-      chart.series.push_back(std::move(series));
-      chart.split_x = std::min(chart.split_x.value_or(shown), projection->fitted_cores.back());
-      const double reach = ReliableUpTo(*projection, factor);
-      reliable = color == 1 ? reach : std::min(reliable, reach);
-    }
-    chart.split_label = "extrapolated";
-    if (std::isfinite(reliable)) {
-      chart.reliable_to_x = reliable;
-      chart.reliable_label = "both reliable to " + FormatCores(reliable);
-    }
-    return AddChart(chart, slug_ + ".svg", model_);
+Data ComparedPhaseSection(const ComparedResults& compared, const ComparedPhase& phase, const std::string& slug,
+                          const Partials& templates, ReportModel& model) {
+  const ComparedCount* largest = phase.LargestCommon();
+  const Factor whole = WidestEfficiency(phase, Factor::kParallelEfficiency);
+  const std::optional<Factor> headline = HeadlineOfBoth(phase);
+  const auto has_time = [](const ComparedCount& count) { return IsKnown(count.seconds); };
+  Data columns = Data::array();
+  for (const ComparedCount& count : phase.counts) columns.push_back({{"cores", FormatCores(count.cores)}});
+  Data section = {{"heading", phase.name.empty() ? "All runs" : phase.name},
+                  {"isNamed", !phase.name.empty()},
+                  {"anchor", slug},
+                  {"findings", SummarizeComparedPhase(compared, phase, templates)},
+                  {"largest", largest != nullptr ? LargestTable(*largest) : Data(false)},
+                  {"counts", CountRows(phase, whole)},
+                  {"wholeName", NameInSentence(whole)},
+                  {"hasTimes", std::ranges::any_of(phase.counts, has_time)},
+                  {"columns", std::move(columns)},
+                  {"rows", FactorRows(phase)},
+                  {"targets", ComparedTargets(phase)},
+                  {"hasTargets", !phase.targets.empty()},
+                  {"projectedName", phase.targets.empty() ? "" : Name(phase.targets.front().whole)},
+                  {"targetName", phase.targets.empty() ? "" : NameInSentence(phase.targets.front().whole)},
+                  {"isDrawn", headline.has_value()},
+                  {"figure", headline ? ComparedFigure(compared, phase, *headline, slug, model)
+                                      : Data{{"svg", ""}, {"file", ""}, {"alt", ""}}}};
+  AddParts(phase, false, section);
+  AddParts(phase, true, section);
+  return section;
+}
+
+using PartKind = Contribution::Kind;
+
+std::string PartId(const Contribution& part) {
+  switch (part.kind) {
+    case PartKind::kFactor: return std::string(Describe(part.factor).id);
+    case PartKind::kBase: return "base";
+    case PartKind::kBaseInstructions: return "baseInstructions";
+    case PartKind::kBaseRate: return "baseInstructionRate";
+    case PartKind::kBaseIpc: return "baseIpc";
+    case PartKind::kBaseFrequency: return "baseFrequency";
+    case PartKind::kRest: break;
   }
+  return "rest";
+}
 
-  const ComparedResults& compared_;
-  const ComparedPhase& phase_;
-  const std::string slug_;
-  const Partials& templates_;
-  ReportModel& model_;
+// A list of pairs of a factor and something else, as a dictionary.
+template <typename Entry, typename Value, typename FactorMember, typename ValueMember>
+Form<std::vector<Entry>> ByFactor(FactorMember factor, ValueMember value) {
+  return Via<std::vector<Entry>, Dictionary<Value>>([factor, value](const std::vector<Entry>& entries) {
+    Dictionary<Value> by_id;
+    for (const Entry& entry : entries) by_id.emplace_back(Describe(entry.*factor).id, entry.*value);
+    return by_id;
+  });
+}
+
+struct CompareFile {
+  std::vector<ComparedResults> comparisons;
 };
+
+// A projected value without its core count.
+Form<std::optional<ProjectedValue>> ValueAlone() {
+  using T = ProjectedValue;
+  const auto bound = [](double IntervalBounds::*side) {
+    return [side](const T& value) { return value.interval80 ? std::optional(*value.interval80.*side) : std::nullopt; };
+  };
+  return OptionalOf<T>(FormOfFields(Fields<T>{"compare/value",
+                                              "",
+                                              {
+                                                  Property<&T::value>(),
+                                                  Computed<T>("low80", bound(&IntervalBounds::low)),
+                                                  Computed<T>("high80", bound(&IntervalBounds::high)),
+                                              }}));
+}
 
 }  // namespace
 
@@ -357,13 +377,13 @@ ReportModel BuildCompareModel(const std::vector<ComparedResults>& comparisons, c
   for (std::size_t i = 0; i < comparisons.size(); ++i) {
     const ComparedResults& compared = comparisons[i];
     Data one = {{"before", compared.before}, {"after", compared.after}};
-    one["doubts"] = DoubtsOfCompared(compared);
+    one["doubts"] = ComparedDoubts(compared);
     one["notes"] = SummarizeCompared(compared, templates);
     one["hasNotes"] = !one["notes"].empty();
     one["phases"] = Data::array();
     for (std::size_t k = 0; k < compared.phases.size(); ++k, ++phases) {
       const std::string slug = fmt::format("compare-{}-{}", i + 1, k + 1);
-      one["phases"].push_back(ComparedPhaseSection(compared, compared.phases[k], slug, templates, model).Build());
+      one["phases"].push_back(ComparedPhaseSection(compared, compared.phases[k], slug, templates, model));
     }
     model.data["comparisons"].push_back(std::move(one));
   }
@@ -386,10 +406,166 @@ std::vector<std::filesystem::path> WriteCompared(const std::vector<ComparedResul
   NamedTexts files = {{"compare.html", RenderHtml(model, templates)},
                       {"compare.md", RenderMarkdown(model, templates)},
                       {"compare.json", WriteCompareJson(comparisons, templates.partials)}};
-  for (const auto& [name, svg] : model.figures) {
-    files.emplace_back(std::filesystem::path("figures") / name, svg + "\n");
-  }
+  AddFigureFiles(model, files);
   return WriteFiles(folder, files);
 }
+
+template <>
+Fields<Decomposition> FieldsOf<Decomposition>() {
+  using T = Decomposition;
+  const auto parts =
+      Via<std::vector<Contribution>, Dictionary<double>>([](const std::vector<Contribution>& contributions) {
+        Dictionary<double> by_id;
+        for (const Contribution& part : contributions) by_id.emplace_back(PartId(part), part.logarithm);
+        return by_id;
+      });
+  return {"compare/difference",
+          "",
+          {
+              Property<&T::logarithm>("ln(after / before)"),
+              Property<&T::parts>(
+                  parts,
+                  "What factors add to it, by their ids; base parts of times; rest: no factor explains it. Their sum "
+                  "is the logarithm"),
+              Computed<T>(
+                  "largest",
+                  [](const T& difference) {
+                    const Contribution* largest = difference.Largest();
+                    return largest == nullptr ? std::nullopt : std::optional(PartId(*largest));
+                  },
+                  "The part that goes furthest in the direction of the whole; absent: nothing changed"),
+          }};
+}
+
+template <>
+Fields<ComparedNumber> FieldsOf<ComparedNumber>() {
+  using T = ComparedNumber;
+  const auto of_change = [](auto value) {
+    return [value](const T& number) { return number.change ? std::optional(value(number)) : std::nullopt; };
+  };
+  return {"compare/number",
+          "Geometric means over the runs of both sides",
+          {
+              Properties<&T::before, &T::after>(),
+              Computed<T>("ratio", of_change([](const T& number) { return number.change->ratio; }),
+                          "After over before; absent: the two do not compare")
+                  .Above(0),
+              Computed<T>("low95", of_change([](const T& number) { return number.change->Low(); }),
+                          "95 % interval of this ratio by itself; it does not decide beyondNoise"),
+              Computed<T>("high95", of_change([](const T& number) { return number.change->High(); })),
+              Computed<T>("beyondNoise", of_change([](const T& number) { return number.is_beyond_noise; }),
+                          "More than noise, with an error of 5 % shared by all changes of the phase: stricter than "
+                          "low95 and high95"),
+          }};
+}
+
+template <>
+Fields<ComparedCount> FieldsOf<ComparedCount>() {
+  using T = ComparedCount;
+  return {"compare/count",
+          "A core count that was run on either side",
+          {
+              Property<&T::cores>().AtLeast(1),
+              Property<&T::is_common>("Run on both sides"),
+              Property<&T::factors>(
+                  ByFactor<ComparedFactor, ComparedNumber>(&ComparedFactor::factor, &ComparedFactor::number),
+                  "By their ids"),
+              Field("secondsPerIteration", &T::seconds).When([](const T& count) { return IsKnown(count.seconds); }),
+              Field("efficiencyIs", &T::whole, "Id of the factor that efficiency is about").When([](const T& count) {
+                return count.efficiency.has_value();
+              }),
+              Properties<&T::efficiency, &T::time>(),
+          }};
+}
+
+template <>
+Fields<ProjectedPair> FieldsOf<ProjectedPair>() {
+  using T = ProjectedPair;
+  return {"compare/pair",
+          "",
+          {
+              Property<&T::reliability>("Of the side with the worse one"),
+              Field("apart", &T::is_apart, "The 80 % intervals do not overlap"),
+              Property<&T::before>(ValueAlone()),
+              Property<&T::after>(ValueAlone()),
+          }};
+}
+
+template <>
+Fields<ComparedTarget> FieldsOf<ComparedTarget>() {
+  using T = ComparedTarget;
+  using Entry = std::pair<Factor, ProjectedPair>;
+  return {"compare/target",
+          "Projections at a common core count",
+          {
+              Property<&T::cores>().AtLeast(1),
+              Field("efficiencyIs", &T::whole),
+              Property<&T::factors>(ByFactor<Entry, ProjectedPair>(&Entry::first, &Entry::second)),
+              Field("secondsPerIteration", &T::seconds).When([](const T& target) { return IsKnown(target.seconds); }),
+              Field("efficiency", &T::explained),
+          }};
+}
+
+template <>
+Fields<ComparedPhase> FieldsOf<ComparedPhase>() {
+  using T = ComparedPhase;
+  return {
+      "compare/phase",
+      "",
+      {
+          Property<&T::name>(),
+          Embed(&T::before, Fields<PhaseId>{Field("before", &PhaseId::name, "The phase on this side")}),
+          Embed(&T::after, Fields<PhaseId>{Field("after", &PhaseId::name)}),
+          Embed(&T::before,
+                Fields<PhaseId>{Field("groupBefore", &PhaseId::group,
+                                      "Of the ranks of the phase, where these alone are compared; absent: all ranks")
+                                    .NotEmpty()
+                                    .UnlessDefault()}),
+          Embed(&T::after, Fields<PhaseId>{Field("groupAfter", &PhaseId::group).NotEmpty().UnlessDefault()}),
+          Embed(&T::terms, Fields<ComparedTerms>{Property<&ComparedTerms::reference>(
+                               "Cores that both sides compare with; absent: they differ")}),
+          Computed<T>(
+              "noise", [](const T& phase) { return phase.noise ? phase.noise->deviation : kUsualNoise; },
+              "Standard deviation of logarithms of times from run to run")
+              .AtLeast(0),
+          Computed<T>(
+              "noiseIsMeasured", [](const T& phase) { return phase.noise.has_value(); },
+              "By repeats; else it is assumed"),
+          Property<&T::notes>("What does not compare and why"),
+          Properties<&T::counts, &T::targets>(),
+      }};
+}
+
+template <>
+Fields<ComparedResults> FieldsOf<ComparedResults>() {
+  using T = ComparedResults;
+  return {"compare/comparison",
+          "",
+          {
+              Property<&T::before>("Name of the baseline side"),
+              Property<&T::after>(),
+              Property<&T::only_before>("Phases that the other side lacks"),
+              Property<&T::only_after>(),
+              Field("diagnosticsBefore", &T::findings_before, "Anomalies of the table of this side").OrMissing(),
+              Field("diagnosticsAfter", &T::findings_after).OrMissing(),
+              Property<&T::phases>(),
+          }};
+}
+
+template <>
+Fields<CompareFile> FieldsOf<CompareFile>() {
+  return Fields<CompareFile>{
+      "compare", "", {Property<&CompareFile::comparisons>("Each result against the first").LeastItems(1)}}
+      .File("farscale-compare", kCompareVersion, kCompareVersion, "comparison");
+}
+
+std::string WriteCompareJson(std::vector<ComparedResults> comparisons, const Partials& templates) {
+  for (ComparedResults& compared : comparisons) {
+    for (ComparedPhase& phase : compared.phases) phase.notes = PhaseNotes(compared, phase, templates);
+  }
+  return JsonOf(CompareFile{std::move(comparisons)}).dump(1, ' ', false, OrderedJson::error_handler_t::replace) + "\n";
+}
+
+OrderedJson CompareSchema() { return SchemaOf<CompareFile>("Results compared by farscale compare"); }
 
 }  // namespace farscale

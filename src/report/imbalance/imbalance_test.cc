@@ -6,9 +6,7 @@
 #include <regex>
 
 #include "plot/heat_map.h"
-#include "report/imbalance/pages.h"
-#include "report/loss_sentences.h"
-#include "report/losses_section.h"
+#include "report/imbalance/losses.h"
 #include "results/losses_json.h"
 #include "results/reported_losses.h"
 #include "support/losses.h"
@@ -23,7 +21,7 @@ using testing::Not;
 std::vector<std::string> Sentences(const LossRecord& losses) { return SummarizeLosses(losses, test::OwnTexts()); }
 
 ReportData Section(const LossRecord& losses, const LossDetail& detail = {}) {
-  return LossesOfPhase(losses, {}, "step", test::OwnTexts(), detail);
+  return DescribePhaseLosses(losses, {}, "step", test::OwnTexts(), detail);
 }
 
 // Two of four iterations in either half: 0 1 | 2 3 and 4 5 | 6 7 become 1 5 and 9 13.

@@ -6,7 +6,7 @@
 
 #include "base/text.h"
 #include "base/version.h"
-#include "report/cells.h"
+#include "report/figures.h"
 
 namespace farscale {
 namespace {
@@ -45,37 +45,37 @@ bool HasGroups(const CollectedJobs& jobs, const std::vector<ProgramJobs>& progra
   return programs.size() < jobs.jobs.size();
 }
 
-struct ProgramRow {
-  FARSCALE_TEXTS(program, jobs, used, lost, share)
-};
-
-std::vector<ProgramRow> RowsOf(const std::vector<ProgramJobs>& programs) {
-  std::vector<ProgramRow> rows;
+ReportData ProgramRows(const std::vector<ProgramJobs>& programs) {
+  ReportData rows = ReportData::array();
   for (const ProgramJobs& program : programs) {
-    rows.push_back({program.program, FormatCount(program.jobs), HoursText(program.used_core_hours),
-                    program.known_core_hours > 0 ? HoursText(program.lost_core_hours) : "–",
-                    program.known_core_hours > 0 ? FormatPercent(program.Efficiency()) : "–"});
+    const bool is_known = program.known_core_hours > 0;
+    rows.push_back({{"program", program.program},
+                    {"jobs", FormatCount(program.jobs)},
+                    {"used", HoursText(program.used_core_hours)},
+                    {"lost", is_known ? HoursText(program.lost_core_hours) : "–"},
+                    {"share", is_known ? FormatPercent(program.Efficiency()) : "–"}});
   }
   return rows;
 }
 
-struct JobRow {
-  FARSCALE_TEXTS(program, command, owner, started, size, nodes, elapsed, lost, ending, file)
-};
-
-ReportData RowOf(const CollectedJob& job) {
-  ReportData row = ToData(JobRow{job.program, job.command, job.owner, job.started, Size(job),
-                                 FormatCores(static_cast<double>(job.nodes)), FormatSeconds(job.elapsed),
-                                 HoursOfCores(job), job.ending == "finalized" ? "" : job.ending, job.file});
+ReportData JobRow(const CollectedJob& job) {
   std::vector<FactorCell> cells;
-  for (const Factor factor : {Factor::kParallelEfficiency, Factor::kLoadBalance, Factor::kCommunicationEfficiency}) {
+  for (const Factor factor : {Factor::kParallelEfficiency, Factor::kLoadBalance, Factor::kCommunicationEfficiency})
     cells.push_back(ColoredCell(Percent(job.factors[factor]), job.factors[factor]));
-  }
-  WriteData(cells, row["cells"]);
-  row["warnings"] = job.warnings;
-  const std::size_t count = job.warnings.size();
-  row["warningCount"] = count == 0 ? "" : fmt::format("{} warning{}", count, count == 1 ? "" : "s");
-  return row;
+  const std::size_t warnings = job.warnings.size();
+  return {{"program", job.program},
+          {"command", job.command},
+          {"owner", job.owner},
+          {"started", job.started},
+          {"size", Size(job)},
+          {"nodes", FormatCores(static_cast<double>(job.nodes))},
+          {"elapsed", FormatSeconds(job.elapsed)},
+          {"lost", HoursOfCores(job)},
+          {"ending", job.ending == "finalized" ? "" : job.ending},
+          {"file", job.file},
+          {"cells", ToData(cells)},
+          {"warnings", job.warnings},
+          {"warningCount", warnings == 0 ? "" : fmt::format("{} warning{}", warnings, warnings == 1 ? "" : "s")}};
 }
 
 }  // namespace
@@ -96,9 +96,10 @@ std::string WriteJobsTable(const CollectedJobs& jobs, std::size_t top, std::size
   std::string text = Summary(jobs, programs) + ".\n\n";
   if (HasGroups(jobs, programs)) {
     std::vector<std::vector<std::string>> grouped = {{"program", "jobs", "core h", "lost core h", "parallel"}};
-    for (const ProgramRow& row : RowsOf(programs)) {
+    for (const ReportData& row : ProgramRows(programs)) {
       if (top > 0 && grouped.size() > top) break;
-      grouped.push_back({row.program, row.jobs, row.used, row.lost, row.share});
+      std::vector<std::string>& cells = grouped.emplace_back();
+      for (const char* tag : {"program", "jobs", "used", "lost", "share"}) cells.push_back(row[tag].get<std::string>());
     }
     text += FormatTableWithin(std::move(grouped), width, kFewest) + "\n";
   }
@@ -115,7 +116,7 @@ ReportModel BuildJobsModel(const CollectedJobs& jobs) {
   const std::vector<ProgramJobs> programs = ByProgram(jobs);
   data["summary"] = Summary(jobs, programs);
   data["hasPrograms"] = HasGroups(jobs, programs);
-  data["programs"] = ToData(RowsOf(programs));
+  data["programs"] = ProgramRows(programs);
   data["warnings"] = ReportData::array();
   for (const Finding& finding : jobs.findings) {
     data["warnings"].push_back(fmt::format("{} {}: {}", FormatCount(finding.count), finding.sentence, finding.example));
@@ -123,7 +124,7 @@ ReportModel BuildJobsModel(const CollectedJobs& jobs) {
   data["hasWarnings"] = !jobs.findings.empty();
   data["hasJobWarnings"] = std::ranges::any_of(jobs.jobs, [](const auto& job) { return !job.warnings.empty(); });
   data["jobs"] = ReportData::array();
-  for (const CollectedJob& job : jobs.jobs) data["jobs"].push_back(RowOf(job));
+  for (const CollectedJob& job : jobs.jobs) data["jobs"].push_back(JobRow(job));
   return model;
 }
 

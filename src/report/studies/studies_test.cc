@@ -5,7 +5,7 @@
 
 #include "factors/complete_table.h"
 #include "planning/shortlist.h"
-#include "report/studies/pages.h"
+#include "report/digest.h"
 #include "results/factor_table_files.h"
 #include "support/own_templates.h"
 

@@ -1,4 +1,4 @@
-#include "report/loss_sentences.h"
+#include "report/imbalance/losses.h"
 
 #include <fmt/format.h>
 
@@ -9,7 +9,10 @@
 #include <set>
 
 #include "base/text.h"
+#include "base/version.h"
 #include "imbalance/loss_remedy.h"
+#include "pages/render.h"
+#include "report/figures.h"
 #include "results/cause_text.h"
 #include "results/reported_losses.h"
 
@@ -18,13 +21,13 @@ namespace {
 
 using Data = ReportData;
 
-constexpr double kWorthLateReceiver = 0.3;  // of the waiting, to be reported; chosen
-constexpr double kWorthWaiting = 0.01;      // of the time of all ranks: less is hardly worth a repair; chosen
-constexpr double kWorthSkew = 0.05;         // of the waiting, to be reported
+constexpr double kWorthLateReceiver = 0.3;  // share of the waiting worth reporting; chosen
+constexpr double kWorthWaiting = 0.01;      // share of the time of all ranks: less is hardly worth a repair; chosen
+constexpr double kWorthSkew = 0.05;         // share of the waiting worth reporting
 
 // True if all ranks of a cause take about as much longer. Edited files may name ranks outside of the phase.
 bool AreLateAlike(const Cause& cause, const std::vector<std::size_t>& ranks) {
-  constexpr double kAlike = 0.5;  // of the largest; chosen
+  constexpr double kAlike = 0.5;  // share of the largest; chosen
   const LossRaster& beyond = cause.beyond;
   if (beyond.cells.size() != beyond.rows * beyond.columns || beyond.cells.empty()) return false;
   double least = std::numeric_limits<double>::infinity(), most = 0;
@@ -59,14 +62,14 @@ std::string TogetherWith(std::size_t largest, const PathRecord& path, const Loss
   return alike.rank_count > 1 && of_all >= kNearlyAll * path.total.Costs() ? NameRanks(alike, losses) + " alike" : "";
 }
 
-// Of all waiting; nothing where it is less than `least`.
+// A part of all waiting; false where it is less than `least`.
 Data Part(const LossRecord& losses, double seconds, double least = 0) {
   if (seconds <= 0 || seconds < least * losses.Waiting()) return false;
   return {{"share", ShareOrDash(seconds, losses.Waiting())}, {"time", FormatSeconds(seconds)}};
 }
 
 Data LargestCause(const LossRecord& losses) {
-  const std::vector<const PathRecord*> causes = LargestPaths(losses, 1, CostsOf);
+  const std::vector<const PathRecord*> causes = LargestPaths(losses, 1, CausedCosts);
   if (causes.empty()) return false;
   const PathRecord& first = *causes.front();
   const double waiting = losses.Waiting();
@@ -78,7 +81,7 @@ Data LargestCause(const LossRecord& losses) {
           {"spreads", std::max(losses.indirect, losses.propagating) >= kNoShare * waiting}};
 }
 
-// Of ranks that enter the phase later than the first.
+// Ranks that enter the phase later than the first.
 Data LateRanks(const LossRecord& losses) {
   double costs = 0;
   std::vector<double> late(losses.ranks.size(), 0);
@@ -93,7 +96,7 @@ Data LateRanks(const LossRecord& losses) {
   return {{"share", ShareOrDash(costs, losses.Waiting())}, {"latest", latest > 0 ? FormatSeconds(latest) : ""}};
 }
 
-// Of ranks that left a call later than others, and did nothing longer than they did.
+// Waiting for ranks that left a call later than others and did nothing longer than they did.
 Data ExitSkew(const LossRecord& losses) {
   const auto skew = [](const PathRecord& path) { return path.total.ExitSkew(); };
   double all = 0;
@@ -130,7 +133,7 @@ Data WaitingText(const LossRecord& losses) {
 
 // Where nobody waits, ranks that take longer in one call path take as much less in others.
 std::string CancellingPaths(const LossRecord& losses) {
-  constexpr double kWorthImbalance = 0.01;  // of the length of the phase
+  constexpr double kWorthImbalance = 0.01;  // share of the length of the phase
   if (losses.recurs) return "";             // others may wait between the occurrences
   std::vector<std::string> names;
   for (const PathRecord& path : losses.paths) {
@@ -159,9 +162,7 @@ Data Groups(const LossRecord& losses) {
     const char* ranks = sizes.empty() ? (better->ranks[i] == 1 ? " rank" : " ranks") : "";
     sizes.push_back(fmt::format("{}{} in {}", FormatCount(better->ranks[i]), ranks, losses.groups[i].name));
   }
-  const std::string last = sizes.back();
-  sizes.pop_back();
-  text["sizes"] = Join(sizes, ", ") + " and " + last;
+  text["sizes"] = ListInWords(std::move(sizes));
   text["gain"] = DescribeGain(better->gain, losses);
   return text;
 }
@@ -186,6 +187,136 @@ Data DeviceCallsText(const LossRecord& losses) {
           {"costs", has_costs ? ShareOrDash(calls->costs, losses.Waiting()) : ""}};
 }
 
+// A title, and the whole that call paths have a share in.
+std::pair<const char*, const char*> MeasureTexts(LossMeasure measure) {
+  switch (measure) {
+    case LossMeasure::kDelayCosts: return {"What causes waiting, as a share of all ranks' time", "waiting"};
+    case LossMeasure::kLoadBalance: return {"What load balance loses, as a share of the run time", "load balance loss"};
+    case LossMeasure::kSerialization:
+      return {"What serialization loses, as a share of the run time", "serialization loss"};
+    case LossMeasure::kCriticalImbalance:
+      return {"Imbalance on the critical path, as a share of its length", "imbalance on the critical path"};
+  }
+  return {"", ""};
+}
+
+// Targets at which every path is reliable; of many the first, the last and some between.
+std::vector<std::size_t> ReliableTargets(const LossProjection& losses, std::size_t most) {
+  std::size_t count = 0;
+  const auto is_reliable = [&](const PathLossProjection& path) {
+    return count < path.targets.size() && path.targets[count].reliability == Reliability::kReliable;
+  };
+  while (!losses.paths.empty() && std::all_of(losses.paths.begin(), losses.paths.end(), is_reliable)) ++count;
+  std::vector<std::size_t> places;
+  const std::size_t shown = std::min(most, count);
+  for (std::size_t i = 0; i < shown; ++i) places.push_back(shown == 1 ? count - 1 : i * (count - 1) / (shown - 1));
+  return places;
+}
+
+// Mean over the runs at one core count.
+double MeasuredAt(const PathLossProjection& path, double cores) {
+  double sum = 0, count = 0;
+  for (const DataPoint& point : path.measured) {
+    if (point.cores != cores) continue;
+    sum += point.value;
+    ++count;
+  }
+  return count > 0 ? sum / count : 0;
+}
+
+std::string FormatPart(const IntervalBounds& part) {
+  return FormatRange(FormatPercent(part.low), FormatPercent(part.high));
+}
+
+void AddTable(const LossProjection& losses, const std::vector<std::size_t>& targets, LossGrowth& growth) {
+  for (const double cores : losses.fitted_cores) growth.header.push_back(FormatCores(cores));
+  for (const std::size_t target : targets) {
+    growth.header.push_back("→ " + FormatCores(losses.paths.front().targets[target].cores));
+    growth.header.emplace_back("80 %");
+  }
+  for (const PathLossProjection& path : losses.paths) {
+    std::vector<std::string> cells = {path.path};
+    for (const double cores : losses.fitted_cores) cells.push_back(FormatPercent(MeasuredAt(path, cores)));
+    for (const std::size_t target : targets) {
+      cells.push_back(FormatPercent(path.targets[target].loss));
+      cells.push_back(FormatPart(*path.targets[target].loss80));
+    }
+    growth.rows.push_back({{"cells", std::move(cells)}});
+  }
+}
+
+bool Dominates(const PhaseProjection& projection, Factor factor, double cores) {
+  const auto found = projection.dominant_at.find(cores);
+  return found != projection.dominant_at.end() && found->second == factor;
+}
+
+// The widest 80 % interval of a share that is told.
+constexpr double kWidestPart = 0.5;
+
+// The call path with the largest loss at a target, of those that have a name.
+const PathLossProjection* LargestNamed(const LossProjection& losses, std::size_t target) {
+  const PathLossProjection* largest = nullptr;
+  for (const PathLossProjection& path : losses.paths) {
+    if (path.path == kOtherPaths || path.path == kChargedToNobody || path.path == kUnequalOccurrences ||
+        target >= path.targets.size())
+      continue;
+    if (largest == nullptr || path.targets[target].loss > largest->targets[target].loss) largest = &path;
+  }
+  return largest;
+}
+
+// At the last of the targets at which the share of the call path is known, else at the first of them.
+Data LargestText(const LossProjection& losses, const PathLossProjection& path, const PhaseProjection* factors,
+                 const std::vector<std::size_t>& targets) {
+  constexpr double kAll = 0.9995;
+  const auto known = std::find_if(targets.rbegin(), targets.rend(), [&](std::size_t target) {
+    const IntervalBounds& part = *path.targets[target].part80;
+    return part.high - part.low <= kWidestPart;
+  });
+  const bool is_known = known != targets.rend();
+  const ProjectedLoss& at = path.targets[is_known ? *known : targets.front()];
+  const bool is_of_factor =
+      losses.measure == LossMeasure::kLoadBalance || losses.measure == LossMeasure::kSerialization;
+  const Factor factor = FactorOf(losses.measure);
+  const bool is_dominant = is_of_factor && factors != nullptr && Dominates(*factors, factor, at.cores);
+  const bool is_uncertain_beyond = is_known && *known < targets.back();
+  return {{"cores", FormatCores(at.cores)},
+          {"path", path.path},
+          {"part", FormatPercent(at.part)},
+          {"interval", FormatPart(*at.part80)},
+          {"whole", MeasureTexts(losses.measure).second},
+          {"dominant", is_dominant ? Name(factor) : ""},
+          {"isKnown", is_known},
+          {"isWaiting", losses.measure == LossMeasure::kDelayCosts},
+          {"isAll", at.part80->low > kAll},
+          {"isUncertainBeyond", is_uncertain_beyond},
+          {"isEnd", is_known && !is_uncertain_beyond && at.cores < path.targets.back().cores}};
+}
+
+// Templates/loss_growth.txt.mustache.
+Data GrowthText(const LossProjection& losses, const PhaseProjection* factors, const std::vector<std::size_t>& targets) {
+  const bool is_known = !losses.paths.empty() && losses.obstacle.empty();
+  const PathLossProjection* largest = is_known && !targets.empty() ? LargestNamed(losses, targets.back()) : nullptr;
+  return {{"isNothing", losses.paths.empty()},
+          {"obstacle", losses.paths.empty() ? "" : losses.obstacle},
+          {"isUncertain", is_known && targets.empty()},
+          {"isSpread", is_known && !targets.empty() && largest == nullptr},
+          {"largest", largest == nullptr ? Data(false) : LargestText(losses, *largest, factors, targets)}};
+}
+
+// One run in a line.
+Data RunRow(const LossRecord& losses) {
+  const std::string repeat = losses.repeat > 0 ? fmt::format(", repeat {}", losses.repeat) : "";
+  const bool is_known = !losses.unknown_waits;
+  const std::vector<const PathRecord*> causes = LargestPaths(losses, 1, CausedCosts);
+  return {{"cores", FormatCores(static_cast<double>(losses.cores)) + (losses.grown_from ? ", grown" : "") + repeat},
+          {"length", FormatSeconds(losses.length)},
+          {"waiting", is_known ? FormatSeconds(losses.Waiting()) : "unknown"},
+          {"share", is_known ? ShareOrDash(losses.Waiting(), losses.allocation) : "unknown"},
+          {"cause", causes.empty() ? "–" : causes.front()->path},
+          {"part", causes.empty() ? "–" : ShareOrDash(CausedCosts(*causes.front()), losses.Waiting())}};
+}
+
 }  // namespace
 
 std::string TimeOrDash(double seconds) { return seconds > 0 ? FormatSeconds(seconds) : "–"; }
@@ -197,7 +328,7 @@ LossRanks::LossRanks(const LossRecord& record)
       summed("summed over " + who),
       losses(record) {}
 
-std::string LossRanks::NumberOf(std::size_t rank) const {
+std::string LossRanks::Number(std::size_t rank) const {
   if (rank >= losses.locations.size()) return std::to_string(rank);
   const Location& location = losses.locations[rank];
   return fmt::format("{}, thread {}", location.rank, location.thread);
@@ -218,7 +349,7 @@ double LossRanks::PerRank(double seconds) const {
   return losses.ranks.empty() ? 0 : seconds / static_cast<double>(losses.ranks.size());
 }
 
-std::string CoresOf(const LossRecord& losses) {
+std::string RunCores(const LossRecord& losses) {
   return FormatCoreCount(static_cast<double>(losses.cores)) + (losses.grown_from ? ", grown" : "");
 }
 
@@ -228,7 +359,7 @@ ReportData LargestShare(const PathRecord& path, const LossRanks& ranks) {
   constexpr double kStandsOut = 0.05;  // chosen
   const double share = *largest / path.total.Costs();
   const auto index = static_cast<std::size_t>(largest - path.costs.begin());
-  return {{"name", ranks.NameOf(ranks.losses.ranks[index])},
+  return {{"name", ranks.Name(ranks.losses.ranks[index])},
           {"part", FormatPercent(share)},
           {"extent", share >= 0.995       ? "all"
                      : share < kStandsOut ? "spread"
@@ -273,6 +404,76 @@ std::vector<std::string> SummarizeLosses(const LossRecord& losses, const Partial
                        {"least", FormatSeconds(latency->least)}};
   }
   return RenderSentences(texts, "losses_summary.txt", data);
+}
+
+std::vector<LossGrowth> DescribeGrowth(const std::vector<LossProjection>& losses,
+                                       const std::vector<PhaseProjection>& projections, const Partials& texts,
+                                       std::size_t most) {
+  std::vector<LossGrowth> growth;
+  for (const LossProjection& one : losses) {
+    const auto found = std::ranges::find_if(projections, [&](const auto& other) { return other.phase == one.phase; });
+    const PhaseProjection* factors = found == projections.end() ? nullptr : &*found;
+    const std::vector<std::size_t> targets =
+        one.obstacle.empty() ? ReliableTargets(one, most) : std::vector<std::size_t>();
+    LossGrowth described{.phase = one.phase, .title = MeasureTexts(one.measure).first};
+    described.sentences = RenderSentences(texts, "loss_growth.txt", GrowthText(one, factors, targets));
+    if (!one.paths.empty()) AddTable(one, targets, described);
+    growth.push_back(std::move(described));
+  }
+  return growth;
+}
+
+std::string FormatGrowth(const std::vector<LossGrowth>& growth, const Partials& texts, std::size_t width) {
+  return RenderText(texts, "losses_growth.txt", {{"growth", ToData(growth)}}, width);
+}
+
+ReportModel BuildLossesModel(const std::vector<LossRecord>& records, const std::vector<LossGrowth>& growth,
+                             const std::string& title, const Partials& texts, std::size_t top,
+                             const std::vector<Finding>& warnings) {
+  Data sentences = Data::array(), phases = Data::array();
+  for (const Finding& warning : warnings) sentences.push_back(ToSentence(warning));
+  std::vector<std::string> names;
+  for (const LossRecord& record : records) {
+    if (std::ranges::find(names, record.phase) == names.end()) names.push_back(record.phase);
+  }
+  std::set<std::string> anchors;
+  const LossDetail detail{.rows = top, .maps = std::min<std::size_t>(top, 5)};
+  for (const std::string& name : names) {
+    const std::string heading = name.empty() ? "All of the run" : name;
+    Data runs = Data::array(), losses = Data::array();
+    const LossRecord* largest = nullptr;
+    std::vector<const LossRecord*> grown;
+    for (const LossRecord& record : records) {
+      if (record.phase != name) continue;
+      runs.push_back(RunRow(record));
+      if (record.grown_from) {
+        grown.push_back(&record);
+      } else if (largest == nullptr || record.cores >= largest->cores) {
+        largest = &record;
+      }
+    }
+    if (largest == nullptr) largest = grown.front();
+    std::vector<LossGrowth> of_phase = growth;
+    std::erase_if(of_phase, [&](const LossGrowth& one) { return one.phase != name; });
+    losses.push_back(DescribePhaseLosses(*largest, of_phase, heading, texts, detail));
+    for (const LossRecord* record : grown) {
+      if (record == largest) continue;
+      losses.push_back(DescribePhaseLosses(*record, {}, heading + " on " + RunCores(*record), texts, detail));
+    }
+    phases.push_back({{"heading", heading},
+                      {"anchor", UniqueSlug(name, anchors)},
+                      {"summed", LossRanks(*largest).summed},
+                      {"severalRuns", runs.size() > 1},
+                      {"runs", std::move(runs)},
+                      {"losses", std::move(losses)}});
+  }
+  return {{{"title", title},
+           {"generator", Generator()},
+           {"severalPhases", phases.size() > 1},
+           {"hasWarnings", !warnings.empty()},
+           {"warnings", std::move(sentences)},
+           {"phases", std::move(phases)}},
+          {}};
 }
 
 }  // namespace farscale

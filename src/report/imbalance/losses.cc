@@ -1,4 +1,4 @@
-#include "report/losses_section.h"
+#include "report/imbalance/losses.h"
 
 #include <fmt/format.h>
 
@@ -10,7 +10,7 @@
 #include "imbalance/causes/load_shape.h"
 #include "imbalance/loss_remedy.h"
 #include "plot/heat_map.h"
-#include "report/loss_sentences.h"
+#include "report/figures.h"
 #include "results/cause_text.h"
 
 namespace farscale {
@@ -21,16 +21,16 @@ using Data = ReportData;
 // Rows and columns of the table behind a heat map, at most.
 constexpr std::size_t kTableRows = 8, kTableColumns = 6;
 
-// Of `count` things in `parts` parts, where thing i lies in part i · parts / count: the first thing of a part.
-std::size_t FirstOf(std::size_t part, std::size_t parts, std::size_t count) {
+// The first thing of a part, of `count` things in `parts` parts, where thing i lies in part i · parts / count.
+std::size_t FirstIn(std::size_t part, std::size_t parts, std::size_t count) {
   return (part * count + parts - 1) / parts;
 }
 
 // "8 – 15": which of `count` things lie in a block of rows or columns of a raster, by the name of each.
 template <typename Name>
 std::string BlockName(std::size_t block, std::size_t blocks, std::size_t cells, std::size_t count, Name name_of) {
-  const std::size_t first = FirstOf(FirstOf(block, blocks, cells), cells, count);
-  const std::size_t next = FirstOf(FirstOf(block + 1, blocks, cells), cells, count);
+  const std::size_t first = FirstIn(FirstIn(block, blocks, cells), cells, count);
+  const std::size_t next = FirstIn(FirstIn(block + 1, blocks, cells), cells, count);
   return first + 1 == next ? name_of(first) : fmt::format("{} – {}", name_of(first), name_of(next - 1));
 }
 
@@ -39,7 +39,7 @@ Data TableBehind(const LossRecord& losses, const LossRaster& raster, const std::
   const LossRaster blocks = Joined(raster, kTableRows, kTableColumns), sums = Joined(blocks, blocks.rows, 1);
   const std::size_t columns = blocks.columns > 1 ? blocks.columns : 0;  // one is the same as all
   const auto name_of_iteration = [](std::size_t iteration) { return std::to_string(iteration + 1); };
-  const auto name_of_rank = [&](std::size_t rank) { return LossRanks(losses).NumberOf(rank); };
+  const auto name_of_rank = [&](std::size_t rank) { return LossRanks(losses).Number(rank); };
   std::vector<std::string> header;
   for (std::size_t column = 0; column < columns; ++column) {
     header.push_back(BlockName(column, columns, raster.columns, losses.iterations, name_of_iteration));
@@ -58,11 +58,11 @@ Data TableBehind(const LossRecord& losses, const LossRaster& raster, const std::
 }
 
 // Files written before it was told have the whole path.
-const std::string& InnermostOf(const PathRecord& record) {
+const std::string& Innermost(const PathRecord& record) {
   return record.innermost.empty() ? record.path : record.innermost;
 }
 
-double LargestOf(const std::vector<double>& values) {
+double Largest(const std::vector<double>& values) {
   return values.empty() ? 0 : *std::max_element(values.begin(), values.end());
 }
 
@@ -81,7 +81,7 @@ LossRaster OnGrid(const ProcessGrid& grid, const std::vector<double>& costs) {
 
 bool CanBeDrawn(const ProcessGrid& grid) { return !grid.extents.empty() && grid.extents.size() <= 3; }
 
-std::size_t PlanesOf(const ProcessGrid& grid) { return grid.extents.size() > 2 ? grid.extents[0] : 1; }
+std::size_t PlaneCount(const ProcessGrid& grid) { return grid.extents.size() > 2 ? grid.extents[0] : 1; }
 
 Data GridText(const ProcessGrid& grid) {
   std::vector<std::string> extents;
@@ -91,19 +91,19 @@ Data GridText(const ProcessGrid& grid) {
           {"source", is_of_program ? "" : std::string(ToString(grid.source))},
           {"isOfProgram", is_of_program},
           {"isInOrder", grid.places.empty()},
-          {"hasPlanes", PlanesOf(grid) > 1}};
+          {"hasPlanes", PlaneCount(grid) > 1}};
 }
 
-std::map<std::string, std::string> TextsOf(const LossRecord& losses, const PathRecord& path, std::size_t number,
-                                           const std::string& heading, const Partials& texts) {
+std::map<std::string, std::string> MapTexts(const LossRecord& losses, const PathRecord& path, std::size_t number,
+                                            const std::string& heading, const Partials& texts) {
   const LossRanks ranks(losses);
-  const double largest = LargestOf(path.raster.cells);
+  const double largest = Largest(path.raster.cells);
   const bool has_grid = losses.grid && CanBeDrawn(*losses.grid);
   const Data data = {{"one", ranks.one},
                      {"who", ranks.who},
                      {"areThreads", ranks.are_threads},
                      {"path", path.path},
-                     {"region", InnermostOf(path)},
+                     {"region", Innermost(path)},
                      {"number", std::to_string(number)},
                      {"heading", heading},
                      {"count", std::to_string(losses.run_ranks)},
@@ -118,15 +118,15 @@ std::map<std::string, std::string> TextsOf(const LossRecord& losses, const PathR
   return {labelled.begin(), labelled.end()};
 }
 
-Data MapOf(const LossRecord& losses, const PathRecord& path, std::size_t number, const std::string& heading,
-           const Partials& templates) {
+Data LossMap(const LossRecord& losses, const PathRecord& path, std::size_t number, const std::string& heading,
+             const Partials& templates) {
   const LossRanks ranks(losses);
   const auto strongest = [&](const std::vector<double>& costs) {
-    return FormatSeconds(LargestOf(costs)) + ", " + ranks.summed;
+    return FormatSeconds(Largest(costs)) + ", " + ranks.summed;
   };
-  const HeatLabels labels{ranks.NameOf(0), ranks.NumberOf(losses.run_ranks - 1), "iteration 1",
+  const HeatLabels labels{ranks.Name(0), ranks.Number(losses.run_ranks - 1), "iteration 1",
                           std::to_string(losses.iterations), strongest(path.raster.cells)};
-  std::map<std::string, std::string> texts = TextsOf(losses, path, number, heading, templates);
+  std::map<std::string, std::string> texts = MapTexts(losses, path, number, heading, templates);
   Data map = {{"svg", RenderHeatMap(path.raster, labels, texts["figure"], texts["description"])},
               {"title", texts["title"]},
               {"number", std::to_string(number)},
@@ -134,7 +134,7 @@ Data MapOf(const LossRecord& losses, const PathRecord& path, std::size_t number,
               {"table", TableBehind(losses, path.raster, texts["table"])},
               {"grid", false}};
   if (losses.grid && CanBeDrawn(*losses.grid)) {
-    map["grid"] = {{"svg", RenderGridMap(OnGrid(*losses.grid, path.costs), PlanesOf(*losses.grid),
+    map["grid"] = {{"svg", RenderGridMap(OnGrid(*losses.grid, path.costs), PlaneCount(*losses.grid),
                                          strongest(path.costs), texts["grid figure"], texts["grid description"])},
                    {"caption", texts["grid caption"]}};
   }
@@ -147,7 +147,7 @@ Data MapOfCause(const LossRecord& losses, const Cause& cause, std::size_t number
   if (cause.beyond.cells.empty() || losses.ranks.empty()) return false;
   const LossRanks ranks(losses);
   const bool are_iterations = losses.iterations > 1 && cause.columns == losses.iterations;
-  const std::string strongest = FormatSeconds(LargestOf(cause.beyond.cells));
+  const std::string strongest = FormatSeconds(Largest(cause.beyond.cells));
   const bool is_joined = cause.beyond.rows < losses.ranks.size() || cause.beyond.columns < cause.columns;
   const Data data = {{"one", ranks.one},
                      {"who", ranks.who},
@@ -162,7 +162,7 @@ Data MapOfCause(const LossRecord& losses, const Cause& cause, std::size_t number
                      {"hasColumns", cause.columns > 1}};
   const LabelledTexts labelled = RenderLabelledTexts(texts, "cause_map.txt", data);
   std::map<std::string, std::string> of_map(labelled.begin(), labelled.end());
-  const HeatLabels labels{ranks.NameOf(losses.ranks.front()), ranks.NumberOf(losses.ranks.back()),
+  const HeatLabels labels{ranks.Name(losses.ranks.front()), ranks.Number(losses.ranks.back()),
                           are_iterations ? "iteration 1" : "first", std::to_string(cause.columns),
                           strongest + " of one " + ranks.one};
   return {{"svg", RenderHeatMap(cause.beyond, labels, of_map["figure"], of_map["description"])},
@@ -173,9 +173,9 @@ Data MapOfCause(const LossRecord& losses, const Cause& cause, std::size_t number
 Data MapsOfLosses(const LossRecord& losses, std::size_t most, const std::string& heading, const Partials& texts) {
   Data maps = Data::array();
   std::size_t number = 0;
-  for (const PathRecord* path : LargestPaths(losses, most, CostsOf)) {
+  for (const PathRecord* path : LargestPaths(losses, most, CausedCosts)) {
     ++number;
-    if (!path->raster.cells.empty()) maps.push_back(MapOf(losses, *path, number, heading, texts));
+    if (!path->raster.cells.empty()) maps.push_back(LossMap(losses, *path, number, heading, texts));
   }
   return maps;
 }
@@ -184,9 +184,9 @@ Data MapsOfLosses(const LossRecord& losses, std::size_t most, const std::string&
 constexpr std::size_t kNamed = 4;
 
 // Nothing where they differ between iterations.
-std::string NamesOf(const std::vector<std::size_t>& ranks, const LossRanks& names) {
+std::string RankNames(const std::vector<std::size_t>& ranks, const LossRanks& names) {
   std::vector<std::string> numbers;
-  for (std::size_t i = 0; i < std::min(kNamed, ranks.size()); ++i) numbers.push_back(names.NumberOf(ranks[i]));
+  for (std::size_t i = 0; i < std::min(kNamed, ranks.size()); ++i) numbers.push_back(names.Number(ranks[i]));
   if (ranks.size() > kNamed) numbers.emplace_back("…");
   return names.List(numbers);
 }
@@ -210,7 +210,7 @@ std::string DescribeShape(const LoadShape& shape, const LossRanks& ranks, const 
                        : is_underloaded ? "underloaded"
                                         : ""},
                {"count", std::to_string(shape.count)},
-               {"ranks", NamesOf(shape.ranks, ranks)},
+               {"ranks", RankNames(shape.ranks, ranks)},
                {"level", is_overloaded && shape.level <= 0 ? "" : FormatLevel(shape.level)}};
   return Join(RenderSentences(texts, "loss_shape.txt", data), " ");
 }
@@ -223,7 +223,7 @@ std::string MostRanks(const std::vector<double>& by_rank, const LossRanks& ranks
   std::vector<std::string> texts;
   for (const std::size_t i : order) {
     if (texts.size() == 2 || by_rank[i] <= kNoShare * whole) break;
-    texts.push_back(fmt::format("{} ({})", ranks.NumberOf(ranks.losses.ranks[i]), ShareOrDash(by_rank[i], whole)));
+    texts.push_back(fmt::format("{} ({})", ranks.Number(ranks.losses.ranks[i]), ShareOrDash(by_rank[i], whole)));
   }
   return texts.empty() ? "–" : ranks.List(texts);
 }
@@ -248,13 +248,13 @@ Data Kinds(const LossRecord& losses) {
 // The largest ones, without those that are nearly nothing beside the first. What is left is `moreCauses`.
 void AddCauses(const LossRecord& losses, std::size_t most, Data& section) {
   const LossRanks ranks(losses);
-  std::vector<const PathRecord*> causes = LargestPaths(losses, most, CostsOf);
-  constexpr double kWorthARow = 0.005;  // of the waiting; chosen: nobody acts on less
-  while (causes.size() > 1 && CostsOf(*causes.back()) < kWorthARow * losses.Waiting()) causes.pop_back();
+  std::vector<const PathRecord*> causes = LargestPaths(losses, most, CausedCosts);
+  constexpr double kWorthARow = 0.005;  // share of the waiting; chosen: nobody acts on less
+  while (causes.size() > 1 && CausedCosts(*causes.back()) < kWorthARow * losses.Waiting()) causes.pop_back();
   double rest = losses.Costs();
   Data rows = Data::array();
   for (const PathRecord* path : causes) {
-    const double costs = CostsOf(*path);
+    const double costs = CausedCosts(*path);
     rest -= costs;
     rows.push_back({{"number", std::to_string(rows.size() + 1)},
                     {"path", path->path},
@@ -270,12 +270,7 @@ void AddCauses(const LossRecord& losses, std::size_t most, Data& section) {
   section["moreCauses"] = rest > kNoShare * losses.Waiting() ? ShareOrDash(rest, losses.Waiting()) : "";
 }
 
-std::string Capitalised(std::string text) {
-  if (!text.empty() && text[0] >= 'a' && text[0] <= 'z') text[0] = static_cast<char>(text[0] - 'a' + 'A');
-  return text;
-}
-
-// What gains more once all others are gone hides behind one of them.
+// A cause that gains more once all others are gone hides behind one of them.
 Data Fixes(const LossRecord& losses, std::size_t most, std::size_t maps, const std::string& heading,
            const Partials& texts) {
   constexpr double kHidden = 1.2;  // chosen
@@ -284,13 +279,13 @@ Data Fixes(const LossRecord& losses, std::size_t most, std::size_t maps, const s
     if (rows.size() == most) break;
     const bool is_hidden = cause.together.empty() && cause.gain_last > kHidden * cause.gain;
     const std::size_t number = rows.size() + 1;
-    rows.push_back({{"place", Capitalised(DescribePlace(cause, losses))},
+    rows.push_back({{"place", Capital(DescribePlace(cause, losses))},
                     {"reasons", DescribeReasons(cause)},
                     {"gain", DescribeGainOf(cause, losses)},
                     {"last", is_hidden ? DescribeGain(cause.gain_last, losses) : ""},
                     {"next", DescribeNext(cause, losses)},
                     {"remedy", RemedyOf(cause, losses)},
-                    {"worst", Capitalised(DescribeWorst(cause, losses))},
+                    {"worst", Capital(DescribeWorst(cause, losses))},
                     {"map", number <= maps ? MapOfCause(losses, cause, number, heading, texts) : Data(false)}});
   }
   return rows;
@@ -356,15 +351,15 @@ Data ByFactor(const LossRecord& losses, std::size_t most) {
   return rows;
 }
 
-// Of few ranks something is known where their loads move.
+// Few ranks are enough where their loads move.
 bool IsKnown(const LoadShape& shape) {
   return shape.over_ranks != ShapeOverRanks::kUnknown || shape.over_time == ShapeOverTime::kDrifting ||
          shape.over_time == ShapeOverTime::kAlternating;
 }
 
-// How computation is spread, all of it and that of the first causes, and what helps.
+// The spread of computation, all of it and that of the first causes, and what helps.
 Data Shapes(const LossRecord& losses, std::size_t most, const Partials& texts) {
-  constexpr double kWorthShape = 0.05;  // of the waiting
+  constexpr double kWorthShape = 0.05;  // share of the waiting
   Data rows = Data::array();
   const auto add = [&](const std::string& name, const std::optional<LoadShape>& shape, const Remedy& remedy) {
     if (!shape || !IsKnown(*shape)) return;
@@ -375,8 +370,8 @@ Data Shapes(const LossRecord& losses, std::size_t most, const Partials& texts) {
                     {"remedy", remedy.kind == Remedy::Kind::kNone ? "–" : TextOf(remedy)}});
   };
   add("All computation", losses.shape, RemedyForAll(losses));
-  for (const PathRecord* path : LargestPaths(losses, most, CostsOf)) {
-    if (path->is_mpi || CostsOf(*path) < kWorthShape * losses.Waiting()) continue;
+  for (const PathRecord* path : LargestPaths(losses, most, CausedCosts)) {
+    if (path->is_mpi || CausedCosts(*path) < kWorthShape * losses.Waiting()) continue;
     add(path->path, path->shape, RemedyForPath(losses, *path));
   }
   return rows;
@@ -422,14 +417,15 @@ void Open(const std::vector<std::string>& sentences, Data& section) {
 
 }  // namespace
 
-ReportData LossesOfPhase(const LossRecord& losses, const std::vector<LossGrowth>& growth, const std::string& heading,
-                         const Partials& texts, const LossDetail& detail, const LossRecord* grown) {
+ReportData DescribePhaseLosses(const LossRecord& losses, const std::vector<LossGrowth>& growth,
+                               const std::string& heading, const Partials& texts, const LossDetail& detail,
+                               const LossRecord* grown) {
   const LossRanks ranks(losses);
   Data section = {{"one", ranks.one},
                   {"who", ranks.who},
                   {"areThreads", ranks.are_threads},
                   {"summed", ranks.summed},
-                  {"run", CoresOf(losses)},
+                  {"run", RunCores(losses)},
                   {"trace", losses.trace},
                   {"length", FormatSeconds(losses.length)},
                   {"count", ranks.Count()},
@@ -443,7 +439,7 @@ ReportData LossesOfPhase(const LossRecord& losses, const std::vector<LossGrowth>
       Fixes(losses, detail.is_brief ? 1 : std::min<std::size_t>(detail.rows, 5), detail.maps, heading, texts);
   Open(SummarizeLosses(losses, texts), section);
   section["grown"] = false;
-  if (grown != nullptr) section["grown"] = {{"title", CoresOf(*grown)}, {"sentences", SummarizeLosses(*grown, texts)}};
+  if (grown != nullptr) section["grown"] = {{"title", RunCores(*grown)}, {"sentences", SummarizeLosses(*grown, texts)}};
   const std::size_t rows = detail.is_brief ? 0 : detail.rows;
   section["shapes"] = rows > 0 ? Shapes(losses, rows, texts) : Data::array();
   section["kinds"] = rows > 0 ? Kinds(losses) : Data::array();
@@ -458,7 +454,7 @@ ReportData LossesOfPhase(const LossRecord& losses, const std::vector<LossGrowth>
 }
 
 std::string FormatLosses(const LossRecord& losses, std::size_t top, const Partials& texts, std::size_t width) {
-  Data section = LossesOfPhase(losses, {}, "", texts, {.rows = top, .maps = 0});
+  Data section = DescribePhaseLosses(losses, {}, "", texts, {.rows = top, .maps = 0});
   for (const char* page_only : {"shapes", "wrongOrder", "byFactor"}) section[page_only] = Data::array();
   return RenderText(texts, "imbalance.txt", {{"phase", losses.phase}, {"losses", section}}, width);
 }
@@ -478,8 +474,8 @@ std::optional<ReportData> LossesInReport(const Results& results, const std::stri
   }
   const auto grown =
       std::ranges::find_if(results.grown_losses, [&](const LossRecord& losses) { return losses.phase == phase; });
-  return LossesOfPhase(*found, DescribeGrowth(projections, factors, texts, 2), heading, texts,
-                       DetailFor(results.losses.size()), grown == results.grown_losses.end() ? nullptr : &*grown);
+  return DescribePhaseLosses(*found, DescribeGrowth(projections, factors, texts, 2), heading, texts,
+                             DetailFor(results.losses.size()), grown == results.grown_losses.end() ? nullptr : &*grown);
 }
 
 }  // namespace farscale
