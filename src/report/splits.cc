@@ -292,7 +292,8 @@ std::string FormatBestSplits(const Results& results, const Partials& texts, cons
     const std::vector<Divided> all = DivideTargets(results, key);
     if (all.empty()) continue;
     Data section = SplitsText(all, texts);
-    section["name"] = NameOfPhase(key, several_series);
+    const std::string name = NameOfPhase(key, several_series);
+    section.update({{"name", name}, {"heading", name}});
     text += "\n" + RenderText(texts, "best_splits.txt", section, style.columns);
   }
   return text;

@@ -234,7 +234,6 @@ Data ComparedTargets(const ComparedPhase& phase) {
                     {"timeAfter", SideTime(target.seconds, target.seconds.after)},
                     {"verdict", verdict},
                     {"isReliable", is_reliable},
-                    {"most", is_explained ? "most by " + PartName(*largest) : ""},
                     {"explained", is_explained ? DescribeParts(*target.explained, 2) : "–"}});
   }
   return rows;
@@ -312,7 +311,6 @@ Data ComparedPhaseSection(const ComparedResults& compared, const ComparedPhase& 
                   {"targets", ComparedTargets(phase)},
                   {"hasTargets", !phase.targets.empty()},
                   {"projectedName", phase.targets.empty() ? "" : Name(phase.targets.front().whole)},
-                  {"targetName", phase.targets.empty() ? "" : NameInSentence(phase.targets.front().whole)},
                   {"isDrawn", headline.has_value()},
                   {"figure", headline ? ComparedFigure(compared, phase, *headline, slug, model)
                                       : Data{{"svg", ""}, {"file", ""}, {"alt", ""}}}};
