@@ -62,422 +62,424 @@ std::vector<std::vector<double>> SavedPieces(std::vector<std::vector<double>> co
   return columns;
 }
 
-class CauseSearch {
- public:
-  CauseSearch(const CauseInput& input, const CauseOptions& options)
-      : input_(input),
-        length_(static_cast<double>(input.activities.end - input.activities.begin)),
-        loads_(input.trace, input.cut, input.activities, input.states, input.collectives, ChooseLoads()),
-        options_(options) {}
-
-  std::vector<Cause> Run() {
-    FindCandidates();
-    if (candidates_.empty()) return {};
-    MeasuredProgram program(input_.trace, input_.matching, input_.activities, input_.states, input_.collectives);
-    if (!ReplayAlone(program)) return {};
-    ReplayWithoutOthers(program);
-    Select();
-    ReplayPairs(program);
-    JoinCoupled(program);
-    const double second = 1 / input_.trace.ticks_per_second;
-    for (std::size_t i = 0; i < causes_.size(); ++i) {
-      Cause& cause = causes_[i];
-      cause.worst = FindWorstWait(input_, loads_, candidates_[i]);
-      cause.gain *= second;
-      cause.gain_last *= second;
-      cause.next_gain *= second;
-      cause.joint_gain *= second;
-    }
-    return std::move(causes_);
+// Ticks of all ranks in the call paths for which is_wanted holds, waits left out.
+double TotalExecution(const Diagnosis& diagnosis, bool (*is_wanted)(const CallPaths&, PathId)) {
+  double ticks = 0;
+  for (PathId path = 0; path < diagnosis.totals.size(); ++path) {
+    if (is_wanted(diagnosis.paths, path)) ticks += diagnosis.totals[path].Execution();
   }
+  return ticks;
+}
 
- private:
-  // All computation, and all calls to devices; then call paths that take a good part of them, or that others wait for.
-  // Ranks that leave a call late are hardly charged where they also do a little more behind it, but the call is on the
-  // critical path.
-  std::vector<LoadSource> ChooseLoads() {
-    const Diagnosis& diagnosis = input_.diagnosis;
-    for (PathId path = 0; path < diagnosis.totals.size(); ++path) {
-      if (IsUseful(diagnosis.paths, path)) useful_ += diagnosis.totals[path].Execution();
-      if (IsDeviceCall(diagnosis.paths, path)) of_devices_ += diagnosis.totals[path].Execution();
-    }
-    std::vector<std::pair<double, PathId>> paths;
-    const double of_all = length_ * static_cast<double>(diagnosis.processes);
-    for (PathId path = 0; path < diagnosis.totals.size(); ++path) {
-      if (diagnosis.paths.is_before_phase(path) || path == kBetweenOccurrences || path == kAfterPhase) continue;
-      const double costs = diagnosis.totals[path].Costs() / of_all;
-      const bool is_outside_mpi = IsOutsideMpi(diagnosis.paths, path) && OutsideMpi() > 0;
-      const double share = is_outside_mpi ? diagnosis.totals[path].Execution() / OutsideMpi() : 0;
-      const double critical = diagnosis.paths.is_mpi(path) ? diagnosis.totals[path].critical / length_ : 0;
-      if (share >= kSignificant || costs >= kWorthCosts || critical >= kSignificant)
-        paths.emplace_back(-std::max({share, costs, critical}), path);
-    }
-    std::ranges::sort(paths);
-    if (paths.size() > kMostLoads) paths.resize(kMostLoads);
-    std::vector<LoadSource> loads = {{LoadSource::Kind::kComputation}};
-    if (of_devices_ > 0) loads.push_back({LoadSource::Kind::kDeviceCalls});
-    for (const auto& [share, path] : paths) loads.push_back({LoadSource::Kind::kPath, path});
-    return loads;
+// All computation, and all calls to devices; then call paths that take a good part of them, or that others wait for.
+// Ranks that leave a call late are hardly charged where they also do a little more behind it, but the call is on the
+// critical path.
+std::vector<LoadSource> ChooseLoads(const CauseInput& input) {
+  const Diagnosis& diagnosis = input.diagnosis;
+  const double outside_mpi = TotalExecution(diagnosis, IsOutsideMpi);
+  std::vector<std::pair<double, PathId>> paths;
+  const double of_all = input.length() * static_cast<double>(diagnosis.processes);
+  for (PathId path = 0; path < diagnosis.totals.size(); ++path) {
+    if (diagnosis.paths.is_before_phase(path) || path == kBetweenOccurrences || path == kAfterPhase) continue;
+    const double costs = diagnosis.totals[path].Costs() / of_all;
+    const bool is_outside_mpi = IsOutsideMpi(diagnosis.paths, path) && outside_mpi > 0;
+    const double share = is_outside_mpi ? diagnosis.totals[path].Execution() / outside_mpi : 0;
+    const double critical = diagnosis.paths.is_mpi(path) ? diagnosis.totals[path].critical / input.length() : 0;
+    if (share >= kSignificant || costs >= kWorthCosts || critical >= kSignificant)
+      paths.emplace_back(-std::max({share, costs, critical}), path);
   }
+  std::ranges::sort(paths);
+  if (paths.size() > kMostLoads) paths.resize(kMostLoads);
+  std::vector<LoadSource> loads = {{LoadSource::Kind::kComputation}};
+  if (TotalExecution(diagnosis, IsDeviceCall) > 0) loads.push_back({LoadSource::Kind::kDeviceCalls});
+  for (const auto& [share, path] : paths) loads.push_back({LoadSource::Kind::kPath, path});
+  return loads;
+}
 
-  double OutsideMpi() const { return useful_ + of_devices_; }
+bool IsOfAll(const LoadTables& loads, std::size_t load) { return loads.source(load).kind != LoadSource::Kind::kPath; }
 
-  bool IsOfAll(std::size_t load) const { return loads_.source(load).kind != LoadSource::Kind::kPath; }
-
-  // The part of a call path in all computation or all calls to devices.
-  double ShareIn(std::size_t load, std::size_t all) const {
-    if (IsOfAll(load)) return 0;
-    const PathId path = loads_.source(load).path;
-    if (!loads_.source(all).Has(input_.diagnosis.paths, path)) return 0;
-    return input_.diagnosis.totals[path].Execution() / (loads_.is_of_devices(all) ? of_devices_ : useful_);
+RowPlaces FindPlaces(const CauseInput& input, const CauseOptions& options, const LoadTables& loads) {
+  RowPlaces places;
+  std::map<std::size_t, std::size_t> group_of;
+  for (std::size_t group = 0; group < options.groups.size(); ++group) {
+    for (const std::size_t rank : options.groups[group].ranks) group_of[rank] = group + 1;  // 0: in none
   }
-
-  RowPlaces FindPlaces() const {
-    RowPlaces places;
-    std::map<std::size_t, std::size_t> group_of;
-    for (std::size_t group = 0; group < options_.groups.size(); ++group) {
-      for (const std::size_t rank : options_.groups[group].ranks) group_of[rank] = group + 1;  // 0: in none
-    }
-    for (const std::size_t rank : loads_.ranks()) {
-      places.nodes.push_back(input_.trace.ranks[rank].node);
-      places.sockets.push_back(input_.trace.ranks[rank].socket);
-      if (!options_.groups.empty()) places.groups.push_back(group_of[rank]);
-    }
-    if (std::ranges::any_of(places.sockets, [](std::int32_t socket) { return socket < 0; })) places.sockets.clear();
-    if (!options_.grid || options_.grid->size() != loads_.ranks().size()) return places;
-    places.coordinates.resize(options_.grid->extents.size());
-    for (std::size_t row = 0; row < loads_.ranks().size(); ++row) {
-      const std::vector<std::size_t> coordinates = options_.grid->CoordinatesOf(row);
-      for (std::size_t i = 0; i < coordinates.size(); ++i) places.coordinates[i].push_back(coordinates[i]);
-    }
-    return places;
+  for (const std::size_t rank : loads.ranks()) {
+    places.nodes.push_back(input.trace.ranks[rank].node);
+    places.sockets.push_back(input.trace.ranks[rank].socket);
+    if (!options.groups.empty()) places.groups.push_back(group_of[rank]);
   }
-
-  void FindCandidates() {
-    const RowPlaces places = FindPlaces();
-    std::vector<std::vector<LoadDeviation>> found(loads_.size());
-    ParallelFor(loads_.size(), [&](std::size_t load) {
-      const LoadMatrix& matrix = loads_.of(load);
-      const double typical =
-          OutsideMpi() / static_cast<double>(std::max<std::size_t>(1, matrix.ranks.size()) * matrix.iterations);
-      found[load] = FindDeviations(matrix, places, typical);
-    });
-    for (std::size_t all = 0; all < found.size() && IsOfAll(all); ++all) JoinInEverything(all, found);
-    for (std::size_t load = 0; load < found.size(); ++load) {
-      for (LoadDeviation& deviation : found[load]) Add({load, std::move(deviation), IsOfAll(load), false, 0, {}});
-    }
-    AddStart();
-    std::ranges::stable_sort(candidates_, std::greater(), &CauseCandidate::most);
-    if (candidates_.size() > kMostReplayed) candidates_.resize(kMostReplayed);
-    ParallelFor(candidates_.size(), [&](std::size_t i) {
-      if (candidates_[i].savings.empty()) candidates_[i].savings = FindSavings(candidates_[i]);
-    });
+  if (std::ranges::any_of(places.sockets, [](std::int32_t socket) { return socket < 0; })) places.sockets.clear();
+  if (!options.grid || options.grid->size() != loads.ranks().size()) return places;
+  places.coordinates.resize(options.grid->extents.size());
+  for (std::size_t row = 0; row < loads.ranks().size(); ++row) {
+    const std::vector<std::size_t> coordinates = options.grid->CoordinatesOf(row);
+    for (std::size_t i = 0; i < coordinates.size(); ++i) places.coordinates[i].push_back(coordinates[i]);
   }
+  return places;
+}
 
-  static bool AreAlike(const LoadDeviation& a, const LoadDeviation& b) {
-    if (a.place != b.place) return false;
-    if (a.place == CausePlace::kByDegrees || a.place == CausePlace::kMovingHotSpot) return false;
-    return std::set(a.rows.begin(), a.rows.end()) == std::set(b.rows.begin(), b.rows.end());
+// The part of every load that is one call path in the load `all`: all computation, or all calls to devices.
+std::vector<double> SharesIn(const CauseInput& input, const LoadTables& loads, std::size_t all) {
+  const double whole = TotalExecution(input.diagnosis, loads.is_of_devices(all) ? IsDeviceCall : IsUseful);
+  std::vector<double> shares(loads.size(), 0);
+  for (std::size_t load = 0; load < loads.size(); ++load) {
+    const PathId path = loads.source(load).path;
+    if (!IsOfAll(loads, load) && loads.source(all).Has(input.diagnosis.paths, path))
+      shares[load] = input.diagnosis.totals[path].Execution() / whole;
   }
+  return shares;
+}
 
-  static bool ShareRows(const LoadDeviation& a, const LoadDeviation& b) {
-    return std::ranges::any_of(a.rows, [&](std::size_t row) { return std::ranges::find(b.rows, row) != b.rows.end(); });
-  }
+bool AreAlike(const LoadDeviation& a, const LoadDeviation& b) {
+  if (a.place != b.place) return false;
+  if (a.place == CausePlace::kByDegrees || a.place == CausePlace::kMovingHotSpot) return false;
+  return std::set(a.rows.begin(), a.rows.end()) == std::set(b.rows.begin(), b.rows.end());
+}
 
-  // A deviation that most call paths share is slowness in everything, and one cause. Others that all computation shows
-  // are left to the call paths, where these show them, too. The same holds for calls to devices.
-  void JoinInEverything(std::size_t all, std::vector<std::vector<LoadDeviation>>& found) const {
-    std::erase_if(found[all], [&](const LoadDeviation& of_all) {
-      double share = 0;
-      std::size_t paths = 0;
-      bool is_explained = false;
-      for (std::size_t load = 1; load < found.size(); ++load) {
-        for (const LoadDeviation& of_path : found[load]) {
-          is_explained = is_explained || (ShareIn(load, all) > 0 && ShareRows(of_all, of_path));
-          if (ShareIn(load, all) <= 0 || !AreAlike(of_all, of_path)) continue;
-          share += ShareIn(load, all);
-          ++paths;
-        }
+bool ShareRows(const LoadDeviation& a, const LoadDeviation& b) {
+  return std::ranges::any_of(a.rows, [&](std::size_t row) { return std::ranges::find(b.rows, row) != b.rows.end(); });
+}
+
+// A deviation that most call paths share is slowness in everything, and one cause. Others that all computation shows
+// are left to the call paths, where these show them, too. The same holds for calls to devices.
+void JoinInEverything(const std::vector<double>& shares, std::size_t all,
+                      std::vector<std::vector<LoadDeviation>>& found) {
+  std::erase_if(found[all], [&](const LoadDeviation& of_all) {
+    double share = 0;
+    std::size_t paths = 0;
+    bool is_explained = false;
+    for (std::size_t load = 1; load < found.size(); ++load) {
+      for (const LoadDeviation& of_path : found[load]) {
+        is_explained = is_explained || (shares[load] > 0 && ShareRows(of_all, of_path));
+        if (shares[load] <= 0 || !AreAlike(of_all, of_path)) continue;
+        share += shares[load];
+        ++paths;
       }
-      if (paths < 2 || share < kInEverything) return is_explained;
-      for (std::size_t load = 1; load < found.size(); ++load) {
-        if (ShareIn(load, all) > 0) std::erase_if(found[load], [&](const auto& one) { return AreAlike(of_all, one); });
-      }
-      return false;
-    });
-  }
+    }
+    if (paths < 2 || share < kInEverything) return is_explained;
+    for (std::size_t load = 1; load < found.size(); ++load) {
+      if (shares[load] > 0) std::erase_if(found[load], [&](const auto& one) { return AreAlike(of_all, one); });
+    }
+    return false;
+  });
+}
 
-  void Add(CauseCandidate candidate) {
-    const LoadMatrix& matrix = loads_.of(candidate.load);
+void AddCandidate(const CauseInput& input, const LoadTables& loads, std::vector<CauseCandidate>& candidates,
+                  CauseCandidate candidate) {
+  const LoadMatrix& matrix = loads.of(candidate.load);
+  for (std::size_t column = 0; column < matrix.iterations; ++column) {
+    double most = 0;
+    for (std::size_t i = 0; i < candidate.deviation.rows.size(); ++i) {
+      most = std::max(most, candidate.deviation.Excess(matrix, i, column));
+    }
+    candidate.most += most;
+  }
+  if (candidate.most >= kLeastGain / 2 * input.length()) candidates.push_back(std::move(candidate));
+}
+
+// Ranks that enter the phase later than the first.
+void AddStart(const CauseInput& input, const LoadTables& loads, std::vector<CauseCandidate>& candidates) {
+  double costs = 0;
+  for (PathId path = 0; path < input.diagnosis.totals.size(); ++path) {
+    if (input.diagnosis.paths.is_before_phase(path)) costs += input.diagnosis.totals[path].Costs();
+  }
+  if (costs < kLeastGain / 2 * input.length() * static_cast<double>(input.diagnosis.processes)) return;
+  CauseCandidate start;
+  start.is_start = true;
+  start.deviation.place = CausePlace::kStartUp;
+  std::vector<std::pair<Tick, std::size_t>> late;
+  for (std::size_t row = 0; row < loads.ranks().size(); ++row) {
+    const RankActivities& own = input.activities.ranks[loads.ranks()[row]];
+    Tick ticks = 0;
+    for (std::size_t a = 0; a + 1 < own.size() && input.activities.paths.is_before_phase(own.path(a)); ++a)
+      ticks += own.ticks(a);
+    if (ticks > 0) late.emplace_back(-ticks, row);
+  }
+  std::ranges::sort(late);
+  for (const auto& [ticks, row] : late) {
+    start.savings.push_back({static_cast<std::uint32_t>(loads.ranks()[row]), 0, -ticks});
+    start.deviation.rows.push_back(row);
+  }
+  if (late.empty()) return;
+  start.most = static_cast<double>(-late.front().first);
+  candidates.push_back(std::move(start));
+}
+
+// Work that other ranks have none of does not vanish: it is spread.
+bool IsSpread(const CauseInput& input, const LoadTables& loads, const CauseCandidate& candidate) {
+  const LoadDeviation& deviation = candidate.deviation;
+  const bool is_alone =
+      deviation.place == CausePlace::kAlone || (deviation.place == CausePlace::kMovingHotSpot && !deviation.level);
+  const LoadSource& source = loads.source(candidate.load);
+  const bool is_mpi = source.kind == LoadSource::Kind::kPath && input.diagnosis.paths.is_mpi(source.path);
+  return is_alone && !is_mpi && !loads.is_of_devices(candidate.load);
+}
+
+// Every rank does an equal share of it before what it computes first in that iteration.
+void AddShares(const LoadTables& loads, const CauseCandidate& candidate, std::vector<Saving>& savings) {
+  const LoadMatrix& matrix = loads.of(candidate.load);
+  const std::size_t columns = loads.of(0).iterations;
+  std::vector<double> shares(columns, 0);
+  for (std::size_t i = 0; i < candidate.deviation.rows.size(); ++i) {
     for (std::size_t column = 0; column < matrix.iterations; ++column) {
-      double most = 0;
-      for (std::size_t i = 0; i < candidate.deviation.rows.size(); ++i) {
-        most = std::max(most, candidate.deviation.Excess(matrix, i, column));
-      }
-      candidate.most += most;
-    }
-    if (candidate.most >= kLeastGain / 2 * length_) candidates_.push_back(std::move(candidate));
-  }
-
-  // Ranks that enter the phase later than the first.
-  void AddStart() {
-    double costs = 0;
-    for (PathId path = 0; path < input_.diagnosis.totals.size(); ++path) {
-      if (input_.diagnosis.paths.is_before_phase(path)) costs += input_.diagnosis.totals[path].Costs();
-    }
-    if (costs < kLeastGain / 2 * length_ * static_cast<double>(input_.diagnosis.processes)) return;
-    CauseCandidate start;
-    start.is_start = true;
-    start.deviation.place = CausePlace::kStartUp;
-    std::vector<std::pair<Tick, std::size_t>> late;
-    for (std::size_t row = 0; row < loads_.ranks().size(); ++row) {
-      const RankActivities& own = input_.activities.ranks[loads_.ranks()[row]];
-      Tick ticks = 0;
-      for (std::size_t a = 0; a + 1 < own.size() && input_.activities.paths.is_before_phase(own.path(a)); ++a)
-        ticks += own.ticks(a);
-      if (ticks > 0) late.emplace_back(-ticks, row);
-    }
-    std::ranges::sort(late);
-    for (const auto& [ticks, row] : late) {
-      start.savings.push_back({static_cast<std::uint32_t>(loads_.ranks()[row]), 0, -ticks});
-      start.deviation.rows.push_back(row);
-    }
-    if (late.empty()) return;
-    start.most = static_cast<double>(-late.front().first);
-    candidates_.push_back(std::move(start));
-  }
-
-  std::vector<Saving> FindSavings(const CauseCandidate& candidate) const {
-    std::vector<Saving> savings;
-    for (std::size_t i = 0; i < candidate.deviation.rows.size(); ++i) {
-      const std::size_t row = candidate.deviation.rows[i];
-      const auto rank = static_cast<std::uint32_t>(loads_.ranks()[row]);
-      const std::vector<float>& kept = candidate.deviation.kept[i];
-      std::vector<std::vector<double>> columns(kept.size());
-      loads_.ForEachPiece(row, [&](const LoadPiece& piece) {
-        if (piece.load == candidate.load) columns[piece.column].push_back(static_cast<double>(piece.execution));
-      });
-      const std::vector<std::vector<double>> saved = SavedPieces(std::move(columns), kept);
-      std::vector<std::size_t> next(saved.size());
-      double owed = 0;  // less than a tick
-      loads_.ForEachPiece(row, [&](const LoadPiece& piece) {
-        if (piece.load != candidate.load) return;
-        owed += saved[piece.column][next[piece.column]++];
-        const auto ticks = static_cast<Tick>(std::llround(owed));
-        if (ticks == 0) return;
-        owed -= static_cast<double>(ticks);
-        savings.push_back({rank, piece.call + (piece.is_call ? 1 : 0), ticks});
-      });
-    }
-    if (IsSpread(candidate)) AddShares(candidate, savings);
-    return savings;
-  }
-
-  // Work that other ranks have none of does not vanish: it is spread.
-  bool IsSpread(const CauseCandidate& candidate) const {
-    const LoadDeviation& deviation = candidate.deviation;
-    const bool is_alone =
-        deviation.place == CausePlace::kAlone || (deviation.place == CausePlace::kMovingHotSpot && !deviation.level);
-    const LoadSource& source = loads_.source(candidate.load);
-    const bool is_mpi = source.kind == LoadSource::Kind::kPath && input_.diagnosis.paths.is_mpi(source.path);
-    return is_alone && !is_mpi && !loads_.is_of_devices(candidate.load);
-  }
-
-  // Every rank does an equal share of it before what it computes first in that iteration.
-  void AddShares(const CauseCandidate& candidate, std::vector<Saving>& savings) const {
-    const LoadMatrix& matrix = loads_.of(candidate.load);
-    const std::size_t columns = loads_.of(0).iterations;
-    std::vector<double> shares(columns, 0);
-    for (std::size_t i = 0; i < candidate.deviation.rows.size(); ++i) {
-      for (std::size_t column = 0; column < matrix.iterations; ++column) {
-        const double excess = candidate.deviation.Excess(matrix, i, column);
-        shares[column * columns / matrix.iterations] += excess / static_cast<double>(loads_.ranks().size());
-      }
-    }
-    for (std::size_t row = 0; row < loads_.ranks().size(); ++row) {
-      std::vector<double> left = shares;
-      loads_.ForEachPiece(row, [&](const LoadPiece& piece) {
-        if (piece.load != 0 || piece.is_call || left[piece.column] == 0) return;
-        const auto ticks = static_cast<Tick>(std::llround(std::exchange(left[piece.column], 0)));
-        savings.push_back({static_cast<std::uint32_t>(loads_.ranks()[row]), piece.call, -ticks});
-      });
+      const double excess = candidate.deviation.Excess(matrix, i, column);
+      shares[column * columns / matrix.iterations] += excess / static_cast<double>(loads.ranks().size());
     }
   }
-
-  // False: the program does not take as long as it did.
-  bool ReplayAlone(MeasuredProgram& program) {
-    std::vector<Fix> fixes = {nullptr};
-    for (const CauseCandidate& candidate : candidates_) fixes.push_back(MakeFix({&candidate.savings}));
-    const std::vector<Tick> durations = program.Replay(fixes);
-    whole_ = durations.front();
-    if (std::fabs(static_cast<double>(whole_) - length_) > kMeasuredPrecision * length_) return false;
-    for (std::size_t i = 0; i < candidates_.size(); ++i) {
-      causes_.push_back(DescribeCause(input_, loads_, candidates_[i]));
-      causes_.back().gain = causes_.back().gain_last = static_cast<double>(whole_ - durations[i + 1]);
-    }
-    return true;
+  for (std::size_t row = 0; row < loads.ranks().size(); ++row) {
+    std::vector<double> left = shares;
+    loads.ForEachPiece(row, [&](const LoadPiece& piece) {
+      if (piece.load != 0 || piece.is_call || left[piece.column] == 0) return;
+      const auto ticks = static_cast<Tick>(std::llround(std::exchange(left[piece.column], 0)));
+      savings.push_back({static_cast<std::uint32_t>(loads.ranks()[row]), piece.call, -ticks});
+    });
   }
+}
 
-  Fix AllBut(std::size_t left_out) const {
-    std::vector<const std::vector<Saving>*> lists;
-    for (std::size_t i = 0; i < candidates_.size(); ++i) {
-      if (i != left_out) lists.push_back(&candidates_[i].savings);
-    }
-    return MakeFix(std::move(lists));
+std::vector<Saving> FindSavings(const CauseInput& input, const LoadTables& loads, const CauseCandidate& candidate) {
+  std::vector<Saving> savings;
+  for (std::size_t i = 0; i < candidate.deviation.rows.size(); ++i) {
+    const std::size_t row = candidate.deviation.rows[i];
+    const auto rank = static_cast<std::uint32_t>(loads.ranks()[row]);
+    const std::vector<float>& kept = candidate.deviation.kept[i];
+    std::vector<std::vector<double>> columns(kept.size());
+    loads.ForEachPiece(row, [&](const LoadPiece& piece) {
+      if (piece.load == candidate.load) columns[piece.column].push_back(static_cast<double>(piece.execution));
+    });
+    const std::vector<std::vector<double>> saved = SavedPieces(std::move(columns), kept);
+    std::vector<std::size_t> next(saved.size());
+    double owed = 0;  // less than a tick
+    loads.ForEachPiece(row, [&](const LoadPiece& piece) {
+      if (piece.load != candidate.load) return;
+      owed += saved[piece.column][next[piece.column]++];
+      const auto ticks = static_cast<Tick>(std::llround(owed));
+      if (ticks == 0) return;
+      owed -= static_cast<double>(ticks);
+      savings.push_back({rank, piece.call + (piece.is_call ? 1 : 0), ticks});
+    });
   }
+  if (IsSpread(input, loads, candidate)) AddShares(loads, candidate, savings);
+  return savings;
+}
 
-  void ReplayWithoutOthers(MeasuredProgram& program) {
-    if (candidates_.size() < 2) return;
-    std::vector<Fix> fixes;
-    for (std::size_t i = 0; i <= candidates_.size(); ++i) fixes.push_back(AllBut(i));
-    const std::vector<Tick> durations = program.Replay(fixes);
-    for (std::size_t i = 0; i < causes_.size(); ++i)
-      causes_[i].gain_last = static_cast<double>(durations[i] - durations.back());
+std::vector<CauseCandidate> FindCandidates(const CauseInput& input, const CauseOptions& options,
+                                           const LoadTables& loads) {
+  std::vector<CauseCandidate> candidates;
+  const double outside_mpi = TotalExecution(input.diagnosis, IsOutsideMpi);
+  const RowPlaces places = FindPlaces(input, options, loads);
+  std::vector<std::vector<LoadDeviation>> found(loads.size());
+  ParallelFor(loads.size(), [&](std::size_t load) {
+    const LoadMatrix& matrix = loads.of(load);
+    const double typical =
+        outside_mpi / static_cast<double>(std::max<std::size_t>(1, matrix.ranks.size()) * matrix.iterations);
+    found[load] = FindDeviations(matrix, places, typical);
+  });
+  for (std::size_t all = 0; all < found.size() && IsOfAll(loads, all); ++all)
+    JoinInEverything(SharesIn(input, loads, all), all, found);
+  for (std::size_t load = 0; load < found.size(); ++load) {
+    for (LoadDeviation& deviation : found[load])
+      AddCandidate(input, loads, candidates, {load, std::move(deviation), IsOfAll(loads, load), false, 0, {}});
   }
+  AddStart(input, loads, candidates);
+  std::ranges::stable_sort(candidates, std::greater(), &CauseCandidate::most);
+  if (candidates.size() > kMostReplayed) candidates.resize(kMostReplayed);
+  ParallelFor(candidates.size(), [&](std::size_t i) {
+    if (candidates[i].savings.empty()) candidates[i].savings = FindSavings(input, loads, candidates[i]);
+  });
+  return candidates;
+}
 
-  void Select() {
-    std::vector<std::size_t> order;
-    for (std::size_t i = 0; i < causes_.size(); ++i) {
-      if (std::max(causes_[i].gain, causes_[i].gain_last) >= kLeastGain * length_) order.push_back(i);
-    }
-    std::ranges::stable_sort(order, std::greater(),
-                             [&](std::size_t i) { return std::pair(causes_[i].gain, causes_[i].gain_last); });
-    Keep(order);
-    const CauseCounters counters = ChooseCauseCounters(input_.trace, options_.counters);
-    for (std::size_t i = 0; i < causes_.size(); ++i) {
-      if (candidates_[i].is_start) continue;
-      causes_[i].parts = FindCauseParts(input_, loads_, counters, candidates_[i]);
-      ChooseHardware(causes_[i]);
-    }
+// Returns how long the program takes as it is. Describes no causes if that is not as long as was measured.
+Tick ReplayAlone(const CauseInput& input, const LoadTables& loads, const std::vector<CauseCandidate>& candidates,
+                 std::vector<Cause>& causes, MeasuredProgram& program) {
+  std::vector<Fix> fixes = {nullptr};
+  for (const CauseCandidate& candidate : candidates) fixes.push_back(MakeFix({&candidate.savings}));
+  const std::vector<Tick> durations = program.Replay(fixes);
+  const Tick whole = durations.front();
+  if (std::fabs(static_cast<double>(whole) - input.length()) > kMeasuredPrecision * input.length()) return whole;
+  for (std::size_t i = 0; i < candidates.size(); ++i) {
+    causes.push_back(DescribeCause(input, loads, candidates[i]));
+    causes.back().gain = causes.back().gain_last = static_cast<double>(whole - durations[i + 1]);
   }
+  return whole;
+}
 
-  void Keep(const std::vector<std::size_t>& order) {
-    std::vector<Cause> causes;
-    std::vector<CauseCandidate> candidates;
-    for (const std::size_t i : order) {
-      causes.push_back(std::move(causes_[i]));
-      candidates.push_back(std::move(candidates_[i]));
-    }
-    causes_ = std::move(causes);
-    candidates_ = std::move(candidates);
+Fix AllBut(const std::vector<CauseCandidate>& candidates, std::size_t left_out) {
+  std::vector<const std::vector<Saving>*> lists;
+  for (std::size_t i = 0; i < candidates.size(); ++i) {
+    if (i != left_out) lists.push_back(&candidates[i].savings);
   }
+  return MakeFix(std::move(lists));
+}
 
-  // A plane of the grid that fills a node, or socket, is that where counters say that its cores run slower.
-  static void ChooseHardware(Cause& cause) {
-    const CauseClass reason = cause.reason();
-    const bool runs_slower = reason == CauseClass::kLowerFrequency || reason == CauseClass::kInterruptions;
-    if (cause.place != CausePlace::kPlane || cause.node.empty() || !runs_slower) return;
-    cause.place = cause.socket ? CausePlace::kSocket : CausePlace::kNode;
-    cause.line.reset();
+void ReplayWithoutOthers(const std::vector<CauseCandidate>& candidates, std::vector<Cause>& causes,
+                         MeasuredProgram& program) {
+  if (candidates.size() < 2) return;
+  std::vector<Fix> fixes;
+  for (std::size_t i = 0; i <= candidates.size(); ++i) fixes.push_back(AllBut(candidates, i));
+  const std::vector<Tick> durations = program.Replay(fixes);
+  for (std::size_t i = 0; i < causes.size(); ++i)
+    causes[i].gain_last = static_cast<double>(durations[i] - durations.back());
+}
+
+void KeepCauses(const std::vector<std::size_t>& order, std::vector<CauseCandidate>& candidates,
+                std::vector<Cause>& causes) {
+  std::vector<Cause> kept_causes;
+  std::vector<CauseCandidate> kept_candidates;
+  for (const std::size_t i : order) {
+    kept_causes.push_back(std::move(causes[i]));
+    kept_candidates.push_back(std::move(candidates[i]));
   }
+  causes = std::move(kept_causes);
+  candidates = std::move(kept_candidates);
+}
 
-  // Finds the cause that gains most once another one is gone.
-  void ReplayPairs(MeasuredProgram& program) {
-    const std::size_t count = std::min(kMostPairs, causes_.size());
-    std::vector<std::pair<std::size_t, std::size_t>> pairs;
-    std::vector<Fix> fixes;
-    for (std::size_t i = 0; i < count; ++i) {
-      for (std::size_t j = i + 1; j < count; ++j) {
-        pairs.emplace_back(i, j);
-        fixes.push_back(MakeFix({&candidates_[i].savings, &candidates_[j].savings}));
-      }
-    }
-    const std::vector<Tick> durations = program.Replay(fixes);
-    for (std::size_t p = 0; p < pairs.size(); ++p) {
-      const auto both = static_cast<double>(whole_ - durations[p]);
-      const auto update = [&](std::size_t first, std::size_t then) {
-        const double gain = both - causes_[first].gain;
-        if (gain < kLeastGain * length_ || gain <= causes_[first].next_gain) return;
-        causes_[first].next = then;
-        causes_[first].next_gain = gain;
-      };
-      update(pairs[p].first, pairs[p].second);
-      update(pairs[p].second, pairs[p].first);
-    }
+// A plane of the grid that fills a node, or socket, is that where counters say that its cores run slower.
+void ChooseHardware(Cause& cause) {
+  const CauseClass reason = cause.reason();
+  const bool runs_slower = reason == CauseClass::kLowerFrequency || reason == CauseClass::kInterruptions;
+  if (cause.place != CausePlace::kPlane || cause.node.empty() || !runs_slower) return;
+  cause.place = cause.socket ? CausePlace::kSocket : CausePlace::kNode;
+  cause.line.reset();
+}
+
+void SelectCauses(const CauseInput& input, const CauseOptions& options, const LoadTables& loads,
+                  std::vector<CauseCandidate>& candidates, std::vector<Cause>& causes) {
+  std::vector<std::size_t> order;
+  for (std::size_t i = 0; i < causes.size(); ++i) {
+    if (std::max(causes[i].gain, causes[i].gain_last) >= kLeastGain * input.length()) order.push_back(i);
   }
-
-  // A repair that gains nothing alone, of the first such, is named with the one with which it gains most, else with all
-  // others of its kind, and not at all where that gains nothing either.
-  void JoinCoupled(MeasuredProgram& program) {
-    std::vector<std::size_t> hidden;
-    for (std::size_t i = 0; i < causes_.size(); ++i) {
-      if (causes_[i].gain < kLeastGain * length_) hidden.push_back(i);
-    }
-    std::ranges::stable_sort(hidden, std::greater(), [&](std::size_t i) { return causes_[i].gain_last; });
-    if (hidden.size() > kMostPairs) hidden.resize(kMostPairs);
-    if (hidden.empty()) return;
-    std::vector<std::pair<std::size_t, std::size_t>> pairs;
-    std::vector<Fix> fixes;
-    std::vector<const std::vector<Saving>*> all;
-    for (const std::size_t i : hidden) {
-      all.push_back(&candidates_[i].savings);
-      for (std::size_t j = 0; j < causes_.size(); ++j) {
-        const bool gains = causes_[j].gain >= kLeastGain * length_;
-        const bool is_named = gains ? j < kMostPairs : std::ranges::find(hidden, j) != hidden.end();
-        if (j == i || !is_named) continue;
-        pairs.emplace_back(i, j);
-        fixes.push_back(MakeFix({&candidates_[i].savings, &candidates_[j].savings}));
-      }
-    }
-    fixes.push_back(MakeFix(std::move(all)));
-    const std::vector<Tick> durations = program.Replay(fixes);
-    for (std::size_t p = 0; p < pairs.size(); ++p) {
-      Cause& cause = causes_[pairs[p].first];
-      const auto joint = static_cast<double>(whole_ - durations[p]);
-      if (joint - std::max(0.0, causes_[pairs[p].second].gain) < kLeastGain * length_ || joint <= cause.joint_gain)
-        continue;
-      cause.joint_gain = joint;
-      cause.together = {pairs[p].second};
-      cause.next.reset();  // it comes with it
-    }
-    const auto joint = static_cast<double>(whole_ - durations.back());
-    for (const std::size_t i : hidden) {
-      if (!causes_[i].together.empty() || joint < kLeastGain * length_) continue;
-      causes_[i].joint_gain = joint;
-      std::ranges::copy_if(hidden, std::back_inserter(causes_[i].together), [i](std::size_t j) { return j != i; });
-    }
-    // The other one is then named with it, too.
-    for (const std::size_t i : hidden) {
-      for (const std::size_t j : causes_[i].together) {
-        if (causes_[j].gain >= kLeastGain * length_ || !causes_[j].together.empty()) continue;
-        causes_[j].together = {i};
-        causes_[j].joint_gain = causes_[i].joint_gain;
-      }
-    }
-    DropUseless();
+  std::ranges::stable_sort(order, std::greater(),
+                           [&](std::size_t i) { return std::pair(causes[i].gain, causes[i].gain_last); });
+  KeepCauses(order, candidates, causes);
+  const CauseCounters counters = ChooseCauseCounters(input.trace, options.counters);
+  for (std::size_t i = 0; i < causes.size(); ++i) {
+    if (candidates[i].is_start) continue;
+    causes[i].parts = FindCauseParts(input, loads, counters, candidates[i]);
+    ChooseHardware(causes[i]);
   }
+}
 
-  // Leaves the causes that gain alone, or with others that stay.
-  void DropUseless() {
-    std::vector<std::size_t> place(causes_.size(), causes_.size()), order;
-    for (std::size_t i = 0; i < causes_.size(); ++i) {
-      if (causes_[i].gain < kLeastGain * length_ && causes_[i].together.empty()) continue;
-      place[i] = order.size();
-      order.push_back(i);
-    }
-    Keep(order);
-    for (Cause& cause : causes_) {
-      if (cause.next && place[*cause.next] == place.size()) cause.next.reset();
-      if (cause.next) cause.next = place[*cause.next];
-      for (std::size_t& other : cause.together) other = place[other];
+// Finds the cause that gains most once another one is gone.
+void ReplayPairs(const CauseInput& input, const std::vector<CauseCandidate>& candidates, std::vector<Cause>& causes,
+                 Tick whole, MeasuredProgram& program) {
+  const std::size_t count = std::min(kMostPairs, causes.size());
+  std::vector<std::pair<std::size_t, std::size_t>> pairs;
+  std::vector<Fix> fixes;
+  for (std::size_t i = 0; i < count; ++i) {
+    for (std::size_t j = i + 1; j < count; ++j) {
+      pairs.emplace_back(i, j);
+      fixes.push_back(MakeFix({&candidates[i].savings, &candidates[j].savings}));
     }
   }
+  const std::vector<Tick> durations = program.Replay(fixes);
+  for (std::size_t p = 0; p < pairs.size(); ++p) {
+    const auto both = static_cast<double>(whole - durations[p]);
+    const auto update = [&](std::size_t first, std::size_t then) {
+      const double gain = both - causes[first].gain;
+      if (gain < kLeastGain * input.length() || gain <= causes[first].next_gain) return;
+      causes[first].next = then;
+      causes[first].next_gain = gain;
+    };
+    update(pairs[p].first, pairs[p].second);
+    update(pairs[p].second, pairs[p].first);
+  }
+}
 
-  const CauseInput& input_;
-  const double length_;                 // ticks
-  double useful_ = 0, of_devices_ = 0;  // all ranks; set while loads are chosen
-  LoadTables loads_;
-  const CauseOptions& options_;
-  std::vector<CauseCandidate> candidates_;
-  std::vector<Cause> causes_;  // one a candidate
-  Tick whole_ = 0;
-};
+// Leaves the causes that gain alone, or with others that stay.
+void DropUseless(const CauseInput& input, std::vector<CauseCandidate>& candidates, std::vector<Cause>& causes) {
+  std::vector<std::size_t> place(causes.size(), causes.size()), order;
+  for (std::size_t i = 0; i < causes.size(); ++i) {
+    if (causes[i].gain < kLeastGain * input.length() && causes[i].together.empty()) continue;
+    place[i] = order.size();
+    order.push_back(i);
+  }
+  KeepCauses(order, candidates, causes);
+  for (Cause& cause : causes) {
+    if (cause.next && place[*cause.next] == place.size()) cause.next.reset();
+    if (cause.next) cause.next = place[*cause.next];
+    for (std::size_t& other : cause.together) other = place[other];
+  }
+}
+
+// A repair that gains nothing alone, of the first such, is named with the one with which it gains most, else with all
+// others of its kind, and not at all where that gains nothing either.
+void JoinCoupled(const CauseInput& input, std::vector<CauseCandidate>& candidates, std::vector<Cause>& causes,
+                 Tick whole, MeasuredProgram& program) {
+  std::vector<std::size_t> hidden;
+  for (std::size_t i = 0; i < causes.size(); ++i) {
+    if (causes[i].gain < kLeastGain * input.length()) hidden.push_back(i);
+  }
+  std::ranges::stable_sort(hidden, std::greater(), [&](std::size_t i) { return causes[i].gain_last; });
+  if (hidden.size() > kMostPairs) hidden.resize(kMostPairs);
+  if (hidden.empty()) return;
+  std::vector<std::pair<std::size_t, std::size_t>> pairs;
+  std::vector<Fix> fixes;
+  std::vector<const std::vector<Saving>*> all;
+  for (const std::size_t i : hidden) {
+    all.push_back(&candidates[i].savings);
+    for (std::size_t j = 0; j < causes.size(); ++j) {
+      const bool gains = causes[j].gain >= kLeastGain * input.length();
+      const bool is_named = gains ? j < kMostPairs : std::ranges::find(hidden, j) != hidden.end();
+      if (j == i || !is_named) continue;
+      pairs.emplace_back(i, j);
+      fixes.push_back(MakeFix({&candidates[i].savings, &candidates[j].savings}));
+    }
+  }
+  fixes.push_back(MakeFix(std::move(all)));
+  const std::vector<Tick> durations = program.Replay(fixes);
+  for (std::size_t p = 0; p < pairs.size(); ++p) {
+    Cause& cause = causes[pairs[p].first];
+    const auto joint = static_cast<double>(whole - durations[p]);
+    if (joint - std::max(0.0, causes[pairs[p].second].gain) < kLeastGain * input.length() || joint <= cause.joint_gain)
+      continue;
+    cause.joint_gain = joint;
+    cause.together = {pairs[p].second};
+    cause.next.reset();  // it comes with it
+  }
+  const auto joint = static_cast<double>(whole - durations.back());
+  for (const std::size_t i : hidden) {
+    if (!causes[i].together.empty() || joint < kLeastGain * input.length()) continue;
+    causes[i].joint_gain = joint;
+    std::ranges::copy_if(hidden, std::back_inserter(causes[i].together), [i](std::size_t j) { return j != i; });
+  }
+  // The other one is then named with it, too.
+  for (const std::size_t i : hidden) {
+    for (const std::size_t j : causes[i].together) {
+      if (causes[j].gain >= kLeastGain * input.length() || !causes[j].together.empty()) continue;
+      causes[j].together = {i};
+      causes[j].joint_gain = causes[i].joint_gain;
+    }
+  }
+  DropUseless(input, candidates, causes);
+}
 
 }  // namespace
 
 std::vector<Cause> FindCauses(const CauseInput& input, const CauseOptions& options) {
   if (input.activities.end <= input.activities.begin) return {};
-  return CauseSearch(input, options).Run();
+  const LoadTables loads(input.trace, input.cut, input.activities, input.states, input.collectives, ChooseLoads(input));
+  std::vector<CauseCandidate> candidates = FindCandidates(input, options, loads);
+  if (candidates.empty()) return {};
+  MeasuredProgram program(input.trace, input.matching, input.activities, input.states, input.collectives);
+  std::vector<Cause> causes;
+  const Tick whole = ReplayAlone(input, loads, candidates, causes, program);
+  if (causes.empty()) return {};
+  ReplayWithoutOthers(candidates, causes, program);
+  SelectCauses(input, options, loads, candidates, causes);
+  ReplayPairs(input, candidates, causes, whole, program);
+  JoinCoupled(input, candidates, causes, whole, program);
+  const double second = 1 / input.trace.ticks_per_second;
+  for (std::size_t i = 0; i < causes.size(); ++i) {
+    Cause& cause = causes[i];
+    cause.worst = FindWorstWait(input, loads, candidates[i]);
+    cause.gain *= second;
+    cause.gain_last *= second;
+    cause.next_gain *= second;
+    cause.joint_gain *= second;
+  }
+  return causes;
 }
 
 }  // namespace farscale

@@ -27,6 +27,8 @@ struct CauseInput {
   const WaitStates& states;
   const CollectiveWaits& collectives;
   const Diagnosis& diagnosis;  // in ticks
+
+  double length() const { return static_cast<double>(activities.end - activities.begin); }  // ticks
 };
 
 // Causes that gain kLeastGain of the phase or more, alone or once the others are gone, sorted by their gain. Each is

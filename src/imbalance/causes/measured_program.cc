@@ -382,9 +382,9 @@ std::optional<LatencyGain> FindLatencyGain(const CauseInput& input) {
   const std::size_t best =
       static_cast<std::size_t>(std::min_element(durations.begin() + 1, durations.end()) - durations.begin());
   const Tick whole = durations.front(), gain = whole - durations[best];
-  const auto length = static_cast<double>(input.activities.end - input.activities.begin);
-  const bool is_as_measured = std::abs(static_cast<double>(whole) - length) <= kMeasuredPrecision * length;
-  if (!is_as_measured || static_cast<double>(gain) < kLeastGain * length) return std::nullopt;
+  const bool is_as_measured =
+      std::abs(static_cast<double>(whole) - input.length()) <= kMeasuredPrecision * input.length();
+  if (!is_as_measured || static_cast<double>(gain) < kLeastGain * input.length()) return std::nullopt;
   const PathLatency& path = paths[best - 1];
   const auto mean = static_cast<double>(path.all) / static_cast<double>(path.calls);
   return LatencyGain{input.diagnosis.paths.Name(path.path), input.trace.Seconds(gain),
