@@ -19,7 +19,6 @@ namespace {
 struct ProgramInput {
   const std::vector<RegionWaiting> regions;
   const MessageEnds ends;
-  const CollectiveWaits& collectives;
   std::vector<Tick> shortest;      // one a call path; empty: calls beyond their waiting are time of their ranks
   std::vector<char> sender_waits;  // one a message: its sender waits for its receiver
 
@@ -87,155 +86,144 @@ class TransitLinks {
   const Program& program_;
 };
 
-// Writes the program of one rank.
-class RankWriter {
- public:
-  // `before_calls`: gets the instruction that computes what lies before each call.
-  RankWriter(const RankRecords& records, const ProgramInput& input, const std::vector<WaitState>& waits,
-             RankProgram& program, std::vector<Tick>& delays, std::vector<std::uint32_t>& before_calls)
-      : records_(records),
-        own_(records.activities),
-        input_(input),
-        waits_(waits),
-        program_(program),
-        delays_(delays),
-        before_calls_(before_calls),
-        left_(own_.begin()) {
-    before_calls_.reserve(own_.calls + 1);
-  }
-
-  void Run() {
-    ForEachRecord(records_, [&](std::uint32_t call, std::size_t, const RecordPart& part) {
-      while (next_ <= call) BeginCall();
-      Take(part);
-    });
-    while (next_ < own_.calls) BeginCall();
-    EndCall();
-    ComputeUntil(own_.end());
-    program_.compute_after = pending_;
-    program_.instructions.shrink_to_fit();  // there are about as many as calls
-  }
-
- private:
-  void ComputeUntil(Tick tick) {
-    before_calls_.push_back(static_cast<std::uint32_t>(program_.instructions.size()));
-    pending_ += tick - left_;
-  }
-
-  void BeginCall() {
-    EndCall();
-    call_ = next_++;
-    is_open_ = true;
-    enter_ = released_ = own_.enter(call_);
-    leave_ = own_.leave(call_);
-    how_ = input_.regions[records_.Region(call_)].how;
-    wait_ = waits_.Find(call_);
-    ComputeUntil(enter_);
-  }
-
-  void EndCall() {
-    if (!is_open_) return;
-    const Tick transit = TransitOfCall();
-    for (const Instruction& needed : needs_) {
-      if (transit > 0 && IsSentAtOnce(needed)) delays_[needed.target] = transit;
-      Append(needed.step, needed.target);
-    }
-    needs_.clear();
-    pending_ += leave_ - released_ - transit;
-    left_ = leave_;
-    is_open_ = false;
-  }
-
-  bool IsSentAtOnce(const Instruction& needed) const {
-    return needed.step == Step::kWaitForSend && input_.sender_waits[needed.target] == 0;
-  }
-
-  // The transit of the messages that the call waited for, where the last one was sent at once.
-  Tick TransitOfCall() const {
-    if (input_.shortest.empty() || released_ <= enter_) return 0;
-    const bool is_last = std::ranges::any_of(needs_, [&](const Instruction& needed) {
-      return IsSentAtOnce(needed) && input_.ends.sent[needed.target].enter == released_;
-    });
-    return is_last ? std::max<Tick>(0, leave_ - released_ - input_.shortest[own_.path_of_call(call_)]) : 0;
-  }
-
-  void Append(Step step, std::uint32_t target) {
-    Instruction& instruction = program_.instructions.emplace_back();
-    instruction.compute = std::exchange(pending_, 0);
-    instruction.step = step;
-    instruction.target = target;
-  }
-
-  void Take(const RecordPart& part) {
-    if (!part.IsMatched()) return;
-    if (part.IsCollective()) {
-      if (part.posts) PostCollective(part.number);
-      if (part.completes) NeedCollective(part.number);
-      return;
-    }
-    if (!input_.AreBothPosted(part.number)) return;
-    const bool is_send = part.type == OperationClass::kSend;
-    if (part.posts && is_send) Append(Step::kSend, part.number);
-    if (part.posts && !is_send && input_.sender_waits[part.number] != 0) Append(Step::kReceive, part.number);
-    if (!part.completes) return;
-    if (!is_send) Need(Step::kWaitForSend, part.number, input_.ends.sent[part.number].enter);
-    if (is_send && input_.sender_waits[part.number] != 0)
-      Need(Step::kWaitForReceive, part.number, input_.ends.received[part.number].enter);
-  }
-
-  // If one of several operations is enough, the call needs the one that it waited for.
-  void Need(Step step, std::uint32_t target, Tick since) {
-    if (how_ == Waiting::kNever || since >= leave_) return;
-    if (how_ == Waiting::kForFirst && (wait_ == nullptr || since != enter_ + wait_->length)) return;
-    Instruction& needed = needs_.emplace_back();
-    needed.step = step;
-    needed.target = target;
-    released_ = std::max(released_, since);
-  }
-
-  void PostCollective(std::uint32_t operation) {
-    const Participant* self = input_.collectives.Find(operation, records_.rank);
-    if (self == nullptr || !self->sends) return;
-    switch (input_.collectives.pattern(operation)) {
-      case CollectivePattern::kNone:
-      case CollectivePattern::kPrefix: break;
-      case CollectivePattern::kAllToAll: Append(Step::kArrive, operation); break;
-      case CollectivePattern::kFromRoot:
-        if (input_.collectives.IsRoot(operation, records_.rank)) Append(Step::kArriveAsRoot, operation);
-        break;
-      case CollectivePattern::kToRoot:
-        if (!input_.collectives.IsRoot(operation, records_.rank)) Append(Step::kArrive, operation);
-        break;
-    }
-  }
-
-  void NeedCollective(std::uint32_t operation) {
-    const Participant* self = input_.collectives.Find(operation, records_.rank);
-    const CollectivePattern pattern = input_.collectives.pattern(operation);
-    if (self == nullptr || self->depends_on == kNoParticipant || pattern == CollectivePattern::kNone ||
-        pattern == CollectivePattern::kPrefix)
-      return;
-    const Tick since = input_.collectives.participant(self->depends_on).enter;
-    Need(pattern == CollectivePattern::kFromRoot ? Step::kWaitForRoot : Step::kWaitForAll, operation, since);
-  }
-
-  const RankRecords& records_;
-  const RankActivities& own_;
-  const ProgramInput& input_;
-  WaitsByCall waits_;
-  RankProgram& program_;
-  std::vector<Tick>& delays_;  // one a message, written by its receiver
-  std::vector<std::uint32_t>& before_calls_;
-
-  std::uint32_t next_ = 0;  // call to begin
-  std::uint32_t call_ = 0;
-  bool is_open_ = false;
-  Tick enter_ = 0, leave_ = 0, released_ = 0, left_;
-  Tick pending_ = 0;  // computation of the next instruction
-  Waiting how_ = Waiting::kNever;
-  const WaitState* wait_ = nullptr;
-  std::vector<Instruction> needs_;  // the call waits for
+// A rank's program as far as it is written.
+struct Writing {
+  WaitsByCall waits;
+  Tick left = 0;           // the call before
+  Tick pending = 0;        // computation of the next instruction
+  std::uint32_t next = 0;  // call to begin
+  std::uint32_t call = 0;  // the one begun
+  bool is_open = false;
+  Tick enter = 0, leave = 0, released = 0;
+  Waiting how = Waiting::kNever;
+  const WaitState* wait = nullptr;
+  std::vector<Instruction> needs;  // the call waits for
 };
+
+void ComputeUntil(Writing& writing, const RankProgram& program, std::vector<std::uint32_t>& before_calls, Tick tick) {
+  before_calls.push_back(static_cast<std::uint32_t>(program.instructions.size()));
+  writing.pending += tick - writing.left;
+}
+
+bool IsSentAtOnce(const ProgramInput& input, const Instruction& needed) {
+  return needed.step == Step::kWaitForSend && input.sender_waits[needed.target] == 0;
+}
+
+// The transit of the messages that the call waited for, where the last one was sent at once.
+Tick TransitOfCall(const RankRecords& records, const ProgramInput& input, const Writing& writing) {
+  if (input.shortest.empty() || writing.released <= writing.enter) return 0;
+  const bool is_last = std::ranges::any_of(writing.needs, [&](const Instruction& needed) {
+    return IsSentAtOnce(input, needed) && input.ends.sent[needed.target].enter == writing.released;
+  });
+  return is_last ? std::max<Tick>(0, writing.leave - writing.released -
+                                         input.shortest[records.activities.path_of_call(writing.call)])
+                 : 0;
+}
+
+void AppendStep(Writing& writing, RankProgram& program, Step step, std::uint32_t target) {
+  Instruction& instruction = program.instructions.emplace_back();
+  instruction.compute = std::exchange(writing.pending, 0);
+  instruction.step = step;
+  instruction.target = target;
+}
+
+void EndCall(const RankRecords& records, const ProgramInput& input, Writing& writing, RankProgram& program,
+             std::vector<Tick>& delays) {
+  if (!writing.is_open) return;
+  const Tick transit = TransitOfCall(records, input, writing);
+  for (const Instruction& needed : writing.needs) {
+    if (transit > 0 && IsSentAtOnce(input, needed)) delays[needed.target] = transit;
+    AppendStep(writing, program, needed.step, needed.target);
+  }
+  writing.needs.clear();
+  writing.pending += writing.leave - writing.released - transit;
+  writing.left = writing.leave;
+  writing.is_open = false;
+}
+
+void BeginCall(const RankRecords& records, const ProgramInput& input, Writing& writing, RankProgram& program,
+               std::vector<Tick>& delays, std::vector<std::uint32_t>& before_calls) {
+  EndCall(records, input, writing, program, delays);
+  writing.call = writing.next++;
+  writing.is_open = true;
+  writing.enter = writing.released = records.activities.enter(writing.call);
+  writing.leave = records.activities.leave(writing.call);
+  writing.how = input.regions[records.Region(writing.call)].how;
+  writing.wait = writing.waits.Find(writing.call);
+  ComputeUntil(writing, program, before_calls, writing.enter);
+}
+
+// If one of several operations is enough, the call needs the one that it waited for.
+void AddNeed(Writing& writing, Step step, std::uint32_t target, Tick since) {
+  if (writing.how == Waiting::kNever || since >= writing.leave) return;
+  if (writing.how == Waiting::kForFirst && (writing.wait == nullptr || since != writing.enter + writing.wait->length))
+    return;
+  Instruction& needed = writing.needs.emplace_back();
+  needed.step = step;
+  needed.target = target;
+  writing.released = std::max(writing.released, since);
+}
+
+void PostCollective(const RankRecords& records, const CollectiveWaits& collectives, Writing& writing,
+                    RankProgram& program, std::uint32_t operation) {
+  const Participant* self = collectives.Find(operation, records.rank);
+  if (self == nullptr || !self->sends) return;
+  switch (collectives.pattern(operation)) {
+    case CollectivePattern::kNone:
+    case CollectivePattern::kPrefix: break;
+    case CollectivePattern::kAllToAll: AppendStep(writing, program, Step::kArrive, operation); break;
+    case CollectivePattern::kFromRoot:
+      if (collectives.IsRoot(operation, records.rank)) AppendStep(writing, program, Step::kArriveAsRoot, operation);
+      break;
+    case CollectivePattern::kToRoot:
+      if (!collectives.IsRoot(operation, records.rank)) AppendStep(writing, program, Step::kArrive, operation);
+      break;
+  }
+}
+
+void NeedCollective(const RankRecords& records, const CollectiveWaits& collectives, Writing& writing,
+                    std::uint32_t operation) {
+  const Participant* self = collectives.Find(operation, records.rank);
+  const CollectivePattern pattern = collectives.pattern(operation);
+  if (self == nullptr || self->depends_on == kNoParticipant || pattern == CollectivePattern::kNone ||
+      pattern == CollectivePattern::kPrefix)
+    return;
+  const Tick since = collectives.participant(self->depends_on).enter;
+  AddNeed(writing, pattern == CollectivePattern::kFromRoot ? Step::kWaitForRoot : Step::kWaitForAll, operation, since);
+}
+
+void WriteRecord(const RankRecords& records, const ProgramInput& input, const CollectiveWaits& collectives,
+                 Writing& writing, RankProgram& program, const RecordPart& part) {
+  if (!part.IsMatched()) return;
+  if (part.IsCollective()) {
+    if (part.posts) PostCollective(records, collectives, writing, program, part.number);
+    if (part.completes) NeedCollective(records, collectives, writing, part.number);
+    return;
+  }
+  if (!input.AreBothPosted(part.number)) return;
+  const bool is_send = part.type == OperationClass::kSend;
+  if (part.posts && is_send) AppendStep(writing, program, Step::kSend, part.number);
+  if (part.posts && !is_send && input.sender_waits[part.number] != 0)
+    AppendStep(writing, program, Step::kReceive, part.number);
+  if (!part.completes) return;
+  if (!is_send) AddNeed(writing, Step::kWaitForSend, part.number, input.ends.sent[part.number].enter);
+  if (is_send && input.sender_waits[part.number] != 0)
+    AddNeed(writing, Step::kWaitForReceive, part.number, input.ends.received[part.number].enter);
+}
+
+void WriteRank(const RankRecords& records, const ProgramInput& input, const CollectiveWaits& collectives,
+               Writing& writing, RankProgram& program, std::vector<Tick>& delays,
+               std::vector<std::uint32_t>& before_calls) {
+  ForEachRecord(records, [&](std::uint32_t call, std::size_t, const RecordPart& part) {
+    while (writing.next <= call) BeginCall(records, input, writing, program, delays, before_calls);
+    WriteRecord(records, input, collectives, writing, program, part);
+  });
+  while (writing.next < records.activities.calls) BeginCall(records, input, writing, program, delays, before_calls);
+  EndCall(records, input, writing, program, delays);
+  ComputeUntil(writing, program, before_calls, records.activities.end());
+  program.compute_after = writing.pending;
+  program.instructions.shrink_to_fit();  // there are about as many as calls
+}
 
 }  // namespace
 
