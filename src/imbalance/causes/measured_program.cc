@@ -73,36 +73,31 @@ std::vector<Tick> FindShortest(const Activities& activities, const WaitStates& s
 }
 
 // Messages are under way while their receivers may do something else.
-class TransitLinks {
- public:
+struct TransitLinks : FreeLinks {
   static constexpr bool kTimed = false;
-  static constexpr bool kQueues = false;
 
-  explicit TransitLinks(const Program& program) : program_(program) {}
-  Tick Arrival(std::uint32_t message, Tick start) const { return start + program_.message_delays[message]; }
+  using FreeLinks::FreeLinks;
   Tick CollectiveDelay(std::uint32_t) const { return 0; }
-
- private:
-  const Program& program_;
 };
 
 // A rank's program as far as it is written.
 struct Writing {
+  RankProgram program{};
+  std::vector<std::uint32_t> before_calls{};  // the instruction that computes what lies before each call
   WaitsByCall waits;
-  Tick left = 0;           // the call before
   Tick pending = 0;        // computation of the next instruction
   std::uint32_t next = 0;  // call to begin
-  std::uint32_t call = 0;  // the one begun
-  bool is_open = false;
+  // The call begun last.
+  std::uint32_t call = 0;
   Tick enter = 0, leave = 0, released = 0;
   Waiting how = Waiting::kNever;
   const WaitState* wait = nullptr;
-  std::vector<Instruction> needs;  // the call waits for
+  std::vector<Instruction> needs{};  // it waits for
 };
 
-void ComputeUntil(Writing& writing, const RankProgram& program, std::vector<std::uint32_t>& before_calls, Tick tick) {
-  before_calls.push_back(static_cast<std::uint32_t>(program.instructions.size()));
-  writing.pending += tick - writing.left;
+void ComputeUntil(Writing& writing, Tick tick) {
+  writing.before_calls.push_back(static_cast<std::uint32_t>(writing.program.instructions.size()));
+  writing.pending += tick - writing.leave;
 }
 
 bool IsSentAtOnce(const ProgramInput& input, const Instruction& needed) {
@@ -120,37 +115,31 @@ Tick TransitOfCall(const RankRecords& records, const ProgramInput& input, const 
                  : 0;
 }
 
-void AppendStep(Writing& writing, RankProgram& program, Step step, std::uint32_t target) {
-  Instruction& instruction = program.instructions.emplace_back();
+void AppendStep(Writing& writing, Step step, std::uint32_t target) {
+  Instruction& instruction = writing.program.instructions.emplace_back();
   instruction.compute = std::exchange(writing.pending, 0);
   instruction.step = step;
   instruction.target = target;
 }
 
-void EndCall(const RankRecords& records, const ProgramInput& input, Writing& writing, RankProgram& program,
-             std::vector<Tick>& delays) {
-  if (!writing.is_open) return;
+void EndCall(const RankRecords& records, const ProgramInput& input, Writing& writing, std::vector<Tick>& delays) {
   const Tick transit = TransitOfCall(records, input, writing);
   for (const Instruction& needed : writing.needs) {
     if (transit > 0 && IsSentAtOnce(input, needed)) delays[needed.target] = transit;
-    AppendStep(writing, program, needed.step, needed.target);
+    AppendStep(writing, needed.step, needed.target);
   }
   writing.needs.clear();
   writing.pending += writing.leave - writing.released - transit;
-  writing.left = writing.leave;
-  writing.is_open = false;
 }
 
-void BeginCall(const RankRecords& records, const ProgramInput& input, Writing& writing, RankProgram& program,
-               std::vector<Tick>& delays, std::vector<std::uint32_t>& before_calls) {
-  EndCall(records, input, writing, program, delays);
+void BeginCall(const RankRecords& records, const ProgramInput& input, Writing& writing, std::vector<Tick>& delays) {
+  EndCall(records, input, writing, delays);
   writing.call = writing.next++;
-  writing.is_open = true;
+  ComputeUntil(writing, records.activities.enter(writing.call));
   writing.enter = writing.released = records.activities.enter(writing.call);
   writing.leave = records.activities.leave(writing.call);
   writing.how = input.regions[records.Region(writing.call)].how;
   writing.wait = writing.waits.Find(writing.call);
-  ComputeUntil(writing, program, before_calls, writing.enter);
 }
 
 // If one of several operations is enough, the call needs the one that it waited for.
@@ -165,18 +154,18 @@ void AddNeed(Writing& writing, Step step, std::uint32_t target, Tick since) {
 }
 
 void PostCollective(const RankRecords& records, const CollectiveWaits& collectives, Writing& writing,
-                    RankProgram& program, std::uint32_t operation) {
+                    std::uint32_t operation) {
   const Participant* self = collectives.Find(operation, records.rank);
   if (self == nullptr || !self->sends) return;
   switch (collectives.pattern(operation)) {
     case CollectivePattern::kNone:
     case CollectivePattern::kPrefix: break;
-    case CollectivePattern::kAllToAll: AppendStep(writing, program, Step::kArrive, operation); break;
+    case CollectivePattern::kAllToAll: AppendStep(writing, Step::kArrive, operation); break;
     case CollectivePattern::kFromRoot:
-      if (collectives.IsRoot(operation, records.rank)) AppendStep(writing, program, Step::kArriveAsRoot, operation);
+      if (collectives.IsRoot(operation, records.rank)) AppendStep(writing, Step::kArriveAsRoot, operation);
       break;
     case CollectivePattern::kToRoot:
-      if (!collectives.IsRoot(operation, records.rank)) AppendStep(writing, program, Step::kArrive, operation);
+      if (!collectives.IsRoot(operation, records.rank)) AppendStep(writing, Step::kArrive, operation);
       break;
   }
 }
@@ -193,36 +182,38 @@ void NeedCollective(const RankRecords& records, const CollectiveWaits& collectiv
 }
 
 void WriteRecord(const RankRecords& records, const ProgramInput& input, const CollectiveWaits& collectives,
-                 Writing& writing, RankProgram& program, const RecordPart& part) {
+                 Writing& writing, const RecordPart& part) {
   if (!part.IsMatched()) return;
   if (part.IsCollective()) {
-    if (part.posts) PostCollective(records, collectives, writing, program, part.number);
+    if (part.posts) PostCollective(records, collectives, writing, part.number);
     if (part.completes) NeedCollective(records, collectives, writing, part.number);
     return;
   }
   if (!input.AreBothPosted(part.number)) return;
   const bool is_send = part.type == OperationClass::kSend;
-  if (part.posts && is_send) AppendStep(writing, program, Step::kSend, part.number);
-  if (part.posts && !is_send && input.sender_waits[part.number] != 0)
-    AppendStep(writing, program, Step::kReceive, part.number);
+  if (part.posts && is_send) AppendStep(writing, Step::kSend, part.number);
+  if (part.posts && !is_send && input.sender_waits[part.number] != 0) AppendStep(writing, Step::kReceive, part.number);
   if (!part.completes) return;
   if (!is_send) AddNeed(writing, Step::kWaitForSend, part.number, input.ends.sent[part.number].enter);
   if (is_send && input.sender_waits[part.number] != 0)
     AddNeed(writing, Step::kWaitForReceive, part.number, input.ends.received[part.number].enter);
 }
 
-void WriteRank(const RankRecords& records, const ProgramInput& input, const CollectiveWaits& collectives,
-               Writing& writing, RankProgram& program, std::vector<Tick>& delays,
-               std::vector<std::uint32_t>& before_calls) {
+Writing WriteRank(const RankRecords& records, const std::vector<WaitState>& waits, const ProgramInput& input,
+                  const CollectiveWaits& collectives, std::vector<Tick>& delays) {
+  const Tick begin = records.activities.begin();
+  Writing writing{.waits = WaitsByCall(waits), .enter = begin, .leave = begin, .released = begin};
+  writing.before_calls.reserve(records.activities.calls + 1);
   ForEachRecord(records, [&](std::uint32_t call, std::size_t, const RecordPart& part) {
-    while (writing.next <= call) BeginCall(records, input, writing, program, delays, before_calls);
-    WriteRecord(records, input, collectives, writing, program, part);
+    while (writing.next <= call) BeginCall(records, input, writing, delays);
+    WriteRecord(records, input, collectives, writing, part);
   });
-  while (writing.next < records.activities.calls) BeginCall(records, input, writing, program, delays, before_calls);
-  EndCall(records, input, writing, program, delays);
-  ComputeUntil(writing, program, before_calls, records.activities.end());
-  program.compute_after = writing.pending;
-  program.instructions.shrink_to_fit();  // there are about as many as calls
+  while (writing.next < records.activities.calls) BeginCall(records, input, writing, delays);
+  EndCall(records, input, writing, delays);
+  ComputeUntil(writing, records.activities.end());
+  writing.program.compute_after = writing.pending;
+  writing.program.instructions.shrink_to_fit();  // there are about as many as calls
+  return writing;
 }
 
 }  // namespace
@@ -230,11 +221,8 @@ void WriteRank(const RankRecords& records, const ProgramInput& input, const Coll
 MeasuredProgram::MeasuredProgram(const Trace& trace, const Matching& matching, const Activities& activities,
                                  const WaitStates& states, const CollectiveWaits& collectives, Transit transit)
     : origin_(activities.end - activities.begin), instructions_(trace.size()) {
-  ProgramInput input{FindRegionWaiting(trace),
-                     FindMessageEnds(trace, matching, activities),
-                     collectives,
-                     {},
-                     std::vector<char>(matching.messages)};
+  ProgramInput input{
+      FindRegionWaiting(trace), FindMessageEnds(trace, matching, activities), {}, std::vector<char>(matching.messages)};
   ForEachRank(trace, matching, activities, [&](std::size_t rank, const RankRecords& records) {
     FindWaitingSenders(trace, records, states.ranks[rank].waits, input);
   });
@@ -243,10 +231,10 @@ MeasuredProgram::MeasuredProgram(const Trace& trace, const Matching& matching, c
   program_.messages = matching.messages;
   program_.message_delays.assign(matching.messages, 0);
   ForEachRank(trace, matching, activities, [&](std::size_t rank, const RankRecords& records) {
+    Writing written = WriteRank(records, states.ranks[rank].waits, input, collectives, program_.message_delays);
+    program_.ranks[rank] = std::move(written.program);
     program_.ranks[rank].begin = origin_;
-    RankWriter(records, input, states.ranks[rank].waits, program_.ranks[rank], program_.message_delays,
-               instructions_[rank])
-        .Run();
+    instructions_[rank] = std::move(written.before_calls);
   });
   program_.arrivals.assign(matching.collectives.size(), 0);
   program_.root_arrives.assign(matching.collectives.size(), false);

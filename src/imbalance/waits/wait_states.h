@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string_view>
 #include <vector>
 
@@ -165,7 +166,7 @@ void ForEachRank(const Trace& trace, const Matching& matching, const Activities&
 // The waits of a rank by call. Calls must be asked for in rising order.
 class WaitsByCall {
  public:
-  explicit WaitsByCall(const std::vector<WaitState>& waits) : waits_(waits) {}
+  explicit WaitsByCall(std::span<const WaitState> waits) : waits_(waits) {}
 
   const WaitState* Find(std::size_t call) {
     while (next_ < waits_.size() && waits_[next_].call < call) ++next_;
@@ -177,7 +178,7 @@ class WaitsByCall {
   }
 
  private:
-  const std::vector<WaitState>& waits_;
+  std::span<const WaitState> waits_;
   std::size_t next_ = 0;
 };
 
