@@ -124,10 +124,23 @@ struct WaitRange {
   std::uint32_t first = 0, end = 0;
 };
 
+// Sums over the activities and waits of one rank, from which the times in any interval follow in constant time.
+struct IntervalSums {
+  // Ticks in activities [0, (i + 1) * step), waits left out, by path in the order in which the rank first comes to
+  // them.
+  std::size_t step = 0;
+  std::vector<PathId> order;
+  std::vector<Tick> ticks;
+  std::vector<std::uint32_t> ends;         // in ticks, for activities [0, (i + 1) * step)
+  std::vector<std::uint32_t> first_waits;  // in or behind activity i * step
+  std::vector<Tick> waits;                 // the length of all waits before each of its waits, and before the end
+};
+std::vector<IntervalSums> FindIntervalSums(const Activities& activities, const WaitStates& states);
+
 // Finds the intervals of wait states, one result a range, which replaces what is there. Intervals take more room than
-// the wait states, so only those in use are kept. Everything given must outlive the function returned.
-using FindIntervals = std::function<void(std::span<const WaitRange> ranges, std::span<RankIntervals> results)>;
-FindIntervals MakeIntervalFinder(const Activities& activities, const WaitStates& states,
-                                 const CollectiveWaits& collectives, DelayRules rules);
+// the wait states, so only those in use are kept.
+void FindIntervals(const Activities& activities, const WaitStates& states, const CollectiveWaits& collectives,
+                   DelayRules rules, const std::vector<IntervalSums>& sums, std::span<const WaitRange> ranges,
+                   std::span<RankIntervals> results);
 
 }  // namespace farscale

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cstddef>
 #include <iterator>
-#include <memory>
 
 #include "base/parallel.h"
 #include "base/search.h"
@@ -42,92 +41,83 @@ class PathTimes {
   std::vector<PathId> used_;
 };
 
-// Times of one rank by path. Handles any interval in constant time, from sums stored at some activities.
-class IntervalTimes {
- public:
-  IntervalTimes(const RankActivities& activities, const std::vector<WaitState>& waits)
-      : activities_(activities), waits_(waits) {
-    std::vector<char> is_known;
-    std::size_t known = 0;
-    for (std::size_t a = 0; a < activities.size(); ++a) {
-      const PathId path = activities.path(a);
-      if (path >= is_known.size()) is_known.resize(path + 1);
-      known += is_known[path] == 0;
-      is_known[path] = 1;
-    }
-    // There are no more sums than activities between them.
-    step_ = std::max(kSmallestStep, known);
-    FindFirstWaits();
-    PathTimes times(is_known.size());
-    std::size_t begin = 0;
-    for (std::size_t end = step_; end <= activities.size(); begin = end, end += step_) {
-      Walk(times, begin, end, 1);
-      for (const PathId path : times.used()) sums_.push_back(times[path]);
-      sum_ends_.push_back(static_cast<std::uint32_t>(sums_.size()));
-    }
-    sums_.shrink_to_fit();
-    sum_ends_.shrink_to_fit();
-    order_ = times.used();
-  }
+// Sums are kept at every so many activities at least; chosen: walking that far takes about as long as adding sums.
+constexpr std::size_t kSmallestStep = 64;
 
-  // Adds activities [first, end).
-  void AddTo(PathTimes& times, std::size_t first, std::size_t end) const {
-    if (end <= first + 2 * step_) return Walk(times, first, end, 1);
-    AddUntil(times, end, 1);
-    AddUntil(times, first, -1);
-  }
+std::uint32_t ActivityOfWait(const RankActivities& activities, const std::vector<WaitState>& waits, std::size_t wait) {
+  return activities.activity_of(waits[wait].call);
+}
 
- private:
-  void Walk(PathTimes& times, std::size_t first, std::size_t end, Tick sign) const {
-    if (first >= end) return;
-    Tick begin = activities_.edge(first);
-    for (std::size_t a = first; a < end; ++a) {
-      const Tick next = activities_.edge(a + 1);
-      times.Add(activities_.path(a), sign * (next - begin));
-      begin = next;
-    }
-    std::size_t wait = PartitionIndex(first_waits_[first / step_], first_waits_[first / step_ + 1],
-                                      [&](std::size_t i) { return Activity(i) < first; });
-    for (; wait < waits_.size(); ++wait) {
-      const std::uint32_t activity = Activity(wait);
-      if (activity >= end) break;
-      times.Add(activities_.path(activity), -sign * waits_[wait].length);
+void AddWalking(const RankActivities& activities, const std::vector<WaitState>& waits, const IntervalSums& sums,
+                PathTimes& times, std::size_t first, std::size_t end, Tick sign) {
+  if (first >= end) return;
+  Tick begin = activities.edge(first);
+  for (std::size_t a = first; a < end; ++a) {
+    const Tick next = activities.edge(a + 1);
+    times.Add(activities.path(a), sign * (next - begin));
+    begin = next;
+  }
+  std::size_t wait = PartitionIndex(sums.first_waits[first / sums.step], sums.first_waits[first / sums.step + 1],
+                                    [&](std::size_t i) { return ActivityOfWait(activities, waits, i) < first; });
+  for (; wait < waits.size(); ++wait) {
+    const std::uint32_t activity = ActivityOfWait(activities, waits, wait);
+    if (activity >= end) break;
+    times.Add(activities.path(activity), -sign * waits[wait].length);
+  }
+}
+
+void AddUntil(const RankActivities& activities, const std::vector<WaitState>& waits, const IntervalSums& sums,
+              PathTimes& times, std::size_t end, Tick sign) {
+  const std::size_t noted = end / sums.step;
+  if (noted > 0) {
+    const std::uint32_t first = noted > 1 ? sums.ends[noted - 2] : 0, behind = sums.ends[noted - 1];
+    for (std::uint32_t i = first; i < behind; ++i) {
+      if (sums.ticks[i] != 0) times.Add(sums.order[i - first], sign * sums.ticks[i]);
     }
   }
+  AddWalking(activities, waits, sums, times, noted * sums.step, end, sign);
+}
 
-  std::uint32_t Activity(std::size_t wait) const { return activities_.activity_of(waits_[wait].call); }
+// Adds activities [first, end).
+void AddActivities(const RankActivities& activities, const std::vector<WaitState>& waits, const IntervalSums& sums,
+                   PathTimes& times, std::size_t first, std::size_t end) {
+  if (end <= first + 2 * sums.step) return AddWalking(activities, waits, sums, times, first, end, 1);
+  AddUntil(activities, waits, sums, times, end, 1);
+  AddUntil(activities, waits, sums, times, first, -1);
+}
 
-  void FindFirstWaits() {
-    first_waits_.reserve(activities_.size() / step_ + 2);
-    for (std::uint32_t i = 0; i < waits_.size(); ++i) {
-      while (first_waits_.size() * step_ <= Activity(i)) first_waits_.push_back(i);
-    }
-    first_waits_.resize(activities_.size() / step_ + 2, static_cast<std::uint32_t>(waits_.size()));
+void FindFirstWaits(const RankActivities& activities, const std::vector<WaitState>& waits, IntervalSums& sums) {
+  sums.first_waits.reserve(activities.size() / sums.step + 2);
+  for (std::uint32_t i = 0; i < waits.size(); ++i) {
+    while (sums.first_waits.size() * sums.step <= ActivityOfWait(activities, waits, i)) sums.first_waits.push_back(i);
   }
+  sums.first_waits.resize(activities.size() / sums.step + 2, static_cast<std::uint32_t>(waits.size()));
+}
 
-  void AddUntil(PathTimes& times, std::size_t end, Tick sign) const {
-    const std::size_t noted = end / step_;
-    if (noted > 0) {
-      const std::uint32_t first = noted > 1 ? sum_ends_[noted - 2] : 0, behind = sum_ends_[noted - 1];
-      for (std::uint32_t i = first; i < behind; ++i) {
-        if (sums_[i] != 0) times.Add(order_[i - first], sign * sums_[i]);
-      }
-    }
-    Walk(times, noted * step_, end, sign);
+IntervalSums FindSums(const RankActivities& activities, const std::vector<WaitState>& waits) {
+  std::vector<char> is_known;
+  std::size_t known = 0;
+  for (std::size_t a = 0; a < activities.size(); ++a) {
+    const PathId path = activities.path(a);
+    if (path >= is_known.size()) is_known.resize(path + 1);
+    known += is_known[path] == 0;
+    is_known[path] = 1;
   }
-
-  const RankActivities& activities_;
-  const std::vector<WaitState>& waits_;
-  // Sums are kept at every so many activities at least; chosen: walking that far takes about as long as adding sums.
-  static constexpr std::size_t kSmallestStep = 64;
-
-  // Sums over activities [0, (i + 1) * step_), for paths in the order in which the rank first comes to them.
-  std::size_t step_ = 0;
-  std::vector<PathId> order_;
-  std::vector<Tick> sums_;
-  std::vector<std::uint32_t> sum_ends_;     // in sums_, for activities [0, (i + 1) * step_)
-  std::vector<std::uint32_t> first_waits_;  // in or behind activity i * step_
-};
+  IntervalSums sums;
+  sums.step = std::max(kSmallestStep, known);  // there are no more sums than activities between them
+  FindFirstWaits(activities, waits, sums);
+  PathTimes times(is_known.size());
+  std::size_t begin = 0;
+  for (std::size_t end = sums.step; end <= activities.size(); begin = end, end += sums.step) {
+    AddWalking(activities, waits, sums, times, begin, end, 1);
+    for (const PathId path : times.used()) sums.ticks.push_back(times[path]);
+    sums.ends.push_back(static_cast<std::uint32_t>(sums.ticks.size()));
+  }
+  sums.ticks.shrink_to_fit();
+  sums.ends.shrink_to_fit();
+  sums.order = times.used();
+  return sums;
+}
 
 // The last point where one of the two waited for the other.
 SyncedCalls MarkBefore(const std::vector<SyncMark>& marks, const WaitState& wait) {
@@ -162,92 +152,76 @@ std::uint32_t FirstWaitFrom(const std::vector<WaitState>& waits, std::uint32_t c
   return static_cast<std::uint32_t>(std::ranges::lower_bound(waits, call, {}, &WaitState::call) - waits.begin());
 }
 
-// Compares both sides of wait states since the two ranks last ran together.
-class IntervalSearch {
- public:
-  IntervalSearch(const Activities& activities, const WaitStates& states, const CollectiveWaits& collectives,
-                 DelayRules rules)
-      : activities_(activities), states_(states), collectives_(collectives), rules_(rules) {
-    times_.resize(states.ranks.size());
-    sums_.resize(states.ranks.size());
-    ParallelFor(states.ranks.size(), [&](std::size_t rank) {
-      const std::vector<WaitState>& waits = states.ranks[rank].waits;
-      std::vector<Tick>& sums = sums_[rank];
-      sums.assign(waits.size() + 1, 0);
-      for (std::size_t i = 0; i < waits.size(); ++i) sums[i + 1] = sums[i] + waits[i].length;
-      if (activities.ranks[rank].present) times_[rank].emplace(activities.ranks[rank], waits);
-    });
-  }
+// Adds activities behind one call and before another; from the beginning without the first.
+void AddBetween(const RankActivities& own, const std::vector<WaitState>& waits, DelayRules rules,
+                const IntervalSums& sums, std::uint32_t from, std::uint32_t to, PathTimes& times) {
+  const std::size_t behind = rules == DelayRules::kScalasca ? 0 : 1;
+  const std::size_t first = from == kNoCall ? 0 : own.activity_of(from) + behind;
+  AddActivities(own, waits, sums, times, first, own.activity_of(to));
+}
 
-  // `own`, `other`: room for the times of the two ranks.
-  void Find(const WaitRange& range, PathTimes& own, PathTimes& other, RankIntervals& result) const {
-    result.intervals.clear();
-    result.delays.clear();
-    for (std::uint32_t i = range.first; i < range.end; ++i) {
-      const WaitState& wait = states_.ranks[range.rank].waits[i];
-      const SyncedCalls from = PointBefore(states_, collectives_, range.rank, wait);
-      own.Clear();
-      other.Clear();
-      AddBetween(own, range.rank, from.call, wait.call);
-      AddBetween(other, wait.delayer, from.peer_call, wait.delayer_call);
-      result.intervals.push_back(Compare(own, other, wait, from.peer_call, result.delays));
-    }
+// Finds where the delayer was longer than the waiter since its call `from`; adds to `delays`.
+DelayInterval Compare(const Activities& activities, const WaitStates& states, const std::vector<Tick>& wait_sums,
+                      const PathTimes& own, const PathTimes& delayer, const WaitState& wait, std::uint32_t from,
+                      std::vector<Delay>& delays) {
+  DelayInterval interval;
+  interval.first_delay = static_cast<std::uint32_t>(delays.size());
+  for (const PathId path : delayer.used()) {
+    const Tick excess = delayer[path] - own[path];
+    if (excess <= 0) continue;
+    delays.push_back({path, excess});
+    interval.delays += excess;
   }
-
- private:
-  // Activities behind one call and before another; from the beginning without the first.
-  void AddBetween(PathTimes& times, std::uint32_t rank, std::uint32_t from, std::uint32_t to) const {
-    const RankActivities& activities = activities_.ranks[rank];
-    const std::size_t behind = rules_ == DelayRules::kScalasca ? 0 : 1;
-    const std::size_t first = from == kNoCall ? 0 : activities.activity_of(from) + behind;
-    times_[rank]->AddTo(times, first, activities.activity_of(to));
-  }
-
-  // Finds where the delayer was longer than the waiter since its call `from`; adds to `delays`.
-  DelayInterval Compare(const PathTimes& own, const PathTimes& delayer, const WaitState& wait, std::uint32_t from,
-                        std::vector<Delay>& delays) const {
-    DelayInterval interval;
-    interval.first_delay = static_cast<std::uint32_t>(delays.size());
-    for (const PathId path : delayer.used()) {
-      const Tick excess = delayer[path] - own[path];
-      if (excess <= 0) continue;
-      delays.push_back({path, excess});
-      interval.delays += excess;
-    }
-    interval.end_delay = static_cast<std::uint32_t>(delays.size());
-    const std::vector<WaitState>& waits = states_.ranks[wait.delayer].waits;
-    const std::vector<Tick>& sums = sums_[wait.delayer];
-    interval.first_wait = from != kNoCall ? FirstWaitFrom(waits, from + 1) : 0;
-    interval.end_wait = std::max(interval.first_wait, FirstWaitFrom(waits, wait.delayer_call));
-    if (from != kNoCall) interval.exit_path = activities_.ranks[wait.delayer].path_of_call(from);
-    interval.waits = sums[interval.end_wait] - sums[interval.first_wait];
-    return interval;
-  }
-
-  const Activities& activities_;
-  const WaitStates& states_;
-  const CollectiveWaits& collectives_;
-  const DelayRules rules_;
-  std::vector<std::optional<IntervalTimes>> times_;
-  std::vector<std::vector<Tick>> sums_;  // one a rank: waits before each of its waits
-};
+  interval.end_delay = static_cast<std::uint32_t>(delays.size());
+  const std::vector<WaitState>& waits = states.ranks[wait.delayer].waits;
+  interval.first_wait = from != kNoCall ? FirstWaitFrom(waits, from + 1) : 0;
+  interval.end_wait = std::max(interval.first_wait, FirstWaitFrom(waits, wait.delayer_call));
+  if (from != kNoCall) interval.exit_path = activities.ranks[wait.delayer].path_of_call(from);
+  interval.waits = wait_sums[interval.end_wait] - wait_sums[interval.first_wait];
+  return interval;
+}
 
 }  // namespace
 
-FindIntervals MakeIntervalFinder(const Activities& activities, const WaitStates& states,
-                                 const CollectiveWaits& collectives, DelayRules rules) {
-  const auto search = std::make_shared<const IntervalSearch>(activities, states, collectives, rules);
-  return
-      [search, paths = activities.paths.size()](std::span<const WaitRange> ranges, std::span<RankIntervals> results) {
-        constexpr std::size_t kTasks = 32;  // chosen: room for times is made once a task
-        const std::size_t each = (ranges.size() + kTasks - 1) / kTasks;
-        ParallelFor(kTasks, [&](std::size_t task) {
-          const std::size_t first = task * each, end = std::min(ranges.size(), first + each);
-          if (first >= end) return;
-          PathTimes own(paths), other(paths);
-          for (std::size_t i = first; i < end; ++i) search->Find(ranges[i], own, other, results[i]);
-        });
-      };
+std::vector<IntervalSums> FindIntervalSums(const Activities& activities, const WaitStates& states) {
+  std::vector<IntervalSums> sums(states.ranks.size());
+  ParallelFor(sums.size(), [&](std::size_t rank) {
+    const std::vector<WaitState>& waits = states.ranks[rank].waits;
+    if (activities.ranks[rank].present) sums[rank] = FindSums(activities.ranks[rank], waits);
+    sums[rank].waits.assign(waits.size() + 1, 0);
+    for (std::size_t i = 0; i < waits.size(); ++i) sums[rank].waits[i + 1] = sums[rank].waits[i] + waits[i].length;
+  });
+  return sums;
+}
+
+void FindIntervals(const Activities& activities, const WaitStates& states, const CollectiveWaits& collectives,
+                   DelayRules rules, const std::vector<IntervalSums>& sums, std::span<const WaitRange> ranges,
+                   std::span<RankIntervals> results) {
+  // Compares both sides of wait states since the two ranks last ran together. `own`, `other`: room for their times.
+  const auto find = [&](const WaitRange& range, PathTimes& own, PathTimes& other, RankIntervals& result) {
+    result.intervals.clear();
+    result.delays.clear();
+    const auto add = [&](std::uint32_t rank, std::uint32_t from, std::uint32_t to, PathTimes& times) {
+      times.Clear();
+      AddBetween(activities.ranks[rank], states.ranks[rank].waits, rules, sums[rank], from, to, times);
+    };
+    for (std::uint32_t i = range.first; i < range.end; ++i) {
+      const WaitState& wait = states.ranks[range.rank].waits[i];
+      const SyncedCalls from = PointBefore(states, collectives, range.rank, wait);
+      add(range.rank, from.call, wait.call, own);
+      add(wait.delayer, from.peer_call, wait.delayer_call, other);
+      result.intervals.push_back(
+          Compare(activities, states, sums[wait.delayer].waits, own, other, wait, from.peer_call, result.delays));
+    }
+  };
+  constexpr std::size_t kTasks = 32;  // chosen: room for times is made once a task
+  const std::size_t each = (ranges.size() + kTasks - 1) / kTasks;
+  ParallelFor(kTasks, [&](std::size_t task) {
+    const std::size_t first = task * each, end = std::min(ranges.size(), first + each);
+    if (first >= end) return;
+    PathTimes own(activities.paths.size()), other(activities.paths.size());
+    for (std::size_t i = first; i < end; ++i) find(ranges[i], own, other, results[i]);
+  });
 }
 
 }  // namespace farscale
