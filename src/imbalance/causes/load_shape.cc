@@ -4,6 +4,7 @@
 #include <array>
 #include <cmath>
 #include <numeric>
+#include <utility>
 
 #include "stats/distributions.h"
 #include "stats/sample_quantiles.h"
@@ -55,109 +56,111 @@ double GroupShare(double n) { return 0.8 + 1.1 / n; }
 double NormalCorrelation(double n) { return std::min(0.93, 1 - 3 / n); }
 
 // Loads of all ranks in rising order, with their places.
-class OverRanks {
- public:
-  explicit OverRanks(const std::vector<double>& loads) : order_(loads.size()) {
-    std::iota(order_.begin(), order_.end(), std::size_t{0});
-    std::stable_sort(order_.begin(), order_.end(), [&](std::size_t a, std::size_t b) { return loads[a] < loads[b]; });
-    for (const std::size_t place : order_) sorted_.push_back(loads[place]);
-    average_ = std::accumulate(sorted_.begin(), sorted_.end(), 0.0) / Size();
-    median_ = Median(sorted_);
-    std::vector<double> distances;
-    distances.reserve(sorted_.size());
-    for (const double load : sorted_) distances.push_back(std::abs(load - median_));
-    spread_ = kDeviationOverMedianDistance * Median(distances);
-  }
+struct SortedLoads {
+  std::vector<std::size_t> order;
+  std::vector<double> loads;
+  double average = 0, median = 0, spread = 0;
 
-  // `places` are of the loads given; those that stand out.
-  void Describe(LoadShape& shape, std::vector<std::size_t>& places) const {
-    shape.spread = median_ > 0 ? spread_ / median_ : 0;
-    if (ImbalanceOf(sorted_.back(), average_, sorted_.size()) < kNoImbalance) {
-      shape.over_ranks = ShapeOverRanks::kBalanced;
-    } else if (sorted_.size() < kFewestOfShape) {
-      shape.over_ranks = ShapeOverRanks::kUnknown;
-    } else if (!DescribeGroups(shape, places) && !DescribeFew(shape, places)) {
-      shape.over_ranks = IsNormal() ? ShapeOverRanks::kGaussian : ShapeOverRanks::kIrregular;
-    }
-  }
-
- private:
-  double Size() const { return static_cast<double>(sorted_.size()); }
-  double Floor() const { return std::max(spread_, kEqual * average_); }
-
-  double MeanOf(std::size_t first, std::size_t end) const {
-    const auto at = [&](std::size_t i) { return sorted_.begin() + static_cast<std::ptrdiff_t>(i); };
-    return std::accumulate(at(first), at(end), 0.0) / static_cast<double>(end - first);
-  }
-
-  // Names those [first, end) in rising order, above or below all others.
-  void Name(std::size_t first, std::size_t end, LoadShape& shape, std::vector<std::size_t>& places) const {
-    const double others = first > 0 ? MeanOf(0, first) : MeanOf(end, sorted_.size());
-    shape.count = end - first;
-    shape.level = others > 0 ? MeanOf(first, end) / others : 0;
-    places.assign(order_.begin() + static_cast<std::ptrdiff_t>(first),
-                  order_.begin() + static_cast<std::ptrdiff_t>(end));
-  }
-
-  // Outliers on the side that costs more: all wait for the most loaded rank, while of those with less to do only they
-  // wait themselves.
-  bool DescribeFew(LoadShape& shape, std::vector<std::size_t>& places) const {
-    const double distance = OutlierDistance(Size()) * Floor();
-    std::size_t below = 0, first_above = sorted_.size();
-    double below_cost = 0;
-    while (below < sorted_.size() && median_ - sorted_[below] > distance) below_cost += median_ - sorted_[below++];
-    while (first_above > 0 && sorted_[first_above - 1] - median_ > distance) --first_above;
-    const std::size_t above = sorted_.size() - first_above;
-    if (below + above == 0 || (below + above) * kFew > sorted_.size()) return false;
-    if (above > 0 && (sorted_.back() - median_) * Size() >= below_cost) {
-      shape.over_ranks = ShapeOverRanks::kOverloadedFew;
-      shape.clearness = (sorted_[first_above] - median_) / Floor();
-      Name(first_above, sorted_.size(), shape, places);
-    } else {
-      shape.over_ranks = ShapeOverRanks::kUnderloadedFew;
-      shape.clearness = (median_ - sorted_[below - 1]) / Floor();
-      Name(0, below, shape, places);
-    }
-    return true;
-  }
-
-  // The best parting into two by least squares; of equals the first.
-  bool DescribeGroups(LoadShape& shape, std::vector<std::size_t>& places) const {
-    double variance = 0;
-    for (const double load : sorted_) variance += (load - average_) * (load - average_);
-    double sum = 0, best = 0;
-    std::size_t first_heavy = 0;
-    for (std::size_t light = 1; light < sorted_.size(); ++light) {
-      sum += sorted_[light - 1] - average_;
-      const auto n = static_cast<double>(light);
-      const double between = sum * sum * Size() / (n * (Size() - n));
-      if (between <= best) continue;
-      best = between;
-      first_heavy = light;
-    }
-    const std::size_t smaller = std::min(first_heavy, sorted_.size() - first_heavy);
-    if (smaller * kFew <= sorted_.size() || best < GroupShare(Size()) * variance) return false;
-    shape.over_ranks = ShapeOverRanks::kTwoGroups;
-    shape.clearness = best / variance;
-    Name(first_heavy, sorted_.size(), shape, places);
-    return true;
-  }
-
-  bool IsNormal() const {
-    double product = 0, scores = 0, variance = 0;
-    for (std::size_t i = 0; i < sorted_.size(); ++i) {
-      const double score = NormalQuantile((static_cast<double>(i) + 0.625) / (Size() + 0.25));
-      product += score * sorted_[i];
-      scores += score * score;
-      variance += (sorted_[i] - average_) * (sorted_[i] - average_);
-    }
-    return product * product >= NormalCorrelation(Size()) * scores * variance;
-  }
-
-  std::vector<std::size_t> order_;
-  std::vector<double> sorted_;
-  double average_ = 0, median_ = 0, spread_ = 0;
+  double Size() const { return static_cast<double>(loads.size()); }
+  double Floor() const { return std::max(spread, kEqual * average); }
 };
+
+SortedLoads Sort(const std::vector<double>& loads) {
+  SortedLoads sorted;
+  sorted.order.resize(loads.size());
+  std::iota(sorted.order.begin(), sorted.order.end(), std::size_t{0});
+  std::ranges::stable_sort(sorted.order, {}, [&](std::size_t place) { return loads[place]; });
+  for (const std::size_t place : sorted.order) sorted.loads.push_back(loads[place]);
+  sorted.average = std::accumulate(sorted.loads.begin(), sorted.loads.end(), 0.0) / sorted.Size();
+  sorted.median = Median(sorted.loads);
+  std::vector<double> distances;
+  for (const double load : sorted.loads) distances.push_back(std::abs(load - sorted.median));
+  sorted.spread = kDeviationOverMedianDistance * Median(distances);
+  return sorted;
+}
+
+double MeanLoad(const SortedLoads& sorted, std::size_t first, std::size_t end) {
+  const auto at = [&](std::size_t i) { return sorted.loads.begin() + static_cast<std::ptrdiff_t>(i); };
+  return std::accumulate(at(first), at(end), 0.0) / static_cast<double>(end - first);
+}
+
+// Names those [first, end) in rising order, above or below all others.
+void NameRanks(const SortedLoads& sorted, std::size_t first, std::size_t end, LoadShape& shape,
+               std::vector<std::size_t>& places) {
+  const double others = first > 0 ? MeanLoad(sorted, 0, first) : MeanLoad(sorted, end, sorted.loads.size());
+  shape.count = end - first;
+  shape.level = others > 0 ? MeanLoad(sorted, first, end) / others : 0;
+  places.assign(sorted.order.begin() + static_cast<std::ptrdiff_t>(first),
+                sorted.order.begin() + static_cast<std::ptrdiff_t>(end));
+}
+
+// Outliers on the side that costs more: all wait for the most loaded rank, while of those with less to do only they
+// wait themselves.
+bool DescribeFew(const SortedLoads& sorted, LoadShape& shape, std::vector<std::size_t>& places) {
+  const double distance = OutlierDistance(sorted.Size()) * sorted.Floor();
+  std::size_t below = 0, first_above = sorted.loads.size();
+  double below_cost = 0;
+  while (below < sorted.loads.size() && sorted.median - sorted.loads[below] > distance)
+    below_cost += sorted.median - sorted.loads[below++];
+  while (first_above > 0 && sorted.loads[first_above - 1] - sorted.median > distance) --first_above;
+  const std::size_t above = sorted.loads.size() - first_above;
+  if (below + above == 0 || (below + above) * kFew > sorted.loads.size()) return false;
+  if (above > 0 && (sorted.loads.back() - sorted.median) * sorted.Size() >= below_cost) {
+    shape.over_ranks = ShapeOverRanks::kOverloadedFew;
+    shape.clearness = (sorted.loads[first_above] - sorted.median) / sorted.Floor();
+    NameRanks(sorted, first_above, sorted.loads.size(), shape, places);
+  } else {
+    shape.over_ranks = ShapeOverRanks::kUnderloadedFew;
+    shape.clearness = (sorted.median - sorted.loads[below - 1]) / sorted.Floor();
+    NameRanks(sorted, 0, below, shape, places);
+  }
+  return true;
+}
+
+// The best parting into two by least squares; of equals the first.
+bool DescribeGroups(const SortedLoads& sorted, LoadShape& shape, std::vector<std::size_t>& places) {
+  double variance = 0;
+  for (const double load : sorted.loads) variance += (load - sorted.average) * (load - sorted.average);
+  double sum = 0, best = 0;
+  std::size_t first_heavy = 0;
+  for (std::size_t light = 1; light < sorted.loads.size(); ++light) {
+    sum += sorted.loads[light - 1] - sorted.average;
+    const auto n = static_cast<double>(light);
+    const double between = sum * sum * sorted.Size() / (n * (sorted.Size() - n));
+    if (between <= best) continue;
+    best = between;
+    first_heavy = light;
+  }
+  const std::size_t smaller = std::min(first_heavy, sorted.loads.size() - first_heavy);
+  if (smaller * kFew <= sorted.loads.size() || best < GroupShare(sorted.Size()) * variance) return false;
+  shape.over_ranks = ShapeOverRanks::kTwoGroups;
+  shape.clearness = best / variance;
+  NameRanks(sorted, first_heavy, sorted.loads.size(), shape, places);
+  return true;
+}
+
+bool IsNormal(const SortedLoads& sorted) {
+  double product = 0, scores = 0, variance = 0;
+  for (std::size_t i = 0; i < sorted.loads.size(); ++i) {
+    const double score = NormalQuantile((static_cast<double>(i) + 0.625) / (sorted.Size() + 0.25));
+    product += score * sorted.loads[i];
+    scores += score * score;
+    variance += (sorted.loads[i] - sorted.average) * (sorted.loads[i] - sorted.average);
+  }
+  return product * product >= NormalCorrelation(sorted.Size()) * scores * variance;
+}
+
+// `places` are of the loads given; those that stand out.
+void DescribeOverRanks(const SortedLoads& sorted, LoadShape& shape, std::vector<std::size_t>& places) {
+  shape.spread = sorted.median > 0 ? sorted.spread / sorted.median : 0;
+  if (ImbalanceOf(sorted.loads.back(), sorted.average, sorted.loads.size()) < kNoImbalance) {
+    shape.over_ranks = ShapeOverRanks::kBalanced;
+  } else if (sorted.loads.size() < kFewestOfShape) {
+    shape.over_ranks = ShapeOverRanks::kUnknown;
+  } else if (!DescribeGroups(sorted, shape, places) && !DescribeFew(sorted, shape, places)) {
+    shape.over_ranks = IsNormal(sorted) ? ShapeOverRanks::kGaussian : ShapeOverRanks::kIrregular;
+  }
+}
 
 // The mean over iterations of the smallest load, of the second smallest and so on.
 std::vector<double> TypicalIteration(const LoadMatrix& load) {
@@ -183,131 +186,129 @@ constexpr std::size_t kLongestLag = 256;  // chosen: longer drifts are as good a
 constexpr double kCertain = 2;
 constexpr double kTrend = 3;
 
-class OverTime {
- public:
-  explicit OverTime(const LoadMatrix& load)
-      : load_(load), n_(load.iterations), slowest_(n_), average_(n_), excess_(n_) {
-    for (std::size_t row = 0; row < load.ranks.size(); ++row) {
-      for (std::size_t i = 0; i < n_; ++i) {
-        average_[i] += load.At(row, i) / static_cast<double>(load.ranks.size());
-        if (load.At(row, i) > load.At(slowest_[i], i)) slowest_[i] = row;
-      }
-    }
-    for (std::size_t i = 0; i < n_; ++i) excess_[i] = load.At(slowest_[i], i) - average_[i];
-    const double usual = Median(excess_);
-    for (const double excess : excess_) {
-      weight_.push_back(usual > 0 && excess > kLargestWeight * usual ? kLargestWeight * usual / excess : 1);
-      all_ += weight_.back() * excess;
-    }
-  }
-
-  void Describe(LoadShape& shape) const {
-    if (all_ <= 0) return;
-    const Share near = Mean([&](std::size_t i) { return Near(i); });
-    const Share far = Mean([&](std::size_t i) { return Far(i); });
-    shape.alternating_part = 1 - near.value;
-    shape.static_part = std::min(far.value, near.value) * Lasting();
-    shape.drifting_part = near.value - shape.static_part;
-    const double parts[] = {shape.static_part, shape.drifting_part, shape.alternating_part};
-    constexpr ShapeOverTime kShapes[] = {ShapeOverTime::kStatic, ShapeOverTime::kDrifting, ShapeOverTime::kAlternating};
-    const std::size_t largest = static_cast<std::size_t>(std::max_element(parts, parts + 3) - parts);
-    double second = 0;
-    for (std::size_t i = 0; i < 3; ++i) {
-      if (i != largest) second = std::max(second, parts[i]);
-    }
-    if (parts[largest] - second <= kCertain * std::max(near.error, far.error)) return;
-    shape.over_time = kShapes[largest];
-    if (shape.over_time == ShapeOverTime::kDrifting) shape.lasts = HalfLife(near.value);
-  }
-
- private:
-  struct Share {
-    double value = 0, error = 0;
-  };
-
-  // The excess over the average in iteration i of the rank that is slowest in iteration `other`.
-  double Again(std::size_t other, std::size_t i) const { return load_.At(slowest_[other], i) - average_[i]; }
-
-  double Near(std::size_t i) const {
-    if (i == 0) return Again(1, 0);
-    if (i + 1 == n_) return Again(i - 1, i);
-    return (Again(i - 1, i) + Again(i + 1, i)) / 2;
-  }
-
-  // The same for iterations that a third of all or more lie between; of many some, evenly.
-  double Far(std::size_t i) const {
-    const std::size_t away = std::max<std::size_t>(2, n_ / 3);
-    const std::size_t before = i >= away ? i - away + 1 : 0, after = i + away < n_ ? n_ - i - away : 0;
-    const std::size_t compared = std::min(before + after, kCompared);
-    double sum = 0;
-    for (std::size_t k = 0; k < compared; ++k) {
-      const std::size_t other = k * (before + after) / compared;
-      sum += Again(other < before ? other : i + away + other - before, i);
-    }
-    return compared > 0 ? sum / static_cast<double>(compared) : 0;
-  }
-
-  // The share of the excess of all iterations. Neighbours share an iteration that they are compared with: their errors
-  // are not independent, which doubles the variance at most.
-  template <typename Value>
-  Share Mean(Value value) const {
-    double sum = 0;
-    std::vector<double> values;
-    for (std::size_t i = 0; i < n_; ++i) {
-      values.push_back(value(i));
-      sum += weight_[i] * values[i];
-    }
-    Share share{std::clamp(sum / all_, 0.0, 1.0), 0};
-    double squares = 0;
-    for (std::size_t i = 0; i < n_; ++i) {
-      const double rest = weight_[i] * (values[i] - share.value * excess_[i]);
-      squares += rest * rest;
-    }
-    share.error = std::sqrt(2 * squares) / all_;
-    return share;
-  }
-
-  // The part of an excess that surely grows or shrinks that is in both the first and the last third; else all.
-  double Lasting() const {
-    std::vector<double> excess;
-    for (std::size_t i = 0; i < n_; ++i) excess.push_back(weight_[i] * excess_[i]);
-    std::vector<std::size_t> order(n_);
-    std::iota(order.begin(), order.end(), std::size_t{0});
-    std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return excess[a] < excess[b]; });
-    const auto n = static_cast<double>(n_);
-    double differences = 0;  // Spearman's
-    for (std::size_t place = 0; place < n_; ++place) {
-      const double difference = static_cast<double>(place) - static_cast<double>(order[place]);
-      differences += difference * difference;
-    }
-    const double correlation = 1 - 6 * differences / (n * (n * n - 1));
-    if (std::abs(correlation) * std::sqrt(n - 1) < kTrend) return 1;
-    const auto third = static_cast<std::ptrdiff_t>(n_ / 3);
-    const double first = std::accumulate(excess.begin(), excess.begin() + third, 0.0);
-    const double last = std::accumulate(excess.end() - third, excess.end(), 0.0);
-    const double all = std::accumulate(excess.begin(), excess.end(), 0.0);
-    return std::clamp(std::min(first, last) / static_cast<double>(third) / (all / n), 0.0, 1.0);
-  }
-
-  // The first lag at which at most half is left.
-  std::size_t HalfLife(double near) const {
-    for (std::size_t lag = 2; lag <= std::min(n_ / 2, kLongestLag); ++lag) {
-      double sum = 0, all = 0;
-      for (std::size_t i = 0; i + lag < n_; ++i) {
-        sum += weight_[i + lag] * Again(i, i + lag);
-        all += weight_[i + lag] * excess_[i + lag];
-      }
-      if (sum <= near * all / 2) return lag;
-    }
-    return 0;
-  }
-
-  const LoadMatrix& load_;
-  std::size_t n_;
-  std::vector<std::size_t> slowest_;
-  std::vector<double> average_, excess_, weight_;
-  double all_ = 0;
+// One entry an iteration.
+struct ExcessSeries {
+  std::vector<std::size_t> slowest;     // row
+  std::vector<double> average, excess;  // of the slowest over the average
+  std::vector<double> weight{};
+  double all = 0;  // excess of all iterations, weighted
 };
+
+ExcessSeries FindExcess(const LoadMatrix& load) {
+  const std::size_t n = load.iterations;
+  ExcessSeries series{std::vector<std::size_t>(n), std::vector<double>(n), std::vector<double>(n)};
+  for (std::size_t row = 0; row < load.ranks.size(); ++row) {
+    for (std::size_t i = 0; i < n; ++i) {
+      series.average[i] += load.At(row, i) / static_cast<double>(load.ranks.size());
+      if (load.At(row, i) > load.At(series.slowest[i], i)) series.slowest[i] = row;
+    }
+  }
+  for (std::size_t i = 0; i < n; ++i) series.excess[i] = load.At(series.slowest[i], i) - series.average[i];
+  const double usual = Median(series.excess);
+  for (const double excess : series.excess) {
+    series.weight.push_back(usual > 0 && excess > kLargestWeight * usual ? kLargestWeight * usual / excess : 1);
+    series.all += series.weight.back() * excess;
+  }
+  return series;
+}
+
+// The excess over the average in iteration i of the rank that is slowest in iteration `other`.
+double Again(const LoadMatrix& load, const ExcessSeries& series, std::size_t other, std::size_t i) {
+  return load.At(series.slowest[other], i) - series.average[i];
+}
+
+double Near(const LoadMatrix& load, const ExcessSeries& series, std::size_t i) {
+  if (i == 0) return Again(load, series, 1, 0);
+  if (i + 1 == load.iterations) return Again(load, series, i - 1, i);
+  return (Again(load, series, i - 1, i) + Again(load, series, i + 1, i)) / 2;
+}
+
+// The same for iterations that a third of all or more lie between; of many some, evenly.
+double Far(const LoadMatrix& load, const ExcessSeries& series, std::size_t i) {
+  const std::size_t away = std::max<std::size_t>(2, load.iterations / 3);
+  const std::size_t before = i >= away ? i - away + 1 : 0,
+                    after = i + away < load.iterations ? load.iterations - i - away : 0;
+  const std::size_t compared = std::min(before + after, kCompared);
+  double sum = 0;
+  for (std::size_t k = 0; k < compared; ++k) {
+    const std::size_t other = k * (before + after) / compared;
+    sum += Again(load, series, other < before ? other : i + away + other - before, i);
+  }
+  return compared > 0 ? sum / static_cast<double>(compared) : 0;
+}
+
+// The share of the excess of all iterations, and its standard error. Neighbours share an iteration that they are
+// compared with: their errors are not independent, which doubles the variance at most.
+template <typename Value>
+std::pair<double, double> MeanShare(const LoadMatrix& load, const ExcessSeries& series, Value value) {
+  double sum = 0;
+  std::vector<double> values;
+  for (std::size_t i = 0; i < load.iterations; ++i) {
+    values.push_back(value(i));
+    sum += series.weight[i] * values[i];
+  }
+  const double share = std::clamp(sum / series.all, 0.0, 1.0);
+  double squares = 0;
+  for (std::size_t i = 0; i < load.iterations; ++i) {
+    const double rest = series.weight[i] * (values[i] - share * series.excess[i]);
+    squares += rest * rest;
+  }
+  return {share, std::sqrt(2 * squares) / series.all};
+}
+
+// The part of an excess that surely grows or shrinks that is in both the first and the last third; else all.
+double Lasting(const LoadMatrix& load, const ExcessSeries& series) {
+  std::vector<double> excess;
+  for (std::size_t i = 0; i < load.iterations; ++i) excess.push_back(series.weight[i] * series.excess[i]);
+  std::vector<std::size_t> order(load.iterations);
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return excess[a] < excess[b]; });
+  const auto n = static_cast<double>(load.iterations);
+  double differences = 0;  // Spearman's
+  for (std::size_t place = 0; place < load.iterations; ++place) {
+    const double difference = static_cast<double>(place) - static_cast<double>(order[place]);
+    differences += difference * difference;
+  }
+  const double correlation = 1 - 6 * differences / (n * (n * n - 1));
+  if (std::abs(correlation) * std::sqrt(n - 1) < kTrend) return 1;
+  const auto third = static_cast<std::ptrdiff_t>(load.iterations / 3);
+  const double first = std::accumulate(excess.begin(), excess.begin() + third, 0.0);
+  const double last = std::accumulate(excess.end() - third, excess.end(), 0.0);
+  const double all = std::accumulate(excess.begin(), excess.end(), 0.0);
+  return std::clamp(std::min(first, last) / static_cast<double>(third) / (all / n), 0.0, 1.0);
+}
+
+// The first lag at which at most half is left.
+std::size_t HalfLife(const LoadMatrix& load, const ExcessSeries& series, double near) {
+  for (std::size_t lag = 2; lag <= std::min(load.iterations / 2, kLongestLag); ++lag) {
+    double sum = 0, all = 0;
+    for (std::size_t i = 0; i + lag < load.iterations; ++i) {
+      sum += series.weight[i + lag] * Again(load, series, i, i + lag);
+      all += series.weight[i + lag] * series.excess[i + lag];
+    }
+    if (sum <= near * all / 2) return lag;
+  }
+  return 0;
+}
+
+void DescribeSeries(const LoadMatrix& load, const ExcessSeries& series, LoadShape& shape) {
+  if (series.all <= 0) return;
+  const auto [near, near_error] = MeanShare(load, series, [&](std::size_t i) { return Near(load, series, i); });
+  const auto [far, far_error] = MeanShare(load, series, [&](std::size_t i) { return Far(load, series, i); });
+  shape.alternating_part = 1 - near;
+  shape.static_part = std::min(far, near) * Lasting(load, series);
+  shape.drifting_part = near - shape.static_part;
+  const double parts[] = {shape.static_part, shape.drifting_part, shape.alternating_part};
+  constexpr ShapeOverTime kShapes[] = {ShapeOverTime::kStatic, ShapeOverTime::kDrifting, ShapeOverTime::kAlternating};
+  const std::size_t largest = static_cast<std::size_t>(std::max_element(parts, parts + 3) - parts);
+  double second = 0;
+  for (std::size_t i = 0; i < 3; ++i) {
+    if (i != largest) second = std::max(second, parts[i]);
+  }
+  if (parts[largest] - second <= kCertain * std::max(near_error, far_error)) return;
+  shape.over_time = kShapes[largest];
+  if (shape.over_time == ShapeOverTime::kDrifting) shape.lasts = HalfLife(load, series, near);
+}
 
 // Without the iterations in which nobody has any: a set-up, or what is done every tenth time.
 LoadMatrix WhereThereIsLoad(const LoadMatrix& load) {
@@ -331,7 +332,7 @@ void DescribeOverTime(const LoadMatrix& all, LoadShape& shape) {
   const LoadMatrix load = WhereThereIsLoad(all);
   const double by_chance = std::pow(static_cast<double>(load.ranks.size()), 1 - static_cast<double>(load.iterations));
   if (load.iterations < kFewestIterations || by_chance > kByChance) return;
-  OverTime(load).Describe(shape);
+  DescribeSeries(load, FindExcess(load), shape);
 }
 
 }  // namespace
@@ -363,10 +364,10 @@ LoadShape FindShape(const LoadMatrix& load) {
   std::vector<std::size_t> places;
   if (sums.size() < 2) return shape;
   if (shape.over_time == ShapeOverTime::kDrifting || shape.over_time == ShapeOverTime::kAlternating) {
-    OverRanks(TypicalIteration(load)).Describe(shape, places);
+    DescribeOverRanks(Sort(TypicalIteration(load)), shape, places);
     return shape;
   }
-  OverRanks(sums).Describe(shape, places);
+  DescribeOverRanks(Sort(sums), shape, places);
   for (const std::size_t place : places) shape.ranks.push_back(load.ranks[place]);
   // Those that stand out most first; places rise with the load.
   if (shape.over_ranks != ShapeOverRanks::kUnderloadedFew) std::reverse(shape.ranks.begin(), shape.ranks.end());

@@ -29,95 +29,91 @@ Extents Coordinates(const Extents& extents, std::size_t index) {
 
 // A layout against the partners. Directions are steps of -1, 0, 1 in each dimension, as a number to the base of three;
 // a pair has one direction and its opposite, of which the larger number counts.
-class Candidate {
- public:
-  Candidate(const Extents& extents, const std::vector<Partners>& partners) : extents_(extents), partners_(partners) {
-    for (std::size_t d = 0; d < 3; ++d) is_periodic_[d] = extents[d] > 2 && ClosesRing(d);
-    for (const Partners& pair : partners) ++used_[DirectionOf(pair, is_periodic_)];
-  }
-
-  // Every dimension has neighbours that exchange messages, and neighbours explain the partners.
-  bool Explains() const {
-    for (std::size_t d = 0; d < 3; ++d) {
-      if (extents_[d] > 1 && !IsUsed(Straight(d))) return false;
-    }
-    return Explained() >= kExplained;
-  }
-
-  double Explained() const {
-    if (partners_.empty()) return 0;
-    std::size_t explained = 0;
-    for (std::size_t direction = kDirections / 2 + 1; direction < kDirections; ++direction) {
-      if (IsUsed(direction)) explained += used_[direction];
-    }
-    return static_cast<double>(explained) / static_cast<double>(partners_.size());
-  }
-
-  ProcessGrid Result() const {
-    ProcessGrid grid;
-    for (std::size_t d = 0; d < 3; ++d) {
-      if (extents_[d] == 1) continue;
-      grid.extents.push_back(extents_[d]);
-      grid.periodic.push_back(is_periodic_[d]);
-    }
-    for (std::size_t direction = kDirections / 2 + 1; direction < kDirections; ++direction) {
-      const bool is_straight = direction == Straight(0) || direction == Straight(1) || direction == Straight(2);
-      grid.has_diagonals |= !is_straight && IsUsed(direction);
-    }
-    grid.explained = Explained();
-    return grid;
-  }
-
- private:
-  static constexpr std::size_t kNone = kDirections / 2;  // no neighbours
-
-  static std::size_t Straight(std::size_t dimension) {
-    constexpr std::size_t kSteps[] = {9, 3, 1};
-    return kNone + kSteps[dimension];
-  }
-
-  // In dimension d alone: the pairs at both of its ends.
-  bool ClosesRing(std::size_t d) const {
-    std::size_t closing = 0;
-    std::array<bool, 3> alone{};
-    alone[d] = true;
-    for (const Partners& pair : partners_) {
-      const Extents a = Coordinates(extents_, pair.a), b = Coordinates(extents_, pair.b);
-      const bool is_closing = std::max(a[d], b[d]) - std::min(a[d], b[d]) == extents_[d] - 1;
-      closing += is_closing && DirectionOf(pair, alone) == Straight(d);
-    }
-    const std::size_t lines = extents_[0] * extents_[1] * extents_[2] / extents_[d];
-    return static_cast<double>(closing) >= kUsed * static_cast<double>(lines);
-  }
-
-  std::size_t DirectionOf(const Partners& pair, const std::array<bool, 3>& is_periodic) const {
-    const Extents a = Coordinates(extents_, pair.a), b = Coordinates(extents_, pair.b);
-    std::size_t direction = 0;
-    for (std::size_t d = 0; d < 3; ++d) {
-      auto step = static_cast<std::ptrdiff_t>(b[d]) - static_cast<std::ptrdiff_t>(a[d]);
-      const auto ring = static_cast<std::ptrdiff_t>(extents_[d]);
-      if (is_periodic[d] && step == ring - 1) step = -1;
-      if (is_periodic[d] && step == 1 - ring) step = 1;
-      if (step < -1 || step > 1) return kNone;
-      direction = direction * 3 + static_cast<std::size_t>(step + 1);
-    }
-    return std::max(direction, kDirections - 1 - direction);
-  }
-
-  bool IsUsed(std::size_t direction) const {
-    double pairs = 1;
-    for (std::size_t d = 0, step = 9; d < 3; ++d, step /= 3) {
-      const bool moves = direction / step % 3 != 1;
-      pairs *= static_cast<double>(extents_[d] - (moves && !is_periodic_[d] ? 1 : 0));
-    }
-    return pairs > 0 && used_[direction] > 0 && static_cast<double>(used_[direction]) >= kUsed * pairs;
-  }
-
-  Extents extents_;
-  const std::vector<Partners>& partners_;
-  std::array<bool, 3> is_periodic_{};
-  std::array<std::size_t, kDirections> used_{};  // pairs of partners, by direction
+struct Layout {
+  Extents extents;
+  std::array<bool, 3> is_periodic{};
+  std::array<std::size_t, kDirections> used{};  // pairs of partners, by direction
+  double explained = 0;                         // share of the pairs of partners that are neighbours in it
 };
+
+constexpr std::size_t kNoNeighbours = kDirections / 2;  // no step at all
+
+bool IsUsed(const Layout& layout, std::size_t direction) {
+  double pairs = 1;
+  for (std::size_t d = 0, step = 9; d < 3; ++d, step /= 3) {
+    const bool moves = direction / step % 3 != 1;
+    pairs *= static_cast<double>(layout.extents[d] - (moves && !layout.is_periodic[d] ? 1 : 0));
+  }
+  return pairs > 0 && layout.used[direction] > 0 && static_cast<double>(layout.used[direction]) >= kUsed * pairs;
+}
+
+std::size_t Straight(std::size_t dimension) {
+  constexpr std::size_t kSteps[] = {9, 3, 1};
+  return kNoNeighbours + kSteps[dimension];
+}
+
+std::size_t Direction(const Extents& extents, const Partners& pair, const std::array<bool, 3>& is_periodic) {
+  const Extents a = Coordinates(extents, pair.a), b = Coordinates(extents, pair.b);
+  std::size_t direction = 0;
+  for (std::size_t d = 0; d < 3; ++d) {
+    auto step = static_cast<std::ptrdiff_t>(b[d]) - static_cast<std::ptrdiff_t>(a[d]);
+    const auto ring = static_cast<std::ptrdiff_t>(extents[d]);
+    if (is_periodic[d] && step == ring - 1) step = -1;
+    if (is_periodic[d] && step == 1 - ring) step = 1;
+    if (step < -1 || step > 1) return kNoNeighbours;
+    direction = direction * 3 + static_cast<std::size_t>(step + 1);
+  }
+  return std::max(direction, kDirections - 1 - direction);
+}
+
+// In dimension d alone: the pairs at both of its ends.
+bool ClosesRing(const Extents& extents, const std::vector<Partners>& partners, std::size_t d) {
+  std::size_t closing = 0;
+  std::array<bool, 3> alone{};
+  alone[d] = true;
+  for (const Partners& pair : partners) {
+    const Extents a = Coordinates(extents, pair.a), b = Coordinates(extents, pair.b);
+    const bool is_closing = std::max(a[d], b[d]) - std::min(a[d], b[d]) == extents[d] - 1;
+    closing += is_closing && Direction(extents, pair, alone) == Straight(d);
+  }
+  const std::size_t lines = extents[0] * extents[1] * extents[2] / extents[d];
+  return static_cast<double>(closing) >= kUsed * static_cast<double>(lines);
+}
+
+Layout LayOut(const Extents& extents, const std::vector<Partners>& partners) {
+  Layout layout{extents};
+  for (std::size_t d = 0; d < 3; ++d) layout.is_periodic[d] = extents[d] > 2 && ClosesRing(extents, partners, d);
+  for (const Partners& pair : partners) ++layout.used[Direction(extents, pair, layout.is_periodic)];
+  std::size_t explained = 0;
+  for (std::size_t direction = kNoNeighbours + 1; direction < kDirections; ++direction) {
+    if (IsUsed(layout, direction)) explained += layout.used[direction];
+  }
+  if (!partners.empty()) layout.explained = static_cast<double>(explained) / static_cast<double>(partners.size());
+  return layout;
+}
+
+// Every dimension has neighbours that exchange messages, and neighbours explain the partners.
+bool Explains(const Layout& layout) {
+  for (std::size_t d = 0; d < 3; ++d) {
+    if (layout.extents[d] > 1 && !IsUsed(layout, Straight(d))) return false;
+  }
+  return layout.explained >= kExplained;
+}
+
+ProcessGrid GridOfLayout(const Layout& layout) {
+  ProcessGrid grid;
+  for (std::size_t d = 0; d < 3; ++d) {
+    if (layout.extents[d] == 1) continue;
+    grid.extents.push_back(layout.extents[d]);
+    grid.periodic.push_back(layout.is_periodic[d]);
+  }
+  for (std::size_t direction = kNoNeighbours + 1; direction < kDirections; ++direction) {
+    const bool is_straight = direction == Straight(0) || direction == Straight(1) || direction == Straight(2);
+    grid.has_diagonals |= !is_straight && IsUsed(layout, direction);
+  }
+  grid.explained = layout.explained;
+  return grid;
+}
 
 std::vector<std::size_t> Divisors(std::size_t n) {
   std::vector<std::size_t> divisors;
@@ -190,7 +186,7 @@ std::optional<ProcessGrid> GridOfTopologies(const Trace& trace, const PhaseCut& 
       const auto [a, b] = std::minmax(places[pair.a], places[pair.b]);
       placed.push_back({a, b, pair.messages});
     }
-    ProcessGrid grid = Candidate(ThreeOf(extents), placed).Result();
+    ProcessGrid grid = GridOfLayout(LayOut(ThreeOf(extents), placed));
     grid.periodic = std::move(periodic);
     grid.source = GridSource::kTopology;
     if (!std::is_sorted(places.begin(), places.end())) grid.places = std::move(places);
@@ -262,8 +258,8 @@ std::optional<ProcessGrid> GridOfPartners(std::size_t ranks, const std::vector<P
   const std::vector<Partners> often = WithoutRare(partners);
   std::optional<ProcessGrid> best;
   for (const Extents& extents : Layouts(ranks)) {
-    const Candidate candidate(extents, often);
-    if (candidate.Explains() && (!best || candidate.Explained() > best->explained)) best = candidate.Result();
+    const Layout layout = LayOut(extents, often);
+    if (Explains(layout) && (!best || layout.explained > best->explained)) best = GridOfLayout(layout);
   }
   return best;
 }
@@ -322,7 +318,7 @@ std::optional<ProcessGrid> FindProcessGrid(const Trace& trace, const PhaseCut& c
   if (grid) return grid;
   const std::vector<std::size_t> lines = ExtentsOfCommunicators(trace, cut);
   if (lines.empty()) return std::nullopt;
-  grid = Candidate(ThreeOf(lines), partners).Result();
+  grid = GridOfLayout(LayOut(ThreeOf(lines), partners));
   grid->source = GridSource::kCommunicators;
   return grid;
 }
