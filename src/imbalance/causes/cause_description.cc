@@ -202,56 +202,48 @@ std::vector<std::size_t> Sample(std::size_t rows) {
   return some;
 }
 
-// Values of a counter at the edges of activities, asked for in the order of time.
-class EdgeCounts {
- public:
-  EdgeCounts(const RankTimeline& timeline, const RankActivities& own) : timeline_(timeline), own_(own) {}
-
-  // Finds the edges of an activity that is no call.
-  bool Find(const LoadPiece& piece) {
-    begins_visit_ = false;
-    const std::size_t a = piece.activity;
-    const std::size_t next = own_.first_call + piece.call;
-    begin_is_call_ = piece.call > 0 && own_.activity_of(piece.call - 1) + std::size_t{1} == a;
-    end_is_call_ = piece.call < own_.calls && own_.activity_of(piece.call) == a + 1;
-    call_ = next;
-    const bool has_event = FindEvent(own_.edge(a), begin_event_);
-    begins_visit_ = has_event && EntersAt(own_.edge(a));
-    if (!begin_is_call_ && !has_event) return false;
-    return end_is_call_ || FindEvent(own_.edge(a + 1), end_event_);
-  }
-
-  // The rank enters the region with it, rather than comes back from a call or another region.
-  bool begins_visit() const { return begins_visit_; }
-
-  double Count(std::size_t counter) const {
-    const double begin = begin_is_call_ ? timeline_.counter_at_leave(counter, call_ - 1)
-                                        : timeline_.counter_at_event(counter, begin_event_);
-    const double end =
-        end_is_call_ ? timeline_.counter_at_enter(counter, call_) : timeline_.counter_at_event(counter, end_event_);
-    return end - begin;
-  }
-
- private:
-  // The last event at that time enters a region, behind the call before.
-  bool EntersAt(Tick tick) const {
-    std::size_t last = begin_event_;
-    while (last + 1 < timeline_.region_events() && timeline_.event_tick(last + 1) == tick) ++last;
-    const RankTimeline::RegionEvent event = timeline_.region_event(last);
-    return !event.is_leave && event.call == call_;
-  }
-
-  bool FindEvent(Tick tick, std::size_t& event) {
-    while (next_ < timeline_.region_events() && timeline_.event_tick(next_) < tick) ++next_;
-    event = next_;
-    return next_ < timeline_.region_events() && timeline_.event_tick(next_) == tick;
-  }
-
-  const RankTimeline& timeline_;
-  const RankActivities& own_;
-  bool begin_is_call_ = false, end_is_call_ = false, begins_visit_ = false;
-  std::size_t call_ = 0, begin_event_ = 0, end_event_ = 0, next_ = 0;
+// The edges of an activity that is no call, where counters have values.
+struct PieceEdges {
+  bool begin_is_call = false, end_is_call = false;
+  bool begins_visit = false;  // the rank enters the region with it and does not come back to it
+  std::size_t call = 0, begin_event = 0, end_event = 0;
+  std::size_t next = 0;  // event
 };
+
+// The last event at that time enters a region, behind the call before.
+bool EntersAt(const RankTimeline& timeline, const PieceEdges& edges, Tick tick) {
+  std::size_t last = edges.begin_event;
+  while (last + 1 < timeline.region_events() && timeline.event_tick(last + 1) == tick) ++last;
+  const RankTimeline::RegionEvent event = timeline.region_event(last);
+  return !event.is_leave && event.call == edges.call;
+}
+
+bool FindEvent(const RankTimeline& timeline, PieceEdges& edges, Tick tick, std::size_t& event) {
+  while (edges.next < timeline.region_events() && timeline.event_tick(edges.next) < tick) ++edges.next;
+  event = edges.next;
+  return edges.next < timeline.region_events() && timeline.event_tick(edges.next) == tick;
+}
+
+// Finds the edges of an activity that is no call.
+bool FindEdges(const RankTimeline& timeline, const RankActivities& own, PieceEdges& edges, const LoadPiece& piece) {
+  edges.begins_visit = false;
+  const std::size_t a = piece.activity;
+  edges.begin_is_call = piece.call > 0 && own.activity_of(piece.call - 1) + std::size_t{1} == a;
+  edges.end_is_call = piece.call < own.calls && own.activity_of(piece.call) == a + 1;
+  edges.call = own.first_call + piece.call;
+  const bool has_event = FindEvent(timeline, edges, own.edge(a), edges.begin_event);
+  edges.begins_visit = has_event && EntersAt(timeline, edges, own.edge(a));
+  if (!edges.begin_is_call && !has_event) return false;
+  return edges.end_is_call || FindEvent(timeline, edges, own.edge(a + 1), edges.end_event);
+}
+
+double CountBetween(const RankTimeline& timeline, const PieceEdges& edges, std::size_t counter) {
+  const double begin = edges.begin_is_call ? timeline.counter_at_leave(counter, edges.call - 1)
+                                           : timeline.counter_at_event(counter, edges.begin_event);
+  const double end = edges.end_is_call ? timeline.counter_at_enter(counter, edges.call)
+                                       : timeline.counter_at_event(counter, edges.end_event);
+  return end - begin;
+}
 
 // The logarithm of how many times as large it is; 0 where that is unknown.
 double Growth(double now, double usual) { return now > 0 && usual > 0 ? std::log(now / usual) : 0; }
@@ -282,7 +274,7 @@ void AddRow(const CauseInput& input, const LoadTables& loads, const CauseCounter
             std::size_t row, IsWanted is_wanted, CellSums& sums) {
   const std::size_t rank = loads.ranks()[row];
   const RankTimeline& timeline = input.trace.timelines[rank];
-  EdgeCounts edges(timeline, input.activities.ranks[rank]);
+  PieceEdges edges;
   const auto known = [&](const std::optional<std::size_t>& counter) {
     return counter && timeline.has_counter(*counter) && timeline.counter_is_reliable(*counter) &&
            timeline.counter_edge_share(*counter) >= kSampledEdges;
@@ -296,13 +288,13 @@ void AddRow(const CauseInput& input, const LoadTables& loads, const CauseCounter
     if (piece.load != load || !is_wanted(piece.column)) return;
     columns.insert(piece.column);
     sums.ticks += static_cast<double>(piece.execution);
-    const bool has_edges = !piece.is_call && edges.Find(piece);
-    sums.visits += piece.is_call || edges.begins_visit() ? 1 : 0;
+    const bool has_edges = !piece.is_call && FindEdges(timeline, input.activities.ranks[rank], edges, piece);
+    sums.visits += piece.is_call || edges.begins_visit ? 1 : 0;
     if (!has_edges) return;
     sums.counted += static_cast<double>(piece.execution);
-    if (has_instructions) sums.instructions += edges.Count(*instructions);
-    if (has_cycles) sums.cycles += edges.Count(*cycles);
-    if (has_cpu) sums.cpu_ticks += edges.Count(*cpu_time) * cpu_ticks;
+    if (has_instructions) sums.instructions += CountBetween(timeline, edges, *instructions);
+    if (has_cycles) sums.cycles += CountBetween(timeline, edges, *cycles);
+    if (has_cpu) sums.cpu_ticks += CountBetween(timeline, edges, *cpu_time) * cpu_ticks;
   });
   sums.cells += static_cast<double>(columns.size());
 }

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <span>
 #include <string_view>
 #include <unordered_map>
 
@@ -64,158 +65,161 @@ class ActivitiesBuilder {
 
 namespace {
 
-// `Timeline`: a RankTimeline, or one at other times.
-template <typename Timeline>
-class Tiler {
- public:
-  Tiler(const Trace& trace, const Timeline& timeline, Span span, const RankCut& rank, CallPaths& paths, Tick origin)
-      : trace_(trace), timeline_(timeline), rank_(rank), paths_(paths), origin_(origin), result_(origin) {
-    if (span == Span::kEach || rank.iterations.size() > 1) occurrences_ = &rank.iterations;
-    hides_between_ = span == Span::kEach;
-  }
+// The calls and region events of a timeline; at the times of a replay, where there are `times`.
+struct RankTimes {
+  const RankTimeline& timeline;
+  const NewTimes* times = nullptr;
 
-  RankActivities Run() {
-    TileBefore();
-    TileWindow();
-    return result_.Finish(rank_);
-  }
-
- private:
-  void TileWindow() {
-    const Interval& window = rank_.window;
-    std::size_t event = window.begin.event;
-    for (std::size_t call = window.begin.call; call < window.end.call; ++call) {
-      for (; event < window.end.event && timeline_.region_event(event).call <= call; ++event) TakeEvent(event);
-      const std::uint32_t region = timeline_.region(call);
-      const std::uint32_t occurrence = Occurrence(call);
-      Tick begin = std::max(timeline_.enter(call), window.begin.tick);
-      // Threads are idle from one occurrence into the next, until a fork in it: the time before does not count.
-      if (hides_between_ && occurrence != kNoCall) begin = std::max(begin, (*occurrences_)[occurrence].begin.tick);
-      ComputeUntil(begin);
-      if (trace_.regions[region].call == MpiCall::kFinalize) return;
-      const bool is_hidden = hides_between_ && occurrence == kNoCall;
-      result_.AddCall(is_hidden ? kBetweenOccurrences : paths_.Child(Current(), region),
-                      std::max(std::min(timeline_.leave(call), window.end.tick), result_.last_edge()), occurrence);
-    }
-    for (; event < window.end.event; ++event) TakeEvent(event);
-    ComputeUntil(window.end.tick);
-  }
-
-  // Opens the regions around the begin of the window. From when the phase begins on the first rank until then, what the
-  // rank does is in the same regions below "before the phase"; its calls there wait for nobody in the phase.
-  void TileBefore() {
-    const Edge& begin = rank_.window.begin;
-    std::vector<PathId> before;
-    const auto current = [&] { return before.empty() ? kBeforePhase : before.back(); };
-    std::size_t event = 0;
-    const auto take_events = [&](std::size_t last_call) {
-      for (; event < begin.event && timeline_.region_event(event).call <= last_call; ++event) {
-        const RankTimeline::RegionEvent next = timeline_.region_event(event);
-        CloseAt(std::min(next.tick, begin.tick), current());
-        Apply(next);
-        if (!next.is_leave) {
-          before.push_back(paths_.Child(current(), next.region));
-        } else if (!before.empty()) {
-          before.pop_back();
-        }
-      }
-    };
-    const std::size_t first =
-        PartitionIndex(0, timeline_.calls(), [&](std::size_t call) { return timeline_.leave(call) <= origin_; });
-    for (std::size_t call = first; call < begin.call; ++call) {
-      take_events(call);
-      CloseAt(std::min(timeline_.enter(call), begin.tick), current());
-      CloseAt(std::min(timeline_.leave(call), begin.tick), paths_.Child(current(), timeline_.region(call)));
-    }
-    take_events(std::numeric_limits<std::size_t>::max());
-    CloseAt(begin.tick, current());
-  }
-
-  void TakeEvent(std::size_t index) {
-    const RankTimeline::RegionEvent event = timeline_.region_event(index);
-    ComputeUntil(event.tick);
-    Apply(event);
-  }
-
-  void Apply(const RankTimeline::RegionEvent& event) {
-    if (!event.is_leave) {
-      stack_.push_back(paths_.Child(Current(), event.region));
-    } else if (!stack_.empty()) {
-      stack_.pop_back();
-    }
-  }
-
-  PathId Current() const { return stack_.empty() ? kOutsideRegions : stack_.back(); }
-
-  // Up to `tick`, in the current path; edges of occurrences part it where the time between them is not counted.
-  void ComputeUntil(Tick tick) {
-    if (!hides_between_) return CloseAt(tick, Current());
-    while (occurrence_ < occurrences_->size()) {
-      const Interval& next = (*occurrences_)[occurrence_];
-      CloseAt(std::min(tick, next.begin.tick), kBetweenOccurrences);
-      CloseAt(std::min(tick, next.end.tick), Current());
-      if (tick <= next.end.tick) return;
-      ++occurrence_;
-    }
-    CloseAt(tick, kBetweenOccurrences);
-  }
-
-  void CloseAt(Tick tick, PathId path) {
-    if (tick > result_.last_edge()) result_.Add(path, tick);
-  }
-
-  // Calls come in order, so the occurrence is found by going on.
-  std::uint32_t Occurrence(std::size_t call) {
-    if (occurrences_ == nullptr) return 0;
-    while (call_occurrence_ < occurrences_->size() && (*occurrences_)[call_occurrence_].end.call <= call) {
-      ++call_occurrence_;
-    }
-    if (call_occurrence_ == occurrences_->size() || (*occurrences_)[call_occurrence_].begin.call > call) {
-      return hides_between_ ? kNoCall
-                            : static_cast<std::uint32_t>(std::min(call_occurrence_, occurrences_->size() - 1));
-    }
-    return static_cast<std::uint32_t>(call_occurrence_);
-  }
-
-  const Trace& trace_;
-  const Timeline& timeline_;
-  const RankCut& rank_;
-  CallPaths& paths_;
-  const Tick origin_;
-  ActivitiesBuilder result_;
-  const std::vector<Interval>* occurrences_ = nullptr;
-  bool hides_between_ = false;
-  std::size_t occurrence_ = 0, call_occurrence_ = 0;
-  std::vector<PathId> stack_;
-};
-
-// The calls and region events of a timeline at the times of a replay.
-class ReplayedTimeline {
- public:
-  ReplayedTimeline(const RankTimeline& timeline, const NewTimes& times) : timeline_(timeline), times_(times) {}
-
-  std::size_t calls() const { return timeline_.calls(); }
-  Tick enter(std::size_t call) const { return times_.enter[call]; }
-  Tick leave(std::size_t call) const { return times_.leave[call]; }
-  std::uint32_t region(std::size_t call) const { return timeline_.region(call); }
+  Tick enter(std::size_t call) const { return times != nullptr ? times->enter[call] : timeline.enter(call); }
+  Tick leave(std::size_t call) const { return times != nullptr ? times->leave[call] : timeline.leave(call); }
   RankTimeline::RegionEvent region_event(std::size_t event) const {
-    RankTimeline::RegionEvent at = timeline_.region_event(event);
-    at.tick = times_.events[event];
+    RankTimeline::RegionEvent at = timeline.region_event(event);
+    if (times != nullptr) at.tick = times->events[event];
     return at;
   }
-
- private:
-  const RankTimeline& timeline_;
-  const NewTimes& times_;
 };
 
-// tile(rank, paths) returns the activities of a rank that is present, with paths numbered as its own.
-template <typename Tile>
-Activities Collect(const Trace& trace, const PhaseCut& cut, Tick begin, const Tile& tile) {
+// The activities of a rank as far as they are tiled.
+struct Tiling {
+  ActivitiesBuilder result;
+  std::span<const Interval> occurrences{};  // or iterations, if there are several
+  bool hides_between = false;
+  std::size_t occurrence = 0, call_occurrence = 0;
+  std::vector<PathId> stack{};
+};
+
+PathId CurrentPath(const Tiling& tiling) { return tiling.stack.empty() ? kOutsideRegions : tiling.stack.back(); }
+
+void FollowEvent(CallPaths& paths, Tiling& tiling, const RankTimeline::RegionEvent& event) {
+  if (!event.is_leave) {
+    tiling.stack.push_back(paths.Child(CurrentPath(tiling), event.region));
+  } else if (!tiling.stack.empty()) {
+    tiling.stack.pop_back();
+  }
+}
+
+void CloseAt(Tiling& tiling, Tick tick, PathId path) {
+  if (tick > tiling.result.last_edge()) tiling.result.Add(path, tick);
+}
+
+// Up to `tick`, in the current path; edges of occurrences part it where the time between them is not counted.
+void ComputeUntil(Tiling& tiling, Tick tick) {
+  if (!tiling.hides_between) return CloseAt(tiling, tick, CurrentPath(tiling));
+  while (tiling.occurrence < tiling.occurrences.size()) {
+    const Interval& next = tiling.occurrences[tiling.occurrence];
+    CloseAt(tiling, std::min(tick, next.begin.tick), kBetweenOccurrences);
+    CloseAt(tiling, std::min(tick, next.end.tick), CurrentPath(tiling));
+    if (tick <= next.end.tick) return;
+    ++tiling.occurrence;
+  }
+  CloseAt(tiling, tick, kBetweenOccurrences);
+}
+
+void TakeEvent(const RankTimes& at, CallPaths& paths, Tiling& tiling, std::size_t index) {
+  const RankTimeline::RegionEvent event = at.region_event(index);
+  ComputeUntil(tiling, event.tick);
+  FollowEvent(paths, tiling, event);
+}
+
+// Calls come in order, so the occurrence is found by going on.
+std::uint32_t Occurrence(Tiling& tiling, std::size_t call) {
+  if (tiling.occurrences.empty() && !tiling.hides_between) return 0;
+  while (tiling.call_occurrence < tiling.occurrences.size() &&
+         tiling.occurrences[tiling.call_occurrence].end.call <= call) {
+    ++tiling.call_occurrence;
+  }
+  if (tiling.call_occurrence == tiling.occurrences.size() ||
+      tiling.occurrences[tiling.call_occurrence].begin.call > call) {
+    return tiling.hides_between
+               ? kNoCall
+               : static_cast<std::uint32_t>(std::min(tiling.call_occurrence, tiling.occurrences.size() - 1));
+  }
+  return static_cast<std::uint32_t>(tiling.call_occurrence);
+}
+
+void TileWindow(const Trace& trace, const RankTimes& at, const RankCut& rank, CallPaths& paths, Tiling& tiling) {
+  const Interval& window = rank.window;
+  std::size_t event = window.begin.event;
+  for (std::size_t call = window.begin.call; call < window.end.call; ++call) {
+    for (; event < window.end.event && at.region_event(event).call <= call; ++event)
+      TakeEvent(at, paths, tiling, event);
+    const std::uint32_t region = at.timeline.region(call);
+    const std::uint32_t occurrence = Occurrence(tiling, call);
+    Tick begin = std::max(at.enter(call), window.begin.tick);
+    // Threads are idle from one occurrence into the next, until a fork in it: the time before does not count.
+    if (tiling.hides_between && occurrence != kNoCall)
+      begin = std::max(begin, tiling.occurrences[occurrence].begin.tick);
+    ComputeUntil(tiling, begin);
+    if (trace.regions[region].call == MpiCall::kFinalize) return;
+    const bool is_hidden = tiling.hides_between && occurrence == kNoCall;
+    tiling.result.AddCall(is_hidden ? kBetweenOccurrences : paths.Child(CurrentPath(tiling), region),
+                          std::max(std::min(at.leave(call), window.end.tick), tiling.result.last_edge()), occurrence);
+  }
+  for (; event < window.end.event; ++event) TakeEvent(at, paths, tiling, event);
+  ComputeUntil(tiling, window.end.tick);
+}
+
+// Opens the regions around the begin of the window. From when the phase begins on the first rank until then, what the
+// rank does is in the same regions below "before the phase"; its calls there wait for nobody in the phase.
+void TileBefore(const RankTimes& at, const RankCut& rank, CallPaths& paths, Tick origin, Tiling& tiling) {
+  const Edge& begin = rank.window.begin;
+  std::vector<PathId> before;
+  const auto current = [&] { return before.empty() ? kBeforePhase : before.back(); };
+  std::size_t event = 0;
+  const auto take_events = [&](std::size_t last_call) {
+    for (; event < begin.event && at.region_event(event).call <= last_call; ++event) {
+      const RankTimeline::RegionEvent next = at.region_event(event);
+      CloseAt(tiling, std::min(next.tick, begin.tick), current());
+      FollowEvent(paths, tiling, next);
+      if (!next.is_leave) {
+        before.push_back(paths.Child(current(), next.region));
+      } else if (!before.empty()) {
+        before.pop_back();
+      }
+    }
+  };
+  const std::size_t first =
+      PartitionIndex(0, at.timeline.calls(), [&](std::size_t call) { return at.leave(call) <= origin; });
+  for (std::size_t call = first; call < begin.call; ++call) {
+    take_events(call);
+    CloseAt(tiling, std::min(at.enter(call), begin.tick), current());
+    CloseAt(tiling, std::min(at.leave(call), begin.tick), paths.Child(current(), at.timeline.region(call)));
+  }
+  take_events(std::numeric_limits<std::size_t>::max());
+  CloseAt(tiling, begin.tick, current());
+}
+
+RankActivities TileRank(const Trace& trace, const RankTimes& at, Span span, const RankCut& rank, Tick origin,
+                        CallPaths& paths) {
+  Tiling tiling{ActivitiesBuilder(origin)};
+  if (span == Span::kEach || rank.iterations.size() > 1) tiling.occurrences = rank.iterations;
+  tiling.hides_between = span == Span::kEach;
+  TileBefore(at, rank, paths, origin, tiling);
+  TileWindow(trace, at, rank, paths, tiling);
+  return tiling.result.Finish(rank);
+}
+
+}  // namespace
+
+std::size_t RankActivities::IterationOf(std::size_t activity) const {
+  const auto behind = std::upper_bound(iteration_begin.begin(), iteration_begin.end(), activity);
+  return behind == iteration_begin.begin() ? 0 : static_cast<std::size_t>(behind - iteration_begin.begin()) - 1;
+}
+
+Activities CollectActivities(const Trace& trace, const PhaseCut& cut, std::optional<ReplayResult> replayed) {
+  const Tick begin = cut.begin();
   Activities activities{CallPaths(trace), std::vector<RankActivities>(trace.size()), begin, begin};
-  std::vector<CallPaths> own(trace.size(), activities.paths);
+  std::vector<CallPaths> own(trace.size(), activities.paths);  // with numbers of each rank
   ParallelFor(trace.size(), [&](std::size_t rank) {
-    if (cut.ranks[rank].present) activities.ranks[rank] = tile(rank, own[rank]);
+    const RankTimeline& timeline = trace.timelines[rank];
+    if (!cut.ranks[rank].present) return;
+    if (!replayed) {
+      activities.ranks[rank] = TileRank(trace, {timeline}, cut.span, cut.ranks[rank], begin, own[rank]);
+      return;
+    }
+    const ReplayedRank at = ReplayedPart(trace, cut, begin, *replayed, rank);
+    replayed->leave[rank] = {};
+    activities.ranks[rank] = TileRank(trace, {timeline, &at.times}, cut.span, at.cut, begin, own[rank]);
   });
   for (std::size_t rank = 0; rank < trace.size(); ++rank) {
     std::vector<PathId> numbers = own[rank].MergeInto(activities.paths);
@@ -230,31 +234,6 @@ Activities Collect(const Trace& trace, const PhaseCut& cut, Tick begin, const Ti
     if (rank.present) ActivitiesBuilder::SetEnd(activities.end, counts, rank);
   }
   return activities;
-}
-
-}  // namespace
-
-std::size_t RankActivities::IterationOf(std::size_t activity) const {
-  const auto behind = std::upper_bound(iteration_begin.begin(), iteration_begin.end(), activity);
-  return behind == iteration_begin.begin() ? 0 : static_cast<std::size_t>(behind - iteration_begin.begin()) - 1;
-}
-
-Activities CollectActivities(const Trace& trace, const PhaseCut& cut) {
-  const Tick begin = cut.begin();
-  const auto tile = [&](std::size_t rank, CallPaths& paths) {
-    return Tiler(trace, trace.timelines[rank], cut.span, cut.ranks[rank], paths, begin).Run();
-  };
-  return Collect(trace, cut, begin, tile);
-}
-
-Activities CollectActivities(const Trace& trace, const PhaseCut& cut, ReplayResult replayed) {
-  const Tick begin = cut.begin();
-  const auto tile = [&](std::size_t rank, CallPaths& paths) {
-    const ReplayedRank at = ReplayedPart(trace, cut, begin, replayed, rank);
-    replayed.leave[rank] = {};
-    return Tiler(trace, ReplayedTimeline(trace.timelines[rank], at.times), cut.span, at.cut, paths, begin).Run();
-  };
-  return Collect(trace, cut, begin, tile);
 }
 
 namespace {

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <limits>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -138,9 +139,8 @@ struct Activities {
 // until then, and there in the regions and calls that the trace shows. What a rank does ends with its window, or where
 // it enters MPI_Finalize; its last activity is that it is "after the phase" until the last rank ends, and counts as a
 // call.
-Activities CollectActivities(const Trace& trace, const PhaseCut& cut);
-
-// The same at the times of a replay of the phase, which kept the times of all calls; these are given up.
-Activities CollectActivities(const Trace& trace, const PhaseCut& cut, ReplayResult replayed);
+// `replayed`: a replay of the phase which kept the times of all calls. Then activities are at these times.
+Activities CollectActivities(const Trace& trace, const PhaseCut& cut,
+                             std::optional<ReplayResult> replayed = std::nullopt);
 
 }  // namespace farscale
