@@ -47,332 +47,319 @@ std::vector<std::uint32_t> Numbered(const std::vector<std::uint64_t>& values, st
   return numbers;
 }
 
-class LoopFinder {
- public:
-  LoopFinder(const Trace& trace, std::size_t rank, const std::vector<std::uint64_t>& symbols, const CallCounts* like)
-      : trace_(trace), timeline_(trace.timelines[rank]), calls_(symbols.size()), like_(like) {
-    ids_ = Numbered(symbols, kinds_);
-    std::vector<std::uint64_t> pairs(calls_);
-    for (std::size_t i = 0; i < calls_; ++i) pairs[i] = PairOf(ids_[i], i + 1 < calls_ ? ids_[i + 1] : 0);
-    pairs_ = Numbered(pairs, pair_kinds_);
-    enters_.reserve(calls_);
-    for (std::size_t i = 0; i < calls_; ++i) enters_.push_back(timeline_.enter(i));
-    run_ = static_cast<double>(std::max<Tick>(1, timeline_.end() - timeline_.begin()));
-  }
-
-  std::optional<CallLoop> Find() const {
-    if (calls_ < 2 * kFewestIterations) return std::nullopt;
-    std::vector<Candidate> candidates = Candidates();
-    for (Candidate& candidate : candidates) candidate.similarity = Similarity(candidate.calls);
-    const double least = like_ == nullptr ? kLeastSimilarity : kLeastWhenKnown;
-    std::erase_if(candidates, [&](const Candidate& c) { return c.similarity < least; });
-    std::vector<CallLoop> loops;
-    for (const Candidate& candidate : candidates) {
-      CallLoop loop = Extend(candidate);
-      if (loop.iterations() < kFewestIterations) continue;
-      if (loop.coverage < kLeastCoverage || loop.borders.back() - loop.borders.front() < kFewestCalls) continue;
-      loop.score = Score(loop);
-      loops.push_back(std::move(loop));
-    }
-    std::optional<CallLoop> chosen = like_ == nullptr ? Choose(std::move(loops)) : ChooseLike(std::move(loops));
-    if (chosen) chosen->calls = TypicalCalls(*chosen);
-    return chosen;
-  }
-
- private:
-  static std::uint64_t PairOf(std::uint32_t a, std::uint32_t b) { return static_cast<std::uint64_t>(a) << 32 | b; }
-
-  double Covered(std::uint32_t first, std::uint32_t end) const {
-    const Tick until = end < calls_ ? enters_[end] : timeline_.end();
-    return static_cast<double>(until - enters_[first]) / run_;
-  }
-
-  void Add(std::vector<std::uint32_t> calls, std::vector<Candidate>& all) const {
-    if (calls.size() < kFewestIterations) return;
-    Candidate candidate;
-    candidate.coverage = Covered(calls.front(), calls.back());
-    candidate.calls = std::move(calls);
-    all.push_back(std::move(candidate));
-  }
-
-  // Those that cover most of the run, at most two with as many calls.
-  std::vector<Candidate> Candidates() const {
-    std::vector<Candidate> all;
-    std::vector<std::vector<std::uint32_t>> by_kind(kinds_);
-    for (std::uint32_t i = 0; i < calls_; ++i) by_kind[ids_[i]].push_back(i);
-    for (std::vector<std::uint32_t>& calls : by_kind) Add(std::move(calls), all);
-    AddLongBursts(all);
-    std::ranges::stable_sort(all, std::greater<>(), &Candidate::coverage);
-    std::vector<Candidate> chosen;
-    std::unordered_map<std::size_t, int> of_size;
-    for (Candidate& candidate : all) {
-      if (candidate.coverage < kLeastCoverage / 2 || chosen.size() == kMostCandidates) break;
-      if (of_size[candidate.calls.size()]++ < 2) chosen.push_back(std::move(candidate));
-    }
-    return chosen;
-  }
-
-  // The longest bursts between each pair of symbols, and of all, where their lengths leave a gap to the others.
-  void AddLongBursts(std::vector<Candidate>& all) const {
-    Tick longest = 0;
-    for (std::size_t i = 1; i < calls_; ++i) longest = std::max(longest, Burst(i));
-    std::map<std::uint64_t, std::vector<std::uint32_t>> pairs;
-    std::vector<std::uint32_t> any;
-    for (std::uint32_t i = 1; i < calls_; ++i) {
-      if (Burst(i) * kLongBurst < longest) continue;
-      pairs[PairOf(ids_[i - 1], ids_[i])].push_back(i);
-      any.push_back(i);
-    }
-    for (auto& [pair, calls] : pairs) AddLongest(calls, all);
-    AddLongest(any, all);
-  }
-
-  // The calls behind the longest bursts, and all of them.
-  void AddLongest(std::vector<std::uint32_t>& calls, std::vector<Candidate>& all) const {
-    std::vector<Tick> lengths;
-    for (const std::uint32_t call : calls) lengths.push_back(Burst(call));
-    std::ranges::sort(lengths);
-    Tick threshold = 0;
-    double widest = kSmallestGap;
-    for (std::size_t i = 1; i < lengths.size(); ++i) {
-      const double ratio = static_cast<double>(lengths[i]) / static_cast<double>(std::max<Tick>(lengths[i - 1], 1));
-      if (ratio < widest) continue;
-      widest = ratio;
-      threshold = lengths[i];
-    }
-    std::vector<std::uint32_t> long_ones = calls;
-    std::erase_if(long_ones, [&](std::uint32_t call) { return Burst(call) < threshold; });
-    if (long_ones.size() < calls.size()) Add(std::move(long_ones), all);
-    Add(std::move(calls), all);
-  }
-
-  Tick Burst(std::size_t call) const { return enters_[call] - enters_[call - 1] - timeline_.duration(call - 1); }
-
-  // Likeness of the segments between calls to the one of median length. Inner loops may differ in turns, so repeats
-  // may count or not.
-  double Similarity(const std::vector<std::uint32_t>& calls) const {
-    return std::max(Similarity(calls, calls_), Similarity(calls, kFewRepeats));
-  }
-
-  // Weighted by their calls: what they share over all, of pairs of calls that follow each other, each pair at most so
-  // often.
-  double Similarity(const std::vector<std::uint32_t>& calls, std::size_t most_repeats) const {
-    const std::vector<std::uint32_t> lengths = NumbersOfCalls(calls);
-    const std::size_t typical = PlaceOfMedian(lengths);
-    std::vector<std::uint32_t> bag(pair_kinds_), used(pair_kinds_);
-    std::size_t size = 0;
-    for (std::uint32_t i = calls[typical]; i < calls[typical + 1]; ++i) {
-      if (++bag[pairs_[i]] <= most_repeats) ++size;
-    }
-    double shared = 0, total = 0;
-    for (std::size_t k = 0; k + 1 < calls.size(); ++k) {
-      if (k == typical && calls.size() > 2) continue;  // like itself
-      std::size_t common = 0, own = 0;
-      for (std::uint32_t i = calls[k]; i < calls[k + 1]; ++i) {
-        const std::uint32_t count = ++used[pairs_[i]];
-        if (count > most_repeats) continue;
-        ++own;
-        if (count <= bag[pairs_[i]]) ++common;
-      }
-      for (std::uint32_t i = calls[k]; i < calls[k + 1]; ++i) used[pairs_[i]] = 0;
-      shared += static_cast<double>(common * lengths[k]);
-      total += static_cast<double>((own + size - common) * lengths[k]);
-    }
-    return shared / total;
-  }
-
-  std::size_t CommonBefore(std::size_t a, std::size_t b) const {
-    std::size_t n = 0;
-    while (n < a && n < b && ids_[a - 1 - n] == ids_[b - 1 - n]) ++n;
-    return n;
-  }
-  std::size_t CommonFrom(std::size_t a, std::size_t b) const {
-    std::size_t n = 0;
-    while (a + n < calls_ && b + n < calls_ && ids_[a + n] == ids_[b + n]) ++n;
-    return n;
-  }
-
-  using Reach = std::pair<std::size_t, std::size_t>;  // calls of an iteration before its mark, and from it on
-
-  // From the marks to whole iterations. What comes before and behind every mark alike is the core of an iteration.
-  // Where cores follow each other directly, that is all of it, and what lies between others is extra: a set-up, an
-  // output. Otherwise iterations differ; then the loop begins where what comes before the first mark stops being what
-  // comes before any other, and ends likewise.
-  CallLoop Extend(const Candidate& candidate) const {
-    const std::vector<std::uint32_t>& marks = candidate.calls;
-    Reach core{calls_, calls_}, any{0, 0};
-    for (std::size_t k = 1; k < marks.size(); ++k) {
-      const std::size_t most = marks[k] - marks[k - 1];
-      const std::size_t before = CommonBefore(marks[0], marks[k]), after = CommonFrom(marks.back(), marks[k - 1]);
-      core = {std::min(core.first, before), std::min(core.second, after)};
-      any = {std::max(any.first, std::min(most, before)), std::max(any.second, std::min(most, after))};
-    }
-    CallLoop loop;
-    loop.similarity = candidate.similarity;
-    loop.follows = TakesTurns(marks, core);
-    if (loop.follows) {
-      loop.is_exact = FollowCores(marks, core, loop.borders);
-    } else {
-      loop.borders.push_back(marks[0] - static_cast<std::uint32_t>(any.first));
-      for (std::size_t k = 0; k + 1 < marks.size(); ++k)
-        loop.borders.push_back(Border(marks, k, any.first, any.second));
-      loop.borders.push_back(marks.back() + static_cast<std::uint32_t>(any.second));
-    }
-    TrimEnds(loop.borders);
-    loop.coverage = loop.borders.size() > 1 ? Covered(loop.borders.front(), loop.borders.back()) : 0;
-    return loop;
-  }
-
-  // True if at least a quarter of the cores are next to each other.
-  static bool TakesTurns(const std::vector<std::uint32_t>& marks, const Reach& core) {
-    std::size_t next = 0;
-    for (std::size_t k = 0; k + 1 < marks.size(); ++k)
-      next += marks[k + 1] - marks[k] <= core.first + core.second ? 1 : 0;
-    return 4 * next >= marks.size() - 1;
-  }
-
-  // Calls before the loop may look like the end of an iteration, calls behind it like the begin of one, by
-  // some calls or by whole iterations that have no mark. The loop begins behind the longest of the bursts in question.
-  // Returns whether there was no question.
-  bool FollowCores(const std::vector<std::uint32_t>& marks, const Reach& core,
-                   std::vector<std::uint32_t>& borders) const {
-    std::size_t period = calls_;
-    for (std::size_t k = 0; k + 1 < marks.size(); ++k) period = std::min<std::size_t>(period, marks[k + 1] - marks[k]);
-    const std::size_t slack = core.first + core.second - std::min(core.first + core.second, period);
-    if (5 * slack >= 4 * period && slack < period) {  // all but a few calls of one more, which lacks the mark
-      borders.push_back(marks[0] - static_cast<std::uint32_t>(core.first));
-      borders.insert(borders.end(), marks.begin(), marks.end());
-      borders.push_back(marks.back() + static_cast<std::uint32_t>(core.second));
-      return false;
-    }
-    std::size_t start = marks[0] - core.first;
-    for (std::size_t i = start; i <= marks[0] - core.first + slack % period; ++i) {
-      if (i > 0 && (start == 0 || Burst(i) > Burst(start))) start = i;
-    }
-    const std::size_t end = marks.back() + core.second;
-    for (; start + period <= marks[0]; start += period) borders.push_back(static_cast<std::uint32_t>(start));
-    const std::size_t head = marks[0] - std::min<std::size_t>(start, marks[0]);
-    for (const std::uint32_t mark : marks) borders.push_back(mark - static_cast<std::uint32_t>(head));
-    if (slack == 0) {
-      borders.push_back(static_cast<std::uint32_t>(end));
-    } else {
-      for (std::size_t at = borders.back() + period; at <= end; at += period) {
-        borders.push_back(static_cast<std::uint32_t>(at));
-      }
-    }
-    return slack == 0;
-  }
-
-  // The first and the last iteration may be no more than parts of one.
-  static void TrimEnds(std::vector<std::uint32_t>& borders) {
-    const std::vector<std::uint32_t> lengths = NumbersOfCalls(borders);
-    if (lengths.size() < 3) return;
-    const std::uint32_t median = Median(lengths);
-    if (2 * lengths.back() < median) borders.pop_back();
-    if (2 * lengths.front() < median) borders.erase(borders.begin());
-  }
-
-  // Between two marks, where the tail of one iteration ends and the head of the next begins.
-  std::uint32_t Border(const std::vector<std::uint32_t>& marks, std::size_t k, std::size_t head,
-                       std::size_t tail) const {
-    const std::size_t from = marks[k], to = marks[k + 1];
-    const bool tail_fits = from + tail <= to && CommonFrom(from, marks.back()) >= tail;
-    const bool head_fits = to >= from + head && CommonBefore(to, marks[0]) >= head;
-    if (head_fits) return static_cast<std::uint32_t>(to - head);
-    if (tail_fits) return static_cast<std::uint32_t>(from + tail);
-    const std::size_t after = std::min(CommonFrom(from, marks.back()), to - from);
-    const std::size_t before = std::min(CommonBefore(to, marks[0]), to - from);
-    return static_cast<std::uint32_t>(after >= before ? from + after : to - before);
-  }
-
-  // Among those nearly as good as the best the outermost, unless its iterations consist of those of another one
-  // and next to nothing else: then that one is the loop, and what it does now and then is an output or the like.
-  std::optional<CallLoop> Choose(std::vector<CallLoop> loops) const {
-    // Chosen, and tested like the constants above.
-    constexpr double kNearlyAsGood = 0.7, kNextToNothing = 0.03;
-    if (loops.empty()) return std::nullopt;
-    const double best = std::ranges::max(loops, {}, &CallLoop::score).score;
-    std::erase_if(loops, [&](const CallLoop& loop) { return loop.score < kNearlyAsGood * best; });
-    std::ranges::stable_sort(loops, {}, [](const CallLoop& loop) { return std::pair(loop.iterations(), -loop.score); });
-    const CallLoop* chosen = nullptr;
-    for (const CallLoop& loop : loops) {
-      const bool is_inner = chosen != nullptr && loop.iterations() >= 2 * chosen->iterations();
-      if (chosen == nullptr || (is_inner && ExtraShare(loop) < kNextToNothing)) chosen = &loop;
-    }
-    return *chosen;
-  }
-
-  // The loop that the calls show by themselves, unless another is more like the iteration asked for; else the best by
-  // score and likeness, which counts twice.
-  std::optional<CallLoop> ChooseLike(std::vector<CallLoop> loops) const {
-    constexpr double kAsLike = 0.8;  // chosen, and tested like the constants above
-    const CallLoop* chosen = nullptr;
-    double most = -1, most_like = 0;
-    for (const CallLoop& loop : loops) {
-      const double likeness = farscale::Likeness(*like_, TypicalCalls(loop));
-      most_like = std::max(most_like, likeness);
-      if (likeness * likeness * loop.score <= most) continue;
-      most = likeness * likeness * loop.score;
-      chosen = &loop;
-    }
-    const std::optional<CallLoop> best = chosen == nullptr ? std::nullopt : std::optional(*chosen);
-    std::erase_if(loops, [](const CallLoop& loop) { return loop.similarity < kLeastSimilarity; });
-    const std::optional<CallLoop> own = Choose(std::move(loops));
-    return own && farscale::Likeness(*like_, TypicalCalls(*own)) >= kAsLike * most_like ? own : best;
-  }
-
-  // Counts the iteration with the median number of calls.
-  CallCounts TypicalCalls(const CallLoop& loop) const {
-    const std::size_t k = PlaceOfMedian(NumbersOfCalls(loop.borders));
-    return CountCalls(trace_, timeline_, loop.borders[k], loop.borders[k + 1]);
-  }
-
-  // Time of iterations beyond one and a half times the median.
-  double ExtraShare(const CallLoop& loop) const {
-    const std::vector<double> lengths = Lengths(loop);
-    const double median = Median(lengths);
-    double extra = 0, total = 0;
-    for (const double length : lengths) {
-      extra += std::max(0.0, length - 1.5 * median);
-      total += length;
-    }
-    return total > 0 ? extra / total : 1;
-  }
-
-  std::vector<double> Lengths(const CallLoop& loop) const {
-    std::vector<double> lengths;
-    for (std::size_t k = 0; k + 1 < loop.borders.size(); ++k) {
-      const std::uint32_t end = loop.borders[k + 1];
-      const Tick until = end < calls_ && k + 2 < loop.borders.size() ? enters_[end] : timeline_.leave(end - 1);
-      lengths.push_back(static_cast<double>(until - enters_[loop.borders[k]]));
-    }
-    return lengths;
-  }
-
-  // Evenness of the iterations in time: what each shares with the median one, over all.
-  double Evenness(const CallLoop& loop) const {
-    const std::vector<double> lengths = Lengths(loop);
-    const double median = Median(lengths);
-    double shared = 0, total = 0;
-    for (const double length : lengths) {
-      shared += std::min(length, median);
-      total += std::max(length, median);
-    }
-    return total > 0 ? shared / total : 0;
-  }
-
-  double Score(const CallLoop& loop) const {
-    return loop.coverage * loop.similarity * Evenness(loop) * (loop.follows ? 2 : 1);
-  }
-
-  const Trace& trace_;
-  const RankTimeline& timeline_;
-  std::size_t calls_ = 0, kinds_ = 0, pair_kinds_ = 0;
-  std::vector<std::uint32_t> ids_, pairs_;  // symbols, and symbols with the one behind
-  std::vector<Tick> enters_;
-  double run_ = 1;
-  const CallCounts* like_ = nullptr;
+// The calls of a rank.
+struct CallSeries {
+  std::vector<std::uint32_t> ids, pairs;  // symbols, and symbols with the one behind
+  std::size_t kinds = 0, pair_kinds = 0;
+  std::vector<Tick> enters;
+  double run = 1;  // ticks
 };
+
+using Reach = std::pair<std::size_t, std::size_t>;  // calls of an iteration before its mark, and from it on
+
+std::uint64_t Pair(std::uint32_t a, std::uint32_t b) { return static_cast<std::uint64_t>(a) << 32 | b; }
+
+CallSeries MakeSeries(const RankTimeline& timeline, const std::vector<std::uint64_t>& symbols) {
+  CallSeries series;
+  series.ids = Numbered(symbols, series.kinds);
+  std::vector<std::uint64_t> pairs;
+  for (std::size_t i = 0; i < symbols.size(); ++i) {
+    pairs.push_back(Pair(series.ids[i], i + 1 < symbols.size() ? series.ids[i + 1] : 0));
+    series.enters.push_back(timeline.enter(i));
+  }
+  series.pairs = Numbered(pairs, series.pair_kinds);
+  series.run = static_cast<double>(std::max<Tick>(1, timeline.end() - timeline.begin()));
+  return series;
+}
+
+double Covered(const RankTimeline& timeline, const CallSeries& series, std::uint32_t first, std::uint32_t end) {
+  const Tick until = end < series.ids.size() ? series.enters[end] : timeline.end();
+  return static_cast<double>(until - series.enters[first]) / series.run;
+}
+
+void AddCandidate(const RankTimeline& timeline, const CallSeries& series, std::vector<std::uint32_t> calls,
+                  std::vector<Candidate>& all) {
+  if (calls.size() < kFewestIterations) return;
+  Candidate candidate;
+  candidate.coverage = Covered(timeline, series, calls.front(), calls.back());
+  candidate.calls = std::move(calls);
+  all.push_back(std::move(candidate));
+}
+
+Tick Burst(const RankTimeline& timeline, const CallSeries& series, std::size_t call) {
+  return series.enters[call] - series.enters[call - 1] - timeline.duration(call - 1);
+}
+
+// The calls behind the longest bursts, and all of them.
+void AddLongest(const RankTimeline& timeline, const CallSeries& series, std::vector<std::uint32_t>& calls,
+                std::vector<Candidate>& all) {
+  std::vector<Tick> lengths;
+  for (const std::uint32_t call : calls) lengths.push_back(Burst(timeline, series, call));
+  std::ranges::sort(lengths);
+  Tick threshold = 0;
+  double widest = kSmallestGap;
+  for (std::size_t i = 1; i < lengths.size(); ++i) {
+    const double ratio = static_cast<double>(lengths[i]) / static_cast<double>(std::max<Tick>(lengths[i - 1], 1));
+    if (ratio < widest) continue;
+    widest = ratio;
+    threshold = lengths[i];
+  }
+  std::vector<std::uint32_t> long_ones = calls;
+  std::erase_if(long_ones, [&](std::uint32_t call) { return Burst(timeline, series, call) < threshold; });
+  if (long_ones.size() < calls.size()) AddCandidate(timeline, series, std::move(long_ones), all);
+  AddCandidate(timeline, series, std::move(calls), all);
+}
+
+// The longest bursts between each pair of symbols, and of all, where their lengths leave a gap to the others.
+void AddLongBursts(const RankTimeline& timeline, const CallSeries& series, std::vector<Candidate>& all) {
+  Tick longest = 0;
+  for (std::size_t i = 1; i < series.ids.size(); ++i) longest = std::max(longest, Burst(timeline, series, i));
+  std::map<std::uint64_t, std::vector<std::uint32_t>> pairs;
+  std::vector<std::uint32_t> any;
+  for (std::uint32_t i = 1; i < series.ids.size(); ++i) {
+    if (Burst(timeline, series, i) * kLongBurst < longest) continue;
+    pairs[Pair(series.ids[i - 1], series.ids[i])].push_back(i);
+    any.push_back(i);
+  }
+  for (auto& [pair, calls] : pairs) AddLongest(timeline, series, calls, all);
+  AddLongest(timeline, series, any, all);
+}
+
+// Those that cover most of the run, at most two with as many calls.
+std::vector<Candidate> FindCandidates(const RankTimeline& timeline, const CallSeries& series) {
+  std::vector<Candidate> all;
+  std::vector<std::vector<std::uint32_t>> by_kind(series.kinds);
+  for (std::uint32_t i = 0; i < series.ids.size(); ++i) by_kind[series.ids[i]].push_back(i);
+  for (std::vector<std::uint32_t>& calls : by_kind) AddCandidate(timeline, series, std::move(calls), all);
+  AddLongBursts(timeline, series, all);
+  std::ranges::stable_sort(all, std::greater<>(), &Candidate::coverage);
+  std::vector<Candidate> chosen;
+  std::unordered_map<std::size_t, int> of_size;
+  for (Candidate& candidate : all) {
+    if (candidate.coverage < kLeastCoverage / 2 || chosen.size() == kMostCandidates) break;
+    if (of_size[candidate.calls.size()]++ < 2) chosen.push_back(std::move(candidate));
+  }
+  return chosen;
+}
+
+// Weighted by their calls: what they share over all, of pairs of calls that follow each other, each pair at most so
+// often.
+double Similarity(const CallSeries& series, const std::vector<std::uint32_t>& calls, std::size_t most_repeats) {
+  const std::vector<std::uint32_t> lengths = NumbersOfCalls(calls);
+  const std::size_t typical = PlaceOfMedian(lengths);
+  std::vector<std::uint32_t> bag(series.pair_kinds), used(series.pair_kinds);
+  std::size_t size = 0;
+  for (std::uint32_t i = calls[typical]; i < calls[typical + 1]; ++i) {
+    if (++bag[series.pairs[i]] <= most_repeats) ++size;
+  }
+  double shared = 0, total = 0;
+  for (std::size_t k = 0; k + 1 < calls.size(); ++k) {
+    if (k == typical && calls.size() > 2) continue;  // like itself
+    std::size_t common = 0, own = 0;
+    for (std::uint32_t i = calls[k]; i < calls[k + 1]; ++i) {
+      const std::uint32_t count = ++used[series.pairs[i]];
+      if (count > most_repeats) continue;
+      ++own;
+      if (count <= bag[series.pairs[i]]) ++common;
+    }
+    for (std::uint32_t i = calls[k]; i < calls[k + 1]; ++i) used[series.pairs[i]] = 0;
+    shared += static_cast<double>(common * lengths[k]);
+    total += static_cast<double>((own + size - common) * lengths[k]);
+  }
+  return shared / total;
+}
+
+// Likeness of the segments between calls to the one of median length. Inner loops may differ in turns, so repeats
+// may count or not.
+double Similarity(const CallSeries& series, const std::vector<std::uint32_t>& calls) {
+  return std::max(Similarity(series, calls, series.ids.size()), Similarity(series, calls, kFewRepeats));
+}
+
+std::size_t CommonBefore(const CallSeries& series, std::size_t a, std::size_t b) {
+  std::size_t n = 0;
+  while (n < a && n < b && series.ids[a - 1 - n] == series.ids[b - 1 - n]) ++n;
+  return n;
+}
+
+std::size_t CommonFrom(const CallSeries& series, std::size_t a, std::size_t b) {
+  std::size_t n = 0;
+  while (a + n < series.ids.size() && b + n < series.ids.size() && series.ids[a + n] == series.ids[b + n]) ++n;
+  return n;
+}
+
+// True if at least a quarter of the cores are next to each other.
+bool TakesTurns(const std::vector<std::uint32_t>& marks, const Reach& core) {
+  std::size_t next = 0;
+  for (std::size_t k = 0; k + 1 < marks.size(); ++k)
+    next += marks[k + 1] - marks[k] <= core.first + core.second ? 1 : 0;
+  return 4 * next >= marks.size() - 1;
+}
+
+// Calls before the loop may look like the end of an iteration, calls behind it like the begin of one, by
+// some calls or by whole iterations that have no mark. The loop begins behind the longest of the bursts in question.
+// Returns whether there was no question.
+bool FollowCores(const RankTimeline& timeline, const CallSeries& series, const std::vector<std::uint32_t>& marks,
+                 const Reach& core, std::vector<std::uint32_t>& borders) {
+  std::size_t period = series.ids.size();
+  for (std::size_t k = 0; k + 1 < marks.size(); ++k) period = std::min<std::size_t>(period, marks[k + 1] - marks[k]);
+  const std::size_t slack = core.first + core.second - std::min(core.first + core.second, period);
+  if (5 * slack >= 4 * period && slack < period) {  // all but a few calls of one more, which lacks the mark
+    borders.push_back(marks[0] - static_cast<std::uint32_t>(core.first));
+    borders.insert(borders.end(), marks.begin(), marks.end());
+    borders.push_back(marks.back() + static_cast<std::uint32_t>(core.second));
+    return false;
+  }
+  std::size_t start = marks[0] - core.first;
+  for (std::size_t i = start; i <= marks[0] - core.first + slack % period; ++i) {
+    if (i > 0 && (start == 0 || Burst(timeline, series, i) > Burst(timeline, series, start))) start = i;
+  }
+  const std::size_t end = marks.back() + core.second;
+  for (; start + period <= marks[0]; start += period) borders.push_back(static_cast<std::uint32_t>(start));
+  const std::size_t head = marks[0] - std::min<std::size_t>(start, marks[0]);
+  for (const std::uint32_t mark : marks) borders.push_back(mark - static_cast<std::uint32_t>(head));
+  if (slack == 0) {
+    borders.push_back(static_cast<std::uint32_t>(end));
+  } else {
+    for (std::size_t at = borders.back() + period; at <= end; at += period) {
+      borders.push_back(static_cast<std::uint32_t>(at));
+    }
+  }
+  return slack == 0;
+}
+
+// The first and the last iteration may be no more than parts of one.
+void TrimEnds(std::vector<std::uint32_t>& borders) {
+  const std::vector<std::uint32_t> lengths = NumbersOfCalls(borders);
+  if (lengths.size() < 3) return;
+  const std::uint32_t median = Median(lengths);
+  if (2 * lengths.back() < median) borders.pop_back();
+  if (2 * lengths.front() < median) borders.erase(borders.begin());
+}
+
+// Between two marks, where the tail of one iteration ends and the head of the next begins.
+std::uint32_t Border(const CallSeries& series, const std::vector<std::uint32_t>& marks, std::size_t k, std::size_t head,
+                     std::size_t tail) {
+  const std::size_t from = marks[k], to = marks[k + 1];
+  const bool tail_fits = from + tail <= to && CommonFrom(series, from, marks.back()) >= tail;
+  const bool head_fits = to >= from + head && CommonBefore(series, to, marks[0]) >= head;
+  if (head_fits) return static_cast<std::uint32_t>(to - head);
+  if (tail_fits) return static_cast<std::uint32_t>(from + tail);
+  const std::size_t after = std::min(CommonFrom(series, from, marks.back()), to - from);
+  const std::size_t before = std::min(CommonBefore(series, to, marks[0]), to - from);
+  return static_cast<std::uint32_t>(after >= before ? from + after : to - before);
+}
+
+// From the marks to whole iterations. What comes before and behind every mark alike is the core of an iteration.
+// Where cores follow each other directly, that is all of it, and what lies between others is extra: a set-up, an
+// output. Otherwise iterations differ; then the loop begins where what comes before the first mark stops being what
+// comes before any other, and ends likewise.
+CallLoop Extend(const RankTimeline& timeline, const CallSeries& series, const Candidate& candidate) {
+  const std::vector<std::uint32_t>& marks = candidate.calls;
+  Reach core{series.ids.size(), series.ids.size()}, any{0, 0};
+  for (std::size_t k = 1; k < marks.size(); ++k) {
+    const std::size_t most = marks[k] - marks[k - 1];
+    const std::size_t before = CommonBefore(series, marks[0], marks[k]),
+                      after = CommonFrom(series, marks.back(), marks[k - 1]);
+    core = {std::min(core.first, before), std::min(core.second, after)};
+    any = {std::max(any.first, std::min(most, before)), std::max(any.second, std::min(most, after))};
+  }
+  CallLoop loop;
+  loop.similarity = candidate.similarity;
+  loop.follows = TakesTurns(marks, core);
+  if (loop.follows) {
+    loop.is_exact = FollowCores(timeline, series, marks, core, loop.borders);
+  } else {
+    loop.borders.push_back(marks[0] - static_cast<std::uint32_t>(any.first));
+    for (std::size_t k = 0; k + 1 < marks.size(); ++k)
+      loop.borders.push_back(Border(series, marks, k, any.first, any.second));
+    loop.borders.push_back(marks.back() + static_cast<std::uint32_t>(any.second));
+  }
+  TrimEnds(loop.borders);
+  loop.coverage = loop.borders.size() > 1 ? Covered(timeline, series, loop.borders.front(), loop.borders.back()) : 0;
+  return loop;
+}
+
+std::vector<double> Lengths(const RankTimeline& timeline, const CallSeries& series, const CallLoop& loop) {
+  std::vector<double> lengths;
+  for (std::size_t k = 0; k + 1 < loop.borders.size(); ++k) {
+    const std::uint32_t end = loop.borders[k + 1];
+    const Tick until =
+        end < series.ids.size() && k + 2 < loop.borders.size() ? series.enters[end] : timeline.leave(end - 1);
+    lengths.push_back(static_cast<double>(until - series.enters[loop.borders[k]]));
+  }
+  return lengths;
+}
+
+// Time of iterations beyond one and a half times the median.
+double ExtraShare(const RankTimeline& timeline, const CallSeries& series, const CallLoop& loop) {
+  const std::vector<double> lengths = Lengths(timeline, series, loop);
+  const double median = Median(lengths);
+  double extra = 0, total = 0;
+  for (const double length : lengths) {
+    extra += std::max(0.0, length - 1.5 * median);
+    total += length;
+  }
+  return total > 0 ? extra / total : 1;
+}
+
+// Among those nearly as good as the best the outermost, unless its iterations consist of those of another one
+// and next to nothing else: then that one is the loop, and what it does now and then is an output or the like.
+std::optional<CallLoop> Choose(const RankTimeline& timeline, const CallSeries& series, std::vector<CallLoop> loops) {
+  // Chosen, and tested like the constants above.
+  constexpr double kNearlyAsGood = 0.7, kNextToNothing = 0.03;
+  if (loops.empty()) return std::nullopt;
+  const double best = std::ranges::max(loops, {}, &CallLoop::score).score;
+  std::erase_if(loops, [&](const CallLoop& loop) { return loop.score < kNearlyAsGood * best; });
+  std::ranges::stable_sort(loops, {}, [](const CallLoop& loop) { return std::pair(loop.iterations(), -loop.score); });
+  const CallLoop* chosen = nullptr;
+  for (const CallLoop& loop : loops) {
+    const bool is_inner = chosen != nullptr && loop.iterations() >= 2 * chosen->iterations();
+    if (chosen == nullptr || (is_inner && ExtraShare(timeline, series, loop) < kNextToNothing)) chosen = &loop;
+  }
+  return *chosen;
+}
+
+// Counts the iteration with the median number of calls.
+CallCounts TypicalCalls(const Trace& trace, const RankTimeline& timeline, const CallLoop& loop) {
+  const std::size_t k = PlaceOfMedian(NumbersOfCalls(loop.borders));
+  return CountCalls(trace, timeline, loop.borders[k], loop.borders[k + 1]);
+}
+
+// The loop that the calls show by themselves, unless another is more like the iteration asked for; else the best by
+// score and likeness, which counts twice.
+std::optional<CallLoop> ChooseLike(const Trace& trace, const RankTimeline& timeline, const CallSeries& series,
+                                   const CallCounts* like, std::vector<CallLoop> loops) {
+  constexpr double kAsLike = 0.8;  // chosen, and tested like the constants above
+  const CallLoop* chosen = nullptr;
+  double most = -1, most_like = 0;
+  for (const CallLoop& loop : loops) {
+    const double likeness = Likeness(*like, TypicalCalls(trace, timeline, loop));
+    most_like = std::max(most_like, likeness);
+    if (likeness * likeness * loop.score <= most) continue;
+    most = likeness * likeness * loop.score;
+    chosen = &loop;
+  }
+  const std::optional<CallLoop> best = chosen == nullptr ? std::nullopt : std::optional(*chosen);
+  std::erase_if(loops, [](const CallLoop& loop) { return loop.similarity < kLeastSimilarity; });
+  const std::optional<CallLoop> own = Choose(timeline, series, std::move(loops));
+  return own && Likeness(*like, TypicalCalls(trace, timeline, *own)) >= kAsLike * most_like ? own : best;
+}
+
+// Evenness of the iterations in time: what each shares with the median one, over all.
+double Evenness(const RankTimeline& timeline, const CallSeries& series, const CallLoop& loop) {
+  const std::vector<double> lengths = Lengths(timeline, series, loop);
+  const double median = Median(lengths);
+  double shared = 0, total = 0;
+  for (const double length : lengths) {
+    shared += std::min(length, median);
+    total += std::max(length, median);
+  }
+  return total > 0 ? shared / total : 0;
+}
+
+double Score(const RankTimeline& timeline, const CallSeries& series, const CallLoop& loop) {
+  return loop.coverage * loop.similarity * Evenness(timeline, series, loop) * (loop.follows ? 2 : 1);
+}
 
 }  // namespace
 
@@ -427,7 +414,25 @@ double FunctionsInCommon(const CallCounts& a, const CallCounts& b) {
 
 std::optional<CallLoop> FindLoop(const Trace& trace, std::size_t rank, const std::vector<std::uint64_t>& symbols,
                                  const CallCounts* like) {
-  return LoopFinder(trace, rank, symbols, like).Find();
+  const RankTimeline& timeline = trace.timelines[rank];
+  const CallSeries series = MakeSeries(timeline, symbols);
+  if (series.ids.size() < 2 * kFewestIterations) return std::nullopt;
+  std::vector<Candidate> candidates = FindCandidates(timeline, series);
+  for (Candidate& candidate : candidates) candidate.similarity = Similarity(series, candidate.calls);
+  const double least = like == nullptr ? kLeastSimilarity : kLeastWhenKnown;
+  std::erase_if(candidates, [&](const Candidate& c) { return c.similarity < least; });
+  std::vector<CallLoop> loops;
+  for (const Candidate& candidate : candidates) {
+    CallLoop loop = Extend(timeline, series, candidate);
+    if (loop.iterations() < kFewestIterations) continue;
+    if (loop.coverage < kLeastCoverage || loop.borders.back() - loop.borders.front() < kFewestCalls) continue;
+    loop.score = Score(timeline, series, loop);
+    loops.push_back(std::move(loop));
+  }
+  std::optional<CallLoop> chosen = like == nullptr ? Choose(timeline, series, std::move(loops))
+                                                   : ChooseLike(trace, timeline, series, like, std::move(loops));
+  if (chosen) chosen->calls = TypicalCalls(trace, timeline, *chosen);
+  return chosen;
 }
 
 }  // namespace farscale

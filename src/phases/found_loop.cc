@@ -38,143 +38,150 @@ struct Guide {
   }
 };
 
+using Context = std::pair<std::uint64_t, std::uint64_t>;  // symbols of the call before and of the call
+
+using Context = std::pair<std::uint64_t, std::uint64_t>;
+
+constexpr std::uint64_t kAnything = ~std::uint64_t{0};
+
+Context ContextAt(const std::vector<std::uint64_t>& symbols, std::uint32_t call) {
+  return {call > 0 ? symbols[call - 1] : 0, symbols[call]};
+}
+
+double Away(const RankTimeline& timeline, const Guide& guide, std::uint32_t call, std::size_t k) {
+  return std::fabs(static_cast<double>(timeline.leave(call) - guide.times[k]));
+}
+
+double Computed(const RankTimeline& timeline, std::uint32_t call) {
+  return call > 0 ? static_cast<double>(timeline.enter(call) - timeline.leave(call - 1)) : 0;
+}
+
+double Misfit(const RankTimeline& timeline, const Guide& guide, std::uint32_t call, std::size_t k) {
+  return Away(timeline, guide, call, k) - Computed(timeline, call);
+}
+
+// The first call entered at a time or later.
+std::uint32_t CallEnteredFrom(const RankTimeline& timeline, Tick tick) {
+  return EdgeAtTick(timeline, tick, false).call;
+}
+
+// The call of each context that fits best at a border; also by its own symbol, whatever comes before.
+std::map<Context, std::uint32_t> Nearest(const RankTimeline& timeline, const std::vector<std::uint64_t>& symbols,
+                                         const Guide& guide, std::size_t k) {
+  std::map<Context, std::uint32_t> nearest;
+  const double reach = guide.Iteration() / 4;
+  const Tick earliest = guide.times[k] - static_cast<Tick>(guide.Iteration());
+  for (std::uint32_t call = CallEnteredFrom(timeline, earliest); call < timeline.calls(); ++call) {
+    if (timeline.enter(call) > guide.times[k] + static_cast<Tick>(reach)) break;
+    if (Away(timeline, guide, call, k) > reach) continue;
+    for (const Context& context : {ContextAt(symbols, call), Context{kAnything, symbols[call]}}) {
+      const auto [found, is_new] = nearest.try_emplace(context, call);
+      if (!is_new && Misfit(timeline, guide, call, k) < Misfit(timeline, guide, found->second, k)) found->second = call;
+    }
+  }
+  return nearest;
+}
+
+const std::string& FunctionName(const Trace& trace, const RankTimeline& timeline, std::uint32_t call) {
+  return trace.regions[timeline.region(call)].name;
+}
+
+bool IsAlike(const Trace& trace, const RankTimeline& timeline, const Guide& guide,
+             const std::vector<std::uint32_t>& calls) {
+  return calls.front() > 0 && FunctionName(trace, timeline, calls.front()) == guide.behind &&
+         FunctionName(trace, timeline, calls.front() - 1) == guide.before;
+}
+
+double MeanAway(const RankTimeline& timeline, const Guide& guide, const std::vector<std::uint32_t>& calls) {
+  double away = 0;
+  for (std::size_t i = 0; i < calls.size(); ++i) away += Away(timeline, guide, calls[i], i + 1);
+  return away / (guide.Iteration() * static_cast<double>(calls.size()));
+}
+
+// True if the loop runs while that of the guide does, or most of the shorter one. Ranks that do not all wait for each
+// other come to the same iteration at times that differ by more than an iteration takes.
+bool IsMeanwhile(const RankTimeline& timeline, const Guide& guide, const std::vector<std::uint32_t>& borders) {
+  const std::vector<Tick> times = TimesOf(timeline, borders);
+  const Tick common = std::min(times.back(), guide.times.back()) - std::max(times.front(), guide.times.front());
+  return 2 * common > std::min(times.back() - times.front(), guide.times.back() - guide.times.front());
+}
+
+// In iterations: how far from the borders, less what speaks for them.
+double Cost(const Trace& trace, const RankTimeline& timeline, const Guide& guide,
+            const std::vector<std::uint32_t>& calls) {
+  double misfit = 0;
+  for (std::size_t i = 0; i < calls.size(); ++i) misfit += Misfit(timeline, guide, calls[i], i + 1);
+  const double per_iteration = guide.Iteration() * static_cast<double>(calls.size());
+  return misfit / per_iteration - (IsAlike(trace, timeline, guide, calls) ? kNear : 0);
+}
+
+// Behind the last call that is left by then.
+std::uint32_t EndOfLoop(const RankTimeline& timeline, const Guide& guide, std::uint32_t last_border) {
+  std::uint32_t end = CallEnteredFrom(timeline, guide.times.back() + 1);
+  const Tick slack = static_cast<Tick>(guide.Iteration() / 20);
+  while (end > last_border + 1 && timeline.leave(end - 1) > guide.times.back() + slack) --end;
+  return std::max(end, last_border + 1);
+}
+
+// The first iteration may begin otherwise, the last one ends when that of the guide does.
+std::vector<std::uint32_t> WithEnds(const RankTimeline& timeline, const std::vector<std::uint64_t>& symbols,
+                                    const Guide& guide, const std::vector<std::uint32_t>& inner) {
+  const auto firsts = Nearest(timeline, symbols, guide, 0);
+  auto same = firsts.find(ContextAt(symbols, inner.front()));
+  if (same == firsts.end()) same = firsts.find({kAnything, symbols[inner.front()]});
+  std::uint32_t first = CallEnteredFrom(timeline, guide.times.front());
+  for (const auto& [context, call] : firsts) {
+    if (first >= inner.front() || Away(timeline, guide, call, 0) < Away(timeline, guide, first, 0)) first = call;
+  }
+  if (same != firsts.end()) first = same->second;
+  std::vector<std::uint32_t> borders = {std::min(first, inner.front() - 1)};
+  borders.insert(borders.end(), inner.begin(), inner.end());
+  borders.push_back(EndOfLoop(timeline, guide, inner.back()));
+  return borders;
+}
+
 // A rank seen by the guide: its iterations begin at about the same times, all but perhaps the first between the same
 // two calls. Of several such calls, the one before which it computes long and where the guide is between the same
 // functions, too.
-class GuidedRank {
- public:
-  GuidedRank(const Trace& trace, std::size_t rank, const std::vector<std::uint64_t>& symbols, const Guide& guide)
-      : trace_(trace), timeline_(trace.timelines[rank]), symbols_(symbols), guide_(guide) {}
-
-  // `own`: what the rank shows itself, with as many iterations. It stands when it is like the guide, or when its calls
-  // leave no choice, else it competes.
-  std::optional<std::vector<std::uint32_t>> Borders(const CallLoop* own) const {
-    const bool is_meanwhile = own != nullptr && IsMeanwhile(own->borders);
-    const bool is_exact = is_meanwhile && own->is_exact;
-    bool is_alike = false;
-    if (own != nullptr) {
-      const std::vector<std::uint32_t> inner(own->borders.begin() + 1, own->borders.end() - 1);
-      is_alike = IsAlike(inner);
-      if (is_alike && (MeanAway(inner) < kNear || is_exact)) return own->borders;
+// `own`: what the rank shows itself, with as many iterations. It stands when it is like the guide, or when its calls
+// leave no choice, else it competes.
+std::optional<std::vector<std::uint32_t>> GuidedBorders(const Trace& trace, const RankTimeline& timeline,
+                                                        const std::vector<std::uint64_t>& symbols, const Guide& guide,
+                                                        const CallLoop* own) {
+  const bool is_meanwhile = own != nullptr && IsMeanwhile(timeline, guide, own->borders);
+  const bool is_exact = is_meanwhile && own->is_exact;
+  bool is_alike = false;
+  if (own != nullptr) {
+    const std::vector<std::uint32_t> inner(own->borders.begin() + 1, own->borders.end() - 1);
+    is_alike = IsAlike(trace, timeline, guide, inner);
+    if (is_alike && (MeanAway(timeline, guide, inner) < kNear || is_exact)) return own->borders;
+  }
+  std::map<Context, std::vector<std::uint32_t>> choices;
+  for (std::size_t k = 1; k + 1 < guide.times.size(); ++k) {
+    for (const auto& [context, call] : Nearest(timeline, symbols, guide, k)) {
+      std::vector<std::uint32_t>& calls = choices[context];
+      if (calls.size() + 1 == k) calls.push_back(call);  // else it is missing at some border before
     }
-    std::map<Context, std::vector<std::uint32_t>> choices;
-    for (std::size_t k = 1; k + 1 < guide_.times.size(); ++k) {
-      for (const auto& [context, call] : Nearest(k)) {
-        std::vector<std::uint32_t>& calls = choices[context];
-        if (calls.size() + 1 == k) calls.push_back(call);  // else it is missing at some border before
-      }
-    }
-    const std::vector<std::uint32_t>* best = nullptr;
-    double least = 0;
-    for (const auto& [context, calls] : choices) {
-      if (calls.size() + 2 != guide_.times.size()) continue;
-      if (calls.front() == 0) continue;  // nothing is left for the first iteration
-      if (std::adjacent_find(calls.begin(), calls.end(), std::greater_equal<>()) != calls.end()) continue;
-      const double cost = Cost(calls);
-      if (best != nullptr && cost >= least) continue;
-      best = &calls;
-      least = cost;
-    }
-    if (is_exact && (best == nullptr || !IsAlike(*best))) return own->borders;
-    if (own != nullptr) {
-      const double cost = Cost({own->borders.begin() + 1, own->borders.end() - 1}) - kNear / 2;
-      if (best == nullptr ? cost < kNear || (is_alike && is_meanwhile) : cost <= least) return own->borders;
-    }
-    if (best == nullptr) return std::nullopt;
-    return WithEnds(*best);
   }
-
- private:
-  using Context = std::pair<std::uint64_t, std::uint64_t>;
-
-  static constexpr std::uint64_t kAnything = ~std::uint64_t{0};
-
-  Context ContextOf(std::uint32_t call) const { return {call > 0 ? symbols_[call - 1] : 0, symbols_[call]}; }
-
-  // The call of each context that fits best at a border; also by its own symbol, whatever comes before.
-  std::map<Context, std::uint32_t> Nearest(std::size_t k) const {
-    std::map<Context, std::uint32_t> nearest;
-    const double reach = guide_.Iteration() / 4;
-    const Tick earliest = guide_.times[k] - static_cast<Tick>(guide_.Iteration());
-    for (std::uint32_t call = CallAt(earliest); call < timeline_.calls(); ++call) {
-      if (timeline_.enter(call) > guide_.times[k] + static_cast<Tick>(reach)) break;
-      if (Away(call, k) > reach) continue;
-      for (const Context& context : {ContextOf(call), Context{kAnything, symbols_[call]}}) {
-        const auto [found, is_new] = nearest.try_emplace(context, call);
-        if (!is_new && Misfit(call, k) < Misfit(found->second, k)) found->second = call;
-      }
-    }
-    return nearest;
+  const std::vector<std::uint32_t>* best = nullptr;
+  double least = 0;
+  for (const auto& [context, calls] : choices) {
+    if (calls.size() + 2 != guide.times.size()) continue;
+    if (calls.front() == 0) continue;  // nothing is left for the first iteration
+    if (std::adjacent_find(calls.begin(), calls.end(), std::greater_equal<>()) != calls.end()) continue;
+    const double cost = Cost(trace, timeline, guide, calls);
+    if (best != nullptr && cost >= least) continue;
+    best = &calls;
+    least = cost;
   }
-
-  double Away(std::uint32_t call, std::size_t k) const {
-    return std::fabs(static_cast<double>(timeline_.leave(call) - guide_.times[k]));
+  if (is_exact && (best == nullptr || !IsAlike(trace, timeline, guide, *best))) return own->borders;
+  if (own != nullptr) {
+    const double cost = Cost(trace, timeline, guide, {own->borders.begin() + 1, own->borders.end() - 1}) - kNear / 2;
+    if (best == nullptr ? cost < kNear || (is_alike && is_meanwhile) : cost <= least) return own->borders;
   }
-
-  double Computed(std::uint32_t call) const {
-    return call > 0 ? static_cast<double>(timeline_.enter(call) - timeline_.leave(call - 1)) : 0;
-  }
-  double Misfit(std::uint32_t call, std::size_t k) const { return Away(call, k) - Computed(call); }
-
-  bool IsAlike(const std::vector<std::uint32_t>& calls) const {
-    return calls.front() > 0 && NameOf(calls.front()) == guide_.behind && NameOf(calls.front() - 1) == guide_.before;
-  }
-  double MeanAway(const std::vector<std::uint32_t>& calls) const {
-    double away = 0;
-    for (std::size_t i = 0; i < calls.size(); ++i) away += Away(calls[i], i + 1);
-    return away / (guide_.Iteration() * static_cast<double>(calls.size()));
-  }
-
-  // True if the loop runs while that of the guide does, or most of the shorter one. Ranks that do not all wait for each
-  // other come to the same iteration at times that differ by more than an iteration takes.
-  bool IsMeanwhile(const std::vector<std::uint32_t>& borders) const {
-    const std::vector<Tick> times = TimesOf(timeline_, borders);
-    const Tick common = std::min(times.back(), guide_.times.back()) - std::max(times.front(), guide_.times.front());
-    return 2 * common > std::min(times.back() - times.front(), guide_.times.back() - guide_.times.front());
-  }
-
-  // In iterations: how far from the borders, less what speaks for them.
-  double Cost(const std::vector<std::uint32_t>& calls) const {
-    double misfit = 0;
-    for (std::size_t i = 0; i < calls.size(); ++i) misfit += Misfit(calls[i], i + 1);
-    const double per_iteration = guide_.Iteration() * static_cast<double>(calls.size());
-    return misfit / per_iteration - (IsAlike(calls) ? kNear : 0);
-  }
-
-  const std::string& NameOf(std::uint32_t call) const { return trace_.regions[timeline_.region(call)].name; }
-
-  // The first iteration may begin otherwise, the last one ends when that of the guide does.
-  std::vector<std::uint32_t> WithEnds(const std::vector<std::uint32_t>& inner) const {
-    const auto firsts = Nearest(0);
-    auto same = firsts.find(ContextOf(inner.front()));
-    if (same == firsts.end()) same = firsts.find({kAnything, symbols_[inner.front()]});
-    std::uint32_t first = CallAt(guide_.times.front());
-    for (const auto& [context, call] : firsts) {
-      if (first >= inner.front() || Away(call, 0) < Away(first, 0)) first = call;
-    }
-    if (same != firsts.end()) first = same->second;
-    std::vector<std::uint32_t> borders = {std::min(first, inner.front() - 1)};
-    borders.insert(borders.end(), inner.begin(), inner.end());
-    borders.push_back(End(inner.back()));
-    return borders;
-  }
-
-  // The first call entered at a time or later.
-  std::uint32_t CallAt(Tick tick) const { return EdgeAtTick(timeline_, tick, false).call; }
-
-  // Behind the last call that is left by then.
-  std::uint32_t End(std::uint32_t last_border) const {
-    std::uint32_t end = CallAt(guide_.times.back() + 1);
-    const Tick slack = static_cast<Tick>(guide_.Iteration() / 20);
-    while (end > last_border + 1 && timeline_.leave(end - 1) > guide_.times.back() + slack) --end;
-    return std::max(end, last_border + 1);
-  }
-
-  const Trace& trace_;
-  const RankTimeline& timeline_;
-  const std::vector<std::uint64_t>& symbols_;
-  const Guide& guide_;
-};
+  if (best == nullptr) return std::nullopt;
+  return WithEnds(timeline, symbols, guide, *best);
+}
 
 // Symbols of the calls of a rank, and the loop that they show.
 using RankLoop = std::pair<std::vector<std::uint64_t>, std::optional<CallLoop>>;
@@ -246,7 +253,7 @@ std::optional<FoundLoop> FindLoopOfRun(const Trace& trace, const CallCounts* lik
     const auto& [symbols, own] = ranks[rank];
     const bool shows_it = own && own->iterations() == shown.iterations() && own->follows == shown.follows;
     auto borders =
-        rank == best ? shown.borders : GuidedRank(trace, rank, symbols, guide).Borders(shows_it ? &*own : nullptr);
+        rank == best ? shown.borders : GuidedBorders(trace, timeline, symbols, guide, shows_it ? &*own : nullptr);
     if (!borders) return std::nullopt;
     const std::vector<Tick> times = TimesOf(timeline, *borders);
     covered += times.back() - times.front();

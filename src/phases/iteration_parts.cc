@@ -68,132 +68,125 @@ std::vector<ResolvedLandmark> Resolve(const Trace& trace, const std::vector<Land
   return known;
 }
 
-// One rank's iterations, and where the landmarks are in each.
-class LandmarkFinder {
- public:
-  LandmarkFinder(const Trace& trace, std::size_t rank, const std::vector<ResolvedLandmark>& landmarks, bool has_regions)
-      : trace_(trace), timeline_(trace.timelines[rank]), landmarks_(landmarks), has_regions_(has_regions) {}
-
-  // Their bursts in an iteration, in order: those that most speaks for, the earlier of equal ones, and of the turns of
-  // an inner loop the first. `regions`: of the bursts. `times`: when the landmarks begin on another rank, empty when
-  // not known; then less speaks for a burst that is too short for the landmark.
-  std::vector<std::size_t> Find(const Interval& iteration, const std::vector<std::uint32_t>& regions,
-                                const std::vector<Tick>& times) {
-    const std::size_t count = CountBursts(iteration), most = landmarks_.size();
-    std::vector<std::size_t> bursts(most);
-    Prepare(iteration, count);
-    best_.assign(count + 1, 0);
-    taken_.assign(most * count, false);
-    for (std::size_t j = 0; j < most && count >= most; ++j) {
-      // best_[p]: of the landmarks before j within the first p bursts.
-      next_.assign(count + 1, -1);
-      for (std::size_t p = j; p < count; ++p) {
-        const double nearness = times.empty() ? 0 : Nearness(iteration, p, times[j]);
-        const bool is_too_short = times.empty() && LengthRatio(p, j) < kLeastLength;
-        const double with = best_[p] + nearness + (is_too_short ? kTooShort : 1) * Score(iteration, regions, p, j);
-        const bool is_better = with > next_[p];
-        next_[p + 1] = is_better ? with : next_[p];
-        taken_[j * count + p] = is_better;
-      }
-      best_.swap(next_);
-    }
-    std::size_t p = count;
-    for (std::size_t j = most; j-- > 0 && count >= most;) {
-      while (!taken_[j * count + p - 1]) --p;
-      bursts[j] = --p;
-    }
-    for (std::size_t j = 0; j < most && count >= most; ++j) {
-      if (landmarks_[j].landmark->is_repeated)
-        bursts[j] = FirstTurn(iteration, regions, j, j > 0 ? bursts[j - 1] + 1 : 0, bursts[j]);
-    }
-    return bursts;
-  }
-
-  // Evidence for burst p of the last iteration prepared being landmark j.
-  double Score(const Interval& iteration, const std::vector<std::uint32_t>& regions, std::size_t p,
-               std::size_t j) const {
-    const ResolvedLandmark& known = landmarks_[j];
-    const Landmark& landmark = *known.landmark;
-    const std::size_t call = iteration.begin.call + p;
-    double score = 0;
-    if (known.IsBefore(timeline_, call)) score += kSameFunction;
-    if (known.IsAfter(timeline_, call)) score += kSameFunction;
-    if (has_regions_) {
-      const bool none = regions[p] == kNoRegion;
-      if (none ? landmark.region.empty() : static_cast<bool>(known.region[regions[p]])) score += kSameRegion;
-    }
-    const double ratio = LengthRatio(p, j);
-    score += kSameLength * std::min(ratio, ratio > 0 ? 1 / ratio : 0);
-    if (!KnowsCollectives(landmark)) return score;
-    if (collectives_[p] == landmark.collectives_before) score += kSameCollectives;
-    if (collectives_.back() - collectives_[p] == landmark.collectives_behind) score += kSameCollectives;
-    return score;
-  }
-
-  // The length of a burst of any iteration, over that of the first landmark.
-  double RatioIn(const Interval& iteration, std::size_t p) {
-    Prepare(iteration, CountBursts(iteration));
-    return LengthRatio(p, 0);
-  }
-
-  // Its share of the computation, over that of the landmark.
-  double LengthRatio(std::size_t p, std::size_t j) const {
-    return lengths_[p] / total_ / landmarks_[j].landmark->share;
-  }
-
- private:
-  // The first burst behind the landmark before that is like the one found.
-  std::size_t FirstTurn(const Interval& iteration, const std::vector<std::uint32_t>& regions, std::size_t j,
-                        std::size_t begin, std::size_t found) const {
-    const ResolvedLandmark& known = landmarks_[j];
-    const auto looks_alike = [&](std::size_t p) {
-      const std::size_t call = iteration.begin.call + p;
-      const double ratio = lengths_[p] / std::max(lengths_[found], 1.0);
-      return known.IsBefore(timeline_, call) == known.IsBefore(timeline_, iteration.begin.call + found) &&
-             known.IsAfter(timeline_, call) == known.IsAfter(timeline_, iteration.begin.call + found) &&
-             (!has_regions_ || regions[p] == regions[found]) && ratio <= kSameShare && ratio * kSameShare >= 1;
-    };
-    std::size_t first = found;
-    for (std::size_t p = found; p-- > begin;) {
-      if (looks_alike(p)) first = p;
-    }
-    return first;
-  }
-
-  void Prepare(const Interval& iteration, std::size_t count) {
-    lengths_.resize(count);
-    begins_.resize(count);
-    collectives_.resize(count);
-    total_ = 0;
-    std::uint32_t collectives = 0;
-    for (std::size_t p = 0; p < count; ++p) {
-      const std::size_t call = iteration.begin.call + p;
-      begins_[p] = p > 0 ? timeline_.leave(call - 1) : iteration.begin.tick;
-      const Tick end = p + 1 < count ? timeline_.enter(call) : iteration.end.tick;
-      lengths_[p] = static_cast<double>(std::max<Tick>(0, end - begins_[p]));
-      total_ += lengths_[p];
-      collectives_[p] = collectives;
-      if (p + 1 == count) break;
-      if (trace_.regions[timeline_.region(call)].IsCollective()) ++collectives;
-    }
-    total_ = std::max(total_, 1.0);
-  }
-
-  double Nearness(const Interval& iteration, std::size_t p, Tick time) const {
-    const double far = kFarAway * static_cast<double>(std::max<Tick>(1, iteration.length()));
-    return kSameTime * std::max(0.0, 1 - std::fabs(static_cast<double>(begins_[p] - time)) / far);
-  }
-
-  const Trace& trace_;
-  const RankTimeline& timeline_;
-  const std::vector<ResolvedLandmark>& landmarks_;
-  bool has_regions_;
-  std::vector<double> lengths_, best_, next_;
-  std::vector<Tick> begins_;
-  std::vector<std::uint32_t> collectives_;
-  std::vector<bool> taken_;
-  double total_ = 1;
+// The bursts of an iteration.
+struct BurstList {
+  std::vector<double> lengths;
+  std::vector<Tick> begins;
+  std::vector<std::uint32_t> collectives;  // before each
+  double total = 1;                        // of the lengths
 };
+
+// Its share of the computation, over that of the landmark.
+double LengthRatio(const std::vector<ResolvedLandmark>& landmarks, const BurstList& bursts, std::size_t p,
+                   std::size_t j) {
+  return bursts.lengths[p] / bursts.total / landmarks[j].landmark->share;
+}
+
+// Evidence for burst p of the last iteration prepared being landmark j.
+double Score(const RankTimeline& timeline, const std::vector<ResolvedLandmark>& landmarks, bool has_regions,
+             const BurstList& bursts, const Interval& iteration, const std::vector<std::uint32_t>& regions,
+             std::size_t p, std::size_t j) {
+  const ResolvedLandmark& known = landmarks[j];
+  const Landmark& landmark = *known.landmark;
+  const std::size_t call = iteration.begin.call + p;
+  double score = 0;
+  if (known.IsBefore(timeline, call)) score += kSameFunction;
+  if (known.IsAfter(timeline, call)) score += kSameFunction;
+  if (has_regions) {
+    const bool none = regions[p] == kNoRegion;
+    if (none ? landmark.region.empty() : static_cast<bool>(known.region[regions[p]])) score += kSameRegion;
+  }
+  const double ratio = LengthRatio(landmarks, bursts, p, j);
+  score += kSameLength * std::min(ratio, ratio > 0 ? 1 / ratio : 0);
+  if (!KnowsCollectives(landmark)) return score;
+  if (bursts.collectives[p] == landmark.collectives_before) score += kSameCollectives;
+  if (bursts.collectives.back() - bursts.collectives[p] == landmark.collectives_behind) score += kSameCollectives;
+  return score;
+}
+
+// The first burst behind the landmark before that is like the one found.
+std::size_t FirstTurn(const RankTimeline& timeline, const std::vector<ResolvedLandmark>& landmarks, bool has_regions,
+                      const BurstList& bursts, const Interval& iteration, const std::vector<std::uint32_t>& regions,
+                      std::size_t j, std::size_t begin, std::size_t found) {
+  const ResolvedLandmark& known = landmarks[j];
+  const auto looks_alike = [&](std::size_t p) {
+    const std::size_t call = iteration.begin.call + p;
+    const double ratio = bursts.lengths[p] / std::max(bursts.lengths[found], 1.0);
+    return known.IsBefore(timeline, call) == known.IsBefore(timeline, iteration.begin.call + found) &&
+           known.IsAfter(timeline, call) == known.IsAfter(timeline, iteration.begin.call + found) &&
+           (!has_regions || regions[p] == regions[found]) && ratio <= kSameShare && ratio * kSameShare >= 1;
+  };
+  std::size_t first = found;
+  for (std::size_t p = found; p-- > begin;) {
+    if (looks_alike(p)) first = p;
+  }
+  return first;
+}
+
+void Prepare(const Trace& trace, const RankTimeline& timeline, BurstList& bursts, const Interval& iteration,
+             std::size_t count) {
+  bursts.lengths.resize(count);
+  bursts.begins.resize(count);
+  bursts.collectives.resize(count);
+  bursts.total = 0;
+  std::uint32_t collectives = 0;
+  for (std::size_t p = 0; p < count; ++p) {
+    const std::size_t call = iteration.begin.call + p;
+    bursts.begins[p] = p > 0 ? timeline.leave(call - 1) : iteration.begin.tick;
+    const Tick end = p + 1 < count ? timeline.enter(call) : iteration.end.tick;
+    bursts.lengths[p] = static_cast<double>(std::max<Tick>(0, end - bursts.begins[p]));
+    bursts.total += bursts.lengths[p];
+    bursts.collectives[p] = collectives;
+    if (p + 1 == count) break;
+    if (trace.regions[timeline.region(call)].IsCollective()) ++collectives;
+  }
+  bursts.total = std::max(bursts.total, 1.0);
+}
+
+double Nearness(const BurstList& bursts, const Interval& iteration, std::size_t p, Tick time) {
+  const double far = kFarAway * static_cast<double>(std::max<Tick>(1, iteration.length()));
+  return kSameTime * std::max(0.0, 1 - std::fabs(static_cast<double>(bursts.begins[p] - time)) / far);
+}
+
+// Their bursts in an iteration, in order: those that most speaks for, the earlier of equal ones, and of the turns of
+// an inner loop the first. `regions`: of the bursts. `times`: when the landmarks begin on another rank, empty when
+// not known; then less speaks for a burst that is too short for the landmark.
+std::vector<std::size_t> FindInIteration(const Trace& trace, const RankTimeline& timeline,
+                                         const std::vector<ResolvedLandmark>& landmarks, bool has_regions,
+                                         BurstList& bursts, const Interval& iteration,
+                                         const std::vector<std::uint32_t>& regions, const std::vector<Tick>& times) {
+  const std::size_t count = CountBursts(iteration), most = landmarks.size();
+  std::vector<std::size_t> found(most);
+  std::vector<double> best(count + 1), next;
+  std::vector<bool> taken(most * count);
+  Prepare(trace, timeline, bursts, iteration, count);
+  for (std::size_t j = 0; j < most && count >= most; ++j) {
+    // best[p]: of the landmarks before j within the first p bursts.
+    next.assign(count + 1, -1);
+    for (std::size_t p = j; p < count; ++p) {
+      const double nearness = times.empty() ? 0 : Nearness(bursts, iteration, p, times[j]);
+      const bool is_too_short = times.empty() && LengthRatio(landmarks, bursts, p, j) < kLeastLength;
+      const double with =
+          best[p] + nearness +
+          (is_too_short ? kTooShort : 1) * Score(timeline, landmarks, has_regions, bursts, iteration, regions, p, j);
+      const bool is_better = with > next[p];
+      next[p + 1] = is_better ? with : next[p];
+      taken[j * count + p] = is_better;
+    }
+    best.swap(next);
+  }
+  std::size_t p = count;
+  for (std::size_t j = most; j-- > 0 && count >= most;) {
+    while (!taken[j * count + p - 1]) --p;
+    found[j] = --p;
+  }
+  for (std::size_t j = 0; j < most && count >= most; ++j) {
+    if (landmarks[j].landmark->is_repeated)
+      found[j] = FirstTurn(timeline, landmarks, has_regions, bursts, iteration, regions, j,
+                           j > 0 ? found[j - 1] + 1 : 0, found[j]);
+  }
+  return found;
+}
 
 using LandmarkBursts = std::vector<std::vector<std::size_t>>;  // indices by iteration and landmark
 
@@ -208,18 +201,20 @@ using BurstRegions = std::vector<std::vector<std::uint32_t>>;  // indexed by ite
 LandmarkBursts FindOnRank(const Trace& trace, std::size_t rank, const std::vector<Interval>& iterations,
                           const BurstRegions& regions, const std::vector<ResolvedLandmark>& known, bool has_regions,
                           const std::vector<std::vector<Tick>>& times, Shown* shown) {
-  LandmarkFinder finder(trace, rank, known, has_regions);
+  const RankTimeline& timeline = trace.timelines[rank];
+  BurstList list;
   LandmarkBursts bursts;
   const auto count = static_cast<double>(iterations.size());
   if (shown != nullptr) *shown = {std::vector<double>(known.size()), std::vector<double>(known.size()), 0};
   for (std::size_t k = 0; k < iterations.size(); ++k) {
     const std::vector<Tick> none;
-    bursts.push_back(finder.Find(iterations[k], regions[k], k < times.size() ? times[k] : none));
+    bursts.push_back(FindInIteration(trace, timeline, known, has_regions, list, iterations[k], regions[k],
+                                     k < times.size() ? times[k] : none));
     if (shown == nullptr) continue;
     for (std::size_t j = 0; j < known.size(); ++j) {
       const std::size_t index = bursts[k][j];
-      shown->scores[j] += finder.Score(iterations[k], regions[k], index, j) / count;
-      shown->ratios[j] += finder.LengthRatio(index, j) / count;
+      shown->scores[j] += Score(timeline, known, has_regions, list, iterations[k], regions[k], index, j) / count;
+      shown->ratios[j] += LengthRatio(known, list, index, j) / count;
     }
   }
   if (shown != nullptr) shown->total = std::accumulate(shown->scores.begin(), shown->scores.end(), 0.0);
@@ -233,11 +228,10 @@ bool AreAlike(const Landmark& a, const Landmark& b) {
 }
 
 // Landmarks of which it is unknown which they are: beside each is a missing one that is alike, and the burst would do
-// for either. `present`: whether each of the shape is there; `bursts`: of those, by
-// iteration of the rank.
+// for either. `present`: those of the shape that are there; `bursts`: theirs, by iteration of the rank.
 std::vector<std::size_t> Ambiguous(const Trace& trace, std::size_t rank, const std::vector<Interval>& iterations,
                                    const std::vector<Landmark>& landmarks, const std::vector<bool>& present,
-                                   const LandmarkBursts& bursts, bool has_regions) {
+                                   const LandmarkBursts& bursts) {
   std::vector<std::size_t> order, ambiguous;
   for (std::size_t j = 0; j < landmarks.size(); ++j) {
     if (present[j]) order.push_back(j);
@@ -246,13 +240,14 @@ std::vector<std::size_t> Ambiguous(const Trace& trace, std::size_t rank, const s
     if (present[j]) continue;
     const std::vector<Landmark> alone = {landmarks[j]};
     const std::vector<ResolvedLandmark> missing = Resolve(trace, alone);
-    LandmarkFinder finder(trace, rank, missing, has_regions);
+    BurstList list;
     const auto behind = static_cast<std::size_t>(std::lower_bound(order.begin(), order.end(), j) - order.begin());
     for (std::size_t i = behind > 0 ? behind - 1 : 0; i < std::min(behind + 1, order.size()); ++i) {
       if (!AreAlike(landmarks[j], landmarks[order[i]])) continue;
       double ratio = 0;
       for (std::size_t k = 0; k < bursts.size(); ++k) {
-        ratio += finder.RatioIn(iterations[k], bursts[k][i]) / static_cast<double>(bursts.size());
+        Prepare(trace, trace.timelines[rank], list, iterations[k], CountBursts(iterations[k]));
+        ratio += LengthRatio(missing, list, bursts[k][i], 0) / static_cast<double>(bursts.size());
       }
       if (ratio >= kLeastLength && ratio * kLeastLength <= 1) ambiguous.push_back(order[i]);
     }
@@ -292,7 +287,7 @@ std::vector<LandmarkBursts> FindLandmarks(const Trace& trace, const std::vector<
     }
     if (!all) continue;
     const std::vector<std::size_t> ambiguous =
-        Ambiguous(trace, guide, loop[guide].iterations, landmarks, present, bursts[guide], has_regions);
+        Ambiguous(trace, guide, loop[guide].iterations, landmarks, present, bursts[guide]);
     for (const std::size_t j : ambiguous) present[j] = false;
     if (!ambiguous.empty()) continue;
     std::vector<std::vector<Tick>> times;

@@ -73,151 +73,139 @@ std::vector<Sample> MostCommon(const Trace& trace, const std::vector<RankCut>& l
   return *best;
 }
 
-// The most common iteration of a loop, burst by burst.
-class TypicalIteration {
- public:
-  TypicalIteration(const Trace& trace, const std::vector<RankCut>& loop)
-      : trace_(trace),
-        samples_(MostCommon(trace, loop)),
-        middle_(Middle(samples_)),
-        timeline_(trace.timelines[middle_.first]),
-        iteration_(loop[middle_.first].iterations[middle_.second]),
-        symbols_(CallSymbols(trace, middle_.first)) {
-    lengths_.resize(CountBursts(iteration_));
-    if (samples_.size() > kMostSamples) Thin();
-    for (std::size_t burst = 0; burst < lengths_.size(); ++burst) {
-      std::vector<Tick> lengths;
-      for (const auto& [rank, iteration] : samples_) {
-        lengths.push_back(BurstAt(trace.timelines[rank], loop[rank].iterations[iteration], burst).length());
-      }
-      lengths_[burst] = static_cast<double>(Median(std::move(lengths)));
-    }
-    const double total = std::accumulate(lengths_.begin(), lengths_.end(), 0.0);
-    for (double& length : lengths_) length = total > 0 ? length / total : 0;
-    regions_ = RegionsOfBursts(trace, middle_.first, {iteration_}).front();
-    FindAround();
-  }
-
-  // The number of iterations on any rank that make the same calls.
-  std::size_t samples() const { return samples_.size(); }
-  std::size_t bursts() const { return lengths_.size(); }
-  // Shares of the computation, one a burst.
-  const std::vector<double>& shares() const { return lengths_; }
-
-  Landmark LandmarkAt(std::size_t burst) const {
-    Landmark landmark;
-    const std::size_t call = iteration_.begin.call + burst;
-    if (call > 0) landmark.before = FunctionOf(call - 1).name;
-    if (call < timeline_.calls()) landmark.after = FunctionOf(call).name;
-    const std::uint32_t region = regions_[burst];
-    if (region != kNoRegion && around_.count(region) == 0) landmark.region = trace_.regions[region].name;
-    landmark.share = lengths_[burst];
-    for (std::uint32_t c = iteration_.begin.call; c < iteration_.end.call; ++c) {
-      if (!FunctionOf(c).IsCollective()) continue;
-      ++(c < call ? landmark.collectives_before : landmark.collectives_behind);
-    }
-    return landmark;
-  }
-
-  CallCounts Calls() const { return CountCalls(trace_, timeline_, iteration_.begin.call, iteration_.end.call); }
-
-  // Counts calls from one burst up to the next time that another comes, in this iteration or the next.
-  struct Rounds {
-    int all = 0, collective = 0;  // turns of functions that may wait
-    int count = 0;                // those, or how often the same call comes back
-    double longest_burst = 0;     // between them; share of the computation
-  };
-  Rounds RoundsBetween(std::size_t from, std::size_t to) const {
-    Rounds rounds;
-    std::string last;
-    std::unordered_map<std::uint64_t, int> same;
-    int repeats = 0;
-    const std::size_t count = to > from ? to - from : to + bursts() - from;
-    for (std::size_t i = 0; i < count; ++i) {
-      const std::size_t burst = (from + i) % bursts();
-      if (i > 0) rounds.longest_burst = std::max(rounds.longest_burst, lengths_[burst]);
-      if (burst + 1 == bursts()) continue;  // no call follows in this iteration
-      const Region& function = FunctionOf(iteration_.begin.call + burst);
-      if (!Completes(function)) {
-        last = function.name;
-        continue;
-      }
-      repeats = std::max(repeats, ++same[symbols_[iteration_.begin.call + burst]]);
-      if (function.name != last) {
-        ++rounds.all;
-        if (function.IsCollective()) ++rounds.collective;
-      }
-      last = function.name;
-    }
-    rounds.count = std::max(rounds.all, repeats);
-    return rounds;
-  }
-
-  // The region that the calls and computation from one burst to another are made of, and little else of the
-  // iteration; nothing when there is none.
-  std::string RegionOf(std::size_t from, std::size_t to) const {
-    std::map<std::uint32_t, double> inside, everywhere;
-    double length = 0;
-    for (std::size_t burst = 0; burst < bursts(); ++burst) {
-      const bool is_inside = from < to ? burst >= from && burst < to : burst >= from || burst < to;
-      const double share = lengths_[burst];
-      if (is_inside) length += share;
-      if (regions_[burst] == kNoRegion) continue;
-      everywhere[regions_[burst]] += share;
-      if (is_inside) inside[regions_[burst]] += share;
-    }
-    for (const auto& [region, share] : inside) {
-      if (around_.count(region) > 0) continue;
-      if (share >= 0.8 * length && everywhere[region] <= 1.25 * share) return trace_.regions[region].name;
-    }
-    return "";
-  }
-
- private:
-  // The middle iteration of the rank in the middle.
-  static Sample Middle(const std::vector<Sample>& samples) {
-    const auto middle = samples[samples.size() / 2].first;
-    const auto first = std::ranges::lower_bound(samples, middle, {}, &Sample::first);
-    return first[(std::ranges::upper_bound(samples, middle, {}, &Sample::first) - first) / 2];
-  }
-
-  const Region& FunctionOf(std::size_t call) const { return trace_.regions[timeline_.region(call)]; }
-
-  // Regions around nearly all of the iteration, such as the body of the loop, say nothing of its parts.
-  void FindAround() {
-    std::map<std::uint32_t, Tick> inside, since;
-    const auto begin = iteration_.begin.tick, end = iteration_.end.tick;
-    for (std::size_t event = 0; event < iteration_.end.event; ++event) {
-      const RankTimeline::RegionEvent e = timeline_.region_event(event);
-      if (!e.is_leave) {
-        since[e.region] = e.tick;
-      } else if (since.count(e.region) > 0) {
-        inside[e.region] += std::max<Tick>(0, e.tick - std::max(begin, since[e.region]));
-        since.erase(e.region);
-      }
-    }
-    for (const auto& [region, tick] : since) inside[region] += end - std::max(begin, tick);
-    for (const auto& [region, ticks] : inside) {
-      if (static_cast<double>(ticks) >= kAround * static_cast<double>(end - begin)) around_.insert(region);
-    }
-  }
-
-  void Thin() {
-    std::vector<Sample> some;
-    for (std::size_t i = 0; i < kMostSamples; ++i) some.push_back(samples_[i * samples_.size() / kMostSamples]);
-    samples_ = std::move(some);
-  }
-
-  const Trace& trace_;
-  std::vector<Sample> samples_;
-  Sample middle_;  // stands for all: neither the first iteration nor the last, where there are others
-  const RankTimeline& timeline_;
-  Interval iteration_;
-  std::vector<std::uint64_t> symbols_;  // one a call of the rank
-  std::vector<double> lengths_;         // share of all
-  std::vector<std::uint32_t> regions_;
-  std::set<std::uint32_t> around_;
+// The most common iteration of a loop, burst by burst, on the rank in the middle of those that make the same calls.
+struct TypicalIteration {
+  std::size_t samples = 0;  // iterations on any rank that make the same calls, of many some
+  std::size_t rank = 0;
+  Interval iteration;
+  std::vector<std::uint64_t> symbols;  // one a call of the rank
+  std::vector<double> shares;          // of the computation, one a burst
+  std::vector<std::uint32_t> regions;  // of the bursts
+  std::set<std::uint32_t> around;      // regions around nearly all of the iteration, which say nothing of its parts
 };
+
+// Counts calls from one burst up to the next time that another comes, in this iteration or the next.
+struct Rounds {
+  int all = 0, collective = 0;  // turns of functions that may wait
+  int count = 0;                // those, or how often the same call comes back
+  double longest_burst = 0;     // between them; share of the computation
+};
+
+const Region& Function(const Trace& trace, const TypicalIteration& typical, std::size_t call) {
+  return trace.regions[trace.timelines[typical.rank].region(call)];
+}
+
+Landmark LandmarkAt(const Trace& trace, const TypicalIteration& typical, std::size_t burst) {
+  Landmark landmark;
+  const std::size_t call = typical.iteration.begin.call + burst;
+  if (call > 0) landmark.before = Function(trace, typical, call - 1).name;
+  if (call < trace.timelines[typical.rank].calls()) landmark.after = Function(trace, typical, call).name;
+  const std::uint32_t region = typical.regions[burst];
+  if (region != kNoRegion && typical.around.count(region) == 0) landmark.region = trace.regions[region].name;
+  landmark.share = typical.shares[burst];
+  for (std::uint32_t c = typical.iteration.begin.call; c < typical.iteration.end.call; ++c) {
+    if (!Function(trace, typical, c).IsCollective()) continue;
+    ++(c < call ? landmark.collectives_before : landmark.collectives_behind);
+  }
+  return landmark;
+}
+
+Rounds RoundsBetween(const Trace& trace, const TypicalIteration& typical, std::size_t from, std::size_t to) {
+  Rounds rounds;
+  std::string last;
+  std::unordered_map<std::uint64_t, int> same;
+  int repeats = 0;
+  const std::size_t count = to > from ? to - from : to + typical.shares.size() - from;
+  for (std::size_t i = 0; i < count; ++i) {
+    const std::size_t burst = (from + i) % typical.shares.size();
+    if (i > 0) rounds.longest_burst = std::max(rounds.longest_burst, typical.shares[burst]);
+    if (burst + 1 == typical.shares.size()) continue;  // no call follows in this iteration
+    const Region& function = Function(trace, typical, typical.iteration.begin.call + burst);
+    if (!Completes(function)) {
+      last = function.name;
+      continue;
+    }
+    repeats = std::max(repeats, ++same[typical.symbols[typical.iteration.begin.call + burst]]);
+    if (function.name != last) {
+      ++rounds.all;
+      if (function.IsCollective()) ++rounds.collective;
+    }
+    last = function.name;
+  }
+  rounds.count = std::max(rounds.all, repeats);
+  return rounds;
+}
+
+// The region that the calls and computation from one burst to another are made of, and little else of the
+// iteration; nothing when there is none.
+std::string RegionBetween(const Trace& trace, const TypicalIteration& typical, std::size_t from, std::size_t to) {
+  std::map<std::uint32_t, double> inside, everywhere;
+  double length = 0;
+  for (std::size_t burst = 0; burst < typical.shares.size(); ++burst) {
+    const bool is_inside = from < to ? burst >= from && burst < to : burst >= from || burst < to;
+    const double share = typical.shares[burst];
+    if (is_inside) length += share;
+    if (typical.regions[burst] == kNoRegion) continue;
+    everywhere[typical.regions[burst]] += share;
+    if (is_inside) inside[typical.regions[burst]] += share;
+  }
+  for (const auto& [region, share] : inside) {
+    if (typical.around.count(region) > 0) continue;
+    if (share >= 0.8 * length && everywhere[region] <= 1.25 * share) return trace.regions[region].name;
+  }
+  return "";
+}
+
+// The middle iteration of the rank in the middle.
+Sample Middle(const std::vector<Sample>& samples) {
+  const auto middle = samples[samples.size() / 2].first;
+  const auto first = std::ranges::lower_bound(samples, middle, {}, &Sample::first);
+  return first[(std::ranges::upper_bound(samples, middle, {}, &Sample::first) - first) / 2];
+}
+
+// Regions around nearly all of the iteration, such as the body of the loop, say nothing of its parts.
+void FindAround(const Trace& trace, TypicalIteration& typical) {
+  std::map<std::uint32_t, Tick> inside, since;
+  const auto begin = typical.iteration.begin.tick, end = typical.iteration.end.tick;
+  for (std::size_t event = 0; event < typical.iteration.end.event; ++event) {
+    const RankTimeline::RegionEvent e = trace.timelines[typical.rank].region_event(event);
+    if (!e.is_leave) {
+      since[e.region] = e.tick;
+    } else if (since.count(e.region) > 0) {
+      inside[e.region] += std::max<Tick>(0, e.tick - std::max(begin, since[e.region]));
+      since.erase(e.region);
+    }
+  }
+  for (const auto& [region, tick] : since) inside[region] += end - std::max(begin, tick);
+  for (const auto& [region, ticks] : inside) {
+    if (static_cast<double>(ticks) >= kAround * static_cast<double>(end - begin)) typical.around.insert(region);
+  }
+}
+
+TypicalIteration FindTypical(const Trace& trace, const std::vector<RankCut>& loop) {
+  std::vector<Sample> samples = MostCommon(trace, loop);
+  // Neither the first iteration nor the last, where there are others.
+  const auto [rank, place] = Middle(samples);
+  TypicalIteration typical;
+  typical.samples = std::min(samples.size(), kMostSamples);
+  typical.rank = rank;
+  typical.iteration = loop[rank].iterations[place];
+  typical.symbols = CallSymbols(trace, rank);
+  typical.shares.resize(CountBursts(typical.iteration));
+  for (std::size_t burst = 0; burst < typical.shares.size(); ++burst) {
+    std::vector<Tick> lengths;
+    for (std::size_t i = 0; i < typical.samples; ++i) {
+      const auto& [other, iteration] = samples[i * samples.size() / typical.samples];
+      lengths.push_back(BurstAt(trace.timelines[other], loop[other].iterations[iteration], burst).length());
+    }
+    typical.shares[burst] = static_cast<double>(Median(std::move(lengths)));
+  }
+  const double total = std::accumulate(typical.shares.begin(), typical.shares.end(), 0.0);
+  for (double& share : typical.shares) share = total > 0 ? share / total : 0;
+  typical.regions = RegionsOfBursts(trace, rank, {typical.iteration}).front();
+  FindAround(trace, typical);
+  return typical;
+}
 
 // The bursts that stand out: down to the widest gap between one length and the next.
 std::vector<std::size_t> LongBursts(const std::vector<double>& shares) {
@@ -269,18 +257,18 @@ void NumberNames(std::vector<IterationPart>& parts) {
   }
 }
 
-std::vector<IterationPart> PartsOf(const TypicalIteration& iteration, const std::vector<std::size_t>& bursts,
-                                   const std::vector<Landmark>& landmarks) {
+std::vector<IterationPart> Parts(const Trace& trace, const TypicalIteration& typical,
+                                 const std::vector<std::size_t>& bursts, const std::vector<Landmark>& landmarks) {
   double shortest = 1;
-  for (const std::size_t burst : bursts) shortest = std::min(shortest, iteration.shares()[burst]);
+  for (const std::size_t burst : bursts) shortest = std::min(shortest, typical.shares[burst]);
   std::vector<IterationPart> parts;
   for (std::size_t i = 0; i < bursts.size(); ++i) {
     const std::size_t next = bursts[(i + 1) % bursts.size()];
-    const TypicalIteration::Rounds rounds = iteration.RoundsBetween(bursts[i], next);
+    const Rounds rounds = RoundsBetween(trace, typical, bursts[i], next);
     const bool has_two =
         !landmarks[i].is_repeated && rounds.count >= kFewestRounds && rounds.longest_burst <= kLittle * shortest;
     const auto add = [&](PartKind kind, bool is_behind, std::size_t from, std::size_t to) {
-      const std::string region = iteration.RegionOf(from, to);
+      const std::string region = RegionBetween(trace, typical, from, to);
       parts.push_back({region.empty() ? ToString(kind) : region, kind, i, is_behind});
     };
     add(PartKind::kComputation, false, bursts[i], has_two ? bursts[i] + 1 : next);
@@ -316,14 +304,15 @@ std::vector<std::string> IterationShape::PartNames() const {
 }
 
 IterationShape ShapeOf(const Trace& trace, const std::vector<RankCut>& loop) {
-  const TypicalIteration iteration(trace, loop);
+  const TypicalIteration typical = FindTypical(trace, loop);
   IterationShape shape;
-  shape.calls = iteration.Calls();
-  if (iteration.samples() < kFewestSamples) return shape;  // long bursts may be noise there
-  std::vector<std::size_t> bursts = LongBursts(iteration.shares());
-  for (const std::size_t burst : bursts) shape.landmarks.push_back(iteration.LandmarkAt(burst));
+  shape.calls =
+      CountCalls(trace, trace.timelines[typical.rank], typical.iteration.begin.call, typical.iteration.end.call);
+  if (typical.samples < kFewestSamples) return shape;  // long bursts may be noise there
+  std::vector<std::size_t> bursts = LongBursts(typical.shares);
+  for (const std::size_t burst : bursts) shape.landmarks.push_back(LandmarkAt(trace, typical, burst));
   FoldTurns(shape.landmarks, bursts);
-  shape.parts = PartsOf(iteration, bursts, shape.landmarks);
+  shape.parts = Parts(trace, typical, bursts, shape.landmarks);
   return shape;
 }
 

@@ -97,200 +97,198 @@ struct GroupCandidate {
   bool serves = false;  // the others, as a master does
 };
 
-class GroupFinder {
- public:
-  GroupFinder(const Trace& trace, const PhaseCut& cut)
-      : trace_(trace), cut_(cut), profiles_(ProfileRanks(trace, cut)), messages_(trace.size()) {
-    std::vector<double> useful;
-    for (std::size_t rank = 0; rank < trace.size(); ++rank) {
-      if (!profiles_.ranks[rank].present) continue;
-      present_.push_back(rank);
-      useful.push_back(profiles_.ranks[rank].useful);
+bool IsBefore(const GroupCandidate& a, const GroupCandidate& b) {
+  return a.ranks.size() != b.ranks.size() ? a.ranks.size() > b.ranks.size() : a.ranks.front() < b.ranks.front();
+}
+
+using MessageCountsByRank = std::vector<std::optional<MessageCounts>>;  // where they were asked for
+
+double Level(double usual, const RankProfile& profile) { return profile.useful / (profile.useful + usual); }
+
+// The distance of DBSCAN: the largest of the differences in shares, and in how much they compute.
+double Distance(double usual, const RankProfile& a, const RankProfile& b) {
+  return std::max({DistanceOfShares(a.regions, b.regions), DistanceOfShares(a.bursts, b.bursts),
+                   DistanceOfShares(a.calls, b.calls), std::fabs(Level(usual, a) - Level(usual, b))});
+}
+
+// A master of many workers may compute as much as any of them, though little at a time: such ranks are placed again.
+void SetServersApart(const RankProfiles& profiles, std::vector<std::size_t>& noise, std::vector<std::size_t>& ranks) {
+  std::vector<double> bursts;
+  for (const std::size_t rank : ranks) bursts.push_back(profiles.ranks[rank].burst);
+  const double usual = Median(std::move(bursts));
+  const auto others = std::stable_partition(
+      ranks.begin(), ranks.end(), [&](std::size_t rank) { return kLess * profiles.ranks[rank].burst >= usual; });
+  noise.insert(noise.end(), others, ranks.end());
+  ranks.erase(others, ranks.end());
+}
+
+// DBSCAN over the ranks, those with the same profile as one point: the clusters, largest first, and the noise.
+std::pair<std::vector<GroupCandidate>, std::vector<std::size_t>> Cluster(const RankProfiles& profiles, double usual,
+                                                                         const std::vector<std::size_t>& present) {
+  std::vector<GroupCandidate> clusters;
+  std::vector<std::size_t> noise;
+  std::vector<std::vector<std::size_t>> alike;
+  for (const std::size_t rank : present) {
+    const auto same = std::find_if(alike.begin(), alike.end(), [&](const std::vector<std::size_t>& ranks) {
+      return Distance(usual, profiles.ranks[ranks.front()], profiles.ranks[rank]) <= kSame;
+    });
+    if (same == alike.end()) {
+      alike.push_back({rank});
+    } else {
+      same->push_back(rank);
     }
-    if (!useful.empty()) usual_ = std::max(1.0, Median(std::move(useful)));
   }
-
-  RankGroups Find() {
-    RankGroups result;
-    if (present_.size() < 3) return result;
-    Cluster();
-    if (clusters_.empty() || 2 * noise_.size() > present_.size()) return result;
-    std::vector<GroupCandidate> groups;
-    for (GroupCandidate& cluster : clusters_) Place(std::move(cluster), groups);
-    std::vector<std::size_t> outliers;
-    for (const std::size_t rank : noise_) {
-      GroupCandidate alone = {{rank}, profiles_.ranks[rank]};
-      if (const std::size_t into = Place(std::move(alone), groups); groups[into].ranks.front() != rank) {
-        if (Distance(profiles_.ranks[rank], groups[into].profile) > kReach) outliers.push_back(rank);
-      }
+  std::vector<ClusterPoint> points;
+  for (const auto& ranks : alike) points.push_back({ranks.size(), {}});
+  const auto distance = [&](std::size_t i, std::size_t j) {
+    return Distance(usual, profiles.ranks[alike[i].front()], profiles.ranks[alike[j].front()]);
+  };
+  FindClusters(points, distance, kReach, kFewestInCluster);
+  for (std::size_t i = 0; i < points.size(); ++i) {
+    std::vector<std::size_t>* ranks = &noise;
+    if (points[i].cluster) {
+      clusters.resize(std::max(clusters.size(), *points[i].cluster + 1));
+      ranks = &clusters[*points[i].cluster].ranks;
     }
-    if (groups.size() < 2) return result;
-    for (GroupCandidate& group : groups) std::sort(group.ranks.begin(), group.ranks.end());
-    std::sort(groups.begin(), groups.end(), IsBefore);
-    std::sort(outliers.begin(), outliers.end());
-    result.groups = Named(groups);
-    if (!outliers.empty()) {
-      result.diagnostics.Add(anomaly::kRankInNoGroup, outliers.size(),
-                             fmt::format("in phase {}: {}", cut_.spec.name, FormatRanks(outliers)));
+    ranks->insert(ranks->end(), alike[i].begin(), alike[i].end());
+  }
+  for (GroupCandidate& cluster : clusters) SetServersApart(profiles, noise, cluster.ranks);
+  std::sort(noise.begin(), noise.end());
+  for (GroupCandidate& cluster : clusters) {
+    std::sort(cluster.ranks.begin(), cluster.ranks.end());
+    cluster.profile = MeanProfile(profiles, cluster.ranks);
+  }
+  std::sort(clusters.begin(), clusters.end(), IsBefore);
+  return {std::move(clusters), std::move(noise)};
+}
+
+// The least share of work that each lacks of the other. More of the same, or more besides the same, is no other work:
+// that is imbalance, and what some ranks of a program do for all.
+double Difference(const GroupCandidate& a, const GroupCandidate& b) {
+  return std::max({EachLacks(a.profile.regions, b.profile.regions), EachLacks(a.profile.bursts, b.profile.bursts),
+                   EachLacks(a.profile.calls, b.profile.calls)});
+}
+
+const MessageCounts& Messages(const Trace& trace, const PhaseCut& cut, MessageCountsByRank& messages,
+                              std::size_t rank) {
+  std::optional<MessageCounts>& counts = messages[rank];
+  if (!counts) counts = CountMessages(trace, cut, rank);
+  return *counts;
+}
+
+// True if the group talks with single ranks of the candidate before all others, which compute little themselves, or
+// little at a time, as with many workers: a master and its workers.
+bool IsMaster(const Trace& trace, const PhaseCut& cut, MessageCountsByRank& messages, const GroupCandidate& candidate,
+              const GroupCandidate& group) {
+  // Between two others lies the middle of a line, too.
+  if (group.ranks.size() < 3 || candidate.ranks.size() >= group.ranks.size()) return false;
+  const bool is_little = kLess * candidate.profile.useful < group.profile.useful;
+  if (!is_little && kLess * candidate.profile.burst >= group.profile.burst) return false;
+  std::size_t served = 0;
+  for (const std::size_t rank : group.ranks) {
+    const MessageCounts& counts = Messages(trace, cut, messages, rank);
+    for (const auto& [peer, count] : counts.by_peer) {
+      const bool is_candidate =
+          std::binary_search(candidate.ranks.begin(), candidate.ranks.end(), static_cast<std::size_t>(peer));
+      if (is_candidate && 2 * count > counts.sent + counts.received) ++served;
     }
-    return result;
   }
+  return 10 * served >= 9 * group.ranks.size();
+}
 
- private:
-  static bool IsBefore(const GroupCandidate& a, const GroupCandidate& b) {
-    return a.ranks.size() != b.ranks.size() ? a.ranks.size() > b.ranks.size() : a.ranks.front() < b.ranks.front();
+// True if the candidate only sends or only receives and takes no part in what the group does together: an input or
+// output server.
+bool IsOneWay(const Trace& trace, const PhaseCut& cut, MessageCountsByRank& messages, const GroupCandidate& candidate,
+              const GroupCandidate& group) {
+  if (Lacking(group.profile.calls, candidate.profile.calls) < kDifferent) return false;
+  std::uint64_t sent = 0, received = 0;
+  for (const std::size_t rank : candidate.ranks) {
+    sent += Messages(trace, cut, messages, rank).sent;
+    received += Messages(trace, cut, messages, rank).received;
   }
+  const double recurs = kRecurs * static_cast<double>(candidate.ranks.size());
+  return (sent == 0 || received == 0) && static_cast<double>(sent + received) >= recurs;
+}
 
-  double Level(const RankProfile& profile) const { return profile.useful / (profile.useful + usual_); }
+bool Differ(const Trace& trace, const PhaseCut& cut, MessageCountsByRank& messages, GroupCandidate& candidate,
+            const GroupCandidate& group) {
+  if (Difference(candidate, group) >= kDifferent) return true;
+  if (IsMaster(trace, cut, messages, candidate, group)) candidate.serves = true;
+  return candidate.serves || IsOneWay(trace, cut, messages, candidate, group);
+}
 
-  // The distance of DBSCAN: the largest of the differences in shares, and in how much they compute.
-  double Distance(const RankProfile& a, const RankProfile& b) const {
-    return std::max({DistanceOfShares(a.regions, b.regions), DistanceOfShares(a.bursts, b.bursts),
-                     DistanceOfShares(a.calls, b.calls), std::fabs(Level(a) - Level(b))});
+// Adds ranks to the nearest group that they do not differ from, or makes them a group. Returns which one.
+std::size_t Place(const Trace& trace, const PhaseCut& cut, double usual, MessageCountsByRank& messages,
+                  GroupCandidate&& candidate, std::vector<GroupCandidate>& groups) {
+  std::size_t best = groups.size();
+  std::pair<double, double> least;
+  for (std::size_t i = 0; i < groups.size(); ++i) {
+    if (Differ(trace, cut, messages, candidate, groups[i])) continue;
+    const std::pair<double, double> cost = {Difference(candidate, groups[i]),
+                                            Distance(usual, candidate.profile, groups[i].profile)};
+    if (best != groups.size() && cost >= least) continue;
+    best = i;
+    least = cost;
   }
+  if (best == groups.size() || candidate.serves) {
+    groups.push_back(std::move(candidate));
+    return groups.size() - 1;
+  }
+  std::vector<std::size_t>& ranks = groups[best].ranks;
+  ranks.insert(ranks.end(), candidate.ranks.begin(), candidate.ranks.end());
+  return best;
+}
 
-  // DBSCAN over the ranks, those with the same profile as one point; the clusters largest first.
-  void Cluster() {
-    std::vector<std::vector<std::size_t>> alike;
-    for (const std::size_t rank : present_) {
-      const auto same = std::find_if(alike.begin(), alike.end(), [&](const std::vector<std::size_t>& ranks) {
-        return Distance(profiles_.ranks[ranks.front()], profiles_.ranks[rank]) <= kSame;
-      });
-      if (same == alike.end()) {
-        alike.push_back({rank});
-      } else {
-        same->push_back(rank);
-      }
+std::vector<RankGroup> Named(const RankProfiles& profiles, const std::vector<GroupCandidate>& candidates) {
+  std::vector<std::pair<RankProfile, bool>> work;
+  for (const GroupCandidate& candidate : candidates) {
+    work.emplace_back(MeanProfile(profiles, candidate.ranks), candidate.serves);
+  }
+  const auto names = NameGroups(profiles, work);
+  std::vector<RankGroup> groups;
+  for (std::size_t i = 0; i < candidates.size(); ++i) {
+    const auto& [name, is_own] = names[i];
+    groups.push_back({name, candidates[i].ranks, is_own, TraitsOf(profiles, work[i].first)});
+  }
+  return groups;
+}
+
+RankGroups GroupRanks(const Trace& trace, const PhaseCut& cut) {
+  const RankProfiles profiles = ProfileRanks(trace, cut);
+  std::vector<std::size_t> present;
+  std::vector<double> useful;
+  for (std::size_t rank = 0; rank < trace.size(); ++rank) {
+    if (!profiles.ranks[rank].present) continue;
+    present.push_back(rank);
+    useful.push_back(profiles.ranks[rank].useful);
+  }
+  RankGroups result;
+  if (present.size() < 3) return result;
+  const double usual = std::max(1.0, Median(std::move(useful)));
+  auto [clusters, noise] = Cluster(profiles, usual, present);
+  if (clusters.empty() || 2 * noise.size() > present.size()) return result;
+  std::vector<GroupCandidate> groups;
+  MessageCountsByRank messages(trace.size());
+  for (GroupCandidate& cluster : clusters) Place(trace, cut, usual, messages, std::move(cluster), groups);
+  std::vector<std::size_t> outliers;
+  for (const std::size_t rank : noise) {
+    GroupCandidate alone = {{rank}, profiles.ranks[rank]};
+    if (const std::size_t into = Place(trace, cut, usual, messages, std::move(alone), groups);
+        groups[into].ranks.front() != rank) {
+      if (Distance(usual, profiles.ranks[rank], groups[into].profile) > kReach) outliers.push_back(rank);
     }
-    std::vector<ClusterPoint> points;
-    for (const auto& ranks : alike) points.push_back({ranks.size(), {}});
-    const auto distance = [&](std::size_t i, std::size_t j) {
-      return Distance(profiles_.ranks[alike[i].front()], profiles_.ranks[alike[j].front()]);
-    };
-    FindClusters(points, distance, kReach, kFewestInCluster);
-    for (std::size_t i = 0; i < points.size(); ++i) {
-      std::vector<std::size_t>* ranks = &noise_;
-      if (points[i].cluster) {
-        clusters_.resize(std::max(clusters_.size(), *points[i].cluster + 1));
-        ranks = &clusters_[*points[i].cluster].ranks;
-      }
-      ranks->insert(ranks->end(), alike[i].begin(), alike[i].end());
-    }
-    for (GroupCandidate& cluster : clusters_) SetServersApart(cluster.ranks);
-    std::sort(noise_.begin(), noise_.end());
-    for (GroupCandidate& cluster : clusters_) {
-      std::sort(cluster.ranks.begin(), cluster.ranks.end());
-      cluster.profile = MeanProfile(profiles_, cluster.ranks);
-    }
-    std::sort(clusters_.begin(), clusters_.end(), IsBefore);
   }
-
-  // A master of many workers may compute as much as any of them, though little at a time: such ranks are placed again.
-  void SetServersApart(std::vector<std::size_t>& ranks) {
-    std::vector<double> bursts;
-    for (const std::size_t rank : ranks) bursts.push_back(profiles_.ranks[rank].burst);
-    const double usual = Median(std::move(bursts));
-    const auto others = std::stable_partition(
-        ranks.begin(), ranks.end(), [&](std::size_t rank) { return kLess * profiles_.ranks[rank].burst >= usual; });
-    noise_.insert(noise_.end(), others, ranks.end());
-    ranks.erase(others, ranks.end());
+  if (groups.size() < 2) return result;
+  for (GroupCandidate& group : groups) std::sort(group.ranks.begin(), group.ranks.end());
+  std::sort(groups.begin(), groups.end(), IsBefore);
+  std::sort(outliers.begin(), outliers.end());
+  result.groups = Named(profiles, groups);
+  if (!outliers.empty()) {
+    result.diagnostics.Add(anomaly::kRankInNoGroup, outliers.size(),
+                           fmt::format("in phase {}: {}", cut.spec.name, FormatRanks(outliers)));
   }
-
-  // Adds ranks to the nearest group that they do not differ from, or makes them a group. Returns which one.
-  std::size_t Place(GroupCandidate&& candidate, std::vector<GroupCandidate>& groups) {
-    std::size_t best = groups.size();
-    std::pair<double, double> least;
-    for (std::size_t i = 0; i < groups.size(); ++i) {
-      if (Differ(candidate, groups[i])) continue;
-      const std::pair<double, double> cost = {Difference(candidate, groups[i]),
-                                              Distance(candidate.profile, groups[i].profile)};
-      if (best != groups.size() && cost >= least) continue;
-      best = i;
-      least = cost;
-    }
-    if (best == groups.size() || candidate.serves) {
-      groups.push_back(std::move(candidate));
-      return groups.size() - 1;
-    }
-    std::vector<std::size_t>& ranks = groups[best].ranks;
-    ranks.insert(ranks.end(), candidate.ranks.begin(), candidate.ranks.end());
-    return best;
-  }
-
-  // The least share of work that each lacks of the other. More of the same, or more besides the same, is no other work:
-  // that is imbalance, and what some ranks of a program do for all.
-  static double Difference(const GroupCandidate& a, const GroupCandidate& b) {
-    return std::max({EachLacks(a.profile.regions, b.profile.regions), EachLacks(a.profile.bursts, b.profile.bursts),
-                     EachLacks(a.profile.calls, b.profile.calls)});
-  }
-
-  bool Differ(GroupCandidate& candidate, const GroupCandidate& group) {
-    if (Difference(candidate, group) >= kDifferent) return true;
-    if (IsMaster(candidate, group)) candidate.serves = true;
-    return candidate.serves || IsOneWay(candidate, group);
-  }
-
-  const MessageCounts& MessagesOf(std::size_t rank) {
-    std::optional<MessageCounts>& counts = messages_[rank];
-    if (!counts) counts = CountMessages(trace_, cut_, rank);
-    return *counts;
-  }
-
-  // True if the group talks with single ranks of the candidate before all others, which compute little themselves, or
-  // little at a time, as with many workers: a master and its workers.
-  bool IsMaster(const GroupCandidate& candidate, const GroupCandidate& group) {
-    // Between two others lies the middle of a line, too.
-    if (group.ranks.size() < 3 || candidate.ranks.size() >= group.ranks.size()) return false;
-    const bool is_little = kLess * candidate.profile.useful < group.profile.useful;
-    if (!is_little && kLess * candidate.profile.burst >= group.profile.burst) return false;
-    std::size_t served = 0;
-    for (const std::size_t rank : group.ranks) {
-      const MessageCounts& counts = MessagesOf(rank);
-      for (const auto& [peer, count] : counts.by_peer) {
-        const bool is_candidate =
-            std::binary_search(candidate.ranks.begin(), candidate.ranks.end(), static_cast<std::size_t>(peer));
-        if (is_candidate && 2 * count > counts.sent + counts.received) ++served;
-      }
-    }
-    return 10 * served >= 9 * group.ranks.size();
-  }
-
-  // True if the candidate only sends or only receives and takes no part in what the group does together: an input or
-  // output server.
-  bool IsOneWay(const GroupCandidate& candidate, const GroupCandidate& group) {
-    if (Lacking(group.profile.calls, candidate.profile.calls) < kDifferent) return false;
-    std::uint64_t sent = 0, received = 0;
-    for (const std::size_t rank : candidate.ranks) {
-      sent += MessagesOf(rank).sent;
-      received += MessagesOf(rank).received;
-    }
-    const double recurs = kRecurs * static_cast<double>(candidate.ranks.size());
-    return (sent == 0 || received == 0) && static_cast<double>(sent + received) >= recurs;
-  }
-
-  std::vector<RankGroup> Named(const std::vector<GroupCandidate>& candidates) const {
-    std::vector<std::pair<RankProfile, bool>> work;
-    for (const GroupCandidate& candidate : candidates) {
-      work.emplace_back(MeanProfile(profiles_, candidate.ranks), candidate.serves);
-    }
-    const auto names = NameGroups(profiles_, work);
-    std::vector<RankGroup> groups;
-    for (std::size_t i = 0; i < candidates.size(); ++i) {
-      const auto& [name, is_own] = names[i];
-      groups.push_back({name, candidates[i].ranks, is_own, TraitsOf(profiles_, work[i].first)});
-    }
-    return groups;
-  }
-
-  const Trace& trace_;
-  const PhaseCut& cut_;
-  const RankProfiles profiles_;
-  double usual_ = 1;  // useful time of a rank
-  std::vector<std::size_t> present_;
-  std::vector<std::optional<MessageCounts>> messages_;  // indexed by rank, when asked for
-  std::vector<GroupCandidate> clusters_;
-  std::vector<std::size_t> noise_;
-};
+  return result;
+}
 
 }  // namespace
 
@@ -327,12 +325,12 @@ void FindClusters(std::vector<ClusterPoint>& points, const std::function<double(
 }
 
 RankGroups FindGroups(const Trace& trace, const PhaseCut& cut) {
-  RankGroups found = GroupFinder(trace, cut).Find();
+  RankGroups found = GroupRanks(trace, cut);
   if (found.groups.empty() || cut.spec.part.empty()) return found;
   // The work of ranks of one program differs in a part where they come to it at different times.
   PhaseSpec iterations = cut.spec;
   iterations.part.clear();
-  return GroupFinder(trace, CutPhase(trace, iterations)).Find();
+  return GroupRanks(trace, CutPhase(trace, iterations));
 }
 
 }  // namespace farscale

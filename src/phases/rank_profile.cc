@@ -89,163 +89,163 @@ struct Stretches {
   double Recurring() const { return count < 3 ? 0 : sum - (longest[0] - longest[2]) - (longest[1] - longest[2]); }
 };
 
-// Walks over the counted time of one rank, edge by edge.
-class Profiler {
- public:
-  Profiler(const Trace& trace, const Tables& tables, std::size_t rank)
-      : trace_(trace),
-        tables_(tables),
-        timeline_(trace.timelines[rank]),
-        regions_(tables.regions.size()),
-        entries_(tables.regions.size()),
-        inclusive_(tables.regions.size()),
-        depth_(tables.regions.size()),
-        entered_(tables.regions.size()),
-        functions_(tables.functions.size()) {}
+// What a rank did so far.
+struct ProfileTimes {
+  std::size_t event = 0;  // the next to come
+  Tick cursor = 0;
+  double useful = 0, pending = 0;
+  int pauses = 0;
+  std::uint32_t before = kEndOfRun;
+  std::vector<std::uint32_t> open;  // names of open regions
 
-  RankProfile Run(const std::vector<Interval>& intervals) {
-    for (const Interval& interval : intervals) Walk(interval);
-    inclusive_[tables_.no_region()] = useful_;
-    return Result();
-  }
-
- private:
-  void Walk(const Interval& interval) {
-    for (; event_ < interval.begin.event; ++event_) Pass(event_, false);
-    cursor_ = interval.begin.tick;
-    before_ = KindBefore(interval.begin.call);
-    pending_ = 0;
-    std::size_t call = interval.begin.call;
-    while (event_ < interval.end.event || call < interval.end.call) {
-      if (event_ < interval.end.event && (call >= interval.end.call || timeline_.region_event(event_).call <= call)) {
-        Compute(std::min(timeline_.event_tick(event_), interval.end.tick));
-        Pass(event_++, true);
-        continue;
-      }
-      Compute(std::min(timeline_.enter(call), interval.end.tick));
-      cursor_ = std::max(cursor_, std::min(timeline_.leave(call), interval.end.tick));
-      Call(call++);
-    }
-    Compute(interval.end.tick);
-    EndBurst(KindFrom(call));
-    for (const std::uint32_t name : open_) {  // they go on behind the interval
-      inclusive_[name] += useful_ - entered_[name];
-      entered_[name] = useful_;
-    }
-  }
-
-  // Computation from the cursor to a tick.
-  void Compute(Tick until) {
-    if (until <= cursor_) return;
-    const auto length = static_cast<double>(until - cursor_);
-    cursor_ = until;
-    if (pauses_ > 0) return;
-    useful_ += length;
-    pending_ += length;
-    regions_[open_.empty() ? tables_.no_region() : open_.back()].Add(length);
-  }
-
-  void Pass(std::size_t index, bool counts) {
-    const RankTimeline::RegionEvent event = timeline_.region_event(index);
-    const Region& region = trace_.regions[event.region];
-    if (region.is_pause) pauses_ += event.is_leave ? -1 : 1;
-    if (!region.IsUser()) return;
-    const std::uint32_t name = tables_.name_of[event.region];
-    if (!event.is_leave) {
-      open_.push_back(name);
-      if (counts) ++entries_[name];
-      if (depth_[name]++ == 0) entered_[name] = useful_;
-    } else {
-      if (!open_.empty()) open_.pop_back();
-      if (--depth_[name] == 0) inclusive_[name] += useful_ - entered_[name];
-    }
-  }
-
-  void Call(std::size_t call) {
-    const std::uint32_t region = timeline_.region(call);
-    ++functions_[tables_.name_of[region]];
-    const std::uint32_t kind = tables_.kind_of[region];
-    if (kind == kNoKind) return;
-    ++calls_[kind];
-    EndBurst(kind);
-  }
-
-  void EndBurst(std::uint32_t behind) {
-    if (pending_ > 0) {
-      bursts_[before_ * kKinds + behind].Add(pending_);
-      by_length_[static_cast<std::size_t>(std::bit_width(static_cast<std::uint64_t>(pending_)))] += pending_;
-    }
-    pending_ = 0;
-    before_ = behind;
-  }
-
-  std::uint32_t KindBefore(std::size_t call) const {
-    while (call > 0) {
-      const std::uint32_t kind = tables_.kind_of[timeline_.region(--call)];
-      if (kind != kNoKind) return kind;
-    }
-    return kEndOfRun;
-  }
-  std::uint32_t KindFrom(std::size_t call) const {
-    for (; call < timeline_.calls(); ++call) {
-      const std::uint32_t kind = tables_.kind_of[timeline_.region(call)];
-      if (kind != kNoKind) return kind;
-    }
-    return kEndOfRun;
-  }
-
-  double TypicalBurst() const {
-    double length = 1, sum = 0;
-    for (const double ticks : by_length_) {
-      sum += ticks;
-      if (2 * sum >= useful_) return length;
-      length *= 2;
-    }
-    return length;
-  }
-
-  RankProfile Result() const {
-    RankProfile profile;
-    profile.present = true;
-    profile.useful = useful_;
-    profile.burst = TypicalBurst();
-    for (std::uint32_t name = 0; name < regions_.size(); ++name) {
-      if (regions_[name].sum <= 0 && entries_[name] == 0 && inclusive_[name] <= 0) continue;
-      profile.regions.push_back({name, regions_[name].sum, regions_[name].Recurring(),
-                                 std::max<double>(1, static_cast<double>(entries_[name])), inclusive_[name]});
-    }
-    for (const auto& [kind, stretches] : bursts_) {
-      profile.bursts.push_back({kind, stretches.sum, stretches.Recurring(), 0, stretches.sum});
-    }
-    for (std::uint32_t kind = kMessages + 1; kind < kKinds; ++kind) {
-      if (calls_[kind] > 0) profile.calls.push_back({kind, static_cast<double>(calls_[kind])});
-    }
-    for (std::uint32_t name = 0; name < functions_.size(); ++name) {
-      if (functions_[name] > 0) profile.functions.push_back({name, static_cast<double>(functions_[name])});
-    }
-    return profile;
-  }
-
-  const Trace& trace_;
-  const Tables& tables_;
-  const RankTimeline& timeline_;
-  std::size_t event_ = 0;  // the next to come
-  Tick cursor_ = 0;
-  double useful_ = 0, pending_ = 0;
-  int pauses_ = 0;
-  std::uint32_t before_ = kEndOfRun;
-  std::vector<std::uint32_t> open_;  // names of open regions
-
-  std::vector<Stretches> regions_;
-  std::vector<std::uint64_t> entries_;
-  std::vector<double> inclusive_;
-  std::vector<int> depth_;
-  std::vector<double> entered_;  // useful time when the outermost of a name was
-  std::map<std::uint32_t, Stretches> bursts_;
-  std::array<double, 65> by_length_ = {};  // useful time in bursts of fewer than 2^i ticks, but not than half of that
-  std::array<std::uint64_t, kKinds> calls_ = {};
-  std::vector<std::uint64_t> functions_;
+  std::vector<Stretches> regions;
+  std::vector<std::uint64_t> entries;
+  std::vector<double> inclusive;
+  std::vector<int> depth;
+  std::vector<double> entered;  // useful time when the outermost of a name was
+  std::map<std::uint32_t, Stretches> bursts;
+  std::array<double, 65> by_length = {};  // useful time in bursts of fewer than 2^i ticks, but not than half of that
+  std::array<std::uint64_t, kKinds> calls = {};
+  std::vector<std::uint64_t> functions;
 };
+
+// Computation from the cursor to a tick.
+void ComputeUntil(const Tables& tables, ProfileTimes& times, Tick until) {
+  if (until <= times.cursor) return;
+  const auto length = static_cast<double>(until - times.cursor);
+  times.cursor = until;
+  if (times.pauses > 0) return;
+  times.useful += length;
+  times.pending += length;
+  times.regions[times.open.empty() ? tables.no_region() : times.open.back()].Add(length);
+}
+
+void PassEvent(const Trace& trace, const Tables& tables, const RankTimeline& timeline, ProfileTimes& times,
+               std::size_t index, bool counts) {
+  const RankTimeline::RegionEvent event = timeline.region_event(index);
+  const Region& region = trace.regions[event.region];
+  if (region.is_pause) times.pauses += event.is_leave ? -1 : 1;
+  if (!region.IsUser()) return;
+  const std::uint32_t name = tables.name_of[event.region];
+  if (!event.is_leave) {
+    times.open.push_back(name);
+    if (counts) ++times.entries[name];
+    if (times.depth[name]++ == 0) times.entered[name] = times.useful;
+  } else {
+    if (!times.open.empty()) times.open.pop_back();
+    if (--times.depth[name] == 0) times.inclusive[name] += times.useful - times.entered[name];
+  }
+}
+
+void EndBurst(ProfileTimes& times, std::uint32_t behind) {
+  if (times.pending > 0) {
+    times.bursts[times.before * kKinds + behind].Add(times.pending);
+    times.by_length[static_cast<std::size_t>(std::bit_width(static_cast<std::uint64_t>(times.pending)))] +=
+        times.pending;
+  }
+  times.pending = 0;
+  times.before = behind;
+}
+
+void CountCall(const Tables& tables, const RankTimeline& timeline, ProfileTimes& times, std::size_t call) {
+  const std::uint32_t region = timeline.region(call);
+  ++times.functions[tables.name_of[region]];
+  const std::uint32_t kind = tables.kind_of[region];
+  if (kind == kNoKind) return;
+  ++times.calls[kind];
+  EndBurst(times, kind);
+}
+
+std::uint32_t KindBefore(const Tables& tables, const RankTimeline& timeline, std::size_t call) {
+  while (call > 0) {
+    const std::uint32_t kind = tables.kind_of[timeline.region(--call)];
+    if (kind != kNoKind) return kind;
+  }
+  return kEndOfRun;
+}
+
+std::uint32_t KindFrom(const Tables& tables, const RankTimeline& timeline, std::size_t call) {
+  for (; call < timeline.calls(); ++call) {
+    const std::uint32_t kind = tables.kind_of[timeline.region(call)];
+    if (kind != kNoKind) return kind;
+  }
+  return kEndOfRun;
+}
+
+void ProfileInterval(const Trace& trace, const Tables& tables, const RankTimeline& timeline, ProfileTimes& times,
+                     const Interval& interval) {
+  for (; times.event < interval.begin.event; ++times.event)
+    PassEvent(trace, tables, timeline, times, times.event, false);
+  times.cursor = interval.begin.tick;
+  times.before = KindBefore(tables, timeline, interval.begin.call);
+  times.pending = 0;
+  std::size_t call = interval.begin.call;
+  while (times.event < interval.end.event || call < interval.end.call) {
+    if (times.event < interval.end.event &&
+        (call >= interval.end.call || timeline.region_event(times.event).call <= call)) {
+      ComputeUntil(tables, times, std::min(timeline.event_tick(times.event), interval.end.tick));
+      PassEvent(trace, tables, timeline, times, times.event++, true);
+      continue;
+    }
+    ComputeUntil(tables, times, std::min(timeline.enter(call), interval.end.tick));
+    times.cursor = std::max(times.cursor, std::min(timeline.leave(call), interval.end.tick));
+    CountCall(tables, timeline, times, call++);
+  }
+  ComputeUntil(tables, times, interval.end.tick);
+  EndBurst(times, KindFrom(tables, timeline, call));
+  for (const std::uint32_t name : times.open) {  // they go on behind the interval
+    times.inclusive[name] += times.useful - times.entered[name];
+    times.entered[name] = times.useful;
+  }
+}
+
+double TypicalBurst(const ProfileTimes& times) {
+  double length = 1, sum = 0;
+  for (const double ticks : times.by_length) {
+    sum += ticks;
+    if (2 * sum >= times.useful) return length;
+    length *= 2;
+  }
+  return length;
+}
+
+RankProfile MakeProfile(const ProfileTimes& times) {
+  RankProfile profile;
+  profile.present = true;
+  profile.useful = times.useful;
+  profile.burst = TypicalBurst(times);
+  for (std::uint32_t name = 0; name < times.regions.size(); ++name) {
+    if (times.regions[name].sum <= 0 && times.entries[name] == 0 && times.inclusive[name] <= 0) continue;
+    profile.regions.push_back({name, times.regions[name].sum, times.regions[name].Recurring(),
+                               std::max<double>(1, static_cast<double>(times.entries[name])), times.inclusive[name]});
+  }
+  for (const auto& [kind, stretches] : times.bursts) {
+    profile.bursts.push_back({kind, stretches.sum, stretches.Recurring(), 0, stretches.sum});
+  }
+  for (std::uint32_t kind = kMessages + 1; kind < kKinds; ++kind) {
+    if (times.calls[kind] > 0) profile.calls.push_back({kind, static_cast<double>(times.calls[kind])});
+  }
+  for (std::uint32_t name = 0; name < times.functions.size(); ++name) {
+    if (times.functions[name] > 0) profile.functions.push_back({name, static_cast<double>(times.functions[name])});
+  }
+  return profile;
+}
+
+RankProfile ProfileRank(const Trace& trace, const Tables& tables, std::size_t rank,
+                        const std::vector<Interval>& intervals) {
+  const RankTimeline& timeline = trace.timelines[rank];
+  const std::size_t names = tables.regions.size();
+  ProfileTimes times;
+  times.regions.resize(names);
+  times.entries.resize(names);
+  times.inclusive.resize(names);
+  times.depth.resize(names);
+  times.entered.resize(names);
+  times.functions.resize(tables.functions.size());
+  for (const Interval& interval : intervals) ProfileInterval(trace, tables, timeline, times, interval);
+  times.inclusive[tables.no_region()] = times.useful;
+  return MakeProfile(times);
+}
 
 void Add(Work& sum, const Work& one) {
   sum.ticks += one.ticks;
@@ -303,7 +303,7 @@ RankProfiles ProfileRanks(const Trace& trace, const PhaseCut& cut) {
   profiles.functions = tables.functions;
   profiles.ranks.resize(trace.size());
   ParallelFor(trace.size(), [&](std::size_t rank) {
-    if (cut.ranks[rank].present) profiles.ranks[rank] = Profiler(trace, tables, rank).Run(cut.CountedTime(rank));
+    if (cut.ranks[rank].present) profiles.ranks[rank] = ProfileRank(trace, tables, rank, cut.CountedTime(rank));
   });
   return profiles;
 }
