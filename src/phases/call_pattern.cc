@@ -57,14 +57,14 @@ struct CallSeries {
 
 using Reach = std::pair<std::size_t, std::size_t>;  // calls of an iteration before its mark, and from it on
 
-std::uint64_t Pair(std::uint32_t a, std::uint32_t b) { return static_cast<std::uint64_t>(a) << 32 | b; }
+std::uint64_t SymbolPair(std::uint32_t a, std::uint32_t b) { return static_cast<std::uint64_t>(a) << 32 | b; }
 
 CallSeries MakeSeries(const RankTimeline& timeline, const std::vector<std::uint64_t>& symbols) {
   CallSeries series;
   series.ids = Numbered(symbols, series.kinds);
   std::vector<std::uint64_t> pairs;
   for (std::size_t i = 0; i < symbols.size(); ++i) {
-    pairs.push_back(Pair(series.ids[i], i + 1 < symbols.size() ? series.ids[i + 1] : 0));
+    pairs.push_back(SymbolPair(series.ids[i], i + 1 < symbols.size() ? series.ids[i + 1] : 0));
     series.enters.push_back(timeline.enter(i));
   }
   series.pairs = Numbered(pairs, series.pair_kinds);
@@ -118,7 +118,7 @@ void AddLongBursts(const RankTimeline& timeline, const CallSeries& series, std::
   std::vector<std::uint32_t> any;
   for (std::uint32_t i = 1; i < series.ids.size(); ++i) {
     if (Burst(timeline, series, i) * kLongBurst < longest) continue;
-    pairs[Pair(series.ids[i - 1], series.ids[i])].push_back(i);
+    pairs[SymbolPair(series.ids[i - 1], series.ids[i])].push_back(i);
     any.push_back(i);
   }
   for (auto& [pair, calls] : pairs) AddLongest(timeline, series, calls, all);

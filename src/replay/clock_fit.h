@@ -43,37 +43,36 @@ struct ClockEvent {
 // operations on windows, which may put off to wait; collectives on communicators on which ranks miss some, and those in
 // which every rank has a size of its own, which may be none; MPI_Init and MPI_Finalize, which need not synchronise;
 // scans.
-class ClockOrder {
- public:
-  ClockOrder(const Trace& trace, const Matching& matching);
-
-  // Calls visit(event) for every part of an operation of the rank, in the order of its calls.
-  template <typename Visit>
-  void ForEach(std::size_t rank, const Visit& visit) const {
-    const RankTimeline& timeline = trace_.timelines[rank];
-    ForEachRecord(timeline, matching_.ranks[rank], 0, timeline.calls(),
-                  [&](std::size_t call, std::size_t record, const RecordPart& part) {
-                    if (!part.IsMatched()) return;
-                    ClockEvent event;
-                    event.call = static_cast<std::uint32_t>(call);
-                    event.number = part.number;
-                    if (part.IsCollective() ? IsCollective(rank, part, event) : IsMessage(rank, record, part, event)) {
-                      visit(event);
-                    }
-                  });
-  }
-
- private:
-  bool IsMessage(std::size_t rank, std::size_t record, const RecordPart& part, ClockEvent& event) const;
-  bool IsCollective(std::size_t rank, const RecordPart& part, ClockEvent& event) const;
-  void LeaveOutChannels();
-
-  const Trace& trace_;
-  const Matching& matching_;
-  std::vector<bool> is_on_window_, has_own_sizes_;   // one a region
-  std::vector<bool> is_left_out_;                    // one a communicator, for collectives
-  std::vector<std::vector<bool>> channel_left_out_;  // one a rank and endpoint, for sends; empty: none
+struct ClockOrder {
+  std::vector<bool> is_on_window, has_own_sizes;    // one a region
+  std::vector<bool> is_left_out;                    // one a communicator, for collectives
+  std::vector<std::vector<bool>> channel_left_out;  // one a rank and endpoint, for sends; empty: none
 };
+ClockOrder FindClockOrder(const Trace& trace, const Matching& matching);
+
+// Fills in the event of a part. False: it shows no order.
+bool IsClockMessage(const Trace& trace, const Matching& matching, const ClockOrder& order, std::size_t rank,
+                    std::size_t record, const RecordPart& part, ClockEvent& event);
+bool IsClockCollective(const Trace& trace, const Matching& matching, const ClockOrder& order, std::size_t rank,
+                       const RecordPart& part, ClockEvent& event);
+
+// Calls visit(event) for every part of an operation of the rank that shows an order, in the order of its calls.
+template <typename Visit>
+void ForEachClockEvent(const Trace& trace, const Matching& matching, const ClockOrder& order, std::size_t rank,
+                       const Visit& visit) {
+  const RankTimeline& timeline = trace.timelines[rank];
+  ForEachRecord(timeline, matching.ranks[rank], 0, timeline.calls(),
+                [&](std::size_t call, std::size_t record, const RecordPart& part) {
+                  if (!part.IsMatched()) return;
+                  ClockEvent event;
+                  event.call = static_cast<std::uint32_t>(call);
+                  event.number = part.number;
+                  if (part.IsCollective() ? IsClockCollective(trace, matching, order, rank, part, event)
+                                          : IsClockMessage(trace, matching, order, rank, record, part, event)) {
+                    visit(event);
+                  }
+                });
+}
 
 // To be added to the times of one clock, in ticks: `offset` in the middle of its run, and `drift` more a tick.
 struct ClockCorrection {

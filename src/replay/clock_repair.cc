@@ -73,7 +73,7 @@ Contradictions FindContradictions(const Trace& trace, const Matching& matching, 
   // When every message was sent, and when the last rank began a collective that others wait for.
   std::vector<Tick> sent(matching.matched, kNever), begun(matching.collectives.size(), kNever);
   ParallelFor(trace.size(), [&](std::size_t rank) {
-    order.ForEach(rank, [&](const ClockEvent& event) {
+    ForEachClockEvent(trace, matching, order, rank, [&](const ClockEvent& event) {
       if (event.kind == ClockEvent::Kind::kSend) sent[event.number] = enter(rank, event.call);
       if (event.IsGiven()) RaiseTo(enter(rank, event.call), begun[event.number]);
     });
@@ -81,7 +81,7 @@ Contradictions FindContradictions(const Trace& trace, const Matching& matching, 
   std::vector<Contradictions> of_rank(trace.size());
   ParallelFor(trace.size(), [&](std::size_t rank) {
     of_rank[rank].worst_rank = rank;
-    order.ForEach(rank, [&](const ClockEvent& event) {
+    ForEachClockEvent(trace, matching, order, rank, [&](const ClockEvent& event) {
       const bool receives = event.kind == ClockEvent::Kind::kReceive;
       if (!receives && !event.IsTaken()) return;
       const Tick needed = (receives ? sent : begun)[event.number];
@@ -106,111 +106,106 @@ std::vector<RankTimes> CorrectedTimes(const Trace& trace, const ClockFit& fit) {
   return times;
 }
 
+constexpr Tick kPending = kNever + 1;
+
+struct ClockedRank {
+  std::vector<ClockEvent> events;
+  std::size_t next = 0;  // event
+  std::size_t call = 0;
+  bool is_entered = false;
+  Tick before = 0, moved_before = 0;  // corrected and logical time at which the call before was left
+};
+
 // A controlled logical clock: no call ends before what it needs has begun; the time that a rank is late for that
 // shrinks in its later computation by kReturn of its length, and at once in its later calls.
-class LogicalClock {
- public:
-  LogicalClock(const Trace& trace, const Matching& matching, const ClockOrder& order, std::vector<RankTimes>& times)
-      : times_(times),
-        ranks_(trace.size()),
-        sent_(matching.matched, kNever),
-        begun_(matching.collectives.size(), kNever),
-        missing_(matching.collectives.size()) {
-    for (std::size_t rank = 0; rank < trace.size(); ++rank) {
-      order.ForEach(rank, [&](const ClockEvent& event) {
-        ranks_[rank].events.push_back(event);
-        if (event.IsGiven()) ++missing_[event.number];
-        if (event.kind == ClockEvent::Kind::kSend) sent_[event.number] = kPending;
-      });
-    }
-  }
-
-  // Ranks in turn go as far as they can. Where none can, the trace contradicts itself, and the next one does not wait.
-  void Run() {
-    for (bool is_done = false; !is_done;) {
-      bool goes_on = false;
-      is_done = true;
-      for (std::size_t rank = 0; rank < ranks_.size(); ++rank) {
-        goes_on |= Advance(rank);
-        is_done &= ranks_[rank].call == times_[rank].enter.size();
-      }
-      if (goes_on || is_done) continue;
-      ignores_ = true;
-      for (std::size_t rank = 0; rank < ranks_.size() && ignores_; ++rank) Advance(rank);
-      ignores_ = false;
-    }
-  }
-
-  Tick moved() const { return moved_; }
-
- private:
-  static constexpr Tick kPending = kNever + 1;
-
-  struct OfRank {
-    std::vector<ClockEvent> events;
-    std::size_t next = 0;  // event
-    std::size_t call = 0;
-    bool is_entered = false;
-    Tick before = 0, moved_before = 0;  // corrected and logical time at which the call before was left
-  };
-
-  // Returns true if the rank got any further.
-  bool Advance(std::size_t rank) {
-    OfRank& of = ranks_[rank];
-    const std::size_t from = of.call;
-    while (of.call < times_[rank].enter.size() && Pass(of, times_[rank])) ++of.call;
-    return of.call > from;
-  }
-
-  // The call at hand; false where it has to wait.
-  bool Pass(OfRank& of, RankTimes& times) {
-    Tick& enter = times.enter[of.call];
-    Tick& leave = times.leave[of.call];
-    if (!of.is_entered) {
-      const Tick length = enter - of.before, late = of.moved_before - of.before;
-      if (late > 0)
-        enter = of.moved_before + length - std::min(late, static_cast<Tick>(kReturn * static_cast<double>(length)));
-      of.is_entered = true;
-      std::size_t event = of.next;
-      for (; event < of.events.size() && of.events[event].call == of.call; ++event) Begin(of.events[event], enter);
-    }
-    Tick needed = enter;
-    std::size_t event = of.next;
-    for (; event < of.events.size() && of.events[event].call == of.call; ++event) {
-      const Tick begun = NeededBy(of.events[event]);
-      if (begun == kPending && !ignores_) return false;
-      needed = std::max(needed, begun);
-    }
-    ignores_ = false;
-    of.next = event;
-    of.is_entered = false;
-    of.before = leave;
-    leave = std::max(leave, needed);
-    of.moved_before = leave;
-    moved_ = std::max(moved_, of.moved_before - of.before);
-    return true;
-  }
-
-  void Begin(const ClockEvent& event, Tick enter) {
-    if (event.kind == ClockEvent::Kind::kSend) sent_[event.number] = enter;
-    if (!event.IsGiven()) return;
-    begun_[event.number] = std::max(begun_[event.number], enter);
-    --missing_[event.number];
-  }
-
-  Tick NeededBy(const ClockEvent& event) const {
-    if (event.kind == ClockEvent::Kind::kReceive) return sent_[event.number];
-    if (!event.IsTaken()) return kNever;
-    return missing_[event.number] > 0 ? kPending : begun_[event.number];
-  }
-
-  std::vector<RankTimes>& times_;
-  std::vector<OfRank> ranks_;
-  std::vector<Tick> sent_, begun_;      // messages and collectives; kPending: not yet
-  std::vector<std::uint32_t> missing_;  // ranks that have not begun a collective
-  bool ignores_ = false;                // does not wait for what the next call needs
-  Tick moved_ = 0;
+struct LogicalClock {
+  std::vector<ClockedRank> ranks;
+  std::vector<Tick> sent, begun;       // messages and collectives; kPending: not yet
+  std::vector<std::uint32_t> missing;  // ranks that have not begun a collective
+  bool ignores = false;                // does not wait for what the next call needs
+  Tick moved = 0;
 };
+
+void BeginEvent(LogicalClock& clock, const ClockEvent& event, Tick enter) {
+  if (event.kind == ClockEvent::Kind::kSend) clock.sent[event.number] = enter;
+  if (!event.IsGiven()) return;
+  clock.begun[event.number] = std::max(clock.begun[event.number], enter);
+  --clock.missing[event.number];
+}
+
+Tick NeededBy(const LogicalClock& clock, const ClockEvent& event) {
+  if (event.kind == ClockEvent::Kind::kReceive) return clock.sent[event.number];
+  if (!event.IsTaken()) return kNever;
+  return clock.missing[event.number] > 0 ? kPending : clock.begun[event.number];
+}
+
+// The call at hand; false where it has to wait.
+bool PassCall(LogicalClock& clock, ClockedRank& of, RankTimes& times) {
+  Tick& enter = times.enter[of.call];
+  Tick& leave = times.leave[of.call];
+  if (!of.is_entered) {
+    const Tick length = enter - of.before, late = of.moved_before - of.before;
+    if (late > 0)
+      enter = of.moved_before + length - std::min(late, static_cast<Tick>(kReturn * static_cast<double>(length)));
+    of.is_entered = true;
+    std::size_t event = of.next;
+    for (; event < of.events.size() && of.events[event].call == of.call; ++event)
+      BeginEvent(clock, of.events[event], enter);
+  }
+  Tick needed = enter;
+  std::size_t event = of.next;
+  for (; event < of.events.size() && of.events[event].call == of.call; ++event) {
+    const Tick begun = NeededBy(clock, of.events[event]);
+    if (begun == kPending && !clock.ignores) return false;
+    needed = std::max(needed, begun);
+  }
+  clock.ignores = false;
+  of.next = event;
+  of.is_entered = false;
+  of.before = leave;
+  leave = std::max(leave, needed);
+  of.moved_before = leave;
+  clock.moved = std::max(clock.moved, of.moved_before - of.before);
+  return true;
+}
+
+// Returns true if the rank got any further.
+bool Advance(LogicalClock& clock, std::vector<RankTimes>& times, std::size_t rank) {
+  ClockedRank& of = clock.ranks[rank];
+  const std::size_t from = of.call;
+  while (of.call < times[rank].enter.size() && PassCall(clock, of, times[rank])) ++of.call;
+  return of.call > from;
+}
+
+// Ranks in turn go as far as they can. Where none can, the trace contradicts itself, and the next one does not wait.
+// Returns how far it moved any time at most.
+Tick RunClock(const Trace& trace, const Matching& matching, const ClockOrder& order, std::vector<RankTimes>& times) {
+  LogicalClock clock;
+  clock.ranks.resize(trace.size());
+  clock.sent.assign(matching.matched, kNever);
+  clock.begun.assign(matching.collectives.size(), kNever);
+  clock.missing.assign(matching.collectives.size(), 0);
+  for (std::size_t rank = 0; rank < trace.size(); ++rank) {
+    ForEachClockEvent(trace, matching, order, rank, [&](const ClockEvent& event) {
+      clock.ranks[rank].events.push_back(event);
+      if (event.IsGiven()) ++clock.missing[event.number];
+      if (event.kind == ClockEvent::Kind::kSend) clock.sent[event.number] = kPending;
+    });
+  }
+  for (bool is_done = false; !is_done;) {
+    bool goes_on = false;
+    is_done = true;
+    for (std::size_t rank = 0; rank < clock.ranks.size(); ++rank) {
+      goes_on |= Advance(clock, times, rank);
+      is_done &= clock.ranks[rank].call == times[rank].enter.size();
+    }
+    if (goes_on || is_done) continue;
+    clock.ignores = true;
+    for (std::size_t rank = 0; rank < clock.ranks.size() && clock.ignores; ++rank) Advance(clock, times, rank);
+    clock.ignores = false;
+  }
+  return clock.moved;
+}
 
 // The longest that any rank was there, whatever its clock says about others.
 Tick LongestRank(const Trace& trace) {
@@ -283,7 +278,7 @@ std::map<std::uint32_t, std::map<std::size_t, double>> FindNodeExits(const Trace
                                                                      const ClockOrder& order) {
   std::map<std::uint32_t, std::map<std::size_t, double>> exits, ranks;
   for (std::size_t rank = 0; rank < trace.size(); ++rank) {
-    order.ForEach(rank, [&](const ClockEvent& event) {
+    ForEachClockEvent(trace, matching, order, rank, [&](const ClockEvent& event) {
       if (event.kind != ClockEvent::Kind::kGather || !event.ends) return;
       const CollectiveKind kind = matching.collectives[event.number].kind;
       if (kind != CollectiveKind::kBarrier && kind != CollectiveKind::kAllreduce) return;
@@ -371,12 +366,11 @@ void Repair(const Contradictions& found, const ClockOrder& order, Trace& trace, 
     matching.diagnostics.Add(anomaly, found.count, why);
     return;
   }
-  LogicalClock logical(trace, matching, order, candidate.times);
-  logical.Run();
+  const Tick moved = RunClock(trace, matching, order, candidate.times);
   MoveRanks(candidate.fit, std::move(candidate.times), trace);
   std::string example = fmt::format("{}; {}", DescribeWorst(trace, found), DescribeClocks(trace, candidate.fit));
-  if (logical.moved() > 0) {
-    example += fmt::format("; the rest moved by up to {}", FormatSeconds(trace.Seconds(logical.moved())));
+  if (moved > 0) {
+    example += fmt::format("; the rest moved by up to {}", FormatSeconds(trace.Seconds(moved)));
   }
   matching.diagnostics.Add(anomaly, found.count, example);
 }
@@ -393,7 +387,7 @@ void RepairSkew(std::uint64_t skewed, const ClockOrder& order, Trace& trace, Mat
 
 bool ClocksAgree(const Trace& trace) {
   const Matching matching = MatchTrace(trace);
-  const ClockOrder order(trace, matching);
+  const ClockOrder order = FindClockOrder(trace, matching);
   return FindContradictions(trace, matching, order, nullptr).count == 0 &&
          CountConstantSkew(trace, matching, order) == 0;
 }
@@ -407,7 +401,7 @@ void RequireClocks(const Trace& trace, const Matching& matching) {
 
 Matching MatchSynchronised(Trace& trace) {
   Matching matching = MatchTrace(trace);
-  const ClockOrder order(trace, matching);
+  const ClockOrder order = FindClockOrder(trace, matching);
   const Contradictions found = FindContradictions(trace, matching, order, nullptr);
   if (found.count > 0) {
     Repair(found, order, trace, matching);

@@ -126,22 +126,13 @@ std::vector<CallEdge> EdgesLikeLongOnes(const Trace& trace, double least) {
   return edges;
 }
 
-// Lengths of intervals that should be alike; at least two.
-class Lengths {
- public:
-  explicit Lengths(std::vector<Tick> lengths) : sorted_(std::move(lengths)) { std::ranges::sort(sorted_); }
-
-  double FromMedian(Tick length) const { return static_cast<double>(length - sorted_[sorted_.size() / 2]); }
-  // The distance of one of them outside the range of the others, in widths of that; negative within it.
-  double WidthsOutside(Tick length) const {
-    const Tick low = sorted_[length == sorted_.front() ? 1 : 0];
-    const Tick high = sorted_[sorted_.size() - (length == sorted_.back() ? 2 : 1)];
-    return static_cast<double>(std::max(low - length, length - high)) / std::max(1.0, static_cast<double>(high - low));
-  }
-
- private:
-  std::vector<Tick> sorted_;
-};
+// The distance of a length outside the range of the others, in widths of that; negative within it. `sorted`: with it,
+// two or more that should be alike.
+double WidthsOutside(const std::vector<Tick>& sorted, Tick length) {
+  const Tick low = sorted[length == sorted.front() ? 1 : 0];
+  const Tick high = sorted[sorted.size() - (length == sorted.back() ? 2 : 1)];
+  return static_cast<double>(std::max(low - length, length - high)) / std::max(1.0, static_cast<double>(high - low));
+}
 
 // `later`: in every set of edges alike that is large enough.
 struct Verdict {
@@ -157,15 +148,18 @@ void Judge(const std::vector<CallEdge>& edges, std::size_t CallEdge::*set, doubl
   for (const CallEdge& edge : edges) sets[{edge.key, edge.*set}].push_back(&edge);
   for (const auto& [key, alike] : sets) {
     if (alike.size() < kFewestAlike) continue;
-    std::vector<Tick> all_before, all_after;
+    std::vector<Tick> before, after;
     for (const CallEdge* edge : alike) {
-      all_before.push_back(edge->before);
-      all_after.push_back(edge->after);
+      before.push_back(edge->before);
+      after.push_back(edge->after);
     }
-    const Lengths before(std::move(all_before)), after(std::move(all_after));
+    std::ranges::sort(before);
+    std::ranges::sort(after);
+    const std::size_t middle = alike.size() / 2;
     for (const CallEdge* edge : alike) {
-      const double later = before.FromMedian(edge->before), shorter = -after.FromMedian(edge->after);
-      const double outside_before = before.WidthsOutside(edge->before), outside = after.WidthsOutside(edge->after);
+      const auto later = static_cast<double>(edge->before - before[middle]);
+      const auto shorter = static_cast<double>(after[middle] - edge->after);
+      const double outside_before = WidthsOutside(before, edge->before), outside = WidthsOutside(after, edge->after);
       const double limit = edge->IsEnter() && later > 0 ? kWidthsWhenLate : kWidths;
       const bool is_displaced = std::abs(later) >= least && std::abs(later - shorter) <= 0.5 * std::abs(later) &&
                                 std::min(outside_before, outside) > 0 && std::max(outside_before, outside) >= limit;

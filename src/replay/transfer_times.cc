@@ -59,140 +59,145 @@ MessageEnds FindEnds(const Trace& trace, const Matching& matching) {
   return ends;
 }
 
-// Inspects the calls of one rank.
-class RankObserver {
- public:
-  RankObserver(const Trace& trace, const Matching& matching, const ReplayRules& rules, const MessageEnds& ends,
-               std::size_t rank)
-      : trace_(trace),
-        matching_(matching),
-        rules_(rules),
-        ends_(ends),
-        rank_(static_cast<std::int32_t>(rank)),
-        timeline_(trace.timelines[rank]) {}
-
-  Observations Run() {
-    std::size_t current = 0;
-    ForEachRecord(timeline_, matching_.ranks[static_cast<std::size_t>(rank_)], 0, timeline_.calls(),
-                  [&](std::size_t call, std::size_t, const RecordPart& part) {
-                    if (call != current) EndCall(current);
-                    current = call;
-                    Add(part);
-                  });
-    EndCall(current);
-    return std::move(result_);
-  }
-
- private:
-  void Add(const RecordPart& part) {
-    ++records_;
-    const std::uint32_t message = part.number;
-    const bool has_both_ends = !part.IsCollective() && message < matching_.matched &&
-                               ends_.sent[message].rank != kNotPosted && ends_.posted[message].rank != kNotPosted;
-    if (!has_both_ends || IsOneSided(ends_.sent[message].call)) {
-      has_others_ = true;  // a collective, a message of which half is missing, or what stands for none
-      return;
-    }
-    const bool sends = part.type == OperationClass::kSend;
-    if (part.posts) posted_.push_back(message);
-    if (part.completes) (sends ? sends_ : receives_).push_back(message);
-    if (part.posts && sends && Peer(message) != rank_) ++LinkOf(message).messages;
-  }
-
-  void EndCall(std::size_t call) {
-    if (records_ > 0 && !has_others_) {
-      ObserveTransfer(call);
-      ObservePost(call);
-      ObserveLateReceives(call);
-    }
-    records_ = 0;
-    has_others_ = false;
-    posted_.clear();
-    sends_.clear();
-    receives_.clear();
-  }
-
-  // A successful test says that the message was there, not since when.
-  bool Blocks(std::size_t call) const {
-    const MpiCall kind = CallKind(call);
-    return kind == MpiCall::kReceive || kind == MpiCall::kWait || kind == MpiCall::kSendReceive;
-  }
-
-  void ObserveTransfer(std::size_t call) {
-    if (receives_.size() != 1 || !Blocks(call)) return;
-    const std::uint32_t message = receives_.front();
-    const MessageEnds::Sent& sent = ends_.sent[message];
-    if (sent.rank == rank_) return;
-    const Tick posted = ends_.posted[message].tick;
-    if (sends_.empty() && posted > sent.tick) {
-      LinkOf(message).late_posts.push_back(
-          {sent.bytes, posted - sent.tick, timeline_.enter(call) - posted, timeline_.leave(call) - posted});
-    }
-    if (timeline_.enter(call) > sent.tick) return;
-    for (const std::uint32_t other : sends_) {
-      if (!IsDoneBefore(other, message)) return;
-    }
-    LinkOf(message).transfers.push_back({sent.rank, rank_, sent.bytes, timeline_.leave(call) - sent.tick, message, 0});
-  }
-
-  // A send of the same call does not hold the receiver up when it waits for nobody, or when it started no later than
-  // the message on a link of the same kind and has no more to carry.
-  bool IsDoneBefore(std::uint32_t send, std::uint32_t message) const {
-    const MessageEnds::Sent& own = ends_.sent[send];
-    if (own.call != MpiCall::kSynchronousSend && own.call != MpiCall::kImmediateSynchronousSend &&
-        own.bytes < std::min(kSmallMessage, rules_.Limit())) {
-      return true;
-    }
-    const Tick start = std::max(own.tick, ends_.posted[send].tick);
-    return start <= ends_.sent[message].tick && own.bytes <= ends_.sent[message].bytes &&
-           IsLocal(send) == IsLocal(message);
-  }
-
-  void ObservePost(std::size_t call) {
-    if (records_ != 1 || posted_.size() != 1 || Peer(posted_.front()) == rank_) return;
-    const MpiCall kind = CallKind(call);
-    const bool is_small = ends_.sent[posted_.front()].bytes < std::min(kSmallMessage, rules_.Limit());
-    if (kind == MpiCall::kImmediateReceive ||
-        (is_small && (kind == MpiCall::kImmediateSend || kind == MpiCall::kSend))) {
-      LinkOf(posted_.front()).posts.push_back(timeline_.duration(call));
-    }
-  }
-
-  // Under rules by which no wait of a send waits, only blocking sends have an eager limit.
-  void ObserveLateReceives(std::size_t call) {
-    for (const std::uint32_t send : sends_) {
-      const MpiCall kind = ends_.sent[send].call;
-      const bool may_wait =
-          kind == MpiCall::kSend || (kind == MpiCall::kImmediateSend && rules_.SendCompletionWaits() && Blocks(call));
-      const Tick posted = ends_.posted[send].tick;
-      if (!may_wait || Peer(send) == rank_ || posted <= timeline_.enter(call)) continue;
-      const bool waited = posted <= timeline_.leave(call);
-      if (waited && sends_.size() + receives_.size() > 1) continue;  // for which of them is unknown
-      LinkOf(send).late.push_back({ends_.sent[send].bytes, waited});
-    }
-  }
-
-  MpiCall CallKind(std::size_t call) const { return trace_.regions[timeline_.region(call)].call; }
-  std::int32_t NodeOf(std::int32_t rank) const { return trace_.ranks[static_cast<std::size_t>(rank)].node; }
-  std::int32_t Peer(std::uint32_t message) const {
-    return ends_.sent[message].rank == rank_ ? ends_.posted[message].rank : ends_.sent[message].rank;
-  }
-  bool IsLocal(std::uint32_t message) const { return NodeOf(Peer(message)) == NodeOf(rank_); }
-  LinkObservations& LinkOf(std::uint32_t message) { return IsLocal(message) ? result_.local : result_.remote; }
-
-  const Trace& trace_;
-  const Matching& matching_;
-  const ReplayRules& rules_;
-  const MessageEnds& ends_;
-  const std::int32_t rank_;
-  const RankTimeline& timeline_;
-  Observations result_;
-
+// What the calls of one rank show.
+struct RankObserver {
+  std::int32_t rank = 0;
+  Observations result{};
   // The call at hand: messages it posts, and those whose send or receive it completes.
-  std::size_t records_ = 0;
-  bool has_others_ = false;
-  std::vector<std::uint32_t> posted_, sends_, receives_;
+  std::size_t records = 0;
+  bool has_others = false;
+  std::vector<std::uint32_t> posted{}, sends{}, receives{};
 };
+
+std::int32_t Peer(const MessageEnds& ends, const RankObserver& observer, std::uint32_t message) {
+  return ends.sent[message].rank == observer.rank ? ends.posted[message].rank : ends.sent[message].rank;
+}
+
+std::int32_t Node(const Trace& trace, std::int32_t rank) { return trace.ranks[static_cast<std::size_t>(rank)].node; }
+
+bool IsLocal(const Trace& trace, const MessageEnds& ends, const RankObserver& observer, std::uint32_t message) {
+  return Node(trace, Peer(ends, observer, message)) == Node(trace, observer.rank);
+}
+
+LinkObservations& Link(const Trace& trace, const MessageEnds& ends, RankObserver& observer, std::uint32_t message) {
+  return IsLocal(trace, ends, observer, message) ? observer.result.local : observer.result.remote;
+}
+
+void AddPart(const Trace& trace, const MessageEnds& ends, RankObserver& observer, const RecordPart& part) {
+  ++observer.records;
+  const std::uint32_t message = part.number;
+  const bool has_both_ends = !part.IsCollective() && message < ends.sent.size() &&
+                             ends.sent[message].rank != kNotPosted && ends.posted[message].rank != kNotPosted;
+  if (!has_both_ends || IsOneSided(ends.sent[message].call)) {
+    observer.has_others = true;  // a collective, a message of which half is missing, or what stands for none
+    return;
+  }
+  const bool sends = part.type == OperationClass::kSend;
+  if (part.posts) observer.posted.push_back(message);
+  if (part.completes) (sends ? observer.sends : observer.receives).push_back(message);
+  if (part.posts && sends && Peer(ends, observer, message) != observer.rank)
+    ++Link(trace, ends, observer, message).messages;
+}
+
+MpiCall CallKind(const Trace& trace, const RankTimeline& timeline, std::size_t call) {
+  return trace.regions[timeline.region(call)].call;
+}
+
+// A successful test says that the message was there, not since when.
+bool Blocks(const Trace& trace, const RankTimeline& timeline, std::size_t call) {
+  const MpiCall kind = CallKind(trace, timeline, call);
+  return kind == MpiCall::kReceive || kind == MpiCall::kWait || kind == MpiCall::kSendReceive;
+}
+
+// A send of the same call does not hold the receiver up when it waits for nobody, or when it started no later than
+// the message on a link of the same kind and has no more to carry.
+bool IsDoneBefore(const Trace& trace, const ReplayRules& rules, const MessageEnds& ends, const RankObserver& observer,
+                  std::uint32_t send, std::uint32_t message) {
+  const MessageEnds::Sent& own = ends.sent[send];
+  if (own.call != MpiCall::kSynchronousSend && own.call != MpiCall::kImmediateSynchronousSend &&
+      own.bytes < std::min(kSmallMessage, rules.Limit())) {
+    return true;
+  }
+  const Tick start = std::max(own.tick, ends.posted[send].tick);
+  return start <= ends.sent[message].tick && own.bytes <= ends.sent[message].bytes &&
+         IsLocal(trace, ends, observer, send) == IsLocal(trace, ends, observer, message);
+}
+
+void ObserveTransfer(const Trace& trace, const RankTimeline& timeline, const ReplayRules& rules,
+                     const MessageEnds& ends, RankObserver& observer, std::size_t call) {
+  if (observer.receives.size() != 1 || !Blocks(trace, timeline, call)) return;
+  const std::uint32_t message = observer.receives.front();
+  const MessageEnds::Sent& sent = ends.sent[message];
+  if (sent.rank == observer.rank) return;
+  const Tick posted = ends.posted[message].tick;
+  if (observer.sends.empty() && posted > sent.tick) {
+    Link(trace, ends, observer, message)
+        .late_posts.push_back(
+            {sent.bytes, posted - sent.tick, timeline.enter(call) - posted, timeline.leave(call) - posted});
+  }
+  if (timeline.enter(call) > sent.tick) return;
+  for (const std::uint32_t other : observer.sends) {
+    if (!IsDoneBefore(trace, rules, ends, observer, other, message)) return;
+  }
+  Link(trace, ends, observer, message)
+      .transfers.push_back({sent.rank, observer.rank, sent.bytes, timeline.leave(call) - sent.tick, message, 0});
+}
+
+void ObservePost(const Trace& trace, const RankTimeline& timeline, const ReplayRules& rules, const MessageEnds& ends,
+                 RankObserver& observer, std::size_t call) {
+  if (observer.records != 1 || observer.posted.size() != 1 ||
+      Peer(ends, observer, observer.posted.front()) == observer.rank)
+    return;
+  const MpiCall kind = CallKind(trace, timeline, call);
+  const bool is_small = ends.sent[observer.posted.front()].bytes < std::min(kSmallMessage, rules.Limit());
+  if (kind == MpiCall::kImmediateReceive || (is_small && (kind == MpiCall::kImmediateSend || kind == MpiCall::kSend))) {
+    Link(trace, ends, observer, observer.posted.front()).posts.push_back(timeline.duration(call));
+  }
+}
+
+// Under rules by which no wait of a send waits, only blocking sends have an eager limit.
+void ObserveLateReceives(const Trace& trace, const RankTimeline& timeline, const ReplayRules& rules,
+                         const MessageEnds& ends, RankObserver& observer, std::size_t call) {
+  for (const std::uint32_t send : observer.sends) {
+    const MpiCall kind = ends.sent[send].call;
+    const bool may_wait = kind == MpiCall::kSend || (kind == MpiCall::kImmediateSend && rules.SendCompletionWaits() &&
+                                                     Blocks(trace, timeline, call));
+    const Tick posted = ends.posted[send].tick;
+    if (!may_wait || Peer(ends, observer, send) == observer.rank || posted <= timeline.enter(call)) continue;
+    const bool waited = posted <= timeline.leave(call);
+    if (waited && observer.sends.size() + observer.receives.size() > 1) continue;  // for which of them is unknown
+    Link(trace, ends, observer, send).late.push_back({ends.sent[send].bytes, waited});
+  }
+}
+
+void EndCall(const Trace& trace, const RankTimeline& timeline, const ReplayRules& rules, const MessageEnds& ends,
+             RankObserver& observer, std::size_t call) {
+  if (observer.records > 0 && !observer.has_others) {
+    ObserveTransfer(trace, timeline, rules, ends, observer, call);
+    ObservePost(trace, timeline, rules, ends, observer, call);
+    ObserveLateReceives(trace, timeline, rules, ends, observer, call);
+  }
+  observer.records = 0;
+  observer.has_others = false;
+  observer.posted.clear();
+  observer.sends.clear();
+  observer.receives.clear();
+}
+
+Observations ObserveRank(const Trace& trace, const Matching& matching, const ReplayRules& rules,
+                         const MessageEnds& ends, std::size_t rank) {
+  const RankTimeline& timeline = trace.timelines[rank];
+  RankObserver observer{static_cast<std::int32_t>(rank)};
+  std::size_t current = 0;
+  ForEachRecord(timeline, matching.ranks[rank], 0, timeline.calls(),
+                [&](std::size_t call, std::size_t, const RecordPart& part) {
+                  if (call != current) EndCall(trace, timeline, rules, ends, observer, current);
+                  current = call;
+                  AddPart(trace, ends, observer, part);
+                });
+  EndCall(trace, timeline, rules, ends, observer, current);
+  return std::move(observer.result);
+}
 
 void Append(LinkObservations& all, const LinkObservations& some) {
   all.messages += some.messages;
@@ -256,8 +261,7 @@ void FindCompetingBytes(const Trace& trace, const MessageEnds& ends, std::vector
 Observations Observe(const Trace& trace, const Matching& matching, const ReplayRules& rules) {
   const MessageEnds ends = FindEnds(trace, matching);
   std::vector<Observations> of_rank(trace.size());
-  ParallelFor(trace.size(),
-              [&](std::size_t rank) { of_rank[rank] = RankObserver(trace, matching, rules, ends, rank).Run(); });
+  ParallelFor(trace.size(), [&](std::size_t rank) { of_rank[rank] = ObserveRank(trace, matching, rules, ends, rank); });
   Observations all;
   for (const Observations& some : of_rank) {
     Append(all.local, some.local);

@@ -64,138 +64,135 @@ std::vector<bool> CallsOfLocks(const RankTimeline& timeline) {
   return calls;
 }
 
-// Calls of a rank that wait for messages of which the trace has no record.
-class LostMessageSearch {
- public:
-  // Calls from "shortest" on are no mere calls.
-  LostMessageSearch(const Trace& trace, const RankTimeline& timeline, const Interval& window, Tick shortest,
-                    Found& found)
-      : trace_(trace), timeline_(timeline), window_(window), found_(found), shortest_(shortest) {}
-
-  // Requests may be posted before the window.
-  void Run() {
-    for (std::size_t call = 0; call < window_.end.call; ++call) {
-      first_record_ = timeline_.first_record(call);
-      has_record_ = first_record_ < timeline_.first_record(call + 1);
-      if (has_record_) CountCompletions(call);
-      Add(trace_.regions[timeline_.region(call)], call);
-      if (call >= window_.begin.call) {
-        found_.in_mpi += TimeWithin(window_, timeline_.enter(call), timeline_.leave(call));
-      }
-    }
-  }
-
- private:
-  void CountCompletions(std::size_t call) {
-    for (std::size_t record = first_record_; record < timeline_.first_record(call + 1); ++record) {
-      open_sends_ -= timeline_.record_kind(record) == RecordKind::kSendComplete && open_sends_ > 0 ? 1 : 0;
-    }
-  }
-
-  void Add(const Region& function, std::size_t call) {
-    switch (function.call) {
-      case MpiCall::kProbe: probe_ = call; return;
-      case MpiCall::kReceive: return AddReceive(call);
-      case MpiCall::kImmediateReceive: return Post(call);
-      case MpiCall::kSend:
-      case MpiCall::kSynchronousSend: return AddBlocking(call);
-      case MpiCall::kSendReceive:
-        if (!has_record_) AddTime(call);
-        if (has_record_ && OnlySends(call)) AddTime(call, 4);
-        return;
-      case MpiCall::kImmediateSend:
-      case MpiCall::kImmediateSynchronousSend:
-      case MpiCall::kStart: return Post(call);
-      case MpiCall::kWait: return AddWait(call);
-      default: return;
-    }
-  }
-
-  // A message found by a probe is received next.
-  void AddReceive(std::size_t call) {
-    if (probe_ && !has_record_) AddTime(*probe_);
-    probe_.reset();
-    AddBlocking(call);
-  }
-
-  void AddBlocking(std::size_t call) {
-    if (!has_record_) AddTime(call);
-  }
-
-  // A small message, which needs no receiver to be sent: where the call takes long, it waits for another.
-  bool OnlySends(std::size_t call) const {
-    for (std::size_t record = first_record_; record < timeline_.first_record(call + 1); ++record) {
-      const OperationPart part = PartOf(timeline_.record_kind(record));
-      if (part.type != OperationClass::kSend || timeline_.record_bytes(record) > kSurelyEager) return false;
-    }
-    return true;
-  }
-
-  void Post(std::size_t call) {
-    if (!has_record_) {
-      ++lost_requests_;
-      return;
-    }
-    if (std::exchange(has_waited_, false)) open_sends_ = 0;  // the exchange before is over
-    for (std::size_t record = first_record_; record < timeline_.first_record(call + 1); ++record) {
-      open_sends_ +=
-          timeline_.record_kind(record) == RecordKind::kSendPost && timeline_.record_bytes(record) > kSurelyEager;
-    }
-  }
-
-  bool WaitsForAll(std::size_t call) const {
-    return ToLower(trace_.regions[timeline_.region(call)].name).find("waitall") != std::string::npos;
-  }
-
-  // Requests that others than the waits for all of some of them still wait for, before more are posted.
-  std::uint64_t WaitsToCome(std::size_t call) const {
-    std::uint64_t waits = 0;
-    while (++call < window_.end.call) {
-      const MpiCall kind = trace_.regions[timeline_.region(call)].call;
-      if (kind == MpiCall::kWait && WaitsForAll(call)) break;
-      if (kind == MpiCall::kImmediateReceive || kind == MpiCall::kImmediateSend || kind == MpiCall::kStart ||
-          kind == MpiCall::kImmediateCollective) {
-        break;
-      }
-      waits += kind == MpiCall::kWait;
-    }
-    return waits;
-  }
-
-  // A wait for a send has no record where completions of sends are not recorded, and may take time.
-  void AddWait(std::size_t call) {
-    const bool completes_all = WaitsForAll(call);
-    has_waited_ = true;
-    if (!has_record_ && lost_requests_ > 0 && open_sends_ == 0) AddTime(call);
-    if (completes_all && lost_requests_ > 0) lost_requests_ = std::min(lost_requests_, WaitsToCome(call));
-    if (has_record_) return;
-    if (!completes_all) lost_requests_ -= lost_requests_ > 0 ? 1 : 0;
-    open_sends_ -= open_sends_ > 0 ? 1 : 0;
-    if (completes_all) open_sends_ = 0;
-  }
-
-  void AddTime(std::size_t call, Tick times_shortest = 1) {
-    const Tick enter = timeline_.enter(call), leave = timeline_.leave(call);
-    if (call < window_.begin.call || leave - enter < times_shortest * shortest_) return;
-    found_.messages.Add(call);
-    found_.in_messages += TimeWithin(window_, enter, leave);
-  }
-
-  // Bytes that any MPI sends at once; chosen.
-  static constexpr std::uint64_t kSurelyEager = 1024;
-
-  const Trace& trace_;
-  const RankTimeline& timeline_;
-  const Interval& window_;
-  Found& found_;
-  const Tick shortest_;
-  std::size_t first_record_ = 0;  // the call at hand has
-  bool has_record_ = false;
-  std::uint64_t lost_requests_ = 0;  // without record
-  std::uint64_t open_sends_ = 0;     // large ones with a record, which may not be complete
-  bool has_waited_ = false;          // since the last post
-  std::optional<std::size_t> probe_;
+// The search for calls of a rank that wait for messages of which the trace has no record.
+struct LostMessages {
+  std::size_t first_record = 0;  // the call at hand has
+  bool has_record = false;
+  std::uint64_t lost_requests = 0;  // without record
+  std::uint64_t open_sends = 0;     // large ones with a record, which may not be complete
+  bool has_waited = false;          // since the last post
+  std::optional<std::size_t> probe;
 };
+
+// Bytes that any MPI sends at once; chosen.
+constexpr std::uint64_t kSurelyEager = 1024;
+
+void CountCompletions(const RankTimeline& timeline, LostMessages& search, std::size_t call) {
+  for (std::size_t record = search.first_record; record < timeline.first_record(call + 1); ++record) {
+    search.open_sends -= timeline.record_kind(record) == RecordKind::kSendComplete && search.open_sends > 0 ? 1 : 0;
+  }
+}
+
+void AddTime(const RankTimeline& timeline, const Interval& window, Tick shortest, Found& found, std::size_t call,
+             Tick times_shortest = 1) {
+  const Tick enter = timeline.enter(call), leave = timeline.leave(call);
+  if (call < window.begin.call || leave - enter < times_shortest * shortest) return;
+  found.messages.Add(call);
+  found.in_messages += TimeWithin(window, enter, leave);
+}
+
+void AddBlocking(const RankTimeline& timeline, const Interval& window, Tick shortest, const LostMessages& search,
+                 Found& found, std::size_t call) {
+  if (!search.has_record) AddTime(timeline, window, shortest, found, call);
+}
+
+// A message found by a probe is received next.
+void AddReceive(const RankTimeline& timeline, const Interval& window, Tick shortest, LostMessages& search, Found& found,
+                std::size_t call) {
+  if (search.probe && !search.has_record) AddTime(timeline, window, shortest, found, *search.probe);
+  search.probe.reset();
+  AddBlocking(timeline, window, shortest, search, found, call);
+}
+
+// A small message, which needs no receiver to be sent: where the call takes long, it waits for another.
+bool OnlySends(const RankTimeline& timeline, const LostMessages& search, std::size_t call) {
+  for (std::size_t record = search.first_record; record < timeline.first_record(call + 1); ++record) {
+    const OperationPart part = PartOf(timeline.record_kind(record));
+    if (part.type != OperationClass::kSend || timeline.record_bytes(record) > kSurelyEager) return false;
+  }
+  return true;
+}
+
+void PostRequest(const RankTimeline& timeline, LostMessages& search, std::size_t call) {
+  if (!search.has_record) {
+    ++search.lost_requests;
+    return;
+  }
+  if (std::exchange(search.has_waited, false)) search.open_sends = 0;  // the exchange before is over
+  for (std::size_t record = search.first_record; record < timeline.first_record(call + 1); ++record) {
+    search.open_sends +=
+        timeline.record_kind(record) == RecordKind::kSendPost && timeline.record_bytes(record) > kSurelyEager;
+  }
+}
+
+bool WaitsForAll(const Trace& trace, const RankTimeline& timeline, std::size_t call) {
+  return ToLower(trace.regions[timeline.region(call)].name).find("waitall") != std::string::npos;
+}
+
+// Requests that others than the waits for all of some of them still wait for, before more are posted.
+std::uint64_t WaitsToCome(const Trace& trace, const RankTimeline& timeline, const Interval& window, std::size_t call) {
+  std::uint64_t waits = 0;
+  while (++call < window.end.call) {
+    const MpiCall kind = trace.regions[timeline.region(call)].call;
+    if (kind == MpiCall::kWait && WaitsForAll(trace, timeline, call)) break;
+    if (kind == MpiCall::kImmediateReceive || kind == MpiCall::kImmediateSend || kind == MpiCall::kStart ||
+        kind == MpiCall::kImmediateCollective) {
+      break;
+    }
+    waits += kind == MpiCall::kWait;
+  }
+  return waits;
+}
+
+// A wait for a send has no record where completions of sends are not recorded, and may take time.
+void AddWait(const Trace& trace, const RankTimeline& timeline, const Interval& window, Tick shortest,
+             LostMessages& search, Found& found, std::size_t call) {
+  const bool completes_all = WaitsForAll(trace, timeline, call);
+  search.has_waited = true;
+  if (!search.has_record && search.lost_requests > 0 && search.open_sends == 0)
+    AddTime(timeline, window, shortest, found, call);
+  if (completes_all && search.lost_requests > 0)
+    search.lost_requests = std::min(search.lost_requests, WaitsToCome(trace, timeline, window, call));
+  if (search.has_record) return;
+  if (!completes_all) search.lost_requests -= search.lost_requests > 0 ? 1 : 0;
+  search.open_sends -= search.open_sends > 0 ? 1 : 0;
+  if (completes_all) search.open_sends = 0;
+}
+
+void AddCall(const Trace& trace, const RankTimeline& timeline, const Interval& window, Tick shortest,
+             LostMessages& search, Found& found, const Region& function, std::size_t call) {
+  switch (function.call) {
+    case MpiCall::kProbe: search.probe = call; return;
+    case MpiCall::kReceive: return AddReceive(timeline, window, shortest, search, found, call);
+    case MpiCall::kImmediateReceive: return PostRequest(timeline, search, call);
+    case MpiCall::kSend:
+    case MpiCall::kSynchronousSend: return AddBlocking(timeline, window, shortest, search, found, call);
+    case MpiCall::kSendReceive:
+      if (!search.has_record) AddTime(timeline, window, shortest, found, call);
+      if (search.has_record && OnlySends(timeline, search, call)) AddTime(timeline, window, shortest, found, call, 4);
+      return;
+    case MpiCall::kImmediateSend:
+    case MpiCall::kImmediateSynchronousSend:
+    case MpiCall::kStart: return PostRequest(timeline, search, call);
+    case MpiCall::kWait: return AddWait(trace, timeline, window, shortest, search, found, call);
+    default: return;
+  }
+}
+
+// Calls from `shortest` on are no mere calls. Requests may be posted before the window.
+void FindLostMessages(const Trace& trace, const RankTimeline& timeline, const Interval& window, Tick shortest,
+                      Found& found) {
+  LostMessages search;
+  for (std::size_t call = 0; call < window.end.call; ++call) {
+    search.first_record = timeline.first_record(call);
+    search.has_record = search.first_record < timeline.first_record(call + 1);
+    if (search.has_record) CountCompletions(timeline, search, call);
+    AddCall(trace, timeline, window, shortest, search, found, trace.regions[timeline.region(call)], call);
+    if (call >= window.begin.call) {
+      found.in_mpi += TimeWithin(window, timeline.enter(call), timeline.leave(call));
+    }
+  }
+}
 
 // The least time of a call that waits for a message. Those with MPI_PROC_NULL take as long as others that wait
 // for nobody, 5 microseconds under Extrae with counters, and rarely five times that. Most of those that post requests
@@ -300,7 +297,7 @@ UnknownWaits FindUnknownWaits(const Trace& trace, const PhaseCut& cut, LockOrder
     if (!cut.ranks[rank].present) return;
     const Interval& window = cut.ranks[rank].window;
     found[rank] = FindInRank(trace, trace.timelines[rank], window, has_immediate, locks);
-    if (trace.size() > 1) LostMessageSearch(trace, trace.timelines[rank], window, shortest, found[rank]).Run();
+    if (trace.size() > 1) FindLostMessages(trace, trace.timelines[rank], window, shortest, found[rank]);
     collectives_matter[rank] = IsNoticeable(found[rank].in_collectives, cut, rank) ? 1 : 0;
     messages_matter[rank] = IsNoticeable(found[rank].in_messages, cut, rank) ? 1 : 0;
   });
