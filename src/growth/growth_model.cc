@@ -3,14 +3,12 @@
 namespace farscale {
 
 GrowthModel GrowthModel::WithRuns(std::size_t first, std::size_t end) const {
-  const auto begin = runs.begin();
-  return {{begin + static_cast<std::ptrdiff_t>(first), begin + static_cast<std::ptrdiff_t>(end)},
-          functions,
-          {},
-          {},
-          {},
-          region,
-          has_region};
+  GrowthModel some;
+  some.runs.assign(runs.begin() + static_cast<std::ptrdiff_t>(first), runs.begin() + static_cast<std::ptrdiff_t>(end));
+  some.functions = functions;
+  some.region = region;
+  some.has_region = has_region;
+  return some;
 }
 
 void LearnGrowth(GrowthModel& model) {

@@ -13,12 +13,12 @@
 namespace farscale {
 
 struct GrowthModel {
-  std::vector<RunCalls> runs;  // by rising number of ranks
+  std::vector<RunCalls> runs;  // rising number of ranks
   FunctionNames functions;
   CallRules rules;
   SiteLaws laws;
   LoadModel load;
-  std::string region;       // by which iterations are known in a grown trace
+  std::string region;       // marks the iterations in a grown trace
   bool has_region = false;  // ranks of the runs enter the region themselves; else it is made around every iteration
 
   // The runs from `first` to before `end`, without rules and laws.

@@ -17,7 +17,7 @@ namespace farscale {
 namespace {
 
 constexpr std::size_t kFewestRuns = 3;  // two are one step, and one step fits many rules
-constexpr std::uint64_t kDraws = 3;   // of every grown run; chosen: the mean of three varies six tenths as much as one
+constexpr std::uint64_t kDraws = 3;   // for each grown run; chosen: the mean of three varies six tenths as much as one
 constexpr std::size_t kMostRuns = 3;  // learned from; chosen: on few ranks most of them are at an edge
 constexpr double kMostCallsOfTrace = 2e7;  // chosen: a trace of them takes some gigabytes
 // The largest distance of a run that is replayed by its rules from the measurement, as the logarithm of a factor;

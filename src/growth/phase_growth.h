@@ -25,12 +25,12 @@ struct GrowthRow {
   FactorValues values = {};
   std::optional<std::int64_t> learned_up_to =
       std::nullopt;                          // grown from runs of up to so many ranks; nothing: measured
-  std::size_t iterations = 0, replayed = 0;  // of grown runs: those they have, and those that were replayed
+  std::size_t iterations = 0, replayed = 0;  // grown runs have these, and these were replayed
 };
 
 // Details of a phase that is not grown by rules.
 struct StatisticalGrowth {
-  std::string reason;                   // what the rules lack
+  std::string reason;                   // the gap in the rules
   double explained = 0, confirmed = 0;  // shares of the messages, as in CallRules
   PartnerCounts partners;               // in the largest run
 };

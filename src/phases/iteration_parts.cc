@@ -73,7 +73,7 @@ struct BurstList {
   std::vector<double> lengths;
   std::vector<Tick> begins;
   std::vector<std::uint32_t> collectives;  // before each
-  double total = 1;                        // of the lengths
+  double total = 1;                        // sum of lengths, at least 1
 };
 
 // Its share of the computation, over that of the landmark.

@@ -79,8 +79,8 @@ struct TypicalIteration {
   std::size_t rank = 0;
   Interval iteration;
   std::vector<std::uint64_t> symbols;  // one a call of the rank
-  std::vector<double> shares;          // of the computation, one a burst
-  std::vector<std::uint32_t> regions;  // of the bursts
+  std::vector<double> shares;          // one a burst, of the computation
+  std::vector<std::uint32_t> regions;  // one a burst
   std::set<std::uint32_t> around;      // regions around nearly all of the iteration, which say nothing of its parts
 };
 

@@ -89,7 +89,7 @@ struct Stretches {
   double Recurring() const { return count < 3 ? 0 : sum - (longest[0] - longest[2]) - (longest[1] - longest[2]); }
 };
 
-// What a rank did so far.
+// The work of a rank so far.
 struct ProfileTimes {
   std::size_t event = 0;  // the next to come
   Tick cursor = 0;

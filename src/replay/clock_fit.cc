@@ -76,7 +76,7 @@ struct Equations {
   }
 };
 
-// What ties clocks to each other, and the unknowns of the fit.
+// Messages and collectives that tie clocks to each other, and the unknowns of the fit.
 struct ClockSearch {
   std::vector<Tick> begin, end;  // one a clock
   std::vector<CallAt> sent, root;

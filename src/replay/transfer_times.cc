@@ -59,7 +59,7 @@ MessageEnds FindEnds(const Trace& trace, const Matching& matching) {
   return ends;
 }
 
-// What the calls of one rank show.
+// The observations of one rank so far.
 struct RankObserver {
   std::int32_t rank = 0;
   Observations result{};

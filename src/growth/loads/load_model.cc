@@ -296,7 +296,7 @@ double CommonPower(double of_time, const std::optional<CounterLaws>& counters) {
 // True if so many ranks of every run are of a class that its law is no accident of a few; chosen: edges of grids have
 // ever fewer ranks, and parts of a program that do other work keep theirs.
 bool IsLarge(const std::map<std::size_t, Cell>& of_runs, const std::vector<RunCalls>& runs) {
-  constexpr double kLarge = 0.1;  // of the ranks of a run
+  constexpr double kLarge = 0.1;  // share of the ranks of a run
   return of_runs.size() == runs.size() && std::ranges::all_of(of_runs, [&](const auto& one) {
            return one.second.count >= kLarge * static_cast<double>(runs[one.first].ranks);
          });
@@ -323,7 +323,7 @@ void FitLaws(const std::vector<RunCalls>& runs, const CallRules& rules, LoadMode
   std::vector<double> scales, repeated;
   for (const RankGrid& grid : rules.grids) scales.push_back(static_cast<double>(grid.Scale()));
   const Cells cells = CellsWithoutStages(runs, rules, repeated);
-  std::array<Slope, 2> all;  // by program
+  std::array<Slope, 2> all;  // one a program
   std::map<RankClass, Slope> slopes;
   double squares = 0, freedom = 0;
   for (const auto& [key, of_runs] : cells) {

@@ -49,12 +49,12 @@ struct CounterLaws {
 // Computation of rank r in iteration i of the largest run: that of its class, times exp(persistent[r]), times
 // exp(common[i]), times what is left, whose logarithm has the standard deviation `noise`.
 struct LoadModel {
-  ScalingLaw common_law;                 // of the computation of a rank, whatever its class
+  ScalingLaw common_law;                 // computation of a rank of any class
   ScalingLaw second_law;                 // the same of the ranks of the second program
   std::optional<CounterLaws> counters;   // that it follows from; nothing without counters, or of two programs
-  std::map<RankClass, ScalingLaw> laws;  // of the classes that clearly follow another
-  std::vector<double> persistent;        // by rank of the largest run; 0 for ranks that are no donors
-  std::vector<double> common;            // by iteration of the largest run
+  std::map<RankClass, ScalingLaw> laws;  // classes that clearly follow another law
+  std::vector<double> persistent;        // one a rank of the largest run; 0 for ranks that are no donors
+  std::vector<double> common;            // one an iteration of the largest run
   double spread = 0;                     // standard deviation of `persistent`
   double noise = 0;
   std::size_t ranks = 0;  // that these were computed of

@@ -22,10 +22,10 @@ GrowthModel LearnStatistically(const GrowthModel& all, std::size_t first, std::s
 
 // The number of ranks to which ranks of a run send messages.
 struct PartnerCounts {
-  std::int64_t ranks = 0;  // of the run
+  std::int64_t ranks = 0;  // in the run
   double fewest = 0, median = 0, most = 0;
   double messages = 0;  // sent by a rank in an iteration, in the mean
-  double bytes = 0;     // of a message, in the mean
+  double bytes = 0;     // mean of the messages
 };
 PartnerCounts CountPartners(const RunCalls& run);
 

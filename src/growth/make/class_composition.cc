@@ -21,7 +21,7 @@ struct KnownClass {
   const ClassRules* rules = nullptr;
   ClassDonors donors = {};
   std::vector<SiteSequence> kinds = {};
-  std::vector<std::map<SiteSignature, std::size_t>> numbers = {};  // of the calls, by kind
+  std::vector<std::map<SiteSignature, std::size_t>> numbers = {};  // numbers of the calls, by kind
 
   std::optional<std::size_t> Find(std::size_t kind, const SiteSignature& site) const {
     const auto found = numbers[kind].find(site);
@@ -438,7 +438,7 @@ std::size_t AddComposedClasses(GrowthModel& model, const std::set<RankClass>& mi
 }  // namespace
 
 std::size_t AddComposedClasses(GrowthModel& model, const RankGrid& grid) {
-  std::array<std::set<RankClass>, 2> missing;  // by program
+  std::array<std::set<RankClass>, 2> missing;  // one a program
   for (const ClassCount& count : CountClasses(model.rules.scheme, grid)) {
     if (!model.rules.classes.contains(count.of_class)) missing[ProgramOf(count.of_class)].insert(count.of_class);
   }

@@ -22,7 +22,7 @@ struct ClassPart {
   OperationPart is;
   Stage stage;
   std::uint16_t group = 0;   // index of the rule of its communicator in GridPlan::groups; of posts alone
-  std::uint32_t number = 0;  // of the part among those of its call
+  std::uint32_t number = 0;  // position of the part in its call
   bool is_known = true;      // a post with rules for its partner and communicator
 };
 
@@ -55,18 +55,18 @@ struct ClassPlan {
   ClassDonors donors = {};
   double law = 1;  // computation to that of the donors
   std::vector<KindPlan> kinds = {};
-  std::array<std::uint32_t, 3> posts{};           // of all iterations to be made, by class, with a partner or without
-  std::vector<CollectivePlace> collectives = {};  // of these iterations
+  std::array<std::uint32_t, 3> posts{};           // all iterations to be made, by class, with a partner or without
+  std::vector<CollectivePlace> collectives = {};  // in these iterations
 };
 
 struct GridPlan {
   RankGrid grid = {};
-  std::vector<std::size_t> kinds = {};   // of all iterations
+  std::vector<std::size_t> kinds = {};   // one an iteration
   std::vector<std::size_t> chosen = {};  // those to be made, rising
   std::vector<GroupRule> groups = {};    // communicators, each for many groups of ranks
   std::vector<std::uint32_t> most = {};  // collectives of a rank on a communicator of each rule
   std::vector<ClassPlan> classes = {};
-  std::vector<std::uint16_t> class_of = {};  // of every rank
+  std::vector<std::uint16_t> class_of = {};  // one a rank
 
   const ClassPlan& PlanOf(std::size_t rank) const { return classes[class_of[rank]]; }
 };
@@ -137,10 +137,10 @@ struct CopiedIteration {
 
 // Computation of every rank of a grown run, in ticks of the largest run.
 struct GrownLoads {
-  std::vector<std::uint32_t> donors;    // of every rank
-  std::vector<CopiedIteration> copied;  // of the iterations to be made, rank by rank
+  std::vector<std::uint32_t> donors;    // one a rank
+  std::vector<CopiedIteration> copied;  // iterations to be made, rank by rank
   std::vector<Tick> useful;             // computation of every rank in all iterations, made or not
-  std::vector<Tick> sums;               // of all ranks, by iteration
+  std::vector<Tick> sums;               // one an iteration, over all ranks
   std::vector<Tick> largest;            // that of the rank with most, by iteration
 };
 

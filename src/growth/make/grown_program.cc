@@ -73,7 +73,7 @@ struct Growing {
   const ReplayRules& rules;
   const Network* network;
   double ticks_per_second;
-  std::vector<std::int32_t> nodes;             // of every rank
+  std::vector<std::int32_t> nodes;             // one a rank
   std::vector<std::uint32_t> first_operation;  // on the communicators of every rule, and behind the last
 
   // The number of the message or collective operation of a post of a rank.
@@ -136,7 +136,7 @@ struct InstructionMaker {
   const Growing& of;
   std::size_t rank;
   CallCompiler<InstructionSink> compiler;
-  std::vector<CompiledPart>& parts;  // of the call
+  std::vector<CompiledPart>& parts;  // parts of the call
   std::vector<Contribution>& contributions;
   std::uint64_t calls = 0;
 
@@ -247,7 +247,7 @@ void OrderScans(const Growing& growing, Program& program) {
       ScanOrder& order = program.scan_orders.emplace_back();
       for (std::int64_t rank = 0; rank < growing.plan.grid.size(); ++rank) {
         const auto size = static_cast<std::uint32_t>(SizeOfGroup(growing.plan.grid, division, rank));
-        order.members = std::max(order.members, size);  // of the largest group
+        order.members = std::max(order.members, size);  // members of the largest group
         order.places.push_back(static_cast<std::uint32_t>(PlaceInGroup(growing.plan.grid, division, rank)));
       }
     }
@@ -347,13 +347,13 @@ void Define(const GrowthModel& model, const RankGrid& grid, GrownDefinitions& de
 struct TimelineMaker {
   const GrownDefinitions& definitions;
   const RankGrid& grid;
-  const RankCalls& calls;                     // of the donor
-  const std::vector<std::uint32_t>& regions;  // of the donor's run
+  const RankCalls& calls;                     // calls of the donor
+  const std::vector<std::uint32_t>& regions;  // regions of the donor's run
   bool has_region;                            // as in the model
   std::int64_t rank;
   RankBuilder& builder;
   Tick tick = 0;
-  std::uint32_t path = 0;  // of regions that the rank is in
+  std::uint32_t path = 0;  // regions that the rank is in
 
   void Compute(std::span<const RegionStep> steps, Tick ticks, double ratio) {
     const Tick begin = tick;

@@ -20,9 +20,9 @@ struct GrownMessages {
   static constexpr std::uint32_t kNoPartner = std::numeric_limits<std::uint32_t>::max();  // no operation on this rank
   static constexpr std::uint32_t kNotCompleted = kNoPartner - 1;  // a receive that nobody awaits
 
-  std::vector<std::uint32_t> first_send, first_receive;  // of every rank, and behind the last one
+  std::vector<std::uint32_t> first_send, first_receive;  // one a rank, and the end
   std::vector<std::uint32_t> to;                         // receiver of every message
-  std::vector<std::uint32_t> message_of;                 // of every receive; `unsent` for those that no send belongs to
+  std::vector<std::uint32_t> message_of;                 // one a receive; `unsent` without a send
   std::uint32_t unsent = 0;                              // behind all messages
 };
 

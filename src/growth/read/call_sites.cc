@@ -208,7 +208,7 @@ std::optional<double> FitStep(
 }
 
 StageSteps FitSteps(const std::map<std::int32_t, const SiteSums*>& of_stages) {
-  std::map<std::pair<std::size_t, std::size_t>, std::map<std::int32_t, double>> bytes, received;  // by run and class
+  std::map<std::pair<std::size_t, std::size_t>, std::map<std::int32_t, double>> bytes, received;  // per run and class
   for (const auto& [stage, sums] : of_stages) {
     for (const auto& [where, sum] : *sums) {
       bytes[where][stage] = sum.bytes / sum.count;
@@ -290,11 +290,12 @@ std::optional<PeerRule> WayBack(PeerRule rule) {
 
 // Calls visit(rank, seen, rule) for the posts of all messages of an iteration of a kind whose partners are known.
 template <typename Visit>
-void ForEachMessage(const RunCalls& run, std::size_t index, std::size_t kind, CallRules& rules, const Visit& visit) {
+void ForEachMessage(const RunCalls& run, std::size_t index, std::size_t kind, const CallRules& rules,
+                    const Visit& visit) {
   const std::size_t iteration = run.FirstOfKind(kind);
   const RankGrid& grid = rules.grids[index];
   for (std::int64_t rank = 0; rank < run.ranks; ++rank) {
-    ClassRules& of_class = rules.classes.at(ClassOf(rules.scheme, grid, rank));
+    const ClassRules& of_class = rules.classes.at(ClassOf(rules.scheme, grid, rank));
     if (std::ranges::find(of_class.donors, std::pair(index, rank)) == of_class.donors.end()) continue;
     const RankCalls& calls = run.of_ranks[static_cast<std::size_t>(rank)];
     const RankGrid seen = grid.SeenBy(grid.ProgramOf(rank));
@@ -302,19 +303,18 @@ void ForEachMessage(const RunCalls& run, std::size_t index, std::size_t kind, Ca
       if (call.rule->completes_all) continue;
       const auto parts = calls.Parts(calls.FirstCall(iteration) + call.model);
       for (std::size_t i = 0; i < parts.size(); ++i) {
-        if (IsMessage(parts[i].kind) && parts[i].peer >= 0)
-          visit(rank, parts[i], const_cast<PartRule&>(call.rule->parts[i]));
+        if (IsMessage(parts[i].kind) && parts[i].peer >= 0) visit(rank, parts[i], call.rule->parts[i]);
       }
     }
   }
 }
 
 // Parts of rules that belong to the same messages, in the order in which they come.
-std::vector<std::vector<PartRule*>> GroupByMessage(const RunCalls& run, std::size_t index, std::size_t kind,
-                                                   CallRules& rules) {
-  std::vector<PartRule*> parts;
-  std::map<PartRule*, std::size_t> numbers;
-  std::vector<std::size_t> parents;  // of every part one of its group, up to the first one
+std::vector<std::vector<const PartRule*>> GroupByMessage(const RunCalls& run, std::size_t index, std::size_t kind,
+                                                         const CallRules& rules) {
+  std::vector<const PartRule*> parts;
+  std::map<const PartRule*, std::size_t> numbers;
+  std::vector<std::size_t> parents;  // another part of the same group for every part, up to the first one
   const auto root = [&](std::size_t i) {
     while (parents[i] != i) i = parents[i] = parents[parents[i]];
     return i;
@@ -323,7 +323,7 @@ std::vector<std::vector<PartRule*>> GroupByMessage(const RunCalls& run, std::siz
   std::map<std::tuple<std::int64_t, std::int64_t, std::uint32_t, std::uint32_t>,
            std::array<std::vector<std::size_t>, 2>>
       channels;
-  ForEachMessage(run, index, kind, rules, [&](std::int64_t rank, const CallPart& seen, PartRule& rule) {
+  ForEachMessage(run, index, kind, rules, [&](std::int64_t rank, const CallPart& seen, const PartRule& rule) {
     const auto [number, is_new] = numbers.try_emplace(&rule, parts.size());
     if (is_new) {
       parts.push_back(&rule);
@@ -339,13 +339,13 @@ std::vector<std::vector<PartRule*>> GroupByMessage(const RunCalls& run, std::siz
       parents[std::max(a, b)] = std::min(a, b);
     }
   }
-  std::vector<std::vector<PartRule*>> groups(parts.size());
+  std::vector<std::vector<const PartRule*>> groups(parts.size());
   for (std::size_t i = 0; i < parts.size(); ++i) groups[root(i)].push_back(parts[i]);
   return groups;
 }
 
 // Rules by which a send may go and its receives come by the way back.
-std::vector<PeerRule> CommonRules(const PartRule& send, const std::vector<PartRule*>& parts) {
+std::vector<PeerRule> CommonRules(const PartRule& send, const std::vector<const PartRule*>& parts) {
   std::vector<PeerRule> fitting;
   for (const PeerRule& rule : send.peers) {
     const std::optional<PeerRule> back = WayBack(rule);
@@ -357,8 +357,9 @@ std::vector<PeerRule> CommonRules(const PartRule& send, const std::vector<PartRu
   return fitting;
 }
 
-// Takes the rules out of the parts of a group that do not lead to each other. `turns`: of opposite steps.
-void JoinGroup(const std::vector<PartRule*>& parts, std::map<GridVector, int>& turns) {
+// Adds the rules by which the parts of a group lead to each other, if any. `turns`: uses of opposite steps so far.
+void JoinGroup(const std::vector<const PartRule*>& parts, std::map<GridVector, int>& turns,
+               std::map<const PartRule*, PeerRule>& joined) {
   const auto send = std::ranges::find_if(parts, [](const PartRule* part) { return IsSend(part->kind); });
   if (send == parts.end()) return;
   // Rules without a way back stand first only where other classes confirm them.
@@ -371,15 +372,21 @@ void JoinGroup(const std::vector<PartRule*>& parts, std::map<GridVector, int>& t
     const GridVector key = std::max(chosen.steps, back.steps);
     chosen.steps = turns[key]++ % 2 == 0 ? std::min(chosen.steps, back.steps) : key;
   }
-  for (PartRule* part : parts) part->peers = {IsSend(part->kind) ? chosen : *WayBack(chosen)};
+  for (const PartRule* part : parts) joined.emplace(part, IsSend(part->kind) ? chosen : *WayBack(chosen));
 }
 
 }  // namespace
 
 void JoinPartners(const RunCalls& run, std::size_t run_index, CallRules& rules) {
+  std::map<const PartRule*, PeerRule> joined;
   for (std::size_t kind = 0; kind < run.CountKinds(); ++kind) {
     std::map<GridVector, int> turns;
-    for (const auto& parts : GroupByMessage(run, run_index, kind, rules)) JoinGroup(parts, turns);
+    for (const auto& parts : GroupByMessage(run, run_index, kind, rules)) JoinGroup(parts, turns, joined);
+  }
+  for (auto& [name, of_class] : rules.classes) {
+    ForEachPart(of_class, [&](const CallRule&, PartRule& part) {
+      if (const auto found = joined.find(&part); found != joined.end()) part.peers = {found->second};
+    });
   }
 }
 

@@ -16,7 +16,7 @@ namespace farscale {
 
 // Calls of different classes with the same key are one site.
 struct SiteKey {
-  std::size_t kind = 0;  // of iterations
+  std::size_t kind = 0;  // kind of iterations
   std::uint32_t function = 0, before = 0;
   PeerRule::Kind rule = PeerRule::Kind::kNobody;
   std::int32_t n = 0;
@@ -24,8 +24,8 @@ struct SiteKey {
   std::int64_t tag = 0;
   std::int32_t stage = -1;  // -1 of calls that are not repeated
   RankDivision groups = {};
-  std::int32_t number = 0;  // of a collective among those that are the same but for this; its members make all of them
-  bool is_root = false;     // of a collective: roots send and receive other sizes than the other ranks
+  std::int32_t number = 0;  // collectives: position among those that are equal otherwise; its members make all of them
+  bool is_root = false;     // collectives: roots send and receive other sizes than the other ranks
   std::size_t program = 0;  // whose ranks make the call
 
   friend auto operator<=>(const SiteKey&, const SiteKey&) = default;
@@ -59,7 +59,7 @@ struct RoleSizes {
   double bytes = 1, received = 1;            // to those of a rank of the same role
   double mean_bytes = 0, mean_received = 0;  // after a rank of the other role
 };
-using CallSizes = std::array<RoleSizes, 2>;  // of other ranks and of roots
+using CallSizes = std::array<RoleSizes, 2>;  // other ranks, and roots
 
 // Bytes and bytes received of a part, after those of the copied part.
 std::pair<std::uint64_t, std::uint64_t> CopiedBytes(const CallSizes& sizes, const CallPart& copied, bool was_root,
@@ -73,7 +73,7 @@ struct StageSteps {
 
 struct SiteLaws {
   std::map<SiteKey, SizeLaws> sizes;
-  std::map<SiteKey, SizeLaws> of_all_stages;  // of calls that are repeated, by the first stage
+  std::map<SiteKey, SizeLaws> of_all_stages;  // calls that are repeated, by the first stage
   std::map<SiteKey, StageSteps> steps;        // likewise
 
   // Sizes of a call of a grid, after that of the model on its grid, both as the program sees them. Throws an error of

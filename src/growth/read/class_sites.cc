@@ -7,12 +7,9 @@
 namespace farscale {
 namespace {
 
-std::int32_t Low(const RankClass& key, std::size_t d) { return key[2 * d]; }
-std::int32_t High(const RankClass& key, std::size_t d) { return key[2 * d + 1]; }
-
 // True if a rank of the class has a partner so many steps away; nothing where that does not follow from the class.
 std::optional<bool> IsInGrid(std::int32_t steps, std::size_t d, const RankClass& key, const ClassScheme& scheme) {
-  const std::int32_t room = steps > 0 ? High(key, d) : Low(key, d), reach = scheme.Reach(ProgramOf(key))[d];
+  const std::int32_t room = steps > 0 ? key[2 * d + 1] : key[2 * d], reach = scheme.Reach(ProgramOf(key))[d];
   if (std::abs(steps) > reach && room == reach && steps != 0) return std::nullopt;
   return room >= std::abs(steps);
 }

@@ -18,7 +18,7 @@ namespace farscale {
 struct PartSignature {
   RecordKind kind = RecordKind::kSend;
   CollectiveKind collective = CollectiveKind::kBarrier;
-  PeerRule peer = {};  // of messages, within no group; of completions that of the post
+  PeerRule peer = {};  // messages, within no group; completions have that of the post
 
   bool IsOffset() const { return peer.kind == PeerRule::Kind::kOffset && peer.steps != GridVector{}; }
   friend auto operator<=>(const PartSignature&, const PartSignature&) = default;

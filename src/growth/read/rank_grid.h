@@ -16,8 +16,8 @@ inline constexpr std::size_t kMostDimensions = 4;
 using GridVector = std::array<std::int32_t, kMostDimensions>;  // 1 or 0 for dimensions that are not there
 
 struct RankGrid {
-  GridVector extents{1, 1, 1, 1};  // of all ranks, or of the first program
-  GridVector second{};             // of the second program, whose ranks come behind; zeros where there is one alone
+  GridVector extents{1, 1, 1, 1};  // all ranks, or the first program
+  GridVector second{};             // the second program, whose ranks come behind; zeros if there is one program
   std::size_t seen_by = 0;         // the program that `extents` are of; see SeenBy
 
   static RankGrid OfTwo(const RankGrid& first, const RankGrid& second) { return {first.extents, second.extents}; }

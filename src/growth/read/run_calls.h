@@ -33,11 +33,10 @@ class FunctionNames {
 struct CallPart {
   RecordKind kind = RecordKind::kSend;
   CollectiveKind collective = CollectiveKind::kBarrier;
-  std::int32_t peer =
-      -1;  // of messages that are posted: world rank, or -1 where nothing tells; of collectives the root
+  std::int32_t peer = -1;  // posted messages: world rank, or -1 if unknown; collectives: the root
   std::uint32_t communicator = 0;
   std::uint32_t tag = 0;
-  std::uint32_t back = 0;  // of completions: operations of the same class posted in between
+  std::uint32_t back = 0;  // completions: operations of the same class posted in between
   std::uint64_t bytes = 0, received = 0;
 };
 
@@ -65,10 +64,10 @@ struct RankCalls {
   std::vector<PhaseCall> calls;
   std::vector<CallPart> parts;
   std::vector<std::uint32_t> iteration_end;  // behind the last call of every iteration
-  std::vector<Tick> compute_after;           // of every iteration, behind its last call
+  std::vector<Tick> compute_after;           // one an iteration, behind its last call
   std::vector<RegionPath> paths = {{}};      // the first is that of no region
   std::vector<RegionStep> steps;             // the first of an iteration is where it begins
-  std::vector<std::uint32_t> steps_after;    // of every iteration: behind the last of its steps
+  std::vector<std::uint32_t> steps_after;    // one an iteration, behind its last step
 
   std::uint32_t FirstCall(std::size_t iteration) const { return iteration == 0 ? 0 : iteration_end[iteration - 1]; }
   // Before a call of an iteration; of the call behind its last, what follows that.
@@ -93,13 +92,13 @@ struct RunCalls {
   std::int64_t ranks = 0;
   double ticks_per_second = 1e9;
   std::vector<Communicator> communicators = {};
-  std::vector<std::int32_t> nodes = {};   // of every rank
+  std::vector<std::int32_t> nodes = {};   // one a rank
   std::vector<std::string> regions = {};  // names, by the numbers of paths
   std::vector<RankCalls> of_ranks = {};
-  std::optional<RankGrid> named = {};   // by the study: the layout is this one or its reverse
+  std::optional<RankGrid> named = {};   // in the study: the layout is this one or its reverse
   std::vector<RankGrid> recorded = {};  // Cartesian topologies of all ranks in the trace: tried first
-  std::vector<std::size_t> kinds = {};  // of every iteration: those of a kind make the same calls; see MatchKinds
-  std::optional<double> instructions = {}, cycles = {};  // of all ranks outside MPI; nothing where no counter tells
+  std::vector<std::size_t> kinds = {};  // one an iteration; those of a kind make the same calls [MatchKinds]
+  std::optional<double> instructions = {}, cycles = {};  // sum over ranks, outside MPI; nothing without counters
 
   std::size_t iterations() const { return of_ranks.empty() ? 0 : of_ranks.front().iteration_end.size(); }
   std::size_t CountKinds() const { return kinds.empty() ? 0 : 1 + *std::ranges::max_element(kinds); }

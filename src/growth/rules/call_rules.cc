@@ -158,7 +158,7 @@ void PreferCommonRules(CallRules& rules) {
     for (auto& [key, of_class] : rules.classes) {
       ++number;
       const auto program = ProgramOf(key);
-      if (votes && of_class.Confirmed() < 1) continue;  // of one run
+      if (votes && of_class.Confirmed() < 1) continue;  // seen in one run only
       const auto take = [&](auto& of_shape, auto& of_call) {
         votes ? Vote(number, of_call, of_shape) : PutFirst(of_shape, of_call);
       };

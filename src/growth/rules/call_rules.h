@@ -34,7 +34,7 @@ struct ClassScheme {
   bool has_stages = false;    // calls may be repeated as often as the grid says
   bool has_lines = false;     // communicators may be divisions that do not follow the grid
   bool is_lifted = false;     // every rank of the largest run has a class of its own [statistical_growth.h]
-  GridVector second_reach{};  // of the ranks of the second program
+  GridVector second_reach{};  // the same for the second program
   bool second_has_stages = false;
 
   const GridVector& Reach(std::size_t program) const { return program == 0 ? reach : second_reach; }
@@ -67,7 +67,7 @@ struct GroupRule {
 struct PartRule {
   RecordKind kind = RecordKind::kSend;
   CollectiveKind collective = CollectiveKind::kBarrier;
-  std::vector<NumberRule> backs = {};  // of completions
+  std::vector<NumberRule> backs = {};  // for completions
   std::vector<PeerRule> peers = {};
   std::vector<NumberRule> tags = {};
   std::vector<GroupRule> groups = {};
@@ -114,7 +114,7 @@ struct ClassDonors {
 };
 
 struct ClassRules {
-  std::vector<std::vector<CallBlock>> kinds;                 // of iterations
+  std::vector<std::vector<CallBlock>> kinds;                 // one a kind of iterations
   std::vector<std::pair<std::size_t, std::int64_t>> donors;  // run and rank whose calls are these
   std::uint64_t messages = 0;                                // as in CallRules
   std::uint64_t explained = 0;
@@ -146,7 +146,7 @@ struct CallRules {
   ClassScheme scheme = {};
   std::vector<RankGrid> grids = {};  // one a run
   std::map<RankClass, ClassRules> classes = {};
-  std::uint64_t messages = 0;  // of all runs, one-sided ends counted each; and posts of collectives
+  std::uint64_t messages = 0;  // in all runs, each one-sided end counted, and posts of collectives
   std::uint64_t explained = 0;
   // Those that no rule explains, by the function and the innermost region that ranks are in.
   std::map<std::pair<std::uint32_t, std::string>, std::uint64_t> missed = {};

@@ -355,10 +355,6 @@ std::optional<CallRules> FindProgramRules(const std::vector<RunCalls>& runs, boo
   return best;
 }
 
-// True if rules of two programs may be believed. As there are more of them to choose from than of one, nearly all must
-// be confirmed.
-bool SufficeForTwo(const CallRules& rules) { return rules.Suffice() && rules.Confirmed() >= kLeastExplained; }
-
 constexpr std::size_t kAllIterations = std::numeric_limits<std::size_t>::max();
 
 // The layout in which all ranks stand in a row.
@@ -495,7 +491,9 @@ CallRules FindCallRules(const std::vector<RunCalls>& runs) {
   if (!of_two) return of_all;
   CallRules of_programs = FitCallRules(runs, of_two->grids, of_two->scheme, kAllIterations);
   const bool explains_all = of_programs.explained == of_programs.messages && of_programs.Confirmed() == 1;
-  return (of_all.Suffice() ? explains_all : SufficeForTwo(of_programs)) ? of_programs : of_all;
+  // There are more rules of two programs to choose from than of one, so nearly all must be confirmed.
+  const bool suffices = of_programs.Suffice() && of_programs.Confirmed() >= kLeastExplained;
+  return (of_all.Suffice() ? explains_all : suffices) ? of_programs : of_all;
 }
 
 }  // namespace farscale

@@ -33,7 +33,7 @@ struct RankDivision {
   static RankDivision Program() { return {Kind::kProgram, 0, 0}; }
   static RankDivision Other() { return {Kind::kOther, 0, 0}; }
   bool IsAll() const { return kind == Kind::kGrid && varying == kAllDimensions; }
-  std::string Text() const;  // of one group: "all", "x", "x, z", "4 consecutive", "every 4th"
+  std::string Text() const;  // one group: "all", "x", "x, z", "4 consecutive", "every 4th"
   friend auto operator<=>(const RankDivision&, const RankDivision&) = default;
 };
 
@@ -54,7 +54,7 @@ std::vector<RankDivision> LineDivisionsWith(const RankGrid& grid, std::vector<st
 
 struct PeerRule {
   enum class Kind : std::uint8_t {
-    kOffset,     // by steps of the grid, around its ends
+    kOffset,     // steps of the grid, around its ends
     kTranspose,  // the first two coordinates change places, pairs of columns staying together on a 2 n × n grid
     // Among all P ranks or within the group of the rank, of which `rank` and P are the place and the size then:
     kRing,      // rank + n, around the last rank

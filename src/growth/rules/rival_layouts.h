@@ -33,7 +33,7 @@ RankGrid LayoutFor(const CallRules& rules, std::int64_t ranks);
 // A summary of the rules that the messages of a program follow.
 struct RuleShare {
   std::string rule;  // "x+1", "ring+2", "P^-1"
-  double share = 0;  // of the messages and collectives of the largest run that ranks send or enter
+  double share = 0;  // part of the messages and collectives of the largest run that ranks send or enter
 };
 
 // Rules of the receivers of messages, and communicators of collectives; the most frequent first. Shares of those that

@@ -26,7 +26,7 @@ struct RankView {
   const RankGrid& seen;
   // Rules by communicator and the partners in all stages.
   std::map<std::pair<std::uint32_t, std::vector<std::int64_t>>, std::vector<PeerRule>> peers = {};
-  std::map<std::int32_t, std::vector<CountRule>> counts = {};  // by the number they give
+  std::map<std::int32_t, std::vector<CountRule>> counts = {};  // keyed by the number they give
 };
 
 // Where a dimension has one rank, communicators that are others on more ranks have the same members, and one that is
@@ -345,7 +345,7 @@ bool AddIteration(const RankView& of, std::size_t i, std::vector<CallBlock>& blo
     call += static_cast<std::uint32_t>(block.calls.size()) * static_cast<std::uint32_t>(count);
   }
   if (is_known && call == end) return fits;
-  for (; call < end; ++call) {  // what no rule foresees is not explained
+  for (; call < end; ++call) {  // calls that no rule foresees are not explained
     for (const CallPart& part : of.calls.Parts(call)) {
       if (IsPost(part.kind)) AddMissed(of, call, 1, result);
     }

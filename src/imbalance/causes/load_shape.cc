@@ -189,7 +189,7 @@ constexpr double kTrend = 3;
 // One entry an iteration.
 struct ExcessSeries {
   std::vector<std::size_t> slowest;     // row
-  std::vector<double> average, excess;  // of the slowest over the average
+  std::vector<double> average, excess;  // the slowest over the average
   std::vector<double> weight{};
   double all = 0;  // excess of all iterations, weighted
 };
