@@ -138,8 +138,6 @@ struct RankSlack {
   void SetAfter(std::size_t call, Tick ticks) { after[call - first] = ticks; }
 };
 
-void SetAfter(RankSlack& rank, std::size_t call, Tick ticks) { rank.after[call - rank.first] = ticks; }
-
 std::size_t FirstRecord(const RankSlack& rank, std::size_t call) {
   return rank.records.timeline.first_record(rank.records.activities.first_call + call);
 }
