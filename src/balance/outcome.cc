@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "balance/strategy.h"
+#include "balance/task_replay.h"
 #include "factors/phase_totals.h"
 #include "stats/sample_quantiles.h"
 

@@ -5,11 +5,12 @@
 #include <cstdint>
 #include <vector>
 
-#include "balance/task_program.h"
-#include "balance/task_replay.h"
 #include "balance/what_if.h"
 
 namespace farscale {
+
+struct TaskProgram;
+struct TaskReplayResult;
 
 // Computation of every processor over the whole phase.
 std::vector<Tick> ComputedTicks(const TaskProgram& tasks, std::size_t processors, const TaskReplayResult& result);

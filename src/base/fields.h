@@ -248,7 +248,7 @@ struct Fields {
   }
   // Rules of the schema besides those of fields, as JSON.
   Fields Schema(const char* json) && {
-    data.more_schema = OrderedJson::parse(json);
+    data.more_schema = fields_internal::ParseJson(json, "schema");
     return std::move(*this);
   }
 

@@ -14,7 +14,11 @@
 #include "base/text.h"
 #include "factors/scaling.h"
 #include "gate/history_json.h"
-#include "study/scenario.h"
+#include "pages/render.h"
+#include "results/results.h"
+#include "study/input_files.h"
+#include "study/study.h"
+#include "trace/trace_reader.h"
 
 namespace farscale {
 namespace {
@@ -103,6 +107,11 @@ ReadOptions ReadOptionsOf(const TraceChoice& choice) {
   return options;
 }
 
+void TraceChoice::ApplyTo(RunSpec& run) const {
+  if (application > 0) run.application = application;
+  run.accepted.insert(run.accepted.end(), accepted.begin(), accepted.end());
+}
+
 Study StudyOfInputs(const std::vector<std::string>& inputs, const std::string& preset, const TraceChoice& choice) {
   if (IsStudy(inputs.front())) {
     if (choice.application > 0) {
@@ -164,6 +173,8 @@ void Messages::FindingsOf(const FactorTable& table, const std::vector<RunRecord>
   Findings("", table.findings);
   for (const RunRecord& run : runs) Findings(run.path, run.findings);
 }
+
+void Messages::FindingsOf(const Results& results) const { FindingsOf(results.table, results.runs); }
 
 namespace {
 

@@ -13,12 +13,18 @@
 #include <vector>
 
 #include "base/diagnostics.h"
+#include "base/side_by_side.h"
 #include "base/terminal.h"
-#include "pages/text_table.h"
-#include "study/run_study.h"
-#include "trace/trace_reader.h"
 
 namespace farscale {
+
+struct CounterNames;
+struct FactorTable;
+struct ReadOptions;
+struct Results;
+struct RunRecord;
+struct RunSpec;
+struct Study;
 
 // Options before or behind any subcommand.
 struct Common {
@@ -91,7 +97,7 @@ class Messages {
   // Warnings, and notes with --verbose.
   void Findings(const std::string& where, const std::vector<Finding>& findings) const;
   void FindingsOf(const FactorTable& table, const std::vector<RunRecord>& runs) const;
-  void FindingsOf(const Results& results) const { FindingsOf(results.table, results.runs); }
+  void FindingsOf(const Results& results) const;
   // A line that overwrites itself, when stderr is a terminal: what is done, how far, and how long still.
   ProgressSink Progress() const;
 
@@ -156,10 +162,7 @@ struct TraceChoice {
   AcceptedKinds accepted;
 
   bool IsGiven() const { return application > 0 || !accepted.empty(); }
-  void ApplyTo(RunSpec& run) const {
-    if (application > 0) run.application = application;
-    run.accepted.insert(run.accepted.end(), accepted.begin(), accepted.end());
-  }
+  void ApplyTo(RunSpec& run) const;
 };
 
 // A study from its file, or of some traces with the whole run as its phase. Throws a usage error for anything else.

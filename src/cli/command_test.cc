@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "cli/table_options.h"
+#include "study/study.h"
 #include "support/errors.h"
 #include "support/temporary_folder.h"
 

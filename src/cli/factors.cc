@@ -5,15 +5,13 @@
 
 #include "base/diagnostics.h"
 #include "base/files.h"
-#include "base/text.h"
 #include "cli/command.h"
 #include "cli/table_options.h"
 #include "results/factor_table_files.h"
-#include "results/talp_json.h"
 #include "report/factor_text.h"
 #include "study/phase_structure.h"
-#include "study/scenario.h"
 #include "study/run_study.h"
+#include "study/study.h"
 
 namespace farscale {
 namespace {

@@ -3,7 +3,6 @@
 #include <filesystem>
 
 #include "base/files.h"
-#include "base/text.h"
 #include "cli/command.h"
 #include "cli/table_options.h"
 #include "gate/history_json.h"
@@ -11,7 +10,9 @@
 #include "gate/outputs.h"
 #include "gate/result_files.h"
 #include "gate/verdicts.h"
-#include "study/scenario.h"
+#include "models/scaling_model.h"
+#include "pages/render.h"
+#include "study/input_files.h"
 
 namespace farscale {
 namespace {

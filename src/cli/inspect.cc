@@ -5,9 +5,9 @@
 #include <cmath>
 #include <map>
 
+#include "base/fields.h"
 #include "base/text.h"
 #include "cli/command.h"
-#include "results/results.h"
 #include "phases/phase_cut.h"
 #include "replay/clock_repair.h"
 #include "replay/displaced_times.h"

@@ -4,7 +4,6 @@
 
 #include <cstdlib>
 
-#include "base/text.h"
 #include "base/version.h"
 #include "cli/command.h"
 #include "cli/launch.h"
@@ -13,7 +12,7 @@
 #include "measure/guard.h"
 #include "report/jobs/pages.h"
 #include "results/collected_jobs.h"
-#include "study/scenario.h"
+#include "study/input_files.h"
 
 namespace farscale {
 namespace {

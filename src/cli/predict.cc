@@ -9,6 +9,7 @@
 #include "cli/table_options.h"
 #include "factors/anomalies.h"
 #include "factors/factor_table.h"
+#include "models/scaling_model.h"
 #include "projection/backtest.h"
 #include "projection/thread_split.h"
 #include "report/sections.h"
@@ -17,8 +18,7 @@
 #include "report/factor_text.h"
 #include "report/report.h"
 #include "results/projection_files.h"
-#include "study/scenario.h"
-#include "study/study.h"
+#include "study/input_files.h"
 
 namespace farscale {
 namespace {

@@ -20,7 +20,7 @@
 #include "report/digest.h"
 #include "results/anomalies.h"
 #include "results/results_json.h"
-#include "study/scenario.h"
+#include "study/input_files.h"
 
 namespace farscale {
 namespace {

@@ -5,12 +5,15 @@
 #include "base/text.h"
 #include "base/diagnostics.h"
 #include "base/files.h"
+#include "cli/command.h"
 #include "factors/scaling.h"
 #include "gate/result_files.h"
+#include "models/scaling_model.h"
 #include "report/allocation/pages.h"
 #include "results/factor_table_files.h"
+#include "results/results.h"
 #include "results/results_json.h"
-#include "study/scenario.h"
+#include "study/input_files.h"
 #include "study/study.h"
 
 namespace farscale {

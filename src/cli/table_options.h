@@ -10,15 +10,16 @@
 #include <string>
 #include <vector>
 
-#include "cli/command.h"
-#include "factors/factor_table.h"
-#include "models/scaling_model.h"
 #include "planning/allocation.h"
-#include "projection/projection.h"
-#include "report/report.h"
-#include "results/results.h"
 
 namespace farscale {
+
+enum class Factor;
+struct Common;
+struct FactorTable;
+struct ProjectionOptions;
+struct ReportTemplates;
+struct Results;
 
 struct TableOptions {
   std::string table;

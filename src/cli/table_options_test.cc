@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "base/files.h"
+#include "results/results.h"
 #include "support/errors.h"
 #include "support/temporary_folder.h"
 

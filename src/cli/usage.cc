@@ -18,11 +18,9 @@
 #include "results/collected_jobs.h"
 #include "results/factor_table_files.h"
 #include "results/growth_record.h"
-#include "results/losses_json.h"
-#include "results/measured_run_json.h"
 #include "results/projection_files.h"
 #include "results/results_json.h"
-#include "study/scenario.h"
+#include "study/input_files.h"
 
 namespace farscale {
 namespace {

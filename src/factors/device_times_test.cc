@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "factors/phase_factors.h"
+#include "replay/matching.h"
 #include "support/otf2_archive.h"
 #include "support/temporary_folder.h"
 #include "trace/trace_reader.h"

@@ -7,12 +7,12 @@
 #include <string>
 #include <vector>
 
-#include "factors/phase_factors.h"
-#include "phases/phase_cut.h"
-#include "replay/matching.h"
-#include "trace/trace.h"
-
 namespace farscale {
+
+struct FactorOptions;
+struct Matching;
+struct PhaseCut;
+struct Trace;
 
 // Time lost in one iteration, as shares of the median iteration; 0 where unknown.
 struct Disturbance {

@@ -10,6 +10,8 @@
 #include <vector>
 
 #include "base/diagnostics.h"
+#include "factors/phase_factors.h"
+#include "replay/matching.h"
 #include "support/program.h"
 
 namespace farscale {
@@ -17,25 +19,25 @@ namespace {
 
 using testing::HasSubstr;
 
-struct Step {
+struct TimedStep {
   std::array<int, 2> compute = {87, 87};
   int barrier = 2;
   int write = 0;  // before the rest in a call that others do not make, as output does
 };
 
-struct Program {
+struct SteppedProgram {
   Trace trace;
   PhaseCut cut;  // the steps
 };
 
-Program MakeSteps(const std::vector<Step>& steps) {
+SteppedProgram MakeSteps(const std::vector<TimedStep>& steps) {
   std::vector<int> begins;
   std::string ranks[2] = {"r0: ", "r1: "};
   int now = 0, number = 0;
   const auto add = [&](int rank, const std::string& name, int begin, int end) {
     if (end > begin) ranks[rank] += fmt::format("{}{} {}-{}", begin > 0 ? " | " : "", name, begin, end);
   };
-  for (const Step& step : steps) {
+  for (const TimedStep& step : steps) {
     ++number;
     begins.push_back(now);
     const int begin = now + step.write;
@@ -50,7 +52,7 @@ Program MakeSteps(const std::vector<Step>& steps) {
     }
     now = end;
   }
-  Program program{test::ParseTrace(ranks[0] + "\n" + ranks[1] + "\n"), {}};
+  SteppedProgram program{test::ParseTrace(ranks[0] + "\n" + ranks[1] + "\n"), {}};
   begins.push_back(now);
   program.cut.spec = PhaseSpec::Region("step");
   program.cut.iterations = steps.size();
@@ -78,8 +80,8 @@ struct Judged {
   }
 };
 
-Judged Judge(const std::vector<Step>& steps, const CleanSpec& clean = {CleanSpec::Kind::kLongest, 0}) {
-  Program program = MakeSteps(steps);
+Judged Judge(const std::vector<TimedStep>& steps, const CleanSpec& clean = {CleanSpec::Kind::kLongest, 0}) {
+  SteppedProgram program = MakeSteps(steps);
   program.cut.spec.clean = clean;
   Judged judged{program.cut, {}};
   judged.choice = ChooseClean(program.trace, MatchTrace(program.trace), program.cut, {});
@@ -88,7 +90,7 @@ Judged Judge(const std::vector<Step>& steps, const CleanSpec& clean = {CleanSpec
 
 // 50 s more on rank 1, of a median iteration of 100 s.
 TEST(Disturbance, LongBurst) {
-  std::vector<Step> steps(10);
+  std::vector<TimedStep> steps(10);
   steps[3].compute[1] = 137;
   const Judged judged = Judge(steps);
   ASSERT_EQ(judged.cut.iterations, 10u);
@@ -103,7 +105,7 @@ TEST(Disturbance, LongBurst) {
 // Both ranks compute twice as much in every fourth iteration, which is no disturbance; in one of those rank 1 takes 20
 // s longer than in the others.
 TEST(Disturbance, WorkThatRecursIsTheProgram) {
-  std::vector<Step> steps(16);
+  std::vector<TimedStep> steps(16);
   for (const std::size_t k : {3, 7, 11, 15}) steps[k].compute = {174, 174};
   EXPECT_EQ(Judge(steps).Kept().size(), 16u);
   EXPECT_DOUBLE_EQ(Judge(steps).choice.iterations[7].bursts, 0);
@@ -115,7 +117,7 @@ TEST(Disturbance, WorkThatRecursIsTheProgram) {
 
 // The barrier takes 20 s more, while the ideal one takes none.
 TEST(Disturbance, LongCall) {
-  std::vector<Step> steps(10);
+  std::vector<TimedStep> steps(10);
   steps[7].barrier = 22;
   const Judged judged = Judge(steps);
   EXPECT_NEAR(judged.choice.iterations[7].calls, 0.2, 1e-12);
@@ -126,7 +128,7 @@ TEST(Disturbance, LongCall) {
 
 // Rank 1 computes 100 s more, and rank 0 waits for it: the iteration takes as much longer on both.
 TEST(Disturbance, LongerIterations) {
-  std::vector<Step> steps(8);
+  std::vector<TimedStep> steps(8);
   steps[0].compute = {87, 187};
   const Judged judged = Judge(steps);
   EXPECT_DOUBLE_EQ(judged.choice.iterations[0].longer, 1);
@@ -136,16 +138,16 @@ TEST(Disturbance, LongerIterations) {
 
 // Iterations with calls of their own cannot be compared, so they are not the cleanest.
 TEST(Disturbance, TheCleanestAreComparedWithOthers) {
-  std::vector<Step> steps(8);
+  std::vector<TimedStep> steps(8);
   steps[1].write = steps[5].write = 40;
-  for (Step& step : steps) step.compute[1] += &step == &steps[3] ? 0 : static_cast<int>(&step - steps.data());
+  for (TimedStep& step : steps) step.compute[1] += &step == &steps[3] ? 0 : static_cast<int>(&step - steps.data());
   const Judged judged = Judge(steps, {CleanSpec::Kind::kCleanest, 3});
   EXPECT_FALSE(judged.choice.kept[1]);
   EXPECT_FALSE(judged.choice.kept[5]);
 }
 
 TEST(Disturbance, WarmUp) {
-  std::vector<Step> steps(6);
+  std::vector<TimedStep> steps(6);
   steps[0].compute = {140, 150};
   EXPECT_EQ(Judge(steps).Kept(), (std::vector<std::size_t>{1, 2, 3, 4, 5}));
 }
@@ -153,7 +155,7 @@ TEST(Disturbance, WarmUp) {
 // The barrier of the second of three takes far longer, which leaves two runs of one iteration each: the last, as the
 // first computes a little longer than usual.
 TEST(Disturbance, OfRunsOfOneIterationTheLeastDisturbed) {
-  std::vector<Step> steps(3);
+  std::vector<TimedStep> steps(3);
   steps[0].compute = {88, 88};
   steps[1].barrier = 60;
   const Judged judged = Judge(steps);
@@ -163,7 +165,7 @@ TEST(Disturbance, OfRunsOfOneIterationTheLeastDisturbed) {
 }
 
 TEST(Disturbance, SetUpWithCallsOfItsOwn) {
-  std::vector<Step> steps(6);
+  std::vector<TimedStep> steps(6);
   steps[0].write = 60;
   const Judged judged = Judge(steps);
   EXPECT_THAT(judged.choice.reasons[0],
@@ -173,7 +175,7 @@ TEST(Disturbance, SetUpWithCallsOfItsOwn) {
 
 // What comes back is how the program is.
 TEST(Disturbance, PeriodicOutputStays) {
-  std::vector<Step> steps(20);
+  std::vector<TimedStep> steps(20);
   for (std::size_t k = 4; k < steps.size(); k += 5) steps[k].write = 30;
   const Judged judged = Judge(steps);
   ASSERT_EQ(judged.cut.iterations, 20u);
@@ -182,7 +184,7 @@ TEST(Disturbance, PeriodicOutputStays) {
 
 // The work grows by 4 % of the first iteration each; one iteration takes half as long again.
 TEST(Disturbance, GrowingWork) {
-  std::vector<Step> steps(12);
+  std::vector<TimedStep> steps(12);
   for (std::size_t k = 0; k < steps.size(); ++k)
     steps[k].compute = {80 + 4 * static_cast<int>(k), 80 + 4 * static_cast<int>(k)};
   EXPECT_TRUE(Judge(steps).choice.KeepsAll());
@@ -191,14 +193,14 @@ TEST(Disturbance, GrowingWork) {
 }
 
 TEST(Disturbance, AlternatingWorkIsTheProgram) {
-  std::vector<Step> steps(12);
+  std::vector<TimedStep> steps(12);
   for (std::size_t k = 0; k < steps.size(); k += 2) steps[k].compute = {187, 187};
   EXPECT_TRUE(Judge(steps).choice.KeepsAll());
 }
 
 // Four of nine.
 TEST(Disturbance, WhenTooManyStandOutNoneDoes) {
-  std::vector<Step> steps(9);
+  std::vector<TimedStep> steps(9);
   steps[1].compute[0] += 90;
   steps[4].compute[0] += 40;
   steps[6].compute[0] += 100;
@@ -209,7 +211,7 @@ TEST(Disturbance, WhenTooManyStandOutNoneDoes) {
 }
 
 TEST(Disturbance, TheCleanest) {
-  std::vector<Step> steps(8);
+  std::vector<TimedStep> steps(8);
   const std::array<int, 8> more = {0, 1, 3, 2, 2, 3, 1, 0};  // the median is 1.5
   for (std::size_t k = 0; k < steps.size(); ++k) steps[k].compute[1] += more[k];
   const Judged judged = Judge(steps, {CleanSpec::Kind::kCleanest, 3});
@@ -220,7 +222,7 @@ TEST(Disturbance, TheCleanest) {
 
 // Nine iterations of 100 s, one of which takes 50 s more by noise: the eight others do the same work.
 TEST(Disturbance, NoiseIsNoWork) {
-  std::vector<Step> steps(9);
+  std::vector<TimedStep> steps(9);
   steps[2].compute[1] = 137;
   const Judged judged = Judge(steps);
   EXPECT_EQ(judged.choice.Kept(), 6u);
@@ -230,7 +232,7 @@ TEST(Disturbance, NoiseIsNoWork) {
 // The first of ten iterations makes a call of its own for 61 s, so all take (9 * 100 + 161) / 10 = 106.1 s on average,
 // and those kept 100 s. The fourth takes 20 s more by noise, which does not count.
 TEST(Disturbance, CallsOfItsOwnAreWork) {
-  std::vector<Step> steps(10);
+  std::vector<TimedStep> steps(10);
   steps[0].write = 61;
   steps[3].barrier = 22;
   const Judged judged = Judge(steps);
@@ -240,7 +242,7 @@ TEST(Disturbance, CallsOfItsOwnAreWork) {
 
 // Iterations kept count each by itself: 3 of 100 s, 97 s of which are useful.
 TEST(Disturbance, KeptIterationsCountEach) {
-  std::vector<Step> steps(8);
+  std::vector<TimedStep> steps(8);
   steps[2].compute[0] = 150;
   const auto [trace, cut] = MakeSteps(steps);
   const PhaseCut kept = KeepIterations(trace, cut, {false, true, false, true, false, false, true, false});
@@ -254,14 +256,14 @@ TEST(Disturbance, KeptIterationsCountEach) {
 }
 
 TEST(Disturbance, OneWindowNeedsConsecutiveIterations) {
-  auto [trace, cut] = MakeSteps(std::vector<Step>(6));
+  auto [trace, cut] = MakeSteps(std::vector<TimedStep>(6));
   cut.spec.span = Span::kWhole;
   EXPECT_EQ(KeepIterations(trace, cut, {false, true, true, false, false, false}).span, Span::kWhole);
   EXPECT_THROW(KeepIterations(trace, cut, {true, false, true, false, false, false}), Error);
 }
 
 TEST(Disturbance, TwoIterationsAreNotJudged) {
-  const Judged judged = Judge(std::vector<Step>(2));
+  const Judged judged = Judge(std::vector<TimedStep>(2));
   EXPECT_TRUE(judged.choice.iterations.empty());
   EXPECT_TRUE(judged.choice.KeepsAll());
 }

@@ -10,7 +10,9 @@
 
 #include "base/diagnostics.h"
 #include "factors/factor.h"
-#include "factors/phase_factors.h"
+#include "factors/phase_totals.h"
+#include "phases/phase_spec.h"
+#include "replay/unknown_waits.h"
 
 namespace farscale {
 

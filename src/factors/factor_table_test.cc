@@ -2,6 +2,8 @@
 #include "factors/complete_table.h"
 #include "factors/factor_table.h"
 
+#include <algorithm>
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

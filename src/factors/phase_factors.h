@@ -8,72 +8,41 @@
 
 #include "base/diagnostics.h"
 #include "factors/factor.h"
-#include "factors/useful_time.h"
 #include "factors/phase_totals.h"
-#include "phases/phase_cut.h"
-#include "phases/rank_groups.h"
-#include "replay/matching.h"
-#include "replay/replay.h"
+#include "phases/phase_spec.h"
+#include "replay/network.h"
+#include "replay/unknown_waits.h"
 #include "trace/counters.h"
-#include "trace/trace.h"
 
 namespace farscale {
 
-// Distribution of useful time over the ranks of a phase, and the part of it that is the same in every iteration
-// [docs/formulas.md, distribution of loads].
+struct Matching;
+struct PhaseCut;
+struct RankGroup;
+struct Trace;
 
-// The load of a rank is its useful time over the mean of the ranks, t_i / avg t. So loads have the mean 1, and the
-// largest is the reciprocal of load balance. Tables from elsewhere may know only some of the values.
-struct LoadDistribution {
-  std::optional<double> deviation;  // standard deviation over the ranks, with P - 1
-  std::optional<double> skewness;   // m3 / m2^(3/2) with the central moments m; 0 where all loads are equal
-  std::optional<double> kurtosis;   // m4 / m2² - 3; the same
-  std::optional<double> quantile5, quantile25, quantile50, quantile75, quantile95;
-  std::optional<double> largest_of_half;  // mean for half of the ranks, chosen at random
-  // Loads within an iteration, t_ik / avg t_k. Nothing with one iteration, or where ranks differ in how many they
-  // run.
-  std::optional<double> persistent;  // standard deviation over the ranks of what is the same in all iterations
-  std::optional<double> noise;       // standard deviation of what differs, of one iteration
+// One iteration of a phase by itself, in seconds: how long it takes, how much of that is useful, and how long it takes
+// on the ideal network [Huck10; docs/formulas.md, iterations]. Ranks need not begin and end it together. Where
+// occurrences count (span `each`), the two lengths are those of the rank that takes longest. In one window (span
+// `whole`) they are how far the iteration moves the end of the run: from when the last rank is through with the one
+// before until the last rank is through with this one, less what lies between the two on every rank. Without such gaps
+// they add up to T and T_ideal.
+struct IterationProfile {
+  double begin = 0;                // earliest on any rank, since the begin of the run
+  double elapsed = 0;              // as measured
+  double ideal = 0;                // replayed on the ideal network; 0 where the trace does not tell all waits
+  double average_useful = 0;       // mean of the threads, where they are known
+  double average_load = 0;         // basis of load balance: the same, but in hybrid runs all time outside MPI
+  double largest_useful = 0;       // largest of any rank; the iteration's part of the ideal time by phase profiles
+  double largest_computation = 0;  // basis of serialization with `ideal`: the same unless ranks paused
 
-  bool IsKnown() const { return *this != LoadDistribution(); }
-
-  friend bool operator==(const LoadDistribution&, const LoadDistribution&) = default;
-};
-
-// `useful`: times in any unit, one a rank. Leaves out `persistent` and `noise`. Nothing for a single rank, and where
-// the mean is 0.
-std::optional<LoadDistribution> DistributionOf(std::vector<double> useful);
-
-// The mean of the largest of `count` values that are chosen at random, each at most once; `count` from 1 to as many as
-// there are.
-double ExpectedLargestOf(const std::vector<double>& sorted, std::size_t count);
-
-// Splits the variance of loads into that of the ranks and that of a rank's iterations, by analysis of variance
-// [Searle92].
-class LoadVariation {
- public:
-  // Loads of one rank in every iteration, t_ik / avg t_k; equally many on all ranks.
-  void AddRank(const std::vector<double>& loads);
-
-  // Nothing for fewer than two ranks or iterations.
-  void Set(LoadDistribution& distribution) const;
-
- private:
-  std::size_t iterations_ = 0;
-  double squares_within_ = 0;  // Σ (x_ik - mean of rank i)²
-  std::vector<double> means_;  // one a rank
-};
-
-// The phase without one block of its iterations, once for every block.
-struct BlockSamples {
-  std::size_t iterations = 0;
-  std::size_t block_size = 1;
-  std::vector<FactorValues> values;  // those that need no reference run
-  // The mean length of an iteration without the block, as share of the mean in the whole phase.
-  std::vector<double> elapsed, useful;
-  std::vector<double> instructions, cycles;  // empty when not known
-
-  friend bool operator==(const BlockSamples&, const BlockSamples&) = default;
+  // The factors of a phase. In one window they exceed 1 where a rank has computed long before the last one is through
+  // with the iteration before: such iterations overlap, and only the phase as a whole has these factors. With threads
+  // or devices, load balance, serialization and transfer are those of MPI.
+  double ParallelEfficiency() const { return elapsed > 0 ? average_useful / elapsed : 0; }
+  double LoadBalance() const { return largest_useful > 0 ? average_load / largest_useful : 0; }
+  double Serialization() const { return ideal > 0 ? largest_computation / ideal : 0; }
+  double Transfer() const { return elapsed > 0 && ideal > 0 ? largest_useful / elapsed / Serialization() : 0; }
 };
 
 struct PhaseFactors {

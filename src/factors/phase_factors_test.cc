@@ -12,6 +12,7 @@
 #include "base/files.h"
 #include "base/text.h"
 #include "factors/useful_time.h"
+#include "phases/rank_groups.h"
 #include "replay/anomalies.h"
 #include "replay/cut_trace.h"
 #include "support/program.h"

@@ -1,35 +1,16 @@
 #include "factors/phase_totals.h"
 
 #include <algorithm>
+#include <cmath>
 #include <map>
+#include <numeric>
 #include <utility>
 
+#include "factors/thread_times.h"
+#include "replay/network.h"
+#include "stats/sample_quantiles.h"
+
 namespace farscale {
-namespace {
-
-// Computation before the rank's own begin in the replay of a whole run: the rank has started later than others. In a
-// trace cut out of a run, and in every other phase, ranks did something else before.
-std::vector<Tick> BeforeOwnBegins(const Trace& trace, const PhaseCut& cut) {
-  std::vector<Tick> before(trace.size());
-  if (cut.spec.kind != PhaseSpec::Kind::kWholeRun || trace.IsCutOut()) return before;
-  const Tick first = cut.begin();
-  for (std::size_t rank = 0; rank < trace.size(); ++rank) {
-    if (cut.ranks[rank].present) before[rank] = cut.ranks[rank].window.begin.tick - first;
-  }
-  return before;
-}
-
-double LargestNodeLoad(const Trace& trace, const PhaseCut& cut, const std::vector<Tick>& useful) {
-  std::vector<double> loads;
-  std::vector<std::int32_t> nodes;
-  for (const std::size_t rank : cut.CountedRanks()) {
-    loads.push_back(trace.Seconds(useful[rank]));
-    nodes.push_back(trace.ranks[rank].node);
-  }
-  return farscale::LargestNodeLoad(loads, nodes);
-}
-
-}  // namespace
 
 double LargestNodeLoad(const std::vector<double>& loads, const std::vector<std::int32_t>& nodes) {
   std::map<std::int32_t, std::pair<double, double>> of_node;  // sum and processors
@@ -104,65 +85,76 @@ std::optional<AdditiveLosses> AdditiveLossesOf(const PhaseTotals& t) {
   return losses;
 }
 
-void UseThreads(const Trace& trace, const PhaseCut& cut, const std::vector<ThreadTicks>& of_ranks,
-                PhaseTotals& totals) {
-  ThreadTimes times;
-  double largest = 0, all_time = 0, useful = 0;
-  Tick longest = 0;
-  std::map<std::int32_t, std::pair<double, double>> of_node;  // time outside MPI and threads
-  for (const std::size_t rank : cut.CountedRanks()) {
-    const ThreadTicks& ticks = of_ranks[rank];
-    const auto threads = static_cast<double>(ticks.outside.size());
-    const auto seconds = [&](ThreadState state) { return trace.Seconds(ticks.Of(state)); };
-    const double outside = trace.Seconds(ticks.OutsideMpi());
-    times.cpus += threads;
-    times.useful += seconds(ThreadState::kUseful);
-    times.mpi += seconds(ThreadState::kMpi);
-    times.mpi_idle += seconds(ThreadState::kMpiIdle);
-    times.imbalance += seconds(ThreadState::kImbalance);
-    times.scheduling += seconds(ThreadState::kScheduling);
-    times.idle_in_region += seconds(ThreadState::kIdleInRegion);
-    times.serialization += seconds(ThreadState::kSerialization) + seconds(ThreadState::kIdleInRegion);
-    times.device_runtime += seconds(ThreadState::kDeviceRuntime);
-    largest = std::max(largest, outside / threads);
-    useful += outside / threads;
-    all_time += outside / threads + (seconds(ThreadState::kMpi) + seconds(ThreadState::kMpiIdle)) / threads;
-    longest = std::max(longest, std::ranges::max(ticks.outside));
-    auto& [sum, processors] = of_node[trace.ranks[rank].node];
-    sum += outside;
-    processors += threads;
-  }
-  totals.threads = times;
-  totals.average_useful = times.OutsideMpi() / times.cpus;
-  totals.largest_useful = largest;
-  totals.total_useful = useful;
-  totals.total_mpi = all_time - useful - totals.total_paused;
-  totals.largest_computation = std::max(totals.largest_computation, largest);
-  totals.largest_node_load = 0;
-  for (const auto& [node, of] : of_node) {
-    totals.largest_node_load = std::max(totals.largest_node_load, of.first / of.second);
-  }
-  if (totals.ideal_elapsed > 0) totals.ideal_elapsed = std::max(totals.ideal_elapsed, trace.Seconds(longest));
+namespace {
+
+double MeanOf(const std::vector<double>& values) {
+  return std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
 }
 
-PhaseTotals SumRanks(const Trace& trace, const PhaseCut& cut, const std::vector<Tick>& useful,
-                     const std::vector<Tick>& paused) {
-  PhaseTotals totals;
-  const std::vector<Tick> before = BeforeOwnBegins(trace, cut);
-  Tick total = 0, total_paused = 0, largest = 0, largest_computation = 0;
-  for (std::size_t rank = 0; rank < trace.size(); ++rank) {
-    total += useful[rank];
-    total_paused += paused[rank];
-    largest = std::max(largest, useful[rank]);
-    largest_computation = std::max(largest_computation, before[rank] + useful[rank] + paused[rank]);
+// Mean of (x - mean)^power.
+double CentralMoment(const std::vector<double>& values, double mean, int power) {
+  double sum = 0;
+  for (const double value : values) sum += std::pow(value - mean, power);
+  return sum / static_cast<double>(values.size());
+}
+
+void SetMoments(const std::vector<double>& loads, LoadDistribution& distribution) {
+  const auto count = static_cast<double>(loads.size());
+  const double variance = CentralMoment(loads, 1, 2);
+  distribution.deviation = std::sqrt(variance * count / (count - 1));
+  distribution.skewness = variance > 0 ? CentralMoment(loads, 1, 3) / std::pow(variance, 1.5) : 0;
+  distribution.kurtosis = variance > 0 ? CentralMoment(loads, 1, 4) / (variance * variance) - 3 : 0;
+}
+
+}  // namespace
+
+// The i-th smallest of P values is the largest of n with the probability C(i - 1, n - 1) / C(P, n), which is n / P for
+// i = P, and decreases by the factor (i - n) / (i - 1) from i to i - 1.
+double ExpectedLargestOf(const std::vector<double>& sorted, std::size_t count) {
+  const auto n = static_cast<double>(count);
+  double probability = n / static_cast<double>(sorted.size()), sum = 0;
+  for (std::size_t i = sorted.size(); i >= count; --i) {
+    sum += probability * sorted[i - 1];
+    if (i == 1) break;
+    probability *= (static_cast<double>(i) - n) / (static_cast<double>(i) - 1);
   }
-  totals.total_useful = trace.Seconds(total);
-  totals.average_useful = totals.total_useful / static_cast<double>(cut.CountedRanks().size());
-  totals.largest_useful = trace.Seconds(largest);
-  totals.total_paused = trace.Seconds(total_paused);
-  totals.largest_computation = trace.Seconds(largest_computation);
-  totals.largest_node_load = LargestNodeLoad(trace, cut, useful);
-  return totals;
+  return sum;
+}
+
+std::optional<LoadDistribution> DistributionOf(std::vector<double> useful) {
+  if (useful.size() < 2) return std::nullopt;
+  const double mean = MeanOf(useful);
+  if (!(mean > 0)) return std::nullopt;
+  std::vector<double>& loads = useful;
+  for (double& load : loads) load /= mean;
+  std::sort(loads.begin(), loads.end());
+  LoadDistribution distribution;
+  SetMoments(loads, distribution);
+  distribution.quantile5 = QuantileOfSorted(loads, 0.05);
+  distribution.quantile25 = QuantileOfSorted(loads, 0.25);
+  distribution.quantile50 = QuantileOfSorted(loads, 0.50);
+  distribution.quantile75 = QuantileOfSorted(loads, 0.75);
+  distribution.quantile95 = QuantileOfSorted(loads, 0.95);
+  // Within what is possible, whatever the rounding.
+  distribution.largest_of_half = std::max(1.0, std::min(ExpectedLargestOf(loads, loads.size() / 2), loads.back()));
+  return distribution;
+}
+
+void LoadVariation::AddRank(const std::vector<double>& loads) {
+  iterations_ = loads.size();
+  const double mean = MeanOf(loads);
+  for (const double load : loads) squares_within_ += (load - mean) * (load - mean);
+  means_.push_back(mean);
+}
+
+void LoadVariation::Set(LoadDistribution& distribution) const {
+  if (iterations_ < 2 || means_.size() < 2) return;
+  const auto ranks = static_cast<double>(means_.size()), iterations = static_cast<double>(iterations_);
+  // Loads of an iteration have the mean 1, which takes one rank's freedom in each.
+  const double noise_squared = squares_within_ / ((ranks - 1) * (iterations - 1));
+  const double of_means = CentralMoment(means_, MeanOf(means_), 2) * ranks / (ranks - 1);
+  distribution.noise = std::sqrt(noise_squared);
+  distribution.persistent = std::sqrt(std::max(0.0, of_means - noise_squared / iterations));
 }
 
 }  // namespace farscale

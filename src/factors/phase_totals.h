@@ -7,12 +7,10 @@
 
 #include "factors/factor.h"
 #include "factors/formulas.h"
-#include "factors/thread_times.h"
-#include "phases/phase_cut.h"
-#include "replay/replay.h"
-#include "trace/trace.h"
 
 namespace farscale {
+
+enum class RuleSet;
 
 // Standard errors of what an iteration of a phase takes, as shares of it: what runs are compared by has these errors
 // whichever run it is compared with [docs/formulas.md, spread].
@@ -56,13 +54,20 @@ struct PhaseTotals {
 // The factors that need no reference run, and the estimate of serialization where it is known.
 FactorValues FactorsOf(const PhaseTotals& totals, RuleSet rules);
 
+// The inefficiencies of the additive scheme [POP hybrid, additive], shares of N · T that sum up to 1 less the parallel
+// efficiency.
+struct AdditiveLosses {
+  double mpi_load_balance = 0, mpi_serialization = 0, mpi_transfer = 0;  // processes only
+  double parallel_regions = 0;  // threads in parallel regions that do nothing useful
+  double serial_regions = 0;    // threads outside of them
+  double device_runtime = 0;
+
+  friend bool operator==(const AdditiveLosses&, const AdditiveLosses&) = default;
+};
+
 // The additive scheme from the same times; nothing of a run without threads. Without an ideal time, transfer holds
 // serialization.
 std::optional<AdditiveLosses> AdditiveLossesOf(const PhaseTotals& totals);
-
-// Puts what the threads of every rank do into totals of main threads. A run takes no less on an ideal network than any
-// of its threads is outside MPI, which a replay of main threads does not know.
-void UseThreads(const Trace& trace, const PhaseCut& cut, const std::vector<ThreadTicks>& of_ranks, PhaseTotals& totals);
 
 // The ideal time by phase profiles within the range it must lie in, [max t, T].
 double ClampEstimate(double estimated_ideal, const PhaseTotals& totals);
@@ -70,8 +75,61 @@ double ClampEstimate(double estimated_ideal, const PhaseTotals& totals);
 // The largest mean load of the ranks, or processors, of any node; `nodes` of each.
 double LargestNodeLoad(const std::vector<double>& loads, const std::vector<std::int32_t>& nodes);
 
-// Sums that follow from the useful and paused ticks of every rank: everything but T, T_ideal, MPI time and counts.
-PhaseTotals SumRanks(const Trace& trace, const PhaseCut& cut, const std::vector<Tick>& useful,
-                     const std::vector<Tick>& paused);
+// Distribution of useful time over the ranks of a phase, and the part of it that is the same in every iteration
+// [docs/formulas.md, distribution of loads].
+
+// The load of a rank is its useful time over the mean of the ranks, t_i / avg t. So loads have the mean 1, and the
+// largest is the reciprocal of load balance. Tables from elsewhere may know only some of the values.
+struct LoadDistribution {
+  std::optional<double> deviation;  // standard deviation over the ranks, with P - 1
+  std::optional<double> skewness;   // m3 / m2^(3/2) with the central moments m; 0 where all loads are equal
+  std::optional<double> kurtosis;   // m4 / m2² - 3; the same
+  std::optional<double> quantile5, quantile25, quantile50, quantile75, quantile95;
+  std::optional<double> largest_of_half;  // mean for half of the ranks, chosen at random
+  // Loads within an iteration, t_ik / avg t_k. Nothing with one iteration, or where ranks differ in how many they
+  // run.
+  std::optional<double> persistent;  // standard deviation over the ranks of what is the same in all iterations
+  std::optional<double> noise;       // standard deviation of what differs, of one iteration
+
+  bool IsKnown() const { return *this != LoadDistribution(); }
+
+  friend bool operator==(const LoadDistribution&, const LoadDistribution&) = default;
+};
+
+// `useful`: times in any unit, one a rank. Leaves out `persistent` and `noise`. Nothing for a single rank, and where
+// the mean is 0.
+std::optional<LoadDistribution> DistributionOf(std::vector<double> useful);
+
+// The mean of the largest of `count` values that are chosen at random, each at most once; `count` from 1 to as many as
+// there are.
+double ExpectedLargestOf(const std::vector<double>& sorted, std::size_t count);
+
+// Splits the variance of loads into that of the ranks and that of a rank's iterations, by analysis of variance
+// [Searle92].
+class LoadVariation {
+ public:
+  // Loads of one rank in every iteration, t_ik / avg t_k; equally many on all ranks.
+  void AddRank(const std::vector<double>& loads);
+
+  // Nothing for fewer than two ranks or iterations.
+  void Set(LoadDistribution& distribution) const;
+
+ private:
+  std::size_t iterations_ = 0;
+  double squares_within_ = 0;  // Σ (x_ik - mean of rank i)²
+  std::vector<double> means_;  // one a rank
+};
+
+// The phase without one block of its iterations, once for every block.
+struct BlockSamples {
+  std::size_t iterations = 0;
+  std::size_t block_size = 1;
+  std::vector<FactorValues> values;  // those that need no reference run
+  // The mean length of an iteration without the block, as share of the mean in the whole phase.
+  std::vector<double> elapsed, useful;
+  std::vector<double> instructions, cycles;  // empty when not known
+
+  friend bool operator==(const BlockSamples&, const BlockSamples&) = default;
+};
 
 }  // namespace farscale

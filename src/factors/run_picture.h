@@ -11,11 +11,11 @@
 #include <string_view>
 #include <vector>
 
-#include "replay/matching.h"
-#include "replay/network.h"
-#include "trace/trace.h"
-
 namespace farscale {
+
+struct Matching;
+struct ReplayRules;
+struct Trace;
 
 enum class RunState : std::uint8_t {
   kComputation,  // outside MPI and running

@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "replay/matching.h"
 #include "support/program.h"
 #include "trace/trace_builder.h"
 

@@ -11,6 +11,12 @@
 
 namespace farscale {
 
+class ThreadStates;
+struct DeviceTicks;
+struct PhaseCut;
+struct ReplayResult;
+struct ThreadTicks;
+
 // Times of every rank in the whole phase, and of its threads where they are known.
 struct TicksOfRanks {
   const std::vector<Tick>&useful, &paused;

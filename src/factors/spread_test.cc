@@ -10,6 +10,7 @@
 #include <random>
 
 #include "factors/complete_table.h"
+#include "replay/matching.h"
 #include "support/program.h"
 #include "trace/trace_builder.h"
 

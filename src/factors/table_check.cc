@@ -13,6 +13,7 @@
 #include "factors/anomalies.h"
 #include "factors/factor.h"
 #include "factors/table_terms.h"
+#include "replay/network.h"
 
 namespace farscale {
 namespace {

@@ -12,6 +12,7 @@
 #include "base/text.h"
 #include "factors/anomalies.h"
 #include "factors/complete_table.h"
+#include "factors/scaling.h"
 #include "stats/distributions.h"
 
 namespace farscale {

@@ -10,10 +10,11 @@
 
 #include "base/diagnostics.h"
 #include "factors/factor_table.h"
-#include "factors/scaling.h"
 #include "stats/sample_quantiles.h"
 
 namespace farscale {
+
+struct WorkGrowth;
 
 // Strong scaling keeps the total work, weak scaling lets it grow with the processes; the nearer one (in the logarithm)
 // is it. Of a table that knows run times alone, runs that get faster scale strongly; others may be weak, or strong runs

@@ -30,17 +30,6 @@ enum class ThreadState : std::uint8_t {
 };
 inline constexpr std::size_t kThreadStates = 8;
 
-// The inefficiencies of the additive scheme [POP hybrid, additive], shares of N · T that sum up to 1 less the parallel
-// efficiency.
-struct AdditiveLosses {
-  double mpi_load_balance = 0, mpi_serialization = 0, mpi_transfer = 0;  // processes only
-  double parallel_regions = 0;  // threads in parallel regions that do nothing useful
-  double serial_regions = 0;    // threads outside of them
-  double device_runtime = 0;
-
-  friend bool operator==(const AdditiveLosses&, const AdditiveLosses&) = default;
-};
-
 // Times of one process in parts of a phase.
 struct ThreadTicks {
   std::array<Tick, kThreadStates> in{};  // indexed by state

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "factors/phase_factors.h"
+#include "replay/matching.h"
 #include "support/otf2_archive.h"
 #include "support/temporary_folder.h"
 #include "trace/anomalies.h"

@@ -9,9 +9,9 @@
 #include "base/diagnostics.h"
 #include "base/terminal.h"
 #include "factors/scaling.h"
-#include "gate/judging.h"
 #include "gate/outputs.h"
 #include "gate/rules.h"
+#include "gate/verdicts.h"
 #include "pages/text_table.h"
 #include "plot/svg.h"
 

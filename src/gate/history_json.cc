@@ -9,10 +9,10 @@
 
 #include "base/files.h"
 #include "base/text.h"
-#include "results/results.h"
 #include "gate/anomalies.h"
 #include "factors/scaling.h"
 #include "gate/result_files.h"
+#include "results/json_fields.h"
 
 namespace farscale {
 namespace {

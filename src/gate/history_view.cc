@@ -9,11 +9,13 @@
 #include "base/text.h"
 #include "factors/scaling.h"
 #include "factors/table_check.h"
+#include "gate/commit_series.h"
 #include "gate/judging.h"
 #include "gate/result_files.h"
+#include "pages/render.h"
 #include "pages/text_table.h"
 #include "plot/chart.h"
-#include "results/results.h"
+#include "results/json_fields.h"
 
 namespace farscale {
 namespace {
@@ -121,6 +123,9 @@ HistoryView ViewOf(const History& history, const std::string& title, const std::
   return view;
 }
 
+namespace {
+
+// The tracks of every phase, in their order.
 std::vector<std::vector<const HistoryTrack*>> ByPhase(const HistoryView& view) {
   std::vector<std::vector<const HistoryTrack*>> phases;
   for (const HistoryTrack& track : view.tracks) {
@@ -132,11 +137,13 @@ std::vector<std::vector<const HistoryTrack*>> ByPhase(const HistoryView& view) {
   return phases;
 }
 
+// "solve", or "LU: solve" of a series.
 std::string PhaseTitle(const HistoryTrack& track) {
   const std::string phase = track.phase.IsUnnamed() ? "whole run" : track.phase.Text();
   return track.series.empty() ? phase : track.series + ": " + phase;
 }
 
+// "-5.1 %, beyond noise", or "" for a single commit.
 std::string LastChangeInWords(const HistoryTrack& track) {
   if (!track.last) return "";
   const double percent = 100 * (track.last->ratio - 1);
@@ -144,6 +151,7 @@ std::string LastChangeInWords(const HistoryTrack& track) {
                      track.last->IsBeyondNoise(kChangeConfidence) ? ", beyond noise" : "");
 }
 
+// Why efficiencies of the phase exceed 110 %, in the newest commit where they do; else empty.
 std::string SuperlinearInWords(const HistoryView& view, const HistoryTrack& track) {
   for (auto entry = view.history.rbegin(); entry != view.history.rend(); ++entry) {
     const std::string why = WhySuperlinear(entry->table.Rows(track.series, track.phase));
@@ -152,6 +160,7 @@ std::string SuperlinearInWords(const HistoryView& view, const HistoryTrack& trac
   return "";
 }
 
+// The commits at which a new level begins, or "none".
 std::string StepsInWords(const HistoryView& view, const HistoryTrack& track) {
   std::vector<std::string> names;
   for (const std::size_t step : track.steps) names.push_back(ShortCommit(view.history[step]));
@@ -159,8 +168,6 @@ std::string StepsInWords(const HistoryView& view, const HistoryTrack& track) {
 }
 
 // The chart of one quantity over the commits: a line for every core count, steps marked with their commit.
-
-namespace {
 
 // Times of different core counts differ by far more than commits do, so each is shown against its first.
 double PlottedUnit(const HistoryTrack& track, std::size_t place) {
@@ -228,8 +235,7 @@ void ShowMargins(Chart& chart) {
   chart.y_max = high + margin;
 }
 
-}  // namespace
-
+// As an <svg> element.
 std::string DrawTrack(const HistoryView& view, const HistoryTrack& track) {
   Chart chart;
   chart.title = TrackTitle(track);
@@ -251,8 +257,6 @@ std::string DrawTrack(const HistoryView& view, const HistoryTrack& track) {
 }
 
 // A history for the terminal, and as pages made from templates [docs/templates.md, histories].
-
-namespace {
 
 std::string Mean(const HistoryTrack& track, const std::optional<double>& mean) {
   return mean ? FormatQuantity(track.quantity, *mean) : "-";

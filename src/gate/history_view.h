@@ -7,10 +7,15 @@
 #include <string>
 #include <vector>
 
-#include "gate/commit_series.h"
-#include "pages/render.h"
+#include "base/diagnostics.h"
+#include "factors/table_terms.h"
+#include "gate/history_json.h"
+#include "gate/rules.h"
+#include "phases/phase_spec.h"
 
 namespace farscale {
+
+struct ReportTemplates;
 
 struct HistoryTrack {
   std::string series;
@@ -36,18 +41,6 @@ inline constexpr int kTracksVersion = 2;
 // `findings` are those about the folder.
 HistoryView ViewOf(const History& history, const std::string& title, const std::vector<Finding>& findings = {});
 
-// The tracks of every phase, in their order.
-std::vector<std::vector<const HistoryTrack*>> ByPhase(const HistoryView& view);
-// "solve", or "LU: solve" of a series.
-std::string PhaseTitle(const HistoryTrack& track);
-// "-5.1 %, beyond noise", or "" for a single commit.
-std::string LastChangeInWords(const HistoryTrack& track);
-// The commits at which a new level begins, or "none".
-std::string StepsInWords(const HistoryView& view, const HistoryTrack& track);
-
-// Why efficiencies of the phase exceed 110 %, in the newest commit where they do; else empty.
-std::string SuperlinearInWords(const HistoryView& view, const HistoryTrack& track);
-
 std::string WriteHistoryTable(const HistoryView& view);  // for the terminal
 std::string WriteTracksJson(const HistoryView& view);    // [docs/schema/tracks.schema.json]
 nlohmann::ordered_json TracksSchema();
@@ -55,8 +48,5 @@ nlohmann::ordered_json TracksSchema();
 // in Markdown. Templates are history.html.mustache, history.md.mustache and history.css.
 std::string WriteHistoryHtml(const HistoryView& view, const ReportTemplates& templates);
 std::string WriteHistoryMarkdown(const HistoryView& view, const ReportTemplates& templates);
-
-// The chart of a track as an <svg> element.
-std::string DrawTrack(const HistoryView& view, const HistoryTrack& track);
 
 }  // namespace farscale

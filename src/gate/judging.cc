@@ -8,6 +8,7 @@
 
 #include "base/text.h"
 #include "factors/anomalies.h"
+#include "gate/commit_series.h"
 #include "projection/reliable_range.h"
 #include "stats/distributions.h"
 

@@ -7,7 +7,6 @@
 #include <utility>
 #include <vector>
 
-#include "gate/commit_series.h"
 #include "gate/verdicts.h"
 
 namespace farscale {

@@ -13,7 +13,7 @@
 #include "factors/scaling.h"
 #include "gate/commit_series.h"
 #include "gate/judging.h"
-#include "results/results.h"
+#include "results/json_fields.h"
 
 namespace farscale {
 

@@ -5,10 +5,13 @@
 
 #include <string>
 
-#include "gate/verdicts.h"
 #include "pages/text_table.h"
 
 namespace farscale {
+
+struct FactorTable;
+struct GateReport;
+struct Judgement;
 
 inline constexpr int kGateVersion = 2;
 

@@ -6,6 +6,8 @@
 
 #include <algorithm>
 
+#include "gate/verdicts.h"
+
 namespace farscale {
 namespace {
 

@@ -18,9 +18,8 @@
 #include "gate/history_json.h"
 #include "gate/rules.h"
 #include "results/factor_table_files.h"
-#include "results/measured_run_json.h"
+#include "results/results.h"
 #include "results/results_json.h"
-#include "results/talp_json.h"
 #include "trace/anomalies.h"
 
 namespace farscale {

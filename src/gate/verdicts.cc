@@ -8,6 +8,7 @@
 
 #include "base/text.h"
 #include "factors/table_check.h"
+#include "gate/commit_series.h"
 #include "gate/judging.h"
 #include "trace/anomalies.h"
 

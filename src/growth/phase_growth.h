@@ -11,7 +11,6 @@
 #include "factors/phase_factors.h"
 #include "growth/growth_model.h"
 #include "growth/loads/statistical_growth.h"
-#include "phases/phase_cut.h"
 #include "replay/network.h"
 #include "trace/trace.h"
 

@@ -1,6 +1,7 @@
 // Time of hosts in the runtimes of their devices, with the numbers worked out by hand; one tick is a second.
 #include <gtest/gtest.h>
 
+#include "imbalance/diagnosis.h"
 #include "imbalance/loss_record.h"
 #include "replay/matching.h"
 #include "support/otf2_archive.h"

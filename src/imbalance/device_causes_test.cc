@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "imbalance/diagnosis.h"
 #include "imbalance/loss_record.h"
 #include "imbalance/loss_remedy.h"
 #include "replay/matching.h"

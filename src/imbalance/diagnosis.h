@@ -13,11 +13,11 @@
 #include "base/diagnostics.h"
 #include "imbalance/waits/activities.h"
 #include "imbalance/causes/cause.h"
-#include "imbalance/waits/collective_waits.h"
 #include "imbalance/delays/critical_path.h"
 #include "imbalance/delays/delay_costs.h"
 #include "imbalance/causes/load_shape.h"
 #include "imbalance/causes/process_grid.h"
+#include "imbalance/waits/losses.h"
 #include "imbalance/waits/wait_states.h"
 #include "phases/phase_cut.h"
 #include "phases/rank_groups.h"
@@ -28,35 +28,7 @@
 
 namespace farscale {
 
-// Losses of one rank in one call path, or of several added up. Seconds of ranks' time, but for `critical`, which is
-// time of the run.
-struct PathLosses {
-  double time = 0;           // with its waits
-  std::uint64_t visits = 0;  // activities
-  ByWaitKind waiting{};
-  double wrong_order = 0;                // the late senders that another order of receiving would have avoided
-  double wrong_order_same = 0;           // those with messages from the same rank
-  double late_complete = 0;              // the part of the early waits after the late rank's last operation
-  double individual_io = 0;              // time in calls on files, by one rank alone
-  double collective_io = 0;              // the same, by all ranks of a file
-  double completion = 0;                 // barriers and N×N operations, after the first rank left
-  double indirect = 0, propagating = 0;  // parts of its waits
-  double caused = 0;                     // waiting elsewhere that its waits brought about (phi)
-  ByWaitKind short_term{}, long_term{};  // waits that it caused
-  ByWaitKind exit_skew{};                // waits for ranks that left it later, as a synchronization point, and no more
-  double critical = 0;                   // on the critical path
-  double nearly_critical = 0;   // with little slack, on the critical path or not [imbalance/delays/critical_path.h]
-  double intra = 0, inter = 0;  // waits of other ranks that go with its being on the critical path; unknown if the
-                                // phase recurs
-
-  double Waiting() const { return Sum(waiting); }
-  double Execution() const { return time - Waiting(); }
-  double ShortTerm() const { return Sum(short_term); }
-  double LongTerm() const { return Sum(long_term); }
-  double ExitSkew() const { return Sum(exit_skew); }
-  double Costs() const { return ShortTerm() + LongTerm() + ExitSkew(); }
-  PathLosses& operator+=(const PathLosses& other);
-};
+struct FactorLosses;
 
 struct RankLosses {
   bool present = false;
@@ -66,14 +38,6 @@ struct RankLosses {
 
   PathLosses& Of(PathId path);  // which the rank was in
   const PathLosses* Find(PathId path) const;
-};
-
-// Time of the hosts in calls to the runtimes of their devices, which wait for kernels and copies or start them.
-struct DeviceCalls {
-  double time = 0;      // seconds, all ranks
-  std::string largest;  // the function that takes most of it
-  double of_largest = 0;
-  double costs = 0;  // waiting of other ranks that these calls cause; 0 where waits are not known
 };
 
 struct Diagnosis {
@@ -131,5 +95,13 @@ Diagnosis Diagnose(const Trace& trace, const Matching& matching, const PhaseCut&
 // The same for other activities of the ranks in the phase, such as those of a replay.
 Diagnosis Diagnose(const Trace& trace, const Matching& matching, const PhaseCut& cut, Activities activities,
                    const DiagnosisOptions& options);
+
+// The ideal network, but that every message takes one tick of the trace's clock: so who waits for whom stays visible.
+Network OneTickNetwork(const Trace& trace);
+
+// Replays the phase on a network whose messages take one tick, so that who waits for whom stays visible. Throws an
+// input error as Replay does.
+FactorLosses SplitByFactor(const Trace& trace, const Matching& matching, const PhaseCut& cut,
+                           const ReplayRules& rules = {});
 
 }  // namespace farscale

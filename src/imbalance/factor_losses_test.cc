@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "imbalance/diagnosis.h"
 #include "replay/replay.h"
 #include "support/program.h"
 

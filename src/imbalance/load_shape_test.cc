@@ -7,6 +7,7 @@
 #include <set>
 
 #include "base/random.h"
+#include "imbalance/causes/load_matrix.h"
 #include "imbalance/diagnosis.h"
 #include "support/traces.h"
 #include "trace/trace_reader.h"

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "imbalance/causes/load_matrix.h"
+#include "imbalance/diagnosis.h"
 #include "replay/replay.h"
 
 namespace farscale {
@@ -121,6 +122,8 @@ LossRecord RecordOf(const Diagnosis& diagnosis, const std::string& phase, const 
   record.findings = diagnosis.diagnostics.findings();
   return record;
 }
+
+bool PathRecord::IsOutside() const { return LiesOutsidePhase(path); }
 
 const PathFactorLoss* FactorLosses::Find(const std::string& path) const {
   const auto found = std::ranges::find(paths, path, &PathFactorLoss::path);

@@ -7,16 +7,17 @@
 #include <string>
 #include <vector>
 
-#include "imbalance/diagnosis.h"
+#include "base/diagnostics.h"
+#include "imbalance/causes/cause.h"
 #include "imbalance/causes/load_shape.h"
 #include "imbalance/causes/process_grid.h"
-#include "phases/phase_cut.h"
-#include "replay/matching.h"
-#include "replay/network.h"
+#include "imbalance/waits/losses.h"
 #include "replay/unknown_waits.h"
 #include "trace/trace.h"
 
 namespace farscale {
+
+struct Diagnosis;
 
 // Which call paths take away how much of load balance and of serialization [docs/formulas.md, losses by factor].
 //
@@ -43,14 +44,6 @@ struct FactorLosses {
   const PathFactorLoss* Find(const std::string& path) const;  // nullptr: it costs nothing
 };
 
-// The ideal network, but that every message takes one tick of the trace's clock: so who waits for whom stays visible.
-Network OneTickNetwork(const Trace& trace);
-
-// Replays the phase on a network whose messages take one tick, so that who waits for whom stays visible. Throws an
-// input error as Replay does.
-FactorLosses SplitByFactor(const Trace& trace, const Matching& matching, const PhaseCut& cut,
-                           const ReplayRules& rules = {});
-
 struct PathRecord {
   std::string path;       // "main / step / MPI_Recv"
   std::string innermost;  // the last of these regions, "step"; of an MPI call with the one around it, "step / MPI_Recv"
@@ -65,7 +58,7 @@ struct PathRecord {
   std::optional<LoadShape> shape;  // its execution time; only of the paths with the largest costs
 
   // It stands for what ranks do before the phase, between its occurrences or behind it.
-  bool IsOutside() const { return LiesOutsidePhase(path); }
+  bool IsOutside() const;
 };
 
 // Ranks that do different work from others.

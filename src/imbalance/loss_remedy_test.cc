@@ -7,6 +7,7 @@
 #include <set>
 #include <utility>
 
+#include "imbalance/diagnosis.h"
 #include "support/loaded_program.h"
 
 namespace farscale {

@@ -11,6 +11,7 @@
 #include "collect/clock.h"
 #include "collect/rank_share.h"
 #include "collect/text.h"
+#include "replay/network.h"
 
 namespace farscale {
 namespace {

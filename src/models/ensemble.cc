@@ -5,6 +5,8 @@
 #include <limits>
 #include <string>
 
+#include "base/random.h"
+
 namespace farscale {
 namespace {
 

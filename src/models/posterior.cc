@@ -8,6 +8,7 @@
 #include <numbers>
 #include <set>
 
+#include "base/random.h"
 #include "models/least_squares.h"
 #include "stats/distributions.h"
 

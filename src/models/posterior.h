@@ -2,15 +2,17 @@
 // the values [docs/formulas.md, posterior].
 #pragma once
 
+#include <cstddef>
 #include <optional>
 #include <string>
 #include <vector>
 
-#include "base/random.h"
-#include "models/scaling_model.h"
 #include "models/weights.h"
 
 namespace farscale {
+
+class Random;
+struct ScalingModel;
 
 // Fitting one model to the measured values of one factor. A fit that fails is a result, never an exception, so that
 // one bad factor cannot kill a study.

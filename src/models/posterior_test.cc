@@ -10,6 +10,7 @@
 #include <numbers>
 #include <numeric>
 
+#include "base/random.h"
 #include "support/models.h"
 
 namespace farscale {

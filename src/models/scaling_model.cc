@@ -8,6 +8,7 @@
 #include <limits>
 #include <mutex>
 
+#include "base/config.h"
 #include "base/diagnostics.h"
 #include "base/text.h"
 

@@ -1,6 +1,7 @@
 // Scaling models as data: one TOML file a model in fits/, adding one needs no compiler [docs/model-files.md].
 #pragma once
 
+#include <cstdint>
 #include <map>
 #include <memory>
 #include <optional>
@@ -8,12 +9,13 @@
 #include <string>
 #include <vector>
 
-#include "base/config.h"
 #include "factors/factor.h"
 #include "models/expression.h"
 #include "models/weights.h"
 
 namespace farscale {
+
+class ConfigTable;
 
 // A formula of a model file over named variables, read by muParser. Formulas of plain arithmetic are compiled as well
 // (models/expression.h), all others evaluated by muParser. For use by several threads at once.

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "stats/sample_quantiles.h"
+#include "trace/trace.h"
 
 namespace farscale {
 namespace {

@@ -8,18 +8,18 @@
 #include <string>
 #include <vector>
 
-#include "trace/trace.h"
+#include "phases/iteration_shape.h"
 
 namespace farscale {
+
+class RankTimeline;
+struct Trace;
 
 // Calls with the same symbol do the same, as far as the rank knows: the same function, for sends and blocking
 // receives with the same peer, tag and communicator, for collectives with the same kind, communicator and root.
 std::vector<std::uint64_t> CallSymbols(const Trace& trace, std::size_t rank);
 
-// Number of calls by function, calls of one function in a row counting once: a neighbour more or less does not
-// change it. By name, since traces number functions differently.
-using CallCounts = std::map<std::string, double>;
-
+// Those of calls [first, end).
 CallCounts CountCalls(const Trace& trace, const RankTimeline& timeline, std::uint32_t first, std::uint32_t end);
 
 // Share that two iterations have in common of their calls: 0 to 1.

@@ -10,6 +10,8 @@
 
 #include "base/diagnostics.h"
 #include "base/text.h"
+#include "phases/rank_groups.h"
+#include "phases/rank_profile.h"
 
 namespace farscale {
 namespace {

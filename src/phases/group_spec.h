@@ -3,12 +3,13 @@
 
 #include <cstddef>
 #include <string>
+#include <string_view>
 #include <vector>
 
-#include "phases/rank_groups.h"
-#include "trace/trace.h"
-
 namespace farscale {
+
+struct RankGroup;
+struct Trace;
 
 // Ranks [begin, end), or those shares of all ranks.
 struct RankRange {

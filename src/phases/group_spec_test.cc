@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "phases/rank_groups.h"
 #include "support/clocked_program.h"
 #include "support/errors.h"
 

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "base/parallel.h"
+#include "phases/call_pattern.h"
 #include "phases/iteration_parts.h"
 #include "phases/phase_cut.h"
 #include "stats/sample_quantiles.h"

@@ -7,16 +7,15 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <span>
 #include <string>
 #include <vector>
 
-#include "phases/call_pattern.h"
-#include "trace/trace.h"
-
 namespace farscale {
 
 struct RankCut;
+struct Trace;
 
 // Ratio of lengths up to which two long computations may be turns of an inner loop; chosen as in iteration_shape.cc.
 inline constexpr double kSameShare = 1.5;
@@ -49,6 +48,10 @@ struct IterationPart {
 
   friend bool operator==(const IterationPart&, const IterationPart&) = default;
 };
+
+// Number of calls by function, calls of one function in a row counting once: a neighbour more or less does not
+// change it. By name, since traces number functions differently.
+using CallCounts = std::map<std::string, double>;
 
 struct IterationShape {
   CallCounts calls;                  // in one iteration

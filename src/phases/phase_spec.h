@@ -11,11 +11,10 @@
 #include <utility>
 #include <vector>
 
-#include "trace/trace.h"
-
 namespace farscale {
 
 struct IterationShape;
+struct Trace;
 
 // Ways of counting the time of a phase [docs/formulas.md, spans].
 enum class Span {

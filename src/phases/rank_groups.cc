@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "phases/anomalies.h"
+#include "phases/rank_profile.h"
 #include "stats/sample_quantiles.h"
 
 namespace farscale {

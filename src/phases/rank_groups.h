@@ -12,12 +12,13 @@
 #include <vector>
 
 #include "base/diagnostics.h"
-#include "phases/phase_cut.h"
-#include "phases/phase_spec.h"
-#include "phases/rank_profile.h"
-#include "trace/trace.h"
 
 namespace farscale {
+
+struct PhaseCut;
+struct RankProfile;
+struct RankProfiles;
+struct Trace;
 
 // Work of the ranks of a group, as shares by name: useful time by region and by kind of burst, calls by kind.
 struct GroupTraits {

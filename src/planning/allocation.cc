@@ -12,7 +12,7 @@
 #include "factors/scaling.h"
 #include "factors/table_check.h"
 #include "planning/allocation_terms.h"
-#include "projection/curve.h"
+#include "projection/projection.h"
 
 namespace farscale {
 namespace {

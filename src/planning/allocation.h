@@ -9,9 +9,17 @@
 #include <vector>
 
 #include "factors/table_terms.h"
-#include "results/results.h"
+#include "phases/phase_spec.h"
+#include "projection/key_results.h"
+#include "projection/model_settings.h"
+#include "projection/reliable_range.h"
 
 namespace farscale {
+
+enum class Scaling;
+struct FactorTable;
+struct PhaseProjection;
+struct Results;
 
 struct AllocationOptions {
   std::optional<std::string> series;     // nothing: the first

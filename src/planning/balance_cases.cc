@@ -6,6 +6,8 @@
 #include <map>
 #include <tuple>
 
+#include "balance/outcome.h"
+
 namespace farscale {
 namespace {
 

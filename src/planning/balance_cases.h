@@ -6,7 +6,6 @@
 #include <optional>
 #include <vector>
 
-#include "balance/outcome.h"
 #include "balance/what_if.h"
 #include "base/files.h"
 

@@ -5,7 +5,7 @@
 #include <set>
 
 #include "planning/balance_cases.h"
-#include "results/results.h"
+#include "results/json_fields.h"
 
 namespace farscale {
 namespace {

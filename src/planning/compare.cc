@@ -7,8 +7,8 @@
 
 #include "planning/allocation.h"
 #include "planning/compare_sides.h"
-#include "projection/curve.h"
 #include "projection/model_settings.h"
+#include "projection/projection.h"
 
 namespace farscale {
 namespace {
@@ -17,6 +17,17 @@ using Kind = Contribution::Kind;
 
 constexpr double kNothing = 1e-9;     // logarithms below are 0
 constexpr double kErrorOfAll = 0.05;  // chance that any change of a phase is called more than noise, and is none
+
+// Parts of global efficiency, where its parts are known on both sides, else of parallel efficiency; sets which.
+std::optional<Decomposition> ExplainWhole(const FactorValues& before, const FactorValues& after, Factor& whole) {
+  for (const Factor one : {Factor::kGlobalEfficiency, Factor::kParallelEfficiency}) {
+    if (const auto explained = Explain(one, before, after)) {
+      whole = one;
+      return explained;
+    }
+  }
+  return std::nullopt;
+}
 
 // Rows err independently of their reference; what is compared with it has the error of both.
 Measurement WithReference(Measurement measured, const ComparedSide& side, Factor factor, std::int64_t cores,
@@ -370,16 +381,6 @@ Decomposition ExplainTime(double before, double after, const Decomposition& effi
     time.parts.push_back(part);
   }
   return time;
-}
-
-std::optional<Decomposition> ExplainWhole(const FactorValues& before, const FactorValues& after, Factor& whole) {
-  for (const Factor one : {Factor::kGlobalEfficiency, Factor::kParallelEfficiency}) {
-    if (const auto explained = Explain(one, before, after)) {
-      whole = one;
-      return explained;
-    }
-  }
-  return std::nullopt;
 }
 
 }  // namespace farscale

@@ -9,9 +9,11 @@
 
 #include "factors/table_terms.h"
 #include "factors/factor.h"
-#include "results/results.h"
+#include "projection/projection.h"
 
 namespace farscale {
+
+struct Results;
 
 // The parts of a difference: logarithms of factors, which add up [docs/formulas.md, comparison].
 
@@ -42,9 +44,6 @@ std::optional<Decomposition> Explain(Factor whole, const FactorValues& before, c
 // The same of the time of an iteration: T = base / efficiency, so that factors count with the opposite sign.
 // `efficiency` is what Explain says of global efficiency.
 Decomposition ExplainTime(double before, double after, const Decomposition& efficiency);
-
-// Parts of global efficiency, where its parts are known on both sides, else of parallel efficiency; sets which.
-std::optional<Decomposition> ExplainWhole(const FactorValues& before, const FactorValues& after, Factor& whole);
 
 // A measured quantity on both sides; the change where both know it and mean the same by it.
 struct ComparedNumber {

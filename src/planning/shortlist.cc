@@ -6,6 +6,7 @@
 #include <set>
 
 #include "factors/scaling.h"
+#include "results/results.h"
 
 namespace farscale {
 namespace {

@@ -7,10 +7,11 @@
 #include <vector>
 
 #include "factors/factor_table.h"
-#include "projection/key_results.h"
-#include "results/results.h"
+#include "projection/model_settings.h"
 
 namespace farscale {
+
+struct Results;
 
 // With its 80 % interval. Errors of both predictions and of the replay count as if they were independent
 // [docs/formulas.md, offers]; they share the runs, so that the interval is rather too wide.

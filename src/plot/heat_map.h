@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "imbalance/delays/delay_costs.h"
+#include "imbalance/waits/losses.h"
 #include "plot/canvas.h"
 
 namespace farscale {

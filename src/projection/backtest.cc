@@ -11,6 +11,7 @@
 #include "base/parallel.h"
 #include "base/text.h"
 #include "factors/scaling.h"
+#include "models/scaling_model.h"
 #include "stats/sample_quantiles.h"
 
 namespace farscale {

@@ -10,11 +10,14 @@
 #include <vector>
 
 #include "base/diagnostics.h"
-#include "factors/factor_table.h"
-#include "models/scaling_model.h"
+#include "factors/factor.h"
+#include "phases/phase_spec.h"
 #include "projection/projection.h"
 
 namespace farscale {
+
+class ModelLibrary;
+struct FactorTable;
 
 // A factor of one hidden run, as measured and as predicted from the runs of up to `train_max` cores.
 struct BacktestRow {

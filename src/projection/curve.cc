@@ -1,4 +1,4 @@
-#include "projection/curve.h"
+#include "projection/projection.h"
 
 #include <algorithm>
 #include <cmath>

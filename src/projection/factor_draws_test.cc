@@ -9,6 +9,7 @@
 #include <numeric>
 
 #include "base/parallel.h"
+#include "models/ensemble.h"
 #include "support/models.h"
 
 namespace farscale {

@@ -3,6 +3,9 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/random.h"
+#include "factors/factor_table.h"
+#include "projection/projection.h"
 #include "stats/distributions.h"
 #include "stats/sample_quantiles.h"
 

@@ -9,27 +9,16 @@
 #include <utility>
 #include <vector>
 
-#include "factors/factor_table.h"
+#include "factors/factor.h"
 #include "models/ensemble.h"
 #include "models/weights.h"
 #include "projection/load_balance_by_loads.h"
 
 namespace farscale {
 
-// Factors that a run is said to have by growth from the runs of up to `learned_up_to` cores.
-struct GrownRun {
-  double learned_up_to = 0;
-  double cores = 0;
-  FactorValues values;
-};
-
-// All grown runs of a phase; those at core counts that were measured are its backtest.
-struct GrownPhase {
-  std::string series;
-  std::string phase;
-  std::vector<GrownRun> runs;
-  bool is_statistical = false;  // grown by copies of ranks, as no rules explain them
-};
+struct FactorRow;
+struct GrownPhase;
+struct GrownRun;
 
 // Distance of grown runs from measured ones, as a share of the loss -ln y: after one doubling of the cores
 // beyond the runs that they were learned from, and how that rises with the doublings.

@@ -10,13 +10,13 @@
 #include <vector>
 
 #include "factors/factor.h"
-#include "factors/factor_table.h"
 #include "projection/model_settings.h"
 #include "projection/reliable_range.h"
 
 namespace farscale {
 
 struct FactorProjection;
+struct FactorTable;
 struct PhaseProjection;
 
 struct KeyResultSettings {

@@ -5,6 +5,8 @@
 #include <map>
 
 #include "base/random.h"
+#include "factors/factor_table.h"
+#include "models/ensemble.h"
 #include "stats/distributions.h"
 #include "stats/sample_quantiles.h"
 

@@ -3,15 +3,18 @@
 // [docs/formulas.md, load balance from loads].
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <vector>
 
-#include "factors/factor_table.h"
-#include "models/ensemble.h"
 #include "models/weights.h"
 
 namespace farscale {
+
+struct Ensemble;
+struct FactorRow;
+struct Member;
 
 // Name among the candidate models, and weight there; the curves share the rest. Chosen on the traces without the
 // program that was predicted [docs/accuracy.md].

@@ -8,6 +8,7 @@
 #include <numeric>
 
 #include "base/random.h"
+#include "factors/factor_table.h"
 #include "projection/model_settings.h"
 
 namespace farscale {

@@ -10,6 +10,8 @@
 
 #include "base/parallel.h"
 #include "base/random.h"
+#include "imbalance/loss_record.h"
+#include "models/ensemble.h"
 #include "projection/model_settings.h"
 #include "projection/load_balance_by_loads.h"
 
@@ -162,7 +164,7 @@ class LossProjector {
     std::vector<double> places = result_.fitted_cores;
     places.insert(places.end(), targets.begin(), targets.end());
     const std::vector<Candidate> candidates =
-        Candidates(options_.models.standard, library_, ModelRole::kLosses, std::nullopt);
+        Candidates(options_.models.standard, library_, ModelRole::kLosses, std::nullopt, PriorCase::kUsual);
     const std::vector<DataPoint> kept = Kept();
     std::vector<PathRatios> ratios(targets.size());
     std::vector<PathLossProjection*> with_curve;

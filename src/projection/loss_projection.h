@@ -7,11 +7,15 @@
 #include <string>
 #include <vector>
 
-#include "imbalance/loss_record.h"
-#include "models/scaling_model.h"
+#include "models/weights.h"
+#include "projection/model_settings.h"
 #include "projection/projection.h"
+#include "projection/reliable_range.h"
 
 namespace farscale {
+
+class ModelLibrary;
+struct LossRecord;
 
 // Measures that are extrapolated for call paths. All are shares, so that runs of any length compare.
 enum class LossMeasure {

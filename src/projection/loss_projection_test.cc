@@ -9,6 +9,7 @@
 #include <tuple>
 
 #include "base/random.h"
+#include "imbalance/loss_record.h"
 #include "support/models.h"
 #include "support/repeats.h"
 

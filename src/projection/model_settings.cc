@@ -8,8 +8,11 @@
 #include <set>
 #include <stdexcept>
 
+#include "base/config.h"
 #include "base/diagnostics.h"
 #include "base/text.h"
+#include "factors/factor_table.h"
+#include "models/ensemble.h"
 #include "stats/sample_quantiles.h"
 
 namespace farscale {

@@ -6,14 +6,18 @@
 #include <string>
 #include <vector>
 
-#include "base/config.h"
 #include "factors/factor.h"
-#include "factors/factor_table.h"
-#include "models/ensemble.h"
-#include "models/scaling_model.h"
 #include "models/weights.h"
+#include "phases/phase_spec.h"
 
 namespace farscale {
+
+class ConfigTable;
+class ModelLibrary;
+enum class ModelRole;
+enum class PriorCase;
+struct Candidate;
+struct FactorRow;
 
 // A list of candidates for selection, or a single model in a single dimension.
 struct ModelChoice {
@@ -37,7 +41,7 @@ std::string Describe(const ModelChoice& choice);
 // The chosen models; where there are no options, every model that serves the factor in that role, in its own
 // dimensions. `factor`: nothing for losses of call paths. Throws a usage error for models that do not exist.
 std::vector<Candidate> Candidates(const ModelChoice& choice, const ModelLibrary& library, ModelRole role,
-                                  std::optional<Factor> factor, PriorCase prior = PriorCase::kUsual);
+                                  std::optional<Factor> factor, PriorCase prior);
 
 struct ModelSettings {
   ModelChoice standard;  // for every factor without its own; no options: what the model files say

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "base/diagnostics.h"
+#include "models/ensemble.h"
 #include "support/models.h"
 
 namespace farscale {
@@ -39,7 +40,7 @@ TEST(ModelChoice, ModelsSayWhatTheyServe) {
                  "[parameters.e0]\nupper = 1\nstarts = [0.5]\n",
                  "mine.toml"));
   const auto ids = [&](ModelRole role, std::optional<Factor> factor) {
-    const std::vector<Candidate> candidates = Candidates({}, library, role, factor);
+    const std::vector<Candidate> candidates = Candidates({}, library, role, factor, PriorCase::kUsual);
     EXPECT_GE(candidates.size(), count);
     return Ids(candidates);
   };
@@ -52,7 +53,10 @@ TEST(ModelChoice, ModelsSayWhatTheyServe) {
   EXPECT_EQ(ids(ModelRole::kLosses, std::nullopt), others);
   EXPECT_THAT(others, testing::Not(testing::HasSubstr("mine")));
   EXPECT_THAT(Describe(ModelSettings(), library), testing::EndsWith("; mine for transferEfficiency"));
-  EXPECT_EQ(Candidates(ParseModelChoice("amdahl", "w"), library, ModelRole::kCores, Factor::kTransfer).size(), 1u);
+  EXPECT_EQ(
+      Candidates(ParseModelChoice("amdahl", "w"), library, ModelRole::kCores, Factor::kTransfer, PriorCase::kUsual)
+          .size(),
+      1u);
 }
 
 }  // namespace

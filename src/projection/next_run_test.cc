@@ -8,8 +8,10 @@
 #include "factors/complete_table.h"
 #include "results/factor_table_files.h"
 #include "projection/projection.h"
+#include "results/json_fields.h"
 #include "results/results.h"
 #include "results/projection_files.h"
+#include "results/results_json.h"
 #include "support/models.h"
 
 namespace farscale {

@@ -8,13 +8,15 @@
 #include <string>
 #include <vector>
 
-#include "factors/factor_table.h"
 #include "models/ensemble.h"
 #include "projection/load_balance_by_loads.h"
 #include "projection/grown_runs.h"
 #include "projection/projection.h"
 
 namespace farscale {
+
+struct FactorRow;
+struct FactorTable;
 
 // The value of the factor in a row that knows it.
 DataPoint PointOf(const FactorRow& row, Factor factor);

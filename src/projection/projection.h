@@ -10,14 +10,20 @@
 
 #include "base/diagnostics.h"
 #include "base/side_by_side.h"
-#include "factors/factor_table.h"
+#include "factors/factor.h"
 #include "models/posterior.h"
-#include "projection/grown_runs.h"
+#include "models/weights.h"
+#include "phases/phase_spec.h"
 #include "projection/model_settings.h"
 #include "projection/key_results.h"
 #include "projection/reliable_range.h"
 
 namespace farscale {
+
+class ModelLibrary;
+struct FactorRow;
+struct FactorTable;
+struct PhaseKey;
 
 // A factor at one core count. `ratio` is the core count over the largest one that was fitted.
 struct ProjectedValue {
@@ -100,6 +106,21 @@ struct PhaseProjection {
 // Null where the phase has none.
 const PhaseProjection* FindPhase(const std::vector<PhaseProjection>& projections, const PhaseKey& key);
 
+// Factors that a run is said to have by growth from the runs of up to `learned_up_to` cores.
+struct GrownRun {
+  double learned_up_to = 0;
+  double cores = 0;
+  FactorValues values;
+};
+
+// All grown runs of a phase; those at core counts that were measured are its backtest.
+struct GrownPhase {
+  std::string series;
+  std::string phase;
+  std::vector<GrownRun> runs;
+  bool is_statistical = false;  // grown by copies of ranks, as no rules explain them
+};
+
 struct ProjectionOptions {
   ModelSettings models;
   std::vector<double> targets;      // core counts; empty: DefaultTargets
@@ -131,5 +152,17 @@ std::vector<Finding> FindUnusedModels(const ModelSettings& settings, const std::
 // between the targets, measured points, ranges, key results and suggested runs.
 std::vector<PhaseProjection> ProjectTargets(const FactorTable& table, const ModelLibrary& library,
                                             const ProjectionOptions& options);
+
+// Projected curves between their points.
+
+// A projected factor at any core count within its curve, over the logarithms of cores and values; nothing outside.
+std::optional<ProjectedValue> ReadCurve(const FactorProjection& projection, double cores);
+
+// The largest efficiency shown at a target: the value as far as it is reliable, the low end of its interval while it is
+// uncertain; 0 without any.
+double LargestProjected(const PhaseProjection& projection);
+
+// Why factors of a phase are above 110 %, measured or projected; empty where none is. `projection` may be null.
+std::string WhySuperlinear(const std::vector<FactorRow>& rows, const PhaseProjection* projection);
 
 }  // namespace farscale

@@ -5,6 +5,7 @@
 #include <limits>
 #include <set>
 
+#include "projection/load_balance_by_loads.h"
 #include "projection/projection.h"
 
 namespace farscale {

@@ -7,11 +7,11 @@
 #include <vector>
 
 #include "factors/factor.h"
-#include "projection/load_balance_by_loads.h"
 #include "projection/model_settings.h"
 
 namespace farscale {
 
+class FactorDraws;
 struct FactorProjection;
 struct PhaseProjection;
 

@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "base/random.h"
+#include "factors/factor_table.h"
 
 namespace farscale {
 namespace {

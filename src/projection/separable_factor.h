@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "factors/factor_table.h"
+#include "factors/factor.h"
 #include "models/ensemble.h"
 #include "models/scaling_model.h"
 #include "projection/load_balance_by_loads.h"
@@ -16,6 +16,7 @@
 namespace farscale {
 
 class OverheadProduct;
+struct FactorRow;
 
 enum class SplitAxis { kProcesses, kThreads, kCores };
 

@@ -150,7 +150,7 @@ class Splitter {
     if (is_scalable_) parts.push_back(Factor::kComputationScalability);
     for (const Factor part : parts) {
       const std::vector<Candidate> candidates =
-          Candidates(options_.models.For(key_.phase, part), library_, ModelRole::kSplits, part);
+          Candidates(options_.models.For(key_.phase, part), library_, ModelRole::kSplits, part, PriorCase::kUsual);
       const auto& curve =
           curves_.emplace_back(part, std::make_unique<SeparableFactor>(rows_, part, candidates, library_, reach,
                                                                        SeedFor(options_.seed, Describe(part).id)));

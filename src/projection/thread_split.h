@@ -11,13 +11,15 @@
 #include <string>
 #include <vector>
 
-#include "factors/factor_table.h"
-#include "models/scaling_model.h"
 #include "projection/model_settings.h"
 #include "projection/projection.h"
 #include "projection/reliable_range.h"
 
 namespace farscale {
+
+class ModelLibrary;
+struct FactorTable;
+struct PhaseKey;
 
 // A value with its 80 % interval.
 struct SplitValue {

@@ -9,11 +9,12 @@
 #include <vector>
 
 #include "base/diagnostics.h"
-#include "phases/phase_cut.h"
 #include "trace/counters.h"
 #include "trace/trace.h"
 
 namespace farscale {
+
+struct PhaseCut;
 
 // The source of the length of a burst of computation.
 enum class ComputationSource {

@@ -13,6 +13,7 @@
 #include "base/diagnostics.h"
 #include "base/text.h"
 #include "base/parallel.h"
+#include "phases/phase_cut.h"
 #include "phases/rank_groups.h"
 #include "trace/anomalies.h"
 #include "trace/operations.h"

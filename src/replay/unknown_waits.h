@@ -5,10 +5,10 @@
 #include <cstdint>
 #include <string>
 
-#include "phases/phase_cut.h"
-#include "trace/trace.h"
-
 namespace farscale {
+
+struct PhaseCut;
+struct Trace;
 
 struct UnknownWaits {
   std::uint64_t calls = 0;

@@ -10,8 +10,8 @@
 #include "factors/scaling.h"
 #include "report/factor_text.h"
 #include "report/figures.h"
-#include "report/summary.h"
 #include "report/key_results.h"
+#include "report/summary.h"
 
 namespace farscale {
 namespace {

@@ -15,7 +15,8 @@
 #include "factors/table_check.h"
 #include "pages/render.h"
 #include "pages/text_table.h"
-#include "projection/curve.h"
+#include "projection/projection.h"
+#include "report/key_results.h"
 #include "report/figures.h"
 #include "report/key_results.h"
 

@@ -17,6 +17,8 @@
 
 namespace farscale {
 
+struct PhaseKey;
+
 std::string Name(Factor factor);
 // With a capital letter.
 std::string Capital(std::string text);

@@ -8,7 +8,6 @@
 #include "base/text.h"
 #include "base/version.h"
 #include "factors/scaling.h"
-#include "projection/curve.h"
 #include "projection/model_settings.h"
 #include "report/sections.h"
 #include "report/figures.h"

@@ -9,8 +9,8 @@
 #include <map>
 
 #include "base/text.h"
-#include "projection/curve.h"
 #include "report/sections.h"
+#include "projection/projection.h"
 #include "report/figures.h"
 
 namespace farscale {

@@ -14,7 +14,7 @@ namespace farscale {
 
 // Counts that readers choose from are whole ones, each once: those measured, the targets, the last that is reliable,
 // and others until there are so many, but at least a few. Between the points of a curve they are interpolated
-// [projection/curve.h].
+// [projection/projection.h].
 inline constexpr std::size_t kMostCounts = 28, kFewestOthers = 10;
 
 // One phase on the machine of the runs, or the same phase on another machine.

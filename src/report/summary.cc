@@ -9,8 +9,8 @@
 #include "base/text.h"
 #include "factors/table_check.h"
 #include "factors/table_terms.h"
-#include "projection/curve.h"
 #include "projection/model_settings.h"
+#include "projection/projection.h"
 #include "report/figures.h"
 #include "report/sections.h"
 

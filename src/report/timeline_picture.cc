@@ -13,6 +13,7 @@
 #include "plot/canvas.h"
 #include "plot/heat_map.h"
 #include "plot/svg.h"
+#include "results/run_record.h"
 
 namespace farscale {
 namespace {

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "base/text.h"
+#include "imbalance/waits/losses.h"
 
 namespace farscale {
 namespace {

@@ -1,10 +1,9 @@
-#include "results/losses_json.h"
+#include "results/json_fields.h"
 
 #include <algorithm>
 
 #include "imbalance/loss_record.h"
 #include "results/cause_text.h"
-#include "results/results.h"
 
 namespace farscale {
 

@@ -15,8 +15,8 @@
 #include "base/files.h"
 #include "base/text.h"
 #include "results/csv_text.h"
-#include "results/results.h"
-#include "results/measured_run_json.h"
+#include "results/factor_table_files.h"
+#include "results/json_fields.h"
 
 namespace farscale {
 namespace {

@@ -1,4 +1,4 @@
-#include "results/cube_file.h"
+#include "results/trace_events.h"
 
 #include <fmt/format.h>
 
@@ -16,6 +16,7 @@
 #include "base/parallel.h"
 #include "base/text.h"
 #include "base/version.h"
+#include "imbalance/diagnosis.h"
 
 namespace farscale {
 namespace {

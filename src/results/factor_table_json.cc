@@ -3,8 +3,9 @@
 #include <algorithm>
 
 #include "base/diagnostics.h"
+#include "projection/model_settings.h"
 #include "results/anomalies.h"
-#include "results/results.h"
+#include "results/json_fields.h"
 
 namespace farscale {
 

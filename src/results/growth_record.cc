@@ -1,6 +1,6 @@
 #include "results/growth_record.h"
 
-#include "results/results.h"
+#include "results/json_fields.h"
 
 namespace farscale {
 

@@ -5,6 +5,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "factors/factor_table.h"
 #include "support/errors.h"
 
 namespace farscale {

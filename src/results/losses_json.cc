@@ -1,9 +1,11 @@
-#include "results/losses_json.h"
+#include "results/json_fields.h"
 
 #include <algorithm>
 
 #include "imbalance/loss_remedy.h"
+#include "projection/loss_projection.h"
 #include "results/cause_text.h"
+#include "results/results_json.h"
 
 namespace farscale {
 namespace {

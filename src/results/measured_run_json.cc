@@ -1,4 +1,4 @@
-#include "results/measured_run_json.h"
+#include "results/factor_table_files.h"
 
 #include <fmt/format.h>
 
@@ -13,7 +13,7 @@
 #include "base/diagnostics.h"
 #include "factors/anomalies.h"
 #include "factors/scaling.h"
-#include "results/results.h"
+#include "results/json_fields.h"
 
 namespace farscale {
 namespace {

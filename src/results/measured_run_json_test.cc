@@ -1,4 +1,4 @@
-#include "results/measured_run_json.h"
+#include "results/factor_table_files.h"
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>

@@ -3,8 +3,11 @@
 #include <fmt/format.h>
 
 #include "base/text.h"
+#include "projection/backtest.h"
+#include "projection/loss_projection.h"
+#include "projection/thread_split.h"
 #include "results/csv_text.h"
-#include "results/results.h"
+#include "results/json_fields.h"
 
 namespace farscale {
 

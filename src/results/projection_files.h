@@ -8,11 +8,14 @@
 #include <string>
 #include <vector>
 
-#include "projection/backtest.h"
-#include "projection/projection.h"
-#include "projection/thread_split.h"
+#include "base/diagnostics.h"
 
 namespace farscale {
+
+struct BacktestComparison;
+struct BacktestRow;
+struct PhaseProjection;
+struct ThreadSplits;
 
 // One row a factor and target:
 // series,phase,group,factor,model,dimension,cores,ratio,value,low80,high80,low95,high95,reliability. Products have the

@@ -1,7 +1,8 @@
 #include <algorithm>
 #include <cmath>
 
-#include "results/results.h"
+#include "projection/projection.h"
+#include "results/json_fields.h"
 #include "results/projection_files.h"
 
 namespace farscale {

@@ -6,6 +6,8 @@
 #include <set>
 #include <utility>
 
+#include "projection/loss_projection.h"
+
 namespace farscale {
 namespace {
 

@@ -6,9 +6,10 @@
 #include <vector>
 
 #include "imbalance/loss_record.h"
-#include "projection/loss_projection.h"
 
 namespace farscale {
+
+struct LossProjection;
 
 // The part of it that is reported.
 struct LossDetail {

@@ -16,8 +16,8 @@
 #include "factors/scaling.h"
 #include "factors/table_check.h"
 #include "results/factor_table_files.h"
-#include "results/measured_run_json.h"
-#include "results/talp_json.h"
+#include "results/json_fields.h"
+#include "results/results.h"
 
 namespace farscale {
 namespace {

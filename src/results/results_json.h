@@ -1,15 +1,20 @@
-// results.json [docs/schema/results.schema.json].
+// results.json [docs/schema/results.schema.json], and losses as JSON [docs/schema/losses.schema.json].
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>
 
 #include <string>
 #include <string_view>
+#include <vector>
 
-#include "factors/factor_table.h"
-#include "results/results.h"
+#include "base/diagnostics.h"
 
 namespace farscale {
+
+struct FactorTable;
+struct LossProjection;
+struct LossRecord;
+struct Results;
 
 inline constexpr int kResultsVersion = 2;
 
@@ -19,6 +24,11 @@ nlohmann::ordered_json ResultsSchema();
 Results ReadResultsJson(const std::string& text, const std::string& file);
 // The same without the check of the scaling.
 Results ReadResultsJsonUnchecked(const std::string& text, const std::string& file);
+
+// All losses. `warnings`: of the runs.
+std::string WriteLossesJson(const std::vector<LossRecord>& records, const std::vector<LossProjection>& projections,
+                            const std::vector<Finding>& warnings = {});
+nlohmann::ordered_json LossesSchema();
 
 // True if a text is results.json, of any version.
 bool IsResultsJson(const std::string& text);

@@ -1,4 +1,4 @@
-#include "results/talp_json.h"
+#include "results/factor_table_files.h"
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>

@@ -1,10 +1,13 @@
-#include "results/talp_json.h"
+#include "results/factor_table_files.h"
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <cmath>
 #include <nlohmann/json.hpp>
+#include <tuple>
 
 #include "base/diagnostics.h"
 #include "factors/complete_table.h"

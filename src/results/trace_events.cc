@@ -13,7 +13,8 @@
 #include "base/text.h"
 #include "base/version.h"
 #include "results/cause_text.h"
-#include "results/results.h"
+#include "results/json_fields.h"
+#include "results/run_record.h"
 
 namespace farscale {
 namespace {

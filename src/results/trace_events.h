@@ -13,6 +13,8 @@
 
 namespace farscale {
 
+struct Diagnosis;
+
 struct TimelineInput {
   const Trace& trace;
   const PhaseCut& cut;
@@ -28,5 +30,12 @@ std::string WriteTraceEvents(const TimelineInput& input);
 
 // The worst instance of each cause with the command that cuts it out of the trace, for other tools.
 std::string WriteAnnotations(const LossRecord& losses);
+
+// Wait states, delay costs and the critical path as a profile for CubeGUI and other readers of Cube 4
+// [docs/file-formats.md, Cube profiles; https://www.scalasca.org/software/cube-4.x].
+
+// The bytes of a .cubex file: a tar archive with the call tree, ranks and metrics as XML, and the values of each
+// metric. Metrics have the names of Scalasca's where they mean the same.
+std::string WriteCube(const Trace& trace, const Diagnosis& diagnosis);
 
 }  // namespace farscale

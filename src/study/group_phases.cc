@@ -4,7 +4,9 @@
 
 #include <algorithm>
 
+#include "phases/phase_cut.h"
 #include "study/anomalies.h"
+#include "study/study.h"
 
 namespace farscale {
 namespace {

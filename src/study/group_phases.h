@@ -10,10 +10,16 @@
 
 #include "base/diagnostics.h"
 #include "factors/factor_table.h"
+#include "phases/group_spec.h"
+#include "phases/phase_spec.h"
 #include "phases/rank_groups.h"
-#include "study/study.h"
 
 namespace farscale {
+
+class ConfigTable;
+struct PhaseCut;
+struct Study;
+struct Trace;
 
 // The [[groups]] of a study file. Throws a usage error with file and line for everything that is not as
 // docs/study-file.md says.

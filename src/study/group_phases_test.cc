@@ -11,6 +11,8 @@
 #include "results/factor_table_files.h"
 #include "results/results_json.h"
 #include "study/run_study.h"
+#include "study/scenario.h"
+#include "study/study.h"
 #include "support/models.h"
 #include "support/programs_with_groups.h"
 #include "support/temporary_folder.h"

@@ -9,10 +9,14 @@
 
 #include "base/diagnostics.h"
 #include "base/text.h"
+#include "factors/factor_table.h"
 #include "growth/rules/rival_layouts.h"
+#include "imbalance/loss_record.h"
+#include "imbalance/waits/losses.h"
 #include "results/growth_record.h"
 #include "study/anomalies.h"
 #include "study/scenario.h"
+#include "trace/trace_reader.h"
 
 namespace farscale {
 namespace {
@@ -44,6 +48,27 @@ std::string WithoutRegion(const std::string& path, const std::string& region) {
   if (!rest.starts_with(region + separator)) return path;
   rest = rest.substr(region.size() + separator.size());
   return before.empty() ? rest : before + separator + rest;
+}
+
+// True if growth has cut the phase as it was measured: iterations can be found or chosen otherwise.
+bool IsAsMeasured(const PhaseGrowth& growth, const FactorTable& table, std::int64_t threads) {
+  constexpr double kSame = 1e-9;  // chosen: rounding
+  return std::ranges::all_of(growth.measured, [&](const GrowthRow& row) {
+    return std::ranges::any_of(table.rows, [&](const FactorRow& measured) {
+      const std::optional<double>&a = row.values[Factor::kLoadBalance], &b = measured.values[Factor::kLoadBalance];
+      return measured.phase == PhaseId(growth.phase) && measured.cores == row.ranks * threads && a && b &&
+             std::abs(*a - *b) < kSame;
+    });
+  });
+}
+
+// Why nothing can be said of larger runs of a phase than the largest that was measured; empty where something can.
+std::string WhyNotGrown(const PhaseGrowth& growth, const FactorTable& table, std::int64_t threads) {
+  if (!growth.refusal.empty()) return growth.refusal;
+  if (!IsAsMeasured(growth, table, threads)) return "its iterations are found or chosen otherwise than all of a region";
+  const std::int64_t largest = growth.measured.back().ranks;
+  if (std::ranges::any_of(growth.grown, [&](const GrowthRow& row) { return row.ranks > largest; })) return "";
+  return "no target has a layout of more ranks than the largest run";
 }
 
 }  // namespace
@@ -158,30 +183,6 @@ Study WithUsedRuns(const Study& study, const std::vector<RunRecord>& records) {
   });
   return used;
 }
-
-// True if growth has cut the phase as it was measured: iterations can be found or chosen otherwise.
-bool IsAsMeasured(const PhaseGrowth& growth, const FactorTable& table, std::int64_t threads) {
-  constexpr double kSame = 1e-9;  // chosen: rounding
-  return std::ranges::all_of(growth.measured, [&](const GrowthRow& row) {
-    return std::ranges::any_of(table.rows, [&](const FactorRow& measured) {
-      const std::optional<double>&a = row.values[Factor::kLoadBalance], &b = measured.values[Factor::kLoadBalance];
-      return measured.phase == PhaseId(growth.phase) && measured.cores == row.ranks * threads && a && b &&
-             std::abs(*a - *b) < kSame;
-    });
-  });
-}
-
-}  // namespace
-
-std::string WhyNotGrown(const PhaseGrowth& growth, const FactorTable& table, std::int64_t threads) {
-  if (!growth.refusal.empty()) return growth.refusal;
-  if (!IsAsMeasured(growth, table, threads)) return "its iterations are found or chosen otherwise than all of a region";
-  const std::int64_t largest = growth.measured.back().ranks;
-  if (std::ranges::any_of(growth.grown, [&](const GrowthRow& row) { return row.ranks > largest; })) return "";
-  return "no target has a layout of more ranks than the largest run";
-}
-
-namespace {
 
 GrowthOfStudy Grow(const Study& study, const std::optional<Scenario>& scenario, const ProgressSink& progress,
                    const FactorTable& table) {

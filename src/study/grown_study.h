@@ -7,18 +7,21 @@
 #include <string>
 #include <vector>
 
-#include "factors/factor_table.h"
-#include "growth/growth_model.h"
-#include "imbalance/loss_record.h"
-#include "projection/grown_runs.h"
+#include "base/side_by_side.h"
+#include "growth/read/rank_grid.h"
+#include "projection/projection.h"
 #include "replay/network.h"
 #include "study/run_growth.h"
-#include "study/run_study.h"
 #include "study/study.h"
-#include "trace/trace.h"
-#include "trace/trace_reader.h"
 
 namespace farscale {
+
+struct FactorTable;
+struct GrowthModel;
+struct LossRecord;
+struct ReadOptions;
+struct RunRecord;
+struct Trace;
 
 // The source of a grown run. It holds one phase, and nothing before or behind it.
 struct GrownSource {
@@ -71,8 +74,5 @@ void AddObstacles(const std::vector<std::string>& obstacles, FactorTable& table)
 
 // Threads of a process, which all runs have; nothing where they differ.
 std::optional<std::int64_t> ThreadsOf(const FactorTable& table);
-
-// Why nothing can be said of larger runs of a phase than the largest that was measured; empty where something can.
-std::string WhyNotGrown(const PhaseGrowth& growth, const FactorTable& table, std::int64_t threads);
 
 }  // namespace farscale

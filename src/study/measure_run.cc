@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <string_view>
 
+#include "factors/disturbance.h"
 #include "factors/phase_factors.h"
 #include "factors/run_picture.h"
 #include "factors/useful_time.h"
@@ -20,6 +21,7 @@
 #include "study/input_files.h"
 #include "trace/anomalies.h"
 #include "trace/location_trace.h"
+#include "trace/trace_reader.h"
 
 namespace farscale {
 namespace {
@@ -333,17 +335,6 @@ AnalysedRun ReadAndMeasure(const Study& study, const RunSpec& spec, const std::v
 }
 
 }  // namespace
-
-ReadOptions WhatToRead(const Study& study, const RunSpec& run, bool for_scenarios) {
-  ReadOptions options;
-  options.application = run.application;
-  options.accepted = run.accepted;
-  const CounterNames& names = study.factors.counters;
-  if (for_scenarios || names.instructions.empty() || names.cycles.empty()) return options;
-  options.all_counters = false;
-  options.counters = {names.instructions, names.cycles};
-  return options;
-}
 
 PhaseMarks MarkPhase(const Trace& trace, const Matching& matching, const PhaseCut& cut, const CleanChoice& choice,
                      const FactorOptions& options) {

@@ -8,16 +8,20 @@
 #include <vector>
 
 #include "base/diagnostics.h"
-#include "factors/disturbance.h"
 #include "imbalance/loss_record.h"
 #include "phases/phase_cut.h"
-#include "results/results.h"
+#include "results/run_record.h"
 #include "study/group_phases.h"
-#include "study/scenario.h"
-#include "study/study.h"
-#include "trace/trace_reader.h"
 
 namespace farscale {
+
+struct CleanChoice;
+struct FactorOptions;
+struct Matching;
+struct RunSpec;
+struct Scenario;
+struct Study;
+struct Trace;
 
 struct AnalysedRun {
   RunRecord record;
@@ -36,9 +40,6 @@ struct AnalysedRun {
 // What to find out of a run: factors; besides, where its time is lost; besides both, what reports draw of it, pictures
 // and iterations.
 enum class Detail { kFactors, kLosses, kReport };
-
-// With the counters that factors need; scenarios may take computation from any.
-ReadOptions WhatToRead(const Study& study, const RunSpec& run, bool for_scenarios);
 
 // Chosen: more iterations are recorded in groups, which keeps results.json small and is more than a figure can show.
 inline constexpr std::size_t kMostIterationRecords = 400;

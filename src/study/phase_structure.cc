@@ -16,6 +16,7 @@
 #include "phases/phase_spec.h"
 #include "phases/rank_groups.h"
 #include "stats/sample_quantiles.h"
+#include "study/study.h"
 #include "trace/trace_reader.h"
 
 namespace farscale {

@@ -7,13 +7,16 @@
 #include <string>
 #include <vector>
 
+#include "base/diagnostics.h"
 #include "pages/text_table.h"
-#include "phases/phase_cut.h"
-#include "replay/matching.h"
-#include "study/study.h"
-#include "trace/trace.h"
+#include "phases/phase_spec.h"
 
 namespace farscale {
+
+struct IterationShape;
+struct Matching;
+struct RunSpec;
+struct Trace;
 
 // The effect of keeping only clean iterations.
 struct Cleaning {

@@ -13,9 +13,12 @@
 #include "base/parallel.h"
 #include "factors/anomalies.h"
 #include "factors/complete_table.h"
+#include "phases/call_pattern.h"
 #include "planning/balance_cases.h"
 #include "study/grown_study.h"
+#include "study/input_files.h"
 #include "study/phase_structure.h"
+#include "study/run_study.h"
 #include "study/scenario.h"
 #include "trace/trace_reader.h"
 

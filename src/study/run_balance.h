@@ -8,16 +8,20 @@
 
 #include "balance/sweep.h"
 #include "balance/what_if.h"
+#include "base/diagnostics.h"
+#include "base/side_by_side.h"
 #include "factors/factor_table.h"
 #include "phases/phase_cut.h"
+#include "phases/phase_spec.h"
 #include "replay/computation.h"
 #include "replay/matching.h"
 #include "replay/network.h"
-#include "study/run_study.h"
-#include "study/study.h"
 #include "trace/trace.h"
 
 namespace farscale {
+
+struct RunSpec;
+struct Study;
 
 // A run of a study, ready to be simulated with balancing.
 

@@ -9,6 +9,7 @@
 
 #include "replay/replay.h"
 #include "replay/replayed_trace.h"
+#include "study/study.h"
 #include "support/errors.h"
 #include "support/loaded_program.h"
 #include "support/spmd_program.h"

@@ -4,7 +4,8 @@
 
 #include "base/diagnostics.h"
 #include "replay/clock_repair.h"
-#include "study/measure_run.h"
+#include "study/input_files.h"
+#include "study/study.h"
 #include "trace/trace_reader.h"
 
 namespace farscale {

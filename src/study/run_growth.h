@@ -6,15 +6,16 @@
 #include <string>
 #include <vector>
 
+#include "base/side_by_side.h"
 #include "growth/phase_growth.h"
-#include "projection/grown_runs.h"
+#include "growth/read/rank_grid.h"
 #include "replay/network.h"
-#include "results/growth_record.h"
-#include "study/run_study.h"
 #include "study/scenario.h"
-#include "study/study.h"
 
 namespace farscale {
+
+struct GrowthFile;
+struct Study;
 
 struct GrowthOptions {
   std::vector<std::int64_t> ranks;                    // to grow to

@@ -17,7 +17,9 @@
 
 #include "base/diagnostics.h"
 #include "base/random.h"
+#include "replay/computation.h"
 #include "replay/replayed_trace.h"
+#include "study/study.h"
 #include "support/exchange_patterns.h"
 #include "support/mesh_program.h"
 #include "support/program_families.h"

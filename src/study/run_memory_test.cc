@@ -8,6 +8,7 @@
 #include <mutex>
 
 #include "base/memory.h"
+#include "study/study.h"
 #include "support/temporary_folder.h"
 
 namespace farscale {

@@ -12,15 +12,16 @@
 #include <span>
 #include <tuple>
 
-#include "base/text.h"
 #include "factors/complete_table.h"
 #include "factors/scaling.h"
+#include "models/scaling_model.h"
 #include "projection/backtest.h"
 #include "results/reported_losses.h"
 #include "stats/sample_quantiles.h"
 #include "study/anomalies.h"
 #include "growth/make/grown_program.h"
 #include "study/grown_study.h"
+#include "study/input_files.h"
 #include "study/shared_runs.h"
 #include "trace/trace_reader.h"
 

@@ -8,13 +8,14 @@
 
 #include "base/diagnostics.h"
 #include "base/side_by_side.h"
-#include "models/scaling_model.h"
 #include "results/results.h"
 #include "study/measure_run.h"
-#include "study/scenario.h"
-#include "study/study.h"
 
 namespace farscale {
+
+class ModelLibrary;
+struct Scenario;
+struct Study;
 
 struct MeasuredRuns {
   std::vector<RunRecord> runs;  // in the order of cores and repeats, failed ones last

@@ -7,10 +7,15 @@
 #include <filesystem>
 
 #include "base/files.h"
+#include "factors/disturbance.h"
+#include "replay/matching.h"
 #include "results/factor_table_files.h"
+#include "results/json_fields.h"
 #include "results/results.h"
 #include "report/imbalance/losses.h"
+#include "results/results_json.h"
 #include "study/measure_run.h"
+#include "study/study.h"
 #include "support/models.h"
 #include "support/otf2_archive.h"
 #include "support/own_templates.h"

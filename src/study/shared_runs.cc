@@ -11,6 +11,7 @@
 #include "growth/make/grown_program.h"
 #include "parallel/bytes.h"
 #include "study/grown_study.h"
+#include "study/measure_run.h"
 #include "trace/trace_reader.h"
 
 namespace farscale {

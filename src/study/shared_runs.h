@@ -8,10 +8,14 @@
 #include <vector>
 
 #include "parallel/job.h"
-#include "study/measure_run.h"
-#include "study/study.h"
 
 namespace farscale {
+
+enum class Detail;
+struct AnalysedRun;
+struct RunSpec;
+struct Scenario;
+struct Study;
 
 // What a process does for others that measure the runs of a study.
 Service MeasuringService();

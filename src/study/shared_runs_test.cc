@@ -5,6 +5,8 @@
 
 #include <map>
 
+#include "study/measure_run.h"
+#include "study/study.h"
 #include "support/thread_job.h"
 #include "support/traces.h"
 #include "study/scenario.h"

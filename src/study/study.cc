@@ -8,7 +8,9 @@
 
 #include "base/diagnostics.h"
 #include "base/text.h"
+#include "pages/render.h"
 #include "replay/anomalies.h"
+#include "replay/computation.h"
 #include "trace/anomalies.h"
 #include "study/group_phases.h"
 #include "study/input_files.h"
@@ -460,6 +462,17 @@ ProjectionOptions ParseProjectionPreset(const ConfigTable& preset) {
   ParseModels(preset, "", study);
   ParseProjection(preset, study.projection);
   return study.projection;
+}
+
+ReadOptions WhatToRead(const Study& study, const RunSpec& run, bool for_scenarios) {
+  ReadOptions options;
+  options.application = run.application;
+  options.accepted = run.accepted;
+  const CounterNames& names = study.factors.counters;
+  if (for_scenarios || names.instructions.empty() || names.cycles.empty()) return options;
+  options.all_counters = false;
+  options.counters = {names.instructions, names.cycles};
+  return options;
 }
 
 }  // namespace farscale

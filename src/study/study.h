@@ -11,20 +11,21 @@
 #include <vector>
 
 #include "base/config.h"
-#include "factors/factor_table.h"
 #include "factors/phase_factors.h"
 #include "growth/read/rank_grid.h"
-#include "imbalance/delays/delay_costs.h"
+#include "imbalance/waits/losses.h"
 #include "phases/group_spec.h"
 #include "phases/phase_spec.h"
 #include "projection/projection.h"
-#include "replay/computation.h"
-#include "pages/render.h"
-#include "results/results.h"
+#include "results/run_record.h"
 
 namespace farscale {
 
+enum class ComputationSource;
+enum class ReportFormat;
+enum class Scaling;
 struct GrownSource;
+struct ReadOptions;
 
 struct RunSpec {
   std::string trace;                              // path, relative to the working folder
@@ -81,10 +82,13 @@ struct Study {
   std::set<ReportFormat> formats;
 };
 
-// Gives the text of a preset by name ("rosas14"), or nothing when there is none.
+// For reading a run: with the counters that factors need; scenarios may take computation from any.
+ReadOptions WhatToRead(const Study& study, const RunSpec& run, bool for_scenarios);
+
 // Ids of all anomalies that fail a run above a share, for --accept.
 const std::vector<std::string>& KindsToAccept();
 
+// Gives the text of a preset by name ("rosas14"), or nothing when there is none.
 using PresetReader = std::function<std::optional<ConfigTable>(const std::string& name)>;
 
 // Reads a study; paths in it are relative to the folder of `file`. `preset` overrides the one the study names.

@@ -11,6 +11,7 @@
 #include "factors/thread_times.h"
 #include "replay/clock_repair.h"
 #include "replay/bursts.h"
+#include "trace/trace_reader.h"
 
 namespace farscale {
 namespace {

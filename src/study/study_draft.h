@@ -8,13 +8,15 @@
 #include <vector>
 
 #include "base/diagnostics.h"
+#include "base/side_by_side.h"
+#include "factors/factor_table.h"
 #include "phases/phase_spec.h"
 #include "study/input_files.h"
 #include "study/phase_structure.h"
-#include "study/run_study.h"
-#include "trace/trace_reader.h"
 
 namespace farscale {
+
+struct ReadOptions;
 
 // Whether to leave out what stands out in a phase.
 struct CleanAdvice {

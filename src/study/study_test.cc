@@ -7,7 +7,10 @@
 
 #include "base/diagnostics.h"
 #include "base/files.h"
+#include "factors/factor_table.h"
+#include "replay/computation.h"
 #include "replay/network.h"
+#include "study/input_files.h"
 #include "study/scenario.h"
 #include "support/errors.h"
 #include "support/models.h"
@@ -48,7 +51,8 @@ TEST(Study, SmallestStudy) {
   EXPECT_EQ(study.factors.rules.set, RuleSet::kBsc);
   EXPECT_EQ(study.report_folder, "dir/report");
   EXPECT_EQ(study.formats.size(), 4u);
-  EXPECT_THAT(Describe(study.projection.models, test::AllModels()), HasSubstr("smaller ones: constant, logarithm, amdahl"));
+  EXPECT_THAT(Describe(study.projection.models, test::AllModels()),
+              HasSubstr("smaller ones: constant, logarithm, amdahl"));
 }
 
 // A phase may be called anything: its groups are told apart by a field of their own.

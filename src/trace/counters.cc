@@ -11,6 +11,7 @@
 #include "base/diagnostics.h"
 #include "base/text.h"
 #include "trace/anomalies.h"
+#include "trace/trace.h"
 
 namespace farscale {
 namespace {

@@ -6,9 +6,12 @@
 #include <string>
 #include <vector>
 
-#include "trace/trace.h"
+#include "base/diagnostics.h"
 
 namespace farscale {
+
+struct Counter;
+struct Trace;
 
 enum class CounterMeaning { kInstructions, kCycles, kCpuTime };
 

@@ -5,6 +5,7 @@
 
 #include "support/errors.h"
 #include "trace/anomalies.h"
+#include "trace/trace.h"
 
 namespace farscale {
 namespace {

@@ -6,8 +6,6 @@
 #include "base/files.h"
 #include "factors/complete_table.h"
 #include "results/factor_table_files.h"
-#include "results/measured_run_json.h"
-#include "results/talp_json.h"
 #include "fuzz/target.h"
 #include "gate/history_view.h"
 #include "gate/rules.h"

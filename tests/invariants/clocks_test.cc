@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "factors/phase_factors.h"
+#include "phases/phase_cut.h"
 #include "phases/phase_spec.h"
 #include "replay/anomalies.h"
 #include "replay/clock_repair.h"

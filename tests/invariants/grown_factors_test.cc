@@ -12,6 +12,7 @@
 #include "base/random.h"
 #include "replay/replayed_trace.h"
 #include "study/run_growth.h"
+#include "study/study.h"
 #include "support/repeats.h"
 #include "support/spmd_program.h"
 #include "support/temporary_folder.h"

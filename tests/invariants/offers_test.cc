@@ -7,6 +7,8 @@
 
 #include "planning/shortlist.h"
 #include "study/run_study.h"
+#include "study/scenario.h"
+#include "study/study.h"
 #include "support/traces.h"
 
 namespace farscale {

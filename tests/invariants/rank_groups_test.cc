@@ -5,7 +5,9 @@
 
 #include "factors/phase_factors.h"
 #include "phases/iteration_shape.h"
+#include "phases/phase_cut.h"
 #include "phases/rank_groups.h"
+#include "replay/matching.h"
 #include "support/programs_with_groups.h"
 #include "support/random_program.h"
 #include "support/traces.h"

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "phases/phase_cut.h"
 #include "replay/computation.h"
 #include "trace/trace_builder.h"
 

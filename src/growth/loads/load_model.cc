@@ -8,6 +8,7 @@
 #include <iterator>
 #include <set>
 
+#include "base/random.h"
 #include "base/text.h"
 #include "growth/read/call_sites.h"
 #include "stats/distributions.h"

@@ -8,11 +8,12 @@
 #include <string>
 #include <vector>
 
-#include "base/random.h"
 #include "growth/read/run_calls.h"
 #include "growth/rules/call_rules.h"
 
 namespace farscale {
+
+class Random;
 
 // value ~ P^power, or ~ Π extent_d^exponents_d where the extents explain it better. Of two programs P is that of the
 // larger, and extents are those of the one whose quantity it is.

@@ -8,6 +8,7 @@
 #include "base/diagnostics.h"
 #include "base/parallel.h"
 #include "replay/bursts.h"
+#include "trace/operations.h"
 
 namespace farscale {
 namespace {

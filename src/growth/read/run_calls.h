@@ -12,7 +12,6 @@
 
 #include "growth/read/rank_grid.h"
 #include "phases/phase_cut.h"
-#include "trace/operations.h"
 #include "trace/trace.h"
 
 namespace farscale {

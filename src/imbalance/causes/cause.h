@@ -10,8 +10,7 @@
 #include <string_view>
 #include <vector>
 
-#include "imbalance/delays/delay_costs.h"
-#include "imbalance/waits/wait_states.h"
+#include "imbalance/waits/losses.h"
 
 namespace farscale {
 

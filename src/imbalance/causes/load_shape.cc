@@ -6,6 +6,7 @@
 #include <numeric>
 #include <utility>
 
+#include "imbalance/causes/load_matrix.h"
 #include "stats/distributions.h"
 #include "stats/sample_quantiles.h"
 

@@ -7,10 +7,11 @@
 #include <string_view>
 #include <vector>
 
-#include "imbalance/causes/load_matrix.h"
 #include "phases/iteration_shape.h"
 
 namespace farscale {
+
+struct LoadMatrix;
 
 enum class ShapeOverRanks : std::uint8_t {
   kUnknown,         // too few ranks

@@ -9,10 +9,10 @@
 #include <utility>
 #include <vector>
 
-#include "phases/phase_cut.h"
-#include "trace/trace.h"
-
 namespace farscale {
+
+struct PhaseCut;
+struct Trace;
 
 // The source of the grid.
 enum class GridSource : std::uint8_t { kTopology, kMessages, kCommunicators };

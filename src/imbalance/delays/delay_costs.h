@@ -15,35 +15,16 @@
 
 #include "imbalance/waits/activities.h"
 #include "imbalance/waits/collective_waits.h"
+#include "imbalance/waits/losses.h"
 #include "imbalance/waits/wait_states.h"
 
 namespace farscale {
-
-// The rules by which intervals are weighed.
-enum class DelayRules : std::uint8_t {
-  kBounded,  // costs add up to the waiting time; what is longer on the late rank is charged with as much at most, the
-             // rest is exit skew, so that costs are continuous in what ranks do
-  kConserving,  // [Boehme13]: costs add up to the waiting time; the smallest excess is charged with all of a wait
-  kScalasca,    // as Scalasca 2: the end of the call at the synchronization point counts as work, and a wait longer
-                // than what its delayer did is charged in part only
-};
-
-std::string_view ToString(DelayRules rules);                     // "bounded", "conserving", "scalasca"
-std::optional<DelayRules> ParseDelayRules(std::string_view id);  // nothing: none of these
 
 struct DelayOptions {
   DelayRules rules = DelayRules::kBounded;
   // Waits at the end, too. Nothing: those of a phase that is no whole run, where ranks go on to what comes behind it.
   std::optional<bool> charge_end{};
 };
-
-// Ticks summed over ranks, by kind of the wait state that is caused in the end.
-using ByWaitKind = std::array<double, kWaitKinds>;
-
-inline double Sum(const ByWaitKind& values) { return std::accumulate(values.begin(), values.end(), 0.0); }
-inline void Add(const ByWaitKind& more, ByWaitKind& sum) {
-  std::ranges::transform(sum, more, sum.begin(), std::plus<>());
-}
 
 // Costs of what one rank did in one call path.
 struct PathCosts {
@@ -69,22 +50,6 @@ struct RankCosts {
   ByWaitKind lost{};             // the part of those not charged by the rules of Scalasca
   double at_end = 0;             // its wait at the end, where that is not charged
 };
-
-// Where in a phase something arises: ranks from top to bottom, iterations from left to right, neighbours joined where
-// there are many.
-struct LossRaster {
-  std::size_t rows = 0, columns = 0;
-  std::vector<double> cells;  // row by row; empty: nothing arises
-
-  void Add(std::size_t row, std::size_t column, double value) {
-    if (cells.empty()) cells.assign(rows * columns, 0);
-    cells[row * columns + column] += value;
-  }
-  friend bool operator==(const LossRaster&, const LossRaster&) = default;
-};
-
-// Cells of a raster at most, in either direction; chosen: as many as a chart of a report shows.
-inline constexpr std::size_t kRasterCells = 64;
 
 struct DelayCosts {
   std::vector<RankCosts> ranks;

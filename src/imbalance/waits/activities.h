@@ -32,9 +32,6 @@ inline constexpr PathId kSpecialPaths = 4;
 // Regions nested deeper than this belong to the path above them; chosen, deeper than reports show.
 inline constexpr std::size_t kDeepestPath = 100;
 
-// The name is that of a path before the phase, between its occurrences or behind it.
-bool LiesOutsidePhase(const std::string& name);
-
 // A tree of paths. Regions of one name are one region.
 class CallPaths {
  public:

@@ -13,38 +13,11 @@
 #include "base/diagnostics.h"
 #include "base/parallel.h"
 #include "imbalance/waits/activities.h"
+#include "imbalance/waits/losses.h"
 #include "replay/matching.h"
 #include "trace/trace.h"
 
 namespace farscale {
-
-enum class WaitKind : std::uint8_t {
-  kLateSender,
-  kLateReceiver,
-  kLateBroadcast,  // 1-to-N: broadcast, scatter
-  kEarlyReduce,    // N-to-1: reduce, gather
-  kEarlyScan,
-  kWaitAtNxN,
-  kWaitAtBarrier,
-  kWaitAtFence,     // and where a window is freed: all its ranks
-  kLatePost,        // complete, until the last of its group has posted
-  kEarlyWait,       // wait, until the last of its group has completed
-  kWaitForLock,     // a lock of a rank's window, until who has it gives it back
-  kLateNeighbour,   // a collective among neighbours
-  kWaitAtCreation,  // creation of communicators, windows and files, which need not synchronise
-  kWaitAtFork,      // forks of a team of threads by its main one [trace/location_trace.h]
-  kWaitAtThreadBarrier,
-  kWaitAtImplicitBarrier,  // at the end of a parallel region, loop or other construct
-  kWaitAtEnd,              // the end of the phase, until the last rank is done: pseudo-synchronisation
-};
-inline constexpr std::size_t kWaitKinds = 17;
-
-struct WaitKindName {
-  WaitKind kind;
-  std::string_view id;    // "lateSender"
-  std::string_view name;  // "Late sender"
-};
-const std::array<WaitKindName, kWaitKinds>& WaitKindNames();
 
 // A call that waited for another rank to enter a call of its own. Calls are those of Activities.
 struct WaitState {

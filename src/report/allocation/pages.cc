@@ -16,6 +16,7 @@
 #include "plot/latex.h"
 #include "report/figures.h"
 #include "report/key_results.h"
+#include "results/results.h"
 
 namespace farscale {
 namespace {

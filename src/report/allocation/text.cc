@@ -9,6 +9,7 @@
 #include "base/version.h"
 #include "factors/table_terms.h"
 #include "report/key_results.h"
+#include "results/results.h"
 
 namespace farscale {
 namespace {

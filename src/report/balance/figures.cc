@@ -6,6 +6,7 @@
 #include <array>
 #include <cmath>
 
+#include "balance/outcome.h"
 #include "balance/strategy.h"
 #include "base/text.h"
 #include "plot/canvas.h"

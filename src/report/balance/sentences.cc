@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "balance/strategy.h"
+#include "balance/outcome.h"
 #include "base/text.h"
 #include "report/figures.h"
 

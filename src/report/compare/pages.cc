@@ -11,6 +11,7 @@
 #include "base/version.h"
 #include "pages/render.h"
 #include "report/figures.h"
+#include "results/json_fields.h"
 #include "results/results.h"
 
 namespace farscale {

@@ -9,7 +9,6 @@
 
 #include "pages/render.h"
 #include "planning/compare.h"
-#include "report/report.h"
 
 namespace farscale {
 

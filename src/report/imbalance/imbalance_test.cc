@@ -7,8 +7,8 @@
 
 #include "plot/heat_map.h"
 #include "report/imbalance/losses.h"
-#include "results/losses_json.h"
 #include "results/reported_losses.h"
+#include "results/results_json.h"
 #include "support/losses.h"
 #include "support/own_templates.h"
 

@@ -13,7 +13,6 @@
 #include "base/version.h"
 #include "factors/scaling.h"
 #include "planning/shortlist.h"
-#include "report/factor_text.h"
 #include "report/overview.h"
 #include "report/sampled_values.h"
 #include "report/figures.h"

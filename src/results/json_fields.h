@@ -1,0 +1,134 @@
+// Descriptions of the structs of results in files [base/fields.h], for the files of this room and those that embed
+// them.
+#pragma once
+
+#include <nlohmann/json_fwd.hpp>
+
+#include <cstddef>
+#include <string>
+#include <vector>
+
+#include "base/diagnostics.h"
+#include "base/fields.h"
+#include "imbalance/waits/losses.h"
+
+namespace farscale {
+
+class FactorValues;
+enum class Factor;
+enum class Reliability;
+struct BacktestRow;
+struct Cause;
+struct DeviceTimes;
+struct FactorTable;
+struct IntervalBounds;
+struct IterationRecord;
+struct KeyResults;
+struct LatencyGain;
+struct LossProjection;
+struct LossRecord;
+struct OpenBounds;
+struct PhaseId;
+struct PhaseMarks;
+struct PhaseProjection;
+struct ProjectedValue;
+struct Results;
+struct RunPicture;
+struct SplitsOfCores;
+struct ThreadTimes;
+struct UnknownWaits;
+
+inline constexpr double kLargestCoreCount = 1e12;  // chosen: far above any machine, and charts up to there still end
+
+// The first `count` values of an enumeration with their names.
+template <typename T, typename NameOf>
+std::vector<std::pair<T, std::string>> FirstNames(std::size_t count, NameOf name_of) {
+  std::vector<std::pair<T, std::string>> names;
+  for (std::size_t i = 0; i < count; ++i) names.emplace_back(static_cast<T>(i), name_of(static_cast<T>(i)));
+  return names;
+}
+
+// Adds a finding where a file is not as it was written.
+void CheckChecksum(const OrderedJson& json, const std::string& file, std::vector<Finding>& findings);
+
+// Parts of several formats.
+template <>
+std::vector<std::pair<Factor, std::string>> NamesOf<Factor>();  // their ids
+template <>
+Form<FactorValues> FormOf<FactorValues>();  // keys are ids
+Form<FactorValues> ValuesOfFactors(const std::vector<std::string>& ids);
+template <>
+Form<IntervalBounds> FormOf<IntervalBounds>();  // [low, high]
+template <>
+Form<OpenBounds> FormOf<OpenBounds>();  // [low, high or null]
+template <>
+std::vector<std::pair<Severity, std::string>> NamesOf<Severity>();
+template <>
+Fields<Finding> FieldsOf<Finding>();
+template <>
+Fields<PhaseId> FieldsOf<PhaseId>();  // `phase` and, for a group of its ranks, `group`
+template <>
+Fields<UnknownWaits> FieldsOf<UnknownWaits>();
+template <>
+Fields<ThreadTimes> FieldsOf<ThreadTimes>();
+template <>
+Fields<DeviceTimes> FieldsOf<DeviceTimes>();
+
+// Files and their larger parts.
+template <>
+Fields<FactorTable> FieldsOf<FactorTable>();
+template <>
+std::vector<std::pair<Reliability, std::string>> NamesOf<Reliability>();
+template <>
+Fields<ProjectedValue> FieldsOf<ProjectedValue>();
+template <>
+Fields<KeyResults> FieldsOf<KeyResults>();
+template <>
+Fields<PhaseProjection> FieldsOf<PhaseProjection>();
+template <>
+Fields<SplitsOfCores> FieldsOf<SplitsOfCores>();
+template <>
+Fields<BacktestRow> FieldsOf<BacktestRow>();
+template <>
+Fields<LossRecord> FieldsOf<LossRecord>();
+template <>
+Fields<LossProjection> FieldsOf<LossProjection>();
+template <>
+Form<RunPicture> FormOf<RunPicture>();
+template <>
+Fields<IterationRecord> FieldsOf<IterationRecord>();
+template <>
+Fields<PhaseMarks> FieldsOf<PhaseMarks>();
+template <>
+Fields<Results> FieldsOf<Results>();
+
+// Causes of losses.
+template <>
+Fields<Cause> FieldsOf<Cause>();
+template <>
+Fields<LatencyGain> FieldsOf<LatencyGain>();
+template <>
+Fields<DeviceCalls> FieldsOf<DeviceCalls>();
+
+// The JSON form of a raster of losses: a list of rows.
+using RasterRows = std::vector<std::vector<double>>;
+
+inline RasterRows RowsOf(const LossRaster& raster) {
+  RasterRows rows;
+  for (std::size_t row = 0; row < raster.rows; ++row) {
+    const auto first = raster.cells.begin() + static_cast<std::ptrdiff_t>(row * raster.columns);
+    rows.emplace_back(first, first + static_cast<std::ptrdiff_t>(raster.columns));
+  }
+  return rows;
+}
+
+inline LossRaster RasterOf(const RasterRows& rows, const JsonPlace& at) {
+  LossRaster raster{rows.size(), rows.empty() ? 0 : rows.front().size(), {}};
+  for (const std::vector<double>& row : rows) {
+    if (row.empty() || row.size() != raster.columns) at.Fail("has rows of different lengths");
+    raster.cells.insert(raster.cells.end(), row.begin(), row.end());
+  }
+  return raster;
+}
+
+}  // namespace farscale
