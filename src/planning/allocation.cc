@@ -17,8 +17,6 @@
 namespace farscale {
 namespace {
 
-// The job size that an allocation pack recommends [docs/formulas.md, allocation].
-
 constexpr double kLastBits = 1e-9;
 
 // The largest of 2^k and 3 · 2^k that is not larger; 0 below 1.
@@ -28,129 +26,124 @@ double LargestUsual(double count) {
   return 1.5 * power <= count + kLastBits && power >= 2 ? 1.5 * power : power;
 }
 
-class JobSize {
- public:
-  JobSize(const AllocationTerms& terms, const WorkPlan& plan, const std::vector<AllocationRow>& rows)
-      : terms_(terms), plan_(plan), required_(terms.options().efficiency) {
-    for (const AllocationRow& row : rows) {
-      if (row.is_measured && row.efficiency.value) measured_.push_back(&row);
-    }
-    for (const AllocationRow* row : measured_) {
-      if (row->is_baseline || IsEnough(*row->efficiency.value)) largest_ = row;
-    }
-    for (const AllocationRow* row : measured_) {
-      if (next_ == nullptr && row->cores > largest_->cores) next_ = row;
-    }
+bool IsEnough(double efficiency, double required) { return efficiency >= required * (1 - kLastBits); }
+
+bool HasFullNode(const WorkPlan& plan, double cores) {
+  return plan.cores_per_node && cores >= *plan.cores_per_node - kLastBits;
+}
+
+double UsualNodes(const WorkPlan& plan, double cores) { return LargestUsual(cores / *plan.cores_per_node); }
+
+double WholeProcesses(const AllocationTerms& terms, double cores) {
+  const auto threads = static_cast<double>(terms.counts().back().rows.front()->threads);
+  return threads > 1 ? std::floor(cores / threads) * threads : cores;
+}
+
+// The largest usual count of full nodes, where the cores hold at least one, else of cores, with whole processes.
+double UsualCores(const AllocationTerms& terms, const WorkPlan& plan, double cores) {
+  if (HasFullNode(plan, cores))
+    return WholeProcesses(terms, std::floor(UsualNodes(plan, cores) * *plan.cores_per_node));
+  std::int64_t divisor = 0;
+  for (const RunsAt& runs : terms.counts()) divisor = std::gcd(divisor, runs.cores);
+  const auto odd = static_cast<double>(divisor >> std::countr_zero(static_cast<std::uint64_t>(divisor)));
+  return odd * WholeProcesses(terms, LargestUsual(cores / odd));
+}
+
+void Fill(const AllocationRow& row, Recommendation& job) {
+  job.efficiency = row.efficiency;
+  job.work = row.work;
+  job.core_hours = row.core_hours;
+}
+
+// `next`: the run after the largest that is efficient enough; null without any.
+Recommendation RecommendMeasured(const AllocationRow& largest, const AllocationRow* next) {
+  Recommendation job;
+  job.is_measured = true;
+  job.is_baseline = largest.is_baseline;
+  job.kind = next == nullptr ? Recommendation::Kind::kReliableRangeEnds : Recommendation::Kind::kReached;
+  job.cores = largest.cores;
+  job.nodes = largest.nodes;
+  Fill(largest, job);
+  return job;
+}
+
+// The projection decides beyond the largest run that is efficient enough, up to the next one, which is not. `answer`:
+// where the projected efficiency falls below the required one. `job` is that run.
+void RecommendProjected(const AllocationTerms& terms, const WorkPlan& plan, const CountEstimate& answer,
+                        const AllocationRow* next, Recommendation& job) {
+  const double largest = job.cores, reliable = terms.ReliableCores();
+  const bool ends = answer.value.kind == CountBound::Kind::kMoreThan || answer.value.cores > reliable;
+  const double limit =
+      answer.value.kind == CountBound::Kind::kBelow ? 0 : std::floor(ends ? reliable : answer.value.cores);
+  const double cores = UsualCores(terms, plan, limit);
+  const auto value = ReadCurve(*terms.projection(), cores);
+  if (!ends && next == nullptr && limit >= largest) {
+    job.kind = Recommendation::Kind::kReached;
+    job.limit = limit;
+    job.low = answer.low;
+    job.high = answer.high;
   }
+  if (!value || cores <= largest || (next != nullptr && cores >= next->cores)) return;
+  job.is_measured = job.is_baseline = false;
+  job.kind = ends && next == nullptr ? Recommendation::Kind::kReliableRangeEnds : Recommendation::Kind::kReached;
+  job.cores = cores;
+  job.limit = cores != limit ? std::optional(limit) : std::nullopt;
+  job.nodes.reset();
+  if (HasFullNode(plan, limit)) job.nodes = UsualNodes(plan, limit);
+  job.low = answer.low;
+  job.high = answer.high;
+  Fill(ProjectedRow(terms, plan, *value), job);
+  if (!job.low || job.low->kind == CountBound::Kind::kBelow) return;
+  const double sure = UsualCores(terms, plan, std::min(job.low->cores, cores));
+  if (sure > 0) job.sure = sure;
+  job.is_surer = job.low->kind == CountBound::Kind::kMoreThan || job.low->cores > cores;
+}
 
-  Recommendation Recommend() {
-    RecommendMeasured();
-    if (terms_.projection() != nullptr) {
-      const CountEstimate answer = LargestCountWith(*terms_.phase_projection(), *terms_.projection(), required_,
-                                                    [&](double cores) { return terms_.ToEfficiency(cores); });
-      Project(answer);
-      FindDisagreements();
-      if (job_.is_measured && !job_.disagreements.empty()) job_.projected = answer.value;
-    }
-    FindSureMeasured();
-    return job_;
+std::vector<Disagreement> FindDisagreements(const AllocationTerms& terms,
+                                            const std::vector<const AllocationRow*>& measured) {
+  std::vector<Disagreement> disagreements;
+  const double required = terms.options().efficiency;
+  for (const AllocationRow* row : measured) {
+    const auto value = ReadCurve(*terms.projection(), row->cores);
+    if (!value) continue;
+    const Estimate projected = terms.ProjectedEfficiency(*value);
+    if (IsEnough(*projected.value, required) == IsEnough(*row->efficiency.value, required)) continue;
+    disagreements.push_back({row->cores, row->is_baseline, row->efficiency, projected});
   }
+  return disagreements;
+}
 
- private:
-  bool IsEnough(double efficiency) const { return efficiency >= required_ * (1 - kLastBits); }
-
-  // The largest run that is efficient enough. The baseline is, by definition, so there is one.
-  void RecommendMeasured() {
-    job_.is_measured = true;
-    job_.is_baseline = largest_->is_baseline;
-    job_.kind = next_ == nullptr ? Recommendation::Kind::kReliableRangeEnds : Recommendation::Kind::kReached;
-    job_.cores = largest_->cores;
-    job_.nodes = largest_->nodes;
-    Fill(*largest_);
+// The job size that an allocation pack recommends [docs/formulas.md, allocation].
+Recommendation Recommend(const AllocationTerms& terms, const WorkPlan& plan, const std::vector<AllocationRow>& rows) {
+  const double required = terms.options().efficiency;
+  std::vector<const AllocationRow*> measured;
+  const AllocationRow *largest = nullptr, *next = nullptr;  // efficient enough, as the baseline is by definition
+  for (const AllocationRow& row : rows) {
+    if (!row.is_measured || !row.efficiency.value) continue;
+    measured.push_back(&row);
+    if (row.is_baseline || IsEnough(*row.efficiency.value, required)) largest = &row;
   }
-
-  void Fill(const AllocationRow& row) {
-    job_.efficiency = row.efficiency;
-    job_.work = row.work;
-    job_.core_hours = row.core_hours;
+  for (const AllocationRow* row : measured) {
+    if (next == nullptr && row->cores > largest->cores) next = row;
   }
-
-  // The largest usual count of full nodes, where the cores hold at least one, else of cores, with whole processes.
-  double Fitting(double cores) const {
-    if (HasFullNode(cores)) return WholeProcesses(std::floor(UsualNodes(cores) * *plan_.cores_per_node));
-    std::int64_t divisor = 0;
-    for (const RunsAt& runs : terms_.counts()) divisor = std::gcd(divisor, runs.cores);
-    const auto odd = static_cast<double>(divisor >> std::countr_zero(static_cast<std::uint64_t>(divisor)));
-    return odd * WholeProcesses(LargestUsual(cores / odd));
+  Recommendation job = RecommendMeasured(*largest, next);
+  if (terms.projection() != nullptr) {
+    const CountEstimate answer = LargestCountWith(*terms.phase_projection(), *terms.projection(), required,
+                                                  [&](double cores) { return terms.ToEfficiency(cores); });
+    RecommendProjected(terms, plan, answer, next, job);
+    job.disagreements = FindDisagreements(terms, measured);
+    if (job.is_measured && !job.disagreements.empty()) job.projected = answer.value;
   }
-
-  bool HasFullNode(double cores) const { return plan_.cores_per_node && cores >= *plan_.cores_per_node - kLastBits; }
-  double UsualNodes(double cores) const { return LargestUsual(cores / *plan_.cores_per_node); }
-
-  double WholeProcesses(double cores) const {
-    const auto threads = static_cast<double>(terms_.counts().back().rows.front()->threads);
-    return threads > 1 ? std::floor(cores / threads) * threads : cores;
-  }
-
-  // The projection decides beyond the largest run that is efficient enough, up to the next one, which is not.
-  void Project(const CountEstimate& answer) {
-    const bool is_below = answer.value.kind == CountBound::Kind::kBelow;
-    const double reliable = terms_.ReliableCores();
-    const bool ends = answer.value.kind == CountBound::Kind::kMoreThan || answer.value.cores > reliable;
-    const double limit = is_below ? 0 : std::floor(ends ? reliable : answer.value.cores);
-    const double cores = Fitting(limit);
-    const auto value = ReadCurve(*terms_.projection(), cores);
-    if (!ends && next_ == nullptr && limit >= largest_->cores) {
-      job_.kind = Recommendation::Kind::kReached;
-      job_.limit = limit;
-      job_.low = answer.low;
-      job_.high = answer.high;
-    }
-    if (!value || cores <= largest_->cores || (next_ != nullptr && cores >= next_->cores)) return;
-    job_.is_measured = job_.is_baseline = false;
-    job_.kind = ends && next_ == nullptr ? Recommendation::Kind::kReliableRangeEnds : Recommendation::Kind::kReached;
-    job_.cores = cores;
-    job_.limit = cores != limit ? std::optional(limit) : std::nullopt;
-    job_.nodes.reset();
-    if (HasFullNode(limit)) job_.nodes = UsualNodes(limit);
-    job_.low = answer.low;
-    job_.high = answer.high;
-    Fill(ProjectedRow(terms_, plan_, *value));
-    if (!job_.low || job_.low->kind == CountBound::Kind::kBelow) return;
-    const double sure = Fitting(std::min(job_.low->cores, cores));
-    if (sure > 0) job_.sure = sure;
-    job_.is_surer = job_.low->kind == CountBound::Kind::kMoreThan || job_.low->cores > cores;
-  }
-
   // Where the lower bound of the 80 % interval is enough, efficiency is with 90 %.
-  void FindSureMeasured() {
-    for (const AllocationRow* row : measured_) {
-      const std::optional<OpenBounds>& bounds = row->efficiency.interval80;
-      if (row->is_baseline || row->cores > job_.cores || !bounds || !IsEnough(bounds->low)) continue;
-      if (row->cores <= job_.sure.value_or(0)) continue;
-      job_.sure = row->cores;
-      job_.is_surer = false;
-    }
+  for (const AllocationRow* row : measured) {
+    const std::optional<OpenBounds>& bounds = row->efficiency.interval80;
+    if (row->is_baseline || row->cores > job.cores || !bounds || !IsEnough(bounds->low, required)) continue;
+    if (row->cores <= job.sure.value_or(0)) continue;
+    job.sure = row->cores;
+    job.is_surer = false;
   }
-
-  void FindDisagreements() {
-    for (const AllocationRow* row : measured_) {
-      const auto value = ReadCurve(*terms_.projection(), row->cores);
-      if (!value) continue;
-      const Estimate projected = terms_.ProjectedEfficiency(*value);
-      if (IsEnough(*projected.value) == IsEnough(*row->efficiency.value)) continue;
-      job_.disagreements.push_back({row->cores, row->is_baseline, row->efficiency, projected});
-    }
-  }
-
-  const AllocationTerms& terms_;
-  const WorkPlan& plan_;
-  const double required_;
-  std::vector<const AllocationRow*> measured_;
-  const AllocationRow* largest_ = nullptr;  // measured, and efficient enough
-  const AllocationRow* next_ = nullptr;     // the run after that, which is not
-  Recommendation job_;
-};
+  return job;
+}
 
 constexpr double kBeyondRuns = 16;  // the same of the largest run, where predictions are reliable beyond
 
@@ -403,7 +396,7 @@ AllocationPack MakeAllocationPack(const Results& results, const AllocationOption
   const WorkPlan plan{pack.iterations, pack.cores_per_node};
   for (const RunsAt& runs : terms.counts()) pack.rows.push_back(MeasuredRow(terms, plan, runs));
   AddProjected(terms, plan, pack);
-  pack.recommendation = JobSize(terms, plan, pack.rows).Recommend();
+  pack.recommendation = Recommend(terms, plan, pack.rows);
   pack.superlinear = WhySuperlinear(terms.rows(), LargestEfficiency(pack), terms.baseline().cores);
   pack.contradictions = FindContradictions(terms, pack.rows);
   pack.missing = FindMissing(terms, pack);
