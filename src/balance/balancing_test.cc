@@ -52,8 +52,8 @@ TEST(Balancing, GreedyAfterTheFirstIteration) {
   EXPECT_EQ(result.Makespan(), 10);
   EXPECT_EQ(result.balancing_points, 1u);
   EXPECT_EQ(result.migrations, 1u);
-  ASSERT_EQ(result.epochs.size(), 2u);
-  EXPECT_THAT(result.epochs.back().placement, ElementsAre(0, 1, 1, 1));
+  ASSERT_EQ(result.placements.size(), 2u);
+  EXPECT_THAT(result.placements.back().second, ElementsAre(0, 1, 1, 1));
   EXPECT_THAT(result.iteration_end, ElementsAre(6, 10));
 }
 

@@ -48,7 +48,7 @@ TEST(TwoParts, CutsWhereLeastIsExchanged) {
   for (std::uint32_t a = 0; a < 8; ++a) {
     for (std::uint32_t b = a + 2; b < 8; b += 2) edges.push_back({a, b, 1});
   }
-  const TwoParts parts = DivideInTwo(TaskGraph(8, edges), std::vector<double>(8, 1.0), std::vector<bool>(8), {});
+  const TwoParts parts = DivideInTwo(TaskGraph(8, edges), std::vector<double>(8, 1.0), std::vector<bool>(8));
   EXPECT_EQ(parts.bytes, 1);
   EXPECT_EQ(parts.overload, 1);
   for (std::uint32_t node = 2; node < 8; ++node) EXPECT_EQ(parts.is_second[node], parts.is_second[node % 2]) << node;
@@ -76,7 +76,7 @@ TEST(TwoParts, NearTheSmallestCut) {
         if (random.Uniform() < 0.3) edges.push_back({a, b, 1 + static_cast<double>(random.Index(9))});
       }
     }
-    const TwoParts parts = DivideInTwo(TaskGraph(10, edges), std::vector<double>(10, 1.0), std::vector<bool>(10), {});
+    const TwoParts parts = DivideInTwo(TaskGraph(10, edges), std::vector<double>(10, 1.0), std::vector<bool>(10));
     EXPECT_EQ(parts.overload, 1);
     double cut = 0;
     for (const TaskEdge& edge : edges) {
@@ -102,7 +102,7 @@ TEST(TwoParts, APassThatBringsNothingEndsSoon) {
     edges.push_back({node, (node + 1) % kNodes, 1});
     halves[node] = node >= kNodes / 2;
   }
-  const TwoParts parts = DivideInTwo(TaskGraph(kNodes, edges), std::vector<double>(kNodes, 1.0), halves, {});
+  const TwoParts parts = DivideInTwo(TaskGraph(kNodes, edges), std::vector<double>(kNodes, 1.0), halves);
   EXPECT_EQ(parts.bytes, 2);
   EXPECT_EQ(parts.is_second, halves);
   EXPECT_LT(parts.steps, 20 * kNodes);

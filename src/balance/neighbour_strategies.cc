@@ -185,10 +185,8 @@ namespace {
 constexpr double kOverloadStep = 0.01;  // as in Charm++
 
 // Rising loads; equal loads with the lowest task last. So the last task that fits is the one to move.
-struct RisingLoad {
-  bool operator()(const std::pair<double, std::uint32_t>& a, const std::pair<double, std::uint32_t>& b) const {
-    return a.first != b.first ? a.first < b.first : a.second > b.second;
-  }
+constexpr auto kRisingLoad = [](const std::pair<double, std::uint32_t>& a, const std::pair<double, std::uint32_t>& b) {
+  return a.first != b.first ? a.first < b.first : a.second > b.second;
 };
 
 struct Refinement {
@@ -197,8 +195,8 @@ struct Refinement {
   std::vector<double> loads;             // per processor
   std::vector<std::uint32_t> placement;  // per task
   double& steps;
-  std::vector<std::set<std::pair<double, std::uint32_t>, RisingLoad>> tasks = {};  // per processor
-  std::set<std::pair<double, std::uint32_t>> heavy = {};                           // processors, by falling load
+  std::vector<std::set<std::pair<double, std::uint32_t>, decltype(kRisingLoad)>> tasks = {};  // per processor
+  std::set<std::pair<double, std::uint32_t>> heavy = {};  // processors, by falling load
   std::set<std::uint32_t> light = {};
 
   void File(std::uint32_t processor) {

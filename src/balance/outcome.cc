@@ -20,8 +20,8 @@ namespace {
 constexpr std::size_t kFewestReplicas = 5;
 
 const std::vector<std::uint32_t>& PlacementAt(const TaskReplayResult& result, std::size_t iteration) {
-  const auto after = std::ranges::upper_bound(result.epochs, iteration, {}, &PlacementEpoch::first_iteration);
-  return std::prev(after)->placement;
+  const auto first_of = [](const auto& placement) { return placement.first; };
+  return std::prev(std::ranges::upper_bound(result.placements, iteration, {}, first_of))->second;
 }
 
 std::vector<Tick> ProcessorTicks(const TaskReplayResult& result, std::size_t processors, std::size_t iteration) {
@@ -63,7 +63,7 @@ double WorkOfLater(const TaskLoads& loads, std::size_t first) {
 // Time of an iteration from the first balancing point on. The points themselves cost the same after every interval;
 // migrations count as far as later points have some.
 double LaterTicks(const TaskReplayResult& result, std::size_t iterations) {
-  const std::size_t interval = result.epochs[1].first_iteration;
+  const std::size_t interval = result.placements[1].first;
   const auto later = static_cast<double>(iterations - interval), points = static_cast<double>(result.balancing_points);
   const Tick spent = result.barriers + result.strategy + result.migration - result.first_cost;
   const auto moved = static_cast<double>(result.migration - result.first_migration);
@@ -112,7 +112,7 @@ BalanceOutcome OutcomeOf(const TaskProgram& tasks, std::size_t processors, const
   if (outcome.makespan > 0) outcome.parallel_efficiency = parts.computation / outcome.makespan;
   if (result.balancing_points > 0) {
     outcome.later_iteration = LaterTicks(result, tasks.iterations) / tasks.ticks_per_second;
-    outcome.long_run_iteration = *outcome.later_iteration / WorkOfLater(result.loads, result.epochs[1].first_iteration);
+    outcome.long_run_iteration = *outcome.later_iteration / WorkOfLater(result.loads, result.placements[1].first);
   }
   outcome.balancing_points = result.balancing_points;
   outcome.migrations = result.migrations;

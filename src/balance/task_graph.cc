@@ -82,8 +82,7 @@ std::array<Tasks, 2> Divide(Bisection& bisection, const Tasks& tasks, std::uint3
   // This division and those below share the tolerance that divisions above have left.
   const double count = size, left = bisection.most_load * count / bisection.Load(tasks);
   const double allowed = std::max(1.0, std::pow(left, 1 / std::ceil(std::log2(count))));
-  const TwoParts parts =
-      DivideInTwo(bisection.graph.Among(tasks), loads, sides, {.first_share = first / count, .allowed = allowed});
+  const TwoParts parts = DivideInTwo(bisection.graph.Among(tasks), loads, sides, first / count, allowed);
   bisection.decision.steps += parts.steps;
   std::array<Tasks, 2> divided;
   for (std::size_t i = 0; i < tasks.size(); ++i) divided[parts.is_second[i]].push_back(tasks[i]);
@@ -146,9 +145,9 @@ using Queue = std::set<std::pair<double, std::uint32_t>>;  // falling gain, as i
 struct Division {
   const TaskGraph& graph;
   const std::vector<double>& loads;
-  const PartsWanted wanted;
-  const double total, leeway;        // load of all; how far beyond its share a part may be while nodes change sides
-  std::vector<bool> is_second = {};  // per node
+  const double first_share, allowed;  // as in DivideInTwo
+  const double total, leeway;         // load of all; how far beyond its share a part may be while nodes change sides
+  std::vector<bool> is_second = {};   // per node
   double first_load = 0, bytes = 0, steps = 0;
   std::vector<double> gains = {};  // for nodes that may change sides
 
@@ -157,12 +156,12 @@ struct Division {
     first_load = bytes = 0;
   }
   double Overload(double load) const {
-    return std::max(load / (total * wanted.first_share), (total - load) / (total * (1 - wanted.first_share)));
+    return std::max(load / (total * first_share), (total - load) / (total * (1 - first_share)));
   }
   // Less is better: balance where it is not good enough, bytes, balance.
   std::tuple<double, double, double> Badness() const {
     const double overload = Overload(first_load);
-    return {std::max(overload, wanted.allowed), bytes, overload};
+    return {std::max(overload, allowed), bytes, overload};
   }
   double FirstLoadWithout(std::uint32_t node) const {
     return first_load + (is_second[node] ? loads[node] : -loads[node]);
@@ -220,7 +219,7 @@ void GrowFromRim(Division& division) {
   Queue queue;
   std::vector<bool> is_queued(nodes);
   std::uint32_t lowest = 0;
-  while (division.first_load < division.total * division.wanted.first_share) {
+  while (division.first_load < division.total * division.first_share) {
     if (queue.empty()) {
       while (lowest < nodes && !division.is_second[lowest]) ++lowest;
       if (lowest == nodes) return;
@@ -247,7 +246,7 @@ void GrowFromRim(Division& division) {
 
 void DealByLoad(Division& division) {
   division.Restart();
-  const double share = division.wanted.first_share;
+  const double share = division.first_share;
   double second_load = 0;  // dealt to the second part so far
   for (const std::uint32_t node : TasksByFallingLoad(division.loads)) {
     const double load = division.loads[node];
@@ -273,9 +272,9 @@ std::optional<std::uint32_t> FindSuitable(Division& division, const Queue& queue
 // The next node to change sides among those that may, if any suits.
 std::optional<std::uint32_t> FindNextToMove(Division& division, const std::array<Queue, 2>& queues) {
   const double overload = division.Overload(division.first_load);
-  const bool is_second_heavier = division.first_load < division.total * division.wanted.first_share;
+  const bool is_second_heavier = division.first_load < division.total * division.first_share;
   const Queue &heavier = queues[is_second_heavier], &lighter = queues[!is_second_heavier];
-  if (overload > division.wanted.allowed) return FindSuitable(division, heavier, overload);
+  if (overload > division.allowed) return FindSuitable(division, heavier, overload);
   const double most = division.leeway * (1 + kRounding);
   const std::optional<std::uint32_t> a = FindSuitable(division, heavier, most),
                                      b = FindSuitable(division, lighter, most);
@@ -319,19 +318,21 @@ bool ImproveInAPass(Division& division) {
 }  // namespace
 
 TwoParts DivideInTwo(const TaskGraph& graph, const std::vector<double>& loads, const std::vector<bool>& sides,
-                     const PartsWanted& parts) {
-  // Sums of the same loads in another order may differ in the last digits.
-  const PartsWanted wanted = {parts.first_share, parts.allowed * (1 + kRounding)};
-  const double smaller = std::min(wanted.first_share, 1 - wanted.first_share);
-  Division division{graph, loads, wanted, std::accumulate(loads.begin(), loads.end(), 0.0),
-                    std::max(wanted.allowed, 1 + 2 / (static_cast<double>(loads.size()) * smaller))};
+                     double first_share, double allowed) {
+  allowed *= 1 + kRounding;  // sums of the same loads in another order may differ in the last digits
+  const double smaller = std::min(first_share, 1 - first_share);
+  Division division{graph,
+                    loads,
+                    first_share,
+                    allowed,
+                    std::accumulate(loads.begin(), loads.end(), 0.0),
+                    std::max(allowed, 1 + 2 / (static_cast<double>(loads.size()) * smaller))};
   division.gains.resize(graph.nodes());
   std::optional<TwoParts> best;
   const auto refine_and_keep_better = [&] {
     for (int pass = 0; pass < kMostPasses && ImproveInAPass(division); ++pass) continue;
     const TwoParts result{division.is_second, division.bytes, division.Overload(division.first_load), division.steps};
-    const double balance =
-        best ? std::max(result.overload, wanted.allowed) - std::max(best->overload, wanted.allowed) : -1;
+    const double balance = best ? std::max(result.overload, allowed) - std::max(best->overload, allowed) : -1;
     const bool is_better = std::abs(balance) > kRounding ? balance < 0 : result.bytes < best->bytes * (1 - kRounding);
     if (is_better) best = result;
     best->steps = result.steps;
@@ -343,7 +344,7 @@ TwoParts DivideInTwo(const TaskGraph& graph, const std::vector<double>& loads, c
   refine_and_keep_better();
   GrowFromRim(division);
   refine_and_keep_better();
-  if (best->overload <= wanted.allowed) return *best;
+  if (best->overload <= allowed) return *best;
   DealByLoad(division);
   refine_and_keep_better();
   return *best;

@@ -43,11 +43,6 @@ TaskGraph ProcessorGraph(const BalancingProblem& problem);
 
 // Nodes of a graph in two parts, with loads in proportion and few bytes between them.
 
-struct PartsWanted {
-  double first_share = 0.5;  // share of the load for the first part; in (0, 1)
-  double allowed = 1;        // load of a part over what it is to have that is good enough, 1 or more
-};
-
 struct TwoParts {
   std::vector<bool> is_second;  // per node
   double bytes = 0;             // between the parts
@@ -59,8 +54,9 @@ struct TwoParts {
 // bytes off the border [Karypis98]; then nodes change sides as they do in [Fiduccia82]. The same is done from `sides`,
 // which say of every node whether it is in the second part now, and, when both end above what is allowed, from nodes
 // dealt out by falling load. The best counts: balance where it is not good enough, then bytes; of equal ones that from
-// `sides`. There must be some load.
+// `sides`. There must be some load. `first_share`: of the load, for the first part; in (0, 1). `allowed`: load of a
+// part over what it is to have that is good enough, 1 or more.
 TwoParts DivideInTwo(const TaskGraph& graph, const std::vector<double>& loads, const std::vector<bool>& sides,
-                     const PartsWanted& wanted);
+                     double first_share = 0.5, double allowed = 1);
 
 }  // namespace farscale

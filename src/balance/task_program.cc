@@ -105,16 +105,12 @@ void RepeatAll(std::vector<Element>& elements, std::size_t times) {
   for (std::size_t i = size; i < size * times; ++i) elements.push_back(elements[i - size]);
 }
 
-// Numbers of messages, collectives and iterations in one repetition, by which targets grow from one to the next.
-struct Offsets {
-  std::uint32_t messages = 0, collectives = 0, iterations = 0;
-
-  std::uint32_t Target(Step step) const {
-    if (step == Step::kNothing) return 0;
-    if (step == Step::kIterationEnd) return iterations;
-    return IsOfMessage(step) ? messages : collectives;
-  }
-};
+// The numbers of messages, collectives or iterations in one repetition, by which targets grow from one to the next.
+std::uint32_t TargetsOfOne(const Program& once, std::uint32_t iterations, Step step) {
+  if (step == Step::kNothing) return 0;
+  if (step == Step::kIterationEnd) return iterations;
+  return IsOfMessage(step) ? once.messages : static_cast<std::uint32_t>(once.arrivals.size());
+}
 
 // Sender, receiver, communicator and tag, by ranks of the trace.
 using Channel = std::tuple<std::uint32_t, std::uint32_t, std::uint32_t, std::uint32_t>;
@@ -183,17 +179,19 @@ void ShiftJoined(std::uint32_t k, std::size_t times, std::uint32_t messages, Ins
   }
 }
 
-void RepeatRank(std::size_t times, const Offsets& offsets, const std::set<std::uint32_t>& joined, RankProgram& rank) {
-  const std::vector<Instruction> once = std::move(rank.instructions);
+// `once`: the program of one repetition, of so many iterations.
+void RepeatRank(std::size_t times, const Program& once, std::uint32_t iterations, const std::set<std::uint32_t>& joined,
+                RankProgram& rank) {
+  const std::vector<Instruction> instructions = std::move(rank.instructions);
   const std::vector<std::uint32_t> calls = rank.call_messages;
   rank.instructions.clear();
-  rank.instructions.reserve((once.size() + 1) * times);
+  rank.instructions.reserve((instructions.size() + 1) * times);
   for (std::uint32_t k = 0; k < times; ++k) {
-    for (Instruction instruction : once) {
+    for (Instruction instruction : instructions) {
       if (IsOfMessage(instruction.step) && joined.contains(instruction.target)) {
-        ShiftJoined(k, times, offsets.messages, instruction);
+        ShiftJoined(k, times, once.messages, instruction);
       } else {
-        instruction.target += k * offsets.Target(instruction.step);
+        instruction.target += k * TargetsOfOne(once, iterations, instruction.step);
       }
       rank.instructions.push_back(instruction);
     }
@@ -202,11 +200,11 @@ void RepeatRank(std::size_t times, const Offsets& offsets, const std::set<std::u
     Instruction& end = rank.instructions.emplace_back();
     end.compute = rank.compute_after;
     end.step = Step::kIterationEnd;
-    end.target = (k + 1) * offsets.iterations - 1;
+    end.target = (k + 1) * iterations - 1;
     for (std::size_t i = 0; i < calls.size();) {
       const std::size_t next = i + 1 + calls[i];
       rank.call_messages.push_back(calls[i]);
-      for (++i; i < next; ++i) rank.call_messages.push_back(calls[i] + (k + 1) * offsets.messages);
+      for (++i; i < next; ++i) rank.call_messages.push_back(calls[i] + (k + 1) * once.messages);
     }
   }
 }
@@ -254,9 +252,9 @@ TaskProgram RepeatTasks(const TaskProgram& tasks, std::size_t times) {
   repeated.iterations *= times;
   repeated.repeats *= times;
   Program& program = repeated.program = once;
-  const Offsets offsets{once.messages, static_cast<std::uint32_t>(once.arrivals.size()),
-                        static_cast<std::uint32_t>(tasks.iterations)};
-  ParallelFor(program.ranks.size(), [&](std::size_t rank) { RepeatRank(times, offsets, joined, program.ranks[rank]); });
+  const auto iterations = static_cast<std::uint32_t>(tasks.iterations);
+  ParallelFor(program.ranks.size(),
+              [&](std::size_t rank) { RepeatRank(times, once, iterations, joined, program.ranks[rank]); });
   program.messages *= static_cast<std::uint32_t>(times);
   program.iterations *= static_cast<std::uint32_t>(times);
   program.calls *= times;
@@ -265,11 +263,14 @@ TaskProgram RepeatTasks(const TaskProgram& tasks, std::size_t times) {
   RepeatAll(program.arrivals, times);
   for (std::size_t i = once.root_arrives.size(); i < program.arrivals.size(); ++i)
     program.root_arrives.push_back(once.root_arrives[i % once.root_arrives.size()]);
+  const auto collectives = static_cast<std::uint32_t>(once.arrivals.size());
   for (std::uint32_t k = 1; k < times; ++k) {
-    for (const auto& [operation, ranks] : once.scan_ranks)
-      program.scan_ranks.emplace(operation + k * offsets.collectives, ranks);
-    for (const auto& [operation, order] : once.order_of_scan)
-      program.order_of_scan.emplace(operation + k * offsets.collectives, order);
+    for (const auto& [operation, ranks] : once.scan_ranks) {
+      program.scan_ranks.emplace(operation + k * collectives, ranks);
+    }
+    for (const auto& [operation, order] : once.order_of_scan) {
+      program.order_of_scan.emplace(operation + k * collectives, order);
+    }
   }
   return repeated;
 }

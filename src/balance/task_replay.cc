@@ -50,7 +50,7 @@ TaskEngine::TaskEngine(const TaskProgram& tasks, const Machine& machine, const T
   result_.end.assign(tasks.tasks(), 0);
   result_.iteration_end.assign(tasks.iterations, 0);
   result_.computed.assign(periods_.size(), 0);
-  result_.epochs.push_back({0, placement_});
+  result_.placements.emplace_back(0, placement_);
   result_.loads = LoadsOf(tasks, options.scale);
 }
 
@@ -286,7 +286,7 @@ void TaskEngine::Balance(Tick time) {
   result_.barriers += until - time;
   ++result_.balancing_points;
   if (options_.strategy != nullptr && options_.strategy->moves) until += Decide(next);
-  result_.epochs.push_back({next, placement_});
+  result_.placements.emplace_back(next, placement_);
   if (result_.balancing_points == 1) {
     result_.first_resume = until;
     result_.first_cost = until - time;

@@ -6,6 +6,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <utility>
 #include <vector>
 
 #include "balance/strategy.h"
@@ -29,19 +30,14 @@ struct TaskReplayOptions {
   bool counts_computation = false;   // fills TaskReplayResult::computed, which takes a second run of the engine
 };
 
-// The placement from an iteration on.
-struct PlacementEpoch {
-  std::size_t first_iteration = 0;
-  std::vector<std::uint32_t> placement;
-};
-
 // Times are ticks since the earliest begin of the phase.
 struct TaskReplayResult {
   std::vector<Tick> end;            // per task
   std::vector<Tick> iteration_end;  // when the last task had finished every iteration
   // Computation of all processors from the end of the iteration before until then; empty unless asked for.
   std::vector<Tick> computed;
-  std::vector<PlacementEpoch> epochs;
+  // Placements, each from its first iteration on. The second begins at the first balancing point.
+  std::vector<std::pair<std::size_t, std::vector<std::uint32_t>>> placements;
   TaskLoads loads;
   Tick first_resume = 0;                           // when tasks went on after the first balancing point; 0 without
   Tick first_cost = 0, first_migration = 0;        // at that point, from when the last task reached it

@@ -27,18 +27,17 @@ double TransferSeconds(const Network& network, bool is_local, double bytes) {
 }
 
 // Transfers that each owner, a processor or a node, can have at once in one direction, by when they end.
-class Ports {
- public:
-  Ports(std::size_t owners, int ports) : until_(owners, std::vector<double>(static_cast<std::size_t>(ports), 0)) {}
+using Ports = std::vector<std::vector<double>>;  // none: any number at once
 
-  double NextFree(std::size_t owner) const { return until_[owner].empty() ? 0 : std::ranges::min(until_[owner]); }
-  void Take(std::size_t owner, double until) {
-    if (!until_[owner].empty()) *std::ranges::min_element(until_[owner]) = until;
-  }
+Ports FreePorts(std::size_t owners, int ports) {
+  return Ports(owners, std::vector<double>(static_cast<std::size_t>(ports), 0));
+}
 
- private:
-  std::vector<std::vector<double>> until_;  // none: any number at once
-};
+double NextFree(const std::vector<double>& ports) { return ports.empty() ? 0 : std::ranges::min(ports); }
+
+void Take(std::vector<double>& ports, double until) {
+  if (!ports.empty()) *std::ranges::min_element(ports) = until;
+}
 
 }  // namespace
 
@@ -87,8 +86,9 @@ double MigrationSeconds(const Machine& machine, const std::vector<std::uint32_t>
   const Network* network = machine.TimedNetwork();
   if (network == nullptr || task_bytes.empty()) return 0;
   const std::size_t nodes = static_cast<std::size_t>(std::ranges::max(machine.nodes)) + 1;
-  Ports sender(machine.processors(), 1), receiver(machine.processors(), 1);
-  Ports leaving(nodes, network->sending.value_or(0)), arriving(nodes, network->receiving.value_or(0));
+  Ports sender = FreePorts(machine.processors(), 1), receiver = sender;
+  Ports leaving = FreePorts(nodes, network->sending.value_or(0));
+  Ports arriving = FreePorts(nodes, network->receiving.value_or(0));
   double last = 0;
   for (std::size_t task = 0; task < from.size(); ++task) {
     if (from[task] == to[task]) continue;
@@ -96,14 +96,14 @@ double MigrationSeconds(const Machine& machine, const std::vector<std::uint32_t>
     const auto other = static_cast<std::size_t>(machine.nodes[to[task]]);
     const bool is_local = node == other;
     const Link& link = is_local ? network->local : network->remote;
-    double start = std::max(sender.NextFree(from[task]), receiver.NextFree(to[task]));
-    if (!is_local) start = std::max({start, leaving.NextFree(node), arriving.NextFree(other)});
+    double start = std::max(NextFree(sender[from[task]]), NextFree(receiver[to[task]]));
+    if (!is_local) start = std::max({start, NextFree(leaving[node]), NextFree(arriving[other])});
     const double until = start + TransferSeconds(*network, is_local, task_bytes[task]);
-    sender.Take(from[task], until);
-    receiver.Take(to[task], until);
+    Take(sender[from[task]], until);
+    Take(receiver[to[task]], until);
     if (!is_local) {
-      leaving.Take(node, until);
-      arriving.Take(other, until);
+      Take(leaving[node], until);
+      Take(arriving[other], until);
     }
     last = std::max(last, until + link.latency);
   }
