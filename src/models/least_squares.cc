@@ -43,57 +43,8 @@ struct Transform {
   ParameterBounds bounds_;
 };
 
-// Parameters, and each of the free ones moved a step up and down, for residuals and their derivatives at once.
-class MovedParameters {
- public:
-  MovedParameters(const Residuals& residuals, const std::vector<double>& parameters,
-                  const std::vector<std::size_t>& free)
-      : residuals_(residuals),
-        free_(free),
-        count_(1 + 2 * free.size()),
-        values_(parameters.size() * count_),
-        results_(count_),
-        steps_(free.size()) {
-    for (std::size_t i = 0; i < parameters.size(); ++i) {
-      columns_.push_back(values_.data() + i * count_);
-      std::fill_n(values_.begin() + static_cast<std::ptrdiff_t>(i * count_), count_, parameters[i]);
-    }
-  }
-  MovedParameters(const MovedParameters&) = delete;
-
-  // Sets the free parameter k.
-  void Set(std::size_t k, double value) {
-    double* column = values_.data() + free_[k] * count_;
-    std::fill_n(column, count_, value);
-    steps_[k] = StepOfDerivative(value);
-    column[1 + 2 * k] = value + steps_[k];
-    column[2 + 2 * k] = value - steps_[k];
-  }
-
-  void Evaluate(std::size_t point, bool with_derivatives) {
-    residuals_.At(point, columns_, with_derivatives ? count_ : 1, results_.data());
-  }
-  // The residuals of the evaluated point.
-  double value() const { return results_[0]; }
-  double Derivative(std::size_t k) const { return (results_[1 + 2 * k] - results_[2 + 2 * k]) / (2 * steps_[k]); }
-
-  std::vector<double> parameters() const {
-    std::vector<double> parameters;
-    for (const double* column : columns_) parameters.push_back(*column);
-    return parameters;
-  }
-
- private:
-  const Residuals& residuals_;
-  std::vector<std::size_t> free_;
-  std::size_t count_;
-  std::vector<double> values_;  // a column a parameter: its value, then what the steps make of it
-  std::vector<const double*> columns_;
-  std::vector<double> results_;
-  std::vector<double> steps_;
-};
-
-// The function that ceres::TinySolver minimizes: the parameters that are free, transformed or as they are.
+// The function that ceres::TinySolver minimizes: the parameters that are free, transformed or as they are. Each free
+// parameter is also moved a step up and down, for residuals and their derivatives at once.
 class FreeProblem {
  public:
   using Scalar = double;
@@ -105,8 +56,17 @@ class FreeProblem {
       : residuals_(residuals),
         free_(std::move(free)),
         transforms_(transforms),
-        moved_(residuals, parameters, free_),
-        slopes_(free_.size(), 1) {}
+        count_(1 + 2 * free_.size()),
+        values_(parameters.size() * count_),
+        results_(count_),
+        steps_(free_.size()),
+        slopes_(free_.size(), 1) {
+    for (std::size_t i = 0; i < parameters.size(); ++i) {
+      columns_.push_back(values_.data() + i * count_);
+      std::fill_n(values_.begin() + static_cast<std::ptrdiff_t>(i * count_), count_, parameters[i]);
+    }
+  }
+  FreeProblem(const FreeProblem&) = delete;
 
   int NumResiduals() const { return static_cast<int>(residuals_.count()); }
   int NumParameters() const { return static_cast<int>(free_.size()); }
@@ -115,15 +75,15 @@ class FreeProblem {
   // refused.
   bool operator()(const double* inner, double* residuals, double* jacobian) const {
     for (std::size_t k = 0; k < free_.size(); ++k) {
-      moved_.Set(k, OuterOf(k, inner[k]));
+      Set(k, inner[k]);
       if (jacobian != nullptr && transforms_ != nullptr) slopes_[k] = (*transforms_)[free_[k]].Slope(inner[k]);
     }
     const std::size_t count = residuals_.count();
     for (std::size_t i = 0; i < count; ++i) {
-      moved_.Evaluate(i, jacobian != nullptr);
-      residuals[i] = std::isfinite(moved_.value()) ? moved_.value() : std::numeric_limits<double>::infinity();
+      residuals_.At(i, columns_, jacobian != nullptr ? count_ : 1, results_.data());
+      residuals[i] = std::isfinite(results_[0]) ? results_[0] : std::numeric_limits<double>::infinity();
       for (std::size_t k = 0; k < free_.size() && jacobian != nullptr; ++k) {
-        const double derivative = slopes_[k] * moved_.Derivative(k);
+        const double derivative = slopes_[k] * ((results_[1 + 2 * k] - results_[2 + 2 * k]) / (2 * steps_[k]));
         jacobian[k * count + i] = std::isfinite(derivative) ? derivative : 0;
       }
     }
@@ -140,23 +100,32 @@ class FreeProblem {
     solver.options.cost_threshold = 1e-28;
     solver.Solve(*this, &inner);
     LeastSquares solution;
-    for (std::size_t k = 0; k < free_.size(); ++k) moved_.Set(k, OuterOf(k, inner(static_cast<Eigen::Index>(k))));
-    solution.parameters = moved_.parameters();
+    for (std::size_t k = 0; k < free_.size(); ++k) Set(k, inner(static_cast<Eigen::Index>(k)));
+    for (const double* column : columns_) solution.parameters.push_back(*column);
     solution.cost = residuals_.CostOf(solution.parameters);
     solution.converged = std::isfinite(solution.cost);
     return solution;
   }
 
  private:
-  double OuterOf(std::size_t k, double inner) const {
-    return transforms_ != nullptr ? (*transforms_)[free_[k]].Outer(inner) : inner;
+  // Sets the free parameter k.
+  void Set(std::size_t k, double inner) const {
+    const double value = transforms_ != nullptr ? (*transforms_)[free_[k]].Outer(inner) : inner;
+    double* column = values_.data() + free_[k] * count_;
+    std::fill_n(column, count_, value);
+    steps_[k] = StepOfDerivative(value);
+    column[1 + 2 * k] = value + steps_[k];
+    column[2 + 2 * k] = value - steps_[k];
   }
 
   const Residuals& residuals_;
-  std::vector<std::size_t> free_;
+  const std::vector<std::size_t> free_;
   const std::vector<Transform>* transforms_;
+  const std::size_t count_;
+  std::vector<const double*> columns_;
   // The solver asks a constant problem, again and again.
-  mutable MovedParameters moved_;
+  mutable std::vector<double> values_;  // a column a parameter: its value, then what the steps make of it
+  mutable std::vector<double> results_, steps_;
   mutable std::vector<double> slopes_;  // derivatives of the transforms of the free parameters
 };
 
@@ -206,7 +175,7 @@ constexpr double kBoundTolerance = 1e-9;
 // out whether they belong there. Chosen: above what a search leaves open.
 constexpr double kNearBound = 1e-5;
 constexpr double kSameMinimum = 1e-3;  // relative distance of searched parameters, and of costs, that are one; chosen
-// Messages of Ceres about a start that leads nowhere do not concern of the user: another start may, or the outcome
+// Messages of Ceres about a start that leads nowhere do not concern the user: another start may, or the outcome
 // of the fit says that none did.
 void SilenceCeres() {
   static const bool silenced = [] {
@@ -228,26 +197,18 @@ ceres::Solver::Options SolverOptions() {
   return options;
 }
 
-// One residual for ceres::Problem.
-struct ResidualOfPoint {
-  const Residuals* residuals;
-  std::size_t index;
-  std::size_t parameters;
-
-  bool operator()(double const* const* at, double* residual) const {
-    residual[0] = residuals->At(index, {at[0], at[0] + parameters});
-    return std::isfinite(residual[0]);
-  }
-};
-
 // Solves with the bounds as they are, from solution.parameters on, with the parameters of `held` kept where they are.
 void SolveBounded(const Residuals& residuals, const std::vector<ParameterBounds>& bounds, const std::vector<int>& held,
                   LeastSquares& solution) {
   ceres::Problem problem;
   double* parameters = solution.parameters.data();
   for (std::size_t i = 0; i < residuals.count(); ++i) {
-    using Cost = ceres::DynamicNumericDiffCostFunction<ResidualOfPoint, ceres::CENTRAL>;
-    auto* cost = new Cost(new ResidualOfPoint{&residuals, i, bounds.size()});
+    const auto residual_at = [&residuals, i, count = bounds.size()](double const* const* at, double* residual) {
+      residual[0] = residuals.At(i, {at[0], at[0] + count});
+      return std::isfinite(residual[0]);
+    };
+    using Cost = ceres::DynamicNumericDiffCostFunction<const decltype(residual_at), ceres::CENTRAL>;
+    auto* cost = new Cost(new auto(residual_at));
     cost->AddParameterBlock(static_cast<int>(bounds.size()));
     cost->SetNumResiduals(1);
     problem.AddResidualBlock(cost, nullptr, parameters);
