@@ -61,45 +61,35 @@ class Pen {
   Tick end_;
 };
 
-// The waiting time of every call on the ideal network by rank; nothing when the run cannot be replayed.
-struct IdealRun {
-  ReplayResult result;
-  std::string problem;
-
-  // Asked for call by call.
-  Tick Waiting(const RankTimeline& timeline, std::size_t rank, std::size_t call) const {
-    const Tick left_before = call > 0 ? result.leave[rank][call - 1] : result.begin[rank];
-    const Tick burst = std::max<Tick>(0, BurstEnd(timeline, call) - BurstBegin(timeline, call));
-    return std::min(timeline.duration(call), result.leave[rank][call] - left_before - burst);
-  }
-};
-
-IdealRun ReplayIdeally(const Trace& trace, const Matching& matching, const ReplayRules& rules) {
-  IdealRun ideal;
+// The run on the ideal network; nothing, and `problem`, when it cannot be replayed.
+std::optional<ReplayResult> ReplayIdeally(const Trace& trace, const Matching& matching, const ReplayRules& rules,
+                                          std::string& problem) {
   try {
-    ideal.result = Replay(trace, matching, CutPhase(trace, PhaseSpec::WholeRun()), {rules, true});
+    ReplayResult ideal = Replay(trace, matching, CutPhase(trace, PhaseSpec::WholeRun()), {rules, true});
     if (matching.clocks_unknown) {
-      ideal.problem = "clocks of ranks contradict their messages: " + matching.clocks_unknown->reason;
-    } else if (ideal.result.unknown_waits.any()) {
-      ideal.problem = "the trace does not say whom some calls wait for: " + ideal.result.unknown_waits.example;
+      problem = "clocks of ranks contradict their messages: " + matching.clocks_unknown->reason;
+    } else if (ideal.unknown_waits.any()) {
+      problem = "the trace does not say whom some calls wait for: " + ideal.unknown_waits.example;
+    } else {
+      return ideal;
     }
   } catch (const Error& error) {  // the measured times can be shown anyway
-    ideal.problem = error.what();
+    problem = error.what();
   }
-  return ideal;
+  return std::nullopt;
 }
 
-// Data that all ranks are drawn with.
-struct RunToDraw {
-  const Trace& trace;
-  const IdealRun& ideal;
-  const std::optional<ThreadStates>& states;  // nothing where no calls to devices are known
-  const Columns& columns;
-};
+// The waiting time of a call on the ideal network.
+Tick Waiting(const ReplayResult& ideal, const RankTimeline& timeline, std::size_t rank, std::size_t call) {
+  const Tick left_before = call > 0 ? ideal.leave[rank][call - 1] : ideal.begin[rank];
+  const Tick burst = std::max<Tick>(0, BurstEnd(timeline, call) - BurstBegin(timeline, call));
+  return std::min(timeline.duration(call), ideal.leave[rank][call] - left_before - burst);
+}
 
-// Adds one rank to its row and returns its own times.
-StateTimes DrawRank(const RunToDraw& run, std::size_t rank, std::vector<StateTimes>& cells) {
-  const auto& [trace, ideal, states, columns] = run;
+// Adds one rank to its row and returns its own times. `ideal`: nothing where it is not known; `states`: nothing where
+// no calls to devices are known.
+StateTimes DrawRank(const Trace& trace, std::size_t rank, const std::optional<ReplayResult>& ideal,
+                    const std::optional<ThreadStates>& states, const Columns& columns, std::vector<StateTimes>& cells) {
   StateTimes total{};
   const RankTimeline& timeline = trace.timelines[rank];
   const Tick run_end = columns.begin + columns.length;
@@ -111,8 +101,8 @@ StateTimes DrawRank(const RunToDraw& run, std::size_t rank, std::vector<StateTim
   pen.Add(RunState::kOutside, columns.begin, timeline.begin());
   for (std::size_t call = 0; call < timeline.calls(); ++call) {
     const Tick enter = timeline.enter(call), leave = timeline.leave(call);
-    if (ideal.problem.empty()) {
-      const Tick waited = enter + ideal.Waiting(timeline, rank, call);
+    if (ideal) {
+      const Tick waited = enter + Waiting(*ideal, timeline, rank, call);
       pen.Add(RunState::kWaiting, enter, waited);
       pen.Add(RunState::kTransfer, waited, leave);
     } else {
@@ -138,17 +128,13 @@ StateTimes DrawRank(const RunToDraw& run, std::size_t rank, std::vector<StateTim
   return total;
 }
 
-// Draws the ranks of one row; the remaining time is computation.
-std::vector<PictureCell> DrawRow(const RunToDraw& run, std::size_t first, std::size_t end,
-                                 std::vector<StateTimes>& totals) {
-  const Columns& columns = run.columns;
-  std::vector<StateTimes> cells(static_cast<std::size_t>(columns.count));
-  for (std::size_t rank = first; rank < end; ++rank) totals[rank] = DrawRank(run, rank, cells);
+// The cells of a row of so many ranks, which are in `cells`; the remaining time is computation.
+std::vector<PictureCell> FinishRow(const Columns& columns, std::size_t ranks, std::vector<StateTimes>& cells) {
   std::vector<PictureCell> row;
   for (std::int64_t column = 0; column < columns.count; ++column) {
     StateTimes& cell = cells[static_cast<std::size_t>(column)];
     const auto length = static_cast<double>(columns.Begin(column + 1) - columns.Begin(column));
-    At(cell, RunState::kComputation) = length * static_cast<double>(end - first) - Sum(cell);
+    At(cell, RunState::kComputation) = length * static_cast<double>(ranks) - Sum(cell);
     row.push_back(RoundToLevels(cell));
   }
   return row;
@@ -293,20 +279,22 @@ RunPicture PictureOf(const Trace& trace, const Matching& matching, const ReplayR
   picture.seconds = trace.Seconds(columns.length);
   picture.ranks = static_cast<std::int64_t>(trace.size());
   if (columns.length <= 0) return picture;
-  const IdealRun ideal = ReplayIdeally(trace, matching, rules);
+  const std::optional<ReplayResult> ideal = ReplayIdeally(trace, matching, rules, picture.problem);
   std::optional<ThreadStates> states;
   const bool calls_devices = std::ranges::any_of(trace.regions, &Region::is_device_runtime);
   if (calls_devices && ThreadStates::AreIn(trace)) states.emplace(trace);
-  const RunToDraw run = {trace, ideal, states, columns};
-  picture.problem = ideal.problem;
   picture.node_begins = NodeBegins(trace);
   picture.ranks_per_row = (picture.ranks + size.rows - 1) / size.rows;
   const auto height = static_cast<std::size_t>(picture.ranks_per_row);
   picture.rows.resize((trace.size() + height - 1) / height);
   std::vector<StateTimes> totals(trace.size());
   ParallelFor(picture.rows.size(), [&](std::size_t row) {
-    const std::size_t first = row * height;
-    picture.rows[row] = DrawRow(run, first, std::min(first + height, trace.size()), totals);
+    const std::size_t first = row * height, end = std::min(first + height, trace.size());
+    std::vector<StateTimes> cells(static_cast<std::size_t>(columns.count));
+    for (std::size_t rank = first; rank < end; ++rank) {
+      totals[rank] = DrawRank(trace, rank, ideal, states, columns, cells);
+    }
+    picture.rows[row] = FinishRow(columns, end - first, cells);
   });
   picture.shares = SharesOf(totals, columns.length);
   for (std::size_t row = 0; row < picture.rows.size() && !trace.devices.empty(); ++row) {

@@ -207,50 +207,41 @@ class PhaseCheck {
     }
   }
 
-  // The quantity that makes a factor compared with the reference run the same in all rows, when multiplied by it.
-  struct Comparison {
-    Factor factor;
-    bool grows;  // with the processes, in weak scaling
-    const char* source;
-    std::function<std::optional<double>(const FactorRow&)> quantity;
-  };
+  using Quantity = std::function<std::optional<double>(const FactorRow&)>;
 
-  static std::vector<Comparison> Comparisons() {
+  void CheckComparisons() {
     const auto counted = [](auto value) {
       return [value](const FactorRow& row) -> std::optional<double> {
         const bool is_known = row.totals && row.totals->instructions && row.totals->cycles;
         return is_known ? std::optional(value(row, *row.totals)) : std::nullopt;
       };
     };
-    return {
-        {Factor::kSpeedup, true, "run times give", std::mem_fn(&FactorRow::TimePerIteration)},
-        {Factor::kComputationScalability, true, "useful times give", std::mem_fn(&FactorRow::UsefulTime)},
-        {Factor::kInstructionScaling, true, "counters give",
-         counted([](const FactorRow& row, const PhaseTotals& t) { return *t.instructions / row.iterations; })},
-        {Factor::kIpcScaling, false, "counters give",
-         counted([](const FactorRow&, const PhaseTotals& t) { return *t.cycles / *t.instructions; })},
-        {Factor::kFrequencyScaling, false, "counters give",
-         counted([](const FactorRow&, const PhaseTotals& t) { return t.UsefulOfAll() / *t.cycles; })},
-    };
+    CheckComparison(Factor::kSpeedup, true, "run times give", std::mem_fn(&FactorRow::TimePerIteration));
+    CheckComparison(Factor::kComputationScalability, true, "useful times give", std::mem_fn(&FactorRow::UsefulTime));
+    CheckComparison(
+        Factor::kInstructionScaling, true, "counters give",
+        counted([](const FactorRow& row, const PhaseTotals& t) { return *t.instructions / row.iterations; }));
+    CheckComparison(Factor::kIpcScaling, false, "counters give",
+                    counted([](const FactorRow&, const PhaseTotals& t) { return *t.cycles / *t.instructions; }));
+    CheckComparison(Factor::kFrequencyScaling, false, "counters give",
+                    counted([](const FactorRow&, const PhaseTotals& t) { return t.UsefulOfAll() / *t.cycles; }));
   }
 
-  void CheckComparisons() {
-    for (const Comparison& comparison : Comparisons()) {
-      if (!is_known_[Index(comparison.factor)]) continue;
-      std::vector<Compared> compared = Compare(comparison, false);
-      if (comparison.grows) {
-        std::vector<Compared> weak = Compare(comparison, true);
-        if (Agreeing(weak) > Agreeing(compared)) compared = std::move(weak);
-      }
-      // Among rows without totals, most must agree before one is called wrong: their times may be of other runs. A
-      // speedup with all its digits was computed from the run times beside it.
-      const bool most_agree = 2 * Agreeing(compared) > std::ssize(compared);
-      const bool is_computed = comparison.factor == Factor::kSpeedup && std::ranges::all_of(compared, &Compared::exact);
-      for (const auto& [row, product, tolerance, exact, expected, agrees] : compared) {
-        if (!agrees && (most_agree || is_computed || row->totals)) {
-          ContradictValue(*row, comparison.factor, expected, comparison.source);
-        }
-      }
+  // A factor that compares with the reference run, multiplied by its quantity, is the same in all rows. `grows`: with
+  // the processes, in weak scaling.
+  void CheckComparison(Factor factor, bool grows, const char* source, const Quantity& quantity) {
+    if (!is_known_[Index(factor)]) return;
+    std::vector<Compared> compared = Compare(factor, quantity, false);
+    if (grows) {
+      std::vector<Compared> weak = Compare(factor, quantity, true);
+      if (Agreeing(weak) > Agreeing(compared)) compared = std::move(weak);
+    }
+    // Among rows without totals, most must agree before one is called wrong: their times may be of other runs. A
+    // speedup with all its digits was computed from the run times beside it.
+    const bool most_agree = 2 * Agreeing(compared) > std::ssize(compared);
+    const bool is_computed = factor == Factor::kSpeedup && std::ranges::all_of(compared, &Compared::exact);
+    for (const auto& [row, product, tolerance, exact, expected, agrees] : compared) {
+      if (!agrees && (most_agree || is_computed || row->totals)) ContradictValue(*row, factor, expected, source);
     }
   }
 
@@ -266,14 +257,14 @@ class PhaseCheck {
     return std::ranges::count_if(compared, &Compared::agrees);
   }
 
-  std::vector<Compared> Compare(const Comparison& comparison, bool is_weak) const {
+  std::vector<Compared> Compare(Factor factor, const Quantity& quantity_of, bool is_weak) const {
     std::vector<Compared> compared;
     for (const FactorRow* row : rows_) {
-      const std::optional<double>& value = row->values[comparison.factor];
-      const std::optional<double> quantity = comparison.quantity(*row);
+      const std::optional<double>& value = row->values[factor];
+      const std::optional<double> quantity = quantity_of(*row);
       if (!value || !quantity || !(*quantity > 0)) continue;
       const double rounding =
-          rounding_[Index(comparison.factor)].Of(*value) + (row->runtime ? time_rounding_.Of(*row->runtime) : 0) +
+          rounding_[Index(factor)].Of(*value) + (row->runtime ? time_rounding_.Of(*row->runtime) : 0) +
           rounding_[Index(Factor::kParallelEfficiency)].Of(row->values[Factor::kParallelEfficiency].value_or(1));
       compared.push_back({row, *value * *quantity / (is_weak ? row->Processes() : 1),
                           row->totals ? kSame : kSameRun + 1.01 * rounding, rounding == 0});
@@ -284,7 +275,7 @@ class PhaseCheck {
     std::ranges::nth_element(copy, middle, {}, &Compared::product);
     const double constant = middle->product, of_middle = middle->tolerance;
     for (Compared& one : compared) {
-      one.expected = *one.row->values[comparison.factor] * constant / one.product;
+      one.expected = *one.row->values[factor] * constant / one.product;
       one.agrees = Off(one.product, constant) <= one.tolerance + (one.row->totals ? 0 : of_middle);
     }
     return compared;
