@@ -13,6 +13,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import time
 import unittest
 
 import busy
@@ -97,6 +98,11 @@ class MpiTest:
         return Launched(subprocess.run([PROGRAM, *arguments], cwd=self.here, text=True, capture_output=True, timeout=60))
 
     def results(self, name="farscale.json"):
+        """After a sudden end the results are written by a process that the launcher does not wait for."""
+        for _ in range(100):
+            if (self.here / name).exists():
+                break
+            time.sleep(0.1)
         return json.loads((self.here / name).read_text())
 
     def validate(self, name="farscale.json"):

@@ -8,7 +8,6 @@
 #include "planning/allocation.h"
 #include "planning/compare_sides.h"
 #include "projection/model_settings.h"
-#include "projection/projection.h"
 
 namespace farscale {
 namespace {

@@ -12,7 +12,6 @@
 #include "base/random.h"
 #include "imbalance/loss_record.h"
 #include "models/ensemble.h"
-#include "projection/model_settings.h"
 #include "projection/load_balance_by_loads.h"
 
 namespace farscale {

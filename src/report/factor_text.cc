@@ -6,19 +6,13 @@
 #include <cmath>
 #include <optional>
 #include <set>
-#include <vector>
 
 #include "base/diagnostics.h"
-#include "base/terminal.h"
 #include "base/text.h"
 #include "factors/anomalies.h"
 #include "factors/table_check.h"
-#include "pages/render.h"
-#include "pages/text_table.h"
-#include "projection/projection.h"
 #include "report/key_results.h"
 #include "report/figures.h"
-#include "report/key_results.h"
 
 namespace farscale {
 namespace {

@@ -14,8 +14,6 @@
 #include "projection/projection.h"
 #include "report/key_results.h"
 #include "report/summary.h"
-#include "report/key_results.h"
-#include "report/figures.h"
 #include "report/factor_text.h"
 
 namespace farscale {

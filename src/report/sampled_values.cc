@@ -10,7 +10,6 @@
 
 #include "base/text.h"
 #include "report/sections.h"
-#include "projection/projection.h"
 #include "report/figures.h"
 
 namespace farscale {

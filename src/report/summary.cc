@@ -10,7 +10,6 @@
 #include "factors/table_check.h"
 #include "factors/table_terms.h"
 #include "projection/model_settings.h"
-#include "projection/projection.h"
 #include "report/figures.h"
 #include "report/sections.h"
 

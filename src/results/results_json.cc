@@ -9,9 +9,7 @@
 #include <map>
 #include <optional>
 #include <set>
-#include <vector>
 
-#include "base/diagnostics.h"
 #include "base/text.h"
 #include "factors/scaling.h"
 #include "factors/table_check.h"

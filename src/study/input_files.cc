@@ -3,12 +3,10 @@
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
-#include <filesystem>
 #include <map>
 #include <set>
 #include <utility>
 
-#include "base/config.h"
 #include "base/diagnostics.h"
 #include "base/files.h"
 #include "base/text.h"

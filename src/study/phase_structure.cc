@@ -13,7 +13,6 @@
 #include "factors/phase_factors.h"
 #include "phases/anomalies.h"
 #include "phases/found_loop.h"
-#include "phases/phase_spec.h"
 #include "phases/rank_groups.h"
 #include "stats/sample_quantiles.h"
 #include "study/study.h"

@@ -8,7 +8,6 @@
 #include <span>
 #include <string_view>
 
-#include "base/diagnostics.h"
 #include "base/text.h"
 #include "trace/anomalies.h"
 #include "trace/trace.h"

@@ -4,14 +4,12 @@
 
 #include <algorithm>
 #include <cmath>
-#include <functional>
 #include <string_view>
 #include <utility>
 
 #include "base/files.h"
 #include "base/text.h"
 #include "base/version.h"
-#include "pages/render.h"
 #include "plot/canvas.h"
 #include "plot/latex.h"
 #include "report/figures.h"

@@ -7,7 +7,6 @@
 #include "base/diagnostics.h"
 #include "base/text.h"
 #include "base/version.h"
-#include "planning/balance_cases.h"
 #include "report/figures.h"
 
 namespace farscale {

@@ -9,7 +9,6 @@
 #include "base/files.h"
 #include "base/text.h"
 #include "base/version.h"
-#include "pages/render.h"
 #include "report/figures.h"
 #include "results/json_fields.h"
 #include "results/results.h"

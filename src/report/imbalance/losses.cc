@@ -11,7 +11,6 @@
 #include "imbalance/causes/load_shape.h"
 #include "imbalance/loss_remedy.h"
 #include "plot/heat_map.h"
-#include "report/figures.h"
 #include "results/cause_text.h"
 
 namespace farscale {
