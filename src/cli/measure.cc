@@ -70,7 +70,7 @@ int Measure(const LaunchOptions& options, const Common& common) {
   BecomeProgram(launch);
 }
 
-// Of a folder that --flush left behind.
+// Makes the trace of a folder that --flush left behind.
 int Recover(const std::string& folder, const Common& common) {
   if (!collect::HasSavedRanks(folder)) {
     throw Error(ErrorKind::kInput, folder, "contains no trace that can be finished",
@@ -157,7 +157,7 @@ struct JobsOptions {
   std::string output, templates;
 };
 
-// By the ending of the output.
+// The format follows from the ending of the output.
 std::string Written(const CollectedJobs& jobs, const JobsOptions& options) {
   const std::string& name = options.output;
   if (name == "-" || name.ends_with(".json")) return WriteJobsJson(jobs);

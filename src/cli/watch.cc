@@ -90,7 +90,7 @@ class KeyTerminal {
   KeyTerminal(const KeyTerminal&) = delete;
   KeyTerminal& operator=(const KeyTerminal&) = delete;
 
-  // What was pressed within these seconds; another size of the terminal ends them, too.
+  // Keys pressed within these seconds; a change of the terminal's size ends the wait, too.
   static std::string Keys(double seconds) {
     pollfd input = {STDIN_FILENO, POLLIN, 0};
     if (poll(&input, 1, static_cast<int>(seconds * 1e3)) <= 0) return "";
@@ -165,7 +165,7 @@ constexpr std::pair<char, WatchOrder> kLetters[] = {{'n', WatchOrder::kProgram},
                                                     {'b', WatchOrder::kBalance}, {'c', WatchOrder::kCommunication},
                                                     {'m', WatchOrder::kCalls}};
 
-// What the keys of terminals send, and how far they scroll: lines, or pages.
+// Sequences that terminals send for keys, and how far these scroll: lines, or pages.
 struct ScrollKey {
   std::string_view sent;
   int lines;
@@ -282,7 +282,7 @@ std::vector<std::vector<std::string>> CellsOf(const std::vector<MeasuredRun>& ru
       if (!run.regions.front().ranks.empty()) cells.push_back(std::move(row));
     }
   }
-  // Of hybrid programs alone.
+  // Only hybrid programs have these.
   const auto is_empty = [](const std::vector<std::string>& row) { return row.back().empty(); };
   if (std::all_of(cells.begin() + 1, cells.end(), is_empty)) {
     for (std::vector<std::string>& row : cells) row.pop_back();

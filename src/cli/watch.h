@@ -1,4 +1,4 @@
-// What `farscale watch` shows: rows of running programs, in an order and from a line on that keys choose.
+// The view of `farscale watch`: rows of running programs, in an order and from a line on that keys choose.
 #pragma once
 
 #include <cstddef>
@@ -19,7 +19,7 @@ struct WatchView {
   bool is_over = false;
 };
 
-// What a terminal sends: letters choose the order (again: the other way round), arrows and page keys scroll, q ends.
+// Takes keys of a terminal: letters choose the order (again: reversed), arrows and page keys scroll, q ends.
 // `lines` are those of the body, `room` those that the terminal has for it.
 void Press(std::string_view keys, std::size_t lines, std::size_t room, WatchView& view);
 

@@ -59,8 +59,8 @@ inline double DeviceOffload(const ThreadTimes& t) { return t.useful / t.Work(); 
 struct DeviceTimes {
   double devices = 0;
   double kernels = 0;       // summed over the devices
-  double most_kernels = 0;  // of one of them
-  double most_active = 0;   // of one of them, in kernels or copies
+  double most_kernels = 0;  // in one of them
+  double most_active = 0;   // in kernels or copies of one of them
 
   friend bool operator==(const DeviceTimes&, const DeviceTimes&) = default;
 };

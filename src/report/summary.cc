@@ -38,7 +38,7 @@ std::vector<Factor> KnownFactors(const FactorRow& row) {
   return factors;
 }
 
-// What `whole` is the product of; empty where that is not known.
+// The factors whose product is `whole`; empty where they are not known.
 std::vector<Factor> LossesOf(Factor whole, const std::vector<Factor>& known) {
   std::vector<Factor> parts = PartsOf(whole, known);
   std::erase(parts, whole);

@@ -417,7 +417,7 @@ class PictureDrawing {
   bool standalone_ = false;
   double band_ = 0, row_ = 0;
   double band_top_ = kBandTop;
-  Box box_;  // of the cells
+  Box box_;  // around the cells
   TimeUnit unit_{};
   Scale x_, y_;
 };

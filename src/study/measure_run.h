@@ -37,8 +37,8 @@ struct AnalysedRun {
   bool is_measured = false;  // without a trace
 };
 
-// What to find out of a run: factors; besides, where its time is lost; besides both, what reports draw of it, pictures
-// and iterations.
+// The results wanted of a run: its factors; with them the places where time is lost; with both the pictures and
+// iterations that reports draw.
 enum class Detail { kFactors, kLosses, kReport };
 
 // Chosen: more iterations are recorded in groups, which keeps results.json small and is more than a figure can show.

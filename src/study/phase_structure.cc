@@ -214,8 +214,8 @@ std::string Parts(const Trace& trace, const Matching& matching, const PhaseSpec&
       table.push_back({part.name, "-", "-", "-", "not in this run"});
     }
   }
-  // What lies before the first part of the first iteration, the last occurrence of a part that would end behind the
-  // loop, and parts that the run does not have.
+  // The time before the first part of the first iteration, of a last part that would end behind the loop, and of parts
+  // that the run does not have.
   table.push_back({"rest", FormatPercent(std::max(0.0, 1 - covered)), "", "", ""});
   return "Parts of an iteration\n" + FormatTable(table, width) + "\n";
 }

@@ -51,8 +51,8 @@ struct BalanceRunData {
   std::string task_bytes_source;  // in words
 };
 
-// What lies between the occurrences of a phase is simulated with them. Throws an error of kind kNotEnoughData when it
-// has one iteration, or ranks differ in their number.
+// The time between the occurrences of a phase is simulated with them. Throws an error of kind kNotEnoughData if the
+// phase has one iteration, or if ranks differ in their number of iterations.
 std::unique_ptr<BalanceRunData> LoadBalanceRun(const Study& study, const RunSpec& spec, const BalanceInput& input);
 
 // The row of one configuration in a table of factors, which models and projection take like any other: its processors
@@ -84,9 +84,9 @@ struct BalanceResults {
   std::vector<BalancedTable> tables;  // without balancing first; empty where fewer than two runs can be balanced alike
 };
 
-// Of the study's phases the first of whole iterations, regions before those found in the calls; else the first loop of
-// the largest run that all runs show [phases/phase_spec.h]. Throws what keeps everything from being simulated; runs
-// that cannot be are findings.
+// Simulates the study's first phase of whole iterations, regions before those found in the calls; if there is none, the
+// first loop of the largest run that all runs show [phases/phase_spec.h]. Runs that cannot be simulated are findings;
+// throws if that is so for all.
 BalanceResults RunBalance(const Study& study, const BalanceStudy& balance, const ProgressSink& progress);
 
 }  // namespace farscale

@@ -24,17 +24,17 @@ struct Scenario {
   NetworkScale scale;              // applied to that network
   bool is_noise = true;            // its gain over the measurement is noise
   bool clean_computation = false;
-  std::optional<ComputationSource> source;  // of clean computation; nothing: the best that the trace has
+  std::optional<ComputationSource> source;  // clean computation is taken from it; nothing: the best that the trace has
   double speed = 1;                         // computation runs this many times as fast,
   std::string region;                       // all of it or within regions of this name
-  OfferTerms terms;                         // of an offered machine; ranks are placed by its cores a node
+  OfferTerms terms;                         // an offered machine's; ranks are placed by its cores a node
 };
 
 // A run under a scenario, as a trace and the phases in it.
 struct ScenarioRun {
   Trace trace;
   std::vector<PhaseCut> cuts;
-  std::string description;  // what was replayed: network and computation, in words
+  std::string description;  // the replayed network and computation in words
   Diagnostics diagnostics;
 };
 

@@ -37,7 +37,7 @@ namespace {
 
 constexpr std::string_view kMeasureRuns = "measure runs";
 
-// What another process needs to measure some of the runs.
+// Sent to another process, which measures some of the runs.
 struct RunsRequest {
   Study study;
   std::vector<std::size_t> which;
@@ -106,7 +106,7 @@ namespace {
 // that are packed better than those.
 double BytesOfDiskByte(RunUse use) { return use == RunUse::kLosses ? 4 : 2; }
 
-// How much larger packed text is when it is read; chosen: gzip packs Paraver traces to a tenth at best.
+// Packed text is this many times as large when it is read; chosen: gzip packs Paraver traces to a tenth at best.
 constexpr double kPacked = 10;
 
 // Bytes for each MPI call of a grown run, which has no files.

@@ -17,7 +17,7 @@ struct RunSpec;
 struct Scenario;
 struct Study;
 
-// What a process does for others that measure the runs of a study.
+// The service of a process for others that measure the runs of a study.
 Service MeasuringService();
 
 // Measures those runs of the study as MeasureRun does, as many at a time as fit into memory, and calls done(i, result)
@@ -26,9 +26,9 @@ Service MeasuringService();
 void MeasureEach(const Study& study, const std::vector<std::size_t>& which, const std::vector<Scenario>& scenarios,
                  Detail detail, const std::function<void(std::size_t, AnalysedRun)>& done);
 
-// How many runs of a study are read at the same time: as many as the memory has room for.
+// The number of runs read at the same time: as many as fit in memory.
 
-// What is done with a run, by the memory that it takes.
+// The work on a run, which decides how much memory it takes.
 enum class RunUse {
   kReplay,  // read, matched and replayed
   kLosses,  // besides, searched for waits and their causes

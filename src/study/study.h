@@ -32,13 +32,13 @@ struct RunSpec {
   std::optional<std::int64_t> threads;            // a process; as recorded when absent
   std::optional<std::int64_t> repeat;             // numbered in the order of the study when absent
   std::string where;                              // file and line
-  std::optional<int> application = std::nullopt;  // of a trace with several, from 1 on
-  std::optional<double> size = std::nullopt;      // of its problem in total
+  std::optional<int> application = std::nullopt;  // in a trace with several, from 1 on
+  std::optional<double> size = std::nullopt;      // the problem's, in total
   std::optional<RankGrid> grid = std::nullopt;    // layout of its ranks
-  // What it is grown from, where nobody has run it: then `trace` says so in words [study/grown_study.h].
+  // The source of a run that nobody has made; `trace` then describes it in words [study/grown_study.h].
   std::shared_ptr<const GrownSource> grown = nullptr;
   AcceptedKinds accepted = {};  // anomalies of its trace
-  // What farscale measure or TALP has measured of it, without a trace: `trace` is that file [study/input_files.h].
+  // Measured by farscale measure or TALP, without a trace: `trace` is that file [study/input_files.h].
   bool is_measured = false;
 };
 
@@ -47,7 +47,7 @@ std::vector<std::size_t> LargestFirst(const std::vector<RunSpec>& runs);
 
 // The table [noise].
 struct NoiseSpec {
-  std::string network;  // by name or path; "calibrated": to the runs
+  std::string network;  // name or path; "calibrated": to the runs
   std::string where;    // file and line
   bool clean_computation = true;
   std::optional<ComputationSource> source;  // nothing: the best that a trace has
@@ -55,7 +55,7 @@ struct NoiseSpec {
 
 // The table [growth]: the runs are grown to larger ones [docs/growth.md].
 struct GrowthSpec {
-  std::string network;               // by name or path; "calibrated": to the runs
+  std::string network;               // name or path; "calibrated": to the runs
   std::string where;                 // file and line
   std::vector<RankGrid> grids = {};  // layouts of grown runs, where they are not to follow from those of the runs
 };
@@ -67,17 +67,17 @@ struct Study {
   ProblemCase problem;
   std::vector<RunSpec> runs;
   std::vector<PhaseSpec> phases;  // at least one
-  std::vector<GroupSpec> groups;  // of ranks, in every phase
+  std::vector<GroupSpec> groups;  // ranks that every phase tells apart
   bool finds_groups = true;       // when it names none
   std::optional<Scaling> scaling;
   std::optional<std::int64_t> reference;
   FactorOptions factors;
-  DelayRules delays = DelayRules::kBounded;  // of losses
-  bool finds_causes = true;                  // of losses, with the gains of removing them
+  DelayRules delays = DelayRules::kBounded;  // for losses
+  bool finds_causes = true;                  // and the gains of removing them
   std::optional<NoiseSpec> noise;
   std::optional<GrowthSpec> growth;
   ProjectionOptions projection;
-  std::vector<std::string> model_files;  // of the user, relative to the working folder
+  std::vector<std::string> model_files;  // the user's own, relative to the working folder
   std::string report_folder;
   std::set<ReportFormat> formats;
 };

@@ -29,7 +29,7 @@ std::string QuotedToml(const std::string& text) {
   return quoted + '"';
 }
 
-// Of a comment, in which TOML has no control characters.
+// A line of a comment: TOML allows no control characters there.
 std::string OneLine(const std::string& text) {
   std::string line = ToUtf8(text);
   std::ranges::replace_if(
@@ -263,7 +263,7 @@ std::vector<std::string> RegionsOf(const FactorTable& table) {
   return regions;
 }
 
-// Of measured runs the regions that all have; traces are cut at the same.
+// The phases are the regions that all measured runs have; traces are cut at the same.
 void DraftMeasured(DraftedStudy& study, const std::vector<std::string>& files) {
   bool is_first = true;
   for (const std::string& file : files) {

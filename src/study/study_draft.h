@@ -18,32 +18,32 @@ namespace farscale {
 
 struct ReadOptions;
 
-// Whether to leave out what stands out in a phase.
+// Advice on leaving out iterations that stand out in a phase.
 struct CleanAdvice {
-  std::size_t standing_out = 0, iterations = 0;  // of all runs
+  std::size_t standing_out = 0, iterations = 0;  // in all runs
   std::string obstacle;  // why it would not be noise alone, or not in every run; empty: it would
 
   bool IsTaken() const { return standing_out > 0 && obstacle.empty(); }
 };
 
-// What the phases of a study are, as far as the runs show it.
+// The phases of a study, as far as the runs show them.
 struct FoundPhases {
   std::optional<PhaseSpec> loop;                          // nothing: the whole run stands in
   std::string why;                                        // it does
   std::vector<std::string> parts;                         // in the order of an iteration
-  std::map<std::string, std::vector<std::string>> lacks;  // by part, the runs without it
-  std::map<std::string, CleanAdvice> cleaning;            // by part, that of the loop under an empty name
+  std::map<std::string, std::vector<std::string>> lacks;  // runs without a part, keyed by the part
+  std::map<std::string, CleanAdvice> cleaning;            // keyed by the part; empty: the loop
 };
 
 // `spec`: that the runs were searched for; traces and structures in the same order.
 FoundPhases PhasesOf(const std::vector<std::string>& traces, const PhaseSpec& spec,
                      const std::vector<PhaseStructure>& structures);
 
-// What a study says besides its phases.
+// The settings of a study besides its phases.
 struct StudyDraft {
   std::vector<std::string> traces;
-  int application = 0;                            // of the traces; 0: none is chosen
-  std::string folder = ".";                       // of the file: paths are relative to it
+  int application = 0;                            // chosen in the traces; 0: none
+  std::string folder = ".";                       // the file's: paths are relative to it
   std::string title = "";                         // empty: none
   std::vector<std::string> measured = {};         // runs without a trace
   std::optional<Scaling> scaling = std::nullopt;  // found from the growth of work; nothing: only the user knows
@@ -64,7 +64,7 @@ std::string WriteStudyDraft(const StudyDraft& draft, const std::vector<std::stri
 
 struct DraftedStudy {
   StudyDraft draft;
-  FoundPhases found;                 // of traces alone
+  FoundPhases found;                 // in traces alone
   std::vector<std::string> regions;  // where there are measured runs: that all of these know
   std::vector<Error> unreadable;     // files that are left out
 
@@ -77,7 +77,7 @@ DraftedStudy DraftStudy(const InputFiles& files, const StudyDraft& draft, const 
 
 // The text with a first line by which IsUnchangedDraft recognises it. `command`: that runs it again.
 std::string SealDraft(const std::string& text, const std::string& command);
-// Whether a text is as SealDraft has made it; false once somebody has edited it.
+// True for a text as SealDraft made it; false once somebody has edited it.
 bool IsUnchangedDraft(const std::string& text);
 
 // The loops of several runs of a program, which the largest run shows to the others.
