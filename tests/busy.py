@@ -25,13 +25,12 @@ def bound(quiet):
     return quiet if attempts_left else quiet * (1 + 4 * share_waited())
 
 
-def tried(test):
-    """Once more where it fails. What an attempt left behind is cleared by `clear` of the test's class, if there is one."""
+def tried(test, prepare="clear"):
+    """Once more where it fails. Before each further attempt calls what the test's class has under the name `prepare`."""
     @functools.wraps(test)
     def repeated(self, *arguments, **named):
         global attempts_left
         for attempts_left in reversed(range(ATTEMPTS)):  # 0 in the last one
-            getattr(self, "clear", lambda: None)()
             try:
                 result = test(self, *arguments, **named)
             except unittest.SkipTest:
@@ -39,6 +38,7 @@ def tried(test):
             except Exception:
                 if attempts_left == 0:
                     raise
+                getattr(self, prepare, lambda: None)()
                 continue
             attempts_left = 0
             return result
@@ -48,5 +48,5 @@ def tried(test):
 def all_tried(cls):
     for name, test in list(vars(cls).items()):
         if name.startswith("test_"):
-            setattr(cls, name, tried(test))
+            setattr(cls, name, tried(test, "setUp"))
     return cls

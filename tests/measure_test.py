@@ -32,6 +32,7 @@ class Launched:
         self.code, self.out, self.err = process.returncode, process.stdout, process.stderr
 
 
+@busy.all_tried
 class MpiTest:
     """What is the same for every MPI; subclasses name one."""
 
@@ -574,6 +575,7 @@ class MpiTest:
 
     @busy.tried
     def check_stretches(self, script, on, off):
+        self.clear()
         first, other = (script.format(*[n] * script.count("{}")) for n in (80, 10))
         result = self.trace(2, "pcontrol", first, other)
         self.assertIn("MPI_Pcontrol(0) switched measuring off for", result.err)
@@ -586,7 +588,6 @@ class MpiTest:
         self.assertAlmostEqual(self.regions()["whole run"]["factors"]["parallelEfficiency"], 1, delta=busy.bound(0.08))
         self.validate()
 
-    @busy.tried
     def test_regions_count_what_is_on(self):
         self.trace(2, "pcontrol", "(w10b)" + "(w10b0w20b1w10b)" * 3 + "0(w50b)1" + "(w10b0w50b)1")
         measured = self.regions("trace/farscale.json")["step"]
@@ -618,7 +619,6 @@ class MpiTest:
                     done = self.farscale(command, "trace/traces.otf2")
                     self.assertIn(done.code, (0, 4), f"{command}: {done.err}")
 
-    @busy.tried
     def test_fortran_switches_measuring_off(self):
         if not (self.bin / "pcontrol77").exists():
             self.skipTest("no Fortran compiler")
