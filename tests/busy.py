@@ -22,15 +22,17 @@ def share_waited():
 
 
 def bound(quiet):
+    """The bound in a test that is `tried`: as given, wider in the last attempt alone."""
     return quiet if attempts_left else quiet * (1 + 4 * share_waited())
 
 
-def tried(test, prepare="clear"):
-    """Once more where it fails. Before each further attempt calls what the test's class has under the name `prepare`."""
+def tried(test):
+    """Once more where it fails. Calls `clear` of the test's class, if there is one, before each attempt."""
     @functools.wraps(test)
     def repeated(self, *arguments, **named):
         global attempts_left
         for attempts_left in reversed(range(ATTEMPTS)):  # 0 in the last one
+            getattr(self, "clear", lambda: None)()
             try:
                 result = test(self, *arguments, **named)
             except unittest.SkipTest:
@@ -38,7 +40,6 @@ def tried(test, prepare="clear"):
             except Exception:
                 if attempts_left == 0:
                     raise
-                getattr(self, prepare, lambda: None)()
                 continue
             attempts_left = 0
             return result
@@ -48,5 +49,5 @@ def tried(test, prepare="clear"):
 def all_tried(cls):
     for name, test in list(vars(cls).items()):
         if name.startswith("test_"):
-            setattr(cls, name, tried(test, "setUp"))
+            setattr(cls, name, tried(test))
     return cls

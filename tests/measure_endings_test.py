@@ -19,8 +19,6 @@ import threading
 import time
 import unittest
 
-import busy
-
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 SOURCES = ROOT / "tests" / "mpi"
 PROGRAM = os.environ["FARSCALE"]
@@ -42,7 +40,6 @@ def environment(here, **more):
                 OMPI_MCA_rmaps_base_oversubscribe="1", FARSCALE_PAGES=str(here / "pages"), **more)
 
 
-@busy.all_tried
 class EndingTest:
     """What is the same for every MPI; subclasses name one."""
 

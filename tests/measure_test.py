@@ -32,7 +32,6 @@ class Launched:
         self.code, self.out, self.err = process.returncode, process.stdout, process.stderr
 
 
-@busy.all_tried
 class MpiTest:
     """What is the same for every MPI; subclasses name one."""
 
@@ -126,7 +125,7 @@ class MpiTest:
         balance = region["factors"]["loadBalance"]
         self.assertTrue(0 < balance <= 1, balance)
         if region.get("cpuShare", 0) > 0.95:
-            self.assertAlmostEqual(balance, expected, delta=busy.bound(0.1))
+            self.assertAlmostEqual(balance, expected, delta=0.1)
 
     # Measured runs.
 
@@ -201,7 +200,7 @@ class MpiTest:
         results = self.results()
         self.assertEqual((results["ending"], results["endedFirst"]), ("not finalized", [1]))
         self.assertIn("rank 1 did not reach MPI_Finalize", result.err)
-        self.assertLess(self.regions()["whole run"]["elapsed"], 0.2 + busy.bound(0.2))  # of work for 0.2 s
+        self.assertLess(self.regions()["whole run"]["elapsed"], 0.4)  # of work for 0.2 s
 
     def test_a_program_keeps_the_handlers_it_has(self):
         self.assertEqual(self.measure(1, "odd", "faults").code, 0)
@@ -364,7 +363,7 @@ class MpiTest:
             self.assertEqual((row["span"], measured[region]["span"]), (span, span), region)
             for factor, value in measured[region]["factors"].items():
                 # Of one run, whose trace reads the clock at other places; chosen for regions of 20 ms.
-                self.assertAlmostEqual(row["factors"][factor], value, delta=busy.bound(0.03), msg=f"{region}: {factor}")
+                self.assertAlmostEqual(row["factors"][factor], value, delta=0.03, msg=f"{region}: {factor}")
         # Two ranks are in it one after the other: half of the time of either is nobody's.
         self.assertLess(measured["turn"]["factors"]["parallelEfficiency"], 0.55)
 
@@ -575,7 +574,6 @@ class MpiTest:
 
     @busy.tried
     def check_stretches(self, script, on, off):
-        self.clear()
         first, other = (script.format(*[n] * script.count("{}")) for n in (80, 10))
         result = self.trace(2, "pcontrol", first, other)
         self.assertIn("MPI_Pcontrol(0) switched measuring off for", result.err)
@@ -588,6 +586,7 @@ class MpiTest:
         self.assertAlmostEqual(self.regions()["whole run"]["factors"]["parallelEfficiency"], 1, delta=busy.bound(0.08))
         self.validate()
 
+    @busy.tried
     def test_regions_count_what_is_on(self):
         self.trace(2, "pcontrol", "(w10b)" + "(w10b0w20b1w10b)" * 3 + "0(w50b)1" + "(w10b0w50b)1")
         measured = self.regions("trace/farscale.json")["step"]
@@ -619,6 +618,7 @@ class MpiTest:
                     done = self.farscale(command, "trace/traces.otf2")
                     self.assertIn(done.code, (0, 4), f"{command}: {done.err}")
 
+    @busy.tried
     def test_fortran_switches_measuring_off(self):
         if not (self.bin / "pcontrol77").exists():
             self.skipTest("no Fortran compiler")
@@ -666,7 +666,7 @@ class MpiTest:
         measured = self.regions("trace/farscale.json")
         for region in inspected["regions"]:
             elapsed = region["seconds"] * region["most"]  # the one that went on is entered again
-            self.assertAlmostEqual(elapsed, measured[region["name"]]["elapsed"], delta=busy.bound(0.008))
+            self.assertAlmostEqual(elapsed, measured[region["name"]]["elapsed"], delta=0.008)
 
     def test_regions_named_like_mpi_functions_are_none(self):
         self.trace(1, "odd", "mpi")

@@ -15,15 +15,12 @@ import subprocess
 import tempfile
 import unittest
 
-import busy
-
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 PROGRAM = pathlib.Path(os.environ["FARSCALE"])
 LIBRARIES = pathlib.Path(os.environ["FARSCALE_BUILD"]) / "lib" / "farscale"
 PROLOG = ROOT / "configs" / "site" / "task_prolog"
 
 
-@busy.all_tried
 class SiteTest:
     """What is the same for every MPI; subclasses name one."""
 
