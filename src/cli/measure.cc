@@ -61,8 +61,7 @@ int Measure(const LaunchOptions& options, const Common& common) {
     return 0;
   }
   if (!options.report.empty()) {
-    ReportDump(options.report);
-    return 0;
+    return ReportDump(options.report) ? 0 : static_cast<int>(ErrorKind::kOutput);
   }
   const Launch launch = LaunchOf(options, common, "measure");
   if (IsBesideFirstRank()) CheckResultFile(options.output);

@@ -200,6 +200,17 @@ bool ReadAll(int file, void* to, std::size_t bytes) {
   return true;
 }
 
+template <std::size_t kBytes>
+bool Ends(const char (&text)[kBytes]) {
+  return std::memchr(text, 0, kBytes) != nullptr;
+}
+
+bool HasTexts(const Page& page) {
+  return Ends(page.job) && Ends(page.host) && Ends(page.program) && Ends(page.mpi_library) && Ends(page.command) &&
+         Ends(page.output) && Ends(page.error) &&
+         std::all_of(page.region, page.region + page.regions, [](const RegionRecord& one) { return Ends(one.name); });
+}
+
 bool ReadDumpFrom(int file, PageDump& dump) {
   DumpHead head;
   if (!ReadAll(file, &head, sizeof head) || std::memcmp(head.magic, DumpHead().magic, sizeof head.magic) != 0)
@@ -219,7 +230,7 @@ bool ReadDumpFrom(int file, PageDump& dump) {
     if (!ReadAll(file, page.region, page.regions * sizeof(RegionRecord))) return false;
     if ((page.flags & kHasDevices) != 0 && !ReadAll(file, &page.devices, sizeof page.devices)) return false;
     const bool is_of_run = page.rank == static_cast<std::int32_t>(i) && page.bytes == sizeof(Page) &&
-                           page.regions > 0 && page.ranks == static_cast<std::int32_t>(head.ranks) &&
+                           page.regions > 0 && HasTexts(page) && page.ranks == static_cast<std::int32_t>(head.ranks) &&
                            std::strncmp(page.job, dump.pages.front().job, kNameBytes) == 0;
     if (!is_of_run) return false;
   }

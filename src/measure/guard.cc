@@ -245,7 +245,7 @@ void UnblockSignals() {
 void DetachFromJob() {
   if (setsid() < 0) return;
   UnblockSignals();
-  for (const int ignored : {SIGHUP, SIGINT, SIGTERM, SIGPIPE}) signal(ignored, SIG_IGN);
+  for (const int ignored : {SIGHUP, SIGINT, SIGTERM, SIGPIPE, SIGXFSZ}) signal(ignored, SIG_IGN);
   const int nothing = open("/dev/null", O_RDWR | O_CLOEXEC);
   if (chdir("/") != 0) return;  // folders are not held either
   dup2(nothing, STDIN_FILENO);
@@ -279,15 +279,19 @@ std::string FinishTrace(const Guard& guard, const MeasuredRun& run) {
   return "warning: " + SentenceOf(trace) + "\n" + (trace.anchor.empty() ? "" : "wrote " + trace.anchor + "\n");
 }
 
-// Writes the file of results, and the summary with `before` in front of the file's name. False without the file.
+// Writes the file of results, and the summary with `before` in front of the file's name; under FARSCALE_QUIET it prints
+// failures alone. False if it fails; under a site's limit (FARSCALE_MOST_BYTES) a missing file is no failure.
 bool Publish(const MeasuredRun& run, const std::string& output, const std::string& before, int to) {
   std::string why;
   const std::string path = WriteResult(output, run.job, MeasuredRunJson(run), why);
-  if (collect::IsSet("FARSCALE_QUIET")) return !path.empty();
-  const std::string text = MeasuredRunSummary(run, before + (path.empty() ? "farscale: " + why : "wrote " + path));
+  const bool is_done = !path.empty() || !collect::Variable("FARSCALE_MOST_BYTES").empty();
+  const std::string last = path.empty() ? "farscale: " + why : "wrote " + path;
+  const bool is_quiet = collect::IsSet("FARSCALE_QUIET");
+  if (is_quiet && is_done) return true;
+  const std::string text = is_quiet ? last + "\n" : MeasuredRunSummary(run, before + last);
   // In one piece, for others write there, too.
   if (write(to, text.data(), text.size()) < 0) std::perror("farscale");
-  return !path.empty();
+  return is_done;
 }
 
 void ReportAbnormalEnd(const Guard& guard, const std::vector<Page>& pages, int to) {
@@ -306,19 +310,17 @@ void ReportAbnormalEnd(const Guard& guard, const std::vector<Page>& pages, int t
 
 }  // namespace
 
-void ReportDump(const std::string& path) {
+bool ReportDump(const std::string& path) {
   std::optional<collect::PageDump> dump = collect::ReadDump(path);
   UnblockSignals();
-  signal(SIGPIPE, SIG_IGN);
+  for (const int ignored : {SIGPIPE, SIGXFSZ}) signal(ignored, SIG_IGN);
   if (!dump) throw Error(ErrorKind::kInput, path, "does not hold the pages of a run");
   MeasuredRun run = Summarize(std::move(dump->pages));
   const bool is_traced = !dump->trace.empty();
   if (is_traced) run.windows = collect::WindowNames();
   const std::string size = dump->estimate.events > 0 ? TraceSizeText(dump->estimate, run) : "";
-  const std::string output = run.output + (is_traced ? "/farscale.json" : "");
-  if (!Publish(run, output, dump->trace + (is_traced ? "\n" : "") + size, STDERR_FILENO)) {
-    throw Error(ErrorKind::kOutput, output, "is not written");
-  }
+  return Publish(run, run.output + (is_traced ? "/farscale.json" : ""), dump->trace + (is_traced ? "\n" : "") + size,
+                 STDERR_FILENO);
 }
 
 void GuardJob(const std::string& job) {

@@ -7,8 +7,9 @@
 
 namespace farscale {
 
-// Writes the results and the summary of a dump [docs/file-formats.md, dumps]. Throws an input error where it is none.
-void ReportDump(const std::string& path);
+// Writes the results and the summary of a dump [docs/file-formats.md, dumps]. False where the results could not be
+// written, which is said. Throws an input error where it is none.
+bool ReportDump(const std::string& path);
 
 // Returns at once, in a process of its own, and in the guard when all is done.
 void GuardJob(const std::string& job);

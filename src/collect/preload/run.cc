@@ -177,15 +177,19 @@ void SendPage() {
 }
 
 // All pages at rank 0, one at a time. Returns false where they do not fit the file; all are received nevertheless.
-bool DumpPages(int file) {
-  bool is_written = WriteDumpPage(file, *page);
+// `error`: why.
+bool DumpPages(int file, int& error) {
+  bool is_written = file >= 0 && WriteDumpPage(file, *page);
+  if (file >= 0 && !is_written) error = errno;
   const auto received = std::make_unique<Page>();
   for (int other = 1; other < page->ranks; ++other) {
     real.MPI_Recv(received.get(), sizeof(Page), MPI_BYTE, other, 0, OwnWorld(), MPI_STATUS_IGNORE);
     if ((received->flags & kHasDevices) != 0) {
       real.MPI_Recv(&received->devices, sizeof(DevicesRecord), MPI_BYTE, other, 0, OwnWorld(), MPI_STATUS_IGNORE);
     }
-    is_written = is_written && WriteDumpPage(file, *received);
+    if (!is_written || WriteDumpPage(file, *received)) continue;
+    is_written = false;
+    error = errno;
   }
   return is_written;
 }
@@ -199,9 +203,11 @@ bool KeepDump(int file) {
   off_t done = 0;
   ssize_t part = 1;
   while (copy >= 0 && part > 0) part = sendfile(copy, file, &done, 1 << 30);
-  const bool is_kept = copy >= 0 && part == 0;
-  if (!is_kept) {
-    std::fprintf(stderr, "farscale: %s cannot be written: %s\n", path.c_str(), std::strerror(errno));
+  int error = copy < 0 || part < 0 ? errno : 0;
+  if (copy >= 0 && close(copy) != 0 && error == 0) error = errno;
+  if (error != 0) {
+    std::fprintf(stderr, "farscale: %s cannot be written: %s\n", path.c_str(), std::strerror(error));
+    if (copy >= 0) unlink(path.c_str());
   } else {
     std::fprintf(
         stderr,
@@ -209,9 +215,10 @@ bool KeepDump(int file) {
         "them\n",
         path.c_str());
   }
-  if (copy >= 0) close(copy);
-  return is_kept;
+  return error == 0;
 }
+
+constexpr int kCannotWrite = 5;  // the exit code of farscale, which has said why
 
 // The results are made by the farscale program, of all pages. At rank 0. What fails is left to the guards.
 void HandOver(const std::string& trace, const TraceSize& estimate) {
@@ -221,10 +228,12 @@ void HandOver(const std::string& trace, const TraceSize& estimate) {
   pthread_sigmask(SIG_BLOCK, &too_large, &usual);
   const int file = memfd_create("farscale", MFD_CLOEXEC);
   const bool has_head = file >= 0 && WriteDumpHead(file, page->ranks, trace, estimate);
-  const bool is_written = DumpPages(file) && has_head;
-  if (!is_written) std::fprintf(stderr, "farscale: there is no room for the pages of all ranks\n");
-  const std::string name = "/proc/" + std::to_string(getpid()) + "/fd/" + std::to_string(file);
-  if (is_written && (RunFarscale("--report", name) || KeepDump(file))) {
+  int error = errno;
+  const bool is_written = DumpPages(file, error) && has_head;
+  const int code = is_written ? RunFarscale("--report", "/proc/self/fd/" + std::to_string(file), file) : 0;
+  if (!is_written) {
+    std::fprintf(stderr, "farscale: the pages of all ranks cannot be put into memory: %s\n", std::strerror(error));
+  } else if (code == 0 || code == kCannotWrite || KeepDump(file)) {
     __atomic_store_n(&page->flags, page->flags | kReported, __ATOMIC_RELEASE);
   }
   if (file >= 0) close(file);

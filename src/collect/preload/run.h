@@ -47,8 +47,9 @@ void CloseRegions();
 // Before the MPI is initialised, which may take signals for itself: which ones the program has left to the system.
 void NoteSignals();
 
-// Runs `farscale measure` with two more words and waits until it ends. False if it cannot be run or fails.
-bool RunFarscale(const std::string& option, const std::string& value);
+// Runs `farscale measure` with two more words and waits until it ends. `file` stays open in it. Returns its exit code,
+// 127 if it cannot be run.
+int RunFarscale(const std::string& option, const std::string& value, int file = -1);
 
 // Watches the signals that end the program. A signal that the program itself handles or ignores is left alone, so
 // whether it survives one never depends on us. An overflow of the stack is one of them on threads that have another

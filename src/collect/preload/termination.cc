@@ -43,6 +43,7 @@ struct FarscaleStart {
   char** arguments;
   char** environment;
   void* stack;  // the stack of the process that becomes farscale
+  int file;     // that farscale has, too; -1: none
 };
 
 bool IsLeftAlone(int signal, struct sigaction& now) {
@@ -121,6 +122,7 @@ constexpr int kNotRun = 127;  // as in shells
 
 int BecomeFarscale(void* start) {
   const auto& with = *static_cast<const FarscaleStart*>(start);
+  if (with.file >= 0) fcntl(with.file, F_SETFD, 0);  // in this process alone
   execve(with.program, with.arguments, with.environment);
   _exit(kNotRun);
 }
@@ -193,16 +195,16 @@ void GiveHandlersAStack() {
   if (is_watching) handler_stack.Give();
 }
 
-bool RunFarscale(const std::string& option, const std::string& value) {
+int RunFarscale(const std::string& option, const std::string& value, int file) {
   const char* program = std::getenv("FARSCALE_PROGRAM");
-  if (program == nullptr) return false;
+  if (program == nullptr) return kNotRun;
   std::vector<std::string> words = {"farscale", "measure", option, value}, variables;
   for (const char* name : {"FARSCALE_PAGES", "LD_LIBRARY_PATH", "FARSCALE_QUIET", "FARSCALE_ONLY", "FARSCALE_PRIVATE",
                            "FARSCALE_MOST_BYTES"})
     Keep(name, variables);
   std::vector<char*> arguments = Pointers(words), environment = Pointers(variables);
   std::vector<char> stack(kStackBytes), stack_of_farscale(kStackBytes);
-  FarscaleStart start = {program, arguments.data(), environment.data(), TopOf(stack_of_farscale)};
+  FarscaleStart start = {program, arguments.data(), environment.data(), TopOf(stack_of_farscale), file};
   // Unlike fork it runs nothing that the MPI wants run at a fork, and without a signal the program does not hear of a
   // child that it has not started. None of the program's handlers may run in a process that shares its memory.
   // farscale clears what is blocked for itself.
@@ -214,7 +216,7 @@ bool RunFarscale(const std::string& option, const std::string& value) {
   while (between > 0 && waitpid(between, &status, __WCLONE) < 0 && errno == EINTR) {
   }
   sigprocmask(SIG_SETMASK, &usual, nullptr);
-  return between > 0 && WIFEXITED(status) && WEXITSTATUS(status) == 0;
+  return between > 0 && WIFEXITED(status) ? WEXITSTATUS(status) : kNotRun;
 }
 
 void NoteSignals() {
