@@ -6,7 +6,6 @@
 #include <numeric>
 #include <utility>
 
-#include "factors/thread_times.h"
 #include "replay/network.h"
 #include "stats/sample_quantiles.h"
 

@@ -24,7 +24,7 @@ struct GrowthRow {
   FactorValues values = {};
   std::optional<std::int64_t> learned_up_to =
       std::nullopt;                          // grown from runs of up to so many ranks; nothing: measured
-  std::size_t iterations = 0, replayed = 0;  // grown runs have these, and these were replayed
+  std::size_t iterations = 0, replayed = 0;  // grown runs alone: iterations they have, and those replayed
 };
 
 // Details of a phase that is not grown by rules.

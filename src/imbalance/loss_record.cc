@@ -123,8 +123,6 @@ LossRecord RecordOf(const Diagnosis& diagnosis, const std::string& phase, const 
   return record;
 }
 
-bool PathRecord::IsOutside() const { return LiesOutsidePhase(path); }
-
 const PathFactorLoss* FactorLosses::Find(const std::string& path) const {
   const auto found = std::ranges::find(paths, path, &PathFactorLoss::path);
   return found == paths.end() ? nullptr : &*found;

@@ -58,7 +58,7 @@ struct PathRecord {
   std::optional<LoadShape> shape;  // its execution time; only of the paths with the largest costs
 
   // It stands for what ranks do before the phase, between its occurrences or behind it.
-  bool IsOutside() const;
+  bool IsOutside() const { return LiesOutsidePhase(path); }
 };
 
 // Ranks that do different work from others.

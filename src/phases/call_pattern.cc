@@ -64,6 +64,8 @@ CallSeries MakeSeries(const RankTimeline& timeline, const std::vector<std::uint6
   CallSeries series;
   series.ids = Numbered(symbols, series.kinds);
   std::vector<std::uint64_t> pairs;
+  pairs.reserve(symbols.size());
+  series.enters.reserve(symbols.size());
   for (std::size_t i = 0; i < symbols.size(); ++i) {
     pairs.push_back(SymbolPair(series.ids[i], i + 1 < symbols.size() ? series.ids[i + 1] : 0));
     series.enters.push_back(timeline.enter(i));

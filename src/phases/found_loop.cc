@@ -40,8 +40,6 @@ struct Guide {
 
 using Context = std::pair<std::uint64_t, std::uint64_t>;  // symbols of the call before and of the call
 
-using Context = std::pair<std::uint64_t, std::uint64_t>;
-
 constexpr std::uint64_t kAnything = ~std::uint64_t{0};
 
 Context ContextAt(const std::vector<std::uint64_t>& symbols, std::uint32_t call) {

@@ -74,6 +74,8 @@ struct BurstList {
   std::vector<Tick> begins;
   std::vector<std::uint32_t> collectives;  // before each
   double total = 1;                        // sum of lengths, at least 1
+  std::vector<double> best, next;          // room for FindInIteration, which is called for every iteration
+  std::vector<bool> taken;
 };
 
 // Its share of the computation, over that of the landmark.
@@ -157,8 +159,10 @@ std::vector<std::size_t> FindInIteration(const Trace& trace, const RankTimeline&
                                          const std::vector<std::uint32_t>& regions, const std::vector<Tick>& times) {
   const std::size_t count = CountBursts(iteration), most = landmarks.size();
   std::vector<std::size_t> found(most);
-  std::vector<double> best(count + 1), next;
-  std::vector<bool> taken(most * count);
+  std::vector<double>&best = bursts.best, &next = bursts.next;
+  std::vector<bool>& taken = bursts.taken;
+  best.assign(count + 1, 0);
+  taken.assign(most * count, false);
   Prepare(trace, timeline, bursts, iteration, count);
   for (std::size_t j = 0; j < most && count >= most; ++j) {
     // best[p]: of the landmarks before j within the first p bursts.

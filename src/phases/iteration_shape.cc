@@ -76,7 +76,7 @@ std::vector<Sample> MostCommon(const Trace& trace, const std::vector<RankCut>& l
 
 // The most common iteration of a loop, burst by burst, on the rank in the middle of those that make the same calls.
 struct TypicalIteration {
-  std::size_t samples = 0;  // iterations on any rank that make the same calls, of many some
+  std::size_t samples = 0;  // iterations on any rank that make the same calls, not all where there are many
   std::size_t rank = 0;
   Interval iteration;
   std::vector<std::uint64_t> symbols;  // one a call of the rank

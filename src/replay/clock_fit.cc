@@ -52,7 +52,6 @@ struct Exit {
   Tick left = 0;
 };
 
-// Fits clocks to the operations of a trace.
 // A sum of unknowns with their factors that should be `value`.
 struct Equation {
   std::vector<std::pair<int, double>> terms;

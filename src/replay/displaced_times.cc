@@ -126,8 +126,8 @@ std::vector<CallEdge> EdgesLikeLongOnes(const Trace& trace, double least) {
   return edges;
 }
 
-// The distance of a length outside the range of the others, in widths of that; negative within it. `sorted`: with it,
-// two or more that should be alike.
+// The distance of a length outside the range of the others, in widths of that; negative within it. `sorted`:
+// two or more lengths that should be alike, this one among them.
 double WidthsOutside(const std::vector<Tick>& sorted, Tick length) {
   const Tick low = sorted[length == sorted.front() ? 1 : 0];
   const Tick high = sorted[sorted.size() - (length == sorted.back() ? 2 : 1)];

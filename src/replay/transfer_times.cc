@@ -79,7 +79,8 @@ bool IsLocal(const Trace& trace, const MessageEnds& ends, const RankObserver& ob
   return Node(trace, Peer(ends, observer, message)) == Node(trace, observer.rank);
 }
 
-LinkObservations& Link(const Trace& trace, const MessageEnds& ends, RankObserver& observer, std::uint32_t message) {
+LinkObservations& ObservedLink(const Trace& trace, const MessageEnds& ends, RankObserver& observer,
+                               std::uint32_t message) {
   return IsLocal(trace, ends, observer, message) ? observer.result.local : observer.result.remote;
 }
 
@@ -96,7 +97,7 @@ void AddPart(const Trace& trace, const MessageEnds& ends, RankObserver& observer
   if (part.posts) observer.posted.push_back(message);
   if (part.completes) (sends ? observer.sends : observer.receives).push_back(message);
   if (part.posts && sends && Peer(ends, observer, message) != observer.rank)
-    ++Link(trace, ends, observer, message).messages;
+    ++ObservedLink(trace, ends, observer, message).messages;
 }
 
 MpiCall CallKind(const Trace& trace, const RankTimeline& timeline, std::size_t call) {
@@ -131,7 +132,7 @@ void ObserveTransfer(const Trace& trace, const RankTimeline& timeline, const Rep
   if (sent.rank == observer.rank) return;
   const Tick posted = ends.posted[message].tick;
   if (observer.sends.empty() && posted > sent.tick) {
-    Link(trace, ends, observer, message)
+    ObservedLink(trace, ends, observer, message)
         .late_posts.push_back(
             {sent.bytes, posted - sent.tick, timeline.enter(call) - posted, timeline.leave(call) - posted});
   }
@@ -139,7 +140,7 @@ void ObserveTransfer(const Trace& trace, const RankTimeline& timeline, const Rep
   for (const std::uint32_t other : observer.sends) {
     if (!IsDoneBefore(trace, rules, ends, observer, other, message)) return;
   }
-  Link(trace, ends, observer, message)
+  ObservedLink(trace, ends, observer, message)
       .transfers.push_back({sent.rank, observer.rank, sent.bytes, timeline.leave(call) - sent.tick, message, 0});
 }
 
@@ -151,7 +152,7 @@ void ObservePost(const Trace& trace, const RankTimeline& timeline, const ReplayR
   const MpiCall kind = CallKind(trace, timeline, call);
   const bool is_small = ends.sent[observer.posted.front()].bytes < std::min(kSmallMessage, rules.Limit());
   if (kind == MpiCall::kImmediateReceive || (is_small && (kind == MpiCall::kImmediateSend || kind == MpiCall::kSend))) {
-    Link(trace, ends, observer, observer.posted.front()).posts.push_back(timeline.duration(call));
+    ObservedLink(trace, ends, observer, observer.posted.front()).posts.push_back(timeline.duration(call));
   }
 }
 
@@ -166,7 +167,7 @@ void ObserveLateReceives(const Trace& trace, const RankTimeline& timeline, const
     if (!may_wait || Peer(ends, observer, send) == observer.rank || posted <= timeline.enter(call)) continue;
     const bool waited = posted <= timeline.leave(call);
     if (waited && observer.sends.size() + observer.receives.size() > 1) continue;  // for which of them is unknown
-    Link(trace, ends, observer, send).late.push_back({ends.sent[send].bytes, waited});
+    ObservedLink(trace, ends, observer, send).late.push_back({ends.sent[send].bytes, waited});
   }
 }
 

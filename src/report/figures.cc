@@ -24,7 +24,7 @@ std::string Mix(const std::array<double, 3>& a, const std::array<double, 3>& b, 
 
 constexpr double kLargestGain = 10;  // chosen: more than that is no loss that somebody removes
 
-// Those of any factor; all have the same.
+// Targets are the same for all factors.
 std::vector<double> AllTargets(const PhaseProjection& projection) {
   std::vector<double> targets;
   for (const FactorProjection& factor : projection.factors) {

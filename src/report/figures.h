@@ -17,8 +17,6 @@
 
 namespace farscale {
 
-struct PhaseKey;
-
 std::string Name(Factor factor);
 // With a capital letter.
 std::string Capital(std::string text);

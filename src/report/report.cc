@@ -144,10 +144,7 @@ Data DominanceRows(const PhaseProjection& phase) {
 std::vector<SampledMachine> SampledMachines(const Results& results, const PhaseProjection& projection) {
   std::vector<SampledMachine> machines = {{kProjected, &projection}};
   for (const Variant& variant : results.variants) {
-    machines.push_back({variant.name, nullptr});
-    for (const PhaseProjection& other : variant.projections) {
-      if (other.series == projection.series && other.phase == projection.phase) machines.back().projection = &other;
-    }
+    machines.push_back({variant.name, FindPhase(variant.projections, {projection.series, projection.phase})});
   }
   return machines;
 }

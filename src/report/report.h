@@ -2,9 +2,7 @@
 #pragma once
 
 #include <filesystem>
-#include <optional>
 #include <set>
-#include <string>
 #include <vector>
 
 #include "pages/render.h"

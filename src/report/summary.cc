@@ -177,7 +177,7 @@ double LevelToKeep(const PhaseProjection* projection) {
   return std::ranges::min_element(projection->key_results->levels, {}, distance)->level;
 }
 
-// That all runs have.
+// The efficiency that all runs have.
 std::optional<Factor> GradedFactor(const std::vector<FactorRow>& rows) {
   for (const Factor factor : {Factor::kGlobalEfficiency, Factor::kParallelEfficiency}) {
     const auto knows = [&](const FactorRow& row) { return row.values[factor].has_value(); };

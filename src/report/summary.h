@@ -28,7 +28,8 @@ std::vector<std::string> SummarizePhase(const std::vector<FactorRow>& rows, cons
 // The range of predictions and what limits them: the part of the summary that a report shows beside its charts.
 std::vector<std::string> DescribeCertainty(const PhaseProjection& projection, const Partials& texts);
 
-// Global efficiency, or parallel efficiency where computation is not compared. What was measured decides between the
+// The most cores that keep an efficiency [docs/formulas.md, verdict]: the global one, or parallel efficiency where
+// computation is not compared. What was measured decides between the
 // runs, the projection beyond them.
 struct KeptEfficiency {
   Factor factor = Factor::kGlobalEfficiency;

@@ -1,6 +1,6 @@
 // A phase of a run for viewers of timelines: its calls and regions, the wait states in them, and where the causes are
 // worst. The format is the JSON of Chrome's trace events, which ui.perfetto.dev opens:
-// https://docs.google.com/document/ d/1CvAClvFfyA5R-PhYUmn5OOQtYMH4h6I0nSsKchNAySU, "Trace Event Format".
+// https://docs.google.com/document/d/1CvAClvFfyA5R-PhYUmn5OOQtYMH4h6I0nSsKchNAySU, "Trace Event Format".
 #pragma once
 
 #include <string>

@@ -55,7 +55,7 @@ struct ClassPlan {
   ClassDonors donors = {};
   double law = 1;  // computation to that of the donors
   std::vector<KindPlan> kinds = {};
-  std::array<std::uint32_t, 3> posts{};           // all iterations to be made, by class, with a partner or without
+  std::array<std::uint32_t, 3> posts{};           // in all iterations to be made, by class, with a partner or without
   std::vector<CollectivePlace> collectives = {};  // in these iterations
 };
 

@@ -44,7 +44,7 @@ std::vector<std::size_t> ChooseIterations(const std::vector<std::size_t>& kinds,
   if (count >= kinds.size()) return all;
   const std::vector<std::size_t> of_kinds = CountKinds(kinds, all);
   std::vector<std::size_t> left(of_kinds.size(), 1);
-  const auto missing = [&](std::size_t kind) {  // the kind lacks so much of its share
+  const auto missing = [&](std::size_t kind) {  // missing from the kind's share
     return static_cast<double>(of_kinds[kind] * count) / static_cast<double>(kinds.size()) -
            static_cast<double>(left[kind]);
   };

@@ -314,7 +314,7 @@ std::vector<std::vector<const PartRule*>> GroupByMessage(const RunCalls& run, st
                                                          const CallRules& rules) {
   std::vector<const PartRule*> parts;
   std::map<const PartRule*, std::size_t> numbers;
-  std::vector<std::size_t> parents;  // another part of the same group for every part, up to the first one
+  std::vector<std::size_t> parents;  // for every part, an earlier one of its group; the first is its own
   const auto root = [&](std::size_t i) {
     while (parents[i] != i) i = parents[i] = parents[parents[i]];
     return i;

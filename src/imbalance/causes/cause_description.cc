@@ -205,7 +205,7 @@ std::vector<std::size_t> Sample(std::size_t rows) {
 // The edges of an activity that is no call, where counters have values.
 struct PieceEdges {
   bool begin_is_call = false, end_is_call = false;
-  bool begins_visit = false;  // the rank enters the region with it and does not come back to it
+  bool begins_visit = false;  // the rank enters the region with it, rather than comes back to it
   std::size_t call = 0, begin_event = 0, end_event = 0;
   std::size_t next = 0;  // event
 };

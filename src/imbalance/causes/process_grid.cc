@@ -36,7 +36,7 @@ struct Layout {
   double explained = 0;                         // share of the pairs of partners that are neighbours in it
 };
 
-constexpr std::size_t kNoNeighbours = kDirections / 2;  // no step at all
+constexpr std::size_t kNoNeighbours = kDirections / 2;  // no step, or more than one
 
 bool IsUsed(const Layout& layout, std::size_t direction) {
   double pairs = 1;

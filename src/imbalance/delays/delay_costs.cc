@@ -1,5 +1,6 @@
 #include "imbalance/delays/delay_costs.h"
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <memory>

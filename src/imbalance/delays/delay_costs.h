@@ -2,15 +2,10 @@
 // docs/formulas.md, delay costs].
 #pragma once
 
-#include <algorithm>
-#include <array>
 #include <cstddef>
 #include <cstdint>
-#include <functional>
-#include <numeric>
 #include <optional>
 #include <span>
-#include <string_view>
 #include <vector>
 
 #include "imbalance/waits/activities.h"

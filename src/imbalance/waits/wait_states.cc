@@ -50,6 +50,13 @@ RegionWaiting FindWaiting(const Region& region) {
   return waiting;
 }
 
+// A message received, for the search of those in wrong order.
+struct Received {
+  std::uint32_t call = 0;
+  std::uint32_t source = 0;
+  Tick sent = 0;
+};
+
 // The search in the calls of one rank, as far as it has come.
 struct RankSearch {
   RankWaits waits;
@@ -65,8 +72,8 @@ struct RankSearch {
   std::vector<std::uint32_t> probes;                                      // behind which no receive was posted so far
   std::unordered_map<std::size_t, std::vector<std::uint32_t>> probes_of;  // keyed by the number of the receive
   std::uint32_t next_probe = 0;
-  std::uint32_t epoch_begin = 0;                               // behind the last complete
-  std::vector<std::pair<std::uint32_t, Dependency>> received;  // with their calls, for messages in wrong order
+  std::uint32_t epoch_begin = 0;  // behind the last complete
+  std::vector<Received> received;
 };
 
 const RegionWaiting& WaitingIn(const RankRecords& records, const std::vector<RegionWaiting>& regions,
@@ -164,7 +171,7 @@ void NeedSend(const RankRecords& records, const MessageEnds& ends, const std::ve
   const WaitKind kind = WaitingIn(records, regions, search.call).of_message;
   const Dependency message{peer, sent.call, sent.enter, kind};
   if (kind == WaitKind::kLateSender) {
-    search.received.emplace_back(search.call, message);
+    search.received.push_back({search.call, peer, sent.enter});
     EndProbes(records, search, part.ordinal, message);
   }
   if (kind == WaitKind::kLatePost && NeedBefore(records, regions, search, message)) return;
@@ -227,11 +234,11 @@ void FindWrongOrder(const RankRecords& records, RankSearch& search) {
   std::size_t next = search.received.size();
   for (std::size_t i = search.waits.waits.size(); i-- > 0;) {
     const WaitState& wait = search.waits.waits[i];
-    for (; next > 0 && search.received[next - 1].first > wait.call; --next) {
-      const Dependency& later = search.received[next - 1].second;
-      earliest = std::min(earliest, later.enter);
-      Tick& of_source = earliest_of.try_emplace(later.rank, kNever).first->second;
-      of_source = std::min(of_source, later.enter);
+    for (; next > 0 && search.received[next - 1].call > wait.call; --next) {
+      const Received& later = search.received[next - 1];
+      earliest = std::min(earliest, later.sent);
+      Tick& of_source = earliest_of.try_emplace(later.source, kNever).first->second;
+      of_source = std::min(of_source, later.sent);
     }
     if (wait.kind != WaitKind::kLateSender) continue;
     const Tick awaited = records.activities.enter(wait.call) + wait.length;

@@ -250,7 +250,7 @@ bool Dominates(const PhaseProjection& projection, Factor factor, double cores) {
   return found != projection.dominant_at.end() && found->second == factor;
 }
 
-// The widest 80 % interval of a share that is told.
+// The widest 80 % interval of a share that is reported.
 constexpr double kWidestPart = 0.5;
 
 // The call path with the largest loss at a target, of those that have a name.
@@ -293,7 +293,7 @@ Data LargestText(const LossProjection& losses, const PathLossProjection& path, c
           {"isEnd", is_known && !is_uncertain_beyond && at.cores < path.targets.back().cores}};
 }
 
-// Templates/loss_growth.txt.mustache.
+// The tags of loss_growth.txt.mustache.
 Data GrowthText(const LossProjection& losses, const PhaseProjection* factors, const std::vector<std::size_t>& targets) {
   const bool is_known = !losses.paths.empty() && losses.obstacle.empty();
   const PathLossProjection* largest = is_known && !targets.empty() ? LargestNamed(losses, targets.back()) : nullptr;

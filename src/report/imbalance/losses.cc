@@ -57,7 +57,7 @@ Data TableBehind(const LossRecord& losses, const LossRaster& raster, const std::
   return table;
 }
 
-// Files written before it was told have the whole path.
+// Older files have the whole path alone.
 const std::string& Innermost(const PathRecord& record) {
   return record.innermost.empty() ? record.path : record.innermost;
 }
@@ -455,7 +455,7 @@ ReportData DescribePhaseLosses(const LossRecord& losses, const std::vector<LossG
 
 std::string FormatLosses(const LossRecord& losses, std::size_t top, const Partials& texts, std::size_t width) {
   Data section = DescribePhaseLosses(losses, {}, "", texts, {.rows = top, .maps = 0});
-  for (const char* page_only : {"shapes", "wrongOrder", "byFactor"}) section[page_only] = Data::array();
+  for (const char* page_only : {"wrongOrder", "byFactor"}) section[page_only] = Data::array();
   return RenderText(texts, "imbalance.txt", {{"phase", losses.phase}, {"losses", section}}, width);
 }
 
