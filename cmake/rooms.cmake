@@ -33,7 +33,7 @@ if(FARSCALE_UNITY AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
 endif()
 function(farscale_compile_together)
   if(FARSCALE_UNITY)
-    set_target_properties(${ARGN} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 8)
+    set_target_properties(${ARGN} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 0)
   endif()
 endfunction()
 
