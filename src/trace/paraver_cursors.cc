@@ -1,4 +1,5 @@
-#include "trace/paraver_cursors.h"
+// The streams of one task of a Paraver trace in the order of time, whatever their order in the file.
+#include "trace/paraver_timeline.h"
 
 namespace farscale {
 namespace {
@@ -17,77 +18,33 @@ const ParaverFact* FirstEdgeOfCall(const ParaverMoment& moment) {
   return found == moment.facts.end() ? nullptr : &*found;
 }
 
-void ReadMoment(const ParaverTaskParts& parts, std::size_t part, SegmentReader& reader, ParaverMoment& moment) {
-  thread_local std::vector<ParaverPair> pairs;
-  const ParaverBlock& block = (*parts.blocks)[parts.parts[part].block];
-  moment.tick = reader.NextEvents(pairs);
+void ReadMoment(ParaverStreamReader& reader, ParaverMoment& moment) {
+  const ParaverBlock& block = reader.block();
+  moment.tick = reader.time();
   moment.facts.clear();
-  for (const ParaverPair& pair : pairs) {
+  for (std::uint64_t left = reader.Number(); left > 0; --left) {
     ParaverFact& fact = moment.facts.emplace_back();
-    fact.event = block.events[pair.type_index];
-    fact.type = block.types[pair.type_index];
+    const std::uint64_t type = reader.Number();
+    fact.event = block.events[type];
+    fact.type = block.types[type];
     if (HasSymbols(fact.event)) {
-      fact.index = block.regions[pair.symbol()];
-      fact.value = pair.symbol() == 0 ? 0 : 1;
+      const std::uint64_t symbol = reader.Number();
+      fact.index = block.regions[symbol];
+      fact.value = symbol == 0 ? 0 : 1;
     } else {
-      fact.index = block.counters[pair.type_index];
-      fact.value = pair.value();
+      fact.index = block.counters[type];
+      fact.value = reader.Signed();
     }
   }
 }
 
-void ReadState(const ParaverTaskParts&, std::size_t, SegmentReader& reader, ParaverState& state) {
-  state = reader.NextState();
+void ReadState(ParaverStreamReader& reader, ParaverState& state) {
+  state.begin = reader.time();
+  state.end = state.begin + static_cast<Tick>(reader.Number());
+  state.state = static_cast<std::uint32_t>(reader.Number());
 }
 
 }  // namespace
-
-std::uint64_t SegmentReader::Varint() {
-  std::uint64_t value = 0;
-  for (unsigned shift = 0;; shift += 7) {
-    const std::uint8_t byte = *at_++;
-    value |= static_cast<std::uint64_t>(byte & 0x7F) << shift;
-    if (byte < 0x80) return value;
-  }
-}
-
-std::int64_t SegmentReader::Signed() { return ParaverPair{0, Varint()}.value(); }
-
-Tick SegmentReader::NextEvents(std::vector<ParaverPair>& pairs) {
-  time_ += Signed();
-  pairs.resize(Varint());
-  for (ParaverPair& pair : pairs) {
-    pair.type_index = static_cast<std::uint32_t>(Varint());
-    pair.coded = Varint();
-  }
-  return time_;
-}
-
-ParaverState SegmentReader::NextState() {
-  time_ += Signed();
-  const auto length = static_cast<Tick>(Varint());
-  return {time_, time_ + length, static_cast<std::uint32_t>(Varint())};
-}
-
-ParaverMessage SegmentReader::NextMessage() {
-  ParaverMessage message;
-  time_ += Signed();
-  const std::uint64_t peer = Varint();
-  message.is_send = (peer & 1) != 0;
-  message.peer = static_cast<std::uint32_t>(peer >> 1);
-  message.logical_send = time_;
-  message.logical_receive = time_ + Signed();
-  message.physical_receive = message.logical_receive + Signed();
-  message.bytes = Varint();
-  message.tag = static_cast<std::uint32_t>(Varint());
-  return message;
-}
-
-std::size_t ParaverTaskParts::Bytes() const {
-  std::size_t bytes = 0;
-  for (const Part& part : parts) bytes += std::accumulate(part.bytes.begin(), part.bytes.end(), std::size_t{0});
-  return bytes;
-}
 
 EventCursor::EventCursor(const ParaverTaskParts& parts)
     : records_(parts, ParaverStream::kEvents, ReadMoment, &ParaverMoment::tick), parts_(parts) {}
@@ -233,7 +190,7 @@ const ParaverState* StateCursor::Current() {
 }
 
 void StateCursor::NotRunning(Tick from, Tick to, std::span<const std::uint32_t> apart,
-                             std::vector<Stretch>& stretches) {
+                             std::vector<ParaverState>& stretches) {
   stretches.clear();
   const auto add = [&](Tick begin, Tick end, std::uint32_t state = kParaverNotCreated) {
     if (begin >= end) return;

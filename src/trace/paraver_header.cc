@@ -88,17 +88,15 @@ void PassNodes(LineCursor& cursor) {
 }
 
 // (1:1,1:1)
-std::vector<ParaverTask> ReadTasks(LineCursor& cursor, std::uint64_t count) {
-  std::vector<ParaverTask> tasks;
+std::vector<Rank> ReadTasks(LineCursor& cursor, std::uint64_t count) {
+  std::vector<Rank> tasks;
   cursor.Expect('(', "before the tasks");
   for (std::uint64_t i = 0; i < count; ++i) {
     if (i > 0) cursor.Expect(',', fmt::format("before task {} of {}", i + 1, count).c_str());
-    ParaverTask task;
-    task.threads = static_cast<int>(cursor.Number("number of threads", kMostThreads));
+    Rank& task = tasks.emplace_back();
+    task.threads = static_cast<std::int32_t>(cursor.Number("number of threads", kMostThreads));
     cursor.Expect(':', "before the node of a task");
-    const auto node = static_cast<std::int32_t>(cursor.Number("node of a task", kMostTasks));
-    task.node = std::max(node - 1, 0);
-    tasks.push_back(task);
+    task.node = std::max(static_cast<std::int32_t>(cursor.Number("node of a task", kMostTasks)) - 1, 0);
   }
   cursor.Expect(')', "behind the tasks");
   return tasks;
@@ -309,23 +307,16 @@ bool TakeNumber(std::string_view& text, Number& value) {
   return true;
 }
 
-bool TakeWord(std::string_view& text, std::string_view word) {
-  if (!text.starts_with(word)) return false;
-  text.remove_prefix(word.size());
-  return true;
-}
-
-// Reads a .pcf line by line, until is_done() after one. Its sections are a heading in capitals, then lines until the
-// next one. Returns the lines read.
-template <typename IsDone>
-std::uint64_t ReadPcf(const std::string& path, ParaverNames& names, IsDone is_done) {
+// Sections of a .pcf file are a heading in capitals, then lines until the next one.
+void ReadPcf(const std::string& text, ParaverNames& names) {
   bool has_types = false, has_values = false;  // in this section
   std::vector<std::uint32_t> current;          // types whose values follow
   std::uint64_t number = 0;
-  for (const std::string& raw : Split(ReadIfThere(path), '\n')) {
+  for (const std::string& raw : Split(text, '\n')) {
     std::string_view line = Trim(raw);
     std::uint32_t type = 0;
     std::uint64_t value = 0;
+    ++number;
     if (line == "EVENT_TYPE") {
       has_types = true;
       has_values = false;
@@ -338,15 +329,14 @@ std::uint64_t ReadPcf(const std::string& path, ParaverNames& names, IsDone is_do
     } else if (line.front() < '0' || line.front() > '9') {
       has_types = has_values = false;
     } else if (has_types && TakeNumber(line, type) && TakeNumber(line, type)) {  // a colour, then the type
-      names.types[type].label = ToUtf8(line);
+      names.types[type] = ToUtf8(line);
       current.push_back(type);
     } else if (has_values && TakeNumber(line, value)) {
-      for (const std::uint32_t each : current) names.types[each].values[value] = ToUtf8(line);
+      for (const std::uint32_t each : current) {
+        names.values[each].try_emplace(value, "", number).first->second.first = ToUtf8(line);
+      }
     }
-    ++number;
-    if (is_done()) break;
   }
-  return number;
 }
 
 // LEVEL NODE SIZE 2, then as many names.
@@ -358,8 +348,9 @@ void ReadRow(const std::string& text, ParaverNames& names) {
     ++number;
     if (line.starts_with("LEVEL ")) {
       list = nullptr;
-      std::string_view size = line;
-      if (TakeWord(size, "LEVEL THREAD SIZE ") && TakeNumber(size, names.threads)) names.threads_line = number;
+      constexpr std::string_view kSize = "LEVEL THREAD SIZE ";
+      std::string_view size = line.substr(std::min(kSize.size(), line.size()));
+      if (line.starts_with(kSize) && TakeNumber(size, names.threads)) names.threads_line = number;
       if (line.starts_with("LEVEL NODE ")) list = &names.nodes;
       if (line.starts_with("LEVEL THREAD ")) list = &names.thread_names;
     } else if (list != nullptr && !line.empty()) {
@@ -380,16 +371,16 @@ std::optional<std::string> NumberedFunction(std::uint64_t value) {
 }  // namespace
 
 std::optional<std::string> ParaverNames::ValueOf(std::uint32_t type, std::uint64_t value) const {
-  const auto found = types.find(type);
-  if (found == types.end()) return std::nullopt;
-  const auto label = found->second.values.find(value);
-  return label == found->second.values.end() ? std::nullopt : std::optional(label->second);
+  const auto of_type = values.find(type);
+  if (of_type == values.end()) return std::nullopt;
+  const auto label = of_type->second.find(value);
+  return label == of_type->second.end() ? std::nullopt : std::optional(label->second.first);
 }
 
-ParaverNames ReadParaverNames(const std::string& pcf, const std::string& row) {
+ParaverNames ReadParaverNames(const std::string& trace) {
   ParaverNames names;
-  ReadPcf(pcf, names, [] { return false; });
-  ReadRow(ReadIfThere(row), names);
+  ReadPcf(ReadIfThere(ParaverNamesFile(trace, ".pcf")), names);
+  ReadRow(ReadIfThere(ParaverNamesFile(trace, ".row")), names);
   return names;
 }
 
@@ -409,16 +400,10 @@ bool ContradictsNumber(const ParaverNames& names, std::uint32_t type, std::uint6
   return numbered && label && ToLower(*label) != ToLower(*numbered);
 }
 
-std::optional<std::uint64_t> LineOfValue(const std::string& pcf, std::uint32_t type, std::uint64_t value) {
-  ParaverNames names;
-  const std::uint64_t line = ReadPcf(pcf, names, [&] { return names.ValueOf(type, value).has_value(); });
-  return names.ValueOf(type, value) ? std::optional(line) : std::nullopt;
-}
-
 Counter ParaverCounter(const ParaverNames& names, std::uint32_t type) {
   const auto found = names.types.find(type);
   if (found != names.types.end()) {
-    const std::string& label = found->second.label;  // PAPI_TOT_INS [Instr completed]
+    const std::string& label = found->second;  // PAPI_TOT_INS [Instr completed]
     const std::size_t space = label.find_first_of(" [");
     std::string description(Trim(std::string_view(label).substr(std::min(space, label.size()))));
     if (description.size() >= 2 && description.front() == '[' && description.back() == ']') {

@@ -5,17 +5,13 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "trace/paraver_text.h"
 #include "trace/trace.h"
 
 namespace farscale {
-
-struct ParaverTask {
-  int threads = 1;
-  std::int32_t node = 0;  // from 0 on
-};
 
 struct ParaverCommunicator {
   std::uint64_t id = 0;
@@ -24,7 +20,7 @@ struct ParaverCommunicator {
 };
 
 struct ParaverApplication {
-  std::vector<ParaverTask> tasks;
+  std::vector<Rank> tasks;  // nodes by their numbers in the header, from 0 on; no names
   std::vector<ParaverCommunicator> communicators;
   std::size_t intercommunicators = 0;  // among these
   std::uint64_t announced_communicators = 0;
@@ -45,11 +41,9 @@ ParaverHeader ReadParaverHeader(const std::string& path, ParaverText& text);
 // file, and what is known without them.
 
 struct ParaverNames {
-  struct EventType {
-    std::string label;
-    std::map<std::uint64_t, std::string> values;
-  };
-  std::map<std::uint32_t, EventType> types;
+  std::map<std::uint32_t, std::string> types;  // labels
+  // Labels of values by type, with the first line of the .pcf file that names them.
+  std::map<std::uint32_t, std::map<std::uint64_t, std::pair<std::string, std::uint64_t>>> values;
   std::vector<std::string> nodes;         // in their order
   std::vector<std::string> thread_names;  // all tasks of all applications
   std::uint64_t threads = 0;              // as many as the .row file names; 0: unknown
@@ -60,7 +54,7 @@ struct ParaverNames {
 };
 
 // Reads what lies beside the trace. Unknown lines are passed over: these files only name things.
-ParaverNames ReadParaverNames(const std::string& pcf, const std::string& row);
+ParaverNames ReadParaverNames(const std::string& trace);
 
 // X.pcf and X.row of X.prv or X.prv.gz, whether they exist or not.
 std::string ParaverNamesFile(const std::string& trace, const char* extension);
@@ -71,8 +65,6 @@ std::optional<std::string> ParaverMpiFunction(const ParaverNames& names, std::ui
 
 // True if the names and the number of a function contradict each other.
 bool ContradictsNumber(const ParaverNames& names, std::uint32_t type, std::uint64_t value);
-// The line of the .pcf file that names a value of a type; nothing when it does not.
-std::optional<std::uint64_t> LineOfValue(const std::string& pcf, std::uint32_t type, std::uint64_t value);
 
 // Name and description of a hardware counter as the names or else PAPI call it; the description may be empty.
 Counter ParaverCounter(const ParaverNames& names, std::uint32_t type);

@@ -1,4 +1,5 @@
-#include "trace/paraver_messages.h"
+// The messages and collectives of a task of a Paraver trace, and which of its calls they belong to.
+#include "trace/paraver_timeline.h"
 
 #include <fmt/format.h>
 
@@ -91,15 +92,16 @@ bool HasRoot(CollectiveKind kind) {
 ParaverMessages::ParaverMessages(const ParaverTaskParts& parts, std::uint32_t world, RankBuilder& rank)
     : world_(world), rank_(rank) {
   std::uint32_t number = 0;
-  for (std::size_t part = 0; part < parts.parts.size(); ++part) {
-    SegmentReader reader = parts.Reader(part, ParaverStream::kMessages);
-    while (!reader.AtEnd()) {
-      const ParaverMessage m = reader.NextMessage();
-      const Tick complete = std::max(m.physical_receive, m.logical_receive);
-      const Tick post = m.is_send ? m.logical_send : m.logical_receive;
-      const Tick other = m.is_send ? m.logical_receive : m.logical_send;
-      (m.is_send ? sends_ : receives_).push_back({post, complete, other, m.bytes, m.peer, m.tag, number++});
-    }
+  for (ParaverStreamReader reader(parts, ParaverStream::kMessages); reader.Next();) {
+    const std::uint64_t coded_peer = reader.Number();
+    const bool is_send = (coded_peer & 1) != 0;
+    const auto peer = static_cast<std::uint32_t>(coded_peer >> 1);
+    const Tick send = reader.time(), receive = send + reader.Signed();
+    const Tick complete = std::max(receive, receive + reader.Signed());
+    const std::uint64_t bytes = reader.Number();
+    const auto tag = static_cast<std::uint32_t>(reader.Number());
+    (is_send ? sends_ : receives_)
+        .push_back({is_send ? send : receive, complete, is_send ? receive : send, bytes, peer, tag, number++});
   }
   SeparateOvertaking(sends_, true);
   SeparateOvertaking(receives_, false);

@@ -16,7 +16,6 @@
 #include "trace/trace_reader.h"
 #include "trace/paraver_header.h"
 #include "trace/paraver_records.h"
-#include "trace/paraver_tasks.h"
 #include "trace/paraver_text.h"
 #include "trace/paraver_timeline.h"
 
@@ -128,7 +127,7 @@ void CompareWithRow(const std::string& path, const ParaverHeader& header, const 
                     Diagnostics& diagnostics) {
   std::uint64_t threads = 0;
   for (const ParaverApplication& application : header.applications) {
-    for (const ParaverTask& task : application.tasks) threads += static_cast<std::uint64_t>(std::max(task.threads, 1));
+    for (const Rank& task : application.tasks) threads += static_cast<std::uint64_t>(std::max(task.threads, 1));
   }
   if (names.threads == 0 || names.threads == threads) return;
   const std::string row = ParaverNamesFile(path, ".row");
@@ -145,7 +144,7 @@ void CompareWithRow(const std::string& path, const ParaverHeader& header, const 
 }
 
 // Numbers of MPI functions that the trace has, and that the .pcf file names otherwise.
-void CompareMpiNames(const std::string& path, const ParaverNames& names, const std::vector<ParaverBlock>& blocks,
+void CompareMpiNames(const std::string& path, const ParaverNames& names, const std::deque<ParaverBlock>& blocks,
                      Diagnostics& diagnostics) {
   std::set<ParaverSymbol> symbols;
   for (const ParaverBlock& block : blocks) symbols.insert(block.symbols.begin(), block.symbols.end());
@@ -153,25 +152,25 @@ void CompareMpiNames(const std::string& path, const ParaverNames& names, const s
     if (ClassifyParaverEvent(type) != ParaverEvent::kMpi) continue;
     diagnostics.AddPopulation(anomaly::kMpiNameContradicted, 1);
     if (!ContradictsNumber(names, type, value)) continue;
-    const std::string pcf = ParaverNamesFile(path, ".pcf");
-    diagnostics.Add(anomaly::kMpiNameContradicted, 1,
-                    fmt::format("{}, line {}: {} of {} is '{}', but that is the number of {}", pcf,
-                                LineOfValue(pcf, type, value).value_or(0), value, type, *names.ValueOf(type, value),
-                                *ParaverMpiFunction(names, type, value)));
+    const auto& [label, line] = names.values.at(type).at(value);
+    diagnostics.Add(
+        anomaly::kMpiNameContradicted, 1,
+        fmt::format("{}, line {}: {} of {} is '{}', but that is the number of {}", ParaverNamesFile(path, ".pcf"), line,
+                    value, type, label, *ParaverMpiFunction(names, type, value)));
   }
 }
 
 // Functions of the program that are all gone, and with them the counters of their records.
 void NoticeLostFunctions(const std::string& path, const ParaverHeader& header, const ParaverNames& names,
                          Diagnostics& diagnostics) {
-  const auto functions = names.types.find(kUserFunction);
-  if (header.applications.size() > 1 || functions == names.types.end()) return;
+  const auto functions = names.values.find(kUserFunction);
+  if (header.applications.size() > 1 || functions == names.values.end()) return;
   const auto is_function = [](const auto& value) { return value.first != 0; };
-  const auto named = std::ranges::count_if(functions->second.values, is_function);
+  const auto named = std::ranges::count_if(functions->second, is_function);
   if (named == 0) return;
   diagnostics.Add(anomaly::kFunctionsLost, static_cast<std::uint64_t>(named),
                   fmt::format("{} names '{}'", ParaverNamesFile(path, ".pcf"),
-                              std::ranges::find_if(functions->second.values, is_function)->second));
+                              std::ranges::find_if(functions->second, is_function)->second.first));
 }
 
 void Diagnose(const std::string& path, const ParaverHeader& header, const ParaverRecords& records,
@@ -199,6 +198,13 @@ void Diagnose(const std::string& path, const ParaverHeader& header, const Parave
   }
 }
 
+// True if threads other than the first of their tasks recorded when they run.
+bool RunThreads(const ParaverThreads& threads) {
+  return std::ranges::any_of(threads, [](const auto& entry) {
+    return std::ranges::find(entry.second.states, kParaverRunning, &ParaverState::state) != entry.second.states.end();
+  });
+}
+
 // Without events the cause of waiting that the states show cannot be found.
 void RequireCalls(const Trace& trace) {
   if (std::ranges::any_of(trace.timelines, [](const RankTimeline& timeline) { return timeline.calls() > 0; })) return;
@@ -220,7 +226,7 @@ class Definitions {
 
   void AddPlaces() {
     std::map<std::int32_t, std::int32_t> nodes;  // numbers in the header, to those with ranks
-    for (const ParaverTask& task : application_.tasks) nodes.try_emplace(task.node, 0);
+    for (const Rank& task : application_.tasks) nodes.try_emplace(task.node, 0);
     for (auto& [node, index] : nodes) {
       const auto number = static_cast<std::size_t>(node);
       index = static_cast<std::int32_t>(
@@ -254,7 +260,7 @@ class Definitions {
   }
 
   // Regions of the tool first, then what the trace calls, in the order of its numbers.
-  void AddRegions(const std::vector<ParaverBlock>& blocks, ParaverTraceFacts& facts) {
+  void AddRegions(const std::deque<ParaverBlock>& blocks, ParaverTraceFacts& facts) {
     std::set<ParaverSymbol> symbols;
     for (const ParaverBlock& block : blocks) symbols.insert(block.symbols.begin(), block.symbols.end());
     facts.application_region = Region("Application", false);
@@ -262,8 +268,8 @@ class Definitions {
     facts.cut_call_region = Region("MPI call begun before the trace", true);
     facts.pause_region = builder_.AddRegion({std::string(kPauseRegion), false, MpiCall::kNone, false, true});
     for (const ParaverSymbol& symbol : symbols) {
-      const ParaverEvent event = ClassifyParaverEvent(symbol.type);
-      facts.has_functions |= symbol.type == kUserFunction;
+      const ParaverEvent event = ClassifyParaverEvent(symbol.first);
+      facts.has_functions |= symbol.first == kUserFunction;
       regions_[symbol] = RegionOf(event, symbol);
     }
     for (const farscale::Region& region : builder_.definitions().regions) {
@@ -271,7 +277,7 @@ class Definitions {
     }
   }
 
-  void AddCounters(const std::vector<ParaverBlock>& blocks) {
+  void AddCounters(const std::deque<ParaverBlock>& blocks) {
     std::set<std::uint32_t> types;
     for (const ParaverBlock& block : blocks) types.insert(block.types.begin(), block.types.end());
     for (const std::uint32_t type : types) {
@@ -300,15 +306,15 @@ class Definitions {
   }
 
   std::uint32_t RegionOf(ParaverEvent event, const ParaverSymbol& symbol) {
-    const std::optional<std::string> label = names_.ValueOf(symbol.type, symbol.value);
+    const std::optional<std::string> label = names_.ValueOf(symbol.first, symbol.second);
     switch (event) {
       case ParaverEvent::kMpi: {
-        const auto function = ParaverMpiFunction(names_, symbol.type, symbol.value);
-        const char* unnamed = symbol.type == kOneSidedEvent ? "MPI_Win_unknown" : "MPI call";
-        return Region(function.value_or(fmt::format("{} {} of {}", unnamed, symbol.value, symbol.type)), true);
+        const auto function = ParaverMpiFunction(names_, symbol.first, symbol.second);
+        const char* unnamed = symbol.first == kOneSidedEvent ? "MPI_Win_unknown" : "MPI call";
+        return Region(function.value_or(fmt::format("{} {} of {}", unnamed, symbol.second, symbol.first)), true);
       }
       case ParaverEvent::kFunction:
-        return Region(label ? FunctionName(*label) : fmt::format("function {}", symbol.value), false);
+        return Region(label ? FunctionName(*label) : fmt::format("function {}", symbol.second), false);
       case ParaverEvent::kCaller:
         if (!label || label->empty() || *label == "Unresolved" || *label == "_NOT_Found") {
           return ParaverBlock::kNothing;
@@ -317,7 +323,7 @@ class Definitions {
       default: break;
     }
     const std::uint32_t region = Region(UserEventName(symbol, label), false);
-    if (symbol.type == kParaverCudaCall) builder_.trace().regions[region].is_device_runtime = true;
+    if (symbol.first == kParaverCudaCall) builder_.trace().regions[region].is_device_runtime = true;
     return region;
   }
 
@@ -325,9 +331,9 @@ class Definitions {
   // occurrences of one.
   std::string UserEventName(const ParaverSymbol& symbol, const std::optional<std::string>& label) const {
     if (label && !label->empty()) return *label;
-    const auto type = names_.types.find(symbol.type);
-    const bool has_name = type != names_.types.end() && !type->second.label.empty();
-    return has_name ? type->second.label : fmt::format("event {}", symbol.type);
+    const auto type = names_.types.find(symbol.first);
+    const bool has_name = type != names_.types.end() && !type->second.empty();
+    return has_name ? type->second : fmt::format("event {}", symbol.first);
   }
 
   const ParaverNames& names_;
@@ -377,7 +383,7 @@ void BuildRanks(const std::vector<ParaverTaskParts>& tasks, const ParaverTraceFa
 Trace ReadParaver(const std::string& path, const ReadOptions& options) {
   ParaverText text(path);
   const ParaverHeader header = ReadParaverHeader(path, text);
-  const ParaverNames names = ReadParaverNames(ParaverNamesFile(path, ".pcf"), ParaverNamesFile(path, ".row"));
+  const ParaverNames names = ReadParaverNames(path);
   const std::uint32_t number = ChooseApplication(path, header, options.application);
   const ParaverApplication& chosen = header.applications[number];
   ParaverRecords records = ReadParaverRecords(path, options, number, header, names, text);
@@ -398,14 +404,13 @@ Trace ReadParaver(const std::string& path, const ReadOptions& options) {
   facts.is_part = !header.tools.empty();
   Definitions definitions(names, chosen, builder);
   definitions.AddPlaces();
-  AddParaverDevices(names, header, number, records.thread_states, builder);
+  AddParaverDevices(names, header, number, records.threads, builder);
   definitions.AddCommunicators(facts);
   definitions.AddRegions(records.blocks, facts);
   if (!facts.has_functions) NoticeLostFunctions(path, header, names, trace.diagnostics);
-  if (records.HasThreads()) AddParaverTeamRegions(builder, facts);
+  if (RunThreads(records.threads)) AddParaverTeamRegions(builder, facts);
   definitions.AddCounters(records.blocks);
   for (ParaverBlock& block : records.blocks) definitions.Resolve(block);
-  for (ParaverTaskParts& task : records.tasks) task.blocks = &records.blocks;
   facts.roots = CollectRoots(records.tasks, facts);
   BuildRanks(records.tasks, facts, builder);
   if (facts.knows_threads) AddParaverThreads(records, facts, builder);

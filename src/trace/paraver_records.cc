@@ -5,6 +5,8 @@
 #include <bit>
 #include <charconv>
 #include <cstring>
+#include <numeric>
+#include <stdexcept>
 #include <unordered_map>
 #include <utility>
 
@@ -23,13 +25,6 @@ std::uint64_t ZigZag(std::int64_t value) {
 
 constexpr std::size_t kLongestNumber = 10;  // bytes of 64 bits
 
-// The segment of one task while its block is read.
-struct OpenSegment {
-  ParaverSegment segment;
-  std::array<Tick, kParaverStreams> times{};             // times of the last records
-  std::array<std::uint32_t, kParaverStreams> targets{};  // where the next bytes go, once all are sorted
-};
-
 // The bytes of all records in the order of the file. With many tasks a block has few records of each, so that they are
 // kept in one place and sorted by task at the end. Its memory serves one block after the other.
 class RecordLog {
@@ -47,17 +42,21 @@ class RecordLog {
     std::uint32_t& index = segment_of_[task];
     if (index == kNone) {
       index = static_cast<std::uint32_t>(segments_.size());
-      segments_.emplace_back().segment.task = task;
+      segments_.emplace_back().task = task;
     }
     const std::size_t most = size_ + (numbers + 1) * kLongestNumber;
     if (most > bytes_.size()) bytes_.resize(std::max(most, 2 * bytes_.size()));
     begin_ = at_ = bytes_.data() + size_;
     stream_ = static_cast<std::uint32_t>(stream);
     segment_ = index;
-    OpenSegment& open = segments_[index];
-    Put(ZigZag(time - open.times[stream_]));
-    open.times[stream_] = time;
-    open.segment.orders[stream_].Append({time, time, true, false});
+    ParaverSegment& segment = segments_[index];
+    Put(ZigZag(time - segment.last[stream_]));
+    if (segment.bytes[stream_] == 0) {
+      segment.first[stream_] = time;
+    } else if (time < segment.last[stream_]) {
+      segment.in_order[stream_] = false;
+    }
+    segment.last[stream_] = time;
   }
   void Put(std::uint64_t value) {
     while (value >= 0x80) {
@@ -70,7 +69,7 @@ class RecordLog {
   ParaverSegment& End() {
     const auto length = static_cast<std::uint32_t>(at_ - begin_);
     pieces_.emplace_back(segment_ * kParaverStreams + stream_, length);
-    ParaverSegment& segment = segments_[segment_].segment;
+    ParaverSegment& segment = segments_[segment_];
     segment.bytes[stream_] += length;
     size_ += length;
     return segment;
@@ -78,30 +77,29 @@ class RecordLog {
 
   // Copies the records of each stream to where its bytes go.
   void SortInto(ParaverBlock& block) {
+    std::vector<std::uint32_t> targets;  // one a stream of every segment: where its next bytes go
     std::uint32_t size = 0;
-    for (OpenSegment& open : segments_) {
-      for (std::size_t i = 0; i < kParaverStreams; ++i) {
-        open.targets[i] = size;
-        size += open.segment.bytes[i];
+    for (const ParaverSegment& segment : segments_) {
+      for (const std::uint32_t bytes : segment.bytes) {
+        targets.push_back(size);
+        size += bytes;
       }
     }
     block.bytes.resize(size);
     const std::uint8_t* from = bytes_.data();
-    for (const auto& [slot, length] : pieces_) {
-      std::uint32_t& to = segments_[slot / kParaverStreams].targets[slot % kParaverStreams];
-      std::memcpy(block.bytes.data() + to, from, length);
-      to += length;
+    for (const auto& [stream, length] : pieces_) {
+      std::memcpy(block.bytes.data() + targets[stream], from, length);
+      targets[stream] += length;
       from += length;
     }
-    block.segments.reserve(segments_.size());
-    for (OpenSegment& open : segments_) block.segments.push_back(std::move(open.segment));
+    block.segments = std::move(segments_);
   }
 
  private:
   std::vector<std::uint8_t> bytes_;
   std::size_t size_ = 0;
   std::vector<std::pair<std::uint32_t, std::uint32_t>> pieces_;  // streams of segments, and lengths
-  std::vector<OpenSegment> segments_;                            // one a task of the block
+  std::vector<ParaverSegment> segments_;                         // one a task of the block
   std::vector<std::uint32_t> segment_of_;                        // indexed by task
   std::uint8_t* begin_ = nullptr;                                // where the record at hand begins
   std::uint8_t* at_ = nullptr;
@@ -127,13 +125,6 @@ std::uint64_t NextDigits(const char* at, int& digits) {
   return (10'000 * word + (word >> 32)) & 0xFFFFFFFFu;
 }
 static_assert(std::endian::native == std::endian::little, "the first digit is the lowest byte");
-
-// The damage of a line: thrown within a block only, where it is counted.
-struct Damage {
-  int field = 0;  // from 1 on; 0: the whole line
-  const char* name = "";
-  std::string what;
-};
 
 // Numbers of event types and symbols within a block. Events follow each other in the same order again and again, so
 // each type remembers which came after it the last time.
@@ -167,12 +158,12 @@ class Dictionary {
     if (value == 0) return 0;
     const std::uint64_t hash = (type * 0x9E3779B97F4A7C15u) ^ (value * 0xC2B2AE3D27D4EB4Fu);
     std::uint32_t& cached = cache_[(hash >> 40) % cache_.size()];
-    if (cached != 0 && symbols_[cached - 1].type == type && symbols_[cached - 1].value == value) return cached;
+    if (cached != 0 && symbols_[cached - 1] == ParaverSymbol(type, value)) return cached;
     const auto [found, is_new] = symbol_numbers_.try_emplace(hash, std::vector<std::uint32_t>());
     for (const std::uint32_t symbol : found->second) {
-      if (symbols_[symbol - 1] == ParaverSymbol{type, value}) return cached = symbol;
+      if (symbols_[symbol - 1] == ParaverSymbol(type, value)) return cached = symbol;
     }
-    symbols_.push_back({type, value});
+    symbols_.emplace_back(type, value);
     found->second.push_back(static_cast<std::uint32_t>(symbols_.size()));
     return cached = static_cast<std::uint32_t>(symbols_.size());
   }
@@ -218,7 +209,7 @@ class BlockReader {
       try {
         ReadLine(at, line_end);
       } catch (const Damage& damage) {
-        Count(damage);
+        if (block_.tally.damaged++ == 0) block_.tally.first_damage = damage.what();
       }
       ++block_.tally.lines;
       at = line_end + 1;
@@ -229,11 +220,14 @@ class BlockReader {
   }
 
  private:
+  using Damage = std::runtime_error;  // of a line: a sentence
+
   struct Place {
     std::uint32_t task = 0;
-    bool is_ours = false;   // belongs to the application
-    bool is_first = false;  // thread of its task
     std::uint32_t thread = 0;
+    bool is_ours = false;  // belongs to the application
+
+    bool IsFirst() const { return thread == 0; }  // of its task
   };
 
   void ReadLine(const char* begin, const char* end) {
@@ -285,7 +279,7 @@ class BlockReader {
     if (at_ <= end_) Fail("state", "the record goes on behind its last field");
     if (!Takes(place, begin, end)) {
       const bool is_kept = place.is_ours && scope_.keep_threads;
-      if (is_kept) block_.thread_states.push_back({place.task, place.thread, begin, end, state});
+      if (is_kept) block_.threads[{place.task, place.thread}].states.push_back({begin, end, state});
       return;
     }
     block_.tally.has_mpi_states |= IsParaverMpiState(state);
@@ -301,7 +295,7 @@ class BlockReader {
     const Tick time = Time("time");
     pairs_.clear();
     thread_counts_.clear();
-    const bool keeps_counts = scope_.keep_threads && place.is_ours && !place.is_first;
+    const bool keeps_counts = scope_.keep_threads && place.is_ours && !place.IsFirst();
     bool has_root = false;
     do {
       const auto type = static_cast<std::uint32_t>(Number("event type", kNone));
@@ -311,25 +305,25 @@ class BlockReader {
       if (entry.event == ParaverEvent::kCaller && value == 0) continue;  // recorded where the call is left
       if (entry.event == ParaverEvent::kCommunicator && place.is_ours) CheckCommunicator(value);
       if (HasSymbols(entry.event)) {
-        pairs_.push_back({entry.index, dictionary_.SymbolOf(type, static_cast<std::uint64_t>(value))});
-        if (entry.event == ParaverEvent::kMpi && value != 0 && !place.is_first && place.is_ours) {
+        pairs_.emplace_back(entry.index, dictionary_.SymbolOf(type, static_cast<std::uint64_t>(value)));
+        if (entry.event == ParaverEvent::kMpi && value != 0 && !place.IsFirst() && place.is_ours) {
           ++block_.tally.mpi_calls_on_threads;
         }
       } else {
-        pairs_.push_back({entry.index, ZigZag(value)});
-        if (keeps_counts && entry.event == ParaverEvent::kCounter) {
-          thread_counts_.push_back({place.task, place.thread, time, type, value});
-        }
+        pairs_.emplace_back(entry.index, ZigZag(value));
+        if (keeps_counts && entry.event == ParaverEvent::kCounter) thread_counts_.emplace_back(type, value);
         has_root |= entry.event == ParaverEvent::kRoot;
       }
     } while (at_ <= end_);
-    block_.thread_counts.insert(block_.thread_counts.end(), thread_counts_.begin(), thread_counts_.end());
+    for (const auto& [type, count] : thread_counts_) {
+      block_.threads[{place.task, place.thread}].counts[type].emplace_back(time, count);
+    }
     if (!Takes(place, time, time) || pairs_.empty()) return;
     log_.Begin(place.task, ParaverStream::kEvents, 1 + 2 * pairs_.size(), time);
     log_.Put(pairs_.size());
-    for (const ParaverPair& pair : pairs_) {
-      log_.Put(pair.type_index);
-      log_.Put(pair.coded);
+    for (const auto& [index, coded] : pairs_) {
+      log_.Put(index);
+      log_.Put(coded);
     }
     log_.End().has_root |= has_root;
   }
@@ -343,33 +337,30 @@ class BlockReader {
 
   // 3:cpu:appl:task:thread:lsend:psend:cpu:appl:task:thread:lrecv:precv:size:tag
   void ReadMessage() {
-    ParaverMessage message;
     const Place sender = ReadPlace();
-    message.logical_send = Time("logical send");
+    const Tick logical_send = Time("logical send");
     const Tick physical_send = Time("physical send");
     const Place receiver = ReadPlace();
-    message.logical_receive = Time("logical receive");
-    message.physical_receive = Time("physical receive");
-    message.bytes = Number("size", std::uint64_t{1} << 62);
-    message.tag = static_cast<std::uint32_t>(SignedNumber("tag"));
+    const Tick logical_receive = Time("logical receive");
+    const Tick physical_receive = Time("physical receive");
+    const std::uint64_t bytes = Number("size", std::uint64_t{1} << 62);
+    const auto tag = static_cast<std::uint32_t>(SignedNumber("tag"));
     if (at_ <= end_) Fail("tag", "the record goes on behind its last field");
-    if (sender.is_ours) Note(message.logical_send, physical_send);
-    if (receiver.is_ours) Note(message.logical_send, message.physical_receive);
+    if (sender.is_ours) Note(logical_send, physical_send);
+    if (receiver.is_ours) Note(logical_send, physical_receive);
     if (!sender.is_ours || !receiver.is_ours) return;  // between applications: no message of this one
     ++block_.tally.records;
-    if (!sender.is_first || !receiver.is_first) return;  // the call that it belongs to is not part of the analysis
-    PutMessage(sender.task, receiver.task, true, message);
-    PutMessage(receiver.task, sender.task, false, message);
-  }
-
-  void PutMessage(std::uint32_t task, std::uint32_t peer, bool is_send, const ParaverMessage& message) {
-    log_.Begin(task, ParaverStream::kMessages, 5, message.logical_send);
-    log_.Put(static_cast<std::uint64_t>(peer) << 1 | (is_send ? 1 : 0));
-    log_.Put(ZigZag(message.logical_receive - message.logical_send));
-    log_.Put(ZigZag(message.physical_receive - message.logical_receive));
-    log_.Put(message.bytes);
-    log_.Put(message.tag);
-    log_.End();
+    if (!sender.IsFirst() || !receiver.IsFirst()) return;  // the call that it belongs to is not part of the analysis
+    for (const bool is_send : {true, false}) {
+      const std::uint32_t task = is_send ? sender.task : receiver.task, peer = is_send ? receiver.task : sender.task;
+      log_.Begin(task, ParaverStream::kMessages, 5, logical_send);
+      log_.Put(static_cast<std::uint64_t>(peer) << 1 | (is_send ? 1 : 0));
+      log_.Put(ZigZag(logical_receive - logical_send));
+      log_.Put(ZigZag(physical_receive - logical_receive));
+      log_.Put(bytes);
+      log_.Put(tag);
+      log_.End();
+    }
   }
 
   // cpu:appl:task:thread
@@ -380,7 +371,7 @@ class BlockReader {
       Fail("application", fmt::format("there is no application {}: the header lists {}", application,
                                       scope_.header->applications.size()));
     }
-    const std::vector<ParaverTask>& tasks = scope_.header->applications[application - 1].tasks;
+    const std::vector<Rank>& tasks = scope_.header->applications[application - 1].tasks;
     const std::uint64_t task = Number("task", kNone);
     if (task < 1 || task > tasks.size()) {
       Fail("task", fmt::format("there is no task {}: the header lists {}", task, tasks.size()));
@@ -390,15 +381,15 @@ class BlockReader {
       Fail("thread",
            fmt::format("there is no thread {}: the header lists {} of task {}", thread, tasks[task - 1].threads, task));
     }
-    return {static_cast<std::uint32_t>(task - 1), application - 1 == scope_.application, thread == 1,
-            static_cast<std::uint32_t>(thread - 1)};
+    return {static_cast<std::uint32_t>(task - 1), static_cast<std::uint32_t>(thread - 1),
+            application - 1 == scope_.application};
   }
 
   bool Takes(const Place& place, Tick begin, Tick end) {
     if (!place.is_ours) return false;
     Note(begin, end);
     ++block_.tally.records;
-    return place.is_first;
+    return place.IsFirst();
   }
 
   void Note(Tick begin, Tick end) {
@@ -463,22 +454,20 @@ class BlockReader {
     return ToUtf8({begin, static_cast<std::size_t>(end - begin)});
   }
 
-  [[noreturn]] void Fail(const char* name, std::string what) const { throw Damage{field_, name, std::move(what)}; }
+  [[noreturn]] void Fail(const char* name, const std::string& what) const {
+    const std::string field = field_ > 0 ? fmt::format(", field {} ({})", field_, name) : "";
+    throw Damage(fmt::format("line {}{}: {}", Line(), field, what));
+  }
 
   std::uint64_t Line() const { return text_.first_line + block_.tally.lines; }
-
-  void Count(const Damage& damage) {
-    if (block_.tally.damaged++ > 0) return;
-    const std::string field = damage.field > 0 ? fmt::format(", field {} ({})", damage.field, damage.name) : "";
-    block_.tally.first_damage = fmt::format("line {}{}: {}", Line(), field, damage.what);
-  }
 
   const ParaverScope& scope_;
   const TextBlock& text_;
   Dictionary dictionary_;
   RecordLog& log_;
-  std::vector<ParaverPair> pairs_;                 // in the record at hand
-  std::vector<ParaverThreadCount> thread_counts_;  // the same
+  // Of the record at hand: numbers of types, with symbols or values; types with counts.
+  std::vector<std::pair<std::uint32_t, std::uint64_t>> pairs_;
+  std::vector<std::pair<std::uint32_t, std::int64_t>> thread_counts_;
   ParaverBlock block_;
   const char* at_ = nullptr;
   const char* end_ = nullptr;
@@ -515,6 +504,45 @@ ParaverEvent ClassifyParaverEvent(std::uint32_t type) {
 ParaverBlock ReadParaverBlock(const ParaverScope& scope, const TextBlock& text) {
   thread_local RecordLog log;
   return BlockReader(scope, text, log).Read();
+}
+
+std::size_t ParaverTaskParts::Bytes() const {
+  std::size_t bytes = 0;
+  for (const Part& part : parts) bytes += std::accumulate(part.bytes.begin(), part.bytes.end(), std::size_t{0});
+  return bytes;
+}
+
+const std::uint8_t* ParaverStreamReader::Begin(std::size_t part) const {
+  const auto& [begin, bytes, block] = parts_.parts[part];
+  return std::accumulate(bytes.begin(), bytes.begin() + static_cast<std::ptrdiff_t>(stream_), begin);
+}
+
+bool ParaverStreamReader::Next() {
+  while (at_ == end_) {
+    if (next_part_ == parts_.parts.size()) return false;
+    const std::size_t part = next_part_++;
+    at_ = Begin(part);
+    end_ = at_ + parts_.parts[part].bytes[stream_];
+    time_ = 0;
+    // With many tasks the parts lie far from each other.
+    if (next_part_ < parts_.parts.size()) __builtin_prefetch(Begin(next_part_));
+  }
+  time_ += Signed();
+  return true;
+}
+
+std::uint64_t ParaverStreamReader::Number() {
+  std::uint64_t value = 0;
+  for (unsigned shift = 0;; shift += 7) {
+    const std::uint8_t byte = *at_++;
+    value |= static_cast<std::uint64_t>(byte & 0x7F) << shift;
+    if (byte < 0x80) return value;
+  }
+}
+
+std::int64_t ParaverStreamReader::Signed() {
+  const std::uint64_t coded = Number();
+  return static_cast<std::int64_t>(coded >> 1) ^ -static_cast<std::int64_t>(coded & 1);
 }
 
 }  // namespace farscale

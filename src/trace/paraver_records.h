@@ -3,20 +3,25 @@
 //
 // Every task has three streams of bytes: its events, its states and its ends of messages. A stream is a run of
 // segments, one a block; within a segment times are stored as differences from the time before, and all numbers take as
-// many bytes as they need. SegmentReader reads them again.
+// many bytes as they need. ParaverStreamReader reads them again.
 #pragma once
 
 #include <algorithm>
 #include <array>
+#include <cstddef>
 #include <cstdint>
+#include <deque>
 #include <functional>
 #include <limits>
+#include <map>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "trace/paraver_header.h"
 #include "trace/paraver_text.h"
 #include "trace/trace.h"
+#include "trace/trace_reader.h"
 
 namespace farscale {
 
@@ -44,35 +49,11 @@ inline bool IsCollectiveAttribute(ParaverEvent event) {
   return event >= ParaverEvent::kSendSize && event <= ParaverEvent::kCommunicator;
 }
 
-// A value of an event type that is a region.
-struct ParaverSymbol {
-  std::uint32_t type = 0;
-  std::uint64_t value = 0;
-
-  friend auto operator<=>(const ParaverSymbol&, const ParaverSymbol&) = default;
-};
+// A value of an event type that is a region: the type, then the value.
+using ParaverSymbol = std::pair<std::uint32_t, std::uint64_t>;
 
 enum class ParaverStream : std::uint8_t { kEvents, kStates, kMessages };
 constexpr std::size_t kParaverStreams = 3;
-
-// The order of a stream of a segment, to know whether the whole stream is in the order of time.
-struct ParaverOrder {
-  Tick first = 0, last = 0;
-  bool in_order = true;
-  bool is_empty = true;
-
-  // `next` follows behind it in the file.
-  void Append(const ParaverOrder& next) {
-    if (next.is_empty) return;
-    if (is_empty) {
-      *this = next;
-      return;
-    }
-    in_order = in_order && next.in_order && next.first >= last;
-    last = std::max(last, next.last);
-  }
-};
-using ParaverOrders = std::array<ParaverOrder, kParaverStreams>;
 
 // The event of hosts that call CUDA, and states of Paraver [docs/traces.md].
 constexpr std::uint32_t kParaverCudaCall = 63000001;
@@ -181,28 +162,26 @@ struct ParaverTally {
   }
 };
 
-// A state of a thread that is not the first of its task, from 1 on.
-struct ParaverThreadState {
-  std::uint32_t task = 0;
-  std::uint32_t thread = 0;
+struct ParaverState {
   Tick begin = 0, end = 0;
   std::uint32_t state = 0;
 };
 
-// The count of such a thread since its sample before.
-struct ParaverThreadCount {
-  std::uint32_t task = 0;
-  std::uint32_t thread = 0;
-  Tick tick = 0;
-  std::uint32_t type = 0;
-  std::int64_t count = 0;
+// Records of a thread that is not the first of its task.
+struct ParaverThread {
+  std::vector<ParaverState> states;
+  // By event type: samples of a counter, each with the count since the one before.
+  std::map<std::uint32_t, std::vector<std::pair<Tick, std::int64_t>>> counts;
 };
+// By task and number of the thread, from 1 on.
+using ParaverThreads = std::map<std::pair<std::uint32_t, std::uint32_t>, ParaverThread>;
 
 // The part of one task in one block: its streams one behind the other.
 struct ParaverSegment {
   std::uint32_t task = 0;
   std::array<std::uint32_t, kParaverStreams> bytes{};  // one a stream
-  ParaverOrders orders;
+  std::array<Tick, kParaverStreams> first{}, last{};   // times of records
+  std::array<bool, kParaverStreams> in_order = {true, true, true};
   ParaverStates states;
   bool has_root = false;  // the task is root of a collective
 };
@@ -212,11 +191,10 @@ struct ParaverBlock {
 
   ParaverTally tally;
   std::vector<std::uint8_t> bytes;
-  std::vector<ParaverSegment> segments;           // in the order of `bytes`; dropped once the block is taken in
-  std::vector<std::uint32_t> types;               // event types by their number in this block
-  std::vector<ParaverSymbol> symbols;             // indexed by number in this block, from 1 on; 0 is no symbol
-  std::vector<ParaverThreadState> thread_states;  // where they are kept
-  std::vector<ParaverThreadCount> thread_counts;  // the same
+  std::vector<ParaverSegment> segments;  // in the order of `bytes`; dropped once the block is taken in
+  std::vector<std::uint32_t> types;      // event types by their number in this block
+  std::vector<ParaverSymbol> symbols;    // indexed by number in this block, from 1 on; 0 is no symbol
+  ParaverThreads threads;                // where they are kept
 
   // Filled in when all blocks are read:
   std::vector<ParaverEvent> events;     // indexed by type
@@ -237,27 +215,65 @@ struct ParaverScope {
 
 ParaverBlock ReadParaverBlock(const ParaverScope& scope, const TextBlock& text);
 
-// An event of one record.
-struct ParaverPair {
-  std::uint32_t type_index = 0;
-  std::uint64_t coded = 0;
+// The segments of one task in the order of the file.
+struct ParaverTaskParts {
+  struct Part {
+    const std::uint8_t* begin = nullptr;                 // in the bytes of its block
+    std::array<std::uint32_t, kParaverStreams> bytes{};  // streams, one behind the other
+    const ParaverBlock* block = nullptr;
+  };
+  std::vector<Part> parts;
+  // Over all parts:
+  std::array<Tick, kParaverStreams> last{};  // times of records
+  std::array<bool, kParaverStreams> in_order = {true, true, true};
+  ParaverStates states;
+  bool has_roots = false;
 
-  std::uint32_t symbol() const { return static_cast<std::uint32_t>(coded); }  // for event types that have symbols
-  std::int64_t value() const {                                                // for others
-    return static_cast<std::int64_t>(coded >> 1) ^ -static_cast<std::int64_t>(coded & 1);
-  }
+  bool IsInOrder(ParaverStream stream) const { return in_order[static_cast<std::size_t>(stream)]; }
+  std::size_t Bytes() const;
 };
-struct ParaverState {
-  Tick begin = 0, end = 0;
-  std::uint32_t state = 0;
+
+// Reads the records of one stream of a task in the order of the file.
+class ParaverStreamReader {
+ public:
+  ParaverStreamReader(const ParaverTaskParts& parts, ParaverStream stream)
+      : parts_(parts), stream_(static_cast<std::size_t>(stream)) {}
+
+  // Goes to the next record and reads its time; false at the end. The numbers of the record are read in their order.
+  bool Next();
+  Tick time() const { return time_; }
+  std::uint64_t Number();
+  std::int64_t Signed();
+  const ParaverBlock& block() const { return *parts_.parts[next_part_ - 1].block; }
+
+ private:
+  const std::uint8_t* Begin(std::size_t part) const;
+
+  const ParaverTaskParts& parts_;
+  const std::size_t stream_;
+  std::size_t next_part_ = 0;
+  const std::uint8_t* at_ = nullptr;
+  const std::uint8_t* end_ = nullptr;
+  Tick time_ = 0;
 };
-// One end of a message, of the sender or of the receiver.
-struct ParaverMessage {
-  bool is_send = false;
-  Tick logical_send = 0, logical_receive = 0, physical_receive = 0;
-  std::uint32_t peer = 0;  // task from 0 on
-  std::uint64_t bytes = 0;
-  std::uint32_t tag = 0;
+
+// All records of a Paraver text, by task.
+struct ParaverRecords : ParaverTally {
+  explicit ParaverRecords(std::size_t count) : tasks(count) {}
+
+  // `block` follows behind it in the file.
+  void Add(ParaverBlock block);
+
+  std::deque<ParaverBlock> blocks;
+  std::uint64_t last_line = 0;
+  std::vector<ParaverTaskParts> tasks;
+  ParaverThreads threads;
+  bool is_cut_short = false;  // ends in the middle of a line
 };
+
+// Reads the text behind its header. Throws an input error when the file cannot be read on, or a line is longer than any
+// record is. `application`: from 0 on.
+ParaverRecords ReadParaverRecords(const std::string& path, const ReadOptions& options, std::uint32_t application,
+                                  const ParaverHeader& header, const ParaverNames& names, ParaverText& text);
 
 }  // namespace farscale

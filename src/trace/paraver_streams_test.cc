@@ -1,4 +1,4 @@
-#include "trace/paraver_tasks.h"
+#include "trace/trace.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

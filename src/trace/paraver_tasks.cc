@@ -1,4 +1,5 @@
-#include "trace/paraver_tasks.h"
+// All records of a Paraver text by task, and the threads and devices of the tasks.
+#include "trace/paraver_timeline.h"
 
 #include <fmt/format.h>
 
@@ -6,6 +7,7 @@
 #include <iterator>
 #include <map>
 #include <numeric>
+#include <ranges>
 #include <string_view>
 #include <utility>
 
@@ -97,23 +99,29 @@ void AddLastLine(const std::string& path, const ParaverScope& scope, const TextB
 
 void ParaverRecords::Add(ParaverBlock block) {
   Append(block.tally);
-  const auto number = static_cast<std::uint32_t>(blocks.size());
-  const std::uint8_t* begin = block.bytes.data();
-  for (const ParaverSegment& segment : block.segments) {
+  ParaverBlock& added = blocks.emplace_back(std::move(block));
+  const std::uint8_t* begin = added.bytes.data();
+  for (const ParaverSegment& segment : added.segments) {
     ParaverTaskParts& task = tasks[segment.task];
-    task.parts.push_back({begin, segment.bytes, number});
+    task.parts.push_back({begin, segment.bytes, &added});
     task.states.Append(segment.states);
     task.has_roots |= segment.has_root;
-    for (std::size_t s = 0; s < kParaverStreams; ++s) task.orders[s].Append(segment.orders[s]);
-    begin = std::accumulate(segment.bytes.begin(), segment.bytes.end(), begin,
-                            [](const std::uint8_t* at, std::uint32_t size) { return at + size; });
+    for (std::size_t s = 0; s < kParaverStreams; ++s) {
+      if (segment.bytes[s] == 0) continue;
+      task.in_order[s] = task.in_order[s] && segment.in_order[s] && segment.first[s] >= task.last[s];
+      task.last[s] = segment.last[s];
+    }
+    begin = std::accumulate(segment.bytes.begin(), segment.bytes.end(), begin);
   }
-  for (const ParaverThreadState& state : block.thread_states) thread_states[state.task].push_back(state);
-  for (const ParaverThreadCount& count : block.thread_counts) thread_counts[count.task].push_back(count);
-  block.thread_states = {};
-  block.thread_counts = {};
-  block.segments = {};
-  blocks.push_back(std::move(block));
+  for (auto& [place, thread] : added.threads) {
+    ParaverThread& all = threads[place];
+    all.states.insert(all.states.end(), thread.states.begin(), thread.states.end());
+    for (const auto& [type, counts] : thread.counts) {
+      all.counts[type].insert(all.counts[type].end(), counts.begin(), counts.end());
+    }
+  }
+  added.threads = {};
+  added.segments = {};
 }
 
 ParaverRecords ReadParaverRecords(const std::string& path, const ReadOptions& options, std::uint32_t application,
@@ -132,15 +140,8 @@ namespace {
 
 constexpr std::uint32_t kTeam = 0;  // who is in it is not recorded
 
-bool IsActive(std::uint32_t state) { return state != kParaverIdle && state != kParaverNotCreated; }
-
-// Stretches in which any of the threads is active, in order and apart.
-std::vector<DeviceSpan> ActiveStretches(const std::vector<ParaverThreadState>& states) {
-  std::vector<DeviceSpan> active;
-  for (const ParaverThreadState& state : states) {
-    if (IsActive(state.state) && state.end > state.begin) active.push_back({state.begin, state.end});
-  }
-  return UnionOf(std::move(active));
+bool IsActive(const ParaverState& state) {
+  return state.state != kParaverIdle && state.state != kParaverNotCreated && state.end > state.begin;
 }
 
 // Where the main thread forks and joins, by time alone.
@@ -161,109 +162,95 @@ std::vector<TeamEvent> FindForks(const RankTimeline& timeline, const std::vector
   return events;
 }
 
-using States = std::vector<ParaverThreadState>;
-using Counts = std::vector<ParaverThreadCount>;
 using CounterByType = std::map<std::uint32_t, std::uint32_t>;
-
-// A stretch in which a thread ran, and for how long it did before.
-struct Running {
-  Tick begin = 0, end = 0, before = 0;
-};
-
-std::vector<Running> RunningTimes(States::const_iterator first, States::const_iterator end) {
-  std::vector<Running> stretches;
-  Tick before = 0;
-  for (; first != end; ++first) {
-    if (first->state != kParaverRunning || first->end <= first->begin) continue;
-    stretches.push_back({first->begin, first->end, before});
-    before += first->end - first->begin;
-  }
-  return stretches;
-}
+using RunningTimes = std::vector<std::pair<DeviceSpan, Tick>>;  // stretches, and how long the thread ran before each
 
 // The time that the thread ran up to a tick.
-Tick RunUntil(const std::vector<Running>& stretches, Tick tick) {
-  const auto next = std::ranges::lower_bound(stretches, tick, {}, &Running::begin);
+Tick RunUntil(const RunningTimes& stretches, Tick tick) {
+  const auto next =
+      std::ranges::lower_bound(stretches, tick, {}, [](const auto& stretch) { return stretch.first.begin; });
   if (next == stretches.begin()) return 0;
-  const Running& last = *(next - 1);
-  return last.before + std::min(tick, last.end) - last.begin;
+  const auto& [last, before] = *(next - 1);
+  return before + std::min(tick, last.end) - last.begin;
 }
 
-// One counter of one thread, at times in order.
-class PassingCount {
- public:
-  PassingCount(Counts::const_iterator first, Counts::const_iterator end, std::uint32_t type,
-               const std::vector<Running>& running) {
-    double total = 0;
-    for (; first != end; ++first) {
-      if (first->type != type) continue;
-      total += static_cast<double>(first->count);
-      samples_.emplace_back(RunUntil(running, first->tick), total);
-    }
-  }
+// Samples of a counter of a thread as running time and total, and where a tick lies among them.
+struct PassingCount {
+  std::uint32_t counter = 0;
+  std::vector<std::pair<Tick, double>> samples = {{0, 0}};
+  std::size_t next = 1;
 
-  std::size_t samples() const { return samples_.size() - 1; }
+  // At times in order.
   std::int64_t At(Tick running) {
-    while (next_ < samples_.size() && samples_[next_].first <= running) ++next_;
-    const auto& [last_running, last_total] = samples_[next_ - 1];
-    if (next_ == samples_.size()) return std::llround(last_total);
-    const auto& [next_running, next_total] = samples_[next_];
+    while (next < samples.size() && samples[next].first <= running) ++next;
+    const auto& [last_running, last_total] = samples[next - 1];
+    if (next == samples.size()) return std::llround(last_total);
+    const auto& [next_running, next_total] = samples[next];
     const double share = static_cast<double>(running - last_running) / static_cast<double>(next_running - last_running);
     return std::llround(last_total + share * (next_total - last_total));
   }
-
- private:
-  std::vector<std::pair<Tick, double>> samples_ = {{0, 0}};  // running time and total
-  std::size_t next_ = 1;
 };
 
+// Builds one thread, whose records are in the order of time.
 class WorkerBuilder {
  public:
   WorkerBuilder(const Trace& definitions, const ParaverTraceFacts& facts, Location location,
-                const std::vector<DeviceSpan>& teams)
-      : facts_(facts), location_(location), teams_(teams), builder_(definitions, location.rank) {}
+                const ParaverThread& thread, const std::vector<DeviceSpan>& teams)
+      : facts_(facts),
+        location_(location),
+        states_(thread.states),
+        teams_(teams),
+        builder_(definitions, location.rank) {
+    Tick before = 0;
+    for (const auto& [begin, end, state] : states_) {
+      if (state != kParaverRunning || end <= begin) continue;
+      running_.push_back({{begin, end}, before});
+      before += end - begin;
+    }
+  }
 
-  // Counters of the thread, whose samples are in the order of time; before Build.
-  void Count(Counts::const_iterator first, Counts::const_iterator end, const std::vector<Running>& running,
-             const CounterByType& counters) {
-    running_ = &running;
+  void Count(const ParaverThread& thread, const CounterByType& counters) {
     std::size_t most = 0;
     for (const auto& [type, counter] : counters) {
-      PassingCount count(first, end, type, running);
-      most = std::max(most, count.samples());
-      if (count.samples() > 0) counts_.emplace_back(counter, std::move(count));
+      const auto counts = thread.counts.find(type);
+      if (counts == thread.counts.end()) continue;
+      most = std::max(most, counts->second.size());
+      PassingCount passing{.counter = counter};
+      for (const auto& [tick, count] : counts->second) {
+        passing.samples.emplace_back(RunUntil(running_, tick),
+                                     passing.samples.back().second + static_cast<double>(count));
+      }
+      counts_.push_back(std::move(passing));
     }
-    for (const auto& [counter, count] : counts_) {
+    for (const PassingCount& count : counts_) {
       constexpr double kSmallestShare = 0.99;  // chosen: as of main threads
-      if (static_cast<double>(count.samples()) < kSmallestShare * static_cast<double>(most)) {
-        builder_.DistrustCounter(counter);
+      if (static_cast<double>(count.samples.size() - 1) < kSmallestShare * static_cast<double>(most)) {
+        builder_.DistrustCounter(count.counter);
       }
     }
   }
 
-  // States of the thread in the order of time.
-  WorkerThread Build(States::const_iterator first, States::const_iterator end) {
+  WorkerThread Build() {
     auto team = teams_.begin();
-    while (first != end) {
-      const auto is_before = [&](const ParaverThreadState& state) {
-        return !IsActive(state.state) || state.end <= state.begin;
-      };
-      first = std::find_if_not(first, end, is_before);
-      if (first == end) break;
-      while (team->end < first->end) ++team;
-      first = AddSpan(first, end, team->end);
+    for (auto state = states_.begin(); state != states_.end();) {
+      if (!IsActive(*state)) {
+        ++state;
+        continue;
+      }
+      while (team->end < state->end) ++team;
+      state = AddSpan(state, team->end);
     }
     return {location_, builder_.Finish(), builder_.TakeTeamEvents()};
   }
 
  private:
-  using Iterator = States::const_iterator;
+  using Iterator = std::vector<ParaverState>::const_iterator;
 
   // Adds the part of the thread in one team; returns the state behind it.
-  Iterator AddSpan(Iterator first, Iterator end, Tick team_end) {
+  Iterator AddSpan(Iterator first, Tick team_end) {
     Iterator behind = first, last = first;
-    for (; behind != end && behind->begin < team_end; ++behind) {
-      if (IsActive(behind->state)) last = behind;
+    for (; behind != states_.end() && behind->begin < team_end; ++behind) {
+      if (behind->state != kParaverIdle && behind->state != kParaverNotCreated) last = behind;
     }
     Tick now = first->begin;
     builder_.Team(TeamEvent::Kind::kBegin, now, kTeam);
@@ -288,7 +275,7 @@ class WorkerBuilder {
   }
 
   void SetCounters(Tick tick) {
-    for (auto& [counter, count] : counts_) builder_.SetCounter(tick, counter, count.At(RunUntil(*running_, tick)));
+    for (PassingCount& count : counts_) builder_.SetCounter(tick, count.counter, count.At(RunUntil(running_, tick)));
   }
 
   // Nothing for work.
@@ -305,39 +292,41 @@ class WorkerBuilder {
 
   const ParaverTraceFacts& facts_;
   const Location location_;
+  const std::vector<ParaverState>& states_;
   const std::vector<DeviceSpan>& teams_;
   RankBuilder builder_;
-  const std::vector<Running>* running_ = nullptr;
-  std::vector<std::pair<std::uint32_t, PassingCount>> counts_;  // with the counter's number
+  RunningTimes running_;
+  std::vector<PassingCount> counts_;
 };
 
 using TaskThreads = std::pair<std::vector<TeamEvent>, std::vector<WorkerThread>>;  // events of the main thread, workers
 
-TaskThreads BuildThreads(const Trace& trace, const ParaverTraceFacts& facts, std::size_t rank, States states,
-                         Counts counts, const CounterByType& counters) {
-  std::ranges::stable_sort(states, {}, [](const ParaverThreadState& s) { return std::pair(s.thread, s.begin); });
-  std::ranges::stable_sort(counts, {}, [](const ParaverThreadCount& c) { return std::pair(c.thread, c.tick); });
-  const std::vector<DeviceSpan> teams = ActiveStretches(states);
-  TaskThreads threads{FindForks(trace.timelines[rank], teams), {}};
-  for (auto first = states.cbegin(); first != states.cend();) {
-    const std::uint32_t thread = first->thread;
-    const auto end =
-        std::find_if(first, states.cend(), [&](const ParaverThreadState& state) { return state.thread != thread; });
-    const Location location{static_cast<std::int32_t>(rank), static_cast<std::int32_t>(thread)};
-    const std::vector<Running> running = RunningTimes(first, end);
-    const auto own = std::ranges::lower_bound(std::as_const(counts), thread, {}, &ParaverThreadCount::thread);
-    WorkerBuilder builder(trace, facts, location, teams);
-    builder.Count(own,
-                  std::upper_bound(own, counts.cend(), thread,
-                                   [](std::uint32_t one, const auto& count) { return one < count.thread; }),
-                  running, counters);
-    threads.second.push_back(builder.Build(first, end));
-    first = end;
+TaskThreads BuildThreads(const Trace& trace, const ParaverTraceFacts& facts, std::uint32_t rank,
+                         ParaverThreads& threads, const CounterByType& counters) {
+  const auto first = threads.lower_bound({rank, 0}), end = threads.lower_bound({rank + 1, 0});
+  std::vector<DeviceSpan> active;
+  for (auto& [place, thread] : std::ranges::subrange(first, end)) {
+    std::ranges::stable_sort(thread.states, {}, &ParaverState::begin);
+    for (auto& [type, counts] : thread.counts) {
+      std::ranges::stable_sort(counts, {}, &std::pair<Tick, std::int64_t>::first);
+    }
+    for (const ParaverState& state : thread.states) {
+      if (IsActive(state)) active.push_back({state.begin, state.end});
+    }
   }
-  return threads;
+  const std::vector<DeviceSpan> teams = UnionOf(std::move(active));
+  TaskThreads built{FindForks(trace.timelines[rank], teams), {}};
+  for (const auto& [place, thread] : std::ranges::subrange(first, end)) {
+    if (thread.states.empty()) continue;
+    const Location location{static_cast<std::int32_t>(rank), static_cast<std::int32_t>(place.second)};
+    WorkerBuilder builder(trace, facts, location, thread, teams);
+    builder.Count(thread, counters);
+    built.second.push_back(builder.Build());
+  }
+  return built;
 }
 
-CounterByType FindCounters(const std::vector<ParaverBlock>& blocks) {
+CounterByType FindCounters(const std::deque<ParaverBlock>& blocks) {
   CounterByType counters;
   for (const ParaverBlock& block : blocks) {
     for (std::size_t i = 0; i < block.types.size(); ++i) {
@@ -372,8 +361,7 @@ void AddParaverThreads(ParaverRecords& records, const ParaverTraceFacts& facts, 
   const CounterByType counters = FindCounters(records.blocks);
   std::vector<TaskThreads> of_tasks(trace.size());
   ParallelFor(trace.size(), [&](std::size_t rank) {
-    of_tasks[rank] = BuildThreads(trace, facts, rank, std::move(records.thread_states[rank]),
-                                  std::move(records.thread_counts[rank]), counters);
+    of_tasks[rank] = BuildThreads(trace, facts, static_cast<std::uint32_t>(rank), records.threads, counters);
   });
   TeamThreads& threads = trace.team_threads;
   threads.teams.emplace_back();
@@ -396,14 +384,14 @@ std::string DeviceOf(std::string_view thread) {
 }
 
 // Devices of the threads of an application by task and thread; empty where the names are of another trace.
-using DeviceNames = std::map<std::pair<std::size_t, std::uint32_t>, std::string>;
+using DeviceNames = std::map<std::pair<std::uint32_t, std::uint32_t>, std::string>;
 
 DeviceNames DevicesOf(const ParaverNames& names, const ParaverHeader& header, std::size_t application) {
   DeviceNames devices;
   std::size_t next = 0;
   for (std::size_t k = 0; k < header.applications.size(); ++k) {
-    const std::vector<ParaverTask>& tasks = header.applications[k].tasks;
-    for (std::size_t task = 0; task < tasks.size(); ++task) {
+    const std::vector<Rank>& tasks = header.applications[k].tasks;
+    for (std::uint32_t task = 0; task < tasks.size(); ++task) {
       const auto threads = static_cast<std::uint32_t>(std::max(tasks[task].threads, 1));
       for (std::uint32_t thread = 0; thread < threads; ++thread, ++next) {
         if (next >= names.thread_names.size()) return {};
@@ -415,30 +403,24 @@ DeviceNames DevicesOf(const ParaverNames& names, const ParaverHeader& header, st
   return next == names.thread_names.size() ? devices : DeviceNames();
 }
 
-void AddState(const ParaverThreadState& state, StreamSpans& spans) {
-  if (state.end <= state.begin) return;
-  if (state.state == kParaverRunning) spans.kernels.push_back({state.begin, state.end});
-  if (state.state == kMemoryTransfer) spans.copies.push_back({state.begin, state.end});
-}
-
 }  // namespace
 
 void AddParaverDevices(const ParaverNames& names, const ParaverHeader& header, std::size_t application,
-                       std::vector<std::vector<ParaverThreadState>>& states, TraceBuilder& builder) {
-  const DeviceNames device_of = DevicesOf(names, header, application);
-  if (device_of.empty()) return;
+                       ParaverThreads& threads, TraceBuilder& builder) {
   Trace& trace = builder.trace();
-  for (const auto& [place, device] : device_of) --trace.ranks[place.first].threads;
   std::map<std::string, std::map<std::int32_t, StreamSpans>> devices;
-  for (std::size_t task = 0; task < states.size(); ++task) {
-    std::map<std::string, StreamSpans> of_task;
-    std::erase_if(states[task], [&](const ParaverThreadState& state) {
-      const auto device = device_of.find({task, state.thread});
-      if (device == device_of.end()) return false;
-      AddState(state, of_task[device->second]);
-      return true;
-    });
-    for (const auto& [name, spans] : of_task) AddStream(static_cast<std::int32_t>(task), spans, devices[name]);
+  for (const auto& [place, device] : DevicesOf(names, header, application)) {
+    --trace.ranks[place.first].threads;
+    const auto stream = threads.find(place);
+    if (stream == threads.end()) continue;
+    StreamSpans spans;
+    for (const auto& [begin, end, state] : stream->second.states) {
+      if (end <= begin) continue;
+      if (state == kParaverRunning) spans.kernels.push_back({begin, end});
+      if (state == kMemoryTransfer) spans.copies.push_back({begin, end});
+    }
+    AddStream(static_cast<std::int32_t>(place.first), spans, devices[device]);
+    threads.erase(stream);
   }
   for (const auto& [name, of_ranks] : devices) AddDevice(name, of_ranks, trace);
 }

@@ -5,38 +5,11 @@
 #include <cstdio>
 #include <memory>
 #include <string>
+#include <vector>
+
+struct inflate_state;  // of ISA-L
 
 namespace farscale {
-
-// The bytes of a text file, plain or compressed by gzip.
-
-class PackedText {
- public:
-  // Throws an input error when the file cannot be opened.
-  explicit PackedText(const std::string& path);
-  ~PackedText();
-  PackedText(const PackedText&) = delete;
-  PackedText& operator=(const PackedText&) = delete;
-
-  // Writes the next bytes, at most `count`, and returns how many; fewer only at the end of the file. Throws an input
-  // error when the file cannot be read on, or the compressed data is damaged or ends early.
-  std::size_t Read(char* to, std::size_t count);
-
- private:
-  struct Unpacker;
-
-  std::size_t ReadFile(char* to, std::size_t count);
-  std::size_t Unpack(char* to, std::size_t count);
-  bool NextInput();
-  bool BeginMember();
-  [[noreturn]] void Fail(const std::string& reason, const std::string& advice) const;
-
-  std::string path_;
-  std::unique_ptr<std::FILE, int (*)(std::FILE*)> file_;
-  std::unique_ptr<Unpacker> unpacker_;  // nothing for plain files
-  std::string head_;                    // begin of a plain file: read to see that it is one, not yet handed out
-  std::uint64_t bytes_ = 0;             // handed out
-};
 
 // Lines of the text, each with its newline.
 struct TextBlock {
@@ -50,6 +23,7 @@ class ParaverText {
  public:
   // Throws an input error when the file cannot be opened.
   explicit ParaverText(const std::string& path);
+  ~ParaverText();
 
   // The next bytes, at most `count`, without handing them out.
   std::string Peek(std::size_t count);
@@ -73,11 +47,20 @@ class ParaverText {
 
  private:
   // Appends up to `count` bytes to `text`; fewer only at the end of the file.
-  void Read(std::string& text, std::size_t count);
+  void Append(std::string& text, std::size_t count);
+  // The same into memory of that size; these return how many.
+  std::size_t ReadFile(char* to, std::size_t count);
+  std::size_t Unpack(char* to, std::size_t count);
+  bool BeginMember();
+  [[noreturn]] void Fail(const std::string& reason, const std::string& advice) const;
 
   std::string path_;
+  std::unique_ptr<std::FILE, int (*)(std::FILE*)> file_;
+  std::unique_ptr<inflate_state> unpacker_;  // nothing for plain files
+  std::vector<std::uint8_t> packed_;         // read, but not unpacked
+  bool is_unpacked_ = false;                 // to the end of the last member
+  std::uint64_t bytes_ = 0;                  // of the text, read
   std::size_t block_bytes_ = kBlockBytes;
-  PackedText file_;
   std::string rest_;         // read, but not handed out
   std::uint64_t lines_ = 0;  // handed out
   bool at_end_ = false, is_over_ = false;

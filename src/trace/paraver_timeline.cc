@@ -29,17 +29,17 @@ class ParaverRegions {
  public:
   explicit ParaverRegions(RankBuilder& rank) : rank_(rank) {}
 
-  void EnterFunction(Tick tick, std::uint32_t region) { Do(tick, {kFunction, region, false}); }
+  void EnterFunction(Tick tick, std::uint32_t region) { Do(tick, {kFunction, region}); }
   void LeaveFunction(Tick tick) {
     // A function that comes and goes within an MPI call leaves no trace.
-    if (in_call_ && !waiting_.empty() && waiting_.back().type == kFunction && !waiting_.back().is_leave) {
+    if (in_call_ && !waiting_.empty() && waiting_.back().first == kFunction && waiting_.back().second != kNothing) {
       waiting_.pop_back();
     } else {
-      Do(tick, {kFunction, 0, true});
+      Do(tick, {kFunction, kNothing});
     }
   }
   // The region of an event type from now on; kNothing for nothing.
-  void SetEvent(Tick tick, std::uint32_t type, std::uint32_t region) { Do(tick, {type, region, region == kNothing}); }
+  void SetEvent(Tick tick, std::uint32_t type, std::uint32_t region) { Do(tick, {type, region}); }
 
   // Makes these the callers, the outermost first: leaves what differs, enters what is new.
   void EnterCallers(Tick tick, const std::vector<std::uint32_t>& callers) {
@@ -70,18 +70,14 @@ class ParaverRegions {
   // Leaves whatever is open.
   void Finish(Tick tick) {
     LeaveCallers(tick, {});
-    for (std::size_t i = open_.size(); i > 0; --i) rank_.Leave(tick, open_[i - 1].region);
+    for (std::size_t i = open_.size(); i > 0; --i) rank_.Leave(tick, open_[i - 1].second);
     open_.clear();
   }
 
  private:
   static constexpr std::uint32_t kFunction = 0;  // no event type
 
-  struct Change {
-    std::uint32_t type = kFunction;
-    std::uint32_t region = 0;
-    bool is_leave = false;
-  };
+  using Change = std::pair<std::uint32_t, std::uint32_t>;  // event type and its region from now on, or kNothing
 
   void Do(Tick tick, const Change& change) {
     if (in_call_) {
@@ -89,30 +85,29 @@ class ParaverRegions {
       return;
     }
     LeaveCallers(tick, {});
-    const bool is_event = change.type != kFunction;
-    const bool is_open = std::ranges::find(open_, change.type, &Change::type) != open_.end();
-    if (is_open && (is_event || change.is_leave)) {
-      Replace(tick, change);
-    } else if (!change.is_leave) {
-      rank_.Enter(tick, change.region);
+    const auto [type, region] = change;
+    const bool is_event = type != kFunction, is_leave = region == kNothing;
+    const auto last = std::ranges::find(open_.rbegin(), open_.rend(), type, &Change::first);
+    if (last != open_.rend() && (is_event || is_leave)) {
+      Replace(tick, static_cast<std::size_t>(open_.rend() - last) - 1, region);
+    } else if (!is_leave) {
+      rank_.Enter(tick, region);
       open_.push_back(change);
     } else if (!is_event) {
       rank_.diagnostics().Add(anomaly::kLeaveWithoutEnter);
     }
   }
 
-  // Ends the open region of this type, and something else may take its place. Regions of other types inside it go on:
-  // they are left and entered again.
-  void Replace(Tick tick, const Change& change) {
-    const auto last = std::ranges::find(open_.rbegin(), open_.rend(), change.type, &Change::type);
-    const auto index = open_.size() - 1 - static_cast<std::size_t>(last - open_.rbegin());
-    for (std::size_t i = open_.size(); i > index; --i) rank_.Leave(tick, open_[i - 1].region);
-    if (change.is_leave) {
+  // Ends an open region, and something else may take its place. Regions inside it go on: they are left and entered
+  // again.
+  void Replace(Tick tick, std::size_t index, std::uint32_t region) {
+    for (std::size_t i = open_.size(); i > index; --i) rank_.Leave(tick, open_[i - 1].second);
+    if (region == kNothing) {
       open_.erase(open_.begin() + static_cast<std::ptrdiff_t>(index));
     } else {
-      open_[index].region = change.region;
+      open_[index].second = region;
     }
-    for (std::size_t i = index; i < open_.size(); ++i) rank_.Enter(tick, open_[i].region);
+    for (std::size_t i = index; i < open_.size(); ++i) rank_.Enter(tick, open_[i].second);
   }
 
   RankBuilder& rank_;
@@ -268,7 +263,7 @@ class TimelineWriter {
     }
   }
 
-  std::uint32_t RegionOf(const StateCursor::Stretch& stretch) const {
+  std::uint32_t RegionOf(const ParaverState& stretch) const {
     if (stretch.state == kParaverSynchronization) return facts_.barrier_region;
     return stretch.state == kParaverForkJoin ? facts_.scheduling_region : facts_.pause_region;
   }
@@ -281,7 +276,7 @@ class TimelineWriter {
     const std::span<const std::uint32_t> apart(kOfTeams, facts_.knows_threads ? std::size(kOfTeams) : 0);
     states_.NotRunning(outside_since_, tick, apart, stretches_);
     outside_since_ = tick;
-    for (const StateCursor::Stretch& stretch : stretches_) {
+    for (const ParaverState& stretch : stretches_) {
       const bool has_sample = last_sample_ == stretch.begin;
       if (!has_sample) RepeatCounters(stretch.begin);
       const std::uint32_t region = RegionOf(stretch);
@@ -478,7 +473,7 @@ class TimelineWriter {
   ParaverRegions regions_;
   std::vector<std::uint32_t> call_callers_;                                // callers of the call asked for last
   std::vector<std::pair<std::uint32_t, std::uint32_t>> callers_by_level_;  // level and region; the same
-  std::vector<StateCursor::Stretch> stretches_;
+  std::vector<ParaverState> stretches_;
   std::optional<bool> is_tracing_;  // nothing before the first event about it
   std::optional<Tick> stopped_at_, flush_since_;
 

@@ -1,15 +1,264 @@
-// From the records of one task of a Paraver trace to the timeline of its rank.
+// From the records of the tasks of a Paraver trace to the timelines of ranks, threads and devices.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
+#include <deque>
+#include <functional>
+#include <limits>
+#include <map>
+#include <optional>
+#include <queue>
+#include <span>
+#include <string>
+#include <unordered_map>
+#include <utility>
 #include <vector>
 
-#include "trace/paraver_messages.h"
-#include "trace/paraver_cursors.h"
+#include "trace/mpi_call.h"
+#include "trace/paraver_records.h"
 #include "trace/trace.h"
 #include "trace/trace_builder.h"
 
 namespace farscale {
+
+// One pair of type and value, with its meaning for the trace.
+struct ParaverFact {
+  ParaverEvent event = ParaverEvent::kIgnored;
+  std::uint32_t type = 0;
+  std::uint32_t index = ParaverBlock::kNothing;  // number of a region, if it has one, or of a counter
+  std::int64_t value = 0;                        // 0 for a leave, in events with symbols
+
+  bool is_enter() const { return value != 0; }  // for regions
+};
+
+// All records of one moment.
+struct ParaverMoment {
+  Tick tick = 0;
+  std::vector<ParaverFact> facts;
+};
+
+// Elements of one stream of a task in the order of time: as they are read when the stream is in order, else sorted.
+template <typename Element>
+class OrderedStream {
+ public:
+  // `read`: takes an element from its record; `time`: by which they are sorted.
+  using Read = void (*)(ParaverStreamReader& reader, Element& element);
+
+  OrderedStream(const ParaverTaskParts& parts, ParaverStream stream, Read read, Tick Element::*time)
+      : reader_(parts, stream), read_(read) {
+    if (parts.IsInOrder(stream)) return;
+    for (Element element; Next(element);) sorted_.push_back(element);
+    std::ranges::stable_sort(sorted_, {}, time);
+    is_sorted_ = true;
+  }
+
+  // False at the end.
+  bool Next(Element& element) {
+    if (is_sorted_) {
+      if (next_sorted_ == sorted_.size()) return false;
+      element = std::move(sorted_[next_sorted_++]);
+      return true;
+    }
+    if (!reader_.Next()) return false;
+    read_(reader_, element);
+    return true;
+  }
+
+ private:
+  ParaverStreamReader reader_;
+  const Read read_;
+  bool is_sorted_ = false;  // everything is in sorted_
+  std::vector<Element> sorted_;
+  std::size_t next_sorted_ = 0;
+};
+
+// The moments of a task, and those to come. Reads on as needed when the file is in order, else sorts. A record that
+// adds to the one before it at the same time, such as counters behind the entry of a call, becomes part of it. Calls do
+// not overlap: at one time the leave of the open call comes first, and a leave of no call is left out, unless it is the
+// first edge of all, as in a trace cut out of another. A call entered inside another is part of that, unless the task
+// ran in between or recorded no states: then the leave of the one before is missing, and it ends there.
+class EventCursor {
+ public:
+  explicit EventCursor(const ParaverTaskParts& parts);
+
+  // The moment `ahead` moments behind the next one; nothing behind the last.
+  const ParaverMoment* Peek(std::size_t ahead = 0);
+  void Advance();
+
+  // Edges of calls so far, and how many of them had no other edge.
+  std::uint64_t edges() const { return edges_; }
+  std::uint64_t lost_edges() const { return lost_edges_; }
+  // Time between them and the edges beside them.
+  Tick lost_time() const { return lost_time_; }
+
+ private:
+  bool Load();
+  void ChooseNext(std::size_t first);
+  void MakeCallsFollow(ParaverMoment& moment);
+  bool Enter(std::uint32_t type, Tick tick);
+  bool Leave(std::uint32_t type, Tick tick);
+  bool RunsBetween(Tick from, Tick to);
+
+  OrderedStream<ParaverMoment> records_;
+  std::optional<ParaverMoment> held_;                 // read, but perhaps part of the moment before
+  std::vector<ParaverMoment> group_;                  // moments of one time
+  std::vector<std::pair<std::uint32_t, Tick>> open_;  // calls, the outermost first: type and enter
+  std::uint64_t edges_ = 0, lost_edges_ = 0;
+  Tick lost_time_ = 0, last_edge_ = 0;
+  const ParaverTaskParts& parts_;
+  std::optional<OrderedStream<ParaverState>> states_;  // read where calls nest
+  std::optional<ParaverState> state_;
+  std::deque<ParaverMoment> ready_;
+  std::vector<std::vector<ParaverFact>> spare_;
+};
+
+// Time in which a rank did not run, by its states.
+class StateCursor {
+ public:
+  explicit StateCursor(const ParaverTaskParts& parts);
+
+  // False if the task did not record when it runs; then its states cannot be used.
+  bool are_recorded() const { return summary_.has_running; }
+  // First begin of a state in which the task exists.
+  std::optional<Tick> first() const {
+    const bool exists = summary_.first_existing != std::numeric_limits<Tick>::max();
+    return exists ? std::optional(summary_.first_existing) : std::nullopt;
+  }
+  Tick last() const { return summary_.last_existing; }
+
+  // Stretches of [from, to) in which the task did not run, in order, without those next to each other, unless only one
+  // of them is in a state of `apart`; other states are kParaverNotCreated. `from` must not be less than in the call
+  // before.
+  void NotRunning(Tick from, Tick to, std::span<const std::uint32_t> apart, std::vector<ParaverState>& stretches);
+
+  // States of MPI in the stretches so far. Synchronization is one where no team forks.
+  struct InMpi {
+    std::uint64_t states = 0;
+    Tick first = 0, time = 0;
+
+    void Add(Tick begin, Tick end) {
+      if (states++ == 0) first = begin;
+      time += end - begin;
+    }
+  };
+  const InMpi& in_mpi() const { return in_mpi_; }
+  InMpi in_synchronization() const { return has_teams_ ? InMpi() : in_synchronization_; }
+
+ private:
+  const ParaverState* Current();
+
+  const ParaverStates& summary_;
+  OrderedStream<ParaverState> states_;
+  std::optional<ParaverState> current_;
+  InMpi in_mpi_, in_synchronization_;
+  bool has_teams_ = false;
+};
+
+// One end of a message at its task.
+struct MessageEnd {
+  Tick post = 0;      // logical send or receive
+  Tick complete = 0;  // physical receive
+  Tick other = 0;     // the post at the other end
+  std::uint64_t bytes = 0;
+  std::uint32_t peer = 0;
+  std::uint32_t tag = 0;
+  std::uint32_t number = 0;  // in the order of the file
+};
+
+// True if a call may post a message.
+bool MayPost(MpiCall call, bool is_send);
+
+// Records the messages of a rank, call by call. Paraver does not record communicators, but which send belongs to which
+// receive: where messages of one tag overtake each other, as they can in different communicators, the later ones get
+// another tag, the same at both ends.
+class ParaverMessages {
+ public:
+  ParaverMessages(const ParaverTaskParts& parts, std::uint32_t world, RankBuilder& rank);
+
+  // The time when a call is left, and what calls entered at the same moment may post. Calls inside it may post and
+  // complete anything.
+  struct CallEnd {
+    Tick tick = std::numeric_limits<Tick>::max();
+    bool others_send = false, others_receive = false, has_inner = false;
+  };
+  // Records messages of the call that the rank is in.
+  void InCall(Tick enter, const CallEnd& end, MpiCall call);
+  // Posted before a time outside any call: the builder counts them.
+  void OutsideUntil(Tick tick);
+
+ private:
+  void PostSend(const MessageEnd& end, MpiCall call);
+  void PostReceive(const MessageEnd& end, Tick leave, MpiCall call);
+  void CompleteUntil(Tick leave);
+
+  std::vector<MessageEnd> receives_, sends_;  // in the order of their posts
+  const std::uint32_t world_;
+  RankBuilder& rank_;
+  std::size_t next_receive_ = 0, next_send_ = 0;
+  using Pending = std::pair<Tick, std::size_t>;  // completion and number of the receive
+  std::priority_queue<Pending, std::vector<Pending>, std::greater<>> pending_;
+};
+
+// The root of the k-th collective on a communicator, by its index and k. Only the root itself says so.
+using ParaverRoots = std::map<std::pair<std::uint32_t, std::uint64_t>, std::int32_t>;
+
+// Facts that all ranks share while their timelines are built. Regions and the world are their numbers in the trace.
+struct ParaverTraceFacts {
+  std::unordered_map<std::uint64_t, std::uint32_t> communicators;  // index by the number in the trace
+  std::vector<std::optional<CollectiveKind>> collectives;          // indexed by region; nothing for other functions
+  ParaverRoots roots;
+  std::uint32_t world = 0;
+  std::uint32_t application_region = 0;
+  std::uint32_t tracing_region = 0;
+  std::uint32_t pause_region = 0;
+  std::uint32_t cut_call_region = 0;  // for a call whose begin lies before the trace
+  bool knows_threads = false;         // then two states of the runtime are regions
+  std::uint32_t barrier_region = 0;
+  std::uint32_t scheduling_region = 0;
+  bool is_part = false;        // cut out of a trace, or filtered
+  bool has_functions = false;  // they are recorded as regions, so callers are not needed
+};
+
+// The collectives that this task says it is the root of.
+ParaverRoots RootsOfTask(const ParaverTaskParts& parts, const ParaverTraceFacts& facts, std::int32_t rank);
+
+// A collective call. Its attributes come with it or beside it at the same time.
+struct ParaverCollective {
+  Tick tick = std::numeric_limits<Tick>::min();
+  std::optional<std::uint64_t> id;  // the communicator's, in the trace
+  std::uint64_t sent = 0, received = 0;
+  bool is_root = false;
+  // Known when the call is left:
+  CollectiveKind kind = CollectiveKind::kBarrier;
+  std::optional<std::uint32_t> communicator;
+  std::uint64_t number = 0;  // on the communicator
+};
+
+// Numbers the collectives of a task on each communicator, and knows which call they belong to.
+class CollectiveCalls {
+ public:
+  explicit CollectiveCalls(const ParaverTraceFacts& facts) : facts_(facts) {}
+
+  // An event that may be an attribute of the call at hand, or of the one that is entered at the same time.
+  void Attribute(Tick tick, const ParaverFact& fact);
+  void Enter(Tick tick);
+  // The collective that the call was; nothing when it was none or does not say where.
+  std::optional<ParaverCollective> Leave(std::uint32_t region);
+
+  // Leaves a call and records the collective that it was.
+  void Record(const Trace& trace, std::uint32_t region, RankBuilder& rank);
+
+ private:
+  std::optional<std::uint32_t> LocalRoot(const Trace& trace, const ParaverCollective& collective,
+                                         const std::string& function, RankBuilder& rank);
+
+  const ParaverTraceFacts& facts_;
+  bool in_call_ = false;
+  ParaverCollective current_;
+  std::unordered_map<std::uint32_t, std::uint64_t> numbers_;
+  std::map<std::pair<std::uint32_t, std::int32_t>, std::uint32_t> local_roots_;  // keys: communicator and world rank
+};
 
 // Feeds the rank with all that its task recorded: a region around all of it; functions, the program's own events and
 // stretches with tracing on as regions; MPI calls with their messages and collectives; counters, summed up; and the
@@ -18,5 +267,18 @@ namespace farscale {
 // a region from the first to the last of the calls that follow each other and have the caller in common.
 void BuildParaverRank(const Trace& trace, const ParaverTaskParts& parts, const ParaverTraceFacts& facts,
                       RankBuilder& rank);
+
+// Regions of the states that a thread of a team has in the runtime, beside what it runs.
+void AddParaverTeamRegions(TraceBuilder& builder, ParaverTraceFacts& facts);
+
+// Adds the threads of every task with their teams, once the timelines of the ranks are there. A team lasts as long as
+// any thread of the task but the first is neither idle nor missing; what a thread idles meanwhile is the runtime's.
+// What counters count between two samples of a thread grows evenly with the time that it runs in between.
+void AddParaverThreads(ParaverRecords& records, const ParaverTraceFacts& facts, TraceBuilder& builder);
+
+// Takes streams out of the threads of every task, and makes devices of their states. To Extrae streams are threads of
+// their task, with names of their own in the .row file: "CUDA-D1.S2-host" is the second stream of the first device.
+void AddParaverDevices(const ParaverNames& names, const ParaverHeader& header, std::size_t application,
+                       ParaverThreads& threads, TraceBuilder& builder);
 
 }  // namespace farscale
