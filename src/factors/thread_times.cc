@@ -28,10 +28,10 @@ struct ActivityChange {
 // Walks through the region and team events of one thread.
 class ActivityReader {
  public:
-  ActivityReader(const std::vector<Region>& regions, const ThreadInput& thread)
+  ActivityReader(const std::vector<Region>& regions, const TeamThread& thread)
       : regions_(regions),
         timeline_(*thread.timeline),
-        team_events_(*thread.team_events),
+        team_events_(*thread.events),
         is_main_(thread.location.thread == 0) {}
 
   std::vector<ActivityChange> Read() {
@@ -174,24 +174,16 @@ ThreadState StateOfWorker(const ActivityChange& own, const ActivityChange& main,
 bool IsMpi(ThreadState state) { return state == ThreadState::kMpi || state == ThreadState::kMpiIdle; }
 
 // The main thread of a rank and the workers that are ever in a team.
-std::vector<ThreadInput> InputsOf(const Trace& trace, std::size_t rank) {
-  static const std::vector<TeamEvent> kNone;
-  const TeamThreads& threads = trace.team_threads;
-  const std::vector<TeamEvent>& of_main = rank < threads.of_ranks.size() ? threads.of_ranks[rank] : kNone;
-  std::vector<ThreadInput> inputs = {{&trace.timelines[rank], &of_main, {static_cast<std::int32_t>(rank), 0}}};
-  const auto own = static_cast<std::int32_t>(rank);
-  const auto rank_of = [](const WorkerThread& worker) { return worker.location.rank; };
-  auto worker = std::ranges::lower_bound(threads.workers, own, {}, rank_of);
-  for (; worker != threads.workers.end() && rank_of(*worker) == own; ++worker) {
-    if (!worker->team_events.empty()) inputs.push_back({&worker->timeline, &worker->team_events, worker->location});
-  }
-  return inputs;
+std::vector<TeamThread> TeamThreadsOfRank(const Trace& trace, std::size_t rank) {
+  std::vector<TeamThread> threads = ThreadsOfRank(trace, rank);
+  std::erase_if(threads, [](const TeamThread& t) { return t.location.thread > 0 && t.events->empty(); });
+  return threads;
 }
 
 // From every fork of a team that the thread is in to its join.
 std::vector<ActivityChange> TimesOfForks(const RankTeams& teams, std::size_t thread) {
   std::vector<ActivityChange> changes;
-  for (const TeamSpan& span : teams.spans[thread]) {
+  for (const TeamSpan& span : teams.threads[thread].spans) {
     if (span.fork == kNoFork) continue;
     changes.push_back({teams.forks[span.fork].fork.tick, Activity::kOutside, true});
     changes.push_back({teams.forks[span.fork].join.tick, Activity::kOutside, false});
@@ -231,14 +223,13 @@ void ThreadStates::Append(Tick begin, ThreadState state, Segments& segments) {
 }
 
 Diagnostics ThreadStates::ReadRank(const Trace& trace, std::size_t rank) {
-  const std::vector<ThreadInput> inputs = InputsOf(trace, rank);
-  const RankTeams teams = PlanTeams(trace.regions, trace.team_threads.teams, inputs);
-  const std::vector<ActivityChange> of_main = ActivityReader(trace.regions, inputs.front()).Read();
+  const RankTeams teams = PlanTeams(trace, TeamThreadsOfRank(trace, rank));
+  const std::vector<ActivityChange> of_main = ActivityReader(trace.regions, teams.threads.front()).Read();
   Segments& main_segments = ranks_[rank].emplace_back();
   Append(kBefore, ThreadState::kUseful, main_segments);
   for (const ActivityChange& change : of_main) Append(change.tick, StateOfMain(change), main_segments);
-  for (std::size_t i = 1; i < inputs.size(); ++i) {
-    const std::vector<ActivityChange> of_worker = ActivityReader(trace.regions, inputs[i]).Read();
+  for (std::size_t i = 1; i < teams.threads.size(); ++i) {
+    const std::vector<ActivityChange> of_worker = ActivityReader(trace.regions, teams.threads[i]).Read();
     const std::vector<ActivityChange> expected = TimesOfForks(teams, i);
     Cursor main(of_main, Activity::kWork), own(of_worker, Activity::kOutside), forks(expected, Activity::kOutside);
     Segments& segments = ranks_[rank].emplace_back();
@@ -290,14 +281,14 @@ ThreadTicks ThreadStates::In(std::size_t rank, const Interval& interval) const {
 }
 
 bool ThreadStates::HaveCounter(const Trace& trace, std::size_t rank, std::size_t counter) {
-  return std::ranges::all_of(InputsOf(trace, rank), [&](const ThreadInput& thread) {
+  return std::ranges::all_of(TeamThreadsOfRank(trace, rank), [&](const TeamThread& thread) {
     return thread.timeline->has_counter(counter) && thread.timeline->counter_is_reliable(counter);
   });
 }
 
 double ThreadStates::UsefulCount(const Trace& trace, std::size_t rank, std::size_t counter,
                                  const Interval& interval) const {
-  const std::vector<ThreadInput> threads = InputsOf(trace, rank);
+  const std::vector<TeamThread> threads = TeamThreadsOfRank(trace, rank);
   double count = 0;
   for (std::size_t i = 0; i < threads.size(); ++i) {
     const RankTimeline& timeline = *threads[i].timeline;

@@ -6,12 +6,12 @@
 
 namespace farscale {
 
-void StreamRecords::Add(Tick begin, Tick end, std::vector<DeviceSpan>& spans) {
-  if (end < begin) {
-    ++unbalanced_;
-  } else if (end > begin) {
-    spans.push_back({begin, end});
-  }
+void StreamRecords::Add(Tick begin, Tick end, StreamUse use) {
+  if (use == StreamUse::kIdle) return;
+  if (end < begin) ++unbalanced_;
+  if (end <= begin) return;
+  work_.active.push_back({begin, end});
+  if (use == StreamUse::kKernel) work_.kernels.push_back({begin, end});
 }
 
 void StreamRecords::Leave(Tick tick, std::uint32_t region, StreamUse use) {
@@ -21,7 +21,7 @@ void StreamRecords::Leave(Tick tick, std::uint32_t region, StreamUse use) {
   }
   const Tick begin = open_.back().second;
   open_.pop_back();
-  if (use != StreamUse::kIdle) Add(begin, tick, use == StreamUse::kCopy ? spans_.copies : spans_.kernels);
+  Add(begin, tick, use);
 }
 
 void StreamRecords::BeginCopy(Tick tick, std::uint32_t window, std::uint64_t id) {
@@ -35,31 +35,33 @@ void StreamRecords::EndCopy(Tick tick, std::uint32_t window, std::uint64_t id) {
     ++unbalanced_;
     return;
   }
-  Add(begin->second, tick, spans_.copies);
+  Add(begin->second, tick, StreamUse::kCopy);
   open_copies_.erase(begin);
 }
 
-StreamSpans StreamRecords::Finish(const std::string& where, Diagnostics& diagnostics) {
+DeviceWork StreamRecords::Finish(const std::string& where, Diagnostics& diagnostics) {
   unbalanced_ += open_.size() + open_copies_.size();
   diagnostics.Add(anomaly::kDeviceRecordsUnbalanced, unbalanced_, where);
-  return std::move(spans_);
+  return std::move(work_);
 }
 
-void AddStream(std::int32_t rank, const StreamSpans& spans, std::map<std::int32_t, StreamSpans>& of_ranks) {
-  if (spans.kernels.empty() && spans.copies.empty()) return;
-  StreamSpans& all = of_ranks[rank];
-  all.kernels.insert(all.kernels.end(), spans.kernels.begin(), spans.kernels.end());
-  all.copies.insert(all.copies.end(), spans.copies.begin(), spans.copies.end());
+void AddStream(const DeviceWork& stream, Device& device) {
+  if (stream.active.empty()) return;
+  auto work = std::ranges::lower_bound(device.of_ranks, stream.rank, {}, &DeviceWork::rank);
+  const bool is_new = work == device.of_ranks.end() || work->rank != stream.rank;
+  if (is_new) work = device.of_ranks.insert(work, {stream.rank, {}, {}});
+  work->kernels.insert(work->kernels.end(), stream.kernels.begin(), stream.kernels.end());
+  work->active.insert(work->active.end(), stream.active.begin(), stream.active.end());
 }
 
-void AddDevice(const std::string& name, const std::map<std::int32_t, StreamSpans>& of_ranks, Trace& trace) {
-  Device device{name, {}};
-  for (const auto& [rank, spans] : of_ranks) {
-    std::vector<DeviceSpan> all = spans.kernels;
-    all.insert(all.end(), spans.copies.begin(), spans.copies.end());
-    device.of_ranks.push_back({rank, UnionOf(spans.kernels), UnionOf(std::move(all))});
+void AddDevices(std::vector<Device> devices, Trace& trace) {
+  for (Device& device : devices) {
+    for (DeviceWork& work : device.of_ranks) {
+      work.kernels = UnionOf(std::move(work.kernels));
+      work.active = UnionOf(std::move(work.active));
+    }
+    if (!device.of_ranks.empty()) trace.devices.push_back(std::move(device));
   }
-  if (!device.of_ranks.empty()) trace.devices.push_back(std::move(device));
 }
 
 std::vector<DeviceSpan> UnionOf(std::vector<DeviceSpan> spans) {

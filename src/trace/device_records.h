@@ -15,10 +15,6 @@ namespace farscale {
 // The meaning of a region of a stream.
 enum class StreamUse : std::uint8_t { kKernel, kCopy, kIdle };
 
-struct StreamSpans {
-  std::vector<DeviceSpan> kernels, copies;
-};
-
 // The records of one stream, in the order of the trace.
 class StreamRecords {
  public:
@@ -28,23 +24,23 @@ class StreamRecords {
   void BeginCopy(Tick tick, std::uint32_t window, std::uint64_t id);
   void EndCopy(Tick tick, std::uint32_t window, std::uint64_t id);
 
-  // Leaves out records without end or begin, and counts them.
-  StreamSpans Finish(const std::string& where, Diagnostics& diagnostics);
+  // Leaves out records without end or begin, and counts them. Spans are neither in order nor apart.
+  DeviceWork Finish(const std::string& where, Diagnostics& diagnostics);
 
  private:
-  void Add(Tick begin, Tick end, std::vector<DeviceSpan>& spans);
+  void Add(Tick begin, Tick end, StreamUse use);
 
   std::vector<std::pair<std::uint32_t, Tick>> open_;  // regions
   std::map<std::pair<std::uint32_t, std::uint64_t>, Tick> open_copies_;
-  StreamSpans spans_;
+  DeviceWork work_;
   std::uint64_t unbalanced_ = 0;
 };
 
-// Adds the streams of a rank on one device.
-void AddStream(std::int32_t rank, const StreamSpans& spans, std::map<std::int32_t, StreamSpans>& of_ranks);
+// Adds the work of a stream to a device, whose spans are neither in order nor apart then.
+void AddStream(const DeviceWork& stream, Device& device);
 
-// Adds a device with the streams of its ranks, unless it does nothing.
-void AddDevice(const std::string& name, const std::map<std::int32_t, StreamSpans>& of_ranks, Trace& trace);
+// Adds devices with such spans, but for those that do nothing.
+void AddDevices(std::vector<Device> devices, Trace& trace);
 
 // The same time as spans in order and apart.
 std::vector<DeviceSpan> UnionOf(std::vector<DeviceSpan> spans);

@@ -35,9 +35,9 @@ TEST(DeviceSpans, UnbalancedRecordsAreLeftOut) {
   stream.BeginCopy(11, 0, 2);
   stream.Enter(12, 7);
   Diagnostics diagnostics;
-  const StreamSpans spans = stream.Finish("here", diagnostics);
-  EXPECT_EQ(spans.kernels, (Spans{{6, 8}}));
-  EXPECT_EQ(spans.copies, (Spans{{8, 9}}));
+  const DeviceWork work = stream.Finish("here", diagnostics);
+  EXPECT_EQ(work.kernels, (Spans{{6, 8}}));
+  EXPECT_EQ(work.active, (Spans{{6, 8}, {8, 9}}));
   EXPECT_EQ(diagnostics.count(anomaly::kDeviceRecordsUnbalanced), 5u);
 }
 

@@ -17,23 +17,18 @@
 namespace farscale {
 namespace {
 
-// Region events from one index to another.
-using EventRange = std::pair<std::uint32_t, std::uint32_t>;
-
-struct ThreadSpans {
-  std::vector<TeamSpan> spans;
-  std::vector<TeamFork> forks;     // the main thread's, joined
-  std::vector<EventRange> nested;  // teams that the thread forks inside its team
-};
+std::string Place(const TeamThread& thread) {
+  return fmt::format("on rank {}, thread {}", thread.location.rank, thread.location.thread);
+}
 
 // Reads the team events of one thread. Where some are missing, what is open is given up at the next that cannot be.
 class SpanReader {
  public:
-  SpanReader(bool is_main, Diagnostics& diagnostics, std::string place)
-      : is_main_(is_main), diagnostics_(diagnostics), place_(std::move(place)) {}
+  SpanReader(TeamThread& thread, RankTeams& result)
+      : thread_(thread), is_main_(thread.location.thread == 0), result_(result) {}
 
-  ThreadSpans Read(const std::vector<TeamEvent>& events) {
-    for (const TeamEvent& event : events) {
+  void Read() {
+    for (const TeamEvent& event : *thread_.events) {
       switch (event.kind) {
         case TeamEvent::Kind::kFork: Fork(event); break;
         case TeamEvent::Kind::kBegin: Begin(event); break;
@@ -42,12 +37,11 @@ class SpanReader {
       }
     }
     if (fork_ || begin_) Unbalanced();
-    return std::move(result_);
   }
 
  private:
   void Unbalanced() {
-    diagnostics_.Add(anomaly::kTeamRecordsUnbalanced, 1, place_);
+    result_.diagnostics.Add(anomaly::kTeamRecordsUnbalanced, 1, Place(thread_));
     Close();
     inner_forks_ = inner_teams_ = 0;
   }
@@ -57,7 +51,7 @@ class SpanReader {
   void Fork(const TeamEvent& event) {
     if (IsInTeam()) {
       if (inner_forks_++ > 0) return;
-      diagnostics_.Add(anomaly::kTeamNested, 1, place_);
+      result_.diagnostics.Add(anomaly::kTeamNested, 1, Place(thread_));
       inner_begin_ = event.event;
       return;
     }
@@ -87,20 +81,20 @@ class SpanReader {
     if (!IsInTeam() || event.team != begin_->team || inner_forks_ > 0) return Unbalanced();
     end_ = event;
     if (is_main_) return;
-    result_.spans.push_back({*begin_, *end_, kNoFork, {}});
+    thread_.spans.push_back({*begin_, *end_, kNoFork, {}});
     Close();
   }
 
   void Join(const TeamEvent& event) {
     if (inner_forks_ > 0) {
       if (--inner_forks_ == 0) {
-        result_.nested.emplace_back(inner_begin_, event.event);
+        thread_.nested.emplace_back(inner_begin_, event.event);
         inner_teams_ = 0;
       }
       return;
     }
     if (!fork_ || !end_) return Unbalanced();
-    result_.spans.push_back({*begin_, *end_, static_cast<std::uint32_t>(result_.forks.size()), {}});
+    thread_.spans.push_back({*begin_, *end_, static_cast<std::uint32_t>(result_.forks.size()), {}});
     result_.forks.push_back({*fork_, *begin_, event, {0}, false, false});
     Close();
   }
@@ -111,25 +105,19 @@ class SpanReader {
     end_.reset();
   }
 
+  TeamThread& thread_;
   const bool is_main_;
-  Diagnostics& diagnostics_;
-  const std::string place_;
-  ThreadSpans result_;
+  RankTeams& result_;
   std::optional<TeamEvent> fork_, begin_, end_;
   std::size_t inner_forks_ = 0, inner_teams_ = 0;
   std::uint32_t inner_begin_ = 0;
 };
 
-std::string Place(const ThreadInput& thread) {
-  return fmt::format("on rank {}, thread {}", thread.location.rank, thread.location.thread);
-}
-
 // Threads of a rank share its clock: one that begins in a team between its fork and its join belongs to that fork.
-void FindForks(std::size_t thread, const std::string& place, bool has_nested, std::vector<TeamSpan>& spans,
-               RankTeams& result) {
+void FindForks(std::size_t thread, bool has_nested, RankTeams& result) {
   std::uint32_t next = 0;
   std::vector<TeamFork>& forks = result.forks;
-  for (TeamSpan& span : spans) {
+  for (TeamSpan& span : result.threads[thread].spans) {
     while (next < forks.size() && forks[next].join.tick < span.begin.tick) ++next;
     for (std::uint32_t i = next; i < forks.size() && forks[i].fork.tick <= span.begin.tick; ++i) {
       if (forks[i].begin.team != span.begin.team) continue;
@@ -140,35 +128,32 @@ void FindForks(std::size_t thread, const std::string& place, bool has_nested, st
     }
     if (span.fork != kNoFork) continue;
     const bool is_in_team = next < forks.size() && forks[next].fork.tick <= span.begin.tick;
-    const bool is_inner = is_in_team && has_nested;
-    result.diagnostics.Add(is_inner ? anomaly::kTeamNested : anomaly::kTeamRecordsUnbalanced, 1, place);
+    result.diagnostics.Add(is_in_team && has_nested ? anomaly::kTeamNested : anomaly::kTeamRecordsUnbalanced, 1,
+                           Place(result.threads[thread]));
   }
 }
 
-void FindBarriers(const std::vector<Region>& regions, const RankTimeline& timeline,
-                  const std::vector<EventRange>& nested, TeamSpan& span) {
-  for (std::uint32_t event = span.begin.event; event < span.end.event; ++event) {
-    const auto inner = std::lower_bound(nested.begin(), nested.end(), EventRange{event, event + 1});
-    if (inner != nested.end() && inner->first == event) {
-      event = inner->second - 1;
-      continue;
+void FindBarriers(const std::vector<Region>& regions, TeamThread& thread) {
+  for (TeamSpan& span : thread.spans) {
+    for (std::uint32_t event = span.begin.event; event < span.end.event; ++event) {
+      const auto inner = std::ranges::lower_bound(thread.nested, std::pair(event, event + 1));
+      if (inner != thread.nested.end() && inner->first == event) {
+        event = inner->second - 1;
+        continue;
+      }
+      const RankTimeline::RegionEvent entered = thread.timeline->region_event(event);
+      if (!entered.is_leave && regions[entered.region].IsTeamBarrier()) span.barriers.push_back(event);
     }
-    const RankTimeline::RegionEvent entered = timeline.region_event(event);
-    if (!entered.is_leave && regions[entered.region].IsTeamBarrier()) span.barriers.push_back(event);
   }
 }
 
-void CheckMembers(const std::vector<ThreadTeam>& teams, const std::vector<ThreadInput>& threads, TeamFork& fork,
-                  Diagnostics& diagnostics) {
-  const std::vector<Location>& expected = teams[fork.begin.team].members;
+void CheckMembers(const std::vector<Location>& expected, TeamFork& fork, RankTeams& result) {
   std::vector<Location> found;
-  for (const std::size_t thread : fork.threads) found.push_back(threads[thread].location);
+  for (const std::size_t thread : fork.threads) found.push_back(result.threads[thread].location);
   std::ranges::sort(found);
-  if (!expected.empty() && found != expected) {
-    diagnostics.Add(anomaly::kTeamIncomplete, 1, Place(threads.front()));
-    return;
-  }
-  fork.is_whole = found.size() > 1;
+  const bool is_complete = expected.empty() || found == expected;
+  if (!is_complete) result.diagnostics.Add(anomaly::kTeamIncomplete, 1, Place(result.threads.front()));
+  fork.is_whole = is_complete && found.size() > 1;
 }
 
 // `has_inside`: set where a barrier is not left by the next event, or there is a call in it.
@@ -186,50 +171,45 @@ std::vector<TeamRole> BarrierRoles(const std::vector<Region>& regions, const Ran
 }
 
 // Every thread goes through the spans in the order of forks.
-void CompareBarriers(const std::vector<Region>& regions, const std::vector<ThreadInput>& threads, RankTeams& result) {
-  std::vector<std::size_t> next(threads.size());
+void CompareBarriers(const std::vector<Region>& regions, RankTeams& result) {
+  std::vector<std::size_t> next(result.threads.size());
   for (std::uint32_t i = 0; i < result.forks.size(); ++i) {
     TeamFork& fork = result.forks[i];
     std::vector<TeamRole> first;
     bool agree = true, has_inside = false;
-    for (const std::size_t thread : fork.threads) {
-      const std::vector<TeamSpan>& spans = result.spans[thread];
-      while (spans[next[thread]].fork != i) ++next[thread];
+    for (const std::size_t number : fork.threads) {
+      const TeamThread& thread = result.threads[number];
+      while (thread.spans[next[number]].fork != i) ++next[number];
       const std::vector<TeamRole> roles =
-          BarrierRoles(regions, *threads[thread].timeline, spans[next[thread]], has_inside);
-      if (thread == fork.threads.front()) first = roles;
+          BarrierRoles(regions, *thread.timeline, thread.spans[next[number]], has_inside);
+      if (number == fork.threads.front()) first = roles;
       agree = agree && roles == first;
     }
     if (!fork.is_whole) continue;
     fork.barriers_agree = agree && !has_inside;
-    if (has_inside) result.diagnostics.Add(anomaly::kTaskInTeamBarrier, 1, Place(threads.front()));
-    if (!agree && !has_inside) result.diagnostics.Add(anomaly::kTeamBarrierMismatch, 1, Place(threads.front()));
+    const std::string place = Place(result.threads.front());
+    if (has_inside) result.diagnostics.Add(anomaly::kTaskInTeamBarrier, 1, place);
+    if (!agree && !has_inside) result.diagnostics.Add(anomaly::kTeamBarrierMismatch, 1, place);
   }
 }
 
-// Threads of one rank that are in teams.
-struct RankPlan {
-  std::vector<ThreadInput> threads;
-  RankTeams teams;
-  std::vector<std::uint32_t> communicators;        // one a fork, in the trace of locations
-  std::vector<std::uint32_t> regions;              // the same: of its call
-  std::vector<std::vector<std::uint32_t>> opened;  // the same: regions in which the main thread forks
+// A fork in the trace of locations.
+struct ForkCall {
+  std::uint32_t region = 0;
+  std::optional<std::uint32_t> communicator;  // nothing: its team is not whole
+  std::vector<std::uint32_t> opened;          // regions in which the main thread forks
 };
-
-std::optional<std::uint32_t> ForkCommunicator(const RankPlan& plan, std::uint32_t fork) {
-  if (fork == kNoFork || !plan.teams.forks[fork].is_whole) return std::nullopt;
-  return plan.communicators[fork];
-}
 
 // Hands events of one thread on to the builder of its location. A barrier around others is interrupted by them, since
 // calls do not nest.
 class ThreadWriter {
  public:
-  ThreadWriter(const std::vector<Region>& regions, const RankPlan& plan, std::size_t thread, RankBuilder& builder)
+  ThreadWriter(const std::vector<Region>& regions, const RankTeams& teams, const std::vector<ForkCall>& calls,
+               std::size_t thread, RankBuilder& builder)
       : regions_(regions), builder_(builder) {
-    for (const TeamSpan& span : plan.teams.spans[thread]) {
-      if (span.fork == kNoFork || !plan.teams.forks[span.fork].barriers_agree) continue;
-      for (const std::uint32_t event : span.barriers) barriers_[event] = plan.communicators[span.fork];
+    for (const TeamSpan& span : teams.threads[thread].spans) {
+      if (span.fork == kNoFork || !teams.forks[span.fork].barriers_agree) continue;
+      for (const std::uint32_t event : span.barriers) barriers_[event] = *calls[span.fork].communicator;
     }
   }
 
@@ -274,10 +254,15 @@ class ThreadWriter {
 };
 
 // The main thread's own events, with forks in their places. Counters are left out.
-class MainSink : public BuilderSink {
+class MainSink : public TimelineSink {
  public:
-  MainSink(const std::vector<Region>& regions, RankPlan& plan, RankBuilder& builder)
-      : BuilderSink(builder), regions_(regions), plan_(plan), writer_(regions, plan, 0, builder) {}
+  MainSink(const std::vector<Region>& regions, const RankTeams& teams, std::vector<ForkCall>& calls,
+           RankBuilder& builder)
+      : regions_(regions),
+        teams_(teams),
+        calls_(calls),
+        builder_(builder),
+        writer_(regions, teams, calls, 0, builder) {}
 
   void Enter(Tick tick, std::uint32_t region) override {
     ForkUntilHere();
@@ -291,16 +276,20 @@ class MainSink : public BuilderSink {
     if (IsEvent(region)) {
       ++events_;
     } else if (regions_[region].is_mpi) {
-      ++calls_;
+      ++mpi_calls_;
     }
   }
 
   void ForkUntilEnd() {
-    events_ = calls_ = std::numeric_limits<std::uint32_t>::max();
+    events_ = mpi_calls_ = std::numeric_limits<std::uint32_t>::max();
     ForkUntilHere();
   }
 
+  void Record(const FedRecord& record) override { builder_.Record(record); }
   void SetCounter(Tick, std::uint32_t, std::int64_t) override {}
+  void MeasurementOff(Tick tick) override { builder_.MeasurementOff(tick); }
+  void MeasurementOn(Tick tick) override { builder_.MeasurementOn(tick); }
+  void BufferFlush(Tick begin, Tick end) override { builder_.BufferFlush(begin, end); }
 
  private:
   // The timeline numbers barriers as regions.
@@ -309,25 +298,28 @@ class MainSink : public BuilderSink {
   }
 
   void ForkUntilHere() {
-    for (; next_ < plan_.teams.forks.size(); ++next_) {
-      const TeamFork& fork = plan_.teams.forks[next_];
-      if (fork.fork.call > calls_ || fork.fork.event > events_) return;
+    for (; next_ < calls_.size(); ++next_) {
+      const TeamFork& fork = teams_.forks[next_];
+      ForkCall& call = calls_[next_];
+      if (fork.fork.call > mpi_calls_ || fork.fork.event > events_) return;
       for (const std::uint32_t region : writer_.open()) {
-        if (!regions_[region].is_mpi) plan_.opened[next_].push_back(region);
+        if (!regions_[region].is_mpi) call.opened.push_back(region);
       }
-      if (!fork.is_whole) continue;
+      if (!call.communicator) continue;
       // Before the team begins, the main thread works.
       const bool begins_at_once = fork.fork.call == fork.begin.call && fork.fork.event == fork.begin.event;
       const Tick end = begins_at_once ? fork.begin.tick : fork.fork.tick;
-      writer_.Fork(fork.fork.tick, end, plan_.regions[next_], plan_.communicators[next_]);
+      writer_.Fork(fork.fork.tick, end, call.region, call.communicator);
     }
   }
 
   const std::vector<Region>& regions_;
-  RankPlan& plan_;
+  const RankTeams& teams_;
+  std::vector<ForkCall>& calls_;
+  RankBuilder& builder_;
   ThreadWriter writer_;
   std::size_t next_ = 0;
-  std::uint32_t events_ = 0, calls_ = 0;  // written so far
+  std::uint32_t events_ = 0, mpi_calls_ = 0;  // written so far
 };
 
 // Leaves and enters regions until these are open, when the thread begins to idle.
@@ -358,35 +350,24 @@ void WriteSpan(const RankTimeline& timeline, const TeamSpan& span, ThreadWriter&
   while (writer.open().size() > around) writer.Leave(span.end.tick);
 }
 
-// A worker: its teams, and between them idle time, from `idle_since` on.
-void WriteWorker(const std::vector<Region>& regions, const RankPlan& plan, std::size_t thread,
-                 std::uint32_t fork_region, Tick idle_since, RankBuilder& builder) {
-  ThreadWriter writer(regions, plan, thread, builder);
-  for (const TeamSpan& span : plan.teams.spans[thread]) {
-    const bool has_fork = span.fork != kNoFork;
-    if (has_fork) OpenLike(plan.opened[span.fork], idle_since, writer);
-    const Tick until = std::max(span.begin.tick, idle_since);
-    writer.Fork(idle_since, until, has_fork ? plan.regions[span.fork] : fork_region, ForkCommunicator(plan, span.fork));
-    WriteSpan(*plan.threads[thread].timeline, span, writer);
-    idle_since = std::max(span.end.tick, until);
-  }
-  OpenLike({}, idle_since, writer);
-}
-
 // Region events that no team of the thread contains.
-std::uint64_t EventsOutside(const RankTimeline& timeline, const std::vector<TeamSpan>& spans) {
+std::uint64_t EventsOutside(const TeamThread& thread) {
   std::uint64_t inside = 0;
-  for (const TeamSpan& span : spans) inside += span.end.event - span.begin.event;
-  return timeline.region_events() - inside;
+  for (const TeamSpan& span : thread.spans) inside += span.end.event - span.begin.event;
+  return thread.timeline->region_events() - inside;
 }
 
 class LocationTraceBuilder {
  public:
-  explicit LocationTraceBuilder(const Trace& trace) : trace_(trace), plans_(trace.size()) {}
+  explicit LocationTraceBuilder(const Trace& trace)
+      : trace_(trace), teams_(trace.size()), calls_(trace.size()), location_of_(trace.size()) {}
 
   Trace Run() {
     CopyDefinitions();
-    Plan();
+    ParallelFor(trace_.size(), [&](std::size_t rank) {
+      teams_[rank] = PlanTeams(trace_, ThreadsOfRank(trace_, rank));
+      for (const TeamFork& fork : teams_[rank].forks) calls_[rank].push_back({RegionOf(rank, fork), std::nullopt, {}});
+    });
     AddLocations();
     AddCommunicators();
     std::vector<std::vector<std::unique_ptr<RankBuilder>>> builders(trace_.size());
@@ -420,24 +401,6 @@ class LocationTraceBuilder {
     }
   }
 
-  void Plan() {
-    const TeamThreads& threads = trace_.team_threads;
-    for (std::size_t rank = 0; rank < trace_.size(); ++rank) {
-      plans_[rank].threads.push_back(
-          {&trace_.timelines[rank], &threads.of_ranks[rank], {static_cast<std::int32_t>(rank), 0}});
-    }
-    for (const WorkerThread& worker : threads.workers) {
-      RankPlan& plan = plans_[static_cast<std::size_t>(worker.location.rank)];
-      plan.threads.push_back({&worker.timeline, &worker.team_events, worker.location});
-    }
-    ParallelFor(trace_.size(), [&](std::size_t rank) {
-      RankPlan& plan = plans_[rank];
-      plan.teams = PlanTeams(trace_.regions, threads.teams, plan.threads);
-      for (const TeamFork& fork : plan.teams.forks) plan.regions.push_back(RegionOf(rank, fork));
-      plan.opened.resize(plan.teams.forks.size());
-    });
-  }
-
   // The region of the parallel region that the main thread enters with the team, or in which it forks.
   std::uint32_t RegionOf(std::size_t rank, const TeamFork& fork) const {
     const RankTimeline& timeline = trace_.timelines[rank];
@@ -453,18 +416,14 @@ class LocationTraceBuilder {
   void AddLocations() {
     Diagnostics& diagnostics = builder_.trace().diagnostics;
     for (std::size_t rank = 0; rank < trace_.size(); ++rank) {
-      const RankPlan& plan = plans_[rank];
-      diagnostics.Merge(plan.teams.diagnostics);
-      location_of_.emplace_back();
-      for (std::size_t i = 0; i < plan.threads.size(); ++i) {
-        const Location& location = plan.threads[i].location;
+      diagnostics.Merge(teams_[rank].diagnostics);
+      for (const TeamThread& thread : teams_[rank].threads) {
+        const Location& location = thread.location;
         const std::string name = fmt::format("rank {}, thread {}", location.rank, location.thread);
-        const std::vector<TeamSpan>& spans = plan.teams.spans[i];
-        if (i > 0 && (spans.empty() || EventsOutside(*plan.threads[i].timeline, spans) > 0)) {
-          diagnostics.Add(anomaly::kThreadOutsideTeams, 1, name);
-        }
-        location_of_.back().push_back(static_cast<std::int32_t>(builder_.definitions().size()));
-        if (i > 0 && spans.empty()) continue;
+        const bool is_worker = location.thread > 0, is_idle = thread.spans.empty();
+        if (is_worker && (is_idle || EventsOutside(thread) > 0)) diagnostics.Add(anomaly::kThreadOutsideTeams, 1, name);
+        location_of_[rank].push_back(static_cast<std::int32_t>(builder_.definitions().size()));
+        if (is_worker && is_idle) continue;
         builder_.AddRank({trace_.ranks[rank].node, 1, name});
         builder_.trace().locations.push_back(location);
       }
@@ -482,13 +441,12 @@ class LocationTraceBuilder {
     }
     for (std::size_t rank = 0; rank < trace_.size(); ++rank) {
       std::map<std::vector<std::size_t>, std::uint32_t> known;
-      RankPlan& plan = plans_[rank];
-      for (const TeamFork& fork : plan.teams.forks) {
-        plan.communicators.push_back(0);
+      for (std::size_t i = 0; i < calls_[rank].size(); ++i) {
+        const TeamFork& fork = teams_[rank].forks[i];
         if (!fork.is_whole) continue;
         const auto [entry, is_new] = known.try_emplace(fork.threads, 0);
         if (is_new) entry->second = AddTeam(rank, fork);
-        plan.communicators.back() = entry->second;
+        calls_[rank][i].communicator = entry->second;
       }
     }
   }
@@ -501,25 +459,42 @@ class LocationTraceBuilder {
   }
 
   std::vector<std::unique_ptr<RankBuilder>> BuildThreads(std::size_t rank, const LocalRanks& local_ranks) {
-    RankPlan& plan = plans_[rank];
+    const RankTeams& teams = teams_[rank];
     const Trace& definitions = builder_.definitions();
     std::vector<std::unique_ptr<RankBuilder>> builders;
     builders.push_back(std::make_unique<RankBuilder>(definitions, location_of_[rank][0]));
-    MainSink sink(definitions.regions, plan, *builders.back());
+    MainSink sink(definitions.regions, teams, calls_[rank], *builders.back());
     FeedTimeline(trace_, local_ranks, rank, sink);
     sink.ForkUntilEnd();
-    const Tick begin = trace_.timelines[rank].empty() ? trace_.begin() : trace_.timelines[rank].begin();
-    for (std::size_t i = 1; i < plan.threads.size(); ++i) {
-      if (plan.teams.spans[i].empty()) continue;
+    for (std::size_t i = 1; i < teams.threads.size(); ++i) {
+      if (teams.threads[i].spans.empty()) continue;
       builders.push_back(std::make_unique<RankBuilder>(definitions, location_of_[rank][i]));
-      WriteWorker(definitions.regions, plan, i, fork_region_, begin, *builders.back());
+      WriteWorker(rank, i, *builders.back());
     }
     return builders;
   }
 
+  // The teams of a worker, and between them idle time.
+  void WriteWorker(std::size_t rank, std::size_t thread, RankBuilder& builder) const {
+    const RankTimeline& main = trace_.timelines[rank];
+    ThreadWriter writer(builder_.definitions().regions, teams_[rank], calls_[rank], thread, builder);
+    Tick idle_since = main.empty() ? trace_.begin() : main.begin();
+    for (const TeamSpan& span : teams_[rank].threads[thread].spans) {
+      const ForkCall unknown{fork_region_, std::nullopt, {}};
+      const ForkCall& call = span.fork == kNoFork ? unknown : calls_[rank][span.fork];
+      if (span.fork != kNoFork) OpenLike(call.opened, idle_since, writer);
+      const Tick until = std::max(span.begin.tick, idle_since);
+      writer.Fork(idle_since, until, call.region, call.communicator);
+      WriteSpan(*teams_[rank].threads[thread].timeline, span, writer);
+      idle_since = std::max(span.end.tick, until);
+    }
+    OpenLike({}, idle_since, writer);
+  }
+
   const Trace& trace_;
   TraceBuilder builder_;
-  std::vector<RankPlan> plans_;
+  std::vector<RankTeams> teams_;              // one a rank
+  std::vector<std::vector<ForkCall>> calls_;  // the same: one call a fork
   std::uint32_t fork_region_ = 0;
   std::unordered_map<std::uint32_t, std::uint32_t> fork_regions_;  // indexed by parallel region
   std::vector<std::vector<std::int32_t>> location_of_;             // one list a rank: its threads
@@ -527,22 +502,31 @@ class LocationTraceBuilder {
 
 }  // namespace
 
-RankTeams PlanTeams(const std::vector<Region>& regions, const std::vector<ThreadTeam>& teams,
-                    const std::vector<ThreadInput>& threads) {
+std::vector<TeamThread> ThreadsOfRank(const Trace& trace, std::size_t rank) {
+  static const std::vector<TeamEvent> kNone;
+  const TeamThreads& all = trace.team_threads;
+  const auto own = static_cast<std::int32_t>(rank);
+  std::vector<TeamThread> threads = {
+      {&trace.timelines[rank], rank < all.of_ranks.size() ? &all.of_ranks[rank] : &kNone, {own, 0}}};
+  const auto rank_of = [](const WorkerThread& worker) { return worker.location.rank; };
+  for (const WorkerThread& worker : std::ranges::equal_range(all.workers, own, {}, rank_of)) {
+    threads.push_back({&worker.timeline, &worker.team_events, worker.location});
+  }
+  return threads;
+}
+
+RankTeams PlanTeams(const Trace& trace, std::vector<TeamThread> threads) {
   RankTeams result;
-  std::vector<ThreadSpans> read;
-  for (std::size_t i = 0; i < threads.size(); ++i) {
-    read.push_back(SpanReader(i == 0, result.diagnostics, Place(threads[i])).Read(*threads[i].team_events));
+  result.threads = std::move(threads);
+  for (TeamThread& thread : result.threads) {
+    SpanReader(thread, result).Read();
+    FindBarriers(trace.regions, thread);
   }
-  const bool has_nested = std::ranges::any_of(read, [](const ThreadSpans& spans) { return !spans.nested.empty(); });
-  result.forks = std::move(read.front().forks);
-  for (std::size_t i = 0; i < threads.size(); ++i) {
-    if (i > 0) FindForks(i, Place(threads[i]), has_nested, read[i].spans, result);
-    for (TeamSpan& span : read[i].spans) FindBarriers(regions, *threads[i].timeline, read[i].nested, span);
-    result.spans.push_back(std::move(read[i].spans));
-  }
-  for (TeamFork& fork : result.forks) CheckMembers(teams, threads, fork, result.diagnostics);
-  CompareBarriers(regions, threads, result);
+  const bool has_nested =
+      std::ranges::any_of(result.threads, [](const TeamThread& thread) { return !thread.nested.empty(); });
+  for (std::size_t i = 1; i < result.threads.size(); ++i) FindForks(i, has_nested, result);
+  for (TeamFork& fork : result.forks) CheckMembers(trace.team_threads.teams[fork.begin.team], fork, result);
+  CompareBarriers(trace.regions, result);
   return result;
 }
 

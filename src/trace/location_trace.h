@@ -13,6 +13,7 @@
 #include <limits>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "base/diagnostics.h"
@@ -42,6 +43,15 @@ struct TeamSpan {
   std::vector<std::uint32_t> barriers;  // region events that enter one
 };
 
+// The main thread of a rank or one of its workers.
+struct TeamThread {
+  const RankTimeline* timeline = nullptr;
+  const std::vector<TeamEvent>* events = nullptr;
+  Location location;
+  std::vector<TeamSpan> spans{};                                  // in the order of time
+  std::vector<std::pair<std::uint32_t, std::uint32_t>> nested{};  // region events of teams that it forks in its team
+};
+
 struct TeamFork {
   TeamEvent fork, begin, join;       // on the main thread
   std::vector<std::size_t> threads;  // that take part, rising: 0 is the main thread, i + 1 worker i of the rank
@@ -50,20 +60,14 @@ struct TeamFork {
 };
 
 struct RankTeams {
-  std::vector<TeamFork> forks;               // in the order of time
-  std::vector<std::vector<TeamSpan>> spans;  // one list a thread, in the order of time
+  std::vector<TeamThread> threads;
+  std::vector<TeamFork> forks;  // in the order of time
   Diagnostics diagnostics;
 };
 
-// The main thread of a rank or one of its workers.
-struct ThreadInput {
-  const RankTimeline* timeline;
-  const std::vector<TeamEvent>* team_events;
-  Location location;
-};
+// The main thread first; without teams.
+std::vector<TeamThread> ThreadsOfRank(const Trace& trace, std::size_t rank);
 
-// `threads`: the main one first.
-RankTeams PlanTeams(const std::vector<Region>& regions, const std::vector<ThreadTeam>& teams,
-                    const std::vector<ThreadInput>& threads);
+RankTeams PlanTeams(const Trace& trace, std::vector<TeamThread> threads);
 
 }  // namespace farscale

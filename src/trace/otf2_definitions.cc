@@ -1,20 +1,257 @@
-#include "trace/otf2_definitions.h"
+// The global definitions of an OTF2 archive: as they are written there, then as those of a trace.
+#include "trace/otf2_reader.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
+#include <map>
+#include <memory>
 #include <optional>
+#include <set>
+#include <utility>
 
 #include "base/diagnostics.h"
 #include "base/text.h"
 #include "trace/anomalies.h"
 #include "trace/counters.h"
+#include "trace/otf2_library.h"
 
 namespace farscale {
 namespace {
 
 constexpr int kDeepest = 64;                         // chosen: levels of a system tree; a damaged one may be a circle
 constexpr std::uint32_t kDenseReferences = 1 << 16;  // chosen: a table of 256 kB at most
+
+// All by reference. Names stay references: a text may be defined after its first use.
+struct RawDefinitions {
+  struct SystemNode {
+    std::uint32_t name = OTF2_UNDEFINED_STRING, class_name = OTF2_UNDEFINED_STRING;
+    std::uint32_t parent = OTF2_UNDEFINED_SYSTEM_TREE_NODE;
+    bool shares_memory = false;
+    bool is_device = false;
+    bool is_socket = false;
+  };
+  struct LocationGroup {
+    std::uint32_t name = OTF2_UNDEFINED_STRING;
+    OTF2_LocationGroupType type = OTF2_LOCATION_GROUP_TYPE_UNKNOWN;
+    std::uint32_t node = OTF2_UNDEFINED_SYSTEM_TREE_NODE;
+    std::uint32_t creator = OTF2_UNDEFINED_LOCATION_GROUP;
+  };
+  struct Location {
+    OTF2_LocationType type = OTF2_LOCATION_TYPE_UNKNOWN;
+    std::uint64_t events = 0;
+    std::uint32_t group = OTF2_UNDEFINED_LOCATION_GROUP;
+    std::uint32_t name = OTF2_UNDEFINED_STRING;
+  };
+  struct Group {
+    OTF2_GroupType type = OTF2_GROUP_TYPE_UNKNOWN;
+    OTF2_Paradigm paradigm = OTF2_PARADIGM_UNKNOWN;
+    OTF2_GroupFlag flags = OTF2_GROUP_FLAG_NONE;
+    std::vector<std::uint64_t> members;
+  };
+  struct Communicator {
+    std::uint32_t name = OTF2_UNDEFINED_STRING;
+    std::uint32_t group = OTF2_UNDEFINED_GROUP;
+    std::uint32_t remote = OTF2_UNDEFINED_GROUP;
+  };
+  struct Topology {
+    std::uint32_t name = OTF2_UNDEFINED_STRING;
+    std::uint32_t communicator = OTF2_UNDEFINED_COMM;
+    std::vector<std::uint32_t> dimensions;
+    std::map<std::uint32_t, std::vector<std::uint32_t>> coordinates;  // indexed by local rank
+  };
+  struct Region {
+    std::uint32_t name = OTF2_UNDEFINED_STRING;
+    OTF2_RegionRole role = OTF2_REGION_ROLE_UNKNOWN;
+    OTF2_Paradigm paradigm = OTF2_PARADIGM_UNKNOWN;
+  };
+  struct Member {
+    std::uint32_t name = OTF2_UNDEFINED_STRING, description = OTF2_UNDEFINED_STRING, unit = OTF2_UNDEFINED_STRING;
+    double scale = 1;
+    OTF2_MetricMode mode = OTF2_METRIC_ABSOLUTE_POINT;
+    OTF2_Type type = OTF2_TYPE_UINT64;
+  };
+
+  std::uint64_t ticks_per_second = 0;
+  std::uint64_t origin = 0;
+  std::uint64_t length = 0;
+  std::unordered_map<std::uint32_t, std::string> strings;
+  std::map<std::uint32_t, SystemNode> system_nodes;
+  std::map<std::uint32_t, LocationGroup> location_groups;
+  std::map<std::uint64_t, Location> locations;
+  std::map<std::uint32_t, Region> regions;
+  std::set<OTF2_Paradigm> device_paradigms;  // that say so themselves
+  std::map<std::uint32_t, Group> groups;
+  std::map<std::uint32_t, Communicator> communicators;
+  std::map<std::uint32_t, std::uint32_t> windows;                    // communicators
+  std::map<std::uint32_t, std::pair<std::size_t, bool>> dimensions;  // extents of grids, and whether they are periodic
+  std::map<std::uint32_t, Topology> topologies;
+  std::map<std::uint32_t, Member> members;
+  std::map<std::uint32_t, std::vector<std::uint32_t>> metric_classes;
+  std::set<std::uint32_t> sparse_members;  // members of classes that do not promise a sample at every edge
+  std::map<std::uint32_t, std::uint32_t> metric_instances;
+
+  std::exception_ptr failure;  // thrown in a callback
+
+  // True for calls of host threads to devices.
+  bool IsOfDevices(const Region& region) const {
+    switch (region.paradigm) {
+      case OTF2_PARADIGM_CUDA:
+      case OTF2_PARADIGM_HIP:
+      case OTF2_PARADIGM_OPENACC:
+      case OTF2_PARADIGM_OPENCL: return true;
+      default: return device_paradigms.contains(region.paradigm);  // SYCL and others that came later
+    }
+  }
+
+  std::string Text(std::uint32_t reference) const {
+    const auto found = strings.find(reference);
+    return found == strings.end() ? std::string() : found->second;
+  }
+};
+
+using DefinitionCallbacks = OTF2_GlobalDefReaderCallbacks;
+
+// `set` is a function of the library, `Action` a function of the definitions and the values of one of them.
+template <typename... Values, typename Action>
+void On(DefinitionCallbacks* callbacks,
+        OTF2_ErrorCode (*set)(DefinitionCallbacks*, OTF2_CallbackCode (*)(void*, Values...)), Action) {
+  set(callbacks, [](void* user, Values... values) {
+    return StopOnFailure<RawDefinitions>(user, [&](RawDefinitions& raw) { Action()(raw, values...); });
+  });
+}
+
+void OnText(DefinitionCallbacks* callbacks) {
+  On(callbacks, OTF2_GlobalDefReaderCallbacks_SetStringCallback,
+     [](RawDefinitions& raw, auto self, const char* text) { raw.strings[self] = ToUtf8(text != nullptr ? text : ""); });
+  On(callbacks, OTF2_GlobalDefReaderCallbacks_SetClockPropertiesCallback,
+     [](RawDefinitions& raw, auto resolution, auto offset, auto length, auto /*realtime*/) {
+       raw.ticks_per_second = resolution;
+       raw.origin = offset;
+       raw.length = length;
+     });
+  On(callbacks, OTF2_GlobalDefReaderCallbacks_SetRegionCallback,
+     [](RawDefinitions& raw, auto self, auto name, auto /*canonical*/, auto /*description*/, auto role, auto paradigm,
+        auto...) {
+       raw.regions[self] = {name, role, paradigm};
+     });
+  On(callbacks, OTF2_GlobalDefReaderCallbacks_SetParadigmCallback,
+     [](RawDefinitions& raw, auto paradigm, auto /*name*/, auto paradigm_class) {
+       if (paradigm_class == OTF2_PARADIGM_CLASS_ACCELERATOR) raw.device_paradigms.insert(paradigm);
+     });
+}
+
+void OnLocations(DefinitionCallbacks* callbacks) {
+  On(callbacks, OTF2_GlobalDefReaderCallbacks_SetSystemTreeNodeCallback,
+     [](RawDefinitions& raw, auto self, auto name, auto type, auto parent) {
+       RawDefinitions::SystemNode& node = raw.system_nodes[self];
+       node = {name, type, parent, node.shares_memory, node.is_device, node.is_socket};
+     });
+  On(callbacks, OTF2_GlobalDefReaderCallbacks_SetSystemTreeNodeDomainCallback,
+     [](RawDefinitions& raw, auto node, auto domain) {
+       if (domain == OTF2_SYSTEM_TREE_DOMAIN_SHARED_MEMORY) raw.system_nodes[node].shares_memory = true;
+       if (domain == OTF2_SYSTEM_TREE_DOMAIN_ACCELERATOR_DEVICE) raw.system_nodes[node].is_device = true;
+       if (domain == OTF2_SYSTEM_TREE_DOMAIN_SOCKET) raw.system_nodes[node].is_socket = true;
+     });
+  On(callbacks, OTF2_GlobalDefReaderCallbacks_SetLocationGroupCallback,
+     [](RawDefinitions& raw, auto self, auto name, auto type, auto node, auto creator) {
+       raw.location_groups[self] = {name, type, node, creator};
+     });
+  On(callbacks, OTF2_GlobalDefReaderCallbacks_SetLocationCallback,
+     [](RawDefinitions& raw, auto self, auto name, auto type, auto events, auto group) {
+       raw.locations[self] = {type, events, group, name};
+     });
+}
+
+void OnGroups(DefinitionCallbacks* callbacks) {
+  On(callbacks, OTF2_GlobalDefReaderCallbacks_SetGroupCallback,
+     [](RawDefinitions& raw, auto self, auto /*name*/, auto type, auto paradigm, auto flags, auto count,
+        auto* members) {
+       RawDefinitions::Group& group = raw.groups[self] = {type, paradigm, flags, {}};
+       if (members != nullptr) group.members.assign(members, members + count);
+     });
+  On(callbacks, OTF2_GlobalDefReaderCallbacks_SetCommCallback,
+     [](RawDefinitions& raw, auto self, auto name, auto group, auto...) {
+       raw.communicators[self] = {name, group, OTF2_UNDEFINED_GROUP};
+     });
+  On(callbacks, OTF2_GlobalDefReaderCallbacks_SetInterCommCallback,
+     [](RawDefinitions& raw, auto self, auto name, auto group, auto remote, auto...) {
+       raw.communicators[self] = {name, group, remote};
+     });
+  On(callbacks, OTF2_GlobalDefReaderCallbacks_SetRmaWinCallback,
+     [](RawDefinitions& raw, auto self, auto /*name*/, auto communicator, auto /*flags*/) {
+       raw.windows[self] = communicator;
+     });
+}
+
+void OnTopologies(DefinitionCallbacks* callbacks) {
+  On(callbacks, OTF2_GlobalDefReaderCallbacks_SetCartDimensionCallback,
+     [](RawDefinitions& raw, auto self, auto /*name*/, auto size, auto periodicity) {
+       raw.dimensions[self] = {size, periodicity == OTF2_CART_PERIODIC_TRUE};
+     });
+  On(callbacks, OTF2_GlobalDefReaderCallbacks_SetCartTopologyCallback,
+     [](RawDefinitions& raw, auto self, auto name, auto communicator, auto count, auto* dimensions) {
+       RawDefinitions::Topology& topology = raw.topologies[self];
+       topology.name = name;
+       topology.communicator = communicator;
+       if (dimensions != nullptr) topology.dimensions.assign(dimensions, dimensions + count);
+     });
+  On(callbacks, OTF2_GlobalDefReaderCallbacks_SetCartCoordinateCallback,
+     [](RawDefinitions& raw, auto topology, auto rank, auto count, auto* coordinates) {
+       if (coordinates == nullptr) return;
+       raw.topologies[topology].coordinates[rank].assign(coordinates, coordinates + count);
+     });
+}
+
+void OnMetrics(DefinitionCallbacks* callbacks) {
+  On(callbacks, OTF2_GlobalDefReaderCallbacks_SetMetricMemberCallback,
+     [](RawDefinitions& raw, auto self, auto name, auto description, auto /*source*/, auto mode, auto type, auto base,
+        auto exponent, auto unit) {
+       const double scale = std::pow(base == OTF2_BASE_BINARY ? 2.0 : 10.0, static_cast<double>(exponent));
+       raw.members[self] = {name, description, unit, scale, mode, type};
+     });
+  On(callbacks, OTF2_GlobalDefReaderCallbacks_SetMetricClassCallback,
+     [](RawDefinitions& raw, auto self, auto count, auto* members, auto occurrence, auto /*recorder*/) {
+       if (members == nullptr) return;
+       raw.metric_classes[self].assign(members, members + count);
+       if (occurrence == OTF2_METRIC_SYNCHRONOUS) raw.sparse_members.insert(members, members + count);
+     });
+  On(callbacks, OTF2_GlobalDefReaderCallbacks_SetMetricInstanceCallback,
+     [](RawDefinitions& raw, auto self, auto metric_class, auto...) { raw.metric_instances[self] = metric_class; });
+}
+
+RawDefinitions ReadRawDefinitions(OTF2_Reader* reader, const std::string& path) {
+  OTF2_GlobalDefReader* definitions = OTF2_Reader_GetGlobalDefReader(reader);
+  if (definitions == nullptr) CheckOtf2(OTF2_ERROR_FILE_CAN_NOT_OPEN, path, "opening the definitions");
+  RawDefinitions raw;
+  const std::unique_ptr<DefinitionCallbacks, decltype(&OTF2_GlobalDefReaderCallbacks_Delete)> callbacks(
+      OTF2_GlobalDefReaderCallbacks_New(), OTF2_GlobalDefReaderCallbacks_Delete);
+  for (const auto add : {OnText, OnLocations, OnGroups, OnTopologies, OnMetrics}) add(callbacks.get());
+  OTF2_Reader_RegisterGlobalDefCallbacks(reader, definitions, callbacks.get(), &raw);
+  std::uint64_t count = 0;
+  const OTF2_ErrorCode code = OTF2_Reader_ReadAllGlobalDefinitions(reader, definitions, &count);
+  OTF2_Reader_CloseGlobalDefReader(reader, definitions);
+  if (raw.failure) std::rethrow_exception(raw.failure);
+  CheckOtf2(code, path, "reading the definitions");
+  return raw;
+}
+
+// Only OpenMP forks teams. Inside critical and ordered sections there is a region of its own.
+TeamRole RoleInTeam(OTF2_RegionRole role, OTF2_Paradigm paradigm) {
+  if (paradigm != OTF2_PARADIGM_OPENMP) return TeamRole::kNone;
+  switch (role) {
+    case OTF2_REGION_ROLE_PARALLEL: return TeamRole::kParallel;
+    case OTF2_REGION_ROLE_BARRIER: return TeamRole::kBarrier;
+    case OTF2_REGION_ROLE_IMPLICIT_BARRIER: return TeamRole::kImplicitBarrier;
+    case OTF2_REGION_ROLE_TASK_WAIT: return TeamRole::kTaskWait;
+    case OTF2_REGION_ROLE_CRITICAL:
+    case OTF2_REGION_ROLE_ORDERED:
+    case OTF2_REGION_ROLE_FLUSH:
+    case OTF2_REGION_ROLE_TASK_CREATE: return TeamRole::kScheduling;
+    default: return TeamRole::kNone;
+  }
+}
 
 [[noreturn]] void Damaged(const std::string& path, const std::string& what) {
   throw Error(ErrorKind::kInput, path, what, "the archive is damaged");
@@ -171,27 +408,29 @@ void AddRanks(const RawDefinitions& raw, const std::string& path, bool keep_stre
 void AddRegions(const RawDefinitions& raw, TraceBuilder& builder, Otf2Definitions& result) {
   std::set<std::string> mpi_functions;
   for (const auto& [reference, region] : raw.regions) {
-    if (region.is_mpi) mpi_functions.insert(raw.Text(region.name));
+    if (region.paradigm == OTF2_PARADIGM_MPI) mpi_functions.insert(raw.Text(region.name));
   }
   for (const auto& [reference, region] : raw.regions) {
     const std::string name = raw.Text(region.name);
+    const bool is_recorded = region.paradigm == OTF2_PARADIGM_MPI,
+               is_artificial = region.role == OTF2_REGION_ROLE_ARTIFICIAL;
     MpiCall call = ClassifyMpiCall(name);
-    if (!region.is_mpi && call != MpiCall::kNone && mpi_functions.contains(name)) {
+    if (!is_recorded && call != MpiCall::kNone && mpi_functions.contains(name)) {
       builder.trace().diagnostics.Add(anomaly::kMpiNameTwice, 1, name);
       call = MpiCall::kNone;
     }
-    const bool is_mpi = region.is_mpi || call != MpiCall::kNone;
-    if (is_mpi && call == MpiCall::kNone) call = MpiCall::kOther;
-    const bool is_outside = !is_mpi && region.is_artificial && name == kOutsideRegion;
-    const bool is_pause = !is_mpi && region.is_artificial && name.starts_with(kPauseRegion);
+    Region added{.name = name, .is_mpi = is_recorded || call != MpiCall::kNone, .call = call};
+    if (added.is_mpi && call == MpiCall::kNone) added.call = MpiCall::kOther;
+    added.is_outside = !added.is_mpi && is_artificial && name == kOutsideRegion;
+    added.is_pause = !added.is_mpi && is_artificial && name.starts_with(kPauseRegion);
+    added.is_device_runtime = !added.is_mpi && raw.IsOfDevices(region);
+    added.team_role = RoleInTeam(region.role, region.paradigm);
     // Locks are functions of the OpenMP interface; others of them take no time.
     const bool is_lock = name.starts_with("omp_set_lock") || name.starts_with("omp_set_nest_lock");
-    const TeamRole role = is_lock && region.team_role == TeamRole::kNone ? TeamRole::kScheduling : region.team_role;
-    const bool is_device_runtime = !is_mpi && raw.IsOfDevices(region);
-    result.regions.Set(reference,
-                       builder.AddRegion({name, is_mpi, call, is_outside, is_pause, role, false, is_device_runtime}));
-    if (region.is_copy) result.stream_uses[reference] = StreamUse::kCopy;
-    if (region.is_artificial) result.stream_uses[reference] = StreamUse::kIdle;  // the tool's mark of idle streams
+    if (is_lock && added.team_role == TeamRole::kNone) added.team_role = TeamRole::kScheduling;
+    result.regions.Set(reference, builder.AddRegion(std::move(added)));
+    if (region.role == OTF2_REGION_ROLE_DATA_TRANSFER) result.stream_uses[reference] = StreamUse::kCopy;
+    if (is_artificial) result.stream_uses[reference] = StreamUse::kIdle;  // the tool's mark of idle streams
   }
 }
 
@@ -276,18 +515,18 @@ void AddTeams(const RawDefinitions& raw, TraceBuilder& builder, Otf2Definitions&
   for (const Otf2Location& location : result.locations) {
     if (!location.IsStream()) threads[location.reference] = {location.rank, location.thread};
   }
-  std::vector<ThreadTeam>& teams = builder.trace().team_threads.teams;
+  std::vector<std::vector<Location>>& teams = builder.trace().team_threads.teams;
   for (const auto& [reference, definition] : raw.communicators) {
     const auto group = raw.groups.find(definition.group);
     if (group == raw.groups.end() || group->second.paradigm == OTF2_PARADIGM_MPI) continue;
     result.teams.Set(reference, static_cast<std::uint32_t>(teams.size()));
-    ThreadTeam& team = teams.emplace_back();
+    std::vector<Location>& team = teams.emplace_back();
     for (const std::uint64_t location : LocationsOfGroup(raw, group->second)) {
       const auto thread = threads.find(location);
       // A member of no rank stands for one that never takes part.
-      team.members.push_back(thread == threads.end() ? Location{-1, 0} : thread->second);
+      team.push_back(thread == threads.end() ? Location{-1, 0} : thread->second);
     }
-    std::ranges::sort(team.members);
+    std::ranges::sort(team);
   }
   result.unknown_team = static_cast<std::uint32_t>(teams.size());
   teams.emplace_back();

@@ -1,7 +1,8 @@
-#include "trace/otf2_events.h"
+#include "trace/otf2_reader.h"
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <bit>
 #include <utility>
 
@@ -89,8 +90,18 @@ StreamUse UseOf(const Reader& reader, OTF2_RegionRef reference) {
   return found == reader.definitions.stream_uses.end() ? StreamUse::kKernel : found->second;
 }
 
+void NoteTime(Reader& reader, Tick tick) {
+  constexpr Tick kPerMille = 1000;  // chosen: of the length; less does not change a factor that anybody reads
+  const Tick length = reader.definitions.length;
+  const Tick beyond = tick < 0 ? -(tick + 1) : tick - length;
+  if (length == 0 || beyond <= length / kPerMille) return;
+  ++reader.events.outside_run;
+  Tick& farthest = tick < 0 ? reader.events.before_run : reader.events.after_run;
+  farthest = std::max(farthest, beyond);
+}
+
 void CountMpi(Reader& reader, OTF2_RegionRef region) {
-  if (reader.builder.IsMpi(RegionOf(reader, region))) ++reader.mpi_calls_on_worker;
+  if (reader.builder.IsMpi(RegionOf(reader, region))) ++reader.events.mpi_calls_on_worker;
 }
 
 }  // namespace
@@ -113,7 +124,7 @@ void On(EventCallbacks* callbacks,
       [](OTF2_LocationRef, OTF2_TimeStamp time, std::uint64_t, void* user, OTF2_AttributeList*, Values... values) {
         return StopOnFailure<Reader>(user, [&](Reader& r) {
           const Tick tick = TickOf(r, time);
-          r.outside.Note(tick, r.definitions.length);
+          NoteTime(r, tick);
           Action()(r, tick, values...);
         });
       });
@@ -247,7 +258,7 @@ void OnMeasurement(EventCallbacks* callbacks) {
   On(callbacks, OTF2_EvtReaderCallbacks_SetBufferFlushCallback,
      [](Reader& r, Tick tick, auto stop) { r.builder.BufferFlush(tick, TickOf(r, stop)); });
   On(callbacks, OTF2_EvtReaderCallbacks_SetProgramBeginCallback, [](Reader& r, Tick, auto name, auto...) {
-    if (name < r.definitions.strings.size()) r.program = r.definitions.strings[name];
+    if (name < r.definitions.strings.size()) r.events.program = r.definitions.strings[name];
   });
 }
 

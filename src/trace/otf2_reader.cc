@@ -1,3 +1,5 @@
+#include "trace/otf2_reader.h"
+
 #include <fmt/format.h>
 #include <otf2/OTF2_Pthread_Locks.h>  // wants <cstdlib> before it
 #include <otf2/otf2.h>
@@ -20,8 +22,6 @@
 #include "base/parallel.h"
 #include "trace/anomalies.h"
 #include "trace/trace_reader.h"
-#include "trace/otf2_definitions.h"
-#include "trace/otf2_events.h"
 #include "trace/otf2_library.h"
 
 namespace farscale {
@@ -178,16 +178,15 @@ void OpenLocations(const std::string& anchor, const std::vector<Otf2Location>& l
 
 // The number of events that the definitions announce is information: writers of other tools announce another one.
 // Plain files that break off have no mark of their end, which is found before; others cannot be checked like that.
-void CheckEventCount(const Otf2LocationReader& reader, const Otf2Layout& layout, std::uint64_t count,
-                     Diagnostics& diagnostics) {
-  const std::uint64_t announced = reader.location.events;
+void CheckEventCount(Otf2LocationReader& reader, const Otf2Layout& layout) {
+  const std::uint64_t announced = reader.location.events, count = reader.events.count;
   if (announced == 0 || announced == count) return;
   if (!layout.is_plain && count < announced) {
     throw Error(ErrorKind::kInput, reader.Where(), fmt::format("has {} events instead of {}", count, announced),
                 "the event file is truncated or damaged");
   }
-  diagnostics.Add(anomaly::kHeaderContradicted, 1,
-                  fmt::format("{} has {} events instead of {}", reader.Where(), count, announced));
+  reader.events.of_file.Add(anomaly::kHeaderContradicted, 1,
+                            fmt::format("{} has {} events instead of {}", reader.Where(), count, announced));
 }
 
 // A text that the library has allocated, or null.
@@ -236,63 +235,44 @@ std::string Format(OTF2_Reader* reader) {
   return fmt::format("OTF2 {}.{}.{}", major, minor, bugfix);
 }
 
-// A location once its events are read.
-struct LocationResult {
-  RankTimeline timeline;
-  std::vector<TeamEvent> team_events;
-  StreamSpans spans;  // for a stream
-  std::uint64_t mpi_calls_on_worker = 0;
-  Diagnostics diagnostics;
-  Diagnostics of_file;  // also of a location whose timeline is not kept
-  std::string program;
-  std::string where;
-  std::uint64_t events = 0;
-  EventsOutsideRun outside;
-};
-
-LocationResult ReadLocation(Otf2Archive& archive, const Trace& trace, const Otf2Definitions& definitions,
-                            const Otf2Location& location, const OTF2_EvtReaderCallbacks* callbacks) {
+Otf2LocationEvents ReadLocation(Otf2Archive& archive, const Trace& trace, const Otf2Definitions& definitions,
+                                const Otf2Location& location, const OTF2_EvtReaderCallbacks* callbacks) {
   Otf2LocationReader reader(trace, definitions, location);
+  Otf2LocationEvents& events = reader.events;
   if (RequireEnds(reader, archive.layout())) archive.ReadLocalDefinitions(reader);
-  LocationResult result;
-  result.events = archive.ReadEvents(reader, callbacks);
-  CheckEventCount(reader, archive.layout(), result.events, result.of_file);
-  result.outside = reader.outside;
-  result.program = reader.program;
-  result.where = reader.Where();
-  result.mpi_calls_on_worker = reader.mpi_calls_on_worker;
-  result.timeline = reader.builder.Finish();
-  result.team_events = reader.builder.TakeTeamEvents();
-  result.diagnostics = reader.builder.diagnostics();
-  result.spans = reader.stream.Finish(result.where, result.diagnostics);
-  return result;
-}
-
-void AddMpiOnWorkers(const LocationResult& result, bool is_main, Diagnostics& diagnostics) {
-  diagnostics.Add(anomaly::kMpiOnWorkerThread, result.mpi_calls_on_worker, result.where);
-  const std::uint64_t calls = is_main ? result.timeline.calls() : 0;
-  diagnostics.AddPopulation(anomaly::kMpiOnWorkerThread, result.mpi_calls_on_worker + calls);
+  events.count = archive.ReadEvents(reader, callbacks);
+  CheckEventCount(reader, archive.layout());
+  events.timeline = reader.builder.Finish();
+  events.team_events = reader.builder.TakeTeamEvents();
+  events.diagnostics = reader.builder.diagnostics();
+  events.stream = reader.stream.Finish(reader.Where(), events.diagnostics);
+  events.stream.rank = location.rank;
+  const std::uint64_t calls = location.is_main ? events.timeline.calls() : 0;
+  events.of_file.Add(anomaly::kMpiOnWorkerThread, events.mpi_calls_on_worker, reader.Where());
+  events.of_file.AddPopulation(anomaly::kMpiOnWorkerThread, events.mpi_calls_on_worker + calls);
+  return std::move(events);
 }
 
 // Events outside of the run by the clock's properties. Some writers give a wrong length, so that many events lie
 // outside: then the events are right. A few that more than double the run are damaged time stamps, which decide every
 // efficiency. Clocks of devices are checked by themselves.
-void CheckTimes(const std::vector<LocationResult>& results, const Otf2Definitions& definitions, Trace& trace) {
+void CheckTimes(const std::vector<Otf2LocationEvents>& results, const Otf2Definitions& definitions, Trace& trace) {
   constexpr double kFew = 0.01;  // chosen
   std::uint64_t outside = 0, events = 0;
   Tick farthest = 0;
   std::string example;
   for (std::size_t i = 0; i < results.size(); ++i) {
     if (definitions.locations[i].IsStream()) continue;
-    const EventsOutsideRun& own = results[i].outside;
-    events += results[i].events;
-    outside += own.count;
-    const Tick beyond = std::max(own.before, own.after);
+    const Otf2LocationEvents& own = results[i];
+    events += own.count;
+    outside += own.outside_run;
+    const Tick beyond = std::max(own.before_run, own.after_run);
     if (beyond <= farthest) continue;
     farthest = beyond;
-    example = fmt::format(
-        "on rank {}, {} {} of {}", definitions.locations[i].rank, FormatSeconds(trace.Seconds(farthest)),
-        own.after < beyond ? "before the begin" : "after the end", FormatSeconds(trace.Seconds(definitions.length)));
+    example =
+        fmt::format("on rank {}, {} {} of {}", definitions.locations[i].rank, FormatSeconds(trace.Seconds(farthest)),
+                    own.after_run < beyond ? "before the begin" : "after the end",
+                    FormatSeconds(trace.Seconds(definitions.length)));
   }
   if (outside == 0) return;
   if (farthest > definitions.length && static_cast<double>(outside) < kFew * static_cast<double>(events)) {
@@ -317,7 +297,7 @@ void CheckRanks(Trace& trace) {
 }
 
 // `locations`: in the order of ranks, then threads.
-void KeepThreads(const std::vector<Otf2Location>& locations, std::vector<LocationResult>& results,
+void KeepThreads(const std::vector<Otf2Location>& locations, std::vector<Otf2LocationEvents>& results,
                  TeamThreads& threads) {
   threads.of_ranks.resize(static_cast<std::size_t>(std::ranges::count_if(locations, &Otf2Location::is_main)));
   for (std::size_t i = 0; i < results.size(); ++i) {
@@ -336,8 +316,8 @@ void KeepThreads(const std::vector<Otf2Location>& locations, std::vector<Locatio
   if (std::ranges::none_of(threads.workers, is_in_teams)) threads = {};
 }
 
-std::vector<LocationResult> ReadLocations(std::vector<std::unique_ptr<Otf2Archive>>& archives, const Trace& trace,
-                                          const Otf2Definitions& definitions, bool keep_threads) {
+std::vector<Otf2LocationEvents> ReadLocations(std::vector<std::unique_ptr<Otf2Archive>>& archives, const Trace& trace,
+                                              const Otf2Definitions& definitions, bool keep_threads) {
   const Otf2EventCallbacks of_main = MainThreadCallbacks(keep_threads), of_worker = WorkerCallbacks(keep_threads),
                            of_stream = StreamCallbacks();
   const std::vector<Otf2Location>& locations = definitions.locations;
@@ -345,7 +325,7 @@ std::vector<LocationResult> ReadLocations(std::vector<std::unique_ptr<Otf2Archiv
   std::vector<std::uint64_t> events;
   for (const Otf2Location& location : locations) events.push_back(location.events);
   const std::vector<std::size_t> order = LargestFirst(events);
-  std::vector<LocationResult> results(locations.size());
+  std::vector<Otf2LocationEvents> results(locations.size());
   ParallelFor(locations.size(), [&](std::size_t i) {
     const std::size_t index = order[i];
     const Otf2Location& location = locations[index];
@@ -356,26 +336,25 @@ std::vector<LocationResult> ReadLocations(std::vector<std::unique_ptr<Otf2Archiv
   return results;
 }
 
-// Those that do something, whatever streams they have.
-void KeepDevices(const Otf2Definitions& definitions, const std::vector<LocationResult>& results, Trace& trace) {
-  std::vector<std::map<std::int32_t, StreamSpans>> devices(definitions.devices.size());
+void KeepDevices(const Otf2Definitions& definitions, const std::vector<Otf2LocationEvents>& results, Trace& trace) {
+  std::vector<Device> devices;
+  for (const std::string& name : definitions.devices) devices.push_back({name, {}});
   for (std::size_t i = 0; i < results.size(); ++i) {
     const Otf2Location& location = definitions.locations[i];
     if (!location.IsStream()) continue;
     trace.diagnostics.Merge(results[i].diagnostics);
-    AddStream(location.rank, results[i].spans, devices[static_cast<std::size_t>(location.device)]);
+    AddStream(results[i].stream, devices[static_cast<std::size_t>(location.device)]);
   }
-  for (std::size_t i = 0; i < devices.size(); ++i) AddDevice(definitions.devices[i], devices[i], trace);
+  AddDevices(std::move(devices), trace);
 }
 
-void KeepLocations(std::vector<LocationResult> results, const Otf2Definitions& definitions, bool keep_threads,
+void KeepLocations(std::vector<Otf2LocationEvents> results, const Otf2Definitions& definitions, bool keep_threads,
                    Trace& trace) {
   CheckTimes(results, definitions, trace);
   for (std::size_t i = 0; i < results.size(); ++i) {
     const Otf2Location& location = definitions.locations[i];
-    trace.events += results[i].events;
+    trace.events += results[i].count;
     trace.diagnostics.Merge(results[i].of_file);
-    AddMpiOnWorkers(results[i], location.is_main, trace.diagnostics);
     if (!location.is_main) continue;
     trace.diagnostics.Merge(results[i].diagnostics);
     if (trace.program.empty()) trace.program = results[i].program;

@@ -49,48 +49,40 @@ void Check(OTF2_ErrorCode code, const fs::path& anchor, const std::string& doing
 // Score-P numbers the threads of a rank like this; 0 is the main thread.
 OTF2_LocationRef LocationOf(std::size_t rank, int thread) { return static_cast<std::uint64_t>(thread) << 32 | rank; }
 
+// Ticks of calls and regions lie within this, those of interruptions in a damaged trace may not.
+Tick Bounded(Tick tick) {
+  constexpr Tick kFurthestTick = Tick{1} << 62;
+  return std::clamp(tick, -kFurthestTick, kFurthestTick);
+}
+
 // Time stamps are not negative, ticks may be: `origin` is the time stamp of tick 0.
-struct Clock {
-  std::uint64_t origin = 0;
-  std::uint64_t length = 0;
-
-  std::uint64_t At(Tick tick) const { return origin + static_cast<std::uint64_t>(Bounded(tick)); }
-
-  // Ticks of calls and regions lie within this, those of interruptions in a damaged trace may not.
-  static Tick Bounded(Tick tick) {
-    constexpr Tick kFurthestTick = Tick{1} << 62;
-    return std::clamp(tick, -kFurthestTick, kFurthestTick);
-  }
-};
+std::uint64_t TimeStamp(std::uint64_t origin, Tick tick) { return origin + static_cast<std::uint64_t>(Bounded(tick)); }
 
 // Counters that a rank records together: a sample of all is one record. Unreliable counters begin one edge later than
 // the others, so they are kept apart.
-struct MetricClasses {
-  std::vector<std::vector<std::uint32_t>> counters;  // indexed by class
-  std::vector<std::vector<std::uint32_t>> of_rank;   // classes
-};
+using MetricClass = std::vector<std::uint32_t>;
 
-MetricClasses GroupCounters(const Trace& trace) {
-  MetricClasses classes;
-  classes.of_rank.resize(trace.size());
-  std::map<std::vector<std::uint32_t>, std::uint32_t> index;
+std::vector<MetricClass> MetricClassesOfRank(const Trace& trace, std::size_t rank) {
+  std::vector<MetricClass> classes;
+  for (const bool reliable : {true, false}) {
+    bool is_full = true;
+    for (std::uint32_t i = 0; i < trace.counters.size(); ++i) {
+      const RankTimeline& timeline = trace.timelines[rank];
+      if (!timeline.has_counter(i) || timeline.counter_is_reliable(i) != reliable) continue;
+      if (is_full) classes.emplace_back();
+      classes.back().push_back(i);
+      is_full = classes.back().size() == kLargestMetricClass;
+    }
+  }
+  return classes;
+}
+
+// Each once.
+std::vector<MetricClass> MetricClasses(const Trace& trace) {
+  std::vector<MetricClass> classes;
   for (std::size_t rank = 0; rank < trace.size(); ++rank) {
-    const RankTimeline& timeline = trace.timelines[rank];
-    std::vector<std::uint32_t> together;
-    const auto add = [&] {
-      if (together.empty()) return;
-      const auto [entry, is_new] = index.try_emplace(together, static_cast<std::uint32_t>(classes.counters.size()));
-      if (is_new) classes.counters.push_back(together);
-      classes.of_rank[rank].push_back(entry->second);
-      together.clear();
-    };
-    for (const bool reliable : {true, false}) {
-      for (std::uint32_t i = 0; i < trace.counters.size(); ++i) {
-        if (!timeline.has_counter(i) || timeline.counter_is_reliable(i) != reliable) continue;
-        together.push_back(i);
-        if (together.size() == kLargestMetricClass) add();
-      }
-      add();
+    for (MetricClass& metric : MetricClassesOfRank(trace, rank)) {
+      if (std::ranges::find(classes, metric) == classes.end()) classes.push_back(std::move(metric));
     }
   }
   return classes;
@@ -143,9 +135,10 @@ class DefinitionWriter {
   DefinitionWriter(const Trace& trace, const fs::path& anchor, OTF2_GlobalDefWriter* writer)
       : trace_(trace), anchor_(anchor), writer_(writer) {}
 
-  void Write(const Clock& clock, const MetricClasses& metrics, const std::vector<std::uint64_t>& events) {
+  void Write(std::uint64_t origin, const std::vector<MetricClass>& metrics, const std::vector<std::uint64_t>& events) {
+    const std::uint64_t length = TimeStamp(origin, std::max<Tick>(trace_.end(), 0)) + 1;
     const auto resolution = static_cast<std::uint64_t>(std::clamp(std::round(trace_.ticks_per_second), 1.0, 1e19));
-    Define(OTF2_GlobalDefWriter_WriteClockProperties, resolution, clock.origin, clock.length, OTF2_UNDEFINED_TIMESTAMP);
+    Define(OTF2_GlobalDefWriter_WriteClockProperties, resolution, origin, length, OTF2_UNDEFINED_TIMESTAMP);
     WriteString("");
     WriteString(trace_.program);
     Define(OTF2_GlobalDefWriter_WriteParadigm, OTF2_PARADIGM_MPI, String("MPI"), OTF2_PARADIGM_CLASS_PROCESS);
@@ -181,17 +174,14 @@ class DefinitionWriter {
       Define(OTF2_GlobalDefWriter_WriteSystemTreeNode, NodeOf(i), name, node_class, machine);
       Define(OTF2_GlobalDefWriter_WriteSystemTreeNodeDomain, NodeOf(i), OTF2_SYSTEM_TREE_DOMAIN_SHARED_MEMORY);
     }
-    for (const Rank& rank : trace_.ranks) WriteSocket(rank);
-  }
-
-  void WriteSocket(const Rank& rank) {
-    const std::pair place(rank.node, rank.socket);
-    const auto reference = static_cast<OTF2_SystemTreeNodeRef>(trace_.nodes.size() + 1 + sockets_.size());
-    if (rank.socket < 0 || !sockets_.emplace(place, reference).second) return;
-    const OTF2_StringRef name = String(fmt::format("socket {}", rank.socket)), socket_class = String("socket");
-    Define(OTF2_GlobalDefWriter_WriteSystemTreeNode, reference, name, socket_class,
-           NodeOf(static_cast<std::size_t>(rank.node)));
-    Define(OTF2_GlobalDefWriter_WriteSystemTreeNodeDomain, reference, OTF2_SYSTEM_TREE_DOMAIN_SOCKET);
+    for (const Rank& rank : trace_.ranks) {
+      const auto reference = static_cast<OTF2_SystemTreeNodeRef>(trace_.nodes.size() + 1 + sockets_.size());
+      if (rank.socket < 0 || !sockets_.try_emplace({rank.node, rank.socket}, reference).second) continue;
+      const OTF2_StringRef name = String(fmt::format("socket {}", rank.socket)), socket_class = String("socket");
+      Define(OTF2_GlobalDefWriter_WriteSystemTreeNode, reference, name, socket_class,
+             NodeOf(static_cast<std::size_t>(rank.node)));
+      Define(OTF2_GlobalDefWriter_WriteSystemTreeNodeDomain, reference, OTF2_SYSTEM_TREE_DOMAIN_SOCKET);
+    }
   }
 
   static OTF2_SystemTreeNodeRef NodeOf(std::size_t node) { return static_cast<std::uint32_t>(node) + 1; }
@@ -270,11 +260,11 @@ class DefinitionWriter {
     return groups_written_++;
   }
 
-  void WriteCounters(const MetricClasses& metrics) {
+  void WriteCounters(const std::vector<MetricClass>& metrics) {
     for (std::uint32_t i = 0; i < trace_.counters.size(); ++i) WriteCounter(i, trace_.counters[i]);
-    for (std::uint32_t i = 0; i < metrics.counters.size(); ++i) {
-      Define(OTF2_GlobalDefWriter_WriteMetricClass, i, static_cast<std::uint8_t>(metrics.counters[i].size()),
-             metrics.counters[i].data(), OTF2_METRIC_SYNCHRONOUS_STRICT, OTF2_RECORDER_KIND_CPU);
+    for (std::uint32_t i = 0; i < metrics.size(); ++i) {
+      Define(OTF2_GlobalDefWriter_WriteMetricClass, i, static_cast<std::uint8_t>(metrics[i].size()), metrics[i].data(),
+             OTF2_METRIC_SYNCHRONOUS_STRICT, OTF2_RECORDER_KIND_CPU);
     }
   }
 
@@ -370,25 +360,24 @@ OTF2_CollectiveOp Operation(CollectiveKind kind) {
 Tick Earliest(const RankTimeline& timeline, Tick otherwise) {
   Tick earliest = timeline.empty() ? otherwise : timeline.begin();
   for (const Interruption& interruption : timeline.interruptions()) earliest = std::min(earliest, interruption.begin);
-  return Clock::Bounded(earliest);
-}
-
-Clock MakeClock(const Trace& trace) {
-  Tick earliest = 0;
-  for (const RankTimeline& timeline : trace.timelines) earliest = std::min(earliest, Earliest(timeline, 0));
-  Clock clock;
-  clock.origin = static_cast<std::uint64_t>(-earliest);
-  clock.length = clock.At(std::max<Tick>(trace.end(), 0)) + 1;
-  return clock;
+  return Bounded(earliest);
 }
 
 // Writes the events of one location.
 class LocationWriter : public TimelineSink {
  public:
-  LocationWriter(const Trace& trace, const fs::path& anchor, const Clock& clock, const MetricClasses& metrics,
-                 std::size_t rank, OTF2_EvtWriter* writer)
-      : trace_(trace), anchor_(anchor), clock_(clock), metrics_(metrics), rank_(rank), writer_(writer) {
-    values_.resize(trace.counters.size());
+  LocationWriter(const Trace& trace, const fs::path& anchor, std::uint64_t origin,
+                 const std::vector<MetricClass>& metrics, std::size_t rank, OTF2_EvtWriter* writer)
+      : trace_(trace),
+        anchor_(anchor),
+        origin_(origin),
+        rank_(rank),
+        writer_(writer),
+        metrics_(MetricClassesOfRank(trace, rank)),
+        values_(trace.counters.size()) {
+    for (const MetricClass& metric : metrics_) {
+      references_.push_back(static_cast<std::uint32_t>(std::ranges::find(metrics, metric) - metrics.begin()));
+    }
   }
 
   void Enter(Tick tick, std::uint32_t region) override {
@@ -428,7 +417,7 @@ class LocationWriter : public TimelineSink {
 
   void MeasurementOff(Tick tick) override { Write(OTF2_EvtWriter_MeasurementOnOff, tick, OTF2_MEASUREMENT_OFF); }
   void MeasurementOn(Tick tick) override { Write(OTF2_EvtWriter_MeasurementOnOff, tick, OTF2_MEASUREMENT_ON); }
-  void BufferFlush(Tick begin, Tick end) override { Write(OTF2_EvtWriter_BufferFlush, begin, clock_.At(end)); }
+  void BufferFlush(Tick begin, Tick end) override { Write(OTF2_EvtWriter_BufferFlush, begin, TimeStamp(origin_, end)); }
 
   void ProgramBegin(Tick tick) { Write(OTF2_EvtWriter_ProgramBegin, tick, kProgramString, 0, nullptr); }
   void ProgramEnd(Tick tick) { Write(OTF2_EvtWriter_ProgramEnd, tick, OTF2_UNDEFINED_INT64); }
@@ -436,10 +425,10 @@ class LocationWriter : public TimelineSink {
  private:
   // A class is written once all its counters have a value.
   void WriteMetrics(Tick tick) {
-    for (const std::uint32_t metric : metrics_.of_rank[rank_]) {
+    for (std::size_t i = 0; i < metrics_.size(); ++i) {
       types_.clear();
       samples_.clear();
-      for (const std::uint32_t counter : metrics_.counters[metric]) {
+      for (const std::uint32_t counter : metrics_[i]) {
         if (!values_[counter]) break;
         types_.push_back(trace_.counters[counter].is_double ? OTF2_TYPE_DOUBLE : OTF2_TYPE_INT64);
         OTF2_MetricValue value;
@@ -449,7 +438,7 @@ class LocationWriter : public TimelineSink {
         values_[counter].reset();
       }
       if (samples_.empty()) continue;
-      Write(OTF2_EvtWriter_Metric, tick, metric, static_cast<std::uint8_t>(samples_.size()), types_.data(),
+      Write(OTF2_EvtWriter_Metric, tick, references_[i], static_cast<std::uint8_t>(samples_.size()), types_.data(),
             samples_.data());
     }
   }
@@ -458,16 +447,17 @@ class LocationWriter : public TimelineSink {
   template <typename... Values>
   void Write(OTF2_ErrorCode (*write)(OTF2_EvtWriter*, OTF2_AttributeList*, OTF2_TimeStamp, Values...), Tick tick,
              std::type_identity_t<Values>... values) const {
-    const OTF2_ErrorCode code = write(writer_, nullptr, clock_.At(tick), values...);
+    const OTF2_ErrorCode code = write(writer_, nullptr, TimeStamp(origin_, tick), values...);
     if (code != OTF2_SUCCESS) Check(code, anchor_, fmt::format("writing the events of rank {}", rank_));
   }
 
   const Trace& trace_;
   const fs::path& anchor_;
-  const Clock& clock_;
-  const MetricClasses& metrics_;
+  const std::uint64_t origin_;
   const std::size_t rank_;
   OTF2_EvtWriter* const writer_;
+  const std::vector<MetricClass> metrics_;
+  std::vector<std::uint32_t> references_;            // the same
   std::vector<std::optional<std::int64_t>> values_;  // for the next edge
   std::vector<OTF2_Type> types_;
   std::vector<OTF2_MetricValue> samples_;
@@ -513,16 +503,6 @@ ArchivePointer OpenArchive(const Trace& trace, const fs::path& anchor, const Sta
   return archive;
 }
 
-// Calls write(location, rank, thread) for every location.
-template <typename Write>
-void ForEachLocation(const Trace& trace, Write write) {
-  for (std::size_t rank = 0; rank < trace.size(); ++rank) {
-    for (int thread = 0; thread < trace.ranks[rank].threads; ++thread) {
-      write(LocationOf(rank, thread), rank, thread);
-    }
-  }
-}
-
 void WriteTimeline(const Trace& trace, const LocalRanks& local_ranks, std::size_t rank, LocationWriter& writer) {
   const bool names_program = rank == 0 && !trace.program.empty();
   const RankTimeline& timeline = trace.timelines[rank];
@@ -533,35 +513,36 @@ void WriteTimeline(const Trace& trace, const LocalRanks& local_ranks, std::size_
   if (names_program) writer.ProgramEnd(end);
 }
 
+// Writes the events of all locations, and definitions with nothing in them: references and times are global ones.
 // Returns how many events every rank has.
-std::vector<std::uint64_t> WriteEvents(const Trace& trace, const fs::path& anchor, const Clock& clock,
-                                       const MetricClasses& metrics, OTF2_Archive* archive) {
+std::vector<std::uint64_t> WriteLocations(const Trace& trace, const fs::path& anchor, std::uint64_t origin,
+                                          const std::vector<MetricClass>& metrics, OTF2_Archive* archive) {
   const LocalRanks local_ranks(trace);
   std::vector<std::uint64_t> events(trace.size());
   Check(OTF2_Archive_OpenEvtFiles(archive), anchor, "creating the event files");
-  ForEachLocation(trace, [&](OTF2_LocationRef location, std::size_t rank, int thread) {
-    OTF2_EvtWriter* writer = OTF2_Archive_GetEvtWriter(archive, location);
-    if (writer == nullptr) Check(OTF2_ERROR_FILE_CAN_NOT_OPEN, anchor, "creating an event file");
-    if (thread == 0) {
-      LocationWriter location_writer(trace, anchor, clock, metrics, rank, writer);
-      WriteTimeline(trace, local_ranks, rank, location_writer);
-      Check(OTF2_EvtWriter_GetNumberOfEvents(writer, &events[rank]), anchor, "counting the events");
+  for (std::size_t rank = 0; rank < trace.size(); ++rank) {
+    for (int thread = 0; thread < trace.ranks[rank].threads; ++thread) {
+      OTF2_EvtWriter* writer = OTF2_Archive_GetEvtWriter(archive, LocationOf(rank, thread));
+      if (writer == nullptr) Check(OTF2_ERROR_FILE_CAN_NOT_OPEN, anchor, "creating an event file");
+      if (thread == 0) {
+        LocationWriter location_writer(trace, anchor, origin, metrics, rank, writer);
+        WriteTimeline(trace, local_ranks, rank, location_writer);
+        Check(OTF2_EvtWriter_GetNumberOfEvents(writer, &events[rank]), anchor, "counting the events");
+      }
+      Check(OTF2_Archive_CloseEvtWriter(archive, writer), anchor, fmt::format("writing the events of rank {}", rank));
     }
-    Check(OTF2_Archive_CloseEvtWriter(archive, writer), anchor, fmt::format("writing the events of rank {}", rank));
-  });
+  }
   Check(OTF2_Archive_CloseEvtFiles(archive), anchor, "writing the event files");
-  return events;
-}
-
-// Nothing in them: references and times of the events are global ones.
-void WriteLocalDefinitions(const Trace& trace, const fs::path& anchor, OTF2_Archive* archive) {
   Check(OTF2_Archive_OpenDefFiles(archive), anchor, "creating the definition files");
-  ForEachLocation(trace, [&](OTF2_LocationRef location, std::size_t, int) {
-    OTF2_DefWriter* writer = OTF2_Archive_GetDefWriter(archive, location);
-    if (writer == nullptr) Check(OTF2_ERROR_FILE_CAN_NOT_OPEN, anchor, "creating a definition file");
-    Check(OTF2_Archive_CloseDefWriter(archive, writer), anchor, "writing a definition file");
-  });
+  for (std::size_t rank = 0; rank < trace.size(); ++rank) {
+    for (int thread = 0; thread < trace.ranks[rank].threads; ++thread) {
+      OTF2_DefWriter* writer = OTF2_Archive_GetDefWriter(archive, LocationOf(rank, thread));
+      if (writer == nullptr) Check(OTF2_ERROR_FILE_CAN_NOT_OPEN, anchor, "creating a definition file");
+      Check(OTF2_Archive_CloseDefWriter(archive, writer), anchor, "writing a definition file");
+    }
+  }
   Check(OTF2_Archive_CloseDefFiles(archive), anchor, "writing the definition files");
+  return events;
 }
 
 }  // namespace
@@ -572,13 +553,14 @@ void WriteOtf2(const Trace& trace, const fs::path& anchor) {
   }
   Staging staging(anchor);
   ArchivePointer archive = OpenArchive(trace, anchor, staging);
-  const Clock clock = MakeClock(trace);
-  const MetricClasses metrics = GroupCounters(trace);
-  const std::vector<std::uint64_t> events = WriteEvents(trace, anchor, clock, metrics, archive.get());
-  WriteLocalDefinitions(trace, anchor, archive.get());
+  Tick earliest = 0;
+  for (const RankTimeline& timeline : trace.timelines) earliest = std::min(earliest, Earliest(timeline, 0));
+  const auto origin = static_cast<std::uint64_t>(-earliest);
+  const std::vector<MetricClass> metrics = MetricClasses(trace);
+  const std::vector<std::uint64_t> events = WriteLocations(trace, anchor, origin, metrics, archive.get());
   OTF2_GlobalDefWriter* definitions = OTF2_Archive_GetGlobalDefWriter(archive.get());
   if (definitions == nullptr) Check(OTF2_ERROR_FILE_CAN_NOT_OPEN, anchor, "creating the definitions");
-  DefinitionWriter(trace, anchor, definitions).Write(clock, metrics, events);
+  DefinitionWriter(trace, anchor, definitions).Write(origin, metrics, events);
   Check(OTF2_Archive_Close(archive.release()), anchor, "writing the anchor file");
   staging.Publish();
 }

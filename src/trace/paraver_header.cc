@@ -160,11 +160,6 @@ std::vector<std::int32_t> ReadMembers(LineCursor& cursor, std::uint64_t count, s
   return members;
 }
 
-const ParaverCommunicator* FindCommunicator(const ParaverApplication& application, std::uint64_t id) {
-  const auto found = std::ranges::find(application.communicators, id, &ParaverCommunicator::id);
-  return found == application.communicators.end() ? nullptr : &*found;
-}
-
 // The two groups of an intercommunicator: 2:3 are communicators 2 and 3, 2:1:3:4 the same with their leaders, tasks 1
 // and 4. False when the cursor stands before a list of members instead, which begins with their number.
 bool ReadGroups(LineCursor& cursor, const ParaverApplication& owner, std::size_t numbers, ParaverCommunicator& result) {
@@ -185,12 +180,12 @@ bool ReadGroups(LineCursor& cursor, const ParaverApplication& owner, std::size_t
   const std::uint64_t second = ahead.Number("second group", kAny);
   skip_leader();
   for (const std::uint64_t id : {first, second}) {
-    if (FindCommunicator(owner, id) != nullptr) continue;
+    if (owner.communicator_index.contains(id)) continue;
     if (may_be_list) return false;
     cursor.Fail(fmt::format("makes an intercommunicator of communicator {}, which is not defined,", id));
   }
-  result.members = FindCommunicator(owner, first)->members;
-  result.remote = FindCommunicator(owner, second)->members;
+  result.members = owner.communicators[owner.communicator_index.at(first)].members;
+  result.remote = owner.communicators[owner.communicator_index.at(second)].members;
   cursor = ahead;
   return true;
 }
@@ -218,14 +213,13 @@ void ReadCommunicator(const std::string& path, std::uint64_t number, std::string
     communicator.members = ReadMembers(cursor, count, owner.tasks.size(), applications == 1);
   }
   if (!cursor.AtEnd()) cursor.Fail("lists more members of a communicator than it says");
-  for (const ParaverCommunicator& other : owner.communicators) {
-    if (other.id != communicator.id) continue;
-    const bool is_same = other.members == communicator.members && other.remote == communicator.remote;
-    if (!is_same) {
-      header.contradictions.push_back(
-          fmt::format("{}, line {}: communicator {} is defined before with other members", path, number, other.id));
-    }
-    return;  // the first one stands
+  const auto [known, is_new] = owner.communicator_index.try_emplace(communicator.id, owner.communicators.size());
+  if (!is_new) {  // the first one stands
+    const ParaverCommunicator& other = owner.communicators[known->second];
+    if (other.members == communicator.members && other.remote == communicator.remote) return;
+    header.contradictions.push_back(
+        fmt::format("{}, line {}: communicator {} is defined before with other members", path, number, other.id));
+    return;
   }
   owner.intercommunicators += is_inter ? 1 : 0;
   owner.communicators.push_back(std::move(communicator));

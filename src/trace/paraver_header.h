@@ -10,6 +10,7 @@
 
 #include "trace/paraver_text.h"
 #include "trace/trace.h"
+#include "trace/trace_reader.h"
 
 namespace farscale {
 
@@ -22,7 +23,8 @@ struct ParaverCommunicator {
 struct ParaverApplication {
   std::vector<Rank> tasks;  // nodes by their numbers in the header, from 0 on; no names
   std::vector<ParaverCommunicator> communicators;
-  std::size_t intercommunicators = 0;  // among these
+  std::map<std::uint64_t, std::size_t> communicator_index;  // by their numbers
+  std::size_t intercommunicators = 0;                       // among these
   std::uint64_t announced_communicators = 0;
 };
 
@@ -55,6 +57,17 @@ struct ParaverNames {
 
 // Reads what lies beside the trace. Unknown lines are passed over: these files only name things.
 ParaverNames ReadParaverNames(const std::string& trace);
+
+// A trace whose records are to be read.
+struct ParaverInput {
+  const std::string& path;
+  const ReadOptions& options;
+  ParaverHeader header;
+  ParaverNames names;
+  std::uint32_t application = 0;  // from 0 on
+
+  const ParaverApplication& chosen() const { return header.applications[application]; }
+};
 
 // X.pcf and X.row of X.prv or X.prv.gz, whether they exist or not.
 std::string ParaverNamesFile(const std::string& trace, const char* extension);

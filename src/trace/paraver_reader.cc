@@ -47,57 +47,54 @@ std::uint32_t ChooseApplication(const std::string& path, const ParaverHeader& he
 
 constexpr double kMostMissing = 0.01;  // share of the run; chosen as the limit of damaged lines
 
-double ShareMissing(const ParaverHeader& header, const ParaverRecords& records) {
-  if (header.duration == 0) return 0;
-  return 1 - static_cast<double>(records.last_begin) / static_cast<double>(header.duration);
+double ShareMissing(const ParaverInput& input, const ParaverRecords& records) {
+  if (input.header.duration == 0) return 0;
+  return 1 - static_cast<double>(records.last_begin) / static_cast<double>(input.header.duration);
 }
 
 // "at 4 s of the 22 s that the header gives"
-std::string LastTime(const ParaverHeader& header, const ParaverRecords& records) {
+std::string LastTime(const ParaverInput& input, const ParaverRecords& records) {
   return fmt::format("at {:.6g} s of the {:.6g} s that the header gives",
-                     static_cast<double>(records.last_begin) / header.ticks_per_second,
-                     static_cast<double>(header.duration) / header.ticks_per_second);
+                     static_cast<double>(records.last_begin) / input.header.ticks_per_second,
+                     static_cast<double>(input.header.duration) / input.header.ticks_per_second);
 }
 
-void RefuseDamage(const std::string& path, const ParaverHeader& header, const ParaverRecords& records,
-                  const Diagnostics& diagnostics) {
+void RefuseDamage(const ParaverInput& input, const ParaverRecords& records, const Diagnostics& diagnostics) {
   const double limit = anomaly::kDamagedLine.fatal_share;
   if (records.records == 0) {
-    throw Error(ErrorKind::kInput, path,
+    throw Error(ErrorKind::kInput, input.path,
                 records.damaged > 0 ? records.first_damage : "there are no records behind the header",
                 "the trace is damaged, or empty");
   }
   if (static_cast<double>(records.damaged) > limit * static_cast<double>(records.lines) &&
       !diagnostics.Accepts(anomaly::kDamagedLine)) {
-    throw Error(ErrorKind::kInput, path,
+    throw Error(ErrorKind::kInput, input.path,
                 fmt::format("{}; {} of {} lines are damaged, more than {} %", records.first_damage, records.damaged,
                             records.lines, 100 * limit),
                 AdviceToAccept("the trace is damaged; copy it again", anomaly::kDamagedLine));
   }
   // A state that began early may end with the run.
   if (records.is_cut_short && !diagnostics.Accepts(anomaly::kTraceEndsEarly) &&
-      ShareMissing(header, records) > kMostMissing) {
-    throw Error(ErrorKind::kInput, path, fmt::format("{}, {}", records.first_damage, LastTime(header, records)),
+      ShareMissing(input, records) > kMostMissing) {
+    throw Error(ErrorKind::kInput, input.path, fmt::format("{}, {}", records.first_damage, LastTime(input, records)),
                 AdviceToAccept("the file is cut short; copy the trace again", anomaly::kTraceEndsEarly));
   }
 }
 
 // A file cut between two lines, which no line shows: ranks do not end, or nothing reaches the end of the run.
-void RefuseTruncated(const std::string& path, const ParaverHeader& header, const ParaverRecords& records,
-                     const Diagnostics& diagnostics) {
-  const double missing = ShareMissing(header, records);
+void RefuseTruncated(const ParaverInput& input, const ParaverRecords& records, const Diagnostics& diagnostics) {
+  const double missing = ShareMissing(input, records);
   if (diagnostics.Accepts(anomaly::kTraceEndsEarly)) return;
   if (diagnostics.count(anomaly::kTraceEndsEarly) == 0 || missing <= kMostMissing) return;
-  throw Error(ErrorKind::kInput, path,
+  throw Error(ErrorKind::kInput, input.path,
               fmt::format("the trace ends with its line {}, {}: {:.0f} % of the run are missing", records.last_line,
-                          LastTime(header, records), 100 * missing),
+                          LastTime(input, records), 100 * missing),
               AdviceToAccept("copy the trace again", anomaly::kTraceEndsEarly));
 }
 
 // Adds the states that are missing, and refuses more than a hundredth of their time. Tools that filter traces leave
 // states out.
-void DiagnoseStates(const std::string& path, const ParaverHeader& header, const ParaverRecords& records,
-                    Diagnostics& diagnostics) {
+void DiagnoseStates(const ParaverInput& input, const ParaverRecords& records, Diagnostics& diagnostics) {
   Tick missing = 0, all = 0;
   std::string first;
   for (std::size_t task = 0; task < records.tasks.size(); ++task) {
@@ -105,38 +102,38 @@ void DiagnoseStates(const std::string& path, const ParaverHeader& header, const 
     if (!records.tasks[task].IsInOrder(ParaverStream::kStates)) continue;
     const std::string example =
         fmt::format("before line {}: rank {} has no state from {:.6g} s on", states.first_missing_line, task,
-                    static_cast<double>(states.first_missing) / header.ticks_per_second);
+                    static_cast<double>(states.first_missing) / input.header.ticks_per_second);
     diagnostics.Add(anomaly::kStateMissing, states.missing, example);
     if (states.missing > 0 && first.empty()) first = example;
-    if (header.tools.empty()) diagnostics.AddPopulation(anomaly::kStateMissing, states.count + states.missing);
+    if (input.header.tools.empty()) diagnostics.AddPopulation(anomaly::kStateMissing, states.count + states.missing);
     missing += states.missing_ticks;
     all += states.end - states.begin;
   }
-  if (!header.tools.empty()) return;
+  if (!input.header.tools.empty()) return;
   diagnostics.AddTime(anomaly::kStateMissing, missing, all);
   const double share = all > 0 ? static_cast<double>(missing) / static_cast<double>(all) : 0;
   if (share <= anomaly::kStateMissing.fatal_share || diagnostics.Accepts(anomaly::kStateMissing)) return;
-  throw Error(ErrorKind::kInput, path,
+  throw Error(ErrorKind::kInput, input.path,
               fmt::format("{}; {:.2g} % of the time of all ranks has no state, more than {:.0f} %", first, 100 * share,
                           100 * anomaly::kStateMissing.fatal_share),
               AdviceToAccept("the trace is damaged; copy it again", anomaly::kStateMissing));
 }
 
 // The .row file names every thread that the header lists. Tools that cut traces may copy it as it is.
-void CompareWithRow(const std::string& path, const ParaverHeader& header, const ParaverNames& names,
-                    Diagnostics& diagnostics) {
+void CompareWithRow(const ParaverInput& input, Diagnostics& diagnostics) {
   std::uint64_t threads = 0;
-  for (const ParaverApplication& application : header.applications) {
+  for (const ParaverApplication& application : input.header.applications) {
     for (const Rank& task : application.tasks) threads += static_cast<std::uint64_t>(std::max(task.threads, 1));
   }
-  if (names.threads == 0 || names.threads == threads) return;
-  const std::string row = ParaverNamesFile(path, ".row");
+  if (input.names.threads == 0 || input.names.threads == threads) return;
+  const std::string row = ParaverNamesFile(input.path, ".row");
   const std::string what = fmt::format("{}, line {}: the file names {} threads, the header of the trace {}", row,
-                                       names.threads_line, names.threads, threads);
-  const double differing = std::fabs(static_cast<double>(threads) - static_cast<double>(names.threads));
-  if (header.tools.empty() && differing > kMostMissing * static_cast<double>(std::max(threads, names.threads)) &&
+                                       input.names.threads_line, input.names.threads, threads);
+  const double differing = std::fabs(static_cast<double>(threads) - static_cast<double>(input.names.threads));
+  if (input.header.tools.empty() &&
+      differing > kMostMissing * static_cast<double>(std::max(threads, input.names.threads)) &&
       !diagnostics.Accepts(anomaly::kHeaderContradicted)) {
-    throw Error(ErrorKind::kInput, path, what,
+    throw Error(ErrorKind::kInput, input.path, what,
                 AdviceToAccept("one of both is damaged or of another trace; copy them again, or remove the .row file",
                                anomaly::kHeaderContradicted));
   }
@@ -144,57 +141,55 @@ void CompareWithRow(const std::string& path, const ParaverHeader& header, const 
 }
 
 // Numbers of MPI functions that the trace has, and that the .pcf file names otherwise.
-void CompareMpiNames(const std::string& path, const ParaverNames& names, const std::deque<ParaverBlock>& blocks,
-                     Diagnostics& diagnostics) {
+void CompareMpiNames(const ParaverInput& input, const std::deque<ParaverBlock>& blocks, Diagnostics& diagnostics) {
   std::set<ParaverSymbol> symbols;
   for (const ParaverBlock& block : blocks) symbols.insert(block.symbols.begin(), block.symbols.end());
   for (const auto& [type, value] : symbols) {
     if (ClassifyParaverEvent(type) != ParaverEvent::kMpi) continue;
     diagnostics.AddPopulation(anomaly::kMpiNameContradicted, 1);
-    if (!ContradictsNumber(names, type, value)) continue;
-    const auto& [label, line] = names.values.at(type).at(value);
+    if (!ContradictsNumber(input.names, type, value)) continue;
+    const auto& [label, line] = input.names.values.at(type).at(value);
     diagnostics.Add(
         anomaly::kMpiNameContradicted, 1,
-        fmt::format("{}, line {}: {} of {} is '{}', but that is the number of {}", ParaverNamesFile(path, ".pcf"), line,
-                    value, type, label, *ParaverMpiFunction(names, type, value)));
+        fmt::format("{}, line {}: {} of {} is '{}', but that is the number of {}", ParaverNamesFile(input.path, ".pcf"),
+                    line, value, type, label, *ParaverMpiFunction(input.names, type, value)));
   }
 }
 
 // Functions of the program that are all gone, and with them the counters of their records.
-void NoticeLostFunctions(const std::string& path, const ParaverHeader& header, const ParaverNames& names,
-                         Diagnostics& diagnostics) {
-  const auto functions = names.values.find(kUserFunction);
-  if (header.applications.size() > 1 || functions == names.values.end()) return;
+void NoticeLostFunctions(const ParaverInput& input, Diagnostics& diagnostics) {
+  const auto functions = input.names.values.find(kUserFunction);
+  if (input.header.applications.size() > 1 || functions == input.names.values.end()) return;
   const auto is_function = [](const auto& value) { return value.first != 0; };
   const auto named = std::ranges::count_if(functions->second, is_function);
   if (named == 0) return;
   diagnostics.Add(anomaly::kFunctionsLost, static_cast<std::uint64_t>(named),
-                  fmt::format("{} names '{}'", ParaverNamesFile(path, ".pcf"),
+                  fmt::format("{} names '{}'", ParaverNamesFile(input.path, ".pcf"),
                               std::ranges::find_if(functions->second, is_function)->second.first));
 }
 
-void Diagnose(const std::string& path, const ParaverHeader& header, const ParaverRecords& records,
-              Diagnostics& diagnostics) {
+void Diagnose(const ParaverInput& input, const ParaverRecords& records, Diagnostics& diagnostics) {
   diagnostics.Add(anomaly::kDamagedLine, records.damaged, records.first_damage);
   diagnostics.AddPopulation(anomaly::kDamagedLine, records.lines);
-  for (const std::string& sentence : header.contradictions) diagnostics.Add(anomaly::kHeaderContradicted, 1, sentence);
+  for (const std::string& sentence : input.header.contradictions)
+    diagnostics.Add(anomaly::kHeaderContradicted, 1, sentence);
   if (records.not_read > 0) {
     diagnostics.Add(anomaly::kRecordNotRead, records.not_read,
                     fmt::format("line {}: a global operation", records.first_not_read));
   }
   diagnostics.AddPopulation(anomaly::kRecordNotRead, records.lines);
-  diagnostics.Add(anomaly::kHeaderContradicted, records.late, path + ", " + records.first_late);
+  diagnostics.Add(anomaly::kHeaderContradicted, records.late, input.path + ", " + records.first_late);
   diagnostics.Add(anomaly::kMpiOnWorkerThread, records.mpi_calls_on_threads);
   diagnostics.AddPopulation(anomaly::kMpiOnWorkerThread, records.mpi_calls_on_threads);
   // Tools that cut and filter traces leave the duration as it was.
   constexpr double kSmallestShare = 0.999;  // chosen: tools round, and end some records late
   const bool ends_early =
-      static_cast<double>(records.last_tick) < kSmallestShare * static_cast<double>(header.duration);
-  if (ends_early && header.tools.empty() && header.applications.size() == 1) {
+      static_cast<double>(records.last_tick) < kSmallestShare * static_cast<double>(input.header.duration);
+  if (ends_early && input.header.tools.empty() && input.header.applications.size() == 1) {
     diagnostics.Add(
         anomaly::kTraceEndsEarly, 1,
-        fmt::format("at {:.6g} s of {:.6g} s", static_cast<double>(records.last_tick) / header.ticks_per_second,
-                    static_cast<double>(header.duration) / header.ticks_per_second));
+        fmt::format("at {:.6g} s of {:.6g} s", static_cast<double>(records.last_tick) / input.header.ticks_per_second,
+                    static_cast<double>(input.header.duration) / input.header.ticks_per_second));
   }
 }
 
@@ -221,8 +216,8 @@ std::string FunctionName(const std::string& label) {
 
 class Definitions {
  public:
-  Definitions(const ParaverNames& names, const ParaverApplication& application, TraceBuilder& builder)
-      : names_(names), application_(application), builder_(builder) {}
+  Definitions(const ParaverInput& input, TraceBuilder& builder)
+      : names_(input.names), application_(input.chosen()), builder_(builder) {}
 
   void AddPlaces() {
     std::map<std::int32_t, std::int32_t> nodes;  // numbers in the header, to those with ranks
@@ -382,32 +377,30 @@ void BuildRanks(const std::vector<ParaverTaskParts>& tasks, const ParaverTraceFa
 
 Trace ReadParaver(const std::string& path, const ReadOptions& options) {
   ParaverText text(path);
-  const ParaverHeader header = ReadParaverHeader(path, text);
-  const ParaverNames names = ReadParaverNames(path);
-  const std::uint32_t number = ChooseApplication(path, header, options.application);
-  const ParaverApplication& chosen = header.applications[number];
-  ParaverRecords records = ReadParaverRecords(path, options, number, header, names, text);
+  ParaverInput input{path, options, ReadParaverHeader(path, text), ReadParaverNames(path)};
+  input.application = ChooseApplication(path, input.header, options.application);
+  ParaverRecords records = ReadParaverRecords(input, text);
 
   TraceBuilder builder;
   Trace& trace = builder.trace();
   trace.diagnostics.Accept(options.accepted);
-  RefuseDamage(path, header, records, trace.diagnostics);
+  RefuseDamage(input, records, trace.diagnostics);
   trace.path = path;
   trace.format = "Paraver";
-  trace.ticks_per_second = header.ticks_per_second;
+  trace.ticks_per_second = input.header.ticks_per_second;
   trace.events = records.records;
-  Diagnose(path, header, records, trace.diagnostics);
-  DiagnoseStates(path, header, records, trace.diagnostics);
-  CompareWithRow(path, header, names, trace.diagnostics);
-  CompareMpiNames(path, names, records.blocks, trace.diagnostics);
+  Diagnose(input, records, trace.diagnostics);
+  DiagnoseStates(input, records, trace.diagnostics);
+  CompareWithRow(input, trace.diagnostics);
+  CompareMpiNames(input, records.blocks, trace.diagnostics);
   ParaverTraceFacts facts;
-  facts.is_part = !header.tools.empty();
-  Definitions definitions(names, chosen, builder);
+  facts.is_part = !input.header.tools.empty();
+  Definitions definitions(input, builder);
   definitions.AddPlaces();
-  AddParaverDevices(names, header, number, records.threads, builder);
+  AddParaverDevices(input, records.threads, builder);
   definitions.AddCommunicators(facts);
   definitions.AddRegions(records.blocks, facts);
-  if (!facts.has_functions) NoticeLostFunctions(path, header, names, trace.diagnostics);
+  if (!facts.has_functions) NoticeLostFunctions(input, trace.diagnostics);
   if (RunThreads(records.threads)) AddParaverTeamRegions(builder, facts);
   definitions.AddCounters(records.blocks);
   for (ParaverBlock& block : records.blocks) definitions.Resolve(block);
@@ -415,7 +408,7 @@ Trace ReadParaver(const std::string& path, const ReadOptions& options) {
   BuildRanks(records.tasks, facts, builder);
   if (facts.knows_threads) AddParaverThreads(records, facts, builder);
   CheckDevices(trace);
-  RefuseTruncated(path, header, records, trace.diagnostics);
+  RefuseTruncated(input, records, trace.diagnostics);
   if (records.has_mpi_states) RequireCalls(trace);
   return std::move(builder).Finish();
 }

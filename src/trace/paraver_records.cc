@@ -130,7 +130,7 @@ static_assert(std::endian::native == std::endian::little, "the first digit is th
 // each type remembers which came after it the last time.
 class Dictionary {
  public:
-  explicit Dictionary(const ParaverScope& scope) : scope_(scope) {}
+  explicit Dictionary(const ParaverInput& input) : input_(input) {}
 
   struct Type {
     std::uint32_t type = 0;
@@ -176,7 +176,7 @@ class Dictionary {
  private:
   void AddType(std::uint32_t type) {
     ParaverEvent event = ClassifyParaverEvent(type);
-    if (event == ParaverEvent::kCounter && scope_.keeps_counter && !scope_.keeps_counter(type)) {
+    if (event == ParaverEvent::kCounter && !input_.options.Keeps(ParaverCounter(input_.names, type).name)) {
       event = ParaverEvent::kIgnored;
     }
     const auto number = static_cast<std::uint32_t>(entries_.size());
@@ -184,7 +184,7 @@ class Dictionary {
     if (event != ParaverEvent::kIgnored) kept_.push_back(type);
   }
 
-  const ParaverScope& scope_;
+  const ParaverInput& input_;
   std::vector<Type> entries_;
   std::unordered_map<std::uint32_t, std::uint32_t> numbers_;
   std::uint32_t last_ = 0;
@@ -196,9 +196,9 @@ class Dictionary {
 
 class BlockReader {
  public:
-  BlockReader(const ParaverScope& scope, const TextBlock& text, RecordLog& log)
-      : scope_(scope), text_(text), dictionary_(scope), log_(log) {
-    log_.Clear(scope.header->applications[scope.application].tasks.size());
+  BlockReader(const ParaverInput& input, const TextBlock& text, RecordLog& log)
+      : input_(input), text_(text), dictionary_(input), log_(log) {
+    log_.Clear(input.chosen().tasks.size());
   }
 
   ParaverBlock Read() {
@@ -220,14 +220,14 @@ class BlockReader {
   }
 
  private:
-  using Damage = std::runtime_error;  // of a line: a sentence
+  using Damage = std::runtime_error;  // a line, as a sentence
 
   struct Place {
     std::uint32_t task = 0;
     std::uint32_t thread = 0;
     bool is_ours = false;  // belongs to the application
 
-    bool IsFirst() const { return thread == 0; }  // of its task
+    bool IsFirst() const { return thread == 0; }  // within its task
   };
 
   void ReadLine(const char* begin, const char* end) {
@@ -278,7 +278,7 @@ class BlockReader {
     const auto state = static_cast<std::uint32_t>(Number("state", 1u << 30));
     if (at_ <= end_) Fail("state", "the record goes on behind its last field");
     if (!Takes(place, begin, end)) {
-      const bool is_kept = place.is_ours && scope_.keep_threads;
+      const bool is_kept = place.is_ours && input_.options.keep_threads;
       if (is_kept) block_.threads[{place.task, place.thread}].states.push_back({begin, end, state});
       return;
     }
@@ -295,7 +295,7 @@ class BlockReader {
     const Tick time = Time("time");
     pairs_.clear();
     thread_counts_.clear();
-    const bool keeps_counts = scope_.keep_threads && place.is_ours && !place.IsFirst();
+    const bool keeps_counts = input_.options.keep_threads && place.is_ours && !place.IsFirst();
     bool has_root = false;
     do {
       const auto type = static_cast<std::uint32_t>(Number("event type", kNone));
@@ -329,9 +329,9 @@ class BlockReader {
   }
 
   void CheckCommunicator(std::int64_t value) const {
-    const std::vector<std::uint64_t>& known = scope_.communicators;
+    const auto& known = input_.chosen().communicator_index;
     const auto id = static_cast<std::uint64_t>(value);
-    if (known.empty() || std::binary_search(known.begin(), known.end(), id)) return;
+    if (known.empty() || known.contains(id)) return;  // without any, all may be named
     Fail("value", fmt::format("there is no communicator {}: the header defines {}", id, known.size()));
   }
 
@@ -367,11 +367,11 @@ class BlockReader {
   Place ReadPlace() {
     Number("processor", kNone);
     const std::uint64_t application = Number("application", kNone);
-    if (application < 1 || application > scope_.header->applications.size()) {
+    if (application < 1 || application > input_.header.applications.size()) {
       Fail("application", fmt::format("there is no application {}: the header lists {}", application,
-                                      scope_.header->applications.size()));
+                                      input_.header.applications.size()));
     }
-    const std::vector<Rank>& tasks = scope_.header->applications[application - 1].tasks;
+    const std::vector<Rank>& tasks = input_.header.applications[application - 1].tasks;
     const std::uint64_t task = Number("task", kNone);
     if (task < 1 || task > tasks.size()) {
       Fail("task", fmt::format("there is no task {}: the header lists {}", task, tasks.size()));
@@ -382,7 +382,7 @@ class BlockReader {
            fmt::format("there is no thread {}: the header lists {} of task {}", thread, tasks[task - 1].threads, task));
     }
     return {static_cast<std::uint32_t>(task - 1), static_cast<std::uint32_t>(thread - 1),
-            application - 1 == scope_.application};
+            application - 1 == input_.application};
   }
 
   bool Takes(const Place& place, Tick begin, Tick end) {
@@ -395,10 +395,10 @@ class BlockReader {
   void Note(Tick begin, Tick end) {
     block_.tally.last_begin = std::max(block_.tally.last_begin, begin);
     block_.tally.last_tick = std::max(block_.tally.last_tick, end);
-    if (scope_.header->duration == 0 || end <= scope_.header->duration) return;
+    if (input_.header.duration == 0 || end <= input_.header.duration) return;
     if (block_.tally.late++ == 0) {
       block_.tally.first_late = fmt::format("line {}: time {} lies behind the end at {} that the header gives", Line(),
-                                            end, scope_.header->duration);
+                                            end, input_.header.duration);
     }
   }
 
@@ -461,11 +461,11 @@ class BlockReader {
 
   std::uint64_t Line() const { return text_.first_line + block_.tally.lines; }
 
-  const ParaverScope& scope_;
+  const ParaverInput& input_;
   const TextBlock& text_;
   Dictionary dictionary_;
   RecordLog& log_;
-  // Of the record at hand: numbers of types, with symbols or values; types with counts.
+  // In the record at hand: numbers of types, with symbols or values; types with counts.
   std::vector<std::pair<std::uint32_t, std::uint64_t>> pairs_;
   std::vector<std::pair<std::uint32_t, std::int64_t>> thread_counts_;
   ParaverBlock block_;
@@ -501,9 +501,9 @@ ParaverEvent ClassifyParaverEvent(std::uint32_t type) {
   return ParaverEvent::kIgnored;
 }
 
-ParaverBlock ReadParaverBlock(const ParaverScope& scope, const TextBlock& text) {
+ParaverBlock ReadParaverBlock(const ParaverInput& input, const TextBlock& text) {
   thread_local RecordLog log;
-  return BlockReader(scope, text, log).Read();
+  return BlockReader(input, text, log).Read();
 }
 
 std::size_t ParaverTaskParts::Bytes() const {

@@ -11,7 +11,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <deque>
-#include <functional>
 #include <limits>
 #include <map>
 #include <string>
@@ -21,7 +20,6 @@
 #include "trace/paraver_header.h"
 #include "trace/paraver_text.h"
 #include "trace/trace.h"
-#include "trace/trace_reader.h"
 
 namespace farscale {
 
@@ -170,10 +168,10 @@ struct ParaverState {
 // Records of a thread that is not the first of its task.
 struct ParaverThread {
   std::vector<ParaverState> states;
-  // By event type: samples of a counter, each with the count since the one before.
+  // Samples of counters by event type, each with the count since the one before.
   std::map<std::uint32_t, std::vector<std::pair<Tick, std::int64_t>>> counts;
 };
-// By task and number of the thread, from 1 on.
+// Keys: task and number of the thread, from 1 on.
 using ParaverThreads = std::map<std::pair<std::uint32_t, std::uint32_t>, ParaverThread>;
 
 // The part of one task in one block: its streams one behind the other.
@@ -202,18 +200,8 @@ struct ParaverBlock {
   std::vector<std::uint32_t> regions;   // indexed by symbol, from 1 on; kNothing where its name is unknown
 };
 
-// The selection of records; outlives all blocks.
-struct ParaverScope {
-  const ParaverHeader* header = nullptr;
-  std::uint32_t application = 0;  // from 0 on
-  // Numbers of the application's communicators, sorted; none: it defines none, and any may be named.
-  std::vector<std::uint64_t> communicators;
-  // True for counter types to keep; nothing: all.
-  std::function<bool(std::uint32_t type)> keeps_counter;
-  bool keep_threads = false;
-};
-
-ParaverBlock ReadParaverBlock(const ParaverScope& scope, const TextBlock& text);
+// `input` outlives all blocks.
+ParaverBlock ReadParaverBlock(const ParaverInput& input, const TextBlock& text);
 
 // The segments of one task in the order of the file.
 struct ParaverTaskParts {
@@ -272,8 +260,7 @@ struct ParaverRecords : ParaverTally {
 };
 
 // Reads the text behind its header. Throws an input error when the file cannot be read on, or a line is longer than any
-// record is. `application`: from 0 on.
-ParaverRecords ReadParaverRecords(const std::string& path, const ReadOptions& options, std::uint32_t application,
-                                  const ParaverHeader& header, const ParaverNames& names, ParaverText& text);
+// record is.
+ParaverRecords ReadParaverRecords(const ParaverInput& input, ParaverText& text);
 
 }  // namespace farscale

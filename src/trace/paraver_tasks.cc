@@ -22,27 +22,10 @@ namespace {
 
 constexpr std::size_t kBlocksAtOnce = 8;  // chosen: 4 MiB of text, work for eight threads
 
-// Names are needed to choose counters only.
-ParaverScope MakeScope(const ReadOptions& options, std::uint32_t application, const ParaverHeader& header,
-                       const ParaverNames& names) {
-  ParaverScope scope;
-  scope.header = &header;
-  scope.keep_threads = options.keep_threads;
-  scope.application = application;
-  for (const ParaverCommunicator& communicator : header.applications[scope.application].communicators) {
-    scope.communicators.push_back(communicator.id);
-  }
-  std::ranges::sort(scope.communicators);
-  if (!options.all_counters) {
-    scope.keeps_counter = [&](std::uint32_t type) { return options.Keeps(ParaverCounter(names, type).name); };
-  }
-  return scope;
-}
-
 // Reads blocks of text while those before are taken apart, and calls take(block) in their order. Returns the text
 // behind the last whole line.
 template <typename Take>
-std::optional<TextBlock> ReadBlocks(ParaverText& text, const ParaverScope& scope, Take take) {
+std::optional<TextBlock> ReadBlocks(ParaverText& text, const ParaverInput& input, Take take) {
   std::vector<TextBlock> now, next;
   std::optional<TextBlock> last;
   const auto read = [&](std::vector<TextBlock>& blocks) {
@@ -64,7 +47,7 @@ std::optional<TextBlock> ReadBlocks(ParaverText& text, const ParaverScope& scope
       if (i == 0) {
         read(next);
       } else {
-        parsed[i - 1] = ReadParaverBlock(scope, now[i - 1]);
+        parsed[i - 1] = ReadParaverBlock(input, now[i - 1]);
       }
     });
     for (ParaverBlock& block : parsed) take(std::move(block));
@@ -74,15 +57,15 @@ std::optional<TextBlock> ReadBlocks(ParaverText& text, const ParaverScope& scope
 }
 
 // A last line without newline is whole when the trace is: nothing is missing then.
-void AddLastLine(const std::string& path, const ParaverScope& scope, const TextBlock& text, ParaverRecords& records) {
+void AddLastLine(const ParaverInput& input, const TextBlock& text, ParaverRecords& records) {
   if (text.is_endless) {
-    throw Error(ErrorKind::kInput, path,
+    throw Error(ErrorKind::kInput, input.path,
                 fmt::format("has a line of more than {} bytes behind line {}, which no record is",
                             ParaverText::kLongestRecord, text.first_line - 1),
                 "the trace is damaged");
   }
-  ParaverBlock block = ReadParaverBlock(scope, text);
-  const Tick duration = scope.header->duration;
+  ParaverBlock block = ReadParaverBlock(input, text);
+  const Tick duration = input.header.duration;
   // Nor can its last number be the begin of another one.
   const bool is_whole = text.text.ends_with(":0\n") && block.tally.last_begin >= duration;
   if (block.tally.damaged > 0 || !is_whole) {
@@ -124,15 +107,13 @@ void ParaverRecords::Add(ParaverBlock block) {
   added.segments = {};
 }
 
-ParaverRecords ReadParaverRecords(const std::string& path, const ReadOptions& options, std::uint32_t application,
-                                  const ParaverHeader& header, const ParaverNames& names, ParaverText& text) {
-  const ParaverScope scope = MakeScope(options, application, header, names);
-  const std::size_t tasks = header.applications[application].tasks.size();
+ParaverRecords ReadParaverRecords(const ParaverInput& input, ParaverText& text) {
+  const std::size_t tasks = input.chosen().tasks.size();
   text.MakeBlocksFor(tasks);
   ParaverRecords records(tasks);
-  const auto last = ReadBlocks(text, scope, [&](ParaverBlock block) { records.Add(std::move(block)); });
+  const auto last = ReadBlocks(text, input, [&](ParaverBlock block) { records.Add(std::move(block)); });
   records.last_line = text.lines();
-  if (last) AddLastLine(path, scope, *last, records);
+  if (last) AddLastLine(input, *last, records);
   return records;
 }
 
@@ -386,43 +367,46 @@ std::string DeviceOf(std::string_view thread) {
 // Devices of the threads of an application by task and thread; empty where the names are of another trace.
 using DeviceNames = std::map<std::pair<std::uint32_t, std::uint32_t>, std::string>;
 
-DeviceNames DevicesOf(const ParaverNames& names, const ParaverHeader& header, std::size_t application) {
+DeviceNames DevicesOf(const ParaverInput& input) {
   DeviceNames devices;
+  const std::vector<std::string>& names = input.names.thread_names;
   std::size_t next = 0;
-  for (std::size_t k = 0; k < header.applications.size(); ++k) {
-    const std::vector<Rank>& tasks = header.applications[k].tasks;
+  for (const ParaverApplication& application : input.header.applications) {
+    const std::vector<Rank>& tasks = application.tasks;
     for (std::uint32_t task = 0; task < tasks.size(); ++task) {
       const auto threads = static_cast<std::uint32_t>(std::max(tasks[task].threads, 1));
       for (std::uint32_t thread = 0; thread < threads; ++thread, ++next) {
-        if (next >= names.thread_names.size()) return {};
-        const std::string device = k == application ? DeviceOf(names.thread_names[next]) : "";
+        if (next >= names.size()) return {};
+        const std::string device = &application == &input.chosen() ? DeviceOf(names[next]) : "";
         if (!device.empty() && thread > 0) devices[{task, thread}] = device;
       }
     }
   }
-  return next == names.thread_names.size() ? devices : DeviceNames();
+  return next == names.size() ? devices : DeviceNames();
 }
 
 }  // namespace
 
-void AddParaverDevices(const ParaverNames& names, const ParaverHeader& header, std::size_t application,
-                       ParaverThreads& threads, TraceBuilder& builder) {
-  Trace& trace = builder.trace();
-  std::map<std::string, std::map<std::int32_t, StreamSpans>> devices;
-  for (const auto& [place, device] : DevicesOf(names, header, application)) {
-    --trace.ranks[place.first].threads;
+void AddParaverDevices(const ParaverInput& input, ParaverThreads& threads, TraceBuilder& builder) {
+  std::map<std::string, Device> devices;
+  for (const auto& [place, name] : DevicesOf(input)) {
+    --builder.trace().ranks[place.first].threads;
+    Device& device = devices[name];
+    device.name = name;
     const auto stream = threads.find(place);
     if (stream == threads.end()) continue;
-    StreamSpans spans;
+    DeviceWork work{static_cast<std::int32_t>(place.first), {}, {}};
     for (const auto& [begin, end, state] : stream->second.states) {
       if (end <= begin) continue;
-      if (state == kParaverRunning) spans.kernels.push_back({begin, end});
-      if (state == kMemoryTransfer) spans.copies.push_back({begin, end});
+      if (state == kParaverRunning) work.kernels.push_back({begin, end});
+      if (state == kParaverRunning || state == kMemoryTransfer) work.active.push_back({begin, end});
     }
-    AddStream(static_cast<std::int32_t>(place.first), spans, devices[device]);
+    AddStream(work, device);
     threads.erase(stream);
   }
-  for (const auto& [name, of_ranks] : devices) AddDevice(name, of_ranks, trace);
+  std::vector<Device> used;
+  for (auto& [name, device] : devices) used.push_back(std::move(device));
+  AddDevices(std::move(used), builder.trace());
 }
 
 }  // namespace farscale

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-struct inflate_state;  // of ISA-L
+struct inflate_state;  // in ISA-L
 
 namespace farscale {
 
@@ -59,7 +59,7 @@ class ParaverText {
   std::unique_ptr<inflate_state> unpacker_;  // nothing for plain files
   std::vector<std::uint8_t> packed_;         // read, but not unpacked
   bool is_unpacked_ = false;                 // to the end of the last member
-  std::uint64_t bytes_ = 0;                  // of the text, read
+  std::uint64_t bytes_ = 0;                  // read, unpacked
   std::size_t block_bytes_ = kBlockBytes;
   std::string rest_;         // read, but not handed out
   std::uint64_t lines_ = 0;  // handed out

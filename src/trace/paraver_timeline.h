@@ -278,7 +278,6 @@ void AddParaverThreads(ParaverRecords& records, const ParaverTraceFacts& facts, 
 
 // Takes streams out of the threads of every task, and makes devices of their states. To Extrae streams are threads of
 // their task, with names of their own in the .row file: "CUDA-D1.S2-host" is the second stream of the first device.
-void AddParaverDevices(const ParaverNames& names, const ParaverHeader& header, std::size_t application,
-                       ParaverThreads& threads, TraceBuilder& builder);
+void AddParaverDevices(const ParaverInput& input, ParaverThreads& threads, TraceBuilder& builder);
 
 }  // namespace farscale

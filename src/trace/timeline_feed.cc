@@ -225,22 +225,6 @@ std::uint32_t LocalRanks::Root(std::uint32_t communicator, std::int32_t root) co
   return Find(remote.empty() ? members : remote, root).value();
 }
 
-void BuilderSink::Record(const FedRecord& r) {
-  switch (r.kind) {
-    case RecordKind::kSend: return rank_.Send(r.peer, r.communicator, r.tag, r.bytes);
-    case RecordKind::kSendPost: return rank_.SendPost(r.peer, r.communicator, r.tag, r.bytes, r.request);
-    case RecordKind::kSendComplete: return rank_.SendComplete(r.request);
-    case RecordKind::kSendCancelled: return rank_.RequestCancelled(r.request);
-    case RecordKind::kReceive: return rank_.Receive(r.peer, r.communicator, r.tag, r.bytes);
-    case RecordKind::kReceivePost: return rank_.ReceivePost(r.request);
-    case RecordKind::kReceiveComplete: return rank_.ReceiveComplete(r.peer, r.communicator, r.tag, r.bytes, r.request);
-    case RecordKind::kCollective: return rank_.Collective(r.collective, r.communicator, r.root, r.bytes, r.received);
-    case RecordKind::kCollectivePost: return rank_.CollectivePost(r.request);
-    case RecordKind::kCollectiveComplete:
-      return rank_.CollectiveComplete(r.collective, r.communicator, r.root, r.bytes, r.received, r.request);
-  }
-}
-
 void FeedTimeline(const Trace& definitions, const RankTimeline& timeline, const LocalRanks& local_ranks,
                   std::int32_t rank, const TimelineWindow& window, const KeepOperation& keep_outside,
                   TimelineSink& sink) {

@@ -30,52 +30,6 @@ class LocalRanks {
   std::vector<std::pair<Group, Group>> communicators_;  // members and remote groups; both empty for MPI_COMM_SELF
 };
 
-// A record as RankBuilder takes it. Members that a kind does not have are 0; `request` is unique within the rank.
-struct FedRecord {
-  RecordKind kind = RecordKind::kSend;
-  Tick tick = 0;  // posts at the enter of their call, completions at its leave
-  std::uint32_t peer = 0;
-  std::uint32_t communicator = 0;
-  std::uint32_t tag = 0;
-  std::uint64_t bytes = 0;
-  std::uint64_t received = 0;
-  std::uint64_t request = 0;
-  CollectiveKind collective = CollectiveKind::kBarrier;
-  std::optional<std::uint32_t> root;
-};
-
-class TimelineSink {
- public:
-  virtual ~TimelineSink() = default;
-  virtual void Enter(Tick tick, std::uint32_t region) = 0;
-  virtual void Leave(Tick tick, std::uint32_t region) = 0;
-  virtual void Record(const FedRecord& record) = 0;
-  // Comes before the edge it belongs to.
-  virtual void SetCounter(Tick tick, std::uint32_t counter, std::int64_t value) = 0;
-  virtual void MeasurementOff(Tick tick) = 0;
-  virtual void MeasurementOn(Tick tick) = 0;
-  virtual void BufferFlush(Tick begin, Tick end) = 0;
-};
-
-// Builds a rank of another trace.
-class BuilderSink : public TimelineSink {
- public:
-  explicit BuilderSink(RankBuilder& rank) : rank_(rank) {}
-
-  void Enter(Tick tick, std::uint32_t region) override { rank_.Enter(tick, region); }
-  void Leave(Tick tick, std::uint32_t region) override { rank_.Leave(tick, region); }
-  void Record(const FedRecord& record) override;
-  void SetCounter(Tick tick, std::uint32_t counter, std::int64_t value) override {
-    rank_.SetCounter(tick, counter, value);
-  }
-  void MeasurementOff(Tick tick) override { rank_.MeasurementOff(tick); }
-  void MeasurementOn(Tick tick) override { rank_.MeasurementOn(tick); }
-  void BufferFlush(Tick begin, Tick end) override { rank_.BufferFlush(begin, end); }
-
- protected:
-  RankBuilder& rank_;
-};
-
 // Part of a timeline, from one edge between calls and events to another. Calls that reach beyond `begin` or `end` are
 // cut there. Regions entered before the window are entered at its begin, those left after it are left at its end.
 struct TimelineWindow {

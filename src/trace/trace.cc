@@ -69,11 +69,6 @@ PackedColumn PackedColumnBuilder::Finish() {
   return column;
 }
 
-RankTimeline::Call RankTimeline::call(std::size_t index) const {
-  return {enter(index), leave(index), region(index), static_cast<std::uint32_t>(first_record(index)),
-          static_cast<std::uint32_t>(first_record(index + 1))};
-}
-
 RankTimeline::Record RankTimeline::record(std::size_t index) const {
   return {record_kind(index), record_target(index), record_back(index), record_bytes(index),
           static_cast<std::uint64_t>(columns_.record_received[index])};
@@ -86,17 +81,17 @@ RankTimeline::RegionEvent RankTimeline::region_event(std::size_t event) const {
 }
 
 std::int64_t RankTimeline::raw_counter_at_enter(std::size_t counter, std::size_t call) const {
-  return counters_[counter].columns.at_enter[call];
+  return counters_[counter].at_enter[call];
 }
 
 std::int64_t RankTimeline::raw_counter_at_leave(std::size_t counter, std::size_t call) const {
   const CounterData& data = counters_[counter];
-  const std::int64_t value = data.columns.in_call[call];
-  return data.is_double ? value : data.columns.at_enter[call] + value;
+  const std::int64_t value = data.in_call[call];
+  return data.is_double ? value : data.at_enter[call] + value;
 }
 
 std::int64_t RankTimeline::raw_counter_at_event(std::size_t counter, std::size_t event) const {
-  return counters_[counter].columns.at_event[event];
+  return counters_[counter].at_event[event];
 }
 
 double RankTimeline::counter_at_enter(std::size_t counter, std::size_t call) const {
@@ -114,7 +109,7 @@ double RankTimeline::counter_at_event(std::size_t counter, std::size_t event) co
 double RankTimeline::counter_in_call(std::size_t counter, std::size_t call) const {
   const CounterData& data = counters_[counter];
   if (data.is_double) return counter_at_leave(counter, call) - counter_at_enter(counter, call);
-  return static_cast<double>(data.columns.in_call[call]);
+  return static_cast<double>(data.in_call[call]);
 }
 
 double RankTimeline::counter_before_call(std::size_t counter, std::size_t call) const {
@@ -124,14 +119,14 @@ double RankTimeline::counter_before_call(std::size_t counter, std::size_t call) 
   if (call > 0) {
     from = raw_counter_at_leave(counter, call - 1);
   } else if (events > 0 && columns_.event_call[0] == 0) {
-    from = data.columns.at_event[0];
+    from = data.at_event[0];
   } else {
     return 0;  // the rank begins with this call
   }
   if (call < calls()) {
-    to = data.columns.at_enter[call];
+    to = data.at_enter[call];
   } else if (events > 0 && static_cast<std::size_t>(columns_.event_call[events - 1]) == calls()) {
-    to = data.columns.at_event[events - 1];
+    to = data.at_event[events - 1];
   } else {
     return 0;  // and ends with the one before
   }
@@ -146,8 +141,7 @@ std::uint64_t RankTimeline::MemoryBytes() const {
   bytes += std::apply([](const auto&... column) { return (column.MemoryBytes() + ...); }, AllOf(columns_));
   bytes += Bytes(counters_);
   for (const CounterData& data : counters_) {
-    bytes +=
-        data.columns.at_enter.MemoryBytes() + data.columns.in_call.MemoryBytes() + data.columns.at_event.MemoryBytes();
+    bytes += data.at_enter.MemoryBytes() + data.in_call.MemoryBytes() + data.at_event.MemoryBytes();
   }
   if (rare_ != nullptr) bytes += sizeof *rare_ + Bytes(pauses()) + Bytes(lock_epochs()) + Bytes(interruptions());
   return bytes + Bytes(endpoints_) + Bytes(collective_types_);

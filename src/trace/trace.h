@@ -142,12 +142,6 @@ auto AllOf(Columns& c) {
                   c.record_bytes, c.record_received, c.event_tick, c.event_code, c.event_call);
 }
 
-// Samples of a counter at the edges. `in_call` is leave minus enter, or the leave value itself for doubles.
-template <typename Column>
-struct CounterColumns {
-  Column at_enter, in_call, at_event;
-};
-
 // Time outside MPI in which the rank did not run: from one region event to another, which are next to each other.
 struct Pause {
   std::uint32_t begin_event = 0;
@@ -193,6 +187,8 @@ struct RareRecords {
   friend bool operator==(const RareRecords&, const RareRecords&) = default;
 };
 
+struct NewTimes;
+
 // Everything one rank did.
 //
 // Calls do not nest: an MPI call inside another belongs to the outer one. Sends, receives and collectives are each
@@ -200,13 +196,6 @@ struct RareRecords {
 // class lie between (`back`: 0 is the latest post so far), which is what makes request numbers small.
 class RankTimeline {
  public:
-  struct Call {
-    Tick enter;
-    Tick leave;
-    std::uint32_t region;
-    std::uint32_t first_record;
-    std::uint32_t end_record;
-  };
   struct Record {
     RecordKind kind;
     std::uint32_t target;  // index into endpoints or collective types; 0 for posts of receives and collectives,
@@ -231,7 +220,6 @@ class RankTimeline {
   std::size_t first_record(std::size_t call) const {
     return call < calls() ? static_cast<std::size_t>(columns_.first_record[call]) : call_records_end_;
   }
-  Call call(std::size_t index) const;
 
   // All records. Those of calls are [first_record(0), first_record(calls())), the others lie outside the cut.
   std::size_t records() const { return columns_.record_kind.size(); }
@@ -300,9 +288,11 @@ class RankTimeline {
 
  private:
   friend class RankBuilder;
+  friend RankTimeline Retime(const RankTimeline& timeline, const NewTimes& times);
 
+  // Samples of a counter at the edges. `in_call` is leave minus enter, or the leave value itself for doubles.
   struct CounterData {
-    CounterColumns<PackedColumn> columns;
+    PackedColumn at_enter, in_call, at_event;
     bool is_double = false;
     bool recorded = false;
     bool unreliable = false;
@@ -342,10 +332,6 @@ struct TeamEvent {
   std::uint32_t team = 0;  // at a begin or end: index into TeamThreads::teams
 };
 
-struct ThreadTeam {
-  std::vector<Location> members;  // rising; empty: not known
-};
-
 struct WorkerThread {
   Location location;
   RankTimeline timeline;  // MPI calls in it have no records
@@ -354,7 +340,7 @@ struct WorkerThread {
 
 // Threads of the ranks, where a reader was asked to keep them and they form teams.
 struct TeamThreads {
-  std::vector<ThreadTeam> teams;
+  std::vector<std::vector<Location>> teams;      // members, rising; empty: not known
   std::vector<std::vector<TeamEvent>> of_ranks;  // thread 0's events, one entry a rank
   std::vector<WorkerThread> workers;             // in the order of ranks, then threads
   Diagnostics diagnostics;                       // found in the workers' events

@@ -17,23 +17,35 @@ namespace {
 // Chosen: far beyond any clock (146 years in nanoseconds), yet sums and differences of a few of them do not overflow.
 constexpr Tick kLargestTick = Tick{1} << 62;
 
-TimelineColumns<PackedColumn> FinishColumns(TimelineColumns<PackedColumnBuilder>& columns) {
-  return std::apply([](auto&... column) { return TimelineColumns<PackedColumn>{column.Finish()...}; }, AllOf(columns));
+// Messages between the calls of a window's access epochs: from post to complete, and from complete to wait.
+constexpr std::uint32_t kPostTag = 0, kCompleteTag = 1;
+
+std::size_t HashEndpoint(const Endpoint& endpoint) {
+  std::uint64_t hash = static_cast<std::uint32_t>(endpoint.peer) * 0x9E3779B97F4A7C15u;
+  hash = (hash ^ endpoint.communicator) * 0xC2B2AE3D27D4EB4Fu;
+  hash = (hash ^ endpoint.tag) * 0x165667B19E3779F9u;
+  return hash ^ (hash >> 32);
 }
 
-CounterColumns<PackedColumn> FinishColumns(CounterColumns<PackedColumnBuilder>& c) {
-  return {c.at_enter.Finish(), c.in_call.Finish(), c.at_event.Finish()};
+// Fills the columns of a counter with its values at the edges of a timeline.
+template <typename AtEnter, typename AtLeave, typename AtEvent, typename Data>
+void FillColumns(const RankTimeline& timeline, AtEnter at_enter, AtLeave at_leave, AtEvent at_event, Data& data) {
+  PackedColumnBuilder enter, in_call, event;
+  for (std::size_t call = 0; call < timeline.calls(); ++call) {
+    const std::int64_t entered = at_enter(call), left = at_leave(call);
+    enter.Append(entered);
+    in_call.Append(data.is_double ? left : left - entered);
+  }
+  for (std::size_t i = 0; i < timeline.region_events(); ++i) event.Append(at_event(i));
+  data.at_enter = enter.Finish();
+  data.in_call = in_call.Finish();
+  data.at_event = event.Finish();
 }
 
 }  // namespace
 
 RankBuilder::RankBuilder(const Trace& trace, std::int32_t rank)
-    : trace_(trace),
-      rank_(rank),
-      counter_columns_(trace.counters.size()),
-      counters_at_enter_(trace.counters.size()),
-      samples_(trace.counters.size()),
-      cpu_times_(trace.counters.size()) {
+    : trace_(trace), rank_(rank), samples_(trace.counters.size()), endpoint_index_(0, HashEndpoint) {
   timeline_.counters_.resize(trace.counters.size());
   for (std::size_t i = 0; i < trace.counters.size(); ++i) {
     timeline_.counters_[i].is_double = trace.counters[i].is_double;
@@ -120,7 +132,7 @@ void RankBuilder::BeginCall(Tick tick, std::uint32_t region) {
   // A region outside the cut between two calls: its records now count as those of the call before.
   const std::uint64_t between = columns_.enter.size() > 0 ? call_first_record_ - timeline_.call_records_end_ : 0;
   if (between > 0) diagnostics_.Add(anomaly::kRecordOutsideMpi, between, Place());
-  for (std::size_t i = 0; i < samples_.size(); ++i) counters_at_enter_[i] = SampleAt(tick, i);
+  for (std::size_t i = 0; i < samples_.size(); ++i) samples_[i].at_call = SampleAt(tick, i);
 }
 
 void RankBuilder::EndCall(Tick tick) {
@@ -131,8 +143,8 @@ void RankBuilder::EndCall(Tick tick) {
   timeline_.call_records_end_ = static_cast<std::uint32_t>(columns_.record_kind.size());
   for (std::size_t i = 0; i < samples_.size(); ++i) {
     const std::int64_t at_leave = SampleAt(tick, i);
-    counter_columns_[i].at_enter.Append(counters_at_enter_[i]);
-    counter_columns_[i].in_call.Append(timeline_.counters_[i].is_double ? at_leave : at_leave - counters_at_enter_[i]);
+    samples_[i].at_enter.Append(samples_[i].at_call);
+    samples_[i].in_call.Append(timeline_.counters_[i].is_double ? at_leave : at_leave - samples_[i].at_call);
   }
   const bool has_record = columns_.record_kind.size() > call_first_record_;
   if (!has_record && trace_.regions[call_region_].IsCollective()) {
@@ -156,13 +168,13 @@ void RankBuilder::AddRegionEvent(Tick tick, std::uint32_t region, bool is_leave)
     if (!is_leave) rare_.pauses.push_back({event, event});
     if (is_leave && !rare_.pauses.empty()) rare_.pauses.back().end_event = event;
   }
-  for (std::size_t i = 0; i < samples_.size(); ++i) counter_columns_[i].at_event.Append(SampleAt(tick, i));
+  for (std::size_t i = 0; i < samples_.size(); ++i) samples_[i].at_event.Append(SampleAt(tick, i));
 }
 
 std::int64_t RankBuilder::SampleAt(Tick tick, std::size_t counter) {
-  Sample& sample = samples_[counter];
+  Samples& sample = samples_[counter];
   if (!timeline_.counters_[counter].recorded) return sample.value;
-  if (!cpu_times_[counter].empty()) return sample.value;  // the value here will be known at the end
+  if (!sample.cpu_times.empty()) return sample.value;  // the value here will be known at the end
   if (sample.tick != tick) diagnostics_.Add(anomaly::kCounterNotAtEdges, 1);
   // A sample a little ahead of its edge still shows what happened since the edge before.
   ++sample.edges;
@@ -173,7 +185,7 @@ std::int64_t RankBuilder::SampleAt(Tick tick, std::size_t counter) {
 
 void RankBuilder::SetCounter(Tick tick, std::uint32_t counter, std::int64_t value) {
   RankTimeline::CounterData& data = timeline_.counters_[counter];
-  Sample& sample = samples_[counter];
+  Samples& sample = samples_[counter];
   const bool fell =
       data.is_double ? std::bit_cast<double>(value) < std::bit_cast<double>(sample.value) : value < sample.value;
   if (data.recorded && fell) {
@@ -192,7 +204,7 @@ void RankBuilder::SetCounter(Tick tick, std::uint32_t counter, std::int64_t valu
 
 void RankBuilder::SetCpuTime(Tick tick, std::uint32_t counter, std::int64_t value) {
   SetCounter(tick, counter, value);
-  cpu_times_[counter].push_back({samples_[counter].tick, value});
+  samples_[counter].cpu_times.push_back({samples_[counter].tick, value});
 }
 
 namespace {
@@ -213,22 +225,26 @@ std::int64_t CpuTimeAt(const std::vector<std::pair<Tick, std::int64_t>>& samples
 
 }  // namespace
 
-CounterColumns<PackedColumn> RankBuilder::CpuTimeAtEdges(std::size_t counter) const {
+void RankBuilder::FinishCounter(std::size_t counter) {
+  RankTimeline::CounterData& data = timeline_.counters_[counter];
+  Samples& samples = samples_[counter];
+  if (!data.recorded) return;
+  if (samples.cpu_times.empty()) {
+    const float without = static_cast<float>(samples.edges_without);
+    if (samples.edges > 0) data.edge_share = 1 - without / static_cast<float>(samples.edges);
+    data.at_enter = samples.at_enter.Finish();
+    data.in_call = samples.in_call.Finish();
+    data.at_event = samples.at_event.Finish();
+    return;
+  }
+  data.edge_share = 1;
   const double counts_a_tick = CountsPerSecond(trace_.counters[counter]) / trace_.ticks_per_second;
-  const auto at = [&](Tick tick, std::size_t& next) {
-    return CpuTimeAt(cpu_times_[counter], counts_a_tick, tick, next);
-  };
   std::size_t of_calls = 0, of_events = 0;
-  CounterColumns<PackedColumnBuilder> columns;
-  for (std::size_t call = 0; call < timeline_.calls(); ++call) {
-    const std::int64_t at_enter = at(timeline_.enter(call), of_calls);
-    columns.at_enter.Append(at_enter);
-    columns.in_call.Append(at(timeline_.leave(call), of_calls) - at_enter);
-  }
-  for (std::size_t event = 0; event < timeline_.region_events(); ++event) {
-    columns.at_event.Append(at(timeline_.event_tick(event), of_events));
-  }
-  return FinishColumns(columns);
+  const auto at = [&](Tick tick, std::size_t& next) { return CpuTimeAt(samples.cpu_times, counts_a_tick, tick, next); };
+  FillColumns(
+      timeline_, [&](std::size_t call) { return at(timeline_.enter(call), of_calls); },
+      [&](std::size_t call) { return at(timeline_.leave(call), of_calls); },
+      [&](std::size_t event) { return at(timeline_.event_tick(event), of_events); }, data);
 }
 
 void RankBuilder::DistrustCounter(std::uint32_t counter) { timeline_.counters_[counter].unreliable = true; }
@@ -252,6 +268,209 @@ void RankBuilder::BufferFlush(Tick begin, Tick end) {
   if (end > begin) rare_.interruptions.push_back({begin, end, true});
 }
 
+bool RankBuilder::InCall() {
+  ++messages_;
+  if (call_depth_ > 0) return true;
+  diagnostics_.Add(anomaly::kRecordOutsideMpi, 1, Place());
+  return false;
+}
+
+std::optional<std::uint32_t> RankBuilder::EndpointOf(std::uint32_t peer, std::uint32_t communicator,
+                                                     std::uint32_t tag) {
+  if (!InCall()) return std::nullopt;
+  const Communicator& group = trace_.communicators[communicator];
+  std::int32_t world_peer = rank_;
+  if (!group.is_self) {
+    const bool in_members =
+        group.remote.empty() || std::find(group.members.begin(), group.members.end(), rank_) == group.members.end();
+    const std::vector<std::int32_t>& peers = in_members ? group.members : group.remote;
+    if (peer >= peers.size()) {
+      diagnostics_.Add(anomaly::kPeerOutsideCommunicator, 1, fmt::format("peer {} {}", peer, Place()));
+      return std::nullopt;
+    }
+    world_peer = peers[peer];
+  }
+  const Endpoint endpoint{world_peer, communicator, tag};
+  const std::size_t hash = HashEndpoint(endpoint);
+  std::uint32_t& cached = endpoint_cache_[hash % endpoint_cache_.size()];
+  if (cached != kNoEndpoint && timeline_.endpoints_[cached] == endpoint) return cached;
+  const auto [entry, is_new] =
+      endpoint_index_.try_emplace(endpoint, static_cast<std::uint32_t>(timeline_.endpoints_.size()));
+  if (is_new) timeline_.endpoints_.push_back(endpoint);
+  cached = entry->second;
+  return cached;
+}
+
+void RankBuilder::AddRecord(RecordKind kind, std::uint32_t target, std::uint64_t back, std::uint64_t bytes,
+                            std::uint64_t received) {
+  columns_.record_kind.Append(static_cast<std::int64_t>(kind));
+  columns_.record_target.Append(target);
+  columns_.record_back.Append(static_cast<std::int64_t>(back));
+  columns_.record_bytes.Append(static_cast<std::int64_t>(bytes));
+  columns_.record_received.Append(static_cast<std::int64_t>(received));
+}
+
+void RankBuilder::Post(RecordKind kind, std::uint32_t target, std::uint64_t bytes, std::uint64_t received) {
+  ++timeline_.posts_[static_cast<std::size_t>(PartOf(kind).type)];
+  AddRecord(kind, target, 0, bytes, received);
+}
+
+void RankBuilder::PostRequest(RecordKind kind, std::uint32_t target, std::uint64_t bytes,
+                              std::optional<std::uint64_t> request) {
+  const OperationClass type = PartOf(kind).type;
+  if (request) {
+    const bool is_new =
+        requests_.insert_or_assign(*request, std::pair(type, std::uint64_t{timeline_.posts(type)})).second;
+    if (!is_new) diagnostics_.Add(anomaly::kRequestNeverCompleted, 1, fmt::format("request {} {}", *request, Place()));
+  } else {
+    // As of every send of a Paraver trace; the first place alone is kept.
+    const bool is_first = diagnostics_.count(anomaly::kCompletionUnknown) == 0;
+    diagnostics_.Add(anomaly::kCompletionUnknown, 1, is_first ? Place() : "");
+  }
+  Post(kind, target, bytes);
+}
+
+// False when no such operation is pending.
+bool RankBuilder::Complete(RecordKind kind, std::uint64_t request, std::uint32_t target, std::uint64_t bytes,
+                           std::uint64_t received) {
+  const OperationClass type = PartOf(kind).type;
+  const auto found = requests_.find(request);
+  if (found == requests_.end() || found->second.first != type) {
+    diagnostics_.Add(anomaly::kRequestUnknown, 1, fmt::format("request {} {}", request, Place()));
+    return false;
+  }
+  AddRecord(kind, target, timeline_.posts(type) - 1 - found->second.second, bytes, received);
+  requests_.erase(found);
+  return true;
+}
+
+void RankBuilder::Send(std::uint32_t peer, std::uint32_t communicator, std::uint32_t tag, std::uint64_t bytes) {
+  if (const auto endpoint = EndpointOf(peer, communicator, tag)) Post(RecordKind::kSend, *endpoint, bytes);
+}
+
+void RankBuilder::SendPost(std::uint32_t peer, std::uint32_t communicator, std::uint32_t tag, std::uint64_t bytes,
+                           std::optional<std::uint64_t> request) {
+  const auto endpoint = EndpointOf(peer, communicator, tag);
+  if (endpoint) PostRequest(RecordKind::kSendPost, *endpoint, bytes, request);
+}
+
+void RankBuilder::SendComplete(std::uint64_t request) {
+  if (InCall()) Complete(RecordKind::kSendComplete, request, 0, 0);
+}
+
+void RankBuilder::Receive(std::uint32_t peer, std::uint32_t communicator, std::uint32_t tag, std::uint64_t bytes) {
+  if (const auto endpoint = EndpointOf(peer, communicator, tag)) Post(RecordKind::kReceive, *endpoint, bytes);
+}
+
+void RankBuilder::ReceivePost(std::uint64_t request) {
+  if (InCall()) PostRequest(RecordKind::kReceivePost, 0, 0, request);
+}
+
+void RankBuilder::ReceiveComplete(std::uint32_t peer, std::uint32_t communicator, std::uint32_t tag,
+                                  std::uint64_t bytes, std::uint64_t request) {
+  const auto endpoint = EndpointOf(peer, communicator, tag);
+  if (!endpoint || Complete(RecordKind::kReceiveComplete, request, *endpoint, bytes)) return;
+  Post(RecordKind::kReceive, *endpoint, bytes);
+}
+
+void RankBuilder::RequestCancelled(std::uint64_t request) {
+  const auto found = requests_.find(request);
+  if (found == requests_.end()) return;
+  diagnostics_.Add(anomaly::kRequestCancelled, 1, fmt::format("request {} {}", request, Place()));
+  if (found->second.first == OperationClass::kSend && call_depth_ > 0) {
+    AddRecord(RecordKind::kSendCancelled, 0, timeline_.sends() - 1 - found->second.second, 0, 0);
+  }
+  requests_.erase(found);
+}
+
+std::uint32_t RankBuilder::CollectiveTypeOf(CollectiveKind kind, std::uint32_t communicator,
+                                            std::optional<std::uint32_t> root) {
+  CollectiveType type{communicator, kind, kNoRoot};
+  const Communicator& group = trace_.communicators[communicator];
+  const std::vector<std::int32_t>& roots = group.remote.empty() ? group.members : group.remote;
+  if (root && group.is_self) type.root = rank_;
+  if (root && !group.is_self && *root < roots.size()) type.root = roots[*root];
+  std::vector<CollectiveType>& types = timeline_.collective_types_;
+  const auto [entry, is_new] = collective_index_.try_emplace(type, static_cast<std::uint32_t>(types.size()));
+  if (is_new) types.push_back(type);
+  return entry->second;
+}
+
+void RankBuilder::Collective(CollectiveKind kind, std::uint32_t communicator, std::optional<std::uint32_t> root,
+                             std::uint64_t sent, std::uint64_t received) {
+  if (InCall()) Post(RecordKind::kCollective, CollectiveTypeOf(kind, communicator, root), sent, received);
+}
+
+void RankBuilder::CollectivePost(std::optional<std::uint64_t> request) {
+  if (InCall()) PostRequest(RecordKind::kCollectivePost, 0, 0, request);
+}
+
+void RankBuilder::CollectiveComplete(CollectiveKind kind, std::uint32_t communicator, std::optional<std::uint32_t> root,
+                                     std::uint64_t sent, std::uint64_t received, std::uint64_t request) {
+  if (!InCall()) return;
+  const std::uint32_t type = CollectiveTypeOf(kind, communicator, root);
+  if (Complete(RecordKind::kCollectiveComplete, request, type, sent, received)) return;
+  Post(RecordKind::kCollective, type, sent, received);
+}
+
+void RankBuilder::SynchroniseGroup(std::uint32_t window, const std::vector<std::int32_t>& group, std::uint32_t alone) {
+  if (!InCall()) return;
+  const MpiCall call = trace_.regions[call_region_].call;
+  const bool posts = call == MpiCall::kWindowPost, completes = call == MpiCall::kWindowComplete;
+  const bool waits = call == MpiCall::kWindowWait || call == MpiCall::kWindowTest;
+  if (!posts && !completes && !waits) return;  // a start may return before its partners have posted
+  if (group.empty()) return Collective(CollectiveKind::kBarrier, alone, std::nullopt, 0, 0);
+  const std::vector<std::int32_t>& members = trace_.communicators[window].members;
+  for (const std::int32_t rank : group) {
+    const auto peer = static_cast<std::uint32_t>(std::find(members.begin(), members.end(), rank) - members.begin());
+    if (posts) Send(peer, window, kPostTag, 0);
+    if (completes) Receive(peer, window, kPostTag, 0);
+    if (completes) Send(peer, window, kCompleteTag, 0);
+    if (waits) Receive(peer, window, kCompleteTag, 0);
+  }
+}
+
+std::optional<std::int32_t> RankBuilder::LockTarget(std::uint32_t window, std::optional<std::uint32_t> target) {
+  const std::vector<std::int32_t>& members = trace_.communicators[window].members;
+  if (!InCall() || (target && *target >= members.size())) return std::nullopt;
+  return target ? members[*target] : LockEpoch::kAllTargets;
+}
+
+// A writer may record both that a lock was asked for and that it was got: the first of them opens the epoch.
+void RankBuilder::Lock(std::uint32_t window, std::optional<std::uint32_t> target, bool is_exclusive) {
+  const std::optional<std::int32_t> rank = LockTarget(window, target);
+  const auto call = static_cast<std::uint32_t>(columns_.enter.size());
+  const auto is_it = [&](const LockEpoch& lock) { return lock.window == window && lock.target == rank; };
+  if (rank && std::ranges::none_of(open_locks_, is_it))
+    open_locks_.push_back({window, *rank, is_exclusive, call, call});
+}
+
+void RankBuilder::Unlock(std::uint32_t window, std::optional<std::uint32_t> target) {
+  const std::optional<std::int32_t> rank = LockTarget(window, target);
+  const auto is_it = [&](const LockEpoch& lock) { return lock.window == window && lock.target == rank; };
+  const auto open = std::ranges::find_if(open_locks_, is_it);
+  if (!rank || open == open_locks_.end()) return;
+  open->unlock_call = static_cast<std::uint32_t>(columns_.enter.size());
+  rare_.lock_epochs.push_back(*open);
+  open_locks_.erase(open);
+}
+
+void RankBuilder::Record(const FedRecord& r) {
+  switch (r.kind) {
+    case RecordKind::kSend: return Send(r.peer, r.communicator, r.tag, r.bytes);
+    case RecordKind::kSendPost: return SendPost(r.peer, r.communicator, r.tag, r.bytes, r.request);
+    case RecordKind::kSendComplete: return SendComplete(r.request);
+    case RecordKind::kSendCancelled: return RequestCancelled(r.request);
+    case RecordKind::kReceive: return Receive(r.peer, r.communicator, r.tag, r.bytes);
+    case RecordKind::kReceivePost: return ReceivePost(r.request);
+    case RecordKind::kReceiveComplete: return ReceiveComplete(r.peer, r.communicator, r.tag, r.bytes, r.request);
+    case RecordKind::kCollective: return Collective(r.collective, r.communicator, r.root, r.bytes, r.received);
+    case RecordKind::kCollectivePost: return CollectivePost(r.request);
+    case RecordKind::kCollectiveComplete:
+      return CollectiveComplete(r.collective, r.communicator, r.root, r.bytes, r.received, r.request);
+  }
+}
+
 RankTimeline RankBuilder::Finish() {
   if (off_since_ && last_tick_ > *off_since_) rare_.interruptions.push_back({*off_since_, last_tick_, false});
   while (!open_regions_.empty()) PopLeftOpen(last_tick_, fmt::format("on rank {} at the end of the trace", rank_));
@@ -265,20 +484,9 @@ RankTimeline RankBuilder::Finish() {
        {anomaly::kRecordOutsideMpi, anomaly::kRequestUnknown, anomaly::kPeerOutsideCommunicator}) {
     diagnostics_.AddPopulation(anomaly, messages_);
   }
-  timeline_.columns_ = FinishColumns(columns_);
-  for (std::size_t i = 0; i < counter_columns_.size(); ++i) {
-    if (!timeline_.counters_[i].recorded) continue;
-    if (!cpu_times_[i].empty()) {
-      timeline_.counters_[i].edge_share = 1;
-      timeline_.counters_[i].columns = CpuTimeAtEdges(i);
-      continue;
-    }
-    if (samples_[i].edges > 0) {
-      timeline_.counters_[i].edge_share =
-          1 - static_cast<float>(samples_[i].edges_without) / static_cast<float>(samples_[i].edges);
-    }
-    timeline_.counters_[i].columns = FinishColumns(counter_columns_[i]);
-  }
+  timeline_.columns_ =
+      std::apply([](auto&... column) { return TimelineColumns<PackedColumn>{column.Finish()...}; }, AllOf(columns_));
+  for (std::size_t i = 0; i < samples_.size(); ++i) FinishCounter(i);
   timeline_.endpoints_.shrink_to_fit();
   timeline_.collective_types_.shrink_to_fit();
   rare_.interruptions.shrink_to_fit();
@@ -288,8 +496,12 @@ RankTimeline RankBuilder::Finish() {
   return std::move(timeline_);
 }
 
-CounterColumns<PackedColumn> RankBuilder::CountsWithout(const RankTimeline& timeline, std::size_t counter,
-                                                        const std::vector<std::pair<Tick, Tick>>& without) {
+namespace {
+
+// Takes out of a counter what it counts in the parts of a timeline without which it goes on.
+template <typename Data>
+void LeaveOutCounts(const RankTimeline& timeline, std::size_t counter,
+                    const std::vector<std::pair<Tick, Tick>>& without, Data& data) {
   std::vector<std::pair<Tick, double>> edges;
   for (std::size_t call = 0; call < timeline.calls(); ++call) {
     edges.emplace_back(timeline.enter(call), timeline.counter_at_enter(counter, call));
@@ -311,26 +523,21 @@ CounterColumns<PackedColumn> RankBuilder::CountsWithout(const RankTimeline& time
     }
     removed.push_back(removed.back() + count);
   }
-  const bool is_double = timeline.counters_[counter].is_double;
   const auto raw = [&](Tick tick, double value) {
     const auto behind = std::ranges::upper_bound(without, tick, {}, &std::pair<Tick, Tick>::second);
     value -= removed[static_cast<std::size_t>(behind - without.begin())];
-    return is_double ? std::bit_cast<std::int64_t>(value) : static_cast<std::int64_t>(std::llround(value));
+    return data.is_double ? std::bit_cast<std::int64_t>(value) : static_cast<std::int64_t>(std::llround(value));
   };
-  CounterColumns<PackedColumnBuilder> builder;
-  for (std::size_t call = 0; call < timeline.calls(); ++call) {
-    const std::int64_t enter = raw(timeline.enter(call), timeline.counter_at_enter(counter, call));
-    const std::int64_t leave = raw(timeline.leave(call), timeline.counter_at_leave(counter, call));
-    builder.at_enter.Append(enter);
-    builder.in_call.Append(is_double ? leave : leave - enter);
-  }
-  for (std::size_t event = 0; event < timeline.region_events(); ++event) {
-    builder.at_event.Append(raw(timeline.event_tick(event), timeline.counter_at_event(counter, event)));
-  }
-  return FinishColumns(builder);
+  FillColumns(
+      timeline, [&](std::size_t call) { return raw(timeline.enter(call), timeline.counter_at_enter(counter, call)); },
+      [&](std::size_t call) { return raw(timeline.leave(call), timeline.counter_at_leave(counter, call)); },
+      [&](std::size_t event) { return raw(timeline.event_tick(event), timeline.counter_at_event(counter, event)); },
+      data);
 }
 
-RankTimeline RankBuilder::Retime(const RankTimeline& timeline, const NewTimes& times) {
+}  // namespace
+
+RankTimeline Retime(const RankTimeline& timeline, const NewTimes& times) {
   RankTimeline result = timeline;
   PackedColumnBuilder enter, duration, event_tick;
   Tick begin = std::numeric_limits<Tick>::max(), end = std::numeric_limits<Tick>::min();
@@ -349,7 +556,7 @@ RankTimeline RankBuilder::Retime(const RankTimeline& timeline, const NewTimes& t
   result.columns_.duration = duration.Finish();
   result.columns_.event_tick = event_tick.Finish();
   for (std::size_t i = 0; i < result.counters_.size() && !times.without.empty(); ++i) {
-    if (result.counters_[i].recorded) result.counters_[i].columns = CountsWithout(timeline, i, times.without);
+    if (result.counters_[i].recorded) LeaveOutCounts(timeline, i, times.without, result.counters_[i]);
   }
   RareRecords rare = timeline.Rare();
   rare.interruptions = times.interruptions;
@@ -359,10 +566,6 @@ RankTimeline RankBuilder::Retime(const RankTimeline& timeline, const NewTimes& t
     result.end_ = end;
   }
   return result;
-}
-
-RankTimeline Retime(const RankTimeline& timeline, const NewTimes& times) {
-  return RankBuilder::Retime(timeline, times);
 }
 
 std::uint32_t TraceBuilder::AddRegion(const std::string& name) {

@@ -28,17 +28,47 @@
 
 namespace farscale {
 
-struct NewTimes;
+// A record of an MPI call. Members that a kind does not have are 0; `request` is unique within the rank. Peers and
+// roots are local ranks of the communicator.
+struct FedRecord {
+  RecordKind kind = RecordKind::kSend;
+  Tick tick = 0;  // posts at the enter of their call, completions at its leave
+  std::uint32_t peer = 0;
+  std::uint32_t communicator = 0;
+  std::uint32_t tag = 0;
+  std::uint64_t bytes = 0;
+  std::uint64_t received = 0;
+  std::uint64_t request = 0;
+  CollectiveKind collective = CollectiveKind::kBarrier;
+  std::optional<std::uint32_t> root;
+};
+
+// Takes the events of one rank.
+class TimelineSink {
+ public:
+  virtual ~TimelineSink() = default;
+  virtual void Enter(Tick tick, std::uint32_t region) = 0;
+  virtual void Leave(Tick tick, std::uint32_t region) = 0;
+  virtual void Record(const FedRecord& record) = 0;
+  // Comes before the edge it belongs to.
+  virtual void SetCounter(Tick tick, std::uint32_t counter, std::int64_t value) = 0;
+  virtual void MeasurementOff(Tick tick) = 0;
+  virtual void MeasurementOn(Tick tick) = 0;
+  virtual void BufferFlush(Tick begin, Tick end) = 0;
+};
 
 // Collects what one rank did. Tolerates what damaged or unusual traces contain and counts it in diagnostics();
 // throws an input error only for times beyond what can be computed with.
-class RankBuilder {
+class RankBuilder final : public TimelineSink {
  public:
   // `trace` holds the definitions and must outlive the builder.
   RankBuilder(const Trace& trace, std::int32_t rank);
 
-  void Enter(Tick tick, std::uint32_t region);
-  void Leave(Tick tick, std::uint32_t region);
+  void Enter(Tick tick, std::uint32_t region) override;
+  void Leave(Tick tick, std::uint32_t region) override;
+
+  // Any of the records below.
+  void Record(const FedRecord& record) override;
 
   // Records of the MPI call around them, or of the region outside the cut before the first call or after the last.
   // Peers and roots are local ranks of the communicator, requests any numbers unique among those pending. Without a
@@ -75,7 +105,7 @@ class RankBuilder {
 
   // The value of an accumulating counter from now on: an integer, or the bits of a double.
   // Comes before the edge it belongs to.
-  void SetCounter(Tick tick, std::uint32_t counter, std::int64_t value);
+  void SetCounter(Tick tick, std::uint32_t counter, std::int64_t value) override;
 
   // The same of CPU time that is sampled now and then, not at every edge: after a sample it passes like time as far as
   // the next one lets it, so what a thread did not run lies right before the later sample. Counts are integers.
@@ -87,30 +117,29 @@ class RankBuilder {
   // Where the thread forks, joins, enters or leaves a team; left out within MPI calls.
   void Team(TeamEvent::Kind kind, Tick tick, std::uint32_t team = 0);
 
-  void MeasurementOff(Tick tick);
-  void MeasurementOn(Tick tick);
-  void BufferFlush(Tick begin, Tick end);
+  void MeasurementOff(Tick tick) override;
+  void MeasurementOn(Tick tick) override;
+  void BufferFlush(Tick begin, Tick end) override;
 
   std::int32_t rank() const { return rank_; }
   bool IsMpi(std::uint32_t region) const { return trace_.regions[region].is_mpi; }
   Diagnostics& diagnostics() { return diagnostics_; }
-
-  // Work on private columns for Retime below.
-  static RankTimeline Retime(const RankTimeline& timeline, const NewTimes& times);
-  static CounterColumns<PackedColumn> CountsWithout(const RankTimeline& timeline, std::size_t counter,
-                                                    const std::vector<std::pair<Tick, Tick>>& without);
 
   // Closes what is open and hands over; the builder is done, but for its team events.
   RankTimeline Finish();
   std::vector<TeamEvent> TakeTeamEvents() { return std::move(team_events_); }
 
  private:
-  struct Sample {
+  // A counter, whose columns are built here, with its last sample.
+  struct Samples {
+    PackedColumnBuilder at_enter, in_call, at_event;
     std::int64_t value = 0;
     Tick tick = std::numeric_limits<Tick>::min();
     bool is_new = false;      // since the last edge
     std::uint64_t edges = 0;  // since the first sample
     std::uint64_t edges_without = 0;
+    std::int64_t at_call = 0;                                // at the enter of the call at hand
+    std::vector<std::pair<Tick, std::int64_t>> cpu_times{};  // all samples, where they are taken now and then
   };
 
   Tick Advance(Tick tick);
@@ -131,7 +160,7 @@ class RankBuilder {
   bool Complete(RecordKind kind, std::uint64_t request, std::uint32_t target, std::uint64_t bytes,
                 std::uint64_t received = 0);
   std::int64_t SampleAt(Tick tick, std::size_t counter);
-  CounterColumns<PackedColumn> CpuTimeAtEdges(std::size_t counter) const;
+  void FinishCounter(std::size_t counter);
   std::string Place() const;
 
   const Trace& trace_;
@@ -139,7 +168,6 @@ class RankBuilder {
   RareRecords rare_;       // part of the timeline
   RankTimeline timeline_;  // all but its columns, which are built in:
   TimelineColumns<PackedColumnBuilder> columns_;
-  std::vector<CounterColumns<PackedColumnBuilder>> counter_columns_;
   Diagnostics diagnostics_;
   std::vector<TeamEvent> team_events_;
 
@@ -150,7 +178,6 @@ class RankBuilder {
   std::uint32_t call_region_ = 0;
   std::uint64_t call_edges_ = 0;  // recorded up to its enter
   std::size_t call_first_record_ = 0;
-  std::vector<std::int64_t> counters_at_enter_;
 
   Tick last_tick_ = std::numeric_limits<Tick>::min();
   std::optional<Tick> backwards_at_;  // last tick that the clock must catch up from
@@ -159,14 +186,9 @@ class RankBuilder {
   std::uint64_t messages_ = 0;
   std::optional<Tick> off_since_;
 
-  std::vector<Sample> samples_;  // one a counter
-  // Ticks and values of counters that are sampled now and then.
-  std::vector<std::vector<std::pair<Tick, std::int64_t>>> cpu_times_;
+  std::vector<Samples> samples_;                                                          // one a counter
   std::unordered_map<std::uint64_t, std::pair<OperationClass, std::uint64_t>> requests_;  // with numbers of posts
-  struct EndpointHash {
-    std::size_t operator()(const Endpoint& endpoint) const;
-  };
-  std::unordered_map<Endpoint, std::uint32_t, EndpointHash> endpoint_index_;
+  std::unordered_map<Endpoint, std::uint32_t, std::size_t (*)(const Endpoint&)> endpoint_index_;
   static constexpr std::uint32_t kNoEndpoint = std::numeric_limits<std::uint32_t>::max();
   std::array<std::uint32_t, 64> endpoint_cache_;  // index of an endpoint by the low bits of its hash
   std::map<CollectiveType, std::uint32_t> collective_index_;

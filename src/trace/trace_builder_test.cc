@@ -49,11 +49,10 @@ TEST_F(RankBuilderTest, CallsAndRegionsInOrder) {
   rank.Leave(30, user_);
   const RankTimeline timeline = rank.Finish();
   ASSERT_EQ(timeline.calls(), 1u);
-  const RankTimeline::Call call = timeline.call(0);
-  EXPECT_EQ(call.enter, 20);
-  EXPECT_EQ(call.leave, 25);
-  EXPECT_EQ(call.region, send_);
-  ASSERT_EQ(call.end_record - call.first_record, 1u);
+  EXPECT_EQ(timeline.enter(0), 20);
+  EXPECT_EQ(timeline.leave(0), 25);
+  EXPECT_EQ(timeline.region(0), send_);
+  ASSERT_EQ(timeline.first_record(1) - timeline.first_record(0), 1u);
   const RankTimeline::Record record = timeline.record(0);
   EXPECT_EQ(record.kind, RecordKind::kSend);
   EXPECT_EQ(record.bytes, 100u);

@@ -51,9 +51,9 @@ class HybridProgram {
     for (std::size_t rank = 0; rank < ranks; ++rank) {
       clock_[rank] = Draw(0, 5);
       threads_.emplace_back();
-      ThreadTeam& team = builder_.trace().team_threads.teams.emplace_back();
+      std::vector<Location>& team = builder_.trace().team_threads.teams.emplace_back();
       for (std::size_t thread = 0; thread < threads; ++thread) {
-        team.members.push_back({static_cast<std::int32_t>(rank), static_cast<std::int32_t>(thread)});
+        team.push_back({static_cast<std::int32_t>(rank), static_cast<std::int32_t>(thread)});
         threads_[rank].push_back(
             std::make_unique<RankBuilder>(builder_.definitions(), static_cast<std::int32_t>(rank)));
       }
