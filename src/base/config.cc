@@ -17,6 +17,15 @@ struct ConfigTable::Node {
   std::string file;
   std::optional<ConfigTable> fallback;
   mutable std::set<std::string> known;  // keys that were asked for
+
+  const toml::node* Find(const std::string& key) const {
+    known.insert(key);
+    return table->get(key);
+  }
+  // A table inside of it, without a fallback.
+  std::shared_ptr<Node> Inside(const toml::node& inner) const {
+    return std::make_shared<Node>(Node{document, inner.as_table(), file, std::nullopt, {}});
+  }
 };
 
 namespace {
@@ -68,13 +77,8 @@ ConfigTable ConfigTable::WithFallback(const ConfigTable& preset) const {
   return ConfigTable(node);
 }
 
-const void* ConfigTable::Find(const std::string& key) const {
-  node_->known.insert(key);
-  return node_->table->get(key);
-}
-
 bool ConfigTable::Has(const std::string& key) const {
-  return Find(key) != nullptr || (node_->fallback && node_->fallback->Has(key));
+  return node_->Find(key) != nullptr || (node_->fallback && node_->fallback->Has(key));
 }
 
 std::vector<std::string> ConfigTable::Keys() const {
@@ -86,48 +90,35 @@ std::vector<std::string> ConfigTable::Keys() const {
   return {keys.begin(), keys.end()};
 }
 
-namespace {
-
-// One scalar of a table: own value, else the fallback's.
-template <typename Value, typename FallbackFunction>
-std::optional<Value> Scalar(const ConfigTable& table, const toml::node* node, const std::string& key,
-                            const char* expected, FallbackFunction fallback) {
-  if (node == nullptr) return fallback();
+template <typename Value>
+std::optional<Value> ConfigTable::Scalar(const std::string& key, const char* expected) const {
+  const toml::node* node = node_->Find(key);
+  if (node == nullptr) return node_->fallback ? node_->fallback->Scalar<Value>(key, expected) : std::nullopt;
   const std::optional<Value> value = ValueOf<Value>(*node);
-  if (!value) table.Fail(key, "'" + key + "' must be " + expected + ", not " + TypeName(*node));
+  if (!value) Fail(key, "'" + key + "' must be " + expected + ", not " + TypeName(*node));
   return value;
 }
 
-}  // namespace
-
 std::optional<std::string> ConfigTable::String(const std::string& key) const {
-  return Scalar<std::string>(*this, static_cast<const toml::node*>(Find(key)), key, "a text in quotes",
-                             [&] { return node_->fallback ? node_->fallback->String(key) : std::nullopt; });
+  return Scalar<std::string>(key, "a text in quotes");
 }
 
-std::optional<double> ConfigTable::Number(const std::string& key) const {
-  return Scalar<double>(*this, static_cast<const toml::node*>(Find(key)), key, "a number",
-                        [&] { return node_->fallback ? node_->fallback->Number(key) : std::nullopt; });
-}
+std::optional<double> ConfigTable::Number(const std::string& key) const { return Scalar<double>(key, "a number"); }
 
 std::optional<std::int64_t> ConfigTable::Integer(const std::string& key) const {
-  return Scalar<std::int64_t>(*this, static_cast<const toml::node*>(Find(key)), key, "an integer",
-                              [&] { return node_->fallback ? node_->fallback->Integer(key) : std::nullopt; });
+  return Scalar<std::int64_t>(key, "an integer");
 }
 
-std::optional<bool> ConfigTable::Bool(const std::string& key) const {
-  return Scalar<bool>(*this, static_cast<const toml::node*>(Find(key)), key, "true or false",
-                      [&] { return node_->fallback ? node_->fallback->Bool(key) : std::nullopt; });
-}
+std::optional<bool> ConfigTable::Bool(const std::string& key) const { return Scalar<bool>(key, "true or false"); }
 
 template <typename Value>
 std::optional<std::vector<Value>> ConfigTable::List(const std::string& key, const char* expected) const {
-  const auto* node = static_cast<const toml::node*>(Find(key));
-  if (node == nullptr) return std::nullopt;
-  std::vector<Value> values;
+  const toml::node* node = node_->Find(key);
+  if (node == nullptr) return node_->fallback ? node_->fallback->List<Value>(key, expected) : std::nullopt;
   if (const std::optional<Value> single = ValueOf<Value>(*node)) return std::vector<Value>{*single};
   const toml::array* array = node->as_array();
   if (array == nullptr) Fail(key, "'" + key + "' must be a list of " + expected + ", not " + TypeName(*node));
+  std::vector<Value> values;
   for (const toml::node& element : *array) {
     const std::optional<Value> value = ValueOf<Value>(element);
     if (!value) Fail(key, "'" + key + "' must be a list of " + expected + ", but contains " + TypeName(element));
@@ -137,22 +128,19 @@ std::optional<std::vector<Value>> ConfigTable::List(const std::string& key, cons
 }
 
 std::optional<std::vector<std::string>> ConfigTable::Strings(const std::string& key) const {
-  auto list = List<std::string>(key, "texts");
-  return list || !node_->fallback ? list : node_->fallback->Strings(key);
+  return List<std::string>(key, "texts");
 }
 
 std::optional<std::vector<double>> ConfigTable::Numbers(const std::string& key) const {
-  auto list = List<double>(key, "numbers");
-  return list || !node_->fallback ? list : node_->fallback->Numbers(key);
+  return List<double>(key, "numbers");
 }
 
 std::optional<std::vector<std::int64_t>> ConfigTable::Integers(const std::string& key) const {
-  auto list = List<std::int64_t>(key, "integers");
-  return list || !node_->fallback ? list : node_->fallback->Integers(key);
+  return List<std::int64_t>(key, "integers");
 }
 
 std::vector<std::vector<std::int64_t>> ConfigTable::IntegerLists(const std::string& key) const {
-  const auto* node = static_cast<const toml::node*>(Find(key));
+  const toml::node* node = node_->Find(key);
   if (node == nullptr && node_->fallback) return node_->fallback->IntegerLists(key);
   if (node == nullptr) return {};
   const toml::array* lists = node->as_array();
@@ -172,48 +160,39 @@ std::vector<std::vector<std::int64_t>> ConfigTable::IntegerLists(const std::stri
 }
 
 bool ConfigTable::IsBool(const std::string& key) const {
-  const auto* node = static_cast<const toml::node*>(Find(key));
+  const toml::node* node = node_->Find(key);
   return node != nullptr ? node->is_boolean() : node_->fallback && node_->fallback->IsBool(key);
 }
 
 bool ConfigTable::IsTable(const std::string& key) const {
-  const auto* node = static_cast<const toml::node*>(Find(key));
+  const toml::node* node = node_->Find(key);
   return node != nullptr ? node->is_table() : node_->fallback && node_->fallback->IsTable(key);
 }
 
 bool ConfigTable::IsString(const std::string& key) const {
-  const auto* node = static_cast<const toml::node*>(Find(key));
+  const toml::node* node = node_->Find(key);
   return node != nullptr ? node->is_string() : node_->fallback && node_->fallback->IsString(key);
 }
 
 std::optional<ConfigTable> ConfigTable::Table(const std::string& key) const {
-  const auto* node = static_cast<const toml::node*>(Find(key));
+  const toml::node* node = node_->Find(key);
   std::optional<ConfigTable> behind = node_->fallback ? node_->fallback->Table(key) : std::nullopt;
   if (node == nullptr) return behind;
   if (!node->is_table()) Fail(key, "'" + key + "' must be a table, not " + TypeName(*node));
-  auto child = std::make_shared<Node>();
-  child->document = node_->document;
-  child->table = node->as_table();
-  child->file = node_->file;
+  const auto child = node_->Inside(*node);
   child->fallback = behind;
   return ConfigTable(child);
 }
 
 std::vector<ConfigTable> ConfigTable::Tables(const std::string& key) const {
-  const auto* node = static_cast<const toml::node*>(Find(key));
+  const toml::node* node = node_->Find(key);
   if (node == nullptr) return node_->fallback ? node_->fallback->Tables(key) : std::vector<ConfigTable>();
   const toml::array* array = node->as_array();
   if (array == nullptr || !std::all_of(array->begin(), array->end(), [](const auto& e) { return e.is_table(); })) {
     Fail(key, "'" + key + "' must be a list of tables, written [[" + key + "]]");
   }
   std::vector<ConfigTable> tables;
-  for (const toml::node& element : *array) {
-    auto child = std::make_shared<Node>();
-    child->document = node_->document;
-    child->table = element.as_table();
-    child->file = node_->file;
-    tables.push_back(ConfigTable(child));
-  }
+  for (const toml::node& element : *array) tables.push_back(ConfigTable(node_->Inside(element)));
   return tables;
 }
 

@@ -52,7 +52,9 @@ class ConfigTable {
  private:
   struct Node;
   explicit ConfigTable(std::shared_ptr<const Node> node) : node_(std::move(node)) {}
-  const void* Find(const std::string& key) const;
+  // These look into the fallback where a key is absent.
+  template <typename Value>
+  std::optional<Value> Scalar(const std::string& key, const char* expected) const;
   template <typename Value>
   std::optional<std::vector<Value>> List(const std::string& key, const char* expected) const;
 

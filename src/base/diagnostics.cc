@@ -11,6 +11,10 @@
 
 namespace farscale {
 
+Finding AsFinding(const Anomaly& anomaly, const std::string& example, std::uint64_t count) {
+  return {std::string(anomaly.id), anomaly.severity, std::string(anomaly.sentence), count, 0, example};
+}
+
 void Diagnostics::Add(const Anomaly& anomaly, std::uint64_t count, std::string_view example) {
   if (count == 0) return;
   Entry& entry = entries_[anomaly];
@@ -66,8 +70,8 @@ std::vector<Finding> Diagnostics::findings() const {
   std::vector<Finding> result;
   for (const auto& [anomaly, entry] : entries_) {
     if (entry.count == 0) continue;
-    result.push_back({std::string(anomaly.id), anomaly.severity, std::string(anomaly.sentence), entry.count,
-                      entry.population, entry.example});
+    result.push_back(AsFinding(anomaly, entry.example, entry.count));
+    result.back().population = entry.population;
     if (Accepts(anomaly)) result.back().sentence += "; accepted with --accept";
   }
   return result;

@@ -44,6 +44,8 @@ struct Finding {
   friend bool operator==(const Finding&, const Finding&) = default;
 };
 
+Finding AsFinding(const Anomaly& anomaly, const std::string& example, std::uint64_t count = 1);
+
 // Ids of anomalies that the user accepts above their fatal share.
 using AcceptedKinds = std::vector<std::string>;
 

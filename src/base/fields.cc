@@ -7,8 +7,8 @@
 #include <cmath>
 
 #include "base/diagnostics.h"
+#include "base/files.h"
 #include "base/text.h"
-#include "base/version.h"
 
 namespace farscale {
 
@@ -44,7 +44,7 @@ std::string KeyOfMember(std::string_view function) {
 
 namespace {
 
-void CheckLimits(const OrderedJson& json, const FieldLimits& limits, const JsonPlace& at) {
+void CheckLimits(const OrderedJson& json, const FieldData& limits, const JsonPlace& at) {
   if (json.is_number()) {
     const double number = json.get<double>();
     const auto require = [&](bool holds, const char* relation, double bound) {
@@ -71,15 +71,11 @@ OrderedJson BoundInSchema(double bound) {
   return bound;
 }
 
-void AddLimits(const FieldLimits& limits, OrderedJson& schema) {
-  if (limits.least_items > 0) schema["minItems"] = limits.least_items;
-  if (schema.contains("items")) {
-    FieldLimits of_items = limits;
-    of_items.least_items = 0;
-    return AddLimits(of_items, schema["items"]);
-  }
+void AddLimits(const FieldData& limits, OrderedJson& schema, bool is_in_list = false) {
+  if (limits.least_items > 0 && !is_in_list) schema["minItems"] = limits.least_items;
+  if (schema.contains("items")) return AddLimits(limits, schema["items"], true);
   if (schema.contains("additionalProperties") && schema["additionalProperties"].is_object()) {
-    return AddLimits(limits, schema["additionalProperties"]);
+    return AddLimits(limits, schema["additionalProperties"], is_in_list);
   }
   if (limits.minimum) schema["minimum"] = BoundInSchema(*limits.minimum);
   if (limits.above) {
@@ -162,7 +158,7 @@ void Read(const StructData& data, const OrderedJson& json, void* value, const Js
       continue;
     }
     field.form->read(*found, const_cast<void*>(field.member(value)), place);
-    CheckLimits(*found, field.limits, place);
+    CheckLimits(*found, field, place);
   }
   RefuseUnknownKeys(data, json, here);
   if (data.after) data.after(value, version, here);
@@ -188,7 +184,7 @@ OrderedJson Schema(const StructData& data, SchemaDefinitions& definitions) {
   }
   for (const FieldData& field : data.fields) {
     OrderedJson schema = field.form->schema(definitions);
-    AddLimits(field.limits, schema);
+    AddLimits(field, schema);
     if (field.is_null_when_unset) schema = OrNull(std::move(schema));
     if (!field.text.empty()) schema["description"] = field.text;
     properties[field.key] = std::move(schema);

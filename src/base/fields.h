@@ -39,14 +39,6 @@ Fields<T> FieldsOf();
 template <typename T>
 std::vector<std::pair<T, std::string>> NamesOf();
 
-// Bounds of numbers, also of those in lists and dictionaries; lengths of texts and lists.
-struct FieldLimits {
-  std::optional<double> minimum, above, maximum, below;
-  std::size_t least_length = 0;  // texts
-  std::size_t least_items = 0;   // lists
-  OrderedJson schema;            // rules only for the schema: the pattern of a text that readers parse anyway
-};
-
 enum class Presence {
   kRequired,      // always written, except for optionals without a value; must be there
   kLater,         // always written, and the schema requires it, but files of earlier versions lack it
@@ -64,9 +56,12 @@ struct FieldData {
   std::function<bool(const void*)> when;  // takes the struct; null: always
   Presence presence = Presence::kRequired;
   bool is_null_when_unset = false;
-  bool is_required_when = false;  // `when` holds
-  OrderedJson default_value;      // for kUnlessDefault
-  FieldLimits limits;
+  bool is_required_when = false;                         // `when` holds
+  OrderedJson default_value;                             // for kUnlessDefault
+  std::optional<double> minimum, above, maximum, below;  // bounds of numbers, also in lists and dictionaries
+  std::size_t least_length = 0;                          // for texts
+  std::size_t least_items = 0;                           // for lists
+  OrderedJson schema;  // rules only for the schema: the pattern of a text that readers parse anyway
 };
 
 struct StructData {
@@ -137,13 +132,13 @@ class Field {
   }
   explicit Field(std::vector<FieldData> all) : all_(std::move(all)) {}
 
-  Field&& AtLeast(double value) && { return Set(&FieldLimits::minimum, value); }
-  Field&& Above(double value) && { return Set(&FieldLimits::above, value); }
-  Field&& AtMost(double value) && { return Set(&FieldLimits::maximum, value); }
-  Field&& Below(double value) && { return Set(&FieldLimits::below, value); }
-  Field&& NotEmpty() && { return Set(&FieldLimits::least_length, std::size_t{1}); }
-  Field&& LeastItems(std::size_t count) && { return Set(&FieldLimits::least_items, count); }
-  Field&& Schema(const char* json) && { return Set(&FieldLimits::schema, fields_internal::ParseJson(json, "schema")); }
+  Field&& AtLeast(double value) && { return Set(&FieldData::minimum, value); }
+  Field&& Above(double value) && { return Set(&FieldData::above, value); }
+  Field&& AtMost(double value) && { return Set(&FieldData::maximum, value); }
+  Field&& Below(double value) && { return Set(&FieldData::below, value); }
+  Field&& NotEmpty() && { return Set(&FieldData::least_length, std::size_t{1}); }
+  Field&& LeastItems(std::size_t count) && { return Set(&FieldData::least_items, count); }
+  Field&& Schema(const char* json) && { return Set(&FieldData::schema, fields_internal::ParseJson(json, "schema")); }
   Field&& Later() && { return Set(&FieldData::presence, Presence::kLater); }
   Field&& OrMissing() && { return Set(&FieldData::presence, Presence::kOrMissing); }
   // Null instead of nothing for optionals without a value.
@@ -175,12 +170,6 @@ class Field {
     for (FieldData& data : all_) data.*property = value;
     return std::move(*this);
   }
-  template <typename A, typename B>
-  Field&& Set(A FieldLimits::*limit, const B& value) {
-    for (FieldData& data : all_) data.limits.*limit = value;
-    return std::move(*this);
-  }
-
   std::vector<FieldData> all_;
 };
 

@@ -146,12 +146,8 @@ std::optional<std::size_t> FilePieces::Read(std::uint64_t at, char* bytes, std::
   return read;
 }
 
-struct Sha256::Context {
-  std::unique_ptr<EVP_MD_CTX, decltype(&EVP_MD_CTX_free)> digest{EVP_MD_CTX_new(), EVP_MD_CTX_free};
-};
-
-Sha256::Sha256() : context_(std::make_unique<Context>()) {
-  EVP_DigestInit_ex(context_->digest.get(), EVP_sha256(), nullptr);
+Sha256::Sha256() : context_(EVP_MD_CTX_new(), EVP_MD_CTX_free) {
+  EVP_DigestInit_ex(context_.get(), EVP_sha256(), nullptr);
 }
 
 // OpenSSL keeps a record of errors for every thread that has used it. It frees the record when the thread ends, which
@@ -161,11 +157,11 @@ Sha256::~Sha256() {
   OPENSSL_thread_stop();
 }
 
-void Sha256::Add(std::string_view bytes) { EVP_DigestUpdate(context_->digest.get(), bytes.data(), bytes.size()); }
+void Sha256::Add(std::string_view bytes) { EVP_DigestUpdate(context_.get(), bytes.data(), bytes.size()); }
 
 std::array<unsigned char, 32> Sha256::Digest() {
   std::array<unsigned char, 32> digest{};
-  EVP_DigestFinal_ex(context_->digest.get(), digest.data(), nullptr);
+  EVP_DigestFinal_ex(context_.get(), digest.data(), nullptr);
   return digest;
 }
 

@@ -12,6 +12,8 @@
 #include <utility>
 #include <vector>
 
+struct evp_md_ctx_st;  // in OpenSSL
+
 namespace farscale {
 
 // Throws an input error naming the file when it cannot be read.
@@ -66,11 +68,19 @@ class Sha256 {
   std::string Hex();
 
  private:
-  struct Context;
-  std::unique_ptr<Context> context_;
+  std::unique_ptr<evp_md_ctx_st, void (*)(evp_md_ctx_st*)> context_;
 };
 
 // The digest of a text in base 64, as a content security policy names it behind "sha256-".
 std::string Sha256Base64(std::string_view text);
+
+// The name of this program in the files it writes, and the commit it was built from.
+
+std::string Version();    // "0.2.0"
+std::string Generator();  // "farscale 0.2.0"
+
+// For --version: Generator(), then lines with the commit where the source tree knows it, the libraries and their
+// versions, and the MPIs that preload libraries were built for. Without a newline at the end.
+std::string BuildDescription();
 
 }  // namespace farscale

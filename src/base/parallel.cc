@@ -13,29 +13,23 @@
 namespace farscale::parallel_internal {
 namespace {
 
-// An order between threads: what came before Release comes before what follows Acquire.
-class Order {
- public:
+// An order between threads by a mark: what came before Release comes before what follows Acquire.
+void Release([[maybe_unused]] char& mark) {
 #ifdef FARSCALE_THREAD_SANITIZER
-  void Release() { __tsan_release(&mark_); }
-  void Acquire() { __tsan_acquire(&mark_); }
-
- private:
-  char mark_ = 0;
-#else
-  void Release() {}
-  void Acquire() {}
+  __tsan_release(&mark);
 #endif
-};
+}
+void Acquire([[maybe_unused]] char& mark) {
+#ifdef FARSCALE_THREAD_SANITIZER
+  __tsan_acquire(&mark);
+#endif
+}
 
 // Also when an exception ends the body or the loop.
-struct ReleaseAtEnd {
-  Order& order;
-  ~ReleaseAtEnd() { order.Release(); }
-};
-struct AcquireAtEnd {
-  Order& order;
-  ~AcquireAtEnd() { order.Acquire(); }
+struct AtEnd {
+  void (*act)(char&);
+  char& mark;
+  ~AtEnd() { act(mark); }
 };
 
 }  // namespace
@@ -46,15 +40,15 @@ void ForEachIndex(std::size_t count, void (*call)(const void* body, std::size_t 
     for (std::size_t i = 0; i < count; ++i) call(body, i);
     return;
   }
-  Order fork, join;
-  fork.Release();
-  const AcquireAtEnd loop{join};
+  char fork = 0, join = 0;
+  Release(fork);
+  const AtEnd loop{Acquire, join};
   tbb::parallel_for(
       tbb::blocked_range<std::size_t>(0, count, 1),
       [&](const tbb::blocked_range<std::size_t>& range) {
         for (std::size_t i = range.begin(); i < range.end(); ++i) {
-          fork.Acquire();
-          const ReleaseAtEnd end{join};
+          Acquire(fork);
+          const AtEnd end{Release, join};
           call(body, i);
         }
       },

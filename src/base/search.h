@@ -1,7 +1,12 @@
-// Searching what has indices but no iterators, such as packed columns.
+// Searching and ordering by indices: what has no iterators, such as packed columns, or keeps its places.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <numeric>
+#include <vector>
 
 namespace farscale {
 
@@ -18,6 +23,14 @@ std::size_t PartitionIndex(std::size_t first, std::size_t end, IsBefore is_befor
     }
   }
   return first;
+}
+
+// Indices of sizes, the largest first. In this order of parts no core is left with a large one at the end.
+inline std::vector<std::size_t> LargestFirst(const std::vector<std::uint64_t>& sizes) {
+  std::vector<std::size_t> order(sizes.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::ranges::stable_sort(order, std::greater(), [&](std::size_t i) { return sizes[i]; });
+  return order;
 }
 
 }  // namespace farscale

@@ -1,86 +1,58 @@
-#include "base/side_by_side.h"
+#include "base/parallel.h"
 
 #include <tbb/global_control.h>
 
 #include <algorithm>
 #include <condition_variable>
 #include <memory>
-#include <numeric>
 #include <thread>
 
+#include "base/search.h"
+
 namespace farscale {
-namespace {
-
-using tbb::global_control;
-
-// The pieces that are running.
-class Running {
- public:
-  Running(std::size_t most, std::uint64_t memory) : most_(most), memory_(memory), threads_(ThreadsOfLoops()) {}
-
-  // Waits until there is room.
-  void Begin(std::uint64_t memory) {
-    std::unique_lock lock(mutex_);
-    has_ended_.wait(lock, [&] { return count_ == 0 || (count_ < most_ && used_ + memory <= memory_); });
-    ++count_;
-    used_ += memory;
-    ShareThreads();
-  }
-
-  void End(std::uint64_t memory) {
-    const std::lock_guard lock(mutex_);
-    --count_;
-    used_ -= memory;
-    ShareThreads();
-    has_ended_.notify_all();
-  }
-
- private:
-  // The threads of the pieces take part in their loops, which TBB counts as one of those that it may use.
-  void ShareThreads() {
-    limit_.reset();
-    if (count_ < 2) return;
-    const std::size_t left = threads_ > count_ ? threads_ - count_ : 0;
-    limit_ = std::make_unique<global_control>(global_control::max_allowed_parallelism, left + 1);
-  }
-
-  const std::size_t most_;
-  const std::uint64_t memory_;
-  const std::size_t threads_;
-  std::mutex mutex_;
-  std::condition_variable has_ended_;
-  std::size_t count_ = 0;
-  std::uint64_t used_ = 0;
-  std::unique_ptr<global_control> limit_;
-};
-
-}  // namespace
-
-std::size_t ThreadsOfLoops() { return global_control::active_value(global_control::max_allowed_parallelism); }
 
 void RunSideBySide(const std::vector<Piece>& pieces, std::size_t most, std::uint64_t memory) {
   if (most < 2) {
     for (const Piece& piece : pieces) piece.run();
     return;
   }
-  Running running(most, memory);
+  using tbb::global_control;
+  const std::size_t all_threads = ThreadsAtOnce();
+  std::mutex mutex;
+  std::condition_variable has_ended;
+  std::size_t count = 0;   // of the pieces that are running
+  std::uint64_t used = 0;  // by them
+  std::unique_ptr<global_control> limit;
+  // The threads of the pieces take part in their loops, which TBB counts as one of those that it may use.
+  const auto share_threads = [&] {
+    limit.reset();
+    if (count < 2) return;
+    const std::size_t left = all_threads > count ? all_threads - count : 0;
+    limit = std::make_unique<global_control>(global_control::max_allowed_parallelism, left + 1);
+  };
   std::vector<std::jthread> threads;
   for (const Piece& piece : pieces) {
-    running.Begin(piece.memory);
-    threads.emplace_back([&running, &piece] {
+    std::unique_lock lock(mutex);
+    has_ended.wait(lock, [&] { return count == 0 || (count < most && used + piece.memory <= memory); });
+    ++count;
+    used += piece.memory;
+    share_threads();
+    lock.unlock();
+    threads.emplace_back([&] {
       piece.run();
-      running.End(piece.memory);
+      const std::lock_guard at_end(mutex);
+      --count;
+      used -= piece.memory;
+      share_threads();
+      has_ended.notify_all();
     });
   }
 }
 
 std::vector<std::vector<std::size_t>> RoundsThatFit(const std::vector<std::uint64_t>& sizes, std::uint64_t memory) {
-  std::vector<std::size_t> order(sizes.size());
-  std::iota(order.begin(), order.end(), std::size_t{0});
-  std::ranges::stable_sort(order, std::greater(), [&](std::size_t i) { return sizes[i]; });
   std::vector<std::vector<std::size_t>> rounds;
   std::vector<std::uint64_t> left;
-  for (const std::size_t i : order) {
+  for (const std::size_t i : LargestFirst(sizes)) {
     std::size_t round = 0;
     while (round < rounds.size() && left[round] < sizes[i]) ++round;
     if (round == rounds.size()) {

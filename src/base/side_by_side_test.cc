@@ -1,4 +1,3 @@
-#include "base/side_by_side.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -5,6 +5,7 @@
 
 #include <clocale>
 #include <cwchar>
+#include <utility>
 
 #include "base/text.h"
 
@@ -35,12 +36,8 @@ class Utf8Locale {
   locale_t locale_, before_;
 };
 
-// A character, or a colour.
-struct TextPiece {
-  std::size_t bytes = 1, columns = 1;
-};
-
-TextPiece FirstPiece(std::string_view text) {
+// The bytes and columns of the character, or colour, that a text begins with.
+std::pair<std::size_t, std::size_t> FirstPiece(std::string_view text) {
   if (text.starts_with("\033[")) {
     const std::size_t end = text.find('m');
     return {end == std::string_view::npos ? text.size() : end + 1, 0};
@@ -48,7 +45,7 @@ TextPiece FirstPiece(std::string_view text) {
   std::mbstate_t state{};
   wchar_t character = 0;
   const std::size_t bytes = std::mbrtowc(&character, text.data(), text.size(), &state);
-  if (bytes == 0 || bytes > text.size()) return {};  // not UTF-8
+  if (bytes == 0 || bytes > text.size()) return {1, 1};  // not UTF-8
   const int columns = wcwidth(character);
   return {bytes, columns < 0 ? 1 : static_cast<std::size_t>(columns)};
 }
@@ -57,13 +54,13 @@ TextPiece FirstPiece(std::string_view text) {
 
 std::size_t DisplayWidth(std::string_view text) {
   const Utf8Locale locale;
-  std::size_t columns = 0;
+  std::size_t width = 0;
   while (!text.empty()) {
-    const TextPiece piece = FirstPiece(text);
-    columns += piece.columns;
-    text.remove_prefix(piece.bytes);
+    const auto [bytes, columns] = FirstPiece(text);
+    width += columns;
+    text.remove_prefix(bytes);
   }
-  return columns;
+  return width;
 }
 
 std::string Shorten(std::string_view text, std::size_t columns) {
@@ -73,11 +70,11 @@ std::string Shorten(std::string_view text, std::size_t columns) {
   std::size_t used = 1;
   bool is_colored = false;
   for (std::string_view rest = text; !rest.empty();) {
-    const TextPiece piece = FirstPiece(rest);
-    if ((used += piece.columns) > columns) break;
-    is_colored |= piece.columns == 0 && rest.front() == '\033';
-    kept += rest.substr(0, piece.bytes);
-    rest.remove_prefix(piece.bytes);
+    const auto [bytes, width] = FirstPiece(rest);
+    if ((used += width) > columns) break;
+    is_colored |= width == 0 && rest.front() == '\033';
+    kept += rest.substr(0, bytes);
+    rest.remove_prefix(bytes);
   }
   return kept + std::string(kLeftOut) + (is_colored ? "\033[0m" : "");
 }

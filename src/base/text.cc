@@ -106,15 +106,18 @@ std::string ToLower(std::string_view text) {
   return lower;
 }
 
-bool ParseNumber(std::string_view text, double& value) {
+namespace {
+
+template <typename Number>
+bool Parse(std::string_view text, Number& value) {
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
   return error == std::errc() && end == text.data() + text.size() && !text.empty();
 }
 
-bool ParseInteger(std::string_view text, long long& value) {
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  return error == std::errc() && end == text.data() + text.size() && !text.empty();
-}
+}  // namespace
+
+bool ParseNumber(std::string_view text, double& value) { return Parse(text, value); }
+bool ParseInteger(std::string_view text, long long& value) { return Parse(text, value); }
 
 bool IsUtf8(std::string_view text) {
   for (std::size_t i = 0; i < text.size();) {
@@ -156,21 +159,6 @@ std::string EscapeXml(const std::string& text) {
   return escaped;
 }
 
-namespace {
-
-// Thousands apart by commas.
-std::string Grouped(std::uint64_t count) {
-  const std::string digits = fmt::format("{}", count);
-  std::string text;
-  for (std::size_t i = 0; i < digits.size(); ++i) {
-    if (i > 0 && (digits.size() - i) % 3 == 0) text += ',';
-    text += digits[i];
-  }
-  return text;
-}
-
-}  // namespace
-
 std::string FormatFactor(double value) {
   if (value >= 1000) return FormatSpeedup(value);
   if (value <= 0 || value >= 0.01) return fmt::format("{:.3f}", value);
@@ -211,14 +199,18 @@ std::string FormatBytes(std::uint64_t bytes) {
   return fmt::format("{:.1f} {}", size, kUnits[unit]);
 }
 
-std::string FormatCount(std::uint64_t count) { return Grouped(count); }
+std::string FormatCount(std::uint64_t count) {
+  std::string text = fmt::format("{}", count);
+  for (std::size_t i = text.size(); i > 3; i -= 3) text.insert(i - 3, 1, ',');
+  return text;
+}
 
 std::string FormatCores(double cores) {
   constexpr double kMost = 1e15;  // digits beyond would be made up
   if (!(cores < kMost)) return FormatSignificant(cores, 3);
   const double whole = std::round(cores);
   if (std::fabs(cores - whole) > 1e-9 || whole < 0) return fmt::format("{:.1f}", cores);
-  return Grouped(static_cast<std::uint64_t>(whole));
+  return FormatCount(static_cast<std::uint64_t>(whole));
 }
 
 std::string FormatCoreCount(double cores) { return FormatCores(cores) + (cores == 1 ? " core" : " cores"); }

@@ -1,4 +1,4 @@
-#include "base/version.h"
+#include "base/files.h"
 
 #include "base/commit.h"  // written by cmake/commit.cmake when the commit has changed
 

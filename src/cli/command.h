@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "base/diagnostics.h"
-#include "base/side_by_side.h"
+#include "base/parallel.h"
 #include "base/terminal.h"
 
 namespace farscale {

@@ -17,7 +17,7 @@
 #include <thread>
 
 #include "base/memory.h"
-#include "base/version.h"
+#include "base/files.h"
 #include "cli/command.h"
 #include "cli/launch.h"
 #include "cli/mpi_job.h"

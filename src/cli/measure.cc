@@ -4,7 +4,7 @@
 
 #include <cstdlib>
 
-#include "base/version.h"
+#include "base/files.h"
 #include "cli/command.h"
 #include "cli/launch.h"
 #include "collect/page_file.h"

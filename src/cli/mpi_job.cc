@@ -9,7 +9,7 @@
 
 #include "base/diagnostics.h"
 #include "cli/launch.h"
-#include "study/shared_runs.h"
+#include "study/measure_run.h"
 
 namespace farscale {
 namespace {

@@ -25,7 +25,6 @@
 #include "study/scenario.h"
 #include "study/study.h"
 #include "study/study_draft.h"
-#include "trace/otf2_writer.h"
 #include "trace/trace_reader.h"
 
 namespace farscale {
@@ -417,8 +416,9 @@ int Phases(const PhasesOptions& options, const Common& common) {
     return found.loop ? 0 : static_cast<int>(ErrorKind::kNotEnoughData);
   }
   const std::string folder = to_file ? std::filesystem::path(options.output).parent_path().string() : "";
-  WriteOutput(options.output,
-              WriteStudyDraft({options.traces, options.choice.application, folder.empty() ? "." : folder}, found));
+  StudyDraft draft{.traces = options.traces, .application = options.choice.application, .found = found};
+  if (!folder.empty()) draft.folder = folder;
+  WriteOutput(options.output, draft.Text());
   if (to_file && !common.quiet) fmt::print("wrote {0}\nNext: farscale run {0}\n", options.output);
   return 0;
 }

@@ -13,9 +13,8 @@
 
 #include "base/files.h"
 #include "base/memory.h"
-#include "base/side_by_side.h"
+#include "base/parallel.h"
 #include "base/text.h"
-#include "base/version.h"
 #include "cli/command.h"
 #include "cli/table_options.h"
 #include "factors/scaling.h"
@@ -29,7 +28,7 @@
 #include "results/results_json.h"
 #include "study/input_files.h"
 #include "study/scenario.h"
-#include "study/shared_runs.h"
+#include "study/measure_run.h"
 #include "study/run_study.h"
 #include "study/study.h"
 #include "study/study_draft.h"
@@ -55,7 +54,7 @@ struct StudyToRun {
   std::string name;  // in tables, and of its folder where there are several
   std::string file;  // where the study stands; of a draft, where it is written
   std::string text;
-  std::optional<DraftedStudy> draft = std::nullopt;
+  std::optional<StudyDraft> draft = std::nullopt;
 };
 
 struct StudyRun {
@@ -103,9 +102,9 @@ void RefuseEditedDraft(const fs::path& file) {
 
 // With how the runs turned out to scale.
 fs::path WriteDraft(const StudyToRun& study, const Results& results) {
-  DraftedStudy draft = *study.draft;
-  draft.draft.removes_noise = !results.variants.empty();
-  draft.draft.scaling = results.table.scaling;
+  StudyDraft draft = *study.draft;
+  draft.removes_noise = !results.variants.empty();
+  draft.scaling = results.table.scaling;
   WriteFile(study.file, SealDraft(draft.Text(), "farscale run " + study.file));
   return study.file;
 }
@@ -127,7 +126,7 @@ StudyToRun StudyOfRuns(const InputFiles& files, const RunOptions& options, const
   StudyDraft draft{.traces = {}, .application = options.choice.application, .folder = folder, .title = study.name};
   draft.reports_here = true;
   draft.accepted = options.choice.accepted;
-  study.draft = DraftStudy(files, draft, messages.Progress());
+  study.draft = DraftStudy(files, std::move(draft), messages.Progress());
   study.text = study.draft->Text();
   if (!files.traced.empty()) {
     messages.Warning(
@@ -136,7 +135,7 @@ StudyToRun StudyOfRuns(const InputFiles& files, const RunOptions& options, const
                     files.traced.size() == 1 ? "a" : "their", files.traced.size() == 1 ? "" : "s",
                     files.traced.size() == 1 ? "it counts" : "each counts", files.traced.front()));
   }
-  if (study.draft->draft.measured.empty() && !study.draft->found.loop) messages.Note(study.draft->found.why);
+  if (study.draft->measured.empty() && !study.draft->found.loop) messages.Note(study.draft->found.why);
   return study;
 }
 
@@ -277,7 +276,7 @@ class Batch {
       if (entry.code == 0) Guard(entry, [&] { Prepare(entry); });
       if (entry.code == 0 && !entry.row.is_up_to_date) to_run.push_back(&entry);
     }
-    const std::size_t most = std::min(to_run.size(), std::max<std::size_t>(1, ThreadsOfLoops() / kThreadsOfStudy));
+    const std::size_t most = std::min(to_run.size(), std::max<std::size_t>(1, ThreadsAtOnce() / kThreadsOfStudy));
     Common common = common_;
     common.shows_progress = most == 1;
     // Studies that are being run are a line of progress.
@@ -364,7 +363,7 @@ class Batch {
     entry.row.report = (fs::path(study.report_folder) / "report.html").string();
     if (IsUpToDate(entry, study)) return;
     entry.memory = kMemoryOfStudy;
-    for (const RunSpec& run : study.runs) entry.memory += ExpectedMemory(run, RunUse::kLosses);
+    for (const RunSpec& run : study.runs) entry.memory += ExpectedMemory(run, Detail::kLosses);
   }
 
   void RunOne(Entry& entry, const Common& common) {

@@ -20,9 +20,8 @@
 #include "study/input_files.h"
 #include "study/phase_structure.h"
 #include "study/scenario.h"
-#include "study/run_growth.h"
 #include "study/run_study.h"
-#include "trace/otf2_writer.h"
+#include "trace/trace_reader.h"
 
 namespace farscale {
 namespace {

@@ -12,7 +12,7 @@
 #include "phases/phase_spec.h"
 #include "replay/network.h"
 #include "replay/unknown_waits.h"
-#include "trace/counters.h"
+#include "trace/names.h"
 
 namespace farscale {
 

@@ -23,7 +23,7 @@
 #include "phases/rank_groups.h"
 #include "replay/matching.h"
 #include "replay/network.h"
-#include "trace/counters.h"
+#include "trace/names.h"
 #include "trace/trace.h"
 
 namespace farscale {

@@ -18,7 +18,7 @@
 #include <vector>
 
 #include "base/diagnostics.h"
-#include "base/version.h"
+#include "base/files.h"
 #include "collect/clock.h"
 #include "collect/page_file.h"
 #include "collect/text.h"

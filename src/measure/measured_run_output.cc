@@ -14,7 +14,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/json_form.h"
-#include "base/version.h"
+#include "base/files.h"
 #include "collect/text.h"
 
 namespace farscale {

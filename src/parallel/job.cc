@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "base/diagnostics.h"
+#include "base/search.h"
 #include "parallel/bytes.h"
 
 namespace farscale {
@@ -96,14 +97,11 @@ std::string Helpers::Answer(std::size_t process) {
 }
 
 std::vector<std::vector<std::size_t>> ShareOut(const std::vector<std::uint64_t>& sizes, std::size_t count) {
-  std::vector<std::size_t> order(sizes.size());
-  std::iota(order.begin(), order.end(), std::size_t{0});
-  std::ranges::stable_sort(order, std::greater(), [&](std::size_t i) { return sizes[i]; });
   std::vector<std::vector<std::size_t>> shares(count);
   // The least load first, then the lowest number.
   std::set<std::pair<std::uint64_t, std::size_t>> loads;
   for (std::size_t k = 0; k < count; ++k) loads.emplace(0, k);
-  for (const std::size_t i : order) {
+  for (const std::size_t i : LargestFirst(sizes)) {
     const auto [load, k] = *loads.begin();
     loads.erase(loads.begin());
     shares[k].push_back(i);

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "base/diagnostics.h"
-#include "base/side_by_side.h"
+#include "base/parallel.h"
 #include "factors/factor.h"
 #include "models/posterior.h"
 #include "models/weights.h"

@@ -9,7 +9,7 @@
 #include "base/diagnostics.h"
 #include "phases/iteration_shape.h"
 #include "phases/phase_cut.h"
-#include "trace/counters.h"
+#include "trace/names.h"
 #include "trace/trace.h"
 
 namespace farscale {

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "base/diagnostics.h"
-#include "trace/counters.h"
+#include "trace/names.h"
 #include "trace/trace.h"
 
 namespace farscale {

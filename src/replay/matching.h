@@ -14,7 +14,6 @@
 #include <vector>
 
 #include "base/diagnostics.h"
-#include "trace/operations.h"
 #include "trace/trace.h"
 
 namespace farscale {

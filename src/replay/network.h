@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "trace/mpi_call.h"
+#include "trace/names.h"
 #include "trace/trace.h"
 
 namespace farscale {

@@ -16,7 +16,7 @@
 #include "phases/phase_cut.h"
 #include "phases/rank_groups.h"
 #include "trace/anomalies.h"
-#include "trace/operations.h"
+#include "trace/trace.h"
 
 namespace farscale {
 namespace {

@@ -6,7 +6,6 @@
 
 #include "base/files.h"
 #include "base/text.h"
-#include "base/version.h"
 #include "factors/scaling.h"
 #include "projection/model_settings.h"
 #include "report/sections.h"

@@ -15,7 +15,7 @@
 
 #include "base/parallel.h"
 #include "base/text.h"
-#include "base/version.h"
+#include "base/files.h"
 #include "imbalance/diagnosis.h"
 
 namespace farscale {

@@ -14,7 +14,7 @@
 #include "base/fields.h"
 #include "base/json_form.h"
 #include "base/text.h"
-#include "base/version.h"
+#include "base/files.h"
 #include "results/anomalies.h"
 #include "results/talp_region.h"
 

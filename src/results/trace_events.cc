@@ -11,7 +11,7 @@
 
 #include "base/parallel.h"
 #include "base/text.h"
-#include "base/version.h"
+#include "base/files.h"
 #include "results/cause_text.h"
 #include "results/json_fields.h"
 #include "results/run_record.h"

@@ -22,20 +22,12 @@
 namespace farscale {
 namespace {
 
-void RequireLoop(const Trace& trace, const PhaseCut& cut) {
-  if (cut.iterations < 2) {
-    throw Error(ErrorKind::kNotEnoughData, trace.path,
-                fmt::format("phase '{}' has one iteration, so there is nothing to balance between", cut.spec.name),
-                "name the region of an iteration by --phase; farscale inspect lists the regions");
-  }
-}
-
 // Computation without noise, and the places of the phase in the trace that has it.
-void CleanComputationOf(const BalanceInput& input, const Study& study, BalanceRunData& run) {
+void CleanComputationOf(const BalanceStudy& balance, const Network& network, const Study& study, BalanceRunData& run) {
   Scenario scenario;
-  scenario.network = input.network != nullptr ? *input.network : IdealNetwork();
+  scenario.network = network;
   scenario.clean_computation = true;
-  scenario.source = input.source;
+  scenario.source = balance.source;
   ScenarioRun clean = ReplayScenario(run.trace, run.matching, {run.cut}, scenario, study.factors);
   clean.trace.path = run.trace.path;
   run.trace = std::move(clean.trace);
@@ -64,49 +56,47 @@ std::vector<double> EstimateTaskBytes(const TaskProgram& tasks) {
   return largest;
 }
 
-[[noreturn]] void Fail(const std::string& file, std::size_t line, const std::string& what) {
-  throw Error(ErrorKind::kUsage, fmt::format("{}:{}", file, line), what,
-              "the file has a line rank,bytes and then one for every rank");
-}
-
 // "rank,bytes" line by line behind a line with these names; every rank once. Throws a usage error with file and line.
 std::vector<double> ParseTaskBytes(const std::string& text, const std::string& file, std::size_t tasks) {
+  const auto fail = [&](std::size_t number, const std::string& what) {
+    throw Error(ErrorKind::kUsage, fmt::format("{}:{}", file, number), what,
+                "the file has a line rank,bytes and then one for every rank");
+  };
   std::vector<double> bytes(tasks, -1);
   std::istringstream lines(text);
   std::string line;
   for (std::size_t number = 1; std::getline(lines, line); ++number) {
     if (!line.empty() && line.back() == '\r') line.pop_back();
     if (number == 1) {
-      if (line != "rank,bytes") Fail(file, number, "the first line is not rank,bytes");
+      if (line != "rank,bytes") fail(number, "the first line is not rank,bytes");
       continue;
     }
     if (line.empty()) continue;
     const std::size_t comma = line.find(',');
     long long rank = -1;
     double value = -1;
-    if (!ParseInteger(line.substr(0, comma), rank) || rank < 0) Fail(file, number, "no rank in '" + line + "'");
+    if (!ParseInteger(line.substr(0, comma), rank) || rank < 0) fail(number, "no rank in '" + line + "'");
     const bool has_bytes = comma != std::string::npos && ParseNumber(line.substr(comma + 1), value);
-    if (!has_bytes || !(value >= 0 && value <= kLargestState))
-      Fail(file, number, "no number of bytes in '" + line + "'");
+    if (!has_bytes || !(value >= 0 && value <= kLargestState)) fail(number, "no number of bytes in '" + line + "'");
     if (rank >= static_cast<long long>(tasks)) continue;  // from a larger run
     double& of = bytes[static_cast<std::size_t>(rank)];
-    if (of >= 0) Fail(file, number, fmt::format("rank {} is there twice", rank));
+    if (of >= 0) fail(number, fmt::format("rank {} is there twice", rank));
     of = value;
   }
   for (std::size_t rank = 0; rank < tasks; ++rank) {
-    if (bytes[rank] < 0) Fail(file, 1, fmt::format("nothing is said of rank {}", rank));
+    if (bytes[rank] < 0) fail(1, fmt::format("nothing is said of rank {}", rank));
   }
   return bytes;
 }
 
-void FindTaskBytes(const BalanceInput& input, BalanceRunData& run) {
+void FindTaskBytes(const BalanceStudy& balance, BalanceRunData& run) {
   std::vector<double>& bytes = run.sweep.task_bytes;
-  if (!input.task_bytes_file.empty()) {
-    bytes = ParseTaskBytes(ReadFile(input.task_bytes_file), input.task_bytes_file, run.trace.size());
-    run.task_bytes_source = "as given by rank in " + input.task_bytes_file;
-  } else if (input.task_bytes) {
-    bytes.assign(run.trace.size(), *input.task_bytes);
-    run.task_bytes_source = FormatBytes(*input.task_bytes) + " each, as given";
+  if (!balance.task_bytes_file.empty()) {
+    bytes = ParseTaskBytes(ReadFile(balance.task_bytes_file), balance.task_bytes_file, run.trace.size());
+    run.task_bytes_source = "as given by rank in " + balance.task_bytes_file;
+  } else if (balance.task_bytes) {
+    bytes.assign(run.trace.size(), *balance.task_bytes);
+    run.task_bytes_source = FormatBytes(*balance.task_bytes) + " each, as given";
   } else {
     bytes = EstimateTaskBytes(*run.sweep.tasks);
     run.task_bytes_source = fmt::format(
@@ -115,7 +105,7 @@ void FindTaskBytes(const BalanceInput& input, BalanceRunData& run) {
   }
 }
 
-void Describe(const PhaseCut& measured, const Trace& trace, const BalanceInput& input, BalanceRunData& run) {
+void Describe(const PhaseCut& measured, const Trace& trace, const Network& network, BalanceRunData& run) {
   BalanceRun& record = run.record;
   record.path = trace.path;
   record.ranks = trace.size();
@@ -128,7 +118,7 @@ void Describe(const PhaseCut& measured, const Trace& trace, const BalanceInput& 
       std::accumulate(bytes.begin(), bytes.end(), 0.0) / static_cast<double>(std::max<std::size_t>(1, bytes.size()));
   TaskReplayOptions options;
   options.placement = PlaceTasks(trace.size(), trace.size());
-  const TaskReplayResult result = ReplayTasks(*run.sweep.tasks, {run.nodes, input.network}, options);
+  const TaskReplayResult result = ReplayTasks(*run.sweep.tasks, {run.nodes, &network}, options);
   const BalanceOutcome outcome = OutcomeOf(*run.sweep.tasks, trace.size(), result);
   record.replayed = outcome.makespan;
   record.load_balance = outcome.load_balance;
@@ -144,13 +134,18 @@ void Describe(const PhaseCut& measured, const Trace& trace, const BalanceInput& 
 
 }  // namespace
 
-std::unique_ptr<BalanceRunData> LoadBalanceRun(const Study& study, const RunSpec& spec, const BalanceInput& input) {
+std::unique_ptr<BalanceRunData> LoadBalanceRun(const Study& study, const RunSpec& spec, const BalanceStudy& balance,
+                                               const PhaseSpec& phase, const Network& network) {
   auto run = std::make_unique<BalanceRunData>();
   run->trace = ReadRun(spec, {true, {}, spec.application, spec.accepted});
   run->matching = MatchSynchronised(run->trace);
   RequireClocks(run->trace, run->matching);
-  run->cut = CutPhase(run->trace, input.phase);
-  RequireLoop(run->trace, run->cut);
+  run->cut = CutPhase(run->trace, phase);
+  if (run->cut.iterations < 2) {
+    throw Error(ErrorKind::kNotEnoughData, run->trace.path,
+                fmt::format("phase '{}' has one iteration, so there is nothing to balance between", phase.name),
+                "name the region of an iteration by --phase; farscale inspect lists the regions");
+  }
   run->diagnostics = run->trace.diagnostics;
   for (const Diagnostics& of : {run->matching.diagnostics, run->cut.diagnostics,
                                 CheckProcessorTime(run->trace, study.factors.counters, {run->cut})}) {
@@ -159,12 +154,12 @@ std::unique_ptr<BalanceRunData> LoadBalanceRun(const Study& study, const RunSpec
   const PhaseCut measured = run->cut;
   run->computation = "as measured";
   for (const Rank& rank : run->trace.ranks) run->nodes.push_back(rank.node);
-  if (input.clean_computation) CleanComputationOf(input, study, *run);
-  run->sweep.tasks = std::make_shared<TaskProgram>(
-      CompileTasks(run->trace, run->matching, run->cut, study.factors.rules, input.network));
-  run->sweep.per_node = input.per_node.value_or(LargestNode(run->nodes));
-  FindTaskBytes(input, *run);
-  Describe(measured, run->trace, input, *run);
+  if (balance.clean_computation) CleanComputationOf(balance, network, study, *run);
+  run->sweep.tasks =
+      std::make_shared<TaskProgram>(CompileTasks(run->trace, run->matching, run->cut, study.factors.rules, &network));
+  run->sweep.per_node = balance.per_node.value_or(LargestNode(run->nodes));
+  FindTaskBytes(balance, *run);
+  Describe(measured, run->trace, network, *run);
   if (spec.grown != nullptr) run->record.grown_from = spec.grown->from;
   return run;
 }

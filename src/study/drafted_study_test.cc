@@ -29,10 +29,9 @@ TEST(DraftedStudy, IsRecognisedUntilItIsEdited) {
 }
 
 TEST(DraftedStudy, OfMeasuredRunsIsAStudy) {
-  DraftedStudy draft;
-  draft.draft = {.traces = {}, .application = 0, .folder = "r", .title = "a \"b\""};
-  draft.draft.measured = {"r/8.json", "16.json"};
-  draft.draft.scaling = Scaling::kWeak;
+  StudyDraft draft = {.traces = {}, .application = 0, .folder = "r", .title = "a \"b\""};
+  draft.measured = {"r/8.json", "16.json"};
+  draft.scaling = Scaling::kWeak;
   draft.regions = {"solve"};
   const Study study = ParseStudy(draft.Text(), "r/study.toml", [](const std::string&) { return std::nullopt; });
   EXPECT_EQ(study.title, "a \"b\"");
@@ -150,10 +149,9 @@ TEST(DraftedStudy, NamesReadBack) {
       if (c == '/') c = '_';
       name += c;
     }
-    DraftedStudy draft;
-    draft.draft = {.traces = {}, .application = 0, .folder = "r", .title = ToUtf8(name)};
-    draft.draft.measured = {"r/" + name + "/a.json"};
-    draft.draft.left_out = {name};
+    StudyDraft draft = {.traces = {}, .application = 0, .folder = "r", .title = ToUtf8(name)};
+    draft.measured = {"r/" + name + "/a.json"};
+    draft.left_out = {name};
     draft.regions = {ToUtf8(name)};
     const Study study = ParseStudy(draft.Text(), "r/study.toml", [](const std::string&) { return std::nullopt; });
     EXPECT_EQ(study.runs.at(0).trace, "r/" + name + "/a.json");

@@ -27,19 +27,6 @@ std::set<std::string> NamesTaken(const std::string& phase, const std::set<std::s
   return names;
 }
 
-std::size_t NotNegative(const ConfigTable& table, const std::string& key, std::int64_t value) {
-  if (value < 0) table.Fail(key, "'" + key + "' must not be negative");
-  return static_cast<std::size_t>(value);
-}
-
-void ParseEvery(const ConfigTable& table, std::int64_t every, GroupSpec& group) {
-  if (every < 2) table.Fail("every", "'every' must be 2 or more");
-  group.kind = GroupSpec::Kind::kEvery;
-  group.every = static_cast<std::size_t>(every);
-  group.offset = NotNegative(table, "offset", table.Integer("offset").value_or(0));
-  if (group.offset >= group.every) table.Fail("offset", "'offset' must be less than 'every'");
-}
-
 void ParseMembers(const ConfigTable& table, GroupSpec& group) {
   int given = 0;
   if (const auto region = table.String("region")) {
@@ -54,7 +41,13 @@ void ParseMembers(const ConfigTable& table, GroupSpec& group) {
     ++given;
   }
   if (const auto every = table.Integer("every")) {
-    ParseEvery(table, *every, group);
+    const std::int64_t offset = table.Integer("offset").value_or(0);
+    if (*every < 2) table.Fail("every", "'every' must be 2 or more");
+    if (offset < 0) table.Fail("offset", "'offset' must not be negative");
+    if (offset >= *every) table.Fail("offset", "'offset' must be less than 'every'");
+    group.kind = GroupSpec::Kind::kEvery;
+    group.every = static_cast<std::size_t>(*every);
+    group.offset = static_cast<std::size_t>(offset);
     ++given;
   } else if (table.Has("offset")) {
     table.Fail("offset", "'offset' goes with 'every'");

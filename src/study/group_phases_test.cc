@@ -17,7 +17,7 @@
 #include "support/programs_with_groups.h"
 #include "support/temporary_folder.h"
 #include "support/traces.h"
-#include "trace/otf2_writer.h"
+#include "trace/trace_reader.h"
 
 namespace farscale {
 namespace {

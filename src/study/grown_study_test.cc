@@ -11,7 +11,7 @@
 #include "study/run_study.h"
 #include "support/spmd_program.h"
 #include "support/temporary_folder.h"
-#include "trace/otf2_writer.h"
+#include "trace/trace_reader.h"
 
 namespace farscale {
 namespace {

@@ -27,10 +27,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-bool IsTraceName(const std::string& name) {
-  return name.ends_with(".otf2") || name.ends_with(".prv") || name.ends_with(".prv.gz");
-}
-
 // Networks, models and presets are TOML, too. A file that is not well-formed may be a study, which says so when it is
 // run.
 bool IsStudyFile(const fs::path& path) {
@@ -60,11 +56,16 @@ bool IsMeasuredFile(const std::string& path) {
   }
 }
 
+// A member of the object that a text is; null where there is none.
+nlohmann::json Member(const std::string& text, const char* key) {
+  const nlohmann::json json = nlohmann::json::parse(text, nullptr, false);
+  return json.is_object() && json.contains(key) ? json[key] : nlohmann::json();
+}
+
 // The number of ranks of the run; 0 if the file does not give it.
 std::size_t RanksOfMeasuredFile(const std::string& path) {
-  const nlohmann::json json = nlohmann::json::parse(ReadFile(path), nullptr, false);
-  const auto ranks = json.is_object() ? json.find("ranks") : json.end();
-  return json.is_object() && ranks != json.end() && ranks->is_number_unsigned() ? ranks->get<std::size_t>() : 0;
+  const nlohmann::json ranks = Member(ReadFile(path), "ranks");
+  return ranks.is_number_unsigned() ? ranks.get<std::size_t>() : 0;
 }
 
 class Search {
@@ -97,25 +98,25 @@ class Search {
     std::vector<fs::path> paths;
     Collect(folder, paths);
     std::ranges::sort(paths);
-    std::vector<std::string> studies, traces, measured;
     std::set<fs::path> of_studies;
+    bool is_any = false;
+    const auto add = [&](std::vector<std::string>& list, const fs::path& path) {
+      AddTo(list, path.string());
+      is_any = true;
+    };
     for (const fs::path& path : paths) {
       if (!IsStudyFile(path)) continue;
-      studies.push_back(path.string());
+      add(files_.studies, path);
       of_studies.insert(path.parent_path());
     }
     for (const fs::path& path : paths) {
       if (IsInside(path, of_studies)) continue;
-      if (IsTraceName(path.filename().string())) traces.push_back(path.string());
-      if (IsMeasuredFile(path.string())) measured.push_back(path.string());
+      if (IsTraceName(path)) add(files_.traces, path);
+      if (IsMeasuredFile(path.string())) add(files_.measured, path);
     }
-    if (studies.empty() && traces.empty() && measured.empty()) {
-      throw Error(ErrorKind::kInput, folder, "holds no study, trace (.otf2, .prv, .prv.gz) or measured run",
-                  "name a folder with runs of a program");
-    }
-    for (const std::string& path : studies) AddTo(files_.studies, path);
-    for (const std::string& path : traces) AddTo(files_.traces, path);
-    for (const std::string& path : measured) AddTo(files_.measured, path);
+    if (is_any) return;
+    throw Error(ErrorKind::kInput, folder, "holds no study, trace (.otf2, .prv, .prv.gz) or measured run",
+                "name a folder with runs of a program");
   }
 
   // One for each trace.
@@ -182,13 +183,6 @@ PhaseNotFound NotFound(const PhaseSpec& spec, const std::string& path, const std
               (name.empty() ? ": a measured run knows whole runs and whole regions alone" : DidYouMean(name, known))};
 }
 
-// As farscale measure writes it; TALP writes none.
-std::string ProgramOf(const std::string& text) {
-  const nlohmann::json json = nlohmann::json::parse(text, nullptr, false);
-  const auto program = json.is_object() ? json.find("program") : json.end();
-  return json.is_object() && program != json.end() && program->is_string() ? program->get<std::string>() : "";
-}
-
 RunRecord RecordOf(const RunSpec& spec, const FactorTable& table, const std::string& text) {
   RunRecord record;
   record.path = spec.trace;
@@ -197,7 +191,8 @@ RunRecord RecordOf(const RunSpec& spec, const FactorTable& table, const std::str
   Sha256 hash;
   hash.Add(text);
   record.fingerprint = hash.Hex();
-  record.program = ProgramOf(text);
+  const nlohmann::json program = Member(text, "program");
+  if (program.is_string()) record.program = program.get<std::string>();  // TALP writes none
   record.bytes = text.size();
   const auto whole = std::ranges::find(table.rows, PhaseId(kWhole), &FactorRow::phase);
   const FactorRow& row = whole == table.rows.end() ? table.rows.front() : *whole;

@@ -3,13 +3,19 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <mutex>
 #include <string_view>
 
+#include "base/memory.h"
+#include "base/parallel.h"
 #include "factors/disturbance.h"
+#include "factors/factor.h"
 #include "factors/phase_factors.h"
 #include "factors/run_picture.h"
 #include "factors/useful_time.h"
+#include "growth/make/grown_program.h"
 #include "imbalance/diagnosis.h"
+#include "parallel/bytes.h"
 #include "phases/location_cut.h"
 #include "replay/clock_repair.h"
 #include "replay/displaced_times.h"
@@ -80,18 +86,6 @@ PhaseRows RowsOf(const Study& study, const RunRecord& run, const GroupedFactors&
   return rows;
 }
 
-bool HasUnevenThreads(const Trace& trace) {
-  return std::any_of(trace.ranks.begin(), trace.ranks.end(),
-                     [&](const Rank& rank) { return rank.threads != trace.ranks.front().threads; });
-}
-
-void PlaceOn(std::int64_t nodes, PhaseRows& rows) {
-  rows.whole->nodes = nodes;
-  for (std::optional<FactorRow>& row : rows.of_groups) {
-    if (row) row->nodes = nodes;
-  }
-}
-
 // The factors of a run on other machines. What is odd there is said once, with the run.
 void MeasureScenarios(const Study& study, const std::vector<Scenario>& scenarios, Trace& trace,
                       const Matching& matching, const std::vector<PhaseCut>& cuts, AnalysedRun& run,
@@ -110,7 +104,11 @@ void MeasureScenarios(const Study& study, const std::vector<Scenario>& scenarios
         if (!measured.whole) continue;
         const GroupedFactors factors = MeasurePhase(replayed.trace, matching, *cut++, measured.groups, study.factors);
         rows.back() = RowsOf(study, run.record, factors, measured.groups);
-        PlaceOn(static_cast<std::int64_t>(replayed.trace.nodes.size()), rows.back());
+        const auto nodes = static_cast<std::int64_t>(replayed.trace.nodes.size());
+        rows.back().whole->nodes = nodes;
+        for (std::optional<FactorRow>& row : rows.back().of_groups) {
+          if (row) row->nodes = nodes;
+        }
       }
     } catch (const Error& error) {  // the measurement stays valid
       problem = error.what();
@@ -274,7 +272,8 @@ AnalysedRun ReadAndMeasure(const Study& study, const RunSpec& spec, const std::v
   what.keep_threads = true;
   Trace trace = ReadRun(spec, what);
   Diagnostics diagnostics = trace.diagnostics;
-  if (HasUnevenThreads(trace)) diagnostics.Add(anomaly::kUnevenThreads);
+  const auto is_uneven = [&](const Rank& rank) { return rank.threads != trace.ranks.front().threads; };
+  if (std::ranges::any_of(trace.ranks, is_uneven)) diagnostics.Add(anomaly::kUnevenThreads);
   if (spec.threads.value_or(1) > 1 && trace.threads() == 1) {
     diagnostics.Add(anomaly::kThreadsAtProcessLevel, trace.size(), "threads as the study says");
   }
@@ -361,6 +360,106 @@ AnalysedRun MeasureRun(const Study& study, const RunSpec& spec, const std::vecto
     failed.record.error = error.what();
     failed.error = error;
     return failed;
+  }
+}
+
+// Classes with private members, for another process.
+template <typename Archive>
+void serialize(Archive& archive, PhaseId& id) {
+  archive(id.name, id.group);
+}
+
+template <typename Archive>
+void serialize(Archive& archive, FactorValues& values) {
+  for (std::size_t i = 0; i < kFactorCount; ++i) archive(values[static_cast<Factor>(i)]);
+}
+
+// Grown runs stay where they are grown.
+template <typename Archive>
+void save(Archive&, const std::shared_ptr<const GrownSource>&) {}
+template <typename Archive>
+void load(Archive&, std::shared_ptr<const GrownSource>&) {}
+
+namespace {
+
+constexpr std::string_view kMeasureRuns = "measure runs";
+
+void MeasureHere(const Study& study, const std::vector<std::size_t>& which, const std::vector<Scenario>& scenarios,
+                 Detail detail, const std::function<void(std::size_t, AnalysedRun)>& done) {
+  std::mutex mutex;
+  ForEachRun(study.runs, which, detail, [&](std::size_t i) {
+    AnalysedRun run = MeasureRun(study, study.runs[i], scenarios, false, detail);
+    const std::lock_guard lock(mutex);
+    done(i, std::move(run));
+  });
+}
+
+std::string MeasureForOther(std::string_view request) {
+  Study study;
+  std::vector<std::size_t> which;
+  std::vector<Scenario> scenarios;
+  Detail detail = Detail::kFactors;
+  FromBytes(request, study, which, scenarios, detail);
+  std::vector<AnalysedRun> runs(which.size());
+  MeasureHere(study, which, scenarios, detail, [&](std::size_t i, AnalysedRun run) {
+    runs[static_cast<std::size_t>(std::ranges::find(which, i) - which.begin())] = std::move(run);
+  });
+  return ToBytes(runs);
+}
+
+}  // namespace
+
+Service MeasuringService() { return {kMeasureRuns, MeasureForOther}; }
+
+void MeasureEach(const Study& study, const std::vector<std::size_t>& which, const std::vector<Scenario>& scenarios,
+                 Detail detail, const std::function<void(std::size_t, AnalysedRun)>& done) {
+  const bool is_grown = std::ranges::any_of(which, [&](std::size_t i) { return study.runs[i].grown != nullptr; });
+  std::optional<Helpers> helpers;
+  if (!is_grown && which.size() > 1) helpers.emplace();
+  if (!helpers || helpers->empty()) {
+    helpers.reset();
+    return MeasureHere(study, which, scenarios, detail, done);
+  }
+  std::vector<std::uint64_t> sizes;
+  for (const std::size_t i : which) sizes.push_back(ExpectedMemory(study.runs[i], detail));
+  std::vector<std::vector<std::size_t>> shares =
+      ShareOut(sizes, std::min(which.size(), helpers->processes().size() + 1));
+  for (std::vector<std::size_t>& share : shares) {
+    for (std::size_t& k : share) k = which[k];
+  }
+  const auto helper_of = [&](std::size_t share) { return helpers->processes()[share - 1]; };
+  for (std::size_t k = 1; k < shares.size(); ++k) {
+    helpers->Ask(helper_of(k), kMeasureRuns, ToBytes(study, shares[k], scenarios, detail));
+  }
+  MeasureHere(study, shares[0], scenarios, detail, done);
+  for (std::size_t k = 1; k < shares.size(); ++k) {
+    std::vector<AnalysedRun> runs;
+    FromBytes(helpers->Answer(helper_of(k)), runs);
+    for (std::size_t i = 0; i < runs.size(); ++i) done(shares[k][i], std::move(runs[i]));
+  }
+}
+
+std::uint64_t ExpectedMemory(const RunSpec& run, Detail detail) {
+  if (run.is_measured) return 0;
+  const bool finds_losses = detail != Detail::kFactors;
+  if (run.grown != nullptr) {  // has no files
+    const double of_call = finds_losses ? 200 : 100;
+    return static_cast<std::uint64_t>(of_call * CountCalls(*run.grown->model, run.grown->grid));
+  }
+  // Bytes for each byte of a trace on disk, measured at the peak [docs/large-traces.md], with room to spare for traces
+  // that are packed better than those.
+  const double of_disk_byte = finds_losses ? 4 : 2;
+  // Packed text is this many times as large when it is read; chosen: gzip packs Paraver traces to a tenth at best.
+  const double packed = run.trace.ends_with(".gz") ? 10 : 1;
+  return static_cast<std::uint64_t>(packed * of_disk_byte * static_cast<double>(BytesOfTrace(run.trace)));
+}
+
+void ForEachRun(const std::vector<RunSpec>& runs, const std::vector<std::size_t>& which, Detail detail,
+                const std::function<void(std::size_t)>& body) {
+  std::vector<std::uint64_t> sizes;
+  for (const std::size_t i : which) sizes.push_back(ExpectedMemory(runs[i], detail));
+  for (const std::vector<std::size_t>& round : RoundsThatFit(sizes, MemoryBudget())) {
+    ParallelFor(round.size(), [&](std::size_t k) { body(which[round[k]]); });
   }
 }
 

@@ -1,6 +1,9 @@
-// One run of a study: read, cut into phases, measured, and measured again on other machines.
+// Runs of a study: each is read, cut into phases, measured, and measured again on other machines.
 #pragma once
 
+#include <cstddef>
+#include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <set>
@@ -9,6 +12,7 @@
 
 #include "base/diagnostics.h"
 #include "imbalance/loss_record.h"
+#include "parallel/job.h"
 #include "phases/phase_cut.h"
 #include "results/run_record.h"
 #include "study/group_phases.h"
@@ -53,5 +57,24 @@ PhaseMarks MarkPhase(const Trace& trace, const Matching& matching, const PhaseCu
 // it.
 AnalysedRun MeasureRun(const Study& study, const RunSpec& spec, const std::vector<Scenario>& scenarios,
                        bool wants_shapes, Detail detail);
+
+// The same for runs of a study, several at a time, also by other processes of the job.
+
+// The service of a process for others that measure the runs of a study.
+Service MeasuringService();
+
+// Measures those runs of the study as MeasureRun does, as many at a time as fit into memory, and calls done(i, result)
+// for each, from one thread at a time. Runs are spread over the processes of the job that may be asked, by what they
+// take; where there are more processes than runs, several read one run.
+void MeasureEach(const Study& study, const std::vector<std::size_t>& which, const std::vector<Scenario>& scenarios,
+                 Detail detail, const std::function<void(std::size_t, AnalysedRun)>& done);
+
+// Bytes of memory that a run is expected to take; 0 for one without a trace.
+std::uint64_t ExpectedMemory(const RunSpec& run, Detail detail);
+
+// Calls body(i) for all those runs of the study, on several threads: as many at a time as fit into the memory budget,
+// and one where even that does not fit.
+void ForEachRun(const std::vector<RunSpec>& runs, const std::vector<std::size_t>& which, Detail detail,
+                const std::function<void(std::size_t)>& body);
 
 }  // namespace farscale

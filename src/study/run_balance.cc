@@ -24,6 +24,8 @@
 namespace farscale {
 namespace {
 
+using LoadedRuns = std::vector<std::unique_ptr<BalanceRunData>>;
+
 // Whole iterations among the phases of the study: regions that mark them first, then those found in the calls.
 std::vector<PhaseSpec> LoopsOfStudy(const Study& study) {
   std::vector<PhaseSpec> loops = study.phases;
@@ -111,11 +113,6 @@ std::vector<RunSpec> UsableRuns(const Study& study, const MeasuredRuns& measured
   return runs;
 }
 
-std::string NameOfProgram(const MeasuredRuns& measured) {
-  const std::string program = std::filesystem::path(measured.runs.front().program).filename().string();
-  return program.empty() ? measured.runs.front().path : program;
-}
-
 // Seconds in which a network moves the state of a task, to compare networks. Chosen: a state of 1 MiB.
 double SecondsToMove(const Network& network) { return network.remote.latency + 0x1p20 / network.remote.bandwidth; }
 
@@ -130,14 +127,6 @@ std::vector<Network> NamedNetworks() {
   return networks;
 }
 
-// The network of the runs. Throws an error of kind kNotEnoughData where messages say nothing of the time that states of
-// tasks take.
-Network NetworkOfRuns(const Study& study) {
-  Network network = CalibrateToRuns(study.runs, study.factors.rules);
-  if (std::isfinite(network.remote.bandwidth)) return network;
-  throw Error(ErrorKind::kNotEnoughData, "", "the messages of the runs show no bandwidth");
-}
-
 // The network of the runs. Where it is unknown all named ones stand for it, and the first of them is simulated.
 std::vector<Network> ReplayNetworks(const Study& study, const BalanceStudy& balance, WhatIf& what_if) {
   std::vector<Network> networks;
@@ -145,7 +134,10 @@ std::vector<Network> ReplayNetworks(const Study& study, const BalanceStudy& bala
     networks = {LoadNetwork(*balance.network, "--network")};
   } else {
     try {
-      networks = {NetworkOfRuns(study)};
+      networks = {CalibrateToRuns(study.runs, study.factors.rules)};
+      if (!std::isfinite(networks.front().remote.bandwidth)) {  // nor do they show how long states of tasks take
+        throw Error(ErrorKind::kNotEnoughData, "", "the messages of the runs show no bandwidth");
+      }
     } catch (const Error& error) {
       if (balance.network || error.kind() != ErrorKind::kNotEnoughData) throw;
       networks = NamedNetworks();
@@ -183,13 +175,13 @@ std::vector<RunSpec> GrownRuns(const Study& study, const BalanceStudy& balance, 
   return runs.runs;
 }
 
-std::vector<std::unique_ptr<BalanceRunData>> LoadRuns(const Study& study, const std::vector<RunSpec>& specs,
-                                                      const BalanceInput& input, WhatIf& what_if) {
-  std::vector<std::unique_ptr<BalanceRunData>> loaded(specs.size());
+LoadedRuns LoadRuns(const Study& study, const std::vector<RunSpec>& specs, const BalanceStudy& balance,
+                    const PhaseSpec& phase, const Network& network, WhatIf& what_if) {
+  LoadedRuns loaded(specs.size());
   std::vector<std::optional<Error>> failures(specs.size());
   ParallelFor(specs.size(), [&](std::size_t i) {
     try {
-      loaded[i] = LoadBalanceRun(study, specs[i], input);
+      loaded[i] = LoadBalanceRun(study, specs[i], balance, phase, network);
     } catch (const Error& error) {
       if (error.kind() == ErrorKind::kUsage && dynamic_cast<const PhaseNotFound*>(&error) == nullptr) throw;
       failures[i] = error;
@@ -214,7 +206,7 @@ void AddAnomalies(const FactorTable& table, WhatIf& what_if) {
 }
 
 // Anomalies of traces are reported for each trace, as everywhere.
-void AddAnomalies(const std::vector<std::unique_ptr<BalanceRunData>>& runs, WhatIf& what_if) {
+void AddAnomalies(const LoadedRuns& runs, WhatIf& what_if) {
   for (const auto& run : runs) {
     for (Finding finding : run->diagnostics.findings()) {
       finding.example = run->record.path + (finding.example.empty() ? "" : ": " + finding.example);
@@ -224,7 +216,7 @@ void AddAnomalies(const std::vector<std::unique_ptr<BalanceRunData>>& runs, What
 }
 
 // Runs of one problem are compared with each other, so all are simulated on one kind of node, the largest.
-void ShareNodes(const std::vector<std::unique_ptr<BalanceRunData>>& runs, WhatIf& what_if) {
+void ShareNodes(const LoadedRuns& runs, WhatIf& what_if) {
   std::vector<std::size_t> sizes;
   for (const auto& run : runs) sizes.push_back(run->sweep.per_node);
   const auto [smallest, largest] = std::ranges::minmax(sizes);
@@ -236,15 +228,14 @@ void ShareNodes(const std::vector<std::unique_ptr<BalanceRunData>>& runs, WhatIf
 }
 
 // Unknown costs of migrations are reported, not taken as 0.
-void CheckMigrations(const std::vector<std::unique_ptr<BalanceRunData>>& runs, const Network* network,
-                     const BalanceStudy& balance, WhatIf& what_if) {
-  if (network == nullptr || balance.sweep.costs.are_free) return;
+void CheckMigrations(const LoadedRuns& runs, const Network& network, const BalanceStudy& balance, WhatIf& what_if) {
+  if (balance.sweep.costs.are_free) return;
   const bool has_nodes = std::ranges::any_of(runs, [](const auto& run) { return run->record.nodes > 1; });
-  if (std::isinf(network->remote.bandwidth) && (has_nodes || std::isinf(network->local.bandwidth))) {
+  if (std::isinf(network.remote.bandwidth) && (has_nodes || std::isinf(network.local.bandwidth))) {
     AddFinding(what_if, "bandwidthUnknown",
                "the bandwidth between nodes is not known, so moving tasks costs a latency; --network names a network "
                "that has one",
-               network->name);
+               network.name);
   }
   for (const auto& run : runs) {
     if (run->record.task_bytes > 0 || balance.task_bytes) continue;
@@ -271,16 +262,10 @@ void DescribeCosts(const BalanceStudy& balance, WhatIf& what_if) {
     what_if.cost_model += fmt::format("; {:g} % more computation in the first iteration after a move", 100 * share);
 }
 
-void MarkGrown(WhatIf& what_if) {
-  const auto mark = [&](BalanceConfiguration& one) { one.is_grown = what_if.runs[one.run].grown_from.has_value(); };
-  for (BalanceOutcome& outcome : what_if.outcomes) mark(outcome.configuration);
-  for (LeftOut& left_out : what_if.left_out) mark(left_out.configuration);
-}
-
-void AddMappings(const std::vector<std::unique_ptr<BalanceRunData>>& runs, const Network* network, WhatIf& what_if) {
+void AddMappings(const LoadedRuns& runs, const Network& network, WhatIf& what_if) {
   std::vector<std::vector<NodeMapping>> mappings(runs.size());
   ParallelFor(runs.size(),
-              [&](std::size_t i) { mappings[i] = TryMappings(*runs[i]->sweep.tasks, runs[i]->nodes, network); });
+              [&](std::size_t i) { mappings[i] = TryMappings(*runs[i]->sweep.tasks, runs[i]->nodes, &network); });
   for (std::size_t i = 0; i < runs.size(); ++i) {
     for (NodeMapping& mapping : mappings[i]) {
       mapping.run = i;
@@ -291,8 +276,8 @@ void AddMappings(const std::vector<std::unique_ptr<BalanceRunData>>& runs, const
 
 // All runs under one way of balancing at one level, which is rounded, so that 27 tasks on 14 processors are 2 a
 // processor. Runs that never pass its balancing points are left out, as they are in the sweep. `whole`: as measured.
-BalancedTable TableAtLevel(const std::vector<std::unique_ptr<BalanceRunData>>& runs, const Study& study,
-                           const SweepOptions& options, const FactorTable& whole, BalanceConfiguration configuration) {
+BalancedTable TableAtLevel(const LoadedRuns& runs, const Study& study, const SweepOptions& options,
+                           const FactorTable& whole, BalanceConfiguration configuration) {
   const auto level = static_cast<std::size_t>(std::lround(configuration.level()));
   BalancedTable balanced{fmt::format("{}, {} tasks a processor", NameOfBalancing(configuration), level), whole};
   FactorTable& table = balanced.table;
@@ -330,8 +315,7 @@ std::size_t ProjectedOutcome(const WhatIf& what_if) {
 
 // A network that the user chose, or other lengths of computation, make a replay take another time than the run; so does
 // the slow network that stands for an unknown one, but no shorter time. Grown runs go by the run they are grown from.
-void FindUnexplained(const BalanceStudy& balance, bool is_network_assumed,
-                     const std::vector<std::unique_ptr<BalanceRunData>>& runs) {
+void FindUnexplained(const BalanceStudy& balance, bool is_network_assumed, const LoadedRuns& runs) {
   constexpr double kExplained = 0.25;  // share of the measured time: a replay that is further off is no guide; chosen
   const bool is_as_run = (!balance.network || *balance.network == "calibrated") && !balance.clean_computation;
   if (!is_as_run) return;
@@ -349,8 +333,8 @@ void FindUnexplained(const BalanceStudy& balance, bool is_network_assumed,
 }
 
 // The leading configuration of every case and its reference, on every network.
-void AddNetworkGains(const std::vector<std::unique_ptr<BalanceRunData>>& runs, const ReplayRules& rules,
-                     const std::vector<Network>& networks, SweepOptions options, WhatIf& what_if) {
+void AddNetworkGains(const LoadedRuns& runs, const ReplayRules& rules, const std::vector<Network>& networks,
+                     SweepOptions options, WhatIf& what_if) {
   for (const Network& network : networks) {
     options.network = &network;
     const auto replay = [&](std::size_t outcome) {
@@ -374,9 +358,8 @@ void AddNetworkGains(const std::vector<std::unique_ptr<BalanceRunData>>& runs, c
 }
 
 // As measured, and a way of balancing beside none at its level.
-std::vector<BalancedTable> BalancedTables(const std::vector<std::unique_ptr<BalanceRunData>>& runs, const Study& study,
-                                          const SweepOptions& options, const Measured& measured,
-                                          const WhatIf& what_if) {
+std::vector<BalancedTable> BalancedTables(const LoadedRuns& runs, const Study& study, const SweepOptions& options,
+                                          const Measured& measured, const WhatIf& what_if) {
   if (what_if.by_time.empty()) return {};
   const BalanceOutcome& best = what_if.outcomes[ProjectedOutcome(what_if)];
   FactorTable whole = measured.runs.table;
@@ -401,15 +384,18 @@ BalanceResults RunBalance(const Study& study, const BalanceStudy& balance, const
   const std::vector<RunSpec> specs = UsableRuns(study, measured.runs, what_if);
   FindShape(specs, measured.phase);
   const std::vector<Network> networks = ReplayNetworks(study, balance, what_if);
-  const BalanceInput input = {measured.phase,     &networks.front(),       balance.clean_computation, balance.source,
-                              balance.task_bytes, balance.task_bytes_file, balance.per_node};
-  auto runs = LoadRuns(study, specs, input, what_if);
-  BalanceInput of_grown = input;
-  const std::vector<RunSpec> grown = GrownRuns(study, balance, measured, progress, of_grown.phase, what_if);
-  if (!grown.empty()) std::ranges::move(LoadRuns(study, grown, of_grown, what_if), std::back_inserter(runs));
+  const Network& network = networks.front();
+  auto runs = LoadRuns(study, specs, balance, measured.phase, network, what_if);
+  PhaseSpec of_grown = measured.phase;
+  const std::vector<RunSpec> grown = GrownRuns(study, balance, measured, progress, of_grown, what_if);
+  if (!grown.empty()) {
+    std::ranges::move(LoadRuns(study, grown, balance, of_grown, network, what_if), std::back_inserter(runs));
+  }
   AddAnomalies(measured.runs.table, what_if);
   AddAnomalies(runs, what_if);
-  what_if.title = study.title.empty() ? NameOfProgram(measured.runs) : study.title;
+  const RunRecord& first = measured.runs.runs.front();
+  const std::string program = std::filesystem::path(first.program).filename().string();
+  what_if.title = !study.title.empty() ? study.title : program.empty() ? first.path : program;
   what_if.phase = measured.phase.name;
   what_if.computation = runs.back()->computation;
   if (std::ranges::any_of(runs, [](const auto& run) { return run->cut.span == Span::kEach; })) {
@@ -419,7 +405,7 @@ BalanceResults RunBalance(const Study& study, const BalanceStudy& balance, const
   DescribeCosts(balance, what_if);
   const bool same_problem = measured.runs.table.scaling == Scaling::kStrong && runs.size() > 1;
   if (same_problem && !balance.per_node) ShareNodes(runs, what_if);
-  CheckMigrations(runs, input.network, balance, what_if);
+  CheckMigrations(runs, network, balance, what_if);
   FindUnexplained(balance, networks.size() > 1, runs);
   std::vector<SweepRun> sweeps;
   for (const auto& run : runs) {
@@ -427,7 +413,7 @@ BalanceResults RunBalance(const Study& study, const BalanceStudy& balance, const
     sweeps.push_back(run->sweep);
   }
   SweepOptions options = balance.sweep;
-  options.network = input.network;
+  options.network = &network;
   options.same_problem = same_problem;
   Sweep(
       sweeps, options,
@@ -436,8 +422,10 @@ BalanceResults RunBalance(const Study& study, const BalanceStudy& balance, const
       },
       what_if);
   if (networks.size() > 1) AddNetworkGains(runs, study.factors.rules, networks, options, what_if);
-  MarkGrown(what_if);
-  AddMappings(runs, input.network, what_if);
+  const auto mark = [&](BalanceConfiguration& one) { one.is_grown = what_if.runs[one.run].grown_from.has_value(); };
+  for (BalanceOutcome& outcome : what_if.outcomes) mark(outcome.configuration);
+  for (LeftOut& left_out : what_if.left_out) mark(left_out.configuration);
+  AddMappings(runs, network, what_if);
   results.tables = BalancedTables(runs, study, options, measured, what_if);
   return results;
 }

@@ -9,7 +9,7 @@
 #include "balance/sweep.h"
 #include "balance/what_if.h"
 #include "base/diagnostics.h"
-#include "base/side_by_side.h"
+#include "base/parallel.h"
 #include "factors/factor_table.h"
 #include "phases/phase_cut.h"
 #include "phases/phase_spec.h"
@@ -27,15 +27,16 @@ struct Study;
 
 inline constexpr double kLargestState = 1e15;  // bytes of a task; chosen: far above the memory of any machine
 
-// Options of the simulation of a run besides those of the sweep.
-struct BalanceInput {
-  PhaseSpec phase;
-  const Network* network = nullptr;
+struct BalanceStudy {
+  bool phase_is_given = false;         // the study's one phase was asked for: no other is looked for
+  SweepOptions sweep;                  // without network and same_problem
+  std::optional<std::string> network;  // name, file or "calibrated"; nothing: calibrated where possible, else ideal
   bool clean_computation = false;
   std::optional<ComputationSource> source;  // for clean computation; nothing: the best in the trace
   std::optional<double> task_bytes;         // the same for every task
   std::string task_bytes_file;              // a file with the bytes of every rank; empty: none
   std::optional<std::size_t> per_node;      // processors of a node; nothing: as many as the run has ranks on one
+  std::vector<std::int64_t> grow_to;        // cores of runs that nobody has made, to be simulated besides the study's
 };
 
 // Parts refer to each other, so it stays where it is.
@@ -53,25 +54,14 @@ struct BalanceRunData {
 
 // The time between the occurrences of a phase is simulated with them. Throws an error of kind kNotEnoughData if the
 // phase has one iteration, or if ranks differ in their number of iterations.
-std::unique_ptr<BalanceRunData> LoadBalanceRun(const Study& study, const RunSpec& spec, const BalanceInput& input);
+std::unique_ptr<BalanceRunData> LoadBalanceRun(const Study& study, const RunSpec& spec, const BalanceStudy& balance,
+                                               const PhaseSpec& phase, const Network& network);
 
 // The row of one configuration in a table of factors, which models and projection take like any other: its processors
 // are the cores, T is its makespan, T_ideal that of the same balancing on the ideal network at no cost. `measured`: of
 // the run whose ranks are the tasks; counts come from there.
 FactorRow BalancedRow(const BalanceRunData& run, const BalanceConfiguration& configuration, const SweepOptions& options,
                       const FactorRow& measured, const ReplayRules& rules);
-
-struct BalanceStudy {
-  bool phase_is_given = false;         // the study's one phase was asked for: no other is looked for
-  SweepOptions sweep;                  // without network and same_problem
-  std::optional<std::string> network;  // name, file or "calibrated"; nothing: calibrated where possible, else ideal
-  bool clean_computation = false;
-  std::optional<ComputationSource> source;
-  std::optional<double> task_bytes;
-  std::string task_bytes_file;
-  std::optional<std::size_t> per_node;
-  std::vector<std::int64_t> grow_to;  // cores of runs that nobody has made, to be simulated besides the study's
-};
 
 // Factors of all runs under one way of balancing, at one level; completed.
 struct BalancedTable {

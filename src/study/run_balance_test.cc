@@ -14,7 +14,7 @@
 #include "support/loaded_program.h"
 #include "support/spmd_program.h"
 #include "support/temporary_folder.h"
-#include "trace/otf2_writer.h"
+#include "trace/trace_reader.h"
 
 namespace farscale {
 namespace {

@@ -1,6 +1,6 @@
 // Programs of several kinds, generated and replayed: what grows out of their small runs must have the factors of the
 // same program at the target.
-#include "study/run_growth.h"
+#include "study/grown_study.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -25,7 +25,7 @@
 #include "support/program_families.h"
 #include "support/spmd_program.h"
 #include "support/temporary_folder.h"
-#include "trace/otf2_writer.h"
+#include "trace/trace_reader.h"
 
 namespace farscale {
 namespace {

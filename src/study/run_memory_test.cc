@@ -1,4 +1,4 @@
-#include "study/shared_runs.h"
+#include "study/measure_run.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -19,10 +19,10 @@ TEST(RunMemory, LossesTakeMoreThanReplays) {
   RunSpec run;
   run.trace = folder.Write("run.prv", "#Paraver (01/01/2026 at 12:00):1000_ns:1(1):1:1(1:1)\n");
   const std::uint64_t bytes = std::filesystem::file_size(run.trace);
-  EXPECT_GE(ExpectedMemory(run, RunUse::kReplay), bytes);
-  EXPECT_GT(ExpectedMemory(run, RunUse::kLosses), ExpectedMemory(run, RunUse::kReplay));
+  EXPECT_GE(ExpectedMemory(run, Detail::kFactors), bytes);
+  EXPECT_GT(ExpectedMemory(run, Detail::kLosses), ExpectedMemory(run, Detail::kFactors));
   run.is_measured = true;
-  EXPECT_EQ(ExpectedMemory(run, RunUse::kLosses), 0u);
+  EXPECT_EQ(ExpectedMemory(run, Detail::kLosses), 0u);
 }
 
 TEST(RunMemory, NoMoreRunsAtATimeThanFit) {
@@ -30,11 +30,11 @@ TEST(RunMemory, NoMoreRunsAtATimeThanFit) {
   const std::string text = "#Paraver (01/01/2026 at 12:00):1000_ns:1(1):1:1(1:1)\n" + std::string(1000, '\n');
   std::vector<RunSpec> runs(5);
   for (std::size_t i = 0; i < runs.size(); ++i) runs[i].trace = folder.Write(std::to_string(i) + ".prv", text);
-  SetMemoryBudget(2 * ExpectedMemory(runs[0], RunUse::kReplay));
+  SetMemoryBudget(2 * ExpectedMemory(runs[0], Detail::kFactors));
   std::mutex mutex;
   int running = 0, most = 0;
   std::vector<std::size_t> seen;
-  ForEachRun(runs, {0, 1, 3, 4}, RunUse::kReplay, [&](std::size_t i) {
+  ForEachRun(runs, {0, 1, 3, 4}, Detail::kFactors, [&](std::size_t i) {
     {
       const std::lock_guard lock(mutex);
       most = std::max(most, ++running);

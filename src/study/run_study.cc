@@ -22,7 +22,6 @@
 #include "growth/make/grown_program.h"
 #include "study/grown_study.h"
 #include "study/input_files.h"
-#include "study/shared_runs.h"
 #include "trace/trace_reader.h"
 
 namespace farscale {
@@ -48,9 +47,8 @@ std::string PlainName(const std::string& program) {
 }
 
 void AddOtherName(const Anomaly& anomaly, AnalysedRun& run, const AnalysedRun& first) {
-  Diagnostics diagnostics;
-  diagnostics.Add(anomaly, 1, fmt::format("'{}' and '{}'", run.record.program, first.record.program));
-  for (const Finding& finding : diagnostics.findings()) run.record.findings.push_back(finding);
+  run.record.findings.push_back(
+      AsFinding(anomaly, fmt::format("'{}' and '{}'", run.record.program, first.record.program)));
 }
 
 // Programs are distinguished by their regions, or by the recorded name where there are none.
@@ -211,16 +209,6 @@ FactorTable TableOf(const Study& study, std::span<const AnalysedRun> runs, const
   return table;
 }
 
-void AddFindings(const Diagnostics& diagnostics, FactorTable& table) {
-  for (const Finding& finding : diagnostics.findings()) table.findings.push_back(finding);
-}
-
-void AddFinding(const Anomaly& anomaly, const std::string& example, FactorTable& table, std::uint64_t count = 1) {
-  Diagnostics diagnostics;
-  diagnostics.Add(anomaly, count, example);
-  AddFindings(diagnostics, table);
-}
-
 std::vector<PhaseRecord> PhaseRecords(const Study& study, const std::vector<GroupsOfPhase>& groups) {
   std::vector<PhaseRecord> records;
   for (std::size_t phase = 0; phase < study.phases.size(); ++phase) {
@@ -240,7 +228,7 @@ void AddMissingPhases(std::span<const AnalysedRun> runs, FactorTable& table) {
       if (missing && count++ == 0) example = missing->what();
     }
   }
-  if (count > 0) AddFinding(anomaly::kPhaseNotInRun, example, table, count);
+  if (count > 0) table.findings.push_back(AsFinding(anomaly::kPhaseNotInRun, example, count));
 }
 
 // With strong scaling all ranks together compute as much in an iteration at any count, with weak scaling each does.
@@ -262,9 +250,9 @@ void CheckIterations(const Study& study, FactorTable& table) {
     for (const FactorRow& row : rows) {
       const double ratio = work(row) / usual;
       if (ratio > 1 / kFarOff && ratio < kFarOff) continue;
-      AddFinding(anomaly::kIterationsDiffer,
-                 fmt::format("in phase {}: {:.2f} times as much at {} cores as usual", phase.name, ratio, row.cores),
-                 table);
+      table.findings.push_back(AsFinding(
+          anomaly::kIterationsDiffer,
+          fmt::format("in phase {}: {:.2f} times as much at {} cores as usual", phase.name, ratio, row.cores)));
     }
   }
 }
@@ -275,14 +263,6 @@ void RequireTraces(const Study& study, const std::string& action) {
     throw Error(ErrorKind::kUsage, run.where.empty() ? run.trace : run.where,
                 "the run was measured without a trace, so it cannot be " + action,
                 "leave out the measured runs, or [noise] and [growth]");
-  }
-}
-
-void CalibrateScenarios(const Study& study, std::vector<Scenario>& scenarios) {
-  if (std::ranges::all_of(scenarios, [](const Scenario& scenario) { return scenario.network.has_value(); })) return;
-  const Network network = CalibrateToRuns(study.runs, study.factors.rules);
-  for (Scenario& scenario : scenarios) {
-    if (!scenario.network) scenario.network = network;
   }
 }
 
@@ -316,7 +296,7 @@ void AddGrownRuns(const Study& study, GrowthResults growth, const ProgressSink& 
       std::ranges::move(runs.runs, std::back_inserter(results.grown_runs));
       std::ranges::move(LossesForReport(runs.losses), std::back_inserter(results.grown_losses));
     } catch (const Error& error) {  // the measured results stay
-      AddFinding(anomaly::kNoGrownRun, error.what(), results.table);
+      results.table.findings.push_back(AsFinding(anomaly::kNoGrownRun, error.what()));
     }
   }
 }
@@ -360,7 +340,7 @@ MeasuredRuns MeasureRuns(const Study& study, const ProgressSink& progress, const
   result.phases = PhaseRecords(study, groups);
   Diagnostics missing;
   for (const GroupsOfPhase& phase : groups) phase.AddMissing(missing);
-  AddFindings(missing, result.table);
+  std::ranges::move(missing.findings(), std::back_inserter(result.table.findings));
   AddMissingPhases(used, result.table);
   CheckIterations(study, result.table);
   for (std::size_t i = 0; i < scenarios.size(); ++i) {
@@ -371,7 +351,7 @@ MeasuredRuns MeasureRuns(const Study& study, const ProgressSink& progress, const
       if (problem.empty()) problem = run.scenario_errors[i];
     }
     if (!problem.empty()) {
-      AddFinding(anomaly::kScenarioNotPossible, scenarios[i].name + ": " + problem, result.table);
+      result.table.findings.push_back(AsFinding(anomaly::kScenarioNotPossible, scenarios[i].name + ": " + problem));
       continue;
     }
     variant.table = TableOf(
@@ -404,13 +384,19 @@ StudyOutcome RunStudy(const Study& study, const ModelLibrary& library, const Pro
   std::string problem;
   try {
     const ProgressStep step(replayed.empty() ? ProgressSink() : progress, "calibrating a network to the runs");
-    CalibrateScenarios(study, replayed);
+    const auto lacks_network = [](const Scenario& scenario) { return !scenario.network; };
+    if (std::ranges::any_of(replayed, lacks_network)) {
+      const Network network = CalibrateToRuns(study.runs, study.factors.rules);
+      for (Scenario& scenario : replayed) {
+        if (!scenario.network) scenario.network = network;
+      }
+    }
   } catch (const Error& error) {  // the measured results stay
     problem = error.what();
     std::erase_if(replayed, [](const Scenario& scenario) { return !scenario.network; });
   }
   MeasuredRuns measured = MeasureRuns(study, progress, replayed, Detail::kReport);
-  if (!problem.empty()) AddFinding(anomaly::kScenarioNotPossible, problem, measured.table);
+  if (!problem.empty()) measured.table.findings.push_back(AsFinding(anomaly::kScenarioNotPossible, problem));
   StudyOutcome outcome;
   outcome.failure = measured.failure;
   Results& results = outcome.results;

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "base/diagnostics.h"
-#include "base/side_by_side.h"
+#include "base/parallel.h"
 #include "results/results.h"
 #include "study/measure_run.h"
 

@@ -15,7 +15,7 @@
 #include "replay/computation.h"
 #include "replay/replayed_trace.h"
 #include "replay/unknown_waits.h"
-#include "study/shared_runs.h"
+#include "study/measure_run.h"
 #include "study/study.h"
 #include "trace/trace_reader.h"
 
@@ -32,13 +32,6 @@ const PhaseCut* LongestLoop(const std::vector<PhaseCut>& cuts) {
   return longest;
 }
 
-struct Replayed {
-  Network network;
-  BurstLengths bursts;
-  std::string description;
-  Diagnostics diagnostics;
-};
-
 // "; not known between nodes: latency at most 1.84 µs (460 ns assumed)", of links that ranks of the run can use.
 std::string DescribeUnknown(const Trace& trace, const Network& network) {
   std::set<std::int32_t> nodes;
@@ -52,12 +45,13 @@ std::string DescribeUnknown(const Trace& trace, const Network& network) {
   return text;
 }
 
-void ChooseNetwork(const Trace& trace, const Scenario& scenario, Replayed& result) {
-  result.network = Scaled(*scenario.network, scenario.scale);
-  result.description = result.network.name;
-  if (scenario.scale.latency != 1) result.description += fmt::format(", latency ×{:g}", scenario.scale.latency);
-  if (scenario.scale.bandwidth != 1) result.description += fmt::format(", bandwidth ×{:g}", scenario.scale.bandwidth);
-  result.description += DescribeUnknown(trace, result.network);
+Network ChooseNetwork(const Trace& trace, const Scenario& scenario, std::string& description) {
+  Network network = Scaled(*scenario.network, scenario.scale);
+  description = network.name;
+  if (scenario.scale.latency != 1) description += fmt::format(", latency ×{:g}", scenario.scale.latency);
+  if (scenario.scale.bandwidth != 1) description += fmt::format(", bandwidth ×{:g}", scenario.scale.bandwidth);
+  description += DescribeUnknown(trace, network);
+  return network;
 }
 
 void RequireRegion(const Trace& trace, const std::string& region) {
@@ -68,22 +62,23 @@ void RequireRegion(const Trace& trace, const std::string& region) {
               advice.empty() ? "farscale inspect lists the regions of a trace" : advice);
 }
 
-void ChooseComputation(const Trace& trace, const std::vector<PhaseCut>& cuts, const Scenario& scenario,
-                       const FactorOptions& options, Replayed& result) {
+BurstLengths ChooseComputation(const Trace& trace, const std::vector<PhaseCut>& cuts, const Scenario& scenario,
+                               const FactorOptions& options, ScenarioRun& run) {
+  BurstLengths bursts;
   if (scenario.clean_computation) {
     const Computation clean = CleanComputation(trace, {scenario.source, options.counters, LongestLoop(cuts)});
-    result.bursts = clean.lengths;
-    result.description += "; computation from " + clean.description;
-    result.diagnostics.Merge(clean.diagnostics);
+    bursts = clean.lengths;
+    run.description += "; computation from " + clean.description;
+    run.diagnostics.Merge(clean.diagnostics);
   } else {
-    result.bursts = MeasuredComputation(trace).lengths;
-    result.description += "; computation as measured";
+    bursts = MeasuredComputation(trace).lengths;
+    run.description += "; computation as measured";
   }
   RequireRegion(trace, scenario.region);
-  if (scenario.speed == 1) return;
-  result.bursts = SpeedUp(trace, result.bursts, scenario.speed, scenario.region);
-  result.description +=
+  if (scenario.speed == 1) return bursts;
+  run.description +=
       fmt::format(", ×{:g} as fast{}", scenario.speed, scenario.region.empty() ? "" : " in region " + scenario.region);
+  return SpeedUp(trace, bursts, scenario.speed, scenario.region);
 }
 
 std::string DescribeTerms(const OfferTerms& terms) {
@@ -135,16 +130,13 @@ ScenarioRun ReplayScenario(Trace& trace, const Matching& matching, const std::ve
   const PhaseCut whole = CutPhase(trace, PhaseSpec::WholeRun());
   RequireClocks(trace, matching);
   RequireKnownWaits(trace, whole);
-  Replayed replayed;
-  ChooseNetwork(trace, scenario, replayed);
-  ChooseComputation(trace, cuts, scenario, options, replayed);
-  const ReplayOptions replay_options = {options.rules, true, &replayed.network, &replayed.bursts};
-  const ReplayResult result = Replay(trace, matching, whole, replay_options);
   ScenarioRun run;
-  run.trace = ReplayedTrace(trace, result, &replayed.bursts);
+  const Network network = ChooseNetwork(trace, scenario, run.description);
+  const BurstLengths bursts = ChooseComputation(trace, cuts, scenario, options, run);
+  const ReplayResult result = Replay(trace, matching, whole, {options.rules, true, &network, &bursts});
+  run.trace = ReplayedTrace(trace, result, &bursts);
   for (const PhaseCut& cut : cuts) run.cuts.push_back(MoveCut(trace, run.trace, cut));
-  run.description = replayed.description + DescribeTerms(scenario.terms);
-  run.diagnostics = replayed.diagnostics;
+  run.description += DescribeTerms(scenario.terms);
   run.diagnostics.Merge(result.diagnostics);
   return run;
 }
@@ -179,7 +171,7 @@ Network CalibrateToRuns(const std::vector<RunSpec>& runs, const ReplayRules& rul
   std::vector<std::optional<Calibration>> found(runs.size());
   std::vector<std::size_t> all(runs.size());
   std::iota(all.begin(), all.end(), std::size_t{0});
-  ForEachRun(runs, all, RunUse::kReplay, [&](std::size_t i) {
+  ForEachRun(runs, all, Detail::kFactors, [&](std::size_t i) {
     try {
       Trace trace = ReadTrace(runs[i].trace, {false, {}, runs[i].application, runs[i].accepted});
       const Matching matching = MatchSynchronised(trace);

@@ -1,4 +1,3 @@
-#include "study/shared_runs.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -213,12 +213,10 @@ FoundPhases PhasesOf(const std::vector<std::string>& traces, const PhaseSpec& sp
   return found;
 }
 
-std::string WriteStudyDraft(const StudyDraft& draft, const FoundPhases& found) {
-  return HeaderText(draft) + RunsText(draft) + PhasesText(draft.traces, found);
-}
-
-std::string WriteStudyDraft(const StudyDraft& draft, const std::vector<std::string>& regions) {
-  std::string text = HeaderText(draft) + RunsText(draft) + "[[phases]]\nwhole = true\n";
+std::string StudyDraft::Text() const {
+  std::string text = HeaderText(*this) + RunsText(*this);
+  if (measured.empty()) return text + PhasesText(traces, found);
+  text += "[[phases]]\nwhole = true\n";
   for (const std::string& region : regions) text += fmt::format("\n[[phases]]\nregion = {}\n", QuotedToml(region));
   return text;
 }
@@ -233,15 +231,15 @@ std::string Checksum(std::string_view text) {
   return hash.Hex().substr(0, 16);
 }
 
-void LeaveOut(DraftedStudy& study, const Error& error) {
+void LeaveOut(StudyDraft& study, const Error& error) {
   study.unreadable.push_back(error);
-  study.draft.left_out.emplace_back(error.what());
+  study.left_out.emplace_back(error.what());
 }
 
-void DraftTraces(DraftedStudy& study, const std::vector<std::string>& traces, const ProgressSink& progress) {
+void DraftTraces(StudyDraft& study, const std::vector<std::string>& traces, const ProgressSink& progress) {
   ReadOptions options;
-  if (study.draft.application > 0) options.application = study.draft.application;
-  options.accepted = study.draft.accepted;
+  if (study.application > 0) options.application = study.application;
+  options.accepted = study.accepted;
   RunStructures runs = ReadStructures(traces, PhaseSpec::FoundLoop(), true, options, progress);
   std::vector<PhaseStructure> structures;
   for (std::size_t i = 0; i < traces.size(); ++i) {
@@ -249,37 +247,33 @@ void DraftTraces(DraftedStudy& study, const std::vector<std::string>& traces, co
       LeaveOut(study, *runs.errors[i]);
       continue;
     }
-    study.draft.traces.push_back(traces[i]);
+    study.traces.push_back(traces[i]);
     structures.push_back(std::move(runs.structures[i]));
   }
-  if (!structures.empty()) study.found = PhasesOf(study.draft.traces, runs.spec, structures);
-}
-
-std::vector<std::string> RegionsOf(const FactorTable& table) {
-  std::vector<std::string> regions;
-  for (const FactorRow& row : table.rows) {
-    if (row.phase != PhaseId("whole")) regions.push_back(row.phase.name);
-  }
-  return regions;
+  if (!structures.empty()) study.found = PhasesOf(study.traces, runs.spec, structures);
 }
 
 // The phases are the regions that all measured runs have; traces are cut at the same.
-void DraftMeasured(DraftedStudy& study, const std::vector<std::string>& files) {
+void DraftMeasured(StudyDraft& study, const std::vector<std::string>& files) {
   bool is_first = true;
   for (const std::string& file : files) {
     try {
-      const std::vector<std::string> regions = RegionsOf(ReadMeasuredFiles({file}));
+      const FactorTable table = ReadMeasuredFiles({file});
+      std::vector<std::string> regions;
+      for (const FactorRow& row : table.rows) {
+        if (row.phase != PhaseId("whole")) regions.push_back(row.phase.name);
+      }
       if (is_first) study.regions = regions;
       is_first = false;
       std::erase_if(study.regions, [&](const std::string& name) { return std::ranges::count(regions, name) == 0; });
-      study.draft.measured.push_back(file);
+      study.measured.push_back(file);
     } catch (const Error& error) {
       LeaveOut(study, error);
     }
   }
-  if (study.draft.measured.size() < 2) return;
-  const FactorTable table = ReadMeasuredFiles(study.draft.measured);
-  study.draft.scaling = table.scaling;
+  if (study.measured.size() < 2) return;
+  const FactorTable table = ReadMeasuredFiles(study.measured);
+  study.scaling = table.scaling;
   const std::vector<std::string> programs = table.Series();
   if (programs.size() > 1) {
     throw Error(ErrorKind::kUsage, "", "the measured runs are of several programs: " + Join(programs, ", "),
@@ -289,20 +283,13 @@ void DraftMeasured(DraftedStudy& study, const std::vector<std::string>& files) {
 
 }  // namespace
 
-std::string DraftedStudy::Text() const {
-  return draft.measured.empty() ? WriteStudyDraft(draft, found) : WriteStudyDraft(draft, regions);
-}
-
-DraftedStudy DraftStudy(const InputFiles& files, const StudyDraft& draft, const ProgressSink& progress) {
-  DraftedStudy study;
-  study.draft = draft;
-  DraftMeasured(study, files.measured);
-  DraftTraces(study, files.traces, progress);
-  for (const std::string& file : files.traced)
-    study.draft.left_out.push_back(file + ": the run of the trace beside it");
-  if (study.draft.traces.empty() && study.draft.measured.empty()) throw study.unreadable.front();
-  study.draft.removes_noise = study.draft.measured.empty();
-  return study;
+StudyDraft DraftStudy(const InputFiles& files, StudyDraft draft, const ProgressSink& progress) {
+  DraftMeasured(draft, files.measured);
+  DraftTraces(draft, files.traces, progress);
+  for (const std::string& file : files.traced) draft.left_out.push_back(file + ": the run of the trace beside it");
+  if (draft.traces.empty() && draft.measured.empty()) throw draft.unreadable.front();
+  draft.removes_noise = draft.measured.empty();
+  return draft;
 }
 
 std::string SealDraft(const std::string& text, const std::string& command) {

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "base/diagnostics.h"
-#include "base/side_by_side.h"
+#include "base/parallel.h"
 #include "factors/factor_table.h"
 #include "phases/phase_spec.h"
 #include "study/input_files.h"
@@ -39,7 +39,8 @@ struct FoundPhases {
 FoundPhases PhasesOf(const std::vector<std::string>& traces, const PhaseSpec& spec,
                      const std::vector<PhaseStructure>& structures);
 
-// The settings of a study besides its phases.
+// A study of runs for which nobody has written one: the loop that programs mark or that their calls show, its parts,
+// and what noise costs.
 struct StudyDraft {
   std::vector<std::string> traces;
   int application = 0;                            // chosen in the traces; 0: none
@@ -51,29 +52,17 @@ struct StudyDraft {
   bool removes_noise = false;                     // on a network that is calibrated to the runs
   bool reports_here = false;                      // into the folder of the file
   AcceptedKinds accepted = {};                    // anomalies of the traces
-};
+  FoundPhases found = {};                         // in traces alone
+  std::vector<std::string> regions = {};          // where there are measured runs: that all of these know
+  std::vector<Error> unreadable = {};             // files that are left out
 
-// The study as TOML.
-std::string WriteStudyDraft(const StudyDraft& draft, const FoundPhases& found);
-
-// The same of measured runs, or with some among the runs: the phases that all of them know.
-std::string WriteStudyDraft(const StudyDraft& draft, const std::vector<std::string>& regions);
-
-// A study of runs for which nobody has written one: the loop that programs mark or that their calls show, its parts,
-// and what noise costs.
-
-struct DraftedStudy {
-  StudyDraft draft;
-  FoundPhases found;                 // in traces alone
-  std::vector<std::string> regions;  // where there are measured runs: that all of these know
-  std::vector<Error> unreadable;     // files that are left out
-
+  // The study as TOML.
   std::string Text() const;
 };
 
 // `draft`: folder, title, and how traces are read; the runs are those of `files`. Throws an error when none can be
 // read, and a usage error when measured runs are of several programs.
-DraftedStudy DraftStudy(const InputFiles& files, const StudyDraft& draft, const ProgressSink& progress);
+StudyDraft DraftStudy(const InputFiles& files, StudyDraft draft, const ProgressSink& progress);
 
 // The text with a first line by which IsUnchangedDraft recognises it. `command`: that runs it again.
 std::string SealDraft(const std::string& text, const std::string& command);

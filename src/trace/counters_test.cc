@@ -1,4 +1,4 @@
-#include "trace/counters.h"
+#include "trace/names.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

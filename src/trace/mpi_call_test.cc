@@ -1,4 +1,4 @@
-#include "trace/mpi_call.h"
+#include "trace/names.h"
 
 #include <gtest/gtest.h>
 

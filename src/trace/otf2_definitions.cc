@@ -9,12 +9,13 @@
 #include <memory>
 #include <optional>
 #include <set>
+#include <type_traits>
 #include <utility>
 
 #include "base/diagnostics.h"
 #include "base/text.h"
 #include "trace/anomalies.h"
-#include "trace/counters.h"
+#include "trace/names.h"
 #include "trace/otf2_library.h"
 
 namespace farscale {
@@ -23,41 +24,39 @@ namespace {
 constexpr int kDeepest = 64;                         // chosen: levels of a system tree; a damaged one may be a circle
 constexpr std::uint32_t kDenseReferences = 1 << 16;  // chosen: a table of 256 kB at most
 
-// All by reference. Names stay references: a text may be defined after its first use.
-struct RawDefinitions {
+// Definitions as they are written, by reference. Names stay references: a text may be defined after its first use.
+struct Raw {
   struct SystemNode {
     std::uint32_t name = OTF2_UNDEFINED_STRING, class_name = OTF2_UNDEFINED_STRING;
     std::uint32_t parent = OTF2_UNDEFINED_SYSTEM_TREE_NODE;
-    bool shares_memory = false;
-    bool is_device = false;
-    bool is_socket = false;
+    bool shares_memory = false, is_device = false, is_socket = false;
   };
   struct LocationGroup {
     std::uint32_t name = OTF2_UNDEFINED_STRING;
     OTF2_LocationGroupType type = OTF2_LOCATION_GROUP_TYPE_UNKNOWN;
-    std::uint32_t node = OTF2_UNDEFINED_SYSTEM_TREE_NODE;
-    std::uint32_t creator = OTF2_UNDEFINED_LOCATION_GROUP;
+    std::uint32_t node = OTF2_UNDEFINED_SYSTEM_TREE_NODE, creator = OTF2_UNDEFINED_LOCATION_GROUP;
+
+    bool IsProcess() const { return type == OTF2_LOCATION_GROUP_TYPE_PROCESS; }
   };
   struct Location {
     OTF2_LocationType type = OTF2_LOCATION_TYPE_UNKNOWN;
     std::uint64_t events = 0;
-    std::uint32_t group = OTF2_UNDEFINED_LOCATION_GROUP;
-    std::uint32_t name = OTF2_UNDEFINED_STRING;
+    std::uint32_t group = OTF2_UNDEFINED_LOCATION_GROUP, name = OTF2_UNDEFINED_STRING;
   };
   struct Group {
     OTF2_GroupType type = OTF2_GROUP_TYPE_UNKNOWN;
     OTF2_Paradigm paradigm = OTF2_PARADIGM_UNKNOWN;
     OTF2_GroupFlag flags = OTF2_GROUP_FLAG_NONE;
     std::vector<std::uint64_t> members;
+
+    bool HasLocations() const { return type == OTF2_GROUP_TYPE_COMM_LOCATIONS; }
+    bool HasReferences() const { return (flags & OTF2_GROUP_FLAG_GLOBAL_MEMBERS) != 0; }
   };
   struct Communicator {
-    std::uint32_t name = OTF2_UNDEFINED_STRING;
-    std::uint32_t group = OTF2_UNDEFINED_GROUP;
-    std::uint32_t remote = OTF2_UNDEFINED_GROUP;
+    std::uint32_t name = OTF2_UNDEFINED_STRING, group = OTF2_UNDEFINED_GROUP, remote = OTF2_UNDEFINED_GROUP;
   };
   struct Topology {
-    std::uint32_t name = OTF2_UNDEFINED_STRING;
-    std::uint32_t communicator = OTF2_UNDEFINED_COMM;
+    std::uint32_t name = OTF2_UNDEFINED_STRING, communicator = OTF2_UNDEFINED_COMM;
     std::vector<std::uint32_t> dimensions;
     std::map<std::uint32_t, std::vector<std::uint32_t>> coordinates;  // indexed by local rank
   };
@@ -73,9 +72,7 @@ struct RawDefinitions {
     OTF2_Type type = OTF2_TYPE_UINT64;
   };
 
-  std::uint64_t ticks_per_second = 0;
-  std::uint64_t origin = 0;
-  std::uint64_t length = 0;
+  std::uint64_t ticks_per_second = 0, origin = 0, length = 0;
   std::unordered_map<std::uint32_t, std::string> strings;
   std::map<std::uint32_t, SystemNode> system_nodes;
   std::map<std::uint32_t, LocationGroup> location_groups;
@@ -118,87 +115,81 @@ template <typename... Values, typename Action>
 void On(DefinitionCallbacks* callbacks,
         OTF2_ErrorCode (*set)(DefinitionCallbacks*, OTF2_CallbackCode (*)(void*, Values...)), Action) {
   set(callbacks, [](void* user, Values... values) {
-    return StopOnFailure<RawDefinitions>(user, [&](RawDefinitions& raw) { Action()(raw, values...); });
+    return StopOnFailure<Raw>(user, [&](Raw& raw) { Action()(raw, values...); });
   });
 }
 
 void OnText(DefinitionCallbacks* callbacks) {
   On(callbacks, OTF2_GlobalDefReaderCallbacks_SetStringCallback,
-     [](RawDefinitions& raw, auto self, const char* text) { raw.strings[self] = ToUtf8(text != nullptr ? text : ""); });
+     [](Raw& raw, auto self, const char* text) { raw.strings[self] = ToUtf8(text != nullptr ? text : ""); });
   On(callbacks, OTF2_GlobalDefReaderCallbacks_SetClockPropertiesCallback,
-     [](RawDefinitions& raw, auto resolution, auto offset, auto length, auto /*realtime*/) {
+     [](Raw& raw, auto resolution, auto offset, auto length, auto /*realtime*/) {
        raw.ticks_per_second = resolution;
        raw.origin = offset;
        raw.length = length;
      });
   On(callbacks, OTF2_GlobalDefReaderCallbacks_SetRegionCallback,
-     [](RawDefinitions& raw, auto self, auto name, auto /*canonical*/, auto /*description*/, auto role, auto paradigm,
-        auto...) {
+     [](Raw& raw, auto self, auto name, auto /*canonical*/, auto /*description*/, auto role, auto paradigm, auto...) {
        raw.regions[self] = {name, role, paradigm};
      });
   On(callbacks, OTF2_GlobalDefReaderCallbacks_SetParadigmCallback,
-     [](RawDefinitions& raw, auto paradigm, auto /*name*/, auto paradigm_class) {
+     [](Raw& raw, auto paradigm, auto /*name*/, auto paradigm_class) {
        if (paradigm_class == OTF2_PARADIGM_CLASS_ACCELERATOR) raw.device_paradigms.insert(paradigm);
      });
 }
 
 void OnLocations(DefinitionCallbacks* callbacks) {
   On(callbacks, OTF2_GlobalDefReaderCallbacks_SetSystemTreeNodeCallback,
-     [](RawDefinitions& raw, auto self, auto name, auto type, auto parent) {
-       RawDefinitions::SystemNode& node = raw.system_nodes[self];
+     [](Raw& raw, auto self, auto name, auto type, auto parent) {
+       Raw::SystemNode& node = raw.system_nodes[self];
        node = {name, type, parent, node.shares_memory, node.is_device, node.is_socket};
      });
-  On(callbacks, OTF2_GlobalDefReaderCallbacks_SetSystemTreeNodeDomainCallback,
-     [](RawDefinitions& raw, auto node, auto domain) {
-       if (domain == OTF2_SYSTEM_TREE_DOMAIN_SHARED_MEMORY) raw.system_nodes[node].shares_memory = true;
-       if (domain == OTF2_SYSTEM_TREE_DOMAIN_ACCELERATOR_DEVICE) raw.system_nodes[node].is_device = true;
-       if (domain == OTF2_SYSTEM_TREE_DOMAIN_SOCKET) raw.system_nodes[node].is_socket = true;
-     });
+  On(callbacks, OTF2_GlobalDefReaderCallbacks_SetSystemTreeNodeDomainCallback, [](Raw& raw, auto node, auto domain) {
+    if (domain == OTF2_SYSTEM_TREE_DOMAIN_SHARED_MEMORY) raw.system_nodes[node].shares_memory = true;
+    if (domain == OTF2_SYSTEM_TREE_DOMAIN_ACCELERATOR_DEVICE) raw.system_nodes[node].is_device = true;
+    if (domain == OTF2_SYSTEM_TREE_DOMAIN_SOCKET) raw.system_nodes[node].is_socket = true;
+  });
   On(callbacks, OTF2_GlobalDefReaderCallbacks_SetLocationGroupCallback,
-     [](RawDefinitions& raw, auto self, auto name, auto type, auto node, auto creator) {
+     [](Raw& raw, auto self, auto name, auto type, auto node, auto creator) {
        raw.location_groups[self] = {name, type, node, creator};
      });
   On(callbacks, OTF2_GlobalDefReaderCallbacks_SetLocationCallback,
-     [](RawDefinitions& raw, auto self, auto name, auto type, auto events, auto group) {
+     [](Raw& raw, auto self, auto name, auto type, auto events, auto group) {
        raw.locations[self] = {type, events, group, name};
      });
 }
 
 void OnGroups(DefinitionCallbacks* callbacks) {
   On(callbacks, OTF2_GlobalDefReaderCallbacks_SetGroupCallback,
-     [](RawDefinitions& raw, auto self, auto /*name*/, auto type, auto paradigm, auto flags, auto count,
-        auto* members) {
-       RawDefinitions::Group& group = raw.groups[self] = {type, paradigm, flags, {}};
+     [](Raw& raw, auto self, auto /*name*/, auto type, auto paradigm, auto flags, auto count, auto* members) {
+       Raw::Group& group = raw.groups[self] = {type, paradigm, flags, {}};
        if (members != nullptr) group.members.assign(members, members + count);
      });
-  On(callbacks, OTF2_GlobalDefReaderCallbacks_SetCommCallback,
-     [](RawDefinitions& raw, auto self, auto name, auto group, auto...) {
-       raw.communicators[self] = {name, group, OTF2_UNDEFINED_GROUP};
-     });
+  On(callbacks, OTF2_GlobalDefReaderCallbacks_SetCommCallback, [](Raw& raw, auto self, auto name, auto group, auto...) {
+    raw.communicators[self] = {name, group, OTF2_UNDEFINED_GROUP};
+  });
   On(callbacks, OTF2_GlobalDefReaderCallbacks_SetInterCommCallback,
-     [](RawDefinitions& raw, auto self, auto name, auto group, auto remote, auto...) {
+     [](Raw& raw, auto self, auto name, auto group, auto remote, auto...) {
        raw.communicators[self] = {name, group, remote};
      });
   On(callbacks, OTF2_GlobalDefReaderCallbacks_SetRmaWinCallback,
-     [](RawDefinitions& raw, auto self, auto /*name*/, auto communicator, auto /*flags*/) {
-       raw.windows[self] = communicator;
-     });
+     [](Raw& raw, auto self, auto /*name*/, auto communicator, auto /*flags*/) { raw.windows[self] = communicator; });
 }
 
 void OnTopologies(DefinitionCallbacks* callbacks) {
   On(callbacks, OTF2_GlobalDefReaderCallbacks_SetCartDimensionCallback,
-     [](RawDefinitions& raw, auto self, auto /*name*/, auto size, auto periodicity) {
+     [](Raw& raw, auto self, auto /*name*/, auto size, auto periodicity) {
        raw.dimensions[self] = {size, periodicity == OTF2_CART_PERIODIC_TRUE};
      });
   On(callbacks, OTF2_GlobalDefReaderCallbacks_SetCartTopologyCallback,
-     [](RawDefinitions& raw, auto self, auto name, auto communicator, auto count, auto* dimensions) {
-       RawDefinitions::Topology& topology = raw.topologies[self];
+     [](Raw& raw, auto self, auto name, auto communicator, auto count, auto* dimensions) {
+       Raw::Topology& topology = raw.topologies[self];
        topology.name = name;
        topology.communicator = communicator;
        if (dimensions != nullptr) topology.dimensions.assign(dimensions, dimensions + count);
      });
   On(callbacks, OTF2_GlobalDefReaderCallbacks_SetCartCoordinateCallback,
-     [](RawDefinitions& raw, auto topology, auto rank, auto count, auto* coordinates) {
+     [](Raw& raw, auto topology, auto rank, auto count, auto* coordinates) {
        if (coordinates == nullptr) return;
        raw.topologies[topology].coordinates[rank].assign(coordinates, coordinates + count);
      });
@@ -206,25 +197,25 @@ void OnTopologies(DefinitionCallbacks* callbacks) {
 
 void OnMetrics(DefinitionCallbacks* callbacks) {
   On(callbacks, OTF2_GlobalDefReaderCallbacks_SetMetricMemberCallback,
-     [](RawDefinitions& raw, auto self, auto name, auto description, auto /*source*/, auto mode, auto type, auto base,
+     [](Raw& raw, auto self, auto name, auto description, auto /*source*/, auto mode, auto type, auto base,
         auto exponent, auto unit) {
        const double scale = std::pow(base == OTF2_BASE_BINARY ? 2.0 : 10.0, static_cast<double>(exponent));
        raw.members[self] = {name, description, unit, scale, mode, type};
      });
   On(callbacks, OTF2_GlobalDefReaderCallbacks_SetMetricClassCallback,
-     [](RawDefinitions& raw, auto self, auto count, auto* members, auto occurrence, auto /*recorder*/) {
+     [](Raw& raw, auto self, auto count, auto* members, auto occurrence, auto /*recorder*/) {
        if (members == nullptr) return;
        raw.metric_classes[self].assign(members, members + count);
        if (occurrence == OTF2_METRIC_SYNCHRONOUS) raw.sparse_members.insert(members, members + count);
      });
   On(callbacks, OTF2_GlobalDefReaderCallbacks_SetMetricInstanceCallback,
-     [](RawDefinitions& raw, auto self, auto metric_class, auto...) { raw.metric_instances[self] = metric_class; });
+     [](Raw& raw, auto self, auto metric_class, auto...) { raw.metric_instances[self] = metric_class; });
 }
 
-RawDefinitions ReadRawDefinitions(OTF2_Reader* reader, const std::string& path) {
+Raw ReadAll(OTF2_Reader* reader, const std::string& path) {
   OTF2_GlobalDefReader* definitions = OTF2_Reader_GetGlobalDefReader(reader);
   if (definitions == nullptr) CheckOtf2(OTF2_ERROR_FILE_CAN_NOT_OPEN, path, "opening the definitions");
-  RawDefinitions raw;
+  Raw raw;
   const std::unique_ptr<DefinitionCallbacks, decltype(&OTF2_GlobalDefReaderCallbacks_Delete)> callbacks(
       OTF2_GlobalDefReaderCallbacks_New(), OTF2_GlobalDefReaderCallbacks_Delete);
   for (const auto add : {OnText, OnLocations, OnGroups, OnTopologies, OnMetrics}) add(callbacks.get());
@@ -253,30 +244,36 @@ TeamRole RoleInTeam(OTF2_RegionRole role, OTF2_Paradigm paradigm) {
   }
 }
 
+// Null where there is no such definition.
+template <typename Key, typename Definition>
+const Definition* Find(const std::map<Key, Definition>& definitions, std::type_identity_t<Key> reference) {
+  const auto found = definitions.find(reference);
+  return found == definitions.end() ? nullptr : &found->second;
+}
+
 [[noreturn]] void Damaged(const std::string& path, const std::string& what) {
   throw Error(ErrorKind::kInput, path, what, "the archive is damaged");
 }
 
 // Main location of every rank. MPI traces list them; without MPI every process is a rank of its own.
-std::vector<std::uint64_t> MainLocations(const RawDefinitions& raw, const std::string& path) {
+std::vector<std::uint64_t> MainLocations(const Raw& raw, const std::string& path) {
   for (const auto& [reference, group] : raw.groups) {
-    if (group.type == OTF2_GROUP_TYPE_COMM_LOCATIONS && group.paradigm == OTF2_PARADIGM_MPI) {
-      for (const std::uint64_t location : group.members) {
-        if (raw.locations.count(location) == 0)
-          Damaged(path, fmt::format("MPI rank at location {} is not defined", location));
+    if (!group.HasLocations() || group.paradigm != OTF2_PARADIGM_MPI) continue;
+    for (const std::uint64_t location : group.members) {
+      if (!raw.locations.contains(location)) {
+        Damaged(path, fmt::format("MPI rank at location {} is not defined", location));
       }
-      if (std::set<std::uint64_t>(group.members.begin(), group.members.end()).size() != group.members.size())
-        Damaged(path, "two MPI ranks share one location");
-      return group.members;
     }
+    const std::set<std::uint64_t> different(group.members.begin(), group.members.end());
+    if (different.size() != group.members.size()) Damaged(path, "two MPI ranks share one location");
+    return group.members;
   }
   std::vector<std::uint64_t> mains;
   std::set<std::uint32_t> seen;
   for (const auto& [reference, location] : raw.locations) {
-    const auto group = raw.location_groups.find(location.group);
-    const bool is_process =
-        group != raw.location_groups.end() && group->second.type == OTF2_LOCATION_GROUP_TYPE_PROCESS;
-    if (location.type == OTF2_LOCATION_TYPE_CPU_THREAD && is_process && seen.insert(location.group).second) {
+    const Raw::LocationGroup* group = Find(raw.location_groups, location.group);
+    const bool is_of_process = group != nullptr && group->IsProcess();
+    if (location.type == OTF2_LOCATION_TYPE_CPU_THREAD && is_of_process && seen.insert(location.group).second) {
       mains.push_back(reference);
     }
   }
@@ -285,39 +282,37 @@ std::vector<std::uint64_t> MainLocations(const RawDefinitions& raw, const std::s
 
 // The first system tree node from `start` towards the root that is `wanted`; nothing when there is none.
 template <typename Wanted>
-std::optional<std::uint32_t> FindNode(const RawDefinitions& raw, std::uint32_t start, Wanted wanted) {
+std::optional<std::uint32_t> FindNode(const Raw& raw, std::uint32_t start, Wanted wanted) {
   for (int depth = 0; depth < kDeepest; ++depth) {
-    const auto found = raw.system_nodes.find(start);
-    if (found == raw.system_nodes.end()) break;
-    if (wanted(found->second)) return start;
-    start = found->second.parent;
+    const Raw::SystemNode* node = Find(raw.system_nodes, start);
+    if (node == nullptr) break;
+    if (wanted(*node)) return start;
+    start = node->parent;
   }
   return std::nullopt;
 }
 
 // Processes may share a device. Where only names of streams distinguish devices, as "CUDA[1:7]", the first number is
 // the device's among those of the process.
-std::string DeviceName(const RawDefinitions& raw, const RawDefinitions::Location& location,
-                       const RawDefinitions::LocationGroup& group) {
-  const auto node = FindNode(raw, group.node, [](const RawDefinitions::SystemNode& n) { return n.is_device; });
+std::string DeviceName(const Raw& raw, const Raw::Location& location, const Raw::LocationGroup& group) {
+  const auto node = FindNode(raw, group.node, [](const Raw::SystemNode& n) { return n.is_device; });
   if (node) return fmt::format("{} (node {})", raw.Text(raw.system_nodes.at(*node).name), *node);
   const std::string name = raw.Text(location.name);
-  const bool is_context = group.type != OTF2_LOCATION_GROUP_TYPE_PROCESS;
-  return fmt::format("{} {}", location.group, is_context ? raw.Text(group.name) : name.substr(0, name.find(':')));
+  const std::string device = group.IsProcess() ? name.substr(0, name.find(':')) : raw.Text(group.name);
+  return fmt::format("{} {}", location.group, device);
 }
 
 // Adds a location that is a stream of a device, belongs to a rank and records anything; others may have no files.
 // Returns false for all other locations.
-bool AddStream(const RawDefinitions& raw, std::uint64_t reference, const RawDefinitions::Location& location,
+bool AddStream(const Raw& raw, std::uint64_t reference, const Raw::Location& location,
                const std::map<std::uint32_t, std::int32_t>& rank_of_group, Otf2Definitions& result) {
   if (location.type != OTF2_LOCATION_TYPE_ACCELERATOR_STREAM || location.events == 0) return false;
-  const auto group = raw.location_groups.find(location.group);
-  if (group == raw.location_groups.end()) return false;
+  const Raw::LocationGroup* group = Find(raw.location_groups, location.group);
+  if (group == nullptr) return false;
   // Before OTF2 3.0 streams belong to the process itself.
-  const bool is_context = group->second.type != OTF2_LOCATION_GROUP_TYPE_PROCESS;
-  const auto rank = rank_of_group.find(is_context ? group->second.creator : location.group);
+  const auto rank = rank_of_group.find(group->IsProcess() ? location.group : group->creator);
   if (rank == rank_of_group.end()) return false;
-  const std::string name = DeviceName(raw, location, group->second);
+  const std::string name = DeviceName(raw, location, *group);
   const auto known = std::ranges::find(result.devices, name);
   const auto device = static_cast<std::int32_t>(known - result.devices.begin());
   if (known == result.devices.end()) result.devices.push_back(name);
@@ -326,28 +321,26 @@ bool AddStream(const RawDefinitions& raw, std::uint64_t reference, const RawDefi
 }
 
 // The node a process runs on: the nearest system tree node of class "node" or that shares memory, else the nearest.
-std::uint32_t NodeOfProcess(const RawDefinitions& raw, std::uint32_t start) {
-  const auto is_node = [&](const RawDefinitions::SystemNode& node) {
+std::uint32_t NodeOfProcess(const Raw& raw, std::uint32_t start) {
+  const auto is_node = [&](const Raw::SystemNode& node) {
     return node.shares_memory || ToLower(raw.Text(node.class_name)) == "node";
   };
   return FindNode(raw, start, is_node).value_or(start);
 }
 
 // The socket of its node that a process is on; nothing where the trace does not say.
-std::optional<std::uint32_t> SocketOfProcess(const RawDefinitions& raw, std::uint32_t start) {
-  const auto ends = [](const RawDefinitions::SystemNode& node) { return node.shares_memory || node.is_socket; };
+std::optional<std::uint32_t> SocketOfProcess(const Raw& raw, std::uint32_t start) {
+  const auto ends = [](const Raw::SystemNode& node) { return node.shares_memory || node.is_socket; };
   const auto found = FindNode(raw, start, ends);
   return found && !raw.system_nodes.at(*found).shares_memory ? found : std::nullopt;
 }
 
 // Processes on nodes of different kinds leave it open which of them share one.
-void CompareNodes(const RawDefinitions& raw, const std::map<std::uint32_t, std::int32_t>& nodes,
-                  Diagnostics& diagnostics) {
+void CompareNodes(const Raw& raw, const std::map<std::uint32_t, std::int32_t>& nodes, Diagnostics& diagnostics) {
   std::map<std::string, std::string> names;  // kinds of nodes, with a node of each
   for (const auto& [reference, index] : nodes) {
-    const auto found = raw.system_nodes.find(reference);
-    const bool is_known = found != raw.system_nodes.end();
-    names[is_known ? raw.Text(found->second.class_name) : ""] = is_known ? raw.Text(found->second.name) : "nowhere";
+    const Raw::SystemNode* node = Find(raw.system_nodes, reference);
+    names[node != nullptr ? raw.Text(node->class_name) : ""] = node != nullptr ? raw.Text(node->name) : "nowhere";
   }
   if (names.size() < 2) return;
   const auto& [first, second] = std::pair(*names.begin(), *std::next(names.begin()));
@@ -355,7 +348,7 @@ void CompareNodes(const RawDefinitions& raw, const std::map<std::uint32_t, std::
                   fmt::format("{} '{}', {} '{}'", first.first, first.second, second.first, second.second));
 }
 
-void AddRanks(const RawDefinitions& raw, const std::string& path, bool keep_streams, TraceBuilder& builder,
+void AddRanks(const Raw& raw, const std::string& path, bool keep_streams, TraceBuilder& builder,
               Otf2Definitions& result) {
   const std::vector<std::uint64_t> mains = MainLocations(raw, path);
   if (mains.empty()) {
@@ -366,18 +359,15 @@ void AddRanks(const RawDefinitions& raw, const std::string& path, bool keep_stre
   std::map<std::uint32_t, std::int32_t> node_index;
   std::map<std::uint32_t, std::map<std::uint32_t, std::int32_t>> socket_index;  // one map a node
   for (std::size_t rank = 0; rank < mains.size(); ++rank) {
-    const RawDefinitions::Location& location = raw.locations.at(mains[rank]);
-    const auto group = raw.location_groups.find(location.group);
-    const bool has_group = group != raw.location_groups.end();
-    const std::uint32_t node = has_group ? NodeOfProcess(raw, group->second.node) : OTF2_UNDEFINED_SYSTEM_TREE_NODE;
+    const Raw::Location& location = raw.locations.at(mains[rank]);
+    const Raw::LocationGroup* group = Find(raw.location_groups, location.group);
+    const std::uint32_t node = group != nullptr ? NodeOfProcess(raw, group->node) : OTF2_UNDEFINED_SYSTEM_TREE_NODE;
     const auto [entry, is_new] = node_index.try_emplace(node, static_cast<std::int32_t>(node_index.size()));
-    if (is_new) {
-      const auto found = raw.system_nodes.find(node);
-      builder.AddNode(found == raw.system_nodes.end() ? "unknown node" : raw.Text(found->second.name));
-    }
+    const Raw::SystemNode* named = Find(raw.system_nodes, node);
+    if (is_new) builder.AddNode(named == nullptr ? "unknown node" : raw.Text(named->name));
     rank_of_group.try_emplace(location.group, static_cast<std::int32_t>(rank));
-    builder.AddRank({entry->second, 0, has_group ? raw.Text(group->second.name) : fmt::format("rank {}", rank)});
-    if (const auto socket = has_group ? SocketOfProcess(raw, group->second.node) : std::nullopt) {
+    builder.AddRank({entry->second, 0, group != nullptr ? raw.Text(group->name) : fmt::format("rank {}", rank)});
+    if (const auto socket = group != nullptr ? SocketOfProcess(raw, group->node) : std::nullopt) {
       std::map<std::uint32_t, std::int32_t>& of_node = socket_index[node];
       builder.trace().ranks.back().socket =
           of_node.try_emplace(*socket, static_cast<std::int32_t>(of_node.size())).first->second;
@@ -391,13 +381,13 @@ void AddRanks(const RawDefinitions& raw, const std::string& path, bool keep_stre
     const auto rank = rank_of_group.find(location.group);
     if (location.type != OTF2_LOCATION_TYPE_CPU_THREAD || rank == rank_of_group.end()) {
       if (keep_streams && AddStream(raw, reference, location, rank_of_group, result)) continue;
-      if (main_set.count(reference) == 0 && location.events > 0) {
+      if (!main_set.contains(reference) && location.events > 0) {
         builder.trace().diagnostics.Add(anomaly::kOtherLocationsIgnored);
       }
       continue;
     }
     ++builder.trace().ranks[static_cast<std::size_t>(rank->second)].threads;
-    if (main_set.count(reference) == 0) {
+    if (!main_set.contains(reference)) {
       const std::int32_t thread = ++workers[static_cast<std::size_t>(rank->second)];
       result.locations.push_back({reference, rank->second, false, thread, location.events});
     }
@@ -405,7 +395,7 @@ void AddRanks(const RawDefinitions& raw, const std::string& path, bool keep_stre
   for (Rank& rank : builder.trace().ranks) rank.threads = std::max(rank.threads, 1);
 }
 
-void AddRegions(const RawDefinitions& raw, TraceBuilder& builder, Otf2Definitions& result) {
+void AddRegions(const Raw& raw, TraceBuilder& builder, Otf2Definitions& result) {
   std::set<std::string> mpi_functions;
   for (const auto& [reference, region] : raw.regions) {
     if (region.paradigm == OTF2_PARADIGM_MPI) mpi_functions.insert(raw.Text(region.name));
@@ -435,12 +425,12 @@ void AddRegions(const RawDefinitions& raw, TraceBuilder& builder, Otf2Definition
 }
 
 // World ranks of a group. Groups of MPI communicators hold ranks of the world, or locations when flagged so.
-std::vector<std::int32_t> MembersOf(const RawDefinitions::Group& group, const Otf2Definitions& result,
-                                    std::size_t ranks, const std::string& path) {
+std::vector<std::int32_t> MembersOf(const Raw::Group& group, const Otf2Definitions& result, std::size_t ranks,
+                                    const std::string& path) {
   std::vector<std::int32_t> members;
   for (const std::uint64_t member : group.members) {
     std::uint64_t rank = member;
-    if ((group.flags & OTF2_GROUP_FLAG_GLOBAL_MEMBERS) != 0) {
+    if (group.HasReferences()) {
       const auto found = std::ranges::find_if(
           result.locations, [&](const Otf2Location& l) { return l.is_main && l.reference == member; });
       rank = found == result.locations.end() ? ranks : static_cast<std::uint64_t>(found->rank);
@@ -452,25 +442,23 @@ std::vector<std::int32_t> MembersOf(const RawDefinitions::Group& group, const Ot
   return members;
 }
 
-void AddCommunicators(const RawDefinitions& raw, const std::string& path, TraceBuilder& builder,
-                      Otf2Definitions& result) {
+void AddCommunicators(const Raw& raw, const std::string& path, TraceBuilder& builder, Otf2Definitions& result) {
   const std::size_t ranks = builder.definitions().ranks.size();
   for (const auto& [reference, definition] : raw.communicators) {
-    const auto group = raw.groups.find(definition.group);
-    if (group == raw.groups.end() || group->second.paradigm != OTF2_PARADIGM_MPI) continue;
-    Communicator communicator;
-    communicator.name = raw.Text(definition.name);
-    communicator.is_self = group->second.type == OTF2_GROUP_TYPE_COMM_SELF;
-    if (!communicator.is_self) communicator.members = MembersOf(group->second, result, ranks, path);
-    const auto remote = raw.groups.find(definition.remote);
-    if (remote != raw.groups.end()) communicator.remote = MembersOf(remote->second, result, ranks, path);
+    const Raw::Group* group = Find(raw.groups, definition.group);
+    if (group == nullptr || group->paradigm != OTF2_PARADIGM_MPI) continue;
+    Communicator communicator{.name = raw.Text(definition.name), .members = {}, .remote = {}};
+    communicator.is_self = group->type == OTF2_GROUP_TYPE_COMM_SELF;
+    if (!communicator.is_self) communicator.members = MembersOf(*group, result, ranks, path);
+    const Raw::Group* remote = Find(raw.groups, definition.remote);
+    if (remote != nullptr) communicator.remote = MembersOf(*remote, result, ranks, path);
     result.communicators.Set(reference, builder.AddCommunicator(std::move(communicator)));
   }
 }
 
 // Windows of MPI, and what their synchronisation needs. Fences of one window are in order among each other, not among
 // the collectives of the communicator, so a window is one of its own.
-void AddWindows(const RawDefinitions& raw, const std::string& path, TraceBuilder& builder, Otf2Definitions& result) {
+void AddWindows(const Raw& raw, const std::string& path, TraceBuilder& builder, Otf2Definitions& result) {
   bool has_windows = false;
   for (const auto& [reference, communicator] : raw.windows) {
     const std::uint32_t index = result.communicators[communicator];
@@ -493,12 +481,10 @@ void AddWindows(const RawDefinitions& raw, const std::string& path, TraceBuilder
 
 // References of the locations that a group names by their index in the list of its paradigm, or directly. Nothing when
 // it names one that is not there.
-std::vector<std::uint64_t> LocationsOfGroup(const RawDefinitions& raw, const RawDefinitions::Group& group) {
-  const bool is_direct =
-      group.type == OTF2_GROUP_TYPE_COMM_LOCATIONS || (group.flags & OTF2_GROUP_FLAG_GLOBAL_MEMBERS) != 0;
-  if (is_direct) return group.members;
-  const auto all = std::find_if(raw.groups.begin(), raw.groups.end(), [&](const auto& entry) {
-    return entry.second.type == OTF2_GROUP_TYPE_COMM_LOCATIONS && entry.second.paradigm == group.paradigm;
+std::vector<std::uint64_t> LocationsOfGroup(const Raw& raw, const Raw::Group& group) {
+  if (group.HasLocations() || group.HasReferences()) return group.members;
+  const auto all = std::ranges::find_if(raw.groups, [&](const auto& entry) {
+    return entry.second.HasLocations() && entry.second.paradigm == group.paradigm;
   });
   if (all == raw.groups.end()) return {};
   std::vector<std::uint64_t> locations;
@@ -510,18 +496,18 @@ std::vector<std::uint64_t> LocationsOfGroup(const RawDefinitions& raw, const Raw
 }
 
 // Communicators that are not of MPI: teams of threads.
-void AddTeams(const RawDefinitions& raw, TraceBuilder& builder, Otf2Definitions& result) {
+void AddTeams(const Raw& raw, TraceBuilder& builder, Otf2Definitions& result) {
   std::unordered_map<std::uint64_t, Location> threads;
   for (const Otf2Location& location : result.locations) {
     if (!location.IsStream()) threads[location.reference] = {location.rank, location.thread};
   }
   std::vector<std::vector<Location>>& teams = builder.trace().team_threads.teams;
   for (const auto& [reference, definition] : raw.communicators) {
-    const auto group = raw.groups.find(definition.group);
-    if (group == raw.groups.end() || group->second.paradigm == OTF2_PARADIGM_MPI) continue;
+    const Raw::Group* group = Find(raw.groups, definition.group);
+    if (group == nullptr || group->paradigm == OTF2_PARADIGM_MPI) continue;
     result.teams.Set(reference, static_cast<std::uint32_t>(teams.size()));
     std::vector<Location>& team = teams.emplace_back();
-    for (const std::uint64_t location : LocationsOfGroup(raw, group->second)) {
+    for (const std::uint64_t location : LocationsOfGroup(raw, *group)) {
       const auto thread = threads.find(location);
       // A member of no rank stands for one that never takes part.
       team.push_back(thread == threads.end() ? Location{-1, 0} : thread->second);
@@ -533,7 +519,7 @@ void AddTeams(const RawDefinitions& raw, TraceBuilder& builder, Otf2Definitions&
 }
 
 // Index of every local rank in the grid; empty unless all of them have a cell of their own.
-std::vector<std::size_t> PlacesOf(const RawDefinitions::Topology& topology, const std::vector<std::size_t>& extents,
+std::vector<std::size_t> PlacesOf(const Raw::Topology& topology, const std::vector<std::size_t>& extents,
                                   std::size_t ranks) {
   std::vector<std::size_t> places;
   std::set<std::size_t> taken;
@@ -552,7 +538,7 @@ std::vector<std::size_t> PlacesOf(const RawDefinitions::Topology& topology, cons
 }
 
 // Those that say of every rank of a communicator where it is.
-void AddTopologies(const RawDefinitions& raw, const Otf2Definitions& result, TraceBuilder& builder) {
+void AddTopologies(const Raw& raw, const Otf2Definitions& result, TraceBuilder& builder) {
   for (const auto& [reference, definition] : raw.topologies) {
     CartesianTopology topology{raw.Text(definition.name), result.communicators[definition.communicator], {}, {}, {}};
     if (topology.communicator == ReferenceTable::kUnknown || definition.dimensions.empty()) continue;
@@ -581,7 +567,7 @@ MetricUse UseOf(OTF2_MetricMode mode) {
   return MetricUse::kTotal;
 }
 
-void AddMetrics(const RawDefinitions& raw, const ReadOptions& options, TraceBuilder& builder, Otf2Definitions& result) {
+void AddMetrics(const Raw& raw, const ReadOptions& options, TraceBuilder& builder, Otf2Definitions& result) {
   std::map<std::uint32_t, Otf2Metric> metric_of_member;
   for (const auto& [reference, member] : raw.members) {
     Otf2Metric& metric = metric_of_member[reference];
@@ -606,9 +592,9 @@ void AddMetrics(const RawDefinitions& raw, const ReadOptions& options, TraceBuil
   }
   const auto metrics_of = [&](std::uint32_t metric_class) {
     std::vector<Otf2Metric> metrics;
-    const auto found = raw.metric_classes.find(metric_class);
-    if (found == raw.metric_classes.end()) return metrics;
-    for (const std::uint32_t member : found->second) {
+    const std::vector<std::uint32_t>* members = Find(raw.metric_classes, metric_class);
+    if (members == nullptr) return metrics;
+    for (const std::uint32_t member : *members) {
       if (!metric_of_member.contains(member)) {
         builder.trace().diagnostics.Add(anomaly::kCounterUnclear, 1, fmt::format("counter {} is not defined", member));
       }
@@ -635,7 +621,7 @@ void ReferenceTable::Set(std::uint32_t reference, std::uint32_t index) {
 
 Otf2Definitions ReadOtf2Definitions(OTF2_Reader* reader, const ReadOptions& options, TraceBuilder& builder) {
   const std::string path = builder.definitions().path;
-  const RawDefinitions raw = ReadRawDefinitions(reader, path);
+  const Raw raw = ReadAll(reader, path);
   if (raw.ticks_per_second == 0) Damaged(path, "the clock of the trace is not defined");
   Otf2Definitions result;
   result.origin = raw.origin;

@@ -229,15 +229,6 @@ void OnWindows(EventCallbacks* callbacks) {
      });
 }
 
-// Files of any paradigm: what is asked for when an operation begins, what was read or written when it is done. Those
-// that do not block end in another call.
-void OnFiles(EventCallbacks* callbacks) {
-  On(callbacks, OTF2_EvtReaderCallbacks_SetIoOperationCompleteCallback,
-     [](Reader& r, Tick, auto /*file*/, auto bytes, auto /*id*/) {
-       r.builder.MoveOnFile(bytes == OTF2_UNDEFINED_UINT64 ? 0 : bytes);
-     });
-}
-
 void OnCounters(EventCallbacks* callbacks) {
   On(callbacks, OTF2_EvtReaderCallbacks_SetMetricCallback,
      [](Reader& r, Tick tick, auto metric, auto count, auto* types, auto* values) {
@@ -251,7 +242,13 @@ void OnCounters(EventCallbacks* callbacks) {
      });
 }
 
-void OnMeasurement(EventCallbacks* callbacks) {
+void OnRest(EventCallbacks* callbacks) {
+  // Files of any paradigm: what is asked for when an operation begins, what was read or written when it is done. Those
+  // that do not block end in another call.
+  On(callbacks, OTF2_EvtReaderCallbacks_SetIoOperationCompleteCallback,
+     [](Reader& r, Tick, auto /*file*/, auto bytes, auto /*id*/) {
+       r.builder.MoveOnFile(bytes == OTF2_UNDEFINED_UINT64 ? 0 : bytes);
+     });
   On(callbacks, OTF2_EvtReaderCallbacks_SetMeasurementOnOffCallback, [](Reader& r, Tick tick, auto mode) {
     mode == OTF2_MEASUREMENT_OFF ? r.builder.MeasurementOff(tick) : r.builder.MeasurementOn(tick);
   });
@@ -260,10 +257,7 @@ void OnMeasurement(EventCallbacks* callbacks) {
   On(callbacks, OTF2_EvtReaderCallbacks_SetProgramBeginCallback, [](Reader& r, Tick, auto name, auto...) {
     if (name < r.definitions.strings.size()) r.events.program = r.definitions.strings[name];
   });
-}
-
-// Records of a newer library, or damaged ones.
-void OnUnknown(EventCallbacks* callbacks) {
+  // Records of a newer library, or damaged ones.
   On(callbacks, OTF2_EvtReaderCallbacks_SetUnknownCallback,
      [](Reader& r, Tick) { r.builder.diagnostics().Add(anomaly::kRecordNotRead, 1, r.Where()); });
 }
@@ -274,10 +268,7 @@ Otf2EventCallbacks NewCallbacks() { return {OTF2_EvtReaderCallbacks_New(), OTF2_
 
 Otf2EventCallbacks MainThreadCallbacks(bool keep_threads) {
   Otf2EventCallbacks callbacks = NewCallbacks();
-  for (const auto add :
-       {OnRegions, OnMessages, OnCollectives, OnWindows, OnFiles, OnCounters, OnMeasurement, OnUnknown}) {
-    add(callbacks.get());
-  }
+  for (const auto add : {OnRegions, OnMessages, OnCollectives, OnWindows, OnCounters, OnRest}) add(callbacks.get());
   if (keep_threads) OnTeams(callbacks.get());
   return callbacks;
 }

@@ -8,7 +8,7 @@
 #include <string>
 #include <utility>
 
-#include "trace/mpi_call.h"
+#include "trace/names.h"
 
 namespace farscale {
 

@@ -20,6 +20,7 @@
 #include "base/diagnostics.h"
 #include "base/text.h"
 #include "base/parallel.h"
+#include "base/search.h"
 #include "trace/anomalies.h"
 #include "trace/trace_reader.h"
 #include "trace/otf2_library.h"
@@ -33,17 +34,6 @@ namespace fs = std::filesystem;
 fs::path DefinitionsFile(fs::path anchor) { return anchor.replace_extension(".def"); }
 fs::path LocationFile(const fs::path& anchor, OTF2_LocationRef location, const char* extension) {
   return anchor.parent_path() / anchor.stem() / fmt::format("{}.{}", location, extension);
-}
-
-std::uintmax_t DefinitionBytes(const std::string& anchor) {
-  std::error_code code;
-  const fs::path definitions = DefinitionsFile(anchor);
-  const std::uintmax_t bytes = fs::file_size(definitions, code);
-  if (code) {
-    throw Error(ErrorKind::kInput, anchor, "its definitions are missing: there is no " + definitions.string(),
-                "copy the whole archive: anchor, definitions and the folder of events");
-  }
-  return bytes;
 }
 
 // Every location has its events, and definitions of its own: they translate the numbers of regions and communicators
@@ -81,10 +71,15 @@ void RequireLocationFiles(const std::string& anchor_path, const std::vector<Otf2
 
 // Throws an input error when anchor or definitions are damaged or missing.
 Otf2Layout RequireSoundDefinitions(const std::string& anchor) {
-  const Otf2Layout layout = RequireSoundAnchor(anchor, DefinitionBytes(anchor));
-  if (layout.is_plain) {
-    RequireEndOfFile(DefinitionsFile(anchor).string(), false, layout.definition_chunk, anchor);
+  std::error_code code;
+  const std::string definitions = DefinitionsFile(anchor).string();
+  const std::uintmax_t bytes = fs::file_size(definitions, code);
+  if (code) {
+    throw Error(ErrorKind::kInput, anchor, "its definitions are missing: there is no " + definitions,
+                "copy the whole archive: anchor, definitions and the folder of events");
   }
+  const Otf2Layout layout = RequireSoundAnchor(anchor, bytes);
+  if (layout.is_plain) RequireEndOfFile(definitions, false, layout.definition_chunk, anchor);
   return layout;
 }
 
@@ -196,11 +191,6 @@ std::string TakeText(char* text) {
   return taken;
 }
 
-std::string Creator(OTF2_Reader* reader) {
-  char* text = nullptr;
-  return OTF2_Reader_GetCreator(reader, &text) == OTF2_SUCCESS ? TakeText(text) : "";
-}
-
 // Empty for archives that do not have it.
 std::string TextOfProperty(OTF2_Reader* reader, const char* property) {
   char* text = nullptr;
@@ -227,12 +217,6 @@ void AddUnrecordedCalls(OTF2_Reader* reader, Trace& trace) {
   const std::uint64_t others = of_all > recorded ? of_all - recorded : 0;
   trace.diagnostics.Add(anomaly::kMpiOnWorkerThread, unrecorded, "calls that were not recorded");
   trace.diagnostics.AddPopulation(anomaly::kMpiOnWorkerThread, std::max(others, unrecorded));
-}
-
-std::string Format(OTF2_Reader* reader) {
-  std::uint8_t major = 0, minor = 0, bugfix = 0;
-  OTF2_Reader_GetVersion(reader, &major, &minor, &bugfix);
-  return fmt::format("OTF2 {}.{}.{}", major, minor, bugfix);
 }
 
 Otf2LocationEvents ReadLocation(Otf2Archive& archive, const Trace& trace, const Otf2Definitions& definitions,
@@ -378,8 +362,11 @@ Trace ReadOtf2(const std::string& anchor, const ReadOptions& options) {
   TraceBuilder builder;
   Trace& trace = builder.trace();
   trace.path = anchor;
-  trace.format = Format(reader);
-  trace.creator = Creator(reader);
+  std::uint8_t major = 0, minor = 0, bugfix = 0;
+  OTF2_Reader_GetVersion(reader, &major, &minor, &bugfix);
+  trace.format = fmt::format("OTF2 {}.{}.{}", major, minor, bugfix);
+  char* creator = nullptr;
+  if (OTF2_Reader_GetCreator(reader, &creator) == OTF2_SUCCESS) trace.creator = TakeText(creator);
   const Otf2Definitions definitions = ReadOtf2Definitions(reader, options, builder);
   if (archives.front()->layout().is_plain) RequireLocationFiles(anchor, definitions.locations);
   KeepLocations(ReadLocations(archives, trace, definitions, keep_threads), definitions, keep_threads, trace);

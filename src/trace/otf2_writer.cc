@@ -1,5 +1,3 @@
-#include "trace/otf2_writer.h"
-
 #include <fmt/format.h>
 #include <otf2/otf2.h>
 #include <unistd.h>
@@ -20,10 +18,10 @@
 #include "base/diagnostics.h"
 #include "base/files.h"
 #include "base/text.h"
-#include "base/version.h"
 #include "trace/anomalies.h"
 #include "trace/otf2_library.h"
 #include "trace/timeline_feed.h"
+#include "trace/trace_reader.h"
 
 namespace farscale {
 namespace {
@@ -116,18 +114,15 @@ OTF2_RegionRole Role(const Region& region) {
   }
 }
 
-// Names of functions tell the paradigm. Others that compute on devices are nearest to CUDA.
-OTF2_Paradigm DeviceParadigm(std::string_view name) {
-  while (name.starts_with('_')) name.remove_prefix(1);
+OTF2_Paradigm Paradigm(const Region& region) {
+  if (region.is_outside || region.is_pause) return OTF2_PARADIGM_MEASUREMENT_SYSTEM;
+  if (!region.is_device_runtime) return region.is_mpi ? OTF2_PARADIGM_MPI : OTF2_PARADIGM_USER;
+  // Names of functions tell the paradigm. Others that compute on devices are nearest to CUDA.
+  const std::string_view name =
+      std::string_view(region.name).substr(std::min(region.name.find_first_not_of('_'), region.name.size()));
   if (name.starts_with("hip")) return OTF2_PARADIGM_HIP;
   if (name.starts_with("acc")) return OTF2_PARADIGM_OPENACC;
   return name.starts_with("cl") ? OTF2_PARADIGM_OPENCL : OTF2_PARADIGM_CUDA;
-}
-
-OTF2_Paradigm Paradigm(const Region& region) {
-  if (region.is_outside || region.is_pause) return OTF2_PARADIGM_MEASUREMENT_SYSTEM;
-  if (region.is_device_runtime) return DeviceParadigm(region.name);
-  return region.is_mpi ? OTF2_PARADIGM_MPI : OTF2_PARADIGM_USER;
 }
 
 class DefinitionWriter {
@@ -305,52 +300,24 @@ class DefinitionWriter {
 OTF2_FlushType AlwaysFlush(void*, OTF2_FileType, OTF2_LocationRef, void*, bool) { return OTF2_FLUSH; }
 const OTF2_FlushCallbacks kFlushCallbacks = {AlwaysFlush, nullptr};
 
-// An archive in the making: a hidden folder beside its place, removed unless it is put there.
-class Staging {
- public:
-  explicit Staging(const fs::path& anchor)
-      : anchor_(anchor), place_(anchor.has_parent_path() ? anchor.parent_path() : fs::path(".")) {
+// The folder and files of an archive, the anchor last: until it is there, the rest is no archive.
+std::vector<fs::path> FilesOfArchive(const std::string& name) { return {name, name + ".def", name + ".otf2"}; }
+
+// Moves them from the folder in which they were made to their place.
+void Publish(const fs::path& folder, const fs::path& place, const std::string& name) {
+  std::vector<fs::path> published;
+  for (const fs::path& file : FilesOfArchive(name)) {
     std::error_code code;
-    for (const fs::path& name : Names()) {
-      if (!fs::exists(fs::symlink_status(place_ / name, code))) continue;
-      throw Error(ErrorKind::kOutput, (place_ / name).string(), "already exists", "choose another name, or remove it");
+    fs::rename(folder / file, place / file, code);
+    if (!code) {
+      published.push_back(place / file);
+      continue;
     }
-    folder_ = place_ / fmt::format(".{}.{}.tmp", name(), getpid());
-    CreateFolder(folder_);
+    std::error_code ignored;
+    for (const fs::path& path : published) fs::remove_all(path, ignored);
+    throw Error(ErrorKind::kOutput, (place / file).string(), "cannot be written: " + code.message());
   }
-  ~Staging() {
-    std::error_code code;
-    fs::remove_all(folder_, code);
-  }
-  Staging(const Staging&) = delete;
-  Staging& operator=(const Staging&) = delete;
-
-  const fs::path& folder() const { return folder_; }
-  std::string name() const { return anchor_.stem().string(); }
-
-  // The anchor comes last: until it is there, the rest is no archive.
-  void Publish() {
-    std::vector<fs::path> published;
-    for (const fs::path& name : Names()) {
-      std::error_code code;
-      fs::rename(folder_ / name, place_ / name, code);
-      if (!code) {
-        published.push_back(place_ / name);
-        continue;
-      }
-      std::error_code ignored;
-      for (const fs::path& path : published) fs::remove_all(path, ignored);
-      throw Error(ErrorKind::kOutput, (place_ / name).string(), "cannot be written: " + code.message());
-    }
-  }
-
- private:
-  std::vector<fs::path> Names() const { return {name(), name() + ".def", name() + ".otf2"}; }
-
-  const fs::path anchor_;
-  const fs::path place_;
-  fs::path folder_;
-};
+}
 
 OTF2_CollectiveOp Operation(CollectiveKind kind) {
   const auto found = std::ranges::find(kOtf2Collectives, kind, &Otf2Collective::second);
@@ -487,11 +454,11 @@ std::vector<std::pair<const char*, std::uint64_t>> UnrecordedProperties(const Tr
   return properties;
 }
 
-ArchivePointer OpenArchive(const Trace& trace, const fs::path& anchor, const Staging& staging) {
+ArchivePointer OpenArchive(const Trace& trace, const fs::path& anchor, const fs::path& folder) {
   const auto check = [&](OTF2_ErrorCode code) { Check(code, anchor, "creating the archive"); };
   CaptureOtf2Errors();
-  ArchivePointer archive(OTF2_Archive_Open(staging.folder().c_str(), staging.name().c_str(), OTF2_FILEMODE_WRITE,
-                                           kEventChunk, kDefinitionChunk, OTF2_SUBSTRATE_POSIX, OTF2_COMPRESSION_NONE),
+  ArchivePointer archive(OTF2_Archive_Open(folder.c_str(), anchor.stem().c_str(), OTF2_FILEMODE_WRITE, kEventChunk,
+                                           kDefinitionChunk, OTF2_SUBSTRATE_POSIX, OTF2_COMPRESSION_NONE),
                          OTF2_Archive_Close);
   if (!archive) check(OTF2_ERROR_FILE_CAN_NOT_OPEN);
   check(OTF2_Archive_SetFlushCallbacks(archive.get(), &kFlushCallbacks, nullptr));
@@ -551,8 +518,22 @@ void WriteOtf2(const Trace& trace, const fs::path& anchor) {
   if (anchor.extension() != ".otf2") {
     throw Error(ErrorKind::kOutput, anchor.string(), "the name of an OTF2 archive must end in .otf2");
   }
-  Staging staging(anchor);
-  ArchivePointer archive = OpenArchive(trace, anchor, staging);
+  const std::string name = anchor.stem().string();
+  const fs::path place = anchor.has_parent_path() ? anchor.parent_path() : fs::path(".");
+  for (const fs::path& file : FilesOfArchive(name)) {
+    std::error_code code;
+    if (!fs::exists(fs::symlink_status(place / file, code))) continue;
+    throw Error(ErrorKind::kOutput, (place / file).string(), "already exists", "choose another name, or remove it");
+  }
+  // A hidden folder beside the place, which is removed in any case.
+  const fs::path folder = place / fmt::format(".{}.{}.tmp", name, getpid());
+  CreateFolder(folder);
+  auto remove_folder = [](const fs::path* path) {
+    std::error_code code;
+    fs::remove_all(*path, code);
+  };
+  const std::unique_ptr<const fs::path, decltype(remove_folder)> removed_at_end(&folder);
+  ArchivePointer archive = OpenArchive(trace, anchor, folder);
   Tick earliest = 0;
   for (const RankTimeline& timeline : trace.timelines) earliest = std::min(earliest, Earliest(timeline, 0));
   const auto origin = static_cast<std::uint64_t>(-earliest);
@@ -562,7 +543,7 @@ void WriteOtf2(const Trace& trace, const fs::path& anchor) {
   if (definitions == nullptr) Check(OTF2_ERROR_FILE_CAN_NOT_OPEN, anchor, "creating the definitions");
   DefinitionWriter(trace, anchor, definitions).Write(origin, metrics, events);
   Check(OTF2_Archive_Close(archive.release()), anchor, "writing the anchor file");
-  staging.Publish();
+  Publish(folder, place, name);
 }
 
 }  // namespace farscale

@@ -1,5 +1,4 @@
 #include "trace/anomalies.h"
-#include "trace/otf2_writer.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -107,14 +107,12 @@ void EventCursor::ChooseNext(std::size_t first) {
 // True if the task begins to run in between; times must not become less.
 bool EventCursor::RunsBetween(Tick from, Tick to) {
   if (!states_) states_.emplace(parts_, ParaverStream::kStates, ReadState, &ParaverState::begin);
-  while (state_ || states_->Next(state_.emplace())) {
-    if (state_->begin >= to) return false;
-    const bool runs = state_->state == kParaverRunning && state_->begin > from && state_->end > state_->begin;
-    state_.reset();
-    if (runs) return true;
+  bool runs = false;
+  for (const ParaverState* state; !runs && (state = states_->Peek()) != nullptr; states_->Drop()) {
+    if (state->begin >= to) return false;
+    runs = state->state == kParaverRunning && state->begin > from && state->end > state->begin;
   }
-  state_.reset();
-  return false;
+  return runs;
 }
 
 // Returns true if the leave of the outermost call is missing in front of it.
@@ -184,11 +182,6 @@ void EventCursor::Advance() {
 StateCursor::StateCursor(const ParaverTaskParts& parts)
     : summary_(parts.states), states_(parts, ParaverStream::kStates, ReadState, &ParaverState::begin) {}
 
-const ParaverState* StateCursor::Current() {
-  if (!current_ && !states_.Next(current_.emplace())) current_.reset();
-  return current_ ? &*current_ : nullptr;
-}
-
 void StateCursor::NotRunning(Tick from, Tick to, std::span<const std::uint32_t> apart,
                              std::vector<ParaverState>& stretches) {
   stretches.clear();
@@ -202,10 +195,10 @@ void StateCursor::NotRunning(Tick from, Tick to, std::span<const std::uint32_t> 
     }
   };
   while (from < to) {
-    const ParaverState* state = Current();
+    const ParaverState* state = states_.Peek();
     if (state == nullptr) return add(from, to);
     if (state->end <= from) {
-      current_.reset();
+      states_.Drop();
       continue;
     }
     const Tick begin = std::clamp(state->begin, from, to);

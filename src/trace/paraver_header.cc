@@ -78,15 +78,6 @@ void ReadDuration(LineCursor& cursor, ParaverHeader& header) {
   }
 }
 
-// 2(48,48), 2, or 0 where it is unknown: the tasks name their nodes.
-void PassNodes(LineCursor& cursor) {
-  cursor.Number("number of nodes", kMostTasks);
-  if (cursor.Skip('(')) {
-    cursor.Until(")");
-    cursor.Expect(')', "behind the processors of the nodes");
-  }
-}
-
 // (1:1,1:1)
 std::vector<Rank> ReadTasks(LineCursor& cursor, std::uint64_t count) {
   std::vector<Rank> tasks;
@@ -133,7 +124,11 @@ ParaverHeader ReadFirstLine(const std::string& path, std::uint64_t number, std::
   cursor.Expect(':', "behind the date");
   ReadDuration(cursor, header);
   cursor.Expect(':', "behind the duration");
-  PassNodes(cursor);
+  cursor.Number("number of nodes", kMostTasks);  // 2(48,48), 2, or 0 where it is unknown: the tasks name their nodes
+  if (cursor.Skip('(')) {
+    cursor.Until(")");
+    cursor.Expect(')', "behind the processors of the nodes");
+  }
   cursor.Expect(':', "behind the nodes");
   ReadApplications(cursor, header);
   if (!cursor.AtEnd()) cursor.Fail("goes on where it should end");

@@ -23,7 +23,7 @@ struct ParaverCommunicator {
 struct ParaverApplication {
   std::vector<Rank> tasks;  // nodes by their numbers in the header, from 0 on; no names
   std::vector<ParaverCommunicator> communicators;
-  std::map<std::uint64_t, std::size_t> communicator_index;  // by their numbers
+  std::map<std::uint64_t, std::size_t> communicator_index;  // keys: their numbers
   std::size_t intercommunicators = 0;                       // among these
   std::uint64_t announced_communicators = 0;
 };

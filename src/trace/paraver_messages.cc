@@ -11,11 +11,6 @@
 namespace farscale {
 namespace {
 
-bool BlocksForItsSend(MpiCall call) {
-  return call == MpiCall::kSend || call == MpiCall::kBufferedSend || call == MpiCall::kSynchronousSend ||
-         call == MpiCall::kSendReceive;
-}
-
 bool MayCompleteReceives(MpiCall call) {
   return call != MpiCall::kImmediateReceive && call != MpiCall::kStart && call != MpiCall::kSend &&
          call != MpiCall::kImmediateSend && call != MpiCall::kCollective;
@@ -82,11 +77,6 @@ void OrderPosts(std::vector<MessageEnd>& ends) {
   }
 }
 
-bool HasRoot(CollectiveKind kind) {
-  using enum CollectiveKind;
-  return kind == kBroadcast || kind == kReduce || kind == kGather || kind == kScatter;
-}
-
 }  // namespace
 
 ParaverMessages::ParaverMessages(const ParaverTaskParts& parts, std::uint32_t world, RankBuilder& rank)
@@ -139,7 +129,9 @@ void ParaverMessages::InCall(Tick enter, const CallEnd& end, MpiCall call) {
 }
 
 void ParaverMessages::PostSend(const MessageEnd& end, MpiCall call) {
-  if (BlocksForItsSend(call)) {
+  const bool blocks = call == MpiCall::kSend || call == MpiCall::kBufferedSend || call == MpiCall::kSynchronousSend ||
+                      call == MpiCall::kSendReceive;
+  if (blocks) {
     rank_.Send(end.peer, world_, end.tag, end.bytes);
   } else {
     rank_.SendPost(end.peer, world_, end.tag, end.bytes, std::nullopt);
@@ -214,8 +206,11 @@ void CollectiveCalls::Record(const Trace& trace, std::uint32_t index, RankBuilde
   }
   if (region.call == MpiCall::kImmediateCollective) return rank.CollectivePost(std::nullopt);
   std::optional<std::uint32_t> root;
-  if (HasRoot(collective->kind)) root = LocalRoot(trace, *collective, region.name, rank);
-  rank.Collective(collective->kind, *collective->communicator, root, collective->sent, collective->received);
+  using enum CollectiveKind;
+  const CollectiveKind kind = collective->kind;
+  const bool has_root = kind == kBroadcast || kind == kReduce || kind == kGather || kind == kScatter;
+  if (has_root) root = LocalRoot(trace, *collective, region.name, rank);
+  rank.Collective(kind, *collective->communicator, root, collective->sent, collective->received);
 }
 
 std::optional<std::uint32_t> CollectiveCalls::LocalRoot(const Trace& trace, const ParaverCollective& collective,

@@ -10,6 +10,7 @@
 
 #include "base/diagnostics.h"
 #include "base/parallel.h"
+#include "base/search.h"
 #include "base/text.h"
 #include "trace/anomalies.h"
 #include "trace/device_records.h"
@@ -198,13 +199,6 @@ bool RunThreads(const ParaverThreads& threads) {
   return std::ranges::any_of(threads, [](const auto& entry) {
     return std::ranges::find(entry.second.states, kParaverRunning, &ParaverState::state) != entry.second.states.end();
   });
-}
-
-// Without events the cause of waiting that the states show cannot be found.
-void RequireCalls(const Trace& trace) {
-  if (std::ranges::any_of(trace.timelines, [](const RankTimeline& timeline) { return timeline.calls() > 0; })) return;
-  throw Error(ErrorKind::kInput, trace.path, "states show MPI, but the trace has no events of MPI calls",
-              "keep the events 50000001 to 50000005 and those of collectives when filtering");
 }
 
 // "__mpi_ro..mal_init [__mpi_routines_MOD_mpi_minimal_init]": the name in brackets is the whole one.
@@ -409,7 +403,12 @@ Trace ReadParaver(const std::string& path, const ReadOptions& options) {
   if (facts.knows_threads) AddParaverThreads(records, facts, builder);
   CheckDevices(trace);
   RefuseTruncated(input, records, trace.diagnostics);
-  if (records.has_mpi_states) RequireCalls(trace);
+  // Without events the cause of waiting that the states show cannot be found.
+  const auto has_calls = [](const RankTimeline& timeline) { return timeline.calls() > 0; };
+  if (records.has_mpi_states && std::ranges::none_of(trace.timelines, has_calls)) {
+    throw Error(ErrorKind::kInput, trace.path, "states show MPI, but the trace has no events of MPI calls",
+                "keep the events 50000001 to 50000005 and those of collectives when filtering");
+  }
   return std::move(builder).Finish();
 }
 

@@ -297,12 +297,13 @@ TaskThreads BuildThreads(const Trace& trace, const ParaverTraceFacts& facts, std
   }
   const std::vector<DeviceSpan> teams = UnionOf(std::move(active));
   TaskThreads built{FindForks(trace.timelines[rank], teams), {}};
-  for (const auto& [place, thread] : std::ranges::subrange(first, end)) {
+  for (auto& [place, thread] : std::ranges::subrange(first, end)) {
     if (thread.states.empty()) continue;
     const Location location{static_cast<std::int32_t>(rank), static_cast<std::int32_t>(place.second)};
     WorkerBuilder builder(trace, facts, location, thread, teams);
     builder.Count(thread, counters);
     built.second.push_back(builder.Build());
+    thread = {};  // its memory
   }
   return built;
 }

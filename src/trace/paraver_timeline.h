@@ -15,7 +15,7 @@
 #include <utility>
 #include <vector>
 
-#include "trace/mpi_call.h"
+#include "trace/names.h"
 #include "trace/paraver_records.h"
 #include "trace/trace.h"
 #include "trace/trace_builder.h"
@@ -65,12 +65,20 @@ class OrderedStream {
     return true;
   }
 
+  // The element at hand, until it is dropped; null at the end. Not beside Next.
+  const Element* Peek() {
+    if (!current_ && !Next(current_.emplace())) current_.reset();
+    return current_ ? &*current_ : nullptr;
+  }
+  void Drop() { current_.reset(); }
+
  private:
   ParaverStreamReader reader_;
   const Read read_;
   bool is_sorted_ = false;  // everything is in sorted_
   std::vector<Element> sorted_;
   std::size_t next_sorted_ = 0;
+  std::optional<Element> current_;
 };
 
 // The moments of a task, and those to come. Reads on as needed when the file is in order, else sorts. A record that
@@ -108,7 +116,6 @@ class EventCursor {
   Tick lost_time_ = 0, last_edge_ = 0;
   const ParaverTaskParts& parts_;
   std::optional<OrderedStream<ParaverState>> states_;  // read where calls nest
-  std::optional<ParaverState> state_;
   std::deque<ParaverMoment> ready_;
   std::vector<std::vector<ParaverFact>> spare_;
 };
@@ -146,11 +153,8 @@ class StateCursor {
   InMpi in_synchronization() const { return has_teams_ ? InMpi() : in_synchronization_; }
 
  private:
-  const ParaverState* Current();
-
   const ParaverStates& summary_;
   OrderedStream<ParaverState> states_;
-  std::optional<ParaverState> current_;
   InMpi in_mpi_, in_synchronization_;
   bool has_teams_ = false;
 };

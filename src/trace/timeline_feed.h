@@ -8,7 +8,6 @@
 #include <utility>
 #include <vector>
 
-#include "trace/operations.h"
 #include "trace/trace.h"
 #include "trace/trace_builder.h"
 

@@ -21,7 +21,7 @@
 #include <vector>
 
 #include "base/diagnostics.h"
-#include "trace/mpi_call.h"
+#include "trace/names.h"
 #include "trace/packed_column.h"
 
 namespace farscale {
@@ -99,6 +99,31 @@ enum class RecordKind : std::uint8_t {
 };
 
 enum class OperationClass : std::uint8_t { kSend, kReceive, kCollective };
+
+// A record as part of its operation: it posts a send, a receive or a collective, completes one, or does both.
+struct OperationPart {
+  OperationClass type = OperationClass::kSend;
+  bool posts = false, completes = false;  // neither: the operation is cancelled
+  std::size_t ordinal = 0;                // number of the operation within its class
+
+  bool IsCollective() const { return type == OperationClass::kCollective; }
+};
+
+constexpr OperationPart PartOf(RecordKind kind) {
+  switch (kind) {
+    case RecordKind::kSend: return {OperationClass::kSend, true, true};
+    case RecordKind::kSendPost: return {OperationClass::kSend, true, false};
+    case RecordKind::kSendComplete: return {OperationClass::kSend, false, true};
+    case RecordKind::kSendCancelled: return {OperationClass::kSend, false, false};
+    case RecordKind::kReceive: return {OperationClass::kReceive, true, true};
+    case RecordKind::kReceivePost: return {OperationClass::kReceive, true, false};
+    case RecordKind::kReceiveComplete: return {OperationClass::kReceive, false, true};
+    case RecordKind::kCollective: return {OperationClass::kCollective, true, true};
+    case RecordKind::kCollectivePost: return {OperationClass::kCollective, true, false};
+    case RecordKind::kCollectiveComplete: break;
+  }
+  return {OperationClass::kCollective, false, true};
+}
 
 // The other side of messages: one entry for every peer, communicator and tag a rank has to do with.
 struct Endpoint {
@@ -313,6 +338,30 @@ class RankTimeline {
   std::uint32_t call_records_end_ = 0;
   Tick begin_ = 0, end_ = 0;
 };
+
+// The number of operations of each class posted before a record.
+struct Posts {
+  std::array<std::size_t, 3> count{};
+
+  std::size_t& operator[](OperationClass type) { return count[static_cast<std::size_t>(type)]; }
+
+  // The part that the next record is; counts it.
+  OperationPart Next(const RankTimeline& timeline, std::size_t record) {
+    OperationPart part = PartOf(timeline.record_kind(record));
+    (*this)[part.type] += part.posts;
+    part.ordinal = (*this)[part.type] - 1 - (part.posts ? 0 : timeline.record_back(record));
+    return part;
+  }
+};
+
+inline Posts PostsBefore(const RankTimeline& timeline, std::size_t record) {
+  Posts posts;
+  for (std::size_t i = 0; i < record; ++i) {
+    const OperationPart part = PartOf(timeline.record_kind(i));
+    posts[part.type] += part.posts;
+  }
+  return posts;
+}
 
 // A thread of a rank. Thread 0 is the one whose events are those of the rank.
 struct Location {

@@ -9,7 +9,7 @@
 
 #include "base/diagnostics.h"
 #include "trace/anomalies.h"
-#include "trace/counters.h"
+#include "trace/names.h"
 
 namespace farscale {
 namespace {

@@ -23,7 +23,6 @@
 #include <utility>
 #include <vector>
 
-#include "trace/operations.h"
 #include "trace/trace.h"
 
 namespace farscale {

@@ -14,6 +14,7 @@
 #include "base/diagnostics.h"
 #include "base/files.h"
 #include "base/parallel.h"
+#include "base/search.h"
 #include "base/text.h"
 #include "trace/anomalies.h"
 #include "trace/paraver_header.h"
@@ -39,11 +40,6 @@ std::string ReadHead(const fs::path& path) {
     throw Error(ErrorKind::kInput, path.string(), std::string("cannot be read: ") + std::strerror(errno));
   }
   return std::string(bytes.data(), static_cast<std::size_t>(stream.gcount()));
-}
-
-bool IsTraceName(const fs::path& path) {
-  const std::string name = path.filename().string();
-  return name.ends_with(".otf2") || name.ends_with(".prv") || name.ends_with(".prv.gz");
 }
 
 // A folder was named instead of the trace in it: say which files in it would do.
@@ -95,6 +91,11 @@ std::string HashFile(const std::string& path) {
 
 }  // namespace
 
+bool IsTraceName(const fs::path& path) {
+  const std::string name = path.filename().string();
+  return name.ends_with(".otf2") || name.ends_with(".prv") || name.ends_with(".prv.gz");
+}
+
 std::vector<std::string> FilesOfTrace(const std::string& path) {
   if (IsParaverTrace(path)) return FilesOfParaver(Resolve(path));
   const fs::path anchor(Resolve(path));
@@ -139,13 +140,6 @@ std::uint64_t BytesOfTrace(const std::string& path) {
   } catch (const std::exception&) {
     return 0;
   }
-}
-
-std::vector<std::size_t> LargestFirst(const std::vector<std::uint64_t>& sizes) {
-  std::vector<std::size_t> order(sizes.size());
-  std::iota(order.begin(), order.end(), std::size_t{0});
-  std::ranges::stable_sort(order, std::greater(), [&](std::size_t i) { return sizes[i]; });
-  return order;
 }
 
 std::vector<std::size_t> LargestFirst(const std::vector<std::string>& paths) {

@@ -1,13 +1,14 @@
-// The one way to read a trace, whatever its format.
+// The one way to read a trace, whatever its format, and to write one.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
+#include <filesystem>
 #include <optional>
 #include <string>
 #include <vector>
 
-#include "trace/counters.h"
+#include "trace/names.h"
 #include "trace/trace.h"
 
 namespace farscale {
@@ -25,6 +26,9 @@ struct ReadOptions {
 // Recognises the format from the content of the file. Throws an input error with what to do when the path is
 // missing, a folder, of no known format, or anything behind it is damaged.
 Trace ReadTrace(const std::string& path, const ReadOptions& options = {});
+
+// True for names like those of OTF2 archives and Paraver traces.
+bool IsTraceName(const std::filesystem::path& path);
 
 // The files a trace consists of, sorted; for an OTF2 archive the anchor, the definitions and all event files, for a
 // Paraver trace the trace and the files that name what is in it.
@@ -58,8 +62,13 @@ Trace ReadParaver(const std::string& path, const ReadOptions& options);
 // A Paraver trace and the files beside it.
 std::vector<std::string> FilesOfParaver(const std::string& path);
 
-// Indices of sizes, the largest first. In this order of parts no core is left with a large one at the end.
-std::vector<std::size_t> LargestFirst(const std::vector<std::uint64_t>& sizes);
+// Writes a trace as an OTF2 archive in the layout of Score-P: NAME.otf2, NAME.def, and the folder NAME with events and
+// definitions of every location.
+// `anchor` is the anchor file to write, NAME.otf2. Reading it back gives the same timelines; data that a Trace does not
+// hold (source lines, worker threads' events, the times of records within a call) is not in the archive either.
+// Everything is written beside its place and renamed, the anchor last. Throws an output error when anything of that
+// name exists or cannot be written.
+void WriteOtf2(const Trace& trace, const std::filesystem::path& anchor);
 
 // Takes the time in which the program or its user switched recording off on all ranks at once (MPI_Pcontrol(0) under
 // farscale trace, SCOREP_RECORDING_OFF, Extrae_shutdown) out of the trace: all that follows moves up by it, so that no

@@ -12,7 +12,7 @@
 #include <string>
 
 #include "support/loaded_program.h"
-#include "trace/otf2_writer.h"
+#include "trace/trace_reader.h"
 
 namespace farscale::bench {
 namespace {

@@ -20,7 +20,6 @@
 #include "benchmarks/bare_reader.h"
 #include "benchmarks/paraver_trace.h"
 #include "benchmarks/synthetic.h"
-#include "trace/otf2_writer.h"
 #include "trace/trace_reader.h"
 
 namespace farscale::bench {

@@ -12,7 +12,7 @@
 #include "replay/replayed_trace.h"
 #include "support/temporary_folder.h"
 #include "trace/location_trace.h"
-#include "trace/otf2_writer.h"
+#include "trace/trace_reader.h"
 
 namespace farscale::fuzz {
 

@@ -24,7 +24,6 @@
 #include "support/repeats.h"
 #include "support/temporary_folder.h"
 #include "support/traces.h"
-#include "trace/otf2_writer.h"
 #include "trace/trace_reader.h"
 
 namespace farscale {

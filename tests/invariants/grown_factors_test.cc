@@ -11,12 +11,12 @@
 
 #include "base/random.h"
 #include "replay/replayed_trace.h"
-#include "study/run_growth.h"
+#include "study/grown_study.h"
 #include "study/study.h"
 #include "support/repeats.h"
 #include "support/spmd_program.h"
 #include "support/temporary_folder.h"
-#include "trace/otf2_writer.h"
+#include "trace/trace_reader.h"
 
 namespace farscale {
 namespace {

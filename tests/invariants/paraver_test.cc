@@ -22,8 +22,7 @@
 #include "support/traces.h"
 #include "support/repeats.h"
 #include "trace/anomalies.h"
-#include "trace/otf2_writer.h"
-#include "trace/operations.h"
+#include "trace/trace.h"
 #include "trace/trace_reader.h"
 
 namespace farscale {

@@ -14,7 +14,6 @@
 #include "support/same_trace.h"
 #include "support/temporary_folder.h"
 #include "support/traces.h"
-#include "trace/otf2_writer.h"
 #include "trace/trace_reader.h"
 
 namespace farscale {

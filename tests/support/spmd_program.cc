@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <deque>
 
-#include "trace/operations.h"
+#include "trace/trace.h"
 
 namespace farscale::test {
 namespace {

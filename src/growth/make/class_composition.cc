@@ -8,7 +8,7 @@
 
 #include "growth/make/class_plan.h"
 #include "growth/read/class_sites.h"
-#include "trace/operations.h"
+#include "trace/trace.h"
 
 namespace farscale {
 namespace {

@@ -12,8 +12,8 @@
 #include "growth/read/call_sites.h"
 #include "growth/read/rank_grid.h"
 #include "growth/rules/call_rules.h"
-#include "trace/mpi_call.h"
-#include "trace/operations.h"
+#include "trace/names.h"
+#include "trace/trace.h"
 
 namespace farscale {
 

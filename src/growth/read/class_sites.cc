@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "trace/operations.h"
+#include "trace/trace.h"
 
 namespace farscale {
 namespace {

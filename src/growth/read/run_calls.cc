@@ -8,7 +8,7 @@
 #include "base/diagnostics.h"
 #include "base/parallel.h"
 #include "replay/bursts.h"
-#include "trace/operations.h"
+#include "trace/trace.h"
 
 namespace farscale {
 namespace {

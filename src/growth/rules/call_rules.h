@@ -17,7 +17,7 @@
 #include "growth/read/rank_grid.h"
 #include "growth/read/run_calls.h"
 #include "growth/rules/peer_rule.h"
-#include "trace/operations.h"
+#include "trace/trace.h"
 
 namespace farscale {
 

@@ -14,7 +14,7 @@
 #include "imbalance/waits/collective_waits.h"
 #include "phases/phase_cut.h"
 #include "replay/matching.h"
-#include "trace/counters.h"
+#include "trace/names.h"
 #include "trace/trace.h"
 
 namespace farscale {

@@ -9,7 +9,6 @@
 
 #include "base/files.h"
 #include "base/text.h"
-#include "base/version.h"
 #include "plot/canvas.h"
 #include "plot/latex.h"
 #include "report/figures.h"

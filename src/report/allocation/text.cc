@@ -6,7 +6,7 @@
 #include <cmath>
 
 #include "base/text.h"
-#include "base/version.h"
+#include "base/files.h"
 #include "factors/table_terms.h"
 #include "report/key_results.h"
 #include "results/results.h"

@@ -6,7 +6,7 @@
 
 #include "base/diagnostics.h"
 #include "base/text.h"
-#include "base/version.h"
+#include "base/files.h"
 #include "report/figures.h"
 
 namespace farscale {

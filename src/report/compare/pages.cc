@@ -8,7 +8,6 @@
 
 #include "base/files.h"
 #include "base/text.h"
-#include "base/version.h"
 #include "report/figures.h"
 #include "results/json_fields.h"
 #include "results/results.h"

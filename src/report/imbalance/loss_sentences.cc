@@ -9,7 +9,7 @@
 #include <set>
 
 #include "base/text.h"
-#include "base/version.h"
+#include "base/files.h"
 #include "imbalance/loss_remedy.h"
 #include "pages/render.h"
 #include "report/figures.h"

@@ -5,7 +5,7 @@
 #include <algorithm>
 
 #include "base/text.h"
-#include "base/version.h"
+#include "base/files.h"
 #include "report/figures.h"
 
 namespace farscale {

@@ -10,7 +10,6 @@
 
 #include "base/files.h"
 #include "base/text.h"
-#include "base/version.h"
 #include "factors/scaling.h"
 #include "planning/shortlist.h"
 #include "report/overview.h"
