@@ -20,8 +20,8 @@ void RunSideBySide(const std::vector<Piece>& pieces, std::size_t most, std::uint
   const std::size_t all_threads = ThreadsAtOnce();
   std::mutex mutex;
   std::condition_variable has_ended;
-  std::size_t count = 0;   // of the pieces that are running
-  std::uint64_t used = 0;  // by them
+  std::size_t count = 0;   // pieces that are running
+  std::uint64_t used = 0;  // their memory
   std::unique_ptr<global_control> limit;
   // The threads of the pieces take part in their loops, which TBB counts as one of those that it may use.
   const auto share_threads = [&] {

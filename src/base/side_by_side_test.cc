@@ -87,7 +87,7 @@ TEST(SideBySide, LoopsShareTheThreads) {
   RunSideBySide({piece, piece}, 2, 0);
   EXPECT_LE(most, 6);
   EXPECT_GE(most, 2);
-  EXPECT_EQ(ThreadsOfLoops(), 6u);
+  EXPECT_EQ(ThreadsAtOnce(), 6u);
 }
 
 using Rounds = std::vector<std::vector<std::size_t>>;

@@ -44,25 +44,30 @@ std::string OneOf(const ConfigTable& table, const std::string& key, const std::v
              advice);
 }
 
-// [study]: what the study is called and how it scales.
-void ParseHeader(const ConfigTable& root, const std::string& file, Study& study) {
-  study.title = fs::path(file).stem().string();
-  const auto table = root.Table("study");
+// Reads a table of the file where it is there.
+template <typename Parse>
+void ParseTable(const ConfigTable& root, const char* name, Parse parse) {
+  const std::optional<ConfigTable> table = root.Table(name);
   if (!table) return;
-  if (const auto title = table->String("title"); title && !title->empty()) study.title = *title;
-  study.description = table->String("description").value_or("");
-  study.series = table->String("series").value_or("");
-  if (table->Has("scaling")) study.scaling = ScalingByName(OneOf(*table, "scaling", {"strong", "weak"}));
-  if (const auto reference = table->Integer("reference")) {
-    study.reference = Positive(*table, "reference", *reference);
-  }
-  const std::string threads = table->String("threads").value_or("process");
-  if (threads != "process") {
-    table->Fail("threads", "threads must be \"process\": threads are counted, but analysed at process level");
-  }
-  study.finds_groups = OneOf(*table, "groups", {"auto", "none"}, "name groups by [[groups]]") == "auto";
-  table->String("preset");  // read before, known here
+  parse(*table);
   table->RefuseUnknownKeys();
+}
+
+// [study]: what the study is called and how it scales.
+void ParseHeader(const ConfigTable& table, Study& study) {
+  if (const auto title = table.String("title"); title && !title->empty()) study.title = *title;
+  study.description = table.String("description").value_or("");
+  study.series = table.String("series").value_or("");
+  if (table.Has("scaling")) study.scaling = ScalingByName(OneOf(table, "scaling", {"strong", "weak"}));
+  if (const auto reference = table.Integer("reference")) {
+    study.reference = Positive(table, "reference", *reference);
+  }
+  const std::string threads = table.String("threads").value_or("process");
+  if (threads != "process") {
+    table.Fail("threads", "threads must be \"process\": threads are counted, but analysed at process level");
+  }
+  study.finds_groups = OneOf(table, "groups", {"auto", "none"}, "name groups by [[groups]]") == "auto";
+  table.String("preset");  // read before, known here
 }
 
 std::optional<double> PositiveNumber(const ConfigTable& table, const std::string& key) {
@@ -72,42 +77,36 @@ std::optional<double> PositiveNumber(const ConfigTable& table, const std::string
 }
 
 // [case]: what is computed, for applications for computing time.
-void ParseCase(const ConfigTable& root, Study& study) {
-  const auto table = root.Table("case");
-  if (!table) return;
+void ParseCase(const ConfigTable& table, Study& study) {
   ProblemCase& problem = study.problem;
-  problem.size = PositiveNumber(*table, "size");
-  problem.size_per_process = PositiveNumber(*table, "size_per_process");
-  problem.unit = table->String("unit").value_or("");
-  problem.iterations = PositiveNumber(*table, "iterations");
+  problem.size = PositiveNumber(table, "size");
+  problem.size_per_process = PositiveNumber(table, "size_per_process");
+  problem.unit = table.String("unit").value_or("");
+  problem.iterations = PositiveNumber(table, "iterations");
   if (problem.size && problem.size_per_process) {
-    table->Fail("size_per_process", "'size' and 'size_per_process' exclude each other",
-                "give the size in total for strong scaling, the one per process for weak scaling");
+    table.Fail("size_per_process", "'size' and 'size_per_process' exclude each other",
+               "give the size in total for strong scaling, the one per process for weak scaling");
   }
   if (problem.size && study.scaling == Scaling::kWeak) {
-    table->Fail("size", "with weak scaling the size in total grows with the processes",
-                "give 'size_per_process' instead, or 'size' in every [[runs]]");
+    table.Fail("size", "with weak scaling the size in total grows with the processes",
+               "give 'size_per_process' instead, or 'size' in every [[runs]]");
   }
   if (problem.size_per_process && study.scaling == Scaling::kStrong) {
-    table->Fail("size_per_process", "with strong scaling the size per process falls with the processes",
-                "give 'size' instead");
+    table.Fail("size_per_process", "with strong scaling the size per process falls with the processes",
+               "give 'size' instead");
   }
-  table->RefuseUnknownKeys();
 }
 
-void ParseReplay(const ConfigTable& root, Study& study) {
-  const auto table = root.Table("replay");
-  if (!table) return;
+void ParseReplay(const ConfigTable& table, Study& study) {
   ReplayRules& rules = study.factors.rules;
-  rules.set = OneOf(*table, "rules", {"bsc", "causal"}) == "bsc" ? RuleSet::kBsc : RuleSet::kCausal;
-  if (const auto limit = table->Integer("eager_limit")) {
+  rules.set = OneOf(table, "rules", {"bsc", "causal"}) == "bsc" ? RuleSet::kBsc : RuleSet::kCausal;
+  if (const auto limit = table.Integer("eager_limit")) {
     if (rules.set == RuleSet::kBsc) {
-      table->Fail("eager_limit", "the rules \"bsc\" fix the eager limit at 32768 bytes", "choose rules = \"causal\"");
+      table.Fail("eager_limit", "the rules \"bsc\" fix the eager limit at 32768 bytes", "choose rules = \"causal\"");
     }
-    if (*limit < 0) table->Fail("eager_limit", "'eager_limit' must not be negative");
+    if (*limit < 0) table.Fail("eager_limit", "'eager_limit' must not be negative");
     rules.eager_limit = static_cast<std::uint64_t>(*limit);
   }
-  table->RefuseUnknownKeys();
 }
 
 // Paths of networks are relative to the study; names of presets are left alone.
@@ -115,17 +114,14 @@ std::string NetworkName(const std::string& name, const std::string& file) {
   return fs::path(name).extension() == ".toml" ? Relative(name, file) : name;
 }
 
-void ParseNoise(const ConfigTable& root, const std::string& file, Study& study) {
-  const auto table = root.Table("noise");
-  if (!table) return;
+void ParseNoise(const ConfigTable& table, const std::string& file, Study& study) {
   NoiseSpec noise;
-  noise.network = NetworkName(table->String("network").value_or("calibrated"), file);
-  noise.where = table->Where("network");
+  noise.network = NetworkName(table.String("network").value_or("calibrated"), file);
+  noise.where = table.Where("network");
   const std::string computation =
-      OneOf(*table, "computation", {"auto", "cycles", "cpu-time", "iterations", "instructions", "none"});
+      OneOf(table, "computation", {"auto", "cycles", "cpu-time", "iterations", "instructions", "none"});
   noise.clean_computation = computation != "none";
   noise.source = ParseComputationSource(computation);
-  table->RefuseUnknownKeys();
   study.noise = noise;
 }
 
@@ -143,22 +139,15 @@ std::vector<RankGrid> ParseGrids(const ConfigTable& table) {
   return grids;
 }
 
-void ParseGrowth(const ConfigTable& root, const std::string& file, Study& study) {
-  const auto table = root.Table("growth");
-  if (!table) return;
-  study.growth = {NetworkName(table->String("network").value_or("calibrated"), file), table->Where("network"),
-                  ParseGrids(*table)};
-  table->RefuseUnknownKeys();
+void ParseGrowth(const ConfigTable& table, const std::string& file, Study& study) {
+  study.growth = {NetworkName(table.String("network").value_or("calibrated"), file), table.Where("network"),
+                  ParseGrids(table)};
 }
 
-void ParseCounters(const ConfigTable& root, Study& study) {
-  const auto table = root.Table("counters");
-  if (!table) return;
-  study.factors.counters.instructions = table->String("instructions").value_or("");
-  study.factors.counters.cycles = table->String("cycles").value_or("");
-  study.factors.counters.cpu_time = table->String("cpu_time").value_or("");
-
-  table->RefuseUnknownKeys();
+void ParseCounters(const ConfigTable& table, Study& study) {
+  study.factors.counters.instructions = table.String("instructions").value_or("");
+  study.factors.counters.cycles = table.String("cycles").value_or("");
+  study.factors.counters.cpu_time = table.String("cpu_time").value_or("");
 }
 
 AcceptedKinds ParseAccepted(const ConfigTable& table) {
@@ -325,77 +314,66 @@ void ParsePhases(const ConfigTable& root, Study& study) {
   if (study.phases.empty()) study.phases.push_back(PhaseSpec::WholeRun());
 }
 
-void ParseModels(const ConfigTable& root, const std::string& file, Study& study) {
+void ParseModels(const ConfigTable& table, const std::string& file, Study& study) {
   ProjectionOptions& options = study.projection;
-  if (const auto table = root.Table("models")) {
-    if (const auto candidates = table->Strings("candidates")) {
-      options.models.standard = ModelChoice{{}, table->Where("candidates")};
-      for (const std::string& text : *candidates) {
-        const ModelChoice choice = ParseModelChoice(text, table->Where("candidates"));
-        options.models.standard.options.push_back(choice.options.front());
-      }
-      if (candidates->empty()) table->Fail("candidates", "'candidates' must name at least one model");
+  if (const auto candidates = table.Strings("candidates")) {
+    options.models.standard = ModelChoice{{}, table.Where("candidates")};
+    for (const std::string& text : *candidates) {
+      const ModelChoice choice = ParseModelChoice(text, table.Where("candidates"));
+      options.models.standard.options.push_back(choice.options.front());
     }
-    if (const auto factors = table->Table("factors")) options.models.by_factor = ParseChoices(*factors);
-    if (OneOf(*table, "weights", {"scatter", "alike"}) == "alike") options.models.weights = PointWeights::kAlike;
-    if (const auto train_max = table->Integer("train_max")) {
-      options.train_max = static_cast<double>(Positive(*table, "train_max", *train_max));
-    }
-    for (const std::string& path : table->Strings("files").value_or(std::vector<std::string>())) {
-      study.model_files.push_back(Relative(path, file));
-    }
-    table->RefuseUnknownKeys();
+    if (candidates->empty()) table.Fail("candidates", "'candidates' must name at least one model");
+  }
+  if (const auto factors = table.Table("factors")) options.models.by_factor = ParseChoices(*factors);
+  if (OneOf(table, "weights", {"scatter", "alike"}) == "alike") options.models.weights = PointWeights::kAlike;
+  if (const auto train_max = table.Integer("train_max")) {
+    options.train_max = static_cast<double>(Positive(table, "train_max", *train_max));
+  }
+  for (const std::string& path : table.Strings("files").value_or(std::vector<std::string>())) {
+    study.model_files.push_back(Relative(path, file));
   }
 }
 
-void ParseProjection(const ConfigTable& root, ProjectionOptions& options) {
-  const auto table = root.Table("projection");
-  if (!table) return;
-  for (const std::int64_t target : table->Integers("targets").value_or(std::vector<std::int64_t>())) {
-    options.targets.push_back(static_cast<double>(Positive(*table, "targets", target)));
+void ParseProjection(const ConfigTable& table, ProjectionOptions& options) {
+  for (const std::int64_t target : table.Integers("targets").value_or(std::vector<std::int64_t>())) {
+    options.targets.push_back(static_cast<double>(Positive(table, "targets", target)));
   }
   const auto share = [&](const char* key, double value) {
     if (value > 0 && value <= 1) return value;
-    table->Fail(key, fmt::format("'{}' must lie between 0 and 1, not {}", key, value), "divide percentages by 100");
+    table.Fail(key, fmt::format("'{}' must lie between 0 and 1, not {}", key, value), "divide percentages by 100");
   };
-  if (const auto seed = table->Integer("seed")) {
-    options.seed = static_cast<std::uint64_t>(Positive(*table, "seed", *seed));
+  if (const auto seed = table.Integer("seed")) {
+    options.seed = static_cast<std::uint64_t>(Positive(table, "seed", *seed));
   }
-  if (const auto width = table->Number("reliable_width")) {
+  if (const auto width = table.Number("reliable_width")) {
     options.reliability_limits.share = share("reliable_width", *width);
   }
-  if (const auto width = table->Number("reliable_width_absolute")) {
+  if (const auto width = table.Number("reliable_width_absolute")) {
     options.reliability_limits.absolute = share("reliable_width_absolute", *width);
   }
-  if (table->Has("horizon_width")) {
-    table->Fail("horizon_width", "'horizon_width' is not used any more",
-                "set 'reliable_width', a share of the value, and 'reliable_width_absolute', both half the width");
+  if (table.Has("horizon_width")) {
+    table.Fail("horizon_width", "'horizon_width' is not used any more",
+               "set 'reliable_width', a share of the value, and 'reliable_width_absolute', both half the width");
   }
-  if (const auto levels = table->Numbers("levels")) {
+  if (const auto levels = table.Numbers("levels")) {
     options.key_results.levels.clear();
     for (const double level : *levels) options.key_results.levels.push_back(share("levels", level));
   }
-  table->RefuseUnknownKeys();
 }
 
-void ParseReport(const ConfigTable& root, const std::string& file, Study& study) {
-  study.report_folder = Relative("report", file);
-  study.formats = {ReportFormat::kHtml, ReportFormat::kMarkdown, ReportFormat::kJson, ReportFormat::kCsv};
-  const auto table = root.Table("report");
-  if (!table) return;
-  if (const auto folder = table->String("folder")) study.report_folder = Relative(*folder, file);
-  if (const auto formats = table->Strings("formats")) {
+void ParseReport(const ConfigTable& table, const std::string& file, Study& study) {
+  if (const auto folder = table.String("folder")) study.report_folder = Relative(*folder, file);
+  if (const auto formats = table.Strings("formats")) {
     study.formats.clear();
     for (const std::string& name : *formats) {
       const auto format = ReportFormatByName(name);
       if (!format) {
-        table->Fail("formats", "unknown format '" + name + "'", "there are " + Join(ReportFormatNames(), ", "));
+        table.Fail("formats", "unknown format '" + name + "'", "there are " + Join(ReportFormatNames(), ", "));
       }
       study.formats.insert(*format);
     }
-    if (formats->empty()) table->Fail("formats", "'formats' must name at least one format");
+    if (formats->empty()) table.Fail("formats", "'formats' must name at least one format");
   }
-  table->RefuseUnknownKeys();
 }
 
 ConfigTable WithPreset(const ConfigTable& own, const PresetReader& presets, const std::string& override_name) {
@@ -437,30 +415,33 @@ Study ParseStudy(const std::string& text, const std::string& file, const PresetR
                  const std::string& preset) {
   const ConfigTable root = WithPreset(ConfigTable::Parse(text, file), presets, preset);
   Study study;
-  ParseHeader(root, file, study);
-  ParseCase(root, study);
-  ParseReplay(root, study);
-  ParseCounters(root, study);
-  ParseNoise(root, file, study);
-  ParseGrowth(root, file, study);
+  study.title = fs::path(file).stem().string();
+  ParseTable(root, "study", [&](const ConfigTable& table) { ParseHeader(table, study); });
+  ParseTable(root, "case", [&](const ConfigTable& table) { ParseCase(table, study); });
+  ParseTable(root, "replay", [&](const ConfigTable& table) { ParseReplay(table, study); });
+  ParseTable(root, "counters", [&](const ConfigTable& table) { ParseCounters(table, study); });
+  ParseTable(root, "noise", [&](const ConfigTable& table) { ParseNoise(table, file, study); });
+  ParseTable(root, "growth", [&](const ConfigTable& table) { ParseGrowth(table, file, study); });
   ParseRuns(root, file, study);
-  ParseModels(root, file, study);
+  ParseTable(root, "models", [&](const ConfigTable& table) { ParseModels(table, file, study); });
   ParsePhases(root, study);
   study.groups = ParseGroups(root);
   if (!study.finds_groups && !study.groups.empty()) {
     throw Error(ErrorKind::kUsage, study.groups.front().where, "groups = \"none\" goes with no [[groups]]",
                 "leave out one of them");
   }
-  ParseProjection(root, study.projection);
-  ParseReport(root, file, study);
+  ParseTable(root, "projection", [&](const ConfigTable& table) { ParseProjection(table, study.projection); });
+  study.report_folder = Relative("report", file);
+  study.formats = {ReportFormat::kHtml, ReportFormat::kMarkdown, ReportFormat::kJson, ReportFormat::kCsv};
+  ParseTable(root, "report", [&](const ConfigTable& table) { ParseReport(table, file, study); });
   root.RefuseUnknownKeys();
   return study;
 }
 
 ProjectionOptions ParseProjectionPreset(const ConfigTable& preset) {
   Study study;
-  ParseModels(preset, "", study);
-  ParseProjection(preset, study.projection);
+  ParseTable(preset, "models", [&](const ConfigTable& table) { ParseModels(table, "", study); });
+  ParseTable(preset, "projection", [&](const ConfigTable& table) { ParseProjection(table, study.projection); });
   return study.projection;
 }
 
