@@ -531,18 +531,4 @@ bool ParaverStreamReader::Next() {
   return true;
 }
 
-std::uint64_t ParaverStreamReader::Number() {
-  std::uint64_t value = 0;
-  for (unsigned shift = 0;; shift += 7) {
-    const std::uint8_t byte = *at_++;
-    value |= static_cast<std::uint64_t>(byte & 0x7F) << shift;
-    if (byte < 0x80) return value;
-  }
-}
-
-std::int64_t ParaverStreamReader::Signed() {
-  const std::uint64_t coded = Number();
-  return static_cast<std::int64_t>(coded >> 1) ^ -static_cast<std::int64_t>(coded & 1);
-}
-
 }  // namespace farscale

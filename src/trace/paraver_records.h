@@ -230,8 +230,18 @@ class ParaverStreamReader {
   // Goes to the next record and reads its time; false at the end. The numbers of the record are read in their order.
   bool Next();
   Tick time() const { return time_; }
-  std::uint64_t Number();
-  std::int64_t Signed();
+  std::uint64_t Number() {
+    std::uint64_t value = 0;
+    for (unsigned shift = 0;; shift += 7) {
+      const std::uint8_t byte = *at_++;
+      value |= static_cast<std::uint64_t>(byte & 0x7F) << shift;
+      if (byte < 0x80) return value;
+    }
+  }
+  std::int64_t Signed() {
+    const std::uint64_t coded = Number();
+    return static_cast<std::int64_t>(coded >> 1) ^ -static_cast<std::int64_t>(coded & 1);
+  }
   const ParaverBlock& block() const { return *parts_.parts[next_part_ - 1].block; }
 
  private:
