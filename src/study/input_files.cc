@@ -1,5 +1,6 @@
 #include "study/input_files.h"
 
+#include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
 #include <algorithm>

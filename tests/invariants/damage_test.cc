@@ -16,6 +16,7 @@
 #include "factors/scaling.h"
 #include "results/factor_table_files.h"
 #include "study/run_study.h"
+#include "study/scenario.h"
 #include "study/study.h"
 #include "support/clocked_program.h"
 #include "support/damage.h"
