@@ -509,8 +509,9 @@ std::vector<TeamThread> ThreadsOfRank(const Trace& trace, std::size_t rank) {
   std::vector<TeamThread> threads = {
       {&trace.timelines[rank], rank < all.of_ranks.size() ? &all.of_ranks[rank] : &kNone, {own, 0}}};
   const auto rank_of = [](const WorkerThread& worker) { return worker.location.rank; };
-  for (const WorkerThread& worker : std::ranges::equal_range(all.workers, own, {}, rank_of)) {
-    threads.push_back({&worker.timeline, &worker.team_events, worker.location});
+  auto worker = std::ranges::lower_bound(all.workers, own, {}, rank_of);
+  for (; worker != all.workers.end() && rank_of(*worker) == own; ++worker) {
+    threads.push_back({&worker->timeline, &worker->team_events, worker->location});
   }
   return threads;
 }

@@ -7,7 +7,6 @@
 #include <iterator>
 #include <map>
 #include <numeric>
-#include <ranges>
 #include <string_view>
 #include <utility>
 
@@ -286,7 +285,8 @@ TaskThreads BuildThreads(const Trace& trace, const ParaverTraceFacts& facts, std
                          ParaverThreads& threads, const CounterByType& counters) {
   const auto first = threads.lower_bound({rank, 0}), end = threads.lower_bound({rank + 1, 0});
   std::vector<DeviceSpan> active;
-  for (auto& [place, thread] : std::ranges::subrange(first, end)) {
+  for (auto entry = first; entry != end; ++entry) {
+    ParaverThread& thread = entry->second;
     std::ranges::stable_sort(thread.states, {}, &ParaverState::begin);
     for (auto& [type, counts] : thread.counts) {
       std::ranges::stable_sort(counts, {}, &std::pair<Tick, std::int64_t>::first);
@@ -297,7 +297,8 @@ TaskThreads BuildThreads(const Trace& trace, const ParaverTraceFacts& facts, std
   }
   const std::vector<DeviceSpan> teams = UnionOf(std::move(active));
   TaskThreads built{FindForks(trace.timelines[rank], teams), {}};
-  for (auto& [place, thread] : std::ranges::subrange(first, end)) {
+  for (auto entry = first; entry != end; ++entry) {
+    auto& [place, thread] = *entry;
     if (thread.states.empty()) continue;
     const Location location{static_cast<std::int32_t>(rank), static_cast<std::int32_t>(place.second)};
     WorkerBuilder builder(trace, facts, location, thread, teams);
