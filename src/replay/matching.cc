@@ -17,34 +17,22 @@ namespace {
 
 inline constexpr std::uint32_t kNoTarget = std::numeric_limits<std::uint32_t>::max();
 
-// Target of every post of one rank, by its number: index of the endpoint or collective type. Receives and non-blocking
-// collectives learn theirs at completion.
-struct Targets {
-  std::vector<std::uint32_t> sends, receives, collectives;
-};
-
-Targets CollectTargets(const RankTimeline& timeline) {
-  Targets targets;
+// Puts the target of every post of one rank in the place of its number: index of the endpoint or collective type.
+// Receives and non-blocking collectives learn theirs at completion.
+void CollectTargets(const RankTimeline& timeline, RankMatching& targets) {
   targets.sends.assign(timeline.sends(), kNoTarget);
   targets.receives.assign(timeline.receives(), kNoTarget);
-  targets.collectives.assign(timeline.collectives(), kNoTarget);
+  targets.collective_types.assign(timeline.collectives(), kNoTarget);
   Posts posts;
   for (std::size_t i = 0; i < timeline.records(); ++i) {
     const OperationPart part = posts.Next(timeline, i);
-    switch (part.type) {
-      case OperationClass::kSend:
-        if (part.posts) targets.sends[part.ordinal] = timeline.record_target(i);
-        if (!part.posts && !part.completes) targets.sends[part.ordinal] = kNoTarget;
-        break;
-      case OperationClass::kReceive:
-        if (part.completes) targets.receives[part.ordinal] = timeline.record_target(i);
-        break;
-      case OperationClass::kCollective:
-        if (part.completes) targets.collectives[part.ordinal] = timeline.record_target(i);
-        break;
+    if (part.type == OperationClass::kSend) {
+      if (part.posts) targets.sends[part.ordinal] = timeline.record_target(i);
+      if (!part.posts && !part.completes) targets.sends[part.ordinal] = kNoTarget;
+    } else if (part.completes) {
+      (part.IsCollective() ? targets.collective_types : targets.receives)[part.ordinal] = timeline.record_target(i);
     }
   }
-  return targets;
 }
 
 // Numbers of the messages at one end of a channel: the first `matched` ones from `first` on, the rest from
@@ -111,14 +99,13 @@ void ForEachChannel(const std::vector<ChannelEnd>& ends, Visit visit) {
   }
 }
 
-std::vector<std::uint32_t> Apply(const std::vector<Numbering>& numbering, const std::vector<std::uint32_t>& endpoints) {
+// Puts messages in the place of endpoints.
+void NumberPosts(const std::vector<Numbering>& numbering, std::vector<std::uint32_t>& posts) {
   std::vector<std::uint32_t> seen(numbering.size());
-  std::vector<std::uint32_t> messages(endpoints.size(), kNoMessage);
-  for (std::size_t i = 0; i < endpoints.size(); ++i) {
-    if (endpoints[i] == kNoTarget) continue;
-    messages[i] = numbering[endpoints[i]](seen[endpoints[i]]++);
+  static_assert(kNoTarget == kNoMessage);
+  for (std::uint32_t& post : posts) {
+    if (post != kNoTarget) post = numbering[post](seen[post]++);
   }
-  return messages;
 }
 
 // The messages with both ends, and those with one.
@@ -146,28 +133,22 @@ void NumberMessages(const std::vector<ChannelEnd>& ends, std::uint32_t matched, 
 
 // Ends of messages that lack the other one. Both kinds may count as one anomaly, whose example is the first of all.
 Diagnostics DiagnoseMissing(const std::vector<ChannelEnd>& ends, bool ends_early) {
-  struct OfKind {
-    std::uint64_t count = 0, population = 0;
-    const ChannelEnd* first = nullptr;  // in the order of channels
-  };
-  std::array<OfKind, 2> kinds;  // sends, receives
+  std::array<std::uint64_t, 2> counts{}, populations{};  // sends, receives
+  std::array<const ChannelEnd*, 2> first{};              // in the order of channels
   ForEachChannel(ends, [&](std::size_t i, std::size_t j, std::uint32_t shared) {
     for (std::size_t k = i; k < j; ++k) {
-      OfKind& kind = kinds[ends[k].is_receive];
-      kind.count += ends[k].count - shared;
-      kind.population += ends[k].count;
-      if (ends[k].count > shared && kind.first == nullptr) kind.first = &ends[k];
+      const bool kind = ends[k].is_receive;
+      counts[kind] += ends[k].count - shared;
+      populations[kind] += ends[k].count;
+      if (ends[k].count > shared && first[kind] == nullptr) first[kind] = &ends[k];
     }
   });
-  const auto& [sends, receives] = kinds;
-  const bool receives_first =
-      receives.first != nullptr && (sends.first == nullptr || receives.first->Order() < sends.first->Order());
+  const bool receives_first = first[1] != nullptr && (first[0] == nullptr || first[1]->Order() < first[0]->Order());
   Diagnostics diagnostics;
   for (const bool is_receive : {receives_first, !receives_first}) {
-    const OfKind& kind = kinds[is_receive];
     const Anomaly& missing = MissingHalf(ends_early, is_receive);
-    diagnostics.Add(missing, kind.count, kind.first != nullptr ? NameChannel(*kind.first) : "");
-    if (kind.population > 0) diagnostics.AddPopulation(missing, kind.population);
+    diagnostics.Add(missing, counts[is_receive], first[is_receive] != nullptr ? NameChannel(*first[is_receive]) : "");
+    if (populations[is_receive] > 0) diagnostics.AddPopulation(missing, populations[is_receive]);
   }
   return diagnostics;
 }
@@ -181,12 +162,12 @@ std::string DescribeMissingRanks(const Trace& trace, const CollectiveOperation& 
 }
 
 // The k-th collective on a communicator is operation first[communicator] + k.
-void MatchCollectives(const Trace& trace, std::vector<Targets>& targets, Matching& matching) {
+void MatchCollectives(const Trace& trace, Matching& matching) {
   const std::size_t communicators = trace.communicators.size();
   std::vector<std::uint32_t> most(communicators);
   for (std::size_t rank = 0; rank < trace.size(); ++rank) {
     std::map<std::uint32_t, std::uint32_t> count;
-    for (const std::uint32_t type : targets[rank].collectives) {
+    for (const std::uint32_t type : matching.ranks[rank].collective_types) {
       if (type != kNoTarget) ++count[trace.timelines[rank].collective_types()[type].communicator];
     }
     for (const auto& [communicator, n] : count) most[communicator] = std::max(most[communicator], n);
@@ -202,11 +183,12 @@ void MatchCollectives(const Trace& trace, std::vector<Targets>& targets, Matchin
   std::string example;
   for (std::size_t rank = 0; rank < trace.size(); ++rank) {
     std::vector<std::uint32_t>& operations = matching.ranks[rank].collectives;
-    operations.assign(targets[rank].collectives.size(), kNoCollective);
+    const std::vector<std::uint32_t>& types = matching.ranks[rank].collective_types;
+    operations.assign(types.size(), kNoCollective);
     std::map<std::uint32_t, std::uint32_t> seen;
     for (std::size_t i = 0; i < operations.size(); ++i) {
-      if (targets[rank].collectives[i] == kNoTarget) continue;
-      const CollectiveType& type = trace.timelines[rank].collective_types()[targets[rank].collectives[i]];
+      if (types[i] == kNoTarget) continue;
+      const CollectiveType& type = trace.timelines[rank].collective_types()[types[i]];
       if (trace.communicators[type.communicator].is_self) continue;
       operations[i] = first[type.communicator] + seen[type.communicator]++;
       CollectiveOperation& operation = matching.collectives[operations[i]];
@@ -221,7 +203,6 @@ void MatchCollectives(const Trace& trace, std::vector<Targets>& targets, Matchin
         }
       }
     }
-    matching.ranks[rank].collective_types = std::move(targets[rank].collectives);
   }
   for (const CollectiveOperation& operation : matching.collectives) {
     const std::string missing = DescribeMissingRanks(trace, operation);
@@ -294,15 +275,15 @@ bool EndsEarly(const Trace& trace) { return trace.diagnostics.count(anomaly::kTr
 Matching MatchTrace(const Trace& trace) {
   Matching matching;
   matching.ranks.resize(trace.size());
-  std::vector<Targets> targets(trace.size());
   std::vector<RankNumbering> numbering(trace.size());
   std::vector<std::vector<ChannelEnd>> ends_of_rank(trace.size());
   ParallelFor(trace.size(), [&](std::size_t rank) {
     const RankTimeline& timeline = trace.timelines[rank];
-    targets[rank] = CollectTargets(timeline);
+    RankMatching& targets = matching.ranks[rank];
+    CollectTargets(timeline, targets);
     numbering[rank].fill(std::vector<Numbering>(timeline.endpoints().size()));
-    AddEnds(timeline, rank, targets[rank].sends, false, ends_of_rank[rank]);
-    AddEnds(timeline, rank, targets[rank].receives, true, ends_of_rank[rank]);
+    AddEnds(timeline, rank, targets.sends, false, ends_of_rank[rank]);
+    AddEnds(timeline, rank, targets.receives, true, ends_of_rank[rank]);
   });
   std::vector<ChannelEnd> ends;
   for (const std::vector<ChannelEnd>& some : ends_of_rank) ends.insert(ends.end(), some.begin(), some.end());
@@ -315,11 +296,11 @@ Matching MatchTrace(const Trace& trace) {
   matching.messages = static_cast<std::uint32_t>(matched + unmatched);
   NumberMessages(ends, matching.matched, numbering);
   ParallelFor(trace.size(), [&](std::size_t rank) {
-    matching.ranks[rank].sends = Apply(numbering[rank][0], targets[rank].sends);
-    matching.ranks[rank].receives = Apply(numbering[rank][1], targets[rank].receives);
+    NumberPosts(numbering[rank][0], matching.ranks[rank].sends);
+    NumberPosts(numbering[rank][1], matching.ranks[rank].receives);
   });
   CompareSizes(trace, matching);
-  MatchCollectives(trace, targets, matching);
+  MatchCollectives(trace, matching);
   AddInitAndFinalize(trace, matching);
   return matching;
 }
