@@ -82,12 +82,6 @@ std::vector<std::uint32_t> OpenRegions(const RankTimeline& timeline, std::size_t
   return open;
 }
 
-// A rank's part of the cut.
-struct RankPart {
-  TimelineWindow window;
-  bool has_marked_edges = true;  // some event lies at the window's begin and some at its end
-};
-
 // Counters at the window's edges. In a call that is cut they stand still.
 void SampleEdges(const Trace& trace, const RankTimeline& timeline, const Interval& window, TimelineWindow& edges) {
   const std::size_t first = window.begin.call, last = window.end.call - 1;
@@ -107,6 +101,7 @@ void SampleEdges(const Trace& trace, const RankTimeline& timeline, const Interva
   }
 }
 
+// Some event lies at the begin of the window and some at its end.
 bool HasMarkedEdges(const RankTimeline& timeline, const Interval& window, const TimelineWindow& edges) {
   const Edge &begin = window.begin, &end = window.end;
   const bool has_events = begin.event < end.event, has_calls = begin.call < end.call;
@@ -117,27 +112,28 @@ bool HasMarkedEdges(const RankTimeline& timeline, const Interval& window, const 
   return begins && ends;
 }
 
-RankPart PartOf(const Trace& trace, const RankTimeline& timeline, const RankCut& cut, Tick begin_of_all) {
-  RankPart part;
+TimelineWindow WindowOf(const Trace& trace, const RankTimeline& timeline, const RankCut& cut, Tick begin_of_all) {
   if (!cut.present) {  // all its records lie outside
-    part.window.begin = part.window.end = begin_of_all;
-    part.window.begin_call = part.window.end_call = timeline.calls();
-    part.window.begin_event = part.window.end_event = timeline.region_events();
-    return part;
+    const std::size_t calls = timeline.calls(), events = timeline.region_events();
+    return {.begin = begin_of_all,
+            .end = begin_of_all,
+            .begin_call = calls,
+            .end_call = calls,
+            .begin_event = events,
+            .end_event = events};
   }
   const Edge &begin = cut.window.begin, &end = cut.window.end;
-  part.window = {.begin = begin.tick,
-                 .end = end.tick,
-                 .begin_call = begin.call,
-                 .end_call = end.call,
-                 .begin_event = begin.event,
-                 .end_event = end.event,
-                 .entered = OpenRegions(timeline, begin.event),
-                 .left = OpenRegions(timeline, end.event)};
-  std::ranges::reverse(part.window.left);
-  SampleEdges(trace, timeline, cut.window, part.window);
-  part.has_marked_edges = HasMarkedEdges(timeline, cut.window, part.window);
-  return part;
+  TimelineWindow window{.begin = begin.tick,
+                        .end = end.tick,
+                        .begin_call = begin.call,
+                        .end_call = end.call,
+                        .begin_event = begin.event,
+                        .end_event = end.event,
+                        .entered = OpenRegions(timeline, begin.event),
+                        .left = OpenRegions(timeline, end.event)};
+  std::ranges::reverse(window.left);
+  SampleEdges(trace, timeline, cut.window, window);
+  return window;
 }
 
 std::uint32_t RegionNamed(TraceBuilder& builder, const Region& region) {
@@ -161,13 +157,6 @@ void CopyDefinitions(const Trace& trace, const PhaseCut& cut, TraceBuilder& buil
   RegionNamed(builder, {std::string(kOutsideRegion), false, MpiCall::kNone, true});
 }
 
-// Goes around everything else of the rank's window.
-void MarkEdges(TraceBuilder& builder, RankPart& part) {
-  const std::uint32_t region = RegionNamed(builder, {kWindowRegion, false, MpiCall::kNone, false});
-  part.window.entered.insert(part.window.entered.begin(), region);
-  part.window.left.push_back(region);
-}
-
 // Calls that the trace lacks, the part may lack, too. Which of them is unknown, so they stand among those of the
 // run.
 void CopyUnrecordedCalls(const Diagnostics& of_trace, Diagnostics& of_part) {
@@ -185,12 +174,18 @@ Trace CutTrace(const Trace& trace, const Matching& matching, const PhaseCut& cut
   CopyDefinitions(trace, cut, builder);
   CopyUnrecordedCalls(trace.diagnostics, builder.trace().diagnostics);
   const std::vector<OperationSet> keep = OperationsToKeep(trace, matching, cut);
-  std::vector<RankPart> parts(trace.size());
+  std::vector<TimelineWindow> windows(trace.size());
   const Tick begin = cut.begin();
-  ParallelFor(trace.size(),
-              [&](std::size_t rank) { parts[rank] = PartOf(trace, trace.timelines[rank], cut.ranks[rank], begin); });
-  for (RankPart& part : parts) {
-    if (!part.has_marked_edges) MarkEdges(builder, part);
+  ParallelFor(trace.size(), [&](std::size_t rank) {
+    windows[rank] = WindowOf(trace, trace.timelines[rank], cut.ranks[rank], begin);
+  });
+  for (std::size_t rank = 0; rank < trace.size(); ++rank) {
+    const RankCut& part = cut.ranks[rank];
+    if (!part.present || HasMarkedEdges(trace.timelines[rank], part.window, windows[rank])) continue;
+    // The region goes around everything else of the window.
+    const std::uint32_t region = RegionNamed(builder, {kWindowRegion, false, MpiCall::kNone, false});
+    windows[rank].entered.insert(windows[rank].entered.begin(), region);
+    windows[rank].left.push_back(region);
   }
   const LocalRanks local_ranks(trace);
   std::vector<std::unique_ptr<RankBuilder>> ranks(trace.size());
@@ -200,7 +195,7 @@ Trace CutTrace(const Trace& trace, const Matching& matching, const PhaseCut& cut
       return keep[rank][static_cast<std::size_t>(operation.type)][operation.ordinal];
     };
     FeedTimeline(builder.definitions(), trace.timelines[rank], local_ranks, static_cast<std::int32_t>(rank),
-                 parts[rank].window, is_kept, *ranks[rank]);
+                 windows[rank], is_kept, *ranks[rank]);
   });
   for (const std::unique_ptr<RankBuilder>& rank : ranks) builder.SetTimeline(*rank);
   return std::move(builder).Finish();
