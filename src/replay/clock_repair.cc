@@ -8,6 +8,7 @@
 #include <limits>
 #include <map>
 #include <ranges>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -16,7 +17,6 @@
 #include "base/text.h"
 #include "base/parallel.h"
 #include "replay/anomalies.h"
-#include "replay/clock_fit.h"
 #include "replay/replayed_trace.h"
 
 namespace farscale {
@@ -30,11 +30,6 @@ constexpr double kMostLeft = 0.01;
 constexpr double kMostDrift = 0.005;
 // After a jump the logical clock returns to the corrected one by this share of the time that passes [Becker09].
 constexpr double kReturn = 0.01;
-
-// Times of the calls of every rank, as measured or corrected.
-struct RankTimes {
-  std::vector<Tick> enter, leave;
-};
 
 struct Contradictions {
   std::uint64_t checked = 0, count = 0;  // messages and parts in collectives
@@ -61,9 +56,9 @@ void RaiseTo(Tick tick, Tick& value) {
   }
 }
 
-// `times`: corrected ones; null: those of the trace.
-Contradictions FindContradictions(const Trace& trace, const Matching& matching, const ClockOrder& order,
-                                  const std::vector<RankTimes>* times) {
+// `times`: corrected ones of calls; null: those of the trace.
+Contradictions FindContradictions(const ClockOrder& order, const std::vector<NewTimes>* times) {
+  const Trace& trace = order.trace();
   const auto enter = [&](std::size_t rank, std::size_t call) {
     return times != nullptr ? (*times)[rank].enter[call] : trace.timelines[rank].enter(call);
   };
@@ -71,20 +66,23 @@ Contradictions FindContradictions(const Trace& trace, const Matching& matching, 
     return times != nullptr ? (*times)[rank].leave[call] : trace.timelines[rank].leave(call);
   };
   // When every message was sent, and when the last rank began a collective that others wait for.
-  std::vector<Tick> sent(matching.matched, kNever), begun(matching.collectives.size(), kNever);
+  std::vector<Tick> sent(order.matching().matched, kNever), begun(order.matching().collectives.size(), kNever);
   ParallelFor(trace.size(), [&](std::size_t rank) {
-    ForEachClockEvent(trace, matching, order, rank, [&](const ClockEvent& event) {
-      if (event.kind == ClockEvent::Kind::kSend) sent[event.number] = enter(rank, event.call);
-      if (event.IsGiven()) RaiseTo(enter(rank, event.call), begun[event.number]);
+    order.ForEachEvent(rank, [&](const ClockEvent& event) {
+      if (!event.gives) return;
+      if (event.is_collective) {
+        RaiseTo(enter(rank, event.call), begun[event.number]);
+      } else {
+        sent[event.number] = enter(rank, event.call);
+      }
     });
   });
   std::vector<Contradictions> of_rank(trace.size());
   ParallelFor(trace.size(), [&](std::size_t rank) {
     of_rank[rank].worst_rank = rank;
-    ForEachClockEvent(trace, matching, order, rank, [&](const ClockEvent& event) {
-      const bool receives = event.kind == ClockEvent::Kind::kReceive;
-      if (!receives && !event.IsTaken()) return;
-      const Tick needed = (receives ? sent : begun)[event.number];
+    order.ForEachEvent(rank, [&](const ClockEvent& event) {
+      if (!event.takes) return;
+      const Tick needed = (event.is_collective ? begun : sent)[event.number];
       if (needed != kNever) of_rank[rank].Add(needed - leave(rank, event.call));
     });
   });
@@ -93,8 +91,8 @@ Contradictions FindContradictions(const Trace& trace, const Matching& matching, 
   return all;
 }
 
-std::vector<RankTimes> CorrectedTimes(const Trace& trace, const ClockFit& fit) {
-  std::vector<RankTimes> times(trace.size());
+std::vector<NewTimes> CorrectedTimes(const Trace& trace, const ClockFit& fit) {
+  std::vector<NewTimes> times(trace.size());
   ParallelFor(trace.size(), [&](std::size_t rank) {
     const RankTimeline& timeline = trace.timelines[rank];
     const ClockCorrection& clock = fit.corrections[fit.clock_of_rank[rank]];
@@ -106,106 +104,119 @@ std::vector<RankTimes> CorrectedTimes(const Trace& trace, const ClockFit& fit) {
   return times;
 }
 
-constexpr Tick kPending = kNever + 1;
-
-struct ClockedRank {
-  std::vector<ClockEvent> events;
-  std::size_t next = 0;  // event
-  std::size_t call = 0;
-  bool is_entered = false;
-  Tick before = 0, moved_before = 0;  // corrected and logical time at which the call before was left
-};
-
 // A controlled logical clock: no call ends before what it needs has begun; the time that a rank is late for that
 // shrinks in its later computation by kReturn of its length, and at once in its later calls.
-struct LogicalClock {
-  std::vector<ClockedRank> ranks;
-  std::vector<Tick> sent, begun;       // messages and collectives; kPending: not yet
-  std::vector<std::uint32_t> missing;  // ranks that have not begun a collective
-  bool ignores = false;                // does not wait for what the next call needs
-  Tick moved = 0;
-};
-
-void BeginEvent(LogicalClock& clock, const ClockEvent& event, Tick enter) {
-  if (event.kind == ClockEvent::Kind::kSend) clock.sent[event.number] = enter;
-  if (!event.IsGiven()) return;
-  clock.begun[event.number] = std::max(clock.begun[event.number], enter);
-  --clock.missing[event.number];
-}
-
-Tick NeededBy(const LogicalClock& clock, const ClockEvent& event) {
-  if (event.kind == ClockEvent::Kind::kReceive) return clock.sent[event.number];
-  if (!event.IsTaken()) return kNever;
-  return clock.missing[event.number] > 0 ? kPending : clock.begun[event.number];
-}
-
-// The call at hand; false where it has to wait.
-bool PassCall(LogicalClock& clock, ClockedRank& of, RankTimes& times) {
-  Tick& enter = times.enter[of.call];
-  Tick& leave = times.leave[of.call];
-  if (!of.is_entered) {
-    const Tick length = enter - of.before, late = of.moved_before - of.before;
-    if (late > 0)
-      enter = of.moved_before + length - std::min(late, static_cast<Tick>(kReturn * static_cast<double>(length)));
-    of.is_entered = true;
-    std::size_t event = of.next;
-    for (; event < of.events.size() && of.events[event].call == of.call; ++event)
-      BeginEvent(clock, of.events[event], enter);
-  }
-  Tick needed = enter;
-  std::size_t event = of.next;
-  for (; event < of.events.size() && of.events[event].call == of.call; ++event) {
-    const Tick begun = NeededBy(clock, of.events[event]);
-    if (begun == kPending && !clock.ignores) return false;
-    needed = std::max(needed, begun);
-  }
-  clock.ignores = false;
-  of.next = event;
-  of.is_entered = false;
-  of.before = leave;
-  leave = std::max(leave, needed);
-  of.moved_before = leave;
-  clock.moved = std::max(clock.moved, of.moved_before - of.before);
-  return true;
-}
-
-// Returns true if the rank got any further.
-bool Advance(LogicalClock& clock, std::vector<RankTimes>& times, std::size_t rank) {
-  ClockedRank& of = clock.ranks[rank];
-  const std::size_t from = of.call;
-  while (of.call < times[rank].enter.size() && PassCall(clock, of, times[rank])) ++of.call;
-  return of.call > from;
-}
-
-// Ranks in turn go as far as they can. Where none can, the trace contradicts itself, and the next one does not wait.
-// Returns how far it moved any time at most.
-Tick RunClock(const Trace& trace, const Matching& matching, const ClockOrder& order, std::vector<RankTimes>& times) {
-  LogicalClock clock;
-  clock.ranks.resize(trace.size());
-  clock.sent.assign(matching.matched, kNever);
-  clock.begun.assign(matching.collectives.size(), kNever);
-  clock.missing.assign(matching.collectives.size(), 0);
-  for (std::size_t rank = 0; rank < trace.size(); ++rank) {
-    ForEachClockEvent(trace, matching, order, rank, [&](const ClockEvent& event) {
-      clock.ranks[rank].events.push_back(event);
-      if (event.IsGiven()) ++clock.missing[event.number];
-      if (event.kind == ClockEvent::Kind::kSend) clock.sent[event.number] = kPending;
-    });
-  }
-  for (bool is_done = false; !is_done;) {
-    bool goes_on = false;
-    is_done = true;
-    for (std::size_t rank = 0; rank < clock.ranks.size(); ++rank) {
-      goes_on |= Advance(clock, times, rank);
-      is_done &= clock.ranks[rank].call == times[rank].enter.size();
+class LogicalClock {
+ public:
+  // Moves `times`.
+  LogicalClock(const ClockOrder& order, std::vector<NewTimes>& times)
+      : times_(times),
+        ranks_(times.size()),
+        sent_(order.matching().matched, kNever),
+        begun_(order.matching().collectives.size(), kNever),
+        missing_(begun_.size()) {
+    for (std::size_t rank = 0; rank < ranks_.size(); ++rank) {
+      order.ForEachEvent(rank, [&](const ClockEvent& event) {
+        ranks_[rank].events.push_back(event);
+        if (!event.gives) return;
+        if (event.is_collective) {
+          ++missing_[event.number];
+        } else {
+          sent_[event.number] = kPending;
+        }
+      });
     }
-    if (goes_on || is_done) continue;
-    clock.ignores = true;
-    for (std::size_t rank = 0; rank < clock.ranks.size() && clock.ignores; ++rank) Advance(clock, times, rank);
-    clock.ignores = false;
   }
-  return clock.moved;
-}
+
+  // Ranks in turn go as far as they can. Where none can, the trace contradicts itself, and the next one does not wait.
+  // Returns how far it moved any time at most.
+  Tick Run() {
+    for (bool is_done = false; !is_done;) {
+      bool goes_on = false;
+      is_done = true;
+      for (std::size_t rank = 0; rank < ranks_.size(); ++rank) {
+        goes_on |= Advance(rank);
+        is_done &= ranks_[rank].call == times_[rank].enter.size();
+      }
+      if (goes_on || is_done) continue;
+      ignores_ = true;
+      for (std::size_t rank = 0; rank < ranks_.size() && ignores_; ++rank) Advance(rank);
+      ignores_ = false;
+    }
+    return moved_;
+  }
+
+ private:
+  struct ClockedRank {
+    std::vector<ClockEvent> events;
+    std::size_t next = 0;  // event
+    std::size_t call = 0;
+    bool is_entered = false;
+    Tick before = 0, moved_before = 0;  // corrected and logical time at which the call before was left
+  };
+
+  // Returns true if the rank got any further.
+  bool Advance(std::size_t rank) {
+    ClockedRank& of = ranks_[rank];
+    NewTimes& times = times_[rank];
+    const std::size_t from = of.call;
+    while (of.call < times.enter.size() && PassCall(of, times.enter[of.call], times.leave[of.call])) ++of.call;
+    return of.call > from;
+  }
+
+  // The call at hand; false where it has to wait.
+  bool PassCall(ClockedRank& of, Tick& enter, Tick& leave) {
+    std::size_t end = of.next;
+    while (end < of.events.size() && of.events[end].call == of.call) ++end;
+    const std::span events(of.events.data() + of.next, end - of.next);
+    if (!of.is_entered) {
+      const Tick length = enter - of.before, late = of.moved_before - of.before;
+      if (late > 0)
+        enter = of.moved_before + length - std::min(late, static_cast<Tick>(kReturn * static_cast<double>(length)));
+      of.is_entered = true;
+      for (const ClockEvent& event : events) Begin(event, enter);
+    }
+    Tick needed = enter;
+    for (const ClockEvent& event : events) {
+      const Tick begun = NeededBy(event);
+      if (begun == kPending && !ignores_) return false;
+      needed = std::max(needed, begun);
+    }
+    ignores_ = false;
+    of.next = end;
+    of.is_entered = false;
+    of.before = leave;
+    leave = std::max(leave, needed);
+    of.moved_before = leave;
+    moved_ = std::max(moved_, of.moved_before - of.before);
+    return true;
+  }
+
+  void Begin(const ClockEvent& event, Tick enter) {
+    if (!event.gives) return;
+    if (!event.is_collective) {
+      sent_[event.number] = enter;
+      return;
+    }
+    begun_[event.number] = std::max(begun_[event.number], enter);
+    --missing_[event.number];
+  }
+
+  Tick NeededBy(const ClockEvent& event) const {
+    if (!event.takes) return kNever;
+    if (!event.is_collective) return sent_[event.number];
+    return missing_[event.number] > 0 ? kPending : begun_[event.number];
+  }
+
+  static constexpr Tick kPending = kNever + 1;
+
+  std::vector<NewTimes>& times_;
+  std::vector<ClockedRank> ranks_;
+  std::vector<Tick> sent_, begun_;      // messages and collectives; kPending: not yet
+  std::vector<std::uint32_t> missing_;  // ranks that have not begun a collective
+  bool ignores_ = false;                // does not wait for what the next call needs
+  Tick moved_ = 0;
+};
 
 // The longest that any rank was there, whatever its clock says about others.
 Tick LongestRank(const Trace& trace) {
@@ -235,7 +246,7 @@ std::string DescribeWorst(const Trace& trace, const Contradictions& found) {
   return fmt::format("on rank {}, {} too early", found.worst_rank, FormatSeconds(trace.Seconds(found.worst)));
 }
 
-void MoveRanks(const ClockFit& fit, std::vector<RankTimes> times, Trace& trace) {
+void MoveRanks(const ClockFit& fit, std::vector<NewTimes> times, Trace& trace) {
   ParallelFor(trace.size(), [&](std::size_t rank) {
     const RankTimeline& timeline = trace.timelines[rank];
     if (timeline.empty()) return;
@@ -250,7 +261,7 @@ void MoveRanks(const ClockFit& fit, std::vector<RankTimes> times, Trace& trace) 
 // Times by a model of the clocks.
 struct Candidate {
   ClockFit fit;
-  std::vector<RankTimes> times;
+  std::vector<NewTimes> times;
   Contradictions left;
 
   bool IsBetterThan(const Candidate& simpler) const {
@@ -259,11 +270,11 @@ struct Candidate {
   }
 };
 
-Candidate TryClocks(const Trace& trace, const Matching& matching, const ClockOrder& order, const ClockModel& model) {
-  Candidate candidate{FitClocks(trace, matching, order, model), {}, {}};
+Candidate TryClocks(const ClockOrder& order, bool by_node, bool has_drift) {
+  Candidate candidate{FitClocks(order, by_node, has_drift), {}, {}};
   if (!candidate.fit.unknown.empty()) return candidate;
-  candidate.times = CorrectedTimes(trace, candidate.fit);
-  candidate.left = FindContradictions(trace, matching, order, &candidate.times);
+  candidate.times = CorrectedTimes(order.trace(), candidate.fit);
+  candidate.left = FindContradictions(order, &candidate.times);
   return candidate;
 }
 
@@ -274,13 +285,13 @@ constexpr double kConstant = 0.99, kLongestWay = 1e-3;
 constexpr std::size_t kFewestCollectives = 3;
 
 // For every collective, when the ranks of every node leave it on average, in ticks.
-std::map<std::uint32_t, std::map<std::size_t, double>> FindNodeExits(const Trace& trace, const Matching& matching,
-                                                                     const ClockOrder& order) {
+std::map<std::uint32_t, std::map<std::size_t, double>> FindNodeExits(const ClockOrder& order) {
+  const Trace& trace = order.trace();
   std::map<std::uint32_t, std::map<std::size_t, double>> exits, ranks;
   for (std::size_t rank = 0; rank < trace.size(); ++rank) {
-    ForEachClockEvent(trace, matching, order, rank, [&](const ClockEvent& event) {
-      if (event.kind != ClockEvent::Kind::kGather || !event.ends) return;
-      const CollectiveKind kind = matching.collectives[event.number].kind;
+    order.ForEachEvent(rank, [&](const ClockEvent& event) {
+      if (!event.is_gather || !event.takes) return;
+      const CollectiveKind kind = order.matching().collectives[event.number].kind;
       if (kind != CollectiveKind::kBarrier && kind != CollectiveKind::kAllreduce) return;
       const auto node = static_cast<std::size_t>(trace.ranks[rank].node);
       exits[event.number][node] += static_cast<double>(trace.timelines[rank].leave(event.call));
@@ -294,12 +305,13 @@ std::map<std::uint32_t, std::map<std::size_t, double>> FindNodeExits(const Trace
 }
 
 // The number of collectives that show such clocks; 0: none.
-std::uint64_t CountConstantSkew(const Trace& trace, const Matching& matching, const ClockOrder& order) {
+std::uint64_t CountConstantSkew(const ClockOrder& order) {
+  const Trace& trace = order.trace();
   const std::size_t nodes = trace.nodes.size();
   if (nodes < 2) return 0;
   std::vector<double> least(nodes, std::numeric_limits<double>::infinity()), most(nodes);
   std::uint64_t collectives = 0;
-  for (const auto& [collective, of_nodes] : FindNodeExits(trace, matching, order)) {
+  for (const auto& [collective, of_nodes] : FindNodeExits(order)) {
     if (of_nodes.size() < nodes) continue;
     const double earliest =
         std::ranges::min_element(of_nodes, {}, [](const auto& exit) { return exit.second; })->second;
@@ -324,12 +336,12 @@ bool LeavesTooMuch(const Trace& trace, const Candidate& candidate) {
 }
 
 // The simplest model that no other leaves half as much of; where none explains the times, one that messages do not tie.
-Candidate FindClocks(const Trace& trace, const Matching& matching, const ClockOrder& order) {
-  Candidate best = TryClocks(trace, matching, order, {true, false});
-  for (const ClockModel& model : {ClockModel{true, true}, ClockModel{false, false}, ClockModel{false, true}}) {
+Candidate FindClocks(const ClockOrder& order) {
+  Candidate best = TryClocks(order, true, false);
+  for (const auto& [by_node, has_drift] : {std::pair(true, true), {false, false}, {false, true}}) {
     if (best.fit.unknown.empty() && best.left.count == 0) break;
-    Candidate candidate = TryClocks(trace, matching, order, model);
-    const bool is_untied = !candidate.fit.unknown.empty() && LeavesTooMuch(trace, best);
+    Candidate candidate = TryClocks(order, by_node, has_drift);
+    const bool is_untied = !candidate.fit.unknown.empty() && LeavesTooMuch(order.trace(), best);
     if (is_untied || candidate.IsBetterThan(best)) best = std::move(candidate);
   }
   return best;
@@ -357,7 +369,7 @@ std::string WhyUnknown(const Trace& trace, const Contradictions& found, const Ca
 }
 
 void Repair(const Contradictions& found, const ClockOrder& order, Trace& trace, Matching& matching) {
-  Candidate candidate = FindClocks(trace, matching, order);
+  Candidate candidate = FindClocks(order);
   const std::string why = WhyUnknown(trace, found, candidate);
   const Anomaly& anomaly = why.empty() ? anomaly::kClocksCorrected : anomaly::kClocksContradict;
   matching.diagnostics.AddPopulation(anomaly, found.checked);
@@ -366,7 +378,7 @@ void Repair(const Contradictions& found, const ClockOrder& order, Trace& trace, 
     matching.diagnostics.Add(anomaly, found.count, why);
     return;
   }
-  const Tick moved = RunClock(trace, matching, order, candidate.times);
+  const Tick moved = LogicalClock(order, candidate.times).Run();
   MoveRanks(candidate.fit, std::move(candidate.times), trace);
   std::string example = fmt::format("{}; {}", DescribeWorst(trace, found), DescribeClocks(trace, candidate.fit));
   if (moved > 0) {
@@ -377,7 +389,7 @@ void Repair(const Contradictions& found, const ClockOrder& order, Trace& trace, 
 
 // Clocks of nodes by which the collectives are left together. Where these contradict something, nothing is moved.
 void RepairSkew(std::uint64_t skewed, const ClockOrder& order, Trace& trace, Matching& matching) {
-  Candidate candidate = TryClocks(trace, matching, order, {true, false});
+  Candidate candidate = TryClocks(order, true, false);
   if (!candidate.fit.unknown.empty() || candidate.left.count > 0) return;
   MoveRanks(candidate.fit, std::move(candidate.times), trace);
   matching.diagnostics.Add(anomaly::kClocksSkewed, skewed, DescribeClocks(trace, candidate.fit));
@@ -387,9 +399,8 @@ void RepairSkew(std::uint64_t skewed, const ClockOrder& order, Trace& trace, Mat
 
 bool ClocksAgree(const Trace& trace) {
   const Matching matching = MatchTrace(trace);
-  const ClockOrder order = FindClockOrder(trace, matching);
-  return FindContradictions(trace, matching, order, nullptr).count == 0 &&
-         CountConstantSkew(trace, matching, order) == 0;
+  const ClockOrder order(trace, matching);
+  return FindContradictions(order, nullptr).count == 0 && CountConstantSkew(order) == 0;
 }
 
 void RequireClocks(const Trace& trace, const Matching& matching) {
@@ -401,11 +412,11 @@ void RequireClocks(const Trace& trace, const Matching& matching) {
 
 Matching MatchSynchronised(Trace& trace) {
   Matching matching = MatchTrace(trace);
-  const ClockOrder order = FindClockOrder(trace, matching);
-  const Contradictions found = FindContradictions(trace, matching, order, nullptr);
+  const ClockOrder order(trace, matching);
+  const Contradictions found = FindContradictions(order, nullptr);
   if (found.count > 0) {
     Repair(found, order, trace, matching);
-  } else if (const std::uint64_t skewed = CountConstantSkew(trace, matching, order); skewed > 0) {
+  } else if (const std::uint64_t skewed = CountConstantSkew(order); skewed > 0) {
     RepairSkew(skewed, order, trace, matching);
   }
   return matching;

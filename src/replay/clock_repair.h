@@ -2,13 +2,18 @@
 // messages that arrive before they were sent, collectives that ranks leave before the last one enters [Becker09].
 #pragma once
 
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
 #include "replay/matching.h"
 #include "trace/trace.h"
 
 namespace farscale {
 
 // Matches a trace. Where clocks contradict messages or collectives, all times of the trace are corrected: by an offset
-// and a drift of every clock [replay/clock_fit.h], then by a controlled logical clock for what is left. A trace without
+// and a drift of every clock, then by a controlled logical clock for what is left. A trace without
 // contradictions stays as it is. Where no offsets and drifts explain them, or clocks are not tied to each other in both
 // directions, times stay and `clocks_unknown` of the result says why.
 Matching MatchSynchronised(Trace& trace);
@@ -18,5 +23,86 @@ bool ClocksAgree(const Trace& trace);
 
 // Throws an error of kind kNotEnoughData where the clocks are unknown.
 void RequireClocks(const Trace& trace, const Matching& matching);
+
+// The order of events on different ranks that messages and collectives force, whatever clocks say: a message is
+// received after it is sent, nobody leaves a barrier before the last rank enters it.
+
+// Collectives in which every rank says how much it gives and gets, so that some may take no part.
+bool HasSizesOfItsOwn(std::string_view region);
+
+// An operation that bounds the time of a call.
+struct ClockEvent {
+  std::uint32_t call = 0;
+  std::uint32_t number = 0;  // the message or the collective
+  bool is_collective = false;
+  bool is_gather = false;  // ranks leave such a collective at about the same time: all give and take
+  bool is_root = false;    // the rank is, in another collective
+  bool gives = false;      // calls of others that take cannot end before this one begins
+  bool takes = false;      // the call cannot end before all that give have begun
+};
+
+// Which operations show an order. Left out: messages of channels that lack records, which may be taken for each other;
+// operations on windows, which may put off to wait; collectives on communicators on which ranks miss some, and those in
+// which every rank has a size of its own, which may be none; MPI_Init and MPI_Finalize, which need not synchronise;
+// scans.
+class ClockOrder {
+ public:
+  ClockOrder(const Trace& trace, const Matching& matching);  // both outlive this
+
+  const Trace& trace() const { return trace_; }
+  const Matching& matching() const { return matching_; }
+
+  // Calls visit(event) for every part of an operation of the rank that shows an order, in the order of its calls.
+  template <typename Visit>
+  void ForEachEvent(std::size_t rank, const Visit& visit) const {
+    const RankTimeline& timeline = trace_.timelines[rank];
+    ForEachRecord(timeline, matching_.ranks[rank], 0, timeline.calls(),
+                  [&](std::size_t call, std::size_t record, const RecordPart& part) {
+                    if (!part.IsMatched()) return;
+                    ClockEvent event{static_cast<std::uint32_t>(call), part.number};
+                    if (part.IsCollective()) {
+                      FillCollective(rank, part, event);
+                    } else {
+                      FillMessage(rank, record, part, event);
+                    }
+                    if (event.gives || event.takes) visit(event);
+                  });
+  }
+
+ private:
+  void LeaveOutChannels();
+  void FillMessage(std::size_t rank, std::size_t record, const RecordPart& part, ClockEvent& event) const;
+  void FillCollective(std::size_t rank, const RecordPart& part, ClockEvent& event) const;
+
+  const Trace& trace_;
+  const Matching& matching_;
+  std::vector<bool> is_on_window_, has_own_sizes_;   // one a region
+  std::vector<bool> is_left_out_;                    // one a communicator, for collectives
+  std::vector<std::vector<bool>> channel_left_out_;  // one a rank and endpoint, for sends; empty: none
+};
+
+// The differences of the clocks of nodes or ranks, from the messages and collectives between them: an offset and a
+// drift each. Our own method: the largest or smallest differences that messages in both directions allow, and that
+// ranks leave a collective together, as least absolute deviations.
+
+// To be added to the times of one clock, in ticks: `offset` in the middle of its run, and `drift` more a tick.
+struct ClockCorrection {
+  double offset = 0;
+  double drift = 0;
+  Tick middle = 0;
+
+  double At(Tick tick) const { return offset + drift * static_cast<double>(tick - middle); }
+  Tick Corrected(Tick tick) const;
+};
+
+struct ClockFit {
+  std::vector<std::uint32_t> clock_of_rank;  // index into corrections
+  std::vector<ClockCorrection> corrections;  // relative to the clock of the first rank that recorded anything
+  std::vector<std::string> names;            // "node b", "rank 3"
+  std::vector<std::uint32_t> unknown;        // clocks that messages do not tie to the first one in both directions
+};
+
+// With `by_node`, ranks of a node share a clock; without `has_drift`, offsets alone.
+ClockFit FitClocks(const ClockOrder& order, bool by_node, bool has_drift);
 
 }  // namespace farscale

@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "replay/clock_fit.h"
+#include "replay/clock_repair.h"
 #include "trace/trace.h"
 
 namespace farscale::test {

@@ -7,7 +7,7 @@
 #include <unordered_map>
 
 #include "base/search.h"
-#include "replay/clock_fit.h"
+#include "replay/clock_repair.h"
 
 namespace farscale {
 namespace {
