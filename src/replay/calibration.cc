@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
-#include <map>
 
 #include "base/text.h"
 #include "phases/phase_cut.h"
@@ -54,28 +53,26 @@ LinkData Gather(const char* name, LinkObservations observations) {
 // The limit that contradicts the fewest sends whose receiver came late: those below should not have waited for it,
 // those from it on should. That of the rules stays unless at least kFewestMessages contradict it, and when no limit
 // explains nine of ten.
-std::optional<std::uint64_t> FindEagerLimit(const std::vector<LateReceive>& late, std::uint64_t standard) {
-  std::map<std::uint64_t, std::pair<std::uint64_t, std::uint64_t>> sizes;  // sends that are gone, that waited
-  std::uint64_t contradictions = 0, standard_contradictions = 0;
-  for (const LateReceive& send : late) {
-    auto& [gone, waited] = sizes[send.bytes];
-    ++(send.sender_waited ? waited : gone);
-    contradictions += !send.sender_waited;  // contradicts a limit of zero
-    standard_contradictions += send.sender_waited != (send.bytes >= standard);
+std::optional<std::uint64_t> FindEagerLimit(const LinkObservations& observations, std::uint64_t standard) {
+  std::uint64_t sends = 0, contradictions = 0, standard_contradictions = 0;
+  for (const auto& [bytes, counts] : observations.late) {
+    const auto [gone, waited] = counts;
+    sends += gone + waited;
+    contradictions += gone;  // contradicts a limit of zero
+    standard_contradictions += bytes >= standard ? gone : waited;
   }
   std::uint64_t best = standard, fewest = standard_contradictions;
-  for (const auto& [bytes, counts] : sizes) {
-    if (contradictions < fewest) {
-      best = bytes;
-      fewest = contradictions;
-    }
+  const auto consider = [&](std::uint64_t limit) {
+    if (contradictions >= fewest) return;
+    best = limit;
+    fewest = contradictions;
+  };
+  for (const auto& [bytes, counts] : observations.late) {
+    consider(bytes);
     contradictions = contradictions + counts.second - counts.first;
   }
-  if (contradictions < fewest) {
-    best = sizes.rbegin()->first + 1;
-    fewest = contradictions;
-  }
-  if (best == standard || standard_contradictions < kFewestMessages || fewest > late.size() / 10) return std::nullopt;
+  if (!observations.late.empty()) consider(observations.late.rbegin()->first + 1);
+  if (best == standard || standard_contradictions < kFewestMessages || fewest > sends / 10) return std::nullopt;
   return best;
 }
 
@@ -162,7 +159,7 @@ LinkCalibration Conclude(const Trace& trace, const LinkData& data, const LinkDat
   }
   // Where times agree with nothing, senders wait for other reasons than the size of a message.
   const bool is_telling = data.fit.relative_spread <= kLargestSpread;
-  const auto limit = is_telling ? FindEagerLimit(data.observations.late, rules.Limit()) : std::nullopt;
+  const auto limit = is_telling ? FindEagerLimit(data.observations, rules.Limit()) : std::nullopt;
   result.found_eager_limit = limit.has_value();
   link.eager_limit = limit.value_or(rules.Limit());
   if (is_telling) FindStarts(trace, data, result);
@@ -208,9 +205,7 @@ void NoteDetails(const LinkCalibration& link, const LinkData& data, std::vector<
   }
   if (link.found_eager_limit) {
     const std::uint64_t limit = link.link.eager_limit;
-    const std::vector<LateReceive>& late = data.observations.late;
-    const bool any_waits =
-        std::any_of(late.begin(), late.end(), [&](const LateReceive& send) { return send.bytes >= limit; });
+    const bool any_waits = data.observations.late.rbegin()->first >= limit;
     notes.push_back(
         any_waits ? fmt::format("sends {} wait for their receiver from {} B on, as seen", data.name, FormatCount(limit))
                   : fmt::format("no send {} waits for its receiver, up to {} B; larger ones are taken to wait",
@@ -282,9 +277,9 @@ void FillNetwork(const Trace& trace, const LinkData& local, const LinkData& remo
 
 Calibration Calibrate(const Trace& trace, const Matching& matching, const ReplayRules& rules) {
   RequireClocks(trace, matching);
-  Observations observations = Observe(trace, matching, rules);
-  const LinkData local = Gather("within nodes", std::move(observations.local));
-  const LinkData remote = Gather("between nodes", std::move(observations.remote));
+  auto [within, between] = Observe(trace, matching, rules);
+  const LinkData local = Gather("within nodes", std::move(within));
+  const LinkData remote = Gather("between nodes", std::move(between));
   if (!local.usable && !remote.usable) {
     throw Error(ErrorKind::kNotEnoughData, trace.path,
                 fmt::format("not enough data to calibrate a network: of {} messages {} can be used, at least {} are "

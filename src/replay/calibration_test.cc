@@ -22,6 +22,7 @@ using testing::Contains;
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
+using testing::Pair;
 
 using test::kBsc;
 using test::kCausal;
@@ -339,7 +340,7 @@ TEST(Calibration, EagerLimitAboveThatOfTheRules) {
 std::vector<Tick> Transfers(const std::string& program, const ReplayRules& rules = kBsc) {
   const Trace trace = test::ParseTrace(program);
   std::vector<Tick> ticks;
-  for (const TransferTime& transfer : Observe(trace, MatchTrace(trace), rules).local.transfers) {
+  for (const TransferTime& transfer : Observe(trace, MatchTrace(trace), rules)[0].transfers) {
     ticks.push_back(transfer.ticks);
   }
   return ticks;
@@ -390,10 +391,10 @@ TEST(TransferTimes, BytesOfOthersOnTheLinkOfANode) {
       "r3: comp 0-25 | Recv<1#c*500 25-30");
   trace.nodes = {"a", "b", "c"};
   for (std::size_t rank = 0; rank < trace.size(); ++rank) trace.ranks[rank].node = rank < 2 ? 0 : rank < 3 ? 1 : 2;
-  const Observations found = Observe(trace, MatchTrace(trace), kBsc);
-  ASSERT_EQ(found.remote.transfers.size(), 2u);
-  EXPECT_EQ(found.remote.transfers[0].competing_bytes, 500u);
-  EXPECT_EQ(found.remote.transfers[1].competing_bytes, 0u);
+  const auto [within, between] = Observe(trace, MatchTrace(trace), kBsc);
+  ASSERT_EQ(between.transfers.size(), 2u);
+  EXPECT_EQ(between.transfers[0].competing_bytes, 500u);
+  EXPECT_EQ(between.transfers[1].competing_bytes, 0u);
 }
 
 // The wait of a send tells of the eager limit only under rules by which it waits: from 5 to 9, for a receive at 8.
@@ -402,11 +403,8 @@ TEST(TransferTimes, WaitsOfSends) {
       "r0: Isend>1#a*40000 0-1 | comp 1-5 | Wait~a 5-9\n"
       "r1: comp 0-8 | Recv<0#a*40000 8-9");
   const Matching matching = MatchTrace(trace);
-  EXPECT_THAT(Observe(trace, matching, kBsc).local.late, IsEmpty());
-  const std::vector<LateReceive> late = Observe(trace, matching, kCausal).local.late;
-  ASSERT_EQ(late.size(), 1u);
-  EXPECT_TRUE(late.front().sender_waited);
-  EXPECT_EQ(late.front().bytes, 40000u);
+  EXPECT_THAT(Observe(trace, matching, kBsc)[0].late, IsEmpty());
+  EXPECT_THAT(Observe(trace, matching, kCausal)[0].late, ElementsAre(Pair(40000, Pair(0, 1))));
 }
 
 }  // namespace

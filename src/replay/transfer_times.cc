@@ -17,194 +17,187 @@ namespace {
 // The rank of an end that lies outside any call: that of a message which crosses the edge of a cut.
 constexpr std::int32_t kNotPosted = -1;
 
-// Both ends of every matched message. Ranks fill their own ends, so they can do so in parallel.
+// Both ends of a matched message.
 struct MessageEnds {
-  struct Sent {
-    Tick tick = 0;  // when the sending call was entered
-    std::uint64_t bytes = 0;
-    std::int32_t rank = kNotPosted;
-    MpiCall call = MpiCall::kNone;
-  };
-  struct Posted {
-    Tick tick = 0;  // when the call was entered that posted the receive
-    Tick done = 0;  // when the call was left that completed it
-    std::int32_t rank = kNotPosted;
-  };
-  std::vector<Sent> sent;
-  std::vector<Posted> posted;
+  Tick sent = 0;  // when the sending call was entered
+  std::uint64_t bytes = 0;
+  std::int32_t sender = kNotPosted;
+  MpiCall call = MpiCall::kNone;
+  Tick posted = 0;  // when the call was entered that posted the receive
+  Tick done = 0;    // when the call was left that completed it
+  std::int32_t receiver = kNotPosted;
+
+  bool AreKnown() const { return sender != kNotPosted && receiver != kNotPosted; }
 };
 
-MessageEnds FindEnds(const Trace& trace, const Matching& matching) {
-  MessageEnds ends;
-  ends.sent.resize(matching.matched);
-  ends.posted.resize(matching.matched);
+// Ranks fill their own ends, so they can do so in parallel.
+std::vector<MessageEnds> FindEnds(const Trace& trace, const Matching& matching) {
+  std::vector<MessageEnds> ends(matching.matched);
   ParallelFor(trace.size(), [&](std::size_t rank) {
     const RankTimeline& timeline = trace.timelines[rank];
     ForEachRecord(timeline, matching.ranks[rank], 0, timeline.calls(),
                   [&](std::size_t call, std::size_t record, const RecordPart& part) {
                     if (part.IsCollective() || part.number >= matching.matched) return;
-                    const bool sends = part.type == OperationClass::kSend;
-                    if (!sends && part.completes) ends.posted[part.number].done = timeline.leave(call);
-                    if (!part.posts) return;
-                    if (sends) {
-                      ends.sent[part.number] = {timeline.enter(call), timeline.record_bytes(record),
-                                                static_cast<std::int32_t>(rank),
-                                                trace.regions[timeline.region(call)].call};
-                    } else {
-                      ends.posted[part.number].tick = timeline.enter(call);
-                      ends.posted[part.number].rank = static_cast<std::int32_t>(rank);
+                    MessageEnds& message = ends[part.number];
+                    if (part.type == OperationClass::kReceive) {
+                      if (part.completes) message.done = timeline.leave(call);
+                      if (!part.posts) return;
+                      message.posted = timeline.enter(call);
+                      message.receiver = static_cast<std::int32_t>(rank);
+                    } else if (part.posts) {
+                      message.sent = timeline.enter(call);
+                      message.bytes = timeline.record_bytes(record);
+                      message.sender = static_cast<std::int32_t>(rank);
+                      message.call = trace.regions[timeline.region(call)].call;
                     }
                   });
   });
   return ends;
 }
 
-// The observations of one rank so far.
-struct RankObserver {
-  std::int32_t rank = 0;
-  Observations result{};
+class RankObserver {
+ public:
+  RankObserver(const Trace& trace, const ReplayRules& rules, const std::vector<MessageEnds>& ends, std::size_t rank)
+      : trace_(trace),
+        rules_(rules),
+        ends_(ends),
+        timeline_(trace.timelines[rank]),
+        rank_(static_cast<std::int32_t>(rank)) {}
+
+  Observations Observe(const RankMatching& matching) {
+    ForEachRecord(timeline_, matching, 0, timeline_.calls(),
+                  [&](std::size_t call, std::size_t, const RecordPart& part) {
+                    if (call != call_) EndCall();
+                    call_ = call;
+                    AddPart(part);
+                  });
+    EndCall();
+    return std::move(result_);
+  }
+
+ private:
+  std::int32_t Peer(std::uint32_t message) const {
+    return ends_[message].sender == rank_ ? ends_[message].receiver : ends_[message].sender;
+  }
+
+  bool IsLocal(std::uint32_t message) const {
+    return trace_.ranks[static_cast<std::size_t>(Peer(message))].node ==
+           trace_.ranks[static_cast<std::size_t>(rank_)].node;
+  }
+
+  LinkObservations& LinkOf(std::uint32_t message) { return result_[IsLocal(message) ? 0 : 1]; }
+
+  void AddPart(const RecordPart& part) {
+    ++records_;
+    const std::uint32_t message = part.number;
+    if (part.IsCollective() || message >= ends_.size() || !ends_[message].AreKnown() ||
+        IsOneSided(ends_[message].call)) {
+      has_others_ = true;  // a collective, a message of which half is missing, or what stands for none
+      return;
+    }
+    const bool sends = part.type == OperationClass::kSend;
+    if (part.posts) posted_.push_back(message);
+    if (part.completes) (sends ? sends_ : receives_).push_back(message);
+    if (part.posts && sends && Peer(message) != rank_) ++LinkOf(message).messages;
+  }
+
+  void EndCall() {
+    if (records_ > 0 && !has_others_) {
+      ObserveTransfer();
+      ObservePost();
+      ObserveLateReceives();
+    }
+    records_ = 0;
+    has_others_ = false;
+    posted_.clear();
+    sends_.clear();
+    receives_.clear();
+  }
+
+  MpiCall Kind() const { return trace_.regions[timeline_.region(call_)].call; }
+
+  // A successful test says that the message was there, not since when.
+  bool Blocks() const {
+    const MpiCall kind = Kind();
+    return kind == MpiCall::kReceive || kind == MpiCall::kWait || kind == MpiCall::kSendReceive;
+  }
+
+  std::uint64_t SmallBytes() const { return std::min(kSmallMessage, rules_.Limit()); }
+
+  // A send of the same call does not hold the receiver up when it waits for nobody, or when it started no later than
+  // the message on a link of the same kind and has no more to carry.
+  bool IsDoneBefore(std::uint32_t send, std::uint32_t message) const {
+    const MessageEnds& own = ends_[send];
+    if (own.call != MpiCall::kSynchronousSend && own.call != MpiCall::kImmediateSynchronousSend &&
+        own.bytes < SmallBytes()) {
+      return true;
+    }
+    return std::max(own.sent, own.posted) <= ends_[message].sent && own.bytes <= ends_[message].bytes &&
+           IsLocal(send) == IsLocal(message);
+  }
+
+  void ObserveTransfer() {
+    if (receives_.size() != 1 || !Blocks()) return;
+    const std::uint32_t message = receives_.front();
+    const MessageEnds& ends = ends_[message];
+    if (ends.sender == rank_) return;
+    const Tick enter = timeline_.enter(call_), leave = timeline_.leave(call_);
+    if (sends_.empty() && ends.posted > ends.sent) {
+      LinkOf(message).late_posts.push_back(
+          {ends.bytes, ends.posted - ends.sent, enter - ends.posted, leave - ends.posted});
+    }
+    if (enter > ends.sent) return;
+    for (const std::uint32_t other : sends_) {
+      if (!IsDoneBefore(other, message)) return;
+    }
+    LinkOf(message).transfers.push_back({ends.sender, rank_, ends.bytes, leave - ends.sent, message, 0});
+  }
+
+  void ObservePost() {
+    if (records_ != 1 || posted_.size() != 1 || Peer(posted_.front()) == rank_) return;
+    const MpiCall kind = Kind();
+    const bool is_small = ends_[posted_.front()].bytes < SmallBytes();
+    if (kind == MpiCall::kImmediateReceive ||
+        (is_small && (kind == MpiCall::kImmediateSend || kind == MpiCall::kSend))) {
+      LinkOf(posted_.front()).posts.push_back(timeline_.duration(call_));
+    }
+  }
+
+  // Under rules by which no wait of a send waits, only blocking sends have an eager limit.
+  void ObserveLateReceives() {
+    for (const std::uint32_t send : sends_) {
+      const MpiCall kind = ends_[send].call;
+      const bool may_wait =
+          kind == MpiCall::kSend || (kind == MpiCall::kImmediateSend && rules_.SendCompletionWaits() && Blocks());
+      const Tick posted = ends_[send].posted;
+      if (!may_wait || Peer(send) == rank_ || posted <= timeline_.enter(call_)) continue;
+      const bool waited = posted <= timeline_.leave(call_);
+      if (waited && sends_.size() + receives_.size() > 1) continue;  // for which of them is unknown
+      auto& [gone, waiting] = LinkOf(send).late[ends_[send].bytes];
+      ++(waited ? waiting : gone);
+    }
+  }
+
+  const Trace& trace_;
+  const ReplayRules& rules_;
+  const std::vector<MessageEnds>& ends_;
+  const RankTimeline& timeline_;
+  const std::int32_t rank_;
+  Observations result_;
   // The call at hand: messages it posts, and those whose send or receive it completes.
-  std::size_t records = 0;
-  bool has_others = false;
-  std::vector<std::uint32_t> posted{}, sends{}, receives{};
+  std::size_t call_ = 0, records_ = 0;
+  bool has_others_ = false;
+  std::vector<std::uint32_t> posted_, sends_, receives_;
 };
-
-std::int32_t Peer(const MessageEnds& ends, const RankObserver& observer, std::uint32_t message) {
-  return ends.sent[message].rank == observer.rank ? ends.posted[message].rank : ends.sent[message].rank;
-}
-
-std::int32_t Node(const Trace& trace, std::int32_t rank) { return trace.ranks[static_cast<std::size_t>(rank)].node; }
-
-bool IsLocal(const Trace& trace, const MessageEnds& ends, const RankObserver& observer, std::uint32_t message) {
-  return Node(trace, Peer(ends, observer, message)) == Node(trace, observer.rank);
-}
-
-LinkObservations& ObservedLink(const Trace& trace, const MessageEnds& ends, RankObserver& observer,
-                               std::uint32_t message) {
-  return IsLocal(trace, ends, observer, message) ? observer.result.local : observer.result.remote;
-}
-
-void AddPart(const Trace& trace, const MessageEnds& ends, RankObserver& observer, const RecordPart& part) {
-  ++observer.records;
-  const std::uint32_t message = part.number;
-  const bool has_both_ends = !part.IsCollective() && message < ends.sent.size() &&
-                             ends.sent[message].rank != kNotPosted && ends.posted[message].rank != kNotPosted;
-  if (!has_both_ends || IsOneSided(ends.sent[message].call)) {
-    observer.has_others = true;  // a collective, a message of which half is missing, or what stands for none
-    return;
-  }
-  const bool sends = part.type == OperationClass::kSend;
-  if (part.posts) observer.posted.push_back(message);
-  if (part.completes) (sends ? observer.sends : observer.receives).push_back(message);
-  if (part.posts && sends && Peer(ends, observer, message) != observer.rank)
-    ++ObservedLink(trace, ends, observer, message).messages;
-}
-
-MpiCall CallKind(const Trace& trace, const RankTimeline& timeline, std::size_t call) {
-  return trace.regions[timeline.region(call)].call;
-}
-
-// A successful test says that the message was there, not since when.
-bool Blocks(const Trace& trace, const RankTimeline& timeline, std::size_t call) {
-  const MpiCall kind = CallKind(trace, timeline, call);
-  return kind == MpiCall::kReceive || kind == MpiCall::kWait || kind == MpiCall::kSendReceive;
-}
-
-// A send of the same call does not hold the receiver up when it waits for nobody, or when it started no later than
-// the message on a link of the same kind and has no more to carry.
-bool IsDoneBefore(const Trace& trace, const ReplayRules& rules, const MessageEnds& ends, const RankObserver& observer,
-                  std::uint32_t send, std::uint32_t message) {
-  const MessageEnds::Sent& own = ends.sent[send];
-  if (own.call != MpiCall::kSynchronousSend && own.call != MpiCall::kImmediateSynchronousSend &&
-      own.bytes < std::min(kSmallMessage, rules.Limit())) {
-    return true;
-  }
-  const Tick start = std::max(own.tick, ends.posted[send].tick);
-  return start <= ends.sent[message].tick && own.bytes <= ends.sent[message].bytes &&
-         IsLocal(trace, ends, observer, send) == IsLocal(trace, ends, observer, message);
-}
-
-void ObserveTransfer(const Trace& trace, const RankTimeline& timeline, const ReplayRules& rules,
-                     const MessageEnds& ends, RankObserver& observer, std::size_t call) {
-  if (observer.receives.size() != 1 || !Blocks(trace, timeline, call)) return;
-  const std::uint32_t message = observer.receives.front();
-  const MessageEnds::Sent& sent = ends.sent[message];
-  if (sent.rank == observer.rank) return;
-  const Tick posted = ends.posted[message].tick;
-  if (observer.sends.empty() && posted > sent.tick) {
-    ObservedLink(trace, ends, observer, message)
-        .late_posts.push_back(
-            {sent.bytes, posted - sent.tick, timeline.enter(call) - posted, timeline.leave(call) - posted});
-  }
-  if (timeline.enter(call) > sent.tick) return;
-  for (const std::uint32_t other : observer.sends) {
-    if (!IsDoneBefore(trace, rules, ends, observer, other, message)) return;
-  }
-  ObservedLink(trace, ends, observer, message)
-      .transfers.push_back({sent.rank, observer.rank, sent.bytes, timeline.leave(call) - sent.tick, message, 0});
-}
-
-void ObservePost(const Trace& trace, const RankTimeline& timeline, const ReplayRules& rules, const MessageEnds& ends,
-                 RankObserver& observer, std::size_t call) {
-  if (observer.records != 1 || observer.posted.size() != 1 ||
-      Peer(ends, observer, observer.posted.front()) == observer.rank)
-    return;
-  const MpiCall kind = CallKind(trace, timeline, call);
-  const bool is_small = ends.sent[observer.posted.front()].bytes < std::min(kSmallMessage, rules.Limit());
-  if (kind == MpiCall::kImmediateReceive || (is_small && (kind == MpiCall::kImmediateSend || kind == MpiCall::kSend))) {
-    ObservedLink(trace, ends, observer, observer.posted.front()).posts.push_back(timeline.duration(call));
-  }
-}
-
-// Under rules by which no wait of a send waits, only blocking sends have an eager limit.
-void ObserveLateReceives(const Trace& trace, const RankTimeline& timeline, const ReplayRules& rules,
-                         const MessageEnds& ends, RankObserver& observer, std::size_t call) {
-  for (const std::uint32_t send : observer.sends) {
-    const MpiCall kind = ends.sent[send].call;
-    const bool may_wait = kind == MpiCall::kSend || (kind == MpiCall::kImmediateSend && rules.SendCompletionWaits() &&
-                                                     Blocks(trace, timeline, call));
-    const Tick posted = ends.posted[send].tick;
-    if (!may_wait || Peer(ends, observer, send) == observer.rank || posted <= timeline.enter(call)) continue;
-    const bool waited = posted <= timeline.leave(call);
-    if (waited && observer.sends.size() + observer.receives.size() > 1) continue;  // for which of them is unknown
-    ObservedLink(trace, ends, observer, send).late.push_back({ends.sent[send].bytes, waited});
-  }
-}
-
-void EndCall(const Trace& trace, const RankTimeline& timeline, const ReplayRules& rules, const MessageEnds& ends,
-             RankObserver& observer, std::size_t call) {
-  if (observer.records > 0 && !observer.has_others) {
-    ObserveTransfer(trace, timeline, rules, ends, observer, call);
-    ObservePost(trace, timeline, rules, ends, observer, call);
-    ObserveLateReceives(trace, timeline, rules, ends, observer, call);
-  }
-  observer.records = 0;
-  observer.has_others = false;
-  observer.posted.clear();
-  observer.sends.clear();
-  observer.receives.clear();
-}
-
-Observations ObserveRank(const Trace& trace, const Matching& matching, const ReplayRules& rules,
-                         const MessageEnds& ends, std::size_t rank) {
-  const RankTimeline& timeline = trace.timelines[rank];
-  RankObserver observer{static_cast<std::int32_t>(rank)};
-  std::size_t current = 0;
-  ForEachRecord(timeline, matching.ranks[rank], 0, timeline.calls(),
-                [&](std::size_t call, std::size_t, const RecordPart& part) {
-                  if (call != current) EndCall(trace, timeline, rules, ends, observer, current);
-                  current = call;
-                  AddPart(trace, ends, observer, part);
-                });
-  EndCall(trace, timeline, rules, ends, observer, current);
-  return std::move(observer.result);
-}
 
 void Append(LinkObservations& all, const LinkObservations& some) {
   all.messages += some.messages;
   all.transfers.insert(all.transfers.end(), some.transfers.begin(), some.transfers.end());
   all.posts.insert(all.posts.end(), some.posts.begin(), some.posts.end());
-  all.late.insert(all.late.end(), some.late.begin(), some.late.end());
+  for (const auto& [bytes, counts] : some.late) {
+    all.late[bytes].first += counts.first;
+    all.late[bytes].second += counts.second;
+  }
   all.late_posts.insert(all.late_posts.end(), some.late_posts.begin(), some.late_posts.end());
 }
 
@@ -212,43 +205,42 @@ void Append(LinkObservations& all, const LinkObservations& some) {
 // before it ends, less those of messages that end before it begins. Messages may be on their way from the call that
 // sends them to the one that completes their receive, though once both sides are there none takes longer than the
 // slowest whose receiver waited, `longest`.
-void AddCompetingBytes(const MessageEnds& ends, Tick longest, std::vector<std::uint32_t> messages,
+void AddCompetingBytes(const std::vector<MessageEnds>& ends, Tick longest, std::vector<std::uint32_t> messages,
                        std::vector<std::uint64_t>& competing) {
-  const auto begin = [&](std::uint32_t message) { return ends.sent[message].tick; };
+  const auto begin = [&](std::uint32_t message) { return ends[message].sent; };
   const auto end = [&](std::uint32_t message) {
-    const MessageEnds::Posted& posted = ends.posted[message];
-    const Tick latest = std::max(begin(message), posted.tick) + longest;
-    return std::max(begin(message) + 1, std::min(posted.done, latest));
+    const Tick latest = std::max(ends[message].sent, ends[message].posted) + longest;
+    return std::max(ends[message].sent + 1, std::min(ends[message].done, latest));
   };
   std::vector<std::uint32_t> by_end = messages;
   std::ranges::sort(messages, {}, begin);
   std::ranges::sort(by_end, {}, end);
   std::vector<std::uint64_t> begun = {0}, ended = {0};
-  for (const std::uint32_t message : messages) begun.push_back(begun.back() + ends.sent[message].bytes);
-  for (const std::uint32_t message : by_end) ended.push_back(ended.back() + ends.sent[message].bytes);
+  for (const std::uint32_t message : messages) begun.push_back(begun.back() + ends[message].bytes);
+  for (const std::uint32_t message : by_end) ended.push_back(ended.back() + ends[message].bytes);
   for (const std::uint32_t message : messages) {
     const auto before = std::ranges::lower_bound(messages, end(message), {}, begin) - messages.begin();
     const auto over = std::ranges::upper_bound(by_end, begin(message), {}, end) - by_end.begin();
     const std::uint64_t bytes = begun[static_cast<std::size_t>(before)] - ended[static_cast<std::size_t>(over)];
-    competing[message] = std::max(competing[message], bytes - ends.sent[message].bytes);
+    competing[message] = std::max(competing[message], bytes - ends[message].bytes);
   }
 }
 
 // `transfers`: between nodes.
-void FindCompetingBytes(const Trace& trace, const MessageEnds& ends, std::vector<TransferTime>& transfers) {
+void FindCompetingBytes(const Trace& trace, const std::vector<MessageEnds>& ends,
+                        std::vector<TransferTime>& transfers) {
   if (transfers.empty()) return;
   std::map<std::int32_t, std::array<std::vector<std::uint32_t>, 2>> links;  // one a node: messages from it and to it
-  for (std::uint32_t message = 0; message < ends.sent.size(); ++message) {
-    const std::int32_t from = ends.sent[message].rank, to = ends.posted[message].rank;
-    if (from == kNotPosted || to == kNotPosted) continue;
-    const std::int32_t source = trace.ranks[static_cast<std::size_t>(from)].node;
-    const std::int32_t target = trace.ranks[static_cast<std::size_t>(to)].node;
+  for (std::uint32_t message = 0; message < ends.size(); ++message) {
+    if (!ends[message].AreKnown()) continue;
+    const std::int32_t source = trace.ranks[static_cast<std::size_t>(ends[message].sender)].node;
+    const std::int32_t target = trace.ranks[static_cast<std::size_t>(ends[message].receiver)].node;
     if (source == target) continue;
     links[source][0].push_back(message);
     links[target][1].push_back(message);
   }
   const Tick longest = std::ranges::max(transfers, {}, &TransferTime::ticks).ticks;
-  std::vector<std::uint64_t> competing(ends.sent.size());
+  std::vector<std::uint64_t> competing(ends.size());
   for (auto& [node, directions] : links) {
     for (std::vector<std::uint32_t>& messages : directions) {
       AddCompetingBytes(ends, longest, std::move(messages), competing);
@@ -260,15 +252,16 @@ void FindCompetingBytes(const Trace& trace, const MessageEnds& ends, std::vector
 }  // namespace
 
 Observations Observe(const Trace& trace, const Matching& matching, const ReplayRules& rules) {
-  const MessageEnds ends = FindEnds(trace, matching);
+  const std::vector<MessageEnds> ends = FindEnds(trace, matching);
   std::vector<Observations> of_rank(trace.size());
-  ParallelFor(trace.size(), [&](std::size_t rank) { of_rank[rank] = ObserveRank(trace, matching, rules, ends, rank); });
+  ParallelFor(trace.size(), [&](std::size_t rank) {
+    of_rank[rank] = RankObserver(trace, rules, ends, rank).Observe(matching.ranks[rank]);
+  });
   Observations all;
   for (const Observations& some : of_rank) {
-    Append(all.local, some.local);
-    Append(all.remote, some.remote);
+    for (std::size_t link = 0; link < all.size(); ++link) Append(all[link], some[link]);
   }
-  FindCompetingBytes(trace, ends, all.remote.transfers);
+  FindCompetingBytes(trace, ends, all[1].transfers);
   return all;
 }
 

@@ -3,7 +3,10 @@
 // calibration [replay/calibration.h].
 #pragma once
 
+#include <array>
 #include <cstdint>
+#include <map>
+#include <utility>
 #include <vector>
 
 #include "replay/matching.h"
@@ -32,12 +35,6 @@ struct TransferTime {
   std::uint64_t competing_bytes = 0;
 };
 
-// A send whose receive was posted only after the sender had begun to wait for its completion.
-struct LateReceive {
-  std::uint64_t bytes = 0;
-  bool sender_waited = false;  // until then; else it was gone before
-};
-
 // A message whose receive was posted after it had been sent, and its receiver in a call that waits for it alone.
 struct LatePost {
   std::uint64_t bytes = 0;
@@ -50,13 +47,13 @@ struct LinkObservations {
   std::uint64_t messages = 0;  // matched, between different ranks
   std::vector<TransferTime> transfers;
   std::vector<Tick> posts;  // durations of calls that only post one message: receives of any size, small eager sends
-  std::vector<LateReceive> late;
+  // Sends whose receive was posted only after the sender had begun to wait for their completion, by bytes: how many
+  // were gone before, and how many waited until then.
+  std::map<std::uint64_t, std::pair<std::uint64_t, std::uint64_t>> late;
   std::vector<LatePost> late_posts;
 };
 
-struct Observations {
-  LinkObservations local, remote;  // within a node, between nodes
-};
+using Observations = std::array<LinkObservations, 2>;  // within a node, between nodes
 
 // Ranks are observed in parallel; the order of what is found does not depend on that. `rules` say which sends could
 // have waited: those that wait under no rule say nothing about the eager limit.
