@@ -150,16 +150,16 @@ TEST(WaitStates, LocksOfAllAreShared) {
 // A replay need not give out locks in the same order. Without records nobody knows whom a lock waits for; flushes wait
 // for nobody else. Where others share the lock, they may be polling.
 TEST(WaitStates, LocksAreKnownAsMeasuredAlone) {
-  const auto is_unknown = [](const std::string& lock, const std::string& unlock, LockOrder order) {
+  const auto is_unknown = [](const std::string& lock, const std::string& unlock, bool as_measured) {
     const Trace trace =
         test::ParseTrace("r0: " + lock + " 0-1 | Put 1-2 | Win_flush 2-3 | " + unlock + " 3-4\nr1: comp 0-4");
-    return FindUnknownWaits(trace, CutPhase(trace, PhaseSpec::WholeRun()), order).any();
+    return FindUnknownWaits(trace, CutPhase(trace, PhaseSpec::WholeRun()), as_measured).any();
   };
-  EXPECT_TRUE(is_unknown("Win_lock>1", "Win_unlock>1", LockOrder::kOfReplay));
-  EXPECT_FALSE(is_unknown("Win_lock>1", "Win_unlock>1", LockOrder::kAsMeasured));
-  EXPECT_FALSE(is_unknown("Win_lock>1#shared", "Win_unlock>1", LockOrder::kAsMeasured));
-  EXPECT_FALSE(is_unknown("Win_lock_all", "Win_unlock_all", LockOrder::kAsMeasured));
-  EXPECT_TRUE(is_unknown("Win_lock", "Win_unlock", LockOrder::kAsMeasured));
+  EXPECT_TRUE(is_unknown("Win_lock>1", "Win_unlock>1", false));
+  EXPECT_FALSE(is_unknown("Win_lock>1", "Win_unlock>1", true));
+  EXPECT_FALSE(is_unknown("Win_lock>1#shared", "Win_unlock>1", true));
+  EXPECT_FALSE(is_unknown("Win_lock_all", "Win_unlock_all", true));
+  EXPECT_TRUE(is_unknown("Win_lock", "Win_unlock", true));
 }
 
 // Shared locks may be polled under: their flushes are counted.

@@ -31,13 +31,6 @@ struct Calls {
   }
 };
 
-// Calls and times of one rank.
-struct Found {
-  std::uint64_t operations = 0;
-  Calls unknown, lock_all, collectives, messages;
-  Tick in_collectives = 0, in_messages = 0, in_mpi = 0;
-};
-
 Tick TimeWithin(const Interval& window, Tick enter, Tick leave) {
   return std::max<Tick>(0, std::min(leave, window.end.tick) - std::max(enter, window.begin.tick));
 }
@@ -65,135 +58,173 @@ std::vector<bool> CallsOfLocks(const RankTimeline& timeline) {
   return calls;
 }
 
-// The search for calls of a rank that wait for messages of which the trace has no record.
-struct LostMessages {
-  std::size_t first_record = 0;  // the call at hand has
-  bool has_record = false;
-  std::uint64_t lost_requests = 0;  // without record
-  std::uint64_t open_sends = 0;     // large ones with a record, which may not be complete
-  bool has_waited = false;          // since the last post
-  std::optional<std::size_t> probe;
-};
-
 // Bytes that any MPI sends at once; chosen.
 constexpr std::uint64_t kSurelyEager = 1024;
 
-void CountCompletions(const RankTimeline& timeline, LostMessages& search, std::size_t call) {
-  for (std::size_t record = search.first_record; record < timeline.first_record(call + 1); ++record) {
-    search.open_sends -= timeline.record_kind(record) == RecordKind::kSendComplete && search.open_sends > 0 ? 1 : 0;
-  }
-}
+// The search for calls of one rank in which it may have waited for others.
+class CallSearch {
+ public:
+  CallSearch(const Trace& trace, const RankTimeline& timeline, const Interval& window)
+      : trace_(trace), timeline_(timeline), window_(window) {}
 
-void AddTime(const RankTimeline& timeline, const Interval& window, Tick shortest, Found& found, std::size_t call,
-             Tick times_shortest = 1) {
-  const Tick enter = timeline.enter(call), leave = timeline.leave(call);
-  if (call < window.begin.call || leave - enter < times_shortest * shortest) return;
-  found.messages.Add(call);
-  found.in_messages += TimeWithin(window, enter, leave);
-}
-
-void AddBlocking(const RankTimeline& timeline, const Interval& window, Tick shortest, const LostMessages& search,
-                 Found& found, std::size_t call) {
-  if (!search.has_record) AddTime(timeline, window, shortest, found, call);
-}
-
-// A message found by a probe is received next.
-void AddReceive(const RankTimeline& timeline, const Interval& window, Tick shortest, LostMessages& search, Found& found,
-                std::size_t call) {
-  if (search.probe && !search.has_record) AddTime(timeline, window, shortest, found, *search.probe);
-  search.probe.reset();
-  AddBlocking(timeline, window, shortest, search, found, call);
-}
-
-// A small message, which needs no receiver to be sent: where the call takes long, it waits for another.
-bool OnlySends(const RankTimeline& timeline, const LostMessages& search, std::size_t call) {
-  for (std::size_t record = search.first_record; record < timeline.first_record(call + 1); ++record) {
-    const OperationPart part = PartOf(timeline.record_kind(record));
-    if (part.type != OperationClass::kSend || timeline.record_bytes(record) > kSurelyEager) return false;
-  }
-  return true;
-}
-
-void PostRequest(const RankTimeline& timeline, LostMessages& search, std::size_t call) {
-  if (!search.has_record) {
-    ++search.lost_requests;
-    return;
-  }
-  if (std::exchange(search.has_waited, false)) search.open_sends = 0;  // the exchange before is over
-  for (std::size_t record = search.first_record; record < timeline.first_record(call + 1); ++record) {
-    search.open_sends +=
-        timeline.record_kind(record) == RecordKind::kSendPost && timeline.record_bytes(record) > kSurelyEager;
-  }
-}
-
-bool WaitsForAll(const Trace& trace, const RankTimeline& timeline, std::size_t call) {
-  return ToLower(trace.regions[timeline.region(call)].name).find("waitall") != std::string::npos;
-}
-
-// Requests that others than the waits for all of some of them still wait for, before more are posted.
-std::uint64_t WaitsToCome(const Trace& trace, const RankTimeline& timeline, const Interval& window, std::size_t call) {
-  std::uint64_t waits = 0;
-  while (++call < window.end.call) {
-    const MpiCall kind = trace.regions[timeline.region(call)].call;
-    if (kind == MpiCall::kWait && WaitsForAll(trace, timeline, call)) break;
-    if (kind == MpiCall::kImmediateReceive || kind == MpiCall::kImmediateSend || kind == MpiCall::kStart ||
-        kind == MpiCall::kImmediateCollective) {
-      break;
+  // `has_immediate`: collectives that do not block.
+  void FindUnsynchronised(bool has_immediate, bool as_measured) {
+    std::vector<bool> calls_of_locks(timeline_.calls()), never_completed;
+    if (as_measured) calls_of_locks = CallsOfLocks(timeline_);
+    Posts posts;
+    if (has_immediate) {
+      never_completed = NeverCompleted(timeline_);
+      posts = PostsBefore(timeline_, timeline_.first_record(window_.begin.call));
     }
-    waits += kind == MpiCall::kWait;
+    std::uint64_t pending = 0;  // collectives that may not be complete, and no record will show
+    const auto add_time = [&](std::size_t call) {
+      collectives.Add(call);
+      in_collectives += TimeWithin(window_, timeline_.enter(call), timeline_.leave(call));
+    };
+    for (std::size_t call = window_.begin.call; call < window_.end.call; ++call) {
+      const Region& function = trace_.regions[timeline_.region(call)];
+      const MpiCall kind = function.call;
+      const std::size_t first = timeline_.first_record(call), end = timeline_.first_record(call + 1);
+      const bool has_record = first < end;
+      operations += kind == MpiCall::kOneSided;
+      if (IsOneSided(kind) && !calls_of_locks[call]) {
+        if (kind == MpiCall::kWindowLock || (IsWindowSynchronisation(kind) && !has_record)) unknown.Add(call);
+        if (kind == MpiCall::kWindowLockAll) lock_all.Add(call);
+      }
+      const OperationPart part = has_record ? PartOf(timeline_.record_kind(first)) : OperationPart{};
+      const bool is_among_neighbours = has_record && !(part.IsCollective() && part.posts);
+      if (function.IsCollective() && !is_among_neighbours) {
+        const bool is_immediate = kind == MpiCall::kImmediateCollective;
+        const bool is_known =
+            is_immediate && has_record ? !never_completed[posts[OperationClass::kCollective]] : has_record;
+        if (!is_known && is_immediate) ++pending;
+        if (!is_known && !is_immediate) add_time(call);
+      }
+      // A wait without records is that for a collective; in one with records a collective may be completed, too.
+      if (kind == MpiCall::kWait && pending > 0) {
+        add_time(call);
+        if (!has_record) --pending;
+      }
+      for (std::size_t record = first; has_immediate && record < end; ++record) posts.Next(timeline_, record);
+    }
   }
-  return waits;
-}
 
-// A wait for a send has no record where completions of sends are not recorded, and may take time.
-void AddWait(const Trace& trace, const RankTimeline& timeline, const Interval& window, Tick shortest,
-             LostMessages& search, Found& found, std::size_t call) {
-  const bool completes_all = WaitsForAll(trace, timeline, call);
-  search.has_waited = true;
-  if (!search.has_record && search.lost_requests > 0 && search.open_sends == 0)
-    AddTime(timeline, window, shortest, found, call);
-  if (completes_all && search.lost_requests > 0)
-    search.lost_requests = std::min(search.lost_requests, WaitsToCome(trace, timeline, window, call));
-  if (search.has_record) return;
-  if (!completes_all) search.lost_requests -= search.lost_requests > 0 ? 1 : 0;
-  search.open_sends -= search.open_sends > 0 ? 1 : 0;
-  if (completes_all) search.open_sends = 0;
-}
+  // Calls that wait for messages of which the trace has no record. Those from `shortest` on are no mere calls.
+  void FindLostMessages(Tick shortest) {
+    shortest_ = shortest;
+    for (std::size_t call = 0; call < window_.end.call; ++call) {  // requests may be posted before the window
+      Search(call);
+      if (call >= window_.begin.call) in_mpi += TimeWithin(window_, timeline_.enter(call), timeline_.leave(call));
+    }
+  }
 
-void AddCall(const Trace& trace, const RankTimeline& timeline, const Interval& window, Tick shortest,
-             LostMessages& search, Found& found, const Region& function, std::size_t call) {
-  switch (function.call) {
-    case MpiCall::kProbe: search.probe = call; return;
-    case MpiCall::kReceive: return AddReceive(timeline, window, shortest, search, found, call);
-    case MpiCall::kImmediateReceive: return PostRequest(timeline, search, call);
-    case MpiCall::kSend:
-    case MpiCall::kSynchronousSend: return AddBlocking(timeline, window, shortest, search, found, call);
-    case MpiCall::kSendReceive:
-      if (!search.has_record) AddTime(timeline, window, shortest, found, call);
-      if (search.has_record && OnlySends(timeline, search, call)) AddTime(timeline, window, shortest, found, call, 4);
+  std::uint64_t operations = 0;
+  Calls unknown, lock_all, collectives, messages;
+  Tick in_collectives = 0, in_messages = 0, in_mpi = 0;
+
+ private:
+  MpiCall Kind(std::size_t call) const { return trace_.regions[timeline_.region(call)].call; }
+
+  void Search(std::size_t call) {
+    first_record_ = timeline_.first_record(call);
+    end_record_ = timeline_.first_record(call + 1);
+    has_record_ = first_record_ < end_record_;
+    for (std::size_t record = first_record_; record < end_record_; ++record) {
+      open_sends_ -= timeline_.record_kind(record) == RecordKind::kSendComplete && open_sends_ > 0 ? 1 : 0;
+    }
+    switch (Kind(call)) {
+      case MpiCall::kProbe: probe_ = call; break;
+      case MpiCall::kReceive:  // a message found by a probe is received next
+        if (probe_ && !has_record_) AddTime(*probe_);
+        probe_.reset();
+        [[fallthrough]];
+      case MpiCall::kSend:
+      case MpiCall::kSynchronousSend:
+        if (!has_record_) AddTime(call);
+        break;
+      case MpiCall::kSendReceive:
+        if (!has_record_) AddTime(call);
+        if (has_record_ && OnlySends()) AddTime(call, 4);
+        break;
+      case MpiCall::kImmediateReceive:
+      case MpiCall::kImmediateSend:
+      case MpiCall::kImmediateSynchronousSend:
+      case MpiCall::kStart: PostRequest(); break;
+      case MpiCall::kWait: Wait(call); break;
+      default: break;
+    }
+  }
+
+  void AddTime(std::size_t call, Tick times_shortest = 1) {
+    const Tick enter = timeline_.enter(call), leave = timeline_.leave(call);
+    if (call < window_.begin.call || leave - enter < times_shortest * shortest_) return;
+    messages.Add(call);
+    in_messages += TimeWithin(window_, enter, leave);
+  }
+
+  // A small message, which needs no receiver to be sent: where the call takes long, it waits for another.
+  bool OnlySends() const {
+    for (std::size_t record = first_record_; record < end_record_; ++record) {
+      const OperationPart part = PartOf(timeline_.record_kind(record));
+      if (part.type != OperationClass::kSend || timeline_.record_bytes(record) > kSurelyEager) return false;
+    }
+    return true;
+  }
+
+  void PostRequest() {
+    if (!has_record_) {
+      ++lost_requests_;
       return;
-    case MpiCall::kImmediateSend:
-    case MpiCall::kImmediateSynchronousSend:
-    case MpiCall::kStart: return PostRequest(timeline, search, call);
-    case MpiCall::kWait: return AddWait(trace, timeline, window, shortest, search, found, call);
-    default: return;
-  }
-}
-
-// Calls from `shortest` on are no mere calls. Requests may be posted before the window.
-void FindLostMessages(const Trace& trace, const RankTimeline& timeline, const Interval& window, Tick shortest,
-                      Found& found) {
-  LostMessages search;
-  for (std::size_t call = 0; call < window.end.call; ++call) {
-    search.first_record = timeline.first_record(call);
-    search.has_record = search.first_record < timeline.first_record(call + 1);
-    if (search.has_record) CountCompletions(timeline, search, call);
-    AddCall(trace, timeline, window, shortest, search, found, trace.regions[timeline.region(call)], call);
-    if (call >= window.begin.call) {
-      found.in_mpi += TimeWithin(window, timeline.enter(call), timeline.leave(call));
+    }
+    if (std::exchange(has_waited_, false)) open_sends_ = 0;  // the exchange before is over
+    for (std::size_t record = first_record_; record < end_record_; ++record) {
+      open_sends_ +=
+          timeline_.record_kind(record) == RecordKind::kSendPost && timeline_.record_bytes(record) > kSurelyEager;
     }
   }
-}
+
+  bool WaitsForAll(std::size_t call) const {
+    return ToLower(trace_.regions[timeline_.region(call)].name).find("waitall") != std::string::npos;
+  }
+
+  // Requests that others than the waits for all of some of them still wait for, before more are posted.
+  std::uint64_t WaitsToCome(std::size_t call) const {
+    std::uint64_t waits = 0;
+    while (++call < window_.end.call) {
+      const MpiCall kind = Kind(call);
+      if (kind == MpiCall::kWait && WaitsForAll(call)) break;
+      if (kind == MpiCall::kImmediateReceive || kind == MpiCall::kImmediateSend || kind == MpiCall::kStart ||
+          kind == MpiCall::kImmediateCollective) {
+        break;
+      }
+      waits += kind == MpiCall::kWait;
+    }
+    return waits;
+  }
+
+  // A wait for a send has no record where completions of sends are not recorded, and may take time.
+  void Wait(std::size_t call) {
+    const bool completes_all = WaitsForAll(call);
+    has_waited_ = true;
+    if (!has_record_ && lost_requests_ > 0 && open_sends_ == 0) AddTime(call);
+    if (completes_all && lost_requests_ > 0) lost_requests_ = std::min(lost_requests_, WaitsToCome(call));
+    if (has_record_) return;
+    if (!completes_all) lost_requests_ -= lost_requests_ > 0 ? 1 : 0;
+    open_sends_ -= open_sends_ > 0 ? 1 : 0;
+    if (completes_all) open_sends_ = 0;
+  }
+
+  const Trace& trace_;
+  const RankTimeline& timeline_;
+  const Interval& window_;
+  Tick shortest_ = 0;
+  std::size_t first_record_ = 0, end_record_ = 0;  // the call at hand
+  bool has_record_ = false;
+  std::uint64_t lost_requests_ = 0;  // without record
+  std::uint64_t open_sends_ = 0;     // large ones with a record, which may not be complete
+  bool has_waited_ = false;          // since the last post
+  std::optional<std::size_t> probe_;
+};
 
 // The least time of a call that waits for a message. Those with MPI_PROC_NULL take as long as others that wait
 // for nobody, 5 microseconds under Extrae with counters, and rarely five times that. Most of those that post requests
@@ -222,50 +253,6 @@ Tick ShortestWait(const Trace& trace) {
   return std::clamp(static_cast<Tick>(kTimesPost * static_cast<double>(*usual)), ticks(kLeast), ticks(kMost));
 }
 
-// `has_immediate`: collectives that do not block.
-Found FindInRank(const Trace& trace, const RankTimeline& timeline, const Interval& window, bool has_immediate,
-                 LockOrder locks) {
-  Found found;
-  std::vector<bool> calls_of_locks(timeline.calls()), never_completed;
-  if (locks == LockOrder::kAsMeasured) calls_of_locks = CallsOfLocks(timeline);
-  Posts posts;
-  if (has_immediate) {
-    never_completed = NeverCompleted(timeline);
-    posts = PostsBefore(timeline, timeline.first_record(window.begin.call));
-  }
-  std::uint64_t pending = 0;  // collectives that may not be complete, and no record will show
-  const auto add_time = [&](std::size_t call) {
-    found.collectives.Add(call);
-    found.in_collectives += TimeWithin(window, timeline.enter(call), timeline.leave(call));
-  };
-  for (std::size_t call = window.begin.call; call < window.end.call; ++call) {
-    const Region& function = trace.regions[timeline.region(call)];
-    const MpiCall kind = function.call;
-    const std::size_t first = timeline.first_record(call), end = timeline.first_record(call + 1);
-    const bool has_record = first < end;
-    found.operations += kind == MpiCall::kOneSided;
-    if (IsOneSided(kind) && !calls_of_locks[call]) {
-      if (kind == MpiCall::kWindowLock || (IsWindowSynchronisation(kind) && !has_record)) found.unknown.Add(call);
-      if (kind == MpiCall::kWindowLockAll) found.lock_all.Add(call);
-    }
-    const OperationPart part = has_record ? PartOf(timeline.record_kind(first)) : OperationPart{};
-    const bool is_among_neighbours = has_record && !(part.IsCollective() && part.posts);
-    if (function.IsCollective() && !is_among_neighbours) {
-      const bool is_posted = kind == MpiCall::kImmediateCollective && has_record;
-      const bool is_known = is_posted ? !never_completed[posts[OperationClass::kCollective]] : has_record;
-      if (!is_known && kind == MpiCall::kImmediateCollective) ++pending;
-      if (!is_known && kind != MpiCall::kImmediateCollective) add_time(call);
-    }
-    // A wait without records is that for a collective; in one with records a collective may be completed, too.
-    if (kind == MpiCall::kWait && pending > 0) {
-      add_time(call);
-      if (!has_record) --pending;
-    }
-    for (std::size_t record = first; has_immediate && record < end; ++record) posts.Next(timeline, record);
-  }
-  return found;
-}
-
 // True for a noticeable part of the rank's time in the phase.
 bool IsNoticeable(Tick time, const PhaseCut& cut, std::size_t rank) {
   Tick length = 0;
@@ -281,7 +268,7 @@ std::string Describe(const Trace& trace, std::size_t rank, std::size_t call) {
 
 }  // namespace
 
-UnknownWaits FindUnknownWaits(const Trace& trace, const PhaseCut& cut, LockOrder locks) {
+UnknownWaits FindUnknownWaits(const Trace& trace, const PhaseCut& cut, bool as_measured) {
   UnknownWaits waits;
   if (std::string missing = MissingCalls(trace); !missing.empty()) {
     for (const RankCut& rank : cut.ranks) waits.calls += rank.window.end.call - rank.window.begin.call;
@@ -292,34 +279,37 @@ UnknownWaits FindUnknownWaits(const Trace& trace, const PhaseCut& cut, LockOrder
     return region.call == MpiCall::kImmediateCollective;
   });
   const Tick shortest = ShortestWait(trace);
-  std::vector<Found> found(trace.size());
+  std::vector<std::optional<CallSearch>> found(trace.size());
   std::vector<char> collectives_matter(trace.size()), messages_matter(trace.size());  // not bits: several threads write
   ParallelFor(trace.size(), [&](std::size_t rank) {
     if (!cut.ranks[rank].present) return;
     const Interval& window = cut.ranks[rank].window;
-    found[rank] = FindInRank(trace, trace.timelines[rank], window, has_immediate, locks);
-    if (trace.size() > 1) FindLostMessages(trace, trace.timelines[rank], window, shortest, found[rank]);
-    collectives_matter[rank] = IsNoticeable(found[rank].in_collectives, cut, rank) ? 1 : 0;
-    messages_matter[rank] = IsNoticeable(found[rank].in_messages, cut, rank) ? 1 : 0;
+    CallSearch& search = found[rank].emplace(trace, trace.timelines[rank], window);
+    search.FindUnsynchronised(has_immediate, as_measured);
+    if (trace.size() > 1) search.FindLostMessages(shortest);
+    collectives_matter[rank] = IsNoticeable(search.in_collectives, cut, rank) ? 1 : 0;
+    messages_matter[rank] = IsNoticeable(search.in_messages, cut, rank) ? 1 : 0;
   });
   const auto any = [](const std::vector<char>& ranks) { return std::ranges::find(ranks, 1) != ranks.end(); };
   double in_messages = 0, in_mpi = 0;
-  for (const Found& rank : found) {
-    waits.operations += rank.operations;
-    in_messages += static_cast<double>(rank.in_messages);
-    in_mpi += static_cast<double>(rank.in_mpi);
+  for (const std::optional<CallSearch>& rank : found) {
+    if (!rank) continue;
+    waits.operations += rank->operations;
+    in_messages += static_cast<double>(rank->in_messages);
+    in_mpi += static_cast<double>(rank->in_mpi);
   }
   const bool with_messages = any(messages_matter) || in_messages > kNoticeableWaits * in_mpi;
   constexpr double kNamed = 0.005;  // chosen: less may be interrupted calls with MPI_PROC_NULL
   for (std::size_t rank = 0; rank < found.size(); ++rank) {
+    if (!found[rank]) continue;
     const auto add = [&](const Calls& calls) {
       if (waits.calls == 0 && calls.count > 0) waits.example = Describe(trace, rank, calls.first);
       waits.calls += calls.count;
     };
-    add(found[rank].unknown);
-    if (waits.operations > 0) add(found[rank].lock_all);
-    if (any(collectives_matter)) add(found[rank].collectives);
-    const Calls& messages = found[rank].messages;
+    add(found[rank]->unknown);
+    if (waits.operations > 0) add(found[rank]->lock_all);
+    if (any(collectives_matter)) add(found[rank]->collectives);
+    const Calls& messages = found[rank]->messages;
     if (messages.count == 0 || in_messages <= kNamed * in_mpi) continue;
     if (waits.messages == 0) waits.message_example = Describe(trace, rank, messages.first);
     waits.messages += messages.count;
@@ -334,8 +324,8 @@ UnknownWaits FindUnknownWaits(const Trace& trace, const PhaseCut& cut, LockOrder
   return waits;
 }
 
-void RequireKnownWaits(const Trace& trace, const PhaseCut& cut, LockOrder locks) {
-  const UnknownWaits waits = FindUnknownWaits(trace, cut, locks);
+void RequireKnownWaits(const Trace& trace, const PhaseCut& cut, bool as_measured) {
+  const UnknownWaits waits = FindUnknownWaits(trace, cut, as_measured);
   if (!waits.any()) return;
   throw Error(
       ErrorKind::kNotEnoughData, trace.path,
@@ -354,8 +344,8 @@ namespace {
 // two ranks.
 std::string MessagesWhileOff(const Trace& trace) {
   if (trace.diagnostics.count(anomaly::kSwitchedOff) == 0) return "";
-  std::map<std::pair<std::int32_t, std::int32_t>, std::int64_t>
-      surplus;  // more sends than receives, by sender and receiver
+  // More sends than receives, by sender and receiver.
+  std::map<std::pair<std::int32_t, std::int32_t>, std::int64_t> surplus;
   std::uint64_t sends = 0, missing = 0;
   for (std::size_t i = 0; i < trace.size(); ++i) {
     const RankTimeline& timeline = trace.timelines[i];

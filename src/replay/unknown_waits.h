@@ -36,12 +36,11 @@ inline constexpr double kNoticeableWaits = 0.01;
 //
 // Locks that the trace records say who had them when, which another run need not repeat: waits as measured are known,
 // those of a replay are not. Inside an epoch of an exclusive lock flushes wait for nobody.
-enum class LockOrder : std::uint8_t { kOfReplay, kAsMeasured };
-UnknownWaits FindUnknownWaits(const Trace& trace, const PhaseCut& cut, LockOrder locks = LockOrder::kOfReplay);
+UnknownWaits FindUnknownWaits(const Trace& trace, const PhaseCut& cut, bool as_measured = false);
 
 // Throws an error of kind kNotEnoughData when there are any: for what would be wrong without them, such as other times
 // of the run.
-void RequireKnownWaits(const Trace& trace, const PhaseCut& cut, LockOrder locks = LockOrder::kOfReplay);
+void RequireKnownWaits(const Trace& trace, const PhaseCut& cut, bool as_measured = false);
 
 // Calls that a trace lacks though others may wait for them.
 

@@ -253,10 +253,9 @@ LossRecord FindLosses(const Trace& trace, const Matching& matching, const std::o
   losses.cores = run.cores;
   losses.grown_from = run.grown_from;
   // Locks are told by rank alone.
-  const LockOrder locks = threaded ? LockOrder::kOfReplay : LockOrder::kAsMeasured;
   if (const auto& clocks = matching.clocks_unknown) {
     WithholdWaits(losses, {clocks->contradictions, clocks->reason, 0, 0, ""});
-  } else if (const UnknownWaits waits = FindUnknownWaits(trace, cut, locks); waits.any()) {
+  } else if (const UnknownWaits waits = FindUnknownWaits(trace, cut, !threaded); waits.any()) {
     WithholdWaits(losses, waits);
   } else if (!FindUnknownWaits(trace, cut).any()) {
     losses.by_factor = SplitByFactor(trace, matching, cut, study.factors.rules);
