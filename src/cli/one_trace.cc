@@ -20,7 +20,7 @@
 #include "replay/cut_trace.h"
 #include "replay/matching.h"
 #include "replay/unknown_waits.h"
-#include "replay/bursts.h"
+#include "replay/time_checks.h"
 #include "results/trace_events.h"
 #include "study/scenario.h"
 #include "study/study.h"

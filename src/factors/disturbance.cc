@@ -15,7 +15,7 @@
 #include "phases/iteration_shape.h"
 #include "phases/iteration_parts.h"
 #include "replay/replay.h"
-#include "replay/bursts.h"
+#include "replay/computation.h"
 #include "stats/sample_quantiles.h"
 
 namespace farscale {

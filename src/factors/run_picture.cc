@@ -8,7 +8,7 @@
 #include "base/parallel.h"
 #include "factors/thread_times.h"
 #include "phases/phase_cut.h"
-#include "replay/bursts.h"
+#include "replay/computation.h"
 #include "replay/replay.h"
 
 namespace farscale {

@@ -7,12 +7,14 @@
 #include <cmath>
 #include <map>
 #include <numeric>
+#include <tuple>
 #include <utility>
 
 #include "base/text.h"
 #include "base/parallel.h"
+#include "base/search.h"
+#include "phases/iteration_parts.h"
 #include "replay/anomalies.h"
-#include "replay/bursts.h"
 #include "stats/sample_quantiles.h"
 
 namespace farscale {
@@ -32,61 +34,65 @@ constexpr std::size_t kFewestBursts = 3;
 constexpr double kLongBurstSeconds = 100e-6;
 
 // In the order of the sources.
-constexpr std::array<std::pair<ComputationSource, std::string_view>, 5> kSourceNames = {{
-    {ComputationSource::kMeasured, "measured"},
-    {ComputationSource::kCycles, "cycles"},
-    {ComputationSource::kCpuTime, "cpu-time"},
-    {ComputationSource::kIterations, "iterations"},
-    {ComputationSource::kInstructions, "instructions"},
-}};
+constexpr std::array<const char*, 5> kSourceNames = {"measured", "cycles", "cpu-time", "iterations", "instructions"};
 
-// The result of trying a source: the computation, or why there is none.
-struct Attempt {
-  std::optional<Computation> computation;
-  std::string reason;
-  bool is_absent = false;  // the trace has nothing of the kind, which is no anomaly
-};
+// Lengths of all bursts, in ticks.
+std::vector<Tick> MeasuredLengths(const RankTimeline& timeline) {
+  std::vector<Tick> lengths(timeline.calls() + 1);
+  for (std::size_t call = 0; call < lengths.size(); ++call) {
+    lengths[call] = std::max<Tick>(0, BurstEnd(timeline, call) - BurstBegin(timeline, call));
+  }
+  return lengths;
+}
 
-Attempt Fail(std::string reason, bool is_absent = false) { return {std::nullopt, std::move(reason), is_absent}; }
+std::vector<CountedBurst> CountBursts(const RankTimeline& timeline, std::size_t counter) {
+  std::vector<CountedBurst> bursts(timeline.calls() + 1);
+  for (const Interruption& interruption : timeline.interruptions()) {
+    const std::size_t first = PartitionIndex(
+        0, timeline.calls(), [&](std::size_t call) { return BurstEnd(timeline, call) <= interruption.begin; });
+    for (std::size_t call = first; call <= timeline.calls() && BurstBegin(timeline, call) < interruption.end; ++call) {
+      if (BurstEnd(timeline, call) > interruption.begin) bursts[call].is_interrupted = true;
+    }
+  }
+  for (std::size_t call = 0; call < bursts.size(); ++call) {
+    bursts[call].ticks = std::max<Tick>(0, BurstEnd(timeline, call) - BurstBegin(timeline, call));
+    if (bursts[call].is_interrupted || timeline.empty()) continue;
+    const double counts = timeline.counter_before_call(counter, call);
+    if (counts > 0 && std::isfinite(counts)) bursts[call].counts = counts;
+  }
+  return bursts;
+}
 
 // Lengths by counts. The running total is rounded, not the single burst, so that sums are exact to the tick;
 // interrupted bursts stay as measured.
-std::vector<Tick> ToTicks(const CountedRank& rank, double ticks_per_count) {
-  std::vector<Tick> lengths = rank.measured;
+std::vector<Tick> ToTicks(const std::vector<CountedBurst>& bursts, double ticks_per_count) {
+  std::vector<Tick> lengths;
+  lengths.reserve(bursts.size());
   double counted = 0;
   Tick reached = 0;
-  for (std::size_t call = 0; call < lengths.size(); ++call) {
-    if (rank.interrupted[call]) continue;
-    counted += rank.counts[call];
+  for (const CountedBurst& burst : bursts) {
+    counted += burst.counts;
     const auto total = static_cast<Tick>(std::llround(std::min(counted * ticks_per_count, kLargestSum)));
-    lengths[call] = total - std::exchange(reached, total);
+    const Tick length = total - std::exchange(reached, total);
+    lengths.push_back(burst.is_interrupted ? burst.ticks : length);
   }
   return lengths;
 }
 
 // Counts and measured ticks of all bursts that no interruption touches.
-struct RankTotal {
-  double counts = 0;
-  double ticks = 0;
-  std::uint64_t interrupted = 0;
-};
-
-RankTotal CountTotal(const Trace& trace, std::size_t counter) {
-  std::vector<RankTotal> ranks(trace.size());
+std::pair<double, double> CountTotal(const Trace& trace, std::size_t counter) {
+  std::vector<std::pair<double, double>> ranks(trace.size());
   ParallelFor(trace.size(), [&](std::size_t rank) {
-    const CountedRank counted = CountBursts(trace.timelines[rank], counter);
-    for (std::size_t call = 0; call < counted.counts.size(); ++call) {
-      ranks[rank].interrupted += counted.interrupted[call];
-      if (counted.interrupted[call]) continue;
-      ranks[rank].counts += counted.counts[call];
-      ranks[rank].ticks += static_cast<double>(counted.measured[call]);
+    for (const CountedBurst& burst : CountBursts(trace.timelines[rank], counter)) {
+      if (burst.is_interrupted) continue;
+      ranks[rank].first += burst.counts;
+      ranks[rank].second += static_cast<double>(burst.ticks);
     }
   });
-  RankTotal total;
-  for (const RankTotal& rank : ranks) {
-    total.counts += rank.counts;
-    total.ticks += rank.ticks;
-    total.interrupted += rank.interrupted;
+  std::pair<double, double> total;
+  for (const auto& [counts, ticks] : ranks) {
+    total.first += counts;
+    total.second += ticks;
   }
   return total;
 }
@@ -111,12 +117,13 @@ std::string WhyNotBySamples(const Trace& trace, std::size_t counter) {
   return "";
 }
 
-std::string WhyNotByTotal(const Trace& trace, ComputationSource source, std::size_t counter, const RankTotal& total) {
+std::string WhyNotByTotal(const Trace& trace, ComputationSource source, std::size_t counter, double counts,
+                          double ticks) {
   const std::string& name = trace.counters[counter].name;
-  if (!(total.counts > 0) || !(total.ticks > 0)) return name + " counts nothing outside MPI";
+  if (!(counts > 0) || !(ticks > 0)) return name + " counts nothing outside MPI";
   if (source != ComputationSource::kCpuTime) return "";
-  const double cpu = total.counts / CountsPerSecond(trace.counters[counter]);
-  const double elapsed = total.ticks / trace.ticks_per_second;
+  const double cpu = counts / CountsPerSecond(trace.counters[counter]);
+  const double elapsed = ticks / trace.ticks_per_second;
   if (cpu <= kLargestCpuShare * elapsed && cpu >= kSmallestCpuShare * elapsed) return "";
   return fmt::format("{} counts {} in {} of computation: it has another unit, or is not of the main thread alone", name,
                      FormatSeconds(cpu), FormatSeconds(elapsed));
@@ -133,41 +140,27 @@ void AddSums(const Trace& trace, Computation& computation) {
 }
 
 // Every rank's bursts by a counter at the rank's own rate.
-Computation ByCounter(const Trace& trace, ComputationSource source, std::size_t counter, const RankTotal& total,
+Computation ByCounter(const Trace& trace, ComputationSource source, std::size_t counter,
                       const std::vector<double>& ticks_per_count) {
   Computation computation;
   computation.source = source;
   computation.lengths.resize(trace.size());
-  std::uint64_t bursts = 0;
-  for (const RankTimeline& timeline : trace.timelines) bursts += timeline.calls() + 1;
+  std::vector<std::uint64_t> interrupted(trace.size());
   ParallelFor(trace.size(), [&](std::size_t rank) {
-    computation.lengths[rank] = ToTicks(CountBursts(trace.timelines[rank], counter), ticks_per_count[rank]);
+    const std::vector<CountedBurst> bursts = CountBursts(trace.timelines[rank], counter);
+    computation.lengths[rank] = ToTicks(bursts, ticks_per_count[rank]);
+    interrupted[rank] = static_cast<std::uint64_t>(std::ranges::count_if(bursts, &CountedBurst::is_interrupted));
   });
-  computation.diagnostics.Add(anomaly::kBurstInterrupted, total.interrupted);
-  computation.diagnostics.AddPopulation(anomaly::kBurstInterrupted, bursts);
+  for (std::size_t rank = 0; rank < trace.size(); ++rank) {
+    computation.diagnostics.Add(anomaly::kBurstInterrupted, interrupted[rank]);
+    computation.diagnostics.AddPopulation(anomaly::kBurstInterrupted, computation.lengths[rank].size());
+  }
   return computation;
 }
 
 Tick LongFrom(const Trace& trace) {
   return static_cast<Tick>(std::min(std::ceil(kLongBurstSeconds * trace.ticks_per_second), kLargestSum));
 }
-
-std::vector<CountedBurst> BurstsOf(const RankTimeline& timeline, std::size_t counter) {
-  const CountedRank rank = CountBursts(timeline, counter);
-  std::vector<CountedBurst> bursts;
-  bursts.reserve(rank.counts.size());
-  for (std::size_t call = 0; call < rank.counts.size(); ++call) {
-    if (!rank.interrupted[call]) bursts.push_back({rank.measured[call], rank.counts[call]});
-  }
-  return bursts;
-}
-
-// Counts per tick of every rank.
-struct Clocks {
-  std::vector<double> rates;
-  bool is_common = false;
-  std::uint64_t borrowed = 0;  // for ranks with too few bursts of their own
-};
 
 // The rate that fits all ranks best; where none has bursts enough, all together know more than each by itself.
 std::optional<double> CommonRate(const Trace& trace, std::size_t counter,
@@ -179,35 +172,38 @@ std::optional<double> CommonRate(const Trace& trace, std::size_t counter,
   if (!known.empty()) return Median(std::move(known));
   std::vector<CountedBurst> bursts;
   for (const RankTimeline& timeline : trace.timelines) {
-    const std::vector<CountedBurst> more = BurstsOf(timeline, counter);
+    const std::vector<CountedBurst> more = CountBursts(timeline, counter);
     bursts.insert(bursts.end(), more.begin(), more.end());
   }
   const auto rate = EstimateClockRate(std::move(bursts), LongFrom(trace));
   return rate ? std::optional(rate->counts_per_tick) : std::nullopt;
 }
 
-std::optional<Clocks> EstimateClocks(const Trace& trace, std::size_t counter) {
+// Counts per tick of every rank, empty where nothing is known; and the number of ranks that have too few bursts for a
+// clock of their own. Where all clocks agree, they are one.
+std::pair<std::vector<double>, std::uint64_t> EstimateClocks(const Trace& trace, std::size_t counter) {
   std::vector<std::optional<ClockRate>> own(trace.size());
   ParallelFor(trace.size(), [&](std::size_t rank) {
-    own[rank] = EstimateClockRate(BurstsOf(trace.timelines[rank], counter), LongFrom(trace));
+    own[rank] = EstimateClockRate(CountBursts(trace.timelines[rank], counter), LongFrom(trace));
     if (own[rank] && own[rank]->bursts < kFewestBursts) own[rank].reset();
   });
   const std::optional<double> common = CommonRate(trace, counter, own);
-  if (!common) return std::nullopt;
-  Clocks clocks;
-  clocks.is_common = std::all_of(own.begin(), own.end(), [&](const auto& rate) {
+  if (!common) return {};
+  const bool is_common = std::all_of(own.begin(), own.end(), [&](const auto& rate) {
     return !rate || std::abs(rate->counts_per_tick / *common - 1) <= rate->uncertainty;
   });
+  std::vector<double> rates;
+  std::uint64_t borrowed = 0;
   for (std::size_t rank = 0; rank < trace.size(); ++rank) {
-    clocks.rates.push_back(own[rank] && !clocks.is_common ? own[rank]->counts_per_tick : *common);
-    clocks.borrowed += !own[rank] && !clocks.is_common && !trace.timelines[rank].empty();
+    rates.push_back(own[rank] && !is_common ? own[rank]->counts_per_tick : *common);
+    borrowed += !own[rank] && !is_common && !trace.timelines[rank].empty();
   }
-  return clocks;
+  return {std::move(rates), borrowed};
 }
 
-std::string DescribeClocks(const Trace& trace, std::size_t counter, const Clocks& clocks) {
+std::string DescribeClocks(const Trace& trace, std::size_t counter, const std::vector<double>& rates) {
   const double hertz = trace.ticks_per_second * trace.counters[counter].scale;
-  const auto [lowest, highest] = std::minmax_element(clocks.rates.begin(), clocks.rates.end());
+  const auto [lowest, highest] = std::ranges::minmax_element(rates);
   const bool is_giga = *highest * hertz >= 1e7;
   const auto format = [&](double rate) {
     return is_giga ? fmt::format("{:.2f}", rate * hertz / 1e9) : fmt::format("{:.3g}", rate * hertz);
@@ -215,32 +211,23 @@ std::string DescribeClocks(const Trace& trace, std::size_t counter, const Clocks
   std::string range = format(*lowest);
   if (format(*highest) != range) range += " to " + format(*highest);
   return fmt::format("cycles ({}) at {} {}, estimated {}from this trace", trace.counters[counter].name, range,
-                     is_giga ? "GHz" : "Hz", clocks.is_common ? "" : "for every rank ");
+                     is_giga ? "GHz" : "Hz", *lowest == *highest ? "" : "for every rank ");
 }
 
-Attempt FromCycles(const Trace& trace, std::size_t counter, const RankTotal& total) {
-  const std::optional<Clocks> clocks = EstimateClocks(trace, counter);
-  if (!clocks) return Fail("no burst has both a length and counts of " + trace.counters[counter].name);
+// As many functions from here on, this one returns nothing and says why not where the trace cannot give the source.
+std::optional<Computation> FromCycles(const Trace& trace, std::size_t counter, std::string& why_not) {
+  auto [rates, borrowed] = EstimateClocks(trace, counter);
+  if (rates.empty()) {
+    why_not = "no burst has both a length and counts of " + trace.counters[counter].name;
+    return std::nullopt;
+  }
   std::vector<double> ticks_per_count;
-  for (const double rate : clocks->rates) ticks_per_count.push_back(1 / rate);
-  Computation computation = ByCounter(trace, ComputationSource::kCycles, counter, total, ticks_per_count);
-  computation.clocks = clocks->rates;
-  computation.description = DescribeClocks(trace, counter, *clocks);
-  computation.diagnostics.Add(anomaly::kClockBorrowed, clocks->borrowed);
-  return {std::move(computation), "", false};
-}
-
-// At one rate on all ranks: that of CPU time, or the mean rate of instructions.
-Attempt FromRate(const Trace& trace, ComputationSource source, std::size_t counter, const RankTotal& total) {
-  const bool is_cpu_time = source == ComputationSource::kCpuTime;
-  const double rate =
-      is_cpu_time ? trace.ticks_per_second / CountsPerSecond(trace.counters[counter]) : total.ticks / total.counts;
-  Computation computation = ByCounter(trace, source, counter, total, std::vector<double>(trace.size(), rate));
-  const std::string& name = trace.counters[counter].name;
-  computation.description =
-      is_cpu_time ? fmt::format("CPU time ({})", name)
-                  : fmt::format("instructions ({}) at the run's mean rate: a what-if about a uniform machine", name);
-  return {std::move(computation), "", false};
+  for (const double rate : rates) ticks_per_count.push_back(1 / rate);
+  Computation computation = ByCounter(trace, ComputationSource::kCycles, counter, ticks_per_count);
+  computation.description = DescribeClocks(trace, counter, rates);
+  computation.clocks = std::move(rates);
+  computation.diagnostics.Add(anomaly::kClockBorrowed, borrowed);
+  return computation;
 }
 
 CounterMeaning MeaningOf(ComputationSource source) {
@@ -251,93 +238,153 @@ CounterMeaning MeaningOf(ComputationSource source) {
   }
 }
 
-Attempt FromCounter(const Trace& trace, ComputationSource source, const CounterNames& names) {
+std::optional<Computation> FromCounter(const Trace& trace, ComputationSource source, const CounterNames& names,
+                                       std::string& why_not) {
   const std::optional<std::size_t> counter = ChooseCounter(trace, MeaningOf(source), names);
-  if (!counter) return Fail(fmt::format("no counter of {} in this trace", ToString(MeaningOf(source))), true);
-  std::string why_not = WhyNotBySamples(trace, *counter);
-  if (!why_not.empty()) return Fail(std::move(why_not));
-  const RankTotal total = CountTotal(trace, *counter);
-  why_not = WhyNotByTotal(trace, source, *counter, total);
-  if (!why_not.empty()) return Fail(std::move(why_not));
-  return source == ComputationSource::kCycles ? FromCycles(trace, *counter, total)
-                                              : FromRate(trace, source, *counter, total);
+  why_not = counter ? WhyNotBySamples(trace, *counter)
+                    : fmt::format("no counter of {} in this trace", ToString(MeaningOf(source)));
+  if (!why_not.empty()) return std::nullopt;
+  const auto [counts, ticks] = CountTotal(trace, *counter);
+  why_not = WhyNotByTotal(trace, source, *counter, counts, ticks);
+  if (!why_not.empty()) return std::nullopt;
+  if (source == ComputationSource::kCycles) return FromCycles(trace, *counter, why_not);
+  // At one rate on all ranks: that of CPU time, or the mean rate of instructions.
+  const bool is_cpu_time = source == ComputationSource::kCpuTime;
+  const double rate = is_cpu_time ? trace.ticks_per_second / CountsPerSecond(trace.counters[*counter]) : ticks / counts;
+  Computation computation = ByCounter(trace, source, *counter, std::vector<double>(trace.size(), rate));
+  const std::string& name = trace.counters[*counter].name;
+  computation.description =
+      is_cpu_time ? fmt::format("CPU time ({})", name)
+                  : fmt::format("instructions ({}) at the run's mean rate: a what-if about a uniform machine", name);
+  return computation;
 }
 
-Attempt FromIterations(const Trace& trace, const PhaseCut* cut) {
-  if (cut == nullptr) return Fail("no phase is given whose iterations could be compared", true);
+// The part of a burst that lies inside an iteration.
+Tick LengthInside(const RankTimeline& timeline, const Interval& iteration, std::size_t call) {
+  const Tick begin = std::max(BurstBegin(timeline, call), iteration.begin.tick);
+  const Tick end = std::min(BurstEnd(timeline, call), iteration.end.tick);
+  return std::max<Tick>(0, end - begin);
+}
+
+// The computation of a rank in every iteration, in ticks.
+std::vector<double> ComputationOfIterations(const RankTimeline& timeline, const RankCut& cut) {
+  std::vector<double> sums;
+  for (const Interval& iteration : cut.iterations) {
+    Tick sum = 0;
+    for (std::size_t call = iteration.begin.call; call <= iteration.end.call; ++call)
+      sum += LengthInside(timeline, iteration, call);
+    sums.push_back(static_cast<double>(sum));
+  }
+  return sums;
+}
+
+// Replaces every burst of an iteration by its median over all iterations of the rank that make the same calls in the
+// same order, heavy ones and others apart. Iterations without two others like them stay as measured, and so does what
+// lies outside the iterations; a burst across an iteration's edge is replaced inside and kept outside. Returns the
+// lengths, and the number of iterations that stay as measured.
+std::pair<std::vector<Tick>, std::uint64_t> ReplaceByMedian(const RankTimeline& timeline, const RankCut& cut,
+                                                            const HeavyIterations& heavy) {
+  std::vector<Tick> lengths = MeasuredLengths(timeline);
+  std::uint64_t as_measured = 0;
+  std::map<std::pair<CallSequence, bool>, std::vector<const Interval*>> groups;
+  for (std::size_t k = 0; k < cut.iterations.size(); ++k) {
+    const Interval& iteration = cut.iterations[k];
+    groups[{CallsOf(timeline, iteration), heavy.Has(k)}].push_back(&iteration);
+  }
+  for (const auto& [kind, iterations] : groups) {
+    if (iterations.size() < kFewestLikeIterations) {
+      as_measured += iterations.size();
+      continue;
+    }
+    std::vector<Tick> inside(iterations.size());
+    for (std::size_t index = 0; index <= kind.first.size(); ++index) {
+      for (std::size_t i = 0; i < iterations.size(); ++i) {
+        inside[i] = LengthInside(timeline, *iterations[i], iterations[i]->begin.call + index);
+      }
+      std::vector<Tick> sorted = inside;
+      const Tick typical = Median(sorted);
+      for (std::size_t i = 0; i < iterations.size(); ++i) {
+        lengths[iterations[i]->begin.call + index] += typical - inside[i];
+      }
+    }
+  }
+  return {std::move(lengths), as_measured};
+}
+
+std::optional<Computation> FromIterations(const Trace& trace, const PhaseCut* cut, std::string& why_not) {
+  if (cut == nullptr) {
+    why_not = "no phase is given whose iterations could be compared";
+    return std::nullopt;
+  }
   std::vector<std::vector<double>> loads(trace.size());
   ParallelFor(trace.size(), [&](std::size_t rank) {
     loads[rank] = ComputationOfIterations(trace.timelines[rank], cut->ranks[rank]);
   });
   const HeavyIterations heavy =
       FindHeavyIterations(loads.size(), [&](std::size_t rank) { return std::span(loads[rank]); });
-  std::vector<TypicalIterations> ranks(trace.size());
-  ParallelFor(trace.size(),
-              [&](std::size_t rank) { ranks[rank] = ReplaceByMedian(trace.timelines[rank], cut->ranks[rank], heavy); });
   Computation computation;
   computation.source = ComputationSource::kIterations;
   computation.description = fmt::format("median over iterations of {}: an estimate", Describe(cut->spec));
-  std::uint64_t iterations = 0, as_measured = 0;
-  for (TypicalIterations& rank : ranks) {
-    computation.lengths.push_back(std::move(rank.lengths));
-    iterations += rank.iterations;
-    as_measured += rank.as_measured;
+  computation.lengths.resize(trace.size());
+  std::vector<std::uint64_t> as_measured(trace.size());
+  ParallelFor(trace.size(), [&](std::size_t rank) {
+    std::tie(computation.lengths[rank], as_measured[rank]) =
+        ReplaceByMedian(trace.timelines[rank], cut->ranks[rank], heavy);
+  });
+  std::uint64_t iterations = 0;
+  for (const RankCut& rank : cut->ranks) iterations += rank.iterations.size();
+  const std::uint64_t kept = std::accumulate(as_measured.begin(), as_measured.end(), std::uint64_t{0});
+  if (kept == iterations) {
+    why_not = fmt::format("no {} iterations of phase '{}' have the same calls on any rank", kFewestLikeIterations,
+                          cut->spec.name);
+    return std::nullopt;
   }
-  if (as_measured == iterations) {
-    return Fail(fmt::format("no {} iterations of phase '{}' have the same calls on any rank", kFewestLikeIterations,
-                            cut->spec.name),
-                true);
-  }
-  computation.diagnostics.Add(anomaly::kIterationWithoutLike, as_measured, "in phase " + cut->spec.name);
+  computation.diagnostics.Add(anomaly::kIterationWithoutLike, kept, "in phase " + cut->spec.name);
   computation.diagnostics.AddPopulation(anomaly::kIterationWithoutLike, iterations);
-  return {std::move(computation), "", false};
+  return computation;
 }
 
-Attempt From(const Trace& trace, ComputationSource source, const ComputationOptions& options) {
-  switch (source) {
-    case ComputationSource::kMeasured: return {MeasuredComputation(trace), "", false};
-    case ComputationSource::kIterations: return FromIterations(trace, options.iterations);
-    default: return FromCounter(trace, source, options.counters);
-  }
+std::optional<Computation> From(const Trace& trace, ComputationSource source, const ComputationOptions& options,
+                                std::string& why_not) {
+  if (source == ComputationSource::kMeasured) return MeasuredComputation(trace);
+  std::optional<Computation> computation = source == ComputationSource::kIterations
+                                               ? FromIterations(trace, options.iterations, why_not)
+                                               : FromCounter(trace, source, options.counters, why_not);
+  if (computation) AddSums(trace, *computation);
+  return computation;
 }
 
 }  // namespace
 
-std::string ToString(ComputationSource source) {
-  return std::string(kSourceNames[static_cast<std::size_t>(source)].second);
-}
+std::string ToString(ComputationSource source) { return kSourceNames[static_cast<std::size_t>(source)]; }
 
 std::optional<ComputationSource> ParseComputationSource(std::string_view name) {
-  for (const auto& [source, known] : kSourceNames) {
-    if (known == name) return source;
-  }
-  return std::nullopt;
+  const auto found = std::ranges::find(kSourceNames, name);
+  if (found == kSourceNames.end()) return std::nullopt;
+  return static_cast<ComputationSource>(found - kSourceNames.begin());
 }
 
 Computation CleanComputation(const Trace& trace, const ComputationOptions& options) {
+  std::string why_not;
   if (options.source) {
-    Attempt attempt = From(trace, *options.source, options);
-    if (!attempt.computation) {
-      throw Error(ErrorKind::kUsage, trace.path,
-                  fmt::format("computation cannot be taken from {}: {}", ToString(*options.source), attempt.reason),
-                  *options.source == ComputationSource::kIterations
-                      ? "name a region that repeats as a phase, or choose another source"
-                      : ListCounters(trace) + "; name the one to use, or choose another source");
-    }
-    AddSums(trace, *attempt.computation);
-    return *std::move(attempt.computation);
+    if (auto computation = From(trace, *options.source, options, why_not)) return *std::move(computation);
+    throw Error(ErrorKind::kUsage, trace.path,
+                fmt::format("computation cannot be taken from {}: {}", ToString(*options.source), why_not),
+                *options.source == ComputationSource::kIterations
+                    ? "name a region that repeats as a phase, or choose another source"
+                    : ListCounters(trace) + "; name the one to use, or choose another source");
   }
   Diagnostics unusable;
   std::vector<std::string> reasons;
   for (const auto source : {ComputationSource::kCycles, ComputationSource::kCpuTime, ComputationSource::kIterations}) {
-    Attempt attempt = From(trace, source, options);
-    if (attempt.computation) {
-      attempt.computation->diagnostics.Merge(unusable);
-      AddSums(trace, *attempt.computation);
-      return *std::move(attempt.computation);
+    if (auto computation = From(trace, source, options, why_not)) {
+      computation->diagnostics.Merge(unusable);
+      return *std::move(computation);
     }
-    if (!attempt.is_absent) unusable.Add(anomaly::kCounterNotUsed, 1, attempt.reason);
-    reasons.push_back(attempt.reason);
+    // That the trace has nothing of the kind is no anomaly.
+    if (source != ComputationSource::kIterations && ChooseCounter(trace, MeaningOf(source), options.counters))
+      unusable.Add(anomaly::kCounterNotUsed, 1, why_not);
+    reasons.push_back(why_not);
   }
   Computation computation = MeasuredComputation(trace);
   computation.description += ": " + Join(reasons, ", ");
@@ -346,9 +393,8 @@ Computation CleanComputation(const Trace& trace, const ComputationOptions& optio
 }
 
 std::optional<Computation> TryComputation(const Trace& trace, ComputationSource source, const CounterNames& counters) {
-  Attempt attempt = From(trace, source, {source, counters, nullptr});
-  if (attempt.computation) AddSums(trace, *attempt.computation);
-  return std::move(attempt.computation);
+  std::string why_not;
+  return From(trace, source, {source, counters, nullptr}, why_not);
 }
 
 Computation MeasuredComputation(const Trace& trace) {

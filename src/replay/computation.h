@@ -1,5 +1,6 @@
-// The time of computation between MPI calls without noise: the lengths that a replay can use in place of the
-// measured ones [docs/formulas.md, computation noise removal; Rosas14, section 2.4.2].
+// The computation of a rank between its MPI calls, as the clock and as a counter measured it, and its lengths without
+// noise, which a replay can use in place of the measured ones [docs/formulas.md, computation noise removal; Rosas14,
+// section 2.4.2]. Bursts are numbered by the call they come before; calls() is the one after the last call.
 #pragma once
 
 #include <cstddef>
@@ -9,12 +10,22 @@
 #include <vector>
 
 #include "base/diagnostics.h"
+#include "phases/phase_cut.h"
 #include "trace/names.h"
 #include "trace/trace.h"
 
 namespace farscale {
 
-struct PhaseCut;
+// Where the burst before a call lies; the timeline's ends take the place of calls before the first and after the last.
+inline Tick BurstBegin(const RankTimeline& timeline, std::size_t call) {
+  return call > 0 ? timeline.leave(call - 1) : timeline.begin();
+}
+inline Tick BurstEnd(const RankTimeline& timeline, std::size_t call) {
+  return call < timeline.calls() ? timeline.enter(call) : timeline.end();
+}
+
+// A median of fewer says nothing against one disturbed iteration.
+inline constexpr std::size_t kFewestLikeIterations = 3;
 
 // The source of the length of a burst of computation.
 enum class ComputationSource {
@@ -67,6 +78,9 @@ Computation MeasuredComputation(const Trace& trace);
 struct CountedBurst {
   Tick ticks = 0;
   double counts = 0;
+  // There are no counts where a gap in the recording interrupts a burst: in the gap the counter may have stood still,
+  // or counted calls that were not recorded and the writing of buffers.
+  bool is_interrupted = false;
 };
 
 struct ClockRate {

@@ -1,4 +1,4 @@
-#include "replay/displaced_times.h"
+#include "replay/time_checks.h"
 
 #include <gtest/gtest.h>
 

@@ -7,7 +7,7 @@
 
 #include "base/parallel.h"
 #include "base/search.h"
-#include "replay/bursts.h"
+#include "replay/computation.h"
 
 namespace farscale {
 namespace {

@@ -10,7 +10,7 @@
 #include "base/text.h"
 #include "factors/thread_times.h"
 #include "replay/clock_repair.h"
-#include "replay/bursts.h"
+#include "replay/time_checks.h"
 #include "trace/trace_reader.h"
 
 namespace farscale {

@@ -10,7 +10,7 @@
 #include "replay/anomalies.h"
 #include "factors/spread.h"
 #include "replay/cut_trace.h"
-#include "replay/bursts.h"
+#include "replay/time_checks.h"
 #include "support/same_trace.h"
 #include "support/temporary_folder.h"
 #include "support/traces.h"

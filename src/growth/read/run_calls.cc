@@ -7,7 +7,7 @@
 
 #include "base/diagnostics.h"
 #include "base/parallel.h"
-#include "replay/bursts.h"
+#include "replay/computation.h"
 #include "trace/trace.h"
 
 namespace farscale {

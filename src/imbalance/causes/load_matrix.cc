@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "base/parallel.h"
-#include "replay/bursts.h"
+#include "replay/computation.h"
 
 namespace farscale {
 namespace {

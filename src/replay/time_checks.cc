@@ -1,101 +1,182 @@
-#include "replay/bursts.h"
+#include "replay/time_checks.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <cmath>
+#include <cstdint>
 #include <map>
+#include <optional>
+#include <unordered_map>
+#include <unordered_set>
+#include <utility>
+#include <vector>
 
 #include "base/text.h"
 #include "base/parallel.h"
-#include "base/search.h"
-#include "phases/iteration_parts.h"
 #include "replay/anomalies.h"
 #include "replay/computation.h"
-#include "stats/sample_quantiles.h"
 
 namespace farscale {
 namespace {
 
-// Which bursts an interruption of the recording touches.
-std::vector<bool> Interrupted(const RankTimeline& timeline) {
-  std::vector<bool> interrupted(timeline.calls() + 1);
-  for (const Interruption& interruption : timeline.interruptions()) {
-    const std::size_t first = PartitionIndex(
-        0, timeline.calls(), [&](std::size_t call) { return BurstEnd(timeline, call) <= interruption.begin; });
-    for (std::size_t call = first; call <= timeline.calls() && BurstBegin(timeline, call) < interruption.end; ++call) {
-      if (BurstEnd(timeline, call) > interruption.begin) interrupted[call] = true;
-    }
-  }
-  return interrupted;
+constexpr double kShare = 0.01;  // share of the largest useful time, as far as factors may change without a word
+// Fewer others show no range that is usual.
+constexpr std::size_t kFewestAlike = 5;
+// The distance from the range of the others, in widths of it. A computation that the system interrupts becomes longer
+// and the wait behind it shorter, so that late begins of calls are usual: those in real and simulated runs with noise
+// lie up to 18 widths apart. All other edges lie within one.
+constexpr double kWidths = 1, kWidthsWhenLate = 20;
+
+// Edges of calls are numbered through: the enter of call c is 2 c, its leave 2 c + 1. Before an edge lies a
+// computation and behind it a call, or the other way round.
+struct CallEdge {
+  std::uint64_t key = 0;  // the same for edges that are alike
+  std::size_t rank = 0;
+  std::size_t index = 0;
+  std::size_t occurrence = 0;  // among its kind on the rank
+  Tick before = 0, after = 0;
+  bool is_known = false, fits = false;  // in a set of edges alike that is large enough
+  double later = 0;                     // than usual there
+
+  bool IsEnter() const { return index % 2 == 0; }
+};
+
+Tick TickOf(const RankTimeline& timeline, std::size_t edge) {
+  return edge % 2 == 0 ? timeline.enter(edge / 2) : timeline.leave(edge / 2);
 }
 
-// The part of a burst that lies inside an iteration.
-Tick LengthInside(const RankTimeline& timeline, const Interval& iteration, std::size_t call) {
-  const Tick begin = std::max(BurstBegin(timeline, call), iteration.begin.tick);
-  const Tick end = std::min(BurstEnd(timeline, call), iteration.end.tick);
-  return std::max<Tick>(0, end - begin);
+std::uint64_t Mix(std::uint64_t hash, std::uint64_t value) {
+  return (hash ^ value) * 0x9E3779B97F4A7C15u + (hash >> 29);
+}
+
+// Everything that a call does, but for its peers.
+std::uint64_t KeyOfCall(const RankTimeline& timeline, std::size_t call) {
+  std::uint64_t key = Mix(1, timeline.region(call));
+  for (std::size_t record = timeline.first_record(call); record < timeline.first_record(call + 1); ++record) {
+    key = Mix(Mix(key, static_cast<std::uint64_t>(timeline.record_kind(record))), timeline.record_bytes(record));
+  }
+  return key;
+}
+
+// Edges are alike by the calls before, around and behind; the first and last of a rank have no such neighbours.
+std::uint64_t KeyOfEdge(std::size_t edge, std::uint64_t before, std::uint64_t own, std::uint64_t after) {
+  return Mix(Mix(Mix(edge % 2, before), own), after);
+}
+
+template <typename Body>
+void ForEdges(const RankTimeline& timeline, const Body& body) {
+  if (timeline.calls() < 3) return;
+  for (std::size_t edge = 2; edge < 2 * timeline.calls() - 2; ++edge) {
+    const Tick tick = TickOf(timeline, edge);
+    body(edge, tick - TickOf(timeline, edge - 1), TickOf(timeline, edge + 1) - tick);
+  }
+}
+
+double LargestUseful(const Trace& trace) {
+  Tick largest = 0;
+  for (const RankTimeline& timeline : trace.timelines) {
+    Tick useful = 0;
+    for (std::size_t call = 0; call <= timeline.calls(); ++call) {
+      useful += BurstEnd(timeline, call) - BurstBegin(timeline, call);
+    }
+    largest = std::max(largest, useful);
+  }
+  return static_cast<double>(largest);
+}
+
+// Edges that may decide something, with all that are like them.
+std::vector<CallEdge> EdgesLikeLongOnes(const Trace& trace, double least) {
+  std::vector<std::vector<CallEdge>> of_ranks(trace.size());
+  std::vector<std::unordered_set<std::uint64_t>> keys_of_ranks(trace.size());
+  ParallelFor(trace.size(), [&](std::size_t rank) {
+    const RankTimeline& timeline = trace.timelines[rank];
+    ForEdges(timeline, [&](std::size_t edge, Tick before, Tick after) {
+      if (static_cast<double>(before + after) < least) return;
+      const auto key = [&](std::size_t call) { return KeyOfCall(timeline, call); };
+      keys_of_ranks[rank].insert(KeyOfEdge(edge, key(edge / 2 - 1), key(edge / 2), key(edge / 2 + 1)));
+    });
+  });
+  std::unordered_set<std::uint64_t> keys;
+  for (const auto& of_rank : keys_of_ranks) keys.insert(of_rank.begin(), of_rank.end());
+  if (keys.empty()) return {};
+  ParallelFor(trace.size(), [&](std::size_t rank) {
+    const RankTimeline& timeline = trace.timelines[rank];
+    std::vector<std::uint64_t> of_calls(timeline.calls());
+    for (std::size_t call = 0; call < of_calls.size(); ++call) of_calls[call] = KeyOfCall(timeline, call);
+    std::unordered_map<std::uint64_t, std::size_t> occurrences;
+    ForEdges(timeline, [&](std::size_t edge, Tick before, Tick after) {
+      const std::size_t call = edge / 2;
+      const std::uint64_t key = KeyOfEdge(edge, of_calls[call - 1], of_calls[call], of_calls[call + 1]);
+      if (keys.contains(key)) of_ranks[rank].push_back({key, rank, edge, occurrences[key]++, before, after});
+    });
+  });
+  std::vector<CallEdge> edges;
+  for (const auto& of_rank : of_ranks) edges.insert(edges.end(), of_rank.begin(), of_rank.end());
+  return edges;
+}
+
+// The distance of a length outside the range of the others, in widths of that; negative within it. `sorted`:
+// two or more lengths that should be alike, this one among them.
+double WidthsOutside(const std::vector<Tick>& sorted, Tick length) {
+  const Tick low = sorted[length == sorted.front() ? 1 : 0];
+  const Tick high = sorted[sorted.size() - (length == sorted.back() ? 2 : 1)];
+  return static_cast<double>(std::max(low - length, length - high)) / std::max(1.0, static_cast<double>(high - low));
+}
+
+// Compares the edges of one rank, or of other ranks at the same occurrence, that are alike. An edge is displaced if its
+// times before and behind are usual together, but not how the edge divides them.
+void Judge(std::vector<CallEdge>& edges, std::size_t CallEdge::*set, double least) {
+  std::map<std::pair<std::uint64_t, std::size_t>, std::vector<CallEdge*>> sets;
+  for (CallEdge& edge : edges) sets[{edge.key, edge.*set}].push_back(&edge);
+  for (const auto& [key, alike] : sets) {
+    if (alike.size() < kFewestAlike) continue;
+    std::vector<Tick> before, after;
+    for (const CallEdge* edge : alike) {
+      before.push_back(edge->before);
+      after.push_back(edge->after);
+    }
+    std::ranges::sort(before);
+    std::ranges::sort(after);
+    const std::size_t middle = alike.size() / 2;
+    for (CallEdge* edge : alike) {
+      const auto later = static_cast<double>(edge->before - before[middle]);
+      const auto shorter = static_cast<double>(after[middle] - edge->after);
+      const double outside_before = WidthsOutside(before, edge->before), outside = WidthsOutside(after, edge->after);
+      const double limit = edge->IsEnter() && later > 0 ? kWidthsWhenLate : kWidths;
+      const bool is_displaced = std::abs(later) >= least && std::abs(later - shorter) <= 0.5 * std::abs(later) &&
+                                std::min(outside_before, outside) > 0 && std::max(outside_before, outside) >= limit;
+      edge->is_known = true;
+      edge->fits |= !is_displaced;
+      edge->later = later;
+    }
+  }
+}
+
+std::string Describe(const Trace& trace, const CallEdge& edge) {
+  const RankTimeline& timeline = trace.timelines[edge.rank];
+  return fmt::format("rank {} {} {} at {}, {} {} than usual", edge.rank, edge.IsEnter() ? "enters" : "leaves",
+                     trace.regions[timeline.region(edge.index / 2)].name,
+                     FormatSeconds(trace.Seconds(TickOf(timeline, edge.index) - trace.begin())),
+                     FormatSeconds(std::abs(edge.later) / trace.ticks_per_second),
+                     edge.later > 0 ? "later" : "earlier");
 }
 
 }  // namespace
 
-std::vector<Tick> MeasuredLengths(const RankTimeline& timeline) {
-  std::vector<Tick> lengths(timeline.calls() + 1);
-  for (std::size_t call = 0; call < lengths.size(); ++call) {
-    lengths[call] = std::max<Tick>(0, BurstEnd(timeline, call) - BurstBegin(timeline, call));
+Diagnostics FindDisplacedTimes(const Trace& trace) {
+  Diagnostics diagnostics;
+  const double least = kShare * LargestUseful(trace);
+  std::vector<CallEdge> edges = EdgesLikeLongOnes(trace, least);
+  Judge(edges, &CallEdge::rank, least);
+  Judge(edges, &CallEdge::occurrence, least);
+  for (const CallEdge& edge : edges) {
+    if (edge.is_known && !edge.fits) diagnostics.Add(anomaly::kTimeDisplaced, 1, Describe(trace, edge));
   }
-  return lengths;
+  return diagnostics;
 }
 
-CountedRank CountBursts(const RankTimeline& timeline, std::size_t counter) {
-  CountedRank rank{MeasuredLengths(timeline), {}, Interrupted(timeline)};
-  rank.counts.resize(rank.measured.size());
-  if (timeline.empty()) return rank;
-  for (std::size_t call = 0; call < rank.counts.size(); ++call) {
-    if (rank.interrupted[call]) continue;
-    const double counts = timeline.counter_before_call(counter, call);
-    if (counts > 0 && std::isfinite(counts)) rank.counts[call] = counts;
-  }
-  return rank;
-}
-
-std::vector<double> ComputationOfIterations(const RankTimeline& timeline, const RankCut& cut) {
-  std::vector<double> sums;
-  for (const Interval& iteration : cut.iterations) {
-    Tick sum = 0;
-    for (std::size_t call = iteration.begin.call; call <= iteration.end.call; ++call)
-      sum += LengthInside(timeline, iteration, call);
-    sums.push_back(static_cast<double>(sum));
-  }
-  return sums;
-}
-
-TypicalIterations ReplaceByMedian(const RankTimeline& timeline, const RankCut& cut, const HeavyIterations& heavy) {
-  TypicalIterations result{MeasuredLengths(timeline), cut.iterations.size(), 0};
-  std::map<std::pair<CallSequence, bool>, std::vector<const Interval*>> groups;
-  for (std::size_t k = 0; k < cut.iterations.size(); ++k) {
-    const Interval& iteration = cut.iterations[k];
-    groups[{CallsOf(timeline, iteration), heavy.Has(k)}].push_back(&iteration);
-  }
-  for (const auto& [kind, iterations] : groups) {
-    if (iterations.size() < kFewestLikeIterations) {
-      result.as_measured += iterations.size();
-      continue;
-    }
-    std::vector<Tick> inside(iterations.size());
-    for (std::size_t index = 0; index <= kind.first.size(); ++index) {
-      for (std::size_t i = 0; i < iterations.size(); ++i) {
-        inside[i] = LengthInside(timeline, *iterations[i], iterations[i]->begin.call + index);
-      }
-      std::vector<Tick> sorted = inside;
-      const Tick typical = Median(sorted);
-      for (std::size_t i = 0; i < iterations.size(); ++i) {
-        result.lengths[iterations[i]->begin.call + index] += typical - inside[i];
-      }
-    }
-  }
-  return result;
-}
+// Processors: ranks that had none for a part of their computation, and counts that none can have.
 
 namespace {
 
@@ -205,31 +286,28 @@ constexpr std::pair<CounterMeaning, double> kCeilings[] = {
 // written; what matters is a share of all.
 constexpr double kReadingError = 100e-6, kNoticeable = 0.01;
 
-struct CountedTime {
-  double seconds = 0;
-  double counted = 0;  // seconds of CPU time, or events
-
-  double Beyond(double per_second) const { return counted - per_second * (seconds + kReadingError); }
-};
-
 // The time from one edge to another that is furthest beyond what can be, or the whole time of the rank; nothing where
 // all can be. Between edges without samples of their own nothing is known.
-std::optional<CountedTime> Impossible(const Trace& trace, const RankTimeline& timeline, std::size_t counter,
-                                      double counts_of_unit, double per_second) {
-  CountedTime worst, all;
+// Seconds, and how much is counted in them: seconds of CPU time, or events.
+std::optional<std::pair<double, double>> Impossible(const Trace& trace, const RankTimeline& timeline,
+                                                    std::size_t counter, double counts_of_unit, double per_second) {
+  const auto beyond = [&](const std::pair<double, double>& part) {
+    return part.second - per_second * (part.first + kReadingError);
+  };
+  std::pair<double, double> worst, all;
   const auto take = [&](Tick ticks, double counts) {
-    const CountedTime part{trace.Seconds(ticks), counts / counts_of_unit};
-    all.seconds += part.seconds;
-    all.counted += part.counted;
-    if (part.Beyond(per_second) > worst.Beyond(per_second)) worst = part;
+    const std::pair part(trace.Seconds(ticks), counts / counts_of_unit);
+    all.first += part.first;
+    all.second += part.second;
+    if (beyond(part) > beyond(worst)) worst = part;
   };
   for (std::size_t call = 0; call <= timeline.calls(); ++call) {
     take(BurstEnd(timeline, call) - BurstBegin(timeline, call), timeline.counter_before_call(counter, call));
     if (call < timeline.calls()) take(timeline.duration(call), timeline.counter_in_call(counter, call));
   }
-  if (all.Beyond(per_second) > 0) return all;
+  if (beyond(all) > 0) return all;
   const bool has_samples = timeline.counter_edge_share(counter) == 1;
-  return has_samples && worst.Beyond(per_second) > kNoticeable * all.counted ? std::optional(worst) : std::nullopt;
+  return has_samples && beyond(worst) > kNoticeable * all.second ? std::optional(worst) : std::nullopt;
 }
 
 void CheckCounts(const Trace& trace, const CounterNames& names, Diagnostics& diagnostics) {
@@ -239,7 +317,7 @@ void CheckCounts(const Trace& trace, const CounterNames& names, Diagnostics& dia
     const Counter& counted = trace.counters[*counter];
     const bool is_time = meaning == CounterMeaning::kCpuTime;
     const double counts_of_unit = is_time ? CountsPerSecond(counted) : 1 / counted.scale;
-    std::vector<std::optional<CountedTime>> found(trace.size());
+    std::vector<std::optional<std::pair<double, double>>> found(trace.size());
     ParallelFor(trace.size(), [&, most = per_second](std::size_t rank) {
       const RankTimeline& timeline = trace.timelines[rank];
       if (timeline.empty() || !timeline.has_counter(*counter) || !timeline.counter_is_reliable(*counter)) return;
@@ -248,11 +326,11 @@ void CheckCounts(const Trace& trace, const CounterNames& names, Diagnostics& dia
     });
     for (std::size_t rank = 0; rank < trace.size(); ++rank) {
       if (!found[rank]) continue;
-      diagnostics.Add(
-          anomaly::kCountsImpossible, 1,
-          fmt::format("rank {} counts {} of {} in {}", rank,
-                      is_time ? FormatSeconds(found[rank]->counted) : FormatSignificant(found[rank]->counted, 3),
-                      counted.name, FormatSeconds(found[rank]->seconds)));
+      const auto [seconds, counts] = *found[rank];
+      diagnostics.Add(anomaly::kCountsImpossible, 1,
+                      fmt::format("rank {} counts {} of {} in {}", rank,
+                                  is_time ? FormatSeconds(counts) : FormatSignificant(counts, 3), counted.name,
+                                  FormatSeconds(seconds)));
     }
   }
 }
