@@ -93,32 +93,6 @@ void MoveEdges(const RankTimeline& before, const TimeMap& map, RankCut& cut) {
   }
 }
 
-// Time of [begin, end] on one rank that lies within the regions marked.
-class RegionClock {
- public:
-  RegionClock(const RankTimeline& timeline, const std::vector<bool>& is_marked)
-      : timeline_(timeline), is_marked_(is_marked) {}
-
-  // Bursts are asked for in ascending order.
-  Tick Inside(Tick begin, Tick end) {
-    Tick inside = 0, from = begin;
-    while (next_ < timeline_.region_events() && timeline_.event_tick(next_) < end) {
-      const RankTimeline::RegionEvent event = timeline_.region_event(next_++);
-      const Tick at = std::max(event.tick, from);
-      if (depth_ > 0) inside += at - from;
-      from = at;
-      if (is_marked_[event.region]) depth_ += event.is_leave ? -1 : 1;
-    }
-    return depth_ > 0 ? inside + (end - from) : inside;
-  }
-
- private:
-  const RankTimeline& timeline_;
-  const std::vector<bool>& is_marked_;
-  std::size_t next_ = 0;
-  int depth_ = 0;
-};
-
 // The span of calls and region events; 0 where there are none.
 std::pair<Tick, Tick> SpanOf(const NewTimes& times) {
   if (times.enter.empty() && times.events.empty()) return {0, 0};
@@ -157,13 +131,21 @@ BurstLengths SpeedUp(const Trace& trace, const BurstLengths& bursts, double spee
   BurstLengths faster = bursts;
   for (std::size_t rank = 0; rank < trace.size(); ++rank) {
     const RankTimeline& timeline = trace.timelines[rank];
-    RegionClock clock(timeline, is_marked);
+    std::size_t next = 0;  // region event
+    int depth = 0;         // in the regions marked
     for (std::size_t call = 0; call < faster[rank].size(); ++call) {
       const Tick begin = BurstBegin(timeline, call), end = BurstEnd(timeline, call);
-      double share = 1;
-      if (!region.empty()) {
-        share = end > begin ? static_cast<double>(clock.Inside(begin, end)) / static_cast<double>(end - begin) : 0;
+      Tick inside = 0, from = begin;
+      for (; next < timeline.region_events() && timeline.event_tick(next) < end; ++next) {
+        const RankTimeline::RegionEvent event = timeline.region_event(next);
+        const Tick at = std::max(event.tick, from);
+        if (depth > 0) inside += at - from;
+        from = at;
+        if (is_marked[event.region]) depth += event.is_leave ? -1 : 1;
       }
+      if (depth > 0) inside += end - from;
+      double share = 1;
+      if (!region.empty()) share = end > begin ? static_cast<double>(inside) / static_cast<double>(end - begin) : 0;
       Tick& length = faster[rank][call];
       length = std::llround(static_cast<double>(length) * (share / speed + (1 - share)));
     }
@@ -235,11 +217,11 @@ void MoveRank(std::size_t rank, std::vector<Tick> enter, std::vector<Tick> leave
   }
 }
 
-ReplayedRank ReplayedPart(const Trace& trace, const PhaseCut& cut, Tick origin, const ReplayResult& result,
-                          std::size_t rank) {
+std::pair<NewTimes, RankCut> ReplayedPart(const Trace& trace, const PhaseCut& cut, Tick origin,
+                                          const ReplayResult& result, std::size_t rank) {
   const RankTimeline& timeline = trace.timelines[rank];
-  ReplayedRank replayed{{}, cut.ranks[rank]};
-  Interval& window = replayed.cut.window;
+  RankCut moved = cut.ranks[rank];
+  Interval& window = moved.window;
   const Tick end = origin + result.end[rank], shift = end - window.end.tick;
   std::vector<Tick> leave;
   leave.reserve(timeline.calls());
@@ -248,16 +230,15 @@ ReplayedRank ReplayedPart(const Trace& trace, const PhaseCut& cut, Tick origin, 
   const std::size_t first = window.begin.call, behind = first + of_window.size();
   for (std::size_t i = 0; i < of_window.size(); ++i) leave[first + i] = origin + of_window[i];
   for (std::size_t call = behind; call < leave.size(); ++call) leave[call] += shift;
-  replayed.times = ReplayedTimes(timeline, leave, 0, timeline.begin(), timeline.end() + shift, nullptr);
-  if (!replayed.cut.iterations.empty()) {
-    const NewTimes& times = replayed.times;
+  NewTimes times = ReplayedTimes(timeline, leave, 0, timeline.begin(), timeline.end() + shift, nullptr);
+  if (!moved.iterations.empty()) {
     const auto [begin, until] = SpanOf(times);
-    MoveEdges(timeline, TimeMap(timeline, times.enter, times.leave, begin, until), replayed.cut);
+    MoveEdges(timeline, TimeMap(timeline, times.enter, times.leave, begin, until), moved);
   }
   // A window may begin or end within a call, of which the replay knows how much is in it.
   window.begin.tick = cut.ranks[rank].window.begin.tick;
   window.end.tick = end;
-  return replayed;
+  return {std::move(times), std::move(moved)};
 }
 
 }  // namespace farscale

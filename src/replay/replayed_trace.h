@@ -3,6 +3,7 @@
 #pragma once
 
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "replay/network.h"
@@ -13,26 +14,19 @@
 namespace farscale {
 
 // The trace at the times of a replay of its whole run, which kept the times of all calls. Threads move with their main
-// threads. Regions and counters keep
-// their place in the computation, whose length changes evenly between two calls; what lies inside calls does so in the
-// call. `bursts`: what was replayed; nothing: the computation as measured.
+// threads. Regions and counters keep their place in the computation, whose length changes evenly between two calls;
+// what lies inside calls does so in the call. `bursts`: what was replayed; nothing: the computation as measured.
 Trace ReplayedTrace(const Trace& trace, const ReplayResult& result, const BurstLengths* bursts = nullptr);
 
 // Puts the calls of a rank at other times, and all else that it did where it was between them; `begin` and `end`: of
 // the rank. Threads and devices move with their main threads. For several ranks at a time.
 void MoveRank(std::size_t rank, std::vector<Tick> enter, std::vector<Tick> leave, Tick begin, Tick end, Trace& trace);
 
-// A rank with a part of the run at the times of its replay, and that part.
-struct ReplayedRank {
-  NewTimes times;
-  RankCut cut;
-};
-
-// The rank is in the part; the replay kept the times of all calls. What is before the part stays as it was
-// measured, what is behind moves along. Only within the part do messages take the time that the replay gave them.
-// `origin`: where the part begins, cut.begin().
-ReplayedRank ReplayedPart(const Trace& trace, const PhaseCut& cut, Tick origin, const ReplayResult& result,
-                          std::size_t rank);
+// A rank with a part of the run at the times of its replay, and that part. The rank is in it; the replay kept the times
+// of all calls. What is before the part stays as it was measured, what is behind moves along. Only within the part do
+// messages take the time that the replay gave them. `origin`: where the part begins, cut.begin().
+std::pair<NewTimes, RankCut> ReplayedPart(const Trace& trace, const PhaseCut& cut, Tick origin,
+                                          const ReplayResult& result, std::size_t rank);
 
 // The same part of the run in its replayed trace.
 PhaseCut MoveCut(const Trace& trace, const Trace& replayed, const PhaseCut& cut);

@@ -218,9 +218,9 @@ Activities CollectActivities(const Trace& trace, const PhaseCut& cut, std::optio
       activities.ranks[rank] = TileRank(trace, {timeline}, cut.span, cut.ranks[rank], begin, own[rank]);
       return;
     }
-    const ReplayedRank at = ReplayedPart(trace, cut, begin, *replayed, rank);
+    const auto [times, moved] = ReplayedPart(trace, cut, begin, *replayed, rank);
     replayed->leave[rank] = {};
-    activities.ranks[rank] = TileRank(trace, {timeline, &at.times}, cut.span, at.cut, begin, own[rank]);
+    activities.ranks[rank] = TileRank(trace, {timeline, &times}, cut.span, moved, begin, own[rank]);
   });
   for (std::size_t rank = 0; rank < trace.size(); ++rank) {
     std::vector<PathId> numbers = own[rank].MergeInto(activities.paths);
