@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <deque>
 #include <functional>
+#include <optional>
 #include <queue>
 #include <vector>
 
@@ -34,8 +35,6 @@ class TaskEngine {
 
     friend auto operator<=>(const Event&, const Event&) = default;
   };
-
-  enum class MessageMode : std::uint8_t { kUndecided, kEager, kRendezvous };
 
   struct Task {
     Tick clock = 0;
@@ -79,7 +78,7 @@ class TaskEngine {
   void WaitInLine(std::uint32_t task);
 
   const Link& LinkOf(std::uint32_t message) const;
-  MessageMode ModeOf(std::uint32_t message);
+  bool WaitsForReceiver(std::uint32_t message);
   void PostSide(std::uint32_t message, Tick time, bool is_sender);
   void Transfer(std::uint32_t message, Tick time);
   void Serve(std::uint32_t message, Tick time);
@@ -129,11 +128,11 @@ class TaskEngine {
   std::vector<Tick> free_since_;                  // when a processor that is not busy became so
   std::vector<Tick> sent_, received_;             // as in the plain engine
   std::vector<Tick> first_posts_;
-  std::vector<MessageMode> modes_;
+  std::vector<std::optional<bool>> waits_for_receiver_;  // one a message; nothing: not decided
   std::vector<Collective> collectives_;
   Scans scans_;
-  std::vector<TransferPlaces> sending_, receiving_;  // for nodes that limit them
-  std::size_t at_point_ = 0;                         // tasks at the next balancing point
+  TransferPlaces transfers_;
+  std::size_t at_point_ = 0;  // tasks at the next balancing point
   Tick point_time_ = 0;
 };
 

@@ -15,17 +15,16 @@ const Link& TaskEngine::LinkOf(std::uint32_t message) const {
 }
 
 // A message waits for its receiver or not by the link between its tasks when the first of them posts it.
-TaskEngine::MessageMode TaskEngine::ModeOf(std::uint32_t message) {
-  MessageMode& mode = modes_[message];
-  if (mode != MessageMode::kUndecided) return mode;
+bool TaskEngine::WaitsForReceiver(std::uint32_t message) {
+  std::optional<bool>& waits = waits_for_receiver_[message];
   const TaskMessage& of = program_.task_messages[message];
-  const bool waits = of.may_rendezvous && (of.always_waits || of.bytes >= LinkOf(message).eager_limit);
-  return mode = waits ? MessageMode::kRendezvous : MessageMode::kEager;
+  if (!waits) waits = of.may_rendezvous && (of.always_waits || of.bytes >= LinkOf(message).eager_limit);
+  return *waits;
 }
 
 // The later of the two sides starts a message that waits for its receiver.
 void TaskEngine::PostSide(std::uint32_t message, Tick time, bool is_sender) {
-  if (ModeOf(message) == MessageMode::kEager) {
+  if (!WaitsForReceiver(message)) {
     if (is_sender && program_.task_messages[message].is_awaited) Transfer(message, time);
     return;
   }
@@ -55,13 +54,7 @@ void TaskEngine::Transfer(std::uint32_t message, Tick time) {
 void TaskEngine::Serve(std::uint32_t message, Tick time) {
   const TaskMessage& of = program_.task_messages[message];
   const double seconds = network_->remote.TransferSeconds(static_cast<double>(of.bytes));
-  TransferPlaces* out = sending_.empty() ? nullptr : &sending_[static_cast<std::size_t>(NodeOf(of.from))];
-  TransferPlaces* in = receiving_.empty() ? nullptr : &receiving_[static_cast<std::size_t>(NodeOf(of.to))];
-  Tick start = time;
-  if (out != nullptr) start = std::max(start, out->NextFree());
-  if (in != nullptr) start = std::max(start, in->NextFree());
-  if (out != nullptr) out->TakeUntil(start + Ticks(seconds));
-  if (in != nullptr) in->TakeUntil(start + Ticks(seconds));
+  const Tick start = transfers_.Start(NodeOf(of.from), NodeOf(of.to), time, Ticks(seconds));
   Deliver(message, start + Ticks(network_->remote.latency + seconds));
 }
 
@@ -112,8 +105,8 @@ Tick TaskEngine::DelayOf(std::uint32_t number) {
   Collective& operation = collectives_[number];
   if (operation.delay >= 0) return operation.delay;
   operation.delay = 0;
-  const TaskCollective& of = program_.task_collectives[number];
-  if (network_ == nullptr || of.tasks == 0) return 0;
+  const CollectiveBytes& bytes = program_.task_collectives[number];
+  if (network_ == nullptr || bytes.ranks == 0) return 0;
   // Numbers go on where a phase is repeated.
   const std::vector<CollectiveOperation>& operations = tasks_.matching->collectives;
   const CollectiveOperation& type = operations[number % operations.size()];
@@ -126,8 +119,8 @@ Tick TaskEngine::DelayOf(std::uint32_t number) {
       nodes.insert(NodeOf(static_cast<std::uint32_t>(member)));
     }
   }
-  const std::size_t count = std::min<std::size_t>(of.tasks, processors.size());
-  operation.delay = Ticks(CollectiveSeconds(*network_, type.kind, of.tasks, count, nodes.size() <= 1, of.bytes));
+  const std::size_t count = std::min(bytes.ranks, processors.size());
+  operation.delay = Ticks(CollectiveSeconds(*network_, type.kind, nodes.size() <= 1, bytes, count));
   return operation.delay;
 }
 

@@ -36,10 +36,9 @@ TaskEngine::TaskEngine(const TaskProgram& tasks, const Machine& machine, const T
   received_.assign(program_.messages, kUnknown);
   if (network_ != nullptr) {
     first_posts_.assign(program_.messages, kUnknown);
-    modes_.assign(program_.messages, MessageMode::kUndecided);
+    waits_for_receiver_.assign(program_.messages, std::nullopt);
     const auto nodes = static_cast<std::size_t>(*std::max_element(machine.nodes.begin(), machine.nodes.end())) + 1;
-    if (network_->sending) sending_.assign(nodes, TransferPlaces(*network_->sending));
-    if (network_->receiving) receiving_.assign(nodes, TransferPlaces(*network_->receiving));
+    transfers_ = TransferPlaces(nodes, network_->sending.value_or(0), network_->receiving.value_or(0));
   }
   collectives_.resize(program_.arrivals.size());
   for (std::size_t i = 0; i < collectives_.size(); ++i) {
@@ -229,7 +228,7 @@ Tick TaskEngine::KnownTime(std::uint32_t task) {
   switch (instruction.step) {
     case Step::kWaitForSend: return sent_[instruction.target] < 0 ? kUnknown : sent_[instruction.target];
     case Step::kWaitForReceive:
-      if (network_ != nullptr && modes_[instruction.target] == MessageMode::kEager) return 0;
+      if (network_ != nullptr && waits_for_receiver_[instruction.target] == false) return 0;
       return received_[instruction.target] < 0 ? kUnknown : received_[instruction.target];
     case Step::kIterationEnd: return kUnknown;  // a balancing point
     default: return TimeFor(task, instruction);

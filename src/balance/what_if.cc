@@ -17,7 +17,9 @@ bool IsOneNode(const Machine& machine) { return std::set(machine.nodes.begin(), 
 double Collective(const Machine& machine, CollectiveKind kind, double bytes) {
   const Network* network = machine.TimedNetwork();
   if (network == nullptr || machine.processors() < 2) return 0;
-  return CollectiveSeconds(*network, kind, machine.processors(), IsOneNode(machine), {bytes, bytes, bytes, 2 * bytes});
+  const std::size_t ranks = machine.processors();
+  return CollectiveSeconds(*network, kind, IsOneNode(machine),
+                           {ranks, bytes, bytes, bytes * static_cast<double>(ranks), 2 * bytes});
 }
 
 // A node is at least as fast within as to others, where only that is known.

@@ -224,7 +224,7 @@ bool IsFree(const Link& link) { return link.latency == 0 && link.overhead == 0 &
 double BytesFor(CollectiveSize size, const CollectiveBytes& bytes) {
   switch (size) {
     case CollectiveSize::kMin: return bytes.smallest;
-    case CollectiveSize::kMean: return bytes.mean;
+    case CollectiveSize::kMean: return bytes.sum / static_cast<double>(bytes.ranks);
     case CollectiveSize::kMax: return bytes.largest;
     case CollectiveSize::kTwiceMax: return 2 * bytes.largest;
     case CollectiveSize::kSendPlusReceive: return bytes.largest_sum;
@@ -336,12 +336,22 @@ Network Scaled(const Network& network, const NetworkScale& scale) {
   return scaled;
 }
 
-double CollectiveSeconds(const Network& network, CollectiveKind kind, std::size_t ranks, std::size_t processors,
-                         bool is_local, const CollectiveBytes& bytes) {
+void CollectiveBytes::Add(double sent, double received) {
+  const bool is_one_way = sent == 0 || received == 0;
+  const double share = is_one_way ? std::max(sent, received) : std::min(sent, received);
+  smallest = ranks == 0 ? share : std::min(smallest, share);
+  largest = std::max(largest, share);
+  largest_sum = std::max(largest_sum, sent + received);
+  sum += share;
+  ++ranks;
+}
+
+double CollectiveSeconds(const Network& network, CollectiveKind kind, bool is_local, const CollectiveBytes& bytes,
+                         std::size_t processors) {
   const Link& link = is_local ? network.local : network.remote;
   double seconds = 0;
   for (const CollectiveHalf& half : {network.CostOf(kind).fan_in, network.CostOf(kind).fan_out}) {
-    const double steps = Steps(half.growth, half.growth == CollectiveGrowth::kLogarithmic ? processors : ranks);
+    const double steps = Steps(half.growth, half.growth == CollectiveGrowth::kLogarithmic ? processors : bytes.ranks);
     if (steps > 0) seconds += steps * (link.latency + link.TransferSeconds(BytesFor(half.size, bytes)));
   }
   return seconds;
@@ -358,28 +368,6 @@ bool ReplayRules::IsRendezvous(MpiCall call, std::uint64_t bytes, std::uint64_t 
     case MpiCall::kSynchronousSend:
     case MpiCall::kImmediateSynchronousSend: return set == RuleSet::kCausal || bytes >= limit;
     default: return bytes >= limit;
-  }
-}
-
-CollectiveWait WaitOf(CollectiveKind kind, bool has_root, bool is_root, RuleSet set) {
-  const bool rooted_in_data = set == RuleSet::kCausal;
-  switch (kind) {
-    case CollectiveKind::kScan:
-    case CollectiveKind::kExscan: return CollectiveWait::kLower;
-    case CollectiveKind::kReduce:
-      if (!has_root) return CollectiveWait::kAll;
-      return is_root ? CollectiveWait::kAll : CollectiveWait::kNothing;
-    case CollectiveKind::kGather:
-      if (!rooted_in_data || !has_root) return CollectiveWait::kAll;
-      return is_root ? CollectiveWait::kAll : CollectiveWait::kNothing;
-    case CollectiveKind::kBroadcast:
-    case CollectiveKind::kScatter:
-      if (!rooted_in_data || !has_root) return CollectiveWait::kAll;
-      return is_root ? CollectiveWait::kNothing : CollectiveWait::kRoot;
-    // Dimemas knows no operations on communicators; new ones need the agreement of all members.
-    case CollectiveKind::kCreateHandle: return set == RuleSet::kBsc ? CollectiveWait::kNothing : CollectiveWait::kAll;
-    case CollectiveKind::kDestroyHandle: return CollectiveWait::kNothing;
-    default: return CollectiveWait::kAll;
   }
 }
 

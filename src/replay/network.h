@@ -116,21 +116,20 @@ Network Scaled(const Network& network, const NetworkScale& scale);
 
 // Bytes of one collective operation, over the ranks that take part.
 struct CollectiveBytes {
-  double smallest = 0;
-  double mean = 0;
-  double largest = 0;
-  double largest_sum = 0;
+  std::size_t ranks = 0;
+  double smallest = 0, largest = 0, sum = 0;
+  double largest_sum = 0;  // sent and received by one rank
 
-  friend bool operator==(const CollectiveBytes&, const CollectiveBytes&) = default;
+  void Add(double sent, double received);
 };
 
-// Seconds from the last arrival at a collective of `ranks` ranks until it is over. Where several ranks share a
-// processor, trees have one place for each of the `processors`, while every rank still gives its own to every other.
-double CollectiveSeconds(const Network& network, CollectiveKind kind, std::size_t ranks, std::size_t processors,
-                         bool is_local, const CollectiveBytes& bytes);
-inline double CollectiveSeconds(const Network& network, CollectiveKind kind, std::size_t ranks, bool is_local,
+// Seconds from the last arrival at a collective until it is over. Where several ranks share a processor, trees have one
+// place for each of the `processors`, while every rank still gives its own to every other.
+double CollectiveSeconds(const Network& network, CollectiveKind kind, bool is_local, const CollectiveBytes& bytes,
+                         std::size_t processors);
+inline double CollectiveSeconds(const Network& network, CollectiveKind kind, bool is_local,
                                 const CollectiveBytes& bytes) {
-  return CollectiveSeconds(network, kind, ranks, ranks, is_local, bytes);
+  return CollectiveSeconds(network, kind, is_local, bytes, bytes.ranks);
 }
 
 // The options of a replay: its rules, of which there are two named sets by which published numbers differ
@@ -155,16 +154,6 @@ struct ReplayRules {
   std::uint64_t Limit() const { return set == RuleSet::kBsc ? kBscEagerLimit : eager_limit; }
   bool FinalizeSynchronises() const { return set == RuleSet::kCausal; }
 };
-
-// The arrivals that a rank waits for before it leaves a collective.
-enum class CollectiveWait {
-  kNothing,
-  kRoot,   // the arrival of the root
-  kLower,  // the arrivals of all ranks up to itself, in the order of the communicator
-  kAll,    // the latest arrival
-};
-
-CollectiveWait WaitOf(CollectiveKind kind, bool has_root, bool is_root, RuleSet set);
 
 std::string ToString(RuleSet set);
 

@@ -129,18 +129,18 @@ TEST(Network, CollectiveOfTwoHalves) {
   Network network = TestNetwork();
   network.collectives[static_cast<std::size_t>(CollectiveKind::kAllreduce)] = {
       {CollectiveGrowth::kLogarithmic, CollectiveSize::kMax}, {CollectiveGrowth::kConstant, CollectiveSize::kMax}};
-  const CollectiveBytes bytes{10, 20, 30, 60};
-  EXPECT_DOUBLE_EQ(CollectiveSeconds(network, CollectiveKind::kAllreduce, 3, false, bytes), 15);
+  const CollectiveBytes bytes{3, 10, 30, 60, 60};
+  EXPECT_DOUBLE_EQ(CollectiveSeconds(network, CollectiveKind::kAllreduce, false, bytes), 15);
   // Linear: 2 steps; twice the largest 2 + 6, the smallest 2 + 1, the mean 2 + 2, send plus receive 2 + 6.
   const auto seconds = [&](CollectiveSize size) {
     network.collectives[static_cast<std::size_t>(CollectiveKind::kBarrier)] = {{CollectiveGrowth::kLinear, size}, {}};
-    return CollectiveSeconds(network, CollectiveKind::kBarrier, 3, false, bytes);
+    return CollectiveSeconds(network, CollectiveKind::kBarrier, false, bytes);
   };
   EXPECT_DOUBLE_EQ(seconds(CollectiveSize::kTwiceMax), 16);
   EXPECT_DOUBLE_EQ(seconds(CollectiveSize::kMin), 6);
   EXPECT_DOUBLE_EQ(seconds(CollectiveSize::kMean), 8);
   EXPECT_DOUBLE_EQ(seconds(CollectiveSize::kSendPlusReceive), 16);
-  EXPECT_DOUBLE_EQ(CollectiveSeconds(network, CollectiveKind::kBarrier, 1, false, bytes), 0);
+  EXPECT_DOUBLE_EQ(CollectiveSeconds(network, CollectiveKind::kBarrier, false, {1, 10, 30, 60, 60}), 0);
 }
 
 // Every rank gives 8 bytes to the collectives of these texts. 4 ranks, log: 2 steps of 2 + 0.8 after the last arrival

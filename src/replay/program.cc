@@ -4,217 +4,134 @@
 
 #include <algorithm>
 #include <array>
-#include <span>
+#include <limits>
 
 #include "base/text.h"
 #include "base/parallel.h"
 #include "replay/anomalies.h"
-#include "replay/call_compiler.h"
 
 namespace farscale {
 namespace {
 
-// Everything about one rank's part of the phase.
-struct RankView {
-  const Trace& trace;
-  const RankTimeline& timeline;
-  const RankMatching& matching;
-  const RankCut& cut;
-  const ReplayRules& rules;
-  const Network* network;           // nothing: the ideal one
-  const std::vector<Tick>* bursts;  // nothing: as measured
-  bool as_tasks = false;
-
-  std::size_t first_record() const { return timeline.first_record(cut.window.begin.call); }
-  std::size_t end_record() const { return timeline.first_record(cut.window.end.call); }
-  MpiCall CallKind(std::size_t call) const { return trace.regions[timeline.region(call)].call; }
-  std::int32_t Node() const { return NodeOf(static_cast<std::int32_t>(&timeline - trace.timelines.data())); }
-  std::int32_t NodeOf(std::int32_t rank) const { return trace.ranks[static_cast<std::size_t>(rank)].node; }
-};
-
-std::uint8_t FlagsOf(const RankView& view, std::size_t call, std::size_t index, bool completes) {
-  if (view.network == nullptr && !completes && !view.rules.SendCompletionWaits()) return kSent;  // whatever its size
-  const RankTimeline::Record record = view.timeline.record(index);
-  const bool is_remote = view.network != nullptr && !view.as_tasks &&
-                         view.NodeOf(view.timeline.endpoints()[record.target].peer) != view.Node();
-  return SenderFlags(view.rules, view.network, view.as_tasks,
-                     {view.CallKind(call), record.bytes, is_remote, completes});
-}
-
-void FlagMessages(const RankView& view, const Posts& posts, MessageFlags& flags) {
-  const Interval& window = view.cut.window;
-  ForEachRecord(view.timeline, view.matching, window.begin.call, window.end.call, posts,
-                [&](std::size_t call, std::size_t record, const RecordPart& part) {
-                  if (part.IsCollective() || !part.IsMatched()) return;
-                  if (part.type == OperationClass::kSend) {
-                    if (part.posts) flags.sender[part.number] = FlagsOf(view, call, record, part.completes);
-                    return;
-                  }
-                  if (part.posts) flags.receiver[part.number] |= kReceivePosted;
-                  if (part.completes) flags.receiver[part.number] |= kReceiverWaits;
-                });
-}
-
-// Compiles the calls of one rank; calls sink(instruction, call, record) for every instruction, with record npos for
-// steps that no record says.
-template <typename Sink>
-class RankCompiler {
+// Compiles the ranks of a phase.
+class PhaseCompiler {
  public:
-  static constexpr std::size_t kNoRecord = std::numeric_limits<std::size_t>::max();
-
-  RankCompiler(const RankView& view, const MessageFlags& flags, bool every_call, Posts posts, Sink& sink)
-      : view_(view),
-        posts_(posts),
-        place_{sink},
-        compiler_({view.rules, view.network, view.trace.ticks_per_second, view.as_tasks, every_call}, flags, place_) {}
-
-  // Returns the computation after the last call.
-  Tick Run() {
-    const Interval& window = view_.cut.window;
-    left_ = window.begin.tick;
-    std::size_t record = view_.first_record();
-    for (place_.call = window.begin.call; place_.call < window.end.call; ++place_.call) {
-      Compute(std::max(view_.timeline.enter(place_.call), window.begin.tick));
-      left_ = view_.timeline.leave(place_.call);
-      const std::size_t end = view_.timeline.first_record(place_.call + 1);
-      CompileCall(record, end);
-      record = end;
-    }
-    Compute(window.end.tick);
-    return compiler_.compute_after();
+  // Flags the messages, which the instructions of both their ranks need.
+  PhaseCompiler(const Trace& trace, const Matching& matching, const PhaseCut& cut, const ReplayOptions& options)
+      : trace_(trace), matching_(matching), cut_(cut), options_(options), posts_(trace.size()) {
+    flags_.sender.resize(matching.messages);
+    flags_.receiver.resize(matching.messages);
+    ParallelFor(trace.size(), [&](std::size_t rank) {
+      if (cut.ranks[rank].present) FlagMessages(rank);
+    });
   }
 
-  std::vector<std::uint32_t> TakeCallMessages() { return compiler_.TakeCallMessages(); }
+  const MessageFlags& flags() const { return flags_; }
+
+  // Compiles a rank up to the call that the instruction `last` belongs to, and returns that call.
+  std::size_t Compile(std::size_t rank, RankProgram& result,
+                      std::size_t last = std::numeric_limits<std::size_t>::max()) const {
+    const RankTimeline& timeline = trace_.timelines[rank];
+    const Interval& window = cut_.ranks[rank].window;
+    CallCompiler compiler(options_, trace_.ticks_per_second, flags_, result.instructions);
+    Posts posts = posts_[rank];
+    std::vector<CompiledPart> parts;
+    std::size_t call = window.begin.call, record = timeline.first_record(call), iteration = 0;
+    Tick left = window.begin.tick;  // the call before, as measured
+    const auto compute = [&](Tick until) {
+      if (options_.bursts != nullptr) {
+        const std::vector<Tick>& bursts = (*options_.bursts)[rank];
+        return compiler.Compute(call < window.end.call ? bursts[call] : bursts.back());
+      }
+      if (options_.as_tasks) EndIterations(rank, call, iteration, left, compiler);
+      compiler.Compute(std::max<Tick>(0, until - left));
+    };
+    for (; call < window.end.call; ++call) {
+      compute(std::max(timeline.enter(call), window.begin.tick));
+      left = timeline.leave(call);
+      parts.clear();
+      for (const std::size_t end = timeline.first_record(call + 1); record < end; ++record)
+        parts.push_back(Part(rank, record, posts));
+      CompileCall(rank, call, parts, compiler);
+      if (result.instructions.size() > last) return call;
+    }
+    compute(window.end.tick);
+    result.compute_after = compiler.compute_after();
+    result.call_messages = compiler.TakeCallMessages();
+    return call;
+  }
 
  private:
-  // Where the instructions come from.
-  struct Place {
-    Sink& sink;
-    std::size_t call = 0;
-    std::size_t first_record = 0;
+  std::int32_t Node(std::size_t rank) const { return trace_.ranks[rank].node; }
 
-    void operator()(const Instruction& instruction, std::size_t part) {
-      sink(instruction, call, part == CallCompiler<Place>::kNoPart ? kNoRecord : first_record + part);
-    }
-    void EndCall() { sink.EndCall(); }
-  };
-
-  // The computation since the call before, until that at `place_.call` or the end of the window.
-  void Compute(Tick until) {
-    if (view_.bursts != nullptr) {
-      compiler_.Compute(place_.call < view_.cut.window.end.call ? (*view_.bursts)[place_.call] : view_.bursts->back());
-      return;
-    }
-    if (view_.as_tasks) EndIterations();
-    compiler_.Compute(std::max<Tick>(0, until - left_));
+  void FlagMessages(std::size_t rank) {
+    const RankTimeline& timeline = trace_.timelines[rank];
+    const Interval& window = cut_.ranks[rank].window;
+    posts_[rank] = PostsBefore(timeline, timeline.first_record(window.begin.call));
+    ForEachRecord(timeline, matching_.ranks[rank], window.begin.call, window.end.call, posts_[rank],
+                  [&](std::size_t call, std::size_t record, const RecordPart& part) {
+                    if (part.IsCollective() || !part.IsMatched()) return;
+                    if (part.type == OperationClass::kSend) {
+                      if (part.posts) flags_.sender[part.number] = FlagsOfSend(rank, call, record, part.completes);
+                      return;
+                    }
+                    if (part.posts) flags_.receiver[part.number] |= kReceivePosted;
+                    if (part.completes) flags_.receiver[part.number] |= kReceiverWaits;
+                  });
   }
 
-  // Ends iterations that end before the call at `place_.call`. The last ends with the window.
-  void EndIterations() {
-    const std::vector<Interval>& iterations = view_.cut.iterations;
-    while (iteration_ + 1 < iterations.size() && iterations[iteration_].end.call <= place_.call) {
-      const Tick end = std::max(left_, iterations[iteration_].end.tick);
-      compiler_.Compute(end - left_);
-      left_ = end;
-      compiler_.EndIteration(static_cast<std::uint32_t>(iteration_++));
+  std::uint8_t FlagsOfSend(std::size_t rank, std::size_t call, std::size_t index, bool completes) const {
+    const bool is_ideal = network_ == nullptr;
+    if (is_ideal && !completes && !options_.rules.SendCompletionWaits()) return kSent;  // whatever its size
+    const RankTimeline& timeline = trace_.timelines[rank];
+    const RankTimeline::Record record = timeline.record(index);
+    const bool is_remote = !is_ideal && !options_.as_tasks &&
+                           Node(static_cast<std::size_t>(timeline.endpoints()[record.target].peer)) != Node(rank);
+    return SenderFlags(options_, trace_.regions[timeline.region(call)].call, record.bytes, is_remote, completes);
+  }
+
+  // Ends iterations that end before the call. The last ends with the window.
+  void EndIterations(std::size_t rank, std::size_t call, std::size_t& iteration, Tick& left,
+                     CallCompiler& compiler) const {
+    const std::vector<Interval>& iterations = cut_.ranks[rank].iterations;
+    for (; iteration + 1 < iterations.size() && iterations[iteration].end.call <= call; ++iteration) {
+      const Tick end = std::max(left, iterations[iteration].end.tick);
+      compiler.Compute(end - left);
+      left = end;
+      compiler.EndIteration(static_cast<std::uint32_t>(iteration));
     }
   }
 
-  void CompileCall(std::size_t first, std::size_t end) {
-    place_.first_record = first;
-    parts_.clear();
-    for (std::size_t record = first; record < end; ++record) {
-      parts_.push_back({NextPart(view_.timeline, view_.matching, record, posts_)});
-      if (parts_.back().IsCollective() && parts_.back().IsMatched()) AddType(parts_.back());
-    }
-    std::array<std::uint32_t, 2> of_all{};
-    std::size_t count = 0;
-    if (view_.matching.init != kNoCollective && place_.call == view_.matching.init_call)
-      of_all[count++] = view_.matching.init;
-    if (view_.matching.finalize != kNoCollective && place_.call == view_.matching.finalize_call &&
-        view_.rules.FinalizeSynchronises())
-      of_all[count++] = view_.matching.finalize;
-    compiler_.Call(parts_, std::span(of_all).first(count));
-  }
-
-  void AddType(CompiledPart& part) const {
-    const CollectiveType& type = view_.timeline.collective_types()[view_.matching.collective_types[part.ordinal]];
+  CompiledPart Part(std::size_t rank, std::size_t record, Posts& posts) const {
+    const RankTimeline& timeline = trace_.timelines[rank];
+    CompiledPart part{NextPart(timeline, matching_.ranks[rank], record, posts)};
+    if (!part.IsCollective() || !part.IsMatched()) return part;
+    const CollectiveType& type = timeline.collective_types()[matching_.ranks[rank].collective_types[part.ordinal]];
     part.collective = type.kind;
     part.has_root = type.root != kNoRoot;
-    part.is_root = part.has_root && &view_.timeline == &view_.trace.timelines[static_cast<std::size_t>(type.root)];
+    part.is_root = part.has_root && static_cast<std::size_t>(type.root) == rank;
+    return part;
   }
 
-  const RankView& view_;
-  Posts posts_;
-  Place place_;
-  CallCompiler<Place> compiler_;
-  std::vector<CompiledPart> parts_;  // the call has
-  Tick left_ = 0;                    // when the last call was, as measured
-  std::size_t iteration_ = 0;
-};
-
-struct AppendInstruction {
-  std::vector<Instruction>& instructions;
-
-  void operator()(const Instruction& instruction, std::size_t, std::size_t) { instructions.push_back(instruction); }
-  void EndCall() { instructions.back().ends_call = true; }
-};
-
-// Remembers which call and record the wanted instruction came from.
-struct Find {
-  std::size_t wanted = 0;
-  std::size_t seen = 0;
-  std::size_t call = 0, record = 0;
-
-  void operator()(const Instruction&, std::size_t at_call, std::size_t at_record) {
-    if (seen++ != wanted) return;
-    call = at_call;
-    record = at_record;
+  void CompileCall(std::size_t rank, std::size_t call, const std::vector<CompiledPart>& parts,
+                   CallCompiler& compiler) const {
+    const RankMatching& matching = matching_.ranks[rank];
+    std::array<std::uint32_t, 2> of_all{};
+    std::size_t count = 0;
+    if (matching.init != kNoCollective && call == matching.init_call) of_all[count++] = matching.init;
+    if (matching.finalize != kNoCollective && call == matching.finalize_call && options_.rules.FinalizeSynchronises())
+      of_all[count++] = matching.finalize;
+    compiler.Call(parts, std::span(of_all).first(count));
   }
-  void EndCall() {}
+
+  const Trace& trace_;
+  const Matching& matching_;
+  const PhaseCut& cut_;
+  const ReplayOptions& options_;
+  const Network* const network_ = options_.TimedNetwork();
+  std::vector<Posts> posts_;  // one a rank, before its window
+  MessageFlags flags_;
 };
-
-RankView ViewOf(const Trace& trace, const Matching& matching, const PhaseCut& cut, const ReplayOptions& options,
-                std::size_t rank) {
-  return {trace,
-          trace.timelines[rank],
-          matching.ranks[rank],
-          cut.ranks[rank],
-          options.rules,
-          options.TimedNetwork(),
-          options.bursts != nullptr ? &(*options.bursts)[rank] : nullptr,
-          options.as_tasks};
-}
-
-// The rules for messages of tasks.
-void AddTaskRules(const MessageFlags& flags, Program& program) {
-  for (std::size_t i = 0; i < program.task_messages.size(); ++i) {
-    TaskMessage& message = program.task_messages[i];
-    message.is_sent = (flags.sender[i] & kSent) != 0;
-    message.is_awaited = (flags.receiver[i] & kReceiverWaits) != 0;
-    message.may_rendezvous = (flags.sender[i] & kRendezvous) != 0;
-    message.always_waits = (flags.sender[i] & kAnySize) != 0;
-  }
-}
-
-struct PhaseFlags {
-  std::vector<Posts> posts;  // one a rank, before its window
-  MessageFlags messages;
-};
-
-PhaseFlags FlagPhase(const Trace& trace, const Matching& matching, const PhaseCut& cut, const ReplayOptions& options) {
-  PhaseFlags flags;
-  flags.posts.resize(trace.size());
-  flags.messages.sender.resize(matching.messages);
-  flags.messages.receiver.resize(matching.messages);
-  ParallelFor(trace.size(), [&](std::size_t rank) {
-    if (!cut.ranks[rank].present) return;
-    const RankView view = ViewOf(trace, matching, cut, options, rank);
-    flags.posts[rank] = PostsBefore(view.timeline, view.first_record());
-    FlagMessages(view, flags.posts[rank], flags.messages);
-  });
-  return flags;
-}
 
 // The order of ranks on the communicators of scans.
 void OrderScans(const Trace& trace, const Matching& matching, Program& program) {
@@ -248,56 +165,179 @@ void CountCuts(const Matching& matching, const MessageFlags& flags, const std::s
 }
 
 // The ranks of a program, and how they arrive at collectives.
-Program CompileRanks(const Trace& trace, const Matching& matching, const PhaseCut& cut, const ReplayOptions& options,
-                     const PhaseFlags& flags) {
+Program CompileRanks(const Trace& trace, const Matching& matching, const PhaseCut& cut, const PhaseCompiler& compiler) {
   Program program;
   program.ranks.resize(trace.size());
   program.messages = matching.messages;
   program.nodes = trace.nodes.size();
   ParallelFor(trace.size(), [&](std::size_t rank) {
     if (!cut.ranks[rank].present) return;
-    const RankView view = ViewOf(trace, matching, cut, options, rank);
+    const auto& [begin, end] = cut.ranks[rank].window;
+    const RankTimeline& timeline = trace.timelines[rank];
     RankProgram& result = program.ranks[rank];
-    result.begin = view.cut.window.begin.tick - cut.begin();
-    result.instructions.reserve(view.end_record() - view.first_record());
-    AppendInstruction append{result.instructions};
-    RankCompiler<AppendInstruction> compiler(view, flags.messages, options.keep_calls || options.as_tasks,
-                                             flags.posts[rank], append);
-    result.compute_after = compiler.Run();
-    result.call_messages = compiler.TakeCallMessages();
+    result.begin = begin.tick - cut.begin();
+    result.instructions.reserve(timeline.first_record(end.call) - timeline.first_record(begin.call));
+    compiler.Compile(rank, result);
   });
   program.arrivals.assign(matching.collectives.size(), 0);
   program.root_arrives.assign(matching.collectives.size(), false);
-  for (std::size_t rank = 0; rank < trace.size(); ++rank) {
-    if (cut.ranks[rank].present) {
-      program.calls += cut.ranks[rank].window.end.call - cut.ranks[rank].window.begin.call;
-    }
+  for (const RankCut& rank : cut.ranks) {
+    if (rank.present) program.calls += rank.window.end.call - rank.window.begin.call;
   }
   CountArrivals(program);
   return program;
 }
 
+constexpr double kLongestReplay = 1e18;  // ticks; room for computation and overhead before 2^63
+
+// Calls visit(message, peer, bytes) for every message sent in a rank's window.
+template <typename Visit>
+void VisitSends(const RankTimeline& timeline, const RankMatching& matching, const RankCut& cut, const Visit& visit) {
+  ForEachRecord(timeline, matching, cut.window.begin.call, cut.window.end.call,
+                [&](std::size_t, std::size_t record, const RecordPart& part) {
+                  if (part.type != OperationClass::kSend || !part.posts || !part.IsMatched()) return;
+                  visit(part.number, timeline.endpoints()[timeline.record_target(record)].peer,
+                        timeline.record_bytes(record));
+                });
+}
+
+// True if all members of every communicator share a node.
+std::vector<bool> FindLocalCommunicators(const Trace& trace) {
+  std::vector<bool> local;
+  for (const Communicator& communicator : trace.communicators) {
+    const auto node_of = [&](std::int32_t rank) { return trace.ranks[static_cast<std::size_t>(rank)].node; };
+    const auto is_elsewhere = [&](std::int32_t rank) { return node_of(rank) != node_of(communicator.members.front()); };
+    const auto none_elsewhere = [&](const std::vector<std::int32_t>& ranks) {
+      return std::none_of(ranks.begin(), ranks.end(), is_elsewhere);
+    };
+    local.push_back(communicator.members.empty() ||
+                    (none_elsewhere(communicator.members) && none_elsewhere(communicator.remote)));
+  }
+  return local;
+}
+
+// Its size says a message's time, the nodes of both its way.
+void AddMessageDelays(const Trace& trace, const Matching& matching, const PhaseCut& cut, const Network& network,
+                      Program& program) {
+  ParallelFor(trace.size(), [&](std::size_t rank) {
+    if (!cut.ranks[rank].present) return;
+    const std::int32_t node = trace.ranks[rank].node;
+    VisitSends(trace.timelines[rank], matching.ranks[rank], cut.ranks[rank],
+               [&](std::uint32_t message, std::int32_t peer, std::uint64_t bytes) {
+                 const std::int32_t to = trace.ranks[static_cast<std::size_t>(peer)].node;
+                 const Path path = PathOf(network, trace.ticks_per_second, node, to, bytes);
+                 program.message_delays[message] = path.delay;
+                 if (!program.paths.empty()) program.paths[message] = path;
+               });
+  });
+}
+
+std::vector<CollectiveBytes> BytesOfOperations(const Trace& trace, const Matching& matching, const PhaseCut& cut) {
+  std::vector<CollectiveBytes> operations(matching.collectives.size());
+  for (std::size_t rank = 0; rank < trace.size(); ++rank) {
+    if (!cut.ranks[rank].present) continue;
+    const RankTimeline& timeline = trace.timelines[rank];
+    ForEachRecord(timeline, matching.ranks[rank], cut.ranks[rank].window.begin.call, cut.ranks[rank].window.end.call,
+                  [&](std::size_t, std::size_t index, const RecordPart& part) {
+                    if (!part.IsCollective() || !part.completes || !part.IsMatched()) return;
+                    const RankTimeline::Record record = timeline.record(index);
+                    operations[part.number].Add(static_cast<double>(record.bytes),
+                                                static_cast<double>(record.received));
+                  });
+  }
+  return operations;
+}
+
+// Fills Program::message_delays, collective_delays and, when the network limits transfers, paths.
+void AddDelays(const Trace& trace, const Matching& matching, const PhaseCut& cut, const Network& network,
+               Program& program) {
+  program.message_delays.assign(program.messages, 0);
+  if (network.HasContention()) program.paths.resize(program.messages);
+  program.sending = network.sending.value_or(0);
+  program.receiving = network.receiving.value_or(0);
+  AddMessageDelays(trace, matching, cut, network, program);
+  const std::vector<CollectiveBytes> operations = BytesOfOperations(trace, matching, cut);
+  const std::vector<bool> is_local = FindLocalCommunicators(trace);
+  program.collective_delays.assign(operations.size(), 0);
+  for (std::size_t i = 0; i < operations.size(); ++i) {
+    if (operations[i].ranks == 0) continue;
+    const CollectiveOperation& operation = matching.collectives[i];
+    program.collective_delays[i] =
+        ToTicks(trace.ticks_per_second,
+                CollectiveSeconds(network, operation.kind, is_local[operation.communicator], operations[i]));
+  }
+  RequireTimes(network, program);
+}
+
+// Fills Program::task_messages and task_collectives.
+void AddTaskSizes(const Trace& trace, const Matching& matching, const PhaseCut& cut, const MessageFlags& flags,
+                  Program& program) {
+  program.task_messages.resize(program.messages);
+  for (std::size_t i = 0; i < program.task_messages.size(); ++i) {
+    TaskMessage& message = program.task_messages[i];
+    message.is_sent = (flags.sender[i] & kSent) != 0;
+    message.is_awaited = (flags.receiver[i] & kReceiverWaits) != 0;
+    message.may_rendezvous = (flags.sender[i] & kRendezvous) != 0;
+    message.always_waits = (flags.sender[i] & kAnySize) != 0;
+  }
+  for (std::uint32_t rank = 0; rank < trace.size(); ++rank) {
+    if (!cut.ranks[rank].present) continue;
+    VisitSends(trace.timelines[rank], matching.ranks[rank], cut.ranks[rank],
+               [&](std::uint32_t message, std::int32_t peer, std::uint64_t bytes) {
+                 TaskMessage& of = program.task_messages[message];
+                 of.bytes = bytes;
+                 of.from = rank;
+                 of.to = static_cast<std::uint32_t>(peer);
+               });
+  }
+  program.task_collectives = BytesOfOperations(trace, matching, cut);
+}
+
+// The arrivals that a rank waits for before it leaves a collective: that of the root, those of all ranks up to itself
+// in the order of the communicator, all, or none.
+Step WaitIn(const CompiledPart& part, RuleSet set) {
+  const bool rooted_in_data = set == RuleSet::kCausal;
+  switch (part.collective) {
+    case CollectiveKind::kScan:
+    case CollectiveKind::kExscan: return Step::kWaitForLower;
+    case CollectiveKind::kReduce: return part.has_root && !part.is_root ? Step::kNothing : Step::kWaitForAll;
+    case CollectiveKind::kGather:
+      return rooted_in_data && part.has_root && !part.is_root ? Step::kNothing : Step::kWaitForAll;
+    case CollectiveKind::kBroadcast:
+    case CollectiveKind::kScatter:
+      if (!rooted_in_data || !part.has_root) return Step::kWaitForAll;
+      return part.is_root ? Step::kNothing : Step::kWaitForRoot;
+    // Dimemas knows no operations on communicators; new ones need the agreement of all members.
+    case CollectiveKind::kCreateHandle: return set == RuleSet::kBsc ? Step::kNothing : Step::kWaitForAll;
+    case CollectiveKind::kDestroyHandle: return Step::kNothing;
+    default: return Step::kWaitForAll;
+  }
+}
+
 }  // namespace
 
-std::uint8_t SenderFlags(const ReplayRules& rules, const Network* network, bool as_tasks, const SentMessage& message) {
-  const bool may_wait = message.completes || rules.SendCompletionWaits();
+std::uint8_t SenderFlags(const ReplayOptions& options, MpiCall call, std::uint64_t bytes, bool is_remote,
+                         bool completes) {
+  const ReplayRules& rules = options.rules;
+  const Network* network = options.TimedNetwork();
+  const bool may_wait = completes || rules.SendCompletionWaits();
   if (network == nullptr && !may_wait) return kSent;
   std::uint64_t limit = rules.Limit();
-  bool starts_at_receive = false;                           // and when it is sent, whichever is later
-  const bool is_anywhere = as_tasks && network != nullptr;  // wherever its task lies
+  bool starts_at_receive = false;                                   // and when it is sent, whichever is later
+  const bool is_anywhere = options.as_tasks && network != nullptr;  // wherever its task lies
   if (is_anywhere) {
     limit = std::min(network->local.eager_limit, network->remote.eager_limit);
   } else if (network != nullptr) {
-    const Link& link = message.is_remote ? network->remote : network->local;
+    const Link& link = is_remote ? network->remote : network->local;
     limit = link.eager_limit;
     starts_at_receive = link.starts_at_receive;
   }
-  const bool is_rendezvous = rules.IsRendezvous(message.call, message.bytes, limit);
+  const bool is_rendezvous = rules.IsRendezvous(call, bytes, limit);
   std::uint8_t flags = kSent;
   if (is_rendezvous || starts_at_receive) flags |= kRendezvous;
   if (is_rendezvous && may_wait) flags |= kSenderWaits;
-  if (message.is_remote) flags |= kRemote;
-  if (is_anywhere && rules.IsRendezvous(message.call, 0, 1)) flags |= kAnySize;
+  if (is_remote) flags |= kRemote;
+  if (is_anywhere && rules.IsRendezvous(call, 0, 1)) flags |= kAnySize;
   return flags;
 }
 
@@ -317,14 +357,112 @@ void CountArrivals(Program& program) {
   }
 }
 
+Path PathOf(const Network& network, double ticks_per_second, std::int32_t from, std::int32_t to, std::uint64_t bytes) {
+  const Link& link = to == from ? network.local : network.remote;
+  const double transfer = link.TransferSeconds(static_cast<double>(bytes));
+  return {from, to, ToTicks(ticks_per_second, transfer), ToTicks(ticks_per_second, link.latency + transfer)};
+}
+
+void RequireTimes(const Network& network, const Program& program) {
+  double longest = 0;
+  for (const Tick delay : program.message_delays) longest += static_cast<double>(delay);
+  for (const Tick delay : program.collective_delays) longest += static_cast<double>(delay);
+  if (longest <= kLongestReplay) return;
+  throw Error(ErrorKind::kUsage, "network '" + network.name + "'",
+              "is so slow that the times of a replay exceed the clock of the trace");
+}
+
+CallCompiler::CallCompiler(const ReplayOptions& options, double ticks_per_second, const MessageFlags& flags,
+                           std::vector<Instruction>& instructions)
+    : options_(options),
+      network_(options.TimedNetwork()),
+      ticks_per_second_(ticks_per_second),
+      flags_(flags),
+      instructions_(instructions) {}
+
+void CallCompiler::Call(std::span<const CompiledPart> parts, std::span<const std::uint32_t> of_all) {
+  const std::size_t before = instructions_.size();
+  if (network_ != nullptr && !parts.empty()) AddOverhead(parts);
+  for (const CompiledPart& part : parts) Post(part);
+  for (const std::uint32_t operation : of_all) Emit(Step::kArrive, operation);
+  for (const CompiledPart& part : parts) Complete(part);
+  for (const std::uint32_t operation : of_all) Emit(Step::kWaitForAll, operation);
+  if (!options_.keep_calls && !options_.as_tasks) return;
+  if (instructions_.size() == before) Emit(Step::kNothing, 0);
+  instructions_.back().ends_call = true;
+}
+
+// Time that the call itself costs on a timed network: a remote one when any of its messages leaves the node.
+void CallCompiler::AddOverhead(std::span<const CompiledPart> parts) {
+  const std::size_t list = call_messages_.size();
+  if (options_.as_tasks) call_messages_.push_back(0);
+  bool is_remote = false;
+  for (const CompiledPart& part : parts) {
+    // Collectives, and messages that nobody completes, count as remote.
+    is_remote = part.IsCollective() || !part.IsMatched() || (flags_.sender[part.number] & kRemote) != 0;
+    if (is_remote) break;
+    if (options_.as_tasks && (flags_.sender[part.number] & kSent) != 0) {
+      call_messages_.push_back(part.number);
+      ++call_messages_[list];
+    }
+  }
+  if (!options_.as_tasks) {
+    compute_ += ToTicks(ticks_per_second_, (is_remote ? network_->remote : network_->local).overhead);
+    return;
+  }
+  overhead_ = is_remote ? CallOverhead::kRemote : CallOverhead::kByMessages;
+  if (is_remote) call_messages_.resize(list);
+}
+
+// Others may wait for what the record posts.
+void CallCompiler::Post(const CompiledPart& part) {
+  if (!part.posts || !part.IsMatched()) return;
+  const bool sends = part.type == OperationClass::kSend;
+  if (part.IsCollective()) {
+    const bool in_order = WaitIn(part, options_.rules.set) == Step::kWaitForLower;
+    Emit(in_order ? Step::kArriveInOrder : part.is_root ? Step::kArriveAsRoot : Step::kArrive, part.number);
+  } else if (StartsTogether(part.number)) {
+    Emit(sends ? Step::kSendRendezvous : Step::kReceiveRendezvous, part.number);
+  } else if (sends ? (flags_.receiver[part.number] & kReceiverWaits) != 0
+                   : (flags_.sender[part.number] & kSenderWaits) != 0) {
+    Emit(sends ? Step::kSend : Step::kReceive, part.number);
+  }
+}
+
+// On a timed network a rendezvous message starts when its send and its receive are posted. On the ideal one the later
+// of the two never waits, so nobody needs to know both times.
+bool CallCompiler::StartsTogether(std::uint32_t message) const {
+  constexpr std::uint8_t kBoth = kSent | kRendezvous;
+  return network_ != nullptr && (flags_.sender[message] & kBoth) == kBoth &&
+         (flags_.receiver[message] & kReceivePosted) != 0;
+}
+
+// The record waits for what it completes.
+void CallCompiler::Complete(const CompiledPart& part) {
+  if (!part.completes || !part.IsMatched()) return;
+  if (part.IsCollective()) {
+    const Step wait = WaitIn(part, options_.rules.set);
+    if (wait != Step::kNothing) Emit(wait, part.number);
+  } else if (part.type == OperationClass::kReceive) {
+    if ((flags_.sender[part.number] & kSent) != 0) Emit(Step::kWaitForSend, part.number);
+  } else if ((part.posts || options_.rules.SendCompletionWaits()) && (flags_.sender[part.number] & kSenderWaits) != 0 &&
+             (flags_.receiver[part.number] & kReceivePosted) != 0) {
+    Emit(Step::kWaitForReceive, part.number);
+  }
+}
+
+void CallCompiler::Emit(Step step, std::uint32_t target) {
+  instructions_.push_back(
+      {std::exchange(compute_, 0), target, step, false, std::exchange(overhead_, CallOverhead::kNone)});
+}
+
 Program Compile(const Trace& trace, const Matching& matching, const PhaseCut& cut, const ReplayOptions& options) {
-  const PhaseFlags flags = FlagPhase(trace, matching, cut, options);
-  Program program = CompileRanks(trace, matching, cut, options, flags);
+  const PhaseCompiler compiler(trace, matching, cut, options);
+  Program program = CompileRanks(trace, matching, cut, compiler);
   OrderScans(trace, matching, program);
-  CountCuts(matching, flags.messages, cut.spec.name, program);
+  CountCuts(matching, compiler.flags(), cut.spec.name, program);
   if (options.as_tasks) {
-    AddTaskSizes(trace, matching, cut, program);
-    AddTaskRules(flags.messages, program);
+    AddTaskSizes(trace, matching, cut, compiler.flags(), program);
   } else if (const Network* network = options.TimedNetwork()) {
     AddDelays(trace, matching, cut, *network, program);
   }
@@ -333,28 +471,26 @@ Program Compile(const Trace& trace, const Matching& matching, const PhaseCut& cu
 
 std::string DescribeInstruction(const Trace& trace, const Matching& matching, const PhaseCut& cut,
                                 const ReplayOptions& options, std::size_t rank, std::size_t instruction) {
-  const PhaseFlags flags = FlagPhase(trace, matching, cut, options);
-  const RankView view = ViewOf(trace, matching, cut, options, rank);
-  Find find{instruction};
-  RankCompiler<Find>(view, flags.messages, options.keep_calls || options.as_tasks, flags.posts[rank], find).Run();
-  const RankTimeline& timeline = view.timeline;
-  std::string text = fmt::format("rank {} in {} at {}", rank, trace.regions[timeline.region(find.call)].name,
-                                 FormatSeconds(trace.Seconds(timeline.enter(find.call) - trace.begin())));
-  if (find.record == RankCompiler<Find>::kNoRecord) return text + " for all ranks";
-  const RankTimeline::Record record = timeline.record(find.record);
-  switch (record.kind) {
-    case RecordKind::kReceive:
-    case RecordKind::kReceiveComplete: {
-      const Endpoint& from = timeline.endpoints()[record.target];
-      return text + fmt::format(" for a message from rank {} with tag {}", from.peer, from.tag);
+  RankProgram program;
+  const std::size_t call = PhaseCompiler(trace, matching, cut, options).Compile(rank, program, instruction);
+  const auto& [compute, target, step, ends_call, overhead] = program.instructions[instruction];
+  const RankTimeline& timeline = trace.timelines[rank];
+  const std::string text = fmt::format("rank {} in {} at {} for ", rank, trace.regions[timeline.region(call)].name,
+                                       FormatSeconds(trace.Seconds(timeline.enter(call) - trace.begin())));
+  if (step == Step::kWaitForReceive) return text + "its receiver";
+  Posts posts = PostsBefore(timeline, timeline.first_record(call));
+  for (std::size_t record = timeline.first_record(call); record < timeline.first_record(call + 1); ++record) {
+    const RecordPart part = NextPart(timeline, matching.ranks[rank], record, posts);
+    if (part.number != target || !part.completes || part.IsCollective() != (step != Step::kWaitForSend)) continue;
+    if (part.IsCollective()) {
+      const CollectiveType& type = timeline.collective_types()[timeline.record_target(record)];
+      return text + fmt::format("a {} on {}", ToString(type.kind), trace.communicators[type.communicator].name);
     }
-    case RecordKind::kCollective:
-    case RecordKind::kCollectiveComplete: {
-      const CollectiveType& type = timeline.collective_types()[record.target];
-      return text + fmt::format(" for a {} on {}", ToString(type.kind), trace.communicators[type.communicator].name);
-    }
-    default: return text + " for its receiver";
+    if (part.type == OperationClass::kSend) continue;
+    const Endpoint& from = timeline.endpoints()[timeline.record_target(record)];
+    return text + fmt::format("a message from rank {} with tag {}", from.peer, from.tag);
   }
+  return text + "all ranks";
 }
 
 }  // namespace farscale

@@ -4,8 +4,10 @@
 
 #include <cmath>
 #include <cstdint>
+#include <span>
 #include <string>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "base/diagnostics.h"
@@ -75,12 +77,6 @@ struct TaskMessage {
   bool may_rendezvous = false;  // else it is sent at once, whatever the link
 };
 
-// The same of a collective operation: its bytes, and how many of the tasks that take part do so within the windows.
-struct TaskCollective {
-  CollectiveBytes bytes;
-  std::uint32_t tasks = 0;
-};
-
 // The ranks of a scan in the order of its communicator.
 struct ScanOrder {
   std::uint32_t members = 0;
@@ -99,8 +95,8 @@ struct Program {
   std::vector<Tick> collective_delays;
   // For tasks, in place of delays and paths.
   std::vector<TaskMessage> task_messages;
-  std::vector<TaskCollective> task_collectives;
-  int sending = 0, receiving = 0;       // transfers of a node at once; 0: any number
+  std::vector<CollectiveBytes> task_collectives;  // tasks that take part within the windows count
+  int sending = 0, receiving = 0;                 // transfers of a node at once; 0: any number
   std::vector<std::uint32_t> arrivals;  // number of participants of every collective operation that lie in the windows
   std::vector<bool> root_arrives;       // its root is among them
   std::unordered_map<std::uint32_t, std::vector<std::uint32_t>> scan_ranks;  // participants of every scan there
@@ -121,33 +117,69 @@ Program Compile(const Trace& trace, const Matching& matching, const PhaseCut& cu
 std::string DescribeInstruction(const Trace& trace, const Matching& matching, const PhaseCut& cut,
                                 const ReplayOptions& options, std::size_t rank, std::size_t instruction);
 
-// Parts of Compile [replay/replay.cc]: how long the messages and collectives of a program take.
+// Parts of Compile, for programs that come from elsewhere than the records of a trace.
+
 inline Tick ToTicks(double ticks_per_second, double seconds) {
   return static_cast<Tick>(std::llround(seconds * ticks_per_second));
 }
 
 Path PathOf(const Network& network, double ticks_per_second, std::int32_t from, std::int32_t to, std::uint64_t bytes);
 
-// Bytes of a collective operation, over the ranks that take part.
-class OperationBytes {
- public:
-  void Add(double sent, double received);
-  std::size_t ranks() const { return ranks_; }
-  CollectiveBytes Bytes() const;
-
- private:
-  CollectiveBytes sums_;  // the mean not yet divided
-  std::size_t ranks_ = 0;
-};
-
 // Throws a usage error where a replay could exceed the clock of the trace.
 void RequireTimes(const Network& network, const Program& program);
 
-// Fills Program::message_delays, collective_delays and, when the network limits transfers, paths.
-void AddDelays(const Trace& trace, const Matching& matching, const PhaseCut& cut, const Network& network,
-               Program& program);
+// Fills Program::arrivals, root_arrives and scan_ranks, which have a place for every collective operation, from the
+// instructions of all ranks.
+void CountArrivals(Program& program);
 
-// Fills Program::task_messages, but for what the rules say of them, and task_collectives.
-void AddTaskSizes(const Trace& trace, const Matching& matching, const PhaseCut& cut, Program& program);
+// The fate of a message inside the windows. Its sender writes the first table, its receiver the second, so that
+// ranks can be compiled in parallel.
+struct MessageFlags {
+  std::vector<std::uint8_t> sender, receiver;
+};
+inline constexpr std::uint8_t kSent = 1, kSenderWaits = 2, kRendezvous = 4, kRemote = 8, kAnySize = 16;
+inline constexpr std::uint8_t kReceivePosted = 1, kReceiverWaits = 2;
+
+// Those of a message that `call` posts and, maybe, completes.
+std::uint8_t SenderFlags(const ReplayOptions& options, MpiCall call, std::uint64_t bytes, bool is_remote,
+                         bool completes);
+
+// A record of a call, with what it tells of its collective operation.
+struct CompiledPart : RecordPart {
+  CollectiveKind collective = CollectiveKind::kBarrier;
+  bool has_root = false, is_root = false;
+};
+
+// Turns the calls of one rank into instructions. The rules of the replay are applied here and nowhere else.
+class CallCompiler {
+ public:
+  // Appends to `instructions`.
+  CallCompiler(const ReplayOptions& options, double ticks_per_second, const MessageFlags& flags,
+               std::vector<Instruction>& instructions);
+
+  void Compute(Tick ticks) { compute_ += ticks; }
+  void EndIteration(std::uint32_t number) { Emit(Step::kIterationEnd, number); }
+  // `of_all`: operations of all ranks that no part tells of.
+  void Call(std::span<const CompiledPart> parts, std::span<const std::uint32_t> of_all);
+
+  Tick compute_after() const { return compute_; }  // the last call
+  std::vector<std::uint32_t> TakeCallMessages() { return std::move(call_messages_); }
+
+ private:
+  void AddOverhead(std::span<const CompiledPart> parts);
+  void Post(const CompiledPart& part);
+  bool StartsTogether(std::uint32_t message) const;
+  void Complete(const CompiledPart& part);
+  void Emit(Step step, std::uint32_t target);
+
+  const ReplayOptions& options_;
+  const Network* const network_;  // nothing: the ideal one
+  const double ticks_per_second_;
+  const MessageFlags& flags_;
+  std::vector<Instruction>& instructions_;
+  Tick compute_ = 0;                             // before the next instruction
+  CallOverhead overhead_ = CallOverhead::kNone;  // for the call whose first instruction comes next
+  std::vector<std::uint32_t> call_messages_;     // as in RankProgram
+};
 
 }  // namespace farscale

@@ -3,10 +3,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <iterator>
+#include <functional>
+#include <limits>
 #include <numeric>
+#include <utility>
 
-#include "base/parallel.h"
 #include "base/text.h"
 #include "replay/anomalies.h"
 #include "replay/engine.h"
@@ -25,31 +26,274 @@ Tick ReplayResult::TimeAt(const RankTimeline& timeline, const RankCut& cut, std:
 
 namespace {
 
-// Runs the program on a network; calls on_stuck(ranks, instructions) when some cannot complete.
-template <typename Links, typename OnStuck>
-ReplayResult RunOn(const Program& program, bool keep_calls, const OnStuck& on_stuck) {
-  Engine<Links> engine(program, keep_calls);
-  engine.Run();
-  std::vector<std::pair<std::size_t, std::size_t>> stuck;  // rank and instruction
-  for (std::size_t rank = 0; rank < program.ranks.size(); ++rank) {
-    if (!engine.finished(rank)) stuck.emplace_back(rank, engine.instruction(rank));
+struct CollectiveState {
+  Tick latest = 0;
+  Tick root = 0;
+  std::uint32_t missing = 0;
+  std::uint32_t first_waiter = kNobody;
+  bool root_missing = false;
+};
+
+// Runs a program. A blocked rank is completed by the rank that it waits for, so no instruction runs twice.
+class Engine {
+ public:
+  Engine(const Program& program, bool is_timed, bool keep_calls)
+      : program_(program),
+        is_timed_(is_timed),
+        keep_calls_(keep_calls),
+        places_(program.nodes, program.sending, program.receiving),
+        scans_(program) {
+    const std::size_t ranks = program.ranks.size();
+    if (is_timed) first_posts_.assign(program.messages, kUnknown);
+    for (const Path& path : program.paths) {
+      if (path.from != path.to) shortest_delay_ = std::min(shortest_delay_, path.delay);
+    }
+    states_.resize(ranks);
+    sent_.assign(program.messages, kUnknown);
+    received_.assign(program.messages, kUnknown);
+    collectives_.resize(program.arrivals.size());
+    for (std::size_t i = 0; i < collectives_.size(); ++i) {
+      collectives_[i].missing = program.arrivals[i];
+      collectives_[i].root_missing = program.root_arrives[i];
+    }
+    result_.begin.assign(ranks, 0);
+    result_.end.assign(ranks, 0);
+    result_.calls = program.calls;
+    result_.iteration_ends.assign(program.iterations, 0);
+    if (keep_calls) result_.leave.resize(ranks);
   }
-  if (!stuck.empty()) on_stuck(stuck);
-  return engine.TakeResult();
-}
 
-template <typename OnStuck>
-ReplayResult Run(const Program& program, const Network* network, bool keep_calls, const OnStuck& on_stuck) {
-  if (network == nullptr) return RunOn<IdealLinks>(program, keep_calls, on_stuck);
-  if (network->HasContention()) return RunOn<SharedLinks>(program, keep_calls, on_stuck);
-  return RunOn<FreeLinks>(program, keep_calls, on_stuck);
-}
+  ReplayResult Run(StuckRanks& stuck) {
+    Start();
+    do {
+      RunReady();
+    } while (ReleaseSenders() > 0);
+    for (std::size_t rank = 0; rank < states_.size(); ++rank) {
+      const RankState& state = states_[rank];
+      if (!state.finished) stuck.emplace_back(rank, state.next - program_.ranks[rank].instructions.data());
+    }
+    return std::move(result_);
+  }
 
-using StuckAt = std::vector<std::pair<std::size_t, std::size_t>>;
+ private:
+  void Start() {
+    for (std::size_t rank = states_.size(); rank-- > 0;) {
+      const RankProgram& program = program_.ranks[rank];
+      RankState& state = states_[rank];
+      state.clock = result_.begin[rank] = result_.end[rank] = program.begin;
+      state.next = program.instructions.data();
+      state.end = state.next + program.instructions.size();
+      state.finished = false;
+      ready_.push_back(static_cast<std::uint32_t>(rank));
+      if (keep_calls_) result_.leave[rank].reserve(program.instructions.size());
+    }
+  }
+
+  void RunReady() {
+    do {
+      while (!ready_.empty()) {
+        const std::uint32_t rank = ready_.back();
+        ready_.pop_back();
+        Advance(rank);
+      }
+    } while (StartTransfers());
+  }
+
+  // The trace proves that the program got on, so large sends that wait for each other did not wait in truth. Returns
+  // how many there were.
+  std::uint64_t ReleaseSenders() {
+    std::uint64_t released = 0;
+    for (std::uint32_t rank = 0; rank < states_.size(); ++rank) {
+      RankState& state = states_[rank];
+      if (state.finished || state.next->step != Step::kWaitForReceive) continue;
+      const std::uint32_t message = state.next->target;
+      received_[message] = kUnknown;
+      Unblock(rank, state.clock);
+      if (is_timed_) Transfer(message, std::exchange(first_posts_[message], kReleased));
+      ++released;
+    }
+    result_.diagnostics.Add(anomaly::kRendezvousReleased, released);
+    return released;
+  }
+
+  void Advance(std::uint32_t rank) {
+    RankState& state = states_[rank];
+    while (state.next != state.end) {
+      state.clock += state.next->compute;
+      if (!Do(rank, state)) return;
+      EndInstruction(rank, state);
+    }
+    state.clock += program_.ranks[rank].compute_after;
+    result_.end[rank] = state.clock;
+    state.finished = true;
+  }
+
+  void EndInstruction(std::uint32_t rank, RankState& state) {
+    if (state.next->ends_call && keep_calls_) result_.leave[rank].push_back(state.clock);
+    ++state.next;
+  }
+
+  // False: the rank is blocked.
+  bool Do(std::uint32_t rank, RankState& state) {
+    const std::uint32_t target = state.next->target;
+    switch (state.next->step) {
+      case Step::kNothing: return true;
+      case Step::kIterationEnd:
+        result_.iteration_ends[target] = std::max(result_.iteration_ends[target], state.clock);
+        return true;
+      case Step::kSend: Transfer(target, state.clock); return true;
+      case Step::kSendRendezvous:
+      case Step::kReceiveRendezvous: PostSide(target, state.clock); return true;
+      case Step::kReceive: Notify(received_[target], state.clock); return true;
+      case Step::kWaitForSend: return WaitFor(rank, state, sent_[target]);
+      case Step::kWaitForReceive: return WaitFor(rank, state, received_[target]);
+      case Step::kArrive: Arrive(target, state.clock, false); return true;
+      case Step::kArriveAsRoot:
+        collectives_[target].root = state.clock;
+        collectives_[target].root_missing = false;
+        Arrive(target, state.clock, true);
+        return true;
+      case Step::kArriveInOrder: Arrive(target, state.clock, scans_.Arrive(target, rank, state.clock)); return true;
+      case Step::kWaitForAll:
+      case Step::kWaitForRoot:
+      case Step::kWaitForLower: return WaitForCollective(rank, state, target);
+    }
+    return true;
+  }
+
+  // The later of the two sides starts the message.
+  void PostSide(std::uint32_t message, Tick time) {
+    Tick& first = first_posts_[message];
+    if (first == kReleased) return;
+    if (first == kUnknown) {
+      first = time;
+    } else {
+      Transfer(message, std::max(first, time));
+    }
+  }
+
+  // A message may start: on networks with limited transfers it queues, else its arrival is known.
+  void Transfer(std::uint32_t message, Tick ready) {
+    if (!program_.paths.empty() && program_.paths[message].from != program_.paths[message].to) {
+      queue_.emplace_back(ready, message);
+      std::push_heap(queue_.begin(), queue_.end(), std::greater<>());
+      return;
+    }
+    Deliver(message, program_.message_delays.empty() ? ready : ready + program_.message_delays[message]);
+  }
+
+  void Deliver(std::uint32_t message, Tick arrival) {
+    Notify(sent_[message], arrival);
+    if (is_timed_) Notify(received_[message], arrival);  // a sender that waits is free again
+  }
+
+  // Every rank has got as far as it can. What follows from the messages started now comes no sooner than they arrive,
+  // so all requests before the earliest possible arrival can be served, in the order in which they may start, equal
+  // ones by number of the message.
+  bool StartTransfers() {
+    if (queue_.empty()) return false;
+    const Tick bound = queue_.front().first + shortest_delay_;
+    do {
+      std::pop_heap(queue_.begin(), queue_.end(), std::greater<>());
+      const auto [ready, message] = queue_.back();
+      queue_.pop_back();
+      if (!queue_.empty()) {  // numbers of messages are far from their order in time
+        __builtin_prefetch(&program_.paths[queue_.front().second]);
+        __builtin_prefetch(&sent_[queue_.front().second], 1);
+      }
+      const Path& path = program_.paths[message];
+      Deliver(message, places_.Start(path.from, path.to, ready, path.transfer) + path.delay);
+    } while (!queue_.empty() && queue_.front().first < bound);
+    return true;
+  }
+
+  void Notify(Tick& slot, Tick time) {
+    const Tick before = std::exchange(slot, time);
+    if (before < kUnknown) Unblock(WaiterOf(before), time);
+  }
+
+  bool WaitFor(std::uint32_t rank, RankState& state, Tick& slot) {
+    if (slot < 0) {
+      slot = WaiterCode(rank);
+      return false;
+    }
+    state.clock = std::max(state.clock, slot);
+    return true;
+  }
+
+  void Unblock(std::uint32_t rank, Tick time) {
+    RankState& state = states_[rank];
+    state.clock = std::max(state.clock, time);
+    EndInstruction(rank, state);
+    ready_.push_back(rank);
+  }
+
+  // frees_some: ranks may leave for which others need not have arrived.
+  void Arrive(std::uint32_t operation, Tick time, bool frees_some) {
+    CollectiveState& state = collectives_[operation];
+    state.latest = std::max(state.latest, time);
+    --state.missing;
+    if (state.missing == 0 || frees_some) FreeWaiters(operation);
+  }
+
+  // Those who need not wait any more.
+  void FreeWaiters(std::uint32_t operation) {
+    CollectiveState& state = collectives_[operation];
+    std::uint32_t waiter = std::exchange(state.first_waiter, kNobody);
+    while (waiter != kNobody) {
+      const std::uint32_t next = states_[waiter].next_waiter;
+      const Tick known = TimeFor(waiter, states_[waiter].next->step, operation);
+      if (known >= 0) {
+        Unblock(waiter, known);
+      } else {
+        states_[waiter].next_waiter = std::exchange(state.first_waiter, waiter);
+      }
+      waiter = next;
+    }
+  }
+
+  // When the rank may leave the operation; negative while that is unknown.
+  Tick TimeFor(std::uint32_t rank, Step step, std::uint32_t operation) {
+    const CollectiveState& state = collectives_[operation];
+    const Tick delay = program_.collective_delays.empty() ? 0 : program_.collective_delays[operation];
+    if (step == Step::kWaitForRoot) return state.root_missing ? kUnknown : state.root + delay;
+    if (step == Step::kWaitForLower) {
+      const Tick known = scans_.TimeFor(operation, rank);
+      return known < 0 ? kUnknown : known + delay;
+    }
+    return state.missing > 0 ? kUnknown : state.latest + delay;
+  }
+
+  bool WaitForCollective(std::uint32_t rank, RankState& state, std::uint32_t operation) {
+    const Tick known = TimeFor(rank, state.next->step, operation);
+    if (known < 0) {
+      state.next_waiter = std::exchange(collectives_[operation].first_waiter, rank);
+      return false;
+    }
+    state.clock = std::max(state.clock, known);
+    return true;
+  }
+
+  const Program& program_;
+  const bool is_timed_, keep_calls_;
+  ReplayResult result_;
+
+  std::vector<RankState> states_;
+  // Messages that wait for a place on the links of their nodes, by when they may start: a heap, earliest first.
+  std::vector<std::pair<Tick, std::uint32_t>> queue_;
+  Tick shortest_delay_ = std::numeric_limits<Tick>::max() / 2;  // among all remote messages
+  TransferPlaces places_;
+  std::vector<Tick> sent_;      // when every message is there: on the ideal network, when it was sent
+  std::vector<Tick> received_;  // when a sender that waits is free: on the ideal network, when the receive was posted
+  std::vector<Tick> first_posts_;  // on a timed network, when the first side of a rendezvous message was posted
+  std::vector<CollectiveState> collectives_;
+  Scans scans_;
+  std::vector<std::uint32_t> ready_;
+};
 
 // Throws an input error naming who waits for whom.
 [[noreturn]] void ThrowStuck(const Trace& trace, const Matching& matching, const PhaseCut& cut,
-                             const ReplayOptions& options, const StuckAt& stuck) {
+                             const ReplayOptions& options, const StuckRanks& stuck) {
   constexpr std::size_t kDescribed = 4;
   std::vector<std::string> some;
   for (std::size_t i = 0; i < std::min(kDescribed, stuck.size()); ++i)
@@ -64,9 +308,9 @@ using StuckAt = std::vector<std::pair<std::size_t, std::size_t>>;
 ReplayResult ReplayHere(const Trace& trace, const Matching& matching, const PhaseCut& cut,
                         const ReplayOptions& options) {
   const Program program = Compile(trace, matching, cut, options);
-  const Network* network = options.TimedNetwork();
-  ReplayResult result = Run(program, network, options.keep_calls,
-                            [&](const StuckAt& stuck) { ThrowStuck(trace, matching, cut, options, stuck); });
+  StuckRanks stuck;
+  ReplayResult result = RunProgram(program, options.TimedNetwork() != nullptr, options.keep_calls, stuck);
+  if (!stuck.empty()) ThrowStuck(trace, matching, cut, options, stuck);
   result.diagnostics.Merge(program.diagnostics);
   return result;
 }
@@ -86,14 +330,14 @@ Matching WithoutPartners(const Trace& trace) {
 
 }  // namespace
 
+ReplayResult RunProgram(const Program& program, bool is_timed, bool keep_calls, StuckRanks& stuck) {
+  return Engine(program, is_timed, keep_calls).Run(stuck);
+}
+
 ReplayResult Replay(const Trace& trace, const Matching& matching, const PhaseCut& cut, const ReplayOptions& options) {
-  ReplayResult result;
-  if (!MissingCalls(trace).empty()) {
-    // The rest need not fit together, so that ranks might wait for ever.
-    result = ReplayHere(trace, WithoutPartners(trace), cut, options);
-  } else {
-    result = ReplayHere(trace, matching, cut, options);
-  }
+  // Where calls are missing, the rest need not fit together, so that ranks might wait for ever.
+  ReplayResult result = MissingCalls(trace).empty() ? ReplayHere(trace, matching, cut, options)
+                                                    : ReplayHere(trace, WithoutPartners(trace), cut, options);
   result.unknown_waits = FindUnknownWaits(trace, cut);
   result.clocks_unknown = matching.clocks_unknown.has_value();
   if (options.TimedNetwork() != nullptr) {
@@ -105,143 +349,12 @@ ReplayResult Replay(const Trace& trace, const Matching& matching, const PhaseCut
 }
 
 ReplayResult ReplayProgram(const Program& program, const Network* network, const std::string& what) {
-  return Run(program, network, false, [&](const StuckAt& stuck) {
-    throw Error(ErrorKind::kNotEnoughData, what,
-                fmt::format("{} of {} ranks wait for ever, rank {} in its step {} first", stuck.size(),
-                            program.ranks.size(), stuck.front().first, stuck.front().second));
-  });
-}
-
-namespace {
-
-constexpr double kLongestReplay = 1e18;  // ticks; room for computation and overhead before 2^63
-
-// Calls visit(message, peer, bytes) for every message sent in a rank's window.
-template <typename Visit>
-void VisitSends(const RankTimeline& timeline, const RankMatching& matching, const RankCut& cut, const Visit& visit) {
-  ForEachRecord(timeline, matching, cut.window.begin.call, cut.window.end.call,
-                [&](std::size_t, std::size_t record, const RecordPart& part) {
-                  if (part.type != OperationClass::kSend || !part.posts || !part.IsMatched()) return;
-                  visit(part.number, timeline.endpoints()[timeline.record_target(record)].peer,
-                        timeline.record_bytes(record));
-                });
-}
-
-// True if all members of every communicator share a node.
-std::vector<bool> FindLocalCommunicators(const Trace& trace) {
-  std::vector<bool> local;
-  for (const Communicator& communicator : trace.communicators) {
-    const auto node_of = [&](std::int32_t rank) { return trace.ranks[static_cast<std::size_t>(rank)].node; };
-    const auto is_elsewhere = [&](std::int32_t rank) { return node_of(rank) != node_of(communicator.members.front()); };
-    const auto none_elsewhere = [&](const std::vector<std::int32_t>& ranks) {
-      return std::none_of(ranks.begin(), ranks.end(), is_elsewhere);
-    };
-    local.push_back(communicator.members.empty() ||
-                    (none_elsewhere(communicator.members) && none_elsewhere(communicator.remote)));
-  }
-  return local;
-}
-
-// Its size says a message's time, the nodes of both its way.
-void AddMessageDelays(const Trace& trace, const Matching& matching, const PhaseCut& cut, const Network& network,
-                      Program& program) {
-  ParallelFor(trace.size(), [&](std::size_t rank) {
-    if (!cut.ranks[rank].present) return;
-    const std::int32_t node = trace.ranks[rank].node;
-    VisitSends(trace.timelines[rank], matching.ranks[rank], cut.ranks[rank],
-               [&](std::uint32_t message, std::int32_t peer, std::uint64_t bytes) {
-                 const std::int32_t to = trace.ranks[static_cast<std::size_t>(peer)].node;
-                 const Path path = PathOf(network, trace.ticks_per_second, node, to, bytes);
-                 program.message_delays[message] = path.delay;
-                 if (!program.paths.empty()) program.paths[message] = path;
-               });
-  });
-}
-
-std::vector<OperationBytes> BytesOfOperations(const Trace& trace, const Matching& matching, const PhaseCut& cut) {
-  std::vector<OperationBytes> operations(matching.collectives.size());
-  for (std::size_t rank = 0; rank < trace.size(); ++rank) {
-    if (!cut.ranks[rank].present) continue;
-    const RankTimeline& timeline = trace.timelines[rank];
-    ForEachRecord(timeline, matching.ranks[rank], cut.ranks[rank].window.begin.call, cut.ranks[rank].window.end.call,
-                  [&](std::size_t, std::size_t index, const RecordPart& part) {
-                    if (!part.IsCollective() || !part.completes || !part.IsMatched()) return;
-                    const RankTimeline::Record record = timeline.record(index);
-                    operations[part.number].Add(static_cast<double>(record.bytes),
-                                                static_cast<double>(record.received));
-                  });
-  }
-  return operations;
-}
-
-}  // namespace
-
-Path PathOf(const Network& network, double ticks_per_second, std::int32_t from, std::int32_t to, std::uint64_t bytes) {
-  const Link& link = to == from ? network.local : network.remote;
-  const double transfer = link.TransferSeconds(static_cast<double>(bytes));
-  return {from, to, ToTicks(ticks_per_second, transfer), ToTicks(ticks_per_second, link.latency + transfer)};
-}
-
-void OperationBytes::Add(double sent, double received) {
-  const bool is_one_way = sent == 0 || received == 0;
-  const double share = is_one_way ? std::max(sent, received) : std::min(sent, received);
-  sums_.smallest = ranks_ == 0 ? share : std::min(sums_.smallest, share);
-  sums_.largest = std::max(sums_.largest, share);
-  sums_.largest_sum = std::max(sums_.largest_sum, sent + received);
-  sums_.mean += share;
-  ++ranks_;
-}
-
-CollectiveBytes OperationBytes::Bytes() const {
-  CollectiveBytes bytes = sums_;
-  if (ranks_ > 0) bytes.mean /= static_cast<double>(ranks_);
-  return bytes;
-}
-
-void RequireTimes(const Network& network, const Program& program) {
-  double longest = 0;
-  for (const Tick delay : program.message_delays) longest += static_cast<double>(delay);
-  for (const Tick delay : program.collective_delays) longest += static_cast<double>(delay);
-  if (longest <= kLongestReplay) return;
-  throw Error(ErrorKind::kUsage, "network '" + network.name + "'",
-              "is so slow that the times of a replay exceed the clock of the trace");
-}
-
-void AddDelays(const Trace& trace, const Matching& matching, const PhaseCut& cut, const Network& network,
-               Program& program) {
-  program.message_delays.assign(program.messages, 0);
-  if (network.HasContention()) program.paths.resize(program.messages);
-  program.sending = network.sending.value_or(0);
-  program.receiving = network.receiving.value_or(0);
-  AddMessageDelays(trace, matching, cut, network, program);
-  const std::vector<OperationBytes> operations = BytesOfOperations(trace, matching, cut);
-  const std::vector<bool> is_local = FindLocalCommunicators(trace);
-  program.collective_delays.assign(operations.size(), 0);
-  for (std::size_t i = 0; i < operations.size(); ++i) {
-    if (operations[i].ranks() == 0) continue;
-    const CollectiveOperation& operation = matching.collectives[i];
-    program.collective_delays[i] =
-        ToTicks(trace.ticks_per_second, CollectiveSeconds(network, operation.kind, operations[i].ranks(),
-                                                          is_local[operation.communicator], operations[i].Bytes()));
-  }
-  RequireTimes(network, program);
-}
-
-void AddTaskSizes(const Trace& trace, const Matching& matching, const PhaseCut& cut, Program& program) {
-  program.task_messages.resize(program.messages);
-  for (std::size_t rank = 0; rank < trace.size(); ++rank) {
-    if (!cut.ranks[rank].present) continue;
-    VisitSends(trace.timelines[rank], matching.ranks[rank], cut.ranks[rank],
-               [&](std::uint32_t message, std::int32_t peer, std::uint64_t bytes) {
-                 TaskMessage& of = program.task_messages[message];
-                 of.bytes = bytes;
-                 of.from = static_cast<std::uint32_t>(rank);
-                 of.to = static_cast<std::uint32_t>(peer);
-               });
-  }
-  for (const OperationBytes& of : BytesOfOperations(trace, matching, cut)) {
-    program.task_collectives.push_back({of.Bytes(), static_cast<std::uint32_t>(of.ranks())});
-  }
+  StuckRanks stuck;
+  ReplayResult result = RunProgram(program, network != nullptr, false, stuck);
+  if (stuck.empty()) return result;
+  throw Error(ErrorKind::kNotEnoughData, what,
+              fmt::format("{} of {} ranks wait for ever, rank {} in its step {} first", stuck.size(),
+                          program.ranks.size(), stuck.front().first, stuck.front().second));
 }
 
 }  // namespace farscale

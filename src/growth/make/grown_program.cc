@@ -10,7 +10,6 @@
 #include <utility>
 
 #include "base/parallel.h"
-#include "replay/call_compiler.h"
 #include "replay/engine.h"
 #include "trace/trace_builder.h"
 
@@ -70,8 +69,7 @@ struct Growing {
   const GridPlan& plan;
   const GrownMessages& messages;
   const GrownLoads& loads;
-  const ReplayRules& rules;
-  const Network* network;
+  ReplayOptions options;
   double ticks_per_second;
   std::vector<std::int32_t> nodes;             // one a rank
   std::vector<std::uint32_t> first_operation;  // on the communicators of every rule, and behind the last
@@ -114,28 +112,21 @@ struct MessageFlagger {
       return true;
     }
     const std::int32_t from = of.nodes[rank], to = of.nodes[of.messages.to[number]];
-    flags.sender[number] =
-        SenderFlags(of.rules, of.network, false, {call.function, operation.bytes, from != to, part.is.completes});
-    if (of.network == nullptr) return true;
-    const Path path = PathOf(*of.network, of.ticks_per_second, from, to, operation.bytes);
+    flags.sender[number] = SenderFlags(of.options, call.function, operation.bytes, from != to, part.is.completes);
+    const Network* network = of.options.network;
+    if (network == nullptr) return true;
+    const Path path = PathOf(*network, of.ticks_per_second, from, to, operation.bytes);
     program.message_delays[number] = path.delay;
-    if (of.network->HasContention()) program.paths[number] = path;
+    if (network->HasContention()) program.paths[number] = path;
     return true;
   }
-};
-
-struct InstructionSink {
-  std::vector<Instruction> instructions = {};
-
-  void operator()(const Instruction& instruction, std::size_t) { instructions.push_back(instruction); }
-  void EndCall() {}
 };
 
 // Makes the instructions of a rank.
 struct InstructionMaker {
   const Growing& of;
   std::size_t rank;
-  CallCompiler<InstructionSink> compiler;
+  CallCompiler compiler;
   std::vector<CompiledPart>& parts;  // parts of the call
   std::vector<Contribution>& contributions;
   std::uint64_t calls = 0;
@@ -172,7 +163,7 @@ struct InstructionMaker {
     part.has_root = root >= 0;
     part.is_root =
         part.has_root && MemberAtPlaceOf(grid, of.plan.groups[operation.part->group].ranks, own, root) == own;
-    if (of.network == nullptr || !is.completes || !part.IsMatched()) return;
+    if (of.options.network == nullptr || !is.completes || !part.IsMatched()) return;
     contributions.push_back({number, rule.collective, of.nodes[rank], static_cast<double>(operation.bytes),
                              static_cast<double>(operation.received)});
   }
@@ -194,14 +185,14 @@ void MakeRanks(const Growing& growing, Program& program, std::vector<std::vector
   contributions.resize(ranks);
   ParallelForBlocks(ranks, [&](std::size_t first, std::size_t end) {
     OpenOperations open;
-    InstructionSink sink;
+    std::vector<Instruction> instructions;
     std::vector<CompiledPart> parts;
     for (std::size_t rank = first; rank < end; ++rank) {
-      sink.instructions.clear();
-      CallCompiler<InstructionSink> compiler{{growing.rules, growing.network, growing.ticks_per_second}, flags, sink};
-      InstructionMaker maker{growing, rank, std::move(compiler), parts, contributions[first]};
+      instructions.clear();
+      InstructionMaker maker{
+          growing, rank, {growing.options, growing.ticks_per_second, flags, instructions}, parts, contributions[first]};
       WalkRank(growing.model, growing.plan, growing.loads, rank, open, maker);
-      program.ranks[rank] = {sink.instructions, 0, maker.compiler.compute_after(), {}};
+      program.ranks[rank] = {instructions, 0, maker.compiler.compute_after(), {}};
       calls[rank] = maker.calls;
     }
   });
@@ -212,7 +203,7 @@ void MakeRanks(const Growing& growing, Program& program, std::vector<std::vector
 void AddCollectiveDelays(const Growing& growing, const std::vector<std::vector<Contribution>>& contributions,
                          Program& program) {
   struct Operation {
-    OperationBytes bytes;
+    CollectiveBytes bytes;
     CollectiveKind kind = CollectiveKind::kBarrier;
     std::int32_t node = -1;
     bool is_local = true;
@@ -229,9 +220,8 @@ void AddCollectiveDelays(const Growing& growing, const std::vector<std::vector<C
   program.collective_delays.assign(operations.size(), 0);
   for (std::size_t i = 0; i < operations.size(); ++i) {
     const Operation& of = operations[i];
-    if (of.bytes.ranks() == 0) continue;
-    const double seconds =
-        CollectiveSeconds(*growing.network, of.kind, of.bytes.ranks(), of.is_local, of.bytes.Bytes());
+    if (of.bytes.ranks == 0) continue;
+    const double seconds = CollectiveSeconds(*growing.options.network, of.kind, of.is_local, of.bytes);
     program.collective_delays[i] = ToTicks(growing.ticks_per_second, seconds);
   }
 }
@@ -259,9 +249,14 @@ void OrderScans(const Growing& growing, Program& program) {
 
 Program CompileGrown(const GrowthModel& model, const GridPlan& plan, const GrownMessages& messages,
                      const GrownLoads& loads, const ReplayRules& rules, const Network* network) {
-  Growing growing{
-      model, plan, messages, loads, rules, network, model.runs.back().ticks_per_second, GrownNodes(model, plan.grid),
-      {0}};
+  Growing growing{model,
+                  plan,
+                  messages,
+                  loads,
+                  {rules, false, network},
+                  model.runs.back().ticks_per_second,
+                  GrownNodes(model, plan.grid),
+                  {0}};
   for (std::size_t i = 0; i < plan.groups.size(); ++i) {
     const auto groups = static_cast<std::uint32_t>(CountGroups(plan.grid, plan.groups[i].ranks));
     growing.first_operation.push_back(growing.first_operation.back() + groups * plan.most[i]);

@@ -8,7 +8,6 @@
 
 #include "base/parallel.h"
 #include "imbalance/causes/find_causes.h"
-#include "replay/call_compiler.h"
 #include "replay/engine.h"
 #include "replay/network.h"
 
@@ -71,14 +70,6 @@ std::vector<Tick> FindShortest(const Activities& activities, const WaitStates& s
   }
   return shortest;
 }
-
-// Messages are under way while their receivers may do something else.
-struct TransitLinks : FreeLinks {
-  static constexpr bool kTimed = false;
-
-  using FreeLinks::FreeLinks;
-  Tick CollectiveDelay(std::uint32_t) const { return 0; }
-};
 
 // A rank's program as far as it is written.
 struct Writing {
@@ -269,10 +260,10 @@ std::vector<Tick> MeasuredProgram::Replay(const std::vector<Fix>& fixes) {
     Program& own = first == 0 ? program_ : copies[first - 1];
     for (std::size_t i = first; i < fixes.size(); i += programs) {
       Apply(fixes[i], 1, own);
-      Engine<TransitLinks> engine(own, false);
-      engine.Run();
+      StuckRanks stuck;
+      // Messages are under way while their receivers may do something else.
+      durations[i] = RunProgram(own, false, false, stuck).Duration() - origin_;
       Apply(fixes[i], -1, own);
-      durations[i] = engine.TakeResult().Duration() - origin_;
     }
   });
   return durations;
