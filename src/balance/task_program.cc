@@ -115,11 +115,9 @@ std::uint32_t TargetsOfOne(const Program& once, std::uint32_t iterations, Step s
 // Sender, receiver, communicator and tag, by ranks of the trace.
 using Channel = std::tuple<std::uint32_t, std::uint32_t, std::uint32_t, std::uint32_t>;
 
-// Messages of a channel whose other side lies beyond the edge of the phase.
-struct CutMessages {
-  std::vector<std::uint32_t> sent;                                   // and received after the phase, in this order
-  std::vector<std::pair<std::uint32_t, std::size_t>> received = {};  // sent before it: rank and number of the receive
-};
+// Messages of a channel whose other side lies beyond the edge of the phase: those received after it, in this order,
+// and rank and number of the receives of those sent before it.
+using CutMessages = std::pair<std::vector<std::uint32_t>, std::vector<std::pair<std::uint32_t, std::size_t>>>;
 
 std::map<Channel, CutMessages> FindCutMessages(const TaskProgram& tasks) {
   const std::vector<TaskMessage>& messages = tasks.program.task_messages;
@@ -137,9 +135,9 @@ std::map<Channel, CutMessages> FindCutMessages(const TaskProgram& tasks) {
                     if (part.IsCollective() || !part.IsMatched()) return;
                     const TaskMessage& message = messages[part.number];
                     if (part.type == OperationClass::kSend) {
-                      if (part.posts && !message.is_awaited) cut[channel_of(record, true)].sent.push_back(part.number);
+                      if (part.posts && !message.is_awaited) cut[channel_of(record, true)].first.push_back(part.number);
                     } else if (part.completes && !message.is_sent) {
-                      cut[channel_of(record, false)].received.emplace_back(rank, part.ordinal);
+                      cut[channel_of(record, false)].second.emplace_back(rank, part.ordinal);
                     }
                   });
   }
@@ -152,12 +150,13 @@ Program JoinRepetitions(const TaskProgram& tasks, std::set<std::uint32_t>& joine
   Matching matching = *tasks.matching;
   for (auto& [channel, cut] : FindCutMessages(tasks)) {
     // As many must come in as go out, else they belong to something else than the iterations.
-    if (cut.sent.empty() || cut.sent.size() != cut.received.size()) continue;
-    std::ranges::sort(cut.received);
-    for (std::size_t i = 0; i < cut.sent.size(); ++i) {
-      const auto [rank, receive] = cut.received[i];
-      matching.ranks[rank].receives[receive] = cut.sent[i];
-      joined.insert(cut.sent[i]);
+    auto& [sent, received] = cut;
+    if (sent.empty() || sent.size() != received.size()) continue;
+    std::ranges::sort(received);
+    for (std::size_t i = 0; i < sent.size(); ++i) {
+      const auto [rank, receive] = received[i];
+      matching.ranks[rank].receives[receive] = sent[i];
+      joined.insert(sent[i]);
     }
   }
   return joined.empty() ? tasks.program : Compile(*tasks.trace, matching, *tasks.cut, tasks.options);
