@@ -15,40 +15,28 @@
 
 namespace farscale {
 
-// The columns of one rank while they grow.
+// Tiles the part that one rank has in a phase.
 class ActivitiesBuilder {
  public:
-  explicit ActivitiesBuilder(Tick origin) : last_edge_(origin) { edges_.Append(origin); }
-
-  Tick last_edge() const { return last_edge_; }
-
-  void Add(PathId path, Tick end) {
-    paths_.Append(path);
-    edges_.Append(last_edge_ = end);
+  // At the times of a replay, where there are `times`, of which `cut` is then, too. `origin`: where the phase begins.
+  ActivitiesBuilder(const Trace& trace, std::size_t rank, const NewTimes* times, const RankCut& cut, Span span,
+                    Tick origin)
+      : trace_(trace),
+        timeline_(trace.timelines[rank]),
+        times_(times),
+        cut_(cut),
+        hides_between_(span == Span::kEach),
+        origin_(origin),
+        last_edge_(origin) {
+    if (hides_between_ || cut.iterations.size() > 1) occurrences_ = cut.iterations;
+    edges_.Append(origin);
   }
-  void AddCall(PathId path, Tick end, std::uint32_t occurrence) {
-    call_activity_.Append(static_cast<std::int64_t>(paths_.size()));
-    call_occurrence_.Append(occurrence == kNoCall ? 0 : static_cast<std::int64_t>(occurrence) + 1);
-    Add(path, end);
-  }
 
-  // For a rank with these iterations or occurrences, and paths numbered as its own.
-  RankActivities Finish(const RankCut& cut) {
-    RankActivities rank;
-    rank.present = true;
-    rank.first_call = cut.window.begin.call;
-    rank.calls = call_activity_.size();
-    rank.edges_ = edges_.Finish();
-    rank.paths_ = paths_.Finish();
-    rank.call_activity_ = call_activity_.Finish();
-    rank.call_occurrence_ = call_occurrence_.Finish();
-    rank.end_ = rank.phase_end_ = last_edge_;
-    for (const Interval& iteration : cut.iterations) {
-      const std::size_t edge =
-          PartitionIndex(0, rank.edges_.size(), [&](std::size_t i) { return rank.edges_[i] < iteration.begin.tick; });
-      rank.iteration_begin.push_back(static_cast<std::uint32_t>(edge));
-    }
-    return rank;
+  // With paths numbered as the rank's own.
+  RankActivities Tile(CallPaths& paths) {
+    TileBefore(paths);
+    TileWindow(paths);
+    return Finish();
   }
 
   static void SetPaths(std::vector<PathId> numbers, RankActivities& rank) { rank.path_of_ = std::move(numbers); }
@@ -60,147 +48,138 @@ class ActivitiesBuilder {
   }
 
  private:
-  PackedColumnBuilder edges_, paths_, call_activity_, call_occurrence_;
-  Tick last_edge_;
-};
-
-namespace {
-
-// The calls and region events of a timeline; at the times of a replay, where there are `times`.
-struct RankTimes {
-  const RankTimeline& timeline;
-  const NewTimes* times = nullptr;
-
-  Tick enter(std::size_t call) const { return times != nullptr ? times->enter[call] : timeline.enter(call); }
-  Tick leave(std::size_t call) const { return times != nullptr ? times->leave[call] : timeline.leave(call); }
-  RankTimeline::RegionEvent region_event(std::size_t event) const {
-    RankTimeline::RegionEvent at = timeline.region_event(event);
-    if (times != nullptr) at.tick = times->events[event];
+  Tick Enter(std::size_t call) const { return times_ != nullptr ? times_->enter[call] : timeline_.enter(call); }
+  Tick Leave(std::size_t call) const { return times_ != nullptr ? times_->leave[call] : timeline_.leave(call); }
+  RankTimeline::RegionEvent Event(std::size_t event) const {
+    RankTimeline::RegionEvent at = timeline_.region_event(event);
+    if (times_ != nullptr) at.tick = times_->events[event];
     return at;
   }
-};
 
-// The activities of a rank as far as they are tiled.
-struct Tiling {
-  ActivitiesBuilder result;
-  std::span<const Interval> occurrences{};  // or iterations, if there are several
-  bool hides_between = false;
-  std::size_t occurrence = 0, call_occurrence = 0;
-  std::vector<PathId> stack{};
-};
-
-PathId CurrentPath(const Tiling& tiling) { return tiling.stack.empty() ? kOutsideRegions : tiling.stack.back(); }
-
-void FollowEvent(CallPaths& paths, Tiling& tiling, const RankTimeline::RegionEvent& event) {
-  if (!event.is_leave) {
-    tiling.stack.push_back(paths.Child(CurrentPath(tiling), event.region));
-  } else if (!tiling.stack.empty()) {
-    tiling.stack.pop_back();
-  }
-}
-
-void CloseAt(Tiling& tiling, Tick tick, PathId path) {
-  if (tick > tiling.result.last_edge()) tiling.result.Add(path, tick);
-}
-
-// Up to `tick`, in the current path; edges of occurrences part it where the time between them is not counted.
-void ComputeUntil(Tiling& tiling, Tick tick) {
-  if (!tiling.hides_between) return CloseAt(tiling, tick, CurrentPath(tiling));
-  while (tiling.occurrence < tiling.occurrences.size()) {
-    const Interval& next = tiling.occurrences[tiling.occurrence];
-    CloseAt(tiling, std::min(tick, next.begin.tick), kBetweenOccurrences);
-    CloseAt(tiling, std::min(tick, next.end.tick), CurrentPath(tiling));
-    if (tick <= next.end.tick) return;
-    ++tiling.occurrence;
-  }
-  CloseAt(tiling, tick, kBetweenOccurrences);
-}
-
-void TakeEvent(const RankTimes& at, CallPaths& paths, Tiling& tiling, std::size_t index) {
-  const RankTimeline::RegionEvent event = at.region_event(index);
-  ComputeUntil(tiling, event.tick);
-  FollowEvent(paths, tiling, event);
-}
-
-// Calls come in order, so the occurrence is found by going on.
-std::uint32_t Occurrence(Tiling& tiling, std::size_t call) {
-  if (tiling.occurrences.empty() && !tiling.hides_between) return 0;
-  while (tiling.call_occurrence < tiling.occurrences.size() &&
-         tiling.occurrences[tiling.call_occurrence].end.call <= call) {
-    ++tiling.call_occurrence;
-  }
-  if (tiling.call_occurrence == tiling.occurrences.size() ||
-      tiling.occurrences[tiling.call_occurrence].begin.call > call) {
-    return tiling.hides_between
-               ? kNoCall
-               : static_cast<std::uint32_t>(std::min(tiling.call_occurrence, tiling.occurrences.size() - 1));
-  }
-  return static_cast<std::uint32_t>(tiling.call_occurrence);
-}
-
-void TileWindow(const Trace& trace, const RankTimes& at, const RankCut& rank, CallPaths& paths, Tiling& tiling) {
-  const Interval& window = rank.window;
-  std::size_t event = window.begin.event;
-  for (std::size_t call = window.begin.call; call < window.end.call; ++call) {
-    for (; event < window.end.event && at.region_event(event).call <= call; ++event)
-      TakeEvent(at, paths, tiling, event);
-    const std::uint32_t region = at.timeline.region(call);
-    const std::uint32_t occurrence = Occurrence(tiling, call);
-    Tick begin = std::max(at.enter(call), window.begin.tick);
-    // Threads are idle from one occurrence into the next, until a fork in it: the time before does not count.
-    if (tiling.hides_between && occurrence != kNoCall)
-      begin = std::max(begin, tiling.occurrences[occurrence].begin.tick);
-    ComputeUntil(tiling, begin);
-    if (trace.regions[region].call == MpiCall::kFinalize) return;
-    const bool is_hidden = tiling.hides_between && occurrence == kNoCall;
-    tiling.result.AddCall(is_hidden ? kBetweenOccurrences : paths.Child(CurrentPath(tiling), region),
-                          std::max(std::min(at.leave(call), window.end.tick), tiling.result.last_edge()), occurrence);
-  }
-  for (; event < window.end.event; ++event) TakeEvent(at, paths, tiling, event);
-  ComputeUntil(tiling, window.end.tick);
-}
-
-// Opens the regions around the begin of the window. From when the phase begins on the first rank until then, what the
-// rank does is in the same regions below "before the phase"; its calls there wait for nobody in the phase.
-void TileBefore(const RankTimes& at, const RankCut& rank, CallPaths& paths, Tick origin, Tiling& tiling) {
-  const Edge& begin = rank.window.begin;
-  std::vector<PathId> before;
-  const auto current = [&] { return before.empty() ? kBeforePhase : before.back(); };
-  std::size_t event = 0;
-  const auto take_events = [&](std::size_t last_call) {
-    for (; event < begin.event && at.region_event(event).call <= last_call; ++event) {
-      const RankTimeline::RegionEvent next = at.region_event(event);
-      CloseAt(tiling, std::min(next.tick, begin.tick), current());
-      FollowEvent(paths, tiling, next);
-      if (!next.is_leave) {
-        before.push_back(paths.Child(current(), next.region));
-      } else if (!before.empty()) {
-        before.pop_back();
+  // Opens the regions around the begin of the window. From when the phase begins on the first rank until then, what the
+  // rank does is in the same regions below "before the phase"; its calls there wait for nobody in the phase.
+  void TileBefore(CallPaths& paths) {
+    const Edge& begin = cut_.window.begin;
+    std::vector<PathId> before;
+    const auto current = [&] { return before.empty() ? kBeforePhase : before.back(); };
+    std::size_t event = 0;
+    const auto take_events = [&](std::size_t last_call) {
+      for (; event < begin.event && Event(event).call <= last_call; ++event) {
+        const RankTimeline::RegionEvent next = Event(event);
+        CloseAt(std::min(next.tick, begin.tick), current());
+        FollowEvent(next, kOutsideRegions, paths, stack_);
+        FollowEvent(next, kBeforePhase, paths, before);
       }
+    };
+    const std::size_t first =
+        PartitionIndex(0, timeline_.calls(), [&](std::size_t call) { return Leave(call) <= origin_; });
+    for (std::size_t call = first; call < begin.call; ++call) {
+      take_events(call);
+      CloseAt(std::min(Enter(call), begin.tick), current());
+      CloseAt(std::min(Leave(call), begin.tick), paths.Child(current(), timeline_.region(call)));
     }
-  };
-  const std::size_t first =
-      PartitionIndex(0, at.timeline.calls(), [&](std::size_t call) { return at.leave(call) <= origin; });
-  for (std::size_t call = first; call < begin.call; ++call) {
-    take_events(call);
-    CloseAt(tiling, std::min(at.enter(call), begin.tick), current());
-    CloseAt(tiling, std::min(at.leave(call), begin.tick), paths.Child(current(), at.timeline.region(call)));
+    take_events(std::numeric_limits<std::size_t>::max());
+    CloseAt(begin.tick, current());
   }
-  take_events(std::numeric_limits<std::size_t>::max());
-  CloseAt(tiling, begin.tick, current());
-}
 
-RankActivities TileRank(const Trace& trace, const RankTimes& at, Span span, const RankCut& rank, Tick origin,
-                        CallPaths& paths) {
-  Tiling tiling{ActivitiesBuilder(origin)};
-  if (span == Span::kEach || rank.iterations.size() > 1) tiling.occurrences = rank.iterations;
-  tiling.hides_between = span == Span::kEach;
-  TileBefore(at, rank, paths, origin, tiling);
-  TileWindow(trace, at, rank, paths, tiling);
-  return tiling.result.Finish(rank);
-}
+  void TileWindow(CallPaths& paths) {
+    const Interval& window = cut_.window;
+    std::size_t event = window.begin.event;
+    const auto take_event = [&] {
+      const RankTimeline::RegionEvent next = Event(event++);
+      ComputeUntil(next.tick);
+      FollowEvent(next, kOutsideRegions, paths, stack_);
+    };
+    for (std::size_t call = window.begin.call; call < window.end.call; ++call) {
+      while (event < window.end.event && Event(event).call <= call) take_event();
+      const std::uint32_t region = timeline_.region(call);
+      const std::uint32_t occurrence = Occurrence(call);
+      Tick begin = std::max(Enter(call), window.begin.tick);
+      // Threads are idle from one occurrence into the next, until a fork in it: the time before does not count.
+      if (hides_between_ && occurrence != kNoCall) begin = std::max(begin, occurrences_[occurrence].begin.tick);
+      ComputeUntil(begin);
+      if (trace_.regions[region].call == MpiCall::kFinalize) return;
+      const bool is_hidden = hides_between_ && occurrence == kNoCall;
+      call_activity_.Append(static_cast<std::int64_t>(paths_.size()));
+      call_occurrence_.Append(occurrence == kNoCall ? 0 : static_cast<std::int64_t>(occurrence) + 1);
+      Add(is_hidden ? kBetweenOccurrences : paths.Child(Current(), region),
+          std::max(std::min(Leave(call), window.end.tick), last_edge_));
+    }
+    while (event < window.end.event) take_event();
+    ComputeUntil(window.end.tick);
+  }
 
-}  // namespace
+  PathId Current() const { return stack_.empty() ? kOutsideRegions : stack_.back(); }
+
+  static void FollowEvent(const RankTimeline::RegionEvent& event, PathId outermost, CallPaths& paths,
+                          std::vector<PathId>& stack) {
+    if (!event.is_leave) {
+      stack.push_back(paths.Child(stack.empty() ? outermost : stack.back(), event.region));
+    } else if (!stack.empty()) {
+      stack.pop_back();
+    }
+  }
+
+  void Add(PathId path, Tick end) {
+    paths_.Append(path);
+    edges_.Append(last_edge_ = end);
+  }
+
+  void CloseAt(Tick tick, PathId path) {
+    if (tick > last_edge_) Add(path, tick);
+  }
+
+  // Up to `tick`, in the current path; edges of occurrences part it where the time between them is not counted.
+  void ComputeUntil(Tick tick) {
+    if (!hides_between_) return CloseAt(tick, Current());
+    for (; occurrence_ < occurrences_.size(); ++occurrence_) {
+      const Interval& next = occurrences_[occurrence_];
+      CloseAt(std::min(tick, next.begin.tick), kBetweenOccurrences);
+      CloseAt(std::min(tick, next.end.tick), Current());
+      if (tick <= next.end.tick) return;
+    }
+    CloseAt(tick, kBetweenOccurrences);
+  }
+
+  // Calls come in order, so the occurrence is found by going on.
+  std::uint32_t Occurrence(std::size_t call) {
+    if (occurrences_.empty() && !hides_between_) return 0;
+    std::size_t& at = call_occurrence_at_;
+    while (at < occurrences_.size() && occurrences_[at].end.call <= call) ++at;
+    if (at < occurrences_.size() && occurrences_[at].begin.call <= call) return static_cast<std::uint32_t>(at);
+    return hides_between_ ? kNoCall : static_cast<std::uint32_t>(std::min(at, occurrences_.size() - 1));
+  }
+
+  RankActivities Finish() {
+    RankActivities rank;
+    rank.present = true;
+    rank.first_call = cut_.window.begin.call;
+    rank.calls = call_activity_.size();
+    rank.edges_ = edges_.Finish();
+    rank.paths_ = paths_.Finish();
+    rank.call_activity_ = call_activity_.Finish();
+    rank.call_occurrence_ = call_occurrence_.Finish();
+    rank.end_ = rank.phase_end_ = last_edge_;
+    for (const Interval& iteration : cut_.iterations) {
+      const std::size_t edge =
+          PartitionIndex(0, rank.edges_.size(), [&](std::size_t i) { return rank.edges_[i] < iteration.begin.tick; });
+      rank.iteration_begin.push_back(static_cast<std::uint32_t>(edge));
+    }
+    return rank;
+  }
+
+  const Trace& trace_;
+  const RankTimeline& timeline_;
+  const NewTimes* const times_;
+  const RankCut& cut_;
+  std::span<const Interval> occurrences_;  // or iterations, if there are several
+  const bool hides_between_;
+  const Tick origin_;
+  PackedColumnBuilder edges_, paths_, call_activity_, call_occurrence_;
+  Tick last_edge_;
+  std::size_t occurrence_ = 0, call_occurrence_at_ = 0;
+  std::vector<PathId> stack_;
+};
 
 std::size_t RankActivities::IterationOf(std::size_t activity) const {
   const auto behind = std::upper_bound(iteration_begin.begin(), iteration_begin.end(), activity);
@@ -212,15 +191,14 @@ Activities CollectActivities(const Trace& trace, const PhaseCut& cut, std::optio
   Activities activities{CallPaths(trace), std::vector<RankActivities>(trace.size()), begin, begin};
   std::vector<CallPaths> own(trace.size(), activities.paths);  // with numbers of each rank
   ParallelFor(trace.size(), [&](std::size_t rank) {
-    const RankTimeline& timeline = trace.timelines[rank];
     if (!cut.ranks[rank].present) return;
-    if (!replayed) {
-      activities.ranks[rank] = TileRank(trace, {timeline}, cut.span, cut.ranks[rank], begin, own[rank]);
-      return;
-    }
+    const auto tile = [&](const NewTimes* times, const RankCut& moved) {
+      activities.ranks[rank] = ActivitiesBuilder(trace, rank, times, moved, cut.span, begin).Tile(own[rank]);
+    };
+    if (!replayed) return tile(nullptr, cut.ranks[rank]);
     const auto [times, moved] = ReplayedPart(trace, cut, begin, *replayed, rank);
     replayed->leave[rank] = {};
-    activities.ranks[rank] = TileRank(trace, {timeline, &times}, cut.span, moved, begin, own[rank]);
+    tile(&times, moved);
   });
   for (std::size_t rank = 0; rank < trace.size(); ++rank) {
     std::vector<PathId> numbers = own[rank].MergeInto(activities.paths);
