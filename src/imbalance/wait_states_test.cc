@@ -34,8 +34,8 @@ TEST(WaitStates, MessagesSentAtTheSameTimeAreInNoWrongOrder) {
   ASSERT_EQ(waits("4").waits.size(), 1u);
   EXPECT_EQ(waits("4").waits[0].length, 5);
   ASSERT_EQ(waits("4").wrong_order.size(), 1u);
-  EXPECT_EQ(waits("4").wrong_order[0].wait, 0u);
-  EXPECT_FALSE(waits("4").wrong_order[0].same_source);
+  EXPECT_EQ(waits("4").wrong_order[0].first, 0u);
+  EXPECT_FALSE(waits("4").wrong_order[0].second);
   ASSERT_EQ(waits("5").waits.size(), 1u);
   EXPECT_TRUE(waits("5").wrong_order.empty());
 }
@@ -47,7 +47,7 @@ TEST(WaitStates, MessagesSentAtTheSameTimeAreNotFromTheSameSourceInWrongOrder) {
     const RankWaits waits =
         WaitsOf(0, "r0: Recv<1#a 0-6 | Recv<2#b 6-7 | Recv<1#c 7-8\nr1: " + rank1 + "\nr2: comp 0-3 | Send>0#b 3-4");
     EXPECT_EQ(waits.wrong_order.size(), 1u);
-    return !waits.wrong_order.empty() && waits.wrong_order[0].same_source;
+    return !waits.wrong_order.empty() && waits.wrong_order[0].second;
   };
   EXPECT_TRUE(same_source("comp 0-2 | Send>0#c 2-3 | comp 3-5 | Send>0#a 5-6"));
   EXPECT_FALSE(same_source("comp 0-5 | Send>0#c 5-5 | Send>0#a 5-6"));
@@ -98,9 +98,9 @@ TEST(WaitStates, WaitsForLateCompletes) {
   const RankWaits late = waits("comp 0-3 | Put 3-4 | comp 4-8");
   EXPECT_THAT(late.waits, ElementsAre(WaitState{1, 1, 2, WaitKind::kEarlyWait, 7}));
   ASSERT_EQ(late.late_completes.size(), 1u);
-  EXPECT_EQ(late.late_completes[0].length, 4);
-  EXPECT_EQ(waits("Put 0-0 | comp 0-8").late_completes.at(0).length, 7);
-  EXPECT_EQ(waits("comp 0-8").late_completes.at(0).length, 7);  // no operation at all: since the epoch began
+  EXPECT_EQ(late.late_completes[0].second, 4);
+  EXPECT_EQ(waits("Put 0-0 | comp 0-8").late_completes.at(0).second, 7);
+  EXPECT_EQ(waits("comp 0-8").late_completes.at(0).second, 7);  // no operation at all: since the epoch began
 }
 
 TEST(WaitStates, FencesWaitForTheLast) {

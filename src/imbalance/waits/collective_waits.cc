@@ -292,7 +292,7 @@ std::optional<std::uint32_t> CallIn(const Trace& trace, const RankActivities& ow
 void InsertWaits(std::vector<WaitState> added, RankWaits& rank) {
   if (added.empty()) return;
   std::vector<std::uint32_t> calls;
-  for (const WrongOrder& wrong : rank.wrong_order) calls.push_back(rank.waits[wrong.wait].call);
+  for (const auto& [wait, same_source] : rank.wrong_order) calls.push_back(rank.waits[wait].call);
   rank.waits.insert(rank.waits.end(), added.begin(), added.end());
   // Where one call waits for two locks, the later one keeps it.
   std::ranges::sort(rank.waits, {}, [](const WaitState& wait) { return std::pair(wait.call, -wait.length); });
@@ -300,7 +300,7 @@ void InsertWaits(std::vector<WaitState> added, RankWaits& rank) {
   rank.waits.erase(std::unique(rank.waits.begin(), rank.waits.end(), are_of_one), rank.waits.end());
   for (std::size_t i = 0; i < calls.size(); ++i) {
     const auto place = std::ranges::lower_bound(rank.waits, calls[i], {}, &WaitState::call);
-    rank.wrong_order[i].wait = static_cast<std::uint32_t>(place - rank.waits.begin());
+    rank.wrong_order[i].first = static_cast<std::uint32_t>(place - rank.waits.begin());
   }
 }
 
@@ -361,7 +361,7 @@ void AddLateCompletes(const Trace& trace, const Activities& activities, std::vec
       if (wait.kind != WaitKind::kEarlyWait) continue;
       const Tick enter = activities.ranks[rank].enter(wait.call);
       const Tick done = DoneBefore(trace, activities, wait.delayer, wait.delayer_call);
-      ranks[rank].late_completes.push_back({i, enter + wait.length - std::max(enter, done)});
+      ranks[rank].late_completes.emplace_back(i, enter + wait.length - std::max(enter, done));
     }
   });
 }

@@ -50,228 +50,207 @@ RegionWaiting FindWaiting(const Region& region) {
   return waiting;
 }
 
-// A message received, for the search of those in wrong order.
-struct Received {
-  std::uint32_t call = 0;
-  std::uint32_t source = 0;
-  Tick sent = 0;
-};
+// The search in the calls of one rank.
+class RankSearch {
+ public:
+  RankSearch(const RankRecords& records, const MessageEnds& ends, const CollectiveWaits& collectives,
+             const std::vector<RegionWaiting>& regions)
+      : records_(records), ends_(ends), collectives_(collectives), regions_(regions) {
+    ForEachRecord(records, [&](std::uint32_t call, std::size_t record, const RecordPart& part) {
+      if (call != call_) {
+        EndCall();
+        BeginCall(call);
+      }
+      TakePart(record, part);
+    });
+    EndCall();
+    // A start waits for the last of several posts.
+    std::ranges::sort(waits.waits, {}, [](const WaitState& wait) {
+      return std::tuple(wait.call, -wait.length, wait.delayer, wait.delayer_call);
+    });
+    const auto same_call = [](const WaitState& one, const WaitState& other) { return one.call == other.call; };
+    waits.waits.erase(std::unique(waits.waits.begin(), waits.waits.end(), same_call), waits.waits.end());
+    FindWrongOrder();
+  }
 
-// The search in the calls of one rank, as far as it has come.
-struct RankSearch {
   RankWaits waits;
   std::vector<SyncMark> marks;
   std::uint64_t needs = 0, violations = 0;
 
-  std::uint32_t call = 0;
-  Waiting how = Waiting::kNever;
-  std::vector<Dependency> dependencies;  // late ones of the call
-  bool is_released = false;
-  std::vector<std::pair<std::uint32_t, std::uint32_t>> sends;  // endpoint and call of those posted in the phase
-  std::optional<std::size_t> first_send;
-  std::vector<std::uint32_t> probes;                                      // behind which no receive was posted so far
-  std::unordered_map<std::size_t, std::vector<std::uint32_t>> probes_of;  // keyed by the number of the receive
-  std::uint32_t next_probe = 0;
-  std::uint32_t epoch_begin = 0;  // behind the last complete
-  std::vector<Received> received;
+ private:
+  const RegionWaiting& WaitingIn(std::uint32_t call) const { return regions_[records_.Region(call)]; }
+  Tick Enter(std::uint32_t call) const { return records_.activities.enter(call); }
+  bool IsLate(const Dependency& dependency, std::uint32_t call) const {
+    return Enter(call) < dependency.enter && dependency.enter < records_.activities.leave(call);
+  }
+
+  void BeginCall(std::uint32_t call) {
+    call_ = call;
+    how_ = WaitingIn(call).how;
+    // Probes have no records: they lie between the call with the last one and this.
+    for (; next_probe_ < call; ++next_probe_) {
+      if (WaitingIn(next_probe_).how == Waiting::kForNext) probes_.push_back(next_probe_);
+    }
+    next_probe_ = call + 1;
+    dependencies_.clear();
+    is_released_ = false;
+  }
+
+  void TakePart(std::size_t record, const RecordPart& part) {
+    const std::uint32_t target = records_.timeline.record_target(record);
+    switch (part.type) {
+      case OperationClass::kSend:
+        if (part.posts) sends_.emplace_back(target, call_);
+        if (part.completes) NeedReceive(part);
+        break;
+      case OperationClass::kReceive:
+        // The receive posted next gets the messages that probes saw.
+        if (part.posts && !probes_.empty()) probes_of_[part.ordinal].swap(probes_);
+        if (part.completes) NeedSend(part, target);
+        break;
+      case OperationClass::kCollective:
+        if (part.completes) NeedCollective(part.number);
+        break;
+    }
+  }
+
+  void EndCall() {
+    if (call_ == kNoCall) return;
+    if (WaitingIn(call_).of_message == WaitKind::kLatePost) epoch_begin_ = call_ + 1;
+    if (dependencies_.empty() || (how_ == Waiting::kForFirst && is_released_)) return;
+    // Among equals the lowest rank, then the kind that comes first.
+    std::ranges::sort(dependencies_, {}, [](const Dependency& d) { return std::tuple(d.rank, d.kind, d.call); });
+    AddWait(call_, how_ == Waiting::kForFirst ? *std::ranges::min_element(dependencies_, {}, &Dependency::enter)
+                                              : *std::ranges::max_element(dependencies_, {}, &Dependency::enter));
+  }
+
+  // Something that the call completes was there when it began.
+  void Release() { is_released_ = true; }
+
+  void Need(const Dependency& needed) {
+    if (needed.rank == records_.rank) return Release();
+    if (how_ == Waiting::kNever) return;
+    if (needed.kind != WaitKind::kLateReceiver) {  // an eager send needs no receiver
+      ++needs;
+      violations += needed.enter > records_.activities.leave(call_);
+    }
+    if (!IsLate(needed, call_)) return Release();
+    dependencies_.push_back(needed);
+    marks.push_back({needed.rank, call_, needed.call});
+  }
+
+  // Sends posted before the phase are not in `sends_`; their completions release whoever waits for the first.
+  void NeedReceive(const RecordPart& part) {
+    if (!first_send_) {
+      const std::size_t first_record = records_.timeline.first_record(records_.activities.first_call);
+      first_send_ = PostsBefore(records_.timeline, first_record)[OperationClass::kSend];
+    }
+    if (part.ordinal < *first_send_ || !part.IsMatched() || ends_.received[part.number].call == kNoCall)
+      return Release();
+    const auto& [endpoint, post] = sends_[part.ordinal - *first_send_];
+    if (WaitingIn(post).sends_locally) return Release();
+    const auto peer = static_cast<std::uint32_t>(records_.timeline.endpoints()[endpoint].peer);
+    const MessageEnd& received = ends_.received[part.number];
+    Need({peer, received.call, received.enter, WaitKind::kLateReceiver});
+  }
+
+  void NeedSend(const RecordPart& part, std::uint32_t endpoint) {
+    if (!part.IsMatched() || ends_.sent[part.number].call == kNoCall) return Release();
+    const MessageEnd& sent = ends_.sent[part.number];
+    const auto peer = static_cast<std::uint32_t>(records_.timeline.endpoints()[endpoint].peer);
+    const WaitKind kind = WaitingIn(call_).of_message;
+    const Dependency message{peer, sent.call, sent.enter, kind};
+    if (kind == WaitKind::kLateSender) {
+      received_.push_back(message);
+      received_.back().call = call_;
+      EndProbes(part.ordinal, message);
+    }
+    if (kind == WaitKind::kLatePost && NeedBefore(message)) return;
+    Need(message);
+  }
+
+  void EndProbes(std::size_t receive, const Dependency& message) {
+    const auto probes = probes_of_.find(receive);
+    if (probes == probes_of_.end()) return;
+    for (const std::uint32_t probe : probes->second) {
+      if (message.rank != records_.rank && IsLate(message, probe)) AddMarkedWait(probe, message);
+    }
+    probes_of_.erase(probes);
+  }
+
+  // MPI may wait for a post in the start of the epoch already, or in an operation.
+  bool NeedBefore(const Dependency& post) {
+    if (post.rank == records_.rank || post.enter >= Enter(call_)) return false;
+    const auto call = CallAt(records_.activities, epoch_begin_, call_, post.enter);
+    if (!call || !WaitingIn(*call).begins_access) return false;
+    AddMarkedWait(*call, post);
+    return true;
+  }
+
+  void NeedCollective(std::uint32_t operation) {
+    if (operation == kNoCollective) return Release();
+    std::optional<Dependency> needed = collectives_.FindDependency(operation, records_.rank);
+    if (!needed) return Release();
+    if (needed->kind == WaitKind::kWaitAtBarrier) needed->kind = WaitingIn(call_).of_barrier;
+    Need(*needed);
+    if (collectives_.pattern(operation) != CollectivePattern::kToRoot || how_ == Waiting::kNever) return;
+    // The root of an N-to-1 operation runs apart from every rank that came after it.
+    for (const Participant& other : collectives_.participants(operation)) {
+      if (other.rank != records_.rank && other.sends &&
+          IsLate({other.rank, other.call, other.enter, WaitKind::kEarlyReduce}, call_))
+        marks.push_back({other.rank, call_, other.call});
+    }
+  }
+
+  void AddWait(std::uint32_t call, const Dependency& by) {
+    waits.waits.push_back({call, by.rank, by.call, by.kind, by.enter - Enter(call)});
+  }
+  void AddMarkedWait(std::uint32_t call, const Dependency& by) {
+    marks.push_back({by.rank, call, by.call});
+    AddWait(call, by);
+  }
+
+  // From the last message to the first, with the earliest sending of all received later.
+  void FindWrongOrder() {
+    constexpr Tick kNever = std::numeric_limits<Tick>::max();
+    Tick earliest = kNever;
+    std::unordered_map<std::uint32_t, Tick> earliest_of;
+    std::size_t next = received_.size();
+    for (std::size_t i = waits.waits.size(); i-- > 0;) {
+      const WaitState& wait = waits.waits[i];
+      for (; next > 0 && received_[next - 1].call > wait.call; --next) {
+        const Dependency& later = received_[next - 1];
+        earliest = std::min(earliest, later.enter);
+        Tick& of_source = earliest_of.try_emplace(later.rank, kNever).first->second;
+        of_source = std::min(of_source, later.enter);
+      }
+      if (wait.kind != WaitKind::kLateSender) continue;
+      const Tick awaited = Enter(wait.call) + wait.length;
+      if (awaited <= earliest) continue;
+      const auto same = earliest_of.find(wait.delayer);
+      waits.wrong_order.emplace_back(static_cast<std::uint32_t>(i),
+                                     same != earliest_of.end() && same->second < awaited);
+    }
+    std::ranges::reverse(waits.wrong_order);
+  }
+
+  const RankRecords& records_;
+  const MessageEnds& ends_;
+  const CollectiveWaits& collectives_;
+  const std::vector<RegionWaiting>& regions_;
+  // The call at hand.
+  std::uint32_t call_ = kNoCall;
+  Waiting how_ = Waiting::kNever;
+  std::vector<Dependency> dependencies_;  // late ones
+  bool is_released_ = false;
+  std::vector<std::pair<std::uint32_t, std::uint32_t>> sends_;  // endpoint and call of those posted in the phase
+  std::optional<std::size_t> first_send_;
+  std::vector<std::uint32_t> probes_;                                      // behind which no receive was posted so far
+  std::unordered_map<std::size_t, std::vector<std::uint32_t>> probes_of_;  // keyed by the number of the receive
+  std::uint32_t next_probe_ = 0;
+  std::uint32_t epoch_begin_ = 0;     // behind the last complete
+  std::vector<Dependency> received_;  // messages: senders, when they sent, and our calls
 };
-
-const RegionWaiting& WaitingIn(const RankRecords& records, const std::vector<RegionWaiting>& regions,
-                               std::uint32_t call) {
-  return regions[records.Region(call)];
-}
-
-void BeginCall(const RankRecords& records, const std::vector<RegionWaiting>& regions, RankSearch& search,
-               std::uint32_t call) {
-  search.call = call;
-  search.how = WaitingIn(records, regions, call).how;
-  // Probes have no records: they lie between the call with the last one and this.
-  for (; search.next_probe < call; ++search.next_probe) {
-    if (WaitingIn(records, regions, search.next_probe).how == Waiting::kForNext)
-      search.probes.push_back(search.next_probe);
-  }
-  search.next_probe = call + 1;
-  search.dependencies.clear();
-  search.is_released = false;
-}
-
-bool IsLate(const RankRecords& records, const Dependency& dependency, std::uint32_t call) {
-  return records.activities.enter(call) < dependency.enter && dependency.enter < records.activities.leave(call);
-}
-
-void MarkIfLate(const RankRecords& records, RankSearch& search, const Dependency& dependency) {
-  if (IsLate(records, dependency, search.call)) search.marks.push_back({dependency.rank, search.call, dependency.call});
-}
-
-// Something that the call completes was there when it began.
-void Release(RankSearch& search) { search.is_released = true; }
-
-void NeedOther(const RankRecords& records, RankSearch& search, const Dependency& dependency) {
-  if (search.how == Waiting::kNever) return;
-  if (dependency.kind != WaitKind::kLateReceiver) {  // an eager send needs no receiver
-    ++search.needs;
-    search.violations += dependency.enter > records.activities.leave(search.call);
-  }
-  if (!IsLate(records, dependency, search.call)) return Release(search);
-  search.dependencies.push_back(dependency);
-  MarkIfLate(records, search, dependency);
-}
-
-void Need(const RankRecords& records, RankSearch& search, const Dependency& message) {
-  message.rank == records.rank ? Release(search) : NeedOther(records, search, message);
-}
-
-// Sends posted before the phase are not in search.sends; their completions release whoever waits for the first.
-void NeedReceive(const RankRecords& records, const MessageEnds& ends, const std::vector<RegionWaiting>& regions,
-                 RankSearch& search, const RecordPart& part) {
-  if (!search.first_send) {
-    const std::size_t first_record = records.timeline.first_record(records.activities.first_call);
-    search.first_send = PostsBefore(records.timeline, first_record)[OperationClass::kSend];
-  }
-  const std::size_t first = *search.first_send;
-  if (part.ordinal < first || !part.IsMatched() || ends.received[part.number].call == kNoCall) return Release(search);
-  const auto& [endpoint, post] = search.sends[part.ordinal - first];
-  if (WaitingIn(records, regions, post).sends_locally) return Release(search);
-  const auto peer = static_cast<std::uint32_t>(records.timeline.endpoints()[endpoint].peer);
-  const MessageEnd& received = ends.received[part.number];
-  Need(records, search, {peer, received.call, received.enter, WaitKind::kLateReceiver});
-}
-
-void AddWait(const RankRecords& records, RankSearch& search, std::uint32_t call, const Dependency& by) {
-  search.waits.waits.push_back({call, by.rank, by.call, by.kind, by.enter - records.activities.enter(call)});
-}
-
-// MPI may wait for a post in the start of the epoch already, or in an operation.
-bool NeedBefore(const RankRecords& records, const std::vector<RegionWaiting>& regions, RankSearch& search,
-                const Dependency& post) {
-  if (post.rank == records.rank || post.enter >= records.activities.enter(search.call)) return false;
-  const auto call = CallAt(records.activities, search.epoch_begin, search.call, post.enter);
-  if (!call || !WaitingIn(records, regions, *call).begins_access) return false;
-  search.marks.push_back({post.rank, *call, post.call});
-  AddWait(records, search, *call, post);
-  return true;
-}
-
-void EndProbes(const RankRecords& records, RankSearch& search, std::size_t receive, const Dependency& message) {
-  const auto probes = search.probes_of.find(receive);
-  if (probes == search.probes_of.end()) return;
-  for (const std::uint32_t probe : probes->second) {
-    if (message.rank == records.rank || !IsLate(records, message, probe)) continue;
-    search.marks.push_back({message.rank, probe, message.call});
-    AddWait(records, search, probe, message);
-  }
-  search.probes_of.erase(probes);
-}
-
-void NeedSend(const RankRecords& records, const MessageEnds& ends, const std::vector<RegionWaiting>& regions,
-              RankSearch& search, const RecordPart& part, std::uint32_t endpoint) {
-  if (!part.IsMatched() || ends.sent[part.number].call == kNoCall) return Release(search);
-  const MessageEnd& sent = ends.sent[part.number];
-  const auto peer = static_cast<std::uint32_t>(records.timeline.endpoints()[endpoint].peer);
-  const WaitKind kind = WaitingIn(records, regions, search.call).of_message;
-  const Dependency message{peer, sent.call, sent.enter, kind};
-  if (kind == WaitKind::kLateSender) {
-    search.received.push_back({search.call, peer, sent.enter});
-    EndProbes(records, search, part.ordinal, message);
-  }
-  if (kind == WaitKind::kLatePost && NeedBefore(records, regions, search, message)) return;
-  Need(records, search, message);
-}
-
-void NeedCollective(const RankRecords& records, const CollectiveWaits& collectives,
-                    const std::vector<RegionWaiting>& regions, RankSearch& search, std::uint32_t operation) {
-  if (operation == kNoCollective) return Release(search);
-  std::optional<Dependency> needed = collectives.FindDependency(operation, records.rank);
-  if (!needed) return Release(search);
-  if (needed->kind == WaitKind::kWaitAtBarrier) needed->kind = WaitingIn(records, regions, search.call).of_barrier;
-  NeedOther(records, search, *needed);
-  if (collectives.pattern(operation) != CollectivePattern::kToRoot || search.how == Waiting::kNever) return;
-  // The root of an N-to-1 operation runs apart from every rank that came after it.
-  for (const Participant& other : collectives.participants(operation)) {
-    if (other.rank != records.rank && other.sends)
-      MarkIfLate(records, search, {other.rank, other.call, other.enter, WaitKind::kEarlyReduce});
-  }
-}
-
-void TakePart(const RankRecords& records, const MessageEnds& ends, const CollectiveWaits& collectives,
-              const std::vector<RegionWaiting>& regions, RankSearch& search, std::size_t record,
-              const RecordPart& part) {
-  const std::uint32_t target = records.timeline.record_target(record);
-  switch (part.type) {
-    case OperationClass::kSend:
-      if (part.posts) search.sends.emplace_back(target, search.call);
-      if (part.completes) NeedReceive(records, ends, regions, search, part);
-      break;
-    case OperationClass::kReceive:
-      // The receive posted next gets the messages that probes saw.
-      if (part.posts && !search.probes.empty()) search.probes_of[part.ordinal].swap(search.probes);
-      if (part.completes) NeedSend(records, ends, regions, search, part, target);
-      break;
-    case OperationClass::kCollective:
-      if (part.completes) NeedCollective(records, collectives, regions, search, part.number);
-      break;
-  }
-}
-
-void EndCall(const RankRecords& records, const std::vector<RegionWaiting>& regions, RankSearch& search,
-             std::uint32_t call) {
-  if (call != kNoCall && WaitingIn(records, regions, call).of_message == WaitKind::kLatePost)
-    search.epoch_begin = call + 1;
-  if (call == kNoCall || search.dependencies.empty()) return;
-  if (search.how == Waiting::kForFirst && search.is_released) return;
-  // Among equals the lowest rank, then the kind that comes first.
-  std::ranges::sort(search.dependencies, {}, [](const Dependency& d) { return std::tuple(d.rank, d.kind, d.call); });
-  AddWait(records, search, call,
-          search.how == Waiting::kForFirst ? *std::ranges::min_element(search.dependencies, {}, &Dependency::enter)
-                                           : *std::ranges::max_element(search.dependencies, {}, &Dependency::enter));
-}
-
-// From the last message to the first, with the earliest sending of all received later.
-void FindWrongOrder(const RankRecords& records, RankSearch& search) {
-  constexpr Tick kNever = std::numeric_limits<Tick>::max();
-  Tick earliest = kNever;
-  std::unordered_map<std::uint32_t, Tick> earliest_of;
-  std::size_t next = search.received.size();
-  for (std::size_t i = search.waits.waits.size(); i-- > 0;) {
-    const WaitState& wait = search.waits.waits[i];
-    for (; next > 0 && search.received[next - 1].call > wait.call; --next) {
-      const Received& later = search.received[next - 1];
-      earliest = std::min(earliest, later.sent);
-      Tick& of_source = earliest_of.try_emplace(later.source, kNever).first->second;
-      of_source = std::min(of_source, later.sent);
-    }
-    if (wait.kind != WaitKind::kLateSender) continue;
-    const Tick awaited = records.activities.enter(wait.call) + wait.length;
-    if (awaited <= earliest) continue;
-    const auto same = earliest_of.find(wait.delayer);
-    search.waits.wrong_order.push_back(
-        {static_cast<std::uint32_t>(i), same != earliest_of.end() && same->second < awaited});
-  }
-  std::ranges::reverse(search.waits.wrong_order);
-}
-
-RankSearch SearchRank(const RankRecords& records, const MessageEnds& ends, const CollectiveWaits& collectives,
-                      const std::vector<RegionWaiting>& regions) {
-  RankSearch search;
-  std::uint32_t current = kNoCall;
-  ForEachRecord(records, [&](std::uint32_t call, std::size_t record, const RecordPart& part) {
-    if (call != current) {
-      EndCall(records, regions, search, current);
-      BeginCall(records, regions, search, current = call);
-    }
-    TakePart(records, ends, collectives, regions, search, record, part);
-  });
-  EndCall(records, regions, search, current);
-  std::vector<WaitState>& waits = search.waits.waits;
-  // A start waits for the last of several posts.
-  std::ranges::sort(waits, {}, [](const WaitState& wait) {
-    return std::tuple(wait.call, -wait.length, wait.delayer, wait.delayer_call);
-  });
-  const auto same_call = [](const WaitState& one, const WaitState& other) { return one.call == other.call; };
-  waits.erase(std::unique(waits.begin(), waits.end(), same_call), waits.end());
-  FindWrongOrder(records, search);
-  return search;
-}
 
 // Puts every mark on both of its ranks, and in order.
 void MirrorMarks(std::vector<std::vector<SyncMark>>& marks) {
@@ -310,7 +289,7 @@ void SearchRanks(const Trace& trace, const Matching& matching, const Activities&
   states.marks.resize(trace.size());
   std::vector<std::array<std::uint64_t, 3>> counts(trace.size());  // needs, violations, flushes
   ForEachRank(trace, matching, activities, [&](std::size_t rank, const RankRecords& records) {
-    RankSearch search = SearchRank(records, ends, collectives, regions);
+    RankSearch search(records, ends, collectives, regions);
     counts[rank] = {search.needs, search.violations, CountFlushes(trace, activities, rank)};
     states.ranks[rank] = std::move(search.waits);
     states.marks[rank] = std::move(search.marks);

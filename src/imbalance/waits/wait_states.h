@@ -8,6 +8,7 @@
 #include <optional>
 #include <span>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "base/diagnostics.h"
@@ -38,24 +39,14 @@ struct Dependency {
   WaitKind kind = WaitKind::kLateSender;
 };
 
-// Late sender waits for a message that was sent later than one received afterwards: receiving in another order would
-// have waited less.
-struct WrongOrder {
-  std::uint32_t wait = 0;    // index into the waits of the rank
-  bool same_source = false;  // a message from the same rank was sent earlier
-};
-
-// The part of a wait for a complete after the late rank's last one-sided operation. Completing at once would have
-// waited less.
-struct LateComplete {
-  std::uint32_t wait = 0;  // index into the waits of the rank
-  Tick length = 0;
-};
-
 struct RankWaits {
   std::vector<WaitState> waits;  // sorted by call, at most one a call
-  std::vector<WrongOrder> wrong_order;
-  std::vector<LateComplete> late_completes;
+  // Places in `waits` of late senders whose message was sent later than one received afterwards, so that receiving in
+  // another order would have waited less; with true, that one is from the same rank.
+  std::vector<std::pair<std::uint32_t, bool>> wrong_order;
+  // Places in `waits` of waits for a complete, and the part of them after the late rank's last one-sided operation:
+  // completing at once would have waited less.
+  std::vector<std::pair<std::uint32_t, Tick>> late_completes;
 };
 
 // Places on two ranks from which on they run apart: where one waited for the other. Sorted by peer, call, peer's call.
