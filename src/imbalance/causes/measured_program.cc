@@ -14,40 +14,33 @@
 namespace farscale {
 namespace {
 
-// Everything that all ranks share. Every entry of sender_waits is written by one rank.
-struct ProgramInput {
-  const std::vector<RegionWaiting> regions;
-  const MessageEnds ends;
-  std::vector<Tick> shortest;      // one a call path; empty: calls beyond their waiting are time of their ranks
-  std::vector<char> sender_waits;  // one a message: its sender waits for its receiver
-
-  bool AreBothPosted(std::uint32_t message) const {
-    return ends.sent[message].call != kNoCall && ends.received[message].call != kNoCall;
-  }
-};
-
-void FindWaitingSenders(const Trace& trace, const RankRecords& records, const std::vector<WaitState>& waits,
-                        ProgramInput& input) {
-  const ReplayRules rules;
-  std::vector<std::pair<std::uint32_t, std::uint64_t>> posts;  // region and bytes
-  std::optional<std::size_t> first;
-  WaitsByCall of_calls(waits);
-  ForEachRecord(records, [&](std::uint32_t call, std::size_t record, const RecordPart& part) {
-    if (part.type != OperationClass::kSend) return;
-    const std::uint32_t region = records.Region(call);
-    if (part.posts) {
-      if (!first) first = part.ordinal;
-      posts.emplace_back(region, records.timeline.record_bytes(record));
-    }
-    if (!part.completes || !part.IsMatched() || !first || part.ordinal < *first) return;
-    const auto& [posted_in, bytes] = posts[part.ordinal - *first];
-    const MessageEnd& received = input.ends.received[part.number];
-    if (received.call == kNoCall || input.regions[posted_in].sends_locally) return;
-    if (input.regions[region].how != Waiting::kForAll || received.enter >= records.activities.leave(call)) return;
-    const WaitState* wait = of_calls.Find(call);
-    const bool has_waited = wait != nullptr && wait->kind == WaitKind::kLateReceiver;
-    input.sender_waits[part.number] = has_waited || rules.IsRendezvous(trace.regions[posted_in].call, bytes);
+std::vector<char> FindWaitingSenders(const Trace& trace, const Matching& matching, const Activities& activities,
+                                     const WaitStates& states, const std::vector<RegionWaiting>& regions,
+                                     const MessageEnds& ends) {
+  std::vector<char> sender_waits(matching.messages);  // every entry is written by one rank
+  ForEachRank(trace, matching, activities, [&](std::size_t rank, const RankRecords& records) {
+    const ReplayRules rules;
+    std::vector<std::pair<std::uint32_t, std::uint64_t>> posts;  // region and bytes
+    std::optional<std::size_t> first;
+    WaitsByCall of_calls(states.ranks[rank].waits);
+    ForEachRecord(records, [&](std::uint32_t call, std::size_t record, const RecordPart& part) {
+      if (part.type != OperationClass::kSend) return;
+      const std::uint32_t region = records.Region(call);
+      if (part.posts) {
+        if (!first) first = part.ordinal;
+        posts.emplace_back(region, records.timeline.record_bytes(record));
+      }
+      if (!part.completes || !part.IsMatched() || !first || part.ordinal < *first) return;
+      const auto& [posted_in, bytes] = posts[part.ordinal - *first];
+      const MessageEnd& received = ends.received[part.number];
+      if (received.call == kNoCall || regions[posted_in].sends_locally) return;
+      if (regions[region].how != Waiting::kForAll || received.enter >= records.activities.leave(call)) return;
+      const WaitState* wait = of_calls.Find(call);
+      const bool has_waited = wait != nullptr && wait->kind == WaitKind::kLateReceiver;
+      sender_waits[part.number] = has_waited || rules.IsRendezvous(trace.regions[posted_in].call, bytes);
+    });
   });
+  return sender_waits;
 }
 
 // The time of the shortest call of every path beyond its waiting.
@@ -71,162 +64,159 @@ std::vector<Tick> FindShortest(const Activities& activities, const WaitStates& s
   return shortest;
 }
 
-// A rank's program as far as it is written.
-struct Writing {
-  RankProgram program{};
-  std::vector<std::uint32_t> before_calls{};  // the instruction that computes what lies before each call
-  WaitsByCall waits;
-  Tick pending = 0;        // computation of the next instruction
-  std::uint32_t next = 0;  // call to begin
-  // The call begun last.
-  std::uint32_t call = 0;
-  Tick enter = 0, leave = 0, released = 0;
-  Waiting how = Waiting::kNever;
-  const WaitState* wait = nullptr;
-  std::vector<Instruction> needs{};  // it waits for
-};
-
-void ComputeUntil(Writing& writing, Tick tick) {
-  writing.before_calls.push_back(static_cast<std::uint32_t>(writing.program.instructions.size()));
-  writing.pending += tick - writing.leave;
-}
-
-bool IsSentAtOnce(const ProgramInput& input, const Instruction& needed) {
-  return needed.step == Step::kWaitForSend && input.sender_waits[needed.target] == 0;
-}
-
-// The transit of the messages that the call waited for, where the last one was sent at once.
-Tick TransitOfCall(const RankRecords& records, const ProgramInput& input, const Writing& writing) {
-  if (input.shortest.empty() || writing.released <= writing.enter) return 0;
-  const bool is_last = std::ranges::any_of(writing.needs, [&](const Instruction& needed) {
-    return IsSentAtOnce(input, needed) && input.ends.sent[needed.target].enter == writing.released;
-  });
-  return is_last ? std::max<Tick>(0, writing.leave - writing.released -
-                                         input.shortest[records.activities.path_of_call(writing.call)])
-                 : 0;
-}
-
-void AppendStep(Writing& writing, Step step, std::uint32_t target) {
-  Instruction& instruction = writing.program.instructions.emplace_back();
-  instruction.compute = std::exchange(writing.pending, 0);
-  instruction.step = step;
-  instruction.target = target;
-}
-
-void EndCall(const RankRecords& records, const ProgramInput& input, Writing& writing, std::vector<Tick>& delays) {
-  const Tick transit = TransitOfCall(records, input, writing);
-  for (const Instruction& needed : writing.needs) {
-    if (transit > 0 && IsSentAtOnce(input, needed)) delays[needed.target] = transit;
-    AppendStep(writing, needed.step, needed.target);
-  }
-  writing.needs.clear();
-  writing.pending += writing.leave - writing.released - transit;
-}
-
-void BeginCall(const RankRecords& records, const ProgramInput& input, Writing& writing, std::vector<Tick>& delays) {
-  EndCall(records, input, writing, delays);
-  writing.call = writing.next++;
-  ComputeUntil(writing, records.activities.enter(writing.call));
-  writing.enter = writing.released = records.activities.enter(writing.call);
-  writing.leave = records.activities.leave(writing.call);
-  writing.how = input.regions[records.Region(writing.call)].how;
-  writing.wait = writing.waits.Find(writing.call);
-}
-
-// If one of several operations is enough, the call needs the one that it waited for.
-void AddNeed(Writing& writing, Step step, std::uint32_t target, Tick since) {
-  if (writing.how == Waiting::kNever || since >= writing.leave) return;
-  if (writing.how == Waiting::kForFirst && (writing.wait == nullptr || since != writing.enter + writing.wait->length))
-    return;
-  Instruction& needed = writing.needs.emplace_back();
-  needed.step = step;
-  needed.target = target;
-  writing.released = std::max(writing.released, since);
-}
-
-void PostCollective(const RankRecords& records, const CollectiveWaits& collectives, Writing& writing,
-                    std::uint32_t operation) {
-  const Participant* self = collectives.Find(operation, records.rank);
-  if (self == nullptr || !self->sends) return;
-  switch (collectives.pattern(operation)) {
-    case CollectivePattern::kNone:
-    case CollectivePattern::kPrefix: break;
-    case CollectivePattern::kAllToAll: AppendStep(writing, Step::kArrive, operation); break;
-    case CollectivePattern::kFromRoot:
-      if (collectives.IsRoot(operation, records.rank)) AppendStep(writing, Step::kArriveAsRoot, operation);
-      break;
-    case CollectivePattern::kToRoot:
-      if (!collectives.IsRoot(operation, records.rank)) AppendStep(writing, Step::kArrive, operation);
-      break;
-  }
-}
-
-void NeedCollective(const RankRecords& records, const CollectiveWaits& collectives, Writing& writing,
-                    std::uint32_t operation) {
-  const Participant* self = collectives.Find(operation, records.rank);
-  const CollectivePattern pattern = collectives.pattern(operation);
-  if (self == nullptr || self->depends_on == kNoParticipant || pattern == CollectivePattern::kNone ||
-      pattern == CollectivePattern::kPrefix)
-    return;
-  const Tick since = collectives.participant(self->depends_on).enter;
-  AddNeed(writing, pattern == CollectivePattern::kFromRoot ? Step::kWaitForRoot : Step::kWaitForAll, operation, since);
-}
-
-void WriteRecord(const RankRecords& records, const ProgramInput& input, const CollectiveWaits& collectives,
-                 Writing& writing, const RecordPart& part) {
-  if (!part.IsMatched()) return;
-  if (part.IsCollective()) {
-    if (part.posts) PostCollective(records, collectives, writing, part.number);
-    if (part.completes) NeedCollective(records, collectives, writing, part.number);
-    return;
-  }
-  if (!input.AreBothPosted(part.number)) return;
-  const bool is_send = part.type == OperationClass::kSend;
-  if (part.posts && is_send) AppendStep(writing, Step::kSend, part.number);
-  if (part.posts && !is_send && input.sender_waits[part.number] != 0) AppendStep(writing, Step::kReceive, part.number);
-  if (!part.completes) return;
-  if (!is_send) AddNeed(writing, Step::kWaitForSend, part.number, input.ends.sent[part.number].enter);
-  if (is_send && input.sender_waits[part.number] != 0)
-    AddNeed(writing, Step::kWaitForReceive, part.number, input.ends.received[part.number].enter);
-}
-
-Writing WriteRank(const RankRecords& records, const std::vector<WaitState>& waits, const ProgramInput& input,
-                  const CollectiveWaits& collectives, std::vector<Tick>& delays) {
-  const Tick begin = records.activities.begin();
-  Writing writing{.waits = WaitsByCall(waits), .enter = begin, .leave = begin, .released = begin};
-  writing.before_calls.reserve(records.activities.calls + 1);
-  ForEachRecord(records, [&](std::uint32_t call, std::size_t, const RecordPart& part) {
-    while (writing.next <= call) BeginCall(records, input, writing, delays);
-    WriteRecord(records, input, collectives, writing, part);
-  });
-  while (writing.next < records.activities.calls) BeginCall(records, input, writing, delays);
-  EndCall(records, input, writing, delays);
-  ComputeUntil(writing, records.activities.end());
-  writing.program.compute_after = writing.pending;
-  writing.program.instructions.shrink_to_fit();  // there are about as many as calls
-  return writing;
-}
-
 }  // namespace
 
+// Writes the program of one rank.
+class MeasuredProgram::Writer {
+ public:
+  Writer(const RankRecords& records, const std::vector<WaitState>& waits, const std::vector<RegionWaiting>& regions,
+         const MessageEnds& ends, const CollectiveWaits& collectives, MeasuredProgram& result)
+      : records_(records),
+        regions_(regions),
+        ends_(ends),
+        collectives_(collectives),
+        result_(result),
+        program_(result.program_.ranks[records.rank]),
+        before_calls_(result.instructions_[records.rank]),
+        waits_(waits) {
+    program_.begin = result.origin_;
+    enter_ = leave_ = released_ = records.activities.begin();
+    before_calls_.reserve(records.activities.calls + 1);
+    ForEachRecord(records, [&](std::uint32_t call, std::size_t, const RecordPart& part) {
+      while (next_ <= call) BeginCall();
+      WriteRecord(part);
+    });
+    while (next_ < records.activities.calls) BeginCall();
+    EndCall();
+    ComputeUntil(records.activities.end());
+    program_.compute_after = pending_;
+    program_.instructions.shrink_to_fit();  // there are about as many as calls
+  }
+
+ private:
+  bool SenderWaits(std::uint32_t message) const { return result_.sender_waits_[message] != 0; }
+
+  void ComputeUntil(Tick tick) {
+    before_calls_.push_back(static_cast<std::uint32_t>(program_.instructions.size()));
+    pending_ += tick - leave_;
+  }
+
+  void Append(Step step, std::uint32_t target) {
+    program_.instructions.push_back({std::exchange(pending_, 0), target, step});
+  }
+
+  bool IsSentAtOnce(const Instruction& needed) const {
+    return needed.step == Step::kWaitForSend && !SenderWaits(needed.target);
+  }
+
+  // The transit of the messages that the call waited for, where the last one was sent at once.
+  Tick TransitOfCall() const {
+    if (result_.shortest_.empty() || released_ <= enter_) return 0;
+    const bool is_last = std::ranges::any_of(needs_, [&](const Instruction& needed) {
+      return IsSentAtOnce(needed) && ends_.sent[needed.target].enter == released_;
+    });
+    const PathId path = records_.activities.path_of_call(call_);
+    return is_last ? std::max<Tick>(0, leave_ - released_ - result_.shortest_[path]) : 0;
+  }
+
+  void BeginCall() {
+    EndCall();
+    call_ = next_++;
+    enter_ = released_ = records_.activities.enter(call_);
+    ComputeUntil(enter_);
+    leave_ = records_.activities.leave(call_);
+    how_ = regions_[records_.Region(call_)].how;
+    wait_ = waits_.Find(call_);
+  }
+
+  void EndCall() {
+    const Tick transit = TransitOfCall();
+    for (const Instruction& needed : needs_) {
+      if (transit > 0 && IsSentAtOnce(needed)) result_.program_.message_delays[needed.target] = transit;
+      Append(needed.step, needed.target);
+    }
+    needs_.clear();
+    pending_ += leave_ - released_ - transit;
+  }
+
+  // If one of several operations is enough, the call needs the one that it waited for.
+  void Need(Step step, std::uint32_t target, Tick since) {
+    if (how_ == Waiting::kNever || since >= leave_) return;
+    if (how_ == Waiting::kForFirst && (wait_ == nullptr || since != enter_ + wait_->length)) return;
+    needs_.push_back({0, target, step});
+    released_ = std::max(released_, since);
+  }
+
+  void PostCollective(std::uint32_t operation) {
+    const Participant* self = collectives_.Find(operation, records_.rank);
+    if (self == nullptr || !self->sends) return;
+    const CollectivePattern pattern = collectives_.pattern(operation);
+    const bool is_root = collectives_.IsRoot(operation, records_.rank);
+    if (pattern == CollectivePattern::kAllToAll || (pattern == CollectivePattern::kToRoot && !is_root))
+      Append(Step::kArrive, operation);
+    if (pattern == CollectivePattern::kFromRoot && is_root) Append(Step::kArriveAsRoot, operation);
+  }
+
+  void NeedCollective(std::uint32_t operation) {
+    const Participant* self = collectives_.Find(operation, records_.rank);
+    const CollectivePattern pattern = collectives_.pattern(operation);
+    if (self == nullptr || self->depends_on == kNoParticipant || pattern == CollectivePattern::kNone ||
+        pattern == CollectivePattern::kPrefix)
+      return;
+    const Tick since = collectives_.participant(self->depends_on).enter;
+    Need(pattern == CollectivePattern::kFromRoot ? Step::kWaitForRoot : Step::kWaitForAll, operation, since);
+  }
+
+  void WriteRecord(const RecordPart& part) {
+    if (!part.IsMatched()) return;
+    const std::uint32_t number = part.number;
+    if (part.IsCollective()) {
+      if (part.posts) PostCollective(number);
+      if (part.completes) NeedCollective(number);
+      return;
+    }
+    const MessageEnd &sent = ends_.sent[number], &received = ends_.received[number];
+    if (sent.call == kNoCall || received.call == kNoCall) return;
+    const bool is_send = part.type == OperationClass::kSend;
+    if (part.posts && (is_send || SenderWaits(number))) Append(is_send ? Step::kSend : Step::kReceive, number);
+    if (!part.completes) return;
+    if (!is_send) Need(Step::kWaitForSend, number, sent.enter);
+    if (is_send && SenderWaits(number)) Need(Step::kWaitForReceive, number, received.enter);
+  }
+
+  const RankRecords& records_;
+  const std::vector<RegionWaiting>& regions_;
+  const MessageEnds& ends_;
+  const CollectiveWaits& collectives_;
+  MeasuredProgram& result_;
+  RankProgram& program_;
+  std::vector<std::uint32_t>& before_calls_;
+  WaitsByCall waits_;
+  Tick pending_ = 0;        // computation of the next instruction
+  std::uint32_t next_ = 0;  // call to begin
+  // The call begun last.
+  std::uint32_t call_ = 0;
+  Tick enter_ = 0, leave_ = 0, released_ = 0;
+  Waiting how_ = Waiting::kNever;
+  const WaitState* wait_ = nullptr;
+  std::vector<Instruction> needs_;  // it waits for
+};
+
 MeasuredProgram::MeasuredProgram(const Trace& trace, const Matching& matching, const Activities& activities,
-                                 const WaitStates& states, const CollectiveWaits& collectives, Transit transit)
+                                 const WaitStates& states, const CollectiveWaits& collectives, bool receivers_transmit)
     : origin_(activities.end - activities.begin), instructions_(trace.size()) {
-  ProgramInput input{
-      FindRegionWaiting(trace), FindMessageEnds(trace, matching, activities), {}, std::vector<char>(matching.messages)};
-  ForEachRank(trace, matching, activities, [&](std::size_t rank, const RankRecords& records) {
-    FindWaitingSenders(trace, records, states.ranks[rank].waits, input);
-  });
-  if (transit == Transit::kOfMessages) input.shortest = FindShortest(activities, states);
+  const std::vector<RegionWaiting> regions = FindRegionWaiting(trace);
+  const MessageEnds ends = FindMessageEnds(trace, matching, activities);
+  sender_waits_ = FindWaitingSenders(trace, matching, activities, states, regions, ends);
+  if (!receivers_transmit) shortest_ = FindShortest(activities, states);
   program_.ranks.resize(trace.size());
   program_.messages = matching.messages;
   program_.message_delays.assign(matching.messages, 0);
   ForEachRank(trace, matching, activities, [&](std::size_t rank, const RankRecords& records) {
-    Writing written = WriteRank(records, states.ranks[rank].waits, input, collectives, program_.message_delays);
-    program_.ranks[rank] = std::move(written.program);
-    program_.ranks[rank].begin = origin_;
-    instructions_[rank] = std::move(written.before_calls);
+    Writer(records, states.ranks[rank].waits, regions, ends, collectives, *this);
   });
+  shortest_ = {};
+  sender_waits_ = {};
   program_.arrivals.assign(matching.collectives.size(), 0);
   program_.root_arrives.assign(matching.collectives.size(), false);
   CountArrivals(program_);
@@ -335,8 +325,7 @@ std::vector<PathLatency> LongestPaths(const CauseInput& input) {
 std::optional<LatencyGain> FindLatencyGain(const CauseInput& input) {
   const std::vector<PathLatency> paths = LongestPaths(input);
   if (paths.empty()) return std::nullopt;
-  MeasuredProgram program(input.trace, input.matching, input.activities, input.states, input.collectives,
-                          Transit::kOfReceivers);
+  MeasuredProgram program(input.trace, input.matching, input.activities, input.states, input.collectives, true);
   std::vector<Fix> fixes = {nullptr};
   for (const PathLatency& latency : paths) {
     fixes.push_back([&](const Save& save) {
