@@ -50,35 +50,33 @@ class WaitLedger {
       for (std::uint32_t i = first; i < end; ++i) {
         std::unique_ptr<Block>& block = blocks_[i / kBlock];
         if (!block) block = std::make_unique<Block>();
-        Flow& flow = (*block)[i % kBlock];
-        farscale::Add(each, flow.caused);
-        flow.share = std::max(flow.share, share);
+        auto& [caused, most] = (*block)[i % kBlock];
+        farscale::Add(each, caused);
+        most = std::max(most, share);
       }
       return;
     }
-    farscale::Add(each, rims_[end - 1].ends);
-    farscale::Add(each, rims_[first].begins);
+    farscale::Add(each, rims_[end - 1].second);
+    farscale::Add(each, rims_[first].first);
     wide_.emplace(share, first);
   }
 
-  struct Flow {
-    ByWaitKind caused{};  // each tick
-    double share = 0;
-  };
+  using Flow = std::pair<ByWaitKind, double>;  // caused each tick, and the share
   // Takes that of the wait before the one asked for last.
   Flow TakePrevious() {
     const std::size_t i = --next_;
     std::unique_ptr<Block>& block = blocks_[i / kBlock];
     Flow flow = block ? (*block)[i % kBlock] : Flow{};
+    auto& [caused, share] = flow;
     if (i % kBlock == 0) block.reset();
     if (wide_.empty()) return flow;
     const auto rim = rims_.find(static_cast<std::uint32_t>(i));
-    if (rim != rims_.end()) farscale::Add(rim->second.ends, running_);
+    if (rim != rims_.end()) farscale::Add(rim->second.second, running_);
     while (!wide_.empty() && wide_.top().second > i) wide_.pop();
-    if (!wide_.empty()) flow.share = std::max(flow.share, wide_.top().first);
-    farscale::Add(running_, flow.caused);
+    if (!wide_.empty()) share = std::max(share, wide_.top().first);
+    farscale::Add(running_, caused);
     if (rim != rims_.end()) {
-      for (std::size_t kind = 0; kind < kWaitKinds; ++kind) running_[kind] -= rim->second.begins[kind];
+      for (std::size_t kind = 0; kind < kWaitKinds; ++kind) running_[kind] -= rim->second.first[kind];
       rims_.erase(rim);
     }
     if (wide_.empty()) running_ = {};
@@ -90,13 +88,10 @@ class WaitLedger {
   static constexpr std::size_t kBlock = 64;    // chosen: about as many as a short range has
   using Block = std::array<Flow, kBlock>;
 
-  struct Rim {
-    ByWaitKind begins{}, ends{};
-  };
-
   std::vector<std::unique_ptr<Block>> blocks_;
-  std::unordered_map<std::uint32_t, Rim> rims_;  // at both ends of long ranges
-  ByWaitKind running_{};                         // from long ranges around the next wait
+  // At both ends of long ranges: what begins and what ends there.
+  std::unordered_map<std::uint32_t, std::pair<ByWaitKind, ByWaitKind>> rims_;
+  ByWaitKind running_{};  // from long ranges around the next wait
   std::priority_queue<std::pair<double, std::uint32_t>> wide_;
   std::size_t next_;
 };
@@ -124,188 +119,195 @@ double RasterUnit(const Activities& activities) {
   return std::exp2(std::ilogb(std::max(1.0, all)) + 1 - kRasterBits);
 }
 
-// The accounts while waits are settled, from the last to the first: the side of who waited and the side of the rank
-// that was late.
-struct DelayAccounts {
-  std::size_t iterations = 1;
-  DelayOptions options;
-  double raster_unit = 1;
-  DelayCosts costs{};
-  std::vector<WaitLedger> ledgers{};                // one a rank
-  std::vector<std::optional<PathVisits>> visits{};  // for ranks that are present, where there are iterations
-  std::vector<std::vector<std::uint32_t>> place{};  // one a rank and path, among the costs of the rank
-};
-
-DelayAccounts OpenAccounts(const Activities& activities, const WaitStates& states, std::size_t iterations,
-                           const DelayOptions& options) {
-  const std::size_t ranks = states.ranks.size();
-  DelayAccounts accounts{iterations, options, RasterUnit(activities)};
-  accounts.visits.resize(ranks);
-  accounts.place.resize(ranks);
-  for (const RankWaits& rank : states.ranks) {
-    accounts.ledgers.emplace_back(rank.waits.size());
-    accounts.costs.ranks.emplace_back().waits.resize(rank.waits.size());
-  }
-  ParallelFor(iterations > 1 ? ranks : 0, [&](std::size_t rank) {
-    if (activities.ranks[rank].present) accounts.visits[rank].emplace(activities.ranks[rank], activities.paths.size());
-  });
-  const LossRaster empty{std::min(kRasterCells, ranks), std::min(kRasterCells, iterations), {}};
-  accounts.costs.rasters.assign(activities.paths.size(), empty);
-  return accounts;
-}
-
-// In the iteration in which the delayer was last in the path before it let the other go.
-void AddToRaster(const Activities& activities, const WaitStates& states, DelayAccounts& accounts, PathId path,
-                 const WaitState& wait, double cost) {
-  if (cost <= 0) return;
-  LossRaster& raster = accounts.costs.rasters[path];
-  std::size_t iteration = 0;
-  if (accounts.iterations > 1) {
-    const RankActivities& delayer = activities.ranks[wait.delayer];
-    const std::size_t until = delayer.activity_of(wait.delayer_call);
-    iteration =
-        std::min(delayer.IterationOf(accounts.visits[wait.delayer]->LastBefore(until, path)), accounts.iterations - 1);
-  }
-  raster.Add(wait.delayer * raster.rows / states.ranks.size(), iteration * raster.columns / accounts.iterations,
-             std::round(cost / accounts.raster_unit) * accounts.raster_unit);
-}
-
-PathCosts& CostsIn(const Activities& activities, DelayAccounts& accounts, std::uint32_t rank, PathId path) {
-  std::vector<std::uint32_t>& places = accounts.place[rank];
-  if (places.size() <= path) places.resize(activities.paths.size(), kNoCall);
-  std::vector<PathCosts>& paths = accounts.costs.ranks[rank].paths;
-  if (places[path] == kNoCall) {
-    places[path] = static_cast<std::uint32_t>(paths.size());
-    paths.push_back({path, {}, {}, {}});
-  }
-  return paths[places[path]];
-}
-
-// A wait that no delay explains, and what it caused: the delayer left the call at the synchronization point later.
-void ChargeExit(const Activities& activities, const WaitStates& states, DelayAccounts& accounts, const WaitState& wait,
-                const WaitCharge& charge, const DelayInterval& interval) {
-  ByWaitKind charged = charge.caused;
-  charged[static_cast<std::size_t>(wait.kind)] += charge.counted;
-  const std::optional<PathId>& path = interval.exit_path;
-  Add(charged, path ? CostsIn(activities, accounts, wait.delayer, *path).exit_skew
-                    : accounts.costs.ranks[wait.delayer].unattributed);
-  if (path) AddToRaster(activities, states, accounts, *path, wait, Sum(charged));
-}
-
-// Charges the delayer; returns the indirect part of the wait.
-double ChargeDelays(const Activities& activities, const WaitStates& states, DelayAccounts& accounts,
-                    const WaitState& wait, const WaitCharge& charge, const DelayInterval& interval,
-                    const std::vector<Delay>& delays) {
-  const auto kind = static_cast<std::size_t>(wait.kind);
-  const auto sum = static_cast<double>(interval.delays + interval.waits);
-  double explained = sum > 0 ? 1 : 0;
-  if (accounts.options.rules == DelayRules::kBounded && sum < charge.length) explained = sum / charge.length;
-  if (explained < 1) ChargeExit(activities, states, accounts, wait, charge.Scaled(1 - explained), interval);
-  if (explained == 0) return 0;
-  const WaitCharge part = charge.Scaled(explained);
-  double charged = part.counted;
-  if (accounts.options.rules == DelayRules::kScalasca && charged > sum) charged = sum;
-  accounts.costs.ranks[wait.delayer].lost[kind] += part.counted - charged;
-  ByWaitKind each{};
-  for (std::size_t k = 0; k < kWaitKinds; ++k) each[k] = part.caused[k] / sum;
-  each[kind] += charged / sum;
-  accounts.ledgers[wait.delayer].Add(interval.first_wait, interval.end_wait, each, part.length / sum);
-  for (std::uint32_t i = interval.first_delay; i < interval.end_delay; ++i) {
-    const auto ticks = static_cast<double>(delays[i].ticks);
-    PathCosts& costs = CostsIn(activities, accounts, wait.delayer, delays[i].path);
-    costs.short_term[kind] += ticks * charged / sum;
-    double all = charged;
-    for (std::size_t k = 0; k < kWaitKinds; ++k) {
-      costs.long_term[k] += ticks * part.caused[k] / sum;
-      all += part.caused[k];
-    }
-    AddToRaster(activities, states, accounts, delays[i].path, wait, ticks * all / sum);
-  }
-  return part.length * static_cast<double>(interval.waits) / sum;
-}
-
-// Settles the wait of the rank before the one settled last, once everything that it caused has been charged. Waits
-// must come in the order of their ends, the last one first; of equals by rank, then the last.
-void Settle(const Activities& activities, const WaitStates& states, DelayAccounts& accounts, std::uint32_t rank,
-            std::uint32_t index, const DelayInterval& interval, const std::vector<Delay>& delays) {
-  const WaitState& wait = states.ranks[rank].waits[index];
-  WaitCharge charge{static_cast<double>(wait.length), 0, {}};
-  if (activities.ranks[rank].counts(wait.call)) charge.counted = charge.length;
-  const WaitLedger::Flow flow = accounts.ledgers[rank].TakePrevious();
-  if (wait.kind == WaitKind::kWaitAtEnd && !accounts.options.charge_end.value_or(false)) {
-    accounts.costs.ranks[rank].at_end += charge.counted;
-    return;
-  }
-  WaitParts& parts = accounts.costs.ranks[rank].waits[index];
-  for (std::size_t k = 0; k < kWaitKinds; ++k) charge.caused[k] = flow.caused[k] * charge.length;
-  parts.caused = Sum(charge.caused);
-  parts.propagating = std::min(1.0, flow.share) * charge.length;
-  parts.indirect = ChargeDelays(activities, states, accounts, wait, charge, interval, delays);
-}
-
-struct WaitPlace {
-  Tick end = 0;
-  std::uint32_t range = 0;  // in the stretch
-  std::uint32_t index = 0;  // among the waits of the rank
-};
-
-// All wait states, the one that ends last first: what a wait causes has ended later, so it is known. They come in
-// stretches of time, because everything that their accounting needs is more than can be kept of all.
-struct WaitStretch {
-  std::vector<WaitRange> ranges;
-  std::vector<WaitPlace> places;
-  std::vector<std::uint32_t> left;  // waits, by rank
-  std::vector<Tick> begins;         // the stretches left but the first
-  bool is_done = false;
-};
-
 constexpr std::size_t kWaitStretch = 65536, kWaitSample = 64;  // waits; chosen
 
-// Rising with the index: a wait lies within its call.
-Tick WaitEnd(const Activities& activities, const WaitStates& states, std::uint32_t rank, std::size_t index) {
-  const WaitState& wait = states.ranks[rank].waits[index];
-  return activities.ranks[rank].enter(wait.call) + wait.length;
-}
-
-// Before the last stretch.
-WaitStretch BeginStretches(const Activities& activities, const WaitStates& states) {
-  WaitStretch stretch;
-  std::vector<Tick>& begins = stretch.begins;
-  for (std::uint32_t rank = 0; rank < states.ranks.size(); ++rank) {
-    const std::size_t waits = states.ranks[rank].waits.size();
-    stretch.left.push_back(static_cast<std::uint32_t>(waits));
-    for (std::size_t i = kWaitSample / 2; i < waits; i += kWaitSample)
-      begins.push_back(WaitEnd(activities, states, rank, i));
-  }
-  std::ranges::sort(begins);
-  // From the first stretch to the last.
-  constexpr std::size_t kStep = kWaitStretch / kWaitSample;
-  std::size_t kept = 0;
-  for (std::size_t i = kStep; i < begins.size(); i += kStep) begins[kept++] = begins[i];
-  begins.resize(kept);
-  return stretch;
-}
-
-// The next stretch; false behind the last.
-bool TakeStretch(const Activities& activities, const WaitStates& states, WaitStretch& stretch) {
-  if (stretch.is_done) return false;
-  stretch.is_done = stretch.begins.empty();
-  const Tick begin = stretch.is_done ? std::numeric_limits<Tick>::min() : stretch.begins.back();
-  if (!stretch.is_done) stretch.begins.pop_back();
-  stretch.ranges.clear();
-  stretch.places.clear();
-  for (std::uint32_t rank = 0; rank < stretch.left.size(); ++rank) {
-    const std::uint32_t end = stretch.left[rank];
-    std::uint32_t& first = stretch.left[rank];
-    for (Tick at = 0; first > 0 && (at = WaitEnd(activities, states, rank, first - 1)) >= begin; --first) {
-      stretch.places.push_back({at, static_cast<std::uint32_t>(stretch.ranges.size()), first - 1});
+// The accounts while waits are settled, from the last to the first: the side of who waited and the side of the rank
+// that was late. What a wait causes has ended later, so it is known. Waits come in stretches of time, because
+// everything that their accounting needs is more than can be kept of all.
+class DelayAccounts {
+ public:
+  DelayAccounts(const Activities& activities, const WaitStates& states, const CollectiveWaits& collectives,
+                std::size_t iterations, const DelayOptions& options)
+      : activities_(activities),
+        states_(states),
+        collectives_(collectives),
+        iterations_(std::max<std::size_t>(1, iterations)),
+        options_(options),
+        raster_unit_(RasterUnit(activities)) {
+    const std::size_t ranks = states.ranks.size();
+    visits_.resize(ranks);
+    place_.resize(ranks);
+    for (const RankWaits& rank : states.ranks) {
+      ledgers_.emplace_back(rank.waits.size());
+      costs_.ranks.emplace_back().waits.resize(rank.waits.size());
     }
-    if (first < end) stretch.ranges.push_back({rank, first, end});
+    ParallelFor(iterations_ > 1 ? ranks : 0, [&](std::size_t rank) {
+      if (activities.ranks[rank].present) visits_[rank].emplace(activities.ranks[rank], activities.paths.size());
+    });
+    const LossRaster empty{std::min(kRasterCells, ranks), std::min(kRasterCells, iterations_), {}};
+    costs_.rasters.assign(activities.paths.size(), empty);
   }
-  // Ranges are in the order of ranks.
-  std::ranges::sort(stretch.places, {}, [](const WaitPlace& p) { return std::tuple(-p.end, p.range, ~p.index); });
-  return true;
-}
+
+  DelayCosts Settle() {
+    const std::vector<IntervalSums> sums = FindIntervalSums(activities_, states_);
+    std::vector<std::uint32_t> left;  // waits, by rank
+    for (const RankWaits& rank : states_.ranks) left.push_back(static_cast<std::uint32_t>(rank.waits.size()));
+    std::vector<RankIntervals> intervals;
+    for (const Tick begin : BeginsOfStretches()) {
+      const auto [ranges, places] = TakeStretch(begin, left);
+      intervals.resize(std::max(intervals.size(), ranges.size()));
+      FindIntervals(activities_, states_, collectives_, options_.rules, sums, ranges, intervals);
+      for (const WaitPlace& place : places) {
+        const WaitRange& range = ranges[place.range];
+        const RankIntervals& found = intervals[place.range];
+        Settle(range.rank, place.index, found.intervals[place.index - range.first], found.delays);
+      }
+    }
+    for (RankCosts& rank : costs_.ranks) std::ranges::sort(rank.paths, {}, &PathCosts::path);
+    return std::move(costs_);
+  }
+
+ private:
+  struct WaitPlace {
+    Tick end = 0;
+    std::uint32_t range = 0;  // in the stretch
+    std::uint32_t index = 0;  // among the waits of the rank
+  };
+
+  // Rising with the index: a wait lies within its call.
+  Tick WaitEnd(std::uint32_t rank, std::size_t index) const {
+    const WaitState& wait = states_.ranks[rank].waits[index];
+    return activities_.ranks[rank].enter(wait.call) + wait.length;
+  }
+
+  // From the last stretch to the first.
+  std::vector<Tick> BeginsOfStretches() const {
+    std::vector<Tick> ends, begins;
+    for (std::uint32_t rank = 0; rank < states_.ranks.size(); ++rank) {
+      for (std::size_t i = kWaitSample / 2; i < states_.ranks[rank].waits.size(); i += kWaitSample)
+        ends.push_back(WaitEnd(rank, i));
+    }
+    std::ranges::sort(ends);
+    constexpr std::size_t kStep = kWaitStretch / kWaitSample;
+    for (std::size_t i = ends.empty() ? 0 : (ends.size() - 1) / kStep * kStep; i > 0; i -= kStep)
+      begins.push_back(ends[i]);
+    begins.push_back(std::numeric_limits<Tick>::min());
+    return begins;
+  }
+
+  // The waits left that end from `begin` on, as ranges of ranks and one by one, the one that ends last first.
+  std::pair<std::vector<WaitRange>, std::vector<WaitPlace>> TakeStretch(Tick begin,
+                                                                        std::vector<std::uint32_t>& left) const {
+    std::vector<WaitRange> ranges;
+    std::vector<WaitPlace> places;
+    for (std::uint32_t rank = 0; rank < left.size(); ++rank) {
+      const std::uint32_t end = left[rank];
+      std::uint32_t& first = left[rank];
+      for (Tick at = 0; first > 0 && (at = WaitEnd(rank, first - 1)) >= begin; --first) {
+        places.push_back({at, static_cast<std::uint32_t>(ranges.size()), first - 1});
+      }
+      if (first < end) ranges.push_back({rank, first, end});
+    }
+    // Ranges are in the order of ranks.
+    std::ranges::sort(places, {}, [](const WaitPlace& p) { return std::tuple(-p.end, p.range, ~p.index); });
+    return {std::move(ranges), std::move(places)};
+  }
+
+  // Settles the wait of the rank before the one settled last, once everything that it caused has been charged. Waits
+  // must come in the order of their ends, the last one first; of equals by rank, then the last.
+  void Settle(std::uint32_t rank, std::uint32_t index, const DelayInterval& interval,
+              const std::vector<std::pair<PathId, Tick>>& delays) {
+    const WaitState& wait = states_.ranks[rank].waits[index];
+    WaitCharge charge{static_cast<double>(wait.length), 0, {}};
+    if (activities_.ranks[rank].counts(wait.call)) charge.counted = charge.length;
+    const auto [caused, share] = ledgers_[rank].TakePrevious();
+    if (wait.kind == WaitKind::kWaitAtEnd && !options_.charge_end.value_or(false)) {
+      costs_.ranks[rank].at_end += charge.counted;
+      return;
+    }
+    WaitParts& parts = costs_.ranks[rank].waits[index];
+    for (std::size_t k = 0; k < kWaitKinds; ++k) charge.caused[k] = caused[k] * charge.length;
+    parts.caused = Sum(charge.caused);
+    parts.propagating = std::min(1.0, share) * charge.length;
+    parts.indirect = ChargeDelays(wait, charge, interval, delays);
+  }
+
+  // Charges the delayer; returns the indirect part of the wait.
+  double ChargeDelays(const WaitState& wait, const WaitCharge& charge, const DelayInterval& interval,
+                      const std::vector<std::pair<PathId, Tick>>& delays) {
+    const auto kind = static_cast<std::size_t>(wait.kind);
+    const auto sum = static_cast<double>(interval.delays + interval.waits);
+    double explained = sum > 0 ? 1 : 0;
+    if (options_.rules == DelayRules::kBounded && sum < charge.length) explained = sum / charge.length;
+    if (explained < 1) ChargeExit(wait, charge.Scaled(1 - explained), interval);
+    if (explained == 0) return 0;
+    const WaitCharge part = charge.Scaled(explained);
+    double charged = part.counted;
+    if (options_.rules == DelayRules::kScalasca && charged > sum) charged = sum;
+    costs_.ranks[wait.delayer].lost[kind] += part.counted - charged;
+    ByWaitKind each{};
+    for (std::size_t k = 0; k < kWaitKinds; ++k) each[k] = part.caused[k] / sum;
+    each[kind] += charged / sum;
+    ledgers_[wait.delayer].Add(interval.first_wait, interval.end_wait, each, part.length / sum);
+    for (std::uint32_t i = interval.first_delay; i < interval.end_delay; ++i) {
+      const auto ticks = static_cast<double>(delays[i].second);
+      PathCosts& costs = CostsIn(wait.delayer, delays[i].first);
+      costs.short_term[kind] += ticks * charged / sum;
+      double all = charged;
+      for (std::size_t k = 0; k < kWaitKinds; ++k) {
+        costs.long_term[k] += ticks * part.caused[k] / sum;
+        all += part.caused[k];
+      }
+      AddToRaster(delays[i].first, wait, ticks * all / sum);
+    }
+    return part.length * static_cast<double>(interval.waits) / sum;
+  }
+
+  // A wait that no delay explains, and what it caused: the delayer left the call at the synchronization point later.
+  void ChargeExit(const WaitState& wait, const WaitCharge& charge, const DelayInterval& interval) {
+    ByWaitKind charged = charge.caused;
+    charged[static_cast<std::size_t>(wait.kind)] += charge.counted;
+    const std::optional<PathId>& path = interval.exit_path;
+    Add(charged, path ? CostsIn(wait.delayer, *path).exit_skew : costs_.ranks[wait.delayer].unattributed);
+    if (path) AddToRaster(*path, wait, Sum(charged));
+  }
+
+  PathCosts& CostsIn(std::uint32_t rank, PathId path) {
+    std::vector<std::uint32_t>& places = place_[rank];
+    if (places.size() <= path) places.resize(activities_.paths.size(), kNoCall);
+    std::vector<PathCosts>& paths = costs_.ranks[rank].paths;
+    if (places[path] == kNoCall) {
+      places[path] = static_cast<std::uint32_t>(paths.size());
+      paths.push_back({path, {}, {}, {}});
+    }
+    return paths[places[path]];
+  }
+
+  // In the iteration in which the delayer was last in the path before it let the other go.
+  void AddToRaster(PathId path, const WaitState& wait, double cost) {
+    if (cost <= 0) return;
+    LossRaster& raster = costs_.rasters[path];
+    std::size_t iteration = 0;
+    if (iterations_ > 1) {
+      const RankActivities& delayer = activities_.ranks[wait.delayer];
+      const std::size_t until = delayer.activity_of(wait.delayer_call);
+      iteration = std::min(delayer.IterationOf(visits_[wait.delayer]->LastBefore(until, path)), iterations_ - 1);
+    }
+    raster.Add(wait.delayer * raster.rows / states_.ranks.size(), iteration * raster.columns / iterations_,
+               std::round(cost / raster_unit_) * raster_unit_);
+  }
+
+  const Activities& activities_;
+  const WaitStates& states_;
+  const CollectiveWaits& collectives_;
+  const std::size_t iterations_;
+  const DelayOptions options_;
+  const double raster_unit_;
+  DelayCosts costs_;
+  std::vector<WaitLedger> ledgers_;                // one a rank
+  std::vector<std::optional<PathVisits>> visits_;  // for ranks that are present, where there are iterations
+  std::vector<std::vector<std::uint32_t>> place_;  // one a rank and path, among the costs of the rank
+};
 
 }  // namespace
 
@@ -323,22 +325,7 @@ std::optional<DelayRules> ParseDelayRules(std::string_view id) {
 
 DelayCosts FindDelayCosts(const Activities& activities, const WaitStates& states, const CollectiveWaits& collectives,
                           std::size_t iterations, const DelayOptions& options) {
-  const std::vector<IntervalSums> sums = FindIntervalSums(activities, states);
-  DelayAccounts accounts = OpenAccounts(activities, states, std::max<std::size_t>(1, iterations), options);
-  WaitStretch stretch = BeginStretches(activities, states);
-  std::vector<RankIntervals> intervals;
-  while (TakeStretch(activities, states, stretch)) {
-    intervals.resize(std::max(intervals.size(), stretch.ranges.size()));
-    FindIntervals(activities, states, collectives, options.rules, sums, stretch.ranges, intervals);
-    for (const WaitPlace& place : stretch.places) {
-      const WaitRange& range = stretch.ranges[place.range];
-      const RankIntervals& found = intervals[place.range];
-      Settle(activities, states, accounts, range.rank, place.index, found.intervals[place.index - range.first],
-             found.delays);
-    }
-  }
-  for (RankCosts& rank : accounts.costs.ranks) std::ranges::sort(rank.paths, {}, &PathCosts::path);
-  return std::move(accounts.costs);
+  return DelayAccounts(activities, states, collectives, iterations, options).Settle();
 }
 
 }  // namespace farscale

@@ -67,15 +67,10 @@ struct DelayInterval {
   std::optional<PathId> exit_path{};  // path of the delayer's call at the synchronization point
 };
 
-struct Delay {
-  PathId path = 0;
-  Tick ticks = 0;  // that the delayer was longer in it
-};
-
 // Some wait states of one rank, in their order.
 struct RankIntervals {
   std::vector<DelayInterval> intervals;
-  std::vector<Delay> delays;
+  std::vector<std::pair<PathId, Tick>> delays;  // call paths, and how much longer the delayer was in each
 };
 
 // Wait states [first, end) of a rank.

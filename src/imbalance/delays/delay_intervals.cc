@@ -163,13 +163,13 @@ void AddBetween(const RankActivities& own, const std::vector<WaitState>& waits, 
 // Finds where the delayer was longer than the waiter since its call `from`; adds to `delays`.
 DelayInterval Compare(const Activities& activities, const WaitStates& states, const std::vector<Tick>& wait_sums,
                       const PathTimes& own, const PathTimes& delayer, const WaitState& wait, std::uint32_t from,
-                      std::vector<Delay>& delays) {
+                      std::vector<std::pair<PathId, Tick>>& delays) {
   DelayInterval interval;
   interval.first_delay = static_cast<std::uint32_t>(delays.size());
   for (const PathId path : delayer.used()) {
     const Tick excess = delayer[path] - own[path];
     if (excess <= 0) continue;
-    delays.push_back({path, excess});
+    delays.emplace_back(path, excess);
     interval.delays += excess;
   }
   interval.end_delay = static_cast<std::uint32_t>(delays.size());
