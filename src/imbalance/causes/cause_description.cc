@@ -117,9 +117,8 @@ Cause DescribeCause(const CauseInput& input, const LoadTables& loads, const Caus
   Cause cause;
   cause.place = deviation.place;
   cause.in_everything = candidate.in_everything;
-  const LoadSource& source = loads.source(candidate.load);
-  if (candidate.is_start || source.kind == LoadSource::Kind::kPath) {
-    const PathId path = candidate.is_start ? kBeforePhase : source.path;
+  if (candidate.is_start || !loads.is_of_all(candidate.load)) {
+    const PathId path = candidate.is_start ? kBeforePhase : loads.path(candidate.load);
     cause.path = paths.Name(path);
     cause.innermost = paths.InnermostName(path);
     cause.is_mpi = paths.is_mpi(path);

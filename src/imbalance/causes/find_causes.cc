@@ -74,7 +74,7 @@ double TotalExecution(const Diagnosis& diagnosis, bool (*is_wanted)(const CallPa
 // All computation, and all calls to devices; then call paths that take a good part of them, or that others wait for.
 // Ranks that leave a call late are hardly charged where they also do a little more behind it, but the call is on the
 // critical path.
-std::vector<LoadSource> ChooseLoads(const CauseInput& input) {
+std::vector<PathId> ChooseLoads(const CauseInput& input) {
   const Diagnosis& diagnosis = input.diagnosis;
   const double outside_mpi = TotalExecution(diagnosis, IsOutsideMpi);
   std::vector<std::pair<double, PathId>> paths;
@@ -90,13 +90,11 @@ std::vector<LoadSource> ChooseLoads(const CauseInput& input) {
   }
   std::ranges::sort(paths);
   if (paths.size() > kMostLoads) paths.resize(kMostLoads);
-  std::vector<LoadSource> loads = {{LoadSource::Kind::kComputation}};
-  if (TotalExecution(diagnosis, IsDeviceCall) > 0) loads.push_back({LoadSource::Kind::kDeviceCalls});
-  for (const auto& [share, path] : paths) loads.push_back({LoadSource::Kind::kPath, path});
+  std::vector<PathId> loads = {kAllComputation};
+  if (TotalExecution(diagnosis, IsDeviceCall) > 0) loads.push_back(kAllDeviceCalls);
+  for (const auto& [share, path] : paths) loads.push_back(path);
   return loads;
 }
-
-bool IsOfAll(const LoadTables& loads, std::size_t load) { return loads.source(load).kind != LoadSource::Kind::kPath; }
 
 RowPlaces FindPlaces(const CauseInput& input, const CauseOptions& options, const LoadTables& loads) {
   RowPlaces places;
@@ -124,9 +122,8 @@ std::vector<double> SharesIn(const CauseInput& input, const LoadTables& loads, s
   const double whole = TotalExecution(input.diagnosis, loads.is_of_devices(all) ? IsDeviceCall : IsUseful);
   std::vector<double> shares(loads.size(), 0);
   for (std::size_t load = 0; load < loads.size(); ++load) {
-    const PathId path = loads.source(load).path;
-    if (!IsOfAll(loads, load) && loads.source(all).Has(input.diagnosis.paths, path))
-      shares[load] = input.diagnosis.totals[path].Execution() / whole;
+    const PathId path = loads.path(load);
+    if (!loads.is_of_all(load) && loads.Has(all, path)) shares[load] = input.diagnosis.totals[path].Execution() / whole;
   }
   return shares;
 }
@@ -211,8 +208,7 @@ bool IsSpread(const CauseInput& input, const LoadTables& loads, const CauseCandi
   const LoadDeviation& deviation = candidate.deviation;
   const bool is_alone =
       deviation.place == CausePlace::kAlone || (deviation.place == CausePlace::kMovingHotSpot && !deviation.level);
-  const LoadSource& source = loads.source(candidate.load);
-  const bool is_mpi = source.kind == LoadSource::Kind::kPath && input.diagnosis.paths.is_mpi(source.path);
+  const bool is_mpi = !loads.is_of_all(candidate.load) && input.diagnosis.paths.is_mpi(loads.path(candidate.load));
   return is_alone && !is_mpi && !loads.is_of_devices(candidate.load);
 }
 
@@ -275,11 +271,11 @@ std::vector<CauseCandidate> FindCandidates(const CauseInput& input, const CauseO
         outside_mpi / static_cast<double>(std::max<std::size_t>(1, matrix.ranks.size()) * matrix.iterations);
     found[load] = FindDeviations(matrix, places, typical);
   });
-  for (std::size_t all = 0; all < found.size() && IsOfAll(loads, all); ++all)
+  for (std::size_t all = 0; all < found.size() && loads.is_of_all(all); ++all)
     JoinInEverything(SharesIn(input, loads, all), all, found);
   for (std::size_t load = 0; load < found.size(); ++load) {
     for (LoadDeviation& deviation : found[load])
-      AddCandidate(input, loads, candidates, {load, std::move(deviation), IsOfAll(loads, load), false, 0, {}});
+      AddCandidate(input, loads, candidates, {load, std::move(deviation), loads.is_of_all(load), false, 0, {}});
   }
   AddStart(input, loads, candidates);
   std::ranges::stable_sort(candidates, std::greater(), &CauseCandidate::most);

@@ -173,23 +173,18 @@ std::optional<double> ImbalanceInSteps(const Trace& trace, const PhaseCut& cut, 
   return std::max(0.0, (largest - average) / largest * ranks / (ranks - 1));
 }
 
-bool LoadSource::Has(const CallPaths& paths, PathId other) const {
-  switch (kind) {
-    case Kind::kComputation: return IsUseful(paths, other);
-    case Kind::kDeviceCalls: return IsDeviceCall(paths, other);
-    case Kind::kPath: break;
-  }
-  return other == path;
+bool LoadTables::Has(std::size_t load, PathId path) const {
+  if (loads_[load] == kAllComputation) return IsUseful(activities_.paths, path);
+  if (loads_[load] == kAllDeviceCalls) return IsDeviceCall(activities_.paths, path);
+  return loads_[load] == path;
 }
 
 bool LoadTables::is_of_devices(std::size_t load) const {
-  const LoadSource& source = loads_[load];
-  return source.kind == LoadSource::Kind::kDeviceCalls ||
-         (source.kind == LoadSource::Kind::kPath && IsDeviceCall(activities_.paths, source.path));
+  return loads_[load] == kAllDeviceCalls || (!is_of_all(load) && IsDeviceCall(activities_.paths, loads_[load]));
 }
 
 LoadTables::LoadTables(const Trace& trace, const PhaseCut& cut, const Activities& activities, const WaitStates& states,
-                       const CollectiveWaits& collectives, std::vector<LoadSource> loads)
+                       const CollectiveWaits& collectives, std::vector<PathId> loads)
     : activities_(activities), states_(states), loads_(std::move(loads)) {
   for (std::size_t rank = 0; rank < trace.size(); ++rank) {
     if (activities.ranks[rank].present) ranks_.push_back(rank);
@@ -197,7 +192,7 @@ LoadTables::LoadTables(const Trace& trace, const PhaseCut& cut, const Activities
   loads_of_path_.resize(activities.paths.size());
   for (std::size_t load = 0; load < loads_.size(); ++load) {
     for (PathId path = 0; path < loads_of_path_.size(); ++path) {
-      if (loads_[load].Has(activities.paths, path)) loads_of_path_[path].push_back(load);
+      if (Has(load, path)) loads_of_path_[path].push_back(load);
     }
   }
   FindSteps(collectives);
@@ -241,7 +236,7 @@ void LoadTables::ChooseColumns(const PhaseCut& cut) {
     if (have_iterations) {
       columns = LoadColumns::kIterations;
       count = cut.iterations;
-    } else if (loads_[load].kind == LoadSource::Kind::kPath && HaveEquallyMany(visits[load])) {
+    } else if (!is_of_all(load) && HaveEquallyMany(visits[load])) {
       columns = LoadColumns::kVisits;
       count = static_cast<std::size_t>(std::ranges::max(visits[load]));
     } else if (steps > 1) {

@@ -49,15 +49,9 @@ std::optional<double> ImbalanceInSteps(const Trace& trace, const PhaseCut& cut, 
 // call path where every rank that has any has equally many; else steps; else all time is in one column.
 enum class LoadColumns : std::uint8_t { kOne, kIterations, kVisits, kSteps };
 
-// The contents of a load: one call path, or all paths of a kind in the phase.
-struct LoadSource {
-  enum class Kind : std::uint8_t { kComputation, kDeviceCalls, kPath };
-
-  Kind kind = Kind::kComputation;
-  PathId path = 0;  // for kPath
-
-  bool Has(const CallPaths& paths, PathId other) const;
-};
+// Loads of all paths of a kind in the phase, in the place of a call path.
+inline constexpr PathId kAllDeviceCalls = std::numeric_limits<PathId>::max() - 1;
+inline constexpr PathId kAllComputation = std::numeric_limits<PathId>::max();
 
 // An activity, or a part of no other cell.
 struct LoadPiece {
@@ -72,10 +66,12 @@ class LoadTables {
  public:
   // An activity belongs to the iteration in which it begins.
   LoadTables(const Trace& trace, const PhaseCut& cut, const Activities& activities, const WaitStates& states,
-             const CollectiveWaits& collectives, std::vector<LoadSource> loads);
+             const CollectiveWaits& collectives, std::vector<PathId> loads);
 
   std::size_t size() const { return loads_.size(); }
-  const LoadSource& source(std::size_t load) const { return loads_[load]; }
+  PathId path(std::size_t load) const { return loads_[load]; }
+  bool is_of_all(std::size_t load) const { return loads_[load] >= kAllDeviceCalls; }
+  bool Has(std::size_t load, PathId path) const;
   bool is_of_devices(std::size_t load) const;
   // In ticks. Rows are the ranks in the phase.
   const LoadMatrix& of(std::size_t load) const { return matrices_[load]; }
@@ -91,7 +87,7 @@ class LoadTables {
 
   const Activities& activities_;
   const WaitStates& states_;
-  std::vector<LoadSource> loads_;
+  std::vector<PathId> loads_;
   std::vector<std::size_t> ranks_;
   std::vector<std::vector<std::size_t>> loads_of_path_;
   std::vector<std::vector<std::uint32_t>> step_ends_;  // one a row: calls in operations of all ranks
