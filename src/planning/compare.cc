@@ -2,15 +2,176 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <limits>
 #include <set>
+#include <utility>
 
+#include "base/diagnostics.h"
+#include "factors/complete_table.h"
+#include "factors/scaling.h"
+#include "factors/table_terms.h"
 #include "planning/allocation.h"
-#include "planning/compare_sides.h"
 #include "projection/model_settings.h"
+#include "results/results.h"
 
 namespace farscale {
 namespace {
+
+// Reads one quantity off a row.
+using RowReading = std::function<std::optional<double>(const FactorRow&)>;
+
+// A quantity of the runs at one core count, with its errors where known.
+struct RunValues {
+  std::vector<double> values;
+  std::vector<std::optional<double>> errors;
+};
+
+// One side of a phase: its rows in the terms that are compared, and what the projection must be multiplied by to be in
+// them too.
+struct ComparedSide {
+  const Results& results;
+  const PhaseKey key;
+  std::vector<FactorRow> rows{};
+  std::optional<Scaling> scaling{};  // as the results say, else as times and speedups show
+  bool is_scaling_shown = false;     // the latter
+  std::int64_t reference = 0;        // cores; the smallest count of a phase that was not run at the reference
+  const PhaseProjection* projection = nullptr;
+  FactorValues scale{};
+
+  std::set<std::int64_t> Counts() const;
+  bool Knows(const RowReading& value) const;
+  // Empty where one of the runs does not know it.
+  RunValues ValuesAt(std::int64_t cores, const RowReading& value, const RowReading& error) const;
+  // Geometric mean of the reference runs.
+  std::optional<double> AtReference(const RowReading& value) const;
+};
+
+struct ComparedSides {
+  ComparedSide before, after;
+  bool compares = false;  // both compare with the same reference, in the same way
+  ComparedTerms terms{};
+
+  // False for factors that compare with the reference run where both sides have different ones.
+  bool Compares(Factor factor) const { return compares || !Describe(factor).ComparesWithReference(); }
+};
+
+std::set<std::int64_t> ComparedSide::Counts() const {
+  std::set<std::int64_t> counts;
+  for (const FactorRow& row : rows) counts.insert(row.cores);
+  return counts;
+}
+
+bool ComparedSide::Knows(const RowReading& value) const {
+  return std::any_of(rows.begin(), rows.end(), [&](const FactorRow& row) { return value(row).has_value(); });
+}
+
+RunValues ComparedSide::ValuesAt(std::int64_t cores, const RowReading& value, const RowReading& error) const {
+  RunValues found;
+  for (const FactorRow& row : rows) {
+    if (row.cores != cores) continue;
+    const std::optional<double> one = value(row);
+    if (!one) return {};
+    found.values.push_back(*one);
+    found.errors.push_back(error(row));
+  }
+  return found;
+}
+
+std::optional<double> ComparedSide::AtReference(const RowReading& value) const {
+  const RowReading none = [](const FactorRow&) { return std::optional<double>(); };
+  const auto measured = Measure(ValuesAt(reference, value, none).values, {});
+  return measured ? std::optional(measured->value) : std::nullopt;
+}
+
+ComparedSide SideOf(const Results& results, const PhaseKey& key) {
+  ComparedSide side{results, key};
+  side.rows = results.table.Rows(key);
+  side.scaling = ScalingOf(results.table, side.rows);
+  side.is_scaling_shown = side.scaling && (!results.table.scaling || results.table.scaling_source == kShownByTimes);
+  const std::set<std::int64_t> counts = side.Counts();
+  const std::optional<std::int64_t> reference = results.table.reference;
+  side.reference = reference && counts.count(*reference) > 0 ? *reference : *counts.begin();
+  side.projection = ProjectionOf(results, key.series, key.phase);
+  for (const FactorType& type : AllFactors()) side.scale[type.factor] = 1;
+  return side;
+}
+
+// Puts a side in terms of another run; false where the rows do not know enough.
+bool Refer(std::int64_t cores, ComparedSide& side) {
+  FactorTable table = side.results.table;
+  std::erase_if(table.rows, [&](const FactorRow& row) { return row.Key() != side.key; });
+  try {
+    ChangeTerms(table, std::nullopt, cores);
+  } catch (const Error&) {
+    return false;
+  }
+  const std::vector<FactorRow> rows = table.Rows(side.key);
+  for (const FactorType& type : AllFactors()) {
+    for (std::size_t i = 0; i < rows.size(); ++i) {
+      const std::optional<double>&is = rows[i].values[type.factor], &was = side.rows[i].values[type.factor];
+      if (is && was && *was > 0) side.scale[type.factor] = *is / *was;
+    }
+  }
+  side.rows = rows;
+  side.reference = cores;
+  return true;
+}
+
+void AgreeOnReference(ComparedSides& sides) {
+  const std::int64_t was_before = sides.before.reference, was_after = sides.after.reference;
+  sides.compares = was_before == was_after;
+  if (sides.compares) {
+    sides.terms.reference = static_cast<double>(was_before);
+    return;
+  }
+  sides.terms.first_reference = static_cast<double>(was_before);
+  sides.terms.second_reference = static_cast<double>(was_after);
+  const std::set<std::int64_t> others = sides.after.Counts();
+  for (const std::int64_t cores : sides.before.Counts()) {
+    if (!others.contains(cores)) continue;
+    if (!Refer(cores, sides.before) || !Refer(cores, sides.after)) break;
+    sides.compares = true;
+    sides.terms.reference = static_cast<double>(cores);
+    return;
+  }
+}
+
+void AgreeOnScaling(ComparedSides& sides) {
+  const auto know_both = [&](const RowReading& value) { return sides.before.Knows(value) && sides.after.Knows(value); };
+  const ComparedSide &before = sides.before, &after = sides.after;
+  sides.terms.first_scaling = before.scaling;
+  sides.terms.second_scaling = after.scaling;
+  sides.terms.is_first_shown = before.is_scaling_shown;
+  sides.terms.is_second_shown = after.is_scaling_shown;
+  sides.terms.have_times = know_both(&FactorRow::TimePerIteration);
+  sides.terms.have_global = know_both([](const FactorRow& row) { return row.values[Factor::kGlobalEfficiency]; });
+  if (before.scaling != after.scaling) sides.compares = false;
+}
+
+// Factors that the other side does not know at any core count.
+std::vector<Factor> OnlyOf(const ComparedSide& side, const ComparedSide& other) {
+  std::vector<Factor> only;
+  for (const FactorType& type : AllFactors()) {
+    const RowReading value = [&](const FactorRow& row) { return row.values[type.factor]; };
+    if (side.Knows(value) && !other.Knows(value)) only.push_back(type.factor);
+  }
+  return only;
+}
+
+// Where the references differ, both sides are put in terms of the smallest common core count, if they know enough.
+ComparedSides AgreeOnTerms(ComparedSide before, ComparedSide after) {
+  ComparedSides sides{std::move(before), std::move(after)};
+  AgreeOnReference(sides);
+  AgreeOnScaling(sides);
+  sides.terms.first_only = OnlyOf(sides.before, sides.after);
+  sides.terms.second_only = OnlyOf(sides.after, sides.before);
+  sides.terms.is_first_timed =
+      sides.before.Knows(&FactorRow::TimePerIteration) && !sides.after.Knows(&FactorRow::TimePerIteration);
+  sides.terms.is_second_timed =
+      sides.after.Knows(&FactorRow::TimePerIteration) && !sides.before.Knows(&FactorRow::TimePerIteration);
+  return sides;
+}
 
 using Kind = Contribution::Kind;
 
@@ -112,7 +273,7 @@ ComparedCount CompareAt(const ComparedSides& sides, std::int64_t cores) {
   for (const FactorType& type : AllFactors()) {
     const ComparedNumber number = CompareNumber(sides, cores, type.factor);
     if (!number.before && !number.after) continue;
-    count.factors.push_back({type.factor, number});
+    count.factors.emplace_back(type.factor, number);
     if (!number.change) continue;
     before[type.factor] = number.before;
     after[type.factor] = number.after;
@@ -245,18 +406,16 @@ void JudgeChanges(ComparedPhase& phase) {
     number.is_beyond_noise = number.change && number.change->IsBeyondNoise(confidence);
   };
   for (ComparedCount& count : phase.counts) {
-    for (ComparedFactor& one : count.factors) judge(one.number);
+    for (auto& [factor, number] : count.factors) judge(number);
     judge(count.seconds);
   }
 }
 
-ComparedPhase ComparePhase(const SideOfResults& before, const SideOfResults& after,
-                           const std::vector<double>& targets) {
-  const ComparedSides sides = AgreeOnTerms(before, after);
+ComparedPhase ComparePhase(const ComparedSides& sides, const std::vector<double>& targets) {
   ComparedPhase phase;
-  phase.name = CommonName(before.key, after.key);
-  phase.before = before.key.phase;
-  phase.after = after.key.phase;
+  phase.name = CommonName(sides.before.key, sides.after.key);
+  phase.before = sides.before.key.phase;
+  phase.after = sides.after.key.phase;
   phase.terms = sides.terms;
   phase.projection_before = sides.before.projection;
   phase.projection_after = sides.after.projection;
@@ -310,14 +469,14 @@ std::vector<std::string> Unmatched(const FactorTable& table, const std::vector<s
 }  // namespace
 
 const ComparedNumber* ComparedCount::Find(Factor factor) const {
-  const auto found = std::ranges::find(factors, factor, &ComparedFactor::factor);
-  return found == factors.end() ? nullptr : &found->number;
+  const auto found = std::ranges::find(factors, factor, &std::pair<Factor, ComparedNumber>::first);
+  return found == factors.end() ? nullptr : &found->second;
 }
 
 std::size_t ComparedPhase::CountChanges() const {
   std::size_t changes = 0;
   for (const ComparedCount& count : counts) {
-    for (const ComparedFactor& one : count.factors) changes += one.number.change ? 1 : 0;
+    for (const auto& [factor, number] : count.factors) changes += number.change ? 1 : 0;
     changes += count.seconds.change ? 1 : 0;
   }
   return changes;
@@ -336,7 +495,7 @@ ComparedResults CompareResults(const Results& before, const Results& after, cons
   ComparedResults compared{name_before, name_after, {}, {}, {}, before.table.findings, after.table.findings};
   const auto matches = Match(before, after);
   for (const auto& [a, b] : matches) {
-    compared.phases.push_back(ComparePhase({before, a, name_before}, {after, b, name_after}, targets));
+    compared.phases.push_back(ComparePhase(AgreeOnTerms(SideOf(before, a), SideOf(after, b)), targets));
   }
   compared.only_before = Unmatched(before.table, matches, false);
   compared.only_after = Unmatched(after.table, matches, true);

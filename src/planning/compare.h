@@ -52,17 +52,12 @@ struct ComparedNumber {
   bool is_beyond_noise = false;  // at the confidence of all changes of the phase together
 };
 
-struct ComparedFactor {
-  Factor factor = Factor::kParallelEfficiency;
-  ComparedNumber number;
-};
-
 // One core count that was run on either side.
 struct ComparedCount {
   double cores = 0;
   bool is_common = false;
-  std::vector<ComparedFactor> factors;       // in the order of reports, those that either side knows
-  ComparedNumber seconds;                    // an iteration
+  std::vector<std::pair<Factor, ComparedNumber>> factors;  // in the order of reports, those that either side knows
+  ComparedNumber seconds;                                  // an iteration
   Factor whole = Factor::kGlobalEfficiency;  // that `efficiency` is about; parallel efficiency where that is all
   std::optional<Decomposition> efficiency;   // explains the whole
   std::optional<Decomposition> time;         // explains `seconds`

@@ -45,7 +45,7 @@ bool IsKnown(const ProjectedPair& pair) { return pair.before || pair.after; }
 
 std::vector<Factor> KnownFactors(const ComparedCount& count) {
   std::vector<Factor> known;
-  for (const ComparedFactor& one : count.factors) known.push_back(one.factor);
+  for (const auto& [factor, number] : count.factors) known.push_back(factor);
   return known;
 }
 
@@ -93,15 +93,15 @@ Data LargestTable(const ComparedCount& count) {
     row.update({{"name", name}, {"indent", indent}, {"part", part}});
     rows.push_back(std::move(row));
   };
-  for (const ComparedFactor& one : count.factors) {
-    if (!HasShownValue(one.factor, one.number)) continue;
+  for (const auto& [own, number] : count.factors) {
+    if (!HasShownValue(own, number)) continue;
     std::string text;
     for (const Contribution& part : has_efficiency ? count.efficiency->parts : std::vector<Contribution>()) {
-      const bool is_it = part.kind == Contribution::Kind::kFactor && part.factor == one.factor;
+      const bool is_it = part.kind == Contribution::Kind::kFactor && part.factor == own;
       if (is_it) text = FormatRise(std::exp(part.logarithm));
     }
-    add(Name(one.factor), Indent(DepthOf(one.factor, TreeOf(KnownFactors(count)))), text,
-        ComparedValues(one.number, [&](double value) { return FormatValue(one.factor, value); }));
+    add(Name(own), Indent(DepthOf(own, TreeOf(KnownFactors(count)))), text,
+        ComparedValues(number, [factor = own](double value) { return FormatValue(factor, value); }));
   }
   if (IsKnown(count.seconds)) add("Time of an iteration", "", "", ComparedValues(count.seconds, FormatSeconds));
   return {{"cores", FormatCoreCount(count.cores)},
@@ -459,14 +459,13 @@ Fields<ComparedNumber> FieldsOf<ComparedNumber>() {
 template <>
 Fields<ComparedCount> FieldsOf<ComparedCount>() {
   using T = ComparedCount;
+  using Entry = std::pair<Factor, ComparedNumber>;
   return {"compare/count",
           "A core count that was run on either side",
           {
               Property<&T::cores>().AtLeast(1),
               Property<&T::is_common>("Run on both sides"),
-              Property<&T::factors>(
-                  ByFactor<ComparedFactor, ComparedNumber>(&ComparedFactor::factor, &ComparedFactor::number),
-                  "By their ids"),
+              Property<&T::factors>(ByFactor<Entry, ComparedNumber>(&Entry::first, &Entry::second), "By their ids"),
               Field("secondsPerIteration", &T::seconds).When([](const T& count) { return IsKnown(count.seconds); }),
               Field("efficiencyIs", &T::whole, "Id of the factor that efficiency is about").When([](const T& count) {
                 return count.efficiency.has_value();
