@@ -28,11 +28,11 @@ double LargestUsual(double count) {
 
 bool IsEnough(double efficiency, double required) { return efficiency >= required * (1 - kLastBits); }
 
-bool HasFullNode(const WorkPlan& plan, double cores) {
-  return plan.cores_per_node && cores >= *plan.cores_per_node - kLastBits;
+bool HasFullNode(const AllocationPack& pack, double cores) {
+  return pack.cores_per_node && cores >= *pack.cores_per_node - kLastBits;
 }
 
-double UsualNodes(const WorkPlan& plan, double cores) { return LargestUsual(cores / *plan.cores_per_node); }
+double UsualNodes(const AllocationPack& pack, double cores) { return LargestUsual(cores / *pack.cores_per_node); }
 
 double WholeProcesses(const AllocationTerms& terms, double cores) {
   const auto threads = static_cast<double>(terms.counts().back().rows.front()->threads);
@@ -40,9 +40,9 @@ double WholeProcesses(const AllocationTerms& terms, double cores) {
 }
 
 // The largest usual count of full nodes, where the cores hold at least one, else of cores, with whole processes.
-double UsualCores(const AllocationTerms& terms, const WorkPlan& plan, double cores) {
-  if (HasFullNode(plan, cores))
-    return WholeProcesses(terms, std::floor(UsualNodes(plan, cores) * *plan.cores_per_node));
+double UsualCores(const AllocationTerms& terms, const AllocationPack& pack, double cores) {
+  if (HasFullNode(pack, cores))
+    return WholeProcesses(terms, std::floor(UsualNodes(pack, cores) * *pack.cores_per_node));
   std::int64_t divisor = 0;
   for (const RunsAt& runs : terms.counts()) divisor = std::gcd(divisor, runs.cores);
   const auto odd = static_cast<double>(divisor >> std::countr_zero(static_cast<std::uint64_t>(divisor)));
@@ -60,7 +60,7 @@ Recommendation RecommendMeasured(const AllocationRow& largest, const AllocationR
   Recommendation job;
   job.is_measured = true;
   job.is_baseline = largest.is_baseline;
-  job.kind = next == nullptr ? Recommendation::Kind::kReliableRangeEnds : Recommendation::Kind::kReached;
+  job.reliable_range_ends = next == nullptr;
   job.cores = largest.cores;
   job.nodes = largest.nodes;
   Fill(largest, job);
@@ -70,32 +70,32 @@ Recommendation RecommendMeasured(const AllocationRow& largest, const AllocationR
 // The projection decides beyond the largest run that is efficient enough, up to the next one, which is not. `answer`:
 // where the projected efficiency falls below the required one. `job` comes in as
 // the recommendation of the largest measured run that is efficient enough.
-void RecommendProjected(const AllocationTerms& terms, const WorkPlan& plan, const CountEstimate& answer,
+void RecommendProjected(const AllocationTerms& terms, const AllocationPack& pack, const CountEstimate& answer,
                         const AllocationRow* next, Recommendation& job) {
   const double largest = job.cores, reliable = terms.ReliableCores();
   const bool ends = answer.value.kind == CountBound::Kind::kMoreThan || answer.value.cores > reliable;
   const double limit =
       answer.value.kind == CountBound::Kind::kBelow ? 0 : std::floor(ends ? reliable : answer.value.cores);
-  const double cores = UsualCores(terms, plan, limit);
+  const double cores = UsualCores(terms, pack, limit);
   const auto value = ReadCurve(*terms.projection(), cores);
   if (!ends && next == nullptr && limit >= largest) {
-    job.kind = Recommendation::Kind::kReached;
+    job.reliable_range_ends = false;
     job.limit = limit;
     job.low = answer.low;
     job.high = answer.high;
   }
   if (!value || cores <= largest || (next != nullptr && cores >= next->cores)) return;
   job.is_measured = job.is_baseline = false;
-  job.kind = ends && next == nullptr ? Recommendation::Kind::kReliableRangeEnds : Recommendation::Kind::kReached;
+  job.reliable_range_ends = ends && next == nullptr;
   job.cores = cores;
   job.limit = cores != limit ? std::optional(limit) : std::nullopt;
   job.nodes.reset();
-  if (HasFullNode(plan, limit)) job.nodes = UsualNodes(plan, limit);
+  if (HasFullNode(pack, limit)) job.nodes = UsualNodes(pack, limit);
   job.low = answer.low;
   job.high = answer.high;
-  Fill(ProjectedRow(terms, plan, *value), job);
+  Fill(ProjectedRow(terms, pack, *value), job);
   if (!job.low || job.low->kind == CountBound::Kind::kBelow) return;
-  const double sure = UsualCores(terms, plan, std::min(job.low->cores, cores));
+  const double sure = UsualCores(terms, pack, std::min(job.low->cores, cores));
   if (sure > 0) job.sure = sure;
   job.is_surer = job.low->kind == CountBound::Kind::kMoreThan || job.low->cores > cores;
 }
@@ -115,11 +115,11 @@ std::vector<Disagreement> FindDisagreements(const AllocationTerms& terms,
 }
 
 // The job size that an allocation pack recommends [docs/formulas.md, allocation].
-Recommendation Recommend(const AllocationTerms& terms, const WorkPlan& plan, const std::vector<AllocationRow>& rows) {
+Recommendation Recommend(const AllocationTerms& terms, const AllocationPack& pack) {
   const double required = terms.options().efficiency;
   std::vector<const AllocationRow*> measured;
   const AllocationRow *largest = nullptr, *next = nullptr;  // efficient enough, as the baseline is by definition
-  for (const AllocationRow& row : rows) {
+  for (const AllocationRow& row : pack.rows) {
     if (!row.is_measured || !row.efficiency.value) continue;
     measured.push_back(&row);
     if (row.is_baseline || IsEnough(*row.efficiency.value, required)) largest = &row;
@@ -131,7 +131,7 @@ Recommendation Recommend(const AllocationTerms& terms, const WorkPlan& plan, con
   if (terms.projection() != nullptr) {
     const CountEstimate answer = LargestCountWith(*terms.phase_projection(), *terms.projection(), required,
                                                   [&](double cores) { return terms.ToEfficiency(cores); });
-    RecommendProjected(terms, plan, answer, next, job);
+    RecommendProjected(terms, pack, answer, next, job);
     job.disagreements = FindDisagreements(terms, measured);
     if (job.is_measured && !job.disagreements.empty()) job.projected = answer.value;
   }
@@ -193,7 +193,7 @@ double LargestEfficiency(const AllocationPack& pack) {
   return largest;
 }
 
-void AddProjected(const AllocationTerms& terms, const WorkPlan& plan, AllocationPack& pack) {
+void AddProjected(const AllocationTerms& terms, AllocationPack& pack) {
   const FactorProjection* projection = terms.projection();
   if (projection == nullptr) return;
   pack.reliable = terms.ReliableCores();
@@ -206,12 +206,12 @@ void AddProjected(const AllocationTerms& terms, const WorkPlan& plan, Allocation
     const bool was_run = std::any_of(terms.counts().begin(), terms.counts().end(), [&](const RunsAt& runs) {
       return static_cast<double>(runs.cores) == value.cores;
     });
-    if (value.cores <= shown && !was_run) pack.rows.push_back(ProjectedRow(terms, plan, value));
+    if (value.cores <= shown && !was_run) pack.rows.push_back(ProjectedRow(terms, pack, value));
   }
   for (const ProjectedValue& value : projection->curve) {
     if (value.cores < smallest || value.cores > pack.rows.back().cores) continue;
-    const AllocationRow row = ProjectedRow(terms, plan, value);
-    if (row.reliability != Reliability::kUnknown) pack.curve.push_back({value.cores, row.speedup});
+    const AllocationRow row = ProjectedRow(terms, pack, value);
+    if (row.reliability != Reliability::kUnknown) pack.curve.emplace_back(value.cores, row.speedup);
   }
 }
 
@@ -240,12 +240,8 @@ constexpr double kRounding = 0.02;  // logarithm: two digits of a table leave th
 constexpr double kSameSize = 0.05;  // relative: processes seldom divide a problem evenly
 constexpr double kWholeConfidence = 0.05;
 
-// Efficiency at a count by times and by global efficiency.
-struct Pair {
-  double cores = 0;
-  double by_times = 0, by_factors = 0;
-  Change change;  // between them; 1 where they agree
-};
+// Efficiency at a count by times and by global efficiency, and the change between them; 1 where they agree.
+using Pair = std::pair<ContradictingEfficiency, Change>;
 
 // T p GE with strong and T GE with weak scaling: the useful time of the baseline's work, the same at every count.
 std::vector<double> WorkOf(const RunsAt& runs, Scaling scaling) {
@@ -278,7 +274,7 @@ std::vector<Pair> PairsOf(const AllocationTerms& terms, Scaling scaling) {
     const auto mean = [](const RunsAt& at) { return Measure(at.Values(Factor::kGlobalEfficiency), {})->value; };
     const double by_factors = mean(runs) / mean(terms.baseline());
     const Change change = ChangeBetween(*at_baseline, *measured);
-    pairs.push_back({static_cast<double>(runs.cores), by_factors / change.ratio, by_factors, change});
+    pairs.push_back({{static_cast<double>(runs.cores), by_factors / change.ratio, by_factors}, change});
   }
   return pairs;
 }
@@ -287,18 +283,18 @@ std::vector<Pair> PairsOf(const AllocationTerms& terms, Scaling scaling) {
 std::vector<Pair> Different(const std::vector<Pair>& pairs) {
   const double confidence = 1 - kWholeConfidence / static_cast<double>(std::max<std::size_t>(1, pairs.size()));
   std::vector<Pair> different;
-  for (const Pair& pair : pairs) {
-    const bool is_rounding = std::fabs(std::log(pair.change.ratio)) < kRounding;
-    if (!is_rounding && pair.change.IsBeyondNoise(confidence)) different.push_back(pair);
+  for (const auto& [efficiency, change] : pairs) {
+    const bool is_rounding = std::fabs(std::log(change.ratio)) < kRounding;
+    if (!is_rounding && change.IsBeyondNoise(confidence)) different.emplace_back(efficiency, change);
   }
   return different;
 }
 
 std::string InWords(const std::vector<Pair>& pairs) {
   std::vector<std::string> texts;
-  for (const Pair& pair : pairs) {
-    texts.push_back(fmt::format("on {} cores {} by times and {} by factors", FormatCores(pair.cores),
-                                FormatPercent(pair.by_times), FormatPercent(pair.by_factors)));
+  for (const auto& [efficiency, change] : pairs) {
+    texts.push_back(fmt::format("on {} cores {} by times and {} by factors", FormatCores(efficiency.cores),
+                                FormatPercent(efficiency.by_times), FormatPercent(efficiency.by_factors)));
   }
   return Join(texts, ", ");
 }
@@ -316,23 +312,24 @@ std::vector<ContradictingEfficiency> CheckTimes(const AllocationTerms& terms) {
         "state that the scaling is " + ToString(other));
   }
   std::vector<ContradictingEfficiency> efficiencies;
-  for (const Pair& pair : different) efficiencies.push_back({pair.cores, pair.by_times, pair.by_factors});
+  for (const auto& [efficiency, change] : different) efficiencies.push_back(efficiency);
   return efficiencies;
 }
 
-std::vector<SizeOfCount> CheckSizes(const AllocationTerms& terms, const std::vector<AllocationRow>& rows) {
+std::vector<std::pair<double, double>> CheckSizes(const AllocationTerms& terms,
+                                                  const std::vector<AllocationRow>& rows) {
   if (!terms.scaling()) return {};
   const auto size_of = [&](const AllocationRow& row) {
     return *terms.scaling() == Scaling::kStrong ? row.size : row.portion;
   };
   const auto baseline = std::ranges::find_if(rows, &AllocationRow::is_baseline);
   const std::optional<double> expected = size_of(*baseline);
-  std::vector<SizeOfCount> others;
+  std::vector<std::pair<double, double>> others;
   for (const AllocationRow& row : rows) {
     const std::optional<double> size = size_of(row);
     if (!row.is_measured || !size || !expected || std::fabs(*size / *expected - 1) < kSameSize) continue;
-    if (others.empty()) others.push_back({baseline->cores, *expected});
-    others.push_back({row.cores, *size});
+    if (others.empty()) others.emplace_back(baseline->cores, *expected);
+    others.emplace_back(row.cores, *size);
   }
   return others;
 }
@@ -394,10 +391,9 @@ AllocationPack MakeAllocationPack(const Results& results, const AllocationOption
   pack.baseline = terms.baseline_cores();
   CountRuns(terms, pack);
   ChooseIterations(terms, pack);
-  const WorkPlan plan{pack.iterations, pack.cores_per_node};
-  for (const RunsAt& runs : terms.counts()) pack.rows.push_back(MeasuredRow(terms, plan, runs));
-  AddProjected(terms, plan, pack);
-  pack.recommendation = Recommend(terms, plan, pack.rows);
+  for (const RunsAt& runs : terms.counts()) pack.rows.push_back(MeasuredRow(terms, pack, runs));
+  AddProjected(terms, pack);
+  pack.recommendation = Recommend(terms, pack);
   pack.superlinear = WhySuperlinear(terms.rows(), LargestEfficiency(pack), terms.baseline().cores);
   pack.contradictions = FindContradictions(terms, pack.rows);
   pack.missing = FindMissing(terms, pack);

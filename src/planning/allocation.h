@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "factors/table_terms.h"
@@ -59,14 +60,6 @@ struct AllocationRow {
   friend bool operator==(const AllocationRow&, const AllocationRow&) = default;
 };
 
-// A point of the projected curve.
-struct SpeedupPoint {
-  double cores = 0;
-  Estimate speedup;
-
-  friend bool operator==(const SpeedupPoint&, const SpeedupPoint&) = default;
-};
-
 // A measured count of which measurement and projection say different things: one has the efficiency required, the
 // other has not.
 struct Disagreement {
@@ -80,13 +73,9 @@ struct Disagreement {
 // projected count is one that machines have: 2^k or 3 · 2^k full nodes, or without nodes 2^k or 3 · 2^k times the odd
 // number that divides all measured counts.
 struct Recommendation {
-  enum class Kind {
-    kReached,           // up to `cores` and not beyond
-    kReliableRangeEnds  // more may do, but what is known ends at `cores`
-  };
-  Kind kind = Kind::kReached;
-  bool is_measured = false;  // read off the runs, not off the projection
-  bool is_baseline = false;  // efficient by definition
+  bool reliable_range_ends = false;  // at `cores`, so that more may do; else up to them and not beyond
+  bool is_measured = false;          // read off the runs, not off the projection
+  bool is_baseline = false;          // efficient by definition
   double cores = 0;
   std::optional<double> nodes;          // as measured; else full ones, with all cores of the job
   std::optional<double> limit;          // projected cores before they were rounded down to a usual count
@@ -107,16 +96,13 @@ struct ContradictingEfficiency {
   double by_times = 0, by_factors = 0;
 };
 
-struct SizeOfCount {
-  double cores = 0, size = 0;
-};
-
 // Results that cannot be true together.
 struct Contradictions {
   std::vector<std::string> doubts;  // sentences: findings of the factor table
   std::string work;                 // why the work of the phase does not grow as stated; else empty
   std::vector<ContradictingEfficiency> efficiencies;
-  std::vector<SizeOfCount> sizes;  // that are not as the scaling has them, behind that of the baseline
+  // Cores and sizes that are not as the scaling has them, behind those of the baseline.
+  std::vector<std::pair<double, double>> sizes;
 
   bool Any() const { return !doubts.empty() || !work.empty() || !efficiencies.empty() || !sizes.empty(); }
 };
@@ -148,7 +134,8 @@ struct AllocationPack {
   bool are_planned = false;         // else: as many as the baseline ran
   bool is_of_runs = false;          // a table of run times, in which nobody counts iterations
   std::vector<AllocationRow> rows;  // measured, then projected, each by cores
-  std::vector<SpeedupPoint> curve;  // from the smallest run to the last row that is known; may be empty
+  // Projected speedup by cores, from the smallest run to the last row that is known; may be empty.
+  std::vector<std::pair<double, Estimate>> curve;
   Recommendation recommendation;
   double reliable = 0;                   // cores up to which the projection is reliable; 0: there is none
   double largest_target = 0;             // in the results; more than the last row where that is not shown

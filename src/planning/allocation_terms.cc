@@ -250,29 +250,29 @@ AllocationRow RowAt(const AllocationTerms& terms, double cores, const FactorRow&
   return row;
 }
 
-void FillCosts(AllocationRow& row, const WorkPlan& plan) {
-  row.work = Scaled(row.iteration, plan.iterations);
+void FillCosts(AllocationRow& row, const AllocationPack& pack) {
+  row.work = Scaled(row.iteration, pack.iterations);
   row.core_hours = Scaled(row.work, CoreHours(row.cores, 1));
 }
 
 }  // namespace
 
-AllocationRow MeasuredRow(const AllocationTerms& terms, const WorkPlan& plan, const RunsAt& runs) {
+AllocationRow MeasuredRow(const AllocationTerms& terms, const AllocationPack& pack, const RunsAt& runs) {
   AllocationRow row = RowAt(terms, static_cast<double>(runs.cores), *runs.rows.front());
   row.runs = runs.rows.size();
   if (runs.rows.front()->nodes) row.nodes = static_cast<double>(*runs.rows.front()->nodes);
   row.iteration = terms.MeasuredSeconds(runs);
   row.efficiency = terms.MeasuredEfficiency(runs);
   row.speedup = Scaled(row.efficiency, row.ideal);
-  FillCosts(row, plan);
+  FillCosts(row, pack);
   return row;
 }
 
-AllocationRow ProjectedRow(const AllocationTerms& terms, const WorkPlan& plan, const ProjectedValue& value) {
+AllocationRow ProjectedRow(const AllocationTerms& terms, const AllocationPack& pack, const ProjectedValue& value) {
   AllocationRow row = RowAt(terms, value.cores, *terms.counts().back().rows.front());
   row.is_measured = false;
   row.reliability = terms.ReliabilityAt(value.cores);
-  if (plan.cores_per_node) row.nodes = std::ceil(row.cores / *plan.cores_per_node - 1e-9);
+  if (pack.cores_per_node) row.nodes = std::ceil(row.cores / *pack.cores_per_node - 1e-9);
   if (row.reliability == Reliability::kUnknown) return row;
   row.efficiency = terms.ProjectedEfficiency(value);
   if (row.reliability == Reliability::kUncertain) row.efficiency.value = std::nullopt;
@@ -285,7 +285,7 @@ AllocationRow ProjectedRow(const AllocationTerms& terms, const WorkPlan& plan, c
     row.iteration.interval80 = OpenBounds{*unit / *row.efficiency.interval80->high,
                                           std::isfinite(longest) ? std::optional(longest) : std::nullopt};
   }
-  FillCosts(row, plan);
+  FillCosts(row, pack);
   return row;
 }
 

@@ -85,16 +85,12 @@ class AllocationTerms {
   double projected_baseline_ = 1;  // the projected factor as measured at the baseline
 };
 
-// The plan that turns the time of an iteration into that of the whole work, and cores into nodes.
-struct WorkPlan {
-  double iterations = 1;
-  std::optional<double> cores_per_node;
-};
-
-AllocationRow MeasuredRow(const AllocationTerms& terms, const WorkPlan& plan, const RunsAt& runs);
+// `pack`: whose iterations and cores a node turn the time of an iteration into that of the whole work, and cores into
+// nodes.
+AllocationRow MeasuredRow(const AllocationTerms& terms, const AllocationPack& pack, const RunsAt& runs);
 
 // `value` is one of the projection that efficiency is read off. Uncertain rows have intervals alone, unknown ones
 // neither.
-AllocationRow ProjectedRow(const AllocationTerms& terms, const WorkPlan& plan, const ProjectedValue& value);
+AllocationRow ProjectedRow(const AllocationTerms& terms, const AllocationPack& pack, const ProjectedValue& value);
 
 }  // namespace farscale

@@ -90,12 +90,8 @@ double TransferAt(const MachineResults& machine, const PhaseKey& key, double cor
 
 double ReplayError(double transfer) { return std::max(kSmallestError, kErrorOfNetwork * (1 - transfer)); }
 
-// The distance of a time from its value, as logarithms. `replay`: error of the replay that it comes from.
-struct Doubt {
-  double shorter = 0, longer = 0;
-};
-
-Doubt DoubtOf(const MachineTime& time, double replay) {
+// A time may be so much shorter and longer, as logarithms. `replay`: error of the replay that it comes from.
+std::pair<double, double> DoubtOf(const MachineTime& time, double replay) {
   if (!time.interval80) return {replay, replay};
   const std::optional<double>& high = time.interval80->high;
   return {std::hypot(std::log(time.seconds / time.interval80->low), replay),
@@ -104,10 +100,9 @@ Doubt DoubtOf(const MachineTime& time, double replay) {
 
 Ratio RatioOf(double value, double down, double up) { return {value, value * std::exp(-down), value * std::exp(up)}; }
 
-Ratio SpeedOf(const MachineTime& own, const MachineTime& other, const Doubt& after) {
-  const Doubt before = DoubtOf(own, 0);
-  return RatioOf(own.seconds / other.seconds, std::hypot(before.shorter, after.longer),
-                 std::hypot(before.longer, after.shorter));
+Ratio SpeedOf(const MachineTime& own, const MachineTime& other, double shorter, double longer) {
+  const auto [own_shorter, own_longer] = DoubtOf(own, 0);
+  return RatioOf(own.seconds / other.seconds, std::hypot(own_shorter, longer), std::hypot(own_longer, shorter));
 }
 
 ShortlistRow& RowOf(const std::string& machine, std::vector<ShortlistRow>& rows) {
@@ -142,10 +137,11 @@ void AddStudy(const Results& results, std::size_t study, Shortlist& list) {
     if (!row.times.back()) continue;
     MachineTime& time = *row.times.back();
     const double cores = list.columns.back().cores;
-    const Doubt doubt = DoubtOf(time, machine.name.empty() ? 0 : ReplayError(TransferAt(machine, key, cores)));
-    if (!machine.name.empty()) time.speed = SpeedOf(*own, time, doubt);
+    const auto [shorter, longer] =
+        DoubtOf(time, machine.name.empty() ? 0 : ReplayError(TransferAt(machine, key, cores)));
+    if (!machine.name.empty()) time.speed = SpeedOf(*own, time, shorter, longer);
     if (const std::optional<double> cost = machine.terms.CostOf(time.seconds, cores, rows.back().threads)) {
-      time.cost = RatioOf(*cost, doubt.shorter, doubt.longer);
+      time.cost = RatioOf(*cost, shorter, longer);
     }
     row.currency = machine.terms.currency;
   }

@@ -72,7 +72,7 @@ TEST(Allocation, StrongScalingOnPaper) {
   EXPECT_NEAR(*pack.rows[1].core_hours.value, 8 * 2000 / 3600.0, 1e-12);
   EXPECT_FALSE(pack.rows[1].efficiency.interval80);  // no repeats: nothing known of noise
   // Without a projection: the largest run that keeps 75 %; the next one does not.
-  EXPECT_EQ(pack.recommendation.kind, Recommendation::Kind::kReached);
+  EXPECT_FALSE(pack.recommendation.reliable_range_ends);
   EXPECT_EQ(pack.recommendation.cores, 8);
   EXPECT_TRUE(pack.recommendation.is_measured);
   EXPECT_NEAR(*pack.recommendation.core_hours.value, 40 / 9.0, 1e-12);
@@ -117,7 +117,7 @@ TEST(Allocation, WhatLiesBehindTheLargestRunIsSaid) {
   results.projections = Project(results.table, test::AllModels(), {{}, {}, {}});
   const AllocationPack pack = MakeAllocationPack(results, {});
   EXPECT_EQ(pack.recommendation.cores, 384);
-  EXPECT_EQ(pack.recommendation.kind, Recommendation::Kind::kReached);
+  EXPECT_FALSE(pack.recommendation.reliable_range_ends);
   const std::string text = Described(pack, results).recommendation.front();
   EXPECT_THAT(text, HasSubstr("Larger jobs were not run; they are predicted to keep it up to 4"));
   EXPECT_THAT(text, Not(HasSubstr("uncertain")));
@@ -137,7 +137,7 @@ TEST(Allocation, WeakScalingWithSizes) {
   EXPECT_DOUBLE_EQ(*pack.rows[1].speedup.value, 3.2);
   EXPECT_EQ(pack.rows[1].size, 16000);
   EXPECT_EQ(pack.rows[1].portion, 1000);
-  EXPECT_EQ(pack.recommendation.kind, Recommendation::Kind::kReliableRangeEnds);  // as far as was measured
+  EXPECT_TRUE(pack.recommendation.reliable_range_ends);  // as far as was measured
   EXPECT_THAT(BuildAllocationModel(results, pack, test::OwnTexts()).data.dump(),
               HasSubstr("1,000 atoms per process; in total 4,000 atoms on 4 and 16,000 atoms on 16 cores"));
 }
@@ -243,7 +243,7 @@ TEST(Allocation, UnknownRowsHaveNoNumbers) {
   for (const Estimate& estimate : {unknown.efficiency, unknown.speedup, unknown.iteration, unknown.core_hours}) {
     EXPECT_EQ(estimate, Estimate{});
   }
-  EXPECT_EQ(pack.curve.back().cores, 32);
+  EXPECT_EQ(pack.curve.back().first, 32);
   EXPECT_EQ(TabulateAllocation(pack, {})["rows"].back()["source"], "unknown");
   EXPECT_THAT(RenderSvg(SpeedupChart(pack), false), Not(HasSubstr("nan")));
 }
@@ -252,13 +252,13 @@ TEST(Allocation, UnknownRowsHaveNoNumbers) {
 // which is beyond 40, where the reliable range ends.
 TEST(Allocation, RecommendationStaysWithinTheEvidence) {
   AllocationOptions options;
-  EXPECT_EQ(MakeAllocationPack(Projected(), options).recommendation.kind, Recommendation::Kind::kReached);
+  EXPECT_FALSE(MakeAllocationPack(Projected(), options).recommendation.reliable_range_ends);
   EXPECT_EQ(MakeAllocationPack(Projected(), options).recommendation.cores, 32);  // full nodes
   EXPECT_EQ(MakeAllocationPack(Projected(), options).recommendation.limit, 34);
   EXPECT_EQ(MakeAllocationPack(Projected(), options).recommendation.nodes, 8);  // full ones of 4 cores
   options.efficiency = 0.6;
   const AllocationPack pack = MakeAllocationPack(Projected(), options);
-  EXPECT_EQ(pack.recommendation.kind, Recommendation::Kind::kReliableRangeEnds);
+  EXPECT_TRUE(pack.recommendation.reliable_range_ends);
   EXPECT_EQ(pack.recommendation.cores, 32);  // 40 cores are 10 nodes, and 8 a usual count
   EXPECT_EQ(pack.recommendation.limit, 40);
   EXPECT_THAT(Described(pack).recommendation.front(), HasSubstr("the reliable range ends at 40 cores. Larger"));
@@ -309,7 +309,7 @@ TEST(Allocation, NothingBeyondRunsThatFail) {
   results.table.rows[1].runtime = 25 / 0.7;
   const AllocationPack pack = MakeAllocationPack(results, {});
   const Recommendation& job = pack.recommendation;
-  EXPECT_EQ(job.kind, Recommendation::Kind::kReached);
+  EXPECT_FALSE(job.reliable_range_ends);
   EXPECT_TRUE(job.is_measured);
   EXPECT_TRUE(job.is_baseline);
   EXPECT_EQ(job.cores, 4);
@@ -341,7 +341,7 @@ TEST(Allocation, NothingLessThanARunThatIsEnough) {
   const AllocationPack pack = MakeAllocationPack(results, options);
   EXPECT_EQ(pack.recommendation.cores, 32);
   EXPECT_TRUE(pack.recommendation.is_measured);
-  EXPECT_EQ(pack.recommendation.kind, Recommendation::Kind::kReliableRangeEnds);
+  EXPECT_TRUE(pack.recommendation.reliable_range_ends);
   EXPECT_EQ(pack.recommendation.projected->cores, 29);
   EXPECT_THAT(Described(pack).recommendation.front(), HasSubstr("(measured). Larger jobs were not run."));
 }

@@ -42,9 +42,9 @@ ChartSeries PredictedCurve(const AllocationPack& pack) {
   series.name = "predicted, with 80 % interval";
   series.color = kPaletteBlue;
   series.dashed = true;
-  for (const SpeedupPoint& point : pack.curve) {
-    if (point.speedup.value) series.line.push_back({point.cores, *point.speedup.value, ""});
-    if (point.speedup.interval80) series.inner_band.push_back(IntervalBand(point.cores, *point.speedup.interval80));
+  for (const auto& [cores, speedup] : pack.curve) {
+    if (speedup.value) series.line.push_back({cores, *speedup.value, ""});
+    if (speedup.interval80) series.inner_band.push_back(IntervalBand(cores, *speedup.interval80));
   }
   if (series.inner_band.size() < pack.curve.size()) series.inner_band.clear();
   return series;

@@ -55,7 +55,7 @@ Data JobText(const AllocationPack& pack) {
   const Recommendation& job = pack.recommendation;
   Data text = {{"isMeasured", job.is_measured},
                {"isBaseline", job.is_baseline},
-               {"isReached", job.kind == Recommendation::Kind::kReached},
+               {"isReached", !job.reliable_range_ends},
                {"isBeyond", pack.reliable > 0 && job.disagreements.empty()},
                {"cores", FormatCoreCount(job.cores)},
                {"efficiency", ""},
@@ -221,17 +221,15 @@ Data ContradictionText(const Contradictions& found) {
     efficiencies.push_back(fmt::format("on {} cores {} by times and {} by factors", FormatCores(one.cores),
                                        FormatPercent(one.by_times), FormatPercent(one.by_factors)));
   }
-  for (const SizeOfCount& one : found.sizes) {
-    if (&one != &found.sizes.front())
-      sizes.push_back(fmt::format("{} on {}", FormatCores(one.size), FormatCores(one.cores)));
-  }
+  for (std::size_t i = 1; i < found.sizes.size(); ++i)
+    sizes.push_back(fmt::format("{} on {}", FormatCores(found.sizes[i].second), FormatCores(found.sizes[i].first)));
   const bool has_sizes = !found.sizes.empty();
   return {{"doubts", found.doubts},
           {"work", found.work},
           {"efficiencies", Join(efficiencies, ", ")},
           {"sizes", Join(sizes, ", ")},
-          {"baselineSize", has_sizes ? FormatCores(found.sizes.front().size) : ""},
-          {"baselineCores", has_sizes ? FormatCores(found.sizes.front().cores) : ""}};
+          {"baselineSize", has_sizes ? FormatCores(found.sizes.front().second) : ""},
+          {"baselineCores", has_sizes ? FormatCores(found.sizes.front().first) : ""}};
 }
 
 Data MissingText(const AllocationPack& pack) {
