@@ -317,24 +317,24 @@ void RequireFree(const std::filesystem::path& output, const std::string& ending)
   }
 }
 
-void WritePages(PageForm form, const std::string& output, const Pages& pages) {
-  if (form == PageForm::kJson) return WriteOutput(output, pages.json());
-  if (form == PageForm::kHtml) return WriteOutput(output, pages.html());
+void WritePages(PageForm form, const std::string& output, const std::string& name, const ReportModel& model,
+                const ReportTemplates& templates, const std::function<std::string()>& json) {
+  if (form == PageForm::kJson) return WriteOutput(output, json());
+  if (form == PageForm::kHtml) return WriteOutput(output, RenderHtml(model, templates));
   const bool is_folder = form == PageForm::kFolder;
   const std::filesystem::path path(output);
-  NamedTexts files = {{is_folder ? pages.name + ".md" : path.filename().string(), pages.markdown()}};
+  NamedTexts files = {{is_folder ? name + ".md" : path.filename().string(), RenderMarkdown(model, templates)}};
   if (is_folder) {
-    files.emplace_back(pages.name + ".html", pages.html());
-    files.emplace_back(pages.name + ".json", pages.json());
+    files.emplace_back(name + ".html", RenderHtml(model, templates));
+    files.emplace_back(name + ".json", json());
   }
-  for (const auto& [name, svg] : pages.figures) files.emplace_back(std::filesystem::path("figures") / name, svg);
+  for (const auto& [figure, svg] : model.figures) files.emplace_back(std::filesystem::path("figures") / figure, svg);
   WriteFiles(is_folder ? path : path.parent_path(), files);
 }
 
-TableFormat TableFormatOf(const std::string& path) {
+bool IsJsonTable(const std::string& path) {
   const std::string ending = std::filesystem::path(path).extension().string();
-  if (ending == ".json") return TableFormat::kJson;
-  if (ending == ".csv") return TableFormat::kCsv;
+  if (ending == ".json" || ending == ".csv") return ending == ".json";
   throw Error(ErrorKind::kUsage, path, "the name of the output must end in .json or .csv");
 }
 

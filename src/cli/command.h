@@ -21,6 +21,8 @@ namespace farscale {
 struct CounterNames;
 struct FactorTable;
 struct ReadOptions;
+struct ReportModel;
+struct ReportTemplates;
 struct Results;
 struct RunRecord;
 struct RunSpec;
@@ -86,6 +88,14 @@ nlohmann::ordered_json InspectionSchema();
 
 // The script that completes the command line in bash, zsh or fish.
 std::string CompletionScript(const CLI::App& app, const std::string& shell);
+
+// A wrong command line in one sentence, with what was probably meant.
+// `arguments`: as typed; `error`: what the library says of them.
+std::string DescribeWrongUsage(const CLI::App& app, const std::vector<std::string>& arguments,
+                               const CLI::ParseError& error);
+
+// "help run" is "run --help", and "help" alone is "--help".
+std::vector<std::string> WithHelpAsOption(std::vector<std::string> arguments);
 
 // Lines on stderr; silent with --quiet.
 class Messages {
@@ -201,14 +211,9 @@ void RequireFree(const std::filesystem::path& output, const std::string& ending)
 enum class PageForm { kText, kJson, kHtml, kMarkdown, kFolder };
 PageForm PageFormOf(const std::string& output);
 
-// Pages of a result in all their forms.
-struct Pages {
-  std::string name;  // name of files in a folder, without the ending
-  std::function<std::string()> html, markdown, json;
-  std::vector<std::pair<std::string, std::string>> figures;  // that the Markdown shows, by the names of their files
-};
-// Not for text on the terminal.
-void WritePages(PageForm form, const std::string& output, const Pages& pages);
+// Writes pages of a result; not for text on the terminal. `name`: that of files in a folder, without the ending.
+void WritePages(PageForm form, const std::string& output, const std::string& name, const ReportModel& model,
+                const ReportTemplates& templates, const std::function<std::string()>& json);
 
 // A number for which `holds`; others are quoted with `why_not` behind.
 CLI::Validator NumberThat(bool (*holds)(double), const std::string& why_not, const std::string& type);
@@ -218,8 +223,7 @@ CLI::Validator Share();
 // A finite number above 0.
 CLI::Validator Positive();
 
-enum class TableFormat { kJson, kCsv };
-// The format that the ending of the name stands for; throws a usage error for other endings.
-TableFormat TableFormatOf(const std::string& path);
+// True for the name of a table in JSON, false for one in CSV; throws a usage error for other endings.
+bool IsJsonTable(const std::string& path);
 
 }  // namespace farscale

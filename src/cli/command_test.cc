@@ -28,9 +28,9 @@ TEST(Command, FormOfAPageByTheNameOfItsOutput) {
 }
 
 TEST(Command, FormOfATableByTheNameOfItsOutput) {
-  EXPECT_EQ(TableFormatOf("f.json"), TableFormat::kJson);
-  EXPECT_EQ(TableFormatOf("f.csv"), TableFormat::kCsv);
-  EXPECT_THAT(UsageErrorOf([] { TableFormatOf("f.txt"); }), HasSubstr("must end in .json or .csv"));
+  EXPECT_TRUE(IsJsonTable("f.json"));
+  EXPECT_FALSE(IsJsonTable("f.csv"));
+  EXPECT_THAT(UsageErrorOf([] { IsJsonTable("f.txt"); }), HasSubstr("must end in .json or .csv"));
   EXPECT_TRUE(IsFile("f.csv"));
   EXPECT_FALSE(IsFile("-"));
   EXPECT_FALSE(IsFile(""));

@@ -106,7 +106,7 @@ std::string FormatOf(const FactorsOptions& options) {
                 "factors.json holds the times of both schemes (totals.threadTimes)");
   }
   if (!options.format.empty()) return options.format;
-  return to_file && TableFormatOf(options.output) == TableFormat::kJson ? "json" : "csv";
+  return to_file && IsJsonTable(options.output) ? "json" : "csv";
 }
 
 // Into a folder, or into the file named when there is one run.

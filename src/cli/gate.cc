@@ -144,19 +144,17 @@ namespace {
 
 namespace fs = std::filesystem;
 
+// Options of both commands: to show a history, and to add to one.
 struct HistoryOptions {
   std::string folder;
   std::string title = "History";
   std::string html, markdown, json, templates;
-};
-
-struct AddOptions {
   std::vector<std::string> results;
-  std::string into, commit, date, accepted, scaling;
+  std::string commit, date, accepted, scaling;
 };
 
 // As asked for, else as GitHub, GitLab or Jenkins say it.
-std::string CommitOf(const AddOptions& options) {
+std::string CommitOf(const HistoryOptions& options) {
   const std::string commit =
       options.commit.empty() ? FromEnvironment({"GITHUB_SHA", "CI_COMMIT_SHA", "GIT_COMMIT"}) : options.commit;
   if (!commit.empty()) return commit;
@@ -173,15 +171,15 @@ fs::path FreeName(const fs::path& folder, const HistoryEntry& entry) {
   return path;
 }
 
-int AddToHistory(const AddOptions& options, const Common& common) {
+int AddToHistory(const HistoryOptions& options, const Common& common) {
   HistoryEntry entry;
   entry.commit = CommitOf(options);
   entry.date = DateGiven(options.date);
   entry.accepted = options.accepted;
   entry.table = ReadResultFiles(options.results, ScalingByName(options.scaling)).table;
   Messages(common).Findings("", entry.table.findings);
-  CreateFolder(options.into);
-  const fs::path path = FreeName(options.into, entry);
+  CreateFolder(options.folder);
+  const fs::path path = FreeName(options.folder, entry);
   WriteFile(path, WriteHistoryJson(entry));
   if (!common.quiet) fmt::print("wrote {}\n", path.string());
   return 0;
@@ -234,10 +232,10 @@ void AddHistoryCommand(CommandLine& line) {
   AddTemplatesOption(command, options.templates);
 
   auto [add, added] =
-      AddCommand<AddOptions>({*command, line.common, line.action}, "add",
-                             "Add results of one commit; several files are repeats of each other", AddToHistory);
+      AddCommand<HistoryOptions>({*command, line.common, line.action}, "add",
+                                 "Add results of one commit; several files are repeats of each other", AddToHistory);
   add->add_option("results", added.results, "results.json, factors.json or a CSV table")->required();
-  add->add_option("--into", added.into, "Folder of the history; created if missing")->required();
+  add->add_option("--into", added.folder, "Folder of the history; created if missing")->required();
   add->add_option("--commit", added.commit, "Commit (default: as GitHub, GitLab or Jenkins say it)");
   add->add_option("--date", added.date,
                   "Date of the commit, like 2026-11-20T12:00:00Z, or now (default: CI_COMMIT_TIMESTAMP, or "

@@ -92,12 +92,8 @@ void Write(const Losses& losses, PageForm form, const ImbalanceOptions& options,
   all.insert(all.end(), losses.grown.begin(), losses.grown.end());
   const ReportModel model = BuildLossesModel(all, losses.growth, losses.title, templates.partials,
                                              static_cast<std::size_t>(options.top), losses.warnings);
-  WritePages(form, options.output,
-             {"imbalance",
-              [&] { return RenderHtml(model, templates); },
-              [&] { return RenderMarkdown(model, templates); },
-              [&] { return WriteLossesJson(all, losses.projected, losses.warnings); },
-              {}});
+  WritePages(form, options.output, "imbalance", model, templates,
+             [&] { return WriteLossesJson(all, losses.projected, losses.warnings); });
 }
 
 // The title of a study; for traces the name of the program.
@@ -303,19 +299,12 @@ int Balance(const BalanceOptions& options, const Common& common) {
   const std::vector<BalancedProjection> projections = ProjectTables(std::move(results.tables), study);
   const ReportModel model =
       BuildBalanceModel(results.what_if, templates.partials, projections, static_cast<std::size_t>(options.top));
-  if (form == PageForm::kText) {
-    fmt::print("{}", WriteBalanceText(model, templates.partials, WidthOfOutput()));
-    messages.Findings("", results.what_if.findings);
-    WriteRankFiles(results.what_if, options, common);
-    return 0;
-  }
+  if (form == PageForm::kText) fmt::print("{}", WriteBalanceText(model, templates.partials, WidthOfOutput()));
   messages.Findings("", results.what_if.findings);
-  WritePages(form, options.output,
-             {"balance",
-              [&] { return RenderHtml(model, templates); },
-              [&] { return RenderMarkdown(model, templates); },
-              [&] { return WriteWhatIfJson(results.what_if, projections); },
-              {model.figures.begin(), model.figures.end()}});
+  if (form != PageForm::kText) {
+    WritePages(form, options.output, "balance", model, templates,
+               [&] { return WriteWhatIfJson(results.what_if, projections); });
+  }
   WriteRankFiles(results.what_if, options, common);
   return 0;
 }

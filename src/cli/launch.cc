@@ -1,5 +1,6 @@
 #include "cli/launch.h"
 
+#include <dlfcn.h>
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <gelf.h>
@@ -9,16 +10,20 @@
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
+#include <string_view>
+#include <utility>
 
 #include "base/diagnostics.h"
 #include "base/text.h"
 #include "collect/page.h"
 #include "collect/page_file.h"
+#include "collect/text.h"
 
 namespace farscale {
 namespace {
 
 namespace fs = std::filesystem;
+using collect::Variable;
 
 // Calls visit(elf) for an ELF file; does nothing for anything else, such as a script.
 template <typename Visit>
@@ -54,12 +59,8 @@ bool IsLaunch(const std::vector<std::string>& arguments, std::size_t command) {
   return command < arguments.size() && (arguments[command] == "measure" || arguments[command] == "trace");
 }
 
-struct RankOfLauncher {
-  int world = -1;
-  int local = -1;  // on its node
-};
-
-RankOfLauncher FindRank() {
+// The rank as the launcher says it, and that on its node; -1: not said.
+std::pair<int, int> FindRank() {
   constexpr const char* kNames[][2] = {{"OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_LOCAL_RANK"},
                                        {"PMI_RANK", "MPI_LOCALRANKID"},
                                        {"SLURM_PROCID", "SLURM_LOCALID"},
@@ -72,13 +73,12 @@ RankOfLauncher FindRank() {
   }
   // Launchers of PMIx need not say more than the rank.
   const char* rank = std::getenv("PMIX_RANK");
-  return rank != nullptr ? RankOfLauncher{std::atoi(rank), std::atoi(rank) == 0 ? 0 : -1} : RankOfLauncher{};
+  return rank != nullptr ? std::pair(std::atoi(rank), std::atoi(rank) == 0 ? 0 : -1) : std::pair(-1, -1);
 }
 
 fs::path FindProgram(const std::string& name) {
   if (name.find('/') != std::string::npos) return name;
-  const char* paths = std::getenv("PATH");
-  for (const std::string& folder : Split(paths != nullptr ? paths : "", ':')) {
+  for (const std::string& folder : Split(Variable("PATH"), ':')) {
     const fs::path path = fs::path(folder.empty() ? "." : folder) / name;
     if (access(path.c_str(), X_OK) == 0 && !fs::is_directory(path)) return path;
   }
@@ -94,34 +94,33 @@ std::vector<fs::path> LibraryFolders() {
 
 // `farscale measure mpirun -n 4 ./program` would measure the launcher: the command that was meant, with farscale before
 // the first word that is a program. Empty for what is no launcher.
-std::string MeantCommand(const Launch& launch, const std::string& command) {
+std::string MeantCommand(const std::vector<std::string>& words, const std::string& command) {
   constexpr std::string_view kLaunchers[] = {"mpirun", "mpiexec", "orterun", "prterun", "prun",
                                              "srun",   "aprun",   "jsrun",   "ibrun",   "ccc_mprun"};
-  const std::string name = fs::path(launch.command.front()).filename().string();
+  const std::string name = fs::path(words.front()).filename().string();
   const auto is_it = [&](std::string_view known) {
     return name == known || name.starts_with(std::string(known) + ".");
   };
   if (std::ranges::none_of(kLaunchers, is_it)) return "";
   std::string meant;
   bool is_placed = false;
-  for (std::size_t i = 0; i < launch.command.size(); ++i) {
-    const std::string& word = launch.command[i];
+  for (std::size_t i = 0; i < words.size(); ++i) {
+    const std::string& word = words[i];
     if (i > 0 && !is_placed && !word.starts_with('-') && access(FindProgram(word).c_str(), X_OK) == 0) {
       meant += command + " ";
       is_placed = true;
     }
-    meant += word + (i + 1 < launch.command.size() ? " " : "");
+    meant += word + (i + 1 < words.size() ? " " : "");
   }
-  return is_placed ? meant : launch.command.front() + " OPTIONS " + command + " PROGRAM";
+  return is_placed ? meant : words.front() + " OPTIONS " + command + " PROGRAM";
 }
 
 // The MPI of the program decides; where it does not say, as scripts do not, the launcher's.
-std::string ChooseMpi(const Launch& launch) {
-  if (!launch.mpi.empty()) return launch.mpi;
-  const auto linked = MpiOfLibraries(NeededLibraries(FindProgram(launch.command.front())));
+std::string ChooseMpi(const std::string& program) {
+  const auto linked = MpiOfLibraries(NeededLibraries(FindProgram(program)));
   const auto launcher = MpiOfLauncher();
   if (linked && launcher && *linked != *launcher) {
-    throw Error(ErrorKind::kUsage, launch.command.front(),
+    throw Error(ErrorKind::kUsage, program,
                 fmt::format("is linked with {}, but was started by the launcher of {}", NameOfMpi(*linked),
                             NameOfMpi(*launcher)),
                 "start it with the mpirun of its MPI, or give --mpi");
@@ -129,10 +128,8 @@ std::string ChooseMpi(const Launch& launch) {
   if (linked) return *linked;
   if (launcher) return *launcher;
   // As a module says it. A library of another MPI starts the program again with that of its own.
-  const char* module = std::getenv("FARSCALE_MPI");
-  if (module != nullptr && *module != '\0') return module;
-  throw Error(ErrorKind::kUsage, launch.command.front(),
-              "neither the program nor its environment shows which MPI it uses",
+  if (const std::string module = Variable("FARSCALE_MPI"); !module.empty()) return module;
+  throw Error(ErrorKind::kUsage, program, "neither the program nor its environment shows which MPI it uses",
               "start it with mpirun, give --mpi openmpi or --mpi mpich, or set FARSCALE_MPI");
 }
 
@@ -161,10 +158,10 @@ bool IsStatic(const fs::path& path) {
 }
 
 // Warns of programs that cannot be measured: now, or at their end where only their run shows it.
-void WatchForNothing(const Launch& launch) {
-  if (IsStatic(FindProgram(launch.command.front()))) {
+void WatchForNothing(const std::string& program) {
+  if (IsStatic(FindProgram(program))) {
     fmt::print(stderr, "farscale: {} is linked statically: no library can be loaded into it, so it is not measured\n",
-               launch.command.front());
+               program);
     return;
   }
   const std::string mark = collect::MarkLaunch();
@@ -264,11 +261,9 @@ std::optional<std::string> MpiOfLauncher() {
 }
 
 bool IsBesideFirstRank() {
-  const RankOfLauncher rank = FindRank();
-  return rank.world <= 0 || rank.world == rank.local;
+  const auto [world, local] = FindRank();
+  return world <= 0 || world == local;
 }
-
-bool IsFurtherRank() { return FindRank().world > 0; }
 
 std::optional<fs::path> FindLibrary(const std::string& name) {
   for (const fs::path& folder : LibraryFolders()) {
@@ -279,7 +274,7 @@ std::optional<fs::path> FindLibrary(const std::string& name) {
 }
 
 bool IsRepetition(const std::vector<std::string>& arguments) {
-  return IsLaunch(arguments, FirstWord(arguments, 0)) && FindRank().world > 0 && IsBesideFirstRank();
+  return IsLaunch(arguments, FirstWord(arguments, 0)) && FindRank().first > 0 && IsBesideFirstRank();
 }
 
 std::map<std::string, std::string> DeviceVariables(const fs::path& library) {
@@ -294,27 +289,25 @@ std::map<std::string, std::string> DeviceVariables(const fs::path& library) {
   return variables;
 }
 
-void BecomeProgram(const Launch& launch) {
-  const std::string meant = MeantCommand(launch, "farscale " + launch.variables.at("FARSCALE_MODE"));
+void BecomeProgram(std::vector<std::string> command, const std::string& mpi,
+                   const std::map<std::string, std::string>& variables) {
+  const std::string program = command.front();
+  const std::string meant = MeantCommand(command, "farscale " + variables.at("FARSCALE_MODE"));
   if (!meant.empty()) {
-    throw Error(ErrorKind::kUsage, launch.command.front(), "starts programs, and farscale measures the program",
-                "write " + meant);
+    throw Error(ErrorKind::kUsage, program, "starts programs, and farscale measures the program", "write " + meant);
   }
-  const fs::path library = PreloadLibrary(ChooseMpi(launch));
-  if (FindRank().world <= 0) WatchForNothing(launch);
-  const char* others = std::getenv("LD_PRELOAD");
-  SetVariable("LD_PRELOAD", library.string() + (others != nullptr && *others != '\0' ? ":" + std::string(others) : ""));
+  const fs::path library = PreloadLibrary(mpi.empty() ? ChooseMpi(program) : mpi);
+  if (FindRank().first <= 0) WatchForNothing(program);
+  const std::string others = Variable("LD_PRELOAD");
+  SetVariable("LD_PRELOAD", library.string() + (others.empty() ? "" : ":" + others));
   SetVariable("FARSCALE_PROGRAM", OwnProgram().string());
   for (const auto& [name, value] : DeviceVariables(library)) SetVariable(name, value);
-  for (const auto& [name, value] : launch.variables) SetVariable(name, value);
+  for (const auto& [name, value] : variables) SetVariable(name, value);
   // Where the site measures all programs, this is what the user wants of his own.
   for (const char* of_site : {"FARSCALE_PRIVATE", "FARSCALE_MOST_BYTES"}) unsetenv(of_site);
-  std::vector<std::string> words = launch.command;
-  std::vector<char*> arguments;
-  for (std::string& word : words) arguments.push_back(word.data());
-  arguments.push_back(nullptr);
+  std::vector<char*> arguments = collect::Pointers(command);
   execvp(arguments[0], arguments.data());
-  throw Error(ErrorKind::kUsage, launch.command.front(), std::string("cannot be run: ") + std::strerror(errno));
+  throw Error(ErrorKind::kUsage, program, std::string("cannot be run: ") + std::strerror(errno));
 }
 
 void CheckResultFile(const std::string& path) {
@@ -344,6 +337,65 @@ void CheckTraceFolder(const std::string& path) {
   fs::path folder = absolute;
   while (!fs::exists(folder, code) && folder.has_relative_path()) folder = folder.parent_path();
   CheckFolder(path, folder);
+}
+
+namespace {
+
+bool IsSeveral(const std::string& count) { return std::atoi(count.c_str()) > 1; }
+
+// Whose launcher has started several processes. Of SLURM, whose srun starts programs of any MPI, PMIx is what Open MPI
+// is built for, and PMI what MPICH is.
+std::string MpiOfJob() {
+  if (IsSeveral(Variable("OMPI_COMM_WORLD_SIZE"))) return "openmpi";
+  if (IsSeveral(Variable("PMI_SIZE"))) return "mpich";
+  if (!Variable("PMIX_RANK").empty() && IsSeveral(Variable("SLURM_NTASKS"))) return "openmpi";
+  return "";
+}
+
+// "4(x2),3" of SLURM begins with a number, too.
+std::uint64_t ProcessesOnNode() {
+  for (const char* name : {"OMPI_COMM_WORLD_LOCAL_SIZE", "MPI_LOCALNRANKS", "SLURM_TASKS_PER_NODE"}) {
+    const int count = std::atoi(Variable(name).c_str());
+    if (count > 0) return static_cast<std::uint64_t>(count);
+  }
+  return 1;
+}
+
+std::string LibraryOf(const std::string& mpi) { return "libfarscale-processes-" + mpi + ".so"; }
+
+}  // namespace
+
+LaunchedProcess FindLaunchedProcess(const std::string& command) {
+  LaunchedProcess process;
+  const std::string chosen = Variable("FARSCALE_MPI");
+  process.mpi = MpiOfJob();
+  if (!process.mpi.empty() && !chosen.empty()) process.mpi = chosen;
+  constexpr std::string_view kForPrograms[] = {"measure", "trace", "watch", "site", "jobs"};
+  const bool is_for_programs = std::ranges::find(kForPrograms, command) != std::end(kForPrograms);
+  if (is_for_programs || process.mpi.empty() || !FindLibrary(LibraryOf(process.mpi))) return {};
+  process.is_first = FindRank().first <= 0;
+  process.on_node = ProcessesOnNode();
+  return process;
+}
+
+bool SharesWork(const std::string& command) {
+  constexpr std::string_view kCommands[] = {"run",     "inspect",   "phases", "factors", "imbalance",
+                                            "balance", "calibrate", "whatif", "cut",     "grow"};
+  return std::ranges::find(kCommands, command) != std::end(kCommands);
+}
+
+std::unique_ptr<Job> JoinJob(const LaunchedProcess& process) {
+  if (process.mpi.empty()) return nullptr;
+  const std::string library = FindLibrary(LibraryOf(process.mpi))->string();
+  // Open MPI loads parts of its own that look for its symbols.
+  void* handle = dlopen(library.c_str(), RTLD_NOW | RTLD_GLOBAL);
+  void* join = handle != nullptr ? dlsym(handle, kJoinJob) : nullptr;
+  if (join == nullptr) {
+    throw Error(ErrorKind::kInput, library, std::string("cannot be loaded: ") + dlerror(),
+                "set FARSCALE_MPI=none to do without it");
+  }
+  std::unique_ptr<Processes> processes(reinterpret_cast<JoinJobFunction>(join)());
+  return processes != nullptr ? std::make_unique<Job>(std::move(processes)) : nullptr;
 }
 
 }  // namespace farscale

@@ -1,19 +1,17 @@
 // Starting a program with the preload library of its MPI, which is how farscale measures and traces.
 #pragma once
 
+#include <cstdint>
 #include <filesystem>
 #include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
-namespace farscale {
+#include "parallel/job.h"
 
-struct Launch {
-  std::vector<std::string> command;              // program and arguments
-  std::string mpi;                               // "openmpi"; empty: found out
-  std::map<std::string, std::string> variables;  // FARSCALE_MODE and the like
-};
+namespace farscale {
 
 // Takes the program and its arguments off a command line of measure or trace: all from the first word that is neither
 // an option of farscale nor the value of one. Leaves other command lines alone.
@@ -22,8 +20,11 @@ std::vector<std::string> TakeProgram(std::vector<std::string>& arguments);
 // The word of a command line that is the subcommand; empty without one.
 std::string CommandOf(const std::vector<std::string>& arguments);
 
-// Becomes the program: returns only by throwing, a usage error that says what is wrong with the command or the MPI.
-[[noreturn]] void BecomeProgram(const Launch& launch);
+// Becomes the program of a command, program and arguments, with these variables (FARSCALE_MODE and the like): returns
+// only by throwing, a usage error that says what is wrong with the command or the MPI. `mpi`: "openmpi"; empty: found
+// out.
+[[noreturn]] void BecomeProgram(std::vector<std::string> command, const std::string& mpi,
+                                const std::map<std::string, std::string>& variables);
 
 // The shared libraries that an ELF file names as needed; empty for anything else, such as a script.
 std::vector<std::string> NeededLibraries(const std::filesystem::path& file);
@@ -37,8 +38,6 @@ std::optional<std::string> MpiOfLauncher();
 // As far as the launcher says which rank this is: whether it is the first one, or on the first one's node. What is
 // wrong here is then wrong there.
 bool IsBesideFirstRank();
-// True if this is a rank other than the first one.
-bool IsFurtherRank();
 // The same, but not the first one: it has nothing to say that the first one does not say.
 bool IsRepetition(const std::vector<std::string>& arguments);
 
@@ -59,5 +58,25 @@ std::filesystem::path OwnProgram();
 // says what is in the way.
 void CheckResultFile(const std::string& path);
 void CheckTraceFolder(const std::string& path);
+
+// farscale on several processes of an MPI job: mpirun -n 8 farscale run study.toml.
+
+// A process as the launcher of an MPI describes it. Only the first one writes and prints.
+struct LaunchedProcess {
+  std::string mpi;  // "openmpi"; empty: a process by itself
+  bool is_first = true;
+  std::uint64_t on_node = 1;  // processes that share the node, and with it the memory
+};
+
+// A process is by itself without a launcher, with one that farscale was not built for, with FARSCALE_MPI=none in its
+// environment, and one of the commands measure, trace, watch, site and jobs, which are there for processes of other
+// programs.
+LaunchedProcess FindLaunchedProcess(const std::string& command);
+
+// True if processes share the work of a command; of other commands the first process does all.
+bool SharesWork(const std::string& command);
+
+// Joins the other processes; nothing where there is only one. Throws an input error when the library cannot be loaded.
+std::unique_ptr<Job> JoinJob(const LaunchedProcess& process);
 
 }  // namespace farscale

@@ -20,8 +20,7 @@
 #include "base/files.h"
 #include "cli/command.h"
 #include "cli/launch.h"
-#include "cli/mpi_job.h"
-#include "cli/usage.h"
+#include "study/shared_runs.h"
 
 namespace farscale {
 namespace {
@@ -87,7 +86,7 @@ int Serve(const LaunchedProcess& process) {
   }
   if (job == nullptr) return 0;
   try {
-    ServeJob(*job);
+    job->Serve({MeasuringService()});
   } catch (const std::exception& error) {
     const bool is_memory = dynamic_cast<const std::bad_alloc*>(&error) != nullptr;
     fmt::print(stderr, "farscale: {}\n", is_memory ? "out of memory" : error.what());

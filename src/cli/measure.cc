@@ -2,14 +2,15 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
-#include <cstdlib>
+#include <map>
+#include <string>
 
 #include "base/files.h"
 #include "cli/command.h"
 #include "cli/launch.h"
 #include "collect/page_file.h"
-#include "collect/trace/trace_recovery.h"
-#include "measure/guard.h"
+#include "collect/trace/trace_room.h"
+#include "measure/measured_run.h"
 #include "report/jobs/pages.h"
 #include "results/collected_jobs.h"
 #include "study/input_files.h"
@@ -30,20 +31,18 @@ struct LaunchOptions {
   std::string recover;
 };
 
-Launch LaunchOf(const LaunchOptions& options, const Common& common, const std::string& mode) {
+using Variables = std::map<std::string, std::string>;
+
+Variables VariablesFor(const LaunchOptions& options, const Common& common, const std::string& mode) {
   if (common.program.empty()) {
     throw Error(ErrorKind::kUsage, mode, "no program to run",
                 "write mpirun -n 4 farscale " + mode + " ./program arguments");
   }
-  Launch launch;
-  launch.command = common.program;
-  launch.mpi = options.mpi;
-  launch.variables = {{"FARSCALE_MODE", mode},
-                      {"FARSCALE_OUTPUT", options.output},
-                      {"FARSCALE_IDEAL", options.ideal ? "1" : "0"},
-                      {"FARSCALE_THREADS", std::to_string(options.threads)},
-                      {"FARSCALE_QUIET", common.quiet ? "1" : "0"}};
-  return launch;
+  return {{"FARSCALE_MODE", mode},
+          {"FARSCALE_OUTPUT", options.output},
+          {"FARSCALE_IDEAL", options.ideal ? "1" : "0"},
+          {"FARSCALE_THREADS", std::to_string(options.threads)},
+          {"FARSCALE_QUIET", common.quiet ? "1" : "0"}};
 }
 
 void AddLaunchOptions(CLI::App* command, LaunchOptions& options) {
@@ -63,10 +62,10 @@ int Measure(const LaunchOptions& options, const Common& common) {
   if (!options.report.empty()) {
     return ReportDump(options.report) ? 0 : static_cast<int>(ErrorKind::kOutput);
   }
-  const Launch launch = LaunchOf(options, common, "measure");
+  const Variables variables = VariablesFor(options, common, "measure");
   if (IsBesideFirstRank()) CheckResultFile(options.output);
   collect::RemoveStalePages();
-  BecomeProgram(launch);
+  BecomeProgram(common.program, options.mpi, variables);
 }
 
 // Makes the trace of a folder that --flush left behind.
@@ -95,17 +94,17 @@ void CheckRegions(const std::vector<std::string>& regions) {
 int RecordTrace(const LaunchOptions& options, const Common& common) {
   if (!options.recover.empty()) return Recover(options.recover, common);
   CheckRegions(options.regions);
-  Launch launch = LaunchOf(options, common, "trace");
+  Variables variables = VariablesFor(options, common, "trace");
   if (options.estimate) {
-    launch.variables["FARSCALE_MODE"] = "estimate";
-    launch.variables["FARSCALE_OUTPUT"] = options.output + ".json";
+    variables["FARSCALE_MODE"] = "estimate";
+    variables["FARSCALE_OUTPUT"] = options.output + ".json";
   }
-  if (options.flush > 0) launch.variables["FARSCALE_FLUSH"] = fmt::format("{}", options.flush);
+  if (options.flush > 0) variables["FARSCALE_FLUSH"] = fmt::format("{}", options.flush);
   if (IsBesideFirstRank() && options.estimate) CheckResultFile(options.output + ".json");
   if (IsBesideFirstRank() && !options.estimate) CheckTraceFolder(options.output);
   collect::RemoveStalePages();
-  for (const std::string& region : options.regions) launch.variables["FARSCALE_ONLY"] += region + "\n";
-  BecomeProgram(launch);
+  for (const std::string& region : options.regions) variables["FARSCALE_ONLY"] += region + "\n";
+  BecomeProgram(common.program, options.mpi, variables);
 }
 
 }  // namespace

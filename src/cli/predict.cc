@@ -64,12 +64,6 @@ int ExitCode(const Results& results, const Messages& messages) {
   return 0;
 }
 
-// The tags of predict.txt.mustache.
-struct PredictHint {
-  bool is_without_report = false;
-  FARSCALE_TAGS(is_without_report)
-};
-
 // A digest, or all tables with --verbose; then what was asked for besides.
 void Print(const Results& results, const PredictOptions& options, const std::vector<std::filesystem::path>& written,
            const Common& common) {
@@ -83,7 +77,7 @@ void Print(const Results& results, const PredictOptions& options, const std::vec
   }
   if (is_verbose || options.key_results)
     fmt::print("\n{}", FormatKeyResults(results.projections, true, texts, WidthOfOutput()));
-  PrintSentences(RenderSentences(texts, "predict.txt", ToData(PredictHint{written.empty() && !common.quiet})));
+  PrintSentences(RenderSentences(texts, "predict.txt", {{"isWithoutReport", written.empty() && !common.quiet}}));
   PrintWritten(written, common);
 }
 
@@ -94,7 +88,7 @@ int PrintSplits(const PredictOptions& options, const Common& common) {
     throw Error(ErrorKind::kUsage, "--report", "splits of cores have no report",
                 "use -o FILE.json, or leave out --split");
   }
-  if (IsFile(options.output) && TableFormatOf(options.output) != TableFormat::kJson) {
+  if (IsFile(options.output) && !IsJsonTable(options.output)) {
     throw Error(ErrorKind::kUsage, options.output, "splits of cores are written as JSON", "choose a name in .json");
   }
   if (IsFile(options.output)) RefuseOverwriting(options.table.table, options.output);
@@ -116,7 +110,7 @@ int Predict(const PredictOptions& options, const Common& common) {
   if (options.split > 0) return PrintSplits(options, common);
   const Messages messages(common);
   const bool to_file = IsFile(options.output);
-  const TableFormat format = to_file ? TableFormatOf(options.output) : TableFormat::kCsv;
+  const bool is_json = to_file && IsJsonTable(options.output);
   const std::filesystem::path input = options.table.table;
   if (to_file) RefuseOverwriting(input, options.output);
   if (options.key_results && options.output == "-") {
@@ -145,8 +139,8 @@ int Predict(const PredictOptions& options, const Common& common) {
                           {ReportFormat::kHtml, ReportFormat::kMarkdown, ReportFormat::kJson, ReportFormat::kCsv});
   }
   if (!options.output.empty()) {
-    WriteOutput(options.output, format == TableFormat::kJson ? WriteProjectionJson(projections, table.findings)
-                                                             : WriteProjectionCsv(projections));
+    WriteOutput(options.output,
+                is_json ? WriteProjectionJson(projections, table.findings) : WriteProjectionCsv(projections));
     if (to_file) written.emplace_back(options.output);
   }
   if (options.output != "-" && (written.empty() || !common.quiet)) {
@@ -268,7 +262,7 @@ void Print(const std::vector<BacktestRow>& rows, const std::vector<Factor>& fact
 int RunBacktest(const BacktestCommand& command, const Common& common) {
   const Messages messages(common);
   const bool to_file = IsFile(command.output);
-  const TableFormat format = to_file ? TableFormatOf(command.output) : TableFormat::kCsv;
+  const bool is_json = to_file && IsJsonTable(command.output);
   if (to_file) RefuseOverwriting(command.table.table, command.output);
   std::vector<Factor> factors;
   for (const std::string& id : command.factors) factors.push_back(FactorNamed(id, "--factor"));
@@ -290,9 +284,8 @@ int RunBacktest(const BacktestCommand& command, const Common& common) {
     return CompareBacktests(rows, others, command.against);
   };
   if (!command.output.empty()) {
-    WriteOutput(command.output, format == TableFormat::kJson
-                                    ? WriteBacktestJson(result.rows, comparison_of(result.rows))
-                                    : WriteBacktestCsv(result.rows));
+    WriteOutput(command.output,
+                is_json ? WriteBacktestJson(result.rows, comparison_of(result.rows)) : WriteBacktestCsv(result.rows));
   }
   if (command.output == "-" || (to_file && common.quiet)) return 0;
   const std::vector<BacktestRow> chosen = Chosen(result.rows, factors);
@@ -367,7 +360,7 @@ int Compare(const CompareOptions& options, const Common& common) {
   const ReportTemplates templates = LoadFormTemplates("compare", options.templates);
   std::vector<Results> results;
   for (const std::string& path : options.results)
-    results.push_back(ReadResults(path, {options.preset, options.scaling, true}));
+    results.push_back(ReadResults(path, options.preset, options.scaling, true));
   for (std::size_t i = 0; i < results.size(); ++i) {
     Messages(common).Findings(options.results[i], results[i].table.findings);
   }

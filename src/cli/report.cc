@@ -58,7 +58,7 @@ void WarnOf(const Results& results, const std::string& path, const Common& commo
 }
 
 int WriteAllocationPack(const ReportOptions& options, const Common& common) {
-  const Results results = ReadResults(options.results.front(), {"", options.scaling, false});
+  const Results results = ReadResults(options.results.front(), "", options.scaling);
   WarnOf(results, options.results.front(), common);
   const std::string folder = options.output.empty() ? "allocation" : options.output;
   WriteAllocationForm(results, options.allocation, LoadFormTemplates("allocation", options.templates), folder, common);

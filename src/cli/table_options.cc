@@ -143,18 +143,19 @@ void AddTableOptions(CLI::App* command, TableOptions& options) {
       ->check(CoreCount());
 }
 
-Results ReadResults(const std::string& path, const ResultsOptions& options) {
+Results ReadResults(const std::string& path, const std::string& preset, const std::string& scaling,
+                    bool is_one_of_several) {
   const std::string text = ReadInput(path);
   if (IsResultsJson(text)) {
     Results results = ReadResultsJson(text, path);
-    if (options.scaling.empty() || options.is_one_of_several) return results;
+    if (scaling.empty() || is_one_of_several) return results;
     throw Error(ErrorKind::kUsage, "--scaling", path + " says how its runs scale",
                 "set it in the study; --scaling is for factor tables");
   }
   TableOptions table_options;
   table_options.table = path;
-  table_options.preset = options.preset;
-  table_options.scaling = options.scaling;
+  table_options.preset = preset;
+  table_options.scaling = scaling;
   const FactorTable table = ReadTable(table_options);
   const ProjectionOptions projection = ProjectionOptionsOf(table_options);
   const ModelLibrary library = LoadModels();

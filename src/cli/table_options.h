@@ -59,14 +59,11 @@ ProjectionOptions ProjectionOptionsOf(const TableOptions& options);
 // "loadBalance" and the like. Throws a usage error naming the nearest at `where` for anything else.
 Factor FactorNamed(const std::string& id, const std::string& where);
 
-struct ResultsOptions {
-  std::string preset;              // for the models of tables
-  std::string scaling;             // for tables; empty: as they say
-  bool is_one_of_several = false;  // then `scaling` is for the tables among them
-};
-
-// Throws a usage error when `scaling` is given for results.json alone, which knows its own.
-Results ReadResults(const std::string& path, const ResultsOptions& options = {});
+// results.json, or those of a table with the models of a preset and in terms of `scaling`, empty: as it says. Throws a
+// usage error when `scaling` is given for results.json, which knows its own; unless there are several, when it is for
+// the tables among them.
+Results ReadResults(const std::string& path, const std::string& preset, const std::string& scaling,
+                    bool is_one_of_several = false);
 
 // The allocation pack as a form of results: options and files, for every command that has results.
 

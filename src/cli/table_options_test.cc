@@ -74,7 +74,7 @@ TEST(TableOptions, ResultsKnowTheirScaling) {
   const test::TemporaryFolder folder;
   const std::filesystem::path file = folder.path() / "t.csv";
   WriteFile(file, "cores,runtime,parallelEfficiency\n4,10,0.9\n8,6,0.8\n16,4,0.7\n32,3,0.6\n");
-  const Results results = ReadResults(file.string(), {"", "strong", false});
+  const Results results = ReadResults(file.string(), "", "strong");
   EXPECT_EQ(results.title, "t");
   EXPECT_EQ(results.table.scaling, Scaling::kStrong);
   EXPECT_EQ(results.projections.size(), 1u);

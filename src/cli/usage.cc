@@ -1,5 +1,3 @@
-#include "cli/usage.h"
-
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 

@@ -11,6 +11,7 @@
 #include <algorithm>
 #include <array>
 #include <chrono>
+#include <cstring>
 #include <map>
 #include <thread>
 #include <utility>
@@ -20,7 +21,7 @@
 #include "cli/command.h"
 #include "collect/page_file.h"
 #include "collect/text.h"
-#include "measure/measured_run_output.h"
+#include "measure/measured_run.h"
 #include "pages/text_table.h"
 #include "results/csv_text.h"
 
@@ -40,8 +41,9 @@ constexpr std::size_t kFewestColumns = 4;
 
 std::vector<MeasuredRun> RunningRuns() {
   std::map<std::string, std::vector<collect::Page>> jobs;
-  for (const collect::FoundPage& found : collect::FindPages("")) {
-    if (found.is_running && found.page.begin_tick != 0) jobs[found.page.job].push_back(found.page);
+  for (const collect::Page& page : collect::FindPages()) {
+    const bool is_running = page.termination == collect::Termination::kRunning && ProcessExists(page);
+    if (is_running && page.begin_tick != 0) jobs[page.job].push_back(page);
   }
   std::vector<MeasuredRun> runs;
   for (const auto& [job, pages] : jobs) runs.push_back(Summarize(pages));
@@ -78,7 +80,8 @@ class KeyTerminal {
     ours.c_cc[VMIN] = 0;
     ours.c_cc[VTIME] = 0;
     tcsetattr(STDIN_FILENO, TCSANOW, &ours);
-    struct sigaction action {};
+    struct sigaction action;
+    std::memset(&action, 0, sizeof action);
     action.sa_handler = [](int number) { is_told_to_end = number == SIGWINCH ? is_told_to_end : 1; };
     for (const int number : {SIGINT, SIGTERM, SIGHUP, SIGWINCH}) sigaction(number, &action, nullptr);
     fmt::print("\033[?25l");  // no cursor
@@ -160,72 +163,53 @@ void AddWatchCommand(CommandLine& line) {
 
 namespace {
 
-constexpr std::pair<char, WatchOrder> kLetters[] = {{'n', WatchOrder::kProgram}, {'r', WatchOrder::kRanks},
-                                                    {'e', WatchOrder::kElapsed}, {'p', WatchOrder::kParallel},
-                                                    {'b', WatchOrder::kBalance}, {'c', WatchOrder::kCommunication},
-                                                    {'m', WatchOrder::kCalls}};
-
-// Sequences that terminals send for keys, and how far these scroll: lines, or pages.
-struct ScrollKey {
-  std::string_view sent;
-  int lines;
-  int pages;
-};
-constexpr ScrollKey kScrollKeys[] = {{"\033[A", -1, 0},  {"\033OA", -1, 0}, {"k", -1, 0},
-                                     {"\033[B", 1, 0},   {"\033OB", 1, 0},  {"j", 1, 0},
-                                     {"\033[5~", 0, -1}, {"\033[6~", 0, 1}, {" ", 0, 1}};
-constexpr std::string_view kHome[] = {"\033[H", "\033[1~", "\033OH", "g"},
-                           kEnd[] = {"\033[F", "\033[4~", "\033OF", "G"};
+// Sequences that terminals send for keys.
+using Keys = std::vector<std::string_view>;
+const Keys kUp = {"\033[A", "\033OA", "k"}, kDown = {"\033[B", "\033OB", "j"}, kPageUp = {"\033[5~"},
+           kPageDown = {"\033[6~", " "}, kHome = {"\033[H", "\033[1~", "\033OH", "g"},
+           kEnd = {"\033[F", "\033[4~", "\033OF", "G"};
 
 std::size_t LastFirst(std::size_t lines, std::size_t room) { return lines > room ? lines - room : 0; }
 
 // Takes the first key of what was sent and does what it says.
 void PressFirst(std::string_view& keys, std::size_t lines, std::size_t room, WatchView& view) {
-  const auto take = [&](std::string_view key) {
-    if (!keys.starts_with(key)) return false;
-    keys.remove_prefix(key.size());
-    return true;
+  const auto take = [&](const Keys& known) {
+    const auto key = std::ranges::find_if(known, [&](std::string_view one) { return keys.starts_with(one); });
+    if (key != known.end()) keys.remove_prefix(key->size());
+    return key != known.end();
   };
   const std::size_t last = LastFirst(lines, room);
-  for (const ScrollKey& key : kScrollKeys) {
-    if (!take(key.sent)) continue;
-    const auto far = static_cast<std::ptrdiff_t>(key.lines) + key.pages * static_cast<std::ptrdiff_t>(room);
-    const std::ptrdiff_t to = static_cast<std::ptrdiff_t>(view.first) + far;
-    view.first = static_cast<std::size_t>(std::clamp<std::ptrdiff_t>(to, 0, static_cast<std::ptrdiff_t>(last)));
-    return;
-  }
-  for (const std::string_view key : kHome) {
-    if (take(key)) return void(view.first = 0);
-  }
-  for (const std::string_view key : kEnd) {
-    if (take(key)) return void(view.first = last);
-  }
-  for (const auto& [letter, order] : kLetters) {
-    if (!take(std::string_view(&letter, 1))) continue;
-    view.is_reversed = view.order == order && !view.is_reversed;
-    view.order = order;
-    view.first = 0;
-    return;
-  }
-  view.is_over = view.is_over || keys.front() == 'q' || keys.front() == '\004';
+  const auto go = [&](std::size_t to) { view.first = std::min(to, last); };
+  const auto before = [&](std::size_t by) { return view.first - std::min(by, view.first); };
+  if (take(kUp)) return go(before(1));
+  if (take(kDown)) return go(view.first + 1);
+  if (take(kPageUp)) return go(before(room));
+  if (take(kPageDown)) return go(view.first + room);
+  if (take(kHome)) return go(0);
+  if (take(kEnd)) return go(last);
+  const char key = keys.front();
   keys.remove_prefix(1);
+  if (std::string_view("nrepbcm").find(key) != std::string_view::npos) {
+    view.is_reversed = view.order == key && !view.is_reversed;
+    view.order = key;
+    view.first = 0;
+  }
+  view.is_over = view.is_over || key == 'q' || key == '\004';
 }
 
 // Large values come first.
-double Badness(const MeasuredRegion& region, WatchOrder order) {
-  const auto loss = [&](Factor factor) {
-    return -region.factors[factor].value_or(2);
-  };  // without one behind all others
+double Badness(const MeasuredRegion& region, char order) {
+  // Without a factor behind all others.
+  const auto loss = [&](Factor factor) { return -region.factors[factor].value_or(2); };
   switch (order) {
-    case WatchOrder::kRanks: return static_cast<double>(region.ranks.size());
-    case WatchOrder::kElapsed: return region.totals.elapsed;
-    case WatchOrder::kParallel: return loss(Factor::kParallelEfficiency);
-    case WatchOrder::kBalance: return loss(Factor::kLoadBalance);
-    case WatchOrder::kCommunication: return loss(Factor::kCommunicationEfficiency);
-    case WatchOrder::kCalls: return region.calls_a_millisecond;
-    case WatchOrder::kProgram: break;
+    case 'r': return static_cast<double>(region.ranks.size());
+    case 'e': return region.totals.elapsed;
+    case 'p': return loss(Factor::kParallelEfficiency);
+    case 'b': return loss(Factor::kLoadBalance);
+    case 'c': return loss(Factor::kCommunicationEfficiency);
+    case 'm': return region.calls_a_millisecond;
+    default: return 0;
   }
-  return 0;
 }
 
 // In the order of columns; the last one behind the calls.
@@ -246,13 +230,13 @@ void Order(std::vector<MeasuredRun>& runs, const WatchView& view) {
     std::stable_sort(begin, end, [&](const auto& a, const auto& b) {
       const auto& first = view.is_reversed ? b : a;
       const auto& second = view.is_reversed ? a : b;
-      if (view.order == WatchOrder::kProgram) return name_of(first) < name_of(second);
+      if (view.order == 'n') return name_of(first) < name_of(second);
       return Badness(region_of(first), view.order) > Badness(region_of(second), view.order);
     });
   };
   for (MeasuredRun& run : runs) {
     // Regions are in the order of the program unless something else is asked for.
-    if (view.order == WatchOrder::kProgram) continue;
+    if (view.order == 'n') continue;
     sort(
         run.regions.begin() + 1, run.regions.end(), [](const MeasuredRegion& region) { return region; },
         [](const MeasuredRegion& region) { return region.name; });

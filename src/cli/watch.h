@@ -10,10 +10,8 @@
 
 namespace farscale {
 
-enum class WatchOrder { kProgram, kRanks, kElapsed, kParallel, kBalance, kCommunication, kCalls };
-
 struct WatchView {
-  WatchOrder order = WatchOrder::kProgram;
+  char order = 'n';  // the key: n program, r ranks, e elapsed, p parallel, b balance, c communication, m calls
   bool is_reversed = false;
   std::size_t first = 0;  // line of the table's body at the top
   bool is_over = false;

@@ -93,7 +93,7 @@ TEST(DeviceLedger, PortionsMakeNoDifference) {
     ledger.Settle(kEnd);
     for (std::uint32_t region = 0; region < kRegions; ++region) {
       for (std::uint32_t device = 0; device < kDevices; ++device) {
-        DeviceSums expected;
+        DeviceSums expected{};
         for (std::uint64_t i = 0; i < kEnd; ++i) {
           expected.kernels += open[region][i] != 0 && kernels[device][i] != 0 ? 1 : 0;
           expected.active += open[region][i] != 0 && active[device][i] != 0 ? 1 : 0;

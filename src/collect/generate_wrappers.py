@@ -14,6 +14,7 @@ mpi_wrappers.cc. A wrapper is
 
 and the same for PMPI_Send with `real` in the place of `next`, because the Fortran bindings of both MPIs call it in
 places, and other tools that are loaded do.
+Those of functions that begin or end a run are alike, and call a function of preload/lifetime.cc.
 What is called of a traced function stays out of the wrapper, so that it costs runs that are not recorded nothing.
 """
 
@@ -115,6 +116,19 @@ def wrapper(name, parameters, recorder):
     return "\n".join(code)
 
 
+# Of a function that begins or ends a run, or a process: what stands in preload/lifetime.cc.
+def declared_by_hand(name, parameters):
+    declared = declaration(parameters) if parameters else ""
+    return f"int Wrapped{name}(decltype(&P{name}) function{', ' if declared else ''}{declared})"
+
+
+def wrapper_by_hand(name, parameters):
+    passed = "".join(f", a{i}" for i in range(1, len(parameters) + 1))
+    return "\n".join(f"FARSCALE_EXPORT int {called}({declaration(parameters)}) "
+                     f"{{ return Wrapped{name}({behind}{passed}); }}"
+                     for called, behind in ((name, f"next.{name}"), (f"P{name}", f"real.{name}")))
+
+
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--header", required=True, type=pathlib.Path)
@@ -139,13 +153,16 @@ def main():
     table += [f'  "{text}",' for text in OTHER_REGIONS.values()]
     table += ["};", "struct RealFunctions {"]
     table += [f"  decltype(&P{name}) {name};" for name in by_hand + wrapped]
-    table += ["};", "extern RealFunctions real, next;", "}  // namespace farscale::collect", ""]
+    table += ["};", "extern RealFunctions real, next;"]
+    with_parameters = [name for name in by_hand if functions[name] is not None]
+    table += [declared_by_hand(name, functions[name]) + ";" for name in with_parameters]
+    table += ["}  // namespace farscale::collect", ""]
     code = ["// Written by generate_wrappers.py.", '#include "mpi_functions.h"', '#include "collect/preload/call.h"',
-            '#include "collect/trace/traced_collectives.h"', '#include "collect/trace/traced_handles.h"',
-            '#include "collect/trace/traced_messages.h"',
+            '#include "collect/trace/traced_calls.h"', '#include "collect/trace/traced_collectives.h"',
             "namespace farscale::collect {", "RealFunctions real, next;", "void FindRealFunctions() {"]
     code += [f"  FindFunctions(\"P{name}\", real.{name}, next.{name});" for name in by_hand + wrapped]
     code += ["}", "}  // namespace farscale::collect", "using namespace farscale::collect;", 'extern "C" {']
+    code += [wrapper_by_hand(name, functions[name]) for name in with_parameters]
     code += [wrapper(name, functions[name], traced.get(re.sub("_c$", "", name))) for name in wrapped]
     code += ["}", ""]
     (options.output / "mpi_functions.h").write_text("\n".join(table))

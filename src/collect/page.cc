@@ -5,18 +5,22 @@
 #include <bit>
 #include <cstring>
 #include <functional>
+#include <map>
+#include <utility>
 
 #include "collect/text.h"
 
 namespace farscale::collect {
 namespace {
 
-using Fields = std::array<std::uint64_t, sizeof(Sums) / sizeof(std::uint64_t)>;
+using SumFields = std::array<std::uint64_t, sizeof(Sums) / sizeof(std::uint64_t)>;
+
+std::uint64_t Load(const std::uint64_t& number) { return __atomic_load_n(&number, __ATOMIC_RELAXED); }
 
 template <typename Operation>
 Sums Combine(const Sums& first, const Sums& second, Operation operation) {
-  auto fields = std::bit_cast<Fields>(first);
-  std::ranges::transform(fields, std::bit_cast<Fields>(second), fields.begin(), operation);
+  auto fields = std::bit_cast<SumFields>(first);
+  std::ranges::transform(fields, std::bit_cast<SumFields>(second), fields.begin(), operation);
   return std::bit_cast<Sums>(fields);
 }
 
@@ -29,59 +33,43 @@ Sums Minus(const Sums& later, const Sums& earlier) {
 
 void Add(Sums& sums, const Sums& more) { sums = Combine(sums, more, std::plus()); }
 
-Sums SumsOfPage(const Page& page, std::uint64_t now) {
-  const RegionRecord& whole = page.region[0];
-  if (page.end_tick != 0) {
-    Sums sums = whole.at_start;
-    Add(sums, whole.total);
-    return sums;
-  }
+Sums SumsUntil(const Page& page, std::uint64_t now) {
+  const auto since = [&](std::uint64_t tick) { return tick != 0 && now > tick ? now - tick : 0; };
   Sums sums{};
   sums.elapsed = now > page.begin_tick ? now - page.begin_tick : 0;
-  sums.mpi = page.mpi + (page.entered != 0 && now > page.entered ? now - page.entered : 0);
+  sums.mpi = page.mpi + since(page.entered);
   sums.calls = page.calls;
-  sums.other_calls = page.other_calls;
+  sums.other_calls = Load(page.other_calls);
   sums.instructions = page.instructions;
   sums.cycles = page.cycles;
-  sums.offload =
-      page.offload + (page.offload_entered != 0 && now > page.offload_entered ? now - page.offload_entered : 0);
+  sums.offload = page.offload + since(page.offload_entered);
   sums.threads = ThreadSumsOfPage(page, now);
-  sums.ideal = page.ideal + (page.entered == 0 && page.left != 0 && now > page.left ? now - page.left : 0);
+  if ((page.flags & kHasIdeal) != 0) sums.ideal = page.ideal + (page.entered == 0 ? since(page.left) : 0);
   return sums;
 }
 
-namespace {
-
-// True if time adds up to it.
-bool IsCounting(const Page& page, const RegionRecord& region) {
-  return region.open != 0 && page.end_tick == 0 && (page.flags & kSwitchedOff) == 0;
+Sums SumsOfPage(const Page& page, std::uint64_t now) {
+  if (page.end_tick == 0) return SumsUntil(page, now);
+  Sums sums = page.region[0].at_start;
+  Add(sums, page.region[0].total);
+  return sums;
 }
 
-}  // namespace
-
-Sums TotalOf(const Page& page, const RegionRecord& region, const Sums& now) {
-  Sums total = region.total;
-  if (!IsCounting(page, region)) return total;
+RegionRecord RegionUntil(const Page& page, const RegionRecord& region, const Sums& now) {
+  RegionRecord until = region;
+  if (region.open == 0 || page.end_tick != 0 || (page.flags & kSwitchedOff) != 0) return until;
   Sums open = Minus(now, region.at_start);
-  open.cpu = open.process_cpu = open.preemptions = 0;  // known at the end only
-  Add(total, open);
-  return total;
-}
-
-Window WindowOf(const Page& page, const RegionRecord& region, const Sums& now) {
-  const bool goes_on = IsCounting(page, region);
-  return {region.first_start, goes_on ? now.elapsed : region.last_stop, region.first_start_ideal,
-          goes_on ? now.ideal : region.last_stop_ideal};
+  open.cpu = open.process_cpu = open.preemptions = 0;
+  Add(until.total, open);
+  until.last_stop = now.elapsed;
+  until.last_stop_ideal = now.ideal;
+  return until;
 }
 
 void EndAsOf(Page& page, std::uint64_t tick, std::uint64_t clock) {
   const Sums now = SumsOfPage(page, tick);
   for (std::uint32_t i = 0; i < page.regions && i < kMostRegions; ++i) {
-    RegionRecord& region = page.region[i];
-    const Window window = WindowOf(page, region, now);
-    region.total = TotalOf(page, region, now);
-    region.last_stop = window.end;
-    region.last_stop_ideal = window.ideal_end;
+    page.region[i] = RegionUntil(page, page.region[i], now);
   }
   page.region[0].stops = 1;
   page.region[0].open = 0;
@@ -102,8 +90,6 @@ int FindRegion(const Page& page, const char* name) {
 namespace {
 
 constexpr int kMostReads = 1000;  // chosen: a thread that was stopped while it wrote stops nobody else
-
-std::uint64_t Load(const std::uint64_t& number) { return __atomic_load_n(&number, __ATOMIC_RELAXED); }
 
 // A copy between two changes, with what the thread does now added.
 ThreadRecord ReadRecord(const ThreadRecord& record, std::uint64_t now) {
@@ -155,6 +141,105 @@ ThreadSums ThreadSumsOfPage(const Page& page, std::uint64_t now) {
     }
   }
   return sums;
+}
+
+namespace {
+
+// The times of all CPUs of a process, one for each thread of its largest OpenMP team.
+ThreadTimes TimesOfCpus(const Page& page, const Sums& total, double seconds_a_tick, bool counts_team) {
+  const auto seconds = [&](double ticks) { return std::max(0.0, ticks) * seconds_a_tick; };
+  const ThreadSums& threads = total.threads;
+  const auto elapsed = static_cast<double>(total.elapsed);
+  const auto main_mpi = static_cast<double>(std::min(total.mpi, total.elapsed));
+  const auto in_runtime = static_cast<double>(threads.main_in_runtime);
+  const auto offload = static_cast<double>(total.offload);
+  ThreadTimes times;
+  times.cpus = counts_team ? std::max({1, page.threads, static_cast<int>(page.teams.most) + 1}) : 1;
+  times.useful =
+      seconds(elapsed - main_mpi - in_runtime - offload) + seconds(static_cast<double>(threads.worker_useful));
+  times.device_runtime = seconds(offload + static_cast<double>(threads.worker_device));
+  times.mpi = seconds(main_mpi + static_cast<double>(threads.worker_mpi));
+  // Those outside of teams do nothing while the main thread is in MPI.
+  times.mpi_idle = seconds((times.cpus - 1) * main_mpi - static_cast<double>(threads.active_mpi)) +
+                   seconds(static_cast<double>(threads.mpi_wait));
+  times.imbalance = seconds(static_cast<double>(threads.imbalance));
+  times.scheduling = seconds(static_cast<double>(threads.scheduling));
+  const double known = times.Work() + times.mpi + times.mpi_idle + times.imbalance + times.scheduling;
+  const double all = times.cpus * seconds(elapsed);
+  times.serialization = std::max(0.0, all - known);
+  // Clocks that are read one after the other may say a little too much.
+  if (known <= all) return times;
+  for (double* time :
+       {&times.useful, &times.device_runtime, &times.mpi, &times.mpi_idle, &times.imbalance, &times.scheduling}) {
+    *time *= all / known;
+  }
+  return times;
+}
+
+void AddTimes(const ThreadTimes& more, ThreadTimes& all) {
+  all.cpus += more.cpus;
+  all.useful += more.useful;
+  all.device_runtime += more.device_runtime;
+  all.mpi += more.mpi;
+  all.mpi_idle += more.mpi_idle;
+  all.imbalance += more.imbalance;
+  all.scheduling += more.scheduling;
+  all.serialization += more.serialization;
+}
+
+}  // namespace
+
+bool HasTeams(const Page& page) { return page.teams.most > 0 && (page.flags & kTooManyThreads) == 0; }
+
+bool UsesDevices(const Page& page) { return page.offload != 0 || page.offload_entered != 0 || page.devices.sums != 0; }
+
+RankShare ShareOf(const Page& page, const RegionRecord& region, double seconds_a_tick, bool counts_team) {
+  const Sums& total = region.total;
+  // The tick of the begin and its time show where on the clock of the node a tick is.
+  const double began = static_cast<double>(page.begin_clock) * 1e-9;
+  RankShare share;
+  share.begin = began + static_cast<double>(region.first_start) * seconds_a_tick;
+  share.end = began + static_cast<double>(region.last_stop) * seconds_a_tick;
+  share.elapsed = static_cast<double>(total.elapsed) * seconds_a_tick;
+  share.mpi = static_cast<double>(std::min(total.mpi, total.elapsed)) * seconds_a_tick;
+  share.starts = region.starts;
+  share.calls = total.calls;
+  share.threads = TimesOfCpus(page, total, seconds_a_tick, counts_team);
+  share.is_hybrid = HasTeams(page) || UsesDevices(page);
+  return share;
+}
+
+LoadSums SumLoads(const std::vector<RankShare>& shares, bool is_hybrid) {
+  LoadSums sums;
+  std::map<std::uint64_t, std::pair<double, double>> nodes;  // seconds outside MPI, and CPUs
+  for (const RankShare& share : shares) {
+    ThreadTimes times = share.threads;
+    if (!is_hybrid) times = {.cpus = 1, .useful = share.MainUseful(), .mpi = share.mpi};
+    AddTimes(times, sums.threads);
+    sums.of_ranks.push_back(times.OutsideMpi() / times.cpus);
+    nodes[share.node].first += times.OutsideMpi();
+    nodes[share.node].second += times.cpus;
+  }
+  sums.nodes = static_cast<int>(nodes.size());
+  for (const auto& [node, load] : nodes) sums.largest_node = std::max(sums.largest_node, load.first / load.second);
+  if (shares.empty()) return sums;
+  sums.average = sums.threads.OutsideMpi() / sums.threads.cpus;
+  sums.largest = std::max(0.0, std::ranges::max(sums.of_ranks));
+  return sums;
+}
+
+double WindowLength(const std::vector<RankShare>& shares) {
+  return std::ranges::max(shares, {}, &RankShare::end).end - std::ranges::min(shares, {}, &RankShare::begin).begin;
+}
+
+std::optional<double> WholeSpan(const std::vector<RankShare>& shares) {
+  constexpr double kLargestGapShare = 0.02;  // [docs/formulas.md, spans]
+  if (shares.empty()) return std::nullopt;
+  const bool is_each = std::ranges::any_of(shares, [&](const RankShare& share) {
+    const double gaps = share.end - share.begin - share.elapsed;
+    return share.node != shares.front().node || gaps >= kLargestGapShare * share.elapsed;
+  });
+  return is_each ? std::nullopt : std::optional(WindowLength(shares));
 }
 
 }  // namespace farscale::collect

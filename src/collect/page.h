@@ -7,6 +7,10 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "factors/formulas.h"
 
 namespace farscale::collect {
 
@@ -84,7 +88,7 @@ inline constexpr std::size_t kMostDeviceSums = 256;
 inline constexpr std::size_t kDeviceNameBytes = 64;
 
 // ns of a device in a region, all of its streams together.
-struct DeviceSumsRecord {
+struct DeviceSums {
   std::uint32_t region;
   std::uint32_t device;  // index of its name
   std::uint64_t kernels;
@@ -98,10 +102,10 @@ struct DevicesRecord {
   std::uint32_t has_no_room;  // for some devices or regions
   std::uint64_t lost;         // ns of work that came too late
   char name[kMostDevices][kDeviceNameBytes];
-  DeviceSumsRecord sum[kMostDeviceSums];
+  DeviceSums sum[kMostDeviceSums];
 };
 
-static_assert(sizeof(DeviceSumsRecord) == 24 && offsetof(DevicesRecord, name) == 24);
+static_assert(sizeof(DeviceSums) == 24 && offsetof(DevicesRecord, name) == 24);
 
 inline constexpr std::uint32_t kPageVersion = 4;
 inline constexpr char kPageMagic[8] = {'f', 'a', 'r', 's', 'c', 'a', 'l', 'e'};
@@ -237,27 +241,62 @@ inline std::size_t UsedBytes(const Page& page) {
 Sums Minus(const Sums& later, const Sums& earlier);
 void Add(Sums& sums, const Sums& more);
 
-// Since the run of a page began, at a tick of its clock; CPU time only of a process that has ended.
+// Since the run of a page began, at a tick of its clock; without CPU time.
+Sums SumsUntil(const Page& page, std::uint64_t now);
+// The same, but of a process that has ended until its end, and with CPU time.
 Sums SumsOfPage(const Page& page, std::uint64_t now);
 
-// Sums over a region of a page, its open occurrence until `now`, which is SumsOfPage; without stretches in which
-// measuring was switched off.
-Sums TotalOf(const Page& page, const RegionRecord& region, const Sums& now);
-
-// From the first start of a region to its last stop, while it is open to `now`: in ticks since the run of the page
-// began.
-struct Window {
-  std::uint64_t begin = 0;
-  std::uint64_t end = 0;
-  std::uint64_t ideal_begin = 0;  // on the ideal clock
-  std::uint64_t ideal_end = 0;
-};
-Window WindowOf(const Page& page, const RegionRecord& region, const Sums& now);
+// A region of a page as if its open occurrence were stopped now, at `now`, which is SumsOfPage; without stretches in
+// which measuring was switched off. CPU time of that occurrence is left out: it is known at the end only.
+RegionRecord RegionUntil(const Page& page, const RegionRecord& region, const Sums& now);
 
 // Ends the copy of a page whose process could not do so itself: what is open counts until `tick`.
 void EndAsOf(Page& page, std::uint64_t tick, std::uint64_t clock);
 
 // Index of a region other than the whole run, or -1.
 int FindRegion(const Page& page, const char* name);
+
+// The times of one process in a region, and their sums over the ranks: what queries of the running program and the
+// results of a run are made of. Definitions are those of the trace path [docs/formulas.md, threads and spans].
+
+// Seconds. Ranks send it to each other as it is.
+struct RankShare {
+  double begin = 0, end = 0;  // first start and last stop, on the clock of the node
+  double elapsed = 0;
+  double mpi = 0;  // the main thread's
+  std::uint64_t starts = 0;
+  std::uint64_t calls = 0;
+  std::uint64_t node = 0;  // the same number on every rank of a node
+  ThreadTimes threads{};   // all CPUs of the process; they add up to the CPUs' time of the region
+  bool is_hybrid = false;  // has teams or uses devices
+
+  double MainUseful() const { return elapsed - mpi; }
+};
+
+// True if the process had OpenMP teams of several threads and all of these could be measured.
+bool HasTeams(const Page& page);
+// True if the process used devices, by calls or by their work.
+bool UsesDevices(const Page& page);
+
+// `region` is RegionUntil. Without `counts_team` the process is one CPU, as in a run of MPI alone. The node stays 0.
+RankShare ShareOf(const Page& page, const RegionRecord& region, double seconds_a_tick, bool counts_team);
+
+// Loads are seconds outside MPI of a CPU: of the main thread, or in a hybrid run the mean over the CPUs of a process.
+struct LoadSums {
+  std::vector<double> of_ranks;
+  double average = 0;
+  double largest = 0;
+  double largest_node = 0;  // mean over the CPUs of a node
+  int nodes = 0;
+  ThreadTimes threads;  // over all ranks; without threads only `cpus`, `useful` and `mpi`
+};
+LoadSums SumLoads(const std::vector<RankShare>& shares, bool is_hybrid);
+
+// From the first begin to the last end of any rank.
+double WindowLength(const std::vector<RankShare>& shares);
+
+// T of the span `whole`; nothing where the span is `each`: a rank has gaps of 2 % of its time, or ranks are on several
+// nodes, whose clocks do not compare.
+std::optional<double> WholeSpan(const std::vector<RankShare>& shares);
 
 }  // namespace farscale::collect

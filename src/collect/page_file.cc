@@ -17,7 +17,7 @@
 #include <memory>
 #include <utility>
 
-#include "collect/clock.h"
+#include "collect/threads/counters.h"
 #include "collect/text.h"
 
 namespace farscale::collect {
@@ -33,7 +33,7 @@ std::string Prefix() { return "farscale." + std::to_string(geteuid()) + "."; }
 int OpenPage(const std::string& path) {
   const int file = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY);
   if (file < 0) return -1;
-  struct stat status {};
+  struct stat status;
   const bool is_page = fstat(file, &status) == 0 && status.st_uid == geteuid() && S_ISREG(status.st_mode) &&
                        status.st_size == static_cast<off_t>(sizeof(Page));
   if (is_page) return file;
@@ -54,13 +54,16 @@ bool ReadPage(const std::string& path, Page& page) {
   return is_whole && IsPage(page);
 }
 
+// Calls action(path, time of the last change) for every file of this user.
 template <typename Action>
 void ForEachFile(Action action) {
   const std::string folder = PageFolder(), prefix = Prefix();
   const std::unique_ptr<DIR, int (*)(DIR*)> entries(opendir(folder.c_str()), closedir);
-  if (!entries) return;
-  while (const dirent* entry = readdir(entries.get())) {
-    if (std::strncmp(entry->d_name, prefix.c_str(), prefix.size()) == 0) action(folder + "/" + entry->d_name);
+  while (const dirent* entry = entries ? readdir(entries.get()) : nullptr) {
+    struct stat status;
+    if (std::strncmp(entry->d_name, prefix.c_str(), prefix.size()) != 0) continue;
+    const std::string path = folder + "/" + entry->d_name;
+    if (lstat(path.c_str(), &status) == 0 && status.st_uid == geteuid()) action(path, status.st_mtime);
   }
 }
 
@@ -130,15 +133,13 @@ Page* CreatePage(const std::string& path) {
   return static_cast<Page*>(memory);
 }
 
-std::vector<FoundPage> FindPages(const std::string& job) {
-  std::vector<FoundPage> pages;
-  ForEachFile([&](const std::string& path) {
-    FoundPage found{path, {}, false};
-    if (!ReadPage(path, found.page)) return;
-    found.page.job[kNameBytes - 1] = '\0';
-    if (!job.empty() && job != found.page.job) return;
-    found.is_running = found.page.termination == Termination::kRunning && ProcessExists(found.page);
-    pages.push_back(std::move(found));
+std::vector<Page> FindPages() {
+  std::vector<Page> pages;
+  ForEachFile([&](const std::string& path, time_t) {
+    Page page;
+    if (!ReadPage(path, page)) return;
+    page.job[kNameBytes - 1] = '\0';
+    pages.push_back(page);
   });
   return pages;
 }
@@ -146,31 +147,26 @@ std::vector<FoundPage> FindPages(const std::string& job) {
 bool IsLowestHere(const std::string& job, int rank) {
   const std::string prefix = PagePath(job, 0).substr(0, PagePath(job, 0).size() - 1);
   bool is_lowest = true;
-  ForEachFile([&](const std::string& path) {
-    struct stat status {};
-    if (!path.starts_with(prefix) || std::atoi(path.c_str() + prefix.size()) >= rank) return;
-    if (lstat(path.c_str(), &status) == 0 && status.st_uid == geteuid()) is_lowest = false;
+  ForEachFile([&](const std::string& path, time_t) {
+    if (path.starts_with(prefix) && std::atoi(path.c_str() + prefix.size()) < rank) is_lowest = false;
   });
   return is_lowest;
 }
 
-const Page* MapPage(const std::string& path) {
-  const int file = OpenPage(path);
-  if (file < 0) return nullptr;
-  void* memory = mmap(nullptr, sizeof(Page), PROT_READ, MAP_SHARED, file, 0);
-  close(file);
-  if (memory == MAP_FAILED) return nullptr;
-  const auto* page = static_cast<const Page*>(memory);
-  if (IsPage(*page)) return page;
-  munmap(memory, sizeof(Page));
-  return nullptr;
-}
-
 std::vector<const Page*> MapPages(const std::string& job) {
   std::vector<const Page*> pages;
-  ForEachFile([&](const std::string& path) {
-    const Page* page = path.find("." + job + ".") == std::string::npos ? nullptr : MapPage(path);
-    if (page != nullptr && std::strncmp(page->job, job.c_str(), kNameBytes) == 0) pages.push_back(page);
+  ForEachFile([&](const std::string& path, time_t) {
+    const int file = path.find("." + job + ".") == std::string::npos ? -1 : OpenPage(path);
+    if (file < 0) return;
+    void* memory = mmap(nullptr, sizeof(Page), PROT_READ, MAP_SHARED, file, 0);
+    close(file);
+    if (memory == MAP_FAILED) return;
+    const auto* page = static_cast<const Page*>(memory);
+    if (IsPage(*page) && std::strncmp(page->job, job.c_str(), kNameBytes) == 0) {
+      pages.push_back(page);
+    } else {
+      munmap(memory, sizeof(Page));
+    }
   });
   return pages;
 }
@@ -263,11 +259,10 @@ std::optional<PageDump> ReadDump(const std::string& path) {
 }
 
 void RemoveStalePages() {
-  ForEachFile([](const std::string& path) {
-    struct stat status {};
-    if (lstat(path.c_str(), &status) != 0 || status.st_uid != geteuid()) return;
-    if (time(nullptr) - status.st_mtime < kOldSeconds) return;
-    if (IsStaleLaunch(path)) unlink(path.c_str());
+  ForEachFile([](const std::string& path, time_t changed) {
+    if (time(nullptr) - changed < kOldSeconds) return;
+    const int launching = LaunchedProcess(path);
+    if (launching > 0 && kill(launching, 0) != 0 && errno == ESRCH) unlink(path.c_str());
     const std::size_t end = path.rfind(".trace");  // its page may be gone
     if (end != std::string::npos && access(path.substr(0, end).c_str(), F_OK) != 0) unlink(path.c_str());
     Page page{};
@@ -296,11 +291,6 @@ void WatchLaunch() {
 void ForgetLaunch() {
   const char* file = File();
   if (file != nullptr) unlink(file);
-}
-
-bool IsStaleLaunch(const std::string& path) {
-  const int process = LaunchedProcess(path);
-  return process > 0 && kill(process, 0) != 0 && errno == ESRCH;
 }
 
 namespace {

@@ -22,20 +22,13 @@ std::uint64_t ProcessStarted(int pid);
 // True while the process of this page exists.
 bool ProcessExists(const Page& page);
 
-struct FoundPage {
-  std::string path;
-  Page page;        // a copy
-  bool is_running;  // its process still exists and has not ended its measurement
-};
-
-// Pages of this user; of one job unless `job` is empty.
-std::vector<FoundPage> FindPages(const std::string& job);
+// Copies of the pages of this user.
+std::vector<Page> FindPages();
 
 // True if no lower rank of the job has a page on this node.
 bool IsLowestHere(const std::string& job, int rank);
 
-// A page of this user, mapped for reading, so that it stays when its file goes; nullptr if there is none.
-const Page* MapPage(const std::string& path);
+// The pages of a job of this user, mapped for reading, so that they stay when their files go.
 std::vector<const Page*> MapPages(const std::string& job);
 
 // A dump: what rank 0 hands to the farscale program at MPI_Finalize [docs/file-formats.md, dumps].
@@ -63,9 +56,6 @@ std::string MarkLaunch();
 void WatchLaunch();
 void ForgetLaunch();
 
-// True if a launch's file is left of a process that is gone.
-bool IsStaleLaunch(const std::string& path);
-
 // The regions that alone are to be recorded, as --record-only names them: REGION or REGION:i..j, its occurrences from i
 // to j on every rank, counted from 1.
 
@@ -74,6 +64,9 @@ struct RecordedRegion {
   std::string window;  // the region of pages that these occurrences are: `name` when they are all
   std::uint64_t first = 1;
   std::uint64_t last = ~std::uint64_t{0};
+  // While it is recorded.
+  std::uint64_t seen = 0;  // occurrences until now
+  bool is_open = false;
 };
 
 // ":3", ":3..5" and ":3.." at the end are occurrences; anything else belongs to the name.

@@ -49,12 +49,12 @@ class Pages : public testing::Test {
 TEST_F(Pages, AreFoundByJob) {
   Make("one", 0, getpid());
   Make("two", 1, 0x7ffffff0);  // no such process
-  EXPECT_EQ(FindPages("").size(), 2U);
-  const auto found = FindPages("two");
-  ASSERT_EQ(found.size(), 1U);
-  EXPECT_EQ(found[0].page.rank, 1);
-  EXPECT_FALSE(found[0].is_running);
-  EXPECT_TRUE(FindPages("one")[0].is_running);
+  const auto found = FindPages();
+  ASSERT_EQ(found.size(), 2U);
+  for (const Page& page : found) EXPECT_EQ(ProcessExists(page), page.rank == 0);
+  const auto mapped = MapPages("two");
+  ASSERT_EQ(mapped.size(), 1U);
+  EXPECT_EQ(mapped[0]->rank, 1);
 }
 
 TEST_F(Pages, AreReadableByTheirOwnerAloneAndNeverTakenOver) {
@@ -66,7 +66,7 @@ TEST_F(Pages, AreReadableByTheirOwnerAloneAndNeverTakenOver) {
 TEST_F(Pages, IgnoreWhatIsNoPage) {
   std::ofstream(folder_ / "farscale.0.x.0") << "something";
   fs::create_symlink("/etc/passwd", folder_ / "farscale.0.y.0");
-  EXPECT_TRUE(FindPages("").empty());
+  EXPECT_TRUE(FindPages().empty());
 }
 
 // A pipe without a writer makes whoever opens it wait.
@@ -79,9 +79,8 @@ TEST_F(Pages, NeverWaitForWhatOthersPutThere) {
   fs::create_directory(PagePath("folder", 0));
   std::ofstream(PagePath("huge", 0)) << "x";
   fs::resize_file(PagePath("huge", 0), std::uintmax_t{1} << 40);
-  EXPECT_TRUE(FindPages("").empty());
+  EXPECT_TRUE(FindPages().empty());
   EXPECT_TRUE(MapPages("job").empty());
-  EXPECT_EQ(MapPage(PagePath("job", 0)), nullptr);
   RemoveStalePages();
 }
 
@@ -125,7 +124,7 @@ TEST(Sums, OfARunningProcessCountUntilNow) {
   page.region[1].at_start.elapsed = 20;
   page.region[1].at_start.mpi = 30;
   page.region[1].total.elapsed = 5;
-  const Sums total = TotalOf(page, page.region[1], SumsOfPage(page, 90));
+  const Sums total = RegionUntil(page, page.region[1], SumsOfPage(page, 90)).total;
   EXPECT_EQ(total.elapsed, 65U);
   EXPECT_EQ(total.mpi, 20U);
 }
@@ -145,7 +144,7 @@ TEST(Sums, OfAKilledProcessEndWithIt) {
   EndAsOf(page, 90, 1000);
   EXPECT_EQ(SumsOfPage(page, 200).elapsed, 80U);
   EXPECT_EQ(SumsOfPage(page, 200).mpi, 50U);
-  const Sums total = TotalOf(page, page.region[1], SumsOfPage(page, 200));
+  const Sums total = RegionUntil(page, page.region[1], SumsOfPage(page, 200)).total;
   EXPECT_EQ(total.elapsed, 65U);
   EXPECT_EQ(total.mpi, 20U);
 }

@@ -23,6 +23,9 @@ std::size_t Width(std::string_view text);
 // The parts of a text between any of the separators; none behind a last one.
 std::vector<std::string> Split(const std::string& text, const char* separators);
 
+// Texts as functions of the system take lists of them: pointers to each, and a null pointer behind.
+std::vector<char*> Pointers(std::vector<std::string>& texts);
+
 // A variable of the environment; empty where it is not set.
 std::string Variable(const char* name);
 // True if it is "1".

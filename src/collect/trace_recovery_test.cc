@@ -1,4 +1,4 @@
-#include "collect/trace/trace_recovery.h"
+#include "collect/trace/trace_room.h"
 
 #include <gtest/gtest.h>
 #include <unistd.h>
@@ -7,7 +7,6 @@
 #include <filesystem>
 #include <fstream>
 
-#include "collect/trace/trace_room.h"
 #include "collect/trace/trace_definitions.h"
 #include "collect/page_file.h"
 
@@ -92,7 +91,7 @@ TEST_F(RecoveryTest, DefinitionsOfALogAreOneAfterAnother) {
   added.communicators = {{6, {0, 2}, {}}};
   LogDefinitions(*room.head, added);
   added = {};
-  added.teams = {{9, {0, 3}}};
+  added.teams = {{9, {0, 3}, {}}};
   LogDefinitions(*room.head, added);
   const Room mapped = MapRoom(RoomPath("job", 0));
   ASSERT_NE(mapped.head, nullptr);
@@ -103,7 +102,7 @@ TEST_F(RecoveryTest, DefinitionsOfALogAreOneAfterAnother) {
   ASSERT_EQ(all->communicators.size(), 1u);
   EXPECT_EQ(all->communicators[0].members, (std::vector<std::int32_t>{0, 2}));
   ASSERT_EQ(all->teams.size(), 1u);
-  EXPECT_EQ(all->teams[0].threads, (std::vector<std::uint64_t>{0, 3}));
+  EXPECT_EQ(all->teams[0].members, (std::vector<std::int32_t>{0, 3}));
   EXPECT_FALSE(DefinitionsInLog({mapped.head->log, mapped.head->log_bytes - 1}));
   // More than there is room for is noticed.
   added.communicators = {{7, std::vector<std::int32_t>(kLogBytes / 4), {}}};
@@ -135,11 +134,11 @@ TEST(DefinitionNumbers, HaveNoGaps) {
   all[0].communicators = {{30, {0, 1}, {2}}, {9, {0, 1, 2}, {}}};
   all[2].communicators = {{17, {2}, {}}};
   all[1].windows = {{40, 9}, {43, kWorldId}};
-  all[1].groups = {{1000, {0}}};
-  std::vector<RankNumbers> numbers;
-  const RegionNames names = NumberDefinitions(all, 8, numbers);
-  EXPECT_EQ(names.calls, (std::vector<std::string>{"MPI_Send", "MPI_Barrier"}));
-  EXPECT_EQ(names.regions, (std::vector<std::string>{"a", "b"}));
+  all[1].groups = {{1000, {0}, {}}};
+  RunFacts facts;
+  const std::vector<RankNumbers> numbers = NumberDefinitions(all, 8, facts);
+  EXPECT_EQ(facts.calls, (std::vector<std::string>{"MPI_Send", "MPI_Barrier"}));
+  EXPECT_EQ(facts.regions, (std::vector<std::string>{"a", "b"}));
   EXPECT_EQ(numbers[1].regions[2], 0u);
   EXPECT_EQ(numbers[1].regions[5], 1u);
   EXPECT_EQ(numbers[1].regions[8 + 1], 3u);  // b
@@ -162,10 +161,10 @@ TEST(DefinitionNumbers, OfTeamsComeBehindThoseOfCommunicators) {
   constexpr std::uint32_t kFirst = 3U << 30U;
   std::vector<RankDefinitions> all(2);
   all[1].communicators = {{30, {0, 1}, {}}};
-  all[0].teams = {{kFirst + 2, {0, 1}}, {kFirst + 4, {0}}};
-  all[1].teams = {{kFirst + 4, {0, 1, 2, 3}}};
-  std::vector<RankNumbers> numbers;
-  NumberDefinitions(all, 8, numbers);
+  all[0].teams = {{kFirst + 2, {0, 1}, {}}, {kFirst + 4, {0}, {}}};
+  all[1].teams = {{kFirst + 4, {0, 1, 2, 3}, {}}};
+  RunFacts facts;
+  const std::vector<RankNumbers> numbers = NumberDefinitions(all, 8, facts);
   EXPECT_EQ(all[1].communicators[0].id, 2u);
   EXPECT_EQ(all[0].teams[0].id, 3u);
   EXPECT_EQ(all[0].teams[1].id, 4u);

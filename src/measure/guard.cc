@@ -1,5 +1,3 @@
-#include "measure/guard.h"
-
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
@@ -19,13 +17,11 @@
 
 #include "base/diagnostics.h"
 #include "base/files.h"
-#include "collect/clock.h"
+#include "collect/threads/counters.h"
 #include "collect/page_file.h"
 #include "collect/text.h"
-#include "collect/trace/trace_recovery.h"
 #include "collect/trace/trace_room.h"
 #include "measure/measured_run.h"
-#include "measure/measured_run_output.h"
 
 namespace farscale {
 namespace {
@@ -42,12 +38,8 @@ constexpr std::uint64_t kAftermath = 10'000'000'000U;
 // Chosen: daemons and shells between a launcher and its ranks are fewer.
 constexpr int kMostAncestors = 16;
 
-struct Ancestor {
-  std::string name;
-  int parent = 0;
-};
-
-Ancestor Describe(int pid) {
+// The name of a process and the number of its parent.
+std::pair<std::string, int> Describe(int pid) {
   const std::string text =
       collect::ReadStart("/proc/" + std::to_string(pid) + "/stat", 512);  // "4711 (mpirun) S 123 ..."
   const std::size_t begin = text.find('('), end = text.rfind(')');
@@ -71,7 +63,7 @@ int OutputOf(int pid) {
 #endif
   // A file would be opened with an offset of its own, and mpirun would write over what we wrote.
   const std::string path = "/proc/" + std::to_string(pid) + "/fd/2";
-  struct stat status {};
+  struct stat status;
   if (stat(path.c_str(), &status) != 0 || S_ISREG(status.st_mode)) return -1;
   return open(path.c_str(), O_WRONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
 }
@@ -80,9 +72,9 @@ int OutputOf(int pid) {
 // forwarding output as soon as they end the job because of one process, which is when there is something to report.
 int LauncherOutput(int pid) {
   for (int i = 0; i < kMostAncestors && pid > 1; ++i) {
-    const Ancestor process = Describe(pid);
-    if (IsLauncher(process.name)) return OutputOf(pid);
-    pid = process.parent;
+    const auto [name, parent] = Describe(pid);
+    if (IsLauncher(name)) return OutputOf(pid);
+    pid = parent;
   }
   return -1;
 }
@@ -195,16 +187,12 @@ class Guard {
     return !ProcessExists(*rank.page);
   }
 
-  static Moment MomentOf(const Page& page, const Moment& now) {
-    return {(page.flags & collect::kClockIsTsc) != 0 ? now.tick : now.clock, now.clock};
-  }
-
   // The rank's end by its page; without an end there, it ended now.
   static Page StateAt(const Page& page, const Moment& now) {
     Page state = page;
     if (state.termination == Termination::kRunning) state.termination = Termination::kLost;
-    const Moment own = MomentOf(page, now);
-    if (state.end_tick == 0) EndAsOf(state, own.tick, own.clock);
+    const bool is_tsc = (page.flags & collect::kClockIsTsc) != 0;
+    if (state.end_tick == 0) EndAsOf(state, is_tsc ? now.tick : now.clock, now.clock);
     return state;
   }
 

@@ -3,7 +3,7 @@
 
 #include <memory>
 
-#include "collect/rank_share.h"
+#include "collect/page.h"
 #include "collect/text.h"
 #include "measure/measured_run.h"
 

@@ -8,8 +8,7 @@
 #include <tuple>
 #include <utility>
 
-#include "collect/clock.h"
-#include "collect/rank_share.h"
+#include "collect/threads/counters.h"
 #include "collect/text.h"
 #include "replay/network.h"
 
@@ -22,13 +21,7 @@ using collect::RegionRecord;
 using collect::Sums;
 using collect::Termination;
 
-// A page with what its clock needs to become seconds.
-struct Process {
-  const Page* page = nullptr;
-  Sums sums{};
-  double seconds_a_tick = 1e-9;
-  int node = 0;
-};
+using Processes = std::vector<MeasuredProcess>;
 
 double SecondsATick(const Page& page, collect::Tick now_tick, std::uint64_t now_clock) {
   if ((page.flags & collect::kClockIsTsc) == 0) return 1e-9;
@@ -43,11 +36,11 @@ std::string Text(const char* text, std::size_t bytes) { return {text, std::find(
 // Pages are what anybody may have written there, and go to a terminal.
 std::string Name(const char* text, std::size_t bytes) { return collect::Printable(Text(text, bytes)); }
 
-std::vector<Process> Processes(const std::vector<Page>& pages, MeasuredRun& run) {
+Processes FindProcesses(const std::vector<Page>& pages, MeasuredRun& run) {
   collect::ChooseClock();
   const collect::Tick now_tick = collect::Now();
   const std::uint64_t now_clock = collect::Nanoseconds(CLOCK_MONOTONIC);
-  std::vector<Process> processes;
+  Processes processes;
   std::map<std::string, int> nodes;
   for (const Page& page : pages) {
     const std::string host = Name(page.host, sizeof page.host);
@@ -55,27 +48,24 @@ std::vector<Process> Processes(const std::vector<Page>& pages, MeasuredRun& run)
     if (is_new) run.nodes.push_back({host, {}});
     run.nodes[static_cast<std::size_t>(entry->second)].ranks.push_back(page.rank);
     const collect::Tick now = (page.flags & collect::kClockIsTsc) != 0 ? now_tick : now_clock;
-    processes.push_back({&page, SumsOfPage(page, now), SecondsATick(page, now_tick, now_clock), entry->second});
+    processes.push_back({&page, entry->second, 0, SumsOfPage(page, now), SecondsATick(page, now_tick, now_clock)});
   }
   return processes;
 }
 
-// A process that has started a region.
-struct Member {
-  const Process* process = nullptr;
-  const RegionRecord* record = nullptr;
-};
+const RegionRecord& Record(const MeasuredProcess& process) { return process.page->region[process.region]; }
 
 // Where CPU time was taken, on the ranks whose pages have it.
-void AddCpu(const std::vector<Member>& members, MeasuredRegion& region) {
+void AddCpu(const Processes& members, MeasuredRegion& region) {
   double cpu = 0, covered = 0, process_cpu = 0;
   std::uint64_t preemptions = 0;
-  for (const auto& [process, record] : members) {
-    if (record->cpu_ticks == 0) continue;
-    covered += static_cast<double>(record->cpu_ticks) * process->seconds_a_tick;
-    cpu += static_cast<double>(record->total.cpu) * 1e-9;
-    process_cpu += static_cast<double>(record->total.process_cpu) * 1e-9;
-    preemptions += record->total.preemptions;
+  for (const MeasuredProcess& member : members) {
+    const RegionRecord& record = Record(member);
+    if (record.cpu_ticks == 0) continue;
+    covered += static_cast<double>(record.cpu_ticks) * member.seconds_a_tick;
+    cpu += static_cast<double>(record.total.cpu) * 1e-9;
+    process_cpu += static_cast<double>(record.total.process_cpu) * 1e-9;
+    preemptions += record.total.preemptions;
   }
   if (covered <= 0) return;
   region.cpu_share = cpu / covered;
@@ -87,25 +77,25 @@ void AddCpu(const std::vector<Member>& members, MeasuredRegion& region) {
 
 // Where no OpenMP library tells what threads do, it is known that some compute beside the main one, and that no more
 // than their CPU time was useful.
-void AddThreadsSeen(const std::vector<Member>& members, MeasuredRegion& region) {
+void AddThreadsSeen(const Processes& members, MeasuredRegion& region) {
   std::uint32_t unknown = 0;
-  for (const Member& member : members) unknown = std::max(unknown, member.process->page->teams.unknown);
+  for (const MeasuredProcess& member : members) unknown = std::max(unknown, member.page->teams.unknown);
   if (unknown == 0) return;
   const PhaseTotals& totals = region.totals;
   const auto count = static_cast<int>(members.size());
   region.threads_seen = 1 + static_cast<int>(unknown);
   if (totals.threads) region.threads_seen += (static_cast<int>(totals.threads->cpus) - 1) / count;
   if (totals.threads || !region.other_cpu || !(totals.elapsed > 0)) return;
-  const int threads = std::max(members.front().process->page->threads, region.threads_seen);
+  const int threads = std::max(members.front().page->threads, region.threads_seen);
   const double cpus = threads * static_cast<double>(count);
   region.parallel_at_most = std::min(1.0, (totals.total_useful + *region.other_cpu) / (cpus * totals.elapsed));
 }
 
 // The whole run of one node goes from where its first rank began to where its last one ended, as in a trace
 // [formulas.md, spans]; clocks of several nodes do not compare. Only of ranks that have ended.
-double WholeRunSpan(const std::vector<Process>& processes, double otherwise) {
+double WholeRunSpan(const Processes& processes, double otherwise) {
   collect::Tick begin = ~collect::Tick{0}, end = 0;
-  for (const Process& process : processes) {
+  for (const MeasuredProcess& process : processes) {
     const Page& page = *process.page;
     if (process.node != processes.front().node || page.end_tick == 0) return otherwise;
     begin = std::min(begin, page.begin_tick);
@@ -115,12 +105,12 @@ double WholeRunSpan(const std::vector<Process>& processes, double otherwise) {
 }
 
 // The time that the whole run lacks of that between its begin and its end, on every rank.
-std::vector<double> SwitchedOff(const std::vector<Process>& processes) {
+std::vector<double> SwitchedOff(const Processes& processes) {
   std::vector<double> off;
-  for (const Process& process : processes) {
+  for (const MeasuredProcess& process : processes) {
     const Page& page = *process.page;
     const collect::Tick elapsed = page.end_tick != 0 ? page.end_tick - page.begin_tick : process.sums.elapsed;
-    const collect::Tick counted = TotalOf(page, page.region[0], process.sums).elapsed;
+    const collect::Tick counted = RegionUntil(page, page.region[0], process.sums).total.elapsed;
     off.push_back(elapsed > counted ? static_cast<double>(elapsed - counted) * process.seconds_a_tick : 0);
   }
   if (std::ranges::all_of(off, [](double seconds) { return seconds == 0; })) off.clear();
@@ -161,7 +151,7 @@ std::optional<DeviceTimes> TimesOfDevices(const std::vector<MeasuredDevice>& dev
 }
 
 // T and T_ideal in the span that the region's occurrences have.
-void ResolveSpan(const std::vector<Process>& processes, bool is_whole_run, const std::vector<RankShare>& shares,
+void ResolveSpan(const Processes& processes, bool is_whole_run, const std::vector<RankShare>& shares,
                  const std::vector<RankShare>& ideal, MeasuredRegion& region) {
   double& elapsed = region.totals.elapsed;
   if (is_whole_run) {
@@ -175,17 +165,17 @@ void ResolveSpan(const std::vector<Process>& processes, bool is_whole_run, const
   }
 }
 
-bool AllHave(const std::vector<Member>& members, collect::PageFlags flag) {
-  return std::ranges::all_of(members, [&](const Member& member) { return (member.process->page->flags & flag) != 0; });
+bool AllHave(const Processes& members, collect::PageFlags flag) {
+  return std::ranges::all_of(members, [&](const MeasuredProcess& member) { return (member.page->flags & flag) != 0; });
 }
 
 // Instructions and cycles where they are those of all useful time.
-void AddCounters(const std::vector<Member>& members, bool has_teams, bool is_hybrid, MeasuredRegion& region) {
+void AddCounters(const Processes& members, bool has_teams, bool is_hybrid, MeasuredRegion& region) {
   const bool counts_useful = !has_teams || (is_hybrid && AllHave(members, collect::kThreadsCounted));
   if (region.uses_devices || !counts_useful || !AllHave(members, collect::kHasCounters)) return;
   double instructions = 0, cycles = 0;
-  for (const auto& [process, record] : members) {
-    const Sums total = TotalOf(*process->page, *record, process->sums);
+  for (const MeasuredProcess& member : members) {
+    const Sums total = RegionUntil(*member.page, Record(member), member.sums).total;
     instructions += static_cast<double>(total.instructions);
     cycles += static_cast<double>(total.cycles);
   }
@@ -194,47 +184,44 @@ void AddCounters(const std::vector<Member>& members, bool has_teams, bool is_hyb
   region.totals.cycles = cycles;
 }
 
-std::vector<Member> MembersIn(const std::vector<Process>& processes, const std::string& name, bool is_whole_run) {
-  std::vector<Member> members;
-  for (const Process& process : processes) {
+// Those that have started the region.
+Processes MembersIn(const Processes& processes, const std::string& name, bool is_whole_run) {
+  Processes members;
+  for (const MeasuredProcess& process : processes) {
     const int index = is_whole_run ? 0 : FindRegion(*process.page, name.c_str());
     if (index < 0 || process.page->region[index].starts == 0) continue;
-    members.push_back({&process, &process.page->region[index]});
+    members.push_back(process);
+    members.back().region = static_cast<std::uint32_t>(index);
   }
   return members;
 }
 
-MeasuredRegion Measure(const std::vector<Process>& processes, const std::string& name, bool is_whole_run,
-                       bool knows_ideal) {
+MeasuredRegion Measure(const Processes& processes, const std::string& name, bool is_whole_run, bool knows_ideal) {
   MeasuredRegion region;
   region.name = collect::Printable(name);
   region.fewest_starts = ~std::uint64_t{0};
   const auto any = [&](auto has) {
-    return std::ranges::any_of(processes, [&](const Process& p) { return has(*p.page); });
+    return std::ranges::any_of(processes, [&](const MeasuredProcess& p) { return has(*p.page); });
   };
   const bool has_teams = any(collect::HasTeams);
   region.uses_devices = any(collect::UsesDevices);
   const bool is_hybrid = (has_teams || region.uses_devices) &&
                          !any([](const Page& page) { return (page.flags & collect::kTooManyThreads) != 0; });
-  const std::vector<Member> members = MembersIn(processes, name, is_whole_run);
+  const Processes members = MembersIn(processes, name, is_whole_run);
   std::vector<RankShare> shares, ideal;
-  std::vector<DeviceUser> device_users;
   double in_runtime = 0, longest_ideal = 0, elapsed = 0;
-  for (const auto& [process, record] : members) {
-    const Page& page = *process->page;
-    const Sums total = TotalOf(page, *record, process->sums);
-    const auto seconds = [tick = process->seconds_a_tick](std::uint64_t ticks) {
-      return static_cast<double>(ticks) * tick;
-    };
-    RankShare& share = shares.emplace_back(ShareOf(page, *record, process->sums, process->seconds_a_tick, has_teams));
-    share.node = static_cast<std::uint64_t>(process->node);
-    const collect::Window window = WindowOf(page, *record, process->sums);
-    ideal.push_back({.begin = seconds(window.ideal_begin), .end = seconds(window.ideal_end)});
-    device_users.push_back({&page, process->node, static_cast<std::uint32_t>(record - page.region)});
+  for (const MeasuredProcess& member : members) {
+    const Page& page = *member.page;
+    const RegionRecord record = RegionUntil(page, Record(member), member.sums);
+    const Sums& total = record.total;
+    const auto seconds = [&](std::uint64_t ticks) { return static_cast<double>(ticks) * member.seconds_a_tick; };
+    RankShare& share = shares.emplace_back(ShareOf(page, record, member.seconds_a_tick, has_teams));
+    share.node = static_cast<std::uint64_t>(member.node);
+    ideal.push_back({.begin = seconds(record.first_start_ideal), .end = seconds(record.last_stop_ideal)});
     region.ranks.push_back(page.rank);
-    region.fewest_starts = std::min(region.fewest_starts, record->starts);
-    region.most_starts = std::max(region.most_starts, record->starts);
-    region.is_open_somewhere |= record->open != 0 && !is_whole_run;
+    region.fewest_starts = std::min(region.fewest_starts, record.starts);
+    region.most_starts = std::max(region.most_starts, record.starts);
+    region.is_open_somewhere |= record.open != 0 && !is_whole_run;
     region.elapsed_by_rank.push_back(share.elapsed);
     region.totals.elapsed = std::max(region.totals.elapsed, share.elapsed);
     region.mpi_calls += total.calls;
@@ -248,7 +235,7 @@ MeasuredRegion Measure(const std::vector<Process>& processes, const std::string&
   }
   if (knows_ideal && AllHave(members, collect::kHasIdeal)) region.totals.ideal_elapsed = longest_ideal;
   ResolveSpan(processes, is_whole_run, shares, ideal, region);
-  if (region.uses_devices) region.devices = SumDevices(device_users, region.totals.elapsed);
+  if (region.uses_devices) region.devices = SumDevices(members, region.totals.elapsed);
   if (is_hybrid) region.totals.devices = TimesOfDevices(region.devices);
   UseShares(shares, is_hybrid, region);
   if (is_hybrid && elapsed > 0) region.runtime_share = in_runtime / elapsed;
@@ -258,9 +245,9 @@ MeasuredRegion Measure(const std::vector<Process>& processes, const std::string&
   return region;
 }
 
-std::vector<std::string> RegionNames(const std::vector<Process>& processes) {
+std::vector<std::string> RegionNames(const Processes& processes) {
   std::vector<std::string> names;  // as they are in the pages
-  for (const Process& process : processes) {
+  for (const MeasuredProcess& process : processes) {
     for (std::uint32_t i = 1; i < process.page->regions; ++i) {
       const std::string name = Text(process.page->region[i].name, collect::kNameBytes);
       if (std::ranges::find(names, name) == names.end()) names.push_back(name);
@@ -351,9 +338,9 @@ bool KnowsDevices(const Page& page) {
   return is_possible && ((page.flags & collect::kHasDevices) == 0 || is_complete);
 }
 
-std::vector<MeasuredDevice> SumDevices(const std::vector<DeviceUser>& users, double elapsed) {
+std::vector<MeasuredDevice> SumDevices(const Processes& users, double elapsed) {
   std::map<std::pair<int, std::string>, MeasuredDevice> devices;
-  for (const DeviceUser& user : users) {
+  for (const MeasuredProcess& user : users) {
     if (!KnowsDevices(*user.page)) return {};
     const collect::DevicesRecord& record = user.page->devices;
     for (std::uint32_t i = 0; i < record.devices; ++i) {
@@ -404,8 +391,8 @@ MeasuredRun Summarize(std::vector<Page> pages) {
     run.device_work_lost += static_cast<double>(page.devices.lost) * 1e-9;
   }
   AddTermination(pages, run);
-  const std::vector<Process> processes = Processes(pages, run);
-  for (const Process& process : processes) {
+  const Processes processes = FindProcesses(pages, run);
+  for (const MeasuredProcess& process : processes) {
     const double flushed = static_cast<double>(process.page->flushed) * process.seconds_a_tick;
     run.flushed_largest = std::max(run.flushed_largest, flushed);
   }

@@ -97,16 +97,18 @@ MeasuredRun Summarize(std::vector<collect::Page> pages);
 // True if what the devices of a process did is known: the run ended, and there was room for all of it.
 bool KnowsDevices(const collect::Page& page);
 
-// A process that takes part in a region, which its page has at this index.
-struct DeviceUser {
+// A process of a run, and one of the regions of its page.
+struct MeasuredProcess {
   const collect::Page* page = nullptr;
   int node = 0;
   std::uint32_t region = 0;
+  collect::Sums sums{};          // since the run began
+  double seconds_a_tick = 1e-9;  // ticks by its clock
 };
 
 // Empty where some device is not known. Devices that any of the processes used in its run count, also where they do
 // nothing in the region.
-std::vector<MeasuredDevice> SumDevices(const std::vector<DeviceUser>& users, double elapsed);
+std::vector<MeasuredDevice> SumDevices(const std::vector<MeasuredProcess>& processes, double elapsed);
 
 // A warning or note on a run.
 struct RunFinding {
@@ -115,5 +117,30 @@ struct RunFinding {
   std::string sentence;
 };
 std::vector<RunFinding> FindingsOn(const MeasuredRun& run);
+
+// A measured run as JSON [docs/schema/measured-run.schema.json] and as the summary on the terminal, and the file of its
+// results, where several jobs may put theirs at the same time.
+
+std::string MeasuredRunJson(const MeasuredRun& run);
+
+// `written` names the file with the results, or says why there is none.
+std::string MeasuredRunSummary(const MeasuredRun& run, const std::string& written);
+
+// Sentences on the size that a trace of the run and of its regions would have.
+std::string TraceSizeText(const collect::TraceSize& size, const MeasuredRun& run);
+
+// Writes `text`, which contains `job`, to `path`, whole or not at all. A file there that another job has written stays:
+// then the name gets a number, farscale-2.json. Returns the path taken, or nothing and `why`.
+std::string WriteResult(const std::string& path, const std::string& job, const std::string& text, std::string& why);
+
+// Results of a run that came to MPI_Finalize, from what rank 0 hands over; of any other, by the guard. This is one
+// process a node that sleeps until the job's ranks there have ended, and has mapped their pages.
+
+// Writes the results and the summary of a dump [docs/file-formats.md, dumps]. False where the results could not be
+// written, which is said. Throws an input error where it is none.
+bool ReportDump(const std::string& path);
+
+// Returns at once, in a process of its own, and in the guard when all is done.
+void GuardJob(const std::string& job);
 
 }  // namespace farscale

@@ -1,5 +1,3 @@
-#include "measure/measured_run_output.h"
-
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -16,6 +14,7 @@
 #include "base/json_form.h"
 #include "base/files.h"
 #include "collect/text.h"
+#include "measure/measured_run.h"
 
 namespace farscale {
 namespace {

@@ -1,4 +1,4 @@
-#include "measure/measured_run_output.h"
+#include "measure/measured_run.h"
 
 #include <gmock/gmock.h>
 #include <stdlib.h>

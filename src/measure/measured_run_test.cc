@@ -6,7 +6,6 @@
 #include <nlohmann/json.hpp>
 
 #include "collect/text.h"
-#include "measure/measured_run_output.h"
 
 namespace farscale {
 namespace {

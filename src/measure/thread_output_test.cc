@@ -5,7 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "collect/text.h"
-#include "measure/measured_run_output.h"
+#include "measure/measured_run.h"
 
 namespace farscale {
 namespace {

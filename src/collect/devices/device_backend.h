@@ -13,24 +13,27 @@
 extern "C" {
 #endif
 
-enum { FARSCALE_DEVICE_INTERFACE = 2 };
-
-/* Of which runtime calls, kernels and copies are in traces. */
-enum { FARSCALE_DEVICE_CUDA = 0, FARSCALE_DEVICE_HIP = 1 };
+enum {
+  FARSCALE_DEVICE_INTERFACE = 2,
+  /* Of which runtime calls, kernels and copies are in traces. */
+  FARSCALE_DEVICE_CUDA = 0,
+  FARSCALE_DEVICE_HIP = 1,
+  /* What a stream does. */
+  FARSCALE_DEVICE_KERNEL = 0,
+  FARSCALE_DEVICE_COPY = 1
+};
 
 typedef struct farscale_device_backend {
   uint32_t interface;    /* FARSCALE_DEVICE_INTERFACE */
   uint64_t (*now)(void); /* the clock of all times below, ns; NULL is CLOCK_MONOTONIC */
   void (*flush)(void);   /* hands over all work that has ended, before it returns; by the thread of MPI_Finalize */
-  uint32_t paradigm;     /* one of the above */
+  uint32_t paradigm;     /* FARSCALE_DEVICE_CUDA or _HIP */
 } farscale_device_backend;
-
-enum { FARSCALE_DEVICE_KERNEL = 0, FARSCALE_DEVICE_COPY = 1 };
 
 /* What one stream of a device did: a kernel, or a copy or another operation of its memory. */
 typedef struct farscale_device_work {
   uint32_t device; /* by the number that farscale_device_name got */
-  uint32_t kind;
+  uint32_t kind;   /* FARSCALE_DEVICE_KERNEL or _COPY */
   uint64_t begin;
   uint64_t end;
 } farscale_device_work;

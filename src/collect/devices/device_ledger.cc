@@ -8,12 +8,10 @@ namespace {
 // Chosen: about 10 MB, and the work of seconds of programs that start kernels as fast as they can.
 constexpr std::size_t kMuch = std::size_t{1} << 18U;
 
-using Intervals = std::vector<DeviceInterval>;
-
 // The parts of the intervals that lie before `until`, united and in order. The rest stays.
-Intervals TakeUnion(Intervals& all, std::uint64_t until) {
+std::vector<DeviceInterval> TakeUnion(std::vector<DeviceInterval>& all, std::uint64_t until) {
   std::ranges::sort(all);
-  Intervals united, rest;
+  std::vector<DeviceInterval> united, rest;
   for (const DeviceInterval& one : all) {
     if (one.end > until) rest.push_back({std::max(one.begin, until), one.end});
     if (one.begin >= until) continue;
@@ -29,7 +27,7 @@ Intervals TakeUnion(Intervals& all, std::uint64_t until) {
 }
 
 // Both are in order, and each apart in itself.
-std::uint64_t LengthInside(const Intervals& work, const Intervals& windows) {
+std::uint64_t LengthInside(const std::vector<DeviceInterval>& work, const std::vector<DeviceInterval>& windows) {
   std::uint64_t length = 0;
   auto window = windows.begin();
   for (const DeviceInterval& one : work) {
@@ -48,59 +46,57 @@ void DeviceLedger::Add(std::uint32_t device, bool is_kernel, DeviceInterval work
   const std::uint64_t known = std::max(work.begin, begin_);
   if (std::min(from, work.end) > known) lost_ += std::min(from, work.end) - known;
   if (work.end <= from) return;
-  Work& of_device = devices_[device];
-  if (is_kernel) of_device.kernels.push_back({from, work.end});
-  of_device.active.push_back({from, work.end});
+  if (is_kernel) kernels_[device].push_back({from, work.end});
+  active_[device].push_back({from, work.end});
   ++kept_;
 }
 
-bool DeviceLedger::keeps_much() const { return kept_ + edges_.size() >= kMuch; }
-
-void DeviceLedger::SettleHalf() {
-  std::vector<std::uint64_t> times;
-  for (const Edge& edge : edges_) times.push_back(edge.time);
-  for (const auto& [device, work] : devices_) {
-    for (const DeviceInterval& one : work.active) times.push_back(one.end);
+void DeviceLedger::Close(std::uint32_t region, std::uint64_t time) {
+  const auto open = open_since_.find(region);
+  if (open == open_since_.end()) return;
+  if (open->second < time) {
+    windows_[region].push_back({open->second, time});
+    ++kept_;
   }
-  const auto middle = times.begin() + static_cast<std::ptrdiff_t>(times.size() / 2);
-  std::ranges::nth_element(times, middle);
-  Settle(*middle);
+  open_since_.erase(open);
 }
 
-// When every region was open between what was settled before and `until`.
-std::map<std::uint32_t, Intervals> DeviceLedger::TakeWindows(std::uint64_t until) {
-  std::map<std::uint32_t, Intervals> windows;
-  const auto later = std::ranges::find_if(edges_, [&](const Edge& edge) { return edge.time > until; });
-  for (auto edge = edges_.begin(); edge != later; ++edge) {
-    if (edge->is_open) {
-      open_since_.emplace(edge->region, edge->time);
-    } else if (const auto open = open_since_.find(edge->region); open != open_since_.end()) {
-      windows[edge->region].push_back({open->second, edge->time});
-      open_since_.erase(open);
+bool DeviceLedger::keeps_much() const { return kept_ >= kMuch; }
+
+void DeviceLedger::SettleHalf() {
+  std::vector<std::uint64_t> ends;
+  for (const Intervals* all : {&windows_, &active_}) {
+    for (const auto& [key, list] : *all) {
+      for (const DeviceInterval& one : list) ends.push_back(one.end);
     }
   }
-  edges_.erase(edges_.begin(), later);
-  for (auto& [region, since] : open_since_) {
-    windows[region].push_back({since, until});
-    since = until;
-  }
-  return windows;
+  const auto middle = ends.begin() + static_cast<std::ptrdiff_t>(ends.size() / 2);
+  std::ranges::nth_element(ends, middle);
+  Settle(*middle);
 }
 
 void DeviceLedger::Settle(std::uint64_t until) {
   if (until <= settled_) return;
-  const auto windows = TakeWindows(until);
   kept_ = 0;
-  for (auto& [device, work] : devices_) {
-    const Intervals kernels = TakeUnion(work.kernels, until), active = TakeUnion(work.active, until);
-    kept_ += work.active.size();
-    if (active.empty()) continue;
-    for (const auto& [region, inside] : windows) {
-      const DeviceSums more = {LengthInside(kernels, inside), LengthInside(active, inside)};
-      if (more.active == 0) continue;
-      DeviceSums& sums = sums_[{region, device}];
-      sums.kernels += more.kernels;
-      sums.active += more.active;
+  Intervals settled_windows;
+  for (auto& [region, list] : windows_) {
+    settled_windows[region] = TakeUnion(list, until);
+    kept_ += list.size();
+  }
+  for (auto& [region, since] : open_since_) {
+    if (since >= until) continue;
+    settled_windows[region].push_back({since, until});
+    since = until;
+  }
+  for (auto& [device, work] : active_) {
+    const auto kernels = TakeUnion(kernels_[device], until), active = TakeUnion(work, until);
+    kept_ += work.size();
+    for (const auto& [region, inside] : settled_windows) {
+      const std::uint64_t more = LengthInside(active, inside);
+      if (more == 0) continue;
+      DeviceSums& sums = sums_.try_emplace({region, device}, DeviceSums{region, device, 0, 0}).first->second;
+      sums.kernels += LengthInside(kernels, inside);
+      sums.active += more;
     }
   }
   settled_ = until;

@@ -8,6 +8,8 @@
 #include <utility>
 #include <vector>
 
+#include "collect/page.h"
+
 namespace farscale::collect {
 
 // All times in ns of one clock.
@@ -18,20 +20,14 @@ struct DeviceInterval {
   friend auto operator<=>(const DeviceInterval&, const DeviceInterval&) = default;
 };
 
-// Sums of one device in one region, all of its streams together: what overlaps counts once.
-struct DeviceSums {
-  std::uint64_t kernels = 0;
-  std::uint64_t active = 0;  // in kernels or copies
-};
-
 class DeviceLedger {
  public:
   // Nothing before `begin` counts. The first region, the whole run, is open from then on.
   explicit DeviceLedger(std::uint64_t begin) : begin_(begin), settled_(begin), open_since_{{0, begin}} {}
 
-  // Edges of regions come in order.
-  void Open(std::uint32_t region, std::uint64_t time) { edges_.push_back({time, region, true}); }
-  void Close(std::uint32_t region, std::uint64_t time) { edges_.push_back({time, region, false}); }
+  // In the order of time.
+  void Open(std::uint32_t region, std::uint64_t time) { open_since_.emplace(region, time); }
+  void Close(std::uint32_t region, std::uint64_t time);
   void Add(std::uint32_t device, bool is_kernel, DeviceInterval work);
 
   // True if it is time to settle.
@@ -41,28 +37,18 @@ class DeviceLedger {
   // Adds up what happened before `until`; of work that comes later, what lies before that is lost.
   void Settle(std::uint64_t until);
 
-  // Sums by region and device, as far as settled; the whole run has all devices.
+  // Sums by region and device, as far as settled; the whole run has all devices. What overlaps counts once.
   const std::map<std::pair<std::uint32_t, std::uint32_t>, DeviceSums>& sums() const { return sums_; }
   std::uint64_t lost() const { return lost_; }  // ns of work
 
  private:
-  struct Edge {
-    std::uint64_t time;
-    std::uint32_t region;
-    bool is_open;
-  };
-  struct Work {
-    std::vector<DeviceInterval> kernels;
-    std::vector<DeviceInterval> active;
-  };
-
-  std::map<std::uint32_t, std::vector<DeviceInterval>> TakeWindows(std::uint64_t until);
+  using Intervals = std::map<std::uint32_t, std::vector<DeviceInterval>>;
 
   std::uint64_t begin_, settled_, lost_ = 0;
-  std::size_t kept_ = 0;  // pieces of work
-  std::map<std::uint32_t, std::uint64_t> open_since_;
-  std::vector<Edge> edges_;
-  std::map<std::uint32_t, Work> devices_;
+  std::size_t kept_ = 0;                               // pieces of work and windows
+  std::map<std::uint32_t, std::uint64_t> open_since_;  // when regions were opened that are open
+  Intervals windows_;                                  // in which regions were open; keys: regions
+  Intervals kernels_, active_;                         // work, that in kernels and all; keys: devices
   std::map<std::pair<std::uint32_t, std::uint32_t>, DeviceSums> sums_;
 };
 

@@ -1,13 +1,12 @@
 #include "collect/devices/devices.h"
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <atomic>
 #include <map>
 #include <mutex>
 #include <optional>
 #include <span>
+#include <utility>
 
 #include "collect/preload/call.h"
 #include "collect/devices/device_backend.h"
@@ -31,6 +30,7 @@ struct HostCall {
   unsigned depth = 0;
   bool counts = false;
   bool is_recorded = false;
+  Activity before = Activity::kOutside;  // the worker, which goes on with it
   Tick entered = 0;
   std::uint64_t mpi_before = 0;
 };
@@ -69,6 +69,11 @@ std::uint64_t Shifted(std::uint64_t time, std::int64_t offset) {
   return offset < 0 && shifted > time ? 0 : shifted;
 }
 
+std::string NameOfDevice(std::uint32_t device) {
+  const auto name = device_names.find(device);
+  return name != device_names.end() ? name->second : std::to_string(device);
+}
+
 void WriteSums(DevicesRecord& record) {
   std::map<std::uint32_t, std::uint32_t> index_of;
   for (const auto& [key, sums] : ledger->sums()) {
@@ -76,10 +81,9 @@ void WriteSums(DevicesRecord& record) {
     const auto [index, is_new] = index_of.try_emplace(device, record.devices);
     record.has_no_room = (is_new && record.devices == kMostDevices) || record.sums == kMostDeviceSums ? 1 : 0;
     if (record.has_no_room != 0) return;
-    if (is_new) {
-      CopyName(NameOfDevice(device).c_str(), record.name[record.devices++]);
-    }
-    record.sum[record.sums++] = {region, index->second, sums.kernels, sums.active};
+    if (is_new) CopyName(NameOfDevice(device).c_str(), record.name[record.devices++]);
+    record.sum[record.sums] = sums;
+    record.sum[record.sums++].device = index->second;
   }
 }
 
@@ -88,28 +92,28 @@ void EnterDevice() {
   if (call.depth++ != 0) return;
   call.counts = is_following.load(std::memory_order_relaxed) && this_thread.depth == 0;
   if (!call.counts) return;
-  call.entered = Now();
   if (!IsMainThread()) {
-    EnterDeviceInTeam(call.entered);
+    call.before = EnterActivity(Activity::kDevice);
     return;
   }
+  call.entered = Now();
   call.mpi_before = page->mpi;
   Store(page->offload_entered, call.entered);
   call.is_recorded = recording.is_writing;
-  if (call.is_recorded) RecordEnter(RegionsOfDevices().runtime, call.entered);
+  if (call.is_recorded) RecordEnter(DeviceCall(CallId::kCudaRuntime, CallId::kHipRuntime), call.entered);
 }
 
 void LeaveDevice() {
   HostCall& call = host_call;
   if (call.depth == 0 || --call.depth != 0 || !call.counts) return;
   if (!IsMainThread()) {
-    LeaveDeviceInTeam(Now());
+    LeaveActivity(call.before);
     return;
   }
   if (page->offload_entered == 0) return;  // the run has ended
   // Time of MPI that is called within the runtime is MPI's.
   const Tick left = Now();
-  if (call.is_recorded) RecordLeave(RegionsOfDevices().runtime, left);
+  if (call.is_recorded) RecordLeave(DeviceCall(CallId::kCudaRuntime, CallId::kHipRuntime), left);
   const std::uint64_t taken = left - call.entered, mpi = page->mpi - call.mpi_before;
   Store(page->offload, page->offload + (taken > mpi ? taken - mpi : 0));
   Store(page->offload_entered, 0);
@@ -156,16 +160,9 @@ void FinishDevices() {
   ledger.reset();
 }
 
-std::string NameOfDevice(std::uint32_t device) {
-  const auto name = device_names.find(device);
-  return name != device_names.end() ? name->second : std::to_string(device);
-}
-
-DeviceRegions RegionsOfDevices() {
+CallId DeviceCall(CallId of_cuda, CallId of_hip) {
   const farscale_device_backend* of = backend;
-  const bool is_hip = of != nullptr && of->paradigm == FARSCALE_DEVICE_HIP;
-  return is_hip ? DeviceRegions{CallId::kHipRuntime, CallId::kHipKernel, CallId::kHipCopy}
-                : DeviceRegions{CallId::kCudaRuntime, CallId::kCudaKernel, CallId::kCudaCopy};
+  return of != nullptr && of->paradigm == FARSCALE_DEVICE_HIP ? of_hip : of_cuda;
 }
 
 namespace {
@@ -175,24 +172,14 @@ constexpr std::size_t kMostWork = std::size_t{1} << 21U;
 // Streams of a device; chosen. Work that overlaps more is cut, which leaves the time that a device is busy as it is.
 constexpr std::size_t kMostStreams = 16;
 
-struct KeptWork {
-  DeviceInterval interval;
-  bool is_kernel = false;
-};
-
-// One after the other, in ticks.
-struct StreamWork {
-  Tick begin, end;
-  bool is_kernel;
-};
-
+// Work one after the other, its times in ticks.
 struct RecordedStream {
-  std::vector<StreamWork> work;
+  std::vector<farscale_device_work> work;
   std::uint64_t number = 0;  // as a thread's, behind all of them
   std::uint64_t written = 0;
 };
 
-std::map<std::uint32_t, std::vector<KeptWork>> kept;  // keys: devices
+std::map<std::uint32_t, std::vector<farscale_device_work>> kept;  // keys: devices; in ns
 std::size_t kept_count = 0;
 std::map<std::uint32_t, std::vector<RecordedStream>> streams;
 std::vector<Tick> switches;  // when recording was interrupted and went on, in turn
@@ -219,7 +206,7 @@ void ForEachRecorded(Tick begin, Tick end, Visit visit) {
 }
 
 // On the first stream that is done with what it did before.
-void AddToStreams(StreamWork work, std::vector<RecordedStream>& of_device) {
+void AddToStreams(farscale_device_work work, std::vector<RecordedStream>& of_device) {
   auto free = std::ranges::find_if(of_device,
                                    [&](const RecordedStream& stream) { return stream.work.back().end <= work.begin; });
   if (free == of_device.end() && of_device.size() < kMostStreams) {
@@ -236,11 +223,11 @@ void AddToStreams(StreamWork work, std::vector<RecordedStream>& of_device) {
 void FillStreams() {
   std::uint64_t number = kMostThreads;
   for (auto& [device, work] : kept) {
-    std::ranges::sort(work, {}, &KeptWork::interval);
+    std::ranges::sort(work, {}, [](const farscale_device_work& one) { return std::pair(one.begin, one.end); });
     std::vector<RecordedStream>& of_device = streams[device];
-    for (const KeptWork& one : work) {
-      ForEachRecorded(TickOf(one.interval.begin), TickOf(one.interval.end), [&](Tick begin, Tick end) {
-        AddToStreams({begin, end, one.is_kernel}, of_device);
+    for (const farscale_device_work& one : work) {
+      ForEachRecorded(TickOf(one.begin), TickOf(one.end), [&](Tick begin, Tick end) {
+        AddToStreams({device, one.kind, begin, end}, of_device);
       });
     }
     for (RecordedStream& stream : of_device) stream.number = number++;
@@ -248,32 +235,22 @@ void FillStreams() {
   kept.clear();
 }
 
-std::uint64_t LocationOfStream(const RecordedStream& stream) {
-  return LocationOf(static_cast<std::uint64_t>(page->rank), stream.number);
+bool WriteWork(OTF2_EvtWriter* writer, const farscale_device_work& work) {
+  const CallId id = work.kind == FARSCALE_DEVICE_KERNEL ? DeviceCall(CallId::kCudaKernel, CallId::kHipKernel)
+                                                        : DeviceCall(CallId::kCudaCopy, CallId::kHipCopy);
+  NoteUsed(id);
+  return OTF2_EvtWriter_Enter(writer, nullptr, work.begin, static_cast<std::uint32_t>(id)) == OTF2_SUCCESS &&
+         OTF2_EvtWriter_Leave(writer, nullptr, work.end, static_cast<std::uint32_t>(id)) == OTF2_SUCCESS;
 }
 
-// Nothing where it could not be done.
-OTF2_EvtWriter* WriteStream(OTF2_Archive* archive, RecordedStream& stream) {
-  OTF2_EvtWriter* writer = OTF2_Archive_GetEvtWriter(archive, LocationOfStream(stream));
-  bool good = writer != nullptr;
-  const DeviceRegions regions = RegionsOfDevices();
-  for (const StreamWork& work : stream.work) {
-    const CallId id = work.is_kernel ? regions.kernel : regions.copy;
-    NoteUsed(id);
-    good = good && OTF2_EvtWriter_Enter(writer, nullptr, work.begin, static_cast<std::uint32_t>(id)) == OTF2_SUCCESS &&
-           OTF2_EvtWriter_Leave(writer, nullptr, work.end, static_cast<std::uint32_t>(id)) == OTF2_SUCCESS;
-  }
-  good = good && OTF2_EvtWriter_GetNumberOfEvents(writer, &stream.written) == OTF2_SUCCESS;
-  return good ? writer : nullptr;
+// For the trace; with a lock. Nothing where the run is not recorded.
+void KeepWork(const farscale_device_work& work) {
+  if (recording.writer == nullptr || HasTooMuchDeviceWork()) return;
+  kept[work.device].push_back(work);
+  ++kept_count;
 }
 
 }  // namespace
-
-void KeepDeviceWork(std::uint32_t device, bool is_kernel, DeviceInterval work) {
-  if (recording.writer == nullptr || HasTooMuchDeviceWork()) return;
-  kept[device].push_back({work, is_kernel});
-  ++kept_count;
-}
 
 void SwitchDeviceWork(bool on, Tick time) {
   if (on == (switches.size() % 2 == 1)) switches.push_back(time);
@@ -293,39 +270,24 @@ std::vector<DeviceDefinition> OwnDevices() {
   return own;
 }
 
-bool WriteDeviceEvents(OTF2_Archive* archive) {
+bool WriteDeviceEvents(OTF2_Archive* archive, TraceSize* estimate) {
   bool good = true;
   if (HasTooMuchDeviceWork()) return good;
   FillStreams();
   for (auto& [device, of_device] : streams) {
     for (RecordedStream& stream : of_device) {
-      OTF2_EvtWriter* writer = WriteStream(archive, stream);
-      good = writer != nullptr && OTF2_Archive_CloseEvtWriter(archive, writer) == OTF2_SUCCESS && good;
+      const auto write = [&](OTF2_EvtWriter* writer) {
+        return std::ranges::all_of(stream.work, [&](const auto& work) { return WriteWork(writer, work); });
+      };
+      good = WriteLocation(archive, stream.number, write, stream.written, estimate) && good;
     }
   }
   return good;
 }
 
-TraceSize SizeOfDeviceEvents(OTF2_Archive* archive) {
-  TraceSize size;
-  if (HasTooMuchDeviceWork()) return size;
-  FillStreams();
-  for (auto& [device, of_device] : streams) {
-    for (RecordedStream& stream : of_device) {
-      if (WriteStream(archive, stream) == nullptr) continue;
-      size.bytes += BytesOfLastWritten(stream.written);
-      size.events += stream.written;
-    }
-  }
-  return size;
-}
-
 void RemoveDeviceFiles(const std::string& folder) {
   for (const auto& [device, of_device] : streams) {
-    for (const RecordedStream& stream : of_device) {
-      for (const char* extension : {".evt", ".def"})
-        unlink((folder + std::to_string(LocationOfStream(stream)) + extension).c_str());
-    }
+    for (const RecordedStream& stream : of_device) RemoveFilesOfLocation(folder, stream.number);
   }
 }
 
@@ -352,11 +314,11 @@ FARSCALE_EXPORT void farscale_device_done(const farscale_device_work* work, std:
   const std::lock_guard lock(device_state);
   if (!ledger) return;
   const std::int64_t offset = OffsetOfBackend(*backend);
-  for (const farscale_device_work& one : std::span(work, count)) {
-    const bool is_kernel = one.kind == FARSCALE_DEVICE_KERNEL;
-    const DeviceInterval interval = {Shifted(one.begin, offset), Shifted(one.end, offset)};
-    ledger->Add(one.device, is_kernel, interval);
-    KeepDeviceWork(one.device, is_kernel, interval);
+  for (farscale_device_work one : std::span(work, count)) {
+    one.begin = Shifted(one.begin, offset);
+    one.end = Shifted(one.end, offset);
+    ledger->Add(one.device, one.kind == FARSCALE_DEVICE_KERNEL, {one.begin, one.end});
+    KeepWork(one);
   }
   if (ledger->keeps_much()) ledger->SettleHalf();
 }

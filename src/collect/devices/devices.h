@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "collect/clock.h"
+#include "collect/threads/counters.h"
 #include "collect/devices/device_ledger.h"
 #include "collect/trace/trace_definitions.h"
 #include "mpi_functions.h"
@@ -23,21 +23,14 @@ void CloseRegionOfDevices(std::uint32_t region);
 // The run of the page has ended.
 void FinishDevices();
 
-// Different from those of all other devices of the node.
-std::string NameOfDevice(std::uint32_t device);
-// The regions of calls, kernels and copies in traces.
-struct DeviceRegions {
-  CallId runtime, kernel, copy;
-};
-DeviceRegions RegionsOfDevices();
+// The region of a trace that stands for what devices do: that of CUDA, or that of HIP.
+CallId DeviceCall(CallId of_cuda, CallId of_hip);
 
 // Work of devices in a trace: for every device of a rank a group of locations, its streams, in the layout that Score-P
 // uses. Backends do not tell which stream did what: work that overlaps is spread over as few streams as that needs.
 //
 // Work is kept in memory, as it comes late, and written when the archive is closed.
 
-// In ns of CLOCK_MONOTONIC. Calls must not meet; nothing where the run is not recorded.
-void KeepDeviceWork(std::uint32_t device, bool is_kernel, DeviceInterval work);
 // Where regions alone are recorded: events are written from now on, or not.
 void SwitchDeviceWork(bool on, Tick time);
 
@@ -47,8 +40,7 @@ std::vector<DeviceDefinition> OwnDevices();
 bool HasTooMuchDeviceWork();
 
 // As those of threads in trace/thread_recorder.h.
-bool WriteDeviceEvents(OTF2_Archive* archive);
+bool WriteDeviceEvents(OTF2_Archive* archive, TraceSize* estimate);
 void RemoveDeviceFiles(const std::string& folder);
-TraceSize SizeOfDeviceEvents(OTF2_Archive* archive);
 
 }  // namespace farscale::collect

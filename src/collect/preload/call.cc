@@ -2,15 +2,11 @@
 
 #include <sys/resource.h>
 
-#include <algorithm>
-#include <mutex>
-
 #include "collect/threads/counters.h"
 #include "collect/trace/communicators.h"
 #include "collect/trace/recorder.h"
 #include "collect/threads/team.h"
 #include "collect/preload/run.h"
-#include "collect/threads/thread_counter.h"
 
 namespace farscale::collect {
 namespace {
@@ -61,7 +57,7 @@ void EnterSlowly(CallId id) {
   ThreadState& thread = this_thread;
   if (thread.role == Role::kUnknown && is_measuring) BecomeOther(thread);
   thread.entered = Now();
-  if (thread.role == Role::kOther) EnterMpiInTeam(thread.entered);
+  if (thread.role == Role::kOther) thread.before_mpi = EnterActivity(Activity::kMpi);
   if (thread.role != Role::kMainSlowly) return;
   CountInstructions();
   if ((page->flags & kHasIdeal) != 0) Store(page->ideal, page->ideal + (thread.entered - page->left));
@@ -83,7 +79,7 @@ void LeaveSlowly(CallId id) {
     counts_at_leave = ReadCounts();
     GiveUpSlowCounters(left);
   } else if (thread.role == Role::kOther) {
-    LeaveMpiInTeam(Now());
+    LeaveActivity(thread.before_mpi);
     __atomic_fetch_add(&page->other_calls, 1, __ATOMIC_RELAXED);
     __atomic_fetch_add(&page->other_mpi, Now() - thread.entered, __ATOMIC_RELAXED);
   }
@@ -106,12 +102,8 @@ void FollowOthers() {
   follows_others = level > MPI_THREAD_FUNNELED;
 }
 
-SharedState::SharedState() {
-  if (follows_others) shared_state.lock();
-}
-
-SharedState::~SharedState() {
-  if (follows_others) shared_state.unlock();
+std::unique_lock<std::recursive_mutex> HoldSharedState() {
+  return follows_others ? std::unique_lock(shared_state) : std::unique_lock<std::recursive_mutex>();
 }
 
 void StopMeasuring() {
@@ -121,19 +113,12 @@ void StopMeasuring() {
 }
 
 Sums SumsSoFar(bool with_cpu) {
-  Sums sums{};
   const Tick now = Now();
-  sums.elapsed = now - page->begin_tick;
-  sums.mpi = page->mpi + (page->entered != 0 ? now - page->entered : 0);
-  sums.calls = page->calls;
-  sums.other_calls = __atomic_load_n(&page->other_calls, __ATOMIC_RELAXED);
   if (this_thread.depth == 0) CountInstructions();
+  Sums sums = SumsUntil(*page, now);
   const Counts of_threads = CountsOfThreads();
-  sums.instructions = page->instructions + of_threads.instructions;
-  sums.cycles = page->cycles + of_threads.cycles;
-  sums.offload = page->offload + (page->offload_entered != 0 ? now - page->offload_entered : 0);
-  sums.threads = ThreadSumsOfPage(*page, now);
-  if ((page->flags & kHasIdeal) != 0) sums.ideal = page->ideal + (page->entered == 0 ? now - page->left : 0);
+  sums.instructions += of_threads.instructions;
+  sums.cycles += of_threads.cycles;
   if (!with_cpu) return sums;
   sums.cpu = Nanoseconds(CLOCK_THREAD_CPUTIME_ID);
   sums.process_cpu = Nanoseconds(CLOCK_PROCESS_CPUTIME_ID);

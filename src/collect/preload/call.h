@@ -1,7 +1,9 @@
 // The hot path: what happens around every MPI call. No locks, no allocation, two reads of the clock.
 #pragma once
 
-#include "collect/clock.h"
+#include <mutex>
+
+#include "collect/threads/counters.h"
 #include "collect/page.h"
 #include "mpi_functions.h"
 #define FARSCALE_EXPORT __attribute__((visibility("default")))
@@ -18,8 +20,9 @@ struct ThreadState {
   unsigned depth = 0;  // MPI calls within MPI calls; only the outermost counts
   Role role = Role::kUnknown;
   CallId call = CallId::kCount;  // the outermost one, while depth is not 0
-  bool is_recording = false;     // events of this thread go into a trace
-  bool is_followed = false;      // another thread than the main one, whose calls leave no events: see FollowOthers
+  Activity before_mpi = Activity::kOutside;
+  bool is_recording = false;  // events of this thread go into a trace
+  bool is_followed = false;   // another thread than the main one, whose calls leave no events: see FollowOthers
 };
 
 extern constinit thread_local ThreadState this_thread __attribute__((tls_model("initial-exec")));
@@ -97,15 +100,9 @@ bool IsMainThread();
 // them call it: threads of other ranks may wait for what these do.
 void FollowOthers();
 
-// Guards what threads that are followed share. Costs next to nothing where the program has not asked MPI for several
-// threads. Nobody who holds it waits for others.
-class SharedState {
- public:
-  SharedState();
-  ~SharedState();
-  SharedState(const SharedState&) = delete;
-  SharedState& operator=(const SharedState&) = delete;
-};
+// Guards what threads that are followed share, as long as the result lives. Costs next to nothing where the program has
+// not asked MPI for several threads. Nobody who holds it waits for others.
+[[nodiscard]] std::unique_lock<std::recursive_mutex> HoldSharedState();
 
 // Makes `fresh` the page of this process and the calling thread its main thread.
 void StartMeasuring(Page* fresh, bool is_slow);

@@ -15,7 +15,7 @@
 #include <vector>
 
 #include "collect/preload/call.h"
-#include "collect/threads/thread_counter.h"
+#include "collect/threads/team.h"
 #include "collect/page.h"
 #include "collect/page_file.h"
 #include "collect/preload/run.h"
@@ -152,9 +152,8 @@ std::string ReadName(const char* from) {
 bool Control(int level) { return IsMeasuring() && (level == 0 || level == 1) && SwitchMeasuring(level == 1); }
 
 // Another tool that is loaded calls PMPI_Init itself: the run begins when that has done what it does.
-template <typename Init>
-int InitWith(Init init) {
-  if (this_thread.depth > 0) return init();
+int InitWith(auto init, auto... arguments) {
+  if (this_thread.depth > 0) return init(arguments...);
   ++this_thread.depth;
   // Both MPIs in one process, and the calls of one that end in the other, are a crash at best.
   if (!IsOwnMpi()) std::exit(kWrongUse);
@@ -162,35 +161,11 @@ int InitWith(Init init) {
     NoteSignals();
     NoteThreadsBeforeMpi();
   }
-  const int code = init();
+  const int code = init(arguments...);
   if (code == MPI_SUCCESS && !IsMeasuring()) BeginRun();
   has_begun = true;
   --this_thread.depth;
   return code;
-}
-
-#if MPI_VERSION >= 4
-int InitSession(decltype(real.MPI_Session_init) init, MPI_Info info, MPI_Errhandler handler, MPI_Session* session) {
-  uses_sessions = true;
-  ForgetLaunch();  // there is a better message for it
-  return init(info, handler, session);
-}
-#endif
-
-int FinalizeWith(decltype(real.MPI_Finalize) finalize) {
-  ++this_thread.depth;
-  EndRun();
-  const int code = finalize();
-  --this_thread.depth;
-  return code;
-}
-
-int AbortWith(decltype(real.MPI_Abort) abort, MPI_Comm communicator, int code) {
-  ++this_thread.depth;
-  MarkTermination(Termination::kAborted, 0);
-  const int result = abort(communicator, code);
-  --this_thread.depth;
-  return result;
 }
 
 }  // namespace
@@ -242,114 +217,97 @@ std::vector<std::string> LauncherArguments() {
   return words;
 }
 
-// One command to start, and what takes its place: `farscale measure ... command arguments`. Stays as it is where
-// nothing is measured, where the command is not found as this process would find it, and where `info` says where to
-// look for it.
-class SpawnedCommand {
- public:
-  // `arguments`: as given to MPI_Comm_spawn, or MPI_ARGV_NULL.
-  SpawnedCommand(const char* command, char** arguments, MPI_Info info);
-
-  const char* command() const { return command_; }
-  char** arguments() { return arguments_; }
-
- private:
-  std::vector<std::string> command_line_;
-  std::vector<char*> pointers_;
-  const char* command_;
-  char** arguments_;
-};
-
-SpawnedCommand::SpawnedCommand(const char* command, char** arguments, MPI_Info info)
-    : command_(command), arguments_(arguments) {
-  const char* launcher = std::getenv("FARSCALE_PROGRAM");
-  if (launcher == nullptr || command == nullptr || !IsMeasuring()) return;
+// The words in place of a command to start, `farscale measure ... command arguments`; empty where it stays as it is:
+// where nothing is measured, where the command is not found as this process would find it, and where `info` says where
+// to look for it. `arguments`: as given to MPI_Comm_spawn, or MPI_ARGV_NULL.
+std::vector<std::string> CommandInstead(const char* command, char** arguments, MPI_Info info) {
   const std::string mode = Variable("FARSCALE_MODE");
-  if (mode != "measure" && mode != "trace") return;
-  if (!InfoValue(info, "path").empty() || !IsFound(command, InfoValue(info, "wdir"))) return;
+  if (Variable("FARSCALE_PROGRAM").empty() || command == nullptr || !IsMeasuring()) return {};
+  if (mode != "measure" && mode != "trace") return {};
+  if (!InfoValue(info, "path").empty() || !IsFound(command, InfoValue(info, "wdir"))) return {};
   const std::string name = std::string(command).substr(std::string(command).rfind('/') + 1);
-  if (name == "farscale") return;
-  command_line_ = LauncherArguments();
-  command_line_.emplace_back(command);
-  for (char** word = arguments; word != MPI_ARGV_NULL && *word != nullptr; ++word) command_line_.emplace_back(*word);
-  for (std::string& word : command_line_) pointers_.push_back(word.data());
-  pointers_.push_back(nullptr);
-  command_ = launcher;
-  arguments_ = pointers_.data();
-}
-
-int Spawn(decltype(real.MPI_Comm_spawn) spawn, const char* command, char* argv[], int count, MPI_Info info, int root,
-          MPI_Comm in, MPI_Comm* made, int errors[]) {
-  const Call call(CallId::kMPI_Comm_spawn);
-  int rank = 0;
-  PMPI_Comm_rank(in, &rank);
-  // Elsewhere the arguments mean nothing.
-  if (rank != root) return spawn(command, argv, count, info, root, in, made, errors);
-  SpawnedCommand spawned(command, argv, info);
-  return spawn(spawned.command(), spawned.arguments(), count, info, root, in, made, errors);
-}
-
-int SpawnMultiple(decltype(real.MPI_Comm_spawn_multiple) spawn, int count, char* commands[], char** argvs[],
-                  const int counts[], const MPI_Info infos[], int root, MPI_Comm in, MPI_Comm* made, int errors[]) {
-  const Call call(CallId::kMPI_Comm_spawn_multiple);
-  int rank = 0;
-  PMPI_Comm_rank(in, &rank);
-  if (rank != root) {
-    return spawn(count, commands, argvs, counts, infos, root, in, made, errors);
-  }
-  std::vector<SpawnedCommand> spawned;
-  spawned.reserve(static_cast<std::size_t>(count > 0 ? count : 0));
-  std::vector<char*> launched;
-  std::vector<char**> arguments;
-  for (int i = 0; i < count; ++i) {
-    spawned.emplace_back(commands[i], argvs == MPI_ARGVS_NULL ? MPI_ARGV_NULL : argvs[i], infos[i]);
-    launched.push_back(const_cast<char*>(spawned.back().command()));
-    arguments.push_back(spawned.back().arguments());
-  }
-  // A command without arguments is a list that ends at once, where others have some.
-  char* none[] = {nullptr};
-  for (char**& list : arguments) list = list == MPI_ARGV_NULL ? none : list;
-  return spawn(count, launched.data(), arguments.data(), counts, infos, root, in, made, errors);
+  if (name == "farscale") return {};
+  std::vector<std::string> words = LauncherArguments();
+  words.emplace_back(command);
+  for (char** word = arguments; word != MPI_ARGV_NULL && *word != nullptr; ++word) words.emplace_back(*word);
+  return words;
 }
 
 }  // namespace
+
+int WrappedMPI_Init(decltype(real.MPI_Init) init, int* argc, char*** argv) { return InitWith(init, argc, argv); }
+
+int WrappedMPI_Init_thread(decltype(real.MPI_Init_thread) init, int* argc, char*** argv, int required, int* provided) {
+  return InitWith(init, argc, argv, required, provided);
+}
+
+#if MPI_VERSION >= 4
+int WrappedMPI_Session_init(decltype(real.MPI_Session_init) init, MPI_Info info, MPI_Errhandler handler,
+                            MPI_Session* session) {
+  uses_sessions = true;
+  ForgetLaunch();  // there is a better message for it
+  return init(info, handler, session);
+}
+#endif
+
+int WrappedMPI_Finalize(decltype(real.MPI_Finalize) finalize) {
+  ++this_thread.depth;
+  EndRun();
+  const int code = finalize();
+  --this_thread.depth;
+  return code;
+}
+
+int WrappedMPI_Abort(decltype(real.MPI_Abort) abort, MPI_Comm communicator, int code) {
+  ++this_thread.depth;
+  MarkTermination(Termination::kAborted, 0);
+  const int result = abort(communicator, code);
+  --this_thread.depth;
+  return result;
+}
+
+int WrappedMPI_Comm_spawn(decltype(real.MPI_Comm_spawn) spawn, const char* command, char* argv[], int count,
+                          MPI_Info info, int root, MPI_Comm in, MPI_Comm* made, int errors[]) {
+  const Call call(CallId::kMPI_Comm_spawn);
+  int rank = 0;
+  PMPI_Comm_rank(in, &rank);
+  std::vector<std::string> instead;
+  if (rank == root) instead = CommandInstead(command, argv, info);  // elsewhere the arguments mean nothing
+  if (instead.empty()) return spawn(command, argv, count, info, root, in, made, errors);
+  const std::string launcher = Variable("FARSCALE_PROGRAM");
+  return spawn(launcher.c_str(), Pointers(instead).data(), count, info, root, in, made, errors);
+}
+
+int WrappedMPI_Comm_spawn_multiple(decltype(real.MPI_Comm_spawn_multiple) spawn, int count, char* commands[],
+                                   char** argvs[], const int counts[], const MPI_Info infos[], int root, MPI_Comm in,
+                                   MPI_Comm* made, int errors[]) {
+  const Call call(CallId::kMPI_Comm_spawn_multiple);
+  int rank = 0;
+  PMPI_Comm_rank(in, &rank);
+  if (rank != root || count <= 0) return spawn(count, commands, argvs, counts, infos, root, in, made, errors);
+  const auto size = static_cast<std::size_t>(count);
+  std::string launcher = Variable("FARSCALE_PROGRAM");
+  std::vector<std::vector<std::string>> instead(size);
+  std::vector<std::vector<char*>> pointers(size);
+  std::vector<char*> launched(commands, commands + count);
+  std::vector<char**> arguments;
+  for (std::size_t i = 0; i < size; ++i) {
+    char** given = argvs == MPI_ARGVS_NULL ? MPI_ARGV_NULL : argvs[i];
+    instead[i] = CommandInstead(commands[i], given, infos[i]);
+    // A command without arguments is a list that ends at once, where others have some.
+    pointers[i] = Pointers(instead[i]);
+    const bool stays = instead[i].empty();
+    if (!stays) launched[i] = launcher.data();
+    arguments.push_back(stays && given != MPI_ARGV_NULL ? given : pointers[i].data());
+  }
+  return spawn(count, launched.data(), arguments.data(), counts, infos, root, in, made, errors);
+}
 
 }  // namespace farscale::collect
 
 using namespace farscale::collect;
 
 extern "C" {
-
-FARSCALE_EXPORT int MPI_Init(int* argc, char*** argv) {
-  return InitWith([&] { return next.MPI_Init(argc, argv); });
-}
-FARSCALE_EXPORT int PMPI_Init(int* argc, char*** argv) {
-  return InitWith([&] { return real.MPI_Init(argc, argv); });
-}
-
-FARSCALE_EXPORT int MPI_Init_thread(int* argc, char*** argv, int required, int* provided) {
-  return InitWith([&] { return next.MPI_Init_thread(argc, argv, required, provided); });
-}
-FARSCALE_EXPORT int PMPI_Init_thread(int* argc, char*** argv, int required, int* provided) {
-  return InitWith([&] { return real.MPI_Init_thread(argc, argv, required, provided); });
-}
-
-#if MPI_VERSION >= 4
-FARSCALE_EXPORT int MPI_Session_init(MPI_Info info, MPI_Errhandler handler, MPI_Session* session) {
-  return InitSession(next.MPI_Session_init, info, handler, session);
-}
-FARSCALE_EXPORT int PMPI_Session_init(MPI_Info info, MPI_Errhandler handler, MPI_Session* session) {
-  return InitSession(real.MPI_Session_init, info, handler, session);
-}
-#endif
-
-FARSCALE_EXPORT int MPI_Finalize(void) { return FinalizeWith(next.MPI_Finalize); }
-FARSCALE_EXPORT int PMPI_Finalize(void) { return FinalizeWith(real.MPI_Finalize); }
-
-FARSCALE_EXPORT int MPI_Abort(MPI_Comm communicator, int code) { return AbortWith(next.MPI_Abort, communicator, code); }
-FARSCALE_EXPORT int PMPI_Abort(MPI_Comm communicator, int code) {
-  return AbortWith(real.MPI_Abort, communicator, code);
-}
 
 // MPI_Pcontrol(0) switches measuring off and (1) on; MPI_Pcontrol(1, "name") starts a region, MPI_Pcontrol(-1, "name")
 // stops it. All other levels mean nothing here. What switches on has no name, and a name of another call may lie there.
@@ -373,32 +331,6 @@ FARSCALE_EXPORT int PMPI_Pcontrol(const int level, ...) {
   const int code = real.MPI_Pcontrol(level);
   if (this_thread.depth == 0) Control(level);
   return code;
-}
-
-}  // extern "C"
-
-using namespace farscale::collect;
-
-extern "C" {
-
-FARSCALE_EXPORT int MPI_Comm_spawn(const char* command, char* argv[], int count, MPI_Info info, int root, MPI_Comm in,
-                                   MPI_Comm* made, int errors[]) {
-  return Spawn(next.MPI_Comm_spawn, command, argv, count, info, root, in, made, errors);
-}
-FARSCALE_EXPORT int PMPI_Comm_spawn(const char* command, char* argv[], int count, MPI_Info info, int root, MPI_Comm in,
-                                    MPI_Comm* made, int errors[]) {
-  return Spawn(real.MPI_Comm_spawn, command, argv, count, info, root, in, made, errors);
-}
-
-FARSCALE_EXPORT int MPI_Comm_spawn_multiple(int count, char* commands[], char** argvs[], const int counts[],
-                                            const MPI_Info infos[], int root, MPI_Comm in, MPI_Comm* made,
-                                            int errors[]) {
-  return SpawnMultiple(next.MPI_Comm_spawn_multiple, count, commands, argvs, counts, infos, root, in, made, errors);
-}
-FARSCALE_EXPORT int PMPI_Comm_spawn_multiple(int count, char* commands[], char** argvs[], const int counts[],
-                                             const MPI_Info infos[], int root, MPI_Comm in, MPI_Comm* made,
-                                             int errors[]) {
-  return SpawnMultiple(real.MPI_Comm_spawn_multiple, count, commands, argvs, counts, infos, root, in, made, errors);
 }
 
 }  // extern "C"

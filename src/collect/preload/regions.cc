@@ -12,7 +12,6 @@
 #include "collect/include/farscale.h"
 #include "collect/trace/recorder.h"
 #include "collect/preload/run.h"
-#include "collect/rank_share.h"
 #include "collect/text.h"
 
 namespace farscale::collect {
@@ -107,7 +106,7 @@ RankShare OwnShare(const RegionRecord* region) {
   RankShare share;
   if (region != nullptr) {
     const bool counts_team = HasTeams(*page) || !UsesDevices(*page);
-    share = ShareOf(*page, *region, SumsSoFar(false), SecondsATick(), counts_team);
+    share = ShareOf(*page, RegionUntil(*page, *region, SumsSoFar(false)), SecondsATick(), counts_team);
   }
   share.node = std::hash<std::string_view>()(page->host);
   return share;

@@ -27,7 +27,6 @@
 #include "collect/trace/communicators.h"
 #include "collect/threads/counters.h"
 #include "collect/devices/devices.h"
-#include "collect/threads/thread_counter.h"
 #include "collect/page_file.h"
 #include "collect/trace/recorder.h"
 #include "collect/threads/team.h"
@@ -50,10 +49,10 @@ struct RunNames {
   char output[sizeof Page::output];
 };
 
-void Copy(const std::string& text, char* to, std::size_t bytes) {
-  const std::size_t length = text.size() < bytes - 1 ? text.size() : bytes - 1;
-  std::memcpy(to, text.data(), length);
-  to[length] = '\0';
+// As much of a text as there is room for.
+template <std::size_t kBytes>
+void Copy(const std::string& text, char (&to)[kBytes]) {
+  to[text.copy(to, kBytes - 1)] = '\0';
 }
 
 // The traces of processes that a traced program starts lie beside its own. Whoever makes a folder has it.
@@ -73,10 +72,8 @@ RunNames NameRun() {
   for (char& c : host) {
     if (c == '/' || c == '"' || c == '\\') c = '_';
   }
-  char job[kNameBytes];
-  std::snprintf(job, sizeof job, "%s-%d-%llx", host.c_str(), static_cast<int>(getpid()),
+  std::snprintf(names.job, sizeof names.job, "%s-%d-%llx", host.c_str(), static_cast<int>(getpid()),
                 static_cast<unsigned long long>(Nanoseconds(CLOCK_REALTIME)));
-  Copy(job, names.job, sizeof names.job);
   std::string output = Variable("FARSCALE_OUTPUT");
   if (output.empty()) output = "farscale.json";
   char folder[PATH_MAX];
@@ -84,9 +81,9 @@ RunNames NameRun() {
   MPI_Comm parent = MPI_COMM_NULL;
   PMPI_Comm_get_parent(&parent);
   if (parent != MPI_COMM_NULL && Variable("FARSCALE_MODE") == "trace") output = FolderOfChildren(output);
-  Copy(output, names.output, sizeof names.output);
-  Copy(Variable("FARSCALE_MODE"), names.mode, sizeof names.mode);
-  Copy(Variable("FARSCALE_IDEAL"), names.ideal, sizeof names.ideal);
+  Copy(output, names.output);
+  Copy(Variable("FARSCALE_MODE"), names.mode);
+  Copy(Variable("FARSCALE_IDEAL"), names.ideal);
   return names;
 }
 
@@ -149,15 +146,15 @@ void FillPage(Page& fresh, const RunNames& names) {
   PMPI_Comm_size(MPI_COMM_WORLD, &fresh.ranks);
   fresh.threads = std::atoi(Variable("FARSCALE_THREADS").c_str());
   fresh.started = Nanoseconds(CLOCK_REALTIME);
-  Copy(names.job, fresh.job, sizeof fresh.job);
-  Copy(names.output, fresh.output, sizeof fresh.output);
-  Copy(HostName(), fresh.host, sizeof fresh.host);
-  Copy(ProgramName(), fresh.program, sizeof fresh.program);
-  Copy(CommandLine(), fresh.command, sizeof fresh.command);
+  Copy(names.job, fresh.job);
+  Copy(names.output, fresh.output);
+  Copy(HostName(), fresh.host);
+  Copy(ProgramName(), fresh.program);
+  Copy(CommandLine(), fresh.command);
   char library[MPI_MAX_LIBRARY_VERSION_STRING] = {};
   int length = 0;
   PMPI_Get_library_version(library, &length);
-  Copy(MpiVersion(library), fresh.mpi_library, sizeof fresh.mpi_library);
+  Copy(MpiVersion(library), fresh.mpi_library);
   if (clock_is_tsc) fresh.flags |= kClockIsTsc;
   switch (OpenChosenCounters(fresh.rank == 0)) {
     case CounterAccess::kRegisters:
@@ -243,50 +240,41 @@ void HandOver(const std::string& trace, const TraceSize& estimate) {
   pthread_sigmask(SIG_SETMASK, &usual, nullptr);
 }
 
-// Chosen: ranks of large jobs may start this far apart.
-constexpr int kWatchdogSeconds = 30;
-
 // Reports when the other ranks of MPI_COMM_WORLD do not come: where only some run under farscale, the first collective
-// call never ends. Lives as long as this rank waits for the others.
-class StartupWatchdog {
- public:
-  explicit StartupWatchdog(int rank) {
-    if (!IsReporting(rank)) return;
-    sigset_t all, before;
-    sigfillset(&all);
-    // The program's signals are not this thread's.
-    pthread_sigmask(SIG_SETMASK, &all, &before);
-    try {
-      thread_ = std::jthread([rank](const std::stop_token& stop) { Watch(stop, rank); });
-    } catch (const std::system_error&) {
-      // Without a thread there is no watchdog.
-    }
-    pthread_sigmask(SIG_SETMASK, &before, nullptr);
-  }
+// call never ends.
+void WatchStartup(const std::stop_token& stop, int rank) {
+  constexpr int kUsualSeconds = 30;  // chosen: ranks of large jobs may start this far apart
+  const int wanted = std::atoi(Variable("FARSCALE_PATIENCE").c_str());
+  const int seconds = wanted > 0 ? wanted : kUsualSeconds;
+  std::mutex mutex;
+  std::condition_variable_any stopped;
+  std::unique_lock lock(mutex);
+  if (stopped.wait_for(lock, stop, std::chrono::seconds(seconds), [&] { return stop.stop_requested(); })) return;
+  std::fprintf(stderr,
+               "farscale: rank %d has waited %d s in MPI_Init for the other ranks, and goes on waiting: all ranks of "
+               "a job have to run under farscale\n",
+               rank, seconds);
+}
 
- private:
-  // One rank of a node is enough.
-  static bool IsReporting(int rank) {
-    constexpr const char* kRankOnNode[] = {"OMPI_COMM_WORLD_LOCAL_RANK", "MPI_LOCALRANKID", "SLURM_LOCALID",
-                                           "FLUX_TASK_LOCAL_ID", "PALS_LOCAL_RANKID"};
-    return rank == 0 || std::ranges::any_of(kRankOnNode, [](const char* name) { return Variable(name) == "0"; });
+// Lives as long as this rank waits for the others; one rank of a node is enough.
+std::jthread StartWatchdog(int rank) {
+  constexpr const char* kRankOnNode[] = {"OMPI_COMM_WORLD_LOCAL_RANK", "MPI_LOCALRANKID", "SLURM_LOCALID",
+                                         "FLUX_TASK_LOCAL_ID", "PALS_LOCAL_RANKID"};
+  const auto is_zero = [](const char* name) { return Variable(name) == "0"; };
+  std::jthread watchdog;
+  if (rank != 0 && std::ranges::none_of(kRankOnNode, is_zero)) return watchdog;
+  sigset_t all, before;
+  sigfillset(&all);
+  // The program's signals are not this thread's.
+  pthread_sigmask(SIG_SETMASK, &all, &before);
+  try {
+    watchdog = std::jthread(WatchStartup, rank);
+  } catch (const std::system_error&) {
+    // Without a thread there is no watchdog.
   }
-
-  static void Watch(const std::stop_token& stop, int rank) {
-    const int wanted = std::atoi(Variable("FARSCALE_PATIENCE").c_str());
-    const int seconds = wanted > 0 ? wanted : kWatchdogSeconds;
-    std::mutex mutex;
-    std::condition_variable_any stopped;
-    std::unique_lock lock(mutex);
-    if (stopped.wait_for(lock, stop, std::chrono::seconds(seconds), [&] { return stop.stop_requested(); })) return;
-    std::fprintf(stderr,
-                 "farscale: rank %d has waited %d s in MPI_Init for the other ranks, and goes on waiting: all ranks of "
-                 "a job have to run under farscale\n",
-                 rank, seconds);
-  }
-
-  std::jthread thread_;
-};
+  pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  return watchdog;
+}
 
 }  // namespace
 
@@ -315,7 +303,7 @@ void BeginRun() {
   int rank = 0;
   PMPI_Comm_rank(MPI_COMM_WORLD, &rank);
   ForgetLaunch();
-  const StartupWatchdog watchdog(rank);
+  const std::jthread watchdog = StartWatchdog(rank);
   if (rank == 0) names = NameRun();
   real.MPI_Bcast(&names, sizeof names, MPI_BYTE, 0, MPI_COMM_WORLD);
   TakeOptions(names);

@@ -41,8 +41,8 @@ void SetWholeRunStart();
 void CloseRegions();
 
 // Programs that end without MPI_Finalize: by exit, by MPI_Abort, by a signal, or killed. A process in that state can do
-// little by itself, and a killed one nothing: it marks its page, if it can, and the guard (measure/guard.h) does the
-// rest.
+// little by itself, and a killed one nothing: it marks its page, if it can, and the guard (measure/measured_run.h) does
+// the rest.
 
 // Before the MPI is initialised, which may take signals for itself: which ones the program has left to the system.
 void NoteSignals();

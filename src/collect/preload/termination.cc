@@ -18,8 +18,9 @@
 #include <vector>
 
 #include "collect/preload/call.h"
-#include "collect/threads/thread_counter.h"
+#include "collect/threads/team.h"
 #include "collect/preload/run.h"
+#include "collect/text.h"
 
 namespace farscale::collect {
 namespace {
@@ -81,7 +82,8 @@ void OnSignal(int signal, siginfo_t* info, void*) {
 }
 
 void Watch(int signal) {
-  struct sigaction ours {};
+  struct sigaction ours;
+  std::memset(&ours, 0, sizeof ours);
   ours.sa_sigaction = OnSignal;
   ours.sa_flags = SA_SIGINFO | SA_ONSTACK;
   sigfillset(&ours.sa_mask);
@@ -97,8 +99,9 @@ void NoteError(int code) {
   PMPI_Error_class(code, &kind);  // a code of its own may come with a stack of calls
   PMPI_Error_string(kind, said, &length);
   const std::size_t call = static_cast<std::size_t>(this_thread.call);
-  const std::string function = this_thread.depth > 0 && this_thread.call < CallId::kCount ? kCallNames[call] : "";
-  std::snprintf(page->error, sizeof page->error, "%s%s%s", function.c_str(), function.empty() ? "" : ": ", said);
+  const bool is_known = this_thread.depth > 0 && this_thread.call < CallId::kCount;
+  std::snprintf(page->error, sizeof page->error, "%s%s%s", is_known ? kCallNames[call] : "", is_known ? ": " : "",
+                said);
 }
 
 void OnError(MPI_Comm* communicator, int* code, ...) {
@@ -151,48 +154,30 @@ void Keep(const std::string& name, std::vector<std::string>& variables) {
   if (value != nullptr) variables.push_back(name + "=" + value);
 }
 
-std::vector<char*> Pointers(std::vector<std::string>& texts) {
-  std::vector<char*> pointers;
-  for (std::string& text : texts) pointers.push_back(text.data());
-  pointers.push_back(nullptr);
-  return pointers;
-}
-
 // A thread whose stack is full needs another one to say so.
-class HandlerStack {
- public:
-  HandlerStack() = default;
-  ~HandlerStack() {
-    stack_t now{};
-    if (bytes_ == nullptr || sigaltstack(nullptr, &now) != 0 || now.ss_sp != bytes_.get()) return;
+void DropHandlerStack(char* stack) {
+  stack_t now{};
+  if (sigaltstack(nullptr, &now) == 0 && now.ss_sp == stack) {
     now.ss_flags = SS_DISABLE;
     sigaltstack(&now, nullptr);
   }
-  HandlerStack(const HandlerStack&) = delete;
-  HandlerStack& operator=(const HandlerStack&) = delete;
-
-  // A program that has one for its handlers keeps it.
-  void Give() {
-    stack_t now{};
-    if (bytes_ != nullptr || sigaltstack(nullptr, &now) != 0 || (now.ss_flags & SS_DISABLE) == 0) return;
-    bytes_.reset(new (std::nothrow) char[kHandlerStackBytes]);
-    if (bytes_ == nullptr) return;
-    now = {};
-    now.ss_sp = bytes_.get();
-    now.ss_size = kHandlerStackBytes;
-    sigaltstack(&now, nullptr);
-  }
-
- private:
-  std::unique_ptr<char[]> bytes_;
-};
-
-thread_local HandlerStack handler_stack;
+  delete[] stack;
+}
+thread_local std::unique_ptr<char[], void (*)(char*)> handler_stack(nullptr, DropHandlerStack);
 
 }  // namespace
 
+// A program that has one for its handlers keeps it.
 void GiveHandlersAStack() {
-  if (is_watching) handler_stack.Give();
+  stack_t now{};
+  if (!is_watching || handler_stack != nullptr || sigaltstack(nullptr, &now) != 0) return;
+  if ((now.ss_flags & SS_DISABLE) == 0) return;
+  handler_stack.reset(new (std::nothrow) char[kHandlerStackBytes]);
+  if (handler_stack == nullptr) return;
+  now = {};
+  now.ss_sp = handler_stack.get();
+  now.ss_size = kHandlerStackBytes;
+  sigaltstack(&now, nullptr);
 }
 
 int RunFarscale(const std::string& option, const std::string& value, int file) {
@@ -220,7 +205,7 @@ int RunFarscale(const std::string& option, const std::string& value, int file) {
 }
 
 void NoteSignals() {
-  struct sigaction now {};
+  struct sigaction now;
   for (const int signal : kFaults) was_left_alone[signal] = IsLeftAlone(signal, now) || IsOfMpi(now);
 }
 

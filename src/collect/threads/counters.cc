@@ -9,14 +9,27 @@
 #include <cstdlib>
 #include <cstring>
 
-#include "collect/clock.h"
-
-#if defined(__x86_64__)
-#include <x86intrin.h>
-#endif
+#include "collect/text.h"
 
 namespace farscale::collect {
+
+bool clock_is_tsc = false;
+
 namespace {
+
+Tick chosen_at = 0;
+std::uint64_t chosen_at_nanoseconds = 0;
+
+bool MayUseTsc() {
+#if defined(__x86_64__)
+  // The ideal clocks that processes send each other are in nanoseconds.
+  if (Variable("FARSCALE_CLOCK") == "monotonic" || IsSet("FARSCALE_IDEAL")) return false;
+  // The kernel uses the counter as its clock only where it is steady and the same on all cores.
+  return ReadStart("/sys/devices/system/clocksource/clocksource0/current_clocksource", 16) == "tsc\n";
+#else
+  return false;
+#endif
+}
 
 CounterPair main_counters;
 CounterEvents main_events;
@@ -35,118 +48,175 @@ void MeasureReading() {
   reads_before = SystemCalls();
 }
 
-// "4:0xc0" from `text` on, which is behind it then.
-bool ParseCounterEvent(const char*& text, CounterEvent& event) {
-  char* end = nullptr;
-  event.type = static_cast<std::uint32_t>(std::strtoul(text, &end, 0));
-  if (end == text || *end != ':') return false;
-  text = end + 1;
-  event.config = std::strtoull(text, &end, 0);
-  const bool good = end != text;
-  text = end;
-  return good;
-}
-
-}  // namespace
-
-std::optional<CounterEvents> ParseCounterEvents(const std::string& text) {
-  CounterEvents events;
-  const char* at = text.c_str();
-  if (!ParseCounterEvent(at, events.instructions) || *at != ',') return std::nullopt;
-  if (!ParseCounterEvent(++at, events.cycles) || *at != '\0') return std::nullopt;
-  return events;
-}
-
-// The first counter leads the group, so that one system call reads both, and neither counts without the other.
-CounterAccess CounterPair::Open(const CounterEvent& event, int group, Counter& counter) {
-  perf_event_attr attributes;
-  std::memset(&attributes, 0, sizeof attributes);
-  attributes.size = sizeof attributes;
-  attributes.type = event.type;
-  attributes.config = event.config;
-  attributes.exclude_kernel = 1;
-  attributes.exclude_hv = 1;
-  attributes.read_format = PERF_FORMAT_GROUP;
-  counter.file = static_cast<int>(syscall(SYS_perf_event_open, &attributes, 0, -1, group, PERF_FLAG_FD_CLOEXEC));
-  const bool is_forbidden = errno == EACCES || errno == EPERM;
-  if (counter.file < 0) return is_forbidden ? CounterAccess::kForbidden : CounterAccess::kMissing;
-#if defined(__x86_64__)
-  void* memory = mmap(nullptr, static_cast<std::size_t>(sysconf(_SC_PAGESIZE)), PROT_READ, MAP_SHARED, counter.file, 0);
-  if (memory == MAP_FAILED) return CounterAccess::kSystemCalls;
-  counter.state = static_cast<const volatile perf_event_mmap_page*>(memory);
-  if (counter.state->cap_user_rdpmc != 0) return CounterAccess::kRegisters;
-#endif
-  return CounterAccess::kSystemCalls;
-}
-
-void CounterPair::Close(Counter& counter) {
-  if (counter.state != nullptr) {
-    munmap(const_cast<perf_event_mmap_page*>(counter.state), static_cast<std::size_t>(sysconf(_SC_PAGESIZE)));
-  }
-  if (counter.file >= 0) close(counter.file);
-  counter = {};
-}
-
 // As the comment of perf_event_mmap_page in linux/perf_event.h has it.
-std::uint64_t CounterPair::ReadRegister(const Counter& counter) {
+std::uint64_t ReadRegister([[maybe_unused]] const volatile perf_event_mmap_page* state) {
+  std::uint64_t count = 0;
 #if defined(__x86_64__)
   std::uint32_t lock = 0;
-  std::uint64_t count = 0;
   do {
-    lock = counter.state->lock;
+    lock = state->lock;
     __atomic_signal_fence(__ATOMIC_SEQ_CST);
-    const std::uint32_t index = counter.state->index;
-    count = static_cast<std::uint64_t>(counter.state->offset);
+    const std::uint32_t index = state->index;
+    count = static_cast<std::uint64_t>(state->offset);
     if (index != 0) {
-      const int unused = 64 - counter.state->pmc_width;
+      const int unused = 64 - state->pmc_width;
       const auto raw = static_cast<std::uint64_t>(__rdpmc(static_cast<int>(index - 1)));
       count += static_cast<std::uint64_t>(static_cast<std::int64_t>(raw << unused) >> unused);
     }
     __atomic_signal_fence(__ATOMIC_SEQ_CST);
-  } while (counter.state->lock != lock);
-  return count;
-#else
-  (void)counter;
-  return 0;
+  } while (state->lock != lock);
 #endif
+  return count;
 }
 
-// A read that fails, as in a process that has closed everything, changes nothing.
-Counts CounterPair::ReadGroup() {
-  struct {
-    std::uint64_t counters;
-    std::uint64_t values[2];
-  } group;
-  ++system_calls_;
-  if (read(instructions_.file, &group, sizeof group) == static_cast<ssize_t>(sizeof group) && group.counters == 2) {
-    last_ = {group.values[0], group.values[1]};
+// PAPI is for processors that the kernel counts on but has no names for. Its library is loaded when it is asked for, so
+// that farscale neither needs it to be built nor depends on one of its versions. Numbers are as papi.h has them: these
+// have not changed since its version 5.
+constexpr int kPapiOk = 0, kNoEventSet = -1;
+constexpr int kTotalInstructions = static_cast<int>(0x80000032U), kTotalCycles = static_cast<int>(0x8000003BU);
+constexpr int kPapiVersions[][2] = {{7, 2}, {7, 1}, {7, 0}, {6, 0}, {5, 7}, {5, 6}};
+
+int (*papi_library_init)(int version) = nullptr;
+int (*papi_create_eventset)(int* set) = nullptr;
+int (*papi_add_event)(int set, int event) = nullptr;
+int (*papi_start)(int set) = nullptr;
+int (*papi_read)(int set, long long* values) = nullptr;
+int (*papi_stop)(int set, long long* values) = nullptr;
+int (*papi_cleanup_eventset)(int set) = nullptr;
+int (*papi_destroy_eventset)(int* set) = nullptr;
+
+int event_set = kNoEventSet;
+
+bool FindAllOfPapi(void* library) {
+  const auto find = [&](const char* name, auto& function) {
+    function = reinterpret_cast<std::remove_reference_t<decltype(function)>>(dlsym(library, name));
+    return function != nullptr;
+  };
+  return find("PAPI_library_init", papi_library_init) && find("PAPI_create_eventset", papi_create_eventset) &&
+         find("PAPI_add_event", papi_add_event) && find("PAPI_start", papi_start) && find("PAPI_read", papi_read) &&
+         find("PAPI_stop", papi_stop) && find("PAPI_cleanup_eventset", papi_cleanup_eventset) &&
+         find("PAPI_destroy_eventset", papi_destroy_eventset);
+}
+
+// A program may have loaded PAPI for itself, which then is the same library. PAPI_library_init wants to hear its own
+// version, which is that of the library's file name.
+bool LoadPapi() {
+  for (const auto& [major, minor] : kPapiVersions) {
+    void* library = dlopen(Format("libpapi.so.%d.%d", major, minor).c_str(), RTLD_NOW | RTLD_LOCAL);
+    if (library == nullptr) continue;
+    const int version = major << 24 | minor << 16;
+    if (FindAllOfPapi(library) && papi_library_init(version) == version) return true;
+    dlclose(library);
   }
-  return last_;
+  return false;
+}
+
+void StopPapi() {
+  if (event_set == kNoEventSet) return;
+  long long values[2] = {};
+  papi_stop(event_set, values);
+  papi_cleanup_eventset(event_set);
+  papi_destroy_eventset(&event_set);
+  event_set = kNoEventSet;
+}
+
+// For the calling thread. False, with nothing left, where there is no libpapi, or it does not count both.
+bool StartPapi() {
+  if (!LoadPapi()) return false;
+  event_set = kNoEventSet;
+  const bool is_counting = papi_create_eventset(&event_set) == kPapiOk &&
+                           papi_add_event(event_set, kTotalInstructions) == kPapiOk &&
+                           papi_add_event(event_set, kTotalCycles) == kPapiOk && papi_start(event_set) == kPapiOk;
+  if (!is_counting) StopPapi();
+  return is_counting;
+}
+
+}  // namespace
+
+void ChooseClock() {
+  clock_is_tsc = MayUseTsc();
+  chosen_at = Now();
+  chosen_at_nanoseconds = Nanoseconds(CLOCK_MONOTONIC);
+}
+
+double TicksANanosecond() {
+  const Tick ticks = Now() - chosen_at;
+  const std::uint64_t nanoseconds = Nanoseconds(CLOCK_MONOTONIC) - chosen_at_nanoseconds;
+  return ticks == 0 || nanoseconds == 0 ? 1 : static_cast<double>(ticks) / static_cast<double>(nanoseconds);
+}
+
+std::optional<CounterEvents> ParseCounterEvents(const std::string& text) {
+  CounterEvents events;
+  const char* at = text.c_str();
+  for (const int i : {0, 1}) {
+    char* end = nullptr;
+    events.types[i] = static_cast<std::uint32_t>(std::strtoul(at, &end, 0));
+    if (end == at || *end != ':') return std::nullopt;
+    at = end + 1;
+    events.configs[i] = std::strtoull(at, &end, 0);
+    if (end == at || *end != (i == 0 ? ',' : '\0')) return std::nullopt;
+    at = end + 1;
+  }
+  return events;
+}
+
+// The first counter leads the group, so that one system call reads both, and neither counts without the other.
+CounterAccess CounterPair::OpenOne(const CounterEvents& events, int index) {
+  perf_event_attr attributes;
+  std::memset(&attributes, 0, sizeof attributes);
+  attributes.size = sizeof attributes;
+  attributes.type = events.types[index];
+  attributes.config = events.configs[index];
+  attributes.exclude_kernel = 1;
+  attributes.exclude_hv = 1;
+  attributes.read_format = PERF_FORMAT_GROUP;
+  const int group = index == 0 ? -1 : files_[0];
+  const int file = files_[index] =
+      static_cast<int>(syscall(SYS_perf_event_open, &attributes, 0, -1, group, PERF_FLAG_FD_CLOEXEC));
+  const bool is_forbidden = errno == EACCES || errno == EPERM;
+  if (file < 0) return is_forbidden ? CounterAccess::kForbidden : CounterAccess::kMissing;
+#if defined(__x86_64__)
+  void* memory = mmap(nullptr, static_cast<std::size_t>(sysconf(_SC_PAGESIZE)), PROT_READ, MAP_SHARED, file, 0);
+  if (memory == MAP_FAILED) return CounterAccess::kSystemCalls;
+  states_[index] = static_cast<const volatile perf_event_mmap_page*>(memory);
+  if (states_[index]->cap_user_rdpmc != 0) return CounterAccess::kRegisters;
+#endif
+  return CounterAccess::kSystemCalls;
 }
 
 CounterAccess CounterPair::Open(const CounterEvents& events) {
   Close();
-  CounterAccess access = Open(events.instructions, -1, instructions_);
-  if (IsOpen(access)) {
-    const CounterAccess second = Open(events.cycles, instructions_.file, cycles_);
-    if (second > access) access = second;
-  }
+  CounterAccess access = OpenOne(events, 0);
+  if (IsOpen(access)) access = std::max(access, OpenOne(events, 1));
   if (!IsOpen(access)) Close();
   access_ = access;
   return access;
 }
 
 void CounterPair::Close() {
-  Close(cycles_);
-  Close(instructions_);
+  for (const int i : {1, 0}) {
+    if (states_[i] != nullptr) {
+      munmap(const_cast<perf_event_mmap_page*>(states_[i]), static_cast<std::size_t>(sysconf(_SC_PAGESIZE)));
+    }
+    if (files_[i] >= 0) close(files_[i]);
+    states_[i] = nullptr;
+    files_[i] = -1;
+  }
   access_ = CounterAccess::kMissing;
   system_calls_ = 0;
   last_ = {};
 }
 
+// A read that fails, as in a process that has closed everything, changes nothing.
 Counts CounterPair::Read() {
-  if (access_ == CounterAccess::kRegisters) return {ReadRegister(instructions_), ReadRegister(cycles_)};
-  return access_ == CounterAccess::kSystemCalls ? ReadGroup() : Counts{};
+  if (access_ == CounterAccess::kRegisters) return {ReadRegister(states_[0]), ReadRegister(states_[1])};
+  if (access_ != CounterAccess::kSystemCalls) return {};
+  std::uint64_t group[3];  // the number of counters, and both
+  ++system_calls_;
+  if (read(files_[0], group, sizeof group) == static_cast<ssize_t>(sizeof group) && group[0] == 2) {
+    last_ = {group[1], group[2]};
+  }
+  return last_;
 }
 
 CounterAccess OpenCounters(const CounterEvents& events) {
@@ -173,9 +243,11 @@ void CloseCounters() {
 }
 
 Counts ReadCounts() {
+  static long long values[2] = {};
   if (!counts_by_papi) return main_counters.Read();
   ++papi_reads;
-  return ReadPapi();
+  if (papi_read(event_set, values) != kPapiOk) return {};
+  return {static_cast<std::uint64_t>(values[0]), static_cast<std::uint64_t>(values[1])};
 }
 
 bool OpenCountersAsMain(CounterPair& counters) { return main_counters.is_open() && IsOpen(counters.Open(main_events)); }
@@ -186,87 +258,5 @@ double TimeOfReading() {
 }
 
 double TimeOfSystemCall() { return nanoseconds_a_call; }
-
-namespace {
-
-// As papi.h has them, which is not needed: these have not changed since its version 5.
-constexpr int kPapiOk = 0, kNoEventSet = -1;
-constexpr int kTotalInstructions = static_cast<int>(0x80000032U), kTotalCycles = static_cast<int>(0x8000003BU);
-
-// PAPI_library_init wants to hear its own version, which is that of the library's file name.
-struct PapiLibrary {
-  const char* file;
-  int major, minor;
-};
-constexpr PapiLibrary kLibraries[] = {{"libpapi.so.7.2", 7, 2}, {"libpapi.so.7.1", 7, 1}, {"libpapi.so.7.0", 7, 0},
-                                      {"libpapi.so.6.0", 6, 0}, {"libpapi.so.5.7", 5, 7}, {"libpapi.so.5.6", 5, 6}};
-
-struct Papi {
-  int (*library_init)(int version) = nullptr;
-  int (*create_eventset)(int* set) = nullptr;
-  int (*add_event)(int set, int event) = nullptr;
-  int (*start)(int set) = nullptr;
-  int (*read)(int set, long long* values) = nullptr;
-  int (*stop)(int set, long long* values) = nullptr;
-  int (*cleanup_eventset)(int set) = nullptr;
-  int (*destroy_eventset)(int* set) = nullptr;
-};
-
-Papi papi;
-int event_set = kNoEventSet;
-
-template <typename Function>
-bool FindInPapi(void* library, const char* name, Function& function) {
-  function = reinterpret_cast<Function>(dlsym(library, name));
-  return function != nullptr;
-}
-
-bool FindAllOfPapi(void* library) {
-  return FindInPapi(library, "PAPI_library_init", papi.library_init) &&
-         FindInPapi(library, "PAPI_create_eventset", papi.create_eventset) &&
-         FindInPapi(library, "PAPI_add_event", papi.add_event) && FindInPapi(library, "PAPI_start", papi.start) &&
-         FindInPapi(library, "PAPI_read", papi.read) && FindInPapi(library, "PAPI_stop", papi.stop) &&
-         FindInPapi(library, "PAPI_cleanup_eventset", papi.cleanup_eventset) &&
-         FindInPapi(library, "PAPI_destroy_eventset", papi.destroy_eventset);
-}
-
-// A program may have loaded PAPI for itself, which then is the same library.
-bool LoadPapi() {
-  for (const PapiLibrary& one : kLibraries) {
-    void* library = dlopen(one.file, RTLD_NOW | RTLD_LOCAL);
-    if (library == nullptr) continue;
-    const int version = one.major << 24 | one.minor << 16;
-    if (FindAllOfPapi(library) && papi.library_init(version) == version) return true;
-    dlclose(library);
-  }
-  return false;
-}
-
-}  // namespace
-
-bool StartPapi() {
-  if (!LoadPapi()) return false;
-  event_set = kNoEventSet;
-  const bool is_counting = papi.create_eventset(&event_set) == kPapiOk &&
-                           papi.add_event(event_set, kTotalInstructions) == kPapiOk &&
-                           papi.add_event(event_set, kTotalCycles) == kPapiOk && papi.start(event_set) == kPapiOk;
-  if (!is_counting) StopPapi();
-  return is_counting;
-}
-
-Counts ReadPapi() {
-  static long long values[2] = {};
-  if (papi.read(event_set, values) != kPapiOk) return {};
-  return {static_cast<std::uint64_t>(values[0]), static_cast<std::uint64_t>(values[1])};
-}
-
-void StopPapi() {
-  if (event_set == kNoEventSet) return;
-  long long values[2] = {};
-  papi.stop(event_set, values);
-  papi.cleanup_eventset(event_set);
-  papi.destroy_eventset(&event_set);
-  event_set = kNoEventSet;
-}
 
 }  // namespace farscale::collect

@@ -1,15 +1,46 @@
-// Instructions and cycles of the thread that opens them: read from the processor where the kernel lets programs do so,
-// else by a system call, or through PAPI where that is asked for.
+// The clock of the measurement, and instructions and cycles.
 #pragma once
 
 #include <linux/perf_event.h>
 
 #include <algorithm>
 #include <cstdint>
+#include <ctime>
 #include <optional>
 #include <string>
+#if defined(__x86_64__)
+#include <x86intrin.h>
+#endif
 
 namespace farscale::collect {
+
+// The clock is the processor's time stamp counter where the kernel itself relies on it, which takes a third of the time
+// of a call to clock_gettime, else the monotonic clock.
+using Tick = std::uint64_t;
+
+inline std::uint64_t Nanoseconds(clockid_t clock) {
+  timespec time{};
+  clock_gettime(clock, &time);
+  return static_cast<std::uint64_t>(time.tv_sec) * 1'000'000'000U + static_cast<std::uint64_t>(time.tv_nsec);
+}
+
+// Set once, before the first tick is taken.
+extern bool clock_is_tsc;
+void ChooseClock();
+
+// Ticks of Now() a nanosecond, as they have passed since the clock was chosen.
+double TicksANanosecond();
+
+inline Tick Now() {
+#if defined(__x86_64__)
+  if (clock_is_tsc) [[likely]]
+    return __rdtsc();
+#endif
+  return Nanoseconds(CLOCK_MONOTONIC);
+}
+
+// Instructions and cycles of the thread that opens them: read from the processor where the kernel lets programs do so,
+// else by a system call, or through PAPI where that is asked for.
 
 struct Counts {
   std::uint64_t instructions = 0;
@@ -27,15 +58,10 @@ enum class CounterAccess : std::uint8_t {
 
 constexpr bool IsOpen(CounterAccess access) { return access <= CounterAccess::kPapi; }
 
-// As perf_event_open(2) has it.
-struct CounterEvent {
-  std::uint32_t type = PERF_TYPE_HARDWARE;
-  std::uint64_t config = 0;
-};
-
+// Instructions, then cycles, as perf_event_open(2) has them.
 struct CounterEvents {
-  CounterEvent instructions = {PERF_TYPE_HARDWARE, PERF_COUNT_HW_INSTRUCTIONS};
-  CounterEvent cycles = {PERF_TYPE_HARDWARE, PERF_COUNT_HW_CPU_CYCLES};
+  std::uint32_t types[2] = {PERF_TYPE_HARDWARE, PERF_TYPE_HARDWARE};
+  std::uint64_t configs[2] = {PERF_COUNT_HW_INSTRUCTIONS, PERF_COUNT_HW_CPU_CYCLES};
 };
 
 // "4:0xc0,4:0x3c": types and configurations of instructions and cycles; nothing where it is not that.
@@ -58,17 +84,11 @@ class CounterPair {
   std::uint64_t system_calls() const { return system_calls_; }
 
  private:
-  struct Counter {
-    int file = -1;
-    const volatile perf_event_mmap_page* state = nullptr;  // for those that programs may read themselves
-  };
-  static CounterAccess Open(const CounterEvent& event, int group, Counter& counter);
-  static void Close(Counter& counter);
-  static std::uint64_t ReadRegister(const Counter& counter);
-  Counts ReadGroup();
+  CounterAccess OpenOne(const CounterEvents& events, int index);
 
   CounterAccess access_ = CounterAccess::kMissing;
-  Counter instructions_, cycles_;
+  int files_[2] = {-1, -1};
+  const volatile perf_event_mmap_page* states_[2] = {};  // for those that programs may read themselves
   std::uint64_t system_calls_ = 0;
   Counts last_;
 };
@@ -93,13 +113,5 @@ inline bool TakesTooLong(double reading, double elapsed) {
   constexpr double kMostOfTime = 0.02, kShortestTime = 5e9;
   return reading > kMostOfTime * std::max(elapsed, kShortestTime);
 }
-
-// Counters through PAPI, for processors that the kernel counts on but has no names for. The library is loaded when it
-// is asked for, so that farscale neither needs it to be built nor depends on one of its versions.
-
-// For the calling thread. False, with nothing left, where there is no libpapi, or it does not count both.
-bool StartPapi();
-Counts ReadPapi();
-void StopPapi();
 
 }  // namespace farscale::collect

@@ -12,6 +12,7 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -32,31 +33,24 @@ struct Real {
   bool is_measured;
 };
 
-// The state of a wrapper while the function behind it runs.
-struct InRuntime {
-  explicit InRuntime(bool is_measured) : before(is_measured ? EnterRuntime() : Activity::kOutside) {}
-  ~InRuntime() { LeaveRuntime(before); }
-  const Activity before;
+// The state of a thread while the function behind a wrapper runs.
+template <auto enter, auto leave>
+struct In {
+  explicit In(bool is_measured) {
+    if (is_measured) before = enter();
+  }
+  ~In() { leave(before); }
+  decltype(enter()) before{};
 };
 
-template <bool is_implicit>
-struct InAnyBarrier {
-  explicit InAnyBarrier(bool is_measured) : visit(is_measured ? EnterBarrier(is_implicit) : BarrierVisit{}) {}
-  ~InAnyBarrier() { LeaveBarrier(visit); }
-  const BarrierVisit visit;
-};
-using InBarrier = InAnyBarrier<false>;
-using InImplicitBarrier = InAnyBarrier<true>;
+Activity EnterRuntime() { return EnterActivity(Activity::kScheduling); }
+std::optional<unsigned> EnterExplicitBarrier() { return EnterBarrier(false); }
+std::optional<unsigned> EnterImplicitBarrier() { return EnterBarrier(true); }
 
-struct InWait {
-  explicit InWait(bool is_measured) : is_waiting(is_measured) {
-    if (is_waiting) EnterWait();
-  }
-  ~InWait() {
-    if (is_waiting) LeaveWait();
-  }
-  const bool is_waiting;
-};
+using InRuntime = In<EnterRuntime, LeaveActivity>;
+using InWait = In<EnterWait, LeaveActivity>;
+using InBarrier = In<EnterExplicitBarrier, LeaveBarrier>;
+using InImplicitBarrier = In<EnterImplicitBarrier, LeaveBarrier>;
 
 using PartFunction = void (*)(void*);
 
@@ -69,38 +63,29 @@ struct Part {
   Team* team;
 };
 
-using Query = int (*)();
-
-// Functions of the library that the program uses.
-struct Queries {
-  Query most_threads = reinterpret_cast<Query>(FindInOpenMp("omp_get_max_threads"));
-  Query thread_number = reinterpret_cast<Query>(FindInOpenMp("omp_get_thread_num"));
-  Query threads = reinterpret_cast<Query>(FindInOpenMp("omp_get_num_threads"));
-};
-
-const Queries& Queried() {
-  static const Queries queries;
-  return queries;
-}
+// A function of the library that the program uses.
+int (*FindQuery(const char* name))() { return reinterpret_cast<int (*)()>(FindInOpenMp(name)); }
 
 void RunPart(void* data) {
+  static const auto thread_number = FindQuery("omp_get_thread_num"), threads = FindQuery("omp_get_num_threads");
   const Part& part = *static_cast<Part*>(data);
-  Begin(part.team, static_cast<unsigned>(Queried().thread_number()), static_cast<unsigned>(Queried().threads()));
+  Begin(part.team, static_cast<unsigned>(thread_number()), static_cast<unsigned>(threads()));
   part.function(part.data);
   EndPart();
 }
 
 // Calls `parallel` with what a team is to run, in place of the program's function and data.
 template <typename Parallel>
-auto RunParallel(bool is_measured, PartFunction function, void* data, unsigned threads, Parallel parallel) {
+void RunParallel(bool is_measured, PartFunction function, void* data, unsigned threads, Parallel parallel) {
+  static const auto most_threads = FindQuery("omp_get_max_threads");
   Part part{nullptr, function, data, nullptr};
-  if (is_measured) part.team = Fork(threads > 0 ? threads : static_cast<unsigned>(Queried().most_threads()));
-  struct Joined {
-    Team* team;
-    ~Joined() { Join(team); }
-  } const joined{part.team};
-  if (part.team == nullptr) return parallel(function, data);
-  return parallel(RunPart, static_cast<void*>(&part), part);
+  if (is_measured) part.team = Fork(threads > 0 ? threads : static_cast<unsigned>(most_threads()));
+  if (part.team == nullptr) {
+    parallel(function, data);
+    return;
+  }
+  parallel(RunPart, static_cast<void*>(&part));
+  Join(part.team);
 }
 
 // Tasks are given to libgomp as functions of ours, one for each function of the program's tasks: so nothing of their
@@ -194,12 +179,11 @@ using namespace farscale::collect;
   }
 
 // One that makes a team, with more parameters behind those that all have.
-#define FARSCALE_GOMP_PARALLEL(name, parameters, arguments)                                                    \
-  FARSCALE_EXPORT void name(PartFunction function, void* data, unsigned threads, FARSCALE_UNPACK parameters) { \
-    static const Real<void(PartFunction, void*, unsigned, FARSCALE_UNPACK parameters)> real(#name);            \
-    RunParallel(real.is_measured, function, data, threads, [&](PartFunction run, void* with, auto&...) {       \
-      real.function(run, with, threads, FARSCALE_UNPACK arguments);                                            \
-    });                                                                                                        \
+#define FARSCALE_GOMP_PARALLEL(name, parameters, arguments)                                                           \
+  FARSCALE_EXPORT void name(PartFunction function, void* data, unsigned threads, FARSCALE_UNPACK parameters) {        \
+    static const Real<void(PartFunction, void*, unsigned, FARSCALE_UNPACK parameters)> real(#name);                   \
+    RunParallel(real.is_measured, function, data, threads,                                                            \
+                [&](PartFunction run, void* with) { real.function(run, with, threads, FARSCALE_UNPACK arguments); }); \
   }
 #define FARSCALE_UNPACK(...) __VA_ARGS__
 
@@ -248,10 +232,12 @@ FARSCALE_GOMP_PARALLEL(GOMP_parallel_loop_maybe_nonmonotonic_runtime, (long a, l
 
 FARSCALE_EXPORT unsigned GOMP_parallel_reductions(PartFunction function, void* data, unsigned threads, unsigned flags) {
   static const Real<unsigned(PartFunction, void*, unsigned, unsigned)> real("GOMP_parallel_reductions");
-  return RunParallel(real.is_measured, function, data, threads, [&](PartFunction run, void* with, auto&... part) {
-    ((part.first_word = *static_cast<void**>(data)), ...);
-    return real.function(run, with, threads, flags);
+  unsigned result = 0;
+  RunParallel(real.is_measured, function, data, threads, [&](PartFunction run, void* with) {
+    if (with != data) static_cast<Part*>(with)->first_word = *static_cast<void**>(data);
+    result = real.function(run, with, threads, flags);
   });
+  return result;
 }
 
 FARSCALE_GOMP(InBarrier, void, GOMP_barrier, (), ())

@@ -1,6 +1,7 @@
 // The tool of OpenMP libraries that have an interface for tools: LLVM's and Intel's, which look for ompt_start_tool.
 #include <dlfcn.h>
 #include <cstdint>
+#include <optional>
 
 #include "collect/preload/call.h"
 #include "collect/threads/team.h"
@@ -26,32 +27,12 @@ struct StartTool {
   Data data;
 };
 
-enum Callback : int {
-  kParallelBegin = 3,
-  kParallelEnd = 4,
-  kTaskCreate = 5,
-  kTaskSchedule = 6,
-  kImplicitTask = 7,
-  kSyncRegion = 23,
-  kMutexAcquire = 26,
-  kMutexAcquired = 27,
-  kNestLock = 28,
-};
-
-using SetCallback = int (*)(Callback which, Function callback);
-
-enum Endpoint : int { kBegin = 1, kEnd = 2 };
-
-enum SyncRegion : int {
-  kBarrier = 1,
-  kExplicitBarrier = 3,
-  kTaskwait = 5,
-  kTaskgroup = 6,
-  kReduction = 7
-};  // all others are barriers
-
-enum Mutex : int { kTestLock = 2, kTestNestLock = 4 };
-
+inline constexpr int kParallelBegin = 3, kParallelEnd = 4, kTaskCreate = 5, kTaskSchedule = 6, kImplicitTask = 7,
+                     kSyncRegion = 23, kMutexAcquire = 26, kMutexAcquired = 27, kNestLock = 28;  // callbacks
+inline constexpr int kScopeBegin = 1;                                                            // endpoints
+inline constexpr int kBarrier = 1, kExplicitBarrier = 3, kTaskwait = 5, kTaskgroup = 6,
+                     kReduction = 7;                    // sync regions; all others are barriers, too
+inline constexpr int kTestLock = 2, kTestNestLock = 4;  // mutexes
 inline constexpr unsigned kLeague = 0x40000000;  // flag of a parallel region: its threads begin teams of their own
 inline constexpr int kInitialTask = 0x1, kExplicitTask = 0x4, kUndeferredTask = 0x8000000;
 
@@ -73,25 +54,24 @@ void OnParallelEnd(ompt::Data* parallel, ompt::Data*, int, const void*) {
 }
 
 // A worker is told of the end of its task when it is needed again, if at all: Join does not rely on it.
-void OnImplicitTask(ompt::Endpoint endpoint, ompt::Data* parallel, ompt::Data*, unsigned threads, unsigned index,
-                    int flags) {
-  if (endpoint != ompt::kBegin || parallel == nullptr || (flags & ompt::kInitialTask) != 0) return;
+void OnImplicitTask(int endpoint, ompt::Data* parallel, ompt::Data*, unsigned threads, unsigned index, int flags) {
+  if (endpoint != ompt::kScopeBegin || parallel == nullptr || (flags & ompt::kInitialTask) != 0) return;
   Begin(static_cast<Team*>(parallel->pointer), index, threads);
 }
 
 // One thread of a team is at one barrier at a time.
-thread_local BarrierVisit visit __attribute__((tls_model("initial-exec")));
+thread_local std::optional<unsigned> barrier __attribute__((tls_model("initial-exec")));
 
 // The barrier at the end of a team, which ends without a parallel region: its threads wait until Join.
-void OnSyncRegion(ompt::SyncRegion kind, ompt::Endpoint endpoint, ompt::Data* parallel, ompt::Data*, const void*) {
+void OnSyncRegion(int kind, int endpoint, ompt::Data* parallel, ompt::Data*, const void*) {
   if (kind == ompt::kReduction) return;
   const bool is_barrier = kind != ompt::kTaskwait && kind != ompt::kTaskgroup;
-  if (endpoint == ompt::kBegin) {
-    if (is_barrier) visit = EnterBarrier(kind != ompt::kBarrier && kind != ompt::kExplicitBarrier);
+  if (endpoint == ompt::kScopeBegin) {
+    if (is_barrier) barrier = EnterBarrier(kind != ompt::kBarrier && kind != ompt::kExplicitBarrier);
     if (!is_barrier) EnterWait();
   } else if (parallel != nullptr) {
-    if (is_barrier) LeaveBarrier(visit);
-    if (!is_barrier) LeaveWait();
+    if (is_barrier) LeaveBarrier(barrier);
+    if (!is_barrier) LeaveActivity(Activity::kUseful);
   }
 }
 
@@ -116,24 +96,22 @@ void OnTaskSchedule(ompt::Data* prior, int, ompt::Data* next) {
 bool IsForLock(int kind) { return kind != ompt::kTestLock && kind != ompt::kTestNestLock; }
 
 void OnMutexAcquire(int kind, unsigned, unsigned, std::uint64_t, const void*) {
-  if (IsForLock(kind)) EnterRuntime();
+  if (IsForLock(kind)) EnterActivity(Activity::kScheduling);
 }
 
 void OnMutexAcquired(int kind, std::uint64_t, const void*) {
-  if (IsForLock(kind)) LeaveRuntime(Activity::kUseful);
+  if (IsForLock(kind)) LeaveActivity(Activity::kUseful);
 }
 
 // A nested lock that the thread has already.
-void OnNestLock(ompt::Endpoint endpoint, std::uint64_t, const void*) {
-  if (endpoint == ompt::kBegin) LeaveRuntime(Activity::kUseful);
+void OnNestLock(int endpoint, std::uint64_t, const void*) {
+  if (endpoint == ompt::kScopeBegin) LeaveActivity(Activity::kUseful);
 }
 
 int Initialize(ompt::Lookup lookup, int, ompt::Data*) {
-  const auto set = reinterpret_cast<ompt::SetCallback>(lookup("ompt_set_callback"));
+  const auto set = reinterpret_cast<int (*)(int which, ompt::Function callback)>(lookup("ompt_set_callback"));
   if (set == nullptr) return 0;
-  const auto add = [&](ompt::Callback which, auto* callback) {
-    set(which, reinterpret_cast<ompt::Function>(callback));
-  };
+  const auto add = [&](int which, auto* callback) { set(which, reinterpret_cast<ompt::Function>(callback)); };
   add(ompt::kParallelBegin, OnParallelBegin);
   add(ompt::kParallelEnd, OnParallelEnd);
   add(ompt::kImplicitTask, OnImplicitTask);
@@ -148,8 +126,6 @@ int Initialize(ompt::Lookup lookup, int, ompt::Data*) {
 
 void Finalize(ompt::Data*) {}
 
-using StartFunction = ompt::StartTool* (*)(unsigned version, const char* runtime);
-
 }  // namespace
 }  // namespace farscale::collect
 
@@ -158,7 +134,7 @@ using namespace farscale::collect;
 // One tool is all that there can be: one that the user has chosen goes first.
 extern "C" FARSCALE_EXPORT ompt::StartTool* ompt_start_tool(unsigned version, const char* runtime) {
   static ompt::StartTool own = {Initialize, Finalize, {}};
-  const auto next = reinterpret_cast<StartFunction>(FindRealSymbol("ompt_start_tool"));
+  const auto next = reinterpret_cast<decltype(&ompt_start_tool)>(FindRealSymbol("ompt_start_tool"));
   const bool is_tool = next != nullptr && !IsLlvmOpenMp(reinterpret_cast<const void*>(next));
   ompt::StartTool* other = is_tool ? next(version, runtime) : nullptr;
   if (other != nullptr) return other;

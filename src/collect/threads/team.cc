@@ -1,14 +1,19 @@
 #include "collect/threads/team.h"
 
+#include <dirent.h>
 #include <pthread.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <cmath>
+#include <cstdlib>
+#include <ctime>
+#include <map>
+#include <memory>
 #include <new>
 
 #include "collect/preload/call.h"
 #include "collect/preload/run.h"
-#include "collect/threads/thread_counter.h"
 #include "collect/trace/thread_recorder.h"
 
 namespace farscale::collect {
@@ -19,29 +24,38 @@ struct TeamThread {
   std::atomic<int> id = 0;  // the kernel's
   bool is_main = false;
   ThreadRecord* record = nullptr;
-  TeamPlace place;
+  Team* team = nullptr;
+  unsigned index = 0;           // in the team
   Idle idle;                    // while it waits
   bool is_dispatching = false;  // it waits although tasks are queued
-  Activity before_mpi = Activity::kOutside, before_device = Activity::kOutside;
+  CounterPair counters;         // a worker's
+  bool is_counting = false;  // the main thread, which is counted outside MPI, while it does not compute; others while
+  Counts counts_before;      // they compute; counts when that began
+  Counts counted;            // in all such times that have ended; read by others at any time
   unsigned teams_open = 0;
   std::vector<std::unique_ptr<Team>> teams;  // index: nesting depth; reused
 };
 
-TeamThread* threads = nullptr;  // kMostThreads of them; never freed, for threads may outlive the program's exit
+TeamThread* team_threads = nullptr;  // kMostThreads of them; never freed, for threads may outlive the program's exit
 thread_local TeamThread* own_thread __attribute__((tls_model("initial-exec"))) = nullptr;
 pthread_key_t at_thread_end;
 
-std::size_t NumberOf(const TeamThread& own) { return static_cast<std::size_t>(&own - threads); }
+std::atomic<bool> lacks_threads = false;
 
-std::uint64_t Load(const std::uint64_t& number) { return __atomic_load_n(&number, __ATOMIC_RELAXED); }
+// As for the main thread (call.cc): of so many reads by system calls one looks whether they take too long.
+constexpr std::uint64_t kReadsBetweenLooks = 2048;
+
+std::size_t NumberOf(const TeamThread& own) { return static_cast<std::size_t>(&own - team_threads); }
+
+std::uint64_t LoadNow(const std::uint64_t& number) { return __atomic_load_n(&number, __ATOMIC_RELAXED); }
 
 void Increase(std::uint64_t& number, std::uint64_t by) { __atomic_fetch_add(&number, by, __ATOMIC_RELAXED); }
 
 Tick Since(Tick begin, Tick now) { return now > begin ? now - begin : 0; }
 
 std::uint64_t MpiClock(Tick now) {
-  const std::uint64_t entered = Load(page->entered);
-  return Load(page->mpi) + (entered != 0 ? Since(entered, now) : 0);
+  const std::uint64_t entered = LoadNow(page->entered);
+  return LoadNow(page->mpi) + (entered != 0 ? Since(entered, now) : 0);
 }
 
 // The record of a thread that ended is free for the next: its sums are those of all.
@@ -49,8 +63,8 @@ void Release(void* thread) {
   auto& own = *static_cast<TeamThread*>(thread);
   constexpr Activity kAfter = Activity::kOutside;
   __atomic_store(&own.record->activity, &kAfter, __ATOMIC_RELAXED);
-  own.place = {};
-  CounterOfThread(NumberOf(own)).CloseOwn();
+  own.team = nullptr;
+  own.counters.Close();
   own.id = 0;
   own_thread = nullptr;
   own.is_taken.store(false, std::memory_order_release);
@@ -60,7 +74,7 @@ void Release(void* thread) {
 TeamThread* Take() {
   if (page->teams.records == 0) return nullptr;
   for (std::uint32_t i = 1; i < kMostThreads; ++i) {
-    TeamThread& thread = threads[i];
+    TeamThread& thread = team_threads[i];
     if (thread.is_taken.load(std::memory_order_relaxed) || thread.is_taken.exchange(true)) continue;
     thread.record = &page->thread[i];
     thread.id = gettid();
@@ -69,7 +83,7 @@ TeamThread* Take() {
                                                         __ATOMIC_RELAXED)) {
     }
     own_thread = &thread;
-    CounterOfThread(i).OpenOwn();
+    if ((page->flags & kHasCounters) != 0 && !OpenCountersAsMain(thread.counters)) lacks_threads = true;
     pthread_setspecific(at_thread_end, &thread);
     GiveHandlersAStack();
     return &thread;
@@ -83,7 +97,7 @@ TeamThread* TakeOwn() { return own_thread != nullptr ? own_thread : Take(); }
 // A thread of a team; nullptr for others.
 TeamThread* InTeam() {
   TeamThread* own = own_thread;
-  return own != nullptr && own->place.team != nullptr ? own : nullptr;
+  return own != nullptr && own->team != nullptr ? own : nullptr;
 }
 
 // Changes a record so that readers see all of it or nothing.
@@ -95,9 +109,34 @@ void Write(ThreadRecord& record, Change change) {
   __atomic_store_n(&record.version, record.version + 1, __ATOMIC_RELEASE);
 }
 
+Counts ReadCounters(TeamThread& own) {
+  if ((page->flags & kHasCounters) == 0) return {};
+  if (own.is_main) return ReadCounts();
+  const Counts counts = own.counters.Read();
+  const std::uint64_t calls = own.counters.system_calls();
+  if (calls == 0 || calls % kReadsBetweenLooks != 0) return counts;
+  const double elapsed = static_cast<double>(Now() - page->begin_tick) / TicksANanosecond();
+  if (TakesTooLong(static_cast<double>(calls) * TimeOfSystemCall(), elapsed)) {
+    own.counters.Close();
+    lacks_threads = true;
+  }
+  return counts;
+}
+
+void SwitchCounting(TeamThread& own, bool on) {
+  if (on == own.is_counting) return;
+  own.is_counting = on;
+  const Counts now = ReadCounters(own);
+  if (!on && now.cycles >= own.counts_before.cycles) {  // else they were closed meanwhile
+    Store(own.counted.instructions, own.counted.instructions + (now.instructions - own.counts_before.instructions));
+    Store(own.counted.cycles, own.counted.cycles + (now.cycles - own.counts_before.cycles));
+  }
+  own.counts_before = now;
+}
+
 void Become(TeamThread& own, Activity activity, Tick now) {
   const bool computes = activity == Activity::kUseful || (own.is_main && activity == Activity::kOutside);
-  CounterOfThread(NumberOf(own)).Switch(computes != own.is_main);
+  SwitchCounting(own, computes != own.is_main);
   __atomic_store(&own.record->activity, &activity, __ATOMIC_RELAXED);
   Store(own.record->since, now);
 }
@@ -134,11 +173,11 @@ void Switch(TeamThread& own, Activity to, Tick now) {
 }
 
 void Wait(TeamThread& own, Tick now) {
-  Team& team = *own.place.team;
+  Team& team = *own.team;
   Switch(own, Activity::kWaiting, now);
   own.idle = {now, MpiClock(now), NumberOf(own)};
   own.is_dispatching = team.queued.load(std::memory_order_relaxed) > 0;
-  if (own.place.index < team.idle.size()) team.idle[own.place.index] = own.idle;
+  if (own.index < team.idle.size()) team.idle[own.index] = own.idle;
 }
 
 // Also where the main thread is outside of teams, as it always computes there.
@@ -182,9 +221,9 @@ Team& NextTeam(TeamThread& own, unsigned capacity) {
 void StartTeams() {
   static const bool has_key = pthread_key_create(&at_thread_end, Release) == 0 &&
                               pthread_atfork(nullptr, nullptr, StopMeasuring) == 0;  // children have the same page
-  if (threads == nullptr) threads = new (std::nothrow) TeamThread[kMostThreads];
-  if (!has_key || threads == nullptr) return;
-  TeamThread& main = threads[0];
+  if (team_threads == nullptr) team_threads = new (std::nothrow) TeamThread[kMostThreads];
+  if (!has_key || team_threads == nullptr) return;
+  TeamThread& main = team_threads[0];
   main.is_taken = true;
   main.is_main = true;
   main.record = &page->thread[0];
@@ -196,7 +235,9 @@ Team* Fork(unsigned capacity) {
   TeamThread* own = IsMeasuring() ? TakeOwn() : nullptr;
   if (own == nullptr) return nullptr;
   Team& team = NextTeam(*own, capacity);
-  team.outer = {own->place.team, own->place.index, own->record->activity};
+  team.outer = own->team;
+  team.outer_index = own->index;
+  team.outer_activity = own->record->activity;
   team.added = IsActive(*own) ? 0 : 1;
   team.size = 0;
   team.arrivals = 0;
@@ -205,7 +246,7 @@ Team* Fork(unsigned capacity) {
   team.queued = 0;
   const Tick now = Now();
   team.forked = now;
-  team.is_recorded = own->is_main && team.outer.team == nullptr && IsRecordingTeams();
+  team.is_recorded = own->is_main && team.outer == nullptr && IsRecordingTeams();
   if (team.is_recorded) RecordFork(capacity, now);
   team.mpi_clock_at_fork = MpiClock(now);
   Switch(*own, Activity::kScheduling, now);
@@ -213,7 +254,7 @@ Team* Fork(unsigned capacity) {
 }
 
 void Begin(Team* team, unsigned index, unsigned size) {
-  if (team == nullptr && own_thread != nullptr) own_thread->place = {};
+  if (team == nullptr && own_thread != nullptr) own_thread->team = nullptr;
   TeamThread* own = team != nullptr ? TakeOwn() : nullptr;
   if (own == nullptr) return;
   const Tick now = Now();
@@ -224,8 +265,8 @@ void Begin(Team* team, unsigned index, unsigned size) {
     __atomic_fetch_or(&page->flags, kTooManyThreads, __ATOMIC_RELAXED);
   }
   team->size.store(size, std::memory_order_relaxed);
-  own->place.team = team;
-  own->place.index = index;
+  own->team = team;
+  own->index = index;
   if (index == 0) {
     team->added += size - 1;
     CountActive(team->added);
@@ -244,7 +285,7 @@ void EndPart() {
   TeamThread* own = InTeam();
   if (own == nullptr) return;
   const Tick now = Now();
-  if (own->place.team->is_recorded) RecordBarrier(NumberOf(*own), true, true, now);
+  if (own->team->is_recorded) RecordBarrier(NumberOf(*own), true, true, now);
   Wait(*own, now);
 }
 
@@ -267,7 +308,7 @@ void Join(Team* team) {
     } else {
       Account(*own, now);
     }
-    Become(*own, team->outer.activity, now);
+    Become(*own, team->outer_activity, now);
   });
   AddOthers(*team, size, last, now);
   if (team->is_recorded) {
@@ -278,15 +319,15 @@ void Join(Team* team) {
   Increase(teams.active_mpi, team->added * Since(team->mpi_clock_at_fork, MpiClock(now)));
   Increase(teams.regions, 1);
   __atomic_fetch_sub(&teams.active, team->added, __ATOMIC_RELAXED);
-  own->place.team = team->outer.team;
-  own->place.index = team->outer.index;
+  own->team = team->outer;
+  own->index = team->outer_index;
   --own->teams_open;
 }
 
-BarrierVisit EnterBarrier(bool is_implicit) {
+std::optional<unsigned> EnterBarrier(bool is_implicit) {
   TeamThread* own = InTeam();
-  if (own == nullptr) return {};
-  Team& team = *own->place.team;
+  if (own == nullptr) return std::nullopt;
+  Team& team = *own->team;
   const unsigned size = std::max(1U, team.size.load(std::memory_order_relaxed));
   const unsigned arrival = team.arrivals.fetch_add(1, std::memory_order_relaxed);
   const Tick now = Now();
@@ -294,15 +335,15 @@ BarrierVisit EnterBarrier(bool is_implicit) {
   Wait(*own, now);
   const unsigned number = arrival / size;
   if (arrival % size == size - 1) team.last_arrivals[number % 4].store(now, std::memory_order_relaxed);
-  return {true, number};
+  return number;
 }
 
-void LeaveBarrier(const BarrierVisit& visit) {
-  TeamThread* own = visit.is_in_team ? InTeam() : nullptr;
+void LeaveBarrier(std::optional<unsigned> number) {
+  TeamThread* own = number ? InTeam() : nullptr;
   if (own == nullptr) return;
-  Team& team = *own->place.team;
+  Team& team = *own->team;
   const Tick now = Now();
-  const Tick arrival = team.last_arrivals[visit.number % 4].load(std::memory_order_relaxed);
+  const Tick arrival = team.last_arrivals[*number % 4].load(std::memory_order_relaxed);
   const Tick task = team.last_task.load(std::memory_order_relaxed);
   if (team.is_recorded) RecordBarrier(NumberOf(*own), false, false, now);
   Write(*own->record, [&] {
@@ -311,41 +352,44 @@ void LeaveBarrier(const BarrierVisit& visit) {
   });
 }
 
-void EnterWait() {
+Activity EnterWait() {
   TeamThread* own = InTeam();
-  if (own != nullptr) Wait(*own, Now());
+  if (own == nullptr) return Activity::kOutside;
+  Wait(*own, Now());
+  return Activity::kUseful;
 }
 
-void LeaveWait() {
-  TeamThread* own = InTeam();
-  if (own != nullptr) Switch(*own, Activity::kUseful, Now());
-}
-
-Activity EnterRuntime() {
+Activity EnterActivity(Activity activity) {
   TeamThread* own = InTeam();
   if (own == nullptr) return Activity::kOutside;
   const Activity before = own->record->activity;
-  Switch(*own, Activity::kScheduling, Now());
+  const Tick now = Now();
+  if (activity == Activity::kDevice && own->team->is_recorded) RecordDeviceCall(NumberOf(*own), true, now);
+  Switch(*own, activity, now);
   return before;
 }
 
-void LeaveRuntime(Activity before) {
+void LeaveActivity(Activity before) {
   TeamThread* own = before == Activity::kOutside ? nullptr : InTeam();
-  if (own != nullptr) Switch(*own, before, Now());
+  if (own == nullptr) return;
+  const Tick now = Now();
+  const bool was_device = own->record->activity == Activity::kDevice;
+  if (was_device && own->team->is_recorded) RecordDeviceCall(NumberOf(*own), false, now);
+  Switch(*own, before, now);
 }
 
 void QueueTask() {
   TeamThread* own = InTeam();
-  if (own != nullptr) own->place.team->queued.fetch_add(1, std::memory_order_relaxed);
+  if (own != nullptr) own->team->queued.fetch_add(1, std::memory_order_relaxed);
 }
 
 Activity BeginTask(bool was_queued) {
   TeamThread* own = InTeam();
   if (own == nullptr) return Activity::kOutside;
-  if (was_queued) own->place.team->queued.fetch_sub(1, std::memory_order_relaxed);
+  if (was_queued) own->team->queued.fetch_sub(1, std::memory_order_relaxed);
   const Activity before = own->record->activity;
   const Tick now = Now();
-  if (own->place.team->is_recorded) RecordTask(NumberOf(*own), true, now);
+  if (own->team->is_recorded) RecordTask(NumberOf(*own), true, now);
   Switch(*own, Activity::kUseful, now);
   return before;
 }
@@ -354,45 +398,113 @@ void EndTask(Activity before) {
   TeamThread* own = before == Activity::kOutside ? nullptr : InTeam();
   if (own == nullptr) return;
   const Tick now = Now();
-  if (own->place.team->is_recorded) RecordTask(NumberOf(*own), false, now);
+  if (own->team->is_recorded) RecordTask(NumberOf(*own), false, now);
   if (before != Activity::kWaiting) {
     Switch(*own, before, now);
     return;
   }
-  own->place.team->last_task.store(now, std::memory_order_relaxed);
+  own->team->last_task.store(now, std::memory_order_relaxed);
   Wait(*own, now);
 }
 
+std::optional<Counts> CountsOfWorker(std::size_t thread) {
+  CounterPair& counters = team_threads[thread].counters;
+  return counters.is_open() ? std::optional(counters.Read()) : std::nullopt;
+}
+
+Counts CountsOfThreads() {
+  Counts counts;
+  const std::size_t records = std::min<std::size_t>(page->teams.records, kMostThreads);
+  for (std::size_t i = 0; i < records; ++i) {
+    const Counts& own = team_threads[i].counted;
+    const std::uint64_t instructions = LoadNow(own.instructions), cycles = LoadNow(own.cycles);
+    counts.instructions += i == 0 ? 0 - instructions : instructions;
+    counts.cycles += i == 0 ? 0 - cycles : cycles;
+  }
+  return counts;
+}
+
+bool AreAllThreadsCounted() { return !lacks_threads; }
+
+namespace {
+
+// Share of the run, and ns; chosen: threads of libraries that wait for events use less.
+constexpr double kLeastShare = 0.01;
+constexpr double kLeastTime = 2e6;
+
+// CPU time by thread, ns; never freed, as the end of the program asks for it.
+using TimesOfThreads = std::map<int, std::uint64_t>;
+TimesOfThreads& before_mpi = *new TimesOfThreads;
+TimesOfThreads& used_before = *new TimesOfThreads;
+
+// The clock of a thread of this process, as Linux numbers them: the C library does so, too.
+std::uint64_t CpuTimeOf(int thread) {
+  constexpr unsigned kClockOfThread = 6;
+  return Nanoseconds(static_cast<clockid_t>((~static_cast<unsigned>(thread) << 3U) | kClockOfThread));
+}
+
+// All but the calling one.
+TimesOfThreads CpuTimes() {
+  TimesOfThreads times;
+  const std::unique_ptr<DIR, int (*)(DIR*)> folder(opendir("/proc/self/task"), closedir);
+  while (const dirent* entry = folder ? readdir(folder.get()) : nullptr) {
+    const int thread = std::atoi(entry->d_name);
+    if (thread > 0 && thread != gettid()) times[thread] = CpuTimeOf(thread);
+  }
+  return times;
+}
+
+double LeastOf(double elapsed) { return std::max(kLeastShare * elapsed, kLeastTime); }
+
+// The threads of teams by the kernel's numbers.
 bool IsOfTeams(int thread) {
   const auto is_it = [&](const TeamThread& known) { return known.id.load(std::memory_order_relaxed) == thread; };
-  return threads != nullptr && std::any_of(threads, threads + kMostThreads, is_it);
+  return team_threads != nullptr && std::any_of(team_threads, team_threads + kMostThreads, is_it);
 }
 
-void EnterMpiInTeam(Tick now) {
-  TeamThread* own = InTeam();
-  if (own == nullptr) return;
-  own->before_mpi = own->record->activity;
-  Switch(*own, Activity::kMpi, now);
+bool IsOfMpi(int thread) { return used_before.count(thread) > 0 && before_mpi.count(thread) == 0; }
+
+// Threads of teams may have ended, too: then nothing is known of others.
+void CountEndedThreads(Page& own, std::uint64_t cpu_time, double elapsed) {
+  TeamRecord& teams = own.teams;
+  if (static_cast<double>(cpu_time) < LeastOf(elapsed) || teams.regions > 0 || teams.active > 0) return;
+  teams.unknown += static_cast<std::uint32_t>(std::ceil(static_cast<double>(cpu_time) / elapsed));
+  teams.unknown_cpu += cpu_time;
 }
 
-void LeaveMpiInTeam(Tick now) {
-  TeamThread* own = InTeam();
-  if (own != nullptr && own->record->activity == Activity::kMpi) Switch(*own, own->before_mpi, now);
+double ElapsedOf(const Page& own) { return static_cast<double>(own.end_clock - own.begin_clock); }
+
+std::uint64_t CpuTimeOfOthers(const Page& own) {
+  const Sums& run = own.region[0].total;
+  return run.process_cpu > run.cpu ? run.process_cpu - run.cpu : 0;
 }
 
-void EnterDeviceInTeam(Tick now) {
-  TeamThread* own = InTeam();
-  if (own == nullptr || own->is_main) return;
-  if (own->place.team->is_recorded) RecordDeviceCall(NumberOf(*own), true, now);
-  own->before_device = own->record->activity;
-  Switch(*own, Activity::kDevice, now);
+}  // namespace
+
+void NoteThreadsBeforeMpi() { before_mpi = CpuTimes(); }
+
+void NoteThreads() { used_before = CpuTimes(); }
+
+void CountOtherThreads(Page& own) {
+  const double elapsed = ElapsedOf(own);
+  std::uint64_t left = CpuTimeOfOthers(own);
+  for (const auto& [thread, time] : CpuTimes()) {
+    const auto before = used_before.find(thread);
+    const std::uint64_t used = std::min(left, time - (before != used_before.end() ? before->second : 0));
+    left -= used;
+    if (static_cast<double>(used) < LeastOf(elapsed) || IsOfTeams(thread) || IsOfMpi(thread)) continue;
+    ++own.teams.unknown;
+    own.teams.unknown_cpu += used;
+  }
+  CountEndedThreads(own, left, elapsed);
 }
 
-void LeaveDeviceInTeam(Tick now) {
-  TeamThread* own = InTeam();
-  if (own == nullptr || own->record->activity != Activity::kDevice) return;
-  if (own->place.team->is_recorded) RecordDeviceCall(NumberOf(*own), false, now);
-  Switch(*own, own->before_device, now);
+void CountOtherThreadsTogether(Page& own) {
+  std::uint64_t left = CpuTimeOfOthers(own);
+  for (const auto& [thread, before] : used_before) {
+    if (IsOfMpi(thread)) left -= std::min(left, std::max(CpuTimeOf(thread), before) - before);
+  }
+  CountEndedThreads(own, left, ElapsedOf(own));
 }
 
 }  // namespace farscale::collect

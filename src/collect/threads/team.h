@@ -8,21 +8,15 @@
 #pragma once
 
 #include <atomic>
+#include <cstddef>
 #include <cstdint>
-#include <memory>
+#include <optional>
 #include <vector>
 
-#include "collect/clock.h"
 #include "collect/page.h"
+#include "collect/threads/counters.h"
 
 namespace farscale::collect {
-
-// The place of a thread before it entered a team of its own.
-struct TeamPlace {
-  struct Team* team = nullptr;
-  unsigned index = 0;
-  Activity activity = Activity::kOutside;
-};
 
 // Since when a thread has had no work; the clock of MPI is how long the main thread has been in MPI.
 struct Idle {
@@ -31,12 +25,16 @@ struct Idle {
   std::size_t thread = 0;  // number of its record
 };
 
+// A team, or one that was before and is used again.
 struct Team {
   explicit Team(unsigned capacity) : idle(capacity) {}
 
   Tick forked = 0;
   std::uint64_t mpi_clock_at_fork = 0;
-  TeamPlace outer;  // place of the thread that forked it
+  // Where the thread that forked it was before.
+  Team* outer = nullptr;
+  unsigned outer_index = 0;
+  Activity outer_activity = Activity::kOutside;
   bool is_recorded = false;
   unsigned added = 0;  // threads that are active because of this team
   std::atomic<unsigned> size = 0;
@@ -59,21 +57,17 @@ void EndPart();
 // On the thread that forked it, when all others are done.
 void Join(Team* team);
 
-// A barrier that all threads of the team take part in. Leave gets what Enter returned.
-struct BarrierVisit {
-  bool is_in_team = false;
-  unsigned number = 0;
-};
-BarrierVisit EnterBarrier(bool is_implicit);
-void LeaveBarrier(const BarrierVisit& visit);
+// A barrier that all threads of the team take part in. Leave gets what Enter returned: its number, outside of a team
+// nothing.
+std::optional<unsigned> EnterBarrier(bool is_implicit);
+void LeaveBarrier(std::optional<unsigned> number);
 
-// Waiting for tasks, or for one thread of the team.
-void EnterWait();
-void LeaveWait();
-
-// The runtime works, or the thread waits for a lock or its turn. Leave gets what Enter returned.
-Activity EnterRuntime();
-void LeaveRuntime(Activity before);
+// The thread interrupts what it does: the runtime works or lets it wait for a lock or its turn, or it calls MPI or the
+// runtime of a device. Leave gets what Enter returned.
+Activity EnterActivity(Activity activity);
+void LeaveActivity(Activity before);
+// The same for waiting for tasks, or for one thread of the team; computation goes on afterwards.
+Activity EnterWait();
 
 // A task is put into the queue of the team. It begins, in the middle of whatever the thread does, which it returns, and
 // ends, to go on with that.
@@ -81,20 +75,33 @@ void QueueTask();
 Activity BeginTask(bool was_queued);
 void EndTask(Activity before);
 
-// True if a thread, by the kernel's number, has been in a team.
-bool IsOfTeams(int thread);
+// Instructions and cycles of a worker since its counters were opened, by its own thread; nothing where it has none.
+std::optional<Counts> CountsOfWorker(std::size_t thread);
 
-// Calls of MPI by threads other than the main one.
-void EnterMpiInTeam(Tick now);
-void LeaveMpiInTeam(Tick now);
-// Calls to the runtimes of devices, likewise.
-void EnterDeviceInTeam(Tick now);
-void LeaveDeviceInTeam(Tick now);
+// Counts to be added to those of the main thread outside MPI so that they are those of all threads that compute:
+// less than nothing where it waits longer than others compute.
+Counts CountsOfThreads();
+
+// True if all threads that computed in teams were counted.
+bool AreAllThreadsCounted();
 
 // A function of the OpenMP library that the program uses, also where it was loaded later, as by Python; nullptr if
 // there is none.
 void* FindInOpenMp(const char* name);
 // True for functions of LLVM's or Intel's library, which has an interface for tools.
 bool IsLlvmOpenMp(const void* function);
+
+// Threads of this process that no OpenMP library tells of: of other compilers, of static libraries, or the program's
+// own. What they do is not known; that they compute is, by their CPU time.
+
+// Before the MPI is initialised: threads that it starts by itself are none of the program's.
+void NoteThreadsBeforeMpi();
+// When the run begins: what its threads have used before.
+void NoteThreads();
+
+// When it has ended, from the CPU time of the whole run: how many of them computed, and for how long.
+void CountOtherThreads(Page& own);
+// The same where a signal ends it, and nothing else can be asked for: at least as many as their time takes.
+void CountOtherThreadsTogether(Page& own);
 
 }  // namespace farscale::collect

@@ -20,12 +20,29 @@ namespace farscale::collect {
 namespace {
 
 std::unordered_map<std::uint64_t, TracedCommunicator> communicators;
-std::vector<CommunicatorDefinition> definitions;
 std::uint64_t last_key = 0;
 const TracedCommunicator* last_found = nullptr;
 constexpr int kCopies = 3;        // numbers kept for copies by MPI_Comm_idup; chosen: few programs make more
 std::uint32_t numbers_given = 0;  // those that this rank gave as rank 0 of the communicator
 std::uint64_t unknown = 0;
+
+std::uint32_t world_rank = 0, world_size = 1;
+
+// A number that no other rank gives; `own` counts those that this one has given.
+std::uint32_t NumberAmongRanks(std::uint32_t own) { return world_rank + own * world_size; }
+
+// The ranks of a group in MPI_COMM_WORLD; MPI_UNDEFINED for those of another run.
+std::vector<std::int32_t> MembersOf(MPI_Group group) {
+  MPI_Group world = MPI_GROUP_NULL;
+  int size = 0;
+  PMPI_Group_size(group, &size);
+  PMPI_Comm_group(MPI_COMM_WORLD, &world);
+  std::vector<int> here(static_cast<std::size_t>(size)), there(here.size());
+  std::iota(here.begin(), here.end(), 0);
+  PMPI_Group_translate_ranks(group, size, here.data(), world, there.data());
+  PMPI_Group_free(&world);
+  return {there.begin(), there.end()};
+}
 
 TracedCommunicator Describe(MPI_Comm communicator, std::uint32_t id) {
   TracedCommunicator described;
@@ -35,8 +52,8 @@ TracedCommunicator Describe(MPI_Comm communicator, std::uint32_t id) {
   return described;
 }
 
-CommunicatorDefinition DefinitionOf(MPI_Comm communicator, bool is_inter) {
-  CommunicatorDefinition definition;
+GroupDefinition DefinitionOf(MPI_Comm communicator, bool is_inter) {
+  GroupDefinition definition;
   MPI_Group group = MPI_GROUP_NULL;
   PMPI_Comm_group(communicator, &group);
   definition.members = MembersOf(group);
@@ -46,15 +63,6 @@ CommunicatorDefinition DefinitionOf(MPI_Comm communicator, bool is_inter) {
   definition.remote = MembersOf(group);
   PMPI_Group_free(&group);
   return definition;
-}
-
-// The following also say it to a trace of a run that does not come to its end.
-void Define(CommunicatorDefinition&& definition) {
-  const SharedState held;
-  RankDefinitions added;
-  added.communicators.push_back(definition);
-  NoteDefinitions(added);
-  definitions.push_back(std::move(definition));
 }
 
 bool HasForeignRanks(const std::vector<std::int32_t>& members) {
@@ -69,20 +77,9 @@ void AgreeBetweenGroups(unsigned& id, bool names, int rank, MPI_Comm communicato
   real.MPI_Bcast(&id, 1, MPI_UNSIGNED, names ? 0 : from_here, communicator);
 }
 
-std::uint32_t WorldSize() {
-  int size = 0;
-  PMPI_Comm_size(MPI_COMM_WORLD, &size);
-  return static_cast<std::uint32_t>(size);
-}
-
-void KeepNumbersForCopies(TracedCommunicator& communicator, std::uint32_t first) {
-  communicator.next_copy = first;
-  communicator.copies_left = kCopies;
-}
-
 // Numbers of communicators follow those of MPI_COMM_WORLD and MPI_COMM_SELF.
 std::uint32_t TakeNumbers(std::uint32_t count) {
-  const SharedState held;
+  const auto held = HoldSharedState();
   return 2U + NumberAmongRanks(std::exchange(numbers_given, numbers_given + count));
 }
 
@@ -95,15 +92,8 @@ struct TracedWindow {
 };
 
 std::unordered_map<std::uint64_t, TracedWindow> windows;
-std::vector<WindowDefinition> window_definitions;
-std::vector<GroupDefinition> group_definitions;
 std::map<std::vector<std::int32_t>, std::uint32_t> group_numbers;
 std::uint32_t windows_named = 0;  // those that this rank named as their rank 0
-
-std::uint32_t TakeNumberOfWindow() {
-  const SharedState held;
-  return NumberAmongRanks(windows_named++);
-}
 
 TracedWindow* Find(MPI_Win window) {
   const auto found = windows.find(KeyOf(window));
@@ -113,45 +103,27 @@ TracedWindow* Find(MPI_Win window) {
 std::uint32_t NumberOfGroup(std::vector<std::int32_t> members) {
   const auto [entry, is_new] = group_numbers.try_emplace(members, 0);
   if (is_new) {
-    entry->second = kFirstGroup + NumberAmongRanks(static_cast<std::uint32_t>(group_definitions.size()));
-    group_definitions.push_back({entry->second, std::move(members)});
-    RankDefinitions added;
-    added.groups.push_back(group_definitions.back());
-    NoteDefinitions(added);
+    entry->second = kFirstGroup + NumberAmongRanks(static_cast<std::uint32_t>(group_numbers.size() - 1));
+    Define(&RankDefinitions::groups, GroupDefinition{entry->second, std::move(members), {}});
   }
   return entry->second;
 }
 
 }  // namespace
 
-std::uint32_t NumberAmongRanks(std::uint32_t own) {
-  int rank = 0;
-  PMPI_Comm_rank(MPI_COMM_WORLD, &rank);
-  return static_cast<std::uint32_t>(rank) + own * WorldSize();
-}
-
-std::vector<std::int32_t> MembersOf(MPI_Group group) {
-  MPI_Group world = MPI_GROUP_NULL;
-  int size = 0;
-  PMPI_Group_size(group, &size);
-  PMPI_Comm_group(MPI_COMM_WORLD, &world);
-  std::vector<int> here(static_cast<std::size_t>(size)), there(here.size());
-  std::iota(here.begin(), here.end(), 0);
-  PMPI_Group_translate_ranks(group, size, here.data(), world, there.data());
-  PMPI_Group_free(&world);
-  return {there.begin(), there.end()};
-}
-
 void StartCommunicators() {
   TracedCommunicator& world = communicators[KeyOf(MPI_COMM_WORLD)] = Describe(MPI_COMM_WORLD, kWorldId);
   world.shadow = MakeShadow(MPI_COMM_WORLD);
-  KeepNumbersForCopies(world, 2);
+  world.next_copy = 2;
+  world.copies_left = kCopies;
+  world_rank = static_cast<std::uint32_t>(world.rank);
+  world_size = static_cast<std::uint32_t>(world.size);
   if (world.rank == 0) numbers_given = kCopies;
   communicators[KeyOf(MPI_COMM_SELF)] = Describe(MPI_COMM_SELF, kSelfId);
 }
 
 const TracedCommunicator* FindCommunicator(MPI_Comm communicator) {
-  const SharedState held;
+  const auto held = HoldSharedState();
   const std::uint64_t key = KeyOf(communicator);
   if (last_found != nullptr && key == last_key) return last_found;
   const auto found = communicators.find(key);
@@ -175,7 +147,7 @@ void AddCommunicator(MPI_Comm communicator) {
   if (communicator == MPI_COMM_NULL) return;
   int is_inter = 0;
   PMPI_Comm_test_inter(communicator, &is_inter);
-  CommunicatorDefinition definition = DefinitionOf(communicator, is_inter != 0);
+  GroupDefinition definition = DefinitionOf(communicator, is_inter != 0);
   // Ranks that were started later belong to a run of their own. All members see some, so all leave here.
   if (HasForeignRanks(definition.members) || HasForeignRanks(definition.remote)) return;
   TracedCommunicator added = Describe(communicator, 0);
@@ -190,16 +162,17 @@ void AddCommunicator(MPI_Comm communicator) {
     real.MPI_Bcast(&id, 1, MPI_UNSIGNED, 0, communicator);
   }
   added.id = definition.id = id;
-  if (!added.is_inter) KeepNumbersForCopies(added, id + WorldSize());
-  if (names && added.rank == 0) Define(std::move(definition));
+  added.next_copy = id + world_size;
+  added.copies_left = added.is_inter ? 0 : kCopies;
+  if (names && added.rank == 0) Define(&RankDefinitions::communicators, std::move(definition));
   added.shadow = MakeShadow(communicator);
-  const SharedState held;
+  const auto held = HoldSharedState();
   last_found = nullptr;
   communicators[KeyOf(communicator)] = added;
 }
 
 void AddCopy(MPI_Comm old, MPI_Comm copy) {
-  const SharedState held;
+  const auto held = HoldSharedState();
   const auto found = communicators.find(KeyOf(old));
   if (found == communicators.end()) return;
   TracedCommunicator& original = found->second;
@@ -210,22 +183,22 @@ void AddCopy(MPI_Comm old, MPI_Comm copy) {
     added.id = TakeNumbers(1);
   } else if (original.copies_left > 0) {
     added.id = original.next_copy;
-    original.next_copy += WorldSize();
+    original.next_copy += world_size;
     --original.copies_left;
   } else {
     return;
   }
   if (added.rank == 0) {
-    CommunicatorDefinition definition = DefinitionOf(old, false);
+    GroupDefinition definition = DefinitionOf(old, false);
     definition.id = added.id;
-    Define(std::move(definition));
+    Define(&RankDefinitions::communicators, std::move(definition));
   }
   last_found = nullptr;
   communicators[KeyOf(copy)] = added;
 }
 
 void RemoveCommunicator(MPI_Comm communicator) {
-  const SharedState held;
+  const auto held = HoldSharedState();
   const auto found = communicators.find(KeyOf(communicator));
   if (found == communicators.end()) return;
   last_found = nullptr;
@@ -234,38 +207,35 @@ void RemoveCommunicator(MPI_Comm communicator) {
   if (shadow != MPI_COMM_NULL && !NeedsShadow(shadow)) real.MPI_Comm_free(&shadow);
 }
 
-const std::vector<CommunicatorDefinition>& OwnDefinitions() { return definitions; }
-
 std::uint64_t UnknownCommunicators() { return unknown; }
 
 void AddWindow(MPI_Win window, MPI_Comm in) {
   const TracedCommunicator* communicator = FindCommunicator(in);
   if (communicator == nullptr) return;
-  unsigned id = communicator->rank == 0 ? TakeNumberOfWindow() : 0;
-  real.MPI_Bcast(&id, 1, MPI_UNSIGNED, 0, in);
-  const SharedState held;
+  unsigned id = 0;
   if (communicator->rank == 0) {
-    window_definitions.push_back({id, communicator->id});
-    RankDefinitions added;
-    added.windows.push_back(window_definitions.back());
-    NoteDefinitions(added);
+    const auto held = HoldSharedState();
+    id = NumberAmongRanks(windows_named++);
   }
+  real.MPI_Bcast(&id, 1, MPI_UNSIGNED, 0, in);
+  const auto held = HoldSharedState();
+  if (communicator->rank == 0) Define(&RankDefinitions::windows, WindowDefinition{id, communicator->id});
   windows[KeyOf(window)] = {id, {}};
 }
 
 void RemoveWindow(MPI_Win window) {
-  const SharedState held;
+  const auto held = HoldSharedState();
   windows.erase(KeyOf(window));
 }
 
 std::optional<std::uint32_t> FindWindow(MPI_Win window) {
-  const SharedState held;
+  const auto held = HoldSharedState();
   const TracedWindow* found = Find(window);
   return found == nullptr ? std::nullopt : std::optional(found->id);
 }
 
 std::optional<std::uint32_t> BeginEpoch(MPI_Win window, Epoch epoch, MPI_Group group) {
-  const SharedState held;
+  const auto held = HoldSharedState();
   TracedWindow* found = Find(window);
   if (found == nullptr) return std::nullopt;
   std::optional<std::uint32_t>& number = found->groups[static_cast<std::size_t>(epoch)];
@@ -275,32 +245,24 @@ std::optional<std::uint32_t> BeginEpoch(MPI_Win window, Epoch epoch, MPI_Group g
 }
 
 std::optional<std::uint32_t> EndEpoch(MPI_Win window, Epoch epoch) {
-  const SharedState held;
+  const auto held = HoldSharedState();
   TracedWindow* found = Find(window);
   if (found == nullptr) return std::nullopt;
   return std::exchange(found->groups[static_cast<std::size_t>(epoch)], std::nullopt);
 }
 
-const std::vector<WindowDefinition>& OwnWindows() { return window_definitions; }
-const std::vector<GroupDefinition>& OwnGroups() { return group_definitions; }
-
 namespace {
 
-struct SentClock {
-  std::uint64_t value = 0;
-  MPI_Request request = MPI_REQUEST_NULL;
-};
-
-struct Reduction {
+struct ClockOnTheWay {
   std::uint64_t own = 0;
-  std::uint64_t latest = 0;
+  std::uint64_t latest = 0;  // result of a reduction
   MPI_Request request = MPI_REQUEST_NULL;
 };
 
 bool has_clock = false;
 bool is_not_followed[static_cast<std::size_t>(CallId::kCount)];
-std::deque<SentClock> sent;  // elements stay where they are while both ends change
-std::unordered_map<std::uint64_t, std::unique_ptr<Reduction>> reductions;
+std::deque<ClockOnTheWay> sent;  // elements stay where they are while both ends change
+std::unordered_map<std::uint64_t, std::unique_ptr<ClockOnTheWay>> reductions;
 std::uint64_t numbered_reductions = 0;
 
 void Become(std::uint64_t value) {
@@ -315,12 +277,6 @@ void Sweep() {
     if (is_done == 0) return;
     sent.pop_front();
   }
-}
-
-std::unique_ptr<Reduction> Take(std::uint64_t number) {
-  const SharedState held;
-  auto found = reductions.extract(number);
-  return found ? std::move(found.mapped()) : nullptr;
 }
 
 }  // namespace
@@ -351,7 +307,7 @@ std::uint64_t IdealStart(std::uint64_t begin, MPI_Comm world) {
 }
 
 void StopIdealClock() {
-  for (SentClock& clock : sent) real.MPI_Wait(&clock.request, MPI_STATUS_IGNORE);
+  for (ClockOnTheWay& clock : sent) real.MPI_Wait(&clock.request, MPI_STATUS_IGNORE);
   sent.clear();
   has_clock = false;
 }
@@ -367,12 +323,12 @@ MPI_Comm MakeShadow(MPI_Comm of) {
 void SendClock(int peer, int tag, std::uint64_t bytes, MPI_Comm shadow) {
   constexpr std::uint64_t kRendezvous = 32768;  // [docs/formulas.md, rules bsc]
   if (shadow == MPI_COMM_NULL) return;
-  const SharedState held;
+  const auto held = HoldSharedState();
   if (bytes >= kRendezvous) ++page->large_messages;
   Sweep();
-  SentClock& clock = sent.emplace_back();
-  clock.value = page->ideal;
-  real.MPI_Isend(&clock.value, 1, MPI_UINT64_T, peer, tag, shadow, &clock.request);
+  ClockOnTheWay& clock = sent.emplace_back();
+  clock.own = page->ideal;
+  real.MPI_Isend(&clock.own, 1, MPI_UINT64_T, peer, tag, shadow, &clock.request);
 }
 
 void ReceiveClock(int peer, int tag, MPI_Comm shadow) {
@@ -396,24 +352,27 @@ void ReduceClock(MPI_Comm shadow, ClockWait wait) {
 
 std::uint64_t PostReduceClock(MPI_Comm shadow, ClockWait wait) {
   if (shadow == MPI_COMM_NULL) return 0;
-  auto reduction = std::make_unique<Reduction>();
+  auto reduction = std::make_unique<ClockOnTheWay>();
   reduction->own = page->ideal;
-  Reduction& r = *reduction;
+  ClockOnTheWay& r = *reduction;
   if (wait == ClockWait::kLower) {
     real.MPI_Iscan(&r.own, &r.latest, 1, MPI_UINT64_T, MPI_MAX, shadow, &r.request);
   } else {
     real.MPI_Iallreduce(&r.own, &r.latest, 1, MPI_UINT64_T, MPI_MAX, shadow, &r.request);
   }
-  const SharedState held;
+  const auto held = HoldSharedState();
   reductions[++numbered_reductions] = std::move(reduction);
   return numbered_reductions;
 }
 
 void CompleteReduceClock(std::uint64_t number, ClockWait wait) {
-  std::unique_ptr<Reduction> reduction = Take(number);
-  if (reduction == nullptr) return;
-  real.MPI_Wait(&reduction->request, MPI_STATUS_IGNORE);
-  if (wait != ClockWait::kNothing) Become(reduction->latest);
+  const auto found = [&] {
+    const auto held = HoldSharedState();
+    return reductions.extract(number);
+  }();
+  if (!found) return;
+  real.MPI_Wait(&found.mapped()->request, MPI_STATUS_IGNORE);
+  if (wait != ClockWait::kNothing) Become(found.mapped()->latest);
 }
 
 }  // namespace farscale::collect

@@ -22,9 +22,6 @@ std::uint64_t KeyOf(Handle handle) {
   return key;
 }
 
-// A number that no other rank gives; `own` counts those that this one has given.
-std::uint32_t NumberAmongRanks(std::uint32_t own);
-
 struct TracedCommunicator {
   std::uint32_t id = 0;
   int size = 0;  // size of the group that messages go to
@@ -38,9 +35,6 @@ struct TracedCommunicator {
 
 void StartCommunicators();
 
-// The ranks of a group in MPI_COMM_WORLD; MPI_UNDEFINED for those of another run.
-std::vector<std::int32_t> MembersOf(MPI_Group group);
-
 // Nothing for communicators with ranks of another run, and those made where farscale did not see it.
 const TracedCommunicator* FindCommunicator(MPI_Comm communicator);
 // The same for a collective with a root or without; nothing for those with a root between two groups, which are not
@@ -52,8 +46,6 @@ void AddCommunicator(MPI_Comm communicator);
 // The same of a copy that will be there when a request has completed. Its messages carry no ideal clocks.
 void AddCopy(MPI_Comm old, MPI_Comm copy);
 void RemoveCommunicator(MPI_Comm communicator);
-
-const std::vector<CommunicatorDefinition>& OwnDefinitions();
 
 // Calls that could not be recorded because their communicator is not known.
 std::uint64_t UnknownCommunicators();
@@ -71,9 +63,6 @@ std::optional<std::uint32_t> FindWindow(MPI_Win window);
 // ranks of another run.
 std::optional<std::uint32_t> BeginEpoch(MPI_Win window, Epoch epoch, MPI_Group group);
 std::optional<std::uint32_t> EndEpoch(MPI_Win window, Epoch epoch);
-
-const std::vector<WindowDefinition>& OwnWindows();
-const std::vector<GroupDefinition>& OwnGroups();
 
 // The ideal clock of a rank: how far it would be on a network that takes no time [Rosas14, eq. 3-4]. It advances with
 // computation, and where a rank waits for others it becomes the latest of what the rank depends on. For that every

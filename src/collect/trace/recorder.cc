@@ -5,15 +5,14 @@
 #include <cstdlib>
 #include <memory>
 
-#include "collect/clock.h"
+#include "collect/threads/counters.h"
 #include "collect/trace/communicators.h"
 #include "collect/threads/counters.h"
 #include "collect/devices/devices.h"
-#include "collect/trace/trace_archive.h"
 #include "collect/page_file.h"
 #include "collect/preload/run.h"
 #include "collect/text.h"
-#include "collect/trace/trace_recovery.h"
+#include "collect/trace/trace_room.h"
 
 namespace farscale::collect {
 namespace {
@@ -32,14 +31,8 @@ std::uint64_t cpu_age = 0;      // in ticks
 std::uint64_t cpu_written = 0;
 double ticks_a_nanosecond = 1;
 bool is_used[static_cast<std::size_t>(CallId::kCount)];
-// A region that is recorded, and its occurrences until now.
-struct Only {
-  RecordedRegion region;
-  std::uint64_t seen = 0;
-  bool is_open = false;
-};
-std::vector<Only> only;  // regions to record; empty for all
-int open_only = 0;       // the number of them that are open
+std::vector<RecordedRegion> only;  // regions to record; empty for all
+int open_only = 0;                 // the number of them that are open
 bool was_only_open = false;
 bool is_switched_off = false;             // the program did so
 bool has_begun = false;                   // the trace
@@ -96,17 +89,9 @@ void WriteSamples(std::uint64_t time) {
   if (has_counters) WriteCounters(time);
 }
 
-void NoteCall(std::uint32_t call) {
-  is_used[call] = true;
-  RankDefinitions added;
-  added.calls.push_back({call, kCallNames[call]});
-  NoteDefinitions(added);
-}
-
 void Enter(std::uint32_t region, std::uint64_t time) {
   WriteSamples(time);
-  if (region < static_cast<std::uint32_t>(CallId::kCount) && !is_used[region]) [[unlikely]]
-    NoteCall(region);
+  if (region < static_cast<std::uint32_t>(CallId::kCount)) NoteUsed(static_cast<CallId>(region));
   recording.Check(OTF2_EvtWriter_Enter(recording.writer, nullptr, time, region));
 }
 
@@ -173,12 +158,12 @@ void Switch() { Switch(!is_switched_off && (only.empty() || open_only > 0)); }
 // Only the outermost start of a region is an occurrence, and its last stop ends it.
 void SwitchOn(int index) {
   const RegionRecord& region = page->region[index];
-  for (Only& one : only) {
-    if (region.open != 0 || one.region.name != region.name) continue;
+  for (RecordedRegion& one : only) {
+    if (region.open != 0 || one.name != region.name) continue;
     ++one.seen;
-    if (one.seen < one.region.first || one.seen > one.region.last) continue;
+    if (one.seen < one.first || one.seen > one.last) continue;
     one.is_open = was_only_open = true;
-    if (one.region.window != one.region.name) OpenQuietly(one.region.window.c_str());
+    if (one.window != one.name) OpenQuietly(one.window.c_str());
     ++open_only;
     Switch();
   }
@@ -186,10 +171,10 @@ void SwitchOn(int index) {
 
 void SwitchOff(int index) {
   const RegionRecord& region = page->region[index];
-  for (Only& one : only) {
-    if (!one.is_open || region.open != 0 || one.region.name != region.name) continue;
+  for (RecordedRegion& one : only) {
+    if (!one.is_open || region.open != 0 || one.name != region.name) continue;
     one.is_open = false;
-    if (one.region.window != one.region.name) CloseQuietly(one.region.window.c_str());
+    if (one.window != one.name) CloseQuietly(one.window.c_str());
     --open_only;
     Switch();
   }
@@ -198,25 +183,16 @@ void SwitchOff(int index) {
 }  // namespace
 
 Recording recording;
+RankDefinitions own_definitions;
 
 bool RecordedNothing() { return !only.empty() && !was_only_open; }
 
 void NoteUsed(CallId id) {
   const auto call = static_cast<std::uint32_t>(id);
-  if (!is_used[call]) NoteCall(call);
-}
-
-std::vector<CallDefinition> UsedCalls() {
-  std::vector<CallDefinition> used;
-  for (std::uint32_t i = 0; i < static_cast<std::uint32_t>(CallId::kCount); ++i) {
-    if (is_used[i]) used.push_back({i, kCallNames[i]});
-  }
-  return used;
-}
-
-void NoteDefinitions(const RankDefinitions& added) {
-  const SharedState held;
-  if (recording.room.head != nullptr) LogDefinitions(*recording.room.head, added);
+  if (is_used[call]) [[likely]]
+    return;
+  is_used[call] = true;
+  Define(&RankDefinitions::calls, CallDefinition{call, kCallNames[call]});
 }
 
 bool StartRecording(Page& fresh, bool estimates) {
@@ -231,13 +207,10 @@ bool StartRecording(Page& fresh, bool estimates) {
   cpu_age = static_cast<std::uint64_t>(kCpuTimeAge * ticks_a_nanosecond);
   const double save_seconds = estimates ? 0 : std::atof(Variable("FARSCALE_FLUSH").c_str());
   save_age = static_cast<std::uint64_t>(save_seconds * 1e9 * ticks_a_nanosecond);
-  for (const RecordedRegion& region : RecordedRegions()) only.push_back({region, 0, false});
+  only = RecordedRegions();
   if (!only.empty()) fresh.flags |= kRecordsRegions;
   StartCommunicators();
   MeasureClockOffset();
-  RankDefinitions known;
-  known.offsets = OwnClockOffsets();
-  NoteDefinitions(known);
   return true;
 }
 

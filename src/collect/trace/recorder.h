@@ -5,6 +5,7 @@
 #include <otf2/otf2.h>
 
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -65,15 +66,45 @@ void Record(OTF2_ErrorCode (*write)(OTF2_EvtWriter*, OTF2_AttributeList*, OTF2_T
   recording.Check(write(recording.writer, nullptr, recording.last_time, static_cast<Parameters>(values)...));
 }
 
-// Another thread than the main one entered it.
+// A call, or a region of OpenMP or of devices, occurs in the trace of this rank.
 void NoteUsed(CallId id);
-// MPI functions, and regions of OpenMP, that occur in the trace of this rank.
-std::vector<CallDefinition> UsedCalls();
 
-// Definitions that are new on this rank, for a trace of a run that does not come to its end.
-void NoteDefinitions(const RankDefinitions& added);
+// Adds to what a trace needs to know of this rank, also for one of a run that does not come to its end.
+extern RankDefinitions own_definitions;
+template <typename Definition>
+void Define(std::vector<Definition> RankDefinitions::*list, const Definition& definition) {
+  const auto held = HoldSharedState();
+  RankDefinitions added;
+  (added.*list).push_back(definition);
+  (own_definitions.*list).push_back(definition);
+  if (recording.room.head != nullptr) LogDefinitions(*recording.room.head, added);
+}
 
 // True if regions alone were to be recorded and none of them was started here.
 bool RecordedNothing();
+
+// The files of a trace (trace_archive.cc): opened by all ranks together, written by each alone, closed together.
+
+// Sets `writer` to that of this rank's events and `room` to where they wait; returns why not otherwise, the same on all
+// ranks. Of an estimate no event is ever written to a file.
+std::string OpenArchive(const Page& fresh, bool is_estimate, OTF2_EvtWriter*& writer, Room& room);
+
+// Writes all definitions and closes the files. Returns the message for the user.
+std::string CloseArchive(OTF2_EvtWriter* writer, bool has_counters);
+
+// Writes the events of one more location of this rank, by `write`, and closes it; of an estimate no file is written,
+// and their size is added to it. False where that could not be done. `number` is that of a thread, or behind all of
+// them; `written` becomes the number of events.
+bool WriteLocation(OTF2_Archive* archive, std::uint64_t number, const std::function<bool(OTF2_EvtWriter*)>& write,
+                   std::uint64_t& written, TraceSize* estimate);
+// For a trace that is given up.
+void RemoveFilesOfLocation(const std::string& folder, std::uint64_t number);
+
+// The size that the events of an estimate would have, at rank 0; nothing is left of it. Collective.
+TraceSize CloseEstimate();
+
+// Measures and defines the distance of this node's clock from that of rank 0, by messages; called at the begin and at
+// the end of the run. Collective.
+void MeasureClockOffset();
 
 }  // namespace farscale::collect

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <unordered_map>
+#include <utility>
 
 #include "collect/trace/recorder.h"
 
@@ -12,56 +13,38 @@ std::unordered_multimap<std::uint64_t, TracedRequest> requests;
 std::unordered_map<std::uint64_t, TracedCommunicator> probed;
 std::uint64_t numbers = 0;
 
-void RecordNeighboursPost(const TracedRequest& request) {
-  std::uint64_t number = request.number;
-  for (const NeighbourMessage& message : request.neighbours->sent)
-    Record(OTF2_EvtWriter_MpiIsend, message.peer, request.communicator, message.tag, message.bytes, number++);
-  for (std::size_t i = 0; i < request.neighbours->received.size(); ++i)
-    Record(OTF2_EvtWriter_MpiIrecvRequest, number++);
-}
-
-void RecordNeighboursCompletion(const TracedRequest& request) {
-  std::uint64_t number = request.number;
-  for (std::size_t i = 0; i < request.neighbours->sent.size(); ++i) Record(OTF2_EvtWriter_MpiIsendComplete, number++);
-  for (const NeighbourMessage& message : request.neighbours->received)
-    Record(OTF2_EvtWriter_MpiIrecv, message.peer, request.communicator, message.tag, message.bytes, number++);
-}
-
 void RecordPost(TracedRequest& request) {
   request.is_recorded = IsWriting();
-  const auto record_send = [&](std::uint64_t number) {
-    Record(OTF2_EvtWriter_MpiIsend, request.peer, request.communicator, request.tag, request.bytes, number);
+  std::uint64_t number = request.number;
+  const auto record_send = [&](const Message& message, std::uint64_t of_message) {
+    Record(OTF2_EvtWriter_MpiIsend, message.peer, request.communicator, message.tag, message.bytes, of_message);
   };
-  if (request.sent_number != 0) record_send(request.sent_number);
+  if (request.sent_number != 0) record_send(request.sent, request.sent_number);
   switch (request.kind) {
-    case RequestKind::kSend: record_send(request.number); break;
-    case RequestKind::kReceive: Record(OTF2_EvtWriter_MpiIrecvRequest, request.number); break;
-    case RequestKind::kCollective: Record(OTF2_EvtWriter_NonBlockingCollectiveRequest, request.number); break;
-    case RequestKind::kNeighbours: RecordNeighboursPost(request); break;
+    case RequestKind::kSend: record_send(request.sent, number); break;
+    case RequestKind::kReceive: Record(OTF2_EvtWriter_MpiIrecvRequest, number); break;
+    case RequestKind::kCollective: Record(OTF2_EvtWriter_NonBlockingCollectiveRequest, number); break;
+    case RequestKind::kNeighbours:
+      for (const Message& message : request.all_sent) record_send(message, number++);
+      for (std::size_t i = 0; i < request.all_received.size(); ++i) Record(OTF2_EvtWriter_MpiIrecvRequest, number++);
   }
 }
 
 void Post(TracedRequest& request) {
-  const SharedState held;
+  const auto held = HoldSharedState();
   request.number = ++numbers;
-  if (request.neighbours) numbers += request.neighbours->sent.size() + request.neighbours->received.size();
+  numbers += request.all_sent.size() + request.all_received.size();
   request.is_active = true;
-  const bool sends = request.peer != MPI_PROC_NULL;
+  const bool sends = request.sent.peer != MPI_PROC_NULL;
   if (request.kind == RequestKind::kReceive && sends) request.sent_number = ++numbers;
-  if (sends) SendClock(request.peer, request.tag, request.bytes, request.shadow);
+  if (sends) SendClock(request.sent.peer, request.sent.tag, request.sent.bytes, request.shadow);
   if (request.kind == RequestKind::kCollective) request.reduction = PostReduceClock(request.shadow, request.wait);
   RecordPost(request);
 }
 
-struct Arrival {
-  int source = MPI_ANY_SOURCE;
-  int tag = MPI_ANY_TAG;
-  std::uint64_t bytes = 0;
-};
-
-Arrival ArrivalOf(const TracedRequest& request, const MPI_Status& status) {
-  const bool is_known = request.from != MPI_ANY_SOURCE && request.from_tag != MPI_ANY_TAG;
-  if (is_known) return {request.from, request.from_tag, request.from_bytes};
+Message Arrival(const TracedRequest& request, const MPI_Status& status) {
+  const bool is_known = request.received.peer != MPI_ANY_SOURCE && request.received.tag != MPI_ANY_TAG;
+  if (is_known) return request.received;
   MPI_Count bytes = 0;
   PMPI_Get_elements_x(&status, MPI_BYTE, &bytes);
   return {status.MPI_SOURCE, status.MPI_TAG, static_cast<std::uint64_t>(bytes)};
@@ -76,8 +59,8 @@ bool IsCancelled(const TracedRequest& request, const MPI_Status& status) {
 
 void TakeClock(const TracedRequest& request, const MPI_Status& status) {
   if (request.kind == RequestKind::kReceive && !IsCancelled(request, status)) {
-    const Arrival arrival = ArrivalOf(request, status);
-    ReceiveClock(arrival.source, arrival.tag, request.shadow);
+    const Message arrival = Arrival(request, status);
+    ReceiveClock(arrival.peer, arrival.tag, request.shadow);
   }
   if (request.kind == RequestKind::kCollective) CompleteReduceClock(request.reduction, request.wait);
 }
@@ -92,24 +75,27 @@ void RecordCompletion(TracedRequest& request, const MPI_Status& status) {
     Record(OTF2_EvtWriter_NonBlockingCollectiveComplete, request.operation, request.communicator, request.root,
            request.sizes.sent, request.sizes.received, request.number);
   } else if (request.kind == RequestKind::kNeighbours) {
-    RecordNeighboursCompletion(request);
+    std::uint64_t number = request.number;
+    for (std::size_t i = 0; i < request.all_sent.size(); ++i) Record(OTF2_EvtWriter_MpiIsendComplete, number++);
+    for (const Message& message : request.all_received)
+      Record(OTF2_EvtWriter_MpiIrecv, message.peer, request.communicator, message.tag, message.bytes, number++);
   } else if (IsCancelled(request, status)) {
     Record(OTF2_EvtWriter_MpiRequestCancelled, request.number);
   } else if (request.kind == RequestKind::kSend) {
     Record(OTF2_EvtWriter_MpiIsendComplete, request.number);
   } else {
-    const Arrival arrival = ArrivalOf(request, status);
-    Record(OTF2_EvtWriter_MpiIrecv, arrival.source, request.communicator, arrival.tag, arrival.bytes, request.number);
+    const Message arrival = Arrival(request, status);
+    Record(OTF2_EvtWriter_MpiIrecv, arrival.peer, request.communicator, arrival.tag, arrival.bytes, request.number);
   }
 }
 
 // It is not under way any more; nothing where no active request has the handle.
 std::optional<TracedRequest> TakeCompleted(MPI_Request handle) {
   if (handle == MPI_REQUEST_NULL) return std::nullopt;
-  const SharedState held;
+  const auto held = HoldSharedState();
   const auto found = requests.equal_range(KeyOf(handle)).first;  // among equals the one that was added first
   if (found == requests.end() || found->first != KeyOf(handle) || !found->second.is_active) return std::nullopt;
-  const TracedRequest request = found->second;
+  TracedRequest request = found->second;
   found->second.is_active = false;
   if (!request.is_persistent) requests.erase(found);
   return request;
@@ -124,12 +110,12 @@ void AddRequest(MPI_Request handle, TracedRequest request) {
   } else {
     Post(request);
   }
-  const SharedState held;
-  requests.emplace(KeyOf(handle), request);
+  const auto held = HoldSharedState();
+  requests.emplace(KeyOf(handle), std::move(request));
 }
 
 void StartRequest(MPI_Request handle) {
-  const SharedState held;
+  const auto held = HoldSharedState();
   const auto found = requests.find(KeyOf(handle));
   if (found != requests.end()) Post(found->second);
 }
@@ -142,12 +128,12 @@ void CompleteRequest(MPI_Request handle, const MPI_Status& status) {
 }
 
 bool NeedsShadow(MPI_Comm shadow) {
-  const SharedState held;
+  const auto held = HoldSharedState();
   return std::ranges::any_of(requests, [&](const auto& entry) { return entry.second.shadow == shadow; });
 }
 
 void FreeRequest(MPI_Request handle) {
-  const SharedState held;
+  const auto held = HoldSharedState();
   const auto found = requests.find(KeyOf(handle));
   if (found != requests.end()) requests.erase(found);
 }
@@ -172,12 +158,12 @@ void RequestsBefore::CompleteSome(int count, const int* indices) const {
 void AddProbed(MPI_Message message, MPI_Comm in) {
   const TracedCommunicator* communicator = FindCommunicator(in);
   const bool is_message = message != MPI_MESSAGE_NULL && message != MPI_MESSAGE_NO_PROC;
-  const SharedState held;
+  const auto held = HoldSharedState();
   if (communicator != nullptr && is_message) probed[KeyOf(message)] = *communicator;
 }
 
 std::optional<TracedCommunicator> TakeProbed(MPI_Message message) {
-  const SharedState held;
+  const auto held = HoldSharedState();
   const auto found = probed.extract(KeyOf(message));
   return found ? std::optional(found.mapped()) : std::nullopt;
 }

@@ -6,7 +6,6 @@
 #include <otf2/otf2.h>
 
 #include <cstdint>
-#include <memory>
 #include <optional>
 #include <vector>
 
@@ -22,15 +21,11 @@ struct CollectiveSizes {
 
 enum class RequestKind : std::uint8_t { kSend, kReceive, kCollective, kNeighbours };
 
-// One of the messages that a collective among neighbours stands for, to or from a rank.
-struct NeighbourMessage {
+// A message to or from a rank.
+struct Message {
   int peer = MPI_PROC_NULL;
-  std::uint32_t tag = 0;
+  int tag = 0;
   std::uint64_t bytes = 0;
-};
-
-struct NeighbourMessages {
-  std::vector<NeighbourMessage> sent, received;
 };
 
 struct TracedRequest {
@@ -40,21 +35,17 @@ struct TracedRequest {
   bool is_recorded = false;  // its post is in the trace
   std::uint32_t communicator = 0;
   std::uint64_t number = 0;
-  std::uint64_t sent_number = 0;  // the send of a receive that sends, too; peer, tag and bytes are of the send
-  int from = MPI_ANY_SOURCE;      // and this of its receive, since MPICH 4.0 leaves it out of the status
-  int from_tag = MPI_ANY_TAG;
-  std::uint64_t from_bytes = 0;
-  int peer = MPI_PROC_NULL;  // for sends
-  int tag = 0;
-  std::uint64_t bytes = 0;
+  std::uint64_t sent_number = 0;  // the send of a receive that sends, too
+  Message sent = {};
+  Message received = {MPI_ANY_SOURCE, MPI_ANY_TAG, 0};  // likewise, since MPICH 4.0 leaves it out of the status
   OTF2_CollectiveOp operation = OTF2_COLLECTIVE_OP_BARRIER;
   std::uint32_t root = OTF2_COLLECTIVE_ROOT_NONE;
   CollectiveSizes sizes = {};
   MPI_Comm shadow = MPI_COMM_NULL;  // for ideal clocks
   std::uint64_t reduction = 0;      // for ideal clocks
   ClockWait wait = ClockWait::kAll;
-  // Their numbers go on from that of the request, those sent first.
-  std::shared_ptr<const NeighbourMessages> neighbours = nullptr;
+  // The messages that a collective among neighbours stands for; their numbers go on from that of the request.
+  std::vector<Message> all_sent = {}, all_received = {};
 };
 
 // Gives the request a number and records its post unless it is persistent.

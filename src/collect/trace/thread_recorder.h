@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-#include "collect/clock.h"
+#include "collect/threads/counters.h"
 #include "collect/trace/trace_definitions.h"
 
 namespace farscale::collect {
@@ -32,23 +32,12 @@ void RecordJoin(Tick time);
 
 // Those of this rank. Threads that were in a team of a size are among its members.
 std::vector<ThreadDefinition> OwnThreads();
-std::vector<TeamDefinition> OwnTeams();
+std::vector<GroupDefinition> OwnTeams();
 // Then no threads are written.
 bool HasTooManyThreadEvents();
 
-// True if all could be written. Before the files of events are closed.
-bool WriteThreadEvents(OTF2_Archive* archive);
-// For a trace that is given up.
+// As WriteLocation, for all threads. Before the files of events are closed.
+bool WriteThreadEvents(OTF2_Archive* archive, TraceSize* estimate);
 void RemoveThreadFiles(const std::string& folder);
-// The size that the events of an estimate would have. Nothing is written.
-TraceSize SizeOfThreadEvents(OTF2_Archive* archive);
-
-// Bytes of the location whose events were written last, and not to a file.
-std::uint64_t BytesOfLastWritten(std::uint64_t events);
-
-// Memory for the events of these locations, as the callbacks of an archive give it.
-bool IsLocationOfThread(std::uint64_t location);
-void* AllocateForThread(void** of_buffer, std::uint64_t size);
-void FreeOfThread(void** of_buffer);
 
 }  // namespace farscale::collect

@@ -4,6 +4,7 @@
 #include <map>
 #include <strings.h>
 #include <cctype>
+#include <cstdarg>
 #include <numeric>
 #include <utility>
 
@@ -13,7 +14,7 @@ namespace {
 // Groups that are written before those of windows: all locations, the world, and MPI_COMM_SELF.
 constexpr std::uint32_t kFirstGroups = 3;
 
-void NumberRegions(const std::vector<RankDefinitions>& all, std::uint32_t call_count, RegionNames& names,
+void NumberRegions(const std::vector<RankDefinitions>& all, std::uint32_t call_count, RunFacts& names,
                    std::vector<RankNumbers>& of_ranks) {
   std::map<std::uint32_t, std::string> calls;
   for (const RankDefinitions& rank : all) {
@@ -51,11 +52,11 @@ void NoteFor(const std::vector<std::int32_t>& members, NumberPair pair, std::vec
 
 // Those between two groups come behind the others, as their definitions do, and teams of threads last.
 std::uint32_t NumberCommunicators(std::vector<RankDefinitions>& all, std::vector<RankNumbers>& of_ranks,
-                                  std::map<std::uint32_t, const CommunicatorDefinition*>& by_own) {
+                                  std::map<std::uint32_t, const GroupDefinition*>& by_own) {
   std::uint32_t next = kSelfId + 1, groups = kFirstGroups;
   for (const bool is_inter : {false, true}) {
     for (RankDefinitions& rank : all) {
-      for (CommunicatorDefinition& communicator : rank.communicators) {
+      for (GroupDefinition& communicator : rank.communicators) {
         if (communicator.remote.empty() == is_inter) continue;
         const NumberPair pair = {communicator.id, next++};
         by_own[pair.own] = &communicator;
@@ -67,7 +68,7 @@ std::uint32_t NumberCommunicators(std::vector<RankDefinitions>& all, std::vector
     }
   }
   for (std::size_t rank = 0; rank < all.size(); ++rank) {
-    for (TeamDefinition& team : all[rank].teams) {
+    for (GroupDefinition& team : all[rank].teams) {
       of_ranks[rank].communicators.push_back({team.id, next});
       team.id = next++;
     }
@@ -77,15 +78,14 @@ std::uint32_t NumberCommunicators(std::vector<RankDefinitions>& all, std::vector
 
 }  // namespace
 
-RegionNames NumberDefinitions(std::vector<RankDefinitions>& all, std::uint32_t call_count,
-                              std::vector<RankNumbers>& of_ranks) {
-  RegionNames names;
-  of_ranks.assign(all.size(), {});
-  NumberRegions(all, call_count, names, of_ranks);
-  std::map<std::uint32_t, const CommunicatorDefinition*> by_own;
+std::vector<RankNumbers> NumberDefinitions(std::vector<RankDefinitions>& all, std::uint32_t call_count,
+                                           RunFacts& facts) {
+  std::vector<RankNumbers> of_ranks(all.size());
+  NumberRegions(all, call_count, facts, of_ranks);
+  std::map<std::uint32_t, const GroupDefinition*> by_own;
   std::uint32_t next_group = NumberCommunicators(all, of_ranks, by_own);
   std::vector<std::int32_t> everybody(all.size());
-  for (std::size_t i = 0; i < all.size(); ++i) everybody[i] = static_cast<std::int32_t>(i);
+  std::iota(everybody.begin(), everybody.end(), 0);
   std::uint32_t next_window = 0;
   for (std::size_t rank = 0; rank < all.size(); ++rank) {
     for (GroupDefinition& group : all[rank].groups) {
@@ -100,7 +100,7 @@ RegionNames NumberDefinitions(std::vector<RankDefinitions>& all, std::uint32_t c
       if (found != by_own.end()) window.communicator = found->second->id;
     }
   }
-  return names;
+  return of_ranks;
 }
 
 namespace {
@@ -145,9 +145,8 @@ OTF2_Paradigm ParadigmOf(const std::string& name) {
 
 class GlobalDefinitions {
  public:
-  GlobalDefinitions(OTF2_GlobalDefWriter* writer, const std::vector<RankDefinitions>& ranks, const RegionNames& names,
-                    const RunFacts& facts)
-      : writer_(writer), ranks_(ranks), names_(names), facts_(facts) {}
+  GlobalDefinitions(OTF2_GlobalDefWriter* writer, const std::vector<RankDefinitions>& ranks, const RunFacts& facts)
+      : writer_(writer), ranks_(ranks), facts_(facts) {}
 
   // True if all could be written.
   bool Write() {
@@ -186,18 +185,17 @@ class GlobalDefinitions {
     for (const RankDefinitions& rank : ranks_) {
       const auto [entry, is_new] = nodes.try_emplace(rank.host, static_cast<std::uint32_t>(nodes.size()) + 1);
       if (!is_new) continue;
-      const OTF2_StringRef name = String(rank.host);
-      Define(OTF2_GlobalDefWriter_WriteSystemTreeNode, entry->second, name, node_class, machine);
+      Define(OTF2_GlobalDefWriter_WriteSystemTreeNode, entry->second, String(rank.host), node_class, machine);
       Define(OTF2_GlobalDefWriter_WriteSystemTreeNodeDomain, entry->second, OTF2_SYSTEM_TREE_DOMAIN_SHARED_MEMORY);
     }
     const auto sockets = WriteSockets(nodes);
     tree_nodes_ = static_cast<std::uint32_t>(1 + nodes.size() + sockets.size());
     node_of_host_ = nodes;
     for (std::uint32_t i = 0; i < ranks_.size(); ++i) {
-      const OTF2_StringRef name = String("MPI Rank " + std::to_string(i));
       const auto socket = sockets.find({nodes[ranks_[i].host], ranks_[i].socket});
-      Define(OTF2_GlobalDefWriter_WriteLocationGroup, i, name, OTF2_LOCATION_GROUP_TYPE_PROCESS,
-             socket == sockets.end() ? nodes[ranks_[i].host] : socket->second, OTF2_UNDEFINED_LOCATION_GROUP);
+      Define(OTF2_GlobalDefWriter_WriteLocationGroup, i, String("MPI Rank " + std::to_string(i)),
+             OTF2_LOCATION_GROUP_TYPE_PROCESS, socket == sockets.end() ? nodes[ranks_[i].host] : socket->second,
+             OTF2_UNDEFINED_LOCATION_GROUP);
       Define(OTF2_GlobalDefWriter_WriteLocation, i, thread, OTF2_LOCATION_TYPE_CPU_THREAD, ranks_[i].events, i);
     }
   }
@@ -219,10 +217,10 @@ class GlobalDefinitions {
 
   void WriteRegions() {
     std::uint32_t reference = 0;
-    for (const std::string& name : names_.calls) {
+    for (const std::string& name : facts_.calls) {
       WriteRegion(reference++, name, RoleOf(name), ParadigmOf(name));
     }
-    for (const std::string& name : names_.regions) {
+    for (const std::string& name : facts_.regions) {
       WriteRegion(reference++, NameInTrace(name), OTF2_REGION_ROLE_CODE, OTF2_PARADIGM_USER);
     }
   }
@@ -241,7 +239,7 @@ class GlobalDefinitions {
     WriteCommunicator(kSelfId, "MPI_COMM_SELF", OTF2_GROUP_TYPE_COMM_SELF, {});
     for (const bool is_inter : {false, true}) {  // as they are numbered
       for (const RankDefinitions& rank : ranks_) {
-        for (const CommunicatorDefinition& communicator : rank.communicators) {
+        for (const GroupDefinition& communicator : rank.communicators) {
           if (communicator.remote.empty() != is_inter) WriteCommunicator(communicator);
         }
       }
@@ -261,7 +259,7 @@ class GlobalDefinitions {
     Define(OTF2_GlobalDefWriter_WriteComm, reference, text, groups_++, OTF2_UNDEFINED_COMM, OTF2_COMM_FLAG_NONE);
   }
 
-  void WriteCommunicator(const CommunicatorDefinition& communicator) {
+  void WriteCommunicator(const GroupDefinition& communicator) {
     const std::string name = "communicator " + std::to_string(communicator.id);
     const std::vector<std::uint64_t> members(communicator.members.begin(), communicator.members.end());
     if (communicator.remote.empty()) {
@@ -285,9 +283,8 @@ class GlobalDefinitions {
         groups_ = group.id + 1;
       }
       for (const WindowDefinition& window : rank.windows) {
-        const OTF2_StringRef name = String("window " + std::to_string(window.id));
-        Define(OTF2_GlobalDefWriter_WriteRmaWin, window.id, name, window.communicator,
-               OTF2_RMA_WIN_FLAG_CREATE_DESTROY_EVENTS);
+        Define(OTF2_GlobalDefWriter_WriteRmaWin, window.id, String("window " + std::to_string(window.id)),
+               window.communicator, OTF2_RMA_WIN_FLAG_CREATE_DESTROY_EVENTS);
       }
     }
   }
@@ -295,9 +292,9 @@ class GlobalDefinitions {
   void WriteThreads() {
     for (std::uint32_t i = 0; i < ranks_.size(); ++i) {
       for (const ThreadDefinition& thread : ranks_[i].threads) {
-        const OTF2_StringRef name = String("OpenMP thread " + std::to_string(thread.number));
-        Define(OTF2_GlobalDefWriter_WriteLocation, LocationOf(i, thread.number), name, OTF2_LOCATION_TYPE_CPU_THREAD,
-               thread.events, i);
+        Define(OTF2_GlobalDefWriter_WriteLocation, LocationOf(i, thread.number),
+               String("OpenMP thread " + std::to_string(thread.number)), OTF2_LOCATION_TYPE_CPU_THREAD, thread.events,
+               i);
       }
     }
   }
@@ -319,10 +316,10 @@ class GlobalDefinitions {
     Define(OTF2_GlobalDefWriter_WriteParadigm, OTF2_PARADIGM_OPENMP, paradigm, OTF2_PARADIGM_CLASS_THREAD_FORK_JOIN);
     WriteGroup(groups_++, OTF2_GROUP_TYPE_COMM_LOCATIONS, locations, OTF2_PARADIGM_OPENMP);
     for (std::uint32_t i = 0; i < ranks_.size(); ++i) {
-      for (const TeamDefinition& team : ranks_[i].teams) {
+      for (const GroupDefinition& team : ranks_[i].teams) {
         std::vector<std::uint64_t> members;
-        for (const std::uint64_t thread : team.threads) {
-          const auto found = index.find(LocationOf(i, thread));
+        for (const std::int32_t thread : team.members) {
+          const auto found = index.find(LocationOf(i, static_cast<std::uint64_t>(thread)));
           if (found != index.end()) members.push_back(found->second);
         }
         WriteGroup(groups_, OTF2_GROUP_TYPE_COMM_GROUP, members, OTF2_PARADIGM_OPENMP);
@@ -345,10 +342,10 @@ class GlobalDefinitions {
         Define(OTF2_GlobalDefWriter_WriteLocationGroup, context, name, OTF2_LOCATION_GROUP_TYPE_ACCELERATOR,
                entry->second, i);
         for (std::size_t stream = 0; stream < device.streams.size(); ++stream) {
-          const OTF2_StringRef stream_name = String("stream " + std::to_string(stream + 1));
           const ThreadDefinition& of_stream = device.streams[stream];
-          Define(OTF2_GlobalDefWriter_WriteLocation, LocationOf(i, of_stream.number), stream_name,
-                 OTF2_LOCATION_TYPE_ACCELERATOR_STREAM, of_stream.events, context);
+          Define(OTF2_GlobalDefWriter_WriteLocation, LocationOf(i, of_stream.number),
+                 String("stream " + std::to_string(stream + 1)), OTF2_LOCATION_TYPE_ACCELERATOR_STREAM,
+                 of_stream.events, context);
         }
       }
     }
@@ -356,17 +353,15 @@ class GlobalDefinitions {
   }
 
   void WriteDevice(std::uint32_t reference, OTF2_StringRef name, std::uint32_t host) {
-    const OTF2_StringRef device_class = String("device");
-    Define(OTF2_GlobalDefWriter_WriteSystemTreeNode, reference, name, device_class, host);
+    Define(OTF2_GlobalDefWriter_WriteSystemTreeNode, reference, name, String("device"), host);
     Define(OTF2_GlobalDefWriter_WriteSystemTreeNodeDomain, reference, OTF2_SYSTEM_TREE_DOMAIN_ACCELERATOR_DEVICE);
   }
 
   void WriteParadigmsOfDevices() {
     for (const auto& [prefix, paradigm] : {std::pair("CUDA", OTF2_PARADIGM_CUDA), {"HIP", OTF2_PARADIGM_HIP}}) {
       const auto is_of_it = [wanted = paradigm](const std::string& name) { return ParadigmOf(name) == wanted; };
-      if (std::ranges::none_of(names_.calls, is_of_it)) continue;
-      const OTF2_StringRef name = String(prefix);
-      Define(OTF2_GlobalDefWriter_WriteParadigm, paradigm, name, OTF2_PARADIGM_CLASS_ACCELERATOR);
+      if (std::ranges::none_of(facts_.calls, is_of_it)) continue;
+      Define(OTF2_GlobalDefWriter_WriteParadigm, paradigm, String(prefix), OTF2_PARADIGM_CLASS_ACCELERATOR);
     }
   }
 
@@ -405,7 +400,6 @@ class GlobalDefinitions {
 
   OTF2_GlobalDefWriter* const writer_;
   const std::vector<RankDefinitions>& ranks_;
-  const RegionNames& names_;
   const RunFacts& facts_;
   bool good_ = true;
   std::map<std::string, OTF2_StringRef> strings_;
@@ -414,11 +408,33 @@ class GlobalDefinitions {
   OTF2_GroupRef groups_ = 0;
 };
 
+OTF2_ErrorCode IgnoreMessage(void*, const char*, std::uint64_t, const char*, OTF2_ErrorCode code, const char*,
+                             va_list) {
+  return code;
+}
+
 }  // namespace
 
+RunFacts FactsOfRun(const Page& page, bool has_counters) {
+  const auto ticks = static_cast<double>(page.end_tick - page.begin_tick);
+  const auto nanoseconds = static_cast<double>(page.end_clock - page.begin_clock);
+  const bool is_known = (page.flags & kClockIsTsc) != 0 && ticks > 0 && nanoseconds > 0;
+  const double ticks_a_second = is_known ? ticks / nanoseconds * 1e9 : 1e9;
+  return {page.program, static_cast<std::uint64_t>(ticks_a_second), page.started, has_counters, {}, {}};
+}
+
+OTF2_Archive* OpenToWrite(const std::string& folder, const char* generator, const OTF2_FlushCallbacks& flush) {
+  OTF2_Error_RegisterCallback(IgnoreMessage, nullptr);
+  OTF2_Archive* archive = OTF2_Archive_Open(folder.c_str(), kArchiveName, OTF2_FILEMODE_WRITE, kEventChunk,
+                                            kDefinitionChunk, OTF2_SUBSTRATE_POSIX, OTF2_COMPRESSION_NONE);
+  const bool good = archive != nullptr && OTF2_Archive_SetFlushCallbacks(archive, &flush, nullptr) == OTF2_SUCCESS &&
+                    OTF2_Archive_SetCreator(archive, generator) == OTF2_SUCCESS;
+  return good ? archive : nullptr;
+}
+
 bool WriteGlobalDefinitions(OTF2_GlobalDefWriter* writer, const std::vector<RankDefinitions>& ranks,
-                            const RegionNames& names, const RunFacts& facts) {
-  return GlobalDefinitions(writer, ranks, names, facts).Write();
+                            const RunFacts& facts) {
+  return GlobalDefinitions(writer, ranks, facts).Write();
 }
 
 bool WriteLocalDefinitions(OTF2_Archive* archive, std::uint64_t location, const std::vector<ClockOffset>& offsets,

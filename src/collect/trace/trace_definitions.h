@@ -21,10 +21,11 @@ struct CallDefinition {
   std::string name;
 };
 
-// Kept by the member with rank 0 until the definitions are written.
-struct CommunicatorDefinition {
+// A communicator, kept by its member with rank 0 until the definitions are written; a group that accesses a window,
+// kept by the rank that names it and numbered apart from those of communicators; or OpenMP teams of one size.
+struct GroupDefinition {
   std::uint32_t id = 0;
-  std::vector<std::int32_t> members;  // ranks of MPI_COMM_WORLD
+  std::vector<std::int32_t> members;  // ranks of MPI_COMM_WORLD; numbers of threads that were in a team
   std::vector<std::int32_t> remote;   // the other group of a communicator between two
 };
 
@@ -32,12 +33,6 @@ struct CommunicatorDefinition {
 struct WindowDefinition {
   std::uint32_t id = 0;
   std::uint32_t communicator = 0;
-};
-
-// Kept by the rank that names the group; numbered apart from the groups of communicators.
-struct GroupDefinition {
-  std::uint32_t id = 0;
-  std::vector<std::int32_t> members;  // ranks of MPI_COMM_WORLD
 };
 
 // A thread of OpenMP beside the main one, with events of its own.
@@ -50,12 +45,6 @@ struct ThreadDefinition {
 struct DeviceDefinition {
   std::string name;  // different from those of all other devices of the node
   std::vector<ThreadDefinition> streams;
-};
-
-// OpenMP teams of one size.
-struct TeamDefinition {
-  std::uint32_t id = 0;
-  std::vector<std::uint64_t> threads;  // numbers of those that were in one
 };
 
 // The lag of the clock of a rank's node behind that of rank 0, at a time by its own.
@@ -72,12 +61,12 @@ struct RankDefinitions {
   std::uint64_t end = 0;
   std::vector<CallDefinition> calls;  // that occur
   std::vector<std::string> regions;   // those of the page; the first, the whole run, is none of the archive
-  std::vector<CommunicatorDefinition> communicators;
+  std::vector<GroupDefinition> communicators;
   std::vector<WindowDefinition> windows;
   std::vector<GroupDefinition> groups;
   std::vector<ClockOffset> offsets;  // none on the node of rank 0
   std::vector<ThreadDefinition> threads;
-  std::vector<TeamDefinition> teams;
+  std::vector<GroupDefinition> teams;
   std::vector<DeviceDefinition> devices;
 };
 
@@ -96,9 +85,7 @@ struct RankNumbers {
 
 // For packing.
 inline auto Fields(CallDefinition& d) { return std::tie(d.id, d.name); }
-inline auto Fields(CommunicatorDefinition& d) { return std::tie(d.id, d.members, d.remote); }
-inline auto Fields(GroupDefinition& d) { return std::tie(d.id, d.members); }
-inline auto Fields(TeamDefinition& d) { return std::tie(d.id, d.threads); }
+inline auto Fields(GroupDefinition& d) { return std::tie(d.id, d.members, d.remote); }
 inline auto Fields(DeviceDefinition& d) { return std::tie(d.name, d.streams); }
 inline auto Fields(RankDefinitions& d) {
   return std::tie(d.host, d.socket, d.events, d.begin, d.end, d.calls, d.regions, d.communicators, d.windows, d.groups,
@@ -106,25 +93,24 @@ inline auto Fields(RankDefinitions& d) {
 }
 inline auto Fields(RankNumbers& n) { return std::tie(n.regions, n.communicators, n.windows, n.groups); }
 
-// Names by the number that regions have in the archive: calls, and behind them regions of the program.
-struct RegionNames {
-  std::vector<std::string> calls;
-  std::vector<std::string> regions;
-};
-
-// Numbers all definitions without gaps, in the order in which they are written, and replaces the ranks' own numbers of
-// communicators, teams, windows and groups. `call_count` is the number of MPI functions that ranks know. `of_ranks`
-// becomes what events need.
-RegionNames NumberDefinitions(std::vector<RankDefinitions>& all, std::uint32_t call_count,
-                              std::vector<RankNumbers>& of_ranks);
-
 // Facts that all definitions of an archive have in common.
 struct RunFacts {
   std::string program;
   std::uint64_t ticks_a_second = 0;
   std::uint64_t started = 0;  // ns since 1970
   bool has_counters = false;
+  // Names by the number that regions have in the archive: calls, and behind them regions of the program.
+  std::vector<std::string> calls, regions;
 };
+
+// Those of a rank whose run has ended, without regions.
+RunFacts FactsOfRun(const Page& page, bool has_counters);
+
+// Numbers all definitions without gaps, in the order in which they are written, replaces the ranks' own numbers of
+// communicators, teams, windows and groups, and sets the names of `facts`. `call_count` is the number of MPI functions
+// that ranks know. Returns what events of each rank need.
+std::vector<RankNumbers> NumberDefinitions(std::vector<RankDefinitions>& all, std::uint32_t call_count,
+                                           RunFacts& facts);
 
 // References of the first strings: the program's name is needed before the definitions are written.
 inline constexpr OTF2_StringRef kEmptyString = 0, kProgramString = 1;
@@ -153,9 +139,13 @@ inline constexpr const char* kPropertyOfRegions = "FARSCALE::REGIONS_ALONE";
 
 // Both return whether all could be written. `ranks` by rank, numbered.
 bool WriteGlobalDefinitions(OTF2_GlobalDefWriter* writer, const std::vector<RankDefinitions>& ranks,
-                            const RegionNames& names, const RunFacts& facts);
+                            const RunFacts& facts);
 bool WriteLocalDefinitions(OTF2_Archive* archive, std::uint64_t location, const std::vector<ClockOffset>& offsets,
                            const RankNumbers& numbers);
+
+// Opens an archive for writing, without messages of the library: errors are reported by us, once. nullptr where that
+// cannot be done.
+OTF2_Archive* OpenToWrite(const std::string& folder, const char* generator, const OTF2_FlushCallbacks& flush);
 
 // Values as bytes, for processes of one machine type: in messages, shared memory and files that do not outlive the run.
 // A struct names its members once: auto Fields(T& value) { return std::tie(value.first, value.second); }

@@ -7,14 +7,20 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <bit>
 #include <cstring>
+#include <filesystem>
+#include <fstream>
 #include <iterator>
-#include <vector>
+#include <system_error>
 
 #include "collect/page_file.h"
+#include "collect/text.h"
 
 namespace farscale::collect {
 namespace {
+
+namespace fs = std::filesystem;
 
 constexpr std::size_t kPageBytes = 4096;  // a divisor of the page size of any processor we run on
 constexpr std::size_t kHeadBytes = (sizeof(RoomHead) + kPageBytes - 1) / kPageBytes * kPageBytes;
@@ -23,7 +29,7 @@ constexpr std::size_t kHeadBytes = (sizeof(RoomHead) + kPageBytes - 1) / kPageBy
 constexpr std::size_t kShareOfFree = 4;
 
 bool IsRoomFor(std::size_t bytes) {
-  struct statvfs disk {};
+  struct statvfs disk;
   return statvfs(PageFolder().c_str(), &disk) == 0 && bytes <= disk.f_bavail * disk.f_frsize / kShareOfFree;
 }
 
@@ -106,10 +112,10 @@ Room CreateRoom(const std::string& path, std::size_t chunks) {
 Room MapRoom(const std::string& path) {
   const int file = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY);
   if (file < 0) return {};
-  struct stat status {};
+  struct stat status;
   const bool is_good = fstat(file, &status) == 0 && status.st_uid == geteuid() && S_ISREG(status.st_mode) &&
                        static_cast<std::size_t>(status.st_size) >= kHeadBytes;
-  const auto bytes = static_cast<std::size_t>(status.st_size);
+  const std::size_t bytes = is_good ? static_cast<std::size_t>(status.st_size) : 0;
   void* memory = is_good ? mmap(nullptr, bytes, PROT_READ, MAP_SHARED, file, 0) : MAP_FAILED;
   close(file);
   if (memory == MAP_FAILED) return {};
@@ -162,15 +168,9 @@ std::uint64_t NumberAt(const std::uint8_t* bytes) {
   return number;
 }
 
-// Where records end, and how many events are before that.
-struct Walked {
-  std::size_t end = kHeaderBytes;
-  std::uint64_t events = 0;
-  std::uint64_t last_time = 0;
-};
-
-Walked Walk(const std::uint8_t* chunk, std::size_t size, std::uint64_t most) {
-  Walked walked;
+// The first events of a chunk, `most` at most.
+EventsEnd Walk(const std::uint8_t* chunk, std::size_t size, std::uint64_t most) {
+  EventsEnd walked{kHeaderBytes, 0, 0};
   std::uint64_t time = 0;
   std::size_t at = kHeaderBytes;
   while (walked.events < most && at + 2 <= size) {
@@ -191,63 +191,311 @@ Walked Walk(const std::uint8_t* chunk, std::size_t size, std::uint64_t most) {
     at = next;
     if (type < kFirstEvent) continue;
     ++walked.events;
-    walked.end = at;
+    walked.bytes = at;
     walked.last_time = time;
   }
   return walked;
 }
 
-class OpenFile {
- public:
-  explicit OpenFile(const std::string& path) : file_(open(path.c_str(), O_RDWR | O_CLOEXEC | O_NOFOLLOW)) {}
-  ~OpenFile() {
-    if (file_ >= 0) close(file_);
-  }
-  OpenFile(const OpenFile&) = delete;
-  OpenFile& operator=(const OpenFile&) = delete;
-
-  std::uint64_t Size() const {
-    struct stat status {};
-    return file_ >= 0 && fstat(file_, &status) == 0 ? static_cast<std::uint64_t>(status.st_size) : 0;
-  }
-  bool Read(void* to, std::size_t bytes, std::uint64_t at) const {
-    return pread(file_, to, bytes, static_cast<off_t>(at)) == static_cast<ssize_t>(bytes);
-  }
-  bool Write(const void* from, std::size_t bytes, std::uint64_t at) const {
-    return pwrite(file_, from, bytes, static_cast<off_t>(at)) == static_cast<ssize_t>(bytes);
-  }
-  bool Cut(std::uint64_t bytes) const { return ftruncate(file_, static_cast<off_t>(bytes)) == 0; }
-
- private:
-  const int file_;
-};
-
-}  // namespace
-
-std::optional<EventFile> EndEventFile(const std::string& path, std::uint64_t events) {
-  const OpenFile file(path);
-  const std::uint64_t size = file.Size();
+std::optional<EventsEnd> EndEvents(int file, std::uint64_t events) {
+  struct stat status;
+  const auto size = fstat(file, &status) == 0 ? static_cast<std::uint64_t>(status.st_size) : 0;
+  const auto write = [&](const void* from, std::size_t bytes, std::uint64_t at) {
+    return pwrite(file, from, bytes, static_cast<off_t>(at)) == static_cast<ssize_t>(bytes);
+  };
   for (std::uint64_t chunk = (size + kEventChunk - 1) / kEventChunk; chunk-- > 0;) {
     const std::uint64_t begin = chunk * kEventChunk;
     std::vector<std::uint8_t> bytes(std::min(kEventChunk, size - begin));
-    if (bytes.size() <= kHeaderBytes || !file.Read(bytes.data(), bytes.size(), begin)) continue;
+    const ssize_t read = pread(file, bytes.data(), bytes.size(), static_cast<off_t>(begin));
+    if (bytes.size() <= kHeaderBytes || read != static_cast<ssize_t>(bytes.size())) continue;
     const std::uint64_t first = NumberAt(&bytes[kFirstAt]);
     if (bytes[0] != kChunkHeader || first == 0 || (first > events && chunk > 0)) continue;
-    const Walked walked = Walk(bytes.data(), bytes.size(), events >= first ? events - first + 1 : 0);
+    EventsEnd end = Walk(bytes.data(), bytes.size(), events >= first ? events - first + 1 : 0);
     // A chunk without an event begins with one of the others; the one before it is as good an end.
-    if (walked.events == 0 && chunk > 0) continue;
-    const std::uint64_t last = first - 1 + walked.events;
-    const bool is_ended = file.Write(&last, sizeof last, begin + kLastAt) &&
-                          file.Write(&kEndOfFile, 1, begin + walked.end) && file.Cut(begin + walked.end + 1);
-    return is_ended ? std::optional(EventFile{last, walked.last_time}) : std::nullopt;
+    if (end.events == 0 && chunk > 0) continue;
+    end.events += first - 1;
+    const bool is_ended = write(&end.events, sizeof end.events, begin + kLastAt) &&
+                          write(&kEndOfFile, 1, begin + end.bytes) &&
+                          ftruncate(file, static_cast<off_t>(begin + end.bytes + 1)) == 0;
+    return is_ended ? std::optional(end) : std::nullopt;
   }
   return std::nullopt;
+}
+
+}  // namespace
+
+std::optional<EventsEnd> EndEventFile(const std::string& path, std::uint64_t events) {
+  const int file = open(path.c_str(), O_RDWR | O_CLOEXEC | O_NOFOLLOW);
+  if (file < 0) return std::nullopt;
+  const std::optional<EventsEnd> end = EndEvents(file, events);
+  close(file);
+  return end;
 }
 
 std::uint64_t UsedOfChunk(const char* chunk, std::uint64_t events) {
   const auto* bytes = reinterpret_cast<const std::uint8_t*>(chunk);
   const std::uint64_t first = NumberAt(bytes + kFirstAt);
-  return Walk(bytes, kEventChunk, events >= first ? events - first + 1 : 0).end;
+  return Walk(bytes, kEventChunk, events >= first ? events - first + 1 : 0).bytes;
+}
+
+namespace {
+
+// A rank in a file, RANK.room, and what is made of it.
+struct SavedRank {
+  std::string page_bytes;
+  std::uint32_t call_count = 0;
+  std::uint32_t has_counters = 0;
+  std::uint32_t is_log_full = 0;
+  std::uint64_t events = 0;
+  std::string log;
+
+  bool is_there = false;  // all below is known, and its file of events has been ended
+  Page page{};
+  RankDefinitions definitions;
+  std::uint64_t last_time = 0;
+};
+auto Fields(SavedRank& r) {
+  return std::tie(r.page_bytes, r.call_count, r.has_counters, r.is_log_full, r.events, r.log);
+}
+
+fs::path FolderOfEvents(const std::string& folder) { return fs::path(folder) / kArchiveName; }
+
+fs::path FileOf(const std::string& folder, int rank, const char* extension) {
+  return FolderOfEvents(folder) / (std::to_string(rank) + extension);
+}
+
+bool WriteWhole(const std::string& path, const char* from, std::size_t bytes, std::uint64_t at, int flags) {
+  const int file = open(path.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW | flags, 0666);
+  if (file < 0) return false;
+  std::size_t done = 0;
+  while (done < bytes) {
+    const ssize_t part = pwrite(file, from + done, bytes - done, static_cast<off_t>(at + done));
+    if (part <= 0) break;
+    done += static_cast<std::size_t>(part);
+  }
+  return close(file) == 0 && done == bytes;
+}
+
+bool SaveEvents(const std::string& folder, int rank, const Room& room, std::uint64_t first) {
+  const std::string path = FileOf(folder, rank, ".evt");
+  const Chunks chunks = ChunksOf(*room.head);
+  for (std::uint64_t i = 0; i < chunks.in_memory; ++i) {
+    const std::uint64_t chunk = chunks.in_file + i;
+    if (chunk >= first && !WriteWhole(path, room.chunks + i * kEventChunk, kEventChunk, chunk * kEventChunk, 0))
+      return false;
+  }
+  return true;
+}
+
+std::vector<fs::path> SavedFiles(const std::string& folder) {
+  std::vector<fs::path> files;
+  std::error_code code;
+  for (const auto& entry : fs::directory_iterator(FolderOfEvents(folder), code)) {
+    if (entry.path().extension() == ".room") files.push_back(entry.path());
+  }
+  return files;
+}
+
+bool Load(const fs::path& path, SavedRank& rank) {
+  std::ifstream stream(path, std::ios::binary);
+  const std::string bytes{std::istreambuf_iterator<char>(stream), {}};
+  if (!stream || !Unpack(bytes, rank) || rank.page_bytes.size() > sizeof(Page)) return false;
+  std::memcpy(&rank.page, rank.page_bytes.data(), rank.page_bytes.size());
+  const Page& page = rank.page;
+  const bool is_page = page.version == kPageVersion && page.regions <= kMostRegions && page.rank >= 0 &&
+                       page.rank < page.ranks && rank.page_bytes.size() >= UsedBytes(page);
+  const auto definitions = DefinitionsInLog(rank.log);
+  if (!is_page || !definitions || rank.is_log_full != 0) return false;
+  rank.definitions = *definitions;
+  return true;
+}
+
+// The ranks of a run, by rank; what is not there has no events. The log has the calls of a rank and what it named
+// itself, the page all else of its definitions.
+std::vector<SavedRank> FindRanks(const std::string& folder) {
+  std::vector<SavedRank> ranks;
+  for (const fs::path& path : SavedFiles(folder)) {
+    SavedRank rank;
+    if (!Load(path, rank)) continue;
+    const auto end = EndEventFile(FileOf(folder, rank.page.rank, ".evt"), rank.events);
+    if (!end) continue;
+    rank.is_there = true;
+    rank.last_time = end->last_time;
+    RankDefinitions& d = rank.definitions;
+    const auto offset = static_cast<std::uint64_t>(d.offsets.empty() ? 0 : d.offsets.front().offset);
+    d.host = rank.page.host;
+    d.events = end->events;
+    d.begin = rank.page.begin_tick + offset;
+    d.end = std::max(rank.last_time, rank.page.end_tick) + offset;
+    for (std::uint32_t i = 0; i < rank.page.regions; ++i) d.regions.emplace_back(rank.page.region[i].name);
+    if (ranks.empty()) ranks.resize(static_cast<std::size_t>(rank.page.ranks));
+    const auto index = static_cast<std::size_t>(rank.page.rank);
+    if (index < ranks.size()) ranks[index] = std::move(rank);
+  }
+  return ranks;
+}
+
+// A file of no events: the header of a chunk and the mark of the file's end.
+bool WriteNoEvents(const std::string& path) {
+  constexpr bool kIsLittle = std::endian::native == std::endian::little;
+  const char bytes[] = {
+      3, kIsLittle ? 0x42 : 0x23, kIsLittle ? 1 : 0, 0, 0, 0, 0, 0, 0, kIsLittle ? 0 : 1, 0, 0, 0, 0, 0, 0, 0, 0, 2};
+  return WriteWhole(path, bytes, sizeof bytes, 0, O_TRUNC);
+}
+
+// Ranks of which nothing is known last as long as the others, on a node of their own.
+void FillMissing(const std::string& folder, std::vector<SavedRank>& ranks, std::vector<int>& missing) {
+  const auto there = std::ranges::find_if(ranks, &SavedRank::is_there);
+  for (std::size_t i = 0; i < ranks.size(); ++i) {
+    if (ranks[i].is_there) continue;
+    missing.push_back(static_cast<int>(i));
+    ranks[i].definitions.host = "unknown";
+    ranks[i].definitions.begin = there->definitions.begin;
+    ranks[i].definitions.end = there->definitions.end;
+    WriteNoEvents(FileOf(folder, static_cast<int>(i), ".evt"));
+  }
+}
+
+OTF2_FlushType AlwaysFlush(void*, OTF2_FileType, OTF2_LocationRef, void*, bool) { return OTF2_FLUSH; }
+constexpr OTF2_FlushCallbacks kFlush = {AlwaysFlush, nullptr};
+
+// Events of other threads than the main one are in the memory of the process alone.
+int CountThreadedRanks(const std::vector<SavedRank>& ranks) {
+  return static_cast<int>(std::ranges::count_if(
+      ranks, [](const SavedRank& rank) { return rank.page.teams.most > 0 || rank.page.teams.unknown > 0; }));
+}
+
+bool SetCount(OTF2_Archive* archive, const char* property, std::uint64_t count) {
+  return count == 0 || OTF2_Archive_SetProperty(archive, property, std::to_string(count).c_str(), true) == OTF2_SUCCESS;
+}
+
+// All of an archive but its events, in a folder of its own: the library makes new archives only.
+bool WriteArchive(const fs::path& folder, std::vector<SavedRank>& ranks, const std::string& end,
+                  const std::string& generator) {
+  std::vector<RankDefinitions> all;
+  std::uint64_t other_calls = 0;
+  for (SavedRank& rank : ranks) {
+    other_calls += rank.page.other_calls;
+    all.push_back(std::move(rank.definitions));
+  }
+  const SavedRank& first = *std::ranges::find_if(ranks, &SavedRank::is_there);
+  RunFacts facts = FactsOfRun(first.page, first.has_counters != 0);
+  const std::vector<RankNumbers> of_ranks = NumberDefinitions(all, first.call_count, facts);
+  OTF2_Archive* archive = OpenToWrite(folder, generator.c_str(), kFlush);
+  if (archive == nullptr) return false;
+  bool good = OTF2_Archive_SetSerialCollectiveCallbacks(archive) == OTF2_SUCCESS &&
+              OTF2_Archive_SetProperty(archive, kPropertyOfEnd, end.c_str(), true) == OTF2_SUCCESS &&
+              OTF2_Archive_OpenDefFiles(archive) == OTF2_SUCCESS;
+  good = good && SetCount(archive, kPropertyOfOtherThreads, other_calls) &&
+         SetCount(archive, kPropertyOfThreadedRanks, static_cast<std::uint64_t>(CountThreadedRanks(ranks))) &&
+         SetCount(archive, kPropertyOfRegions, (first.page.flags & kRecordsRegions) != 0 ? 1 : 0);
+  for (std::size_t rank = 0; good && rank < all.size(); ++rank) {
+    good = WriteLocalDefinitions(archive, rank, all[rank].offsets, of_ranks[rank]);
+  }
+  good = good && OTF2_Archive_CloseDefFiles(archive) == OTF2_SUCCESS;
+  OTF2_GlobalDefWriter* writer = good ? OTF2_Archive_GetGlobalDefWriter(archive) : nullptr;
+  good = writer != nullptr && WriteGlobalDefinitions(writer, all, facts);
+  return OTF2_Archive_Close(archive) == OTF2_SUCCESS && good;
+}
+
+// The anchor comes last: with it the trace is whole.
+bool MoveArchive(const fs::path& from, const std::string& folder, std::size_t ranks) {
+  std::error_code code;
+  for (std::size_t rank = 0; rank < ranks && !code; ++rank) {
+    const std::string name = std::to_string(rank) + ".def";
+    fs::rename(FolderOfEvents(from) / name, FolderOfEvents(folder) / name, code);
+  }
+  for (const char* extension : {".def", ".otf2"}) {
+    const std::string name = std::string(kArchiveName) + extension;
+    if (!code) fs::rename(from / name, fs::path(folder) / name, code);
+  }
+  return !code;
+}
+
+void NoteEnds(const std::vector<SavedRank>& ranks, RecoveredTrace& trace) {
+  bool is_first = true;
+  for (const SavedRank& rank : ranks) {
+    if (!rank.is_there || rank.last_time < rank.page.begin_tick) continue;
+    const auto ticks_a_second = static_cast<double>(FactsOfRun(rank.page, false).ticks_a_second);
+    const double end = static_cast<double>(rank.last_time - rank.page.begin_tick) / ticks_a_second;
+    if (is_first || end < trace.first_end) {
+      trace.first_end = end;
+      trace.first_rank = rank.page.rank;
+    }
+    is_first = false;
+    trace.last_end = std::max(trace.last_end, end);
+  }
+}
+
+}  // namespace
+
+bool SaveRank(const std::string& folder, const Page& state, const Room& room, std::uint64_t first) {
+  SavedRank saved;
+  saved.page_bytes.assign(reinterpret_cast<const char*>(&state), UsedBytes(state));
+  saved.call_count = room.head->call_count;
+  saved.has_counters = room.head->has_counters;
+  saved.is_log_full = room.head->is_log_full;
+  saved.events = __atomic_load_n(&room.head->events, __ATOMIC_ACQUIRE);
+  saved.log.assign(room.head->log, std::min<std::uint64_t>(room.head->log_bytes, kLogBytes));
+  if (!SaveEvents(folder, state.rank, room, first)) return false;
+  const std::string bytes = Pack(saved), path = FileOf(folder, state.rank, ".room"), temporary = path + ".tmp";
+  return WriteWhole(temporary, bytes.data(), bytes.size(), 0, O_TRUNC) && rename(temporary.c_str(), path.c_str()) == 0;
+}
+
+bool HasSavedRanks(const std::string& folder) { return !SavedFiles(folder).empty(); }
+
+bool HasAllRanks(const std::string& folder) {
+  const std::vector<fs::path> files = SavedFiles(folder);
+  SavedRank rank;
+  return !files.empty() && Load(files.front(), rank) && files.size() >= static_cast<std::size_t>(rank.page.ranks);
+}
+
+RecoveredTrace RecoverTrace(const std::string& folder, const std::string& end, const std::string& generator) {
+  RecoveredTrace trace;
+  std::vector<SavedRank> ranks = FindRanks(folder);
+  if (ranks.empty()) {
+    trace.why = "nothing was saved of the events of any rank";
+    trace.is_nothing_saved = true;
+    return trace;
+  }
+  FillMissing(folder, ranks, trace.missing);
+  NoteEnds(ranks, trace);
+  trace.threaded = CountThreadedRanks(ranks);
+  trace.has_devices =
+      std::ranges::any_of(ranks, [](const SavedRank& rank) { return (rank.page.flags & kHasDevices) != 0; });
+  const std::string sentence =
+      end + Format("; rank %d has events until %s", trace.first_rank, FormatSeconds(trace.first_end).c_str());
+  const fs::path made = fs::path(folder) / "recovered";
+  std::error_code code;
+  fs::remove_all(made, code);
+  const bool good = WriteArchive(made, ranks, sentence, generator) && MoveArchive(made, folder, ranks.size());
+  fs::remove_all(made, code);
+  if (!good) {
+    trace.why = folder + " cannot be written, or has no room; farscale trace --recover tries again";
+    return trace;
+  }
+  for (const fs::path& file : SavedFiles(folder)) fs::remove(file, code);
+  trace.anchor = (fs::path(folder) / kArchiveName).string() + ".otf2";
+  return trace;
+}
+
+std::string SentenceOf(const RecoveredTrace& trace) {
+  if (trace.anchor.empty()) return "there is no trace: " + trace.why;
+  std::string text = "the trace ends early: rank " + std::to_string(trace.first_rank) + " has events until " +
+                     FormatSeconds(trace.first_end) + ", the last rank until " + FormatSeconds(trace.last_end);
+  if (!trace.missing.empty()) {
+    text += Format(", %d rank%s none", static_cast<int>(trace.missing.size()), trace.missing.size() == 1 ? "" : "s");
+  }
+  if (trace.threaded > 0) text += ", without other threads than those that called MPI_Init";
+  if (trace.has_devices) text += ", without what devices did";
+  return text;
+}
+
+void RemoveUnfinished(const std::string& folder) {
+  std::error_code code;
+  if (fs::exists(fs::path(folder) / (std::string(kArchiveName) + ".otf2"), code)) return;
+  fs::remove_all(FolderOfEvents(folder), code);
+  fs::remove(fs::path(folder) / (std::string(kArchiveName) + ".def"), code);
 }
 
 }  // namespace farscale::collect

@@ -1,18 +1,20 @@
 // Where a rank keeps the events of its trace until they are written: shared memory like its page, so that they outlive
-// the process, with all that is needed to make a trace of them [docs/file-formats.md, rooms of traces].
+// the process, with all that is needed to make a trace of them [docs/file-formats.md, rooms of traces]; and traces that
+// are made of it.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "collect/page.h"
 #include "collect/trace/trace_definitions.h"
 
 namespace farscale::collect {
 
-inline constexpr std::uint32_t kRoomVersion = 2;
+inline constexpr std::uint32_t kRoomVersion = 3;
 inline constexpr char kRoomMagic[8] = {'f', 'a', 'r', 's', 'r', 'o', 'o', 'm'};
 // Bytes of definitions; chosen: a hundred communicators of a thousand ranks.
 inline constexpr std::size_t kLogBytes = std::size_t{1} << 20;
@@ -60,18 +62,51 @@ void LogDefinitions(RoomHead& head, const RankDefinitions& added);
 // All definitions of a log; nothing where they are not whole.
 std::optional<RankDefinitions> DefinitionsInLog(const std::string& log);
 
-// The end of a file of events whose writer is gone.
-
-struct EventFile {
+// Where the whole events of a chunk or a file end.
+struct EventsEnd {
+  std::uint64_t bytes = 0;  // in the chunk
   std::uint64_t events = 0;
   std::uint64_t last_time = 0;  // the last event's; 0 without one
 };
 
-// Ends a file of chunks behind its event number `events`, or behind its last whole one. Nothing where it is no file of
-// events or cannot be written.
-std::optional<EventFile> EndEventFile(const std::string& path, std::uint64_t events);
+// Ends a file of chunks, whose writer is gone, behind its event number `events`, or behind its last whole one. Nothing
+// where it is no file of events or cannot be written.
+std::optional<EventsEnd> EndEventFile(const std::string& path, std::uint64_t events);
 
 // Bytes of one chunk in memory up to its event number `events`, counted from the begin of the trace.
 std::uint64_t UsedOfChunk(const char* chunk, std::uint64_t events);
+
+// Traces of runs that did not come to MPI_Finalize: the events that ranks had written become whole files again, and the
+// definitions are made of what pages and rooms say.
+
+// Saves what a rank has recorded in the folder of its trace: events in `traces/RANK.evt`, from chunk `first` of the
+// file on, all else in `traces/RANK.room`. `state` is its page, ended. Whether all could be written.
+bool SaveRank(const std::string& folder, const Page& state, const Room& room, std::uint64_t first);
+
+// Folders of ranks that were saved.
+bool HasSavedRanks(const std::string& folder);
+// True if all ranks of the run in a folder were.
+bool HasAllRanks(const std::string& folder);
+
+struct RecoveredTrace {
+  std::string anchor;             // empty where there is no trace
+  std::string why;                // there is none
+  bool is_nothing_saved = false;  // so that another try would find no more
+  std::vector<int> missing;       // ranks of which nothing was saved
+  double first_end = 0;           // seconds of the run until the last event of the rank that ends first
+  int first_rank = 0;
+  int threaded = 0;          // ranks of which other threads than the main one are not in the trace
+  bool has_devices = false;  // their work is not in the trace
+  double last_end = 0;
+};
+
+// Makes a trace of the ranks that were saved in a folder and removes what it was made of. `end` says how the run ended.
+RecoveredTrace RecoverTrace(const std::string& folder, const std::string& end, const std::string& generator);
+
+// "the trace ends early: ...", without a full stop, and the file.
+std::string SentenceOf(const RecoveredTrace& trace);
+
+// Removes the files of a trace that was not finished.
+void RemoveUnfinished(const std::string& folder);
 
 }  // namespace farscale::collect

@@ -1,11 +1,13 @@
-// Messages, non-blocking ones and what completes them, persistent requests. The functions are called in the place of
-// the MPI's own one, which is their first argument, with its arguments; counts are of type int or MPI_Count.
+// Messages, non-blocking ones and what completes them, persistent requests; functions that make and free communicators
+// and windows, and the synchronisation of windows. The functions are called in the place of the MPI's own one, which is
+// their first argument, with its arguments; counts are of type int or MPI_Count.
 #pragma once
 
 #include <mpi.h>
 
 #include <cstdint>
 #include <optional>
+#include <tuple>
 #include <vector>
 
 #include "collect/trace/communicators.h"
@@ -15,17 +17,8 @@
 
 namespace farscale::collect {
 
-// The status to use: the caller's, or one of our own where the caller ignores it.
-class UsedStatus {
- public:
-  explicit UsedStatus(MPI_Status* status) : used_(status == MPI_STATUS_IGNORE ? &own_ : status) {}
-  operator MPI_Status*() { return used_; }
-  const MPI_Status& operator*() const { return *used_; }
-
- private:
-  MPI_Status own_{};
-  MPI_Status* used_;
-};
+// The status to use: the caller's, or `own` where the caller ignores it.
+inline MPI_Status* Used(MPI_Status* status, MPI_Status& own) { return status == MPI_STATUS_IGNORE ? &own : status; }
 
 // The communicator of a message, unless the message is none or the communicator unknown.
 inline const TracedCommunicator* FindForMessage(int peer, MPI_Comm in) {
@@ -61,7 +54,7 @@ int TracedSend(auto function, const void* buffer, auto count, MPI_Datatype type,
 
 int TracedRecv(auto function, void* buffer, auto count, MPI_Datatype type, int peer, int tag, MPI_Comm in,
                MPI_Status* status) {
-  UsedStatus used(status);
+  MPI_Status own{}, *const used = Used(status, own);
   const int code = function(buffer, count, type, peer, tag, in, used);
   RecordReceive(code, *used, peer, in);
   return code;
@@ -69,7 +62,7 @@ int TracedRecv(auto function, void* buffer, auto count, MPI_Datatype type, int p
 
 int TracedSendrecv(auto function, const void* out, auto out_count, MPI_Datatype out_type, int to, int out_tag,
                    void* buffer, auto count, MPI_Datatype type, int from, int tag, MPI_Comm in, MPI_Status* status) {
-  UsedStatus used(status);
+  MPI_Status own{}, *const used = Used(status, own);
   RecordSend(out_count, out_type, to, out_tag, in);
   const int code = function(out, out_count, out_type, to, out_tag, buffer, count, type, from, tag, in, used);
   RecordReceive(code, *used, from, in);
@@ -78,7 +71,7 @@ int TracedSendrecv(auto function, const void* out, auto out_count, MPI_Datatype 
 
 int TracedSendrecvReplace(auto function, void* buffer, auto count, MPI_Datatype type, int to, int out_tag, int from,
                           int tag, MPI_Comm in, MPI_Status* status) {
-  UsedStatus used(status);
+  MPI_Status own{}, *const used = Used(status, own);
   RecordSend(count, type, to, out_tag, in);
   const int code = function(buffer, count, type, to, out_tag, from, tag, in, used);
   RecordReceive(code, *used, from, in);
@@ -92,9 +85,7 @@ inline void AddSend(std::int64_t count, MPI_Datatype type, int peer, int tag, MP
   if (communicator == nullptr) return;
   AddRequest(handle, {.is_persistent = is_persistent,
                       .communicator = communicator->id,
-                      .peer = peer,
-                      .tag = tag,
-                      .bytes = Bytes(count, type),
+                      .sent = {peer, tag, Bytes(count, type)},
                       .shadow = communicator->shadow});
 }
 
@@ -121,31 +112,20 @@ int TracedIrecv(auto function, void* buffer, auto count, MPI_Datatype type, int 
   return code;
 }
 
-// A send and a receive that complete together.
-inline void AddSendAndReceive(std::uint64_t out_bytes, int to, int out_tag, std::uint64_t bytes, int from, int tag,
-                              MPI_Comm in, MPI_Request handle) {
-  const TracedCommunicator* communicator = FindCommunicator(in);
-  if (communicator == nullptr) return;
-  AddRequest(handle, {.kind = RequestKind::kReceive,
-                      .communicator = communicator->id,
-                      .from = from,
-                      .from_tag = tag,
-                      .from_bytes = bytes,
-                      .peer = to,
-                      .tag = out_tag,
-                      .bytes = out_bytes,
-                      .shadow = communicator->shadow});
-}
-
 int TracedIsendrecv(auto function, const void* out, auto out_count, MPI_Datatype out_type, int to, int out_tag,
                     void* buffer, auto count, MPI_Datatype type, int from, int tag, MPI_Comm in, MPI_Request* handle) {
   const int code = function(out, out_count, out_type, to, out_tag, buffer, count, type, from, tag, in, handle);
-  if (code != MPI_SUCCESS) return code;
+  const TracedCommunicator* communicator = FindCommunicator(in);
+  if (code != MPI_SUCCESS || communicator == nullptr) return code;
   if (from == MPI_PROC_NULL) {
     AddSend(out_count, out_type, to, out_tag, in, *handle, false);
-  } else {
-    AddSendAndReceive(Bytes(out_count, out_type), to, out_tag, Bytes(count, type), from, tag, in, *handle);
+    return code;
   }
+  AddRequest(*handle, {.kind = RequestKind::kReceive,
+                       .communicator = communicator->id,
+                       .sent = {to, out_tag, Bytes(out_count, out_type)},
+                       .received = {from, tag, Bytes(count, type)},
+                       .shadow = communicator->shadow});
   return code;
 }
 
@@ -168,7 +148,7 @@ int TracedImprobe(auto function, int peer, int tag, MPI_Comm in, int* flag, MPI_
 }
 
 int TracedMrecv(auto function, void* buffer, auto count, MPI_Datatype type, MPI_Message* message, MPI_Status* status) {
-  UsedStatus used(status);
+  MPI_Status own{}, *const used = Used(status, own);
   const MPI_Message before = *message;
   const int code = function(buffer, count, type, message, used);
   const std::optional<TracedCommunicator> communicator = TakeProbed(before);
@@ -198,7 +178,7 @@ int TracedStartall(auto function, int count, MPI_Request* handles) {
 }
 
 int TracedWait(auto function, MPI_Request* handle, MPI_Status* status) {
-  UsedStatus used(status);
+  MPI_Status own{}, *const used = Used(status, own);
   const MPI_Request before = *handle;
   const int code = function(handle, used);
   if (code == MPI_SUCCESS) CompleteRequest(before, *used);
@@ -206,7 +186,7 @@ int TracedWait(auto function, MPI_Request* handle, MPI_Status* status) {
 }
 
 int TracedTest(auto function, MPI_Request* handle, int* flag, MPI_Status* status) {
-  UsedStatus used(status);
+  MPI_Status own{}, *const used = Used(status, own);
   const MPI_Request before = *handle;
   const int code = function(handle, flag, used);
   if (code == MPI_SUCCESS && *flag != 0) CompleteRequest(before, *used);
@@ -228,7 +208,7 @@ int TracedTestall(auto function, int count, MPI_Request* handles, int* flag, MPI
 }
 
 int TracedWaitany(auto function, int count, MPI_Request* handles, int* index, MPI_Status* status) {
-  UsedStatus used(status);
+  MPI_Status own{}, *const used = Used(status, own);
   const std::vector<MPI_Request> before(handles, handles + count);
   const int code = function(count, handles, index, used);
   if (code == MPI_SUCCESS && *index != MPI_UNDEFINED) CompleteRequest(before[static_cast<std::size_t>(*index)], *used);
@@ -236,7 +216,7 @@ int TracedWaitany(auto function, int count, MPI_Request* handles, int* index, MP
 }
 
 int TracedTestany(auto function, int count, MPI_Request* handles, int* index, int* flag, MPI_Status* status) {
-  UsedStatus used(status);
+  MPI_Status own{}, *const used = Used(status, own);
   const std::vector<MPI_Request> before(handles, handles + count);
   const int code = function(count, handles, index, flag, used);
   const bool is_complete = code == MPI_SUCCESS && *flag != 0 && *index != MPI_UNDEFINED;
@@ -255,6 +235,134 @@ int TracedSome(auto function, int count, MPI_Request* handles, int* done, int* i
 int TracedRequestFree(auto function, MPI_Request* handle) {
   FreeRequest(*handle);
   return function(handle);
+}
+
+// Windows are recorded as Score-P does it: of locks the request and the release, not when they are got, for MPI may put
+// that off to any later call.
+
+// The argument that stands so many before the last one.
+template <std::size_t kBeforeLast>
+auto ArgumentBeforeLast(auto... arguments) {
+  return std::get<sizeof...(arguments) - 1 - kBeforeLast>(std::tuple(arguments...));
+}
+
+// Making a communicator is a collective of the old one, for which ideal clocks do not wait [docs/formulas.md, rules].
+int TracedMakeCommunicator(auto function, MPI_Comm old, auto... others) {
+  const TracedCommunicator* communicator = FindCommunicator(old);
+  const std::uint32_t id = communicator != nullptr ? communicator->id : 0;
+  if (communicator != nullptr) Record(OTF2_EvtWriter_MpiCollectiveBegin);
+  const int code = function(old, others...);
+  if (communicator != nullptr) {
+    Record(OTF2_EvtWriter_MpiCollectiveEnd, OTF2_COLLECTIVE_OP_CREATE_HANDLE, id, OTF2_COLLECTIVE_ROOT_NONE, 0, 0);
+  }
+  if (code == MPI_SUCCESS) AddCommunicator(*ArgumentBeforeLast<0>(others...));
+  return code;
+}
+
+// Where not all members of the old one call, or those of two groups or of two runs.
+int TracedMakeOfSome(auto function, auto... arguments) {
+  const int code = function(arguments...);
+  if (code == MPI_SUCCESS) AddCommunicator(*ArgumentBeforeLast<0>(arguments...));
+  return code;
+}
+
+// Both MPIs know the handle of the copy at once, as its members do.
+int TracedIdup(auto function, MPI_Comm old, auto... others) {
+  const int code = function(old, others...);
+  if (code == MPI_SUCCESS) AddCopy(old, *ArgumentBeforeLast<1>(others...));
+  return code;
+}
+
+int TracedFreeCommunicator(auto function, MPI_Comm* communicator) {
+  RemoveCommunicator(*communicator);
+  return function(communicator);
+}
+
+inline void RecordWindowCollective(OTF2_CollectiveOp operation, std::uint32_t window) {
+  constexpr OTF2_RmaSyncLevel kLevel = OTF2_RMA_SYNC_LEVEL_PROCESS | OTF2_RMA_SYNC_LEVEL_MEMORY;
+  Record(OTF2_EvtWriter_RmaCollectiveBegin);
+  Record(OTF2_EvtWriter_RmaCollectiveEnd, operation, kLevel, window, OTF2_COLLECTIVE_ROOT_NONE, 0, 0);
+}
+
+inline void RecordEpoch(MPI_Win window, std::optional<std::uint32_t> group) {
+  if (group) Record(OTF2_EvtWriter_RmaGroupSync, OTF2_RMA_SYNC_LEVEL_PROCESS, *FindWindow(window), *group);
+}
+
+template <std::size_t kCommunicatorBeforeLast>
+int TracedMakeWindow(auto function, auto... arguments) {
+  const int code = function(arguments...);
+  if (code != MPI_SUCCESS) return code;
+  const MPI_Win window = *ArgumentBeforeLast<0>(arguments...);
+  AddWindow(window, ArgumentBeforeLast<kCommunicatorBeforeLast>(arguments...));
+  if (const auto id = FindWindow(window)) {
+    Record(OTF2_EvtWriter_RmaWinCreate, *id);
+    RecordWindowCollective(OTF2_COLLECTIVE_OP_CREATE_HANDLE, *id);
+  }
+  return code;
+}
+
+int TracedFreeWindow(auto function, MPI_Win* window) {
+  const MPI_Win before = *window;
+  const auto id = FindWindow(before);
+  const int code = function(window);
+  if (code != MPI_SUCCESS || !id) return code;
+  Record(OTF2_EvtWriter_RmaWinDestroy, *id);
+  RecordWindowCollective(OTF2_COLLECTIVE_OP_DESTROY_HANDLE, *id);
+  RemoveWindow(before);
+  return code;
+}
+
+int TracedFence(auto function, int assertion, MPI_Win window) {
+  const int code = function(assertion, window);
+  if (const auto id = FindWindow(window)) RecordWindowCollective(OTF2_COLLECTIVE_OP_BARRIER, *id);
+  return code;
+}
+
+template <Epoch kEpoch>
+int TracedBeginEpoch(auto function, MPI_Group group, int assertion, MPI_Win window) {
+  RecordEpoch(window, BeginEpoch(window, kEpoch, group));
+  return function(group, assertion, window);
+}
+
+template <Epoch kEpoch>
+int TracedEndEpoch(auto function, MPI_Win window) {
+  const int code = function(window);
+  if (code == MPI_SUCCESS) RecordEpoch(window, EndEpoch(window, kEpoch));
+  return code;
+}
+
+int TracedTestEpoch(auto function, MPI_Win window, int* flag) {
+  const int code = function(window, flag);
+  if (code == MPI_SUCCESS && *flag != 0) RecordEpoch(window, EndEpoch(window, Epoch::kExposure));
+  return code;
+}
+
+// There is one lock for each rank of a window.
+constexpr std::uint64_t kOnlyLock = 0;
+
+int TracedLock(auto function, int type, int target, int assertion, MPI_Win window) {
+  const OTF2_LockType kind = type == MPI_LOCK_EXCLUSIVE ? OTF2_LOCK_EXCLUSIVE : OTF2_LOCK_SHARED;
+  if (const auto id = FindWindow(window)) Record(OTF2_EvtWriter_RmaRequestLock, *id, target, kOnlyLock, kind);
+  return function(type, target, assertion, window);
+}
+
+// Shared by all; as Score-P writes it.
+int TracedLockAll(auto function, int assertion, MPI_Win window) {
+  if (const auto id = FindWindow(window))
+    Record(OTF2_EvtWriter_RmaRequestLock, *id, OTF2_UNDEFINED_UINT32, kOnlyLock, OTF2_LOCK_SHARED);
+  return function(assertion, window);
+}
+
+int TracedUnlockAll(auto function, MPI_Win window) {
+  const int code = function(window);
+  if (const auto id = FindWindow(window)) Record(OTF2_EvtWriter_RmaReleaseLock, *id, OTF2_UNDEFINED_UINT32, kOnlyLock);
+  return code;
+}
+
+int TracedUnlock(auto function, int target, MPI_Win window) {
+  const int code = function(target, window);
+  if (const auto id = FindWindow(window)) Record(OTF2_EvtWriter_RmaReleaseLock, *id, target, kOnlyLock);
+  return code;
 }
 
 }  // namespace farscale::collect

@@ -1,4 +1,4 @@
-#include "collect/rank_share.h"
+#include "collect/page.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -14,7 +14,7 @@ constexpr double kSecondsATick = 1e-3;
 ThreadTimes ThreadTimesIn(const Page& page, const Sums& total, bool counts_team = true) {
   RegionRecord region{};
   region.total = total;
-  return ShareOf(page, region, {}, kSecondsATick, counts_team).threads;
+  return ShareOf(page, region, kSecondsATick, counts_team).threads;
 }
 
 Page WithTeamsOf(int threads) {
