@@ -57,12 +57,6 @@ struct StudyToRun {
   std::optional<StudyDraft> draft = std::nullopt;
 };
 
-struct StudyRun {
-  Results results;
-  std::vector<std::filesystem::path> files;  // written
-  int code = 0;                              // exit code; its reason was printed
-};
-
 // A template that cannot be filled must not lose what was measured.
 std::vector<fs::path> Write(const Results& results, const ReportTemplates& templates, const Study& study) {
   try {
@@ -152,9 +146,9 @@ Study ParseStudyToRun(const StudyToRun& study, const std::string& folder, const 
   return parsed;
 }
 
-// Runs the study and writes its report, and the draft beside it.
-StudyRun RunOneStudy(const StudyToRun& study, const std::string& folder, const RunOptions& options,
-                     const Common& common) {
+// Runs the study and writes its report, and the draft beside it. Returns the exit code, whose reason was printed.
+int RunOneStudy(const StudyToRun& study, const std::string& folder, const RunOptions& options, const Common& common,
+                Results& results, std::vector<fs::path>& written) {
   const Messages messages(common);
   const Study parsed = ParseStudyToRun(study, folder, options);
   const ModelLibrary library = LoadModels(parsed.model_files);
@@ -168,25 +162,23 @@ StudyRun RunOneStudy(const StudyToRun& study, const std::string& folder, const R
     messages.FindingsOf(outcome.results);
     throw Error(ErrorKind::kUsage, study.name, why, "run those of either kind by themselves");
   }
-  StudyRun run;
-  run.results = std::move(outcome.results);
-  const OnError warnings([&] { messages.FindingsOf(run.results); });
+  results = std::move(outcome.results);
+  const OnError warnings([&] { messages.FindingsOf(results); });
   {
     const ProgressStep step(messages.Progress(), "writing the report");
-    run.files = Write(run.results, templates, parsed);
+    written = Write(results, templates, parsed);
   }
-  if (study.draft) run.files.push_back(WriteDraft(study, run.results));
-  if (is_allocation && !run.results.table.rows.empty()) {
-    WriteAllocationForm(run.results, options.allocation, form, fs::path(parsed.report_folder) / "allocation", common);
+  if (study.draft) written.push_back(WriteDraft(study, results));
+  if (is_allocation && !results.table.rows.empty()) {
+    WriteAllocationForm(results, options.allocation, form, fs::path(parsed.report_folder) / "allocation", common);
   }
-  run.code = ReportFailures(run.results.runs, outcome.failure);
+  int code = ReportFailures(results.runs, outcome.failure);
   for (const Error& error : study.draft ? study.draft->unreadable : std::vector<Error>()) {
     PrintError(error);
-    run.code = error.exit_code();
+    code = error.exit_code();
   }
   if (outcome.shortage) PrintError(*outcome.shortage);
-  if (run.code == 0 && outcome.shortage) run.code = outcome.shortage->exit_code();
-  return run;
+  return code == 0 && outcome.shortage ? outcome.shortage->exit_code() : code;
 }
 
 // Several studies within one budget of threads and memory: side by side where it suffices for several.
@@ -245,173 +237,154 @@ struct Entry {
   int code = 0;
 };
 
-class Batch {
- public:
-  Batch(const RunOptions& options, const Common& common) : options_(options), common_(common), messages_(common) {}
-
-  void Add(const InputFiles& files) {
-    std::set<std::string> taken;
-    const auto folder_of = [&](const std::string& name) {
-      return options_.output.empty() ? "" : (fs::path(options_.output) / UniqueSlug(name, taken)).string();
-    };
-    for (const std::string& file : files.studies) {
-      Try([&](Entry& entry) {
-        entry.row.name = entry.study.name = entry.study.file = file;
-        entry.study = StudyOfFile(file);
-        entry.folder = folder_of(entry.study.name);
-      });
-    }
-    if (!files.HasRuns()) return;
-    Try([&](Entry& entry) {
-      entry.row.name = "runs without a study";
-      const std::string folder = folder_of("runs");
-      entry.study = StudyOfRuns(files, options_, folder.empty() ? "report" : folder, messages_);
-    });
-  }
-
-  void Run() {
-    RequireFoldersOfTheirOwn();
-    std::vector<Entry*> to_run;
-    for (Entry& entry : entries_) {
-      if (entry.code == 0) Guard(entry, [&] { Prepare(entry); });
-      if (entry.code == 0 && !entry.row.is_up_to_date) to_run.push_back(&entry);
-    }
-    const std::size_t most = std::min(to_run.size(), std::max<std::size_t>(1, ThreadsAtOnce() / kThreadsOfStudy));
-    Common common = common_;
-    common.shows_progress = most == 1;
-    // Studies that are being run are a line of progress.
-    const ProgressSink sink = most == 1 ? ProgressSink() : messages_.Progress();
-    std::mutex mutex;
-    std::vector<std::string> running;
-    std::size_t done = 0;
-    const auto show = [&] {
-      if (sink) sink(done, to_run.size(), Join(running, ", "));
-    };
-    std::vector<Piece> pieces;
-    for (Entry* entry : to_run) {
-      pieces.push_back({entry->memory, [&, entry] {
-                          {
-                            const std::lock_guard lock(mutex);
-                            running.push_back(entry->study.name);
-                            show();
-                          }
-                          Guard(*entry, [&] { RunOne(*entry, common); });
-                          const std::lock_guard lock(mutex);
-                          running.erase(std::ranges::find(running, entry->study.name));
-                          ++done;
-                          show();
-                        }});
-    }
-    RunSideBySide(pieces, most, MemoryBudget());
-  }
-
-  int Code() const { return std::ranges::max(entries_, {}, &Entry::code).code; }
-
-  std::vector<ListedStudy> Rows() const {
-    std::vector<ListedStudy> rows;
-    for (const Entry& entry : entries_) rows.push_back(entry.row);
-    return rows;
-  }
-
- private:
-  template <typename Body>
-  void Try(const Body& body) {
-    Entry& entry = entries_.emplace_back();
-    Guard(entry, [&] {
-      body(entry);
-      entry.row.name = entry.study.name;
-      entry.report = ParseStudyToRun(entry.study, entry.folder, options_).report_folder;
-    });
-  }
-
-  template <typename Body>
-  void Guard(Entry& entry, const Body& body) {
-    try {
-      body();
-    } catch (const Error& error) {
-      Fail(entry, error);
-    } catch (const std::bad_alloc&) {
-      Fail(entry, Error(ErrorKind::kInput, entry.study.file, "out of memory"));
-    }
-  }
-
-  static void Fail(Entry& entry, const Error& error) {
+// Errors are reported and decide the exit code of the study.
+void Guard(Entry& entry, const std::function<void()>& body) {
+  const auto fail = [&](const Error& error) {
     PrintError(error);
     entry.code = error.exit_code();
     entry.row.is_failed = true;
+  };
+  try {
+    body();
+  } catch (const Error& error) {
+    fail(error);
+  } catch (const std::bad_alloc&) {
+    fail(Error(ErrorKind::kInput, entry.study.file, "out of memory"));
   }
+}
 
-  void RequireFoldersOfTheirOwn() const {
-    std::map<fs::path, std::string> taken;
-    for (const Entry& entry : entries_) {
-      if (entry.report.empty()) continue;
-      const auto [other, is_new] = taken.try_emplace(fs::weakly_canonical(entry.report), entry.study.file);
-      if (is_new) continue;
-      throw Error(ErrorKind::kUsage, entry.study.file,
-                  "writes its report to " + entry.report + ", as " + other->second + " does",
-                  "give a folder for all reports with -o");
-    }
+std::vector<Entry> EntriesFor(const InputFiles& files, const RunOptions& options, const Messages& messages) {
+  std::vector<Entry> entries;
+  std::set<std::string> taken;
+  const auto folder_of = [&](const std::string& name) {
+    return options.output.empty() ? "" : (fs::path(options.output) / UniqueSlug(name, taken)).string();
+  };
+  const auto add = [&](const auto& make) {
+    Entry& entry = entries.emplace_back();
+    Guard(entry, [&] {
+      make(entry);
+      entry.row.name = entry.study.name;
+      entry.report = ParseStudyToRun(entry.study, entry.folder, options).report_folder;
+    });
+  };
+  for (const std::string& file : files.studies) {
+    add([&](Entry& entry) {
+      entry.row.name = entry.study.name = entry.study.file = file;
+      entry.study = StudyOfFile(file);
+      entry.folder = folder_of(entry.study.name);
+    });
   }
+  if (!files.HasRuns()) return entries;
+  add([&](Entry& entry) {
+    entry.row.name = "runs without a study";
+    const std::string folder = folder_of("runs");
+    entry.study = StudyOfRuns(files, options, folder.empty() ? "report" : folder, messages);
+  });
+  return entries;
+}
 
-  // Finds out if the report is up to date, and how much memory running the study takes.
-  void Prepare(Entry& entry) {
-    const Study study = ParseStudyToRun(entry.study, entry.folder, options_);
-    try {
-      entry.fingerprint = FingerprintOf(entry.study, study, options_);
-    } catch (const Error&) {  // said when the study is run
-    }
-    entry.row.report = (fs::path(study.report_folder) / "report.html").string();
-    if (IsUpToDate(entry, study)) return;
-    entry.memory = kMemoryOfStudy;
-    for (const RunSpec& run : study.runs) entry.memory += ExpectedMemory(run, Detail::kLosses);
+void RequireFoldersOfTheirOwn(const std::vector<Entry>& entries) {
+  std::map<fs::path, std::string> taken;
+  for (const Entry& entry : entries) {
+    if (entry.report.empty()) continue;
+    const auto [other, is_new] = taken.try_emplace(fs::weakly_canonical(entry.report), entry.study.file);
+    if (is_new) continue;
+    throw Error(ErrorKind::kUsage, entry.study.file,
+                "writes its report to " + entry.report + ", as " + other->second + " does",
+                "give a folder for all reports with -o");
   }
+}
 
-  void RunOne(Entry& entry, const Common& common) {
-    messages_.Note("study " + entry.study.file);
-    const fs::path stamp = fs::path(entry.report) / kStamp;
-    std::error_code code;
-    fs::remove(stamp, code);
-    StudyRun run = RunOneStudy(entry.study, entry.folder, options_, common);
-    Messages(common).FindingsOf(run.results);
-    entry.code = run.code;
-    entry.row.results = std::move(run.results);
-    const bool is_final = run.code == 0 || run.code == static_cast<int>(ErrorKind::kNotEnoughData);
-    if (is_final && !entry.fingerprint.empty()) WriteFile(stamp, fmt::format("{} {}\n", entry.fingerprint, run.code));
+bool IsUpToDate(Entry& entry, const Study& study, const RunOptions& options) {
+  std::error_code code;
+  const fs::path stamp = fs::path(study.report_folder) / kStamp;
+  const fs::path results = fs::path(study.report_folder) / "results.json";
+  if (entry.fingerprint.empty() || options.form != "report" || !fs::exists(stamp, code) || !fs::exists(results, code)) {
+    return false;
   }
+  const std::vector<std::string> words = Split(Trim(ReadFile(stamp)), ' ');
+  long long earlier = 0;
+  if (words.size() != 2 || words[0] != entry.fingerprint || !ParseInteger(words[1], earlier)) return false;
+  if (study.formats.contains(ReportFormat::kHtml) && !fs::exists(entry.row.report, code)) return false;
+  entry.row.results = ReadResultsJsonUnchecked(ReadFile(results), results.string());
+  entry.code = static_cast<int>(earlier);
+  entry.row.is_up_to_date = true;
+  return true;
+}
 
-  bool IsUpToDate(Entry& entry, const Study& study) const {
-    std::error_code code;
-    const fs::path stamp = fs::path(study.report_folder) / kStamp;
-    const fs::path results = fs::path(study.report_folder) / "results.json";
-    if (entry.fingerprint.empty() || options_.form != "report" || !fs::exists(stamp, code) ||
-        !fs::exists(results, code)) {
-      return false;
-    }
-    const std::vector<std::string> words = Split(Trim(ReadFile(stamp)), ' ');
-    long long earlier = 0;
-    if (words.size() != 2 || words[0] != entry.fingerprint || !ParseInteger(words[1], earlier)) return false;
-    if (study.formats.contains(ReportFormat::kHtml) && !fs::exists(entry.row.report, code)) return false;
-    entry.row.results = ReadResultsJsonUnchecked(ReadFile(results), results.string());
-    entry.code = static_cast<int>(earlier);
-    entry.row.is_up_to_date = true;
-    return true;
+// Finds out if the report is up to date, and how much memory running the study takes.
+void Prepare(Entry& entry, const RunOptions& options) {
+  const Study study = ParseStudyToRun(entry.study, entry.folder, options);
+  try {
+    entry.fingerprint = FingerprintOf(entry.study, study, options);
+  } catch (const Error&) {  // said when the study is run
   }
+  entry.row.report = (fs::path(study.report_folder) / "report.html").string();
+  if (IsUpToDate(entry, study, options)) return;
+  entry.memory = kMemoryOfStudy;
+  for (const RunSpec& run : study.runs) entry.memory += ExpectedMemory(run, Detail::kLosses);
+}
 
-  const RunOptions& options_;
-  const Common& common_;
-  Messages messages_;
-  std::vector<Entry> entries_;
-};
+void RunEntry(Entry& entry, const RunOptions& options, const Common& common) {
+  Messages(common).Note("study " + entry.study.file);
+  const fs::path stamp = fs::path(entry.report) / kStamp;
+  std::error_code code;
+  fs::remove(stamp, code);
+  Results results;
+  std::vector<fs::path> written;
+  entry.code = RunOneStudy(entry.study, entry.folder, options, common, results, written);
+  Messages(common).FindingsOf(results);
+  entry.row.results = std::move(results);
+  const bool is_final = entry.code == 0 || entry.code == static_cast<int>(ErrorKind::kNotEnoughData);
+  if (is_final && !entry.fingerprint.empty()) WriteFile(stamp, fmt::format("{} {}\n", entry.fingerprint, entry.code));
+}
+
+void RunEntries(std::vector<Entry>& entries, const RunOptions& options, const Common& given) {
+  RequireFoldersOfTheirOwn(entries);
+  std::vector<Entry*> to_run;
+  for (Entry& entry : entries) {
+    if (entry.code == 0) Guard(entry, [&] { Prepare(entry, options); });
+    if (entry.code == 0 && !entry.row.is_up_to_date) to_run.push_back(&entry);
+  }
+  const std::size_t most = std::min(to_run.size(), std::max<std::size_t>(1, ThreadsAtOnce() / kThreadsOfStudy));
+  Common common = given;
+  common.shows_progress = most == 1;
+  // Studies that are being run are a line of progress.
+  const Messages messages(given);
+  const ProgressSink sink = most == 1 ? ProgressSink() : messages.Progress();
+  std::mutex mutex;
+  std::vector<std::string> running;
+  std::size_t done = 0;
+  const auto show = [&] {
+    if (sink) sink(done, to_run.size(), Join(running, ", "));
+  };
+  std::vector<Piece> pieces;
+  for (Entry* entry : to_run) {
+    pieces.push_back({entry->memory, [&, entry] {
+                        {
+                          const std::lock_guard lock(mutex);
+                          running.push_back(entry->study.name);
+                          show();
+                        }
+                        Guard(*entry, [&] { RunEntry(*entry, options, common); });
+                        const std::lock_guard lock(mutex);
+                        running.erase(std::ranges::find(running, entry->study.name));
+                        ++done;
+                        show();
+                      }});
+  }
+  RunSideBySide(pieces, most, MemoryBudget());
+}
 
 // One that fails does not stop the others. A study whose report was made by this program of the same inputs is not run
 // again. Prints a row a study, and writes a page with the same where there is a folder for all. Returns the largest
 // exit code.
 int RunBatch(const InputFiles& files, const RunOptions& options, const Common& common) {
   if (!options.output.empty()) CreateFolder(options.output);
-  Batch batch(options, common);
-  batch.Add(files);
-  batch.Run();
-  const std::vector<ListedStudy> rows = batch.Rows();
+  std::vector<Entry> entries = EntriesFor(files, options, Messages(common));
+  RunEntries(entries, options, common);
+  std::vector<ListedStudy> rows;
+  for (const Entry& entry : entries) rows.push_back(entry.row);
   const ReportTemplates templates = LoadTemplates(options.templates);
   if (!common.quiet) fmt::print("{}", FormatBatch(rows, templates.partials, StyleOf(common)));
   for (const ListedStudy& row : rows) {
@@ -421,7 +394,7 @@ int RunBatch(const InputFiles& files, const RunOptions& options, const Common& c
     const ReportTemplates studies = LoadFormTemplates("studies", options.templates);
     PrintWritten(WriteStudies(rows, studies, options.output, {ReportFormat::kHtml, ReportFormat::kMarkdown}), common);
   }
-  return batch.Code();
+  return std::ranges::max(entries, {}, &Entry::code).code;
 }
 
 // Every sentence of every phase.
@@ -464,10 +437,12 @@ void PrintResults(const Results& results, const Partials& texts, const std::vect
 }
 
 int RunAlone(const StudyToRun& study, const std::string& folder, const RunOptions& options, const Common& common) {
-  const StudyRun run = RunOneStudy(study, folder, options, common);
-  PrintResults(run.results, LoadTemplates(options.templates).partials, run.files, common);
-  Messages(common).FindingsOf(run.results);
-  return run.code;
+  Results results;
+  std::vector<fs::path> written;
+  const int code = RunOneStudy(study, folder, options, common, results, written);
+  PrintResults(results, LoadTemplates(options.templates).partials, written, common);
+  Messages(common).FindingsOf(results);
+  return code;
 }
 
 int Run(const RunOptions& options, const Common& common) {
