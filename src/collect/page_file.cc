@@ -28,15 +28,11 @@ constexpr time_t kOldSeconds = 60;  // chosen: younger files may be of processes
 // Names of this user's files: those of others are left alone, whatever they are.
 std::string Prefix() { return "farscale." + std::to_string(geteuid()) + "."; }
 
-// Opens a file of the right owner, size and kind; anything else is not a page. A pipe of that name must not block us,
-// so it is opened without waiting.
+// Opens a file of the right owner, size and kind; anything else is not a page.
 int OpenPage(const std::string& path) {
-  const int file = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY);
-  if (file < 0) return -1;
-  struct stat status;
-  const bool is_page = fstat(file, &status) == 0 && status.st_uid == geteuid() && S_ISREG(status.st_mode) &&
-                       status.st_size == static_cast<off_t>(sizeof(Page));
-  if (is_page) return file;
+  std::size_t bytes = 0;
+  const int file = OpenOwnFile(path, bytes);
+  if (file < 0 || bytes == sizeof(Page)) return file;
   close(file);
   return -1;
 }
@@ -117,21 +113,33 @@ std::string PagePath(const std::string& job, int rank) {
   return PageFolder() + "/" + Prefix() + job + "." + std::to_string(rank);
 }
 
-Page* CreatePage(const std::string& path) {
+int OpenOwnFile(const std::string& path, std::size_t& bytes) {
+  // A pipe of that name must not block us, so it is opened without waiting.
+  const int file = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY);
+  if (file < 0) return -1;
+  struct stat status;
+  const bool is_own = fstat(file, &status) == 0 && status.st_uid == geteuid() && S_ISREG(status.st_mode);
+  bytes = is_own ? static_cast<std::size_t>(status.st_size) : 0;
+  if (is_own) return file;
+  close(file);
+  return -1;
+}
+
+void* MapNewFile(const std::string& path, std::size_t bytes) {
   const int file = open(path.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
   if (file < 0) return nullptr;
-  // Room is made now: writing to a page that the full memory cannot hold would end the program.
+  // Room is made now: writing to memory that is full would end the program.
   void* memory = MAP_FAILED;
-  if (posix_fallocate(file, 0, sizeof(Page)) == 0) {
-    memory = mmap(nullptr, sizeof(Page), PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+  if (posix_fallocate(file, 0, static_cast<off_t>(bytes)) == 0) {
+    memory = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
   }
   close(file);
-  if (memory == MAP_FAILED) {
-    unlink(path.c_str());
-    return nullptr;
-  }
-  return static_cast<Page*>(memory);
+  if (memory != MAP_FAILED) return memory;
+  unlink(path.c_str());
+  return nullptr;
 }
+
+Page* CreatePage(const std::string& path) { return static_cast<Page*>(MapNewFile(path, sizeof(Page))); }
 
 std::vector<Page> FindPages() {
   std::vector<Page> pages;

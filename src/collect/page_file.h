@@ -1,6 +1,7 @@
 // Pages as files in shared memory: one a process, named after job and rank, readable by their owner alone.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -12,6 +13,11 @@ namespace farscale::collect {
 
 // Where pages lie: /dev/shm, or FARSCALE_PAGES, for tests and machines without.
 std::string PageFolder();
+
+// Opens a file of this user for reading; -1 where it is none. Sets its size.
+int OpenOwnFile(const std::string& path, std::size_t& bytes);
+// A new file of zeros for this user alone, mapped; nullptr when there is no room for it.
+void* MapNewFile(const std::string& path, std::size_t bytes);
 
 // A new page of zeros, mapped; nullptr when that is not possible, and then the process measures in memory of its own.
 Page* CreatePage(const std::string& path);

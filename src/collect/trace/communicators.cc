@@ -342,11 +342,8 @@ void ReduceClock(MPI_Comm shadow, ClockWait wait) {
   if (shadow == MPI_COMM_NULL) return;
   const std::uint64_t own = page->ideal;
   std::uint64_t latest = 0;
-  if (wait == ClockWait::kLower) {
-    real.MPI_Scan(&own, &latest, 1, MPI_UINT64_T, MPI_MAX, shadow);
-  } else {
-    real.MPI_Allreduce(&own, &latest, 1, MPI_UINT64_T, MPI_MAX, shadow);
-  }
+  const auto reduce = wait == ClockWait::kLower ? real.MPI_Scan : real.MPI_Allreduce;
+  reduce(&own, &latest, 1, MPI_UINT64_T, MPI_MAX, shadow);
   if (wait != ClockWait::kNothing) Become(latest);
 }
 
@@ -355,11 +352,8 @@ std::uint64_t PostReduceClock(MPI_Comm shadow, ClockWait wait) {
   auto reduction = std::make_unique<ClockOnTheWay>();
   reduction->own = page->ideal;
   ClockOnTheWay& r = *reduction;
-  if (wait == ClockWait::kLower) {
-    real.MPI_Iscan(&r.own, &r.latest, 1, MPI_UINT64_T, MPI_MAX, shadow, &r.request);
-  } else {
-    real.MPI_Iallreduce(&r.own, &r.latest, 1, MPI_UINT64_T, MPI_MAX, shadow, &r.request);
-  }
+  const auto reduce = wait == ClockWait::kLower ? real.MPI_Iscan : real.MPI_Iallreduce;
+  reduce(&r.own, &r.latest, 1, MPI_UINT64_T, MPI_MAX, shadow, &r.request);
   const auto held = HoldSharedState();
   reductions[++numbered_reductions] = std::move(reduction);
   return numbered_reductions;

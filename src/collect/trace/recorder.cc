@@ -5,7 +5,6 @@
 #include <cstdlib>
 #include <memory>
 
-#include "collect/threads/counters.h"
 #include "collect/trace/communicators.h"
 #include "collect/threads/counters.h"
 #include "collect/devices/devices.h"

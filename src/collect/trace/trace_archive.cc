@@ -129,11 +129,11 @@ std::string MakeFolder() {
   if (mkdir(archive_folder.c_str(), 0777) != 0 && errno != EEXIST)
     return archive_folder + " cannot be made: " + std::strerror(errno);
   if (access((archive_folder + "/" + kName + ".otf2").c_str(), F_OK) == 0) {
-    return archive_folder + " contains a trace already; choose another archive_folder, or remove it";
+    return archive_folder + " contains a trace already; choose another folder, or remove it";
   }
   if (access((archive_folder + "/" + kName).c_str(), F_OK) == 0) {
     return archive_folder +
-           " contains a trace that is not finished; choose another archive_folder, remove it, or try farscale trace "
+           " contains a trace that is not finished; choose another folder, remove it, or try farscale trace "
            "--recover";
   }
   return "";
@@ -193,43 +193,39 @@ ClockOffset QueryClock() {
   return best;
 }
 
+// Bytes that another rank sends.
+std::string Receive(int rank, int tag) {
+  MPI_Status status;
+  int size = 0;
+  PMPI_Probe(rank, tag, OwnWorld(), &status);
+  PMPI_Get_count(&status, MPI_BYTE, &size);
+  std::string bytes(static_cast<std::size_t>(size), '\0');
+  real.MPI_Recv(bytes.data(), size, MPI_BYTE, rank, tag, OwnWorld(), MPI_STATUS_IGNORE);
+  return bytes;
+}
+
+void Send(const std::string& bytes, int rank, int tag) {
+  real.MPI_Send(bytes.data(), static_cast<int>(bytes.size()), MPI_BYTE, rank, tag, OwnWorld());
+}
+
 // The definitions of all ranks, by rank, at rank 0; nothing elsewhere.
 std::vector<RankDefinitions> Gather(const RankDefinitions& own) {
-  const std::string bytes = Pack(own);
-  const int size = static_cast<int>(bytes.size());
-  std::vector<int> sizes(static_cast<std::size_t>(page->ranks));
-  real.MPI_Gather(&size, 1, MPI_INT, sizes.data(), 1, MPI_INT, 0, OwnWorld());
   std::vector<RankDefinitions> all;
   if (page->rank != 0) {
-    real.MPI_Send(bytes.data(), size, MPI_BYTE, 0, 2, OwnWorld());
+    Send(Pack(own), 0, 2);
     return all;
   }
   all.push_back(own);
-  for (int other = 1; other < page->ranks; ++other) {
-    std::string text(static_cast<std::size_t>(sizes[static_cast<std::size_t>(other)]), '\0');
-    real.MPI_Recv(text.data(), static_cast<int>(text.size()), MPI_BYTE, other, 2, OwnWorld(), MPI_STATUS_IGNORE);
-    Unpack(text, all.emplace_back());
-  }
+  for (int other = 1; other < page->ranks; ++other) Unpack(Receive(other, 2), all.emplace_back());
   return all;
 }
 
 // Receives this rank's numbers from rank 0.
 RankNumbers ShareNumbers(const std::vector<RankNumbers>& of_ranks) {
-  if (page->rank == 0) {
-    for (std::size_t other = 1; other < of_ranks.size(); ++other) {
-      const std::string bytes = Pack(of_ranks[other]);
-      real.MPI_Send(bytes.data(), static_cast<int>(bytes.size()), MPI_BYTE, static_cast<int>(other), 3, OwnWorld());
-    }
-    return of_ranks.front();
-  }
-  MPI_Status status;
-  int size = 0;
-  PMPI_Probe(0, 3, OwnWorld(), &status);
-  PMPI_Get_count(&status, MPI_BYTE, &size);
-  std::string bytes(static_cast<std::size_t>(size), '\0');
-  real.MPI_Recv(bytes.data(), size, MPI_BYTE, 0, 3, OwnWorld(), MPI_STATUS_IGNORE);
+  for (std::size_t other = 1; other < of_ranks.size(); ++other) Send(Pack(of_ranks[other]), static_cast<int>(other), 3);
+  if (page->rank == 0) return of_ranks.front();
   RankNumbers own;
-  Unpack(bytes, own);
+  Unpack(Receive(0, 3), own);
   return own;
 }
 
@@ -389,7 +385,7 @@ std::string OpenArchive(const Page& fresh, bool estimates, OTF2_EvtWriter*& writ
   is_estimated = estimates;
   archive_folder = estimates ? EstimateFolder(fresh.job) : fresh.output;
   const std::string why = fresh.rank == 0 ? MakeFolder() : "";
-  if (!Agree(why.empty())) return why.empty() ? "rank 0 could not make the archive_folder" : why;
+  if (!Agree(why.empty())) return why.empty() ? "rank 0 could not make the folder" : why;
   anchor = archive_folder + "/" + kName + ".otf2";
   otf2_archive = OpenToWrite(archive_folder, FARSCALE_GENERATOR, kFlush);
   bool good = otf2_archive != nullptr && OpenRoom(fresh);

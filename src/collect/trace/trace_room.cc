@@ -34,17 +34,7 @@ bool IsRoomFor(std::size_t bytes) {
 }
 
 void* MapShared(const std::string& path, std::size_t bytes) {
-  if (!IsRoomFor(bytes)) return nullptr;
-  const int file = open(path.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
-  if (file < 0) return nullptr;
-  void* memory = MAP_FAILED;
-  if (posix_fallocate(file, 0, static_cast<off_t>(bytes)) == 0) {
-    memory = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
-  }
-  close(file);
-  if (memory != MAP_FAILED) return memory;
-  unlink(path.c_str());
-  return nullptr;
+  return IsRoomFor(bytes) ? MapNewFile(path, bytes) : nullptr;
 }
 
 void* MapOwn(std::size_t bytes) {
@@ -110,13 +100,10 @@ Room CreateRoom(const std::string& path, std::size_t chunks) {
 }
 
 Room MapRoom(const std::string& path) {
-  const int file = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY);
+  std::size_t bytes = 0;
+  const int file = OpenOwnFile(path, bytes);
   if (file < 0) return {};
-  struct stat status;
-  const bool is_good = fstat(file, &status) == 0 && status.st_uid == geteuid() && S_ISREG(status.st_mode) &&
-                       static_cast<std::size_t>(status.st_size) >= kHeadBytes;
-  const std::size_t bytes = is_good ? static_cast<std::size_t>(status.st_size) : 0;
-  void* memory = is_good ? mmap(nullptr, bytes, PROT_READ, MAP_SHARED, file, 0) : MAP_FAILED;
+  void* memory = bytes >= kHeadBytes ? mmap(nullptr, bytes, PROT_READ, MAP_SHARED, file, 0) : MAP_FAILED;
   close(file);
   if (memory == MAP_FAILED) return {};
   auto* head = static_cast<RoomHead*>(memory);

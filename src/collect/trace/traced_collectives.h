@@ -24,6 +24,13 @@ inline std::uint64_t Bytes(std::int64_t count, MPI_Datatype type) {
   return static_cast<std::uint64_t>(count) * static_cast<std::uint64_t>(size);
 }
 
+// Bytes of the part for one rank: counts and types are those of all parts, or lists.
+std::uint64_t BytesOfPart(auto count, MPI_Datatype type, std::size_t) { return Bytes(count, type); }
+std::uint64_t BytesOfPart(const auto* counts, MPI_Datatype type, std::size_t i) { return Bytes(counts[i], type); }
+std::uint64_t BytesOfPart(const auto* counts, const MPI_Datatype* types, std::size_t i) {
+  return Bytes(counts[i], types[i]);
+}
+
 // A rank that takes part in a collective. Arguments that only the root needs may be anything elsewhere.
 struct Participant {
   const TracedCommunicator& communicator;
@@ -31,14 +38,9 @@ struct Participant {
 
   std::uint64_t All(std::uint64_t bytes) const { return static_cast<std::uint64_t>(communicator.size) * bytes; }
   std::uint64_t Own(const auto* counts, MPI_Datatype type) const { return Bytes(counts[communicator.rank], type); }
-  std::uint64_t Sum(const auto* counts, MPI_Datatype type) const {
+  std::uint64_t Sum(const auto* counts, auto types) const {
     std::uint64_t sum = 0;
-    for (int i = 0; i < communicator.size; ++i) sum += Bytes(counts[i], type);
-    return sum;
-  }
-  std::uint64_t Sum(const auto* counts, const MPI_Datatype* types) const {
-    std::uint64_t sum = 0;
-    for (int i = 0; i < communicator.size; ++i) sum += Bytes(counts[i], types[i]);
+    for (int i = 0; i < communicator.size; ++i) sum += BytesOfPart(counts, types, static_cast<std::size_t>(i));
     return sum;
   }
 };
@@ -205,13 +207,6 @@ inline void FindNeighbours(MPI_Comm in, int rank, std::vector<Message>& to, std:
     add(to, after);
     add(from, before);
   }
-}
-
-// Bytes of the part for one neighbour: counts and types are those of all parts, or lists.
-std::uint64_t BytesOfPart(auto count, MPI_Datatype type, std::size_t) { return Bytes(count, type); }
-std::uint64_t BytesOfPart(const auto* counts, MPI_Datatype type, std::size_t i) { return Bytes(counts[i], type); }
-std::uint64_t BytesOfPart(const auto* counts, const MPI_Datatype* types, std::size_t i) {
-  return Bytes(counts[i], types[i]);
 }
 
 // Sets the bytes of messages by their index, and leaves out those to or from nobody.
