@@ -17,6 +17,7 @@
 #include "pages/render.h"
 #include "results/results.h"
 #include "study/input_files.h"
+#include "study/phase_structure.h"
 #include "study/study.h"
 #include "trace/trace_reader.h"
 
@@ -112,7 +113,8 @@ void TraceChoice::ApplyTo(RunSpec& run) const {
   run.accepted.insert(run.accepted.end(), accepted.begin(), accepted.end());
 }
 
-Study StudyOfInputs(const std::vector<std::string>& inputs, const std::string& preset, const TraceChoice& choice) {
+Study StudyOfInputs(const std::vector<std::string>& inputs, const std::string& preset, const TraceChoice& choice,
+                    const std::vector<std::string>& phases) {
   if (IsStudy(inputs.front())) {
     if (choice.application > 0) {
       throw Error(ErrorKind::kUsage, "--application", "the study sets the application of each run",
@@ -123,6 +125,7 @@ Study StudyOfInputs(const std::vector<std::string>& inputs, const std::string& p
     }
     Study study = ParseStudy(ReadFile(inputs.front()), inputs.front(), LoadPreset, preset);
     for (RunSpec& run : study.runs) choice.ApplyTo(run);
+    if (!phases.empty()) study.phases = PhasesNamed(phases, study.runs);
     return study;
   }
   if (!preset.empty()) {
@@ -141,7 +144,7 @@ Study StudyOfInputs(const std::vector<std::string>& inputs, const std::string& p
     study.runs.push_back(run);
   }
   study.title = std::filesystem::path(inputs.front()).stem().string();
-  study.phases = {PhaseSpec::WholeRun()};
+  study.phases = phases.empty() ? std::vector<PhaseSpec>{PhaseSpec::WholeRun()} : PhasesNamed(phases, study.runs);
   study.formats = {ReportFormat::kHtml, ReportFormat::kMarkdown, ReportFormat::kJson, ReportFormat::kCsv};
   return study;
 }

@@ -175,9 +175,10 @@ struct TraceChoice {
   void ApplyTo(RunSpec& run) const;
 };
 
-// A study from its file, or of some traces with the whole run as its phase. Throws a usage error for anything else.
+// A study from its file, or of some traces with the whole run as its phase; of other phases where some are given.
+// Throws a usage error for anything else.
 Study StudyOfInputs(const std::vector<std::string>& inputs, const std::string& preset = "",
-                    const TraceChoice& choice = {});
+                    const TraceChoice& choice = {}, const std::vector<std::string>& phases = {});
 
 // The study or traces that a command reads, and how.
 void AddInputOptions(CLI::App* command, std::vector<std::string>& inputs, TraceChoice& choice);

@@ -6,8 +6,6 @@
 #include "cli/command.h"
 #include "cli/table_options.h"
 #include "gate/history_json.h"
-#include "gate/history_view.h"
-#include "gate/outputs.h"
 #include "gate/result_files.h"
 #include "gate/verdicts.h"
 #include "models/scaling_model.h"

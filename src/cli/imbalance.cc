@@ -24,7 +24,6 @@
 #include "results/trace_events.h"
 #include "study/grown_study.h"
 #include "study/input_files.h"
-#include "study/phase_structure.h"
 #include "study/run_balance.h"
 #include "study/run_study.h"
 #include "trace/trace_reader.h"
@@ -120,8 +119,7 @@ constexpr std::string_view kCubeEnding = ".cubex";
 // For readers of Cube: of ranks, not of threads.
 int WriteProfile(const ImbalanceOptions& options, const Common& common) {
   const Messages messages(common);
-  Study study = StudyOfInputs(options.inputs, "", options.choice);
-  if (!options.phases.empty()) study.phases = PhasesNamed(options.phases, study.runs);
+  Study study = StudyOfInputs(options.inputs, "", options.choice, options.phases);
   if (study.runs.size() != 1 || study.phases.size() != 1 || !options.grow_to.empty()) {
     throw Error(ErrorKind::kUsage, options.output, "a Cube profile is of one phase of one run",
                 "give one trace and at most one --phase");
@@ -146,8 +144,7 @@ int Imbalance(const ImbalanceOptions& options, const Common& common) {
   const PageForm form = PageFormOf(options.output);
   const ReportTemplates templates = LoadFormTemplates("imbalance", options.templates);
   const Messages messages(common);
-  Study study = StudyOfInputs(options.inputs, "", options.choice);
-  if (!options.phases.empty()) study.phases = PhasesNamed(options.phases, study.runs);
+  Study study = StudyOfInputs(options.inputs, "", options.choice, options.phases);
   study.delays = *ParseDelayRules(options.rules);
   study.finds_causes = !options.without_causes;
   const MeasuredRuns measured = MeasureRuns(study, messages.Progress(), {}, Detail::kLosses);

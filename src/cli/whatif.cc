@@ -436,8 +436,7 @@ int Grow(const GrowOptions& options, const Common& common) {
     throw Error(ErrorKind::kUsage, "--cores", "is missing", "say how far to grow, as in --cores 256,1024");
   CheckOutput(options);
   const Messages messages(common);
-  Study study = StudyOfInputs(options.inputs, "", options.choice);
-  if (!options.phases.empty()) study.phases = PhasesNamed(options.phases, study.runs);
+  Study study = StudyOfInputs(options.inputs, "", options.choice, options.phases);
   GrowthOptions growth{.ranks = options.cores,
                        .seed = static_cast<std::uint64_t>(options.seed),
                        .most_bytes = options.memory * (1 << 30),
