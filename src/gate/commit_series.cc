@@ -46,16 +46,7 @@ std::vector<std::vector<double>> UsualRepeats(std::vector<std::vector<double>> r
   return repeats;
 }
 
-// Means of the commits that have this count, in their order.
-std::vector<double> LogsAt(const CommitSeries& series, double cores) {
-  std::vector<double> logs;
-  for (const SamplesByCores& commit : series.commits) {
-    const auto found = commit.find(cores);
-    if (found != commit.end()) logs.push_back(MeanLogarithm(found->second));
-  }
-  return logs;
-}
-
+// Means of the commits that have all of these counts, in their order.
 std::vector<double> MeansOverCounts(const CommitSeries& series, const std::vector<double>& cores) {
   std::vector<double> means;
   for (const SamplesByCores& commit : series.commits) {
@@ -181,7 +172,7 @@ SeriesNoise LearnNoise(const CommitSeries& series, const SamplesByCores& newest,
   noise.has_common_error = series.has_common_error;
   const std::optional<Noise> within = NoiseOfRepeats(UsualRepeats(repeats));
   noise.runs = within ? Pool(expected, *within) : expected;
-  for (const double count : cores) all_series.push_back(LogsAt(series, count));
+  for (const double count : cores) all_series.push_back(MeansOverCounts(series, {count}));
   const std::optional<Noise> shared = NoiseOfDifferences(all_series);
   if (!shared) return noise;
   const Noise of_runs{noise.runs.deviation / std::sqrt(UsualRuns(series)), expected.freedom};

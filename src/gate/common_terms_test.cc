@@ -10,8 +10,7 @@
 #include "base/files.h"
 #include "results/factor_table_files.h"
 #include "factors/scaling.h"
-#include "gate/history_view.h"
-#include "gate/outputs.h"
+#include "gate/history_json.h"
 #include "gate/verdicts.h"
 #include "support/history_templates.h"
 

@@ -9,11 +9,10 @@
 #include "base/diagnostics.h"
 #include "base/terminal.h"
 #include "factors/scaling.h"
-#include "gate/outputs.h"
 #include "gate/rules.h"
 #include "gate/verdicts.h"
 #include "pages/text_table.h"
-#include "plot/svg.h"
+#include "plot/canvas.h"
 
 namespace farscale {
 namespace {
@@ -54,7 +53,7 @@ std::string Counted(std::size_t count, const char* one, const char* several) {
 
 std::string BoundText(const Judgement& judgement) {
   const bool is_time = judgement.quantity.IsTime();
-  if (judgement.check == Judgement::Check::kChange) {
+  if (judgement.is_change) {
     return fmt::format("{}{:.4g} %", is_time ? "+" : "-", 100 * *judgement.bound);
   }
   return (is_time ? "<= " : ">= ") + FormatQuantity(judgement.quantity, *judgement.bound);
@@ -90,7 +89,7 @@ std::string LinkTarget(const std::string& link) {
 std::string Sparkline(const Judgement& judgement) {
   static constexpr const char* kBlocks[] = {"▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"};
   const auto [low, high] = std::minmax_element(judgement.course.begin(), judgement.course.end());
-  const bool is_change = judgement.check == Judgement::Check::kChange;
+  const bool is_change = judgement.is_change;
   const double range = std::max(*high - *low, *high * (is_change && judgement.bound ? *judgement.bound : kLeastRange));
   std::string line;
   for (const double value : judgement.course) {

@@ -1,4 +1,4 @@
-#include "gate/history_view.h"
+#include "gate/history_json.h"
 
 #include <fmt/format.h>
 
@@ -107,8 +107,8 @@ HistoryTrack MakeTrack(const History& history, const PhaseKey& key, const Quanti
 
 HistoryView ViewOf(const History& history, const std::string& title, const std::vector<Finding>& findings) {
   HistoryView view{title, history, {}, findings};
-  std::vector<NamedTable> tables;
-  for (HistoryEntry& entry : view.history) tables.push_back({NameOf(entry), &entry.table});
+  std::vector<std::pair<std::string, FactorTable*>> tables;
+  for (HistoryEntry& entry : view.history) tables.emplace_back(NameOf(entry), &entry.table);
   for (const auto& more : {AgreeOnTerms(tables).findings(), FindingsOf(history)}) {
     view.findings.insert(view.findings.end(), more.begin(), more.end());
   }

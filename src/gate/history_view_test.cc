@@ -1,5 +1,5 @@
 // What people read of a history.
-#include "gate/history_view.h"
+#include "gate/history_json.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -5,10 +5,10 @@
 #include <algorithm>
 #include <cmath>
 #include <set>
+#include <tuple>
 
 #include "base/text.h"
 #include "factors/anomalies.h"
-#include "gate/commit_series.h"
 #include "projection/reliable_range.h"
 #include "stats/distributions.h"
 
@@ -26,44 +26,37 @@ std::vector<double> ProjectedTargets(const PhaseProjection& projection) {
 
 }  // namespace
 
-std::optional<IntervalBounds> ProjectedQuantity::IntervalAt(double confidence) const {
-  const bool is_wide = interval95 && (confidence > 0.875 || !interval80);
-  const std::optional<OpenBounds>& nearest = is_wide ? interval95 : interval80;
-  if (!nearest || !nearest->high) return std::nullopt;
-  const double known = is_wide ? 0.95 : 0.8;
-  if (confidence == known) return IntervalBounds{nearest->low, *nearest->high};
-  const double scale = NormalReach(confidence) / NormalReach(known);
-  return IntervalBounds{std::max(0.0, value - scale * (value - nearest->low)),
-                        value + scale * (*nearest->high - value)};
-}
-
-std::optional<ProjectedQuantity> ProjectedAt(const PhaseProjection& projection, const Quantity& quantity,
-                                             double cores) {
-  const auto open = [](const std::optional<IntervalBounds>& bounds) {
-    return bounds ? std::optional(OpenBounds{bounds->low, bounds->high}) : std::nullopt;
+std::pair<std::optional<double>, std::optional<IntervalBounds>> ProjectedAt(const PhaseProjection& projection,
+                                                                            const Quantity& quantity, double cores,
+                                                                            double confidence) {
+  const auto at = [&](double value, double scale, const auto& interval80, const auto& interval95) {
+    const bool is_wide = interval95 && (confidence > 0.875 || !interval80);
+    const auto& nearest = is_wide ? interval95 : interval80;
+    const std::optional<double> high = nearest ? std::optional<double>(nearest->high) : std::nullopt;
+    std::optional<IntervalBounds> interval;
+    value *= scale;
+    if (high) interval = {nearest->low * scale, *high * scale};
+    const double known = is_wide ? 0.95 : 0.8;
+    if (interval && confidence != known) {
+      const double wider = NormalReach(confidence) / NormalReach(known);
+      interval = {std::max(0.0, value - wider * (value - interval->low)), value + wider * (interval->high - value)};
+    }
+    return std::pair(std::optional(value), interval);
   };
   if (!quantity.IsTime()) {
     const FactorProjection* found = projection.Find(quantity.factor);
-    if (found == nullptr) return std::nullopt;
-    for (const ProjectedValue& value : found->targets) {
-      if (value.cores == cores) return ProjectedQuantity{value.value, open(value.interval80), open(value.interval95)};
+    for (const ProjectedValue& value : found == nullptr ? std::vector<ProjectedValue>() : found->targets) {
+      if (value.cores == cores) return at(value.value, 1, value.interval80, value.interval95);
     }
-    return std::nullopt;
+    return {};
   }
-  if (!projection.key_results || !projection.key_results->time) return std::nullopt;
+  if (!projection.key_results || !projection.key_results->time) return {};
   const TimeEstimate& time = *projection.key_results->time;
   const double scale = quantity.kind == Quantity::Kind::kRuntime ? time.iterations : 1;
-  const auto scaled = [&](std::optional<OpenBounds> bounds) {
-    if (bounds) bounds->low *= scale;
-    if (bounds && bounds->high) *bounds->high *= scale;
-    return bounds;
-  };
   for (const ProjectedTime& target : time.targets) {
-    if (target.cores == cores) {
-      return ProjectedQuantity{target.seconds * scale, scaled(target.interval80), scaled(target.interval95)};
-    }
+    if (target.cores == cores) return at(target.seconds, scale, target.interval80, target.interval95);
   }
-  return std::nullopt;
+  return {};
 }
 
 GateData::GateData(const GateRules& gate_rules, const GateInput& gate_input)
@@ -73,9 +66,9 @@ GateData::GateData(const GateRules& gate_rules, const GateInput& gate_input)
       compared(table),
       phases(table.Keys()),
       history(input.baseline.value_or(History())) {
-  std::vector<NamedTable> tables;
-  for (HistoryEntry& entry : history) tables.push_back({NameOf(entry), &entry.table});
-  tables.push_back({input.results.name, &compared});
+  std::vector<std::pair<std::string, FactorTable*>> tables;
+  for (HistoryEntry& entry : history) tables.emplace_back(NameOf(entry), &entry.table);
+  tables.emplace_back(input.results.name, &compared);
   terms = AgreeOnTerms(tables).findings();
   std::set<double> targets(input.targets.begin(), input.targets.end());
   for (const Rule& rule : rules.rules) targets.insert(rule.cores.begin(), rule.cores.end());
@@ -186,13 +179,13 @@ std::string SubjectAt(const GateData& data, const Judgement& judgement, const st
   return SubjectOf(data, judgement) + " at " + CoresInWords(cores);
 }
 
-Judgement Undecided(const GateData& data, std::size_t rule, const PhaseKey& key, Judgement::Check check) {
+Judgement Undecided(const GateData& data, std::size_t rule, const PhaseKey& key, bool is_change) {
   Judgement judgement;
   judgement.rule = rule;
   judgement.series = key.series;
   judgement.phase = key.phase;
   judgement.quantity = data.rules.rules[rule].quantity;
-  judgement.check = check;
+  judgement.is_change = is_change;
   return judgement;
 }
 
@@ -327,8 +320,11 @@ Judgement JudgeProjected(GateData& data, Judgement judgement) {
   const double cores = judgement.cores.front();
   judgement.is_projected = true;
   const PhaseProjection* projection = data.Projection(judgement.Key());
-  const auto projected = projection == nullptr ? std::nullopt : ProjectedAt(*projection, rule.quantity, cores);
-  if (!projected) {
+  const double confidence = rule.confidence.value_or(kProjectedConfidence);
+  std::optional<double> value;
+  std::optional<IntervalBounds> interval;
+  if (projection != nullptr) std::tie(value, interval) = ProjectedAt(*projection, rule.quantity, cores, confidence);
+  if (!value) {
     const std::string missing = projection == nullptr ? "" : DescribeMissing(*projection);
     const std::string why = missing.empty() ? WhyUnknown(data, rule.quantity) : ": " + missing;
     return Undecidable(judgement,
@@ -340,12 +336,10 @@ Judgement JudgeProjected(GateData& data, Judgement judgement) {
     return Undecidable(judgement, fmt::format("{} lies beyond the reliable range, which ends at {}",
                                               Subject(data, judgement), FormatCoreCount(WholeCores(reach))));
   }
-  judgement.value = projected->value;
-  judgement.confidence = rule.confidence.value_or(kProjectedConfidence);
-  judgement.interval = projected->IntervalAt(judgement.confidence);
-  if (judgement.interval) {
-    judgement.interval->high = Limited(rule.quantity, judgement.interval->high, projected->value);
-  }
+  judgement.value = value;
+  judgement.confidence = confidence;
+  judgement.interval = interval;
+  if (interval) judgement.interval->high = Limited(rule.quantity, interval->high, *value);
   if (!judgement.interval && !rule.by_value) {
     return Undecidable(judgement, fmt::format("the interval of {} is unknown", Subject(data, judgement)));
   }
@@ -371,7 +365,7 @@ Judgement JudgeUnmeasured(GateData& data, Judgement judgement) {
 
 std::vector<Judgement> JudgeLevels(GateData& data, std::size_t rule_index, const PhaseKey& key) {
   const Rule& rule = data.rules.rules[rule_index];
-  Judgement base = Undecided(data, rule_index, key, Judgement::Check::kLevel);
+  Judgement base = Undecided(data, rule_index, key, false);
   base.bound = rule.Bound() ? rule.Bound() : rule.warn;
   const SamplesByCores samples = SamplesOf(data.table, key, rule.quantity);
   std::vector<double> measured;

@@ -7,22 +7,16 @@
 #include <utility>
 #include <vector>
 
+#include "gate/commit_series.h"
 #include "gate/verdicts.h"
 
 namespace farscale {
 
-// A projected value with its intervals.
-struct ProjectedQuantity {
-  double value = 0;
-  std::optional<OpenBounds> interval80, interval95;
-
-  // Any confidence other than 80 and 95 % scales the nearer interval like a normal distribution's. Nothing without
-  // interval or upper bound.
-  std::optional<IntervalBounds> IntervalAt(double confidence) const;
-};
-
-// Nothing without a projection to these cores.
-std::optional<ProjectedQuantity> ProjectedAt(const PhaseProjection& projection, const Quantity& quantity, double cores);
+// The value projected to these cores, with the interval at a confidence: any but 80 and 95 % scales the nearer one like
+// a normal distribution's. No interval without an upper bound, and nothing without a projection.
+std::pair<std::optional<double>, std::optional<IntervalBounds>> ProjectedAt(const PhaseProjection& projection,
+                                                                            const Quantity& quantity, double cores,
+                                                                            double confidence);
 
 class GateData {
  public:
@@ -74,7 +68,7 @@ std::string CoresInWords(const std::vector<double>& cores);
 std::string ConfidenceText(double confidence);
 
 // A judgement of a rule on a phase, not decided yet.
-Judgement Undecided(const GateData& data, std::size_t rule, const PhaseKey& key, Judgement::Check check);
+Judgement Undecided(const GateData& data, std::size_t rule, const PhaseKey& key, bool is_change);
 // The same with the reason why it stays undecided.
 Judgement Undecidable(Judgement judgement, const std::string& why);
 // The verdict of a rule on a value or change too close to its bound.
@@ -86,24 +80,54 @@ std::vector<Judgement> JudgeLevels(GateData& data, std::size_t rule, const Phase
 // Values before and after a change, measured or projected. How many there are is known only later.
 struct ComparedValues {
   std::vector<double> cores;
-  Measurement before, after;  // geometric means over the cores
-  Change change;
+  Measurement before = {}, after = {};  // geometric means over the cores
+  Change change = {};
   std::size_t commits = 1;  // whose mean is compared, the newest one included
-  // The least change for the worse of two of them, as a logarithm; infinite where one commit decides.
+  // At least two of them, the newest one among these, are this much worse than the reference, as a logarithm above 0:
+  // neither one bad run nor a commit that repairs a change is one that lasts. Infinite where one commit decides.
   double lasting = std::numeric_limits<double>::infinity();
   // The largest bad run of earlier commits, as a logarithm, where the newest one has too few repeats to show one.
   double bad_run = 0;
+  std::vector<std::size_t> baseline = {};  // the commits compared with, as indexes in the history
 };
 
 struct PendingChange {
   Judgement judgement;                      // decided already where `comparisons` is empty
   std::vector<ComparedValues> comparisons;  // the first is the one to report unless another fails
-  std::vector<std::size_t> baseline;        // the commits compared with
 };
 
 // Against the baseline. The second step decides; all comparisons of the same kind share
 // the chance of error.
 std::vector<PendingChange> FindChanges(GateData& data, std::size_t rule, const PhaseKey& key);
 Judgement DecideChange(GateData& data, PendingChange pending, std::size_t comparisons);
+
+// Changes for the worse that last: small ones that no single commit shows, and drifts. The means of the last m commits
+// are compared with those of a reference level, for several m: the likelihood ratio of a change of level before the
+// last m commits, limited to windows [Willsky76, Lai95], a sequential test as Page's sums are [Page54]. Noise is
+// estimated, so each comparison is Student's, and all of a gate share the chance of a false alarm [Dunn61]: at most
+// 1 in 1000 unchanged commits fails, so that the average run length until a false failure is 1000 commits or more
+// [docs/gate.md, lasting changes].
+
+// Fewest commits that make a reference level. Chosen: a median of fewer is a single commit.
+inline constexpr std::size_t kFewestReference = 3;
+
+// The commit at which a rule's reference begins, as an index in the history: "accepted" is the newest commit that was
+// accepted, else the oldest; a date is the first commit since; anything else the beginning of the name of a commit. A
+// commit accepted later counts instead. Nothing where there is none.
+std::optional<std::size_t> ReferenceBegin(const History& history, const std::string& since);
+
+// The mean of the last commits, the newest one included, against a reference level, for every window of recent commits
+// that leaves enough commits before it. The reference is the best level since
+// `begin`, its first `window` commits: a level that got better counts from there on, one that got worse does not
+// become the reference. `is_time`: larger is worse. Nothing with too few commits or unknown noise.
+std::vector<ComparedValues> FindLastingChanges(const CommitSeries& series, const SamplesByCores& newest,
+                                               const std::vector<double>& cores, const SeriesNoise& noise,
+                                               std::size_t begin, std::size_t window, bool is_time);
+
+// The factor by which the variance of means over neighbouring commits exceeds that of independent noise whose
+// differences are as large: (1 + r) / (1 - r)² for noise with autocorrelation r from commit to commit [Bartlett46]. r =
+// 1 - Σ d² / 2 n s² by the n differences d of neighbours and the variance s² [Neumann41]. 1 where r may be chance:
+// below 1.645 / √n.
+double VarianceOfNeighbours(const std::vector<double>& logarithms);
 
 }  // namespace farscale

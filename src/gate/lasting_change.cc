@@ -1,4 +1,4 @@
-#include "gate/lasting_change.h"
+#include "gate/judging.h"
 
 #include <fmt/format.h>
 
@@ -7,7 +7,6 @@
 #include <limits>
 
 #include "base/text.h"
-#include "gate/judging.h"
 #include "projection/reliable_range.h"
 #include "stats/distributions.h"
 
@@ -19,21 +18,19 @@ constexpr std::size_t kWindows[] = {2, 3, 5, 8};
 constexpr double kCorrelationConfidence = 0.95;
 constexpr double kMostCorrelation = 0.9;  // chosen: few commits do not show more
 
-struct KnownMean {
-  std::size_t index = 0;  // commit
-  double log = 0;
-};
+// Commits by their index, with the mean logarithm.
+using KnownMeans = std::vector<std::pair<std::size_t, double>>;
 
-double MeanOf(const std::vector<KnownMean>& means, std::size_t begin, std::size_t end) {
+double MeanOf(const KnownMeans& means, std::size_t begin, std::size_t end) {
   double sum = 0;
-  for (std::size_t i = begin; i < end; ++i) sum += means[i].log;
+  for (std::size_t i = begin; i < end; ++i) sum += means[i].second;
   return sum / static_cast<double>(end - begin);
 }
 
 // Begin and end of the best level among the means before the newest.
-std::pair<std::size_t, std::size_t> BestLevel(const std::vector<KnownMean>& means, const Noise& noise, double worse) {
+std::pair<std::size_t, std::size_t> BestLevel(const KnownMeans& means, const Noise& noise, double worse) {
   std::vector<double> logs;
-  for (const KnownMean& mean : means) logs.push_back(mean.log);
+  for (const auto& [index, log] : means) logs.push_back(log);
   std::vector<std::size_t> edges = FindSteps(logs, noise);
   edges.insert(edges.begin(), 0);
   edges.push_back(means.size());
@@ -46,9 +43,10 @@ std::pair<std::size_t, std::size_t> BestLevel(const std::vector<KnownMean>& mean
 }
 
 // The second largest loss among the recent commits, limited by that of the newest.
-double LossThatLasts(const std::vector<KnownMean>& means, std::size_t recent, double before, double worse) {
+double LossThatLasts(const KnownMeans& means, std::size_t recent, double before, double worse) {
   std::vector<double> losses;
-  for (std::size_t i = means.size() - recent; i < means.size(); ++i) losses.push_back(worse * (means[i].log - before));
+  for (std::size_t i = means.size() - recent; i < means.size(); ++i)
+    losses.push_back(worse * (means[i].second - before));
   const double newest = losses.back();
   std::ranges::nth_element(losses, losses.begin() + 1, std::greater<>());
   return std::min(newest, losses[1]);
@@ -84,36 +82,38 @@ double VarianceOfNeighbours(const std::vector<double>& logarithms) {
   return correlation > chance ? (1 + correlation) / std::pow(1 - correlation, 2) : 1;
 }
 
-std::vector<LastingChange> FindLastingChanges(const CommitSeries& series, const SamplesByCores& newest,
-                                              const std::vector<double>& cores, const SeriesNoise& noise,
-                                              std::size_t begin, std::size_t window, bool is_time) {
-  std::vector<LastingChange> changes;
-  std::vector<KnownMean> means;
+std::vector<ComparedValues> FindLastingChanges(const CommitSeries& series, const SamplesByCores& newest,
+                                               const std::vector<double>& cores, const SeriesNoise& noise,
+                                               std::size_t begin, std::size_t window, bool is_time) {
+  std::vector<ComparedValues> changes;
+  KnownMeans means;
   for (std::size_t i = begin; i < series.commits.size(); ++i) {
-    if (const auto mean = MeanOverCounts(series.commits[i], cores)) means.push_back({i, *mean});
+    if (const auto mean = MeanOverCounts(series.commits[i], cores)) means.emplace_back(i, *mean);
   }
   const std::optional<double> last = MeanOverCounts(newest, cores);
   if (!last || !noise.mean || means.empty()) return changes;
   const double worse = is_time ? 1 : -1;
   const auto [first, end] = BestLevel(means, *noise.mean, worse);
-  means.push_back({series.commits.size(), *last});
+  means.emplace_back(series.commits.size(), *last);
   for (const std::size_t recent : kWindows) {
     if (means.size() < first + recent + kFewestReference) break;
     const std::size_t size = std::min({window, end - first, means.size() - recent - first});
     if (size < kFewestReference) break;
-    LastingChange change;
-    change.recent = recent;
+    ComparedValues compared{.cores = cores, .commits = recent};
     std::vector<double> logs;
-    for (std::size_t i = first; i < first + size; ++i) change.reference.push_back(means[i].index);
-    for (std::size_t i = first; i < means.size() - recent; ++i) logs.push_back(means[i].log);
-    change.before = MeanOf(means, first, first + size);
-    change.after = MeanOf(means, means.size() - recent, means.size());
+    for (std::size_t i = first; i < first + size; ++i) compared.baseline.push_back(means[i].first);
+    for (std::size_t i = first; i < means.size() - recent; ++i) logs.push_back(means[i].second);
+    const double before = MeanOf(means, first, first + size);
+    const double after = MeanOf(means, means.size() - recent, means.size());
+    for (const double count : cores) compared.after.runs += newest.at(count).values.size();
+    compared.before.value = std::exp(before);
+    compared.after.value = std::exp(after);
     const double error =
         noise.mean->deviation *
         std::sqrt(VarianceOfNeighbours(logs) * (1 / static_cast<double>(recent) + 1 / static_cast<double>(size)));
-    change.change = {std::exp(change.after - change.before), error, noise.mean->freedom};
-    change.lasting = LossThatLasts(means, recent, change.before, worse);
-    changes.push_back(change);
+    compared.change = {std::exp(after - before), error, noise.mean->freedom};
+    compared.lasting = LossThatLasts(means, recent, before, worse);
+    changes.push_back(std::move(compared));
   }
   return changes;
 }
@@ -149,7 +149,7 @@ class ChangeFinder {
  public:
   ChangeFinder(GateData& data, std::size_t rule, const PhaseKey& key)
       : data_(data), rule_(data.rules.rules[rule]), key_(key) {
-    base_.judgement = Undecided(data, rule, key, Judgement::Check::kChange);
+    base_.judgement = Undecided(data, rule, key, true);
     base_.judgement.bound = rule_.AllowedChange();
   }
 
@@ -196,19 +196,8 @@ class ChangeFinder {
     noise_ = LearnNoise(series_, newest_, cores, data_.rules.noise);
     PendingChange pending = base_;
     pending.judgement.cores = cores;
-    for (const LastingChange& found :
-         FindLastingChanges(series_, newest_, cores, noise_, *begin, static_cast<std::size_t>(data_.rules.window),
-                            rule_.quantity.IsTime())) {
-      std::size_t runs = 0;
-      for (const double count : cores) runs += newest_.at(count).values.size();
-      pending.comparisons.push_back({cores,
-                                     {std::exp(found.before), 0, 0, 0},
-                                     {std::exp(found.after), 0, 0, runs},
-                                     found.change,
-                                     found.recent,
-                                     found.lasting});
-      pending.baseline = found.reference;
-    }
+    pending.comparisons = FindLastingChanges(series_, newest_, cores, noise_, *begin,
+                                             static_cast<std::size_t>(data_.rules.window), rule_.quantity.IsTime());
     if (pending.comparisons.empty()) return {};
     return {pending};
   }
@@ -253,7 +242,11 @@ class ChangeFinder {
     const std::optional<Measurement> before = BaselineAt(series_, commits_, cores, noise_);
     const std::optional<Measurement> after = NewestAt(found->second, cores, noise_);
     if (!before || !after) return std::nullopt;
-    ComparedValues compared{{cores}, *before, *after, ChangeBetween(*before, *after)};
+    ComparedValues compared{.cores = {cores},
+                            .before = *before,
+                            .after = *after,
+                            .change = ChangeBetween(*before, *after),
+                            .baseline = commits_};
     if (found->second.values.size() < kRepeatsThatShow) compared.bad_run = noise_.bad_run;
     return compared;
   }
@@ -261,7 +254,6 @@ class ChangeFinder {
   // The mean change over all counts and every single change; counts that the results lack are judged separately.
   std::vector<PendingChange> Together(const std::vector<double>& shared, const SamplesByCores& last) const {
     PendingChange pending = base_;
-    pending.baseline = commits_;
     std::vector<ComparedValues> singles;
     std::vector<Measurement> before, after;
     std::vector<Change> changes;
@@ -281,8 +273,11 @@ class ChangeFinder {
                                rule_.min_runs > 1 ? " in as many runs as the rule asks for" : ""))};
     }
     if (singles.size() > 1) {
-      pending.comparisons.push_back(
-          {pending.judgement.cores, MeanOf(before), MeanOf(after), MeanChange(changes, noise_, commits_.size())});
+      pending.comparisons.push_back({.cores = pending.judgement.cores,
+                                     .before = MeanOf(before),
+                                     .after = MeanOf(after),
+                                     .change = MeanChange(changes, noise_, commits_.size()),
+                                     .baseline = commits_});
       const bool shows = std::ranges::all_of(singles, [](const ComparedValues& one) { return one.bad_run == 0; });
       if (!shows) pending.comparisons.back().bad_run = noise_.bad_mean;
     }
@@ -314,7 +309,6 @@ class ChangeFinder {
         all.push_back(base_);
         all.back().judgement.cores = {cores};
         all.back().comparisons = {*comparison};
-        all.back().baseline = commits_;
       } else if (newest_.count(cores) > 0) {
         all.push_back(Open({cores}, fmt::format("{} is not in the baseline", Subject({cores}))));
       } else if (last.count(cores) > 0) {
@@ -334,11 +328,10 @@ class ChangeFinder {
         !IsReliable(*projection, witness, cores)) {
       return std::nullopt;
     }
-    const auto projected = ProjectedAt(*projection, rule_.quantity, cores);
-    const auto interval = projected ? projected->IntervalAt(0.8) : std::nullopt;
+    const auto [value, interval] = ProjectedAt(*projection, rule_.quantity, cores, 0.8);
     if (!interval || !(interval->low > 0)) return std::nullopt;
     const double width = std::log(interval->high / interval->low);
-    return Measurement{projected->value, width / 2 / NormalReach(0.8), std::numeric_limits<double>::infinity(), 0};
+    return Measurement{*value, width / 2 / NormalReach(0.8), std::numeric_limits<double>::infinity(), 0};
   }
 
   PendingChange Projected(double cores) {
@@ -347,7 +340,8 @@ class ChangeFinder {
     PendingChange pending = base_;
     pending.judgement.cores = {cores};
     if (after && before) {
-      pending.comparisons = {{{cores}, *before, *after, ChangeBetween(*before, *after)}};
+      pending.comparisons = {
+          {.cores = {cores}, .before = *before, .after = *after, .change = ChangeBetween(*before, *after)}};
     } else {
       pending = Open({cores}, fmt::format("{} was not measured, and the projection from {} is too uncertain there",
                                           Subject({cores}), after ? "the baseline" : "the results"));
@@ -389,8 +383,7 @@ double RepeatsThatDecide(const Rule& rule, const ComparedValues& comparison, dou
 // The change for the worse: a share of the baseline, below 0 for better.
 double Worse(const Rule& rule, double ratio) { return rule.quantity.IsTime() ? ratio - 1 : 1 - ratio; }
 
-std::optional<Blame> FindBlame(GateData& data, const PendingChange& pending, const ComparedValues& comparison) {
-  const Judgement& judgement = pending.judgement;
+std::optional<Blame> FindBlame(GateData& data, const Judgement& judgement, const ComparedValues& comparison) {
   if (judgement.is_projected) {
     const PhaseKey key = judgement.Key();
     return BlameForChange(judgement.quantity, LogsOf(*data.BaselineProjection(key), comparison.cores.front()),
@@ -398,7 +391,7 @@ std::optional<Blame> FindBlame(GateData& data, const PendingChange& pending, con
   }
   const History& history = data.history;
   std::vector<const FactorTable*> before, after = {&data.compared};
-  for (const std::size_t index : pending.baseline) before.push_back(&history[index].table);
+  for (const std::size_t index : comparison.baseline) before.push_back(&history[index].table);
   for (std::size_t i = 1; i < comparison.commits; ++i) after.push_back(&history[history.size() - i].table);
   return BlameForChange(judgement.quantity, LogsOf(before, judgement.Key(), comparison.cores),
                         LogsOf(after, judgement.Key(), comparison.cores));
@@ -407,7 +400,7 @@ std::optional<Blame> FindBlame(GateData& data, const PendingChange& pending, con
 // "parallelEfficiency of phase solve dropped by 5.1 % from 0.800 to 0.759 at 16 and 32 cores (99.97 % interval of the
 // change -7.2 to -3.1 %)": the interval that decides what is beyond noise.
 std::string ChangeSentence(const GateData& data, const Rule& rule, const Judgement& judgement,
-                           const ComparedValues& comparison, const std::vector<std::size_t>& reference) {
+                           const ComparedValues& comparison) {
   const double change = comparison.change.ratio - 1;
   const std::string size = fmt::format("{:.1f} %", 100 * std::fabs(change));
   const std::string moved = size == "0.0 %" ? "is unchanged," : (change < 0 ? "dropped by " : "rose by ") + size;
@@ -415,8 +408,8 @@ std::string ChangeSentence(const GateData& data, const Rule& rule, const Judgeme
                                  moved, FormatQuantity(rule.quantity, comparison.before.value),
                                  FormatQuantity(rule.quantity, comparison.after.value), CoresInWords(comparison.cores));
   if (comparison.commits > 1) {
-    text += fmt::format(" in the last {} commits, against {} from {} on", comparison.commits, reference.size(),
-                        NameOf(data.history[reference.front()]));
+    text += fmt::format(" in the last {} commits, against {} from {} on", comparison.commits,
+                        comparison.baseline.size(), NameOf(data.history[comparison.baseline.front()]));
   }
   if (!rule.by_value) {
     const double high = 100 * judgement.interval->high;
@@ -494,8 +487,8 @@ Judgement DecideChange(GateData& data, PendingChange pending, std::size_t compar
   judgement.change = reported->change.ratio - 1;
   judgement.confidence = confidence;
   judgement.interval = {reported->change.Low(confidence) - 1, reported->change.High(confidence) - 1};
-  judgement.sentence = ChangeSentence(data, rule, judgement, *reported, pending.baseline) + "; " + reason + ".";
-  if (judgement.verdict != Verdict::kPass) judgement.blame = FindBlame(data, pending, *reported);
+  judgement.sentence = ChangeSentence(data, rule, judgement, *reported) + "; " + reason + ".";
+  if (judgement.verdict != Verdict::kPass) judgement.blame = FindBlame(data, judgement, *reported);
   return judgement;
 }
 

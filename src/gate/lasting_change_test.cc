@@ -1,4 +1,4 @@
-#include "gate/lasting_change.h"
+#include "gate/judging.h"
 
 #include <gmock/gmock.h>
 
@@ -16,8 +16,8 @@ CommitSeries SeriesOf(const std::vector<double>& logs) {
   return series;
 }
 
-std::vector<LastingChange> Find(const std::vector<double>& logs, double newest, double deviation = 0.01,
-                                std::size_t window = 10, bool is_time = false) {
+std::vector<ComparedValues> Find(const std::vector<double>& logs, double newest, double deviation = 0.01,
+                                 std::size_t window = 10, bool is_time = false) {
   SeriesNoise noise;
   noise.mean = Noise{deviation, 20};
   return FindLastingChanges(SeriesOf(logs), {{16, {{std::exp(newest)}, {}}}}, {16}, noise, 0, window, is_time);
@@ -28,13 +28,13 @@ std::vector<LastingChange> Find(const std::vector<double>& logs, double newest, 
 TEST(LastingChange, ComparesMeansOfWindowsWithTheReference) {
   const auto found = Find({0, 0, 0, 0, -0.03, -0.03}, -0.06, 0.005);
   ASSERT_EQ(found.size(), 2u);
-  EXPECT_EQ(found[0].recent, 2u);
-  EXPECT_THAT(found[0].reference, ElementsAre(0, 1, 2, 3));
+  EXPECT_EQ(found[0].commits, 2u);
+  EXPECT_THAT(found[0].baseline, ElementsAre(0, 1, 2, 3));
   EXPECT_NEAR(std::log(found[0].change.ratio), -0.045, 1e-12);
   EXPECT_NEAR(found[0].change.error, 0.005 * std::sqrt(0.75), 1e-12);
   EXPECT_EQ(found[0].change.freedom, 20);
-  EXPECT_EQ(found[1].recent, 3u);
-  EXPECT_NEAR(found[1].after, -0.04, 1e-12);
+  EXPECT_EQ(found[1].commits, 3u);
+  EXPECT_NEAR(std::log(found[1].after.value), -0.04, 1e-12);
   EXPECT_NEAR(found[1].change.error, 0.005 * std::sqrt(7. / 12), 1e-12);
   EXPECT_NEAR(found[1].lasting, 0.03, 1e-12);
 }
@@ -43,8 +43,8 @@ TEST(LastingChange, ComparesMeansOfWindowsWithTheReference) {
 TEST(LastingChange, TheReferenceStaysWhereItIs) {
   const auto found = Find({0, 0.001, -0.001, -0.01, -0.02, -0.03}, -0.04, 0.02, 3);
   ASSERT_FALSE(found.empty());
-  for (const LastingChange& change : found) EXPECT_THAT(change.reference, ElementsAre(0, 1, 2));
-  EXPECT_NEAR(found[0].before, 0, 1e-12);
+  for (const ComparedValues& change : found) EXPECT_THAT(change.baseline, ElementsAre(0, 1, 2));
+  EXPECT_NEAR(std::log(found[0].before.value), 0, 1e-12);
 }
 
 // One bad commit among good ones, and one that repairs a change, are no change that lasts.
@@ -56,9 +56,9 @@ TEST(LastingChange, NeedsTwoBadCommitsAndTheNewestOfThem) {
 
 // A level that got better by 10 times the noise is the reference; one that got worse is not.
 TEST(LastingChange, TheReferenceIsTheBestLevel) {
-  EXPECT_THAT(Find({0, 0, 0, 0, 0.1, 0.1, 0.1, 0.1, 0.1}, 0.1)[0].reference, ElementsAre(4, 5, 6, 7));
-  EXPECT_THAT(Find({0, 0, 0, 0, -0.1, -0.1, -0.1, -0.1}, -0.1)[0].reference, ElementsAre(0, 1, 2, 3));
-  EXPECT_THAT(Find({0, 0, 0, 0, -0.1, -0.1, -0.1, -0.1, -0.1}, -0.1, 0.01, 10, true)[0].reference,
+  EXPECT_THAT(Find({0, 0, 0, 0, 0.1, 0.1, 0.1, 0.1, 0.1}, 0.1)[0].baseline, ElementsAre(4, 5, 6, 7));
+  EXPECT_THAT(Find({0, 0, 0, 0, -0.1, -0.1, -0.1, -0.1}, -0.1)[0].baseline, ElementsAre(0, 1, 2, 3));
+  EXPECT_THAT(Find({0, 0, 0, 0, -0.1, -0.1, -0.1, -0.1, -0.1}, -0.1, 0.01, 10, true)[0].baseline,
               ElementsAre(4, 5, 6, 7));
 }
 

@@ -1,4 +1,4 @@
-#include "gate/outputs.h"
+#include "gate/verdicts.h"
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -21,29 +21,21 @@ namespace farscale {
 
 namespace {
 
-// A test of a CI server. An undecided rule is an error, like a test that did not finish, unless it only warns.
-enum class Outcome { kPassed, kFailed, kError, kSkipped };
-
-Outcome OutcomeOf(const GateReport& report, const Judgement& judgement) {
-  if (judgement.verdict == Verdict::kFail) return Outcome::kFailed;
-  if (judgement.verdict != Verdict::kUndecided) return Outcome::kPassed;
-  return report.RuleOf(judgement).severity == RuleSeverity::kError ? Outcome::kError : Outcome::kSkipped;
+// The element that says how a test of a CI server ended; empty where it passed. An undecided rule is an error, like a
+// test that did not finish, unless it only warns.
+std::string Outcome(const GateReport& report, const Judgement& judgement) {
+  if (judgement.verdict == Verdict::kFail) return "failure";
+  if (judgement.verdict != Verdict::kUndecided) return "";
+  return report.RuleOf(judgement).only_warns ? "skipped" : "error";
 }
 
-struct Place {
-  std::string file;
-  long long line = 1;
-};
-
-// "gate.toml:12" apart. Built-in rules stand in no file of the repository; there the results have to do.
-Place PlaceOf(const GateReport& report, const Rule& rule) {
+// "gate.toml:12" apart, file and line. Built-in rules stand in no file of the repository; there the results have to do.
+std::pair<std::string, long long> PlaceOf(const GateReport& report, const Rule& rule) {
   if (report.rule_set.is_built_in) return {report.results_file, 1};
   const std::size_t colon = rule.where.rfind(':');
-  Place place{rule.where, 1};
-  if (colon != std::string::npos && ParseInteger(rule.where.substr(colon + 1), place.line)) {
-    place.file = rule.where.substr(0, colon);
-  }
-  return place;
+  long long line = 1;
+  if (colon == std::string::npos || !ParseInteger(rule.where.substr(colon + 1), line)) return {rule.where, 1};
+  return {rule.where.substr(0, colon), line};
 }
 
 // As GitHub's runner reads workflow commands: data of a message, and of a property.
@@ -58,15 +50,11 @@ std::string EscapeCommand(const std::string& text, bool is_property) {
 
 std::string CaseOf(const GateReport& report, const Judgement& judgement) {
   const std::string sentence = EscapeXml(judgement.sentence);
-  std::string outcome;
-  switch (OutcomeOf(report, judgement)) {
-    case Outcome::kFailed: outcome = fmt::format("      <failure message=\"{}\" type=\"fail\"/>\n", sentence); break;
-    case Outcome::kError:
-      outcome = fmt::format("      <error message=\"{}\" type=\"notEnoughEvidence\"/>\n", sentence);
-      break;
-    case Outcome::kSkipped: outcome = fmt::format("      <skipped message=\"{}\"/>\n", sentence); break;
-    case Outcome::kPassed: break;
-  }
+  std::string outcome = Outcome(report, judgement);
+  const std::string type = outcome == "failure" ? " type=\"fail\""
+                           : outcome == "error" ? " type=\"notEnoughEvidence\""
+                                                : "";
+  if (!outcome.empty()) outcome = fmt::format("      <{} message=\"{}\"{}/>\n", outcome, sentence, type);
   const JudgementCells cells = CellsOf(judgement);
   const std::string name = fmt::format("{} at {}", report.RuleOf(judgement).text, CoresInWords(judgement.cores));
   return fmt::format(
@@ -80,26 +68,26 @@ std::string CaseOf(const GateReport& report, const Judgement& judgement) {
 
 std::string WriteGateJunit(const GateReport& report) {
   std::map<std::size_t, std::vector<const Judgement*>> by_rule;
-  std::map<Outcome, std::size_t> all;
+  std::map<std::string, std::size_t> all;
   for (const Judgement& judgement : report.judgements) {
     by_rule[judgement.rule].push_back(&judgement);
-    ++all[OutcomeOf(report, judgement)];
+    ++all[Outcome(report, judgement)];
   }
   std::string text = fmt::format(
       "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n"
       "<testsuites name=\"farscale gate\" tests=\"{}\" failures=\"{}\" errors=\"{}\">\n",
-      report.judgements.size(), all[Outcome::kFailed], all[Outcome::kError]);
+      report.judgements.size(), all["failure"], all["error"]);
   for (const auto& [rule, judgements] : by_rule) {
-    std::map<Outcome, std::size_t> counts;
+    std::map<std::string, std::size_t> counts;
     std::string cases;
     for (const Judgement* judgement : judgements) {
       cases += CaseOf(report, *judgement);
-      ++counts[OutcomeOf(report, *judgement)];
+      ++counts[Outcome(report, *judgement)];
     }
     text += fmt::format(
         "  <testsuite name=\"{}\" tests=\"{}\" failures=\"{}\" errors=\"{}\" skipped=\"{}\">\n{}  </testsuite>\n",
-        EscapeXml(report.rule_set.rules[rule].text), judgements.size(), counts[Outcome::kFailed],
-        counts[Outcome::kError], counts[Outcome::kSkipped], cases);
+        EscapeXml(report.rule_set.rules[rule].text), judgements.size(), counts["failure"], counts["error"],
+        counts["skipped"], cases);
   }
   return text + "</testsuites>\n";
 }
@@ -108,12 +96,12 @@ std::string WriteGithubAnnotations(const GateReport& report) {
   std::string text;
   for (const Judgement& judgement : report.judgements) {
     if (judgement.verdict == Verdict::kPass) continue;
-    const Outcome outcome = OutcomeOf(report, judgement);
-    const bool is_error = outcome == Outcome::kFailed || outcome == Outcome::kError;
+    const std::string outcome = Outcome(report, judgement);
+    const bool is_error = outcome == "failure" || outcome == "error";
     // GitHub marks a line of the repository, or none; results are seldom part of it.
-    const Place place = PlaceOf(report, report.RuleOf(judgement));
+    const auto [file, line] = PlaceOf(report, report.RuleOf(judgement));
     const std::string mark =
-        report.rule_set.is_built_in ? "" : fmt::format("file={},line={},", EscapeCommand(place.file, true), place.line);
+        report.rule_set.is_built_in ? "" : fmt::format("file={},line={},", EscapeCommand(file, true), line);
     const JudgementCells cells = CellsOf(judgement);
     const std::string title = fmt::format("{} of {}: {}", cells.factor, cells.phase, ToText(judgement.verdict));
     text += fmt::format("::{} {}title={}::{}\n", is_error ? "error" : "warning", mark, EscapeCommand(title, true),
@@ -132,7 +120,7 @@ std::string WriteGitlabAnnotations(const GateReport& report) {
   for (const Judgement& judgement : report.judgements) {
     if (judgement.verdict == Verdict::kPass) continue;
     const Rule& rule = report.RuleOf(judgement);
-    const Place place = PlaceOf(report, rule);
+    const auto [file, line] = PlaceOf(report, rule);
     // Depends on the subject, not on the value: GitLab then recognizes the finding in the next commit.
     std::string what = rule.text + '\n' + judgement.series + '\n' + judgement.phase.name;
     if (judgement.phase.IsGroup()) what += '\n' + judgement.phase.group;
@@ -143,7 +131,7 @@ std::string WriteGitlabAnnotations(const GateReport& report) {
                     {"severity", judgement.verdict == Verdict::kFail        ? "critical"
                                  : judgement.verdict == Verdict::kUndecided ? "minor"
                                                                             : "major"},
-                    {"location", {{"path", place.file}, {"lines", {{"begin", place.line}}}}}});
+                    {"location", {{"path", file}, {"lines", {{"begin", line}}}}}});
   }
   return list.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
 }
@@ -192,7 +180,7 @@ Fields<Judgement> FieldsOf<Judgement>() {
           Computed<T>(
               "severity",
               [rule_of](const T& judgement, const JsonPlace& at) {
-                return std::string(rule_of(judgement, at).severity == RuleSeverity::kError ? "error" : "warn");
+                return std::string(rule_of(judgement, at).only_warns ? "warn" : "error");
               },
               "", OneOf({"error", "warn"})),
           Property<&T::series>(),
@@ -201,10 +189,7 @@ Fields<Judgement> FieldsOf<Judgement>() {
               "factor", [](const T& judgement) { return IdOf(judgement.quantity); },
               "Id of a factor, timePerIteration or runtime"),
           Computed<T>(
-              "check",
-              [](const T& judgement) {
-                return std::string(judgement.check == Judgement::Check::kLevel ? "level" : "change");
-              },
+              "check", [](const T& judgement) { return std::string(judgement.is_change ? "change" : "level"); },
               "Against a bound, or against the baseline", OneOf({"level", "change"})),
           Property<&T::cores>("Judged; several: over all of them together").Above(0),
           Property<&T::is_projected>(),
@@ -315,14 +300,13 @@ std::string VerdictsOf(const GateReport& report) {
   for (const Judgement& judgement : report.judgements) {
     std::string cores;
     for (const double count : judgement.cores) cores += fmt::format("{}{:.0f}", cores.empty() ? "" : ",", count);
-    std::vector<std::pair<std::string, std::string>> labels = {
-        {"rule", report.RuleOf(judgement).text},
-        {"where", report.RuleOf(judgement).where},
-        {"series", judgement.series},
-        {"phase", judgement.phase.name},
-        {"factor", IdOf(judgement.quantity)},
-        {"cores", cores},
-        {"check", judgement.check == Judgement::Check::kLevel ? "level" : "change"}};
+    std::vector<std::pair<std::string, std::string>> labels = {{"rule", report.RuleOf(judgement).text},
+                                                               {"where", report.RuleOf(judgement).where},
+                                                               {"series", judgement.series},
+                                                               {"phase", judgement.phase.name},
+                                                               {"factor", IdOf(judgement.quantity)},
+                                                               {"cores", cores},
+                                                               {"check", judgement.is_change ? "change" : "level"}};
     if (judgement.phase.IsGroup()) labels.emplace_back("group", judgement.phase.group);
     if (!seen.insert(Labels(labels)).second) continue;
     for (const Verdict verdict : {Verdict::kPass, Verdict::kWarn, Verdict::kFail, Verdict::kUndecided}) {

@@ -1,5 +1,4 @@
 // The forms of verdicts, byte by byte where servers read them.
-#include "gate/outputs.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -26,7 +25,7 @@ Judgement Judged(Verdict verdict, const std::string& sentence, std::size_t rule 
   judgement.before = 0.8;
   judgement.change = -0.0625;
   judgement.bound = 0.03;
-  judgement.check = Judgement::Check::kChange;
+  judgement.is_change = true;
   return judgement;
 }
 
@@ -38,7 +37,7 @@ GateReport Report() {
   strict.text = "loadBalance drops at most 3 %";
   strict.where = "ci/gate.toml:12";
   lenient = strict;
-  lenient.severity = RuleSeverity::kWarn;
+  lenient.only_warns = true;
   report.rule_set.rules = {strict, lenient};
   report.judgements = {Judged(Verdict::kFail, "It dropped, by 6 %."), Judged(Verdict::kPass, "It is <well>."),
                        Judged(Verdict::kUndecided, "It is unknown.", 1)};

@@ -51,112 +51,66 @@ Counts Common(const Counts& a, const Counts& b) {
 
 std::string Cores(std::int64_t cores) { return FormatCores(static_cast<double>(cores)); }
 
-class Agreement {
- public:
-  explicit Agreement(const std::vector<NamedTable>& tables) : tables_(tables), is_reported_(tables.size(), false) {}
+using NamedTables = std::vector<std::pair<std::string, FactorTable*>>;
 
-  Diagnostics Run() {
-    MoveReferences();
-    std::set<PhaseKey> phases;
-    for (const NamedTable& one : tables_) {
-      for (const FactorRow& row : one.table->rows) phases.insert(row.Key());
-    }
-    for (const PhaseKey& phase : phases) Compare(phase);
-    return std::move(diagnostics_);
+// The last table where the newest of the others that it compares with has that run, else the smallest that both have;
+// nothing where there is none.
+std::optional<std::int64_t> CommonReference(const NamedTables& tables) {
+  const FactorTable& last = *tables.back().second;
+  if (!last.reference || !KnowsComparison(last.rows)) return std::nullopt;
+  for (std::size_t i = tables.size() - 1; i-- > 0;) {
+    const FactorTable& other = *tables[i].second;
+    const Counts common = Common(CountsInRows(last.rows), CountsInRows(other.rows));
+    if (common.empty() || !KnowsComparison(other.rows)) continue;
+    return common.count(*last.reference) > 0 ? *last.reference : *common.begin();
   }
+  return std::nullopt;
+}
 
- private:
-  // The last table where the newest of the others that it compares with has that run, else the smallest that both
-  // have; nothing where there is none.
-  std::optional<std::int64_t> CommonReference() const {
-    const FactorTable& last = *tables_.back().table;
-    if (!last.reference || !KnowsComparison(last.rows)) return std::nullopt;
-    for (std::size_t i = tables_.size() - 1; i-- > 0;) {
-      const FactorTable& other = *tables_[i].table;
-      const Counts common = Common(CountsInRows(last.rows), CountsInRows(other.rows));
-      if (common.empty() || !KnowsComparison(other.rows)) continue;
-      return common.count(*last.reference) > 0 ? *last.reference : *common.begin();
+void MoveReferences(const NamedTables& tables, Diagnostics& diagnostics) {
+  const std::optional<std::int64_t> reference = CommonReference(tables);
+  if (!reference) return;
+  for (const auto& [name, table] : tables) {
+    const std::optional<std::int64_t> was = table->reference;
+    if (was == reference || !KnowsComparison(table->rows) || CountsInRows(table->rows).count(*reference) == 0) continue;
+    FactorTable moved = *table;
+    try {
+      ChangeTerms(moved, std::nullopt, reference);
+    } catch (const Error&) {
+      continue;  // its rows do not know enough, so that they are not compared
     }
-    return std::nullopt;
+    *table = std::move(moved);
+    diagnostics.Add(anomaly::kReferenceMoved, 1,
+                    fmt::format("{}: {} instead of {} cores", name, Cores(*reference), Cores(*was)));
   }
+}
 
-  void MoveReferences() {
-    const std::optional<std::int64_t> reference = CommonReference();
-    if (!reference) return;
-    for (const NamedTable& one : tables_) {
-      const std::optional<std::int64_t> was = one.table->reference;
-      if (was == reference || !KnowsComparison(one.table->rows) ||
-          CountsInRows(one.table->rows).count(*reference) == 0) {
-        continue;
-      }
-      FactorTable moved = *one.table;
-      try {
-        ChangeTerms(moved, std::nullopt, reference);
-      } catch (const Error&) {
-        continue;  // its rows do not know enough, so that they are not compared
-      }
-      *one.table = std::move(moved);
-      diagnostics_.Add(anomaly::kReferenceMoved, 1,
-                       fmt::format("{}: {} instead of {} cores", one.name, Cores(*reference), Cores(*was)));
-    }
+// Why what compares with the reference does not mean the same in two tables with runs at these core counts; empty where
+// it does.
+std::string WhyApart(const std::pair<std::string, FactorTable*>& one, const Counts& counts,
+                     const std::pair<std::string, FactorTable*>& last, const Counts& counts_of_last) {
+  const Counts common = Common(counts, counts_of_last);
+  if (common.empty()) return "";
+  // That of a phase: the smallest run where there is none at the reference of the table.
+  const auto find_reference = [](const FactorTable& table, const Counts& known) {
+    return table.reference && known.count(*table.reference) > 0 ? *table.reference : *known.begin();
+  };
+  const std::int64_t reference = find_reference(*one.second, counts);
+  const std::int64_t reference_of_last = find_reference(*last.second, counts_of_last);
+  if (reference != reference_of_last) {
+    return fmt::format("{} compares with its run on {} cores, {} with that on {}", one.first, Cores(reference),
+                       last.first, Cores(reference_of_last));
   }
-
-  // The reference of a phase: the smallest run where there is none at the reference of the table.
-  static std::int64_t PhaseReference(const FactorTable& table, const Counts& counts) {
-    return table.reference && counts.count(*table.reference) > 0 ? *table.reference : *counts.begin();
+  if (common.size() == 1 && *common.begin() == reference) return "";
+  const auto &scaling = one.second->scaling, &scaling_of_last = last.second->scaling;
+  if (scaling == scaling_of_last) return "";
+  if (scaling && scaling_of_last) {
+    return fmt::format("the scaling of {} is {}, that of {} {}", one.first, ToString(*scaling), last.first,
+                       ToString(*scaling_of_last));
   }
-
-  // Why what compares with the reference does not mean the same in both; empty where it does.
-  static std::string WhyApart(const NamedTable& one, const Counts& counts, const NamedTable& last,
-                              const Counts& counts_of_last) {
-    const Counts common = Common(counts, counts_of_last);
-    if (common.empty()) return "";
-    const std::int64_t reference = PhaseReference(*one.table, counts);
-    const std::int64_t reference_of_last = PhaseReference(*last.table, counts_of_last);
-    if (reference != reference_of_last) {
-      return fmt::format("{} compares with its run on {} cores, {} with that on {}", one.name, Cores(reference),
-                         last.name, Cores(reference_of_last));
-    }
-    if (common.size() == 1 && *common.begin() == reference) return "";
-    const auto &scaling = one.table->scaling, &scaling_of_last = last.table->scaling;
-    if (scaling == scaling_of_last) return "";
-    if (scaling && scaling_of_last) {
-      return fmt::format("the scaling of {} is {}, that of {} {}", one.name, ToString(*scaling), last.name,
-                         ToString(*scaling_of_last));
-    }
-    return fmt::format("how the runs of {} scale is not known, those of {} scale {}ly", scaling ? last.name : one.name,
-                       scaling ? one.name : last.name, ToString(scaling ? *scaling : *scaling_of_last));
-  }
-
-  void Compare(const PhaseKey& phase) {
-    const NamedTable* last = nullptr;
-    Counts counts_of_last;
-    for (std::size_t i = tables_.size(); i-- > 0;) {
-      const std::vector<FactorRow> rows = tables_[i].table->Rows(phase);
-      if (!KnowsComparison(rows)) continue;
-      const Counts counts = CountsInRows(rows);
-      if (last == nullptr) {
-        last = &tables_[i];
-        counts_of_last = counts;
-        continue;
-      }
-      const std::string why = WhyApart(tables_[i], counts, *last, counts_of_last);
-      if (!why.empty()) Forget(phase, why, i);
-    }
-  }
-
-  void Forget(const PhaseKey& phase, const std::string& why, std::size_t index) {
-    for (FactorRow& row : tables_[index].table->rows) {
-      if (row.Key() == phase) ForgetComparison(row);
-    }
-    if (!is_reported_[index]) diagnostics_.Add(anomaly::kTermsDiffer, 1, why);
-    is_reported_[index] = true;
-  }
-
-  const std::vector<NamedTable>& tables_;
-  std::vector<bool> is_reported_;
-  Diagnostics diagnostics_;
-};
+  return fmt::format("how the runs of {} scale is not known, those of {} scale {}ly", scaling ? last.first : one.first,
+                     scaling ? one.first : last.first, ToString(scaling ? *scaling : *scaling_of_last));
+}
 
 void RefuseTwice(const std::vector<std::string>& paths) {
   for (std::size_t i = 0; i < paths.size(); ++i) {
@@ -168,13 +122,13 @@ void RefuseTwice(const std::vector<std::string>& paths) {
 }
 
 // Repeats are averaged, so all of them must have the same scaling and reference.
-void RequireSameTerms(const std::vector<NamedTable>& tables) {
+void RequireSameTerms(const NamedTables& tables) {
   for (const Finding& finding : AgreeOnTerms(tables).findings()) {
     if (finding.id == anomaly::kTermsDiffer.id) {
-      throw Error(ErrorKind::kUsage, tables.back().name, finding.example + ", so these are no repeats of each other",
+      throw Error(ErrorKind::kUsage, tables.back().first, finding.example + ", so these are no repeats of each other",
                   "give results that scale alike and have a run in common; --scaling says how tables do");
     }
-    tables.back().table->findings.push_back(finding);
+    tables.back().second->findings.push_back(finding);
   }
 }
 
@@ -209,7 +163,36 @@ std::optional<MeasuredResults> ReadSingleRuns(const std::vector<std::string>& pa
 
 }  // namespace
 
-Diagnostics AgreeOnTerms(const std::vector<NamedTable>& tables) { return Agreement(tables).Run(); }
+Diagnostics AgreeOnTerms(const NamedTables& tables) {
+  Diagnostics diagnostics;
+  MoveReferences(tables, diagnostics);
+  std::set<PhaseKey> phases;
+  std::set<std::size_t> reported;
+  for (const auto& [name, table] : tables) {
+    for (const FactorRow& row : table->rows) phases.insert(row.Key());
+  }
+  for (const PhaseKey& phase : phases) {
+    std::optional<std::size_t> last;
+    Counts counts_of_last;
+    for (std::size_t i = tables.size(); i-- > 0;) {
+      const std::vector<FactorRow> rows = tables[i].second->Rows(phase);
+      if (!KnowsComparison(rows)) continue;
+      const Counts counts = CountsInRows(rows);
+      if (!last) {
+        last = i;
+        counts_of_last = counts;
+        continue;
+      }
+      const std::string why = WhyApart(tables[i], counts, tables[*last], counts_of_last);
+      if (why.empty()) continue;
+      for (FactorRow& row : tables[i].second->rows) {
+        if (row.Key() == phase) ForgetComparison(row);
+      }
+      if (reported.insert(i).second) diagnostics.Add(anomaly::kTermsDiffer, 1, why);
+    }
+  }
+  return diagnostics;
+}
 
 FactorTable ReadTableOfRuns(const std::vector<std::string>& paths) {
   std::vector<TalpFile> talp;
@@ -286,8 +269,8 @@ MeasuredResults ReadResultFiles(const std::vector<std::string>& paths, std::opti
   if (distinct.size() > 1) {
     std::vector<FactorTable> tables = {std::move(merged.table)};
     for (std::size_t i = 1; i < distinct.size(); ++i) tables.push_back(std::move(distinct[i].table));
-    std::vector<NamedTable> named = {{merged.name, &tables[0]}};
-    for (std::size_t i = 1; i < distinct.size(); ++i) named.push_back({distinct[i].name, &tables[i]});
+    NamedTables named = {{merged.name, &tables[0]}};
+    for (std::size_t i = 1; i < distinct.size(); ++i) named.emplace_back(distinct[i].name, &tables[i]);
     RequireSameTerms(named);
     merged.table = MergeRepeats(tables);
     CompareWithMedian(merged.table);

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/diagnostics.h"
@@ -36,17 +37,12 @@ FactorTable ReadTableOfRuns(const std::vector<std::string>& paths);
 // reference are those of the first.
 FactorTable MergeRepeats(const std::vector<FactorTable>& tables);
 
-struct NamedTable {
-  std::string name;  // for messages
-  FactorTable* table = nullptr;
-};
-
-// Tables that stand beside each other in the same terms: what compares with a reference run means the same in two of
-// them only where their runs scale alike and compare with the same run. Puts complete tables, the oldest first, in
-// terms of the last one: of its reference run, or of the smallest run that it has in common with the newest of the
-// others. A table that scales otherwise, does not say how, or does not know enough for another reference forgets what
-// compares with its reference, phase by phase. A core count that only one table has, and a reference run alone, compare
-// with nothing, so there it does not matter.
-Diagnostics AgreeOnTerms(const std::vector<NamedTable>& tables);
+// Tables with their names for messages, which stand beside each other in the same terms: what compares with a reference
+// run means the same in two of them only where their runs scale alike and compare with the same run. Puts complete
+// tables, the oldest first, in terms of the last one: of its reference run, or of the smallest run that it has in
+// common with the newest of the others. A table that scales otherwise, does not say how, or does not know enough for
+// another reference forgets what compares with its reference, phase by phase. A core count that only one table has, and
+// a reference run alone, compare with nothing, so there it does not matter.
+Diagnostics AgreeOnTerms(const std::vector<std::pair<std::string, FactorTable*>>& tables);
 
 }  // namespace farscale

@@ -161,9 +161,9 @@ void ReadJudging(const ConfigTable& table, Rule& rule) {
   rule.if_known = table.Bool("if_known").value_or(false);
   if (rule.min_runs < 1) table.Fail("min_runs", "'min_runs' must be at least 1");
   if (const auto severity = table.String("severity")) {
-    rule.severity = OneOf<RuleSeverity>(
-        table, "severity", *severity,
-        {{"error", RuleSeverity::kError}, {"warn", RuleSeverity::kWarn}, {"off", RuleSeverity::kOff}});
+    const int level = OneOf<int>(table, "severity", *severity, {{"error", 2}, {"warn", 1}, {"off", 0}});
+    rule.is_off = level == 0;
+    rule.only_warns = level == 1;
   }
 }
 
@@ -253,13 +253,8 @@ GateRules ParseRules(const ConfigTable& config, const std::string& file) {
   if (rules.empty()) {
     throw Error(ErrorKind::kUsage, file, "contains no rule", "write [[rule]] with factor and min or max_drop");
   }
-  for (Rule& rule : rules) {
-    if (rule.severity == RuleSeverity::kOff) {
-      ++set.rules_off;
-    } else {
-      set.rules.push_back(std::move(rule));
-    }
-  }
+  set.rules_off = std::erase_if(rules, [](const Rule& rule) { return rule.is_off; });
+  set.rules = std::move(rules);
   return set;
 }
 

@@ -46,8 +46,6 @@ std::optional<double> ErrorOf(const FactorRow& row, const Quantity& quantity);
 // For printing: "0.813", "2.35", "1.23 ms".
 std::string FormatQuantity(const Quantity& quantity, double value);
 
-enum class RuleSeverity { kOff, kWarn, kError };
-
 enum class Verdict { kPass, kWarn, kFail, kUndecided };
 
 // "pass", "warn", "fail", "notEnoughEvidence" in files; "not enough data" for people.
@@ -73,7 +71,7 @@ struct Rule {
   std::vector<double> cores;  // for kListed
   std::optional<double> min, max, warn;
   std::optional<double> max_drop, max_rise;  // relative: 0.03 is 3 % of the baseline
-  // Changes that last, against the level since then: "accepted", a date or a commit [gate/lasting_change.h]. Empty:
+  // Changes that last, against the level since then: "accepted", a date or a commit [gate/judging.h]. Empty:
   // changes of the newest commit against those before it.
   std::string since;
   std::optional<double> confidence;  // for intervals and noise; nothing: the usual
@@ -81,7 +79,7 @@ struct Rule {
   std::optional<Verdict> undecided;  // where the interval contains the bound; nothing: the usual
   std::int64_t min_runs = 1;         // at a core count, for a measured value to be reliable
   bool if_known = false;             // silent where neither results nor baseline know the factor
-  RuleSeverity severity = RuleSeverity::kError;
+  bool is_off = false, only_warns = false;
 
   bool HasLevel() const { return min || max || warn; }
   bool HasChange() const { return max_drop || max_rise; }

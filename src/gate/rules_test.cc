@@ -63,7 +63,7 @@ severity = "off"
   EXPECT_TRUE(rule.by_value);
   EXPECT_EQ(rule.undecided, Verdict::kFail);
   EXPECT_EQ(rule.min_runs, 3);
-  EXPECT_EQ(rule.severity, RuleSeverity::kWarn);
+  EXPECT_TRUE(rule.only_warns);
   EXPECT_EQ(
       rule.text,
       "parallelEfficiency of phase solve of series a, b at 64, 1024 >= 0.75, warn unless >= 0.8, drops at most 3 %");

@@ -103,22 +103,22 @@ std::vector<std::string> MissingNames(const GateData& data, const Rule& rule) {
 
 void JudgeRule(GateData& data, std::size_t index, std::vector<PendingChange>& pending) {
   const Rule& rule = data.rules.rules[index];
-  const auto check = rule.HasChange() ? Judgement::Check::kChange : Judgement::Check::kLevel;
+  const bool is_change = rule.HasChange();
   const auto only = [](const std::vector<std::string>& names) { return names.size() == 1 ? names.front() : ""; };
   const PhaseKey named = {only(rule.series), PhaseId(only(rule.phases), only(rule.groups))};
   for (const std::string& why : MissingNames(data, rule)) {
-    pending.push_back({Undecidable(Undecided(data, index, named, check), why), {}, {}});
+    pending.push_back({Undecidable(Undecided(data, index, named, is_change), why), {}});
   }
   for (const PhaseKey& key : JudgedPhases(data, rule, data.phases)) {
     if (rule.HasLevel()) {
-      for (Judgement& judgement : JudgeLevels(data, index, key)) pending.push_back({std::move(judgement), {}, {}});
+      for (Judgement& judgement : JudgeLevels(data, index, key)) pending.push_back({std::move(judgement), {}});
     }
     if (rule.HasChange()) std::ranges::move(FindChanges(data, index, key), std::back_inserter(pending));
   }
   if (!rule.HasChange() || !rule.phases.empty() || !rule.since.empty()) return;
   for (const PhaseKey& key : JudgedPhases(data, rule, data.LostPhases())) {
     const std::string why = PlaceOf(data, key) + " is in the baseline and not in the results";
-    pending.push_back({Undecidable(Undecided(data, index, key, check), why), {}, {}});
+    pending.push_back({Undecidable(Undecided(data, index, key, is_change), why), {}});
   }
 }
 
@@ -145,9 +145,9 @@ std::vector<double> Course(const GateData& data, const Judgement& judgement) {
 // A rule of severity warn does not fail; the cause of a verdict is added at its end.
 Judgement Finish(const GateData& data, Judgement judgement) {
   const Rule& rule = data.rules.rules[judgement.rule];
-  if (rule.severity == RuleSeverity::kWarn && judgement.verdict == Verdict::kFail) judgement.verdict = Verdict::kWarn;
+  if (rule.only_warns && judgement.verdict == Verdict::kFail) judgement.verdict = Verdict::kWarn;
   if (judgement.blame) {
-    const std::string what = judgement.check == Judgement::Check::kChange ? "of what got worse" : "of the loss";
+    const std::string what = judgement.is_change ? "of what got worse" : "of the loss";
     judgement.sentence +=
         fmt::format(" {} explains {:.0f} % {}.", NameOf(*judgement.blame), 100 * judgement.blame->share, what);
   }
@@ -198,9 +198,8 @@ std::size_t GateReport::Count(Verdict verdict) const {
 Verdict GateReport::Overall() const {
   if (AllRulesOff()) return Verdict::kWarn;
   if (Count(Verdict::kFail) > 0) return Verdict::kFail;
-  const bool undecided = std::ranges::any_of(judgements, [&](const Judgement& one) {
-    return one.verdict == Verdict::kUndecided && RuleOf(one).severity == RuleSeverity::kError;
-  });
+  const bool undecided = std::ranges::any_of(
+      judgements, [&](const Judgement& one) { return one.verdict == Verdict::kUndecided && !RuleOf(one).only_warns; });
   if (undecided || judgements.empty()) return Verdict::kUndecided;
   return Count(Verdict::kWarn) + Count(Verdict::kUndecided) > 0 ? Verdict::kWarn : Verdict::kPass;
 }
@@ -257,12 +256,6 @@ std::optional<double> MeanLog(const std::map<double, std::vector<FactorRow>>& ro
   return rows.empty() ? std::nullopt : std::optional(sum / static_cast<double>(rows.size()));
 }
 
-std::vector<Factor> KnownFactors(const std::map<Factor, double>& logs) {
-  std::vector<Factor> keys;
-  for (const auto& [factor, log] : logs) keys.push_back(factor);
-  return keys;
-}
-
 // The factor that a quantity is made of: efficiency for times and speedup, else itself.
 Factor RootFactor(const Quantity& quantity, const std::map<Factor, double>& known) {
   if (!quantity.IsTime() && quantity.factor != Factor::kSpeedup) return quantity.factor;
@@ -277,10 +270,11 @@ std::optional<Blame> Largest(const std::map<Factor, double>& effects) {
   return Blame{worst->first, worst->second, worst->second / lost};
 }
 
+// Nothing before: what they are.
 std::map<Factor, double> Difference(const std::vector<Factor>& factors, const std::map<Factor, double>& before,
                                     const std::map<Factor, double>& after) {
   std::map<Factor, double> effects;
-  for (const Factor factor : factors) effects[factor] = after.at(factor) - before.at(factor);
+  for (const Factor factor : factors) effects[factor] = after.at(factor) - (before.empty() ? 0 : before.at(factor));
   return effects;
 }
 
@@ -345,11 +339,8 @@ FactorLogs LogsOf(const PhaseProjection& projection, double cores) {
 }
 
 std::optional<Blame> BlameForLoss(const Quantity& quantity, const FactorLogs& logs) {
-  std::map<Factor, double> losses;
-  for (const Factor part : PartsOf(RootFactor(quantity, logs.factors), KnownFactors(logs.factors))) {
-    losses[part] = logs.factors.at(part);
-  }
-  return Largest(losses);
+  const std::vector<Factor> known = KnownInBoth(logs.factors, logs.factors);
+  return Largest(Difference(PartsOf(RootFactor(quantity, logs.factors), known), {}, logs.factors));
 }
 
 std::optional<Blame> BlameForChange(const Quantity& quantity, const FactorLogs& before, const FactorLogs& after) {

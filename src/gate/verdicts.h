@@ -3,6 +3,7 @@
 
 #include <functional>
 #include <map>
+#include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
 #include <vector>
@@ -11,6 +12,7 @@
 #include "gate/history_json.h"
 #include "gate/rules.h"
 #include "gate/result_files.h"
+#include "pages/text_table.h"
 #include "projection/model_settings.h"
 #include "projection/projection.h"
 
@@ -70,20 +72,17 @@ struct GateInput {
 
 // One rule on one phase.
 struct Judgement {
-  enum class Check { kLevel, kChange };
-
   std::size_t rule = 0;  // in the rule set
   std::string series;
   PhaseId phase;
   Quantity quantity;
-  Check check = Check::kLevel;
+  bool is_change = false;     // against the baseline; else of a value against a bound
   std::vector<double> cores;  // judged; several: over all of them together
   bool is_projected = false;
   Verdict verdict = Verdict::kUndecided;
   bool is_hidden_by_noise = false;  // a warning: noise hides changes far larger than the allowed one
   std::string sentence;             // the facts and the reason of the verdict
-  std::string
-      superlinear;  // a sentence, also at the end of the one above: why a value above 110 % is there; else empty
+  std::string superlinear;          // also at the end of the sentence: why a value above 110 % is there; else empty
 
   // Unset where unknown.
   std::optional<double> value;
@@ -121,5 +120,31 @@ struct GateReport {
 };
 
 GateReport Judge(const GateRules& rules, const GateInput& input);
+
+// The verdicts in the forms that terminals, pull requests and CI servers read [docs/gate.md, outputs].
+
+inline constexpr int kGateVersion = 2;
+
+// The subject of a judgement, for printing: "16, 32 and 64", "0.812", "-5.1 %", "at most 3 % down".
+struct JudgementCells {
+  std::string phase, factor, cores, baseline, value, change, bound;
+};
+
+JudgementCells CellsOf(const Judgement& judgement);
+// "Gate failed: 1 failed, 2 warnings, 9 passed, 1 without enough data."
+std::string SummaryOf(const GateReport& report);
+
+std::string WriteGateTable(const GateReport& report, std::size_t width = kAnyWidth);  // for the terminal
+std::string WriteGateJson(const GateReport& report);                                  // [docs/schema/gate.schema.json]
+nlohmann::ordered_json GateSchema();
+// For a pull request, at most 15 lines: the verdict, the worst of what did not pass with its cause and the course of
+// its values, and a link to where the rest stands; empty: no link.
+std::string WriteGateMarkdown(const GateReport& report, const std::string& link = "");
+std::string WriteGateJunit(const GateReport& report);          // [docs/schema/junit.xsd]
+std::string WriteGateBadge(const GateReport& report);          // an SVG of its own
+std::string WriteGithubAnnotations(const GateReport& report);  // workflow commands, for the log of the job
+std::string WriteGitlabAnnotations(const GateReport& report);  // code quality
+// The newest values of all factors, and the verdicts [OpenMetrics 1.0].
+std::string WriteOpenMetrics(const GateReport& report, const FactorTable& table);
 
 }  // namespace farscale

@@ -6,7 +6,6 @@
 
 #include "factors/complete_table.h"
 #include "factors/scaling.h"
-#include "gate/outputs.h"
 #include "trace/anomalies.h"
 
 namespace farscale {

@@ -141,8 +141,8 @@ std::string WritePage(const std::string& text, OutputForm form) {
 }
 
 // The template filled, with values between markers unless the form is kNone.
-std::string Fill(const Template& source, const ReportData& data, OutputForm form, const Partials& partials,
-                 Lines lines) {
+std::string FillIn(const Template& source, const ReportData& data, OutputForm form, const Partials& partials,
+                   Lines lines) {
   const ExpandedTemplate expanded = Expand(source, partials);
   mustache::mustache engine(fmt::format("{{{{={} {}=}}}}", ExpandedTemplate::kOpen, ExpandedTemplate::kClose) +
                             expanded.text);
@@ -162,7 +162,7 @@ std::string Fill(const Template& source, const ReportData& data, OutputForm form
 }  // namespace
 
 std::string RenderTemplate(const Template& source, const ReportData& data, OutputForm form, const Partials& partials) {
-  const std::string text = Fill(source, data, form, partials, Lines::kSeveral);
+  const std::string text = FillIn(source, data, form, partials, Lines::kSeveral);
   return form == OutputForm::kNone ? text : WritePage(text, form);
 }
 
@@ -186,7 +186,7 @@ std::vector<std::string> SplitTagNames(std::string_view names) {
 std::vector<std::string> RenderSentences(const Partials& templates, const std::string& name, const ReportData& data) {
   std::vector<std::string> sentences;
   for (const std::string& line :
-       Split(Fill(templates.at(name), data, OutputForm::kNone, templates, Lines::kOne), '\n')) {
+       Split(FillIn(templates.at(name), data, OutputForm::kNone, templates, Lines::kOne), '\n')) {
     if (const std::string_view sentence = Trim(line); !sentence.empty()) sentences.emplace_back(sentence);
   }
   return sentences;
@@ -214,7 +214,7 @@ void AddWhetherFilled(ReportData& data, const std::vector<std::string>& lists) {
 }
 
 std::string RenderText(const Partials& templates, const std::string& name, const ReportData& data, std::size_t width) {
-  const std::string text = Fill(templates.at(name), data, OutputForm::kText, templates, Lines::kOne);
+  const std::string text = FillIn(templates.at(name), data, OutputForm::kText, templates, Lines::kOne);
   return WithoutDoubleBlankLines(WriteText(ParseSection(text), width));
 }
 

@@ -8,7 +8,7 @@
 
 #include "base/terminal.h"
 #include "base/text.h"
-#include "plot/latex.h"
+#include "plot/chart.h"
 
 namespace farscale {
 namespace {

@@ -5,8 +5,6 @@
 
 #include <string>
 
-#include "plot/svg.h"
-
 namespace farscale {
 namespace {
 

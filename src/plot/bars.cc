@@ -1,4 +1,4 @@
-#include "plot/bars.h"
+#include "plot/chart.h"
 
 #include <fmt/format.h>
 
@@ -6,7 +6,6 @@
 #include <cmath>
 
 #include "plot/canvas.h"
-#include "plot/svg.h"
 
 namespace farscale {
 namespace {
@@ -14,9 +13,9 @@ namespace {
 constexpr double kBarsWidth = 560, kBarsLeft = 14, kBarsRight = kBarsWidth - 74;  // room for the sums
 constexpr double kBarsTop = 42, kBar = 16, kNameHeight = 16, kBarsRow = kNameHeight + kBar + 10;
 
-double LongestOf(const StackedBars& bars) {
+double Longest(const std::vector<StackedBar>& bars) {
   double most = 0;
-  for (const StackedBar& bar : bars.bars) {
+  for (const StackedBar& bar : bars) {
     double sum = 0;
     for (const double seconds : bar.seconds) sum += std::max(0.0, seconds);
     most = std::max(most, sum);
@@ -24,57 +23,55 @@ double LongestOf(const StackedBars& bars) {
   return most > 0 ? most : 1;
 }
 
-void DrawBar(Canvas& canvas, const StackedBar& bar, const std::vector<BarPart>& parts, const Scale& scale, double top) {
+void DrawBar(Canvas& canvas, const StackedBar& bar, const std::vector<std::pair<std::string, int>>& parts,
+             const Scale& scale, double top) {
   canvas.Text({kBarsLeft, top + kNameHeight - 4}, bar.name, {});
   double sum = 0;
   for (std::size_t i = 0; i < bar.seconds.size(); ++i) {
     const double from = scale.At(sum);
     sum += std::max(0.0, bar.seconds[i]);
     const Box box{from, top + kNameHeight, scale.At(sum), top + kNameHeight + kBar};
-    if (box.width() >= 0.05) canvas.Rect(box, {PaletteColor(parts[i].color)});
+    if (box.width() >= 0.05) canvas.Rect(box, {PaletteColor(parts[i].second)});
   }
   canvas.Text({scale.At(sum) + 6, top + kNameHeight + kBar - 4}, bar.text, {});
 }
 
 }  // namespace
 
-std::string RenderStackedBars(const StackedBars& bars, bool standalone) {
+std::string RenderStackedBars(const std::string& title, const std::string& description, const std::string& axis,
+                              const std::vector<std::pair<std::string, int>>& parts,
+                              const std::vector<StackedBar>& bars, bool standalone) {
   std::vector<LegendEntry> entries;
-  for (const BarPart& part : bars.parts) entries.push_back({.name = part.name, .area = Fill{PaletteColor(part.color)}});
+  for (const auto& [name, color] : parts) entries.push_back({.name = name, .area = Fill{PaletteColor(color)}});
   const Legend legend(std::move(entries), kBarsLeft, kBarsWidth, kBarsTop);
   const Box box{kBarsLeft, kBarsTop + legend.height(), kBarsRight,
-                kBarsTop + legend.height() + kBarsRow * static_cast<double>(bars.bars.size())};
-  SvgCanvas canvas({kBarsWidth, std::ceil(box.bottom + kBelowAxis), bars.title, bars.description, standalone, kBarsLeft,
-                    " class=\"chart\""});
-  const double longest = LongestOf(bars);
-  const TimeUnit unit = UnitFor(longest);
-  const Scale scale = LinearScale(0, longest, box.left, box.right, 5, unit.seconds);
-  DrawXAxis(canvas, box, {scale, scale.Ticks(unit.seconds), fmt::format("{} ({})", bars.axis, unit.name)});
+                kBarsTop + legend.height() + kBarsRow * static_cast<double>(bars.size())};
+  SvgCanvas canvas(
+      {kBarsWidth, std::ceil(box.bottom + kBelowAxis), title, description, standalone, kBarsLeft, " class=\"chart\""});
+  const double longest = Longest(bars);
+  const auto [unit, seconds] = UnitFor(longest);
+  const Scale scale = LinearScale(0, longest, box.left, box.right, 5, seconds);
+  DrawXAxis(canvas, box, {scale, scale.Ticks(seconds), fmt::format("{} ({})", axis, unit)});
   legend.Draw(canvas);
   double top = box.top;
-  for (const StackedBar& bar : bars.bars) {
-    DrawBar(canvas, bar, bars.parts, scale, top);
+  for (const StackedBar& bar : bars) {
+    DrawBar(canvas, bar, parts, scale, top);
     top += kBarsRow;
   }
   return canvas.Close();
 }
 
-namespace {
-
-constexpr double kWidth = 360, kNames = 76, kBand = 16, kBandRow = 22, kBetween = 1;
-
-}  // namespace
-
-std::string RenderBands(const Bands& bands) {
-  const double height = kBandRow * static_cast<double>(bands.bands.size());
-  SvgCanvas canvas({kWidth, height, bands.title, bands.description, false, {}, " class=\"chart\""});
+std::string RenderBands(const std::string& title, const std::string& description, const std::vector<Band>& bands) {
+  constexpr double kWidth = 360, kNames = 76, kBand = 16, kBandRow = 22, kBetween = 1;
+  SvgCanvas canvas(
+      {kWidth, kBandRow * static_cast<double>(bands.size()), title, description, false, {}, " class=\"chart\""});
   double top = (kBandRow - kBand) / 2;
-  for (const Band& band : bands.bands) {
-    canvas.Text({kNames - 8, top + kBand - 4}, band.name, {Anchor::kEnd});
+  for (const auto& [name, parts] : bands) {
+    canvas.Text({kNames - 8, top + kBand - 4}, name, {Anchor::kEnd});
     double x = kNames;
-    for (const BandPart& part : band.parts) {
-      const double width = part.share * (kWidth - kNames);
-      if (width > kBetween) canvas.Rect({x, top, x + width - kBetween, top + kBand}, {PaletteColor(part.color)});
+    for (const auto& [share, color] : parts) {
+      const double width = share * (kWidth - kNames);
+      if (width > kBetween) canvas.Rect({x, top, x + width - kBetween, top + kBand}, {PaletteColor(color)});
       x += width;
     }
     top += kBandRow;

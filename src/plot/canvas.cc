@@ -47,7 +47,7 @@ double NiceStep(double span, int wanted) {
   return 10 * power;
 }
 
-TimeUnit UnitFor(double seconds) {
+std::pair<const char*, double> UnitFor(double seconds) {
   if (seconds < 1e-6) return {"ns", 1e-9};
   if (seconds < 1e-3) return {"µs", 1e-6};
   if (seconds < 1) return {"ms", 1e-3};
@@ -71,7 +71,7 @@ double Scale::At(double value) const {
 std::vector<AxisTick> Scale::Ticks(double unit, const std::string& suffix) const {
   std::vector<AxisTick> ticks;
   for (const double value : is_log ? LogTicks(*this) : LinearTicks(*this)) {
-    ticks.push_back({value, TickText(value / unit) + (value == 0 ? "" : suffix)});
+    ticks.emplace_back(value, TickText(value / unit) + (value == 0 ? "" : suffix));
   }
   return ticks;
 }

@@ -1,9 +1,11 @@
-// The surface that pictures are drawn on, in pixels from the upper left corner: as SVG [plot/svg.h] or as TikZ
+// The surface that pictures are drawn on, in pixels from the upper left corner: as SVG or as TikZ
 // [plot/chart.h].
 #pragma once
 
 #include <optional>
 #include <string>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 namespace farscale {
@@ -69,10 +71,7 @@ struct TextStyle {
   bool is_upright = false;  // read from below
 };
 
-struct Label {
-  Spot at;
-  std::string text;
-};
+using Label = std::pair<Spot, std::string>;  // at a place
 
 class Canvas {
  public:
@@ -93,25 +92,58 @@ class Canvas {
   void Text(Spot at, const std::string& text, const TextStyle& style) { Labels({{at, text}}, style); }
 };
 
+// Pictures as SVG: our own small writer, because a report must be one offline file, print well and be the same bytes on
+// every run.
+
+// Pixels with one decimal, or none: precise enough, and the same text on every machine.
+std::string Pixel(double value);
+
+// The element around a picture. Title and description are read out by screen readers.
+struct SvgFrame {
+  double width = 0, height = 0;
+  std::string title = "", description = "";
+  bool standalone = false;             // with name space and white ground, for a file of its own
+  std::optional<double> title_x = {};  // where the title is drawn, if it is
+  std::string attributes = "";         // attributes of the element in a page
+  double font_size = 12;
+};
+
+class SvgCanvas : public Canvas {
+ public:
+  explicit SvgCanvas(const SvgFrame& frame);
+
+  void Polyline(const std::vector<Spot>& spots, const Stroke& stroke) override;
+  void Lines(const std::vector<Spot>& ends, const Stroke& stroke) override;
+  void Polygon(const std::vector<Spot>& spots, const Fill& fill) override;
+  void Rect(const Box& box, const Fill& fill) override;
+  void Markers(const std::vector<Spot>& spots, const Marker& marker, const std::string& attributes) override;
+  void Labels(const std::vector<Label>& labels, const TextStyle& style) override;
+  void Tooltip(const Box& box, const std::string& text) override;
+  void OpenGroup(const std::string& attributes) override { Append("<g" + attributes + ">"); }
+  void CloseGroup() override { Append("</g>"); }
+
+  // A path that is already text: what only SVG can do.
+  void Path(const std::string& path, const Stroke& stroke);
+  void Append(std::string_view text) { text_ += text; }
+  // The whole element; the picture is done.
+  std::string Close();
+
+ private:
+  std::string text_;
+};
+
 // Where the values of an axis lie in a picture, and which of them are round.
 
 // Steps of 1, 2 or 5 times a power of ten, about `wanted` of them in a span.
 double NiceStep(double span, int wanted);
 
-// The unit in which times up to so many seconds are easy to read: 0.0123 -> ms.
-struct TimeUnit {
-  const char* name;
-  double seconds;
-};
-TimeUnit UnitFor(double seconds);
+// The unit in which times up to so many seconds are easy to read, with its seconds: 0.0123 -> ms.
+std::pair<const char*, double> UnitFor(double seconds);
 
 // A round number without the last digits of floating point: "0.6", "20k", "3M".
 std::string TickText(double value);
 
-struct AxisTick {
-  double value = 0;
-  std::string text;
-};
+using AxisTick = std::pair<double, std::string>;  // a value as a text
 
 // Values from `low` to `high` on the pixels between `from` and `to`.
 struct Scale {

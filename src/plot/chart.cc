@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "base/text.h"
-#include "plot/svg.h"
+#include "plot/canvas.h"
 
 namespace farscale {
 namespace {
@@ -20,19 +20,16 @@ constexpr double kNameLetter = 6.8, kNameRow = 17, kBesideLine = 40;  // for nam
 constexpr std::size_t kFadingParts = 3;
 constexpr std::size_t kMostNames = 10;
 
-struct Range {
-  double low = INFINITY, high = -INFINITY;
+using Range = std::pair<double, double>;
+constexpr Range kNoRange = {INFINITY, -INFINITY};
 
-  void Add(double value) {
-    low = std::min(low, value);
-    high = std::max(high, value);
-  }
-};
+void Add(Range& range, double value) { range = {std::min(range.first, value), std::max(range.second, value)}; }
 
 // The range of a scale that has one value or none.
 Range Widened(Range range, bool is_log) {
-  if (range.low > range.high || (is_log && range.low <= 0)) return {1, 10};
-  return range.high > range.low ? range : Range{range.low / 2, range.high * 2};
+  const auto [low, high] = range;
+  if (low > high || (is_log && low <= 0)) return {1, 10};
+  return high > low ? range : Range{low / 2, high * 2};
 }
 
 // The largest error of a simplified line, in pixels.
@@ -172,12 +169,12 @@ class Plot {
   }
 
   void FindScales() {
-    Range x, y;
+    Range x = kNoRange, y = kNoRange;
     double highest = chart_.y_max.value_or(0);
     const auto see = [&](const std::vector<ChartPoint>& points) {
       for (const ChartPoint& point : points) {
-        x.Add(point.x);
-        y.Add(point.y);
+        Add(x, point.x);
+        Add(y, point.y);
         highest = std::max(highest, point.y);
       }
     };
@@ -185,27 +182,27 @@ class Plot {
       see(series.line);
       see(series.points);
       for (const ChartBand& band : series.inner_band) {
-        x.Add(band.x);
+        Add(x, band.x);
         highest = std::max(highest, std::min(band.high, 1.5 * highest));
       }
     }
-    if (chart_.x_end) x.Add(*chart_.x_end);
-    if (chart_.y_min) y.Add(*chart_.y_min);
-    if (chart_.y_max) y.Add(*chart_.y_max);
+    if (chart_.x_end) Add(x, *chart_.x_end);
+    if (chart_.y_min) Add(y, *chart_.y_min);
+    if (chart_.y_max) Add(y, *chart_.y_max);
     x = Widened(x, chart_.log_x);
     y = Widened(y, chart_.log_y);
     const double names = static_cast<double>(chart_.x_names.size());
     x_ = names > 0      ? LinearScale(0, names - 1, box_.left + kInset, box_.right - kInset, 1)
-         : chart_.log_x ? LogScale(x.low, x.high, box_.left, box_.right)
-                        : LinearScale(x.low, x.high, box_.left, box_.right, 6);
-    y_ = chart_.log_y ? LogScale(y.low, y.high, box_.bottom, box_.top)
+         : chart_.log_x ? LogScale(x.first, x.second, box_.left, box_.right)
+                        : LinearScale(x.first, x.second, box_.left, box_.right, 6);
+    y_ = chart_.log_y ? LogScale(y.first, y.second, box_.bottom, box_.top)
                       : RoundedScale(chart_.y_min.value_or(0), highest, box_.bottom, box_.top, 5);
   }
 
   std::vector<AxisTick> Names() const {
     std::vector<AxisTick> ticks;
     const std::size_t count = chart_.x_names.size(), every = (count + kMostNames - 1) / kMostNames;
-    for (std::size_t i = 0; i < count; i += every) ticks.push_back({static_cast<double>(i), chart_.x_names[i]});
+    for (std::size_t i = 0; i < count; i += every) ticks.emplace_back(static_cast<double>(i), chart_.x_names[i]);
     return ticks;
   }
 
@@ -379,32 +376,28 @@ class Plot {
 
   // The names of lines beside their ends, none nearer to another than a row, with a sample of the line and its marker.
   void NamesBeside() {
-    struct Name {
-      const ChartSeries* series;
-      double y;
-    };
-    std::vector<Name> names;
+    std::vector<std::pair<const ChartSeries*, double>> names;  // with their heights
     for (const ChartSeries& series : chart_.series) {
-      if (!series.name.empty() && !series.line.empty()) names.push_back({&series, y_.At(series.line.back().y)});
+      if (!series.name.empty() && !series.line.empty()) names.emplace_back(&series, y_.At(series.line.back().y));
     }
-    std::ranges::stable_sort(names, {}, &Name::y);
+    std::ranges::stable_sort(names, {}, [](const auto& name) { return name.second; });
     double lowest = box_.bottom + kNameRow;
     for (auto name = names.rbegin(); name != names.rend(); ++name)
-      lowest = name->y = std::min(name->y, lowest - kNameRow);
+      lowest = name->second = std::min(name->second, lowest - kNameRow);
     double highest = box_.top - kNameRow + 4;
-    for (Name& name : names) {
-      highest = name.y = std::max(name.y, highest + kNameRow);
-      const ChartSeries& series = *name.series;
+    for (const auto& [named, height] : names) {
+      const double y = highest = std::max(height, highest + kNameRow);
+      const ChartSeries& series = *named;
       const double x = box_.right + 8;
       Stroke stroke = StrokeOf(series, series.dashed);
       const std::string attributes = std::exchange(stroke.attributes, "");
       const std::string own = attributes.empty() || !series.is_chosen ? "" : attributes;
       if (!own.empty()) canvas_->OpenGroup(own);
       const Spot end = At(series.line.back().x, series.line.back().y);
-      canvas_->Lines({end, {x, name.y}}, {PaletteColor(series.color), 1, "1 3"});
-      canvas_->Lines({{x, name.y}, {x + 18, name.y}}, stroke);
-      canvas_->Markers({{x + 9, name.y}}, MarkerOf(series), "");
-      canvas_->Text({x + 24, name.y + 4}, series.name, {.is_bold = series.width > 3});
+      canvas_->Lines({end, {x, y}}, {PaletteColor(series.color), 1, "1 3"});
+      canvas_->Lines({{x, y}, {x + 18, y}}, stroke);
+      canvas_->Markers({{x + 9, y}}, MarkerOf(series), "");
+      canvas_->Text({x + 24, y + 4}, series.name, {.is_bold = series.width > 3});
       if (!own.empty()) canvas_->CloseGroup();
     }
   }

@@ -10,6 +10,8 @@
 
 #include <optional>
 #include <string>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 #include "plot/canvas.h"
@@ -94,5 +96,29 @@ void DrawChart(const Chart& chart, Canvas& canvas);
 std::string RenderTikz(const Chart& chart);
 // Its picture alone, for a document that uses TikZ.
 std::string RenderTikzPicture(const Chart& chart);
+
+// The text as LaTeX prints it, in any font encoding and without packages: its special characters, characters that the
+// usual fonts lack, and whatever else names from traces contain. Line breaks become blanks.
+std::string EscapeLatex(std::string_view text);
+
+// Times that are made of parts as SVG: a horizontal bar for each, with its name above and its sum at the end.
+struct StackedBar {
+  std::string name;
+  std::vector<double> seconds;  // one a part; what is below nothing is not drawn
+  std::string text;             // at the end
+};
+
+// A complete <svg> element; `standalone` as for charts. `axis`: "makespan". `parts`: names in the legend, and indexes
+// into the palette.
+std::string RenderStackedBars(const std::string& title, const std::string& description, const std::string& axis,
+                              const std::vector<std::pair<std::string, int>>& parts,
+                              const std::vector<StackedBar>& bars, bool standalone);
+
+// A name, and parts of a whole: their shares of it, in [0, 1], and indexes into the palette.
+using Band = std::pair<std::string, std::vector<std::pair<double, int>>>;
+
+// A whole and its parts as horizontal bands of one scale, above each other, for a page beside a table of the numbers. A
+// complete <svg> element, in which the whole is as wide in every picture.
+std::string RenderBands(const std::string& title, const std::string& description, const std::vector<Band>& bands);
 
 }  // namespace farscale

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "plot/svg.h"
+#include "plot/canvas.h"
 #include "results/reported_losses.h"
 
 namespace farscale {
@@ -28,17 +28,11 @@ std::size_t LevelOf(double value, const HeatScale& scale) {
   return std::clamp<std::size_t>(LevelOf(value - scale.low, scale.high - scale.low), 1, kLevels);
 }
 
-// Where a map and the labels of its edges lie, and how large its cells are.
-struct MapLayout {
-  double cell_width = 1, cell_height = 1;
-  Box box;
-
-  MapLayout(const LossRaster& raster, double width, double height)
-      : cell_width(width), cell_height(height), box{kLabelWidth, 0, 0, 0} {
-    box.right = box.left + cell_width * static_cast<double>(raster.columns);
-    box.bottom = cell_height * static_cast<double>(raster.rows);
-  }
-};
+// Where a map with cells of this size lies, behind the labels of its edges.
+Box MapBox(const LossRaster& raster, double width, double height) {
+  return {kLabelWidth, 0, kLabelWidth + width * static_cast<double>(raster.columns),
+          height * static_cast<double>(raster.rows)};
+}
 
 // Pixels of a cell in a direction with so many of them.
 double CellSize(std::size_t cells, double room, double most) {
@@ -63,28 +57,30 @@ SvgCanvas Open(double width, double height, const std::string& title, const std:
 double StrengthOf(std::size_t level) { return static_cast<double>(level) / kLevels; }
 
 template <typename LevelOfValue>
-void DrawCells(SvgCanvas& canvas, const LossRaster& raster, const MapLayout& layout, LevelOfValue level_of) {
+void DrawCells(SvgCanvas& canvas, const LossRaster& raster, const Box& box, LevelOfValue level_of) {
   if (raster.cells.empty()) return;
   const auto paths = PathsOfCells(
       raster.rows, raster.columns, std::size_t{0},
       [&](std::size_t row, std::size_t column) { return level_of(raster.cells[row * raster.columns + column]); });
-  canvas.OpenGroup(AttributesOfCells(layout.box, layout.cell_width, layout.cell_height));
+  canvas.OpenGroup(AttributesOfCells(box, box.width() / static_cast<double>(raster.columns),
+                                     box.height() / static_cast<double>(raster.rows)));
   for (const auto& [level, path] : paths) canvas.Path(path, {kHeat, 1, "", StrengthOf(level)});
   canvas.CloseGroup();
 }
 
 // The sum of every row as a bar on the right.
-void DrawRowSums(SvgCanvas& canvas, const LossRaster& raster, const MapLayout& layout) {
+void DrawRowSums(SvgCanvas& canvas, const LossRaster& raster, const Box& box) {
   const LossRaster sums = Joined(raster, raster.rows, 1);
-  const double most = LargestOf(sums), left = layout.box.right + kMapGap;
+  const double most = LargestOf(sums), left = box.right + kMapGap;
   if (most <= 0) return;
+  const double height = box.height() / static_cast<double>(raster.rows);
   std::vector<Spot> outline = {{left, 0}};
   for (std::size_t row = 0; row < sums.cells.size(); ++row) {
     const double right = left + kBarWidth * sums.cells[row] / most;
-    outline.push_back({right, layout.cell_height * static_cast<double>(row)});
-    outline.push_back({right, layout.cell_height * static_cast<double>(row + 1)});
+    outline.push_back({right, height * static_cast<double>(row)});
+    outline.push_back({right, height * static_cast<double>(row + 1)});
   }
-  outline.push_back({left, layout.box.bottom});
+  outline.push_back({left, box.bottom});
   canvas.Polygon(outline, {kFaint, 0.7});
 }
 
@@ -119,14 +115,14 @@ void DrawEdges(Canvas& canvas, const HeatLabels& labels, const Box& box) {
 
 std::string RenderHeatMap(const LossRaster& raster, const HeatLabels& labels, const std::string& title,
                           const std::string& description) {
-  const MapLayout layout(raster, CellSize(raster.columns, kMapWidth, 24), CellSize(raster.rows, kMapHeight, 14));
-  const double below = layout.box.bottom + kLabelHeight, most = LargestOf(raster);
+  const Box box = MapBox(raster, CellSize(raster.columns, kMapWidth, 24), CellSize(raster.rows, kMapHeight, 14));
+  const double below = box.bottom + kLabelHeight, most = LargestOf(raster);
   SvgCanvas canvas =
-      Open(std::max(layout.box.width() + kMapGap + kBarWidth, kScaleWidth), below + kStep + 2, title, description);
-  DrawEdges(canvas, labels, layout.box);
-  canvas.Rect(layout.box, kGround);
-  DrawCells(canvas, raster, layout, [&](double value) { return LevelOf(value, most); });
-  DrawRowSums(canvas, raster, layout);
+      Open(std::max(box.width() + kMapGap + kBarWidth, kScaleWidth), below + kStep + 2, title, description);
+  DrawEdges(canvas, labels, box);
+  canvas.Rect(box, kGround);
+  DrawCells(canvas, raster, box, [&](double value) { return LevelOf(value, most); });
+  DrawRowSums(canvas, raster, box);
   DrawStrengths(canvas, below, labels.strongest);
   return canvas.Close();
 }
@@ -134,18 +130,18 @@ std::string RenderHeatMap(const LossRaster& raster, const HeatLabels& labels, co
 std::string RenderGridMap(const LossRaster& grid, std::size_t planes, const std::string& strongest,
                           const std::string& title, const std::string& description) {
   const double cell = std::min(CellSize(grid.columns, kMapWidth, 20), CellSize(grid.rows, kMapHeight, 20));
-  const MapLayout layout(grid, cell, cell);
-  const double below = layout.box.bottom + kMapGap, most = LargestOf(grid);
-  SvgCanvas canvas = Open(std::max(layout.box.width(), kScaleWidth), below + kStep + 2, title, description);
+  const Box box = MapBox(grid, cell, cell);
+  const double below = box.bottom + kMapGap, most = LargestOf(grid);
+  SvgCanvas canvas = Open(std::max(box.width(), kScaleWidth), below + kStep + 2, title, description);
   Fill ground = kGround;
   if (planes > 1) ground.attributes = " stroke=\"#66727f\" stroke-width=\".5\"";
   // A column lies between planes.
-  const double gap = planes > 1 ? cell : 0, plane = (layout.box.width() + gap) / static_cast<double>(planes);
+  const double gap = planes > 1 ? cell : 0, plane = (box.width() + gap) / static_cast<double>(planes);
   for (std::size_t i = 0; i < planes; ++i) {
-    const double left = layout.box.left + static_cast<double>(i) * plane;
-    canvas.Rect({left, 0, left + plane - gap, layout.box.bottom}, ground);
+    const double left = box.left + static_cast<double>(i) * plane;
+    canvas.Rect({left, 0, left + plane - gap, box.bottom}, ground);
   }
-  DrawCells(canvas, grid, layout, [&](double value) { return LevelOf(value, most); });
+  DrawCells(canvas, grid, box, [&](double value) { return LevelOf(value, most); });
   DrawStrengths(canvas, below, strongest);
   return canvas.Close();
 }
@@ -153,13 +149,12 @@ std::string RenderGridMap(const LossRaster& grid, std::size_t planes, const std:
 std::string RenderLoadMap(const LossRaster& loads, const HeatScale& scale, const HeatLabels& labels,
                           const std::string& title, const std::string& description, bool standalone) {
   constexpr double kTileWidth = 340, kTileHeight = 190, kScaleLeft = kLabelWidth + 70;
-  const MapLayout layout(loads, CellSize(loads.columns, kTileWidth, 24), CellSize(loads.rows, kTileHeight, 14));
-  const double below = layout.box.bottom + kLabelHeight;
-  SvgCanvas canvas =
-      Open(std::max(layout.box.width(), kScaleWidth), below + kStep + kMapGap, title, description, standalone);
-  DrawEdges(canvas, labels, layout.box);
-  canvas.Rect(layout.box, kGround);
-  DrawCells(canvas, loads, layout, [&](double value) { return LevelOf(value, scale); });
+  const Box box = MapBox(loads, CellSize(loads.columns, kTileWidth, 24), CellSize(loads.rows, kTileHeight, 14));
+  const double below = box.bottom + kLabelHeight;
+  SvgCanvas canvas = Open(std::max(box.width(), kScaleWidth), below + kStep + kMapGap, title, description, standalone);
+  DrawEdges(canvas, labels, box);
+  canvas.Rect(box, kGround);
+  DrawCells(canvas, loads, box, [&](double value) { return LevelOf(value, scale); });
   DrawStrengths(canvas, below + 2, scale.high_text, scale.low_text, kScaleLeft);
   return canvas.Close();
 }

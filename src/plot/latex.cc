@@ -1,4 +1,4 @@
-#include "plot/latex.h"
+#include "plot/chart.h"
 
 #include <fmt/format.h>
 
@@ -7,7 +7,6 @@
 
 #include "base/text.h"
 #include "plot/canvas.h"
-#include "plot/chart.h"
 
 namespace farscale {
 namespace {

@@ -15,7 +15,7 @@ using testing::ElementsAre;
 
 std::vector<std::string> TextsOf(const std::vector<AxisTick>& ticks) {
   std::vector<std::string> texts;
-  for (const AxisTick& tick : ticks) texts.push_back(tick.text);
+  for (const auto& [value, text] : ticks) texts.push_back(text);
   return texts;
 }
 
@@ -49,9 +49,9 @@ TEST(Scale, TicksAreRound) {
 }
 
 TEST(Scale, TicksOfTimesAreInTheirUnit) {
-  const TimeUnit unit = UnitFor(0.0123);
-  EXPECT_STREQ(unit.name, "ms");
-  EXPECT_THAT(TextsOf(LinearScale(0, 0.0123, 0, 1, 3, unit.seconds).Ticks(unit.seconds, " ms")),
+  const auto [name, seconds] = UnitFor(0.0123);
+  EXPECT_STREQ(name, "ms");
+  EXPECT_THAT(TextsOf(LinearScale(0, 0.0123, 0, 1, 3, seconds).Ticks(seconds, " ms")),
               ElementsAre("0", "5 ms", "10 ms"));
 }
 

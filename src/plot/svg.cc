@@ -1,4 +1,4 @@
-#include "plot/svg.h"
+#include "plot/canvas.h"
 
 #include <fmt/format.h>
 

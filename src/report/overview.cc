@@ -8,7 +8,7 @@
 
 #include "base/text.h"
 #include "factors/table_terms.h"
-#include "plot/bars.h"
+#include "plot/chart.h"
 #include "projection/model_settings.h"
 #include "report/sections.h"
 #include "projection/projection.h"
@@ -187,14 +187,13 @@ std::optional<ReportData> LostTime(const Ends& ends, const std::string& heading)
     Band drawn{FormatCores(cores), {}};
     const std::vector<double> shares = LossShares(split);
     for (std::size_t i = 0; i < shares.size(); ++i) {
-      drawn.parts.push_back({shares[i], Describe(split.parts[i].first).look.color});
+      drawn.second.emplace_back(shares[i], Describe(split.parts[i].first).look.color);
     }
     return drawn;
   };
   const auto lost = [](const Split& split) { return FormatPercent(std::clamp(1 - split.value, 0.0, 1.0)); };
-  Bands bands{"Lost time by factor: " + heading, "Shares of the time of all cores, as in the table below.", {}};
-  bands.bands.push_back(band(ends.largest, *ends.measured));
-  if (ends.projected) bands.bands.push_back(band(ends.last, *ends.projected));
+  std::vector<Band> bands = {band(ends.largest, *ends.measured)};
+  if (ends.projected) bands.push_back(band(ends.last, *ends.projected));
   const std::vector<double> before = LossShares(*ends.measured);
   const std::vector<double> after = ends.projected ? LossShares(*ends.projected) : std::vector<double>(before.size());
   ReportData rows = ReportData::array();
@@ -208,7 +207,8 @@ std::optional<ReportData> LostTime(const Ends& ends, const std::string& heading)
                     {"projected", ends.projected ? FormatPercent(after[i]) : ""},
                     {"isWorst", type.factor == WorstFactor(*ends.Last())}});
   }
-  return ReportData{{"svg", RenderBands(bands)},
+  return ReportData{{"svg", RenderBands("Lost time by factor: " + heading,
+                                        "Shares of the time of all cores, as in the table below.", bands)},
                     {"largest", FormatCores(ends.largest)},
                     {"last", ends.projected ? FormatCores(ends.last) : ""},
                     {"measured", lost(*ends.measured)},

@@ -23,7 +23,7 @@
 #include "report/report.h"
 #include "results/results_json.h"
 #include "report/summary.h"
-#include "plot/svg.h"
+#include "plot/canvas.h"
 #include "pages/text_table.h"
 #include "report/factor_text.h"
 #include "support/losses.h"

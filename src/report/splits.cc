@@ -203,19 +203,19 @@ std::optional<Chart> SplitsChart(const std::vector<Divided>& all, const std::str
     chart.x_names.push_back(std::to_string(threads));
   }
   const bool has_times = shown.front().Best().seconds.has_value();
-  const TimeUnit unit = has_times ? UnitFor(longest) : TimeUnit{"", 1};
+  const auto [unit, seconds] = has_times ? UnitFor(longest) : std::pair("", 1.0);
   chart.title = "Time over threads a process: " + heading;
   chart.description = "Predicted time of an iteration of " + heading +
                       " against the threads of a process, with 80 % intervals, a line a number of cores.";
   chart.x_label = "threads a process";
-  chart.y_label = has_times ? fmt::format("{} an iteration (logarithmic)", unit.name) : "time over the best split";
+  chart.y_label = has_times ? fmt::format("{} an iteration (logarithmic)", unit) : "time over the best split";
   chart.log_x = false;
   chart.log_y = true;
   chart.width = 860;
   chart.height = 340;
   chart.has_script = false;
   for (const Divided& at : shown) {
-    chart.series.push_back(SplitLine(at, places, unit.seconds));
+    chart.series.push_back(SplitLine(at, places, seconds));
     for (const ChartBand& bar : chart.series.back().error_bars) {
       chart.y_min = std::min(chart.y_min.value_or(bar.low), bar.low);
       chart.y_max = std::max(chart.y_max.value_or(bar.high), bar.high);

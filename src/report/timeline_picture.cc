@@ -12,7 +12,6 @@
 #include "factors/run_picture.h"
 #include "plot/canvas.h"
 #include "plot/heat_map.h"
-#include "plot/svg.h"
 #include "results/run_record.h"
 
 namespace farscale {
@@ -191,7 +190,7 @@ class PictureDrawing {
     box_ = {kPictureLeft, band_top_ + band_ * phases + (phases > 0 ? 5 : 0), kPictureRight, 0};
     box_.bottom = box_.top + row_ * rows;
     unit_ = UnitFor(picture.seconds);
-    x_ = LinearScale(0, picture.seconds, box_.left, box_.right, 8, unit_.seconds);
+    x_ = LinearScale(0, picture.seconds, box_.left, box_.right, 8, unit_.second);
     y_ = LinearScale(0, rows, box_.top, box_.bottom, 1);
   }
 
@@ -209,7 +208,7 @@ class PictureDrawing {
     DrawYAxis(canvas, box_, {y_, RankTicks(), RankLabel(), AxisMarks::kShort});
     Nodes();
     DrawXAxis(canvas, box_,
-              {x_, x_.Ticks(unit_.seconds), fmt::format("time since the begin of the run ({})", unit_.name),
+              {x_, x_.Ticks(unit_.second), fmt::format("time since the begin of the run ({})", unit_.first),
                AxisMarks::kShort});
     return canvas.Close();
   }
@@ -390,7 +389,7 @@ class PictureDrawing {
     std::vector<AxisTick> ticks;
     for (std::size_t row = 0; row < picture_.rows.size(); row += step) {
       const auto rank = static_cast<double>(picture_.ranks_per_row) * static_cast<double>(row);
-      ticks.push_back({static_cast<double>(row) + 0.5, FormatCores(rank)});
+      ticks.emplace_back(static_cast<double>(row) + 0.5, FormatCores(rank));
     }
     return ticks;
   }
@@ -418,7 +417,7 @@ class PictureDrawing {
   double band_ = 0, row_ = 0;
   double band_top_ = kBandTop;
   Box box_;  // around the cells
-  TimeUnit unit_{};
+  std::pair<const char*, double> unit_{};
   Scale x_, y_;
 };
 

@@ -8,7 +8,6 @@
 
 #include "base/text.h"
 #include "plot/canvas.h"
-#include "plot/svg.h"
 #include "stats/sample_quantiles.h"
 
 namespace farscale {
@@ -109,9 +108,9 @@ class Panels {
     for (const IterationRecord& record : panel.iterations) lengths.push_back(record.elapsed);
     double longest = *std::max_element(lengths.begin(), lengths.end());
     if (!(longest > 0)) longest = 1;
-    const TimeUnit unit = UnitFor(longest);
-    const Scale y = LinearScale(0, longest, box.bottom, box.top, 3, unit.seconds);
-    DrawYAxis(*svg_, box, {y, y.Ticks(unit.seconds, std::string(" ") + unit.name), "", AxisMarks::kGridLines, 11});
+    const auto [unit, seconds] = UnitFor(longest);
+    const Scale y = LinearScale(0, longest, box.bottom, box.top, 3, seconds);
+    DrawYAxis(*svg_, box, {y, y.Ticks(seconds, std::string(" ") + unit), "", AxisMarks::kGridLines, 11});
     DrawXAxis(*svg_, box, {x_, {}});
     svg_->Text({box.left, box.top - 6}, panel.name, {.is_bold = true});
     Bars(panel.iterations, y);
@@ -179,7 +178,7 @@ class Panels {
   bool with_tooltips_ = false;
 };
 
-// A complete <svg> element; `standalone` as for charts [plot/svg.h].
+// A complete <svg> element; `standalone` as for charts.
 std::string RenderIterations(const IterationChart& chart, bool standalone) { return Panels(chart).Render(standalone); }
 
 using RunList = std::vector<const RunRecord*>;

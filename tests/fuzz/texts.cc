@@ -7,7 +7,7 @@
 #include "factors/complete_table.h"
 #include "results/factor_table_files.h"
 #include "fuzz/target.h"
-#include "gate/history_view.h"
+#include "gate/history_json.h"
 #include "gate/rules.h"
 #include "models/scaling_model.h"
 #include "replay/network.h"

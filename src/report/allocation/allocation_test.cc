@@ -7,7 +7,7 @@
 #include "base/diagnostics.h"
 #include "factors/complete_table.h"
 #include "factors/scaling.h"
-#include "plot/latex.h"
+#include "plot/chart.h"
 #include "planning/allocation.h"
 #include "report/allocation/pages.h"
 #include "results/factor_table_files.h"

@@ -10,7 +10,7 @@
 #include "base/files.h"
 #include "base/text.h"
 #include "plot/canvas.h"
-#include "plot/latex.h"
+#include "plot/chart.h"
 #include "report/figures.h"
 #include "report/key_results.h"
 #include "results/results.h"

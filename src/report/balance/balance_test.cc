@@ -11,7 +11,7 @@
 #include "planning/balance_cases.h"
 #include "planning/balance_json.h"
 #include "plot/heat_map.h"
-#include "plot/bars.h"
+#include "plot/chart.h"
 #include "report/balance/pages.h"
 #include "results/factor_table_files.h"
 #include "support/models.h"
@@ -505,9 +505,8 @@ TEST(BalanceFigures, AStrategyKeepsItsColour) {
 }
 
 TEST(BalanceFigures, BarsAreStacked) {
-  const StackedBars bars = {
-      "t", "d", "makespan", {{"a", 0}, {"b", 1}}, {{"one", {1, 3}, "4 s"}, {"two", {2, -1}, "2 s"}}};
-  const std::string svg = RenderStackedBars(bars, true);
+  const std::string svg = RenderStackedBars("t", "d", "makespan", {{"a", 0}, {"b", 1}},
+                                            {{"one", {1, 3}, "4 s"}, {"two", {2, -1}, "2 s"}}, true);
   EXPECT_THAT(svg, HasSubstr("<desc>d</desc>"));
   EXPECT_THAT(svg, HasSubstr("<rect x=\"14\" y=\"76\" width=\"118\" height=\"16\" fill=\"#2a38aa\"/>"));  // 472 / 4
   EXPECT_THAT(svg, HasSubstr("<rect x=\"132\" y=\"76\" width=\"354\" height=\"16\" fill=\"#a4250a\"/>"));

@@ -12,7 +12,6 @@
 #include "plot/canvas.h"
 #include "plot/chart.h"
 #include "plot/heat_map.h"
-#include "plot/bars.h"
 #include "report/figures.h"
 #include "results/reported_losses.h"
 #include "stats/sample_quantiles.h"
@@ -169,11 +168,11 @@ void AddSweep(const WhatIf& what_if, const BalanceCase& one, BalanceAxis axis, c
   if (lines.empty()) return;
   const auto [name, title, x_label] = AxisTexts(axis);
   const std::string held = HeldBy(what_if.outcomes[one.ranking.front()].configuration, axis);
-  const TimeUnit unit = UnitFor(LargestMakespan(what_if, lines));
+  const auto [unit, seconds] = UnitFor(LargestMakespan(what_if, lines));
   Chart chart;
   chart.title = fmt::format("Makespan against {}", title);
   chart.x_label = x_label;
-  chart.y_label = fmt::format("makespan ({})", unit.name);
+  chart.y_label = fmt::format("makespan ({})", unit);
   chart.log_x = false;
   chart.width = 560;
   chart.height = 340;
@@ -184,11 +183,11 @@ void AddSweep(const WhatIf& what_if, const BalanceCase& one, BalanceAxis axis, c
     series.color = StrategyColor(is_unbalanced ? "none" : line.strategy);
     series.dashed = is_unbalanced;
     for (const SweepPoint& point : line.points) {
-      series.line.push_back({point.x, what_if.outcomes[point.outcome].makespan / unit.seconds, ""});
+      series.line.push_back({point.x, what_if.outcomes[point.outcome].makespan / seconds, ""});
     }
     const bool is_constant = is_unbalanced && axis == BalanceAxis::kInterval;
     if (!is_constant) series.points = series.line;
-    series.inner_band = ReplicaBand(what_if, line, unit.seconds);
+    series.inner_band = ReplicaBand(what_if, line, seconds);
     chart.series.push_back(std::move(series));
   }
   const bool has_band = std::any_of(chart.series.begin(), chart.series.end(),
@@ -204,17 +203,17 @@ void AddParts(const WhatIf& what_if, const BalanceCase& one, const std::string& 
               Data& figures) {
   const std::vector<std::size_t> outcomes = BestOfStrategies(what_if, one);
   if (outcomes.empty()) return;
-  StackedBars bars;
-  bars.title = "What the makespan is made of";
-  bars.description = fmt::format(
+  const std::string title = "What the makespan is made of";
+  const std::string description = fmt::format(
       "Parts of the makespan on {}: the original run where it is known, without balancing, and the best configuration "
       "of every "
       "strategy. Imbalance is counted iteration by iteration in all of them, as far as processors wait.",
       NameOfCase(what_if, one));
-  bars.axis = "makespan";
+  std::vector<StackedBar> bars;
+  std::vector<std::pair<std::string, int>> parts;
   std::vector<std::string> header;
   for (const NamedPart& part : NamedParts({})) {
-    bars.parts.push_back({part.name, part.color});
+    parts.emplace_back(part.name, part.color);
     header.push_back(part.name);
   }
   header.emplace_back("together");
@@ -229,12 +228,13 @@ void AddParts(const WhatIf& what_if, const BalanceCase& one, const std::string& 
       texts.push_back(FormatSeconds(part.seconds));
     }
     texts.push_back(bar.text);
-    bars.bars.push_back(std::move(bar));
+    bars.push_back(std::move(bar));
   }
-  Data figure = AddFigure(model, slug + "-parts.svg", RenderStackedBars(bars, false), RenderStackedBars(bars, true),
-                          bars.description);
-  figures.push_back(
-      FigureData(bars.title, bars.description, std::move(figure), TextTable("Configuration", header, rows)));
+  const auto render = [&](bool standalone) {
+    return RenderStackedBars(title, description, "makespan", parts, bars, standalone);
+  };
+  Data figure = AddFigure(model, slug + "-parts.svg", render(false), render(true), description);
+  figures.push_back(FigureData(title, description, std::move(figure), TextTable("Configuration", header, rows)));
 }
 
 // When so many of the iterations are done, and the share of the time since before that processors computed.
@@ -316,13 +316,13 @@ ReportData AverageLoadFigures(const WhatIf& what_if, const std::string& slug, Re
     if (!history.time.empty()) longest = std::max(longest, history.time.back());
   }
   if (!(longest > 0)) return figures;
-  const TimeUnit unit = UnitFor(longest);
+  const auto [unit, seconds] = UnitFor(longest);
   Chart chart;
   chart.title = "Average load of the processors over time";
   chart.description =
       "Share of the time that processors compute, on average, over time: a line for each configuration, which ends "
       "with its makespan.";
-  chart.x_label = fmt::format("time ({})", unit.name);
+  chart.x_label = fmt::format("time ({})", unit);
   chart.y_label = "average load";
   chart.log_x = false;
   chart.y_max = 1;
@@ -339,8 +339,7 @@ ReportData AverageLoadFigures(const WhatIf& what_if, const std::string& slug, Re
     series.line.push_back({0, history.average_load.front(), ""});
     double before = 0;
     for (std::size_t i = 0; i < history.time.size(); ++i) {
-      if (history.time[i] > before)
-        series.line.push_back({history.time[i] / unit.seconds, history.average_load[i], ""});
+      if (history.time[i] > before) series.line.push_back({history.time[i] / seconds, history.average_load[i], ""});
       before = history.time[i];
     }
     series.points = {series.line.back()};
