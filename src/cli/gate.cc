@@ -66,7 +66,7 @@ void RefuseScalingOfResults(const MeasuredResults& results, const std::string& s
               "set it in the study; --scaling is for factor tables");
 }
 
-GateInput ReadInput(const GateOptions& options, const Messages& messages) {
+GateInput ReadGateInput(const GateOptions& options, const Messages& messages) {
   const std::optional<Scaling> scaling = ScalingByName(options.table.scaling);
   GateInput input;
   input.results = ReadResultFiles(options.results, scaling);
@@ -94,7 +94,7 @@ int Gate(const GateOptions& options, const Common& common) {
   GateRules rules = ParseRules(file.config, file.name);
   rules.is_built_in = file.is_built_in;
   ProjectionOptionsOf(options.table);  // reports wrong options whether a rule projects or not
-  const GateInput input = ReadInput(options, messages);
+  const GateInput input = ReadGateInput(options, messages);
   const GateReport report = Judge(rules, input);
   messages.Findings(options.baseline, report.baseline_findings);
   const auto outputs = Outputs(options, report, input.results.table);

@@ -20,7 +20,7 @@
 #include "base/files.h"
 #include "cli/command.h"
 #include "cli/launch.h"
-#include "study/shared_runs.h"
+#include "study/measure_run.h"
 
 namespace farscale {
 namespace {

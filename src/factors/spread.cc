@@ -283,19 +283,19 @@ std::optional<double> Ratio(const std::vector<double>& a, const std::vector<doub
 }
 
 RunErrors ErrorsOfRun(const BlockSamples& run, const std::vector<const BlockSamples*>& others) {
-  using Run = const BlockSamples&;
+  using Samples = const BlockSamples&;
   RunErrors errors;
   for (const FactorType& type : AllFactors()) {
     errors.standard_errors[type.factor] =
-        ErrorOf(run, others, [&](Run r, std::size_t block) { return r.values[block][type.factor]; });
+        ErrorOf(run, others, [&](Samples r, std::size_t block) { return r.values[block][type.factor]; });
   }
   const auto error_of = [&](auto value_of) { return ErrorOf(run, others, value_of); };
   RelativeErrors& relative = errors.relative;
-  relative.elapsed = *error_of([](Run r, std::size_t block) { return At(r.elapsed, block); });
-  relative.useful = *error_of([](Run r, std::size_t block) { return At(r.useful, block); });
-  relative.instructions = error_of([](Run r, std::size_t block) { return At(r.instructions, block); });
-  relative.ipc = error_of([](Run r, std::size_t block) { return Ratio(r.instructions, r.cycles, block); });
-  relative.frequency = error_of([](Run r, std::size_t block) { return Ratio(r.cycles, r.useful, block); });
+  relative.elapsed = *error_of([](Samples r, std::size_t block) { return At(r.elapsed, block); });
+  relative.useful = *error_of([](Samples r, std::size_t block) { return At(r.useful, block); });
+  relative.instructions = error_of([](Samples r, std::size_t block) { return At(r.instructions, block); });
+  relative.ipc = error_of([](Samples r, std::size_t block) { return Ratio(r.instructions, r.cycles, block); });
+  relative.frequency = error_of([](Samples r, std::size_t block) { return Ratio(r.cycles, r.useful, block); });
   return errors;
 }
 

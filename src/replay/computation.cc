@@ -65,7 +65,7 @@ std::vector<CountedBurst> CountBursts(const RankTimeline& timeline, std::size_t 
 
 // Lengths by counts. The running total is rounded, not the single burst, so that sums are exact to the tick;
 // interrupted bursts stay as measured.
-std::vector<Tick> ToTicks(const std::vector<CountedBurst>& bursts, double ticks_per_count) {
+std::vector<Tick> BurstTicks(const std::vector<CountedBurst>& bursts, double ticks_per_count) {
   std::vector<Tick> lengths;
   lengths.reserve(bursts.size());
   double counted = 0;
@@ -148,7 +148,7 @@ Computation ByCounter(const Trace& trace, ComputationSource source, std::size_t 
   std::vector<std::uint64_t> interrupted(trace.size());
   ParallelFor(trace.size(), [&](std::size_t rank) {
     const std::vector<CountedBurst> bursts = CountBursts(trace.timelines[rank], counter);
-    computation.lengths[rank] = ToTicks(bursts, ticks_per_count[rank]);
+    computation.lengths[rank] = BurstTicks(bursts, ticks_per_count[rank]);
     interrupted[rank] = static_cast<std::uint64_t>(std::ranges::count_if(bursts, &CountedBurst::is_interrupted));
   });
   for (std::size_t rank = 0; rank < trace.size(); ++rank) {

@@ -6,7 +6,7 @@
 
 #include "base/diagnostics.h"
 #include "phases/phase_cut.h"
-#include "trace/counters.h"
+#include "trace/names.h"
 #include "trace/trace.h"
 
 namespace farscale {

@@ -71,7 +71,7 @@ ReportData BacktestLine(const BacktestRow& row, bool is_first) {
 }
 
 // Leaves out what was trained on the fewest runs until a table stays short; returns whether anything was.
-bool Shorten(std::vector<BacktestRow>& rows) {
+bool ShortenRows(std::vector<BacktestRow>& rows) {
   std::set<double> splits;
   for (const BacktestRow& row : rows) splits.insert(row.train_max);
   const std::size_t all = rows.size();
@@ -105,7 +105,7 @@ ReportData BacktestText(const std::vector<BacktestRow>& rows) {
 
 using TableRow = std::vector<std::string>;
 
-constexpr int kDigits = 2;  // in scores
+constexpr int kScoreDigits = 2;  // in scores
 
 std::string ErrorCell(const std::optional<double>& error) { return error ? FormatPercent(*error) : "-"; }
 
@@ -114,7 +114,7 @@ std::string CoveredCell(const std::optional<IntervalRecord>& record) {
 }
 
 std::string ScoreCell(const std::optional<IntervalRecord>& record) {
-  return record ? FormatSignificant(record->score, kDigits) : "-";
+  return record ? FormatSignificant(record->score, kScoreDigits) : "-";
 }
 
 const TableRow kErrorHeader = {"points",     "median error", "90th percentile", "in 80 %",
@@ -154,7 +154,7 @@ std::string ClassCell(double ratio) { return FormatCores(ratio) + "×"; }
 
 std::string ShareCell(const std::optional<IntervalRecord>& own, const std::optional<IntervalRecord>& other) {
   if (!own || !other || other->score <= 0) return "-";
-  return FormatSignificant(own->score / other->score, kDigits) + "×";
+  return FormatSignificant(own->score / other->score, kScoreDigits) + "×";
 }
 
 }  // namespace
@@ -164,7 +164,7 @@ std::optional<ReportData> BacktestSection(const Results& results, const std::str
   std::vector<BacktestRow> rows = PhaseRows(results, series, phase);
   if (rows.empty()) return std::nullopt;
   const std::vector<std::string> sentences = SummarizeBacktest(rows, texts);
-  const bool is_shortened = Shorten(rows);
+  const bool is_shortened = ShortenRows(rows);
   ReportData lines = ReportData::array();
   for (std::size_t i = 0; i < rows.size(); ++i)
     lines.push_back(BacktestLine(rows[i], i == 0 || rows[i - 1].factor != rows[i].factor));

@@ -18,7 +18,6 @@ namespace {
 
 using Data = ReportData;
 
-constexpr double kLargeDeviation = 0.03;    // from the curve, as in the summary
 constexpr double kGood = 0.8, kFair = 0.5;  // efficiencies, as POP colours them
 constexpr std::size_t kWidestPhase = 24;    // columns, in a table
 constexpr const char* kNothing = "–";

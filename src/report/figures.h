@@ -17,6 +17,8 @@
 
 namespace farscale {
 
+inline constexpr double kLargeDeviation = 0.03;  // from the curve, as much as factors matter by
+
 std::string Name(Factor factor);
 // With a capital letter.
 std::string Capital(std::string text);

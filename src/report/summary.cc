@@ -20,7 +20,6 @@ using Data = ReportData;
 
 constexpr std::size_t kFewCounts = 4;
 constexpr double kNoLoss = 0.9995;        // prints as 1.000
-constexpr double kLargeDeviation = 0.03;  // from the curve, as much as factors matter by
 
 // The efficiency to talk about: parallel efficiency, else the widest that is there.
 std::optional<Factor> Headline(const FactorRow& row) {

@@ -49,8 +49,8 @@ void KeepLargest(std::vector<double>& values) {
 
 // Reports name a few; chosen: as many as fit on a line.
 void ShortenRanks(std::optional<LoadShape>& shape) {
-  constexpr std::size_t kNamed = 8;
-  if (shape && shape->ranks.size() > kNamed) shape->ranks.resize(kNamed);
+  constexpr std::size_t kMostRanks = 8;
+  if (shape && shape->ranks.size() > kMostRanks) shape->ranks.resize(kMostRanks);
 }
 
 LossRecord Reduced(const LossRecord& losses, const LossDetail& detail) {

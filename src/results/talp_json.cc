@@ -271,9 +271,9 @@ void AddFile(const TalpFile& file, TalpTable& imported) {
 
 // All places, as far as a line holds them; chosen.
 std::string PlacesInWords(const std::vector<std::string>& places) {
-  constexpr std::size_t kNamed = 8;
-  const std::vector<std::string> named(places.begin(), places.begin() + std::min(places.size(), kNamed));
-  const std::string more = places.size() > kNamed ? fmt::format(" and {} more", places.size() - kNamed) : std::string();
+  constexpr std::size_t kMostPlaces = 8;
+  const std::vector<std::string> named(places.begin(), places.begin() + std::min(places.size(), kMostPlaces));
+  const std::string more = places.size() > kMostPlaces ? fmt::format(" and {} more", places.size() - kMostPlaces) : std::string();
   return Join(named, "; ") + more;
 }
 

@@ -32,7 +32,7 @@ auto Meaning(const RankTimeline& t, std::size_t index) {
                     is_collective ? t.collective_types()[r.target] : CollectiveType{});
 }
 
-auto Call(const RankTimeline& t, std::size_t call) {
+auto CallEdges(const RankTimeline& t, std::size_t call) {
   return std::tuple(t.enter(call), t.leave(call), t.region(call), t.first_record(call), t.first_record(call + 1));
 }
 auto Fields(const RankTimeline::RegionEvent& e) { return std::tie(e.tick, e.region, e.is_leave, e.call); }
@@ -65,7 +65,7 @@ std::string CompareTimelines(const RankTimeline& a, const RankTimeline& b, std::
   };
   if (sizes(a) != sizes(b)) return "sizes, begin or end";
   for (std::size_t i = 0; i < a.calls(); ++i) {
-    if (Call(a, i) != Call(b, i)) return fmt::format("call {}", i);
+    if (CallEdges(a, i) != CallEdges(b, i)) return fmt::format("call {}", i);
   }
   for (std::size_t i = 0; i < a.records(); ++i) {
     if (Meaning(a, i) != Meaning(b, i)) return fmt::format("record {}", i);

@@ -34,7 +34,7 @@ std::vector<RecordedRegion> only;  // regions to record; empty for all
 int open_only = 0;                 // the number of them that are open
 bool was_only_open = false;
 bool is_switched_off = false;             // the program did so
-bool has_begun = false;                   // the trace
+bool trace_has_begun = false;                   // the trace
 bool is_on = true;                        // as the trace says
 std::vector<std::uint32_t> open_regions;  // in the trace, by their numbers there
 // Counts while the recording was off, which are no part of the counters in the trace, and the counts when it
@@ -132,7 +132,7 @@ bool IsOpenInPage(std::uint32_t region) {
 
 // Follows who switches: the program, and the regions that alone are to be recorded.
 void Switch(bool on) {
-  if (on == is_on || !has_begun || !recording.is_complete) return;
+  if (on == is_on || !trace_has_begun || !recording.is_complete) return;
   is_on = on;
   const std::uint64_t time = Now();
   recording.last_time = time;
@@ -215,7 +215,7 @@ bool StartRecording(Page& fresh, bool estimates) {
 
 void RecordBegin(std::uint64_t together) {
   this_thread.is_recording = true;
-  has_begun = true;
+  trace_has_begun = true;
   recording.is_writing = true;
   const std::uint64_t time = page->begin_tick;
   saved_at = time;

@@ -221,7 +221,7 @@ TEST(LossesPages, SumsOverRanksAreSaidToBeSo) {
         "<caption>Wait states by kind, in time summed over ranks<",
         "<caption>Where ranks wait, in time summed over ranks<",
         "<caption>Messages received in another order than they were sent in, in time summed over ranks<",
-        "<caption>On the critical path<", "<caption>All runs, waiting summed over ranks; the largest in full above<"}) {
+        "<caption>On the critical path<", "<caption>All runs, waiting summed over ranks<"}) {
     EXPECT_EQ(CountOf(html, caption), 1u) << caption;
   }
   const std::string markdown =
@@ -230,7 +230,7 @@ TEST(LossesPages, SumsOverRanksAreSaidToBeSo) {
   for (const char* head :
        {"\n| What causes waiting, in time summed over ranks |", "\n| Wait states by kind, in time summed over ranks |",
         "\n| Where ranks wait, in time summed over ranks |",
-        "\n| All runs, waiting summed over ranks; the largest in full above |",
+        "\n| All runs, waiting summed over ranks |",
         "\n| Messages received in another order than they were sent in, in time summed over ranks |",
         "| Waiting of ranks in it, summed | Waiting of other ranks, summed |"}) {
     EXPECT_EQ(CountOf(markdown, head), 1u) << head;

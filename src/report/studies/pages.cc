@@ -168,9 +168,9 @@ std::vector<std::string> StudiesVerdict(const std::vector<StudyOnPage>& codes, c
 }
 
 Shortlist ShortlistOfStudies(const std::vector<ListedStudy>& studies) {
-  static const Results kNone;
+  static const Results kNoResults;
   std::vector<const Results*> results;
-  for (const ListedStudy& study : studies) results.push_back(study.results ? &*study.results : &kNone);
+  for (const ListedStudy& study : studies) results.push_back(study.results ? &*study.results : &kNoResults);
   return ShortlistOf(results);
 }
 
