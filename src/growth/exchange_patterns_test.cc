@@ -7,10 +7,8 @@
 
 #include "base/diagnostics.h"
 #include "growth/make/class_plan.h"
-#include "growth/rules/rival_layouts.h"
 #include "growth/make/grown_program.h"
 #include "growth/growth_model.h"
-#include "growth/make/grown_times.h"
 #include "support/exchange_patterns.h"
 #include "support/learned_growth.h"
 #include "support/program_families.h"

@@ -8,9 +8,7 @@
 
 #include "base/diagnostics.h"
 #include "base/random.h"
-#include "growth/rules/rival_layouts.h"
 #include "growth/make/grown_program.h"
-#include "growth/make/grown_times.h"
 #include "growth/growth_model.h"
 #include "phases/phase_cut.h"
 #include "replay/replay.h"
@@ -165,7 +163,7 @@ TEST(Growth, RecordedLayouts) {
   trace.topologies.push_back({"cart", world, {2, 4}, {true, true}, places});
   std::swap(places[2], places[5]);
   trace.topologies.push_back({"reordered", world, {2, 4}, {true, true}, places});
-  FunctionNames functions;
+  std::vector<std::string> functions;
   const RunCalls run = ReadRunCalls(trace, CutPhase(trace, PhaseSpec::Region("step")), functions);
   ASSERT_EQ(run.recorded.size(), 1u);
   EXPECT_EQ(run.recorded[0].Text(), "4 × 2");
@@ -448,10 +446,11 @@ TEST(Growth, PipelinesFillOnce) {
   const auto bytes = [&](std::size_t count) {
     return BytesToGrow(model, grid, CountKinds(kinds, ChooseIterations(kinds, count)));
   };
-  EXPECT_EQ(IterationBudget(model, bytes(2), {}, nullptr).For(grid), 2u);
-  EXPECT_EQ(IterationBudget(model, bytes(12), {}, nullptr).For(grid), 12u);
+  std::map<std::size_t, bool> sufficient;
+  EXPECT_EQ(CountFitting(model, grid, bytes(2), {}, nullptr, sufficient), 2u);
+  EXPECT_EQ(CountFitting(model, grid, bytes(12), {}, nullptr, sufficient), 12u);
   try {
-    IterationBudget(model, bytes(1), {}, nullptr).For(grid);
+    CountFitting(model, grid, bytes(1), {}, nullptr, sufficient);
     FAIL();
   } catch (const Error& error) {
     EXPECT_EQ(error.kind(), ErrorKind::kNotEnoughData);
@@ -492,7 +491,7 @@ TEST(LoadModel, ComputationFollowsTheNumberOfRanks) {
 // the ranks. Time alone would be taken for shared work with edges.
 TEST(LoadModel, CountersHaveLawsOfTheirOwn) {
   GrowthModel model = LearnSharedWork();
-  EXPECT_FALSE(model.load.counters);
+  EXPECT_FALSE(model.load.instructions);
   const auto fit = [&](const std::vector<double>& per_cycle) {
     for (std::size_t run = 0; run < model.runs.size(); ++run) {
       model.runs[run].instructions = 1e12;
@@ -501,14 +500,14 @@ TEST(LoadModel, CountersHaveLawsOfTheirOwn) {
     return FitLoadModel(model.runs, model.rules);
   };
   const LoadModel steady = fit({2, 2 * 0.96, 2 * 0.96 * 0.96});
-  EXPECT_DOUBLE_EQ(steady.counters->instructions.power, -1);
-  EXPECT_NEAR(steady.counters->per_cycle.power, std::log2(0.96), 1e-12);
+  EXPECT_DOUBLE_EQ(steady.instructions->power, -1);
+  EXPECT_NEAR(steady.per_cycle->power, std::log2(0.96), 1e-12);
   EXPECT_NEAR(steady.common_law.power, -1 - std::log2(0.96), 1e-12);
   // Up and down by chance is no trend; half as many are, whatever the cause.
   EXPECT_EQ(fit({2, 2.1, 1.95}).common_law.power, -1);
   EXPECT_NEAR(fit({2, 1.8, 1}).common_law.power, -0.5, 1e-12);
   model.runs.front().cycles.reset();
-  EXPECT_FALSE(FitLoadModel(model.runs, model.rules).counters);
+  EXPECT_FALSE(FitLoadModel(model.runs, model.rules).instructions);
 }
 
 // Loads whose logarithms are normal with a standard deviation of 0.05: the slowest of 4096 ranks is slower than all of

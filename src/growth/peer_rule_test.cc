@@ -7,7 +7,7 @@
 #include <set>
 #include <vector>
 
-#include "growth/rules/rival_layouts.h"
+#include "growth/growth_model.h"
 #include "support/learned_growth.h"
 
 namespace farscale {
@@ -88,12 +88,12 @@ TEST(RuleShares, CountTheMessagesOfTheLargestRun) {
         rank.EndIteration();
       },
       {4, 6, 8});
-  const std::vector<RuleShare> shares = SharesOfPartners(model);
+  const RuleShares shares = SharesOfPartners(model);
   ASSERT_EQ(shares.size(), 3u);
-  EXPECT_EQ(shares.front().rule, "collectives of all");
-  EXPECT_DOUBLE_EQ(shares[0].share, 8.0 / 22);
-  EXPECT_DOUBLE_EQ(shares[1].share, 7.0 / 22);
-  EXPECT_DOUBLE_EQ(shares[2].share, 7.0 / 22);
+  EXPECT_EQ(shares.front().first, "collectives of all");
+  EXPECT_DOUBLE_EQ(shares[0].second, 8.0 / 22);
+  EXPECT_DOUBLE_EQ(shares[1].second, 7.0 / 22);
+  EXPECT_DOUBLE_EQ(shares[2].second, 7.0 / 22);
   EXPECT_EQ(WhyAmbiguous(model), "");
 }
 

@@ -4,16 +4,35 @@
 
 #include <algorithm>
 #include <cmath>
-#include <set>
+#include <map>
 
 #include "base/diagnostics.h"
 #include "base/text.h"
-#include "growth/make/grown_times.h"
-#include "growth/rules/rival_layouts.h"
+#include "growth/make/grown_program.h"
+#include "growth/growth_model.h"
 #include "replay/matching.h"
 #include "replay/replayed_trace.h"
 
 namespace farscale {
+
+GrowthModel GrowthModel::WithRuns(std::size_t first, std::size_t end) const {
+  GrowthModel some;
+  some.runs.assign(runs.begin() + static_cast<std::ptrdiff_t>(first), runs.begin() + static_cast<std::ptrdiff_t>(end));
+  some.functions = functions;
+  some.region = region;
+  some.has_region = has_region;
+  return some;
+}
+
+void LearnGrowth(GrowthModel& model) {
+  MatchKinds(model.runs);
+  model.rules = FindCallRules(model.runs);
+  PreferCommonRules(model.rules);
+  JoinPartners(model.runs.back(), model.runs.size() - 1, model.rules);
+  model.laws = FitSiteLaws(model.runs, model.rules);
+  model.load = FitLoadModel(model.runs, model.rules);
+}
+
 namespace {
 
 constexpr std::size_t kFewestRuns = 3;  // two are one step, and one step fits many rules
@@ -111,7 +130,7 @@ std::string WhyNotUnderstood(const GrowthModel& model) {
   const auto& [function, region] = most->first;
   return fmt::format("{:.0f} % of the messages follow no rule that holds at {} ranks{}; most of them are {}{}",
                      100 * (1 - rules.Share()), Join(counts, ", "),
-                     is_named ? " in the layouts that the study names" : "", model.functions.Name(function),
+                     is_named ? " in the layouts that the study names" : "", model.functions[function],
                      region.empty() ? "" : " in " + region);
 }
 
@@ -119,10 +138,10 @@ std::string WhyNotUnderstood(const GrowthModel& model) {
 // do, so nothing shows that they go on as the smaller run did.
 void RequireDonors(const GrowthModel& model, const RankGrid& grid) {
   std::int64_t from_smaller = 0;
-  for (const ClassCount& count : CountClasses(model.rules.scheme, grid)) {
-    const auto found = model.rules.classes.find(count.of_class);
+  for (const auto& [first, ranks] : CountClasses(model.rules.scheme, grid)) {
+    const auto found = model.rules.classes.find(ClassOf(model.rules.scheme, grid, first));
     if (found == model.rules.classes.end()) continue;  // to be refused with a reason of its own
-    if (found->second.DonorsIn(model.runs.size() - 1).empty()) from_smaller += count.ranks;
+    if (found->second.DonorsIn(model.runs.size() - 1).empty()) from_smaller += ranks;
   }
   if (2 * from_smaller <= grid.size()) return;
   throw Error(ErrorKind::kNotEnoughData, "",
@@ -202,13 +221,14 @@ void GrowTo(const GrowthTask& task, const PhaseGrowth& growth, const std::vector
   const bool knows_waits = std::ranges::all_of(repeated.empty() ? growth.measured : repeated, [](const GrowthRow& row) {
     return row.values[Factor::kSerialization].has_value();
   });
-  IterationBudget budget(model, task.most_bytes, task.factors.rules, &task.network);
+  std::map<std::size_t, bool> sufficient;
   for (const RankGrid& grid : grids) {
     try {
       AddComposedClasses(model, grid);
       RequireDonors(model, grid);
       const std::vector<std::size_t>& kinds = model.runs.back().kinds;
-      const std::vector<std::size_t> chosen = ChooseIterations(kinds, budget.For(grid));
+      const std::vector<std::size_t> chosen = ChooseIterations(
+          kinds, CountFitting(model, grid, task.most_bytes, task.factors.rules, &task.network, sufficient));
       GrowthRow row = MeanOfDraws(task, model, GrownReplay(model, PlanGrid(model, grid, chosen)), knows_waits);
       row.ranks = grid.size();
       row.grid = grid;

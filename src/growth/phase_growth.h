@@ -10,7 +10,6 @@
 #include "factors/factor.h"
 #include "factors/phase_factors.h"
 #include "growth/growth_model.h"
-#include "growth/loads/statistical_growth.h"
 #include "replay/network.h"
 #include "trace/trace.h"
 

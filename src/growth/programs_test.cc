@@ -6,14 +6,13 @@
 #include <vector>
 
 #include "growth/rules/peer_rule.h"
-#include "growth/rules/rival_layouts.h"
+#include "growth/growth_model.h"
 #include "growth/read/rank_grid.h"
 
 namespace farscale {
 namespace {
 
 using Kind = PeerRule::Kind;
-using SplitKind = ProgramSplit::Kind;
 
 RankGrid Two(GridVector first, GridVector second) { return RankGrid::OfTwo({first}, {second}); }
 
@@ -78,7 +77,7 @@ TEST(ProgramSplit, FollowsLaws) {
   EXPECT_EQ(split_of({{6, 2}, {12, 4}, {24, 8}})->FirstOf(100), 75);
   EXPECT_EQ(split_of({{6, 2}, {12, 4}, {24, 8}})->FirstOf(101), std::nullopt);
   EXPECT_EQ(split_of({{6, 2}, {12, 4}, {24, 6}}), std::nullopt);
-  EXPECT_EQ((ProgramSplit{SplitKind::kLast, 4, 1}.FirstOf(6)), std::nullopt) << "these would not be fewer";
+  EXPECT_EQ((ProgramSplit{1, 1, -4}.FirstOf(6)), std::nullopt) << "these would not be fewer";
 }
 
 // 37 ranks have six times six workers; 64 of a grid and one server are the nearest to 66.

@@ -1,5 +1,4 @@
 // Programs whose partners follow no rule: copies of a run must be that run, rank by rank.
-#include "growth/loads/statistical_growth.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -9,9 +8,8 @@
 
 #include "base/diagnostics.h"
 #include "base/random.h"
-#include "growth/rules/rival_layouts.h"
+#include "growth/growth_model.h"
 #include "growth/make/grown_program.h"
-#include "growth/make/grown_times.h"
 #include "replay/network.h"
 #include "support/mesh_program.h"
 
@@ -34,7 +32,7 @@ Tick SameWork(std::int32_t) { return 400000; }
 
 // To whom a rank of a run sends, in the order of its calls.
 std::vector<std::int32_t> Partners(const Trace& trace, std::size_t rank) {
-  FunctionNames functions;
+  std::vector<std::string> functions;
   const RunCalls run = ReadRunCalls(trace, CutPhase(trace, PhaseSpec::Region("step")), functions);
   std::vector<std::int32_t> partners;
   for (const CallPart& part : run.of_ranks[rank].parts) {
@@ -92,7 +90,7 @@ TEST(StatisticalGrowth, BytesFollowTheRuns) {
   };
   const GrowthModel model = Lift(program, {8, 16, 32});
   const Trace grown = GrowTrace(model, LayoutFor(model.rules, 128), 1);
-  FunctionNames functions;
+  std::vector<std::string> functions;
   const RunCalls run = ReadRunCalls(grown, CutPhase(grown, PhaseSpec::Region("step")), functions);
   EXPECT_EQ(run.of_ranks[100].parts.front().bytes, (1u << 20) / 128);
   EXPECT_EQ(run.of_ranks[100].parts.back().bytes, 8u) << "of the sum";
@@ -184,7 +182,7 @@ TEST(StatisticalGrowth, CountsPartners) {
     }
   };
   const Trace trace = test::RunSpmd(5, program);
-  FunctionNames functions;
+  std::vector<std::string> functions;
   const PartnerCounts counts =
       CountPartners(ReadRunCalls(trace, CutPhase(trace, PhaseSpec::Region("step")), functions));
   EXPECT_EQ(counts.ranks, 5);

@@ -1,4 +1,4 @@
-#include "phases/call_pattern.h"
+#include "phases/found_loop.h"
 
 #include <algorithm>
 #include <functional>
@@ -21,13 +21,6 @@ constexpr std::size_t kFewRepeats = 2;
 constexpr std::size_t kMostCandidates = 16;
 constexpr Tick kLongBurst = 50;       // a long burst is at least this fraction of the longest
 constexpr double kSmallestGap = 1.5;  // ratio between the long bursts and the others
-
-// Calls that may mark an iteration: those of one symbol, or those behind long bursts between the same two symbols.
-struct Candidate {
-  std::vector<std::uint32_t> calls;
-  double similarity = 0;
-  double coverage = 0;
-};
 
 // Between every two marks that follow each other.
 std::vector<std::uint32_t> NumbersOfCalls(const std::vector<std::uint32_t>& marks) {
@@ -80,13 +73,14 @@ double Covered(const RankTimeline& timeline, const CallSeries& series, std::uint
   return static_cast<double>(until - series.enters[first]) / series.run;
 }
 
-void AddCandidate(const RankTimeline& timeline, const CallSeries& series, std::vector<std::uint32_t> calls,
-                  std::vector<Candidate>& all) {
-  if (calls.size() < kFewestIterations) return;
-  Candidate candidate;
-  candidate.coverage = Covered(timeline, series, calls.front(), calls.back());
-  candidate.calls = std::move(calls);
-  all.push_back(std::move(candidate));
+// Adds a candidate, whose borders are calls that may mark an iteration: those of one symbol, or those behind long
+// bursts between the same two symbols.
+void AddCandidate(const RankTimeline& timeline, const CallSeries& series, std::vector<std::uint32_t> marks,
+                  std::vector<CallLoop>& all) {
+  if (marks.size() < kFewestIterations) return;
+  CallLoop& candidate = all.emplace_back();
+  candidate.coverage = Covered(timeline, series, marks.front(), marks.back());
+  candidate.borders = std::move(marks);
 }
 
 Tick Burst(const RankTimeline& timeline, const CallSeries& series, std::size_t call) {
@@ -95,7 +89,7 @@ Tick Burst(const RankTimeline& timeline, const CallSeries& series, std::size_t c
 
 // The calls behind the longest bursts, and all of them.
 void AddLongest(const RankTimeline& timeline, const CallSeries& series, std::vector<std::uint32_t>& calls,
-                std::vector<Candidate>& all) {
+                std::vector<CallLoop>& all) {
   std::vector<Tick> lengths;
   for (const std::uint32_t call : calls) lengths.push_back(Burst(timeline, series, call));
   std::ranges::sort(lengths);
@@ -114,7 +108,7 @@ void AddLongest(const RankTimeline& timeline, const CallSeries& series, std::vec
 }
 
 // The longest bursts between each pair of symbols, and of all, where their lengths leave a gap to the others.
-void AddLongBursts(const RankTimeline& timeline, const CallSeries& series, std::vector<Candidate>& all) {
+void AddLongBursts(const RankTimeline& timeline, const CallSeries& series, std::vector<CallLoop>& all) {
   Tick longest = 0;
   for (std::size_t i = 1; i < series.ids.size(); ++i) longest = std::max(longest, Burst(timeline, series, i));
   std::map<std::uint64_t, std::vector<std::uint32_t>> pairs;
@@ -129,18 +123,18 @@ void AddLongBursts(const RankTimeline& timeline, const CallSeries& series, std::
 }
 
 // Those that cover most of the run, at most two with as many calls.
-std::vector<Candidate> FindCandidates(const RankTimeline& timeline, const CallSeries& series) {
-  std::vector<Candidate> all;
+std::vector<CallLoop> FindCandidates(const RankTimeline& timeline, const CallSeries& series) {
+  std::vector<CallLoop> all;
   std::vector<std::vector<std::uint32_t>> by_kind(series.kinds);
   for (std::uint32_t i = 0; i < series.ids.size(); ++i) by_kind[series.ids[i]].push_back(i);
   for (std::vector<std::uint32_t>& calls : by_kind) AddCandidate(timeline, series, std::move(calls), all);
   AddLongBursts(timeline, series, all);
-  std::ranges::stable_sort(all, std::greater<>(), &Candidate::coverage);
-  std::vector<Candidate> chosen;
+  std::ranges::stable_sort(all, std::greater<>(), &CallLoop::coverage);
+  std::vector<CallLoop> chosen;
   std::unordered_map<std::size_t, int> of_size;
-  for (Candidate& candidate : all) {
+  for (CallLoop& candidate : all) {
     if (candidate.coverage < kLeastCoverage / 2 || chosen.size() == kMostCandidates) break;
-    if (of_size[candidate.calls.size()]++ < 2) chosen.push_back(std::move(candidate));
+    if (of_size[candidate.borders.size()]++ < 2) chosen.push_back(std::move(candidate));
   }
   return chosen;
 }
@@ -256,8 +250,8 @@ std::uint32_t Border(const CallSeries& series, const std::vector<std::uint32_t>&
 // Where cores follow each other directly, that is all of it, and what lies between others is extra: a set-up, an
 // output. Otherwise iterations differ; then the loop begins where what comes before the first mark stops being what
 // comes before any other, and ends likewise.
-CallLoop Extend(const RankTimeline& timeline, const CallSeries& series, const Candidate& candidate) {
-  const std::vector<std::uint32_t>& marks = candidate.calls;
+CallLoop Extend(const RankTimeline& timeline, const CallSeries& series, const CallLoop& candidate) {
+  const std::vector<std::uint32_t>& marks = candidate.borders;
   Reach core{series.ids.size(), series.ids.size()}, any{0, 0};
   for (std::size_t k = 1; k < marks.size(); ++k) {
     const std::size_t most = marks[k] - marks[k - 1];
@@ -293,7 +287,7 @@ std::vector<double> Lengths(const RankTimeline& timeline, const CallSeries& seri
   return lengths;
 }
 
-// Time of iterations beyond one and a half times the median.
+// Share of the time in iterations beyond one and a half times the median.
 double ExtraShare(const RankTimeline& timeline, const CallSeries& series, const CallLoop& loop) {
   const std::vector<double> lengths = Lengths(timeline, series, loop);
   const double median = Median(lengths);
@@ -420,12 +414,11 @@ std::optional<CallLoop> FindLoop(const Trace& trace, std::size_t rank, const std
   const RankTimeline& timeline = trace.timelines[rank];
   const CallSeries series = MakeSeries(timeline, symbols);
   if (series.ids.size() < 2 * kFewestIterations) return std::nullopt;
-  std::vector<Candidate> candidates = FindCandidates(timeline, series);
-  for (Candidate& candidate : candidates) candidate.similarity = Similarity(series, candidate.calls);
   const double least = like == nullptr ? kLeastSimilarity : kLeastWhenKnown;
-  std::erase_if(candidates, [&](const Candidate& c) { return c.similarity < least; });
   std::vector<CallLoop> loops;
-  for (const Candidate& candidate : candidates) {
+  for (CallLoop& candidate : FindCandidates(timeline, series)) {
+    candidate.similarity = Similarity(series, candidate.borders);
+    if (candidate.similarity < least) continue;
     CallLoop loop = Extend(timeline, series, candidate);
     if (loop.iterations() < kFewestIterations) continue;
     if (loop.coverage < kLeastCoverage || loop.borders.back() - loop.borders.front() < kFewestCalls) continue;

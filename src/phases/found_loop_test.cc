@@ -1,4 +1,3 @@
-#include "phases/anomalies.h"
 #include "phases/found_loop.h"
 
 #include <gtest/gtest.h>

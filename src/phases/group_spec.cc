@@ -1,4 +1,4 @@
-#include "phases/group_spec.h"
+#include "phases/rank_groups.h"
 
 #include <fmt/format.h>
 
@@ -10,7 +10,6 @@
 
 #include "base/diagnostics.h"
 #include "base/text.h"
-#include "phases/rank_groups.h"
 #include "phases/rank_profile.h"
 
 namespace farscale {
@@ -61,11 +60,8 @@ bool Enters(const Trace& trace, std::size_t rank, const std::string& name) {
 }
 
 bool Matches(const Trace& trace, const GroupSpec& spec, std::size_t rank) {
-  switch (spec.kind) {
-    case GroupSpec::Kind::kRegion: return Enters(trace, rank, spec.region);
-    case GroupSpec::Kind::kEvery: return rank >= spec.offset && (rank - spec.offset) % spec.every == 0;
-    case GroupSpec::Kind::kRanks: break;
-  }
+  if (!spec.region.empty()) return Enters(trace, rank, spec.region);
+  if (spec.ranges.empty()) return rank >= spec.offset && (rank - spec.offset) % spec.every == 0;
   return std::ranges::any_of(spec.ranges, [&](const RankRange& range) {
     const auto bound = [&](double value) {
       return range.is_share ? RankOfShare(value, trace.size()) : static_cast<std::size_t>(value);
@@ -75,7 +71,7 @@ bool Matches(const Trace& trace, const GroupSpec& spec, std::size_t rank) {
 }
 
 [[noreturn]] void RefuseEmpty(const Trace& trace, const GroupSpec& spec) {
-  if (spec.kind == GroupSpec::Kind::kRegion) {
+  if (!spec.region.empty()) {
     const std::string advice = DidYouMean(spec.region, trace.UserRegionNames());
     throw Error(ErrorKind::kUsage, spec.where + ", " + trace.path,
                 fmt::format("no rank enters region '{}' of group '{}'", spec.region, spec.name),
@@ -140,10 +136,8 @@ constexpr double kOwnFunction = 0.1;
 constexpr double kSameGroup = 0.5;
 constexpr std::size_t kMostRanges = 4;  // in a text; chosen: they fit a line of a table
 
-using Shares = std::map<std::string, double>;
-
-Shares RegionsOf(const RankProfiles& profiles, const RankProfile& profile) {
-  Shares shares;
+WorkShares RegionsOf(const RankProfiles& profiles, const RankProfile& profile) {
+  WorkShares shares;
   for (const Work& work : profile.regions) {
     const std::string& name = profiles.regions[work.kind];
     if (!name.empty() && profile.useful > 0) shares[name] = work.inclusive / profile.useful;
@@ -151,17 +145,17 @@ Shares RegionsOf(const RankProfiles& profiles, const RankProfile& profile) {
   return shares;
 }
 
-Shares FunctionsOf(const RankProfiles& profiles, const RankProfile& profile) {
+WorkShares FunctionsOf(const RankProfiles& profiles, const RankProfile& profile) {
   double total = 0;
-  for (const Count& count : profile.functions) total += count.count;
-  Shares shares;
-  for (const Count& count : profile.functions) shares[profiles.functions[count.kind]] = count.count / total;
+  for (const Work& calls : profile.functions) total += calls.amount;
+  WorkShares shares;
+  for (const Work& calls : profile.functions) shares[profiles.functions[calls.kind]] = calls.amount / total;
   return shares;
 }
 
 // The name with the largest share beyond that of any other group, when it is `least` or more; else nothing. Of equals
 // the first in the alphabet.
-std::string Distinctive(const std::vector<Shares>& groups, std::size_t of, double least) {
+std::string Distinctive(const std::vector<WorkShares>& groups, std::size_t of, double least) {
   std::string best;
   double most = least;
   for (const auto& [name, share] : groups[of]) {
@@ -178,7 +172,7 @@ std::string Distinctive(const std::vector<Shares>& groups, std::size_t of, doubl
   return best;
 }
 
-double Difference(const Shares& a, const Shares& b) {
+double Difference(const WorkShares& a, const WorkShares& b) {
   double sum = 0;
   for (const auto& [name, share] : a) {
     const auto found = b.find(name);
@@ -190,8 +184,10 @@ double Difference(const Shares& a, const Shares& b) {
   return sum / 2;
 }
 
-double Difference(const GroupTraits& a, const GroupTraits& b) {
-  return std::max({Difference(a.regions, b.regions), Difference(a.bursts, b.bursts), Difference(a.calls, b.calls)});
+double Difference(const RankGroup& a, const RankGroup& b) {
+  double most = 0;
+  for (std::size_t i = 0; i < a.traits.size(); ++i) most = std::max(most, Difference(a.traits[i], b.traits[i]));
+  return most;
 }
 
 // Pairs of a known group and a new one that may be the same, the most alike first: whether their names differ, how much
@@ -204,7 +200,7 @@ std::vector<Pair> PossiblePairs(const std::vector<RankGroup>& known, const std::
   for (std::size_t i = 0; i < known.size(); ++i) {
     for (std::size_t k = 0; k < groups.size(); ++k) {
       const bool same_name = known[i].has_own_name && known[i].name == groups[k].name;
-      const double difference = Difference(known[i].traits, groups[k].traits);
+      const double difference = Difference(known[i], groups[k]);
       if (same_name || difference < kSameGroup) pairs.emplace_back(!same_name, difference, i, k);
     }
   }
@@ -230,7 +226,7 @@ std::string WithoutSeparator(std::string name) {
 
 std::vector<std::pair<std::string, bool>> NameGroups(const RankProfiles& profiles,
                                                      const std::vector<std::pair<RankProfile, bool>>& work) {
-  std::vector<Shares> regions, functions;
+  std::vector<WorkShares> regions, functions;
   bool has_master = false;
   for (const auto& [profile, serves] : work) {
     regions.push_back(RegionsOf(profiles, profile));
@@ -253,17 +249,18 @@ std::vector<std::pair<std::string, bool>> NameGroups(const RankProfiles& profile
   return names;
 }
 
-GroupTraits TraitsOf(const RankProfiles& profiles, const RankProfile& profile) {
-  GroupTraits traits;
+std::vector<WorkShares> TraitsOf(const RankProfiles& profiles, const RankProfile& profile) {
+  std::vector<WorkShares> traits(3);
+  WorkShares &regions = traits[0], &bursts = traits[1], &calls = traits[2];
   const double useful = std::max(profile.useful, 1.0);
-  for (const Work& work : profile.regions) traits.regions[profiles.regions[work.kind]] = work.ticks / useful;
+  for (const Work& work : profile.regions) regions[profiles.regions[work.kind]] = work.amount / useful;
   for (const Work& work : profile.bursts) {
     const auto [before, behind] = CallKindsOfBurst(work.kind);
-    traits.bursts[NameOfCallKind(before) + ", " + NameOfCallKind(behind)] = work.ticks / useful;
+    bursts[NameOfCallKind(before) + ", " + NameOfCallKind(behind)] = work.amount / useful;
   }
-  double calls = 0;
-  for (const Count& count : profile.calls) calls += count.count;
-  for (const Count& count : profile.calls) traits.calls[NameOfCallKind(count.kind)] = count.count / calls;
+  double total = 0;
+  for (const Work& one : profile.calls) total += one.amount;
+  for (const Work& one : profile.calls) calls[NameOfCallKind(one.kind)] = one.amount / total;
   return traits;
 }
 

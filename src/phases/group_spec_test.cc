@@ -1,9 +1,8 @@
-#include "phases/group_spec.h"
+#include "phases/rank_groups.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "phases/rank_groups.h"
 #include "support/clocked_program.h"
 #include "support/errors.h"
 
@@ -33,7 +32,6 @@ GroupSpec OfRegion(const std::string& region) {
 GroupSpec OfRanks(const std::string& name, const std::string& ranks) {
   GroupSpec spec;
   spec.name = name;
-  spec.kind = GroupSpec::Kind::kRanks;
   spec.ranges = ParseRankRanges(ranks, "s.toml:2");
   spec.where = "s.toml:2";
   return spec;
@@ -42,7 +40,6 @@ GroupSpec OfRanks(const std::string& name, const std::string& ranks) {
 GroupSpec Every(std::size_t every, std::size_t offset) {
   GroupSpec spec;
   spec.name = "some";
-  spec.kind = GroupSpec::Kind::kEvery;
   spec.every = every;
   spec.offset = offset;
   spec.where = "s.toml:3";

@@ -380,9 +380,10 @@ bool IsWrapped(const std::vector<LandmarkBursts>& bursts, const PresentPart& fir
 
 }  // namespace
 
-std::optional<IterationParts> CutParts(const Trace& trace, const std::vector<RankCut>& loop,
-                                       const IterationShape& shape) {
-  if (shape.parts.empty()) return std::nullopt;
+std::vector<std::vector<RankCut>> CutParts(const Trace& trace, const std::vector<RankCut>& loop,
+                                           const IterationShape& shape) {
+  std::vector<std::vector<RankCut>> result(shape.parts.size());
+  if (shape.parts.empty()) return result;
   const bool has_regions = std::any_of(shape.landmarks.begin(), shape.landmarks.end(),
                                        [](const Landmark& landmark) { return !landmark.region.empty(); });
   std::vector<BurstRegions> regions(trace.size());
@@ -394,8 +395,6 @@ std::optional<IterationParts> CutParts(const Trace& trace, const std::vector<Ran
   const std::vector<LandmarkBursts> bursts =
       FindLandmarks(trace, loop, regions, shape.landmarks, has_regions, is_there);
   const std::vector<PresentPart> present = PresentParts(shape, is_there);
-  IterationParts result;
-  result.ranks.resize(shape.parts.size());
   if (present.empty()) return result;
   const bool is_wrapped = IsWrapped(bursts, present.front());
   std::vector<std::vector<RankCut>> cuts(trace.size());
@@ -405,7 +404,7 @@ std::optional<IterationParts> CutParts(const Trace& trace, const std::vector<Ran
   for (std::size_t i = 0; i < present.size(); ++i) {
     if (!present[i].is_whole) continue;
     for (std::size_t rank = 0; rank < trace.size(); ++rank) {
-      result.ranks[present[i].part].push_back(std::move(cuts[rank][i]));
+      result[present[i].part].push_back(std::move(cuts[rank][i]));
     }
   }
   return result;

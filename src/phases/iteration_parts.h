@@ -3,7 +3,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -13,18 +12,11 @@
 
 namespace farscale {
 
-struct IterationParts {
-  // Indexed by part of the shape and rank: occurrences, one an iteration. Parts tile the loop; a part that begins in
-  // one iteration may end in the next, then it has no last occurrence, and what lies before the first part of all
-  // belongs to none. Empty: this run does not have the part, or it cannot be distinguished from another one here.
-  std::vector<std::vector<RankCut>> ranks;
-
-  bool Has(std::size_t part) const { return !ranks[part].empty(); }
-};
-
-// Nothing when the shape has no parts.
-std::optional<IterationParts> CutParts(const Trace& trace, const std::vector<RankCut>& loop,
-                                       const IterationShape& shape);
+// Occurrences of every part of the shape, one an iteration, by rank. Parts tile the loop; a part that begins in one
+// iteration may end in the next, then it has no last occurrence, and what lies before the first part of all belongs to
+// none. No ranks: this run does not have the part, or it cannot be distinguished from another one here.
+std::vector<std::vector<RankCut>> CutParts(const Trace& trace, const std::vector<RankCut>& loop,
+                                           const IterationShape& shape);
 
 // Calls of an iteration, and the bursts of computation between them: burst i comes before its call i, the last
 // one follows its last call. The first and the last end at the iteration's edges.

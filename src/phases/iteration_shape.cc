@@ -9,7 +9,7 @@
 #include <utility>
 
 #include "base/parallel.h"
-#include "phases/call_pattern.h"
+#include "phases/found_loop.h"
 #include "phases/iteration_parts.h"
 #include "phases/phase_cut.h"
 #include "stats/sample_quantiles.h"
@@ -85,13 +85,6 @@ struct TypicalIteration {
   std::set<std::uint32_t> around;      // regions around nearly all of the iteration, which say nothing of its parts
 };
 
-// Counts calls from one burst up to the next time that another comes, in this iteration or the next.
-struct Rounds {
-  int all = 0, collective = 0;  // turns of functions that may wait
-  int count = 0;                // those, or how often the same call comes back
-  double longest_burst = 0;     // between them; share of the computation
-};
-
 const Region& Function(const Trace& trace, const TypicalIteration& typical, std::size_t call) {
   return trace.regions[trace.timelines[typical.rank].region(call)];
 }
@@ -111,15 +104,18 @@ Landmark LandmarkAt(const Trace& trace, const TypicalIteration& typical, std::si
   return landmark;
 }
 
-Rounds RoundsBetween(const Trace& trace, const TypicalIteration& typical, std::size_t from, std::size_t to) {
-  Rounds rounds;
+// The kind of the part that the calls are from one burst up to the next time that another comes, in this iteration or
+// the next: rounds, which are turns of functions that may wait, or occurrences of one call, with no long burst between.
+// Empty where they are no part of their own. `longest`: share of a burst between rounds.
+std::string KindOfCalls(const Trace& trace, const TypicalIteration& typical, std::size_t from, std::size_t to,
+                        double longest) {
   std::string last;
   std::unordered_map<std::uint64_t, int> same;
-  int repeats = 0;
+  int repeats = 0, turns = 0, collective = 0;
   const std::size_t count = to > from ? to - from : to + typical.shares.size() - from;
   for (std::size_t i = 0; i < count; ++i) {
     const std::size_t burst = (from + i) % typical.shares.size();
-    if (i > 0) rounds.longest_burst = std::max(rounds.longest_burst, typical.shares[burst]);
+    if (i > 0 && typical.shares[burst] > longest) return "";
     if (burst + 1 == typical.shares.size()) continue;  // no call follows in this iteration
     const Region& function = Function(trace, typical, typical.iteration.begin.call + burst);
     if (!Completes(function)) {
@@ -128,13 +124,13 @@ Rounds RoundsBetween(const Trace& trace, const TypicalIteration& typical, std::s
     }
     repeats = std::max(repeats, ++same[typical.symbols[typical.iteration.begin.call + burst]]);
     if (function.name != last) {
-      ++rounds.all;
-      if (function.IsCollective()) ++rounds.collective;
+      ++turns;
+      if (function.IsCollective()) ++collective;
     }
     last = function.name;
   }
-  rounds.count = std::max(rounds.all, repeats);
-  return rounds;
+  if (std::max(turns, repeats) < kFewestRounds) return "";
+  return 2 * collective >= turns ? "collectives" : "exchange";
 }
 
 // The region that the calls and computation from one burst to another are made of, and little else of the
@@ -265,17 +261,14 @@ std::vector<IterationPart> Parts(const Trace& trace, const TypicalIteration& typ
   std::vector<IterationPart> parts;
   for (std::size_t i = 0; i < bursts.size(); ++i) {
     const std::size_t next = bursts[(i + 1) % bursts.size()];
-    const Rounds rounds = RoundsBetween(trace, typical, bursts[i], next);
-    const bool has_two =
-        !landmarks[i].is_repeated && rounds.count >= kFewestRounds && rounds.longest_burst <= kLittle * shortest;
-    const auto add = [&](PartKind kind, bool is_behind, std::size_t from, std::size_t to) {
+    const std::string of_calls =
+        landmarks[i].is_repeated ? "" : KindOfCalls(trace, typical, bursts[i], next, kLittle * shortest);
+    const auto add = [&](const std::string& kind, bool is_behind, std::size_t from, std::size_t to) {
       const std::string region = RegionBetween(trace, typical, from, to);
-      parts.push_back({region.empty() ? ToString(kind) : region, kind, i, is_behind});
+      parts.push_back({region.empty() ? kind : region, kind, i, is_behind});
     };
-    add(PartKind::kComputation, false, bursts[i], has_two ? bursts[i] + 1 : next);
-    if (!has_two) continue;
-    const bool mostly_collectives = 2 * rounds.collective >= rounds.all;
-    add(mostly_collectives ? PartKind::kCollectives : PartKind::kExchange, true, bursts[i] + 1, next);
+    add("computation", false, bursts[i], of_calls.empty() ? next : bursts[i] + 1);
+    if (!of_calls.empty()) add(of_calls, true, bursts[i] + 1, next);
   }
   if (parts.size() < 2) return {};
   NumberNames(parts);
@@ -283,15 +276,6 @@ std::vector<IterationPart> Parts(const Trace& trace, const TypicalIteration& typ
 }
 
 }  // namespace
-
-std::string ToString(PartKind kind) {
-  switch (kind) {
-    case PartKind::kComputation: return "computation";
-    case PartKind::kExchange: return "exchange";
-    case PartKind::kCollectives: return "collectives";
-  }
-  return "";
-}
 
 const IterationPart* IterationShape::FindPart(const std::string& name) const {
   const auto found = std::ranges::find(parts, name, &IterationPart::name);

@@ -31,18 +31,12 @@ struct Landmark {
   friend bool operator==(const Landmark&, const Landmark&) = default;
 };
 
-enum class PartKind {
-  kComputation,  // a long computation and the calls behind it
-  kExchange,     // many rounds of messages with little computation between
-  kCollectives,  // the same of collectives
-};
-
-std::string ToString(PartKind kind);
-
 // From a landmark to the next part.
 struct IterationPart {
   std::string name;  // the region it is made of, else its kind, with a number where that is not unique
-  PartKind kind = PartKind::kComputation;
+  // A long computation and the calls behind it: "computation"; many rounds of messages or of collectives with little
+  // computation between: "exchange", "collectives".
+  std::string kind;
   std::size_t landmark = 0;
   bool is_behind = false;  // begins with the calls behind the landmark
 

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <optional>
 #include <type_traits>
+#include <utility>
 
 #include "base/parallel.h"
 
@@ -89,42 +90,31 @@ struct CounterSample {
   std::size_t index = 0;  // index of the event or call
 };
 
-// The samples next to an edge; the same one twice when it lies on the edge.
-struct ValuesAround {
+// The samples next to an edge, before it and behind; the same one twice when it lies on the edge. Compares in the order
+// of the trace, which decides between samples of one tick.
+std::pair<std::optional<CounterSample>, std::optional<CounterSample>> SamplesAround(const RankTimeline& timeline,
+                                                                                    const Edge& edge) {
   std::optional<CounterSample> before, after;
-
-  void Compare(const CounterSample& sample, Tick edge) {
-    if (sample.tick <= edge && (!before || sample.tick >= before->tick)) before = sample;
-    if (sample.tick >= edge && (!after || sample.tick < after->tick)) after = sample;
-  }
-
-  // The share of the way from the one to the other.
-  double Share(Tick edge) const {
-    return static_cast<double>(edge - before->tick) / static_cast<double>(after->tick - before->tick);
-  }
-};
-
-// Compares in the order of the trace, which decides between samples of one tick.
-ValuesAround FindValuesAround(const RankTimeline& timeline, const Edge& edge) {
-  ValuesAround result;
-  const auto event = [&](std::size_t i) { result.Compare({timeline.event_tick(i), true, false, i}, edge.tick); };
-  if (edge.event < timeline.region_events() && timeline.event_tick(edge.event) == edge.tick) {
+  const auto compare = [&](const CounterSample& sample) {
+    if (sample.tick <= edge.tick && (!before || sample.tick >= before->tick)) before = sample;
+    if (sample.tick >= edge.tick && (!after || sample.tick < after->tick)) after = sample;
+  };
+  const auto event = [&](std::size_t i) { compare({timeline.event_tick(i), true, false, i}); };
+  const bool event_follows = edge.event < timeline.region_events();
+  if (event_follows && timeline.event_tick(edge.event) == edge.tick) {
     event(edge.event);
-    return result;
+    return {before, after};
   }
-  const auto leave = [&](std::size_t i) { result.Compare({timeline.leave(i), false, true, i}, edge.tick); };
-  const auto enter = [&](std::size_t i) { result.Compare({timeline.enter(i), false, false, i}, edge.tick); };
-  const bool has_event = edge.event > 0, has_call = edge.call > 0;
+  const bool has_event = edge.event > 0;
   const bool event_is_last = has_event && timeline.region_event(edge.event - 1).call >= edge.call;
   if (has_event && !event_is_last) event(edge.event - 1);
-  if (has_call) leave(edge.call - 1);
+  if (edge.call > 0) compare({timeline.leave(edge.call - 1), false, true, edge.call - 1});
   if (event_is_last) event(edge.event - 1);
-  const bool event_follows = edge.event < timeline.region_events(), call_follows = edge.call < timeline.calls();
   const bool event_is_first = event_follows && timeline.region_event(edge.event).call <= edge.call;
   if (event_is_first) event(edge.event);
-  if (call_follows) enter(edge.call);
+  if (edge.call < timeline.calls()) compare({timeline.enter(edge.call), false, false, edge.call});
   if (event_follows && !event_is_first) event(edge.event);
-  return result;
+  return {before, after};
 }
 
 // Scaled as a double, or as recorded.
@@ -144,11 +134,12 @@ Value ValueOf(const RankTimeline& timeline, std::size_t counter, const CounterSa
 // Calls between(before, growth from one sample to the next, share of the way) for an edge between two samples.
 template <typename Value, typename Between>
 Value ValueAt(const RankTimeline& timeline, std::size_t counter, const Edge& edge, Between between) {
-  const ValuesAround n = FindValuesAround(timeline, edge);
-  if (!n.before) return n.after ? ValueOf<Value>(timeline, counter, *n.after) : 0;
-  const Value before = ValueOf<Value>(timeline, counter, *n.before);
-  if (!n.after || n.after->tick == n.before->tick) return before;
-  return between(before, ValueOf<Value>(timeline, counter, *n.after) - before, n.Share(edge.tick));
+  const auto [first, second] = SamplesAround(timeline, edge);
+  if (!first) return second ? ValueOf<Value>(timeline, counter, *second) : 0;
+  const Value before = ValueOf<Value>(timeline, counter, *first);
+  if (!second || second->tick == first->tick) return before;
+  const double share = static_cast<double>(edge.tick - first->tick) / static_cast<double>(second->tick - first->tick);
+  return between(before, ValueOf<Value>(timeline, counter, *second) - before, share);
 }
 
 }  // namespace

@@ -1,4 +1,3 @@
-#include "phases/anomalies.h"
 #include "phases/phase_spec.h"
 
 #include <gmock/gmock.h>

@@ -11,7 +11,6 @@
 
 #include "base/text.h"
 #include "base/search.h"
-#include "phases/anomalies.h"
 #include "phases/found_loop.h"
 #include "phases/iteration_parts.h"
 
@@ -174,11 +173,8 @@ void TakePart(const Trace& trace, PhaseCut& cut) {
          names.empty() ? "they are alike throughout; leave out the part" : "there are: " + names);
   }
   const auto index = static_cast<std::size_t>(part - shape.parts.data());
-  std::optional<IterationParts> parts = CutParts(trace, *loop, shape);
-  if (!parts || !parts->Has(index)) {
-    fail(fmt::format("the iterations of this run show no part '{}' by itself", spec.part), "");
-  }
-  cut.ranks = std::move(parts->ranks[index]);
+  cut.ranks = std::move(CutParts(trace, *loop, shape)[index]);
+  if (cut.ranks.empty()) fail(fmt::format("the iterations of this run show no part '{}' by itself", spec.part), "");
   for (std::size_t rank = 0; rank < trace.size(); ++rank) {
     if (cut.ranks[rank].present) Choose(trace, spec, rank, cut.ranks[rank]);
   }
@@ -396,12 +392,9 @@ std::vector<RegionSummary> SummarizeRegions(const Trace& trace) {
     Tick begin = 0, ticks = 0;
     bool seen = false;
   };
-  struct Sum {
-    std::uint64_t fewest = std::numeric_limits<std::uint64_t>::max(), most = 0, total = 0;
-    std::size_t ranks = 0;
-    Tick ticks = 0;
-  };
-  std::vector<Sum> sums(names.size());
+  std::vector<RegionSummary> all(names.size());
+  std::vector<Tick> ticks(names.size());
+  std::vector<std::uint64_t> counts(names.size());
   Tick run_time = 0;
   for (const RankTimeline& timeline : trace.timelines) {
     run_time += timeline.end() - timeline.begin();
@@ -421,28 +414,25 @@ std::vector<RegionSummary> SummarizeRegions(const Trace& trace) {
     for (std::size_t name = 0; name < names.size(); ++name) {
       const Open& region = open[name];
       if (!region.seen) continue;
-      Sum& sum = sums[name];
-      sum.fewest = std::min(sum.fewest, region.count);
-      sum.most = std::max(sum.most, region.count);
-      sum.total += region.count;
-      sum.ticks += region.ticks;
-      ++sum.ranks;
+      RegionSummary& summary = all[name];
+      summary.fewest = summary.ranks == 0 ? region.count : std::min(summary.fewest, region.count);
+      summary.most = std::max(summary.most, region.count);
+      ++summary.ranks;
+      counts[name] += region.count;
+      ticks[name] += region.ticks;
     }
   }
-  std::vector<bool> of_devices(names.size());
-  for (std::size_t region = 0; region < trace.regions.size(); ++region) {
-    if (trace.regions[region].is_device_runtime) of_devices[name_of[region]] = true;
-  }
-  std::vector<RegionSummary> summaries;
   for (std::size_t name = 0; name < names.size(); ++name) {
-    const Sum& sum = sums[name];
-    if (sum.ranks == 0) continue;
-    const double seconds = trace.Seconds(sum.ticks) / static_cast<double>(std::max<std::uint64_t>(sum.total, 1));
-    const double share = run_time > 0 ? static_cast<double>(sum.ticks) / static_cast<double>(run_time) : 0;
-    summaries.push_back({names[name], sum.fewest, sum.most, sum.ranks, seconds, share, of_devices[name]});
+    all[name].name = names[name];
+    all[name].seconds = trace.Seconds(ticks[name]) / static_cast<double>(std::max<std::uint64_t>(counts[name], 1));
+    if (run_time > 0) all[name].share = static_cast<double>(ticks[name]) / static_cast<double>(run_time);
   }
-  std::ranges::stable_sort(summaries, std::greater<>(), &RegionSummary::share);
-  return summaries;
+  for (std::size_t region = 0; region < trace.regions.size(); ++region) {
+    if (trace.regions[region].is_device_runtime) all[name_of[region]].is_device_runtime = true;
+  }
+  std::erase_if(all, [](const RegionSummary& summary) { return summary.ranks == 0; });
+  std::ranges::stable_sort(all, std::greater<>(), &RegionSummary::share);
+  return all;
 }
 
 }  // namespace farscale

@@ -1,4 +1,3 @@
-#include "phases/anomalies.h"
 #include "phases/phase_cut.h"
 
 #include <gmock/gmock.h>

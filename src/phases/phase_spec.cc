@@ -10,11 +10,11 @@
 
 namespace farscale {
 
-CleanSpec ParseClean(const std::string& text, const std::string& where) {
-  if (text == "longest") return {CleanSpec::Kind::kLongest, 0};
+std::size_t ParseClean(const std::string& text, const std::string& where) {
+  if (text == "longest") return kLongestRun;
   const bool is_number = !text.empty() && text.size() < 10 && text.find_first_not_of("0123456789") == std::string::npos;
   const std::size_t count = is_number ? std::stoul(text) : 0;
-  if (count > 0) return {CleanSpec::Kind::kCleanest, count};
+  if (count > 0) return count;
   throw Error(ErrorKind::kUsage, where,
               "'" + text + "' must be longest, or how many of the cleanest iterations to keep");
 }
@@ -83,8 +83,8 @@ std::string Describe(const PhaseSpec& spec) {
   if (!spec.part.empty()) text = spec.part + " in " + text;
   if (spec.skip > 0) text += fmt::format(", without the first {}", spec.skip);
   if (spec.keep) text += fmt::format(", {} iteration{}", *spec.keep, *spec.keep == 1 ? "" : "s");
-  if (spec.clean.kind == CleanSpec::Kind::kLongest) text += ", the longest run of clean iterations";
-  if (spec.clean.kind == CleanSpec::Kind::kCleanest) text += fmt::format(", the {} cleanest", spec.clean.count);
+  if (spec.clean == kLongestRun) text += ", the longest run of clean iterations";
+  if (spec.clean > kLongestRun) text += fmt::format(", the {} cleanest", *spec.clean);
   return text;
 }
 

@@ -23,20 +23,11 @@ enum class Span {
   kEach,   // the occurrences only, leaving out what lies between them
 };
 
-// Which iterations are kept, of those that skip and keep leave, by how little disturbed they are.
-struct CleanSpec {
-  enum class Kind {
-    kAll,
-    kLongest,   // the longest run of consecutive clean ones
-    kCleanest,  // `count` of them, wherever they are
-  };
-
-  Kind kind = Kind::kAll;
-  std::size_t count = 0;
-};
+// The longest run of consecutive clean iterations, instead of a number of the cleanest.
+inline constexpr std::size_t kLongestRun = 0;
 
 // "longest", or a number. Throws a usage error at `where`.
-CleanSpec ParseClean(const std::string& text, const std::string& where);
+std::size_t ParseClean(const std::string& text, const std::string& where);
 
 struct PhaseSpec {
   enum class Kind { kWholeRun, kRegion, kRegularExpression, kTimeWindow, kFoundLoop };
@@ -49,7 +40,8 @@ struct PhaseSpec {
   double window_end = 0;
   std::size_t skip = 0;             // iterations left out at the beginning
   std::optional<std::size_t> keep;  // number of iterations that follow; all when absent
-  CleanSpec clean;
+  // So many of the least disturbed of those that skip and keep leave, or kLongestRun; all when absent.
+  std::optional<std::size_t> clean;
   Span span = Span::kAuto;
   std::string where;  // file and line that says so, for error messages
   // The shape of the iterations in another run of the program, to find the same loop and the same parts here.

@@ -4,8 +4,10 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
+#include <numeric>
+#include <optional>
 
-#include "phases/anomalies.h"
 #include "phases/rank_profile.h"
 #include "stats/sample_quantiles.h"
 
@@ -25,70 +27,55 @@ constexpr double kDifferent = 0.5;
 // Rarer work does not recur.
 constexpr double kRecurs = 3;
 
-double Value(const Work& work) { return work.ticks; }
-double Value(const Count& count) { return count.count; }
-
-template <typename Item>
-double Total(const std::vector<Item>& items) {
-  double total = 0;
-  for (const Item& item : items) total += Value(item);
-  return total;
+double Total(const std::vector<Work>& items) {
+  return std::accumulate(items.begin(), items.end(), 0.0, [](double sum, const Work& one) { return sum + one.amount; });
 }
 
-// Calls visit(a, b) with the two items of every kind that either list has; null where a list lacks it.
-template <typename Item, typename Visit>
-void ForEachKind(const std::vector<Item>& a, const std::vector<Item>& b, Visit visit) {
+// Calls visit(a, b) with the two items of every kind that either list has; of nothing where a list lacks it.
+template <typename Visit>
+void ForEachKind(const std::vector<Work>& a, const std::vector<Work>& b, Visit visit) {
+  static const Work kNone;
   auto i = a.begin(), j = b.begin();
   while (i != a.end() || j != b.end()) {
     const bool has_a = i != a.end() && (j == b.end() || i->kind <= j->kind);
     const bool has_b = j != b.end() && (i == a.end() || j->kind <= i->kind);
-    visit(has_a ? &*i : nullptr, has_b ? &*j : nullptr);
-    if (has_a) ++i;
-    if (has_b) ++j;
+    visit(has_a ? *i++ : kNone, has_b ? *j++ : kNone);
   }
 }
 
 // Half the sum of the differences between shares: 0 for the same, 1 for nothing in common.
-template <typename Item>
-double DistanceOfShares(const std::vector<Item>& a, const std::vector<Item>& b) {
+double DistanceOfShares(const std::vector<Work>& a, const std::vector<Work>& b) {
   const double total_a = Total(a), total_b = Total(b);
   if (total_a <= 0 && total_b <= 0) return 0;
   if (total_a <= 0 || total_b <= 0) return 1;
   double sum = 0;
-  ForEachKind(a, b, [&](const Item* of_a, const Item* of_b) {
-    sum += std::fabs((of_a != nullptr ? Value(*of_a) / total_a : 0) - (of_b != nullptr ? Value(*of_b) / total_b : 0));
+  ForEachKind(a, b, [&](const Work& of_a, const Work& of_b) {
+    sum += std::fabs(of_a.amount / total_a - of_b.amount / total_b);
   });
   return sum / 2;
 }
 
 // Share of the work of `a` that `b` lacks: in regions that it hardly enters, and what recurs where it does little, with
 // all that it does in regions within. A mark that one rank alone sets within a region is no other work.
-double Lacking(const std::vector<Work>& a, const std::vector<Work>& b) {
+double LackingWork(const std::vector<Work>& a, const std::vector<Work>& b) {
   double lacking = 0;
-  ForEachKind(a, b, [&](const Work* of_a, const Work* of_b) {
-    if (of_a == nullptr) return;
-    const Work other = of_b != nullptr ? *of_b : Work{};
-    const bool hardly_enters = of_a->entries > kLess * other.entries;
-    lacking += hardly_enters ? of_a->ticks : std::max(0.0, of_a->recurring - kLess * other.inclusive);
+  ForEachKind(a, b, [&](const Work& of_a, const Work& of_b) {
+    const bool hardly_enters = of_a.entries > kLess * of_b.entries;
+    lacking += hardly_enters ? of_a.amount : std::max(0.0, of_a.recurring - kLess * of_b.inclusive);
   });
   const double total = Total(a);
   return total > 0 ? lacking / total : 0;
 }
 
 // The same of calls, of those that recur.
-double Lacking(const std::vector<Count>& a, const std::vector<Count>& b) {
+double LackingCalls(const std::vector<Work>& a, const std::vector<Work>& b) {
   double lacking = 0, total = 0;
-  ForEachKind(a, b, [&](const Count* of_a, const Count* of_b) {
-    if (of_a == nullptr || of_a->count < kRecurs) return;
-    total += of_a->count;
-    lacking += std::max(0.0, of_a->count - kLess * (of_b != nullptr ? of_b->count : 0));
+  ForEachKind(a, b, [&](const Work& of_a, const Work& of_b) {
+    if (of_a.amount < kRecurs) return;
+    total += of_a.amount;
+    lacking += std::max(0.0, of_a.amount - kLess * of_b.amount);
   });
   return total > 0 ? lacking / total : 0;
-}
-
-template <typename Item>
-double EachLacks(const std::vector<Item>& a, const std::vector<Item>& b) {
-  return std::min(Lacking(a, b), Lacking(b, a));
 }
 
 // Ranks on their way to being a group.
@@ -139,17 +126,17 @@ std::pair<std::vector<GroupCandidate>, std::vector<std::size_t>> Cluster(const R
       same->push_back(rank);
     }
   }
-  std::vector<ClusterPoint> points;
-  for (const auto& ranks : alike) points.push_back({ranks.size(), {}});
+  std::vector<std::size_t> weights;
+  for (const auto& ranks : alike) weights.push_back(ranks.size());
   const auto distance = [&](std::size_t i, std::size_t j) {
     return Distance(usual, profiles.ranks[alike[i].front()], profiles.ranks[alike[j].front()]);
   };
-  FindClusters(points, distance, kReach, kFewestInCluster);
-  for (std::size_t i = 0; i < points.size(); ++i) {
+  const auto found = FindClusters(weights, distance, kReach, kFewestInCluster);
+  for (std::size_t i = 0; i < found.size(); ++i) {
     std::vector<std::size_t>* ranks = &noise;
-    if (points[i].cluster) {
-      clusters.resize(std::max(clusters.size(), *points[i].cluster + 1));
-      ranks = &clusters[*points[i].cluster].ranks;
+    if (found[i]) {
+      clusters.resize(std::max(clusters.size(), *found[i] + 1));
+      ranks = &clusters[*found[i]].ranks;
     }
     ranks->insert(ranks->end(), alike[i].begin(), alike[i].end());
   }
@@ -166,8 +153,11 @@ std::pair<std::vector<GroupCandidate>, std::vector<std::size_t>> Cluster(const R
 // The least share of work that each lacks of the other. More of the same, or more besides the same, is no other work:
 // that is imbalance, and what some ranks of a program do for all.
 double Difference(const GroupCandidate& a, const GroupCandidate& b) {
-  return std::max({EachLacks(a.profile.regions, b.profile.regions), EachLacks(a.profile.bursts, b.profile.bursts),
-                   EachLacks(a.profile.calls, b.profile.calls)});
+  const auto each_lacks = [&](auto lacking, std::vector<Work> RankProfile::*list) {
+    return std::min(lacking(a.profile.*list, b.profile.*list), lacking(b.profile.*list, a.profile.*list));
+  };
+  return std::max({each_lacks(LackingWork, &RankProfile::regions), each_lacks(LackingWork, &RankProfile::bursts),
+                   each_lacks(LackingCalls, &RankProfile::calls)});
 }
 
 const MessageCounts& Messages(const Trace& trace, const PhaseCut& cut, MessageCountsByRank& messages,
@@ -201,7 +191,7 @@ bool IsMaster(const Trace& trace, const PhaseCut& cut, MessageCountsByRank& mess
 // output server.
 bool IsOneWay(const Trace& trace, const PhaseCut& cut, MessageCountsByRank& messages, const GroupCandidate& candidate,
               const GroupCandidate& group) {
-  if (Lacking(group.profile.calls, candidate.profile.calls) < kDifferent) return false;
+  if (LackingCalls(group.profile.calls, candidate.profile.calls) < kDifferent) return false;
   std::uint64_t sent = 0, received = 0;
   for (const std::size_t rank : candidate.ranks) {
     sent += Messages(trace, cut, messages, rank).sent;
@@ -254,7 +244,7 @@ std::vector<RankGroup> Named(const RankProfiles& profiles, const std::vector<Gro
   return groups;
 }
 
-RankGroups GroupRanks(const Trace& trace, const PhaseCut& cut) {
+std::vector<RankGroup> GroupRanks(const Trace& trace, const PhaseCut& cut, Diagnostics& diagnostics) {
   const RankProfiles profiles = ProfileRanks(trace, cut);
   std::vector<std::size_t> present;
   std::vector<double> useful;
@@ -263,11 +253,10 @@ RankGroups GroupRanks(const Trace& trace, const PhaseCut& cut) {
     present.push_back(rank);
     useful.push_back(profiles.ranks[rank].useful);
   }
-  RankGroups result;
-  if (present.size() < 3) return result;
+  if (present.size() < 3) return {};
   const double usual = std::max(1.0, Median(std::move(useful)));
   auto [clusters, noise] = Cluster(profiles, usual, present);
-  if (clusters.empty() || 2 * noise.size() > present.size()) return result;
+  if (clusters.empty() || 2 * noise.size() > present.size()) return {};
   std::vector<GroupCandidate> groups;
   MessageCountsByRank messages(trace.size());
   for (GroupCandidate& cluster : clusters) Place(trace, cut, usual, messages, std::move(cluster), groups);
@@ -279,59 +268,59 @@ RankGroups GroupRanks(const Trace& trace, const PhaseCut& cut) {
       if (Distance(usual, profiles.ranks[rank], groups[into].profile) > kReach) outliers.push_back(rank);
     }
   }
-  if (groups.size() < 2) return result;
+  if (groups.size() < 2) return {};
   for (GroupCandidate& group : groups) std::sort(group.ranks.begin(), group.ranks.end());
   std::sort(groups.begin(), groups.end(), IsBefore);
   std::sort(outliers.begin(), outliers.end());
-  result.groups = Named(profiles, groups);
-  if (!outliers.empty()) {
-    result.diagnostics.Add(anomaly::kRankInNoGroup, outliers.size(),
-                           fmt::format("in phase {}: {}", cut.spec.name, FormatRanks(outliers)));
-  }
-  return result;
+  diagnostics.Add(anomaly::kRankInNoGroup, outliers.size(),
+                  fmt::format("in phase {}: {}", cut.spec.name, FormatRanks(outliers)));
+  return Named(profiles, groups);
 }
 
 }  // namespace
 
-void FindClusters(std::vector<ClusterPoint>& points, const std::function<double(std::size_t, std::size_t)>& distance,
-                  double reach, std::size_t fewest) {
+std::vector<std::optional<std::size_t>> FindClusters(const std::vector<std::size_t>& weights,
+                                                     const std::function<double(std::size_t, std::size_t)>& distance,
+                                                     double reach, std::size_t fewest) {
   // The neighbours of a point with enough of them; nothing for others.
   const auto neighbours_of = [&](std::size_t point) {
     std::vector<std::size_t> neighbours;
     std::size_t weight = 0;
-    for (std::size_t i = 0; i < points.size(); ++i) {
+    for (std::size_t i = 0; i < weights.size(); ++i) {
       if (i != point && distance(point, i) > reach) continue;
       neighbours.push_back(i);
-      weight += points[i].weight;
+      weight += weights[i];
     }
     return weight >= fewest ? neighbours : std::vector<std::size_t>();
   };
   std::size_t clusters = 0;
-  std::vector<bool> visited(points.size());
-  for (ClusterPoint& point : points) point.cluster.reset();
-  for (std::size_t first = 0; first < points.size(); ++first) {
+  std::vector<std::optional<std::size_t>> found(weights.size());
+  std::vector<bool> visited(weights.size());
+  for (std::size_t first = 0; first < weights.size(); ++first) {
     if (visited[first]) continue;
     std::vector<std::size_t> queue = {first};
     for (std::size_t next = 0; next < queue.size(); ++next) {
       if (visited[queue[next]]) continue;  // noise before
       visited[queue[next]] = true;
       for (const std::size_t i : neighbours_of(queue[next])) {
-        if (points[i].cluster) continue;
-        points[i].cluster = clusters;
+        if (found[i]) continue;
+        found[i] = clusters;
         if (i != first) queue.push_back(i);
       }
     }
-    if (points[first].cluster == clusters) ++clusters;  // else noise, unless a cluster reaches it later
+    if (found[first] == clusters) ++clusters;  // else noise, unless a cluster reaches it later
   }
+  return found;
 }
 
-RankGroups FindGroups(const Trace& trace, const PhaseCut& cut) {
-  RankGroups found = GroupRanks(trace, cut);
-  if (found.groups.empty() || cut.spec.part.empty()) return found;
+std::vector<RankGroup> FindGroups(const Trace& trace, const PhaseCut& cut, Diagnostics& diagnostics) {
+  if (cut.spec.part.empty()) return GroupRanks(trace, cut, diagnostics);
+  Diagnostics of_part;
+  if (GroupRanks(trace, cut, of_part).empty()) return {};
   // The work of ranks of one program differs in a part where they come to it at different times.
   PhaseSpec iterations = cut.spec;
   iterations.part.clear();
-  return GroupRanks(trace, CutPhase(trace, iterations));
+  return GroupRanks(trace, CutPhase(trace, iterations), diagnostics);
 }
 
 }  // namespace farscale

@@ -8,6 +8,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -20,26 +21,21 @@ struct RankProfile;
 struct RankProfiles;
 struct Trace;
 
-// Work of the ranks of a group, as shares by name: useful time by region and by kind of burst, calls by kind.
-struct GroupTraits {
-  std::map<std::string, double> regions, bursts, calls;
-};
+// Shares of the work of ranks, by name.
+using WorkShares = std::map<std::string, double>;
 
 struct RankGroup {
   std::string name;
   std::vector<std::size_t> ranks;  // rising
   bool has_own_name = true;        // false: nothing is distinctive of it, and its name is only a number
-  GroupTraits traits;              // empty for groups that a study names
+  // Useful time by region and by kind of burst, calls by kind; empty for groups that a study names.
+  std::vector<WorkShares> traits;
 };
 
-struct RankGroups {
-  std::vector<RankGroup> groups;  // none, or two and more; the largest first, of equals that with the lowest rank
-  Diagnostics diagnostics;
-};
-
-// None when all ranks do the same work, in whatever amounts. Ranks that are not in the phase are in no group. A part of
-// iterations has the groups of whole ones.
-RankGroups FindGroups(const Trace& trace, const PhaseCut& cut);
+// None, or two and more; the largest first, of equals that with the lowest rank. None when all ranks do the same work,
+// in whatever amounts. Ranks that are not in the phase are in no group. A part of iterations has the groups of whole
+// ones.
+std::vector<RankGroup> FindGroups(const Trace& trace, const PhaseCut& cut, Diagnostics& diagnostics);
 
 // Gives the groups of one phase in several runs the same names where they are the same: by name, else by what they do.
 // The first run that has a group names it, by a name that is not among those taken.
@@ -49,15 +45,12 @@ void MatchNames(const std::vector<std::vector<RankGroup>*>& runs, std::set<std::
 std::string FormatRanks(const std::vector<std::size_t>& ranks);
 
 // DBSCAN [Ester96]: points that lie densely together are a cluster, whatever its shape, and points between are noise.
-struct ClusterPoint {
-  std::size_t weight = 1;              // so many points at one place
-  std::optional<std::size_t> cluster;  // found; from 0 in the order of their first points, nothing for noise
-};
-
 // Two points are neighbours when their distance is `reach` at most; a point with at least `fewest` neighbours, itself
-// included, is part of a cluster with all of them. Every pair of points is compared.
-void FindClusters(std::vector<ClusterPoint>& points, const std::function<double(std::size_t, std::size_t)>& distance,
-                  double reach, std::size_t fewest);
+// included, is part of a cluster with all of them. Every pair of points is compared. `weights`: numbers of points at
+// one place. Returns the cluster of each, from 0 in the order of their first points; nothing for noise.
+std::vector<std::optional<std::size_t>> FindClusters(const std::vector<std::size_t>& weights,
+                                                     const std::function<double(std::size_t, std::size_t)>& distance,
+                                                     double reach, std::size_t fewest);
 
 // For FindGroups [phases/group_spec.cc]. `work`: the mean profile of every group, and whether it serves the others, as
 // a master does. Returns the name of every group, and whether it is its own; else it is a number, in the order of the
@@ -67,6 +60,35 @@ void FindClusters(std::vector<ClusterPoint>& points, const std::function<double(
 std::vector<std::pair<std::string, bool>> NameGroups(const RankProfiles& profiles,
                                                      const std::vector<std::pair<RankProfile, bool>>& work);
 
-GroupTraits TraitsOf(const RankProfiles& profiles, const RankProfile& profile);
+std::vector<WorkShares> TraitsOf(const RankProfiles& profiles, const RankProfile& profile);
+
+// Ranks [begin, end), or those shares of all ranks.
+struct RankRange {
+  double begin = 0;
+  double end = 0;
+  bool is_share = false;
+
+  friend bool operator==(const RankRange&, const RankRange&) = default;
+};
+
+// A group that a study names, before it is looked for in a trace: by one of three ways.
+struct GroupSpec {
+  std::string name;
+  std::string region;             // the program's region that the ranks enter; empty: it has `ranges`
+  std::vector<RankRange> ranges;  // ranks beyond those of a run are left out; empty: it has those by `every`
+  std::size_t every = 1;          // ranks that leave the rest `offset` when divided by it
+  std::size_t offset = 0;
+  std::string where;  // file and line that says so, for error messages
+};
+
+// Name of the group of all ranks that no other has.
+inline constexpr std::string_view kOtherRanks = "others";
+
+// "0-11, 16", "75%-100%". Throws a usage error at `where` for anything else.
+std::vector<RankRange> ParseRankRanges(const std::string& text, const std::string& where);
+
+// The groups in the order of the study, then the others if there are any. None when there is only one. Throws a usage
+// error when a group has no rank in this trace, or two groups have the same one.
+std::vector<RankGroup> NamedGroups(const Trace& trace, const std::vector<GroupSpec>& specs);
 
 }  // namespace farscale

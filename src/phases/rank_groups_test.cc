@@ -7,7 +7,7 @@
 #include <cmath>
 #include <string>
 
-#include "phases/anomalies.h"
+#include "phases/phase_cut.h"
 #include "support/clocked_program.h"
 #include "support/program.h"
 #include "support/programs_with_groups.h"
@@ -28,7 +28,8 @@ std::string Text(const std::vector<RankGroup>& groups) {
 }
 
 std::string GroupsIn(const Trace& trace, const PhaseSpec& spec = PhaseSpec::WholeRun()) {
-  return Text(FindGroups(trace, CutPhase(trace, spec)).groups);
+  Diagnostics diagnostics;
+  return Text(FindGroups(trace, CutPhase(trace, spec), diagnostics));
 }
 
 TEST(FindGroups, OneProgramHasNone) {
@@ -73,10 +74,11 @@ TEST(FindGroups, RanksBetweenGroupsAreNamed) {
       "r2: B 0-4 | Barrier@1 4-6\n"
       "r3: B 0-4 | Barrier@1 4-6\n"
       "r4: A 0-2 | B 2-4 | Barrier@1 4-6\n");
-  const RankGroups found = FindGroups(trace, CutPhase(trace, PhaseSpec::WholeRun()));
-  EXPECT_EQ(Text(found.groups), "A 0-1, 4; B 2-3");
-  ASSERT_EQ(found.diagnostics.count(anomaly::kRankInNoGroup), 1u);
-  EXPECT_EQ(found.diagnostics.findings()[0].example, "in phase whole: 4");
+  Diagnostics diagnostics;
+  const auto found = FindGroups(trace, CutPhase(trace, PhaseSpec::WholeRun()), diagnostics);
+  EXPECT_EQ(Text(found), "A 0-1, 4; B 2-3");
+  ASSERT_EQ(diagnostics.count(anomaly::kRankInNoGroup), 1u);
+  EXPECT_EQ(diagnostics.findings()[0].example, "in phase whole: 4");
 }
 
 // Ranks that compute nothing do nothing else than any other.
@@ -112,12 +114,13 @@ TEST_P(MolecularDynamics, HasParticleAndMeshRanks) {
     options.imbalance = imbalance;
     const Trace trace = test::MakeDynamics(options);
     for (const PhaseSpec& spec : {PhaseSpec::WholeRun(), PhaseSpec::FoundLoop()}) {
-      const RankGroups found = FindGroups(trace, CutPhase(trace, spec));
-      ASSERT_EQ(found.groups.size(), 2u) << spec.name << ", imbalance " << imbalance;
-      EXPECT_EQ(found.groups[1].ranks, test::MeshRanks(options));
-      EXPECT_EQ(found.groups[0].name, regions ? "do_md" : sums_energies ? "MPI_Allreduce" : "MPI_Sendrecv");
-      EXPECT_EQ(found.groups[1].name, regions ? "pmeonly" : "MPI_Alltoall");
-      EXPECT_TRUE(found.diagnostics.empty());
+      Diagnostics diagnostics;
+      const auto found = FindGroups(trace, CutPhase(trace, spec), diagnostics);
+      ASSERT_EQ(found.size(), 2u) << spec.name << ", imbalance " << imbalance;
+      EXPECT_EQ(found[1].ranks, test::MeshRanks(options));
+      EXPECT_EQ(found[0].name, regions ? "do_md" : sums_energies ? "MPI_Allreduce" : "MPI_Sendrecv");
+      EXPECT_EQ(found[1].name, regions ? "pmeonly" : "MPI_Alltoall");
+      EXPECT_TRUE(diagnostics.empty());
     }
   }
 }
@@ -209,14 +212,12 @@ TEST(FormatRanks, AsRanges) {
 
 // Points on a line; the clusters as letters, noise as a dot.
 std::string Clusters(const std::vector<double>& places, double reach, std::size_t fewest,
-                     const std::vector<std::size_t>& weights = {}) {
-  std::vector<ClusterPoint> points(places.size());
-  for (std::size_t i = 0; i < weights.size(); ++i) points[i].weight = weights[i];
-  FindClusters(
-      points, [&](std::size_t i, std::size_t j) { return std::fabs(places[i] - places[j]); }, reach, fewest);
+                     std::vector<std::size_t> weights = {}) {
+  weights.resize(places.size(), 1);
+  const auto distance = [&](std::size_t i, std::size_t j) { return std::fabs(places[i] - places[j]); };
   std::string text;
-  for (const ClusterPoint& point : points) {
-    text += point.cluster ? static_cast<char>('a' + static_cast<int>(*point.cluster)) : '.';
+  for (const auto& cluster : FindClusters(weights, distance, reach, fewest)) {
+    text += cluster ? static_cast<char>('a' + static_cast<int>(*cluster)) : '.';
   }
   return text;
 }

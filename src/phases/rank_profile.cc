@@ -38,39 +38,27 @@ std::uint32_t KindOfCall(const Region& region) {
   }
 }
 
-// Tables that all ranks share: names, and for every region of the trace its name or kind.
-struct Tables {
-  std::vector<std::string> regions, functions;
-  std::vector<std::uint32_t> name_of;  // into `regions` or `functions`
-  std::vector<std::uint32_t> kind_of;
-
-  explicit Tables(const Trace& trace) : name_of(trace.regions.size()), kind_of(trace.regions.size()) {
-    std::map<std::string, std::uint32_t> user, mpi;
-    for (const Region& region : trace.regions) {
-      if (region.IsUser()) user[region.name] = 0;
-      if (region.is_mpi) mpi[region.name] = 0;
-    }
-    Number(user, regions);
-    Number(mpi, functions);
-    regions.emplace_back();
-    for (std::size_t i = 0; i < trace.regions.size(); ++i) {
-      const Region& region = trace.regions[i];
-      kind_of[i] = KindOfCall(region);
-      if (region.IsUser()) name_of[i] = user[region.name];
-      if (region.is_mpi) name_of[i] = mpi[region.name];
+// Names of regions and functions, each once in alphabetical order, and kinds of calls; no ranks yet.
+RankProfiles NameKinds(const Trace& trace) {
+  RankProfiles profiles;
+  std::map<std::string, std::uint32_t> user, mpi;
+  for (const Region& region : trace.regions) {
+    if (region.IsUser()) user[region.name] = 0;
+    if (region.is_mpi) mpi[region.name] = 0;
+  }
+  for (auto& [numbers, names] : {std::pair(&user, &profiles.regions), {&mpi, &profiles.functions}}) {
+    for (auto& [name, number] : *numbers) {
+      number = static_cast<std::uint32_t>(names->size());
+      names->push_back(name);
     }
   }
-
-  std::uint32_t no_region() const { return static_cast<std::uint32_t>(regions.size() - 1); }
-
- private:
-  static void Number(std::map<std::string, std::uint32_t>& index, std::vector<std::string>& names) {
-    for (auto& [name, number] : index) {
-      number = static_cast<std::uint32_t>(names.size());
-      names.push_back(name);
-    }
+  profiles.regions.emplace_back();
+  for (const Region& region : trace.regions) {
+    profiles.name_of.push_back(region.is_mpi ? mpi[region.name] : region.IsUser() ? user[region.name] : 0);
+    profiles.kind_of.push_back(KindOfCall(region));
   }
-};
+  return profiles;
+}
 
 // Stretches of one kind as they come.
 struct Stretches {
@@ -110,23 +98,23 @@ struct ProfileTimes {
 };
 
 // Computation from the cursor to a tick.
-void ComputeUntil(const Tables& tables, ProfileTimes& times, Tick until) {
+void ComputeUntil(ProfileTimes& times, Tick until) {
   if (until <= times.cursor) return;
   const auto length = static_cast<double>(until - times.cursor);
   times.cursor = until;
   if (times.pauses > 0) return;
   times.useful += length;
   times.pending += length;
-  times.regions[times.open.empty() ? tables.no_region() : times.open.back()].Add(length);
+  (times.open.empty() ? times.regions.back() : times.regions[times.open.back()]).Add(length);
 }
 
-void PassEvent(const Trace& trace, const Tables& tables, const RankTimeline& timeline, ProfileTimes& times,
+void PassEvent(const Trace& trace, const RankProfiles& names, const RankTimeline& timeline, ProfileTimes& times,
                std::size_t index, bool counts) {
   const RankTimeline::RegionEvent event = timeline.region_event(index);
   const Region& region = trace.regions[event.region];
   if (region.is_pause) times.pauses += event.is_leave ? -1 : 1;
   if (!region.IsUser()) return;
-  const std::uint32_t name = tables.name_of[event.region];
+  const std::uint32_t name = names.name_of[event.region];
   if (!event.is_leave) {
     times.open.push_back(name);
     if (counts) ++times.entries[name];
@@ -147,52 +135,52 @@ void EndBurst(ProfileTimes& times, std::uint32_t behind) {
   times.before = behind;
 }
 
-void CountCall(const Tables& tables, const RankTimeline& timeline, ProfileTimes& times, std::size_t call) {
+void CountCall(const RankProfiles& names, const RankTimeline& timeline, ProfileTimes& times, std::size_t call) {
   const std::uint32_t region = timeline.region(call);
-  ++times.functions[tables.name_of[region]];
-  const std::uint32_t kind = tables.kind_of[region];
+  ++times.functions[names.name_of[region]];
+  const std::uint32_t kind = names.kind_of[region];
   if (kind == kNoKind) return;
   ++times.calls[kind];
   EndBurst(times, kind);
 }
 
-std::uint32_t KindBefore(const Tables& tables, const RankTimeline& timeline, std::size_t call) {
+std::uint32_t KindBefore(const RankProfiles& names, const RankTimeline& timeline, std::size_t call) {
   while (call > 0) {
-    const std::uint32_t kind = tables.kind_of[timeline.region(--call)];
+    const std::uint32_t kind = names.kind_of[timeline.region(--call)];
     if (kind != kNoKind) return kind;
   }
   return kEndOfRun;
 }
 
-std::uint32_t KindFrom(const Tables& tables, const RankTimeline& timeline, std::size_t call) {
+std::uint32_t KindFrom(const RankProfiles& names, const RankTimeline& timeline, std::size_t call) {
   for (; call < timeline.calls(); ++call) {
-    const std::uint32_t kind = tables.kind_of[timeline.region(call)];
+    const std::uint32_t kind = names.kind_of[timeline.region(call)];
     if (kind != kNoKind) return kind;
   }
   return kEndOfRun;
 }
 
-void ProfileInterval(const Trace& trace, const Tables& tables, const RankTimeline& timeline, ProfileTimes& times,
+void ProfileInterval(const Trace& trace, const RankProfiles& names, const RankTimeline& timeline, ProfileTimes& times,
                      const Interval& interval) {
   for (; times.event < interval.begin.event; ++times.event)
-    PassEvent(trace, tables, timeline, times, times.event, false);
+    PassEvent(trace, names, timeline, times, times.event, false);
   times.cursor = interval.begin.tick;
-  times.before = KindBefore(tables, timeline, interval.begin.call);
+  times.before = KindBefore(names, timeline, interval.begin.call);
   times.pending = 0;
   std::size_t call = interval.begin.call;
   while (times.event < interval.end.event || call < interval.end.call) {
     if (times.event < interval.end.event &&
         (call >= interval.end.call || timeline.region_event(times.event).call <= call)) {
-      ComputeUntil(tables, times, std::min(timeline.event_tick(times.event), interval.end.tick));
-      PassEvent(trace, tables, timeline, times, times.event++, true);
+      ComputeUntil(times, std::min(timeline.event_tick(times.event), interval.end.tick));
+      PassEvent(trace, names, timeline, times, times.event++, true);
       continue;
     }
-    ComputeUntil(tables, times, std::min(timeline.enter(call), interval.end.tick));
+    ComputeUntil(times, std::min(timeline.enter(call), interval.end.tick));
     times.cursor = std::max(times.cursor, std::min(timeline.leave(call), interval.end.tick));
-    CountCall(tables, timeline, times, call++);
+    CountCall(names, timeline, times, call++);
   }
-  ComputeUntil(tables, times, interval.end.tick);
-  EndBurst(times, KindFrom(tables, timeline, call));
+  ComputeUntil(times, interval.end.tick);
+  EndBurst(times, KindFrom(names, timeline, call));
   for (const std::uint32_t name : times.open) {  // they go on behind the interval
     times.inclusive[name] += times.useful - times.entered[name];
     times.entered[name] = times.useful;
@@ -231,52 +219,39 @@ RankProfile MakeProfile(const ProfileTimes& times) {
   return profile;
 }
 
-RankProfile ProfileRank(const Trace& trace, const Tables& tables, std::size_t rank,
+RankProfile ProfileRank(const Trace& trace, const RankProfiles& names, std::size_t rank,
                         const std::vector<Interval>& intervals) {
   const RankTimeline& timeline = trace.timelines[rank];
-  const std::size_t names = tables.regions.size();
+  const std::size_t regions = names.regions.size();
   ProfileTimes times;
-  times.regions.resize(names);
-  times.entries.resize(names);
-  times.inclusive.resize(names);
-  times.depth.resize(names);
-  times.entered.resize(names);
-  times.functions.resize(tables.functions.size());
-  for (const Interval& interval : intervals) ProfileInterval(trace, tables, timeline, times, interval);
-  times.inclusive[tables.no_region()] = times.useful;
+  times.regions.resize(regions);
+  times.entries.resize(regions);
+  times.inclusive.resize(regions);
+  times.depth.resize(regions);
+  times.entered.resize(regions);
+  times.functions.resize(names.functions.size());
+  for (const Interval& interval : intervals) ProfileInterval(trace, names, timeline, times, interval);
+  times.inclusive.back() = times.useful;
   return MakeProfile(times);
 }
 
-void Add(Work& sum, const Work& one) {
-  sum.ticks += one.ticks;
-  sum.recurring += one.recurring;
-  sum.entries += one.entries;
-  sum.inclusive += one.inclusive;
-}
-void Add(Count& sum, const Count& one) { sum.count += one.count; }
-
-void Divide(Work& sum, double by) {
-  sum = {sum.kind, sum.ticks / by, sum.recurring / by, sum.entries / by, sum.inclusive / by};
-}
-void Divide(Count& sum, double by) { sum.count /= by; }
-
 // Means of one of the lists, kind by kind; a kind that a rank lacks counts with nothing.
-template <typename Item>
-std::vector<Item> MeanList(const RankProfiles& profiles, const std::vector<std::size_t>& ranks,
-                           std::vector<Item> RankProfile::*list) {
-  std::map<std::uint32_t, Item> sums;
+std::vector<Work> MeanList(const RankProfiles& profiles, const std::vector<std::size_t>& ranks,
+                           std::vector<Work> RankProfile::*list) {
+  std::map<std::uint32_t, Work> sums;
   for (const std::size_t rank : ranks) {
-    for (const Item& item : profiles.ranks[rank].*list) {
-      Item& sum = sums.try_emplace(item.kind).first->second;
-      sum.kind = item.kind;
-      Add(sum, item);
+    for (const Work& item : profiles.ranks[rank].*list) {
+      Work& sum = sums[item.kind];
+      sum.amount += item.amount;
+      sum.recurring += item.recurring;
+      sum.entries += item.entries;
+      sum.inclusive += item.inclusive;
     }
   }
-  std::vector<Item> means;
-  for (auto& [kind, sum] : sums) {
-    Divide(sum, static_cast<double>(ranks.size()));
-    means.push_back(sum);
-  }
+  const auto count = static_cast<double>(ranks.size());
+  std::vector<Work> means;
+  for (const auto& [kind, sum] : sums)
+    means.push_back({kind, sum.amount / count, sum.recurring / count, sum.entries / count, sum.inclusive / count});
   return means;
 }
 
@@ -297,13 +272,10 @@ std::string NameOfCallKind(std::uint32_t kind) {
 std::pair<std::uint32_t, std::uint32_t> CallKindsOfBurst(std::uint32_t kind) { return {kind / kKinds, kind % kKinds}; }
 
 RankProfiles ProfileRanks(const Trace& trace, const PhaseCut& cut) {
-  const Tables tables(trace);
-  RankProfiles profiles;
-  profiles.regions = tables.regions;
-  profiles.functions = tables.functions;
+  RankProfiles profiles = NameKinds(trace);
   profiles.ranks.resize(trace.size());
   ParallelFor(trace.size(), [&](std::size_t rank) {
-    if (cut.ranks[rank].present) profiles.ranks[rank] = ProfileRank(trace, tables, rank, cut.CountedTime(rank));
+    if (cut.ranks[rank].present) profiles.ranks[rank] = ProfileRank(trace, profiles, rank, cut.CountedTime(rank));
   });
   return profiles;
 }

@@ -13,10 +13,10 @@
 
 namespace farscale {
 
-// Useful time of one rank, or the mean of several, in one region alone or between two kinds of calls.
+// Work of one rank, or the mean of several: useful time in one region alone or between two kinds of calls, or calls.
 struct Work {
-  std::uint32_t kind = 0;  // index into RankProfiles::regions, or a pair of kinds of calls
-  double ticks = 0;
+  std::uint32_t kind = 0;  // index into RankProfiles::regions or functions, kind of calls, or a pair of such kinds
+  double amount = 0;       // ticks, or calls
   // The same with its two longest stretches taken to be as long as the third: what noise and a set-up make long does
   // not recur. Nothing for fewer than three stretches.
   double recurring = 0;
@@ -24,26 +24,22 @@ struct Work {
   double inclusive = 0;  // for a region: useful ticks with those of the regions in it
 };
 
-// A number of calls.
-struct Count {
-  std::uint32_t kind = 0;
-  double count = 0;
-};
-
 // All lists are in the order of their kinds and have no kind twice.
 struct RankProfile {
-  bool present = false;          // in the phase
-  double useful = 0;             // ticks
-  double burst = 0;              // ticks: half of the useful time is in longer bursts, within a factor of two
-  std::vector<Work> regions;     // innermost regions of the program
-  std::vector<Work> bursts;      // kinds: pairs of kinds of calls, before and behind
-  std::vector<Count> calls;      // kinds without messages
-  std::vector<Count> functions;  // kinds: MPI functions, messages too; index into RankProfiles::functions
+  bool present = false;         // in the phase
+  double useful = 0;            // ticks
+  double burst = 0;             // ticks: half of the useful time is in longer bursts, within a factor of two
+  std::vector<Work> regions;    // innermost regions of the program
+  std::vector<Work> bursts;     // kinds: pairs of kinds of calls, before and behind
+  std::vector<Work> calls;      // kinds without messages
+  std::vector<Work> functions;  // kinds: MPI functions, messages too
 };
 
 struct RankProfiles {
   std::vector<std::string> regions;    // names; the last is "", around all others
   std::vector<std::string> functions;  // names
+  std::vector<std::uint32_t> name_of;  // for every region of the trace, into `regions` or `functions`
+  std::vector<std::uint32_t> kind_of;  // likewise: kinds of calls
   std::vector<RankProfile> ranks;      // one a rank of the trace
 };
 

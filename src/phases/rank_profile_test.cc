@@ -13,7 +13,7 @@ std::string RegionsOf(const RankProfiles& profiles, std::size_t rank) {
   std::string text;
   for (const Work& work : profiles.ranks[rank].regions) {
     const std::string& name = profiles.regions[work.kind];
-    text += (name.empty() ? "all" : name) + " " + std::to_string(static_cast<int>(work.ticks)) + " " +
+    text += (name.empty() ? "all" : name) + " " + std::to_string(static_cast<int>(work.amount)) + " " +
             std::to_string(static_cast<int>(work.recurring)) + " " + std::to_string(static_cast<int>(work.entries)) +
             " " + std::to_string(static_cast<int>(work.inclusive)) + "\n";
   }
@@ -25,7 +25,7 @@ std::string BurstsOf(const RankProfiles& profiles, std::size_t rank) {
   for (const Work& work : profiles.ranks[rank].bursts) {
     const auto [before, behind] = CallKindsOfBurst(work.kind);
     text += NameOfCallKind(before) + " to " + NameOfCallKind(behind) + " " +
-            std::to_string(static_cast<int>(work.ticks)) + " " + std::to_string(static_cast<int>(work.recurring)) +
+            std::to_string(static_cast<int>(work.amount)) + " " + std::to_string(static_cast<int>(work.recurring)) +
             "\n";
   }
   return text;
@@ -129,10 +129,10 @@ TEST(RankProfile, Mean) {
   const RankProfile mean = MeanProfile(profiles, {0, 1});
   EXPECT_DOUBLE_EQ(mean.useful, 3.5);
   ASSERT_EQ(mean.regions.size(), 3u);
-  EXPECT_DOUBLE_EQ(mean.regions[0].ticks, 3);
-  EXPECT_DOUBLE_EQ(mean.regions[1].ticks, 0.5);
+  EXPECT_DOUBLE_EQ(mean.regions[0].amount, 3);
+  EXPECT_DOUBLE_EQ(mean.regions[1].amount, 0.5);
   EXPECT_DOUBLE_EQ(mean.regions[1].entries, 0.5);
-  EXPECT_DOUBLE_EQ(mean.calls[0].count, 1);
+  EXPECT_DOUBLE_EQ(mean.calls[0].amount, 1);
 }
 
 }  // namespace

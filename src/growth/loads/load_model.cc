@@ -168,10 +168,10 @@ using Cells = std::map<RankClass, std::map<std::size_t, Cell>>;
 // calls, so that no law must count it again.
 double LogRepeated(const std::vector<RunCalls>& runs, const CallRules& rules, const RankClass& key,
                    const ClassRules& of_class, std::size_t to) {
-  const ClassDonors donors = of_class.Donors();
-  const RunCalls& run = runs[donors.run];
-  const RankCalls& calls = run.of_ranks[static_cast<std::size_t>(donors.ranks.front())];
-  const RankGrid own = rules.grids[donors.run].SeenBy(ProgramOf(key)), other = rules.grids[to].SeenBy(ProgramOf(key));
+  const auto [largest, donors] = of_class.Donors();
+  const RunCalls& run = runs[largest];
+  const RankCalls& calls = run.of_ranks[static_cast<std::size_t>(donors.front())];
+  const RankGrid own = rules.grids[largest].SeenBy(ProgramOf(key)), other = rules.grids[to].SeenBy(ProgramOf(key));
   double there = 0, here = 0;
   for (std::size_t kind = 0; kind < of_class.kinds.size(); ++kind) {
     const std::size_t iteration = run.FirstOfKind(kind);
@@ -272,26 +272,21 @@ ScalingLaw FitRuns(const std::vector<RunCalls>& runs, const std::function<double
 
 // Instructions follow a simple law unless they clearly do not, as time does without counters; those per cycle change
 // only where that is more than chance, or much.
-std::optional<CounterLaws> FitCounterLaws(const std::vector<RunCalls>& runs, const std::vector<double>& repeated) {
+void FitCounterLaws(const std::vector<RunCalls>& runs, const std::vector<double>& repeated, LoadModel& model) {
   for (const RunCalls& run : runs) {
-    if (run.instructions.value_or(0) <= 0 || run.cycles.value_or(0) <= 0) return std::nullopt;
+    if (run.instructions.value_or(0) <= 0 || run.cycles.value_or(0) <= 0) return;
   }
   const auto instructions = [&](std::size_t run) {
     return *runs[run].instructions / static_cast<double>(runs[run].ranks) / repeated[run];
   };
-  CounterLaws laws{FitRuns(runs, instructions),
-                   FitRuns(runs, [&](std::size_t run) { return *runs[run].instructions / *runs[run].cycles; })};
-  laws.instructions.power = Simple(laws.instructions.power);
+  model.instructions = FitRuns(runs, instructions);
+  model.instructions->power = Simple(model.instructions->power);
+  ScalingLaw per_cycle = FitRuns(runs, [&](std::size_t run) { return *runs[run].instructions / *runs[run].cycles; });
   const double freedom = static_cast<double>(runs.size()) - 2;
-  const bool is_clear = freedom > 0 && std::abs(laws.per_cycle.power) >
-                                           StudentQuantile(1 - kFalseTrend / 2, freedom) * laws.per_cycle.error;
-  if (!is_clear && std::abs(laws.per_cycle.power) < kSimple) laws.per_cycle.power = 0;
-  return laws;
-}
-
-// The power of the time of a rank: with counters, theirs; the clock is taken to be that of the largest run.
-double CommonPower(double of_time, const std::optional<CounterLaws>& counters) {
-  return counters ? counters->instructions.power - counters->per_cycle.power : Simple(of_time);
+  const bool is_clear =
+      freedom > 0 && std::abs(per_cycle.power) > StudentQuantile(1 - kFalseTrend / 2, freedom) * per_cycle.error;
+  if (!is_clear && std::abs(per_cycle.power) < kSimple) per_cycle.power = 0;
+  model.per_cycle = per_cycle;
 }
 
 // True if so many ranks of every run are of a class that its law is no accident of a few; chosen: edges of grids have
@@ -339,16 +334,18 @@ void FitLaws(const std::vector<RunCalls>& runs, const CallRules& rules, LoadMode
     squares += own.Rest();
     freedom += own.points - 2;
   }
-  if (!rules.grids.back().HasTwo()) model.counters = FitCounterLaws(runs, repeated);
-  model.common_law = PowerLaw(CommonPower(all[0].Power(), model.counters), 0, runs.size());
-  model.second_law = PowerLaw(CommonPower(all[1].Power(), std::nullopt), 0, runs.size());
+  if (!rules.grids.back().HasTwo()) FitCounterLaws(runs, repeated, model);
+  // With counters, time follows them; the clock is taken to be that of the largest run.
+  const double power = model.instructions ? model.instructions->power - model.per_cycle->power : Simple(all[0].Power());
+  model.common_law = PowerLaw(power, 0, runs.size());
+  model.second_law = PowerLaw(Simple(all[1].Power()), 0, runs.size());
   if (slopes.empty() || freedom <= 0) return;  // nothing says how exact a power is
   const double clearly = StudentQuantile(1 - kFalseLaws / static_cast<double>(slopes.size()), freedom);
   for (const auto& [key, own] : slopes) {
     const double error = std::sqrt(squares / freedom / own.xx), away = std::abs(own.Power() - model.Law(key).power);
     if (away <= clearly * error || (away > kSimple && !IsLarge(cells.at(key), runs))) continue;
-    const double power = away > kSimple ? Simple(own.Power()) : own.Power();
-    model.laws[key] = PowerLaw(power, error, cells.at(key).size());
+    const double of_class = away > kSimple ? Simple(own.Power()) : own.Power();
+    model.laws[key] = PowerLaw(of_class, error, cells.at(key).size());
   }
   FollowLargeClasses(slopes, model);
 }

@@ -39,20 +39,17 @@ struct LawPoint {
 // The law of the extents, or of the number of ranks, that explains the points with positive values best.
 ScalingLaw FitScalingLaw(const std::vector<LawPoint>& points);
 
-// Laws of the counts of a rank, in place of one law of its time. Any other change of time is that of the clock.
-struct CounterLaws {
-  ScalingLaw instructions, per_cycle;
-};
-
 // Laws are of computation that is repeated as often as in the largest run: grown ranks repeat what they copy with its
 // calls.
 //
 // Computation of rank r in iteration i of the largest run: that of its class, times exp(persistent[r]), times
 // exp(common[i]), times what is left, whose logarithm has the standard deviation `noise`.
 struct LoadModel {
-  ScalingLaw common_law;                 // computation of a rank of any class
-  ScalingLaw second_law;                 // the same of the ranks of the second program
-  std::optional<CounterLaws> counters;   // that it follows from; nothing without counters, or of two programs
+  ScalingLaw common_law;  // computation of a rank of any class
+  ScalingLaw second_law;  // the same of the ranks of the second program
+  // That the first follows from, any other change of time being that of the clock; nothing without counters, or of two
+  // programs.
+  std::optional<ScalingLaw> instructions, per_cycle;
   std::map<RankClass, ScalingLaw> laws;  // classes that clearly follow another law
   std::vector<double> persistent;        // one a rank of the largest run; 0 for ranks that are no donors
   std::vector<double> common;            // one an iteration of the largest run

@@ -1,4 +1,4 @@
-#include "growth/loads/statistical_growth.h"
+#include "growth/growth_model.h"
 
 #include <fmt/format.h>
 

@@ -7,7 +7,7 @@
 #include <tuple>
 
 #include "growth/make/class_plan.h"
-#include "growth/read/class_sites.h"
+#include "growth/read/call_sites.h"
 #include "trace/trace.h"
 
 namespace farscale {
@@ -19,7 +19,8 @@ constexpr std::size_t kMostCopies = 8;  // ranks made for a class; chosen: their
 struct KnownClass {
   RankClass key{};
   const ClassRules* rules = nullptr;
-  ClassDonors donors = {};
+  std::size_t run = 0;  // whose ranks stand for it
+  std::vector<std::int64_t> donors = {};
   std::vector<SiteSequence> kinds = {};
   std::vector<std::map<SiteSignature, std::size_t>> numbers = {};  // numbers of the calls, by kind
 
@@ -122,7 +123,8 @@ KnownClasses ReadClasses(const GrowthModel& model, std::size_t program) {
   KnownClasses known;
   for (const auto& [key, rules] : model.rules.classes) {
     if (rules.is_composed || ProgramOf(key) != program) continue;
-    KnownClass& one = known.emplace_back(KnownClass{key, &rules, rules.Donors()});
+    KnownClass& one = known.emplace_back(KnownClass{key, &rules});
+    std::tie(one.run, one.donors) = rules.Donors();
     for (std::size_t kind = 0; kind < model.runs.back().CountKinds(); ++kind) {
       std::optional<SiteSequence> sites = ReadSites(key, rules, kind, model.rules, model.functions);
       if (!sites) return {};
@@ -134,7 +136,7 @@ KnownClasses ReadClasses(const GrowthModel& model, std::size_t program) {
   return known;
 }
 
-bool IsInLargest(const GrowthModel& model, const KnownClass& one) { return one.donors.run + 1 == model.runs.size(); }
+bool IsInLargest(const GrowthModel& model, const KnownClass& one) { return one.run + 1 == model.runs.size(); }
 
 // Calls of a class, in order.
 std::vector<const CallRule*> CallsOf(const std::vector<CallBlock>& blocks) {
@@ -254,7 +256,7 @@ std::vector<double> ComputeWeights(const GrowthModel& model, const KnownClasses&
           call < sites.size() ? one.Find(kind, sites[call]) : std::optional(of.size());
       if (!at) continue;
       const bool is_behind = *at == 0 || call == 0 ? *at == 0 && call == 0 : of[*at - 1] == sites[call - 1];
-      const RankCalls& calls = run.of_ranks[static_cast<std::size_t>(one.donors.ranks.front())];
+      const RankCalls& calls = run.of_ranks[static_cast<std::size_t>(one.donors.front())];
       const std::uint32_t index = calls.FirstCall(iteration) + static_cast<std::uint32_t>(*at);
       sums[is_behind] +=
           static_cast<double>(*at < of.size() ? calls.calls[index].compute : calls.compute_after[iteration]);
@@ -269,15 +271,15 @@ std::vector<double> ComputeWeights(const GrowthModel& model, const KnownClasses&
 std::vector<CallPart> SourceParts(const GrowthModel& model, const KnownClasses& known, std::size_t kind,
                                   const SiteSignature& site) {
   const auto [source, number] = FindSource(model, known, kind, site);
-  const RunCalls& run = model.runs[source->donors.run];
-  const std::int64_t donor = source->donors.ranks.front();
+  const RunCalls& run = model.runs[source->run];
+  const std::int64_t donor = source->donors.front();
   const RankCalls& calls = run.of_ranks[static_cast<std::size_t>(donor)];
   const std::size_t first = run.FirstOfKind(kind);
   const auto parts = calls.Parts(calls.FirstCall(first < run.kinds.size() ? first : 0) + number);
   std::vector<CallPart> copy(parts.begin(), parts.end());
   if (IsInLargest(model, *source)) return copy;
   const std::size_t program = ProgramOf(source->key);
-  const RankGrid grid = model.rules.grids[source->donors.run].SeenBy(program);
+  const RankGrid grid = model.rules.grids[source->run].SeenBy(program);
   const PlannedCall call = PlanCalls(source->rules->kinds[kind], kind, grid, grid)[number];
   const CallSizes sizes = model.laws.SizesOn(model.rules.grids.back().SeenBy(program), call, grid);
   for (CallPart& part : copy) {
@@ -398,7 +400,7 @@ std::optional<ClassRules> MakeClass(GrowthModel& model, const KnownClasses& know
     rules.kinds.push_back(std::move(*blocks));
     weights.push_back(ComputeWeights(model, known, kind, kinds[kind]));
   }
-  const std::vector<std::int64_t>& donors = base->donors.ranks;
+  const std::vector<std::int64_t>& donors = base->donors;
   RunCalls& largest = model.runs.back();
   for (std::size_t i = 0; i < std::min(kMostCopies, donors.size()); ++i) {
     rules.donors.emplace_back(model.runs.size() - 1, static_cast<std::int64_t>(largest.of_ranks.size()));
@@ -439,8 +441,9 @@ std::size_t AddComposedClasses(GrowthModel& model, const std::set<RankClass>& mi
 
 std::size_t AddComposedClasses(GrowthModel& model, const RankGrid& grid) {
   std::array<std::set<RankClass>, 2> missing;  // one a program
-  for (const ClassCount& count : CountClasses(model.rules.scheme, grid)) {
-    if (!model.rules.classes.contains(count.of_class)) missing[ProgramOf(count.of_class)].insert(count.of_class);
+  for (const auto& [first, ranks] : CountClasses(model.rules.scheme, grid)) {
+    const RankClass key = ClassOf(model.rules.scheme, grid, first);
+    if (!model.rules.classes.contains(key)) missing[ProgramOf(key)].insert(key);
   }
   if (model.rules.Share() < 1) return 0;
   std::size_t added = 0;

@@ -25,24 +25,22 @@ std::uint16_t GroupNumber(const GroupRule& rule, GridPlan& plan) {
 }
 
 // `grid`, `model_grid`: as the program of the class sees them.
-KindPlan PlanKind(const GrowthModel& model, const std::vector<CallBlock>& blocks, std::size_t kind,
-                  const RankGrid& grid, const RankGrid& model_grid, GridPlan& plan) {
-  KindPlan result;
+std::vector<ClassCall> PlanKind(const GrowthModel& model, const std::vector<CallBlock>& blocks, std::size_t kind,
+                                const RankGrid& grid, const RankGrid& model_grid, GridPlan& plan) {
+  std::vector<ClassCall> calls;
   for (const PlannedCall& call : PlanCalls(blocks, kind, grid, model_grid)) {
-    ClassCall& added = result.calls.emplace_back(ClassCall{call.rule, call.model});
-    added.function = ClassifyMpiCall(model.functions.Name(call.rule->function));
+    ClassCall& added = calls.emplace_back(ClassCall{call.rule, call.model});
+    added.function = ClassifyMpiCall(model.functions[call.rule->function]);
     added.sizes = model.laws.SizesOn(grid, call, model_grid);
-    added.first_part = static_cast<std::uint32_t>(result.parts.size());
     for (std::uint32_t i = 0; i < call.rule->parts.size() && !call.rule->completes_all; ++i) {
       const PartRule& rule = call.rule->parts[i];
-      ClassPart& part = result.parts.emplace_back(ClassPart{&rule, PartOf(rule.kind), call.stage, 0, i});
+      ClassPart& part = added.parts.emplace_back(ClassPart{&rule, PartOf(rule.kind), call.stage, 0, i});
       if (!part.is.posts) continue;
       part.is_known = !rule.groups.empty() && !rule.peers.empty();
       if (part.is_known) part.group = GroupNumber(rule.groups.front(), plan);
     }
-    added.parts_end = static_cast<std::uint32_t>(result.parts.size());
   }
-  return result;
+  return calls;
 }
 
 // Finds which of its collectives a rank of the class completes, and counts them by communicator.
@@ -50,10 +48,9 @@ void PlaceCollectives(ClassPlan& of_class, GridPlan& plan) {
   of_class.collectives.resize(of_class.posts[static_cast<std::size_t>(OperationClass::kCollective)]);
   OpenOperations open;
   for (const std::size_t iteration : plan.chosen) {
-    const KindPlan& kind = of_class.kinds[plan.kinds[iteration]];
-    for (const ClassCall& call : kind.calls) {
+    for (const ClassCall& call : of_class.kinds[plan.kinds[iteration]]) {
       open.Call(
-          call, kind.Parts(call),
+          call,
           [&](const ClassPart& part, const OpenOperation& operation) {
             if (part.is.IsCollective()) of_class.collectives[operation.slot] = {part.group, 0, part.is.completes};
             return true;
@@ -70,16 +67,16 @@ void PlaceCollectives(ClassPlan& of_class, GridPlan& plan) {
   for (std::size_t i = 0; i < counts.size(); ++i) plan.most[i] = std::max(plan.most[i], counts[i]);
 }
 
-// Appends the plan of a class; `donors` copy ranks of the run `donors.run`.
-void AddClass(const GrowthModel& model, std::size_t program, const ClassRules& rules, const ClassDonors& donors,
-              double law, GridPlan& plan) {
-  ClassPlan& added = plan.classes.emplace_back(ClassPlan{donors, law});
-  const RankGrid grid = plan.grid.SeenBy(program), model_grid = model.rules.grids[donors.run].SeenBy(program);
+// Appends the plan of a class, whose run, donors and law are given.
+void AddClass(const GrowthModel& model, std::size_t program, const ClassRules& rules, ClassPlan given, GridPlan& plan) {
+  ClassPlan& added = plan.classes.emplace_back(std::move(given));
+  const RankGrid grid = plan.grid.SeenBy(program), model_grid = model.rules.grids[added.run].SeenBy(program);
   for (std::size_t kind = 0; kind < rules.kinds.size(); ++kind)
     added.kinds.push_back(PlanKind(model, rules.kinds[kind], kind, grid, model_grid, plan));
   for (const std::size_t iteration : plan.chosen) {
-    for (const ClassPart& part : added.kinds[plan.kinds[iteration]].parts)
-      added.posts[static_cast<std::size_t>(part.is.type)] += part.is.posts;
+    for (const ClassCall& call : added.kinds[plan.kinds[iteration]]) {
+      for (const ClassPart& part : call.parts) added.posts[static_cast<std::size_t>(part.is.type)] += part.is.posts;
+    }
   }
   PlaceCollectives(added, plan);
 }
@@ -108,12 +105,13 @@ const ClassRules& RulesOfRank(const GrowthModel& model, const RankGrid& grid, st
 GridPlan PlanGrid(const GrowthModel& model, const RankGrid& grid, const std::vector<std::size_t>& chosen) {
   GridPlan plan{.grid = grid, .kinds = model.runs.back().kinds, .chosen = chosen};
   std::map<RankClass, std::uint16_t> numbers;
-  for (const ClassCount& count : CountClasses(model.rules.scheme, grid)) {
-    const ClassRules& rules = RulesOfRank(model, grid, count.first);
-    if (!numbers.try_emplace(count.of_class, static_cast<std::uint16_t>(plan.classes.size())).second) continue;
-    const ClassDonors donors = rules.Donors();
-    const double law = model.load.Law(count.of_class).Ratio(grid, model.rules.grids[donors.run]);
-    AddClass(model, ProgramOf(count.of_class), rules, donors, law, plan);
+  for (const auto& [first, ranks] : CountClasses(model.rules.scheme, grid)) {
+    const ClassRules& rules = RulesOfRank(model, grid, first);
+    const RankClass of_class = ClassOf(model.rules.scheme, grid, first);
+    if (!numbers.try_emplace(of_class, static_cast<std::uint16_t>(plan.classes.size())).second) continue;
+    auto [run, donors] = rules.Donors();
+    const double law = model.load.Law(of_class).Ratio(grid, model.rules.grids[run]);
+    AddClass(model, ProgramOf(of_class), rules, {run, std::move(donors), law}, plan);
   }
   plan.class_of.resize(static_cast<std::size_t>(grid.size()));
   for (std::size_t rank = 0; rank < plan.class_of.size(); ++rank)
@@ -129,7 +127,7 @@ GridPlan PlanRun(const GrowthModel& model, std::size_t run, const std::vector<st
     if (rules.is_composed || ranks.empty()) continue;
     for (const std::int64_t rank : ranks)
       plan.class_of[static_cast<std::size_t>(rank)] = static_cast<std::uint16_t>(plan.classes.size());
-    AddClass(model, ProgramOf(key), rules, {run, {}}, 1, plan);
+    AddClass(model, ProgramOf(key), rules, {run}, plan);
   }
   return plan;
 }
@@ -163,14 +161,14 @@ GrownLoads SumLoads(const GrowthModel& model, const GridPlan& plan,
     for (std::size_t rank = first; rank < end; ++rank) {
       draw(rank, drawn);
       const ClassPlan& of_class = plan.PlanOf(rank);
-      const RankCalls& calls = model.runs[of_class.donors.run].of_ranks[static_cast<std::size_t>(donor)];
+      const RankCalls& calls = model.runs[of_class.run].of_ranks[static_cast<std::size_t>(donor)];
       loads.donors[rank] = static_cast<std::uint32_t>(donor);
       for (std::size_t i = 0; i < made; ++i) loads.copied[rank * made + i] = copied[plan.chosen[i]];
       for (std::size_t i = 0; i < iterations; ++i) {
         const auto& [from, ratio] = copied[i];
         // As the calls are made: each computation is rounded.
         Tick ticks = std::llround(static_cast<double>(calls.compute_after[from]) * ratio);
-        for (const ClassCall& call : of_class.kinds[plan.kinds[i]].calls)
+        for (const ClassCall& call : of_class.kinds[plan.kinds[i]])
           ticks += std::llround(static_cast<double>(calls.calls[calls.FirstCall(from) + call.model].compute) * ratio);
         loads.useful[rank] += ticks;
         sums[i] += ticks;
@@ -201,17 +199,16 @@ GrownLoads DrawLoads(const GrowthModel& model, const GridPlan& plan, std::uint64
   };
   return SumLoads(model, plan, [&](std::size_t rank, RankDraw& draw) {
     const ClassPlan& of_class = plan.PlanOf(rank);
-    const ClassDonors& donors = of_class.donors;
     Random random(SeedFor(seed, fmt::format("rank {}", rank)));
     auto& [donor, iterations] = draw;
-    donor = donors.ranks[random.Index(donors.ranks.size())];
-    const bool is_largest = donors.run + 1 == model.runs.size();
+    donor = of_class.donors[random.Index(of_class.donors.size())];
+    const bool is_largest = of_class.run + 1 == model.runs.size();
     const double scale = of_class.law * (is_largest ? load.DrawPersistent(static_cast<std::size_t>(donor), random) : 1);
     iterations.clear();
     for (std::size_t i = 0; i < last.kinds.size(); ++i) {
       const std::vector<std::size_t>& alike = of_kinds[last.kinds[i]];
       const std::size_t from =
-          is_largest && load.noise > 0 ? alike[random.Index(alike.size())] : like(model.runs[donors.run], i);
+          is_largest && load.noise > 0 ? alike[random.Index(alike.size())] : like(model.runs[of_class.run], i);
       // The deviation that all ranks have in common in an iteration stays in its place.
       const double common = is_largest && from != i ? std::exp(load.common[i] - load.common[from]) : 1;
       iterations.push_back({static_cast<std::uint32_t>(from), scale * common});
@@ -230,10 +227,9 @@ GrownLoads LoadsOfRun(const GrowthModel& model, const GridPlan& plan, std::size_
 namespace {
 
 void AddClassCounts(const ClassScheme& scheme, const RankGrid& grid, std::size_t program, std::size_t dimension,
-                    GridVector& at, std::int64_t ranks, std::vector<ClassCount>& counts) {
+                    GridVector& at, std::int64_t ranks, std::map<std::int64_t, std::int64_t>& counts) {
   if (dimension == kMostDimensions) {
-    const std::int64_t rank = grid.RankAt(at, program);
-    counts.push_back({ClassOf(scheme, grid, rank), rank, ranks});
+    counts[grid.RankAt(at, program)] = ranks;
     return;
   }
   const std::int32_t extent = grid.ExtentsOf(program)[dimension], reach = scheme.Reach(program)[dimension];
@@ -248,18 +244,16 @@ void AddClassCounts(const ClassScheme& scheme, const RankGrid& grid, std::size_t
 
 }  // namespace
 
-std::vector<ClassCount> CountClasses(const ClassScheme& scheme, const RankGrid& grid) {
-  std::vector<ClassCount> counts;
+std::map<std::int64_t, std::int64_t> CountClasses(const ClassScheme& scheme, const RankGrid& grid) {
+  std::map<std::int64_t, std::int64_t> counts;
   if (scheme.is_lifted) {
-    for (std::int64_t rank = 0; rank < grid.extents[0]; ++rank)
-      counts.push_back({ClassOf(scheme, grid, rank), rank, grid.size() / grid.extents[0]});
+    for (std::int64_t rank = 0; rank < grid.extents[0]; ++rank) counts[rank] = grid.size() / grid.extents[0];
     return counts;
   }
   for (std::size_t program = 0; program < grid.programs(); ++program) {
     GridVector at{};
     AddClassCounts(scheme, grid, program, 0, at, 1, counts);
   }
-  std::ranges::sort(counts, {}, &ClassCount::first);
   return counts;
 }
 

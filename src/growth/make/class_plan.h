@@ -4,7 +4,7 @@
 
 #include <array>
 #include <cstdint>
-#include <span>
+#include <map>
 #include <utility>
 #include <vector>
 
@@ -31,17 +31,7 @@ struct ClassCall {
   std::uint32_t model = 0;  // the call of the donor, counted within its iteration
   MpiCall function = MpiCall::kNone;
   CallSizes sizes = {};
-  std::uint32_t first_part = 0, parts_end = 0;  // in KindPlan::parts
-};
-
-// The calls of an iteration of one kind.
-struct KindPlan {
-  std::vector<ClassCall> calls;
-  std::vector<ClassPart> parts;
-
-  std::span<const ClassPart> Parts(const ClassCall& call) const {
-    return std::span(parts).subspan(call.first_part, call.parts_end - call.first_part);
-  }
+  std::vector<ClassPart> parts = {};
 };
 
 // A collective that a rank posts.
@@ -52,11 +42,12 @@ struct CollectivePlace {
 };
 
 struct ClassPlan {
-  ClassDonors donors = {};
-  double law = 1;  // computation to that of the donors
-  std::vector<KindPlan> kinds = {};
-  std::array<std::uint32_t, 3> posts{};           // in all iterations to be made, by class, with a partner or without
-  std::vector<CollectivePlace> collectives = {};  // in these iterations
+  std::size_t run = 0;  // whose ranks it copies
+  std::vector<std::int64_t> donors = {};
+  double law = 1;                                  // computation to that of the donors
+  std::vector<std::vector<ClassCall>> kinds = {};  // calls of an iteration of every kind
+  std::array<std::uint32_t, 3> posts{};            // in all iterations to be made, by class, with a partner or without
+  std::vector<CollectivePlace> collectives = {};   // in these iterations
 };
 
 struct GridPlan {
@@ -98,7 +89,7 @@ class OpenOperations {
   // Walks through a call. Calls post(part, operation), which returns whether there is such an operation on this rank
   // and may set its bytes, and complete(type, operation).
   template <typename OnPost, typename OnComplete>
-  void Call(const ClassCall& call, std::span<const ClassPart> parts, const OnPost& post, const OnComplete& complete) {
+  void Call(const ClassCall& call, const OnPost& post, const OnComplete& complete) {
     if (call.rule->completes_all) {
       for (std::size_t type = 0; type < open_.size(); ++type) {
         for (OpenOperation& operation : open_[type]) Complete(static_cast<OperationClass>(type), operation, complete);
@@ -106,7 +97,7 @@ class OpenOperations {
       }
       return;
     }
-    for (const ClassPart& part : parts) {
+    for (const ClassPart& part : call.parts) {
       auto& open = open_[static_cast<std::size_t>(part.is.type)];
       if (!part.is.posts) {
         const auto back = static_cast<std::size_t>(part.rule->backs.front().At(part.stage));
@@ -130,10 +121,7 @@ class OpenOperations {
 };
 
 // An iteration of a donor, and the ratio of the computation to it.
-struct CopiedIteration {
-  std::uint32_t from = 0;
-  double ratio = 1;
-};
+using CopiedIteration = std::pair<std::uint32_t, double>;
 
 // Computation of every rank of a grown run, in ticks of the largest run.
 struct GrownLoads {
@@ -149,17 +137,12 @@ GrownLoads DrawLoads(const GrowthModel& model, const GridPlan& plan, std::uint64
 // The computation of a run itself.
 GrownLoads LoadsOfRun(const GrowthModel& model, const GridPlan& plan, std::size_t run);
 
-struct ClassCount {
-  RankClass of_class{};
-  std::int64_t first = 0;  // the lowest rank of the class
-  std::int64_t ranks = 0;
-};
-
-// Counts the ranks of a grid by class, sorted by the lowest rank. Takes no longer for more ranks.
-std::vector<ClassCount> CountClasses(const ClassScheme& scheme, const RankGrid& grid);
+// Numbers of ranks of a grid that lie alike, by the lowest of them; a class may come several times. Takes no longer for
+// more ranks.
+std::map<std::int64_t, std::int64_t> CountClasses(const ClassScheme& scheme, const RankGrid& grid);
 
 // The nodes of the ranks of a grown run, numbered from 0 on. As many ranks are on a node as in the largest run:
-// consecutive ones, or in turn where that run has them so. Copies of a run [statistical_growth.h] are on nodes as its
+// consecutive ones, or in turn where that run has them so. Copies of a run [growth_model.h] are on nodes as its
 // ranks are, each copy of the run on others.
 std::vector<std::int32_t> GrownNodes(const GrowthModel& model, const RankGrid& grid);
 

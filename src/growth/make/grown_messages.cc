@@ -27,11 +27,10 @@ void FollowRank(const GridPlan& plan, std::size_t rank, OpenOperations& open, co
                 const OnComplete& complete) {
   open.Clear();
   for (const std::size_t iteration : plan.chosen) {
-    const KindPlan& kind = plan.PlanOf(rank).kinds[plan.kinds[iteration]];
-    for (const ClassCall& call : kind.calls) {
+    for (const ClassCall& call : plan.PlanOf(rank).kinds[plan.kinds[iteration]]) {
       open.Call(
-          call, kind.Parts(call),
-          [&](const ClassPart& part, const OpenOperation& operation) { return post(part, operation, call); }, complete);
+          call, [&](const ClassPart& part, const OpenOperation& operation) { return post(part, operation, call); },
+          complete);
     }
   }
 }
@@ -188,7 +187,7 @@ std::pair<std::string, std::int64_t> PostSite(const GrowthModel& model, const Gr
         const PeerRule& rule = part.rule->peers.front();
         const std::int64_t peer = PeerBy(rule, plan.grid, rank, part.stage);
         if (part.is.type == type && operation.slot == slot) {
-          site = {fmt::format("{} {} of rank {}", model.functions.Name(call.rule->function), rule.Text(), rank),
+          site = {fmt::format("{} {} of rank {}", model.functions[call.rule->function], rule.Text(), rank),
                   Partner(plan, part, rank, peer)};
         }
         return peer >= 0;

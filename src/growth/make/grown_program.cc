@@ -25,12 +25,11 @@ void WalkRank(const GrowthModel& model, const GridPlan& plan, const GrownLoads& 
   open.Clear();
   const ClassPlan& of_class = plan.PlanOf(rank);
   const std::int64_t donor = loads.donors[rank];
-  const RankCalls& calls = model.runs[of_class.donors.run].of_ranks[static_cast<std::size_t>(donor)];
+  const RankCalls& calls = model.runs[of_class.run].of_ranks[static_cast<std::size_t>(donor)];
   for (std::size_t i = 0; i < plan.chosen.size(); ++i) {
     const auto [from, ratio] = loads.copied[rank * plan.chosen.size() + i];
-    const KindPlan& kind = of_class.kinds[plan.kinds[plan.chosen[i]]];
     visitor.BeginIteration();
-    for (const ClassCall& call : kind.calls) {
+    for (const ClassCall& call : of_class.kinds[plan.kinds[plan.chosen[i]]]) {
       const std::uint32_t copied = calls.FirstCall(from) + call.model;
       const auto donated = calls.Parts(copied);
       const auto post = [&](const ClassPart& part, OpenOperation& operation) {
@@ -44,7 +43,7 @@ void WalkRank(const GrowthModel& model, const GridPlan& plan, const GrownLoads& 
       };
       visitor.Compute(calls.StepsBefore(copied, from), calls.calls[copied].compute, ratio);
       visitor.BeginCall(call);
-      open.Call(call, kind.Parts(call), post,
+      open.Call(call, post,
                 [&](OperationClass type, const OpenOperation& operation) { visitor.Complete(type, operation); });
       visitor.EndCall(call);
     }
@@ -322,7 +321,7 @@ void Define(const GrowthModel& model, const RankGrid& grid, GrownDefinitions& de
   };
   definitions.iteration = number(model.region);
   for (std::uint32_t i = 0; i < model.functions.size(); ++i)
-    definitions.functions.push_back(number(model.functions.Name(i)));
+    definitions.functions.push_back(number(model.functions[i]));
   for (const RunCalls& run : model.runs) {
     std::vector<std::uint32_t>& of_run = definitions.of_runs.emplace_back();
     for (const std::string& name : run.regions) of_run.push_back(number(name));
@@ -437,7 +436,7 @@ Trace MakeTrace(const GrowthModel& model, const GridPlan& plan, const GrownLoads
   for (std::size_t rank = 0; rank < plan.class_of.size(); ++rank)
     builders.emplace_back(definitions.builder.definitions(), static_cast<std::int32_t>(rank));
   ParallelFor(builders.size(), [&](std::size_t rank) {
-    const std::size_t run = plan.PlanOf(rank).donors.run;
+    const std::size_t run = plan.PlanOf(rank).run;
     TimelineMaker maker{definitions,
                         plan.grid,
                         model.runs[run].of_ranks[loads.donors[rank]],
@@ -454,11 +453,7 @@ Trace MakeTrace(const GrowthModel& model, const GridPlan& plan, const GrownLoads
 }
 
 // All iterations of a run.
-std::vector<std::size_t> AllIterations(const RunCalls& run) {
-  std::vector<std::size_t> all(run.kinds.size());
-  std::iota(all.begin(), all.end(), std::size_t{0});
-  return all;
-}
+std::vector<std::size_t> AllIterations(const RunCalls& run) { return ChooseIterations(run.kinds, run.kinds.size()); }
 
 }  // namespace
 
@@ -479,12 +474,12 @@ namespace {
 // some, with the number of its ranks and the grid as they see it.
 template <typename Visit>
 void ForEachKind(const GrowthModel& model, const RankGrid& grid, const Visit& visit) {
-  for (const ClassCount& count : CountClasses(model.rules.scheme, grid)) {
-    const auto found = model.rules.classes.find(count.of_class);
+  for (const auto& [first, ranks] : CountClasses(model.rules.scheme, grid)) {
+    const auto found = model.rules.classes.find(ClassOf(model.rules.scheme, grid, first));
     if (found == model.rules.classes.end()) continue;
-    const RankGrid seen = grid.SeenBy(ProgramOf(count.of_class));
+    const RankGrid seen = grid.SeenBy(ProgramOf(found->first));
     for (std::size_t kind = 0; kind < found->second.kinds.size(); ++kind)
-      visit(found->second.kinds[kind], static_cast<double>(count.ranks), kind, seen);
+      visit(found->second.kinds[kind], static_cast<double>(ranks), kind, seen);
   }
 }
 

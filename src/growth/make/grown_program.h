@@ -1,11 +1,14 @@
-// A grown run, as the program of the replay and as a trace. Both are made by one walk through the calls of its plan.
+// A grown run, as the program of the replay and as a trace, which are made by one walk through the calls of its plan;
+// and its times, from replays of some of its iterations.
 #pragma once
 
 #include <cstdint>
 #include <limits>
+#include <map>
 #include <optional>
 #include <vector>
 
+#include "factors/phase_factors.h"
 #include "growth/growth_model.h"
 #include "growth/make/class_plan.h"
 #include "replay/network.h"
@@ -50,5 +53,45 @@ double CountCalls(const GrowthModel& model, const RankGrid& grid);
 // One of the runs by its own rules, with its own computation: the distance of its replay from the measurement is how
 // far those of grown runs can be. Nothing where ranks of it follow no rules.
 std::optional<Trace> RepeatRun(const GrowthModel& model, std::size_t run);
+
+// So many of the iterations, with each kind as frequent as in all, but at least once: the first of each. Rising.
+std::vector<std::size_t> ChooseIterations(const std::vector<std::size_t>& kinds, std::size_t count);
+
+// The number of those of each kind.
+std::vector<std::size_t> CountKinds(const std::vector<std::size_t>& kinds, const std::vector<std::size_t>& chosen);
+
+// When all iterations would be over, in ticks, if the chosen ones are at `ends`. The first one fills pipelines; every
+// other takes, for its computation, as long as those of its kind behind the first. `work`: computation of every
+// iteration, of all ranks together.
+double TimeOfAll(const std::vector<std::size_t>& kinds, const std::vector<std::size_t>& chosen,
+                 const std::vector<Tick>& ends, const std::vector<Tick>& work);
+
+// The ranks of a grid, or of a run, with their messages, whose computation may be drawn several times.
+class GrownReplay {
+ public:
+  // The iterations of `plan.chosen` are replayed, and the times of all follow from them. Throws an error of kind
+  // kNotEnoughData where messages lack an end.
+  GrownReplay(const GrowthModel& model, GridPlan plan);
+
+  // T and T_ideal by replays on the network and on the ideal one; all of the totals that need no counters. `network`:
+  // nothing for the ideal one. Throws an error of kind kNotEnoughData when the calls cannot complete.
+  PhaseTotals Measure(const GrownLoads& loads, const ReplayRules& rules, const Network* network) const;
+
+  const GridPlan& plan() const { return plan_; }
+
+ private:
+  double TimeOn(const GrownLoads& loads, const ReplayRules& rules, const Network* network) const;
+
+  const GrowthModel& model_;
+  GridPlan plan_;
+  GrownMessages messages_;
+};
+
+// The number of iterations of a grown run to replay: all if growing and replaying them takes so many bytes at most,
+// beside the model, else as many as fit. Throws an error of kind kNotEnoughData, which says how many ranks fit, where
+// these are so few that the times of the largest run do not follow from them. `network`: nothing for the ideal one.
+// `sufficient`: whether so many are enough, as found out before.
+std::size_t CountFitting(const GrowthModel& model, const RankGrid& grid, double bytes, const ReplayRules& rules,
+                         const Network* network, std::map<std::size_t, bool>& sufficient);
 
 }  // namespace farscale

@@ -1,4 +1,4 @@
-#include "growth/make/grown_times.h"
+#include "growth/make/grown_program.h"
 
 #include <fmt/format.h>
 
@@ -8,7 +8,7 @@
 
 #include "base/diagnostics.h"
 #include "base/text.h"
-#include "growth/rules/rival_layouts.h"
+#include "growth/growth_model.h"
 #include "replay/replay.h"
 
 namespace farscale {
@@ -141,61 +141,66 @@ constexpr double kSameTime = 0.01;
 
 bool IsSame(double a, double b) { return std::abs(a - b) <= kSameTime * b; }
 
-}  // namespace
-
-double IterationBudget::BytesFor(const RankGrid& grid, std::size_t count) const {
-  const std::vector<std::size_t>& kinds = model_.runs.back().kinds;
-  return BytesToGrow(model_, grid, CountKinds(kinds, ChooseIterations(kinds, count)));
+double BytesFor(const GrowthModel& model, const RankGrid& grid, std::size_t count) {
+  const std::vector<std::size_t>& kinds = model.runs.back().kinds;
+  return BytesToGrow(model, grid, CountKinds(kinds, ChooseIterations(kinds, count)));
 }
 
-std::size_t IterationBudget::MostThatFit(const RankGrid& grid) const {
-  const std::vector<std::size_t>& kinds = model_.runs.back().kinds;
-  if (BytesFor(grid, kinds.size()) <= bytes_) return kinds.size();
-  std::size_t fits = model_.runs.back().CountKinds(), too_many = kinds.size();
-  if (BytesFor(grid, fits) > bytes_) return 0;
+// 0: not even one of each kind.
+std::size_t MostThatFit(const GrowthModel& model, const RankGrid& grid, double bytes) {
+  std::size_t fits = model.runs.back().CountKinds(), too_many = model.runs.back().kinds.size();
+  if (BytesFor(model, grid, too_many) <= bytes) return too_many;
+  if (BytesFor(model, grid, fits) > bytes) return 0;
   while (too_many - fits > 1) {
     const std::size_t middle = fits + (too_many - fits) / 2;
-    (BytesFor(grid, middle) <= bytes_ ? fits : too_many) = middle;
+    (BytesFor(model, grid, middle) <= bytes ? fits : too_many) = middle;
   }
   return fits;
 }
 
-std::optional<PhaseTotals> IterationBudget::TotalsFrom(std::size_t count) const {
-  const std::size_t run = model_.runs.size() - 1;
-  if (!HasRulesOfAllRanks(model_, run)) return std::nullopt;
-  const GrownReplay grown(model_, PlanRun(model_, run, ChooseIterations(model_.runs[run].kinds, count)));
-  return grown.Measure(LoadsOfRun(model_, grown.plan(), run), rules_, network_);
+// True if the times of the largest run follow from replays of so many of its iterations.
+bool Suffice(const GrowthModel& model, std::size_t count, const ReplayRules& rules, const Network* network) {
+  const std::size_t run = model.runs.size() - 1;
+  if (!HasRulesOfAllRanks(model, run)) return false;
+  const std::vector<std::size_t>& kinds = model.runs[run].kinds;
+  const auto totals = [&](std::size_t iterations) {
+    const GrownReplay grown(model, PlanRun(model, run, ChooseIterations(kinds, iterations)));
+    return grown.Measure(LoadsOfRun(model, grown.plan(), run), rules, network);
+  };
+  const PhaseTotals some = totals(count), all = totals(kinds.size());
+  return IsSame(some.elapsed, all.elapsed) && IsSame(some.ideal_elapsed, all.ideal_elapsed);
 }
 
-bool IterationBudget::Suffice(std::size_t count) {
-  const auto [found, is_new] = sufficient_.try_emplace(count, false);
-  if (!is_new) return found->second;
-  const std::optional<PhaseTotals> some = TotalsFrom(count), all = TotalsFrom(model_.runs.back().kinds.size());
-  found->second = some && all && IsSame(some->elapsed, all->elapsed) && IsSame(some->ideal_elapsed, all->ideal_elapsed);
-  return found->second;
-}
-
-std::int64_t IterationBudget::MostRanks(std::int64_t below, std::size_t count) const {
-  const auto fits = [&](std::int64_t ranks) { return BytesFor(LayoutFor(model_.rules, ranks), count) <= bytes_; };
+// The largest run with fewer ranks whose iterations fit, so many of them.
+std::int64_t MostRanks(const GrowthModel& model, double bytes, std::int64_t below, std::size_t count) {
+  const auto fits = [&](std::int64_t ranks) { return BytesFor(model, LayoutFor(model.rules, ranks), count) <= bytes; };
   std::int64_t most = below / 2;
   while (most > 1 && !fits(most)) most /= 2;
   for (std::int64_t step = most / 2; step > most / 16; step /= 2) {  // to the nearest eighth
     if (most + step < below && fits(most + step)) most += step;
   }
-  return LayoutFor(model_.rules, most).size();
+  return LayoutFor(model.rules, most).size();
 }
 
-std::size_t IterationBudget::For(const RankGrid& grid) {
-  const std::size_t all = model_.runs.back().kinds.size(), most = MostThatFit(grid);
-  if (most == all || (most > 0 && Suffice(most))) return most;
-  std::size_t needed = std::max(most, model_.runs.back().CountKinds());
-  while (needed < all && !Suffice(needed)) needed = std::min(all, 2 * needed);
+}  // namespace
+
+std::size_t CountFitting(const GrowthModel& model, const RankGrid& grid, double bytes, const ReplayRules& rules,
+                         const Network* network, std::map<std::size_t, bool>& sufficient) {
+  const std::size_t all = model.runs.back().kinds.size(), most = MostThatFit(model, grid, bytes);
+  const auto suffice = [&](std::size_t count) {
+    const auto [found, is_new] = sufficient.try_emplace(count);
+    if (is_new) found->second = Suffice(model, count, rules, network);
+    return found->second;
+  };
+  if (most == all || (most > 0 && suffice(most))) return most;
+  std::size_t needed = std::max(most, model.runs.back().CountKinds());
+  while (needed < all && !suffice(needed)) needed = std::min(all, 2 * needed);
   throw Error(ErrorKind::kNotEnoughData, "",
               fmt::format("{} of {} iterations on {} ranks need {:.3g} GiB of memory, and {:.3g} GiB may be used; at "
                           "most {} ranks can be replayed",
                           needed, all, FormatCount(static_cast<std::uint64_t>(grid.size())),
-                          BytesFor(grid, needed) / std::exp2(30), bytes_ / std::exp2(30),
-                          FormatCount(static_cast<std::uint64_t>(MostRanks(grid.size(), needed)))));
+                          BytesFor(model, grid, needed) / std::exp2(30), bytes / std::exp2(30),
+                          FormatCount(static_cast<std::uint64_t>(MostRanks(model, bytes, grid.size(), needed)))));
 }
 
 }  // namespace farscale

@@ -65,11 +65,9 @@ using CallSizes = std::array<RoleSizes, 2>;  // other ranks, and roots
 std::pair<std::uint64_t, std::uint64_t> CopiedBytes(const CallSizes& sizes, const CallPart& copied, bool was_root,
                                                     bool is_root);
 
-// The ratio of sizes from one stage of a call to the next, as in exchanges of twice as much with ranks twice as far
-// away; nothing where they change by no one ratio.
-struct StageSteps {
-  std::optional<double> bytes = 1, received = 1;
-};
+// The ratios of bytes, and of bytes received, from one stage of a call to the next, as in exchanges of twice as much
+// with ranks twice as far away; nothing where they change by no one ratio.
+using StageSteps = std::pair<std::optional<double>, std::optional<double>>;
 
 struct SiteLaws {
   std::map<SiteKey, SizeLaws> sizes;
@@ -99,5 +97,58 @@ SiteLaws FitSiteLaws(const std::vector<RunCalls>& runs, const CallRules& rules);
 // both ways around lead to the same partner; there, messages in turn go down and up. The rule of a receive is the way
 // back of that of its send.
 void JoinPartners(const RunCalls& run, std::size_t run_index, CallRules& rules);
+
+// The calls of the classes side by side: which call of one class is which of another, and in which order they come.
+
+// Parts of calls of different classes with the same signature do the same.
+struct PartSignature {
+  RecordKind kind = RecordKind::kSend;
+  CollectiveKind collective = CollectiveKind::kBarrier;
+  PeerRule peer = {};  // messages, within no group; completions have that of the post
+
+  bool IsOffset() const { return peer.kind == PeerRule::Kind::kOffset && peer.steps != GridVector{}; }
+  friend auto operator<=>(const PartSignature&, const PartSignature&) = default;
+};
+
+// A call among all that any class makes in an iteration of a kind.
+struct SiteSignature {
+  std::uint32_t function = 0;
+  bool completes_all = false;
+  std::vector<PartSignature> parts = {};
+  std::int32_t occurrence = 0;  // among equal ones of a rank
+
+  friend auto operator<=>(const SiteSignature&, const SiteSignature&) = default;
+};
+
+using SiteSequence = std::vector<SiteSignature>;
+
+// The calls of a class in an iteration of a kind. Nothing where they depend on the grid or complete what was posted
+// before the iteration.
+std::optional<SiteSequence> ReadSites(const RankClass& key, const ClassRules& rules, std::size_t kind,
+                                      const CallRules& all, const std::vector<std::string>& functions);
+
+// Lets messages go straight where the same steps around the end of a dimension lead to the same ranks in all runs, as
+// they do on two ranks.
+void StraightenPeers(const RankClass& key, ClassRules& rules, const CallRules& all);
+
+// True if the partners of all messages of the call lie in the grid, for a rank of a class. Nothing where that does not
+// follow from the class, or partners are others than those some steps away.
+std::optional<bool> HasPartnersInGrid(const SiteSignature& site, const RankClass& key, const ClassScheme& scheme);
+
+// The order of the calls of several classes.
+struct SiteOrder {
+  SiteSequence sites;  // in an order that holds
+  std::map<SiteSignature, std::size_t> numbers;
+  std::vector<std::vector<std::uint64_t>> behind;  // bits of the sites that come later
+
+  bool IsBefore(std::size_t a, std::size_t b) const { return (behind[a][b / 64] >> (b % 64) & 1) != 0; }
+};
+
+// Nothing where the classes contradict each other.
+std::optional<SiteOrder> FindOrder(const std::vector<const SiteSequence*>& sequences);
+
+// Sorts some of the sites, by numbers; nothing where more than one order is possible. Calls along one dimension come in
+// the order of those along others if all of these have the same order.
+std::optional<std::vector<std::size_t>> SortSites(const SiteOrder& order, const std::vector<std::size_t>& some);
 
 }  // namespace farscale

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <numeric>
 
 #include "base/text.h"
@@ -128,12 +129,8 @@ std::vector<RankGrid> GridsOf(std::int64_t ranks, std::size_t dimensions) {
 }
 
 std::optional<std::int64_t> ProgramSplit::FirstOf(std::int64_t ranks) const {
-  switch (kind) {
-    case Kind::kFirst: return 2 * n <= ranks ? std::optional(n) : std::nullopt;
-    case Kind::kLast: return 2 * n <= ranks ? std::optional(ranks - n) : std::nullopt;
-    case Kind::kShare: break;
-  }
-  return ranks % of == 0 ? std::optional(ranks / of * n) : std::nullopt;
+  if (ranks % of != 0 || 2 * std::abs(plus) > ranks) return std::nullopt;
+  return ranks / of * n + plus;
 }
 
 std::vector<ProgramSplit> SplitsWith(const std::vector<std::int64_t>& ranks,
@@ -148,9 +145,9 @@ std::vector<ProgramSplit> SplitsWith(const std::vector<std::int64_t>& ranks,
   };
   for (const std::int64_t one : first.back()) {
     const std::int64_t common = std::gcd(one, ranks.back());
-    add({ProgramSplit::Kind::kFirst, one, 1});
-    add({ProgramSplit::Kind::kLast, ranks.back() - one, 1});
-    add({ProgramSplit::Kind::kShare, one / common, ranks.back() / common});
+    add({0, 1, one});
+    add({1, 1, one - ranks.back()});
+    add({one / common, ranks.back() / common});
   }
   return splits;
 }

@@ -56,16 +56,10 @@ std::optional<RankGrid> GridWith(std::span<const std::int64_t> extents);
 // All ordered factorisations of a number of ranks into the given number of extents, some of which may be 1.
 std::vector<RankGrid> GridsOf(std::int64_t ranks, std::size_t dimensions);
 
-// Where two programs run together: how many of the ranks are of the first, on any number of ranks.
-
+// Where two programs run together: how many of the ranks are of the first. `n` of every `of` ranks and `plus` more: one
+// of the two programs has as many ranks on any number of them where `plus` is not 0.
 struct ProgramSplit {
-  enum class Kind : std::uint8_t {
-    kFirst,  // the first n ranks, on any number of ranks
-    kLast,   // all but the last n
-    kShare,  // n of every `of` ranks
-  };
-  Kind kind = Kind::kFirst;
-  std::int64_t n = 1, of = 1;
+  std::int64_t n = 0, of = 1, plus = 0;
 
   // Ranks of the first program; nothing where the split gives no such number, or the program that has as many ranks on
   // any number of them is not the smaller one.

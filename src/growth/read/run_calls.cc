@@ -4,6 +4,7 @@
 
 #include <cmath>
 #include <limits>
+#include <map>
 
 #include "base/diagnostics.h"
 #include "base/parallel.h"
@@ -13,43 +14,34 @@
 namespace farscale {
 namespace {
 
-constexpr std::uint32_t kUnknownEndpoint = std::numeric_limits<std::uint32_t>::max();
-
-// The data of an operation, which traces give where sends are posted and where others complete.
-struct Target {
-  std::uint32_t target = kUnknownEndpoint;  // endpoint or type
-  std::uint64_t bytes = 0, received = 0;
-};
-
-// Operations by class, in the order of their posts.
-std::array<std::vector<Target>, 3> TargetsByPost(const RankTimeline& timeline) {
-  std::array<std::vector<Target>, 3> targets;
+// The records that say with whom, and of how many bytes, the operations are: of sends the posts, of others the
+// completions. By class, in the order of the posts.
+std::array<std::vector<std::optional<RankTimeline::Record>>, 3> TargetsByPost(const RankTimeline& timeline) {
+  std::array<std::vector<std::optional<RankTimeline::Record>>, 3> targets;
   Posts posts;
   for (std::size_t record = 0; record < timeline.records(); ++record) {
     const OperationPart part = posts.Next(timeline, record);
     auto& of = targets[static_cast<std::size_t>(part.type)];
     if (of.size() <= part.ordinal) of.resize(part.ordinal + 1);
     const bool says = part.type == OperationClass::kSend ? part.posts : part.completes;
-    if (!says) continue;
-    const RankTimeline::Record one = timeline.record(record);
-    of[part.ordinal] = {one.target, one.bytes, one.received};
+    if (says) of[part.ordinal] = timeline.record(record);
   }
   return targets;
 }
 
 CallPart PartFor(const RankTimeline& timeline, const RankTimeline::Record& record, const OperationPart& part,
-                 const Target& known) {
-  CallPart result{
-      .kind = record.kind, .back = part.posts ? 0 : record.back, .bytes = known.bytes, .received = known.received};
-  const std::uint32_t target = known.target;
-  if (target == kUnknownEndpoint) return result;
+                 const std::optional<RankTimeline::Record>& known) {
+  CallPart result{.kind = record.kind, .back = part.posts ? 0 : record.back};
+  if (!known) return result;
+  result.bytes = known->bytes;
+  result.received = known->received;
   if (part.IsCollective()) {
-    const CollectiveType& type = timeline.collective_types()[target];
+    const CollectiveType& type = timeline.collective_types()[known->target];
     result.collective = type.kind;
     result.communicator = type.communicator;
     result.peer = type.root;
   } else {
-    const Endpoint& endpoint = timeline.endpoints()[target];
+    const Endpoint& endpoint = timeline.endpoints()[known->target];
     result.peer = endpoint.peer;
     result.communicator = endpoint.communicator;
     result.tag = endpoint.tag;
@@ -167,19 +159,17 @@ std::vector<RankGrid> RecordedGrids(const Trace& trace) {
 
 }  // namespace
 
-std::uint32_t FunctionNames::Number(const std::string& name) {
-  const auto [found, is_new] = numbers_.try_emplace(name, static_cast<std::uint32_t>(names_.size()));
-  if (is_new) names_.push_back(name);
-  return found->second;
-}
-
-RunCalls ReadRunCalls(const Trace& trace, const PhaseCut& cut, FunctionNames& functions) {
+RunCalls ReadRunCalls(const Trace& trace, const PhaseCut& cut, std::vector<std::string>& functions) {
   RunCalls run{.ranks = static_cast<std::int64_t>(trace.size()),
                .ticks_per_second = trace.ticks_per_second,
                .communicators = trace.communicators};
+  std::map<std::string, std::uint32_t> numbers;
+  for (const std::string& name : functions) numbers.emplace(name, numbers.size());
   std::vector<std::uint32_t> names;
   for (const Region& region : trace.regions) {
-    names.push_back(functions.Number(region.name));
+    const auto [found, is_new] = numbers.try_emplace(region.name, static_cast<std::uint32_t>(numbers.size()));
+    if (is_new) functions.push_back(region.name);
+    names.push_back(found->second);
     run.regions.push_back(region.name);
   }
   for (const Rank& rank : trace.ranks) run.nodes.push_back(rank.node);

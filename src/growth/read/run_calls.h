@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <map>
 #include <optional>
 #include <span>
 #include <string>
@@ -15,18 +14,6 @@
 #include "trace/trace.h"
 
 namespace farscale {
-
-// Names of MPI functions, shared by all runs.
-class FunctionNames {
- public:
-  std::uint32_t Number(const std::string& name);
-  const std::string& Name(std::uint32_t number) const { return names_[number]; }
-  std::size_t size() const { return names_.size(); }
-
- private:
-  std::map<std::string, std::uint32_t> numbers_;
-  std::vector<std::string> names_;
-};
 
 // One record of a call: a post, a completion, or both.
 struct CallPart {
@@ -108,7 +95,8 @@ struct RunCalls {
 };
 
 // Throws an error of kind kNotEnoughData where ranks have no part in the phase or differ in their number of iterations.
-RunCalls ReadRunCalls(const Trace& trace, const PhaseCut& cut, FunctionNames& functions);
+// `functions`: names that all runs share, to which those of this run are added.
+RunCalls ReadRunCalls(const Trace& trace, const PhaseCut& cut, std::vector<std::string>& functions);
 
 // The kinds of the iterations of a run, in which all ranks call the same functions, numbered in the order of their
 // first iterations, which are added to `first`. `exactly`: with the same partners, too.

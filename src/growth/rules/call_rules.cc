@@ -51,7 +51,7 @@ std::vector<std::int64_t> ClassRules::DonorsIn(std::size_t run) const {
   return ranks;
 }
 
-ClassDonors ClassRules::Donors() const {
+std::pair<std::size_t, std::vector<std::int64_t>> ClassRules::Donors() const {
   std::size_t largest = 0;
   for (const auto& [run, rank] : donors) largest = std::max(largest, run);
   return {largest, DonorsIn(largest)};

@@ -34,7 +34,7 @@ struct ClassScheme {
   std::int32_t small_extents = 1;
   bool has_stages = false;    // calls may be repeated as often as the grid says
   bool has_lines = false;     // communicators may be divisions that do not follow the grid
-  bool is_lifted = false;     // every rank of the largest run has a class of its own [statistical_growth.h]
+  bool is_lifted = false;     // every rank of the largest run has a class of its own [growth_model.h]
   GridVector second_reach{};  // the same for the second program
   bool second_has_stages = false;
 
@@ -108,12 +108,6 @@ inline bool IsPost(RecordKind kind) { return PartOf(kind).posts; }
 inline bool IsSend(RecordKind kind) { return kind == RecordKind::kSend || kind == RecordKind::kSendPost; }
 inline bool IsMessage(RecordKind kind) { return IsPost(kind) && !PartOf(kind).IsCollective(); }
 
-// Ranks of one run, which grown ranks copy.
-struct ClassDonors {
-  std::size_t run = 0;
-  std::vector<std::int64_t> ranks = {};
-};
-
 struct ClassRules {
   std::vector<std::vector<CallBlock>> kinds;                 // one a kind of iterations
   std::vector<std::pair<std::size_t, std::int64_t>> donors;  // run and rank whose calls are these
@@ -123,7 +117,8 @@ struct ClassRules {
   bool is_composed = false;               // not seen in any run [class_composition.cc]
 
   std::vector<std::int64_t> DonorsIn(std::size_t run) const;
-  ClassDonors Donors() const;  // those in the largest run that has some
+  // The largest run that has some, and those in it, which grown ranks copy.
+  std::pair<std::size_t, std::vector<std::int64_t>> Donors() const;
 
   // Extent of the test of the rules: on another run, or on the other ranks of one run. In [0, 1].
   double Confirmed() const;

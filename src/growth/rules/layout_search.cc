@@ -10,7 +10,7 @@
 #include <tuple>
 
 #include "base/parallel.h"
-#include "growth/rules/rival_layouts.h"
+#include "growth/growth_model.h"
 
 namespace farscale {
 namespace {

@@ -1,4 +1,4 @@
-#include "growth/rules/rival_layouts.h"
+#include "growth/growth_model.h"
 
 #include <fmt/format.h>
 
@@ -325,18 +325,18 @@ std::string WhyAmbiguous(const PeerRule& rule, const CallRules& rules, std::size
   return "";
 }
 
-std::vector<RuleShare> Sorted(const std::map<std::string, double>& sums) {
+RuleShares Sorted(const std::map<std::string, double>& sums) {
   double all = 0;
   for (const auto& [rule, sum] : sums) all += sum;
-  std::vector<RuleShare> shares;
-  for (const auto& [rule, sum] : sums) shares.push_back({rule, sum / all});
-  std::ranges::stable_sort(shares, std::greater<>(), &RuleShare::share);
+  RuleShares shares;
+  for (const auto& [rule, sum] : sums) shares.emplace_back(rule, sum / all);
+  std::ranges::stable_sort(shares, std::greater<>(), &RuleShares::value_type::second);
   return shares;
 }
 
 }  // namespace
 
-std::vector<RuleShare> SharesOfPartners(const GrowthModel& model) {
+RuleShares SharesOfPartners(const GrowthModel& model) {
   std::map<std::string, double> sums;
   ForEachCall(model, [&](const PlannedCall& call, double ranks, const RankGrid& grid, const ClassRules&) {
     for (const PartRule& part : call.rule->parts) {
@@ -347,7 +347,7 @@ std::vector<RuleShare> SharesOfPartners(const GrowthModel& model) {
   return Sorted(sums);
 }
 
-std::vector<RuleShare> SharesOfSizes(const GrowthModel& model) {
+RuleShares SharesOfSizes(const GrowthModel& model) {
   std::map<std::string, double> sums;
   ForEachCall(model, [&](const PlannedCall& call, double ranks, const RankGrid& grid, const ClassRules&) {
     const bool moves =
