@@ -97,7 +97,7 @@ double Ensemble::ValueAt(double cores) const {
 
 Ensemble FitEnsemble(const std::vector<Candidate>& candidates, const std::vector<DataPoint>& points,
                      std::optional<double> limit, const std::vector<double>& reach, std::uint64_t seed,
-                     PointWeights weights) {
+                     bool weighs_alike) {
   Ensemble ensemble;
   ensemble.limit = limit;
   std::vector<double> logarithms;
@@ -105,7 +105,7 @@ Ensemble FitEnsemble(const std::vector<Candidate>& candidates, const std::vector
   const std::vector<double> ends = EndsOf(reach);
   for (const Candidate& candidate : candidates) {
     for (const int dimension : candidate.dimensions) {
-      Member member{candidate.model, FitModel(*candidate.model, dimension, points, limit, weights), 0, {}, limit};
+      Member member{candidate.model, FitModel(*candidate.model, dimension, points, limit, weighs_alike), 0, {}, limit};
       if (!has_several) member.fit.outcome = FitOutcome::kTooFewPoints;
       if (IsUsable(member.fit.outcome) && !StaysInRange(member, reach)) {
         member.fit.outcome = FitOutcome::kLeavesRange;
@@ -115,7 +115,7 @@ Ensemble FitEnsemble(const std::vector<Candidate>& candidates, const std::vector
         Random random(SeedFor(seed, candidate.model->id + ":" + std::to_string(dimension)));
         member.posterior = SamplePosterior(*candidate.model, member.fit, limit, ends, random);
       }
-      logarithms.push_back(std::log(candidate.model->PriorOf(dimension, candidate.prior)) +
+      logarithms.push_back(std::log(candidate.model->PriorOf(dimension, candidate.is_of_times)) +
                            member.posterior.log_evidence);
       ensemble.members.push_back(std::move(member));
     }

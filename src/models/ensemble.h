@@ -15,7 +15,7 @@ namespace farscale {
 struct Candidate {
   const ScalingModel* model = nullptr;
   std::vector<int> dimensions;
-  PriorCase prior = PriorCase::kUsual;
+  bool is_of_times = false;  // efficiency by run times alone, which has priors of its own
 };
 
 struct Member {
@@ -57,6 +57,6 @@ struct Ensemble {
 // count there is nothing to choose from: no member is of use.
 Ensemble FitEnsemble(const std::vector<Candidate>& candidates, const std::vector<DataPoint>& points,
                      std::optional<double> limit, const std::vector<double>& reach, std::uint64_t seed,
-                     PointWeights weights = PointWeights::kByScatter);
+                     bool weighs_alike = false);
 
 }  // namespace farscale

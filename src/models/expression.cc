@@ -1,4 +1,4 @@
-#include "models/expression.h"
+#include "models/scaling_model.h"
 
 #include <algorithm>
 #include <cctype>

@@ -1,4 +1,3 @@
-#include "models/expression.h"
 
 #include <gtest/gtest.h>
 

@@ -94,7 +94,7 @@ TEST(Fit, FindsTheBestBoundaryAtAnySize) {
     for (int i = 0; i < 6; ++i) {
       std::vector<DataPoint> points;
       for (double cores = first; points.size() < 6; cores *= 2) points.push_back({cores, 0.2 + 0.8 * random.Uniform()});
-      const FittedModel fit = FitModel(model, 1, points, 1.0, PointWeights::kAlike);
+      const FittedModel fit = FitModel(model, 1, points, 1.0, true);
       ASSERT_TRUE(IsUsable(fit.outcome));
       EXPECT_LE(fit.sum_of_squares, 1.01 * ScanBoundary(points)) << first << ", series " << i;
     }
@@ -117,7 +117,7 @@ TEST(Fit, ModelThatIsNowhereDefinedIsAResult) {
 // y = c through n points that count alike: the variance of c is σ²/n with σ² = RSS/(n-1). 0.8, 0.9: σ² = 0.005,
 // variance 0.0025.
 TEST(Fit, CovarianceOfAMean) {
-  const FittedModel fit = FitModel(test::LoadModel("constant"), 1, {{2, 0.8}, {4, 0.9}}, 1.0, PointWeights::kAlike);
+  const FittedModel fit = FitModel(test::LoadModel("constant"), 1, {{2, 0.8}, {4, 0.9}}, 1.0, true);
   EXPECT_NEAR(fit.parameters[0], 0.85, 1e-9);
   EXPECT_NEAR(fit.sigma, std::sqrt(0.005), 1e-9);
   ASSERT_EQ(fit.covariance.size(), 1u);

@@ -17,11 +17,11 @@ constexpr double kFromBound = 1e-3;  // a start at a bound is moved by this shar
 
 // A parameter between bounds as a function of one without, and its derivative [James75].
 struct Transform {
-  explicit Transform(const ParameterBounds& bounds) : bounds_(bounds) {}
+  explicit Transform(const IntervalBounds& bounds) : bounds_(bounds) {}
 
   double Outer(double inner) const {
-    if (!IsOpen()) return bounds_.lower + Width() / 2 * (std::sin(inner) + 1);
-    return bounds_.lower - 1 + std::sqrt(inner * inner + 1);
+    if (!IsOpen()) return bounds_.low + Width() / 2 * (std::sin(inner) + 1);
+    return bounds_.low - 1 + std::sqrt(inner * inner + 1);
   }
   double Slope(double inner) const {
     return IsOpen() ? inner / std::sqrt(inner * inner + 1) : Width() / 2 * std::cos(inner);
@@ -29,18 +29,18 @@ struct Transform {
   // A bound itself has no slope, from which no search gets away: it begins a little beside.
   double Inner(double outer) const {
     const double margin = kFromBound * (IsOpen() ? 1 : std::min(1.0, Width()));
-    if (outer <= bounds_.lower) outer = bounds_.lower + margin;
-    if (outer >= bounds_.upper) outer = bounds_.upper - margin;
-    if (!IsOpen()) return std::asin(2 * (outer - bounds_.lower) / Width() - 1);
-    const double above = outer - bounds_.lower + 1;
+    if (outer <= bounds_.low) outer = bounds_.low + margin;
+    if (outer >= bounds_.high) outer = bounds_.high - margin;
+    if (!IsOpen()) return std::asin(2 * (outer - bounds_.low) / Width() - 1);
+    const double above = outer - bounds_.low + 1;
     return std::sqrt(above * above - 1);
   }
 
  private:
-  bool IsOpen() const { return !std::isfinite(bounds_.upper); }
-  double Width() const { return bounds_.upper - bounds_.lower; }
+  bool IsOpen() const { return !std::isfinite(bounds_.high); }
+  double Width() const { return bounds_.high - bounds_.low; }
 
-  ParameterBounds bounds_;
+  IntervalBounds bounds_;
 };
 
 // The function that ceres::TinySolver minimizes: the parameters that are free, transformed or as they are. Each free
@@ -48,7 +48,7 @@ struct Transform {
 class FreeProblem {
  public:
   using Scalar = double;
-  enum { NUM_RESIDUALS = Eigen::Dynamic, NUM_PARAMETERS = Eigen::Dynamic };
+  static constexpr int NUM_RESIDUALS = Eigen::Dynamic, NUM_PARAMETERS = Eigen::Dynamic;
 
   // `transforms`: of all parameters; nothing: as they are.
   FreeProblem(const Residuals& residuals, const std::vector<double>& parameters, std::vector<std::size_t> free,
@@ -144,7 +144,7 @@ LeastSquares MinimizeMoved(const Residuals& residuals, const std::vector<double>
 
 // The search for a minimum from `start` on, roughly: all parameters, transformed so that they need no bounds [James75].
 // Not converged where the curve is not defined.
-LeastSquares SearchFree(const Residuals& residuals, const std::vector<ParameterBounds>& bounds,
+LeastSquares SearchFree(const Residuals& residuals, const std::vector<IntervalBounds>& bounds,
                         const std::vector<double>& start) {
   std::vector<Transform> transforms;
   std::vector<double> moved;
@@ -198,7 +198,7 @@ ceres::Solver::Options SolverOptions() {
 }
 
 // Solves with the bounds as they are, from solution.parameters on, with the parameters of `held` kept where they are.
-void SolveBounded(const Residuals& residuals, const std::vector<ParameterBounds>& bounds, const std::vector<int>& held,
+void SolveBounded(const Residuals& residuals, const std::vector<IntervalBounds>& bounds, const std::vector<int>& held,
                   LeastSquares& solution) {
   ceres::Problem problem;
   double* parameters = solution.parameters.data();
@@ -215,8 +215,8 @@ void SolveBounded(const Residuals& residuals, const std::vector<ParameterBounds>
   }
   for (std::size_t i = 0; i < bounds.size(); ++i) {
     const int index = static_cast<int>(i);
-    problem.SetParameterLowerBound(parameters, index, bounds[i].lower);
-    if (std::isfinite(bounds[i].upper)) problem.SetParameterUpperBound(parameters, index, bounds[i].upper);
+    problem.SetParameterLowerBound(parameters, index, bounds[i].low);
+    if (std::isfinite(bounds[i].high)) problem.SetParameterUpperBound(parameters, index, bounds[i].high);
   }
   if (!held.empty()) {
     problem.SetManifold(parameters, new ceres::SubsetManifold(static_cast<int>(bounds.size()), held));
@@ -230,7 +230,7 @@ void SolveBounded(const Residuals& residuals, const std::vector<ParameterBounds>
 
 // A step that ends at a bound is shortened for all parameters, so the others may have stopped short of their best: the
 // ones at their bounds are held, and the rest is solved for.
-LeastSquares RefineBounded(const Residuals& residuals, const std::vector<ParameterBounds>& bounds,
+LeastSquares RefineBounded(const Residuals& residuals, const std::vector<IntervalBounds>& bounds,
                            LeastSquares solution) {
   SolveBounded(residuals, bounds, {}, solution);
   std::vector<int> held;
@@ -244,29 +244,28 @@ LeastSquares RefineBounded(const Residuals& residuals, const std::vector<Paramet
 }
 
 // True if the cost falls when a parameter at its bound moves inwards.
-bool WantsInside(const Residuals& residuals, const std::vector<ParameterBounds>& bounds, std::size_t parameter,
+bool WantsInside(const Residuals& residuals, const std::vector<IntervalBounds>& bounds, std::size_t parameter,
                  std::vector<double> parameters) {
   double gradient = 0;
   for (std::size_t i = 0; i < residuals.count(); ++i) {
     gradient += residuals.At(i, parameters) * residuals.DerivativeAt(i, parameter, parameters);
   }
-  const bool at_lower =
-      parameters[parameter] - bounds[parameter].lower < bounds[parameter].upper - parameters[parameter];
+  const bool at_lower = parameters[parameter] - bounds[parameter].low < bounds[parameter].high - parameters[parameter];
   return at_lower ? gradient < 0 : gradient > 0;
 }
 
 // The minimum near what a search has found. Where the parameters near their bounds belong there, the others are free
 // and need no bounds; else Ceres solves with bounds.
-LeastSquares Refine(const Residuals& residuals, const std::vector<ParameterBounds>& bounds,
+LeastSquares Refine(const Residuals& residuals, const std::vector<IntervalBounds>& bounds,
                     const LeastSquares& searched) {
   std::vector<double> start = searched.parameters;
   std::vector<std::size_t> free, held;
   for (std::size_t i = 0; i < bounds.size(); ++i) {
-    const double width = std::isfinite(bounds[i].upper) ? bounds[i].upper - bounds[i].lower : 1;
-    const bool low = start[i] - bounds[i].lower < kNearBound * width,
-               high = bounds[i].upper - start[i] < kNearBound * width;
+    const double width = std::isfinite(bounds[i].high) ? bounds[i].high - bounds[i].low : 1;
+    const bool low = start[i] - bounds[i].low < kNearBound * width,
+               high = bounds[i].high - start[i] < kNearBound * width;
     (low || high ? held : free).push_back(i);
-    if (low || high) start[i] = low ? bounds[i].lower : bounds[i].upper;
+    if (low || high) start[i] = low ? bounds[i].low : bounds[i].high;
   }
   LeastSquares refined;
   refined.parameters = start;
@@ -278,7 +277,7 @@ LeastSquares Refine(const Residuals& residuals, const std::vector<ParameterBound
   }
   bool fits = refined.converged && refined.cost <= searched.cost * (1 + kSameMinimum) + 1e-24;
   for (const std::size_t i : free) {
-    fits = fits && refined.parameters[i] >= bounds[i].lower && refined.parameters[i] <= bounds[i].upper;
+    fits = fits && refined.parameters[i] >= bounds[i].low && refined.parameters[i] <= bounds[i].high;
   }
   for (const std::size_t i : held) fits = fits && !WantsInside(residuals, bounds, i, refined.parameters);
   return fits ? refined : RefineBounded(residuals, bounds, searched);
@@ -287,15 +286,17 @@ LeastSquares Refine(const Residuals& residuals, const std::vector<ParameterBound
 // Straight line through (g(x), transform(y)), weighted so that equal errors of y count as they do in the fit: an error
 // of 1/y is one of y divided by y².
 std::optional<std::vector<double>> StartFromLine(const ScalingModel& model, int dimension,
-                                                 const std::vector<WeightedPoint>& points) {
+                                                 const std::vector<DataPoint>& points,
+                                                 const std::vector<double>& weights) {
   if (!model.start) return std::nullopt;
   double sw = 0, sx = 0, sy = 0, sxx = 0, sxy = 0;
-  for (const auto& [point, weight_in_fit] : points) {
+  for (std::size_t i = 0; i < points.size(); ++i) {
+    const DataPoint& point = points[i];
     const double g = model.start->basis({std::pow(point.cores, 1.0 / dimension)});
     const double z = model.start->transform({point.value});
     const double step = 1e-6 * point.value;
     const double slope = (model.start->transform({point.value + step}) - z) / step;
-    const double weight = weight_in_fit / (slope * slope);
+    const double weight = (weights.empty() ? 1 : weights[i]) / (slope * slope);
     if (!std::isfinite(g) || !std::isfinite(z) || !std::isfinite(weight)) return std::nullopt;
     sw += weight;
     sx += weight * g;
@@ -317,21 +318,20 @@ std::optional<std::vector<double>> StartFromLine(const ScalingModel& model, int 
 
 // One between every two neighbours of the x of the points, their geometric mean: a curve with a kink at a parameter is
 // smooth between them, so that each of these stretches has a minimum of its own.
-std::vector<double> StartsBetween(int dimension, const std::vector<WeightedPoint>& points,
-                                  const ParameterBounds& bounds) {
+std::vector<double> StartsBetween(int dimension, const std::vector<DataPoint>& points, const IntervalBounds& bounds) {
   std::set<double> places;
-  for (const WeightedPoint& point : points) places.insert(ScalingModel::XOf(point.point.cores, dimension));
+  for (const DataPoint& point : points) places.insert(ScalingModel::XOf(point.cores, dimension));
   std::vector<double> starts;
   for (auto place = places.begin(); place != places.end() && std::next(place) != places.end(); ++place) {
-    starts.push_back(std::clamp(std::sqrt(*place * *std::next(place)), bounds.lower, bounds.upper));
+    starts.push_back(std::clamp(std::sqrt(*place * *std::next(place)), bounds.low, bounds.high));
   }
   return starts;
 }
 
 // Every combination of the starts of the parameters.
 std::vector<std::vector<double>> GridOfStarts(const ScalingModel& model, int dimension,
-                                              const std::vector<WeightedPoint>& points,
-                                              const std::vector<ParameterBounds>& bounds) {
+                                              const std::vector<DataPoint>& points,
+                                              const std::vector<IntervalBounds>& bounds) {
   std::vector<std::vector<double>> starts = {{}};
   for (std::size_t i = 0; i < model.parameters.size(); ++i) {
     const std::vector<double> of_points =
@@ -348,7 +348,7 @@ std::vector<std::vector<double>> GridOfStarts(const ScalingModel& model, int dim
   return starts;
 }
 
-bool AreOne(const LeastSquares& a, const LeastSquares& b, const std::vector<ParameterBounds>& bounds) {
+bool AreOne(const LeastSquares& a, const LeastSquares& b, const std::vector<IntervalBounds>& bounds) {
   for (std::size_t i = 0; i < bounds.size(); ++i) {
     const double size = std::max({kSameMinimum, std::fabs(a.parameters[i]), std::fabs(b.parameters[i])});
     if (std::fabs(a.parameters[i] - b.parameters[i]) > kSameMinimum * size) return false;
@@ -358,8 +358,8 @@ bool AreOne(const LeastSquares& a, const LeastSquares& b, const std::vector<Para
 
 }  // namespace
 
-std::vector<ParameterBounds> BoundsOf(const ScalingModel& model, std::optional<double> limit) {
-  std::vector<ParameterBounds> bounds;
+std::vector<IntervalBounds> BoundsOf(const ScalingModel& model, std::optional<double> limit) {
+  std::vector<IntervalBounds> bounds;
   for (const ModelParameter& parameter : model.parameters) {
     const double unlimited = std::numeric_limits<double>::infinity();
     bounds.push_back({parameter.lower, parameter.upper ? *parameter.upper : limit.value_or(unlimited)});
@@ -367,16 +367,16 @@ std::vector<ParameterBounds> BoundsOf(const ScalingModel& model, std::optional<d
   return bounds;
 }
 
-bool IsAtBound(double value, const ParameterBounds& bounds) {
-  const double width = std::isfinite(bounds.upper) ? bounds.upper - bounds.lower : 1;
-  return std::min(value - bounds.lower, bounds.upper - value) <= kBoundTolerance * width;
+bool IsAtBound(double value, const IntervalBounds& bounds) {
+  const double width = std::isfinite(bounds.high) ? bounds.high - bounds.low : 1;
+  return std::min(value - bounds.low, bounds.high - value) <= kBoundTolerance * width;
 }
 
-LeastSquares SolveLeastSquares(const ScalingModel& model, int dimension, const std::vector<WeightedPoint>& points,
-                               const std::vector<ParameterBounds>& bounds) {
-  const Residuals residuals(model, dimension, points);
+LeastSquares SolveLeastSquares(const ScalingModel& model, int dimension, const std::vector<DataPoint>& points,
+                               const std::vector<double>& weights, const std::vector<IntervalBounds>& bounds) {
+  const Residuals residuals(model, dimension, points, weights);
   std::vector<std::vector<double>> starts = GridOfStarts(model, dimension, points, bounds);
-  if (const auto line = StartFromLine(model, dimension, points)) starts.insert(starts.begin(), *line);
+  if (const auto line = StartFromLine(model, dimension, points, weights)) starts.insert(starts.begin(), *line);
   std::vector<LeastSquares> minima;
   for (const std::vector<double>& start : starts) {
     LeastSquares found = SearchFree(residuals, bounds, start);
@@ -397,9 +397,9 @@ LeastSquares SolveLeastSquares(const ScalingModel& model, int dimension, const s
   return best;
 }
 
-Eigen::MatrixXd JacobianOf(const ScalingModel& model, int dimension, const std::vector<WeightedPoint>& points,
-                           const std::vector<double>& parameters) {
-  const Residuals residuals(model, dimension, points);
+Eigen::MatrixXd JacobianOf(const ScalingModel& model, int dimension, const std::vector<DataPoint>& points,
+                           const std::vector<double>& weights, const std::vector<double>& parameters) {
+  const Residuals residuals(model, dimension, points, weights);
   std::vector<double> moved = parameters;
   Eigen::MatrixXd jacobian(points.size(), parameters.size());
   for (std::size_t row = 0; row < points.size(); ++row) {

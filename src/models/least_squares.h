@@ -14,21 +14,12 @@
 
 namespace farscale {
 
-struct ParameterBounds {
-  double lower = 0, upper = 0;  // upper may be infinite
-};
-
-// The bounds of every parameter of the model; `limit`: the largest value the factor can have, nothing when it has none.
-std::vector<ParameterBounds> BoundsOf(const ScalingModel& model, std::optional<double> limit);
+// The bounds of every parameter of the model, of which the upper may be infinite; `limit`: the largest value the factor
+// can have, nothing when it has none.
+std::vector<IntervalBounds> BoundsOf(const ScalingModel& model, std::optional<double> limit);
 
 // True if a parameter counts as at one of its bounds.
-bool IsAtBound(double value, const ParameterBounds& bounds);
-
-// A point with its weight in the sum of squares.
-struct WeightedPoint {
-  DataPoint point;
-  double weight = 1;
-};
+bool IsAtBound(double value, const IntervalBounds& bounds);
 
 struct LeastSquares {
   std::vector<double> parameters;
@@ -39,14 +30,14 @@ struct LeastSquares {
 // The best of what is reached from all starts of the model: the line through its transformed values, if it has one, and
 // every combination of the starts of its parameters. All starts are searched in parameters without bounds, into which
 // those with bounds are transformed [James75]. Each distinct minimum is then refined, with the parameters at their
-// bounds held there.
-LeastSquares SolveLeastSquares(const ScalingModel& model, int dimension, const std::vector<WeightedPoint>& points,
-                               const std::vector<ParameterBounds>& bounds);
+// bounds held there. `weights`: of the points in the sum of squares; empty: they count alike.
+LeastSquares SolveLeastSquares(const ScalingModel& model, int dimension, const std::vector<DataPoint>& points,
+                               const std::vector<double>& weights, const std::vector<IntervalBounds>& bounds);
 
 // Derivatives of minus the curve at the points by the parameters, every row times the root of its weight; a row a
 // point. Not finite where the curve is not.
-Eigen::MatrixXd JacobianOf(const ScalingModel& model, int dimension, const std::vector<WeightedPoint>& points,
-                           const std::vector<double>& parameters);
+Eigen::MatrixXd JacobianOf(const ScalingModel& model, int dimension, const std::vector<DataPoint>& points,
+                           const std::vector<double>& weights, const std::vector<double>& parameters);
 
 // The input of least squares: differences between points and a curve, and their derivatives.
 
@@ -61,23 +52,23 @@ inline double StepOfDerivative(double value) {
 // files.
 class Residuals {
  public:
-  Residuals(const ScalingModel& model, int dimension, const std::vector<WeightedPoint>& points) : points_(points) {
-    for (const WeightedPoint& point : points) {
-      curves_.emplace_back(model, point.point.cores, dimension);
-      roots_.push_back(std::sqrt(point.weight));
-    }
+  Residuals(const ScalingModel& model, int dimension, const std::vector<DataPoint>& points,
+            const std::vector<double>& weights)
+      : points_(points), roots_(points.size(), 1) {
+    for (const DataPoint& point : points) curves_.emplace_back(model, point.cores, dimension);
+    for (std::size_t i = 0; i < weights.size(); ++i) roots_[i] = std::sqrt(weights[i]);
   }
 
   std::size_t count() const { return points_.size(); }
 
   double At(std::size_t i, const std::vector<double>& parameters) const {
-    return roots_[i] * (points_[i].point.value - curves_[i](parameters));
+    return roots_[i] * (points_[i].value - curves_[i](parameters));
   }
 
   // For `size` values of the parameters, a column each.
   void At(std::size_t i, const std::vector<const double*>& columns, std::size_t size, double* results) const {
     curves_[i].Evaluate(columns, size, results);
-    for (std::size_t k = 0; k < size; ++k) results[k] = roots_[i] * (points_[i].point.value - results[k]);
+    for (std::size_t k = 0; k < size; ++k) results[k] = roots_[i] * (points_[i].value - results[k]);
   }
 
   double DerivativeAt(std::size_t i, std::size_t parameter, std::vector<double>& parameters) const {
@@ -97,7 +88,7 @@ class Residuals {
   }
 
  private:
-  const std::vector<WeightedPoint>& points_;
+  const std::vector<DataPoint>& points_;
   std::vector<PlacedModel> curves_;
   std::vector<double> roots_;  // square roots of the weights
 };

@@ -26,21 +26,17 @@ constexpr double kLargestScatter = 0.6;
 constexpr double kSpreadOfScatter = 1.2;
 constexpr double kNever = -std::numeric_limits<double>::infinity();
 
-struct Scatter {
-  double value = 0;
-  double log_prior = 0;
-};
-
-std::vector<Scatter> ScatterGrid(double usual) {
-  std::vector<Scatter> grid;
+// Values, and the logarithms of their priors.
+std::vector<std::pair<double, double>> ScatterGrid(double usual) {
+  std::vector<std::pair<double, double>> grid;
   double sum = 0;
   for (int i = 0; i < kScatters; ++i) {
     const double value = kSmallestScatter * std::pow(kLargestScatter / kSmallestScatter, i / (kScatters - 1.0));
     const double z = std::log(value / usual) / kSpreadOfScatter;
-    grid.push_back({value, -z * z / 2});
+    grid.emplace_back(value, -z * z / 2);
     sum += std::exp(-z * z / 2);
   }
-  for (Scatter& scatter : grid) scatter.log_prior -= std::log(sum);
+  for (auto& [value, log_prior] : grid) log_prior -= std::log(sum);
   return grid;
 }
 
@@ -82,9 +78,9 @@ class Sampler {
     for (std::size_t i = 0; i < fit.points.size(); ++i) {
       const double value = std::max(fit.points[i].value, 1e-9);
       Point& point = points_.emplace_back(Point{At(fit.points[i].cores), std::log(value), {}, {}});
-      for (const Scatter& scatter : grid_) {
+      for (const auto& [scatter, log_prior] : grid_) {
         const double error = errors[i] / value, shape = shapes[i] / value;
-        point.variances.push_back(error * error + scatter.value * scatter.value * shape * shape);
+        point.variances.push_back(error * error + scatter * scatter * shape * shape);
         point.logarithms.push_back(std::log(2 * std::numbers::pi * point.variances.back()));
       }
       widest = std::max(widest, std::fabs(1 / value - 1));
@@ -109,7 +105,7 @@ class Sampler {
     posterior.log_evidence = sum - std::log(static_cast<double>(kDraws));
     if (sum == kNever) return {kNever, {}, {}};
     for (std::size_t i = 0; i < drawn_.size(); ++i) {
-      CurveDraw& draw = posterior.draws.emplace_back(CurveDraw{{}, grid_[drawn_[i].of_grid].value});
+      CurveDraw& draw = posterior.draws.emplace_back(CurveDraw{{}, grid_[drawn_[i].of_grid].first});
       for (const std::vector<double>& column : columns_) draw.parameters.push_back(column[i]);
       posterior.weights.push_back(std::exp(logarithms[i] - sum));
     }
@@ -215,12 +211,12 @@ class Sampler {
       std::vector<double> centre = fit_.parameters;
       for (std::size_t i = 0; i < parameters_; ++i) centre[i] += centres_.back()(ToIndex(i));
       const double likely = std::max(LogLikelihood(centre, of_grid), LogLikelihood(fit_.parameters, of_grid));
-      logarithms.push_back(grid_[of_grid].log_prior + likely + log_volume);
+      logarithms.push_back(grid_[of_grid].second + likely + log_volume);
     }
     const double sum = LogSumExp(logarithms);
     for (std::size_t i = 0; i < grid_.size(); ++i) {
       const double believed = sum == kNever ? 0 : std::exp(logarithms[i] - sum);
-      share_.push_back(kBlind * std::exp(grid_[i].log_prior) + (1 - kBlind) * believed);
+      share_.push_back(kBlind * std::exp(grid_[i].second) + (1 - kBlind) * believed);
     }
     if (sum == kNever) share_.assign(grid_.size(), 1.0 / static_cast<double>(grid_.size()));
   }
@@ -315,7 +311,7 @@ class Sampler {
       }
       if (!free_.empty()) prior = prior + log_volumes[i] - static_cast<double>(free_.size()) * log_width_;
       draw.logarithm =
-          grid_[draw.of_grid].log_prior - std::log(share_[draw.of_grid]) + draw.logarithm + prior - draw.log_proposal;
+          grid_[draw.of_grid].second - std::log(share_[draw.of_grid]) + draw.logarithm + prior - draw.log_proposal;
     }
     LeaveOutNever();
   }
@@ -362,7 +358,7 @@ class Sampler {
   const double log_limit_;
   std::vector<PlacedModel> reach_;
   const std::size_t parameters_;
-  const std::vector<Scatter> grid_;
+  const std::vector<std::pair<double, double>> grid_;  // scatters, and logarithms of their priors
   std::vector<Point> points_;
   std::vector<std::size_t> free_;  // parameters without a prior of their own
   std::vector<PlacedModel> reference_;
@@ -387,15 +383,9 @@ Posterior SamplePosterior(const ScalingModel& model, const FittedModel& fit, std
 
 namespace {
 
-std::vector<WeightedPoint> Weigh(const std::vector<DataPoint>& points, const std::vector<double>& weights) {
-  std::vector<WeightedPoint> weighted;
-  for (std::size_t i = 0; i < points.size(); ++i) weighted.push_back({points[i], weights.empty() ? 1 : weights[i]});
-  return weighted;
-}
-
 // σ² (JᵀWJ)⁻¹, with the weights W. Parameters at a bound take part: they could still be elsewhere.
 void AddCovariance(const ScalingModel& model, FittedModel& fit) {
-  const Eigen::MatrixXd jacobian = JacobianOf(model, fit.dimension, Weigh(fit.points, fit.weights), fit.parameters);
+  const Eigen::MatrixXd jacobian = JacobianOf(model, fit.dimension, fit.points, fit.weights, fit.parameters);
   const auto count = static_cast<Eigen::Index>(fit.parameters.size());
   if (jacobian.rows() == 0 || !jacobian.allFinite()) return;
   const Eigen::FullPivLU<Eigen::MatrixXd> decomposition(jacobian.transpose() * jacobian);
@@ -427,15 +417,14 @@ std::vector<double> LeveragesOf(const Eigen::MatrixXd& jacobian) {
 }
 
 // Sets how much the points count; leaves it when they count alike, or nothing can be found.
-void FindWeights(const ScalingModel& model, const std::vector<ParameterBounds>& bounds, FittedModel& fit) {
+void FindWeights(const ScalingModel& model, const std::vector<IntervalBounds>& bounds, FittedModel& fit) {
   const std::vector<double> errors = ErrorsForWeights(fit.points), shapes = ShapesOf(fit.points);
   std::vector<double> found = WeightsOf(errors, shapes, kUsualScatter);
   double scatter = 0;
   if (std::any_of(errors.begin(), errors.end(), [](double error) { return error > 0; })) {
-    const std::vector<WeightedPoint> points = Weigh(fit.points, found);
-    const LeastSquares first = SolveLeastSquares(model, fit.dimension, points, bounds);
+    const LeastSquares first = SolveLeastSquares(model, fit.dimension, fit.points, found, bounds);
     if (!first.converged) return;
-    const Eigen::MatrixXd jacobian = JacobianOf(model, fit.dimension, points, first.parameters);
+    const Eigen::MatrixXd jacobian = JacobianOf(model, fit.dimension, fit.points, found, first.parameters);
     if (jacobian.rows() == 0 || !jacobian.allFinite()) return;
     scatter = ScatterOf(errors, shapes, found, ResidualsOf(model, fit.dimension, fit.points, first.parameters),
                         LeveragesOf(jacobian));
@@ -468,7 +457,7 @@ std::string ToString(FitOutcome outcome) {
 bool IsUsable(FitOutcome outcome) { return outcome == FitOutcome::kConverged || outcome == FitOutcome::kAtBound; }
 
 FittedModel FitModel(const ScalingModel& model, int dimension, const std::vector<DataPoint>& points,
-                     std::optional<double> limit, PointWeights weights) {
+                     std::optional<double> limit, bool weighs_alike) {
   FittedModel fit;
   fit.model = model.id;
   fit.dimension = dimension;
@@ -476,10 +465,9 @@ FittedModel FitModel(const ScalingModel& model, int dimension, const std::vector
   const std::size_t count = model.parameters.size();
   if (CountCores(points) < count) return fit;
 
-  const std::vector<ParameterBounds> bounds = BoundsOf(model, limit);
-  if (points.size() > count && weights == PointWeights::kByScatter) FindWeights(model, bounds, fit);
-  const std::vector<WeightedPoint> weighted = Weigh(points, fit.weights);
-  const LeastSquares solution = SolveLeastSquares(model, dimension, weighted, bounds);
+  const std::vector<IntervalBounds> bounds = BoundsOf(model, limit);
+  if (points.size() > count && !weighs_alike) FindWeights(model, bounds, fit);
+  const LeastSquares solution = SolveLeastSquares(model, dimension, points, fit.weights, bounds);
   fit.outcome = solution.converged ? FitOutcome::kConverged : FitOutcome::kNotConverged;
   if (!solution.converged) return fit;
   fit.parameters = solution.parameters;
@@ -490,7 +478,8 @@ FittedModel FitModel(const ScalingModel& model, int dimension, const std::vector
   }
   fit.residuals = ResidualsOf(model, dimension, points, fit.parameters);
   for (std::size_t i = 0; i < points.size(); ++i) {
-    fit.sum_of_squares += weighted[i].weight * fit.residuals[i] * fit.residuals[i];
+    const double weight = fit.weights.empty() ? 1 : fit.weights[i];
+    fit.sum_of_squares += weight * fit.residuals[i] * fit.residuals[i];
   }
   fit.degrees_of_freedom = static_cast<int>(points.size() - std::min(points.size(), count));
   fit.sigma_is_assumed = fit.degrees_of_freedom == 0;

@@ -57,9 +57,10 @@ inline constexpr double kAssumedSigma = 0.01;
 inline constexpr double kSmallestSigma = 0.001;
 
 // Bounded non-linear least squares in Ceres from several starts, with the weights of models/weights.h when there are
-// points to spare. `limit`: the largest value the factor can have; nothing when it has none.
+// points to spare, unless these shall count alike. `limit`: the largest value the factor can have; nothing when it has
+// none.
 FittedModel FitModel(const ScalingModel& model, int dimension, const std::vector<DataPoint>& points,
-                     std::optional<double> limit, PointWeights weights = PointWeights::kByScatter);
+                     std::optional<double> limit, bool weighs_alike = false);
 
 // A curve that could be behind the values, and the scatter of runs around it (models/weights.h).
 struct CurveDraw {

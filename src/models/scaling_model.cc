@@ -288,8 +288,8 @@ std::vector<int> ParseDimensions(const ConfigTable& table, const std::string& ke
   return dimensions;
 }
 
-double ScalingModel::PriorOf(int dimension, PriorCase of_case) const {
-  const std::vector<double>& of_dimensions = priors.at(of_case);
+double ScalingModel::PriorOf(int dimension, bool is_of_times) const {
+  const std::vector<double>& of_dimensions = is_of_times ? priors_of_times : priors;
   double sum = 0;
   for (std::size_t i = 0; i < dimensions.size(); ++i) {
     if (dimensions[i] == dimension) return of_dimensions[i];
@@ -318,19 +318,19 @@ ScalingModel ParseModel(const std::string& text, const std::string& file) {
   if (dimensions.empty()) table.Fail("dimensions", "'dimensions' must not be empty");
   const std::vector<double> usual = ParsePriors(table, "prior", std::vector<double>(dimensions.size(), kUsualPrior));
   const std::set<Factor> factors = ParseFactors(table);
-  ScalingModel model{
-      table.RequiredString("id"),
-      table.RequiredString("name"),
-      table.String("meaning").value_or(""),
-      table.String("source").value_or(""),
-      dimensions,
-      {{PriorCase::kUsual, usual}, {PriorCase::kStrongTimes, ParsePriors(table, "prior_of_times", usual)}},
-      parameters,
-      Formula(table.RequiredString("formula"), VariablesOf(parameters), table.Where("formula")),
-      ParseStart(table, parameters),
-      table.Integer("order").value_or(std::numeric_limits<std::int64_t>::max()),
-      ParseRoles(table, factors.empty()),
-      factors};
+  ScalingModel model{table.RequiredString("id"),
+                     table.RequiredString("name"),
+                     table.String("meaning").value_or(""),
+                     table.String("source").value_or(""),
+                     dimensions,
+                     usual,
+                     ParsePriors(table, "prior_of_times", usual),
+                     parameters,
+                     Formula(table.RequiredString("formula"), VariablesOf(parameters), table.Where("formula")),
+                     ParseStart(table, parameters),
+                     table.Integer("order").value_or(std::numeric_limits<std::int64_t>::max()),
+                     ParseRoles(table, factors.empty()),
+                     factors};
   if (model.order < 1) table.Fail("order", "'order' must be a whole number above 0");
   if (!IsName(model.id)) table.Fail("id", "the id may contain letters, digits and underscores only");
   for (const ModelParameter& parameter : parameters) {

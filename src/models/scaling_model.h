@@ -1,24 +1,84 @@
 // Scaling models as data: one TOML file a model in fits/, adding one needs no compiler [docs/model-files.md].
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <map>
 #include <memory>
 #include <optional>
 #include <set>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "factors/factor.h"
-#include "models/expression.h"
 #include "models/weights.h"
 
 namespace farscale {
 
 class ConfigTable;
 
+// An arithmetic expression: numbers, variables, + - * / ^, parentheses, sqrt, exp, ln, log, log2, log10, abs, min and
+// max, with the precedence that muParser gives them. For use by several threads at once.
+class Expression {
+ public:
+  // Nothing for what it does not know or what is nested too deeply; muParser evaluates that.
+  static std::optional<Expression> Compile(std::string_view text, const std::vector<std::string>& variables);
+
+  // The variables in their order, in two parts: `first` has `count` of them, `rest` the others.
+  double operator()(const double* first, std::size_t count, const double* rest) const;
+
+  // For many values of the variables at once, to the same bits and faster: `variables` has one array of `size` values a
+  // variable, `results` gets `size` values.
+  void Evaluate(const double* const* variables, std::size_t size, double* results) const;
+
+  // The expression of the other variables alone, the first `count` of which are known: with the same values to the last
+  // bit, and faster, as what depends on the known ones only is calculated now.
+  Expression With(const double* known, std::size_t count) const;
+
+ private:
+  friend class ExpressionCompiler;
+
+  enum class Kind {
+    kNumber,
+    kVariable,
+    kAdd,
+    kSubtract,
+    kMultiply,
+    kDivide,
+    kPower,
+    kMinimum,
+    kMaximum,
+    kNegate,
+    kSquare,
+    kSquareRoot,
+    kExponential,
+    kLogarithm,
+    kLogarithm2,
+    kLogarithm10,
+    kAbsolute
+  };
+
+  struct Instruction {
+    Kind kind = Kind::kNumber;
+    std::size_t variable = 0;
+    double number = 0;
+  };
+
+  static double Apply(Kind kind, double a);
+  static double Apply(Kind kind, double a, double b);
+  // The same for `size` values, into `a`.
+  static void ApplyToAll(Kind kind, double* a, const double* b, std::size_t size);
+  static bool IsBinary(Kind kind);
+  bool EndsWithNumbers(std::size_t count) const;
+  // An instruction whose operands are known is calculated at once.
+  void Append(const Instruction& instruction);
+
+  std::vector<Instruction> instructions_;  // in reverse Polish notation
+};
+
 // A formula of a model file over named variables, read by muParser. Formulas of plain arithmetic are compiled as well
-// (models/expression.h), all others evaluated by muParser. For use by several threads at once.
+// (Expression), all others evaluated by muParser. For use by several threads at once.
 class Formula {
  public:
   // Throws a usage error at `where` when the text is no formula or uses other variables.
@@ -52,12 +112,6 @@ inline constexpr int kLargestDimension = 6;  // chosen: above that of any decomp
 
 // A list of dimensions; empty without one. Throws a usage error for one that is not between 1 and kLargestDimension.
 std::vector<int> ParseDimensions(const ConfigTable& table, const std::string& key);
-
-// Prior knowledge of a factor.
-enum class PriorCase {
-  kUsual,
-  kStrongTimes,  // efficiency by run times alone, of one problem on ever more cores: a serial part costs in the end
-};
 
 // The prior of a parameter, from other codes: a normal distribution.
 struct NormalPrior {
@@ -120,8 +174,9 @@ struct ScalingModel {
   std::string meaning;
   std::string source;
   std::vector<int> dimensions;  // which decomposition dimensions are tried
-  // The prior weight of the model among the others: one number a dimension, by case.
-  std::map<PriorCase, std::vector<double>> priors;
+  // The prior weight of the model among the others, one number a dimension; and the same for efficiencies by run times
+  // alone, of one problem on ever more cores: a serial part costs in the end.
+  std::vector<double> priors, priors_of_times;
   std::vector<ModelParameter> parameters;
   Formula formula;  // its variables are x, P, then the parameters
   std::optional<LinearStart> start;
@@ -133,7 +188,7 @@ struct ScalingModel {
   bool Serves(ModelRole role, std::optional<Factor> factor) const;
 
   // The prior in a dimension; of one that is not among the dimensions, the mean of theirs.
-  double PriorOf(int dimension, PriorCase of_case = PriorCase::kUsual) const;
+  double PriorOf(int dimension, bool is_of_times = false) const;
 
   // y at a number of cores, with x = P^(1/dimension) [docs/formulas.md, models].
   double Evaluate(double cores, int dimension, const std::vector<double>& values) const;

@@ -96,9 +96,9 @@ TEST(ScalingModel, PriorsOfRunTimes) {
   const ScalingModel usual = ParseModel(text + kParameter, "m.toml");
   const ScalingModel own = ParseModel(text + "prior_of_times = [0.5, 0.7]\n" + kParameter, "m.toml");
   for (const ScalingModel* model : {&usual, &own}) EXPECT_DOUBLE_EQ(model->PriorOf(3), 0.3);
-  EXPECT_DOUBLE_EQ(usual.PriorOf(3, PriorCase::kStrongTimes), 0.3);
-  EXPECT_DOUBLE_EQ(own.PriorOf(3, PriorCase::kStrongTimes), 0.7);
-  EXPECT_DOUBLE_EQ(own.PriorOf(2, PriorCase::kStrongTimes), 0.6) << "the mean of the others";
+  EXPECT_DOUBLE_EQ(usual.PriorOf(3, true), 0.3);
+  EXPECT_DOUBLE_EQ(own.PriorOf(3, true), 0.7);
+  EXPECT_DOUBLE_EQ(own.PriorOf(2, true), 0.6) << "the mean of the others";
   EXPECT_THAT(UsageErrorOf(text + "prior_of_times = [0.5]\n" + kParameter),
               HasSubstr("'prior_of_times' must have a number for each"));
   EXPECT_THAT(UsageErrorOf(text + "prior_of_times = [0.5, 0]\n" + kParameter), HasSubstr("must lie above 0"));

@@ -22,8 +22,13 @@ struct DataPoint {
   friend bool operator==(const DataPoint&, const DataPoint&) = default;
 };
 
-// Points count as said above, or all alike, as [Rosas14] has it.
-enum class PointWeights { kByScatter, kAlike };
+// Bounds of a parameter, or of a value that is not known exactly.
+struct IntervalBounds {
+  double low = 0;
+  double high = 0;
+
+  friend bool operator==(const IntervalBounds&, const IntervalBounds&) = default;
+};
 
 // Least scatter that is believed, and the usual one, both as multiples of the shape [docs/accuracy.md].
 inline constexpr double kSmallestScatter = 0.001;

@@ -36,18 +36,10 @@ struct PhaseRuns {
   }
 };
 
-struct TrainingSplit {
-  const PhaseRuns* runs = nullptr;
-  double train_max = 0;
-};
+using TrainingSplit = std::pair<const PhaseRuns*, double>;  // the runs, and the most cores that are not hidden
 
-// The result of one split.
-struct SplitOutcome {
-  std::vector<BacktestRow> rows;
-  std::size_t not_predicted = 0;
-  std::size_t not_measured = 0;
-  PhaseProjection fitted;  // which factors were, and nothing else
-};
+// The result of one split, and a projection that says which factors were fitted, and nothing else.
+using SplitOutcome = std::pair<BacktestResult, PhaseProjection>;
 
 std::vector<PhaseRuns> RunsOf(const FactorTable& table) {
   std::vector<PhaseRuns> all;
@@ -60,44 +52,44 @@ std::vector<PhaseRuns> RunsOf(const FactorTable& table) {
   return all;
 }
 
-void Skip(const PhaseRuns& runs, const std::string& of_split, std::size_t& count, SkippedSplits& skipped) {
+void Skip(const PhaseRuns& runs, const std::string& of_split, std::size_t& count, BacktestResult& result) {
   ++count;
-  if (!skipped.example.empty()) return;
+  if (!result.skipped.empty()) return;
   std::string name = runs.series;
   if (!runs.phase.IsUnnamed()) name += (name.empty() ? "phase " : ", phase ") + runs.phase.Text();
-  skipped.example = (name.empty() ? kWhole : name) + of_split;
+  result.skipped = (name.empty() ? kWhole : name) + of_split;
 }
 
 void AddDefaultSplits(const PhaseRuns& runs, std::size_t most, std::vector<TrainingSplit>& splits,
-                      SkippedSplits& skipped) {
+                      BacktestResult& result) {
   const std::size_t counts = runs.cores.size();
   if (counts <= kFewestByDefault) {
-    ++skipped.tried;
-    Skip(runs, "", skipped.too_few, skipped);
+    ++result.tried;
+    Skip(runs, "", result.too_few, result);
     return;
   }
   std::size_t first = kFewestByDefault;
   if (most > 0) first = std::max(first, counts - std::min(most, counts));
   const std::size_t all = counts - first, taken = std::min(all, kMostByDefault);
   for (std::size_t i = 0; i < taken; ++i) {  // evenly spread, the largest among them
-    ++skipped.tried;
+    ++result.tried;
     splits.push_back({&runs, runs.cores[counts - 2 - (taken - 1 - i) * all / taken]});
   }
 }
 
 void AddSplits(const PhaseRuns& runs, const std::set<double>& train_max, std::vector<TrainingSplit>& splits,
-               SkippedSplits& skipped) {
+               BacktestResult& result) {
   std::size_t before = 0;  // core counts that the last split trains on
   for (const double most : train_max) {
     const std::size_t trained = runs.CountsUpTo(most);
     const std::string of_split = fmt::format(" up to {} cores", most);
-    ++skipped.tried;
+    ++result.tried;
     if (trained < kFewestToTrain) {
-      Skip(runs, of_split, skipped.too_few, skipped);
+      Skip(runs, of_split, result.too_few, result);
     } else if (trained == runs.cores.size()) {
-      Skip(runs, of_split, skipped.nothing_larger, skipped);
+      Skip(runs, of_split, result.nothing_larger, result);
     } else if (trained == before) {
-      Skip(runs, of_split, skipped.same_runs, skipped);
+      Skip(runs, of_split, result.same_runs, result);
     } else {
       splits.push_back({&runs, most});
       before = trained;
@@ -118,13 +110,13 @@ PhaseProjection FittedOf(const PhaseProjection& projection) {
   return fitted;
 }
 
-void Compare(const FactorProjection& projection, const TrainingSplit& split, SplitOutcome& outcome) {
-  const std::vector<FactorRow>& runs = split.runs->rows;
+void Compare(const FactorProjection& projection, const PhaseRuns& of_phase, double train_max, BacktestResult& outcome) {
+  const std::vector<FactorRow>& runs = of_phase.rows;
   const bool is_measured = std::any_of(runs.begin(), runs.end(),
                                        [&](const FactorRow& run) { return run.values[projection.factor].has_value(); });
   for (const FactorRow& run : runs) {
     const auto cores = static_cast<double>(run.cores);
-    if (cores <= split.train_max) continue;
+    if (cores <= train_max) continue;
     const std::optional<double>& measured = run.values[projection.factor];
     const auto predicted = std::find_if(projection.targets.begin(), projection.targets.end(),
                                         [&](const ProjectedValue& target) { return target.cores == cores; });
@@ -133,28 +125,29 @@ void Compare(const FactorProjection& projection, const TrainingSplit& split, Spl
     } else if (!measured) {
       if (is_measured) ++outcome.not_measured;
     } else {
-      outcome.rows.push_back({split.runs->series, split.runs->phase, projection.factor, split.train_max, run.repeat,
-                              *measured, *predicted, projection.is_product ? kProduct : projection.fit.model});
+      outcome.rows.push_back({of_phase.series, of_phase.phase, projection.factor, train_max, run.repeat, *measured,
+                              *predicted, projection.is_product ? kProduct : projection.fit.model});
     }
   }
 }
 
 SplitOutcome Predict(const TrainingSplit& split, const FactorTable& table, const ModelLibrary& library,
                      const ProjectionOptions& asked) {
+  const auto& [runs, train_max] = split;
   FactorTable training;
-  training.scaling = ScalingOf(table, split.runs->rows);
+  training.scaling = ScalingOf(table, runs->rows);
   training.reference = table.reference;
-  for (const FactorRow& run : split.runs->rows) {
-    if (static_cast<double>(run.cores) <= split.train_max) training.rows.push_back(run);
+  for (const FactorRow& run : runs->rows) {
+    if (static_cast<double>(run.cores) <= train_max) training.rows.push_back(run);
   }
   ProjectionOptions options = asked;
   options.train_max.reset();
-  const std::vector<double>& cores = split.runs->cores;
-  options.targets.assign(std::upper_bound(cores.begin(), cores.end(), split.train_max), cores.end());
+  const std::vector<double>& cores = runs->cores;
+  options.targets.assign(std::upper_bound(cores.begin(), cores.end(), train_max), cores.end());
   SplitOutcome outcome;
   for (const PhaseProjection& projection : ProjectTargets(training, library, options)) {
-    for (const FactorProjection& factor : projection.factors) Compare(factor, split, outcome);
-    outcome.fitted = FittedOf(projection);
+    for (const FactorProjection& factor : projection.factors) Compare(factor, *runs, train_max, outcome.first);
+    outcome.second = FittedOf(projection);
   }
   return outcome;
 }
@@ -163,9 +156,10 @@ SplitOutcome Predict(const TrainingSplit& split, const FactorTable& table, const
 void Append(std::vector<SplitOutcome>& outcomes, std::size_t first, std::size_t end, BacktestResult& result) {
   const auto begin = static_cast<std::ptrdiff_t>(result.rows.size());
   for (std::size_t i = first; i < end; ++i) {
-    result.not_predicted += outcomes[i].not_predicted;
-    result.not_measured += outcomes[i].not_measured;
-    for (BacktestRow& row : outcomes[i].rows) result.rows.push_back(std::move(row));
+    BacktestResult& of_split = outcomes[i].first;
+    result.not_predicted += of_split.not_predicted;
+    result.not_measured += of_split.not_measured;
+    for (BacktestRow& row : of_split.rows) result.rows.push_back(std::move(row));
   }
   std::stable_sort(result.rows.begin() + begin, result.rows.end(),
                    [](const BacktestRow& a, const BacktestRow& b) { return a.factor < b.factor; });
@@ -173,56 +167,53 @@ void Append(std::vector<SplitOutcome>& outcomes, std::size_t first, std::size_t 
 
 }  // namespace
 
-BacktestResult Backtest(const FactorTable& table, const ModelLibrary& library, const BacktestOptions& options,
-                        const ProgressSink& progress) {
+BacktestResult Backtest(const FactorTable& table, const ModelLibrary& library, const ProjectionOptions& options,
+                        const std::vector<double>& train_max, std::size_t most_splits, const ProgressSink& progress) {
   const std::vector<PhaseRuns> phases = RunsOf(table);
-  const std::set<double> train_max(options.train_max.begin(), options.train_max.end());
   BacktestResult result;
   std::vector<TrainingSplit> splits;
   for (const PhaseRuns& runs : phases) {
     if (train_max.empty()) {
-      AddDefaultSplits(runs, options.most_splits, splits, result.skipped);
+      AddDefaultSplits(runs, most_splits, splits, result);
     } else {
-      AddSplits(runs, train_max, splits, result.skipped);
+      AddSplits(runs, {train_max.begin(), train_max.end()}, splits, result);
     }
   }
   std::vector<SplitOutcome> outcomes(splits.size());
   ProgressCount count(progress, splits.size(), "predicting larger runs from smaller ones");
   ParallelFor(splits.size(), [&](std::size_t i) {
-    outcomes[i] = Predict(splits[i], table, library, options.projection);
-    count.Done("predicted larger runs of " + splits[i].runs->phase.Text());
+    outcomes[i] = Predict(splits[i], table, library, options);
+    count.Done("predicted larger runs of " + splits[i].first->phase.Text());
   });
   for (std::size_t first = 0, end = 0; first < splits.size(); first = end) {
-    while (end < splits.size() && splits[end].runs == splits[first].runs) ++end;
+    while (end < splits.size() && splits[end].first == splits[first].first) ++end;
     Append(outcomes, first, end, result);
   }
   std::vector<PhaseProjection> fitted;
   fitted.reserve(outcomes.size());
-  for (SplitOutcome& outcome : outcomes) fitted.push_back(std::move(outcome.fitted));
-  if (!fitted.empty()) result.findings = FindUnusedModels(options.projection.models, fitted);
+  for (SplitOutcome& outcome : outcomes) fitted.push_back(std::move(outcome.second));
+  if (!fitted.empty()) result.findings = FindUnusedModels(options.models, fitted);
   return result;
 }
 
 std::vector<BacktestRow> BacktestForReport(const FactorTable& table, const ModelLibrary& library,
                                            const ProjectionOptions& options, const ProgressSink& progress) {
-  return Backtest(table, library, {options, {}, kSplitsOfReports}, progress).rows;
+  return Backtest(table, library, options, {}, kSplitsOfReports, progress).rows;
 }
 
 std::vector<std::string> DescribeGaps(const BacktestResult& result) {
   std::vector<std::string> sentences;
-  const SkippedSplits& skipped = result.skipped;
   std::vector<std::string> reasons;
   const auto add = [&](std::size_t count, const std::string& reason) {
     if (count > 0) reasons.push_back(fmt::format("{} {}", count, reason));
   };
-  add(skipped.too_few, "with too few core counts to train on");
-  add(skipped.nothing_larger, "with no larger run to predict");
-  add(skipped.same_runs, "with the same runs as a smaller one");
+  add(result.too_few, "with too few core counts to train on");
+  add(result.nothing_larger, "with no larger run to predict");
+  add(result.same_runs, "with the same runs as a smaller one");
   if (!reasons.empty()) {
-    sentences.push_back(
-        fmt::format("{} of {} splits into runs to train on and runs to predict give nothing: {} (first: {})",
-                    skipped.too_few + skipped.nothing_larger + skipped.same_runs, skipped.tried, Join(reasons, ", "),
-                    skipped.example));
+    sentences.push_back(fmt::format(
+        "{} of {} splits into runs to train on and runs to predict give nothing: {} (first: {})",
+        result.too_few + result.nothing_larger + result.same_runs, result.tried, Join(reasons, ", "), result.skipped));
   }
   if (result.not_predicted > 0) {
     sentences.push_back(fmt::format(
@@ -261,10 +252,6 @@ std::optional<IntervalRecord> RecordOf(const std::vector<const BacktestRow*>& ro
 auto KeyOf(const BacktestRow& row) {
   return std::tie(row.series, row.phase, row.factor, row.train_max, row.predicted.cores, row.repeat);
 }
-
-struct ByKey {
-  bool operator()(const BacktestRow* a, const BacktestRow* b) const { return KeyOf(*a) < KeyOf(*b); }
-};
 
 }  // namespace
 
@@ -306,7 +293,7 @@ std::vector<ErrorsAtRatio> ErrorsByRatio(const std::vector<BacktestRow>& rows) {
   return result;
 }
 
-std::vector<ErrorsOfPhase> ErrorsByPhase(const std::vector<BacktestRow>& rows, Factor factor) {
+std::vector<std::pair<PhaseKey, PredictionErrors>> ErrorsByPhase(const std::vector<BacktestRow>& rows, Factor factor) {
   std::vector<std::vector<const BacktestRow*>> phases;
   for (const BacktestRow& row : rows) {
     if (row.factor != factor) continue;
@@ -315,20 +302,20 @@ std::vector<ErrorsOfPhase> ErrorsByPhase(const std::vector<BacktestRow>& rows, F
     if (!is_same) phases.emplace_back();
     phases.back().push_back(&row);
   }
-  std::vector<ErrorsOfPhase> result;
+  std::vector<std::pair<PhaseKey, PredictionErrors>> result;
   for (const auto& of_phase : phases) {
-    result.push_back({of_phase.front()->series, of_phase.front()->phase, ErrorsOf(of_phase)});
+    result.emplace_back(PhaseKey{of_phase.front()->series, of_phase.front()->phase}, ErrorsOf(of_phase));
   }
   return result;
 }
 
 BacktestComparison CompareBacktests(const std::vector<BacktestRow>& rows, const std::vector<BacktestRow>& others,
                                     const std::string& against) {
-  std::map<const BacktestRow*, const BacktestRow*, ByKey> by_key;
-  for (const BacktestRow& other : others) by_key[&other] = &other;
+  std::map<decltype(KeyOf(others.front())), const BacktestRow*> by_key;
+  for (const BacktestRow& other : others) by_key.insert_or_assign(KeyOf(other), &other);
   std::vector<BacktestRow> ours, theirs;
   for (const BacktestRow& row : rows) {
-    const auto other = by_key.find(&row);
+    const auto other = by_key.find(KeyOf(row));
     if (other == by_key.end()) continue;
     ours.push_back(row);
     theirs.push_back(*other->second);

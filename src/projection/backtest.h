@@ -18,6 +18,7 @@ namespace farscale {
 
 class ModelLibrary;
 struct FactorTable;
+struct PhaseKey;
 
 // A factor of one hidden run, as measured and as predicted from the runs of up to `train_max` cores.
 struct BacktestRow {
@@ -36,34 +37,27 @@ struct BacktestRow {
 // Stands for the model of factors that are products of others.
 inline constexpr const char* kProduct = "product";
 
-struct BacktestOptions {
-  ProjectionOptions projection;   // its train_max and targets do not count
-  std::vector<double> train_max;  // empty: core counts with two smaller and one larger at least, 16 at most
-  std::size_t most_splits = 0;    // with those: only so many of the largest; 0: all
-};
-
-// Core counts to train up to that give nothing, over all series and phases.
-struct SkippedSplits {
-  std::size_t tried = 0;           // these and those that give something
+struct BacktestResult {
+  // Ordered by series and phase as in the table, then factor, train_max, cores and repeat.
+  std::vector<BacktestRow> rows;
+  // Core counts to train up to, over all series and phases; and those that give nothing.
+  std::size_t tried = 0;
   std::size_t too_few = 0;         // fewer than two core counts to train on; by default than three, or none to predict
   std::size_t nothing_larger = 0;  // no run left to predict
   std::size_t same_runs = 0;       // no other runs than a smaller train_max of the list
-  std::string example;             // the first of them
-};
-
-struct BacktestResult {
-  std::vector<BacktestRow>
-      rows;  // ordered by series and phase as in the table, then factor, train_max, cores and repeat
-  SkippedSplits skipped;
-  std::size_t not_predicted = 0;  // hidden values of factors that no model could be fitted to
-  std::size_t not_measured = 0;   // predictions of factors that the hidden run lacks and others have
-  std::vector<Finding> findings;  // about the models asked for
+  std::string skipped;             // the first of them
+  std::size_t not_predicted = 0;   // hidden values of factors that no model could be fitted to
+  std::size_t not_measured = 0;    // predictions of factors that the hidden run lacks and others have
+  std::vector<Finding> findings;   // about the models asked for
 };
 
 // Hides and predicts, for every series and phase of a completed table. What is hidden is taken out of the table
 // before it is projected. Throws a usage error for models that do not exist; that nothing can be backtested is a result
-// without rows. A step of the progress is a phase and a number of cores to train up to.
-BacktestResult Backtest(const FactorTable& table, const ModelLibrary& library, const BacktestOptions& options,
+// without rows. A step of the progress is a phase and a number of cores to train up to. `options`: their train_max and
+// targets do not count. `train_max`: empty: core counts with two smaller and one larger at least, 16 at most, and of
+// those only `most_splits` of the largest; 0: all.
+BacktestResult Backtest(const FactorTable& table, const ModelLibrary& library, const ProjectionOptions& options,
+                        const std::vector<double>& train_max, std::size_t most_splits = 0,
                         const ProgressSink& progress = {});
 
 // The rows for a report, which are few however many runs there are: the last three of the core counts that are trained
@@ -124,17 +118,11 @@ struct ErrorsAtRatio {
   PredictionErrors errors;
 };
 
-struct ErrorsOfPhase {
-  std::string series;
-  PhaseId phase;
-  PredictionErrors errors;
-};
-
 // Ordered by factor, then ratio.
 std::vector<ErrorsAtRatio> ErrorsByRatio(const std::vector<BacktestRow>& rows);
 
 // Errors of one factor, in the order of the rows.
-std::vector<ErrorsOfPhase> ErrorsByPhase(const std::vector<BacktestRow>& rows, Factor factor);
+std::vector<std::pair<PhaseKey, PredictionErrors>> ErrorsByPhase(const std::vector<BacktestRow>& rows, Factor factor);
 
 // Two ways to predict, over what both predict and with the intervals that both have.
 struct BacktestComparison {

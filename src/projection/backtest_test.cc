@@ -13,7 +13,6 @@
 #include "base/files.h"
 #include "results/factor_table_files.h"
 #include "results/json_fields.h"
-#include "results/projection_files.h"
 #include "results/results.h"
 #include "results/results_json.h"
 #include "support/models.h"
@@ -36,12 +35,8 @@ FactorTable LawfulTable() {
   return test::CompletedTable(csv);
 }
 
-BacktestOptions Options(const std::vector<double>& train_max = {}, std::size_t most_splits = 0) {
-  return {{{}, {}, {}}, train_max, most_splits};
-}
-
 // A single model in one dimension for every factor.
-BacktestOptions Fixed(const std::string& model) { return {{{{{{model, {1}}}, "test"}, {}, {}}, {}, {}}, {}, 0}; }
+ProjectionOptions Fixed(const std::string& model) { return {{{{{model, {1}}}, "test"}, {}, {}}, {}, {}}; }
 
 std::vector<BacktestRow> RowsOf(const BacktestResult& result, Factor factor) {
   std::vector<BacktestRow> rows;
@@ -67,7 +62,7 @@ std::vector<const BacktestRow*> Pointers(const std::vector<BacktestRow>& rows) {
 
 // Five core counts: trained up to 8, then up to 16. What follows a law is predicted as it is.
 TEST(Backtest, LawsAreFoundAgain) {
-  const BacktestResult result = Backtest(LawfulTable(), test::AllModels(), Fixed("amdahl"));
+  const BacktestResult result = Backtest(LawfulTable(), test::AllModels(), Fixed("amdahl"), {});
   const std::vector<BacktestRow> rows = RowsOf(result, Factor::kParallelEfficiency);
   ASSERT_EQ(rows.size(), 3u);
   EXPECT_EQ(rows[0].train_max, 8);
@@ -94,7 +89,7 @@ TEST(Backtest, LawsAreFoundAgain) {
 TEST(Backtest, ManyCountsAreNotAllSplit) {
   std::string csv = "cores,loadBalance\n";
   for (int p = 1; p <= 43; ++p) csv += std::to_string(p) + ",0.9\n";
-  const BacktestResult result = Backtest(test::CompletedTable(csv), test::AllModels(), Fixed("constant"));
+  const BacktestResult result = Backtest(test::CompletedTable(csv), test::AllModels(), Fixed("constant"), {});
   std::set<double> splits;
   for (const BacktestRow& row : result.rows) splits.insert(row.train_max);
   EXPECT_EQ(splits.size(), 16u);
@@ -105,7 +100,7 @@ TEST(Backtest, ManyCountsAreNotAllSplit) {
 // Nothing in the smaller runs tells that load balance falls.
 TEST(Backtest, JumpsAreMissed) {
   const FactorTable table = test::CompletedTable("cores,loadBalance\n2,0.9\n4,0.9\n8,0.9\n16,0.9\n32,0.1\n");
-  const BacktestResult result = Backtest(table, test::AllModels(), Fixed("constant"));
+  const BacktestResult result = Backtest(table, test::AllModels(), Fixed("constant"), {});
   const BacktestRow& jump = result.rows.back();
   EXPECT_NEAR(jump.predicted.value, 0.9, 1e-4);
   EXPECT_NEAR(*RelativeErrorOf(jump), 8, 0.01);
@@ -124,10 +119,10 @@ TEST(Backtest, WhatIsHiddenDoesNotMatter) {
                     other = test::CompletedTable(small + "16,0.3,0.2,0.5\n");
   FactorTable far = one;  // the reference is hidden as well
   far.reference = 16;
-  const std::vector<BacktestRow> rows = Backtest(one, test::AllModels(), Options()).rows;
+  const std::vector<BacktestRow> rows = Backtest(one, test::AllModels(), {}, {}).rows;
   EXPECT_EQ(rows.size(), 5u);  // three factors, parallel and global efficiency
   for (const FactorTable& table : {other, far}) {
-    const std::vector<BacktestRow> again = Backtest(table, test::AllModels(), Options()).rows;
+    const std::vector<BacktestRow> again = Backtest(table, test::AllModels(), {}, {}).rows;
     ASSERT_EQ(again.size(), rows.size());
     for (std::size_t i = 0; i < rows.size(); ++i) {
       EXPECT_EQ(again[i].factor, rows[i].factor);
@@ -139,7 +134,7 @@ TEST(Backtest, WhatIsHiddenDoesNotMatter) {
 TEST(Backtest, EveryRepeatIsARow) {
   const BacktestResult result =
       Backtest(test::CompletedTable("cores,loadBalance\n2,0.9\n4,0.8\n8,0.7\n16,0.61\n16,0.59\n16,0.6\n"),
-               test::AllModels(), Options());
+               test::AllModels(), {}, {});
   ASSERT_EQ(result.rows.size(), 3u);
   EXPECT_EQ(result.rows[0].measured, 0.61);
   EXPECT_EQ(result.rows[1].measured, 0.59);
@@ -152,13 +147,13 @@ TEST(Backtest, EveryRepeatIsARow) {
 TEST(Backtest, SplitsThatGiveNothingAreCounted) {
   const FactorTable table = test::CompletedTable(
       "series,phase,cores,loadBalance\na,,2,0.9\na,,4,0.9\na,,8,0.9\na,,16,0.9\nb,p,8,0.9\nb,p,128,0.9\n");
-  const BacktestResult result = Backtest(table, test::AllModels(), Options({10, 2, 8, 16, 8}));
+  const BacktestResult result = Backtest(table, test::AllModels(), {}, {10, 2, 8, 16, 8});
   EXPECT_THAT(result.rows, testing::SizeIs(1));
   EXPECT_EQ(result.rows[0].train_max, 8);
-  EXPECT_EQ(result.skipped.tried, 8u);
-  EXPECT_EQ(result.skipped.too_few, 5u);
-  EXPECT_EQ(result.skipped.nothing_larger, 1u);
-  EXPECT_EQ(result.skipped.same_runs, 1u);
+  EXPECT_EQ(result.tried, 8u);
+  EXPECT_EQ(result.too_few, 5u);
+  EXPECT_EQ(result.nothing_larger, 1u);
+  EXPECT_EQ(result.same_runs, 1u);
   EXPECT_THAT(
       DescribeGaps(result),
       ElementsAre("7 of 8 splits into runs to train on and runs to predict give nothing: 5 with too few core counts to "
@@ -168,18 +163,18 @@ TEST(Backtest, SplitsThatGiveNothingAreCounted) {
 
 // Trained up to 9 cores, the largest of them is 8.
 TEST(Backtest, RatiosAreToTheLargestRunTrainedOn) {
-  const BacktestResult result = Backtest(LawfulTable(), test::AllModels(), Options({9}));
+  const BacktestResult result = Backtest(LawfulTable(), test::AllModels(), {}, {9});
   EXPECT_EQ(result.rows[0].train_max, 9);
   EXPECT_EQ(result.rows[0].predicted.ratio, 2);
 }
 
 TEST(Backtest, ByDefaultFourCoreCountsAreNeeded) {
   const FactorTable table = test::CompletedTable("cores,loadBalance\n2,0.9\n4,0.9\n8,0.9\n");
-  const BacktestResult result = Backtest(table, test::AllModels(), Options());
+  const BacktestResult result = Backtest(table, test::AllModels(), {}, {});
   EXPECT_THAT(result.rows, IsEmpty());
-  EXPECT_EQ(result.skipped.too_few, 1u);
+  EXPECT_EQ(result.too_few, 1u);
   EXPECT_THAT(DescribeGaps(result).front(), HasSubstr("(first: a series)"));
-  EXPECT_THAT(Backtest(table, test::AllModels(), Options({4})).rows,
+  EXPECT_THAT(Backtest(table, test::AllModels(), {}, {4}).rows,
               testing::SizeIs(1));  // when asked for, two are enough
 }
 
@@ -187,7 +182,7 @@ TEST(Backtest, OnlyTheLargestSplitsForReports) {
   std::string csv = "cores,loadBalance\n";
   for (int p = 2; p <= 512; p *= 2) csv += std::to_string(p) + ",0.9\n";
   const FactorTable table = test::CompletedTable(csv);
-  EXPECT_EQ(Backtest(table, test::AllModels(), Options()).rows.size(), 21u);  // 6 + 5 + 4 + 3 + 2 + 1
+  EXPECT_EQ(Backtest(table, test::AllModels(), {}, {}).rows.size(), 21u);  // 6 + 5 + 4 + 3 + 2 + 1
   const std::vector<BacktestRow> few = BacktestForReport(table, test::AllModels(), {{}, {}, {}});
   ASSERT_EQ(few.size(), 6u);
   EXPECT_EQ(few.front().train_max, 64);
@@ -198,7 +193,7 @@ TEST(Backtest, OnlyTheLargestSplitsForReports) {
 TEST(Backtest, GapsAreCounted) {
   const BacktestResult result =
       Backtest(test::CompletedTable("cores,loadBalance,transferEfficiency\n2,0.9,0.9\n4,0.9,\n8,0.9,\n16,,0.9\n"),
-               test::AllModels(), Options());
+               test::AllModels(), {}, {});
   EXPECT_THAT(result.rows, IsEmpty());
   EXPECT_EQ(result.not_measured, 1u);
   EXPECT_EQ(result.not_predicted, 1u);
@@ -208,13 +203,13 @@ TEST(Backtest, GapsAreCounted) {
 }
 
 TEST(Backtest, ModelsAskedForInVainAreSaid) {
-  BacktestOptions options = Options();
-  options.projection.models.by_factor[Factor::kParallelEfficiency] = {{{"constant", {}}}, "test"};
-  const BacktestResult result = Backtest(LawfulTable(), test::AllModels(), options);
+  ProjectionOptions options;
+  options.models.by_factor[Factor::kParallelEfficiency] = {{{"constant", {}}}, "test"};
+  const BacktestResult result = Backtest(LawfulTable(), test::AllModels(), options, {});
   ASSERT_EQ(result.findings.size(), 1u);
   EXPECT_EQ(result.findings[0].id, "modelNotUsed");
-  options.projection.models.by_factor = {{Factor::kLoadBalance, {{{"none", {}}}, "test"}}};
-  EXPECT_THROW(Backtest(LawfulTable(), test::AllModels(), options), Error);
+  options.models.by_factor = {{Factor::kLoadBalance, {{{"none", {}}}, "test"}}};
+  EXPECT_THROW(Backtest(LawfulTable(), test::AllModels(), options, {}), Error);
 }
 
 TEST(Backtest, SameAtAnyThreadCount) {
@@ -226,7 +221,7 @@ TEST(Backtest, SameAtAnyThreadCount) {
   std::vector<std::string> texts;
   for (const std::size_t threads : {1u, 4u}) {
     const tbb::global_control control(tbb::global_control::max_allowed_parallelism, threads);
-    texts.push_back(WriteBacktestCsv(Backtest(table, test::AllModels(), Options()).rows));
+    texts.push_back(WriteBacktestCsv(Backtest(table, test::AllModels(), {}, {}).rows));
   }
   EXPECT_EQ(texts[0], texts[1]);
 }
@@ -281,7 +276,7 @@ TEST(ErrorsBy, RatioAndPhase) {
   EXPECT_EQ(by_ratio[1].errors.points, 2u);
   EXPECT_EQ(by_ratio[2].ratio, 4);
   EXPECT_EQ(by_ratio[2].errors.points, 2u);
-  const std::vector<ErrorsOfPhase> by_phase = ErrorsByPhase(rows, Factor::kParallelEfficiency);
+  const auto by_phase = ErrorsByPhase(rows, Factor::kParallelEfficiency);
   ASSERT_EQ(by_phase.size(), 2u);
   EXPECT_EQ(by_phase[0].errors.points, 3u);
   EXPECT_EQ(by_phase[1].series, "b");
@@ -312,7 +307,7 @@ TEST(BacktestFiles, Csv) {
 }
 
 TEST(BacktestFiles, JsonIsReadBack) {
-  std::vector<BacktestRow> rows = Backtest(LawfulTable(), test::AllModels(), Options()).rows;
+  std::vector<BacktestRow> rows = Backtest(LawfulTable(), test::AllModels(), {}, {}).rows;
   rows[0].repeat = 3;
   rows[1].predicted.interval95.reset();
   EXPECT_EQ(FromJson<std::vector<BacktestRow>>(JsonOf(rows), "f"), rows);

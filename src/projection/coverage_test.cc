@@ -15,7 +15,7 @@
 #include "factors/factor_table.h"
 #include "models/weights.h"
 #include "projection/projection.h"
-#include "results/projection_files.h"
+#include "results/results_json.h"
 #include "support/models.h"
 #include "support/repeats.h"
 

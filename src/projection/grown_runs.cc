@@ -1,4 +1,4 @@
-#include "projection/grown_runs.h"
+#include "projection/phase_fits.h"
 
 #include <algorithm>
 #include <cmath>

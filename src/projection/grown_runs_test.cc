@@ -1,4 +1,3 @@
-#include "projection/grown_runs.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

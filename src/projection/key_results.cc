@@ -250,7 +250,7 @@ std::vector<PerfectAtTarget> PerfectFactors(const PhaseProjection& phase, const 
 }  // namespace
 
 std::optional<KeyResults> FindKeyResults(const PhaseProjection& phase, const FactorTable& table,
-                                         const KeyResultSettings& settings) {
+                                         const std::vector<double>& levels) {
   if (!phase.obstacle.empty() || phase.fitted_cores.empty()) return std::nullopt;
   KeyResults key_results;
   const auto curve_of = [&](Factor factor) {
@@ -262,7 +262,7 @@ std::optional<KeyResults> FindKeyResults(const PhaseProjection& phase, const Fac
   const std::optional<ReferenceRuns> runs = FindReference(rows, table.reference);
   const bool compares = runs && !speedup.empty();
   if (compares) key_results.reference = runs->cores;
-  for (const double level : settings.levels) {
+  for (const double level : levels) {
     LevelCounts result{level, std::nullopt, std::nullopt};
     const double largest = phase.fitted_cores.back();
     if (!parallel.empty()) {

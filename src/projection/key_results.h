@@ -19,9 +19,8 @@ struct FactorProjection;
 struct FactorTable;
 struct PhaseProjection;
 
-struct KeyResultSettings {
-  std::vector<double> levels = {0.8, 0.75, 0.5};  // efficiencies, as shares
-};
+// Efficiencies that core counts are asked for; chosen.
+inline const std::vector<double> kUsualLevels = {0.8, 0.75, 0.5};
 
 // A core count that may lie outside of the curve.
 struct CountBound {
@@ -98,7 +97,7 @@ struct PerfectAtTarget {
 
 struct KeyResults {
   std::optional<double> reference;   // cores of the run that relative efficiency and speedup compare with
-  std::vector<LevelCounts> levels;   // in the order of the settings
+  std::vector<LevelCounts> levels;   // in the order asked for
   std::optional<SpeedupPeak> peak;   // nothing without speedup
   std::optional<TimeEstimate> time;  // nothing where run times, speedup or the scaling are unknown
   std::vector<PerfectAtTarget> perfect;
@@ -108,7 +107,7 @@ struct KeyResults {
 
 // For a phase of a completed table; nothing where nothing is projected.
 std::optional<KeyResults> FindKeyResults(const PhaseProjection& projection, const FactorTable& table,
-                                         const KeyResultSettings& settings);
+                                         const std::vector<double>& levels = kUsualLevels);
 
 // Adds core hours to the suggested runs, where times and speedup are known.
 void AddCosts(PhaseProjection& projection, const FactorTable& table);

@@ -14,7 +14,6 @@
 #include "projection/key_results.h"
 #include "projection/projection.h"
 #include "results/json_fields.h"
-#include "results/projection_files.h"
 #include "results/results.h"
 #include "results/results_json.h"
 #include "support/models.h"

@@ -7,7 +7,7 @@
 
 #include "results/factor_table_files.h"
 #include "projection/projection.h"
-#include "results/projection_files.h"
+#include "results/results_json.h"
 
 namespace farscale {
 
@@ -57,7 +57,7 @@ FactorTable Times(Scaling scaling) {
 }
 
 LevelCounts Level(const PhaseProjection& phase, double level) {
-  return FindKeyResults(phase, Times(Scaling::kStrong), {{level}})->levels.at(0);
+  return FindKeyResults(phase, Times(Scaling::kStrong), {level})->levels.at(0);
 }
 
 // From 0.9 at 8 to 0.7 at 32 cores: 0.8 in the middle of the logarithms, at 16. With 0.05 to either side the lower
@@ -141,7 +141,7 @@ TEST(Answers, EfficiencyRelativeToTheReference) {
         Phase({Curve(Factor::kSpeedup, {{2, scale}, {8, 3.6 * scale}, {32, 12 * scale}, {128, 30 * scale}}, 0, 0)});
     FactorTable table = Times(Scaling::kStrong);
     for (FactorRow& row : table.rows) *row.values[Factor::kSpeedup] *= scale;
-    const KeyResults key_results = *FindKeyResults(phase, table, {{0.9, 0.75, 0.4}});
+    const KeyResults key_results = *FindKeyResults(phase, table, {0.9, 0.75, 0.4});
     EXPECT_EQ(key_results.reference, 2);
     EXPECT_EQ(key_results.levels[0].relative->value, At(8));
     EXPECT_EQ(key_results.levels[1].relative->value, At(32));
@@ -157,7 +157,7 @@ TEST(Answers, PeakOfSpeedupLiesBetweenThePoints) {
     values.emplace_back(cores, 10 * std::exp(-std::pow(std::log(cores / 64), 2)));
   }
   const SpeedupPeak peak =
-      *FindKeyResults(Phase({Curve(Factor::kSpeedup, values, 0, 0)}), Times(Scaling::kStrong), {})->peak;
+      *FindKeyResults(Phase({Curve(Factor::kSpeedup, values, 0, 0)}), Times(Scaling::kStrong))->peak;
   EXPECT_EQ(peak.count.value, At(64));
   EXPECT_NEAR(peak.speedup, 10, 0.1);
 }
@@ -168,7 +168,7 @@ TEST(Answers, PeakOfSpeedupLiesBetweenThePoints) {
 TEST(Answers, CountsThatNoneSurelyBeats) {
   const PhaseProjection phase =
       Phase({Curve(Factor::kSpeedup, {{2, 1}, {8, 4}, {32, 9}, {64, 10}, {128, 8}, {512, 2}}, 1, 1)});
-  const CountEstimate count = FindKeyResults(phase, Times(Scaling::kStrong), {})->peak->count;
+  const CountEstimate count = FindKeyResults(phase, Times(Scaling::kStrong))->peak->count;
   EXPECT_EQ(count.low, At(25));
   EXPECT_EQ(count.high, At(128));
   EXPECT_EQ(count.value.kind, Kind::kAt);
@@ -178,7 +178,7 @@ TEST(Answers, CountsThatNoneSurelyBeats) {
 
 TEST(Answers, SpeedupWithoutPeakAndWithoutGrowth) {
   const auto peak = [](const std::vector<std::pair<double, double>>& values) {
-    return *FindKeyResults(Phase({Curve(Factor::kSpeedup, values, 0.5, 0.5)}), Times(Scaling::kStrong), {})->peak;
+    return *FindKeyResults(Phase({Curve(Factor::kSpeedup, values, 0.5, 0.5)}), Times(Scaling::kStrong))->peak;
   };
   const SpeedupPeak growing = peak({{2, 1}, {8, 4}, {32, 9}});
   EXPECT_EQ(growing.count.value, MoreThan(32));
@@ -195,7 +195,7 @@ TEST(Answers, SpeedupWithoutPeakAndWithoutGrowth) {
 TEST(Answers, TimeOfStrongScaling) {
   FactorProjection speedup = Curve(Factor::kSpeedup, {{2, 1}, {32, 12}}, 2, 4);
   speedup.targets.back().interval95 = IntervalBounds{0, 20};
-  const TimeEstimate time = *FindKeyResults(Phase({speedup}), Times(Scaling::kStrong), {})->time;
+  const TimeEstimate time = *FindKeyResults(Phase({speedup}), Times(Scaling::kStrong))->time;
   EXPECT_EQ(time.iterations, 3);
   ASSERT_EQ(time.targets.size(), 1u);
   const ProjectedTime& target = time.targets[0];
@@ -213,12 +213,12 @@ TEST(Answers, TimeOfWeakScaling) {
   FactorTable table = Times(Scaling::kWeak);
   table.rows[1].runtime = 24;  // as long on 4 cores
   const PhaseProjection phase = Phase({Curve(Factor::kSpeedup, {{2, 1}, {32, 12}}, 2, 4)});
-  const ProjectedTime target = FindKeyResults(phase, table, {})->time->targets.at(0);
+  const ProjectedTime target = FindKeyResults(phase, table)->time->targets.at(0);
   EXPECT_DOUBLE_EQ(target.seconds, 8.0 * 16 / 12);
   EXPECT_DOUBLE_EQ(target.interval80->low, 8);
   // The same from the run on 4 cores, speedup 2: T_0 S_0 = 8 · 2 at 4 cores, 16 / 12 · 32 / 4.
   table.reference = 4;
-  EXPECT_DOUBLE_EQ(FindKeyResults(phase, table, {})->time->targets.at(0).seconds, 8.0 * 16 / 12);
+  EXPECT_DOUBLE_EQ(FindKeyResults(phase, table)->time->targets.at(0).seconds, 8.0 * 16 / 12);
 }
 
 // Repeats of 6 s and 12 s an iteration with speedups 2 and 1 against a run of 12 s: both say 12 s at a speedup of 1.
@@ -228,8 +228,7 @@ TEST(Answers, RepeatsOfTheReference) {
   table.reference = 2;
   table.rows[0].values[Factor::kSpeedup] = 2;
   table.rows[1].values[Factor::kSpeedup] = 1;
-  const TimeEstimate time =
-      *FindKeyResults(Phase({Curve(Factor::kSpeedup, {{2, 1}, {32, 12}}, 0, 0)}), table, {})->time;
+  const TimeEstimate time = *FindKeyResults(Phase({Curve(Factor::kSpeedup, {{2, 1}, {32, 12}}, 0, 0)}), table)->time;
   EXPECT_DOUBLE_EQ(time.targets[0].seconds, 1);
   EXPECT_DOUBLE_EQ(time.iterations, 3);
 }
@@ -239,12 +238,12 @@ TEST(Answers, NoTimesWithoutRunTimesScalingOrSpeedup) {
   FactorTable table = Times(Scaling::kStrong);
   table.scaling.reset();
   *table.rows[1].runtime = 15;  // 30 s at a speedup of 1: neither the 24 s of 2 cores nor twice that
-  EXPECT_FALSE(FindKeyResults(phase, table, {})->time);
+  EXPECT_FALSE(FindKeyResults(phase, table)->time);
   table = Times(Scaling::kStrong);
   table.rows[0].runtime.reset();
-  EXPECT_FALSE(FindKeyResults(phase, table, {})->time);
+  EXPECT_FALSE(FindKeyResults(phase, table)->time);
   const PhaseProjection other = Phase({Curve(Factor::kParallelEfficiency, {{2, 1}, {32, 0.5}}, 0, 0)});
-  const KeyResults key_results = *FindKeyResults(other, Times(Scaling::kStrong), {});
+  const KeyResults key_results = *FindKeyResults(other, Times(Scaling::kStrong));
   EXPECT_FALSE(key_results.time || key_results.peak || key_results.reference);
   EXPECT_THAT(WriteProjectionCsv({other}), Not(HasSubstr("runtime")));
 }
@@ -255,11 +254,11 @@ TEST(Answers, RunTimesAndSpeedupsTellTheScaling) {
   const PhaseProjection phase = Phase({Curve(Factor::kSpeedup, {{2, 1}, {32, 12}}, 0, 0)});
   FactorTable table = Times(Scaling::kStrong);
   table.scaling.reset();
-  EXPECT_DOUBLE_EQ(FindKeyResults(phase, table, {})->time->targets.at(0).seconds, 8.0 / 12);
+  EXPECT_DOUBLE_EQ(FindKeyResults(phase, table)->time->targets.at(0).seconds, 8.0 / 12);
   *table.rows[1].runtime = 24;
-  EXPECT_DOUBLE_EQ(FindKeyResults(phase, table, {})->time->targets.at(0).seconds, 8.0 * 16 / 12);
+  EXPECT_DOUBLE_EQ(FindKeyResults(phase, table)->time->targets.at(0).seconds, 8.0 * 16 / 12);
   table.rows.pop_back();
-  EXPECT_FALSE(FindKeyResults(phase, table, {})->time);
+  EXPECT_FALSE(FindKeyResults(phase, table)->time);
 }
 
 // LB 0.8 (0.75 to 0.9), communication 0.5, computation 1.25: PE 0.4, GE 0.5. Perfect communication brings 100 %, PE 0.8
@@ -274,7 +273,7 @@ TEST(Answers, OnePerfectFactor) {
       Phase({one(Factor::kGlobalEfficiency, 0.5, true), one(Factor::kParallelEfficiency, 0.4, true),
              one(Factor::kLoadBalance, 0.8, false), one(Factor::kCommunicationEfficiency, 0.5, false),
              one(Factor::kComputationScalability, 1.25, false), one(Factor::kSpeedup, 8, true)});
-  const KeyResults key_results = *FindKeyResults(phase, Times(Scaling::kStrong), {});
+  const KeyResults key_results = *FindKeyResults(phase, Times(Scaling::kStrong));
   ASSERT_EQ(key_results.perfect.size(), 1u);
   const std::vector<PerfectFactor>& factors = key_results.perfect[0].factors;
   ASSERT_EQ(factors.size(), 3u);

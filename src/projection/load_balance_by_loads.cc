@@ -325,8 +325,9 @@ std::vector<double> FactorDraws::AfterRun(const std::vector<double>& losses, con
 }
 
 double LossAfter(double at_cores, const FactorDraws::Learning& learning, double seen_loss) {
-  if (!(learning.loss * seen_loss > 0)) return at_cores;  // no multiple of the loss explains the outcome
-  return at_cores * std::pow(seen_loss / learning.loss, learning.of_drift);
+  const auto [loss, of_drift] = learning;
+  if (!(loss * seen_loss > 0)) return at_cores;  // no multiple of the loss explains the outcome
+  return at_cores * std::pow(seen_loss / loss, of_drift);
 }
 
 }  // namespace farscale

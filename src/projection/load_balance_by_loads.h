@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include "models/weights.h"
@@ -98,11 +99,9 @@ class FactorDraws {
   // Standard deviation of ln y of a new run around a curve that has `value` there, drift included.
   double LogDeviation(std::size_t draw, double value, double cores) const;
 
-  // Evidence of a run at `run` cores about the curve of a draw, which has `value` there: see LossAfter.
-  struct Learning {
-    double loss = 0;      // -ln value
-    double of_drift = 0;  // part of a difference to the run that is drift and stays; the rest is scatter of that run
-  };
+  // Evidence of a run at `run` cores about the curve of a draw, which has `value` there: -ln value, and the part of a
+  // difference to the run that is drift and stays, the rest being scatter of that run. See LossAfter.
+  using Learning = std::pair<double, double>;
   Learning LearningAt(std::size_t draw, double value, double run) const;
   // The losses -ln y of At once a run at `run` cores is known: draw i has the curve of draw chosen[i], with the loss
   // losses[i], and drifts from that run on.

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <numeric>
 #include <set>
 #include <utility>
 
@@ -52,10 +53,7 @@ PathLossesOfRun LossesOf(const LossRecord& record, LossMeasure measure) {
   return losses;
 }
 
-struct RunLosses {
-  double cores = 0;
-  PathLossesOfRun losses;
-};
+using RunLosses = std::pair<double, PathLossesOfRun>;  // with the cores of the run
 
 // One phase and measure over all runs.
 class LossProjector {
@@ -66,7 +64,7 @@ class LossProjector {
 
   void Run() {
     std::set<double> cores;
-    for (const RunLosses& run : runs_) cores.insert(run.cores);
+    for (const auto& [of_run, losses] : runs_) cores.insert(of_run);
     result_.fitted_cores.assign(cores.begin(), cores.end());
     if (cores.size() < 2) {
       result_.obstacle =
@@ -82,8 +80,8 @@ class LossProjector {
   // Paths with large losses anywhere, by name, and the others as one.
   void ChoosePaths() {
     std::map<std::string, double> largest;
-    for (const RunLosses& run : runs_) {
-      for (const auto& [path, loss] : run.losses) largest[path] = std::max(largest[path], std::abs(loss));
+    for (const auto& [cores, losses] : runs_) {
+      for (const auto& [path, loss] : losses) largest[path] = std::max(largest[path], std::abs(loss));
     }
     std::vector<std::pair<double, std::string>> order;
     for (const auto& [path, loss] : largest) {
@@ -95,13 +93,13 @@ class LossProjector {
     for (const auto& [loss, path] : order) chosen.insert(path);
     for (const std::string& path : chosen) result_.paths.push_back({path, {}, "", "", {}});
     result_.paths.push_back({kOtherPaths, {}, "", "", {}});
-    for (const RunLosses& run : runs_) {
+    for (const auto& [cores, losses] : runs_) {
       double others = 0;
-      for (const auto& [path, loss] : run.losses) others += chosen.count(path) > 0 ? 0 : loss;
+      for (const auto& [path, loss] : losses) others += chosen.count(path) > 0 ? 0 : loss;
       for (PathLossProjection& path : result_.paths) {
-        const auto found = run.losses.find(path.path);
-        const double loss = path.path == kOtherPaths ? others : found == run.losses.end() ? 0 : found->second;
-        path.measured.push_back({run.cores, loss});
+        const auto found = losses.find(path.path);
+        const double loss = path.path == kOtherPaths ? others : found == losses.end() ? 0 : found->second;
+        path.measured.push_back({cores, loss});
       }
     }
     // Others that never lose anything are none.
@@ -139,7 +137,7 @@ class LossProjector {
   // make up for others are projected as if they lost nothing.
   std::vector<DataPoint> Kept() const {
     std::vector<DataPoint> kept;
-    for (const RunLosses& run : runs_) kept.push_back({run.cores, 1});
+    for (const auto& [cores, losses] : runs_) kept.push_back({cores, 1});
     for (const PathLossProjection& path : result_.paths) {
       for (std::size_t run = 0; run < kept.size(); ++run) kept[run].value -= std::max(0.0, path.measured[run].value);
     }
@@ -163,58 +161,54 @@ class LossProjector {
     std::vector<double> places = result_.fitted_cores;
     places.insert(places.end(), targets.begin(), targets.end());
     const std::vector<Candidate> candidates =
-        Candidates(options_.models.standard, library_, ModelRole::kLosses, std::nullopt, PriorCase::kUsual);
+        Candidates(options_.models.standard, library_, ModelRole::kLosses, std::nullopt);
     const std::vector<DataPoint> kept = Kept();
-    std::vector<PathRatios> ratios(targets.size());
+    // Losses over what is kept: values, and draws, of every target and path with a curve.
+    std::vector<std::vector<double>> ratios(targets.size());
+    std::vector<std::vector<std::vector<double>>> draws_of_ratios(targets.size());
     std::vector<PathLossProjection*> with_curve;
     for (PathLossProjection& path : result_.paths) {
       const std::uint64_t seed = SeedFor(options_.seed, path.path);
       const Ensemble ensemble =
-          FitEnsemble(candidates, EfficienciesOf(path, kept), 1.0, places, seed, options_.models.weights);
+          FitEnsemble(candidates, EfficienciesOf(path, kept), 1.0, places, seed, options_.models.weighs_alike);
       if (!ensemble.IsUsable()) continue;
       path.model = ensemble.members.front().model->id;
       path.formula = ensemble.members.front().model->formula.text();
       const FactorDraws draws(ensemble, library_.intervals(), SeedFor(seed, "draws"));
       for (std::size_t target = 0; target < targets.size(); ++target) {
-        ratios[target].values.push_back(RatioOf(ensemble.ValueAt(targets[target])));
-        std::vector<double>& drawn = ratios[target].draws.emplace_back(draws.At(targets[target]));
+        ratios[target].push_back(RatioOf(ensemble.ValueAt(targets[target])));
+        std::vector<double>& drawn = draws_of_ratios[target].emplace_back(draws.At(targets[target]));
         std::transform(drawn.begin(), drawn.end(), drawn.begin(), RatioOf);
       }
       with_curve.push_back(&path);
     }
     for (std::size_t target = 0; target < targets.size(); ++target) {
-      AddShares(with_curve, ratios[target], targets[target]);
+      AddShares(with_curve, ratios[target], draws_of_ratios[target], targets[target]);
     }
     for (PathLossProjection* path : with_curve) MarkReliability(*path);
     if (with_curve.empty() && !result_.paths.empty()) result_.obstacle = "no model could be fitted to any call path";
   }
 
-  // Losses at a target over what is kept there: values, and draws, of every path with a curve.
-  struct PathRatios {
-    std::vector<double> values;
-    std::vector<std::vector<double>> draws;
-  };
-
   static double RatioOf(double efficiency) { return 1 / std::max(efficiency, kLeastKept) - 1; }
 
   // Lost over kept, r, makes shares: r / (1 + Σ r) of all, so that all losses and what is kept are the whole
   // [Aitchison86, 6.2]; and r / Σ r of the losses. Draw by draw for the intervals.
-  void AddShares(const std::vector<PathLossProjection*>& paths, const PathRatios& ratios, double cores) const {
-    const LossBounds most = MostLost(cores);
+  void AddShares(const std::vector<PathLossProjection*>& paths, const std::vector<double>& ratios,
+                 const std::vector<std::vector<double>>& draws, double cores) const {
+    const auto [most, most80, most95] = MostLost(cores);
     std::vector<double> sums(kFactorDraws, 0);
-    double sum = 0;
-    for (const double ratio : ratios.values) sum += ratio;
-    for (const std::vector<double>& draws : ratios.draws) {
-      for (std::size_t i = 0; i < sums.size(); ++i) sums[i] += draws[i];
+    const double sum = std::accumulate(ratios.begin(), ratios.end(), 0.0);
+    for (const std::vector<double>& of_path : draws) {
+      for (std::size_t i = 0; i < sums.size(); ++i) sums[i] += of_path[i];
     }
     for (std::size_t p = 0; p < paths.size(); ++p) {
-      ProjectedLoss share{cores, 0, {}, {}, sum > 0 ? ratios.values[p] / sum : 0, {}, {}};
-      share.loss = share.part * std::min(sum / (1 + sum), most.value);
+      ProjectedLoss share{cores, 0, {}, {}, sum > 0 ? ratios[p] / sum : 0, {}, {}};
+      share.loss = share.part * std::min(sum / (1 + sum), most);
       std::vector<double> parts(sums.size(), 0), losses80(sums.size(), 0), losses95(sums.size(), 0);
       for (std::size_t i = 0; i < sums.size(); ++i) {
-        if (sums[i] > 0) parts[i] = ratios.draws[p][i] / sums[i];
-        losses80[i] = parts[i] * std::min(sums[i] / (1 + sums[i]), most.high80);
-        losses95[i] = parts[i] * std::min(sums[i] / (1 + sums[i]), most.high95);
+        if (sums[i] > 0) parts[i] = draws[p][i] / sums[i];
+        losses80[i] = parts[i] * std::min(sums[i] / (1 + sums[i]), most80);
+        losses95[i] = parts[i] * std::min(sums[i] / (1 + sums[i]), most95);
       }
       PlaceIntervals(parts, {0.80, 0.95});
       PlaceIntervals(losses80, {0.80});
@@ -228,17 +222,13 @@ class LossProjector {
     }
   }
 
-  // The most that all paths together can lose, as the factors are projected; 1 where they are not.
-  struct LossBounds {
-    double value = 1;
-    double high80 = 1, high95 = 1;
-  };
-
-  LossBounds MostLost(double cores) const {
+  // The most that all paths together can lose, as the factors are projected, and the upper bounds of its intervals of
+  // 80 and 95 %; 1 where they are not.
+  std::array<double, 3> MostLost(double cores) const {
     // On the critical path work that differs between ranks counts as imbalance even where nobody waits.
-    if (result_.measure == LossMeasure::kCriticalImbalance) return {};
+    if (result_.measure == LossMeasure::kCriticalImbalance) return {1, 1, 1};
     const ProjectedValue *factor = TargetOf(FactorOf(result_.measure), cores), *rest = nullptr;
-    if (factor == nullptr) return {};
+    if (factor == nullptr) return {1, 1, 1};
     // Load balance loses a share of what communication leaves of the run time, serialization of what transfer leaves.
     if (result_.measure == LossMeasure::kLoadBalance) rest = TargetOf(Factor::kCommunicationEfficiency, cores);
     if (result_.measure == LossMeasure::kSerialization) rest = TargetOf(Factor::kTransfer, cores);
@@ -341,8 +331,7 @@ std::vector<LossProjection> ProjectLosses(const std::vector<LossRecord>& records
       if (options.train_max && cores > *options.train_max) continue;
       runs.push_back({cores, LossesOf(record, projection.measure)});
     }
-    std::stable_sort(runs.begin(), runs.end(),
-                     [](const RunLosses& a, const RunLosses& b) { return a.cores < b.cores; });
+    std::ranges::stable_sort(runs, {}, &RunLosses::first);
     const auto own = std::find_if(factors.begin(), factors.end(),
                                   [&](const PhaseProjection& other) { return other.phase == projection.phase; });
     LossProjector(std::move(runs), library, options, own == factors.end() ? nullptr : &*own, projection).Run();

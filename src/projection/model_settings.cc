@@ -19,8 +19,9 @@ namespace farscale {
 
 ModelChoice ParseModelChoice(const std::string& text, const std::string& where) {
   const std::size_t colon = text.find(':');
-  ModelChoice::Option option{text.substr(0, colon)};
-  if (option.model.empty()) throw Error(ErrorKind::kUsage, where, "'" + text + "' names no model");
+  const std::string model = text.substr(0, colon);
+  std::vector<int> dimensions;
+  if (model.empty()) throw Error(ErrorKind::kUsage, where, "'" + text + "' names no model");
   if (colon != std::string::npos) {
     for (const std::string& part : Split(text.substr(colon + 1), ',')) {
       long long dimension = 0;
@@ -28,18 +29,19 @@ ModelChoice ParseModelChoice(const std::string& text, const std::string& where) 
         throw Error(ErrorKind::kUsage, where,
                     fmt::format("'{}' has no dimension between 1 and {} behind the colon", text, kLargestDimension));
       }
-      option.dimensions.push_back(static_cast<int>(dimension));
+      dimensions.push_back(static_cast<int>(dimension));
     }
   }
-  return {{option}, where};
+  return {{{model, dimensions}}, where};
 }
 
 ModelChoice ParseModelChoice(const ConfigTable& table, const std::string& key) {
   if (!table.IsTable(key)) return ParseModelChoice(table.RequiredString(key), table.Where(key));
   const ConfigTable choice = *table.Table(key);
-  const ModelChoice::Option option = {choice.RequiredString("model"), ParseDimensions(choice, "dimension")};
+  const std::string model = choice.RequiredString("model");
+  const std::vector<int> dimensions = ParseDimensions(choice, "dimension");
   choice.RefuseUnknownKeys();
-  return {{option}, table.Where(key)};
+  return {{{model, dimensions}}, table.Where(key)};
 }
 
 std::string Describe(const ModelChoice& choice) {
@@ -53,15 +55,15 @@ std::string Describe(const ModelChoice& choice) {
 }
 
 std::vector<Candidate> Candidates(const ModelChoice& choice, const ModelLibrary& library, ModelRole role,
-                                  std::optional<Factor> factor, PriorCase prior) {
+                                  std::optional<Factor> factor, bool is_of_times) {
   std::vector<Candidate> candidates;
   for (const auto& [name, dimensions] : choice.options) {
     const ScalingModel& model = library.Get(name, choice.where);
-    candidates.push_back({&model, dimensions.empty() ? model.dimensions : dimensions, prior});
+    candidates.push_back({&model, dimensions.empty() ? model.dimensions : dimensions, is_of_times});
   }
   if (!choice.options.empty()) return candidates;
   for (const ScalingModel* model : library.InOrder()) {
-    if (model->Serves(role, factor)) candidates.push_back({model, model->dimensions, prior});
+    if (model->Serves(role, factor)) candidates.push_back({model, model->dimensions, is_of_times});
   }
   return candidates;
 }
@@ -77,7 +79,7 @@ const ModelChoice& ModelSettings::For(const PhaseId& phase, Factor factor) const
 
 void RequireModels(const ModelSettings& settings, const ModelLibrary& library) {
   const auto require = [&](const ModelChoice& choice) {
-    for (const ModelChoice::Option& option : choice.options) library.Get(option.model, choice.where);
+    for (const auto& [model, dimensions] : choice.options) library.Get(model, choice.where);
   };
   require(settings.standard);
   for (const auto& [factor, choice] : settings.by_factor) require(choice);
@@ -90,7 +92,7 @@ namespace {
 
 // "12 candidate models per factor, ...: constant, ...; mine for transferEfficiency".
 std::string DescribeStandard(ModelChoice standard, const ModelLibrary& library) {
-  if (standard.options.size() == 1 && standard.options[0].dimensions.size() == 1) {
+  if (standard.options.size() == 1 && standard.options[0].second.size() == 1) {
     return Describe(standard) + " for every factor";
   }
   std::string of_some;
@@ -98,7 +100,7 @@ std::string DescribeStandard(ModelChoice standard, const ModelLibrary& library) 
   for (const ScalingModel* model : library.InOrder()) {
     if (is_chosen || !model->roles.contains(ModelRole::kCores)) continue;
     if (model->factors.empty()) {
-      standard.options.push_back({model->id});
+      standard.options.emplace_back(model->id, std::vector<int>());
       continue;
     }
     std::vector<std::string_view> ids;
@@ -114,7 +116,7 @@ std::string DescribeStandard(ModelChoice standard, const ModelLibrary& library) 
 
 std::string Describe(const ModelSettings& settings, const ModelLibrary& library) {
   std::string text = DescribeStandard(settings.standard, library);
-  if (settings.weights == PointWeights::kAlike) text += "; all runs count alike";
+  if (settings.weighs_alike) text += "; all runs count alike";
   for (const auto& [factor, choice] : settings.by_factor) {
     text += fmt::format("; {}: {}", Describe(factor).id, Describe(choice));
   }

@@ -4,6 +4,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "factors/factor.h"
@@ -15,18 +16,13 @@ namespace farscale {
 class ConfigTable;
 class ModelLibrary;
 enum class ModelRole;
-enum class PriorCase;
 struct Candidate;
 struct FactorRow;
 
 // A list of candidates for selection, or a single model in a single dimension.
 struct ModelChoice {
-  struct Option {
-    std::string model;
-    std::vector<int> dimensions = {};  // empty: those of the model
-  };
-  std::vector<Option> options;
-  std::string where;  // file and line that says so
+  std::vector<std::pair<std::string, std::vector<int>>> options;  // models with dimensions; empty: those of the model
+  std::string where;                                              // file and line that says so
 };
 
 // "amdahl", "pipeline:3" (dimension 3) or "pipeline:1,2" as a choice of one model. Throws a usage error otherwise.
@@ -41,14 +37,14 @@ std::string Describe(const ModelChoice& choice);
 // The chosen models; where there are no options, every model that serves the factor in that role, in its own
 // dimensions. `factor`: nothing for losses of call paths. Throws a usage error for models that do not exist.
 std::vector<Candidate> Candidates(const ModelChoice& choice, const ModelLibrary& library, ModelRole role,
-                                  std::optional<Factor> factor, PriorCase prior);
+                                  std::optional<Factor> factor, bool is_of_times = false);
 
 struct ModelSettings {
   ModelChoice standard;  // for every factor without its own; no options: what the model files say
   std::map<Factor, ModelChoice> by_factor;
   // Keys: phase, then factor; those of a whole phase also hold for its groups of ranks that have none of their own.
   std::map<PhaseId, std::map<Factor, ModelChoice>> by_phase;
-  PointWeights weights = PointWeights::kByScatter;
+  bool weighs_alike = false;  // all runs count alike, as [Rosas14] has it, instead of by their scatter
 
   const ModelChoice& For(const PhaseId& phase, Factor factor) const;
 };
@@ -61,14 +57,7 @@ std::string Describe(const ModelSettings& settings, const ModelLibrary& library)
 
 // Bounds of what is not known exactly, and how they are read off draws.
 
-struct IntervalBounds {
-  double low = 0;
-  double high = 0;
-
-  friend bool operator==(const IntervalBounds&, const IntervalBounds&) = default;
-};
-
-// The same where there may be no upper bound.
+// An interval that may have no upper bound.
 struct OpenBounds {
   double low = 0;
   std::optional<double> high;

@@ -12,9 +12,9 @@ namespace {
 
 TEST(ModelChoice, IsParsed) {
   const ModelChoice choice = ParseModelChoice("pipeline:3", "w");
-  EXPECT_EQ(choice.options[0].model, "pipeline");
-  EXPECT_THAT(choice.options[0].dimensions, testing::ElementsAre(3));
-  EXPECT_TRUE(ParseModelChoice("amdahl", "w").options[0].dimensions.empty());
+  EXPECT_EQ(choice.options[0].first, "pipeline");
+  EXPECT_THAT(choice.options[0].second, testing::ElementsAre(3));
+  EXPECT_TRUE(ParseModelChoice("amdahl", "w").options[0].second.empty());
   EXPECT_THROW(ParseModelChoice("amdahl:x", "w"), Error);
   EXPECT_THROW(ParseModelChoice(":3", "w"), Error);
 }
@@ -40,7 +40,7 @@ TEST(ModelChoice, ModelsSayWhatTheyServe) {
                  "[parameters.e0]\nupper = 1\nstarts = [0.5]\n",
                  "mine.toml"));
   const auto ids = [&](ModelRole role, std::optional<Factor> factor) {
-    const std::vector<Candidate> candidates = Candidates({}, library, role, factor, PriorCase::kUsual);
+    const std::vector<Candidate> candidates = Candidates({}, library, role, factor);
     EXPECT_GE(candidates.size(), count);
     return Ids(candidates);
   };
@@ -53,10 +53,7 @@ TEST(ModelChoice, ModelsSayWhatTheyServe) {
   EXPECT_EQ(ids(ModelRole::kLosses, std::nullopt), others);
   EXPECT_THAT(others, testing::Not(testing::HasSubstr("mine")));
   EXPECT_THAT(Describe(ModelSettings(), library), testing::EndsWith("; mine for transferEfficiency"));
-  EXPECT_EQ(
-      Candidates(ParseModelChoice("amdahl", "w"), library, ModelRole::kCores, Factor::kTransfer, PriorCase::kUsual)
-          .size(),
-      1u);
+  EXPECT_EQ(Candidates(ParseModelChoice("amdahl", "w"), library, ModelRole::kCores, Factor::kTransfer).size(), 1u);
 }
 
 }  // namespace

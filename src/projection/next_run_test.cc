@@ -10,7 +10,6 @@
 #include "projection/projection.h"
 #include "results/json_fields.h"
 #include "results/results.h"
-#include "results/projection_files.h"
 #include "results/results_json.h"
 #include "support/models.h"
 

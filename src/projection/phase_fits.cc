@@ -37,16 +37,10 @@ PhaseFits::PhaseFits(const FactorTable& table, const ModelLibrary& library, cons
   std::vector<Ensemble> ensembles(factors.size());
   ParallelFor(factors.size(), [&](std::size_t i) {
     ensembles[i] = FitEnsemble(CandidatesFor(factors[i]), Points(factors[i]), LimitOf(factors[i]), places_.reach,
-                               SeedOf(factors[i]), options_.models.weights);
+                               SeedOf(factors[i]), options_.models.weighs_alike);
   });
   for (std::size_t i = 0; i < factors.size(); ++i) AddFitted(factors[i], std::move(ensembles[i]));
   WeighGrown();
-}
-
-// Global efficiency is fitted as a whole where times are all that is known.
-PriorCase PhaseFits::PriorOf(Factor factor) const {
-  const bool is_of_times = factor == Factor::kGlobalEfficiency && ScalingOf(table_, rows_) == Scaling::kStrong;
-  return is_of_times ? PriorCase::kStrongTimes : PriorCase::kUsual;
 }
 
 std::vector<DataPoint> PhaseFits::Points(Factor factor) const {
@@ -57,8 +51,10 @@ std::vector<DataPoint> PhaseFits::Points(Factor factor) const {
   return points;
 }
 
+// Global efficiency is fitted as a whole where times are all that is known.
 std::vector<Candidate> PhaseFits::CandidatesFor(Factor factor) const {
-  return Candidates(options_.models.For(phase_, factor), library_, ModelRole::kCores, factor, PriorOf(factor));
+  const bool is_of_times = factor == Factor::kGlobalEfficiency && ScalingOf(table_, rows_) == Scaling::kStrong;
+  return Candidates(options_.models.For(phase_, factor), library_, ModelRole::kCores, factor, is_of_times);
 }
 
 // It depends on the factor alone: the same values give the same numbers, whatever they are called.
@@ -108,8 +104,8 @@ void PhaseFits::AddGrown(Factor factor, const std::vector<Candidate>& candidates
   std::vector<DataPoint> points = Points(factor);
   std::erase_if(points, [](const DataPoint& point) { return point.value <= 0; });  // have no logarithm
   points.insert(points.end(), projection.grown.begin(), projection.grown.end());
-  Ensemble ensemble =
-      FitEnsemble(candidates, points, LimitOf(factor), places_.reach, SeedFor(seed, "grown"), options_.models.weights);
+  Ensemble ensemble = FitEnsemble(candidates, points, LimitOf(factor), places_.reach, SeedFor(seed, "grown"),
+                                  options_.models.weighs_alike);
   if (!ensemble.IsUsable()) return;
   grown_.Add(factor, std::move(ensemble), ErrorOfGrowth(factor, Grown(), rows_, places_.largest), seed);
 }

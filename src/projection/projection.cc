@@ -8,6 +8,7 @@
 #include <set>
 
 #include "base/parallel.h"
+#include "factors/table_check.h"
 #include "factors/table_terms.h"
 #include "projection/backtest.h"
 #include "projection/phase_fits.h"
@@ -24,17 +25,17 @@ namespace {
 
 constexpr int kCurvePointsPerDoubling = 4;  // chosen: curves look smooth
 
-enum class Extent {
-  kAll,
-  kTargets,  // no curves, and nothing that is read off them
-};
-
 // Projects one phase of one series.
 class PhaseProjector {
  public:
+  // `only_targets`: no curves, and nothing that is read off them.
   PhaseProjector(const FactorTable& table, const ModelLibrary& library, const ProjectionOptions& options,
-                 const std::string& series, const PhaseId& phase, Extent extent)
-      : table_(table), library_(library), options_(options), extent_(extent), rows_(table.Rows(series, phase)) {
+                 const std::string& series, const PhaseId& phase, bool only_targets)
+      : table_(table),
+        library_(library),
+        options_(options),
+        only_targets_(only_targets),
+        rows_(table.Rows(series, phase)) {
     result_.series = series;
     result_.phase = phase;
   }
@@ -60,9 +61,9 @@ class PhaseProjector {
       AddProducts();
       AddSpeedup();
       std::ranges::stable_sort(result_.factors, {}, &FactorProjection::factor);
-      if (extent_ == Extent::kAll) FindDominance();
+      if (!only_targets_) FindDominance();
     }
-    if (extent_ == Extent::kTargets) return std::move(result_);
+    if (only_targets_) return std::move(result_);
     AddMeasured();
     result_.reliable_range = FindReliableRange(result_, options_.reliability_limits);
     if (options_.next_runs && result_.obstacle.empty()) FindNextRuns();
@@ -113,7 +114,7 @@ class PhaseProjector {
     reach.insert(reach.end(), runs.begin(), runs.end());
     std::sort(reach.begin(), reach.end());
     reach.erase(std::unique(reach.begin(), reach.end()), reach.end());
-    grid_ = extent_ == Extent::kAll ? reach : targets;
+    grid_ = only_targets_ ? targets : reach;
   }
 
   // Product of fitted factors at a place of the grid.
@@ -354,7 +355,7 @@ class PhaseProjector {
   const FactorTable& table_;
   const ModelLibrary& library_;
   const ProjectionOptions& options_;
-  const Extent extent_;
+  const bool only_targets_;
   const std::vector<FactorRow> rows_;
   PhaseProjection result_;
   std::vector<FactorRow> fitted_rows_;
@@ -434,16 +435,17 @@ std::vector<double> DefaultTargets(double largest_fitted) {
 namespace {
 
 std::vector<PhaseProjection> ProjectAll(const FactorTable& table, const ModelLibrary& library,
-                                        const ProjectionOptions& options, Extent extent, const ProgressSink& progress) {
+                                        const ProjectionOptions& options, bool only_targets,
+                                        const ProgressSink& progress) {
   RequireModels(options.models, library);
   const std::vector<PhaseKey> keys = table.Keys();
   std::vector<PhaseProjection> projections(keys.size());
   ProgressCount count(progress, keys.size(), "fitting models");
   ParallelFor(keys.size(), [&](std::size_t i) {
     PhaseProjection& projection = projections[i];
-    projection = PhaseProjector(table, library, options, keys[i].series, keys[i].phase, extent).Run();
-    if (extent == Extent::kAll) {
-      projection.key_results = FindKeyResults(projection, table, options.key_results);
+    projection = PhaseProjector(table, library, options, keys[i].series, keys[i].phase, only_targets).Run();
+    if (!only_targets) {
+      projection.key_results = FindKeyResults(projection, table, options.levels);
       AddCosts(projection, table);
     }
     count.Done("fitted " + keys[i].phase.Text());
@@ -455,12 +457,66 @@ std::vector<PhaseProjection> ProjectAll(const FactorTable& table, const ModelLib
 
 std::vector<PhaseProjection> Project(const FactorTable& table, const ModelLibrary& library,
                                      const ProjectionOptions& options, const ProgressSink& progress) {
-  return ProjectAll(table, library, options, Extent::kAll, progress);
+  return ProjectAll(table, library, options, false, progress);
 }
 
 std::vector<PhaseProjection> ProjectTargets(const FactorTable& table, const ModelLibrary& library,
                                             const ProjectionOptions& options) {
-  return ProjectAll(table, library, options, Extent::kTargets, {});
+  return ProjectAll(table, library, options, true, {});
+}
+
+namespace {
+
+constexpr double kSame = 1e-9;  // relative, of core counts; chosen: rounding
+
+// Straight where one of both has no logarithm.
+double Between(double a, double b, double share) {
+  return a > 0 && b > 0 ? a * std::pow(b / a, share) : a + (b - a) * share;
+}
+
+std::optional<IntervalBounds> Between(const std::optional<IntervalBounds>& a, const std::optional<IntervalBounds>& b,
+                                      double share) {
+  if (!a || !b) return std::nullopt;
+  return IntervalBounds{Between(a->low, b->low, share), Between(a->high, b->high, share)};
+}
+
+}  // namespace
+
+std::optional<ProjectedValue> ReadCurve(const FactorProjection& projection, double cores) {
+  const std::vector<ProjectedValue>& curve = projection.curve;
+  for (std::size_t i = 0; i < curve.size(); ++i) {
+    if (std::fabs(curve[i].cores / cores - 1) < kSame) return curve[i];
+    if (curve[i].cores < cores) continue;
+    if (i == 0) return std::nullopt;
+    const ProjectedValue &a = curve[i - 1], &b = curve[i];
+    const double share = std::log(cores / a.cores) / std::log(b.cores / a.cores);
+    return ProjectedValue{cores, a.ratio * cores / a.cores, Between(a.value, b.value, share),
+                          Between(a.interval80, b.interval80, share), Between(a.interval95, b.interval95, share)};
+  }
+  return std::nullopt;
+}
+
+double LargestProjected(const PhaseProjection& projection) {
+  double largest = 0;
+  for (const Factor factor : {Factor::kGlobalEfficiency, Factor::kComputationScalability}) {
+    const FactorProjection* projected = projection.Find(factor);
+    if (projected == nullptr) continue;
+    for (const ProjectedValue& target : projected->targets) {
+      const Reliability level = ReliabilityOf(projection, factor, target.cores);
+      if (level == Reliability::kReliable) {
+        largest = std::max(largest, target.value);
+      } else if (level == Reliability::kUncertain && target.interval80) {
+        largest = std::max(largest, target.interval80->low);
+      }
+    }
+  }
+  return largest;
+}
+
+std::string WhySuperlinear(const std::vector<FactorRow>& rows, const PhaseProjection* projection) {
+  std::string measured = WhySuperlinear(rows);
+  if (!measured.empty() || projection == nullptr) return measured;
+  return WhySuperlinear(rows, LargestProjected(*projection));
 }
 
 }  // namespace farscale

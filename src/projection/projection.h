@@ -127,8 +127,8 @@ struct ProjectionOptions {
   std::optional<double> train_max;  // fit only runs up to this many cores
   std::uint64_t seed = 1;           // seed of the draws that make the intervals
   ReliabilityLimits reliability_limits = {};
-  KeyResultSettings key_results = {};
-  bool next_runs = true;  // look for the next run to take
+  std::vector<double> levels = kUsualLevels;  // efficiencies of the key results
+  bool next_runs = true;                      // look for the next run to take
   std::vector<GrownPhase> grown = {};
 };
 

@@ -14,7 +14,6 @@
 #include "projection/model_settings.h"
 #include "projection/load_balance_by_loads.h"
 #include "results/json_fields.h"
-#include "results/projection_files.h"
 #include "results/results.h"
 #include "results/results_json.h"
 #include "support/models.h"
@@ -46,7 +45,7 @@ TEST_P(Rosas14, TablesComeBack) {
   const FactorTable table = test::CompletedTable(ReadFile(test::SourceFolder() + "/tests/tables/" + published.file));
   ProjectionOptions options;
   options.models.standard = Fixed("amdahl", published.dimension);
-  options.models.weights = PointWeights::kAlike;
+  options.models.weighs_alike = true;
   options.models.by_factor[Factor::kSerialization] = Fixed(published.serialization, published.dimension);
   for (const FactorRow& row : table.rows) options.targets.push_back(static_cast<double>(row.cores));
   const PhaseProjection projection = Project(table, test::AllModels(), options).front();
@@ -240,7 +239,7 @@ TEST(Projection, SpeedupAndGlobalEfficiency) {
       "2,1,1,1,1\n4,1,1,1,0.5\n8,1,1,1,0.5\n16,1,1,1,0.5\n");
   ProjectionOptions options;
   options.models.standard = Fixed("constant", 1);
-  options.models.weights = PointWeights::kAlike;
+  options.models.weighs_alike = true;
   options.targets = {64};
   const PhaseProjection projection = Project(table, test::AllModels(), options).front();
   const double scalability = projection.Find(Factor::kComputationScalability)->targets[0].value;

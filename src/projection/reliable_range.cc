@@ -137,20 +137,19 @@ std::optional<ReliableRange> FindReliableRange(const PhaseProjection& phase, con
   return nearest;
 }
 
-std::optional<Misfit> FindMisfit(const FactorProjection& projection, double largest) {
-  Misfit misfit;
-  double runs = 0;
+std::optional<std::pair<double, IntervalBounds>> FindMisfit(const FactorProjection& projection, double largest) {
+  double measured = 0, runs = 0;
   for (const DataPoint& point : projection.measured) {
     if (point.cores != largest) continue;
-    misfit.measured += point.value;
+    measured += point.value;
     ++runs;
   }
-  misfit.measured /= runs;
+  measured /= runs;
   for (const ProjectedValue& value : projection.curve) {
     if (value.cores != largest || !value.interval95 || runs == 0) continue;
-    misfit.fitted95 = *value.interval95;
-    const double slack = kRounding * std::max(1.0, misfit.measured);
-    if (misfit.measured < misfit.fitted95.low - slack || misfit.measured > misfit.fitted95.high + slack) return misfit;
+    const IntervalBounds& fitted = *value.interval95;
+    const double slack = kRounding * std::max(1.0, measured);
+    if (measured < fitted.low - slack || measured > fitted.high + slack) return std::pair(measured, fitted);
   }
   return std::nullopt;
 }

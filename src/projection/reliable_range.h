@@ -4,6 +4,7 @@
 
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "factors/factor.h"
@@ -67,13 +68,8 @@ Reliability LevelOf(Factor factor, double value, const std::optional<IntervalBou
 std::optional<ReliableRange> FindReliableRange(const PhaseProjection& projection, const ReliabilityLimits& limits);
 
 // A factor at the largest fitted count that its own curve does not explain: the mean of what was measured lies outside
-// of the 95 % interval there, so no model describes the runs.
-struct Misfit {
-  double measured = 0;
-  IntervalBounds fitted95;
-};
-
-std::optional<Misfit> FindMisfit(const FactorProjection& projection, double largest);
+// of the 95 % interval there, so no model describes the runs. Returns both; nothing where the curve explains it.
+std::optional<std::pair<double, IntervalBounds>> FindMisfit(const FactorProjection& projection, double largest);
 
 // The level of a phase at so many cores: that of the factor that limits its reliable range. It never gets better with
 // more cores. Reliable everywhere where nothing is projected.

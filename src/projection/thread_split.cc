@@ -58,13 +58,13 @@ SplitValue RatioOf(double scale, double over, const std::vector<double>& overs, 
 class Splitter {
  public:
   Splitter(std::vector<FactorRow> rows, const PhaseKey& key, const FactorTable& table, const ModelLibrary& library,
-           const ProjectionOptions& options, const SplitQuestion& question)
+           const ProjectionOptions& options, std::int64_t cpus_of_node)
       : rows_(std::move(rows)),
         key_(key),
         table_(table),
         library_(library),
         options_(options),
-        question_(question),
+        cpus_of_node_(cpus_of_node),
         is_scalable_(std::ranges::all_of(
             rows_, [](const FactorRow& row) { return row.values[Factor::kComputationScalability].value_or(0) > 0; })) {
     for (const FactorRow& row : rows_) {
@@ -73,27 +73,26 @@ class Splitter {
     }
   }
 
-  ThreadSplits Run() {
+  ThreadSplits Split(std::int64_t cores) {
     ThreadSplits result;
     result.series = key_.series;
     result.phase = key_.phase;
     result.obstacle = DescribeConfounded(rows_);
-    if (result.obstacle.empty()) result.obstacle = ListSplits(result.splits);
+    if (result.obstacle.empty()) result.obstacle = ListSplits(cores, result.splits);
     if (result.obstacle.empty()) result.obstacle = Fit(result.splits);
     if (!result.obstacle.empty()) {
       result.splits.clear();
       return result;
     }
-    AddValues(result);
+    AddValues(cores, result);
     AddGain(result);
     return result;
   }
 
  private:
-  bool FitsNode(std::int64_t threads) const { return !question_.cpus_of_node || threads <= *question_.cpus_of_node; }
+  bool FitsNode(std::int64_t threads) const { return cpus_of_node_ == 0 || threads <= cpus_of_node_; }
 
-  std::string ListSplits(std::vector<ThreadSplit>& splits) const {
-    const std::int64_t cores = question_.cores;
+  std::string ListSplits(std::int64_t cores, std::vector<ThreadSplit>& splits) const {
     const auto most = static_cast<std::int64_t>(kMostThreads * static_cast<double>(*threads_.rbegin()));
     for (std::int64_t threads = 1; threads <= std::min(most, cores); ++threads) {
       if (cores % threads != 0 || !FitsNode(threads)) continue;
@@ -150,7 +149,7 @@ class Splitter {
     if (is_scalable_) parts.push_back(Factor::kComputationScalability);
     for (const Factor part : parts) {
       const std::vector<Candidate> candidates =
-          Candidates(options_.models.For(key_.phase, part), library_, ModelRole::kSplits, part, PriorCase::kUsual);
+          Candidates(options_.models.For(key_.phase, part), library_, ModelRole::kSplits, part);
       const auto& curve =
           curves_.emplace_back(part, std::make_unique<SeparableFactor>(rows_, part, candidates, library_, reach,
                                                                        SeedFor(options_.seed, Describe(part).id)));
@@ -180,7 +179,7 @@ class Splitter {
     return estimate;
   }
 
-  void AddValues(ThreadSplits& result) const {
+  void AddValues(std::int64_t cores, ThreadSplits& result) const {
     std::vector<Estimate> estimates;
     for (const ThreadSplit& split : result.splits) estimates.push_back(EstimateAt(split.processes, split.threads));
     const auto best = std::ranges::max_element(estimates, {}, &Estimate::global);
@@ -196,13 +195,12 @@ class Splitter {
         split.reliability = std::max(split.reliability, Reliability::kUncertain);
       split.time = RatioOf(1, best->global, best->globals, own.global, own.globals);
       split.may_be_best = split.time.interval80.low <= 1;
-      if (is_scalable_) AddTimes(own, split);
+      if (is_scalable_) AddTimes(own, static_cast<double>(cores), split);
     }
   }
 
   // Speedup and seconds, by the means of the runs at the reference.
-  void AddTimes(const Estimate& own, ThreadSplit& split) const {
-    const auto cores = static_cast<double>(question_.cores);
+  void AddTimes(const Estimate& own, double cores, ThreadSplit& split) const {
     SpeedupAnchor anchor{0, 0, 0};
     double runs = 0, seconds = 0;
     for (const FactorRow& row : rows_) {
@@ -240,8 +238,8 @@ class Splitter {
   const FactorTable& table_;
   const ModelLibrary& library_;
   const ProjectionOptions& options_;
-  const SplitQuestion& question_;
-  const bool is_scalable_;  // computation scalability is known of all runs
+  const std::int64_t cpus_of_node_;  // 0: any number
+  const bool is_scalable_;           // computation scalability is known of all runs
   std::set<std::int64_t> processes_, threads_;
   std::vector<std::pair<Factor, std::unique_ptr<SeparableFactor>>> curves_;  // computation scalability comes last
 };
@@ -249,12 +247,12 @@ class Splitter {
 }  // namespace
 
 std::vector<ThreadSplits> SplitCores(const FactorTable& table, const ModelLibrary& library,
-                                     const ProjectionOptions& options, const SplitQuestion& question) {
+                                     const ProjectionOptions& options, std::int64_t cores, std::int64_t cpus_of_node) {
   std::vector<ThreadSplits> result;
   for (const PhaseKey& key : table.Keys()) {
     std::vector<FactorRow> rows = HybridRows(table, key, options.train_max);
     if (key.phase.IsGroup() || rows.empty()) continue;
-    result.push_back(Splitter(std::move(rows), key, table, library, options, question).Run());
+    result.push_back(Splitter(std::move(rows), key, table, library, options, cpus_of_node).Split(cores));
   }
   if (!result.empty()) return result;
   throw Error(ErrorKind::kUsage, "--split", "no run of the table says what its threads do",
@@ -293,7 +291,7 @@ std::vector<SplitsOfCores> SplitTargets(const FactorTable& table, const ModelLib
   std::vector<SplitsOfCores> result(targets.size());
   ParallelFor(targets.size(), [&](std::size_t i) {
     result[i].cores = static_cast<std::int64_t>(targets[i]);
-    result[i].phases = SplitCores(hybrid, library, options, {result[i].cores, std::nullopt});
+    result[i].phases = SplitCores(hybrid, library, options, result[i].cores);
   });
   return result;
 }

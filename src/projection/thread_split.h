@@ -65,17 +65,14 @@ struct ThreadSplits {
   friend bool operator==(const ThreadSplits&, const ThreadSplits&) = default;
 };
 
-struct SplitQuestion {
-  std::int64_t cores = 1;
-  std::optional<std::int64_t> cpus_of_node;  // a process has no more threads
-};
-
 // For every phase with hybrid rows, all splits of so many cores into as many threads a process as divide them, up to
 // twice as many as were run. Where processes do not vary, only that number of them is asked for, and so with threads.
 // There is an obstacle where the effect of processes cannot be separated from that of threads, since no chain of runs
-// that share one of both connects all runs. Throws a usage error when no row is hybrid.
+// that share one of both connects all runs. Throws a usage error when no row is hybrid. `cpus_of_node`: a process has
+// no more threads; 0: any number.
 std::vector<ThreadSplits> SplitCores(const FactorTable& table, const ModelLibrary& library,
-                                     const ProjectionOptions& options, const SplitQuestion& question);
+                                     const ProjectionOptions& options, std::int64_t cores,
+                                     std::int64_t cpus_of_node = 0);
 
 // The splits of one number of cores.
 struct SplitsOfCores {

@@ -42,7 +42,7 @@ FactorTable TableOf(const std::vector<std::pair<int, int>>& runs) {
 ThreadSplits SplitsOf(const FactorTable& table, std::int64_t cores,
                       std::optional<std::int64_t> cpus_of_node = std::nullopt) {
   ProjectionOptions options;
-  return SplitCores(table, test::AllModels(), options, {cores, cpus_of_node}).front();
+  return SplitCores(table, test::AllModels(), options, cores, cpus_of_node.value_or(0)).front();
 }
 
 // Threads cost more than processes, so that few threads are best; efficiencies are those of both curves.
@@ -216,7 +216,7 @@ TEST(ThreadSplit, SmallerRunsAlone) {
   const FactorTable table = TableOf({{4, 1}, {4, 2}, {8, 1}, {8, 2}, {16, 2}});
   ProjectionOptions options;
   options.train_max = 16;
-  const ThreadSplits splits = SplitCores(table, test::AllModels(), options, {32, std::nullopt}).front();
+  const ThreadSplits splits = SplitCores(table, test::AllModels(), options, 32).front();
   ASSERT_EQ(splits.splits.size(), 3u);  // 32 x 1 to 8 x 4
   EXPECT_DOUBLE_EQ(splits.splits[1].processes_ratio, 2);
 }
