@@ -93,7 +93,7 @@ def add_losses(results, small):
 
 
 def decoded(phase, codes):
-    """Texts of the codes that the script of the page picks from (src/report/sampled_values.h)."""
+    """Texts of the codes that the script of the page picks from (src/report/sections.h)."""
     width = phase["width"]
     numbers = [int(codes[at:at + width], 36) for at in range(0, len(codes), width)]
     return [f"0.{number:03}" if number < 1000 else phase["texts"][number - 1000] for number in numbers]

@@ -11,7 +11,7 @@
 #include "collect/page_file.h"
 #include "collect/trace/trace_room.h"
 #include "measure/measured_run.h"
-#include "report/jobs/pages.h"
+#include "report/report.h"
 #include "results/collected_jobs.h"
 #include "study/input_files.h"
 

@@ -73,7 +73,7 @@ PhaseSpec SpecOf(const CutOptions& options) {
   }
   spec.skip = static_cast<std::size_t>(options.skip);
   if (options.keep > 0) spec.keep = static_cast<std::size_t>(options.keep);
-  if (options.clean) spec.clean.kind = CleanSpec::Kind::kLongest;
+  if (options.clean) spec.clean = kLongestRun;
   spec.span = Span::kWhole;
   return spec;
 }

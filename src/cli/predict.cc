@@ -17,7 +17,7 @@
 #include "report/digest.h"
 #include "report/factor_text.h"
 #include "report/report.h"
-#include "results/projection_files.h"
+#include "results/results_json.h"
 #include "study/input_files.h"
 
 namespace farscale {
@@ -41,7 +41,7 @@ ProjectionOptions ProjectionOptionsOf(const PredictOptions& options) {
   if (options.train_max > 0) result.train_max = static_cast<double>(options.train_max);
   if (!options.targets.empty()) result.targets.assign(options.targets.begin(), options.targets.end());
   result.reliability_limits = options.limits;
-  if (!options.levels.empty()) result.key_results.levels = options.levels;
+  if (!options.levels.empty()) result.levels = options.levels;
   return result;
 }
 
@@ -96,10 +96,8 @@ int PrintSplits(const PredictOptions& options, const Common& common) {
   // That is about curves over cores; splits have one over each of both.
   std::erase_if(table.findings, [](const Finding& finding) { return finding.id == anomaly::kSplitsDiffer.id; });
   messages.Findings("", table.findings);
-  SplitQuestion question{options.split, std::nullopt};
-  if (options.cpus_of_node > 0) question.cpus_of_node = options.cpus_of_node;
-  const std::vector<ThreadSplits> splits =
-      SplitCores(table, LoadModels(options.table.model_files), ProjectionOptionsOf(options), question);
+  const std::vector<ThreadSplits> splits = SplitCores(
+      table, LoadModels(options.table.model_files), ProjectionOptionsOf(options), options.split, options.cpus_of_node);
   if (!options.output.empty()) WriteOutput(options.output, WriteSplitsJson(options.split, splits, table.findings));
   if (options.output != "-") fmt::print("{}", FormatSplits(splits, options.split, WidthOfOutput()));
   const bool is_any = std::ranges::any_of(splits, [](const ThreadSplits& one) { return one.obstacle.empty(); });
@@ -266,18 +264,19 @@ int RunBacktest(const BacktestCommand& command, const Common& common) {
   if (to_file) RefuseOverwriting(command.table.table, command.output);
   std::vector<Factor> factors;
   for (const std::string& id : command.factors) factors.push_back(FactorNamed(id, "--factor"));
-  BacktestOptions options{ProjectionOptionsOf(command.table), {command.train_max.begin(), command.train_max.end()}, 0};
+  ProjectionOptions options = ProjectionOptionsOf(command.table);
+  const std::vector<double> train_max(command.train_max.begin(), command.train_max.end());
   const FactorTable table = ReadTable(command.table);
   const ModelLibrary library = LoadModels(command.table.model_files);
-  const BacktestResult result = Backtest(table, library, options, messages.Progress());
+  const BacktestResult result = Backtest(table, library, options, train_max, 0, messages.Progress());
   messages.Findings("", table.findings);
   messages.Findings("", result.findings);
   if (result.rows.empty()) FailWithoutRows(command, table, result);
   for (const std::string& gap : DescribeGaps(result)) messages.Warning(gap);
   std::vector<BacktestRow> others;
   if (!command.against.empty()) {
-    options.projection.models = {ParseModelChoice(command.against, "--against"), {}, {}};
-    others = Backtest(table, library, options, messages.Progress()).rows;
+    options.models = {ParseModelChoice(command.against, "--against"), {}, {}};
+    others = Backtest(table, library, options, train_max, 0, messages.Progress()).rows;
   }
   const auto comparison_of = [&](const std::vector<BacktestRow>& rows) -> std::optional<BacktestComparison> {
     if (command.against.empty()) return std::nullopt;

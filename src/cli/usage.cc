@@ -15,7 +15,6 @@
 #include "results/collected_jobs.h"
 #include "results/factor_table_files.h"
 #include "results/growth_record.h"
-#include "results/projection_files.h"
 #include "results/results_json.h"
 #include "study/input_files.h"
 

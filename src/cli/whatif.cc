@@ -348,16 +348,16 @@ std::vector<std::string> WithoutRepeats(const std::vector<std::string>& calls, s
   return lines;
 }
 
-std::string TextOf(const CallRule& call, const FunctionNames& functions) {
+std::string TextOf(const CallRule& call, const std::vector<std::string>& functions) {
   std::vector<std::string> peers;
   for (const PartRule& part : call.parts) {
     if (!part.peers.empty() && part.peers.front().kind != PeerRule::Kind::kNobody)
       peers.push_back(part.peers.front().Text());
   }
-  return fmt::format("{}{}{}", functions.Name(call.function), peers.empty() ? "" : " ", Join(peers, ", "));
+  return fmt::format("{}{}{}", functions[call.function], peers.empty() ? "" : " ", Join(peers, ", "));
 }
 
-void PrintBlock(const CallBlock& block, const FunctionNames& functions) {
+void PrintBlock(const CallBlock& block, const std::vector<std::string>& functions) {
   std::string indent = "  ";
   if (!block.counts.empty()) {
     fmt::print("{}{} times:\n", indent, block.counts.front().Text());

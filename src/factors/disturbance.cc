@@ -384,22 +384,20 @@ CleanChoice ChooseClean(const Trace& trace, const Matching& matching, const Phas
     choice.too_many_differ = true;
     choice.reasons.assign(cut.iterations, "");
   }
-  switch (cut.spec.clean.kind) {
-    case CleanSpec::Kind::kAll: break;
-    case CleanSpec::Kind::kLongest: choice.kept = LongestRun(choice.iterations, choice.reasons); break;
-    case CleanSpec::Kind::kCleanest: choice.kept = Cleanest(choice.iterations, cut.spec.clean.count); break;
-  }
+  if (!cut.spec.clean) return choice;
+  choice.kept = *cut.spec.clean == kLongestRun ? LongestRun(choice.iterations, choice.reasons)
+                                               : Cleanest(choice.iterations, *cut.spec.clean);
   return choice;
 }
 
 PhaseCut CutClean(const Trace& trace, const Matching& matching, const PhaseCut& cut, const FactorOptions& options) {
-  if (cut.spec.clean.kind == CleanSpec::Kind::kAll) return cut;
+  if (!cut.spec.clean) return cut;
   const CleanChoice choice = ChooseClean(trace, matching, cut, options);
   return KeepClean(trace, cut, choice);
 }
 
 PhaseCut KeepClean(const Trace& trace, const PhaseCut& cut, const CleanChoice& choice) {
-  if (cut.spec.clean.kind == CleanSpec::Kind::kAll) return cut;
+  if (!cut.spec.clean) return cut;
   PhaseCut clean = KeepIterations(trace, cut, choice.kept);
   Diagnostics& diagnostics = clean.diagnostics;
   for (std::size_t k = 0; k < cut.iterations; ++k) {

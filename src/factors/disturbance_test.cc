@@ -80,7 +80,7 @@ struct Judged {
   }
 };
 
-Judged Judge(const std::vector<TimedStep>& steps, const CleanSpec& clean = {CleanSpec::Kind::kLongest, 0}) {
+Judged Judge(const std::vector<TimedStep>& steps, std::size_t clean = kLongestRun) {
   SteppedProgram program = MakeSteps(steps);
   program.cut.spec.clean = clean;
   Judged judged{program.cut, {}};
@@ -141,7 +141,7 @@ TEST(Disturbance, TheCleanestAreComparedWithOthers) {
   std::vector<TimedStep> steps(8);
   steps[1].write = steps[5].write = 40;
   for (TimedStep& step : steps) step.compute[1] += &step == &steps[3] ? 0 : static_cast<int>(&step - steps.data());
-  const Judged judged = Judge(steps, {CleanSpec::Kind::kCleanest, 3});
+  const Judged judged = Judge(steps, 3);
   EXPECT_FALSE(judged.choice.kept[1]);
   EXPECT_FALSE(judged.choice.kept[5]);
 }
@@ -214,9 +214,9 @@ TEST(Disturbance, TheCleanest) {
   std::vector<TimedStep> steps(8);
   const std::array<int, 8> more = {0, 1, 3, 2, 2, 3, 1, 0};  // the median is 1.5
   for (std::size_t k = 0; k < steps.size(); ++k) steps[k].compute[1] += more[k];
-  const Judged judged = Judge(steps, {CleanSpec::Kind::kCleanest, 3});
+  const Judged judged = Judge(steps, 3);
   EXPECT_EQ(judged.Kept(), (std::vector<std::size_t>{0, 1, 6}));
-  const Judged all = Judge(steps, {CleanSpec::Kind::kCleanest, 30});
+  const Judged all = Judge(steps, 30);
   EXPECT_TRUE(all.choice.KeepsAll());
 }
 

@@ -453,7 +453,8 @@ TEST(PhaseFactors, GroupsOfRanks) {
       "r1: A 0-2 | Barrier@1 2-6\n"
       "r2: B 0-5 | Barrier@1 5-6\n"
       "r3: B 0-3 | Barrier@1 3-6");
-  const std::vector<RankGroup> groups = FindGroups(trace, CutPhase(trace, PhaseSpec::WholeRun())).groups;
+  Diagnostics found;
+  const std::vector<RankGroup> groups = FindGroups(trace, CutPhase(trace, PhaseSpec::WholeRun()), found);
   const GroupedFactors factors = MeasureGroups(trace, groups);
   ASSERT_EQ(factors.groups.size(), 2u);
   struct Expected {

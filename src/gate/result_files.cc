@@ -195,8 +195,8 @@ Diagnostics AgreeOnTerms(const NamedTables& tables) {
 }
 
 FactorTable ReadTableOfRuns(const std::vector<std::string>& paths) {
-  std::vector<TalpFile> talp;
-  std::vector<MeasuredRunFile> measured;
+  std::vector<RunFile> talp;
+  std::vector<RunFile> measured;
   for (const std::string& path : paths) {
     const std::string text = ReadInput(path);
     talp.push_back({text, path});

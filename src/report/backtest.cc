@@ -197,13 +197,13 @@ std::string FormatErrors(const std::vector<ErrorsAtRatio>& errors, std::size_t w
 
 std::string FormatErrorsByPhase(const std::vector<BacktestRow>& rows, Factor factor, std::size_t width) {
   std::vector<TableRow> cells = {Joined({Name(factor)}, kErrorHeader)};
-  const std::vector<ErrorsOfPhase> list = ErrorsByPhase(rows, factor);
+  const auto list = ErrorsByPhase(rows, factor);
   std::vector<const PredictionErrors*> all;
-  for (const ErrorsOfPhase& one : list) {
-    std::string name = one.series;
-    if (!one.phase.IsUnnamed()) name += (name.empty() ? "phase " : ", phase ") + one.phase.Text();
-    cells.push_back(Joined({name.empty() ? "all runs" : name}, ErrorCells(one.errors)));
-    all.push_back(&one.errors);
+  for (const auto& [key, errors] : list) {
+    std::string name = key.series;
+    if (!key.phase.IsUnnamed()) name += (name.empty() ? "phase " : ", phase ") + key.phase.Text();
+    cells.push_back(Joined({name.empty() ? "all runs" : name}, ErrorCells(errors)));
+    all.push_back(&errors);
   }
   return FormatTable(cells, width) + Notes(all);
 }

@@ -10,8 +10,7 @@
 #include "factors/scaling.h"
 #include "report/factor_text.h"
 #include "report/figures.h"
-#include "report/key_results.h"
-#include "report/summary.h"
+#include "report/sections.h"
 
 namespace farscale {
 namespace {
@@ -40,9 +39,9 @@ void AddLargestRun(const FactorRow& row, const TerminalStyle& style, Data& text)
   text["ownEfficiency"] = NameInSentence(*factor);
   text["run"] = fmt::format("{} @ {}", style.Painted(FormatFactor(value), ToneAt(value)),
                             FormatCores(static_cast<double>(row.cores)));
-  const std::optional<LargestLoss> loss = FindLargestLoss(row);
+  const auto loss = FindLargestLoss(row);
   if (!loss) return;
-  std::string name = NameInSentence(loss->factor);
+  std::string name = NameInSentence(loss->first);
   constexpr std::string_view kLong = "computation ";  // its names are twice as long as those of other factors
   if (name.starts_with(kLong)) name = "comp. " + name.substr(kLong.size());
   text["loss"] = name;

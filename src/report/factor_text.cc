@@ -11,7 +11,7 @@
 #include "base/text.h"
 #include "factors/anomalies.h"
 #include "factors/table_check.h"
-#include "report/key_results.h"
+#include "report/sections.h"
 #include "report/figures.h"
 
 namespace farscale {

@@ -311,8 +311,8 @@ ReportData ReliableRangeText(const PhaseProjection& projection) {
           // Limits that the interval exceeds at the largest run already; empty: it is unknown.
           {"share", has_interval ? fmt::format("{:g} %", 100 * range.limits.share) : ""},
           {"absolute", has_interval ? fmt::format("{:g}", range.limits.absolute) : ""},
-          {"measured", misfit ? FormatValue(range.factor, misfit->measured) : ""},
-          {"fitted", misfit ? FormatBounds(range.factor, misfit->fitted95, "–") : ""},
+          {"measured", misfit ? FormatValue(range.factor, misfit->first) : ""},
+          {"fitted", misfit ? FormatBounds(range.factor, misfit->second, "–") : ""},
           {"globalCores", ends_earlier ? FormatCores(global) : ""},
           {"uncertainCores", is_unknown_beyond && uncertain > range.cores ? FormatCores(uncertain) : ""},
           {"isUnknownBeyond", is_unknown_beyond}};
@@ -364,20 +364,21 @@ std::string ListEarlyEnds(const PhaseProjection& projection, const std::vector<c
   return Join(ends, ", ");
 }
 
-KnownDominance DominanceWithinReliableRange(const PhaseProjection& projection) {
-  KnownDominance known;
+std::pair<std::vector<Dominance>, std::optional<double>> DominanceWithinReliableRange(
+    const PhaseProjection& projection) {
+  std::vector<Dominance> ranges;
   for (const Dominance& next : projection.dominance) {
-    const bool is_change = !known.ranges.empty();
+    const bool is_change = !ranges.empty();
     const bool is_known = IsReliable(projection, next.factor, next.cores) &&
-                          (!is_change || IsReliable(projection, known.ranges.back().factor, next.cores));
+                          (!is_change || IsReliable(projection, ranges.back().factor, next.cores));
     if (is_change && !is_known) break;
-    known.ranges.push_back(next);
+    ranges.push_back(next);
   }
-  if (known.ranges.empty() || !projection.reliable_range) return known;
-  const double end = ReliableUpTo(projection, known.ranges.back().factor);
+  if (ranges.empty() || !projection.reliable_range) return {ranges, std::nullopt};
+  const double end = ReliableUpTo(projection, ranges.back().factor);
   const bool is_open = projection.reliable_range->reach == Reach::kAtLeast && end >= projection.reliable_range->cores;
-  if (!is_open || known.ranges.size() < projection.dominance.size()) known.end = end;
-  return known;
+  const bool is_all = is_open && ranges.size() == projection.dominance.size();
+  return {ranges, is_all ? std::nullopt : std::optional(end)};
 }
 
 std::string ReliabilityLabel(Reliability level) { return level == Reliability::kReliable ? "" : ToString(level); }

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -52,6 +53,16 @@ ChartSeries FactorSeries(const FactorProjection& projection, bool has_bands);
 // A phase in a report: as a heading, and in names of anchors and files.
 struct PhaseNames {
   std::string heading, anchor;
+};
+
+// Shared by all sections of a report, and by all studies of a page.
+struct ReportParts {
+  const Partials& texts;           // templates of sentences
+  ReportModel& model;              // gets the figures
+  std::set<Factor>& used;          // factors that the glossary explains, or the script names
+  std::set<std::string>& anchors;  // ids of the page
+  ReportData& choices;             // data for the script
+  std::optional<double> common;    // cores at which phases are compared
 };
 
 // The name of projections on the machine of the runs beside those on other machines.
@@ -134,12 +145,10 @@ std::optional<double> EndsEarly(const PhaseProjection& projection, Factor factor
 // line; empty without any.
 std::string ListEarlyEnds(const PhaseProjection& projection, const std::vector<const FactorProjection*>& factors);
 
-// Which factor dominates the loss, as far as that is reliable.
-struct KnownDominance {
-  std::vector<Dominance> ranges;  // a change counts where both factors are reliable
-  std::optional<double> end;      // up to so many cores; nothing: as far as the curves go
-};
-KnownDominance DominanceWithinReliableRange(const PhaseProjection& projection);
+// Which factor dominates the loss, as far as that is reliable: a change counts where both factors are. And up to how
+// many cores that is known; nothing: as far as the curves go.
+std::pair<std::vector<Dominance>, std::optional<double>> DominanceWithinReliableRange(
+    const PhaseProjection& projection);
 
 // The level as rows are labelled: nothing, "uncertain" or "unknown".
 std::string ReliabilityLabel(Reliability level);

@@ -9,7 +9,6 @@
 #include "projection/load_balance_by_loads.h"
 #include "projection/model_settings.h"
 #include "report/figures.h"
-#include "report/sampled_values.h"
 
 namespace farscale {
 namespace {

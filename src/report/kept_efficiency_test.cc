@@ -1,5 +1,5 @@
 // What verdicts grade, worked out by hand and on programs of which more runs are known.
-#include "report/summary.h"
+#include "report/sections.h"
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-#include "report/key_results.h"
+#include "report/sections.h"
 
 #include <fmt/format.h>
 
@@ -39,26 +39,24 @@ std::string FormatGain(double gain) {
 }
 
 // Which answer of a level, and the factor whose curve it was read off.
-struct LevelKind {
-  std::optional<CountEstimate> LevelCounts::*answer;
-  Factor factor;
-};
+using LevelKind = std::pair<std::optional<CountEstimate> LevelCounts::*, Factor>;
 constexpr LevelKind kOfParallel = {&LevelCounts::parallel, Factor::kParallelEfficiency};
 constexpr LevelKind kOfSpeedup = {&LevelCounts::relative, Factor::kSpeedup};
 
 // All levels of one kind of efficiency, without those below a level that is reached at all counts and those at which
 // the count is unknown.
 Data Levels(const PhaseProjection& projection, const LevelKind& kind, const std::string& reference) {
+  const auto [answer, factor] = kind;
   Data steps = Data::array();
   const CountEstimate* before = nullptr;
   for (const LevelCounts& level : projection.key_results->levels) {
-    if (!(level.*kind.answer)) continue;
-    const CountEstimate& here = *(level.*kind.answer);
+    if (!(level.*answer)) continue;
+    const CountEstimate& here = *(level.*answer);
     const bool reached_end = before != nullptr && before->value.kind == BoundKind::kMoreThan;
     const bool is_repeated = reached_end && here == *before;
     before = &here;
     if (is_repeated) continue;
-    const Reliability count = ReliabilityOf(projection, kind.factor, here.value);
+    const Reliability count = ReliabilityOf(projection, factor, here.value);
     if (count == Reliability::kUnknown) continue;
     const bool is_exact = here.low == here.value && here.high == here.value;
     const bool is_reliable = count == Reliability::kReliable;
@@ -163,10 +161,10 @@ Data ResultTable(const std::string& caption, Data header, Data rows, bool is_tex
 }
 
 Data CountCell(const PhaseProjection& projection, const LevelCounts& level, const LevelKind& kind) {
-  const std::optional<CountEstimate>& answer = level.*kind.answer;
+  const std::optional<CountEstimate>& answer = level.*kind.first;
   if (!answer) return Cell("–");
   const std::string interval = FormatCountBounds(*answer, " – ");
-  const Reliability reliability = ReliabilityOf(projection, kind.factor, answer->value);
+  const Reliability reliability = ReliabilityOf(projection, kind.second, answer->value);
   if (reliability == Reliability::kUnknown) return Cell(ToString(reliability), "", false);
   if (reliability == Reliability::kUncertain) return Cell(interval, ToString(reliability), false);
   const std::string value = FormatBound(answer->value);

@@ -1,4 +1,4 @@
-#include "report/key_results.h"
+#include "report/sections.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,5 +1,3 @@
-#include "report/overview.h"
-
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -12,8 +10,6 @@
 #include "projection/model_settings.h"
 #include "report/sections.h"
 #include "projection/projection.h"
-#include "report/key_results.h"
-#include "report/summary.h"
 #include "report/factor_text.h"
 
 namespace farscale {

@@ -1,4 +1,4 @@
-#include "report/overview.h"
+#include "report/sections.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -3,7 +3,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "report/summary.h"
 #include "support/own_templates.h"
 
 namespace farscale {

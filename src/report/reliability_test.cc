@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "base/text.h"
-#include "report/summary.h"
+#include "report/sections.h"
 #include "report/factor_text.h"
 #include "support/own_templates.h"
 
@@ -95,10 +95,10 @@ TEST(Reliability, FactorsEndBeforeTheRangeOfThePhase) {
 TEST(Reliability, DominanceEndsWithTheReliableRange) {
   PhaseProjection phase = Phase();
   phase.dominance = {{8, Factor::kParallelEfficiency}, {64, Factor::kLoadBalance}, {200, Factor::kParallelEfficiency}};
-  const KnownDominance known = DominanceWithinReliableRange(phase);
-  ASSERT_EQ(known.ranges.size(), 2u);
-  EXPECT_EQ(known.ranges.back().factor, Factor::kLoadBalance);
-  EXPECT_EQ(known.end, 100);
+  const auto [ranges, end] = DominanceWithinReliableRange(phase);
+  ASSERT_EQ(ranges.size(), 2u);
+  EXPECT_EQ(ranges.back().factor, Factor::kLoadBalance);
+  EXPECT_EQ(end, 100);
   EXPECT_THAT(
       SummarizePhase({}, &phase, test::OwnTexts()),
       Contains("Largest loss: parallel efficiency, load balance from 64 cores on (within the reliable range)."));
@@ -110,7 +110,7 @@ TEST(Reliability, DominanceEndsWithTheReliableRange) {
       value.interval80 = IntervalBounds{value.value - 0.01, value.value + 0.01};
   }
   phase.reliable_range = ReliableRange{Factor::kParallelEfficiency, {}, 256, Reach::kAtLeast};
-  EXPECT_EQ(DominanceWithinReliableRange(phase).end, std::nullopt);
+  EXPECT_EQ(DominanceWithinReliableRange(phase).second, std::nullopt);
   EXPECT_THAT(SummarizePhase({}, &phase, test::OwnTexts()), Contains("Largest loss: parallel efficiency."));
 }
 

@@ -11,27 +11,11 @@
 #include "report/sections.h"
 #include "report/figures.h"
 #include "report/imbalance/losses.h"
-#include "report/key_results.h"
-#include "report/overview.h"
-#include "report/sampled_values.h"
-#include "report/summary.h"
-#include "report/timelines.h"
 #include "results/factor_table_files.h"
-#include "results/projection_files.h"
 #include "results/results_json.h"
 
 namespace farscale {
 namespace {
-
-// Shared by all sections of a report.
-struct ReportParts {
-  const Partials& texts;           // templates of sentences
-  ReportModel& model;              // gets the figures
-  std::set<Factor>& used;          // factors that the glossary explains
-  std::set<std::string>& anchors;  // ids of the page
-  ReportData& choices;             // data for the script
-  std::optional<double> common;    // cores at which phases are compared
-};
 
 using Data = ReportData;
 
@@ -122,14 +106,14 @@ Data Targets(const PhaseProjection& phase, const std::vector<const FactorProject
 
 Data DominanceRows(const PhaseProjection& phase) {
   Data rows = Data::array();
-  const KnownDominance known = DominanceWithinReliableRange(phase);
-  for (std::size_t i = 0; i < known.ranges.size(); ++i) {
-    const Dominance& dominance = known.ranges[i];
-    const bool is_last = i + 1 == known.ranges.size();
+  const auto [ranges, end] = DominanceWithinReliableRange(phase);
+  for (std::size_t i = 0; i < ranges.size(); ++i) {
+    const Dominance& dominance = ranges[i];
+    const bool is_last = i + 1 == ranges.size();
     const std::string from = FormatCores(dominance.cores);
     std::string range = from + " cores and more";
-    if (!is_last || known.end) {
-      const std::string to = FormatCores(is_last ? *known.end : known.ranges[i + 1].cores - 1);
+    if (!is_last || end) {
+      const std::string to = FormatCores(is_last ? *end : ranges[i + 1].cores - 1);
       range = (from == to ? from : from + " to " + to) + " cores";
       if (is_last) range += ", the reliable range";
     }

@@ -1,11 +1,13 @@
-// The report of a study: what templates can print of its results, and the files.
+// The report of a study: what templates can print of its results, and the files; and the pages of measured jobs.
 #pragma once
 
 #include <filesystem>
 #include <set>
+#include <string>
 #include <vector>
 
 #include "pages/render.h"
+#include "results/collected_jobs.h"
 #include "results/results.h"
 
 namespace farscale {
@@ -17,5 +19,13 @@ ReportModel BuildReportModel(const Results& results, const Partials& texts);
 std::vector<std::filesystem::path> WriteReport(const Results& results, const ReportTemplates& templates,
                                                const std::filesystem::path& folder,
                                                const std::set<ReportFormat>& formats);
+
+// Measured jobs for the terminal and as a page [docs/templates.md, jobs].
+
+// The first `top` jobs; all with 0.
+std::string WriteJobsTable(const CollectedJobs& jobs, std::size_t top, std::size_t width);
+
+// The tags of templates/jobs.*.mustache, but for `style`.
+ReportModel BuildJobsModel(const CollectedJobs& jobs);
 
 }  // namespace farscale

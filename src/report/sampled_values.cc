@@ -1,5 +1,3 @@
-#include "report/sampled_values.h"
-
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -121,12 +119,11 @@ FactorChoices Choices(const PhaseProjection& phase, const FactorProjection& fact
 Data Choices(const std::vector<SampledMachine>& machines, const std::vector<double>& counts) {
   Codes codes;
   std::vector<std::vector<FactorChoices>> all;
-  for (const SampledMachine& machine : machines) {
+  for (const auto& [name, projection] : machines) {
     all.emplace_back();
-    if (machine.projection == nullptr) continue;
-    for (const FactorProjection& factor : machine.projection->factors) {
-      if (!factor.curve.empty() && IsShown(factor))
-        all.back().push_back(Choices(*machine.projection, factor, counts, codes));
+    if (projection == nullptr) continue;
+    for (const FactorProjection& factor : projection->factors) {
+      if (!factor.curve.empty() && IsShown(factor)) all.back().push_back(Choices(*projection, factor, counts, codes));
     }
   }
   const std::size_t width = codes.Width();
@@ -139,7 +136,7 @@ Data Choices(const std::vector<SampledMachine>& machines, const std::vector<doub
                              {"tones", choices.tones},
                              {"measured", Codes::Joined(choices.measured, width)}};
     }
-    data["sides"].push_back({{"name", machines[i].name}, {"factors", factors}});
+    data["sides"].push_back({{"name", machines[i].first}, {"factors", factors}});
   }
   return data;
 }
@@ -190,7 +187,7 @@ std::array<std::string, 3> SampleNotes(const PhaseProjection& projection) {
 }  // namespace
 
 SampledValues SampleValues(const std::vector<SampledMachine>& machines, const std::string& anchor) {
-  const PhaseProjection& projection = *machines.front().projection;
+  const PhaseProjection& projection = *machines.front().second;
   const FactorProjection* curve = AnyCurve(projection);
   if (curve == nullptr) return {};
   const std::vector<double> counts = ChooseCounts(projection, *curve);
@@ -206,7 +203,7 @@ SampledValues SampleValues(const std::vector<SampledMachine>& machines, const st
   const std::array<std::string, 3> notes = SampleNotes(projection);
   Data names = Data::array();
   for (std::size_t i = 0; i < machines.size(); ++i)
-    names.push_back({{"name", machines[i].name}, {"machine", std::to_string(i)}, {"isOther", i > 0}});
+    names.push_back({{"name", machines[i].first}, {"machine", std::to_string(i)}, {"isOther", i > 0}});
   // `count`, `least` and `most` are for a number field, `index` and `last` for a slider.
   Data table = {{"cores", printed[index]},
                 {"ratio", ratios[index]},

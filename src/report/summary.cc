@@ -1,5 +1,3 @@
-#include "report/summary.h"
-
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -54,11 +52,11 @@ Data LargestRunText(const std::vector<FactorRow>& rows) {
   if (!headline) return false;
   const FactorRow& largest = rows.back();
   const auto named = [&](Factor factor) { return NamedValue(factor, FormatFactor(*largest.values[factor])); };
-  const std::optional<LargestLoss> loss = FindLargestLoss(largest);
-  Data text = named(loss ? loss->whole : *headline);
+  const auto loss = FindLargestLoss(largest);
+  Data text = named(loss ? loss->second : *headline);
   text["cores"] = FormatCores(static_cast<double>(largest.cores));
-  text["loss"] = loss ? named(loss->factor) : Data(false);
-  const bool is_other = loss && loss->whole != *headline && loss->factor != *headline;
+  text["loss"] = loss ? named(loss->first) : Data(false);
+  const bool is_other = loss && loss->second != *headline && loss->first != *headline;
   text["headline"] = is_other ? named(*headline) : Data(false);
   return text;
 }
@@ -109,14 +107,13 @@ std::string WholeInSentence(const PhaseProjection& projection) {
 }
 
 Data DominanceText(const PhaseProjection& projection) {
-  const KnownDominance known = DominanceWithinReliableRange(projection);
+  const auto [ranges, end] = DominanceWithinReliableRange(projection);
   Data factors = Data::array();
-  for (const Dominance& range : known.ranges) {
+  for (const Dominance& range : ranges) {
     factors.push_back(
         {{"name", NameInSentence(range.factor)}, {"cores", FormatCores(range.cores)}, {"isFirst", factors.empty()}});
   }
-  return {
-      {"whole", WholeInSentence(projection)}, {"factors", std::move(factors)}, {"isBounded", known.end.has_value()}};
+  return {{"whole", WholeInSentence(projection)}, {"factors", std::move(factors)}, {"isBounded", end.has_value()}};
 }
 
 // Curves that miss their points by so much that following them further is a guess.
@@ -226,7 +223,7 @@ double OutsideShare(const Results& results, const RunRecord& run) {
 
 }  // namespace
 
-std::optional<LargestLoss> FindLargestLoss(const FactorRow& row) {
+std::optional<std::pair<Factor, Factor>> FindLargestLoss(const FactorRow& row) {
   const std::vector<Factor> known = KnownFactors(row);
   for (const Factor whole : {Factor::kGlobalEfficiency, Factor::kParallelEfficiency}) {
     const std::vector<Factor> losses = LossesOf(whole, known);
@@ -237,7 +234,7 @@ std::optional<LargestLoss> FindLargestLoss(const FactorRow& row) {
     const std::vector<Factor> inner = LossesOf(Factor::kParallelEfficiency, known);
     const bool is_inner = std::find(inner.begin(), inner.end(), worst) != inner.end();
     const bool names_inner = is_inner && row.values[Factor::kParallelEfficiency];
-    return LargestLoss{worst, names_inner ? Factor::kParallelEfficiency : whole};
+    return std::pair(worst, names_inner ? Factor::kParallelEfficiency : whole);
   }
   return std::nullopt;
 }

@@ -5,7 +5,7 @@
 
 #include "base/text.h"
 #include "report/digest.h"
-#include "report/overview.h"
+#include "report/sections.h"
 #include "support/own_templates.h"
 
 namespace farscale {

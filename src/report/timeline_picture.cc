@@ -1,4 +1,4 @@
-#include "report/timelines.h"
+#include "report/sections.h"
 
 #include <fmt/format.h>
 

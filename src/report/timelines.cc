@@ -1,4 +1,4 @@
-#include "report/timelines.h"
+#include "report/sections.h"
 
 #include <fmt/format.h>
 
@@ -13,10 +13,7 @@
 namespace farscale {
 namespace {
 
-struct IterationPanel {
-  std::string name;  // "8 cores"
-  std::vector<IterationRecord> iterations;
-};
+using IterationPanel = std::pair<std::string, std::vector<IterationRecord>>;  // "8 cores" and the iterations there
 
 struct IterationChart {
   std::string title;
@@ -40,9 +37,9 @@ enum Bar : std::size_t { kUseful, kRest, kLeftOut, kDisturbed };
 class Panels {
  public:
   explicit Panels(const IterationChart& chart) : chart_(chart) {
-    for (const IterationPanel& panel : chart.panels) {
+    for (const auto& [name, iterations] : chart.panels) {
       std::int64_t count = 0;
-      for (const IterationRecord& record : panel.iterations) {
+      for (const IterationRecord& record : iterations) {
         count += record.iterations;
         is_disturbed_ = is_disturbed_ || record.disturbance.has_value();
         most_disturbed_ = std::max(most_disturbed_, record.disturbance.value_or(0));
@@ -104,22 +101,23 @@ class Panels {
   }
 
   void Panel(const IterationPanel& panel, const Box& box) {
+    const auto& [name, iterations] = panel;
     std::vector<double> lengths;
-    for (const IterationRecord& record : panel.iterations) lengths.push_back(record.elapsed);
+    for (const IterationRecord& record : iterations) lengths.push_back(record.elapsed);
     double longest = *std::max_element(lengths.begin(), lengths.end());
     if (!(longest > 0)) longest = 1;
     const auto [unit, seconds] = UnitFor(longest);
     const Scale y = LinearScale(0, longest, box.bottom, box.top, 3, seconds);
     DrawYAxis(*svg_, box, {y, y.Ticks(seconds, std::string(" ") + unit), "", AxisMarks::kGridLines, 11});
     DrawXAxis(*svg_, box, {x_, {}});
-    svg_->Text({box.left, box.top - 6}, panel.name, {.is_bold = true});
-    Bars(panel.iterations, y);
+    svg_->Text({box.left, box.top - 6}, name, {.is_bold = true});
+    Bars(iterations, y);
     const double median = y.At(Median(std::move(lengths)));
     svg_->Lines({{box.left, median}, {box.right, median}}, kMedian);
     if (most_disturbed_ > 0) {
       svg_->Text({box.left - 8, box.bottom + kDown}, FormatPercent(most_disturbed_), {Anchor::kEnd, kFaint, 11});
     }
-    if (with_tooltips_) Tooltips(panel.iterations, box);
+    if (with_tooltips_) Tooltips(iterations, box);
   }
 
   void Bars(const std::vector<IterationRecord>& iterations, const Scale& y) {
@@ -403,13 +401,13 @@ std::optional<ReportData> Iterations(const Results& results, const PhaseId& phas
   std::size_t bars = 0;
   std::int64_t together = 1;
   for (const RunRecord* run : Spread(WithoutRepeats(runs), is_small ? 3 : 1)) {
-    IterationPanel& panel = chart.panels.emplace_back();
-    panel.name = RunHeading(*run);
-    panel.iterations = FindIterations(*run, phase)->iterations;
-    AddIterationRows(panel.name, panel.iterations, rows);
-    JoinIterations(panel.iterations, is_small ? kMostBars : kMostBars / 2);
-    bars += panel.iterations.size();
-    for (const IterationRecord& record : panel.iterations) together = std::max(together, record.iterations);
+    auto& [name, iterations] = chart.panels.emplace_back();
+    name = RunHeading(*run);
+    iterations = FindIterations(*run, phase)->iterations;
+    AddIterationRows(name, iterations, rows);
+    JoinIterations(iterations, is_small ? kMostBars : kMostBars / 2);
+    bars += iterations.size();
+    for (const IterationRecord& record : iterations) together = std::max(together, record.iterations);
   }
   chart.with_tooltips = is_small && bars <= kMostTooltips;
   return ReportData{

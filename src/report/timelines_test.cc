@@ -1,4 +1,4 @@
-#include "report/timelines.h"
+#include "report/sections.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

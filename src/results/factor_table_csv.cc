@@ -303,47 +303,34 @@ class SeriesScaling {
   std::map<std::string, Scaling> of_series_;
 };
 
-// The repeats of one core count: all below `next`, and `others`.
-struct TakenRepeats {
-  std::int64_t next = 0;
-  std::set<std::int64_t> others;
-
-  bool Take(std::int64_t repeat) {
-    if (repeat < next || !others.insert(repeat).second) return false;
+// The repeats of every core count of every phase.
+class Repeats {
+ public:
+  // Gives the row the next repeat unless it has one; false where that is taken.
+  bool Take(bool has_repeat, FactorRow& row) {
+    const bool is_same =
+        last_ != nullptr && cores_ == row.cores && key_.phase == row.phase && key_.series == row.series;
+    if (!is_same) {  // else as often in files with many
+      key_ = row.Key();
+      cores_ = row.cores;
+      last_ = &taken_[{key_, cores_}];
+    }
+    auto& [next, others] = *last_;
+    if (!has_repeat) row.repeat = next;
+    if (row.repeat < next || !others.insert(row.repeat).second) return false;
     for (; others.erase(next) > 0; ++next) {
     }
     return true;
   }
-};
-
-// The repeats of every core count of every phase.
-class Repeats {
- public:
-  TakenRepeats& Of(const FactorRow& row) {
-    const bool is_same =
-        last_ != nullptr && cores_ == row.cores && key_.phase == row.phase && key_.series == row.series;
-    if (is_same) return *last_;  // as often in files with many
-    key_ = row.Key();
-    cores_ = row.cores;
-    return *(last_ = &taken_[{key_, cores_}]);
-  }
 
  private:
-  std::map<std::pair<PhaseKey, std::int64_t>, TakenRepeats> taken_;
-  TakenRepeats* last_ = nullptr;
+  using Taken = std::pair<std::int64_t, std::set<std::int64_t>>;  // all below the first, and the others
+
+  std::map<std::pair<PhaseKey, std::int64_t>, Taken> taken_;
+  Taken* last_ = nullptr;
   PhaseKey key_;
   std::int64_t cores_ = 0;
 };
-
-void TakeRepeat(const CsvReader& reader, bool has_repeat, Repeats& taken, FactorRow& row) {
-  TakenRepeats& repeats = taken.Of(row);
-  if (!has_repeat) row.repeat = repeats.next;
-  if (!repeats.Take(row.repeat)) {
-    throw Error(ErrorKind::kInput, reader.Where(),
-                fmt::format("a second row for {} cores, repeat {}", row.cores, row.repeat),
-                "give every run of a core count its own repeat");
-  }
-}
 
 // Only a group of ranks has fewer ranks than the run.
 void CheckRanks(const CsvReader& reader, std::size_t line, const FactorRow& row) {
@@ -447,7 +434,11 @@ FactorTable ReadFactorCsv(const std::string& text, const std::string& file) {
     FactorRow& row = table.rows.emplace_back();  // read in its place: rows are large
     const RunFields run = ReadRow(reader, columns, fields, row);
     scaling.Add(reader, row, run.scaling);
-    TakeRepeat(reader, run.has_repeat, taken, row);
+    if (!taken.Take(run.has_repeat, row)) {
+      throw Error(ErrorKind::kInput, reader.Where(),
+                  fmt::format("a second row for {} cores, repeat {}", row.cores, row.repeat),
+                  "give every run of a core count its own repeat");
+    }
     lines.push_back(reader.line());
     ReserveRows(reader, text.size(), table.rows);
   }

@@ -33,9 +33,10 @@ nlohmann::ordered_json FactorTableSchema();
 inline constexpr const char* kMeasuredRunFormat = "farscale-measured-run";
 inline constexpr int kMeasuredRunVersion = 1;
 
-struct MeasuredRunFile {
+// A file of one run, to be read with others.
+struct RunFile {
   std::string text;
-  std::string file;
+  std::string file;  // its name, for messages
 };
 
 // One row for the whole run of each file, phase "whole", and one for every region that all ranks have started. Runs of
@@ -44,7 +45,7 @@ struct MeasuredRunFile {
 // called like the whole run is phase "region whole". Throws an input error naming the file for anything else than a
 // measured run, for numbers that cannot be or contradict each other, for a run of which ranks are missing, and for the
 // same run given twice.
-FactorTable TableOfMeasuredRuns(const std::vector<MeasuredRunFile>& files);
+FactorTable TableOfMeasuredRuns(const std::vector<RunFile>& files);
 nlohmann::ordered_json MeasuredRunSchema();
 
 // Runs that TALP has measured, the part of DLB that counts time in MPI while programs run, as rows of a factor table
@@ -52,11 +53,6 @@ nlohmann::ordered_json MeasuredRunSchema();
 
 // The name of this format, since the files do not name one.
 inline constexpr std::string_view kTalpFormat = "talp";
-
-struct TalpFile {
-  std::string text;
-  std::string file;  // for messages
-};
 
 // True if JSON without a format of its own has a section that TALP writes.
 bool IsTalpJson(const nlohmann::ordered_json& json);
@@ -66,7 +62,7 @@ bool IsTalpJson(const nlohmann::ordered_json& json);
 // as given, rounded to two digits; what cannot be is left out and named among the findings of the table. The table has
 // no scaling yet. Throws an input error naming the file for anything else than TALP's JSON, for versions of it that are
 // not known, for files in which no MPI process ran, and for the same run given twice.
-FactorTable TableOfTalpFiles(const std::vector<TalpFile>& files);
+FactorTable TableOfTalpFiles(const std::vector<RunFile>& files);
 
 // A file of a run, by its name within a folder.
 using NamedText = std::pair<std::string, std::string>;

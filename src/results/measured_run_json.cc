@@ -315,7 +315,7 @@ void AddWarnings(const RunInFile& run, const std::string& file, FactorTable& tab
   }
 }
 
-void AddFile(const MeasuredRunFile& file, MeasuredTable& measured) {
+void AddFile(const RunFile& file, MeasuredTable& measured) {
   const OrderedJson json = fields_internal::ParseJson(file.text, file.file);
   if (!json.is_object() || json.value("format", "") != kMeasuredRunFormat) {
     throw Error(ErrorKind::kInput, file.file, "is not a measured run",
@@ -381,9 +381,9 @@ void GuessScaling(FactorTable& table) {
 
 }  // namespace
 
-FactorTable TableOfMeasuredRuns(const std::vector<MeasuredRunFile>& files) {
+FactorTable TableOfMeasuredRuns(const std::vector<RunFile>& files) {
   MeasuredTable measured;
-  for (const MeasuredRunFile& file : files) AddFile(file, measured);
+  for (const RunFile& file : files) AddFile(file, measured);
   FactorTable& table = measured.table;
   if (table.rows.empty()) {
     throw Error(ErrorKind::kInput, files.front().file, "no rank computed anything, so there are no factors");

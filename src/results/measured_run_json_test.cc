@@ -64,7 +64,7 @@ std::string HybridRun(const std::string& times, const std::string& efficiency) {
 }
 
 // A run of n × m whose useful time is as given: MPI and OpenMP take a fifth of all CPUs each.
-MeasuredRunFile RunWithThreads(int ranks, int threads, double useful) {
+RunFile RunWithThreads(int ranks, int threads, double useful) {
   const int cpus = ranks * threads;
   const double elapsed = useful / 0.64 / cpus, average = 0.8 * elapsed, all = cpus * elapsed;
   const std::string region = fmt::format(

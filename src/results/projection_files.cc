@@ -1,4 +1,4 @@
-#include "results/projection_files.h"
+#include "results/results_json.h"
 
 #include <fmt/format.h>
 

@@ -3,7 +3,7 @@
 
 #include "projection/projection.h"
 #include "results/json_fields.h"
-#include "results/projection_files.h"
+#include "results/results_json.h"
 
 namespace farscale {
 namespace {
@@ -53,11 +53,6 @@ void SetParametersByName(CandidateModel& candidate, const Dictionary<double>& pa
     candidate.parameters.push_back(value);
   }
 }
-
-struct DominantAt {
-  double cores = 0;
-  Factor factor = Factor::kLoadBalance;
-};
 
 // A file of `farscale predict`.
 struct ProjectionFile {
@@ -252,11 +247,6 @@ Fields<Dominance> FieldsOf<Dominance>() {
 }
 
 template <>
-Fields<DominantAt> FieldsOf<DominantAt>() {
-  return {CoreCount(Property<&DominantAt::cores>()), Property<&DominantAt::factor>()};
-}
-
-template <>
 Fields<ReliableRange> FieldsOf<ReliableRange>() {
   using T = ReliableRange;
   const auto uncertain_up_to = [](const T&, const JsonPlace& at) {
@@ -285,15 +275,17 @@ Fields<ReliableRange> FieldsOf<ReliableRange>() {
 template <>
 Fields<PhaseProjection> FieldsOf<PhaseProjection>() {
   using T = PhaseProjection;
-  const auto by_target = Via<T, std::vector<DominantAt>>(
+  const Fields<Dominance> at_target{CoreCount(Property<&Dominance::cores>()), Property<&Dominance::factor>()};
+  const auto by_target = Via<T, std::vector<Dominance>>(
       [](const T& phase) {
-        std::vector<DominantAt> list;
+        std::vector<Dominance> list;
         for (const auto& [cores, factor] : phase.dominant_at) list.push_back({cores, factor});
         return list;
       },
-      [](T& phase, const std::vector<DominantAt>& list) {
-        for (const DominantAt& at : list) phase.dominant_at[at.cores] = at.factor;
-      });
+      [](T& phase, const std::vector<Dominance>& list) {
+        for (const Dominance& at : list) phase.dominant_at[at.cores] = at.factor;
+      },
+      ListOf<Dominance>(FormOfFields(at_target)));
   return Fields<T>{"projection/phaseProjection",
                    {
                        Property<&T::series>(),

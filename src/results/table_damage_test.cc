@@ -254,11 +254,11 @@ std::string MeasuredRun(std::int64_t ranks, Random& random) {
 TEST(TableDamage, NoDigitOfAMeasuredRunChangesSilently) {
   for (std::uint64_t seed = 1; seed <= kTables; ++seed) {
     Random random(seed);
-    std::vector<MeasuredRunFile> files;
+    std::vector<RunFile> files;
     for (const std::int64_t ranks : {2, 4, 8, 16})
       files.push_back({MeasuredRun(ranks, random), fmt::format("{}.json", ranks)});
     const auto read = [&](const std::string& text) {
-      std::vector<MeasuredRunFile> changed = files;
+      std::vector<RunFile> changed = files;
       changed[seed % 4].text = text;
       return TableOfMeasuredRuns(changed);
     };

@@ -240,7 +240,7 @@ void AddRow(const TalpRegion& region, bool is_whole, TalpTable& imported) {
   imported.table.rows.push_back(std::move(*row));
 }
 
-void AddFile(const TalpFile& file, TalpTable& imported) {
+void AddFile(const RunFile& file, TalpTable& imported) {
   const std::size_t rows = imported.table.rows.size();
   try {
     const bool may_be = Trim(file.text).starts_with('{');
@@ -277,9 +277,9 @@ std::string PlacesInWords(const std::vector<std::string>& places) {
   return Join(named, "; ") + more;
 }
 
-void RefuseTwice(const std::vector<TalpFile>& files) {
+void RefuseTwice(const std::vector<RunFile>& files) {
   std::set<std::string> texts;
-  for (const TalpFile& file : files) {
+  for (const RunFile& file : files) {
     if (!texts.insert(file.text).second) throw Error(ErrorKind::kInput, file.file, "the same run is given twice");
   }
 }
@@ -294,10 +294,10 @@ bool IsTalpJson(const Json& json) {
   return false;
 }
 
-FactorTable TableOfTalpFiles(const std::vector<TalpFile>& files) {
+FactorTable TableOfTalpFiles(const std::vector<RunFile>& files) {
   RefuseTwice(files);
   TalpTable imported;
-  for (const TalpFile& file : files) AddFile(file, imported);
+  for (const RunFile& file : files) AddFile(file, imported);
   Diagnostics diagnostics;
   for (const auto& [anomaly, places] : imported.places) {
     diagnostics.Add(anomaly, places.size(), PlacesInWords(places));
@@ -334,15 +334,10 @@ std::string WhyNotWritten(const FactorRow& row) {
   return "";
 }
 
-struct UsefulTimes {
-  double average = 0;
-  std::optional<double> most, most_of_node;
-};
-
 // A factor that is not known may follow from the others.
-UsefulTimes UsefulByRank(const FactorRow& row) {
+OutsideMpi UsefulByRank(const FactorRow& row) {
   const FactorValues& values = row.values;
-  UsefulTimes useful;
+  OutsideMpi useful;
   const Factor of_mpi = row.IsHybrid() ? Factor::kMpiParallelEfficiency : Factor::kParallelEfficiency;
   useful.average = *row.runtime * *values[of_mpi];
   if (values[Factor::kLoadBalance]) {
@@ -359,7 +354,7 @@ UsefulTimes UsefulByRank(const FactorRow& row) {
 }
 
 // Time of threads by state, with the names of 3.8 for what there was no place before.
-void AddThreadTimes(const ThreadTimes& times, const UsefulTimes& outside, double elapsed, Json& json) {
+void AddThreadTimes(const ThreadTimes& times, const OutsideMpi& outside, double elapsed, Json& json) {
   json["usefulTime"] = Nanoseconds(times.useful);
   json["mpiTime"] = Nanoseconds(times.mpi);
   json["mpiWorkerIdleTime"] = Nanoseconds(times.mpi_idle);
@@ -391,7 +386,7 @@ void AddDeviceTimes(const DeviceTimes& times, double elapsed, Json& json) {
 // Without threads, time is divided at process level: CPUs of a process are useful or in MPI together, and nothing is
 // lost to OpenMP.
 Json RegionToJson(const FactorRow& row) {
-  const UsefulTimes useful = UsefulByRank(row);
+  const OutsideMpi useful = UsefulByRank(row);
   const double cpus = static_cast<double>(row.cores), elapsed = *row.runtime, mpi = elapsed - useful.average;
   const bool counted = row.totals && row.totals->instructions && row.totals->cycles;
   Json json = {{"numCpus", row.cores}, {"numMpiRanks", row.ranks}};

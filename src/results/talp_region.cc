@@ -18,12 +18,6 @@ constexpr double kLeastIpc = 1e-3, kMostIpc = 16, kLeastGigahertz = 0.05, kMostG
 // Standard error of a number rounded to two digits: that of a uniform distribution, 0.01 / √12.
 constexpr double kRoundingError = 0.01 / 3.4641016151377544;
 
-// Time of a process outside MPI, seconds.
-struct OutsideMpi {
-  double average = 0;
-  std::optional<double> most, most_of_node;
-};
-
 std::int64_t ThreadsPerRank(const TalpRegion& region) {
   return std::max<std::int64_t>(1, (region.cpus + region.ranks - 1) / region.ranks);
 }

@@ -11,6 +11,12 @@
 
 namespace farscale {
 
+// Time of a process outside MPI, seconds.
+struct OutsideMpi {
+  double average = 0;
+  std::optional<double> most, most_of_node;
+};
+
 // In seconds. Sums are over all CPUs of all processes; "normalised" is a sum over the CPUs of a process, or of a node,
 // divided by their number.
 struct TalpRegion {

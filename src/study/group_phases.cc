@@ -31,12 +31,10 @@ void ParseMembers(const ConfigTable& table, GroupSpec& group) {
   int given = 0;
   if (const auto region = table.String("region")) {
     if (region->empty()) table.Fail("region", "'region' is empty");
-    group.kind = GroupSpec::Kind::kRegion;
     group.region = *region;
     ++given;
   }
   if (const auto ranks = table.String("ranks")) {
-    group.kind = GroupSpec::Kind::kRanks;
     group.ranges = ParseRankRanges(*ranks, table.Where("ranks"));
     ++given;
   }
@@ -87,9 +85,7 @@ std::vector<GroupSpec> ParseGroups(const ConfigTable& root) {
 std::vector<RankGroup> GroupsOf(const Study& study, const Trace& trace, const PhaseCut& cut, Diagnostics& diagnostics) {
   if (!study.groups.empty()) return NamedGroups(trace, study.groups);
   if (!study.finds_groups) return {};
-  RankGroups found = FindGroups(trace, cut);
-  diagnostics.Merge(found.diagnostics);
-  return std::move(found.groups);
+  return FindGroups(trace, cut, diagnostics);
 }
 
 GroupsOfPhase::GroupsOfPhase(const Study& study, std::size_t phase, std::vector<PhaseRows*> runs,

@@ -10,7 +10,6 @@
 
 #include "base/diagnostics.h"
 #include "factors/factor_table.h"
-#include "phases/group_spec.h"
 #include "phases/phase_spec.h"
 #include "phases/rank_groups.h"
 

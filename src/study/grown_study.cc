@@ -10,7 +10,7 @@
 #include "base/diagnostics.h"
 #include "base/text.h"
 #include "factors/factor_table.h"
-#include "growth/rules/rival_layouts.h"
+#include "growth/growth_model.h"
 #include "imbalance/loss_record.h"
 #include "imbalance/waits/losses.h"
 #include "replay/clock_repair.h"
@@ -348,9 +348,9 @@ RankClassRecord ClassOf(const GrowthModel& model, const RankClass& key, const Cl
   return record;
 }
 
-std::vector<RuleRecord> GrowthRules(const std::vector<RuleShare>& shares) {
+std::vector<RuleRecord> GrowthRules(const RuleShares& shares) {
   std::vector<RuleRecord> records;
-  for (const RuleShare& share : shares) records.push_back({share.rule, share.share});
+  for (const auto& [rule, share] : shares) records.push_back({rule, share});
   return records;
 }
 
@@ -360,9 +360,9 @@ std::string ComputationRule(const GrowthModel& model) {
   const LoadModel& load = model.load;
   std::string text = load.common_law.Text();
   if (model.rules.grids.back().HasTwo()) text += ", of the second program " + load.second_law.Text();
-  if (const auto& counters = load.counters)
-    text += fmt::format(" (instructions {}, instructions per cycle {})", counters->instructions.Text(),
-                        counters->per_cycle.Text());
+  if (load.instructions)
+    text +=
+        fmt::format(" (instructions {}, instructions per cycle {})", load.instructions->Text(), load.per_cycle->Text());
   return text;
 }
 

@@ -173,7 +173,7 @@ constexpr const char* kWhole = "whole";  // phase of the whole run in these file
 // The name in the file of what a phase of a study is; empty for what no such file holds.
 std::string NameInFile(const PhaseSpec& spec) {
   if (spec.kind == PhaseSpec::Kind::kWholeRun) return kWhole;
-  const bool is_all = spec.part.empty() && spec.skip == 0 && !spec.keep && spec.clean.kind == CleanSpec::Kind::kAll;
+  const bool is_all = spec.part.empty() && spec.skip == 0 && !spec.keep && !spec.clean;
   return spec.kind == PhaseSpec::Kind::kRegion && is_all ? spec.region : "";
 }
 
@@ -212,8 +212,8 @@ RunRecord RecordOf(const RunSpec& spec, const FactorTable& table, const std::str
 }  // namespace
 
 FactorTable ReadMeasuredFiles(const std::vector<std::string>& paths) {
-  std::vector<TalpFile> talp;
-  std::vector<MeasuredRunFile> measured;
+  std::vector<RunFile> talp;
+  std::vector<RunFile> measured;
   for (const std::string& path : paths) {
     const std::string text = ReadFile(path);
     if (FormatOfResults(text, path) == kTalpFormat) {

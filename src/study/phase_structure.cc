@@ -11,7 +11,7 @@
 #include "factors/disturbance.h"
 #include "factors/useful_time.h"
 #include "factors/phase_factors.h"
-#include "phases/anomalies.h"
+#include "phases/phase_cut.h"
 #include "phases/found_loop.h"
 #include "phases/rank_groups.h"
 #include "stats/sample_quantiles.h"
@@ -116,13 +116,12 @@ double UsefulSeconds(const Trace& trace, const PhaseCut& cut, std::size_t rank) 
 
 // Ranks that do different work in the phase; nothing when all do the same.
 std::string Groups(const Trace& trace, const PhaseCut& cut, Diagnostics& diagnostics, std::size_t width) {
-  const RankGroups found = FindGroups(trace, cut);
-  diagnostics.Merge(found.diagnostics);
-  if (found.groups.empty()) return "";
+  const std::vector<RankGroup> groups = FindGroups(trace, cut, diagnostics);
+  if (groups.empty()) return "";
   double all = 0;
   for (std::size_t rank = 0; rank < trace.size(); ++rank) all += UsefulSeconds(trace, cut, rank);
   std::vector<std::vector<std::string>> table = {{"group", "ranks", "of useful time", "load bal.", ""}};
-  for (const RankGroup& group : found.groups) {
+  for (const RankGroup& group : groups) {
     double total = 0, largest = 0;
     for (const std::size_t rank : group.ranks) {
       const double useful = UsefulSeconds(trace, cut, rank);
@@ -162,7 +161,7 @@ double Share(Tick part, Tick all) { return all > 0 ? static_cast<double>(part) /
 constexpr double kWork = 0.02;
 
 CleanChoice ChooseLongest(const Trace& trace, const Matching& matching, PhaseCut cut) {
-  cut.spec.clean.kind = CleanSpec::Kind::kLongest;
+  cut.spec.clean = kLongestRun;
   return ChooseClean(trace, matching, cut, {});
 }
 
@@ -209,7 +208,7 @@ std::string Parts(const Trace& trace, const Matching& matching, const PhaseSpec&
       table.push_back({part.name, FormatPercent(Share(length, all)), FormatPercent(Share(in_calls, length)),
                        fmt::format("{:.1f}", static_cast<double>(calls) /
                                                  static_cast<double>(std::max<std::size_t>(1, occurrences))),
-                       where.empty() ? ToString(part.kind) : fmt::format("computation {}", where)});
+                       where.empty() ? part.kind : fmt::format("computation {}", where)});
     } catch (const PhaseNotFound&) {
       table.push_back({part.name, "-", "-", "-", "not in this run"});
     }

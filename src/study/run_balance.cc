@@ -12,7 +12,7 @@
 #include "base/parallel.h"
 #include "factors/anomalies.h"
 #include "factors/complete_table.h"
-#include "phases/call_pattern.h"
+#include "phases/found_loop.h"
 #include "planning/balance_cases.h"
 #include "study/grown_study.h"
 #include "study/input_files.h"

@@ -236,7 +236,7 @@ void CheckIterations(const Study& study, FactorTable& table) {
   constexpr double kFarOff = 1.4;  // chosen: √2, as for the growth of processes (factors/scaling.cc)
   for (const PhaseSpec& phase : study.phases) {
     // No measured run has rows of these, so all have totals.
-    const bool is_chosen = phase.kind == PhaseSpec::Kind::kFoundLoop || phase.clean.kind != CleanSpec::Kind::kAll;
+    const bool is_chosen = phase.kind == PhaseSpec::Kind::kFoundLoop || phase.clean.has_value();
     if (!is_chosen || !table.scaling) continue;
     const auto work = [&](const FactorRow& row) {
       const double all = row.totals->instructions.value_or(row.totals->total_useful) / row.iterations;

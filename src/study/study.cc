@@ -245,11 +245,10 @@ void ParsePart(const ConfigTable& table, PhaseSpec& phase) {
 void ParseClean(const ConfigTable& table, PhaseSpec& phase) {
   if (!table.Has("clean")) return;
   if (table.IsBool("clean")) {
-    if (*table.Bool("clean")) phase.clean.kind = CleanSpec::Kind::kLongest;
+    if (*table.Bool("clean")) phase.clean = kLongestRun;
     return;
   }
-  phase.clean.kind = CleanSpec::Kind::kCleanest;
-  phase.clean.count = static_cast<std::size_t>(Positive(table, "clean", *table.Integer("clean")));
+  phase.clean = static_cast<std::size_t>(Positive(table, "clean", *table.Integer("clean")));
 }
 
 void ParseIterations(const ConfigTable& table, PhaseSpec& phase) {
@@ -325,7 +324,7 @@ void ParseModels(const ConfigTable& table, const std::string& file, Study& study
     if (candidates->empty()) table.Fail("candidates", "'candidates' must name at least one model");
   }
   if (const auto factors = table.Table("factors")) options.models.by_factor = ParseChoices(*factors);
-  if (OneOf(table, "weights", {"scatter", "alike"}) == "alike") options.models.weights = PointWeights::kAlike;
+  if (OneOf(table, "weights", {"scatter", "alike"}) == "alike") options.models.weighs_alike = true;
   if (const auto train_max = table.Integer("train_max")) {
     options.train_max = static_cast<double>(Positive(table, "train_max", *train_max));
   }
@@ -356,8 +355,8 @@ void ParseProjection(const ConfigTable& table, ProjectionOptions& options) {
                "set 'reliable_width', a share of the value, and 'reliable_width_absolute', both half the width");
   }
   if (const auto levels = table.Numbers("levels")) {
-    options.key_results.levels.clear();
-    for (const double level : *levels) options.key_results.levels.push_back(share("levels", level));
+    options.levels.clear();
+    for (const double level : *levels) options.levels.push_back(share("levels", level));
   }
 }
 

@@ -14,7 +14,7 @@
 #include "factors/phase_factors.h"
 #include "growth/read/rank_grid.h"
 #include "imbalance/waits/losses.h"
-#include "phases/group_spec.h"
+#include "phases/rank_groups.h"
 #include "phases/phase_spec.h"
 #include "projection/projection.h"
 #include "results/run_record.h"

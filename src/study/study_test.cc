@@ -74,7 +74,6 @@ offset = 3
 )");
   ASSERT_EQ(study.groups.size(), 3u);
   EXPECT_EQ(study.groups[0].name, "pme_loop");
-  EXPECT_EQ(study.groups[0].kind, GroupSpec::Kind::kRegion);
   EXPECT_THAT(study.groups[1].ranges, ElementsAre(RankRange{0, 1, false}, RankRange{0.75, 1, true}));
   EXPECT_EQ(study.groups[2].every, 4u);
   EXPECT_EQ(study.groups[2].offset, 3u);
@@ -165,14 +164,14 @@ clean = 4
   EXPECT_EQ(study.factors.rules.set, RuleSet::kCausal);
   EXPECT_EQ(study.factors.rules.eager_limit, 4096u);
   EXPECT_EQ(study.factors.counters.instructions, "INS");
-  EXPECT_THAT(study.projection.models.standard.options[0].dimensions, ElementsAre(1, 3));
-  EXPECT_THAT(study.projection.models.by_factor.at(Factor::kSerialization).options[0].dimensions, ElementsAre(3));
-  EXPECT_EQ(study.projection.models.by_phase.at("solve").at(Factor::kTransfer).options[0].model, "constant");
+  EXPECT_THAT(study.projection.models.standard.options[0].second, ElementsAre(1, 3));
+  EXPECT_THAT(study.projection.models.by_factor.at(Factor::kSerialization).options[0].second, ElementsAre(3));
+  EXPECT_EQ(study.projection.models.by_phase.at("solve").at(Factor::kTransfer).options[0].first, "constant");
   EXPECT_EQ(study.projection.train_max, 64);
   EXPECT_THAT(study.model_files, ElementsAre("dir/mine.toml"));
   EXPECT_THAT(study.projection.targets, ElementsAre(128, 1024));
   EXPECT_EQ(study.projection.reliability_limits, (ReliabilityLimits{0.2, 0.05}));
-  EXPECT_THAT(study.projection.key_results.levels, ElementsAre(0.9, 0.6));
+  EXPECT_THAT(study.projection.levels, ElementsAre(0.9, 0.6));
   EXPECT_EQ(study.report_folder, "dir/out");
   EXPECT_EQ(study.runs[0].trace, "/abs/8.otf2");
   EXPECT_EQ(study.runs[0].threads, 4);
@@ -183,8 +182,7 @@ clean = 4
   EXPECT_EQ(study.phases[4].kind, PhaseSpec::Kind::kFoundLoop);
   EXPECT_EQ(study.phases[4].name, "exchange");
   EXPECT_EQ(study.phases[4].part, "exchange");
-  EXPECT_EQ(study.phases[4].clean.kind, CleanSpec::Kind::kCleanest);
-  EXPECT_EQ(study.phases[4].clean.count, 4u);
+  EXPECT_EQ(study.phases[4].clean, 4u);
   EXPECT_EQ(study.phases[0].name, "solve");
   EXPECT_EQ(study.phases[0].skip, 2u);
   EXPECT_EQ(study.phases[0].keep, 5u);
@@ -274,7 +272,7 @@ TEST(Study, PresetFillsWhatTheStudyLeavesOut) {
     return ConfigTable::Parse("[models]\ncandidates = ['amdahl:1']\n[study]\nscaling = 'weak'\n", "p.toml");
   };
   const Study study = Parse("[study]\npreset = 'p'\n[models.factors]\nloadBalance = 'constant'\n" + kRun, presets);
-  EXPECT_EQ(study.projection.models.standard.options[0].model, "amdahl");
+  EXPECT_EQ(study.projection.models.standard.options[0].first, "amdahl");
   EXPECT_EQ(study.projection.models.by_factor.size(), 1u);
   EXPECT_EQ(study.scaling, Scaling::kWeak);
   EXPECT_EQ(Parse("[study]\nscaling = 'strong'\n" + kRun, presets, "p").scaling, Scaling::kStrong);
@@ -285,7 +283,7 @@ TEST(Study, CommentedExampleIsOne) {
   const Study study = ParseStudy(ReadFile(file), file, NoPresets);
   EXPECT_EQ(study.runs.size(), 3u);
   EXPECT_EQ(study.phases.size(), 5u);
-  EXPECT_EQ(study.phases[1].clean.kind, CleanSpec::Kind::kLongest);
+  EXPECT_EQ(study.phases[1].clean, kLongestRun);
 }
 
 // As installed beside the tests: every network parses, says its name and where its numbers come from.

@@ -12,8 +12,8 @@
 #include <string>
 
 #include "base/random.h"
-#include "growth/rules/rival_layouts.h"
-#include "growth/make/grown_times.h"
+#include "growth/growth_model.h"
+#include "growth/make/grown_program.h"
 #include "phases/phase_cut.h"
 #include "support/spmd_program.h"
 

@@ -44,7 +44,8 @@ void AnalyseTrace(const std::string& path, const ReadOptions& reading, bool writ
       diagnosis.shapes = 3;
       Diagnose(trace, matching, cut, diagnosis);
       SplitByFactor(trace, matching, cut, options.rules);
-      MeasurePhase(trace, matching, cut, FindGroups(trace, cut).groups, options);
+      Diagnostics found;
+      MeasurePhase(trace, matching, cut, FindGroups(trace, cut, found), options);
     }
   }
   AnalyseThreads(trace);

@@ -116,8 +116,7 @@ std::vector<std::string> Seeds() {
       {"p", {{0, 1, 1, 0.5, 0.5, 0.9, 0.1, 1, 0, ""}, {1, 3, 2, 1.5, 0.7, 0.9, 0.2, 2, 1, "late"}}, std::nullopt}};
   results.runs = {run};
   add(4, WriteResultsJson(results));
-  BacktestOptions options{{{}, {}, {}}, {4}, 0};
-  results.backtest = Backtest(table, library, options).rows;
+  results.backtest = Backtest(table, library, {}, {4}).rows;
   results.variants = {{"quiet", "without network noise", "replayed", true, results.table, results.projections}};
   add(4, WriteResultsJson(results));
   add(5, ReadFile(root + "/configs/gate/strict.toml"));

@@ -8,9 +8,7 @@
 #include <numeric>
 
 #include "base/random.h"
-#include "growth/rules/rival_layouts.h"
 #include "growth/make/grown_program.h"
-#include "growth/make/grown_times.h"
 #include "growth/growth_model.h"
 #include "phases/phase_cut.h"
 #include "replay/replay.h"

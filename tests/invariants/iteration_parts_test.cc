@@ -26,11 +26,11 @@ struct Piece {
   std::size_t part;
 };
 
-std::vector<Piece> PiecesOf(const IterationParts& parts, std::size_t rank) {
+std::vector<Piece> PiecesOf(const std::vector<std::vector<RankCut>>& parts, std::size_t rank) {
   std::vector<Piece> pieces;
-  for (std::size_t part = 0; part < parts.ranks.size(); ++part) {
-    if (!parts.Has(part)) continue;
-    for (const Interval& interval : parts.ranks[part][rank].iterations) pieces.push_back({interval, part});
+  for (std::size_t part = 0; part < parts.size(); ++part) {
+    if (parts[part].empty()) continue;
+    for (const Interval& interval : parts[part][rank].iterations) pieces.push_back({interval, part});
   }
   std::stable_sort(pieces.begin(), pieces.end(), [](const Piece& a, const Piece& b) {
     return std::pair(a.interval.begin.call, a.interval.begin.tick) <
@@ -40,7 +40,8 @@ std::vector<Piece> PiecesOf(const IterationParts& parts, std::size_t rank) {
 }
 
 // A collective lies in the same part on all its ranks: the part of every operation, by where each rank calls it.
-void ExpectCollectivesInOnePart(const Trace& trace, const IterationParts& parts, const std::string& path) {
+void ExpectCollectivesInOnePart(const Trace& trace, const std::vector<std::vector<RankCut>>& parts,
+                                const std::string& path) {
   const Matching matching = MatchTrace(trace);
   std::map<std::uint32_t, std::set<std::size_t>> parts_of;
   for (std::size_t rank = 0; rank < trace.size(); ++rank) {
@@ -57,7 +58,7 @@ void ExpectCollectivesInOnePart(const Trace& trace, const IterationParts& parts,
         const std::uint32_t operation = matching.ranks[rank].collectives[posted++];
         if (operation == kNoCollective || kind != RecordKind::kCollective) continue;
         const auto found = part_of_call.find(call);
-        parts_of[operation].insert(found == part_of_call.end() ? parts.ranks.size() : found->second);
+        parts_of[operation].insert(found == part_of_call.end() ? parts.size() : found->second);
       }
     }
   }
@@ -72,12 +73,12 @@ TEST(IterationParts, LieInTheLoopOneAfterTheOther) {
     if (!loop) continue;
     const std::vector<RankCut> cuts = CutLoopBetweenBursts(trace, *loop);
     const auto parts = CutParts(trace, cuts, ShapeOf(trace, cuts));
-    if (!parts) continue;
+    if (parts.empty()) continue;
     ++with_parts;
     for (std::size_t rank = 0; rank < trace.size(); ++rank) {
       Tick reached = cuts[rank].window.begin.tick;
       std::uint32_t call = cuts[rank].window.begin.call;
-      for (const Piece& piece : PiecesOf(*parts, rank)) {
+      for (const Piece& piece : PiecesOf(parts, rank)) {
         EXPECT_GE(piece.interval.begin.tick, reached) << path << " rank " << rank;
         EXPECT_GE(piece.interval.begin.call, call) << path << " rank " << rank;
         EXPECT_LE(piece.interval.begin.tick, piece.interval.end.tick) << path << " rank " << rank;
@@ -86,7 +87,7 @@ TEST(IterationParts, LieInTheLoopOneAfterTheOther) {
       }
       EXPECT_LE(reached, cuts[rank].window.end.tick) << path << " rank " << rank;
     }
-    ExpectCollectivesInOnePart(trace, *parts, path);
+    ExpectCollectivesInOnePart(trace, parts, path);
   }
   EXPECT_GE(with_parts, 3u);
 }
@@ -101,10 +102,10 @@ TEST(IterationParts, OfRandomPrograms) {
     const PhaseCut cut = CutPhase(trace, spec);
     const IterationShape shape = ShapeOf(trace, cut.ranks);
     const auto parts = CutParts(trace, cut.ranks, shape);
-    if (parts) ++with_parts;
-    for (std::size_t rank = 0; rank < trace.size() && parts; ++rank) {
+    if (!parts.empty()) ++with_parts;
+    for (std::size_t rank = 0; rank < trace.size() && !parts.empty(); ++rank) {
       Tick reached = cut.ranks[rank].window.begin.tick;
-      for (const Piece& piece : PiecesOf(*parts, rank)) {
+      for (const Piece& piece : PiecesOf(parts, rank)) {
         EXPECT_GE(piece.interval.begin.tick, reached) << "seed " << seed << " rank " << rank;
         EXPECT_LE(piece.interval.begin.tick, piece.interval.end.tick) << "seed " << seed << " rank " << rank;
         reached = piece.interval.end.tick;

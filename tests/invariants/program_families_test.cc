@@ -9,7 +9,6 @@
 #include "base/diagnostics.h"
 #include "base/random.h"
 #include "growth/make/class_plan.h"
-#include "growth/rules/rival_layouts.h"
 #include "growth/make/grown_program.h"
 #include "growth/growth_model.h"
 #include "support/learned_growth.h"

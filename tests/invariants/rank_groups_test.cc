@@ -17,9 +17,9 @@
 namespace farscale {
 namespace {
 
-std::string Describe(const RankGroups& found) {
+std::string Describe(const std::vector<RankGroup>& found) {
   std::string text;
-  for (const RankGroup& group : found.groups) text += group.name + ": " + FormatRanks(group.ranks) + "; ";
+  for (const RankGroup& group : found) text += group.name + ": " + FormatRanks(group.ranks) + "; ";
   return text;
 }
 
@@ -61,9 +61,9 @@ std::vector<std::vector<std::size_t>> TrueGroups(const std::string& path, std::s
   return groups;
 }
 
-std::vector<std::vector<std::size_t>> RanksOf(const RankGroups& found) {
+std::vector<std::vector<std::size_t>> RanksOf(const std::vector<RankGroup>& found) {
   std::vector<std::vector<std::size_t>> groups;
-  for (const RankGroup& group : found.groups) groups.push_back(group.ranks);
+  for (const RankGroup& group : found) groups.push_back(group.ranks);
   return groups;
 }
 
@@ -75,15 +75,16 @@ TEST(RankGroups, OfOneProgramAreOne) {
     const auto truth = TrueGroups(path, trace.size());
     for (const PhaseSpec& spec : PhasesOf(trace)) {
       const PhaseCut cut = CutPhase(trace, spec);
-      const RankGroups found = FindGroups(trace, cut);
+      Diagnostics diagnostics;
+      const auto found = FindGroups(trace, cut, diagnostics);
       const bool shows_all =
           spec.kind == PhaseSpec::Kind::kWholeRun || (spec.kind == PhaseSpec::Kind::kFoundLoop && spec.part.empty());
-      if (shows_all || !found.groups.empty()) {
+      if (shows_all || !found.empty()) {
         EXPECT_EQ(RanksOf(found), truth) << path << ", " << spec.name << ", " << ToString(cut.span) << ": "
                                          << Describe(found);
       }
-      EXPECT_TRUE(found.diagnostics.empty());
-      grouped += found.groups.empty() ? 0 : 1;
+      EXPECT_TRUE(diagnostics.empty());
+      grouped += found.empty() ? 0 : 1;
       ++phases;
     }
   }
@@ -99,7 +100,8 @@ TEST(RankGroups, OfOneProgramAreOne) {
 TEST(RankGroups, OfMastersThatServeManyWorkers) {
   for (const int ranks : {4, 12, 24, 41, 48, 64, 100, 128, 160, 200, 256}) {
     const Trace trace = test::MakeMasterWorker(ranks, 8, ranks % 3 == 0);
-    const RankGroups found = FindGroups(trace, CutPhase(trace, PhaseSpec::WholeRun()));
+    Diagnostics diagnostics;
+    const auto found = FindGroups(trace, CutPhase(trace, PhaseSpec::WholeRun()), diagnostics);
     EXPECT_EQ(RanksOf(found), TrueGroups("-mw/", trace.size())) << ranks << " ranks, " << Describe(found);
   }
 }
@@ -109,8 +111,9 @@ TEST(RankGroups, OfProgramsThatAreOddInOneWay) {
     for (const int ranks : {3, 4, 5, 8, 12, 27, 32}) {
       for (const test::NamedProgram& program : test::MakeAlikePrograms(ranks, seed)) {
         for (const PhaseSpec& spec : PhasesOf(program.trace)) {
-          const RankGroups found = FindGroups(program.trace, CutPhase(program.trace, spec));
-          EXPECT_TRUE(found.groups.empty()) << program.name << ", " << ranks << " ranks, " << spec.name << ", "
+          Diagnostics diagnostics;
+          const auto found = FindGroups(program.trace, CutPhase(program.trace, spec), diagnostics);
+          EXPECT_TRUE(found.empty()) << program.name << ", " << ranks << " ranks, " << spec.name << ", "
                                             << ToString(spec.span) << ": " << Describe(found);
         }
       }

@@ -12,7 +12,7 @@
 #include "plot/canvas.h"
 #include "plot/chart.h"
 #include "report/figures.h"
-#include "report/key_results.h"
+#include "report/sections.h"
 #include "results/results.h"
 
 namespace farscale {

@@ -8,7 +8,7 @@
 #include "base/text.h"
 #include "base/files.h"
 #include "factors/table_terms.h"
-#include "report/key_results.h"
+#include "report/sections.h"
 #include "results/results.h"
 
 namespace farscale {

@@ -80,11 +80,6 @@ Data TableOfLoads(const LoadHistory& history) {
   return TextTable("Processors", header, rows);
 }
 
-HeatScale MapScale(const LoadRange& range) {
-  return {range.low, range.high, (range.is_low_cut ? "≤ " : "") + FormatSeconds(range.low),
-          (range.is_high_cut ? "≥ " : "") + FormatSeconds(range.high)};
-}
-
 Data FigureData(const std::string& title, const std::string& caption, Data figure, Data table) {
   return {{"title", title}, {"caption", caption}, {"figure", std::move(figure)}, {"table", std::move(table)}};
 }
@@ -267,28 +262,28 @@ Data TableOfAverages(const WhatIf& what_if) {
 
 }  // namespace
 
-LoadRange RangeOfLoads(const std::vector<LoadHistory>& histories) {
+HeatScale ScaleOfLoads(const std::vector<LoadHistory>& histories) {
   std::vector<double> loads;
   for (const LoadHistory& history : histories) {
     std::copy_if(history.load.begin(), history.load.end(), std::back_inserter(loads),
                  [](double load) { return load > 0; });
   }
-  if (loads.empty()) return {0, 1, false, false};
+  if (loads.empty()) return {0, 1, FormatSeconds(0), FormatSeconds(1)};
   std::sort(loads.begin(), loads.end());
-  LoadRange range;
+  HeatScale range;
   range.high = QuantileOfSorted(loads, 0.99);
   range.low = QuantileOfSorted(loads, 0.01);
   // Differences of a few percent are noise, and what reaches down to a quarter may as well begin at nothing.
   if (range.low < 0.25 * range.high) range.low = 0;
   range.low = std::min(range.low, 0.9 * range.high);
-  range.is_low_cut = range.low > loads.front();
-  range.is_high_cut = range.high < loads.back();
+  range.low_text = (range.low > loads.front() ? "≤ " : "") + FormatSeconds(range.low);
+  range.high_text = (range.high < loads.back() ? "≥ " : "") + FormatSeconds(range.high);
   return range;
 }
 
 ReportData LoadMaps(const WhatIf& what_if, const std::string& slug, ReportModel& model) {
   Data maps = Data::array();
-  const LoadRange range = RangeOfLoads(what_if.histories);
+  const HeatScale scale = ScaleOfLoads(what_if.histories);
   for (const LoadHistory& history : what_if.histories) {
     const BalanceOutcome& outcome = HistoryOutcome(what_if, history);
     const std::string title = NameOfHistory(what_if, history);
@@ -300,7 +295,7 @@ ReportData LoadMaps(const WhatIf& what_if, const std::string& slug, ReportModel&
                     CountText(history.processors, "processor"), CountText(history.iterations, "iteration"),
                     FormatSeconds(outcome.makespan), FormatFactor(outcome.load_balance));
     const auto draw = [&](bool standalone) {
-      return RenderLoadMap(loads, MapScale(range), labels, title, description, standalone);
+      return RenderLoadMap(loads, scale, labels, title, description, standalone);
     };
     const std::string name = fmt::format("{}-load-{}.svg", slug, maps.size() + 1);
     maps.push_back(FigureData(title, description, AddFigure(model, name, draw(false), draw(true), description),

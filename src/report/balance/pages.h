@@ -11,6 +11,7 @@
 #include "pages/render.h"
 #include "planning/balance_cases.h"
 #include "planning/balance_json.h"
+#include "plot/heat_map.h"
 #include "report/report.h"
 
 namespace farscale {
@@ -106,13 +107,9 @@ ReportData LoadMaps(const WhatIf& what_if, const std::string& slug, ReportModel&
 ReportData AverageLoadFigures(const WhatIf& what_if, const std::string& slug, ReportModel& model);
 ReportData FiguresOfCase(const WhatIf& what_if, const BalanceCase& one, const std::string& slug, ReportModel& model);
 
-// The range of loads that the colours of all maps share: nearly all of them, so that a few far off do not hide the
-// rest. `low`, `high` in seconds.
-struct LoadRange {
-  double low = 0, high = 0;
-  bool is_low_cut = false, is_high_cut = false;  // there are loads outside
-};
-LoadRange RangeOfLoads(const std::vector<LoadHistory>& histories);
+// The range of loads, in seconds, that the colours of all maps share: nearly all of them, so that a few far off do not
+// hide the rest.
+HeatScale ScaleOfLoads(const std::vector<LoadHistory>& histories);
 
 // The tags of templates/balance.*.mustache [docs/templates.md], but for `style`. `projections`: as measured first, then
 // with balancing. `top`: configurations of a case that short forms show. The Markdown form shows the figures of the

@@ -1,7 +1,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "report/jobs/pages.h"
+#include "report/report.h"
 
 namespace farscale {
 namespace {

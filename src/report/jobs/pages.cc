@@ -1,4 +1,4 @@
-#include "report/jobs/pages.h"
+#include "report/report.h"
 
 #include <fmt/format.h>
 

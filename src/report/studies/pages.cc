@@ -12,8 +12,7 @@
 #include "base/text.h"
 #include "factors/scaling.h"
 #include "planning/shortlist.h"
-#include "report/overview.h"
-#include "report/sampled_values.h"
+#include "report/sections.h"
 #include "report/figures.h"
 
 namespace farscale {
@@ -38,16 +37,6 @@ struct StudyOnPage {
   std::vector<PhaseOfStudy> rows, others;
 };
 
-// All phases of all studies share these.
-struct SharedParts {
-  const Partials& texts;
-  ReportModel& model;
-  std::set<std::string>& anchors;
-  ReportData& choices;
-  std::set<Factor>& named;
-  std::optional<double> common;  // cores at which losses are compared
-};
-
 std::string LinkTo(const std::string& report, const std::string& folder) {
   if (report.empty()) return "";
   return std::filesystem::path(report).lexically_proximate(folder.empty() ? "." : folder).generic_string();
@@ -61,7 +50,7 @@ std::string ShownNumber(const Overview& overview, std::size_t i) {
 
 // `results` are as a report shows them.
 PhaseOfStudy DescribePhase(const ListedStudy& study, const Results& results, const PhaseKey& key,
-                           const std::string& folder, const SharedParts& parts) {
+                           const std::string& folder, const ReportParts& parts) {
   const std::vector<FactorRow> rows = results.table.Rows(key);
   const PhaseProjection* projection = FindPhase(results.projections, key);
   const bool is_projected = projection != nullptr && projection->obstacle.empty();
@@ -75,7 +64,7 @@ PhaseOfStudy DescribePhase(const ListedStudy& study, const Results& results, con
     overview.small = figure["svg"].get<std::string>();
     SampledValues sampled = SampleValues({{kProjected, projection}}, anchor);
     if (sampled.table) parts.choices.push_back(std::move(sampled.choices));
-    for (const FactorProjection& factor : projection->factors) parts.named.insert(factor.factor);
+    for (const FactorProjection& factor : projection->factors) parts.used.insert(factor.factor);
   }
   const std::string limit = overview.limit ? NameInSentence(overview.limit->first) : "";
   const double share = overview.limit ? overview.limit->second : 0;
@@ -114,7 +103,7 @@ std::optional<double> LostCoreHours(const std::vector<FactorRow>& rows) {
 
 // The study with its longest phase first.
 StudyOnPage DescribeStudy(const ListedStudy& study, const Results& shown, const std::string& folder,
-                          const SharedParts& parts) {
+                          const ReportParts& parts) {
   StudyOnPage row;
   const std::vector<FactorRow> longest = LongestPhase(shown.table, shown.table.Series().front());
   for (const PhaseKey& key : shown.table.Keys()) {
@@ -287,7 +276,7 @@ ReportModel BuildStudiesModel(const std::vector<ListedStudy>& studies, const std
       failed.push_back(study.name);
     }
   }
-  const SharedParts parts{texts, model, anchors, choices, named, CommonTarget(known)};
+  const ReportParts parts{texts, model, named, anchors, choices, CommonTarget(known)};
   std::vector<StudyOnPage> codes;
   auto shown = known.begin();
   for (const ListedStudy& study : studies) {
