@@ -278,8 +278,8 @@ TEST(ErrorsBy, RatioAndPhase) {
   EXPECT_EQ(by_ratio[2].errors.points, 2u);
   const auto by_phase = ErrorsByPhase(rows, Factor::kParallelEfficiency);
   ASSERT_EQ(by_phase.size(), 2u);
-  EXPECT_EQ(by_phase[0].errors.points, 3u);
-  EXPECT_EQ(by_phase[1].series, "b");
+  EXPECT_EQ(by_phase[0].second.points, 3u);
+  EXPECT_EQ(by_phase[1].first.series, "b");
 }
 
 // The second of ours is not predicted by the others, whose first has no interval.

@@ -177,8 +177,8 @@ TEST(ReliableRange, EndsWhereNoModelDescribesTheLargestRun) {
   PhaseProjection phase = Projected({projection});
   phase.reliable_range = reliable_range;
   EXPECT_EQ(ReliabilityOf(phase, 9), Reliability::kUnknown);
-  EXPECT_DOUBLE_EQ(FindMisfit(projection, 8)->measured, 0.25);
-  EXPECT_EQ(FindMisfit(projection, 8)->fitted95, (IntervalBounds{0.4, 0.6}));
+  EXPECT_DOUBLE_EQ(FindMisfit(projection, 8)->first, 0.25);
+  EXPECT_EQ(FindMisfit(projection, 8)->second, (IntervalBounds{0.4, 0.6}));
   projection.measured[2].value = 0.6;
   projection.measured[1].value = 0.3;
   EXPECT_FALSE(FindMisfit(projection, 8));

@@ -43,7 +43,6 @@ void ParseMembers(const ConfigTable& table, GroupSpec& group) {
     if (*every < 2) table.Fail("every", "'every' must be 2 or more");
     if (offset < 0) table.Fail("offset", "'offset' must not be negative");
     if (offset >= *every) table.Fail("offset", "'offset' must be less than 'every'");
-    group.kind = GroupSpec::Kind::kEvery;
     group.every = static_cast<std::size_t>(*every);
     group.offset = static_cast<std::size_t>(offset);
     ++given;
