@@ -12,10 +12,11 @@
 
 #include "base/files.h"
 #include "base/text.h"
+#include "factors/factor_table.h"
 #include "factors/scaling.h"
 #include "gate/history_json.h"
 #include "pages/render.h"
-#include "results/results.h"
+#include "results/run_record.h"
 #include "study/input_files.h"
 #include "study/phase_structure.h"
 #include "study/study.h"
@@ -176,8 +177,6 @@ void Messages::FindingsOf(const FactorTable& table, const std::vector<RunRecord>
   Findings("", table.findings);
   for (const RunRecord& run : runs) Findings(run.path, run.findings);
 }
-
-void Messages::FindingsOf(const Results& results) const { FindingsOf(results.table, results.runs); }
 
 namespace {
 

@@ -23,7 +23,6 @@ struct FactorTable;
 struct ReadOptions;
 struct ReportModel;
 struct ReportTemplates;
-struct Results;
 struct RunRecord;
 struct RunSpec;
 struct Study;
@@ -107,7 +106,6 @@ class Messages {
   // Warnings, and notes with --verbose.
   void Findings(const std::string& where, const std::vector<Finding>& findings) const;
   void FindingsOf(const FactorTable& table, const std::vector<RunRecord>& runs) const;
-  void FindingsOf(const Results& results) const;
   // A line that overwrites itself, when stderr is a terminal: what is done, how far, and how long still.
   ProgressSink Progress() const;
 

@@ -157,11 +157,11 @@ int RunOneStudy(const StudyToRun& study, const std::string& folder, const RunOpt
   StudyOutcome outcome = RunStudy(parsed, library, messages.Progress(), ScenariosOf(parsed));
   // Nobody has said how these runs scale; what they do is not to be guessed.
   if (const std::string why = study.draft ? WhyMixed(outcome.results.table) : ""; !why.empty()) {
-    messages.FindingsOf(outcome.results);
+    messages.FindingsOf(outcome.results.table, outcome.results.runs);
     throw Error(ErrorKind::kUsage, study.name, why, "run those of either kind by themselves");
   }
   results = std::move(outcome.results);
-  const OnError warnings([&] { messages.FindingsOf(results); });
+  const OnError warnings([&] { messages.FindingsOf(results.table, results.runs); });
   {
     const ProgressStep step(messages.Progress(), "writing the report");
     written = Write(results, templates, parsed);
@@ -331,7 +331,7 @@ void RunEntry(Entry& entry, const RunOptions& options, const Common& common) {
   Results results;
   std::vector<fs::path> written;
   entry.code = RunOneStudy(entry.study, entry.folder, options, common, results, written);
-  Messages(common).FindingsOf(results);
+  Messages(common).FindingsOf(results.table, results.runs);
   entry.row.results = std::move(results);
   const bool is_final = entry.code == 0 || entry.code == static_cast<int>(ErrorKind::kNotEnoughData);
   if (is_final && !entry.fingerprint.empty()) WriteFile(stamp, fmt::format("{} {}\n", entry.fingerprint, entry.code));
@@ -439,7 +439,7 @@ int RunAlone(const StudyToRun& study, const std::string& folder, const RunOption
   std::vector<fs::path> written;
   const int code = RunOneStudy(study, folder, options, common, results, written);
   PrintResults(results, LoadTemplates(options.templates).partials, written, common);
-  Messages(common).FindingsOf(results);
+  Messages(common).FindingsOf(results.table, results.runs);
   return code;
 }
 

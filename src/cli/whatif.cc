@@ -253,11 +253,11 @@ int RunWhatIf(const WhatIfOptions& options, const Common& common) {
   if (!options.output.empty()) CreateFolder(options.output);
   StudyOutcome outcome = RunStudy(study, library, messages.Progress(), scenarios);
   if (outcome.results.variants.empty()) {
-    messages.FindingsOf(outcome.results);
+    messages.FindingsOf(outcome.results.table, outcome.results.runs);
     throw Error(ErrorKind::kNotEnoughData, "", "none of the scenarios could be replayed");
   }
   outcome.results.comparison = Comparison::kWhatIf;
-  messages.FindingsOf(outcome.results);
+  messages.FindingsOf(outcome.results.table, outcome.results.runs);
   if (!options.output.empty()) {
     PrintWritten(WriteReport(outcome.results, LoadTemplates(), options.output, study.formats), common);
     if (!common.quiet) PrintConclusion({{}, BestMachineOf(outcome.results), false});
