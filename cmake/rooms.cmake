@@ -26,19 +26,13 @@ if(FARSCALE_SANITIZE)
   target_link_options(farscale_options INTERFACE -fsanitize=${FARSCALE_SANITIZE})
 endif()
 
-# Several files are compiled as one, so that the headers they share are read once. GCC needs up to 1.5 GB for one of them,
-# and a tenth of its time goes into collecting garbage if it begins at its usual 128 MB.
+# All files of a target are compiled as one, so that the headers and templates they share, and what GoogleTest needs once
+# a file, are compiled once. GCC needs up to 1.5 GB for one of them, and a tenth of its time goes into collecting garbage
+# if it begins at its usual 128 MB.
 if(FARSCALE_UNITY AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
   target_compile_options(farscale_options INTERFACE --param=ggc-min-heapsize=1000000)
 endif()
 function(farscale_compile_together)
-  if(FARSCALE_UNITY)
-    set_target_properties(${ARGN} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 0)
-  endif()
-endfunction()
-
-# All tests of a program: without optimisation most of their time goes into what GoogleTest needs once a file.
-function(farscale_compile_tests_together)
   if(FARSCALE_UNITY)
     set_target_properties(${ARGN} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 0)
   endif()
@@ -86,7 +80,7 @@ endfunction()
 function(farscale_room_tests name sources uses parts)
   add_executable(${name}_test ${sources})
   target_link_libraries(${name}_test PRIVATE farscale_${name} ${uses} farscale_test_support GTest::gmock GTest::gtest_main)
-  farscale_compile_tests_together(${name}_test)
+  farscale_compile_together(${name}_test)
   farscale_test_program(${name} ${parts})
 endfunction()
 
