@@ -748,6 +748,19 @@ class MpiTest:
         self.assertEqual([f for f in ("MPI_Send", "PMPI_Send", "MPI_Init", "PMPI_Finalize") if f not in symbols], [])
 
 
+class Generator(unittest.TestCase):
+    def test_sessions_are_wrapped_where_the_header_has_them(self):
+        with tempfile.TemporaryDirectory() as folder:
+            header = pathlib.Path(folder) / "header.i"
+            for prototype in ("", "int PMPI_Session_init(MPI_Info info, MPI_Errhandler e, MPI_Session *s);\n"):
+                header.write_text("int PMPI_Init(int *argc, char ***argv);\n" + prototype)
+                subprocess.run([sys.executable, generate_wrappers.__file__, "--header", header, "--output", folder,
+                                "--local", ROOT / "src/collect/local_functions.txt",
+                                "--traced", ROOT / "src/collect/traced_functions.txt"], check=True)
+                table = (header.parent / "mpi_functions.h").read_text()
+                self.assertEqual(table.count("#define FARSCALE_HAS_SESSIONS\n"), 1 if prototype else 0)
+
+
 class OpenMpi(MpiTest, unittest.TestCase):
     name = "openmpi"
     launch = ["--oversubscribe"]

@@ -1,14 +1,15 @@
 #!/usr/bin/env python3
 """Writes the wrappers of an MPI's functions, from its own header as its compiler sees it.
 
-    generate_wrappers.py --header preprocessed.h --local local_functions.txt --traced traced_functions.txt --output FOLDER
+    generate_wrappers.py --header preprocessed.h --local local_functions.txt --traced traced_functions.txt \\
+        --output FOLDER
 
 Out come mpi_functions.h, the table of the functions that are wrapped and of the real ones behind them, and
 mpi_wrappers.cc. A wrapper is
 
     int MPI_Send(const void* a1, int a2, ...) {
       const Call call(CallId::kMPI_Send);
-      if (call.is_recorded()) return TracedMPI_Send(next.MPI_Send, a1, a2, ...);   // where traced_functions.txt lists it
+      if (call.is_recorded()) return TracedMPI_Send(next.MPI_Send, a1, a2, ...);  // if traced_functions.txt lists it
       return next.MPI_Send(a1, a2, ...);
     }
 
@@ -145,8 +146,9 @@ def main():
                      if not local.contains(name) and functions[name] is not None and name not in by_hand)
     traced = traced_functions(options.traced.read_text())
     options.output.mkdir(parents=True, exist_ok=True)
-    table = ["// Written by generate_wrappers.py.", "#pragma once", "#include <mpi.h>",
-             "namespace farscale::collect {", "enum class CallId : unsigned short {"]
+    table = ["// Written by generate_wrappers.py.", "#pragma once", "#include <mpi.h>"]
+    table += ["#define FARSCALE_HAS_SESSIONS"] if "MPI_Session_init" in functions else []
+    table += ["namespace farscale::collect {", "enum class CallId : unsigned short {"]
     table += [f"  k{name}," for name in by_hand + wrapped] + [f"  k{name}," for name in OTHER_REGIONS]
     table += ["  kCount", "};", "inline constexpr const char* kCallNames[] = {"]
     table += [f'  "{re.sub("_c$", "", name)}",' for name in by_hand + wrapped]

@@ -241,7 +241,7 @@ int WrappedMPI_Init_thread(decltype(real.MPI_Init_thread) init, int* argc, char*
   return InitWith(init, argc, argv, required, provided);
 }
 
-#if MPI_VERSION >= 4
+#ifdef FARSCALE_HAS_SESSIONS
 int WrappedMPI_Session_init(decltype(real.MPI_Session_init) init, MPI_Info info, MPI_Errhandler handler,
                             MPI_Session* session) {
   uses_sessions = true;
