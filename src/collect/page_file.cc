@@ -209,12 +209,6 @@ bool Ends(const char (&text)[kBytes]) {
   return std::memchr(text, 0, kBytes) != nullptr;
 }
 
-bool HasTexts(const Page& page) {
-  return Ends(page.job) && Ends(page.host) && Ends(page.program) && Ends(page.mpi_library) && Ends(page.command) &&
-         Ends(page.output) && Ends(page.error) &&
-         std::all_of(page.region, page.region + page.regions, [](const RegionRecord& one) { return Ends(one.name); });
-}
-
 bool ReadDumpFrom(int file, PageDump& dump) {
   DumpHead head;
   if (!ReadAll(file, &head, sizeof head) || std::memcmp(head.magic, DumpHead().magic, sizeof head.magic) != 0)
@@ -243,6 +237,12 @@ bool ReadDumpFrom(int file, PageDump& dump) {
 }
 
 }  // namespace
+
+bool HasTexts(const Page& page) {
+  return Ends(page.job) && Ends(page.host) && Ends(page.program) && Ends(page.mpi_library) && Ends(page.command) &&
+         Ends(page.output) && Ends(page.error) &&
+         std::all_of(page.region, page.region + page.regions, [](const RegionRecord& one) { return Ends(one.name); });
+}
 
 bool WriteDumpHead(int file, int ranks, const std::string& trace, const TraceSize& estimate) {
   DumpHead head;

@@ -28,6 +28,9 @@ std::uint64_t ProcessStarted(int pid);
 // True while the process of this page exists.
 bool ProcessExists(const Page& page);
 
+// True if all texts of a page end.
+bool HasTexts(const Page& page);
+
 // Copies of the pages of this user.
 std::vector<Page> FindPages();
 
@@ -70,9 +73,6 @@ struct RecordedRegion {
   std::string window;  // the region of pages that these occurrences are: `name` when they are all
   std::uint64_t first = 1;
   std::uint64_t last = ~std::uint64_t{0};
-  // While it is recorded.
-  std::uint64_t seen = 0;  // occurrences until now
-  bool is_open = false;
 };
 
 // ":3", ":3..5" and ":3.." at the end are occurrences; anything else belongs to the name.

@@ -30,15 +30,17 @@ std::uint64_t cpu_age = 0;      // in ticks
 std::uint64_t cpu_written = 0;
 double ticks_a_nanosecond = 1;
 bool is_used[static_cast<std::size_t>(CallId::kCount)];
-std::vector<RecordedRegion> only;  // regions to record; empty for all
-int open_only = 0;                 // the number of them that are open
+std::vector<RecordedRegion> only;      // regions to record; empty for all
+std::vector<std::uint64_t> seen_only;  // occurrences of each until now
+std::vector<bool> is_only_open;        // one of those that are recorded
+int open_only = 0;                     // the number of them that are open
 bool was_only_open = false;
-bool is_switched_off = false;             // the program did so
-bool trace_has_begun = false;                   // the trace
+bool is_switched_off = false;  // by the program
+bool trace_has_begun = false;
 bool is_on = true;                        // as the trace says
 std::vector<std::uint32_t> open_regions;  // in the trace, by their numbers there
-// Counts while the recording was off, which are no part of the counters in the trace, and the counts when it
-// was switched off.
+// Counts while the recording was off, which are no part of the counters in the trace, and those when it was switched
+// off.
 std::uint64_t cpu_left_out = 0, cpu_at_off = 0;
 Counts counts_left_out, counts_at_off;
 
@@ -157,11 +159,12 @@ void Switch() { Switch(!is_switched_off && (only.empty() || open_only > 0)); }
 // Only the outermost start of a region is an occurrence, and its last stop ends it.
 void SwitchOn(int index) {
   const RegionRecord& region = page->region[index];
-  for (RecordedRegion& one : only) {
+  for (std::size_t i = 0; i < only.size(); ++i) {
+    const RecordedRegion& one = only[i];
     if (region.open != 0 || one.name != region.name) continue;
-    ++one.seen;
-    if (one.seen < one.first || one.seen > one.last) continue;
-    one.is_open = was_only_open = true;
+    ++seen_only[i];
+    if (seen_only[i] < one.first || seen_only[i] > one.last) continue;
+    is_only_open[i] = was_only_open = true;
     if (one.window != one.name) OpenQuietly(one.window.c_str());
     ++open_only;
     Switch();
@@ -170,9 +173,10 @@ void SwitchOn(int index) {
 
 void SwitchOff(int index) {
   const RegionRecord& region = page->region[index];
-  for (RecordedRegion& one : only) {
-    if (!one.is_open || region.open != 0 || one.name != region.name) continue;
-    one.is_open = false;
+  for (std::size_t i = 0; i < only.size(); ++i) {
+    const RecordedRegion& one = only[i];
+    if (!is_only_open[i] || region.open != 0 || one.name != region.name) continue;
+    is_only_open[i] = false;
     if (one.window != one.name) CloseQuietly(one.window.c_str());
     --open_only;
     Switch();
@@ -207,6 +211,8 @@ bool StartRecording(Page& fresh, bool estimates) {
   const double save_seconds = estimates ? 0 : std::atof(Variable("FARSCALE_FLUSH").c_str());
   save_age = static_cast<std::uint64_t>(save_seconds * 1e9 * ticks_a_nanosecond);
   only = RecordedRegions();
+  seen_only.resize(only.size());
+  is_only_open.resize(only.size());
   if (!only.empty()) fresh.flags |= kRecordsRegions;
   StartCommunicators();
   MeasureClockOffset();
