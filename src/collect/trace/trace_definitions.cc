@@ -415,12 +415,15 @@ OTF2_ErrorCode IgnoreMessage(void*, const char*, std::uint64_t, const char*, OTF
 
 }  // namespace
 
-RunFacts FactsOfRun(const Page& page, bool has_counters) {
+double TicksASecond(const Page& page) {
   const auto ticks = static_cast<double>(page.end_tick - page.begin_tick);
   const auto nanoseconds = static_cast<double>(page.end_clock - page.begin_clock);
   const bool is_known = (page.flags & kClockIsTsc) != 0 && ticks > 0 && nanoseconds > 0;
-  const double ticks_a_second = is_known ? ticks / nanoseconds * 1e9 : 1e9;
-  return {page.program, static_cast<std::uint64_t>(ticks_a_second), page.started, has_counters, {}, {}};
+  return is_known ? ticks / nanoseconds * 1e9 : 1e9;
+}
+
+RunFacts FactsOfRun(const Page& page, bool has_counters) {
+  return {page.program, static_cast<std::uint64_t>(TicksASecond(page)), page.started, has_counters, {}, {}};
 }
 
 OTF2_Archive* OpenToWrite(const std::string& folder, const char* generator, const OTF2_FlushCallbacks& flush) {
@@ -429,7 +432,9 @@ OTF2_Archive* OpenToWrite(const std::string& folder, const char* generator, cons
                                             kDefinitionChunk, OTF2_SUBSTRATE_POSIX, OTF2_COMPRESSION_NONE);
   const bool good = archive != nullptr && OTF2_Archive_SetFlushCallbacks(archive, &flush, nullptr) == OTF2_SUCCESS &&
                     OTF2_Archive_SetCreator(archive, generator) == OTF2_SUCCESS;
-  return good ? archive : nullptr;
+  if (good) return archive;
+  if (archive != nullptr) OTF2_Archive_Close(archive);
+  return nullptr;
 }
 
 bool WriteGlobalDefinitions(OTF2_GlobalDefWriter* writer, const std::vector<RankDefinitions>& ranks,

@@ -103,7 +103,8 @@ struct RunFacts {
   std::vector<std::string> calls, regions;
 };
 
-// Those of a rank whose run has ended, without regions.
+// By the page of a rank whose run has ended; facts without regions.
+double TicksASecond(const Page& page);
 RunFacts FactsOfRun(const Page& page, bool has_counters);
 
 // Numbers all definitions without gaps, in the order in which they are written, replaces the ranks' own numbers of

@@ -229,6 +229,7 @@ namespace {
 
 // A rank in a file, RANK.room, and what is made of it.
 struct SavedRank {
+  std::uint32_t version = kRoomVersion;
   std::string page_bytes;
   std::uint32_t call_count = 0;
   std::uint32_t has_counters = 0;
@@ -242,7 +243,7 @@ struct SavedRank {
   std::uint64_t last_time = 0;
 };
 auto Fields(SavedRank& r) {
-  return std::tie(r.page_bytes, r.call_count, r.has_counters, r.is_log_full, r.events, r.log);
+  return std::tie(r.version, r.page_bytes, r.call_count, r.has_counters, r.is_log_full, r.events, r.log);
 }
 
 fs::path FolderOfEvents(const std::string& folder) { return fs::path(folder) / kArchiveName; }
@@ -286,11 +287,13 @@ std::vector<fs::path> SavedFiles(const std::string& folder) {
 bool Load(const fs::path& path, SavedRank& rank) {
   std::ifstream stream(path, std::ios::binary);
   const std::string bytes{std::istreambuf_iterator<char>(stream), {}};
-  if (!stream || !Unpack(bytes, rank) || rank.page_bytes.size() > sizeof(Page)) return false;
+  if (!stream || !Unpack(bytes, rank) || rank.version != kRoomVersion || rank.page_bytes.size() > sizeof(Page)) {
+    return false;
+  }
   std::memcpy(&rank.page, rank.page_bytes.data(), rank.page_bytes.size());
   const Page& page = rank.page;
   const bool is_page = page.version == kPageVersion && page.regions <= kMostRegions && page.rank >= 0 &&
-                       page.rank < page.ranks && rank.page_bytes.size() >= UsedBytes(page);
+                       page.rank < page.ranks && rank.page_bytes.size() >= UsedBytes(page) && HasTexts(page);
   const auto definitions = DefinitionsInLog(rank.log);
   if (!is_page || !definitions || rank.is_log_full != 0) return false;
   rank.definitions = *definitions;
@@ -403,8 +406,7 @@ void NoteEnds(const std::vector<SavedRank>& ranks, RecoveredTrace& trace) {
   bool is_first = true;
   for (const SavedRank& rank : ranks) {
     if (!rank.is_there || rank.last_time < rank.page.begin_tick) continue;
-    const auto ticks_a_second = static_cast<double>(FactsOfRun(rank.page, false).ticks_a_second);
-    const double end = static_cast<double>(rank.last_time - rank.page.begin_tick) / ticks_a_second;
+    const double end = static_cast<double>(rank.last_time - rank.page.begin_tick) / TicksASecond(rank.page);
     if (is_first || end < trace.first_end) {
       trace.first_end = end;
       trace.first_rank = rank.page.rank;
@@ -439,6 +441,14 @@ bool HasAllRanks(const std::string& folder) {
 
 RecoveredTrace RecoverTrace(const std::string& folder, const std::string& end, const std::string& generator) {
   RecoveredTrace trace;
+  const auto is_foreign = [](const fs::path& file) {
+    SavedRank rank;
+    return !Load(file, rank) && rank.version != kRoomVersion;
+  };
+  if (std::ranges::any_of(SavedFiles(folder), is_foreign)) {
+    trace.why = "what was saved is of another version of farscale, which alone can make a trace of it";
+    return trace;
+  }
   std::vector<SavedRank> ranks = FindRanks(folder);
   if (ranks.empty()) {
     trace.why = "nothing was saved of the events of any rank";
