@@ -74,12 +74,16 @@ void RunPart(void* data) {
   EndPart();
 }
 
+unsigned MostThreads() {
+  static const auto most_threads = FindQuery("omp_get_max_threads");
+  return static_cast<unsigned>(most_threads());
+}
+
 // Calls `parallel` with what a team is to run, in place of the program's function and data.
 template <typename Parallel>
 void RunParallel(bool is_measured, PartFunction function, void* data, unsigned threads, Parallel parallel) {
-  static const auto most_threads = FindQuery("omp_get_max_threads");
   Part part{nullptr, function, data, nullptr};
-  if (is_measured) part.team = Fork(threads > 0 ? threads : static_cast<unsigned>(most_threads()));
+  if (is_measured) part.team = Fork(threads > 0 ? threads : MostThreads());
   if (part.team == nullptr) {
     parallel(function, data);
     return;
