@@ -164,7 +164,7 @@ void AddCommunicator(MPI_Comm communicator) {
   added.id = definition.id = id;
   added.next_copy = id + world_size;
   added.copies_left = added.is_inter ? 0 : kCopies;
-  if (names && added.rank == 0) Define(&RankDefinitions::communicators, std::move(definition));
+  if (names && added.rank == 0) Define(&RankDefinitions::communicators, definition);
   added.shadow = MakeShadow(communicator);
   const auto held = HoldSharedState();
   last_found = nullptr;
@@ -191,7 +191,7 @@ void AddCopy(MPI_Comm old, MPI_Comm copy) {
   if (added.rank == 0) {
     GroupDefinition definition = DefinitionOf(old, false);
     definition.id = added.id;
-    Define(&RankDefinitions::communicators, std::move(definition));
+    Define(&RankDefinitions::communicators, definition);
   }
   last_found = nullptr;
   communicators[KeyOf(copy)] = added;

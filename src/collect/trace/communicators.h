@@ -7,7 +7,6 @@
 #include <cstdint>
 #include <cstring>
 #include <optional>
-#include <vector>
 
 #include "collect/trace/trace_definitions.h"
 #include "mpi_functions.h"
