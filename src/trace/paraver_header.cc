@@ -79,15 +79,15 @@ void ReadDuration(LineCursor& cursor, ParaverHeader& header) {
 }
 
 // (1:1,1:1)
-std::vector<Rank> ReadTasks(LineCursor& cursor, std::uint64_t count) {
-  std::vector<Rank> tasks;
+std::vector<std::pair<std::int32_t, std::int32_t>> ReadTasks(LineCursor& cursor, std::uint64_t count) {
+  std::vector<std::pair<std::int32_t, std::int32_t>> tasks;
   cursor.Expect('(', "before the tasks");
   for (std::uint64_t i = 0; i < count; ++i) {
     if (i > 0) cursor.Expect(',', fmt::format("before task {} of {}", i + 1, count).c_str());
-    Rank& task = tasks.emplace_back();
-    task.threads = static_cast<std::int32_t>(cursor.Number("number of threads", kMostThreads));
+    auto& [node, threads] = tasks.emplace_back();
+    threads = static_cast<std::int32_t>(cursor.Number("number of threads", kMostThreads));
     cursor.Expect(':', "before the node of a task");
-    task.node = std::max(static_cast<std::int32_t>(cursor.Number("node of a task", kMostTasks)) - 1, 0);
+    node = std::max(static_cast<std::int32_t>(cursor.Number("node of a task", kMostTasks)) - 1, 0);
   }
   cursor.Expect(')', "behind the tasks");
   return tasks;

@@ -21,7 +21,7 @@ struct ParaverCommunicator {
 };
 
 struct ParaverApplication {
-  std::vector<Rank> tasks;  // nodes by their numbers in the header, from 0 on; no names
+  std::vector<std::pair<std::int32_t, std::int32_t>> tasks;  // node by its number in the header, from 0 on, and threads
   std::vector<ParaverCommunicator> communicators;
   std::map<std::uint64_t, std::size_t> communicator_index;  // keys: their numbers
   std::size_t intercommunicators = 0;                       // among these

@@ -124,7 +124,7 @@ void DiagnoseStates(const ParaverInput& input, const ParaverRecords& records, Di
 void CompareWithRow(const ParaverInput& input, Diagnostics& diagnostics) {
   std::uint64_t threads = 0;
   for (const ParaverApplication& application : input.header.applications) {
-    for (const Rank& task : application.tasks) threads += static_cast<std::uint64_t>(std::max(task.threads, 1));
+    for (const auto& [node, own] : application.tasks) threads += static_cast<std::uint64_t>(std::max(own, 1));
   }
   if (input.names.threads == 0 || input.names.threads == threads) return;
   const std::string row = ParaverNamesFile(input.path, ".row");
@@ -215,15 +215,15 @@ class Definitions {
 
   void AddPlaces() {
     std::map<std::int32_t, std::int32_t> nodes;  // numbers in the header, to those with ranks
-    for (const Rank& task : application_.tasks) nodes.try_emplace(task.node, 0);
+    for (const auto& [node, threads] : application_.tasks) nodes.try_emplace(node, 0);
     for (auto& [node, index] : nodes) {
       const auto number = static_cast<std::size_t>(node);
       index = static_cast<std::int32_t>(
           builder_.AddNode(number < names_.nodes.size() ? names_.nodes[number] : fmt::format("node {}", node + 1)));
     }
     for (std::size_t task = 0; task < application_.tasks.size(); ++task) {
-      builder_.AddRank({nodes[application_.tasks[task].node], std::max(application_.tasks[task].threads, 1),
-                        fmt::format("rank {}", task)});
+      const auto& [node, threads] = application_.tasks[task];
+      builder_.AddRank({nodes[node], std::max(threads, 1), fmt::format("rank {}", task)});
     }
   }
 

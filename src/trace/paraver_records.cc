@@ -6,7 +6,7 @@
 #include <charconv>
 #include <cstring>
 #include <numeric>
-#include <stdexcept>
+#include <optional>
 #include <unordered_map>
 #include <utility>
 
@@ -208,8 +208,8 @@ class BlockReader {
       const char* const line_end = static_cast<const char*>(std::memchr(at, '\n', static_cast<std::size_t>(end - at)));
       try {
         ReadLine(at, line_end);
-      } catch (const Damage& damage) {
-        if (block_.tally.damaged++ == 0) block_.tally.first_damage = damage.what();
+      } catch (const Damage&) {
+        ++block_.tally.damaged;
       }
       ++block_.tally.lines;
       at = line_end + 1;
@@ -220,7 +220,7 @@ class BlockReader {
   }
 
  private:
-  using Damage = std::runtime_error;  // a line, as a sentence
+  struct Damage {};  // thrown by Fail
 
   struct Place {
     std::uint32_t task = 0;
@@ -279,7 +279,7 @@ class BlockReader {
     if (at_ <= end_) Fail("state", "the record goes on behind its last field");
     if (!Takes(place, begin, end)) {
       const bool is_kept = place.is_ours && input_.options.keep_threads;
-      if (is_kept) block_.threads[{place.task, place.thread}].states.push_back({begin, end, state});
+      if (is_kept) ThreadAt(place).states.push_back({begin, end, state});
       return;
     }
     block_.tally.has_mpi_states |= IsParaverMpiState(state);
@@ -315,9 +315,7 @@ class BlockReader {
         has_root |= entry.event == ParaverEvent::kRoot;
       }
     } while (at_ <= end_);
-    for (const auto& [type, count] : thread_counts_) {
-      block_.threads[{place.task, place.thread}].counts[type].emplace_back(time, count);
-    }
+    for (const auto& [type, count] : thread_counts_) ThreadAt(place).counts[type].emplace_back(time, count);
     if (!Takes(place, time, time) || pairs_.empty()) return;
     log_.Begin(place.task, ParaverStream::kEvents, 1 + 2 * pairs_.size(), time);
     log_.Put(pairs_.size());
@@ -328,10 +326,21 @@ class BlockReader {
     log_.End().has_root |= has_root;
   }
 
-  void CheckCommunicator(std::int64_t value) const {
+  // Records follow each other of the same thread, and of the same communicator.
+  ParaverThread& ThreadAt(const Place& place) {
+    const std::pair at(place.task, place.thread);
+    if (thread_ == nullptr || thread_->first != at) thread_ = &*block_.threads.try_emplace(at).first;
+    return thread_->second;
+  }
+
+  void CheckCommunicator(std::int64_t value) {
     const auto& known = input_.chosen().communicator_index;
     const auto id = static_cast<std::uint64_t>(value);
-    if (known.empty() || known.contains(id)) return;  // without any, all may be named
+    if (known.empty() || id == known_communicator_) return;  // without any, all may be named
+    if (known.contains(id)) {
+      known_communicator_ = id;
+      return;
+    }
     Fail("value", fmt::format("there is no communicator {}: the header defines {}", id, known.size()));
   }
 
@@ -371,15 +380,15 @@ class BlockReader {
       Fail("application", fmt::format("there is no application {}: the header lists {}", application,
                                       input_.header.applications.size()));
     }
-    const std::vector<Rank>& tasks = input_.header.applications[application - 1].tasks;
+    const auto& tasks = input_.header.applications[application - 1].tasks;
     const std::uint64_t task = Number("task", kNone);
     if (task < 1 || task > tasks.size()) {
       Fail("task", fmt::format("there is no task {}: the header lists {}", task, tasks.size()));
     }
     const std::uint64_t thread = Number("thread", kNone);
-    if (thread < 1 || thread > static_cast<std::uint64_t>(tasks[task - 1].threads)) {
-      Fail("thread",
-           fmt::format("there is no thread {}: the header lists {} of task {}", thread, tasks[task - 1].threads, task));
+    const std::int32_t threads = tasks[task - 1].second;
+    if (thread < 1 || thread > static_cast<std::uint64_t>(threads)) {
+      Fail("thread", fmt::format("there is no thread {}: the header lists {} of task {}", thread, threads, task));
     }
     return {static_cast<std::uint32_t>(task - 1), static_cast<std::uint32_t>(thread - 1),
             application - 1 == input_.application};
@@ -454,9 +463,12 @@ class BlockReader {
     return ToUtf8({begin, static_cast<std::size_t>(end - begin)});
   }
 
-  [[noreturn]] void Fail(const char* name, const std::string& what) const {
-    const std::string field = field_ > 0 ? fmt::format(", field {} ({})", field_, name) : "";
-    throw Damage(fmt::format("line {}{}: {}", Line(), field, what));
+  [[noreturn]] void Fail(const char* name, const std::string& what) {
+    if (block_.tally.damaged == 0) {
+      const std::string field = field_ > 0 ? fmt::format(", field {} ({})", field_, name) : "";
+      block_.tally.first_damage = fmt::format("line {}{}: {}", Line(), field, what);
+    }
+    throw Damage();
   }
 
   std::uint64_t Line() const { return text_.first_line + block_.tally.lines; }
@@ -469,6 +481,8 @@ class BlockReader {
   std::vector<std::pair<std::uint32_t, std::uint64_t>> pairs_;
   std::vector<std::pair<std::uint32_t, std::int64_t>> thread_counts_;
   ParaverBlock block_;
+  ParaverThreads::value_type* thread_ = nullptr;     // of the last record of one that is kept
+  std::optional<std::uint64_t> known_communicator_;  // the last one that was named
   const char* at_ = nullptr;
   const char* end_ = nullptr;
   int field_ = 0;

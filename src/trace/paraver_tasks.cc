@@ -96,7 +96,9 @@ void ParaverRecords::Add(ParaverBlock block) {
     begin = std::accumulate(segment.bytes.begin(), segment.bytes.end(), begin);
   }
   for (auto& [place, thread] : added.threads) {
-    ParaverThread& all = threads[place];
+    const auto [known, is_new] = threads.try_emplace(place, std::move(thread));
+    if (is_new) continue;
+    ParaverThread& all = known->second;
     all.states.insert(all.states.end(), thread.states.begin(), thread.states.end());
     for (const auto& [type, counts] : thread.counts) {
       all.counts[type].insert(all.counts[type].end(), counts.begin(), counts.end());
@@ -374,9 +376,8 @@ DeviceNames DevicesOf(const ParaverInput& input) {
   const std::vector<std::string>& names = input.names.thread_names;
   std::size_t next = 0;
   for (const ParaverApplication& application : input.header.applications) {
-    const std::vector<Rank>& tasks = application.tasks;
-    for (std::uint32_t task = 0; task < tasks.size(); ++task) {
-      const auto threads = static_cast<std::uint32_t>(std::max(tasks[task].threads, 1));
+    for (std::uint32_t task = 0; task < application.tasks.size(); ++task) {
+      const auto threads = static_cast<std::uint32_t>(std::max(application.tasks[task].second, 1));
       for (std::uint32_t thread = 0; thread < threads; ++thread, ++next) {
         if (next >= names.size()) return {};
         const std::string device = &application == &input.chosen() ? DeviceOf(names[next]) : "";
