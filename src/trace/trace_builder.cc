@@ -20,13 +20,6 @@ constexpr Tick kLargestTick = Tick{1} << 62;
 // Messages between the calls of a window's access epochs: from post to complete, and from complete to wait.
 constexpr std::uint32_t kPostTag = 0, kCompleteTag = 1;
 
-std::size_t HashEndpoint(const Endpoint& endpoint) {
-  std::uint64_t hash = static_cast<std::uint32_t>(endpoint.peer) * 0x9E3779B97F4A7C15u;
-  hash = (hash ^ endpoint.communicator) * 0xC2B2AE3D27D4EB4Fu;
-  hash = (hash ^ endpoint.tag) * 0x165667B19E3779F9u;
-  return hash ^ (hash >> 32);
-}
-
 // Fills the columns of a counter with its values at the edges of a timeline.
 template <typename AtEnter, typename AtLeave, typename AtEvent, typename Data>
 void FillColumns(const RankTimeline& timeline, AtEnter at_enter, AtLeave at_leave, AtEvent at_event, Data& data) {
@@ -44,8 +37,15 @@ void FillColumns(const RankTimeline& timeline, AtEnter at_enter, AtLeave at_leav
 
 }  // namespace
 
+std::size_t RankBuilder::HashEndpoint::operator()(const Endpoint& endpoint) const {
+  std::uint64_t hash = static_cast<std::uint32_t>(endpoint.peer) * 0x9E3779B97F4A7C15u;
+  hash = (hash ^ endpoint.communicator) * 0xC2B2AE3D27D4EB4Fu;
+  hash = (hash ^ endpoint.tag) * 0x165667B19E3779F9u;
+  return hash ^ (hash >> 32);
+}
+
 RankBuilder::RankBuilder(const Trace& trace, std::int32_t rank)
-    : trace_(trace), rank_(rank), samples_(trace.counters.size()), endpoint_index_(0, HashEndpoint) {
+    : trace_(trace), rank_(rank), samples_(trace.counters.size()) {
   timeline_.counters_.resize(trace.counters.size());
   for (std::size_t i = 0; i < trace.counters.size(); ++i) {
     timeline_.counters_[i].is_double = trace.counters[i].is_double;
@@ -291,7 +291,7 @@ std::optional<std::uint32_t> RankBuilder::EndpointOf(std::uint32_t peer, std::ui
     world_peer = peers[peer];
   }
   const Endpoint endpoint{world_peer, communicator, tag};
-  const std::size_t hash = HashEndpoint(endpoint);
+  const std::size_t hash = HashEndpoint()(endpoint);
   std::uint32_t& cached = endpoint_cache_[hash % endpoint_cache_.size()];
   if (cached != kNoEndpoint && timeline_.endpoints_[cached] == endpoint) return cached;
   const auto [entry, is_new] =

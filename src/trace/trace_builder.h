@@ -187,7 +187,10 @@ class RankBuilder final : public TimelineSink {
 
   std::vector<Samples> samples_;                                                          // one a counter
   std::unordered_map<std::uint64_t, std::pair<OperationClass, std::uint64_t>> requests_;  // with numbers of posts
-  std::unordered_map<Endpoint, std::uint32_t, std::size_t (*)(const Endpoint&)> endpoint_index_;
+  struct HashEndpoint {
+    std::size_t operator()(const Endpoint& endpoint) const;
+  };
+  std::unordered_map<Endpoint, std::uint32_t, HashEndpoint> endpoint_index_;
   static constexpr std::uint32_t kNoEndpoint = std::numeric_limits<std::uint32_t>::max();
   std::array<std::uint32_t, 64> endpoint_cache_;  // index of an endpoint by the low bits of its hash
   std::map<CollectiveType, std::uint32_t> collective_index_;
