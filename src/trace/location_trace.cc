@@ -479,8 +479,8 @@ class LocationTraceBuilder {
     const RankTimeline& main = trace_.timelines[rank];
     ThreadWriter writer(builder_.definitions().regions, teams_[rank], calls_[rank], thread, builder);
     Tick idle_since = main.empty() ? trace_.begin() : main.begin();
+    const ForkCall unknown{fork_region_, std::nullopt, {}};
     for (const TeamSpan& span : teams_[rank].threads[thread].spans) {
-      const ForkCall unknown{fork_region_, std::nullopt, {}};
       const ForkCall& call = span.fork == kNoFork ? unknown : calls_[rank][span.fork];
       if (span.fork != kNoFork) OpenLike(call.opened, idle_since, writer);
       const Tick until = std::max(span.begin.tick, idle_since);
