@@ -22,19 +22,12 @@ bool TaskEngine::WaitsForReceiver(std::uint32_t message) {
   return *waits;
 }
 
-// The later of the two sides starts a message that waits for its receiver.
 void TaskEngine::PostSide(std::uint32_t message, Tick time, bool is_sender) {
   if (!WaitsForReceiver(message)) {
     if (is_sender && program_.task_messages[message].is_awaited) Transfer(message, time);
     return;
   }
-  Tick& first = first_posts_[message];
-  if (first == kReleased) return;
-  if (first == kUnknown) {
-    first = time;
-  } else {
-    Transfer(message, std::max(first, time));
-  }
+  if (const auto start = StartOf(first_posts_[message], time)) Transfer(message, *start);
 }
 
 // A message may start: where nodes limit their transfers it is queued, else its arrival is known.

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <functional>
 #include <limits>
+#include <optional>
 #include <queue>
 #include <unordered_map>
 #include <utility>
@@ -21,7 +22,8 @@ namespace farscale {
 using StuckRanks = std::vector<std::pair<std::size_t, std::size_t>>;
 
 // Runs a program until every rank is finished or nothing moves any more. Messages and collectives take the delays that
-// the program has. With `is_timed`, messages that wait for their receivers start when both sides are posted.
+// the program has. With `is_timed`, messages that wait for their receivers start when both sides are posted; without,
+// the program has no steps of such sides.
 ReplayResult RunProgram(const Program& program, bool is_timed, bool keep_calls, StuckRanks& stuck);
 
 // The places of nodes for transfers, of which each sends and receives a limited number at once; a place is taken for
@@ -119,6 +121,15 @@ inline constexpr Tick kUnknown = -1;
 inline constexpr Tick kReleased = std::numeric_limits<Tick>::min();  // a sender that no longer waits for the other side
 constexpr Tick WaiterCode(std::uint32_t rank) { return kUnknown - 1 - static_cast<Tick>(rank); }
 constexpr std::uint32_t WaiterOf(Tick code) { return static_cast<std::uint32_t>(kUnknown - 1 - code); }
+
+// One side of a message that waits for its receiver is posted, `first` the other one before, if any: when the message
+// starts, which the later side decides.
+inline std::optional<Tick> StartOf(Tick& first, Tick posted) {
+  if (first == kReleased) return std::nullopt;
+  if (first != kUnknown) return std::max(first, posted);
+  first = posted;
+  return std::nullopt;
+}
 
 // A rank while it runs.
 struct RankState {

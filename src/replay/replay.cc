@@ -41,6 +41,9 @@ class Engine {
       : program_(program),
         is_timed_(is_timed),
         keep_calls_(keep_calls),
+        has_paths_(!program.paths.empty()),
+        delays_messages_(!program.message_delays.empty()),
+        delays_collectives_(!program.collective_delays.empty()),
         places_(program.nodes, program.sending, program.receiving),
         scans_(program) {
     const std::size_t ranks = program.ranks.size();
@@ -143,7 +146,11 @@ class Engine {
         return true;
       case Step::kSend: Transfer(target, state.clock); return true;
       case Step::kSendRendezvous:
-      case Step::kReceiveRendezvous: PostSide(target, state.clock); return true;
+      case Step::kReceiveRendezvous:
+        if (is_timed_) {
+          if (const auto start = StartOf(first_posts_[target], state.clock)) Transfer(target, *start);
+        }
+        return true;
       case Step::kReceive: Notify(received_[target], state.clock); return true;
       case Step::kWaitForSend: return WaitFor(rank, state, sent_[target]);
       case Step::kWaitForReceive: return WaitFor(rank, state, received_[target]);
@@ -161,25 +168,14 @@ class Engine {
     return true;
   }
 
-  // The later of the two sides starts the message.
-  void PostSide(std::uint32_t message, Tick time) {
-    Tick& first = first_posts_[message];
-    if (first == kReleased) return;
-    if (first == kUnknown) {
-      first = time;
-    } else {
-      Transfer(message, std::max(first, time));
-    }
-  }
-
   // A message may start: on networks with limited transfers it queues, else its arrival is known.
   void Transfer(std::uint32_t message, Tick ready) {
-    if (!program_.paths.empty() && program_.paths[message].from != program_.paths[message].to) {
+    if (has_paths_ && program_.paths[message].from != program_.paths[message].to) {
       queue_.emplace_back(ready, message);
       std::push_heap(queue_.begin(), queue_.end(), std::greater<>());
       return;
     }
-    Deliver(message, program_.message_delays.empty() ? ready : ready + program_.message_delays[message]);
+    Deliver(message, delays_messages_ ? ready + program_.message_delays[message] : ready);
   }
 
   void Deliver(std::uint32_t message, Tick arrival) {
@@ -255,7 +251,7 @@ class Engine {
   // When the rank may leave the operation; negative while that is unknown.
   Tick TimeFor(std::uint32_t rank, Step step, std::uint32_t operation) {
     const CollectiveState& state = collectives_[operation];
-    const Tick delay = program_.collective_delays.empty() ? 0 : program_.collective_delays[operation];
+    const Tick delay = delays_collectives_ ? program_.collective_delays[operation] : 0;
     if (step == Step::kWaitForRoot) return state.root_missing ? kUnknown : state.root + delay;
     if (step == Step::kWaitForLower) {
       const Tick known = scans_.TimeFor(operation, rank);
@@ -276,6 +272,7 @@ class Engine {
 
   const Program& program_;
   const bool is_timed_, keep_calls_;
+  const bool has_paths_, delays_messages_, delays_collectives_;
   ReplayResult result_;
 
   std::vector<RankState> states_;
@@ -350,7 +347,7 @@ ReplayResult Replay(const Trace& trace, const Matching& matching, const PhaseCut
 
 ReplayResult ReplayProgram(const Program& program, const Network* network, const std::string& what) {
   StuckRanks stuck;
-  ReplayResult result = RunProgram(program, network != nullptr, false, stuck);
+  ReplayResult result = RunProgram(program, network != nullptr && !network->IsIdeal(), false, stuck);
   if (stuck.empty()) return result;
   throw Error(ErrorKind::kNotEnoughData, what,
               fmt::format("{} of {} ranks wait for ever, rank {} in its step {} first", stuck.size(),

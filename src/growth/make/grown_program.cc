@@ -248,6 +248,7 @@ void OrderScans(const Growing& growing, Program& program) {
 
 Program CompileGrown(const GrowthModel& model, const GridPlan& plan, const GrownMessages& messages,
                      const GrownLoads& loads, const ReplayRules& rules, const Network* network) {
+  if (network != nullptr && network->IsIdeal()) network = nullptr;  // as the replay has it
   Growing growing{model,
                   plan,
                   messages,
