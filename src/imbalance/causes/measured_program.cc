@@ -215,8 +215,8 @@ MeasuredProgram::MeasuredProgram(const Trace& trace, const Matching& matching, c
   ForEachRank(trace, matching, activities, [&](std::size_t rank, const RankRecords& records) {
     Writer(records, states.ranks[rank].waits, regions, ends, collectives, *this);
   });
-  shortest_ = {};
-  sender_waits_ = {};
+  shortest_ = std::vector<Tick>();  // {} would keep their memory
+  sender_waits_ = std::vector<char>();
   program_.arrivals.assign(matching.collectives.size(), 0);
   program_.root_arrives.assign(matching.collectives.size(), false);
   CountArrivals(program_);
