@@ -175,13 +175,15 @@ Trace CutTrace(const Trace& trace, const Matching& matching, const PhaseCut& cut
   CopyUnrecordedCalls(trace.diagnostics, builder.trace().diagnostics);
   const std::vector<OperationSet> keep = OperationsToKeep(trace, matching, cut);
   std::vector<TimelineWindow> windows(trace.size());
+  std::vector<char> has_bare_edges(trace.size());
   const Tick begin = cut.begin();
   ParallelFor(trace.size(), [&](std::size_t rank) {
-    windows[rank] = WindowOf(trace, trace.timelines[rank], cut.ranks[rank], begin);
+    const RankCut& part = cut.ranks[rank];
+    windows[rank] = WindowOf(trace, trace.timelines[rank], part, begin);
+    has_bare_edges[rank] = part.present && !HasMarkedEdges(trace.timelines[rank], part.window, windows[rank]);
   });
   for (std::size_t rank = 0; rank < trace.size(); ++rank) {
-    const RankCut& part = cut.ranks[rank];
-    if (!part.present || HasMarkedEdges(trace.timelines[rank], part.window, windows[rank])) continue;
+    if (!has_bare_edges[rank]) continue;
     // The region goes around everything else of the window.
     const std::uint32_t region = RegionNamed(builder, {kWindowRegion, false, MpiCall::kNone, false});
     windows[rank].entered.insert(windows[rank].entered.begin(), region);

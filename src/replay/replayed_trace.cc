@@ -136,7 +136,7 @@ BurstLengths SpeedUp(const Trace& trace, const BurstLengths& bursts, double spee
     for (std::size_t call = 0; call < faster[rank].size(); ++call) {
       const Tick begin = BurstBegin(timeline, call), end = BurstEnd(timeline, call);
       Tick inside = 0, from = begin;
-      for (; next < timeline.region_events() && timeline.event_tick(next) < end; ++next) {
+      for (; !region.empty() && next < timeline.region_events() && timeline.event_tick(next) < end; ++next) {
         const RankTimeline::RegionEvent event = timeline.region_event(next);
         const Tick at = std::max(event.tick, from);
         if (depth > 0) inside += at - from;
