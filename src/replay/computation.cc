@@ -36,12 +36,14 @@ constexpr double kLongBurstSeconds = 100e-6;
 // In the order of the sources.
 constexpr std::array<const char*, 5> kSourceNames = {"measured", "cycles", "cpu-time", "iterations", "instructions"};
 
+Tick BurstLength(const RankTimeline& timeline, std::size_t call) {
+  return std::max<Tick>(0, BurstEnd(timeline, call) - BurstBegin(timeline, call));
+}
+
 // Lengths of all bursts, in ticks.
 std::vector<Tick> MeasuredLengths(const RankTimeline& timeline) {
   std::vector<Tick> lengths(timeline.calls() + 1);
-  for (std::size_t call = 0; call < lengths.size(); ++call) {
-    lengths[call] = std::max<Tick>(0, BurstEnd(timeline, call) - BurstBegin(timeline, call));
-  }
+  for (std::size_t call = 0; call < lengths.size(); ++call) lengths[call] = BurstLength(timeline, call);
   return lengths;
 }
 
@@ -55,7 +57,7 @@ std::vector<CountedBurst> CountBursts(const RankTimeline& timeline, std::size_t 
     }
   }
   for (std::size_t call = 0; call < bursts.size(); ++call) {
-    bursts[call].ticks = std::max<Tick>(0, BurstEnd(timeline, call) - BurstBegin(timeline, call));
+    bursts[call].ticks = BurstLength(timeline, call);
     if (bursts[call].is_interrupted || timeline.empty()) continue;
     const double counts = timeline.counter_before_call(counter, call);
     if (counts > 0 && std::isfinite(counts)) bursts[call].counts = counts;
