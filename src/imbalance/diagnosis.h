@@ -28,8 +28,6 @@
 
 namespace farscale {
 
-struct FactorLosses;
-
 struct RankLosses {
   bool present = false;
   std::optional<double> slack;     // the least of anything it does; nothing where nothing takes time
@@ -95,13 +93,5 @@ Diagnosis Diagnose(const Trace& trace, const Matching& matching, const PhaseCut&
 // The same for other activities of the ranks in the phase, such as those of a replay.
 Diagnosis Diagnose(const Trace& trace, const Matching& matching, const PhaseCut& cut, Activities activities,
                    const DiagnosisOptions& options);
-
-// The ideal network, but that every message takes one tick of the trace's clock: so who waits for whom stays visible.
-Network OneTickNetwork(const Trace& trace);
-
-// Replays the phase on a network whose messages take one tick, so that who waits for whom stays visible. Throws an
-// input error as Replay does.
-FactorLosses SplitByFactor(const Trace& trace, const Matching& matching, const PhaseCut& cut,
-                           const ReplayRules& rules = {});
 
 }  // namespace farscale

@@ -12,6 +12,9 @@
 #include "imbalance/causes/load_shape.h"
 #include "imbalance/causes/process_grid.h"
 #include "imbalance/waits/losses.h"
+#include "phases/phase_cut.h"
+#include "replay/matching.h"
+#include "replay/network.h"
 #include "replay/unknown_waits.h"
 #include "trace/trace.h"
 
@@ -43,6 +46,13 @@ struct FactorLosses {
 
   const PathFactorLoss* Find(const std::string& path) const;  // nullptr: it costs nothing
 };
+
+// The ideal network, but that every message takes one tick of the trace's clock: so who waits for whom stays visible.
+Network OneTickNetwork(const Trace& trace);
+
+// Replays the phase on that network. Throws an input error as Replay does.
+FactorLosses SplitByFactor(const Trace& trace, const Matching& matching, const PhaseCut& cut,
+                           const ReplayRules& rules = {});
 
 struct PathRecord {
   std::string path;       // "main / step / MPI_Recv"
