@@ -130,6 +130,8 @@ class Reading(TalpTest):
         other = self.write("other.json", {"format": "farscale-factors"})
         good = self.write("good.json", run_of(2, 13.0))
         self.assertIn("other.json: is no JSON of TALP", self.farscale("factors", good, other, code=3).stderr)
+        run = self.write("run.json", {"format": "farscale-measured-run"})
+        self.assertIn("times are not counted alike", self.farscale("factors", good, run, code=2).stderr)
         self.assertIn("is a factor table, which takes only", self.farscale("factors", good, "--phase", "x", code=2).stderr)
         (self.folder / "cut.json").write_text((self.folder / good).read_text()[:200])
         self.farscale("factors", "cut.json", code=3)

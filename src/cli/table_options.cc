@@ -7,7 +7,6 @@
 #include "base/files.h"
 #include "cli/command.h"
 #include "factors/scaling.h"
-#include "gate/result_files.h"
 #include "models/scaling_model.h"
 #include "report/allocation/pages.h"
 #include "results/factor_table_files.h"

@@ -194,18 +194,6 @@ Diagnostics AgreeOnTerms(const NamedTables& tables) {
   return diagnostics;
 }
 
-FactorTable ReadTableOfRuns(const std::vector<std::string>& paths) {
-  std::vector<RunFile> talp;
-  std::vector<RunFile> measured;
-  for (const std::string& path : paths) {
-    const std::string text = ReadInput(path);
-    talp.push_back({text, path});
-    measured.push_back({text, path});
-  }
-  const bool is_talp = FormatOfResults(talp.front().text, paths.front()) == kTalpFormat;
-  return is_talp ? TableOfTalpFiles(talp) : TableOfMeasuredRuns(measured);
-}
-
 MeasuredResults ReadResultFileUnchecked(const std::string& path, std::optional<Scaling> scaling) {
   MeasuredResults read;
   read.name = path;

@@ -30,9 +30,6 @@ MeasuredResults ReadResultFileUnchecked(const std::string& path, std::optional<S
 // common; the same numbers in two files count once, with a finding in the table.
 MeasuredResults ReadResultFiles(const std::vector<std::string>& paths, std::optional<Scaling> scaling = {});
 
-// Runs that farscale measure or TALP has measured, all by the same, as one table that is not complete yet.
-FactorTable ReadTableOfRuns(const std::vector<std::string>& paths);
-
 // The runs and findings of all tables in one, as repeats. They must be in the same terms [AgreeOnTerms]; scaling and
 // reference are those of the first.
 FactorTable MergeRepeats(const std::vector<FactorTable>& tables);

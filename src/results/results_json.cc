@@ -10,6 +10,7 @@
 #include <optional>
 #include <set>
 
+#include "base/files.h"
 #include "base/text.h"
 #include "factors/scaling.h"
 #include "factors/table_check.h"
@@ -268,6 +269,23 @@ FactorTable ReadTableFromJson(const std::string& text, const std::string& file) 
   CheckChecksum(json, file, table.findings);
   AddFindingsOfRows(table);
   return table;
+}
+
+FactorTable ReadTableOfRuns(const std::vector<std::string>& paths) {
+  std::vector<RunFile> files;
+  std::map<std::string, std::string> first;  // of each format
+  for (const std::string& path : paths) {
+    files.push_back({ReadInput(path), path});
+    first.try_emplace(FormatOfResults(files.back().text, path), path);
+  }
+  const auto talp = first.find(std::string(kTalpFormat)), measured = first.find(kMeasuredRunFormat);
+  if (talp != first.end() && measured != first.end()) {
+    throw Error(ErrorKind::kUsage, talp->second,
+                "was measured by TALP, but " + measured->second + " by farscale measure",
+                "their times are not counted alike; make a study for each");
+  }
+  const bool is_talp = talp != first.end() && talp->second == paths.front();
+  return is_talp ? TableOfTalpFiles(files) : TableOfMeasuredRuns(files);
 }
 
 namespace {

@@ -45,6 +45,9 @@ std::string FormatOfResults(const std::string& text, const std::string& file);
 
 // The factor table of factors.json or of results.json, or of one run that TALP has measured.
 FactorTable ReadTableFromJson(const std::string& text, const std::string& file);
+// Runs that farscale measure or TALP has measured, each in a file, as one table that is not complete yet. Throws as the
+// readers of these files do, and a usage error where they are of both tools.
+FactorTable ReadTableOfRuns(const std::vector<std::string>& paths);
 
 // Times measured by hyperfine, as `hyperfine --export-json` writes them, as a table of run times.
 

@@ -211,28 +211,9 @@ RunRecord RecordOf(const RunSpec& spec, const FactorTable& table, const std::str
 
 }  // namespace
 
-FactorTable ReadMeasuredFiles(const std::vector<std::string>& paths) {
-  std::vector<RunFile> talp;
-  std::vector<RunFile> measured;
-  for (const std::string& path : paths) {
-    const std::string text = ReadFile(path);
-    if (FormatOfResults(text, path) == kTalpFormat) {
-      talp.push_back({text, path});
-    } else {
-      measured.push_back({text, path});
-    }
-  }
-  if (!talp.empty() && !measured.empty()) {
-    throw Error(ErrorKind::kUsage, talp.front().file,
-                "was measured by TALP, but " + measured.front().file + " by farscale measure",
-                "their times are not counted alike; make a study for each");
-  }
-  return talp.empty() ? TableOfMeasuredRuns(measured) : TableOfTalpFiles(talp);
-}
-
 AnalysedRun AnalyseMeasuredFile(const Study& study, const RunSpec& spec, std::size_t scenarios, bool wants_losses) {
   AnalysedRun result;
-  const FactorTable table = ReadMeasuredFiles({spec.trace});
+  const FactorTable table = ReadTableOfRuns({spec.trace});
   result.record = RecordOf(spec, table, ReadFile(spec.trace));
   std::vector<std::string> known;
   for (const FactorRow& row : table.rows) known.push_back(row.phase.name);

@@ -36,13 +36,9 @@ struct InputFiles {
 // file that is missing, or JSON of something else, and for a folder without any of these.
 InputFiles FindInputFiles(const std::vector<std::string>& inputs);
 
-// Runs without a trace, which farscale measure or TALP has measured, as runs of a study.
-
-// Such runs, measured by the same tool, as one table that is not complete yet. Throws as the readers of these files do.
-FactorTable ReadMeasuredFiles(const std::vector<std::string>& paths);
-
-// The phases of the study that the file knows: the whole run, and regions by their names. There is nothing in it to
-// replay: no scenario has rows, and no losses are known. Throws as above.
+// A run without a trace, which farscale measure or TALP has measured, as a run of a study: the phases of the study that
+// the file knows, which are the whole run and regions by their names. There is nothing in it to replay: no scenario has
+// rows, and no losses are known. Throws as ReadTableOfRuns does.
 AnalysedRun AnalyseMeasuredFile(const Study& study, const RunSpec& spec, std::size_t scenarios, bool wants_losses);
 
 // Paths in studies. TOML is UTF-8 and names of files need not be: a byte that is none stands there as a character of

@@ -11,6 +11,7 @@
 #include "factors/thread_times.h"
 #include "replay/clock_repair.h"
 #include "replay/time_checks.h"
+#include "results/results_json.h"
 #include "trace/trace_reader.h"
 
 namespace farscale {
@@ -258,7 +259,7 @@ void DraftMeasured(StudyDraft& study, const std::vector<std::string>& files) {
   bool is_first = true;
   for (const std::string& file : files) {
     try {
-      const FactorTable table = ReadMeasuredFiles({file});
+      const FactorTable table = ReadTableOfRuns({file});
       std::vector<std::string> regions;
       for (const FactorRow& row : table.rows) {
         if (row.phase != PhaseId("whole")) regions.push_back(row.phase.name);
@@ -272,7 +273,7 @@ void DraftMeasured(StudyDraft& study, const std::vector<std::string>& files) {
     }
   }
   if (study.measured.size() < 2) return;
-  const FactorTable table = ReadMeasuredFiles(study.measured);
+  const FactorTable table = ReadTableOfRuns(study.measured);
   study.scaling = table.scaling;
   const std::vector<std::string> programs = table.Series();
   if (programs.size() > 1) {
