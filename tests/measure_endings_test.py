@@ -11,6 +11,7 @@ import json
 import os
 import pathlib
 import re
+import resource
 import shutil
 import signal
 import subprocess
@@ -283,6 +284,26 @@ class EndingTest:
         self.assertIn("Load balance", reported.err)
         self.assertEqual((self.results()["ending"], self.results()["regions"][0]["mpiCalls"]), ("finalized", 2 * 20))
         self.validate()
+        quiet = self.farscale("measure", "--report", "farscale.json.pages", "-q")
+        self.assertEqual((quiet.code, quiet.err), (0, ""))
+        # A site's limit is no failure, but what else keeps the results from their place is one.
+        for bytes_left, code, words in (("100", 0, "no more room"), ("10000000", 5, "cannot be written")):
+            limited = subprocess.run([PROGRAM, "measure", "--report", "farscale.json.pages"], cwd=self.here, text=True,
+                                     env=environment(self.here) | {"FARSCALE_MOST_BYTES": bytes_left},
+                                     preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (64, 64)),
+                                     capture_output=True)
+            self.assertEqual((limited.returncode, limited.stderr.count(words)), (code, 1), limited.stderr)
+        # A pipe that is full and does not wait loses nothing.
+        reader, writer = os.pipe()
+        os.set_blocking(writer, False)
+        filled = os.write(writer, b"x" * (1 << 20))
+        report = subprocess.Popen([PROGRAM, "measure", "--report", "farscale.json.pages"], cwd=self.here, stderr=writer,
+                                  env=environment(self.here))
+        os.close(writer)
+        time.sleep(0.5)
+        with open(reader, "rb") as pipe:
+            self.assertIn(b"Load balance", pipe.read()[filled:])
+        self.assertEqual(report.wait(), 0)
         (self.here / "farscale.json.pages").write_bytes(b"fspages")
         self.assertEqual(self.farscale("measure", "--report", "farscale.json.pages").code, 3)
 

@@ -60,6 +60,7 @@ int Measure(const LaunchOptions& options, const Common& common) {
     return 0;
   }
   if (!options.report.empty()) {
+    if (common.quiet) setenv("FARSCALE_QUIET", "1", 1);
     return ReportDump(options.report) ? 0 : static_cast<int>(ErrorKind::kOutput);
   }
   const Variables variables = VariablesFor(options, common, "measure");

@@ -6,11 +6,11 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <cstdio>
+#include <cerrno>
 #include <cstdlib>
-#include <cstring>
 #include <filesystem>
 #include <optional>
+#include <string_view>
 #include <system_error>
 #include <utility>
 #include <vector>
@@ -267,18 +267,32 @@ std::string FinishTrace(const Guard& guard, const MeasuredRun& run) {
   return "warning: " + SentenceOf(trace) + "\n" + (trace.anchor.empty() ? "" : "wrote " + trace.anchor + "\n");
 }
 
+// The output of a launcher may be a pipe that is full and does not wait.
+bool Print(int to, std::string_view text) {
+  while (!text.empty()) {
+    pollfd room = {to, POLLOUT, 0};
+    const ssize_t part = write(to, text.data(), text.size());
+    if (part > 0) text.remove_prefix(static_cast<std::size_t>(part));
+    if (part < 0 && errno != EINTR && (errno != EAGAIN || poll(&room, 1, kSecondsForOthers * 1000) <= 0)) return false;
+  }
+  return true;
+}
+
 // Writes the file of results, and the summary with `before` in front of the file's name; under FARSCALE_QUIET it prints
-// failures alone. False if it fails; under a site's limit (FARSCALE_MOST_BYTES) a missing file is no failure.
+// failures alone. False if it fails. A file beyond a site's limit (FARSCALE_MOST_BYTES) is left out, which is no
+// failure.
 bool Publish(const MeasuredRun& run, const std::string& output, const std::string& before, int to) {
-  std::string why;
-  const std::string path = WriteResult(output, run.job, MeasuredRunJson(run), why);
-  const bool is_done = !path.empty() || !collect::Variable("FARSCALE_MOST_BYTES").empty();
+  const std::string json = MeasuredRunJson(run), most = collect::Variable("FARSCALE_MOST_BYTES");
+  const bool is_too_large = !most.empty() && json.size() > std::strtoull(most.c_str(), nullptr, 10);
+  std::string why = output + " is not written: the site gives results of a user no more room";
+  const std::string path = is_too_large ? "" : WriteResult(output, run.job, json, why);
+  const bool is_done = is_too_large || !path.empty();
   const std::string last = path.empty() ? "farscale: " + why : "wrote " + path;
   const bool is_quiet = collect::IsSet("FARSCALE_QUIET");
   if (is_quiet && is_done) return true;
   const std::string text = is_quiet ? last + "\n" : MeasuredRunSummary(run, before + last);
   // In one piece, for others write there, too.
-  if (write(to, text.data(), text.size()) < 0) std::perror("farscale");
+  if (!Print(to, text) && to != STDERR_FILENO) Print(STDERR_FILENO, text);
   return is_done;
 }
 

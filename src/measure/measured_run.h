@@ -103,11 +103,11 @@ struct MeasuredProcess {
   int node = 0;
   std::uint32_t region = 0;
   collect::Sums sums{};          // since the run began
-  double seconds_a_tick = 1e-9;  // ticks by its clock
+  double seconds_a_tick = 1e-9;  // of its clock
 };
 
-// Empty where some device is not known. Devices that any of the processes used in its run count, also where they do
-// nothing in the region.
+// The devices of processes over `elapsed` seconds. Empty where some device is not known. Devices that any of them used
+// in its run count, also where they do nothing in the region.
 std::vector<MeasuredDevice> SumDevices(const std::vector<MeasuredProcess>& processes, double elapsed);
 
 // A warning or note on a run.
@@ -130,7 +130,8 @@ std::string MeasuredRunSummary(const MeasuredRun& run, const std::string& writte
 std::string TraceSizeText(const collect::TraceSize& size, const MeasuredRun& run);
 
 // Writes `text`, which contains `job`, to `path`, whole or not at all. A file there that another job has written stays:
-// then the name gets a number, farscale-2.json. Returns the path taken, or nothing and `why`.
+// then the name gets a number, farscale-2.json. A pipe or device there is written to. Returns the path taken, or
+// nothing and `why`.
 std::string WriteResult(const std::string& path, const std::string& job, const std::string& text, std::string& why);
 
 // Results of a run that came to MPI_Finalize, from what rank 0 hands over; of any other, by the guard. This is one

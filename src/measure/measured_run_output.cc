@@ -318,22 +318,23 @@ std::string MeasuredRunSummary(const MeasuredRun& run, const std::string& writte
 std::string WriteResult(const std::string& path, const std::string& job, const std::string& text, std::string& why) {
   const std::string folder = path.substr(0, path.rfind('/') + 1);
   const std::string temporary = folder + ".farscale." + job + "." + std::to_string(getpid()) + ".tmp";
-  const std::string most = collect::Variable("FARSCALE_MOST_BYTES");
-  if (!most.empty() && text.size() > std::strtoull(most.c_str(), nullptr, 10)) {
-    why = path + " is not written: the site gives results of a user no more room";
-    return "";
-  }
   const mode_t mode = collect::IsSet("FARSCALE_PRIVATE") ? 0600 : 0666;
-  const int file = open(temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, mode);
+  struct stat there;
+  const bool is_special = stat(path.c_str(), &there) == 0 && !S_ISREG(there.st_mode) && !S_ISDIR(there.st_mode);
+  // A pipe or device takes what is written; without a reader a pipe would make us wait.
+  const int file = is_special ? open(path.c_str(), O_WRONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK)
+                              : open(temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, mode);
   if (file < 0) {
     why = path + " cannot be written: " + std::strerror(errno);
     return "";
   }
-  const bool is_written = collect::WriteAll(file, text) && fsync(file) == 0;
+  if (is_special) fcntl(file, F_SETFL, 0);
+  const bool is_written = collect::WriteAll(file, text) && (is_special || fsync(file) == 0);
   const int error = errno;
   close(file);
   std::string result;
   why = path + " cannot be written: " + std::strerror(error);
+  if (is_special) return is_written ? path : "";
   for (int number = 1; is_written && number < kMostNumbers; ++number) {
     const std::string name = Numbered(path, number);
     // A link is made only where nothing is, so that of two jobs one gets the name.

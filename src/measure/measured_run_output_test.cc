@@ -1,7 +1,10 @@
 #include "measure/measured_run.h"
 
+#include <fcntl.h>
 #include <gmock/gmock.h>
 #include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include <filesystem>
 #include <fstream>
@@ -50,6 +53,18 @@ TEST_F(ResultFile, OfTheSameJobIsRenewed) {
   EXPECT_EQ(Write("run.json", "b", ", \"more\": 1"), folder_ / "run-2.json");
   EXPECT_EQ(Read(folder_ / "run-2.json"), "{\"job\": \"b\", \"more\": 1}");
   EXPECT_EQ(Files(), 2U);
+}
+
+TEST_F(ResultFile, IsWrittenIntoAPipe) {
+  const std::string pipe = folder_ / "pipe";
+  ASSERT_EQ(mkfifo(pipe.c_str(), 0600), 0);
+  EXPECT_EQ(Write("pipe", "a"), "");  // nobody reads
+  const int reader = open(pipe.c_str(), O_RDONLY | O_NONBLOCK);
+  EXPECT_EQ(Write("pipe", "a"), pipe);
+  char text[64];
+  EXPECT_EQ(std::string(text, static_cast<std::size_t>(read(reader, text, sizeof text))), "{\"job\": \"a\"}");
+  close(reader);
+  EXPECT_EQ(Files(), 1U);
 }
 
 TEST_F(ResultFile, WithoutAnEndingIsNumberedAtItsEnd) {

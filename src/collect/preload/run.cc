@@ -225,11 +225,12 @@ void HandOver(const std::string& trace, const TraceSize& estimate) {
   pthread_sigmask(SIG_BLOCK, &too_large, &usual);
   const int file = memfd_create("farscale", MFD_CLOEXEC);
   const bool has_head = file >= 0 && WriteDumpHead(file, page->ranks, trace, estimate);
-  int error = errno;
+  int error = has_head ? 0 : errno;
   const bool is_written = DumpPages(file, error) && has_head;
   const int code = is_written ? RunFarscale("--report", "/proc/self/fd/" + std::to_string(file), file) : 0;
   if (!is_written) {
-    std::fprintf(stderr, "farscale: the pages of all ranks cannot be put into memory: %s\n", std::strerror(error));
+    std::fprintf(stderr, "farscale: the pages of all ranks cannot be put into memory%s%s\n", error != 0 ? ": " : "",
+                 error != 0 ? std::strerror(error) : "");
   } else if (code == 0 || code == kCannotWrite || KeepDump(file)) {
     __atomic_store_n(&page->flags, page->flags | kReported, __ATOMIC_RELEASE);
   }
