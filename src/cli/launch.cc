@@ -37,6 +37,31 @@ void ReadElf(const fs::path& path, const Visit& visit) {
   close(file);
 }
 
+// As the program is loaded, which is true of programs without sections, too; none where they cannot be read.
+std::vector<GElf_Phdr> SegmentsOf(Elf* elf) {
+  std::size_t count = 0;
+  if (elf_getphdrnum(elf, &count) != 0) return {};
+  std::vector<GElf_Phdr> segments(count);
+  for (std::size_t i = 0; i < count; ++i) {
+    if (gelf_getphdr(elf, static_cast<int>(i), &segments[i]) == nullptr) return {};
+  }
+  return segments;
+}
+
+// The text at an address of the loaded program; empty where there is none.
+std::string TextAt(Elf* elf, const std::vector<GElf_Phdr>& segments, GElf_Addr address) {
+  std::size_t size = 0;
+  const char* bytes = elf_rawfile(elf, &size);
+  for (const GElf_Phdr& segment : segments) {
+    const GElf_Addr offset = address - segment.p_vaddr;
+    if (segment.p_type != PT_LOAD || address < segment.p_vaddr || offset >= segment.p_filesz) continue;
+    if (segment.p_offset > size || offset >= size - segment.p_offset) return "";
+    const char* begin = bytes + segment.p_offset + offset;
+    return std::string(begin, strnlen(begin, size - segment.p_offset - offset));
+  }
+  return "";
+}
+
 // Options whose value is the next word.
 bool TakesNextWord(const std::string& word) {
   static const std::vector<std::string> options = {"-j",        "--jobs",    "-o",       "--output", "--mpi",
@@ -146,13 +171,8 @@ void SetVariable(const std::string& name, const std::string& value) { setenv(nam
 bool IsStatic(const fs::path& path) {
   bool is_static = false;
   ReadElf(path, [&](Elf* elf) {
-    std::size_t count = 0;
-    if (elf_getphdrnum(elf, &count) != 0) return;
-    is_static = count > 0;
-    GElf_Phdr segment;
-    for (std::size_t i = 0; i < count; ++i) {
-      if (gelf_getphdr(elf, static_cast<int>(i), &segment) == nullptr || segment.p_type == PT_INTERP) is_static = false;
-    }
+    const std::vector<GElf_Phdr> segments = SegmentsOf(elf);
+    is_static = !segments.empty() && std::ranges::find(segments, PT_INTERP, &GElf_Phdr::p_type) == segments.end();
   });
   return is_static;
 }
@@ -228,16 +248,18 @@ fs::path OwnProgram() {
 std::vector<std::string> NeededLibraries(const fs::path& path) {
   std::vector<std::string> libraries;
   ReadElf(path, [&](Elf* elf) {
-    GElf_Shdr header;
+    const std::vector<GElf_Phdr> segments = SegmentsOf(elf);
+    const auto dynamic = std::ranges::find(segments, PT_DYNAMIC, &GElf_Phdr::p_type);
+    if (dynamic == segments.end()) return;
+    Elf_Data* entries = elf_getdata_rawchunk(elf, static_cast<off_t>(dynamic->p_offset), dynamic->p_filesz, ELF_T_DYN);
+    std::vector<GElf_Xword> names;  // in the table of strings
+    GElf_Addr strings = 0;
     GElf_Dyn entry;
-    for (Elf_Scn* section = elf_nextscn(elf, nullptr); section != nullptr; section = elf_nextscn(elf, section)) {
-      if (gelf_getshdr(section, &header) == nullptr || header.sh_type != SHT_DYNAMIC) continue;
-      Elf_Data* entries = elf_getdata(section, nullptr);
-      for (int i = 0; gelf_getdyn(entries, i, &entry) != nullptr && entry.d_tag != DT_NULL; ++i) {
-        const char* name = entry.d_tag == DT_NEEDED ? elf_strptr(elf, header.sh_link, entry.d_un.d_val) : nullptr;
-        if (name != nullptr) libraries.emplace_back(name);
-      }
+    for (int i = 0; gelf_getdyn(entries, i, &entry) != nullptr && entry.d_tag != DT_NULL; ++i) {
+      if (entry.d_tag == DT_NEEDED) names.push_back(entry.d_un.d_val);
+      if (entry.d_tag == DT_STRTAB) strings = entry.d_un.d_ptr;
     }
+    for (const GElf_Xword name : names) libraries.push_back(TextAt(elf, segments, strings + name));
   });
   return libraries;
 }

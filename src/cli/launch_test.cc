@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstdlib>
 
 #include "base/diagnostics.h"
@@ -51,6 +52,12 @@ TEST(Launch, LibrariesTellTheMpi) {
 TEST(Launch, LibrariesOfElfFilesAlone) {
   const test::TemporaryFolder folder;
   EXPECT_THAT(NeededLibraries(OwnProgram()), Contains(HasSubstr("libstdc++")));
+  // Without sections, as some programs are stripped: e_shoff, e_shnum and e_shstrndx are 0.
+  std::string stripped = ReadFile(OwnProgram());
+  std::fill_n(stripped.begin() + 0x28, 8, '\0');
+  std::fill_n(stripped.begin() + 0x3C, 4, '\0');
+  WriteFile(folder.path() / "stripped", stripped);
+  EXPECT_EQ(NeededLibraries(folder.path() / "stripped"), NeededLibraries(OwnProgram()));
   WriteFile(folder.path() / "script", "#!/bin/sh\nexec ./app\n");
   EXPECT_THAT(NeededLibraries(folder.path() / "script"), IsEmpty());
   WriteFile(folder.path() / "cut", ReadFile(OwnProgram()).substr(0, 100));
