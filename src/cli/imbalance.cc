@@ -128,7 +128,7 @@ int WriteProfile(const ImbalanceOptions& options, const Common& common) {
   const Matching matching = MatchSynchronised(trace);
   RequireClocks(trace, matching);
   const PhaseCut cut = CutClean(trace, matching, CutPhase(trace, study.phases.front()), study.factors);
-  RequireKnownWaits(trace, cut, true);
+  RequireKnownWaits(trace, cut, kWaitsAsMeasured);
   DiagnosisOptions diagnosis;
   diagnosis.delays.rules = *ParseDelayRules(options.rules);
   diagnosis.slack = false;

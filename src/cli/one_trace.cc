@@ -320,7 +320,7 @@ LossRecord LossesOf(const Trace& trace, const Matching& matching, const PhaseCut
   diagnosis.slack = false;
   LossRecord losses = RecordOf(Diagnose(trace, matching, cut, diagnosis), cut.spec.name);
   losses.trace = options.trace;
-  const UnknownWaits waits = FindUnknownWaits(trace, cut, true);
+  const UnknownWaits waits = FindUnknownWaits(trace, cut, kWaitsAsMeasured);
   if (waits.any()) WithholdWaits(losses, waits);
   return losses;
 }

@@ -13,6 +13,8 @@
 #include <chrono>
 #include <cstring>
 #include <map>
+#include <span>
+#include <string_view>
 #include <thread>
 #include <utility>
 
@@ -164,16 +166,16 @@ void AddWatchCommand(CommandLine& line) {
 namespace {
 
 // Sequences that terminals send for keys.
-using Keys = std::vector<std::string_view>;
-const Keys kUp = {"\033[A", "\033OA", "k"}, kDown = {"\033[B", "\033OB", "j"}, kPageUp = {"\033[5~"},
-           kPageDown = {"\033[6~", " "}, kHome = {"\033[H", "\033[1~", "\033OH", "g"},
-           kEnd = {"\033[F", "\033[4~", "\033OF", "G"};
+constexpr std::string_view kUp[] = {"\033[A", "\033OA", "k"}, kDown[] = {"\033[B", "\033OB", "j"},
+                           kPageUp[] = {"\033[5~"}, kPageDown[] = {"\033[6~", " "},
+                           kHome[] = {"\033[H", "\033[1~", "\033OH", "g"},
+                           kEnd[] = {"\033[F", "\033[4~", "\033OF", "G"};
 
 std::size_t LastFirst(std::size_t lines, std::size_t room) { return lines > room ? lines - room : 0; }
 
 // Takes the first key of what was sent and does what it says.
 void PressFirst(std::string_view& keys, std::size_t lines, std::size_t room, WatchView& view) {
-  const auto take = [&](const Keys& known) {
+  const auto take = [&](std::span<const std::string_view> known) {
     const auto key = std::ranges::find_if(known, [&](std::string_view one) { return keys.starts_with(one); });
     if (key != known.end()) keys.remove_prefix(key->size());
     return key != known.end();

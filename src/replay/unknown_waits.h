@@ -36,6 +36,7 @@ inline constexpr double kNoticeableWaits = 0.01;
 //
 // Locks that the trace records say who had them when, which another run need not repeat: waits as measured are known,
 // those of a replay are not. Inside an epoch of an exclusive lock flushes wait for nobody.
+inline constexpr bool kWaitsAsMeasured = true;
 UnknownWaits FindUnknownWaits(const Trace& trace, const PhaseCut& cut, bool as_measured = false);
 
 // Throws an error of kind kNotEnoughData when there are any: for what would be wrong without them, such as other times
