@@ -45,7 +45,8 @@ std::pair<std::optional<double>, std::optional<IntervalBounds>> ProjectedAt(cons
   };
   if (!quantity.IsTime()) {
     const FactorProjection* found = projection.Find(quantity.factor);
-    for (const ProjectedValue& value : found == nullptr ? std::vector<ProjectedValue>() : found->targets) {
+    if (found == nullptr) return {};
+    for (const ProjectedValue& value : found->targets) {
       if (value.cores == cores) return at(value.value, 1, value.interval80, value.interval95);
     }
     return {};
@@ -272,21 +273,21 @@ std::string LevelSentence(const GateData& data, const Judgement& judgement, cons
 
 Judgement DecideLevel(const GateData& data, Judgement judgement, const FactorLogs& logs) {
   const Rule& rule = RuleFor(data, judgement);
-  const std::optional<double> bound = rule.Bound() ? rule.Bound() : rule.warn;
+  const double bound = *judgement.bound;
   const std::string worse = rule.quantity.IsTime() ? "above " : "below ";
   judgement.verdict = Verdict::kPass;
-  std::string reason = "not " + worse + FormatQuantity(rule.quantity, *bound);
+  std::string reason = "not " + worse + FormatQuantity(rule.quantity, bound);
   if (rule.Bound()) {
     const IntervalBounds value{*judgement.value, *judgement.value};
     const IntervalBounds& range = rule.by_value ? value : *judgement.interval;
     const auto [least, most] =
-        std::minmax({Beyond(rule.quantity, range.low, *bound), Beyond(rule.quantity, range.high, *bound)});
+        std::minmax({Beyond(rule.quantity, range.low, bound), Beyond(rule.quantity, range.high, bound)});
     if (most < 0) {
       judgement.verdict = Verdict::kFail;
-      reason = worse + FormatQuantity(rule.quantity, *bound);
+      reason = worse + FormatQuantity(rule.quantity, bound);
     } else if (least < 0) {
       judgement.verdict = VerdictInDoubt(rule, judgement);
-      reason = fmt::format("too near to {} to tell", FormatQuantity(rule.quantity, *bound));
+      reason = fmt::format("too near to {} to tell", FormatQuantity(rule.quantity, bound));
     }
   }
   if (rule.warn && judgement.verdict == Verdict::kPass && Beyond(rule.quantity, *judgement.value, *rule.warn) < 0) {

@@ -141,7 +141,8 @@ void RefuseWrongSide(const Rule& rule) {
   }
 }
 
-void ReadJudging(const ConfigTable& table, Rule& rule) {
+// True unless the rule is off.
+bool ReadJudging(const ConfigTable& table, Rule& rule) {
   rule.confidence = table.Number("confidence");
   if (rule.confidence && !(*rule.confidence >= 0.5 && *rule.confidence <= kMostConfidence)) {
     table.Fail("confidence", fmt::format("'confidence' must be at least 0.5 and at most {}", kMostConfidence),
@@ -160,15 +161,14 @@ void ReadJudging(const ConfigTable& table, Rule& rule) {
   rule.min_runs = table.Integer("min_runs").value_or(1);
   rule.if_known = table.Bool("if_known").value_or(false);
   if (rule.min_runs < 1) table.Fail("min_runs", "'min_runs' must be at least 1");
-  if (const auto severity = table.String("severity")) {
-    const int level = OneOf<int>(table, "severity", *severity, {{"error", 2}, {"warn", 1}, {"off", 0}});
-    rule.is_off = level == 0;
-    rule.only_warns = level == 1;
-  }
+  const std::string severity = table.String("severity").value_or("error");
+  const int level = OneOf<int>(table, "severity", severity, {{"error", 2}, {"warn", 1}, {"off", 0}});
+  rule.only_warns = level == 1;
+  return level > 0;
 }
 
 // One rule per factor.
-std::vector<Rule> ParseRule(const ConfigTable& table) {
+void ParseRule(const ConfigTable& table, GateRules& set) {
   Rule rule;
   rule.where = table.Where();
   std::vector<Quantity> quantities;
@@ -191,17 +191,19 @@ std::vector<Rule> ParseRule(const ConfigTable& table) {
   if (table.Has("since")) rule.since = ReadSince(table, rule);
   ReadCounts(table, rule);
   ReadBounds(table, rule);
-  ReadJudging(table, rule);
+  const bool is_on = ReadJudging(table, rule);
   table.RefuseUnknownKeys();
-  std::vector<Rule> rules;
   for (const Quantity& quantity : quantities) {
     rule.quantity = quantity;
     RefuseWrongSide(rule);
     RefusePercentages(table, rule);
-    rules.push_back(rule);
-    rules.back().text = ToText(rule);
+    if (is_on) {
+      set.rules.push_back(rule);
+      set.rules.back().text = ToText(rule);
+    } else {
+      ++set.rules_off;
+    }
   }
-  return rules;
 }
 
 }  // namespace
@@ -241,20 +243,15 @@ GateRules ParseRules(const ConfigTable& config, const std::string& file) {
   }
   set.window = config.Integer("window").value_or(set.window);
   if (set.window < 1) config.Fail("window", "'window' must be at least 1");
-  std::vector<Rule> rules;
   for (const std::string& words : config.Strings("rules").value_or(std::vector<std::string>())) {
-    rules.push_back(ParseRuleText(words, config.Where("rules")));
-    RefuseWrongSide(rules.back());
+    set.rules.push_back(ParseRuleText(words, config.Where("rules")));
+    RefuseWrongSide(set.rules.back());
   }
-  for (const ConfigTable& table : config.Tables("rule")) {
-    for (Rule& rule : ParseRule(table)) rules.push_back(std::move(rule));
-  }
+  for (const ConfigTable& table : config.Tables("rule")) ParseRule(table, set);
   config.RefuseUnknownKeys();
-  if (rules.empty()) {
+  if (set.rules.empty() && set.rules_off == 0) {
     throw Error(ErrorKind::kUsage, file, "contains no rule", "write [[rule]] with factor and min or max_drop");
   }
-  set.rules_off = std::erase_if(rules, [](const Rule& rule) { return rule.is_off; });
-  set.rules = std::move(rules);
   return set;
 }
 

@@ -79,7 +79,7 @@ struct Rule {
   std::optional<Verdict> undecided;  // where the interval contains the bound; nothing: the usual
   std::int64_t min_runs = 1;         // at a core count, for a measured value to be reliable
   bool if_known = false;             // silent where neither results nor baseline know the factor
-  bool is_off = false, only_warns = false;
+  bool only_warns = false;
 
   bool HasLevel() const { return min || max || warn; }
   bool HasChange() const { return max_drop || max_rise; }
