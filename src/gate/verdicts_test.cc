@@ -321,6 +321,26 @@ TEST(Changes, ProjectionsHaveFiniteBounds) {
   EXPECT_THAT(judgement.sentence, HasSubstr("(99.9 % interval of the change -16.6 to +19.9 %)"));
 }
 
+// Two commits are against five, which have one of the worse ones among them, three against four: only these show more
+// than 5 %. What is said is of these: 0.81 of the four, and -0.0767 of the three as the mean of -0.1, -0.1 and -0.03.
+TEST(Changes, ThatLastAreSaidOfTheWindowThatShowsThem) {
+  const auto commit = [](double log) { return TableOf({RowOf(64, 0.9, 0.9 * std::exp(log))}); };
+  History history;
+  for (const double log : {0.0, 0.0, 0.0, 0.0, -0.1, -0.1}) {
+    const std::string name = std::to_string(history.size() + 1);
+    history.push_back({name + ".json", name, "2026-11-2" + name + "T12:00:00Z", "", commit(log)});
+  }
+  const Judgement judgement =
+      Only(JudgeTable("noise = 0.2\n[[rule]]\nfactor = \"parallelEfficiency\"\nmax_drop = 0.05\nsince = "
+                      "\"accepted\"\njudge = \"value\"",
+                      commit(-0.03), history));
+  EXPECT_EQ(judgement.verdict, Verdict::kFail);
+  EXPECT_EQ(judgement.commits, 3U);
+  EXPECT_NEAR(*judgement.before, 0.81, 1e-9);
+  EXPECT_NEAR(*judgement.change, std::exp(-0.23 / 3) - 1, 1e-9);
+  EXPECT_THAT(judgement.sentence, HasSubstr("in the last 3 commits, against 4 from"));
+}
+
 TEST(Changes, ValuesAloneWhereTheRuleSaysSo) {
   const FactorTable old = TableOf({RowOf(64, 0.9, 0.9)});
   const std::string rule = std::string(kDrop) + "judge = \"value\"";
