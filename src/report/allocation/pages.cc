@@ -207,6 +207,15 @@ std::string PhaseInHead(const PhaseId& phase) {
   return phase.IsGroup() ? fmt::format("group {} of phase {}", phase.group, phase.name) : "phase " + phase.name;
 }
 
+// A document of one page that inputs text and table [templates/allocation_page.tex.mustache].
+std::string PageOfPack(const Results& results, const AllocationPack& pack, const Partials& templates) {
+  Chart chart = SpeedupChart(pack);
+  chart.width = 560;
+  chart.height = HasSizes(pack) ? 220 : 330;  // there is a table more
+  const Data data = {{"title", results.title}, {"figure", RenderTikzPicture(chart)}};
+  return RenderTemplate(templates.at("allocation_page.tex"), data, OutputForm::kLatex, templates);
+}
+
 }  // namespace
 
 Chart SpeedupChart(const AllocationPack& pack) {
@@ -318,14 +327,6 @@ std::string WriteAllocationText(const AllocationText& text, const Partials& temp
   return RenderTemplate(templates.at("allocation_text.tex"), data, OutputForm::kLatex, templates);
 }
 
-std::string WriteAllocationPage(const Results& results, const AllocationPack& pack, const Partials& templates) {
-  Chart chart = SpeedupChart(pack);
-  chart.width = 560;
-  chart.height = HasSizes(pack) ? 220 : 330;  // there is a table more
-  const Data data = {{"title", results.title}, {"figure", RenderTikzPicture(chart)}};
-  return RenderTemplate(templates.at("allocation_page.tex"), data, OutputForm::kLatex, templates);
-}
-
 std::string WriteAllocationCsv(const Results& results, const AllocationPack& pack, const AllocationText& sentences) {
   std::string text = fmt::format("# {}{}; baseline {} cores; {} scaling\n", OneLine(results.title),
                                  pack.phase.IsUnnamed() ? "" : ", " + OneLine(PhaseInHead(pack.phase)),
@@ -360,7 +361,7 @@ std::vector<std::filesystem::path> WriteAllocation(const Results& results, const
                       {"allocation.tex", WriteAllocationTable(results, pack, templates.partials)},
                       {"allocation-text.tex", WriteAllocationText(text, templates.partials)},
                       {"allocation-figure.tex", SpeedupTikz(pack)},
-                      {"allocation-page.tex", WriteAllocationPage(results, pack, templates.partials)}};
+                      {"allocation-page.tex", PageOfPack(results, pack, templates.partials)}};
   AddFigureFiles(model, files);
   return WriteFiles(folder, files);
 }

@@ -55,8 +55,6 @@ ReportModel BuildAllocationModel(const Results& results, const AllocationPack& p
 std::string WriteAllocationTable(const Results& results, const AllocationPack& pack, const Partials& templates);
 // [templates/allocation_text.tex.mustache]
 std::string WriteAllocationText(const AllocationText& text, const Partials& templates);
-// A document of one page that inputs both [templates/allocation_page.tex.mustache].
-std::string WriteAllocationPage(const Results& results, const AllocationPack& pack, const Partials& templates);
 
 std::string WriteAllocationCsv(const Results& results, const AllocationPack& pack, const AllocationText& text);
 

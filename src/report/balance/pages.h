@@ -21,12 +21,8 @@ inline constexpr double kMatters = 0.01;
 
 // "as measured", "in blocks" or "round robin".
 std::string NameOfPlacement(Placement placement);
-// "256 tasks on 16 processors".
-std::string TasksOn(const BalanceConfiguration& configuration);
-// The same with where tasks lie at first, where a case has several ways: "no balancing, placed round robin".
+// "no balancing", with where tasks lie at first, where a case has several ways: "no balancing, placed round robin".
 std::string NameInCase(const WhatIf& what_if, const BalanceCase& one, const BalanceConfiguration& configuration);
-// "RefineLB every 20 iterations with 64 tasks", or "... with 64 tasks placed in blocks".
-std::string NameWithTasks(const WhatIf& what_if, const BalanceCase& one, const BalanceConfiguration& configuration);
 // "64", or "64, grown" of a run that nobody has made.
 std::string RanksText(const BalanceRun& run);
 // "64 tasks", or "64 tasks (grown)" of a run that nobody has made.
@@ -41,10 +37,7 @@ std::string NameOfCase(const WhatIf& what_if, const BalanceCase& one);
 // "21.2 % less", "2.0 % more" or "no change".
 std::string SayGain(double gain);
 // The same with the 80 % of the replicas, where there are any: not every configuration has some.
-bool HasInterval(const Gain& gain);
 std::string SayGain(const Gain& gain);
-// A makespan beside the one that it is compared with: "no more and no less", too.
-std::string SayChange(double makespan, double reference);
 // For tables: "18.0–23.1 %", or nothing.
 std::string GainInterval(const Gain& gain);
 

@@ -33,6 +33,25 @@ bool IsFiner(const BalanceOutcome& outcome) {
   return outcome.gain_over_original && outcome.configuration.tasks != outcome.configuration.processors;
 }
 
+// "256 tasks on 16 processors".
+std::string TasksOn(const BalanceConfiguration& configuration) {
+  return fmt::format("{} on {}", CountOfTasks(configuration), CountText(configuration.processors, "processor"));
+}
+
+// "RefineLB every 20 iterations with 64 tasks", or "... with 64 tasks placed in blocks".
+std::string NameWithTasks(const WhatIf& what_if, const BalanceCase& one, const BalanceConfiguration& configuration) {
+  const std::string name = fmt::format("{} with {}", NameOfBalancing(configuration), CountOfTasks(configuration));
+  return HasSeveralPlacements(what_if, one) ? name + " placed " + NameOfPlacement(configuration.placement) : name;
+}
+
+// A makespan beside the one that it is compared with.
+std::string SayChange(double makespan, double reference) {
+  const std::string change = SayGain(1 - makespan / reference);
+  return change == "no change" ? "no more and no less" : change;
+}
+
+bool HasInterval(const Gain& gain) { return gain.low < gain.high; }
+
 using Data = ReportData;
 
 // A configuration of a case by its names, with its times.
@@ -186,18 +205,9 @@ std::string CountText(std::size_t count, const std::string& one) {
   return fmt::format("{} {}{}", FormatCount(count), one, count == 1 ? "" : "s");
 }
 
-std::string TasksOn(const BalanceConfiguration& configuration) {
-  return fmt::format("{} on {}", CountOfTasks(configuration), CountText(configuration.processors, "processor"));
-}
-
 std::string NameInCase(const WhatIf& what_if, const BalanceCase& one, const BalanceConfiguration& configuration) {
   const std::string name = NameOfBalancing(configuration);
   return HasSeveralPlacements(what_if, one) ? name + ", placed " + NameOfPlacement(configuration.placement) : name;
-}
-
-std::string NameWithTasks(const WhatIf& what_if, const BalanceCase& one, const BalanceConfiguration& configuration) {
-  const std::string name = fmt::format("{} with {}", NameOfBalancing(configuration), CountOfTasks(configuration));
-  return HasSeveralPlacements(what_if, one) ? name + " placed " + NameOfPlacement(configuration.placement) : name;
 }
 
 std::string ShortName(const BalanceConfiguration& configuration) {
@@ -227,17 +237,10 @@ std::string SayGain(double gain) {
   return FormatPercent(std::fabs(gain)) + (gain > 0 ? " less" : " more");
 }
 
-std::string SayChange(double makespan, double reference) {
-  const std::string change = SayGain(1 - makespan / reference);
-  return change == "no change" ? "no more and no less" : change;
-}
-
 std::string SayBytes(double bytes) {
   if (bytes < kLargestCount) return FormatBytes(static_cast<std::uint64_t>(std::max(0.0, bytes)));
   return fmt::format("{:.3g} EiB", bytes / kExbibyte);
 }
-
-bool HasInterval(const Gain& gain) { return gain.low < gain.high; }
 
 std::string SayGain(const Gain& gain) {
   if (!HasInterval(gain)) return SayGain(gain.value);
