@@ -236,30 +236,20 @@ void AddGroups(const std::vector<RankGroup>& groups, LossRecord& losses) {
   }
 }
 
-// Losses by factor are always of ranks, as factors are; a grid of processes says nothing of threads.
+// Losses by factor are always of ranks, as factors are. `options`: of a diagnosis of ranks.
 LossRecord FindLosses(const Trace& trace, const Matching& matching, const std::optional<ThreadedRun>& threaded,
-                      const PhaseCut& cut, const std::vector<RankGroup>& groups, const RunRecord& run,
-                      const Study& study, Detail detail) {
-  DiagnosisOptions options = {{study.delays}, groups, kShapedPaths};
-  std::optional<ProcessGrid> grid;
-  if (!threaded) grid = FindProcessGrid(trace, cut);
-  if (FindsCauses(study, trace)) options.causes = CauseOptions{study.factors.counters, grid, groups};
-  options.latency = FindsCauses(study, trace) && detail == Detail::kLosses;
-  LossRecord losses = threaded ? LossesOfThreads(trace, *threaded, cut, groups, study)
+                      const PhaseCut& cut, const DiagnosisOptions& options, const Study& study) {
+  LossRecord losses = threaded ? LossesOfThreads(trace, *threaded, cut, options.groups, study)
                                : RecordOf(Diagnose(trace, matching, cut, options), cut.spec.name);
-  losses.trace = run.path;
-  AddGroups(groups, losses);
-  losses.cores = run.cores;
-  losses.grown_from = run.grown_from;
-  // Locks are told by rank alone.
+  AddGroups(options.groups, losses);
   if (const auto& clocks = matching.clocks_unknown) {
     WithholdWaits(losses, {clocks->contradictions, clocks->reason, 0, 0, ""});
+    // Who had locks when is known of ranks alone.
   } else if (const UnknownWaits waits = FindUnknownWaits(trace, cut, !threaded); waits.any()) {
     WithholdWaits(losses, waits);
   } else if (!FindUnknownWaits(trace, cut).any()) {
     losses.by_factor = SplitByFactor(trace, matching, cut, study.factors.rules);
   }
-  losses.grid = grid;
   return losses;
 }
 
@@ -315,8 +305,17 @@ AnalysedRun ReadAndMeasure(const Study& study, const RunSpec& spec, const std::v
     if (missing) continue;
     const std::vector<RankGroup> groups = GroupsOf(study, trace, *cut, diagnostics);
     if (detail != Detail::kFactors) {
-      result.losses.back() = FindLosses(trace, matching, threaded, *cut, groups, result.record, study, detail);
-      if (spec.grown != nullptr) RemoveGrownRegion(*spec.grown->model, *result.losses.back());
+      DiagnosisOptions options = {{study.delays}, groups, kShapedPaths};
+      std::optional<ProcessGrid> grid;
+      if (!threaded) grid = FindProcessGrid(trace, *cut);  // it says nothing of threads
+      if (FindsCauses(study, trace)) options.causes = CauseOptions{study.factors.counters, grid, groups};
+      options.latency = options.causes && detail == Detail::kLosses;
+      LossRecord& losses = result.losses.back().emplace(FindLosses(trace, matching, threaded, *cut, options, study));
+      losses.trace = result.record.path;
+      losses.cores = result.record.cores;
+      losses.grown_from = result.record.grown_from;
+      losses.grid = grid;
+      if (spec.grown != nullptr) RemoveGrownRegion(*spec.grown->model, losses);
     }
     const GroupedFactors factors = MeasurePhase(trace, matching, *cut++, groups, study.factors);
     diagnostics.Merge(factors.whole.diagnostics);
