@@ -55,6 +55,10 @@ TEST_F(Pages, AreFoundByJob) {
   const auto mapped = MapPages("two");
   ASSERT_EQ(mapped.size(), 1U);
   EXPECT_EQ(mapped[0]->rank, 1);
+  // The page of another job under a name of this one's.
+  Make("other", 3, getpid());
+  fs::rename(PagePath("other", 3), PagePath("two", 3));
+  EXPECT_EQ(MapPages("two").size(), 1U);
 }
 
 TEST_F(Pages, AreReadableByTheirOwnerAloneAndNeverTakenOver) {

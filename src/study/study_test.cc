@@ -22,6 +22,7 @@ namespace {
 
 using testing::ElementsAre;
 using testing::HasSubstr;
+using testing::IsEmpty;
 
 std::optional<ConfigTable> NoPresets(const std::string&) { return std::nullopt; }
 
@@ -74,7 +75,11 @@ offset = 3
 )");
   ASSERT_EQ(study.groups.size(), 3u);
   EXPECT_EQ(study.groups[0].name, "pme_loop");
+  EXPECT_EQ(study.groups[0].region, "pme_loop");
   EXPECT_THAT(study.groups[1].ranges, ElementsAre(RankRange{0, 1, false}, RankRange{0.75, 1, true}));
+  EXPECT_THAT(study.groups[1].region, IsEmpty());
+  EXPECT_THAT(study.groups[2].region, IsEmpty());
+  EXPECT_THAT(study.groups[2].ranges, IsEmpty());
   EXPECT_EQ(study.groups[2].every, 4u);
   EXPECT_EQ(study.groups[2].offset, 3u);
   EXPECT_EQ(study.groups[1].where, "dir/study.toml:6");
