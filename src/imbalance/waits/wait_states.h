@@ -68,13 +68,12 @@ namespace anomaly {
 // Clocks that differ this much make most waits wrong; chosen: a fifth.
 inline constexpr Anomaly kEndedBeforeNeeded{
     "endedBeforeNeeded", Severity::kWarning,
-    "calls ended before another rank began to send, or to take part in, what they need, so clocks of ranks differ; "
-    "waiting there is unknown",
+    "calls ended before another rank began to send, or take part in, what they need: clocks differ; waiting there is "
+    "unknown",
     0.2};
 inline constexpr Anomaly kFlushesMayPoll{"flushesMayPoll", Severity::kNote,
-                                         "windows were flushed while others may change them: if ranks poll for values "
-                                         "so, their waiting counts as computation "
-                                         "and time in MPI"};
+                                         "windows were flushed while others may change them: where ranks poll so, "
+                                         "waiting counts as computation and time in MPI"};
 }  // namespace anomaly
 
 enum class Waiting : std::uint8_t {
