@@ -173,8 +173,8 @@ struct TraceChoice {
   void ApplyTo(RunSpec& run) const;
 };
 
-// A study from its file, or of some traces with the whole run as its phase; of other phases where some are given.
-// Throws a usage error for anything else.
+// A study from its file, or of traces, with the whole run as its phase unless `phases` are given. Throws a usage error
+// for anything else.
 Study StudyOfInputs(const std::vector<std::string>& inputs, const std::string& preset = "",
                     const TraceChoice& choice = {}, const std::vector<std::string>& phases = {});
 

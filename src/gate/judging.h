@@ -96,8 +96,7 @@ struct PendingChange {
   std::vector<ComparedValues> comparisons;  // the first is the one to report unless another fails
 };
 
-// Against the baseline. The second step decides; all comparisons of the same kind share
-// the chance of error.
+// Against the baseline. The second step decides; all comparisons of the same kind share the chance of error.
 std::vector<PendingChange> FindChanges(GateData& data, std::size_t rule, const PhaseKey& key);
 Judgement DecideChange(GateData& data, PendingChange pending, std::size_t comparisons);
 
@@ -117,9 +116,9 @@ inline constexpr std::size_t kFewestReference = 3;
 std::optional<std::size_t> ReferenceBegin(const History& history, const std::string& since);
 
 // The mean of the last commits, the newest one included, against a reference level, for every window of recent commits
-// that leaves enough commits before it. The reference is the best level since
-// `begin`, its first `window` commits: a level that got better counts from there on, one that got worse does not
-// become the reference. `is_time`: larger is worse. Nothing with too few commits or unknown noise.
+// that leaves enough commits before it. The reference is the best level since `begin`, its first `window` commits: a
+// level that got better counts from there on, one that got worse does not become the reference. `is_time`: larger is
+// worse. Nothing with too few commits or unknown noise.
 std::vector<ComparedValues> FindLastingChanges(const CommitSeries& series, const SamplesByCores& newest,
                                                const std::vector<double>& cores, const SeriesNoise& noise,
                                                std::size_t begin, std::size_t window, bool is_time);

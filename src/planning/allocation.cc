@@ -68,8 +68,8 @@ Recommendation RecommendMeasured(const AllocationRow& largest, const AllocationR
 }
 
 // The projection decides beyond the largest run that is efficient enough, up to the next one, which is not. `answer`:
-// where the projected efficiency falls below the required one. `job` comes in as
-// the recommendation of the largest measured run that is efficient enough.
+// where the projected efficiency falls below the required one. `job` comes in as the recommendation of the largest
+// measured run that is efficient enough.
 void RecommendProjected(const AllocationTerms& terms, const AllocationPack& pack, const CountEstimate& answer,
                         const AllocationRow* next, Recommendation& job) {
   const double largest = job.cores, reliable = terms.ReliableCores();

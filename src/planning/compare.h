@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "factors/table_terms.h"
@@ -18,7 +19,7 @@ struct Results;
 // The parts of a difference: logarithms of factors, which add up [docs/formulas.md, comparison].
 
 // Part of a difference of logarithms. A factor, the rest that no factor explains (the whole is not exactly the product
-// product of its parts), or the base of times: the computation of the reference run, in parts where counters tell.
+// of its parts), or the base of times: the computation of the reference run, in parts where counters tell.
 struct Contribution {
   enum class Kind { kFactor, kBase, kBaseInstructions, kBaseRate, kBaseIpc, kBaseFrequency, kRest };
   Kind kind = Kind::kFactor;

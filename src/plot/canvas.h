@@ -1,5 +1,4 @@
-// The surface that pictures are drawn on, in pixels from the upper left corner: as SVG or as TikZ
-// [plot/chart.h].
+// The surface that pictures are drawn on, in pixels from the upper left corner: as SVG or as TikZ [plot/chart.h].
 #pragma once
 
 #include <optional>

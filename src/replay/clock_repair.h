@@ -13,9 +13,9 @@
 namespace farscale {
 
 // Matches a trace. Where clocks contradict messages or collectives, all times of the trace are corrected: by an offset
-// and a drift of every clock, then by a controlled logical clock for what is left. A trace without
-// contradictions stays as it is. Where no offsets and drifts explain them, or clocks are not tied to each other in both
-// directions, times stay and `clocks_unknown` of the result says why.
+// and a drift of every clock, then by a controlled logical clock for what is left. A trace without contradictions stays
+// as it is. Where no offsets and drifts explain them, or clocks are not tied to each other in both directions, times
+// stay and `clocks_unknown` of the result says why.
 Matching MatchSynchronised(Trace& trace);
 
 // True for a trace without contradictions, for tests.

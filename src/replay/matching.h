@@ -62,7 +62,7 @@ bool EndsEarly(const Trace& trace);
 // Throws an input error when the trace has more messages than can be numbered (4 thousand million).
 Matching MatchTrace(const Trace& trace);
 
-// Parts of operations [trace/operations.h] with the messages and collective operations that they belong to.
+// Parts of operations [trace/trace.h] with the messages and collective operations that they belong to.
 
 struct RecordPart : OperationPart {
   std::uint32_t number = kNoMessage;  // the message or collective operation; kNoMessage where there is none

@@ -55,7 +55,7 @@ struct Instruction {
 struct RankProgram {
   std::vector<Instruction> instructions;
   Tick begin = 0;          // its window begins, since the earliest window of any rank
-  Tick compute_after = 0;  // the last call
+  Tick compute_after = 0;  // behind the last call
   // For tasks: messages of the calls whose overhead depends on them, call by call, each list behind its length.
   std::vector<std::uint32_t> call_messages;
 };
@@ -162,7 +162,7 @@ class CallCompiler {
   // `of_all`: operations of all ranks that no part tells of.
   void Call(std::span<const CompiledPart> parts, std::span<const std::uint32_t> of_all);
 
-  Tick compute_after() const { return compute_; }  // the last call
+  Tick compute_after() const { return compute_; }  // behind the last call
   std::vector<std::uint32_t> TakeCallMessages() { return std::move(call_messages_); }
 
  private:

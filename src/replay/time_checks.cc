@@ -286,9 +286,9 @@ constexpr std::pair<CounterMeaning, double> kCeilings[] = {
 // written; what matters is a share of all.
 constexpr double kReadingError = 100e-6, kNoticeable = 0.01;
 
-// The time from one edge to another that is furthest beyond what can be, or the whole time of the rank; nothing where
-// all can be. Between edges without samples of their own nothing is known.
-// Seconds, and how much is counted in them: seconds of CPU time, or events.
+// The time from one edge to another that is furthest beyond what can be, or the whole time of the rank: its seconds,
+// and how much is counted in them, seconds of CPU time or events. Nothing where all can be. Between edges without
+// samples of their own nothing is known.
 std::optional<std::pair<double, double>> Impossible(const Trace& trace, const RankTimeline& timeline,
                                                     std::size_t counter, double counts_of_unit, double per_second) {
   const auto beyond = [&](const std::pair<double, double>& part) {

@@ -151,7 +151,7 @@ std::string DescribeTimeline(const RunRecord& run);
 // "#d55e00" and so on, of time in one state alone.
 std::string StateColor(RunState state);
 
-// A complete <svg> element; `standalone` as for charts [plot/svg.h]. Cells are joined, down to an eighth of the
+// A complete <svg> element; `standalone` as for charts [plot/canvas.h]. Cells are joined, down to an eighth of the
 // columns, until the element has at most so many bytes. The run must have a timeline.
 std::string RenderTimeline(const RunRecord& run, bool standalone, std::size_t most_bytes);
 

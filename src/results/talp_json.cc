@@ -273,8 +273,8 @@ void AddFile(const RunFile& file, TalpTable& imported) {
 std::string PlacesInWords(const std::vector<std::string>& places) {
   constexpr std::size_t kMostPlaces = 8;
   const std::vector<std::string> named(places.begin(), places.begin() + std::min(places.size(), kMostPlaces));
-  const std::string more = places.size() > kMostPlaces ? fmt::format(" and {} more", places.size() - kMostPlaces) : std::string();
-  return Join(named, "; ") + more;
+  const std::string text = Join(named, "; ");
+  return named == places ? text : fmt::format("{} and {} more", text, places.size() - kMostPlaces);
 }
 
 void RefuseTwice(const std::vector<RunFile>& files) {

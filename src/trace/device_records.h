@@ -36,10 +36,10 @@ class StreamRecords {
   std::uint64_t unbalanced_ = 0;
 };
 
-// Adds the work of a stream to a device, whose spans are neither in order nor apart then.
+// Adds the work of a stream to a device. Its spans need be neither in order nor apart.
 void AddStream(const DeviceWork& stream, Device& device);
 
-// Adds devices with such spans, but for those that do nothing.
+// Adds such devices to a trace, but for those that do nothing, and puts their spans in order and apart.
 void AddDevices(std::vector<Device> devices, Trace& trace);
 
 // The same time as spans in order and apart.

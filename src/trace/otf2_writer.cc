@@ -424,7 +424,7 @@ class LocationWriter : public TimelineSink {
   const std::size_t rank_;
   OTF2_EvtWriter* const writer_;
   const std::vector<MetricClass> metrics_;
-  std::vector<std::uint32_t> references_;            // the same
+  std::vector<std::uint32_t> references_;            // their numbers in the archive
   std::vector<std::optional<std::int64_t>> values_;  // for the next edge
   std::vector<OTF2_Type> types_;
   std::vector<OTF2_MetricValue> samples_;

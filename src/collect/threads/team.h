@@ -25,7 +25,7 @@ struct Idle {
   std::size_t thread = 0;  // number of its record
 };
 
-// A team, or one that was before and is used again.
+// A team. When it has ended, it is kept for another one.
 struct Team {
   explicit Team(unsigned capacity) : idle(capacity) {}
 
