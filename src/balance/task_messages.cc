@@ -27,7 +27,7 @@ void TaskEngine::PostSide(std::uint32_t message, Tick time, bool is_sender) {
     if (is_sender && program_.task_messages[message].is_awaited) Transfer(message, time);
     return;
   }
-  if (const auto start = StartOf(first_posts_[message], time)) Transfer(message, *start);
+  if (const auto start = LaterSide(first_posts_[message], time)) Transfer(message, *start);
 }
 
 // A message may start: where nodes limit their transfers it is queued, else its arrival is known.

@@ -122,9 +122,8 @@ inline constexpr Tick kReleased = std::numeric_limits<Tick>::min();  // a sender
 constexpr Tick WaiterCode(std::uint32_t rank) { return kUnknown - 1 - static_cast<Tick>(rank); }
 constexpr std::uint32_t WaiterOf(Tick code) { return static_cast<std::uint32_t>(kUnknown - 1 - code); }
 
-// One side of a message that waits for its receiver is posted, `first` the other one before, if any: when the message
-// starts, which the later side decides.
-inline std::optional<Tick> StartOf(Tick& first, Tick posted) {
+// One side of a message that waits for its receiver is posted. Returns when the message starts where it is the later.
+inline std::optional<Tick> LaterSide(Tick& first, Tick posted) {
   if (first == kReleased) return std::nullopt;
   if (first != kUnknown) return std::max(first, posted);
   first = posted;

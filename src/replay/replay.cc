@@ -148,7 +148,7 @@ class Engine {
       case Step::kSendRendezvous:
       case Step::kReceiveRendezvous:
         if (is_timed_) {
-          if (const auto start = StartOf(first_posts_[target], state.clock)) Transfer(target, *start);
+          if (const auto start = LaterSide(first_posts_[target], state.clock)) Transfer(target, *start);
         }
         return true;
       case Step::kReceive: Notify(received_[target], state.clock); return true;
