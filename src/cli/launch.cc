@@ -38,7 +38,7 @@ void ReadElf(const fs::path& path, const Visit& visit) {
 }
 
 // As the program is loaded, which is true of programs without sections, too; none where they cannot be read.
-std::vector<GElf_Phdr> SegmentsOf(Elf* elf) {
+std::vector<GElf_Phdr> ReadSegments(Elf* elf) {
   std::size_t count = 0;
   if (elf_getphdrnum(elf, &count) != 0) return {};
   std::vector<GElf_Phdr> segments(count);
@@ -46,20 +46,6 @@ std::vector<GElf_Phdr> SegmentsOf(Elf* elf) {
     if (gelf_getphdr(elf, static_cast<int>(i), &segments[i]) == nullptr) return {};
   }
   return segments;
-}
-
-// The text at an address of the loaded program; empty where there is none.
-std::string TextAt(Elf* elf, const std::vector<GElf_Phdr>& segments, GElf_Addr address) {
-  std::size_t size = 0;
-  const char* bytes = elf_rawfile(elf, &size);
-  for (const GElf_Phdr& segment : segments) {
-    const GElf_Addr offset = address - segment.p_vaddr;
-    if (segment.p_type != PT_LOAD || address < segment.p_vaddr || offset >= segment.p_filesz) continue;
-    if (segment.p_offset > size || offset >= size - segment.p_offset) return "";
-    const char* begin = bytes + segment.p_offset + offset;
-    return std::string(begin, strnlen(begin, size - segment.p_offset - offset));
-  }
-  return "";
 }
 
 // Options whose value is the next word.
@@ -171,7 +157,7 @@ void SetVariable(const std::string& name, const std::string& value) { setenv(nam
 bool IsStatic(const fs::path& path) {
   bool is_static = false;
   ReadElf(path, [&](Elf* elf) {
-    const std::vector<GElf_Phdr> segments = SegmentsOf(elf);
+    const std::vector<GElf_Phdr> segments = ReadSegments(elf);
     is_static = !segments.empty() && std::ranges::find(segments, PT_INTERP, &GElf_Phdr::p_type) == segments.end();
   });
   return is_static;
@@ -248,18 +234,26 @@ fs::path OwnProgram() {
 std::vector<std::string> NeededLibraries(const fs::path& path) {
   std::vector<std::string> libraries;
   ReadElf(path, [&](Elf* elf) {
-    const std::vector<GElf_Phdr> segments = SegmentsOf(elf);
+    const std::vector<GElf_Phdr> segments = ReadSegments(elf);
     const auto dynamic = std::ranges::find(segments, PT_DYNAMIC, &GElf_Phdr::p_type);
     if (dynamic == segments.end()) return;
     Elf_Data* entries = elf_getdata_rawchunk(elf, static_cast<off_t>(dynamic->p_offset), dynamic->p_filesz, ELF_T_DYN);
     std::vector<GElf_Xword> names;  // in the table of strings
-    GElf_Addr strings = 0;
+    GElf_Addr strings = 0;          // its address in the loaded program
     GElf_Dyn entry;
     for (int i = 0; gelf_getdyn(entries, i, &entry) != nullptr && entry.d_tag != DT_NULL; ++i) {
       if (entry.d_tag == DT_NEEDED) names.push_back(entry.d_un.d_val);
       if (entry.d_tag == DT_STRTAB) strings = entry.d_un.d_ptr;
     }
-    for (const GElf_Xword name : names) libraries.push_back(TextAt(elf, segments, strings + name));
+    const auto loaded = std::ranges::find_if(segments, [&](const GElf_Phdr& segment) {
+      return segment.p_type == PT_LOAD && strings - segment.p_vaddr < segment.p_filesz;
+    });
+    std::size_t size = 0;
+    const char* bytes = elf_rawfile(elf, &size);
+    for (const GElf_Xword name : names) {
+      const std::size_t at = loaded == segments.end() ? size : loaded->p_offset + (strings - loaded->p_vaddr) + name;
+      if (at < size) libraries.emplace_back(bytes + at, strnlen(bytes + at, size - at));
+    }
   });
   return libraries;
 }
