@@ -19,7 +19,7 @@ PathFactorLoss Of(const FactorLosses& losses, const std::string& path) {
 
 FactorLosses Split(const Trace& trace, const PhaseSpec& spec = PhaseSpec::WholeRun()) {
   const Matching matching = MatchTrace(trace);
-  return SplitByFactor(trace, matching, CutPhase(trace, spec));
+  return SplitByFactor(trace, matching, CutPhase(trace, spec), {});
 }
 
 // Ticks are milliseconds here: that the network of the split takes one a message does not show.

@@ -12,15 +12,16 @@
 #include "imbalance/causes/load_shape.h"
 #include "imbalance/causes/process_grid.h"
 #include "imbalance/waits/losses.h"
-#include "phases/phase_cut.h"
-#include "replay/matching.h"
-#include "replay/network.h"
 #include "replay/unknown_waits.h"
 #include "trace/trace.h"
 
 namespace farscale {
 
 struct Diagnosis;
+struct Matching;
+struct Network;
+struct PhaseCut;
+struct ReplayRules;
 
 // Which call paths take away how much of load balance and of serialization [docs/formulas.md, losses by factor].
 //
@@ -51,8 +52,7 @@ struct FactorLosses {
 Network OneTickNetwork(const Trace& trace);
 
 // Replays the phase on that network. Throws an input error as Replay does.
-FactorLosses SplitByFactor(const Trace& trace, const Matching& matching, const PhaseCut& cut,
-                           const ReplayRules& rules = {});
+FactorLosses SplitByFactor(const Trace& trace, const Matching& matching, const PhaseCut& cut, const ReplayRules& rules);
 
 struct PathRecord {
   std::string path;       // "main / step / MPI_Recv"

@@ -26,7 +26,7 @@ LossRecord LossesOf(const Trace& trace, const PhaseCut& cut) {
   options.shapes = 3;
   const Diagnosis diagnosis = Diagnose(trace, matching, cut, options);
   LossRecord losses = RecordOf(diagnosis, cut.spec.name);
-  losses.by_factor = SplitByFactor(trace, matching, cut);
+  losses.by_factor = SplitByFactor(trace, matching, cut, {});
   return losses;
 }
 
