@@ -272,8 +272,11 @@ bool Print(int to, std::string_view text) {
   while (!text.empty()) {
     pollfd room = {to, POLLOUT, 0};
     const ssize_t part = write(to, text.data(), text.size());
-    if (part > 0) text.remove_prefix(static_cast<std::size_t>(part));
-    if (part < 0 && errno != EINTR && (errno != EAGAIN || poll(&room, 1, kSecondsForOthers * 1000) <= 0)) return false;
+    if (part > 0) {
+      text.remove_prefix(static_cast<std::size_t>(part));
+    } else if (part == 0 || (errno != EINTR && (errno != EAGAIN || poll(&room, 1, kSecondsForOthers * 1000) <= 0))) {
+      return false;
+    }
   }
   return true;
 }
