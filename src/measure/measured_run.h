@@ -103,7 +103,7 @@ struct MeasuredProcess {
   int node = 0;
   std::uint32_t region = 0;
   collect::Sums sums{};          // since the run began
-  double seconds_a_tick = 1e-9;  // of its clock
+  double seconds_a_tick = 1e-9;  // those of its clock
 };
 
 // The devices of processes over `elapsed` seconds. Empty where some device is not known. Devices that any of them used

@@ -224,7 +224,7 @@ bool IsFree(const Link& link) { return link.latency == 0 && link.overhead == 0 &
 double BytesFor(CollectiveSize size, const CollectiveBytes& bytes) {
   switch (size) {
     case CollectiveSize::kMin: return bytes.smallest;
-    case CollectiveSize::kMean:  // of equal ones without rounding
+    case CollectiveSize::kMean:  // equal ones are not rounded
       return bytes.smallest == bytes.largest ? bytes.largest : bytes.sum / static_cast<double>(bytes.ranks);
     case CollectiveSize::kMax: return bytes.largest;
     case CollectiveSize::kTwiceMax: return 2 * bytes.largest;

@@ -273,7 +273,7 @@ FactorTable ReadTableFromJson(const std::string& text, const std::string& file) 
 
 FactorTable ReadTableOfRuns(const std::vector<std::string>& paths) {
   std::vector<RunFile> files;
-  std::map<std::string, std::string> first;  // of each format
+  std::map<std::string, std::string> first;  // file of each format
   for (const std::string& path : paths) {
     files.push_back({ReadInput(path), path});
     first.try_emplace(FormatOfResults(files.back().text, path), path);

@@ -135,7 +135,7 @@ std::vector<Network> ReplayNetworks(const Study& study, const BalanceStudy& bala
   } else {
     try {
       networks = {CalibrateToRuns(study.runs, study.factors.rules)};
-      if (!std::isfinite(networks.front().remote.bandwidth)) {  // how long states of tasks take is unknown then
+      if (!std::isfinite(networks.front().remote.bandwidth)) {  // then it is unknown how long states of tasks take
         throw Error(ErrorKind::kNotEnoughData, "", "the messages of the runs show no bandwidth");
       }
     } catch (const Error& error) {

@@ -481,7 +481,7 @@ class BlockReader {
   std::vector<std::pair<std::uint32_t, std::uint64_t>> pairs_;
   std::vector<std::pair<std::uint32_t, std::int64_t>> thread_counts_;
   ParaverBlock block_;
-  ParaverThreads::value_type* thread_ = nullptr;     // of the last record of one that is kept
+  ParaverThreads::value_type* thread_ = nullptr;     // that of the last record that is kept
   std::optional<std::uint64_t> known_communicator_;  // the last one that was named
   const char* at_ = nullptr;
   const char* end_ = nullptr;

@@ -35,7 +35,7 @@ std::vector<std::uint64_t> seen_only;  // occurrences of each until now
 std::vector<bool> is_only_open;        // one of those that are recorded
 int open_only = 0;                     // the number of them that are open
 bool was_only_open = false;
-bool is_switched_off = false;  // by the program
+bool is_switched_off = false;  // the program did so
 bool trace_has_begun = false;
 bool is_on = true;                        // as the trace says
 std::vector<std::uint32_t> open_regions;  // in the trace, by their numbers there

@@ -103,7 +103,7 @@ struct RunFacts {
   std::vector<std::string> calls, regions;
 };
 
-// By the page of a rank whose run has ended; facts without regions.
+// The page is of a rank whose run has ended. Facts come without regions.
 double TicksASecond(const Page& page);
 RunFacts FactsOfRun(const Page& page, bool has_counters);
 
