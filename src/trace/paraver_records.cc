@@ -337,11 +337,10 @@ class BlockReader {
     const auto& known = input_.chosen().communicator_index;
     const auto id = static_cast<std::uint64_t>(value);
     if (known.empty() || id == known_communicator_) return;  // without any, all may be named
-    if (known.contains(id)) {
-      known_communicator_ = id;
-      return;
+    if (!known.contains(id)) {
+      Fail("value", fmt::format("there is no communicator {}: the header defines {}", id, known.size()));
     }
-    Fail("value", fmt::format("there is no communicator {}: the header defines {}", id, known.size()));
+    known_communicator_ = id;
   }
 
   // 3:cpu:appl:task:thread:lsend:psend:cpu:appl:task:thread:lrecv:precv:size:tag
