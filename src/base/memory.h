@@ -31,7 +31,7 @@ void SetMemoryBudget(std::uint64_t bytes);
 std::uint64_t MemoryBudget();
 
 // Where the large arrays of the program lie: in memory while all of them fit into the budget, in a file beyond that.
-// cli/operator_new.cc makes every `new` ask here, so that rooms use ordinary vectors, and results do not depend on
+// cli/main.cc makes every `new` ask here, so that rooms use ordinary vectors, and results do not depend on
 // where those lie.
 
 // From so many bytes on an array is large. Chosen: two pages; a column of a rank in traces of many ranks is not much

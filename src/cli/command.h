@@ -57,6 +57,9 @@ std::pair<CLI::App*, Options&> AddCommand(const CommandLine& line, const std::st
   return {command, *options};
 }
 
+// What the program does: the exit code.
+int RunCommandLine(int argc, char** argv);
+
 // In the order of the help.
 void AddRunCommand(CommandLine& line);
 void AddInspectCommand(CommandLine& line);
