@@ -1904,7 +1904,7 @@ class Names(unittest.TestCase):
 
     def test_of_phases_and_series(self):
         names = nasty_names(50)
-        for first in nightly.some(range(0, len(names), 5), 3):
+        for first in nightly.some(range(0, len(names), 5), 6):
             text = io.StringIO()
             table = csv.writer(text, quoting=csv.QUOTE_ALL)  # lines that begin with # are comments
             table.writerow(["series", "phase", "cores", "runtime", "loadBalance", "serializationEfficiency", "transferEfficiency"])
@@ -1929,7 +1929,7 @@ class Names(unittest.TestCase):
 
     def test_of_phases_in_studies(self):
         names = nasty_names(50)
-        for first in nightly.some(range(0, len(names), 10), 3):
+        for first in nightly.some(range(0, len(names), 10), 5):
             phases = "".join(f"[[phases]]\nname = {json.dumps(name)}\nwindow = [{i / 1e2}, {i / 1e2 + 9e-3}]\n"
                              for i, name in enumerate(names[first:first + 10]))
             runs = "".join(f"[[runs]]\ntrace = {json.dumps(trace)}\n" for trace in LU_TRACES[:2])
@@ -1946,7 +1946,7 @@ class Names(unittest.TestCase):
 
     def test_of_folders(self):
         names = (b"caf\xe9", b"a\xff\xfeb", "日本".encode(), b"new\nline", b"quo\"te'\\x", b"{{x}} [a](b)", b"-o", b"=1+1")
-        for name in nightly.some(names, 3):
+        for name in nightly.some(names, 5):
             with self.subTest(name):
                 top = os.path.join(os.fsencode(self.here), name)
                 for ranks in (2, 4, 8):
@@ -1985,7 +1985,7 @@ class Limits(unittest.TestCase):
             self.assertNotIn("internal error", done.stderr, what)
 
     def test_of_memory(self):
-        for kibibytes in nightly.some([*range(30000, 120000, 3000), *range(120000, 600000, 60000)], 4):
+        for kibibytes in nightly.some([*range(30000, 120000, 3000), *range(120000, 600000, 60000)], 9):
             for command in (["factors", LU_TRACES[2], "-j1"], ["factors", *LU_TRACES], ["inspect", LU_TRACES[0], "-j4"]):
                 self.check(self.run_within(resource.RLIMIT_AS, kibibytes << 10, *command), (kibibytes, command))
 
@@ -2008,7 +2008,7 @@ class Limits(unittest.TestCase):
             for link in links:
                 os.symlink("/dev/zero", link)
             commands = ["predict", "/dev/zero"], ["predict", links[0]], ["report", links[1]], ["run", links[2]]
-            for command in nightly.some(commands, 2):
+            for command in nightly.some(commands, 4):
                 done = farscale(*command)
                 self.assertEqual(done.returncode, 3, command)
                 self.assertIn(endless, done.stderr)

@@ -70,7 +70,7 @@ class Memory(unittest.TestCase):
     def test_every_trace_in_files(self):
         traces = small_traces()
         self.assertGreater(len(traces), 10)
-        for trace in nightly.some(traces, 6):
+        for trace in nightly.some(traces, 18):
             for command in (["factors", trace, "--format", "json"], ["imbalance", trace, "-o", "-"]):
                 usual, tiny = (self.run_with(memory, *command) for memory in (None, "64k"))
                 self.assertEqual(tiny.stdout, usual.stdout, command)

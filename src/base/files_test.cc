@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "base/diagnostics.h"
+#include "support/repeats.h"
 #include "support/temporary_folder.h"
 
 namespace farscale {
@@ -31,7 +32,9 @@ TEST(Files, InputWithoutAnEndIsRefused) {
   fs::resize_file(large, (std::uintmax_t{256} << 20U) + 1);  // without blocks on the disk
   const fs::path endless = folder / "endless.csv";
   fs::create_symlink("/dev/zero", endless);
-  for (const fs::path& path : {large, endless, fs::path("/dev/zero")}) {
+  std::vector<fs::path> paths{large, endless, "/dev/zero"};
+  if (test::IsDaily()) paths.pop_back();
+  for (const fs::path& path : paths) {
     try {
       ReadFile(path);
       FAIL() << path;

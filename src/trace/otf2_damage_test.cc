@@ -11,6 +11,7 @@
 #include "base/files.h"
 #include "support/errors.h"
 #include "support/otf2_archive.h"
+#include "support/repeats.h"
 #include "support/temporary_folder.h"
 #include "trace/anomalies.h"
 #include "trace/trace_reader.h"
@@ -59,7 +60,7 @@ TEST_F(DamageTest, ReferencesToOtherDefinitions) {
   const fs::path file = folder_.path() / "a" / "traces.def";
   const std::string content = ReadFile(file);
   std::map<std::string, int> found;
-  for (std::size_t i = 0; i < content.size(); ++i) {
+  for (std::size_t i = 0; i < content.size(); i += test::Step(3)) {
     std::string bytes = content;
     bytes[i] = static_cast<char>(bytes[i] ^ 1);
     std::ofstream(file, std::ios::binary) << bytes;
@@ -149,7 +150,7 @@ TEST_F(DamageTest, FlippedBytes) {
   for (const char* name : {"traces.otf2", "traces.def", "traces/0.def", "traces/0.evt"}) {
     const fs::path file = folder_ / "a" / name;
     const std::string content = ReadFile(file);
-    for (std::size_t i = 0; i < content.size(); i += 11) {
+    for (std::size_t i = 0; i < content.size(); i += 11 * test::Step(5)) {
       for (const int value : {0xFF, content[i] ^ 0x10}) {
         std::string damaged = content;
         damaged[i] = static_cast<char>(value);

@@ -8,6 +8,7 @@
 
 #include "base/files.h"
 #include "support/paraver_text.h"
+#include "support/repeats.h"
 #include "trace/anomalies.h"
 
 namespace farscale {
@@ -285,7 +286,7 @@ TEST_F(ParaverDamageTest, WholeLastLineWithoutNewline) {
 
 TEST_F(ParaverDamageTest, CutAnywhere) {
   const std::string whole = Whole(3);
-  for (std::size_t size = 0; size < whole.size(); ++size) {
+  for (std::size_t size = 0; size < whole.size(); size += test::Step(5)) {
     const std::string sentence = Failure(whole.substr(0, size));
     EXPECT_FALSE(sentence.empty()) << size;
     if (size > whole.find("2:1:1:1:1:10") && whole[size - 1] != '\n' && whole[size] != '\n') {
@@ -359,7 +360,7 @@ TEST_F(ParaverDamageTest, FewerTasksThanRecordsName) {
 // Bytes may be wrong anywhere. What still reads is read; the rest ends in a sentence.
 TEST_F(ParaverDamageTest, FlippedBytes) {
   const std::string whole = Whole(2);
-  for (std::size_t i = 0; i < whole.size(); ++i) {
+  for (std::size_t i = 0; i < whole.size(); i += test::Step(7)) {
     for (const char value : {'\xFF', '9', ':', '\n', '-'}) {
       std::string damaged = whole;
       damaged[i] = value;

@@ -8,6 +8,7 @@
 #include <algorithm>
 
 #include "support/otf2_archive.h"
+#include "support/repeats.h"
 #include "support/temporary_folder.h"
 #include "support/traces.h"
 
@@ -28,7 +29,9 @@ TEST(TraceReader, AnchorOfAnyName) {
 
 // What is read does not depend on the number of threads.
 TEST(TraceReader, SameAtAnyThreadCount) {
-  for (const std::string& path : test::TracesToTry()) {
+  const std::vector<std::string> paths = test::TracesToTry();
+  for (std::size_t i = 0; i < paths.size(); i += test::Step(4)) {
+    const std::string& path = paths[i];
     std::vector<std::uint64_t> sizes;
     for (const std::size_t threads : {1u, 3u}) {
       const tbb::global_control control(tbb::global_control::max_allowed_parallelism, threads);
@@ -36,9 +39,12 @@ TEST(TraceReader, SameAtAnyThreadCount) {
       sizes.push_back(trace.MemoryBytes());
       std::uint64_t sum = 0;
       for (const RankTimeline& timeline : trace.timelines) {
-        for (std::size_t i = 0; i < timeline.calls(); ++i)
-          sum = 31 * sum + static_cast<std::uint64_t>(timeline.leave(i));
-        for (std::size_t i = 0; i < timeline.records(); ++i) sum = 31 * sum + timeline.record_target(i);
+        for (std::size_t call = 0; call < timeline.calls(); ++call) {
+          sum = 31 * sum + static_cast<std::uint64_t>(timeline.leave(call));
+        }
+        for (std::size_t record = 0; record < timeline.records(); ++record) {
+          sum = 31 * sum + timeline.record_target(record);
+        }
       }
       sizes.push_back(sum);
       sizes.push_back(trace.diagnostics.findings().size());

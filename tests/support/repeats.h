@@ -1,6 +1,7 @@
 // How often tests repeat themselves.
 #pragma once
 
+#include <cstddef>
 #include <cstdlib>
 
 namespace farscale::test {
@@ -8,14 +9,21 @@ namespace farscale::test {
 // Daily checks draw a tenth of the random programs, tables and the like; scripts/check --full sets FARSCALE_ALL_TESTS
 // and draws all of them. Sanitizers make programs ten to twenty times slower and find what they find in the first few
 // repetitions: with them it is always a tenth. The build says so, as the tests themselves may be compiled without.
+inline bool IsDaily() {
+  static const bool is_daily = std::getenv("FARSCALE_ALL_TESTS") == nullptr;
+  return is_daily;
+}
+
 inline bool IsBrief() {
 #ifdef FARSCALE_SANITIZED
   return true;
 #else
-  static const bool is_brief = std::getenv("FARSCALE_ALL_TESTS") == nullptr;
-  return is_brief;
+  return IsDaily();
 #endif
 }
+
+// From one to the next where all are tried every night, with sanitizers, too: bytes that are changed, traces.
+inline std::size_t Step(std::size_t daily) { return IsDaily() ? daily : 1; }
 
 // All of them, or a tenth.
 template <typename Count>
