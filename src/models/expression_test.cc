@@ -1,9 +1,8 @@
+#include "models/scaling_model.h"
 
 #include <gtest/gtest.h>
 
 #include <cmath>
-
-#include "models/scaling_model.h"
 
 namespace farscale {
 namespace {

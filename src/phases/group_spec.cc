@@ -186,7 +186,8 @@ double Difference(const WorkShares& a, const WorkShares& b) {
 
 double Difference(const RankGroup& a, const RankGroup& b) {
   double most = 0;
-  for (std::size_t i = 0; i < a.traits.size(); ++i) most = std::max(most, Difference(a.traits[i], b.traits[i]));
+  for (std::size_t i = 0; i < std::min(a.traits.size(), b.traits.size()); ++i)
+    most = std::max(most, Difference(a.traits[i], b.traits[i]));
   return most;
 }
 

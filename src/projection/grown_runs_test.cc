@@ -1,3 +1,4 @@
+#include "projection/phase_fits.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -5,7 +6,6 @@
 #include <cmath>
 
 #include "factors/complete_table.h"
-#include "projection/phase_fits.h"
 #include "projection/projection.h"
 #include "results/factor_table_files.h"
 #include "support/models.h"

@@ -17,7 +17,7 @@ namespace {
 using Data = ReportData;
 
 constexpr std::size_t kFewCounts = 4;
-constexpr double kNoLoss = 0.9995;        // prints as 1.000
+constexpr double kNoLoss = 0.9995;  // prints as 1.000
 
 // The efficiency to talk about: parallel efficiency, else the widest that is there.
 std::optional<Factor> Headline(const FactorRow& row) {

@@ -114,7 +114,7 @@ TEST(RankGroups, OfProgramsThatAreOddInOneWay) {
           Diagnostics diagnostics;
           const auto found = FindGroups(program.trace, CutPhase(program.trace, spec), diagnostics);
           EXPECT_TRUE(found.empty()) << program.name << ", " << ranks << " ranks, " << spec.name << ", "
-                                            << ToString(spec.span) << ": " << Describe(found);
+                                     << ToString(spec.span) << ": " << Describe(found);
         }
       }
     }

@@ -1,4 +1,3 @@
-
 #include <dlfcn.h>
 #include <sched.h>
 #include <signal.h>

@@ -142,7 +142,7 @@ GrownLoads LoadsOfRun(const GrowthModel& model, const GridPlan& plan, std::size_
 std::map<std::int64_t, std::int64_t> CountClasses(const ClassScheme& scheme, const RankGrid& grid);
 
 // The nodes of the ranks of a grown run, numbered from 0 on. As many ranks are on a node as in the largest run:
-// consecutive ones, or in turn where that run has them so. Copies of a run [growth_model.h] are on nodes as its
+// consecutive ones, or in turn where that run has them so. Copies of a run [LearnStatistically] are on nodes as its
 // ranks are, each copy of the run on others.
 std::vector<std::int32_t> GrownNodes(const GrowthModel& model, const RankGrid& grid);
 

@@ -34,7 +34,7 @@ struct ClassScheme {
   std::int32_t small_extents = 1;
   bool has_stages = false;    // calls may be repeated as often as the grid says
   bool has_lines = false;     // communicators may be divisions that do not follow the grid
-  bool is_lifted = false;     // every rank of the largest run has a class of its own [growth_model.h]
+  bool is_lifted = false;     // every rank of the largest run has a class of its own [LearnStatistically]
   GridVector second_reach{};  // the same for the second program
   bool second_has_stages = false;
 

@@ -25,7 +25,7 @@ constexpr double kSteady = 0.02;         // change of loads from one iteration t
 constexpr double kUnsteady = 0.2;        // the same
 constexpr double kMoreBalanced = 0.01;   // between nodes
 constexpr std::size_t kMostAnswers = 4;  // cases
-constexpr double kLongestRun = 1e6;      // iterations, of a run that anybody would make
+constexpr double kMostIterations = 1e6;  // iterations, of a run that anybody would make
 constexpr std::size_t kMostNamed = 3;    // configurations that were left out for one reason
 
 // There is an original run that is decomposed more coarsely.
@@ -88,7 +88,8 @@ std::string PaysAfter(const WhatIf& what_if, const BalanceOutcome& lead, const B
   const auto traced = static_cast<double>(what_if.runs[lead.configuration.run].iterations);
   if (!(iteration < without)) return "";
   const double pays = (lead.makespan - traced * iteration) / (without - iteration);
-  return pays <= traced || pays > kLongestRun ? "" : CountText(static_cast<std::size_t>(std::ceil(pays)), "iteration");
+  return pays <= traced || pays > kMostIterations ? ""
+                                                  : CountText(static_cast<std::size_t>(std::ceil(pays)), "iteration");
 }
 
 // Waiting for others that have more to do in an iteration, and for anything else.

@@ -229,8 +229,7 @@ TEST(LossesPages, SumsOverRanksAreSaidToBeSo) {
                      test::OwnTemplates("imbalance"));
   for (const char* head :
        {"\n| What causes waiting, in time summed over ranks |", "\n| Wait states by kind, in time summed over ranks |",
-        "\n| Where ranks wait, in time summed over ranks |",
-        "\n| All runs, waiting summed over ranks |",
+        "\n| Where ranks wait, in time summed over ranks |", "\n| All runs, waiting summed over ranks |",
         "\n| Messages received in another order than they were sent in, in time summed over ranks |",
         "| Waiting of ranks in it, summed | Waiting of other ranks, summed |"}) {
     EXPECT_EQ(CountOf(markdown, head), 1u) << head;
