@@ -497,7 +497,7 @@ class MpiTest:
             self.skipTest("ranks wait actively under MPICH, so that each of 8 needs a core")
         # The machine may disturb a run: one of three must be as expected.
         missed = {}
-        for fault, (place, region, ranks, seconds) in nightly.some(self.FAULTS.items(), 3):
+        for fault, (place, region, ranks, seconds) in nightly.some(self.FAULTS.items(), 6):
             tried = []
             for attempt in range(3):
                 cause = self.first_cause(fault)
@@ -568,7 +568,7 @@ class MpiTest:
         cases = {"around": (f"0w{{}}b1{steps}0w{{}}b", 80, 160), "repeated": (f"00w{{}}b1{steps}0b0w{{}}b11", 80, 160),
                  "levels": (f"2w10b0w{{}}b2w{{}}b1{steps}2", 90, 160), "regions": ("0(w{}b1" + "w20b)(" * 3 + "0w{}b)1w20b", 80, 160),
                  "messages": ("0sw{}b1w30csw20b0w{}cb1w30", 80, 160), "finely": ("w20b0w{}b1" * 4 + "w1", 81, 320)}
-        for name, (script, on, off) in cases.items():
+        for name, (script, on, off) in nightly.some(cases.items(), 3):
             with self.subTest(name):
                 self.check_stretches(script, on, off)
 
@@ -608,7 +608,8 @@ class MpiTest:
 
     def test_programs_that_call_it_oddly_are_read(self):
         # Off from the begin to the end, off at a sudden end, by a rank alone, with calls of threads.
-        for scripts in (["0w30b"], ["w30b0w30bx"], ["w30b0bw10b", "w30bbw10bx"], ["w10t0t1b"], ["010101w10b"], ["0"]):
+        oddly = (["0w30b"], ["w30b0w30bx"], ["w30b0bw10b", "w30bbw10bx"], ["w10t0t1b"], ["010101w10b"], ["0"])
+        for scripts in nightly.some(oddly, 3):
             with self.subTest(scripts):
                 shutil.rmtree(self.here / "trace", ignore_errors=True)
                 self.launch_ranks(2, [PROGRAM, "trace", "-o", "trace", str(self.bin / "pcontrol"), *scripts])

@@ -137,7 +137,7 @@ void ExpectInvariants(const Trace& trace, const PhaseCut& cut) {
 // Messages take a tick where losses are split by factor, and none in the factors.
 void ExpectLossesOfFactors(const Trace& trace, const PhaseCut& cut) {
   const Matching matching = MatchTrace(trace);
-  const FactorLosses losses = SplitByFactor(trace, matching, cut);
+  const FactorLosses losses = SplitByFactor(trace, matching, cut, {});
   if (losses.average_useful <= 0) return;  // without computation there are no factors
   // Nor where all computation is that of devices.
   if (std::ranges::any_of(trace.regions, &Region::is_device_runtime)) return;
@@ -214,7 +214,7 @@ TEST(ImbalanceProperty, RemediesDoNotContradictEachOther) {
     options.causes.emplace().grid = FindProcessGrid(trace, cut);
     options.shapes = 8;
     LossRecord losses = RecordOf(Diagnose(trace, matching, cut, options), "step");
-    losses.by_factor = SplitByFactor(trace, matching, cut);
+    losses.by_factor = SplitByFactor(trace, matching, cut, {});
     ExpectAgreement(losses, "", RemedyForAll(losses));
     for (const PathRecord& path : losses.paths) ExpectAgreement(losses, path.path, RemedyForPath(losses, path));
     const std::vector<std::string> texts = RemediesOf(losses);
@@ -300,7 +300,7 @@ TEST(ImbalanceProperty, FactorLossesAddUpOnRealTraces) {
     const PhaseCut cut = CutPhase(trace, PhaseSpec::WholeRun());
     if (trace.size() < 2) continue;
     const Matching matching = MatchTrace(trace);
-    const FactorLosses losses = SplitByFactor(trace, matching, cut);
+    const FactorLosses losses = SplitByFactor(trace, matching, cut, {});
     double sum = 0, largest = 0, end = 0;
     const ReplayResult ideal = Replay(trace, matching, cut, {});
     for (std::size_t rank = 0; rank < trace.size(); ++rank) {
@@ -334,7 +334,7 @@ TEST(ImbalanceProperty, WavefrontsLoseTimeAlongChains) {
     DiagnosisOptions options;
     options.shapes = 3;
     LossRecord losses = RecordOf(Diagnose(trace, matching, cut, options), cut.spec.name);
-    losses.by_factor = SplitByFactor(trace, matching, cut);
+    losses.by_factor = SplitByFactor(trace, matching, cut, {});
     EXPECT_EQ(RemedyForAll(losses).kind, Remedy::Kind::kBreakChain) << path;
     ++found;
   }

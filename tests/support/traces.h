@@ -16,7 +16,7 @@ std::vector<std::string> SharedTraces();
 // Both.
 std::vector<std::string> AllTraces();
 
-// The same for what must hold of any trace: in daily checks every sixth of the shared ones [support/repeats.h].
+// The same for what must hold of any trace: in daily checks some of the shared ones [support/repeats.h].
 std::vector<std::string> TracesToTry();
 
 std::string SourceFolder();
