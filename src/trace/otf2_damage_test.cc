@@ -60,7 +60,7 @@ TEST_F(DamageTest, ReferencesToOtherDefinitions) {
   const fs::path file = folder_.path() / "a" / "traces.def";
   const std::string content = ReadFile(file);
   std::map<std::string, int> found;
-  for (std::size_t i = 0; i < content.size(); i += test::Step(3)) {
+  for (std::size_t i = 0; i < content.size(); i += test::DailyStep(3)) {
     std::string bytes = content;
     bytes[i] = static_cast<char>(bytes[i] ^ 1);
     std::ofstream(file, std::ios::binary) << bytes;
@@ -150,7 +150,7 @@ TEST_F(DamageTest, FlippedBytes) {
   for (const char* name : {"traces.otf2", "traces.def", "traces/0.def", "traces/0.evt"}) {
     const fs::path file = folder_ / "a" / name;
     const std::string content = ReadFile(file);
-    for (std::size_t i = 0; i < content.size(); i += 11 * test::Step(5)) {
+    for (std::size_t i = 0; i < content.size(); i += 11 * test::DailyStep(5)) {
       for (const int value : {0xFF, content[i] ^ 0x10}) {
         std::string damaged = content;
         damaged[i] = static_cast<char>(value);

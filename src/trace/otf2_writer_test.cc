@@ -291,7 +291,7 @@ TEST_F(Definitions, RecordsOutsideTheCut) {
 }
 
 TEST_F(Otf2WriterTest, RandomPrograms) {
-  for (std::uint64_t seed = 0; seed < 40; seed += test::Step(5)) {
+  for (std::uint64_t seed = 0; seed < 40; seed += test::DailyStep(5)) {
     const Trace trace = test::MakeRandomProgram(seed, {.ranks = 2 + static_cast<int>(seed % 7)});
     ASSERT_EQ(test::Difference(trace, RoundTrip(trace)), "") << "seed " << seed;
   }

@@ -286,7 +286,7 @@ TEST_F(ParaverDamageTest, WholeLastLineWithoutNewline) {
 
 TEST_F(ParaverDamageTest, CutAnywhere) {
   const std::string whole = Whole(3);
-  for (std::size_t size = 0; size < whole.size(); size += test::Step(5)) {
+  for (std::size_t size = 0; size < whole.size(); size += test::DailyStep(5)) {
     const std::string sentence = Failure(whole.substr(0, size));
     EXPECT_FALSE(sentence.empty()) << size;
     if (size > whole.find("2:1:1:1:1:10") && whole[size - 1] != '\n' && whole[size] != '\n') {
@@ -360,7 +360,7 @@ TEST_F(ParaverDamageTest, FewerTasksThanRecordsName) {
 // Bytes may be wrong anywhere. What still reads is read; the rest ends in a sentence.
 TEST_F(ParaverDamageTest, FlippedBytes) {
   const std::string whole = Whole(2);
-  for (std::size_t i = 0; i < whole.size(); i += test::Step(7)) {
+  for (std::size_t i = 0; i < whole.size(); i += test::DailyStep(7)) {
     for (const char value : {'\xFF', '9', ':', '\n', '-'}) {
       std::string damaged = whole;
       damaged[i] = value;

@@ -30,7 +30,7 @@ TEST(TraceReader, AnchorOfAnyName) {
 // What is read does not depend on the number of threads.
 TEST(TraceReader, SameAtAnyThreadCount) {
   const std::vector<std::string> paths = test::TracesToTry();
-  for (std::size_t i = 0; i < paths.size(); i += test::Step(2)) {
+  for (std::size_t i = 0; i < paths.size(); i += test::DailyStep(2)) {
     const std::string& path = paths[i];
     std::vector<std::uint64_t> sizes;
     for (const std::size_t threads : {1u, 3u}) {

@@ -23,7 +23,7 @@ inline bool IsBrief() {
 }
 
 // From one to the next where all are tried every night, with sanitizers, too: bytes that are changed, traces.
-inline std::size_t Step(std::size_t daily) { return IsDaily() ? daily : 1; }
+inline std::size_t DailyStep(std::size_t daily) { return IsDaily() ? daily : 1; }
 
 // All of them, or a tenth.
 template <typename Count>

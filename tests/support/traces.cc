@@ -47,7 +47,7 @@ std::vector<std::string> AllTraces() {
 std::vector<std::string> TracesToTry() {
   std::vector<std::string> traces;
   const std::vector<std::string> samples = SampleTraces(), shared = SharedTraces();
-  for (std::size_t i = 0; i < samples.size(); i += Step(2)) traces.push_back(samples[i]);
+  for (std::size_t i = 0; i < samples.size(); i += DailyStep(2)) traces.push_back(samples[i]);
   for (std::size_t i = 0; i < shared.size(); i += IsDaily() ? 15 : IsBrief() ? 6 : 1) traces.push_back(shared[i]);
   return traces;
 }
