@@ -349,10 +349,8 @@ int WriteTimeline(const TimelineOptions& options, const Common& common) {
     WriteOutput(options.output, WriteAnnotations(losses));
     return 0;
   }
-  const Activities activities = CollectActivities(trace, cut);
-  const CollectiveWaits collectives(trace, matching, activities);
-  const WaitStates states = FindWaitStates(trace, matching, activities, collectives);
-  WriteOutput(options.output, WriteTraceEvents({trace, cut, activities, states, losses}));
+  const WaitStates states = FindWaitStates(trace, matching, CollectActivities(trace, cut));
+  WriteOutput(options.output, WriteTraceEvents({trace, cut, states, losses}));
   return 0;
 }
 

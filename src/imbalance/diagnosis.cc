@@ -132,14 +132,14 @@ std::vector<PathId> LargestCosts(const Diagnosis& diagnosis, std::size_t most) {
 }
 
 // A matrix of ranks and iterations can be as large as the trace, so that none is kept.
-void AddShapes(const Trace& trace, const PhaseCut& cut, const Activities& activities, const WaitStates& states,
-               std::size_t paths, Diagnosis& diagnosis) {
-  diagnosis.useful_shape = FindShape(FindLoad(trace, cut, activities, states));
-  diagnosis.useful_shape->imbalance_in_step = ImbalanceInSteps(trace, cut, activities);
+void AddShapes(const Trace& trace, const PhaseCut& cut, const WaitStates& states, std::size_t paths,
+               Diagnosis& diagnosis) {
+  diagnosis.useful_shape = FindShape(FindLoad(trace, cut, states));
+  diagnosis.useful_shape->imbalance_in_step = ImbalanceInSteps(trace, cut, states.activities);
   for (const PathId path : LargestCosts(diagnosis, paths)) diagnosis.shapes.emplace_back(path, LoadShape());
   ParallelFor(diagnosis.shapes.size(), [&](std::size_t i) {
     auto& [path, shape] = diagnosis.shapes[i];
-    shape = FindShape(FindLoad(trace, cut, activities, states, path));
+    shape = FindShape(FindLoad(trace, cut, states, path));
   });
 }
 
@@ -207,7 +207,7 @@ void AddOverRanks(const PhaseCut& cut, const std::vector<RankCosts>& costs, cons
     diagnosis.at_end += rank.at_end;
   }
   diagnosis.iterations = std::max<std::size_t>(1, cut.iterations);
-  diagnosis.rules = options.delays.rules;
+  diagnosis.rules = options.rules;
   diagnosis.recurs = cut.span == Span::kEach;
   for (const RankLosses& rank : diagnosis.ranks) diagnosis.processes += rank.present;
   AddInputOutput(diagnosis);
@@ -263,7 +263,8 @@ void AddLosses(const Activities& all, std::size_t rank, const RankWaits& states,
 }
 
 // max(0, X_r - max(min_j X_j, max_j E_j)): from when the first rank could leave.
-void AddCompletion(const Activities& activities, const CollectiveWaits& collectives, std::vector<RankLosses>& ranks) {
+void AddCompletion(const WaitStates& states, std::vector<RankLosses>& ranks) {
+  const CollectiveWaits& collectives = states.collectives;
   for (std::uint32_t operation = 0; operation < collectives.operations(); ++operation) {
     if (collectives.pattern(operation) != CollectivePattern::kAllToAll) continue;
     Tick first_leave = std::numeric_limits<Tick>::max(), last_enter = std::numeric_limits<Tick>::min();
@@ -273,7 +274,7 @@ void AddCompletion(const Activities& activities, const CollectiveWaits& collecti
       last_enter = std::max(last_enter, one.enter);
     }
     for (const Participant& one : collectives.participants(operation)) {
-      const RankActivities& own = activities.ranks[one.rank];
+      const RankActivities& own = states.activities.ranks[one.rank];
       if (!one.is_blocking || !own.present) continue;
       const Tick completion = own.leave(one.call) - std::max(first_leave, last_enter);
       if (completion <= 0) continue;
@@ -282,14 +283,14 @@ void AddCompletion(const Activities& activities, const CollectiveWaits& collecti
   }
 }
 
-std::vector<RankLosses> FindRankLosses(const Activities& activities, const CollectiveWaits& collectives,
-                                       const WaitStates& states, std::vector<RankCosts>& costs,
+std::vector<RankLosses> FindRankLosses(const WaitStates& states, std::vector<RankCosts>& costs,
                                        const std::vector<PathSegment>& critical) {
+  const Activities& activities = states.activities;
   std::vector<RankLosses> ranks(activities.ranks.size());
   ParallelFor(ranks.size(), [&](std::size_t rank) {
     if (activities.ranks[rank].present) AddLosses(activities, rank, states.ranks[rank], costs[rank], ranks[rank]);
   });
-  AddCompletion(activities, collectives, ranks);
+  AddCompletion(states, ranks);
   for (const auto& [key, ticks] : CriticalTicks(activities, critical)) {
     ranks[key.first].Of(key.second).critical = static_cast<double>(ticks);
   }
@@ -335,29 +336,24 @@ Diagnosis Diagnose(const Trace& trace, const Matching& matching, const PhaseCut&
 
 Diagnosis Diagnose(const Trace& trace, const Matching& matching, const PhaseCut& cut, Activities activities,
                    const DiagnosisOptions& options) {
-  const CollectiveWaits collectives(trace, matching, activities);
-  WaitStates states = FindWaitStates(trace, matching, activities, collectives);
-  DelayOptions delays = options.delays;
+  WaitStates states = FindWaitStates(trace, matching, std::move(activities));
   // The end of a phase that recurs is none of its time.
   const bool goes_on = cut.spec.kind != PhaseSpec::Kind::kWholeRun && cut.span != Span::kEach;
-  if (!delays.charge_end) delays.charge_end = goes_on;
-  DelayCosts costs = FindDelayCosts(activities, states, collectives, cut.iterations, delays);
+  DelayCosts costs = FindDelayCosts(states, cut.iterations, options.rules, options.charge_end.value_or(goes_on));
   states.marks = {};
   Diagnosis diagnosis;
-  diagnosis.paths = activities.paths;
+  diagnosis.paths = states.activities.paths;
   diagnosis.rasters = std::move(costs.rasters);
   diagnosis.diagnostics = states.diagnostics;
-  diagnosis.critical = FindCriticalPath(activities, states);
-  diagnosis.ranks = FindRankLosses(activities, collectives, states, costs.ranks, diagnosis.critical);
+  diagnosis.critical = FindCriticalPath(states);
+  diagnosis.ranks = FindRankLosses(states, costs.ranks, diagnosis.critical);
   AddOverRanks(cut, costs.ranks, options, diagnosis);
-  if (options.slack && !HasLockWaits(states))
-    AddSlack(FindSlack(trace, matching, activities, states, collectives), diagnosis);
-  if (options.shapes) AddShapes(trace, cut, activities, states, *options.shapes, diagnosis);
-  const CauseInput input{trace, matching, cut, activities, states, collectives, diagnosis};
-  if (options.causes) diagnosis.causes = FindCauses(input, *options.causes);
-  if (options.latency) diagnosis.latency = FindLatencyGain(input);
+  if (options.slack && !HasLockWaits(states)) AddSlack(FindSlack(trace, matching, states), diagnosis);
+  if (options.shapes) AddShapes(trace, cut, states, *options.shapes, diagnosis);
+  if (options.causes) diagnosis.causes = FindCauses(trace, matching, cut, states, diagnosis, *options.causes);
+  if (options.latency) diagnosis.latency = FindLatencyGain(trace, matching, states, diagnosis);
   ToSeconds(diagnosis, 1 / trace.ticks_per_second);
-  diagnosis.window = trace.Seconds(activities.end - activities.begin);
+  diagnosis.window = trace.Seconds(states.activities.end - states.activities.begin);
   diagnosis.length = diagnosis.recurs ? LongestInside(diagnosis) : diagnosis.window;
   AddDeviceCalls(diagnosis);
   return diagnosis;

@@ -77,14 +77,17 @@ struct CauseOptions {
 };
 
 struct DiagnosisOptions {
-  DelayOptions delays;
+  DelayRules rules = DelayRules::kBounded;
   // Ranks that do different work. Nothing: a rank that is never in a call path is of another group than those in it.
   std::vector<RankGroup> groups;
   // Paths at most whose shapes are asked for, besides that of all useful time; nothing: none at all.
   std::optional<std::size_t> shapes;
   std::optional<CauseOptions> causes{};  // nothing: none are looked for
-  bool latency = false;                  // also find the gain without latency
-  bool slack = true;                     // also find it, and near-critical activities
+  // Waits at the end are charged, too. Nothing: those of a phase that is no whole run, where ranks go on to what comes
+  // behind it.
+  std::optional<bool> charge_end{};
+  bool latency = false;  // also find the gain without latency
+  bool slack = true;     // also find it, and near-critical activities
 };
 
 Diagnosis Diagnose(const Trace& trace, const Matching& matching, const PhaseCut& cut,

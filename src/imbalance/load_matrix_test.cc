@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "imbalance/waits/collective_waits.h"
+#include "imbalance/waits/wait_states.h"
 #include "imbalance/diagnosis.h"
 #include "support/program.h"
 #include "support/traces.h"
@@ -13,20 +13,15 @@ namespace {
 
 struct Parts {
   Parts(const Trace& trace, const PhaseCut& cut)
-      : matching(MatchTrace(trace)),
-        activities(CollectActivities(trace, cut)),
-        collectives(trace, matching, activities),
-        states(FindWaitStates(trace, matching, activities, collectives)) {}
+      : matching(MatchTrace(trace)), states(FindWaitStates(trace, matching, CollectActivities(trace, cut))) {}
 
   PathId Find(const std::string& name) const {
     PathId path = 0;
-    while (path < activities.paths.size() && activities.paths.region_name(path) != name) ++path;
+    while (path < states.activities.paths.size() && states.activities.paths.region_name(path) != name) ++path;
     return path;
   }
 
   Matching matching;
-  Activities activities;
-  CollectiveWaits collectives;
   WaitStates states;
 };
 
@@ -40,13 +35,13 @@ TEST(LoadMatrix, WorkedOutByHand) {
       "cuts: all 6 12 18\n");
   const PhaseCut cut = test::CutOf(program);
   const Parts parts(program.trace, cut);
-  const LoadMatrix useful = FindLoad(program.trace, cut, parts.activities, parts.states);
+  const LoadMatrix useful = FindLoad(program.trace, cut, parts.states);
   EXPECT_EQ(useful.ranks, (std::vector<std::size_t>{0, 1}));
   EXPECT_EQ(useful.iterations, 3u);
   EXPECT_EQ(useful.seconds, (std::vector<double>{6, 2, 1, 5, 4, 2}));
   EXPECT_EQ(useful.Sums(), (std::vector<double>{9, 11}));
   const auto of = [&](const std::string& name) {
-    return FindLoad(program.trace, cut, parts.activities, parts.states, parts.Find(name)).seconds;
+    return FindLoad(program.trace, cut, parts.states, parts.Find(name)).seconds;
   };
   EXPECT_EQ(of("A"), (std::vector<double>{3, 1, 1, 5, 0, 2}));
   EXPECT_EQ(of("B"), (std::vector<double>{3, 1, 0, 0, 4, 0}));
@@ -60,7 +55,7 @@ TEST(LoadMatrix, DifferentNumbersOfIterationsAreOne) {
       "cuts: r0 3 8; r1 8\n");
   const PhaseCut cut = test::CutOf(program);
   const Parts parts(program.trace, cut);
-  const LoadMatrix useful = FindLoad(program.trace, cut, parts.activities, parts.states);
+  const LoadMatrix useful = FindLoad(program.trace, cut, parts.states);
   EXPECT_EQ(useful.iterations, 1u);
   EXPECT_EQ(useful.seconds, (std::vector<double>{7, 5}));
 }
@@ -73,7 +68,7 @@ TEST(LoadMatrix, AddsUpToTheDiagnosis) {
     const Parts parts(trace, cut);
     const Diagnosis diagnosis = Diagnose(trace, parts.matching, cut);
     for (PathId id = 0; id < diagnosis.paths.size(); ++id) {
-      const LoadMatrix load = FindLoad(trace, cut, parts.activities, parts.states, id);
+      const LoadMatrix load = FindLoad(trace, cut, parts.states, id);
       const std::vector<double> sums = load.Sums();
       for (std::size_t row = 0; row < sums.size(); ++row) {
         const PathLosses* losses = diagnosis.ranks[load.ranks[row]].Find(id);

@@ -139,7 +139,7 @@ Network OneTickNetwork(const Trace& trace) {
 FactorLosses SplitByFactor(const Trace& trace, const Matching& matching, const PhaseCut& cut,
                            const ReplayRules& rules) {
   DiagnosisOptions options;
-  options.delays.charge_end = true;
+  options.charge_end = true;
   options.slack = false;
   const Network network = OneTickNetwork(trace);
   ReplayResult replayed = Replay(trace, matching, cut, {rules, true, &network, nullptr});

@@ -176,12 +176,12 @@ Approach ApproachOf(const Cause& cause) {
   return moves ? Approach::kDynamic : Approach::kWork;
 }
 
-std::optional<GroupSizes> BetterSizes(const LossRecord& losses) {
+std::optional<std::pair<std::vector<std::size_t>, double>> BetterSizes(const LossRecord& losses) {
   const std::vector<GroupLoad>& groups = losses.groups;
   if (groups.size() < 2) return std::nullopt;
   std::size_t all = 0;
   for (const GroupLoad& group : groups) all += group.ranks;
-  GroupSizes sizes{std::vector<std::size_t>(groups.size(), 1), 0};
+  std::vector<std::size_t> better(groups.size(), 1);
   const auto each = [&](std::size_t i, std::size_t ranks) {
     return groups[i].computation / static_cast<double>(std::max<std::size_t>(1, ranks));
   };
@@ -194,14 +194,14 @@ std::optional<GroupSizes> BetterSizes(const LossRecord& losses) {
   for (std::size_t rank = groups.size(); rank < all; ++rank) {
     std::size_t next = 0;
     for (std::size_t i = 1; i < groups.size(); ++i) {
-      if (each(i, sizes.ranks[i]) > each(next, sizes.ranks[next])) next = i;
+      if (each(i, better[i]) > each(next, better[next])) next = i;
     }
-    ++sizes.ranks[next];
+    ++better[next];
   }
-  sizes.gain =
-      slowest([&](std::size_t i) { return groups[i].ranks; }) - slowest([&](std::size_t i) { return sizes.ranks[i]; });
-  if (sizes.gain < kLeastGain * losses.length) return std::nullopt;
-  return sizes;
+  const double gain =
+      slowest([&](std::size_t i) { return groups[i].ranks; }) - slowest([&](std::size_t i) { return better[i]; });
+  if (gain < kLeastGain * losses.length) return std::nullopt;
+  return std::pair(std::move(better), gain);
 }
 
 Remedy RemedyForAll(const LossRecord& losses) {

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include "imbalance/loss_record.h"
@@ -60,13 +61,8 @@ Approach ApproachOf(const Remedy& remedy);
 Approach ApproachOf(const Cause& cause);
 
 // Numbers of ranks of the groups, in proportion to what these compute, and by how much the slowest group would then be
-// faster if its ranks are balanced, in seconds.
-struct GroupSizes {
-  std::vector<std::size_t> ranks;  // one a group
-  double gain = 0;
-};
-// Nothing where there are no groups, or they gain less than kLeastGain.
-std::optional<GroupSizes> BetterSizes(const LossRecord& losses);
+// faster if its ranks are balanced, in seconds. Nothing where there are no groups, or they gain less than kLeastGain.
+std::optional<std::pair<std::vector<std::size_t>, double>> BetterSizes(const LossRecord& losses);
 
 // Advice of the literature for a load of this shape.
 Remedy RemedyFor(const LoadShape& shape);

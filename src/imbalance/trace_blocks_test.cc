@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "base/files.h"
-#include "imbalance/waits/collective_waits.h"
+#include "imbalance/waits/wait_states.h"
 #include "imbalance/diagnosis.h"
 #include "support/program.h"
 #include "support/traces.h"
@@ -27,7 +27,7 @@ double Value(const std::string& text) {
 
 DiagnosisOptions OptionsOf(DelayRules rules) {
   DiagnosisOptions options;
-  options.delays.rules = rules;
+  options.rules = rules;
   return options;
 }
 
@@ -38,10 +38,8 @@ class Reading {
       : trace_(program.trace),
         matching_(MatchTrace(trace_)),
         cut_(CutPhase(trace_, PhaseSpec::WholeRun())),
-        activities_(CollectActivities(trace_, cut_)),
-        collectives_(trace_, matching_, activities_),
-        states_(FindWaitStates(trace_, matching_, activities_, collectives_)),
-        costs_(FindDelayCosts(activities_, states_, collectives_, 1, {rules, {}})),
+        states_(FindWaitStates(trace_, matching_, CollectActivities(trace_, cut_))),
+        costs_(FindDelayCosts(states_, 1, rules)),
         diagnosis_(Diagnose(trace_, matching_, cut_, OptionsOf(rules))) {}
 
   double Of(const std::string& what) const {
@@ -107,7 +105,7 @@ class Reading {
   // "r1.Recv", the n-th wait of it.
   double OfWait(const std::string& quantity, const std::string& where, std::size_t n) const {
     const std::size_t rank = RankOf(where), dot = where.find('.');
-    const RankActivities& activities = activities_.ranks[rank];
+    const RankActivities& activities = states_.activities.ranks[rank];
     for (std::size_t i = 0; i < states_.ranks[rank].waits.size(); ++i) {
       const WaitState& wait = states_.ranks[rank].waits[i];
       if (!IsNamed(activities.path_of_call(wait.call), where.substr(dot + 1)) || --n > 0) continue;
@@ -148,8 +146,6 @@ class Reading {
   const Trace& trace_;
   Matching matching_;
   PhaseCut cut_;
-  Activities activities_;
-  CollectiveWaits collectives_;
   WaitStates states_;
   DelayCosts costs_;
   Diagnosis diagnosis_;
@@ -218,7 +214,7 @@ TEST(Programs, ByTheRulesOfScalasca) {
       "r1: Recv<0#a 0-5 | Recv<2#b 5-8 | Send>0#c 8-9\n"
       "r2: comp 0-7 | Send>1#b 7-8\n");
   DiagnosisOptions options;
-  options.delays.rules = DelayRules::kScalasca;
+  options.rules = DelayRules::kScalasca;
   const Diagnosis diagnosis =
       Diagnose(program.trace, MatchTrace(program.trace), CutPhase(program.trace, PhaseSpec::WholeRun()), options);
   double short_term = 0, long_term = 0;

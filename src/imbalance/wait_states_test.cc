@@ -5,7 +5,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "imbalance/waits/collective_waits.h"
 #include "replay/unknown_waits.h"
 #include "support/program.h"
 
@@ -17,9 +16,8 @@ using testing::ElementsAre;
 RankWaits WaitsOf(std::size_t rank, const std::string& program) {
   const Trace trace = test::ParseTrace(program);
   const Matching matching = MatchTrace(trace);
-  const Activities activities = CollectActivities(trace, CutPhase(trace, PhaseSpec::WholeRun()));
-  const CollectiveWaits collectives(trace, matching, activities);
-  RankWaits waits = FindWaitStates(trace, matching, activities, collectives).ranks[rank];
+  RankWaits waits =
+      FindWaitStates(trace, matching, CollectActivities(trace, CutPhase(trace, PhaseSpec::WholeRun()))).ranks[rank];
   std::erase_if(waits.waits, [](const WaitState& wait) { return wait.kind == WaitKind::kWaitAtEnd; });
   return waits;
 }

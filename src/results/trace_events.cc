@@ -47,7 +47,7 @@ class EventWriter {
     AddCauses(text);
     std::vector<std::string> of_ranks(input_.trace.size());
     ParallelFor(input_.trace.size(), [&](std::size_t rank) {
-      if (input_.activities.ranks[rank].present) AddRank(rank, of_ranks[rank]);
+      if (input_.states.activities.ranks[rank].present) AddRank(rank, of_ranks[rank]);
     });
     for (std::string& of_rank : of_ranks) text += std::exchange(of_rank, {});
     AddDevices(text);
@@ -77,7 +77,7 @@ class EventWriter {
     for (std::size_t node = 0; node < input_.trace.nodes.size(); ++node)
       add_process(kFirstNode + static_cast<int>(node), "node " + input_.trace.nodes[node]);
     for (std::size_t rank = 0; rank < input_.trace.size(); ++rank) {
-      if (!input_.activities.ranks[rank].present) continue;
+      if (!input_.states.activities.ranks[rank].present) continue;
       Add(text, R"({{"ph":"M","pid":{},"tid":{},"name":"thread_name","args":{{"name":"rank {}"}}}})", ProcessOf(rank),
           rank + 1, rank);
       Add(text, R"({{"ph":"M","pid":{},"tid":{},"name":"thread_sort_index","args":{{"sort_index":{}}}}})",
@@ -92,7 +92,7 @@ class EventWriter {
     for (const Device& device : input_.trace.devices) {
       for (const DeviceWork& work : device.of_ranks) {
         const auto rank = static_cast<std::size_t>(work.rank);
-        if (!input_.activities.ranks[rank].present) continue;
+        if (!input_.states.activities.ranks[rank].present) continue;
         ++track;
         const std::string name = Quoted(fmt::format("rank {}, device {}", rank, device.name));
         Add(text, R"({{"ph":"M","pid":{},"tid":{},"name":"thread_name","args":{{"name":{}}}}})", ProcessOf(rank), track,
@@ -165,7 +165,7 @@ class EventWriter {
       if (at.is_leave && !open.empty()) open.pop_back();
     }
     std::size_t event = window.begin.event, wait = 0;
-    const RankActivities& own = input_.activities.ranks[rank];
+    const RankActivities& own = input_.states.activities.ranks[rank];
     for (std::size_t call = 0; call < own.calls; ++call) {
       const std::size_t of_timeline = own.first_call + call;
       for (; event < window.end.event && timeline.region_event(event).call <= of_timeline; ++event)
@@ -178,7 +178,7 @@ class EventWriter {
   }
 
   void AddCall(std::size_t rank, std::size_t call, std::size_t& wait, std::string& text) const {
-    const RankActivities& own = input_.activities.ranks[rank];
+    const RankActivities& own = input_.states.activities.ranks[rank];
     const std::uint32_t region = input_.trace.timelines[rank].region(own.first_call + call);
     const Tick enter = own.enter(call), leave = own.leave(call);
     AddSlice(rank, "mpi", names_[region], enter, leave, "", text);

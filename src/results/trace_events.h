@@ -5,7 +5,6 @@
 
 #include <string>
 
-#include "imbalance/waits/activities.h"
 #include "imbalance/loss_record.h"
 #include "imbalance/waits/wait_states.h"
 #include "phases/phase_cut.h"
@@ -18,7 +17,6 @@ struct Diagnosis;
 struct TimelineInput {
   const Trace& trace;
   const PhaseCut& cut;
-  const Activities& activities;
   const WaitStates& states;
   const LossRecord& losses;  // whose causes have a track of their own
 };

@@ -211,7 +211,7 @@ bool FindsCauses(const Study& study, const Trace& trace) { return study.finds_ca
 LossRecord LossesOfThreads(const Trace& trace, const ThreadedRun& threaded, const PhaseCut& cut,
                            const std::vector<RankGroup>& groups, const Study& study) {
   const PhaseCut of_threads = CutOfLocations(trace, cut, threaded.trace);
-  DiagnosisOptions options = {{study.delays}, GroupsOfLocations(groups, threaded.trace), kShapedPaths};
+  DiagnosisOptions options = {study.delays, GroupsOfLocations(groups, threaded.trace), kShapedPaths};
   if (FindsCauses(study, trace)) options.causes = CauseOptions{study.factors.counters};
   return RecordOf(Diagnose(threaded.trace, threaded.matching, of_threads, options), cut.spec.name,
                   threaded.trace.locations);
@@ -305,7 +305,7 @@ AnalysedRun ReadAndMeasure(const Study& study, const RunSpec& spec, const std::v
     if (missing) continue;
     const std::vector<RankGroup> groups = GroupsOf(study, trace, *cut, diagnostics);
     if (detail != Detail::kFactors) {
-      DiagnosisOptions options = {{study.delays}, groups, kShapedPaths};
+      DiagnosisOptions options = {study.delays, groups, kShapedPaths};
       std::optional<ProcessGrid> grid;
       if (!threaded) grid = FindProcessGrid(trace, *cut);  // it says nothing of threads
       if (FindsCauses(study, trace)) options.causes = CauseOptions{study.factors.counters, grid, groups};

@@ -40,7 +40,7 @@ void AnalyseTrace(const std::string& path, const ReadOptions& reading, bool writ
       options.rules.set = set;
       const PhaseCut cut = CutPhase(trace, spec);
       DiagnosisOptions diagnosis;
-      diagnosis.delays.rules = set == RuleSet::kBsc ? DelayRules::kBounded : DelayRules::kScalasca;
+      diagnosis.rules = set == RuleSet::kBsc ? DelayRules::kBounded : DelayRules::kScalasca;
       diagnosis.shapes = 3;
       Diagnose(trace, matching, cut, diagnosis);
       SplitByFactor(trace, matching, cut, options.rules);

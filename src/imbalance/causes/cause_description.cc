@@ -36,10 +36,10 @@ LossRaster RasterBeyond(const Trace& trace, const LoadMatrix& matrix, const Load
 
 // From the begin of the first to the end of the last piece of a row that is wanted.
 template <typename IsWanted>
-TickRange PieceSpan(const CauseInput& input, const LoadTables& loads, std::size_t row, const IsWanted& is_wanted) {
+TickRange PieceSpan(const WaitStates& states, const LoadTables& loads, std::size_t row, const IsWanted& is_wanted) {
   TickRange span{std::numeric_limits<Tick>::max(), std::numeric_limits<Tick>::min()};
-  const RankActivities& own = input.activities.ranks[loads.ranks()[row]];
-  loads.ForEachPiece(row, [&](const LoadPiece& piece) {
+  const RankActivities& own = states.activities.ranks[loads.ranks()[row]];
+  loads.ForEachPiece(states, row, [&](const LoadPiece& piece) {
     if (!is_wanted(piece)) return;
     span.first = std::min(span.first, own.edge(piece.activity));
     span.second = std::max(span.second, own.edge(piece.activity + 1));
@@ -48,45 +48,46 @@ TickRange PieceSpan(const CauseInput& input, const LoadTables& loads, std::size_
 }
 
 // The times of cells that are no matter of all the time.
-void SetTimes(const CauseInput& input, const LoadTables& loads, const CauseCandidate& candidate, Cause& cause) {
+void SetTimes(const Trace& trace, const WaitStates& states, const LoadTables& loads, const CauseCandidate& candidate,
+              Cause& cause) {
   if (cause.affected == cause.columns) return;
   TickRange all{std::numeric_limits<Tick>::max(), std::numeric_limits<Tick>::min()};
   for (std::size_t i = 0; i < std::min(kNamedRanks, candidate.deviation.rows.size()); ++i) {
-    const TickRange of_row = PieceSpan(input, loads, candidate.deviation.rows[i], [&](const LoadPiece& piece) {
+    const TickRange of_row = PieceSpan(states, loads, candidate.deviation.rows[i], [&](const LoadPiece& piece) {
       return piece.load == candidate.load && candidate.deviation.IsAffected(i, piece.column);
     });
     all = {std::min(all.first, of_row.first), std::max(all.second, of_row.second)};
   }
   if (all.second < all.first) return;
-  cause.from = SecondsSinceBegin(input.trace, all.first);
-  cause.until = SecondsSinceBegin(input.trace, all.second);
+  cause.from = SecondsSinceBegin(trace, all.first);
+  cause.until = SecondsSinceBegin(trace, all.second);
 }
 
 // Calls visit(rank, wait) for every wait for this rank.
 template <typename Visit>
-void ForEachWaitFor(const CauseInput& input, const LoadTables& loads, std::size_t rank, Visit visit) {
+void ForEachWaitFor(const WaitStates& states, const LoadTables& loads, std::size_t rank, Visit visit) {
   for (const std::size_t waiting : loads.ranks()) {
-    for (const WaitState& wait : input.states.ranks[waiting].waits) {
+    for (const WaitState& wait : states.ranks[waiting].waits) {
       if (wait.delayer == rank) visit(waiting, wait);
     }
   }
 }
 
-WaitInstance DescribeWait(const CauseInput& input, const LoadTables& loads, std::size_t rank, std::uint32_t call,
-                          Tick delay) {
-  const RankActivities& own = input.activities.ranks[rank];
+WaitInstance DescribeWait(const Trace& trace, const WaitStates& states, const LoadTables& loads, std::size_t rank,
+                          std::uint32_t call, Tick delay) {
+  const RankActivities& own = states.activities.ranks[rank];
   WaitInstance instance;
   instance.rank = rank;
-  instance.end = instance.begin = SecondsSinceBegin(input.trace, Enter(own, call));
-  instance.delay = SecondsSinceBegin(input.trace, delay);
-  instance.call = input.diagnosis.paths.InnermostName(call < own.calls ? own.path_of_call(call) : kAfterPhase);
+  instance.end = instance.begin = SecondsSinceBegin(trace, Enter(own, call));
+  instance.delay = SecondsSinceBegin(trace, delay);
+  instance.call = states.activities.paths.InnermostName(call < own.calls ? own.path_of_call(call) : kAfterPhase);
   std::vector<std::pair<Tick, std::size_t>> waiting;
-  ForEachWaitFor(input, loads, rank, [&](std::size_t other, const WaitState& wait) {
+  ForEachWaitFor(states, loads, rank, [&](std::size_t other, const WaitState& wait) {
     if (wait.delayer_call != call) return;
     waiting.emplace_back(-wait.length, other);
     instance.kind = wait.kind;
-    instance.seconds += input.trace.Seconds(wait.length);
-    instance.begin = std::min(instance.begin, instance.end - input.trace.Seconds(wait.length));
+    instance.seconds += trace.Seconds(wait.length);
+    instance.begin = std::min(instance.begin, instance.end - trace.Seconds(wait.length));
   });
   std::ranges::sort(waiting);
   instance.waiting_count = waiting.size();
@@ -111,9 +112,10 @@ std::string_view IdOf(CauseClass reason) {
   return kIds[static_cast<std::size_t>(reason)];
 }
 
-Cause DescribeCause(const CauseInput& input, const LoadTables& loads, const CauseCandidate& candidate) {
+Cause DescribeCause(const Trace& trace, const WaitStates& states, const LoadTables& loads,
+                    const CauseCandidate& candidate) {
   const LoadDeviation& deviation = candidate.deviation;
-  const CallPaths& paths = input.diagnosis.paths;
+  const CallPaths& paths = states.activities.paths;
   Cause cause;
   cause.place = deviation.place;
   cause.in_everything = candidate.in_everything;
@@ -123,13 +125,13 @@ Cause DescribeCause(const CauseInput& input, const LoadTables& loads, const Caus
     cause.innermost = paths.InnermostName(path);
     cause.is_mpi = paths.is_mpi(path);
   }
-  cause.is_device_call = !candidate.is_start && loads.is_of_devices(candidate.load);
+  cause.is_device_call = !candidate.is_start && loads.is_of_devices(paths, candidate.load);
   cause.rank_count = deviation.rows.size();
   for (const std::size_t row : deviation.rows) {
     if (cause.ranks.size() < kNamedRanks) cause.ranks.push_back(loads.ranks()[row]);
   }
   if (deviation.node) {
-    const std::string& name = input.trace.nodes[static_cast<std::size_t>(*deviation.node)];
+    const std::string& name = trace.nodes[static_cast<std::size_t>(*deviation.node)];
     cause.node = name.empty() ? std::to_string(*deviation.node) : name;
   }
   cause.socket = deviation.socket;
@@ -139,12 +141,12 @@ Cause DescribeCause(const CauseInput& input, const LoadTables& loads, const Caus
   cause.affected = deviation.affected;
   cause.columns = candidate.is_start ? 1 : loads.of(candidate.load).iterations;
   if (candidate.is_start) return cause;
-  SetTimes(input, loads, candidate, cause);
-  cause.beyond = RasterBeyond(input.trace, loads.of(candidate.load), deviation);
+  SetTimes(trace, states, loads, candidate, cause);
+  cause.beyond = RasterBeyond(trace, loads.of(candidate.load), deviation);
   return cause;
 }
 
-std::optional<WaitInstance> FindWorstWait(const CauseInput& input, const LoadTables& loads,
+std::optional<WaitInstance> FindWorstWait(const Trace& trace, const WaitStates& states, const LoadTables& loads,
                                           const CauseCandidate& candidate) {
   if (candidate.is_start) return std::nullopt;
   // The cell with most beyond the usual.
@@ -161,22 +163,22 @@ std::optional<WaitInstance> FindWorstWait(const CauseInput& input, const LoadTab
     }
   }
   if (largest <= 0) return std::nullopt;
-  const TickRange cell = PieceSpan(input, loads, row, [&](const LoadPiece& piece) {
+  const TickRange cell = PieceSpan(states, loads, row, [&](const LoadPiece& piece) {
     return piece.load == candidate.load && piece.column == column;
   });
   const bool is_whole = matrix.iterations == 1;
   const std::size_t rank = loads.ranks()[row];
-  const RankActivities& own = input.activities.ranks[rank];
+  const RankActivities& own = states.activities.ranks[rank];
   std::optional<std::uint32_t> call;
   Tick best = std::numeric_limits<Tick>::max();
-  ForEachWaitFor(input, loads, rank, [&](std::size_t, const WaitState& wait) {
+  ForEachWaitFor(states, loads, rank, [&](std::size_t, const WaitState& wait) {
     const Tick enter = Enter(own, wait.delayer_call);
     const Tick rating = is_whole ? -wait.length : enter;
     if ((!is_whole && enter < cell.second) || rating >= best) return;
     best = rating;
     call = wait.delayer_call;
   });
-  return call ? std::optional(DescribeWait(input, loads, rank, *call, cell.first)) : std::nullopt;
+  return call ? std::optional(DescribeWait(trace, states, loads, rank, *call, cell.first)) : std::nullopt;
 }
 
 namespace {
@@ -267,35 +269,14 @@ struct CellSums {
   double cells = 0;
 };
 
-// Adds the cells of a row for which is_wanted(column) holds.
-template <typename IsWanted>
-void AddRow(const CauseInput& input, const LoadTables& loads, const CauseCounters& counters, std::size_t load,
-            std::size_t row, IsWanted is_wanted, CellSums& sums) {
-  const std::size_t rank = loads.ranks()[row];
-  const RankTimeline& timeline = input.trace.timelines[rank];
-  PieceEdges edges;
-  const auto known = [&](const std::optional<std::size_t>& counter) {
-    return counter && timeline.has_counter(*counter) && timeline.counter_is_reliable(*counter) &&
-           timeline.counter_edge_share(*counter) >= kSampledEdges;
-  };
-  const auto &instructions = counters[0], &cycles = counters[1], &cpu_time = counters[2];
-  const bool has_instructions = known(instructions), has_cycles = known(cycles), has_cpu = known(cpu_time);
-  const double cpu_ticks =
-      has_cpu ? input.trace.ticks_per_second / CountsPerSecond(input.trace.counters[*cpu_time]) : 0;
-  std::set<std::size_t> columns;
-  loads.ForEachPiece(row, [&](const LoadPiece& piece) {
-    if (piece.load != load || !is_wanted(piece.column)) return;
-    columns.insert(piece.column);
-    sums.ticks += static_cast<double>(piece.execution);
-    const bool has_edges = !piece.is_call && FindEdges(timeline, input.activities.ranks[rank], edges, piece);
-    sums.visits += piece.is_call || edges.begins_visit ? 1 : 0;
-    if (!has_edges) return;
-    sums.counted += static_cast<double>(piece.execution);
-    if (has_instructions) sums.instructions += CountBetween(timeline, edges, *instructions);
-    if (has_cycles) sums.cycles += CountBetween(timeline, edges, *cycles);
-    if (has_cpu) sums.cpu_ticks += CountBetween(timeline, edges, *cpu_time) * cpu_ticks;
-  });
-  sums.cells += static_cast<double>(columns.size());
+// Without those that a rank does not have, or not where it enters and leaves call paths.
+CauseCounters KnownCounters(const RankTimeline& timeline, CauseCounters counters) {
+  for (std::optional<std::size_t>& counter : counters) {
+    const bool is_known = counter && timeline.has_counter(*counter) && timeline.counter_is_reliable(*counter) &&
+                          timeline.counter_edge_share(*counter) >= kSampledEdges;
+    if (!is_known) counter.reset();
+  }
+  return counters;
 }
 
 // A part has the share of the logarithms of the ratios that is its own.
@@ -344,16 +325,35 @@ CauseCounters ChooseCauseCounters(const Trace& trace, const CounterNames& names)
           FindCounter(trace, CounterMeaning::kCpuTime, names)};
 }
 
-std::vector<CausePart> FindCauseParts(const CauseInput& input, const LoadTables& loads, const CauseCounters& counters,
-                                      const CauseCandidate& candidate) {
+std::vector<CausePart> FindCauseParts(const Trace& trace, const WaitStates& states, const LoadTables& loads,
+                                      const CauseCounters& counters, const CauseCandidate& candidate) {
   const LoadDeviation& deviation = candidate.deviation;
   const std::size_t load = candidate.load;
   // Counters count how a host waits, and calls that ask whether a device is done are the more the longer it takes.
-  if (loads.is_of_devices(load)) return {{CauseClass::kDeviceWait, 1}};
+  if (loads.is_of_devices(states.activities.paths, load)) return {{CauseClass::kDeviceWait, 1}};
   if (deviation.place == CausePlace::kAlone) return {{CauseClass::kMoreWork, 1}};
   CellSums slow, usual;
+  // Adds the cells of a row for which is_wanted(column) holds.
   const auto add = [&](std::size_t row, auto is_wanted, CellSums& sums) {
-    AddRow(input, loads, counters, load, row, is_wanted, sums);
+    const std::size_t rank = loads.ranks()[row];
+    const RankTimeline& timeline = trace.timelines[rank];
+    const auto [instructions, cycles, cpu_time] = KnownCounters(timeline, counters);
+    const double cpu_ticks = cpu_time ? trace.ticks_per_second / CountsPerSecond(trace.counters[*cpu_time]) : 0;
+    PieceEdges edges;
+    std::set<std::size_t> columns;
+    loads.ForEachPiece(states, row, [&](const LoadPiece& piece) {
+      if (piece.load != load || !is_wanted(piece.column)) return;
+      columns.insert(piece.column);
+      sums.ticks += static_cast<double>(piece.execution);
+      const bool has_edges = !piece.is_call && FindEdges(timeline, states.activities.ranks[rank], edges, piece);
+      sums.visits += piece.is_call || edges.begins_visit ? 1 : 0;
+      if (!has_edges) return;
+      sums.counted += static_cast<double>(piece.execution);
+      if (instructions) sums.instructions += CountBetween(timeline, edges, *instructions);
+      if (cycles) sums.cycles += CountBetween(timeline, edges, *cycles);
+      if (cpu_time) sums.cpu_ticks += CountBetween(timeline, edges, *cpu_time) * cpu_ticks;
+    });
+    sums.cells += static_cast<double>(columns.size());
   };
   const auto everywhere = [](std::size_t) { return true; };
   for (const std::size_t index : Sample(deviation.rows.size())) {

@@ -74,17 +74,16 @@ double TotalExecution(const Diagnosis& diagnosis, bool (*is_wanted)(const CallPa
 // All computation, and all calls to devices; then call paths that take a good part of them, or that others wait for.
 // Ranks that leave a call late are hardly charged where they also do a little more behind it, but the call is on the
 // critical path.
-std::vector<PathId> ChooseLoads(const CauseInput& input) {
-  const Diagnosis& diagnosis = input.diagnosis;
+std::vector<PathId> ChooseLoads(const Diagnosis& diagnosis, double length) {
   const double outside_mpi = TotalExecution(diagnosis, IsOutsideMpi);
   std::vector<std::pair<double, PathId>> paths;
-  const double of_all = input.length() * static_cast<double>(diagnosis.processes);
+  const double of_all = length * static_cast<double>(diagnosis.processes);
   for (PathId path = 0; path < diagnosis.totals.size(); ++path) {
     if (diagnosis.paths.is_before_phase(path) || path == kBetweenOccurrences || path == kAfterPhase) continue;
     const double costs = diagnosis.totals[path].Costs() / of_all;
     const bool is_outside_mpi = IsOutsideMpi(diagnosis.paths, path) && outside_mpi > 0;
     const double share = is_outside_mpi ? diagnosis.totals[path].Execution() / outside_mpi : 0;
-    const double critical = diagnosis.paths.is_mpi(path) ? diagnosis.totals[path].critical / input.length() : 0;
+    const double critical = diagnosis.paths.is_mpi(path) ? diagnosis.totals[path].critical / length : 0;
     if (share >= kSignificant || costs >= kWorthCosts || critical >= kSignificant)
       paths.emplace_back(-std::max({share, costs, critical}), path);
   }
@@ -96,15 +95,15 @@ std::vector<PathId> ChooseLoads(const CauseInput& input) {
   return loads;
 }
 
-RowPlaces FindPlaces(const CauseInput& input, const CauseOptions& options, const LoadTables& loads) {
+RowPlaces FindPlaces(const Trace& trace, const CauseOptions& options, const LoadTables& loads) {
   RowPlaces places;
   std::map<std::size_t, std::size_t> group_of;
   for (std::size_t group = 0; group < options.groups.size(); ++group) {
     for (const std::size_t rank : options.groups[group].ranks) group_of[rank] = group + 1;  // 0: in none
   }
   for (const std::size_t rank : loads.ranks()) {
-    places.nodes.push_back(input.trace.ranks[rank].node);
-    places.sockets.push_back(input.trace.ranks[rank].socket);
+    places.nodes.push_back(trace.ranks[rank].node);
+    places.sockets.push_back(trace.ranks[rank].socket);
     if (!options.groups.empty()) places.groups.push_back(group_of[rank]);
   }
   if (std::ranges::any_of(places.sockets, [](std::int32_t socket) { return socket < 0; })) places.sockets.clear();
@@ -118,12 +117,13 @@ RowPlaces FindPlaces(const CauseInput& input, const CauseOptions& options, const
 }
 
 // The part of every load that is one call path in the load `all`: all computation, or all calls to devices.
-std::vector<double> SharesIn(const CauseInput& input, const LoadTables& loads, std::size_t all) {
-  const double whole = TotalExecution(input.diagnosis, loads.is_of_devices(all) ? IsDeviceCall : IsUseful);
+std::vector<double> SharesIn(const Diagnosis& diagnosis, const LoadTables& loads, std::size_t all) {
+  const double whole = TotalExecution(diagnosis, loads.is_of_devices(diagnosis.paths, all) ? IsDeviceCall : IsUseful);
   std::vector<double> shares(loads.size(), 0);
   for (std::size_t load = 0; load < loads.size(); ++load) {
     const PathId path = loads.path(load);
-    if (!loads.is_of_all(load) && loads.Has(all, path)) shares[load] = input.diagnosis.totals[path].Execution() / whole;
+    if (!loads.is_of_all(load) && loads.Has(diagnosis.paths, all, path))
+      shares[load] = diagnosis.totals[path].Execution() / whole;
   }
   return shares;
 }
@@ -162,7 +162,7 @@ void JoinInEverything(const std::vector<double>& shares, std::size_t all,
   });
 }
 
-void AddCandidate(const CauseInput& input, const LoadTables& loads, std::vector<CauseCandidate>& candidates,
+void AddCandidate(double length, const LoadTables& loads, std::vector<CauseCandidate>& candidates,
                   CauseCandidate candidate) {
   const LoadMatrix& matrix = loads.of(candidate.load);
   for (std::size_t column = 0; column < matrix.iterations; ++column) {
@@ -172,24 +172,25 @@ void AddCandidate(const CauseInput& input, const LoadTables& loads, std::vector<
     }
     candidate.most += most;
   }
-  if (candidate.most >= kLeastGain / 2 * input.length()) candidates.push_back(std::move(candidate));
+  if (candidate.most >= kLeastGain / 2 * length) candidates.push_back(std::move(candidate));
 }
 
 // Ranks that enter the phase later than the first.
-void AddStart(const CauseInput& input, const LoadTables& loads, std::vector<CauseCandidate>& candidates) {
+void AddStart(const WaitStates& states, const Diagnosis& diagnosis, const LoadTables& loads,
+              std::vector<CauseCandidate>& candidates) {
   double costs = 0;
-  for (PathId path = 0; path < input.diagnosis.totals.size(); ++path) {
-    if (input.diagnosis.paths.is_before_phase(path)) costs += input.diagnosis.totals[path].Costs();
+  for (PathId path = 0; path < diagnosis.totals.size(); ++path) {
+    if (diagnosis.paths.is_before_phase(path)) costs += diagnosis.totals[path].Costs();
   }
-  if (costs < kLeastGain / 2 * input.length() * static_cast<double>(input.diagnosis.processes)) return;
+  if (costs < kLeastGain / 2 * states.length() * static_cast<double>(diagnosis.processes)) return;
   CauseCandidate start;
   start.is_start = true;
   start.deviation.place = CausePlace::kStartUp;
   std::vector<std::pair<Tick, std::size_t>> late;
   for (std::size_t row = 0; row < loads.ranks().size(); ++row) {
-    const RankActivities& own = input.activities.ranks[loads.ranks()[row]];
+    const RankActivities& own = states.activities.ranks[loads.ranks()[row]];
     Tick ticks = 0;
-    for (std::size_t a = 0; a + 1 < own.size() && input.activities.paths.is_before_phase(own.path(a)); ++a)
+    for (std::size_t a = 0; a + 1 < own.size() && states.activities.paths.is_before_phase(own.path(a)); ++a)
       ticks += own.ticks(a);
     if (ticks > 0) late.emplace_back(-ticks, row);
   }
@@ -204,16 +205,17 @@ void AddStart(const CauseInput& input, const LoadTables& loads, std::vector<Caus
 }
 
 // Work that other ranks have none of does not vanish: it is spread.
-bool IsSpread(const CauseInput& input, const LoadTables& loads, const CauseCandidate& candidate) {
+bool IsSpread(const CallPaths& paths, const LoadTables& loads, const CauseCandidate& candidate) {
   const LoadDeviation& deviation = candidate.deviation;
   const bool is_alone =
       deviation.place == CausePlace::kAlone || (deviation.place == CausePlace::kMovingHotSpot && !deviation.level);
-  const bool is_mpi = !loads.is_of_all(candidate.load) && input.diagnosis.paths.is_mpi(loads.path(candidate.load));
-  return is_alone && !is_mpi && !loads.is_of_devices(candidate.load);
+  const bool is_mpi = !loads.is_of_all(candidate.load) && paths.is_mpi(loads.path(candidate.load));
+  return is_alone && !is_mpi && !loads.is_of_devices(paths, candidate.load);
 }
 
 // Every rank does an equal share of it before what it computes first in that iteration.
-void AddShares(const LoadTables& loads, const CauseCandidate& candidate, std::vector<Saving>& savings) {
+void AddShares(const WaitStates& states, const LoadTables& loads, const CauseCandidate& candidate,
+               std::vector<Saving>& savings) {
   const LoadMatrix& matrix = loads.of(candidate.load);
   const std::size_t columns = loads.of(0).iterations;
   std::vector<double> shares(columns, 0);
@@ -225,7 +227,7 @@ void AddShares(const LoadTables& loads, const CauseCandidate& candidate, std::ve
   }
   for (std::size_t row = 0; row < loads.ranks().size(); ++row) {
     std::vector<double> left = shares;
-    loads.ForEachPiece(row, [&](const LoadPiece& piece) {
+    loads.ForEachPiece(states, row, [&](const LoadPiece& piece) {
       if (piece.load != 0 || piece.is_call || left[piece.column] == 0) return;
       const auto ticks = static_cast<Tick>(std::llround(std::exchange(left[piece.column], 0)));
       savings.push_back({static_cast<std::uint32_t>(loads.ranks()[row]), piece.call, -ticks});
@@ -233,20 +235,20 @@ void AddShares(const LoadTables& loads, const CauseCandidate& candidate, std::ve
   }
 }
 
-std::vector<Saving> FindSavings(const CauseInput& input, const LoadTables& loads, const CauseCandidate& candidate) {
+std::vector<Saving> FindSavings(const WaitStates& states, const LoadTables& loads, const CauseCandidate& candidate) {
   std::vector<Saving> savings;
   for (std::size_t i = 0; i < candidate.deviation.rows.size(); ++i) {
     const std::size_t row = candidate.deviation.rows[i];
     const auto rank = static_cast<std::uint32_t>(loads.ranks()[row]);
     const std::vector<float>& kept = candidate.deviation.kept[i];
     std::vector<std::vector<double>> columns(kept.size());
-    loads.ForEachPiece(row, [&](const LoadPiece& piece) {
+    loads.ForEachPiece(states, row, [&](const LoadPiece& piece) {
       if (piece.load == candidate.load) columns[piece.column].push_back(static_cast<double>(piece.execution));
     });
     const std::vector<std::vector<double>> saved = SavedPieces(std::move(columns), kept);
     std::vector<std::size_t> next(saved.size());
     double owed = 0;  // less than a tick
-    loads.ForEachPiece(row, [&](const LoadPiece& piece) {
+    loads.ForEachPiece(states, row, [&](const LoadPiece& piece) {
       if (piece.load != candidate.load) return;
       owed += saved[piece.column][next[piece.column]++];
       const auto ticks = static_cast<Tick>(std::llround(owed));
@@ -255,15 +257,15 @@ std::vector<Saving> FindSavings(const CauseInput& input, const LoadTables& loads
       savings.push_back({rank, piece.call + (piece.is_call ? 1 : 0), ticks});
     });
   }
-  if (IsSpread(input, loads, candidate)) AddShares(loads, candidate, savings);
+  if (IsSpread(states.activities.paths, loads, candidate)) AddShares(states, loads, candidate, savings);
   return savings;
 }
 
-std::vector<CauseCandidate> FindCandidates(const CauseInput& input, const CauseOptions& options,
-                                           const LoadTables& loads) {
+std::vector<CauseCandidate> FindCandidates(const Trace& trace, const WaitStates& states, const Diagnosis& diagnosis,
+                                           const CauseOptions& options, const LoadTables& loads) {
   std::vector<CauseCandidate> candidates;
-  const double outside_mpi = TotalExecution(input.diagnosis, IsOutsideMpi);
-  const RowPlaces places = FindPlaces(input, options, loads);
+  const double outside_mpi = TotalExecution(diagnosis, IsOutsideMpi);
+  const RowPlaces places = FindPlaces(trace, options, loads);
   std::vector<std::vector<LoadDeviation>> found(loads.size());
   ParallelFor(loads.size(), [&](std::size_t load) {
     const LoadMatrix& matrix = loads.of(load);
@@ -272,30 +274,31 @@ std::vector<CauseCandidate> FindCandidates(const CauseInput& input, const CauseO
     found[load] = FindDeviations(matrix, places, typical);
   });
   for (std::size_t all = 0; all < found.size() && loads.is_of_all(all); ++all)
-    JoinInEverything(SharesIn(input, loads, all), all, found);
+    JoinInEverything(SharesIn(diagnosis, loads, all), all, found);
   for (std::size_t load = 0; load < found.size(); ++load) {
     for (LoadDeviation& deviation : found[load])
-      AddCandidate(input, loads, candidates, {load, std::move(deviation), loads.is_of_all(load), false, 0, {}});
+      AddCandidate(states.length(), loads, candidates,
+                   {load, std::move(deviation), loads.is_of_all(load), false, 0, {}});
   }
-  AddStart(input, loads, candidates);
+  AddStart(states, diagnosis, loads, candidates);
   std::ranges::stable_sort(candidates, std::greater(), &CauseCandidate::most);
   if (candidates.size() > kMostReplayed) candidates.resize(kMostReplayed);
   ParallelFor(candidates.size(), [&](std::size_t i) {
-    if (candidates[i].savings.empty()) candidates[i].savings = FindSavings(input, loads, candidates[i]);
+    if (candidates[i].savings.empty()) candidates[i].savings = FindSavings(states, loads, candidates[i]);
   });
   return candidates;
 }
 
 // Returns how long the program takes as it is. Describes no causes if that is not as long as was measured.
-Tick ReplayAlone(const CauseInput& input, const LoadTables& loads, const std::vector<CauseCandidate>& candidates,
-                 std::vector<Cause>& causes, MeasuredProgram& program) {
+Tick ReplayAlone(const Trace& trace, const WaitStates& states, const LoadTables& loads,
+                 const std::vector<CauseCandidate>& candidates, std::vector<Cause>& causes, MeasuredProgram& program) {
   std::vector<Fix> fixes = {nullptr};
   for (const CauseCandidate& candidate : candidates) fixes.push_back(MakeFix({&candidate.savings}));
-  const std::vector<Tick> durations = program.Replay(fixes);
+  const std::vector<Tick> durations = Replay(program, fixes);
   const Tick whole = durations.front();
-  if (std::fabs(static_cast<double>(whole) - input.length()) > kMeasuredPrecision * input.length()) return whole;
+  if (std::fabs(static_cast<double>(whole) - states.length()) > kMeasuredPrecision * states.length()) return whole;
   for (std::size_t i = 0; i < candidates.size(); ++i) {
-    causes.push_back(DescribeCause(input, loads, candidates[i]));
+    causes.push_back(DescribeCause(trace, states, loads, candidates[i]));
     causes.back().gain = causes.back().gain_last = static_cast<double>(whole - durations[i + 1]);
   }
   return whole;
@@ -314,7 +317,7 @@ void ReplayWithoutOthers(const std::vector<CauseCandidate>& candidates, std::vec
   if (candidates.size() < 2) return;
   std::vector<Fix> fixes;
   for (std::size_t i = 0; i <= candidates.size(); ++i) fixes.push_back(AllBut(candidates, i));
-  const std::vector<Tick> durations = program.Replay(fixes);
+  const std::vector<Tick> durations = Replay(program, fixes);
   for (std::size_t i = 0; i < causes.size(); ++i)
     causes[i].gain_last = static_cast<double>(durations[i] - durations.back());
 }
@@ -340,26 +343,26 @@ void ChooseHardware(Cause& cause) {
   cause.line.reset();
 }
 
-void SelectCauses(const CauseInput& input, const CauseOptions& options, const LoadTables& loads,
+void SelectCauses(const Trace& trace, const WaitStates& states, const CauseOptions& options, const LoadTables& loads,
                   std::vector<CauseCandidate>& candidates, std::vector<Cause>& causes) {
   std::vector<std::size_t> order;
   for (std::size_t i = 0; i < causes.size(); ++i) {
-    if (std::max(causes[i].gain, causes[i].gain_last) >= kLeastGain * input.length()) order.push_back(i);
+    if (std::max(causes[i].gain, causes[i].gain_last) >= kLeastGain * states.length()) order.push_back(i);
   }
   std::ranges::stable_sort(order, std::greater(),
                            [&](std::size_t i) { return std::pair(causes[i].gain, causes[i].gain_last); });
   KeepCauses(order, candidates, causes);
-  const CauseCounters counters = ChooseCauseCounters(input.trace, options.counters);
+  const CauseCounters counters = ChooseCauseCounters(trace, options.counters);
   for (std::size_t i = 0; i < causes.size(); ++i) {
     if (candidates[i].is_start) continue;
-    causes[i].parts = FindCauseParts(input, loads, counters, candidates[i]);
+    causes[i].parts = FindCauseParts(trace, states, loads, counters, candidates[i]);
     ChooseHardware(causes[i]);
   }
 }
 
 // Finds the cause that gains most once another one is gone.
-void ReplayPairs(const CauseInput& input, const std::vector<CauseCandidate>& candidates, std::vector<Cause>& causes,
-                 Tick whole, MeasuredProgram& program) {
+void ReplayPairs(double length, const std::vector<CauseCandidate>& candidates, std::vector<Cause>& causes, Tick whole,
+                 MeasuredProgram& program) {
   const std::size_t count = std::min(kMostPairs, causes.size());
   std::vector<std::pair<std::size_t, std::size_t>> pairs;
   std::vector<Fix> fixes;
@@ -369,12 +372,12 @@ void ReplayPairs(const CauseInput& input, const std::vector<CauseCandidate>& can
       fixes.push_back(MakeFix({&candidates[i].savings, &candidates[j].savings}));
     }
   }
-  const std::vector<Tick> durations = program.Replay(fixes);
+  const std::vector<Tick> durations = Replay(program, fixes);
   for (std::size_t p = 0; p < pairs.size(); ++p) {
     const auto both = static_cast<double>(whole - durations[p]);
     const auto update = [&](std::size_t first, std::size_t then) {
       const double gain = both - causes[first].gain;
-      if (gain < kLeastGain * input.length() || gain <= causes[first].next_gain) return;
+      if (gain < kLeastGain * length || gain <= causes[first].next_gain) return;
       causes[first].next = then;
       causes[first].next_gain = gain;
     };
@@ -384,10 +387,10 @@ void ReplayPairs(const CauseInput& input, const std::vector<CauseCandidate>& can
 }
 
 // Leaves the causes that gain alone, or with others that stay.
-void DropUseless(const CauseInput& input, std::vector<CauseCandidate>& candidates, std::vector<Cause>& causes) {
+void DropUseless(double length, std::vector<CauseCandidate>& candidates, std::vector<Cause>& causes) {
   std::vector<std::size_t> place(causes.size(), causes.size()), order;
   for (std::size_t i = 0; i < causes.size(); ++i) {
-    if (causes[i].gain < kLeastGain * input.length() && causes[i].together.empty()) continue;
+    if (causes[i].gain < kLeastGain * length && causes[i].together.empty()) continue;
     place[i] = order.size();
     order.push_back(i);
   }
@@ -401,11 +404,11 @@ void DropUseless(const CauseInput& input, std::vector<CauseCandidate>& candidate
 
 // A repair that gains nothing alone, of the first such, is named with the one with which it gains most, else with all
 // others of its kind, and not at all where that gains nothing either.
-void JoinCoupled(const CauseInput& input, std::vector<CauseCandidate>& candidates, std::vector<Cause>& causes,
-                 Tick whole, MeasuredProgram& program) {
+void JoinCoupled(double length, std::vector<CauseCandidate>& candidates, std::vector<Cause>& causes, Tick whole,
+                 MeasuredProgram& program) {
   std::vector<std::size_t> hidden;
   for (std::size_t i = 0; i < causes.size(); ++i) {
-    if (causes[i].gain < kLeastGain * input.length()) hidden.push_back(i);
+    if (causes[i].gain < kLeastGain * length) hidden.push_back(i);
   }
   std::ranges::stable_sort(hidden, std::greater(), [&](std::size_t i) { return causes[i].gain_last; });
   if (hidden.size() > kMostPairs) hidden.resize(kMostPairs);
@@ -416,7 +419,7 @@ void JoinCoupled(const CauseInput& input, std::vector<CauseCandidate>& candidate
   for (const std::size_t i : hidden) {
     all.push_back(&candidates[i].savings);
     for (std::size_t j = 0; j < causes.size(); ++j) {
-      const bool gains = causes[j].gain >= kLeastGain * input.length();
+      const bool gains = causes[j].gain >= kLeastGain * length;
       const bool is_named = gains ? j < kMostPairs : std::ranges::find(hidden, j) != hidden.end();
       if (j == i || !is_named) continue;
       pairs.emplace_back(i, j);
@@ -424,11 +427,11 @@ void JoinCoupled(const CauseInput& input, std::vector<CauseCandidate>& candidate
     }
   }
   fixes.push_back(MakeFix(std::move(all)));
-  const std::vector<Tick> durations = program.Replay(fixes);
+  const std::vector<Tick> durations = Replay(program, fixes);
   for (std::size_t p = 0; p < pairs.size(); ++p) {
     Cause& cause = causes[pairs[p].first];
     const auto joint = static_cast<double>(whole - durations[p]);
-    if (joint - std::max(0.0, causes[pairs[p].second].gain) < kLeastGain * input.length() || joint <= cause.joint_gain)
+    if (joint - std::max(0.0, causes[pairs[p].second].gain) < kLeastGain * length || joint <= cause.joint_gain)
       continue;
     cause.joint_gain = joint;
     cause.together = {pairs[p].second};
@@ -436,40 +439,42 @@ void JoinCoupled(const CauseInput& input, std::vector<CauseCandidate>& candidate
   }
   const auto joint = static_cast<double>(whole - durations.back());
   for (const std::size_t i : hidden) {
-    if (!causes[i].together.empty() || joint < kLeastGain * input.length()) continue;
+    if (!causes[i].together.empty() || joint < kLeastGain * length) continue;
     causes[i].joint_gain = joint;
     std::ranges::copy_if(hidden, std::back_inserter(causes[i].together), [i](std::size_t j) { return j != i; });
   }
   // The other one is then named with it, too.
   for (const std::size_t i : hidden) {
     for (const std::size_t j : causes[i].together) {
-      if (causes[j].gain >= kLeastGain * input.length() || !causes[j].together.empty()) continue;
+      if (causes[j].gain >= kLeastGain * length || !causes[j].together.empty()) continue;
       causes[j].together = {i};
       causes[j].joint_gain = causes[i].joint_gain;
     }
   }
-  DropUseless(input, candidates, causes);
+  DropUseless(length, candidates, causes);
 }
 
 }  // namespace
 
-std::vector<Cause> FindCauses(const CauseInput& input, const CauseOptions& options) {
-  if (input.activities.end <= input.activities.begin) return {};
-  const LoadTables loads(input.trace, input.cut, input.activities, input.states, input.collectives, ChooseLoads(input));
-  std::vector<CauseCandidate> candidates = FindCandidates(input, options, loads);
+std::vector<Cause> FindCauses(const Trace& trace, const Matching& matching, const PhaseCut& cut,
+                              const WaitStates& states, const Diagnosis& diagnosis, const CauseOptions& options) {
+  const double length = states.length();
+  if (length <= 0) return {};
+  const LoadTables loads(cut, states, ChooseLoads(diagnosis, length));
+  std::vector<CauseCandidate> candidates = FindCandidates(trace, states, diagnosis, options, loads);
   if (candidates.empty()) return {};
-  MeasuredProgram program(input.trace, input.matching, input.activities, input.states, input.collectives);
+  MeasuredProgram program = MakeMeasuredProgram(trace, matching, states);
   std::vector<Cause> causes;
-  const Tick whole = ReplayAlone(input, loads, candidates, causes, program);
+  const Tick whole = ReplayAlone(trace, states, loads, candidates, causes, program);
   if (causes.empty()) return {};
   ReplayWithoutOthers(candidates, causes, program);
-  SelectCauses(input, options, loads, candidates, causes);
-  ReplayPairs(input, candidates, causes, whole, program);
-  JoinCoupled(input, candidates, causes, whole, program);
-  const double second = 1 / input.trace.ticks_per_second;
+  SelectCauses(trace, states, options, loads, candidates, causes);
+  ReplayPairs(length, candidates, causes, whole, program);
+  JoinCoupled(length, candidates, causes, whole, program);
+  const double second = 1 / trace.ticks_per_second;
   for (std::size_t i = 0; i < causes.size(); ++i) {
     Cause& cause = causes[i];
-    cause.worst = FindWorstWait(input, loads, candidates[i]);
+    cause.worst = FindWorstWait(trace, states, loads, candidates[i]);
     cause.gain *= second;
     cause.gain_last *= second;
     cause.next_gain *= second;

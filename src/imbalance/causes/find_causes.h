@@ -11,7 +11,7 @@
 #include "imbalance/causes/load_matrix.h"
 #include "imbalance/causes/measured_program.h"
 #include "imbalance/diagnosis.h"
-#include "imbalance/waits/collective_waits.h"
+#include "imbalance/waits/wait_states.h"
 #include "phases/phase_cut.h"
 #include "replay/matching.h"
 #include "trace/names.h"
@@ -19,26 +19,17 @@
 
 namespace farscale {
 
-struct CauseInput {
-  const Trace& trace;
-  const Matching& matching;
-  const PhaseCut& cut;
-  const Activities& activities;
-  const WaitStates& states;
-  const CollectiveWaits& collectives;
-  const Diagnosis& diagnosis;  // in ticks
-
-  double length() const { return static_cast<double>(activities.end - activities.begin); }  // ticks
-};
-
-// Causes that gain kLeastGain of the phase or more, alone or once the others are gone, sorted by their gain. Each is
-// replayed on the measured program; none where that does not take as long as was measured.
-std::vector<Cause> FindCauses(const CauseInput& input, const CauseOptions& options);
+// The diagnosis is in ticks. Causes that gain kLeastGain of the phase or more, alone or once the others are gone,
+// sorted by their gain. Each is replayed on the measured program; none where that does not take as long as was
+// measured.
+std::vector<Cause> FindCauses(const Trace& trace, const Matching& matching, const PhaseCut& cut,
+                              const WaitStates& states, const Diagnosis& diagnosis, const CauseOptions& options);
 
 // The gain of the MPI call path that gains most with every call as short as the shortest of them, waits apart, by a
 // replay of the measured program; nothing below kLeastGain. Call overhead stays, and so does the time of messages of
 // the least size.
-std::optional<LatencyGain> FindLatencyGain(const CauseInput& input);
+std::optional<LatencyGain> FindLatencyGain(const Trace& trace, const Matching& matching, const WaitStates& states,
+                                           const Diagnosis& diagnosis);
 
 // The parts of FindCauses.
 
@@ -52,11 +43,12 @@ struct CauseCandidate {
 };
 
 // Describes where and when it is, without parts, gains and the worst wait.
-Cause DescribeCause(const CauseInput& input, const LoadTables& loads, const CauseCandidate& candidate);
+Cause DescribeCause(const Trace& trace, const WaitStates& states, const LoadTables& loads,
+                    const CauseCandidate& candidate);
 
 // The waits for the first call behind the cell in which the rank lost most that others waited for; where there is one
 // cell alone, for the call that others waited longest for.
-std::optional<WaitInstance> FindWorstWait(const CauseInput& input, const LoadTables& loads,
+std::optional<WaitInstance> FindWorstWait(const Trace& trace, const WaitStates& states, const LoadTables& loads,
                                           const CauseCandidate& candidate);
 
 using CauseCounters = std::array<std::optional<std::size_t>, 3>;  // instructions, cycles, CPU time
@@ -66,7 +58,7 @@ CauseCounters ChooseCauseCounters(const Trace& trace, const CounterNames& names)
 // in which the process did not run, or more visits. Time per cell is visits × instructions a visit × cycles an
 // instruction × seconds a cycle × wall time over CPU time; a part has its share of the logarithms of these ratios.
 // Largest first; they add up to 1.
-std::vector<CausePart> FindCauseParts(const CauseInput& input, const LoadTables& loads, const CauseCounters& counters,
-                                      const CauseCandidate& candidate);
+std::vector<CausePart> FindCauseParts(const Trace& trace, const WaitStates& states, const LoadTables& loads,
+                                      const CauseCounters& counters, const CauseCandidate& candidate);
 
 }  // namespace farscale

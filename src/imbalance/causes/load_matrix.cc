@@ -123,8 +123,8 @@ bool IsDeviceCall(const CallPaths& paths, PathId path) {
 
 bool IsUseful(const CallPaths& paths, PathId path) { return !paths.is_device_call(path) && IsOutsideMpi(paths, path); }
 
-LoadMatrix FindLoad(const Trace& trace, const PhaseCut& cut, const Activities& activities, const WaitStates& states,
-                    std::optional<PathId> path) {
+LoadMatrix FindLoad(const Trace& trace, const PhaseCut& cut, const WaitStates& states, std::optional<PathId> path) {
+  const Activities& activities = states.activities;
   LoadMatrix load;
   for (std::size_t rank = 0; rank < activities.ranks.size(); ++rank) {
     if (activities.ranks[rank].present) load.ranks.push_back(rank);
@@ -173,40 +173,41 @@ std::optional<double> ImbalanceInSteps(const Trace& trace, const PhaseCut& cut, 
   return std::max(0.0, (largest - average) / largest * ranks / (ranks - 1));
 }
 
-bool LoadTables::Has(std::size_t load, PathId path) const {
-  if (loads_[load] == kAllComputation) return IsUseful(activities_.paths, path);
-  if (loads_[load] == kAllDeviceCalls) return IsDeviceCall(activities_.paths, path);
+bool LoadTables::Has(const CallPaths& paths, std::size_t load, PathId path) const {
+  if (loads_[load] == kAllComputation) return IsUseful(paths, path);
+  if (loads_[load] == kAllDeviceCalls) return IsDeviceCall(paths, path);
   return loads_[load] == path;
 }
 
-bool LoadTables::is_of_devices(std::size_t load) const {
-  return loads_[load] == kAllDeviceCalls || (!is_of_all(load) && IsDeviceCall(activities_.paths, loads_[load]));
+bool LoadTables::is_of_devices(const CallPaths& paths, std::size_t load) const {
+  return loads_[load] == kAllDeviceCalls || (!is_of_all(load) && IsDeviceCall(paths, loads_[load]));
 }
 
-LoadTables::LoadTables(const Trace& trace, const PhaseCut& cut, const Activities& activities, const WaitStates& states,
-                       const CollectiveWaits& collectives, std::vector<PathId> loads)
-    : activities_(activities), states_(states), loads_(std::move(loads)) {
-  for (std::size_t rank = 0; rank < trace.size(); ++rank) {
+LoadTables::LoadTables(const PhaseCut& cut, const WaitStates& states, std::vector<PathId> loads)
+    : loads_(std::move(loads)) {
+  const Activities& activities = states.activities;
+  for (std::size_t rank = 0; rank < activities.ranks.size(); ++rank) {
     if (activities.ranks[rank].present) ranks_.push_back(rank);
   }
   loads_of_path_.resize(activities.paths.size());
   for (std::size_t load = 0; load < loads_.size(); ++load) {
     for (PathId path = 0; path < loads_of_path_.size(); ++path) {
-      if (Has(load, path)) loads_of_path_[path].push_back(load);
+      if (Has(activities.paths, load, path)) loads_of_path_[path].push_back(load);
     }
   }
-  FindSteps(collectives);
-  ChooseColumns(cut);
+  FindSteps(states);
+  ChooseColumns(cut, activities);
   ParallelFor(ranks_.size(), [&](std::size_t row) {
-    ForEachPiece(row, [&](const LoadPiece& piece) {
+    ForEachPiece(states, row, [&](const LoadPiece& piece) {
       LoadMatrix& matrix = matrices_[piece.load];
       matrix.seconds[row * matrix.iterations + piece.column] += static_cast<double>(piece.execution);
     });
   });
 }
 
-void LoadTables::FindSteps(const CollectiveWaits& collectives) {
-  std::vector<std::size_t> row_of(activities_.ranks.size());
+void LoadTables::FindSteps(const WaitStates& states) {
+  const CollectiveWaits& collectives = states.collectives;
+  std::vector<std::size_t> row_of(states.ranks.size());
   for (std::size_t row = 0; row < ranks_.size(); ++row) row_of[ranks_[row]] = row;
   step_ends_.resize(ranks_.size());
   for (std::uint32_t operation = 0; operation < collectives.operations(); ++operation) {
@@ -218,10 +219,10 @@ void LoadTables::FindSteps(const CollectiveWaits& collectives) {
   for (std::vector<std::uint32_t>& of_row : step_ends_) std::ranges::sort(of_row);
 }
 
-void LoadTables::ChooseColumns(const PhaseCut& cut) {
+void LoadTables::ChooseColumns(const PhaseCut& cut, const Activities& activities) {
   std::vector<std::vector<std::uint64_t>> visits(loads_.size(), std::vector<std::uint64_t>(ranks_.size()));
   ParallelFor(ranks_.size(), [&](std::size_t row) {
-    const RankActivities& own = activities_.ranks[ranks_[row]];
+    const RankActivities& own = activities.ranks[ranks_[row]];
     for (std::size_t a = 0; a + 1 < own.size(); ++a) {
       for (const std::size_t load : loads_of_path_[own.path(a)]) ++visits[load][row];
     }

@@ -8,7 +8,6 @@
 #include <vector>
 
 #include "imbalance/waits/activities.h"
-#include "imbalance/waits/collective_waits.h"
 #include "imbalance/waits/wait_states.h"
 #include "phases/phase_cut.h"
 #include "trace/trace.h"
@@ -34,7 +33,7 @@ bool IsUseful(const CallPaths& paths, PathId path);
 // The load of one call path, or without `path` of all useful ones together. Computation that reaches over the edge of
 // an iteration is parted there; a call belongs to the iteration in which it is counted. If ranks differ in their number
 // of iterations, which then cannot be compared, all time is in one column. Linear in activities.
-LoadMatrix FindLoad(const Trace& trace, const PhaseCut& cut, const Activities& activities, const WaitStates& states,
+LoadMatrix FindLoad(const Trace& trace, const PhaseCut& cut, const WaitStates& states,
                     std::optional<PathId> path = std::nullopt);
 
 // (max - avg) / max * N / (N - 1) of the sums, over all steps of all iterations, of their largest and average lengths.
@@ -66,28 +65,25 @@ struct LoadPiece {
 class LoadTables {
  public:
   // An activity belongs to the iteration in which it begins.
-  LoadTables(const Trace& trace, const PhaseCut& cut, const Activities& activities, const WaitStates& states,
-             const CollectiveWaits& collectives, std::vector<PathId> loads);
+  LoadTables(const PhaseCut& cut, const WaitStates& states, std::vector<PathId> loads);
 
   std::size_t size() const { return loads_.size(); }
   PathId path(std::size_t load) const { return loads_[load]; }
   bool is_of_all(std::size_t load) const { return loads_[load] >= kAllDeviceCalls; }
-  bool Has(std::size_t load, PathId path) const;
-  bool is_of_devices(std::size_t load) const;
+  bool Has(const CallPaths& paths, std::size_t load, PathId path) const;
+  bool is_of_devices(const CallPaths& paths, std::size_t load) const;
   // In ticks. Rows are the ranks in the phase.
   const LoadMatrix& of(std::size_t load) const { return matrices_[load]; }
   const std::vector<std::size_t>& ranks() const { return ranks_; }
 
   // Calls visit(piece) for all pieces of a row, in the order of time.
   template <typename Visit>
-  void ForEachPiece(std::size_t row, Visit visit) const;
+  void ForEachPiece(const WaitStates& states, std::size_t row, Visit visit) const;
 
  private:
-  void FindSteps(const CollectiveWaits& collectives);
-  void ChooseColumns(const PhaseCut& cut);
+  void FindSteps(const WaitStates& states);
+  void ChooseColumns(const PhaseCut& cut, const Activities& activities);
 
-  const Activities& activities_;
-  const WaitStates& states_;
   std::vector<PathId> loads_;
   std::vector<std::size_t> ranks_;
   std::vector<std::vector<std::size_t>> loads_of_path_;
@@ -98,9 +94,9 @@ class LoadTables {
 };
 
 template <typename Visit>
-void LoadTables::ForEachPiece(std::size_t row, Visit visit) const {
-  const RankActivities& own = activities_.ranks[ranks_[row]];
-  WaitsByCall waits(states_.ranks[ranks_[row]].waits);
+void LoadTables::ForEachPiece(const WaitStates& states, std::size_t row, Visit visit) const {
+  const RankActivities& own = states.activities.ranks[ranks_[row]];
+  WaitsByCall waits(states.ranks[ranks_[row]].waits);
   const std::vector<std::uint32_t>& steps = step_ends_[row];
   std::vector<std::size_t> visited(loads_.size(), 0);
   std::size_t call = 0, iteration = 0, step = 0;

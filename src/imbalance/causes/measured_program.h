@@ -9,7 +9,6 @@
 #include <vector>
 
 #include "imbalance/waits/activities.h"
-#include "imbalance/waits/collective_waits.h"
 #include "imbalance/waits/wait_states.h"
 #include "replay/matching.h"
 #include "replay/program.h"
@@ -35,33 +34,22 @@ Fix MakeFix(std::vector<const std::vector<Saving>*> lists);
 // A replay may differ by this share from the measured length; chosen: beyond, its gains mean nothing.
 inline constexpr double kMeasuredPrecision = 1e-3;
 
-class MeasuredProgram {
- public:
-  // A send depends on its receiver where it waited for it, or where it is too large to be sent at once. Scans keep
-  // their measured waits. The time of a call beyond its waiting for a message, and beyond the shortest call of its
-  // path, is that of the message on its way, which passes whatever the receiver does; or with `receivers_transmit` that
-  // of the receiver.
-  MeasuredProgram(const Trace& trace, const Matching& matching, const Activities& activities, const WaitStates& states,
-                  const CollectiveWaits& collectives, bool receivers_transmit = false);
-
-  // Ticks from the begin of the phase to the end of its last rank. One result for each fix; several are replayed at a
-  // time, each in a program that is as it was measured again afterwards.
-  std::vector<Tick> Replay(const std::vector<Fix>& fixes);
-  // As it is.
-  Tick Duration() { return Replay({nullptr}).front(); }
-
- private:
-  class Writer;
-
-  void Apply(const Fix& fix, int times, Program& program) const;
-
-  Tick origin_ = 0;  // when ranks begin; fixes may shorten calls by more than is left, yet times are not to be negative
-  Program program_;
+struct MeasuredProgram {
+  Tick origin = 0;  // when ranks begin; fixes may shorten calls by more than is left, yet times are not to be negative
+  Program program{};
   // One a rank and call, the end of the phase included: the instruction that computes what lies before it.
-  std::vector<std::vector<std::uint32_t>> instructions_;
-  // While it is written.
-  std::vector<Tick> shortest_;      // one a call path; empty: calls beyond their waiting are time of their ranks
-  std::vector<char> sender_waits_;  // one a message: its sender waits for its receiver
+  std::vector<std::vector<std::uint32_t>> instructions{};
 };
+
+// A send depends on its receiver where it waited for it, or where it is too large to be sent at once. Scans keep their
+// measured waits. The time of a call beyond its waiting for a message, and beyond the shortest call of its path, is
+// that of the message on its way, which passes whatever the receiver does; or with `receivers_transmit` that of the
+// receiver.
+MeasuredProgram MakeMeasuredProgram(const Trace& trace, const Matching& matching, const WaitStates& states,
+                                    bool receivers_transmit = false);
+
+// Ticks from the begin of the phase to the end of its last rank. One result for each fix; several are replayed at a
+// time, each in a program that is as it was measured again afterwards.
+std::vector<Tick> Replay(MeasuredProgram& measured, const std::vector<Fix>& fixes);
 
 }  // namespace farscale

@@ -206,27 +206,23 @@ std::vector<std::size_t> PlacesOf(const PhaseCut& cut) {
   return places;
 }
 
-// Ranks at equal distances, as they lie in one dimension of a grid.
-struct Line {
-  std::size_t first = 0, stride = 0, size = 0;
-};
-
-// Places among the ranks of the phase; nothing for a communicator that is no line of them.
-std::optional<Line> LineOf(const Communicator& communicator, const std::vector<std::size_t>& place) {
-  if (communicator.is_self || !communicator.remote.empty() || communicator.members.size() < 2) return std::nullopt;
+// The members of a communicator by their places among the ranks of the phase, rising, if they are at equal distances,
+// as ranks lie in one dimension of a grid; else empty.
+std::vector<std::size_t> LineOf(const Communicator& communicator, const std::vector<std::size_t>& place) {
+  if (communicator.is_self || !communicator.remote.empty() || communicator.members.size() < 2) return {};
   std::vector<std::size_t> members;
   for (const std::int32_t rank : communicator.members) {
     const auto world = static_cast<std::size_t>(rank);
-    if (rank < 0 || world >= place.size() || place[world] == kNotThere) return std::nullopt;
+    if (rank < 0 || world >= place.size() || place[world] == kNotThere) return {};
     members.push_back(place[world]);
   }
   std::sort(members.begin(), members.end());
-  const Line line{members[0], members[1] - members[0], members.size()};
+  const std::size_t first = members[0], stride = members[1] - first;
   for (std::size_t i = 0; i < members.size(); ++i) {
-    if (line.stride == 0 || members[i] != line.first + i * line.stride) return std::nullopt;
+    if (stride == 0 || members[i] != first + i * stride) return {};
   }
-  if (line.first / line.stride % line.size != 0) return std::nullopt;  // over the edge of a grid
-  return line;
+  if (first / stride % members.size() != 0) return {};  // over the edge of a grid
+  return members;
 }
 
 }  // namespace
@@ -289,11 +285,11 @@ std::vector<std::size_t> ExtentsOfCommunicators(const Trace& trace, const PhaseC
   const std::size_t ranks = place.size() - static_cast<std::size_t>(std::ranges::count(place, kNotThere));
   std::map<std::pair<std::size_t, std::size_t>, std::vector<char>> covered;  // indexed by stride, then size
   for (const Communicator& communicator : trace.communicators) {
-    const std::optional<Line> line = LineOf(communicator, place);
-    if (!line || line->size == ranks) continue;
-    std::vector<char>& of_all = covered[{line->stride, line->size}];
+    const std::vector<std::size_t> line = LineOf(communicator, place);
+    if (line.empty() || line.size() == ranks) continue;
+    std::vector<char>& of_all = covered[{line[1] - line[0], line.size()}];
     of_all.resize(ranks);
-    for (std::size_t i = 0; i < line->size; ++i) of_all[line->first + i * line->stride] = 1;
+    for (const std::size_t member : line) of_all[member] = 1;
   }
   // From the fastest dimension on; of several at one stride the shortest lines, longer ones are planes.
   std::vector<std::size_t> extents;

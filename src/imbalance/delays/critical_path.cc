@@ -11,7 +11,8 @@
 
 namespace farscale {
 
-std::vector<PathSegment> FindCriticalPath(const Activities& activities, const WaitStates& states) {
+std::vector<PathSegment> FindCriticalPath(const WaitStates& states) {
+  const Activities& activities = states.activities;
   std::vector<PathSegment> segments;
   Tick end = activities.end;
   for (std::uint32_t rank = FindLastRank(activities); rank != kNoCall;) {
@@ -105,11 +106,10 @@ class RankSlack {
   RankSlack(const RankRecords& records, std::span<const WaitState> waits, Tick at_end)
       : slack(at_end),
         records_(records),
-        own_(records.activities),
         waits_(waits),
-        end_(own_.calls),
+        end_(records.activities.calls),
         end_wait_(waits.size()),
-        activity_(own_.size() - 1),
+        activity_(records.activities.size() - 1),
         activity_slack_(at_end),
         activity_wait_(waits.size()) {
     for (const OperationClass type : {OperationClass::kSend, OperationClass::kReceive, OperationClass::kCollective}) {
@@ -131,7 +131,7 @@ class RankSlack {
     // The last call may be left behind the stretches.
     const std::size_t left = is_begun_ && first_ < end_ ? first_ : end_;
     const Tick after_left = left < end_ ? after_.front() : kNotNeeded;
-    first_ = PartitionIndex(0, end_, [&](std::size_t call) { return own_.leave(call) < begin; });
+    first_ = PartitionIndex(0, end_, [&](std::size_t call) { return own().leave(call) < begin; });
     before_.assign(end_ - first_, kNotNeeded);
     after_.assign(end_ - first_, kNotNeeded);
     if (left < end_) SetAfter(left, after_left);
@@ -141,7 +141,7 @@ class RankSlack {
     Posts posts = posts_;
     std::size_t wait = end_wait_;
     for (std::size_t call = first_; call < end_; ++call) {
-      const bool enters = own_.enter(call) >= begin;
+      const bool enters = own().enter(call) >= begin;
       const bool waits = wait < waits_.size() && waits_[wait].call == call;
       CollectCall(call, enters, call < left, waits ? &waits_[wait] : nullptr, posts, [&](const Moment& moment) {
         const auto stretch = std::ranges::find_if(stretches, [&](Tick from) { return moment.tick >= from; });
@@ -161,15 +161,15 @@ class RankSlack {
   void VisitActivities(Visit visit) {
     std::size_t call = end_;
     while (activity_ > 0) {
-      const bool is_call = call > 0 && own_.activity_of(call - 1) == activity_ - 1;
+      const bool is_call = call > 0 && own().activity_of(call - 1) == activity_ - 1;
       if (is_call && call == unentered_) return;
       --activity_;
-      Tick execution = own_.ticks(activity_);
+      Tick execution = own().ticks(activity_);
       if (is_call) {
         if (after_[call - 1 - first_] < kNotNeeded) activity_slack_ = after_[call - 1 - first_];
         execution -= WaitInCall(call - 1);
       }
-      if (execution > 0) visit(own_.path(activity_), execution, activity_slack_);
+      if (execution > 0) visit(own().path(activity_), execution, activity_slack_);
       if (!is_call) continue;
       --call;
       if (before_[call - first_] < kNotNeeded) activity_slack_ = before_[call - first_];
@@ -177,7 +177,8 @@ class RankSlack {
   }
 
  private:
-  std::size_t FirstRecord(std::size_t call) const { return records_.timeline.first_record(own_.first_call + call); }
+  const RankActivities& own() const { return records_.activities; }
+  std::size_t FirstRecord(std::size_t call) const { return records_.timeline.first_record(own().first_call + call); }
 
   void Uncount(std::size_t first, std::size_t end) {
     for (std::size_t record = first; record < end; ++record) {
@@ -190,7 +191,7 @@ class RankSlack {
   template <typename AddMoment>
   void CollectCall(std::size_t call, bool enters, bool leaves, const WaitState* wait, Posts& posts,
                    const AddMoment& add_moment) const {
-    const Tick enter = own_.enter(call), leave = own_.leave(call);
+    const Tick enter = own().enter(call), leave = own().leave(call);
     const auto add = [&](Tick tick, std::uint32_t target, Happening what) {
       add_moment(Moment{tick, wait != nullptr ? enter + wait->length : enter, records_.rank,
                         static_cast<std::uint32_t>(call), target, what,
@@ -216,7 +217,6 @@ class RankSlack {
   }
 
   const RankRecords records_;
-  const RankActivities& own_;
   std::span<const WaitState> waits_;
   // Calls [first, end) are in the stretches, those from unentered on are entered there, too.
   std::size_t first_ = 0, unentered_ = 0, end_;
@@ -244,16 +244,15 @@ void Lower(Tick slack, std::optional<Tick>& least) { least = std::min(least.valu
 // Walks back in time. The future is kept as the latest tick up to which something may be put off.
 class SlackSearch {
  public:
-  SlackSearch(const Trace& trace, const Matching& matching, const Activities& activities, const WaitStates& states,
-              const CollectiveWaits& collectives)
-      : activities_(activities),
-        collectives_(collectives),
-        little_(static_cast<Tick>(kNearlyCritical * static_cast<double>(activities.end - activities.begin))),
+  SlackSearch(const Trace& trace, const Matching& matching, const WaitStates& states)
+      : states_(states),
+        little_(static_cast<Tick>(kNearlyCritical * states.length())),
         ranks_(trace.size()),
         needed_by_receiver_(matching.messages, kNotNeeded),
         needed_by_sender_(matching.messages, kNotNeeded),
-        needed_(collectives.operations(), kNotNeeded),
+        needed_(states.collectives.operations(), kNotNeeded),
         of_rank_(trace.size()) {
+    const Activities& activities = states.activities;
     for (Block& block : blocks_) {
       block.of_path.resize(activities.paths.size());
       block.nearly_critical.resize(activities.paths.size());
@@ -264,12 +263,12 @@ class SlackSearch {
   }
 
   Slack Find() {
-    for (std::vector<Tick> begins = BeginsOfStretches(activities_); !begins.empty();) {
+    for (std::vector<Tick> begins = BeginsOfStretches(states_.activities); !begins.empty();) {
       Stretches stretches;
       for (; !begins.empty() && stretches.size() < kStretches; begins.pop_back()) stretches.push_back(begins.back());
       Walk(stretches);
     }
-    const std::size_t paths = activities_.paths.size();
+    const std::size_t paths = states_.activities.paths.size();
     Slack result{std::move(of_rank_), std::vector<std::optional<Tick>>(paths), std::vector<double>(paths)};
     for (const Block& block : blocks_) {
       for (PathId path = 0; path < paths; ++path) {
@@ -335,22 +334,22 @@ class SlackSearch {
 
   // Operations in which only some depend on others keep the earliest tick of those who do.
   void PutOffCollective(const Moment& moment, Tick latest) {
-    const CollectivePattern pattern = collectives_.pattern(moment.target);
-    const bool depends = collectives_.FindDependency(moment.target, moment.rank).has_value();
+    const CollectivePattern pattern = states_.collectives.pattern(moment.target);
+    const bool depends = states_.collectives.FindDependency(moment.target, moment.rank).has_value();
     if (pattern == CollectivePattern::kNone || (pattern != CollectivePattern::kAllToAll && !depends)) return;
     needed_[moment.target] = std::min(needed_[moment.target], latest);
   }
 
   // In prefixes, too, as if all higher ranks came after: slack is never said to be larger than it is.
   Tick LatestFor(const Moment& moment) const {
-    const CollectivePattern pattern = collectives_.pattern(moment.target);
+    const CollectivePattern pattern = states_.collectives.pattern(moment.target);
     if (pattern == CollectivePattern::kNone) return kNotNeeded;
-    const bool gives = pattern != CollectivePattern::kFromRoot || collectives_.IsRoot(moment.target, moment.rank);
+    const bool gives =
+        pattern != CollectivePattern::kFromRoot || states_.collectives.IsRoot(moment.target, moment.rank);
     return gives ? needed_[moment.target] : kNotNeeded;
   }
 
-  const Activities& activities_;
-  const CollectiveWaits& collectives_;
+  const WaitStates& states_;
   const Tick little_;
   std::vector<std::optional<RankSlack>> ranks_;
   std::vector<Tick> needed_by_receiver_, needed_by_sender_;  // one a message
@@ -362,9 +361,8 @@ class SlackSearch {
 
 }  // namespace
 
-Slack FindSlack(const Trace& trace, const Matching& matching, const Activities& activities, const WaitStates& states,
-                const CollectiveWaits& collectives) {
-  return SlackSearch(trace, matching, activities, states, collectives).Find();
+Slack FindSlack(const Trace& trace, const Matching& matching, const WaitStates& states) {
+  return SlackSearch(trace, matching, states).Find();
 }
 
 }  // namespace farscale

@@ -10,7 +10,6 @@
 #include <vector>
 
 #include "imbalance/waits/activities.h"
-#include "imbalance/waits/collective_waits.h"
 #include "imbalance/waits/wait_states.h"
 #include "replay/matching.h"
 #include "trace/trace.h"
@@ -27,7 +26,7 @@ struct PathSegment {
 };
 
 // Segments in the order of time. The path ends on the rank that ends last; of equals on the lowest.
-std::vector<PathSegment> FindCriticalPath(const Activities& activities, const WaitStates& states);
+std::vector<PathSegment> FindCriticalPath(const WaitStates& states);
 
 // Ticks of the path by rank and call path.
 std::map<std::pair<std::uint32_t, PathId>, Tick> CriticalTicks(const Activities& activities,
@@ -45,7 +44,6 @@ struct Slack {
 
 // A receive can begin no sooner than its message is sent, a collective operation no sooner than it has what it needs;
 // a send waits for its receiver only where the trace shows that it did.
-Slack FindSlack(const Trace& trace, const Matching& matching, const Activities& activities, const WaitStates& states,
-                const CollectiveWaits& collectives);
+Slack FindSlack(const Trace& trace, const Matching& matching, const WaitStates& states);
 
 }  // namespace farscale

@@ -113,9 +113,8 @@ struct WaitCharge {
 // on who adds them in which order: doubles have 53 bits.
 constexpr int kRasterBits = 50;
 
-double RasterUnit(const Activities& activities) {
-  const auto all =
-      static_cast<double>(activities.ranks.size()) * static_cast<double>(activities.end - activities.begin);
+double RasterUnit(const WaitStates& states) {
+  const double all = static_cast<double>(states.activities.ranks.size()) * states.length();
   return std::exp2(std::ilogb(std::max(1.0, all)) + 1 - kRasterBits);
 }
 
@@ -126,14 +125,13 @@ constexpr std::size_t kWaitStretch = 65536, kWaitSample = 64;  // waits; chosen
 // everything that their accounting needs is more than can be kept of all.
 class DelayAccounts {
  public:
-  DelayAccounts(const Activities& activities, const WaitStates& states, const CollectiveWaits& collectives,
-                std::size_t iterations, const DelayOptions& options)
-      : activities_(activities),
-        states_(states),
-        collectives_(collectives),
+  DelayAccounts(const WaitStates& states, std::size_t iterations, DelayRules rules, bool charge_end)
+      : states_(states),
         iterations_(std::max<std::size_t>(1, iterations)),
-        options_(options),
-        raster_unit_(RasterUnit(activities)) {
+        rules_(rules),
+        charge_end_(charge_end),
+        raster_unit_(RasterUnit(states)) {
+    const Activities& activities = states.activities;
     const std::size_t ranks = states.ranks.size();
     visits_.resize(ranks);
     place_.resize(ranks);
@@ -149,14 +147,14 @@ class DelayAccounts {
   }
 
   DelayCosts Settle() {
-    const std::vector<IntervalSums> sums = FindIntervalSums(activities_, states_);
+    const std::vector<IntervalSums> sums = FindIntervalSums(states_);
     std::vector<std::uint32_t> left;  // waits, by rank
     for (const RankWaits& rank : states_.ranks) left.push_back(static_cast<std::uint32_t>(rank.waits.size()));
     std::vector<RankIntervals> intervals;
     for (const Tick begin : BeginsOfStretches()) {
       const auto [ranges, places] = TakeStretch(begin, left);
       intervals.resize(std::max(intervals.size(), ranges.size()));
-      FindIntervals(activities_, states_, collectives_, options_.rules, sums, ranges, intervals);
+      FindIntervals(states_, rules_, sums, ranges, intervals);
       for (const WaitPlace& place : places) {
         const WaitRange& range = ranges[place.range];
         const RankIntervals& found = intervals[place.range];
@@ -177,7 +175,7 @@ class DelayAccounts {
   // Rising with the index: a wait lies within its call.
   Tick WaitEnd(std::uint32_t rank, std::size_t index) const {
     const WaitState& wait = states_.ranks[rank].waits[index];
-    return activities_.ranks[rank].enter(wait.call) + wait.length;
+    return states_.activities.ranks[rank].enter(wait.call) + wait.length;
   }
 
   // From the last stretch to the first.
@@ -219,9 +217,9 @@ class DelayAccounts {
               const std::vector<std::pair<PathId, Tick>>& delays) {
     const WaitState& wait = states_.ranks[rank].waits[index];
     WaitCharge charge{static_cast<double>(wait.length), 0, {}};
-    if (activities_.ranks[rank].counts(wait.call)) charge.counted = charge.length;
+    if (states_.activities.ranks[rank].counts(wait.call)) charge.counted = charge.length;
     const auto [caused, share] = ledgers_[rank].TakePrevious();
-    if (wait.kind == WaitKind::kWaitAtEnd && !options_.charge_end.value_or(false)) {
+    if (wait.kind == WaitKind::kWaitAtEnd && !charge_end_) {
       costs_.ranks[rank].at_end += charge.counted;
       return;
     }
@@ -238,12 +236,12 @@ class DelayAccounts {
     const auto kind = static_cast<std::size_t>(wait.kind);
     const auto sum = static_cast<double>(interval.delays + interval.waits);
     double explained = sum > 0 ? 1 : 0;
-    if (options_.rules == DelayRules::kBounded && sum < charge.length) explained = sum / charge.length;
+    if (rules_ == DelayRules::kBounded && sum < charge.length) explained = sum / charge.length;
     if (explained < 1) ChargeExit(wait, charge.Scaled(1 - explained), interval);
     if (explained == 0) return 0;
     const WaitCharge part = charge.Scaled(explained);
     double charged = part.counted;
-    if (options_.rules == DelayRules::kScalasca && charged > sum) charged = sum;
+    if (rules_ == DelayRules::kScalasca && charged > sum) charged = sum;
     costs_.ranks[wait.delayer].lost[kind] += part.counted - charged;
     ByWaitKind each{};
     for (std::size_t k = 0; k < kWaitKinds; ++k) each[k] = part.caused[k] / sum;
@@ -274,7 +272,7 @@ class DelayAccounts {
 
   PathCosts& CostsIn(std::uint32_t rank, PathId path) {
     std::vector<std::uint32_t>& places = place_[rank];
-    if (places.size() <= path) places.resize(activities_.paths.size(), kNoCall);
+    if (places.size() <= path) places.resize(states_.activities.paths.size(), kNoCall);
     std::vector<PathCosts>& paths = costs_.ranks[rank].paths;
     if (places[path] == kNoCall) {
       places[path] = static_cast<std::uint32_t>(paths.size());
@@ -289,7 +287,7 @@ class DelayAccounts {
     LossRaster& raster = costs_.rasters[path];
     std::size_t iteration = 0;
     if (iterations_ > 1) {
-      const RankActivities& delayer = activities_.ranks[wait.delayer];
+      const RankActivities& delayer = states_.activities.ranks[wait.delayer];
       const std::size_t until = delayer.activity_of(wait.delayer_call);
       iteration = std::min(delayer.IterationOf(visits_[wait.delayer]->LastBefore(until, path)), iterations_ - 1);
     }
@@ -297,11 +295,10 @@ class DelayAccounts {
                std::round(cost / raster_unit_) * raster_unit_);
   }
 
-  const Activities& activities_;
   const WaitStates& states_;
-  const CollectiveWaits& collectives_;
   const std::size_t iterations_;
-  const DelayOptions options_;
+  const DelayRules rules_;
+  const bool charge_end_;
   const double raster_unit_;
   DelayCosts costs_;
   std::vector<WaitLedger> ledgers_;                // one a rank
@@ -323,9 +320,8 @@ std::optional<DelayRules> ParseDelayRules(std::string_view id) {
   return std::nullopt;
 }
 
-DelayCosts FindDelayCosts(const Activities& activities, const WaitStates& states, const CollectiveWaits& collectives,
-                          std::size_t iterations, const DelayOptions& options) {
-  return DelayAccounts(activities, states, collectives, iterations, options).Settle();
+DelayCosts FindDelayCosts(const WaitStates& states, std::size_t iterations, DelayRules rules, bool charge_end) {
+  return DelayAccounts(states, iterations, rules, charge_end).Settle();
 }
 
 }  // namespace farscale

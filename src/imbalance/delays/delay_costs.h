@@ -10,17 +10,10 @@
 #include <vector>
 
 #include "imbalance/waits/activities.h"
-#include "imbalance/waits/collective_waits.h"
 #include "imbalance/waits/losses.h"
 #include "imbalance/waits/wait_states.h"
 
 namespace farscale {
-
-struct DelayOptions {
-  DelayRules rules = DelayRules::kBounded;
-  // Waits at the end, too. Nothing: those of a phase that is no whole run, where ranks go on to what comes behind it.
-  std::optional<bool> charge_end{};
-};
 
 // Costs of what one rank did in one call path.
 struct PathCosts {
@@ -53,8 +46,9 @@ struct DelayCosts {
   std::vector<LossRaster> rasters;
 };
 
-DelayCosts FindDelayCosts(const Activities& activities, const WaitStates& states, const CollectiveWaits& collectives,
-                          std::size_t iterations = 1, const DelayOptions& options = {});
+// `charge_end`: waits at the end, too.
+DelayCosts FindDelayCosts(const WaitStates& states, std::size_t iterations = 1, DelayRules rules = DelayRules::kBounded,
+                          bool charge_end = false);
 
 // Why one rank came later than another that waited for it: what either did since the two last ran together, up to the
 // wait state [Boehme13, section 4.3; docs/formulas.md, delay costs].
@@ -91,12 +85,11 @@ struct IntervalSums {
   std::vector<std::uint32_t> first_waits;  // in or behind activity i * step
   std::vector<Tick> waits;                 // the length of all waits before each of its waits, and before the end
 };
-std::vector<IntervalSums> FindIntervalSums(const Activities& activities, const WaitStates& states);
+std::vector<IntervalSums> FindIntervalSums(const WaitStates& states);
 
 // Finds the intervals of wait states, one result a range, which replaces what is there. Intervals take more room than
 // the wait states, so only those in use are kept.
-void FindIntervals(const Activities& activities, const WaitStates& states, const CollectiveWaits& collectives,
-                   DelayRules rules, const std::vector<IntervalSums>& sums, std::span<const WaitRange> ranges,
-                   std::span<RankIntervals> results);
+void FindIntervals(const WaitStates& states, DelayRules rules, const std::vector<IntervalSums>& sums,
+                   std::span<const WaitRange> ranges, std::span<RankIntervals> results);
 
 }  // namespace farscale

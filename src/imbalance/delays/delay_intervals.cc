@@ -120,27 +120,26 @@ IntervalSums FindSums(const RankActivities& activities, const std::vector<WaitSt
 }
 
 // The last point where one of the two waited for the other.
-SyncedCalls MarkBefore(const std::vector<SyncMark>& marks, const WaitState& wait) {
+SyncMark MarkBefore(const std::vector<SyncMark>& marks, const WaitState& wait) {
   auto mark = std::ranges::lower_bound(marks, SyncMark{wait.delayer, wait.call, 0});
   while (mark != marks.begin() && std::prev(mark)->peer == wait.delayer) {
     --mark;
-    if (mark->peer_call < wait.delayer_call) return {mark->call, mark->peer_call};
+    if (mark->peer_call < wait.delayer_call) return *mark;
   }
   return {};
 }
 
 // The last synchronization point of a waiter and its delayer before a wait state, in either direction and of any kind.
 // If several cross, which non-blocking calls allow, it is the one latest on the waiter.
-SyncedCalls PointBefore(const WaitStates& states, const CollectiveWaits& collectives, std::uint32_t rank,
-                        const WaitState& wait) {
-  SyncedCalls point = MarkBefore(states.marks[rank], wait);
-  const std::vector<CollectiveWaits::SyncCall>& calls = collectives.sync_calls(rank);
-  auto before = std::ranges::lower_bound(calls, wait.call, {}, &CollectiveWaits::SyncCall::call);
+SyncMark PointBefore(const WaitStates& states, std::uint32_t rank, const WaitState& wait) {
+  SyncMark point = MarkBefore(states.marks[rank], wait);
+  const std::vector<CollectiveWaits::SyncCall>& calls = states.collectives.sync_calls(rank);
+  auto before = std::ranges::lower_bound(calls, wait.call, {}, &CollectiveWaits::SyncCall::first);
   while (before != calls.begin()) {
-    --before;
-    if (point.call != kNoCall && before->call < point.call) break;
-    const auto synced = collectives.Synchronises(before->operation, rank, wait.delayer);
-    if (!synced || synced->call != before->call || synced->peer_call >= wait.delayer_call) continue;
+    const auto [call, operation] = *--before;
+    if (point.call != kNoCall && call < point.call) break;
+    const auto synced = states.collectives.FindMark(operation, rank, wait.delayer);
+    if (!synced || synced->call != call || synced->peer_call >= wait.delayer_call) continue;
     // One call may complete several operations.
     if (point.call != synced->call || point.peer_call < synced->peer_call) point = *synced;
   }
@@ -161,8 +160,8 @@ void AddBetween(const RankActivities& own, const std::vector<WaitState>& waits, 
 }
 
 // Finds where the delayer was longer than the waiter since its call `from`; adds to `delays`.
-DelayInterval Compare(const Activities& activities, const WaitStates& states, const std::vector<Tick>& wait_sums,
-                      const PathTimes& own, const PathTimes& delayer, const WaitState& wait, std::uint32_t from,
+DelayInterval Compare(const WaitStates& states, const std::vector<Tick>& wait_sums, const PathTimes& own,
+                      const PathTimes& delayer, const WaitState& wait, std::uint32_t from,
                       std::vector<std::pair<PathId, Tick>>& delays) {
   DelayInterval interval;
   interval.first_delay = static_cast<std::uint32_t>(delays.size());
@@ -176,14 +175,15 @@ DelayInterval Compare(const Activities& activities, const WaitStates& states, co
   const std::vector<WaitState>& waits = states.ranks[wait.delayer].waits;
   interval.first_wait = from != kNoCall ? FirstWaitFrom(waits, from + 1) : 0;
   interval.end_wait = std::max(interval.first_wait, FirstWaitFrom(waits, wait.delayer_call));
-  if (from != kNoCall) interval.exit_path = activities.ranks[wait.delayer].path_of_call(from);
+  if (from != kNoCall) interval.exit_path = states.activities.ranks[wait.delayer].path_of_call(from);
   interval.waits = wait_sums[interval.end_wait] - wait_sums[interval.first_wait];
   return interval;
 }
 
 }  // namespace
 
-std::vector<IntervalSums> FindIntervalSums(const Activities& activities, const WaitStates& states) {
+std::vector<IntervalSums> FindIntervalSums(const WaitStates& states) {
+  const Activities& activities = states.activities;
   std::vector<IntervalSums> sums(states.ranks.size());
   ParallelFor(sums.size(), [&](std::size_t rank) {
     const std::vector<WaitState>& waits = states.ranks[rank].waits;
@@ -194,9 +194,9 @@ std::vector<IntervalSums> FindIntervalSums(const Activities& activities, const W
   return sums;
 }
 
-void FindIntervals(const Activities& activities, const WaitStates& states, const CollectiveWaits& collectives,
-                   DelayRules rules, const std::vector<IntervalSums>& sums, std::span<const WaitRange> ranges,
-                   std::span<RankIntervals> results) {
+void FindIntervals(const WaitStates& states, DelayRules rules, const std::vector<IntervalSums>& sums,
+                   std::span<const WaitRange> ranges, std::span<RankIntervals> results) {
+  const Activities& activities = states.activities;
   // Compares both sides of wait states since the two ranks last ran together. `own`, `other`: room for their times.
   const auto find = [&](const WaitRange& range, PathTimes& own, PathTimes& other, RankIntervals& result) {
     result.intervals.clear();
@@ -207,11 +207,11 @@ void FindIntervals(const Activities& activities, const WaitStates& states, const
     };
     for (std::uint32_t i = range.first; i < range.end; ++i) {
       const WaitState& wait = states.ranks[range.rank].waits[i];
-      const SyncedCalls from = PointBefore(states, collectives, range.rank, wait);
+      const SyncMark from = PointBefore(states, range.rank, wait);
       add(range.rank, from.call, wait.call, own);
       add(wait.delayer, from.peer_call, wait.delayer_call, other);
       result.intervals.push_back(
-          Compare(activities, states, sums[wait.delayer].waits, own, other, wait, from.peer_call, result.delays));
+          Compare(states, sums[wait.delayer].waits, own, other, wait, from.peer_call, result.delays));
     }
   };
   constexpr std::size_t kTasks = 32;  // chosen: room for times is made once a task

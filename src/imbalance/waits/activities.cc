@@ -22,7 +22,7 @@ class ActivitiesBuilder {
   ActivitiesBuilder(const Trace& trace, std::size_t rank, const NewTimes* times, const RankCut& cut, Span span,
                     Tick origin)
       : trace_(trace),
-        timeline_(trace.timelines[rank]),
+        rank_(rank),
         times_(times),
         cut_(cut),
         hides_between_(span == Span::kEach),
@@ -48,10 +48,11 @@ class ActivitiesBuilder {
   }
 
  private:
-  Tick Enter(std::size_t call) const { return times_ != nullptr ? times_->enter[call] : timeline_.enter(call); }
-  Tick Leave(std::size_t call) const { return times_ != nullptr ? times_->leave[call] : timeline_.leave(call); }
+  const RankTimeline& timeline() const { return trace_.timelines[rank_]; }
+  Tick Enter(std::size_t call) const { return times_ != nullptr ? times_->enter[call] : timeline().enter(call); }
+  Tick Leave(std::size_t call) const { return times_ != nullptr ? times_->leave[call] : timeline().leave(call); }
   RankTimeline::RegionEvent Event(std::size_t event) const {
-    RankTimeline::RegionEvent at = timeline_.region_event(event);
+    RankTimeline::RegionEvent at = timeline().region_event(event);
     if (times_ != nullptr) at.tick = times_->events[event];
     return at;
   }
@@ -72,11 +73,11 @@ class ActivitiesBuilder {
       }
     };
     const std::size_t first =
-        PartitionIndex(0, timeline_.calls(), [&](std::size_t call) { return Leave(call) <= origin_; });
+        PartitionIndex(0, timeline().calls(), [&](std::size_t call) { return Leave(call) <= origin_; });
     for (std::size_t call = first; call < begin.call; ++call) {
       take_events(call);
       CloseAt(std::min(Enter(call), begin.tick), current());
-      CloseAt(std::min(Leave(call), begin.tick), paths.Child(current(), timeline_.region(call)));
+      CloseAt(std::min(Leave(call), begin.tick), paths.Child(current(), timeline().region(call)));
     }
     take_events(std::numeric_limits<std::size_t>::max());
     CloseAt(begin.tick, current());
@@ -92,7 +93,7 @@ class ActivitiesBuilder {
     };
     for (std::size_t call = window.begin.call; call < window.end.call; ++call) {
       while (event < window.end.event && Event(event).call <= call) take_event();
-      const std::uint32_t region = timeline_.region(call);
+      const std::uint32_t region = timeline().region(call);
       const std::uint32_t occurrence = Occurrence(call);
       Tick begin = std::max(Enter(call), window.begin.tick);
       // Threads are idle from one occurrence into the next, until a fork in it: the time before does not count.
@@ -169,7 +170,7 @@ class ActivitiesBuilder {
   }
 
   const Trace& trace_;
-  const RankTimeline& timeline_;
+  const std::size_t rank_;
   const NewTimes* const times_;
   const RankCut& cut_;
   std::span<const Interval> occurrences_;  // or iterations, if there are several

@@ -1,4 +1,4 @@
-#include "imbalance/waits/collective_waits.h"
+#include "imbalance/waits/wait_states.h"
 
 #include <algorithm>
 #include <map>
@@ -106,7 +106,7 @@ CollectiveWaits::CollectiveWaits(const Trace& trace, const Matching& matching, c
     calls.push_back({one.call, one.operation});
     if (one.done != kNoCall && one.done != one.call) calls.push_back({one.done, one.operation});
   }
-  ParallelFor(trace.size(), [&](std::size_t rank) { std::ranges::sort(sync_calls_[rank], {}, &SyncCall::call); });
+  ParallelFor(trace.size(), [&](std::size_t rank) { std::ranges::sort(sync_calls_[rank], {}, &SyncCall::first); });
 }
 
 void CollectiveWaits::Gather(const Trace& trace, const std::vector<Posted>& posted) {
@@ -213,19 +213,19 @@ bool CollectiveWaits::HasWaitedFor(const OperationType& type, const Participant&
   return local[other.rank] < local[self.rank];
 }
 
-std::optional<SyncedCalls> CollectiveWaits::Synchronises(std::uint32_t operation, std::uint32_t rank,
-                                                         std::uint32_t peer) const {
+std::optional<SyncMark> CollectiveWaits::FindMark(std::uint32_t operation, std::uint32_t rank,
+                                                  std::uint32_t peer) const {
   const Participant *self = Find(operation, rank), *other = Find(operation, peer);
   if (self == nullptr || other == nullptr) return std::nullopt;
   const OperationType& type = types_[operation];
   // None does anything for a team before the fork.
-  if (type.IsFork()) return SyncedCalls{self->call, other->call};
+  if (type.IsFork()) return SyncMark{peer, self->call, other->call};
   if (type.pattern == CollectivePattern::kAllToAll && self->is_blocking && other->is_blocking) {
     const bool is_synced = (self->receives && other->sends) || (self->sends && other->receives);
-    return is_synced ? std::optional(SyncedCalls{self->call, other->call}) : std::nullopt;
+    return is_synced ? std::optional(SyncMark{peer, self->call, other->call}) : std::nullopt;
   }
-  if (HasWaitedFor(type, *self, *other)) return SyncedCalls{self->done, other->call};
-  if (HasWaitedFor(type, *other, *self)) return SyncedCalls{self->call, other->done};
+  if (HasWaitedFor(type, *self, *other)) return SyncMark{peer, self->done, other->call};
+  if (HasWaitedFor(type, *other, *self)) return SyncMark{peer, self->call, other->done};
   return std::nullopt;
 }
 
@@ -366,7 +366,8 @@ void AddLateCompletes(const Trace& trace, const Activities& activities, std::vec
   });
 }
 
-void AddLockWaits(const Trace& trace, const Activities& activities, WaitStates& states) {
+void AddLockWaits(const Trace& trace, WaitStates& states) {
+  const Activities& activities = states.activities;
   const std::vector<Holding> holdings = FindHoldings(trace, activities);
   std::vector<std::size_t> last_exclusive(holdings.size(), static_cast<std::size_t>(-1));
   for (std::size_t i = 1; i < holdings.size(); ++i) {

@@ -7,7 +7,6 @@
 #include <unordered_map>
 
 #include "base/text.h"
-#include "imbalance/waits/collective_waits.h"
 #include "trace/location_trace.h"
 
 namespace farscale {
@@ -234,7 +233,7 @@ class RankSearch {
     std::ranges::reverse(waits.wrong_order);
   }
 
-  const RankRecords& records_;
+  const RankRecords records_;
   const MessageEnds& ends_;
   const CollectiveWaits& collectives_;
   const std::vector<RegionWaiting>& regions_;
@@ -281,15 +280,15 @@ void AddWaitsAtEnd(const Activities& activities, std::vector<RankWaits>& ranks) 
 }
 
 // Fills in the waits for messages and collectives, marks on the ranks that waited, and diagnostics.
-void SearchRanks(const Trace& trace, const Matching& matching, const Activities& activities,
-                 const CollectiveWaits& collectives, WaitStates& states) {
+void SearchRanks(const Trace& trace, const Matching& matching, WaitStates& states) {
+  const Activities& activities = states.activities;
   const MessageEnds ends = FindMessageEnds(trace, matching, activities);
   const std::vector<RegionWaiting> regions = FindRegionWaiting(trace);
   states.ranks.resize(trace.size());
   states.marks.resize(trace.size());
   std::vector<std::array<std::uint64_t, 3>> counts(trace.size());  // needs, violations, flushes
   ForEachRank(trace, matching, activities, [&](std::size_t rank, const RankRecords& records) {
-    RankSearch search(records, ends, collectives, regions);
+    RankSearch search(records, ends, states.collectives, regions);
     counts[rank] = {search.needs, search.violations, CountFlushes(trace, activities, rank)};
     states.ranks[rank] = std::move(search.waits);
     states.marks[rank] = std::move(search.marks);
@@ -322,14 +321,14 @@ std::uint32_t FindLastRank(const Activities& activities) {
   return last == activities.ranks.end() ? kNoCall : static_cast<std::uint32_t>(last - activities.ranks.begin());
 }
 
-WaitStates FindWaitStates(const Trace& trace, const Matching& matching, const Activities& activities,
-                          const CollectiveWaits& collectives) {
-  WaitStates states;
-  SearchRanks(trace, matching, activities, collectives, states);
-  AddLockWaits(trace, activities, states);
+WaitStates FindWaitStates(const Trace& trace, const Matching& matching, Activities activities) {
+  CollectiveWaits collectives(trace, matching, activities);
+  WaitStates states{std::move(activities), std::move(collectives)};
+  SearchRanks(trace, matching, states);
+  AddLockWaits(trace, states);
   MirrorMarks(states.marks);
-  AddLateCompletes(trace, activities, states.ranks);
-  AddWaitsAtEnd(activities, states.ranks);
+  AddLateCompletes(trace, states.activities, states.ranks);
+  AddWaitsAtEnd(states.activities, states.ranks);
   return states;
 }
 

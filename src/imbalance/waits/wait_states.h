@@ -5,6 +5,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <optional>
 #include <span>
 #include <string_view>
@@ -49,19 +50,95 @@ struct RankWaits {
   std::vector<std::pair<std::uint32_t, Tick>> late_completes;
 };
 
-// Places on two ranks from which on they run apart: where one waited for the other. Sorted by peer, call, peer's call.
+// Calls of two ranks from which on they run apart: where one waited for the other; kNoCall: from the begin of the phase
+// on. Sorted by peer, call, peer's call.
 struct SyncMark {
   std::uint32_t peer = 0;
-  std::uint32_t call = 0;
-  std::uint32_t peer_call = 0;
+  std::uint32_t call = kNoCall;
+  std::uint32_t peer_call = kNoCall;
 
   friend auto operator<=>(const SyncMark&, const SyncMark&) = default;
 };
 
+// The flow of data in an operation.
+enum class CollectivePattern : std::uint8_t { kNone, kAllToAll, kFromRoot, kToRoot, kPrefix };
+
+inline constexpr std::uint32_t kNoParticipant = std::numeric_limits<std::uint32_t>::max();
+
+// One rank in one operation.
+struct Participant {
+  std::uint32_t rank = 0;
+  std::uint32_t operation = 0;
+  std::uint32_t call = 0;        // that posts it
+  std::uint32_t done = kNoCall;  // that completes it: the same of a blocking operation; kNoCall: nobody waits for it
+  std::uint32_t depends_on = kNoParticipant;  // whose entering it needs: an index among the participants
+  Tick enter = 0;                             // the call that posts it
+  Tick done_enter = 0, done_leave = 0;        // the call that completes it
+  bool sends = true, receives = true;         // bytes; both where sizes are not recorded
+  bool is_blocking = true;
+};
+
+struct OperationType {
+  std::uint32_t root = kNoParticipant;
+  std::uint32_t communicator = 0;
+  CollectivePattern pattern = CollectivePattern::kNone;
+  WaitKind kind = WaitKind::kWaitAtNxN;
+  bool has_sizes = false;  // one of every rank: v and w operations
+
+  bool IsFork() const { return kind == WaitKind::kWaitAtFork; }
+};
+
+// Who waits for whom in collective operations, and which ranks they synchronise [Boehme13, section 4.2].
+class CollectiveWaits {
+ public:
+  CollectiveWaits(const Trace& trace, const Matching& matching, const Activities& activities);
+
+  // The rank's completion of an operation depends on it; nothing when on nobody else.
+  std::optional<Dependency> FindDependency(std::uint32_t operation, std::uint32_t rank) const;
+
+  // All who take part within the phase, in the order of ranks.
+  std::span<const Participant> participants(std::uint32_t operation) const {
+    return std::span(participants_).subspan(first_[operation], first_[operation + 1] - first_[operation]);
+  }
+  // `index`: Participant::depends_on.
+  const Participant& participant(std::uint32_t index) const { return participants_[index]; }
+  const Participant* Find(std::uint32_t operation, std::uint32_t rank) const;
+  CollectivePattern pattern(std::uint32_t operation) const { return types_[operation].pattern; }
+  bool IsRoot(std::uint32_t operation, std::uint32_t rank) const { return types_[operation].root == rank; }
+  std::size_t operations() const { return types_.size(); }
+
+  // Calls of a rank in operations that synchronise it with more ranks than those it has marks with, in their order:
+  // blocking all-to-all ones and forks with every participant, others where one of the two waited for the other.
+  using SyncCall = std::pair<std::uint32_t, std::uint32_t>;  // call and operation
+  const std::vector<SyncCall>& sync_calls(std::uint32_t rank) const { return sync_calls_[rank]; }
+  // The calls of two ranks in such an operation, up to which they run together; nothing if it does not synchronise
+  // them.
+  std::optional<SyncMark> FindMark(std::uint32_t operation, std::uint32_t rank, std::uint32_t peer) const;
+
+ private:
+  using Posted = std::vector<std::pair<Participant, OperationType>>;  // in the order of calls
+
+  bool HasWaitedFor(const OperationType& type, const Participant& self, const Participant& other) const;
+  void Gather(const Trace& trace, const std::vector<Posted>& posted);
+  void Resolve(std::uint32_t operation);
+  std::uint32_t Latest(std::uint32_t operation, std::uint32_t except) const;
+
+  std::vector<OperationType> types_;  // one an operation
+  std::vector<std::uint32_t> first_;  // one an operation, into participants_
+  std::vector<Participant> participants_;
+  std::vector<std::vector<SyncCall>> sync_calls_;
+  std::vector<std::vector<std::uint32_t>> local_ranks_;  // for communicators with prefixes, by world rank
+};
+
+// All about who waits for whom in a phase.
 struct WaitStates {
-  std::vector<RankWaits> ranks;
-  std::vector<std::vector<SyncMark>> marks;  // one list a rank, without those of collectives that synchronise all
-  Diagnostics diagnostics;
+  Activities activities;
+  CollectiveWaits collectives;
+  std::vector<RankWaits> ranks{};
+  std::vector<std::vector<SyncMark>> marks{};  // one list a rank, without those of collectives that synchronise all
+  Diagnostics diagnostics{};
+
+  double length() const { return static_cast<double>(activities.end - activities.begin); }  // ticks of the phase
 };
 
 namespace anomaly {
@@ -150,6 +227,7 @@ class WaitsByCall {
 struct MessageEnd {
   Tick enter = 0;
   std::uint32_t call = kNoCall;
+  bool is_awaited = false;  // a receive: the sender waits for it [causes/measured_program.h]
 };
 
 // Both ends of every message. Senders write one table, receivers the other, so that ranks can be searched in parallel.
@@ -157,8 +235,6 @@ struct MessageEnds {
   std::vector<MessageEnd> sent, received;
 };
 MessageEnds FindMessageEnds(const Trace& trace, const Matching& matching, const Activities& activities);
-
-class CollectiveWaits;
 
 // The call among [first, end) in which a rank was at that time; nothing where it was between calls or only began or
 // left one.
@@ -168,7 +244,18 @@ std::optional<std::uint32_t> CallAt(const RankActivities& activities, std::uint3
 // The rank that ends last; of equals the lowest. kNoCall if there is none.
 std::uint32_t FindLastRank(const Activities& activities);
 
-WaitStates FindWaitStates(const Trace& trace, const Matching& matching, const Activities& activities,
-                          const CollectiveWaits& collectives);
+WaitStates FindWaitStates(const Trace& trace, const Matching& matching, Activities activities);
+
+// The parts of FindWaitStates that concern windows.
+
+// Calls of the phase in which the rank flushes a window that it shares.
+std::uint64_t CountFlushes(const Trace& trace, const Activities& activities, std::size_t rank);
+
+// Adds the waits for locks of windows, where the trace records these, and marks where they end [docs/formulas.md,
+// wait states].
+void AddLockWaits(const Trace& trace, WaitStates& states);
+
+// Fills late_completes from the early waits.
+void AddLateCompletes(const Trace& trace, const Activities& activities, std::vector<RankWaits>& ranks);
 
 }  // namespace farscale

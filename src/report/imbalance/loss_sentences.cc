@@ -155,15 +155,16 @@ Data Groups(const LossRecord& losses) {
                                 FormatSeconds(group.computation / static_cast<double>(group.ranks))));
   }
   Data text = {{"groups", Join(names, ", ")}, {"sizes", ""}, {"gain", ""}};
-  const std::optional<GroupSizes> better = BetterSizes(losses);
+  const auto better = BetterSizes(losses);
   if (!better) return text;
+  const auto& [counts, gain] = *better;
   std::vector<std::string> sizes;
-  for (std::size_t i = 0; i < better->ranks.size(); ++i) {
-    const char* ranks = sizes.empty() ? (better->ranks[i] == 1 ? " rank" : " ranks") : "";
-    sizes.push_back(fmt::format("{}{} in {}", FormatCount(better->ranks[i]), ranks, losses.groups[i].name));
+  for (std::size_t i = 0; i < counts.size(); ++i) {
+    const char* ranks = sizes.empty() ? (counts[i] == 1 ? " rank" : " ranks") : "";
+    sizes.push_back(fmt::format("{}{} in {}", FormatCount(counts[i]), ranks, losses.groups[i].name));
   }
   text["sizes"] = ListInWords(std::move(sizes));
-  text["gain"] = DescribeGain(better->gain, losses);
+  text["gain"] = DescribeGain(gain, losses);
   return text;
 }
 
