@@ -110,9 +110,8 @@ class TaskEngine {
   void Push(Tick time, EventKind kind, std::uint32_t id) { events_.push({time, kind, id}); }
 
   const TaskProgram& tasks_;
-  const Program& program_;
-  const Machine& machine_;
-  const TaskReplayOptions& options_;
+  const Machine machine_;
+  const TaskReplayOptions options_;
   const Network* network_;  // nothing: the ideal one
   std::vector<Tick> periods_;
   TaskReplayResult result_;

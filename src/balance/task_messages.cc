@@ -10,21 +10,21 @@
 namespace farscale {
 
 const Link& TaskEngine::LinkOf(std::uint32_t message) const {
-  const TaskMessage& of = program_.task_messages[message];
+  const TaskMessage& of = tasks_.program.task_messages[message];
   return NodeOf(of.from) == NodeOf(of.to) ? network_->local : network_->remote;
 }
 
 // A message waits for its receiver or not by the link between its tasks when the first of them posts it.
 bool TaskEngine::WaitsForReceiver(std::uint32_t message) {
   std::optional<bool>& waits = waits_for_receiver_[message];
-  const TaskMessage& of = program_.task_messages[message];
+  const TaskMessage& of = tasks_.program.task_messages[message];
   if (!waits) waits = of.may_rendezvous && (of.always_waits || of.bytes >= LinkOf(message).eager_limit);
   return *waits;
 }
 
 void TaskEngine::PostSide(std::uint32_t message, Tick time, bool is_sender) {
   if (!WaitsForReceiver(message)) {
-    if (is_sender && program_.task_messages[message].is_awaited) Transfer(message, time);
+    if (is_sender && tasks_.program.task_messages[message].is_awaited) Transfer(message, time);
     return;
   }
   if (const auto start = LaterSide(first_posts_[message], time)) Transfer(message, *start);
@@ -32,7 +32,7 @@ void TaskEngine::PostSide(std::uint32_t message, Tick time, bool is_sender) {
 
 // A message may start: where nodes limit their transfers it is queued, else its arrival is known.
 void TaskEngine::Transfer(std::uint32_t message, Tick time) {
-  const TaskMessage& of = program_.task_messages[message];
+  const TaskMessage& of = tasks_.program.task_messages[message];
   ++result_.messages;
   result_.between_processors += ProcessorOf(of.from) != ProcessorOf(of.to);
   const bool is_remote = NodeOf(of.from) != NodeOf(of.to);
@@ -45,7 +45,7 @@ void TaskEngine::Transfer(std::uint32_t message, Tick time) {
 
 // The transfer is the next in line.
 void TaskEngine::Serve(std::uint32_t message, Tick time) {
-  const TaskMessage& of = program_.task_messages[message];
+  const TaskMessage& of = tasks_.program.task_messages[message];
   const double seconds = network_->remote.TransferSeconds(static_cast<double>(of.bytes));
   const Tick start = transfers_.Start(NodeOf(of.from), NodeOf(of.to), time, Ticks(seconds));
   Deliver(message, start + Ticks(network_->remote.latency + seconds));
@@ -65,7 +65,7 @@ void TaskEngine::Arrive(std::uint32_t task, const Instruction& instruction, Tick
     operation.root_missing = false;
     frees_some = true;
   } else if (instruction.step == Step::kArriveInOrder) {
-    frees_some = scans_.Arrive(instruction.target, task, time);
+    frees_some = scans_.Arrive(tasks_.program, instruction.target, task, time);
   }
   if (--operation.missing > 0 && !frees_some) return;
   std::uint32_t waiter = std::exchange(operation.first_waiter, kNobody);
@@ -87,7 +87,7 @@ Tick TaskEngine::TimeFor(std::uint32_t task, const Instruction& instruction) {
   Tick known = kUnknown;
   switch (instruction.step) {
     case Step::kWaitForRoot: known = operation.root_missing ? kUnknown : operation.root; break;
-    case Step::kWaitForLower: known = scans_.TimeFor(instruction.target, task); break;
+    case Step::kWaitForLower: known = scans_.TimeFor(tasks_.program, instruction.target, task); break;
     default: known = operation.missing > 0 ? kUnknown : operation.latest; break;
   }
   return known < 0 ? kUnknown : known + DelayOf(instruction.target);
@@ -98,7 +98,7 @@ Tick TaskEngine::DelayOf(std::uint32_t number) {
   Collective& operation = collectives_[number];
   if (operation.delay >= 0) return operation.delay;
   operation.delay = 0;
-  const CollectiveBytes& bytes = program_.task_collectives[number];
+  const CollectiveBytes& bytes = tasks_.program.task_collectives[number];
   if (network_ == nullptr || bytes.ranks == 0) return 0;
   // Numbers go on where a phase is repeated.
   const std::vector<CollectiveOperation>& operations = tasks_.matching->collectives;

@@ -18,13 +18,11 @@ constexpr std::size_t kNever = static_cast<std::size_t>(-1);
 TaskEngine::TaskEngine(const TaskProgram& tasks, const Machine& machine, const TaskReplayOptions& options,
                        std::vector<Tick> periods)
     : tasks_(tasks),
-      program_(tasks.program),
       machine_(machine),
       options_(options),
       network_(machine.TimedNetwork()),
       periods_(std::move(periods)),
-      placement_(options.placement),
-      scans_(tasks.program) {
+      placement_(options.placement) {
   states_.resize(tasks.tasks());
   ready_.resize(machine.processors());
   busy_.assign(machine.processors(), false);
@@ -32,18 +30,18 @@ TaskEngine::TaskEngine(const TaskProgram& tasks, const Machine& machine, const T
   last_task_.assign(machine.processors(), kNobody);
   cold_iteration_.assign(tasks.tasks(), kNever);
   shared_.resize(machine.processors());
-  sent_.assign(program_.messages, kUnknown);
-  received_.assign(program_.messages, kUnknown);
+  sent_.assign(tasks_.program.messages, kUnknown);
+  received_.assign(tasks_.program.messages, kUnknown);
   if (network_ != nullptr) {
-    first_posts_.assign(program_.messages, kUnknown);
-    waits_for_receiver_.assign(program_.messages, std::nullopt);
+    first_posts_.assign(tasks_.program.messages, kUnknown);
+    waits_for_receiver_.assign(tasks_.program.messages, std::nullopt);
     const auto nodes = static_cast<std::size_t>(*std::max_element(machine.nodes.begin(), machine.nodes.end())) + 1;
     transfers_ = TransferPlaces(nodes, network_->sending.value_or(0), network_->receiving.value_or(0));
   }
-  collectives_.resize(program_.arrivals.size());
+  collectives_.resize(tasks_.program.arrivals.size());
   for (std::size_t i = 0; i < collectives_.size(); ++i) {
-    collectives_[i].missing = program_.arrivals[i];
-    collectives_[i].root_missing = program_.root_arrives[i];
+    collectives_[i].missing = tasks_.program.arrivals[i];
+    collectives_[i].root_missing = tasks_.program.root_arrives[i];
     collectives_[i].first_waiter = kNobody;
   }
   result_.end.assign(tasks.tasks(), 0);
@@ -55,7 +53,7 @@ TaskEngine::TaskEngine(const TaskProgram& tasks, const Machine& machine, const T
 
 TaskReplayResult TaskEngine::Run() {
   for (std::uint32_t task = 0; task < states_.size(); ++task) {
-    const RankProgram& program = program_.ranks[task];
+    const RankProgram& program = tasks_.program.ranks[task];
     states_[task].next = program.instructions.data();
     states_[task].end = states_[task].next + program.instructions.size();
     Push(program.begin, EventKind::kReady, task);
@@ -128,7 +126,7 @@ void TaskEngine::Advance(std::uint32_t task) {
   }
   if (!state.has_computed) {
     state.has_computed = true;
-    if (!Work(task, program_.ranks[task].compute_after, 0)) return;
+    if (!Work(task, tasks_.program.ranks[task].compute_after, 0)) return;
   }
   Push(state.clock, EventKind::kStop, task);
 }
@@ -211,11 +209,11 @@ Tick TaskEngine::OverheadOf(std::uint32_t task, const Instruction& instruction) 
   if (network_ == nullptr || instruction.overhead == CallOverhead::kNone) return 0;
   bool is_remote = instruction.overhead == CallOverhead::kRemote;
   if (instruction.overhead == CallOverhead::kByMessages) {
-    const std::vector<std::uint32_t>& messages = program_.ranks[task].call_messages;
+    const std::vector<std::uint32_t>& messages = tasks_.program.ranks[task].call_messages;
     std::size_t& place = states_[task].call_message;
     const std::size_t end = place + 1 + messages[place];
     for (++place; place < end; ++place) {
-      const TaskMessage& message = program_.task_messages[messages[place]];
+      const TaskMessage& message = tasks_.program.task_messages[messages[place]];
       is_remote = is_remote || NodeOf(message.from) != NodeOf(message.to);
     }
   }
@@ -336,7 +334,7 @@ void TaskEngine::FailStuck() const {
   if (const auto state = std::ranges::find_if(states_, waits); state != states_.end()) {
     const auto task = static_cast<std::size_t>(state - states_.begin());
     // Repetitions are alike, with the end of an iteration between them.
-    const std::vector<Instruction>& instructions = program_.ranks[task].instructions;
+    const std::vector<Instruction>& instructions = tasks_.program.ranks[task].instructions;
     const std::size_t of_one = (instructions.size() + 1) / tasks_.repeats;
     first = DescribeInstruction(*tasks_.trace, *tasks_.matching, *tasks_.cut, tasks_.options, task,
                                 static_cast<std::size_t>(state->next - instructions.data()) % of_one);

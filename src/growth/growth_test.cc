@@ -397,8 +397,8 @@ TEST(Growth, ReplaysOnNodesUnderContention) {
 
 PhaseTotals TotalsFrom(const GrowthModel& model, const RankGrid& grid, std::size_t iterations) {
   const Network network = SomeNetwork();
-  const GrownReplay run(model, PlanGrid(model, grid, ChooseIterations(model.runs.back().kinds, iterations)));
-  return run.Measure(DrawLoads(model, run.plan(), 1), {}, &network);
+  const GridPlan plan = PlanGrid(model, grid, ChooseIterations(model.runs.back().kinds, iterations));
+  return MeasureGrown(model, plan, MatchComplete(model, plan), DrawLoads(model, plan, 1), {}, &network);
 }
 
 // Replays of some iterations give the times of all where ranks wait for all others in every iteration.
@@ -570,7 +570,7 @@ TEST(Growth, MessagesNeedBothEnds) {
   const GrowthModel model = test::LearnSpmd(Torus(), {16, 32, 64});
   GrowthModel wrong = model;
   const RankGrid grid{{16, 8, 1, 1}};
-  EXPECT_NO_THROW(GrownReplay(model, PlanGrid(model, grid, {0, 1})));
+  EXPECT_NO_THROW(MatchComplete(model, PlanGrid(model, grid, {0, 1})));
   for (auto& [key, of_class] : wrong.rules.classes) {
     for (CallBlock& block : of_class.kinds.front()) {
       PartRule& sent = block.calls.front().parts.front();
@@ -579,7 +579,7 @@ TEST(Growth, MessagesNeedBothEnds) {
     }
   }
   try {
-    GrownReplay(model, PlanGrid(wrong, grid, {0, 1}));
+    MatchComplete(model, PlanGrid(wrong, grid, {0, 1}));
     FAIL() << "messages without an end were replayed";
   } catch (const Error& error) {
     EXPECT_STREQ(error.what(),

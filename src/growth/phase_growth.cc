@@ -192,16 +192,18 @@ FactorValues Unexplained(const PhaseGrowth& growth, const std::vector<GrowthRow>
 
 // The geometric mean of factors over several draws of the computation. `knows_waits`: the runs show for whom all calls
 // wait.
-GrowthRow MeanOfDraws(const GrowthTask& task, const GrowthModel& model, const GrownReplay& run, bool knows_waits) {
+GrowthRow MeanOfDraws(const GrowthTask& task, const GrowthModel& model, const GridPlan& plan, bool knows_waits) {
+  const GrownMessages messages = MatchComplete(model, plan);
   const ReplayRules& rules = task.factors.rules;
   GrowthRow mean;
   for (std::uint64_t draw = 0; draw < kDraws; ++draw) {
-    PhaseTotals totals = run.Measure(DrawLoads(model, run.plan(), task.seed + draw), rules, &task.network);
+    const GrownLoads loads = DrawLoads(model, plan, task.seed + draw);
+    PhaseTotals totals = MeasureGrown(model, plan, messages, loads, rules, &task.network);
     if (totals.largest_useful <= 0 || totals.elapsed <= 0)
       throw Error(ErrorKind::kNotEnoughData, "", "the phase contains no computation");
     if (!knows_waits) totals.ideal_elapsed = 0;
     const FactorValues values = FactorsOf(totals, rules.set);
-    mean.iteration += totals.elapsed / static_cast<double>(run.plan().kinds.size()) / kDraws;
+    mean.iteration += totals.elapsed / static_cast<double>(plan.kinds.size()) / kDraws;
     for (const FactorType& type : AllFactors()) {
       if (const std::optional<double>& value = values[type.factor])
         mean.values[type.factor] = mean.values[type.factor].value_or(0) + std::log(std::max(*value, 1e-12)) / kDraws;
@@ -229,7 +231,7 @@ void GrowTo(const GrowthTask& task, const PhaseGrowth& growth, const std::vector
       const std::vector<std::size_t>& kinds = model.runs.back().kinds;
       const std::vector<std::size_t> chosen = ChooseIterations(
           kinds, CountFitting(model, grid, task.most_bytes, task.factors.rules, &task.network, sufficient));
-      GrowthRow row = MeanOfDraws(task, model, GrownReplay(model, PlanGrid(model, grid, chosen)), knows_waits);
+      GrowthRow row = MeanOfDraws(task, model, PlanGrid(model, grid, chosen), knows_waits);
       row.ranks = grid.size();
       row.grid = grid;
       row.learned_up_to = model.runs.back().ranks;

@@ -146,7 +146,7 @@ TEST(StatisticalGrowth, RefusesCollectivesAmongSomeRanks) {
 }
 
 PhaseTotals ReplayOn(const Network& network, const GrowthModel& model, const GridPlan& plan, const GrownLoads& loads) {
-  return GrownReplay(model, plan).Measure(loads, {}, &network);
+  return MeasureGrown(model, plan, MatchComplete(model, plan), loads, {}, &network);
 }
 
 // What messages cost on a mesh of four times the ranks is what they cost among copies of the ranks of a smaller one:

@@ -50,35 +50,38 @@ using Edges = std::vector<std::pair<std::uint32_t, std::uint32_t>>;  // from clo
 // Messages and collectives that tie clocks to each other, and the unknowns of the fit.
 class ClockSearch {
  public:
-  ClockSearch(const ClockOrder& order, bool by_node, bool has_drift)
-      : order_(order), trace_(order.trace()), has_drift_(has_drift) {
-    for (std::uint32_t rank = 0; rank < trace_.size(); ++rank) {
-      fit_.clock_of_rank.push_back(by_node ? static_cast<std::uint32_t>(trace_.ranks[rank].node) : rank);
+  ClockSearch(const Trace& trace, const Matching& matching, const ClockOrder& order, bool by_node, bool has_drift)
+      : has_drift_(has_drift) {
+    for (std::uint32_t rank = 0; rank < trace.size(); ++rank) {
+      fit_.clock_of_rank.push_back(by_node ? static_cast<std::uint32_t>(trace.ranks[rank].node) : rank);
       if (!by_node) fit_.names.push_back(fmt::format("rank {}", rank));
     }
-    if (by_node) fit_.names = trace_.nodes;
+    if (by_node) fit_.names = trace.nodes;
     fit_.corrections.resize(fit_.names.size());
-    FindSpans();
+    FindSpans(trace);
+    FindTransits(trace, matching, order);
   }
 
   ClockFit Fit() {
-    FindTransits();
     FindUnknown();
     if (fit_.unknown.empty() && !(fastest_.empty() && exits_.empty())) Solve();
     return std::move(fit_);
   }
 
  private:
-  void FindSpans() {
+  void FindSpans(const Trace& trace) {
+    std::optional<std::uint32_t> reference;
     begin_.assign(fit_.corrections.size(), std::numeric_limits<Tick>::max());
     end_.assign(fit_.corrections.size(), std::numeric_limits<Tick>::min());
-    for (std::size_t rank = 0; rank < trace_.size(); ++rank) {
-      const RankTimeline& timeline = trace_.timelines[rank];
+    for (std::size_t rank = 0; rank < trace.size(); ++rank) {
+      const RankTimeline& timeline = trace.timelines[rank];
       if (timeline.empty()) continue;
       const std::uint32_t clock = fit_.clock_of_rank[rank];
+      if (!reference) reference = clock;
       begin_[clock] = std::min(begin_[clock], timeline.begin());
       end_[clock] = std::max(end_[clock], timeline.end());
     }
+    reference_ = reference.value_or(0);
     for (std::size_t clock = 0; clock < begin_.size(); ++clock) {
       if (IsUsed(clock)) fit_.corrections[clock].middle = begin_[clock] + (end_[clock] - begin_[clock]) / 2;
     }
@@ -86,27 +89,27 @@ class ClockSearch {
 
   bool IsUsed(std::size_t clock) const { return begin_[clock] <= end_[clock]; }
 
-  void FindTransits() {
-    std::vector<CallAt> sent(order_.matching().matched, CallAt{kNoRank, 0});
-    std::vector<CallAt> root(order_.matching().collectives.size(), CallAt{kNoRank, 0});
+  void FindTransits(const Trace& trace, const Matching& matching, const ClockOrder& order) {
+    std::vector<CallAt> sent(matching.matched, CallAt{kNoRank, 0});
+    std::vector<CallAt> root(matching.collectives.size(), CallAt{kNoRank, 0});
     std::size_t exits = 0;
-    for (std::uint32_t rank = 0; rank < trace_.size(); ++rank) {
-      order_.ForEachEvent(rank, [&](const ClockEvent& event) {
+    for (std::uint32_t rank = 0; rank < trace.size(); ++rank) {
+      order.ForEachEvent(trace, matching, rank, [&](const ClockEvent& event) {
         if (event.gives && !event.is_collective) sent[event.number] = {rank, event.call};
         if (event.is_root) root[event.number] = {rank, event.call};
         exits += event.is_gather && event.takes;
       });
     }
     const std::size_t every = exits / kMostEquations + 1;
-    for (std::uint32_t rank = 0; rank < trace_.size(); ++rank) {
-      order_.ForEachEvent(rank, [&](const ClockEvent& event) {
+    for (std::uint32_t rank = 0; rank < trace.size(); ++rank) {
+      order.ForEachEvent(trace, matching, rank, [&](const ClockEvent& event) {
         const CallAt here{rank, event.call};
         if (event.is_gather) {
           if (event.takes && event.number % every == 0)
-            exits_.push_back({fit_.clock_of_rank[rank], event.number, trace_.timelines[rank].leave(event.call)});
+            exits_.push_back({fit_.clock_of_rank[rank], event.number, trace.timelines[rank].leave(event.call)});
         } else if (!event.is_root) {
-          if (event.takes) AddTransit((event.is_collective ? root : sent)[event.number], here);
-          if (event.gives && event.is_collective) AddTransit(here, root[event.number]);
+          if (event.takes) AddTransit(trace, (event.is_collective ? root : sent)[event.number], here);
+          if (event.gives && event.is_collective) AddTransit(trace, here, root[event.number]);
         }
       });
     }
@@ -115,14 +118,14 @@ class ClockSearch {
   }
 
   // Keeps the fastest of every direction in every part of the run.
-  void AddTransit(CallAt begun, CallAt ended) {
+  void AddTransit(const Trace& trace, CallAt begun, CallAt ended) {
     if (begun.first == kNoRank || ended.first == kNoRank) return;
     Transit transit;
     transit.from = fit_.clock_of_rank[begun.first];
     transit.to = fit_.clock_of_rank[ended.first];
     if (transit.from == transit.to) return;
-    const RankTimeline& timeline = trace_.timelines[ended.first];
-    transit.begun = trace_.timelines[begun.first].enter(begun.second);
+    const RankTimeline& timeline = trace.timelines[ended.first];
+    transit.begun = trace.timelines[begun.first].enter(begun.second);
     transit.ended = timeline.leave(ended.second);
     transit.waited = timeline.duration(ended.second);
     const Tick length = end_[transit.to] - begin_[transit.to] + 1;
@@ -149,18 +152,11 @@ class ClockSearch {
     exits_ = std::move(kept);
   }
 
-  std::uint32_t Reference() const {
-    for (std::size_t rank = 0; rank < trace_.size(); ++rank) {
-      if (!trace_.timelines[rank].empty()) return fit_.clock_of_rank[rank];
-    }
-    return 0;
-  }
-
   std::vector<bool> Reached(const Edges& edges, bool forwards) const {
     std::vector<std::vector<std::uint32_t>> next(fit_.corrections.size());
     for (const auto& [from, to] : edges) next[forwards ? from : to].push_back(forwards ? to : from);
     std::vector<bool> reached(next.size());
-    std::vector<std::uint32_t> open = {Reference()};
+    std::vector<std::uint32_t> open = {reference_};
     reached[open.front()] = true;
     while (!open.empty()) {
       const std::uint32_t clock = open.back();
@@ -201,7 +197,7 @@ class ClockSearch {
   void Solve() {
     unknown_of_clock_.assign(fit_.corrections.size(), -1);
     for (std::uint32_t clock = 0; clock < fit_.corrections.size(); ++clock) {
-      if (clock == Reference() || !IsUsed(clock)) continue;
+      if (clock == reference_ || !IsUsed(clock)) continue;
       unknown_of_clock_[clock] = clock_unknowns_;
       clock_unknowns_ += 2;
     }
@@ -316,9 +312,8 @@ class ClockSearch {
     for (std::size_t i = 0; i < together_.size(); ++i) together_[i] = solution[clock_unknowns_ + static_cast<int>(i)];
   }
 
-  const ClockOrder& order_;
-  const Trace& trace_;
   const bool has_drift_;
+  std::uint32_t reference_ = 0;  // the clock of the first rank that recorded anything
   ClockFit fit_;
   std::vector<Tick> begin_, end_;  // one a clock
   std::map<std::tuple<std::uint32_t, std::uint32_t, std::int64_t>, Transit> fastest_;
@@ -337,8 +332,9 @@ class ClockSearch {
 
 Tick ClockCorrection::Corrected(Tick tick) const { return tick + static_cast<Tick>(std::llround(At(tick))); }
 
-ClockFit FitClocks(const ClockOrder& order, bool by_node, bool has_drift) {
-  return ClockSearch(order, by_node, has_drift).Fit();
+ClockFit FitClocks(const Trace& trace, const Matching& matching, const ClockOrder& order, bool by_node,
+                   bool has_drift) {
+  return ClockSearch(trace, matching, order, by_node, has_drift).Fit();
 }
 
 namespace {
@@ -363,19 +359,19 @@ std::vector<Channel> ChannelsWithGaps(const RankTimeline& timeline, const RankMa
 
 }  // namespace
 
-void ClockOrder::LeaveOutChannels() {
-  channel_left_out_.resize(trace_.size());
-  std::vector<std::vector<Channel>> of_rank(trace_.size());
-  ParallelFor(trace_.size(), [&](std::size_t rank) {
-    channel_left_out_[rank].resize(trace_.timelines[rank].endpoints().size());
-    of_rank[rank] = ChannelsWithGaps(trace_.timelines[rank], matching_.ranks[rank], static_cast<std::int32_t>(rank),
-                                     matching_.matched);
+void ClockOrder::LeaveOutChannels(const Trace& trace, const Matching& matching) {
+  channel_left_out_.resize(trace.size());
+  std::vector<std::vector<Channel>> of_rank(trace.size());
+  ParallelFor(trace.size(), [&](std::size_t rank) {
+    channel_left_out_[rank].resize(trace.timelines[rank].endpoints().size());
+    of_rank[rank] = ChannelsWithGaps(trace.timelines[rank], matching.ranks[rank], static_cast<std::int32_t>(rank),
+                                     matching.matched);
   });
   for (const std::vector<Channel>& channels : of_rank) {
     for (const auto& [communicator, tag, from, to] : channels) {
       const auto sender = static_cast<std::size_t>(from);
-      if (from < 0 || sender >= trace_.size()) continue;
-      const std::vector<Endpoint>& endpoints = trace_.timelines[sender].endpoints();
+      if (from < 0 || sender >= trace.size()) continue;
+      const std::vector<Endpoint>& endpoints = trace.timelines[sender].endpoints();
       const auto found = std::ranges::find(endpoints, Endpoint{to, communicator, tag});
       if (found != endpoints.end()) {
         channel_left_out_[sender][static_cast<std::size_t>(found - endpoints.begin())] = true;
@@ -392,7 +388,7 @@ bool HasSizesOfItsOwn(std::string_view region) {
   return false;
 }
 
-ClockOrder::ClockOrder(const Trace& trace, const Matching& matching) : trace_(trace), matching_(matching) {
+ClockOrder::ClockOrder(const Trace& trace, const Matching& matching) {
   for (const Region& region : trace.regions) {
     is_on_window_.push_back(IsOneSided(region.call));
     has_own_sizes_.push_back(region.IsCollective() && HasSizesOfItsOwn(region.name));
@@ -410,20 +406,20 @@ ClockOrder::ClockOrder(const Trace& trace, const Matching& matching) : trace_(tr
       is_left_out_[operation.communicator] = true;
     }
   }
-  if (matching.messages > matching.matched) LeaveOutChannels();
+  if (matching.messages > matching.matched) LeaveOutChannels(trace, matching);
 }
 
-void ClockOrder::FillMessage(std::size_t rank, std::size_t record, const RecordPart& part, ClockEvent& event) const {
-  const RankTimeline& timeline = trace_.timelines[rank];
-  if (part.number >= matching_.matched || is_on_window_[timeline.region(event.call)]) return;
+void ClockOrder::FillMessage(const RankTimeline& timeline, std::size_t rank, std::size_t record, const RecordPart& part,
+                             ClockEvent& event) const {
+  if (is_on_window_[timeline.region(event.call)]) return;
   event.takes = part.type == OperationClass::kReceive && part.completes;
   event.gives = part.type == OperationClass::kSend && part.posts &&
                 (channel_left_out_.empty() || !channel_left_out_[rank][timeline.record_target(record)]);
 }
 
-void ClockOrder::FillCollective(std::size_t rank, const RecordPart& part, ClockEvent& event) const {
-  const RankTimeline& timeline = trace_.timelines[rank];
-  const CollectiveType& type = timeline.collective_types()[matching_.ranks[rank].collective_types[part.ordinal]];
+void ClockOrder::FillCollective(const RankTimeline& timeline, const Matching& matching, std::size_t rank,
+                                const RecordPart& part, ClockEvent& event) const {
+  const CollectiveType& type = timeline.collective_types()[matching.ranks[rank].collective_types[part.ordinal]];
   // Sizes stand in the record that completes. Where each rank has its own, one without data need not wait.
   if (is_left_out_[type.communicator] || has_own_sizes_[timeline.region(event.call)]) return;
   const bool is_root = type.root == static_cast<std::int32_t>(rank);

@@ -57,8 +57,8 @@ void RaiseTo(Tick tick, Tick& value) {
 }
 
 // `times`: corrected ones of calls; null: those of the trace.
-Contradictions FindContradictions(const ClockOrder& order, const std::vector<NewTimes>* times) {
-  const Trace& trace = order.trace();
+Contradictions FindContradictions(const Trace& trace, const Matching& matching, const ClockOrder& order,
+                                  const std::vector<NewTimes>* times) {
   const auto enter = [&](std::size_t rank, std::size_t call) {
     return times != nullptr ? (*times)[rank].enter[call] : trace.timelines[rank].enter(call);
   };
@@ -66,9 +66,9 @@ Contradictions FindContradictions(const ClockOrder& order, const std::vector<New
     return times != nullptr ? (*times)[rank].leave[call] : trace.timelines[rank].leave(call);
   };
   // When every message was sent, and when the last rank began a collective that others wait for.
-  std::vector<Tick> sent(order.matching().matched, kNever), begun(order.matching().collectives.size(), kNever);
+  std::vector<Tick> sent(matching.matched, kNever), begun(matching.collectives.size(), kNever);
   ParallelFor(trace.size(), [&](std::size_t rank) {
-    order.ForEachEvent(rank, [&](const ClockEvent& event) {
+    order.ForEachEvent(trace, matching, rank, [&](const ClockEvent& event) {
       if (!event.gives) return;
       if (event.is_collective) {
         RaiseTo(enter(rank, event.call), begun[event.number]);
@@ -80,7 +80,7 @@ Contradictions FindContradictions(const ClockOrder& order, const std::vector<New
   std::vector<Contradictions> of_rank(trace.size());
   ParallelFor(trace.size(), [&](std::size_t rank) {
     of_rank[rank].worst_rank = rank;
-    order.ForEachEvent(rank, [&](const ClockEvent& event) {
+    order.ForEachEvent(trace, matching, rank, [&](const ClockEvent& event) {
       if (!event.takes) return;
       const Tick needed = (event.is_collective ? begun : sent)[event.number];
       if (needed != kNever) of_rank[rank].Add(needed - leave(rank, event.call));
@@ -108,15 +108,13 @@ std::vector<NewTimes> CorrectedTimes(const Trace& trace, const ClockFit& fit) {
 // shrinks in its later computation by kReturn of its length, and at once in its later calls.
 class LogicalClock {
  public:
-  // Moves `times`.
-  LogicalClock(const ClockOrder& order, std::vector<NewTimes>& times)
-      : times_(times),
-        ranks_(times.size()),
-        sent_(order.matching().matched, kNever),
-        begun_(order.matching().collectives.size(), kNever),
+  LogicalClock(const Trace& trace, const Matching& matching, const ClockOrder& order)
+      : ranks_(trace.size()),
+        sent_(matching.matched, kNever),
+        begun_(matching.collectives.size(), kNever),
         missing_(begun_.size()) {
     for (std::size_t rank = 0; rank < ranks_.size(); ++rank) {
-      order.ForEachEvent(rank, [&](const ClockEvent& event) {
+      order.ForEachEvent(trace, matching, rank, [&](const ClockEvent& event) {
         ranks_[rank].events.push_back(event);
         if (!event.gives) return;
         if (event.is_collective) {
@@ -129,18 +127,18 @@ class LogicalClock {
   }
 
   // Ranks in turn go as far as they can. Where none can, the trace contradicts itself, and the next one does not wait.
-  // Returns how far it moved any time at most.
-  Tick Run() {
+  // Moves `times`, and returns how far any at most.
+  Tick Run(std::vector<NewTimes>& times) {
     for (bool is_done = false; !is_done;) {
       bool goes_on = false;
       is_done = true;
       for (std::size_t rank = 0; rank < ranks_.size(); ++rank) {
-        goes_on |= Advance(rank);
-        is_done &= ranks_[rank].call == times_[rank].enter.size();
+        goes_on |= Advance(ranks_[rank], times[rank]);
+        is_done &= ranks_[rank].call == times[rank].enter.size();
       }
       if (goes_on || is_done) continue;
       ignores_ = true;
-      for (std::size_t rank = 0; rank < ranks_.size() && ignores_; ++rank) Advance(rank);
+      for (std::size_t rank = 0; rank < ranks_.size() && ignores_; ++rank) Advance(ranks_[rank], times[rank]);
       ignores_ = false;
     }
     return moved_;
@@ -156,9 +154,7 @@ class LogicalClock {
   };
 
   // Returns true if the rank got any further.
-  bool Advance(std::size_t rank) {
-    ClockedRank& of = ranks_[rank];
-    NewTimes& times = times_[rank];
+  bool Advance(ClockedRank& of, NewTimes& times) {
     const std::size_t from = of.call;
     while (of.call < times.enter.size() && PassCall(of, times.enter[of.call], times.leave[of.call])) ++of.call;
     return of.call > from;
@@ -210,7 +206,6 @@ class LogicalClock {
 
   static constexpr Tick kPending = kNever + 1;
 
-  std::vector<NewTimes>& times_;
   std::vector<ClockedRank> ranks_;
   std::vector<Tick> sent_, begun_;      // messages and collectives; kPending: not yet
   std::vector<std::uint32_t> missing_;  // ranks that have not begun a collective
@@ -270,11 +265,12 @@ struct Candidate {
   }
 };
 
-Candidate TryClocks(const ClockOrder& order, bool by_node, bool has_drift) {
-  Candidate candidate{FitClocks(order, by_node, has_drift), {}, {}};
+Candidate TryClocks(const Trace& trace, const Matching& matching, const ClockOrder& order, bool by_node,
+                    bool has_drift) {
+  Candidate candidate{FitClocks(trace, matching, order, by_node, has_drift), {}, {}};
   if (!candidate.fit.unknown.empty()) return candidate;
-  candidate.times = CorrectedTimes(order.trace(), candidate.fit);
-  candidate.left = FindContradictions(order, &candidate.times);
+  candidate.times = CorrectedTimes(trace, candidate.fit);
+  candidate.left = FindContradictions(trace, matching, order, &candidate.times);
   return candidate;
 }
 
@@ -285,13 +281,13 @@ constexpr double kConstant = 0.99, kLongestWay = 1e-3;
 constexpr std::size_t kFewestCollectives = 3;
 
 // For every collective, when the ranks of every node leave it on average, in ticks.
-std::map<std::uint32_t, std::map<std::size_t, double>> FindNodeExits(const ClockOrder& order) {
-  const Trace& trace = order.trace();
+std::map<std::uint32_t, std::map<std::size_t, double>> FindNodeExits(const Trace& trace, const Matching& matching,
+                                                                     const ClockOrder& order) {
   std::map<std::uint32_t, std::map<std::size_t, double>> exits, ranks;
   for (std::size_t rank = 0; rank < trace.size(); ++rank) {
-    order.ForEachEvent(rank, [&](const ClockEvent& event) {
+    order.ForEachEvent(trace, matching, rank, [&](const ClockEvent& event) {
       if (!event.is_gather || !event.takes) return;
-      const CollectiveKind kind = order.matching().collectives[event.number].kind;
+      const CollectiveKind kind = matching.collectives[event.number].kind;
       if (kind != CollectiveKind::kBarrier && kind != CollectiveKind::kAllreduce) return;
       const auto node = static_cast<std::size_t>(trace.ranks[rank].node);
       exits[event.number][node] += static_cast<double>(trace.timelines[rank].leave(event.call));
@@ -305,13 +301,12 @@ std::map<std::uint32_t, std::map<std::size_t, double>> FindNodeExits(const Clock
 }
 
 // The number of collectives that show such clocks; 0: none.
-std::uint64_t CountConstantSkew(const ClockOrder& order) {
-  const Trace& trace = order.trace();
+std::uint64_t CountConstantSkew(const Trace& trace, const Matching& matching, const ClockOrder& order) {
   const std::size_t nodes = trace.nodes.size();
   if (nodes < 2) return 0;
   std::vector<double> least(nodes, std::numeric_limits<double>::infinity()), most(nodes);
   std::uint64_t collectives = 0;
-  for (const auto& [collective, of_nodes] : FindNodeExits(order)) {
+  for (const auto& [collective, of_nodes] : FindNodeExits(trace, matching, order)) {
     if (of_nodes.size() < nodes) continue;
     const double earliest =
         std::ranges::min_element(of_nodes, {}, [](const auto& exit) { return exit.second; })->second;
@@ -336,12 +331,12 @@ bool LeavesTooMuch(const Trace& trace, const Candidate& candidate) {
 }
 
 // The simplest model that no other leaves half as much of; where none explains the times, one that messages do not tie.
-Candidate FindClocks(const ClockOrder& order) {
-  Candidate best = TryClocks(order, true, false);
+Candidate FindClocks(const Trace& trace, const Matching& matching, const ClockOrder& order) {
+  Candidate best = TryClocks(trace, matching, order, true, false);
   for (const auto& [by_node, has_drift] : {std::pair(true, true), {false, false}, {false, true}}) {
     if (best.fit.unknown.empty() && best.left.count == 0) break;
-    Candidate candidate = TryClocks(order, by_node, has_drift);
-    const bool is_untied = !candidate.fit.unknown.empty() && LeavesTooMuch(order.trace(), best);
+    Candidate candidate = TryClocks(trace, matching, order, by_node, has_drift);
+    const bool is_untied = !candidate.fit.unknown.empty() && LeavesTooMuch(trace, best);
     if (is_untied || candidate.IsBetterThan(best)) best = std::move(candidate);
   }
   return best;
@@ -369,7 +364,7 @@ std::string WhyUnknown(const Trace& trace, const Contradictions& found, const Ca
 }
 
 void Repair(const Contradictions& found, const ClockOrder& order, Trace& trace, Matching& matching) {
-  Candidate candidate = FindClocks(order);
+  Candidate candidate = FindClocks(trace, matching, order);
   const std::string why = WhyUnknown(trace, found, candidate);
   const Anomaly& anomaly = why.empty() ? anomaly::kClocksCorrected : anomaly::kClocksContradict;
   matching.diagnostics.AddPopulation(anomaly, found.checked);
@@ -378,7 +373,7 @@ void Repair(const Contradictions& found, const ClockOrder& order, Trace& trace, 
     matching.diagnostics.Add(anomaly, found.count, why);
     return;
   }
-  const Tick moved = LogicalClock(order, candidate.times).Run();
+  const Tick moved = LogicalClock(trace, matching, order).Run(candidate.times);
   MoveRanks(candidate.fit, std::move(candidate.times), trace);
   std::string example = fmt::format("{}; {}", DescribeWorst(trace, found), DescribeClocks(trace, candidate.fit));
   if (moved > 0) {
@@ -389,7 +384,7 @@ void Repair(const Contradictions& found, const ClockOrder& order, Trace& trace, 
 
 // Clocks of nodes by which the collectives are left together. Where these contradict something, nothing is moved.
 void RepairSkew(std::uint64_t skewed, const ClockOrder& order, Trace& trace, Matching& matching) {
-  Candidate candidate = TryClocks(order, true, false);
+  Candidate candidate = TryClocks(trace, matching, order, true, false);
   if (!candidate.fit.unknown.empty() || candidate.left.count > 0) return;
   MoveRanks(candidate.fit, std::move(candidate.times), trace);
   matching.diagnostics.Add(anomaly::kClocksSkewed, skewed, DescribeClocks(trace, candidate.fit));
@@ -400,7 +395,8 @@ void RepairSkew(std::uint64_t skewed, const ClockOrder& order, Trace& trace, Mat
 bool ClocksAgree(const Trace& trace) {
   const Matching matching = MatchTrace(trace);
   const ClockOrder order(trace, matching);
-  return FindContradictions(order, nullptr).count == 0 && CountConstantSkew(order) == 0;
+  return FindContradictions(trace, matching, order, nullptr).count == 0 &&
+         CountConstantSkew(trace, matching, order) == 0;
 }
 
 void RequireClocks(const Trace& trace, const Matching& matching) {
@@ -413,10 +409,10 @@ void RequireClocks(const Trace& trace, const Matching& matching) {
 Matching MatchSynchronised(Trace& trace) {
   Matching matching = MatchTrace(trace);
   const ClockOrder order(trace, matching);
-  const Contradictions found = FindContradictions(order, nullptr);
+  const Contradictions found = FindContradictions(trace, matching, order, nullptr);
   if (found.count > 0) {
     Repair(found, order, trace, matching);
-  } else if (const std::uint64_t skewed = CountConstantSkew(order); skewed > 0) {
+  } else if (const std::uint64_t skewed = CountConstantSkew(trace, matching, order); skewed > 0) {
     RepairSkew(skewed, order, trace, matching);
   }
   return matching;

@@ -47,35 +47,32 @@ struct ClockEvent {
 // scans.
 class ClockOrder {
  public:
-  ClockOrder(const Trace& trace, const Matching& matching);  // both outlive this
-
-  const Trace& trace() const { return trace_; }
-  const Matching& matching() const { return matching_; }
+  ClockOrder(const Trace& trace, const Matching& matching);
 
   // Calls visit(event) for every part of an operation of the rank that shows an order, in the order of its calls.
   template <typename Visit>
-  void ForEachEvent(std::size_t rank, const Visit& visit) const {
-    const RankTimeline& timeline = trace_.timelines[rank];
-    ForEachRecord(timeline, matching_.ranks[rank], 0, timeline.calls(),
+  void ForEachEvent(const Trace& trace, const Matching& matching, std::size_t rank, const Visit& visit) const {
+    const RankTimeline& timeline = trace.timelines[rank];
+    ForEachRecord(timeline, matching.ranks[rank], 0, timeline.calls(),
                   [&](std::size_t call, std::size_t record, const RecordPart& part) {
                     if (!part.IsMatched()) return;
                     ClockEvent event{static_cast<std::uint32_t>(call), part.number};
                     if (part.IsCollective()) {
-                      FillCollective(rank, part, event);
-                    } else {
-                      FillMessage(rank, record, part, event);
+                      FillCollective(timeline, matching, rank, part, event);
+                    } else if (part.number < matching.matched) {
+                      FillMessage(timeline, rank, record, part, event);
                     }
                     if (event.gives || event.takes) visit(event);
                   });
   }
 
  private:
-  void LeaveOutChannels();
-  void FillMessage(std::size_t rank, std::size_t record, const RecordPart& part, ClockEvent& event) const;
-  void FillCollective(std::size_t rank, const RecordPart& part, ClockEvent& event) const;
+  void LeaveOutChannels(const Trace& trace, const Matching& matching);
+  void FillMessage(const RankTimeline& timeline, std::size_t rank, std::size_t record, const RecordPart& part,
+                   ClockEvent& event) const;
+  void FillCollective(const RankTimeline& timeline, const Matching& matching, std::size_t rank, const RecordPart& part,
+                      ClockEvent& event) const;
 
-  const Trace& trace_;
-  const Matching& matching_;
   std::vector<bool> is_on_window_, has_own_sizes_;   // one a region
   std::vector<bool> is_left_out_;                    // one a communicator, for collectives
   std::vector<std::vector<bool>> channel_left_out_;  // one a rank and endpoint, for sends; empty: none
@@ -103,6 +100,6 @@ struct ClockFit {
 };
 
 // With `by_node`, ranks of a node share a clock; without `has_drift`, offsets alone.
-ClockFit FitClocks(const ClockOrder& order, bool by_node, bool has_drift);
+ClockFit FitClocks(const Trace& trace, const Matching& matching, const ClockOrder& order, bool by_node, bool has_drift);
 
 }  // namespace farscale

@@ -65,16 +65,14 @@ class TransferPlaces {
 // have arrived.
 class Scans {
  public:
-  explicit Scans(const Program& program) : program_(program) {}
-
   // True: somebody may leave who could not before.
-  bool Arrive(std::uint32_t operation, std::uint32_t rank, Tick time) {
-    const ScanOrder& order = OrderOf(operation);
+  bool Arrive(const Program& program, std::uint32_t operation, std::uint32_t rank, Tick time) {
+    const ScanOrder& order = OrderOf(program, operation);
     const auto [found, is_new] = arrivals_.try_emplace(operation);
     auto& [latest, known] = found->second;
     if (is_new) {
       latest.assign(order.members + std::size_t{1}, 0);  // one more place for a rank that is no member
-      if (const auto ranks = program_.scan_ranks.find(operation); ranks != program_.scan_ranks.end()) {
+      if (const auto ranks = program.scan_ranks.find(operation); ranks != program.scan_ranks.end()) {
         for (const std::uint32_t other : ranks->second) latest[order.places[other]] = kAwaited;
       }
       GoOn(latest, known);
@@ -86,19 +84,19 @@ class Scans {
   }
 
   // When the rank may leave; negative while that is unknown, 0 when nobody arrives within the windows.
-  Tick TimeFor(std::uint32_t operation, std::uint32_t rank) const {
+  Tick TimeFor(const Program& program, std::uint32_t operation, std::uint32_t rank) const {
     const auto found = arrivals_.find(operation);
-    if (found == arrivals_.end()) return program_.arrivals[operation] > 0 ? kAwaited : 0;
+    if (found == arrivals_.end()) return program.arrivals[operation] > 0 ? kAwaited : 0;
     const auto& [latest, known] = found->second;
-    const std::uint32_t place = OrderOf(operation).places[rank];
+    const std::uint32_t place = OrderOf(program, operation).places[rank];
     return place < known ? latest[place] : kAwaited;
   }
 
  private:
   static constexpr Tick kAwaited = -1;
 
-  const ScanOrder& OrderOf(std::uint32_t operation) const {
-    return program_.scan_orders[program_.order_of_scan.at(operation)];
+  static const ScanOrder& OrderOf(const Program& program, std::uint32_t operation) {
+    return program.scan_orders[program.order_of_scan.at(operation)];
   }
 
   static void GoOn(std::vector<Tick>& latest, std::size_t& known) {
@@ -107,7 +105,6 @@ class Scans {
     }
   }
 
-  const Program& program_;
   // One a scan: by place in the communicator, below `known` the latest arrival up to each, else single ones, which
   // count as there at the start for ranks that do not arrive within the windows.
   std::unordered_map<std::uint32_t, std::pair<std::vector<Tick>, std::size_t>> arrivals_;

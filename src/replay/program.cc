@@ -13,125 +13,96 @@
 namespace farscale {
 namespace {
 
-// Compiles the ranks of a phase.
-class PhaseCompiler {
- public:
-  // Flags the messages, which the instructions of both their ranks need.
-  PhaseCompiler(const Trace& trace, const Matching& matching, const PhaseCut& cut, const ReplayOptions& options)
-      : trace_(trace), matching_(matching), cut_(cut), options_(options), posts_(trace.size()) {
-    flags_.sender.resize(matching.messages);
-    flags_.receiver.resize(matching.messages);
-    ParallelFor(trace.size(), [&](std::size_t rank) {
-      if (cut.ranks[rank].present) FlagMessages(rank);
-    });
-  }
+std::uint8_t FlagsOfSend(const Trace& trace, const ReplayOptions& options, std::size_t rank, std::size_t call,
+                         std::size_t index, bool completes) {
+  const bool is_ideal = options.TimedNetwork() == nullptr;
+  if (is_ideal && !completes && !options.rules.SendCompletionWaits()) return kSent;  // whatever its size
+  const RankTimeline& timeline = trace.timelines[rank];
+  const RankTimeline::Record record = timeline.record(index);
+  const auto peer = static_cast<std::size_t>(timeline.endpoints()[record.target].peer);
+  const bool is_remote = !is_ideal && !options.as_tasks && trace.ranks[peer].node != trace.ranks[rank].node;
+  return SenderFlags(options, trace.regions[timeline.region(call)].call, record.bytes, is_remote, completes);
+}
 
-  const MessageFlags& flags() const { return flags_; }
-
-  // Compiles a rank up to the call that the instruction `last` belongs to, and returns that call.
-  std::size_t Compile(std::size_t rank, RankProgram& result,
-                      std::size_t last = std::numeric_limits<std::size_t>::max()) const {
-    const RankTimeline& timeline = trace_.timelines[rank];
-    const Interval& window = cut_.ranks[rank].window;
-    CallCompiler compiler(options_, trace_.ticks_per_second, flags_, result.instructions);
-    Posts posts = posts_[rank];
-    std::vector<CompiledPart> parts;
-    std::size_t call = window.begin.call, record = timeline.first_record(call), iteration = 0;
-    Tick left = window.begin.tick;  // the call before, as measured
-    const auto compute = [&](Tick until) {
-      if (options_.bursts != nullptr) {
-        const std::vector<Tick>& bursts = (*options_.bursts)[rank];
-        return compiler.Compute(call < window.end.call ? bursts[call] : bursts.back());
-      }
-      if (options_.as_tasks) EndIterations(rank, call, iteration, left, compiler);
-      compiler.Compute(std::max<Tick>(0, until - left));
-    };
-    for (; call < window.end.call; ++call) {
-      compute(std::max(timeline.enter(call), window.begin.tick));
-      left = timeline.leave(call);
-      parts.clear();
-      for (const std::size_t end = timeline.first_record(call + 1); record < end; ++record)
-        parts.push_back(Part(rank, record, posts));
-      CompileCall(rank, call, parts, compiler);
-      if (result.instructions.size() > last) return call;
-    }
-    compute(window.end.tick);
-    result.compute_after = compiler.compute_after();
-    result.call_messages = compiler.TakeCallMessages();
-    return call;
-  }
-
- private:
-  std::int32_t Node(std::size_t rank) const { return trace_.ranks[rank].node; }
-
-  void FlagMessages(std::size_t rank) {
-    const RankTimeline& timeline = trace_.timelines[rank];
-    const Interval& window = cut_.ranks[rank].window;
-    posts_[rank] = PostsBefore(timeline, timeline.first_record(window.begin.call));
-    ForEachRecord(timeline, matching_.ranks[rank], window.begin.call, window.end.call, posts_[rank],
+// Flags the messages, which the instructions of both their ranks need.
+MessageFlags FlagMessages(const Trace& trace, const Matching& matching, const PhaseCut& cut,
+                          const ReplayOptions& options) {
+  MessageFlags flags;
+  flags.sender.resize(matching.messages);
+  flags.receiver.resize(matching.messages);
+  ParallelFor(trace.size(), [&](std::size_t rank) {
+    if (!cut.ranks[rank].present) return;
+    const Interval& window = cut.ranks[rank].window;
+    ForEachRecord(trace.timelines[rank], matching.ranks[rank], window.begin.call, window.end.call,
                   [&](std::size_t call, std::size_t record, const RecordPart& part) {
                     if (part.IsCollective() || !part.IsMatched()) return;
                     if (part.type == OperationClass::kSend) {
-                      if (part.posts) flags_.sender[part.number] = FlagsOfSend(rank, call, record, part.completes);
+                      if (part.posts)
+                        flags.sender[part.number] = FlagsOfSend(trace, options, rank, call, record, part.completes);
                       return;
                     }
-                    if (part.posts) flags_.receiver[part.number] |= kReceivePosted;
-                    if (part.completes) flags_.receiver[part.number] |= kReceiverWaits;
+                    if (part.posts) flags.receiver[part.number] |= kReceivePosted;
+                    if (part.completes) flags.receiver[part.number] |= kReceiverWaits;
                   });
-  }
+  });
+  return flags;
+}
 
-  std::uint8_t FlagsOfSend(std::size_t rank, std::size_t call, std::size_t index, bool completes) const {
-    const bool is_ideal = network_ == nullptr;
-    if (is_ideal && !completes && !options_.rules.SendCompletionWaits()) return kSent;  // whatever its size
-    const RankTimeline& timeline = trace_.timelines[rank];
-    const RankTimeline::Record record = timeline.record(index);
-    const bool is_remote = !is_ideal && !options_.as_tasks &&
-                           Node(static_cast<std::size_t>(timeline.endpoints()[record.target].peer)) != Node(rank);
-    return SenderFlags(options_, trace_.regions[timeline.region(call)].call, record.bytes, is_remote, completes);
-  }
+CompiledPart CompilePart(const RankTimeline& timeline, const RankMatching& matching, std::size_t rank,
+                         std::size_t record, Posts& posts) {
+  CompiledPart part{NextPart(timeline, matching, record, posts)};
+  if (!part.IsCollective() || !part.IsMatched()) return part;
+  const CollectiveType& type = timeline.collective_types()[matching.collective_types[part.ordinal]];
+  part.collective = type.kind;
+  part.has_root = type.root != kNoRoot;
+  part.is_root = part.has_root && static_cast<std::size_t>(type.root) == rank;
+  return part;
+}
 
-  // Ends iterations that end before the call. The last ends with the window.
-  void EndIterations(std::size_t rank, std::size_t call, std::size_t& iteration, Tick& left,
-                     CallCompiler& compiler) const {
-    const std::vector<Interval>& iterations = cut_.ranks[rank].iterations;
-    for (; iteration + 1 < iterations.size() && iterations[iteration].end.call <= call; ++iteration) {
-      const Tick end = std::max(left, iterations[iteration].end.tick);
-      compiler.Compute(end - left);
-      left = end;
+RankProgram CompileRank(const Trace& trace, const Matching& all, const PhaseCut& cut, const ReplayOptions& options,
+                        const MessageFlags& flags, std::size_t rank) {
+  const RankTimeline& timeline = trace.timelines[rank];
+  const RankMatching& matching = all.ranks[rank];
+  const auto& [begin, end] = cut.ranks[rank].window;
+  const std::vector<Interval>& iterations = cut.ranks[rank].iterations;
+  CallCompiler compiler(options, trace.ticks_per_second);
+  std::size_t call = begin.call, record = timeline.first_record(call), iteration = 0;
+  compiler.Reserve(timeline.first_record(end.call) - record);
+  Posts posts = PostsBefore(timeline, record);
+  std::vector<CompiledPart> parts;
+  std::vector<std::uint32_t> of_all;
+  Tick left = begin.tick;  // the call before, as measured
+  const auto compute = [&](Tick until) {
+    if (options.bursts != nullptr) {
+      const std::vector<Tick>& bursts = (*options.bursts)[rank];
+      return compiler.Compute(call < end.call ? bursts[call] : bursts.back());
+    }
+    // Ends iterations that end before the call. The last ends with the window.
+    for (; options.as_tasks && iteration + 1 < iterations.size() && iterations[iteration].end.call <= call;
+         ++iteration) {
+      const Tick ended = std::max(left, iterations[iteration].end.tick);
+      compiler.Compute(ended - std::exchange(left, ended));
       compiler.EndIteration(static_cast<std::uint32_t>(iteration));
     }
+    compiler.Compute(std::max<Tick>(0, until - left));
+  };
+  for (; call < end.call; ++call) {
+    compute(std::max(timeline.enter(call), begin.tick));
+    left = timeline.leave(call);
+    parts.clear();
+    for (const std::size_t behind = timeline.first_record(call + 1); record < behind; ++record)
+      parts.push_back(CompilePart(timeline, matching, rank, record, posts));
+    of_all.clear();
+    if (matching.init != kNoCollective && call == matching.init_call) of_all.push_back(matching.init);
+    if (matching.finalize != kNoCollective && call == matching.finalize_call && options.rules.FinalizeSynchronises())
+      of_all.push_back(matching.finalize);
+    compiler.Call(flags, parts, of_all);
   }
-
-  CompiledPart Part(std::size_t rank, std::size_t record, Posts& posts) const {
-    const RankTimeline& timeline = trace_.timelines[rank];
-    CompiledPart part{NextPart(timeline, matching_.ranks[rank], record, posts)};
-    if (!part.IsCollective() || !part.IsMatched()) return part;
-    const CollectiveType& type = timeline.collective_types()[matching_.ranks[rank].collective_types[part.ordinal]];
-    part.collective = type.kind;
-    part.has_root = type.root != kNoRoot;
-    part.is_root = part.has_root && static_cast<std::size_t>(type.root) == rank;
-    return part;
-  }
-
-  void CompileCall(std::size_t rank, std::size_t call, const std::vector<CompiledPart>& parts,
-                   CallCompiler& compiler) const {
-    const RankMatching& matching = matching_.ranks[rank];
-    std::array<std::uint32_t, 2> of_all{};
-    std::size_t count = 0;
-    if (matching.init != kNoCollective && call == matching.init_call) of_all[count++] = matching.init;
-    if (matching.finalize != kNoCollective && call == matching.finalize_call && options_.rules.FinalizeSynchronises())
-      of_all[count++] = matching.finalize;
-    compiler.Call(parts, std::span(of_all).first(count));
-  }
-
-  const Trace& trace_;
-  const Matching& matching_;
-  const PhaseCut& cut_;
-  const ReplayOptions& options_;
-  const Network* const network_ = options_.TimedNetwork();
-  std::vector<Posts> posts_;  // one a rank, before its window
-  MessageFlags flags_;
-};
+  compute(end.tick);
+  RankProgram program = compiler.Finish();
+  program.begin = begin.tick - cut.begin();
+  return program;
+}
 
 // The order of ranks on the communicators of scans.
 void OrderScans(const Trace& trace, const Matching& matching, Program& program) {
@@ -165,19 +136,14 @@ void CountCuts(const Matching& matching, const MessageFlags& flags, const std::s
 }
 
 // The ranks of a program, and how they arrive at collectives.
-Program CompileRanks(const Trace& trace, const Matching& matching, const PhaseCut& cut, const PhaseCompiler& compiler) {
+Program CompileRanks(const Trace& trace, const Matching& matching, const PhaseCut& cut, const ReplayOptions& options,
+                     const MessageFlags& flags) {
   Program program;
   program.ranks.resize(trace.size());
   program.messages = matching.messages;
   program.nodes = trace.nodes.size();
   ParallelFor(trace.size(), [&](std::size_t rank) {
-    if (!cut.ranks[rank].present) return;
-    const auto& [begin, end] = cut.ranks[rank].window;
-    const RankTimeline& timeline = trace.timelines[rank];
-    RankProgram& result = program.ranks[rank];
-    result.begin = begin.tick - cut.begin();
-    result.instructions.reserve(timeline.first_record(end.call) - timeline.first_record(begin.call));
-    compiler.Compile(rank, result);
+    if (cut.ranks[rank].present) program.ranks[rank] = CompileRank(trace, matching, cut, options, flags, rank);
   });
   program.arrivals.assign(matching.collectives.size(), 0);
   program.root_arrives.assign(matching.collectives.size(), false);
@@ -372,38 +338,31 @@ void RequireTimes(const Network& network, const Program& program) {
               "is so slow that the times of a replay exceed the clock of the trace");
 }
 
-CallCompiler::CallCompiler(const ReplayOptions& options, double ticks_per_second, const MessageFlags& flags,
-                           std::vector<Instruction>& instructions)
-    : options_(options),
-      network_(options.TimedNetwork()),
-      ticks_per_second_(ticks_per_second),
-      flags_(flags),
-      instructions_(instructions) {}
-
-void CallCompiler::Call(std::span<const CompiledPart> parts, std::span<const std::uint32_t> of_all) {
-  const std::size_t before = instructions_.size();
-  if (network_ != nullptr && !parts.empty()) AddOverhead(parts);
-  for (const CompiledPart& part : parts) Post(part);
+void CallCompiler::Call(const MessageFlags& flags, std::span<const CompiledPart> parts,
+                        std::span<const std::uint32_t> of_all) {
+  const std::size_t before = result_.instructions.size();
+  if (network_ != nullptr && !parts.empty()) AddOverhead(flags, parts);
+  for (const CompiledPart& part : parts) Post(flags, part);
   for (const std::uint32_t operation : of_all) Emit(Step::kArrive, operation);
-  for (const CompiledPart& part : parts) Complete(part);
+  for (const CompiledPart& part : parts) Complete(flags, part);
   for (const std::uint32_t operation : of_all) Emit(Step::kWaitForAll, operation);
   if (!options_.keep_calls && !options_.as_tasks) return;
-  if (instructions_.size() == before) Emit(Step::kNothing, 0);
-  instructions_.back().ends_call = true;
+  if (result_.instructions.size() == before) Emit(Step::kNothing, 0);
+  result_.instructions.back().ends_call = true;
 }
 
 // Time that the call itself costs on a timed network: a remote one when any of its messages leaves the node.
-void CallCompiler::AddOverhead(std::span<const CompiledPart> parts) {
-  const std::size_t list = call_messages_.size();
-  if (options_.as_tasks) call_messages_.push_back(0);
+void CallCompiler::AddOverhead(const MessageFlags& flags, std::span<const CompiledPart> parts) {
+  const std::size_t list = result_.call_messages.size();
+  if (options_.as_tasks) result_.call_messages.push_back(0);
   bool is_remote = false;
   for (const CompiledPart& part : parts) {
     // Collectives, and messages that nobody completes, count as remote.
-    is_remote = part.IsCollective() || !part.IsMatched() || (flags_.sender[part.number] & kRemote) != 0;
+    is_remote = part.IsCollective() || !part.IsMatched() || (flags.sender[part.number] & kRemote) != 0;
     if (is_remote) break;
-    if (options_.as_tasks && (flags_.sender[part.number] & kSent) != 0) {
-      call_messages_.push_back(part.number);
-      ++call_messages_[list];
+    if (options_.as_tasks && (flags.sender[part.number] & kSent) != 0) {
+      result_.call_messages.push_back(part.number);
+      ++result_.call_messages[list];
     }
   }
   if (!options_.as_tasks) {
@@ -411,58 +370,63 @@ void CallCompiler::AddOverhead(std::span<const CompiledPart> parts) {
     return;
   }
   overhead_ = is_remote ? CallOverhead::kRemote : CallOverhead::kByMessages;
-  if (is_remote) call_messages_.resize(list);
+  if (is_remote) result_.call_messages.resize(list);
 }
 
 // Others may wait for what the record posts.
-void CallCompiler::Post(const CompiledPart& part) {
+void CallCompiler::Post(const MessageFlags& flags, const CompiledPart& part) {
   if (!part.posts || !part.IsMatched()) return;
   const bool sends = part.type == OperationClass::kSend;
   if (part.IsCollective()) {
     const bool in_order = WaitIn(part, options_.rules.set) == Step::kWaitForLower;
     Emit(in_order ? Step::kArriveInOrder : part.is_root ? Step::kArriveAsRoot : Step::kArrive, part.number);
-  } else if (StartsTogether(part.number)) {
+  } else if (StartsTogether(flags, part.number)) {
     Emit(sends ? Step::kSendRendezvous : Step::kReceiveRendezvous, part.number);
-  } else if (sends ? (flags_.receiver[part.number] & kReceiverWaits) != 0
-                   : (flags_.sender[part.number] & kSenderWaits) != 0) {
+  } else if (sends ? (flags.receiver[part.number] & kReceiverWaits) != 0
+                   : (flags.sender[part.number] & kSenderWaits) != 0) {
     Emit(sends ? Step::kSend : Step::kReceive, part.number);
   }
 }
 
 // On a timed network a rendezvous message starts when its send and its receive are posted. On the ideal one the later
 // of the two never waits, so nobody needs to know both times.
-bool CallCompiler::StartsTogether(std::uint32_t message) const {
+bool CallCompiler::StartsTogether(const MessageFlags& flags, std::uint32_t message) const {
   constexpr std::uint8_t kBoth = kSent | kRendezvous;
-  return network_ != nullptr && (flags_.sender[message] & kBoth) == kBoth &&
-         (flags_.receiver[message] & kReceivePosted) != 0;
+  return network_ != nullptr && (flags.sender[message] & kBoth) == kBoth &&
+         (flags.receiver[message] & kReceivePosted) != 0;
 }
 
 // The record waits for what it completes.
-void CallCompiler::Complete(const CompiledPart& part) {
+void CallCompiler::Complete(const MessageFlags& flags, const CompiledPart& part) {
   if (!part.completes || !part.IsMatched()) return;
   if (part.IsCollective()) {
     const Step wait = WaitIn(part, options_.rules.set);
     if (wait != Step::kNothing) Emit(wait, part.number);
   } else if (part.type == OperationClass::kReceive) {
-    if ((flags_.sender[part.number] & kSent) != 0) Emit(Step::kWaitForSend, part.number);
-  } else if ((part.posts || options_.rules.SendCompletionWaits()) && (flags_.sender[part.number] & kSenderWaits) != 0 &&
-             (flags_.receiver[part.number] & kReceivePosted) != 0) {
+    if ((flags.sender[part.number] & kSent) != 0) Emit(Step::kWaitForSend, part.number);
+  } else if ((part.posts || options_.rules.SendCompletionWaits()) && (flags.sender[part.number] & kSenderWaits) != 0 &&
+             (flags.receiver[part.number] & kReceivePosted) != 0) {
     Emit(Step::kWaitForReceive, part.number);
   }
 }
 
 void CallCompiler::Emit(Step step, std::uint32_t target) {
-  instructions_.push_back(
+  result_.instructions.push_back(
       {std::exchange(compute_, 0), target, step, false, std::exchange(overhead_, CallOverhead::kNone)});
 }
 
+RankProgram CallCompiler::Finish() {
+  result_.compute_after = compute_;
+  return std::move(result_);
+}
+
 Program Compile(const Trace& trace, const Matching& matching, const PhaseCut& cut, const ReplayOptions& options) {
-  const PhaseCompiler compiler(trace, matching, cut, options);
-  Program program = CompileRanks(trace, matching, cut, compiler);
+  const MessageFlags flags = FlagMessages(trace, matching, cut, options);
+  Program program = CompileRanks(trace, matching, cut, options, flags);
   OrderScans(trace, matching, program);
-  CountCuts(matching, compiler.flags(), cut.spec.name, program);
+  CountCuts(matching, flags, cut.spec.name, program);
   if (options.as_tasks) {
-    AddTaskSizes(trace, matching, cut, compiler.flags(), program);
+    AddTaskSizes(trace, matching, cut, flags, program);
   } else if (const Network* network = options.TimedNetwork()) {
     AddDelays(trace, matching, cut, *network, program);
   }
@@ -471,9 +435,18 @@ Program Compile(const Trace& trace, const Matching& matching, const PhaseCut& cu
 
 std::string DescribeInstruction(const Trace& trace, const Matching& matching, const PhaseCut& cut,
                                 const ReplayOptions& options, std::size_t rank, std::size_t instruction) {
-  RankProgram program;
-  const std::size_t call = PhaseCompiler(trace, matching, cut, options).Compile(rank, program, instruction);
-  const auto& [compute, target, step, ends_call, overhead] = program.instructions[instruction];
+  // Compiled so that every call has an instruction, without which it has none where nothing is to be done.
+  ReplayOptions with_calls = options;
+  with_calls.keep_calls = true;
+  const MessageFlags flags = FlagMessages(trace, matching, cut, options);
+  const std::vector<Instruction> all = CompileRank(trace, matching, cut, with_calls, flags, rank).instructions;
+  std::size_t call = cut.ranks[rank].window.begin.call, place = 0;
+  for (std::size_t before = 0; place + 1 < all.size(); ++place) {
+    before += options.keep_calls || options.as_tasks || all[place].step != Step::kNothing;
+    if (before > instruction) break;
+    call += all[place].ends_call;
+  }
+  const auto [compute, target, step, ends_call, overhead] = all[place];
   const RankTimeline& timeline = trace.timelines[rank];
   const std::string text = fmt::format("rank {} in {} at {} for ", rank, trace.regions[timeline.region(call)].name,
                                        FormatSeconds(trace.Seconds(timeline.enter(call) - trace.begin())));

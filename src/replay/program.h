@@ -153,33 +153,29 @@ struct CompiledPart : RecordPart {
 // Turns the calls of one rank into instructions. The rules of the replay are applied here and nowhere else.
 class CallCompiler {
  public:
-  // Appends to `instructions`.
-  CallCompiler(const ReplayOptions& options, double ticks_per_second, const MessageFlags& flags,
-               std::vector<Instruction>& instructions);
+  CallCompiler(const ReplayOptions& options, double ticks_per_second)
+      : options_(options), network_(options.TimedNetwork()), ticks_per_second_(ticks_per_second) {}
 
+  void Reserve(std::size_t instructions) { result_.instructions.reserve(instructions); }
   void Compute(Tick ticks) { compute_ += ticks; }
   void EndIteration(std::uint32_t number) { Emit(Step::kIterationEnd, number); }
   // `of_all`: operations of all ranks that no part tells of.
-  void Call(std::span<const CompiledPart> parts, std::span<const std::uint32_t> of_all);
-
-  Tick compute_after() const { return compute_; }  // behind the last call
-  std::vector<std::uint32_t> TakeCallMessages() { return std::move(call_messages_); }
+  void Call(const MessageFlags& flags, std::span<const CompiledPart> parts, std::span<const std::uint32_t> of_all);
+  RankProgram Finish();  // from tick 0 on
 
  private:
-  void AddOverhead(std::span<const CompiledPart> parts);
-  void Post(const CompiledPart& part);
-  bool StartsTogether(std::uint32_t message) const;
-  void Complete(const CompiledPart& part);
+  void AddOverhead(const MessageFlags& flags, std::span<const CompiledPart> parts);
+  void Post(const MessageFlags& flags, const CompiledPart& part);
+  bool StartsTogether(const MessageFlags& flags, std::uint32_t message) const;
+  void Complete(const MessageFlags& flags, const CompiledPart& part);
   void Emit(Step step, std::uint32_t target);
 
-  const ReplayOptions& options_;
-  const Network* const network_;  // nothing: the ideal one
-  const double ticks_per_second_;
-  const MessageFlags& flags_;
-  std::vector<Instruction>& instructions_;
+  ReplayOptions options_;
+  const Network* network_;  // nothing: the ideal one
+  double ticks_per_second_;
+  RankProgram result_;
   Tick compute_ = 0;                             // before the next instruction
   CallOverhead overhead_ = CallOverhead::kNone;  // for the call whose first instruction comes next
-  std::vector<std::uint32_t> call_messages_;     // as in RankProgram
 };
 
 }  // namespace farscale

@@ -44,8 +44,7 @@ class Engine {
         has_paths_(!program.paths.empty()),
         delays_messages_(!program.message_delays.empty()),
         delays_collectives_(!program.collective_delays.empty()),
-        places_(program.nodes, program.sending, program.receiving),
-        scans_(program) {
+        places_(program.nodes, program.sending, program.receiving) {
     const std::size_t ranks = program.ranks.size();
     if (is_timed) first_posts_.assign(program.messages, kUnknown);
     for (const Path& path : program.paths) {
@@ -160,7 +159,9 @@ class Engine {
         collectives_[target].root_missing = false;
         Arrive(target, state.clock, true);
         return true;
-      case Step::kArriveInOrder: Arrive(target, state.clock, scans_.Arrive(target, rank, state.clock)); return true;
+      case Step::kArriveInOrder:
+        Arrive(target, state.clock, scans_.Arrive(program_, target, rank, state.clock));
+        return true;
       case Step::kWaitForAll:
       case Step::kWaitForRoot:
       case Step::kWaitForLower: return WaitForCollective(rank, state, target);
@@ -254,7 +255,7 @@ class Engine {
     const Tick delay = delays_collectives_ ? program_.collective_delays[operation] : 0;
     if (step == Step::kWaitForRoot) return state.root_missing ? kUnknown : state.root + delay;
     if (step == Step::kWaitForLower) {
-      const Tick known = scans_.TimeFor(operation, rank);
+      const Tick known = scans_.TimeFor(program_, operation, rank);
       return known < 0 ? kUnknown : known + delay;
     }
     return state.missing > 0 ? kUnknown : state.latest + delay;

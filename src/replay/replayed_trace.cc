@@ -12,52 +12,42 @@
 namespace farscale {
 namespace {
 
-// Old times of a rank to new ones: a shift and a stretch for every burst and every call.
-class TimeMap {
- public:
-  TimeMap(const RankTimeline& timeline, const std::vector<Tick>& enter, const std::vector<Tick>& leave, Tick begin,
-          Tick end)
-      : timeline_(timeline), enter_(enter), leave_(leave), begin_(begin), end_(end) {}
-
+// A map of old times of a rank to new ones: a shift and a stretch for every burst and every call. `begin` and `end`: of
+// the rank.
+auto MapTimes(const RankTimeline& timeline, const std::vector<Tick>& enter, const std::vector<Tick>& leave, Tick begin,
+              Tick end) {
   // `call`: how many calls were entered before the time.
-  Tick At(Tick tick, std::size_t call) const {
-    if (call > 0 && tick < timeline_.leave(call - 1)) {  // inside the call
-      return Stretch(tick, timeline_.enter(call - 1), timeline_.leave(call - 1), enter_[call - 1], leave_[call - 1]);
-    }
-    const Tick old_from = call > 0 ? timeline_.leave(call - 1) : timeline_.begin();
-    const Tick old_to = call < timeline_.calls() ? timeline_.enter(call) : timeline_.end();
-    return Stretch(tick, old_from, old_to, call > 0 ? leave_[call - 1] : begin_,
-                   call < timeline_.calls() ? enter_[call] : end_);
-  }
+  return [&timeline, &enter, &leave, begin, end](Tick tick, std::size_t call) {
+    const auto stretch = [tick](Tick old_from, Tick old_to, Tick from, Tick to) {
+      if (to - from == old_to - old_from || old_to == old_from)
+        return from + std::clamp<Tick>(tick - old_from, 0, to - from);
+      const double share = static_cast<double>(tick - old_from) / static_cast<double>(old_to - old_from);
+      return std::clamp<Tick>(from + std::llround(share * static_cast<double>(to - from)), from, to);
+    };
+    if (call > 0 && tick < timeline.leave(call - 1))  // inside the call
+      return stretch(timeline.enter(call - 1), timeline.leave(call - 1), enter[call - 1], leave[call - 1]);
+    const bool is_first = call == 0, is_last = call == timeline.calls();
+    return stretch(is_first ? timeline.begin() : timeline.leave(call - 1),
+                   is_last ? timeline.end() : timeline.enter(call), is_first ? begin : leave[call - 1],
+                   is_last ? end : enter[call]);
+  };
+}
 
-  Tick At(Tick tick) const {
-    return At(tick, PartitionIndex(0, timeline_.calls(), [&](std::size_t i) { return timeline_.enter(i) <= tick; }));
-  }
-
- private:
-  static Tick Stretch(Tick tick, Tick old_from, Tick old_to, Tick from, Tick to) {
-    if (to - from == old_to - old_from || old_to == old_from)
-      return from + std::clamp<Tick>(tick - old_from, 0, to - from);
-    const double share = static_cast<double>(tick - old_from) / static_cast<double>(old_to - old_from);
-    return std::clamp<Tick>(from + std::llround(share * static_cast<double>(to - from)), from, to);
-  }
-
-  const RankTimeline& timeline_;
-  const std::vector<Tick>& enter_;
-  const std::vector<Tick>& leave_;
-  Tick begin_, end_;
-};
+std::size_t CallsEntered(const RankTimeline& timeline, Tick tick) {
+  return PartitionIndex(0, timeline.calls(), [&](std::size_t i) { return timeline.enter(i) <= tick; });
+}
 
 // Those of regions and interruptions, between calls whose times are there.
 void AddOtherTimes(const RankTimeline& timeline, Tick begin, Tick end, NewTimes& times) {
-  const TimeMap map(timeline, times.enter, times.leave, begin, end);
+  const auto map = MapTimes(timeline, times.enter, times.leave, begin, end);
   times.events.reserve(timeline.region_events());
   for (std::size_t event = 0; event < timeline.region_events(); ++event) {
     const RankTimeline::RegionEvent at = timeline.region_event(event);
-    times.events.push_back(map.At(at.tick, at.call));
+    times.events.push_back(map(at.tick, at.call));
   }
+  const auto moved = [&](Tick tick) { return map(tick, CallsEntered(timeline, tick)); };
   for (const Interruption& interruption : timeline.interruptions()) {
-    times.interruptions.push_back({map.At(interruption.begin), map.At(interruption.end), interruption.is_flush});
+    times.interruptions.push_back({moved(interruption.begin), moved(interruption.end), interruption.is_flush});
   }
 }
 
@@ -79,12 +69,12 @@ NewTimes ReplayedTimes(const RankTimeline& timeline, const std::vector<Tick>& le
 }
 
 // The edge of a time window may lie inside a call.
-void MoveEdge(const RankTimeline& before, const TimeMap& map, Edge& edge) {
+void MoveEdge(const RankTimeline& before, const auto& map, Edge& edge) {
   const bool inside = edge.call < before.calls() && edge.tick > before.enter(edge.call);
-  edge.tick = map.At(edge.tick, edge.call + (inside ? 1 : 0));
+  edge.tick = map(edge.tick, edge.call + (inside ? 1 : 0));
 }
 
-void MoveEdges(const RankTimeline& before, const TimeMap& map, RankCut& cut) {
+void MoveEdges(const RankTimeline& before, const auto& map, RankCut& cut) {
   MoveEdge(before, map, cut.window.begin);
   MoveEdge(before, map, cut.window.end);
   for (Interval& iteration : cut.iterations) {
@@ -119,8 +109,7 @@ PhaseCut MoveCut(const Trace& trace, const Trace& replayed, const PhaseCut& cut)
       enter[call] = now.enter(call);
       leave[call] = now.leave(call);
     }
-    const TimeMap map(trace.timelines[rank], enter, leave, now.begin(), now.end());
-    MoveEdges(trace.timelines[rank], map, rank_cut);
+    MoveEdges(trace.timelines[rank], MapTimes(trace.timelines[rank], enter, leave, now.begin(), now.end()), rank_cut);
   });
   return moved;
 }
@@ -156,9 +145,9 @@ BurstLengths SpeedUp(const Trace& trace, const BurstLengths& bursts, double spee
 namespace {
 
 // Activities of threads stay inside of those of their main threads.
-void MoveThreads(const TimeMap& map, std::size_t rank, Trace& replayed) {
+void MoveThreads(const auto& moved, std::size_t rank, Trace& replayed) {
   const auto move = [&](std::vector<TeamEvent>& events) {
-    for (TeamEvent& event : events) event.tick = map.At(event.tick);
+    for (TeamEvent& event : events) event.tick = moved(event.tick);
   };
   move(replayed.team_threads.of_ranks[rank]);
   for (WorkerThread& worker : replayed.team_threads.workers) {
@@ -166,11 +155,11 @@ void MoveThreads(const TimeMap& map, std::size_t rank, Trace& replayed) {
     const RankTimeline& old = worker.timeline;
     NewTimes times;
     for (std::size_t call = 0; call < old.calls(); ++call) {
-      times.enter.push_back(map.At(old.enter(call)));
-      times.leave.push_back(map.At(old.leave(call)));
+      times.enter.push_back(moved(old.enter(call)));
+      times.leave.push_back(moved(old.leave(call)));
     }
     for (std::size_t event = 0; event < old.region_events(); ++event) {
-      times.events.push_back(map.At(old.event_tick(event)));
+      times.events.push_back(moved(old.event_tick(event)));
     }
     worker.timeline = Retime(old, times);
     move(worker.team_events);
@@ -195,7 +184,8 @@ Trace ReplayedTrace(const Trace& trace, const ReplayResult& result, const BurstL
       enter.push_back(now.enter(call));
       leave.push_back(now.leave(call));
     }
-    MoveThreads(TimeMap(timeline, enter, leave, now.begin(), now.end()), rank, replayed);
+    const auto map = MapTimes(timeline, enter, leave, now.begin(), now.end());
+    MoveThreads([&](Tick tick) { return map(tick, CallsEntered(timeline, tick)); }, rank, replayed);
   });
   return replayed;
 }
@@ -205,13 +195,14 @@ void MoveRank(std::size_t rank, std::vector<Tick> enter, std::vector<Tick> leave
   NewTimes times{std::move(enter), std::move(leave), {}, {}, {}};
   AddOtherTimes(before, begin, end, times);
   trace.timelines[rank] = Retime(before, times);
-  const TimeMap map(before, times.enter, times.leave, begin, end);
-  if (!trace.team_threads.empty()) MoveThreads(map, rank, trace);
+  const auto map = MapTimes(before, times.enter, times.leave, begin, end);
+  const auto moved = [&](Tick tick) { return map(tick, CallsEntered(before, tick)); };
+  if (!trace.team_threads.empty()) MoveThreads(moved, rank, trace);
   for (Device& device : trace.devices) {
     for (DeviceWork& work : device.of_ranks) {
       if (static_cast<std::size_t>(work.rank) != rank) continue;
       for (std::vector<DeviceSpan>* spans : {&work.kernels, &work.active}) {
-        for (DeviceSpan& span : *spans) span = {map.At(span.begin), map.At(span.end)};
+        for (DeviceSpan& span : *spans) span = {moved(span.begin), moved(span.end)};
       }
     }
   }
@@ -233,7 +224,7 @@ std::pair<NewTimes, RankCut> ReplayedPart(const Trace& trace, const PhaseCut& cu
   NewTimes times = ReplayedTimes(timeline, leave, 0, timeline.begin(), timeline.end() + shift, nullptr);
   if (!moved.iterations.empty()) {
     const auto [begin, until] = SpanOf(times);
-    MoveEdges(timeline, TimeMap(timeline, times.enter, times.leave, begin, until), moved);
+    MoveEdges(timeline, MapTimes(timeline, times.enter, times.leave, begin, until), moved);
   }
   // A window may begin or end within a call, of which the replay knows how much is in it.
   window.begin.tick = cut.ranks[rank].window.begin.tick;

@@ -55,140 +55,100 @@ std::vector<MessageEnds> FindEnds(const Trace& trace, const Matching& matching) 
   return ends;
 }
 
-class RankObserver {
- public:
-  RankObserver(const Trace& trace, const ReplayRules& rules, const std::vector<MessageEnds>& ends, std::size_t rank)
-      : trace_(trace),
-        rules_(rules),
-        ends_(ends),
-        timeline_(trace.timelines[rank]),
-        rank_(static_cast<std::int32_t>(rank)) {}
+// A successful test says that the message was there, not since when.
+bool Blocks(MpiCall kind) {
+  return kind == MpiCall::kReceive || kind == MpiCall::kWait || kind == MpiCall::kSendReceive;
+}
 
-  Observations Observe(const RankMatching& matching) {
-    ForEachRecord(timeline_, matching, 0, timeline_.calls(),
-                  [&](std::size_t call, std::size_t, const RecordPart& part) {
-                    if (call != call_) EndCall();
-                    call_ = call;
-                    AddPart(part);
-                  });
-    EndCall();
-    return std::move(result_);
-  }
+// A call's messages: those that it posts, and those whose send or receive it completes.
+struct CallMessages {
+  std::vector<std::uint32_t> posted, sends, receives;
+  std::size_t records = 0;
+  bool has_others = false;  // a collective, a message of which half is missing, or what stands for none
+};
 
- private:
-  std::int32_t Peer(std::uint32_t message) const {
-    return ends_[message].sender == rank_ ? ends_[message].receiver : ends_[message].sender;
-  }
-
-  bool IsLocal(std::uint32_t message) const {
-    return trace_.ranks[static_cast<std::size_t>(Peer(message))].node ==
-           trace_.ranks[static_cast<std::size_t>(rank_)].node;
-  }
-
-  LinkObservations& LinkOf(std::uint32_t message) { return result_[IsLocal(message) ? 0 : 1]; }
-
-  void AddPart(const RecordPart& part) {
-    ++records_;
+Observations ObserveRank(const Trace& trace, const RankMatching& matching, const ReplayRules& rules,
+                         const std::vector<MessageEnds>& ends, std::size_t number) {
+  const RankTimeline& timeline = trace.timelines[number];
+  const auto rank = static_cast<std::int32_t>(number);
+  const std::uint64_t small = std::min(kSmallMessage, rules.Limit());
+  Observations result;
+  const auto peer = [&](std::uint32_t message) {
+    return ends[message].sender == rank ? ends[message].receiver : ends[message].sender;
+  };
+  const auto is_local = [&](std::uint32_t message) {
+    return trace.ranks[static_cast<std::size_t>(peer(message))].node == trace.ranks[number].node;
+  };
+  const auto link = [&](std::uint32_t message) -> LinkObservations& { return result[is_local(message) ? 0 : 1]; };
+  // A send of the same call does not hold the receiver up when it waits for nobody, or when it started no later than
+  // the message on a link of the same kind and has no more to carry.
+  const auto is_done_before = [&](std::uint32_t send, std::uint32_t message) {
+    const MessageEnds& own = ends[send];
+    if (own.call != MpiCall::kSynchronousSend && own.call != MpiCall::kImmediateSynchronousSend && own.bytes < small)
+      return true;
+    return std::max(own.sent, own.posted) <= ends[message].sent && own.bytes <= ends[message].bytes &&
+           is_local(send) == is_local(message);
+  };
+  const auto observe_transfer = [&](const CallMessages& of, MpiCall kind, Tick enter, Tick leave) {
+    if (of.receives.size() != 1 || !Blocks(kind)) return;
+    const std::uint32_t message = of.receives.front();
+    const MessageEnds& own = ends[message];
+    if (own.sender == rank) return;
+    if (of.sends.empty() && own.posted > own.sent)
+      link(message).late_posts.push_back({own.bytes, own.posted - own.sent, enter - own.posted, leave - own.posted});
+    const auto holds_up = [&](std::uint32_t send) { return !is_done_before(send, message); };
+    if (enter > own.sent || std::ranges::any_of(of.sends, holds_up)) return;
+    link(message).transfers.push_back({own.sender, rank, own.bytes, leave - own.sent, message, 0});
+  };
+  const auto observe_post = [&](const CallMessages& of, MpiCall kind, Tick length) {
+    if (of.records != 1 || of.posted.size() != 1 || peer(of.posted.front()) == rank) return;
+    const bool is_small_send =
+        ends[of.posted.front()].bytes < small && (kind == MpiCall::kImmediateSend || kind == MpiCall::kSend);
+    if (kind == MpiCall::kImmediateReceive || is_small_send) link(of.posted.front()).posts.push_back(length);
+  };
+  // Under rules by which no wait of a send waits, only blocking sends have an eager limit.
+  const auto observe_late_receives = [&](const CallMessages& of, MpiCall kind, Tick enter, Tick leave) {
+    for (const std::uint32_t send : of.sends) {
+      const MessageEnds& own = ends[send];
+      const bool may_wait = own.call == MpiCall::kSend ||
+                            (own.call == MpiCall::kImmediateSend && rules.SendCompletionWaits() && Blocks(kind));
+      if (!may_wait || peer(send) == rank || own.posted <= enter) continue;
+      const bool waited = own.posted <= leave;
+      if (waited && of.sends.size() + of.receives.size() > 1) continue;  // for which of them is unknown
+      auto& [gone, waiting] = link(send).late[own.bytes];
+      ++(waited ? waiting : gone);
+    }
+  };
+  CallMessages messages;
+  std::size_t at = 0;  // the call of the messages
+  const auto end_call = [&] {
+    if (messages.records > 0 && !messages.has_others) {
+      const MpiCall kind = trace.regions[timeline.region(at)].call;
+      observe_transfer(messages, kind, timeline.enter(at), timeline.leave(at));
+      observe_post(messages, kind, timeline.duration(at));
+      observe_late_receives(messages, kind, timeline.enter(at), timeline.leave(at));
+    }
+    messages.records = 0;
+    messages.has_others = false;
+    for (auto* list : {&messages.posted, &messages.sends, &messages.receives}) list->clear();
+  };
+  ForEachRecord(timeline, matching, 0, timeline.calls(), [&](std::size_t call, std::size_t, const RecordPart& part) {
+    if (call != at) end_call();
+    at = call;
+    ++messages.records;
     const std::uint32_t message = part.number;
-    if (part.IsCollective() || message >= ends_.size() || !ends_[message].AreKnown() ||
-        IsOneSided(ends_[message].call)) {
-      has_others_ = true;  // a collective, a message of which half is missing, or what stands for none
+    if (part.IsCollective() || message >= ends.size() || !ends[message].AreKnown() || IsOneSided(ends[message].call)) {
+      messages.has_others = true;
       return;
     }
     const bool sends = part.type == OperationClass::kSend;
-    if (part.posts) posted_.push_back(message);
-    if (part.completes) (sends ? sends_ : receives_).push_back(message);
-    if (part.posts && sends && Peer(message) != rank_) ++LinkOf(message).messages;
-  }
-
-  void EndCall() {
-    if (records_ > 0 && !has_others_) {
-      ObserveTransfer();
-      ObservePost();
-      ObserveLateReceives();
-    }
-    records_ = 0;
-    has_others_ = false;
-    posted_.clear();
-    sends_.clear();
-    receives_.clear();
-  }
-
-  MpiCall Kind() const { return trace_.regions[timeline_.region(call_)].call; }
-
-  // A successful test says that the message was there, not since when.
-  bool Blocks() const {
-    const MpiCall kind = Kind();
-    return kind == MpiCall::kReceive || kind == MpiCall::kWait || kind == MpiCall::kSendReceive;
-  }
-
-  std::uint64_t SmallBytes() const { return std::min(kSmallMessage, rules_.Limit()); }
-
-  // A send of the same call does not hold the receiver up when it waits for nobody, or when it started no later than
-  // the message on a link of the same kind and has no more to carry.
-  bool IsDoneBefore(std::uint32_t send, std::uint32_t message) const {
-    const MessageEnds& own = ends_[send];
-    if (own.call != MpiCall::kSynchronousSend && own.call != MpiCall::kImmediateSynchronousSend &&
-        own.bytes < SmallBytes()) {
-      return true;
-    }
-    return std::max(own.sent, own.posted) <= ends_[message].sent && own.bytes <= ends_[message].bytes &&
-           IsLocal(send) == IsLocal(message);
-  }
-
-  void ObserveTransfer() {
-    if (receives_.size() != 1 || !Blocks()) return;
-    const std::uint32_t message = receives_.front();
-    const MessageEnds& ends = ends_[message];
-    if (ends.sender == rank_) return;
-    const Tick enter = timeline_.enter(call_), leave = timeline_.leave(call_);
-    if (sends_.empty() && ends.posted > ends.sent) {
-      LinkOf(message).late_posts.push_back(
-          {ends.bytes, ends.posted - ends.sent, enter - ends.posted, leave - ends.posted});
-    }
-    if (enter > ends.sent) return;
-    for (const std::uint32_t other : sends_) {
-      if (!IsDoneBefore(other, message)) return;
-    }
-    LinkOf(message).transfers.push_back({ends.sender, rank_, ends.bytes, leave - ends.sent, message, 0});
-  }
-
-  void ObservePost() {
-    if (records_ != 1 || posted_.size() != 1 || Peer(posted_.front()) == rank_) return;
-    const MpiCall kind = Kind();
-    const bool is_small = ends_[posted_.front()].bytes < SmallBytes();
-    if (kind == MpiCall::kImmediateReceive ||
-        (is_small && (kind == MpiCall::kImmediateSend || kind == MpiCall::kSend))) {
-      LinkOf(posted_.front()).posts.push_back(timeline_.duration(call_));
-    }
-  }
-
-  // Under rules by which no wait of a send waits, only blocking sends have an eager limit.
-  void ObserveLateReceives() {
-    for (const std::uint32_t send : sends_) {
-      const MpiCall kind = ends_[send].call;
-      const bool may_wait =
-          kind == MpiCall::kSend || (kind == MpiCall::kImmediateSend && rules_.SendCompletionWaits() && Blocks());
-      const Tick posted = ends_[send].posted;
-      if (!may_wait || Peer(send) == rank_ || posted <= timeline_.enter(call_)) continue;
-      const bool waited = posted <= timeline_.leave(call_);
-      if (waited && sends_.size() + receives_.size() > 1) continue;  // for which of them is unknown
-      auto& [gone, waiting] = LinkOf(send).late[ends_[send].bytes];
-      ++(waited ? waiting : gone);
-    }
-  }
-
-  const Trace& trace_;
-  const ReplayRules& rules_;
-  const std::vector<MessageEnds>& ends_;
-  const RankTimeline& timeline_;
-  const std::int32_t rank_;
-  Observations result_;
-  // The call at hand: messages it posts, and those whose send or receive it completes.
-  std::size_t call_ = 0, records_ = 0;
-  bool has_others_ = false;
-  std::vector<std::uint32_t> posted_, sends_, receives_;
-};
+    if (part.posts) messages.posted.push_back(message);
+    if (part.completes) (sends ? messages.sends : messages.receives).push_back(message);
+    if (part.posts && sends && peer(message) != rank) ++link(message).messages;
+  });
+  end_call();
+  return result;
+}
 
 void Append(LinkObservations& all, const LinkObservations& some) {
   all.messages += some.messages;
@@ -254,9 +214,8 @@ void FindCompetingBytes(const Trace& trace, const std::vector<MessageEnds>& ends
 Observations Observe(const Trace& trace, const Matching& matching, const ReplayRules& rules) {
   const std::vector<MessageEnds> ends = FindEnds(trace, matching);
   std::vector<Observations> of_rank(trace.size());
-  ParallelFor(trace.size(), [&](std::size_t rank) {
-    of_rank[rank] = RankObserver(trace, rules, ends, rank).Observe(matching.ranks[rank]);
-  });
+  ParallelFor(trace.size(),
+              [&](std::size_t rank) { of_rank[rank] = ObserveRank(trace, matching.ranks[rank], rules, ends, rank); });
   Observations all;
   for (const Observations& some : of_rank) {
     for (std::size_t link = 0; link < all.size(); ++link) Append(all[link], some[link]);

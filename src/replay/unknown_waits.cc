@@ -64,34 +64,33 @@ constexpr std::uint64_t kSurelyEager = 1024;
 // The search for calls of one rank in which it may have waited for others.
 class CallSearch {
  public:
-  CallSearch(const Trace& trace, const RankTimeline& timeline, const Interval& window)
-      : trace_(trace), timeline_(timeline), window_(window) {}
+  explicit CallSearch(const Interval& window) : window_(window) {}
 
   // `has_immediate`: collectives that do not block.
-  void FindUnsynchronised(bool has_immediate, bool as_measured) {
-    std::vector<bool> calls_of_locks(timeline_.calls()), never_completed;
-    if (as_measured) calls_of_locks = CallsOfLocks(timeline_);
+  void FindUnsynchronised(const Trace& trace, const RankTimeline& timeline, bool has_immediate, bool as_measured) {
+    std::vector<bool> calls_of_locks(timeline.calls()), never_completed;
+    if (as_measured) calls_of_locks = CallsOfLocks(timeline);
     Posts posts;
     if (has_immediate) {
-      never_completed = NeverCompleted(timeline_);
-      posts = PostsBefore(timeline_, timeline_.first_record(window_.begin.call));
+      never_completed = NeverCompleted(timeline);
+      posts = PostsBefore(timeline, timeline.first_record(window_.begin.call));
     }
     std::uint64_t pending = 0;  // collectives that may not be complete, and no record will show
     const auto add_time = [&](std::size_t call) {
       collectives.Add(call);
-      in_collectives += TimeWithin(window_, timeline_.enter(call), timeline_.leave(call));
+      in_collectives += TimeWithin(window_, timeline.enter(call), timeline.leave(call));
     };
     for (std::size_t call = window_.begin.call; call < window_.end.call; ++call) {
-      const Region& function = trace_.regions[timeline_.region(call)];
+      const Region& function = trace.regions[timeline.region(call)];
       const MpiCall kind = function.call;
-      const std::size_t first = timeline_.first_record(call), end = timeline_.first_record(call + 1);
+      const std::size_t first = timeline.first_record(call), end = timeline.first_record(call + 1);
       const bool has_record = first < end;
       operations += kind == MpiCall::kOneSided;
       if (IsOneSided(kind) && !calls_of_locks[call]) {
         if (kind == MpiCall::kWindowLock || (IsWindowSynchronisation(kind) && !has_record)) unknown.Add(call);
         if (kind == MpiCall::kWindowLockAll) lock_all.Add(call);
       }
-      const OperationPart part = has_record ? PartOf(timeline_.record_kind(first)) : OperationPart{};
+      const OperationPart part = has_record ? PartOf(timeline.record_kind(first)) : OperationPart{};
       const bool is_among_neighbours = has_record && !(part.IsCollective() && part.posts);
       if (function.IsCollective() && !is_among_neighbours) {
         const bool is_immediate = kind == MpiCall::kImmediateCollective;
@@ -105,16 +104,16 @@ class CallSearch {
         add_time(call);
         if (!has_record) --pending;
       }
-      for (std::size_t record = first; has_immediate && record < end; ++record) posts.Next(timeline_, record);
+      for (std::size_t record = first; has_immediate && record < end; ++record) posts.Next(timeline, record);
     }
   }
 
   // Calls that wait for messages of which the trace has no record. Those from `shortest` on are no mere calls.
-  void FindLostMessages(Tick shortest) {
+  void FindLostMessages(const Trace& trace, const RankTimeline& timeline, Tick shortest) {
     shortest_ = shortest;
     for (std::size_t call = 0; call < window_.end.call; ++call) {  // requests may be posted before the window
-      Search(call);
-      if (call >= window_.begin.call) in_mpi += TimeWithin(window_, timeline_.enter(call), timeline_.leave(call));
+      Search(trace, timeline, call);
+      if (call >= window_.begin.call) in_mpi += TimeWithin(window_, timeline.enter(call), timeline.leave(call));
     }
   }
 
@@ -123,55 +122,53 @@ class CallSearch {
   Tick in_collectives = 0, in_messages = 0, in_mpi = 0;
 
  private:
-  MpiCall Kind(std::size_t call) const { return trace_.regions[timeline_.region(call)].call; }
-
-  void Search(std::size_t call) {
-    first_record_ = timeline_.first_record(call);
-    end_record_ = timeline_.first_record(call + 1);
+  void Search(const Trace& trace, const RankTimeline& timeline, std::size_t call) {
+    first_record_ = timeline.first_record(call);
+    end_record_ = timeline.first_record(call + 1);
     has_record_ = first_record_ < end_record_;
     for (std::size_t record = first_record_; record < end_record_; ++record) {
-      open_sends_ -= timeline_.record_kind(record) == RecordKind::kSendComplete && open_sends_ > 0 ? 1 : 0;
+      open_sends_ -= timeline.record_kind(record) == RecordKind::kSendComplete && open_sends_ > 0 ? 1 : 0;
     }
-    switch (Kind(call)) {
+    switch (trace.regions[timeline.region(call)].call) {
       case MpiCall::kProbe: probe_ = call; break;
       case MpiCall::kReceive:  // a message found by a probe is received next
-        if (probe_ && !has_record_) AddTime(*probe_);
+        if (probe_ && !has_record_) AddTime(timeline, *probe_);
         probe_.reset();
         [[fallthrough]];
       case MpiCall::kSend:
       case MpiCall::kSynchronousSend:
-        if (!has_record_) AddTime(call);
+        if (!has_record_) AddTime(timeline, call);
         break;
       case MpiCall::kSendReceive:
-        if (!has_record_) AddTime(call);
-        if (has_record_ && OnlySends()) AddTime(call, 4);
+        if (!has_record_) AddTime(timeline, call);
+        if (has_record_ && OnlySends(timeline)) AddTime(timeline, call, 4);
         break;
       case MpiCall::kImmediateReceive:
       case MpiCall::kImmediateSend:
       case MpiCall::kImmediateSynchronousSend:
-      case MpiCall::kStart: PostRequest(); break;
-      case MpiCall::kWait: Wait(call); break;
+      case MpiCall::kStart: PostRequest(timeline); break;
+      case MpiCall::kWait: Wait(trace, timeline, call); break;
       default: break;
     }
   }
 
-  void AddTime(std::size_t call, Tick times_shortest = 1) {
-    const Tick enter = timeline_.enter(call), leave = timeline_.leave(call);
+  void AddTime(const RankTimeline& timeline, std::size_t call, Tick times_shortest = 1) {
+    const Tick enter = timeline.enter(call), leave = timeline.leave(call);
     if (call < window_.begin.call || leave - enter < times_shortest * shortest_) return;
     messages.Add(call);
     in_messages += TimeWithin(window_, enter, leave);
   }
 
   // A small message, which needs no receiver to be sent: where the call takes long, it waits for another.
-  bool OnlySends() const {
+  bool OnlySends(const RankTimeline& timeline) const {
     for (std::size_t record = first_record_; record < end_record_; ++record) {
-      const OperationPart part = PartOf(timeline_.record_kind(record));
-      if (part.type != OperationClass::kSend || timeline_.record_bytes(record) > kSurelyEager) return false;
+      const OperationPart part = PartOf(timeline.record_kind(record));
+      if (part.type != OperationClass::kSend || timeline.record_bytes(record) > kSurelyEager) return false;
     }
     return true;
   }
 
-  void PostRequest() {
+  void PostRequest(const RankTimeline& timeline) {
     if (!has_record_) {
       ++lost_requests_;
       return;
@@ -179,20 +176,21 @@ class CallSearch {
     if (std::exchange(has_waited_, false)) open_sends_ = 0;  // the exchange before is over
     for (std::size_t record = first_record_; record < end_record_; ++record) {
       open_sends_ +=
-          timeline_.record_kind(record) == RecordKind::kSendPost && timeline_.record_bytes(record) > kSurelyEager;
+          timeline.record_kind(record) == RecordKind::kSendPost && timeline.record_bytes(record) > kSurelyEager;
     }
   }
 
-  bool WaitsForAll(std::size_t call) const {
-    return ToLower(trace_.regions[timeline_.region(call)].name).find("waitall") != std::string::npos;
+  static bool WaitsForAll(const Region& function) {
+    return ToLower(function.name).find("waitall") != std::string::npos;
   }
 
   // Requests that others than the waits for all of some of them still wait for, before more are posted.
-  std::uint64_t WaitsToCome(std::size_t call) const {
+  std::uint64_t WaitsToCome(const Trace& trace, const RankTimeline& timeline, std::size_t call) const {
     std::uint64_t waits = 0;
     while (++call < window_.end.call) {
-      const MpiCall kind = Kind(call);
-      if (kind == MpiCall::kWait && WaitsForAll(call)) break;
+      const Region& function = trace.regions[timeline.region(call)];
+      const MpiCall kind = function.call;
+      if (kind == MpiCall::kWait && WaitsForAll(function)) break;
       if (kind == MpiCall::kImmediateReceive || kind == MpiCall::kImmediateSend || kind == MpiCall::kStart ||
           kind == MpiCall::kImmediateCollective) {
         break;
@@ -203,20 +201,19 @@ class CallSearch {
   }
 
   // A wait for a send has no record where completions of sends are not recorded, and may take time.
-  void Wait(std::size_t call) {
-    const bool completes_all = WaitsForAll(call);
+  void Wait(const Trace& trace, const RankTimeline& timeline, std::size_t call) {
+    const bool completes_all = WaitsForAll(trace.regions[timeline.region(call)]);
     has_waited_ = true;
-    if (!has_record_ && lost_requests_ > 0 && open_sends_ == 0) AddTime(call);
-    if (completes_all && lost_requests_ > 0) lost_requests_ = std::min(lost_requests_, WaitsToCome(call));
+    if (!has_record_ && lost_requests_ > 0 && open_sends_ == 0) AddTime(timeline, call);
+    if (completes_all && lost_requests_ > 0)
+      lost_requests_ = std::min(lost_requests_, WaitsToCome(trace, timeline, call));
     if (has_record_) return;
     if (!completes_all) lost_requests_ -= lost_requests_ > 0 ? 1 : 0;
     open_sends_ -= open_sends_ > 0 ? 1 : 0;
     if (completes_all) open_sends_ = 0;
   }
 
-  const Trace& trace_;
-  const RankTimeline& timeline_;
-  const Interval& window_;
+  const Interval window_;
   Tick shortest_ = 0;
   std::size_t first_record_ = 0, end_record_ = 0;  // the call at hand
   bool has_record_ = false;
@@ -283,10 +280,10 @@ UnknownWaits FindUnknownWaits(const Trace& trace, const PhaseCut& cut, bool as_m
   std::vector<char> collectives_matter(trace.size()), messages_matter(trace.size());  // not bits: several threads write
   ParallelFor(trace.size(), [&](std::size_t rank) {
     if (!cut.ranks[rank].present) return;
-    const Interval& window = cut.ranks[rank].window;
-    CallSearch& search = found[rank].emplace(trace, trace.timelines[rank], window);
-    search.FindUnsynchronised(has_immediate, as_measured);
-    if (trace.size() > 1) search.FindLostMessages(shortest);
+    const RankTimeline& timeline = trace.timelines[rank];
+    CallSearch& search = found[rank].emplace(cut.ranks[rank].window);
+    search.FindUnsynchronised(trace, timeline, has_immediate, as_measured);
+    if (trace.size() > 1) search.FindLostMessages(trace, timeline, shortest);
     collectives_matter[rank] = IsNoticeable(search.in_collectives, cut, rank) ? 1 : 0;
     messages_matter[rank] = IsNoticeable(search.in_messages, cut, rank) ? 1 : 0;
   });

@@ -61,16 +61,17 @@ struct Contribution {
   double sent = 0, received = 0;
 };
 
-// Data that the ranks of a program share.
+// A program while it grows, and data that its ranks share.
 struct Growing {
-  const GrowthModel& model;
   const GridPlan& plan;
   const GrownMessages& messages;
-  const GrownLoads& loads;
   ReplayOptions options;
   double ticks_per_second;
   std::vector<std::int32_t> nodes;             // one a rank
   std::vector<std::uint32_t> first_operation;  // on the communicators of every rule, and behind the last
+  Program program = {};
+  MessageFlags flags = {};
+  std::vector<std::vector<Contribution>> contributions = {};  // one a block of ranks, at its first
 
   // The number of the message or collective operation of a post of a rank.
   std::uint32_t Number(OperationClass type, std::size_t rank, std::uint32_t slot) const {
@@ -88,9 +89,7 @@ struct Growing {
 
 // Records of all messages of a rank what their senders and receivers know, and how long they take.
 struct MessageFlagger {
-  const Growing& of;
-  MessageFlags& flags;
-  Program& program;
+  Growing& of;
   std::size_t rank = 0;
 
   void Compute(std::span<const RegionStep>, Tick, double) {}
@@ -106,27 +105,26 @@ struct MessageFlagger {
     if (number == GrownMessages::kNoPartner || number == GrownMessages::kNotCompleted)
       return number == GrownMessages::kNotCompleted;
     if (part.is.type == OperationClass::kReceive) {  // which is awaited, too: else it had no number
-      if (number != of.messages.unsent) flags.receiver[number] = kReceivePosted | kReceiverWaits;
+      if (number != of.messages.unsent) of.flags.receiver[number] = kReceivePosted | kReceiverWaits;
       return true;
     }
     const std::int32_t from = of.nodes[rank], to = of.nodes[of.messages.to[number]];
-    flags.sender[number] = SenderFlags(of.options, call.function, operation.bytes, from != to, part.is.completes);
+    of.flags.sender[number] = SenderFlags(of.options, call.function, operation.bytes, from != to, part.is.completes);
     const Network* network = of.options.network;
     if (network == nullptr) return true;
     const Path path = PathOf(*network, of.ticks_per_second, from, to, operation.bytes);
-    program.message_delays[number] = path.delay;
-    if (network->HasContention()) program.paths[number] = path;
+    of.program.message_delays[number] = path.delay;
+    if (network->HasContention()) of.program.paths[number] = path;
     return true;
   }
 };
 
 // Makes the instructions of a rank.
 struct InstructionMaker {
-  const Growing& of;
-  std::size_t rank;
+  Growing& of;
+  std::size_t block, rank;  // the first rank of those made one after the other, and this one
   CallCompiler compiler;
-  std::vector<CompiledPart>& parts;  // parts of the call
-  std::vector<Contribution>& contributions;
+  std::vector<CompiledPart> parts = {};  // parts of the call
   std::uint64_t calls = 0;
 
   void Compute(std::span<const RegionStep>, Tick ticks, double ratio) { compiler.Compute(ScaledTicks(ticks, ratio)); }
@@ -135,7 +133,7 @@ struct InstructionMaker {
   void EndIteration(std::size_t number, std::size_t) { compiler.EndIteration(static_cast<std::uint32_t>(number)); }
 
   void EndCall(const ClassCall&) {
-    compiler.Call(parts, {});
+    compiler.Call(of.flags, parts, {});
     parts.clear();
     ++calls;
   }
@@ -162,35 +160,32 @@ struct InstructionMaker {
     part.is_root =
         part.has_root && MemberAtPlaceOf(grid, of.plan.groups[operation.part->group].ranks, own, root) == own;
     if (of.options.network == nullptr || !is.completes || !part.IsMatched()) return;
-    contributions.push_back({number, rule.collective, of.nodes[rank], static_cast<double>(operation.bytes),
-                             static_cast<double>(operation.received)});
+    of.contributions[block].push_back({number, rule.collective, of.nodes[rank], static_cast<double>(operation.bytes),
+                                       static_cast<double>(operation.received)});
   }
 };
 
 // Fills flags of messages, then instructions, which need the flags of both ends.
-void MakeRanks(const Growing& growing, Program& program, std::vector<std::vector<Contribution>>& contributions) {
+void MakeRanks(const GrowthModel& model, const GrownLoads& loads, Growing& growing) {
+  Program& program = growing.program;
   const std::size_t ranks = program.ranks.size();
-  MessageFlags flags;
-  flags.sender.resize(program.messages);
-  flags.receiver.resize(program.messages);
+  growing.flags.sender.resize(program.messages);
+  growing.flags.receiver.resize(program.messages);
   ParallelForBlocks(ranks, [&](std::size_t first, std::size_t end) {
     OpenOperations open;
-    MessageFlagger flagger{growing, flags, program};
+    MessageFlagger flagger{growing};
     for (flagger.rank = first; flagger.rank < end; ++flagger.rank)
-      WalkRank(growing.model, growing.plan, growing.loads, flagger.rank, open, flagger);
+      WalkRank(model, growing.plan, loads, flagger.rank, open, flagger);
   });
   std::vector<std::uint64_t> calls(ranks);
-  contributions.resize(ranks);
+  growing.contributions.resize(ranks);
   ParallelForBlocks(ranks, [&](std::size_t first, std::size_t end) {
     OpenOperations open;
-    std::vector<Instruction> instructions;
-    std::vector<CompiledPart> parts;
     for (std::size_t rank = first; rank < end; ++rank) {
-      instructions.clear();
-      InstructionMaker maker{
-          growing, rank, {growing.options, growing.ticks_per_second, flags, instructions}, parts, contributions[first]};
-      WalkRank(growing.model, growing.plan, growing.loads, rank, open, maker);
-      program.ranks[rank] = {instructions, 0, maker.compiler.compute_after(), {}};
+      InstructionMaker maker{growing, first, rank, {growing.options, growing.ticks_per_second}};
+      WalkRank(model, growing.plan, loads, rank, open, maker);
+      program.ranks[rank] = maker.compiler.Finish();
+      program.ranks[rank].instructions.shrink_to_fit();
       calls[rank] = maker.calls;
     }
   });
@@ -198,16 +193,15 @@ void MakeRanks(const Growing& growing, Program& program, std::vector<std::vector
 }
 
 // From what the ranks contribute, in their order.
-void AddCollectiveDelays(const Growing& growing, const std::vector<std::vector<Contribution>>& contributions,
-                         Program& program) {
+void AddCollectiveDelays(Growing& growing) {
   struct Operation {
     CollectiveBytes bytes;
     CollectiveKind kind = CollectiveKind::kBarrier;
     std::int32_t node = -1;
     bool is_local = true;
   };
-  std::vector<Operation> operations(program.arrivals.size());
-  for (const std::vector<Contribution>& some : contributions) {
+  std::vector<Operation> operations(growing.program.arrivals.size());
+  for (const std::vector<Contribution>& some : growing.contributions) {
     for (const Contribution& one : some) {
       Operation& operation = operations[one.operation];
       if (operation.node < 0) operation = {{}, one.kind, one.node, true};
@@ -215,16 +209,17 @@ void AddCollectiveDelays(const Growing& growing, const std::vector<std::vector<C
       operation.bytes.Add(one.sent, one.received);
     }
   }
-  program.collective_delays.assign(operations.size(), 0);
+  growing.program.collective_delays.assign(operations.size(), 0);
   for (std::size_t i = 0; i < operations.size(); ++i) {
     const Operation& of = operations[i];
     if (of.bytes.ranks == 0) continue;
     const double seconds = CollectiveSeconds(*growing.options.network, of.kind, of.is_local, of.bytes);
-    program.collective_delays[i] = ToTicks(growing.ticks_per_second, seconds);
+    growing.program.collective_delays[i] = ToTicks(growing.ticks_per_second, seconds);
   }
 }
 
-void OrderScans(const Growing& growing, Program& program) {
+void OrderScans(Growing& growing) {
+  Program& program = growing.program;
   std::vector<std::uint32_t> orders(growing.plan.groups.size(), kNobody);
   for (const auto& [operation, ranks] : program.scan_ranks) {
     const auto group = static_cast<std::size_t>(std::ranges::upper_bound(growing.first_operation, operation) -
@@ -248,19 +243,13 @@ void OrderScans(const Growing& growing, Program& program) {
 Program CompileGrown(const GrowthModel& model, const GridPlan& plan, const GrownMessages& messages,
                      const GrownLoads& loads, const ReplayRules& rules, const Network* network) {
   if (network != nullptr && network->IsIdeal()) network = nullptr;  // as the replay has it
-  Growing growing{model,
-                  plan,
-                  messages,
-                  loads,
-                  {rules, false, network},
-                  model.runs.back().ticks_per_second,
-                  GrownNodes(model, plan.grid),
-                  {0}};
+  Growing growing{
+      plan, messages, {rules, false, network}, model.runs.back().ticks_per_second, GrownNodes(model, plan.grid), {0}};
   for (std::size_t i = 0; i < plan.groups.size(); ++i) {
     const auto groups = static_cast<std::uint32_t>(CountGroups(plan.grid, plan.groups[i].ranks));
     growing.first_operation.push_back(growing.first_operation.back() + groups * plan.most[i]);
   }
-  Program program;
+  Program& program = growing.program;
   program.ranks.resize(plan.class_of.size());
   program.nodes = 1 + static_cast<std::size_t>(std::ranges::max(growing.nodes));
   program.messages = messages.unsent + 1;
@@ -273,15 +262,14 @@ Program CompileGrown(const GrowthModel& model, const GridPlan& plan, const Grown
     program.sending = network->sending.value_or(0);
     program.receiving = network->receiving.value_or(0);
   }
-  std::vector<std::vector<Contribution>> contributions;
-  MakeRanks(growing, program, contributions);
+  MakeRanks(model, loads, growing);
   CountArrivals(program);
-  OrderScans(growing, program);
+  OrderScans(growing);
   if (network != nullptr) {
-    AddCollectiveDelays(growing, contributions, program);
+    AddCollectiveDelays(growing);
     RequireTimes(*network, program);
   }
-  return program;
+  return std::move(program);
 }
 
 namespace {
@@ -341,9 +329,9 @@ void Define(const GrowthModel& model, const RankGrid& grid, GrownDefinitions& de
 struct TimelineMaker {
   const GrownDefinitions& definitions;
   const RankGrid& grid;
-  const RankCalls& calls;                     // calls of the donor
-  const std::vector<std::uint32_t>& regions;  // regions of the donor's run
-  bool has_region;                            // as in the model
+  const RankCalls& calls;  // calls of the donor
+  std::size_t run;         // of the donor
+  bool has_region;         // as in the model
   std::int64_t rank;
   RankBuilder& builder;
   Tick tick = 0;
@@ -375,7 +363,7 @@ struct TimelineMaker {
     // A path has a larger number than those that it continues.
     for (std::uint32_t to = target; path != to;) {
       std::uint32_t& longer = path > to ? path : to;
-      const std::uint32_t region = regions[calls.paths[longer].region];
+      const std::uint32_t region = definitions.of_runs[run][calls.paths[longer].region];
       if (path > to) {
         builder.Leave(tick, region);
       } else {
@@ -437,12 +425,8 @@ Trace MakeTrace(const GrowthModel& model, const GridPlan& plan, const GrownLoads
     builders.emplace_back(definitions.builder.definitions(), static_cast<std::int32_t>(rank));
   ParallelFor(builders.size(), [&](std::size_t rank) {
     const std::size_t run = plan.PlanOf(rank).run;
-    TimelineMaker maker{definitions,
-                        plan.grid,
-                        model.runs[run].of_ranks[loads.donors[rank]],
-                        definitions.of_runs[run],
-                        model.has_region,
-                        static_cast<std::int64_t>(rank),
+    TimelineMaker maker{definitions,   plan.grid,        model.runs[run].of_ranks[loads.donors[rank]],
+                        run,           model.has_region, static_cast<std::int64_t>(rank),
                         builders[rank]};
     OpenOperations open;
     WalkRank(model, plan, loads, rank, open, maker);

@@ -66,26 +66,15 @@ std::vector<std::size_t> CountKinds(const std::vector<std::size_t>& kinds, const
 double TimeOfAll(const std::vector<std::size_t>& kinds, const std::vector<std::size_t>& chosen,
                  const std::vector<Tick>& ends, const std::vector<Tick>& work);
 
-// The ranks of a grid, or of a run, with their messages, whose computation may be drawn several times.
-class GrownReplay {
- public:
-  // The iterations of `plan.chosen` are replayed, and the times of all follow from them. Throws an error of kind
-  // kNotEnoughData where messages lack an end.
-  GrownReplay(const GrowthModel& model, GridPlan plan);
+// The messages of the ranks of a grid, or of a run, for any number of draws of their computation. Throws an error of
+// kind kNotEnoughData where messages lack an end.
+GrownMessages MatchComplete(const GrowthModel& model, const GridPlan& plan);
 
-  // T and T_ideal by replays on the network and on the ideal one; all of the totals that need no counters. `network`:
-  // nothing for the ideal one. Throws an error of kind kNotEnoughData when the calls cannot complete.
-  PhaseTotals Measure(const GrownLoads& loads, const ReplayRules& rules, const Network* network) const;
-
-  const GridPlan& plan() const { return plan_; }
-
- private:
-  double TimeOn(const GrownLoads& loads, const ReplayRules& rules, const Network* network) const;
-
-  const GrowthModel& model_;
-  GridPlan plan_;
-  GrownMessages messages_;
-};
+// T and T_ideal by replays of the iterations of `plan.chosen` on the network and on the ideal one, from which the times
+// of all follow; all of the totals that need no counters. `network`: nothing for the ideal one. Throws an error of kind
+// kNotEnoughData when the calls cannot complete.
+PhaseTotals MeasureGrown(const GrowthModel& model, const GridPlan& plan, const GrownMessages& messages,
+                         const GrownLoads& loads, const ReplayRules& rules, const Network* network);
 
 // The number of iterations of a grown run to replay: all if growing and replaying them takes so many bytes at most,
 // beside the model, else as many as fit. Throws an error of kind kNotEnoughData, which says how many ranks fit, where

@@ -79,15 +79,10 @@ double TimeOfAll(const std::vector<std::size_t>& kinds, const std::vector<std::s
   return time;
 }
 
-GrownReplay::GrownReplay(const GrowthModel& model, GridPlan plan)
-    : model_(model), plan_(std::move(plan)), messages_(MatchGrown(plan_)) {
-  RequireMatched(model, plan_, messages_);
-}
-
-double GrownReplay::TimeOn(const GrownLoads& loads, const ReplayRules& rules, const Network* network) const {
-  const Program program = CompileGrown(model_, plan_, messages_, loads, rules, network);
-  const ReplayResult replay = ReplayProgram(program, network, fmt::format("the run grown to {}", plan_.grid.Text()));
-  return TimeOfAll(plan_.kinds, plan_.chosen, replay.iteration_ends, loads.sums) / model_.runs.back().ticks_per_second;
+GrownMessages MatchComplete(const GrowthModel& model, const GridPlan& plan) {
+  GrownMessages messages = MatchGrown(plan);
+  RequireMatched(model, plan, messages);
+  return messages;
 }
 
 namespace {
@@ -108,8 +103,14 @@ double LargestNode(const std::vector<Tick>& useful, const std::vector<std::int32
 
 }  // namespace
 
-PhaseTotals GrownReplay::Measure(const GrownLoads& loads, const ReplayRules& rules, const Network* network) const {
-  const double second = model_.runs.back().ticks_per_second;
+PhaseTotals MeasureGrown(const GrowthModel& model, const GridPlan& plan, const GrownMessages& messages,
+                         const GrownLoads& loads, const ReplayRules& rules, const Network* network) {
+  const double second = model.runs.back().ticks_per_second;
+  const auto time_on = [&](const Network* chosen) {
+    const Program program = CompileGrown(model, plan, messages, loads, rules, chosen);
+    const ReplayResult replay = ReplayProgram(program, chosen, fmt::format("the run grown to {}", plan.grid.Text()));
+    return TimeOfAll(plan.kinds, plan.chosen, replay.iteration_ends, loads.sums) / second;
+  };
   const auto ranks = static_cast<double>(loads.useful.size());
   PhaseTotals totals;
   totals.total_useful =
@@ -117,15 +118,15 @@ PhaseTotals GrownReplay::Measure(const GrownLoads& loads, const ReplayRules& rul
   totals.average_useful = totals.total_useful / ranks;
   totals.largest_useful = static_cast<double>(std::ranges::max(loads.useful)) / second;
   totals.largest_computation = totals.largest_useful;
-  totals.largest_node_load = LargestNode(loads.useful, GrownNodes(model_, plan_.grid), second);
+  totals.largest_node_load = LargestNode(loads.useful, GrownNodes(model, plan.grid), second);
   const Network* timed = network != nullptr && !network->IsIdeal() ? network : nullptr;
-  totals.ideal_elapsed = TimeOn(loads, rules, nullptr);
-  totals.elapsed = timed != nullptr ? TimeOn(loads, rules, timed) : totals.ideal_elapsed;
-  if (plan_.chosen.size() < plan_.kinds.size()) {  // whatever the iterations take that are not replayed
+  totals.ideal_elapsed = time_on(nullptr);
+  totals.elapsed = timed != nullptr ? time_on(timed) : totals.ideal_elapsed;
+  if (plan.chosen.size() < plan.kinds.size()) {  // whatever the iterations take that are not replayed
     totals.ideal_elapsed = std::max(totals.ideal_elapsed, totals.largest_useful);
     totals.elapsed = std::max(totals.elapsed, totals.ideal_elapsed);
   }
-  if (plan_.kinds.size() > 1) {
+  if (plan.kinds.size() > 1) {
     const Tick estimate = std::accumulate(loads.largest.begin(), loads.largest.end(), Tick{0});
     totals.estimated_ideal = ClampEstimate(static_cast<double>(estimate) / second, totals);
   }
@@ -164,8 +165,8 @@ bool Suffice(const GrowthModel& model, std::size_t count, const ReplayRules& rul
   if (!HasRulesOfAllRanks(model, run)) return false;
   const std::vector<std::size_t>& kinds = model.runs[run].kinds;
   const auto totals = [&](std::size_t iterations) {
-    const GrownReplay grown(model, PlanRun(model, run, ChooseIterations(kinds, iterations)));
-    return grown.Measure(LoadsOfRun(model, grown.plan(), run), rules, network);
+    const GridPlan plan = PlanRun(model, run, ChooseIterations(kinds, iterations));
+    return MeasureGrown(model, plan, MatchComplete(model, plan), LoadsOfRun(model, plan, run), rules, network);
   };
   const PhaseTotals some = totals(count), all = totals(kinds.size());
   return IsSame(some.elapsed, all.elapsed) && IsSame(some.ideal_elapsed, all.ideal_elapsed);

@@ -62,52 +62,33 @@ bool CompletesAll(const std::vector<OperationPart>& parts, std::array<std::vecto
   return all && std::ranges::all_of(open, [](const auto& of_class) { return of_class.empty(); });
 }
 
-// Follows the user regions of a rank from its first event on, and notes where they change within iterations.
-class RegionSteps {
- public:
-  RegionSteps(const RankTimeline& timeline, RankCalls& calls) : timeline_(timeline), calls_(calls) {}
-
-  // Steps to the begin of an iteration, which is noted.
-  void Begin(const Edge& edge) {
-    while (event_ < edge.event) Follow();
-    calls_.steps.push_back({0, path_});
-  }
-
-  // Notes the steps before an event or a call, whichever comes first, as far behind `left`, where the last call was
-  // left, as there is computation.
-  void AddUntil(std::uint32_t end_event, std::uint32_t call, Tick left, Tick compute) {
-    for (; event_ < end_event && timeline_.region_event(event_).call <= call; Follow(), Add(left, compute)) {
-    }
-  }
-
- private:
-  void Follow() {
-    const RankTimeline::RegionEvent event = timeline_.region_event(event_++);
-    tick_ = event.tick;
-    path_ = event.is_leave ? calls_.paths[path_].parent : Child(event.region);
-  }
-
-  void Add(Tick left, Tick compute) { calls_.steps.push_back({std::clamp<Tick>(tick_ - left, 0, compute), path_}); }
-
-  std::uint32_t Child(std::uint32_t region) {
-    const auto [found, is_new] =
-        children_.try_emplace({path_, region}, static_cast<std::uint32_t>(calls_.paths.size()));
-    if (is_new) calls_.paths.push_back({path_, region});
-    return found->second;
-  }
-
-  const RankTimeline& timeline_;
-  RankCalls& calls_;
-  std::map<std::pair<std::uint32_t, std::uint32_t>, std::uint32_t> children_;
-  std::uint32_t event_ = 0, path_ = 0;
-  Tick tick_ = 0;
-};
-
 RankCalls ReadRank(const Trace& trace, std::size_t rank, const RankCut& cut, const std::vector<std::uint32_t>& names) {
   const RankTimeline& timeline = trace.timelines[rank];
   const auto targets = TargetsByPost(timeline);
   RankCalls result;
-  RegionSteps regions(timeline, result);
+  // The user regions of the rank from its first event on; steps note where they change within iterations.
+  std::map<std::pair<std::uint32_t, std::uint32_t>, std::uint32_t> children;  // paths by the one around and the region
+  std::uint32_t event = 0, path = 0;
+  const auto follow = [&] {
+    const RankTimeline::RegionEvent at = timeline.region_event(event++);
+    if (at.is_leave) {
+      path = result.paths[path].parent;
+      return at.tick;
+    }
+    const auto [child, is_new] =
+        children.try_emplace({path, at.region}, static_cast<std::uint32_t>(result.paths.size()));
+    if (is_new) result.paths.push_back({path, at.region});
+    path = child->second;
+    return at.tick;
+  };
+  // Notes the steps before an event or a call, whichever comes first, as far behind `left`, where the last call was
+  // left, as there is computation.
+  const auto add_steps = [&](std::uint32_t end_event, std::uint32_t call, Tick left, Tick compute) {
+    while (event < end_event && timeline.region_event(event).call <= call) {
+      const Tick tick = follow();
+      result.steps.push_back({std::clamp<Tick>(tick - left, 0, compute), path});
+    }
+  };
   Posts posts;
   std::array<std::vector<std::size_t>, 3> pending;
   std::vector<OperationPart> of_call;
@@ -116,7 +97,8 @@ RankCalls ReadRank(const Trace& trace, std::size_t rank, const RankCut& cut, con
     const std::size_t first = timeline.first_record(iteration.begin.call);
     for (; before < first; ++before) posts.Next(timeline, before);
     Tick left = iteration.begin.tick;
-    regions.Begin(iteration.begin);
+    while (event < iteration.begin.event) follow();
+    result.steps.push_back({0, path});
     for (std::uint32_t call = iteration.begin.call; call < iteration.end.call; ++call) {
       const std::size_t end = timeline.first_record(call + 1);
       of_call.clear();
@@ -128,13 +110,13 @@ RankCalls ReadRank(const Trace& trace, std::size_t rank, const RankCut& cut, con
       const Tick compute = std::max<Tick>(0, timeline.enter(call) - left);
       result.calls.push_back({names[timeline.region(call)], static_cast<std::uint32_t>(result.parts.size()), compute});
       result.calls.back().completes_all = CompletesAll(of_call, pending);
-      regions.AddUntil(iteration.end.event, call, left, compute);
+      add_steps(iteration.end.event, call, left, compute);
       result.calls.back().steps_end = static_cast<std::uint32_t>(result.steps.size());
       left = std::max(left, timeline.leave(call));
     }
     result.iteration_end.push_back(static_cast<std::uint32_t>(result.calls.size()));
     const Tick after = std::max<Tick>(0, iteration.end.tick - left);
-    regions.AddUntil(iteration.end.event, std::numeric_limits<std::uint32_t>::max(), left, after);
+    add_steps(iteration.end.event, std::numeric_limits<std::uint32_t>::max(), left, after);
     result.compute_after.push_back(after);
     result.steps_after.push_back(static_cast<std::uint32_t>(result.steps.size()));
   }

@@ -13,8 +13,7 @@ namespace {
 // A run in a layout. `groups`: rules of its communicators; nothing for those that follow no division.
 struct RunView {
   const RunCalls& run;
-  const RankGrid& grid;
-  std::array<RankGrid, 2> seen_by;  // the grid, as each program sees it
+  std::array<RankGrid, 2> grids;  // the grid, as each program sees it; all of it is the first one's
   std::vector<std::vector<GroupRule>> groups;
 };
 
@@ -22,18 +21,20 @@ struct RunView {
 struct RankView {
   const RunView& in;
   std::int64_t rank;
-  const RankCalls& calls;
-  const RankGrid& seen;
   // Rules by communicator and the partners in all stages.
   std::map<std::pair<std::uint32_t, std::vector<std::int64_t>>, std::vector<PeerRule>> peers = {};
   std::map<std::int32_t, std::vector<CountRule>> counts = {};  // keyed by the number they give
+
+  const RankGrid& grid() const { return in.grids.front(); }
+  const RankGrid& seen() const { return in.grids[grid().ProgramOf(rank)]; }
+  const RankCalls& calls() const { return in.run.of_ranks[static_cast<std::size_t>(rank)]; }
 };
 
 // Where a dimension has one rank, communicators that are others on more ranks have the same members, and one that is
 // the first of its kind there may be a later one here. `has_lines`: communicators may be divisions that do not follow
 // the grid.
 RunView ViewRun(const RunCalls& run, const RankGrid& grid, bool has_lines) {
-  RunView view{run, grid, {grid, grid.SeenBy(1)}, std::vector<std::vector<GroupRule>>(run.communicators.size())};
+  RunView view{run, {grid, grid.SeenBy(1)}, std::vector<std::vector<GroupRule>>(run.communicators.size())};
   std::map<std::vector<std::int32_t>, std::uint8_t> copies;
   for (std::size_t i = 0; i < view.groups.size(); ++i) {
     const Communicator& communicator = run.communicators[i];
@@ -53,12 +54,12 @@ RunView ViewRun(const RunCalls& run, const RankGrid& grid, bool has_lines) {
 std::vector<RankDivision> PartnerGroups(const std::vector<GroupRule>& rules, const RankView& of) {
   std::uint8_t shown = 0;
   for (std::size_t d = 0; d < kMostDimensions; ++d) {
-    if (of.seen.extents[d] > 1) shown |= 1u << d;
+    if (of.seen().extents[d] > 1) shown |= 1u << d;
   }
   std::vector<RankDivision> divisions;
   for (const GroupRule& rule : rules) {
     const RankDivision& one = rule.ranks;
-    if ((one.varying & ~shown) == 0 && CountGroups(of.in.grid, one) > 1 &&
+    if ((one.varying & ~shown) == 0 && CountGroups(of.grid(), one) > 1 &&
         std::ranges::find(divisions, one) == divisions.end())
       divisions.push_back(one);
   }
@@ -117,7 +118,7 @@ PartRule ReadPart(RankView& of, const StagedPart& parts) {
   for (const CallPart* part : parts) partners.push_back(part->peer);
   const auto& groups = of.in.groups[first.communicator];
   const auto [peers, is_new] = of.peers.try_emplace({first.communicator, std::move(partners)});
-  if (is_new) peers->second = RulesFor(of.in.grid, of.rank, peers->first.second, PartnerGroups(groups, of));
+  if (is_new) peers->second = RulesFor(of.grid(), of.rank, peers->first.second, PartnerGroups(groups, of));
   rule.peers = peers->second;
   const Stage begin{0, static_cast<std::int32_t>(parts.size())};
   for (const Kind kind : {Kind::kConstant, Kind::kRank, Kind::kPeer, Kind::kStage, Kind::kStageFromLast}) {
@@ -152,7 +153,7 @@ bool Narrow(const RankView& of, const StagedPart& parts, PartRule& rule) {
   if (!IsPost(rule.kind)) return Keep(rule.backs, [&](const NumberRule& one) { return GivesBacks(one, parts); });
   bool all = Keep(rule.peers, [&](const PeerRule& one) {
     return InAllStages(parts, [&](const CallPart& part, const Stage& stage) {
-      return PeerBy(one, of.in.grid, of.rank, stage) == part.peer;
+      return PeerBy(one, of.grid(), of.rank, stage) == part.peer;
     });
   });
   if (!PartOf(rule.kind).IsCollective())
@@ -187,15 +188,15 @@ std::vector<CountRule> CountsFor(const RankGrid& grid, std::int32_t count) {
 // The rules of a call in its stages; with `complete`, nothing unless every part has some.
 std::optional<CallRule> ReadCall(RankView& of, std::uint32_t call, std::uint32_t period, std::int32_t count,
                                  bool complete) {
-  CallRule rule{of.calls.calls[call].function, true};
+  CallRule rule{of.calls().calls[call].function, true};
   for (std::int32_t stage = 0; stage < count; ++stage) {
     const std::uint32_t staged = call + static_cast<std::uint32_t>(stage) * period;
-    rule.completes_all = rule.completes_all && of.calls.calls[staged].completes_all;
+    rule.completes_all = rule.completes_all && of.calls().calls[staged].completes_all;
   }
   if (rule.completes_all && count > 1) return rule;
-  const std::size_t parts = of.calls.Parts(call).size();
+  const std::size_t parts = of.calls().Parts(call).size();
   for (std::size_t part = 0; part < parts; ++part) {
-    rule.parts.push_back(ReadPart(of, Stages(of.calls, call, part, period, count)));
+    rule.parts.push_back(ReadPart(of, Stages(of.calls(), call, part, period, count)));
     if (complete && !rule.completes_all && !IsComplete(rule.parts.back())) return std::nullopt;
   }
   return rule;
@@ -206,7 +207,7 @@ std::optional<CallRule> ReadCall(RankView& of, std::uint32_t call, std::uint32_t
 std::optional<CallBlock> ReadBlock(RankView& of, std::uint32_t first, std::uint32_t period, std::int32_t count,
                                    bool& has_own) {
   const auto [counts, is_new] = of.counts.try_emplace(count);
-  if (is_new) counts->second = CountsFor(of.seen, count);
+  if (is_new) counts->second = CountsFor(of.seen(), count);
   if (counts->second.size() < 2) return std::nullopt;
   CallBlock block{.counts = counts->second};
   for (std::uint32_t i = 0; i < period; ++i) {
@@ -227,7 +228,7 @@ std::uint32_t ReadStages(RankView& of, std::uint32_t first, std::uint32_t end, s
   std::uint32_t behind_repeated = 0;
   for (std::uint32_t period = 1; period <= kLongestStage && first + 2 * period <= end; ++period) {
     std::uint32_t behind = first + period;
-    while (behind < end && AreAlike(of.calls, behind, behind - period)) ++behind;
+    while (behind < end && AreAlike(of.calls(), behind, behind - period)) ++behind;
     for (auto count = static_cast<std::int32_t>((behind - first) / period); count >= 2; --count) {
       bool has_own = false;
       std::optional<CallBlock> block = ReadBlock(of, first, period, count, has_own);
@@ -249,8 +250,8 @@ std::uint32_t ReadStages(RankView& of, std::uint32_t first, std::uint32_t end, s
 // repeat as often as the grid says are blocks of their own.
 std::vector<CallBlock> ReadIteration(RankView& of, std::size_t iteration, bool has_stages) {
   std::vector<CallBlock> blocks;
-  const std::uint32_t end = of.calls.iteration_end[iteration];
-  for (std::uint32_t call = of.calls.FirstCall(iteration); call < end;) {
+  const std::uint32_t end = of.calls().iteration_end[iteration];
+  for (std::uint32_t call = of.calls().FirstCall(iteration); call < end;) {
     if (const std::uint32_t behind = has_stages ? ReadStages(of, call, end, blocks) : 0) {
       call = behind;
       continue;
@@ -278,7 +279,7 @@ bool HasPartners(const RankView& of, std::uint32_t first, std::int32_t count, co
     const CallRule& rule = block.calls[i];
     for (std::size_t part = 0; part < (rule.completes_all ? 0 : rule.parts.size()); ++part) {
       PartRule copy = rule.parts[part];
-      if (!Narrow(of, Stages(of.calls, first + i, part, period, count), copy)) return false;
+      if (!Narrow(of, Stages(of.calls(), first + i, part, period, count), copy)) return false;
     }
   }
   return true;
@@ -290,11 +291,11 @@ std::int32_t CountHere(const RankView& of, std::uint32_t call, std::uint32_t end
   if (block.calls.empty()) return 1;
   const auto size = static_cast<std::uint32_t>(block.calls.size());
   std::uint32_t alike = 0;
-  while (call + alike < end && HasShape(of.calls, call + alike, block.calls[alike % size])) ++alike;
+  while (call + alike < end && HasShape(of.calls(), call + alike, block.calls[alike % size])) ++alike;
   const auto repeats = static_cast<std::int32_t>(alike / size);
   if (block.counts.empty()) return repeats > 0 ? 1 : -1;
   std::set<std::int32_t, std::greater<>> counts;
-  for (const CountRule& rule : block.counts) counts.insert(rule.Count(of.seen));
+  for (const CountRule& rule : block.counts) counts.insert(rule.Count(of.seen()));
   for (const std::int32_t count : counts) {
     if (count <= repeats && HasPartners(of, call, count, block)) return count;
   }
@@ -302,10 +303,10 @@ std::int32_t CountHere(const RankView& of, std::uint32_t call, std::uint32_t end
 }
 
 void AddMissed(const RankView& of, std::uint32_t call, std::uint64_t messages, CallRules& result) {
-  const std::uint32_t path = of.calls.PathAt(call);
-  const std::string region = path > 0 ? of.in.run.regions[of.calls.paths[path].region] : "";
+  const std::uint32_t path = of.calls().PathAt(call);
+  const std::string region = path > 0 ? of.in.run.regions[of.calls().paths[path].region] : "";
   result.messages += messages;
-  result.missed[{of.calls.calls[call].function, region}] += messages;
+  result.missed[{of.calls().calls[call].function, region}] += messages;
 }
 
 bool AddStages(const RankView& of, std::uint32_t first, std::int32_t count, CallBlock& block, CallRules& result) {
@@ -314,10 +315,10 @@ bool AddStages(const RankView& of, std::uint32_t first, std::int32_t count, Call
   bool fits = true;
   for (std::uint32_t i = 0; i < period; ++i) {
     CallRule& rule = block.calls[i];
-    rule.completes_all = rule.completes_all && of.calls.calls[first + i].completes_all;
+    rule.completes_all = rule.completes_all && of.calls().calls[first + i].completes_all;
     if (rule.completes_all) continue;
     for (std::size_t part = 0; part < rule.parts.size(); ++part) {
-      const bool holds = Narrow(of, Stages(of.calls, first + i, part, period, count), rule.parts[part]);
+      const bool holds = Narrow(of, Stages(of.calls(), first + i, part, period, count), rule.parts[part]);
       const auto messages = static_cast<std::uint64_t>(IsPost(rule.parts[part].kind) ? count : 0);
       if (holds) {
         result.messages += messages;
@@ -333,20 +334,20 @@ bool AddStages(const RankView& of, std::uint32_t first, std::int32_t count, Call
 
 // Narrows the rules to those that hold for one more iteration; false if it does otherwise.
 bool AddIteration(const RankView& of, std::size_t i, std::vector<CallBlock>& blocks, CallRules& result) {
-  std::uint32_t call = of.calls.FirstCall(i);
-  const std::uint32_t end = of.calls.iteration_end[i];
+  std::uint32_t call = of.calls().FirstCall(i);
+  const std::uint32_t end = of.calls().iteration_end[i];
   bool fits = true, is_known = true;
   for (CallBlock& block : blocks) {
     const std::int32_t count = CountHere(of, call, end, block);
     is_known = count >= 0;
     if (!is_known) break;
-    std::erase_if(block.counts, [&](const CountRule& rule) { return rule.Count(of.seen) != count; });
+    std::erase_if(block.counts, [&](const CountRule& rule) { return rule.Count(of.seen()) != count; });
     fits = AddStages(of, call, count, block, result) && fits;
     call += static_cast<std::uint32_t>(block.calls.size()) * static_cast<std::uint32_t>(count);
   }
   if (is_known && call == end) return fits;
   for (; call < end; ++call) {  // calls that no rule foresees are not explained
-    for (const CallPart& part : of.calls.Parts(call)) {
+    for (const CallPart& part : of.calls().Parts(call)) {
       if (IsPost(part.kind)) AddMissed(of, call, 1, result);
     }
   }
@@ -355,11 +356,11 @@ bool AddIteration(const RankView& of, std::size_t i, std::vector<CallBlock>& blo
 
 // The same for one more rank, of which so many iterations of each kind are read.
 bool AddRank(const RunView& view, std::int64_t rank, std::size_t iterations, ClassRules& rules, CallRules& result) {
-  const std::size_t program = view.grid.ProgramOf(rank);
-  RankView of{view, rank, view.run.of_ranks[static_cast<std::size_t>(rank)], view.seen_by[program]};
+  const std::size_t program = view.grids.front().ProgramOf(rank);
+  RankView of{view, rank};
   std::vector<std::size_t> seen;
   bool fits = true;
-  for (std::size_t i = 0; i < of.calls.iteration_end.size(); ++i) {
+  for (std::size_t i = 0; i < of.calls().iteration_end.size(); ++i) {
     const std::size_t kind = view.run.kinds[i];
     if (seen.size() <= kind) seen.resize(kind + 1, 0);
     if (seen[kind]++ >= iterations) continue;
@@ -376,8 +377,8 @@ void AddRun(const RunCalls& run, std::size_t number, std::size_t iterations, std
   const RunView view = ViewRun(run, result.grids[number], result.scheme.has_lines);
   for (std::int64_t rank = 0; rank < run.ranks; ++rank) {
     if (result.messages - result.explained > most_missed) return;
-    if (program && view.grid.ProgramOf(rank) != *program) continue;
-    ClassRules& rules = result.classes[ClassOf(result.scheme, view.grid, rank)];
+    if (program && view.grids.front().ProgramOf(rank) != *program) continue;
+    ClassRules& rules = result.classes[ClassOf(result.scheme, view.grids.front(), rank)];
     const std::uint64_t messages = result.messages, explained = result.explained;
     if (AddRank(view, rank, iterations, rules, result)) {
       rules.donors.emplace_back(number, rank);
