@@ -110,7 +110,7 @@ TEST(TwoParts, APassThatBringsNothingEndsSoon) {
 
 TEST(Bisection, GridInQuadrants) {
   const BalancingProblem problem = Grid(4, 4, 4);
-  const Tasks placement = DecideBisection(problem, {}).placement;
+  const Tasks placement = DecideBisection(problem).placement;
   // A border of 4 between the halves, and of 2 in each.
   EXPECT_EQ(BytesBetween(problem, placement), 8);
   EXPECT_EQ(ProcessorLoads(problem, placement), (std::vector<double>{4, 4, 4, 4}));
@@ -126,38 +126,38 @@ TEST(Bisection, GridOfLoadsThatAreRounded) {
   BalancingProblem problem = Grid(4, 4, 4);
   problem.loads.assign(16, 0.1);
   problem.placement = {0, 0, 1, 1, 0, 2, 3, 1, 2, 0, 1, 3, 2, 2, 3, 3};
-  EXPECT_EQ(BytesBetween(problem, DecideBisection(problem, {.tolerance = 1}).placement), 8);
+  EXPECT_EQ(BytesBetween(problem, DecideBisection(problem, 1).placement), 8);
 }
 
 TEST(Bisection, StaysWhereTheLoadIs) {
   BalancingProblem problem = Grid(4, 4, 4);
   problem.placement = {3, 3, 2, 2, 3, 3, 2, 2, 1, 1, 0, 0, 1, 1, 0, 0};
-  EXPECT_EQ(DecideBisection(problem, {}).placement, problem.placement);
+  EXPECT_EQ(DecideBisection(problem).placement, problem.placement);
 }
 
 TEST(Bisection, ProcessorsThatAreNoPowerOfTwo) {
   const BalancingProblem problem = Grid(1, 6, 3);
-  const Tasks placement = DecideBisection(problem, {}).placement;
+  const Tasks placement = DecideBisection(problem).placement;
   EXPECT_EQ(ProcessorLoads(problem, placement), (std::vector<double>{2, 2, 2}));
   EXPECT_EQ(BytesBetween(problem, placement), 2);
 }
 
 TEST(Bisection, WithoutEdges) {
   const BalancingProblem problem{2, {0, 0, 0, 0}, {4, 3, 2, 1}, {}};
-  EXPECT_EQ(ProcessorLoads(problem, DecideBisection(problem, {}).placement), (std::vector<double>{5, 5}));
+  EXPECT_EQ(ProcessorLoads(problem, DecideBisection(problem).placement), (std::vector<double>{5, 5}));
 }
 
 TEST(Bisection, OfSeparateGraphs) {
   // Two lines of three, mixed.
   const BalancingProblem problem{
       2, {0, 0, 0, 1, 1, 1}, std::vector<double>(6, 1.0), {{0, 2, 1}, {1, 3, 1}, {2, 4, 1}, {3, 5, 1}}};
-  const Tasks placement = DecideBisection(problem, {}).placement;
+  const Tasks placement = DecideBisection(problem).placement;
   EXPECT_EQ(BytesBetween(problem, placement), 0);
   EXPECT_EQ(ProcessorLoads(problem, placement), (std::vector<double>{3, 3}));
 }
 
 TEST(Bisection, MoreProcessorsThanTasks) {
-  const Tasks placement = DecideBisection({5, {2, 2}, {1, 1}, {{0, 1, 9}}}, {}).placement;
+  const Tasks placement = DecideBisection({5, {2, 2}, {1, 1}, {{0, 1, 9}}}).placement;
   EXPECT_NE(placement[0], placement[1]);
 }
 

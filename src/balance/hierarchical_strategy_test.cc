@@ -35,7 +35,7 @@ std::size_t MovesBetweenNodes(const BalancingProblem& problem, const Tasks& plac
 TEST(Hierarchical, NodesFirst) {
   const BalancingProblem problem{
       .processors = 4, .placement = {0, 0, 1, 2, 2}, .loads = {6, 2, 2, 1, 1}, .nodes = {7, 7, 3, 3}};
-  const BalancingDecision decision = DecideHierarchical(problem, {});
+  const BalancingDecision decision = DecideHierarchical(problem);
   EXPECT_EQ(decision.placement, (Tasks{0, 2, 3, 2, 3}));
   EXPECT_EQ(ProcessorLoads(problem, decision.placement), (std::vector<double>{6, 0, 3, 3}));
 }
@@ -44,7 +44,7 @@ TEST(Hierarchical, IsGreedyRefineOnOneNode) {
   Random random(1);
   for (int i = 0; i < 100; ++i) {
     const BalancingProblem problem = RandomNodes(random, 6, 6);
-    EXPECT_EQ(DecideHierarchical(problem, {}).placement, DecideGreedyRefine(problem, {}).placement);
+    EXPECT_EQ(DecideHierarchical(problem).placement, DecideGreedyRefine(problem).placement);
   }
 }
 
@@ -53,9 +53,9 @@ TEST(Hierarchical, MovesLessBetweenNodesAndBalances) {
   std::size_t moves = 0, moves_of_flat = 0;
   for (int i = 0; i < 100; ++i) {
     const BalancingProblem problem = RandomNodes(random, 16, 4);
-    const Tasks placement = DecideHierarchical(problem, {}).placement;
+    const Tasks placement = DecideHierarchical(problem).placement;
     moves += MovesBetweenNodes(problem, placement);
-    moves_of_flat += MovesBetweenNodes(problem, DecideGreedyRefine(problem, {}).placement);
+    moves_of_flat += MovesBetweenNodes(problem, DecideGreedyRefine(problem).placement);
     EXPECT_LT(std::ranges::max(ProcessorLoads(problem, placement)),
               std::ranges::max(ProcessorLoads(problem, problem.placement)));
   }
@@ -66,12 +66,12 @@ TEST(Hierarchical, MovesLessBetweenNodesAndBalances) {
 TEST(Hierarchical, UsesSpeeds) {
   BalancingProblem problem{
       .processors = 2, .placement = {0, 0, 0, 0}, .loads = {3, 3, 3, 3}, .nodes = {0, 1}, .speeds = {1, 3}};
-  const Tasks placement = DecideHierarchical(problem, {}).placement;
+  const Tasks placement = DecideHierarchical(problem).placement;
   EXPECT_EQ(std::ranges::count(placement, 1u), 3);
   EXPECT_EQ(ProcessorLoads(problem, placement), (std::vector<double>{3, 3}));
   problem = {.processors = 4, .placement = Tasks(8, 0), .loads = std::vector<double>(8, 1), .nodes = {0, 0, 1, 1}};
   problem.speeds = {1, 1, 3, 3};
-  EXPECT_EQ(ProcessorLoads(problem, DecideHierarchical(problem, {}).placement), (std::vector<double>{1, 1, 1, 1}));
+  EXPECT_EQ(ProcessorLoads(problem, DecideHierarchical(problem).placement), (std::vector<double>{1, 1, 1, 1}));
 }
 
 }  // namespace

@@ -38,7 +38,6 @@ std::vector<Flow> Neighbours(const BalancingProblem& problem) {
 }
 
 struct Diffusion {
-  const BalancingProblem& problem;
   const TaskGraph graph;
   const double average, tolerance;
   std::vector<double> loads, aims;                                     // per processor: now, and after all flows
@@ -52,8 +51,8 @@ struct Diffusion {
 };
 
 // The flows in the end, by falling load.
-std::vector<Flow> FindFlows(Diffusion& diffusion) {
-  auto& [problem, graph, average, tolerance, loads, aims, placement, neighbours, tasks, steps] = diffusion;
+std::vector<Flow> FindFlows(const BalancingProblem& problem, Diffusion& diffusion) {
+  auto& [graph, average, tolerance, loads, aims, placement, neighbours, tasks, steps] = diffusion;
   if (std::ranges::max(loads) <= tolerance * average) return {};
   std::vector<Flow> flows = Neighbours(problem);
   for (const Flow& flow : flows) {
@@ -92,7 +91,7 @@ std::optional<std::uint32_t> Choose(Diffusion& diffusion, const Flow& flow) {
   const double gap = diffusion.loads[flow.from] - diffusion.loads[flow.to];
   const auto& tasks = diffusion.tasks[flow.from];
   double& steps = diffusion.steps[flow.from];
-  auto task = tasks.upper_bound({most, static_cast<std::uint32_t>(diffusion.problem.tasks())});
+  auto task = tasks.upper_bound({most, static_cast<std::uint32_t>(diffusion.placement.size())});
   while (task != tasks.begin() && std::prev(task)->first > gap) --task;
   steps += std::log2(static_cast<double>(tasks.size() + 1));
   if (task == tasks.begin() || std::prev(task)->first <= 0) return std::nullopt;
@@ -111,10 +110,10 @@ std::optional<std::uint32_t> Choose(Diffusion& diffusion, const Flow& flow) {
 }
 
 // Moves a task along a flow where one suits; returns its load, 0 where none moves.
-double MoveTask(Diffusion& diffusion, const Flow& flow) {
+double MoveTask(const BalancingProblem& problem, Diffusion& diffusion, const Flow& flow) {
   const std::optional<std::uint32_t> task = Choose(diffusion, flow);
   if (!task) return 0;
-  const double load = diffusion.problem.loads[*task];
+  const double load = problem.loads[*task];
   diffusion.tasks[flow.to].insert(diffusion.tasks[flow.from].extract({load, *task}));
   diffusion.loads[flow.from] -= load;
   diffusion.loads[flow.to] += load;
@@ -122,10 +121,10 @@ double MoveTask(Diffusion& diffusion, const Flow& flow) {
   return load;
 }
 
-bool FollowFlows(Diffusion& diffusion, std::vector<Flow>& flows) {
+bool FollowFlows(const BalancingProblem& problem, Diffusion& diffusion, std::vector<Flow>& flows) {
   bool moves = false;
   for (Flow& flow : flows) {
-    for (double load = MoveTask(diffusion, flow); load > 0; load = MoveTask(diffusion, flow)) {
+    for (double load = MoveTask(problem, diffusion, flow); load > 0; load = MoveTask(problem, diffusion, flow)) {
       flow.load -= load;
       moves = true;
     }
@@ -135,15 +134,15 @@ bool FollowFlows(Diffusion& diffusion, std::vector<Flow>& flows) {
 
 // Among many neighbours each flow may be too small for a task. What is left of all that leave a processor goes to the
 // neighbour that lacks most.
-bool ShareRemainder(Diffusion& diffusion) {
+bool ShareRemainder(const BalancingProblem& problem, Diffusion& diffusion) {
   bool moves = false;
   const auto surplus = [&](std::uint32_t processor) { return diffusion.Surplus(processor); };
-  for (std::uint32_t p = 0; p < diffusion.problem.processors; ++p) {
+  for (std::uint32_t p = 0; p < problem.processors; ++p) {
     const std::vector<std::uint32_t>& neighbours = diffusion.neighbours[p];
     while (surplus(p) > 0 && !neighbours.empty()) {
       const std::uint32_t receiver = std::ranges::min(neighbours, {}, surplus);
       diffusion.steps[p] += static_cast<double>(neighbours.size());
-      if (MoveTask(diffusion, {p, receiver, std::min(surplus(p), -surplus(receiver))}) == 0) break;
+      if (MoveTask(problem, diffusion, {p, receiver, std::min(surplus(p), -surplus(receiver))}) == 0) break;
       moves = true;
     }
   }
@@ -152,21 +151,20 @@ bool ShareRemainder(Diffusion& diffusion) {
 
 }  // namespace
 
-BalancingDecision DecideDiffusion(const BalancingProblem& problem, const StrategyOptions& options) {
+BalancingDecision DecideDiffusion(const BalancingProblem& problem, double tolerance) {
   if (HasNothingToBalance(problem)) return {.placement = problem.placement};
   const std::vector<double> loads = ProcessorLoads(problem, problem.placement);
   Diffusion diffusion{
-      problem,          {problem.tasks(), problem.edges}, AverageLoad(problem), options.tolerance, loads, loads,
-      problem.placement};
+      {problem.tasks(), problem.edges}, AverageLoad(problem), tolerance, loads, loads, problem.placement};
   diffusion.neighbours.resize(problem.processors);
   diffusion.tasks.resize(problem.processors);
   diffusion.steps.resize(problem.processors);
   for (std::uint32_t task = 0; task < problem.tasks(); ++task) {
     diffusion.tasks[problem.placement[task]].insert({problem.loads[task], task});
   }
-  std::vector<Flow> flows = FindFlows(diffusion);
-  while (FollowFlows(diffusion, flows)) continue;
-  for (int round = 0; round < kMostRounds && ShareRemainder(diffusion); ++round) continue;
+  std::vector<Flow> flows = FindFlows(problem, diffusion);
+  while (FollowFlows(problem, diffusion, flows)) continue;
+  for (int round = 0; round < kMostRounds && ShareRemainder(problem, diffusion); ++round) continue;
   return {std::move(diffusion.placement), std::ranges::max(diffusion.steps)};
 }
 
@@ -190,11 +188,10 @@ constexpr auto kRisingLoad = [](const std::pair<double, std::uint32_t>& a, const
 };
 
 struct Refinement {
-  const BalancingProblem& problem;
   const double average, limit;           // load
   std::vector<double> loads;             // per processor
   std::vector<std::uint32_t> placement;  // per task
-  double& steps;
+  double steps;
   std::vector<std::set<std::pair<double, std::uint32_t>, decltype(kRisingLoad)>> tasks = {};  // per processor
   std::set<std::pair<double, std::uint32_t>> heavy = {};  // processors, by falling load
   std::set<std::uint32_t> light = {};
@@ -212,7 +209,7 @@ struct Refinement {
 // looks at every task with every light processor, which is what is counted; what fits anywhere fits where least is, so
 // that one look at the tasks finds the same.
 bool Relieve(Refinement& refinement, std::uint32_t donor) {
-  auto& [problem, average, limit, loads, placement, steps, tasks, heavy, light] = refinement;
+  auto& [average, limit, loads, placement, steps, tasks, heavy, light] = refinement;
   steps += static_cast<double>(tasks[donor].size()) * static_cast<double>(light.size());
   if (light.empty()) return false;
   const auto load_of = [&refinement](std::uint32_t p) { return refinement.loads[p]; };
@@ -236,8 +233,8 @@ bool Relieve(Refinement& refinement, std::uint32_t donor) {
 // The placement when no processor is left above `overload` times the average.
 std::optional<std::vector<std::uint32_t>> Refine(const BalancingProblem& problem, double overload, double& steps) {
   const double average = AverageLoad(problem);
-  Refinement refinement{problem,           average, overload * average, ProcessorLoads(problem, problem.placement),
-                        problem.placement, steps};
+  Refinement refinement{average, overload * average, ProcessorLoads(problem, problem.placement), problem.placement,
+                        steps};
   refinement.tasks.resize(problem.processors);
   for (std::uint32_t task = 0; task < problem.tasks(); ++task) {
     refinement.tasks[problem.placement[task]].insert({problem.loads[task], task});
@@ -246,7 +243,9 @@ std::optional<std::vector<std::uint32_t>> Refine(const BalancingProblem& problem
   while (!refinement.heavy.empty()) {
     const std::uint32_t donor = refinement.heavy.begin()->second;
     refinement.heavy.erase(refinement.heavy.begin());
-    if (!Relieve(refinement, donor)) return std::nullopt;
+    const bool is_relieved = Relieve(refinement, donor);
+    steps = refinement.steps;
+    if (!is_relieved) return std::nullopt;
     refinement.File(donor);
   }
   return std::move(refinement.placement);
@@ -254,18 +253,18 @@ std::optional<std::vector<std::uint32_t>> Refine(const BalancingProblem& problem
 
 }  // namespace
 
-BalancingDecision DecideRefine(const BalancingProblem& problem, const StrategyOptions& options) {
+BalancingDecision DecideRefine(const BalancingProblem& problem, double tolerance) {
   if (HasNothingToBalance(problem)) return {.placement = problem.placement};
   double steps = 0;
-  if (auto placement = Refine(problem, options.tolerance, steps)) return {std::move(*placement), steps};
+  if (auto placement = Refine(problem, tolerance, steps)) return {std::move(*placement), steps};
 
   // No processor is above the most loaded one, so moving nothing is what works at the last step.
   const double imbalance = std::ranges::max(ProcessorLoads(problem, problem.placement)) / AverageLoad(problem);
   std::vector<std::uint32_t> best = problem.placement;
-  long fails = 0, works = static_cast<long>((imbalance - options.tolerance) / kOverloadStep + 1);
+  long fails = 0, works = static_cast<long>((imbalance - tolerance) / kOverloadStep + 1);
   while (works - fails > 1) {
     const long step = (works + fails) / 2;
-    if (auto placement = Refine(problem, options.tolerance + kOverloadStep * static_cast<double>(step), steps)) {
+    if (auto placement = Refine(problem, tolerance + kOverloadStep * static_cast<double>(step), steps)) {
       works = step;
       best = std::move(*placement);
     } else {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <functional>
+#include <limits>
 #include <map>
 #include <numeric>
 #include <set>
@@ -129,13 +130,21 @@ double LongRunIteration(const BalanceOutcome& outcome, std::size_t iterations) {
   return outcome.long_run_iteration.value_or(outcome.makespan / static_cast<double>(iterations));
 }
 
-void SortByLongRun(std::vector<LongRunRank>& ranks) {
-  if (ranks.empty()) return;
-  const double best = std::ranges::min(ranks, {}, &LongRunRank::iteration).iteration * (1 + kHardlyAGain);
-  std::ranges::stable_sort(ranks, {}, [best](const LongRunRank& rank) {
-    const bool is_best = rank.iteration <= best;
-    return std::tuple(!is_best, is_best ? rank.makespan : rank.iteration, rank.makespan);
+void SortByLongRun(std::vector<std::size_t>& outcomes,
+                   const std::function<std::pair<double, double>(std::size_t)>& times) {
+  std::vector<std::tuple<double, double, std::size_t>> ranked;
+  double best = std::numeric_limits<double>::infinity();
+  for (const std::size_t outcome : outcomes) {
+    const auto [iteration, makespan] = times(outcome);
+    ranked.emplace_back(iteration, makespan, outcome);
+    best = std::min(best, iteration * (1 + kHardlyAGain));
+  }
+  std::ranges::stable_sort(ranked, {}, [best](const auto& one) {
+    const auto [iteration, makespan, outcome] = one;
+    const bool is_best = iteration <= best;
+    return std::tuple(!is_best, is_best ? makespan : iteration, makespan);
   });
+  std::ranges::transform(ranked, outcomes.begin(), [](const auto& one) { return std::get<2>(one); });
 }
 
 LoadHistory HistoryOf(const TaskProgram& tasks, std::size_t processors, const TaskReplayResult& result,
@@ -252,7 +261,7 @@ Nodes ByMessages(const TaskProgram& tasks, const Nodes& nodes, std::size_t count
                                  .placement = {nodes.begin(), nodes.end()},
                                  .loads = std::vector<double>(nodes.size(), 1),
                                  .edges = tasks.edges};
-  const std::vector<std::uint32_t> placement = DecideBisection(problem, {.tolerance = 1}).placement;
+  const std::vector<std::uint32_t> placement = DecideBisection(problem, 1).placement;
   return Renumbered({placement.begin(), placement.end()});
 }
 

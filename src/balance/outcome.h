@@ -3,6 +3,8 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
+#include <utility>
 #include <vector>
 
 #include "balance/what_if.h"
@@ -30,15 +32,10 @@ double LongRunIteration(const BalanceOutcome& outcome, std::size_t iterations);
 // Smaller gains and losses are not worth acting upon. Chosen.
 inline constexpr double kHardlyAGain = 0.005;
 
-// An outcome among others that it is compared with.
-struct LongRunRank {
-  std::size_t outcome = 0;
-  double iteration = 0;  // in a long run
-  double makespan = 0;   // in the trace
-};
-
-// The best first. All whose long runs are within kHardlyAGain of the best are as good there, and go by the trace.
-void SortByLongRun(std::vector<LongRunRank>& ranks);
+// Sorts outcomes, the best first, by what times(outcome) gives: an iteration in a long run, and the makespan in the
+// trace. All whose long runs are within kHardlyAGain of the best are as good there, and go by the trace.
+void SortByLongRun(std::vector<std::size_t>& outcomes,
+                   const std::function<std::pair<double, double>(std::size_t)>& times);
 
 // Load of the processors over the iterations, in at most so many rows and columns. The replay must have counted
 // computation.

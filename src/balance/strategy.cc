@@ -209,37 +209,34 @@ constexpr double kBoundRounding = 1e-12;
 // Processors by the time that they compute so far, least first.
 class LeastLoaded {
  public:
-  explicit LeastLoaded(const BalancingProblem& problem) : problem_(problem), loads_(problem.processors) {
-    for (std::uint32_t p = 0; p < problem.processors; ++p) order_.emplace(0.0, p);
+  explicit LeastLoaded(std::size_t processors) : seconds_(processors) {
+    for (std::uint32_t p = 0; p < processors; ++p) order_.emplace(0.0, p);
   }
 
   // The lowest of those with least.
   std::uint32_t First() const { return order_.begin()->second; }
   double Largest() const { return order_.rbegin()->first; }
-  double LoadWith(std::uint32_t processor, double load) const {
-    return loads_[processor] + load / problem_.SpeedOf(processor);
-  }
-  void Add(std::uint32_t processor, double load) {
-    order_.erase({loads_[processor], processor});
-    loads_[processor] = LoadWith(processor, load);
-    order_.emplace(loads_[processor], processor);
+  double With(std::uint32_t processor, double seconds) const { return seconds_[processor] + seconds; }
+  void Add(std::uint32_t processor, double seconds) {
+    order_.erase({seconds_[processor], processor});
+    seconds_[processor] += seconds;
+    order_.emplace(seconds_[processor], processor);
   }
 
  private:
-  const BalancingProblem& problem_;
-  std::vector<double> loads_;
+  std::vector<double> seconds_;
   std::set<std::pair<double, std::uint32_t>> order_;
 };
 
 }  // namespace
 
-BalancingDecision DecideGreedy(const BalancingProblem& problem, const StrategyOptions& /*options*/) {
+BalancingDecision DecideGreedy(const BalancingProblem& problem, double /*tolerance*/) {
   BalancingDecision decision{.placement = problem.placement};
   if (HasNothingToBalance(problem)) return decision;
-  LeastLoaded processors(problem);
+  LeastLoaded processors(problem.processors);
   for (const std::uint32_t task : TasksByFallingLoad(problem.loads)) {
     decision.placement[task] = processors.First();
-    processors.Add(decision.placement[task], problem.loads[task]);
+    processors.Add(decision.placement[task], problem.SecondsOn(decision.placement[task], task));
   }
   // Sorting tasks, and a heap of processors.
   const auto tasks = static_cast<double>(problem.tasks());
@@ -247,22 +244,22 @@ BalancingDecision DecideGreedy(const BalancingProblem& problem, const StrategyOp
   return decision;
 }
 
-BalancingDecision DecideGreedyRefine(const BalancingProblem& problem, const StrategyOptions& options) {
+BalancingDecision DecideGreedyRefine(const BalancingProblem& problem, double tolerance) {
   if (HasNothingToBalance(problem)) return {.placement = problem.placement};
-  const BalancingDecision greedy = DecideGreedy(problem, options);
+  const BalancingDecision greedy = DecideGreedy(problem);
   const double best = std::ranges::max(ProcessorLoads(problem, greedy.placement));
-  const double bound = std::max(best, options.tolerance * AverageLoad(problem)) * (1 + kBoundRounding);
+  const double bound = std::max(best, tolerance * AverageLoad(problem)) * (1 + kBoundRounding);
 
   BalancingDecision decision{.placement = problem.placement};
-  LeastLoaded processors(problem);
+  LeastLoaded processors(problem.processors);
   std::size_t moved = 0;
   for (const std::uint32_t task : TasksByFallingLoad(problem.loads)) {
     std::uint32_t& processor = decision.placement[task];
-    if (processors.LoadWith(processor, problem.loads[task]) > bound) {
+    if (processors.With(processor, problem.SecondsOn(processor, task)) > bound) {
       processor = processors.First();
       ++moved;
     }
-    processors.Add(processor, problem.loads[task]);
+    processors.Add(processor, problem.SecondsOn(processor, task));
   }
   const auto tasks = static_cast<double>(problem.tasks());
   decision.steps = greedy.steps + tasks * std::log2(tasks) +
@@ -323,7 +320,7 @@ double BalanceNodes(std::vector<BalancedNode>& nodes, double limit) {
 
 }  // namespace
 
-BalancingDecision DecideHierarchical(const BalancingProblem& problem, const StrategyOptions& options) {
+BalancingDecision DecideHierarchical(const BalancingProblem& problem, double tolerance) {
   BalancingDecision decision{.placement = problem.placement};
   if (HasNothingToBalance(problem)) return decision;
   std::vector<BalancedNode> nodes = BalancedNodes(problem);
@@ -331,7 +328,7 @@ BalancingDecision DecideHierarchical(const BalancingProblem& problem, const Stra
   for (const BalancedNode& node : nodes) {
     for (std::size_t i = 0; i < node.processors.size(); ++i) place[node.processors[i]] = i;
   }
-  decision.steps = BalanceNodes(nodes, options.tolerance * AverageLoad(problem));
+  decision.steps = BalanceNodes(nodes, tolerance * AverageLoad(problem));
   double most_steps = 0;
   for (const BalancedNode& node : nodes) {
     BalancingProblem within{.processors = node.processors.size()};
@@ -342,7 +339,7 @@ BalancingDecision DecideHierarchical(const BalancingProblem& problem, const Stra
       within.placement.push_back(static_cast<std::uint32_t>(processor));
       within.loads.push_back(load);
     }
-    const BalancingDecision chosen = DecideGreedyRefine(within, options);
+    const BalancingDecision chosen = DecideGreedyRefine(within, tolerance);
     most_steps = std::max(most_steps, chosen.steps);
     std::size_t i = 0;
     for (const auto& [load, task] : node.tasks) decision.placement[task] = node.processors[chosen.placement[i++]];

@@ -92,12 +92,11 @@ struct BalancingProblem {
 
   std::size_t tasks() const { return loads.size(); }
   double SpeedOf(std::size_t processor) const { return speeds.empty() ? 1 : speeds[processor]; }
+  double SecondsOn(std::size_t processor, std::size_t task) const { return loads[task] / SpeedOf(processor); }
 };
 
-struct StrategyOptions {
-  // Strategies that move few tasks accept loads up to this multiple of the average [Charm++, RefineLB: 1.05].
-  double tolerance = 1.05;
-};
+// Strategies that move few tasks accept loads up to this multiple of the average [Charm++, RefineLB].
+inline constexpr double kTolerance = 1.05;
 
 struct BalancingDecision {
   std::vector<std::uint32_t> placement;  // new processor of every task
@@ -114,7 +113,7 @@ struct Strategy {
   bool moves = true;        // false: tasks are never moved
   bool is_central = true;   // one processor collects all loads, decides and sends the decision to all
   bool is_default = true;   // in sweeps that name no strategies
-  BalancingDecision (*decide)(const BalancingProblem&, const StrategyOptions&) = nullptr;  // null when it never moves
+  BalancingDecision (*decide)(const BalancingProblem&, double tolerance) = nullptr;  // null when it never moves
 };
 
 // All strategies, "none" first.
@@ -129,24 +128,24 @@ const Strategy& StrategyById(const std::string& id);
 
 // GreedyLB of Charm++ [Zheng05]: tasks by falling load, each to the processor that has least so far, wherever they are
 // now. The largest load is at most 4/3 - 1/(3 P) of the smallest possible on P processors of equal speed [Graham69].
-BalancingDecision DecideGreedy(const BalancingProblem& problem, const StrategyOptions& options);
+BalancingDecision DecideGreedy(const BalancingProblem& problem, double tolerance = kTolerance);
 
 // Tasks by falling load; one stays when its processor stays with it below what greedy achieves, or below `tolerance`
 // times the average where that is more.
-BalancingDecision DecideGreedyRefine(const BalancingProblem& problem, const StrategyOptions& options);
+BalancingDecision DecideGreedyRefine(const BalancingProblem& problem, double tolerance = kTolerance);
 
 // RefineLB of Charm++ [Zheng05]: takes tasks from processors above `tolerance` times the average only.
-BalancingDecision DecideRefine(const BalancingProblem& problem, const StrategyOptions& options);
+BalancingDecision DecideRefine(const BalancingProblem& problem, double tolerance = kTolerance);
 
 // Processors and tasks in halves, again and again, with few bytes between the halves [Simon91, Fiduccia82].
-BalancingDecision DecideBisection(const BalancingProblem& problem, const StrategyOptions& options);
+BalancingDecision DecideBisection(const BalancingProblem& problem, double tolerance = kTolerance);
 
 // Load flows between processors whose tasks exchange messages as heat does [Cybenko89], and tasks with it.
-BalancingDecision DecideDiffusion(const BalancingProblem& problem, const StrategyOptions& options);
+BalancingDecision DecideDiffusion(const BalancingProblem& problem, double tolerance = kTolerance);
 
 // Two levels, as HybridLB of Charm++ [Zheng11]: nodes above `tolerance` times the average give tasks to nodes with
 // less, then GreedyRefine balances the processors of each node.
-BalancingDecision DecideHierarchical(const BalancingProblem& problem, const StrategyOptions& options);
+BalancingDecision DecideHierarchical(const BalancingProblem& problem, double tolerance = kTolerance);
 
 // Shared by the strategies.
 

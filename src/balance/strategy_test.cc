@@ -93,13 +93,13 @@ TEST(Strategies, KeepAllTasks) {
     const double total = std::accumulate(problem.loads.begin(), problem.loads.end(), 0.0);
     for (const Strategy& strategy : Strategies()) {
       if (!strategy.moves) continue;
-      const BalancingDecision decision = strategy.decide(problem, {});
+      const BalancingDecision decision = strategy.decide(problem, kTolerance);
       ASSERT_EQ(decision.placement.size(), problem.tasks()) << strategy.id;
       for (const std::uint32_t processor : decision.placement) ASSERT_LT(processor, problem.processors) << strategy.id;
       const std::vector<double> loads = ProcessorLoads(problem, decision.placement);
       EXPECT_NEAR(std::accumulate(loads.begin(), loads.end(), 0.0), total, 1e-9 * total) << strategy.id;
       EXPECT_TRUE(std::isfinite(decision.steps) && decision.steps >= 0) << strategy.id;
-      EXPECT_EQ(strategy.decide(problem, {}).placement, decision.placement) << strategy.id;
+      EXPECT_EQ(strategy.decide(problem, kTolerance).placement, decision.placement) << strategy.id;
     }
   });
 }
@@ -111,7 +111,8 @@ TEST(Strategies, DoNotDependOnTheOrderOfEdges) {
     random.Shuffle(shuffled.edges);
     for (const Strategy& strategy : Strategies()) {
       if (!strategy.moves) continue;
-      const BalancingDecision decision = strategy.decide(problem, {}), again = strategy.decide(shuffled, {});
+      const BalancingDecision decision = strategy.decide(problem, kTolerance),
+                              again = strategy.decide(shuffled, kTolerance);
       EXPECT_EQ(decision.placement, again.placement) << strategy.id;
       EXPECT_EQ(decision.steps, again.steps) << strategy.id;
     }
@@ -124,7 +125,7 @@ TEST(Strategies, GreedyIsWithinGrahamsBound) {
     const std::size_t processors = 2 + random.Index(3);
     const BalancingProblem problem = RandomProblem(random, 1 + random.Index(processors == 4 ? 7 : 8), processors);
     const double bound = 4.0 / 3 - 1 / (3 * static_cast<double>(processors));
-    EXPECT_LE(LargestLoad(problem, DecideGreedy(problem, {}).placement),
+    EXPECT_LE(LargestLoad(problem, DecideGreedy(problem).placement),
               bound * SmallestLargestLoad(problem) * (1 + 1e-12));
   }
 }
@@ -134,7 +135,7 @@ TEST(Strategies, RefineIsWithinItsToleranceOrNoWorse) {
   ForRandomProblems(1000, 60, 10, [&](const BalancingProblem& problem) {
     for (const double tolerance : {1.0, 1.05, 1.3}) {
       const double before = LargestLoad(problem, problem.placement);
-      const double after = LargestLoad(problem, DecideRefine(problem, {tolerance}).placement);
+      const double after = LargestLoad(problem, DecideRefine(problem, tolerance).placement);
       EXPECT_LE(after, before * (1 + 1e-12));
       within += after <= tolerance * AverageLoad(problem) * (1 + 1e-12);
     }
@@ -148,14 +149,14 @@ TEST(Strategies, RefineKeepsItsToleranceWhereTasksAreSmall) {
   for (int i = 0; i < 200; ++i) {
     BalancingProblem problem = RandomProblem(random, 400, 1 + random.Index(8));
     for (double& load : problem.loads) load = 0.5 + 0.5 * random.Uniform();
-    EXPECT_LE(LargestLoad(problem, DecideRefine(problem, {}).placement), 1.05 * AverageLoad(problem) * (1 + 1e-12));
+    EXPECT_LE(LargestLoad(problem, DecideRefine(problem).placement), 1.05 * AverageLoad(problem) * (1 + 1e-12));
   }
 }
 
 TEST(Strategies, GreedyRefineIsAsGoodAndMovesLess) {
   std::size_t greedy_moved = 0, moved = 0;
   ForRandomProblems(1000, 40, 12, [&](const BalancingProblem& problem) {
-    const Placed greedy = DecideGreedy(problem, {}).placement, refined = DecideGreedyRefine(problem, {}).placement;
+    const Placed greedy = DecideGreedy(problem).placement, refined = DecideGreedyRefine(problem).placement;
     EXPECT_LE(LargestLoad(problem, refined),
               std::max(LargestLoad(problem, greedy), 1.05 * AverageLoad(problem)) * (1 + 1e-11));
     greedy_moved += Moved(problem, greedy), moved += Moved(problem, refined);
@@ -167,7 +168,7 @@ TEST(Strategies, DiffusionNeverRaisesTheLargestLoad) {
   double before = 0, after = 0;
   ForRandomProblems(1000, 60, 10, [&](const BalancingProblem& problem) {
     const double was = LargestLoad(problem, problem.placement) - AverageLoad(problem),
-                 is = LargestLoad(problem, DecideDiffusion(problem, {}).placement) - AverageLoad(problem);
+                 is = LargestLoad(problem, DecideDiffusion(problem).placement) - AverageLoad(problem);
     EXPECT_LE(is, was + 1e-9);
     before += was, after += is;
   });
@@ -183,10 +184,10 @@ TEST(Strategies, LeaveWhatIsBalanced) {
     }
     for (const double tolerance : {1.0, 1.05}) {
       for (const auto decide : {DecideRefine, DecideGreedyRefine, DecideDiffusion}) {
-        EXPECT_EQ(decide(problem, {tolerance}).placement, problem.placement);
+        EXPECT_EQ(decide(problem, tolerance).placement, problem.placement);
       }
     }
-    EXPECT_EQ(DecideBisection(problem, {}).placement, problem.placement);
+    EXPECT_EQ(DecideBisection(problem).placement, problem.placement);
   }
 }
 
@@ -196,7 +197,7 @@ TEST(Strategies, OfNothing) {
   for (const Strategy& strategy : Strategies()) {
     if (!strategy.moves) continue;
     for (const BalancingProblem& problem : {no_tasks, no_load, one_processor}) {
-      EXPECT_EQ(strategy.decide(problem, {}).placement, problem.placement) << strategy.id;
+      EXPECT_EQ(strategy.decide(problem, kTolerance).placement, problem.placement) << strategy.id;
     }
   }
 }
@@ -204,7 +205,7 @@ TEST(Strategies, OfNothing) {
 TEST(Strategies, SpreadFewTasks) {
   const BalancingProblem problem{8, {3, 3, 3}, {1, 1, 1}, {{0, 1, 5}, {1, 2, 5}}};
   for (const std::string id : {"greedy", "refine", "greedy-refine", "bisection"}) {
-    EXPECT_EQ(LargestLoad(problem, StrategyById(id).decide(problem, {}).placement), 1) << id;
+    EXPECT_EQ(LargestLoad(problem, StrategyById(id).decide(problem, kTolerance).placement), 1) << id;
   }
 }
 

@@ -31,20 +31,17 @@ auto Group(const BalanceConfiguration& configuration) {
 
 bool Balances(const BalanceOutcome& outcome) { return outcome.configuration.interval > 0; }
 
-// A sweep and the results that it fills.
-struct SweepState {
-  const std::vector<SweepRun>& runs;
-  const SweepOptions& options;
-  const SweepProgress& progress;
-  WhatIf& what_if;
+// The facts that outcomes are compared by.
+struct Comparison {
   std::vector<TaskLoads> loads = {};  // per run
   // For every outcome: that of the run with as many ranks as processors, if it is another, and the one that ranking
   // divides by. All outcomes whose makespans compare have the same divisor, so that they are ranked by time.
   std::vector<std::optional<std::size_t>> originals = {};
   std::vector<std::size_t> references = {};
 
+  // Ranks of a run have equally many.
   std::size_t Iterations(const BalanceOutcome& outcome) const {
-    return runs[outcome.configuration.run].tasks->iterations;
+    return loads[outcome.configuration.run].front().size();
   }
 };
 
@@ -53,10 +50,9 @@ double Makespan(const SweepRun& run, const BalanceConfiguration& configuration, 
   return run.tasks->Seconds(ReplayConfiguration(run, configuration, options, scale).Makespan());
 }
 
-BalanceOutcome Replay(const SweepState& sweep, const BalanceConfiguration& configuration,
+BalanceOutcome Replay(const SweepRun& run, const SweepOptions& options, const BalanceConfiguration& configuration,
                       const LoadScale* scale = nullptr) {
-  const SweepRun& run = sweep.runs[configuration.run];
-  const TaskReplayResult result = ReplayConfiguration(run, configuration, sweep.options, scale);
+  const TaskReplayResult result = ReplayConfiguration(run, configuration, options, scale);
   BalanceOutcome outcome = OutcomeOf(*run.tasks, configuration.processors, result);
   outcome.configuration = configuration;
   return outcome;
@@ -73,18 +69,19 @@ void ForEachWithProgress(std::size_t count, const SweepProgress& progress, const
   });
 }
 
-void ReplayAll(SweepState& sweep, const std::vector<BalanceConfiguration>& configurations) {
+void ReplayAll(const std::vector<SweepRun>& runs, const SweepOptions& options, const SweepProgress& progress,
+               WhatIf& what_if) {
+  const std::vector<BalanceConfiguration> configurations = ConfigurationsOf(runs, options, what_if.left_out);
   std::vector<std::optional<BalanceOutcome>> outcomes(configurations.size());
   std::vector<std::string> failures(configurations.size());
-  ForEachWithProgress(configurations.size(), sweep.progress, [&](std::size_t i) {
+  ForEachWithProgress(configurations.size(), progress, [&](std::size_t i) {
     try {
-      outcomes[i] = Replay(sweep, configurations[i]);
+      outcomes[i] = Replay(runs[configurations[i].run], options, configurations[i]);
     } catch (const Error& error) {
       if (error.kind() != ErrorKind::kNotEnoughData) throw;
       failures[i] = error.what();
     }
   });
-  WhatIf& what_if = sweep.what_if;
   for (std::size_t i = 0; i < configurations.size(); ++i) {
     if (outcomes[i]) {
       what_if.outcomes.push_back(*std::move(outcomes[i]));
@@ -100,8 +97,7 @@ void ReplayAll(SweepState& sweep, const std::vector<BalanceConfiguration>& confi
 }
 
 // Makespans compare on as many processors: of one run, or of all that solve the same problem.
-void FindReferences(SweepState& sweep) {
-  WhatIf& what_if = sweep.what_if;
+void FindReferences(Comparison& comparison, WhatIf& what_if) {
   const auto comparable = [&](const BalanceConfiguration& configuration) {
     return std::pair(what_if.same_problem ? 0 : configuration.run, configuration.processors);
   };
@@ -122,82 +118,82 @@ void FindReferences(SweepState& sweep) {
     const BalanceConfiguration& configuration = outcome.configuration;
     const auto original = originals.find(configuration.processors);
     const bool has_original = original != originals.end() && original->second != i;
-    sweep.originals.push_back(has_original ? std::optional(original->second) : std::nullopt);
-    sweep.references.push_back(has_original ? original->second : references.at(comparable(configuration)));
+    comparison.originals.push_back(has_original ? std::optional(original->second) : std::nullopt);
+    comparison.references.push_back(has_original ? original->second : references.at(comparable(configuration)));
     outcome.baseline = baselines.at(Group(configuration));
     if (outcome.balancing_points == 0) continue;
     outcome.later_iteration_without = LaterIteration(
-        sweep.loads[configuration.run], what_if.outcomes[outcome.baseline].makespan, configuration.interval);
+        comparison.loads[configuration.run], what_if.outcomes[outcome.baseline].makespan, configuration.interval);
   }
 }
 
-void AddGains(SweepState& sweep) {
-  std::vector<BalanceOutcome>& outcomes = sweep.what_if.outcomes;
+void AddGains(const Comparison& comparison, std::vector<BalanceOutcome>& outcomes) {
   for (std::size_t i = 0; i < outcomes.size(); ++i) {
     outcomes[i].gain = GainOver(outcomes[outcomes[i].baseline], outcomes[i]);
-    if (sweep.originals[i]) outcomes[i].gain_over_original = GainOver(outcomes[*sweep.originals[i]], outcomes[i]);
+    if (comparison.originals[i])
+      outcomes[i].gain_over_original = GainOver(outcomes[*comparison.originals[i]], outcomes[i]);
   }
 }
 
 // An iteration of a long run over one of the reference; by robustness the worst tenth of the replicas.
-double RelativeIteration(const SweepState& sweep, std::size_t i, bool by_robustness) {
-  const BalanceOutcome &outcome = sweep.what_if.outcomes[i], &of = sweep.what_if.outcomes[sweep.references[i]];
+double RelativeIteration(const Comparison& comparison, const std::vector<BalanceOutcome>& outcomes, std::size_t i,
+                         bool by_robustness) {
+  const BalanceOutcome &outcome = outcomes[i], &of = outcomes[comparison.references[i]];
   const std::vector<double>& replicas = outcome.long_run_replicas;
   if (!by_robustness || replicas.empty() || of.replicas.empty()) {
-    return LongRunIteration(outcome, sweep.Iterations(outcome)) / LongRunIteration(of, sweep.Iterations(of));
+    return LongRunIteration(outcome, comparison.Iterations(outcome)) / LongRunIteration(of, comparison.Iterations(of));
   }
   std::vector<double> ratios;
   for (std::size_t k = 0; k < replicas.size(); ++k) {
-    ratios.push_back(replicas[k] / of.replicas[k] * static_cast<double>(sweep.Iterations(of)));
+    ratios.push_back(replicas[k] / of.replicas[k] * static_cast<double>(comparison.Iterations(of)));
   }
   return Quantile(ratios, 0.9);
 }
 
-void Sort(const SweepState& sweep, std::vector<std::size_t>& outcomes, bool by_robustness) {
-  std::vector<LongRunRank> ranks;
-  for (const std::size_t i : outcomes) {
-    const double reference = sweep.what_if.outcomes[sweep.references[i]].makespan;
-    ranks.push_back({i, RelativeIteration(sweep, i, by_robustness), sweep.what_if.outcomes[i].makespan / reference});
-  }
-  SortByLongRun(ranks);
-  std::ranges::transform(ranks, outcomes.begin(), &LongRunRank::outcome);
+void Sort(const Comparison& comparison, const std::vector<BalanceOutcome>& all, bool by_robustness,
+          std::vector<std::size_t>& outcomes) {
+  SortByLongRun(outcomes, [&](std::size_t i) {
+    return std::pair(RelativeIteration(comparison, all, i, by_robustness),
+                     all[i].makespan / all[comparison.references[i]].makespan);
+  });
 }
 
-void RankOutcomes(SweepState& sweep) {
-  const std::vector<BalanceOutcome>& outcomes = sweep.what_if.outcomes;
-  std::vector<std::size_t>&by_time = sweep.what_if.by_time, &by_robustness = sweep.what_if.by_robustness;
+void RankOutcomes(const Comparison& comparison, WhatIf& what_if) {
+  const std::vector<BalanceOutcome>& outcomes = what_if.outcomes;
+  std::vector<std::size_t>&by_time = what_if.by_time, &by_robustness = what_if.by_robustness;
   by_time.clear(), by_robustness.clear();
   for (std::size_t i = 0; i < outcomes.size(); ++i) {
     if (Balances(outcomes[i])) by_time.push_back(i);
   }
-  Sort(sweep, by_time, false);
+  Sort(comparison, outcomes, false, by_time);
   std::ranges::copy_if(by_time, std::back_inserter(by_robustness),
                        [&](std::size_t i) { return !outcomes[i].replicas.empty(); });
-  Sort(sweep, by_robustness, true);
+  Sort(comparison, outcomes, true, by_robustness);
 }
 
 // Replicas for the best outcomes and all that these are compared with.
-void AddReplicas(SweepState& sweep) {
-  WhatIf& what_if = sweep.what_if;
-  const SweepOptions& options = sweep.options;
+void AddReplicas(const std::vector<SweepRun>& runs, const SweepOptions& options, const SweepProgress& progress,
+                 const Comparison& comparison, WhatIf& what_if) {
   std::set<std::size_t> chosen_set;
   for (std::size_t rank = 0; rank < std::min(options.best, what_if.by_time.size()); ++rank) {
     const std::size_t i = what_if.by_time[rank];
-    chosen_set.insert({i, what_if.outcomes[i].baseline, sweep.references[i]});
+    chosen_set.insert({i, what_if.outcomes[i].baseline, comparison.references[i]});
   }
   const std::vector<std::size_t> chosen(chosen_set.begin(), chosen_set.end());
   if (chosen.empty() || options.replicas == 0) return;
-  const auto is_short = [&](std::size_t i) { return sweep.Iterations(what_if.outcomes[i]) < kFewestNoisyIterations; };
+  const auto is_short = [&](std::size_t i) {
+    return comparison.Iterations(what_if.outcomes[i]) < kFewestNoisyIterations;
+  };
   if (std::ranges::any_of(chosen, is_short)) return;
   for (const std::size_t i : chosen) {
     what_if.outcomes[i].replicas.resize(options.replicas);
     if (Balances(what_if.outcomes[i])) what_if.outcomes[i].long_run_replicas.resize(options.replicas);
   }
-  ForEachWithProgress(chosen.size() * options.replicas, sweep.progress, [&](std::size_t index) {
+  ForEachWithProgress(chosen.size() * options.replicas, progress, [&](std::size_t index) {
     BalanceOutcome& outcome = what_if.outcomes[chosen[index / options.replicas]];
     const std::size_t replica = index % options.replicas;
-    const LoadScale scale = *NoiseReplica(sweep.loads[outcome.configuration.run], options.seed + replica);
-    const BalanceOutcome of_replica = Replay(sweep, outcome.configuration, &scale);
+    const LoadScale scale = *NoiseReplica(comparison.loads[outcome.configuration.run], options.seed + replica);
+    const BalanceOutcome of_replica = Replay(runs[outcome.configuration.run], options, outcome.configuration, &scale);
     outcome.replicas[replica] = of_replica.makespan;
     if (Balances(outcome)) outcome.long_run_replicas[replica] = of_replica.long_run_iteration.value();
   });
@@ -205,8 +201,8 @@ void AddReplicas(SweepState& sweep) {
 }
 
 // Histories of the best, of the best of every other strategy in its group, and of their baseline.
-void AddHistories(SweepState& sweep, const BalanceOutcome& best) {
-  WhatIf& what_if = sweep.what_if;
+void AddHistories(const std::vector<SweepRun>& runs, const SweepOptions& options, const BalanceOutcome& best,
+                  WhatIf& what_if) {
   std::vector<std::size_t> drawn = {best.baseline};
   std::set<std::string> strategies;
   for (const std::size_t i : what_if.by_time) {
@@ -217,58 +213,57 @@ void AddHistories(SweepState& sweep, const BalanceOutcome& best) {
   what_if.histories.resize(drawn.size());
   ParallelFor(drawn.size(), [&](std::size_t i) {
     const BalanceConfiguration& configuration = what_if.outcomes[drawn[i]].configuration;
-    const SweepRun& run = sweep.runs[configuration.run];
-    const TaskReplayResult result = ReplayConfiguration(run, configuration, sweep.options, nullptr, true);
+    const SweepRun& run = runs[configuration.run];
+    const TaskReplayResult result = ReplayConfiguration(run, configuration, options, nullptr, true);
     what_if.histories[i] = HistoryOf(*run.tasks, configuration.processors, result, kRows, kColumns);
     what_if.histories[i].outcome = drawn[i];
   });
 }
 
 // The state of tasks is often only estimated: does the result depend on it?
-void AddStateCosts(SweepState& sweep, const BalanceOutcome& best) {
+void AddStateCosts(const std::vector<SweepRun>& runs, const SweepOptions& options, const BalanceOutcome& best,
+                   WhatIf& what_if) {
   if (best.parts.migration == 0) return;  // nothing moves, or nobody knows what that costs
-  std::vector<StateCost>& costs = sweep.what_if.state_costs;
+  std::vector<StateCost>& costs = what_if.state_costs;
   costs.resize(std::size(kStateFactors));
   ParallelFor(costs.size(), [&](std::size_t i) {
-    SweepRun run = sweep.runs[best.configuration.run];
+    SweepRun run = runs[best.configuration.run];
     for (double& bytes : run.task_bytes) bytes *= kStateFactors[i];
-    const double makespan = Makespan(run, best.configuration, sweep.options);
-    costs[i] = {kStateFactors[i], makespan, GainOf(sweep.what_if.outcomes[best.baseline].makespan, makespan)};
+    const double makespan = Makespan(run, best.configuration, options);
+    costs[i] = {kStateFactors[i], makespan, GainOf(what_if.outcomes[best.baseline].makespan, makespan)};
   });
 }
 
 // Costs that no trace holds are guesses: does the result depend on them?
-void AddOverheadCosts(SweepState& sweep, const BalanceOutcome& best, const std::string& overhead,
-                      double BalancingCosts::*cost) {
-  if (sweep.options.costs.*cost <= 0) return;
-  const BalanceConfiguration& without = sweep.what_if.outcomes[best.baseline].configuration;
-  const SweepRun& run = sweep.runs[best.configuration.run];
+void AddOverheadCosts(const SweepRun& run, const SweepOptions& stated, const BalanceOutcome& best,
+                      const std::string& overhead, double BalancingCosts::*cost, WhatIf& what_if) {
+  if (stated.costs.*cost <= 0) return;
+  const BalanceConfiguration& without = what_if.outcomes[best.baseline].configuration;
   std::vector<OverheadCost> costs(std::size(kOverheadFactors));
   ParallelFor(costs.size(), [&](std::size_t i) {
-    SweepOptions options = sweep.options;
+    SweepOptions options = stated;
     options.costs.*cost *= kOverheadFactors[i];
     const double makespan = Makespan(run, best.configuration, options);
     costs[i] = {overhead, kOverheadFactors[i], makespan, GainOf(Makespan(run, without, options), makespan)};
   });
-  std::ranges::move(costs, std::back_inserter(sweep.what_if.overhead_costs));
+  std::ranges::move(costs, std::back_inserter(what_if.overhead_costs));
 }
 
-void AddProductionRun(SweepState& sweep, const BalanceOutcome& best) {
-  const std::size_t of_one = sweep.Iterations(best);
-  ProductionRun production{.repeats = (sweep.options.iterations + of_one - 1) / of_one,
-                           .drifts = sweep.options.continues_drift};
-  SweepRun run = sweep.runs[best.configuration.run];
+void AddProductionRun(SweepRun run, const TaskLoads& loads, const SweepOptions& options, const BalanceOutcome& best,
+                      WhatIf& what_if) {
+  const std::size_t of_one = run.tasks->iterations;
+  ProductionRun production{.repeats = (options.iterations + of_one - 1) / of_one, .drifts = options.continues_drift};
   run.tasks = std::make_shared<const TaskProgram>(RepeatTasks(*run.tasks, production.repeats));
   std::optional<LoadScale> scale;
-  if (production.drifts) scale = ContinueDrift(sweep.loads[best.configuration.run], production.repeats);
+  if (production.drifts) scale = ContinueDrift(loads, production.repeats);
   production.iterations = run.tasks->iterations;
-  const BalanceConfiguration& without = sweep.what_if.outcomes[best.baseline].configuration;
+  const BalanceConfiguration& without = what_if.outcomes[best.baseline].configuration;
   ParallelFor(2, [&](std::size_t i) {
     (i == 0 ? production.makespan : production.baseline) =
-        Makespan(run, i == 0 ? best.configuration : without, sweep.options, scale ? &*scale : nullptr);
+        Makespan(run, i == 0 ? best.configuration : without, options, scale ? &*scale : nullptr);
   });
   production.gain = GainOf(production.baseline, production.makespan);
-  sweep.what_if.production = production;
+  what_if.production = production;
 }
 
 }  // namespace
@@ -279,7 +274,7 @@ TaskReplayResult ReplayConfiguration(const SweepRun& run, const BalanceConfigura
   TaskReplayOptions replay{
       .placement = PlaceTasks(configuration.tasks, configuration.processors, configuration.placement),
       .strategy = &StrategyById(configuration.strategy),
-      .strategy_options = options.strategy_options,
+      .tolerance = options.tolerance,
       .interval = configuration.interval,
       .predictor = options.predictor,
       .always_migrates = options.always_migrates,
@@ -295,24 +290,24 @@ void Sweep(const std::vector<SweepRun>& runs, const SweepOptions& options, const
            WhatIf& what_if) {
   what_if.same_problem = options.same_problem;
   what_if.shares_time = options.shares_time;
-  SweepState sweep{runs, options, progress, what_if};
-  for (const SweepRun& run : runs) sweep.loads.push_back(LoadsOf(*run.tasks));
-  ReplayAll(sweep, ConfigurationsOf(runs, options, what_if.left_out));
-  FindReferences(sweep);
-  AddGains(sweep);
-  RankOutcomes(sweep);
-  AddReplicas(sweep);
-  AddGains(sweep);
-  RankOutcomes(sweep);
+  Comparison comparison;
+  for (const SweepRun& run : runs) comparison.loads.push_back(LoadsOf(*run.tasks));
+  ReplayAll(runs, options, progress, what_if);
+  FindReferences(comparison, what_if);
+  AddGains(comparison, what_if.outcomes);
+  RankOutcomes(comparison, what_if);
+  AddReplicas(runs, options, progress, comparison, what_if);
+  AddGains(comparison, what_if.outcomes);
+  RankOutcomes(comparison, what_if);
+  const BalanceOutcome& best = what_if.outcomes[what_if.by_time.empty() ? 0 : what_if.by_time.front()];
+  const std::size_t run = best.configuration.run;
   if (!what_if.by_time.empty()) {
-    const BalanceOutcome& best = what_if.outcomes[what_if.by_time.front()];
-    AddHistories(sweep, best);
-    AddStateCosts(sweep, best);
-    AddOverheadCosts(sweep, best, "switching", &BalancingCosts::switch_seconds);
-    AddOverheadCosts(sweep, best, "lostLocality", &BalancingCosts::cold_share);
+    AddHistories(runs, options, best, what_if);
+    AddStateCosts(runs, options, best, what_if);
+    AddOverheadCosts(runs[run], options, best, "switching", &BalancingCosts::switch_seconds, what_if);
+    AddOverheadCosts(runs[run], options, best, "lostLocality", &BalancingCosts::cold_share, what_if);
   }
-  const std::size_t best = what_if.by_time.empty() ? 0 : what_if.by_time.front();
-  if (options.iterations > 0) AddProductionRun(sweep, what_if.outcomes[best]);
+  if (options.iterations > 0) AddProductionRun(runs[run], comparison.loads[run], options, best, what_if);
 }
 
 // The configurations that a sweep simulates.

@@ -29,7 +29,7 @@ struct SweepOptions {
   std::vector<std::string> strategies = {};  // ids; empty: those that are default
   std::vector<Placement> placements = {Placement::kBlock};
   LoadPredictor predictor = LoadPredictor::kLast;
-  StrategyOptions strategy_options = {};
+  double tolerance = kTolerance;
   bool always_migrates = false;  // as in TaskReplayOptions
   BalancingCosts costs = {};     // without the state of tasks
   const Network* network = nullptr;

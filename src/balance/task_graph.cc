@@ -22,9 +22,9 @@ TaskGraph::TaskGraph(std::size_t nodes, const std::vector<TaskEdge>& edges) : ro
   std::ranges::stable_sort(ends, {}, [](const TaskEdge& end) { return std::tie(end.first, end.second); });
   for (std::size_t i = 0; i < ends.size(); ++i) {
     if (i > 0 && ends[i].first == ends[i - 1].first && ends[i].second == ends[i - 1].second) {
-      neighbours_.back().bytes += ends[i].bytes;
+      neighbours_.back().second += ends[i].bytes;
     } else {
-      neighbours_.push_back({ends[i].second, ends[i].bytes});
+      neighbours_.emplace_back(ends[i].second, ends[i].bytes);
     }
     rows_[ends[i].first + 1] = neighbours_.size();
   }
@@ -37,8 +37,8 @@ TaskGraph TaskGraph::Among(const std::vector<std::uint32_t>& nodes) const {
   for (std::uint32_t i = 0; i < nodes.size(); ++i) place[nodes[i]] = i;
   TaskGraph graph(nodes.size());
   for (std::size_t i = 0; i < nodes.size(); ++i) {
-    for (const Neighbour& neighbour : Of(nodes[i])) {
-      if (place[neighbour.node] != kElsewhere) graph.neighbours_.push_back({place[neighbour.node], neighbour.bytes});
+    for (const auto& [node, bytes] : Of(nodes[i])) {
+      if (place[node] != kElsewhere) graph.neighbours_.emplace_back(place[node], bytes);
     }
     graph.rows_[i + 1] = graph.neighbours_.size();
   }
@@ -58,76 +58,64 @@ namespace {
 
 using Tasks = std::vector<std::uint32_t>;
 
-struct Bisection {
-  const BalancingProblem& problem;
-  const TaskGraph graph;
-  const double most_load;  // a processor with no more is good enough
-  BalancingDecision decision;
-
-  double Load(const Tasks& tasks) const {
-    return std::accumulate(tasks.begin(), tasks.end(), 0.0,
-                           [&](double sum, std::uint32_t task) { return sum + problem.loads[task]; });
-  }
-};
-
-// `tasks` in two parts for `size` processors from `begin` on, of which the first part gets the larger half.
-std::array<Tasks, 2> Divide(Bisection& bisection, const Tasks& tasks, std::uint32_t begin, std::uint32_t size) {
-  const std::uint32_t first = (size + 1) / 2;
-  std::vector<double> loads;
-  std::vector<bool> sides;
-  for (const std::uint32_t task : tasks) {
-    loads.push_back(bisection.problem.loads[task]);
-    sides.push_back(bisection.problem.placement[task] >= begin + first);
-  }
-  // This division and those below share the tolerance that divisions above have left.
-  const double count = size, left = bisection.most_load * count / bisection.Load(tasks);
-  const double allowed = std::max(1.0, std::pow(left, 1 / std::ceil(std::log2(count))));
-  const TwoParts parts = DivideInTwo(bisection.graph.Among(tasks), loads, sides, first / count, allowed);
-  bisection.decision.steps += parts.steps;
-  std::array<Tasks, 2> divided;
-  for (std::size_t i = 0; i < tasks.size(); ++i) divided[parts.is_second[i]].push_back(tasks[i]);
-  return divided;
+double LoadOf(const BalancingProblem& problem, const Tasks& tasks) {
+  return std::accumulate(tasks.begin(), tasks.end(), 0.0,
+                         [&](double sum, std::uint32_t task) { return sum + problem.loads[task]; });
 }
 
-// Places tasks on `size` processors from `begin` on.
-void Place(Bisection& bisection, const Tasks& tasks, std::uint32_t begin, std::uint32_t size) {
-  std::vector<std::uint32_t>& placement = bisection.decision.placement;
-  if (size == 1 || bisection.Load(tasks) == 0) {
+// Places tasks on `size` processors from `begin` on. Adds the steps. `most_load`: a processor with no more is good
+// enough.
+void Place(const BalancingProblem& problem, const TaskGraph& graph, double most_load, const Tasks& tasks,
+           std::pair<std::uint32_t, std::uint32_t> processors, BalancingDecision& decision) {
+  const auto [begin, size] = processors;
+  if (size == 1 || LoadOf(problem, tasks) == 0) {
     for (const std::uint32_t task : tasks) {
-      if (placement[task] < begin || placement[task] >= begin + size) placement[task] = begin;
+      std::uint32_t& processor = decision.placement[task];
+      if (processor < begin || processor >= begin + size) processor = begin;
     }
     return;
   }
-  const auto [first, second] = Divide(bisection, tasks, begin, size);
+  const std::uint32_t larger = (size + 1) / 2, smaller = size - larger;
+  std::vector<double> loads;
+  std::vector<bool> sides;
+  for (const std::uint32_t task : tasks) {
+    loads.push_back(problem.loads[task]);
+    sides.push_back(problem.placement[task] >= begin + larger);
+  }
+  // This division and those below share the tolerance that divisions above have left.
+  const double count = size, left = most_load * count / LoadOf(problem, tasks);
+  const double allowed = std::max(1.0, std::pow(left, 1 / std::ceil(std::log2(count))));
+  const TwoParts parts = DivideInTwo(graph.Among(tasks), loads, sides, larger / count, allowed);
+  decision.steps += parts.steps;
+  std::array<Tasks, 2> divided;  // the first part gets the larger half of the processors
+  for (std::size_t i = 0; i < tasks.size(); ++i) divided[parts.is_second[i]].push_back(tasks[i]);
+  const auto& [first, second] = divided;
   // Load of tasks that are already on the processors.
-  const auto load_there = [&](const Tasks& part, std::uint32_t from, std::uint32_t count) {
+  const auto load_there = [&](const Tasks& part, std::uint32_t from, std::uint32_t behind) {
     double load = 0;
     for (const std::uint32_t task : part) {
-      const std::uint32_t processor = bisection.problem.placement[task];
-      if (processor >= from && processor < from + count) load += bisection.problem.loads[task];
+      const std::uint32_t processor = problem.placement[task];
+      if (processor >= from && processor < from + behind) load += problem.loads[task];
     }
     return load;
   };
   // The first part goes to the lower processors or to the higher ones, as more of the load is there already.
-  const std::uint32_t larger = (size + 1) / 2, smaller = size - larger;
   const bool goes_high = load_there(first, begin + smaller, larger) + load_there(second, begin, smaller) >
                          load_there(first, begin, larger) + load_there(second, begin + larger, smaller);
-  Place(bisection, first, goes_high ? begin + smaller : begin, larger);
-  Place(bisection, second, goes_high ? begin : begin + larger, smaller);
+  Place(problem, graph, most_load, first, {goes_high ? begin + smaller : begin, larger}, decision);
+  Place(problem, graph, most_load, second, {goes_high ? begin : begin + larger, smaller}, decision);
 }
 
 }  // namespace
 
-BalancingDecision DecideBisection(const BalancingProblem& problem, const StrategyOptions& options) {
-  if (HasNothingToBalance(problem)) return {.placement = problem.placement};
-  Bisection bisection{problem,
-                      {problem.tasks(), problem.edges},
-                      options.tolerance * AverageLoad(problem),
-                      {.placement = problem.placement}};
+BalancingDecision DecideBisection(const BalancingProblem& problem, double tolerance) {
+  BalancingDecision decision{.placement = problem.placement};
+  if (HasNothingToBalance(problem)) return decision;
   Tasks tasks(problem.tasks());
   std::iota(tasks.begin(), tasks.end(), 0u);
-  Place(bisection, tasks, 0, static_cast<std::uint32_t>(problem.processors));
-  return std::move(bisection.decision);
+  Place(problem, TaskGraph(problem.tasks(), problem.edges), tolerance * AverageLoad(problem), tasks,
+        {0, static_cast<std::uint32_t>(problem.processors)}, decision);
+  return decision;
 }
 
 namespace {

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "balance/strategy.h"
@@ -12,12 +13,7 @@ namespace farscale {
 
 class TaskGraph {
  public:
-  struct Neighbour {
-    std::uint32_t node = 0;
-    double bytes = 0;
-
-    friend bool operator==(const Neighbour&, const Neighbour&) = default;
-  };
+  using Neighbour = std::pair<std::uint32_t, double>;  // node and bytes
 
   // Edges from a node to itself and those without bytes are left out; several between the same two are added up.
   TaskGraph(std::size_t nodes, const std::vector<TaskEdge>& edges);

@@ -303,7 +303,7 @@ Tick TaskEngine::Decide(std::size_t next) {
                            .nodes = machine_.nodes,
                            .history = {result_.loads, next, tasks_.ticks_per_second}};
   for (double& load : problem.loads) load /= tasks_.ticks_per_second;
-  BalancingDecision decision = options_.strategy->decide(problem, options_.strategy_options);
+  BalancingDecision decision = options_.strategy->decide(problem, options_.tolerance);
   const auto largest = [&](const std::vector<std::uint32_t>& placement) {
     return std::ranges::max(ProcessorLoads(problem, placement));
   };

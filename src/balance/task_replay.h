@@ -18,7 +18,7 @@ namespace farscale {
 struct TaskReplayOptions {
   std::vector<std::uint32_t> placement;  // processor of every task at the start
   const Strategy* strategy = nullptr;    // null: none
-  StrategyOptions strategy_options = {};
+  double tolerance = kTolerance;
   std::size_t interval = 0;  // iterations between balancing points; 0: there are none
   LoadPredictor predictor = LoadPredictor::kLast;
   // Carry out decisions that do not lower the largest predicted load of a processor, too, as Charm++ does. Else tasks

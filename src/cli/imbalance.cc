@@ -338,7 +338,7 @@ void AddSweepOptions(CLI::App* command, BalanceOptions& options) {
   AddChoiceOption(command, "--predictor", options.predictor, {"last", "mean", "trend", "exact"},
                   "Loads that strategies use: of the last interval, their mean, their trend, or exact future ones")
       ->capture_default_str();
-  command->add_option("--tolerance", sweep.strategy_options.tolerance, "Largest load over the average that RefineLB and others accept")
+  command->add_option("--tolerance", sweep.tolerance, "Largest load over the average that RefineLB and others accept")
       ->check(NumberThat([](double load) { return load >= 1 && load <= 100; }, "is no number from 1 to 100", "NUMBER"))
       ->capture_default_str();
   command->add_flag("--always-migrate", sweep.always_migrates,

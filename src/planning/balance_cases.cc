@@ -76,12 +76,9 @@ void RankIn(const WhatIf& what_if, BalanceCase& one) {
   for (const std::size_t i : what_if.by_time) {
     if (IsInCase(what_if, one, what_if.outcomes[i].configuration)) one.ranking.push_back(i);
   }
-  std::vector<LongRunRank> ranks;
-  for (const std::size_t i : one.ranking) {
-    ranks.push_back({i, LongRunIterationOf(what_if, what_if.outcomes[i]), what_if.outcomes[i].makespan});
-  }
-  SortByLongRun(ranks);
-  std::ranges::transform(ranks, one.ranking.begin(), &LongRunRank::outcome);
+  SortByLongRun(one.ranking, [&](std::size_t i) {
+    return std::pair(LongRunIterationOf(what_if, what_if.outcomes[i]), what_if.outcomes[i].makespan);
+  });
   for (const std::size_t i : what_if.by_robustness) {
     if (!one.robust && IsInCase(what_if, one, what_if.outcomes[i].configuration)) one.robust = i;
   }
