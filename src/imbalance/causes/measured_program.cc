@@ -247,47 +247,32 @@ void ForEachCall(const WaitStates& states, Visit visit) {
   }
 }
 
-struct PathLatency {
-  PathId path = 0;
-  Tick least = std::numeric_limits<Tick>::max();  // for one of its calls
-  Tick all = 0;
-  std::int64_t calls = 0;
-
-  Tick Excess() const { return calls == 0 ? 0 : all - calls * least; }
-};
-
-std::vector<PathLatency> LongestPaths(const WaitStates& states, const Diagnosis& diagnosis) {
-  const CallPaths& paths = diagnosis.paths;
-  std::vector<PathLatency> latencies(paths.size());
-  for (PathId path = 0; path < paths.size(); ++path) latencies[path].path = path;
-  ForEachCall(states, [&](std::uint32_t, std::uint32_t, PathId path, Tick ticks) {
-    PathLatency& latency = latencies[path];
-    latency.least = std::min(latency.least, ticks);
-    latency.all += ticks;
-    ++latency.calls;
-  });
-  std::erase_if(latencies, [&](const PathLatency& latency) {
-    const PathId path = latency.path;
-    const bool counts = paths.is_mpi(path) && !paths.is_before_phase(path) && !diagnosis.IsOutside(path);
-    return !counts || latency.Excess() <= 0 || !HasLatency(ClassifyMpiCall(paths.region_name(path)));
-  });
-  std::ranges::stable_sort(latencies, std::greater(), &PathLatency::Excess);
-  latencies.resize(std::min(kPathsTried, latencies.size()));
-  return latencies;
-}
-
 }  // namespace
 
 std::optional<LatencyGain> FindLatencyGain(const Trace& trace, const Matching& matching, const WaitStates& states,
                                            const Diagnosis& diagnosis) {
-  const std::vector<PathLatency> paths = LongestPaths(states, diagnosis);
-  if (paths.empty()) return std::nullopt;
+  const CallPaths& paths = diagnosis.paths;
+  const std::vector<Tick> shortest = FindShortest(states);
+  std::vector<Tick> all(paths.size()), calls(paths.size());
+  ForEachCall(states, [&](std::uint32_t, std::uint32_t, PathId path, Tick ticks) {
+    all[path] += ticks;
+    ++calls[path];
+  });
+  const auto excess = [&](PathId path) { return calls[path] == 0 ? 0 : all[path] - calls[path] * shortest[path]; };
+  std::vector<PathId> longest;
+  for (PathId path = 0; path < paths.size(); ++path) {
+    const bool counts = paths.is_mpi(path) && !paths.is_before_phase(path) && !diagnosis.IsOutside(path);
+    if (counts && excess(path) > 0 && HasLatency(ClassifyMpiCall(paths.region_name(path)))) longest.push_back(path);
+  }
+  if (longest.empty()) return std::nullopt;
+  std::ranges::stable_sort(longest, std::greater(), excess);
+  longest.resize(std::min(kPathsTried, longest.size()));
   MeasuredProgram program = MakeMeasuredProgram(trace, matching, states, true);
   std::vector<Fix> fixes = {nullptr};
-  for (const PathLatency& latency : paths) {
-    fixes.push_back([&](const Save& save) {
+  for (const PathId of_fix : longest) {
+    fixes.push_back([&, of_fix](const Save& save) {
       ForEachCall(states, [&](std::uint32_t rank, std::uint32_t call, PathId path, Tick ticks) {
-        if (path == latency.path && ticks > latency.least) save({rank, call + 1, ticks - latency.least});
+        if (path == of_fix && ticks > shortest[path]) save({rank, call + 1, ticks - shortest[path]});
       });
     });
   }
@@ -298,10 +283,10 @@ std::optional<LatencyGain> FindLatencyGain(const Trace& trace, const Matching& m
   const double length = states.length();
   const bool is_as_measured = std::abs(static_cast<double>(whole) - length) <= kMeasuredPrecision * length;
   if (!is_as_measured || static_cast<double>(gain) < kLeastGain * length) return std::nullopt;
-  const PathLatency& path = paths[best - 1];
-  const auto mean = static_cast<double>(path.all) / static_cast<double>(path.calls);
-  return LatencyGain{diagnosis.paths.Name(path.path), trace.Seconds(gain), mean / trace.ticks_per_second,
-                     trace.Seconds(path.least)};
+  const PathId path = longest[best - 1];
+  const auto mean = static_cast<double>(all[path]) / static_cast<double>(calls[path]);
+  return LatencyGain{paths.Name(path), trace.Seconds(gain), mean / trace.ticks_per_second,
+                     trace.Seconds(shortest[path])};
 }
 
 }  // namespace farscale

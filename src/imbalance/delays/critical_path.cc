@@ -230,14 +230,8 @@ class RankSlack {
   std::size_t activity_wait_;
 };
 
-// Ranks are taken in blocks, each of which has results of its own.
+// Ranks are taken in blocks, each of which has moments and results of its own.
 constexpr std::size_t kBlocks = 32;  // chosen
-
-struct Block {
-  MomentsByStretch moments;
-  std::vector<std::optional<Tick>> of_path;
-  std::vector<double> nearly_critical;
-};
 
 void Lower(Tick slack, std::optional<Tick>& least) { least = std::min(least.value_or(slack), slack); }
 
@@ -253,7 +247,7 @@ class SlackSearch {
         needed_(states.collectives.operations(), kNotNeeded),
         of_rank_(trace.size()) {
     const Activities& activities = states.activities;
-    for (Block& block : blocks_) {
+    for (Slack& block : blocks_) {
       block.of_path.resize(activities.paths.size());
       block.nearly_critical.resize(activities.paths.size());
     }
@@ -270,7 +264,7 @@ class SlackSearch {
     }
     const std::size_t paths = states_.activities.paths.size();
     Slack result{std::move(of_rank_), std::vector<std::optional<Tick>>(paths), std::vector<double>(paths)};
-    for (const Block& block : blocks_) {
+    for (const Slack& block : blocks_) {
       for (PathId path = 0; path < paths; ++path) {
         if (block.of_path[path]) Lower(*block.of_path[path], result.of_path[path]);
         result.nearly_critical[path] += block.nearly_critical[path];
@@ -281,12 +275,12 @@ class SlackSearch {
 
  private:
   void Walk(const Stretches& stretches) {
-    ForEachInBlocks([&](std::size_t rank, Block& block) { ranks_[rank]->Collect(stretches, block.moments); });
+    ForEachInBlocks([&](std::size_t rank, std::size_t block) { ranks_[rank]->Collect(stretches, of_blocks_[block]); });
     ParallelFor(stretches.size(), [&](std::size_t i) {
       moments_[i].clear();
-      for (Block& block : blocks_) {
-        moments_[i].insert(moments_[i].end(), block.moments[i].begin(), block.moments[i].end());
-        block.moments[i].clear();
+      for (MomentsByStretch& of_block : of_blocks_) {
+        moments_[i].insert(moments_[i].end(), of_block[i].begin(), of_block[i].end());
+        of_block[i].clear();
       }
       // As a lambda, which is inlined.
       std::ranges::sort(moments_[i], [](const Moment& a, const Moment& b) { return IsLater(a, b); });
@@ -294,11 +288,11 @@ class SlackSearch {
     for (std::size_t i = 0; i < stretches.size(); ++i) {
       for (const Moment& moment : moments_[i]) TakeMoment(moment);
     }
-    ForEachInBlocks([&](std::size_t rank, Block& block) {
+    ForEachInBlocks([&](std::size_t rank, std::size_t block) {
       ranks_[rank]->VisitActivities([&](PathId path, Tick execution, Tick slack) {
-        Lower(slack, block.of_path[path]);
+        Lower(slack, blocks_[block].of_path[path]);
         Lower(slack, of_rank_[rank]);
-        if (slack <= little_) block.nearly_critical[path] += static_cast<double>(execution);
+        if (slack <= little_) blocks_[block].nearly_critical[path] += static_cast<double>(execution);
       });
     });
   }
@@ -309,7 +303,7 @@ class SlackSearch {
     ParallelFor(kBlocks, [&](std::size_t block) {
       const std::size_t first = block * ranks_.size() / kBlocks, end = (block + 1) * ranks_.size() / kBlocks;
       for (std::size_t rank = first; rank < end; ++rank) {
-        if (ranks_[rank]) body(rank, blocks_[block]);
+        if (ranks_[rank]) body(rank, block);
       }
     });
   }
@@ -356,7 +350,8 @@ class SlackSearch {
   std::vector<Tick> needed_;                                 // one an operation
   MomentsByStretch moments_;
   std::vector<std::optional<Tick>> of_rank_;
-  std::array<Block, kBlocks> blocks_;
+  std::array<MomentsByStretch, kBlocks> of_blocks_;
+  std::array<Slack, kBlocks> blocks_;
 };
 
 }  // namespace

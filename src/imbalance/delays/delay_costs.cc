@@ -155,10 +155,10 @@ class DelayAccounts {
       const auto [ranges, places] = TakeStretch(begin, left);
       intervals.resize(std::max(intervals.size(), ranges.size()));
       FindIntervals(states_, rules_, sums, ranges, intervals);
-      for (const WaitPlace& place : places) {
-        const WaitRange& range = ranges[place.range];
-        const RankIntervals& found = intervals[place.range];
-        Settle(range.rank, place.index, found.intervals[place.index - range.first], found.delays);
+      for (const auto& [end, number, index] : places) {
+        const WaitRange& range = ranges[number];
+        const RankIntervals& found = intervals[number];
+        Settle(range.rank, index, found.intervals[index - range.first], found.delays);
       }
     }
     for (RankCosts& rank : costs_.ranks) std::ranges::sort(rank.paths, {}, &PathCosts::path);
@@ -166,12 +166,6 @@ class DelayAccounts {
   }
 
  private:
-  struct WaitPlace {
-    Tick end = 0;
-    std::uint32_t range = 0;  // in the stretch
-    std::uint32_t index = 0;  // among the waits of the rank
-  };
-
   // Rising with the index: a wait lies within its call.
   Tick WaitEnd(std::uint32_t rank, std::size_t index) const {
     const WaitState& wait = states_.ranks[rank].waits[index];
@@ -193,7 +187,9 @@ class DelayAccounts {
     return begins;
   }
 
-  // The waits left that end from `begin` on, as ranges of ranks and one by one, the one that ends last first.
+  // The waits left that end from `begin` on, as ranges of ranks and one by one, the one that ends last first: its end,
+  // its range in the stretch, and its index among the waits of the rank.
+  using WaitPlace = std::tuple<Tick, std::uint32_t, std::uint32_t>;
   std::pair<std::vector<WaitRange>, std::vector<WaitPlace>> TakeStretch(Tick begin,
                                                                         std::vector<std::uint32_t>& left) const {
     std::vector<WaitRange> ranges;
@@ -202,12 +198,15 @@ class DelayAccounts {
       const std::uint32_t end = left[rank];
       std::uint32_t& first = left[rank];
       for (Tick at = 0; first > 0 && (at = WaitEnd(rank, first - 1)) >= begin; --first) {
-        places.push_back({at, static_cast<std::uint32_t>(ranges.size()), first - 1});
+        places.emplace_back(at, static_cast<std::uint32_t>(ranges.size()), first - 1);
       }
       if (first < end) ranges.push_back({rank, first, end});
     }
     // Ranges are in the order of ranks.
-    std::ranges::sort(places, {}, [](const WaitPlace& p) { return std::tuple(-p.end, p.range, ~p.index); });
+    std::ranges::sort(places, {}, [](const WaitPlace& place) {
+      const auto [end, range, index] = place;
+      return std::tuple(-end, range, ~index);
+    });
     return {std::move(ranges), std::move(places)};
   }
 
