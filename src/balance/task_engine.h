@@ -56,15 +56,6 @@ class TaskEngine {
     Tick next = -1;  // when the first of them is done
   };
 
-  struct Collective {
-    Tick latest = 0;
-    Tick root = 0;
-    Tick delay = -1;  // not yet known
-    std::uint32_t missing = 0;
-    std::uint32_t first_waiter = 0;
-    bool root_missing = false;
-  };
-
   void Handle(const Event& event);
   void Start(std::uint32_t task, Tick time);
   void Advance(std::uint32_t task);
@@ -128,7 +119,7 @@ class TaskEngine {
   std::vector<Tick> sent_, received_;             // as in the plain engine
   std::vector<Tick> first_posts_;
   std::vector<std::optional<bool>> waits_for_receiver_;  // one a message; nothing: not decided
-  std::vector<Collective> collectives_;
+  std::vector<CollectiveState> collectives_;
   Scans scans_;
   TransferPlaces transfers_;
   std::size_t at_point_ = 0;  // tasks at the next balancing point

@@ -57,7 +57,7 @@ void TaskEngine::Deliver(std::uint32_t message, Tick time) {
 }
 
 void TaskEngine::Arrive(std::uint32_t task, const Instruction& instruction, Tick time) {
-  Collective& operation = collectives_[instruction.target];
+  CollectiveState& operation = collectives_[instruction.target];
   operation.latest = std::max(operation.latest, time);
   bool frees_some = false;  // for whom others need not have arrived
   if (instruction.step == Step::kArriveAsRoot) {
@@ -83,7 +83,7 @@ void TaskEngine::Arrive(std::uint32_t task, const Instruction& instruction, Tick
 
 // When the task may leave the operation; negative while that is unknown.
 Tick TaskEngine::TimeFor(std::uint32_t task, const Instruction& instruction) {
-  const Collective& operation = collectives_[instruction.target];
+  const CollectiveState& operation = collectives_[instruction.target];
   Tick known = kUnknown;
   switch (instruction.step) {
     case Step::kWaitForRoot: known = operation.root_missing ? kUnknown : operation.root; break;
@@ -95,7 +95,7 @@ Tick TaskEngine::TimeFor(std::uint32_t task, const Instruction& instruction) {
 
 // Calculated when first needed, with the members of its communicator where they are then.
 Tick TaskEngine::DelayOf(std::uint32_t number) {
-  Collective& operation = collectives_[number];
+  CollectiveState& operation = collectives_[number];
   if (operation.delay >= 0) return operation.delay;
   operation.delay = 0;
   const CollectiveBytes& bytes = tasks_.program.task_collectives[number];

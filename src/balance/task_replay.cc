@@ -42,7 +42,6 @@ TaskEngine::TaskEngine(const TaskProgram& tasks, const Machine& machine, const T
   for (std::size_t i = 0; i < collectives_.size(); ++i) {
     collectives_[i].missing = tasks_.program.arrivals[i];
     collectives_[i].root_missing = tasks_.program.root_arrives[i];
-    collectives_[i].first_waiter = kNobody;
   }
   result_.end.assign(tasks.tasks(), 0);
   result_.iteration_end.assign(tasks.iterations, 0);

@@ -127,6 +127,15 @@ inline std::optional<Tick> LaterSide(Tick& first, Tick posted) {
   return std::nullopt;
 }
 
+// A collective operation while ranks arrive.
+struct CollectiveState {
+  Tick latest = 0, root = 0;
+  Tick delay = -1;  // for tasks; not yet known
+  std::uint32_t missing = 0;
+  std::uint32_t first_waiter = kNobody;
+  bool root_missing = false;
+};
+
 // A rank while it runs.
 struct RankState {
   Tick clock = 0;

@@ -26,14 +26,6 @@ Tick ReplayResult::TimeAt(const RankTimeline& timeline, const RankCut& cut, std:
 
 namespace {
 
-struct CollectiveState {
-  Tick latest = 0;
-  Tick root = 0;
-  std::uint32_t missing = 0;
-  std::uint32_t first_waiter = kNobody;
-  bool root_missing = false;
-};
-
 // Runs a program. A blocked rank is completed by the rank that it waits for, so no instruction runs twice.
 class Engine {
  public:
